@@ -1,0 +1,133 @@
+package symnmf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"symnmf/matrix"
+)
+
+// run does one run from its start to the first limit: the loop every method shares. It returns a nil Result only with an
+// error that is not ctx's.
+func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, error) {
+	res := &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed}
+	limits := opt.Stop.limits()
+	clk := clock{begin: time.Now()}
+	h := matrix.NewDense(p.n, p.r, nil)
+	if p.norm == 0 {
+		return p.finish(res, h, Converged, &clk), nil
+	}
+	if err := opt.Start.fill(p, h, number); err != nil {
+		return nil, err
+	}
+	first := p.measure(h)
+	objective := first.objective()
+	if opt.Trace {
+		res.record(0, &clk, &first)
+	}
+	work := opt.Solver.start(p, h, number)
+	stop := func() bool {
+		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
+	}
+	watch := kktWatch{tol: limits.KKT, next: 3 * limits.KKT}
+	status, ended := SweepLimit, false
+	for !ended {
+		if stop() {
+			status = p.limitStatus(ctx)
+			break
+		}
+		if limits.Sweeps > 0 && res.Sweeps >= limits.Sweeps {
+			break
+		}
+		before := objective
+		rep := work.sweep(stop)
+		objective -= rep.decrease
+		if rep.planted > 0 {
+			res.Notes = append(res.Notes, fmt.Sprintf("sweep %d: %d columns could not leave zero and were given the pair of items that fits best", res.Sweeps+1, rep.planted))
+		}
+		if rep.cut {
+			status = p.limitStatus(ctx)
+			break
+		}
+		res.Sweeps++
+		if verifying {
+			if err := p.verify(work, h, objective, res.Sweeps); err != nil {
+				return nil, err
+			}
+		}
+		var now *figures // exact figures of this H, if something needs them
+		if opt.Trace {
+			clk.pause(func() { f := p.measure(h); now = &f })
+			res.record(res.Sweeps, &clk, now)
+		}
+		estimate := math.Sqrt(rep.stepSq / p.norm)
+		if opt.Progress != nil {
+			clk.pause(func() {
+				opt.Progress(Progress{Run: number + 1, Runs: max(opt.Runs, 1), Sweep: res.Sweeps, Elapsed: clk.elapsed(),
+					RelErr: 2 * math.Sqrt(max(0, objective)) / p.norm, KKT: estimate})
+			})
+		}
+		switch {
+		case watch.reached(p, h, estimate, rep.changed == 0, now):
+			status, ended = Converged, true
+		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before:
+			status, ended = Stalled, true
+		}
+	}
+	return p.finish(res, h, status, &clk), nil
+}
+
+// limitStatus says which of the two things stop looks at was the reason.
+func (p *problem) limitStatus(ctx context.Context) Status {
+	if ctx.Err() != nil {
+		return Interrupted
+	}
+	return TimeLimit
+}
+
+// record adds a row to the trace.
+func (res *Result) record(sweep int, clk *clock, f *figures) {
+	res.Trace = append(res.Trace, TracePoint{Sweep: sweep, Time: clk.elapsed(), RelErr: f.relErr(), KKT: f.kkt()})
+}
+
+// kktWatch decides when to compute the exact KKT residual, a product with A: when the residual met on the way through a
+// sweep, which costs nothing, has come near the bound, and after a disappointment not before it has fallen further.
+type kktWatch struct{ tol, next float64 }
+
+func (w *kktWatch) reached(p *problem, h *matrix.Dense, estimate float64, fixed bool, f *figures) bool {
+	if w.tol == 0 || f == nil && estimate > w.next && !fixed {
+		return false
+	}
+	if f == nil {
+		g := p.measure(h)
+		f = &g
+	}
+	w.next = min(w.next, 0.7*estimate)
+	return f.kkt() <= w.tol
+}
+
+// finish measures h, brings everything back to the user's units, and closes res.
+func (p *problem) finish(res *Result, h *matrix.Dense, status Status, clk *clock) *Result {
+	res.Time = clk.elapsed()
+	f := p.measure(h)
+	res.Status = status
+	res.RelErr, res.ErrFloor, res.KKT = f.relErr(), f.floor(), f.kkt()
+	res.ZeroColumns, res.ZeroRows = f.zeroCols, f.zeroRows
+	res.NormA = p.norm / p.scale
+	res.Objective = f.objective() / p.scale / p.scale
+	if s := 1 / math.Sqrt(p.scale); s != 1 {
+		data := h.Data()
+		for k, v := range data {
+			data[k] = v * s
+		}
+	}
+	res.H = h
+	return res
+}
+
+// verifying turns on the comparison of everything maintained with its definition after every sweep, which is slow. It is
+// the one thing this package reads from the environment: SYMNMF_VERIFY=all.
+var verifying = os.Getenv("SYMNMF_VERIFY") == "all"

@@ -1,0 +1,120 @@
+package symnmf
+
+import (
+	"fmt"
+	"math"
+
+	"symnmf/matrix"
+)
+
+// Start is the first H of a run: Zero, Random or Given.
+type Start interface {
+	// Name is the start's name in Starts and in files.
+	Name() string
+	// fill writes the start of the given run, in scaled units, into h, which is zero.
+	fill(p *problem, h *matrix.Dense, run int) error
+}
+
+// Zero is H = 0. Column 1 then approximates A alone and later columns what is left, so they come out sparser and clusters
+// less balanced than from Random; on matrices with a positive diagonal it is hard to beat. Only coordinate descent can
+// leave it, and only where some A_ii > 0; elsewhere the method plants a pair of entries and says so in Result.Notes.
+type Zero struct{}
+
+// Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq. 16), which
+// makes ‖A−HHᵀ‖ ≤ ‖A‖ from the first sweep on.
+type Random struct{}
+
+// Given is a start of the caller's own, n×r, ≥ 0, in the units of √A. It is used as it is and not changed.
+type Given struct{ H *matrix.Dense }
+
+// StartInfo is one line of the list of starts.
+type StartInfo struct{ Name, Doc string }
+
+// Starts lists the starts that have a name.
+func Starts() []StartInfo {
+	return []StartInfo{
+		{Zero{}.Name(), "H = 0; deterministic, for matrices with a positive diagonal"},
+		{Random{}.Name(), "uniform entries, scaled to the best multiple"},
+	}
+}
+
+// ParseStart returns the start of that name.
+func ParseStart(name string) (Start, error) {
+	for _, s := range []Start{Zero{}, Random{}} {
+		if s.Name() == name {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: start %q is not in the list", ErrOption, name)
+}
+
+// Name implements Start.
+func (Zero) Name() string { return "zero" }
+
+// Name implements Start.
+func (Random) Name() string { return "random" }
+
+// Name implements Start.
+func (Given) Name() string { return "given" }
+
+func (Zero) fill(*problem, *matrix.Dense, int) error { return nil }
+
+func (Random) fill(p *problem, h *matrix.Dense, run int) error {
+	u := uniform{key: mix(p.seed) + uint64(run)}
+	data := h.Data()
+	for k := range data {
+		data[k] = u.at(uint64(k))
+	}
+	p.rescale(h)
+	return nil
+}
+
+func (g Given) fill(p *problem, h *matrix.Dense, _ int) error {
+	if g.H == nil {
+		return fmt.Errorf("%w: Given.H is nil", ErrStart)
+	}
+	if n, r := g.H.Dims(); n != p.n || r != p.r {
+		return fmt.Errorf("%w: it is %d×%d, want %d×%d", ErrStart, n, r, p.n, p.r)
+	}
+	s := math.Sqrt(p.scale)
+	for k, v := range g.H.Data() {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("%w: entry [%d,%d] is %v, want a finite number ≥ 0", ErrStart, k/p.r, k%p.r, v)
+		}
+		h.Data()[k] = v * s
+	}
+	return nil
+}
+
+// rescale multiplies h by the best β ≥ 0 for the objective: the minimizer of β⁴·‖HᵀH‖²/4 − β²·⟨AH,H⟩/2 + β·Σ_jΛ_j‖h_j‖₁,
+// which without ℓ₁ term is β* of eq. 16, √(⟨AH,H⟩/‖HᵀH‖²). Where the term would make it 0, it counts for nothing, since
+// coordinate descent can do better than the ray through h but starts badly from 0.
+func (p *problem) rescale(h *matrix.Dense) {
+	f := p.measure(h)
+	if f.hhSq <= 0 {
+		return
+	}
+	beta := bestRoot(-f.ah/f.hhSq, f.penalty/f.hhSq)
+	if beta == 0 {
+		beta = bestRoot(-f.ah/f.hhSq, 0)
+	}
+	for k, v := range h.Data() {
+		h.Data()[k] = beta * v
+	}
+}
+
+// uniform is a generator whose numbers are addressed, not drawn: the k-th depends on key and k alone, so any part of a
+// start can be made anywhere.
+type uniform struct{ key uint64 }
+
+// at returns the k-th number, uniform in [0, 1).
+func (u uniform) at(k uint64) float64 { return float64(mix(u.key^mix(k))>>11) * 0x1p-53 }
+
+// mix is the finalizer of SplitMix64 after one step of its counter: a bijection under which near inputs give unrelated
+// outputs. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

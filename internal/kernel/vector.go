@@ -1,0 +1,58 @@
+package kernel
+
+// Dot returns Σ x[i]·y[i]. x and y may alias.
+func Dot(x, y []float64) float64 {
+	if len(x) != len(y) {
+		panic(badLen)
+	}
+	var s0, s1, s2, s3 float64
+	for len(x) >= 4 && len(y) >= 4 {
+		s0 += x[0] * y[0]
+		s1 += x[1] * y[1]
+		s2 += x[2] * y[2]
+		s3 += x[3] * y[3]
+		x, y = x[4:], y[4:]
+	}
+	for i, v := range x {
+		s0 += v * y[i]
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+// SumSq returns Σ x[i]².
+func SumSq(x []float64) float64 { return Dot(x, x) }
+
+// Axpy adds c·x to y: y[i] += c·x[i].
+func Axpy(y []float64, c float64, x []float64) {
+	if len(x) != len(y) {
+		panic(badLen)
+	}
+	for len(x) >= 4 && len(y) >= 4 {
+		y[0] += c * x[0]
+		y[1] += c * x[1]
+		y[2] += c * x[2]
+		y[3] += c * x[3]
+		x, y = x[4:], y[4:]
+	}
+	for i, v := range x {
+		y[i] += c * v
+	}
+}
+
+// Axpy4 adds four multiples at once: y[i] += c[0]·x0[i] + c[1]·x1[i] + c[2]·x2[i] + c[3]·x3[i]. It reads and writes
+// y once instead of four times, which is what bounds Axpy.
+func Axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
+	n := len(y)
+	if len(x0) != n || len(x1) != n || len(x2) != n || len(x3) != n {
+		panic(badLen)
+	}
+	c0, c1, c2, c3 := c[0], c[1], c[2], c[3]
+	for len(y) >= 2 && len(x0) >= 2 && len(x1) >= 2 && len(x2) >= 2 && len(x3) >= 2 {
+		y[0] += (c0*x0[0] + c1*x1[0]) + (c2*x2[0] + c3*x3[0])
+		y[1] += (c0*x0[1] + c1*x1[1]) + (c2*x2[1] + c3*x3[1])
+		y, x0, x1, x2, x3 = y[2:], x0[2:], x1[2:], x2[2:], x3[2:]
+	}
+	for i := range y {
+		y[i] += (c0*x0[i] + c1*x1[i]) + (c2*x2[i] + c3*x3[i])
+	}
+}

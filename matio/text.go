@@ -1,0 +1,236 @@
+package matio
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// lines reads a text file line by line, without copying a line that lies in the buffer.
+type lines struct {
+	in   *input
+	buf  []byte
+	r, w int   // buf[r:w] is read and not yet handed out
+	n    int64 // number of the line handed out last, from 1
+	err  error // what ended the reading
+}
+
+// newLines reads the first bytes: it drops a UTF-8 byte-order mark and refuses UTF-16 and binary files by name; is
+// says what the file should be.
+func newLines(in *input, is string) (*lines, error) {
+	l := &lines{in: in, buf: make([]byte, 1<<16), n: 1}
+	for l.w < 16 && l.err == nil {
+		l.fill()
+	}
+	head := l.buf[:l.w]
+	switch what := looksLike(head); {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) ||
+		len(head) > 1 && (head[0] == 0) != (head[1] == 0):
+		return nil, l.errf("the text is UTF-16: save it as UTF-8")
+	case what != "" && is != what:
+		return nil, l.errf("not %s: the file looks like %s", is, what)
+	case bytes.HasPrefix(head, []byte(bom)):
+		l.r = len(bom)
+	}
+	l.n = 0
+	return l, nil
+}
+
+const bom = "\ufeff"
+
+func (l *lines) errf(f string, args ...any) error {
+	return &badFile{fmt.Sprintf("matio: %s:%d: %s", l.in.name, l.n, fmt.Sprintf(f, args...))}
+}
+
+// fill reads more into the buffer, making room first.
+func (l *lines) fill() {
+	if l.r > 0 {
+		l.w = copy(l.buf, l.buf[l.r:l.w])
+		l.r = 0
+	}
+	if l.w == len(l.buf) {
+		longer := 2 * len(l.buf)
+		if l.err = l.in.fits(int64(longer), fmt.Sprintf("line %d and its buffer", l.n+1)); l.err != nil {
+			return
+		}
+		l.buf = append(make([]byte, 0, longer), l.buf...)[:longer]
+	}
+	var n int
+	n, l.err = l.in.Read(l.buf[l.w:])
+	l.w += n
+}
+
+// next returns the next line without its end (LF or CRLF), valid until the following call, or io.EOF.
+func (l *lines) next() ([]byte, error) {
+	searched := l.r
+	for {
+		if k := bytes.IndexByte(l.buf[searched:l.w], '\n'); k >= 0 {
+			line := l.buf[l.r : searched+k]
+			l.r = searched + k + 1
+			l.n++
+			return trimCR(line), nil
+		}
+		if l.err != nil {
+			break
+		}
+		searched = l.w - l.r // fill moves the beginning of the line to the beginning of the buffer
+		l.fill()
+	}
+	if l.err == io.EOF && l.r < l.w {
+		line := l.buf[l.r:l.w]
+		l.r = l.w
+		l.n++
+		return trimCR(line), nil
+	}
+	return nil, l.err
+}
+
+func trimCR(line []byte) []byte {
+	for len(line) > 0 && line[len(line)-1] == '\r' {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+// show quotes text of the file for a message, shortened.
+func show(text []byte) string {
+	const most = 40
+	if len(text) > most {
+		return strconv.Quote(string(text[:most])) + "…"
+	}
+	return strconv.Quote(string(text))
+}
+
+// checkName returns why a text cannot name a row or a node, or "". Names must survive any of the text formats and JSON.
+func checkName(name []byte) string {
+	switch {
+	case len(name) == 0:
+		return "a name is empty"
+	case !utf8.Valid(name):
+		return "the name " + show(name) + " is not UTF-8: convert the file, for instance by iconv -f latin1 -t utf-8"
+	case bytes.ContainsFunc(name, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' }):
+		return "the name " + show(name) + " holds a control character"
+	case bytes.Contains(name, []byte(bom)):
+		return "the name " + show(name) + " holds a byte-order mark: were two files joined?"
+	}
+	return ""
+}
+
+// pow10 are the powers of ten that float64 holds exactly.
+var pow10 = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+
+// parseFloat returns the float64 nearest to the decimal number b, ties to even, or the special value that b spells as
+// nan, inf or infinity in any case, with or without sign. When b is no number ok is false; v is then infinite when
+// b is a number too large for float64, else 0.
+//
+// Numbers of at most 18 digits, value m·10^e with m < 2^53 and |e| ≤ 22, take one rounding: m and 10^|e| are exact and
+// IEEE division or multiplication rounds once (Clinger 1990). Others go to strconv.
+func parseFloat(b []byte) (v float64, ok bool) {
+	p, n := 0, len(b)
+	negative := false
+	if p < n && (b[p] == '-' || b[p] == '+') {
+		negative = b[p] == '-'
+		p++
+	}
+	var m uint64
+	start := p
+	for p < n && b[p]-'0' <= 9 {
+		m = 10*m + uint64(b[p]-'0')
+		p++
+	}
+	digits, exp := p-start, 0
+	if p < n && b[p] == '.' {
+		p++
+		start = p
+		for p < n && b[p]-'0' <= 9 {
+			m = 10*m + uint64(b[p]-'0')
+			p++
+		}
+		digits += p - start
+		exp = start - p
+	}
+	if digits == 0 || digits > 18 { // 18 digits cannot overflow m
+		return parseFloatSlow(b)
+	}
+	if p < n && (b[p] == 'e' || b[p] == 'E') {
+		p++
+		sign := 1
+		if p < n && (b[p] == '-' || b[p] == '+') {
+			if b[p] == '-' {
+				sign = -1
+			}
+			p++
+		}
+		start = p
+		e := 0
+		for p < n && b[p]-'0' <= 9 && p-start < 4 {
+			e = 10*e + int(b[p]-'0')
+			p++
+		}
+		if p == start {
+			return parseFloatSlow(b)
+		}
+		exp += sign * e
+	}
+	if p < n || m >= 1<<53 || exp < -22 || exp > 22 {
+		return parseFloatSlow(b)
+	}
+	v = float64(m)
+	if exp < 0 {
+		v /= pow10[-exp]
+	} else if exp > 0 {
+		v *= pow10[exp]
+	}
+	if negative {
+		v = -v
+	}
+	return v, true
+}
+
+// parseFloatSlow takes every spelling of parseFloat.
+func parseFloatSlow(b []byte) (v float64, ok bool) {
+	if bytes.ContainsAny(b, "xX_") { // strconv would take hexadecimal
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(string(b), 64)
+	if err == nil {
+		return v, true
+	}
+	if len(b) == 4 && (b[0] == '-' || b[0] == '+') && strings.EqualFold(string(b[1:]), "nan") { // as C prints it
+		return math.NaN(), true
+	}
+	if math.IsInf(v, 0) { // strconv's range error
+		return v, false
+	}
+	return 0, false
+}
+
+// notNumber says what is wrong with a text that parseFloat refused with the value v.
+func notNumber(text []byte, v float64) string {
+	switch {
+	case math.IsInf(v, 0):
+		return show(text) + " is too large for float64"
+	case len(text) == 0:
+		return "a number is missing"
+	}
+	return show(text) + " is not a number"
+}
+
+func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// field returns the next run of bytes that are not blank in line from p, and where it ends; empty at the end.
+func field(line []byte, p int) (text []byte, end int) {
+	for p < len(line) && isBlank(line[p]) {
+		p++
+	}
+	start := p
+	for p < len(line) && !isBlank(line[p]) {
+		p++
+	}
+	return line[start:p], p
+}

@@ -1,0 +1,110 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// CSR is a sparse rows×cols matrix by compressed rows: the entries of row i are Val[p] in column Col[p] for
+// RowPtr[i] ≤ p < RowPtr[i+1], columns strictly increasing. A nil Val means that every stored entry is 1, which
+// is how an unweighted graph is kept in a third of the memory. Columns are int32, so cols ≤ 2³¹−1.
+type CSR struct {
+	rows, cols int
+	RowPtr     []int64   // rows+1
+	Col        []int32   // nnz
+	Val        []float64 // nnz, or nil
+}
+
+// ErrMalformed reports a sparse matrix whose arrays contradict each other or its shape.
+var ErrMalformed = errors.New("matrix: malformed sparse matrix")
+
+// NewCSR returns the matrix over the given arrays, which it keeps and does not copy, after checking that they
+// describe one: pointers from 0 to len(col) without a step back, columns inside the shape and strictly increasing
+// in each row. O(nnz).
+func NewCSR(rows, cols int, rowPtr []int64, col []int32, val []float64) (*CSR, error) {
+	switch {
+	case rows < 0 || cols < 0 || cols > math.MaxInt32:
+		return nil, fmt.Errorf("%w: shape %d×%d, columns must fit 32 bits", ErrMalformed, rows, cols)
+	case len(rowPtr) != rows+1:
+		return nil, fmt.Errorf("%w: %d row pointers for %d rows, want %d", ErrMalformed, len(rowPtr), rows, rows+1)
+	case rowPtr[0] != 0 || rowPtr[rows] != int64(len(col)):
+		return nil, fmt.Errorf("%w: row pointers run from %d to %d, want 0 to %d", ErrMalformed, rowPtr[0], rowPtr[rows], len(col))
+	case val != nil && len(val) != len(col):
+		return nil, fmt.Errorf("%w: %d values for %d column indices", ErrMalformed, len(val), len(col))
+	}
+	for i := range rows {
+		lo, hi := rowPtr[i], rowPtr[i+1]
+		if hi < lo || hi > int64(len(col)) {
+			return nil, fmt.Errorf("%w: row pointer %d is %d, after %d", ErrMalformed, i+1, hi, lo)
+		}
+		last := int32(-1)
+		for _, c := range col[lo:hi] {
+			if c <= last || int(c) >= cols {
+				return nil, fmt.Errorf("%w: row %d has column %d after %d, of %d columns", ErrMalformed, i, c, last, cols)
+			}
+			last = c
+		}
+	}
+	return &CSR{rows: rows, cols: cols, RowPtr: rowPtr, Col: col, Val: val}, nil
+}
+
+// Dims returns the numbers of rows and columns.
+func (m *CSR) Dims() (rows, cols int) { return m.rows, m.cols }
+
+// NNZ returns the number of stored entries.
+func (m *CSR) NNZ() int64 { return int64(len(m.Col)) }
+
+// Row returns the columns and values of row i; values are nil when all are 1.
+func (m *CSR) Row(i int) (col []int32, val []float64) {
+	lo, hi := m.RowPtr[i], m.RowPtr[i+1]
+	if m.Val == nil {
+		return m.Col[lo:hi:hi], nil
+	}
+	return m.Col[lo:hi:hi], m.Val[lo:hi:hi]
+}
+
+// At returns the entry in row i, column j, counted from 0; 0 when it is not stored. O(log nnz(row)).
+func (m *CSR) At(i, j int) float64 {
+	col, val := m.Row(i)
+	p, ok := slices.BinarySearch(col, int32(j))
+	switch {
+	case !ok:
+		return 0
+	case val == nil:
+		return 1
+	}
+	return val[p]
+}
+
+// Transpose returns a copy with rows and columns exchanged, O(nnz + rows + cols) time and that much new memory.
+func (m *CSR) Transpose() *CSR {
+	t := &CSR{rows: m.cols, cols: m.rows, RowPtr: make([]int64, m.cols+1), Col: make([]int32, len(m.Col))}
+	if m.Val != nil {
+		t.Val = make([]float64, len(m.Val))
+	}
+	for _, c := range m.Col {
+		t.RowPtr[c+1]++
+	}
+	for c := range m.cols {
+		t.RowPtr[c+1] += t.RowPtr[c]
+	}
+	next := slices.Clone(t.RowPtr[:m.cols])
+	for i := range m.rows {
+		for p := m.RowPtr[i]; p < m.RowPtr[i+1]; p++ {
+			c := m.Col[p]
+			q := next[c]
+			next[c]++
+			t.Col[q] = int32(i)
+			if m.Val != nil {
+				t.Val[q] = m.Val[p]
+			}
+		}
+	}
+	return t
+}
+
+func (m *CSR) String() string {
+	return fmt.Sprintf("matrix.CSR %d×%d, %d stored", m.rows, m.cols, m.NNZ())
+}

@@ -1,0 +1,70 @@
+package matrix
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+const badLen = "matrix: length of data does not match the shape" // a mistake of the caller's program, not of its data
+
+// Dense is a rows×cols matrix stored by rows in one slice, without padding. The factor H is a Dense, and so is a
+// table of points. It implements gonum's mat.Matrix.
+type Dense struct {
+	rows, cols int
+	data       []float64
+}
+
+// NewDense returns a rows×cols matrix over data, which it keeps and does not copy; a nil data means a zero matrix.
+// It panics when len(data) is not rows·cols.
+func NewDense(rows, cols int, data []float64) *Dense {
+	if data == nil {
+		data = make([]float64, rows*cols)
+	}
+	if rows < 0 || cols < 0 || len(data) != rows*cols {
+		panic(badLen)
+	}
+	return &Dense{rows, cols, data}
+}
+
+// Dims returns the numbers of rows and columns.
+func (m *Dense) Dims() (rows, cols int) { return m.rows, m.cols }
+
+// At returns the entry in row i, column j, counted from 0.
+func (m *Dense) At(i, j int) float64 { return m.Row(i)[j] }
+
+// Set stores v in row i, column j.
+func (m *Dense) Set(i, j int, v float64) { m.Row(i)[j] = v }
+
+// T returns the transpose as gonum sees it, sharing the storage.
+func (m *Dense) T() mat.Matrix { return mat.Transpose{Matrix: m} }
+
+// Row returns row i; writing to it writes to the matrix.
+func (m *Dense) Row(i int) []float64 { return m.data[i*m.cols : (i+1)*m.cols : (i+1)*m.cols] }
+
+// Data returns the storage, rows one after another; writing to it writes to the matrix.
+func (m *Dense) Data() []float64 { return m.data }
+
+// Clone returns a copy that shares nothing with m.
+func (m *Dense) Clone() *Dense {
+	return &Dense{m.rows, m.cols, append([]float64(nil), m.data...)}
+}
+
+// Transpose returns a copy of m with rows and columns exchanged.
+func (m *Dense) Transpose() *Dense {
+	t := NewDense(m.cols, m.rows, nil)
+	const tile = 32 // two 32×32 tiles of doubles fill half of a 32 KiB cache
+	for i0 := 0; i0 < m.rows; i0 += tile {
+		for j0 := 0; j0 < m.cols; j0 += tile {
+			for i := i0; i < min(i0+tile, m.rows); i++ {
+				row := m.Row(i)
+				for j := j0; j < min(j0+tile, m.cols); j++ {
+					t.data[j*m.rows+i] = row[j]
+				}
+			}
+		}
+	}
+	return t
+}
+
+func (m *Dense) String() string { return fmt.Sprintf("matrix.Dense %d×%d", m.rows, m.cols) }

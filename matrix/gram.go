@@ -1,0 +1,199 @@
+package matrix
+
+import (
+	"fmt"
+	"math"
+
+	"symnmf/internal/kernel"
+)
+
+// Items says which way a table of points lies.
+type Items int
+
+// One point is a row of the table (samples by features, as in scikit-learn), or a column (X, m×n, as in the paper).
+const (
+	Rows Items = iota
+	Columns
+)
+
+// GramOperator is A = XᵀX over points that are the columns of X (m×n): A_il is the inner product of points i and l. A
+// is never formed. Points are kept one after another, so X itself is stored transposed, n×m.
+//
+// A cursor holds Z = X·H, m·r numbers besides H; an entry of A·H costs one pass over a point, and so does an Add. A
+// product costs two passes over X for each column of H.
+type GramOperator struct {
+	points    points
+	diag      []float64 // ‖X_:,i‖², unscaled
+	scale     float64   // of X: the square root of that of A
+	offDiag   bool
+	norm      float64
+	normOff   float64
+	negatives Cells
+}
+
+// points is a table with one point a row.
+type points interface {
+	Table
+	dot(i int, z []float64) float64              // x_iᵀz, z of length m
+	addTo(z []float64, c float64, i int)         // z += c·x_i
+	rowsTimes(acc []float64, i int, z []float64) // acc += x_iᵀZ, Z m×r by rows, acc of length r
+	sumSq(i int, u float64) float64              // ‖u·x_i‖²
+	gramNormSq(u float64, workers int) float64   // ‖(uX)ᵀ(uX)‖²
+	size() int64                                 // stored numbers
+	transposed() Table
+}
+
+// Gram returns the operator of inner products of the items of x: of its rows, or of its columns. Entries must be
+// finite. Columns are copied so that each lies in one piece; rows are used where they are. Apart from that copy, O(m)
+// new memory for a sparse x and O(min(m, n)²) for a dense one, to compute ‖A‖; the time is that of one pass over the
+// nonzeros of XᵀX or of XXᵀ, whichever has fewer products.
+func Gram(x Table, items Items, workers int) (*GramOperator, error) {
+	s, err := checkFinite(x)
+	if err != nil {
+		return nil, err
+	}
+	p := x.(points)
+	if items == Columns {
+		p = p.transposed().(points)
+	}
+	n, _ := p.Dims()
+	m := &GramOperator{points: p, scale: 1, negatives: s.Negative, diag: make([]float64, n)}
+	u := unit(s.MaxAbs())
+	var diagSq float64
+	for i := range n {
+		d := p.sumSq(i, u)
+		m.diag[i] = d / u / u
+		diagSq += d * d
+	}
+	all := p.gramNormSq(u, workers)
+	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(max(0, all-diagSq))/u/u
+	if s.MaxAbs() > 0 && (math.IsInf(m.norm, 0) || m.norm < 0x1p-1000) {
+		return nil, fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
+	}
+	return m, nil
+}
+
+// Dim implements Operator.
+func (m *GramOperator) Dim() int { return len(m.diag) }
+
+// Stored implements Operator: the stored numbers of X.
+func (m *GramOperator) Stored() int64 { return m.points.size() }
+
+// Norm implements Operator.
+func (m *GramOperator) Norm() float64 { return m.norm }
+
+// Negatives implements Operator: of X.
+func (m *GramOperator) Negatives() Cells { return m.negatives }
+
+// DiagTo implements Operator.
+func (m *GramOperator) DiagTo(dst []float64) {
+	for i := range dst {
+		dst[i] = 0
+		if !m.offDiag {
+			dst[i] = m.scale * (m.scale * m.diag[i])
+		}
+	}
+}
+
+// Scaled implements Operator.
+func (m *GramOperator) Scaled(c float64) Operator {
+	v := *m
+	v.scale, v.norm, v.normOff = math.Sqrt(c)*m.scale, c*m.norm, c*m.normOff
+	return &v
+}
+
+// OffDiagonal implements Operator.
+func (m *GramOperator) OffDiagonal() Operator {
+	v := *m
+	v.offDiag, v.norm = true, m.normOff
+	return &v
+}
+
+// NewProduct implements Operator.
+func (m *GramOperator) NewProduct(h *Dense, workers int) Product {
+	_, features := m.points.Dims()
+	r := h.cols
+	p := &gramProduct{m: m, h: h, z: make([]float64, features*r)}
+	// Each worker takes some columns of Z and passes over all points in order, so sums do not depend on their number.
+	t := m.columnsOfZ(h, workers)
+	for j := range r {
+		for k := range features {
+			p.z[k*r+j] = t[j*features+k]
+		}
+	}
+	return p
+}
+
+// columnsOfZ returns Z = X·H (scale included), column j at j·m.
+func (m *GramOperator) columnsOfZ(h *Dense, workers int) []float64 {
+	_, features := m.points.Dims()
+	z := make([]float64, features*h.cols)
+	m.columnsOfZTo(z, h, workers)
+	return z
+}
+
+func (m *GramOperator) columnsOfZTo(z []float64, h *Dense, workers int) {
+	n, features := m.points.Dims()
+	clear(z)
+	kernel.Blocks(h.cols, 1, workers, func(j, _, _ int) {
+		zj := z[j*features : (j+1)*features]
+		for i := range n {
+			if v := h.data[i*h.cols+j]; v != 0 {
+				m.points.addTo(zj, v*m.scale, i)
+			}
+		}
+	})
+}
+
+type gramProduct struct {
+	m *GramOperator
+	h *Dense
+	z []float64 // X·H, m×r by rows
+}
+
+func (p *gramProduct) RowsTo(dst []float64, lo, hi int) {
+	r := p.h.cols
+	for i := lo; i < hi; i++ {
+		acc := dst[(i-lo)*r : (i-lo+1)*r]
+		clear(acc)
+		p.m.points.rowsTimes(acc, i, p.z)
+		for k := range acc {
+			acc[k] *= p.m.scale
+		}
+		if p.m.offDiag {
+			kernel.Axpy(acc, -p.m.scale*(p.m.scale*p.m.diag[i]), p.h.Row(i))
+		}
+	}
+}
+
+// gramCursor keeps Z = X·H by columns, so that A_:,iᵀH_:,j = X_:,iᵀZ_:,j.
+type gramCursor struct {
+	m       *GramOperator
+	h       *Dense
+	workers int
+	z       []float64 // m·r, column j at j·m
+	col     []float64 // the current one
+	j       int
+}
+
+// NewCursor implements Operator.
+func (m *GramOperator) NewCursor(h *Dense, workers int) Cursor {
+	return &gramCursor{m: m, h: h, workers: workers, z: m.columnsOfZ(h, workers)}
+}
+
+func (c *gramCursor) Column(j int) {
+	_, features := c.m.points.Dims()
+	c.j, c.col = j, c.z[j*features:(j+1)*features]
+}
+
+func (c *gramCursor) At(i int) float64 {
+	v := c.m.scale * c.m.points.dot(i, c.col)
+	if c.m.offDiag {
+		v -= c.m.scale * (c.m.scale * c.m.diag[i]) * c.h.data[i*c.h.cols+c.j]
+	}
+	return v
+}
+
+func (c *gramCursor) Add(i int, delta float64) { c.m.points.addTo(c.col, delta*c.m.scale, i) }
+
+func (c *gramCursor) Refresh() { c.m.columnsOfZTo(c.z, c.h, c.workers) }

@@ -1,0 +1,132 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Operator is a symmetric n×n matrix A as solvers see it: its size, diagonal and norm, and two ways to multiply. The
+// column cursor serves coordinate descent in the paper's order, which asks for one entry of A·H at a time while H
+// changes; the product serves everything that wants many rows of A·H for an H that stands still.
+type Operator interface {
+	// Dim returns n.
+	Dim() int
+	// Stored returns how many numbers one product reads: the stored entries of A, or of X for points.
+	Stored() int64
+	// DiagTo fills dst (n) with A_ii.
+	DiagTo(dst []float64)
+	// Norm returns ‖A‖_F.
+	Norm() float64
+	// Negatives tells where the stored numbers (of A, or of X) are below zero.
+	Negatives() Cells
+	// Scaled returns c·A as a view on the same storage, for c > 0. Results are exactly c times those of A when c is a
+	// power of 4 and nothing overflows or underflows.
+	Scaled(c float64) Operator
+	// OffDiagonal returns A with zeros on its diagonal, as a view on the same storage.
+	OffDiagonal() Operator
+	// NewCursor returns a cursor over the n×r matrix h, which it watches: see Cursor.
+	NewCursor(h *Dense, workers int) Cursor
+	// NewProduct prepares rows of A·h, for an h (n×r) that does not change meanwhile.
+	NewProduct(h *Dense, workers int) Product
+}
+
+// Cursor keeps what is needed to give any entry of A·H at once while single entries of H change. Between a change of
+// H_ij and the call of Add that announces it, nothing else may be asked.
+//
+// What it keeps drifts from the truth by the rounding of each Add; Refresh removes the drift.
+type Cursor interface {
+	// Column makes column j of H the current one.
+	Column(j int)
+	// At returns A_:,iᵀ·H_:,j for the current column j.
+	At(i int) float64
+	// Add says that H_ij of the current column j has grown by delta.
+	Add(i int, delta float64)
+	// Refresh computes everything afresh from H.
+	Refresh()
+}
+
+// Product gives rows of A·H.
+type Product interface {
+	// RowsTo fills dst, (hi−lo)×r by rows, with rows lo ≤ i < hi of A·H. Calls may run at the same time.
+	RowsTo(dst []float64, lo, hi int)
+}
+
+// RowVisitor is implemented by operators that can list the entries of a row of A without computing them.
+type RowVisitor interface {
+	// VisitRow calls f(l, A_il) for the stored entries of row i, l increasing.
+	VisitRow(i int, f func(l int, v float64))
+}
+
+// Cells is a set of entries of a matrix, told by their number and two examples, counted from 0.
+type Cells struct {
+	Count    int64
+	Row, Col int     // of the first, by rows
+	Value    float64 // of the first
+	Least    float64 // the least value among them
+}
+
+func (c *Cells) add(i, j int, v float64) {
+	if c.Count == 0 {
+		c.Row, c.Col, c.Value, c.Least = i, j, v, v
+	}
+	c.Count++
+	c.Least = min(c.Least, v)
+}
+
+// Errors about data. Each comes wrapped with where and what.
+var (
+	ErrNotFinite  = errors.New("matrix: not a finite number")
+	ErrNotSquare  = errors.New("matrix: not square")
+	ErrAsymmetric = errors.New("matrix: not symmetric")
+	ErrRange      = errors.New("matrix: norm outside the range of double precision")
+)
+
+// DefaultSymmetryTol is the asymmetry, relative to the largest entry, that FromDense and FromCSR put down to rounding:
+// some 4000 units in the last place of a double, far above what summing in another order does to an inner product of
+// a few thousand terms and far below any entry that someone meant to differ.
+const DefaultSymmetryTol = 0x1p-40
+
+// checkSymmetric is the shared beginning of FromDense and FromCSR.
+func checkSymmetric(t Table, tol float64) (Survey, error) {
+	rows, cols := t.Dims()
+	if rows != cols {
+		return Survey{}, fmt.Errorf("%w: %d rows, %d columns", ErrNotSquare, rows, cols)
+	}
+	s, err := checkFinite(t)
+	if err != nil {
+		return s, err
+	}
+	if tol == 0 {
+		tol = DefaultSymmetryTol
+	}
+	if a := t.Asymmetry(); a.Diff > tol*s.MaxAbs() {
+		return s, fmt.Errorf("%w: |A[%d,%d]-A[%d,%d]| = %.6g, tolerance %.3g", ErrAsymmetric,
+			a.Row, a.Col, a.Col, a.Row, a.Diff, tol*s.MaxAbs())
+	}
+	return s, nil
+}
+
+func checkFinite(t Table) (Survey, error) {
+	s := t.Survey()
+	if s.NotFinite.Count > 0 {
+		c := s.NotFinite
+		return s, fmt.Errorf("%w: %d such entries, the first at [%d,%d] (%v)", ErrNotFinite, c.Count, c.Row, c.Col, c.Value)
+	}
+	return s, nil
+}
+
+// unit returns a power of two near 1/max, so that squares of numbers up to max neither overflow nor vanish when they
+// are multiplied by it first; 1 when max is 0.
+func unit(max float64) float64 {
+	if max == 0 {
+		return 1
+	}
+	_, e := math.Frexp(max)
+	return math.Ldexp(1, clamp(-e, -1022, 1022))
+}
+
+func clamp(x, lo, hi int) int { return min(max(x, lo), hi) }
+
+// normBlock is the number of rows whose squares are summed by themselves when a norm is computed.
+const normBlock = 256

@@ -1,0 +1,154 @@
+package matrix
+
+import (
+	"symnmf/internal/kernel"
+)
+
+func (m *Dense) dot(i int, z []float64) float64      { return kernel.Dot(m.Row(i), z) }
+func (m *Dense) addTo(z []float64, c float64, i int) { kernel.Axpy(z, c, m.Row(i)) }
+func (m *Dense) size() int64                         { return int64(len(m.data)) }
+func (m *Dense) transposed() Table                   { return m.Transpose() }
+
+func (m *Dense) rowsTimes(acc []float64, i int, z []float64) { denseRowTimes(acc, m.Row(i), z) }
+
+func (m *Dense) sumSq(i int, u float64) float64 {
+	var s float64
+	for _, v := range m.Row(i) {
+		s += (v * u) * (v * u)
+	}
+	return s
+}
+
+// gramNormSq returns ‖(uX)(uX)ᵀ‖² for the rows of m as points, from whichever of X·Xᵀ (points) and Xᵀ·X (features) is
+// smaller.
+func (m *Dense) gramNormSq(u float64, workers int) float64 {
+	if m.rows <= m.cols {
+		return m.pointsNormSq(u, workers)
+	}
+	return m.featuresNormSq(u, workers)
+}
+
+// pointsNormSq sums the squares of the inner products of all pairs of points, a row of them at a time.
+func (m *Dense) pointsNormSq(u float64, workers int) float64 {
+	part := make([]float64, m.rows)
+	kernel.Blocks(m.rows, 1, workers, func(i, _, _ int) {
+		var s float64
+		for l := range i {
+			d := u * u * kernel.Dot(m.Row(i), m.Row(l))
+			s += 2 * d * d
+		}
+		d := u * u * kernel.SumSq(m.Row(i))
+		part[i] = s + d*d
+	})
+	return sum(part)
+}
+
+// featuresNormSq sums the squares of the entries of XᵀX, features by features. Row k of it is built in one pass over
+// the points, four at a time.
+func (m *Dense) featuresNormSq(u float64, workers int) float64 {
+	part := make([]float64, m.cols)
+	kernel.Blocks(m.cols, 1, workers, func(k, _, _ int) {
+		acc := make([]float64, m.cols-k) // entries (k, k), (k, k+1), …
+		i := 0
+		for ; i+4 <= m.rows; i += 4 {
+			x0, x1, x2, x3 := m.Row(i)[k:], m.Row(i + 1)[k:], m.Row(i + 2)[k:], m.Row(i + 3)[k:]
+			c := [4]float64{x0[0], x1[0], x2[0], x3[0]}
+			if c != [4]float64{} {
+				kernel.Axpy4(acc, &c, x0, x1, x2, x3)
+			}
+		}
+		for ; i < m.rows; i++ {
+			x := m.Row(i)[k:]
+			kernel.Axpy(acc, x[0], x)
+		}
+		d := u * u * acc[0]
+		s := d * d
+		for _, v := range acc[1:] {
+			s += 2 * (u * u * v) * (u * u * v)
+		}
+		part[k] = s
+	})
+	return sum(part)
+}
+
+func (m *CSR) dot(i int, z []float64) float64 {
+	col, val := m.Row(i)
+	return kernel.GatherDot(col, val, z)
+}
+
+func (m *CSR) addTo(z []float64, c float64, i int) {
+	col, val := m.Row(i)
+	kernel.Scatter(z, c, col, val)
+}
+
+func (m *CSR) rowsTimes(acc []float64, i int, z []float64) {
+	col, val := m.Row(i)
+	kernel.GatherRows(acc, col, val, z)
+}
+
+func (m *CSR) size() int64       { return m.NNZ() }
+func (m *CSR) transposed() Table { return m.Transpose() }
+
+func (m *CSR) sumSq(i int, u float64) float64 {
+	col, val := m.Row(i)
+	if val == nil {
+		return u * u * float64(len(col))
+	}
+	var s float64
+	for _, v := range val {
+		s += (v * u) * (v * u)
+	}
+	return s
+}
+
+// gramNormSq forms the rows of X·Xᵀ (points) or of Xᵀ·X (features) one at a time in an accumulator as long as a row,
+// and sums their squares; it takes the product that needs fewer multiply–adds: Σ_k nnz(feature k)² for points,
+// Σ_i nnz(point i)² for features.
+func (m *CSR) gramNormSq(u float64, workers int) float64 {
+	t := m.Transpose()
+	left, right := m, t // row i of X·Xᵀ = Σ_k x_ik · (row k of Xᵀ)
+	if m.squaredCounts() < t.squaredCounts() {
+		left, right = t, m
+	}
+	part := make([]float64, kernel.BlockCount(left.rows, normBlock))
+	kernel.Blocks(left.rows, normBlock, workers, func(b, lo, hi int) {
+		acc := make([]float64, left.rows)
+		touched := make([]int32, 0, left.rows)
+		seen := make([]bool, left.rows)
+		for i := lo; i < hi; i++ {
+			col, val := left.Row(i)
+			for p, k := range col {
+				c := u * value(val, p)
+				idx, v := right.Row(int(k))
+				for q, l := range idx {
+					if !seen[l] {
+						seen[l], touched = true, append(touched, l)
+					}
+					acc[l] += c * (u * value(v, q))
+				}
+			}
+			for _, l := range touched {
+				part[b] += acc[l] * acc[l]
+				acc[l], seen[l] = 0, false
+			}
+			touched = touched[:0]
+		}
+	})
+	return sum(part)
+}
+
+func (m *CSR) squaredCounts() (s float64) {
+	for i := range m.rows {
+		c := float64(m.RowPtr[i+1] - m.RowPtr[i])
+		s += c * c
+	}
+	return s
+}
+
+// sum adds the parts in order.
+func sum(part []float64) (s float64) {
+	for _, v := range part {
+		s += v
+	}
+	return s
+}

@@ -1,0 +1,178 @@
+package matrix
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"symnmf/internal/kernel"
+)
+
+// SymCSR is a sparse A as an Operator. A cursor holds n·r numbers besides H; one Add costs as many multiply–adds as row
+// i has entries, a product nnz·r. Nothing of size n×n is ever allocated.
+type SymCSR struct {
+	a         *CSR
+	diag      []float64 // unscaled
+	scale     float64
+	offDiag   bool
+	norm      float64
+	normOff   float64
+	negatives Cells
+}
+
+// FromCSR returns the operator over the symmetric matrix a: both triangles stored. Entries must be finite and
+// |A_ij − A_ji| at most tol times the largest entry, where an entry that is not stored counts as 0; tol = 0 means
+// DefaultSymmetryTol. O(nnz + n).
+func FromCSR(a *CSR, tol float64) (*SymCSR, error) {
+	s, err := checkSymmetric(a, tol)
+	if err != nil {
+		return nil, err
+	}
+	m := &SymCSR{a: a, scale: 1, negatives: s.Negative, diag: make([]float64, a.rows)}
+	u := unit(s.MaxAbs())
+	var all, off float64
+	for b := 0; b < a.rows; b += normBlock {
+		var blockAll, blockOff float64
+		for i := b; i < min(b+normBlock, a.rows); i++ {
+			col, val := a.Row(i)
+			for p, j := range col {
+				v := value(val, p)
+				sq := (v * u) * (v * u)
+				blockAll += sq
+				if int(j) == i {
+					m.diag[i] = v
+				} else {
+					blockOff += sq
+				}
+			}
+		}
+		all, off = all+blockAll, off+blockOff
+	}
+	m.norm, m.normOff = math.Sqrt(all)/u, math.Sqrt(off)/u
+	if math.IsInf(m.norm, 0) {
+		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, s.MaxAbs())
+	}
+	return m, nil
+}
+
+// Dim implements Operator.
+func (m *SymCSR) Dim() int { return m.a.rows }
+
+// Stored implements Operator.
+func (m *SymCSR) Stored() int64 { return m.a.NNZ() }
+
+// Norm implements Operator.
+func (m *SymCSR) Norm() float64 { return m.norm }
+
+// Negatives implements Operator.
+func (m *SymCSR) Negatives() Cells { return m.negatives }
+
+// DiagTo implements Operator.
+func (m *SymCSR) DiagTo(dst []float64) {
+	for i := range dst {
+		dst[i] = 0
+		if !m.offDiag {
+			dst[i] = m.scale * m.diag[i]
+		}
+	}
+}
+
+// Scaled implements Operator.
+func (m *SymCSR) Scaled(c float64) Operator {
+	v := *m
+	v.scale, v.norm, v.normOff = c*m.scale, c*m.norm, c*m.normOff
+	return &v
+}
+
+// OffDiagonal implements Operator.
+func (m *SymCSR) OffDiagonal() Operator {
+	v := *m
+	v.offDiag, v.norm = true, m.normOff
+	return &v
+}
+
+// VisitRow implements RowVisitor.
+func (m *SymCSR) VisitRow(i int, f func(l int, v float64)) {
+	col, val := m.a.Row(i)
+	for p, l := range col {
+		if int(l) != i || !m.offDiag {
+			f(int(l), m.scale*value(val, p))
+		}
+	}
+}
+
+// NewProduct implements Operator.
+func (m *SymCSR) NewProduct(h *Dense, _ int) Product { return csrProduct{m, h} }
+
+type csrProduct struct {
+	m *SymCSR
+	h *Dense
+}
+
+func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
+	r := p.h.cols
+	for i := lo; i < hi; i++ {
+		acc := dst[(i-lo)*r : (i-lo+1)*r]
+		clear(acc)
+		col, val := p.m.a.Row(i)
+		if at, found := slices.BinarySearch(col, int32(i)); found && p.m.offDiag {
+			kernel.GatherRows(acc, col[:at], upTo(val, at), p.h.data)
+			col, val = col[at+1:], from(val, at+1)
+		}
+		kernel.GatherRows(acc, col, val, p.h.data)
+		for k := range acc {
+			acc[k] *= p.m.scale
+		}
+	}
+}
+
+// upTo and from cut a value slice in which nil stands for ones.
+func upTo(val []float64, p int) []float64 {
+	if val == nil {
+		return nil
+	}
+	return val[:p]
+}
+
+func from(val []float64, p int) []float64 {
+	if val == nil {
+		return nil
+	}
+	return val[p:]
+}
+
+// csrCursor keeps Y = A·H by columns; a change of one entry of H is scattered over the neighbours of its row.
+type csrCursor struct {
+	m       *SymCSR
+	h       *Dense
+	workers int
+	y       []float64 // n·r, column j at j·n
+	col     []float64 // the current one
+}
+
+// NewCursor implements Operator.
+func (m *SymCSR) NewCursor(h *Dense, workers int) Cursor {
+	c := &csrCursor{m: m, h: h, workers: workers, y: make([]float64, len(h.data))}
+	c.Refresh()
+	return c
+}
+
+func (c *csrCursor) Column(j int) {
+	n := c.m.a.rows
+	c.col = c.y[j*n : (j+1)*n]
+}
+
+func (c *csrCursor) At(i int) float64 { return c.col[i] }
+
+func (c *csrCursor) Add(i int, delta float64) {
+	own := c.col[i]
+	idx, val := c.m.a.Row(i)
+	kernel.Scatter(c.col, delta*c.m.scale, idx, val)
+	if c.m.offDiag {
+		c.col[i] = own
+	}
+}
+
+func (c *csrCursor) Refresh() {
+	refreshColumns(c.y, c.m.NewProduct(c.h, c.workers), c.m.a.rows, c.h.cols, c.workers)
+}

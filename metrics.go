@@ -1,0 +1,200 @@
+package symnmf
+
+import (
+	"math"
+
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// figures is everything worth knowing of one H, in the scaled units of a problem.
+type figures struct {
+	errSq    float64 // ‖A−HHᵀ‖²
+	floorSq  float64 // bound on the rounding error of errSq
+	gradKKT  float64 // ‖H − [H − G/‖A‖]₊‖²
+	penalty  float64 // Σ_j Λ_j‖H_:,j‖₁
+	ah, hhSq float64 // ⟨AH,H⟩ and ‖HᵀH‖² (less Σ‖H_i,:‖⁴ when the diagonal is ignored)
+	zeroCols int
+	zeroRows int
+	normOfA  float64
+}
+
+// relErr is ‖A−HHᵀ‖/‖A‖; 0 when A = 0.
+func (f *figures) relErr() float64 {
+	if f.normOfA == 0 {
+		return 0
+	}
+	return math.Sqrt(f.errSq) / f.normOfA
+}
+
+func (f *figures) floor() float64 {
+	if f.normOfA == 0 {
+		return 0
+	}
+	return math.Sqrt(f.floorSq) / f.normOfA
+}
+
+// kkt is the stationarity residual of Result.KKT. When A = 0 it is 0 for H = 0 and infinite for any other H.
+func (f *figures) kkt() float64 {
+	switch {
+	case f.normOfA > 0:
+		return math.Sqrt(f.gradKKT / f.normOfA)
+	case f.hhSq == 0:
+		return 0
+	}
+	return math.Inf(1)
+}
+
+// objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
+func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
+
+// measureBlock is the number of rows of A·H in memory at a time.
+const measureBlock = 64
+
+// measure computes the figures of h (n×r) from the definitions, HHᵀ never formed:
+//
+//	‖A−HHᵀ‖² = ‖A‖² − 2⟨AH,H⟩ + ‖HᵀH‖²,   G = H·(HᵀH) − A·H + Λ
+//
+// and, when the diagonal is ignored (p.a has none), Σ‖H_i,:‖⁴ less in the first and ‖H_i,:‖²·H_i,: less in the second.
+// The first cancels: its terms carry a relative rounding error of ε times the depth of their sums. Where that shows, and
+// n is small enough, the error is summed again entry by entry. O(nnz·r + n·r²); O(blocks·r) memory.
+func (p *problem) measure(h *matrix.Dense) figures {
+	f := figures{normOfA: p.norm}
+	d := p.gram(h)
+	product := p.a.NewProduct(h, p.workers)
+	blocks := kernel.BlockCount(p.n, measureBlock)
+	ahs, grads, rowQuads := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks)
+	invNorm := 1.0
+	if p.norm > 0 {
+		invNorm = 1 / p.norm
+	}
+	kernel.Blocks(p.n, measureBlock, p.workers, func(b, lo, hi int) {
+		r := p.r
+		ah := make([]float64, (hi-lo)*r)
+		g := make([]float64, r)
+		product.RowsTo(ah, lo, hi)
+		for i := lo; i < hi; i++ {
+			hi, ahi := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
+			ahs[b] += kernel.Dot(ahi, hi)
+			li := 0.0
+			if p.ignoreDiag {
+				li = kernel.SumSq(hi)
+				rowQuads[b] += li * li
+			}
+			clear(g)
+			for k, v := range hi {
+				if v != 0 {
+					kernel.Axpy(g, v, d[k*r:(k+1)*r])
+				}
+			}
+			for j, v := range hi {
+				grad := g[j] - ahi[j] - li*v + p.l1[j]
+				step := v - max(0, v-grad*invNorm)
+				grads[b] += step * step
+			}
+		}
+	})
+	var rowQuad float64
+	for b := range blocks {
+		f.ah += ahs[b]
+		f.gradKKT += grads[b]
+		rowQuad += rowQuads[b]
+	}
+	for _, v := range d {
+		f.hhSq += v * v
+	}
+	f.hhSq -= rowQuad
+	p.count(h, &f)
+
+	f.errSq = max(0, p.norm*p.norm-2*f.ah+f.hhSq)
+	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, the last two in two stages.
+	depth := float64(min(p.n, int(p.a.Stored()/int64(p.n))*4+64) + p.r + measureBlock + blocks)
+	f.floorSq = 0x1p-53 * depth * (p.norm*p.norm + 2*f.ah + f.hhSq + rowQuad)
+	if f.errSq < 1e4*f.floorSq {
+		if visitor, ok := p.a.(matrix.RowVisitor); ok && float64(p.n)*float64(p.n)*float64(p.r) <= directLimit {
+			p.measureDirectly(visitor, h, &f)
+		}
+	}
+	return f
+}
+
+// directLimit bounds n²·r for the sum over all entries, some seconds of work.
+const directLimit = 2e9
+
+// measureDirectly replaces errSq by the sum of (A_il − H_i,:·H_l,:)² over all i and l, whose terms do not cancel: each is
+// wrong by at most (r+2)·ε·(|A_il| + H_i,:·H_l,:), so their root is right to (r+2)·ε·(‖A‖ + ‖HHᵀ‖).
+func (p *problem) measureDirectly(a matrix.RowVisitor, h *matrix.Dense, f *figures) {
+	part := make([]float64, p.n)
+	kernel.Blocks(p.n, 16, p.workers, func(_, lo, hi int) {
+		row := make([]float64, p.n)
+		for i := lo; i < hi; i++ {
+			clear(row)
+			a.VisitRow(i, func(l int, v float64) { row[l] = v })
+			for l, v := range row {
+				if l == i && p.ignoreDiag {
+					continue
+				}
+				d := v - kernel.Dot(h.Row(i), h.Row(l))
+				part[i] += d * d
+			}
+		}
+	})
+	f.errSq = 0
+	for _, v := range part {
+		f.errSq += v
+	}
+	bound := float64(p.r+2) * 0x1p-53 * (p.norm + math.Sqrt(max(0, f.hhSq)))
+	f.floorSq = bound * bound
+}
+
+// count fills in what only reads h.
+func (p *problem) count(h *matrix.Dense, f *figures) {
+	used := make([]bool, p.r)
+	for i := range p.n {
+		zero := true
+		for j, v := range h.Row(i) {
+			if v != 0 {
+				zero, used[j] = false, true
+				f.penalty += p.l1[j] * v
+			}
+		}
+		if zero {
+			f.zeroRows++
+		}
+	}
+	for _, u := range used {
+		if !u {
+			f.zeroCols++
+		}
+	}
+}
+
+// gram returns D = HᵀH (r×r by rows). Rows are summed in blocks whose number depends on n alone.
+func (p *problem) gram(h *matrix.Dense) []float64 {
+	const most = 64 // blocks, each with r² numbers of its own
+	r := p.r
+	size := max(256, (p.n+most-1)/most)
+	part := make([][]float64, kernel.BlockCount(p.n, size))
+	kernel.Blocks(p.n, size, p.workers, func(b, lo, hi int) {
+		d := make([]float64, r*r)
+		for i := lo; i < hi; i++ {
+			row := h.Row(i)
+			for j, v := range row {
+				if v != 0 {
+					kernel.Axpy(d[j*r+j:(j+1)*r], v, row[j:])
+				}
+			}
+		}
+		part[b] = d
+	})
+	d := make([]float64, r*r)
+	for _, v := range part {
+		kernel.Axpy(d, 1, v)
+	}
+	for j := range r {
+		for k := range j {
+			d[j*r+k] = d[k*r+j]
+		}
+	}
+	return d
+}

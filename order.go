@@ -1,0 +1,69 @@
+package symnmf
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// ColumnOrder is the order in which a sweep visits the columns of H.
+type ColumnOrder int
+
+// The paper's CD-Cyclic and CD-Shuffle.
+const (
+	Cyclic  ColumnOrder = iota // 1, …, r
+	Shuffle                    // a fresh permutation for every sweep
+)
+
+var columnOrderNames = [...]string{"cyclic", "shuffle"}
+
+func (o ColumnOrder) String() string { return columnOrderNames[o] }
+
+// EntryOrder is the order in which a column's entries are visited, and whether all are.
+type EntryOrder int
+
+// Orders of the entries of a column. The greedy ones first spend one pass over the column, O(n·r), on the keys.
+const (
+	Natural    EntryOrder = iota // 1, …, n
+	Shuffled                     // a fresh permutation for every column visit
+	ByDecrease                   // Gauss–Southwell: largest decrease of the objective first
+	ByGradient                   // Gauss–Southwell: largest projected gradient first
+	Selected                     // by decrease, and only those of at least CD.Nu times the largest
+)
+
+var entryOrderNames = [...]string{"natural", "shuffled", "decrease", "gradient", "select"}
+
+func (o EntryOrder) String() string { return entryOrderNames[o] }
+
+// parseName finds a name in a list of them.
+func parseName(what, name string, names []string) (int, error) {
+	if k := slices.Index(names, name); k >= 0 {
+		return k, nil
+	}
+	return 0, fmt.Errorf("%w: %s=%s, want one of %v", ErrOption, what, name, names)
+}
+
+// permutation overwrites perm with a uniform permutation that depends only on the numbers given.
+func permutation(perm []int, seed uint64, where ...uint64) {
+	key := mix(seed)
+	for _, w := range where {
+		key = mix(key ^ mix(w))
+	}
+	draw := rand.NewPCG(seed, key)
+	for i := range perm {
+		perm[i] = i
+	}
+	for i := len(perm) - 1; i > 0; i-- {
+		k := below(draw, uint64(i+1))
+		perm[i], perm[k] = perm[k], perm[i]
+	}
+}
+
+// below returns a uniform number in [0, n). Drawing again below 2⁶⁴ mod n keeps every one equally likely.
+func below(draw *rand.PCG, n uint64) int {
+	for least := -n % n; ; {
+		if v := draw.Uint64(); v >= least {
+			return int(v % n)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package symnmf
+
+import (
+	"fmt"
+	"strconv"
+
+	"symnmf/matrix"
+)
+
+// Solver is a method: one of the types of this package that implement it, CD, MBI, Residual. It is sealed.
+type Solver interface {
+	// Name is the method's name in Methods, files and tables.
+	Name() string
+	// accepts reports why the method cannot take the problem, before any work, or nil.
+	accepts(p *problem) error
+	// start returns a run that changes h from here on; number tells the runs of one call apart.
+	start(p *problem, h *matrix.Dense, number int) run
+}
+
+// run is a method at work on one H.
+type run interface {
+	// sweep changes H once over. It calls stop between pieces of work and returns early, with H in order, if that is true.
+	sweep(stop func() bool) sweepReport
+}
+
+// checker is a run that can compare what it maintains with H.
+type checker interface{ verify() error }
+
+var (
+	_ checker = (*cdRun)(nil)
+	_ checker = (*mbiRun)(nil)
+	_ checker = (*residualRun)(nil)
+)
+
+// Method is one line of the list of methods.
+type Method struct {
+	Name, Doc string
+	Accepts   string // which matrices
+	Start     string // the start it takes when none is asked for
+	Knobs     []Knob
+	solver    Solver
+}
+
+// Knob is a method's own option.
+type Knob struct {
+	Name, Doc, Default string
+	set                func(s Solver, value string) (Solver, error)
+}
+
+// methods is the list; all that a new method needs besides its own file is a line here.
+var methods = []Method{
+	{"cd-cyclic", "exact coordinate descent, columns in order", anyMatrix, diagonalStart, cdKnobs, CD{Order: Cyclic}},
+	{"cd-shuffle", "exact coordinate descent, columns shuffled every sweep", anyMatrix, diagonalStart, cdKnobs, CD{Order: Shuffle}},
+	{"cd-mbi", "exact coordinate descent, always the single best entry (small problems)", anyMatrix, diagonalStart, nil, MBI{}},
+	{"cd-residual", "cd-cyclic by an explicit n×n residual (for comparison)", "dense, diagonal counted", diagonalStart, nil, Residual{}},
+}
+
+const (
+	anyMatrix     = "dense, sparse, points"
+	diagonalStart = "zero if some A_ii > 0, else random"
+)
+
+var cdKnobs = []Knob{
+	{"entries", "order of the entries of a column: natural, shuffled, decrease, gradient (largest first), select (the largest decreases only)", "natural",
+		func(s Solver, v string) (Solver, error) {
+			cd := s.(CD)
+			k, err := parseName("entries", v, entryOrderNames[:])
+			cd.Entries = EntryOrder(k)
+			return cd, err
+		}},
+	{"nu", "with entries=select: part of the column's largest decrease an entry must offer, 0 to 1", strconv.FormatFloat(defaultNu, 'g', -1, 64),
+		func(s Solver, v string) (Solver, error) {
+			cd := s.(CD)
+			x, err := strconv.ParseFloat(v, 64)
+			if err != nil || !(x > 0 && x <= 1) {
+				return nil, fmt.Errorf("%w: nu=%s, want a number above 0 and up to 1", ErrOption, v)
+			}
+			cd.Nu = x
+			return cd, nil
+		}},
+	{"mbi-every", "every so many sweeps, one update of the single best entry of all; 0 = never", "0",
+		func(s Solver, v string) (Solver, error) {
+			cd := s.(CD)
+			k, err := strconv.Atoi(v)
+			if err != nil || k < 0 {
+				return nil, fmt.Errorf("%w: mbi-every=%s, want a whole number ≥ 0", ErrOption, v)
+			}
+			cd.MBIEvery = k
+			return cd, nil
+		}},
+}
+
+// Methods returns the list of methods.
+func Methods() []Method { return append([]Method(nil), methods...) }
+
+// ParseSolver returns the method of that name with its knobs set from text; set may be nil.
+func ParseSolver(name string, set map[string]string) (Solver, error) {
+	for _, m := range methods {
+		if m.Name != name {
+			continue
+		}
+		s := m.solver
+		known := 0
+		for _, k := range m.Knobs {
+			v, ok := set[k.Name]
+			if !ok {
+				continue
+			}
+			known++
+			var err error
+			if s, err = k.set(s, v); err != nil {
+				return nil, err
+			}
+		}
+		for name := range set {
+			if known == len(set) {
+				break
+			}
+			if !m.hasKnob(name) {
+				return nil, fmt.Errorf("%w: %s has no knob %q; it has %s", ErrOption, m.Name, name, m.knobNames())
+			}
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w: method %q is not in the list", ErrOption, name)
+}
+
+func (m *Method) hasKnob(name string) bool {
+	for _, k := range m.Knobs {
+		if k.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Method) knobNames() string {
+	if len(m.Knobs) == 0 {
+		return "none"
+	}
+	names := m.Knobs[0].Name
+	for _, k := range m.Knobs[1:] {
+		names += ", " + k.Name
+	}
+	return names
+}
+
+// choose fills in the method and the start where opt leaves them open, and says why.
+func (p *problem) choose(opt *Options) (why string) {
+	positive := 0
+	for _, v := range p.diag {
+		if v > 0 {
+			positive++
+		}
+	}
+	if opt.Start == nil {
+		switch {
+		case opt.Runs > 1:
+			opt.Start, why = Random{}, "start random: several starts were asked for"
+		case positive > 0:
+			opt.Start, why = Zero{}, "start zero: the diagonal is positive, and zero needs no luck"
+		default:
+			opt.Start, why = Random{}, "start random: from zero nothing moves on a zero diagonal"
+		}
+	}
+	if opt.Solver == nil {
+		if why != "" {
+			why += "; "
+		}
+		if _, random := opt.Start.(Random); random {
+			opt.Solver = CD{Order: Shuffle}
+			why += "method cd-shuffle: from a random start it ends lower than cd-cyclic"
+		} else {
+			opt.Solver = CD{Order: Cyclic}
+			why += "method cd-cyclic: from zero it ends lower than cd-shuffle"
+		}
+	}
+	return why
+}

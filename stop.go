@@ -1,0 +1,103 @@
+package symnmf
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+)
+
+// Stop bounds a run; the first bound reached ends it. At least one of Sweeps and Time must hold.
+type Stop struct {
+	// Sweeps is the largest number of sweeps; 0 means 1000, negative no limit.
+	Sweeps int
+	// Time is the longest time one run may take, looked at after every column of H; 0 means no limit.
+	Time time.Duration
+	// KKT is the KKT residual at which the run has converged; 0 means 1e-4, negative never.
+	KKT float64
+	// RelChange ends the run when the objective falls by no more than this part of itself over a sweep; 0 means never.
+	RelChange float64
+}
+
+const (
+	defaultSweeps = 1000
+	defaultKKT    = 1e-4
+)
+
+// limits is Stop with its defaults filled in: 0 now means none.
+func (s Stop) limits() Stop {
+	switch {
+	case s.Sweeps == 0:
+		s.Sweeps = defaultSweeps
+	case s.Sweeps < 0:
+		s.Sweeps = 0
+	}
+	switch {
+	case s.KKT == 0:
+		s.KKT = defaultKKT
+	case s.KKT < 0:
+		s.KKT = 0
+	}
+	return s
+}
+
+// check reports the first option that makes no sense for an n×n matrix and rank r.
+func (o *Options) check(n, r int) error {
+	l := o.Stop.limits()
+	switch {
+	case l.Sweeps == 0 && l.Time == 0:
+		return fmt.Errorf("%w: Stop has neither a sweep limit nor a time limit", ErrOption)
+	case l.Time < 0:
+		return fmt.Errorf("%w: Stop.Time = %v", ErrOption, l.Time)
+	case math.IsNaN(l.KKT) || math.IsNaN(l.RelChange) || l.RelChange < 0:
+		return fmt.Errorf("%w: Stop.KKT = %v, Stop.RelChange = %v", ErrOption, l.KKT, l.RelChange)
+	case o.Runs < 0:
+		return fmt.Errorf("%w: Runs = %d", ErrOption, o.Runs)
+	case o.Threads < 0:
+		return fmt.Errorf("%w: Threads = %d", ErrOption, o.Threads)
+	case len(o.L1) > 1 && len(o.L1) != r:
+		return fmt.Errorf("%w: %d weights in L1, want 1 or r = %d", ErrOption, len(o.L1), r)
+	}
+	for j, w := range o.L1 {
+		if !(w >= 0) || math.IsInf(w, 0) {
+			return fmt.Errorf("%w: L1[%d] = %v, want a finite weight ≥ 0", ErrOption, j, w)
+		}
+	}
+	if o.Runs > 1 && o.Start != nil {
+		if _, random := o.Start.(Random); !random {
+			return fmt.Errorf("%w: Runs = %d needs random starts, and Start is %s", ErrOption, o.Runs, o.Start.Name())
+		}
+	}
+	return nil
+}
+
+func threads(n int) int {
+	if n == 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return n
+}
+
+// powerOf4 returns c = 4^k, as near to it as the exponents of doubles go, with 1 ≤ c·norm < 4; 1 for norm = 0.
+func powerOf4(norm float64) float64 {
+	if norm == 0 {
+		return 1
+	}
+	_, e := math.Frexp(norm) // 2^(e−1) ≤ norm < 2^e
+	return math.Ldexp(1, min(max(2*floorDiv(2-e, 2), -1022), 1022))
+}
+
+// clock measures a run without the times it is stopped.
+type clock struct {
+	begin  time.Time
+	paused time.Duration
+}
+
+func (c *clock) elapsed() time.Duration { return time.Since(c.begin) - c.paused }
+
+// pause does work off the clock.
+func (c *clock) pause(work func()) {
+	t := time.Now()
+	work()
+	c.paused += time.Since(t)
+}

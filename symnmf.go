@@ -1,0 +1,221 @@
+package symnmf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"symnmf/matrix"
+)
+
+// Options holds the knobs every method shares. Its zero value works: each field says what zero means.
+type Options struct {
+	// Solver is the method with its own knobs. nil chooses one for the matrix; Result says which and why.
+	Solver Solver
+	// Start is the first H. nil is the method's own: for coordinate descent Zero when some A_ii > 0, else Random.
+	Start Start
+	// Stop bounds the run.
+	Stop Stop
+	// L1 is the weight Λ of the term Σ_j Λ_j‖H_:,j‖₁ added to ¼‖A−HHᵀ‖², r values or one for all, in units of A^{3/2}; none
+	// means 0. ‖A‖^{3/2}/n is a small weight.
+	L1 []float64
+	// IgnoreDiagonal leaves the n terms (A_ii − ‖H_i,:‖²)² out of the objective and of every figure reported.
+	IgnoreDiagonal bool
+	// Seed fixes every random choice of the run. The default 0 is a seed like any other.
+	Seed uint64
+	// Runs is the number of independent random starts, of which the one with the least objective is kept; 0 means 1.
+	Runs int
+	// Threads bounds the goroutines at work; 0 means all processors. The answer does not depend on it.
+	Threads int
+	// Trace asks for the exact error and KKT residual of the start and of every sweep, in Result.Trace. The clock stops
+	// while they are computed.
+	Trace bool
+	// Progress is called after every sweep, on the goroutine that called Factorize; nil means no calls.
+	Progress func(Progress)
+}
+
+// Progress tells how far a run is.
+type Progress struct {
+	Run, Runs int // this one, from 1, of so many
+	Sweep     int
+	Elapsed   time.Duration // since this run began
+	// RelErr is ‖A−HHᵀ‖/‖A‖ from the summed decreases, without a product (with an ℓ₁ term: of the whole objective).
+	RelErr float64
+	// KKT estimates the KKT residual from what the sweep met on its way.
+	KKT float64
+}
+
+// Status says why a run ended.
+type Status int
+
+// A run that reaches a limit is a success with a Status.
+const (
+	Converged   Status = iota // the KKT residual is at most Stop.KKT
+	SweepLimit                // Stop.Sweeps reached
+	TimeLimit                 // Stop.Time reached
+	Stalled                   // the objective no longer falls: by less than Stop.RelChange, or no entry changed at all
+	Interrupted               // the context was cancelled
+)
+
+var statusNames = [...]string{"converged", "sweep-limit", "time-limit", "stalled", "interrupted"}
+
+func (s Status) String() string { return statusNames[s] }
+
+// Result is the outcome of Factorize.
+type Result struct {
+	H *matrix.Dense // n×r, ≥ 0, in the units of √A
+
+	// RelErr is ‖A−HHᵀ‖/‖A‖, 0 when A = 0. Its square is right to ErrFloor²: below ErrFloor it is noise.
+	RelErr, ErrFloor float64
+	// KKT is ‖H − [H − G/‖A‖]₊‖/‖A‖^½ with G = (HHᵀ−A)H + Λ, zero exactly at a stationary point. H = 0 is one too.
+	KKT float64
+	// Objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
+	Objective float64
+	NormA     float64 // ‖A‖_F, of the entries that count
+
+	Status Status
+	Sweeps int
+	Time   time.Duration // of the run kept, without what only the trace needed
+
+	Method, Start string   // names as in Methods and Starts
+	Why           string   // why this method and start, when they were left to Factorize
+	Notes         []string // what the user should know of this run, a sentence each
+
+	ZeroColumns, ZeroRows int // of H
+	Trace                 []TracePoint
+	Runs                  []RunSummary
+	Seed                  uint64
+}
+
+// TracePoint is one row of the trace: exact figures after a sweep, or at the start when Sweep is 0.
+type TracePoint struct {
+	Sweep       int
+	Time        time.Duration
+	RelErr, KKT float64
+}
+
+// RunSummary is one of several starts.
+type RunSummary struct {
+	Run       int // from 1
+	RelErr    float64
+	KKT       float64
+	Objective float64
+	Sweeps    int
+	Time      time.Duration
+	Status    Status
+}
+
+// Errors about what Factorize was asked. Each comes wrapped with where and what.
+var (
+	ErrOption   = errors.New("symnmf: bad option")
+	ErrRank     = errors.New("symnmf: bad rank")
+	ErrEmpty    = errors.New("symnmf: empty matrix")
+	ErrNegative = errors.New("symnmf: negative entries")
+	ErrStart    = errors.New("symnmf: bad start")
+	ErrUnfit    = errors.New("symnmf: the method cannot take this matrix")
+)
+
+// Factorize looks for H ≥ 0 (n×r) that minimizes ‖A−HHᵀ‖_F. The rank r may exceed n.
+//
+// It costs what the method costs; memory is a few times n·r besides A. When ctx is cancelled it returns the best H so far
+// and an error that wraps ctx.Err(). Every other error comes with a nil Result.
+func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Result, error) {
+	p, err := newProblem(a, r, &opt)
+	if err != nil {
+		return nil, err
+	}
+	why := p.choose(&opt)
+	if err := opt.Solver.accepts(p); err != nil {
+		return nil, err
+	}
+	res, err := p.best(ctx, &opt)
+	if res == nil {
+		return nil, err
+	}
+	res.Why = why
+	return res, err
+}
+
+// problem is A scaled so that 1 ≤ ‖A‖ < 4, with what else defines the objective. Solvers see nothing else. Scaling by a
+// power of 4 is exact and scales H by a power of 2, so entries of 1e-150 or 1e150 meet no overflow on the way.
+type problem struct {
+	a          matrix.Operator // without its diagonal when that is ignored
+	n, r       int
+	norm       float64   // ‖A‖, scaled; 0 when A = 0
+	diag       []float64 // A_ii, scaled; zeros when ignored
+	l1         []float64 // Λ_j, scaled, r values
+	ignoreDiag bool
+	scale      float64 // a = scale · the user's A
+	seed       uint64
+	workers    int
+}
+
+func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
+	n := a.Dim()
+	if n == 0 {
+		return nil, fmt.Errorf("%w: n = 0", ErrEmpty)
+	}
+	if r < 1 {
+		return nil, fmt.Errorf("%w: r = %d, want at least 1", ErrRank, r)
+	}
+	if c := a.Negatives(); c.Count > 0 {
+		return nil, fmt.Errorf("%w: %d, the least %.6g, the first %.6g at [%d,%d]", ErrNegative, c.Count, c.Least, c.Value, c.Row, c.Col)
+	}
+	if err := opt.check(n, r); err != nil {
+		return nil, err
+	}
+	if opt.IgnoreDiagonal {
+		a = a.OffDiagonal()
+	}
+	c := powerOf4(a.Norm())
+	p := &problem{
+		a: a.Scaled(c), n: n, r: r, diag: make([]float64, n), l1: make([]float64, r),
+		ignoreDiag: opt.IgnoreDiagonal, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
+	}
+	p.norm = p.a.Norm()
+	p.a.DiagTo(p.diag)
+	for j := range p.l1 {
+		switch len(opt.L1) {
+		case 0:
+		case 1:
+			p.l1[j] = opt.L1[0]
+		default:
+			p.l1[j] = opt.L1[j]
+		}
+		p.l1[j] = p.l1[j] * c * math.Sqrt(c) // F grows by c², ‖H_:,j‖₁ by √c
+	}
+	return p, nil
+}
+
+// best runs all starts asked for and keeps the one with the least objective.
+func (p *problem) best(ctx context.Context, opt *Options) (*Result, error) {
+	var best *Result
+	var summaries []RunSummary
+	for run := range max(opt.Runs, 1) {
+		res, err := p.run(ctx, opt, run)
+		if res == nil {
+			if best != nil && ctx.Err() != nil {
+				break
+			}
+			return nil, err
+		}
+		summaries = append(summaries, RunSummary{
+			Run: run + 1, RelErr: res.RelErr, KKT: res.KKT, Objective: res.Objective,
+			Sweeps: res.Sweeps, Time: res.Time, Status: res.Status,
+		})
+		if best == nil || res.Objective < best.Objective {
+			best = res
+		}
+		if err != nil {
+			break
+		}
+	}
+	best.Runs = summaries
+	if err := ctx.Err(); err != nil {
+		best.Status = Interrupted
+		return best, fmt.Errorf("symnmf: stopped early with the best factor so far: %w", err)
+	}
+	return best, nil
+}

@@ -1,0 +1,72 @@
+package symnmf
+
+import (
+	"fmt"
+	"math"
+
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// verify compares what a run maintains, and the objective summed from its decreases, with H itself. A difference beyond
+// rounding is a mistake in this package.
+func (p *problem) verify(work run, h *matrix.Dense, objective float64, sweeps int) error {
+	if err := work.(checker).verify(); err != nil {
+		return fmt.Errorf("symnmf: sweep %d: %w", sweeps, err)
+	}
+	for k, v := range h.Data() {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("symnmf: sweep %d: H[%d,%d] = %v", sweeps, k/p.r, k%p.r, v)
+		}
+	}
+	f := p.measure(h)
+	// One rounding of the objective a visit, n·r visits a sweep, of numbers up to ¼‖A‖² + penalty and beside the floor.
+	tol := f.floorSq + 4*float64(sweeps+1)*float64(p.n)*float64(p.r)*0x1p-52*(p.norm*p.norm+f.penalty)
+	if d := math.Abs(f.objective() - objective); d > tol {
+		return fmt.Errorf("symnmf: sweep %d: the summed decreases give %v, the definition %v (off by %.2g, allowed %.2g)",
+			sweeps, objective, f.objective(), d, tol)
+	}
+	return nil
+}
+
+// verify implements checker: D, L and A·H. The allowance is one rounding of the largest possible value for each update of
+// one number between refreshes: n visits a sweep touch each D_jk twice and each (AH)_ij once.
+func (s *cdState) verify() error {
+	most := 2 * s.p.norm // of any C_j, hence of any D_jk and L_i
+	tol := 2 * float64(s.p.n) * refreshCursorEvery * 0x1p-52 * most
+	for k, want := range s.p.gram(s.h) {
+		if d := math.Abs(s.gram[k] - want); d > tol {
+			return fmt.Errorf("D[%d,%d] is kept as %v, HᵀH gives %v", k/s.p.r, k%s.p.r, s.gram[k], want)
+		}
+	}
+	for i, got := range s.rowSq {
+		if want := kernel.SumSq(s.h.Row(i)); math.Abs(got-want) > tol {
+			return fmt.Errorf("L[%d] is kept as %v, H gives %v", i, got, want)
+		}
+	}
+	fresh := s.p.a.NewCursor(s.h, s.p.workers)
+	for j := range s.p.r {
+		s.cursor.Column(j)
+		fresh.Column(j)
+		for i := range s.p.n {
+			// |(AH)_ij| ≤ ‖A‖·‖H_:,j‖ ≤ ‖A‖·√(2‖A‖)
+			if got, want := s.cursor.At(i), fresh.At(i); math.Abs(got-want) > tol*math.Sqrt(most) {
+				return fmt.Errorf("(AH)[%d,%d] is kept as %v, the product gives %v", i, j, got, want)
+			}
+		}
+	}
+	return nil
+}
+
+// verify implements checker: R.
+func (s *residualRun) verify() error {
+	fresh := &residualRun{p: s.p, h: s.h, resid: make([]float64, len(s.resid))}
+	fresh.refresh()
+	tol := 4 * float64(s.p.r) * refreshResidualEvery * 0x1p-52 * 2 * s.p.norm
+	for k, want := range fresh.resid {
+		if got := s.resid[k]; math.Abs(got-want) > tol {
+			return fmt.Errorf("R[%d,%d] is kept as %v, A-HHᵀ gives %v", k/s.p.n, k%s.p.n, got, want)
+		}
+	}
+	return nil
+}
