@@ -10,14 +10,18 @@ import (
 	"symnmf/matrix"
 )
 
-// run does one run from its start to the first limit: the loop every method shares. It returns a nil Result only with an
-// error that is not ctx's.
+// run does one run from its start to the first limit: the loop every method shares. A cancelled ctx is a limit like others,
+// and no error here.
 func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, error) {
 	res := &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed}
 	limits := opt.Stop.limits()
 	clk := clock{begin: time.Now()}
 	h := matrix.NewDense(p.n, p.r, nil)
-	if p.norm == 0 {
+	if p.norm == 0 { // H = 0 is the answer
+		if opt.Trace {
+			first := p.measure(h)
+			res.record(0, &clk, &first)
+		}
 		return p.finish(res, h, Converged, &clk), nil
 	}
 	if err := opt.Start.fill(p, h, number); err != nil {

@@ -13,7 +13,8 @@ type figures struct {
 	floorSq  float64 // bound on the rounding error of errSq
 	gradKKT  float64 // ‖H − [H − G/‖A‖]₊‖²
 	penalty  float64 // Σ_j Λ_j‖H_:,j‖₁
-	ah, hhSq float64 // ⟨AH,H⟩ and ‖HᵀH‖² (less Σ‖H_i,:‖⁴ when the diagonal is ignored)
+	ah, hhSq float64 // ⟨AH,H⟩ and ‖HᵀH‖² (less rowQuad)
+	rowQuad  float64 // Σ‖H_i,:‖⁴ when the diagonal is ignored, else 0
 	zeroCols int
 	zeroRows int
 	normOfA  float64
@@ -68,10 +69,10 @@ func (p *problem) measure(h *matrix.Dense) figures {
 	if p.norm > 0 {
 		invNorm = 1 / p.norm
 	}
-	kernel.Blocks(p.n, measureBlock, p.workers, func(b, lo, hi int) {
-		r := p.r
-		ah := make([]float64, (hi-lo)*r)
-		g := make([]float64, r)
+	r := p.r
+	scratch := func() []float64 { return make([]float64, (measureBlock+1)*r) }
+	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
+		g, ah := s[:r], s[r:(hi-lo+1)*r]
 		product.RowsTo(ah, lo, hi)
 		for i := lo; i < hi; i++ {
 			hi, ahi := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
@@ -94,22 +95,21 @@ func (p *problem) measure(h *matrix.Dense) figures {
 			}
 		}
 	})
-	var rowQuad float64
 	for b := range blocks {
 		f.ah += ahs[b]
 		f.gradKKT += grads[b]
-		rowQuad += rowQuads[b]
+		f.rowQuad += rowQuads[b]
 	}
 	for _, v := range d {
 		f.hhSq += v * v
 	}
-	f.hhSq -= rowQuad
+	f.hhSq -= f.rowQuad
 	p.count(h, &f)
 
 	f.errSq = max(0, p.norm*p.norm-2*f.ah+f.hhSq)
 	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, the last two in two stages.
 	depth := float64(min(p.n, int(p.a.Stored()/int64(p.n))*4+64) + p.r + measureBlock + blocks)
-	f.floorSq = 0x1p-53 * depth * (p.norm*p.norm + 2*f.ah + f.hhSq + rowQuad)
+	f.floorSq = 0x1p-53 * depth * (p.norm*p.norm + 2*f.ah + f.hhSq + f.rowQuad)
 	if f.errSq < 1e4*f.floorSq {
 		if visitor, ok := p.a.(matrix.RowVisitor); ok && float64(p.n)*float64(p.n)*float64(p.r) <= directLimit {
 			p.measureDirectly(visitor, h, &f)
@@ -125,8 +125,8 @@ const directLimit = 2e9
 // wrong by at most (r+2)·ε·(|A_il| + H_i,:·H_l,:), so their root is right to (r+2)·ε·(‖A‖ + ‖HHᵀ‖).
 func (p *problem) measureDirectly(a matrix.RowVisitor, h *matrix.Dense, f *figures) {
 	part := make([]float64, p.n)
-	kernel.Blocks(p.n, 16, p.workers, func(_, lo, hi int) {
-		row := make([]float64, p.n)
+	scratch := func() []float64 { return make([]float64, p.n) }
+	kernel.BlocksWith(p.n, 16, p.workers, scratch, func(row []float64, _, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			clear(row)
 			a.VisitRow(i, func(l int, v float64) { row[l] = v })

@@ -67,7 +67,7 @@ func (s Status) String() string { return statusNames[s] }
 type Result struct {
 	H *matrix.Dense // n×r, ≥ 0, in the units of √A
 
-	// RelErr is ‖A−HHᵀ‖/‖A‖, 0 when A = 0. Its square is right to ErrFloor²: below ErrFloor it is noise.
+	// RelErr is ‖A−HHᵀ‖/‖A‖, right to ErrFloor, below which it is noise; 0 when A = 0.
 	RelErr, ErrFloor float64
 	// KKT is ‖H − [H − G/‖A‖]₊‖/‖A‖^½ with G = (HHᵀ−A)H + Λ, zero exactly at a stationary point. H = 0 is one too.
 	KKT float64
@@ -195,10 +195,7 @@ func (p *problem) best(ctx context.Context, opt *Options) (*Result, error) {
 	var summaries []RunSummary
 	for run := range max(opt.Runs, 1) {
 		res, err := p.run(ctx, opt, run)
-		if res == nil {
-			if best != nil && ctx.Err() != nil {
-				break
-			}
+		if err != nil {
 			return nil, err
 		}
 		summaries = append(summaries, RunSummary{
@@ -208,7 +205,7 @@ func (p *problem) best(ctx context.Context, opt *Options) (*Result, error) {
 		if best == nil || res.Objective < best.Objective {
 			best = res
 		}
-		if err != nil {
+		if ctx.Err() != nil {
 			break
 		}
 	}

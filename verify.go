@@ -20,8 +20,9 @@ func (p *problem) verify(work run, h *matrix.Dense, objective float64, sweeps in
 		}
 	}
 	f := p.measure(h)
-	// One rounding of the objective a visit, n·r visits a sweep, of numbers up to ¼‖A‖² + penalty and beside the floor.
-	tol := f.floorSq + 4*float64(sweeps+1)*float64(p.n)*float64(p.r)*0x1p-52*(p.norm*p.norm+f.penalty)
+	// One rounding of the objective a visit, n·r visits a sweep, of numbers up to ¼‖A‖² + penalty, or, where the
+	// diagonal does not bound H, its fourth powers; and beside the floor.
+	tol := f.floorSq + 4*float64(sweeps+1)*float64(p.n)*float64(p.r)*0x1p-52*(p.norm*p.norm+f.penalty+f.rowQuad)
 	if d := math.Abs(f.objective() - objective); d > tol {
 		return fmt.Errorf("symnmf: sweep %d: the summed decreases give %v, the definition %v (off by %.2g, allowed %.2g)",
 			sweeps, objective, f.objective(), d, tol)
@@ -30,9 +31,15 @@ func (p *problem) verify(work run, h *matrix.Dense, objective float64, sweeps in
 }
 
 // verify implements checker: D, L and A·H. The allowance is one rounding of the largest possible value for each update of
-// one number between refreshes: n visits a sweep touch each D_jk twice and each (AH)_ij once.
+// one number between refreshes: n visits a sweep touch each D_jk twice and each (AH)_ij once. No C_j exceeds 2‖A‖ when
+// the objective is at most ¼‖A‖².
 func (s *cdState) verify() error {
 	most := 2 * s.p.norm // of any C_j, hence of any D_jk and L_i
+	if s.p.ignoreDiag {  // nothing bounds them then
+		for j := range s.p.r {
+			most = max(most, 2*s.gram[j*s.p.r+j])
+		}
+	}
 	tol := 2 * float64(s.p.n) * refreshCursorEvery * 0x1p-52 * most
 	for k, want := range s.p.gram(s.h) {
 		if d := math.Abs(s.gram[k] - want); d > tol {

@@ -31,40 +31,46 @@ func (m *Dense) gramNormSq(u float64, workers int) float64 {
 // pointsNormSq sums the squares of the inner products of all pairs of points, a row of them at a time.
 func (m *Dense) pointsNormSq(u float64, workers int) float64 {
 	part := make([]float64, m.rows)
-	kernel.Blocks(m.rows, 1, workers, func(i, _, _ int) {
+	scratch := func() []float64 { return make([]float64, m.cols) }
+	kernel.BlocksWith(m.rows, 1, workers, scratch, func(x []float64, i, _, _ int) {
+		// x = u²·x_i: neither u² nor an inner product of unscaled points need exist.
+		for k, v := range m.Row(i) {
+			x[k] = v * u * u
+		}
 		var s float64
 		for l := range i {
-			d := u * u * kernel.Dot(m.Row(i), m.Row(l))
+			d := kernel.Dot(x, m.Row(l))
 			s += 2 * d * d
 		}
-		d := u * u * kernel.SumSq(m.Row(i))
+		d := kernel.Dot(x, m.Row(i))
 		part[i] = s + d*d
 	})
 	return sum(part)
 }
 
 // featuresNormSq sums the squares of the entries of XᵀX, features by features. Row k of it is built in one pass over
-// the points, four at a time.
+// the points, four at a time, one of the two factors scaled by u².
 func (m *Dense) featuresNormSq(u float64, workers int) float64 {
 	part := make([]float64, m.cols)
-	kernel.Blocks(m.cols, 1, workers, func(k, _, _ int) {
-		acc := make([]float64, m.cols-k) // entries (k, k), (k, k+1), …
+	scratch := func() []float64 { return make([]float64, m.cols) }
+	kernel.BlocksWith(m.cols, 1, workers, scratch, func(acc []float64, k, _, _ int) {
+		acc = acc[:m.cols-k] // entries (k, k), (k, k+1), …
+		clear(acc)
 		i := 0
 		for ; i+4 <= m.rows; i += 4 {
 			x0, x1, x2, x3 := m.Row(i)[k:], m.Row(i + 1)[k:], m.Row(i + 2)[k:], m.Row(i + 3)[k:]
-			c := [4]float64{x0[0], x1[0], x2[0], x3[0]}
+			c := [4]float64{x0[0] * u * u, x1[0] * u * u, x2[0] * u * u, x3[0] * u * u}
 			if c != [4]float64{} {
 				kernel.Axpy4(acc, &c, x0, x1, x2, x3)
 			}
 		}
 		for ; i < m.rows; i++ {
 			x := m.Row(i)[k:]
-			kernel.Axpy(acc, x[0], x)
+			kernel.Axpy(acc, x[0]*u*u, x)
 		}
-		d := u * u * acc[0]
-		s := d * d
+		s := acc[0] * acc[0]
 		for _, v := range acc[1:] {
-			s += 2 * (u * u * v) * (u * u * v)
+			s += 2 * v * v
 		}
 		part[k] = s
 	})
@@ -111,10 +117,16 @@ func (m *CSR) gramNormSq(u float64, workers int) float64 {
 		left, right = t, m
 	}
 	part := make([]float64, kernel.BlockCount(left.rows, normBlock))
-	kernel.Blocks(left.rows, normBlock, workers, func(b, lo, hi int) {
-		acc := make([]float64, left.rows)
-		touched := make([]int32, 0, left.rows)
-		seen := make([]bool, left.rows)
+	type row struct {
+		acc     []float64
+		touched []int32
+		seen    []bool
+	}
+	scratch := func() *row {
+		return &row{make([]float64, left.rows), make([]int32, 0, left.rows), make([]bool, left.rows)}
+	}
+	kernel.BlocksWith(left.rows, normBlock, workers, scratch, func(s *row, b, lo, hi int) {
+		acc, touched, seen := s.acc, s.touched, s.seen
 		for i := lo; i < hi; i++ {
 			col, val := left.Row(i)
 			for p, k := range col {

@@ -224,8 +224,8 @@ func (c *denseCursor) Refresh() {
 // refreshColumns fills y (n·r by columns) with the rows that p gives.
 func refreshColumns(y []float64, p Product, n, r, workers int) {
 	const rows = 64 // of A·H at a time: small enough to stay in cache while they are transposed
-	kernel.Blocks(n, rows, workers, func(_, lo, hi int) {
-		t := make([]float64, (hi-lo)*r)
+	kernel.BlocksWith(n, rows, workers, func() []float64 { return make([]float64, rows*r) }, func(t []float64, _, lo, hi int) {
+		t = t[:(hi-lo)*r]
 		p.RowsTo(t, lo, hi)
 		for j := range r {
 			for i := lo; i < hi; i++ {

@@ -5,29 +5,35 @@ import (
 	"sync/atomic"
 )
 
-// Blocks calls f(b, lo, hi) for every block b = 0, 1, … of [0, n) cut every size places, on at most workers goroutines
-// besides none: the calling one works too. Blocks never depend on workers, so a result that f stores by block and the
-// caller combines in order of b is the same for any number of them. It returns when all calls have.
+// Blocks calls f(b, lo, hi) for every block b = 0, 1, … of [0, n) cut every size places, on at most workers goroutines,
+// the calling one among them. Blocks never depend on workers, so a result that f stores by block and the caller combines
+// in order of b is the same for any number of them. It returns when all calls have.
 func Blocks(n, size, workers int, f func(b, lo, hi int)) {
-	if n <= 0 {
-		return
-	}
-	count := (n + size - 1) / size
+	BlocksWith(n, size, workers, func() struct{} { return struct{}{} }, func(_ struct{}, b, lo, hi int) { f(b, lo, hi) })
+}
+
+// BlocksWith is Blocks with something for f to write on: each goroutine makes its own by scratch and passes it to all its
+// calls, so it holds what the last one left.
+func BlocksWith[S any](n, size, workers int, scratch func() S, f func(s S, b, lo, hi int)) {
+	count := BlockCount(n, size)
 	var next atomic.Int64
 	work := func() {
+		s := scratch()
 		for {
 			b := int(next.Add(1)) - 1
 			if b >= count {
 				return
 			}
-			f(b, b*size, min((b+1)*size, n))
+			f(s, b, b*size, min((b+1)*size, n))
 		}
 	}
 	var wg sync.WaitGroup
 	for range min(workers, count) - 1 {
 		wg.Go(work)
 	}
-	work()
+	if count > 0 {
+		work()
+	}
 	wg.Wait()
 }
 

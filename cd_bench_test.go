@@ -1,0 +1,107 @@
+package symnmf
+
+import (
+	"fmt"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// benchSweeps runs warm sweeps first, then measures sweeps, in nanoseconds per stored entry of A (or of X) and column.
+func benchSweeps(b *testing.B, a matrix.Operator, r int, start Start, solver Solver, warm int) {
+	b.Helper()
+	opt := Options{Threads: 1}
+	p, err := newProblem(a, r, &opt)
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := matrix.NewDense(p.n, r, nil)
+	if err := start.fill(p, h, 0); err != nil {
+		b.Fatal(err)
+	}
+	work := solver.start(p, h, 0)
+	never := func() bool { return false }
+	for range warm {
+		work.sweep(never)
+	}
+	var changed int64
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		changed += work.sweep(never).changed
+	}
+	per := float64(b.N) * float64(a.Stored()) * float64(r)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/per, "ns/nnz·r")
+	b.ReportMetric(float64(changed)/float64(b.N)/float64(p.n*r), "changed")
+}
+
+func randomDense(n int) matrix.Operator {
+	d := matrix.NewDense(n, n, nil)
+	u := uniform{1}
+	for i := range n {
+		for j := range i + 1 {
+			v := u.at(uint64(i*n + j))
+			d.Set(i, j, v)
+			d.Set(j, i, v)
+		}
+	}
+	a, err := matrix.FromDense(d, 0)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func BenchmarkSweepDense(b *testing.B) {
+	for _, n := range []int{500, 1000, 2000} {
+		for _, r := range []int{30, 60} {
+			a := randomDense(n)
+			for _, warm := range []int{0, 10} {
+				b.Run(fmt.Sprintf("n=%d/r=%d/after=%d", n, r, warm), func(b *testing.B) { benchSweeps(b, a, r, Random{}, CD{}, warm) })
+			}
+		}
+	}
+}
+
+func BenchmarkSweepSparse(b *testing.B) {
+	for _, c := range []struct{ n, perRow int }{{10000, 20}, {10000, 200}, {10000, 2000}, {100000, 20}} {
+		m := instance.RandomSparse(c.n, c.n*c.perRow, 1)
+		a, err := matrix.FromCSR(m, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, r := range []int{16, 30} {
+			for _, warm := range []int{0, 10} {
+				b.Run(fmt.Sprintf("n=%d/row=%d/r=%d/after=%d", c.n, c.perRow, r, warm), func(b *testing.B) { benchSweeps(b, a, r, Random{}, CD{}, warm) })
+			}
+		}
+	}
+}
+
+func BenchmarkBestRoot(b *testing.B) {
+	u := uniform{3}
+	const n = 4096
+	for _, c := range []struct {
+		name string
+		of   func(k uint64) (a, b float64)
+	}{
+		{"stays-zero", func(k uint64) (float64, float64) { return u.at(k), u.at(k + n) }},
+		{"b-negative,a-positive", func(k uint64) (float64, float64) { return u.at(k), -u.at(k + n) }},
+		{"b-negative,a-negative", func(k uint64) (float64, float64) { return -u.at(k), -u.at(k + n) }},
+		{"b-negative", func(k uint64) (float64, float64) { return 2*u.at(k) - 1, -u.at(k + n) }},
+		{"b-positive,a-negative", func(k uint64) (float64, float64) { return -u.at(k), u.at(k+n) * 0.25 }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var as, bs [n]float64
+			for k := range n {
+				as[k], bs[k] = c.of(uint64(k))
+			}
+			var sum float64
+			for k := range b.N {
+				sum += bestRoot(as[k%n], bs[k%n])
+			}
+			_ = sum
+		})
+	}
+}

@@ -1,0 +1,477 @@
+package symnmf
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+func phi(a, b, x float64) float64 { return ((x*x/4+a/2)*x + b) * x }
+
+// TestBestRootIsBest compares φ at the root with φ at 0, nearby, and on a grid, in 200 bits where doubles cannot tell.
+func TestBestRootIsBest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	exact := func(a, b, x float64) *big.Float {
+		f := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
+		s := f(0).Mul(f(x), f(x))
+		s.Mul(s, f(0.25))
+		s.Add(s, f(0).Mul(f(a), f(0.5)))
+		s.Mul(s, f(x))
+		s.Add(s, f(b))
+		return s.Mul(s, f(x))
+	}
+	for trial := range 20000 {
+		spread := []float64{1, 20, 200}[trial%3]
+		a := math.Ldexp(rng.Float64()*2-1, int((rng.Float64()*2-1)*spread))
+		b := math.Ldexp(rng.Float64()*2-1, int((rng.Float64()*2-1)*spread))
+		x := bestRoot(a, b)
+		if !(x >= 0) || math.IsInf(x, 0) {
+			t.Fatalf("bestRoot(%v, %v) = %v", a, b, x)
+		}
+		at := exact(a, b, x)
+		others := []float64{0, x * (1 + 1e-7), x * (1 - 1e-7), x * 1.5, x / 2, math.Sqrt(math.Abs(a)), math.Cbrt(math.Abs(b))}
+		for range 5 {
+			others = append(others, 2*rng.Float64()*(math.Sqrt(math.Abs(a))+math.Cbrt(math.Abs(b))))
+		}
+		// Where both minimizers tie, φ is 0 but for the rounding of a and b: 2⁻⁴⁴ of its terms. Elsewhere a root that is off by
+		// e·x costs (3x²+a)·e²x²/2.
+		slack := new(big.Float).SetFloat64(0x1p-100 * (x*x + math.Abs(a)) * x * x)
+		if tie := math.Abs(27*b*b+2*a*a*a) / (27 * b * b); tie < 0x1p-40 {
+			slack.SetFloat64(0x1p-44 * math.Abs(b) * x)
+		}
+		for _, y := range others {
+			if low := new(big.Float).Add(exact(a, b, y), slack); at.Cmp(low) > 0 {
+				t.Fatalf("φ for a = %v, b = %v is lower at %v than at bestRoot = %v", a, b, y, x)
+			}
+		}
+	}
+}
+
+func TestBestRootSpecial(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct{ a, b, want float64 }{
+		{nan, 1, nan}, {1, nan, nan}, {nan, nan, nan}, {-1, nan, nan}, {nan, -1, nan},
+		{0, 0, 0}, {1, 1, 0}, {0, 1, 0}, {1, 0, 0},
+		{-4, 0, 2}, {0, -8, 2}, {-3, -2, 2}, {3, -4, 1}, {-5, 2, 2},
+		{-6, 4, 0}, // the tie: φ(2) = 0
+		{-7, 6, 0}, // the root 2 has φ(2) = 2 > 0
+		{-3, 2, 0}, // 27b² = 108 > −2a³ = 54: 1 is a double root, and φ(1) > 0
+		{math.Copysign(0, -1), 0, 0},
+		{5e-324, -5e-324, 5e-324 / 5e-324}, // x³ + a·x + b with a = −b: 1 within rounding of what is lost
+	} {
+		got := bestRoot(c.a, c.b)
+		if !(math.Abs(got-c.want) <= 0x1p-51*c.want) && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+			// the last case has no exact answer; its root is ∛(2⁻¹⁰⁷⁴) as x³ rules at this size
+			if c.a == 5e-324 && math.Abs(got-math.Cbrt(5e-324)) <= 1e-3*got {
+				continue
+			}
+			t.Errorf("bestRoot(%v, %v) = %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func FuzzBestRoot(f *testing.F) {
+	f.Add(-3.0, -2.0)
+	f.Add(1e100, -1e-200)
+	f.Add(-1e-300, 1e-308)
+	f.Fuzz(func(t *testing.T, a, b float64) {
+		if math.IsInf(a, 0) || math.IsInf(b, 0) {
+			return
+		}
+		x := bestRoot(a, b)
+		if math.IsNaN(a) || math.IsNaN(b) {
+			if !math.IsNaN(x) {
+				t.Fatalf("bestRoot(%v, %v) = %v", a, b, x)
+			}
+			return
+		}
+		if !(x >= 0) || math.IsInf(x, 0) {
+			t.Fatalf("bestRoot(%v, %v) = %v", a, b, x)
+		}
+		if b >= 0 && a >= 0 && x != 0 {
+			t.Fatalf("bestRoot(%v, %v) = %v", a, b, x)
+		}
+	})
+}
+
+// TestNoEntryImproves: where coordinate descent stands still, no change of a single entry lowers the objective, which is
+// more than a vanishing gradient says.
+func TestNoEntryImproves(t *testing.T) {
+	for _, in := range instances(t) {
+		for form, a := range in.forms {
+			for _, ignore := range []bool{false, true} {
+				res := factorize(t, a, in.r, Options{Solver: CD{}, Start: Random{}, Seed: 1, IgnoreDiagonal: ignore, Stop: Stop{Sweeps: 3000, KKT: 1e-9}})
+				if res.Status != Converged {
+					continue // slow valleys; TestConvergedInstances counts them
+				}
+				n, _ := in.dense.Dims()
+				base := measureNaively(in.dense, res.H, nil, ignore)
+				if base.normA == 0 {
+					continue
+				}
+				for _, i := range []int{0, n / 2, n - 1} {
+					for j := range in.r {
+						for _, x := range []float64{0, 0.5, 0.9, 1.1, 2, 10} {
+							h := res.H.Clone()
+							h.Set(i, j, x*h.At(i, j))
+							if h.At(i, j) == 0 {
+								h.Set(i, j, x*0.1*math.Sqrt(base.normA))
+							}
+							f := measureNaively(in.dense, h, nil, ignore)
+							if f.objective < base.objective-1e-13*base.normA*base.normA {
+								t.Errorf("%s (%s), diagonal ignored %v: H[%d,%d] from %v to %v lowers the objective from %v to %v",
+									in.name, form, ignore, i, j, res.H.At(i, j), h.At(i, j), base.objective, f.objective)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSparsePenalty checks the threshold at which ℓ₁ weights keep H at zero: Λ ≥ √(2/27)·max A_ii^{3/2}.
+func TestSparsePenalty(t *testing.T) {
+	g := readGolden(t, "text120")
+	a := g.forms(t)["dense"]
+	most := 0.0
+	for i := range g.N {
+		most = max(most, g.a.At(i, i))
+	}
+	threshold := math.Sqrt(2.0/27) * math.Pow(most, 1.5)
+	for _, c := range []struct {
+		weight float64
+		zero   bool
+	}{{1.001 * threshold, true}, {0.999 * threshold, false}} {
+		res := factorize(t, a, g.R, Options{Solver: CD{}, Start: Zero{}, L1: []float64{c.weight}})
+		if zero := res.ZeroColumns == g.R; zero != c.zero {
+			t.Errorf("weight %v of threshold %v: %d of %d columns are zero", c.weight, threshold, res.ZeroColumns, g.R)
+		}
+	}
+	// More weight, more zeros, all the way.
+	last := -1
+	for _, w := range []float64{0, 1e-4, 1e-3, 1e-2, 1e-1} {
+		res := factorize(t, a, g.R, Options{Solver: CD{}, Start: Random{}, L1: []float64{w * math.Pow(a.Norm(), 1.5)}})
+		zeros := 0
+		for _, v := range res.H.Data() {
+			if v == 0 {
+				zeros++
+			}
+		}
+		if zeros < last {
+			t.Errorf("weight %v: %d zeros, fewer than %d before", w, zeros, last)
+		}
+		last = zeros
+	}
+	if last < g.N*g.R/2 {
+		t.Errorf("the largest weight leaves %d zeros", last)
+	}
+}
+
+// TestIgnoredDiagonal: what is ignored cannot matter, and a planted factor is found whatever stands there.
+func TestIgnoredDiagonal(t *testing.T) {
+	a, _ := instance.LowRank(40, 5, 3)
+	spoiled := a.Clone()
+	for i := range 40 {
+		spoiled.Set(i, i, 1e6*float64(i%3))
+	}
+	opt := Options{Solver: CD{Order: Shuffle}, Start: Random{}, Seed: 1, IgnoreDiagonal: true, Stop: Stop{Sweeps: 3000, KKT: 1e-12}}
+	var results []*Result
+	for _, d := range []*matrix.Dense{a, spoiled} {
+		op, err := matrix.FromDense(d, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, factorize(t, op, 5, opt))
+		sp, err := matrix.FromCSR(sparseOf(t, d), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, factorize(t, sp, 5, opt))
+	}
+	for k, res := range results {
+		if res.RelErr > 1e-5 {
+			t.Errorf("form %d: relative error %v off the diagonal of a rank-5 matrix", k, res.RelErr)
+		}
+		if d := math.Abs(res.RelErr - results[0].RelErr); d > 1e-9 {
+			t.Errorf("form %d: relative error %v, %v with another diagonal", k, res.RelErr, results[0].RelErr)
+		}
+	}
+}
+
+// TestZeroStartOnZeroDiagonal: the published code stays at H = 0 on a graph without loops; this one plants a pair in each
+// column that cannot leave zero, and says so.
+func TestZeroStartOnZeroDiagonal(t *testing.T) {
+	for _, name := range []string{"graph80", "zerorows50"} {
+		g := readGolden(t, name)
+		forms := g.forms(t)
+		for _, form := range []string{"dense", "sparse"} {
+			for _, ignore := range []bool{false, true} {
+				for _, s := range []Solver{CD{}, CD{Order: Shuffle}, MBI{}} {
+					opt := Options{Solver: s, Start: Zero{}, IgnoreDiagonal: ignore, Stop: Stop{Sweeps: 3}}
+					if s == (MBI{}) {
+						opt.Stop.Sweeps = 1
+					}
+					res := factorize(t, forms[form], g.R, opt)
+					if res.ZeroColumns > 0 || res.RelErr > 0.95 {
+						t.Errorf("%s (%s, %s, diagonal ignored %v): %d zero columns, relative error %v", name, form, s.Name(), ignore, res.ZeroColumns, res.RelErr)
+					}
+					if told := len(res.Notes) > 0; told != (name == "graph80" || ignore) {
+						t.Errorf("%s (%s, %s, diagonal ignored %v): notes %q", name, form, s.Name(), ignore, res.Notes)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPlantIsBest compares the planted pair with all pairs.
+func TestPlantIsBest(t *testing.T) {
+	g := readGolden(t, "graph80")
+	for _, ignore := range []bool{false, true} {
+		p, err := newProblem(g.forms(t)["sparse"], 3, &Options{IgnoreDiagonal: ignore})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := instance.Start(80, 3, 4)
+		for i := range 80 {
+			for j := range 3 {
+				h.Set(i, j, 0.3*h.At(i, j))
+			}
+			h.Set(i, 1, 0)
+		}
+		s := newCDState(p, h.Clone())
+		s.begin(1)
+		s.plant()
+		s.end()
+		if s.report.planted != 1 {
+			t.Fatalf("diagonal ignored %v: nothing planted", ignore)
+		}
+		dense := denseOf(p.a)
+		before, after := measureNaively(dense, h, nil, ignore).objective, measureNaively(dense, s.h, nil, ignore).objective
+		if d := math.Abs(before - after - s.report.decrease); d > 1e-12 {
+			t.Errorf("diagonal ignored %v: decrease %v, by definition %v", ignore, s.report.decrease, before-after)
+		}
+		if err := s.verify(); err != nil {
+			t.Error(err)
+		}
+		for q := range 80 {
+			for p := range q {
+				if g.a.At(p, q) == 0 && (p+q)%9 > 0 {
+					continue
+				}
+				for _, x := range []float64{0.3, 0.6, 0.9} {
+					try := h.Clone()
+					try.Set(p, 1, x)
+					try.Set(q, 1, x)
+					if f := measureNaively(dense, try, nil, ignore).objective; f < after-1e-12 {
+						t.Fatalf("diagonal ignored %v: the pair %d, %d at %v gives %v, the planted one %v", ignore, p, q, x, f, after)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestDriftBetweenRefreshes runs as long as refreshes are apart without any, and measures how far what is maintained has
+// moved from the truth; a refresh then removes it.
+func TestDriftBetweenRefreshes(t *testing.T) {
+	worst := 0.0
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		for form, a := range g.forms(t) {
+			p, h := goldenProblem(t, g, a)
+			s := newCDState(p, h)
+			for range refreshCursorEvery {
+				for j := range p.r {
+					s.begin(j)
+					for i := range p.n {
+						s.visit(i)
+					}
+					s.end()
+				}
+			}
+			fresh := newCDState(p, h)
+			drift := func() (d float64) {
+				for k, v := range fresh.gram {
+					d = max(d, math.Abs(s.gram[k]-v))
+				}
+				for i, v := range fresh.rowSq {
+					d = max(d, math.Abs(s.rowSq[i]-v))
+				}
+				for j := range p.r {
+					s.cursor.Column(j)
+					fresh.cursor.Column(j)
+					for i := range p.n {
+						d = max(d, math.Abs(s.cursor.At(i)-fresh.cursor.At(i)))
+					}
+				}
+				return d
+			}
+			d := drift()
+			if worst = max(worst, d); d > 1e-13*p.norm*4 {
+				t.Errorf("%s (%s): drift %v after %d sweeps", name, form, d, refreshCursorEvery)
+			}
+			s.refreshGram()
+			s.cursor.Refresh()
+			if d := drift(); d > 1e-15 {
+				t.Errorf("%s (%s): drift %v after a refresh", name, form, d)
+			}
+		}
+	}
+	t.Logf("largest drift %.2g, with ‖A‖ between 1 and 4", worst)
+}
+
+// TestVerifyFindsMistakes spoils each maintained quantity in turn.
+func TestVerifyFindsMistakes(t *testing.T) {
+	g := readGolden(t, "fullrank60")
+	a := g.forms(t)["dense"]
+	for name, spoil := range map[string]func(*cdState){
+		"D":  func(s *cdState) { s.gram[1] += 1e-6 },
+		"L":  func(s *cdState) { s.rowSq[3] += 1e-6 },
+		"AH": func(s *cdState) { s.cursor.Column(2); s.cursor.Add(5, 1e-6) },
+	} {
+		p, h := goldenProblem(t, g, a)
+		s := newCDState(p, h)
+		if err := s.verify(); err != nil {
+			t.Fatalf("before: %v", err)
+		}
+		if spoil(s); s.verify() == nil {
+			t.Errorf("%s off by 1e-6 is not found", name)
+		}
+	}
+	p, h := goldenProblem(t, g, a)
+	r := Residual{}.start(p, h, 0).(*residualRun)
+	if err := r.verify(); err != nil {
+		t.Fatalf("before: %v", err)
+	}
+	if r.resid[7] += 1e-6; r.verify() == nil {
+		t.Error("R off by 1e-6 is not found")
+	}
+	c := CD{}.start(p, h, 0)
+	f := p.measure(h)
+	if err := p.verify(c, h, f.objective(), 1); err != nil {
+		t.Fatalf("before: %v", err)
+	}
+	if p.verify(c, h, f.objective()+1e-6, 1) == nil {
+		t.Error("an objective off by 1e-6 is not found")
+	}
+	h.Set(2, 2, math.NaN())
+	if p.verify(r, h, f.objective(), 1) == nil {
+		t.Error("a NaN in H is not found")
+	}
+}
+
+// TestRankOneReachesTheBound: for P ≥ 0 the optimum is √λ₁ times the Perron vector, error² ‖P‖² − λ₁².
+func TestRankOneReachesTheBound(t *testing.T) {
+	g := readGolden(t, "fullrank60")
+	v := make([]float64, g.N)
+	for i := range v {
+		v[i] = 1
+	}
+	lambda := 0.0
+	for range 500 { // power iteration; the gap of this matrix is wide
+		w := make([]float64, g.N)
+		for i := range w {
+			for l, x := range g.a.Row(i) {
+				w[i] += x * v[l]
+			}
+		}
+		lambda = 0
+		for _, x := range w {
+			lambda += x * x
+		}
+		lambda = math.Sqrt(lambda)
+		for i := range v {
+			v[i] = w[i] / lambda
+		}
+	}
+	h := make([]float64, g.N)
+	for i := range h {
+		h[i] = 0.5
+	}
+	scratch := make([]float64, 2*g.N)
+	for range 200 {
+		rankOne(g.a.Data(), h, 0, g.NormA, scratch[:g.N], scratch[g.N:])
+	}
+	for i, x := range h {
+		if want := math.Sqrt(lambda) * v[i]; math.Abs(x-want) > 1e-10 {
+			t.Errorf("h[%d] = %v, Perron vector %v", i, x, want)
+		}
+	}
+}
+
+// TestRankOneTakesAnySign: P with negative entries, against a search over each entry.
+func TestRankOneTakesAnySign(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	const n = 12
+	p := make([]float64, n*n)
+	for i := range n {
+		for l := range i + 1 {
+			v := rng.Float64()*2 - 1
+			p[i*n+l], p[l*n+i] = v, v
+		}
+	}
+	objective := func(h []float64) (f float64) {
+		for i := range n {
+			for l := range n {
+				d := p[i*n+l] - h[i]*h[l]
+				f += d * d / 4
+			}
+		}
+		return f
+	}
+	h := make([]float64, n)
+	for i := range h {
+		h[i] = rng.Float64()
+	}
+	a, b := make([]float64, n), make([]float64, n)
+	f := objective(h)
+	for range 100 {
+		rep := rankOne(p, h, 0, 1, a, b)
+		g := objective(h)
+		if d := math.Abs(f - g - rep.decrease); d > 1e-13 {
+			t.Fatalf("decrease %v, by definition %v", rep.decrease, f-g)
+		}
+		f = g
+	}
+	for i := range h {
+		for x := 0.0; x < 2; x += 0.01 {
+			try := append([]float64(nil), h...)
+			if try[i] = x; objective(try) < f-1e-12 {
+				t.Errorf("h[%d] = %v is better than %v", i, x, h[i])
+			}
+		}
+	}
+}
+
+func TestPermutation(t *testing.T) {
+	perm := make([]int, 5)
+	counts := map[[5]int]int{}
+	for sweep := range 12000 {
+		permutation(perm, 7, 0, uint64(sweep))
+		var key [5]int
+		copy(key[:], perm)
+		counts[key]++
+		var seen [5]bool
+		for _, v := range perm {
+			if seen[v] {
+				t.Fatalf("%v is no permutation", perm)
+			}
+			seen[v] = true
+		}
+	}
+	// 120 permutations, 100 each expected, standard deviation 10.
+	if len(counts) != 120 {
+		t.Errorf("%d of 120 permutations appear", len(counts))
+	}
+	for p, c := range counts {
+		if c < 50 || c > 150 {
+			t.Errorf("%v appears %d times of 12000", p, c)
+		}
+	}
+}

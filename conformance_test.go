@@ -1,0 +1,288 @@
+package symnmf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// Every method with every value of its knobs that changes the path through the code, on every instance in every form.
+
+type variant struct {
+	name   string
+	solver Solver
+}
+
+func variants(t testing.TB) []variant {
+	t.Helper()
+	var vs []variant
+	for _, m := range Methods() {
+		s, err := ParseSolver(m.Name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vs = append(vs, variant{m.Name, s})
+		if cd, ok := s.(CD); ok {
+			for e := Natural + 1; e <= Selected; e++ {
+				c := cd
+				c.Entries = e
+				vs = append(vs, variant{m.Name + ", entries=" + e.String(), c})
+			}
+			cd.MBIEvery = 3
+			vs = append(vs, variant{m.Name + ", mbi-every=3", cd})
+		}
+	}
+	return vs
+}
+
+type testInstance struct {
+	name  string
+	r     int
+	forms map[string]matrix.Operator
+	dense *matrix.Dense
+}
+
+func instances(t testing.TB) []testInstance {
+	t.Helper()
+	var list []testInstance
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		list = append(list, testInstance{name, g.R, g.forms(t), g.a})
+	}
+	add := func(name string, r int, a matrix.Operator, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, testInstance{name, r, map[string]matrix.Operator{"only": a}, denseOf(a)})
+	}
+	text, err := matrix.Gram(instance.Text(40, 70, 12, 1), matrix.Columns, 2)
+	add("counts of words", 4, text, err)
+	graph, _ := instance.PlantedGraph(64, 4, 0.4, 0.05, 1)
+	sym, err := matrix.FromCSR(graph, 0)
+	add("unweighted graph", 4, sym, err)
+	one, err := matrix.FromDense(matrix.NewDense(1, 1, []float64{5}), 0)
+	add("one item", 2, one, err)
+	wide, err := matrix.FromDense(readGolden(t, "cp5").a, 0)
+	add("r > n", 9, wide, err)
+	return list
+}
+
+// slow reports combinations left out for their time alone.
+func slow(v variant, in testInstance) bool {
+	n, _ := in.dense.Dims()
+	return v.solver == (MBI{}) && n > 70
+}
+
+func factorize(t testing.TB, a matrix.Operator, r int, opt Options) *Result {
+	t.Helper()
+	res, err := Factorize(context.Background(), a, r, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func TestConformance(t *testing.T) {
+	defer func(v bool) { verifying = v }(verifying)
+	verifying = true // D, L, A·H and the summed decreases are compared with H after every sweep
+	for _, v := range variants(t) {
+		for _, in := range instances(t) {
+			if slow(v, in) {
+				continue
+			}
+			for form, a := range in.forms {
+				_, dense := a.(*matrix.SymDense)
+				if v.solver == (Residual{}) && !dense {
+					continue
+				}
+				for _, start := range []Start{Zero{}, Random{}} {
+					for _, l1 := range [][]float64{nil, {1e-3 * math.Pow(a.Norm(), 1.5)}} {
+						for _, ignore := range []bool{false, true} {
+							if v.solver == (Residual{}) && ignore {
+								continue
+							}
+							what := fmt.Sprintf("%s on %s (%s), start %s, l1 %v, diagonal ignored %v", v.name, in.name, form, start.Name(), l1, ignore)
+							res, err := Factorize(context.Background(), a, in.r, Options{
+								Solver: v.solver, Start: start, L1: l1, IgnoreDiagonal: ignore, Seed: 3, Trace: true,
+								Stop: Stop{Sweeps: 12}, Threads: 2,
+							})
+							if err != nil {
+								t.Fatalf("%s: %v", what, err)
+							}
+							checkResult(t, what, in, res, l1, ignore)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkResult compares what a result says of its H with the definitions.
+func checkResult(t *testing.T, what string, in testInstance, res *Result, l1 []float64, ignore bool) {
+	t.Helper()
+	for k, v := range res.H.Data() {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			t.Fatalf("%s: H[%d,%d] = %v", what, k/in.r, k%in.r, v)
+		}
+	}
+	full := make([]float64, in.r)
+	if l1 != nil {
+		for j := range full {
+			full[j] = l1[0]
+		}
+	}
+	want := measureNaively(in.dense, res.H, full, ignore)
+	rel := 0.0
+	if want.normA > 0 {
+		rel = want.err / want.normA
+	}
+	if d := math.Abs(res.RelErr - rel); d > 2*res.ErrFloor {
+		t.Errorf("%s: relative error %v, by definition %v", what, res.RelErr, rel)
+	}
+	if want.normA > 0 && math.Abs(res.KKT-want.kkt) > 1e-10 {
+		t.Errorf("%s: KKT residual %v, by definition %v", what, res.KKT, want.kkt)
+	}
+	if math.Abs(res.Objective-want.objective) > 1e-11*(want.normA*want.normA+want.objective) {
+		t.Errorf("%s: objective %v, by definition %v", what, res.Objective, want.objective)
+	}
+	if res.Status == Converged && res.KKT > defaultKKT {
+		t.Errorf("%s: converged with a KKT residual of %v", what, res.KKT)
+	}
+	if l1 == nil {
+		for k, p := range res.Trace[1:] {
+			if before := res.Trace[k]; p.RelErr > before.RelErr+1e-12+res.ErrFloor {
+				t.Errorf("%s: the error rises from %v to %v in sweep %d", what, before.RelErr, p.RelErr, p.Sweep)
+			}
+		}
+	}
+	if len(res.Trace) != res.Sweeps+1 {
+		t.Errorf("%s: %d sweeps, %d rows of trace", what, res.Sweeps, len(res.Trace))
+	}
+}
+
+// TestFormsAgree: dense, sparse and inner products take the same path up to rounding.
+func TestFormsAgree(t *testing.T) {
+	for _, v := range variants(t) {
+		if v.solver == (Residual{}) {
+			continue
+		}
+		for _, in := range instances(t) {
+			if slow(v, in) {
+				continue
+			}
+			var first *Result
+			for _, form := range slices.Sorted(mapKeys(in.forms)) {
+				res := factorize(t, in.forms[form], in.r, Options{Solver: v.solver, Start: Random{}, Seed: 2, Stop: Stop{Sweeps: 3, KKT: -1}})
+				if first == nil {
+					first = res
+				}
+				if d := math.Abs(res.RelErr - first.RelErr); d > 1e-9 {
+					t.Errorf("%s on %s (%s): relative error %v, elsewhere %v", v.name, in.name, form, res.RelErr, first.RelErr)
+				}
+			}
+		}
+	}
+}
+
+func mapKeys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// TestSameBits: the seed fixes every bit of H, whatever the number of threads; another seed gives another H.
+func TestSameBits(t *testing.T) {
+	for _, v := range variants(t) {
+		for _, in := range instances(t) {
+			if slow(v, in) || in.name == "one item" {
+				continue
+			}
+			for form, a := range in.forms {
+				if _, dense := a.(*matrix.SymDense); v.solver == (Residual{}) && !dense {
+					continue
+				}
+				opt := Options{Solver: v.solver, Start: Random{}, Seed: 5, Stop: Stop{Sweeps: 4, KKT: -1}, Threads: 1}
+				want := factorize(t, a, in.r, opt).H.Data()
+				for _, threads := range []int{1, 2, 3, 8} {
+					opt.Threads = threads
+					if got := factorize(t, a, in.r, opt).H.Data(); !slices.Equal(got, want) {
+						t.Errorf("%s on %s (%s): %d threads change H", v.name, in.name, form, threads)
+					}
+				}
+				opt.Seed = 6
+				if got := factorize(t, a, in.r, opt).H.Data(); slices.Equal(got, want) {
+					t.Errorf("%s on %s (%s): the seed changes nothing", v.name, in.name, form)
+				}
+			}
+		}
+	}
+}
+
+// TestEquivariance: 4·A gives exactly 2·H, and so do powers of 4 far beyond where cubes of entries exist.
+func TestEquivariance(t *testing.T) {
+	for _, v := range variants(t) {
+		g := readGolden(t, "fullrank60")
+		opt := Options{Solver: v.solver, Start: Random{}, Seed: 5, Stop: Stop{Sweeps: 3, KKT: -1}}
+		run := func(c float64) *Result {
+			d := g.a.Clone()
+			for k := range d.Data() {
+				d.Data()[k] *= c
+			}
+			a, err := matrix.FromDense(d, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return factorize(t, a, g.R, opt)
+		}
+		want := run(1)
+		for _, e := range []int{1, 248, -248} { // 4^248 is about 2e149
+			got := run(math.Ldexp(1, 2*e))
+			for k, h := range got.H.Data() {
+				if w := math.Ldexp(want.H.Data()[k], e); h != w {
+					t.Fatalf("%s, A·4^%d: H[%d] = %v, want %v", v.name, e, k, h, w)
+				}
+			}
+			if got.RelErr != want.RelErr || got.KKT != want.KKT {
+				t.Errorf("%s, A·4^%d: relative error %v and KKT %v, want %v and %v", v.name, e, got.RelErr, got.KKT, want.RelErr, want.KKT)
+			}
+		}
+	}
+}
+
+// TestResidualFormAgrees: Algorithms 3 and 4 in the same order give the same iterates, sweep by sweep.
+func TestResidualFormAgrees(t *testing.T) {
+	for _, in := range instances(t) {
+		a, err := matrix.FromDense(in.dense, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for sweeps := 1; sweeps <= 10; sweeps++ {
+			opt := Options{Solver: Residual{}, Start: Random{}, Seed: 4, Stop: Stop{Sweeps: sweeps, KKT: -1}}
+			want := factorize(t, a, in.r, opt)
+			opt.Solver = CD{}
+			got := factorize(t, a, in.r, opt)
+			if want.Sweeps < sweeps || got.Sweeps < sweeps {
+				break // one of them stands still
+			}
+			if d := math.Abs(got.RelErr - want.RelErr); d > 1e-12+math.Max(got.ErrFloor, want.ErrFloor) {
+				t.Errorf("%s, sweep %d: relative error %v by Algorithm 4, %v by Algorithm 3", in.name, sweeps, got.RelErr, want.RelErr)
+			}
+			for k, v := range got.H.Data() {
+				if d := math.Abs(v - want.H.Data()[k]); d > 1e-10*math.Sqrt(a.Norm()) {
+					t.Errorf("%s, sweep %d: H[%d,%d] = %v by Algorithm 4, %v by Algorithm 3", in.name, sweeps, k/in.r, k%in.r, v, want.H.Data()[k])
+					break
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,434 @@
+package symnmf
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func mustDense(t testing.TB, d *matrix.Dense) matrix.Operator {
+	t.Helper()
+	a, err := matrix.FromDense(d, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func mustCSR(t testing.TB, c *matrix.CSR) matrix.Operator {
+	t.Helper()
+	a, err := matrix.FromCSR(c, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func lowRank(t testing.TB, n, r int) matrix.Operator {
+	t.Helper()
+	d, _ := instance.LowRank(n, r, 1)
+	return mustDense(t, d)
+}
+
+func TestOptionsRefused(t *testing.T) {
+	a := lowRank(t, 6, 2)
+	negative := mustDense(t, matrix.NewDense(2, 2, []float64{1, -1, -1, 1}))
+	empty := mustDense(t, matrix.NewDense(0, 0, nil))
+	sparse := mustCSR(t, sparseOf(t, matrix.NewDense(2, 2, []float64{1, 0, 0, 1})))
+	nan := matrix.NewDense(6, 2, nil)
+	nan.Set(3, 1, math.NaN())
+	for _, c := range []struct {
+		name string
+		a    matrix.Operator
+		r    int
+		opt  Options
+		want error
+	}{
+		{"no items", empty, 1, Options{}, ErrEmpty},
+		{"rank 0", a, 0, Options{}, ErrRank},
+		{"negative entries", negative, 1, Options{}, ErrNegative},
+		{"no limit", a, 2, Options{Stop: Stop{Sweeps: -1}}, ErrOption},
+		{"negative time", a, 2, Options{Stop: Stop{Time: -1}}, ErrOption},
+		{"NaN tolerance", a, 2, Options{Stop: Stop{KKT: math.NaN()}}, ErrOption},
+		{"negative change", a, 2, Options{Stop: Stop{RelChange: -1}}, ErrOption},
+		{"negative runs", a, 2, Options{Runs: -1}, ErrOption},
+		{"negative threads", a, 2, Options{Threads: -1}, ErrOption},
+		{"three weights for two columns", a, 2, Options{L1: []float64{1, 2, 3}}, ErrOption},
+		{"a negative weight", a, 2, Options{L1: []float64{-1}}, ErrOption},
+		{"an infinite weight", a, 2, Options{L1: []float64{math.Inf(1), 0}}, ErrOption},
+		{"several runs from zero", a, 2, Options{Runs: 2, Start: Zero{}}, ErrOption},
+		{"no factor given", a, 2, Options{Start: Given{}}, ErrStart},
+		{"a start of another shape", a, 2, Options{Start: Given{matrix.NewDense(6, 3, nil)}}, ErrStart},
+		{"a start with NaN", a, 2, Options{Start: Given{nan}}, ErrStart},
+		{"an order that does not exist", a, 2, Options{Solver: CD{Order: 7}}, ErrOption},
+		{"nu above 1", a, 2, Options{Solver: CD{Nu: 2}}, ErrOption},
+		{"a negative period", a, 2, Options{Solver: CD{MBIEvery: -1}}, ErrOption},
+		{"residual form of a sparse matrix", sparse, 1, Options{Solver: Residual{}}, ErrUnfit},
+		{"residual form without diagonal", a, 1, Options{Solver: Residual{}, IgnoreDiagonal: true}, ErrUnfit},
+	} {
+		res, err := Factorize(context.Background(), c.a, c.r, c.opt)
+		if !errors.Is(err, c.want) || res != nil {
+			t.Errorf("%s: result %v, error %v, want %v", c.name, res, err, c.want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, m := range Methods() {
+		s, err := ParseSolver(m.Name, nil)
+		if err != nil || s.Name() != m.Name {
+			t.Errorf("method %s parses to %v, %v", m.Name, s, err)
+		}
+	}
+	for _, s := range Starts() {
+		start, err := ParseStart(s.Name)
+		if err != nil || start.Name() != s.Name {
+			t.Errorf("start %s parses to %v, %v", s.Name, start, err)
+		}
+	}
+	got, err := ParseSolver("cd-shuffle", map[string]string{"entries": "select", "nu": "0.25", "mbi-every": "4"})
+	if got, ok := got.(CD); err != nil || !ok || got.Order != Shuffle || got.Entries != Selected || got.Nu != 0.25 || got.MBIEvery != 4 {
+		t.Errorf("knobs parse to %+v, %v", got, err)
+	}
+	for _, bad := range []struct {
+		method string
+		set    map[string]string
+	}{
+		{"cd", nil},
+		{"cd-cyclic", map[string]string{"entries": "backwards"}},
+		{"cd-cyclic", map[string]string{"nu": "0"}},
+		{"cd-cyclic", map[string]string{"nu": "x"}},
+		{"cd-cyclic", map[string]string{"mbi-every": "-1"}},
+		{"cd-cyclic", map[string]string{"mbi-every": "2.5"}},
+		{"cd-cyclic", map[string]string{"nu": "0.5", "passes": "3"}},
+		{"cd-mbi", map[string]string{"nu": "0.5"}},
+	} {
+		if s, err := ParseSolver(bad.method, bad.set); !errors.Is(err, ErrOption) {
+			t.Errorf("%s with %v parses to %v, %v", bad.method, bad.set, s, err)
+		}
+	}
+	if _, err := ParseStart("eigen"); !errors.Is(err, ErrOption) {
+		t.Errorf("start eigen: %v", err)
+	}
+}
+
+func TestChoice(t *testing.T) {
+	text, err := matrix.Gram(instance.Text(20, 30, 8, 1), matrix.Columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, _ := instance.PlantedGraph(30, 3, 0.5, 0.1, 1)
+	for _, c := range []struct {
+		name          string
+		a             matrix.Operator
+		opt           Options
+		method, start string
+		says          bool
+	}{
+		{"points", text, Options{}, "cd-cyclic", "zero", true},
+		{"several runs", text, Options{Runs: 2}, "cd-shuffle", "random", true},
+		{"a graph", mustCSR(t, graph), Options{}, "cd-shuffle", "random", true},
+		{"a diagonal that does not count", text, Options{IgnoreDiagonal: true}, "cd-shuffle", "random", true},
+		{"a method", text, Options{Solver: MBI{}, Stop: Stop{Sweeps: 1}}, "cd-mbi", "zero", true},
+		{"both", text, Options{Solver: CD{}, Start: Random{}}, "cd-cyclic", "random", false},
+	} {
+		res := factorize(t, c.a, 3, c.opt)
+		if res.Method != c.method || res.Start != c.start || (res.Why != "") != c.says {
+			t.Errorf("%s: %s from %s because %q, want %s from %s", c.name, res.Method, res.Start, res.Why, c.method, c.start)
+		}
+		if res.ZeroColumns == 3 {
+			t.Errorf("%s: H = 0", c.name)
+		}
+	}
+}
+
+func TestEdgesOfTheProblem(t *testing.T) {
+	zero := mustDense(t, matrix.NewDense(4, 4, nil))
+	for _, opt := range []Options{{}, {Solver: CD{}, Start: Random{}}, {L1: []float64{1}}, {IgnoreDiagonal: true}} {
+		opt.Trace = true
+		res := factorize(t, zero, 2, opt)
+		if res.Status != Converged || res.RelErr != 0 || res.KKT != 0 || res.ZeroRows != 4 || res.ZeroColumns != 2 || res.Objective != 0 {
+			t.Errorf("A = 0 with %+v: %+v", opt, res)
+		}
+	}
+	one := factorize(t, mustDense(t, matrix.NewDense(1, 1, []float64{9})), 1, Options{})
+	if h := one.H.At(0, 0); math.Abs(h-3) > 1e-15 || one.Status != Converged {
+		t.Errorf("A = [9]: H = [%v], %v", h, one.Status)
+	}
+	twice := mustDense(t, matrix.NewDense(4, 4, []float64{1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 2, 2, 0, 0, 2, 2}))
+	res := factorize(t, twice, 2, Options{})
+	if res.RelErr > 1e-7 || res.H.At(0, 0) != res.H.At(1, 0) {
+		t.Errorf("two pairs of equal items: relative error %v, H %v", res.RelErr, res.H.Data())
+	}
+	rows := readGolden(t, "zerorows50")
+	res = factorize(t, mustCSR(t, sparseOf(t, rows.a)), rows.R, Options{Solver: CD{}, Start: Random{}, Stop: Stop{Sweeps: 1}})
+	if res.ZeroRows != 5 {
+		t.Errorf("%d zero rows of H after one sweep, 5 rows of A are zero", res.ZeroRows)
+	}
+	identity := matrix.NewDense(10, 10, nil)
+	for i := range 10 {
+		identity.Set(i, i, 1)
+	}
+	if res := factorize(t, mustDense(t, identity), 10, Options{}); res.RelErr > 1e-7 {
+		t.Errorf("A = I, r = n: relative error %v", res.RelErr)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	a := lowRank(t, 60, 6)
+	base := Options{Solver: CD{}, Start: Random{}, Stop: Stop{KKT: -1}}
+
+	opt := base
+	opt.Stop.Sweeps = 7
+	if res := factorize(t, a, 6, opt); res.Status != SweepLimit || res.Sweeps != 7 {
+		t.Errorf("7 sweeps: %v after %d", res.Status, res.Sweeps)
+	}
+	opt = base
+	opt.Stop = Stop{Sweeps: -1, KKT: -1, Time: 30 * time.Millisecond}
+	if res := factorize(t, a, 6, opt); res.Status != TimeLimit || res.Time < 30*time.Millisecond || res.Sweeps == 0 {
+		t.Errorf("30 ms: %v after %v, %d sweeps", res.Status, res.Time, res.Sweeps)
+	}
+	opt = base
+	opt.Stop.KKT = 1e-3
+	res := factorize(t, a, 6, opt)
+	if res.Status != Converged || res.KKT > 1e-3 {
+		t.Errorf("KKT 1e-3: %v at %v", res.Status, res.KKT)
+	}
+	opt.Stop = Stop{Sweeps: res.Sweeps - 2, KKT: -1}
+	if early := factorize(t, a, 6, opt); early.KKT <= 1e-3/2 {
+		t.Errorf("KKT 1e-3 took %d sweeps; two sweeps before the residual was %v already", res.Sweeps, early.KKT)
+	}
+	opt.Stop = Stop{KKT: -1, RelChange: 0.1}
+	opt.Trace = true
+	res = factorize(t, a, 6, opt)
+	last := res.Trace[len(res.Trace)-2:]
+	if f, g := last[0].RelErr*last[0].RelErr, last[1].RelErr*last[1].RelErr; res.Status != Stalled || f-g > 0.1*f {
+		t.Errorf("relative change 0.1: %v, error² from %v to %v", res.Status, f, g)
+	}
+	for k := 1; k < len(res.Trace)-1; k++ {
+		if f, g := math.Pow(res.Trace[k-1].RelErr, 2), math.Pow(res.Trace[k].RelErr, 2); f-g <= 0.0999*f {
+			t.Errorf("relative change 0.1: sweep %d changed less and the run went on", k)
+		}
+	}
+	// A fixed point ends a run that nothing else would.
+	opt = Options{Solver: CD{}, Stop: Stop{Sweeps: -1, Time: time.Hour, KKT: -1}}
+	if res := factorize(t, mustDense(t, matrix.NewDense(1, 1, []float64{4})), 1, opt); res.Status != Stalled {
+		t.Errorf("A = [4]: %v", res.Status)
+	}
+}
+
+func TestCancellation(t *testing.T) {
+	a := lowRank(t, 80, 8)
+	opt := Options{Solver: CD{Order: Shuffle}, Start: Random{}, Stop: Stop{Sweeps: 1 << 30, KKT: -1}}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	opt.Progress = func(p Progress) {
+		if p.Sweep == 5 {
+			cancel()
+		}
+	}
+	res, err := Factorize(ctx, a, 8, opt)
+	if !errors.Is(err, context.Canceled) || res == nil {
+		t.Fatalf("result %v, error %v", res, err)
+	}
+	if res.Status != Interrupted || res.Sweeps != 5 || res.RelErr > 0.5 {
+		t.Errorf("%v after %d sweeps, relative error %v", res.Status, res.Sweeps, res.RelErr)
+	}
+	opt.Stop.Sweeps, opt.Progress = 5, nil
+	if want := factorize(t, a, 8, opt); !slices.Equal(res.H.Data(), want.H.Data()) {
+		t.Error("the interrupted H is not that of its last sweep")
+	}
+
+	// Before the first sweep, and by a deadline, the start is the best H so far.
+	res, err = Factorize(ctx, a, 8, opt)
+	if !errors.Is(err, context.Canceled) || res == nil || res.Status != Interrupted || res.Sweeps != 0 || res.RelErr > 1 {
+		t.Errorf("cancelled before: %+v, %v", res, err)
+	}
+	late, stop := context.WithTimeout(context.Background(), time.Nanosecond)
+	defer stop()
+	<-late.Done()
+	if _, err := Factorize(late, a, 8, opt); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("deadline: error %v", err)
+	}
+
+	// In the second of several runs: the first is complete and counts.
+	ctx, cancel = context.WithCancel(context.Background())
+	defer cancel()
+	opt.Runs = 3
+	opt.Progress = func(p Progress) {
+		if p.Run == 2 && p.Sweep == 1 {
+			cancel()
+		}
+	}
+	res, err = Factorize(ctx, a, 8, opt)
+	if !errors.Is(err, context.Canceled) || res == nil || len(res.Runs) != 2 || res.Sweeps != 5 || res.Status != Interrupted {
+		t.Errorf("cancelled in run 2: %+v, %v", res, err)
+	}
+}
+
+// TestCancellationInsideASweep stops between columns: H is in order and no worse than at the start of the sweep.
+func TestCancellationInsideASweep(t *testing.T) {
+	g := readGolden(t, "fullrank60")
+	for _, v := range variants(t) {
+		p, h := goldenProblem(t, g, g.forms(t)["dense"])
+		work := v.solver.start(p, h, 0)
+		before := p.measure(h)
+		calls := 0
+		rep := work.sweep(func() bool { calls++; return calls > 3 })
+		after := p.measure(h)
+		if !rep.cut || after.errSq >= before.errSq {
+			t.Errorf("%s: cut %v, error² from %v to %v", v.name, rep.cut, before.errSq, after.errSq)
+		}
+		if d := math.Abs(before.objective() - after.objective() - rep.decrease); d > 1e-12 {
+			t.Errorf("%s: decrease %v, by definition %v", v.name, rep.decrease, before.objective()-after.objective())
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	a := lowRank(t, 30, 3)
+	var got []Progress
+	res := factorize(t, a, 3, Options{Solver: CD{}, Runs: 2, Stop: Stop{Sweeps: 4, KKT: -1}, Progress: func(p Progress) { got = append(got, p) }})
+	if len(got) != 8 {
+		t.Fatalf("%d calls for 2 runs of 4 sweeps", len(got))
+	}
+	for k, p := range got {
+		if p.Run != k/4+1 || p.Runs != 2 || p.Sweep != k%4+1 {
+			t.Errorf("call %d: %+v", k, p)
+		}
+		if k%4 > 0 && (p.Elapsed < got[k-1].Elapsed || p.RelErr > got[k-1].RelErr) {
+			t.Errorf("call %d: %+v after %+v", k, p, got[k-1])
+		}
+	}
+	for k, s := range res.Runs {
+		if p := got[4*k+3]; math.Abs(p.RelErr-s.RelErr) > 1e-9 {
+			t.Errorf("run %d: progress says %v, the result %v", k+1, p.RelErr, s.RelErr)
+		}
+	}
+}
+
+// TestTraceIsOffTheClock: with a trace the run does the same sweeps, and the time of measuring is not counted.
+func TestTraceIsOffTheClock(t *testing.T) {
+	var clk clock
+	clk.begin = time.Now()
+	clk.pause(func() { time.Sleep(30 * time.Millisecond) })
+	if e := clk.elapsed(); e > 20*time.Millisecond {
+		t.Errorf("a pause of 30 ms counts as %v", e)
+	}
+	a := lowRank(t, 50, 4)
+	opt := Options{Solver: CD{Order: Shuffle}, Start: Random{}, Stop: Stop{Sweeps: 9, KKT: -1}}
+	plain := factorize(t, a, 4, opt)
+	opt.Trace = true
+	traced := factorize(t, a, 4, opt)
+	if !slices.Equal(plain.H.Data(), traced.H.Data()) {
+		t.Error("a trace changes H")
+	}
+	if len(plain.Trace) != 0 || len(traced.Trace) != 10 || traced.Trace[9].RelErr != traced.RelErr || traced.Trace[0].Sweep != 0 {
+		t.Errorf("%d and %d rows of trace", len(plain.Trace), len(traced.Trace))
+	}
+	for k := 1; k < len(traced.Trace); k++ {
+		if traced.Trace[k].Time < traced.Trace[k-1].Time {
+			t.Errorf("row %d is before row %d", k, k-1)
+		}
+	}
+}
+
+func TestRuns(t *testing.T) {
+	a := mustDense(t, instance.FullRank(40, 2))
+	opt := Options{Solver: CD{}, Runs: 4, Seed: 9, Stop: Stop{Sweeps: 20}}
+	res := factorize(t, a, 5, opt)
+	if len(res.Runs) != 4 {
+		t.Fatalf("%d runs", len(res.Runs))
+	}
+	best, distinct := math.Inf(1), map[float64]bool{}
+	for _, r := range res.Runs {
+		best = min(best, r.Objective)
+		distinct[r.Objective] = true
+	}
+	if res.Objective != best || len(distinct) != 4 {
+		t.Errorf("kept %v of %+v", res.Objective, res.Runs)
+	}
+	// The first of several is the only one of one.
+	opt.Runs, opt.Start = 1, Random{}
+	if one := factorize(t, a, 5, opt); one.Objective != res.Runs[0].Objective {
+		t.Errorf("run 1 alone ends at %v, among four at %v", one.Objective, res.Runs[0].Objective)
+	}
+}
+
+func TestRandomStartIsScaled(t *testing.T) {
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		res := factorize(t, g.forms(t)["dense"], g.R, Options{Solver: CD{}, Start: Random{}, Trace: true, Stop: Stop{Sweeps: 1}})
+		if e := res.Trace[0].RelErr; !(e < 1) {
+			t.Errorf("%s: the scaled start has relative error %v", name, e)
+		}
+	}
+	u := uniform{5}
+	var sum, sumSq float64
+	const n = 100000
+	for k := range uint64(n) {
+		v := u.at(k)
+		if v < 0 || v >= 1 {
+			t.Fatalf("number %d is %v", k, v)
+		}
+		sum, sumSq = sum+v, sumSq+v*v
+	}
+	if m := sum / n; math.Abs(m-0.5) > 5*math.Sqrt(1.0/12/n) {
+		t.Errorf("mean %v", m)
+	}
+	if m := sumSq / n; math.Abs(m-1.0/3) > 5*math.Sqrt(4.0/45/n) {
+		t.Errorf("mean square %v", m)
+	}
+}
+
+// TestMemoryOfSparse: nothing of size n² is allocated for a sparse matrix.
+func TestMemoryOfSparse(t *testing.T) {
+	const n, nnz, r = 200_000, 1_000_000, 4
+	a := mustCSR(t, instance.RandomSparse(n, nnz, 1))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	res := factorize(t, a, r, Options{Solver: CD{Order: Shuffle}, Start: Random{}, Stop: Stop{Sweeps: 2, KKT: -1}, Threads: 2})
+	runtime.ReadMemStats(&after)
+	// H, A·H, L, the diagonal, and the same again in passing.
+	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(8*(5*n*r+6*n)); got > most {
+		t.Errorf("%d bytes allocated, allowed %d", got, most)
+	}
+	if !(res.RelErr < 1) {
+		t.Errorf("relative error %v", res.RelErr)
+	}
+}
+
+func TestConcurrentCalls(t *testing.T) {
+	g := readGolden(t, "text120")
+	for form, a := range g.forms(t) {
+		opt := Options{Solver: CD{Order: Shuffle}, Start: Random{}, Stop: Stop{Sweeps: 3}}
+		want := factorize(t, a, g.R, opt).H.Data()
+		done := make(chan []float64)
+		for range 4 {
+			go func() {
+				res, err := Factorize(context.Background(), a, g.R, opt)
+				if err != nil {
+					done <- nil
+					return
+				}
+				done <- res.H.Data()
+			}()
+		}
+		for range 4 {
+			if got := <-done; !slices.Equal(got, want) {
+				t.Errorf("%s: calls at the same time disturb each other", form)
+			}
+		}
+	}
+}

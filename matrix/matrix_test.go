@@ -1,0 +1,571 @@
+package matrix
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// naive is a matrix as rows of rows, for references written from definitions.
+type naive [][]float64
+
+func zeros(rows, cols int) naive {
+	m := make(naive, rows)
+	for i := range m {
+		m[i] = make([]float64, cols)
+	}
+	return m
+}
+
+func (m naive) times(o naive) naive {
+	out := zeros(len(m), len(o[0]))
+	for i := range m {
+		for j := range o[0] {
+			for k := range o {
+				out[i][j] += m[i][k] * o[k][j]
+			}
+		}
+	}
+	return out
+}
+
+func (m naive) transpose() naive {
+	out := zeros(len(m[0]), len(m))
+	for i := range m {
+		for j, v := range m[i] {
+			out[j][i] = v
+		}
+	}
+	return out
+}
+
+func (m naive) dense() *Dense {
+	d := NewDense(len(m), len(m[0]), nil)
+	for i := range m {
+		copy(d.Row(i), m[i])
+	}
+	return d
+}
+
+func (m naive) csr(t testing.TB) *CSR {
+	t.Helper()
+	ptr, col, val := []int64{0}, []int32(nil), []float64{}
+	for i := range m {
+		for j, v := range m[i] {
+			if v != 0 {
+				col, val = append(col, int32(j)), append(val, v)
+			}
+		}
+		ptr = append(ptr, int64(len(col)))
+	}
+	c, err := NewCSR(len(m), len(m[0]), ptr, col, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// pattern returns m with every nonzero made 1.
+func (m naive) pattern() naive {
+	out := zeros(len(m), len(m[0]))
+	for i := range m {
+		for j, v := range m[i] {
+			if v != 0 {
+				out[i][j] = 1
+			}
+		}
+	}
+	return out
+}
+
+func draw(rng *rand.Rand, rows, cols int, density float64) naive {
+	m := zeros(rows, cols)
+	for i := range m {
+		for j := range m[i] {
+			if rng.Float64() < density {
+				m[i][j] = rng.Float64()
+			}
+		}
+	}
+	return m
+}
+
+func drawSymmetric(rng *rand.Rand, n int, density float64) naive {
+	m := draw(rng, n, n, density)
+	for i := range m {
+		for j := range i {
+			m[i][j] = m[j][i]
+		}
+	}
+	return m
+}
+
+type operatorCase struct {
+	name string
+	a    Operator
+	want naive // A
+}
+
+// operators returns every kind of operator over random matrices with zero rows among them, as they are, scaled, without
+// diagonal, and both.
+func operators(t testing.TB) []operatorCase {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 1))
+	var cases []operatorCase
+	add := func(name string, a Operator, err error, want naive) {
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		cases = append(cases, operatorCase{name, a, want})
+	}
+	sym := drawSymmetric(rng, 37, 0.3)
+	for i := range sym {
+		sym[5][i], sym[i][5] = 0, 0
+	}
+	d, err := FromDense(sym.dense(), 0)
+	add("dense", d, err, sym)
+	s, err := FromCSR(sym.csr(t), 0)
+	add("sparse", s, err, sym)
+	ones := sym.pattern()
+	c := ones.csr(t)
+	c.Val = nil
+	s, err = FromCSR(c, 0)
+	add("pattern", s, err, ones)
+	for _, shape := range [][2]int{{23, 37}, {37, 11}, {9, 9}} { // items × features
+		x := draw(rng, shape[0], shape[1], 0.4)
+		x[3] = make([]float64, shape[1])
+		gram := x.times(x.transpose())
+		g, err := Gram(x.dense(), Rows, 2)
+		add("gram of dense rows", g, err, gram)
+		g, err = Gram(x.transpose().dense(), Columns, 1)
+		add("gram of dense columns", g, err, gram)
+		g, err = Gram(x.csr(t), Rows, 2)
+		add("gram of sparse rows", g, err, gram)
+		g, err = Gram(x.transpose().csr(t), Columns, 3)
+		add("gram of sparse columns", g, err, gram)
+		xp := x.pattern()
+		cp := xp.csr(t)
+		cp.Val = nil
+		g, err = Gram(cp, Rows, 2)
+		add("gram of a pattern", g, err, xp.times(xp.transpose()))
+	}
+	for _, c := range slices.Clone(cases) {
+		scaled, off := zeros(len(c.want), len(c.want)), zeros(len(c.want), len(c.want))
+		both := zeros(len(c.want), len(c.want))
+		for i := range c.want {
+			for j, v := range c.want[i] {
+				scaled[i][j] = v / 16
+				if i != j {
+					off[i][j], both[i][j] = v, v/16
+				}
+			}
+		}
+		add(c.name+", scaled", c.a.Scaled(1.0/16), nil, scaled)
+		add(c.name+", no diagonal", c.a.OffDiagonal(), nil, off)
+		add(c.name+", scaled, no diagonal", c.a.Scaled(1.0/16).OffDiagonal(), nil, both)
+	}
+	return cases
+}
+
+func near(got, want, scale float64) bool { return math.Abs(got-want) <= 1e-13*(math.Abs(want)+scale) }
+
+func TestOperators(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, c := range operators(t) {
+		n := len(c.want)
+		if c.a.Dim() != n {
+			t.Fatalf("%s: Dim = %d, want %d", c.name, c.a.Dim(), n)
+		}
+		var normSq float64
+		diag := make([]float64, n)
+		c.a.DiagTo(diag)
+		for i := range c.want {
+			if !near(diag[i], c.want[i][i], 0) {
+				t.Errorf("%s: A[%d,%d] = %v, want %v", c.name, i, i, diag[i], c.want[i][i])
+			}
+			for _, v := range c.want[i] {
+				normSq += v * v
+			}
+		}
+		// Without the diagonal, ‖A‖² of inner products is a difference of sums as large as the whole.
+		if got := c.a.Norm(); !near(got*got, normSq, 10*normSq) {
+			t.Errorf("%s: norm² %v, want %v", c.name, got*got, normSq)
+		}
+		for _, r := range []int{1, 3, 8} {
+			h := draw(rng, n, r, 0.7)
+			want := c.want.times(h)
+			p := c.a.NewProduct(h.dense(), 2)
+			for _, rows := range [][2]int{{0, n}, {2, 7}, {4, 4}} {
+				dst := make([]float64, (rows[1]-rows[0])*r)
+				for k := range dst {
+					dst[k] = math.NaN()
+				}
+				p.RowsTo(dst, rows[0], rows[1])
+				for k, v := range dst {
+					if i, j := rows[0]+k/r, k%r; !near(v, want[i][j], 1) {
+						t.Fatalf("%s, r = %d: (AH)[%d,%d] = %v, want %v", c.name, r, i, j, v, want[i][j])
+					}
+				}
+			}
+		}
+		if v, ok := c.a.(RowVisitor); ok {
+			for i := range n {
+				row, last := make([]float64, n), -1
+				v.VisitRow(i, func(l int, x float64) {
+					if l <= last {
+						t.Fatalf("%s: row %d visits %d after %d", c.name, i, l, last)
+					}
+					row[l], last = x, l
+				})
+				for l, x := range row {
+					if !near(x, c.want[i][l], 0) {
+						t.Fatalf("%s: row %d has %v at %d, want %v", c.name, i, x, l, c.want[i][l])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestCursor changes single entries of H in a random order, sometimes the same one twice running, and asks for entries of
+// A·H in between.
+func TestCursor(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, c := range operators(t) {
+		n, r := len(c.want), 3
+		h := draw(rng, n, r, 0.5)
+		d := h.dense()
+		cur := c.a.NewCursor(d, 2)
+		check := func(when string, j, i int) {
+			var want float64
+			for l := range n {
+				want += c.want[i][l] * d.At(l, j)
+			}
+			if got := cur.At(i); !near(got, want, float64(n)) {
+				t.Fatalf("%s, %s: (AH)[%d,%d] = %v, want %v", c.name, when, i, j, got, want)
+			}
+		}
+		for step := range 60 {
+			j := rng.IntN(r)
+			cur.Column(j)
+			for range rng.IntN(7) {
+				i := rng.IntN(n)
+				for range 1 + rng.IntN(2) {
+					delta := rng.Float64() - 0.5
+					d.Set(i, j, d.At(i, j)+delta)
+					cur.Add(i, delta)
+					check("after a change there", j, i)
+				}
+				check("after a change", j, rng.IntN(n))
+			}
+			if step%20 == 19 {
+				cur.Refresh()
+				cur.Column(j)
+				for i := range n {
+					check("after a refresh", j, i)
+				}
+			}
+		}
+	}
+}
+
+func TestProductDoesNotDependOnWorkers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for _, c := range operators(t) {
+		h := draw(rng, len(c.want), 5, 0.8).dense()
+		want := make([]float64, len(c.want)*5)
+		c.a.NewProduct(h, 1).RowsTo(want, 0, len(c.want))
+		for _, workers := range []int{2, 3, 8} {
+			got := make([]float64, len(want))
+			c.a.NewProduct(h, workers).RowsTo(got, 0, len(c.want))
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %d workers change the product", c.name, workers)
+			}
+		}
+	}
+}
+
+func TestGramNormDoesNotDependOnWorkers(t *testing.T) {
+	x := draw(rand.New(rand.NewPCG(5, 5)), 600, 40, 0.3)
+	for _, table := range []Table{x.dense(), x.csr(t), x.transpose().dense(), x.transpose().csr(t)} {
+		one, err := Gram(table, Rows, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{2, 5} {
+			many, err := Gram(table, Rows, workers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if one.Norm() != many.Norm() {
+				t.Errorf("%v: norm %v with 1 worker, %v with %d", table, one.Norm(), many.Norm(), workers)
+			}
+		}
+	}
+}
+
+// TestExtremeScales checks that norms and views survive numbers whose squares do not exist.
+func TestExtremeScales(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	base := drawSymmetric(rng, 6, 1)
+	want, err := FromDense(base.dense(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []int{-600, -300, 300, 600} { // of 2: up to 1e±180
+		big := zeros(6, 6)
+		for i := range base {
+			for j, v := range base[i] {
+				big[i][j] = math.Ldexp(v, e)
+			}
+		}
+		for name, build := range map[string]func() (Operator, error){
+			"dense":  func() (Operator, error) { return FromDense(big.dense(), 0) },
+			"sparse": func() (Operator, error) { return FromCSR(big.csr(t), 0) },
+		} {
+			a, err := build()
+			if err != nil {
+				t.Fatalf("%s·2^%d: %v", name, e, err)
+			}
+			if got := math.Ldexp(a.Norm(), -e); !near(got, want.Norm(), 0) {
+				t.Errorf("%s·2^%d: norm %v, want %v·2^%d", name, e, got, want.Norm(), e)
+			}
+			back := a.Scaled(math.Ldexp(1, -e))
+			d := make([]float64, 6)
+			back.DiagTo(d)
+			for i, v := range d {
+				if v != base[i][i] {
+					t.Errorf("%s·2^%d scaled back: diagonal %v, want %v", name, e, v, base[i][i])
+				}
+			}
+		}
+	}
+	for _, e := range []int{-900, 600} { // inner products beyond 1e±308
+		big := zeros(2, 2)
+		big[0][0] = math.Ldexp(1, e)
+		if _, err := Gram(big.dense(), Rows, 1); !errors.Is(err, ErrRange) {
+			t.Errorf("points of 2^%d: error %v, want %v", e, err, ErrRange)
+		}
+	}
+	huge := zeros(2, 2)
+	huge[0][0], huge[1][1] = math.MaxFloat64, math.MaxFloat64
+	if _, err := FromDense(huge.dense(), 0); !errors.Is(err, ErrRange) {
+		t.Errorf("dense of the largest double: error %v, want %v", err, ErrRange)
+	}
+	if _, err := FromCSR(huge.csr(t), 0); !errors.Is(err, ErrRange) {
+		t.Errorf("sparse of the largest double: error %v, want %v", err, ErrRange)
+	}
+}
+
+func TestConstructorsRefuse(t *testing.T) {
+	nan := naive{{1, 2}, {2, math.NaN()}}
+	inf := naive{{1, math.Inf(1)}, {2, 1}}
+	wide := zeros(2, 3)
+	lopsided := naive{{1, 2}, {2.5, 1}}
+	missing := naive{{1, 2}, {0, 1}}
+	for _, c := range []struct {
+		name string
+		m    naive
+		want error
+	}{
+		{"NaN", nan, ErrNotFinite},
+		{"infinite", inf, ErrNotFinite},
+		{"not square", wide, ErrNotSquare},
+		{"asymmetric", lopsided, ErrAsymmetric},
+		{"one triangle", missing, ErrAsymmetric},
+	} {
+		if _, err := FromDense(c.m.dense(), 0); !errors.Is(err, c.want) {
+			t.Errorf("FromDense, %s: error %v, want %v", c.name, err, c.want)
+		}
+		if _, err := FromCSR(c.m.csr(t), 0); !errors.Is(err, c.want) {
+			t.Errorf("FromCSR, %s: error %v, want %v", c.name, err, c.want)
+		}
+		_, err := Gram(c.m.dense(), Rows, 1)
+		if finite := c.want != ErrNotFinite; (err == nil) != finite {
+			t.Errorf("Gram, %s: error %v", c.name, err)
+		}
+	}
+	if _, err := FromDense(lopsided.dense(), 0.3); err != nil {
+		t.Errorf("within its tolerance: %v", err)
+	}
+}
+
+func TestFromSymmetric(t *testing.T) {
+	s := mat.NewSymDense(3, []float64{1, 2, 3, 0, 4, 5, 0, 0, 6})
+	a, err := FromSymmetric(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		a.VisitRow(i, func(l int, v float64) {
+			if v != s.At(i, l) {
+				t.Errorf("A[%d,%d] = %v, want %v", i, l, v, s.At(i, l))
+			}
+		})
+	}
+}
+
+func TestNewCSRRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		rows, cols int
+		ptr        []int64
+		col        []int32
+		val        []float64
+	}{
+		{"a pointer too few", 2, 2, []int64{0, 1}, []int32{0}, nil},
+		{"a first pointer that is not 0", 1, 2, []int64{1, 1}, []int32{0}, nil},
+		{"a last pointer that is not nnz", 1, 2, []int64{0, 2}, []int32{0}, nil},
+		{"pointers that step back", 3, 2, []int64{0, 2, 1, 2}, []int32{0, 1}, nil},
+		{"a pointer past the end", 2, 2, []int64{0, 9, 1}, []int32{0}, nil},
+		{"a column too many", 1, 2, []int64{0, 1}, []int32{2}, nil},
+		{"a negative column", 1, 2, []int64{0, 1}, []int32{-1}, nil},
+		{"columns out of order", 1, 2, []int64{0, 2}, []int32{1, 0}, nil},
+		{"a column twice", 1, 2, []int64{0, 2}, []int32{1, 1}, nil},
+		{"too few values", 1, 2, []int64{0, 2}, []int32{0, 1}, []float64{1}},
+		{"negative rows", -1, 2, []int64{0}, nil, nil},
+	} {
+		if _, err := NewCSR(c.rows, c.cols, c.ptr, c.col, c.val); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: error %v, want %v", c.name, err, ErrMalformed)
+		}
+	}
+}
+
+func TestSurvey(t *testing.T) {
+	m := naive{{0, 0, 0}, {1, -2, math.NaN()}, {0, -3, 4}}
+	for name, table := range map[string]Table{"dense": m.dense(), "sparse": m.csr(t)} {
+		s := table.Survey()
+		if s.ZeroRows != 1 || s.Min != -3 || s.Max != 4 || s.MaxAbs() != 4 {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if want := (Cells{Count: 2, Row: 1, Col: 1, Value: -2, Least: -3}); s.Negative != want {
+			t.Errorf("%s: negatives %+v, want %+v", name, s.Negative, want)
+		}
+		if c := s.NotFinite; c.Count != 1 || c.Row != 1 || c.Col != 2 || !math.IsNaN(c.Value) {
+			t.Errorf("%s: not finite %+v", name, c)
+		}
+	}
+	full := naive{{3, 5}, {7, 4}}
+	for name, table := range map[string]Table{"dense": full.dense(), "sparse": full.csr(t)} {
+		if s := table.Survey(); s.Min != 3 || s.Max != 7 {
+			t.Errorf("%s: range %v to %v of a full matrix, want 3 to 7", name, s.Min, s.Max)
+		}
+	}
+	for _, empty := range []Table{NewDense(0, 0, nil), naive{{math.NaN()}}.dense()} {
+		if s := empty.Survey(); s.Min != 0 || s.Max != 0 {
+			t.Errorf("range %v to %v of nothing finite", s.Min, s.Max)
+		}
+	}
+}
+
+func TestAsymmetry(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for trial := range 50 {
+		n := 1 + rng.IntN(70)
+		m := draw(rng, n, n, 0.2)
+		if trial%2 == 0 {
+			m = drawSymmetric(rng, n, 0.2)
+			for range trial % 5 {
+				m[rng.IntN(n)][rng.IntN(n)] = rng.Float64()
+			}
+		}
+		var want Asymmetry
+		for i := range n {
+			for j := range i {
+				want.add(i, j, math.Abs(m[i][j]-m[j][i]))
+			}
+		}
+		for name, table := range map[string]Table{"dense": m.dense(), "sparse": m.csr(t)} {
+			got := table.Asymmetry()
+			if got.Diff != want.Diff || got.Pairs != want.Pairs {
+				t.Fatalf("trial %d, %s: %+v, want %+v", trial, name, got, want)
+			}
+			if got.Diff > 0 && math.Abs(m[got.Row][got.Col]-m[got.Col][got.Row]) != got.Diff {
+				t.Fatalf("trial %d, %s: entry [%d,%d] does not differ by %v", trial, name, got.Row, got.Col, got.Diff)
+			}
+		}
+	}
+}
+
+func TestRepairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	m := draw(rng, 20, 20, 0.3)
+	for how, merge := range map[Symmetrization]func(a, b float64) float64{
+		Average: func(a, b float64) float64 { return a/2 + b/2 },
+		Maximum: math.Max,
+		Minimum: math.Min,
+	} {
+		d := m.dense()
+		d.Symmetrize(how)
+		c := m.csr(t).Symmetrize(how)
+		for i := range m {
+			for j := range m {
+				want := merge(m[i][j], m[j][i])
+				if i == j {
+					want = m[i][i]
+				}
+				if d.At(i, j) != want || c.At(i, j) != want {
+					t.Fatalf("way %d: [%d,%d] dense %v, sparse %v, want %v", how, i, j, d.At(i, j), c.At(i, j), want)
+				}
+			}
+		}
+	}
+	for _, abs := range []bool{false, true} {
+		signed := naive{{-1, 2}, {3, -4}}
+		for name, table := range map[string]interface {
+			Table
+			At(i, j int) float64
+		}{"dense": signed.dense(), "sparse": signed.csr(t)} {
+			ReplaceNegatives(table, abs)
+			want := 0.0
+			if abs {
+				want = 4
+			}
+			if table.At(1, 1) != want || table.At(0, 1) != 2 {
+				t.Errorf("%s, abs %v: %v and %v", name, abs, table.At(1, 1), table.At(0, 1))
+			}
+		}
+	}
+}
+
+func TestTranspose(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	m := draw(rng, 41, 67, 0.2)
+	d, c := m.dense().Transpose(), m.csr(t).Transpose()
+	ones := m.pattern().csr(t)
+	ones.Val = nil
+	p := ones.Transpose()
+	if err := func() error { _, err := NewCSR(67, 41, c.RowPtr, c.Col, c.Val); return err }(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range m {
+		for j, v := range m[i] {
+			if d.At(j, i) != v || c.At(j, i) != v || (p.At(j, i) == 1) != (v != 0) {
+				t.Fatalf("[%d,%d]: dense %v, sparse %v, pattern %v, want %v", j, i, d.At(j, i), c.At(j, i), p.At(j, i), v)
+			}
+		}
+	}
+}
+
+func TestDense(t *testing.T) {
+	m := NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6})
+	c := m.Clone()
+	c.Set(1, 2, 9)
+	if m.At(1, 2) != 6 || c.At(1, 2) != 9 {
+		t.Errorf("a clone shares storage: %v, %v", m.At(1, 2), c.At(1, 2))
+	}
+	var g mat.Matrix = m
+	if r, c := g.T().Dims(); r != 3 || c != 2 || g.T().At(2, 1) != 6 {
+		t.Errorf("gonum sees a transpose of %d×%d with %v", r, c, g.T().At(2, 1))
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a slice of the wrong length is accepted")
+		}
+	}()
+	NewDense(2, 2, make([]float64, 3))
+}

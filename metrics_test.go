@@ -1,0 +1,170 @@
+package symnmf
+
+import (
+	"math"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// naiveFigures computes error, gradient residual, objective and KKT residual from their definitions, HHᵀ formed.
+type naiveFigures struct{ normA, err, objective, kkt float64 }
+
+func measureNaively(a, h *matrix.Dense, l1 []float64, ignoreDiag bool) naiveFigures {
+	n, r := h.Dims()
+	counts := func(i, l int) bool { return i != l || !ignoreDiag }
+	resid := matrix.NewDense(n, n, nil) // HHᵀ − A
+	var f naiveFigures
+	for i := range n {
+		for l := range n {
+			if !counts(i, l) {
+				continue
+			}
+			s := -a.At(i, l)
+			for j := range r {
+				s += h.At(i, j) * h.At(l, j)
+			}
+			resid.Set(i, l, s)
+			f.err += s * s
+			f.normA += a.At(i, l) * a.At(i, l)
+		}
+	}
+	f.objective = f.err / 4
+	f.normA, f.err = math.Sqrt(f.normA), math.Sqrt(f.err)
+	for i := range n {
+		for j := range r {
+			var g float64
+			for l := range n {
+				g += resid.At(i, l) * h.At(l, j)
+			}
+			if l1 != nil {
+				g += l1[j]
+				f.objective += l1[j] * h.At(i, j)
+			}
+			step := h.At(i, j) - math.Max(0, h.At(i, j)-g/f.normA)
+			f.kkt += step * step
+		}
+	}
+	f.kkt = math.Sqrt(f.kkt / f.normA)
+	return f
+}
+
+// denseOf writes out the matrix of an operator by multiplying it with the identity.
+func denseOf(a matrix.Operator) *matrix.Dense {
+	n := a.Dim()
+	id := matrix.NewDense(n, n, nil)
+	for i := range n {
+		id.Set(i, i, 1)
+	}
+	out := matrix.NewDense(n, n, nil)
+	a.NewProduct(id, 1).RowsTo(out.Data(), 0, n)
+	return out
+}
+
+func TestMeasureAgainstDefinition(t *testing.T) {
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		for form, a := range g.forms(t) {
+			for _, ignore := range []bool{false, true} {
+				for _, l1 := range [][]float64{nil, {0.3}, weights(g.R)} {
+					opt := Options{IgnoreDiagonal: ignore, L1: l1}
+					p, err := newProblem(a, g.R, &opt)
+					if err != nil {
+						t.Fatal(err)
+					}
+					h := matrix.NewDense(g.N, g.R, nil)
+					if err := (Given{g.start}).fill(p, h, 0); err != nil {
+						t.Fatal(err)
+					}
+					full := l1
+					if len(l1) == 1 {
+						full = make([]float64, g.R)
+						for j := range full {
+							full[j] = l1[0]
+						}
+					}
+					want := measureNaively(g.a, g.start, full, ignore)
+					got := p.measure(h)
+					for what, pair := range map[string][2]float64{
+						"relative error": {got.relErr(), want.err / want.normA},
+						"KKT residual":   {got.kkt(), want.kkt},
+						"objective":      {got.objective() / p.scale / p.scale, want.objective},
+						"norm":           {p.norm / p.scale, want.normA},
+					} {
+						if math.Abs(pair[0]-pair[1]) > 1e-11*math.Max(pair[1], 1) {
+							t.Errorf("%s/%s, diagonal ignored %v, l1 %v: %s %v, want %v", name, form, ignore, l1, what, pair[0], pair[1])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func weights(r int) []float64 {
+	w := make([]float64, r)
+	for j := range w {
+		w[j] = 0.1 * float64(j)
+	}
+	return w
+}
+
+// TestErrorFloor checks the promise of Result.ErrFloor, that the error is right to it, where the error is far below what
+// the cancelling formula can show, with and without the direct sum. The reference sums directly too: twice the floor.
+func TestErrorFloor(t *testing.T) {
+	a, b := instance.LowRank(60, 4, 1)
+	op, err := matrix.FromDense(a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, eps := range []float64{0, 1e-12, 1e-9, 1e-7, 1e-5, 1e-3} {
+		h := b.Clone()
+		for k, v := range h.Data() {
+			h.Data()[k] = v * (1 + eps*float64(k%7))
+		}
+		want := measureNaively(a, h, nil, false)
+		for name, form := range map[string]matrix.Operator{"dense": op, "no rows to visit": blind{op}} {
+			p, err := newProblem(form, 4, &Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			scaled := matrix.NewDense(60, 4, nil)
+			if err := (Given{h}).fill(p, scaled, 0); err != nil {
+				t.Fatal(err)
+			}
+			f := p.measure(scaled)
+			e := want.err / want.normA
+			if d := math.Abs(f.relErr() - e); d > 2*f.floor() {
+				t.Errorf("%s, perturbed by %g: error %v, want %v, floor %v", name, eps, f.relErr(), e, f.floor())
+			}
+			if most := map[string]float64{"dense": 1e-14, "no rows to visit": 3e-7}[name]; eps < 1e-9 && f.floor() > most {
+				t.Errorf("%s: floor %v, want at most %v", name, f.floor(), most)
+			}
+		}
+	}
+}
+
+// blind hides that an operator can list its rows.
+type blind struct{ matrix.Operator }
+
+func (b blind) Scaled(c float64) matrix.Operator { return blind{b.Operator.Scaled(c)} }
+
+func TestGramMatrix(t *testing.T) {
+	for _, n := range []int{1, 5, 255, 256, 257, 20000} {
+		h := instance.Start(n, 3, 1)
+		p := &problem{n: n, r: 3, workers: 2}
+		d := p.gram(h)
+		for j := range 3 {
+			for k := range 3 {
+				var want float64
+				for i := range n {
+					want += h.At(i, j) * h.At(i, k)
+				}
+				if got := d[j*3+k]; math.Abs(got-want) > 1e-13*float64(n) {
+					t.Errorf("n = %d: D[%d,%d] = %v, want %v", n, j, k, got, want)
+				}
+			}
+		}
+	}
+}
