@@ -31,24 +31,26 @@ func bestRoot(a, b float64) float64 {
 func rootInRange(a, b float64) float64 {
 	p := math.Abs(a) * (1.0 / 3)
 	q := -0.5 * b
-	p3 := p * p * p
+	// The conversions keep the compiler from fusing the products into what follows, on processors that can: then the same
+	// difference could be ≥ 0 in the condition and negative under the root.
+	p3, q2 := float64(p*p*p), float64(q*q)
 	var x float64
 	switch {
 	case a > 0: // hence b < 0: one real root, u − p/u in the textbook, whose terms cancel; this sum does not
-		if q*q <= 0x1p-60*p3 {
+		if q2 <= 0x1p-60*p3 {
 			return -b / a
 		}
-		u := roughCbrt(q + math.Sqrt(q*q+p3))
+		u := roughCbrt(q + math.Sqrt(q2+p3))
 		v := p / u
 		x = -b / (u*u + p + v*v)
 	case b > 0:
 		// φ at the largest root is (x/4)(a·x + 3b) < 0 iff 27b² < −2a³, that is, 2q² < p³.
-		if 2*q*q >= p3 {
+		if 2*q2 >= p3 {
 			return 0
 		}
 		x = largestOfThree(p, q)
-	case q*q >= p3:
-		u := roughCbrt(q + math.Sqrt(q*q-p3))
+	case q2 >= p3:
+		u := roughCbrt(q + math.Sqrt(q2-p3))
 		x = u + p/u
 	default:
 		x = largestOfThree(p, q)

@@ -132,7 +132,12 @@ func (s *cdState) cubic(i int) (a, b, o float64) {
 	o = hi[s.j]
 	rest := s.rowSq[i] - o*o
 	a = s.cj - o*o
-	b = kernel.Dot(hi, s.dj) - o*rest - (s.cursor.At(i) - s.p.diag[i]*o) + s.p.l1[s.j]
+	others, ah := kernel.Dot(hi, s.dj), s.cursor.At(i)
+	b = (others - o*rest) - (ah - s.p.diag[i]*o)
+	if math.Abs(b) <= roundingOfB*(others+o*s.rowSq[i]+math.Abs(ah)) {
+		b = 0
+	}
+	b += s.p.l1[s.j]
 	if !s.p.ignoreDiag {
 		if own := rest - s.p.diag[i]; math.Abs(own) > roundingOfL*s.p.diag[i] {
 			a += own
@@ -140,6 +145,10 @@ func (s *cdState) cubic(i int) (a, b, o float64) {
 	}
 	return a, b, o
 }
+
+// roundingOfB is the part of its terms up to which b is rounding. It matters where b is 0 by rights, for an item that has no
+// similar ones, say: a rounding error below zero would put entries of 1e-17 in place of zeros.
+const roundingOfB = 8 * 0x1p-52
 
 // roundingOfL is how far L_i may be from A_ii, relatively, and still be equal to it: L_i is the square of a rounded root,
 // or a sum of such. The difference is the only term of a where a column is zero, and an entry leaves zero as its square
@@ -149,14 +158,7 @@ const roundingOfL = 4 * 0x1p-52
 // minimizer returns the x ≥ 0 with the least φ and the decrease φ(o) − φ(x) ≥ 0, by forms that do not cancel.
 func (s *cdState) minimizer(a, b, o float64) (x, decrease float64) {
 	if s.p.ignoreDiag {
-		switch {
-		case a <= 0: // nothing else in the column: b is 0 too and φ constant, or rounding is all there is
-			return o, 0
-		case b < 0:
-			x = -b / a
-			return x, a / 2 * (o - x) * (o - x)
-		}
-		return 0, o * (a/2*o + b)
+		return quadraticMinimizer(a, b, o)
 	}
 	x = bestRoot(a, b)
 	if x > 0 {
@@ -164,6 +166,25 @@ func (s *cdState) minimizer(a, b, o float64) (x, decrease float64) {
 		return x, d * d * ((o*o+2*o*x+3*x*x)/4 + a/2)
 	}
 	return 0, o * ((o*o/4+a/2)*o + b)
+}
+
+// quadraticMinimizer is minimizer for φ(x) = a·x²/2 + b·x, a ≥ 0, but for a bound on x: no larger than mostRatio times the
+// rest of its column, √a. Without the diagonal the objective need not have a minimizer: a star of items is fitted ever
+// better as its centre grows and the others shrink, until nothing is left but rounding.
+func quadraticMinimizer(a, b, o float64) (x, decrease float64) {
+	const mostRatio = 1e4 // leaves products of the shrinking ones 1e-8 times those with the centre
+	switch {
+	case a <= 0: // nothing else in the column: b is 0 too and φ constant, or rounding is all there is
+		return o, 0
+	case b < 0:
+		x = -b / a
+		if most := mostRatio * math.Sqrt(a); x > most {
+			if x = most; o > x {
+				return o, 0
+			}
+		}
+	}
+	return x, (o - x) * (a/2*(o+x) + b)
 }
 
 // slope returns φ′(o).
@@ -197,10 +218,14 @@ func (s *cdState) set(i int, x float64) {
 	o := hi[s.j]
 	grown := (x - o) * (x + o)
 	s.cj = max(0, s.cj+grown)
-	s.rowSq[i] = max(0, s.rowSq[i]+grown)
 	kernel.Axpy(s.dj, x-o, hi)
 	s.dj[s.j] = 0
 	hi[s.j] = x
+	if x == 0 {
+		s.rowSq[i] = kernel.SumSq(hi) // what is left may be far smaller than the rounding of what it was
+	} else {
+		s.rowSq[i] = max(0, s.rowSq[i]+grown)
+	}
 	s.cursor.Add(i, x-o)
 	s.report.changed++
 }

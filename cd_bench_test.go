@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"symnmf/internal/instance"
+	"symnmf/matio"
 	"symnmf/matrix"
 )
 
@@ -76,6 +77,89 @@ func BenchmarkSweepSparse(b *testing.B) {
 				b.Run(fmt.Sprintf("n=%d/row=%d/r=%d/after=%d", c.n, c.perRow, r, warm), func(b *testing.B) { benchSweeps(b, a, r, Random{}, CD{}, warm) })
 			}
 		}
+	}
+}
+
+// sharedX reads the points of a real set, or skips by its name where it is not at hand.
+func sharedX(b testing.TB, name string) matrix.Table {
+	b.Helper()
+	for _, file := range []string{"X.mtx.gz", "X.npy"} {
+		if t, err := matio.Open("../shared/data/"+name+"/"+file, matio.Options{}); err == nil {
+			if t.Sparse != nil {
+				return t.Sparse
+			}
+			return t.Dense
+		}
+	}
+	b.Skipf("data set %s is not beside the checkout", name)
+	return nil
+}
+
+// explicit writes out the inner products of the columns of x.
+func explicit(b testing.TB, x matrix.Table) matrix.Operator {
+	b.Helper()
+	if d, ok := x.(*matrix.Dense); ok {
+		g, err := matrix.Gram(d, matrix.Columns, 2)
+		if err != nil {
+			b.Fatal(err)
+		}
+		a, err := matrix.FromDense(denseOf(g), 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return a
+	}
+	docs := x.(*matrix.CSR)
+	terms := docs.Transpose()
+	n, _ := terms.Dims()
+	ptr, col, val := []int64{0}, []int32{}, []float64{}
+	acc := make([]float64, n)
+	for i := range n {
+		di, xi := terms.Row(i)
+		for p, d := range di {
+			tj, xj := docs.Row(int(d))
+			for q, j := range tj {
+				acc[j] += xi[p] * xj[q]
+			}
+		}
+		for j, v := range acc {
+			if v != 0 {
+				col, val = append(col, int32(j)), append(val, v)
+				acc[j] = 0
+			}
+		}
+		ptr = append(ptr, int64(len(col)))
+	}
+	m, err := matrix.NewCSR(n, n, ptr, col, val)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a, err := matrix.FromCSR(m, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return a
+}
+
+func BenchmarkSweepReal(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		r    int
+	}{{"hitech", 30}, {"classic", 30}, {"cbcl", 60}, {"orl", 60}} {
+		b.Run(c.name, func(b *testing.B) {
+			x := sharedX(b, c.name)
+			a := explicit(b, x)
+			g, err := matrix.Gram(x, matrix.Columns, 2)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, start := range []Start{Zero{}, Random{}} {
+				for _, warm := range []int{0, 10} {
+					b.Run(fmt.Sprintf("A/%s/after=%d", start.Name(), warm), func(b *testing.B) { benchSweeps(b, a, c.r, start, CD{}, warm) })
+					b.Run(fmt.Sprintf("X/%s/after=%d", start.Name(), warm), func(b *testing.B) { benchSweeps(b, g, c.r, start, CD{}, warm) })
+				}
+			}
+		})
 	}
 }
 

@@ -475,3 +475,24 @@ func TestPermutation(t *testing.T) {
 		}
 	}
 }
+
+// TestStarWithoutDiagonal: one item alike to all others, which are unlike each other. Off the diagonal it is fitted ever
+// better as the centre grows and the others shrink; H has to stay within reason and the error has to get small.
+func TestStarWithoutDiagonal(t *testing.T) {
+	const n = 20
+	d := matrix.NewDense(n, n, nil)
+	for i := 1; i < n; i++ {
+		d.Set(0, i, 1)
+		d.Set(i, 0, 1)
+	}
+	for _, start := range []Start{Zero{}, Random{}} {
+		res := factorize(t, mustDense(t, d), 1, Options{Solver: CD{}, Start: start, IgnoreDiagonal: true, Stop: Stop{Sweeps: 5000, KKT: -1}})
+		most := 0.0
+		for _, v := range res.H.Data() {
+			most = max(most, v)
+		}
+		if res.RelErr > 1e-3 || most > 1e5 {
+			t.Errorf("start %s: relative error %v, largest entry %v after %d sweeps", start.Name(), res.RelErr, most, res.Sweeps)
+		}
+	}
+}

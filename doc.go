@@ -1,8 +1,38 @@
-// Package symnmf factors a symmetric nonnegative matrix A (n×n, dense, sparse, or the inner products of points) as
-// A ≈ HHᵀ with H ≥ 0 (n×r): symmetric nonnegative matrix factorization. Row i of H says how much item i belongs to each
-// of r groups.
+// Package symnmf factors a symmetric nonnegative matrix: given A (n×n, symmetric, ≥ 0) and a rank r, it looks for H ≥ 0
+// (n×r) that minimizes ‖A−HHᵀ‖_F. Row i of H then says how much item i belongs to each of r groups, and
+// A_il ≈ Σ_j H_ij·H_lj.
 //
-//	res, err := symnmf.Factorize(ctx, a, r, symnmf.Options{Seed: 7})
+//	a, err := matrix.FromDense(similarity, 0) // or FromCSR, FromSymmetric, Gram
+//	if err != nil {
+//		return err
+//	}
+//	res, err := symnmf.Factorize(ctx, a, 5, symnmf.Options{Seed: 7})
+//	if err != nil {
+//		return err
+//	}
+//	for i, g := range cluster.Assign(res.H) {
+//		fmt.Println(i, g.Cluster, g.Margin)
+//	}
 //
-// Packages: matrix holds A and H, matio reads and writes files, cluster reads groups from H.
+// A may be dense or sparse, or the inner products of points, which are never formed: see package matrix. Package matio
+// reads and writes files, package cluster reads groups from H and compares groupings.
+//
+// # Names
+//
+// Inside formulas letters are the paper's: Vandaele, Gillis, Lei, Zhong, Dhillon, Efficient and non-convex coordinate
+// descent for symmetric nonnegative matrix factorization, IEEE Trans. Signal Process. 64, 2016 (arXiv 1509.01404). D =
+// HᵀH, C_j = ‖H_:,j‖², L_i = ‖H_i,:‖², F = ¼‖A−HHᵀ‖², G = ∇F = (HHᵀ−A)H. [·]₊ is max(0, ·). A sweep is one visit to
+// every entry of H. docs/errata.md lists where this package departs from the published text, and why.
+//
+// # Which method
+//
+// Leave Options.Solver nil unless you compare methods. CD from Zero is deterministic and as good as any on sparse data with a
+// positive diagonal, documents for one; CD{Order: Shuffle} from Random ends lower on dense data and is the one for graphs,
+// best of several Runs. MBI and Residual are for small problems and for checking.
+//
+// # What is promised
+//
+// The objective never rises beyond rounding. Figures in Result are computed afresh from H by their definitions. One seed
+// gives the same bits for any number of Threads on one kind of processor; between instruction sets only rounding differs,
+// which a non-convex problem can amplify into another local optimum.
 package symnmf

@@ -124,11 +124,15 @@ func TestParse(t *testing.T) {
 }
 
 func TestChoice(t *testing.T) {
-	text, err := matrix.Gram(instance.Text(20, 30, 8, 1), matrix.Columns, 1)
+	text, err := matrix.Gram(instance.Text(100, 60, 8, 1), matrix.Columns, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	graph, _ := instance.PlantedGraph(30, 3, 0.5, 0.1, 1)
+	graph, _ := instance.PlantedGraph(30, 3, 0.2, 0.02, 1)
+	points, err := matrix.Gram(instance.Start(30, 8, 1), matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name          string
 		a             matrix.Operator
@@ -140,6 +144,9 @@ func TestChoice(t *testing.T) {
 		{"several runs", text, Options{Runs: 2}, "cd-shuffle", "random", true},
 		{"a graph", mustCSR(t, graph), Options{}, "cd-shuffle", "random", true},
 		{"a diagonal that does not count", text, Options{IgnoreDiagonal: true}, "cd-shuffle", "random", true},
+		{"dense points", points, Options{}, "cd-shuffle", "random", true},
+		{"a dense matrix and a method", lowRank(t, 9, 3), Options{Solver: CD{}}, "cd-cyclic", "zero", true},
+		{"a given start", lowRank(t, 9, 3), Options{Start: Given{instance.Start(9, 3, 1)}}, "cd-cyclic", "given", true},
 		{"a method", text, Options{Solver: MBI{}, Stop: Stop{Sweeps: 1}}, "cd-mbi", "zero", true},
 		{"both", text, Options{Solver: CD{}, Start: Random{}}, "cd-cyclic", "random", false},
 	} {
@@ -167,7 +174,7 @@ func TestEdgesOfTheProblem(t *testing.T) {
 		t.Errorf("A = [9]: H = [%v], %v", h, one.Status)
 	}
 	twice := mustDense(t, matrix.NewDense(4, 4, []float64{1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 2, 2, 0, 0, 2, 2}))
-	res := factorize(t, twice, 2, Options{})
+	res := factorize(t, twice, 2, Options{Solver: CD{}, Start: Zero{}})
 	if res.RelErr > 1e-7 || res.H.At(0, 0) != res.H.At(1, 0) {
 		t.Errorf("two pairs of equal items: relative error %v, H %v", res.RelErr, res.H.Data())
 	}

@@ -145,22 +145,25 @@ func (m *Method) knobNames() string {
 	return names
 }
 
-// choose fills in the method and the start where opt leaves them open, and says why.
+// choose fills in the method and the start where opt leaves them open, and says why. Measured on five graphs, two sets of
+// documents and four of pictures (bench/runs): on dense data cd-shuffle from a random start ends lowest; on sparse data with
+// a positive diagonal no start is better, and zero needs no luck.
 func (p *problem) choose(opt *Options) (why string) {
-	positive := 0
+	positive := false
 	for _, v := range p.diag {
-		if v > 0 {
-			positive++
-		}
+		positive = positive || v > 0
 	}
+	sparse := p.a.Density() < denseFrom
 	if opt.Start == nil {
 		switch {
 		case opt.Runs > 1:
-			opt.Start, why = Random{}, "start random: several starts were asked for"
-		case positive > 0:
-			opt.Start, why = Zero{}, "start zero: the diagonal is positive, and zero needs no luck"
+			opt.Start, why = Random{}, "start random, for several starts were asked for"
+		case !positive:
+			opt.Start, why = Random{}, "start random, for on a zero diagonal nothing moves from zero"
+		case opt.Solver == nil && !sparse:
+			opt.Start, why = Random{}, "start random, for the data are dense"
 		default:
-			opt.Start, why = Random{}, "start random: from zero nothing moves on a zero diagonal"
+			opt.Start, why = Zero{}, "start zero, for the diagonal is positive"
 		}
 	}
 	if opt.Solver == nil {
@@ -169,11 +172,14 @@ func (p *problem) choose(opt *Options) (why string) {
 		}
 		if _, random := opt.Start.(Random); random {
 			opt.Solver = CD{Order: Shuffle}
-			why += "method cd-shuffle: from a random start it ends lower than cd-cyclic"
+			why += "method cd-shuffle, which ends lowest from a random start"
 		} else {
 			opt.Solver = CD{Order: Cyclic}
-			why += "method cd-cyclic: from zero it ends lower than cd-shuffle"
+			why += "method cd-cyclic, which ends lowest from " + opt.Start.Name()
 		}
 	}
 	return why
 }
+
+// denseFrom is the density from which data count as dense here: sets of pictures have 0.7 and more, documents 0.03 and less.
+const denseFrom = 0.25

@@ -14,7 +14,8 @@ import (
 type Options struct {
 	// Solver is the method with its own knobs. nil chooses one for the matrix; Result says which and why.
 	Solver Solver
-	// Start is the first H. nil is the method's own: for coordinate descent Zero when some A_ii > 0, else Random.
+	// Start is the first H. nil is the method's own: for coordinate descent Zero when some A_ii > 0, else Random. When Solver
+	// is nil too, dense data start from Random.
 	Start Start
 	// Stop bounds the run.
 	Stop Stop

@@ -43,12 +43,12 @@ func (s *cdState) verify() error {
 	tol := 2 * float64(s.p.n) * refreshCursorEvery * 0x1p-52 * most
 	for k, want := range s.p.gram(s.h) {
 		if d := math.Abs(s.gram[k] - want); d > tol {
-			return fmt.Errorf("D[%d,%d] is kept as %v, HᵀH gives %v", k/s.p.r, k%s.p.r, s.gram[k], want)
+			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.p.r, k%s.p.r, s.gram[k], want)
 		}
 	}
 	for i, got := range s.rowSq {
 		if want := kernel.SumSq(s.h.Row(i)); math.Abs(got-want) > tol {
-			return fmt.Errorf("L[%d] is kept as %v, H gives %v", i, got, want)
+			return fmt.Errorf("maintained L[%d] is %v, H gives %v", i, got, want)
 		}
 	}
 	fresh := s.p.a.NewCursor(s.h, s.p.workers)
@@ -58,7 +58,7 @@ func (s *cdState) verify() error {
 		for i := range s.p.n {
 			// |(AH)_ij| ≤ ‖A‖·‖H_:,j‖ ≤ ‖A‖·√(2‖A‖)
 			if got, want := s.cursor.At(i), fresh.At(i); math.Abs(got-want) > tol*math.Sqrt(most) {
-				return fmt.Errorf("(AH)[%d,%d] is kept as %v, the product gives %v", i, j, got, want)
+				return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", i, j, got, want)
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func (s *residualRun) verify() error {
 	tol := 4 * float64(s.p.r) * refreshResidualEvery * 0x1p-52 * 2 * s.p.norm
 	for k, want := range fresh.resid {
 		if got := s.resid[k]; math.Abs(got-want) > tol {
-			return fmt.Errorf("R[%d,%d] is kept as %v, A-HHᵀ gives %v", k/s.p.n, k%s.p.n, got, want)
+			return fmt.Errorf("maintained R[%d,%d] is %v, A-HHᵀ gives %v", k/s.p.n, k%s.p.n, got, want)
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func Memberships(h *matrix.Dense) iter.Seq[Membership] {
 					top = max(top, part[j].exp)
 				}
 			}
-			var degree float64 // in units of 2^top, so at least 1/4
+			var degree float64 // in units of 2^top: from 1/4 to n·r
 			for j, hij := range hi {
 				if hij > 0 {
 					degree += part[j].in(top)
@@ -92,7 +92,7 @@ func Memberships(h *matrix.Dense) iter.Seq[Membership] {
 	}
 }
 
-// scaled is the number frac·2^exp, whose exponent has all the range of an int.
+// scaled is the number frac·2^exp, whose exponent has all the range of an int. Fractions stay between 1/4 and n.
 type scaled struct {
 	frac float64
 	exp  int
@@ -128,9 +128,6 @@ func columnSums(h *matrix.Dense) []scaled {
 				sums[j].frac += scale(hij).in(sums[j].exp)
 			}
 		}
-	}
-	for j, s := range sums {
-		sums[j] = scale(s.frac).times(scaled{1, s.exp})
 	}
 	return sums
 }

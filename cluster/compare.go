@@ -36,8 +36,8 @@ func NMI(found, truth []int) (float64, error) {
 		}
 		return h
 	}
-	// The sum of entropies is above 0: labelings that are constant, both, are the same.
-	return min(max(2*mutual/(entropy(t.found)+entropy(t.truth)), 0), 1), nil
+	// Not 0/0: labelings that are both constant are the same. A mutual information near n⁻² can be rounded to below 0.
+	return max(2*mutual/(entropy(t.found)+entropy(t.truth)), 0), nil
 }
 
 // ARI returns the adjusted Rand index of Hubert and Arabie (1985): the share of pairs of items on whose togetherness

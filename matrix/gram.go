@@ -79,6 +79,12 @@ func (m *GramOperator) Dim() int { return len(m.diag) }
 // Stored implements Operator: the stored numbers of X.
 func (m *GramOperator) Stored() int64 { return m.points.size() }
 
+// Density implements Operator: of X.
+func (m *GramOperator) Density() float64 {
+	n, features := m.points.Dims()
+	return density(m.Stored(), n, features)
+}
+
 // Norm implements Operator.
 func (m *GramOperator) Norm() float64 { return m.norm }
 

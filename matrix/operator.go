@@ -14,6 +14,8 @@ type Operator interface {
 	Dim() int
 	// Stored returns how many numbers one product reads: the stored entries of A, or of X for points.
 	Stored() int64
+	// Density returns Stored over the number of entries of A, or of X for points; 0 when there are none.
+	Density() float64
 	// DiagTo fills dst (n) with A_ii.
 	DiagTo(dst []float64)
 	// Norm returns ‖A‖_F.
@@ -127,6 +129,14 @@ func unit(max float64) float64 {
 }
 
 func clamp(x, lo, hi int) int { return min(max(x, lo), hi) }
+
+// density returns stored/(rows·cols).
+func density(stored int64, rows, cols int) float64 {
+	if rows == 0 || cols == 0 {
+		return 0
+	}
+	return float64(stored) / float64(rows) / float64(cols)
+}
 
 // normBlock is the number of rows whose squares are summed by themselves when a norm is computed.
 const normBlock = 256

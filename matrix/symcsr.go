@@ -61,6 +61,9 @@ func (m *SymCSR) Dim() int { return m.a.rows }
 // Stored implements Operator.
 func (m *SymCSR) Stored() int64 { return m.a.NNZ() }
 
+// Density implements Operator.
+func (m *SymCSR) Density() float64 { return density(m.Stored(), m.a.rows, m.a.cols) }
+
 // Norm implements Operator.
 func (m *SymCSR) Norm() float64 { return m.norm }
 

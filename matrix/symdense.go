@@ -69,6 +69,9 @@ func (m *SymDense) Dim() int { return m.a.rows }
 // Stored implements Operator.
 func (m *SymDense) Stored() int64 { return int64(len(m.a.data)) }
 
+// Density implements Operator.
+func (m *SymDense) Density() float64 { return density(m.Stored(), m.a.rows, m.a.cols) }
+
 // Norm implements Operator.
 func (m *SymDense) Norm() float64 { return m.norm }
 
