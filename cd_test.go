@@ -491,8 +491,25 @@ func TestStarWithoutDiagonal(t *testing.T) {
 		for _, v := range res.H.Data() {
 			most = max(most, v)
 		}
-		if res.RelErr > 1e-3 || most > 1e5 {
+		if res.RelErr > 1e-2 || most > 1e5 { // the way down is long: 1/sweeps
 			t.Errorf("start %s: relative error %v, largest entry %v after %d sweeps", start.Name(), res.RelErr, most, res.Sweeps)
+		}
+	}
+}
+
+func TestQuadraticMinimizer(t *testing.T) {
+	for _, c := range []struct{ a, b, o, want float64 }{
+		{2, -6, 1, 3},         // the vertex
+		{2, 6, 1, 0},          // the vertex is below zero
+		{0, -1, 0.5, 0.5},     // nothing else in the column
+		{1e-4, -1e4, 0, 100},  // the vertex, 1e8, is past the bound 1e4·√a
+		{1e-4, -1e4, 50, 100}, // the same from elsewhere
+		{1e-12, -1, 0.5, 0.5}, // the bound, 0.01, is below where the entry is, and down there it is worse
+	} {
+		x, decrease := quadraticMinimizer(c.a, c.b, c.o)
+		want := (c.a/2*c.o*c.o + c.b*c.o) - (c.a/2*c.want*c.want + c.b*c.want)
+		if math.Abs(x-c.want) > 1e-12*c.want || math.Abs(decrease-want) > 1e-12*math.Abs(want) {
+			t.Errorf("a = %v, b = %v from %v: %v, decrease %v, want %v, %v", c.a, c.b, c.o, x, decrease, c.want, want)
 		}
 	}
 }

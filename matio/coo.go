@@ -70,6 +70,22 @@ func (e *entries) entryBytes() int64 {
 	return 16
 }
 
+// weigh gives the entries of a pattern, and those to come, values.
+func (e *entries) weigh() error {
+	e.pattern = false
+	if err := e.in.fits(e.n*e.entryBytes(), fmt.Sprintf("the first %d entries", e.n)); err != nil {
+		return err
+	}
+	for k := range e.blocks {
+		b := &e.blocks[k]
+		b.val = make([]float64, len(b.row), cap(b.row))
+		for p := range b.val {
+			b.val[p] = 1
+		}
+	}
+	return nil
+}
+
 // peak is the memory, in bytes, that turning n collected entries into a matrix takes: entries as collected, as sorted by
 // column, and the two arrays of pointers.
 func (e *entries) peak(rows, cols, n int64) int64 {
@@ -106,6 +122,10 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 	if err := e.in.fits(e.peak(int64(rows), int64(cols), e.n), fmt.Sprintf("%d entries of a %d×%d matrix", e.n, rows, cols)); err != nil {
 		return nil, 0, err
 	}
+	if max(rows, cols) >= math.MaxInt/8 || e.n > math.MaxInt/32 {
+		return nil, 0, fmt.Errorf("%w: %s: %d entries of a %d×%d matrix are more than this machine can address",
+			ErrTooLarge, e.in.name, e.n, rows, cols)
+	}
 	colPtr, rowPtr := make([]int64, cols+1), make([]int64, rows+1)
 	for _, b := range e.blocks {
 		for p, i := range b.row {
@@ -121,9 +141,6 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 	cumulate(colPtr)
 	cumulate(rowPtr)
 	stored := rowPtr[rows]
-	if stored > math.MaxInt/8 {
-		return nil, 0, fmt.Errorf("%w: %s: %d entries are more than this machine can address", ErrTooLarge, e.in.name, stored)
-	}
 
 	// By column. From here on colPtr[j] runs from the beginning of column j to its end.
 	rowOf := make([]int32, stored)

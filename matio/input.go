@@ -21,6 +21,7 @@ import (
 type input struct {
 	name    string
 	limit   int64 // Options.MaxBytes
+	held    int64 // bytes of memory in use besides what the next call of fits asks for
 	src     *source
 	decoded io.Reader
 	codec   string // "gzip", "zstd" or ""
@@ -143,7 +144,7 @@ func (e *badFile) Is(target error) bool { return target == ErrFormat }
 
 // fits refuses a need of so many bytes of memory beyond the limit; what says what they are for.
 func (in *input) fits(bytes int64, what string) error {
-	if in.limit > 0 && bytes > in.limit {
+	if bytes += in.held; in.limit > 0 && bytes > in.limit {
 		return fmt.Errorf("%w: %s: %s take %d bytes, the limit is %d", ErrTooLarge, in.name, what, bytes, in.limit)
 	}
 	return nil
@@ -156,12 +157,9 @@ func (in *input) declared(bytes, need int64, what string, lie func(string, ...an
 	switch {
 	case in.atMost < 0:
 		return nil
-	case bytes > in.atMost && in.codec == "":
-		return lie("%s are declared, which take at least %d bytes, but the file has only %d: it is truncated or its header is wrong",
-			what, bytes, in.atMost)
 	case bytes > in.atMost:
-		return lie("%s are declared, which take at least %d bytes, but the %s stream cannot hold more than %d: it is truncated or its header is wrong",
-			what, bytes, in.codec, in.atMost)
+		return lie("%s are declared, which take at least %d bytes, but the file cannot hold more than %d: it is truncated or its header is wrong",
+			what, bytes, in.atMost)
 	}
 	return in.fits(need, what)
 }
@@ -182,14 +180,15 @@ func grow[T any](in *input, s []T, more int, total, size, perElement int64) ([]T
 			want = max(total, need)
 		}
 	}
-	if in.limit > 0 && (have+want)*size > in.limit { // old and new at once, while one is copied to the other
-		want = need
-	}
-	if err := in.fits((have+want)*size, fmt.Sprintf("the first %d values", need)); err != nil {
-		return nil, err
+	if in.limit > 0 { // old and new count both, while one is copied to the other
+		room := (in.limit-in.held)/size - have
+		want = min(want, max(room, need))
 	}
 	if want > math.MaxInt/size {
 		return nil, fmt.Errorf("%w: %s: %d values are more than this machine can address", ErrTooLarge, in.name, want)
+	}
+	if err := in.fits((have+want)*size, fmt.Sprintf("the first %d values", need)); err != nil {
+		return nil, err
 	}
 	grown := make([]T, have, want)
 	copy(grown, s)

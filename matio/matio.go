@@ -36,8 +36,9 @@
 // Text numbers are correctly rounded. Writing and reading again gives the same bits, except that a NaN is only a NaN.
 // Nothing is allocated on the word of a header alone: memory follows the bytes that have arrived, so a file that lies
 // about its size fails cheaply, and stays under [Options].MaxBytes. While reading, a sparse entry costs at most 28 bytes
-// (16 as it arrives, 12 stored), a dense one 16 or, where nothing has to be reordered and the size is known, 8. A file
-// that is wrong gives an error that is [ErrFormat] with the line or byte and, where there is one, the repair.
+// (16 as it arrives, 12 stored; an edge 48 for its two entries) beside 8 for each row and column; a dense one 8 where an
+// uncompressed .npy in C order tells its length, else up to 24 while an array grows; an .npz is itself in memory too. A
+// file that is wrong gives an error that is [ErrFormat] with the line or byte and, where there is one, the repair.
 package matio
 
 import (

@@ -25,7 +25,7 @@ type mtxHeader struct {
 func readMTXHeader(l *lines) (h mtxHeader, err error) {
 	banner, err := l.next()
 	if err == io.EOF {
-		return h, l.errf("the file is empty")
+		return h, l.errAt(1, "the file is empty")
 	} else if err != nil {
 		return h, err
 	}
@@ -239,6 +239,9 @@ func isInteger(text []byte) bool {
 
 // readArray reads the values column by column; of a symmetric matrix, each column from the diagonal down.
 func readArray(l *lines, h mtxHeader) (*matrix.Dense, error) {
+	if why := hollow(h.rows, h.cols, h.count); why != "" {
+		return nil, l.errf("%s", why)
+	}
 	need := mulAtMost(h.count, 16)
 	if err := l.in.declared(mulAtMost(h.count, 2)-1, need, fmt.Sprintf("the values of a %d×%d matrix", h.rows, h.cols), l.errf); err != nil {
 		return nil, err
@@ -378,7 +381,7 @@ func isSymmetric(t *Table) bool {
 	if rows != cols {
 		return false
 	}
-	same := func(x, y float64) bool { return x == y || x != x && y != y }
+	same := func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y } // 0 is not -0
 	if t.Sparse != nil {
 		u := t.Sparse.Transpose()
 		return slices.Equal(u.RowPtr, t.Sparse.RowPtr) && slices.Equal(u.Col, t.Sparse.Col) && slices.EqualFunc(u.Val, t.Sparse.Val, same)

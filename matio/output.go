@@ -105,9 +105,8 @@ func Atomic(name string, write func(w io.Writer) error) error {
 			return fmt.Errorf("matio: %w", err)
 		}
 	}
-	dir, base := filepath.Split(target)
 	for range 100 { // another program may have taken a name
-		temp := filepath.Join(dir, fmt.Sprintf(".%s.%08x.tmp", base, rand.Uint32()))
+		temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".symnmf-%016x.tmp", rand.Uint64()))
 		f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm) // less the umask, as any new file
 		if !os.IsExist(err) {
 			break

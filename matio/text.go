@@ -42,8 +42,11 @@ func newLines(in *input, is string) (*lines, error) {
 
 const bom = "\ufeff"
 
-func (l *lines) errf(f string, args ...any) error {
-	return &badFile{fmt.Sprintf("matio: %s:%d: %s", l.in.name, l.n, fmt.Sprintf(f, args...))}
+// errf makes an error about the line handed out last.
+func (l *lines) errf(f string, args ...any) error { return l.errAt(l.n, f, args...) }
+
+func (l *lines) errAt(line int64, f string, args ...any) error {
+	return &badFile{fmt.Sprintf("matio: %s:%d: %s", l.in.name, line, fmt.Sprintf(f, args...))}
 }
 
 // fill reads more into the buffer, making room first.

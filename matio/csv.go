@@ -1,0 +1,349 @@
+package matio
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+
+	"symnmf/matrix"
+)
+
+// Tables of text, by the rules in the package comment. encoding/csv would make a string of every number.
+
+func readCSV(in *input) (*Table, error) {
+	return readTable(in, ',', "a table separated by commas (csv)")
+}
+func readTSV(in *input) (*Table, error) {
+	return readTable(in, '\t', "a table separated by tabs (tsv)")
+}
+func writeCSV(w *writer, t *Table) error { return writeTable(w, t, ',') }
+func writeTSV(w *writer, t *Table) error { return writeTable(w, t, '\t') }
+
+// cell is one field of a row: its text, without the quotes when it had them.
+type cell struct {
+	text   []byte
+	quoted bool
+}
+
+// isName tells whether a cell is something that can only be a name.
+func (c cell) isName(ignoreQuotes bool) bool {
+	if len(c.text) == 0 {
+		return false
+	}
+	_, ok := parseFloat(c.text)
+	return !ok || c.quoted && !ignoreQuotes
+}
+
+func allQuoted(cells []cell) bool {
+	return !slices.ContainsFunc(cells, func(c cell) bool { return !c.quoted })
+}
+
+// rowReader reads the rows of a table.
+type rowReader struct {
+	*lines
+	separator byte
+	line      int64  // where the last row begins
+	cells     []cell // of the last row
+	joined    []byte // a row of several lines
+}
+
+// nextRow returns the cells of the next line that is not empty, with more lines where a quoted field goes on; they are
+// valid until the following call. At the end it returns io.EOF.
+func (r *rowReader) nextRow() ([]cell, error) {
+	var row []byte
+	for len(row) == 0 {
+		var err error
+		if row, err = r.next(); err != nil {
+			return nil, err
+		}
+	}
+	r.line = r.n
+	for quotes := bytes.Count(row, []byte{'"'}); quotes%2 == 1; { // a quoted field is open
+		if r.n == r.line {
+			r.joined = append(r.joined[:0], row...)
+		}
+		more, err := r.next()
+		if err == io.EOF {
+			return nil, r.errAt(r.line, "a quoted field that begins here never ends")
+		} else if err != nil {
+			return nil, err
+		}
+		if err := r.in.fits(2*int64(len(r.joined)+len(more)), "a quoted field"); err != nil {
+			return nil, err
+		}
+		r.joined = append(append(r.joined, '\n'), more...)
+		row = r.joined
+		quotes += bytes.Count(more, []byte{'"'})
+	}
+	return r.cells, r.split(row)
+}
+
+// split cuts a row into cells. Blanks around a field are dropped, those in quotes kept. It removes the escapes of a
+// quoted field in place.
+func (r *rowReader) split(row []byte) error {
+	r.cells = r.cells[:0]
+	blank := func(p int) bool { return row[p] != r.separator && isBlank(row[p]) }
+	for p := 0; ; p++ { // p is at a separator when a cell ends
+		for p < len(row) && blank(p) {
+			p++
+		}
+		if p < len(row) && row[p] == '"' {
+			p++
+			text := row[p:p]
+			for ; p < len(row); p++ {
+				if row[p] == '"' {
+					p++
+					if p == len(row) || row[p] != '"' {
+						break
+					}
+				}
+				text = append(text, row[p])
+			}
+			r.cells = append(r.cells, cell{text, true})
+			for p < len(row) && blank(p) {
+				p++
+			}
+			if p < len(row) && row[p] != r.separator {
+				return r.errAt(r.line, "field %d goes on after its closing quote: double a quote that belongs to the text", len(r.cells))
+			}
+		} else {
+			end := bytes.IndexByte(row[p:], r.separator)
+			if end < 0 {
+				end = len(row) - p
+			}
+			text := row[p : p+end]
+			p += end
+			for len(text) > 0 && isBlank(text[len(text)-1]) {
+				text = text[:len(text)-1]
+			}
+			if bytes.IndexByte(text, '"') >= 0 {
+				return r.errAt(r.line, "field %d has a quote inside: put the field in quotes and double the quote", len(r.cells)+1)
+			}
+			r.cells = append(r.cells, cell{text, false})
+		}
+		if p >= len(row) {
+			return nil
+		}
+	}
+}
+
+// tableReader collects the rows of numbers.
+type tableReader struct {
+	*rowReader
+	fields   int  // of every row of numbers, name included
+	named    bool // the first field is a name
+	anyName  bool // and may look like a number
+	anyQuote bool // quotes do not tell a name from a number
+	colIDs   []string
+	rowIDs   []string
+	vals     []float64
+	warnings []string
+}
+
+func readTable(in *input, separator byte, is string) (*Table, error) {
+	l, err := newLines(in, is)
+	if err != nil {
+		return nil, err
+	}
+	r := &tableReader{rowReader: &rowReader{lines: l, separator: separator}}
+	first, err := r.nextRow()
+	if err == io.EOF {
+		return nil, r.errAt(1, "the table is empty")
+	} else if err != nil {
+		return nil, err
+	}
+	first = slices.Clone(first) // the buffers are used again
+	for i := range first {
+		first[i].text = bytes.Clone(first[i].text)
+	}
+	firstLine := r.line
+	second, err := r.nextRow()
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if err := r.header(first, second, firstLine); err != nil {
+		return nil, err
+	}
+	if r.colIDs == nil {
+		if err := r.add(first, firstLine); err != nil {
+			return nil, err
+		}
+	}
+	for ; err != io.EOF; second, err = r.nextRow() {
+		if err != nil {
+			return nil, err
+		}
+		if err := r.add(second, r.line); err != nil {
+			return nil, err
+		}
+	}
+	cols := r.fields
+	if r.named {
+		cols--
+	}
+	m := matrix.NewDense(len(r.vals)/cols, cols, slices.Clip(r.vals))
+	return &Table{Dense: m, RowIDs: r.rowIDs, ColIDs: r.colIDs, Eps: 0x1p-53, Warnings: r.warnings}, nil
+}
+
+// header decides from the first two rows, whose lines are given, what is names; second is nil when there is one row.
+func (r *tableReader) header(first, second []cell, line int64) error {
+	r.anyQuote = allQuoted(second) // of no cell when there is no second row
+	if second == nil {
+		r.anyQuote = allQuoted(first)
+	}
+	isName := func(c cell) bool { return c.isName(r.anyQuote) }
+	names := slices.ContainsFunc(first[1:], isName)
+	corner := len(first) > 1 && len(first[0].text) == 0
+	short := len(second) == len(first)+1 && (names || isName(first[0]))
+	alone := len(first) == 1 && len(second) == 1 && isName(first[0]) && !isName(second[0])
+	if second == nil && (names || corner) {
+		return r.errAt(line, "the file has one row, and it is not all numbers: rows of numbers are missing")
+	}
+	if !names && !corner && !short && !alone {
+		r.fields, r.named = len(first), len(first) > 1 && isName(first[0])
+		return nil
+	}
+	r.anyName = short || corner
+	r.named = r.anyName || len(second) > 1 && isName(second[0])
+	if r.named && !short {
+		first = first[1:]
+	}
+	r.fields = len(first)
+	if r.named {
+		r.fields++
+	}
+	if len(second) != r.fields {
+		return r.errAt(r.line, "the row has %d fields, but after the header in line %d it must have %d", len(second), line, r.fields)
+	}
+	for j, c := range first {
+		if why := checkName(c.text); why != "" {
+			return r.errAt(line, "name %d of the header: %s", j+1, why)
+		}
+		r.colIDs = append(r.colIDs, string(c.text))
+	}
+	if k := slices.IndexFunc(first, func(c cell) bool { return !c.quoted && !isName(c) }); k >= 0 {
+		r.warnings = append(r.warnings, fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(first[k].text)))
+	}
+	return nil
+}
+
+// add appends a row of numbers.
+func (r *tableReader) add(cells []cell, line int64) error {
+	if len(cells) != r.fields {
+		hint := ""
+		if len(cells[len(cells)-1].text) == 0 {
+			hint = "; it ends in a separator"
+		}
+		return r.errAt(line, "the row has %d fields, but those before have %d%s", len(cells), r.fields, hint)
+	}
+	start := 0
+	if r.named {
+		start = 1
+		name := cells[0]
+		if !r.anyName && len(name.text) > 0 && !name.isName(r.anyQuote) {
+			return r.errAt(line, "the first column holds the number %s here, but names above: put all names in quotes, or begin a header with an empty field",
+				show(name.text))
+		}
+		if why := checkName(name.text); why != "" {
+			return r.errAt(line, "column 1: %s", why)
+		}
+		r.in.held += int64(len(name.text)) + 16
+		r.rowIDs = append(r.rowIDs, string(name.text))
+	}
+	var err error
+	if r.vals, err = grow(r.in, r.vals, len(cells)-start, -1, 8, 1); err != nil {
+		return err
+	}
+	for j, c := range cells[start:] {
+		v, ok := parseFloat(c.text)
+		if !ok {
+			return r.badCell(j, c.text, v, line, len(cells))
+		}
+		r.vals = append(r.vals, v)
+	}
+	return nil
+}
+
+// badCell explains a cell in column j of the numbers that holds none.
+func (r *tableReader) badCell(j int, text []byte, v float64, line int64, fields int) error {
+	where := fmt.Sprintf("column %d", j+1)
+	if r.named {
+		where = fmt.Sprintf("column %d", j+2)
+	}
+	if r.colIDs != nil {
+		where += " (" + show([]byte(r.colIDs[j])) + ")"
+	}
+	switch {
+	case len(text) == 0:
+		return r.errAt(line, "%s is empty: every cell must hold a number, 0 for none", where)
+	case fields == 1:
+		for _, other := range []struct {
+			separator byte
+			name      string
+		}{{';', "semicolons"}, {'\t', "tabs"}, {',', "commas"}, {' ', "blanks"}} {
+			if bytes.IndexByte(text, other.separator) >= 0 {
+				return r.errAt(line, "%s is not a number: are the fields separated by %s? Commas are read as csv, tabs as tsv", show(text), other.name)
+			}
+		}
+	}
+	return r.errAt(line, "%s: %s", where, notNumber(text, v))
+}
+
+func writeTable(w *writer, t *Table, separator byte) error {
+	rows, cols := t.Dims()
+	if rows == 0 || cols == 0 {
+		return fmt.Errorf("%w: a %d×%d matrix has no cell to write as text", ErrUnfit, rows, cols)
+	}
+	for _, names := range [][]string{t.RowIDs, t.ColIDs} {
+		for _, name := range names {
+			if why := checkName([]byte(name)); why != "" {
+				return fmt.Errorf("%w: %s", ErrUnfit, why)
+			}
+		}
+	}
+	if t.ColIDs != nil {
+		for j, name := range t.ColIDs {
+			if j > 0 || t.RowIDs != nil {
+				w.WriteByte(separator)
+			}
+			w.name(name)
+		}
+		w.WriteByte('\n')
+	}
+	buf := make([]float64, cols)
+	for i := range rows {
+		if t.RowIDs != nil {
+			w.name(t.RowIDs[i])
+			w.WriteByte(separator)
+		}
+		for j, v := range t.row(i, buf) {
+			if j > 0 {
+				w.WriteByte(separator)
+			}
+			w.float(v)
+		}
+		w.WriteByte('\n')
+	}
+	return nil
+}
+
+// name writes a name, in quotes unless it is plain and cannot be taken for a number.
+func (w *writer) name(name string) {
+	plain := name[0] != ' ' && name[len(name)-1] != ' '
+	for _, c := range []byte(name) {
+		plain = plain && (c >= 0x80 || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || bytes.IndexByte([]byte("_-.: ()/"), c) >= 0)
+	}
+	if _, number := parseFloat([]byte(name)); plain && !number {
+		w.WriteString(name)
+		return
+	}
+	w.WriteByte('"')
+	for _, c := range []byte(name) {
+		if c == '"' {
+			w.WriteByte('"')
+		}
+		w.WriteByte(c)
+	}
+	w.WriteByte('"')
+}

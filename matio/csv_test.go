@@ -1,0 +1,101 @@
+package matio
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"symnmf/matrix"
+)
+
+func TestCSV(t *testing.T) {
+	runReadCases(t, "t.csv", []readCase{
+		{name: "numbers", text: "1,2.5,-3\n4,5e-1,.5\n", want: "dense 2×3 [1 2.5 -3] [4 0.5 0.5]"},
+		{name: "blanks around", text: " 1 , 2\n3\t,4 \n", want: "dense 2×2 [1 2] [3 4]"},
+		{name: "one cell", text: "7", want: "dense 1×1 [7]"},
+		{name: "one row", text: "1,2,3\n", want: "dense 1×3 [1 2 3]"},
+		{name: "one column", text: "1\n2\n", want: "dense 2×1 [1] [2]"},
+		{name: "specials", text: "nan,INF\n-inf,-nan\n", want: "dense 2×2 [NaN +Inf] [-Inf NaN]"},
+		{name: "header", text: "a,b\n1,2\n3,4\n", want: `dense 2×2 [1 2] [3 4] columns ["a" "b"]`},
+		{name: "header of one column", text: "a\n1\n2\n", want: `dense 2×1 [1] [2] columns ["a"]`},
+		{name: "row names", text: "x,1,2\ny,3,4\n", want: `dense 2×2 [1 2] [3 4] rows ["x" "y"]`},
+		{name: "row names, one row", text: "x,1,2\n", want: `dense 1×2 [1 2] rows ["x"]`},
+		{name: "both, empty corner", text: ",a,b\nx,1,2\ny,3,4\n", want: `dense 2×2 [1 2] [3 4] rows ["x" "y"] columns ["a" "b"]`},
+		{name: "both, named corner", text: "id,a,b\nx,1,2\ny,3,4\n", want: `dense 2×2 [1 2] [3 4] rows ["x" "y"] columns ["a" "b"]`},
+		{name: "numbered rows under a named corner are data", text: "id,a\n0,1\n1,2\n", want: `dense 2×2 [0 1] [1 2] columns ["id" "a"]`},
+		{name: "pandas with names", text: ",a,b\n0,1,2\n1,3,4\n", want: `dense 2×2 [1 2] [3 4] rows ["0" "1"] columns ["a" "b"]`},
+		{name: "pandas without names", text: ",0,1\n0,5,6\n1,7,8\n", want: `dense 2×2 [5 6] [7 8] rows ["0" "1"]`, warn: `the first row was taken as names, though "0" in it is a number`},
+		{name: "R write.csv", text: "\"\",\"V1\",\"V2\"\n\"1\",5,6\n\"2\",7,8\n", want: `dense 2×2 [5 6] [7 8] rows ["1" "2"] columns ["V1" "V2"]`},
+		{name: "R write.table", text: "\"V1\",\"V2\"\n\"1\",5,6\n\"2\",7,8\n", want: `dense 2×2 [5 6] [7 8] rows ["1" "2"] columns ["V1" "V2"]`},
+		{name: "all quoted", text: "\"a\",\"b\"\n\"1\",\"2\"\n\"3\",\"4\"\n", want: `dense 2×2 [1 2] [3 4] columns ["a" "b"]`},
+		{name: "all quoted, with row names", text: "\"\",\"a\"\n\"x\",\"2\"\n\"y\",\"4\"\n", want: `dense 2×1 [2] [4] rows ["x" "y"] columns ["a"]`},
+		{name: "quoted numbers are names above plain ones", text: "\"1\",\"2\"\n3,4\n", want: `dense 1×2 [3 4] columns ["1" "2"]`},
+		{name: "quoted numbers are names before plain ones", text: "\"7\",1\n\"8\",2\n", want: `dense 2×1 [1] [2] rows ["7" "8"]`},
+		{name: "quotes", text: "\"a,b\",\"say \"\"hi\"\"\", \" c \" \n1,2,3\n", want: `dense 1×3 [1 2 3] columns ["a,b" "say \"hi\"" " c "]`},
+		{name: "line break in quotes", text: "\"a\r\n\r\nb\",c\r\n1,2\r\n", want: `dense 1×2 [1 2] columns ["a\n\nb" "c"]`},
+		{name: "mixed header", text: "1,b,3\n4,5,6\n", want: `dense 1×3 [4 5 6] columns ["1" "b" "3"]`, warn: `"1" in it is a number`},
+
+		{name: "empty", text: "\n\n", wrong: []string{"t.csv:1: ", "empty"}},
+		{name: "ragged", text: "1,2\n3,4\n5\n", wrong: []string{"t.csv:3: ", "1 fields", "have 2"}},
+		{name: "ragged, longer", text: "1,2\n3,4,5\n", wrong: []string{"t.csv:2: ", "3 fields", "have 2"}},
+		{name: "ragged after header", text: "a,b,c\n1,2\n", wrong: []string{"t.csv:2: ", "2 fields", "line 1", "3"}},
+		{name: "ragged after corner", text: ",a,b\nx,1\n", wrong: []string{"t.csv:2: ", "2 fields", "3"}},
+		{name: "separator at the end", text: "1,2\n3,4,\n", wrong: []string{"t.csv:2: ", "ends in a separator"}},
+		{name: "separator at the end of each", text: "1,2,\n3,4,\n", wrong: []string{"t.csv:1: ", "column 3 is empty"}},
+		{name: "no number", text: "a,b\n1,2\n3,x\n", wrong: []string{"t.csv:3: ", `column 2 ("b")`, `"x" is not a number`}},
+		{name: "no number in the first column", text: "1,2\nx,4\n", wrong: []string{"t.csv:2: ", "column 1", `"x"`}},
+		{name: "no number behind a name", text: "x,1\ny,NA\n", wrong: []string{"t.csv:2: ", "column 2", `"NA"`}},
+		{name: "too large", text: "1,2\n3,1e999\n", wrong: []string{"t.csv:2: ", "column 2", "too large"}},
+		{name: "empty cell", text: "1,2,3\n4,,6\n", wrong: []string{"t.csv:2: ", "column 2 is empty", "0 for none"}},
+		{name: "empty first cell", text: "1,2\n,4\n", wrong: []string{"t.csv:2: ", "column 1 is empty"}},
+		{name: "empty cell under names", text: ",a,b\nx,1,\n", wrong: []string{"t.csv:2: ", `column 3 ("b") is empty`}},
+		{name: "empty name", text: "a,,c\n1,2,3\n", wrong: []string{"t.csv:1: ", "name 2 of the header", "empty"}},
+		{name: "empty row name", text: ",a\nx,1\n,2\n", wrong: []string{"t.csv:3: ", "column 1", "empty"}},
+		{name: "numbers among names", text: "x,1\n7,2\n", wrong: []string{"t.csv:2: ", `the number "7"`, "quotes"}},
+		{name: "header only", text: "a,b\n", wrong: []string{"t.csv:1: ", "rows of numbers are missing"}},
+		{name: "corner only", text: ",1\n", wrong: []string{"t.csv:1: "}},
+		{name: "name only", text: "a\n", wrong: []string{"t.csv:1: ", `"a" is not a number`}},
+		{name: "open quote", text: "1,2\n\"3,4\n5,6\n", wrong: []string{"t.csv:2: ", "never ends"}},
+		{name: "text behind a quote", text: "\"a\"b,c\n1,2\n", wrong: []string{"t.csv:1: ", "field 1", "closing quote"}},
+		{name: "quote inside", text: "1,2\n3,a\"b\"\n", wrong: []string{"t.csv:2: ", "field 2", "quote"}},
+		{name: "semicolons", text: "1;2\n3;4\n", wrong: []string{"t.csv:1: ", "semicolons"}},
+		{name: "tabs", text: "1\t2\n3\t4\n", wrong: []string{"t.csv:1: ", "tabs"}},
+		{name: "Latin-1", text: "caf\xe9,b\n1,2\n", wrong: []string{"t.csv:1: ", "UTF-8"}},
+		{name: "lines counted through quotes", text: "\"a\nb\",c\n1,2\n3,x\n", wrong: []string{"t.csv:4: "}},
+	})
+	runReadCases(t, "t.tsv", []readCase{
+		{name: "names", text: "\ta b\tc,d\nx\t1\t2\n", want: `dense 1×2 [1 2] rows ["x"] columns ["a b" "c,d"]`},
+		{name: "empty cell", text: "1\t\t3\n", wrong: []string{"t.tsv:1: ", "column 2 is empty"}},
+		{name: "commas", text: "1,2\n3,4\n", wrong: []string{"commas"}},
+	})
+}
+
+// TestWriteCSV fixes the bytes: names that could be taken for numbers, or are not plain, are quoted.
+func TestWriteCSV(t *testing.T) {
+	m := matrix.NewDense(2, 2, []float64{1, 0.1, 5e-324, -1e300})
+	for _, c := range []struct {
+		table *Table
+		want  string
+	}{
+		{&Table{Dense: m}, "1,0.1\n5e-324,-1e+300\n"},
+		{&Table{Dense: m, ColIDs: []string{"a b", "nan"}}, "a b,\"nan\"\n1,0.1\n5e-324,-1e+300\n"},
+		{&Table{Dense: m, RowIDs: []string{"x\"", "1"}}, "\"x\"\"\",1,0.1\n\"1\",5e-324,-1e+300\n"},
+		{&Table{Dense: m, RowIDs: []string{"é", " x"}, ColIDs: []string{"a,b", "#"}}, ",\"a,b\",\"#\"\né,1,0.1\n\" x\",5e-324,-1e+300\n"},
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, c.table, "csv"); err != nil || b.String() != c.want {
+			t.Errorf("got %q, %v, want %q", b.String(), err, c.want)
+		}
+	}
+	for _, bad := range []*Table{
+		{Dense: matrix.NewDense(0, 2, nil)}, {Dense: matrix.NewDense(2, 0, nil)}, {Dense: m, RowIDs: []string{"a", ""}}, {Dense: m, ColIDs: []string{"a", "\x00"}},
+	} {
+		if err := Write(&bytes.Buffer{}, bad, "tsv"); !errors.Is(err, ErrUnfit) {
+			t.Errorf("error %v, want ErrUnfit", err)
+		}
+	}
+	if _, err := Read(strings.NewReader("\"a\nb\n"), "x.csv", Options{}); !errors.Is(err, ErrFormat) {
+		t.Errorf("error %v", err)
+	}
+}

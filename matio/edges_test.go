@@ -1,0 +1,141 @@
+package matio
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"symnmf/matrix"
+)
+
+func TestEdges(t *testing.T) {
+	runReadCases(t, "g.edges", []readCase{
+		{name: "names", text: "# c\n% c\nb a\n  a\tc # behind\nb , c\n", want: `sparse 3×3 0,1 0,2 1,0 1,2 2,0 2,1 rows ["b" "a" "c"] symmetric`},
+		{name: "weights", text: "a,b,2.5\na c\nc\tb\t1e-3\n", want: `sparse 3×3 0,1=2.5 0,2=1 1,0=2.5 1,2=0.001 2,0=1 2,1=0.001 rows ["a" "b" "c"] symmetric`},
+		{name: "integers are sorted", text: "10 9\n9 -2\n", want: `sparse 3×3 0,1 1,0 1,2 2,1 rows ["-2" "9" "10"] symmetric`},
+		{name: "integers in a cycle", text: "20 30 2\n30 10 3\n", want: `sparse 3×3 0,2=3 1,2=2 2,0=3 2,1=2 rows ["10" "20" "30"] symmetric`},
+		{name: "one name, no sorting", text: "10 9\n9 x\n", want: `sparse 3×3 0,1 1,0 1,2 2,1 rows ["10" "9" "x"] symmetric`},
+		{name: "leading zero is a name", text: "07 7\n", want: `sparse 2×2 0,1 1,0 rows ["07" "7"] symmetric`},
+		{name: "plus is a name", text: "+7 7\n-0 0\n", want: `sparse 4×4 0,1 1,0 2,3 3,2 rows ["+7" "7" "-0" "0"] symmetric`},
+		{name: "long integers are names", text: "1234567890123456789 5\n", want: `sparse 2×2 0,1 1,0 rows ["1234567890123456789" "5"] symmetric`},
+		{name: "both directions", text: "a b 2\nb a 2\n", want: `sparse 2×2 0,1=2 1,0=2 rows ["a" "b"] symmetric`},
+		{name: "duplicates", text: "a b 2\na b 3\na c\na c\n", want: `sparse 3×3 0,1=5 0,2=2 1,0=5 2,0=2 rows ["a" "b" "c"] symmetric duplicates 2`, warn: "2 repeated"},
+		{name: "duplicates both ways", text: "a b 2\na b 3\nb a 5\n", want: `sparse 2×2 0,1=5 1,0=5 rows ["a" "b"] symmetric duplicates 1`, warn: "1 repeated"},
+		{name: "conflict", text: "a b 2\nb a 3\na c 1\n", want: `sparse 3×3 0,1=2 0,2=1 1,0=3 2,0=1 rows ["a" "b" "c"]`, warn: "1 pairs have different weights in the two directions, the first a b 2, b a 3"},
+		{name: "loops", text: "a a 3\na b 2\nb b\n", want: `sparse 2×2 0,0=3 0,1=2 1,0=2 1,1=1 rows ["a" "b"] symmetric loops 2`},
+		{name: "zero weights", text: "a a 0\nb c 1\nc d 0\n", want: `sparse 4×4 1,2 2,1 rows ["a" "b" "c" "d"] symmetric`},
+		{name: "one way", text: "a b 0\nb a 2\n", want: `sparse 2×2 1,0=2 rows ["a" "b"]`, warn: "a b 0, b a 2"},
+		{name: "NaN", text: "a b nan\nb a NaN\nb c inf\n", want: `sparse 3×3 0,1=NaN 1,0=NaN 1,2=+Inf 2,1=+Inf rows ["a" "b" "c"] symmetric`},
+		{name: "late weight", text: "1 2\n2 3\n3 4 0.5\n1 4\n", want: `sparse 4×4 0,1=1 0,3=1 1,0=1 1,2=1 2,1=1 2,3=0.5 3,0=1 3,2=0.5 rows ["1" "2" "3" "4"] symmetric`},
+		{name: "header among integers", text: "source target\n1 2\n2 3\n", want: `sparse 5×5 0,1 1,0 2,3 3,2 3,4 4,3 rows ["source" "target" "1" "2" "3"] symmetric`, warn: `line 1, "source" and "target"`},
+		{name: "two names among integers", text: "x y\n1 2\n2 y\n", want: `sparse 4×4 0,1 1,0 1,3 2,3 3,1 3,2 rows ["x" "y" "1" "2"] symmetric`},
+
+		{name: "nothing", text: "# none\n", wrong: []string{"g.edges:1: ", "no edge"}},
+		{name: "one field", text: "a b\nc\n", wrong: []string{"g.edges:2: ", "1 fields"}},
+		{name: "four fields", text: "a b 1 2\n", wrong: []string{":1: ", "4 fields", `"u v weight"`}},
+		{name: "weight no number", text: "a b\na c x\n", wrong: []string{":2: ", `"x" is not a number`}},
+		{name: "header with weight", text: "u v weight\na b 1\n", wrong: []string{":1: ", "begin a header line with #"}},
+		{name: "networkx", text: "a c\na b {}\n", wrong: []string{":2: ", "write_weighted_edgelist"}},
+		{name: "weight too large", text: "a b 1e400\n", wrong: []string{":1: ", "too large"}},
+		{name: "comma at the end", text: "a,b,\n", wrong: []string{":1: ", "empty"}},
+		{name: "comma in front", text: ",a,b\n", wrong: []string{":1: ", "empty"}},
+		{name: "two commas", text: "a,,b\n", wrong: []string{":1: ", "empty"}},
+		{name: "Latin-1", text: "a b\na caf\xe9\n", wrong: []string{":2: ", "UTF-8", "iconv"}},
+		{name: "control character", text: "a b\x00c\n", wrong: []string{":1: ", "control character"}},
+	})
+}
+
+// TestEdgesReference compares with the rule of the package comment, written out over dense matrices of sums and counts.
+func TestEdgesReference(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		n := 2 + rng.IntN(8)
+		said, count := matrix.NewDense(n, n, nil), matrix.NewDense(n, n, nil)
+		var text strings.Builder
+		lines := 1 + rng.IntN(3*n)
+		for k := range n { // every node is named, in order
+			fmt.Fprintf(&text, "%d %d 0\n", 10*k, 10*k)
+		}
+		for range lines {
+			u, v, w := rng.IntN(n), rng.IntN(n), float64(rng.IntN(3))
+			fmt.Fprintf(&text, "%d %d %v\n", 10*u, 10*v, w)
+			said.Set(u, v, said.At(u, v)+w)
+			count.Set(u, v, count.At(u, v)+1)
+		}
+		want := matrix.NewDense(n, n, nil)
+		symmetric, duplicates, loops := true, int64(0), int64(0)
+		for u := range n {
+			for v := range n {
+				w := said.At(u, v)
+				switch {
+				case count.At(u, v) == 0:
+					w = said.At(v, u)
+				case u == v:
+					duplicates++ // with the line that names it
+					fallthrough
+				default:
+					duplicates += int64(count.At(u, v)) - 1
+				}
+				if count.At(u, v) > 0 && count.At(v, u) > 0 && said.At(u, v) != said.At(v, u) {
+					symmetric = false
+				}
+				if u == v && w != 0 {
+					loops++
+				}
+				want.Set(u, v, w)
+			}
+		}
+		got, err := Read(strings.NewReader(text.String()), "g.txt", Options{})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if why := differ(&Table{Dense: want}, got, false); why != "" {
+			t.Fatalf("seed %d: %s\n%s", seed, why, &text)
+		}
+		if got.Symmetric != symmetric || got.Duplicates != duplicates || got.SelfLoops != loops {
+			t.Fatalf("seed %d: symmetric %v, %d duplicates, %d loops, want %v, %d, %d\n%s",
+				seed, got.Symmetric, got.Duplicates, got.SelfLoops, symmetric, duplicates, loops, &text)
+		}
+	}
+}
+
+// TestWriteEdges fixes the bytes: few zero weights, and only where the order of the names needs them.
+func TestWriteEdges(t *testing.T) {
+	sym := func(ids []string, edges ...[3]float64) *Table {
+		m := matrix.NewDense(len(ids), len(ids), nil)
+		for _, e := range edges {
+			m.Set(int(e[0]), int(e[1]), e[2])
+			m.Set(int(e[1]), int(e[0]), e[2])
+		}
+		return &Table{Dense: m, RowIDs: ids}
+	}
+	abc := []string{"a", "b", "c"}
+	oneWay := matrix.NewDense(2, 2, []float64{0, 2, 0, 0})
+	for _, c := range []struct {
+		table *Table
+		want  string
+	}{
+		{sym(abc, [3]float64{0, 1, 1}, [3]float64{0, 2, 1}), "a b\na c\n"},
+		{sym(abc, [3]float64{0, 2, 1}, [3]float64{1, 2, 1}), "a a 0\nb c\na c\n"},
+		{sym(abc, [3]float64{1, 2, 2.5}), "a a 0\nb c 2.5\n"},
+		{sym(abc, [3]float64{0, 1, 3}, [3]float64{1, 1, 1}), "a b 3\nb b 1\nc c 0\n"},
+		{sym([]string{"5", "6", "7"}, [3]float64{1, 2, 1}), "5 5 0\n6 7\n"},
+		{&Table{Dense: sym(abc, [3]float64{0, 2, 1}).Dense}, "2 2 0\n1 3\n"},
+		{&Table{Dense: oneWay}, "1 2 2\n2 1 0\n"},
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, c.table, "edges"); err != nil || b.String() != c.want {
+			t.Errorf("%s: got %q, %v, want %q", dump(c.table), b.String(), err, c.want)
+		}
+	}
+	for _, ids := range [][]string{{"a", "b c"}, {"a", ""}, {"a", "#b"}, {"a", "b,c"}, {"a", "a"}, {"a", "\xff"}, {"a", "\ufeff"}} {
+		if err := Write(&bytes.Buffer{}, sym(ids), "edges"); err == nil {
+			t.Errorf("names %q were written", ids)
+		}
+	}
+	if err := Write(&bytes.Buffer{}, &Table{Dense: oneWay, RowIDs: []string{"a", "b"}, ColIDs: []string{"c", "d"}}, "edges"); err == nil {
+		t.Error("different names for rows and columns were written")
+	}
+}

@@ -1,0 +1,149 @@
+package matio
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"symnmf/matrix"
+)
+
+// dump writes out what a table holds, for tests to compare: a dense matrix by its rows, a sparse one by its entries,
+// with '1' for entries of a pattern.
+func dump(t *Table) string {
+	var b strings.Builder
+	rows, cols := t.Dims()
+	if t.Dense != nil {
+		fmt.Fprintf(&b, "dense %d×%d", rows, cols)
+		for i := range rows {
+			fmt.Fprintf(&b, " %v", t.Dense.Row(i))
+		}
+	} else {
+		fmt.Fprintf(&b, "sparse %d×%d", rows, cols)
+		for i := range rows {
+			col, val := t.Sparse.Row(i)
+			for p, j := range col {
+				if val == nil {
+					fmt.Fprintf(&b, " %d,%d", i, j)
+				} else {
+					fmt.Fprintf(&b, " %d,%d=%v", i, j, val[p])
+				}
+			}
+		}
+	}
+	if t.RowIDs != nil {
+		fmt.Fprintf(&b, " rows %q", t.RowIDs)
+	}
+	if t.ColIDs != nil && !slices.Equal(t.RowIDs, t.ColIDs) {
+		fmt.Fprintf(&b, " columns %q", t.ColIDs)
+	}
+	if t.Symmetric {
+		b.WriteString(" symmetric")
+	}
+	if t.Duplicates != 0 {
+		fmt.Fprintf(&b, " duplicates %d", t.Duplicates)
+	}
+	if t.SelfLoops != 0 {
+		fmt.Fprintf(&b, " loops %d", t.SelfLoops)
+	}
+	return b.String()
+}
+
+// readCase is a file and what must come of it: the dump of the table, or parts of the error.
+type readCase struct {
+	name, text string
+	want       string   // dump, when there is no error
+	wrong      []string // what the error must say; it must be ErrFormat
+	warn       string   // part of the one warning; "" = no warning
+}
+
+func runReadCases(t *testing.T, file string, cases []readCase) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Read(strings.NewReader(c.text), file, Options{})
+			if c.wrong != nil {
+				if !errors.Is(err, ErrFormat) {
+					t.Fatalf("error %v, want one that is ErrFormat", err)
+				}
+				for _, part := range c.wrong {
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("error %q does not say %q", err, part)
+					}
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := dump(got); d != c.want {
+				t.Errorf("got  %s\nwant %s", d, c.want)
+			}
+			warned := strings.Join(got.Warnings, "; ")
+			if (c.warn == "") != (warned == "") || !strings.Contains(warned, c.warn) {
+				t.Errorf("warnings %q, want %q", warned, c.warn)
+			}
+			if got.Eps != 0x1p-53 {
+				t.Errorf("Eps %v, want 2^-53", got.Eps)
+			}
+		})
+	}
+}
+
+func TestFormatFor(t *testing.T) {
+	for name, want := range map[string]string{
+		"A.mtx": "mtx", "a/b.MTX.gz": "mtx", "x.npy.zst": "npy", "x.npz": "npz", "t.csv": "csv", "t.tsv.GZ": "tsv",
+		"g.edges": "edges", "g.txt": "edges", "g.abc": "edges",
+	} {
+		f, err := formatFor(name, "")
+		if err != nil || f.Name != want {
+			t.Errorf("formatFor(%q) = %v, %v, want %s", name, f, err, want)
+		}
+	}
+	for _, info := range Formats() {
+		f, err := formatFor("-", info.Name)
+		if err != nil || f.Name != info.Name {
+			t.Errorf("format %s: %v, %v", info.Name, f, err)
+		}
+		for _, ext := range info.Extensions {
+			if f, err := formatFor("x"+ext, ""); err != nil || f.Name != info.Name {
+				t.Errorf("extension %s: %v, %v", ext, f, err)
+			}
+		}
+	}
+	for _, c := range []struct{ name, format string }{{"a.mat", ""}, {"a", ""}, {"-", ""}, {"a.mtx", "mat"}, {"a.gz", ""}, {"x", "h5ad"}} {
+		_, err := Read(strings.NewReader(""), c.name, Options{Format: c.format})
+		if !errors.Is(err, ErrUnknownFormat) || errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "mtx, npy, npz, csv, tsv, edges") {
+			t.Errorf("%v: error %v, want ErrUnknownFormat that lists the formats", c, err)
+		}
+		if err := Create(filepath.Join(t.TempDir(), c.name), &Table{Dense: matrix.NewDense(1, 1, nil)}, Options{Format: c.format}); !errors.Is(err, ErrUnknownFormat) {
+			t.Errorf("Create %v: error %v", c, err)
+		}
+	}
+}
+
+// differ says how two tables differ in shape, entries (a stored 0 being none, all NaN equal) or names, or "".
+func differ(want, got *Table, names bool) string {
+	rows, cols := want.Dims()
+	if r, c := got.Dims(); r != rows || c != cols {
+		return fmt.Sprintf("%d×%d, want %d×%d", r, c, rows, cols)
+	}
+	buf, buf2 := make([]float64, cols), make([]float64, cols)
+	for i := range rows {
+		w, g := want.row(i, buf), got.row(i, buf2)
+		for j := range w {
+			bits := math.Float64bits(w[j]) == math.Float64bits(g[j]) || w[j] == 0 && g[j] == 0 && (want.Sparse != nil || got.Sparse != nil)
+			if !bits && !(math.IsNaN(w[j]) && math.IsNaN(g[j])) {
+				return fmt.Sprintf("entry (%d, %d) is %v, want %v", i, j, g[j], w[j])
+			}
+		}
+	}
+	if names && want.RowIDs != nil && !slices.Equal(want.RowIDs, got.RowIDs) || names && want.ColIDs != nil && !slices.Equal(want.ColIDs, got.ColIDs) {
+		return fmt.Sprintf("names %q and %q, want %q and %q", got.RowIDs, got.ColIDs, want.RowIDs, want.ColIDs)
+	}
+	return ""
+}

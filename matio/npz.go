@@ -1,0 +1,350 @@
+package matio
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/flate"
+)
+
+// NumPy's .npz is a zip archive of .npy files. What SciPy's save_npz puts there: format, shape, data, and for csr, csc
+// and bsr indices and indptr, for coo row and col. Source: scipy/sparse/_matrix_io.py.
+
+// archive is an .npz file.
+type archive struct {
+	in      *input
+	members map[string]*zip.File // by name without .npy
+	opened  []io.Closer
+}
+
+func (z *archive) errf(f string, args ...any) error {
+	return &badFile{fmt.Sprintf("matio: %s: %s", z.in.name, fmt.Sprintf(f, args...))}
+}
+
+// open opens a member; an archive is closed as a whole.
+func (z *archive) open(name string) (*array, error) {
+	f := z.members[name]
+	if f == nil {
+		return nil, z.errf("the archive has no array %s", name)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, z.errf("array %s: %v", name, err)
+	}
+	z.opened = append(z.opened, r)
+	return newArray(z.in, z.in.name+"("+name+".npy)", r)
+}
+
+// openVector opens a member with one dimension, of integers when it holds indices.
+func (z *archive) openVector(name string, indices bool) (*array, error) {
+	a, err := z.open(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(a.shape) != 1:
+		return nil, a.errf("the array has %d dimensions instead of one", len(a.shape))
+	case indices && a.kind != 'i' && a.kind != 'u':
+		return nil, a.errf("the array must hold integers")
+	}
+	return a, nil
+}
+
+// text reads a member that holds one word.
+func (z *archive) text(name string) (string, error) {
+	a, err := z.open(name)
+	if err != nil {
+		return "", err
+	}
+	if a.decode != nil || a.left != 1 {
+		return "", a.errf("the array must hold one word")
+	}
+	b, err := a.raw(1)
+	if err != nil {
+		return "", err
+	}
+	return string(bytes.ReplaceAll(b, []byte{0}, nil)), a.end() // ASCII padded by zeros, or UTF-32
+}
+
+func readNPZ(in *input) (*Table, error) {
+	var data []byte
+	total := in.atMost
+	if total >= 0 {
+		total++ // room to meet the end without growing
+	}
+	for {
+		var err error
+		if data, err = grow(in, data, 1, total, 1, 0); err != nil {
+			return nil, err
+		}
+		n, err := in.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	in.held = int64(cap(data))
+	z := &archive{in: in, members: map[string]*zip.File{}}
+	defer func() {
+		for _, c := range z.opened {
+			c.Close()
+		}
+	}()
+	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		if what := looksLike(data); what != "" && !strings.Contains(what, "npz") {
+			return nil, z.errf("not a NumPy .npz archive: the file looks like %s", what)
+		}
+		return nil, z.errf("not a NumPy .npz archive, or truncated: %v", err)
+	}
+	r.RegisterDecompressor(zip.Deflate, flate.NewReader)
+	var names []string
+	for _, f := range r.File {
+		name, ok := strings.CutSuffix(f.Name, ".npy")
+		if z.members[name] != nil {
+			return nil, z.errf("the archive holds %s.npy twice", name)
+		}
+		if ok {
+			z.members[name] = f
+			names = append(names, name)
+		}
+	}
+	switch {
+	case z.members["format"] != nil:
+		return z.readSparse()
+	case len(names) == 1:
+		a, err := z.open(names[0])
+		if err != nil {
+			return nil, err
+		}
+		m, err := a.matrix()
+		return &Table{Dense: m, Eps: a.eps()}, err
+	case len(names) == 0:
+		return nil, z.errf("the archive holds no array")
+	}
+	slices.Sort(names)
+	return nil, z.errf("the archive holds %d arrays (%s) and is not from scipy.sparse.save_npz: save the one that is meant",
+		len(names), shorten(fmt.Sprintf("%q", names)))
+}
+
+// shorten cuts a text for a message.
+func shorten(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// readSparse reads the arrays of save_npz.
+func (z *archive) readSparse() (*Table, error) {
+	format, err := z.text("format")
+	if err != nil {
+		return nil, err
+	}
+	shape, err := z.openVector("shape", true)
+	if err != nil {
+		return nil, err
+	}
+	if shape.left != 2 {
+		return nil, shape.errf("the shape has %d numbers instead of two", shape.left)
+	}
+	dims, err := shape.all()
+	if err != nil {
+		return nil, err
+	}
+	for _, size := range dims {
+		if size < 0 || size > math.MaxInt32 {
+			return nil, shape.errf("%.0f×%.0f is declared: at most %d rows and columns can be read", dims[0], dims[1], math.MaxInt32)
+		}
+	}
+	data, err := z.open("data")
+	if err != nil {
+		return nil, err
+	}
+	e := &entries{in: z.in}
+	rows, cols := int64(dims[0]), int64(dims[1])
+	switch format {
+	case "csr", "csc", "bsr":
+		err = z.compressed(e, format, rows, cols, data)
+	case "coo":
+		err = z.coordinates(e, rows, cols, data)
+	default:
+		return nil, z.errf("SciPy's format %q is not read: save x.tocsr()", format)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{Eps: data.eps()}
+	t.Sparse, t.Duplicates, err = e.assemble(int(rows), int(cols), data.errf)
+	return t, err
+}
+
+// compressed reads the formats with pointers: csr, csc, and bsr, whose entries are blocks of br×bc values.
+func (z *archive) compressed(e *entries, format string, rows, cols int64, data *array) error {
+	br, bc := int64(1), int64(1)
+	dims := 1
+	if format == "bsr" {
+		dims = 3
+	}
+	if len(data.shape) != dims {
+		return data.errf("the array has %d dimensions instead of %d", len(data.shape), dims)
+	}
+	if format == "bsr" {
+		br, bc = data.shape[1], data.shape[2]
+		if br == 0 || bc == 0 || br > max(rows, 1) || bc > max(cols, 1) || rows%br != 0 || cols%bc != 0 {
+			return data.errf("blocks of %d×%d do not tile a %d×%d matrix", br, bc, rows, cols)
+		}
+	}
+	majors, minors := rows/br, cols/bc
+	if format == "csc" {
+		majors, minors = cols, rows
+	}
+	pointers, err := z.openVector("indptr", true)
+	if err != nil {
+		return err
+	}
+	if pointers.left != majors+1 {
+		return pointers.errf("%d pointers for a %d×%d matrix, %d are needed", pointers.left, rows, cols, majors+1)
+	}
+	ptr, err := pointers.all()
+	if err != nil {
+		return err
+	}
+	z.in.held += 8 * int64(len(ptr))
+	indices, err := z.openVector("indices", true)
+	if err != nil {
+		return err
+	}
+	if blocks := indices.left; ptr[0] != 0 || ptr[majors] != float64(blocks) || data.left != mulAtMost(blocks, br*bc) {
+		return pointers.errf("pointers from %.0f to %.0f, %d indices and %d values do not agree", ptr[0], ptr[majors], blocks, data.left)
+	}
+	if !slices.IsSorted(ptr) {
+		return pointers.errf("the pointers do not increase")
+	}
+	for major := range majors {
+		for range int64(ptr[major+1] - ptr[major]) {
+			minor, err := indices.index(minors)
+			if err != nil {
+				return err
+			}
+			for q := range br * bc {
+				v, err := data.next()
+				if err != nil {
+					return err
+				}
+				i, j := major*br+q/bc, minor*bc+q%bc
+				if format == "csc" {
+					i, j = j, i
+				}
+				if v == 0 && format == "bsr" {
+					continue // padding
+				}
+				if err := e.add(int32(i), int32(j), v); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return errors.Join(indices.end(), data.end())
+}
+
+// coordinates reads the format coo.
+func (z *archive) coordinates(e *entries, rows, cols int64, data *array) error {
+	row, err := z.openVector("row", true)
+	if err != nil {
+		return err
+	}
+	col, err := z.openVector("col", true)
+	if err != nil {
+		return err
+	}
+	if len(data.shape) != 1 || row.left != data.left || col.left != data.left {
+		return data.errf("%d rows, %d columns and %d values do not agree", row.left, col.left, data.left)
+	}
+	for range data.left {
+		i, err := row.index(rows)
+		if err != nil {
+			return err
+		}
+		j, err := col.index(cols)
+		if err != nil {
+			return err
+		}
+		v, err := data.next()
+		if err != nil {
+			return err
+		}
+		if err := e.add(int32(i), int32(j), v); err != nil {
+			return err
+		}
+	}
+	return errors.Join(row.end(), col.end(), data.end())
+}
+
+func writeNPZ(w *writer, t *Table) error {
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.DefaultCompression) })
+	// Errors of the members stick in w, which Flush reports.
+	member := func(name, descr, shape string, body func(m *writer)) error {
+		f, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Deflate})
+		if err != nil {
+			return err
+		}
+		m := &writer{Writer: bufio.NewWriterSize(f, 1<<16)}
+		m.Write(npyHeader(descr, shape))
+		body(m)
+		return m.Flush()
+	}
+	rows, cols := t.Dims()
+	if t.Dense != nil {
+		err := member("arr_0", "<f8", fmt.Sprintf("(%d, %d)", rows, cols), func(m *writer) { m.writeFloats(t.Dense.Data()) })
+		return errors.Join(err, z.Close())
+	}
+	a := t.Sparse
+	le := binary.LittleEndian
+	length := fmt.Sprintf("(%d,)", a.NNZ())
+	err := member("indices", "<i4", length, func(m *writer) {
+		for _, j := range a.Col {
+			m.Write(le.AppendUint32(m.num[:0], uint32(j)))
+		}
+	})
+	descr := "<i4" // as SciPy, which gives both arrays of indices one type where that is possible
+	if a.NNZ() > math.MaxInt32 {
+		descr = "<i8"
+	}
+	err = errors.Join(err, member("indptr", descr, fmt.Sprintf("(%d,)", rows+1), func(m *writer) {
+		for _, p := range a.RowPtr {
+			if descr == "<i4" {
+				m.Write(le.AppendUint32(m.num[:0], uint32(p)))
+			} else {
+				m.Write(le.AppendUint64(m.num[:0], uint64(p)))
+			}
+		}
+	}))
+	err = errors.Join(err, member("format", "|S3", "()", func(m *writer) { m.WriteString("csr") }))
+	err = errors.Join(err, member("shape", "<i8", "(2,)", func(m *writer) {
+		for _, size := range []int{rows, cols} {
+			m.Write(le.AppendUint64(m.num[:0], uint64(size)))
+		}
+	}))
+	err = errors.Join(err, member("data", "<f8", length, func(m *writer) {
+		if a.Val != nil {
+			m.writeFloats(a.Val)
+			return
+		}
+		for range a.NNZ() {
+			m.writeFloats([]float64{1})
+		}
+	}))
+	return errors.Join(err, z.Close())
+}

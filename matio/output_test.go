@@ -1,0 +1,163 @@
+package matio
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"symnmf/matrix"
+)
+
+func TestAtomic(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "out.txt")
+	write := func(text string, err error) func(io.Writer) error {
+		return func(w io.Writer) error {
+			io.WriteString(w, text)
+			return err
+		}
+	}
+	check := func(when, want string, files int) {
+		t.Helper()
+		got, _ := os.ReadFile(name)
+		entries, err := os.ReadDir(dir)
+		if err != nil || string(got) != want || len(entries) != files {
+			t.Errorf("%s: content %q and %d files, want %q and %d", when, got, len(entries), want, files)
+		}
+	}
+	broken := errors.New("no more ink")
+	if err := Atomic(name, write("half", broken)); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	check("a first failure", "", 0)
+	if err := Atomic(name, write("one", nil)); err != nil {
+		t.Error(err)
+	}
+	check("a first write", "one", 1)
+	if err := os.Chmod(name, 0o660); err != nil {
+		t.Fatal(err)
+	}
+	if err := Atomic(name, write("two", broken)); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	check("a failure over a file", "one", 1)
+	func() {
+		defer func() { recover() }()
+		Atomic(name, func(io.Writer) error { panic("a bug") })
+	}()
+	check("a panic", "one", 1)
+	if err := Atomic(name, write("three", nil)); err != nil {
+		t.Error(err)
+	}
+	check("a second write", "three", 1)
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("permissions %v, %v, want those of the file replaced", info.Mode(), err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(name, link); err == nil {
+		if err := Atomic(link, write("four", nil)); err != nil {
+			t.Error(err)
+		}
+		check("a write through a link", "four", 2)
+		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("the link is gone: %v, %v", info, err)
+		}
+	}
+	if err := Atomic(dir, write("", nil)); err == nil {
+		t.Error("a directory was accepted as a file")
+	}
+	if err := Atomic(filepath.Join(dir, "none", "x"), write("", nil)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing directory: error %v", err)
+	}
+}
+
+// TestAtomicPipe writes to what is there when it is no file, instead of replacing it. A pipe stands for devices, which a
+// mistake would replace.
+func TestAtomicPipe(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	if err := exec.Command("mkfifo", name).Run(); err != nil {
+		t.Skip("no mkfifo: ", err)
+	}
+	pipe, err := os.OpenFile(name, os.O_RDWR, 0) // both ends, so that neither open waits
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	err = Atomic(name, func(w io.Writer) error {
+		_, err := io.WriteString(w, "text")
+		return err
+	})
+	info, statErr := os.Lstat(name)
+	if err != nil || statErr != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Fatalf("the pipe was replaced: %v, %v, %v", err, info, statErr)
+	}
+	got := make([]byte, 4)
+	if _, err := io.ReadFull(pipe, got); err != nil || string(got) != "text" {
+		t.Errorf("%q came through the pipe, %v", got, err)
+	}
+	broken := errors.New("no more ink")
+	if err := Atomic(name, func(io.Writer) error { return broken }); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+// TestCreate writes each format by its extension, plain and compressed, and leaves nothing when the table does not fit.
+func TestCreate(t *testing.T) {
+	dir := t.TempDir()
+	table, err := Read(strings.NewReader("n1 n2 2.5\nn2 n3 1\n"), "g.edges", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	magic := map[string]string{"": "", ".gz": "\x1f\x8b", ".zst": "\x28\xb5\x2f\xfd"}
+	for _, f := range formats {
+		for codec, head := range magic {
+			name := filepath.Join(dir, "t"+f.Extensions[0]+codec)
+			if err := Create(name, table, Options{}); err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if data, err := os.ReadFile(name); err != nil || !bytes.HasPrefix(data, []byte(head)) || codec == "" && isPacked(data) {
+				t.Errorf("%s begins with %q, %v", name, data[:4], err)
+			}
+			got, err := Open(name, Options{})
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if got.Format != f.Name {
+				t.Errorf("%s: format %s", name, got.Format)
+			}
+			if why := differ(table, got, f.Names); why != "" {
+				t.Errorf("%s: %s", name, why)
+			}
+		}
+	}
+	name := filepath.Join(dir, "wide.edges")
+	for _, bad := range []*Table{{}, {Dense: matrix.NewDense(1, 2, nil)}, {Dense: matrix.NewDense(1, 1, nil), RowIDs: []string{"a", "b"}}} {
+		for _, suffix := range []string{"", ".gz", ".zst"} {
+			if err := Create(name+suffix, bad, Options{}); !errors.Is(err, ErrUnfit) {
+				t.Errorf("error %v, want ErrUnfit", err)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*wide*")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+	full := errors.New("disk full")
+	for _, f := range formats {
+		if err := Write(limited{full}, table, f.Name); !errors.Is(err, full) {
+			t.Errorf("%s to a full disk: error %v", f.Name, err)
+		}
+	}
+}
+
+type limited struct{ err error }
+
+func (l limited) Write([]byte) (int, error) { return 0, l.err }
+
+func isPacked(data []byte) bool { return data[0] == 0x1f || isZstd(data[:4]) }
