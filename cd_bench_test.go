@@ -80,6 +80,34 @@ func BenchmarkSweepSparse(b *testing.B) {
 	}
 }
 
+// BenchmarkGrowth doubles n, the stored entries and r one at a time, twice each.
+func BenchmarkGrowth(b *testing.B) {
+	grow := func(name string, value, n, nnz, r int) {
+		a, err := matrix.FromCSR(instance.RandomSparse(n, nnz, 1), 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("%s=%d", name, value), func(b *testing.B) { benchSweeps(b, a, r, Random{}, CD{}, 2) })
+	}
+	for k := range 3 {
+		grow("sparse/n", 10000<<k, 10000<<k, 2_000_000, 16)
+	}
+	for k := range 3 {
+		grow("sparse/nnz", 1_000_000<<k, 10000, 1_000_000<<k, 16)
+	}
+	for k := range 3 {
+		grow("sparse/r", 16<<k, 10000, 2_000_000, 16<<k)
+	}
+	for k := range 3 {
+		a := randomDense(500 << k)
+		b.Run(fmt.Sprintf("dense/n=%d", 500<<k), func(b *testing.B) { benchSweeps(b, a, 30, Random{}, CD{}, 2) })
+	}
+	a := randomDense(1000)
+	for k := range 3 {
+		b.Run(fmt.Sprintf("dense/r=%d", 16<<k), func(b *testing.B) { benchSweeps(b, a, 16<<k, Random{}, CD{}, 2) })
+	}
+}
+
 // sharedX reads the points of a real set, or skips by its name where it is not at hand.
 func sharedX(b testing.TB, name string) matrix.Table {
 	b.Helper()

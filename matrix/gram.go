@@ -43,11 +43,15 @@ type points interface {
 	transposed() Table
 }
 
-// Gram returns the operator of inner products of the items of x: of its rows, or of its columns. Entries must be
-// finite. Columns are copied so that each lies in one piece; rows are used where they are. Apart from that copy, O(m)
-// new memory for a sparse x and O(min(m, n)²) for a dense one, to compute ‖A‖; the time is that of one pass over the
-// nonzeros of XᵀX or of XXᵀ, whichever has fewer products.
-func Gram(x Table, items Items, workers int) (*GramOperator, error) {
+// Gram returns the operator of inner products of the items of x: of its rows, or of its columns. Entries must be finite.
+//
+// A is not formed, so that it takes the memory of X however many items there are; only where the points are dense and no
+// more than their features does A take less than X, and then it is formed and X not kept. Otherwise columns are copied so
+// that each lies in one piece, and rows are used where they are.
+//
+// The time is that of computing ‖A‖: one pass over the products that make up the entries of XᵀX or of XXᵀ, whichever are
+// fewer. New memory, beside a copy of X, is O(m+n) for a sparse x and O(min(m, n)²) for a dense one.
+func Gram(x Table, items Items, workers int) (Operator, error) {
 	s, err := checkFinite(x)
 	if err != nil {
 		return nil, err
@@ -56,7 +60,17 @@ func Gram(x Table, items Items, workers int) (*GramOperator, error) {
 	if items == Columns {
 		p = p.transposed().(points)
 	}
-	n, _ := p.Dims()
+	n, features := p.Dims()
+	outOfRange := fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
+	inRange := func(norm float64) bool { return s.MaxAbs() == 0 || norm >= 0x1p-1000 && !math.IsInf(norm, 0) }
+	if d, dense := p.(*Dense); dense && n <= features {
+		a, err := FromDense(d.innerProducts(workers), 0)
+		if err != nil || !inRange(a.norm) {
+			return nil, outOfRange
+		}
+		a.negatives = s.Negative
+		return a, nil
+	}
 	m := &GramOperator{points: p, scale: 1, negatives: s.Negative, diag: make([]float64, n)}
 	u := unit(s.MaxAbs())
 	var diagSq float64
@@ -67,8 +81,8 @@ func Gram(x Table, items Items, workers int) (*GramOperator, error) {
 	}
 	all := p.gramNormSq(u, workers)
 	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(max(0, all-diagSq))/u/u
-	if s.MaxAbs() > 0 && (math.IsInf(m.norm, 0) || m.norm < 0x1p-1000) {
-		return nil, fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
+	if !inRange(m.norm) {
+		return nil, outOfRange
 	}
 	return m, nil
 }

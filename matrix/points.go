@@ -9,7 +9,7 @@ func (m *Dense) addTo(z []float64, c float64, i int) { kernel.Axpy(z, c, m.Row(i
 func (m *Dense) size() int64                         { return int64(len(m.data)) }
 func (m *Dense) transposed() Table                   { return m.Transpose() }
 
-func (m *Dense) rowsTimes(acc []float64, i int, z []float64) { denseRowTimes(acc, m.Row(i), z) }
+func (m *Dense) rowsTimes(acc []float64, i int, z []float64) { kernel.RowTimes(acc, m.Row(i), z) }
 
 func (m *Dense) sumSq(i int, u float64) float64 {
 	var s float64
@@ -19,38 +19,25 @@ func (m *Dense) sumSq(i int, u float64) float64 {
 	return s
 }
 
-// gramNormSq returns ‖(uX)(uX)ᵀ‖² for the rows of m as points, from whichever of X·Xᵀ (points) and Xᵀ·X (features) is
-// smaller.
-func (m *Dense) gramNormSq(u float64, workers int) float64 {
-	if m.rows <= m.cols {
-		return m.pointsNormSq(u, workers)
-	}
-	return m.featuresNormSq(u, workers)
-}
-
-// pointsNormSq sums the squares of the inner products of all pairs of points, a row of them at a time.
-func (m *Dense) pointsNormSq(u float64, workers int) float64 {
-	part := make([]float64, m.rows)
-	scratch := func() []float64 { return make([]float64, m.cols) }
-	kernel.BlocksWith(m.rows, 1, workers, scratch, func(x []float64, i, _, _ int) {
-		// x = u²·x_i: neither u² nor an inner product of unscaled points need exist.
-		for k, v := range m.Row(i) {
-			x[k] = v * u * u
+// innerProducts returns XXᵀ for the rows of m as points.
+func (m *Dense) innerProducts(workers int) *Dense {
+	a := NewDense(m.rows, m.rows, nil)
+	kernel.Blocks(m.rows, 1, workers, func(i, _, _ int) {
+		for l := range i + 1 {
+			a.data[i*m.rows+l] = kernel.Dot(m.Row(i), m.Row(l))
 		}
-		var s float64
-		for l := range i {
-			d := kernel.Dot(x, m.Row(l))
-			s += 2 * d * d
-		}
-		d := kernel.Dot(x, m.Row(i))
-		part[i] = s + d*d
 	})
-	return sum(part)
+	for i := range m.rows {
+		for l := range i {
+			a.data[l*m.rows+i] = a.data[i*m.rows+l]
+		}
+	}
+	return a
 }
 
-// featuresNormSq sums the squares of the entries of XᵀX, features by features. Row k of it is built in one pass over
-// the points, four at a time, one of the two factors scaled by u².
-func (m *Dense) featuresNormSq(u float64, workers int) float64 {
+// gramNormSq sums the squares of the entries of XᵀX, features by features, which are fewer than the points. Row k of it is
+// built in one pass over the points, four at a time, one of the two factors scaled by u².
+func (m *Dense) gramNormSq(u float64, workers int) float64 {
 	part := make([]float64, m.cols)
 	scratch := func() []float64 { return make([]float64, m.cols) }
 	kernel.BlocksWith(m.cols, 1, workers, scratch, func(acc []float64, k, _, _ int) {

@@ -126,27 +126,14 @@ func (p denseProduct) RowsTo(dst []float64, lo, hi int) {
 		clear(acc)
 		row := p.m.a.Row(i)
 		if p.m.offDiag {
-			denseRowTimes(acc, row[:i], p.h.data)
-			denseRowTimes(acc, row[i+1:], p.h.data[(i+1)*r:])
+			kernel.RowTimes(acc, row[:i], p.h.data[:i*r])
+			kernel.RowTimes(acc, row[i+1:], p.h.data[(i+1)*r:])
 		} else {
-			denseRowTimes(acc, row, p.h.data)
+			kernel.RowTimes(acc, row, p.h.data)
 		}
 		for k := range acc {
 			acc[k] *= p.m.scale
 		}
-	}
-}
-
-// denseRowTimes adds Σ_l row[l]·h[l·r : l·r+r] to acc (r).
-func denseRowTimes(acc, row, h []float64) {
-	r := len(acc)
-	l := 0
-	for ; l+4 <= len(row); l += 4 {
-		x := h[l*r : (l+4)*r]
-		kernel.Axpy4(acc, (*[4]float64)(row[l:]), x[:r], x[r:2*r], x[2*r:3*r], x[3*r:])
-	}
-	for ; l < len(row); l++ {
-		kernel.Axpy(acc, row[l], h[l*r:(l+1)*r])
 	}
 }
 

@@ -1,0 +1,74 @@
+package symnmf
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"symnmf/internal/instance"
+)
+
+// TestMillionItems factors a sparse matrix of 10⁶ items and 10⁷ entries in a process of its own and looks at its peak
+// memory: at most 1.2 times 12 bytes an entry (index and value), 16 bytes a number of H (H and A·H), 64 bytes an item
+// (pointers, diagonals, ‖H_i,:‖², what the generator leaves), and 32 MB for the program itself.
+func TestMillionItems(t *testing.T) {
+	const n, nnz, r = 1_000_000, 10_000_000, 16
+	if os.Getenv("SYMNMF_TEST_CHILD") != "" {
+		a := mustCSR(t, instance.RandomSparse(n, nnz, 1))
+		res := factorize(t, a, r, Options{Solver: CD{Order: Shuffle}, Start: Random{}, Stop: Stop{Sweeps: 3, KKT: -1}, Threads: 2, Trace: true})
+		first, last := res.Trace[0].RelErr, res.Trace[3].RelErr
+		if !(last < first && first < 1) || res.ZeroColumns > 0 {
+			t.Fatalf("relative error from %v to %v, %d zero columns", first, last, res.ZeroColumns)
+		}
+		fmt.Printf("child: stored %d, relative error %.6f to %.6f, %v a sweep, peak kB %d\n", a.Stored(), first, last, res.Time/3, peakKB(t))
+		return
+	}
+	if testing.Short() {
+		t.Skip("left out by -short: a matrix of 10⁷ entries")
+	}
+	peakKB(t)
+	child := exec.Command(os.Args[0], "-test.run=^TestMillionItems$", "-test.v")
+	child.Env = append(os.Environ(), "SYMNMF_TEST_CHILD=1", "SYMNMF_VERIFY=")
+	out, err := child.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, line, ok := strings.Cut(string(out), "child: ")
+	if !ok {
+		t.Fatalf("the child says nothing:\n%s", out)
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	t.Log(line)
+	peak, err := strconv.ParseInt(line[strings.LastIndexByte(line, ' ')+1:], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := int64(1.2 * (12*nnz + 16*n*r + 64*n + 32e6)); peak*1024 > most {
+		t.Errorf("peak memory %d bytes, allowed %d", peak*1024, most)
+	}
+}
+
+// peakKB returns the peak resident memory of this process, or skips where the system does not tell.
+func peakKB(t *testing.T) int64 {
+	t.Helper()
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		t.Skip("no /proc/self/status to read peak memory from")
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if v, ok := strings.CutPrefix(s.Text(), "VmHWM:"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(v), " kB"), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kb
+		}
+	}
+	t.Skip("no VmHWM in /proc/self/status")
+	return 0
+}
