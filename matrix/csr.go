@@ -65,6 +65,13 @@ func (m *CSR) Row(i int) (col []int32, val []float64) {
 	return m.Col[lo:hi:hi], m.Val[lo:hi:hi]
 }
 
+// rowAhead is Row, but the slice of columns goes on, beyond its length, with the columns of the rows that follow:
+// kernel.GatherRows fetches what they point at ahead of time.
+func (m *CSR) rowAhead(i int) (col []int32, val []float64) {
+	_, val = m.Row(i)
+	return m.Col[m.RowPtr[i]:m.RowPtr[i+1]], val
+}
+
 // At returns the entry in row i, column j, counted from 0; 0 when it is not stored. O(log nnz(row)).
 func (m *CSR) At(i, j int) float64 {
 	col, val := m.Row(i)

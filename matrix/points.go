@@ -75,7 +75,7 @@ func (m *CSR) addTo(z []float64, c float64, i int) {
 }
 
 func (m *CSR) rowsTimes(acc []float64, i int, z []float64) {
-	col, val := m.Row(i)
+	col, val := m.rowAhead(i)
 	kernel.GatherRows(acc, col, val, z)
 }
 

@@ -117,7 +117,7 @@ func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		acc := dst[(i-lo)*r : (i-lo+1)*r]
 		clear(acc)
-		col, val := p.m.a.Row(i)
+		col, val := p.m.a.rowAhead(i)
 		if at, found := slices.BinarySearch(col, int32(i)); found && p.m.offDiag {
 			kernel.GatherRows(acc, col[:at], upTo(val, at), p.h.data)
 			col, val = col[at+1:], from(val, at+1)

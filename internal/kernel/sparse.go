@@ -1,7 +1,12 @@
 package kernel
 
 // The sparse kernels take an index slice and a value slice of the same length, or nil values, which stand for ones.
-// Every index must lie inside the dense slice; indices of one call are distinct.
+// Indices must lie inside the dense slice, which whoever builds a matrix checks with a proper error; one that does not
+// panics here. Indices of one call are distinct.
+//
+// These two have no assembly, for want of a gain: loading one number at a time is what takes the time. For 20 to 2000
+// entries into 10⁴ and 10⁶ numbers (Zen 4), scalar loads in assembly took 0.95 to 1.4 times the time of this code, the
+// gather instruction of AVX-512 0.8 to 1.05 times.
 
 // GatherDot returns Σ val[p]·x[idx[p]].
 func GatherDot(idx []int32, val, x []float64) float64 {
@@ -62,32 +67,5 @@ func Scatter(y []float64, c float64, idx []int32, val []float64) {
 	}
 	for p, k := range idx {
 		y[k] += c * val[p]
-	}
-}
-
-// GatherRows adds Σ val[p]·x[idx[p]·r : idx[p]·r+r] to acc, which has length r: a sparse row times a dense matrix of r
-// columns stored by rows.
-func GatherRows(acc []float64, idx []int32, val, x []float64) {
-	r := len(acc)
-	if val != nil && len(val) != len(idx) {
-		panic(badLen)
-	}
-	var c [4]float64
-	for ; len(idx) >= 4; idx = idx[4:] {
-		if val == nil {
-			c = [4]float64{1, 1, 1, 1}
-		} else {
-			c = [4]float64(val)
-			val = val[4:]
-		}
-		i0, i1, i2, i3 := int(idx[0])*r, int(idx[1])*r, int(idx[2])*r, int(idx[3])*r
-		Axpy4(acc, &c, x[i0:i0+r], x[i1:i1+r], x[i2:i2+r], x[i3:i3+r])
-	}
-	for p, k := range idx {
-		v := 1.0
-		if val != nil {
-			v = val[p]
-		}
-		Axpy(acc, v, x[int(k)*r:int(k)*r+r])
 	}
 }

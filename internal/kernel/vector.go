@@ -5,6 +5,10 @@ func Dot(x, y []float64) float64 {
 	if len(x) != len(y) {
 		panic(badLen)
 	}
+	return dot(x, y)
+}
+
+func dotGo(x, y []float64) float64 {
 	var s0, s1, s2, s3 float64
 	for len(x) >= 4 && len(y) >= 4 {
 		s0 += x[0] * y[0]
@@ -20,13 +24,17 @@ func Dot(x, y []float64) float64 {
 }
 
 // SumSq returns Σ x[i]².
-func SumSq(x []float64) float64 { return Dot(x, x) }
+func SumSq(x []float64) float64 { return dot(x, x) }
 
 // Axpy adds c·x to y: y[i] += c·x[i].
 func Axpy(y []float64, c float64, x []float64) {
 	if len(x) != len(y) {
 		panic(badLen)
 	}
+	axpy(y, c, x)
+}
+
+func axpyGo(y []float64, c float64, x []float64) {
 	for len(x) >= 4 && len(y) >= 4 {
 		y[0] += c * x[0]
 		y[1] += c * x[1]
@@ -46,13 +54,14 @@ func Axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 	if len(x0) != n || len(x1) != n || len(x2) != n || len(x3) != n {
 		panic(badLen)
 	}
+	axpy4(y, c, x0, x1, x2, x3)
+}
+
+func axpy4Go(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 	c0, c1, c2, c3 := c[0], c[1], c[2], c[3]
-	for len(y) >= 2 && len(x0) >= 2 && len(x1) >= 2 && len(x2) >= 2 && len(x3) >= 2 {
-		y[0] += (c0*x0[0] + c1*x1[0]) + (c2*x2[0] + c3*x3[0])
-		y[1] += (c0*x0[1] + c1*x1[1]) + (c2*x2[1] + c3*x3[1])
-		y, x0, x1, x2, x3 = y[2:], x0[2:], x1[2:], x2[2:], x3[2:]
-	}
-	for i := range y {
-		y[i] += (c0*x0[i] + c1*x1[i]) + (c2*x2[i] + c3*x3[i])
+	n := len(y)
+	x0, x1, x2, x3 = x0[:n], x1[:n], x2[:n], x3[:n]
+	for i, v := range y {
+		y[i] = v + ((c0*x0[i] + c1*x1[i]) + (c2*x2[i] + c3*x3[i]))
 	}
 }

@@ -1,0 +1,49 @@
+package kernel
+
+import (
+	"sync"
+	"testing"
+)
+
+// TestBlocks checks that blocks cover [0, n) once, in places that do not depend on the number of workers.
+func TestBlocks(t *testing.T) {
+	for _, n := range []int{-1, 0, 1, 5, 6, 7, 100} {
+		for _, size := range []int{1, 3, 6, 200} {
+			for _, workers := range []int{0, 1, 2, 7, 300} {
+				var mu sync.Mutex
+				seen := make([]int, max(0, n))
+				calls := make(map[int]bool)
+				made := 0
+				scratch := func() *int {
+					mu.Lock()
+					defer mu.Unlock()
+					made++
+					return new(int)
+				}
+				BlocksWith(n, size, workers, scratch, func(own *int, b, lo, hi int) {
+					*own++ // a race unless it is this goroutine's alone
+					mu.Lock()
+					defer mu.Unlock()
+					if lo != b*size || hi != min(n, lo+size) || calls[b] {
+						t.Errorf("n = %d, size %d, %d workers: block %d is [%d, %d), called before: %t", n, size, workers, b, lo, hi, calls[b])
+					}
+					calls[b] = true
+					for i := lo; i < hi; i++ {
+						seen[i]++
+					}
+				})
+				if most := max(1, workers); made > most {
+					t.Errorf("n = %d, size %d: %d goroutines, want at most %d", n, size, made, most)
+				}
+				for i, times := range seen {
+					if times != 1 {
+						t.Fatalf("n = %d, size %d, %d workers: %d is in %d blocks", n, size, workers, i, times)
+					}
+				}
+				if n >= 0 && len(calls) != BlockCount(n, size) {
+					t.Errorf("n = %d, size %d, %d workers: %d blocks, BlockCount says %d", n, size, workers, len(calls), BlockCount(n, size))
+				}
+			}
+		}
+	}
+}

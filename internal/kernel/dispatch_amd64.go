@@ -1,0 +1,148 @@
+//go:build !noasm
+
+package kernel
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// The ways to run a kernel, best last.
+const (
+	portable = iota
+	avx2     // with FMA
+	avx512   // AVX-512F, besides
+)
+
+// path is the way in use.
+var path = best()
+
+// best returns the best way this processor and operating system have.
+func best() int {
+	switch {
+	case !cpu.X86.HasAVX2 || !cpu.X86.HasFMA:
+		return portable
+	case !cpu.X86.HasAVX512F:
+		return avx2
+	}
+	return avx512
+}
+
+// Portable turns assembly off until the returned function is called. For tests; no kernel may be running meanwhile in
+// another goroutine.
+func Portable() (restore func()) { return use(portable) }
+
+// use is Portable for any way, at most best.
+func use(p int) (restore func()) {
+	old := path
+	path = p
+	return func() { path = old }
+}
+
+// Where wider code begins to pay, measured with Dot and Axpy in turn, each waiting for the other (BenchmarkDotAxpy; Zen 4).
+// Below shortest the call into assembly costs more than it gains; below longest AVX2 has its sum sooner than AVX-512,
+// having fewer lanes to add up, and is no slower otherwise.
+const (
+	shortest = 16
+	longest  = 1024
+)
+
+func dot(x, y []float64) float64 {
+	switch n := len(x); {
+	case path == portable || n < shortest:
+		return dotGo(x, y)
+	case path == avx2 || n < longest:
+		return dotAVX2(&x[0], &y[0], n)
+	default:
+		return dotAVX512(&x[0], &y[0], n)
+	}
+}
+
+func axpy(y []float64, c float64, x []float64) {
+	switch n := len(y); {
+	case path == portable || n < shortest:
+		axpyGo(y, c, x)
+	case path == avx2 || n < longest:
+		axpyAVX2(&y[0], c, &x[0], n)
+	default:
+		axpyAVX512(&y[0], c, &x[0], n)
+	}
+}
+
+func axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
+	switch n := len(y); {
+	case path == portable || n == 0:
+		axpy4Go(y, c, x0, x1, x2, x3)
+	case path == avx2 || n < longest:
+		axpy4AVX2(&y[0], c, &x0[0], &x1[0], &x2[0], &x3[0], n)
+	default:
+		axpy4AVX512(&y[0], c, &x0[0], &x1[0], &x2[0], &x3[0], n)
+	}
+}
+
+// panel returns how many of the columns that are left the next panel takes, at most most: all of them, or such a part
+// that as few panels as will do are about equally wide. It is of whole vectors of lanes unless it is the last, and
+// narrower than one only if left is.
+func panel(left, most, lanes int) int {
+	if left <= most {
+		return left
+	}
+	count := (left + most - 1) / most
+	return ((left+count-1)/count + lanes - 1) / lanes * lanes
+}
+
+func rowTimes(acc, row, x []float64) {
+	r, n := len(acc), len(row)
+	switch {
+	case r == 0 || n == 0:
+	case path == avx512:
+		for k, w := 0, 0; k < r; k += w {
+			w = panel(r-k, mostAVX512, lanesAVX512)
+			rowTimesAVX512(&acc[k], w, &row[0], &x[k], n, 8*r)
+		}
+	case path == avx2 && r >= leastAVX2:
+		for k, w := 0, 0; k < r; k += w {
+			w = panel(r-k, mostAVX2, lanesAVX2)
+			rowTimesAVX2(&acc[k], w, &row[0], &x[k], n, 8*r)
+		}
+	default:
+		rowTimesGo(acc, row, x)
+	}
+}
+
+// fetchFrom is the least length of an x whose rows are fetched into the cache ahead: 512 KiB, half of a second-level
+// cache.
+const fetchFrom = 1 << 16
+
+func gatherRows(acc []float64, idx []int32, val, x []float64) {
+	r, n := len(acc), len(idx)
+	switch {
+	case r == 0 || n == 0:
+		return
+	case path == portable || path == avx2 && r < leastAVX2:
+		gatherRowsGo(acc, idx, val, x)
+		return
+	case len(x) < r:
+		panic(badIndex)
+	}
+	fetch := 0
+	if len(x) >= fetchFrom {
+		fetch = min(n, max(0, cap(idx)-fetchAhead))
+	}
+	v, limit, ok := unsafe.SliceData(val), 8*(len(x)-r), true
+	if path == avx512 {
+		for k, w := 0, 0; k < r && ok; k += w {
+			w = panel(r-k, mostAVX512, lanesAVX512)
+			ok = gatherRowsAVX512(&acc[k], w, &idx[0], v, &x[k], n, fetch, 8*r, limit)
+		}
+	} else {
+		for k, w := 0, 0; k < r && ok; k += w {
+			w = panel(r-k, mostAVX2, lanesAVX2)
+			ok = gatherRowsAVX2(&acc[k], w, &idx[0], v, &x[k], n, fetch, 8*r, limit)
+		}
+	}
+	if !ok {
+		panic(badIndex)
+	}
+}

@@ -1,0 +1,107 @@
+//go:build !noasm
+
+package kernel
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// printBest makes the test binary print which path it would take, and end.
+const printBest = "KERNEL_TEST_PRINT_BEST"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(printBest) != "" {
+		fmt.Println(pathNames[best()])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestFallbacks turns features of the processor off with GODEBUG, in a process of its own.
+func TestFallbacks(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		off  string
+		most int
+	}{
+		{"", avx512},
+		{"cpu.avx512f=off", avx2},
+		{"cpu.avx512f=off,cpu.avx2=off", portable},
+		{"cpu.avx2=off", portable},
+		{"cpu.fma=off", portable},
+	} {
+		cmd := exec.Command(exe)
+		cmd.Env = append(os.Environ(), printBest+"=1")
+		if tc.off != "" {
+			cmd.Env = append(cmd.Env, "GODEBUG="+os.Getenv("GODEBUG")+","+tc.off)
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", tc.off, err, out)
+		}
+		want := pathNames[min(tc.most, best())]
+		lines := strings.Fields(string(out))
+		if got := lines[len(lines)-1]; got != want {
+			t.Errorf("GODEBUG=%q takes %s, want %s", tc.off, got, want)
+		}
+	}
+}
+
+// TestPathsDiffer shows which code runs on each path: -1 + (1+2⁻³⁰)(1-2⁻³⁰) is -2⁻⁶⁰ with a fused multiply–add and 0
+// when the product is rounded first, because it is in portable code or because it goes to another accumulator than the
+// -1. Numbers 0 and 16 meet in one accumulator of AVX2's four, 0 and 32 in one of AVX-512's.
+func TestPathsDiffer(t *testing.T) {
+	const n = 2 * longest
+	meet := func(n, at int) bool {
+		x, y := make([]float64, n), make([]float64, n)
+		x[0], y[0] = -1, 1
+		x[at], y[at] = 1+0x1p-30, 1-0x1p-30
+		return Dot(x, y) == -0x1p-60
+	}
+	eachPath(t, func(t *testing.T) {
+		for _, tc := range []struct {
+			n, at int
+			want  bool
+		}{
+			{shortest, shortest - 1, false},
+			{64, 16, path >= avx2},
+			{n, 16, path == avx2},
+			{n, 32, path >= avx2},
+		} {
+			if got := meet(tc.n, tc.at); got != tc.want {
+				t.Errorf("n = %d: numbers 0 and %d meet in a fused sum: %t, want %t", tc.n, tc.at, got, tc.want)
+			}
+		}
+		defer Portable()()
+		if meet(n, 32) {
+			t.Error("a fused sum after Portable")
+		}
+	})
+	if path != best() {
+		t.Errorf("path %d after all was restored, want %d", path, best())
+	}
+}
+
+// TestPanels checks that no panel is too narrow or too wide for the assembly.
+func TestPanels(t *testing.T) {
+	for _, isa := range []struct{ lanes, least, most int }{
+		{lanesAVX2, leastAVX2, mostAVX2},
+		{lanesAVX512, 1, mostAVX512},
+	} {
+		for r := isa.least; r <= 2000; r++ {
+			for left, w := r, 0; left > 0; left -= w {
+				w = panel(left, isa.most, isa.lanes)
+				if w < isa.least || w > isa.most || w > left {
+					t.Fatalf("r = %d, %d lanes: panel of %d columns where %d are left", r, isa.lanes, w, left)
+				}
+			}
+		}
+	}
+}

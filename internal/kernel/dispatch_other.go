@@ -1,0 +1,23 @@
+//go:build !amd64 || noasm
+
+package kernel
+
+// Without assembly the portable code is all there is.
+
+const portable = iota
+
+func best() int { return portable }
+
+// Portable turns assembly off until the returned function is called. For tests; no kernel may be running meanwhile in
+// another goroutine.
+func Portable() (restore func()) { return use(portable) }
+
+func use(int) (restore func()) { return func() {} }
+
+func dot(x, y []float64) float64               { return dotGo(x, y) }
+func axpy(y []float64, c float64, x []float64) { axpyGo(y, c, x) }
+func axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
+	axpy4Go(y, c, x0, x1, x2, x3)
+}
+func rowTimes(acc, row, x []float64)                          { rowTimesGo(acc, row, x) }
+func gatherRows(acc []float64, idx []int32, val, x []float64) { gatherRowsGo(acc, idx, val, x) }

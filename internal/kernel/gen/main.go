@@ -1,0 +1,258 @@
+// Command gen writes the assembly of package kernel and the Go declarations that go with it:
+//
+//	go generate ./internal/kernel
+//
+// The test of this module fails when the files in the tree are not what it writes.
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// kernelDir is package kernel's directory, from this one.
+const kernelDir = ".."
+
+func main() {
+	log.SetFlags(0)
+	files, err := generate()
+	if err != nil {
+		log.Fatal("gen: ", err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(kernelDir, name), text, 0o666); err != nil {
+			log.Fatal("gen: ", err)
+		}
+	}
+}
+
+// generate returns the text of each generated file by its name in kernelDir.
+func generate() (map[string][]byte, error) {
+	ctx := build.NewContext()
+	ctx.ConstraintExpr("!noasm")
+	for _, a := range []*asm{
+		{Context: ctx, name: "AVX2", lanes: lanesAVX2, rowVecs: rowVecsAVX2},
+		{Context: ctx, name: "AVX512", lanes: lanesAVX512, rowVecs: rowVecsAVX512},
+	} {
+		a.dot()
+		a.axpy(1)
+		a.axpy(4)
+		a.rows(gather)
+		a.rows(inOrder)
+	}
+	file, err := ctx.Result()
+	if err != nil {
+		return nil, err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, err
+	}
+	cfg := printer.Config{Argv: []string{"go generate"}, Pkg: "kernel"}
+	files := make(map[string][]byte)
+	for name, p := range map[string]printer.Printer{
+		"kernels_amd64.s":  printer.NewGoAsm(cfg),
+		"kernels_amd64.go": printer.NewStubs(cfg),
+	} {
+		if files[name], err = p.Print(file); err != nil {
+			return nil, err
+		}
+	}
+	files["kernels_amd64.go"] = fmt.Append(files["kernels_amd64.go"], consts)
+	return files, nil
+}
+
+// consts tells package kernel the limits of the row kernels.
+var consts = fmt.Sprintf(`
+// Numbers of a vector, and least and most columns of the row kernels.
+const (
+	lanesAVX2   = %[1]d
+	leastAVX2   = %[1]d
+	mostAVX2    = %[2]d
+	lanesAVX512 = %[3]d
+	mostAVX512  = %[4]d
+)
+
+// fetchAhead is how many entries before its turn gatherRows fetches a row into the cache.
+const fetchAhead = %[5]d
+`, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead)
+
+// Numbers of a vector, and most vectors of accumulators in the row kernels: with AVX2 all registers but the one of the
+// factor.
+const (
+	lanesAVX2     = 4
+	rowVecsAVX2   = 15
+	lanesAVX512   = 8
+	rowVecsAVX512 = 8
+)
+
+// asm writes the kernels of one instruction set. A vector is a whole register of it, lanes numbers wide.
+type asm struct {
+	*build.Context
+	name    string // as the functions' names end
+	lanes   int
+	rowVecs int
+	labels  int
+}
+
+// begin starts the function base+name.
+func (a *asm) begin(base, signature string, doc ...string) {
+	a.Function(base + a.name)
+	a.Attributes(attr.NOSPLIT)
+	a.Pragma("noescape")
+	a.SignatureExpr(signature)
+	a.Doc(doc...)
+}
+
+// end returns, with result unless it is nil. The upper halves are cleared first, as stores of results are SSE's.
+func (a *asm) end(result reg.Register) {
+	a.VZEROUPPER()
+	if result != nil {
+		a.Store(result, a.ReturnIndex(0))
+	}
+	a.RET()
+}
+
+// label returns a new label, to be placed with Label and jumped to with operand.LabelRef.
+func (a *asm) label(what string) string {
+	a.labels++
+	return fmt.Sprintf("%s%d", what, a.labels)
+}
+
+func (a *asm) arg(name string) reg.Register { return a.Load(a.Param(name), a.GP64()) }
+
+// mem returns the address of an argument.
+func (a *asm) mem(name string) operand.Mem {
+	b, err := a.Param(name).Resolve()
+	if err != nil {
+		panic(err) // a misspelt name, here in the generator
+	}
+	return b.Addr
+}
+
+// vec returns a free vector register.
+func (a *asm) vec() reg.VecVirtual {
+	if a.lanes == 8 {
+		return a.ZMM()
+	}
+	return a.YMM()
+}
+
+func (a *asm) zeros(n int) []reg.VecVirtual {
+	v := make([]reg.VecVirtual, n)
+	for i := range v {
+		v[i] = a.vec()
+		if a.lanes == 8 {
+			a.VPXORQ(v[i], v[i], v[i]) // VXORPD of 512 bits is not in AVX-512F
+		} else {
+			a.VXORPD(v[i], v[i], v[i])
+		}
+	}
+	return v
+}
+
+// part returns the register of n numbers at the bottom of v.
+func part(v reg.VecVirtual, n int) reg.Register {
+	switch n {
+	case 8:
+		return v.AsZ()
+	case 4:
+		return v.AsY()
+	}
+	return v.AsX()
+}
+
+// load loads n numbers into v and clears the rest of it.
+func (a *asm) load(m operand.Mem, v reg.VecVirtual, n int) {
+	if n == 1 {
+		a.VMOVSD(m, part(v, 1))
+	} else {
+		a.VMOVUPD(m, part(v, n))
+	}
+}
+
+func (a *asm) store(v reg.VecVirtual, m operand.Mem, n int) {
+	if n == 1 {
+		a.VMOVSD(part(v, 1), m)
+	} else {
+		a.VMOVUPD(part(v, n), m)
+	}
+}
+
+// addProduct adds c times the n numbers at m to the first n of v; the rest of v may be lost.
+func (a *asm) addProduct(v, c reg.VecVirtual, m operand.Mem, n int) {
+	if n == 1 {
+		a.VFMADD231SD(m, part(c, 1), part(v, 1))
+	} else {
+		a.VFMADD231PD(m, part(c, n), part(v, n))
+	}
+}
+
+// sum adds the numbers of all of v, in halves, into the first of v[0].
+func (a *asm) sum(v []reg.VecVirtual) reg.Register {
+	for ; len(v) > 1; v = v[:len(v)/2] {
+		for i := range len(v) / 2 {
+			a.VADDPD(v[i+len(v)/2], v[i], v[i])
+		}
+	}
+	s, t := v[0], a.YMM()
+	if a.lanes == 8 {
+		a.VEXTRACTF64X4(operand.U8(1), s, t)
+		a.VADDPD(t, s.AsY(), s.AsY())
+	}
+	a.VEXTRACTF128(operand.U8(1), s.AsY(), t.AsX())
+	a.VADDPD(t.AsX(), s.AsX(), s.AsX())
+	a.VUNPCKHPD(s.AsX(), s.AsX(), t.AsX())
+	a.VADDSD(t.AsX(), s.AsX(), s.AsX())
+	return s.AsX()
+}
+
+// unroll is how many vectors a turn of the loop over a long slice takes.
+const unroll = 4
+
+// steps writes a loop over n elements: turns of unroll vectors, then what is left by the bits of n, down to narrow
+// vectors of 4, 2 and 1. Addresses play no part. There are no masks, because the processor does not forward a masked
+// store to the load that soon follows it. body writes the work on the elements from the pointers on: one vector of each
+// given number of lanes. The pointers in ptrs advance, n is spent.
+func (a *asm) steps(n reg.Register, ptrs []reg.Register, body func(lanes []int)) {
+	loop, rest := a.label("loop"), a.label("rest")
+	whole := make([]int, unroll)
+	for i := range whole {
+		whole[i] = a.lanes
+	}
+	turn := unroll * a.lanes
+	a.SUBQ(operand.U8(turn), n)
+	a.JLT(operand.LabelRef(rest))
+	a.Label(loop)
+	body(whole)
+	for _, p := range ptrs {
+		a.ADDQ(operand.I32(8*turn), p)
+	}
+	a.SUBQ(operand.U8(turn), n)
+	a.JGE(operand.LabelRef(loop))
+	a.Label(rest) // n is turn too low, which leaves the bits below turn
+	for left := turn / 2; left >= 1; left /= 2 {
+		skip := a.label("skip")
+		a.TESTQ(operand.U32(left), n)
+		a.JEQ(operand.LabelRef(skip))
+		if left > a.lanes {
+			body(whole[:left/a.lanes])
+		} else {
+			body([]int{left}) // a whole vector or a narrow one
+		}
+		if left > 1 {
+			for _, p := range ptrs {
+				a.ADDQ(operand.I32(8*left), p)
+			}
+		}
+		a.Label(skip)
+	}
+}

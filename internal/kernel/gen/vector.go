@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func at(p reg.Register, index int) operand.Mem { return operand.Mem{Base: p, Disp: 8 * index} }
+
+// dot writes Σ x[i]·y[i] with unroll accumulators.
+func (a *asm) dot() {
+	a.begin("dot", "func(x, y *float64, n int) float64", "dot"+a.name+" returns Σ x[i]·y[i], 0 ≤ i < n.")
+	x, y, n := a.arg("x"), a.arg("y"), a.arg("n")
+	acc := a.zeros(unroll)
+	a.steps(n, []reg.Register{x, y}, func(lanes []int) {
+		for i, l := range lanes {
+			// A narrow load clears the other lanes; the product over all of them then adds zeros there.
+			xv := a.vec()
+			a.load(at(x, i*a.lanes), xv, l)
+			if l == a.lanes {
+				a.addProduct(acc[i], xv, at(y, i*a.lanes), l)
+				continue
+			}
+			yv := a.vec()
+			a.load(at(y, i*a.lanes), yv, l)
+			a.VFMADD231PD(xv, yv, acc[unroll-1])
+		}
+	})
+	a.end(a.sum(acc))
+}
+
+// axpy writes y[i] += Σ_k c[k]·x_k[i] for terms many k.
+func (a *asm) axpy(terms int) {
+	if terms == 1 {
+		a.begin("axpy", "func(y *float64, c float64, x *float64, n int)", "axpy"+a.name+" adds c·x[i] to y[i], 0 ≤ i < n.")
+	} else {
+		a.begin(fmt.Sprint("axpy", terms), "func(y *float64, c *[4]float64, x0, x1, x2, x3 *float64, n int)",
+			fmt.Sprintf("axpy%d%s adds Σ_k c[k]·x_k[i] to y[i], 0 ≤ i < n.", terms, a.name))
+	}
+	y, n := a.arg("y"), a.arg("n")
+	var x []reg.Register
+	var c []reg.VecVirtual
+	for k := range terms {
+		v := a.vec()
+		if terms == 1 {
+			x = append(x, a.arg("x"))
+			a.VBROADCASTSD(a.mem("c"), v)
+		} else {
+			x = append(x, a.arg(fmt.Sprint("x", k)))
+			a.VBROADCASTSD(at(a.arg("c"), k), v)
+		}
+		c = append(c, v)
+	}
+	a.steps(n, append([]reg.Register{y}, x...), func(lanes []int) {
+		sums := make([]reg.VecVirtual, len(lanes))
+		for i, l := range lanes {
+			sums[i] = a.vec()
+			a.load(at(y, i*a.lanes), sums[i], l)
+		}
+		for k := range terms {
+			for i, l := range lanes {
+				a.addProduct(sums[i], c[k], at(x[k], i*a.lanes), l)
+			}
+		}
+		for i, l := range lanes {
+			a.store(sums[i], at(y, i*a.lanes), l)
+		}
+	})
+	a.end(nil)
+}

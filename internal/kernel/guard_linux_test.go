@@ -1,0 +1,73 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// placeGuarded copies s to one end of memory of its own, beyond which nothing may be read or written.
+func placeGuarded[T any](t *testing.T, s []T, atEnd bool) []T {
+	page := os.Getpagesize()
+	size := len(s) * int(unsafe.Sizeof(*new(T)))
+	inner := (size + page) / page * page
+	m, err := syscall.Mmap(-1, 0, page+inner+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Munmap(m); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, guard := range [][]byte{m[:page], m[page+inner:]} {
+		if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lo := page
+	if atEnd {
+		lo = page + inner - size
+	}
+	placed := unsafe.Slice((*T)(unsafe.Pointer(&m[lo])), len(s))
+	copy(placed, s)
+	return placed
+}
+
+// TestGuardPages runs each kernel with every slice against memory that must not be touched, on either side: a read too
+// far that changes no result shows here alone.
+func TestGuardPages(t *testing.T) {
+	try := func(t *testing.T, o op, n, r int) {
+		for _, atEnd := range []bool{false, true} {
+			place := func(s []float64) []float64 { return placeGuarded(t, s, atEnd) }
+			rng := rand.New(rand.NewPCG(6, 0))
+			c := o.newCall(n, r, rng, rng.Float64, place)
+			if o.rows > 0 {
+				c.idx = placeGuarded(t, c.idx, atEnd)
+			}
+			if fault := panics(func() { c.run(c.out, c.in, c.idx) }); fault != nil {
+				t.Fatalf("%s, n = %d, r = %d, at the end %t: %v", o.name, n, r, atEnd, fault)
+			}
+		}
+	}
+	eachPath(t, func(t *testing.T) {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of this goroutine
+		for _, n := range []int{1, 2, 3, 5, 8, 15, 17, 31, 40, 1023, 1055} {
+			for _, o := range vectorOps {
+				if o.rows == 0 || n <= o.rows {
+					try(t, o, n, 1)
+				}
+			}
+			for _, o := range rowOps {
+				for _, r := range []int{1, 3, 4, 5, 8, 13, 30, 61, 64, 130} {
+					if n <= pickRows {
+						try(t, o, n, r)
+					}
+				}
+			}
+		}
+	})
+}
