@@ -12,7 +12,7 @@ import (
 const (
 	portable = iota
 	avx2     // with FMA
-	avx512   // AVX-512F, besides
+	avx512   // AVX-512F and VL, besides
 )
 
 // path is the way in use.
@@ -23,7 +23,7 @@ func best() int {
 	switch {
 	case !cpu.X86.HasAVX2 || !cpu.X86.HasFMA:
 		return portable
-	case !cpu.X86.HasAVX512F:
+	case !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512VL:
 		return avx2
 	}
 	return avx512
@@ -144,5 +144,13 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 	}
 	if !ok {
 		panic(badIndex)
+	}
+}
+
+func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, r int, upper bool) {
+	if path == portable || path == avx2 && r < leastAVX2 {
+		timesGo(c, a, arow, astep, x, rows, n, r, upper)
+	} else {
+		timesTiles(c, a, arow, astep, x, rows, n, r, upper)
 	}
 }

@@ -79,8 +79,11 @@ func TestPathsDiffer(t *testing.T) {
 				t.Errorf("n = %d: numbers 0 and %d meet in a fused sum: %t, want %t", tc.n, tc.at, got, tc.want)
 			}
 		}
+		if got, want := blocksFuse(leastAVX2), path >= avx2; got != want {
+			t.Errorf("block kernels fuse: %t, want %t", got, want)
+		}
 		defer Portable()()
-		if meet(n, 32) {
+		if meet(n, 32) || blocksFuse(leastAVX2) {
 			t.Error("a fused sum after Portable")
 		}
 	})
@@ -94,6 +97,10 @@ func TestPanels(t *testing.T) {
 	for _, isa := range []struct{ lanes, least, most int }{
 		{lanesAVX2, leastAVX2, mostAVX2},
 		{lanesAVX512, 1, mostAVX512},
+		{lanesAVX2, leastAVX2, tileColsAVX2},
+		{lanesAVX2, leastAVX2, lineColsAVX2},
+		{lanesAVX512 / 2, 1, tileColsAVX512},
+		{lanesAVX512, 1, lineColsAVX512},
 	} {
 		for r := isa.least; r <= 2000; r++ {
 			for left, w := r, 0; left > 0; left -= w {

@@ -5,7 +5,7 @@
 // the plain loop's in rounding, by at most n·ε·Σ|terms| with n terms and ε = 2⁻⁵²; sums of integers below 2⁵³ are exact.
 //
 // Each function that computes exists in portable Go (named …Go) and, on amd64, in assembly for AVX2 with FMA and for
-// AVX-512F, which internal/kernel/gen writes. The best one the processor has is taken; dispatch_amd64.go is the only
+// AVX-512F with VL, which internal/kernel/gen writes. The best one the processor has is taken; dispatch_amd64.go is the only
 // place that knows. The build tag noasm leaves the portable code alone, and so does GODEBUG=cpu.avx512f=off,cpu.avx2=off
 // in the environment. The last bits of a result depend on which code ran, since a fused multiply–add rounds once; they
 // do not depend on where the slices lie in memory, or on anything but the arguments.

@@ -156,6 +156,12 @@ var rowOps = []op{
 	gatherRowsOp("GatherRows of ones", pickRows, false),
 	gatherRowsOp("GatherRows, fetching", fetchRows, true),
 	gatherRowsOp("GatherRows of ones, fetching", fetchRows, false),
+	rowsTimesOp(1, 0, false),
+	rowsTimesOp(15, 3, false),
+	rowsTimesOp(15, 1, true),
+	transTimesOp(1, 2, false),
+	transTimesOp(15, 0, false),
+	transTimesOp(15, 1, true),
 }
 
 func gatherRowsOp(name string, rows int, values bool) op {

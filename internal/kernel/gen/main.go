@@ -37,37 +37,46 @@ func main() {
 
 // generate returns the text of each generated file by its name in kernelDir.
 func generate() (map[string][]byte, error) {
-	ctx := build.NewContext()
-	ctx.ConstraintExpr("!noasm")
-	for _, a := range []*asm{
-		{Context: ctx, name: "AVX2", lanes: lanesAVX2, rowVecs: rowVecsAVX2},
-		{Context: ctx, name: "AVX512", lanes: lanesAVX512, rowVecs: rowVecsAVX512},
-	} {
-		a.dot()
-		a.axpy(1)
-		a.axpy(4)
-		a.rows(gather)
-		a.rows(inOrder)
-	}
-	file, err := ctx.Result()
-	if err != nil {
-		return nil, err
-	}
-	if err := pass.Compile.Execute(file); err != nil {
-		return nil, err
-	}
-	cfg := printer.Config{Argv: []string{"go generate"}, Pkg: "kernel"}
 	files := make(map[string][]byte)
-	for name, p := range map[string]printer.Printer{
-		"kernels_amd64.s":  printer.NewGoAsm(cfg),
-		"kernels_amd64.go": printer.NewStubs(cfg),
+	for _, f := range []struct {
+		name    string
+		kernels func(a *asm)
+		consts  string
+	}{
+		{"kernels_amd64", (*asm).rowKernels, consts},
+		{"gemm_amd64", (*asm).gemmKernels, gemmConsts},
 	} {
-		if files[name], err = p.Print(file); err != nil {
+		ctx := build.NewContext()
+		ctx.ConstraintExpr("!noasm")
+		f.kernels(&asm{Context: ctx, name: "AVX2", lanes: lanesAVX2, rowVecs: rowVecsAVX2})
+		f.kernels(&asm{Context: ctx, name: "AVX512", lanes: lanesAVX512, rowVecs: rowVecsAVX512})
+		file, err := ctx.Result()
+		if err != nil {
 			return nil, err
 		}
+		if err := pass.Compile.Execute(file); err != nil {
+			return nil, err
+		}
+		cfg := printer.Config{Argv: []string{"go generate"}, Pkg: "kernel"}
+		text, err := printer.NewGoAsm(cfg).Print(file)
+		if err != nil {
+			return nil, err
+		}
+		stubs, err := printer.NewStubs(cfg).Print(file)
+		if err != nil {
+			return nil, err
+		}
+		files[f.name+".s"], files[f.name+".go"] = text, fmt.Append(stubs, f.consts)
 	}
-	files["kernels_amd64.go"] = fmt.Append(files["kernels_amd64.go"], consts)
 	return files, nil
+}
+
+func (a *asm) rowKernels() {
+	a.dot()
+	a.axpy(1)
+	a.axpy(4)
+	a.rows(gather)
+	a.rows(inOrder)
 }
 
 // consts tells package kernel the limits of the row kernels.

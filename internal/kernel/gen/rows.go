@@ -42,17 +42,9 @@ func (a *asm) rows(s source) {
 		r.bad = a.label("bad")
 	}
 	if a.lanes == 8 {
-		// The last vector holds the columns below 8 that are left, under a mask.
-		r.mask = a.K()
-		one, count := a.GP32(), reg.ECX
-		a.MOVL(r.w.(reg.GPVirtual).As32(), count)
-		a.NEGL(count)
-		a.ANDL(operand.U8(7), count)
-		a.MOVL(operand.U32(255), one)
-		a.SHRL(reg.CL, one)
-		a.KMOVW(one, r.mask)
+		r.mask = a.lastMask(r.w)
 	}
-	r.choose(1, a.rowVecs)
+	a.choose(r.w, 1, a.rowVecs, r.columns)
 	if s == gather {
 		a.Label(r.bad)
 		no := a.GP8()
@@ -69,6 +61,43 @@ func (a *asm) leastColumns() int {
 	return a.lanes
 }
 
+// lastMask returns the mask of the columns below w in the last vector that holds any.
+func (a *asm) lastMask(w reg.Register) reg.Register {
+	mask, one, count := a.K(), a.GP32(), reg.ECX
+	a.MOVL(w.(reg.GPVirtual).As32(), count)
+	a.NEGL(count)
+	a.ANDL(operand.U8(7), count)
+	a.MOVL(operand.U32(255), one)
+	a.SHRL(reg.CL, one)
+	a.KMOVW(one, mask)
+	return mask
+}
+
+// choose writes body(vecs) for lo to hi vectors, and the comparisons that find the one that w columns need.
+func (a *asm) choose(w reg.Register, lo, hi int, body func(vecs int)) {
+	if lo == hi {
+		body(lo)
+		return
+	}
+	mid := (lo + hi) / 2
+	above := a.label("above")
+	a.CMPQ(w, operand.U32(mid*a.lanes))
+	a.JGT(operand.LabelRef(above))
+	a.choose(w, lo, mid, body)
+	a.Label(above)
+	a.choose(w, mid+1, hi, body)
+}
+
+// vecAt returns where vector v of the vecs that hold w columns lies from the pointer p on. With 4 lanes there is no mask:
+// the last vector ends at column w and so may overlap the one before; the numbers they share are computed in the same way
+// in both.
+func (a *asm) vecAt(p, w reg.Register, v, vecs int) operand.Mem {
+	if v == vecs-1 && a.lanes == 4 {
+		return operand.Mem{Base: p, Index: w, Scale: 8, Disp: -8 * a.lanes}
+	}
+	return at(p, v*a.lanes)
+}
+
 // rowKernel is what the code of one of the row kernels shares: its arguments in registers.
 type rowKernel struct {
 	*asm
@@ -78,30 +107,6 @@ type rowKernel struct {
 	n                      reg.Register
 	mask                   reg.Register // of the last vector, 8 lanes only
 	bad                    string
-}
-
-// choose writes the loops for lo to hi vectors, and the comparisons that find the one for w.
-func (r *rowKernel) choose(lo, hi int) {
-	if lo == hi {
-		r.columns(lo)
-		return
-	}
-	mid := (lo + hi) / 2
-	above := r.label("above")
-	r.CMPQ(r.w, operand.U32(mid*r.lanes))
-	r.JGT(operand.LabelRef(above))
-	r.choose(lo, mid)
-	r.Label(above)
-	r.choose(mid+1, hi)
-}
-
-// at returns where vector v of vecs lies from the pointer p on. With 4 lanes there is no mask: the last vector ends at
-// column w and so may overlap the one before; the numbers they share are computed in the same way in both.
-func (r *rowKernel) at(p reg.Register, v, vecs int) operand.Mem {
-	if v == vecs-1 && r.lanes == 4 {
-		return operand.Mem{Base: p, Index: r.w, Scale: 8, Disp: -8 * r.lanes}
-	}
-	return at(p, v*r.lanes)
 }
 
 // columns writes the kernel for w columns in vecs vectors, to its return.
@@ -132,7 +137,7 @@ func (r *rowKernel) columns(vecs int) {
 		}
 	}
 	for v, sum := range acc[0] {
-		m := r.at(r.acc, v, vecs)
+		m := r.vecAt(r.acc, r.w, v, vecs)
 		if v == vecs-1 && r.lanes == 8 {
 			r.VADDPD_Z(m, sum, r.mask, sum)
 		} else {
@@ -140,7 +145,7 @@ func (r *rowKernel) columns(vecs int) {
 		}
 	}
 	for v, sum := range acc[0] {
-		m := r.at(r.acc, v, vecs)
+		m := r.vecAt(r.acc, r.w, v, vecs)
 		if v == vecs-1 && r.lanes == 8 {
 			r.VMOVUPD(sum, r.mask, m)
 		} else {
@@ -224,7 +229,7 @@ func (r *rowKernel) entry(acc []reg.VecVirtual, s int, values bool) {
 		r.VBROADCASTSD(at(r.val, s), c)
 	}
 	for v := range acc {
-		m := r.at(row, v, len(acc))
+		m := r.vecAt(row, r.w, v, len(acc))
 		masked := v == len(acc)-1 && r.lanes == 8
 		switch {
 		case values && masked:

@@ -1,0 +1,139 @@
+package kernel
+
+// The block kernels multiply many rows of a dense matrix at once by a matrix x of r columns stored by rows, and add the
+// product to c. A may be of float32, which is widened on the way; all sums are float64. Reading half as much pays when A
+// comes from memory.
+//
+// Each number of c gains its sum in the same order whatever else the call computes: chunks of chunkLen terms from the
+// first on, each summed in order from zero and then added to c. Assembly uses fused multiply–adds throughout, portable
+// code never. So no bit of a row depends on the other rows of the call; with AVX2 and AVX-512 they are the same if r ≥ 4;
+// and those of portable code are the same everywhere. The error is at most (chunkLen + n/chunkLen)·ε·Σ|terms| where that
+// is below n·ε·Σ|terms|.
+
+// chunkLen is how many terms of a sum are added up before the next tile's turn: 256 rows of 60 numbers are an eighth of
+// a megabyte, which the second-level cache holds while all rows of A pass. Half and twice as many are no faster.
+const chunkLen = 256
+
+// Float is what A may be made of.
+type Float interface{ float32 | float64 }
+
+// RowsTimes adds A·x to c: c[i·r+k] += Σ_l a[i·stride+l]·x[l·r+k]. A has len(x)/r columns, and as many rows as c.
+func RowsTimes[F Float](c []float64, a []F, stride int, x []float64, r int) {
+	rows, n := shape(c, r), shape(x, r)
+	checkStrided(len(a), rows, n, stride)
+	if n > 0 {
+		times(c, a, stride, 1, x, rows, n, r, false)
+	}
+}
+
+// TransTimes adds Aᵀ·x to c: c[j·r+k] += Σ_i a[i·stride+j]·x[i·r+k]. A has as many rows as x, and columns as c rows.
+func TransTimes[F Float](c []float64, a []F, stride int, x []float64, r int) {
+	cols, n := shape(c, r), shape(x, r)
+	checkStrided(len(a), n, cols, stride)
+	if n > 0 {
+		times(c, a, 1, stride, x, cols, n, r, false)
+	}
+}
+
+// Gram adds xᵀ·x to the symmetric r×r matrix s, which stays symmetric bit for bit: s[j·r+k] += Σ_i x[i·r+j]·x[i·r+k].
+// It computes little more than half of the sums and copies the others.
+func Gram(s, x []float64, r int) {
+	n := shape(x, r)
+	if len(s) != r*r {
+		panic(badLen)
+	}
+	if n == 0 {
+		return
+	}
+	times(s, x, 1, r, x, r, n, r, true)
+	for j := range r {
+		for k, v := range s[j*r+j+1 : (j+1)*r] {
+			s[(j+1+k)*r+j] = v
+		}
+	}
+}
+
+// quadRows is how many rows of T = A·x Quad has at a time: as many as a tile.
+const quadRows = 8
+
+// Quad returns ⟨A·x, x⟩ = Σ_il a[i·stride+l]·⟨x_i,x_l⟩ for a symmetric A with as many rows and columns as x (r columns)
+// has rows. It looks at entries left of the diagonal and at few others.
+func Quad[F Float](a []F, stride int, x []float64, r int) (q float64) {
+	n := shape(x, r)
+	checkStrided(len(a), n, n, stride)
+	if n == 0 {
+		return 0
+	}
+	var own [quadRows * 64]float64
+	t := own[:]
+	if quadRows*r > len(t) {
+		t = make([]float64, quadRows*r)
+	}
+	for i := 0; i < n; i += quadRows {
+		rows := min(quadRows, n-i)
+		t, xi := t[:rows*r], x[i*r:(i+rows)*r]
+		if i > 0 {
+			clear(t)
+			times(t, a[i*stride:], stride, 1, x, rows, i, r, false)
+			q += 2 * Dot(t, xi)
+		}
+		clear(t)
+		times(t, a[i*stride+i:], stride, 1, xi, rows, rows, r, false)
+		q += Dot(t, xi)
+	}
+	return q
+}
+
+// shape returns how many rows of r numbers x has.
+func shape(x []float64, r int) int {
+	if r == 0 && len(x) == 0 {
+		return 0
+	}
+	if r <= 0 || len(x)%r != 0 {
+		panic(badLen)
+	}
+	return len(x) / r
+}
+
+// checkStrided panics unless size numbers hold rows rows of n numbers, stride apart.
+func checkStrided(size, rows, n, stride int) {
+	if stride < n || rows > 0 && n > 0 && (size < n || (size-n)/stride < rows-1) {
+		panic(badLen)
+	}
+}
+
+// timesGo adds Σ_l a[i·arow+l·astep]·x[l·r+k] to c[i·r+k] for 0 ≤ i < rows and 0 ≤ k < r, l from 0 to n-1. With upper,
+// what it does for k < i is of no account. The conversions of products keep the compiler from fusing some of them.
+func timesGo[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, r int, upper bool) {
+	for l0 := 0; l0 < n; l0 += chunkLen {
+		x := x[l0*r : min(n, l0+chunkLen)*r]
+		for i := range rows {
+			k, ci, ai := 0, c[i*r:(i+1)*r], a[i*arow+l0*astep:]
+			if upper {
+				k = i
+			}
+			for ; r-k >= 4; k += 4 {
+				var s0, s1, s2, s3 float64
+				for l, p := k, 0; l+4 <= len(x); l, p = l+r, p+astep {
+					v, xl := float64(ai[p]), x[l:l+4:l+4]
+					s0 += float64(v * xl[0])
+					s1 += float64(v * xl[1])
+					s2 += float64(v * xl[2])
+					s3 += float64(v * xl[3])
+				}
+				ck := ci[k : k+4]
+				ck[0] += s0
+				ck[1] += s1
+				ck[2] += s2
+				ck[3] += s3
+			}
+			for ; k < r; k++ {
+				var s float64
+				for l, p := k, 0; l < len(x); l, p = l+r, p+astep {
+					s += float64(float64(ai[p]) * x[l])
+				}
+				ci[k] += s
+			}
+		}
+	}
+}

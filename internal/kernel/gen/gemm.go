@@ -1,0 +1,261 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A tile is some rows by a panel of columns of C = A·X, in registers while A and X go by: 8 rows by 3 vectors with
+// AVX-512, 4 by 3 with AVX2, where they and a row of X and one broadcast number take 28 of 32 and all of 16 registers.
+// A line is a tile of one row.
+const (
+	tileRowsAVX2   = 4
+	tileRowsAVX512 = 8
+	tileVecs       = 3
+	lineVecs       = 8
+)
+
+// gemmConsts tells package kernel the shapes.
+var gemmConsts = fmt.Sprintf(`
+// Rows of a tile, and most columns of a tile and of a line.
+const (
+	tileRowsAVX2   = %d
+	tileColsAVX2   = %d
+	lineColsAVX2   = %d
+	tileRowsAVX512 = %d
+	tileColsAVX512 = %d
+	lineColsAVX512 = %d
+)
+
+// peakChains is how many fused multiply–adds of vectors a turn of peak does.
+const peakChains = %d
+`, tileRowsAVX2, tileVecs*lanesAVX2, lineVecs*lanesAVX2, tileRowsAVX512, tileVecs*lanesAVX512, lineVecs*lanesAVX512, peakChains)
+
+// gemmKernels writes what goes into gemm_amd64.s.
+func (a *asm) gemmKernels() {
+	a.tile("float64")
+	a.tile("float32")
+	a.peak()
+}
+
+// tile writes c[i][k] += Σ_l a[i][l]·x[l][k] for a tile of any height that is a power of two: each sum is one chain of
+// fused multiply–adds in order of l from zero, whatever the shape, and is added to c at the end.
+func (a *asm) tile(element string) {
+	height, widest := tileRowsAVX2, a.lanes*tileVecs
+	if a.lanes == 8 {
+		height = tileRowsAVX512
+	}
+	base, size := "tile", 8
+	if element == "float32" {
+		base, size = "tile32", 4
+	}
+	a.begin(base, fmt.Sprintf("func(c *float64, a *%s, x *float64, n, h, w, cstride, arow, astep, xstride int)", element),
+		fmt.Sprintf("%s%s adds Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < h,", base, a.name, size),
+		fmt.Sprintf("0 ≤ k < w, with n ≥ 1, h one of 1, 2, 4, …, %d and %d ≤ w ≤ %d, or %d where h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
+		"bytes.")
+	t := &tileKernel{asm: a, size: size}
+	t.x, t.xstride, t.astep, t.n, t.w = a.arg("x"), a.arg("xstride"), a.arg("astep"), a.arg("n"), a.arg("w")
+	if a.lanes == 8 {
+		t.mask = a.lastMask(t.w)
+	}
+	h := a.arg("h")
+	for t.rows = height; t.rows > 1; t.rows /= 2 {
+		lower := a.label("lower")
+		a.CMPQ(h, operand.U8(t.rows))
+		a.JLT(operand.LabelRef(lower))
+		t.findRows()
+		a.choose(t.w, 1, tileVecs, t.panel)
+		a.Label(lower)
+	}
+	t.findRows()
+	a.choose(t.w, 1, lineVecs, t.panel)
+}
+
+// panel writes the tile for vecs vectors. A last vector of at most 4 columns is half a register, which takes half the
+// time where a whole one is computed in two halves (Zen 4), and no longer elsewhere.
+func (t *tileKernel) panel(vecs int) {
+	t.vecs = vecs
+	if t.lanes == 8 && t.rows > 1 {
+		whole := t.label("whole")
+		t.CMPQ(t.w, operand.U32(8*vecs-4))
+		t.JGT(operand.LabelRef(whole))
+		t.half = true
+		t.columns()
+		t.half = false
+		t.Label(whole)
+	}
+	t.columns()
+}
+
+// tileKernel is what the code of one tile shares.
+type tileKernel struct {
+	*asm
+	size, rows, vecs        int           // size of an element of A in bytes
+	half                    bool          // the last vector is half a register
+	row                     []operand.Mem // where the numbers of A for step l are; their bases advance
+	bases                   []reg.Register
+	x, xstride, astep, n, w reg.Register
+	mask                    reg.Register // of the last vector, 8 lanes only
+}
+
+// findRows sets row and bases: row i is at a + i·arow.
+func (t *tileKernel) findRows() {
+	base := t.arg("a")
+	t.bases = []reg.Register{base}
+	t.row = []operand.Mem{{Base: base}}
+	if t.rows == 1 {
+		return
+	}
+	one, three := t.arg("arow"), t.GP64()
+	t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
+	fourRows := func(base reg.Register) []operand.Mem {
+		return []operand.Mem{{Base: base}, {Base: base, Index: one, Scale: 1}, {Base: base, Index: one, Scale: 2}, {Base: base, Index: three, Scale: 1}}
+	}
+	t.row = fourRows(base)
+	if t.rows == 8 || t.rows == 4 && t.lanes == 4 {
+		next := t.GP64()
+		t.LEAQ(operand.Mem{Base: base, Index: one, Scale: 4}, next)
+		t.bases = append(t.bases, next)
+		t.row = append(t.row, fourRows(next)...)
+	}
+}
+
+// lanesOf is the number of lanes that vector v works on.
+func (t *tileKernel) lanesOf(v int) int {
+	if t.half && v == t.vecs-1 {
+		return 4
+	}
+	return t.lanes
+}
+
+// masked says whether vector v goes under the mask.
+func (t *tileKernel) masked(v int) bool { return t.lanes == 8 && v == t.vecs-1 }
+
+// columns writes the tile for vecs vectors, to its return.
+func (t *tileKernel) columns() {
+	acc := make([][]reg.VecVirtual, t.rows)
+	for i := range acc {
+		acc[i] = t.zeros(t.vecs)
+	}
+	if t.fetches() {
+		t.loop(acc, t.rows)
+	}
+	t.loop(acc, 1)
+
+	c, cstride := t.arg("c"), t.arg("cstride")
+	for i, sums := range acc {
+		if i > 0 {
+			t.ADDQ(cstride, c)
+		}
+		for v, sum := range sums { // all before the first store, since vectors may overlap
+			m, s := t.vecAt(c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
+			if t.masked(v) {
+				t.VADDPD_Z(m, s, t.mask, s)
+			} else {
+				t.VADDPD(m, s, s)
+			}
+		}
+		for v, sum := range sums {
+			m, s := t.vecAt(c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
+			if t.masked(v) {
+				t.VMOVUPD(s, t.mask, m)
+			} else {
+				t.VMOVUPD(s, m)
+			}
+		}
+	}
+	t.end(nil)
+}
+
+// fetches says whether the tile fetches the part of A for the tile below it into the cache. What a tile of 4 by 12
+// leaves of the processor's window is too short to hide memory: with A in memory and r = 16 it is 1.4 times as fast so.
+// Tiles of AVX-512, whose steps take longer, gain nothing.
+func (t *tileKernel) fetches() bool { return t.lanes == 4 && t.rows == 4 }
+
+// loop writes the loop over as many turns of so many steps as n holds, and leaves the steps that remain in n.
+func (t *tileKernel) loop(acc [][]reg.VecVirtual, steps int) {
+	loop, rest := t.label("loop"), t.label("rest")
+	t.SUBQ(operand.U8(steps), t.n)
+	t.JLT(operand.LabelRef(rest))
+	t.Label(loop)
+	for s := range steps {
+		if steps > 1 {
+			t.PREFETCHT0(t.row[s+4])
+		}
+		t.step(acc)
+		for _, base := range t.bases {
+			t.ADDQ(t.astep, base)
+		}
+		t.ADDQ(t.xstride, t.x)
+	}
+	t.SUBQ(operand.U8(steps), t.n)
+	t.JGE(operand.LabelRef(loop))
+	t.Label(rest)
+	t.ADDQ(operand.U8(steps), t.n)
+}
+
+// step writes one step: a number of each row of A times a row of X.
+func (t *tileKernel) step(acc [][]reg.VecVirtual) {
+	if t.rows == 1 {
+		f := t.element(0)
+		for v, sum := range acc[0] {
+			if m := t.vecAt(t.x, t.w, v, t.vecs); t.masked(v) {
+				t.VFMADD231PD(m, f, t.mask, sum)
+			} else {
+				t.VFMADD231PD(m, f, sum)
+			}
+		}
+		return
+	}
+	x := make([]reg.VecVirtual, t.vecs)
+	for v := range x {
+		x[v] = t.vec()
+		if m := t.vecAt(t.x, t.w, v, t.vecs); t.masked(v) {
+			t.VMOVUPD_Z(m, t.mask, part(x[v], t.lanesOf(v)))
+		} else {
+			t.VMOVUPD(m, x[v])
+		}
+	}
+	for i, sums := range acc {
+		f := t.element(i)
+		for v, sum := range sums {
+			l := t.lanesOf(v)
+			t.VFMADD231PD(part(x[v], l), part(f, l), part(sum, l))
+		}
+	}
+}
+
+// element returns a register full of the number of row i of A.
+func (t *tileKernel) element(i int) reg.VecVirtual {
+	f := t.vec()
+	switch {
+	case t.size == 8:
+		t.VBROADCASTSD(t.row[i], f)
+	case t.lanes == 8:
+		t.VCVTPS2PD_BCST(t.row[i], f)
+	default:
+		t.VBROADCASTSS(t.row[i], f.AsX())
+		t.VCVTPS2PD(f.AsX(), f)
+	}
+	return f
+}
+
+// peakChains is how many sums peak works on at once: more than the latency of a sum times the number begun in a cycle.
+const peakChains = 12
+
+// peak writes fused multiply–adds that wait for nothing, the yardstick of the benchmarks.
+func (a *asm) peak() {
+	a.begin("peak", "func(n int)", fmt.Sprintf("peak%s does n times %d fused multiply–adds of vectors, in registers alone.", a.name, peakChains))
+	n := a.arg("n")
+	acc := a.zeros(peakChains + 2)
+	loop := a.label("loop")
+	a.Label(loop)
+	for _, sum := range acc[2:] {
+		a.VFMADD231PD(acc[0], acc[1], sum)
+	}
+	a.DECQ(n)
+	a.JNE(operand.LabelRef(loop))
+	a.end(nil)
+}
