@@ -147,10 +147,10 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 	}
 }
 
-func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, r int, upper bool) {
-	if path == portable || path == avx2 && r < leastAVX2 {
-		timesGo(c, a, arow, astep, x, rows, n, r, upper)
+func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
+	if path == portable || path == avx2 && cols < leastAVX2 {
+		timesGo(c, a, arow, astep, x, rows, n, cols, stride)
 	} else {
-		timesTiles(c, a, arow, astep, x, rows, n, r, upper)
+		timesTiles(c, a, arow, astep, x, rows, n, cols, stride)
 	}
 }

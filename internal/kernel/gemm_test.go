@@ -153,14 +153,14 @@ func TestBlockOrder(t *testing.T) {
 
 // TestRowsAlone: no bit of a row of c depends on the rows that share the call, whatever r.
 func TestRowsAlone(t *testing.T) {
-	const rows = 128
+	const rows = 300
 	eachPath(t, func(t *testing.T) {
 		for _, n := range []int{5, 100, chunkLen + 20} {
 			for _, r := range []int{1, 2, 3, 4, 7, 16, 30, 60, 61, 130} {
 				a, x, c := random(1, rows*n), random(2, n*r), random(3, rows*r)
 				want := slices.Clone(c)
 				RowsTimes(want, a, n, x, r)
-				for _, size := range []int{1, 2, 3, 5, 8, 11, 64} {
+				for _, size := range []int{1, 2, 3, 5, 8, 11, 64, 128} {
 					got := slices.Clone(c)
 					Blocks(rows, size, 2, func(_, lo, hi int) { RowsTimes(got[lo*r:hi*r], a[lo*n:hi*n], n, x, r) })
 					if !slices.Equal(got, want) {

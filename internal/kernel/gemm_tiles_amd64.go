@@ -2,60 +2,60 @@
 
 package kernel
 
-// timesTiles is timesGo by tiles, all in place.
+// passRows is how many rows of A go by at a time: their part of a chunk, a quarter of a megabyte, stays in the
+// second-level cache.
+const passRows = 256
+
+// timesTiles is timesGo by tiles, all in place; with AVX2 it wants at least leastAVX2 columns.
 //
-// All tiles of some rows come before those of the next, so their part of A is in the first-level cache for all panels but
-// the first. Nothing is packed: a row of X is wanted every 24 cycles or so, and the processor looks far enough ahead to
-// have it from the second-level cache in time. Rows of X padded to whole cache lines are no faster.
-func timesTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, r int, upper bool) {
-	height := tileRowsAVX2
-	if path == avx512 {
-		height = tileRowsAVX512
+// For each chunk, passRows rows come by one panel of columns after the other, so that the panel's part of X stays in the
+// first-level cache if it fits; the rows' part of A comes from the second level for all panels but the first. To pack
+// either costs more than it gains: X takes its turn every 6 to 24 cycles, which leaves time for what crosses cache lines,
+// and the processor follows 8 rows of A in memory.
+func timesTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
+	for i := 0; i < rows; i += passRows {
+		passTiles(c[i*stride:], a[i*arow:], arow, astep, x, min(passRows, rows-i), n, cols, stride)
 	}
+}
+
+func passTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
+	height, most, lanes, mostAlone := tileRowsAVX2, tileColsAVX2, lanesAVX2, lineColsAVX2
+	if path == avx512 {
+		height, most, lanes, mostAlone = tileRowsAVX512, tileColsAVX512, lanesAVX512/2, lineColsAVX512
+	}
+	pairs := rows &^ 1
 	for l := 0; l < n; l += chunkLen {
 		d := min(chunkLen, n-l)
-		for i, h := 0, 0; i < rows; i += h {
-			for h = height; h > rows-i; h /= 2 {
+		for k, w := 0, 0; k < cols && pairs > 0; k += w {
+			w = panel(cols-k, most, lanes)
+			for i, h := 0, height; i < pairs; h /= 2 {
+				if count := (pairs - i) / h; count > 0 {
+					tiles(&c[i*stride+k], &a[i*arow+l*astep], &x[l*stride+k], d, count, h, w, arow, astep, stride)
+					i += count * h
+				}
 			}
-			k := 0
-			if upper {
-				k = min(i, max(0, r-leastAVX2))
-			}
-			for w := 0; k < r; k += w {
-				w = panelOf(r-k, h)
-				tile(&c[i*r+k], &a[i*arow+l*astep], &x[l*r+k], d, h, w, r, arow, astep)
-			}
+		}
+		for k, w := 0, 0; k < cols && pairs < rows; k += w {
+			w = panel(cols-k, mostAlone, lanes)
+			tiles(&c[pairs*stride+k], &a[pairs*arow+l*astep], &x[l*stride+k], d, 1, 1, w, arow, astep, stride)
 		}
 	}
 }
 
-// panelOf returns how many of the columns that are left the next panel takes in a tile of h rows.
-func panelOf(left, h int) int {
-	switch {
-	case path == avx512 && h == 1:
-		return panel(left, lineColsAVX512, lanesAVX512)
-	case path == avx512:
-		return panel(left, tileColsAVX512, lanesAVX512/2)
-	case h == 1:
-		return panel(left, lineColsAVX2, lanesAVX2)
-	default:
-		return panel(left, tileColsAVX2, lanesAVX2)
-	}
-}
-
-func tile[F Float](c *float64, a *F, x *float64, n, h, w, r, arow, astep int) {
+// tiles adds to the first of count tiles of h rows by w columns and to those below it n terms.
+func tiles[F Float](c *float64, a *F, x *float64, n, count, h, w, arow, astep, stride int) {
 	switch a := any(a).(type) {
 	case *float64:
 		if path == avx512 {
-			tileAVX512(c, a, x, n, h, w, 8*r, 8*arow, 8*astep, 8*r)
+			tileAVX512(c, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride)
 		} else {
-			tileAVX2(c, a, x, n, h, w, 8*r, 8*arow, 8*astep, 8*r)
+			tileAVX2(c, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride)
 		}
 	case *float32:
 		if path == avx512 {
-			tile32AVX512(c, a, x, n, h, w, 8*r, 4*arow, 4*astep, 8*r)
+			tile32AVX512(c, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride)
 		} else {
-			tile32AVX2(c, a, x, n, h, w, 8*r, 4*arow, 4*astep, 8*r)
+			tile32AVX2(c, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride)
 		}
 	}
 }

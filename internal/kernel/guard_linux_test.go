@@ -71,3 +71,32 @@ func TestGuardPages(t *testing.T) {
 		}
 	})
 }
+
+// TestGuardPagesBlocks is the same for what TestGuardPages cannot call: float32, Gram and Quad.
+func TestGuardPagesBlocks(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		for _, atEnd := range []bool{false, true} {
+			for _, n := range []int{1, 2, 3, 5, 8, 15, chunkLen + 3} {
+				for _, r := range []int{1, 3, 4, 5, 8, 13, 30, 61} {
+					place := func(n int) []float64 { return placeGuarded(t, random(1, n), atEnd) }
+					const rows, gap = 15, 3
+					x, c, s := place(n*r), place(rows*r), place(r*r)
+					byRows := placeGuarded(t, make([]float32, (rows-1)*(n+gap)+n), atEnd)
+					byColumns := placeGuarded(t, make([]float32, (n-1)*(rows+gap)+rows), atEnd)
+					square := place((n-1)*(n+gap) + n)
+					for name, f := range map[string]func(){
+						"RowsTimes":  func() { RowsTimes(c, byRows, n+gap, x, r) },
+						"TransTimes": func() { TransTimes(c, byColumns, rows+gap, x, r) },
+						"Gram":       func() { Gram(s, x, r) },
+						"Quad":       func() { sink += Quad(square, n+gap, x, r) },
+					} {
+						if fault := panics(f); fault != nil {
+							t.Fatalf("%s, n = %d, r = %d, at the end %t: %v", name, n, r, atEnd, fault)
+						}
+					}
+				}
+			}
+		}
+	})
+}

@@ -51,12 +51,13 @@ func (a *asm) tile(element string) {
 	if element == "float32" {
 		base, size = "tile32", 4
 	}
-	a.begin(base, fmt.Sprintf("func(c *float64, a *%s, x *float64, n, h, w, cstride, arow, astep, xstride int)", element),
-		fmt.Sprintf("%s%s adds Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < h,", base, a.name, size),
-		fmt.Sprintf("0 ≤ k < w, with n ≥ 1, h one of 1, 2, 4, …, %d and %d ≤ w ≤ %d, or %d where h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
+	a.begin(base, fmt.Sprintf("func(c *float64, a *%s, x *float64, n, tiles, h, w, cstride, arow, astep, xstride int)", element),
+		fmt.Sprintf("%s%s adds Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,", base, a.name, size),
+		fmt.Sprintf("0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, %d and %d ≤ w ≤ %d, or %d where h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
 		"bytes.")
 	t := &tileKernel{asm: a, size: size}
-	t.x, t.xstride, t.astep, t.n, t.w = a.arg("x"), a.arg("xstride"), a.arg("astep"), a.arg("n"), a.arg("w")
+	t.xstride, t.arow, t.astep, t.w = a.arg("xstride"), a.arg("arow"), a.arg("astep"), a.arg("w")
+	t.c, t.a, t.next, t.x, t.n, t.tiles = a.arg("c"), a.arg("a"), a.GP64(), a.GP64(), a.GP64(), a.arg("tiles")
 	if a.lanes == 8 {
 		t.mask = a.lastMask(t.w)
 	}
@@ -96,29 +97,27 @@ type tileKernel struct {
 	half                    bool          // the last vector is half a register
 	row                     []operand.Mem // where the numbers of A for step l are; their bases advance
 	bases                   []reg.Register
-	x, xstride, astep, n, w reg.Register
+	c, a, next, x, n, tiles reg.Register
+	xstride, arow, astep, w reg.Register
 	mask                    reg.Register // of the last vector, 8 lanes only
 }
 
 // findRows sets row and bases: row i is at a + i·arow.
 func (t *tileKernel) findRows() {
-	base := t.arg("a")
-	t.bases = []reg.Register{base}
-	t.row = []operand.Mem{{Base: base}}
+	t.bases = []reg.Register{t.a}
+	t.row = []operand.Mem{{Base: t.a}}
 	if t.rows == 1 {
 		return
 	}
-	one, three := t.arg("arow"), t.GP64()
-	t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
+	three := t.GP64()
+	t.LEAQ(operand.Mem{Base: t.arow, Index: t.arow, Scale: 2}, three)
 	fourRows := func(base reg.Register) []operand.Mem {
-		return []operand.Mem{{Base: base}, {Base: base, Index: one, Scale: 1}, {Base: base, Index: one, Scale: 2}, {Base: base, Index: three, Scale: 1}}
+		return []operand.Mem{{Base: base}, {Base: base, Index: t.arow, Scale: 1}, {Base: base, Index: t.arow, Scale: 2}, {Base: base, Index: three, Scale: 1}}
 	}
-	t.row = fourRows(base)
-	if t.rows == 8 || t.rows == 4 && t.lanes == 4 {
-		next := t.GP64()
-		t.LEAQ(operand.Mem{Base: base, Index: one, Scale: 4}, next)
-		t.bases = append(t.bases, next)
-		t.row = append(t.row, fourRows(next)...)
+	t.row = fourRows(t.a)
+	if t.rows == 8 || t.fetches() {
+		t.bases = append(t.bases, t.next)
+		t.row = append(t.row, fourRows(t.next)...)
 	}
 }
 
@@ -135,6 +134,13 @@ func (t *tileKernel) masked(v int) bool { return t.lanes == 8 && v == t.vecs-1 }
 
 // columns writes the tile for vecs vectors, to its return.
 func (t *tileKernel) columns() {
+	again := t.label("again")
+	t.Label(again)
+	if len(t.bases) > 1 {
+		t.LEAQ(operand.Mem{Base: t.a, Index: t.arow, Scale: 4}, t.next)
+	}
+	t.Load(t.Param("x"), t.x)
+	t.Load(t.Param("n"), t.n)
 	acc := make([][]reg.VecVirtual, t.rows)
 	for i := range acc {
 		acc[i] = t.zeros(t.vecs)
@@ -143,14 +149,9 @@ func (t *tileKernel) columns() {
 		t.loop(acc, t.rows)
 	}
 	t.loop(acc, 1)
-
-	c, cstride := t.arg("c"), t.arg("cstride")
-	for i, sums := range acc {
-		if i > 0 {
-			t.ADDQ(cstride, c)
-		}
+	for _, sums := range acc {
 		for v, sum := range sums { // all before the first store, since vectors may overlap
-			m, s := t.vecAt(c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
+			m, s := t.vecAt(t.c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
 			if t.masked(v) {
 				t.VADDPD_Z(m, s, t.mask, s)
 			} else {
@@ -158,14 +159,24 @@ func (t *tileKernel) columns() {
 			}
 		}
 		for v, sum := range sums {
-			m, s := t.vecAt(c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
+			m, s := t.vecAt(t.c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
 			if t.masked(v) {
 				t.VMOVUPD(s, t.mask, m)
 			} else {
 				t.VMOVUPD(s, m)
 			}
 		}
+		t.ADDQ(t.mem("cstride"), t.c)
 	}
+	// The next tile of A.
+	t.Load(t.Param("n"), t.n)
+	t.IMULQ(t.astep, t.n)
+	t.SUBQ(t.n, t.a)
+	for range t.rows {
+		t.ADDQ(t.arow, t.a)
+	}
+	t.DECQ(t.tiles)
+	t.JNE(operand.LabelRef(again))
 	t.end(nil)
 }
 
