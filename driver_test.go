@@ -351,6 +351,30 @@ func TestTraceIsOffTheClock(t *testing.T) {
 	}
 }
 
+// TestTraceDecidesNothing: a run with the default bound stops after the same sweep with and without a trace, and one that a
+// limit ends where the bound is met is called converged.
+func TestTraceDecidesNothing(t *testing.T) {
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		for seed := range uint64(5) {
+			opt := Options{Solver: CD{Order: Shuffle}, Start: Random{}, Seed: seed}
+			a := g.forms(t)["dense"]
+			plain := factorize(t, a, g.R, opt)
+			opt.Trace = true
+			if traced := factorize(t, a, g.R, opt); traced.Sweeps != plain.Sweeps || traced.Status != plain.Status {
+				t.Errorf("%s, seed %d: %d sweeps, with a trace %d", name, seed, plain.Sweeps, traced.Sweeps)
+			}
+			if plain.Status != Converged {
+				continue
+			}
+			opt.Stop.Sweeps = plain.Sweeps
+			if limited := factorize(t, a, g.R, opt); limited.Status != Converged {
+				t.Errorf("%s, seed %d: %v after the sweep that converges", name, seed, limited.Status)
+			}
+		}
+	}
+}
+
 func TestRuns(t *testing.T) {
 	a := mustDense(t, instance.FullRank(40, 2))
 	opt := Options{Solver: CD{}, Runs: 4, Seed: 9, Stop: Stop{Sweeps: 20}}
