@@ -75,7 +75,14 @@ func instances(t testing.TB) []testInstance {
 // slow reports combinations left out for their time alone.
 func slow(v variant, in testInstance) bool {
 	n, _ := in.dense.Dims()
-	return v.solver == (MBI{}) && n > 70
+	most := 70
+	if testing.Short() {
+		most = 45
+		if cd, ok := v.solver.(CD); ok && (cd.Order == Shuffle && cd.Entries != Natural || n > 100) {
+			return true
+		}
+	}
+	return v.solver == (MBI{}) && n > most
 }
 
 func factorize(t testing.TB, a matrix.Operator, r int, opt Options) *Result {

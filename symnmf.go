@@ -145,6 +145,7 @@ type problem struct {
 	a          matrix.Operator // without its diagonal when that is ignored
 	n, r       int
 	norm       float64   // ‖A‖, scaled; 0 when A = 0
+	normFrom   float64   // root of the sum that norm² is a difference of, when the diagonal of inner products is ignored; else norm
 	diag       []float64 // A_ii, scaled; zeros when ignored
 	l1         []float64 // Λ_j, scaled, r values
 	ignoreDiag bool
@@ -167,6 +168,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if err := opt.check(n, r); err != nil {
 		return nil, err
 	}
+	whole := a.Norm()
 	if opt.IgnoreDiagonal {
 		a = a.OffDiagonal()
 	}
@@ -176,6 +178,10 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 		ignoreDiag: opt.IgnoreDiagonal, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
 	}
 	p.norm = p.a.Norm()
+	p.normFrom = p.norm
+	if _, listed := a.(matrix.RowVisitor); !listed {
+		p.normFrom = c * whole
+	}
 	p.a.DiagTo(p.diag)
 	for j := range p.l1 {
 		switch len(opt.L1) {

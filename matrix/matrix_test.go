@@ -361,6 +361,23 @@ func TestExtremeScales(t *testing.T) {
 	}
 }
 
+// TestNormWithoutDiagonal: a diagonal that dwarfs the rest leaves no trace in the norm of the rest.
+func TestNormWithoutDiagonal(t *testing.T) {
+	m := naive{{1e9, 3, 0}, {3, 1e9, 4}, {0, 4, 1e9}}
+	for name, build := range map[string]func() (Operator, error){
+		"dense":  func() (Operator, error) { return FromDense(m.dense(), 0) },
+		"sparse": func() (Operator, error) { return FromCSR(m.csr(t), 0) },
+	} {
+		a, err := build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := a.OffDiagonal().Norm(), math.Sqrt(50); math.Abs(got-want) > 1e-14*want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
 func TestConstructorsRefuse(t *testing.T) {
 	nan := naive{{1, 2}, {2, math.NaN()}}
 	inf := naive{{1, math.Inf(1)}, {2, 1}}
