@@ -507,3 +507,66 @@ func TestQuadraticMinimizer(t *testing.T) {
 		}
 	}
 }
+
+// TestRoundingStaysZero: an item with no similar ones goes to exact zero even where L_i is kept a rounding error too large,
+// which makes b negative by as much.
+func TestRoundingStaysZero(t *testing.T) {
+	g := readGolden(t, "zerorows50")
+	p, h := goldenProblem(t, g, g.forms(t)["dense"])
+	for j := 1; j < p.r; j++ {
+		h.Set(7, j, 0)
+	}
+	s := newCDState(p, h)
+	s.rowSq[7] *= 1 + 0x1p-52
+	s.begin(0)
+	s.visit(7)
+	s.end()
+	if got := h.At(7, 0); got != 0 {
+		t.Errorf("H[7,0] = %v", got)
+	}
+}
+
+// TestSelection: exactly the entries whose decrease is at least Nu times the largest are visited, largest first.
+func TestSelection(t *testing.T) {
+	g := readGolden(t, "fullrank60")
+	for _, nu := range []float64{0.01, 0.1, 0.5, 1} {
+		p, h := goldenProblem(t, g, g.forms(t)["dense"])
+		s := CD{Entries: Selected, Nu: nu}.start(p, h, 0).(*cdRun)
+		s.begin(1)
+		chosen := map[int]bool{}
+		visits := s.entryOrder(1)
+		for k, i := range visits {
+			chosen[i] = true
+			if k > 0 && s.keys[i] > s.keys[visits[k-1]] {
+				t.Errorf("nu = %v: visit %d offers more than the one before", nu, k)
+			}
+		}
+		most := 0.0
+		for i := range p.n {
+			a, b, o := s.cubic(i)
+			_, decrease := s.minimizer(a, b, o)
+			most = max(most, decrease)
+		}
+		for i := range p.n {
+			a, b, o := s.cubic(i)
+			if _, decrease := s.minimizer(a, b, o); chosen[i] != (decrease >= nu*most) {
+				t.Errorf("nu = %v: entry %d, decrease %v of at most %v, chosen %v", nu, i, decrease, most, chosen[i])
+			}
+		}
+	}
+}
+
+// TestMBITies: among equal decreases the first column counts, in it the first entry.
+func TestMBITies(t *testing.T) {
+	p, err := newProblem(mustDense(t, matrix.NewDense(3, 3, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1})), 2, &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := matrix.NewDense(3, 2, nil)
+	newCDState(p, h).improveBest()
+	for k, v := range h.Data() {
+		if (v != 0) != (k == 0) {
+			t.Errorf("H[%d,%d] = %v", k/2, k%2, v)
+		}
+	}
+}

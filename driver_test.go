@@ -463,3 +463,51 @@ func TestConcurrentCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestStartIsBestMultiple: no multiple of the random start does better, the ℓ₁ term counted.
+func TestStartIsBestMultiple(t *testing.T) {
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		for _, w := range []float64{0, 1e-4, 1e-3} { // beyond, the best multiple is 0
+			a := g.forms(t)["sparse"]
+			p, err := newProblem(a, g.R, &Options{L1: []float64{w * math.Pow(a.Norm(), 1.5)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := matrix.NewDense(g.N, g.R, nil)
+			if err := (Random{}).fill(p, h, 0); err != nil {
+				t.Fatal(err)
+			}
+			f := p.measure(h)
+			for _, c := range []float64{0.9, 0.99, 1.01, 1.1} {
+				scaled := h.Clone()
+				for k, v := range scaled.Data() {
+					scaled.Data()[k] = c * v
+				}
+				if other := p.measure(scaled); other.objective() < f.objective()*(1-1e-12) {
+					t.Errorf("%s, weight %v: %v times the start has objective %v, the start %v", name, w, c, other.objective(), f.objective())
+				}
+			}
+		}
+	}
+}
+
+// TestLimitAtAConvergedPoint: whatever the residual met on the way says, a run that a limit ends where the bound is met has
+// converged.
+func TestLimitAtAConvergedPoint(t *testing.T) {
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		a := g.forms(t)["dense"]
+		for sweeps := 1; sweeps <= 8; sweeps++ {
+			opt := Options{Solver: CD{}, Start: Zero{}, Stop: Stop{Sweeps: sweeps, KKT: -1}}
+			res := factorize(t, a, g.R, opt)
+			opt.Stop.KKT = res.KKT * (1 + 1e-9)
+			if res.KKT == 0 {
+				continue
+			}
+			if got := factorize(t, a, g.R, opt); got.Status != Converged || got.KKT > opt.Stop.KKT {
+				t.Errorf("%s, %d sweeps: %v at %v, bound %v", name, sweeps, got.Status, got.KKT, opt.Stop.KKT)
+			}
+		}
+	}
+}
