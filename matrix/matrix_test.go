@@ -351,6 +351,11 @@ func TestExtremeScales(t *testing.T) {
 			t.Errorf("points of 2^%d: error %v, want %v", e, err, ErrRange)
 		}
 	}
+	tiny := zeros(2, 2)
+	tiny[0][0], tiny[1][1] = 1e-310, 1e-310
+	if _, err := FromDense(tiny.dense(), 0); !errors.Is(err, ErrRange) {
+		t.Errorf("dense of subnormal numbers: error %v, want %v", err, ErrRange)
+	}
 	huge := zeros(2, 2)
 	huge[0][0], huge[1][1] = math.MaxFloat64, math.MaxFloat64
 	if _, err := FromDense(huge.dense(), 0); !errors.Is(err, ErrRange) {
