@@ -36,7 +36,7 @@ const defaultNu = 0.1
 // Name implements Solver.
 func (s CD) Name() string { return "cd-" + s.Order.String() }
 
-func (s CD) accepts(*problem) error {
+func (s CD) accepts(*problem, *Options) error {
 	switch {
 	case s.Order < Cyclic || s.Order > Shuffle || s.Entries < Natural || s.Entries > Selected:
 		return fmt.Errorf("%w: CD.Order = %d, CD.Entries = %d", ErrOption, s.Order, s.Entries)
@@ -56,7 +56,7 @@ func (s CD) start(p *problem, h *matrix.Dense, run int) run {
 }
 
 // Maintained quantities are computed afresh from H every so many sweeps. Drift grows with the number of updates, by one
-// rounding each: after 50 sweeps Y is wrong by less than 1e-13 of its largest entry in TestDriftBetweenRefreshes.
+// rounding each: after 50 sweeps D, L and A·H are wrong by less than 1e-14·‖A‖ in TestDriftBetweenRefreshes.
 const (
 	refreshGramEvery   = 10 // sweeps; O(n·r²) each
 	refreshCursorEvery = 50 // sweeps; O(nnz·r) each
@@ -160,6 +160,11 @@ func (s *cdState) minimizer(a, b, o float64) (x, decrease float64) {
 	if s.p.ignoreDiag {
 		return quadraticMinimizer(a, b, o)
 	}
+	return cubicMinimizer(a, b, o)
+}
+
+// cubicMinimizer is minimizer for φ(x) = x⁴/4 + a·x²/2 + b·x.
+func cubicMinimizer(a, b, o float64) (x, decrease float64) {
 	x = bestRoot(a, b)
 	if x > 0 {
 		d := o - x
@@ -168,13 +173,21 @@ func (s *cdState) minimizer(a, b, o float64) (x, decrease float64) {
 	return 0, o * ((o*o/4+a/2)*o + b)
 }
 
+// stepSq returns (o − [o − slope/norm]₊)².
+func stepSq(o, slope, norm float64) float64 {
+	step := o - max(0, o-slope/norm)
+	return step * step
+}
+
 // quadraticMinimizer is minimizer for φ(x) = a·x²/2 + b·x, a ≥ 0, but for a bound on x: no larger than mostRatio times the
 // rest of its column, √a. Without the diagonal the objective need not have a minimizer: a star of items is fitted ever
 // better as its centre grows and the others shrink, until nothing is left but rounding.
 func quadraticMinimizer(a, b, o float64) (x, decrease float64) {
 	const mostRatio = 1e4 // leaves products of the shrinking ones 1e-8 times those with the centre
 	switch {
-	case a <= 0: // nothing else in the column: b is 0 too and φ constant, or rounding is all there is
+	case a <= 0 && b > 0: // nothing else in the column but the ℓ₁ weight
+		return 0, o * b
+	case a <= 0: // nothing at all: φ is constant, or rounding is all there is
 		return o, 0
 	case b < 0:
 		x = -b / a
@@ -202,8 +215,7 @@ func (s *cdState) slope(a, b, o float64) float64 {
 // x² − H_ij² (not H_ij·δ), and x is written back (the listing omits it). See docs/errata.md.
 func (s *cdState) visit(i int) {
 	a, b, o := s.cubic(i)
-	step := o - max(0, o-s.slope(a, b, o)/s.p.norm)
-	s.report.stepSq += step * step
+	s.report.stepSq += stepSq(o, s.slope(a, b, o), s.p.norm)
 	x, decrease := s.minimizer(a, b, o)
 	if x != o {
 		s.report.decrease += decrease

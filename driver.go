@@ -15,28 +15,27 @@ import (
 func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, error) {
 	res := &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed}
 	limits := opt.Stop.limits()
-	clk := clock{begin: time.Now()}
+	clk := newClock(time.Now)
 	h := matrix.NewDense(p.n, p.r, nil)
-	if p.norm == 0 { // H = 0 is the answer
-		if opt.Trace {
-			first := p.measure(h)
-			res.record(0, &clk, &first)
+	if p.norm > 0 {
+		if err := opt.Start.fill(p, h, number); err != nil {
+			return nil, err
 		}
-		return p.finish(res, h, Converged, &clk), nil
-	}
-	if err := opt.Start.fill(p, h, number); err != nil {
-		return nil, err
 	}
 	first := p.measure(h)
 	objective := first.objective()
+	res.First = first.point(0, clk)
 	if opt.Trace {
-		res.record(0, &clk, &first)
+		res.Trace = append(res.Trace, res.First)
+	}
+	if p.norm == 0 { // H = 0 is the answer
+		return p.finish(res, h, Converged, clk, limits.KKT), nil
 	}
 	work := opt.Solver.start(p, h, number)
 	stop := func() bool {
 		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
-	watch := kktWatch{tol: limits.KKT, next: 3 * limits.KKT}
+	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
 	status, ended := SweepLimit, false
 	for !ended {
 		if stop() {
@@ -50,7 +49,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		rep := work.sweep(stop)
 		objective -= rep.decrease
 		if rep.planted > 0 {
-			res.Notes = append(res.Notes, fmt.Sprintf("sweep %d: %d columns could not leave zero and were given the pair of items that fits best", res.Sweeps+1, rep.planted))
+			res.Notes = append(res.Notes, fmt.Sprintf("sweep %d: columns that could not leave zero were given the pair of items that fits best: %d", res.Sweeps+1, rep.planted))
 		}
 		if rep.cut {
 			status = p.limitStatus(ctx)
@@ -62,10 +61,10 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 				return nil, err
 			}
 		}
-		var now *figures // exact figures of this H, if something needs them
+		var exact *figures // of this H, if the trace wants them
 		if opt.Trace {
-			clk.pause(func() { f := p.measure(h); now = &f })
-			res.record(res.Sweeps, &clk, now)
+			clk.pause(func() { f := p.measure(h); exact = &f })
+			res.Trace = append(res.Trace, exact.point(res.Sweeps, clk))
 		}
 		estimate := math.Sqrt(rep.stepSq / p.norm)
 		if opt.Progress != nil {
@@ -75,13 +74,13 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			})
 		}
 		switch {
-		case watch.reached(p, h, estimate, rep.changed == 0, now):
+		case watch.reached(p, h, estimate, rep.changed == 0, exact):
 			status, ended = Converged, true
 		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before:
 			status, ended = Stalled, true
 		}
 	}
-	return p.finish(res, h, status, &clk), nil
+	return p.finish(res, h, status, clk, limits.KKT), nil
 }
 
 // limitStatus says which of the two things stop looks at was the reason.
@@ -92,17 +91,18 @@ func (p *problem) limitStatus(ctx context.Context) Status {
 	return TimeLimit
 }
 
-// record adds a row to the trace.
-func (res *Result) record(sweep int, clk *clock, f *figures) {
-	res.Trace = append(res.Trace, TracePoint{Sweep: sweep, Time: clk.elapsed(), RelErr: f.relErr(), KKT: f.kkt()})
+// point is a row of the trace.
+func (f *figures) point(sweep int, clk *clock) TracePoint {
+	return TracePoint{Sweep: sweep, Time: clk.elapsed(), RelErr: f.relErr(), KKT: f.kkt()}
 }
 
-// kktWatch decides when to compute the exact KKT residual, a product with A: when the residual met on the way through a
-// sweep, which costs nothing, has come near the bound, and after a disappointment not before it has fallen further.
+// kktWatch decides when to look at the exact KKT residual, which takes a product with A: when the residual met on the way
+// through a sweep, which costs nothing, has come within ten times the bound, and after a disappointment not before it has
+// fallen further. A trace, which has the exact figures at hand, changes nothing in these decisions.
 type kktWatch struct{ tol, next float64 }
 
 func (w *kktWatch) reached(p *problem, h *matrix.Dense, estimate float64, fixed bool, f *figures) bool {
-	if w.tol == 0 || f == nil && estimate > w.next && !fixed {
+	if w.tol == 0 || estimate > w.next && !fixed {
 		return false
 	}
 	if f == nil {
@@ -113,13 +113,20 @@ func (w *kktWatch) reached(p *problem, h *matrix.Dense, estimate float64, fixed 
 	return f.kkt() <= w.tol
 }
 
-// finish measures h, brings everything back to the user's units, and closes res.
-func (p *problem) finish(res *Result, h *matrix.Dense, status Status, clk *clock) *Result {
+// finish measures h, brings everything back to the user's units, and closes res. A limit reached at a point that meets the
+// bound tol on the KKT residual all the same has converged.
+func (p *problem) finish(res *Result, h *matrix.Dense, status Status, clk *clock, tol float64) *Result {
 	res.Time = clk.elapsed()
 	f := p.measure(h)
 	res.Status = status
+	if status != Interrupted && tol > 0 && f.kkt() <= tol {
+		res.Status = Converged
+	}
 	res.RelErr, res.ErrFloor, res.KKT = f.relErr(), f.floor(), f.kkt()
 	res.ZeroColumns, res.ZeroRows = f.zeroCols, f.zeroRows
+	if f.zeroCols == p.r && p.norm > 0 {
+		res.Notes = append(res.Notes, "H = 0, a stationary point like others; a smaller l1 weight or a random start may leave it")
+	}
 	res.NormA = p.norm / p.scale
 	res.Objective = f.objective() / p.scale / p.scale
 	if s := 1 / math.Sqrt(p.scale); s != 1 {

@@ -17,15 +17,19 @@ type Start interface {
 
 // Zero is H = 0. Column 1 then approximates A alone and later columns what is left, so they come out sparser and clusters
 // less balanced than from Random; on matrices with a positive diagonal it is hard to beat. Only coordinate descent can
-// leave it, and only where some A_ii > 0; elsewhere the method plants a pair of entries and says so in Result.Notes.
+// leave it, and only where some A_ii > 0; elsewhere CD and MBI plant a pair of entries and say so in Result.Notes, or, for
+// inner products without their diagonal, the start is refused.
 type Zero struct{}
 
 // Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq. 16), which
 // makes ‖A−HHᵀ‖ ≤ ‖A‖ from the first sweep on.
 type Random struct{}
 
-// Given is a start of the caller's own, n×r, ≥ 0, in the units of √A. It is used as it is and not changed.
+// Given is a start of the caller's own, n×r, ≥ 0, in the units of √A, with ‖HHᵀ‖ at most 10⁶·‖A‖. It is used as it is and
+// not changed.
 type Given struct{ H *matrix.Dense }
+
+const mostStart = 1e6 // times ‖A‖
 
 // StartInfo is one line of the list of starts.
 type StartInfo struct{ Name, Doc string }
@@ -82,6 +86,10 @@ func (g Given) fill(p *problem, h *matrix.Dense, _ int) error {
 			return fmt.Errorf("%w: entry [%d,%d] is %v, want a finite number ≥ 0", ErrStart, k/p.r, k%p.r, v)
 		}
 		h.Data()[k] = v * s
+	}
+	// From there a sweep can do no better than round H to a few columns, or to zero.
+	if f := p.measure(h); f.hhSq > mostStart*mostStart*p.norm*p.norm {
+		return fmt.Errorf("%w: ‖HHᵀ‖ is %.2g times ‖A‖; scale it down", ErrStart, math.Sqrt(f.hhSq)/p.norm)
 	}
 	return nil
 }

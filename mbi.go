@@ -13,7 +13,7 @@ type MBI struct{}
 // Name implements Solver.
 func (MBI) Name() string { return "cd-mbi" }
 
-func (MBI) accepts(*problem) error { return nil }
+func (MBI) accepts(*problem, *Options) error { return nil }
 
 func (MBI) start(p *problem, h *matrix.Dense, _ int) run {
 	return &mbiRun{newCDState(p, h)}
@@ -37,8 +37,8 @@ func (s *mbiRun) sweep(stop func() bool) sweepReport {
 			s.report.cut = true
 			break
 		}
-		stepSq, moved := s.improveBest()
-		s.report.stepSq = stepSq
+		steps, moved := s.improveBest()
+		s.report.stepSq = steps
 		if !moved {
 			break
 		}
@@ -49,15 +49,14 @@ func (s *mbiRun) sweep(stop func() bool) sweepReport {
 }
 
 // improveBest updates the entry of largest decrease, the first by columns among equals, and reports whether any entry
-// could improve; stepSq is that of sweepReport, for the H before. O(n·r²) and n·r cubics.
-func (s *cdState) improveBest() (stepSq float64, moved bool) {
+// could improve; steps is stepSq of sweepReport, for the H before. O(n·r²) and n·r cubics.
+func (s *cdState) improveBest() (steps float64, moved bool) {
 	best, bestI, bestJ, bestX := 0.0, 0, 0, 0.0
 	for j := range s.p.r {
 		s.begin(j)
 		for i := range s.p.n {
 			a, b, o := s.cubic(i)
-			step := o - max(0, o-s.slope(a, b, o)/s.p.norm)
-			stepSq += step * step
+			steps += stepSq(o, s.slope(a, b, o), s.p.norm)
 			if x, decrease := s.minimizer(a, b, o); x != o && decrease > best {
 				best, bestI, bestJ, bestX = decrease, i, j, x
 			}
@@ -65,11 +64,11 @@ func (s *cdState) improveBest() (stepSq float64, moved bool) {
 		s.end()
 	}
 	if best == 0 {
-		return stepSq, false
+		return steps, false
 	}
 	s.begin(bestJ)
 	s.set(bestI, bestX)
 	s.end()
 	s.report.decrease += best
-	return stepSq, true
+	return steps, true
 }

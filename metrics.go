@@ -109,7 +109,7 @@ func (p *problem) measure(h *matrix.Dense) figures {
 	f.errSq = max(0, p.norm*p.norm-2*f.ah+f.hhSq)
 	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, the last two in two stages.
 	depth := float64(min(p.n, int(p.a.Stored()/int64(p.n))*4+64) + p.r + measureBlock + blocks)
-	f.floorSq = 0x1p-53 * depth * (p.norm*p.norm + 2*f.ah + f.hhSq + f.rowQuad)
+	f.floorSq = 0x1p-53 * depth * (p.normFrom*p.normFrom + 2*f.ah + f.hhSq + f.rowQuad)
 	if f.errSq < 1e4*f.floorSq {
 		if visitor, ok := p.a.(matrix.RowVisitor); ok && float64(p.n)*float64(p.n)*float64(p.r) <= directLimit {
 			p.measureDirectly(visitor, h, &f)

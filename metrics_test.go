@@ -150,6 +150,33 @@ type blind struct{ matrix.Operator }
 
 func (b blind) Scaled(c float64) matrix.Operator { return blind{b.Operator.Scaled(c)} }
 
+// TestErrorFloorWithoutDiagonal: for points that are all but orthogonal, ‖A‖² off the diagonal is a difference of far larger
+// numbers, and the floor has to say so.
+func TestErrorFloorWithoutDiagonal(t *testing.T) {
+	x := matrix.NewDense(40, 6, nil)
+	for i := range 40 {
+		x.Set(i, i%6, 1e4+float64(i))
+		x.Set(i, (i+1)%6, 1e-3*float64(i%5))
+	}
+	a, err := matrix.Gram(sparseOf(t, x), matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newProblem(a, 6, &Options{IgnoreDiagonal: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := matrix.NewDense(40, 6, nil)
+	if err := (Random{}).fill(p, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	f := p.measure(h)
+	want := measureNaively(denseOf(p.a), h, nil, true)
+	if d := math.Abs(f.relErr() - want.err/want.normA); d > f.floor() {
+		t.Errorf("error %v, want %v, floor %v", f.relErr(), want.err/want.normA, f.floor())
+	}
+}
+
 func TestGramMatrix(t *testing.T) {
 	for _, n := range []int{1, 5, 255, 256, 257, 20000} {
 		h := instance.Start(n, 3, 1)

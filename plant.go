@@ -1,22 +1,18 @@
 package symnmf
 
-import (
-	"math"
-
-	"symnmf/matrix"
-)
+import "symnmf/matrix"
 
 // plant gives the column at work, when it is zero and cannot leave zero, the pair of entries that lowers the objective
 // most. At H_:,j = 0 every b_ij is 0 and a_ij = L_i − A_ii, so the column moves by itself iff some A_ii > L_i: never on a
 // graph without loops, where the published code stays at H = 0 for ever.
 //
-// With R = A − HHᵀ and H_pj = H_qj = t the objective changes by t⁴ − t²·(R_pq + (R_pp + R_qq)/2), least at t² = half the
-// bracket, with decrease t⁴; when the diagonal is ignored, by t⁴/2 − t²·R_pq, least at t² = R_pq. Only stored entries can
-// win, for elsewhere R_pq ≤ 0. O(nnz·r). Operators that cannot list their entries (inner products, whose diagonal is
-// positive) are left alone, and so are columns with an ℓ₁ weight, for which zero is an answer.
+// With R = A − HHᵀ, g = R_pq + (R_pp + R_qq)/2 and H_pj = H_qj = t the objective changes by t⁴ − g·t² + 2Λ_j·t; when the
+// diagonal is ignored, by t⁴/2 − R_pq·t² + 2Λ_j·t. Either falls the more the larger g is. Only stored entries can win, for
+// elsewhere R_pq ≤ 0. O(nnz·r). Operators that cannot list their entries are left alone: Factorize refuses the zero start
+// where that would matter.
 func (s *cdState) plant() {
 	visitor, ok := s.p.a.(matrix.RowVisitor)
-	if !ok || s.p.l1[s.j] > 0 || !s.p.ignoreDiag && s.canLeaveZero() {
+	if !ok || s.canLeaveZero() {
 		return
 	}
 	best, bestP, bestQ := 0.0, 0, 0
@@ -44,23 +40,30 @@ func (s *cdState) plant() {
 	if best <= 0 {
 		return
 	}
-	tSq, decrease := best/2, best*best/4
+	l1 := s.p.l1[s.j]
+	t := bestRoot(-best/2, l1/2)
+	decrease := t * (t*(best-t*t) - 2*l1)
 	if s.p.ignoreDiag {
-		tSq, decrease = best, best*best/2
+		t = bestRoot(-best, l1)
+		decrease = t * (t*(best-t*t/2) - 2*l1)
 	}
 	if decrease <= 0x1p-52*s.p.norm*s.p.norm {
-		return // rounding of what is left of A
+		return // zero is best, or g is rounding of what is left of A
 	}
-	s.set(bestP, math.Sqrt(tSq))
-	s.set(bestQ, math.Sqrt(tSq))
+	s.set(bestP, t)
+	s.set(bestQ, t)
 	s.report.decrease += decrease
 	s.report.planted++
 }
 
-// canLeaveZero reports whether some A_ii > L_i.
+// canLeaveZero reports whether some entry of the column at work, which is zero, leaves zero by itself: with a = L_i − A_ii,
+// as cubic has it, and b = Λ_j.
 func (s *cdState) canLeaveZero() bool {
-	for i, l := range s.rowSq {
-		if s.p.diag[i] > l {
+	if s.p.ignoreDiag {
+		return false
+	}
+	for i := range s.p.n {
+		if a, b, _ := s.cubic(i); bestRoot(a, b) > 0 {
 			return true
 		}
 	}

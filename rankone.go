@@ -23,18 +23,13 @@ func rankOne(p, h []float64, l1, norm float64, a, b []float64) (rep sweepReport)
 		}
 	}
 	for i, o := range h {
-		step := o - max(0, o-((o*o+a[i])*o+b[i])/norm)
-		rep.stepSq += step * step
-		x := bestRoot(a[i], b[i])
+		rep.stepSq += stepSq(o, (o*o+a[i])*o+b[i], norm)
+		x, decrease := cubicMinimizer(a[i], b[i], o)
 		if x == o {
 			continue
 		}
 		rep.changed++
-		if x > 0 {
-			rep.decrease += (o - x) * (o - x) * ((o*o+2*o*x+3*x*x)/4 + a[i]/2)
-		} else {
-			rep.decrease += o * ((o*o/4+a[i]/2)*o + b[i])
-		}
+		rep.decrease += decrease
 		h[i] = x
 		row := p[i*n : (i+1)*n]
 		for l := i + 1; l < n; l++ {

@@ -17,12 +17,14 @@ type Residual struct{}
 // Name implements Solver.
 func (Residual) Name() string { return "cd-residual" }
 
-func (Residual) accepts(p *problem) error {
+func (Residual) accepts(p *problem, opt *Options) error {
 	switch _, dense := p.a.(*matrix.SymDense); {
 	case !dense:
-		return fmt.Errorf("%w: cd-residual keeps all n×n entries of A-HHᵀ and takes dense matrices only; use cd-cyclic", ErrUnfit)
+		return fmt.Errorf("%w: cd-residual keeps all n×n entries of A-HHᵀ, so A has to be dense and formed; use cd-cyclic", ErrUnfit)
 	case p.ignoreDiag:
 		return fmt.Errorf("%w: cd-residual counts the diagonal; use cd-cyclic", ErrUnfit)
+	case opt.Start == Zero{} && !p.positiveDiagonal():
+		return fmt.Errorf("%w: cd-residual cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"symnmf/matrix"
@@ -12,7 +13,7 @@ type Solver interface {
 	// Name is the method's name in Methods, files and tables.
 	Name() string
 	// accepts reports why the method cannot take the problem, before any work, or nil.
-	accepts(p *problem) error
+	accepts(p *problem, opt *Options) error
 	// start returns a run that changes h from here on; number tells the runs of one call apart.
 	start(p *problem, h *matrix.Dense, number int) run
 }
@@ -91,7 +92,7 @@ var cdKnobs = []Knob{
 }
 
 // Methods returns the list of methods.
-func Methods() []Method { return append([]Method(nil), methods...) }
+func Methods() []Method { return slices.Clone(methods) }
 
 // ParseSolver returns the method of that name with its knobs set from text; set may be nil.
 func ParseSolver(name string, set map[string]string) (Solver, error) {
@@ -146,13 +147,10 @@ func (m *Method) knobNames() string {
 }
 
 // choose fills in the method and the start where opt leaves them open, and says why. Measured on five graphs, two sets of
-// documents and four of pictures (bench/runs): on dense data cd-shuffle from a random start ends lowest; on sparse data with
+// documents and four of pictures (bench/runs/2026-11-20-choice): on dense data cd-shuffle from a random start ends lowest; on sparse data with
 // a positive diagonal no start is better, and zero needs no luck.
 func (p *problem) choose(opt *Options) (why string) {
-	positive := false
-	for _, v := range p.diag {
-		positive = positive || v > 0
-	}
+	positive := p.positiveDiagonal()
 	sparse := p.a.Density() < denseFrom
 	if opt.Start == nil {
 		switch {
@@ -170,15 +168,29 @@ func (p *problem) choose(opt *Options) (why string) {
 		if why != "" {
 			why += "; "
 		}
-		if _, random := opt.Start.(Random); random {
+		switch opt.Start.(type) {
+		case Random:
 			opt.Solver = CD{Order: Shuffle}
 			why += "method cd-shuffle, which ends lowest from a random start"
-		} else {
+		case Zero:
 			opt.Solver = CD{Order: Cyclic}
-			why += "method cd-cyclic, which ends lowest from " + opt.Start.Name()
+			why += "method cd-cyclic, which ends lowest from zero"
+		default:
+			opt.Solver = CD{Order: Cyclic}
+			why += "method cd-cyclic, the plain one"
 		}
 	}
 	return why
+}
+
+// positiveDiagonal reports whether some A_ii > 0.
+func (p *problem) positiveDiagonal() bool {
+	for _, v := range p.diag {
+		if v > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // denseFrom is the density from which data count as dense here: sets of pictures have 0.7 and more, documents 0.03 and less.

@@ -89,15 +89,18 @@ func powerOf4(norm float64) float64 {
 
 // clock measures a run without the times it is stopped.
 type clock struct {
+	now    func() time.Time
 	begin  time.Time
 	paused time.Duration
 }
 
-func (c *clock) elapsed() time.Duration { return time.Since(c.begin) - c.paused }
+func newClock(now func() time.Time) *clock { return &clock{now: now, begin: now()} }
+
+func (c *clock) elapsed() time.Duration { return c.now().Sub(c.begin) - c.paused }
 
 // pause does work off the clock.
 func (c *clock) pause(work func()) {
-	t := time.Now()
+	t := c.now()
 	work()
-	c.paused += time.Since(t)
+	c.paused += c.now().Sub(t)
 }

@@ -84,8 +84,10 @@ type Result struct {
 	Why           string   // why this method and start, when they were left to Factorize
 	Notes         []string // what the user should know of this run, a sentence each
 
-	ZeroColumns, ZeroRows int // of H
+	ZeroColumns, ZeroRows int        // of H
+	First                 TracePoint // the start
 	Trace                 []TracePoint
+	Run                   int // the one kept, from 1
 	Runs                  []RunSummary
 	Seed                  uint64
 }
@@ -128,8 +130,11 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 		return nil, err
 	}
 	why := p.choose(&opt)
-	if err := opt.Solver.accepts(p); err != nil {
+	if err := opt.Solver.accepts(p, &opt); err != nil {
 		return nil, err
+	}
+	if _, listed := a.(matrix.RowVisitor); opt.Start == (Zero{}) && !listed && p.norm > 0 && !p.positiveDiagonal() {
+		return nil, fmt.Errorf("%w: from zero nothing moves when the diagonal of inner products is ignored; start at random", ErrStart)
 	}
 	res, err := p.best(ctx, &opt)
 	if res == nil {
@@ -145,6 +150,7 @@ type problem struct {
 	a          matrix.Operator // without its diagonal when that is ignored
 	n, r       int
 	norm       float64   // ‖A‖, scaled; 0 when A = 0
+	normFrom   float64   // root of the sum that norm² is a difference of, when the diagonal of inner products is ignored; else norm
 	diag       []float64 // A_ii, scaled; zeros when ignored
 	l1         []float64 // Λ_j, scaled, r values
 	ignoreDiag bool
@@ -158,8 +164,8 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("%w: n = 0", ErrEmpty)
 	}
-	if r < 1 {
-		return nil, fmt.Errorf("%w: r = %d, want at least 1", ErrRank, r)
+	if r < 1 || r > math.MaxInt/8/n {
+		return nil, fmt.Errorf("%w: r = %d, want at least 1 and n·r numbers that fit in memory", ErrRank, r)
 	}
 	if c := a.Negatives(); c.Count > 0 {
 		return nil, fmt.Errorf("%w: %d, the least %.6g, the first %.6g at [%d,%d]", ErrNegative, c.Count, c.Least, c.Value, c.Row, c.Col)
@@ -167,6 +173,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if err := opt.check(n, r); err != nil {
 		return nil, err
 	}
+	whole := a.Norm()
 	if opt.IgnoreDiagonal {
 		a = a.OffDiagonal()
 	}
@@ -176,6 +183,10 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 		ignoreDiag: opt.IgnoreDiagonal, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
 	}
 	p.norm = p.a.Norm()
+	p.normFrom = p.norm
+	if _, listed := a.(matrix.RowVisitor); !listed {
+		p.normFrom = c * whole
+	}
 	p.a.DiagTo(p.diag)
 	for j := range p.l1 {
 		switch len(opt.L1) {
@@ -205,6 +216,7 @@ func (p *problem) best(ctx context.Context, opt *Options) (*Result, error) {
 		})
 		if best == nil || res.Objective < best.Objective {
 			best = res
+			best.Run = run + 1
 		}
 		if ctx.Err() != nil {
 			break

@@ -38,8 +38,9 @@ type points interface {
 	addTo(z []float64, c float64, i int)         // z += c·x_i
 	rowsTimes(acc []float64, i int, z []float64) // acc += x_iᵀZ, Z m×r by rows, acc of length r
 	sumSq(i int, u float64) float64              // ‖u·x_i‖²
-	gramNormSq(u float64, workers int) float64   // ‖(uX)ᵀ(uX)‖²
-	size() int64                                 // stored numbers
+	// gramNormSq returns ‖(uX)ᵀ(uX)‖² and the same without the diagonal, or −1 when the sum does not pass by it.
+	gramNormSq(u float64, workers int) (all, off float64)
+	size() int64 // stored numbers
 	transposed() Table
 }
 
@@ -62,10 +63,9 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 	}
 	n, features := p.Dims()
 	outOfRange := fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
-	inRange := func(norm float64) bool { return s.MaxAbs() == 0 || norm >= 0x1p-1000 && !math.IsInf(norm, 0) }
 	if d, dense := p.(*Dense); dense && n <= features {
 		a, err := FromDense(d.innerProducts(workers), 0)
-		if err != nil || !inRange(a.norm) {
+		if err != nil || !normInRange(a.norm, s) {
 			return nil, outOfRange
 		}
 		a.negatives = s.Negative
@@ -79,9 +79,12 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 		m.diag[i] = d / u / u
 		diagSq += d * d
 	}
-	all := p.gramNormSq(u, workers)
-	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(max(0, all-diagSq))/u/u
-	if !inRange(m.norm) {
+	all, off := p.gramNormSq(u, workers)
+	if off < 0 {
+		off = max(0, all-diagSq)
+	}
+	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(off)/u/u
+	if !normInRange(m.norm, s) {
 		return nil, outOfRange
 	}
 	return m, nil

@@ -351,6 +351,11 @@ func TestExtremeScales(t *testing.T) {
 			t.Errorf("points of 2^%d: error %v, want %v", e, err, ErrRange)
 		}
 	}
+	tiny := zeros(2, 2)
+	tiny[0][0], tiny[1][1] = 1e-310, 1e-310
+	if _, err := FromDense(tiny.dense(), 0); !errors.Is(err, ErrRange) {
+		t.Errorf("dense of subnormal numbers: error %v, want %v", err, ErrRange)
+	}
 	huge := zeros(2, 2)
 	huge[0][0], huge[1][1] = math.MaxFloat64, math.MaxFloat64
 	if _, err := FromDense(huge.dense(), 0); !errors.Is(err, ErrRange) {
@@ -358,6 +363,23 @@ func TestExtremeScales(t *testing.T) {
 	}
 	if _, err := FromCSR(huge.csr(t), 0); !errors.Is(err, ErrRange) {
 		t.Errorf("sparse of the largest double: error %v, want %v", err, ErrRange)
+	}
+}
+
+// TestNormWithoutDiagonal: a diagonal that dwarfs the rest leaves no trace in the norm of the rest.
+func TestNormWithoutDiagonal(t *testing.T) {
+	m := naive{{1e9, 3, 0}, {3, 1e9, 4}, {0, 4, 1e9}}
+	for name, build := range map[string]func() (Operator, error){
+		"dense":  func() (Operator, error) { return FromDense(m.dense(), 0) },
+		"sparse": func() (Operator, error) { return FromCSR(m.csr(t), 0) },
+	} {
+		a, err := build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := a.OffDiagonal().Norm(), math.Sqrt(50); math.Abs(got-want) > 1e-14*want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
 }
 

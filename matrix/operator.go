@@ -118,6 +118,12 @@ func checkFinite(t Table) (Survey, error) {
 	return s, nil
 }
 
+// normInRange reports whether a norm, of a matrix whose stored numbers s surveys, is neither infinite nor so small that
+// numbers of the matrix have lost digits to underflow.
+func normInRange(norm float64, s Survey) bool {
+	return s.MaxAbs() == 0 || norm >= 0x1p-1000 && !math.IsInf(norm, 0)
+}
+
 // unit returns a power of two near 1/max, so that squares of numbers up to max neither overflow nor vanish when they
 // are multiplied by it first; 1 when max is 0.
 func unit(max float64) float64 {

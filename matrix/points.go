@@ -37,7 +37,7 @@ func (m *Dense) innerProducts(workers int) *Dense {
 
 // gramNormSq sums the squares of the entries of XᵀX, features by features, which are fewer than the points. Row k of it is
 // built in one pass over the points, four at a time, one of the two factors scaled by u².
-func (m *Dense) gramNormSq(u float64, workers int) float64 {
+func (m *Dense) gramNormSq(u float64, workers int) (all, off float64) {
 	part := make([]float64, m.cols)
 	scratch := func() []float64 { return make([]float64, m.cols) }
 	kernel.BlocksWith(m.cols, 1, workers, scratch, func(acc []float64, k, _, _ int) {
@@ -61,7 +61,7 @@ func (m *Dense) gramNormSq(u float64, workers int) float64 {
 		}
 		part[k] = s
 	})
-	return sum(part)
+	return sum(part), -1
 }
 
 func (m *CSR) dot(i int, z []float64) float64 {
@@ -97,13 +97,14 @@ func (m *CSR) sumSq(i int, u float64) float64 {
 // gramNormSq forms the rows of X·Xᵀ (points) or of Xᵀ·X (features) one at a time in an accumulator as long as a row,
 // and sums their squares; it takes the product that needs fewer multiply–adds: Σ_k nnz(feature k)² for points,
 // Σ_i nnz(point i)² for features.
-func (m *CSR) gramNormSq(u float64, workers int) float64 {
+func (m *CSR) gramNormSq(u float64, workers int) (all, off float64) {
 	t := m.Transpose()
 	left, right := m, t // row i of X·Xᵀ = Σ_k x_ik · (row k of Xᵀ)
 	if m.squaredCounts() < t.squaredCounts() {
 		left, right = t, m
 	}
 	part := make([]float64, kernel.BlockCount(left.rows, normBlock))
+	diag := make([]float64, len(part))
 	type row struct {
 		acc     []float64
 		touched []int32
@@ -127,13 +128,21 @@ func (m *CSR) gramNormSq(u float64, workers int) float64 {
 				}
 			}
 			for _, l := range touched {
-				part[b] += acc[l] * acc[l]
+				if int(l) == i {
+					diag[b] += acc[l] * acc[l]
+				} else {
+					part[b] += acc[l] * acc[l]
+				}
 				acc[l], seen[l] = 0, false
 			}
 			touched = touched[:0]
 		}
 	})
-	return sum(part)
+	all = sum(part) + sum(diag)
+	if left == m {
+		return all, sum(part)
+	}
+	return all, -1
 }
 
 func (m *CSR) squaredCounts() (s float64) {

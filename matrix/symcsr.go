@@ -49,7 +49,7 @@ func FromCSR(a *CSR, tol float64) (*SymCSR, error) {
 		all, off = all+blockAll, off+blockOff
 	}
 	m.norm, m.normOff = math.Sqrt(all)/u, math.Sqrt(off)/u
-	if math.IsInf(m.norm, 0) {
+	if !normInRange(m.norm, s) {
 		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, s.MaxAbs())
 	}
 	return m, nil

@@ -33,18 +33,21 @@ func FromDense(a *Dense, tol float64) (*SymDense, error) {
 	for b := 0; b < a.rows; b += normBlock {
 		var blockAll, blockOff float64
 		for i := b; i < min(b+normBlock, a.rows); i++ {
-			var sum float64
-			for _, v := range a.Row(i) {
-				sum += (v * u) * (v * u)
+			var diag, others float64
+			for j, v := range a.Row(i) {
+				if sq := (v * u) * (v * u); j == i {
+					diag = sq
+				} else {
+					others += sq
+				}
 			}
-			d := a.At(i, i) * u
-			blockAll += sum
-			blockOff += max(0, sum-d*d)
+			blockAll += others + diag
+			blockOff += others
 		}
 		all, off = all+blockAll, off+blockOff
 	}
 	m.norm, m.normOff = math.Sqrt(all)/u, math.Sqrt(off)/u
-	if math.IsInf(m.norm, 0) {
+	if !normInRange(m.norm, s) {
 		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, s.MaxAbs())
 	}
 	return m, nil

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"symnmf"
+	"symnmf/cluster"
+	"symnmf/matio"
+)
+
+// answer is a factorization with all that is told of it.
+type answer struct {
+	flags       *fitFlags
+	command     []string
+	data        *dataset // without its table
+	rows, cols  int
+	nnz         int64
+	threads     int
+	memoryLimit int64
+
+	res    *symnmf.Result
+	assign []cluster.Assignment
+	trace  []symnmf.TracePoint
+	record record
+}
+
+// number is a float64 that JSON shows as null when it is not finite.
+type number float64
+
+func (x number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(x))
+}
+
+// record is run.json. The names of its keys are fixed.
+type record struct {
+	Version      string      `json:"version"`
+	Command      []string    `json:"command"`
+	Input        string      `json:"input"`
+	InputSHA256  string      `json:"input_sha256"`
+	Format       string      `json:"format"`
+	N            int         `json:"n"`
+	NNZ          int64       `json:"nnz"`
+	Items        string      `json:"items"`
+	Rank         int         `json:"rank"`
+	Method       string      `json:"method"`
+	Init         string      `json:"init"`
+	Seed         uint64      `json:"seed"`
+	Threads      int         `json:"threads"`
+	Runs         []runRecord `json:"runs"`
+	Sweeps       int         `json:"sweeps"`
+	Seconds      number      `json:"seconds"`
+	Status       string      `json:"status"`
+	RelErr       number      `json:"relative_error"`
+	ErrFloor     number      `json:"error_floor"`
+	LowerBound   *number     `json:"lower_bound"`
+	KKT          number      `json:"kkt_residual"`
+	Objective    number      `json:"objective"`
+	NormA        number      `json:"norm_a"`
+	ZeroColumns  int         `json:"zero_columns"`
+	ZeroRows     int         `json:"zero_rows"`
+	ClusterSizes []int       `json:"cluster_sizes"`
+	Warnings     []string    `json:"warnings"`
+	PeakMemory   *int64      `json:"peak_memory_bytes"`
+	Limits       limits      `json:"limits"`
+}
+
+type runRecord struct {
+	Run       int    `json:"run"`
+	RelErr    number `json:"relative_error"`
+	KKT       number `json:"kkt_residual"`
+	Objective number `json:"objective"`
+	Sweeps    int    `json:"sweeps"`
+	Seconds   number `json:"seconds"`
+	Status    string `json:"status"`
+}
+
+// limits are what bounds the run; null means no bound.
+type limits struct {
+	Sweeps  *int    `json:"max_sweeps"`
+	Seconds *number `json:"time_limit_seconds"`
+	Tol     *number `json:"tol"`
+	Memory  *int64  `json:"memory_limit_bytes"`
+}
+
+// orNull returns a pointer to x, nil for 0.
+func orNull[T comparable](x T) *T {
+	var zero T
+	if x == zero {
+		return nil
+	}
+	return &x
+}
+
+// take fills in everything from the result.
+func (a *answer) take(res *symnmf.Result, h *history) {
+	a.res, a.assign, a.trace = res, cluster.Assign(res.H), res.Trace
+	if a.trace == nil {
+		a.trace = h.of(res)
+	}
+	init := res.Start
+	if _, err := symnmf.ParseStart(init); err != nil {
+		init = a.flags.init // the file
+	}
+	d, f := a.data, a.flags
+	a.record = record{
+		Version: version(), Command: a.command, Input: d.input, InputSHA256: d.sha256, Format: d.format,
+		N: len(a.assign), NNZ: a.nnz, Items: d.items, Rank: f.rank,
+		Method: res.Method, Init: init, Seed: res.Seed, Threads: a.threads,
+		Sweeps: res.Sweeps, Seconds: number(res.Time.Seconds()), Status: res.Status.String(),
+		RelErr: number(res.RelErr), ErrFloor: number(res.ErrFloor), KKT: number(res.KKT), Objective: number(res.Objective), NormA: number(res.NormA),
+		ZeroColumns: res.ZeroColumns, ZeroRows: res.ZeroRows, ClusterSizes: cluster.Sizes(a.assign, f.rank),
+		Warnings: append(append([]string{}, d.warnings...), res.Notes...),
+		Limits: limits{
+			Sweeps: orNull(f.sweeps), Seconds: orNull(number(f.time.Seconds())), Tol: orNull(number(f.tol)), Memory: orNull(a.memoryLimit),
+		},
+	}
+	for _, r := range res.Runs {
+		a.record.Runs = append(a.record.Runs, runRecord{r.Run, number(r.RelErr), number(r.KKT), number(r.Objective), r.Sweeps,
+			number(r.Time.Seconds()), r.Status.String()})
+	}
+	if bytes, ok := peakMemory(); ok {
+		a.record.PeakMemory = &bytes
+	}
+}
+
+// writeFiles writes the trace and the output directory, as far as they were asked for. Each file appears whole or not at
+// all; run.json comes last, so a directory that has it has everything.
+func (a *answer) writeFiles() error {
+	f := a.flags
+	if f.trace != "" {
+		if err := writeFile(f.trace, a.writeTrace); err != nil {
+			return err
+		}
+	}
+	if f.out == "" {
+		return nil
+	}
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"H.npy", func(w io.Writer) error { return matio.WriteNPY(w, a.res.H) }},
+		{"clusters.tsv", a.writeClusters},
+		{"memberships.tsv", a.writeMemberships},
+		{"history.csv", a.writeTrace},
+		{"run.json", a.writeRecord},
+	} {
+		if err := writeFile(filepath.Join(f.out, file.name), file.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFile is matio.Atomic with errors that speak of the file and not of the temporary one.
+func writeFile(name string, write func(io.Writer) error) error {
+	err := matio.Atomic(name, write)
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, reason(err))
+	}
+	return nil
+}
+
+// text writes a float64 in the shortest form that reads back equal; nothing for NaN.
+func text(x float64) string {
+	if math.IsNaN(x) {
+		return ""
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
+}
+
+var clustersHeader = []string{"id", "cluster", "strength", "margin"}
+
+// writeClusters writes clusters.tsv.
+func (a *answer) writeClusters(w io.Writer) error {
+	return writeTSV(w, clustersHeader, func(line func(...string)) {
+		ids := a.data.ids()
+		for i, c := range a.assign {
+			line(ids.of(i), strconv.Itoa(c.Cluster), text(c.Strength), text(c.Margin))
+		}
+	})
+}
+
+func (a *answer) writeMemberships(w io.Writer) error {
+	return writeTSV(w, []string{"id", "cluster", "weight", "share"}, func(line func(...string)) {
+		ids := a.data.ids()
+		for m := range cluster.Memberships(a.res.H) {
+			line(ids.of(m.Item), strconv.Itoa(m.Cluster), text(m.Weight), text(m.Share))
+		}
+	})
+}
+
+// writeTSV writes a header and lines separated by tabs, with quotes around the rare id that needs them.
+func writeTSV(w io.Writer, header []string, body func(line func(...string))) error {
+	out := csv.NewWriter(w)
+	out.Comma = '\t'
+	out.Write(header) // its errors stick until Error
+	body(func(fields ...string) { out.Write(fields) })
+	out.Flush()
+	return out.Error()
+}
+
+func (a *answer) writeTrace(w io.Writer) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"sweep", "seconds", "relative_error", "kkt_residual"})
+	for _, p := range a.trace {
+		out.Write([]string{strconv.Itoa(p.Sweep), text(p.Time.Seconds()), text(p.RelErr), text(p.KKT)})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (a *answer) writeRecord(w io.Writer) error { return writeJSON(w, a.record) }
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// summary tells a person what came out.
+func (a *answer) summary(s *streams) {
+	d, f, res := a.data, a.flags, a.res
+	what := "similarity"
+	if d.items != similarity {
+		what = fmt.Sprintf("points in the %s of %d×%d", d.items, a.rows, a.cols)
+	}
+	fmt.Fprintf(s.err, "%s: n = %d, nnz = %d, %s; r = %d\n", d.name, len(a.assign), a.nnz, what, f.rank)
+	fmt.Fprintf(s.err, "%s from %s", res.Method, a.record.Init)
+	if res.Why != "" {
+		fmt.Fprintf(s.err, " (%s)", res.Why)
+	}
+	fmt.Fprintln(s.err)
+	if len(res.Runs) > 1 {
+		a.runTable(s)
+	}
+	fmt.Fprintf(s.err, "%v: %s in %s\n", res.Status, count(int64(res.Sweeps), "sweep", "sweeps"), showTime(res.Time))
+	fmt.Fprintf(s.err, "relative error %s, KKT residual %.3g\n", showError(res.RelErr, res.ErrFloor), res.KKT)
+	sizes := slices.Sorted(slices.Values(a.record.ClusterSizes))
+	fmt.Fprintf(s.err, "cluster sizes %d to %d, median %g", sizes[0], sizes[len(sizes)-1], median(sizes))
+	if res.ZeroRows > 0 {
+		fmt.Fprintf(s.err, "; %s in none", count(int64(res.ZeroRows), "item", "items"))
+	}
+	if res.ZeroColumns > 0 {
+		fmt.Fprintf(s.err, "; %s of H empty", count(int64(res.ZeroColumns), "column", "columns"))
+	}
+	fmt.Fprintln(s.err)
+	if f.verbose && a.record.PeakMemory != nil {
+		fmt.Fprintf(s.err, "‖A‖ = %g, objective %g, peak memory %s\n", res.NormA, res.Objective, showBytes(float64(*a.record.PeakMemory)))
+	}
+	if f.out != "" {
+		fmt.Fprintf(s.err, "written to %s\n", f.out)
+	}
+}
+
+// runTable lists the runs; the one kept is marked.
+func (a *answer) runTable(s *streams) {
+	t := tabwriter.NewWriter(s.err, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "run\tobjective\terror\tKKT\tsweeps\tseconds\t")
+	for _, r := range a.res.Runs {
+		fmt.Fprintf(t, "%d\t%.9g\t%s\t%.2g\t%d\t%.3g\t", r.Run, r.Objective, percent(r.RelErr), r.KKT, r.Sweeps, r.Time.Seconds())
+		if r.Objective == a.res.Objective {
+			fmt.Fprint(t, " kept")
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush()
+}
+
+func percent(x float64) string { return strconv.FormatFloat(100*x, 'g', 5, 64) + " %" }
+
+// showError writes a relative error; near the floor, where it is noise, only the floor means something.
+func showError(x, floor float64) string {
+	if x > 0 && x < 10*floor {
+		return fmt.Sprintf("below %s (rounding floor)", percent(10*floor))
+	}
+	return percent(x)
+}
+
+func showTime(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(100 * time.Microsecond).String()
+	case d < time.Minute:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

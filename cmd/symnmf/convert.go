@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+// convertFlags is the command line of convert.
+type convertFlags struct {
+	input inputFlags
+	out   string
+	to    string
+}
+
+func newConvert(s *streams) *cobra.Command {
+	var f convertFlags
+	cmd := &cobra.Command{
+		Use:   "convert IN OUT",
+		Short: "convert between file formats: " + formatNames(),
+		Long: `Read IN (a file, - or demo:NAME) and write OUT (a file, or - for standard output), in the formats of their extensions
+or of --from and --to. OUT ending in .gz or .zst is compressed. Values keep every bit; names are lost in formats without them.`,
+		Example: `  symnmf convert graph.edges graph.mtx.gz
+  symnmf convert demo:karate - --to edges`,
+		Args: exactArgs("an IN: a file, - or demo:NAME", "an OUT: a file or -"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.input.name, f.out = args[0], args[1]
+			if f.out == "-" && f.to == "" {
+				return usageError{"writing to standard output needs --to, for there is no extension to tell it by", cmd}
+			}
+			return f.run(s)
+		},
+	}
+	f.input.defineFormat(cmd, "from", "IN")
+	formatFlag(cmd, &f.to, "to", "the format of OUT (by its extension when left out)")
+	f.input.defineMemory(cmd)
+	return cmd
+}
+
+func formatNames() string {
+	var names []string
+	for _, f := range matio.Formats() {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (f *convertFlags) run(s *streams) error {
+	d, err := f.input.open(s)
+	if err != nil {
+		return err
+	}
+	for _, w := range d.warnings {
+		s.warn(w)
+	}
+	t := &matio.Table{RowIDs: d.rowIDs, ColIDs: d.colIDs, Symmetric: d.symmetric, Eps: d.eps}
+	switch m := d.table.(type) {
+	case *matrix.Dense:
+		t.Dense = m
+	case *matrix.CSR:
+		t.Sparse = m
+	}
+	if f.out == "-" {
+		err = matio.Write(s.out, t, f.to)
+	} else {
+		err = matio.Create(f.out, t, matio.Options{Format: f.to})
+	}
+	if errors.Is(err, matio.ErrUnknownFormat) && f.to == "" {
+		return fmt.Errorf("%w; --to says it", err)
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"symnmf"
+	"symnmf/cluster"
+	"symnmf/internal/demo"
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+// The exit codes; a signal adds its number to 128.
+const (
+	exitOK           = 0
+	exitFailure      = 1
+	exitUsage        = 2
+	exitInput        = 3
+	exitNotConverged = 4
+	exitMemory       = 5
+)
+
+// usageError is a mistake in the command line, of the given command.
+type usageError struct {
+	msg     string
+	command *cobra.Command // nil: the hint is left out
+}
+
+func (e usageError) Error() string { return e.msg }
+
+func usagef(format string, args ...any) error { return usageError{msg: fmt.Sprintf(format, args...)} }
+
+// inputError is a mistake in the data.
+type inputError struct{ error }
+
+func inputf(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
+
+// signalError says which signal ended the work; the answer so far has been written.
+type signalError struct{ syscall.Signal }
+
+func (e signalError) Error() string {
+	if e.Signal == syscall.SIGTERM {
+		return "terminated"
+	}
+	return "interrupted"
+}
+
+var (
+	errNotConverged = errors.New("not converged")
+	errMemory       = errors.New("would exceed the memory limit")
+)
+
+// exitCode is the one place where errors become exit codes.
+func exitCode(err error) int {
+	var usage usageError
+	var input inputError
+	var sig signalError
+	is := func(targets ...error) bool {
+		for _, t := range targets {
+			if errors.Is(err, t) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case err == nil, is(syscall.EPIPE): // whoever read us has read enough
+		return exitOK
+	case errors.As(err, &sig):
+		return 128 + int(sig.Signal)
+	case errors.As(err, &usage), is(symnmf.ErrOption, symnmf.ErrRank, matio.ErrUnknownFormat, demo.ErrUnknown):
+		return exitUsage
+	case errors.As(err, &input), is(matio.ErrFormat, matio.ErrUnfit, matrix.ErrNotFinite, matrix.ErrNotSquare, matrix.ErrAsymmetric,
+		matrix.ErrRange, symnmf.ErrNegative, symnmf.ErrEmpty, symnmf.ErrStart, symnmf.ErrUnfit, cluster.ErrLabels, cluster.ErrGraph):
+		return exitInput
+	case is(errMemory, matio.ErrTooLarge):
+		return exitMemory
+	case is(errNotConverged):
+		return exitNotConverged
+	}
+	return exitFailure
+}
+
+// finish tells the user of err, if it is one, and returns the exit code.
+func (s *streams) finish(err error) int {
+	code := exitCode(err)
+	if code == exitOK {
+		return code
+	}
+	msg := err.Error()
+	for _, pkg := range []string{"symnmf: ", "matio: ", "matrix: ", "cluster: ", "demo: "} {
+		msg = strings.ReplaceAll(strings.TrimPrefix(msg, pkg), ": "+pkg, ": ")
+	}
+	fmt.Fprintf(s.err, "%s %s\n", s.paint("symnmf:", red), msg)
+	var usage usageError
+	if errors.As(err, &usage) && usage.command != nil {
+		fmt.Fprintf(s.err, "for help: %s --help\n", usage.command.CommandPath())
+	}
+	return code
+}
+
+// warn prints a warning.
+func (s *streams) warn(msg string) { fmt.Fprintf(s.err, "%s %s\n", s.paint("warning:", yellow), msg) }
+
+const red, yellow = "31", "33" // ANSI foreground colours
+
+func (s *streams) paint(text, color string) string {
+	if !s.ansi {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// catchSignals returns a context that the first SIGINT or SIGTERM ends, with a signalError as its cause. The second one
+// ends the process at once, as any does before this call and after release.
+func catchSignals() (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case sig := <-caught:
+			signal.Stop(caught)
+			cancel(signalError{sig.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(caught)
+		cancel(nil)
+		<-done
+	}
+}
+
+// openFile opens a file that the user named as input; what hinders it is bad input.
+func openFile(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, inputf("%s: %w", name, reason(err))
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, inputf("%s: is a directory", name)
+	}
+	return f, nil
+}
+
+// reason returns what the system says of a file, without the operation and the name it had.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

@@ -1,0 +1,429 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"symnmf"
+	"symnmf/matrix"
+)
+
+// fitFlags is the command line of fit.
+type fitFlags struct {
+	input   inputFlags
+	repairs repairs
+	rank    int
+	method  string
+	knobs   []string
+	init    string
+	seed    uint64
+	runs    int
+	sweeps  int
+	time    time.Duration
+	tol     float64
+	l1      []float64
+	diag    string
+	threads int
+	trace   string
+	out     string
+	force   bool
+	json    bool
+	strict  bool
+	quiet   bool
+	verbose bool
+	still   bool // no moving line
+}
+
+func newFit(s *streams) *cobra.Command {
+	var f fitFlags
+	cmd := &cobra.Command{
+		Use:   "fit INPUT -k R",
+		Short: "factor INPUT, and print the clusters or write the answer to a directory",
+		Long: `Factor the similarity A (or the inner products of points) in INPUT as HHᵀ with H ≥ 0, n×R.
+
+Without -o, a line for each item goes to standard output: id, cluster (the column of its largest entry, from 1; 0 for
+none), strength (that entry) and margin (1 − second largest/largest), and a summary to standard error. With -o DIR,
+DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
+		Example: `  symnmf fit demo:karate -k 2
+  symnmf fit graph.mtx.gz -k 20 -o answer
+  symnmf fit points.csv --items rows -k 10 --runs 5 --seed 7 --json
+  zcat edges.gz | symnmf fit - --format edges -k 8 > clusters.tsv`,
+		Args: exactArgs(inputArg),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.input.name = args[0]
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return f.run(s)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntVarP(&f.rank, "rank", "k", 0, "number `R` of columns of H, hence of clusters (required)")
+	f.input.define(cmd)
+	flags.StringVarP(&f.method, "method", "m", "auto", "a `NAME` from 'symnmf methods'; auto chooses for the input")
+	cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methodNames(), cobra.ShellCompDirectiveNoFileComp))
+	flags.StringArrayVar(&f.knobs, "set", nil, "`KEY=VALUE`, a knob of the method, see 'symnmf methods -v' (repeatable)")
+	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, or FILE.npy with an H, n×R (the method's own when left out)")
+	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(startNames(), cobra.ShellCompDirectiveDefault))
+	flags.Uint64Var(&f.seed, "seed", 0, "whole number `S` that fixes every random choice (default 0)")
+	flags.IntVar(&f.runs, "runs", 1, "`N` independent random starts, of which the best is kept")
+	flags.IntVar(&f.sweeps, "max-sweeps", 1000, "at most `N` sweeps; 0 = no limit")
+	flags.DurationVar(&f.time, "time-limit", 0, "at most time `D` a run, as 30s or 5m; 0 = no limit (default 0)")
+	flags.Float64Var(&f.tol, "tol", 1e-4, "a run has converged when the KKT residual is at most `T`; 0 = never")
+	flags.Var((*weights)(&f.l1), "l1", "weights of the l1 term, one or R, which makes H sparser; 'symnmf info' shows the unit (default 0)")
+	f.diag = "keep"
+	choiceFlag(cmd, &f.diag, "diagonal", "whether the diagonal of A counts in the error", "keep", "ignore")
+	f.repairs.define(cmd)
+	flags.IntVarP(&f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
+	flags.StringVar(&f.trace, "trace", "", "write the exact error after every sweep to `FILE.csv`, which about doubles the time")
+	flags.StringVarP(&f.out, "out", "o", "", "write the answer to files in `DIR`")
+	flags.BoolVar(&f.force, "force", false, "write into a DIR that is not empty")
+	flags.BoolVar(&f.json, "json", false, "print the summary as JSON in place of the clusters")
+	flags.BoolVar(&f.strict, "strict", false, "exit with 4 when the run has not converged")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more: what is about to be done, norms, memory")
+	flags.BoolVar(&f.still, "no-progress", false, "no moving line")
+	return cmd
+}
+
+// check refuses what cannot be meant, before anything is read.
+func (f *fitFlags) check(cmd *cobra.Command) error {
+	bad := func(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...), cmd} }
+	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	switch {
+	case !given("rank"):
+		return bad("fit needs -k R, the number of columns of H")
+	case f.rank < 1:
+		return bad("-k %d: at least 1 column is needed", f.rank)
+	case f.runs < 1:
+		return bad("--runs %d: at least 1 run is needed", f.runs)
+	case f.sweeps < 0:
+		return bad("--max-sweeps %d: 0 means no limit, a limit is above 0", f.sweeps)
+	case f.time < 0:
+		return bad("--time-limit %v: 0 means no limit, a limit is above 0", f.time)
+	case !(f.tol >= 0):
+		return bad("--tol %v: 0 means none, a tolerance is above 0", f.tol)
+	case f.sweeps == 0 && f.time == 0:
+		return bad("--max-sweeps 0 without --time-limit: the run might never end")
+	case f.threads < 0:
+		return bad("--threads %d: 0 means all processors", f.threads)
+	case len(f.l1) > 1 && len(f.l1) != f.rank:
+		return bad("--l1: %d weights for %d columns; give 1 or %d", len(f.l1), f.rank, f.rank)
+	case f.input.items != "" && given("symmetrize"):
+		return bad("--symmetrize is for a similarity; inner products (--items) are symmetric")
+	case f.force && f.out == "":
+		return bad("--force is about the directory of -o, which is missing")
+	case f.runs > 1 && f.init != "" && f.init != "random":
+		return bad("--runs %d needs random starts, not --init %s", f.runs, f.init)
+	case f.method != "auto" && !slices.Contains(methodNames(), f.method):
+		near := didYouMean(f.method, methodNames(), "")
+		if near == "" {
+			near = ": there are " + strings.Join(methodNames(), ", ")
+		}
+		return bad("unknown method %q%s", f.method, near)
+	case f.method == "auto" && len(f.knobs) > 0:
+		return bad("--set %s: say which method it is for by --method", f.knobs[0])
+	}
+	if _, err := f.solver(); err != nil {
+		return bad("--set: %s", strings.TrimPrefix(err.Error(), symnmf.ErrOption.Error()+": "))
+	}
+	if _, err := os.Stat(f.init); f.fileStart() && err != nil {
+		return bad("--init %s: neither %s nor a file that is there%s", f.init, strings.Join(startNames(), " nor "), didYouMean(f.init, startNames(), ""))
+	}
+	return f.checkOut()
+}
+
+// fileStart tells whether --init names a file.
+func (f *fitFlags) fileStart() bool { return f.init != "" && !slices.Contains(startNames(), f.init) }
+
+// checkOut refuses a directory that holds anything, unless --force says otherwise.
+func (f *fitFlags) checkOut() error {
+	if f.out == "" || f.force {
+		return nil
+	}
+	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 {
+		return usagef("-o %s: the directory is not empty; --force writes into it all the same", f.out)
+	}
+	return nil
+}
+
+// solver returns the method asked for, nil for auto.
+func (f *fitFlags) solver() (symnmf.Solver, error) {
+	if f.method == "auto" {
+		return nil, nil
+	}
+	set := map[string]string{}
+	for _, knob := range f.knobs {
+		key, value, ok := strings.Cut(knob, "=")
+		if !ok {
+			return nil, fmt.Errorf("%s: it must be KEY=VALUE", knob)
+		}
+		if _, again := set[key]; again {
+			return nil, fmt.Errorf("%s: %s is set twice", knob, key)
+		}
+		set[key] = value
+	}
+	return symnmf.ParseSolver(f.method, set)
+}
+
+// start returns the first H asked for, nil for the method's own.
+func (f *fitFlags) start(d *dataset, s *streams) (symnmf.Start, error) {
+	if f.init == "" {
+		return nil, nil
+	}
+	if slices.Contains(startNames(), f.init) {
+		return symnmf.ParseStart(f.init)
+	}
+	t, err := readTable(s, f.init, "npy", f.input.memory.limit())
+	if err != nil {
+		return nil, err
+	}
+	h := t.Dense
+	if rows, cols := h.Dims(); rows != d.n() || cols != f.rank {
+		return nil, inputf("--init %s: it is %d×%d, and H must be %d×%d (items × -k)", f.init, rows, cols, d.n(), f.rank)
+	}
+	survey := h.Survey()
+	for _, c := range []matrix.Cells{survey.NotFinite, survey.Negative} {
+		if c.Count > 0 {
+			return nil, inputf("--init %s: %s not finite and 0 or more, the first is %v in row %d, column %d", f.init,
+				count(c.Count, "entry is", "entries are"), c.Value, c.Row+1, c.Col+1)
+		}
+	}
+	return symnmf.Given{H: h}, nil
+}
+
+// weights is the flag --l1.
+type weights []float64
+
+func (w *weights) Type() string   { return "W[,W...]" }
+func (w *weights) String() string { return "" }
+func (w *weights) Set(text string) error {
+	*w = nil
+	for field := range strings.SplitSeq(text, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+		if err != nil || !(x >= 0) || math.IsInf(x, 0) {
+			return errors.New("finite numbers, 0 or more, separated by commas")
+		}
+		*w = append(*w, x)
+	}
+	return nil
+}
+
+func methodNames() (list []string) {
+	list = []string{"auto"}
+	for _, m := range symnmf.Methods() {
+		list = append(list, m.Name)
+	}
+	return list
+}
+
+func startNames() (list []string) {
+	for _, st := range symnmf.Starts() {
+		list = append(list, st.Name)
+	}
+	return list
+}
+
+// run does the work.
+func (f *fitFlags) run(s *streams) error {
+	threads := f.threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+	defer lean()()
+
+	d, err := f.input.open(s)
+	if err != nil {
+		return err
+	}
+	if n := d.n(); f.rank > n && n > 0 {
+		return usagef("-k %d: more columns than the %d items of %s", f.rank, n, d.name)
+	}
+	if err := d.prepare(f.repairs, f.diag == "ignore"); err != nil {
+		return err
+	}
+	for _, w := range d.warnings {
+		s.warn(w)
+	}
+	need := shapeOf(d)
+	need.method, need.rank, need.runs = f.method, f.rank, f.runs
+	need.given = f.fileStart()
+	limit := f.input.memory.limit()
+	if err := need.fits(limit); err != nil {
+		return err
+	}
+	opt, err := f.options(d, s, threads)
+	if err != nil {
+		return err
+	}
+	if f.out != "" {
+		if err := claimDir(f.out); err != nil {
+			return err
+		}
+	}
+	ans := &answer{flags: f, data: d, command: s.args, threads: threads, memoryLimit: limit}
+	ans.rows, ans.cols = d.table.Dims()
+	ans.nnz = d.nonzeros()
+	a, err := d.operator(threads)
+	if err != nil {
+		return err
+	}
+	debug.FreeOSMemory() // the table, where A does not use it
+
+	progress := newProgress(s, f)
+	hist := &history{exact: len(f.l1) == 0}
+	opt.Progress = func(p symnmf.Progress) {
+		progress.show(p)
+		if f.out != "" {
+			hist.add(p)
+		}
+	}
+	ctx, release := catchSignals()
+	defer release()
+	if f.verbose && !f.quiet {
+		fmt.Fprintf(s.err, "factoring: n = %d, nnz = %d, r = %d, %d threads, predicted memory %s\n", a.Dim(), ans.nnz, f.rank, threads, showBytes(need.peak()))
+	}
+	res, err := symnmf.Factorize(ctx, a, f.rank, opt)
+	progress.done()
+	if res == nil {
+		return err
+	}
+	ans.take(res, hist)
+	for _, w := range res.Notes {
+		s.warn(w)
+	}
+	if err := ans.writeFiles(); err != nil {
+		return err
+	}
+	var interrupted error
+	if sig := (signalError{}); errors.As(context.Cause(ctx), &sig) {
+		interrupted = sig
+	}
+	release() // from here on a signal ends the process: nothing is left to save
+	if !f.quiet {
+		ans.summary(s)
+	}
+	if err := f.print(ans, s); err != nil {
+		return err
+	}
+	if interrupted == nil && f.strict && res.Status != symnmf.Converged {
+		return fmt.Errorf("%w: %v after %d sweeps, KKT residual %.3g against --tol %g", errNotConverged, res.Status, res.Sweeps, res.KKT, f.tol)
+	}
+	return interrupted
+}
+
+// options translates the flags; Progress is still missing.
+func (f *fitFlags) options(d *dataset, s *streams, threads int) (opt symnmf.Options, err error) {
+	if opt.Solver, err = f.solver(); err != nil {
+		return opt, err
+	}
+	if opt.Start, err = f.start(d, s); err != nil {
+		return opt, err
+	}
+	none := func(limit float64) float64 {
+		if limit == 0 {
+			return -1
+		}
+		return limit
+	}
+	opt.Stop = symnmf.Stop{Sweeps: int(none(float64(f.sweeps))), Time: f.time, KKT: none(f.tol)}
+	opt.L1, opt.IgnoreDiagonal = f.l1, f.diag == "ignore"
+	opt.Seed, opt.Runs, opt.Threads = f.seed, f.runs, threads
+	opt.Trace = f.trace != ""
+	return opt, nil
+}
+
+// print writes what goes to standard output.
+func (f *fitFlags) print(ans *answer, s *streams) error {
+	if f.out != "" && !f.json {
+		return nil
+	}
+	w := bufio.NewWriterSize(s.out, 1<<16)
+	var err error
+	if f.json {
+		err = ans.writeRecord(w)
+	} else {
+		err = ans.writeClusters(w)
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write to standard output: %w", reason(err))
+	}
+	return nil
+}
+
+// claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for.
+func claimDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("-o %s: cannot make the directory: %w", dir, reason(err))
+	}
+	probe, err := os.CreateTemp(dir, ".symnmf-*")
+	if err != nil {
+		return fmt.Errorf("-o %s: cannot write into the directory: %w", dir, reason(err))
+	}
+	probe.Close()
+	return os.Remove(probe.Name())
+}
+
+// history is what Progress told of every sweep, for history.csv when no exact trace was asked for: it costs nothing. The
+// error is the one from the summed decreases, and the KKT residual, which only a product with A would give, is left
+// empty but for the last row.
+type history struct {
+	exact bool // the errors told are those of HHᵀ alone, without an ℓ₁ term
+	runs  [][]symnmf.TracePoint
+}
+
+func (h *history) add(p symnmf.Progress) {
+	for len(h.runs) < p.Run {
+		h.runs = append(h.runs, nil)
+	}
+	row := symnmf.TracePoint{Sweep: p.Sweep, Time: p.Elapsed, RelErr: p.RelErr, KKT: math.NaN()}
+	if !h.exact {
+		row.RelErr = math.NaN()
+	}
+	h.runs[p.Run-1] = append(h.runs[p.Run-1], row)
+}
+
+// of returns the rows of the run that was kept.
+func (h *history) of(res *symnmf.Result) []symnmf.TracePoint {
+	start := symnmf.TracePoint{RelErr: math.NaN(), KKT: math.NaN()}
+	if res.Start == (symnmf.Zero{}).Name() || res.NormA == 0 {
+		start.RelErr, start.KKT = 1, 0 // H = 0
+		if res.NormA == 0 {
+			start.RelErr = 0
+		}
+	}
+	rows := []symnmf.TracePoint{start}
+	best := 0
+	for k, run := range res.Runs {
+		if run.Objective < res.Runs[best].Objective {
+			best = k
+		}
+	}
+	if best < len(h.runs) {
+		rows = append(rows, h.runs[best]...)
+	}
+	if res.Status == symnmf.TimeLimit || res.Status == symnmf.Interrupted {
+		return rows // the last sweep may have been cut short, so the final figures are of no row here
+	}
+	if last := &rows[len(rows)-1]; last.Sweep == res.Sweeps {
+		last.RelErr, last.KKT = res.RelErr, res.KKT
+	}
+	return rows
+}

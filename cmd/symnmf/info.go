@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"symnmf/matrix"
+)
+
+// infoFlags is the command line of info.
+type infoFlags struct {
+	input inputFlags
+	rank  int
+	json  bool
+}
+
+func newInfo(s *streams) *cobra.Command {
+	var f infoFlags
+	cmd := &cobra.Command{
+		Use:   "info INPUT",
+		Short: "show what is in a file, and what a run on it would need",
+		Long: `Show what is in INPUT: size, symmetry, diagonal, range, bad and empty entries, connected components, degrees, norms, and
+the memory that fit would need. A table that is not square is taken for points, one a row, unless --items says columns.`,
+		Example: `  symnmf info demo:lesmis
+  symnmf info points.npz --items columns -k 30 --json`,
+		Args: exactArgs(inputArg),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f.input.name = args[0]
+			if f.rank < 1 {
+				return usagef("-k %d: at least 1 column is needed", f.rank)
+			}
+			return f.run(s)
+		},
+	}
+	f.input.define(cmd)
+	cmd.Flags().IntVarP(&f.rank, "rank", "k", 10, "number `R` of columns of H, for the predicted memory")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	return cmd
+}
+
+// facts is what info tells; null where a table has no such thing.
+type facts struct {
+	Input       string   `json:"input"`
+	InputSHA256 string   `json:"input_sha256"`
+	Format      string   `json:"format"`
+	Items       string   `json:"items"`
+	Rows        int      `json:"rows"`
+	Columns     int      `json:"columns"`
+	N           int      `json:"n"`
+	NNZ         int64    `json:"nnz"`
+	Density     number   `json:"density"`
+	Min         number   `json:"min"`
+	Max         number   `json:"max"`
+	Negative    int64    `json:"negative"`
+	NotFinite   int64    `json:"not_finite"`
+	EmptyItems  int64    `json:"zero_rows"`
+	Symmetric   *bool    `json:"symmetric"`
+	Difference  *number  `json:"largest_difference"`
+	Diagonal    *int     `json:"nonzero_diagonal"`
+	Components  int      `json:"components"`
+	Largest     int      `json:"largest_component"`
+	Degrees     degrees  `json:"degrees"`
+	NormA       number   `json:"norm_a"`
+	L1Unit      number   `json:"l1_unit"`
+	Distances   *bool    `json:"looks_like_distances"`
+	Rank        int      `json:"rank"`
+	PeakMemory  number   `json:"predicted_memory_bytes"`
+	MemoryLimit *int64   `json:"memory_limit_bytes"`
+	Warnings    []string `json:"warnings"`
+}
+
+func (f *infoFlags) run(s *streams) error {
+	defer lean()()
+	d, err := f.input.open(s)
+	if err != nil {
+		return err
+	}
+	for _, w := range d.warnings {
+		s.warn(w)
+	}
+	if rows, cols := d.table.Dims(); f.input.items == "" && rows != cols {
+		d.items = "rows"
+	}
+	sh := shapeOf(d)
+	sh.rank = f.rank
+	predicted := sh.peak()
+	facts := d.facts()
+	facts.Rank, facts.MemoryLimit = f.rank, orNull(f.input.memory.limit())
+	facts.PeakMemory = number(math.Round(predicted))
+	w := bufio.NewWriter(s.out)
+	if f.json {
+		err = writeJSON(w, facts)
+	} else {
+		facts.print(tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), f)
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	return err
+}
+
+// facts looks at everything. O(nnz + n), and the norm of A.
+func (d *dataset) facts() *facts {
+	rows, cols := d.table.Dims()
+	survey := d.table.Survey()
+	nnz := d.nonzeros()
+	empty, _ := d.emptyItems(false)
+	f := &facts{
+		Input: d.input, InputSHA256: d.sha256, Format: d.format, Items: d.items, Rows: rows, Columns: cols, N: d.n(),
+		NNZ: nnz, Density: number(float64(nnz) / float64(rows) / float64(cols)),
+		Min: number(survey.Min), Max: number(survey.Max), Negative: survey.Negative.Count, NotFinite: survey.NotFinite.Count,
+		EmptyItems: empty, NormA: number(math.NaN()), Warnings: append([]string{}, d.warnings...),
+	}
+	f.Components, f.Largest = d.components()
+	f.Degrees = d.degrees()
+	if d.items == similarity {
+		diagonal := 0
+		d.each(func(i, j int, _ float64) {
+			if i == j {
+				diagonal++
+			}
+		})
+		a := d.table.Asymmetry()
+		symmetric, difference, distances := a.Diff <= d.symmetryTol(survey.MaxAbs()), number(a.Diff), d.looksLikeDistances()
+		f.Symmetric, f.Difference, f.Diagonal, f.Distances = &symmetric, &difference, &diagonal, &distances
+	}
+	if survey.NotFinite.Count == 0 && rows > 0 && cols > 0 {
+		f.NormA = number(d.norm(survey.MaxAbs()))
+	}
+	f.L1Unit = number(math.Pow(float64(f.NormA), 1.5) / float64(f.N))
+	return f
+}
+
+// norm returns ‖A‖_F, for points of their inner products; NaN where it is out of range.
+func (d *dataset) norm(largest float64) float64 {
+	if d.items != similarity {
+		items := matrix.Rows
+		if d.items == "columns" {
+			items = matrix.Columns
+		}
+		a, err := matrix.Gram(d.table, items, runtime.GOMAXPROCS(0))
+		if err != nil {
+			return math.NaN()
+		}
+		return a.Norm()
+	}
+	if largest == 0 {
+		return 0
+	}
+	var sum float64
+	d.each(func(_, _ int, v float64) { sum += (v / largest) * (v / largest) })
+	return largest * math.Sqrt(sum)
+}
+
+// degrees returns the least, the median and the largest number of entries that are not 0 and belong to an item: of its
+// neighbours, itself not counted, or of its coordinates.
+func (d *dataset) degrees() degrees {
+	degree := make([]int, d.n())
+	d.each(func(i, j int, _ float64) {
+		switch {
+		case d.items == "columns":
+			degree[j]++
+		case d.items == "rows" || i != j:
+			degree[i]++
+		}
+	})
+	if len(degree) == 0 {
+		return degrees{}
+	}
+	slices.Sort(degree)
+	return degrees{degree[0], median(degree), degree[len(degree)-1]}
+}
+
+type degrees struct {
+	Least   int     `json:"min"`
+	Median  float64 `json:"median"`
+	Largest int     `json:"max"`
+}
+
+// median returns that of sorted numbers, of which there is one or more.
+func median(sorted []int) float64 {
+	n := len(sorted)
+	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
+}
+
+// components returns the number of connected components of the items and the size of the largest. Items of a similarity
+// are joined by entries that are not 0, points by a coordinate that is 0 in neither. Union-find with path halving, by
+// size: O(nnz) but for a factor below 5.
+func (d *dataset) components() (number, largest int) {
+	rows, cols := d.table.Dims()
+	nodes, shift := rows, 0
+	if d.items != similarity { // a graph of rows and columns
+		nodes, shift = rows+cols, rows
+	}
+	parent, size := make([]int, nodes), make([]int, nodes)
+	first := 0 // the nodes that are items: first ≤ v < first+n
+	if d.items == "columns" {
+		first = rows
+	}
+	for v := range parent {
+		parent[v] = v
+		if v >= first && v < first+d.n() {
+			size[v] = 1 // of items only
+		}
+	}
+	root := func(v int) int {
+		for parent[v] != v {
+			parent[v] = parent[parent[v]]
+			v = parent[v]
+		}
+		return v
+	}
+	d.each(func(i, j int, _ float64) {
+		a, b := root(i), root(j+shift)
+		if a == b {
+			return
+		}
+		if size[a] < size[b] {
+			a, b = b, a
+		}
+		parent[b] = a
+		size[a] += size[b]
+	})
+	for v := range parent {
+		if parent[v] == v && size[v] > 0 {
+			number++
+			largest = max(largest, size[v])
+		}
+	}
+	return number, largest
+}
+
+// print writes the facts for people.
+func (f *facts) print(t *tabwriter.Writer, flags *infoFlags) {
+	defer t.Flush()
+	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	line("input", "%s (%s)", f.Input, f.Format)
+	if f.Items == similarity {
+		line("items", "%d, similarity", f.N)
+	} else {
+		line("items", "%d, points in the %s of %d×%d", f.N, f.Items, f.Rows, f.Columns)
+	}
+	line("nonzero entries", "%d (%.3g %%)", f.NNZ, 100*float64(f.Density))
+	line("range", "%v to %v", float64(f.Min), float64(f.Max))
+	if f.Negative > 0 {
+		line("negative entries", "%d (fit needs --negatives zero or abs)", f.Negative)
+	}
+	if f.NotFinite > 0 {
+		line("NaN or infinite", "%d (fit refuses them)", f.NotFinite)
+	}
+	if f.Symmetric != nil {
+		switch {
+		case *f.Symmetric && *f.Difference == 0:
+			line("symmetric", "yes")
+		case *f.Symmetric:
+			line("symmetric", "yes, to rounding (largest difference %.3g)", float64(*f.Difference))
+		default:
+			line("symmetric", "no, largest difference %v (fit needs --symmetrize, or --items if these are points)", float64(*f.Difference))
+		}
+		switch *f.Diagonal {
+		case 0:
+			line("diagonal", "zero")
+		case f.N:
+			line("diagonal", "nonzero")
+		default:
+			line("diagonal", "nonzero in %d of %d", *f.Diagonal, f.N)
+		}
+	}
+	line("zero rows", "%d", f.EmptyItems)
+	line("components", "%d, the largest of %s", f.Components, count(int64(f.Largest), "item", "items"))
+	what := "degrees"
+	if f.Items != similarity {
+		what = "nonzeros an item"
+	}
+	line(what, "%d to %d, median %g", f.Degrees.Least, f.Degrees.Largest, f.Degrees.Median)
+	if math.IsNaN(float64(f.NormA)) {
+		line("‖A‖", "unknown")
+	} else {
+		line("‖A‖", "%.6g", float64(f.NormA))
+		line("unit of --l1", "%.6g (‖A‖^1.5/n)", float64(f.L1Unit))
+	}
+	if f.Distances != nil && *f.Distances {
+		line("looks like", "distances: large entries must mean alike, so turn them into similarities first")
+	}
+	memory := fmt.Sprintf("%s for -k %d", showBytes(float64(f.PeakMemory)), f.Rank)
+	if f.MemoryLimit != nil {
+		memory += fmt.Sprintf(", limit %s", showBytes(float64(*f.MemoryLimit)))
+	}
+	line("predicted memory", "%s", memory)
+}

@@ -1,0 +1,410 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"symnmf/internal/demo"
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+// inputFlags says what INPUT is and how to read it.
+type inputFlags struct {
+	name       string // a path, "-" or demo:NAME
+	format     string // "" by the extension
+	formatFlag string // which says so
+	items      string // "": a similarity; rows, columns: a table of points
+	memory     byteSize
+}
+
+const inputArg = "an INPUT: a file, - or demo:NAME"
+
+func (f *inputFlags) define(cmd *cobra.Command) {
+	choiceFlag(cmd, &f.items, "items", "INPUT is a table of points, one item a row or a column; A is their inner products", "rows", "columns")
+	f.defineFormat(cmd, "format", "INPUT")
+	f.defineMemory(cmd)
+	cmd.ValidArgsFunction = completeInput
+}
+
+func (f *inputFlags) defineFormat(cmd *cobra.Command, flag, what string) {
+	f.formatFlag = flag
+	formatFlag(cmd, &f.format, flag, "the format of "+what+" (by its extension when left out)")
+}
+
+func (f *inputFlags) defineMemory(cmd *cobra.Command) {
+	cmd.Flags().Var(&f.memory, "memory-limit", "refuse to need more memory than this, as 500M or 4G; 0 = no limit (default 90 % of what is free)")
+}
+
+// formatFlag defines a flag that names a file format.
+func formatFlag(cmd *cobra.Command, value *string, name, usage string) {
+	var names []string
+	for _, f := range matio.Formats() {
+		names = append(names, f.Name)
+	}
+	choiceFlag(cmd, value, name, usage, names...)
+}
+
+const demoPrefix = "demo:"
+
+func completeInput(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, d := range demo.List() {
+		if name := demoPrefix + d.Name; typed != "" && strings.HasPrefix(name, typed) {
+			names = append(names, name+"\t"+d.Description)
+		}
+	}
+	return names, cobra.ShellCompDirectiveDefault
+}
+
+// dataset is an INPUT in memory.
+type dataset struct {
+	input, name    string // as typed, and for messages
+	format, sha256 string
+	table          matrix.Table
+	rowIDs, colIDs []string
+	items          string // similarity, rows or columns
+	symmetric      bool   // the file declares it
+	eps            float64
+	warnings       []string
+}
+
+const (
+	similarity    = "similarity"
+	standardInput = "standard input"
+)
+
+// open reads INPUT. Its warnings are those of the reader.
+func (f *inputFlags) open(s *streams) (*dataset, error) {
+	d := &dataset{input: f.name, name: f.name, items: f.items}
+	if d.items == "" {
+		d.items = similarity
+	}
+	limit := f.memory.limit()
+	if set, ok := strings.CutPrefix(f.name, demoPrefix); ok {
+		return d, d.openDemo(set, f.items)
+	}
+	if f.name == "-" {
+		d.name = standardInput
+	}
+	if f.name == "-" && f.format == "" {
+		return nil, usagef("reading standard input needs --%s, for there is no extension to tell it by", f.formatFlag)
+	}
+	t, err := readTable(s, f.name, f.format, limit)
+	if errors.Is(err, matio.ErrUnknownFormat) {
+		return nil, fmt.Errorf("%w; --%s says it", err, f.formatFlag)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.format, d.sha256, d.eps, d.warnings = t.Format, t.SHA256, t.Eps, t.Warnings
+	d.rowIDs, d.colIDs, d.symmetric = t.RowIDs, t.ColIDs, t.Symmetric
+	d.table = stored(t)
+	debug.FreeOSMemory() // what reading took besides, before more is asked for
+	return d, nil
+}
+
+// stored returns whichever matrix a table of a file holds.
+func stored(t *matio.Table) matrix.Table {
+	if t.Sparse != nil {
+		return t.Sparse
+	}
+	return t.Dense
+}
+
+// readTable reads a file, or standard input when the name is "-".
+func readTable(s *streams, name, format string, limit int64) (*matio.Table, error) {
+	opt := matio.Options{Format: format, MaxBytes: limit}
+	if name == "-" {
+		return matio.Read(s.in, standardInput, opt)
+	}
+	f, err := openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return matio.Read(f, name, opt)
+}
+
+func (d *dataset) openDemo(name, items string) error {
+	set, err := demo.Open(name)
+	if err != nil {
+		near := didYouMean(name, demo.Names(), demoPrefix)
+		if near == "" {
+			near = ": there are " + strings.Join(demo.Names(), ", ")
+		}
+		return usagef("unknown demo set %q%s", name, near)
+	}
+	d.format, d.sha256, d.rowIDs = "demo", set.SHA256, set.IDs
+	if set.Points && items == "" {
+		d.items = "rows"
+	}
+	if set.Sparse != nil {
+		d.table, d.colIDs, d.symmetric = set.Sparse, set.IDs, true
+	} else {
+		d.table = set.Dense
+	}
+	return nil
+}
+
+// n returns the number of items.
+func (d *dataset) n() int {
+	rows, cols := d.table.Dims()
+	if d.items == "columns" {
+		return cols
+	}
+	return rows
+}
+
+// ids returns the names of the items, which number themselves where there are none.
+func (d *dataset) ids() names {
+	if d.items == "columns" {
+		return d.colIDs
+	}
+	return d.rowIDs
+}
+
+// names are ids from a file; nil stands for the numbers from 1.
+type names []string
+
+func (n names) of(i int) string {
+	if n == nil {
+		return strconv.Itoa(i + 1)
+	}
+	return n[i]
+}
+
+// at says where an entry is: from 1, and by name where there are names.
+func (d *dataset) at(i, j int) string {
+	where := func(k int, ids []string) string {
+		if ids == nil {
+			return strconv.Itoa(k + 1)
+		}
+		return fmt.Sprintf("%d (%s)", k+1, ids[k])
+	}
+	return fmt.Sprintf("row %s, column %s", where(i, d.rowIDs), where(j, d.colIDs))
+}
+
+// each calls f for every stored entry that is not 0, row by row.
+func (d *dataset) each(f func(i, j int, v float64)) {
+	switch t := d.table.(type) {
+	case *matrix.Dense:
+		rows, _ := t.Dims()
+		for i := range rows {
+			for j, v := range t.Row(i) {
+				if v != 0 {
+					f(i, j, v)
+				}
+			}
+		}
+	case *matrix.CSR:
+		rows, _ := t.Dims()
+		for i := range rows {
+			col, val := t.Row(i)
+			for p, j := range col {
+				switch {
+				case val == nil:
+					f(i, int(j), 1)
+				case val[p] != 0:
+					f(i, int(j), val[p])
+				}
+			}
+		}
+	}
+}
+
+// nonzeros counts the entries that are not 0.
+func (d *dataset) nonzeros() (nnz int64) {
+	if t, ok := d.table.(*matrix.CSR); ok && t.Val == nil {
+		return t.NNZ()
+	}
+	d.each(func(int, int, float64) { nnz++ })
+	return nnz
+}
+
+// symmetryTol is the largest |A_ij − A_ji| that counts as rounding: what the library grants sums in double precision, or
+// a few units in the last place of the file's own precision, since either of the two numbers was rounded to it.
+func (d *dataset) symmetryTol(largest float64) float64 {
+	return largest * d.relativeSymmetryTol()
+}
+
+func (d *dataset) relativeSymmetryTol() float64 { return max(matrix.DefaultSymmetryTol, 8*d.eps) }
+
+// repairs are what a user may ask to be done to bad data.
+type repairs struct {
+	symmetrize string // no, average, max, min
+	negatives  string // reject, zero, abs
+}
+
+func (r *repairs) define(cmd *cobra.Command) {
+	r.symmetrize, r.negatives = "no", "reject"
+	choiceFlag(cmd, &r.symmetrize, "symmetrize", "what to do when A_ij and A_ji differ", "no", "average", "max", "min")
+	choiceFlag(cmd, &r.negatives, "negatives", "what to do with entries below 0", "reject", "zero", "abs")
+}
+
+// prepare checks the data as a similarity or as points and makes the repairs asked for. What it lets pass but the user
+// should know is added to d.warnings.
+func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
+	rows, cols := d.table.Dims()
+	if d.n() == 0 {
+		return inputf("%s: no items: the table is %d×%d", d.name, rows, cols)
+	}
+	if d.items == similarity && rows != cols {
+		return inputf("%s: %d×%d is not square, so it is no similarity; if it is a table of points, say --items rows (%d items) or --items columns (%d items)",
+			d.name, rows, cols, rows, cols)
+	}
+	survey := d.table.Survey()
+	if c := survey.NotFinite; c.Count > 0 {
+		return inputf("%s: %s not finite, the first is %v in %s: remove or replace %s", d.name, count(c.Count, "entry is", "entries are"), c.Value,
+			d.at(c.Row, c.Col), plural(c.Count, "it", "them"))
+	}
+	if c := survey.Negative; c.Count > 0 {
+		if r.negatives == "reject" {
+			return inputf("%s: %s negative, the least %v, the first %v in %s; --negatives zero sets them to 0, --negatives abs drops the sign",
+				d.name, count(c.Count, "entry is", "entries are"), c.Least, c.Value, d.at(c.Row, c.Col))
+		}
+		matrix.ReplaceNegatives(d.table, r.negatives == "abs")
+		d.warnings = append(d.warnings, fmt.Sprintf("--negatives %s: %s changed, the least was %v, the first %v in %s", r.negatives,
+			count(c.Count, "negative entry was", "negative entries were"), c.Least, c.Value, d.at(c.Row, c.Col)))
+	}
+	if d.items == similarity {
+		if err := d.makeSymmetric(r.symmetrize, survey.MaxAbs()); err != nil {
+			return err
+		}
+		if d.looksLikeDistances() {
+			d.warnings = append(d.warnings, "this looks like distances (zero diagonal, nearly all else positive, triangle inequality): "+
+				"large entries must mean alike, so turn distances into similarities first")
+		}
+	}
+	if zero, first := d.emptyItems(ignoreDiag); zero > 0 {
+		d.warnings = append(d.warnings, fmt.Sprintf("%s like no other (a row of zeros), the first is %s: kept, in cluster 0",
+			count(zero, "item is", "items are"), d.ids().of(first)))
+	}
+	return nil
+}
+
+var symmetrizations = map[string]matrix.Symmetrization{"average": matrix.Average, "max": matrix.Maximum, "min": matrix.Minimum}
+
+func (d *dataset) makeSymmetric(how string, largest float64) error {
+	a := d.table.Asymmetry()
+	if a.Diff <= d.symmetryTol(largest) {
+		return nil
+	}
+	entry := func(i, j int) float64 { return d.table.(interface{ At(i, j int) float64 }).At(i, j) }
+	v, w := entry(a.Row, a.Col), entry(a.Col, a.Row)
+	if how == "no" {
+		return inputf("%s: not symmetric: %s; the largest difference is %v: %v in %s against %v in %s; --symmetrize average, max or min repairs it; if this is a table of points, say --items",
+			d.name, count(a.Pairs, "pair differs", "pairs differ"), a.Diff, v, d.at(a.Row, a.Col), w, d.at(a.Col, a.Row))
+	}
+	switch t := d.table.(type) {
+	case *matrix.Dense:
+		t.Symmetrize(symmetrizations[how])
+	case *matrix.CSR:
+		d.table = t.Symmetrize(symmetrizations[how])
+	}
+	d.warnings = append(d.warnings, fmt.Sprintf("--symmetrize %s: %s changed; the largest difference was %v, in %s", how,
+		count(a.Pairs, "pair of entries was", "pairs of entries were"), a.Diff, d.at(a.Row, a.Col)))
+	return nil
+}
+
+// emptyItems counts the items whose row of A is zero (outside the diagonal, when that is ignored); first is one of them.
+func (d *dataset) emptyItems(ignoreDiag bool) (zero int64, first int) {
+	used := make([]bool, d.n())
+	d.each(func(i, j int, _ float64) {
+		if d.items == "columns" {
+			i = j
+		} else if d.items == similarity && ignoreDiag && i == j {
+			return
+		}
+		used[i] = true
+	})
+	for i, u := range used {
+		if !u {
+			if zero == 0 {
+				first = i
+			}
+			zero++
+		}
+	}
+	return zero, first
+}
+
+// looksLikeDistances tells whether a square matrix has a zero diagonal, more than 90 % of the rest positive, not all the
+// same, and keeps the triangle inequality in sampled triples. The test is on square roots: those of a metric are a metric
+// again, and so are those of squared Euclidean distances, while similarities with groups in them fail it, for two members
+// of a group are further "apart" than the way through an outsider is long.
+func (d *dataset) looksLikeDistances() bool {
+	n := d.n()
+	if n < 4 {
+		return false
+	}
+	table := d.table.(interface{ At(i, j int) float64 })
+	for i := range n {
+		if table.At(i, i) != 0 {
+			return false
+		}
+	}
+	var positive int64
+	least, most := math.Inf(1), 0.0
+	d.each(func(_, _ int, v float64) {
+		if v > 0 {
+			positive++
+			least, most = min(least, v), max(most, v)
+		}
+	})
+	if float64(positive) <= 0.9*float64(n)*float64(n-1) || least == most {
+		return false
+	}
+	draw := rand.New(rand.NewPCG(0, 0)) // the same triples every time
+	for range 1000 {
+		i, j, k := draw.IntN(n), draw.IntN(n), draw.IntN(n)
+		x, y, z := math.Sqrt(table.At(i, j)), math.Sqrt(table.At(j, k)), math.Sqrt(table.At(i, k))
+		if 2*max(x, y, z) > (x+y+z)*(1+0x1p-20) {
+			return false
+		}
+	}
+	return true
+}
+
+// operator returns A and lets the table go, which is then free unless A uses it.
+func (d *dataset) operator(workers int) (matrix.Operator, error) {
+	t := d.table
+	d.table = nil
+	var a matrix.Operator
+	var err error
+	if d.items == "rows" {
+		a, err = matrix.Gram(t, matrix.Rows, workers)
+	} else if d.items == "columns" {
+		a, err = matrix.Gram(t, matrix.Columns, workers)
+	} else if m, ok := t.(*matrix.CSR); ok {
+		a, err = matrix.FromCSR(m, d.relativeSymmetryTol())
+	} else {
+		a, err = matrix.FromDense(t.(*matrix.Dense), d.relativeSymmetryTol())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.name, err)
+	}
+	return a, nil
+}
+
+// count returns "1 entry is" or "5 entries are".
+func count(n int64, one, more string) string {
+	return strconv.FormatInt(n, 10) + " " + plural(n, one, more)
+}
+
+func plural(n int64, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}

@@ -1,0 +1,91 @@
+//go:build !race && !asan
+
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+// TestPeakPrediction holds the prediction against what runs of their own process really need.
+func TestPeakPrediction(t *testing.T) {
+	dir := t.TempDir()
+	sparse := func(name string, rows, cols, perRow int, symmetric bool) string {
+		var col []int32
+		var val []float64
+		rowPtr := make([]int64, rows+1)
+		for i := range rows {
+			var line []int32
+			if symmetric { // a ring with chords
+				for k := 1; k <= perRow/2; k++ {
+					line = append(line, int32((i+k*k)%rows), int32((i-k*k+rows)%rows))
+				}
+			} else {
+				for k := range perRow {
+					line = append(line, int32((i*7+k*k*31)%cols))
+				}
+			}
+			slices.Sort(line)
+			line = slices.Compact(line)
+			for range line {
+				val = append(val, 2)
+			}
+			col = append(col, line...)
+			rowPtr[i+1] = int64(len(col))
+		}
+		m, err := matrix.NewCSR(rows, cols, rowPtr, col, val)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name = filepath.Join(dir, name)
+		if err := matio.Create(name, &matio.Table{Sparse: m}, matio.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	dense := func(name string, rows, cols int) string {
+		m := matrix.NewDense(rows, cols, nil)
+		for i := range rows {
+			for j := range cols {
+				m.Set(i, j, float64((i*j)%17))
+			}
+		}
+		name = filepath.Join(dir, name)
+		if err := matio.Create(name, &matio.Table{Dense: m}, matio.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	points := sparse("points.npz", 15000, 6000, 30, false)
+	for _, args := range [][]string{
+		{sparse("graph.npz", 40000, 40000, 16, true), "-k", "30"},
+		{points, "--items", "rows", "-k", "40"},
+		{points, "--items", "columns", "-k", "40", "--runs", "2"},
+		{dense("similarity.npy", 1500, 1500), "-k", "20"},
+		{dense("table.npy", 3000, 400), "--items", "columns", "-k", "20"},
+		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--runs", "2"},
+	} {
+		code, stdout, stderr := child(t, append(append([]string{"fit"}, args...), "--max-sweeps", "1", "--tol", "0", "-v", "--json")...)
+		var rec record
+		if err := json.Unmarshal([]byte(stdout), &rec); code != 0 || err != nil || rec.PeakMemory == nil {
+			t.Fatalf("%v: exit code %d, %v\n%s", args, code, err, stderr)
+		}
+		_, text, _ := strings.Cut(stderr, "predicted memory ")
+		text, _, _ = strings.Cut(text, "\n")
+		var predicted byteSize
+		if err := predicted.Set(strings.ReplaceAll(text, " ", "")); err != nil {
+			t.Fatalf("%v: %q: %v", args, text, err)
+		}
+		ratio := float64(*rec.PeakMemory) / float64(predicted.bytes)
+		t.Logf("%v: predicted %s, needed %s", args[1:], text, showBytes(float64(*rec.PeakMemory)))
+		if ratio > 1.02 || ratio < 0.4 { // three digits are printed
+			t.Errorf("%v: predicted %s, needed %s", args, text, showBytes(float64(*rec.PeakMemory)))
+		}
+	}
+}

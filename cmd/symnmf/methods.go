@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"symnmf"
+)
+
+func newMethods(s *streams) *cobra.Command {
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:     "methods",
+		Short:   "list every method and start",
+		Example: "  symnmf methods -v",
+		Args:    exactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			return listMethods(s, verbose)
+		},
+	}
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "with the knobs of each, for fit --set")
+	return cmd
+}
+
+func listMethods(s *streams, verbose bool) error {
+	w := bufio.NewWriter(s.out)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "METHOD\tWHAT\tACCEPTS\tSTART")
+	fmt.Fprintln(t, "auto\tthe one of the following that suits the input; fit says which\tdense, sparse, points\tthe method's")
+	for _, m := range symnmf.Methods() {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", m.Name, m.Doc, m.Accepts, m.Start)
+	}
+	t.Flush()
+	fmt.Fprintln(w)
+	fmt.Fprintln(t, "START\tWHAT")
+	for _, st := range symnmf.Starts() {
+		fmt.Fprintf(t, "%s\t%s\n", st.Name, st.Doc)
+	}
+	fmt.Fprintln(t, "FILE.npy\tan H of your own, n×R, 0 or more")
+	t.Flush()
+	for _, m := range symnmf.Methods() {
+		if !verbose || len(m.Knobs) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\nKnobs of %s, for --set, with their defaults:\n", m.Name)
+		for _, k := range m.Knobs {
+			fmt.Fprintf(t, "  %s=%s\t%s\n", k.Name, k.Default, k.Doc)
+		}
+		t.Flush()
+	}
+	return w.Flush()
+}

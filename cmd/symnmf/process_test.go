@@ -1,0 +1,194 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// child runs the program in a process of its own.
+func child(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.Command("symnmf", args...) // TestMain has put it in the path
+	var out, err bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &err
+	return exitOf(t, cmd.Run()), out.String(), err.String()
+}
+
+// exitOf returns the exit code, or minus the number of the signal that ended the process.
+func exitOf(t *testing.T, err error) int {
+	t.Helper()
+	var failed *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case !errors.As(err, &failed):
+		t.Fatal(err)
+	}
+	if status := failed.Sys().(syscall.WaitStatus); status.Signaled() {
+		return -int(status.Signal())
+	}
+	return failed.ExitCode()
+}
+
+// startEndless starts a fit that only a signal ends and waits until it is at work. What else it says is in rest.
+func startEndless(t *testing.T, stdout io.Writer, args ...string) (cmd *exec.Cmd, rest *bufio.Reader) {
+	t.Helper()
+	cmd = exec.Command("symnmf", append([]string{"fit", "demo:digits", "-k", "20", "--tol", "0", "--max-sweeps", "0", "--time-limit", "1h", "-v"}, args...)...)
+	cmd.Stdout = stdout
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	rest = bufio.NewReader(stderr)
+	for {
+		line, err := rest.ReadString('\n')
+		if err != nil {
+			t.Fatalf("it ended before it was at work: %v", err)
+		}
+		if strings.HasPrefix(line, "factoring:") {
+			return cmd, rest
+		}
+	}
+}
+
+// TestSignals: the best answer is written in full, and the exit code tells the signal.
+func TestSignals(t *testing.T) {
+	for _, tc := range []struct {
+		sig  syscall.Signal
+		code int
+		says string
+	}{{syscall.SIGINT, 130, "symnmf: interrupted\n"}, {syscall.SIGTERM, 143, "symnmf: terminated\n"}} {
+		dir := filepath.Join(t.TempDir(), "out")
+		var stdout bytes.Buffer
+		cmd, rest := startEndless(t, &stdout, "-o", dir)
+		if err := cmd.Process.Signal(tc.sig); err != nil {
+			t.Fatal(err)
+		}
+		stderr, err := io.ReadAll(rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code := exitOf(t, cmd.Wait()); code != tc.code {
+			t.Errorf("%v: exit code %d, want %d", tc.sig, code, tc.code)
+		}
+		if !strings.Contains(string(stderr), "interrupted: ") || !strings.HasSuffix(string(stderr), tc.says) {
+			t.Errorf("%v: it says %q", tc.sig, stderr)
+		}
+		var rec record
+		text, err := os.ReadFile(filepath.Join(dir, "run.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &rec)
+		}
+		if err != nil || rec.Status != "interrupted" || len(rec.Runs) != 1 {
+			t.Errorf("%v: run.json: %v, %s", tc.sig, err, text)
+		}
+		if lines := readTSV(t, filepath.Join(dir, "clusters.tsv"), '\t'); len(lines) != 1798 {
+			t.Errorf("%v: %d lines of clusters", tc.sig, len(lines))
+		}
+		files, err := os.ReadDir(dir)
+		if err != nil || len(files) != 5 {
+			t.Errorf("%v: %v, %v", tc.sig, files, err)
+		}
+	}
+}
+
+// TestSecondSignal: while H is being written to a pipe that nobody reads, another signal ends the process at once.
+func TestSecondSignal(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "H.npy")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd, rest := startEndless(t, nil, "-o", dir, "--force")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	unread, err := os.Open(pipe) // returns when the process opens it too
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, rest); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitOf(t, cmd.Wait()); code != -int(syscall.SIGINT) {
+		t.Errorf("exit code %d, want the signal %d", code, syscall.SIGINT)
+	}
+}
+
+// TestSignalWhilePrinting: the same while the clusters are being printed.
+func TestSignalWhilePrinting(t *testing.T) {
+	unread, stdout, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	cmd, rest := startEndless(t, stdout)
+	stdout.Close()
+	for _, until := range []string{"peak memory", ""} {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			line, err := rest.ReadString('\n')
+			if err == io.EOF && until == "" {
+				break
+			}
+			if err != nil {
+				t.Fatalf("waiting for %q: %v", until, err)
+			}
+			if until != "" && strings.Contains(line, until) {
+				break
+			}
+		}
+	}
+	if code := exitOf(t, cmd.Wait()); code != -int(syscall.SIGINT) {
+		t.Errorf("exit code %d, want the signal %d", code, syscall.SIGINT)
+	}
+}
+
+// TestClosedPipe: whoever read enough is not told of an error.
+func TestClosedPipe(t *testing.T) {
+	for _, args := range [][]string{
+		{"fit", "demo:digits", "-k", "2", "--max-sweeps", "1", "-q"},
+		{"fit", "demo:karate", "-k", "2", "--json", "-q"},
+		{"convert", "demo:digits", "-", "--to", "csv"},
+		{"info", "demo:karate"},
+		{"methods"},
+		{"version"},
+		{"completion", "bash"},
+		{"help", "fit"},
+	} {
+		closed, stdout, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed.Close()
+		cmd := exec.Command("symnmf", args...)
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = stdout, &stderr
+		code := exitOf(t, cmd.Run())
+		stdout.Close()
+		if code != 0 || stderr.Len() > 0 {
+			t.Errorf("symnmf %s: exit code %d, %q", strings.Join(args, " "), code, stderr.String())
+		}
+	}
+}

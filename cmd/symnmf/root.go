@@ -1,0 +1,271 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// streams is all that a command reads and writes besides the files it is told of.
+type streams struct {
+	args []string // the command line as typed
+	in   io.Reader
+	out  io.Writer // data, and help that was asked for
+	err  io.Writer // everything else
+	live bool      // err is a terminal whose last line may be rewritten
+	ansi bool      // colours are welcome on err
+}
+
+func stdStreams() *streams {
+	s := &streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}
+	s.live, s.ansi = manners(term.IsTerminal(int(os.Stderr.Fd())), os.Getenv)
+	return s
+}
+
+// manners tells what may be done to standard error: rewriting a line, and colours.
+func manners(terminal bool, getenv func(string) string) (live, ansi bool) {
+	live = terminal && getenv("TERM") != "dumb"
+	return live, live && getenv("NO_COLOR") == ""
+}
+
+// commands is the list of subcommands: one file and one line each.
+var commands = []func(*streams) *cobra.Command{
+	newFit, newInfo, newMethods, newScore, newConvert, newCompletion, newVersion,
+}
+
+// run does what the command line says and returns the exit code.
+func run(args []string, s *streams) int {
+	s.args = args
+	root := newRoot(s)
+	root.SetArgs(args[1:])
+	return s.finish(root.Execute())
+}
+
+func newRoot(s *streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "symnmf",
+		Short: "symnmf finds overlapping groups: it factors a symmetric nonnegative matrix A as HHᵀ with H ≥ 0.",
+		Long: `symnmf finds overlapping groups: it factors a symmetric nonnegative matrix A (n×n: a graph, similarities, or
+the inner products of points) as HHᵀ, H ≥ 0 (n×r). Row i of H says how much item i belongs to each of r groups.`,
+		Example: `  symnmf fit demo:karate -k 2
+  symnmf info graph.mtx
+  symnmf fit points.csv --items rows -k 10 -o answer`,
+		Version:           version(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return unknownCommand(cmd, args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(s.err)
+			cmd.Help()
+			return usageError{msg: "say what to do: one of the commands above", command: cmd}
+		},
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(usageTemplate)
+	root.SetVersionTemplate("symnmf {{.Version}}\n")
+	root.SetHelpCommand(newHelp())
+	for _, newCommand := range commands {
+		root.AddCommand(newCommand(s))
+	}
+	return root
+}
+
+// usageTemplate is cobra's without what this program does not use.
+const usageTemplate = `Usage:
+  {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}
+
+Examples:
+{{.Example}}
+{{- if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+
+'{{.CommandPath}} help COMMAND' shows the flags of a command.
+{{- else}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+{{- end}}
+`
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "show how to use a command",
+		Example: "  symnmf help fit",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return commandNames(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				rest = args
+			}
+			if len(rest) > 0 {
+				return unknownCommand(cmd.Root(), rest[0])
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+func commandNames(root *cobra.Command) (names []string) {
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	return usageError{msg: fmt.Sprintf("unknown command %q%s", name, didYouMean(name, commandNames(root), "")), command: root}
+}
+
+// exactArgs asks for as many arguments as there are names.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch want := strings.Join(names, " and "); {
+		case len(args) < len(names):
+			return usageError{msg: fmt.Sprintf("%s needs %s", cmd.Name(), want), command: cmd}
+		case len(args) > len(names) && len(names) == 0:
+			return usageError{msg: fmt.Sprintf("%s takes no argument, and %q is one", cmd.Name(), args[0]), command: cmd}
+		case len(args) > len(names):
+			return usageError{msg: fmt.Sprintf("%s takes %s, and %q is one argument more", cmd.Name(), want, args[len(names)]), command: cmd}
+		}
+		return nil
+	}
+}
+
+// flagError makes a usage error in this program's words of what pflag found wrong.
+func flagError(cmd *cobra.Command, err error) error {
+	msg := err.Error()
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	var empty *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &empty):
+		msg = fmt.Sprintf("--%s needs a value", empty.GetFlag().Name)
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		msg = fmt.Sprintf("unknown flag -%s", unknown.GetSpecifiedName())
+		if long := unknown.GetSpecifiedShortnames(); len(long) > 1 {
+			msg = fmt.Sprintf("unknown flag -%s%s", long, didYouMean(long, flagNames(cmd), "--"))
+		}
+	case errors.As(err, &unknown):
+		msg = fmt.Sprintf("unknown flag --%s%s", unknown.GetSpecifiedName(), didYouMean(unknown.GetSpecifiedName(), flagNames(cmd), "--"))
+	case errors.As(err, &invalid):
+		flag := invalid.GetFlag()
+		what, known := map[string]string{
+			"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
+			"duration": "a time with its unit, such as 30s or 5m",
+		}[flag.Value.Type()]
+		if !known {
+			what = invalid.Unwrap().Error()
+		}
+		msg = fmt.Sprintf("--%s %s: it must be %s", flag.Name, invalid.GetValue(), what)
+	}
+	return usageError{msg: msg, command: cmd}
+}
+
+func flagNames(cmd *cobra.Command) (names []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// didYouMean returns a question with the names nearest to a mistyped one, or "" when none is near.
+func didYouMean(name string, known []string, prefix string) string {
+	near := nearest(name, known)
+	if len(near) == 0 {
+		return ""
+	}
+	return ": did you mean " + prefix + strings.Join(near, " or "+prefix) + "?"
+}
+
+// nearest returns the known names that begin with name, or else the nearest by edits, when those are at most a third of
+// the name, and always two.
+func nearest(name string, known []string) (near []string) {
+	for _, k := range known {
+		if len(name) > 1 && strings.HasPrefix(k, strings.ToLower(name)) {
+			near = append(near, k)
+		}
+	}
+	if len(near) > 0 {
+		return near
+	}
+	best := max(2, len(name)/3)
+	for _, k := range known {
+		switch d := edits(strings.ToLower(name), k); {
+		case d < best:
+			best, near = d, []string{k}
+		case d == best:
+			near = append(near, k)
+		}
+	}
+	return near
+}
+
+// edits returns the least number of letters to insert, delete, replace or swap with their neighbour to turn a into b
+// (Damerau and Levenshtein, no letter touched twice).
+func edits(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			replace := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			rows[i][j] = min(replace, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+// choice is a flag with a fixed list of values.
+type choice struct {
+	value   *string
+	allowed []string
+}
+
+func (c choice) String() string { return *c.value }
+func (c choice) Type() string   { return strings.Join(c.allowed, "|") }
+func (c choice) Set(v string) error {
+	if !slices.Contains(c.allowed, v) {
+		return errors.New("one of " + strings.Join(c.allowed, ", "))
+	}
+	*c.value = v
+	return nil
+}
+
+// choiceFlag defines such a flag, with its help and completion.
+func choiceFlag(cmd *cobra.Command, value *string, name, usage string, allowed ...string) {
+	cmd.Flags().Var(choice{value, allowed}, name, usage)
+	cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
+}

@@ -1,0 +1,348 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"symnmf/cluster"
+	"symnmf/matrix"
+)
+
+// scoreFlags is the command line of score.
+type scoreFlags struct {
+	clusters, labels string
+	graph            inputFlags
+	json             bool
+}
+
+func newScore(s *streams) *cobra.Command {
+	var f scoreFlags
+	cmd := &cobra.Command{
+		Use:   "score CLUSTERS LABELS",
+		Short: "compare clusters with known classes: NMI, ARI, accuracy, purity, modularity",
+		Long: `Compare CLUSTERS, a clusters.tsv of fit or any list of labels, with LABELS: a label a line (numbers or names), or lines
+of an id, a tab and a label. Items are matched by id when both files have ids, else by position. Unassigned items (cluster 0)
+are scored twice: left out, and as one more class.`,
+		Example: `  symnmf score answer/clusters.tsv labels.txt
+  symnmf fit graph.mtx -k 5 -q | symnmf score - labels.txt --graph graph.mtx`,
+		Args: exactArgs("CLUSTERS: a file or -", "LABELS: a file or -"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.clusters, f.labels = args[0], args[1]
+			if f.clusters == "-" && f.labels == "-" {
+				return usageError{"only one of CLUSTERS and LABELS can be standard input", cmd}
+			}
+			return f.run(s)
+		},
+	}
+	cmd.Flags().StringVar(&f.graph.name, "graph", "", "the graph, a `FILE` or demo:NAME, in which to give the modularity of the clusters")
+	f.graph.defineFormat(cmd, "format", "the graph")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	return cmd
+}
+
+// labeling is a list of items and the class of each.
+type labeling struct {
+	name   string
+	ids    []string // nil: items are known by position
+	class  []string
+	fitted bool // it is a clusters.tsv, in which class 0 means none
+}
+
+// unassigned is the class of an item of clusters.tsv whose row of H is zero.
+const unassigned = "0"
+
+// scores compares two labelings; modularity is that of the clusters.
+type scores struct {
+	Items      int     `json:"items"`
+	NMI        number  `json:"nmi"`
+	ARI        number  `json:"ari"`
+	Accuracy   number  `json:"accuracy"`
+	Purity     number  `json:"purity"`
+	Modularity *number `json:"modularity"`
+}
+
+// report is what score prints. The scores of all items have the unassigned ones as one more class.
+type report struct {
+	scores
+	Unassigned int     `json:"unassigned"`
+	Assigned   *scores `json:"assigned"`
+}
+
+func (f *scoreFlags) run(s *streams) error {
+	found, err := readLabels(s, f.clusters)
+	if err != nil {
+		return err
+	}
+	truth, err := readLabels(s, f.labels)
+	if err != nil {
+		return err
+	}
+	all, err := newReport(found, truth, s)
+	if err != nil {
+		return err
+	}
+	if f.graph.name != "" {
+		q, err := f.modularity(found, s)
+		if err != nil {
+			return err
+		}
+		all.Modularity = (*number)(&q)
+	}
+	w := bufio.NewWriter(s.out)
+	if f.json {
+		err = writeJSON(w, all)
+	} else {
+		all.print(w)
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	return err
+}
+
+// readLabels reads a labeling: lines of one label, or of an id, a label and perhaps more, separated by tabs. A first line
+// that begins with "id" and goes on with "cluster", "label" or "class" is a header.
+func readLabels(s *streams, name string) (*labeling, error) {
+	in := s.in
+	l := &labeling{name: name}
+	if name == "-" {
+		l.name = standardInput
+	} else {
+		f, err := openFile(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	lines := csv.NewReader(in)
+	lines.Comma, lines.LazyQuotes, lines.FieldsPerRecord, lines.ReuseRecord = '\t', true, -1, true
+	seen := map[string]int{}
+	fields := 0
+	for {
+		record, err := lines.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			var bad *csv.ParseError
+			if errors.As(err, &bad) {
+				return nil, inputf("%s:%d: %w", l.name, bad.Line, bad.Err)
+			}
+			return nil, fmt.Errorf("reading %s: %w", l.name, err)
+		}
+		line, _ := lines.FieldPos(0)
+		if fields == 0 {
+			record[0] = strings.TrimPrefix(record[0], "\ufeff")
+			fields = min(len(record), 2)
+			if fields == 2 && strings.EqualFold(record[0], "id") && slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(record[1])) {
+				l.fitted = slices.Equal(record, clustersHeader)
+				continue
+			}
+		}
+		if min(len(record), 2) != fields {
+			return nil, inputf("%s:%d: %s, and the lines before have %d", l.name, line, count(int64(len(record)), "field", "fields"), fields)
+		}
+		if fields == 2 {
+			id := strings.Clone(record[0])
+			if before, again := seen[id]; again {
+				return nil, inputf("%s:%d: id %q again, after line %d", l.name, line, id, before)
+			}
+			seen[id] = line
+			l.ids = append(l.ids, id)
+		}
+		l.class = append(l.class, strings.TrimSpace(strings.Clone(record[fields-1])))
+	}
+	if len(l.class) == 0 {
+		return nil, inputf("%s: no labels", l.name)
+	}
+	return l, nil
+}
+
+// newReport matches the items and compares their classes.
+func newReport(found, truth *labeling, s *streams) (*report, error) {
+	a, b, err := match(found, truth, s)
+	if err != nil {
+		return nil, err
+	}
+	all, err := compare(a, b)
+	if err != nil {
+		return nil, err
+	}
+	rep := &report{scores: *all}
+	if !found.fitted {
+		return rep, nil
+	}
+	var assignedA, assignedB []string
+	for i, class := range a {
+		if class == unassigned {
+			rep.Unassigned++
+			continue
+		}
+		assignedA, assignedB = append(assignedA, class), append(assignedB, b[i])
+	}
+	if rep.Unassigned > 0 && len(assignedA) > 0 {
+		rep.Assigned, err = compare(assignedA, assignedB)
+	}
+	return rep, err
+}
+
+// match returns the classes of the items that both labelings have, in the order of found.
+func match(found, truth *labeling, s *streams) (a, b []string, err error) {
+	if found.ids == nil || truth.ids == nil {
+		if len(found.class) != len(truth.class) {
+			return nil, nil, inputf("%s has %d items and %s has %d: without ids in both they cannot be matched", found.name, len(found.class), truth.name, len(truth.class))
+		}
+		return found.class, truth.class, nil
+	}
+	class := make(map[string]string, len(truth.ids))
+	for i, id := range truth.ids {
+		class[id] = truth.class[i]
+	}
+	missing := ""
+	for i, id := range found.ids {
+		if c, ok := class[id]; ok {
+			a, b = append(a, found.class[i]), append(b, c)
+		} else if missing == "" {
+			missing = id
+		}
+	}
+	if len(a) == 0 {
+		return nil, nil, inputf("%s and %s have no id in common: the first of each are %q and %q", found.name, truth.name, found.ids[0], truth.ids[0])
+	}
+	if left := len(found.ids) - len(a); left > 0 {
+		s.warn(fmt.Sprintf("%s without a label in %s, the first is %q: left out", count(int64(left), "item is", "items are"), truth.name, missing))
+	}
+	if left := len(truth.ids) - len(a); left > 0 {
+		s.warn(fmt.Sprintf("%s in %s without an item in %s: left out", count(int64(left), "label is", "labels are"), truth.name, found.name))
+	}
+	return a, b, nil
+}
+
+func compare(a, b []string) (*scores, error) {
+	x, y := numbered(a), numbered(b)
+	sc := &scores{Items: len(a)}
+	for _, m := range []struct {
+		to *number
+		of func(found, truth []int) (float64, error)
+	}{{&sc.NMI, cluster.NMI}, {&sc.ARI, cluster.ARI}, {&sc.Accuracy, cluster.Accuracy}, {&sc.Purity, cluster.Purity}} {
+		v, err := m.of(x, y)
+		if err != nil {
+			return nil, err
+		}
+		*m.to = number(v)
+	}
+	return sc, nil
+}
+
+// numbered gives each different label a number.
+func numbered(labels []string) []int {
+	number := map[string]int{}
+	list := make([]int, len(labels))
+	for i, l := range labels {
+		k, known := number[l]
+		if !known {
+			k = len(number)
+			number[l] = k
+		}
+		list[i] = k
+	}
+	return list
+}
+
+// modularity returns that of the clusters in the graph, matched by id when both have ids, else by position.
+func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
+	d, err := f.graph.open(s)
+	if err != nil {
+		return 0, err
+	}
+	rows, cols := d.table.Dims()
+	if rows != cols || d.items != similarity {
+		return 0, inputf("%s: %d×%d is no graph", d.name, rows, cols)
+	}
+	class := found.class
+	if d.rowIDs != nil && found.ids != nil {
+		of := make(map[string]string, len(found.ids))
+		for i, id := range found.ids {
+			of[id] = found.class[i]
+		}
+		class = make([]string, rows)
+		for i, id := range d.rowIDs {
+			c, ok := of[id]
+			if !ok {
+				return 0, inputf("%s: node %q is not in %s", d.name, id, found.name)
+			}
+			class[i] = c
+		}
+	}
+	if len(class) != rows {
+		return 0, inputf("%s has %d nodes and %s has %d items", d.name, rows, found.name, len(class))
+	}
+	graph, ok := d.table.(*matrix.CSR)
+	if !ok {
+		if graph, err = compress(d); err != nil {
+			return 0, err
+		}
+	}
+	return cluster.Modularity(graph, numbered(class))
+}
+
+// compress returns the entries of a dense table that are not 0.
+func compress(d *dataset) (*matrix.CSR, error) {
+	rows, cols := d.table.Dims()
+	rowPtr := make([]int64, rows+1)
+	var col []int32
+	var val []float64
+	d.each(func(i, j int, v float64) {
+		col, val = append(col, int32(j)), append(val, v)
+		rowPtr[i+1]++
+	})
+	for i := range rows {
+		rowPtr[i+1] += rowPtr[i]
+	}
+	return matrix.NewCSR(rows, cols, rowPtr, col, val)
+}
+
+func (r *report) print(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer t.Flush()
+	columns := []*scores{&r.scores}
+	if r.Assigned != nil {
+		fmt.Fprintf(t, "\tall\tassigned\n")
+		columns = append(columns, r.Assigned)
+	}
+	line := func(name string, of func(*scores) string) {
+		fmt.Fprint(t, name)
+		for _, c := range columns {
+			fmt.Fprint(t, "\t", of(c))
+		}
+		fmt.Fprintln(t)
+	}
+	line("items", func(c *scores) string { return fmt.Sprint(c.Items) })
+	for _, m := range []struct {
+		name string
+		of   func(*scores) number
+	}{
+		{"NMI", func(c *scores) number { return c.NMI }},
+		{"ARI", func(c *scores) number { return c.ARI }},
+		{"accuracy", func(c *scores) number { return c.Accuracy }},
+		{"purity", func(c *scores) number { return c.Purity }},
+	} {
+		line(m.name, func(c *scores) string { return fmt.Sprintf("%.4f", float64(m.of(c))) })
+	}
+	if r.Modularity != nil {
+		fmt.Fprintf(t, "modularity\t%.4f\n", math.Round(float64(*r.Modularity)*1e4)/1e4)
+	}
+	if r.Unassigned > 0 {
+		fmt.Fprintf(t, "unassigned\t%d, in 'all' one more class\n", r.Unassigned)
+	}
+}

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"symnmf"
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+func TestNearest(t *testing.T) {
+	known := []string{"cd-cyclic", "cd-shuffle", "cd-mbi", "cd-residual"}
+	for _, tc := range []struct {
+		name string
+		want []string
+	}{
+		{"cd-cylic", []string{"cd-cyclic"}},
+		{"cd-cycilc", []string{"cd-cyclic"}},
+		{"CD-Shuffle", []string{"cd-shuffle"}},
+		{"cd-s", []string{"cd-shuffle"}},
+		{"cd-mbo", []string{"cd-mbi"}},
+		{"cd", known},
+		{"newton", nil},
+		{"", nil},
+	} {
+		if got := nearest(tc.name, known); !slices.Equal(got, tc.want) {
+			t.Errorf("nearest to %q: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestEdits compares with the recursive definition.
+func TestEdits(t *testing.T) {
+	var naive func(a, b string) int
+	naive = func(a, b string) int {
+		if a == "" || b == "" {
+			return len(a) + len(b)
+		}
+		d := naive(a[1:], b[1:])
+		if a[0] != b[0] {
+			d++
+		}
+		d = min(d, naive(a[1:], b)+1, naive(a, b[1:])+1)
+		if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
+			d = min(d, naive(a[2:], b[2:])+1)
+		}
+		return d
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.StringMatching(`[ab]{0,6}`).Draw(t, "a"), rapid.StringMatching(`[abc]{0,6}`).Draw(t, "b")
+		if got, want := edits(a, b), naive(a, b); got != want {
+			t.Fatalf("edits(%q, %q) = %d, want %d", a, b, got, want)
+		}
+	})
+}
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "1000": 1000, "1e6": 1e6, "4k": 4096, "500M": 500 << 20, "4G": 4 << 30, "1.5GiB": 3 << 29, "2TB": 2 << 40, "10 B": -1,
+		"": -1, "G": -1, "-1": -1, "4X": -1, "NaN": -1, "1e30": -1, "inf": -1,
+	} {
+		var b byteSize
+		err := b.Set(text)
+		if want < 0 && err == nil || want >= 0 && (err != nil || b.bytes != want || !b.set) {
+			t.Errorf("%q is %d bytes, %v, want %d", text, b.bytes, err, want)
+		}
+	}
+	for b, want := range map[float64]string{0: "0 bytes", 1023: "1.02e+03 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 3 << 30: "3 GiB", 5 << 40: "5.0 TiB", 1e18: "909494.7 TiB"} {
+		if got := showBytes(b); got != want {
+			t.Errorf("%v bytes are shown as %q, want %q", b, got, want)
+		}
+	}
+}
+
+// TestAhead checks what TestPeakPrediction cannot tell from the memory that reading took.
+func TestAhead(t *testing.T) {
+	const n, m, mb = 1000, 500, 1 << 20
+	base := shape{rows: n, cols: n, table: 8 * n * n, items: similarity, rank: 10, runs: 1}
+	points := shape{rows: n, cols: m, table: 100 * mb, items: "rows", rank: 1, runs: 1}
+	with := func(sh shape, change func(*shape)) float64 {
+		before := sh.ahead()
+		change(&sh)
+		return sh.ahead() - before
+	}
+	for _, tc := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"cd-residual keeps n×n", with(base, func(sh *shape) { sh.method = "cd-residual" }), 1.25 * 8 * n * n},
+		{"cd-mbi keeps three of n×r", with(base, func(sh *shape) { sh.method = "cd-mbi" }), 1.25 * 8 * 3 * n * 10},
+		{"a second run keeps the best", with(base, func(sh *shape) { sh.runs = 7 }), 1.25 * 8 * n * 10},
+		{"a start from a file is kept", with(base, func(sh *shape) { sh.given = true }), 1.25 * 8 * n * 10},
+	} {
+		if math.Abs(tc.got-tc.want) > 1 {
+			t.Errorf("%s: %v bytes more, want %v", tc.name, tc.got, tc.want)
+		}
+	}
+	if got := with(points, func(sh *shape) { sh.items = "columns" }); got < 99*mb {
+		t.Errorf("a transposed copy takes %v bytes more, want about 1.25 × 100 MiB", got)
+	}
+	if got := with(points, func(sh *shape) { sh.sparse = true }); got < 99*mb {
+		t.Errorf("the norm of sparse points takes %v bytes more, want about 1.25 × 100 MiB", got)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{fmt.Errorf("cannot write: %w", syscall.EPIPE), 0},
+		{errors.New("anything"), 1},
+		{fmt.Errorf("writing: %w", syscall.ENOSPC), 1},
+		{usagef("x"), 2},
+		{fmt.Errorf("%w: Runs", symnmf.ErrOption), 2},
+		{inputf("x"), 3},
+		{fmt.Errorf("a: %w", matio.ErrFormat), 3},
+		{fmt.Errorf("a: %w", matrix.ErrAsymmetric), 3},
+		{fmt.Errorf("%w: after 3 sweeps", errNotConverged), 4},
+		{fmt.Errorf("%w: 3 GiB", errMemory), 5},
+		{fmt.Errorf("a: %w", matio.ErrTooLarge), 5},
+		{signalError{syscall.SIGINT}, 130},
+		{signalError{syscall.SIGTERM}, 143},
+	} {
+		if got := exitCode(tc.err); got != tc.want {
+			t.Errorf("%v: exit code %d, want %d", tc.err, got, tc.want)
+		}
+	}
+}
+
+func TestManners(t *testing.T) {
+	for _, tc := range []struct {
+		terminal   bool
+		env        map[string]string
+		live, ansi bool
+	}{
+		{false, nil, false, false},
+		{true, nil, true, true},
+		{true, map[string]string{"NO_COLOR": "1"}, true, false},
+		{true, map[string]string{"TERM": "dumb"}, false, false},
+	} {
+		if live, ansi := manners(tc.terminal, func(k string) string { return tc.env[k] }); live != tc.live || ansi != tc.ansi {
+			t.Errorf("terminal %v, %v: line %v, colours %v", tc.terminal, tc.env, live, ansi)
+		}
+	}
+	var out bytes.Buffer
+	s := &streams{err: &out, ansi: true}
+	s.warn("careful")
+	if want := "\x1b[33mwarning:\x1b[0m careful\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	at := symnmf.Progress{Run: 1, Runs: 1, Sweep: 7, Elapsed: 1500 * time.Millisecond, RelErr: 0.25, KKT: 1e-3}
+	const line = "sweep 7, 1.5s, error 25 %, KKT about 1.0e-03"
+	for _, tc := range []struct {
+		live  bool
+		flags fitFlags
+		want  string
+	}{
+		{true, fitFlags{}, "\r\x1b[K" + line + "\r\x1b[K"},
+		{true, fitFlags{still: true}, line + "\n"},
+		{false, fitFlags{}, line + "\n"},
+		{true, fitFlags{quiet: true}, ""},
+		{false, fitFlags{quiet: true}, ""},
+	} {
+		var out bytes.Buffer
+		p := newProgress(&streams{err: &out, live: tc.live}, &tc.flags)
+		p.show(at) // too soon
+		p.last = time.Now().Add(-plainEvery)
+		p.show(at)
+		p.show(at) // too soon again
+		p.done()
+		if out.String() != tc.want {
+			t.Errorf("terminal %v, flags %+v: %q, want %q", tc.live, tc.flags, out.String(), tc.want)
+		}
+	}
+	var out bytes.Buffer
+	p := newProgress(&streams{err: &out, live: true}, &fitFlags{})
+	p.last = time.Now().Add(-movingEvery)
+	at.Run, at.Runs = 2, 5
+	p.show(at)
+	if want := "\r\x1b[Krun 2 of 5, " + line; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+func TestShowError(t *testing.T) {
+	for _, tc := range []struct {
+		x, floor float64
+		want     string
+	}{
+		{0.25, 1e-8, "25 %"},
+		{3e-8, 1e-8, "below 1e-05 % (rounding floor)"},
+		{0, 1e-8, "0 %"},
+	} {
+		if got := showError(tc.x, tc.floor); got != tc.want {
+			t.Errorf("error %v with floor %v: %q, want %q", tc.x, tc.floor, got, tc.want)
+		}
+	}
+}
+
+// TestComponents compares with a search from item to item.
+func TestComponents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows, cols := rapid.IntRange(1, 8).Draw(t, "rows"), rapid.IntRange(1, 8).Draw(t, "cols")
+		items := rapid.SampledFrom([]string{similarity, "rows", "columns"}).Draw(t, "items")
+		if items == similarity {
+			cols = rows
+		}
+		m := matrix.NewDense(rows, cols, nil)
+		for k := range m.Data() {
+			if rapid.IntRange(0, 5).Draw(t, "entry") == 0 {
+				m.Data()[k] = 1
+			}
+		}
+		d := &dataset{table: m, items: items}
+		alike := func(i, l int) bool {
+			switch items {
+			case "rows":
+				for j := range cols {
+					if m.At(i, j) != 0 && m.At(l, j) != 0 {
+						return true
+					}
+				}
+				return false
+			case "columns":
+				for k := range rows {
+					if m.At(k, i) != 0 && m.At(k, l) != 0 {
+						return true
+					}
+				}
+				return false
+			}
+			return m.At(i, l) != 0 || m.At(l, i) != 0
+		}
+		seen := make([]bool, d.n())
+		var visit func(i int) int
+		visit = func(i int) int {
+			seen[i] = true
+			size := 1
+			for l := range seen {
+				if !seen[l] && alike(i, l) {
+					size += visit(l)
+				}
+			}
+			return size
+		}
+		number, largest := 0, 0
+		for i := range seen {
+			if !seen[i] {
+				number++
+				largest = max(largest, visit(i))
+			}
+		}
+		if gotNumber, gotLargest := d.components(); gotNumber != number || gotLargest != largest {
+			t.Fatalf("%s of\n%v: %d components, the largest of %d, want %d and %d", items, m.Data(), gotNumber, gotLargest, number, largest)
+		}
+	})
+}
+
+// TestLooksLikeDistances: distances and squared distances of points do, kernels of them with the diagonal removed and
+// complete graphs do not.
+func TestLooksLikeDistances(t *testing.T) {
+	point := func(i int) (x, y float64) { // two groups
+		return math.Mod(float64(i)*0.618, 1) + float64(i%2*6), math.Mod(float64(i)*0.414, 1)
+	}
+	for _, tc := range []struct {
+		name string
+		of   func(dist float64) float64
+		want bool
+	}{
+		{"distances", func(d float64) float64 { return d }, true},
+		{"squared distances", func(d float64) float64 { return d * d }, true},
+		{"Gaussian kernel", func(d float64) float64 { return math.Exp(-d * d) }, false},
+		{"inverse distances", func(d float64) float64 { return 1 / (0.1 + d) }, false},
+		{"complete graph", func(float64) float64 { return 1 }, false},
+	} {
+		const n = 40
+		m := matrix.NewDense(n, n, nil)
+		for i := range n {
+			for j := range n {
+				if i != j {
+					xi, yi := point(i)
+					xj, yj := point(j)
+					m.Set(i, j, tc.of(math.Hypot(xi-xj, yi-yj)))
+				}
+			}
+		}
+		d := &dataset{table: m, items: similarity}
+		if got := d.looksLikeDistances(); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+		m.Set(3, 3, 1)
+		if d.looksLikeDistances() {
+			t.Errorf("%s with a diagonal entry look like distances", tc.name)
+		}
+	}
+}
+
+// TestManyGroups: similarities of groups in a row are no distances, whatever the groups' width.
+func TestManyGroups(t *testing.T) {
+	const n = 120
+	for groups := 2; groups <= n/2; groups++ {
+		m := matrix.NewDense(n, n, nil)
+		for i := range n {
+			for j := range n {
+				switch {
+				case i == j:
+				case i*groups/n == j*groups/n:
+					m.Set(i, j, 9)
+				default:
+					m.Set(i, j, 1)
+				}
+			}
+		}
+		if d := (&dataset{table: m, items: similarity}); d.looksLikeDistances() {
+			t.Errorf("%d groups look like distances", groups)
+		}
+	}
+}
+
+// TestSymmetryTolerance: half precision may differ by its rounding, double precision may not.
+func TestSymmetryTolerance(t *testing.T) {
+	for eps, want := range map[float64]bool{0x1p-11: true, 0x1p-24: false, 0x1p-53: false} {
+		m := matrix.NewDense(2, 2, []float64{1, 0.5, 0.5 + 0x1p-12, 1})
+		d := &dataset{name: "m", table: m, items: similarity, eps: eps}
+		if err := d.prepare(repairs{"no", "reject"}, false); (err == nil) != want {
+			t.Errorf("eps %g: %v", eps, err)
+		} else if err == nil {
+			if _, err := d.operator(1); err != nil {
+				t.Errorf("eps %g: %v", eps, err)
+			}
+		}
+	}
+}
+
+func TestHelpNamesEveryCommand(t *testing.T) {
+	root := newRoot(&streams{})
+	for _, name := range commandNames(root) {
+		cmd, _, err := root.Find([]string{name})
+		if err != nil || cmd.Short == "" || !strings.Contains(cmd.Example, "symnmf "+name) {
+			t.Errorf("%s: %v, short %q, example %q", name, err, cmd.Short, cmd.Example)
+		}
+	}
+}
