@@ -154,3 +154,36 @@ func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, c
 		timesTiles(c, a, arow, astep, x, rows, n, cols, stride)
 	}
 }
+
+// solveWidth returns how many rows a row solver works on at once.
+func solveWidth[F Float]() int {
+	lanes := lanesAVX2
+	if path == avx512 {
+		lanes = lanesAVX512
+	}
+	return solveVecs * 8 * lanes / int(unsafe.Sizeof(*new(F)))
+}
+
+func solveRows[F Float](x []F, width int, d []F, lists []int32, r int, off bool) {
+	if path == portable {
+		solveRowsGo(x, width, d, lists, r, off)
+	} else {
+		solveLanes(x, d, lists, r, off)
+	}
+}
+
+func packRows[F Float](x []F, width int, h, g, diag, l1 []float64) {
+	if path == portable {
+		packRowsGo(x, width, h, g, diag, l1, 0)
+	} else {
+		packLanes(x, width, h, g, diag, l1)
+	}
+}
+
+func unpackRows[F Float](dst []float64, x []F, width, r int) {
+	if path == portable {
+		unpackRowsGo(dst, x, width, r, 0)
+	} else {
+		unpackLanes(dst, x, width, r)
+	}
+}

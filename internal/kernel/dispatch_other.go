@@ -25,3 +25,16 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) { gatherRowsGo(acc
 func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
 	timesGo(c, a, arow, astep, x, rows, n, cols, stride)
 }
+
+// solveWidth returns how many rows a row solver works on at once.
+func solveWidth[F Float]() int { return 32 }
+
+func solveRows[F Float](x []F, width int, d []F, lists []int32, r int, off bool) {
+	solveRowsGo(x, width, d, lists, r, off)
+}
+
+func packRows[F Float](x []F, width int, h, g, diag, l1 []float64) {
+	packRowsGo(x, width, h, g, diag, l1, 0)
+}
+
+func unpackRows[F Float](dst []float64, x []F, width, r int) { unpackRowsGo(dst, x, width, r, 0) }

@@ -1,84 +1,199 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
-// Group is the number of rows SolveRows works on at once.
-const Group = 32
-
-// Rows is what SolveRows keeps of Group rows of H (r numbers each), coordinate by coordinate: entry j of row i at
-// j·Group+i. Rows beyond the last of a matrix are filled with zeros and stay zero.
-type Rows struct {
-	H             []float64 // r·Group: in, the rows; out, better ones
-	Old           []float64 // r·Group: the rows as they were when D = HᵀH was computed
-	Lin           []float64 // r·Group: A_i,:·H − A_ii·Old, less the ℓ₁ weights
-	Diag          []float64 // Group: A_ii
-	NormSq, Inner []float64 // Group: scratch, ‖h‖² and ⟨old, h⟩
+// RowSolver improves rows of H, each by itself while D = HᵀH and A·H stay as they were. With AVX-512 and AVX2 many rows go
+// through the coordinates together, one in each lane of a few vectors. A row's result does not depend on the rows beside
+// it, and so not on how the rows are dealt out to calls.
+//
+// It holds scratch, so each goroutine needs its own.
+type RowSolver[F Float] struct {
+	r     int
+	off   bool
+	x     []F
+	lists []int32
 }
 
-// SolveRows passes once over the coordinates j of Group rows in the order of perm and sets each h_j to the minimizer of
-//
-//	¼‖h‖⁴ + ½ hᵀ(D − oᵒᵀ − p·I)h − gᵀh,   h ≥ 0,   o = Old, g = Lin, p = Diag,
-//
-// over that coordinate alone, the root of the cubic with
-//
-//	a = ‖h‖² − h_j² + G − p,   b = (D·h)_j − o_j·⟨o,h⟩ − G·h_j − g_j,   G = D_jj − o_j².
-func SolveRows(x *Rows, d []float64, perm []int32) {
-	r := len(perm)
-	for i := range Group {
-		x.NormSq[i], x.Inner[i] = 0, 0
+// The numbers that RowSolver keeps for each of the rows it works on at once, coordinate by coordinate in four arrays, and
+// after them what is not of coordinates. Those of one coordinate, for all the rows, are in as many bytes as vectors of rows.
+const (
+	packedH      = 0 // the rows
+	packedOld    = 1 // as they were when D = HᵀH was computed
+	packedLin    = 2 // A_i,:·H − A_ii·old − λ
+	packedRest   = 3 // D_jj − old_j² − A_ii, the last only with the diagonal; the solver's to fill in
+	packedArrays = 4
+	packedMore   = 6 // A_ii, and scratch for the solver
+)
+
+// NewRowSolver returns a solver for rows of r numbers: if offDiagonal, of the problem without the diagonal of A.
+func NewRowSolver[F Float](r int, offDiagonal bool) *RowSolver[F] {
+	return &RowSolver[F]{r: r, off: offDiagonal}
+}
+
+// scratch returns room for rows laid out, each vector in one cache line.
+func (s *RowSolver[F]) scratch(width int) []F {
+	n := (packedArrays*s.r + packedMore) * width
+	if len(s.x) != n {
+		const line = 64
+		x := make([]F, n+line/int(unsafe.Sizeof(s.x[0])))
+		for uintptr(unsafe.Pointer(&x[0]))%line != 0 {
+			x = x[1:]
+		}
+		s.x = x[:n]
 	}
-	for j := range r {
-		for i := range Group {
-			h := x.H[j*Group+i]
-			x.NormSq[i] += h * h
-			x.Inner[i] += h * x.Old[j*Group+i]
+	return s.x
+}
+
+// Solve sets dst to the way from the rows h (len(diag) rows of r numbers) to better ones. For each permutation in perms, r
+// coordinates each, it passes over the coordinates j in this order, and sets h_j to the minimizer over h_j alone of
+//
+//	¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − (g − p·o − λ)ᵀh,   h ≥ 0,
+//
+// where o is the row as given, g that of A·H and p its entry of diag, and d is D = HᵀH (r×r) with o in it. With a = ‖h‖² −
+// h_j² + G − p, b = G·h_j + o_j·⟨o,h⟩ − (D·h)_j + g_j − p·o_j − λ_j and G = D_jj − o_j², this is the x ≥ 0 with the least
+// x⁴/4 + a·x²/2 − b·x: 0 unless b > 0, or a < 0 and 27b² < −2a³; else the largest root of x³ + a·x − b. Without the
+// diagonal the function is ½hᵀ(D − ooᵀ)h − (g − p·o − λ)ᵀh and h_j = max(0, b/G); but where G ≤ 0 it stays, and where b/G is
+// above 1e4·√G it becomes that unless it is larger already (nothing bounds it then; see CD).
+//
+// A minimizer is within 1e-12 of what a and b give, relatively, or 1e-6 with float32; a and b have the rounding errors of
+// their sums. All that is finite and does not overflow as x³ gives finite results.
+func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, perms []int32) {
+	r := s.r
+	if len(h) != r*len(diag) || len(g) != len(h) || len(dst) != len(h) || len(l1) != r || len(d) != r*r || r > 0 && len(perms)%r != 0 {
+		panic(badLen)
+	}
+	if r == 0 {
+		return
+	}
+	// Each permutation twice over: then the coordinates other than one are those that follow it.
+	s.lists = s.lists[:0]
+	for p := perms; len(p) > 0; p = p[r:] {
+		s.lists = append(append(s.lists, p[:r]...), p[:r]...)
+	}
+	for _, k := range perms {
+		if uint(k) >= uint(r) {
+			panic(badIndex)
 		}
 	}
-	var dh [Group]float64
-	for _, j := range perm {
-		dj := d[int(j)*r : (int(j)+1)*r]
-		clear(dh[:])
-		for k, v := range dj {
-			hk := x.H[k*Group : (k+1)*Group]
-			for i, w := range hk {
-				dh[i] += v * w
+	width := solveWidth[F]()
+	x := s.scratch(width)
+	for lo := 0; lo < len(diag); lo += width {
+		n := min(width, len(diag)-lo)
+		from, to := lo*r, (lo+n)*r
+		packRows(x, width, h[from:to], g[from:to], diag[lo:lo+n], l1)
+		solveRows(x, width, d, s.lists, r, s.off)
+		unpackRows(dst[from:to], x, width, r)
+	}
+}
+
+// packRowsGo lays n = len(diag) rows out for the solver, and zeros for the rest of the width. The first rows are there
+// already, but for diag. Assembly rounds as this does, which must not be fused.
+func packRowsGo[F Float](x []F, width int, h, g, diag, l1 []float64, first int) {
+	r, n := len(l1), len(diag)
+	if first < width {
+		old, lin := x[packedOld*r*width:], x[packedLin*r*width:]
+		for j, w := range l1 {
+			row := j * width
+			for i := first; i < n; i++ {
+				o := h[i*r+j]
+				x[row+i], old[row+i], lin[row+i] = F(o), F(o), F(g[i*r+j]-w-float64(diag[i]*o))
+			}
+			clear(x[row+n : row+width])
+			clear(old[row+n : row+width])
+			clear(lin[row+n : row+width])
+		}
+	}
+	p := x[packedArrays*r*width:][:width]
+	clear(p)
+	for i, v := range diag {
+		p[i] = F(v)
+	}
+}
+
+// unpackRowsGo sets dst to the change of its rows from first on.
+func unpackRowsGo[F Float](dst []float64, x []F, width, r, first int) {
+	old := x[packedOld*r*width:]
+	for i := first; i < len(dst)/r; i++ {
+		for j := range r {
+			dst[i*r+j] = float64(x[j*width+i] - old[j*width+i])
+		}
+	}
+}
+
+// solveRowsGo does the passes of Solve for the width rows in x.
+func solveRowsGo[F Float](x []F, width int, d []F, lists []int32, r int, off bool) {
+	array := func(k int) []F { return x[k*r*width : (k+1)*r*width] }
+	h, old, lin := array(packedH), array(packedOld), array(packedLin)
+	more := x[packedArrays*r*width:]
+	diag, normSq, inner, sum := more[:width], more[width:2*width], more[2*width:3*width], more[3*width:4*width]
+	for ; len(lists) > 0; lists = lists[2*r:] {
+		clear(normSq)
+		clear(inner)
+		for j := range r {
+			for i, v := range h[j*width : (j+1)*width] {
+				normSq[i] += v * v
+				inner[i] += v * old[j*width+i]
 			}
 		}
-		hj, oj, gj := x.H[int(j)*Group:][:Group], x.Old[int(j)*Group:][:Group], x.Lin[int(j)*Group:][:Group]
-		for i := range Group {
-			o, h := oj[i], hj[i]
-			g := dj[j] - o*o
-			a := x.NormSq[i] - h*h + g - x.Diag[i]
-			b := dh[i] - o*x.Inner[i] - g*h - gj[i]
-			v := root(a, b, h)
-			x.NormSq[i] += (v - h) * (v + h)
-			x.Inner[i] += o * (v - h)
-			hj[i] = v
+		for at, j := range lists[:r] {
+			dj := d[int(j)*r : (int(j)+1)*r]
+			row := int(j) * width
+			copy(sum, lin[row:row+width])
+			for _, k := range lists[at+1 : at+r] {
+				c := dj[k]
+				for i, v := range h[int(k)*width : (int(k)+1)*width] {
+					sum[i] -= c * v
+				}
+			}
+			for i := range width {
+				v, o := h[row+i], old[row+i]
+				normSq[i] -= v * v
+				inner[i] -= v * o
+				a, b := float64(dj[j]-o*o), float64(sum[i]+o*inner[i])
+				if off {
+					v = F(quadraticMinimizer(a, b, float64(v)))
+				} else {
+					v = F(quarticMinimizer(a+float64(normSq[i]-diag[i]), b))
+				}
+				normSq[i] += v * v
+				inner[i] += v * o
+				h[row+i] = v
+			}
 		}
 	}
 }
 
-// root returns argmin_{x≥0} x⁴/4 + a·x²/2 + b·x.
-func root(a, b, old float64) float64 {
-	if b >= 0 && (a >= 0 || 27*b*b >= -2*a*a*a) {
+// quarticMinimizer returns the x ≥ 0 with the least x⁴/4 + a·x²/2 − b·x. Newton's iteration from above the largest root of
+// the derivative stays above it, where the derivative is convex and rises.
+func quarticMinimizer(a, b float64) float64 {
+	y := b / a
+	if !(b > 0 || y*y < -2*a/27) {
 		return 0
 	}
-	x := math.Sqrt(max(-a, 0)) + math.Cbrt(max(-b, 0))
+	x := math.Sqrt(max(-a, 0)) + math.Cbrt(max(b, 0))
 	if a > 0 {
-		x = min(x, -b/a)
+		x = min(x, y)
 	}
-	if old > 0 && 3*old*old+a > 0 {
-		step := ((old*old+a)*old + b) / (3*old*old + a)
-		if step < old/2 {
-			x = min(x, old-step)
-		}
-	}
-	for range 60 {
-		step := ((x*x+a)*x + b) / (3*x*x + a)
+	for {
+		step := ((x*x+a)*x - b) / (3*x*x + a)
 		x -= step
-		if math.Abs(step) <= 1e-8*x {
-			break
+		if !(math.Abs(step) > 1e-7*x) { // the next one would be below 2e-14·x
+			return x
 		}
+	}
+}
+
+// quadraticMinimizer returns the x ≥ 0 with the least a·x²/2 − b·x, with the exceptions of Solve; h is the x so far.
+func quadraticMinimizer(a, b, h float64) float64 {
+	if a <= 0 {
+		return h
+	}
+	x, most := max(b/a, 0), 1e4*math.Sqrt(a)
+	if x > most {
+		return max(h, most)
 	}
 	return x
 }

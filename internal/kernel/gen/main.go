@@ -45,6 +45,7 @@ func generate() (map[string][]byte, error) {
 	}{
 		{"kernels_amd64", (*asm).rowKernels, consts},
 		{"gemm_amd64", (*asm).gemmKernels, gemmConsts},
+		{"solve_amd64", (*asm).solveKernels, solveConsts},
 	} {
 		ctx := build.NewContext()
 		ctx.ConstraintExpr("!noasm")

@@ -1,0 +1,70 @@
+//go:build !noasm
+
+package kernel
+
+import "unsafe"
+
+// solveLanes does what solveRowsGo does in assembly.
+func solveLanes[F Float](x, d []F, lists []int32, r int, off bool) {
+	passes := len(lists) / (2 * r)
+	if passes == 0 {
+		return
+	}
+	h, dp := unsafe.Pointer(&x[0]), unsafe.Pointer(&d[0])
+	if unsafe.Sizeof(x[0]) == 8 {
+		h, d := (*float64)(h), (*float64)(dp)
+		switch {
+		case path == avx512 && off:
+			solveOff64AVX512(h, r, d, &lists[0], passes)
+		case path == avx512:
+			solve64AVX512(h, r, d, &lists[0], passes)
+		case off:
+			solveOff64AVX2(h, r, d, &lists[0], passes)
+		default:
+			solve64AVX2(h, r, d, &lists[0], passes)
+		}
+		return
+	}
+	h32, d32 := (*float32)(h), (*float32)(dp)
+	switch {
+	case path == avx512 && off:
+		solveOff32AVX512(h32, r, d32, &lists[0], passes)
+	case path == avx512:
+		solve32AVX512(h32, r, d32, &lists[0], passes)
+	case off:
+		solveOff32AVX2(h32, r, d32, &lists[0], passes)
+	default:
+		solve32AVX2(h32, r, d32, &lists[0], passes)
+	}
+}
+
+// packLanes does what packRowsGo does in assembly but for the last rows.
+func packLanes[F Float](x []F, width int, h, g, diag, l1 []float64) {
+	r, blocks := len(l1), len(diag)/4
+	if blocks > 0 && r >= 4 {
+		size := int(unsafe.Sizeof(x[0]))
+		if p := unsafe.Pointer(&x[0]); size == 8 {
+			pack64AVX2((*float64)(p), 8*width, 8*width*r, &h[0], &g[0], r, &diag[0], &l1[0], blocks)
+		} else {
+			pack32AVX2((*float32)(p), 4*width, 4*width*r, &h[0], &g[0], r, &diag[0], &l1[0], blocks)
+		}
+	} else {
+		blocks = 0
+	}
+	packRowsGo(x, width, h, g, diag, l1, 4*blocks)
+}
+
+// unpackLanes does what unpackRowsGo does in assembly but for the last rows.
+func unpackLanes[F Float](dst []float64, x []F, width, r int) {
+	blocks := len(dst) / (4 * r)
+	if blocks > 0 && r >= 4 {
+		if p := unsafe.Pointer(&x[0]); unsafe.Sizeof(x[0]) == 8 {
+			unpack64AVX2(&dst[0], (*float64)(p), 8*width, 8*width*r, r, blocks)
+		} else {
+			unpack32AVX2(&dst[0], (*float32)(p), 4*width, 4*width*r, r, blocks)
+		}
+	} else {
+		blocks = 0
+	}
+	unpackRowsGo(dst, x, width, r, 4*blocks)
+}
