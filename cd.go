@@ -87,6 +87,8 @@ type sweepReport struct {
 	changed  int64   // entries
 	planted  int     // columns that could not leave zero and were given a pair of entries
 	cut      bool    // it was ended before its last column
+	// provisional says that the objective of this H has not been compared with those before: nothing is said of it.
+	provisional bool
 }
 
 func newCDState(p *problem, h *matrix.Dense) *cdState {

@@ -56,13 +56,13 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			break
 		}
 		res.Sweeps++
-		if verifying {
+		if verifying && !rep.provisional {
 			if err := p.verify(work, h, objective, res.Sweeps); err != nil {
 				return nil, err
 			}
 		}
 		var exact *figures // of this H, if the trace wants them
-		if opt.Trace {
+		if opt.Trace && !rep.provisional {
 			clk.pause(func() { f := p.measure(h); exact = &f })
 			res.Trace = append(res.Trace, exact.point(res.Sweeps, clk))
 		}
@@ -73,6 +73,9 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 					RelErr: 2 * math.Sqrt(max(0, objective)) / p.norm, KKT: estimate})
 			})
 		}
+		if rep.provisional {
+			continue
+		}
 		switch {
 		case watch.reached(p, h, estimate, rep.changed == 0, exact):
 			status, ended = Converged, true
@@ -80,8 +83,14 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			status, ended = Stalled, true
 		}
 	}
+	if w, ok := work.(settler); ok {
+		w.settle()
+	}
 	return p.finish(res, h, status, clk, limits.KKT), nil
 }
+
+// settler is a run whose last H may be worse than one before: settle makes it the better of the two.
+type settler interface{ settle() }
 
 // limitStatus says which of the two things stop looks at was the reason.
 func (p *problem) limitStatus(ctx context.Context) Status {

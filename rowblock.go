@@ -33,7 +33,10 @@ type RowBlock struct {
 // Name implements Solver.
 func (s RowBlock) Name() string { return "rowblock" }
 
-func (s RowBlock) accepts(p *problem) error {
+func (s RowBlock) accepts(p *problem, opt *Options) error {
+	if opt.Start == (Zero{}) && p.norm > 0 && !p.positiveDiagonal() {
+		return fmt.Errorf("%w: rowblock cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
+	}
 	if s.Block < 0 || s.Passes < 0 || s.CheckEvery < 0 || !(s.MaxStep >= 0 && s.MaxStep <= 2) {
 		return fmt.Errorf("%w: %+v", ErrOption, s)
 	}
@@ -89,8 +92,10 @@ type rowBlockRun struct {
 	perms  []int32
 	groups kernel.Rows
 
-	uphill float64 // ⟨Y − H_new, H_new − H_prev⟩ so far in the sweep, Y its start
-	report sweepReport
+	clipped int     // entries cut off at zero in the last sweep
+	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it
+	uphill  float64 // ⟨Y − H_new, H_new − H_prev⟩ so far in the sweep, Y its start
+	report  sweepReport
 }
 
 // restart makes the current H the point to come back to.
@@ -102,7 +107,7 @@ func (s *rowBlockRun) restart() {
 }
 
 func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
-	s.report = sweepReport{}
+	s.report, s.clipped = sweepReport{}, 0
 	fromZero := s.extrapolate()
 	s.gram = s.p.gram(s.h)
 	if s.product == nil {
@@ -132,8 +137,12 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		t := (1 + math.Sqrt(1+4*s.tk*s.tk)) / 2
 		s.beta, s.tk = (s.tk-1)/t, t
 	}
-	if !s.NoMomentum && s.sweeps%s.CheckEvery == 0 {
+	s.fallen = s.report.decrease
+	s.report.decrease = 0
+	if s.sweeps%s.CheckEvery == 0 {
 		s.checkpoint()
+	} else {
+		s.report.provisional = true
 	}
 	return s.report
 }
@@ -155,13 +164,23 @@ func (s *rowBlockRun) extrapolate() (zero bool) {
 func (s *rowBlockRun) checkpoint() {
 	f := s.p.measure(s.h)
 	if f.objective() <= s.safeF {
+		s.report.decrease = s.safeF - f.objective()
 		s.safeF = f.objective()
 		copy(s.safe, s.hv)
+		s.report.stepSq = f.gradKKT
 		return
 	}
 	copy(s.hv, s.safe)
 	copy(s.prev, s.safe)
 	s.tk, s.beta = 1, 0
+	s.report.provisional = true
+}
+
+// settle implements settler.
+func (s *rowBlockRun) settle() {
+	if f := s.p.measure(s.h); f.objective() > s.safeF {
+		copy(s.hv, s.safe)
+	}
 }
 
 // row improves row i alone: then the objective over the row is what the passes minimize, and no step is needed.
@@ -173,17 +192,15 @@ func (s *rowBlockRun) row(i int) {
 	clear(g)
 	s.product.RowsTo(g, i, i+1)
 	p := s.p.diag[i]
-	var normSq, inner, stepSq float64
-	normSq = kernel.SumSq(hi)
-	inner = normSq
+	normSq := kernel.SumSq(hi)
+	inner := normSq
 	for range s.Passes {
 		for j := range r {
 			dj := s.gram[j*r : (j+1)*r]
 			o, h := old[j], hi[j]
-			G := dj[j] - o*o
-			a := normSq - h*h + G - p
-			b := kernel.Dot(dj, hi) - o*inner - G*h - (g[j] - p*o - s.p.l1[j])
-			x := bestRoot(a, b)
+			rest := dj[j] - o*o
+			b := kernel.Dot(dj, hi) - o*inner - rest*h - (g[j] - p*o - s.p.l1[j])
+			x := bestRoot(normSq-h*h+rest-p, b)
 			if x != h {
 				normSq = max(0, normSq+(x-h)*(x+h))
 				inner += o * (x - h)
@@ -198,7 +215,6 @@ func (s *rowBlockRun) row(i int) {
 			s.report.changed++
 		}
 	}
-	_ = stepSq
 	d := s.g[r : 2*r]
 	for j := range r {
 		for k := range r {
@@ -234,28 +250,30 @@ func (s *rowBlockRun) block(lo, hi int) {
 	q := s.product.Step(d, lo, hi)
 	// φ(t) − φ(0) with φ = ‖A − (H+tD)(H+tD)ᵀ‖²
 	hd, dd := s.hd, s.dd
-	var hdT float64 // ⟨HD, HDᵀ⟩
-	for j := range r {
+	for j := range r { // K = HD + HDᵀ in place
 		for k := range j {
-			hdT += 2 * hd[j*r+k] * hd[k*r+j]
+			v := hd[j*r+k] + hd[k*r+j]
+			hd[j*r+k], hd[k*r+j] = v, v
 		}
-		hdT += hd[j*r+j] * hd[j*r+j]
+		hd[j*r+j] *= 2
 	}
-	var penalty float64
 	c := [4]float64{
-		4 * (kernel.Dot(s.gram, hd) - gd),
-		2 * (kernel.SumSq(hd) + kernel.Dot(dd, s.gram) + hdT - q),
-		4 * kernel.Dot(dd, hd),
+		2*kernel.Dot(s.gram, hd) - 4*gd + 4*s.penalty(d),
+		kernel.SumSq(hd) + 2*kernel.Dot(dd, s.gram) - 2*q,
+		2 * kernel.Dot(dd, hd),
 		kernel.SumSq(dd),
 	}
-	for i := range b {
-		for j, w := range p.l1 {
-			if w != 0 {
-				penalty += w * d[i*r+j]
-			}
+	if p.ignoreDiag {
+		// less (‖h_i + t·d_i‖²)² for every row
+		for i := range b {
+			hi, di := hb[i*r:(i+1)*r], d[i*r:(i+1)*r]
+			l, m, q := kernel.SumSq(hi), kernel.Dot(hi, di), kernel.SumSq(di)
+			c[0] -= 4 * l * m
+			c[1] -= 4*m*m + 2*l*q
+			c[2] -= 4 * m * q
+			c[3] -= q * q
 		}
 	}
-	c[0] += 4 * penalty
 	t, fall := bestStep(c, s.MaxStep)
 	if t == 0 {
 		s.product.Move(0)
@@ -263,11 +281,8 @@ func (s *rowBlockRun) block(lo, hi int) {
 	}
 	s.report.decrease += fall / 4
 	s.report.changed++
-	for j := range r {
-		for k := range r {
-			s.gram[j*r+k] += t*(hd[j*r+k]+hd[k*r+j]) + t*t*dd[j*r+k]
-		}
-	}
+	kernel.Axpy(s.gram, t, hd)
+	kernel.Axpy(s.gram, t*t, dd)
 	prev := s.prev[lo*r : hi*r]
 	clipped := false
 	for k, v := range d {
@@ -283,6 +298,18 @@ func (s *rowBlockRun) block(lo, hi int) {
 	}
 }
 
+// penalty returns Σ_ij Λ_j·d_ij.
+func (s *rowBlockRun) penalty(d []float64) (sum float64) {
+	for j, w := range s.p.l1 {
+		if w != 0 {
+			for k := j; k < len(d); k += s.p.r {
+				sum += w * d[k]
+			}
+		}
+	}
+	return sum
+}
+
 // clip cuts the negative entries of rows lo to hi off at zero, and corrects D and the product.
 func (s *rowBlockRun) clip(lo, hi int) {
 	r := s.p.r
@@ -293,6 +320,7 @@ func (s *rowBlockRun) clip(lo, hi int) {
 			continue
 		}
 		d[k] = -v
+		s.clipped++
 		i, j := k/r, k%r
 		row := hb[i*r : (i+1)*r]
 		hb[k] = 0
@@ -381,5 +409,18 @@ func bestStep(c [4]float64, most float64) (t, fall float64) {
 	return t, fall
 }
 
-// verify implements checker.
-func (s *rowBlockRun) verify() error { return nil }
+// verify implements checker: D, after a sweep and before momentum moves H. A block adds one rounding of the largest possible
+// value to each D_jk.
+func (s *rowBlockRun) verify() error {
+	most := 2 * s.p.norm
+	for j := range s.p.r {
+		most = max(most, s.gram[j*s.p.r+j])
+	}
+	tol := 64 * float64(s.p.n) * 0x1p-52 * most
+	for k, want := range s.p.gram(s.h) {
+		if d := math.Abs(s.gram[k] - want); d > tol {
+			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.p.r, k%s.p.r, s.gram[k], want)
+		}
+	}
+	return nil
+}

@@ -31,6 +31,7 @@ var (
 	_ checker = (*cdRun)(nil)
 	_ checker = (*mbiRun)(nil)
 	_ checker = (*residualRun)(nil)
+	_ checker = (*rowBlockRun)(nil)
 )
 
 // Method is one line of the list of methods.
@@ -50,6 +51,7 @@ type Knob struct {
 
 // methods is the list; all that a new method needs besides its own file is a line here.
 var methods = []Method{
+	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, nil, RowBlock{}},
 	{"cd-cyclic", "exact coordinate descent, columns in order", anyMatrix, diagonalStart, cdKnobs, CD{Order: Cyclic}},
 	{"cd-shuffle", "exact coordinate descent, columns shuffled every sweep", anyMatrix, diagonalStart, cdKnobs, CD{Order: Shuffle}},
 	{"cd-mbi", "exact coordinate descent, always the single best entry (small problems)", anyMatrix, diagonalStart, nil, MBI{}},

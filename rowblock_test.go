@@ -1,0 +1,103 @@
+package symnmf
+
+import (
+	"math"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// TestRowBlockDecrease: the sum of what the quartics say a sweep gains equals the change of the objective by definition, with
+// steps beyond 1 and clipping, ℓ₁ weights, and without the diagonal.
+func TestRowBlockDecrease(t *testing.T) {
+	clips := 0
+	for _, in := range instances(t) {
+		for form, a := range in.forms {
+			for _, ignore := range []bool{false, true} {
+				for _, w := range []float64{0, 1e-3} {
+					opt := Options{IgnoreDiagonal: ignore, L1: []float64{w * math.Pow(a.Norm(), 1.5)}}
+					p, err := newProblem(a, in.r, &opt)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if p.norm == 0 {
+						continue
+					}
+					h := matrix.NewDense(p.n, p.r, nil)
+					if err := (Random{}).fill(p, h, 0); err != nil {
+						t.Fatal(err)
+					}
+					s := RowBlock{Block: 16, NoMomentum: true}.start(p, h, 0).(*rowBlockRun)
+					for sweep := range 8 {
+						before := p.measure(h)
+						s.sweep(func() bool { return false })
+						clips += s.clipped
+						after := p.measure(h)
+						if err := s.verify(); err != nil {
+							t.Fatalf("%s (%s), sweep %d: %v", in.name, form, sweep, err)
+						}
+						fell := before.objective() - after.objective()
+						tol := 1e-12 * (p.norm*p.norm + before.penalty + before.rowQuad)
+						// Clipping after a step is no part of the quartic: it may add to the fall or take from it.
+						if d := math.Abs(fell - s.fallen); s.clipped == 0 && d > tol {
+							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: fell by %v, the quartics say %v", in.name, form, ignore, w, sweep, fell, s.fallen)
+						}
+						if fell < -tol {
+							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: rose by %v", in.name, form, ignore, w, sweep, -fell)
+						}
+					}
+				}
+			}
+		}
+	}
+	if clips == 0 {
+		t.Error("no step was ever clipped")
+	}
+}
+
+// TestBestStep compares with a fine grid.
+func TestBestStep(t *testing.T) {
+	u := uniform{9}
+	for k := range uint64(2000) {
+		c := [4]float64{4*u.at(4*k) - 3, 8*u.at(4*k+1) - 4, 8*u.at(4*k+2) - 4, 4 * u.at(4*k+3)}
+		f := func(t float64) float64 { return t * (c[0] + t*(c[1]+t*(c[2]+t*c[3]))) }
+		x, fall := bestStep(c, 2)
+		if x < 0 || x > 2 || math.Abs(f(x)+fall) > 1e-12 {
+			t.Fatalf("%v: step %v, fall %v, f = %v", c, x, fall, f(x))
+		}
+		for g := 0.0; g <= 2; g += 1.0 / 512 {
+			if f(g) < -fall-1e-9 {
+				t.Fatalf("%v: %v at %v, %v at the step %v", c, f(g), g, -fall, x)
+			}
+		}
+	}
+}
+
+// TestRowBlockFindsTheFactor: on an exactly low-rank matrix it goes far below where cd-cyclic is after as many sweeps.
+func TestRowBlockFindsTheFactor(t *testing.T) {
+	d, _ := instance.LowRank(200, 10, 3)
+	opt := Options{Start: Random{}, Stop: Stop{Sweeps: 150, KKT: -1}}
+	opt.Solver = RowBlock{}
+	fast := factorize(t, mustDense(t, d), 10, opt)
+	opt.Solver = CD{}
+	slow := factorize(t, mustDense(t, d), 10, opt)
+	if !(fast.RelErr < 0.2*slow.RelErr) {
+		t.Errorf("relative error %v after 150 sweeps, cd-cyclic %v", fast.RelErr, slow.RelErr)
+	}
+}
+
+// TestRowBlockCheckpoint: with one pass a sweep and no restarts by the gradient, momentum raises the objective; the
+// checkpoint brings H back, and what is reported never rises.
+func TestRowBlockCheckpoint(t *testing.T) {
+	d, _ := instance.LowRank(120, 8, 5)
+	res := factorize(t, mustDense(t, d), 8, Options{Solver: RowBlock{Passes: 1}, Start: Random{}, Trace: true, Stop: Stop{Sweeps: 300, KKT: -1}})
+	for k := 1; k < len(res.Trace); k++ {
+		if res.Trace[k].RelErr > res.Trace[k-1].RelErr+res.ErrFloor {
+			t.Errorf("sweep %d: the error rises from %v to %v", res.Trace[k].Sweep, res.Trace[k-1].RelErr, res.Trace[k].RelErr)
+		}
+	}
+	if last := res.Trace[len(res.Trace)-1]; res.RelErr > last.RelErr+res.ErrFloor {
+		t.Errorf("the answer has %v, the last row of the trace %v", res.RelErr, last.RelErr)
+	}
+}
