@@ -50,6 +50,10 @@ func (s *cdState) plant() {
 	if decrease <= 0x1p-52*s.p.norm*s.p.norm {
 		return // zero is best, or g is rounding of what is left of A
 	}
+	if s.forward { // the pair comes out of turn
+		s.anyOrder()
+		s.cursor.Column(s.j)
+	}
 	s.set(bestP, t)
 	s.set(bestQ, t)
 	s.report.decrease += decrease

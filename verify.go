@@ -34,6 +34,7 @@ func (p *problem) verify(work run, h *matrix.Dense, objective float64, sweeps in
 // one number between refreshes: n visits a sweep touch each D_jk twice and each (AH)_ij once. No C_j exceeds 2‖A‖ when
 // the objective is at most ¼‖A‖².
 func (s *cdState) verify() error {
+	s.anyOrder()
 	most := 2 * s.p.norm // of any C_j, hence of any D_jk and L_i
 	if s.p.ignoreDiag {  // nothing bounds them then
 		for j := range s.p.r {

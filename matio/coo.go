@@ -4,63 +4,85 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"symnmf/matrix"
 )
 
-// entries collects (row, column, value) in the order of the file, in blocks, so that growing copies nothing: 16 bytes
+// entries collects (row, column, value) in the order of the file, in parts, so that growing copies nothing: 16 bytes
 // an entry, 8 when all values are 1.
 type entries struct {
 	in      *input
 	pattern bool // no values are kept: each is 1
 	mirror  bool // each entry off the diagonal also stands for its mirror image
-	blocks  []block
+	parts   []triples
 	n       int64
 }
 
-type block struct {
+// triples are the rows, columns and values of entries, counted from 0.
+type triples struct {
 	row, col []int32
 	val      []float64 // nil for a pattern
 }
 
 const (
-	firstBlock = 1 << 10
-	blockLen   = 1 << 16
+	firstPart = 1 << 10
+	partLen   = 1 << 16
 )
 
 // add appends an entry, counted from 0; the caller has checked its range.
 func (e *entries) add(row, col int32, v float64) error {
-	if len(e.blocks) == 0 || len(e.last().row) == cap(e.last().row) {
-		if err := e.addBlock(); err != nil {
-			return err
-		}
+	t, err := e.room()
+	if err != nil {
+		return err
 	}
-	b := e.last()
-	b.row = append(b.row, row)
-	b.col = append(b.col, col)
+	t.row = append(t.row, row)
+	t.col = append(t.col, col)
 	if !e.pattern {
-		b.val = append(b.val, v)
+		t.val = append(t.val, v)
 	}
 	e.n++
 	return nil
 }
 
-func (e *entries) last() *block { return &e.blocks[len(e.blocks)-1] }
+// addAll appends entries, as add does one.
+func (e *entries) addAll(more triples) error {
+	for p := 0; p < len(more.row); {
+		t, err := e.room()
+		if err != nil {
+			return err
+		}
+		end := min(len(more.row), p+cap(t.row)-len(t.row))
+		t.row = append(t.row, more.row[p:end]...)
+		t.col = append(t.col, more.col[p:end]...)
+		if !e.pattern {
+			t.val = append(t.val, more.val[p:end]...)
+		}
+		e.n += int64(end - p)
+		p = end
+	}
+	return nil
+}
 
-func (e *entries) addBlock() error {
-	size := firstBlock
-	if len(e.blocks) > 0 {
-		size = min(2*cap(e.last().row), blockLen)
+// room returns the last part, a new one when the last is full.
+func (e *entries) room() (*triples, error) {
+	size := firstPart
+	if k := len(e.parts) - 1; k >= 0 {
+		last := &e.parts[k]
+		if len(last.row) < cap(last.row) {
+			return last, nil
+		}
+		size = min(2*cap(last.row), partLen)
 	}
 	if err := e.in.fits((e.n+int64(size))*e.entryBytes(), fmt.Sprintf("the first %d entries", e.n+1)); err != nil {
-		return err
+		return nil, err
 	}
-	b := block{row: make([]int32, 0, size), col: make([]int32, 0, size)}
+	t := triples{row: make([]int32, 0, size), col: make([]int32, 0, size)}
 	if !e.pattern {
-		b.val = make([]float64, 0, size)
+		t.val = make([]float64, 0, size)
 	}
-	e.blocks = append(e.blocks, b)
-	return nil
+	e.parts = append(e.parts, t)
+	return &e.parts[len(e.parts)-1], nil
 }
 
 func (e *entries) entryBytes() int64 {
@@ -76,26 +98,26 @@ func (e *entries) weigh() error {
 	if err := e.in.fits(e.n*e.entryBytes(), fmt.Sprintf("the first %d entries", e.n)); err != nil {
 		return err
 	}
-	for k := range e.blocks {
-		b := &e.blocks[k]
-		b.val = make([]float64, len(b.row), cap(b.row))
-		for p := range b.val {
-			b.val[p] = 1
+	for k := range e.parts {
+		t := &e.parts[k]
+		t.val = make([]float64, len(t.row), cap(t.row))
+		for p := range t.val {
+			t.val[p] = 1
 		}
 	}
 	return nil
 }
 
-// peak is the memory, in bytes, that turning n collected entries into a matrix takes: entries as collected, as sorted by
-// column, and the two arrays of pointers.
-func (e *entries) peak(rows, cols, n int64) int64 {
+// peak is the memory, in bytes, that turning n collected entries into a matrix takes: entries as collected, as stored,
+// and the pointers to the rows. The entries as collected are gone when rows are sorted, which takes no more than they.
+func (e *entries) peak(rows, n int64) int64 {
 	stored := n
 	if e.mirror {
 		stored = mulAtMost(n, 2)
 	}
-	collected, sorted := e.entryBytes(), e.entryBytes()-4
+	collected, kept := e.entryBytes(), e.entryBytes()-4
 	sum := mulAtMost(n, collected) / 4 // quarters, so that the sum cannot overflow
-	sum += mulAtMost(stored, sorted)/4 + 2*(rows+cols+2)
+	sum += mulAtMost(stored, kept)/4 + 2*(rows+1)
 	return mulAtMost(sum, 4)
 }
 
@@ -114,105 +136,162 @@ func hollow(rows, cols, n int64) string {
 // place summed in the order of the file. duplicates counts those that were added to another. errf makes the error for a
 // shape that is a lie.
 //
-// Two stable counting sorts, by column and then by row: O(nnz + rows + cols), with the memory that peak says.
+// The entries go to their rows in the order of the file, which is that of the columns in the files that most programs
+// write, triangles included; rows that are not in order are sorted. O(nnz·log(longest row) + rows), with the memory that
+// peak says. Every worker looks at all entries and moves those of its own rows.
 func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *matrix.CSR, duplicates int64, err error) {
 	if why := hollow(int64(rows), int64(cols), e.n); why != "" {
 		return nil, 0, errf("%s", why)
 	}
-	if err := e.in.fits(e.peak(int64(rows), int64(cols), e.n), fmt.Sprintf("%d entries of a %d×%d matrix", e.n, rows, cols)); err != nil {
+	if err := e.in.fits(e.peak(int64(rows), e.n), fmt.Sprintf("%d entries of a %d×%d matrix", e.n, rows, cols)); err != nil {
 		return nil, 0, err
 	}
 	if max(rows, cols) >= math.MaxInt/8 || e.n > math.MaxInt/32 {
 		return nil, 0, fmt.Errorf("%w: %s: %d entries of a %d×%d matrix are more than this machine can address",
 			ErrTooLarge, e.in.name, e.n, rows, cols)
 	}
-	colPtr, rowPtr := make([]int64, cols+1), make([]int64, rows+1)
-	for _, b := range e.blocks {
-		for p, i := range b.row {
-			j := b.col[p]
-			rowPtr[i+1]++
-			colPtr[j+1]++
-			if e.mirror && i != j {
-				rowPtr[j+1]++
-				colPtr[i+1]++
-			}
-		}
-	}
-	cumulate(colPtr)
-	cumulate(rowPtr)
-	stored := rowPtr[rows]
-
-	// By column. From here on colPtr[j] runs from the beginning of column j to its end.
-	rowOf := make([]int32, stored)
-	var byCol, val []float64
-	if !e.pattern {
-		byCol = make([]float64, stored)
-	}
-	for k, b := range e.blocks {
-		for p, i := range b.row {
-			j := b.col[p]
-			q := colPtr[j]
-			colPtr[j]++
-			rowOf[q] = i
-			if e.mirror && i != j {
-				r := colPtr[i]
-				colPtr[i]++
-				rowOf[r] = j
-				if !e.pattern {
-					byCol[r] = b.val[p]
+	workers := e.in.workers(e.n)
+	rowPtr := make([]int64, rows+1)
+	split(workers, func(w int) {
+		bound := func(w int) int32 { return int32(int64(rows) * int64(w) / int64(workers)) }
+		first, end := bound(w), bound(w+1)
+		for _, t := range e.parts {
+			for p, i := range t.row {
+				if first <= i && i < end {
+					rowPtr[i+1]++
+				}
+				if j := t.col[p]; e.mirror && i != j && first <= j && j < end {
+					rowPtr[j+1]++
 				}
 			}
-			if !e.pattern {
-				byCol[q] = b.val[p]
-			}
 		}
-		e.blocks[k] = block{} // not needed any more
+	})
+	for i := range rows {
+		if rowPtr[i+1] > math.MaxUint32 { // rowSorter's limit
+			return nil, 0, fmt.Errorf("%w: %s: row %d is given %d entries: a row can hold 2^32", ErrTooLarge, e.in.name, i+1, rowPtr[i+1])
+		}
+		rowPtr[i+1] += rowPtr[i]
 	}
-	e.blocks = nil
-
-	// By row.
+	stored := rowPtr[rows]
 	col := make([]int32, stored)
+	var val []float64
 	if !e.pattern {
 		val = make([]float64, stored)
 	}
-	q := int64(0)
-	for j, end := range colPtr[:cols] {
-		for ; q < end; q++ {
-			i := rowOf[q]
-			p := rowPtr[i]
-			rowPtr[i]++
-			col[p] = int32(j)
-			if !e.pattern {
-				val[p] = byCol[q]
+	bounds := evenRows(rowPtr, workers)
+	split(workers, func(w int) { // moves rowPtr[i] from the beginning of row i to its end
+		first, end := bounds[w], bounds[w+1]
+		for _, t := range e.parts {
+			for p, i := range t.row {
+				j := t.col[p]
+				if first <= i && i < end {
+					q := rowPtr[i]
+					rowPtr[i]++
+					col[q] = j
+					if !e.pattern {
+						val[q] = t.val[p]
+					}
+				}
+				if e.mirror && i != j && first <= j && j < end {
+					q := rowPtr[j]
+					rowPtr[j]++
+					col[q] = i
+					if !e.pattern {
+						val[q] = t.val[p]
+					}
+				}
 			}
 		}
-	}
+	})
+	e.parts = nil // not needed any more
 	copy(rowPtr[1:], rowPtr[:rows])
 	rowPtr[0] = 0
-	col, val, duplicates = sumDuplicates(rowPtr, col, val, e.mirror)
+
+	var repeated atomic.Bool
+	split(workers, func(w int) {
+		var s rowSorter
+		again := false
+		for i := bounds[w]; i < bounds[w+1]; i++ {
+			from, to := rowPtr[i], rowPtr[i+1]
+			if val == nil {
+				s.sort(col[from:to], nil)
+			} else {
+				s.sort(col[from:to], val[from:to])
+			}
+			for p := from + 1; p < to; p++ {
+				again = again || col[p] == col[p-1]
+			}
+		}
+		if again {
+			repeated.Store(true)
+		}
+	})
+	if repeated.Load() {
+		col, val, duplicates = sumDuplicates(rowPtr, col, val, e.mirror)
+	}
 	m, err = newCSR(rows, cols, rowPtr, col, val)
 	return m, duplicates, err
 }
 
-// cumulate turns counts of i at i+1 into the beginnings of each i.
-func cumulate(ptr []int64) {
-	for i := 1; i < len(ptr); i++ {
-		ptr[i] += ptr[i-1]
+// evenRows cuts the rows into a range for each worker, from bounds[w] to before bounds[w+1], with about as many entries
+// in each; rowPtr holds their beginnings.
+func evenRows(rowPtr []int64, workers int) (bounds []int32) {
+	rows := len(rowPtr) - 1
+	bounds = make([]int32, workers+1)
+	for w := 1; w < workers; w++ {
+		i, _ := slices.BinarySearch(rowPtr, rowPtr[rows]/int64(workers)*int64(w))
+		bounds[w] = int32(i)
+	}
+	bounds[workers] = int32(rows)
+	return bounds
+}
+
+// rowSorter sorts rows of at most 2^32 entries by column, entries of one column staying in order. Its memory, for rows
+// that are not short, is 16 bytes an entry of the longest row.
+type rowSorter struct {
+	keys []uint64
+	vals []float64
+}
+
+func (s *rowSorter) sort(col []int32, val []float64) {
+	switch {
+	case slices.IsSorted(col):
+	case len(col) <= 32: // insertion
+		for p, j := range col {
+			var v float64
+			if val != nil {
+				v = val[p]
+			}
+			for ; p > 0 && col[p-1] > j; p-- {
+				col[p] = col[p-1]
+				if val != nil {
+					val[p] = val[p-1]
+				}
+			}
+			col[p] = j
+			if val != nil {
+				val[p] = v
+			}
+		}
+	default:
+		s.keys = slices.Grow(s.keys[:0], len(col))
+		for p, j := range col {
+			s.keys = append(s.keys, uint64(j)<<32|uint64(p))
+		}
+		slices.Sort(s.keys)
+		s.vals = append(s.vals[:0], val...)
+		for p, key := range s.keys {
+			col[p] = int32(key >> 32)
+			if val != nil {
+				val[p] = s.vals[uint32(key)]
+			}
+		}
 	}
 }
 
 // sumDuplicates merges entries of one place in each row, where they are neighbours, in place; an entry off the diagonal
 // of a mirrored matrix counts once for the two of it.
 func sumDuplicates(rowPtr []int64, col []int32, val []float64, mirrored bool) ([]int32, []float64, int64) {
-	repeated := false
-	for i := range len(rowPtr) - 1 {
-		for p := rowPtr[i] + 1; p < rowPtr[i+1]; p++ {
-			repeated = repeated || col[p] == col[p-1]
-		}
-	}
-	if !repeated {
-		return col, val, 0
-	}
 	if val == nil {
 		val = slices.Repeat([]float64{1}, len(col))
 	}

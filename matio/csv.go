@@ -2,6 +2,7 @@ package matio
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -69,7 +70,7 @@ func (r *rowReader) nextRow() ([]cell, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if err := r.in.fits(2*int64(len(r.joined)+len(more)), "a quoted field"); err != nil {
+		if err := r.in.under(2*int64(len(r.joined)+len(more)), "a quoted field"); err != nil {
 			return nil, err
 		}
 		r.joined = append(append(r.joined, '\n'), more...)
@@ -130,7 +131,7 @@ func (r *rowReader) split(row []byte) error {
 
 // tableReader collects the rows of numbers.
 type tableReader struct {
-	*rowReader
+	in       *input
 	fields   int  // of every row of numbers, name included
 	named    bool // the first field is a name
 	anyName  bool // and may look like a number
@@ -141,12 +142,20 @@ type tableReader struct {
 	warnings []string
 }
 
+// rows is a run of rows of numbers, with a name each when they have one.
+type rows struct {
+	rowReader
+	names []string
+	vals  []float64
+}
+
 func readTable(in *input, separator byte, is string) (*Table, error) {
 	l, err := newLines(in, is)
 	if err != nil {
 		return nil, err
 	}
-	r := &tableReader{rowReader: &rowReader{lines: l, separator: separator}}
+	l.quoted = true
+	r := &rowReader{lines: l, separator: separator}
 	first, err := r.nextRow()
 	if err == io.EOF {
 		return nil, r.errAt(1, "the table is empty")
@@ -162,37 +171,78 @@ func readTable(in *input, separator byte, is string) (*Table, error) {
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	if err := r.header(first, second, firstLine); err != nil {
+	t := &tableReader{in: in}
+	if err := t.header(r, first, second, firstLine); err != nil {
 		return nil, err
 	}
-	if r.colIDs == nil {
-		if err := r.add(first, firstLine); err != nil {
+	head := &rows{rowReader: *r}
+	if t.colIDs == nil {
+		if err := t.parseRow(head, first, firstLine); err != nil {
 			return nil, err
 		}
 	}
-	for ; err != io.EOF; second, err = r.nextRow() {
-		if err != nil {
-			return nil, err
-		}
-		if err := r.add(second, r.line); err != nil {
+	if err != io.EOF {
+		if err := t.parseRow(head, second, r.line); err != nil {
 			return nil, err
 		}
 	}
-	cols := r.fields
-	if r.named {
-		cols--
+	if err := t.add(head); err != nil {
+		return nil, err
 	}
-	m := matrix.NewDense(len(r.vals)/cols, cols, slices.Clip(r.vals))
-	return &Table{Dense: m, RowIDs: r.rowIDs, ColIDs: r.colIDs, Eps: 0x1p-53, Warnings: r.warnings}, nil
+	err = parseBlocks(l, func(l *lines, p *rows) error {
+		p.lines, p.separator, p.names, p.vals = l, separator, p.names[:0], p.vals[:0]
+		for {
+			cells, err := p.nextRow()
+			if err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if err := t.parseRow(p, cells, p.line); err != nil {
+				return err
+			}
+		}
+	}, func(_ *lines, p *rows, err error) error { return cmp.Or(t.add(p), err) })
+	if err != nil {
+		return nil, err
+	}
+	cols := t.cols()
+	m := matrix.NewDense(len(t.vals)/cols, cols, slices.Clip(t.vals))
+	return &Table{Dense: m, RowIDs: t.rowIDs, ColIDs: t.colIDs, Eps: 0x1p-53, Warnings: t.warnings}, nil
+}
+
+// cols returns the number of numbers in a row.
+func (t *tableReader) cols() int {
+	if t.named {
+		return t.fields - 1
+	}
+	return t.fields
+}
+
+// add appends the rows that are complete.
+func (t *tableReader) add(p *rows) error {
+	cols := t.cols()
+	for k := range len(p.vals) / cols {
+		if t.named {
+			t.in.held += int64(len(p.names[k])) + 16
+			t.rowIDs = append(t.rowIDs, p.names[k])
+		}
+		var err error
+		if t.vals, err = grow(t.in, t.vals, cols, -1, 8, 1); err != nil {
+			return err
+		}
+		t.vals = append(t.vals, p.vals[k*cols:(k+1)*cols]...)
+	}
+	return nil
 }
 
 // header decides from the first two rows, whose lines are given, what is names; second is nil when there is one row.
-func (r *tableReader) header(first, second []cell, line int64) error {
-	r.anyQuote = allQuoted(second) // of no cell when there is no second row
+func (t *tableReader) header(r *rowReader, first, second []cell, line int64) error {
+	t.anyQuote = allQuoted(second) // of no cell when there is no second row
 	if second == nil {
-		r.anyQuote = allQuoted(first)
+		t.anyQuote = allQuoted(first)
 	}
-	isName := func(c cell) bool { return c.isName(r.anyQuote) }
+	isName := func(c cell) bool { return c.isName(t.anyQuote) }
 	names := slices.ContainsFunc(first[1:], isName)
 	corner := len(first) > 1 && len(first[0].text) == 0
 	short := len(second) == len(first)+1 && (names || isName(first[0]))
@@ -201,93 +251,88 @@ func (r *tableReader) header(first, second []cell, line int64) error {
 		return r.errAt(line, "the file has one row, and it is not all numbers: rows of numbers are missing")
 	}
 	if !names && !corner && !short && !alone {
-		r.fields, r.named = len(first), len(first) > 1 && isName(first[0])
+		t.fields, t.named = len(first), len(first) > 1 && isName(first[0])
 		return nil
 	}
-	r.anyName = short || corner
-	r.named = r.anyName || len(second) > 1 && isName(second[0])
-	if r.named && !short {
+	t.anyName = short || corner
+	t.named = t.anyName || len(second) > 1 && isName(second[0])
+	if t.named && !short {
 		first = first[1:]
 	}
-	r.fields = len(first)
-	if r.named {
-		r.fields++
+	t.fields = len(first)
+	if t.named {
+		t.fields++
 	}
-	if len(second) != r.fields {
-		return r.errAt(r.line, "the row has %d fields, but after the header in line %d it must have %d", len(second), line, r.fields)
+	if len(second) != t.fields {
+		return r.errAt(r.line, "the row has %d fields, but after the header in line %d it must have %d", len(second), line, t.fields)
 	}
 	for j, c := range first {
 		if why := checkName(c.text); why != "" {
 			return r.errAt(line, "name %d of the header: %s", j+1, why)
 		}
-		r.colIDs = append(r.colIDs, string(c.text))
+		t.colIDs = append(t.colIDs, string(c.text))
 	}
 	if k := slices.IndexFunc(first, func(c cell) bool { return !c.quoted && !isName(c) }); k >= 0 {
-		r.warnings = append(r.warnings, fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(first[k].text)))
+		t.warnings = append(t.warnings, fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(first[k].text)))
 	}
 	return nil
 }
 
-// add appends a row of numbers.
-func (r *tableReader) add(cells []cell, line int64) error {
-	if len(cells) != r.fields {
+// parseRow appends a row of numbers to p.
+func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
+	if len(cells) != t.fields {
 		hint := ""
 		if len(cells[len(cells)-1].text) == 0 {
 			hint = "; it ends in a separator"
 		}
-		return r.errAt(line, "the row has %d fields, but those before have %d%s", len(cells), r.fields, hint)
+		return p.errAt(line, "the row has %d fields, but those before have %d%s", len(cells), t.fields, hint)
 	}
 	start := 0
-	if r.named {
+	if t.named {
 		start = 1
 		name := cells[0]
-		if !r.anyName && len(name.text) > 0 && !name.isName(r.anyQuote) {
-			return r.errAt(line, "the first column holds the number %s here, but names above: put all names in quotes, or begin a header with an empty field",
+		if !t.anyName && len(name.text) > 0 && !name.isName(t.anyQuote) {
+			return p.errAt(line, "the first column holds the number %s here, but names above: put all names in quotes, or begin a header with an empty field",
 				show(name.text))
 		}
 		if why := checkName(name.text); why != "" {
-			return r.errAt(line, "column 1: %s", why)
+			return p.errAt(line, "column 1: %s", why)
 		}
-		r.in.held += int64(len(name.text)) + 16
-		r.rowIDs = append(r.rowIDs, string(name.text))
-	}
-	var err error
-	if r.vals, err = grow(r.in, r.vals, len(cells)-start, -1, 8, 1); err != nil {
-		return err
+		p.names = append(p.names, string(name.text))
 	}
 	for j, c := range cells[start:] {
 		v, ok := parseFloat(c.text)
 		if !ok {
-			return r.badCell(j, c.text, v, line, len(cells))
+			return t.badCell(p, j, c.text, v, line, len(cells))
 		}
-		r.vals = append(r.vals, v)
+		p.vals = append(p.vals, v)
 	}
 	return nil
 }
 
 // badCell explains a cell in column j of the numbers that holds none.
-func (r *tableReader) badCell(j int, text []byte, v float64, line int64, fields int) error {
+func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64, fields int) error {
 	where := fmt.Sprintf("column %d", j+1)
-	if r.named {
+	if t.named {
 		where = fmt.Sprintf("column %d", j+2)
 	}
-	if r.colIDs != nil {
-		where += " (" + show([]byte(r.colIDs[j])) + ")"
+	if t.colIDs != nil {
+		where += " (" + show([]byte(t.colIDs[j])) + ")"
 	}
 	switch {
 	case len(text) == 0:
-		return r.errAt(line, "%s is empty: every cell must hold a number, 0 for none", where)
+		return p.errAt(line, "%s is empty: every cell must hold a number, 0 for none", where)
 	case fields == 1:
 		for _, other := range []struct {
 			separator byte
 			name      string
 		}{{';', "semicolons"}, {'\t', "tabs"}, {',', "commas"}, {' ', "blanks"}} {
 			if bytes.IndexByte(text, other.separator) >= 0 {
-				return r.errAt(line, "%s is not a number: are the fields separated by %s? Commas are read as csv, tabs as tsv", show(text), other.name)
+				return p.errAt(line, "%s is not a number: are the fields separated by %s? Commas are read as csv, tabs as tsv", show(text), other.name)
 			}
 		}
 	}
-	return r.errAt(line, "%s: %s", where, notNumber(text, v))
+	return p.errAt(line, "%s: %s", where, notNumber(text, v))
 }
 
 func writeTable(w *writer, t *Table, separator byte) error {

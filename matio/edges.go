@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"symnmf/matrix"
 )
@@ -15,30 +16,41 @@ import (
 
 // nodes numbers the ids of an edge list in order of first appearance.
 type nodes struct {
-	byNumber map[int64]int32
-	byName   map[string]int32
-	numbers  []int64  // of each node; 0 where the id is no integer
-	names    []string // "" where it is
+	sync.RWMutex // for the maps
+	byNumber     map[int64]int32
+	byName       map[string]int32
+	numbers      []int64  // of each node; 0 where the id is no integer
+	names        []string // "" where it is
 }
 
-// number returns the number of the node with the id text, a new one at its first appearance.
-func (ns *nodes) number(text []byte) int32 {
-	next := int32(len(ns.numbers))
-	if id, ok := parseID(text); ok {
-		if i, ok := ns.byNumber[id]; ok {
-			return i
-		}
-		ns.byNumber[id] = next
-		ns.numbers, ns.names = append(ns.numbers, id), append(ns.names, "")
-		return next
+// find returns the number of the node with the id text, if it has appeared.
+func (ns *nodes) find(text []byte) (i int32, ok bool) {
+	if id, isID := parseID(text); isID {
+		i, ok = ns.byNumber[id]
+	} else {
+		i, ok = ns.byName[string(text)]
 	}
-	if i, ok := ns.byName[string(text)]; ok {
-		return i
+	return i, ok
+}
+
+// number returns the number of the node with the id text, a new one at its first appearance, or why it cannot be one.
+func (ns *nodes) number(text []byte) (i int32, why string) {
+	if i, ok := ns.find(text); ok {
+		return i, ""
+	}
+	i = int32(len(ns.numbers))
+	if i == math.MaxInt32-1 {
+		return 0, fmt.Sprintf("more than %d nodes", i)
+	}
+	if id, ok := parseID(text); ok {
+		ns.byNumber[id] = i
+		ns.numbers, ns.names = append(ns.numbers, id), append(ns.names, "")
+		return i, ""
 	}
 	name := string(text)
-	ns.byName[name] = next
+	ns.byName[name] = i
 	ns.numbers, ns.names = append(ns.numbers, 0), append(ns.names, name)
-	return next
+	return i, checkName(text)
 }
 
 // parseID returns the integer that text spells in plain decimal, the one way strconv writes it, of at most 18 digits.
@@ -107,95 +119,153 @@ func edgeFields(line []byte, fields [][]byte) (_ [][]byte, ok bool) {
 	}
 }
 
-func readEdges(in *input) (*Table, error) {
-	l, err := newLines(in, "an edge list (edges)")
-	if err != nil {
-		return nil, err
+// edgeRun is a run of edges. A node that was not known when its line was parsed has the number -1-k, where k is the
+// index of its id in unknown.
+type edgeRun struct {
+	triples
+	unknown []unknownNode
+	first   int64 // line of the first edge
+	fields  [][]byte
+}
+
+type unknownNode struct {
+	id   []byte
+	line int64
+}
+
+// node returns the number of the node id, as edgeRun says.
+func (r *edgeRun) node(ns *nodes, id []byte, line int64) int32 {
+	if i, ok := ns.find(id); ok {
+		return i
 	}
-	e := &entries{in: in, pattern: true}
-	ns := &nodes{byNumber: map[int64]int32{}, byName: map[string]int32{}}
-	var fields [][]byte
-	var uses [2]int       // of the two nodes of the first edge, later on
-	firstLine := int64(0) // of an edge
+	r.unknown = append(r.unknown, unknownNode{id, line})
+	return -int32(len(r.unknown))
+}
+
+// parse sets r to the edges of l, before which there are so many. It finds nodes while merge adds others.
+func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
+	r.triples, r.unknown = triples{r.row[:0], r.col[:0], r.val[:0]}, r.unknown[:0]
+	ns.RLock()
+	defer ns.RUnlock()
 	for {
 		line, err := l.next()
 		if err == io.EOF {
-			break
+			return nil
 		} else if err != nil {
-			return nil, err
+			return err
 		}
-		var ok bool
-		fields, ok = edgeFields(line, fields)
+		fields, ok := edgeFields(line, r.fields)
+		r.fields = fields // for its memory
 		switch {
 		case !ok:
-			return nil, l.errf("a field is empty: a line is \"u v\" or \"u v weight\"")
+			return l.errf("a field is empty: a line is \"u v\" or \"u v weight\"")
 		case len(fields) == 0:
 			continue
 		case len(fields) == 1 || len(fields) > 3:
-			return nil, l.errf("the line has %d fields: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas", len(fields))
+			return l.errf("the line has %d fields: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas", len(fields))
 		}
 		weight := 1.0
 		if len(fields) == 3 {
 			if weight, ok = parseFloat(fields[2]); !ok {
 				hint := ""
-				if e.n == 0 {
+				if before+int64(len(r.row)) == 0 {
 					hint = "; begin a header line with #"
 				} else if fields[2][0] == '{' {
 					hint = "; with networkx write the list by write_weighted_edgelist, or data=False"
 				}
-				return nil, l.errf("the weight: %s%s", notNumber(fields[2], weight), hint)
-			}
-			if e.pattern && weight != 1 {
-				if err := e.weigh(); err != nil {
-					return nil, err
-				}
+				return l.errf("the weight: %s%s", notNumber(fields[2], weight), hint)
 			}
 		}
-		before := len(ns.numbers)
-		u := ns.number(fields[0])
-		v := ns.number(fields[1])
-		for k := before; k < len(ns.numbers); k++ {
-			if name := ns.names[k]; name != "" {
-				if why := checkName([]byte(name)); why != "" {
-					return nil, l.errf("%s", why)
-				}
-			}
-			in.held += int64(len(ns.names[k])) + 64 // the id as number and as text, and its place in the map
+		if len(r.row) == 0 {
+			r.first = l.n
 		}
-		if firstLine == 0 {
-			firstLine = l.n
-		} else {
-			for _, k := range []int32{u, v} {
-				if k < 2 {
-					uses[k]++
-				}
-			}
-		}
-		if len(ns.numbers) > math.MaxInt32-1 {
-			return nil, l.errf("more than %d nodes", math.MaxInt32-1)
-		}
-		if err := e.add(u, v, weight); err != nil {
-			return nil, err
+		r.row = append(r.row, r.node(ns, fields[0], l.n))
+		r.col = append(r.col, r.node(ns, fields[1], l.n))
+		r.val = append(r.val, weight)
+		if len(r.row)%256 == 0 { // let new nodes in
+			ns.RUnlock()
+			ns.RLock()
 		}
 	}
-	n := len(ns.numbers)
+}
+
+// graph collects the edges.
+type graph struct {
+	entries
+	nodes
+	line int64  // of the first edge
+	uses [2]int // of its two nodes, later on
+}
+
+// merge appends the edges of r.
+func (g *graph) merge(l *lines, r *edgeRun, err error) error {
+	if err != nil && g.n == 0 { // this time as the beginning of the file
+		err = g.parse(l, r, 0)
+	}
+	if g.n == 0 {
+		g.line = r.first
+	}
+	if len(r.unknown) > 0 {
+		g.Lock()
+		defer g.Unlock()
+	}
+	for k, weight := range r.val {
+		if g.pattern && weight != 1 {
+			if err := g.weigh(); err != nil {
+				return err
+			}
+		}
+		ends := [2]int32{r.row[k], r.col[k]}
+		for x, i := range ends {
+			if i < 0 {
+				node := r.unknown[-1-i]
+				before := len(g.names)
+				var why string
+				if ends[x], why = g.number(node.id); why != "" {
+					return l.errAt(node.line, "%s", why)
+				}
+				if len(g.names) > before {
+					g.in.held += int64(len(g.names[before])) + 64 // the id as number and as text, and its place in the map
+				}
+			}
+			if g.n > 0 && ends[x] < 2 {
+				g.uses[ends[x]]++
+			}
+		}
+		if err := g.add(ends[0], ends[1], weight); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func readEdges(in *input) (*Table, error) {
+	l, err := newLines(in, "an edge list (edges)")
+	if err != nil {
+		return nil, err
+	}
+	g := &graph{entries: entries{in: in, pattern: true}, nodes: nodes{byNumber: map[int64]int32{}, byName: map[string]int32{}}}
+	if err := parseBlocks(l, func(l *lines, r *edgeRun) error { return g.parse(l, r, 1) }, g.merge); err != nil {
+		return nil, err
+	}
+	n := len(g.names)
 	if n == 0 {
 		return nil, l.errf("the file holds no edge")
 	}
 	t := &Table{Eps: 0x1p-53}
-	if len(ns.byName) == 2 && n > 2 && ns.names[0] != "" && ns.names[1] != "" && uses == [2]int{} {
+	if len(g.byName) == 2 && n > 2 && g.names[0] != "" && g.names[1] != "" && g.uses == [2]int{} {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("line %d, %s and %s, was read as an edge, the only one between ids that are no integers: begin it with # if it is a header",
-			firstLine, strconv.Quote(ns.names[0]), strconv.Quote(ns.names[1])))
+			g.line, strconv.Quote(g.names[0]), strconv.Quote(g.names[1])))
 	}
-	ids, place := ns.order()
+	ids, place := g.order()
 	if place != nil {
-		for _, b := range e.blocks {
-			for p := range b.row {
-				b.row[p], b.col[p] = place[b.row[p]], place[b.col[p]]
+		for _, part := range g.parts {
+			for p := range part.row {
+				part.row[p], part.col[p] = place[part.row[p]], place[part.col[p]]
 			}
 		}
 	}
-	said, duplicates, err := e.assemble(n, n, l.errf)
+	said, duplicates, err := g.assemble(n, n, l.errf)
 	if err != nil {
 		return nil, err
 	}
@@ -252,37 +322,57 @@ func (t *Table) undirected(in *input, said *matrix.CSR) error {
 		}
 		return e.back
 	}
+	workers := in.workers(said.NNZ())
+	bounds := evenRows(said.RowPtr, workers)
 	rowPtr := make([]int64, n+1)
+	found := make([]struct { // in the rows of each worker
+		loops, conflicts int64
+		first            string
+	}, workers)
+	split(workers, func(w int) {
+		seen := &found[w]
+		for i := int(bounds[w]); i < int(bounds[w+1]); i++ {
+			pairs(said, tr, i, func(e pair) {
+				v := value(e)
+				if v != 0 {
+					rowPtr[i+1]++
+				}
+				if v != 0 && int(e.j) == i {
+					seen.loops++
+				}
+				if int(e.j) > i && e.isThere && e.isBack && e.there != e.back && !(math.IsNaN(e.there) && math.IsNaN(e.back)) {
+					if seen.conflicts == 0 {
+						seen.first = fmt.Sprintf("%s %s %v, %s %s %v", t.RowIDs[i], t.RowIDs[e.j], e.there, t.RowIDs[e.j], t.RowIDs[i], e.back)
+					}
+					seen.conflicts++
+				}
+			})
+		}
+	})
+	for i := range n {
+		rowPtr[i+1] += rowPtr[i]
+	}
 	var conflicts int64
 	first := ""
-	for i := range n {
-		rowPtr[i+1] = rowPtr[i]
-		pairs(said, tr, i, func(e pair) {
-			w := value(e)
-			if w != 0 {
-				rowPtr[i+1]++
-			}
-			if w != 0 && int(e.j) == i {
-				t.SelfLoops++
-			}
-			if int(e.j) > i && e.isThere && e.isBack && e.there != e.back && !(math.IsNaN(e.there) && math.IsNaN(e.back)) {
-				if conflicts == 0 {
-					first = fmt.Sprintf("%s %s %v, %s %s %v", t.RowIDs[i], t.RowIDs[e.j], e.there, t.RowIDs[e.j], t.RowIDs[i], e.back)
-				}
-				conflicts++
-			}
-		})
+	for _, seen := range found {
+		t.SelfLoops += seen.loops
+		if conflicts == 0 {
+			first = seen.first
+		}
+		conflicts += seen.conflicts
 	}
 	col, val := make([]int32, rowPtr[n]), make([]float64, rowPtr[n])
-	for i := range n {
-		p := rowPtr[i]
-		pairs(said, tr, i, func(e pair) {
-			if w := value(e); w != 0 {
-				col[p], val[p] = e.j, w
-				p++
-			}
-		})
-	}
+	split(workers, func(w int) {
+		p := rowPtr[bounds[w]]
+		for i := int(bounds[w]); i < int(bounds[w+1]); i++ {
+			pairs(said, tr, i, func(e pair) {
+				if v := value(e); v != 0 {
+					col[p], val[p] = e.j, v
+					p++
+				}
+			})
+		}
+	})
 	if t.Symmetric = conflicts == 0; !t.Symmetric {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("%d pairs have different weights in the two directions, the first %s; the matrix is not symmetric", conflicts, first))
 	}

@@ -11,6 +11,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -18,6 +20,9 @@ import (
 
 // input is a file being read: its bytes are hashed as they arrive and decompressed when they are compressed. Errors of
 // its Read are final: they name the file and are ErrFormat when the compressed stream is wrong.
+//
+// Goroutines of a read: the caller's, which merges; one that reads the file and hashes; one that decompresses and cuts
+// text into blocks; threads that parse blocks. With one thread there is only the caller's.
 type input struct {
 	name    string
 	limit   int64 // Options.MaxBytes
@@ -26,19 +31,23 @@ type input struct {
 	decoded io.Reader
 	codec   string // "gzip", "zstd" or ""
 	atMost  int64  // no more decoded bytes than this can come; -1 when that is not known
-	close   func()
+	sum     hash.Hash
+
+	threads   int // goroutines that parse at once; 1 means none but the caller's
+	blockSize int // bytes of text that one of them gets
+	group     sync.WaitGroup
+	stop      chan struct{} // closed when the goroutines of group should end
+	decoder   io.Closer     // nil when there is nothing to close
 }
 
-// source hashes what it reads and remembers the error that was not the end, to tell a failing disk from a bad file.
+// source remembers the error of reading that was not the end, to tell a failing disk from a bad file.
 type source struct {
-	r   io.Reader
-	sum hash.Hash
+	r   io.ReadCloser
 	err error
 }
 
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
-	s.sum.Write(p[:n])
 	if err != nil && err != io.EOF {
 		s.err = err
 	}
@@ -52,33 +61,63 @@ const (
 )
 
 // newInput looks at the first bytes of r and sets decompression up.
-func newInput(r io.Reader, name string, limit int64) (*input, error) {
-	in := &input{name: name, limit: limit, atMost: sizeOf(r), close: func() {}}
-	in.src = &source{r: r, sum: sha256.New()}
+func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, error) {
+	in := &input{name: name, limit: opt.MaxBytes, atMost: sizeOf(r), sum: sha256.New(),
+		threads: opt.Threads, blockSize: blockSize, stop: make(chan struct{})}
+	if in.threads < 1 {
+		in.threads = runtime.GOMAXPROCS(0)
+	}
+	if in.limit > 0 {
+		// A thread has two blocks. At worst 25 times the text is parsed of one (edges of four bytes between nodes that are
+		// new, fields of two bytes), so that all take about a quarter of the limit at most.
+		in.threads = int(max(1, min(int64(in.threads), in.limit/(256*int64(blockSize)))))
+	}
+	hashed := io.TeeReader(r, in.sum)
+	in.src = &source{r: io.NopCloser(hashed)}
+	if in.threads > 1 { // hash ahead of what decompresses or parses
+		from, to := io.Pipe()
+		in.src.r = from
+		in.group.Go(func() {
+			_, err := io.CopyBuffer(to, hashed, make([]byte, 1<<16))
+			to.CloseWithError(err)
+		})
+	}
 	buffered := bufio.NewReaderSize(in.src, 1<<16)
 	in.decoded = buffered
 	magic, _ := buffered.Peek(4) // fewer than 4 bytes, or an error that the first Read repeats
+	var err error
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		in.codec, in.atMost = "gzip", mulAtMost(in.atMost, gzipRatio)
-		z, err := gzip.NewReader(buffered)
-		if err != nil {
-			return nil, in.broken(err)
-		}
-		in.decoded = z
+		in.decoded, err = gzip.NewReader(buffered)
 	case isZstd(magic):
 		in.codec, in.atMost = "zstd", mulAtMost(in.atMost, zstdRatio)
 		window := uint64(maxWindow)
-		if limit > 0 {
-			window = min(window, max(uint64(limit), 8<<20)) // 8 MiB is what every zstd decoder must accept
+		if in.limit > 0 {
+			window = min(window, max(uint64(in.limit), 8<<20)) // 8 MiB is what every zstd decoder must accept
 		}
-		z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
-		if err != nil {
-			return nil, in.broken(err)
+		var z *zstd.Decoder
+		z, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
+		if err == nil {
+			in.decoded, in.decoder = z, z.IOReadCloser()
 		}
-		in.decoded, in.close = z, z.Close
+	}
+	if err != nil {
+		err = in.broken(err)
+		in.close()
+		return nil, err
 	}
 	return in, nil
+}
+
+// close ends the goroutines that work for the input. It waits for a Read of the file that has begun.
+func (in *input) close() {
+	close(in.stop)
+	in.src.r.Close()
+	in.group.Wait()
+	if in.decoder != nil {
+		in.decoder.Close()
+	}
 }
 
 // isZstd tells a zstd frame, or one of the skippable frames that may come before it.
@@ -133,7 +172,7 @@ func (in *input) digest() (string, error) {
 	if _, err := io.Copy(io.Discard, in.src); err != nil {
 		return "", in.broken(err)
 	}
-	return hex.EncodeToString(in.src.sum.Sum(nil)), nil
+	return hex.EncodeToString(in.sum.Sum(nil)), nil
 }
 
 // badFile is an error of the file's content; it matches ErrFormat.
@@ -142,9 +181,12 @@ type badFile struct{ msg string }
 func (e *badFile) Error() string        { return e.msg }
 func (e *badFile) Is(target error) bool { return target == ErrFormat }
 
-// fits refuses a need of so many bytes of memory beyond the limit; what says what they are for.
-func (in *input) fits(bytes int64, what string) error {
-	if bytes += in.held; in.limit > 0 && bytes > in.limit {
+// fits refuses a need of so many bytes of memory, beside what is held, beyond the limit; what says what they are for.
+func (in *input) fits(bytes int64, what string) error { return in.under(bytes+in.held, what) }
+
+// under refuses more bytes of memory than the limit.
+func (in *input) under(bytes int64, what string) error {
+	if in.limit > 0 && bytes > in.limit {
 		return fmt.Errorf("%w: %s: %s take %d bytes, the limit is %d", ErrTooLarge, in.name, what, bytes, in.limit)
 	}
 	return nil

@@ -113,6 +113,7 @@ func TestTextEncodings(t *testing.T) {
 			"byte-order mark": bom + text, "CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "no last newline": strings.TrimSuffix(text, "\n"),
 			"blank lines": strings.ReplaceAll(text, "\n", "\n\n"),
 		} {
+			checkBlocks(t, Options{Format: format}, []byte(variant), smallBlocks()...)
 			got, err := Read(strings.NewReader(variant), "-", Options{Format: format})
 			if err != nil {
 				t.Errorf("%s, %s: %v", format, name, err)
@@ -146,7 +147,7 @@ func TestLines(t *testing.T) {
 	for _, length := range []int{0, 1, 1<<16 - 2, 1<<16 - 1, 1 << 16, 1<<16 + 1, 200000} {
 		long := strings.Repeat("x", length)
 		text := "first line\r\r\n" + long + "\n\nlast " + long
-		l, err := newLines(&input{decoded: strings.NewReader(text)}, "text")
+		l, err := newLines(&input{blockSize: 1 << 16, decoded: strings.NewReader(text)}, "text")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +210,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 	// The prediction comes from the header, before any entry is read.
 	_, err := Read(strings.NewReader(mtx.String()), "a.mtx", Options{MaxBytes: 60000})
-	if want := fmt.Sprint(28*9000 + 8*602); err == nil || !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprint(28*9000 + 8*301); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want the prediction of %s bytes", err, want)
 	}
 }

@@ -36,9 +36,13 @@
 // Text numbers are correctly rounded. Writing and reading again gives the same bits, except that a NaN is only a NaN.
 // Nothing is allocated on the word of a header alone: memory follows the bytes that have arrived, so a file that lies
 // about its size fails cheaply, and stays under [Options].MaxBytes. While reading, a sparse entry costs at most 28 bytes
-// (16 as it arrives, 12 stored; an edge 48 for its two entries) beside 8 for each row and column; a dense one 8 where an
+// (16 as it arrives, 12 stored; an edge 48 for its two entries) beside 8 for each row; a dense one 8 where an
 // uncompressed .npy in C order tells its length, else up to 24 while an array grows; an .npz is itself in memory too. A
 // file that is wrong gives an error that is [ErrFormat] with the line or byte and, where there is one, the repair.
+//
+// Text is parsed by as many goroutines as [Options].Threads says, in blocks of 128 KiB, two for each and one more; what
+// is read, and the error, which is always the first in the file, are the same for any number of them. A file is hashed,
+// and text decompressed, in goroutines of their own. None outlives the call.
 package matio
 
 import (
@@ -109,6 +113,7 @@ func (t *Table) row(i int, buf []float64) []float64 {
 type Options struct {
 	Format   string // name in the list; "" = by the extension, looking through .gz and .zst
 	MaxBytes int64  // reading: keep no more than this in memory, else ErrTooLarge; 0 = no limit
+	Threads  int    // reading: goroutines that parse at once, 1 = none but the caller's; 0 = as many as processors
 }
 
 // FormatInfo describes one format.
@@ -190,12 +195,18 @@ func Open(name string, opt Options) (*Table, error) {
 }
 
 // Read reads a table from r to its end; name is for messages and, without opt.Format, for the extension.
+// It reads r to the end or, after an error, not beyond the call that was under way.
 func Read(r io.Reader, name string, opt Options) (*Table, error) {
+	return read(r, name, opt, blockSize)
+}
+
+// read is Read with a size for the blocks of text.
+func read(r io.Reader, name string, opt Options, blockSize int) (*Table, error) {
 	f, err := formatFor(name, opt.Format)
 	if err != nil {
 		return nil, err
 	}
-	in, err := newInput(r, name, opt.MaxBytes)
+	in, err := newInput(r, name, opt, blockSize)
 	if err != nil {
 		return nil, err
 	}

@@ -65,6 +65,11 @@ func runReadCases(t *testing.T, file string, cases []readCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			f, err := formatFor(file, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkBlocks(t, Options{Format: f.Name}, []byte(c.text), smallBlocks()...)
 			got, err := Read(strings.NewReader(c.text), file, Options{})
 			if c.wrong != nil {
 				if !errors.Is(err, ErrFormat) {

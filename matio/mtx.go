@@ -1,6 +1,7 @@
 package matio
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -146,7 +147,70 @@ func readMTX(in *input) (*Table, error) {
 	return t, err
 }
 
-// readCoordinates reads the entries "row column [value]".
+// coordinates is a run of entries "row column [value]".
+type coordinates struct {
+	triples
+	triangle     int   // of the entries off the diagonal so far: -1 lower, 1 upper, 0 when there is none
+	triangleLine int64 // the line that decided it
+}
+
+// parse appends the entries of l to c, and no more than most.
+func (h *mtxHeader) parse(l *lines, c *coordinates, most int64) error {
+	for {
+		line, err := nextMTX(l)
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if int64(len(c.row)) == most {
+			return l.errf("more than the %d entries that the line of sizes declares", h.count)
+		}
+		i, p, ok := parseIndex(line, 0)
+		j, p, ok2 := parseIndex(line, p)
+		if !ok || !ok2 {
+			return l.errf("an entry must begin with a row and a column number, not %s", show(line))
+		}
+		if i < 1 || i > h.rows || j < 1 || j > h.cols {
+			return l.errf("entry (%d, %d) lies outside the %d×%d matrix, whose rows and columns count from 1", i, j, h.rows, h.cols)
+		}
+		v := 1.0
+		if !h.pattern {
+			var text []byte
+			text, p = field(line, p)
+			if v, ok = parseFloat(text); !ok {
+				return l.errf("entry (%d, %d): %s", i, j, notNumber(text, v))
+			}
+			if h.integer && !isInteger(text) {
+				return l.errf("entry (%d, %d): %s is not an integer; the banner must say real", i, j, show(text))
+			}
+		}
+		if rest, _ := field(line, p); len(rest) > 0 {
+			if h.pattern {
+				return l.errf("entry (%d, %d) has the value %s, but the banner says pattern; it must say real", i, j, show(rest))
+			}
+			return l.errf("entry (%d, %d) is followed by %s", i, j, show(rest))
+		}
+		if h.symmetric && i != j {
+			side := -1
+			if i < j {
+				side = 1
+			}
+			if c.triangle == 0 {
+				c.triangle, c.triangleLine = side, l.n
+			} else if side != c.triangle {
+				return l.errf("entry (%d, %d) is on the other side of the diagonal than line %d: a symmetric file gives one triangle; the banner must say general if both are given",
+					i, j, c.triangleLine)
+			}
+		}
+		c.row, c.col = append(c.row, int32(i-1)), append(c.col, int32(j-1))
+		if !h.pattern {
+			c.val = append(c.val, v)
+		}
+	}
+}
+
+// readCoordinates reads the entries.
 func readCoordinates(l *lines, h mtxHeader) (*matrix.CSR, int64, error) {
 	if why := hollow(h.rows, h.cols, h.count); why != "" {
 		return nil, 0, l.errf("%s", why)
@@ -157,60 +221,29 @@ func readCoordinates(l *lines, h mtxHeader) (*matrix.CSR, int64, error) {
 		shortest = int64(len("1 1\n"))
 	}
 	what := fmt.Sprintf("%d entries of a %d×%d matrix", h.count, h.rows, h.cols)
-	if err := l.in.declared(mulAtMost(h.count, shortest)-1, e.peak(h.rows, h.cols, h.count), what, l.errf); err != nil {
+	if err := l.in.declared(mulAtMost(h.count, shortest)-1, e.peak(h.rows, h.count), what, l.errf); err != nil {
 		return nil, 0, err
 	}
-	triangle, triangleLine := 0, int64(0) // of the entries so far: -1 lower, 1 upper; the line that decided it
-	for {
-		line, err := nextMTX(l)
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, 0, err
+	triangle, triangleLine := 0, int64(0) // of all blocks so far
+	// begin empties c, with what is known of the entries before it.
+	begin := func(c *coordinates, triangle int, line int64) {
+		*c = coordinates{triples{c.row[:0], c.col[:0], c.val[:0]}, triangle, line}
+	}
+	err := parseBlocks(l, func(l *lines, c *coordinates) error {
+		begin(c, 0, 0)
+		return h.parse(l, c, h.count)
+	}, func(l *lines, c *coordinates, err error) error {
+		if err != nil || e.n+int64(len(c.row)) > h.count || triangle*c.triangle < 0 {
+			begin(c, triangle, triangleLine)
+			err = h.parse(l, c, h.count-e.n)
 		}
-		if e.n == h.count {
-			return nil, 0, l.errf("more than the %d entries that the line of sizes declares", h.count)
+		if triangle == 0 {
+			triangle, triangleLine = c.triangle, c.triangleLine
 		}
-		i, p, ok := parseIndex(line, 0)
-		j, p, ok2 := parseIndex(line, p)
-		if !ok || !ok2 {
-			return nil, 0, l.errf("an entry must begin with a row and a column number, not %s", show(line))
-		}
-		if i < 1 || i > h.rows || j < 1 || j > h.cols {
-			return nil, 0, l.errf("entry (%d, %d) lies outside the %d×%d matrix, whose rows and columns count from 1", i, j, h.rows, h.cols)
-		}
-		v := 1.0
-		if !h.pattern {
-			var text []byte
-			text, p = field(line, p)
-			if v, ok = parseFloat(text); !ok {
-				return nil, 0, l.errf("entry (%d, %d): %s", i, j, notNumber(text, v))
-			}
-			if h.integer && !isInteger(text) {
-				return nil, 0, l.errf("entry (%d, %d): %s is not an integer; the banner must say real", i, j, show(text))
-			}
-		}
-		if rest, _ := field(line, p); len(rest) > 0 {
-			if h.pattern {
-				return nil, 0, l.errf("entry (%d, %d) has the value %s, but the banner says pattern; it must say real", i, j, show(rest))
-			}
-			return nil, 0, l.errf("entry (%d, %d) is followed by %s", i, j, show(rest))
-		}
-		if h.symmetric && i != j {
-			side := -1
-			if i < j {
-				side = 1
-			}
-			if triangle == 0 {
-				triangle, triangleLine = side, l.n
-			} else if side != triangle {
-				return nil, 0, l.errf("entry (%d, %d) is on the other side of the diagonal than line %d: a symmetric file gives one triangle; the banner must say general if both are given",
-					i, j, triangleLine)
-			}
-		}
-		if err := e.add(int32(i-1), int32(j-1), v); err != nil {
-			return nil, 0, err
-		}
+		return cmp.Or(e.addAll(c.triples), err)
+	})
+	if err != nil {
+		return nil, 0, err
 	}
 	if e.n < h.count {
 		return nil, 0, l.errf("the file ends after %d of %d entries: it is truncated", e.n, h.count)
@@ -237,6 +270,36 @@ func isInteger(text []byte) bool {
 	return !slices.ContainsFunc(text, func(c byte) bool { return c-'0' > 9 && c != '-' && c != '+' })
 }
 
+// parseValues sets vals to the values of l, before which there are so many.
+func (h *mtxHeader) parseValues(l *lines, vals *[]float64, before int64) error {
+	*vals = (*vals)[:0]
+	for {
+		line, err := nextMTX(l)
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for p := 0; ; before++ {
+			var text []byte
+			if text, p = field(line, p); len(text) == 0 {
+				break
+			}
+			if before == h.count {
+				return l.errf("more than the %d values that %d×%d means", h.count, h.rows, h.cols)
+			}
+			v, ok := parseFloat(text)
+			if !ok {
+				return l.errf("value %d: %s", before+1, notNumber(text, v))
+			}
+			if h.integer && !isInteger(text) {
+				return l.errf("value %d: %s is not an integer; the banner must say real", before+1, show(text))
+			}
+			*vals = append(*vals, v)
+		}
+	}
+}
+
 // readArray reads the values column by column; of a symmetric matrix, each column from the diagonal down.
 func readArray(l *lines, h mtxHeader) (*matrix.Dense, error) {
 	if why := hollow(h.rows, h.cols, h.count); why != "" {
@@ -247,33 +310,23 @@ func readArray(l *lines, h mtxHeader) (*matrix.Dense, error) {
 		return nil, err
 	}
 	var vals []float64
-	for {
-		line, err := nextMTX(l)
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		for p := 0; ; {
-			var text []byte
-			if text, p = field(line, p); len(text) == 0 {
-				break
+	err := parseBlocks(l, func(l *lines, p *[]float64) error { return h.parseValues(l, p, 0) },
+		func(l *lines, p *[]float64, err error) error {
+			before := int64(len(vals))
+			if err != nil || before+int64(len(*p)) > h.count {
+				err = h.parseValues(l, p, before)
 			}
-			if int64(len(vals)) == h.count {
-				return nil, l.errf("more than the %d values that %d×%d means", h.count, h.rows, h.cols)
+			for _, v := range *p {
+				var tooLarge error
+				if vals, tooLarge = grow(l.in, vals, 1, h.count, 8, 2); tooLarge != nil {
+					return tooLarge
+				}
+				vals = append(vals, v)
 			}
-			v, ok := parseFloat(text)
-			if !ok {
-				return nil, l.errf("value %d: %s", len(vals)+1, notNumber(text, v))
-			}
-			if h.integer && !isInteger(text) {
-				return nil, l.errf("value %d: %s is not an integer; the banner must say real", len(vals)+1, show(text))
-			}
-			if vals, err = grow(l.in, vals, 1, h.count, 8, 2); err != nil {
-				return nil, err
-			}
-			vals = append(vals, v)
-		}
+			return err
+		})
+	if err != nil {
+		return nil, err
 	}
 	if int64(len(vals)) < h.count {
 		return nil, l.errf("the file ends after %d of %d values: it is truncated", len(vals), h.count)

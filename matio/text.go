@@ -10,20 +10,22 @@ import (
 	"unicode/utf8"
 )
 
-// lines reads a text file line by line, without copying a line that lies in the buffer.
+// lines reads a text file, or a block of one, line by line, without copying a line that lies in the buffer.
 type lines struct {
-	in   *input
-	buf  []byte
-	r, w int   // buf[r:w] is read and not yet handed out
-	n    int64 // number of the line handed out last, from 1
-	err  error // what ended the reading
+	in     *input
+	quoted bool // quotes may enclose the ends of lines
+	buf    []byte
+	r, w   int   // buf[r:w] is read and not yet handed out
+	n      int64 // number of the line handed out last, from 1
+	err    error // what ended the reading
 }
 
 // newLines reads the first bytes: it drops a UTF-8 byte-order mark and refuses UTF-16 and binary files by name; is
 // says what the file should be.
 func newLines(in *input, is string) (*lines, error) {
-	l := &lines{in: in, buf: make([]byte, 1<<16), n: 1}
-	for l.w < 16 && l.err == nil {
+	const enough = 16 // bytes
+	l := &lines{in: in, buf: make([]byte, max(in.blockSize, enough)), n: 1}
+	for l.w < enough && l.err == nil {
 		l.fill()
 	}
 	head := l.buf[:l.w]
@@ -57,7 +59,7 @@ func (l *lines) fill() {
 	}
 	if l.w == len(l.buf) {
 		longer := 2 * len(l.buf)
-		if l.err = l.in.fits(int64(longer), fmt.Sprintf("line %d and its buffer", l.n+1)); l.err != nil {
+		if l.err = l.in.under(int64(longer), fmt.Sprintf("line %d and its buffer", l.n+1)); l.err != nil {
 			return
 		}
 		l.buf = append(make([]byte, 0, longer), l.buf...)[:longer]

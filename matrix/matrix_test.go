@@ -273,6 +273,46 @@ func TestCursor(t *testing.T) {
 	}
 }
 
+// TestForward visits columns once and entries in order, changing some, and asks for each before it is changed.
+func TestForward(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 10))
+	tried := 0
+	for _, c := range operators(t) {
+		n, r := len(c.want), 3
+		d := draw(rng, n, r, 0.5).dense()
+		cur, ok := c.a.NewCursor(d, 2).(Forwarder)
+		if !ok {
+			continue
+		}
+		tried++
+		for sweep := range 3 {
+			if cur.Forward(); sweep == 2 {
+				cur.Refresh()
+			}
+			for _, j := range rng.Perm(r) {
+				cur.Column(j)
+				for i := range n {
+					var want float64
+					for l := range n {
+						want += c.want[i][l] * d.At(l, j)
+					}
+					if got := cur.At(i); !near(got, want, float64(n)) {
+						t.Fatalf("%s, sweep %d: (AH)[%d,%d] = %v, want %v", c.name, sweep, i, j, got, want)
+					}
+					if rng.IntN(3) > 0 {
+						delta := rng.Float64() - 0.5
+						d.Set(i, j, d.At(i, j)+delta)
+						cur.Add(i, delta)
+					}
+				}
+			}
+		}
+	}
+	if tried < 4 {
+		t.Errorf("%d cursors look forward", tried)
+	}
+}
+
 func TestProductDoesNotDependOnWorkers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for _, c := range operators(t) {

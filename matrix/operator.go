@@ -48,6 +48,14 @@ type Cursor interface {
 	Refresh()
 }
 
+// Forwarder is a cursor that can save half of its work while the entries of each column are visited in order.
+type Forwarder interface {
+	Cursor
+	// Forward refreshes. Until the next Refresh, each column may be made current once, and At be asked only for entries
+	// after every one that Add has announced.
+	Forward()
+}
+
 // Product gives rows of A·H.
 type Product interface {
 	// RowsTo fills dst, (hi−lo)×r by rows, with rows lo ≤ i < hi of A·H. Calls may run at the same time.

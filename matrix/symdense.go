@@ -151,6 +151,7 @@ type denseCursor struct {
 	rows    [4]int    // of the waiting changes
 	delta   [4]float64
 	waiting int
+	forward bool // only what lies after the changes is wanted
 }
 
 // NewCursor implements Operator.
@@ -187,6 +188,10 @@ func (c *denseCursor) flush() {
 	if c.waiting == 0 {
 		return
 	}
+	if c.forward {
+		c.flushForward()
+		return
+	}
 	var own [4]float64 // what column c.col must hold afterwards in the changed rows, when the diagonal is left out
 	if c.m.offDiag {
 		for k, row := range c.rows[:c.waiting] {
@@ -209,8 +214,22 @@ func (c *denseCursor) flush() {
 	c.waiting = 0
 }
 
+// flushForward is flush for what lies after the last change.
+func (c *denseCursor) flushForward() {
+	a, lo := c.m.a, c.rows[c.waiting-1]+1
+	if c.waiting == 4 {
+		kernel.Axpy4(c.col[lo:], &c.delta, a.Row(c.rows[0])[lo:], a.Row(c.rows[1])[lo:], a.Row(c.rows[2])[lo:], a.Row(c.rows[3])[lo:])
+	}
+	c.waiting = 0 // fewer than four are left only when the column is done
+}
+
+func (c *denseCursor) Forward() {
+	c.Refresh()
+	c.forward = true
+}
+
 func (c *denseCursor) Refresh() {
-	c.waiting = 0
+	c.waiting, c.forward = 0, false
 	refreshColumns(c.y, c.m.NewProduct(c.h, c.workers), c.m.a.rows, c.h.cols, c.workers)
 }
 

@@ -110,7 +110,7 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 		a.trace = h.of(res)
 	}
 	init := res.Start
-	if _, err := symnmf.ParseStart(init); err != nil {
+	if init == (symnmf.Given{}).Name() {
 		init = a.flags.init // the file
 	}
 	d, f := a.data, a.flags
@@ -135,18 +135,9 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 	}
 }
 
-// writeFiles writes the trace and the output directory, as far as they were asked for. Each file appears whole or not at
-// all; run.json comes last, so a directory that has it has everything.
+// writeFiles writes the output directory. Each file appears whole or not at all; run.json comes last, so a directory that
+// has it has everything.
 func (a *answer) writeFiles() error {
-	f := a.flags
-	if f.trace != "" {
-		if err := writeFile(f.trace, a.writeTrace); err != nil {
-			return err
-		}
-	}
-	if f.out == "" {
-		return nil
-	}
 	for _, file := range []struct {
 		name  string
 		write func(io.Writer) error
@@ -157,7 +148,7 @@ func (a *answer) writeFiles() error {
 		{"history.csv", a.writeTrace},
 		{"run.json", a.writeRecord},
 	} {
-		if err := writeFile(filepath.Join(f.out, file.name), file.write); err != nil {
+		if err := writeFile(filepath.Join(a.flags.out, file.name), file.write); err != nil {
 			return err
 		}
 	}
@@ -166,9 +157,8 @@ func (a *answer) writeFiles() error {
 
 // writeFile is matio.Atomic with errors that speak of the file and not of the temporary one.
 func writeFile(name string, write func(io.Writer) error) error {
-	err := matio.Atomic(name, write)
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, reason(err))
+	if err := matio.Atomic(name, write); err != nil {
+		return cannotWrite(name, err)
 	}
 	return nil
 }
@@ -272,7 +262,7 @@ func (a *answer) runTable(s *streams) {
 	fmt.Fprintln(t, "run\tobjective\terror\tKKT\tsweeps\tseconds\t")
 	for _, r := range a.res.Runs {
 		fmt.Fprintf(t, "%d\t%.9g\t%s\t%.2g\t%d\t%.3g\t", r.Run, r.Objective, percent(r.RelErr), r.KKT, r.Sweeps, r.Time.Seconds())
-		if r.Objective == a.res.Objective {
+		if r.Run == a.res.Run {
 			fmt.Fprint(t, " kept")
 		}
 		fmt.Fprintln(t)

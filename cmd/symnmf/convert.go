@@ -66,12 +66,14 @@ func (f *convertFlags) run(s *streams) error {
 		t.Sparse = m
 	}
 	if f.out == "-" {
-		err = matio.Write(s.out, t, f.to)
-	} else {
-		err = matio.Create(f.out, t, matio.Options{Format: f.to})
+		return matio.Write(s.out, t, f.to)
 	}
-	if errors.Is(err, matio.ErrUnknownFormat) && f.to == "" {
+	err = matio.Create(f.out, t, matio.Options{Format: f.to})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, matio.ErrUnknownFormat):
 		return fmt.Errorf("%w; --to says it", err)
 	}
-	return err
+	return cannotWrite(f.out, err)
 }

@@ -156,11 +156,23 @@ func openFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// reason returns what the system says of a file, without the operation and the name it had.
+// reason returns what the system says of a file, without the operation and the names it had.
 func reason(err error) error {
 	var path *fs.PathError
-	if errors.As(err, &path) {
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
 		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+// cannotWrite speaks of the file name where the system speaks of a temporary one in its place; it keeps other errors.
+func cannotWrite(name string, err error) error {
+	if why := reason(err); why != err {
+		return fmt.Errorf("cannot write %s: %w", name, why)
 	}
 	return err
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -121,7 +124,11 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 	case f.threads < 0:
 		return bad("--threads %d: 0 means all processors", f.threads)
 	case len(f.l1) > 1 && len(f.l1) != f.rank:
-		return bad("--l1: %d weights for %d columns; give 1 or %d", len(f.l1), f.rank, f.rank)
+		one := "1"
+		if f.rank > 1 {
+			one = fmt.Sprintf("1 or %d", f.rank)
+		}
+		return bad("--l1: %d weights for %s; give %s", len(f.l1), count(int64(f.rank), "column", "columns"), one)
 	case f.input.items != "" && given("symmetrize"):
 		return bad("--symmetrize is for a similarity; inner products (--items) are symmetric")
 	case f.force && f.out == "":
@@ -143,11 +150,34 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 	if _, err := os.Stat(f.init); f.fileStart() && err != nil {
 		return bad("--init %s: neither %s nor a file that is there%s", f.init, strings.Join(startNames(), " nor "), didYouMean(f.init, startNames(), ""))
 	}
+	if err := f.checkTrace(cmd.InOrStdin()); err != nil {
+		return err
+	}
 	return f.checkOut()
 }
 
 // fileStart tells whether --init names a file.
 func (f *fitFlags) fileStart() bool { return f.init != "" && !slices.Contains(startNames(), f.init) }
+
+// checkTrace refuses a trace that would replace what is read.
+func (f *fitFlags) checkTrace(in io.Reader) error {
+	if f.trace == "-" {
+		return usagef("--trace -: standard output is for the answer, so name a file")
+	}
+	trace, err := os.Stat(f.trace)
+	if err != nil || !trace.Mode().IsRegular() {
+		return nil // nothing there to lose
+	}
+	same := func(info os.FileInfo, err error) bool { return err == nil && os.SameFile(trace, info) }
+	file, isFile := in.(*os.File)
+	switch {
+	case f.input.name != "-" && same(os.Stat(f.input.name)), f.input.name == "-" && isFile && same(file.Stat()):
+		return usagef("--trace %s: that is the INPUT, which it would replace", f.trace)
+	case f.fileStart() && same(os.Stat(f.init)):
+		return usagef("--trace %s: that is the start (--init), which it would replace", f.trace)
+	}
+	return nil
+}
 
 // checkOut refuses a directory that holds anything, unless --force says otherwise.
 func (f *fitFlags) checkOut() error {
@@ -251,7 +281,7 @@ func (f *fitFlags) run(s *streams) error {
 		return err
 	}
 	if n := d.n(); f.rank > n && n > 0 {
-		return usagef("-k %d: more columns than the %d items of %s", f.rank, n, d.name)
+		return usagef("-k %d: more columns than the %s of %s", f.rank, count(int64(n), "item", "items"), d.name)
 	}
 	if err := d.prepare(f.repairs, f.diag == "ignore"); err != nil {
 		return err
@@ -275,6 +305,11 @@ func (f *fitFlags) run(s *streams) error {
 			return err
 		}
 	}
+	if f.trace != "" {
+		if err := claimFile(f.trace); err != nil {
+			return err
+		}
+	}
 	ans := &answer{flags: f, data: d, command: s.args, threads: threads, memoryLimit: limit}
 	ans.rows, ans.cols = d.table.Dims()
 	ans.nnz = d.nonzeros()
@@ -295,7 +330,8 @@ func (f *fitFlags) run(s *streams) error {
 	ctx, release := catchSignals()
 	defer release()
 	if f.verbose && !f.quiet {
-		fmt.Fprintf(s.err, "factoring: n = %d, nnz = %d, r = %d, %d threads, predicted memory %s\n", a.Dim(), ans.nnz, f.rank, threads, showBytes(need.peak()))
+		fmt.Fprintf(s.err, "factoring: n = %d, nnz = %d, r = %d, %s, predicted memory %s\n", a.Dim(), ans.nnz, f.rank,
+			count(int64(threads), "thread", "threads"), showBytes(need.peak()))
 	}
 	res, err := symnmf.Factorize(ctx, a, f.rank, opt)
 	progress.done()
@@ -306,8 +342,14 @@ func (f *fitFlags) run(s *streams) error {
 	for _, w := range res.Notes {
 		s.warn(w)
 	}
-	if err := ans.writeFiles(); err != nil {
-		return err
+	if f.out != "" {
+		if err := ans.writeFiles(); err != nil {
+			return err
+		}
+	}
+	var untraced error // told at the end: the answer is worth more than the trace
+	if f.trace != "" {
+		untraced = writeFile(f.trace, ans.writeTrace)
 	}
 	var interrupted error
 	if sig := (signalError{}); errors.As(context.Cause(ctx), &sig) {
@@ -317,11 +359,11 @@ func (f *fitFlags) run(s *streams) error {
 	if !f.quiet {
 		ans.summary(s)
 	}
-	if err := f.print(ans, s); err != nil {
+	if err := cmp.Or(untraced, f.print(ans, s)); err != nil {
 		return err
 	}
 	if interrupted == nil && f.strict && res.Status != symnmf.Converged {
-		return fmt.Errorf("%w: %v after %d sweeps, KKT residual %.3g against --tol %g", errNotConverged, res.Status, res.Sweeps, res.KKT, f.tol)
+		return fmt.Errorf("%w: %v after %s, KKT residual %.3g against --tol %g", errNotConverged, res.Status, count(int64(res.Sweeps), "sweep", "sweeps"), res.KKT, f.tol)
 	}
 	return interrupted
 }
@@ -362,10 +404,7 @@ func (f *fitFlags) print(ans *answer, s *streams) error {
 	if err == nil {
 		err = w.Flush()
 	}
-	if err != nil {
-		return fmt.Errorf("cannot write to standard output: %w", reason(err))
-	}
-	return nil
+	return err
 }
 
 // claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for.
@@ -373,17 +412,46 @@ func claimDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("-o %s: cannot make the directory: %w", dir, reason(err))
 	}
-	probe, err := os.CreateTemp(dir, ".symnmf-*")
-	if err != nil {
+	if err := probe(dir); err != nil {
 		return fmt.Errorf("-o %s: cannot write into the directory: %w", dir, reason(err))
 	}
-	probe.Close()
-	return os.Remove(probe.Name())
+	return nil
+}
+
+// claimFile finds out the same for the directory of a file, which is not touched.
+func claimFile(name string) error {
+	target := name
+	switch old, err := os.Stat(name); {
+	case err != nil && !os.IsNotExist(err):
+		return cannotWrite(name, err)
+	case err == nil && old.IsDir():
+		return fmt.Errorf("cannot write the file %s: it is a directory", name)
+	case err == nil && !old.Mode().IsRegular(): // a pipe or a device, which is written to as it is
+		return nil
+	case err == nil:
+		if target, err = filepath.EvalSymlinks(name); err != nil {
+			return cannotWrite(name, err)
+		}
+	}
+	if err := probe(filepath.Dir(target)); err != nil {
+		return cannotWrite(name, err)
+	}
+	return nil
+}
+
+// probe makes a file in a directory and removes it.
+func probe(dir string) error {
+	f, err := os.CreateTemp(dir, ".symnmf-*")
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return os.Remove(f.Name())
 }
 
 // history is what Progress told of every sweep, for history.csv when no exact trace was asked for: it costs nothing. The
 // error is the one from the summed decreases, and the KKT residual, which only a product with A would give, is left
-// empty but for the last row.
+// empty; the first row and the last have exact figures.
 type history struct {
 	exact bool // the errors told are those of HHᵀ alone, without an ℓ₁ term
 	runs  [][]symnmf.TracePoint
@@ -402,22 +470,9 @@ func (h *history) add(p symnmf.Progress) {
 
 // of returns the rows of the run that was kept.
 func (h *history) of(res *symnmf.Result) []symnmf.TracePoint {
-	start := symnmf.TracePoint{RelErr: math.NaN(), KKT: math.NaN()}
-	if res.Start == (symnmf.Zero{}).Name() || res.NormA == 0 {
-		start.RelErr, start.KKT = 1, 0 // H = 0
-		if res.NormA == 0 {
-			start.RelErr = 0
-		}
-	}
-	rows := []symnmf.TracePoint{start}
-	best := 0
-	for k, run := range res.Runs {
-		if run.Objective < res.Runs[best].Objective {
-			best = k
-		}
-	}
-	if best < len(h.runs) {
-		rows = append(rows, h.runs[best]...)
+	rows := []symnmf.TracePoint{res.First}
+	if res.Run <= len(h.runs) { // else it was over before a sweep was
+		rows = append(rows, h.runs[res.Run-1]...)
 	}
 	if res.Status == symnmf.TimeLimit || res.Status == symnmf.Interrupted {
 		return rows // the last sweep may have been cut short, so the final figures are of no row here

@@ -239,10 +239,13 @@ func TestHistory(t *testing.T) {
 		if c[0] != strconv.Itoa(k-1) || e[0] != c[0] {
 			t.Errorf("line %d is of sweep %s and %s", k, c[0], e[0])
 		}
-		if k > 1 && math.Abs(parse(t, c[2])-parse(t, e[2])) > tol {
+		if k == 1 && (c[2] != e[2] || c[3] != e[3]) {
+			t.Errorf("the start is %v, exactly %v", c, e)
+		}
+		if math.Abs(parse(t, c[2])-parse(t, e[2])) > tol {
 			t.Errorf("sweep %s: relative error %s, exactly %s", c[0], c[2], e[2])
 		}
-		if (c[3] == "") != (k < 21) || e[3] == "" {
+		if (c[3] == "") != (k > 1 && k < 21) || e[3] == "" {
 			t.Errorf("sweep %s: KKT residuals %q and %q", c[0], c[3], e[3])
 		}
 		if k > 1 && parse(t, c[1]) < parse(t, cheap[k-1][1]) {

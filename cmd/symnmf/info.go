@@ -129,6 +129,9 @@ func (d *dataset) facts() *facts {
 		a := d.table.Asymmetry()
 		symmetric, difference, distances := a.Diff <= d.symmetryTol(survey.MaxAbs()), number(a.Diff), d.looksLikeDistances()
 		f.Symmetric, f.Difference, f.Diagonal, f.Distances = &symmetric, &difference, &diagonal, &distances
+		if distances {
+			f.Warnings = append(f.Warnings, distancesWarning)
+		}
 	}
 	if survey.NotFinite.Count == 0 && rows > 0 && cols > 0 {
 		f.NormA = number(d.norm(survey.MaxAbs()))

@@ -260,8 +260,8 @@ func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
 		return inputf("%s: no items: the table is %d×%d", d.name, rows, cols)
 	}
 	if d.items == similarity && rows != cols {
-		return inputf("%s: %d×%d is not square, so it is no similarity; if it is a table of points, say --items rows (%d items) or --items columns (%d items)",
-			d.name, rows, cols, rows, cols)
+		return inputf("%s: %d×%d is not square, so it is no similarity; if it is a table of points, say --items rows (%s) or --items columns (%s)",
+			d.name, rows, cols, count(int64(rows), "item", "items"), count(int64(cols), "item", "items"))
 	}
 	survey := d.table.Survey()
 	if c := survey.NotFinite; c.Count > 0 {
@@ -274,6 +274,7 @@ func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
 				d.name, count(c.Count, "entry is", "entries are"), c.Least, c.Value, d.at(c.Row, c.Col))
 		}
 		matrix.ReplaceNegatives(d.table, r.negatives == "abs")
+		survey = d.table.Survey() // the largest entry may have been one of them
 		d.warnings = append(d.warnings, fmt.Sprintf("--negatives %s: %s changed, the least was %v, the first %v in %s", r.negatives,
 			count(c.Count, "negative entry was", "negative entries were"), c.Least, c.Value, d.at(c.Row, c.Col)))
 	}
@@ -282,8 +283,7 @@ func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
 			return err
 		}
 		if d.looksLikeDistances() {
-			d.warnings = append(d.warnings, "this looks like distances (zero diagonal, nearly all else positive, triangle inequality): "+
-				"large entries must mean alike, so turn distances into similarities first")
+			d.warnings = append(d.warnings, distancesWarning)
 		}
 	}
 	if zero, first := d.emptyItems(ignoreDiag); zero > 0 {
@@ -338,6 +338,9 @@ func (d *dataset) emptyItems(ignoreDiag bool) (zero int64, first int) {
 	}
 	return zero, first
 }
+
+const distancesWarning = "this looks like distances (zero diagonal, nearly all else positive, triangle inequality): " +
+	"large entries must mean alike, so turn distances into similarities first"
 
 // looksLikeDistances tells whether a square matrix has a zero diagonal, more than 90 % of the rest positive, not all the
 // same, and keeps the triangle inequality in sampled triples. The test is on square roots: those of a metric are a metric

@@ -42,10 +42,31 @@ var commands = []func(*streams) *cobra.Command{
 
 // run does what the command line says and returns the exit code.
 func run(args []string, s *streams) int {
-	s.args = args
+	out := &dataWriter{to: s.out}
+	s.args, s.out = args, out
 	root := newRoot(s)
 	root.SetArgs(args[1:])
-	return s.finish(root.Execute())
+	err := root.Execute()
+	if out.err != nil && (err == nil || errors.Is(err, out.err)) { // cobra's help drops it, others wrap it
+		err = out.err
+	}
+	return s.finish(err)
+}
+
+// dataWriter is standard output. It keeps its first error, which says where it is from.
+type dataWriter struct {
+	to  io.Writer
+	err error
+}
+
+func (w *dataWriter) Write(p []byte) (n int, err error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	if n, err = w.to.Write(p); err != nil {
+		w.err = fmt.Errorf("cannot write to standard output: %w", reason(err))
+	}
+	return n, w.err
 }
 
 func newRoot(s *streams) *cobra.Command {

@@ -109,8 +109,8 @@ func (f *scoreFlags) run(s *streams) error {
 	return err
 }
 
-// readLabels reads a labeling: lines of one label, or of an id, a label and perhaps more, separated by tabs. A first line
-// that begins with "id" and goes on with "cluster", "label" or "class" is a header.
+// readLabels reads a labeling: lines of one label, or of an id, a label and perhaps more, separated by tabs. A first line of
+// "cluster", "label" or "class", after "id" where there are ids, is a header.
 func readLabels(s *streams, name string) (*labeling, error) {
 	in := s.in
 	l := &labeling{name: name}
@@ -124,10 +124,14 @@ func readLabels(s *streams, name string) (*labeling, error) {
 		defer f.Close()
 		in = f
 	}
-	lines := csv.NewReader(in)
-	lines.Comma, lines.LazyQuotes, lines.FieldsPerRecord, lines.ReuseRecord = '\t', true, -1, true
+	text := bufio.NewReader(in)
+	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
+		text.Discard(3)
+	}
+	lines := csv.NewReader(text)
+	lines.Comma, lines.FieldsPerRecord, lines.ReuseRecord = '\t', -1, true
 	seen := map[string]int{}
-	fields := 0
+	fields, next := 0, 1 // 1 or 2; the line to come
 	for {
 		record, err := lines.Read()
 		if err == io.EOF {
@@ -135,22 +139,38 @@ func readLabels(s *streams, name string) (*labeling, error) {
 		}
 		if err != nil {
 			var bad *csv.ParseError
-			if errors.As(err, &bad) {
-				return nil, inputf("%s:%d: %w", l.name, bad.Line, bad.Err)
+			switch {
+			case !errors.As(err, &bad):
+			case bad.Err == csv.ErrQuote:
+				return nil, unbalanced(l.name, bad.StartLine)
+			case bad.Err == csv.ErrBareQuote:
+				return nil, inputf("%s:%d: a quote inside a field: put the whole field in quotes and double those inside", l.name, bad.Line)
 			}
 			return nil, fmt.Errorf("reading %s: %w", l.name, err)
 		}
 		line, _ := lines.FieldPos(0)
+		if line > next { // the reader skips empty lines
+			return nil, noLabel(l.name, next)
+		}
+		end, _ := lines.FieldPos(len(record) - 1)
+		next = end + strings.Count(record[len(record)-1], "\n") + 1
 		if fields == 0 {
-			record[0] = strings.TrimPrefix(record[0], "\ufeff")
 			fields = min(len(record), 2)
-			if fields == 2 && strings.EqualFold(record[0], "id") && slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(record[1])) {
+			header := slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(record[fields-1]))
+			if header && (fields == 1 || strings.EqualFold(record[0], "id")) {
 				l.fitted = slices.Equal(record, clustersHeader)
 				continue
 			}
 		}
 		if min(len(record), 2) != fields {
 			return nil, inputf("%s:%d: %s, and the lines before have %d", l.name, line, count(int64(len(record)), "field", "fields"), fields)
+		}
+		label := strings.TrimSpace(strings.Clone(record[fields-1]))
+		switch {
+		case label == "":
+			return nil, noLabel(l.name, line)
+		case strings.Contains(label, "\n"):
+			return nil, unbalanced(l.name, line)
 		}
 		if fields == 2 {
 			id := strings.Clone(record[0])
@@ -160,12 +180,20 @@ func readLabels(s *streams, name string) (*labeling, error) {
 			seen[id] = line
 			l.ids = append(l.ids, id)
 		}
-		l.class = append(l.class, strings.TrimSpace(strings.Clone(record[fields-1])))
+		l.class = append(l.class, label)
 	}
 	if len(l.class) == 0 {
 		return nil, inputf("%s: no labels", l.name)
 	}
 	return l, nil
+}
+
+func noLabel(name string, line int) error {
+	return inputf("%s:%d: no label: every line needs one", name, line)
+}
+
+func unbalanced(name string, line int) error {
+	return inputf("%s:%d: a field that begins with a quote must end with one, and those inside must be doubled", name, line)
 }
 
 // newReport matches the items and compares their classes.
@@ -200,7 +228,7 @@ func newReport(found, truth *labeling, s *streams) (*report, error) {
 func match(found, truth *labeling, s *streams) (a, b []string, err error) {
 	if found.ids == nil || truth.ids == nil {
 		if len(found.class) != len(truth.class) {
-			return nil, nil, inputf("%s has %d items and %s has %d: without ids in both they cannot be matched", found.name, len(found.class), truth.name, len(truth.class))
+			return nil, nil, inputf("%s has %s and %s has %s: without ids in both they cannot be matched", found.name, items(len(found.class)), truth.name, items(len(truth.class)))
 		}
 		return found.class, truth.class, nil
 	}
@@ -227,6 +255,8 @@ func match(found, truth *labeling, s *streams) (a, b []string, err error) {
 	}
 	return a, b, nil
 }
+
+func items(n int) string { return count(int64(n), "item", "items") }
 
 func compare(a, b []string) (*scores, error) {
 	x, y := numbered(a), numbered(b)
@@ -285,7 +315,7 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 		}
 	}
 	if len(class) != rows {
-		return 0, inputf("%s has %d nodes and %s has %d items", d.name, rows, found.name, len(class))
+		return 0, inputf("%s has %s and %s has %s", d.name, count(int64(rows), "node", "nodes"), found.name, items(len(class)))
 	}
 	graph, ok := d.table.(*matrix.CSR)
 	if !ok {

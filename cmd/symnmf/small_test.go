@@ -347,6 +347,31 @@ func TestSymmetryTolerance(t *testing.T) {
 	}
 }
 
+// failsOnce is a writer whose second write fails.
+type failsOnce struct{ writes int }
+
+func (w *failsOnce) Write(p []byte) (int, error) {
+	if w.writes++; w.writes == 2 {
+		return 0, syscall.ENOSPC
+	}
+	return len(p), nil
+}
+
+// TestDataWriter: after an error nothing follows, for it would follow a gap.
+func TestDataWriter(t *testing.T) {
+	to := new(failsOnce)
+	w := &dataWriter{to: to}
+	for k := range 4 {
+		_, err := fmt.Fprintln(w, k)
+		if k == 0 && err != nil || k > 0 && (!errors.Is(err, syscall.ENOSPC) || err != w.err) {
+			t.Errorf("write %d: %v", k, err)
+		}
+	}
+	if to.writes != 2 {
+		t.Errorf("%d writes, want 2", to.writes)
+	}
+}
+
 func TestHelpNamesEveryCommand(t *testing.T) {
 	root := newRoot(&streams{})
 	for _, name := range commandNames(root) {
