@@ -155,15 +155,6 @@ func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, c
 	}
 }
 
-// solveWidth returns how many rows a row solver works on at once.
-func solveWidth[F Float]() int {
-	lanes := lanesAVX2
-	if path == avx512 {
-		lanes = lanesAVX512
-	}
-	return solveVecs * 8 * lanes / int(unsafe.Sizeof(*new(F)))
-}
-
 func solveRows[F Float](x []F, width int, d []F, lists []int32, r int, off bool) {
 	if path == portable {
 		solveRowsGo(x, width, d, lists, r, off)

@@ -26,8 +26,7 @@ func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, c
 	timesGo(c, a, arow, astep, x, rows, n, cols, stride)
 }
 
-// solveWidth returns how many rows a row solver works on at once.
-func solveWidth[F Float]() int { return 32 }
+const solveBytes = 256 // as with assembly, though any would do
 
 func solveRows[F Float](x []F, width int, d []F, lists []int32, r int, off bool) {
 	solveRowsGo(x, width, d, lists, r, off)

@@ -25,13 +25,16 @@ const (
 	packedLin    = 2 // A_i,:·H − A_ii·old − λ
 	packedRest   = 3 // D_jj − old_j² − A_ii, the last only with the diagonal; the solver's to fill in
 	packedArrays = 4
-	packedMore   = 6 // A_ii, and scratch for the solver
+	packedMore   = 5 // A_ii, and scratch for the solver
 )
 
 // NewRowSolver returns a solver for rows of r numbers: if offDiagonal, of the problem without the diagonal of A.
 func NewRowSolver[F Float](r int, offDiagonal bool) *RowSolver[F] {
 	return &RowSolver[F]{r: r, off: offDiagonal}
 }
+
+// solveWidth is how many rows a solver works on at once.
+func solveWidth[F Float]() int { return solveBytes / int(unsafe.Sizeof(*new(F))) }
 
 // scratch returns room for rows laid out, each vector in one cache line.
 func (s *RowSolver[F]) scratch(width int) []F {
@@ -129,15 +132,14 @@ func solveRowsGo[F Float](x []F, width int, d []F, lists []int32, r int, off boo
 	h, old, lin := array(packedH), array(packedOld), array(packedLin)
 	more := x[packedArrays*r*width:]
 	diag, normSq, inner, sum := more[:width], more[width:2*width], more[2*width:3*width], more[3*width:4*width]
-	for ; len(lists) > 0; lists = lists[2*r:] {
-		clear(normSq)
-		clear(inner)
-		for j := range r {
-			for i, v := range h[j*width : (j+1)*width] {
-				normSq[i] += v * v
-				inner[i] += v * old[j*width+i]
-			}
+	clear(normSq)
+	for j := range r {
+		for i, v := range h[j*width : (j+1)*width] {
+			normSq[i] += v * v
 		}
+	}
+	copy(inner, normSq) // h is old
+	for ; len(lists) > 0; lists = lists[2*r:] {
 		for at, j := range lists[:r] {
 			dj := d[int(j)*r : (int(j)+1)*r]
 			row := int(j) * width

@@ -4,45 +4,45 @@
 
 package kernel
 
-// solve64AVX2 minimizes ¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − gᵀh as solveRowsGo does, for 16 rows.
+// solve64AVX2 minimizes ¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − gᵀh as solveRowsGo does, for 32 rows.
 //
 //go:noescape
 func solve64AVX2(h *float64, r int, d *float64, lists *int32, passes int)
 
-// solveOff64AVX2 minimizes ½hᵀ(D − ooᵀ)h − gᵀh as solveRowsGo does, for 16 rows.
+// solveOff64AVX2 minimizes ½hᵀ(D − ooᵀ)h − gᵀh as solveRowsGo does, for 32 rows.
 //
 //go:noescape
 func solveOff64AVX2(h *float64, r int, d *float64, lists *int32, passes int)
 
-// pack64AVX2 lays 4·blocks rows of r ≥ 4 numbers out as packRowsGo does, but not diag; stride is the bytes of a
-// coordinate and array those of all.
+// pack64AVX2 lays 8·blocks rows of r ≥ 4 numbers out as packRowsGo does, but not diag; stride is the bytes of
+// a coordinate and array those of all.
 //
 //go:noescape
 func pack64AVX2(x *float64, stride int, array int, h *float64, ah *float64, r int, diag *float64, l1 *float64, blocks int)
 
-// unpack64AVX2 is unpackRowsGo for 4·blocks rows of r ≥ 4 numbers; stride is the bytes of a coordinate and
+// unpack64AVX2 is unpackRowsGo for 8·blocks rows of r ≥ 4 numbers; stride is the bytes of a coordinate and
 // array those of all.
 //
 //go:noescape
 func unpack64AVX2(dst *float64, x *float64, stride int, array int, r int, blocks int)
 
-// solve32AVX2 minimizes ¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − gᵀh as solveRowsGo does, for 32 rows.
+// solve32AVX2 minimizes ¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − gᵀh as solveRowsGo does, for 64 rows.
 //
 //go:noescape
 func solve32AVX2(h *float32, r int, d *float32, lists *int32, passes int)
 
-// solveOff32AVX2 minimizes ½hᵀ(D − ooᵀ)h − gᵀh as solveRowsGo does, for 32 rows.
+// solveOff32AVX2 minimizes ½hᵀ(D − ooᵀ)h − gᵀh as solveRowsGo does, for 64 rows.
 //
 //go:noescape
 func solveOff32AVX2(h *float32, r int, d *float32, lists *int32, passes int)
 
-// pack32AVX2 lays 4·blocks rows of r ≥ 4 numbers out as packRowsGo does, but not diag; stride is the bytes of a
-// coordinate and array those of all.
+// pack32AVX2 lays 8·blocks rows of r ≥ 4 numbers out as packRowsGo does, but not diag; stride is the bytes of
+// a coordinate and array those of all.
 //
 //go:noescape
 func pack32AVX2(x *float32, stride int, array int, h *float64, ah *float64, r int, diag *float64, l1 *float64, blocks int)
 
-// unpack32AVX2 is unpackRowsGo for 4·blocks rows of r ≥ 4 numbers; stride is the bytes of a coordinate and
+// unpack32AVX2 is unpackRowsGo for 8·blocks rows of r ≥ 4 numbers; stride is the bytes of a coordinate and
 // array those of all.
 //
 //go:noescape
@@ -68,5 +68,8 @@ func solve32AVX512(h *float32, r int, d *float32, lists *int32, passes int)
 //go:noescape
 func solveOff32AVX512(h *float32, r int, d *float32, lists *int32, passes int)
 
-// solveVecs is how many vectors of rows a row solver works on at once.
-const solveVecs = 4
+// solveBytes is how many bytes of rows a row solver works on at once.
+const solveBytes = 256
+
+// packBlock is how many rows the packing takes at a time.
+const packBlock = 8

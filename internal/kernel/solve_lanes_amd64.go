@@ -40,7 +40,7 @@ func solveLanes[F Float](x, d []F, lists []int32, r int, off bool) {
 
 // packLanes does what packRowsGo does in assembly but for the last rows.
 func packLanes[F Float](x []F, width int, h, g, diag, l1 []float64) {
-	r, blocks := len(l1), len(diag)/4
+	r, blocks := len(l1), len(diag)/packBlock
 	if blocks > 0 && r >= 4 {
 		size := int(unsafe.Sizeof(x[0]))
 		if p := unsafe.Pointer(&x[0]); size == 8 {
@@ -51,12 +51,12 @@ func packLanes[F Float](x []F, width int, h, g, diag, l1 []float64) {
 	} else {
 		blocks = 0
 	}
-	packRowsGo(x, width, h, g, diag, l1, 4*blocks)
+	packRowsGo(x, width, h, g, diag, l1, packBlock*blocks)
 }
 
 // unpackLanes does what unpackRowsGo does in assembly but for the last rows.
 func unpackLanes[F Float](dst []float64, x []F, width, r int) {
-	blocks := len(dst) / (4 * r)
+	blocks := len(dst) / (packBlock * r)
 	if blocks > 0 && r >= 4 {
 		if p := unsafe.Pointer(&x[0]); unsafe.Sizeof(x[0]) == 8 {
 			unpack64AVX2(&dst[0], (*float64)(p), 8*width, 8*width*r, r, blocks)
@@ -66,5 +66,5 @@ func unpackLanes[F Float](dst []float64, x []F, width, r int) {
 	} else {
 		blocks = 0
 	}
-	unpackRowsGo(dst, x, width, r, 4*blocks)
+	unpackRowsGo(dst, x, width, r, packBlock*blocks)
 }

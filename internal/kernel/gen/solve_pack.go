@@ -1,0 +1,217 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// packRows is how many rows the packing takes at a time: of float64, a cache line.
+const packRows = 8
+
+// pack writes the packing of rows and its reverse, packRows rows by four columns at a time; the last four columns may
+// overlap those before. Wider vectors gain nothing: storing is the limit.
+func (s *solver) pack() {
+	kind := fmt.Sprint(8 * s.size)
+	s.begin("pack"+kind, fmt.Sprintf("func(x *float%s, stride, array int, h, ah *float64, r int, diag, l1 *float64, blocks int)", kind),
+		fmt.Sprintf("pack%s%s lays %d·blocks rows of r ≥ 4 numbers out as packRowsGo does, but not diag; stride is the bytes of", kind, s.name, packRows),
+		"a coordinate and array those of all.")
+	s.free = vectorRegisters(s.lanes)
+	c := s.startColumns()
+	diag, l1, array := s.arg("diag"), s.GP64(), s.arg("array")
+	rows := [2]reg.Register{s.GP64(), s.GP64()}
+	c.blocks(func() {
+		s.MOVQ(s.mem("h"), rows[0])
+		s.MOVQ(s.mem("ah"), rows[1])
+		s.MOVQ(s.mem("l1"), l1)
+	}, []reg.Register{rows[0], rows[1], l1}, func(at reg.Register) {
+		for half := range packRows / 4 {
+			s.scope(func() {
+				p := s.reg()
+				s.VMOVUPD(operand.Mem{Base: diag, Disp: 32 * half}, p)
+				var v [2][]reg.Register // the four columns of h and of A·H
+				for k, row := range rows {
+					first := row
+					if half > 0 {
+						first = s.GP64()
+						s.LEAQ(operand.Mem{Base: row, Index: c.row, Scale: 4}, first)
+					}
+					v[k] = c.load(first)
+				}
+				for k := range 4 {
+					s.scope(func() {
+						w, o, g := s.reg(), v[0][k], v[1][k]
+						s.VBROADCASTSD(operand.Mem{Base: l1, Disp: 8 * k}, w)
+						s.VSUBPD(w, g, g)
+						s.VMULPD(p, o, w) // not fused, as in Go
+						s.VSUBPD(w, g, g)
+						if s.size == 4 {
+							s.VCVTPD2PSY(o, xmm(o))
+							s.VCVTPD2PSY(g, xmm(g))
+							o, g = xmm(o), xmm(g)
+						}
+						d := 4 * s.size * half
+						s.VMOVUPD(o, operand.Mem{Base: at, Disp: d})
+						s.VMOVUPD(o, operand.Mem{Base: at, Index: array, Scale: 1, Disp: d})
+						s.VMOVUPD(g, operand.Mem{Base: at, Index: array, Scale: 2, Disp: d})
+					})
+					s.ADDQ(c.stride, at)
+				}
+			})
+			if half == 0 {
+				c.back(at)
+			}
+		}
+	}, func() {
+		s.ADDQ(operand.U8(8*packRows), diag)
+		c.advance("h")
+		c.advance("ah")
+	})
+
+	s.begin("unpack"+kind, fmt.Sprintf("func(dst *float64, x *float%s, stride, array, r, blocks int)", kind),
+		fmt.Sprintf("unpack%s%s is unpackRowsGo for %d·blocks rows of r ≥ 4 numbers; stride is the bytes of a coordinate and", kind, s.name, packRows),
+		"array those of all.")
+	s.free = vectorRegisters(s.lanes)
+	c = s.startColumns()
+	dst, array := s.GP64(), s.arg("array")
+	c.blocks(func() { s.MOVQ(s.mem("dst"), dst) }, []reg.Register{dst}, func(at reg.Register) {
+		for half := range packRows / 4 {
+			s.scope(func() {
+				v := s.regs(4)
+				for k := range v {
+					d := 4 * s.size * half
+					if s.size == 8 {
+						s.VMOVUPD(operand.Mem{Base: at, Disp: d}, v[k])
+						s.VSUBPD(operand.Mem{Base: at, Index: array, Scale: 1, Disp: d}, v[k], v[k])
+					} else {
+						s.VMOVUPS(operand.Mem{Base: at, Disp: d}, xmm(v[k]))
+						s.VSUBPS(operand.Mem{Base: at, Index: array, Scale: 1, Disp: d}, xmm(v[k]), xmm(v[k]))
+						s.VCVTPS2PD(xmm(v[k]), v[k])
+					}
+					s.ADDQ(c.stride, at)
+				}
+				first := dst
+				if half > 0 {
+					first = s.GP64()
+					s.LEAQ(operand.Mem{Base: dst, Index: c.row, Scale: 4}, first)
+				}
+				c.store(v, first)
+			})
+			if half == 0 {
+				c.back(at)
+			}
+		}
+	}, func() { c.advance("dst") })
+}
+
+// columns writes loops over rows in memory, by blocks of packRows, and in them over four columns at a time.
+type columns struct {
+	*solver
+	stride, r, row, row3 reg.Register // row is the bytes of a row, row3 of three
+}
+
+func (s *solver) startColumns() *columns {
+	c := &columns{solver: s, stride: s.arg("stride"), r: s.arg("r"), row: s.GP64(), row3: s.GP64()}
+	s.LEAQ(operand.Mem{Base: c.r, Index: c.r, Scale: 2}, c.row3)
+	s.SHLQ(operand.U8(3), c.row3)
+	s.MOVQ(c.r, c.row)
+	s.SHLQ(operand.U8(3), c.row)
+	return c
+}
+
+// blocks writes the loops, to the function's end: begin sets pointers to a block's first column, four does four columns,
+// with at pointing to the place of the first in x, which it advances to that of the next, and end goes on to the next block.
+func (c *columns) blocks(begin func(), pointers []reg.Register, four func(at reg.Register), end func()) {
+	at, left := c.GP64(), c.GP64()
+	block, next, last := c.label("block"), c.label("four"), c.label("last")
+	c.Label(block)
+	begin()
+	c.MOVQ(c.mem("x"), at)
+	c.MOVQ(c.r, left)
+	c.Label(next)
+	four(at)
+	for _, p := range pointers {
+		c.ADDQ(operand.U8(32), p)
+	}
+	c.SUBQ(operand.U8(4), left)
+	c.CMPQ(left, operand.U8(4))
+	c.JGE(operand.LabelRef(next))
+	c.TESTQ(left, left)
+	c.JEQ(operand.LabelRef(last))
+	c.SUBQ(operand.U8(4), left) // back so far that four are left
+	for _, p := range pointers {
+		c.LEAQ(operand.Mem{Base: p, Index: left, Scale: 8}, p)
+	}
+	c.IMULQ(c.stride, left)
+	c.ADDQ(left, at)
+	c.MOVQ(operand.U32(4), left)
+	c.JMP(operand.LabelRef(next))
+	c.Label(last)
+	c.ADDQ(operand.U8(packRows*c.size), c.mem("x"))
+	end()
+	c.DECQ(c.mem("blocks"))
+	c.JNE(operand.LabelRef(block))
+	c.end(nil)
+}
+
+// back takes at back by four coordinates.
+func (c *columns) back(at reg.Register) {
+	for range 4 {
+		c.SUBQ(c.stride, at)
+	}
+}
+
+// advance moves an argument on to the next block.
+func (c *columns) advance(rows string) {
+	t := c.GP64()
+	c.MOVQ(c.row, t)
+	c.SHLQ(operand.U8(3), t)
+	c.ADDQ(t, c.mem(rows))
+}
+
+// at returns where row k of four from p on is.
+func (c *columns) at(p reg.Register, k int) operand.Mem {
+	switch k {
+	case 1, 2:
+		return operand.Mem{Base: p, Index: c.row, Scale: uint8(k)}
+	case 3:
+		return operand.Mem{Base: p, Index: c.row3, Scale: 1}
+	}
+	return operand.Mem{Base: p}
+}
+
+// load returns, by columns, four numbers each of the four rows at p.
+func (c *columns) load(p reg.Register) []reg.Register {
+	v := c.regs(4)
+	c.scope(func() {
+		rows := c.regs(2)
+		for pair := range 2 {
+			for k, row := range rows { // rows k and k+2 in the halves
+				lo, hi := c.at(p, k), c.at(p, k+2)
+				lo.Disp, hi.Disp = 16*pair, 16*pair
+				c.VMOVUPD(lo, xmm(row))
+				c.VINSERTF128(operand.U8(1), hi, row, row)
+			}
+			c.VUNPCKLPD(rows[1], rows[0], v[2*pair])
+			c.VUNPCKHPD(rows[1], rows[0], v[2*pair+1])
+		}
+	})
+	return v
+}
+
+// store is the reverse of load; v is lost.
+func (c *columns) store(v []reg.Register, p reg.Register) {
+	t := c.regs(4)
+	for k := range 2 {
+		c.VUNPCKLPD(v[2*k+1], v[2*k], t[2*k])
+		c.VUNPCKHPD(v[2*k+1], v[2*k], t[2*k+1])
+	}
+	for k := range 4 {
+		half := operand.U8(0x20 + 0x11*(k/2))
+		c.VPERM2F128(half, t[2+k%2], t[k%2], v[k])
+		c.VMOVUPD(v[k], c.at(p, k))
+	}
+}
+
+func xmm(v reg.Register) reg.Register { return v.(reg.Vec).AsX() }

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// reciprocal replaces a by 1/a, to 2⁻⁴² or 2⁻²⁸ from an estimate to 2⁻¹⁴.
+func (s *solver) reciprocal(a, r reg.Register) {
+	if s.lanes == 4 {
+		t := s.reg()
+		s.spread(s.c("one"), t)
+		s.div(a, t, a)
+		return
+	}
+	if s.size == 8 {
+		s.VRCP14PD(a, r)
+		s.fnma213C(s.c("one"), r, a) // 1 − r·a
+		s.fma213(a, a, a)
+	} else {
+		s.VRCP14PS(a, r)
+		s.fnma213C(s.c("one"), r, a)
+	}
+	s.fma213(r, r, a)
+}
+
+// polynomial sets each p to one of the tables evaluated at e.
+func (s *solver) polynomial(name string, e, p []reg.Register) {
+	degree := s.degree[name]
+	for i := range p {
+		s.spread(s.c(fmt.Sprint(name, degree)), p[i])
+	}
+	for k := degree - 1; k >= 0; k-- {
+		for i := range p {
+			s.fma213C(s.c(fmt.Sprint(name, k)), e[i], p[i])
+		}
+	}
+}
+
+// A mask is an opmask or, without them, a vector whose signs matter.
+
+func (s *solver) signs(v reg.Register) reg.Register {
+	if s.lanes == 4 {
+		return v
+	}
+	m := s.K()
+	if s.size == 8 {
+		s.VPTESTMQ_BCST(s.c("sign"), v, m)
+	} else {
+		s.VPTESTMD_BCST(s.c("sign"), v, m)
+	}
+	return m
+}
+
+func (s *solver) testMask(m reg.Register) {
+	if s.lanes == 8 {
+		s.KORTESTW(m, m)
+		return
+	}
+	t := s.GP32()
+	if s.size == 8 {
+		s.VMOVMSKPD(m, t)
+	} else {
+		s.VMOVMSKPS(m, t)
+	}
+	s.TESTL(t, t)
+}
+
+// Predicates of comparisons, quiet: x < y, x > y, and not x > y, with x the second operand.
+const (
+	less       = 17
+	greater    = 30
+	notGreater = 26
+)
+
+// compare returns the mask of x < y or x > y; without opmasks it is in t.
+func (s *solver) compare(predicate uint8, x, y, t reg.Register) reg.Register {
+	if s.lanes == 8 {
+		t = s.K()
+	}
+	s.cmp(operand.U8(predicate), y, x, t)
+	return t
+}
+
+// blend moves the lanes of x that are in the mask.
+func (s *solver) blend(m, x, dst reg.Register) {
+	switch {
+	case s.lanes == 8:
+		s.mov(x, m, dst)
+	case s.size == 8:
+		s.VBLENDVPD(m, x, dst, dst)
+	default:
+		s.VBLENDVPS(m, x, dst, dst)
+	}
+}
+
+func (s *solver) both(m, dst reg.Register) {
+	if s.lanes == 8 {
+		s.KANDW(m, dst, dst)
+	} else {
+		s.and(m, dst, dst)
+	}
+}
+
+func (s *solver) either(m, dst reg.Register) {
+	if s.lanes == 8 {
+		s.KORW(m, dst, dst)
+	} else {
+		s.or(m, dst, dst)
+	}
+}
+
+// rareQuadratic sets x to the minimizer without the diagonal in vector v, whatever a and b, in the lanes where it is not
+// b/a.
+func (s *solver) rareQuadratic(hj reg.Register, v int, b, x, a reg.Register) {
+	zero, y, most, m := s.reg(), s.reg(), s.reg(), s.reg()
+	s.mov(s.rest(hj, v), a)
+	s.spread(s.c("ratioSq"), most)
+	s.mul(a, most, most)
+	s.fnma231(x, x, most)
+	s.addC(s.c("least"), a, m)
+	s.or(most, m, m)
+	bad := s.signs(m)
+	s.clear(zero)
+	s.div(a, b, y)
+	s.max(zero, y, y)
+	s.max(zero, a, most)
+	s.sqrt(most, most)
+	s.mulC(s.c("ratio"), most, most)
+	m = s.reg()
+	over := s.compare(greater, y, most, m)
+	s.max(s.vector(hj, v), most, most)
+	s.blend(over, most, y)
+	s.mov(s.vector(hj, v), most)
+	s.blend(s.compare(notGreater, a, zero, m), most, y)
+	s.blend(bad, y, x)
+}
+
+// rareQuartic sets x, which is y, to the minimizer in vector v, whatever a and b.
+func (s *solver) rareQuartic(hj reg.Register, v int, b, x, e reg.Register) {
+	p, q, t := s.reg(), s.reg(), s.reg()
+	s.polynomial("near", []reg.Register{e}, []reg.Register{p})
+	s.polynomial("wide", []reg.Register{e}, []reg.Register{q})
+	s.spread(s.c("nearMost"), t)
+	s.sub(e, t, t)
+	s.blend(s.signs(t), q, p)
+	s.mul(p, x, x)
+	// The lanes in which ε is too large, a is not positive, or something is not finite.
+	s.spread(s.c("wideMost"), t)
+	s.sub(e, t, t)
+	a := e
+	if s.kept() {
+		s.add(s.rest(hj, v), s.normSq[v], a)
+	} else {
+		s.mov(s.scratch(scratchNormSq, v), a)
+		s.add(s.rest(hj, v), a, a)
+	}
+	s.or(a, t, t)
+	bad := s.signs(t)
+	done := s.label("done")
+	s.testMask(bad)
+	s.JEQ(operand.LabelRef(done))
+	s.newton(a, b, x, bad, p, q, done)
+	s.Label(done)
+}
+
+// newton sets the lanes of x in the mask bad to the minimizer, by Newton's iteration from above. It is 0 unless b > 0, or
+// a < 0 and (b/a)² < −2a/27.
+func (s *solver) newton(a, b, x, bad, p, q reg.Register, done string) {
+	need := s.reg()
+	s.div(a, b, p)
+	s.mul(p, p, q)
+	s.mulC(s.c("tie"), a, need)
+	need = s.compare(less, q, need, need)
+	zero := q
+	s.clear(zero)
+	t := s.reg()
+	s.either(s.compare(greater, b, zero, t), need)
+	s.both(bad, need)
+	s.blend(bad, zero, x)
+	s.testMask(need)
+	s.JEQ(operand.LabelRef(done))
+	// above = √max(−a, 0) + the cube root of max(b, 0), to 6 % above; if a > 0, at most b/a.
+	above := s.reg()
+	s.max(zero, b, above)
+	c := t
+	s.spread(s.c("cbrt"), c)
+	if s.size == 8 {
+		s.VPSRLQ(operand.U8(20), above, above)
+		s.orC(s.c("shifted"), above, above)
+		s.fma132C(s.c("third"), c, above)
+		s.VPSLLQ(operand.U8(20), above, above)
+	} else {
+		s.VCVTDQ2PS(above, above)
+		s.fma132C(s.c("third"), c, above)
+		s.VCVTPS2DQ(above, above)
+	}
+	s.sub(a, zero, t)
+	s.max(zero, t, t)
+	s.sqrt(t, t)
+	s.add(t, above, above)
+	s.min(above, p, p)
+	s.blend(s.compare(greater, a, zero, t), p, above)
+	s.blend(need, above, x)
+	// Until a step is so small that the next one would be below rounding.
+	loop := s.label("newton")
+	s.Label(loop)
+	s.mul(x, x, q)
+	s.mov(a, t)
+	s.fma231C(s.c("three"), q, t)
+	s.add(a, q, p)
+	s.fms213(b, x, p)
+	s.div(t, p, p)
+	s.sub(p, x, t)
+	s.blend(need, t, x)
+	s.andC(s.c("notSign"), p, p)
+	s.mulC(s.c("close"), x, q)
+	s.both(s.compare(greater, p, q, t), need)
+	s.testMask(need)
+	s.JNE(operand.LabelRef(loop))
+}
