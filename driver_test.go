@@ -118,6 +118,10 @@ func TestParse(t *testing.T) {
 	if got, ok := got.(CD); err != nil || !ok || got.Order != Shuffle || got.Entries != Selected || got.Nu != 0.25 || got.MBIEvery != 4 {
 		t.Errorf("knobs parse to %+v, %v", got, err)
 	}
+	got, err = ParseSolver("rowblock", map[string]string{"block": "64", "passes": "2", "check-every": "3"})
+	if want := (RowBlock{Block: 64, Passes: 2, CheckEvery: 3}); err != nil || got != want {
+		t.Errorf("knobs parse to %+v, %v", got, err)
+	}
 	for _, bad := range []struct {
 		method string
 		set    map[string]string
@@ -128,6 +132,8 @@ func TestParse(t *testing.T) {
 		{"cd-cyclic", map[string]string{"nu": "x"}},
 		{"cd-cyclic", map[string]string{"mbi-every": "-1"}},
 		{"cd-cyclic", map[string]string{"mbi-every": "2.5"}},
+		{"rowblock", map[string]string{"block": "0"}},
+		{"rowblock", map[string]string{"passes": "x"}},
 		{"cd-cyclic", map[string]string{"nu": "0.5", "passes": "3"}},
 		{"cd-mbi", map[string]string{"nu": "0.5"}},
 	} {

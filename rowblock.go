@@ -13,10 +13,9 @@ import (
 // objective, a quartic in t, exactly. Sweeps are linked by momentum, which is dropped when it points uphill and undone when
 // the objective has risen. The answer is a stationary point of the same problem as CD's, reached in a fraction of the time.
 //
-// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, and for
-// inner products X·H.
-//
-// Source: docs/engine.md.
+// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots, and every CheckEvery sweeps another product.
+// Memory: 3·n·r numbers besides A, and for inner products X·H. The ℓ₁ term and an ignored diagonal are counted. It cannot
+// leave zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128.
 	Block int
@@ -57,7 +56,8 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, run int) run {
 		g:    make([]float64, s.Block*r), d: make([]float64, s.Block*r),
 		dd: make([]float64, r*r), hd: make([]float64, r*r),
 		perm: make([]int, r), perms: make([]int32, s.Passes*r),
-		tk: 1,
+		solver: kernel.NewRowSolver[float64](r, p.ignoreDiag),
+		tk:     1,
 	}
 	e.restart()
 	return e
@@ -90,7 +90,7 @@ type rowBlockRun struct {
 	dd, hd []float64 // dᵀd and H_Bᵀd, r×r
 	perm   []int
 	perms  []int32
-	groups kernel.Rows
+	solver *kernel.RowSolver[float64]
 
 	clipped int     // entries cut off at zero in the last sweep
 	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it
@@ -238,10 +238,7 @@ func (s *rowBlockRun) block(lo, hi int) {
 			s.perms[k*r+j] = int32(v)
 		}
 	}
-	for i := 0; i < b; i += kernel.Group {
-		e := min(i+kernel.Group, b)
-		s.solve(d[i*r:e*r], hb[i*r:e*r], g[i*r:e*r], p.diag[lo+i:lo+e])
-	}
+	s.solver.Solve(d, hb, g, p.diag[lo:hi], p.l1, s.gram, s.perms)
 	clear(s.dd)
 	clear(s.hd)
 	kernel.Gram(s.dd, d, r)
@@ -332,37 +329,6 @@ func (s *rowBlockRun) clip(lo, hi int) {
 	}
 	s.product.Step(d, lo, hi)
 	s.product.Move(1)
-}
-
-// solve fills d with the way from the rows hb (at most kernel.Group of them) to better ones, given g = (A·H) of these rows
-// and their diagonal entries.
-func (s *rowBlockRun) solve(d, hb, g, diag []float64) {
-	r, group := s.p.r, kernel.Group
-	x := &s.groups
-	if x.H == nil {
-		*x = kernel.Rows{H: make([]float64, r*group), Old: make([]float64, r*group), Lin: make([]float64, r*group),
-			Diag: make([]float64, group), NormSq: make([]float64, group), Inner: make([]float64, group)}
-	}
-	clear(x.H)
-	clear(x.Old)
-	clear(x.Lin)
-	clear(x.Diag)
-	for i, p := range diag {
-		x.Diag[i] = p
-		for j := range r {
-			o := hb[i*r+j]
-			x.H[j*group+i], x.Old[j*group+i] = o, o
-			x.Lin[j*group+i] = g[i*r+j] - p*o - s.p.l1[j]
-		}
-	}
-	for k := range s.Passes {
-		kernel.SolveRows(x, s.gram, s.perms[k*r:(k+1)*r])
-	}
-	for i := range diag {
-		for j := range r {
-			d[i*r+j] = x.H[j*group+i] - hb[i*r+j]
-		}
-	}
 }
 
 // bestStep returns the t in [0, most] that minimizes c₁t + c₂t² + c₃t³ + c₄t⁴ and how far below 0 that is; 0, 0 if no t is.

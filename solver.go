@@ -51,17 +51,37 @@ type Knob struct {
 
 // methods is the list; all that a new method needs besides its own file is a line here.
 var methods = []Method{
-	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, nil, RowBlock{}},
 	{"cd-cyclic", "exact coordinate descent, columns in order", anyMatrix, diagonalStart, cdKnobs, CD{Order: Cyclic}},
 	{"cd-shuffle", "exact coordinate descent, columns shuffled every sweep", anyMatrix, diagonalStart, cdKnobs, CD{Order: Shuffle}},
 	{"cd-mbi", "exact coordinate descent, always the single best entry (small problems)", anyMatrix, diagonalStart, nil, MBI{}},
 	{"cd-residual", "cd-cyclic by an explicit n×n residual (for comparison)", "dense, diagonal counted", diagonalStart, nil, Residual{}},
+	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
 }
 
 const (
 	anyMatrix     = "dense, sparse, points"
 	diagonalStart = "zero if some A_ii > 0, else random"
 )
+
+var rowBlockKnobs = []Knob{
+	{"block", "rows of H that move together", "128", wholeKnob("block", 1, func(s *RowBlock, k int) { s.Block = k })},
+	{"passes", "visits to each coordinate of a block before it moves", "4", wholeKnob("passes", 1, func(s *RowBlock, k int) { s.Passes = k })},
+	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone", "5",
+		wholeKnob("check-every", 1, func(s *RowBlock, k int) { s.CheckEvery = k })},
+}
+
+// wholeKnob sets a whole number of at least least.
+func wholeKnob[S any](name string, least int, set func(s *S, k int)) func(Solver, string) (Solver, error) {
+	return func(s Solver, v string) (Solver, error) {
+		k, err := strconv.Atoi(v)
+		if err != nil || k < least {
+			return nil, fmt.Errorf("%w: %s=%s, want a whole number ≥ %d", ErrOption, name, v, least)
+		}
+		method := any(s).(S)
+		set(&method, k)
+		return any(method).(Solver), nil
+	}
+}
 
 var cdKnobs = []Knob{
 	{"entries", "order of the entries of a column: natural, shuffled, decrease, gradient (largest first), select (the largest decreases only)", "natural",
@@ -82,15 +102,7 @@ var cdKnobs = []Knob{
 			return cd, nil
 		}},
 	{"mbi-every", "every so many sweeps, one update of the single best entry of all; 0 = never", "0",
-		func(s Solver, v string) (Solver, error) {
-			cd := s.(CD)
-			k, err := strconv.Atoi(v)
-			if err != nil || k < 0 {
-				return nil, fmt.Errorf("%w: mbi-every=%s, want a whole number ≥ 0", ErrOption, v)
-			}
-			cd.MBIEvery = k
-			return cd, nil
-		}},
+		wholeKnob("mbi-every", 0, func(s *CD, k int) { s.MBIEvery = k })},
 }
 
 // Methods returns the list of methods.

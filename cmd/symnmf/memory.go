@@ -117,6 +117,8 @@ func (sh shape) ahead() float64 {
 		work += 8 * n * n
 	case "cd-mbi":
 		work += 8 * 3 * n * r
+	case "rowblock": // H_{t−1}, H at the last check, and the step of a block's features
+		work += 8 * (2*n*r + beside*r)
 	}
 	return program + slack*max(prepare, work)
 }
