@@ -177,24 +177,12 @@ func (p *problem) gram(h *matrix.Dense) []float64 {
 	part := make([][]float64, kernel.BlockCount(p.n, size))
 	kernel.Blocks(p.n, size, p.workers, func(b, lo, hi int) {
 		d := make([]float64, r*r)
-		for i := lo; i < hi; i++ {
-			row := h.Row(i)
-			for j, v := range row {
-				if v != 0 {
-					kernel.Axpy(d[j*r+j:(j+1)*r], v, row[j:])
-				}
-			}
-		}
+		kernel.Gram(d, h.Data()[lo*r:hi*r], r)
 		part[b] = d
 	})
 	d := make([]float64, r*r)
 	for _, v := range part {
 		kernel.Axpy(d, 1, v)
-	}
-	for j := range r {
-		for k := range j {
-			d[j*r+k] = d[k*r+j]
-		}
 	}
 	return d
 }

@@ -310,25 +310,21 @@ func (s *rowBlockRun) penalty(d []float64) (sum float64) {
 // clip cuts the negative entries of rows lo to hi off at zero, and corrects D and the product.
 func (s *rowBlockRun) clip(lo, hi int) {
 	r := s.p.r
-	d, hb := s.d[:(hi-lo)*r], s.hv[lo*r:hi*r]
-	for k, v := range hb {
-		d[k] = 0
+	for k := lo * r; k < hi*r; k++ {
+		v := s.hv[k]
 		if v >= 0 {
 			continue
 		}
-		d[k] = -v
 		s.clipped++
+		s.hv[k] = 0
 		i, j := k/r, k%r
-		row := hb[i*r : (i+1)*r]
-		hb[k] = 0
-		for l, w := range row {
+		for l, w := range s.hv[i*r : (i+1)*r] {
 			s.gram[j*r+l] -= v * w
 			s.gram[l*r+j] -= v * w
 		}
 		s.gram[j*r+j] -= v * v
+		s.product.Change(i, j, -v)
 	}
-	s.product.Step(d, lo, hi)
-	s.product.Move(1)
 }
 
 // bestStep returns the t in [0, most] that minimizes c₁t + c₂t² + c₃t³ + c₄t⁴ and how far below 0 that is; 0, 0 if no t is.

@@ -10,6 +10,8 @@ type BlockProduct interface {
 	Step(d []float64, lo, hi int) float64
 	// Move says that H_B has grown by t times the d of the last Step.
 	Move(t float64)
+	// Change says that H_ij has grown by delta.
+	Change(i, j int, delta float64)
 	// Refresh says that H has changed anywhere.
 	Refresh()
 }
@@ -52,8 +54,9 @@ func (b *denseBlocks) Step(d []float64, lo, hi int) (q float64) {
 	return q * b.m.scale
 }
 
-func (b *denseBlocks) Move(float64) {}
-func (b *denseBlocks) Refresh()     {}
+func (b *denseBlocks) Move(float64)             {}
+func (b *denseBlocks) Change(int, int, float64) {}
+func (b *denseBlocks) Refresh()                 {}
 
 // NewBlockProduct implements BlockMultiplier.
 func (m *SymCSR) NewBlockProduct(h *Dense, _ int) BlockProduct { return &csrBlocks{csrProduct{m, h}} }
@@ -77,8 +80,9 @@ func (b *csrBlocks) Step(d []float64, lo, hi int) (q float64) {
 	return q * b.m.scale
 }
 
-func (b *csrBlocks) Move(float64) {}
-func (b *csrBlocks) Refresh()     {}
+func (b *csrBlocks) Move(float64)             {}
+func (b *csrBlocks) Change(int, int, float64) {}
+func (b *csrBlocks) Refresh()                 {}
 
 // NewBlockProduct implements BlockMultiplier.
 func (m *GramOperator) NewBlockProduct(h *Dense, workers int) BlockProduct {
@@ -185,6 +189,22 @@ func (b *gramBlocks) Move(t float64) {
 			b.seen[c] = 0
 		}
 		b.used = b.used[:0]
+	}
+}
+
+func (b *gramBlocks) Change(i, j int, delta float64) {
+	r := b.h.cols
+	delta *= b.m.scale
+	switch x := b.m.points.(type) {
+	case *Dense:
+		for c, v := range x.Row(i) {
+			b.z[c*r+j] += delta * v
+		}
+	case *CSR:
+		col, val := x.Row(i)
+		for p, c := range col {
+			b.z[int(c)*r+j] += delta * value(val, p)
+		}
 	}
 }
 
