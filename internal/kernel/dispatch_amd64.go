@@ -155,9 +155,9 @@ func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, c
 	}
 }
 
-func solveRows[F Float](x []F, width int, d []F, lists []int32, r int, off bool) {
+func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bool) {
 	if path == portable {
-		solveRowsGo(x, width, d, lists, r, off)
+		solveRowsGo(x, width, n, d, lists, r, off)
 	} else {
 		solveLanes(x, d, lists, r, off)
 	}

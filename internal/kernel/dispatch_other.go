@@ -28,8 +28,8 @@ func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, c
 
 const solveBytes = 256 // as with assembly, though any would do
 
-func solveRows[F Float](x []F, width int, d []F, lists []int32, r int, off bool) {
-	solveRowsGo(x, width, d, lists, r, off)
+func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bool) {
+	solveRowsGo(x, width, n, d, lists, r, off)
 }
 
 func packRows[F Float](x []F, width int, h, g, diag, l1 []float64) {

@@ -400,16 +400,13 @@ func (s *solver) visitVectors(w *visit, first int) {
 				s.add(s.rest(w.h, v), e[i], e[i])
 			}
 		}
-		sign := e[i]
 		if !s.quartic {
 			s.mov(s.rest(w.h, v), e[i])
-			sign = h
-			s.addC(s.c("least"), e[i], sign)
 		}
 		if i == 0 {
-			s.mov(sign, bad)
+			s.mov(e[i], bad)
 		} else {
-			s.or(sign, bad, bad)
+			s.or(e[i], bad, bad)
 		}
 	})
 	p := s.regs(sumVecs)

@@ -14,7 +14,7 @@ type ops struct {
 	mov, spread, add, sub, mul, div, max, min, sqrt, and, or, cmp func(...operand.Op)
 	fma231, fnma231, fma213, fnma213, fms213, fma132              func(...operand.Op)
 	// the same with the first operand a constant in memory
-	addC, mulC, maxC, andC, orC, fma231C, fma213C, fnma213C, fma132C func(...operand.Op)
+	mulC, maxC, andC, orC, fma231C, fma213C, fnma213C, fma132C func(...operand.Op)
 }
 
 // choose sets the instructions.
@@ -35,16 +35,16 @@ func (s *solver) choose() {
 			fma132: s.VFMADD132PS,
 		}
 	}
-	o.addC, o.mulC, o.maxC, o.andC, o.orC = o.add, o.mul, o.max, o.and, o.or
+	o.mulC, o.maxC, o.andC, o.orC = o.mul, o.max, o.and, o.or
 	o.fma231C, o.fma213C, o.fnma213C, o.fma132C = o.fma231, o.fma213, o.fnma213, o.fma132
 	switch {
 	case s.lanes == 4:
 	case s.size == 8:
-		o.addC, o.mulC, o.maxC, o.fma231C = s.VADDPD_BCST, s.VMULPD_BCST, s.VMAXPD_BCST, s.VFMADD231PD_BCST
+		o.mulC, o.maxC, o.fma231C = s.VMULPD_BCST, s.VMAXPD_BCST, s.VFMADD231PD_BCST
 		o.fma213C, o.fnma213C, o.fma132C = s.VFMADD213PD_BCST, s.VFNMADD213PD_BCST, s.VFMADD132PD_BCST
 		o.and, o.or, o.andC, o.orC = s.VPANDQ, s.VPORQ, s.VPANDQ_BCST, s.VPORQ_BCST // VANDPD is not in AVX-512F
 	default:
-		o.addC, o.mulC, o.maxC, o.fma231C = s.VADDPS_BCST, s.VMULPS_BCST, s.VMAXPS_BCST, s.VFMADD231PS_BCST
+		o.mulC, o.maxC, o.fma231C = s.VMULPS_BCST, s.VMAXPS_BCST, s.VFMADD231PS_BCST
 		o.fma213C, o.fnma213C, o.fma132C = s.VFMADD213PS_BCST, s.VFNMADD213PS_BCST, s.VFMADD132PS_BCST
 		o.and, o.or, o.andC, o.orC = s.VPANDD, s.VPORD, s.VPANDD_BCST, s.VPORD_BCST
 	}
@@ -130,7 +130,6 @@ func (s *solver) constants() {
 		table("near", near64)
 		table("wide", wide64)
 		number("close", 5e-7)
-		number("least", -0x1p-1022)
 		bits("sign", operand.U64(1<<63))
 		bits("notSign", operand.U64(1<<63-1))
 		// The bits are shifted by 20 and become the last of a number of [2⁵², 2⁵³).
@@ -140,7 +139,6 @@ func (s *solver) constants() {
 		table("near", near32)
 		table("wide", wide32)
 		number("close", 1e-4)
-		number("least", -0x1p-126)
 		bits("sign", operand.U32(1<<31))
 		bits("notSign", operand.U32(1<<31-1))
 		number("cbrt", (0x7f<<23)*2.0/3)
