@@ -189,7 +189,6 @@ func (s *rowBlockRun) row(i int) {
 	hi := s.hv[i*r : (i+1)*r]
 	old, g := s.d[:r], s.g[:r]
 	copy(old, hi)
-	clear(g)
 	s.product.RowsTo(g, i, i+1)
 	p := s.p.diag[i]
 	normSq := kernel.SumSq(hi)
@@ -230,7 +229,6 @@ func (s *rowBlockRun) block(lo, hi int) {
 	p, r := s.p, s.p.r
 	b := hi - lo
 	g, d, hb := s.g[:b*r], s.d[:b*r], s.hv[lo*r:hi*r]
-	clear(g)
 	s.product.RowsTo(g, lo, hi)
 	for k := range s.Passes {
 		permutation(s.perm, p.seed, uint64(s.number), uint64(s.sweeps), uint64(lo), uint64(k))

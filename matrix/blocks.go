@@ -4,7 +4,7 @@ import "symnmf/internal/kernel"
 
 // BlockProduct gives rows of A·H for an H that changes by blocks of rows, and follows it.
 type BlockProduct interface {
-	// RowsTo adds rows lo ≤ i < hi of A·H, for H as it is now, to dst, (hi−lo)×r by rows.
+	// RowsTo fills dst, (hi−lo)×r by rows, with rows lo ≤ i < hi of A·H for H as it is now.
 	RowsTo(dst []float64, lo, hi int)
 	// Step returns ⟨A_BB·d, d⟩ for rows B from lo to hi of A and d (hi−lo)×r.
 	Step(d []float64, lo, hi int) float64
@@ -31,6 +31,7 @@ type denseBlocks struct {
 
 func (b *denseBlocks) RowsTo(dst []float64, lo, hi int) {
 	n, r := b.m.a.rows, b.h.cols
+	clear(dst)
 	kernel.RowsTimes(dst, b.m.a.data[lo*n:hi*n], n, b.h.data, r)
 	for i := lo; i < hi; i++ {
 		row := dst[(i-lo)*r : (i-lo+1)*r]
@@ -108,6 +109,7 @@ type gramBlocks struct {
 
 func (b *gramBlocks) RowsTo(dst []float64, lo, hi int) {
 	r := b.h.cols
+	clear(dst)
 	if x, ok := b.m.points.(*Dense); ok {
 		kernel.RowsTimes(dst, x.data[lo*x.cols:hi*x.cols], x.cols, b.z, r)
 	} else {

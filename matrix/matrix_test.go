@@ -631,3 +631,74 @@ func TestDense(t *testing.T) {
 	}()
 	NewDense(2, 2, make([]float64, 3))
 }
+
+// TestBlockProduct moves blocks of rows of H, one row among them, changes single entries, and compares products and quadratic
+// forms with the definition.
+func TestBlockProduct(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 11))
+	for _, c := range operators(t) {
+		n := len(c.want)
+		for _, r := range []int{1, 5} {
+			h := draw(rng, n, r, 0.7).dense()
+			b := c.a.(BlockMultiplier).NewBlockProduct(h, 2)
+			check := func(when string) {
+				want := c.want.times(rowsOf(h))
+				for _, rows := range [][2]int{{0, n}, {3, 4}} {
+					dst := make([]float64, (rows[1]-rows[0])*r)
+					for k := range dst {
+						dst[k] = math.NaN()
+					}
+					b.RowsTo(dst, rows[0], rows[1])
+					for k, v := range dst {
+						if i, j := rows[0]+k/r, k%r; !near(v, want[i][j], float64(n)) {
+							t.Fatalf("%s, r = %d, %s: (AH)[%d,%d] = %v, want %v", c.name, r, when, i, j, v, want[i][j])
+						}
+					}
+				}
+			}
+			check("at first")
+			for range 12 {
+				lo := rng.IntN(n)
+				hi := min(lo+1+rng.IntN(n/2)*rng.IntN(2), n)
+				d := draw(rng, hi-lo, r, 0.8)
+				var want float64
+				for i := lo; i < hi; i++ {
+					for l := lo; l < hi; l++ {
+						for j := range r {
+							want += c.want[i][l] * d[i-lo][j] * d[l-lo][j]
+						}
+					}
+				}
+				if got := b.Step(d.dense().Data(), lo, hi); !near(got, want, float64(n)) {
+					t.Fatalf("%s, r = %d: ⟨A_BB·d,d⟩ = %v for rows %d to %d, want %v", c.name, r, got, lo, hi, want)
+				}
+				step := []float64{0, 0.7, 1.5}[rng.IntN(3)]
+				for i := lo; i < hi; i++ {
+					for j := range r {
+						h.Set(i, j, h.At(i, j)+step*d[i-lo][j])
+					}
+				}
+				b.Move(step)
+				check("after a move")
+				i, j := rng.IntN(n), rng.IntN(r)
+				h.Set(i, j, h.At(i, j)+0.3)
+				b.Change(i, j, 0.3)
+				check("after a change")
+			}
+			for k := range h.Data() {
+				h.Data()[k] = rng.Float64()
+			}
+			b.Refresh()
+			check("after a refresh")
+		}
+	}
+}
+
+func rowsOf(d *Dense) naive {
+	rows, cols := d.Dims()
+	m := zeros(rows, cols)
+	for i := range m {
+		copy(m[i], d.Row(i))
+	}
+	return m
+}
