@@ -8,7 +8,7 @@ import (
 	"symnmf/matrix"
 )
 
-// Solver is a method: one of the types of this package that implement it, CD, MBI, Residual. It is sealed.
+// Solver is a method: one of the types of this package that implement it: CD, RowBlock, MBI, Residual. It is sealed.
 type Solver interface {
 	// Name is the method's name in Methods, files and tables.
 	Name() string
