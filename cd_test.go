@@ -164,6 +164,32 @@ func TestPlantWithPenalty(t *testing.T) {
 	}
 }
 
+// TestPlantedSize: no other size of the planted pair does better, the ℓ₁ weight counted.
+func TestPlantedSize(t *testing.T) {
+	a := readGolden(t, "graph80").forms(t)["sparse"]
+	for _, ignore := range []bool{false, true} {
+		p, err := newProblem(a, 1, &Options{L1: []float64{0.1}, IgnoreDiagonal: ignore})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := matrix.NewDense(80, 1, nil)
+		s := newCDState(p, h)
+		s.begin(0)
+		s.plant()
+		s.end()
+		best := p.measure(h)
+		for _, c := range []float64{0.9, 0.99, 1.01, 1.1} {
+			other := h.Clone()
+			for k := range other.Data() {
+				other.Data()[k] *= c
+			}
+			if f := p.measure(other); s.report.planted != 1 || f.objective() < best.objective() {
+				t.Errorf("diagonal ignored %v: %v times the planted pair gives %v, the pair %v", ignore, c, f.objective(), best.objective())
+			}
+		}
+	}
+}
+
 // TestLonePenalizedEntry: an ℓ₁ weight takes away an entry that nothing else in its column wants.
 func TestLonePenalizedEntry(t *testing.T) {
 	a := readGolden(t, "graph80").forms(t)["sparse"]

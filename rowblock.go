@@ -369,8 +369,8 @@ func bestStep(c [4]float64, most float64) (t, fall float64) {
 	return t, fall
 }
 
-// verify implements checker: D, after a sweep and before momentum moves H. A block adds one rounding of the largest possible
-// value to each D_jk.
+// verify implements checker: D and A·H, after a sweep and before momentum moves H. A block adds one rounding of the largest
+// possible value to each number.
 func (s *rowBlockRun) verify() error {
 	most := 2 * s.p.norm
 	for j := range s.p.r {
@@ -380,6 +380,14 @@ func (s *rowBlockRun) verify() error {
 	for k, want := range s.p.gram(s.h) {
 		if d := math.Abs(s.gram[k] - want); d > tol {
 			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.p.r, k%s.p.r, s.gram[k], want)
+		}
+	}
+	got, want := make([]float64, len(s.hv)), make([]float64, len(s.hv))
+	s.product.RowsTo(got, 0, s.p.n)
+	s.p.a.NewProduct(s.h, s.p.workers).RowsTo(want, 0, s.p.n)
+	for k, w := range want {
+		if math.Abs(got[k]-w) > tol*math.Sqrt(most) {
+			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.p.r, k%s.p.r, got[k], w)
 		}
 	}
 	return nil

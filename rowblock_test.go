@@ -87,8 +87,40 @@ func TestRowBlockFindsTheFactor(t *testing.T) {
 	}
 }
 
-// TestRowBlockCheckpoint: with one pass a sweep and no restarts by the gradient, momentum raises the objective; the
-// checkpoint brings H back, and what is reported never rises.
+// TestRowBlockUndoes: where the objective has risen since the last comparison, H goes back there without momentum and nothing is
+// reported; where it has fallen, that is the new point to go back to.
+func TestRowBlockUndoes(t *testing.T) {
+	g := readGolden(t, "fullrank60")
+	p, h := goldenProblem(t, g, g.forms(t)["dense"])
+	s := RowBlock{}.start(p, h, 0).(*rowBlockRun)
+	first := h.Clone()
+	for k := range s.hv {
+		s.hv[k] *= 3
+	}
+	s.tk, s.beta = 5, 0.7
+	s.checkpoint()
+	for k, v := range first.Data() {
+		if s.hv[k] != v || s.prev[k] != v {
+			t.Fatalf("H[%d] = %v after a rise, want %v", k, s.hv[k], v)
+		}
+	}
+	if s.beta != 0 || s.tk != 1 || !s.report.provisional {
+		t.Errorf("after a rise: β = %v, t = %v, provisional %v", s.beta, s.tk, s.report.provisional)
+	}
+	s.NoMomentum = true
+	s.sweep(func() bool { return false })
+	lower := h.Clone()
+	s.checkpoint()
+	s.hv[0] += 10
+	s.settle()
+	for k, v := range lower.Data() {
+		if s.hv[k] != v {
+			t.Fatalf("H[%d] = %v in the end, want that of the best comparison, %v", k, s.hv[k], v)
+		}
+	}
+}
+
+// TestRowBlockCheckpoint: with one pass a sweep, a poor solver, what is reported never rises, and the answer is no worse.
 func TestRowBlockCheckpoint(t *testing.T) {
 	d, _ := instance.LowRank(120, 8, 5)
 	res := factorize(t, mustDense(t, d), 8, Options{Solver: RowBlock{Passes: 1}, Start: Random{}, Trace: true, Stop: Stop{Sweeps: 300, KKT: -1}})
