@@ -56,7 +56,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, run int) run {
 		g:    make([]float64, s.Block*r), d: make([]float64, s.Block*r),
 		dd: make([]float64, r*r), hd: make([]float64, r*r),
 		perm: make([]int, r), perms: make([]int32, s.Passes*r),
-		solver: kernel.NewRowSolver[float64](r, p.ignoreDiag),
+		solver: kernel.NewRowSolver[float64](r, r, p.ignoreDiag),
 		tk:     1,
 	}
 	e.restart()

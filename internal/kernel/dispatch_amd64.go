@@ -163,18 +163,18 @@ func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bo
 	}
 }
 
-func packRows[F Float](x []F, width int, h, g, diag, l1 []float64) {
+func packRows[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []float64) {
 	if path == portable {
-		packRowsGo(x, width, h, g, diag, l1, 0)
+		packRowsGo(x, width, h, g, pitch, diag, l1, 0)
 	} else {
-		packLanes(x, width, h, g, diag, l1)
+		packLanes(x, width, h, g, pitch, diag, l1)
 	}
 }
 
-func unpackRows[F Float](dst []float64, x []F, width, r int) {
+func unpackRows[F Float](dst []float64, x []F, width, pitch, n, r int) {
 	if path == portable {
-		unpackRowsGo(dst, x, width, r, 0)
+		unpackRowsGo(dst, x, width, pitch, n, r, 0)
 	} else {
-		unpackLanes(dst, x, width, r)
+		unpackLanes(dst, x, width, pitch, n, r)
 	}
 }
