@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/kernel"
 )
 
 // naive is a matrix as rows of rows, for references written from definitions.
@@ -632,66 +634,111 @@ func TestDense(t *testing.T) {
 	NewDense(2, 2, make([]float64, 3))
 }
 
-// TestBlockProduct moves blocks of rows of H, one row among them, changes single entries, and compares products and quadratic
-// forms with the definition.
+// TestBlockProduct moves blocks of rows of H and single rows, extrapolates, and compares products, quadratic forms and inner
+// products with the definition, for blocks of several parts and for any team.
 func TestBlockProduct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
 	for _, c := range operators(t) {
-		n := len(c.want)
-		for _, r := range []int{1, 5} {
-			h := draw(rng, n, r, 0.7).dense()
-			b := c.a.(BlockMultiplier).NewBlockProduct(h, 2)
-			check := func(when string) {
-				want := c.want.times(rowsOf(h))
-				for _, rows := range [][2]int{{0, n}, {3, 4}} {
-					dst := make([]float64, (rows[1]-rows[0])*r)
-					for k := range dst {
-						dst[k] = math.NaN()
-					}
-					b.RowsTo(dst, rows[0], rows[1])
-					for k, v := range dst {
-						if i, j := rows[0]+k/r, k%r; !near(v, want[i][j], float64(n)) {
-							t.Fatalf("%s, r = %d, %s: (AH)[%d,%d] = %v, want %v", c.name, r, when, i, j, v, want[i][j])
-						}
-					}
-				}
+		for _, r := range []int{1, 5, 70} {
+			for _, size := range []int{1, 3, len(c.want)} {
+				team := kernel.NewTeam(1 + rng.IntN(3))
+				testBlockProduct(t, rng, c, r, size, team)
+				team.Close()
 			}
-			check("at first")
-			for range 12 {
-				lo := rng.IntN(n)
-				hi := min(lo+1+rng.IntN(n/2)*rng.IntN(2), n)
-				d := draw(rng, hi-lo, r, 0.8)
-				var want float64
-				for i := lo; i < hi; i++ {
-					for l := lo; l < hi; l++ {
-						for j := range r {
-							want += c.want[i][l] * d[i-lo][j] * d[l-lo][j]
-						}
-					}
-				}
-				if got := b.Step(d.dense().Data(), lo, hi); !near(got, want, float64(n)) {
-					t.Fatalf("%s, r = %d: ⟨A_BB·d,d⟩ = %v for rows %d to %d, want %v", c.name, r, got, lo, hi, want)
-				}
-				step := []float64{0, 0.7, 1.5}[rng.IntN(3)]
-				for i := lo; i < hi; i++ {
-					for j := range r {
-						h.Set(i, j, h.At(i, j)+step*d[i-lo][j])
-					}
-				}
-				b.Move(step)
-				check("after a move")
-				i, j := rng.IntN(n), rng.IntN(r)
-				h.Set(i, j, h.At(i, j)+0.3)
-				b.Change(i, j, 0.3)
-				check("after a change")
-			}
-			for k := range h.Data() {
-				h.Data()[k] = rng.Float64()
-			}
-			b.Refresh()
-			check("after a refresh")
 		}
 	}
+}
+
+func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int, team *kernel.Team) {
+	t.Helper()
+	n := len(c.want)
+	h := draw(rng, n, r, 0.7).dense()
+	b := c.a.(BlockMultiplier).NewBlockProduct(h, size, team)
+	last := h.Clone()
+	check := func(when string) {
+		t.Helper()
+		want := c.want.times(rowsOf(h))
+		for _, rows := range [][2]int{{0, n}, {3, 4}} {
+			dst := make([]float64, (rows[1]-rows[0])*r)
+			for k := range dst {
+				dst[k] = math.NaN()
+			}
+			b.RowsTo(dst, rows[0], rows[1])
+			for k, v := range dst {
+				if i, j := rows[0]+k/r, k%r; !near(v, want[i][j], float64(n)) {
+					t.Fatalf("%s, r = %d, blocks of %d, %s: (AH)[%d,%d] = %v, want %v", c.name, r, size, when, i, j, v, want[i][j])
+				}
+			}
+		}
+		if v, ok := b.Inner(); ok {
+			var inner float64
+			for i := range n {
+				for j := range r {
+					inner += want[i][j] * h.At(i, j)
+				}
+			}
+			if !near(v, inner, float64(n*r)) {
+				t.Fatalf("%s, r = %d, %s: ⟨AH,H⟩ = %v, want %v", c.name, r, when, v, inner)
+			}
+		}
+	}
+	check("at first")
+	for k := range 12 {
+		block := rng.IntN((n + size - 1) / size)
+		lo, hi := block*size, min((block+1)*size, n)
+		d := draw(rng, hi-lo, r, 0.8)
+		var want float64
+		for i := lo; i < hi; i++ {
+			for l := lo; l < hi; l++ {
+				for j := range r {
+					want += c.want[i][l] * d[i-lo][j] * d[l-lo][j]
+				}
+			}
+		}
+		if got := b.Step(block, d.dense().Data()); !near(got, want, float64(n)) {
+			t.Fatalf("%s, r = %d: ⟨A_BB·d,d⟩ = %v for rows %d to %d, want %v", c.name, r, got, lo, hi, want)
+		}
+		step := []float64{0.7, 1.5}[k%2]
+		e := NewDense(hi-lo, r, nil)
+		for i := lo; i < hi; i++ {
+			for j := range r {
+				e.Set(i-lo, j, step*d[i-lo][j])
+			}
+		}
+		told := step
+		if k%3 == 2 { // another way than that of the step
+			e.Set(0, 0, e.At(0, 0)+0.3)
+			told = 0
+		}
+		for i := lo; i < hi; i++ {
+			kernel.Axpy(h.Row(i), 1, e.Row(i-lo))
+		}
+		b.Move(block, told, e.Data())
+		check("after a move")
+		i, row := rng.IntN(n), draw(rng, 1, r, 0.5)[0]
+		kernel.Axpy(h.Row(i), 1, row)
+		b.AddRow(i, row)
+		check("after a change of a row")
+		if k%4 > 0 {
+			beta := 0.0
+			if k > 4 {
+				beta = 0.3
+			} else {
+				copy(last.Data(), h.Data())
+			}
+			for p, v := range h.Data() {
+				h.Data()[p] = v + beta*(v-last.Data()[p])
+				last.Data()[p] = v
+			}
+			b.Extrapolate(beta)
+			check("after an extrapolation")
+		}
+	}
+	for k := range h.Data() {
+		h.Data()[k] = rng.Float64()
+	}
+	b.Refresh()
+	check("after a refresh")
 }
 
 func rowsOf(d *Dense) naive {

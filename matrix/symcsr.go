@@ -118,7 +118,8 @@ func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
 		acc := dst[(i-lo)*r : (i-lo+1)*r]
 		clear(acc)
 		col, val := p.m.a.rowAhead(i)
-		if at, found := slices.BinarySearch(col, int32(i)); found && p.m.offDiag {
+		if p.m.offDiag && p.m.diag[i] != 0 {
+			at, _ := slices.BinarySearch(col, int32(i))
 			kernel.GatherRows(acc, col[:at], upTo(val, at), p.h.data)
 			col, val = col[at+1:], from(val, at+1)
 		}
