@@ -32,6 +32,14 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		return p.finish(res, h, Converged, clk, limits.KKT), nil
 	}
 	work := opt.Solver.start(p, h, number)
+	if b, ok := work.(beginner); ok {
+		b.begin(&first)
+	}
+	show := func() {
+		if k, ok := work.(keeper); ok {
+			k.publish()
+		}
+	}
 	stop := func() bool {
 		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
@@ -57,13 +65,18 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		}
 		res.Sweeps++
 		if verifying && !rep.provisional {
+			show()
 			if err := p.verify(work, h, objective, res.Sweeps); err != nil {
 				return nil, err
 			}
 		}
 		var exact *figures // of this H, if the trace wants them
 		if opt.Trace && !rep.provisional {
-			clk.pause(func() { f := p.measure(h); exact = &f })
+			clk.pause(func() {
+				show()
+				f := p.measure(h)
+				exact = &f
+			})
 			res.Trace = append(res.Trace, exact.point(res.Sweeps, clk))
 		}
 		estimate := math.Sqrt(rep.stepSq / p.norm)
@@ -77,20 +90,27 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			continue
 		}
 		switch {
-		case watch.reached(p, h, estimate, rep.changed == 0, exact):
+		case watch.reached(func() figures { show(); return p.measure(h) }, estimate, rep.changed == 0, exact):
 			status, ended = Converged, true
 		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before:
 			status, ended = Stalled, true
 		}
 	}
-	if w, ok := work.(settler); ok {
-		w.settle()
+	if k, ok := work.(keeper); ok {
+		k.end()
 	}
 	return p.finish(res, h, status, clk, limits.KKT), nil
 }
 
-// settler is a run whose last H may be worse than one before: settle makes it the better of the two.
-type settler interface{ settle() }
+// beginner is a run that wants to know the figures of its start.
+type beginner interface{ begin(first *figures) }
+
+// keeper is a run that keeps H elsewhere: publish brings the H it was given up to date, end does so for the last time, with the
+// best H if the last is not that, and lets go of what it holds.
+type keeper interface {
+	publish()
+	end()
+}
 
 // limitStatus says which of the two things stop looks at was the reason.
 func (p *problem) limitStatus(ctx context.Context) Status {
@@ -110,12 +130,12 @@ func (f *figures) point(sweep int, clk *clock) TracePoint {
 // fallen further. A trace, which has the exact figures at hand, changes nothing in these decisions.
 type kktWatch struct{ tol, next float64 }
 
-func (w *kktWatch) reached(p *problem, h *matrix.Dense, estimate float64, fixed bool, f *figures) bool {
+func (w *kktWatch) reached(measure func() figures, estimate float64, fixed bool, f *figures) bool {
 	if w.tol == 0 || estimate > w.next && !fixed {
 		return false
 	}
 	if f == nil {
-		g := p.measure(h)
+		g := measure()
 		f = &g
 	}
 	w.next = min(w.next, 0.7*estimate)

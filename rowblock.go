@@ -13,9 +13,9 @@ import (
 // objective, a quartic in t, exactly. Sweeps are linked by momentum, which is dropped when it points uphill and undone when
 // the objective has risen. The answer is a stationary point of the same problem as CD's, reached in a fraction of the time.
 //
-// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots, and every CheckEvery sweeps another product.
-// Memory: 3·n·r numbers besides A, and for inner products X·H. The ℓ₁ term and an ignored diagonal are counted. It cannot
-// leave zero where no A_ii > 0. See docs/engine.md.
+// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots, and where A·H is not kept up to date, every
+// CheckEvery sweeps another product. Memory: 4·n·r numbers besides A, one n·r less for inner products, which keep X·H twice
+// and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128.
 	Block int
@@ -25,7 +25,8 @@ type RowBlock struct {
 	MaxStep float64
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
-	// CheckEvery is how many sweeps pass between comparisons of the objective; the default 0 means 5.
+	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product; the default 0
+	// means 5.
 	CheckEvery int
 }
 
@@ -42,24 +43,37 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	return nil
 }
 
-func (s RowBlock) start(p *problem, h *matrix.Dense, run int) run {
+func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	setDefault(&s.Block, 128)
 	setDefault(&s.Passes, 4)
 	setDefault(&s.CheckEvery, 5)
 	if s.MaxStep == 0 {
 		s.MaxStep = 2
 	}
-	r := p.r
+	pitch := pitchOf(p.r)
 	e := &rowBlockRun{
-		RowBlock: s, p: p, h: h, hv: h.Data(), number: run,
-		prev: append([]float64(nil), h.Data()...),
-		g:    make([]float64, s.Block*r), d: make([]float64, s.Block*r),
-		dd: make([]float64, r*r), hd: make([]float64, r*r),
-		perm: make([]int, r), perms: make([]int32, s.Passes*r),
-		solver: kernel.NewRowSolver[float64](r, r, p.ignoreDiag),
-		tk:     1,
+		RowBlock: s, p: p, out: h, pitch: pitch, number: number,
+		h: matrix.NewDense(p.n, pitch, nil), prev: make([]float64, p.n*pitch),
+		gram: make([]float64, pitch*pitch),
+		blockState: blockState{
+			g: make([]float64, s.Block*pitch), d: make([]float64, s.Block*pitch),
+			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
+			perm: make([]int, p.r), perms: make([]int32, s.Passes*p.r),
+			groups: make([]rowGroup, kernel.BlockCount(s.Block, groupRows)),
+		},
+		team: kernel.NewTeam(p.workers),
+		tk:   1, safeF: math.Inf(1), trust: 1,
 	}
-	e.restart()
+	e.hv = e.h.Data()
+	for k := range e.groups {
+		e.groups[k] = rowGroup{
+			solver: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),
+			hd:     make([]float64, pitch*pitch), dd: make([]float64, pitch*pitch),
+		}
+	}
+	for i := range p.n {
+		copy(e.h.Row(i), h.Row(i))
+	}
 	return e
 }
 
@@ -69,133 +83,258 @@ func setDefault(v *int, value int) {
 	}
 }
 
+// groupRows is how many rows one part of the work on a block takes: as many as go through the row solver at once. It fixes
+// the order of sums.
+const groupRows = 32
+
+// pitchOf returns how far apart rows of r numbers lie: so that rows start with a cache line, and none lies in more of them
+// than it must, where that costs at most a third more memory. The numbers between are zero throughout.
+func pitchOf(r int) int {
+	if p := (r + 7) / 8 * 8; 3*p <= 4*r {
+		return p
+	}
+	return (r + 3) / 4 * 4
+}
+
 // rowBlockRun is one run of RowBlock. Between sweeps h is H_t, the last sweep's result, prev is H_{t−1}, and the next sweep
-// starts from [H_t + β(H_t − H_{t−1})]₊.
+// starts from H_t + β(H_t − H_{t−1}), which may have negative entries until their turn comes.
 type rowBlockRun struct {
 	RowBlock
 	p       *problem
-	h       *matrix.Dense
-	hv      []float64 // of h
+	out     *matrix.Dense // where H goes when it is asked for
+	pitch   int
+	h       *matrix.Dense // n×pitch, as all that has columns of H
+	hv      []float64     // of h
 	prev    []float64
-	safe    []float64 // H at the last check
+	safe    []float64 // H at the last check, where checks are not made after every sweep
 	safeF   float64   // its objective
 	tk      float64   // Nesterov's
 	beta    float64
 	number  int
 	sweeps  int
+	team    *kernel.Team
 	product matrix.BlockProduct
 	gram    []float64 // D = HᵀH of the moving H
+	parts   [][]float64
 
-	g, d   []float64 // of the block at work: (A·H)_B and the step, B×r
-	dd, hd []float64 // dᵀd and H_Bᵀd, r×r
-	perm   []int
-	perms  []int32
-	solver *kernel.RowSolver[float64]
-
-	clipped int     // entries cut off at zero in the last sweep
+	blockState
+	clipped int     // groups of rows some of whose entries were cut off at zero in the last sweep
 	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it
 	uphill  float64 // ⟨Y − H_new, H_new − H_prev⟩ so far in the sweep, Y its start
+	ddd     float64 // Σ⟨D, dᵀd⟩ of the sweep's blocks
+	trust   float64 // what the residual was the last time over what ddd made of it
+	next    int     // the sweep after which that is compared again
 	report  sweepReport
 }
 
-// restart makes the current H the point to come back to.
-func (s *rowBlockRun) restart() {
-	f := s.p.measure(s.h)
-	s.safeF = f.objective()
-	s.safe = append(s.safe[:0], s.hv...)
-	s.tk, s.beta = 1, 0
-}
+// begin implements beginner.
+func (s *rowBlockRun) begin(first *figures) { s.safeF = first.objective() }
 
 func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
-	s.report, s.clipped = sweepReport{}, 0
-	fromZero := s.extrapolate()
-	s.gram = s.p.gram(s.h)
+	s.report, s.clipped, s.uphill, s.ddd = sweepReport{}, 0, 0, 0
 	if s.product == nil {
-		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.p.workers)
-	} else {
-		s.product.Refresh()
+		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
 	}
-	s.uphill = 0
-	for lo := 0; lo < s.p.n; lo += s.Block {
+	s.extrapolate()
+	s.product.Extrapolate(s.beta)
+	s.findGram()
+	if s.sweeps == 0 && !slicesAny(s.gram) {
+		s.seed()
+	} else {
+		s.revive()
+	}
+	for b := 0; b*s.Block < s.p.n; b++ {
 		if stop() {
+			if s.beta > 0 { // part of H is where momentum has put it
+				s.back(s.prev)
+			}
 			s.report.cut = true
 			return s.report
 		}
-		hi := min(lo+s.Block, s.p.n)
-		if fromZero {
-			for i := lo; i < hi; i++ {
-				s.row(i)
-			}
-		} else {
-			s.block(lo, hi)
-		}
+		s.block(b)
 	}
 	s.sweeps++
-	if s.NoMomentum || s.uphill > 0 || fromZero {
-		s.tk, s.beta = 1, 0
-	} else {
-		t := (1 + math.Sqrt(1+4*s.tk*s.tk)) / 2
-		s.beta, s.tk = (s.tk-1)/t, t
-	}
 	s.fallen = s.report.decrease
 	s.report.decrease = 0
-	if s.sweeps%s.CheckEvery == 0 {
-		s.checkpoint()
-	} else {
-		s.report.provisional = true
+	if s.check() {
+		if s.NoMomentum || s.uphill > 0 {
+			s.tk, s.beta = 1, 0
+		} else {
+			t := (1 + math.Sqrt(1+4*s.tk*s.tk)) / 2
+			s.beta, s.tk = (s.tk-1)/t, t
+		}
 	}
 	return s.report
 }
 
-// extrapolate moves h to the start of the next sweep and prev to H_t, and reports whether H_t is zero.
-func (s *rowBlockRun) extrapolate() (zero bool) {
-	zero = true
-	for k, v := range s.hv {
-		if s.beta > 0 {
-			s.hv[k] = max(0, v+s.beta*(v-s.prev[k]))
+func slicesAny(x []float64) bool {
+	for _, v := range x {
+		if v != 0 {
+			return true
 		}
-		s.prev[k] = v
-		zero = zero && v == 0
 	}
-	return zero
+	return false
 }
 
-// checkpoint compares the objective with that of the last one: if momentum has raised it, H goes back there.
-func (s *rowBlockRun) checkpoint() {
-	f := s.p.measure(s.h)
-	if f.objective() <= s.safeF {
-		s.report.decrease = s.safeF - f.objective()
-		s.safeF = f.objective()
-		copy(s.safe, s.hv)
-		s.report.stepSq = f.gradKKT
-		return
+// extrapolate moves h to the start of the next sweep and prev to H_t.
+func (s *rowBlockRun) extrapolate() {
+	const size = 1 << 13
+	s.team.Do(kernel.BlockCount(len(s.hv), size), func(k int) {
+		lo, hi := k*size, min((k+1)*size, len(s.hv))
+		if s.beta == 0 {
+			copy(s.prev[lo:hi], s.hv[lo:hi])
+		} else {
+			kernel.Extrapolate(s.hv[lo:hi], s.beta, s.prev[lo:hi])
+		}
+	})
+}
+
+// check compares the objective, where it is at hand or its turn has come, with that of the last check: if momentum has raised
+// it, H goes back there, and the sweep has nothing to report. It returns false then.
+func (s *rowBlockRun) check() bool {
+	inner, kept := s.product.Inner()
+	if !kept {
+		if s.sweeps%s.CheckEvery != 0 {
+			s.report.provisional = true
+			return true
+		}
+		inner = s.inner()
 	}
-	copy(s.hv, s.safe)
-	copy(s.prev, s.safe)
+	f := s.objective(inner)
+	if f > s.safeF+s.noise() {
+		if kept {
+			s.back(s.prev)
+		} else {
+			s.back(s.safe)
+		}
+		s.report.provisional = true
+		return false
+	}
+	s.report.decrease = s.safeF - f
+	s.safeF = f
+	if !kept {
+		s.safe = append(s.safe[:0], s.hv...)
+	}
+	s.report.stepSq = s.estimate()
+	return true
+}
+
+// noise bounds the rounding error of a difference of two objectives.
+func (s *rowBlockRun) noise() float64 {
+	return 64 * 0x1p-52 * (s.p.norm*s.p.norm + kernel.SumSq(s.gram))
+}
+
+// back makes h what it was, without momentum.
+func (s *rowBlockRun) back(to []float64) {
+	copy(s.hv, to)
+	s.product.Refresh()
 	s.tk, s.beta = 1, 0
-	s.report.provisional = true
 }
 
-// settle implements settler.
-func (s *rowBlockRun) settle() {
-	if f := s.p.measure(s.h); f.objective() > s.safeF {
-		copy(s.hv, s.safe)
+// estimate returns what ‖H − [H − G/‖A‖]₊‖² is about. The way d of a row to the minimizer is G·D⁻¹ but for the terms of the
+// row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured after 8, 16, 32, … sweeps.
+func (s *rowBlockRun) estimate() float64 {
+	e := s.ddd / s.p.norm
+	if s.sweeps >= s.next && s.sweeps >= 8 && e > 0 {
+		s.next = 2 * s.sweeps
+		s.trust = s.p.measureWith(s.h, s.product).gradKKT / e
+	}
+	return s.trust * e
+}
+
+// objective returns ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁ given ⟨A·H, H⟩.
+func (s *rowBlockRun) objective(inner float64) float64 {
+	sum := s.p.norm*s.p.norm - 2*inner + kernel.SumSq(s.gram)
+	penalty := 0.0
+	if s.p.ignoreDiag || slicesAny(s.p.l1) {
+		for i := range s.p.n {
+			hi := s.h.Row(i)
+			if s.p.ignoreDiag {
+				li := kernel.SumSq(hi)
+				sum -= li * li
+			}
+			penalty += kernel.Dot(s.p.l1, hi[:s.p.r])
+		}
+	}
+	return sum/4 + penalty
+}
+
+// inner returns ⟨A·H, H⟩ by a product.
+func (s *rowBlockRun) inner() (sum float64) {
+	for lo := 0; lo < s.p.n; lo += s.Block {
+		hi := min(lo+s.Block, s.p.n)
+		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
+			ah := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
+			s.product.RowsTo(ah, from, to)
+			g.lin = kernel.Dot(ah, s.hv[from*s.pitch:to*s.pitch])
+		})
+		for k := range kernel.BlockCount(hi-lo, groupRows) {
+			sum += s.groups[k].lin
+		}
+	}
+	return sum
+}
+
+// findGram computes D. Rows are summed in parts whose number depends on n alone.
+func (s *rowBlockRun) findGram() {
+	const most = 64 // parts, each with a D of its own
+	size := max(256, (s.p.n+most-1)/most)
+	count := kernel.BlockCount(s.p.n, size)
+	for len(s.parts) < count {
+		s.parts = append(s.parts, make([]float64, len(s.gram)))
+	}
+	s.team.Do(count, func(k int) {
+		clear(s.parts[k])
+		kernel.Gram(s.parts[k], s.hv[k*size*s.pitch:min((k+1)*size, s.p.n)*s.pitch], s.pitch)
+	})
+	clear(s.gram)
+	for _, d := range s.parts[:count] {
+		kernel.Axpy(s.gram, 1, d)
 	}
 }
 
-// row improves row i alone: then the objective over the row is what the passes minimize, and no step is needed.
+// seed improves some rows, spread evenly over all, one at a time from H = 0: in a block they would all choose the same first
+// column. Then each column has rows of its own.
+func (s *rowBlockRun) seed() {
+	count := min(s.p.n, max(4*s.p.r, 64))
+	for k := range count {
+		s.row(k * s.p.n / count)
+	}
+}
+
+// revive gives each column of zeros the row with most of A_ii to spare: there alone may such a column begin.
+func (s *rowBlockRun) revive() {
+	for j := range s.p.r {
+		if s.gram[j*s.pitch+j] != 0 {
+			continue
+		}
+		best, at := 0.0, -1
+		for i, p := range s.p.diag {
+			if spare := p - kernel.SumSq(s.h.Row(i)); spare > best {
+				best, at = spare, i
+			}
+		}
+		if at < 0 || best <= 0x1p-40*s.p.diag[at] {
+			return
+		}
+		s.row(at)
+	}
+}
+
+// row improves row i alone: then the objective over the row is what the passes minimize, and no step is needed. Columns of
+// zeros come first.
 func (s *rowBlockRun) row(i int) {
 	r := s.p.r
-	hi := s.hv[i*r : (i+1)*r]
-	old, g := s.d[:r], s.g[:r]
+	hi, old, g, d := s.h.Row(i), s.d[:s.pitch], s.g[:s.pitch], s.d[s.pitch:2*s.pitch]
 	copy(old, hi)
 	s.product.RowsTo(g, i, i+1)
 	p := s.p.diag[i]
 	normSq := kernel.SumSq(hi)
 	inner := normSq
 	for range s.Passes {
+		changed := false
 		for j := range r {
-			dj := s.gram[j*r : (j+1)*r]
+			dj := s.gram[j*s.pitch : (j+1)*s.pitch]
 			o, h := old[j], hi[j]
 			rest := dj[j] - o*o
 			b := kernel.Dot(dj, hi) - o*inner - rest*h - (g[j] - p*o - s.p.l1[j])
@@ -204,169 +343,45 @@ func (s *rowBlockRun) row(i int) {
 				normSq = max(0, normSq+(x-h)*(x+h))
 				inner += o * (x - h)
 				hi[j] = x
+				changed = true
 			}
+		}
+		if !changed {
+			break
 		}
 	}
 	for j := range r {
-		d := hi[j] - old[j]
-		s.g[r+j] = d
-		if d != 0 {
+		d[j] = hi[j] - old[j]
+		if d[j] != 0 {
 			s.report.changed++
 		}
 	}
-	d := s.g[r : 2*r]
 	for j := range r {
-		for k := range r {
-			s.gram[j*r+k] += hi[j]*hi[k] - old[j]*old[k]
-		}
+		dj := s.gram[j*s.pitch : (j+1)*s.pitch]
+		kernel.Axpy(dj, hi[j], hi)
+		kernel.Axpy(dj, -old[j], old)
 	}
-	s.product.Step(d, i, i+1)
-	s.product.Move(1)
+	s.product.AddRow(i, d)
+	clear(s.d[:2*s.pitch])
 }
 
-// block improves rows lo to hi together.
-func (s *rowBlockRun) block(lo, hi int) {
-	p, r := s.p, s.p.r
-	b := hi - lo
-	g, d, hb := s.g[:b*r], s.d[:b*r], s.hv[lo*r:hi*r]
-	s.product.RowsTo(g, lo, hi)
-	for k := range s.Passes {
-		permutation(s.perm, p.seed, uint64(s.number), uint64(s.sweeps), uint64(lo), uint64(k))
-		for j, v := range s.perm {
-			s.perms[k*r+j] = int32(v)
-		}
-	}
-	s.solver.Solve(d, hb, g, p.diag[lo:hi], p.l1, s.gram, s.perms)
-	clear(s.dd)
-	clear(s.hd)
-	kernel.Gram(s.dd, d, r)
-	kernel.TransTimes(s.hd, hb, r, d, r)
-	gd := kernel.Dot(g, d)
-	q := s.product.Step(d, lo, hi)
-	// φ(t) − φ(0) with φ = ‖A − (H+tD)(H+tD)ᵀ‖²
-	hd, dd := s.hd, s.dd
-	for j := range r { // K = HD + HDᵀ in place
-		for k := range j {
-			v := hd[j*r+k] + hd[k*r+j]
-			hd[j*r+k], hd[k*r+j] = v, v
-		}
-		hd[j*r+j] *= 2
-	}
-	c := [4]float64{
-		2*kernel.Dot(s.gram, hd) - 4*gd + 4*s.penalty(d),
-		kernel.SumSq(hd) + 2*kernel.Dot(dd, s.gram) - 2*q,
-		2 * kernel.Dot(dd, hd),
-		kernel.SumSq(dd),
-	}
-	if p.ignoreDiag {
-		// less (‖h_i + t·d_i‖²)² for every row
-		for i := range b {
-			hi, di := hb[i*r:(i+1)*r], d[i*r:(i+1)*r]
-			l, m, q := kernel.SumSq(hi), kernel.Dot(hi, di), kernel.SumSq(di)
-			c[0] -= 4 * l * m
-			c[1] -= 4*m*m + 2*l*q
-			c[2] -= 4 * m * q
-			c[3] -= q * q
-		}
-	}
-	t, fall := bestStep(c, s.MaxStep)
-	if t == 0 {
-		s.product.Move(0)
-		return
-	}
-	s.report.decrease += fall / 4
-	s.report.changed++
-	kernel.Axpy(s.gram, t, hd)
-	kernel.Axpy(s.gram, t*t, dd)
-	prev := s.prev[lo*r : hi*r]
-	clipped := false
-	for k, v := range d {
-		y := hb[k]
-		x := y + t*v
-		clipped = clipped || x < 0
-		hb[k] = x
-		s.uphill += (y - x) * (x - prev[k])
-	}
-	s.product.Move(t)
-	if clipped {
-		s.clip(lo, hi)
+// publish implements keeper.
+func (s *rowBlockRun) publish() {
+	for i := range s.p.n {
+		copy(s.out.Row(i), s.h.Row(i))
 	}
 }
 
-// penalty returns Σ_ij Λ_j·d_ij.
-func (s *rowBlockRun) penalty(d []float64) (sum float64) {
-	for j, w := range s.p.l1 {
-		if w != 0 {
-			for k := j; k < len(d); k += s.p.r {
-				sum += w * d[k]
-			}
+// end implements keeper: after sweeps whose objective nobody has looked at, H is the better of the last and the last checked.
+func (s *rowBlockRun) end() {
+	if s.report.provisional && s.safe != nil && !s.report.cut {
+		s.findGram()
+		if s.objective(s.inner()) > s.safeF {
+			copy(s.hv, s.safe)
 		}
 	}
-	return sum
-}
-
-// clip cuts the negative entries of rows lo to hi off at zero, and corrects D and the product.
-func (s *rowBlockRun) clip(lo, hi int) {
-	r := s.p.r
-	for k := lo * r; k < hi*r; k++ {
-		v := s.hv[k]
-		if v >= 0 {
-			continue
-		}
-		s.clipped++
-		s.hv[k] = 0
-		i, j := k/r, k%r
-		for l, w := range s.hv[i*r : (i+1)*r] {
-			s.gram[j*r+l] -= v * w
-			s.gram[l*r+j] -= v * w
-		}
-		s.gram[j*r+j] -= v * v
-		s.product.Change(i, j, -v)
-	}
-}
-
-// bestStep returns the t in [0, most] that minimizes c₁t + c₂t² + c₃t³ + c₄t⁴ and how far below 0 that is; 0, 0 if no t is.
-func bestStep(c [4]float64, most float64) (t, fall float64) {
-	f := func(t float64) float64 { return t * (c[0] + t*(c[1]+t*(c[2]+t*c[3]))) }
-	try := func(x float64) {
-		if x > 0 && x <= most {
-			if v := -f(x); v > fall {
-				t, fall = x, v
-			}
-		}
-	}
-	try(most)
-	// The derivative c₁ + 2c₂t + 3c₃t² + 4c₄t³ is monotone between its own extrema: look in each piece.
-	slope := func(t float64) float64 { return c[0] + t*(2*c[1]+t*(3*c[2]+t*4*c[3])) }
-	cuts := []float64{0}
-	if disc := 9*c[2]*c[2] - 24*c[1]*c[3]; disc > 0 && c[3] > 0 {
-		root := math.Sqrt(disc)
-		for _, x := range []float64{(-3*c[2] - root) / (12 * c[3]), (-3*c[2] + root) / (12 * c[3])} {
-			if x > 0 && x < most {
-				cuts = append(cuts, x)
-			}
-		}
-	}
-	cuts = append(cuts, most)
-	for k, lo := range cuts[:len(cuts)-1] {
-		hi := cuts[k+1]
-		if slope(lo) >= 0 || slope(hi) <= 0 {
-			continue
-		}
-		for range 100 {
-			mid := lo + (hi-lo)/2
-			if mid == lo || mid == hi {
-				break
-			}
-			if slope(mid) < 0 {
-				lo = mid
-			} else {
-				hi = mid
-			}
-		}
-		try(hi)
-	}
-	return t, fall
+	s.publish()
+	s.team.Close()
 }
 
 // verify implements checker: D and A·H, after a sweep and before momentum moves H. A block adds one rounding of the largest
@@ -374,12 +389,12 @@ func bestStep(c [4]float64, most float64) (t, fall float64) {
 func (s *rowBlockRun) verify() error {
 	most := 2 * s.p.norm
 	for j := range s.p.r {
-		most = max(most, s.gram[j*s.p.r+j])
+		most = max(most, s.gram[j*s.pitch+j])
 	}
 	tol := 64 * float64(s.p.n) * 0x1p-52 * most
 	for k, want := range s.p.gram(s.h) {
 		if d := math.Abs(s.gram[k] - want); d > tol {
-			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.p.r, k%s.p.r, s.gram[k], want)
+			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.pitch, k%s.pitch, s.gram[k], want)
 		}
 	}
 	got, want := make([]float64, len(s.hv)), make([]float64, len(s.hv))
@@ -387,7 +402,7 @@ func (s *rowBlockRun) verify() error {
 	s.p.a.NewProduct(s.h, s.p.workers).RowsTo(want, 0, s.p.n)
 	for k, w := range want {
 		if math.Abs(got[k]-w) > tol*math.Sqrt(most) {
-			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.p.r, k%s.p.r, got[k], w)
+			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.pitch, k%s.pitch, got[k], w)
 		}
 	}
 	return nil

@@ -45,21 +45,12 @@ func (b *pointState) Extrapolate(beta float64) {
 	}
 	r := b.h.cols
 	b.each(func(_, lo, hi int) {
-		extrapolate(b.z[lo*r:hi*r], b.last[lo*r:hi*r], beta)
+		if beta == 0 {
+			copy(b.last[lo*r:hi*r], b.z[lo*r:hi*r])
+		} else {
+			kernel.Extrapolate(b.z[lo*r:hi*r], beta, b.last[lo*r:hi*r])
+		}
 	})
-}
-
-// extrapolate sets z to z + beta·(z − last) and last to z as it was.
-func extrapolate(z, last []float64, beta float64) {
-	if beta == 0 {
-		copy(last, z)
-		return
-	}
-	last = last[:len(z)]
-	for k, v := range z {
-		z[k] = v + beta*(v-last[k])
-		last[k] = v
-	}
 }
 
 func (b *pointState) Inner() (float64, bool) {
@@ -288,10 +279,9 @@ const moveFeatures = 256
 func (b *sparsePoints) Move(block int, _ float64, e []float64) {
 	r, x := b.h.cols, &b.blocks[block]
 	b.team.Do(kernel.BlockCount(len(x.feature), moveFeatures), func(part int) {
-		for k := part * moveFeatures; k < min((part+1)*moveFeatures, len(x.feature)); k++ {
-			c, from, to := int(x.feature[k]), x.from[k], x.from[k+1]
-			kernel.GatherRows(b.z[c*r:(c+1)*r], x.row[from:to], x.val[from:to], e)
-		}
+		lo, hi := part*moveFeatures, min((part+1)*moveFeatures, len(x.feature))
+		from, to := x.from[lo], x.from[hi]
+		kernel.AddGathered(b.z, r, x.feature[lo:hi], x.from[lo:hi+1], x.row[from:to], x.val[from:to], e)
 	})
 }
 

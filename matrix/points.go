@@ -94,55 +94,76 @@ func (m *CSR) sumSq(i int, u float64) float64 {
 	return s
 }
 
-// gramNormSq forms the rows of X·Xᵀ (points) or of Xᵀ·X (features) one at a time in an accumulator as long as a row,
-// and sums their squares; it takes the product that needs fewer multiply–adds: Σ_k nnz(feature k)² for points,
-// Σ_i nnz(point i)² for features.
+// gramNormSq forms the rows of X·Xᵀ (points) or of Xᵀ·X (features) from the diagonal on, one at a time, in an accumulator as
+// long as a row, and sums their squares; it takes the product that needs fewer multiply–adds, half of Σ_k nnz(feature k)² for
+// points, half of Σ_i nnz(point i)² for features.
 func (m *CSR) gramNormSq(u float64, workers int) (all, off float64) {
-	t := m.Transpose()
-	left, right := m, t // row i of X·Xᵀ = Σ_k x_ik · (row k of Xᵀ)
+	t, place, placeOf := m.transposePlaces()
+	left, right, onward := m, t, place // row i of X·Xᵀ = Σ_k x_ik · (row k of Xᵀ), whose entries from l = i on begin at onward
 	if m.squaredCounts() < t.squaredCounts() {
-		left, right = t, m
+		left, right, onward = t, m, placeOf
 	}
-	part := make([]float64, kernel.BlockCount(left.rows, normBlock))
+	const block = 64
+	part := make([]float64, kernel.BlockCount(left.rows, block))
 	diag := make([]float64, len(part))
-	type row struct {
-		acc     []float64
-		touched []int32
-		seen    []bool
-	}
-	scratch := func() *row {
-		return &row{make([]float64, left.rows), make([]int32, 0, left.rows), make([]bool, left.rows)}
-	}
-	kernel.BlocksWith(left.rows, normBlock, workers, scratch, func(s *row, b, lo, hi int) {
-		acc, touched, seen := s.acc, s.touched, s.seen
+	scratch := func() []float64 { return make([]float64, left.rows) }
+	kernel.BlocksWith(left.rows, block, workers, scratch, func(acc []float64, b, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			col, val := left.Row(i)
-			for p, k := range col {
-				c := u * value(val, p)
-				idx, v := right.Row(int(k))
-				for q, l := range idx {
-					if !seen[l] {
-						seen[l], touched = true, append(touched, l)
-					}
-					acc[l] += c * (u * value(v, q))
-				}
+			begin, end := left.RowPtr[i], left.RowPtr[i+1]
+			entries := 0
+			for p := begin; p < end; p++ {
+				k := int(left.Col[p])
+				from, to := right.RowPtr[k]+int64(onward[p]), right.RowPtr[k+1]
+				c := u * (u * value(left.Val, int(p)))
+				kernel.Scatter(acc, c, right.Col[from:to], valuesOf(right.Val, from, to))
+				entries += int(to - from)
 			}
-			for _, l := range touched {
-				if int(l) == i {
-					diag[b] += acc[l] * acc[l]
-				} else {
+			diag[b] += acc[i] * acc[i]
+			acc[i] = 0
+			if entries > (left.rows-i)/4 {
+				part[b] += kernel.SumSq(acc[i:])
+				clear(acc[i:])
+				continue
+			}
+			for p := begin; p < end; p++ { // where something was added, once
+				k := int(left.Col[p])
+				for _, l := range right.Col[right.RowPtr[k]+int64(onward[p]) : right.RowPtr[k+1]] {
 					part[b] += acc[l] * acc[l]
+					acc[l] = 0
 				}
-				acc[l], seen[l] = 0, false
 			}
-			touched = touched[:0]
 		}
 	})
-	all = sum(part) + sum(diag)
+	half := sum(part)
+	all = 2*half + sum(diag)
 	if left == m {
-		return all, sum(part)
+		return all, 2 * half
 	}
 	return all, -1
+}
+
+func valuesOf(val []float64, from, to int64) []float64 {
+	if val == nil {
+		return nil
+	}
+	return val[from:to]
+}
+
+// transposePlaces is Transpose, and tells for each entry of m how many entries of its row of the transpose come before it, and
+// the same for each entry of the transpose in m.
+func (m *CSR) transposePlaces() (t *CSR, place, placeOf []int32) {
+	t = m.Transpose()
+	place, placeOf = make([]int32, len(m.Col)), make([]int32, len(m.Col))
+	next := make([]int32, m.cols)
+	for i := range m.rows {
+		for p := m.RowPtr[i]; p < m.RowPtr[i+1]; p++ {
+			c := m.Col[p]
+			place[p] = next[c]
+			placeOf[t.RowPtr[c]+int64(next[c])] = int32(p - m.RowPtr[i])
+			next[c]++
+		}
+	}
+	return t, place, placeOf
 }
 
 func (m *CSR) squaredCounts() (s float64) {
