@@ -11,6 +11,7 @@ type blockState struct {
 	g, d   []float64 // (A·H)_B and the step, B×pitch
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r
+	narrow []float32 // the same
 	perm   []int
 	perms  []int32
 	groups []rowGroup
@@ -18,7 +19,8 @@ type blockState struct {
 
 // rowGroup is the part of a block that one goroutine works on.
 type rowGroup struct {
-	solver  *kernel.RowSolver[float64]
+	double  *kernel.RowSolver[float64]
+	single  *kernel.RowSolver[float32]
 	hd, dd  []float64 // H_Gᵀd and dᵀd
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
 	quartic [4]float64
@@ -46,6 +48,11 @@ func (s *rowBlockRun) block(b int) {
 	}
 	for j := range p.r {
 		copy(s.packed[j*p.r:(j+1)*p.r], s.gram[j*pitch:])
+	}
+	if s.single {
+		for k, v := range s.packed {
+			s.narrow[k] = float32(v)
+		}
 	}
 	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { s.propose(g, lo, from, to) })
 	d := s.d[:(hi-lo)*pitch]
@@ -95,7 +102,11 @@ func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
 	g, d, h := s.g[(from-lo)*pitch:(to-lo)*pitch], s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch]
 	s.product.RowsTo(g, from, to)
-	grp.solver.Solve(d, h, g, p.diag[from:to], p.l1, s.packed, s.perms)
+	if s.single {
+		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, s.perms)
+	} else {
+		grp.double.Solve(d, h, g, p.diag[from:to], p.l1, s.packed, s.perms)
+	}
 	clear(grp.dd)
 	clear(grp.hd)
 	kernel.Gram(grp.dd, d, pitch)
@@ -144,6 +155,9 @@ func (s *rowBlockRun) quartic(groups []rowGroup, q float64) (c [4]float64) {
 	symmetrize(s.hd, s.pitch)
 	ddd := kernel.Dot(s.dd, s.gram)
 	s.ddd += ddd
+	for j := range s.p.r {
+		s.moved += s.dd[j*s.pitch+j]
+	}
 	c[0] += 2*kernel.Dot(s.gram, s.hd) + 4*lin
 	c[1] += kernel.SumSq(s.hd) + 2*ddd - 2*q
 	c[2] += 2 * kernel.Dot(s.dd, s.hd)

@@ -60,6 +60,11 @@ const measureBlock = 64
 // The first cancels: its terms carry a relative rounding error of ε times the depth of their sums. Where that shows, and
 // n is small enough, the error is summed again entry by entry. O(nnz·r + n·r²); O(blocks·r) memory.
 func (p *problem) measure(h *matrix.Dense) figures {
+	if !nonzero(h.Data()) { // no product is needed to know the gradient there, which is Λ ≥ 0
+		f := figures{normOfA: p.norm, errSq: p.norm * p.norm, zeroCols: p.r, zeroRows: p.n}
+		f.floorSq = 0x1p-53 * float64(p.n) * p.normFrom * p.normFrom
+		return f
+	}
 	return p.measureWith(h, p.a.NewProduct(h, p.workers))
 }
 
@@ -74,23 +79,19 @@ func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
 		invNorm = 1 / p.norm
 	}
 	_, r := h.Dims()
-	scratch := func() []float64 { return make([]float64, (measureBlock+1)*r) }
+	scratch := func() []float64 { return make([]float64, 2*measureBlock*r) }
 	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
-		g, ah := s[:r], s[r:(hi-lo+1)*r]
+		hd, ah := s[:(hi-lo)*r], s[measureBlock*r:][:(hi-lo)*r]
 		product.RowsTo(ah, lo, hi)
+		clear(hd)
+		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
 		for i := lo; i < hi; i++ {
-			hi, ahi := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
+			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
 			ahs[b] += kernel.Dot(ahi, hi)
 			li := 0.0
 			if p.ignoreDiag {
 				li = kernel.SumSq(hi)
 				rowQuads[b] += li * li
-			}
-			clear(g)
-			for k, v := range hi {
-				if v != 0 {
-					kernel.Axpy(g, v, d[k*r:(k+1)*r])
-				}
 			}
 			for j, v := range hi[:p.r] {
 				grad := g[j] - ahi[j] - li*v + p.l1[j]
@@ -189,4 +190,14 @@ func (p *problem) gram(h *matrix.Dense) []float64 {
 		kernel.Axpy(d, 1, v)
 	}
 	return d
+}
+
+// nonzero reports whether some number is not zero.
+func nonzero(x []float64) bool {
+	for _, v := range x {
+		if v != 0 {
+			return true
+		}
+	}
+	return false
 }

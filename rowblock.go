@@ -28,7 +28,26 @@ type RowBlock struct {
 	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product; the default 0
 	// means 5.
 	CheckEvery int
+	// Precision is that of the passes; the step, and everything else, is float64 in any case.
+	Precision Precision
 }
+
+// Precision is how numbers are computed.
+type Precision int
+
+const (
+	Adaptive Precision = iota // float32 while the passes change H by much more than its rounding, then float64
+	Double                    // float64
+	Single                    // float32
+)
+
+var precisionNames = [...]string{"adaptive", "double", "single"}
+
+func (p Precision) String() string { return precisionNames[p] }
+
+// singleWhile is the least ‖d‖/‖H‖ over a sweep after which the next has float32 passes: d is then off by 6e-8/singleWhile,
+// 0.6 %, and its length is found in float64.
+const singleWhile = 1e-5
 
 // Name implements Solver.
 func (s RowBlock) Name() string { return "rowblock" }
@@ -50,7 +69,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	if s.MaxStep == 0 {
 		s.MaxStep = 2
 	}
-	pitch := pitchOf(p.r)
+	pitch := pitchOf(p.r, p.a.Density() < denseFrom)
 	e := &rowBlockRun{
 		RowBlock: s, p: p, out: h, pitch: pitch, number: number,
 		h: matrix.NewDense(p.n, pitch, nil), prev: make([]float64, p.n*pitch),
@@ -58,16 +77,18 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		blockState: blockState{
 			g: make([]float64, s.Block*pitch), d: make([]float64, s.Block*pitch),
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
-			perm: make([]int, p.r), perms: make([]int32, s.Passes*p.r),
+			narrow: make([]float32, p.r*p.r),
+			perm:   make([]int, p.r), perms: make([]int32, s.Passes*p.r),
 			groups: make([]rowGroup, kernel.BlockCount(s.Block, groupRows)),
 		},
 		team: kernel.NewTeam(p.workers),
-		tk:   1, safeF: math.Inf(1), trust: 1,
+		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
 	}
 	e.hv = e.h.Data()
 	for k := range e.groups {
 		e.groups[k] = rowGroup{
-			solver: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),
+			double: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),
+			single: kernel.NewRowSolver[float32](p.r, pitch, p.ignoreDiag),
 			hd:     make([]float64, pitch*pitch), dd: make([]float64, pitch*pitch),
 		}
 	}
@@ -87,10 +108,11 @@ func setDefault(v *int, value int) {
 // the order of sums.
 const groupRows = 32
 
-// pitchOf returns how far apart rows of r numbers lie: so that rows start with a cache line, and none lies in more of them
-// than it must, where that costs at most a third more memory. The numbers between are zero throughout.
-func pitchOf(r int) int {
-	if p := (r + 7) / 8 * 8; 3*p <= 4*r {
+// pitchOf returns how far apart rows of r numbers lie. For sparse products rows start with a cache line, so that none lies in
+// more of them than it must, where that costs at most a third more memory; tiles, which take whole vectors of columns, do not
+// care. The numbers between are zero throughout.
+func pitchOf(r int, sparse bool) int {
+	if p := (r + 7) / 8 * 8; sparse && 3*p <= 4*r {
 		return p
 	}
 	return (r + 3) / 4 * 4
@@ -122,6 +144,8 @@ type rowBlockRun struct {
 	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it
 	uphill  float64 // ⟨Y − H_new, H_new − H_prev⟩ so far in the sweep, Y its start
 	ddd     float64 // Σ⟨D, dᵀd⟩ of the sweep's blocks
+	moved   float64 // Σ‖d‖²
+	single  bool    // whether passes are of float32
 	trust   float64 // what the residual was the last time over what ddd made of it
 	next    int     // the sweep after which that is compared again
 	report  sweepReport
@@ -131,14 +155,14 @@ type rowBlockRun struct {
 func (s *rowBlockRun) begin(first *figures) { s.safeF = first.objective() }
 
 func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
-	s.report, s.clipped, s.uphill, s.ddd = sweepReport{}, 0, 0, 0
+	s.report, s.clipped, s.uphill, s.ddd, s.moved = sweepReport{}, 0, 0, 0, 0
 	if s.product == nil {
 		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
 	}
 	s.extrapolate()
 	s.product.Extrapolate(s.beta)
 	s.findGram()
-	if s.sweeps == 0 && !slicesAny(s.gram) {
+	if s.sweeps == 0 && !nonzero(s.gram) {
 		s.seed()
 	} else {
 		s.revive()
@@ -154,6 +178,13 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		s.block(b)
 	}
 	s.sweeps++
+	if s.Precision == Adaptive {
+		size := 0.0
+		for j := range s.p.r {
+			size += s.gram[j*s.pitch+j]
+		}
+		s.single = s.moved > singleWhile*singleWhile*size
+	}
 	s.fallen = s.report.decrease
 	s.report.decrease = 0
 	if s.check() {
@@ -165,15 +196,6 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		}
 	}
 	return s.report
-}
-
-func slicesAny(x []float64) bool {
-	for _, v := range x {
-		if v != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // extrapolate moves h to the start of the next sweep and prev to H_t.
@@ -246,7 +268,7 @@ func (s *rowBlockRun) estimate() float64 {
 func (s *rowBlockRun) objective(inner float64) float64 {
 	sum := s.p.norm*s.p.norm - 2*inner + kernel.SumSq(s.gram)
 	penalty := 0.0
-	if s.p.ignoreDiag || slicesAny(s.p.l1) {
+	if s.p.ignoreDiag || nonzero(s.p.l1) {
 		for i := range s.p.n {
 			hi := s.h.Row(i)
 			if s.p.ignoreDiag {

@@ -14,7 +14,7 @@ type BlockProduct interface {
 	// Step returns ⟨A_BB·d, d⟩ for the rows B of block b and d, |B|×r.
 	Step(b int, d []float64) float64
 	// Move says that the rows of block b have grown by e, |B|×r: by t times the d of the last Step, or by anything else when t
-	// is 0. H has its new values already.
+	// is 0. H has its new values already. What e holds is lost.
 	Move(b int, t float64, e []float64)
 	// AddRow says that row i of H has grown by d (r).
 	AddRow(i int, d []float64)
@@ -80,7 +80,7 @@ func (stateless) Inner() (float64, bool)       { return 0, false }
 
 // NewBlockProduct implements BlockMultiplier.
 func (m *SymDense) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
-	return &denseBlocks{m: m, rowBlocks: newRowBlocks(h, size, team), t: make([]float64, (size+stepRows)*h.cols)}
+	return &denseBlocks{m: m, rowBlocks: newRowBlocks(h, size, team), t: make([]float64, size*h.cols)}
 }
 
 type denseBlocks struct {
@@ -106,20 +106,27 @@ func (b *denseBlocks) RowsTo(dst []float64, lo, hi int) {
 }
 
 func (b *denseBlocks) Step(block int, d []float64) float64 {
-	n, r := b.m.a.rows, b.h.cols
+	n := b.m.a.rows
 	lo, hi := b.bounds(block)
-	return b.m.scale * b.sumRows(lo, hi, func(from, to int) (q float64) {
-		own := d[(from-lo)*r : (to-lo)*r]
-		if from > lo {
-			t := b.t[(from-lo)*r : (to-lo)*r]
+	return b.m.scale * b.quad(b.m.a.data[lo*n+lo:(hi-1)*n+hi], n, d, b.t, b.m.offDiag)
+}
+
+// quad returns ⟨A_BB·d, d⟩ for an A_BB of rows stride apart, its diagonal left out if offDiag. t is scratch for as many numbers
+// as d has.
+func (b *rowBlocks) quad(a []float64, stride int, d, t []float64, offDiag bool) float64 {
+	r := b.h.cols
+	return b.sumRows(0, len(d)/r, func(from, to int) (q float64) {
+		own := d[from*r : to*r]
+		if from > 0 {
+			t := t[from*r : to*r]
 			clear(t)
-			kernel.RowsTimes(t, b.m.a.data[from*n+lo:(to-1)*n+from], n, d[:(from-lo)*r], r)
+			kernel.RowsTimes(t, a[from*stride:(to-1)*stride+from], stride, d[:from*r], r)
 			q = 2 * kernel.Dot(t, own)
 		}
-		q += kernel.Quad(b.m.a.data[from*n+from:(to-1)*n+to], n, own, r)
-		if b.m.offDiag {
+		q += kernel.Quad(a[from*stride+from:(to-1)*stride+to], stride, own, r)
+		if offDiag {
 			for i := from; i < to; i++ {
-				q -= b.m.a.At(i, i) * kernel.SumSq(d[(i-lo)*r:(i-lo+1)*r])
+				q -= a[i*stride+i] * kernel.SumSq(d[i*r:(i+1)*r])
 			}
 		}
 		return q

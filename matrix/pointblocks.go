@@ -14,7 +14,13 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 	var b BlockProduct
 	switch x := m.points.(type) {
 	case *Dense:
-		b = &densePoints{pointState: s, x: x, y: make([]float64, len(s.z))}
+		d := &densePoints{pointState: s, x: x}
+		if features >= size {
+			d.own, d.t = x.ownProducts(size, team), make([]float64, size*h.cols)
+		} else {
+			d.y = make([]float64, len(s.z))
+		}
+		b = d
 	case *CSR:
 		b = &sparsePoints{pointState: s, x: x, blocks: transposeBlocks(x, m.scale, size, team)}
 	}
@@ -79,11 +85,29 @@ func (b *pointState) finish(dst []float64, lo, hi int) {
 	}
 }
 
-// densePoints takes ⟨A_BB·d, d⟩ as ‖Y‖² with Y = X_B·d, by which Z grows too.
+// densePoints takes ⟨A_BB·d, d⟩ as ‖Y‖² with Y = X_B·d, by which Z grows too; or, where there are so many features that A_BB is
+// no larger than X_B, from A_BB.
 type densePoints struct {
 	pointState
-	x *Dense
-	y []float64 // of the last Step, without scale
+	x   *Dense
+	y   []float64 // of the last Step, without scale; nil with own
+	own []float64 // A_BB of each block without scale, n×size, or nil
+	t   []float64 // scratch with own
+}
+
+// ownProducts returns the inner products of each row with those of its block.
+func (m *Dense) ownProducts(size int, team *kernel.Team) []float64 {
+	own := make([]float64, m.rows*size)
+	team.Do(kernel.BlockCount(m.rows, size), func(block int) {
+		lo := block * size
+		for i := lo; i < min(lo+size, m.rows); i++ {
+			for l := lo; l <= i; l++ {
+				v := kernel.Dot(m.Row(i), m.Row(l))
+				own[i*size+l-lo], own[l*size+i-lo] = v, v
+			}
+		}
+	})
+	return own
 }
 
 func (b *densePoints) RowsTo(dst []float64, lo, hi int) {
@@ -102,6 +126,9 @@ func (b *densePoints) times(y, d []float64, lo, from, to int) {
 func (b *densePoints) Step(block int, d []float64) float64 {
 	r := b.h.cols
 	lo, hi := b.bounds(block)
+	if b.own != nil {
+		return b.m.scale * (b.m.scale * b.quad(b.own[lo*b.size:(hi-1)*b.size+hi-lo], b.size, d, b.t, b.m.offDiag))
+	}
 	b.each(func(k, from, to int) {
 		y := b.y[from*r : to*r]
 		b.times(y, d, lo, from, to)
@@ -119,7 +146,17 @@ func (b *densePoints) Step(block int, d []float64) float64 {
 func (b *densePoints) Move(block int, t float64, e []float64) {
 	r := b.h.cols
 	lo, _ := b.bounds(block)
+	if b.own != nil {
+		for k := range e {
+			e[k] *= b.m.scale
+		}
+	}
 	b.each(func(_, from, to int) {
+		if b.own != nil {
+			n := len(e) / r
+			kernel.TransTimes(b.z[from*r:to*r], b.x.data[lo*b.x.cols+from:(lo+n-1)*b.x.cols+to], b.x.cols, e, r)
+			return
+		}
 		y, t := b.y[from*r:to*r], t
 		if t == 0 {
 			b.times(y, e, lo, from, to)
@@ -191,13 +228,28 @@ func transposeBlocks(x *CSR, scale float64, size int, team *kernel.Team) []point
 func transposeBlock(x *CSR, scale float64, lo, hi int, place []int32) pointBlock {
 	var b pointBlock
 	col := x.Col[x.RowPtr[lo]:x.RowPtr[hi]]
+	distinct := 0
 	for _, c := range col {
 		if place[c] == 0 {
-			b.feature, place[c] = append(b.feature, c), 1
+			place[c] = 1
+			distinct++
 		}
 	}
-	b.feature = slices.Clip(b.feature)
-	slices.Sort(b.feature)
+	b.feature = make([]int32, 0, distinct)
+	if distinct > x.cols/16 {
+		for c, there := range place {
+			if there != 0 {
+				b.feature = append(b.feature, int32(c))
+			}
+		}
+	} else {
+		for _, c := range col {
+			if place[c] == 1 {
+				b.feature, place[c] = append(b.feature, c), 2
+			}
+		}
+		slices.Sort(b.feature)
+	}
 	for k, c := range b.feature {
 		place[c] = int32(k)
 	}

@@ -100,7 +100,15 @@ func (m *CSR) sumSq(i int, u float64) float64 {
 func (m *CSR) gramNormSq(u float64, workers int) (all, off float64) {
 	t, place, placeOf := m.transposePlaces()
 	left, right, onward := m, t, place // row i of X·Xᵀ = Σ_k x_ik · (row k of Xᵀ), whose entries from l = i on begin at onward
-	if m.squaredCounts() < t.squaredCounts() {
+	points, features := t.squaredCounts(), m.squaredCounts()
+	// An accumulator beyond the first-level cache takes twice the time.
+	if m.rows > inCache {
+		points *= 2
+	}
+	if t.rows > inCache {
+		features *= 2
+	}
+	if features < points {
 		left, right, onward = t, m, placeOf
 	}
 	const block = 64
@@ -141,6 +149,9 @@ func (m *CSR) gramNormSq(u float64, workers int) (all, off float64) {
 	}
 	return all, -1
 }
+
+// inCache is how many numbers a first-level cache holds with room for others.
+const inCache = 6 << 10
 
 func valuesOf(val []float64, from, to int64) []float64 {
 	if val == nil {
