@@ -35,6 +35,7 @@ type BlockMultiplier interface {
 
 var (
 	_ BlockMultiplier = (*SymDense)(nil)
+	_ BlockMultiplier = (*SymDense32)(nil)
 	_ BlockMultiplier = (*SymCSR)(nil)
 	_ BlockMultiplier = (*GramOperator)(nil)
 )
@@ -79,25 +80,25 @@ func (stateless) Refresh()                     {}
 func (stateless) Inner() (float64, bool)       { return 0, false }
 
 // NewBlockProduct implements BlockMultiplier.
-func (m *SymDense) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
-	return &denseBlocks{m: m, rowBlocks: newRowBlocks(h, size, team), t: make([]float64, size*h.cols)}
+func (m *symDense[F]) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
+	return &denseBlocks[F]{m: m, rowBlocks: newRowBlocks(h, size, team), t: make([]float64, size*h.cols)}
 }
 
-type denseBlocks struct {
+type denseBlocks[F kernel.Float] struct {
 	stateless
-	m *SymDense
+	m *symDense[F]
 	rowBlocks
 	t []float64 // scratch for the rows of a block
 }
 
-func (b *denseBlocks) RowsTo(dst []float64, lo, hi int) {
-	n, r := b.m.a.rows, b.h.cols
+func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
+	n, r := b.m.n, b.h.cols
 	clear(dst)
-	kernel.RowsTimes(dst, b.m.a.data[lo*n:hi*n], n, b.h.data, r)
+	kernel.RowsTimes(dst, b.m.a[lo*n:hi*n], n, b.h.data, r)
 	for i := lo; i < hi; i++ {
 		row := dst[(i-lo)*r : (i-lo+1)*r]
 		if b.m.offDiag {
-			kernel.Axpy(row, -b.m.a.At(i, i), b.h.Row(i))
+			kernel.Axpy(row, -float64(b.m.a[i*n+i]), b.h.Row(i))
 		}
 		for k := range row {
 			row[k] *= b.m.scale
@@ -105,15 +106,15 @@ func (b *denseBlocks) RowsTo(dst []float64, lo, hi int) {
 	}
 }
 
-func (b *denseBlocks) Step(block int, d []float64) float64 {
-	n := b.m.a.rows
+func (b *denseBlocks[F]) Step(block int, d []float64) float64 {
+	n := b.m.n
 	lo, hi := b.bounds(block)
-	return b.m.scale * b.quad(b.m.a.data[lo*n+lo:(hi-1)*n+hi], n, d, b.t, b.m.offDiag)
+	return b.m.scale * quad(&b.rowBlocks, b.m.a[lo*n+lo:(hi-1)*n+hi], n, d, b.t, b.m.offDiag)
 }
 
 // quad returns ⟨A_BB·d, d⟩ for an A_BB of rows stride apart, its diagonal left out if offDiag. t is scratch for as many numbers
 // as d has.
-func (b *rowBlocks) quad(a []float64, stride int, d, t []float64, offDiag bool) float64 {
+func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d, t []float64, offDiag bool) float64 {
 	r := b.h.cols
 	return b.sumRows(0, len(d)/r, func(from, to int) (q float64) {
 		own := d[from*r : to*r]
@@ -126,7 +127,7 @@ func (b *rowBlocks) quad(a []float64, stride int, d, t []float64, offDiag bool) 
 		q += kernel.Quad(a[from*stride+from:(to-1)*stride+to], stride, own, r)
 		if offDiag {
 			for i := from; i < to; i++ {
-				q -= a[i*stride+i] * kernel.SumSq(d[i*r:(i+1)*r])
+				q -= float64(a[i*stride+i]) * kernel.SumSq(d[i*r:(i+1)*r])
 			}
 		}
 		return q

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -26,9 +27,9 @@ func zeros(rows, cols int) naive {
 func (m naive) times(o naive) naive {
 	out := zeros(len(m), len(o[0]))
 	for i := range m {
-		for j := range o[0] {
-			for k := range o {
-				out[i][j] += m[i][k] * o[k][j]
+		for k, v := range m[i] {
+			for j, w := range o[k] {
+				out[i][j] += v * w
 			}
 		}
 	}
@@ -84,6 +85,28 @@ func (m naive) pattern() naive {
 	return out
 }
 
+// rounded returns m with entries rounded to single precision.
+func (m naive) rounded() naive {
+	out := zeros(len(m), len(m))
+	for i := range m {
+		for j, v := range m[i] {
+			out[i][j] = float64(float32(v))
+		}
+	}
+	return out
+}
+
+// spectral returns m·diag(λ)·mᵀ.
+func (m naive) spectral(lambda []float64) naive {
+	scaled := zeros(len(m), len(lambda))
+	for i := range m {
+		for k, l := range lambda {
+			scaled[i][k] = m[i][k] * l
+		}
+	}
+	return scaled.times(m.transpose())
+}
+
 func draw(rng *rand.Rand, rows, cols int, density float64) naive {
 	m := zeros(rows, cols)
 	for i := range m {
@@ -130,6 +153,8 @@ func operators(t testing.TB) []operatorCase {
 	}
 	d, err := FromDense(sym.dense(), 0)
 	add("dense", d, err, sym)
+	d32, err := FromDense32(sym.dense(), 0)
+	add("dense in single precision", d32, err, sym.rounded())
 	s, err := FromCSR(sym.csr(t), 0)
 	add("sparse", s, err, sym)
 	ones := sym.pattern()
@@ -154,6 +179,18 @@ func operators(t testing.TB) []operatorCase {
 		cp.Val = nil
 		g, err = Gram(cp, Rows, 2)
 		add("gram of a pattern", g, err, xp.times(xp.transpose()))
+	}
+	for _, positive := range []int{2, 0, 5} { // of 5 columns
+		u, lambda := draw(rng, 37, 5, 0.5), make([]float64, 5)
+		u[3] = make([]float64, 5)
+		for k := range lambda {
+			lambda[k] = 0.5 + rng.Float64()
+			if (3*k)%5 >= positive { // those of one sign are not next to each other
+				lambda[k] = -lambda[k]
+			}
+		}
+		l, err := NewLowRank(u.dense(), lambda, 2)
+		add("low rank", l, err, u.spectral(lambda))
 	}
 	for _, c := range slices.Clone(cases) {
 		scaled, off := zeros(len(c.want), len(c.want)), zeros(len(c.want), len(c.want))
@@ -265,6 +302,7 @@ func TestCursor(t *testing.T) {
 				check("after a change", j, rng.IntN(n))
 			}
 			if step%20 == 19 {
+				d.Set(rng.IntN(n), j, rng.Float64()) // and nobody is told
 				cur.Refresh()
 				cur.Column(j)
 				for i := range n {
@@ -288,6 +326,7 @@ func TestForward(t *testing.T) {
 		}
 		tried++
 		for sweep := range 3 {
+			d.Set(rng.IntN(n), rng.IntN(r), rng.Float64()) // and nobody is told
 			if cur.Forward(); sweep == 2 {
 				cur.Refresh()
 			}
@@ -425,6 +464,98 @@ func TestNormWithoutDiagonal(t *testing.T) {
 	}
 }
 
+// TestProductWithoutDiagonal: nor in products, by rows taken together or alone.
+func TestProductWithoutDiagonal(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 12))
+	n, r := 70, 5
+	m := drawSymmetric(rng, n, 1)
+	h := draw(rng, n, r, 1)
+	want := zeros(n, r)
+	for i := range m {
+		for l, v := range m[i] {
+			for j := range r {
+				if l != i {
+					want[i][j] += v * h[l][j]
+				}
+			}
+		}
+		m[i][i] = 1e12
+	}
+	d, err := FromDense(m.dense(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := FromCSR(m.csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]Operator{"dense": d, "sparse": s} {
+		p := a.OffDiagonal().NewProduct(h.dense(), 1)
+		all, row := make([]float64, n*r), make([]float64, r)
+		p.RowsTo(all, 0, n)
+		for i := range n {
+			p.RowsTo(row, i, i+1)
+			for j, v := range row {
+				if !near(v, want[i][j], 1) {
+					t.Fatalf("%s: (AH)[%d,%d] = %v, want %v", name, i, j, v, want[i][j])
+				}
+				if v != all[i*r+j] {
+					t.Fatalf("%s: (AH)[%d,%d] = %v in one row, %v in all", name, i, j, v, all[i*r+j])
+				}
+			}
+		}
+	}
+}
+
+func TestFromDense32(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 13))
+	m := drawSymmetric(rng, 40, 0.7)
+	m[3][3], m[5][6], m[6][5] = 1e-30, -1e-50, -1e-50
+	for _, e := range []int{-900, 0, 900} {
+		d := NewDense(40, 40, nil)
+		for i := range m {
+			for j, v := range m[i] {
+				d.Set(i, j, math.Ldexp(v, e))
+			}
+		}
+		a, err := FromDense32(d, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(d.Data()) // nothing of it is kept
+		var normSq float64
+		for i := range m {
+			a.VisitRow(i, func(l int, v float64) {
+				v = math.Ldexp(v, -e)
+				normSq += v * v
+				if math.Abs(v-m[i][l]) > 0x1p-24*math.Abs(m[i][l])+2e-45 {
+					t.Fatalf("2^%d: A[%d,%d] = %v, want %v", e, i, l, v, m[i][l])
+				}
+			})
+		}
+		if got := math.Ldexp(a.Norm(), -e); !near(got, math.Sqrt(normSq), 0) {
+			t.Errorf("2^%d: norm %v, that of the rounded entries is %v", e, got, math.Sqrt(normSq))
+		}
+		if c := a.Negatives(); c.Count != 2 || c.Row != 5 || c.Col != 6 {
+			t.Errorf("2^%d: negatives %+v", e, c)
+		}
+	}
+	// Two neighbours in double precision, with a place between where single precision rounds up.
+	half := 1 + 0x1p-24
+	a, err := FromDense32(NewDense(2, 2, []float64{1.5, half, math.Nextafter(half, 2), 1}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := entries(a); v[0][1] != v[1][0] {
+		t.Errorf("A[0,1] = %v, A[1,0] = %v", v[0][1], v[1][0])
+	}
+	for _, v := range []float64{1e-310, math.MaxFloat64} {
+		if _, err := FromDense32(NewDense(2, 2, []float64{v, v, v, v}), 0); !errors.Is(err, ErrRange) {
+			t.Errorf("%v: error %v, want %v", v, err, ErrRange)
+		}
+	}
+}
+
 func TestConstructorsRefuse(t *testing.T) {
 	nan := naive{{1, 2}, {2, math.NaN()}}
 	inf := naive{{1, math.Inf(1)}, {2, 1}}
@@ -444,6 +575,9 @@ func TestConstructorsRefuse(t *testing.T) {
 	} {
 		if _, err := FromDense(c.m.dense(), 0); !errors.Is(err, c.want) {
 			t.Errorf("FromDense, %s: error %v, want %v", c.name, err, c.want)
+		}
+		if _, err := FromDense32(c.m.dense(), 0); !errors.Is(err, c.want) {
+			t.Errorf("FromDense32, %s: error %v, want %v", c.name, err, c.want)
 		}
 		if _, err := FromCSR(c.m.csr(t), 0); !errors.Is(err, c.want) {
 			t.Errorf("FromCSR, %s: error %v, want %v", c.name, err, c.want)
@@ -639,8 +773,12 @@ func TestDense(t *testing.T) {
 func TestBlockProduct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
 	for _, c := range operators(t) {
-		for _, r := range []int{1, 5, 70} {
-			for _, size := range []int{1, 3, len(c.want)} {
+		ranks, sizes := []int{1, 5, 70}, []int{1, 3, len(c.want)}
+		if strings.Contains(c.name, ", ") { // views take the paths of what they are views of
+			ranks, sizes = ranks[:2], []int{min(34, len(c.want))}
+		}
+		for _, r := range ranks {
+			for _, size := range sizes {
 				team := kernel.NewTeam(1 + rng.IntN(3))
 				testBlockProduct(t, rng, c, r, size, team)
 				team.Close()

@@ -9,7 +9,7 @@ import (
 // NewBlockProduct implements BlockMultiplier.
 func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
 	_, features := m.points.Dims()
-	s := pointState{m: m, rowBlocks: newRowBlocks(h, size, team), features: features, z: make([]float64, features*h.cols)}
+	s := pointState{m: m, rowBlocks: newRowBlocks(h, size, team), features: features, positive: features, z: make([]float64, features*h.cols)}
 	s.partOf = make([]float64, kernel.BlockCount(features, featureBlock))
 	var b BlockProduct
 	switch x := m.points.(type) {
@@ -21,6 +21,9 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 			d.y = make([]float64, len(s.z))
 		}
 		b = d
+	case signedPoints:
+		s.positive = x.positive
+		b = &densePoints{pointState: s, x: x.Dense, y: make([]float64, len(s.z))}
 	case *CSR:
 		b = &sparsePoints{pointState: s, x: x, blocks: transposeBlocks(x, m.scale, size, team)}
 	}
@@ -36,6 +39,7 @@ type pointState struct {
 	m *GramOperator
 	rowBlocks
 	features int
+	positive int // features that count with a plus: Z is diag(σ)·X·H; all of them but for signedPoints
 	z, last  []float64
 	partOf   []float64 // a sum for each part of Z
 }
@@ -59,9 +63,20 @@ func (b *pointState) Extrapolate(beta float64) {
 	})
 }
 
+// minus returns the rows of z with a minus, where z are the features from that one on.
+func (b *pointState) minus(z []float64, from int) []float64 {
+	return z[clamp((b.positive-from)*b.h.cols, 0, len(z)):]
+}
+
+// sumSq returns Σ_c σ_c·‖z_c‖² over the features from that one on.
+func (b *pointState) sumSq(z []float64, from int) float64 {
+	m := b.minus(z, from)
+	return kernel.SumSq(z[:len(z)-len(m)]) - kernel.SumSq(m)
+}
+
 func (b *pointState) Inner() (float64, bool) {
 	r := b.h.cols
-	b.each(func(k, lo, hi int) { b.partOf[k] = kernel.SumSq(b.z[lo*r : hi*r]) })
+	b.each(func(k, lo, hi int) { b.partOf[k] = b.sumSq(b.z[lo*r:hi*r], lo) })
 	all := sum(b.partOf)
 	if b.m.offDiag {
 		for i, p := range b.m.diag {
@@ -86,7 +101,7 @@ func (b *pointState) finish(dst []float64, lo, hi int) {
 }
 
 // densePoints takes ⟨A_BB·d, d⟩ as ‖Y‖² with Y = X_B·d, by which Z grows too; or, where there are so many features that A_BB is
-// no larger than X_B, from A_BB.
+// no larger than X_B, from A_BB. With signs Y is diag(σ)·X_B·d.
 type densePoints struct {
 	pointState
 	x   *Dense
@@ -116,23 +131,30 @@ func (b *densePoints) RowsTo(dst []float64, lo, hi int) {
 	b.finish(dst, lo, hi)
 }
 
-// times sets rows from to to of y to those of X_B·d, B the rows from lo on.
+// times sets rows from to to of y to those of diag(σ)·X_B·d, B the rows from lo on.
 func (b *densePoints) times(y, d []float64, lo, from, to int) {
 	clear(y)
 	n := len(d) / b.h.cols
 	kernel.TransTimes(y, b.x.data[lo*b.x.cols+from:(lo+n-1)*b.x.cols+to], b.x.cols, d, b.h.cols)
+	negate(b.minus(y, from))
+}
+
+func negate(z []float64) {
+	for p, v := range z {
+		z[p] = -v
+	}
 }
 
 func (b *densePoints) Step(block int, d []float64) float64 {
 	r := b.h.cols
 	lo, hi := b.bounds(block)
 	if b.own != nil {
-		return b.m.scale * (b.m.scale * b.quad(b.own[lo*b.size:(hi-1)*b.size+hi-lo], b.size, d, b.t, b.m.offDiag))
+		return b.m.scale * (b.m.scale * quad(&b.rowBlocks, b.own[lo*b.size:(hi-1)*b.size+hi-lo], b.size, d, b.t, b.m.offDiag))
 	}
 	b.each(func(k, from, to int) {
 		y := b.y[from*r : to*r]
 		b.times(y, d, lo, from, to)
-		b.partOf[k] = kernel.SumSq(y)
+		b.partOf[k] = b.sumSq(y, from)
 	})
 	q := sum(b.partOf)
 	if b.m.offDiag {
@@ -169,6 +191,9 @@ func (b *densePoints) Move(block int, t float64, e []float64) {
 func (b *densePoints) AddRow(i int, d []float64) {
 	r := b.h.cols
 	for c, v := range b.x.Row(i) {
+		if c >= b.positive {
+			v = -v
+		}
 		if v != 0 {
 			kernel.Axpy(b.z[c*r:(c+1)*r], v*b.m.scale, d)
 		}

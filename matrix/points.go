@@ -9,7 +9,22 @@ func (m *Dense) addTo(z []float64, c float64, i int) { kernel.Axpy(z, c, m.Row(i
 func (m *Dense) size() int64                         { return int64(len(m.data)) }
 func (m *Dense) transposed() Table                   { return m.Transpose() }
 
-func (m *Dense) rowsTimes(acc []float64, i int, z []float64) { kernel.RowTimes(acc, m.Row(i), z) }
+// timesTo implements points, a block of features at a time, so sums do not depend on the number of workers.
+func (m *Dense) timesTo(z []float64, h *Dense, workers int) {
+	clear(z)
+	if m.rows == 0 {
+		return
+	}
+	r := h.cols
+	kernel.Blocks(m.cols, featureBlock, workers, func(_, lo, hi int) {
+		kernel.TransTimes(z[lo*r:hi*r], m.data[lo:(m.rows-1)*m.cols+hi], m.cols, h.data, r)
+	})
+}
+
+func (m *Dense) rowsTo(dst []float64, lo, hi int, z []float64, r int) {
+	clear(dst)
+	kernel.RowsTimes(dst, m.data[lo*m.cols:hi*m.cols], m.cols, z, r)
+}
 
 func (m *Dense) sumSq(i int, u float64) float64 {
 	var s float64
@@ -36,9 +51,10 @@ func (m *Dense) innerProducts(workers int) *Dense {
 }
 
 // gramNormSq sums the squares of the entries of XᵀX, features by features, which are fewer than the points. Row k of it is
-// built in one pass over the points, four at a time, one of the two factors scaled by u².
-func (m *Dense) gramNormSq(u float64, workers int) (all, off float64) {
+// built in one pass over the points, four at a time, one of the two factors scaled by u²·w_i².
+func (m *Dense) gramNormSq(u float64, w []float64, workers int) (all, off float64) {
 	part := make([]float64, m.cols)
+	scaled := func(x float64, i int) float64 { return x * u * value(w, i) * u * value(w, i) }
 	scratch := func() []float64 { return make([]float64, m.cols) }
 	kernel.BlocksWith(m.cols, 1, workers, scratch, func(acc []float64, k, _, _ int) {
 		acc = acc[:m.cols-k] // entries (k, k), (k, k+1), …
@@ -46,14 +62,14 @@ func (m *Dense) gramNormSq(u float64, workers int) (all, off float64) {
 		i := 0
 		for ; i+4 <= m.rows; i += 4 {
 			x0, x1, x2, x3 := m.Row(i)[k:], m.Row(i + 1)[k:], m.Row(i + 2)[k:], m.Row(i + 3)[k:]
-			c := [4]float64{x0[0] * u * u, x1[0] * u * u, x2[0] * u * u, x3[0] * u * u}
+			c := [4]float64{scaled(x0[0], i), scaled(x1[0], i+1), scaled(x2[0], i+2), scaled(x3[0], i+3)}
 			if c != [4]float64{} {
 				kernel.Axpy4(acc, &c, x0, x1, x2, x3)
 			}
 		}
 		for ; i < m.rows; i++ {
 			x := m.Row(i)[k:]
-			kernel.Axpy(acc, x[0]*u*u, x)
+			kernel.Axpy(acc, scaled(x[0], i), x)
 		}
 		s := acc[0] * acc[0]
 		for _, v := range acc[1:] {
@@ -72,6 +88,31 @@ func (m *CSR) dot(i int, z []float64) float64 {
 func (m *CSR) addTo(z []float64, c float64, i int) {
 	col, val := m.Row(i)
 	kernel.Scatter(z, c, col, val)
+}
+
+// timesTo implements points. Each worker takes some columns of Z and passes over all points in order, so sums do not depend on
+// the number of workers.
+func (m *CSR) timesTo(z []float64, h *Dense, workers int) {
+	r := h.cols
+	scratch := func() []float64 { return make([]float64, m.cols) }
+	kernel.BlocksWith(r, 1, workers, scratch, func(zj []float64, j, _, _ int) {
+		clear(zj)
+		for i := range m.rows {
+			if v := h.data[i*r+j]; v != 0 {
+				m.addTo(zj, v, i)
+			}
+		}
+		for k, v := range zj {
+			z[k*r+j] = v
+		}
+	})
+}
+
+func (m *CSR) rowsTo(dst []float64, lo, hi int, z []float64, r int) {
+	clear(dst)
+	for i := lo; i < hi; i++ {
+		m.rowsTimes(dst[(i-lo)*r:(i-lo+1)*r], i, z)
+	}
 }
 
 func (m *CSR) rowsTimes(acc []float64, i int, z []float64) {
@@ -97,8 +138,11 @@ func (m *CSR) sumSq(i int, u float64) float64 {
 // gramNormSq forms the rows of X·Xᵀ (points) or of Xᵀ·X (features) from the diagonal on, one at a time, in an accumulator as
 // long as a row, and sums their squares; it takes the product that needs fewer multiply–adds, half of Σ_k nnz(feature k)² for
 // points, half of Σ_i nnz(point i)² for features.
-func (m *CSR) gramNormSq(u float64, workers int) (all, off float64) {
+func (m *CSR) gramNormSq(u float64, w []float64, workers int) (all, off float64) {
 	t, place, placeOf := m.transposePlaces()
+	if w != nil {
+		t.weigh(w)
+	}
 	left, right, onward := m, t, place // row i of X·Xᵀ = Σ_k x_ik · (row k of Xᵀ), whose entries from l = i on begin at onward
 	points, features := t.squaredCounts(), m.squaredCounts()
 	// An accumulator beyond the first-level cache takes twice the time.
@@ -123,6 +167,11 @@ func (m *CSR) gramNormSq(u float64, workers int) (all, off float64) {
 				k := int(left.Col[p])
 				from, to := right.RowPtr[k]+int64(onward[p]), right.RowPtr[k+1]
 				c := u * (u * value(left.Val, int(p)))
+				if left == m {
+					c *= value(w, i)
+				} else {
+					c *= value(w, k)
+				}
 				kernel.Scatter(acc, c, right.Col[from:to], valuesOf(right.Val, from, to))
 				entries += int(to - from)
 			}
@@ -148,6 +197,15 @@ func (m *CSR) gramNormSq(u float64, workers int) (all, off float64) {
 		return all, 2 * half
 	}
 	return all, -1
+}
+
+// weigh multiplies column l by w_l.
+func (m *CSR) weigh(w []float64) {
+	val := make([]float64, len(m.Col))
+	for p, l := range m.Col {
+		val[p] = w[l] * value(m.Val, p)
+	}
+	m.Val = val
 }
 
 // inCache is how many numbers a first-level cache holds with room for others.
