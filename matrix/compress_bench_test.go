@@ -20,7 +20,7 @@ func sharedX(b testing.TB, name string) *matrix.Dense {
 }
 
 // BenchmarkCompress compresses the inner products of cbcl, 2429 faces of 361 pixels, to 80 columns: formed in double and single
-// precision, and of the points. err is ‖A − U·diag(λ)·Uᵀ‖/‖A‖.
+// precision, of the points, and normalized. err is ‖A − U·diag(λ)·Uᵀ‖/‖A‖.
 func BenchmarkCompress(b *testing.B) {
 	x := sharedX(b, "cbcl")
 	points, err := matrix.Gram(x, matrix.Columns, 2)
@@ -43,10 +43,14 @@ func BenchmarkCompress(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	unit, err := matrix.Normalized(points, 0, 2)
+	if err != nil {
+		b.Fatal(err)
+	}
 	for _, c := range []struct {
 		name string
 		a    matrix.Operator
-	}{{"dense", dense}, {"dense32", single}, {"points", points}} {
+	}{{"dense", dense}, {"dense32", single}, {"points", points}, {"points normalized", unit}} {
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("cbcl %s/workers=%d", c.name, workers), func(b *testing.B) {
 				var errNorm float64

@@ -6,6 +6,31 @@ import (
 	"symnmf/matrix"
 )
 
+func ExampleNormalized() {
+	path, err := matrix.NewCSR(3, 3, []int64{0, 1, 3, 4}, []int32{1, 0, 2, 1}, nil) // of three nodes
+	if err != nil {
+		panic(err)
+	}
+	a, err := matrix.FromCSR(path, 0)
+	if err != nil {
+		panic(err)
+	}
+	mean := 0.0
+	for _, d := range matrix.Degrees(a, 1) {
+		mean += d / 3
+	}
+	for _, tau := range []float64{0, mean} {
+		v, err := matrix.Normalized(a, tau, 1)
+		if err != nil {
+			panic(err)
+		}
+		v.(matrix.RowVisitor).VisitRow(0, func(l int, w float64) { fmt.Printf("τ = %.2f: A[0,%d] = %.4f\n", tau, l, w) })
+	}
+	// Output:
+	// τ = 0.00: A[0,1] = 0.7071
+	// τ = 1.33: A[0,1] = 0.3586
+}
+
 func ExampleNewLowRank() {
 	u := matrix.NewDense(3, 2, []float64{1, 1, 1, -1, 1, 0})
 	a, err := matrix.NewLowRank(u, []float64{3, -1}, 1) // 3·u₁u₁ᵀ − u₂u₂ᵀ

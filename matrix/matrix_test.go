@@ -107,6 +107,26 @@ func (m naive) spectral(lambda []float64) naive {
 	return scaled.times(m.transpose())
 }
 
+// normalized returns (D+τI)^(−½)·m·(D+τI)^(−½), where 0^(−½) is 0.
+func (m naive) normalized(tau float64) naive {
+	s, out := make([]float64, len(m)), zeros(len(m), len(m))
+	for i := range m {
+		d := tau
+		for _, v := range m[i] {
+			d += v
+		}
+		if d != 0 {
+			s[i] = 1 / math.Sqrt(d)
+		}
+	}
+	for i := range m {
+		for j, v := range m[i] {
+			out[i][j] = v * s[i] * s[j]
+		}
+	}
+	return out
+}
+
 func draw(rng *rand.Rand, rows, cols int, density float64) naive {
 	m := zeros(rows, cols)
 	for i := range m {
@@ -191,6 +211,19 @@ func operators(t testing.TB) []operatorCase {
 		}
 		l, err := NewLowRank(u.dense(), lambda, 2)
 		add("low rank", l, err, u.spectral(lambda))
+	}
+	taken := map[string]bool{}
+	for _, c := range slices.Clone(cases) {
+		if _, formed := c.a.(*SymDense); taken[c.name] || formed && c.name != "dense" {
+			continue // one of a kind
+		}
+		taken[c.name] = true
+		tau := 0.0
+		if c.name == "low rank" {
+			tau = 40 // degrees may be as far below 0
+		}
+		a, err := Normalized(c.a, tau, 2)
+		add("normalized "+c.name, a, err, c.want.normalized(tau))
 	}
 	for _, c := range slices.Clone(cases) {
 		scaled, off := zeros(len(c.want), len(c.want)), zeros(len(c.want), len(c.want))
