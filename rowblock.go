@@ -17,20 +17,36 @@ import (
 // CheckEvery sweeps another product. Memory: 4·n·r numbers besides A, one n·r less for inner products, which keep X·H twice
 // and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
-	// Block is the number of rows in a block; the default 0 means 128.
+	// Block is the number of rows in a block; the default 0 means 128, or 64 for a sparse A.
 	Block int
-	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 4.
+	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 6 for dense data, 2 for a
+	// sparse A and 4 for sparse points.
 	Passes int
 	// MaxStep bounds t; the default 0 means 2. Beyond 1 entries may have to be cut off at zero.
 	MaxStep float64
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
 	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product; the default 0
-	// means 5.
+	// means 5, or 3 for a sparse A.
 	CheckEvery int
+	// First is how the first sweep goes.
+	First FirstSweep
 	// Precision is that of the passes; the step, and everything else, is float64 in any case.
 	Precision Precision
 }
+
+// FirstSweep is the order of the first sweep from anything but zero.
+type FirstSweep int
+
+const (
+	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A, else FirstRows
+	FirstRows                      // as all the others
+	FirstColumns                   // as a sweep of CD
+)
+
+var firstSweepNames = [...]string{"auto", "rows", "columns"}
+
+func (f FirstSweep) String() string { return firstSweepNames[f] }
 
 // Precision is how numbers are computed.
 type Precision int
@@ -56,20 +72,32 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	if opt.Start == (Zero{}) && p.norm > 0 && !p.positiveDiagonal() {
 		return fmt.Errorf("%w: rowblock cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
 	}
-	if s.Block < 0 || s.Passes < 0 || s.CheckEvery < 0 || !(s.MaxStep >= 0 && s.MaxStep <= 2) {
+	if s.Block < 0 || s.Passes < 0 || s.CheckEvery < 0 || !(s.MaxStep >= 0 && s.MaxStep <= 2) ||
+		s.First < FirstAuto || s.First > FirstColumns || s.Precision < Adaptive || s.Precision > Single {
 		return fmt.Errorf("%w: %+v", ErrOption, s)
 	}
 	return nil
 }
 
 func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
+	density := p.a.Density()
+	_, explicit := p.a.(matrix.RowVisitor)
+	graph := explicit && density < denseFrom
+	switch {
+	case graph:
+		setDefault(&s.Block, 64)
+		setDefault(&s.Passes, 2)
+		setDefault(&s.CheckEvery, 3)
+	case density >= denseFrom:
+		setDefault(&s.Passes, 6)
+	}
 	setDefault(&s.Block, 128)
 	setDefault(&s.Passes, 4)
 	setDefault(&s.CheckEvery, 5)
 	if s.MaxStep == 0 {
 		s.MaxStep = 2
 	}
-	pitch := pitchOf(p.r, p.a.Density() < denseFrom)
+	pitch := pitchOf(p.r, density < denseFrom)
 	e := &rowBlockRun{
 		RowBlock: s, p: p, out: h, pitch: pitch, number: number,
 		h: matrix.NewDense(p.n, pitch, nil), prev: make([]float64, p.n*pitch),
@@ -83,6 +111,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		},
 		team: kernel.NewTeam(p.workers),
 		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
+		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && graph) && nonzero(h.Data()),
 	}
 	e.hv = e.h.Data()
 	for k := range e.groups {
@@ -122,22 +151,26 @@ func pitchOf(r int, sparse bool) int {
 // starts from H_t + β(H_t − H_{t−1}), which may have negative entries until their turn comes.
 type rowBlockRun struct {
 	RowBlock
-	p       *problem
-	out     *matrix.Dense // where H goes when it is asked for
-	pitch   int
-	h       *matrix.Dense // n×pitch, as all that has columns of H
-	hv      []float64     // of h
-	prev    []float64
-	safe    []float64 // H at the last check, where checks are not made after every sweep
-	safeF   float64   // its objective
-	tk      float64   // Nesterov's
-	beta    float64
-	number  int
-	sweeps  int
-	team    *kernel.Team
-	product matrix.BlockProduct
-	gram    []float64 // D = HᵀH of the moving H
-	parts   [][]float64
+	p      *problem
+	out    *matrix.Dense // where H goes when it is asked for
+	pitch  int
+	h      *matrix.Dense // n×pitch, as all that has columns of H
+	hv     []float64     // of h
+	prev   []float64
+	safe   []float64 // H at the last check, where checks are not made after every sweep
+	safeF  float64   // its objective
+	tk     float64   // Nesterov's
+	beta   float64
+	number int
+	sweeps int
+	alone  bool // the next sweep takes rows one at a time
+	wasSo  bool // the last one did
+	// columnsFirst makes the first sweep one of CD's.
+	columnsFirst bool
+	team         *kernel.Team
+	product      matrix.BlockProduct
+	gram         []float64 // D = HᵀH of the moving H
+	parts        [][]float64
 
 	blockState
 	clipped int     // groups of rows some of whose entries were cut off at zero in the last sweep
@@ -156,6 +189,9 @@ func (s *rowBlockRun) begin(first *figures) { s.safeF = first.objective() }
 
 func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	s.report, s.clipped, s.uphill, s.ddd, s.moved = sweepReport{}, 0, 0, 0, 0
+	if s.columnsFirst && s.sweeps == 0 {
+		return s.byColumns(stop)
+	}
 	if s.product == nil {
 		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
 	}
@@ -167,6 +203,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	} else {
 		s.revive()
 	}
+	s.wasSo, s.alone = s.alone, false
 	for b := 0; b*s.Block < s.p.n; b++ {
 		if stop() {
 			if s.beta > 0 { // part of H is where momentum has put it
@@ -175,7 +212,13 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 			s.report.cut = true
 			return s.report
 		}
-		s.block(b)
+		if s.wasSo {
+			for i := b * s.Block; i < min((b+1)*s.Block, s.p.n); i++ {
+				s.row(i)
+			}
+		} else {
+			s.block(b)
+		}
 	}
 	s.sweeps++
 	if s.Precision == Adaptive {
@@ -196,6 +239,32 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		}
 	}
 	return s.report
+}
+
+// doubt implements doubter. Rows that are alike, and equally far along, move alike when they move together, and can come to rest
+// together at a saddle point. One at a time the first of them leaves it.
+func (s *rowBlockRun) doubt() bool {
+	s.alone = !s.wasSo
+	return s.alone
+}
+
+// byColumns does the first sweep in the order of CD. From a random start on a graph the minima reached are better: rows that
+// move together settle on the same few columns before the others have found theirs.
+func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
+	cd := CD{}.start(s.p, s.out, s.number)
+	rep := cd.sweep(stop)
+	for i := range s.p.n {
+		copy(s.h.Row(i), s.out.Row(i))
+	}
+	s.report = rep
+	if !rep.cut {
+		s.sweeps++
+		s.safeF -= rep.decrease
+		s.safe = append(s.safe[:0], s.hv...)
+		s.findGram()
+		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
+	}
+	return rep
 }
 
 // extrapolate moves h to the start of the next sweep and prev to H_t.
@@ -343,8 +412,7 @@ func (s *rowBlockRun) revive() {
 	}
 }
 
-// row improves row i alone: then the objective over the row is what the passes minimize, and no step is needed. Columns of
-// zeros come first.
+// row improves row i alone: then the objective over the row is what the passes minimize, and no step is needed.
 func (s *rowBlockRun) row(i int) {
 	r := s.p.r
 	hi, old, g, d := s.h.Row(i), s.d[:s.pitch], s.g[:s.pitch], s.d[s.pitch:2*s.pitch]
@@ -358,9 +426,24 @@ func (s *rowBlockRun) row(i int) {
 		for j := range r {
 			dj := s.gram[j*s.pitch : (j+1)*s.pitch]
 			o, h := old[j], hi[j]
-			rest := dj[j] - o*o
-			b := kernel.Dot(dj, hi) - o*inner - rest*h - (g[j] - p*o - s.p.l1[j])
-			x := bestRoot(normSq-h*h+rest-p, b)
+			rest, own := dj[j]-o*o, normSq-h*h-p
+			if rest <= roundingOfL*dj[j] {
+				rest = 0
+			}
+			if math.Abs(own) <= roundingOfL*p {
+				own = 0
+			}
+			others := kernel.Dot(dj, hi)
+			b := others - o*inner - rest*h - (g[j] - p*o)
+			if math.Abs(b) <= roundingOfB*(math.Abs(others)+math.Abs(o*inner)+math.Abs(g[j])) {
+				b = 0
+			}
+			var x float64
+			if s.p.ignoreDiag {
+				x, _ = quadraticMinimizer(rest, b+s.p.l1[j], h)
+			} else {
+				x = bestRoot(rest+own, b+s.p.l1[j])
+			}
 			if x != h {
 				normSq = max(0, normSq+(x-h)*(x+h))
 				inner += o * (x - h)
@@ -378,6 +461,7 @@ func (s *rowBlockRun) row(i int) {
 			s.report.changed++
 		}
 	}
+	s.report.decrease -= s.rowChange(i, old, d, g) / 4
 	for j := range r {
 		dj := s.gram[j*s.pitch : (j+1)*s.pitch]
 		kernel.Axpy(dj, hi[j], hi)
@@ -385,6 +469,25 @@ func (s *rowBlockRun) row(i int) {
 	}
 	s.product.AddRow(i, d)
 	clear(s.d[:2*s.pitch])
+}
+
+// rowChange returns by how much ‖A − HHᵀ‖² + 4ΣΛ_j‖H_:,j‖₁ changes when row i alone goes from old to old + d: the quartic of a
+// block of one row, at 1.
+func (s *rowBlockRun) rowChange(i int, old, d, g []float64) float64 {
+	var ood, ddd float64 // oldᵀDd and dᵀDd
+	for j, v := range d {
+		if v != 0 {
+			dj := s.gram[j*s.pitch : (j+1)*s.pitch]
+			ood += v * kernel.Dot(dj, old)
+			ddd += v * kernel.Dot(dj, d)
+		}
+	}
+	l, m, q := kernel.SumSq(old), kernel.Dot(old, d), kernel.SumSq(d)
+	change := 4*(ood-kernel.Dot(g, d)+s.penalty(d)) - 2*s.p.diag[i]*q + 2*l*q + 2*ddd + 2*m*m + 4*q*m + q*q
+	if s.p.ignoreDiag {
+		change -= 4*l*m + 4*m*m + 2*l*q + 4*m*q + q*q
+	}
+	return change
 }
 
 // publish implements keeper.

@@ -28,7 +28,7 @@ func TestRowBlockDecrease(t *testing.T) {
 					if err := (Random{}).fill(p, h, 0); err != nil {
 						t.Fatal(err)
 					}
-					s := RowBlock{Block: 16, NoMomentum: true}.start(p, h, 0).(*rowBlockRun)
+					s := RowBlock{Block: 16, NoMomentum: true, First: FirstRows}.start(p, h, 0).(*rowBlockRun)
 					defer s.end()
 					for sweep := range 8 {
 						before := p.measure(h)
