@@ -61,19 +61,25 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := x.(points)
+	n, features := x.Dims()
 	if items == Columns {
-		p = p.transposed().(points)
+		n, features = features, n
 	}
-	n, features := p.Dims()
 	outOfRange := fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
-	if d, dense := p.(*Dense); dense && n <= features {
-		a, err := FromDense(d.innerProducts(workers), 0)
+	if d, dense := x.(*Dense); dense && n <= features {
+		if items == Rows {
+			d = d.Transpose()
+		}
+		a, err := FromDense(d.columnProducts(workers), 0)
 		if err != nil || !normInRange(a.norm, s) {
 			return nil, outOfRange
 		}
 		a.negatives = s.Negative
 		return a, nil
+	}
+	p := x.(points)
+	if items == Columns {
+		p = p.transposed().(points)
 	}
 	m := newGram(p, s.MaxAbs(), workers)
 	m.negatives = s.Negative
