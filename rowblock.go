@@ -106,7 +106,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			g: make([]float64, s.Block*pitch), d: make([]float64, s.Block*pitch),
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
 			narrow: make([]float32, p.r*p.r),
-			perm:   make([]int, p.r), perms: make([]int32, s.Passes*p.r),
+			perms:  make([]int32, s.Passes*p.r),
 			groups: make([]rowGroup, kernel.BlockCount(s.Block, groupRows)),
 		},
 		team: kernel.NewTeam(p.workers),
