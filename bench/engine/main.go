@@ -72,10 +72,10 @@ func run(args []string) error {
 	yardstick := flags.Bool("yardstick", false, "ns an entry and column of cd-cyclic")
 	growth := flags.Bool("growth", false, "exponents of n, stored entries and r")
 	rmat := flags.Bool("rmat", false, "R-MAT graphs, a process each")
-	flags.StringVar(&c.dir, "dir", "", "keep the graphs of -rmat, 0.3 GB, in this `folder`")
+	flags.StringVar(&c.dir, "dir", "", "keep the graphs of -rmat, 0.4 GB, in this `folder`")
 	flags.StringVar(&c.symnmf, "symnmf", "", "the `program` whose predictions -rmat compares with; default: built from ./cmd/symnmf")
 	hash := flags.Bool("hash", false, "hashes of H for 1, 2, 3 and 8 threads")
-	child := flags.String("rmat-child", "", "")
+	child := flags.String("rmat-child", "", "what -rmat gives the processes it starts")
 	flags.Parse(args)
 	if flags.NArg() > 0 {
 		return fmt.Errorf("arguments %q, want only flags", flags.Args())
