@@ -31,6 +31,7 @@ type GramOperator struct {
 	norm      float64
 	normOff   float64
 	negatives Cells
+	kept      *keptBlocks // for all block products of this view; nil keeps none
 }
 
 // points is a table with one point a row.
@@ -153,6 +154,7 @@ func (m *GramOperator) DiagTo(dst []float64) {
 func (m *GramOperator) Scaled(c float64) Operator {
 	v := *m
 	v.scale, v.norm, v.normOff = math.Sqrt(c)*m.scale, c*m.norm, c*m.normOff
+	v.kept = new(keptBlocks)
 	return &v
 }
 
@@ -160,6 +162,7 @@ func (m *GramOperator) Scaled(c float64) Operator {
 func (m *GramOperator) OffDiagonal() Operator {
 	v := *m
 	v.offDiag, v.norm = true, m.normOff
+	v.kept = new(keptBlocks)
 	return &v
 }
 
