@@ -309,7 +309,7 @@ func (s *rowBlockRun) check() bool {
 		inner, kept = s.product.Inner()
 	}
 	if !kept {
-		if s.sweeps%s.CheckEvery != 0 && s.report.changed > 0 {
+		if s.sweeps%s.CheckEvery != 0 && s.report.changed > 0 && !s.wasSo {
 			s.report.provisional = true
 			return true
 		}
