@@ -97,6 +97,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	setDefault(&s.Block, 128)
 	setDefault(&s.Passes, 4)
 	setDefault(&s.CheckEvery, 5)
+	s.Block = min(s.Block, p.n)
 	if s.MaxStep == 0 {
 		s.MaxStep = 2
 	}
@@ -106,7 +107,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		h: matrix.NewDense(p.n, pitch, nil), prev: make([]float64, p.n*pitch),
 		gram: make([]float64, pitch*pitch),
 		blockState: blockState{
-			g: make([]float64, s.Block*pitch), d: make([]float64, s.Block*pitch),
+			g: make([]float64, s.Block*pitch), d: make([]float64, max(s.Block, 2)*pitch), // row wants two
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
 			narrow: make([]float32, p.r*p.r),
 			perms:  make([]int32, s.Passes*p.r),
