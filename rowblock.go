@@ -432,7 +432,7 @@ func (s *rowBlockRun) findGram() {
 // seed improves some rows, spread evenly over all, one at a time from H = 0: in a block they would all choose the same first
 // column. Then each column has rows of its own.
 func (s *rowBlockRun) seed() {
-	count := min(s.p.n, max(4*s.p.r, 64))
+	count := min(s.p.n, max(8*s.p.r, 64))
 	for k := range count {
 		s.row(k * s.p.n / count)
 	}
