@@ -103,6 +103,25 @@ func TestRowBlockCheckpoint(t *testing.T) {
 	}
 }
 
+// TestShuffle: every permutation of four comes up equally often, within five standard deviations, and others numbers give others.
+func TestShuffle(t *testing.T) {
+	const draws = 24000
+	count := map[[4]int32]int{}
+	for k := range uint64(draws) {
+		var perm [4]int32
+		shuffle(perm[:], 3, 1, k, 7)
+		count[perm]++
+	}
+	for perm, n := range count {
+		if math.Abs(float64(n)-draws/24) > 5*math.Sqrt(draws/24) {
+			t.Errorf("%v came up %d times of %d", perm, n, draws)
+		}
+	}
+	if len(count) != 24 {
+		t.Errorf("%d permutations of 4", len(count))
+	}
+}
+
 // TestRowBlockConverges: where the objective is looked at every so many sweeps only, the run ends at the first of these at which
 // rows one at a time have found nothing to leave for; every sweep not looked at is said to be provisional.
 func TestRowBlockConverges(t *testing.T) {

@@ -159,6 +159,7 @@ type problem struct {
 	scale      float64 // a = scale · the user's A
 	seed       uint64
 	workers    int
+	near       *problem // what compressed returned
 }
 
 func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
