@@ -296,6 +296,7 @@ func (f *fitFlags) run(s *streams) error {
 	if err := need.fits(limit); err != nil {
 		return err
 	}
+	defer within(need.ahead())()
 	opt, err := f.options(d, s, threads)
 	if err != nil {
 		return err
