@@ -12,7 +12,6 @@ type blockState struct {
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r
 	narrow []float32 // the same
-	perm   []int
 	perms  []int32
 	groups []rowGroup
 }
@@ -41,10 +40,7 @@ func (s *rowBlockRun) block(b int) {
 	lo := b * s.Block
 	hi := min(lo+s.Block, p.n)
 	for k := range s.Passes {
-		permutation(s.perm, p.seed, uint64(s.number), uint64(s.sweeps), uint64(lo), uint64(k))
-		for j, v := range s.perm {
-			s.perms[k*p.r+j] = int32(v)
-		}
+		shuffle(s.perms[k*p.r:(k+1)*p.r], p.seed, uint64(s.number), uint64(s.sweeps), uint64(lo), uint64(k))
 	}
 	for j := range p.r {
 		copy(s.packed[j*p.r:(j+1)*p.r], s.gram[j*pitch:])
@@ -168,11 +164,12 @@ func (s *rowBlockRun) quartic(groups []rowGroup, q float64) (c [4]float64) {
 // symmetrize sets the r×r matrix x to x + xᵀ.
 func symmetrize(x []float64, r int) {
 	for j := range r {
-		for k := range j {
-			v := x[j*r+k] + x[k*r+j]
-			x[j*r+k], x[k*r+j] = v, v
+		xj := x[j*r : (j+1)*r]
+		for k, at := 0, j; k < j; k, at = k+1, at+r {
+			v := xj[k] + x[at]
+			xj[k], x[at] = v, v
 		}
-		x[j*r+j] *= 2
+		xj[j] *= 2
 	}
 }
 

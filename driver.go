@@ -44,6 +44,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
 	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
+	estimate := first.kkt()
 	status, ended := SweepLimit, false
 	for !ended {
 		if stop() {
@@ -79,11 +80,13 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			})
 			res.Trace = append(res.Trace, exact.point(res.Sweeps, clk))
 		}
-		estimate := math.Sqrt(rep.stepSq / p.norm)
+		if !rep.provisional {
+			estimate = math.Sqrt(rep.stepSq / p.norm)
+		}
 		if opt.Progress != nil {
 			clk.pause(func() {
 				opt.Progress(Progress{Run: number + 1, Runs: max(opt.Runs, 1), Sweep: res.Sweeps, Elapsed: clk.elapsed(),
-					RelErr: 2 * math.Sqrt(max(0, objective)) / p.norm, KKT: estimate})
+					RelErr: 2 * math.Sqrt(max(0, objective)) / p.norm, KKT: estimate, Provisional: rep.provisional})
 			})
 		}
 		if rep.provisional {
@@ -159,6 +162,9 @@ func (p *problem) finish(res *Result, h *matrix.Dense, status Status, clk *clock
 		res.Status = Converged
 	}
 	res.RelErr, res.ErrFloor, res.KKT = f.relErr(), f.floor(), f.kkt()
+	if k := len(res.Trace); k > 0 && res.Trace[k-1].Sweep < res.Sweeps && status != TimeLimit && status != Interrupted {
+		res.Trace = append(res.Trace, f.point(res.Sweeps, clk))
+	}
 	res.ZeroColumns, res.ZeroRows = f.zeroCols, f.zeroRows
 	if f.zeroCols == p.r && p.norm > 0 {
 		res.Notes = append(res.Notes, "H = 0, a stationary point like others; a smaller l1 weight or a random start may leave it")

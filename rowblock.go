@@ -31,6 +31,9 @@ type RowBlock struct {
 	CheckEvery int
 	// First is how the first sweep goes.
 	First FirstSweep
+	// Compress is how many columns beyond r the low rank has that takes the place of a dense A until little is left to gain;
+	// the default 0 means 20 where that is much cheaper and near A, NoCompression never.
+	Compress int
 	// Precision is that of the passes; the step, and everything else, is float64 in any case.
 	Precision Precision
 }
@@ -72,7 +75,7 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	if opt.Start == (Zero{}) && p.norm > 0 && !p.positiveDiagonal() {
 		return fmt.Errorf("%w: rowblock cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
 	}
-	if s.Block < 0 || s.Passes < 0 || s.CheckEvery < 0 || !(s.MaxStep >= 0 && s.MaxStep <= 2) ||
+	if s.Block < 0 || s.Passes < 0 || s.CheckEvery < 0 || s.Compress < NoCompression || !(s.MaxStep >= 0 && s.MaxStep <= 2) ||
 		s.First < FirstAuto || s.First > FirstColumns || s.Precision < Adaptive || s.Precision > Single {
 		return fmt.Errorf("%w: %+v", ErrOption, s)
 	}
@@ -100,14 +103,14 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	}
 	pitch := pitchOf(p.r, density < denseFrom)
 	e := &rowBlockRun{
-		RowBlock: s, p: p, out: h, pitch: pitch, number: number,
+		RowBlock: s, p: p, full: p, checkEvery: s.CheckEvery, out: h, pitch: pitch, number: number,
 		h: matrix.NewDense(p.n, pitch, nil), prev: make([]float64, p.n*pitch),
 		gram: make([]float64, pitch*pitch),
 		blockState: blockState{
 			g: make([]float64, s.Block*pitch), d: make([]float64, max(s.Block, 2)*pitch), // row wants two
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
 			narrow: make([]float32, p.r*p.r),
-			perm:   make([]int, p.r), perms: make([]int32, s.Passes*p.r),
+			perms:  make([]int32, s.Passes*p.r),
 			groups: make([]rowGroup, kernel.BlockCount(s.Block, groupRows)),
 		},
 		team: kernel.NewTeam(p.workers),
@@ -115,6 +118,11 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && graph) && nonzero(h.Data()),
 	}
 	e.hv = e.h.Data()
+	if s.Compress != NoCompression {
+		if e.p = p.compressed(s.Compress); e.p != p && s.CheckEvery < compressedCheck {
+			e.CheckEvery = compressedCheck
+		}
+	}
 	for k := range e.groups {
 		e.groups[k] = rowGroup{
 			double: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),
@@ -152,20 +160,23 @@ func pitchOf(r int, sparse bool) int {
 // starts from H_t + β(H_t − H_{t−1}), which may have negative entries until their turn comes.
 type rowBlockRun struct {
 	RowBlock
-	p      *problem
-	out    *matrix.Dense // where H goes when it is asked for
-	pitch  int
-	h      *matrix.Dense // n×pitch, as all that has columns of H
-	hv     []float64     // of h
-	prev   []float64
-	safe   []float64 // H at the last check, where checks are not made after every sweep
-	safeF  float64   // its objective
-	tk     float64   // Nesterov's
-	beta   float64
-	number int
-	sweeps int
-	alone  bool // the next sweep takes rows one at a time
-	wasSo  bool // the last one did
+	p          *problem      // at work on: full, or one near it
+	full       *problem      // to be solved
+	checkEvery int           // CheckEvery for full
+	checked    int           // the sweep of the last check
+	out        *matrix.Dense // where H goes when it is asked for
+	pitch      int
+	h          *matrix.Dense // n×pitch, as all that has columns of H
+	hv         []float64     // of h
+	prev       []float64
+	safe       []float64 // H at the last check, where checks are not made after every sweep
+	safeF      float64   // its objective
+	tk         float64   // Nesterov's
+	beta       float64
+	number     int
+	sweeps     int
+	alone      bool // the next sweep takes rows one at a time
+	wasSo      bool // the last one did
 	// columnsFirst makes the first sweep one of CD's.
 	columnsFirst bool
 	team         *kernel.Team
@@ -193,9 +204,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	if s.columnsFirst && s.sweeps == 0 {
 		return s.byColumns(stop)
 	}
-	if s.product == nil {
-		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
-	}
+	s.prepare()
 	s.extrapolate()
 	s.product.Extrapolate(s.beta)
 	s.findGram()
@@ -242,9 +251,20 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	return s.report
 }
 
+// prepare makes the product if there is none.
+func (s *rowBlockRun) prepare() {
+	if s.product == nil {
+		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
+	}
+}
+
 // doubt implements doubter. Rows that are alike, and equally far along, move alike when they move together, and can come to rest
 // together at a saddle point. One at a time the first of them leaves it.
 func (s *rowBlockRun) doubt() bool {
+	if s.p != s.full {
+		s.expand()
+		return true
+	}
 	s.alone = !s.wasSo
 	return s.alone
 }
@@ -263,7 +283,7 @@ func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
 		s.safeF -= rep.decrease
 		s.safe = append(s.safe[:0], s.hv...)
 		s.findGram()
-		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
+		s.prepare()
 	}
 	return rep
 }
@@ -284,23 +304,44 @@ func (s *rowBlockRun) extrapolate() {
 // check compares the objective, where it is at hand or its turn has come, with that of the last check: if momentum has raised
 // it, H goes back there, and the sweep has nothing to report. It returns false then.
 func (s *rowBlockRun) check() bool {
-	inner, kept := s.product.Inner()
+	compressed := s.p != s.full
+	inner, kept := 0.0, false
+	if !compressed {
+		inner, kept = s.product.Inner()
+	}
 	if !kept {
-		if s.sweeps%s.CheckEvery != 0 {
+		if s.sweeps%s.CheckEvery != 0 && s.report.changed > 0 && !s.wasSo {
 			s.report.provisional = true
 			return true
 		}
-		inner = s.inner()
+		if compressed {
+			inner = s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))
+		} else {
+			inner = s.innerOf(s.product)
+		}
 	}
 	f := s.objective(inner)
 	if f > s.safeF+s.noise() {
+		if s.beta == 0 {
+			s.MaxStep = 1 // it was the cutting at zero
+		}
 		if kept {
 			s.back(s.prev)
 		} else {
 			s.back(s.safe)
 		}
+		if compressed {
+			s.expand()
+		}
 		s.report.provisional = true
 		return false
+	}
+	if compressed {
+		if s.safeF-f < solvedWhile*float64(s.sweeps-s.checked)*f {
+			s.expand()
+		}
+		s.checked = s.sweeps
+		s.report.changed = max(s.report.changed, 1)
 	}
 	s.report.decrease = s.safeF - f
 	s.safeF = f
@@ -327,7 +368,7 @@ func (s *rowBlockRun) back(to []float64) {
 // row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured after 8, 16, 32, … sweeps.
 func (s *rowBlockRun) estimate() float64 {
 	e := s.ddd / s.p.norm
-	if s.sweeps >= s.next && s.sweeps >= 8 && e > 0 {
+	if s.sweeps >= s.next && s.sweeps >= 8 && e > 0 && s.p == s.full {
 		s.next = 2 * s.sweeps
 		s.trust = s.p.measureWith(s.h, s.product).gradKKT / e
 	}
@@ -351,13 +392,13 @@ func (s *rowBlockRun) objective(inner float64) float64 {
 	return sum/4 + penalty
 }
 
-// inner returns ⟨A·H, H⟩ by a product.
-func (s *rowBlockRun) inner() (sum float64) {
+// innerOf returns ⟨A·H, H⟩ by a product.
+func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 	for lo := 0; lo < s.p.n; lo += s.Block {
 		hi := min(lo+s.Block, s.p.n)
 		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
 			ah := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
-			s.product.RowsTo(ah, from, to)
+			product.RowsTo(ah, from, to)
 			g.lin = kernel.Dot(ah, s.hv[from*s.pitch:to*s.pitch])
 		})
 		for k := range kernel.BlockCount(hi-lo, groupRows) {
@@ -502,7 +543,7 @@ func (s *rowBlockRun) publish() {
 func (s *rowBlockRun) end() {
 	if s.report.provisional && s.safe != nil && !s.report.cut {
 		s.findGram()
-		if s.objective(s.inner()) > s.safeF {
+		if s.objective(s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))) > s.safeF {
 			copy(s.hv, s.safe)
 		}
 	}
@@ -518,6 +559,9 @@ func (s *rowBlockRun) verify() error {
 		most = max(most, s.gram[j*s.pitch+j])
 	}
 	tol := 64 * float64(s.p.n) * 0x1p-52 * most
+	if s.p != s.full {
+		tol += 1e-10 * most // orthogonality of U
+	}
 	for k, want := range s.p.gram(s.h) {
 		if d := math.Abs(s.gram[k] - want); d > tol {
 			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.pitch, k%s.pitch, s.gram[k], want)

@@ -73,6 +73,8 @@ var rowBlockKnobs = []Knob{
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
 	{"precision", "of the passes: double, single, adaptive (single while they change H by much more than its rounding)", Adaptive.String(),
 		nameKnob("precision", precisionNames[:], func(s *RowBlock, k int) { s.Precision = Precision(k) })},
+	{"compress", "columns beyond r of the low rank used first in place of a dense A; -1 = never, 0 = 20 where it pays", "0",
+		wholeKnob("compress", NoCompression, func(s *RowBlock, k int) { s.Compress = k })},
 	{"momentum", "whether a sweep begins beyond where the last one ended: yes, no", "yes",
 		nameKnob("momentum", []string{"yes", "no"}, func(s *RowBlock, k int) { s.NoMomentum = k == 1 })},
 	{"max-step", "most a block goes of the way its passes propose, up to 2", "2",

@@ -31,6 +31,7 @@ type GramOperator struct {
 	norm      float64
 	normOff   float64
 	negatives Cells
+	kept      *keptBlocks // for all block products of this view; nil keeps none
 }
 
 // points is a table with one point a row.
@@ -61,19 +62,25 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := x.(points)
+	n, features := x.Dims()
 	if items == Columns {
-		p = p.transposed().(points)
+		n, features = features, n
 	}
-	n, features := p.Dims()
 	outOfRange := fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
-	if d, dense := p.(*Dense); dense && n <= features {
-		a, err := FromDense(d.innerProducts(workers), 0)
+	if d, dense := x.(*Dense); dense && n <= features {
+		if items == Rows {
+			d = d.Transpose()
+		}
+		a, err := FromDense(d.columnProducts(workers), 0)
 		if err != nil || !normInRange(a.norm, s) {
 			return nil, outOfRange
 		}
 		a.negatives = s.Negative
 		return a, nil
+	}
+	p := x.(points)
+	if items == Columns {
+		p = p.transposed().(points)
 	}
 	m := newGram(p, s.MaxAbs(), workers)
 	m.negatives = s.Negative
@@ -147,6 +154,7 @@ func (m *GramOperator) DiagTo(dst []float64) {
 func (m *GramOperator) Scaled(c float64) Operator {
 	v := *m
 	v.scale, v.norm, v.normOff = math.Sqrt(c)*m.scale, c*m.norm, c*m.normOff
+	v.kept = new(keptBlocks)
 	return &v
 }
 
@@ -154,6 +162,7 @@ func (m *GramOperator) Scaled(c float64) Operator {
 func (m *GramOperator) OffDiagonal() Operator {
 	v := *m
 	v.offDiag, v.norm = true, m.normOff
+	v.kept = new(keptBlocks)
 	return &v
 }
 

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"slices"
+	"sync"
 
 	"symnmf/internal/kernel"
 )
@@ -16,7 +17,8 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 	case *Dense:
 		d := &densePoints{pointState: s, x: x}
 		if features >= size {
-			d.own, d.t = x.ownProducts(size, team), make([]float64, size*h.cols)
+			m.kept.get(size, func(k *keptBlocks) { k.own = x.ownProducts(size, team) }, func(k *keptBlocks) { d.own = k.own })
+			d.t = make([]float64, size*h.cols)
 		} else {
 			d.y = make([]float64, len(s.z))
 		}
@@ -25,10 +27,35 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		s.positive = x.positive
 		b = &densePoints{pointState: s, x: x.Dense, y: make([]float64, len(s.z))}
 	case *CSR:
-		b = &sparsePoints{pointState: s, x: x, blocks: transposeBlocks(x, m.scale, size, team)}
+		p := &sparsePoints{pointState: s, x: x}
+		m.kept.get(size, func(k *keptBlocks) { k.blocks = transposeBlocks(x, m.scale, size, team) }, func(k *keptBlocks) { p.blocks = k.blocks })
+		b = p
 	}
 	b.Refresh()
 	return b
+}
+
+// keptBlocks is what block products derive from the points alone, kept for the next run on the same operator.
+type keptBlocks struct {
+	mu     sync.Mutex
+	size   int
+	blocks []pointBlock
+	own    []float64
+}
+
+// get has fill compute what there is for blocks of size rows, unless it is there, and hands it to use. With nothing to keep it in
+// it is computed for this once.
+func (k *keptBlocks) get(size int, fill, use func(k *keptBlocks)) {
+	if k == nil {
+		k = new(keptBlocks)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.size != size {
+		fill(k)
+		k.size = size
+	}
+	use(k)
 }
 
 // featureBlock is how many rows of Z one part of the work on them takes.

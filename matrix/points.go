@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"slices"
+
 	"symnmf/internal/kernel"
 )
 
@@ -34,48 +36,67 @@ func (m *Dense) sumSq(i int, u float64) float64 {
 	return s
 }
 
-// innerProducts returns XXᵀ for the rows of m as points.
-func (m *Dense) innerProducts(workers int) *Dense {
-	a := NewDense(m.rows, m.rows, nil)
-	kernel.Blocks(m.rows, 1, workers, func(i, _, _ int) {
-		for l := range i + 1 {
-			a.data[i*m.rows+l] = kernel.Dot(m.Row(i), m.Row(l))
+// gramPart is how many rows of XᵀX are computed at a time.
+const gramPart = 64
+
+// grams calls f for each gramPart rows lo to hi of (CX)ᵀ(CX), C = diag(c), from the diagonal on and rows of m.cols numbers, which
+// are f's for the call. A nil c means ones.
+func (m *Dense) grams(c func(i int) float64, workers int, f func(part int, g []float64, lo, hi int)) {
+	const rows = 128
+	type room struct{ g, x []float64 }
+	scratch := func() *room {
+		s := &room{g: make([]float64, gramPart*m.cols)}
+		if c != nil {
+			s.x = make([]float64, rows*m.cols)
+		}
+		return s
+	}
+	kernel.BlocksWith(m.cols, gramPart, workers, scratch, func(s *room, part, lo, hi int) {
+		g := s.g[:(hi-lo)*m.cols]
+		clear(g)
+		for from := 0; from < m.rows; from += rows {
+			to := min(from+rows, m.rows)
+			x := m.data[from*m.cols : to*m.cols]
+			if c != nil {
+				x = s.x[:len(x)]
+				for i := from; i < to; i++ {
+					row, ci := x[(i-from)*m.cols:(i-from+1)*m.cols], c(i)
+					for k, v := range m.Row(i) {
+						row[k] = v * ci
+					}
+				}
+			}
+			kernel.GramRows(g, x, m.cols, lo, hi)
+		}
+		f(part, g, lo, hi)
+	})
+}
+
+// columnProducts returns XᵀX.
+func (m *Dense) columnProducts(workers int) *Dense {
+	n := m.cols
+	a := NewDense(n, n, nil)
+	m.grams(nil, workers, func(_ int, g []float64, lo, hi int) {
+		for j := lo; j < hi; j++ {
+			copy(a.data[j*n+j:(j+1)*n], g[(j-lo)*n+j:(j-lo+1)*n])
 		}
 	})
-	for i := range m.rows {
-		for l := range i {
-			a.data[l*m.rows+i] = a.data[i*m.rows+l]
+	for j := range n {
+		for k := j + 1; k < n; k++ {
+			a.data[k*n+j] = a.data[j*n+k]
 		}
 	}
 	return a
 }
 
-// gramNormSq sums the squares of the entries of XᵀX, features by features, which are fewer than the points. Row k of it is
-// built in one pass over the points, four at a time, one of the two factors scaled by u²·w_i².
+// gramNormSq sums the squares of the entries of XᵀX, features by features, which are fewer than the points.
 func (m *Dense) gramNormSq(u float64, w []float64, workers int) (all, off float64) {
-	part := make([]float64, m.cols)
-	scaled := func(x float64, i int) float64 { return x * u * value(w, i) * u * value(w, i) }
-	scratch := func() []float64 { return make([]float64, m.cols) }
-	kernel.BlocksWith(m.cols, 1, workers, scratch, func(acc []float64, k, _, _ int) {
-		acc = acc[:m.cols-k] // entries (k, k), (k, k+1), …
-		clear(acc)
-		i := 0
-		for ; i+4 <= m.rows; i += 4 {
-			x0, x1, x2, x3 := m.Row(i)[k:], m.Row(i + 1)[k:], m.Row(i + 2)[k:], m.Row(i + 3)[k:]
-			c := [4]float64{scaled(x0[0], i), scaled(x1[0], i+1), scaled(x2[0], i+2), scaled(x3[0], i+3)}
-			if c != [4]float64{} {
-				kernel.Axpy4(acc, &c, x0, x1, x2, x3)
-			}
+	part := make([]float64, kernel.BlockCount(m.cols, gramPart))
+	m.grams(func(i int) float64 { return u * value(w, i) }, workers, func(k int, g []float64, lo, hi int) {
+		for j := lo; j < hi; j++ {
+			row := g[(j-lo)*m.cols+j : (j-lo+1)*m.cols]
+			part[k] += row[0]*row[0] + 2*kernel.SumSq(row[1:])
 		}
-		for ; i < m.rows; i++ {
-			x := m.Row(i)[k:]
-			kernel.Axpy(acc, scaled(x[0], i), x)
-		}
-		s := acc[0] * acc[0]
-		for _, v := range acc[1:] {
-			s += 2 * v * v
-		}
-		part[k] = s
 	})
 	return sum(part), -1
 }
@@ -90,20 +111,24 @@ func (m *CSR) addTo(z []float64, c float64, i int) {
 	kernel.Scatter(z, c, col, val)
 }
 
-// timesTo implements points. Each worker takes some columns of Z and passes over all points in order, so sums do not depend on
-// the number of workers.
+// timesTo implements points. Each part takes some rows of Z and passes over all points in order, so sums do not depend on how
+// many parts there are.
 func (m *CSR) timesTo(z []float64, h *Dense, workers int) {
 	r := h.cols
-	scratch := func() []float64 { return make([]float64, m.cols) }
-	kernel.BlocksWith(r, 1, workers, scratch, func(zj []float64, j, _, _ int) {
-		clear(zj)
+	clear(z)
+	size := max(64, (m.cols+4*workers-1)/(4*workers))
+	kernel.Blocks(m.cols, size, workers, func(_, lo, hi int) {
 		for i := range m.rows {
-			if v := h.data[i*r+j]; v != 0 {
-				m.addTo(zj, v, i)
+			hi32, hrow := int32(hi), h.data[i*r:(i+1)*r]
+			col, val := m.Row(i)
+			p := 0
+			if lo > 0 {
+				p, _ = slices.BinarySearch(col, int32(lo))
 			}
-		}
-		for k, v := range zj {
-			z[k*r+j] = v
+			for ; p < len(col) && col[p] < hi32; p++ {
+				c := int(col[p])
+				kernel.Axpy(z[c*r:(c+1)*r], value(val, p), hrow)
+			}
 		}
 	})
 }
