@@ -65,11 +65,11 @@ func TestRowBlockEdges(t *testing.T) {
 		{"one item, three columns", filled(1, 1, 5), 3, 10, 0, 1e-7, 0},
 		{"zero", filled(n, n, 0), 3, 10, 0, 0, n},
 		{"ones", filled(n, n, 1), 3, 200, 0, 1e-4, 0},
-		{"more columns than items", full, 100, 200, 0, 0.31, 0}, // half its eigenvalues are negative
-		{"more columns than items, low rank", low, 100, 150, 0, 1e-4, 0},
-		{"zero rows", at(func(i int) int { return i - i%4/3*(i+1) }), 5, 400, 0, 1e-3, 10},
-		{"each item twice", at(func(i int) int { return i / 2 }), 5, 400, 0, 2e-3, 0},
-		{"one item many times", at(func(i int) int { return min(i, 3) }), 5, 600, 0, 1e-3, 0},
+		{"more columns than items", full, 100, 200, 0, 0.2633, 0}, // half its eigenvalues are negative
+		{"more columns than items, low rank", low, 100, 150, 0, 2e-4, 0},
+		{"zero rows", at(func(i int) int { return i - i%4/3*(i+1) }), 5, 400, 0, 1e-5, 10},
+		{"each item twice", at(func(i int) int { return i / 2 }), 5, 400, 0, 1e-5, 0},
+		{"one item many times", at(func(i int) int { return min(i, 3) }), 5, 600, 0, 1e-4, 0},
 		{"identity", fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) }), 10, 100, math.Sqrt(30.0/n) * (1 - 1e-12), math.Sqrt(30.0/n) * (1 + 1e-9), -1},
 	} {
 		for _, precision := range []Precision{Adaptive, Double, Single} {
@@ -77,7 +77,6 @@ func TestRowBlockEdges(t *testing.T) {
 				what := fmt.Sprintf("%s, %v, from %s", c.name, precision, start.Name())
 				res := factorize(t, mustDense(t, c.a), c.r, Options{Solver: RowBlock{Precision: precision}, Start: start, Stop: Stop{Sweeps: c.sweeps, KKT: 1e-7}})
 				mustFinite(t, what, res)
-				t.Log(what, res.RelErr, res.Sweeps, res.Time)
 				if !(res.RelErr >= c.least && res.RelErr <= c.err) {
 					t.Errorf("%s: relative error %v, want %v to %v (%v, %d sweeps)", what, res.RelErr, c.least, c.err, res.Status, res.Sweeps)
 				}
