@@ -345,8 +345,9 @@ func (s *rowBlockRun) check() bool {
 	}
 	s.report.decrease = s.safeF - f
 	s.safeF = f
+	s.safe = s.safe[:0]
 	if !kept {
-		s.safe = append(s.safe[:0], s.hv...)
+		s.safe = append(s.safe, s.hv...)
 	}
 	s.report.stepSq = s.estimate()
 	return true
@@ -541,7 +542,7 @@ func (s *rowBlockRun) publish() {
 
 // end implements keeper: after sweeps whose objective nobody has looked at, H is the better of the last and the last checked.
 func (s *rowBlockRun) end() {
-	if s.report.provisional && s.safe != nil && !s.report.cut {
+	if (s.report.provisional || s.report.cut) && len(s.safe) > 0 {
 		s.findGram()
 		if s.objective(s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))) > s.safeF {
 			copy(s.hv, s.safe)
