@@ -116,7 +116,7 @@ func TestRowBlockMonotone(t *testing.T) {
 					{Start: Random{}}, {Start: Zero{}}, {Start: Random{}, IgnoreDiagonal: true},
 					{Start: Random{}, L1: []float64{1e-3 * math.Pow(f.a.Norm(), 1.5)}},
 				} {
-					opt.Seed = seed
+					opt.Seed, opt.Threads = seed, 1
 					if k == 1 && seed > 0 {
 						continue // the seed only orders coordinates
 					}
@@ -151,43 +151,86 @@ func TestRowBlockMonotone(t *testing.T) {
 }
 
 // TestRowBlockCut: stopped inside a sweep, wherever that is, a run leaves an H ≥ 0 no worse than the last it has reported, and
-// than its start.
+// than its start; also where momentum has led astray since then.
 func TestRowBlockCut(t *testing.T) {
-	const n, r = 120, 6
+	const n = 120
+	methods := []RowBlock{
+		{Block: 32, Passes: 1, CheckEvery: 7, First: FirstRows},
+		{Block: 32, CheckEvery: 1},
+		{Block: n, Passes: 1, CheckEvery: 10},
+	}
 	for _, f := range operatorForms(t, n, 1) {
-		for _, s := range []RowBlock{
-			{Block: 32, Passes: 1, CheckEvery: 7, First: FirstRows},
-			{Block: 32, CheckEvery: 1},
-			{Block: n, Passes: 1, CheckEvery: 10},
-		} {
-			for full := range 24 { // sweeps that are not cut
+		for _, s := range methods {
+			for full := 0; full < 24; full += 5 { // sweeps that are not cut
 				for blocks := range 2 {
-					p, h, run := startRun(t, f.a, r, s, Options{Start: Random{}, Seed: 2})
-					last := p.measure(h)
-					for range full {
-						if rep := run.sweep(never); !rep.provisional {
-							run.publish()
-							last = p.measure(h)
-						}
-					}
-					calls := 0
-					if rep := run.sweep(func() bool { calls++; return calls > blocks }); !rep.cut && blocks < n/run.Block {
-						t.Errorf("%s: not cut", f.name)
-					}
-					run.end()
-					now := p.measure(h)
-					if now.objective() > last.objective()+run.noise() {
-						t.Errorf("%s, %+v, cut in sweep %d after %d blocks: the objective is %v, reported was %v", f.name, s, full+1, blocks, now.objective(), last.objective())
-					}
-					for k, v := range h.Data() {
-						if !(v >= 0) || math.IsInf(v, 0) {
-							t.Fatalf("%s, %+v, cut in sweep %d after %d blocks: H[%d,%d] = %v", f.name, s, full+1, blocks, k/r, k%r, v)
-						}
-					}
+					cutRun(t, f.name, f.a, 6, s, Random{}, full, blocks)
 				}
 			}
 		}
 	}
+	low, _ := instance.LowRank(60, 20, 1)
+	a, astray := mustDense(t, low), 0
+	for full := 118; full < 138; full += 3 {
+		for blocks := range 2 {
+			astray += cutRun(t, "low rank", a, 20, RowBlock{Block: 30, Passes: 1, CheckEvery: 60}, Zero{}, full, blocks)
+		}
+	}
+	if astray == 0 {
+		t.Error("momentum has never led astray")
+	}
+}
+
+// TestRowBlockUndoneLast: a run whose last sweep was undone ends where that sweep began, also where its first went by columns.
+func TestRowBlockUndoneLast(t *testing.T) {
+	for _, f := range operatorForms(t, 120, 1) {
+		p, h, run := startRun(t, f.a, 6, RowBlock{Block: 32, CheckEvery: 1, First: FirstColumns}, Options{Start: Random{}})
+		for range 10 {
+			run.sweep(never)
+		}
+		run.publish()
+		want := p.measure(h)
+		run.safeF = 0 // nothing is as good as that
+		if rep := run.sweep(never); !rep.provisional {
+			t.Fatalf("%s: not undone", f.name)
+		}
+		run.end()
+		if now := p.measure(h); now.objective() > want.objective()+run.noise() {
+			t.Errorf("%s: the objective is %v, before the sweep it was %v", f.name, now.objective(), want.objective())
+		}
+	}
+}
+
+// cutRun does so many full sweeps and so many blocks of one more, and checks what is left. It returns 1 if H had become worse
+// than it had been, before the cut.
+func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, start Start, full, blocks int) (astray int) {
+	t.Helper()
+	p, h, run := startRun(t, a, r, s, Options{Start: start, Seed: 2})
+	last := p.measure(h)
+	for range full {
+		if rep := run.sweep(never); !rep.provisional {
+			run.publish()
+			last = p.measure(h)
+		}
+	}
+	run.publish()
+	if now := p.measure(h); now.objective() > last.objective()+run.noise() {
+		astray = 1
+	}
+	what := fmt.Sprintf("%s, %+v, cut in sweep %d after %d blocks", name, s, full+1, blocks)
+	calls := 0
+	if rep := run.sweep(func() bool { calls++; return calls > blocks }); !rep.cut && blocks < p.n/run.Block {
+		t.Errorf("%s: not cut", what)
+	}
+	run.end()
+	if now := p.measure(h); now.objective() > last.objective()+run.noise() {
+		t.Errorf("%s: the objective is %v, reported was %v", what, now.objective(), last.objective())
+	}
+	for k, v := range h.Data() {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			t.Fatalf("%s: H[%d,%d] = %v", what, k/r, k%r, v)
+		}
+	}
+	return astray
 }
 
 // TestRowBlockLimits: the same of a whole run, when the context is cancelled after some sweep or time runs out.
