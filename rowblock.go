@@ -83,16 +83,19 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 }
 
 func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
-	density := p.a.Density()
+	sparse := p.a.Density() < denseFrom
 	_, explicit := p.a.(matrix.RowVisitor)
-	graph := explicit && density < denseFrom
+	graph := false
 	switch {
-	case graph:
-		setDefault(&s.Block, 64)
-		setDefault(&s.Passes, 2)
-		setDefault(&s.CheckEvery, 3)
-	case density >= denseFrom:
+	case !sparse:
 		setDefault(&s.Passes, 6)
+	case explicit:
+		// A pass over a row is worth what its product costs, r of its entries or so; few of them find better minima.
+		setDefault(&s.Passes, min(max(int(p.a.Stored()/int64(2*p.n*p.r)), 2), 6))
+		setDefault(&s.CheckEvery, 3)
+		if graph = s.Passes <= 2; graph {
+			setDefault(&s.Block, 64)
+		}
 	}
 	setDefault(&s.Block, 128)
 	setDefault(&s.Passes, 4)
@@ -101,7 +104,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	if s.MaxStep == 0 {
 		s.MaxStep = 2
 	}
-	pitch := pitchOf(p.r, density < denseFrom)
+	pitch := pitchOf(p.r, sparse)
 	e := &rowBlockRun{
 		RowBlock: s, p: p, full: p, checkEvery: s.CheckEvery, out: h, pitch: pitch, number: number,
 		h: matrix.NewDense(p.n, pitch, nil), prev: make([]float64, p.n*pitch),
