@@ -95,6 +95,19 @@ func TestRowBlockDeadColumns(t *testing.T) {
 			}
 		}
 	}
+	// One sweep of A = I from columns of two rows each, or none: the best there is, one row or more for each column.
+	identity := mustDense(t, fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) }))
+	for alive := 1; alive < r; alive++ {
+		h := matrix.NewDense(n, r, nil)
+		for j := range alive {
+			h.Set(j, j, 1)
+			h.Set(2*j+5, j, 0.3)
+		}
+		res := factorize(t, identity, r, Options{Solver: RowBlock{First: FirstRows}, Start: Given{h}, Stop: Stop{Sweeps: 1, KKT: -1}})
+		if want := math.Sqrt((n - r) / float64(n)); res.ZeroColumns > 0 || res.RelErr > want*(1+1e-9) {
+			t.Errorf("identity, %d columns: %d zero columns, relative error %v, want %v", alive, res.ZeroColumns, res.RelErr, want)
+		}
+	}
 	hollow := fill(n, func(i, l int) float64 {
 		if i == l {
 			return 0
