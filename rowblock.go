@@ -107,7 +107,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	pitch := pitchOf(p.r, sparse)
 	e := &rowBlockRun{
 		RowBlock: s, p: p, full: p, checkEvery: s.CheckEvery, out: h, pitch: pitch, number: number,
-		h: matrix.NewDense(p.n, pitch, nil), prev: make([]float64, p.n*pitch),
+		h: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)), prev: make([]float64, p.n*pitch),
 		gram: make([]float64, pitch*pitch),
 		blockState: blockState{
 			g: make([]float64, s.Block*pitch), d: make([]float64, max(s.Block, 2)*pitch), // row wants two
@@ -433,7 +433,7 @@ func (s *rowBlockRun) findGram() {
 // seed improves some rows, spread evenly over all, one at a time from H = 0: in a block they would all choose the same first
 // column. Then each column has rows of its own.
 func (s *rowBlockRun) seed() {
-	count := min(s.p.n, max(4*s.p.r, 64))
+	count := min(s.p.n, max(8*s.p.r, 64))
 	for k := range count {
 		s.row(k * s.p.n / count)
 	}

@@ -10,7 +10,7 @@ import (
 // NewBlockProduct implements BlockMultiplier.
 func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
 	_, features := m.points.Dims()
-	s := pointState{m: m, rowBlocks: newRowBlocks(h, size, team), features: features, positive: features, z: make([]float64, features*h.cols)}
+	s := pointState{m: m, rowBlocks: newRowBlocks(h, size, team), features: features, positive: features, z: kernel.Numbers(features * h.cols)}
 	s.partOf = make([]float64, kernel.BlockCount(features, featureBlock))
 	var b BlockProduct
 	switch x := m.points.(type) {
