@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -32,10 +33,9 @@ func startRun(t testing.TB, a matrix.Operator, r int, s RowBlock, opt Options) (
 func never() bool { return false }
 
 // TestMomentumNeedsTheCheck: with one pass a sweep and a single block the gradient restart alone lets the objective grow far
-// beyond that of H = 0, for good, on low-rank data and on inner products of smooth curves. With the comparison the same method
+// beyond that of H = 0, for good, on inner products of smooth curves. With the comparison the same method
 // goes below where it comes without momentum.
 func TestMomentumNeedsTheCheck(t *testing.T) {
-	low, _ := instance.LowRank(400, 60, 1)
 	for _, c := range []struct {
 		name   string
 		a      matrix.Operator
@@ -43,7 +43,6 @@ func TestMomentumNeedsTheCheck(t *testing.T) {
 		start  Start
 		method RowBlock
 	}{
-		{"low rank", mustDense(t, low), 60, Zero{}, RowBlock{Passes: 1, CheckEvery: 5, First: FirstRows}},
 		{"curves", mustDense(t, curves(t, 200)), 60, Random{}, RowBlock{Passes: 1, CheckEvery: 5, First: FirstRows}},
 	} {
 		const sweeps = 200
@@ -210,6 +209,9 @@ func TestRowBlockUndoneLast(t *testing.T) {
 func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, start Start, full, blocks int) (astray int) {
 	t.Helper()
 	p, h, run := startRun(t, a, r, s, Options{Start: start, Seed: 2})
+	if name == "low rank" {
+		p.a = secretive{p.a}
+	}
 	last := p.measure(h)
 	for range full {
 		if rep := run.sweep(never); !rep.provisional {
@@ -236,6 +238,13 @@ func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, sta
 		}
 	}
 	return astray
+}
+
+// secretive is an operator whose products do not let the objective be known after every sweep.
+type secretive struct{ matrix.Operator }
+
+func (a secretive) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) matrix.BlockProduct {
+	return struct{ matrix.BlockProduct }{a.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team)}
 }
 
 // TestRowBlockLimits: the same of a whole run, when the context is cancelled after some sweep or time runs out.
