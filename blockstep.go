@@ -9,6 +9,7 @@ import (
 // blockState is what one block of a RowBlock sweep needs.
 type blockState struct {
 	g, d   []float64 // (A·H)_B and the step, B×pitch
+	lower  []float64 // of (A·H)_B what the rows before the block contribute, where products tell
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r
 	narrow []float32 // the same
@@ -36,6 +37,32 @@ func (s *rowBlockRun) eachGroup(lo, hi int, f func(g *rowGroup, from, to int)) {
 
 // block improves the rows of block b together.
 func (s *rowBlockRun) block(b int) {
+	before := s.moved
+	if t := s.improve(b); t == 0 && s.moved-before > restless*s.size() {
+		for i := b * s.Block; i < min((b+1)*s.Block, s.p.n); i++ { // together they get nowhere
+			s.row(i)
+		}
+	}
+	if s.lowerProduct != nil {
+		lo := b * s.Block
+		hb := s.hv[lo*s.pitch : min(lo+s.Block, s.p.n)*s.pitch]
+		s.innerNow += 2*kernel.Dot(s.lower[:len(hb)], hb) + s.product.Step(b, hb)
+	}
+}
+
+// restless is the least ‖d‖²/‖H‖² for which a block that does not move is taken apart: far above what rounding proposes.
+const restless = 1e-16
+
+// size returns ‖H‖².
+func (s *rowBlockRun) size() (sum float64) {
+	for j := range s.p.r {
+		sum += s.gram[j*s.pitch+j]
+	}
+	return sum
+}
+
+// improve moves the rows of block b together, and returns the step.
+func (s *rowBlockRun) improve(b int) float64 {
 	p, pitch := s.p, s.pitch
 	lo := b * s.Block
 	hi := min(lo+s.Block, p.n)
@@ -58,7 +85,7 @@ func (s *rowBlockRun) block(b int) {
 		s.report.decrease += fall / 4
 		s.report.changed++
 	} else if s.beta == 0 {
-		return
+		return 0
 	}
 	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { s.move(g, lo, from, to, t) })
 	clipped := 0
@@ -74,7 +101,7 @@ func (s *rowBlockRun) block(b int) {
 		if t > 0 {
 			s.product.Move(b, t, d)
 		}
-		return
+		return t
 	}
 	s.clipped += clipped
 	clear(s.hd)
@@ -91,13 +118,18 @@ func (s *rowBlockRun) block(b int) {
 	symmetrize(s.hd, pitch)
 	kernel.Axpy(s.gram, 1, s.hd)
 	s.product.Move(b, 0, d)
+	return t
 }
 
 // propose finds the way d of the rows from to to, in the block that begins with row lo, and what it adds to the quartic.
 func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
 	g, d, h := s.g[(from-lo)*pitch:(to-lo)*pitch], s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch]
-	s.product.RowsTo(g, from, to)
+	if s.lowerProduct != nil {
+		s.lowerProduct.LowerTo(g, s.lower[(from-lo)*pitch:(to-lo)*pitch], lo, from, to)
+	} else {
+		s.product.RowsTo(g, from, to)
+	}
 	if s.single {
 		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, s.perms)
 	} else {

@@ -59,4 +59,8 @@ func (s *rowBlockRun) expand() {
 	s.product.Extrapolate(0)
 	copy(s.hv, last)
 	s.product.Refresh()
+	s.safe = nil
+	if !s.everySweep {
+		s.safe = last
+	}
 }

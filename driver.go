@@ -94,11 +94,12 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		}
 		switch {
 		case watch.reached(func() figures { show(); return p.measure(h) }, estimate, rep.changed == 0, exact):
-			if d, ok := work.(doubter); !ok || !d.doubt() {
-				status, ended = Converged, true
-			}
+			status, ended = Converged, true
 		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before:
 			status, ended = Stalled, true
+		}
+		if d, ok := work.(doubter); ok && ended && d.doubt() {
+			ended = false
 		}
 	}
 	if k, ok := work.(keeper); ok {
@@ -110,8 +111,8 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 // beginner is a run that wants to know the figures of its start.
 type beginner interface{ begin(first *figures) }
 
-// doubter is a run whose sweeps may rest at a point that another kind of sweep leaves: asked when the residual says it has
-// converged, it answers whether it will try one first.
+// doubter is a run whose sweeps may rest at a point that another kind of sweep leaves: asked when it has converged, or stands
+// still, it answers whether it will try one first.
 type doubter interface{ doubt() bool }
 
 // keeper is a run that keeps H elsewhere: publish brings the H it was given up to date, end does so for the last time, with the

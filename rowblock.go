@@ -184,7 +184,10 @@ type rowBlockRun struct {
 	columnsFirst bool
 	team         *kernel.Team
 	product      matrix.BlockProduct
-	gram         []float64 // D = HᵀH of the moving H
+	lowerProduct matrix.LowerProduct // product, if it is one
+	everySweep   bool                // the objective is known after every sweep, so that prev is what to go back to
+	innerNow     float64             // ⟨A·H, H⟩ of the rows passed in this sweep, by lowerProduct
+	gram         []float64           // D = HᵀH of the moving H
 	parts        [][]float64
 
 	blockState
@@ -203,7 +206,7 @@ type rowBlockRun struct {
 func (s *rowBlockRun) begin(first *figures) { s.safeF = first.objective() }
 
 func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
-	s.report, s.clipped, s.uphill, s.ddd, s.moved = sweepReport{}, 0, 0, 0, 0
+	s.report, s.clipped, s.uphill, s.ddd, s.moved, s.innerNow = sweepReport{}, 0, 0, 0, 0, 0
 	if s.columnsFirst && s.sweeps == 0 {
 		return s.byColumns(stop)
 	}
@@ -235,11 +238,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	}
 	s.sweeps++
 	if s.Precision == Adaptive {
-		size := 0.0
-		for j := range s.p.r {
-			size += s.gram[j*s.pitch+j]
-		}
-		s.single = s.moved > singleWhile*singleWhile*size
+		s.single = s.moved > singleWhile*singleWhile*s.size()
 	}
 	s.fallen = s.report.decrease
 	s.report.decrease = 0
@@ -258,6 +257,11 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 func (s *rowBlockRun) prepare() {
 	if s.product == nil {
 		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
+		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil && s.lower == nil {
+			s.lower = make([]float64, len(s.g))
+		}
+		_, kept := s.product.Inner()
+		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
 	}
 }
 
@@ -284,9 +288,11 @@ func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
 	if !rep.cut {
 		s.sweeps++
 		s.safeF -= rep.decrease
-		s.safe = append(s.safe[:0], s.hv...)
 		s.findGram()
 		s.prepare()
+		if !s.everySweep {
+			s.safe = append(s.safe[:0], s.hv...)
+		}
 	}
 	return rep
 }
@@ -309,7 +315,11 @@ func (s *rowBlockRun) extrapolate() {
 func (s *rowBlockRun) check() bool {
 	compressed := s.p != s.full
 	inner, kept := 0.0, false
-	if !compressed {
+	switch {
+	case compressed:
+	case s.lowerProduct != nil && !s.wasSo:
+		inner, kept = s.innerNow, true
+	default:
 		inner, kept = s.product.Inner()
 	}
 	if !kept {
@@ -328,7 +338,7 @@ func (s *rowBlockRun) check() bool {
 		if s.beta == 0 {
 			s.MaxStep = 1 // it was the cutting at zero
 		}
-		if kept {
+		if s.everySweep {
 			s.back(s.prev)
 		} else {
 			s.back(s.safe)
@@ -348,7 +358,7 @@ func (s *rowBlockRun) check() bool {
 	}
 	s.report.decrease = s.safeF - f
 	s.safeF = f
-	if !kept {
+	if !s.everySweep {
 		s.safe = append(s.safe[:0], s.hv...)
 	}
 	s.report.stepSq = s.estimate()
@@ -544,7 +554,7 @@ func (s *rowBlockRun) publish() {
 
 // end implements keeper: after sweeps whose objective nobody has looked at, H is the better of the last and the last checked.
 func (s *rowBlockRun) end() {
-	if s.report.provisional && s.safe != nil && !s.report.cut {
+	if (s.report.provisional || s.report.cut) && !s.everySweep && len(s.safe) > 0 {
 		s.findGram()
 		if s.objective(s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))) > s.safeF {
 			copy(s.hv, s.safe)

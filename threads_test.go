@@ -304,7 +304,7 @@ func pathProblems(t testing.TB) []pathProblem {
 	x := matrix.NewDense(n, 40, nil)
 	for i := range n {
 		for c := range 40 {
-			v := noise.At(i, c)
+			v := 3 * noise.At(i, c)
 			if c%r == i%r {
 				v += b.Row(i)[i%r] * (1 + noise.At(0, c))
 			}

@@ -27,6 +27,15 @@ type BlockProduct interface {
 	Inner() (v float64, ok bool)
 }
 
+// LowerProduct is a BlockProduct that tells apart what the rows before a block contribute. When a sweep has passed, they have
+// their new values by then, so that ⟨A·H, H⟩ of the H it leaves is Σ 2⟨lower, H_B⟩ + ⟨A_BB·H_B, H_B⟩ over the blocks.
+type LowerProduct interface {
+	BlockProduct
+	// LowerTo is RowsTo for rows inside the block that begins with row first, and fills lower with what columns before first
+	// contribute.
+	LowerTo(dst, lower []float64, first, lo, hi int)
+}
+
 // BlockMultiplier is an operator with a BlockProduct.
 type BlockMultiplier interface {
 	// NewBlockProduct returns the product with h, which it watches, in blocks of size rows; team does the work.
@@ -91,10 +100,20 @@ type denseBlocks[F kernel.Float] struct {
 	t []float64 // scratch for the rows of a block
 }
 
-func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
+func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) { b.LowerTo(dst, nil, 0, lo, hi) }
+
+func (b *denseBlocks[F]) LowerTo(dst, lower []float64, first, lo, hi int) {
 	n, r := b.m.n, b.h.cols
 	clear(dst)
-	kernel.RowsTimes(dst, b.m.a[lo*n:hi*n], n, b.h.data, r)
+	if first > 0 {
+		kernel.RowsTimes(dst, b.m.a[lo*n:(hi-1)*n+first], n, b.h.data[:first*r], r)
+		for k, v := range dst {
+			lower[k] = v * b.m.scale
+		}
+	} else {
+		clear(lower)
+	}
+	kernel.RowsTimes(dst, b.m.a[lo*n+first:hi*n], n, b.h.data[first*r:], r)
 	for i := lo; i < hi; i++ {
 		row := dst[(i-lo)*r : (i-lo+1)*r]
 		if b.m.offDiag {
@@ -154,6 +173,30 @@ type csrBlocks struct {
 }
 
 type span struct{ from, to int32 }
+
+func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
+	r := b.rowBlocks.h.cols
+	for i := lo; i < hi; i++ {
+		acc, low := dst[(i-lo)*r:(i-lo+1)*r], lower[(i-lo)*r:(i-lo+1)*r]
+		clear(acc)
+		col, val := b.m.a.rowAhead(i)
+		at := int(b.near[i].from)
+		kernel.GatherRows(acc, col[:at], upTo(val, at), b.rowBlocks.h.data)
+		for k, v := range acc {
+			low[k] = v * b.m.scale
+		}
+		col, val = col[at:], from(val, at)
+		if b.m.offDiag && b.m.diag[i] != 0 {
+			at := int(b.near[i].to) - at
+			kernel.GatherRows(acc, col[:at], upTo(val, at), b.rowBlocks.h.data)
+			col, val = col[at+1:], from(val, at+1)
+		}
+		kernel.GatherRows(acc, col, val, b.rowBlocks.h.data)
+		for k := range acc {
+			acc[k] *= b.m.scale
+		}
+	}
+}
 
 func (b *csrBlocks) Step(block int, d []float64) float64 {
 	r := b.rowBlocks.h.cols
