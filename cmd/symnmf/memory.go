@@ -177,10 +177,11 @@ func (sh shape) ahead() float64 {
 	case points && sh.sparse: // ‖A‖ takes X by features too, and for each entry its place there and here
 		prepare = 2*sh.table + 8*sh.stored + 8*m
 	case points:
-		if sh.items == "columns" { // X and its transpose
+		formed := n <= m                    // A is, and X let go
+		if formed == (sh.items == "rows") { // X and its transpose
 			prepare = 2 * sh.table
 		}
-		if n <= m { // A is formed, and X let go
+		if formed {
 			prepare += 8 * n * n
 			a, points = 8*n*n, false
 		}
@@ -214,10 +215,14 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
 		pitch = float64(p)
 	}
-	if !points {
-		return 8 * 3 * n * pitch // H, the one before, and that of the last check
+	low := 0.0 // the low rank that takes the place of a dense A for a while, and what finding it takes
+	if wide := float64(sh.rank + 30); !sh.sparse && n > 2*wide {
+		low = 8 * 3 * n * wide
 	}
-	bytes := 8 * (2*n*pitch + 3*m*pitch) // H twice; Z, the one before, and that of the figures
+	if !points {
+		return 8*3*n*pitch + low // H, the one before, and that of the last check
+	}
+	bytes := 8*(2*n*pitch+3*m*pitch) + low // H twice; Z, the one before, and that of the figures
 	switch {
 	case sh.sparse: // X by blocks and features, and the inner products within blocks
 		bytes += 12*sh.stored + 8*sh.distinct + 12*sh.near*n*min(n, pointsBlock)/2
