@@ -32,22 +32,20 @@ func startRun(t testing.TB, a matrix.Operator, r int, s RowBlock, opt Options) (
 
 func never() bool { return false }
 
-// TestMomentumNeedsTheCheck: with one pass a sweep and a single block the gradient restart alone lets the objective grow far
-// beyond that of H = 0, for good, on inner products of smooth curves. With the comparison the same method
-// goes below where it comes without momentum.
+// TestMomentumNeedsTheCheck: with one pass a sweep the gradient restart alone lets the error of inner products of smooth curves
+// grow beyond that of H = 0, 1, and it does not come back. With the comparison the same method goes below where it comes
+// without momentum.
 func TestMomentumNeedsTheCheck(t *testing.T) {
+	astray := 0
 	for _, c := range []struct {
-		name   string
-		a      matrix.Operator
-		r      int
-		start  Start
-		method RowBlock
-	}{
-		{"curves", mustDense(t, curves(t, 200)), 60, Random{}, RowBlock{Passes: 1, CheckEvery: 5, First: FirstRows}},
-	} {
+		n, r  int
+		start Start
+	}{{60, 60, Random{}}, {200, 20, Zero{}}, {200, 60, Random{}}} {
+		name, a := fmt.Sprintf("n = %d, r = %d", c.n, c.r), mustDense(t, curves(t, c.n))
+		method := RowBlock{Passes: 1, CheckEvery: 5, First: FirstRows}
 		const sweeps = 200
 		drive := func(s RowBlock, checked bool) (errs []float64) {
-			p, h, run := startRun(t, c.a, c.r, s, Options{Start: c.start})
+			p, h, run := startRun(t, a, c.r, s, Options{Start: c.start})
 			for range sweeps {
 				if !checked {
 					run.safeF = math.Inf(1) // whatever H is, it counts as better
@@ -61,20 +59,23 @@ func TestMomentumNeedsTheCheck(t *testing.T) {
 			f := p.measure(h)
 			return append(errs, f.relErr())
 		}
-		still := c.method
+		still := method
 		still.NoMomentum = true
-		free, held, slow := drive(c.method, false), drive(c.method, true), drive(still, true)
+		free, held, slow := drive(method, false), drive(method, true), drive(still, true)
 		least := 1.0
 		for _, e := range free[sweeps/2:] {
 			least = min(least, e)
 		}
-		if !(free[sweeps] > 0.5 && least > 0.05) {
-			t.Errorf("%s: without the check the error is %v, %v at least in the second half: this shows nothing", c.name, free[sweeps], least)
+		if free[sweeps] > 0.3 && least > 0.05 {
+			astray++
 		}
-		if !(held[sweeps] < slow[sweeps] && held[sweeps] < 1e-3*least) {
-			t.Errorf("%s: with the check the error is %v, without momentum %v, without the check %v", c.name, held[sweeps], slow[sweeps], free[sweeps])
+		if !(held[sweeps] < slow[sweeps] && held[sweeps] < 1e-3) {
+			t.Errorf("%s: with the check the error is %v, without momentum %v, without the check %v", name, held[sweeps], slow[sweeps], free[sweeps])
 		}
-		t.Logf("%s: %.2g with the check, %.2g without momentum, %.2g without the check", c.name, held[sweeps], slow[sweeps], free[sweeps])
+		t.Logf("%s: %.2g with the check, %.2g without momentum, %.2g without the check, where the least of the second half is %.2g", name, held[sweeps], slow[sweeps], free[sweeps], least)
+	}
+	if astray == 0 {
+		t.Error("without the check nothing went astray: this shows nothing")
 	}
 }
 
@@ -272,7 +273,7 @@ func TestRowBlockLimits(t *testing.T) {
 		for _, res := range []*Result{res, timed} {
 			what := fmt.Sprintf("%v, %d sweeps", res.Status, res.Sweeps)
 			mustFinite(t, what, res)
-			if last := res.Trace[len(res.Trace)-1].RelErr; res.RelErr > math.Hypot(last, 2*res.ErrFloor) {
+			if last := res.Trace[len(res.Trace)-1].RelErr; res.RelErr > math.Hypot(last, 4e-7) { // 4e-7: the noise of a comparison
 				t.Errorf("%s: relative error %v, the trace ends at %v", what, res.RelErr, last)
 			}
 		}
