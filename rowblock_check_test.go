@@ -32,9 +32,9 @@ func startRun(t testing.TB, a matrix.Operator, r int, s RowBlock, opt Options) (
 
 func never() bool { return false }
 
-// TestMomentumNeedsTheCheck: with one pass a sweep the gradient restart alone lets the error of inner products of smooth curves
-// grow beyond that of H = 0, 1, and it does not come back. With the comparison the same method goes below where it comes
-// without momentum.
+// TestMomentumNeedsTheCheck: with one pass a sweep the gradient restart alone drives the error of inner products of smooth curves
+// a hundred times above what sweeps without momentum reach, beyond that of H = 0 even, and it does not come back. With the
+// comparison the same method goes below both.
 func TestMomentumNeedsTheCheck(t *testing.T) {
 	astray := 0
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestMomentumNeedsTheCheck(t *testing.T) {
 		for _, e := range free[sweeps/2:] {
 			least = min(least, e)
 		}
-		if free[sweeps] > 0.3 && least > 0.05 {
+		if least > 100*slow[sweeps] {
 			astray++
 		}
 		if !(held[sweeps] < slow[sweeps] && held[sweeps] < 1e-3) {
