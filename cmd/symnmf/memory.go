@@ -217,10 +217,10 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	}
 	low := 0.0 // the low rank that takes the place of a dense A for a while, and what finding it takes
 	if wide := float64(sh.rank + 30); !sh.sparse && n > 2*wide {
-		low = 8 * 3 * n * wide
+		low = 8 * (3*n*wide + n*pitch) // and H of the last check
 	}
 	if !points {
-		return 8*3*n*pitch + low // H, the one before, and that of the last check
+		return 8*2*n*pitch + low // H and the one before
 	}
 	bytes := 8*(2*n*pitch+3*m*pitch) + low // H twice; Z, the one before, and that of the figures
 	switch {
