@@ -13,21 +13,20 @@ import (
 // objective, a quartic in t, exactly. Sweeps are linked by momentum, which is dropped when it points uphill and undone when
 // the objective has risen. The answer is a stationary point of the same problem as CD's, reached in a fraction of the time.
 //
-// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots, and where A·H is not kept up to date, every
-// CheckEvery sweeps another product. Memory: 4·n·r numbers besides A, one n·r less for inner products, which keep X·H twice
-// and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave zero where no A_ii > 0. See docs/engine.md.
+// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, the answer
+// among them, and for inner products X·H twice and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
-	// Block is the number of rows in a block; the default 0 means 128, or 64 for a sparse A.
+	// Block is the number of rows in a block; the default 0 means 128, or 64 for a sparse A of few entries a row.
 	Block int
-	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 6 for dense data, 2 for a
-	// sparse A and 4 for sparse points.
+	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 6 for dense data, 4 for sparse
+	// points and 2 to 6, by its entries a row, for a sparse A.
 	Passes int
 	// MaxStep bounds t; the default 0 means 2. Beyond 1 entries may have to be cut off at zero.
 	MaxStep float64
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
-	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product; the default 0
-	// means 5, or 3 for a sparse A.
+	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product of its own; the
+	// default 0 means 5, or 3 for a sparse A.
 	CheckEvery int
 	// First is how the first sweep goes.
 	First FirstSweep
@@ -42,7 +41,7 @@ type RowBlock struct {
 type FirstSweep int
 
 const (
-	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A, else FirstRows
+	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of few entries a row, else FirstRows
 	FirstRows                      // as all the others
 	FirstColumns                   // as a sweep of CD
 )
@@ -273,6 +272,7 @@ func (s *rowBlockRun) doubt() bool {
 		return true
 	}
 	s.alone = !s.wasSo
+	s.tk, s.beta = 1, 0
 	return s.alone
 }
 
