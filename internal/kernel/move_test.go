@@ -41,7 +41,7 @@ func TestAdvance(t *testing.T) {
 			var want, size float64
 			wantCut := false
 			for i, y := range x {
-				wantD[i] = step * d[i]
+				wantD[i] = float64(step * d[i]) // not fused with the sum
 				wantX[i] = y + wantD[i]
 				if wantX[i] < 0 {
 					wantX[i], wantD[i], wantCut = 0, -y, true
