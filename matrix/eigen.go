@@ -180,6 +180,13 @@ func eigenWhole(ctx context.Context, n, k int, multiply func(dst, h *Dense)) (*E
 // topEigen returns the k largest eigenvalues of t (p×p), decreasing, their eigenvectors as the columns of vec (p×k by
 // rows), and ‖t‖₂. It looks at the upper triangle of t.
 func topEigen(t mat.Symmetric, k int) (val, vec []float64, norm2 float64, err error) {
+	for i := range t.SymmetricDim() {
+		for l := range i + 1 {
+			if v := t.At(l, i); math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, nil, 0, fmt.Errorf("%w: a product with the operator has %v", ErrNotFinite, v)
+			}
+		}
+	}
 	var e mat.EigenSym
 	if !e.Factorize(t, true) {
 		return nil, nil, 0, fmt.Errorf("%w: the QL iteration on a matrix of %d rows did not converge", ErrEigen, t.SymmetricDim())
@@ -269,11 +276,11 @@ func newKrylov(n, k, p int, multiply func(dst, h *Dense), opt *EigenOptions) *kr
 	}
 }
 
-// run goes on until k pairs are within half the tolerance, and it is unlikely that there are more copies of a multiple
-// eigenvalue above the last one than were found.
+// run goes on until k pairs together are within a quarter of the tolerance, and no more copies of a multiple eigenvalue
+// above the last one are to be expected than were found.
 //
 // In exact arithmetic the space from a block of b columns holds b eigenvectors of each eigenvalue of higher multiplicity.
-// So where b values above the last are as close as their residuals cannot tell apart, the k vectors are kept, another
+// So where b values above the last are so close that their residuals cannot tell them apart, the k vectors are kept, another
 // random block is put orthogonal to them, and run as far as the first had to; then 2b are too many, and so on.
 func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 	n := s.sums.n
@@ -300,14 +307,9 @@ func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 		}
 		s.norm2 = max(s.norm2, norm2)
 		coupling := s.coupling(vec, keep)
-		var worst, all float64 // of the squared residuals of k pairs: the largest, the sum
-		for l := range s.k {
-			sq := kernel.SumSq(coupling[l*s.b : (l+1)*s.b])
-			worst, all = max(worst, sq), all+sq
-		}
 		small := s.opt.Tol * s.norm2
 		limit := s.products+s.b > s.opt.MaxProducts
-		done := math.Sqrt(worst) <= small/2 && steps >= needed
+		done := math.Sqrt(kernel.SumSq(coupling[:s.k*s.b])) <= small/4 && steps >= needed
 		again := done && s.largestCluster(val[:s.k], 100*small) >= rounds*s.b
 		switch {
 		case limit || done && !again:
@@ -317,7 +319,7 @@ func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 				copy(u.Row(i), s.v[i*s.p:])
 			}
 			return &Eigenpairs{Values: val[:s.k], Vectors: u, Norm2: s.norm2, Limited: !done || again, Products: s.products}, nil
-		case again && math.Sqrt(all) <= small/8: // E can go: what it couples is left out of T, in every round
+		case again: // what E couples the vectors by is left out of T, once a round: hence the quarter above
 			if needed == 0 {
 				needed = steps
 			}
@@ -421,7 +423,7 @@ func (s *krylov) step() error {
 			c := alpha[i*b+l]/2 + alpha[l*b+i]/2
 			known = append(known, -c)
 			s.t.SetSym(j+i, j+l, c)
-			s.norm2 = max(s.norm2, math.Abs(c))
+			s.norm2 = max(s.norm2, math.Abs(c)) // an entry of T is no larger than ‖A‖₂
 		}
 	}
 	s.sums.each(func(lo, hi int) {
@@ -442,11 +444,11 @@ func (s *krylov) step() error {
 	return nil
 }
 
-// dropped is where, relative to ‖A‖₂, a column of W counts as rounding.
+// dropped is where, relative to ‖A‖₂, a column counts as rounding.
 const dropped = 0x1p-44
 
 // orthonormalize makes Q orthonormal and orthogonal to V and returns R (b×b) such that the old Q is Q·R, up to rounding and
-// what it had of V. Directions in which the old Q is dropped·‖A‖₂ or less become random ones with rows of zeros in R.
+// what it had of V. Directions in which the old Q is no longer than dropped·norm2 become random, their rows of R zero.
 //
 // Each round multiplies Q by U·Λ^(−½), QᵀQ = UΛUᵀ, and R by Λ^½·Uᵀ, which keeps Q·R whatever the error of Λ. Directions
 // below √(10⁻¹⁴·λ_max), where λ is rounding, come up from round to round. All but the first begin by taking off V·VᵀQ, so
@@ -458,7 +460,6 @@ func (s *krylov) orthonormalize() ([]float64, error) {
 	for i := range b {
 		r[i*b+i] = 1
 	}
-	size := s.norm2
 	for round := 0; ; round++ {
 		q, w := s.q.data, s.w.data
 		if round > 0 && j > 0 {
@@ -494,13 +495,11 @@ func (s *krylov) orthonormalize() ([]float64, error) {
 		})
 		s.q, s.w = s.w, s.q
 		switch {
-		case round == 0:
-			size = max(size, math.Sqrt(most))
-		case lambda[b-1] > 0.5 && most < 2:
+		case round > 0 && lambda[b-1] > 0.5 && most < 2:
 			return r, nil
 		case round == 1:
 			for i := range b {
-				if row := r[i*b : (i+1)*b]; math.Sqrt(kernel.SumSq(row)) <= dropped*size {
+				if row := r[i*b : (i+1)*b]; math.Sqrt(kernel.SumSq(row)) <= dropped*s.norm2 {
 					clear(row)
 					for k := range s.q.rows {
 						s.q.data[k*b+i] = s.rng.NormFloat64()
