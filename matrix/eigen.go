@@ -276,7 +276,7 @@ func newKrylov(n, k, p int, multiply func(dst, h *Dense), opt *EigenOptions) *kr
 	}
 }
 
-// run goes on until k pairs together are within a quarter of the tolerance, and no more copies of a multiple eigenvalue
+// run goes on until k pairs together are within half of the tolerance, and no more copies of a multiple eigenvalue
 // above the last one are to be expected than were found.
 //
 // In exact arithmetic the space from a block of b columns holds b eigenvectors of each eigenvalue of higher multiplicity.
@@ -309,7 +309,7 @@ func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 		coupling := s.coupling(vec, keep)
 		small := s.opt.Tol * s.norm2
 		limit := s.products+s.b > s.opt.MaxProducts
-		done := math.Sqrt(kernel.SumSq(coupling[:s.k*s.b])) <= small/4 && steps >= needed
+		done := math.Sqrt(kernel.SumSq(coupling[:s.k*s.b])) <= small/2 && steps >= needed
 		again := done && s.largestCluster(val[:s.k], 100*small) >= rounds*s.b
 		switch {
 		case limit || done && !again:
@@ -319,7 +319,7 @@ func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 				copy(u.Row(i), s.v[i*s.p:])
 			}
 			return &Eigenpairs{Values: val[:s.k], Vectors: u, Norm2: s.norm2, Limited: !done || again, Products: s.products}, nil
-		case again: // what E couples the vectors by is left out of T, once a round: hence the quarter above
+		case again: // E is left out of T from here on, once a round: hence half of the tolerance
 			if needed == 0 {
 				needed = steps
 			}
