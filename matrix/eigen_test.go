@@ -528,6 +528,24 @@ func TestEigenCancel(t *testing.T) {
 	}
 }
 
+// TestEigenNoFeatures: points without coordinates.
+func TestEigenNoFeatures(t *testing.T) {
+	sparse, err := NewCSR(300, 0, make([]int64, 301), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []Table{NewDense(300, 0, nil), sparse} {
+		a, err := Gram(x, Rows, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := eigen(t, a, 3, EigenOptions{})
+		if !slices.Equal(res.Values, []float64{0, 0, 0}) || len(res.Failed) > 0 {
+			t.Errorf("%T: eigenvalues %v, failed %v, want zeros, none", x, res.Values, res.Failed)
+		}
+	}
+}
+
 // broken has NaN in its products.
 type broken struct{ Operator }
 
