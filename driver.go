@@ -32,10 +32,19 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		return p.finish(res, h, Converged, clk, limits.KKT), nil
 	}
 	work := opt.Solver.start(p, h, number)
+	if b, ok := work.(beginner); ok {
+		b.begin(&first)
+	}
+	show := func() {
+		if k, ok := work.(keeper); ok {
+			k.publish()
+		}
+	}
 	stop := func() bool {
 		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
 	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
+	estimate := first.kkt()
 	status, ended := SweepLimit, false
 	for !ended {
 		if stop() {
@@ -57,40 +66,61 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		}
 		res.Sweeps++
 		if verifying && !rep.provisional {
+			show()
 			if err := p.verify(work, h, objective, res.Sweeps); err != nil {
 				return nil, err
 			}
 		}
 		var exact *figures // of this H, if the trace wants them
 		if opt.Trace && !rep.provisional {
-			clk.pause(func() { f := p.measure(h); exact = &f })
+			clk.pause(func() {
+				show()
+				f := p.measure(h)
+				exact = &f
+			})
 			res.Trace = append(res.Trace, exact.point(res.Sweeps, clk))
 		}
-		estimate := math.Sqrt(rep.stepSq / p.norm)
+		if !rep.provisional {
+			estimate = math.Sqrt(rep.stepSq / p.norm)
+		}
 		if opt.Progress != nil {
 			clk.pause(func() {
 				opt.Progress(Progress{Run: number + 1, Runs: max(opt.Runs, 1), Sweep: res.Sweeps, Elapsed: clk.elapsed(),
-					RelErr: 2 * math.Sqrt(max(0, objective)) / p.norm, KKT: estimate})
+					RelErr: 2 * math.Sqrt(max(0, objective)) / p.norm, KKT: estimate, Provisional: rep.provisional})
 			})
 		}
 		if rep.provisional {
 			continue
 		}
 		switch {
-		case watch.reached(p, h, estimate, rep.changed == 0, exact):
+		case watch.reached(func() figures { show(); return p.measure(h) }, estimate, rep.changed == 0, exact):
 			status, ended = Converged, true
 		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before:
 			status, ended = Stalled, true
 		}
+		if d, ok := work.(doubter); ok && ended && d.doubt() {
+			ended = false
+		}
 	}
-	if w, ok := work.(settler); ok {
-		w.settle()
+	if k, ok := work.(keeper); ok {
+		k.end()
 	}
 	return p.finish(res, h, status, clk, limits.KKT), nil
 }
 
-// settler is a run whose last H may be worse than one before: settle makes it the better of the two.
-type settler interface{ settle() }
+// beginner is a run that wants to know the figures of its start.
+type beginner interface{ begin(first *figures) }
+
+// doubter is a run whose sweeps may rest at a point that another kind of sweep leaves: asked when it has converged, or stands
+// still, it answers whether it will try one first.
+type doubter interface{ doubt() bool }
+
+// keeper is a run that keeps H elsewhere: publish brings the H it was given up to date, end does so for the last time, with the
+// best H if the last is not that, and lets go of what it holds.
+type keeper interface {
+	publish()
+	end()
+}
 
 // limitStatus says which of the two things stop looks at was the reason.
 func (p *problem) limitStatus(ctx context.Context) Status {
@@ -110,12 +140,12 @@ func (f *figures) point(sweep int, clk *clock) TracePoint {
 // fallen further. A trace, which has the exact figures at hand, changes nothing in these decisions.
 type kktWatch struct{ tol, next float64 }
 
-func (w *kktWatch) reached(p *problem, h *matrix.Dense, estimate float64, fixed bool, f *figures) bool {
+func (w *kktWatch) reached(measure func() figures, estimate float64, fixed bool, f *figures) bool {
 	if w.tol == 0 || estimate > w.next && !fixed {
 		return false
 	}
 	if f == nil {
-		g := p.measure(h)
+		g := measure()
 		f = &g
 	}
 	w.next = min(w.next, 0.7*estimate)
@@ -132,6 +162,9 @@ func (p *problem) finish(res *Result, h *matrix.Dense, status Status, clk *clock
 		res.Status = Converged
 	}
 	res.RelErr, res.ErrFloor, res.KKT = f.relErr(), f.floor(), f.kkt()
+	if k := len(res.Trace); k > 0 && res.Trace[k-1].Sweep < res.Sweeps && status != TimeLimit && status != Interrupted {
+		res.Trace = append(res.Trace, f.point(res.Sweeps, clk))
+	}
 	res.ZeroColumns, res.ZeroRows = f.zeroCols, f.zeroRows
 	if f.zeroCols == p.r && p.norm > 0 {
 		res.Notes = append(res.Notes, "H = 0, a stationary point like others; a smaller l1 weight or a random start may leave it")

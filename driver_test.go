@@ -163,13 +163,14 @@ func TestChoice(t *testing.T) {
 		method, start string
 		says          bool
 	}{
-		{"points", text, Options{}, "cd-cyclic", "zero", true},
-		{"several runs", text, Options{Runs: 2}, "cd-shuffle", "random", true},
-		{"a graph", mustCSR(t, graph), Options{}, "cd-shuffle", "random", true},
-		{"a diagonal that does not count", text, Options{IgnoreDiagonal: true}, "cd-shuffle", "random", true},
-		{"dense points", points, Options{}, "cd-shuffle", "random", true},
+		{"points", text, Options{}, "rowblock", "zero", true},
+		{"several runs", text, Options{Runs: 2}, "rowblock", "random", true},
+		{"a graph", mustCSR(t, graph), Options{}, "rowblock", "random", true},
+		{"a diagonal that does not count", text, Options{IgnoreDiagonal: true}, "rowblock", "random", true},
+		{"dense points", points, Options{}, "rowblock", "random", true},
 		{"a dense matrix and a method", lowRank(t, 9, 3), Options{Solver: CD{}}, "cd-cyclic", "zero", true},
-		{"a given start", lowRank(t, 9, 3), Options{Start: Given{instance.Start(9, 3, 1)}}, "cd-cyclic", "given", true},
+		{"a given start", lowRank(t, 9, 3), Options{Start: Given{instance.Start(9, 3, 1)}}, "rowblock", "given", true},
+		{"nothing moves from zero", mustCSR(t, graph), Options{Start: Zero{}}, "cd-cyclic", "zero", true},
 		{"a method", text, Options{Solver: MBI{}, Stop: Stop{Sweeps: 1}}, "cd-mbi", "zero", true},
 		{"both", text, Options{Solver: CD{}, Start: Random{}}, "cd-cyclic", "random", false},
 	} {

@@ -34,11 +34,11 @@ func ExampleFactorize() {
 	}
 	// Output:
 	// converged, error 7.4 %
-	// item 0: group 2, margin 1.00
-	// item 1: group 2, margin 1.00
-	// item 2: group 2, margin 0.87
-	// item 3: group 1, margin 0.96
-	// item 4: group 1, margin 1.00
+	// item 0: group 1, margin 1.00
+	// item 1: group 1, margin 1.00
+	// item 2: group 1, margin 0.87
+	// item 3: group 2, margin 0.96
+	// item 4: group 2, margin 1.00
 }
 
 // Points in rows; their inner products are never formed.

@@ -43,6 +43,7 @@ var layers = map[string]layer{
 	"dist":                {[]string{"internal/kernel", "matrix", "."}, numeric},
 	"internal/report":     {nil, []string{"*"}},
 	"internal/experiment": {append([]string{"internal/report"}, library...), []string{"*"}},
+	"bench/engine":        {[]string{".", "matrix", "matio", "internal/instance"}, numeric},
 	"cmd/symnmf":          {append([]string{"internal/report", "internal/experiment"}, library...), []string{"*"}},
 }
 

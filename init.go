@@ -116,7 +116,10 @@ func (p *problem) rescale(h *matrix.Dense) {
 type uniform struct{ key uint64 }
 
 // at returns the k-th number, uniform in [0, 1).
-func (u uniform) at(k uint64) float64 { return float64(mix(u.key^mix(k))>>11) * 0x1p-53 }
+func (u uniform) at(k uint64) float64 { return float64(u.bits(k)>>11) * 0x1p-53 }
+
+// bits returns 64 bits for number k.
+func (u uniform) bits(k uint64) uint64 { return mix(u.key ^ mix(k)) }
 
 // mix is the finalizer of SplitMix64 after one step of its counter: a bijection under which near inputs give unrelated
 // outputs. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.

@@ -60,35 +60,40 @@ const measureBlock = 64
 // The first cancels: its terms carry a relative rounding error of ε times the depth of their sums. Where that shows, and
 // n is small enough, the error is summed again entry by entry. O(nnz·r + n·r²); O(blocks·r) memory.
 func (p *problem) measure(h *matrix.Dense) figures {
+	if !nonzero(h.Data()) { // no product is needed to know the gradient there, which is Λ ≥ 0
+		f := figures{normOfA: p.norm, errSq: p.norm * p.norm, zeroCols: p.r, zeroRows: p.n}
+		f.floorSq = 0x1p-53 * float64(p.n) * p.normFrom * p.normFrom
+		return f
+	}
+	return p.measureWith(h, p.a.NewProduct(h, p.workers))
+}
+
+// measureWith is measure for a product at hand, and an h that may have more columns, of zeros.
+func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
 	f := figures{normOfA: p.norm}
 	d := p.gram(h)
-	product := p.a.NewProduct(h, p.workers)
 	blocks := kernel.BlockCount(p.n, measureBlock)
 	ahs, grads, rowQuads := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks)
 	invNorm := 1.0
 	if p.norm > 0 {
 		invNorm = 1 / p.norm
 	}
-	r := p.r
-	scratch := func() []float64 { return make([]float64, (measureBlock+1)*r) }
+	_, r := h.Dims()
+	scratch := func() []float64 { return make([]float64, 2*measureBlock*r) }
 	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
-		g, ah := s[:r], s[r:(hi-lo+1)*r]
+		hd, ah := s[:(hi-lo)*r], s[measureBlock*r:][:(hi-lo)*r]
 		product.RowsTo(ah, lo, hi)
+		clear(hd)
+		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
 		for i := lo; i < hi; i++ {
-			hi, ahi := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
+			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
 			ahs[b] += kernel.Dot(ahi, hi)
 			li := 0.0
 			if p.ignoreDiag {
 				li = kernel.SumSq(hi)
 				rowQuads[b] += li * li
 			}
-			clear(g)
-			for k, v := range hi {
-				if v != 0 {
-					kernel.Axpy(g, v, d[k*r:(k+1)*r])
-				}
-			}
-			for j, v := range hi {
+			for j, v := range hi[:p.r] {
 				grad := g[j] - ahi[j] - li*v + p.l1[j]
 				step := v - max(0, v-grad*invNorm)
 				grads[b] += step * step
@@ -152,7 +157,7 @@ func (p *problem) count(h *matrix.Dense, f *figures) {
 	used := make([]bool, p.r)
 	for i := range p.n {
 		zero := true
-		for j, v := range h.Row(i) {
+		for j, v := range h.Row(i)[:p.r] {
 			if v != 0 {
 				zero, used[j] = false, true
 				f.penalty += p.l1[j] * v
@@ -172,7 +177,7 @@ func (p *problem) count(h *matrix.Dense, f *figures) {
 // gram returns D = HᵀH (r×r by rows). Rows are summed in blocks whose number depends on n alone.
 func (p *problem) gram(h *matrix.Dense) []float64 {
 	const most = 64 // blocks, each with r² numbers of its own
-	r := p.r
+	_, r := h.Dims()
 	size := max(256, (p.n+most-1)/most)
 	part := make([][]float64, kernel.BlockCount(p.n, size))
 	kernel.Blocks(p.n, size, p.workers, func(b, lo, hi int) {
@@ -185,4 +190,14 @@ func (p *problem) gram(h *matrix.Dense) []float64 {
 		kernel.Axpy(d, 1, v)
 	}
 	return d
+}
+
+// nonzero reports whether some number is not zero.
+func nonzero(x []float64) bool {
+	for _, v := range x {
+		if v != 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 )
@@ -45,16 +46,34 @@ func parseName(what, name string, names []string) (int, error) {
 
 // permutation overwrites perm with a uniform permutation that depends only on the numbers given.
 func permutation(perm []int, seed uint64, where ...uint64) {
-	key := mix(seed)
-	for _, w := range where {
-		key = mix(key ^ mix(w))
-	}
+	key := keyOf(seed, where)
 	draw := rand.NewPCG(seed, key)
 	for i := range perm {
 		perm[i] = i
 	}
 	for i := len(perm) - 1; i > 0; i-- {
 		k := below(draw, uint64(i+1))
+		perm[i], perm[k] = perm[k], perm[i]
+	}
+}
+
+// keyOf mixes numbers into one.
+func keyOf(seed uint64, where []uint64) uint64 {
+	key := mix(seed)
+	for _, w := range where {
+		key = mix(key ^ mix(w))
+	}
+	return key
+}
+
+// shuffle is permutation where there are many and small ones, without a division: off from uniform by less than r·2⁻⁶⁴.
+func shuffle(perm []int32, seed uint64, where ...uint64) {
+	u := uniform{keyOf(seed, where)}
+	for i := range perm {
+		perm[i] = int32(i)
+	}
+	for i := len(perm) - 1; i > 0; i-- {
+		k, _ := bits.Mul64(u.bits(uint64(i)), uint64(i+1))
 		perm[i], perm[k] = perm[k], perm[i]
 	}
 }

@@ -13,21 +13,60 @@ import (
 // objective, a quartic in t, exactly. Sweeps are linked by momentum, which is dropped when it points uphill and undone when
 // the objective has risen. The answer is a stationary point of the same problem as CD's, reached in a fraction of the time.
 //
-// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots, and every CheckEvery sweeps another product.
-// Memory: 3·n·r numbers besides A, and for inner products X·H. The ℓ₁ term and an ignored diagonal are counted. It cannot
-// leave zero where no A_ii > 0. See docs/engine.md.
+// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots, and where A·H is not kept up to date, every
+// CheckEvery sweeps another product. Memory: 4·n·r numbers besides A, one n·r less for inner products, which keep X·H twice
+// and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
-	// Block is the number of rows in a block; the default 0 means 128.
+	// Block is the number of rows in a block; the default 0 means 128, or 64 for a sparse A.
 	Block int
-	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 4.
+	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 6 for dense data, 2 for a
+	// sparse A and 4 for sparse points.
 	Passes int
 	// MaxStep bounds t; the default 0 means 2. Beyond 1 entries may have to be cut off at zero.
 	MaxStep float64
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
-	// CheckEvery is how many sweeps pass between comparisons of the objective; the default 0 means 5.
+	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product; the default 0
+	// means 5, or 3 for a sparse A.
 	CheckEvery int
+	// First is how the first sweep goes.
+	First FirstSweep
+	// Compress is how many columns beyond r the low rank has that takes the place of a dense A until little is left to gain;
+	// the default 0 means 20 where that is much cheaper and near A, NoCompression never.
+	Compress int
+	// Precision is that of the passes; the step, and everything else, is float64 in any case.
+	Precision Precision
 }
+
+// FirstSweep is the order of the first sweep from anything but zero.
+type FirstSweep int
+
+const (
+	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A, else FirstRows
+	FirstRows                      // as all the others
+	FirstColumns                   // as a sweep of CD
+)
+
+var firstSweepNames = [...]string{"auto", "rows", "columns"}
+
+func (f FirstSweep) String() string { return firstSweepNames[f] }
+
+// Precision is how numbers are computed.
+type Precision int
+
+const (
+	Adaptive Precision = iota // float32 while the passes change H by much more than its rounding, then float64
+	Double                    // float64
+	Single                    // float32
+)
+
+var precisionNames = [...]string{"adaptive", "double", "single"}
+
+func (p Precision) String() string { return precisionNames[p] }
+
+// singleWhile is the least ‖d‖/‖H‖ over a sweep after which the next has float32 passes: d is then off by 6e-8/singleWhile,
+// 0.6 %, and its length is found in float64.
+const singleWhile = 1e-5
 
 // Name implements Solver.
 func (s RowBlock) Name() string { return "rowblock" }
@@ -36,30 +75,67 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	if opt.Start == (Zero{}) && p.norm > 0 && !p.positiveDiagonal() {
 		return fmt.Errorf("%w: rowblock cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
 	}
-	if s.Block < 0 || s.Passes < 0 || s.CheckEvery < 0 || !(s.MaxStep >= 0 && s.MaxStep <= 2) {
+	if s.Block < 0 || s.Passes < 0 || s.CheckEvery < 0 || s.Compress < NoCompression || !(s.MaxStep >= 0 && s.MaxStep <= 2) ||
+		s.First < FirstAuto || s.First > FirstColumns || s.Precision < Adaptive || s.Precision > Single {
 		return fmt.Errorf("%w: %+v", ErrOption, s)
 	}
 	return nil
 }
 
-func (s RowBlock) start(p *problem, h *matrix.Dense, run int) run {
+func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
+	sparse := p.a.Density() < denseFrom
+	_, explicit := p.a.(matrix.RowVisitor)
+	graph := false
+	switch {
+	case !sparse:
+		setDefault(&s.Passes, 6)
+	case explicit:
+		// A pass over a row is worth what its product costs, r of its entries or so; few of them find better minima.
+		setDefault(&s.Passes, min(max(int(p.a.Stored()/int64(2*p.n*p.r)), 2), 6))
+		setDefault(&s.CheckEvery, 3)
+		if graph = s.Passes <= 2; graph {
+			setDefault(&s.Block, 64)
+		}
+	}
 	setDefault(&s.Block, 128)
 	setDefault(&s.Passes, 4)
 	setDefault(&s.CheckEvery, 5)
+	s.Block = min(s.Block, p.n)
 	if s.MaxStep == 0 {
 		s.MaxStep = 2
 	}
-	r := p.r
+	pitch := pitchOf(p.r, sparse)
 	e := &rowBlockRun{
-		RowBlock: s, p: p, h: h, hv: h.Data(), number: run,
-		prev: append([]float64(nil), h.Data()...),
-		g:    make([]float64, s.Block*r), d: make([]float64, s.Block*r),
-		dd: make([]float64, r*r), hd: make([]float64, r*r),
-		perm: make([]int, r), perms: make([]int32, s.Passes*r),
-		solver: kernel.NewRowSolver[float64](r, p.ignoreDiag),
-		tk:     1,
+		RowBlock: s, p: p, full: p, checkEvery: s.CheckEvery, out: h, pitch: pitch, number: number,
+		h: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)), prev: make([]float64, p.n*pitch),
+		gram: make([]float64, pitch*pitch),
+		blockState: blockState{
+			g: make([]float64, s.Block*pitch), d: make([]float64, max(s.Block, 2)*pitch), // row wants two
+			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
+			narrow: make([]float32, p.r*p.r),
+			perms:  make([]int32, s.Passes*p.r),
+			groups: make([]rowGroup, kernel.BlockCount(s.Block, groupRows)),
+		},
+		team: kernel.NewTeam(p.workers),
+		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
+		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && graph) && nonzero(h.Data()),
 	}
-	e.restart()
+	e.hv = e.h.Data()
+	if s.Compress != NoCompression {
+		if e.p = p.compressed(s.Compress); e.p != p && s.CheckEvery < compressedCheck {
+			e.CheckEvery = compressedCheck
+		}
+	}
+	for k := range e.groups {
+		e.groups[k] = rowGroup{
+			double: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),
+			single: kernel.NewRowSolver[float32](p.r, pitch, p.ignoreDiag),
+			hd:     make([]float64, pitch*pitch), dd: make([]float64, pitch*pitch),
+		}
+	}
+	for i := range p.n {
+		copy(e.h.Row(i), h.Row(i))
+	}
 	return e
 }
 
@@ -69,304 +145,423 @@ func setDefault(v *int, value int) {
 	}
 }
 
+// groupRows is how many rows one part of the work on a block takes: as many as go through the row solver at once. It fixes
+// the order of sums.
+const groupRows = 32
+
+// pitchOf returns how far apart rows of r numbers lie. For sparse products rows start with a cache line, so that none lies in
+// more of them than it must, where that costs at most a third more memory; tiles, which take whole vectors of columns, do not
+// care. The numbers between are zero throughout.
+func pitchOf(r int, sparse bool) int {
+	if p := (r + 7) / 8 * 8; sparse && 3*p <= 4*r {
+		return p
+	}
+	return (r + 3) / 4 * 4
+}
+
 // rowBlockRun is one run of RowBlock. Between sweeps h is H_t, the last sweep's result, prev is H_{t−1}, and the next sweep
-// starts from [H_t + β(H_t − H_{t−1})]₊.
+// starts from H_t + β(H_t − H_{t−1}), which may have negative entries until their turn comes.
 type rowBlockRun struct {
 	RowBlock
-	p       *problem
-	h       *matrix.Dense
-	hv      []float64 // of h
-	prev    []float64
-	safe    []float64 // H at the last check
-	safeF   float64   // its objective
-	tk      float64   // Nesterov's
-	beta    float64
-	number  int
-	sweeps  int
-	product matrix.BlockProduct
-	gram    []float64 // D = HᵀH of the moving H
+	p          *problem      // at work on: full, or one near it
+	full       *problem      // to be solved
+	checkEvery int           // CheckEvery for full
+	checked    int           // the sweep of the last check
+	out        *matrix.Dense // where H goes when it is asked for
+	pitch      int
+	h          *matrix.Dense // n×pitch, as all that has columns of H
+	hv         []float64     // of h
+	prev       []float64
+	safe       []float64 // H at the last check, where checks are not made after every sweep
+	safeF      float64   // its objective
+	tk         float64   // Nesterov's
+	beta       float64
+	number     int
+	sweeps     int
+	alone      bool // the next sweep takes rows one at a time
+	wasSo      bool // the last one did
+	// columnsFirst makes the first sweep one of CD's.
+	columnsFirst bool
+	team         *kernel.Team
+	product      matrix.BlockProduct
+	lowerProduct matrix.LowerProduct // product, if it is one
+	everySweep   bool                // the objective is known after every sweep, so that prev is what to go back to
+	innerNow     float64             // ⟨A·H, H⟩ of the rows passed in this sweep, by lowerProduct
+	gram         []float64           // D = HᵀH of the moving H
+	parts        [][]float64
 
-	g, d   []float64 // of the block at work: (A·H)_B and the step, B×r
-	dd, hd []float64 // dᵀd and H_Bᵀd, r×r
-	perm   []int
-	perms  []int32
-	solver *kernel.RowSolver[float64]
-
-	clipped int     // entries cut off at zero in the last sweep
+	blockState
+	clipped int     // groups of rows some of whose entries were cut off at zero in the last sweep
 	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it
 	uphill  float64 // ⟨Y − H_new, H_new − H_prev⟩ so far in the sweep, Y its start
+	ddd     float64 // Σ⟨D, dᵀd⟩ of the sweep's blocks
+	moved   float64 // Σ‖d‖²
+	single  bool    // whether passes are of float32
+	trust   float64 // what the residual was the last time over what ddd made of it
+	next    int     // the sweep after which that is compared again
 	report  sweepReport
 }
 
-// restart makes the current H the point to come back to.
-func (s *rowBlockRun) restart() {
-	f := s.p.measure(s.h)
-	s.safeF = f.objective()
-	s.safe = append(s.safe[:0], s.hv...)
-	s.tk, s.beta = 1, 0
-}
+// begin implements beginner.
+func (s *rowBlockRun) begin(first *figures) { s.safeF = first.objective() }
 
 func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
-	s.report, s.clipped = sweepReport{}, 0
-	fromZero := s.extrapolate()
-	s.gram = s.p.gram(s.h)
-	if s.product == nil {
-		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.p.workers)
-	} else {
-		s.product.Refresh()
+	s.report, s.clipped, s.uphill, s.ddd, s.moved, s.innerNow = sweepReport{}, 0, 0, 0, 0, 0
+	if s.columnsFirst && s.sweeps == 0 {
+		return s.byColumns(stop)
 	}
-	s.uphill = 0
-	for lo := 0; lo < s.p.n; lo += s.Block {
+	s.prepare()
+	s.extrapolate()
+	s.product.Extrapolate(s.beta)
+	s.findGram()
+	if s.sweeps == 0 && !nonzero(s.gram) {
+		s.seed()
+	} else {
+		s.revive()
+	}
+	s.wasSo, s.alone = s.alone, false
+	for b := 0; b*s.Block < s.p.n; b++ {
 		if stop() {
+			if s.beta > 0 { // part of H is where momentum has put it
+				s.back(s.prev)
+			}
 			s.report.cut = true
 			return s.report
 		}
-		hi := min(lo+s.Block, s.p.n)
-		if fromZero {
-			for i := lo; i < hi; i++ {
+		if s.wasSo {
+			for i := b * s.Block; i < min((b+1)*s.Block, s.p.n); i++ {
 				s.row(i)
 			}
 		} else {
-			s.block(lo, hi)
+			s.block(b)
 		}
 	}
 	s.sweeps++
-	if s.NoMomentum || s.uphill > 0 || fromZero {
-		s.tk, s.beta = 1, 0
-	} else {
-		t := (1 + math.Sqrt(1+4*s.tk*s.tk)) / 2
-		s.beta, s.tk = (s.tk-1)/t, t
+	if s.Precision == Adaptive {
+		s.single = s.moved > singleWhile*singleWhile*s.size()
 	}
 	s.fallen = s.report.decrease
 	s.report.decrease = 0
-	if s.sweeps%s.CheckEvery == 0 {
-		s.checkpoint()
-	} else {
-		s.report.provisional = true
+	if s.check() {
+		if s.NoMomentum || s.uphill > 0 {
+			s.tk, s.beta = 1, 0
+		} else {
+			t := (1 + math.Sqrt(1+4*s.tk*s.tk)) / 2
+			s.beta, s.tk = (s.tk-1)/t, t
+		}
 	}
 	return s.report
 }
 
-// extrapolate moves h to the start of the next sweep and prev to H_t, and reports whether H_t is zero.
-func (s *rowBlockRun) extrapolate() (zero bool) {
-	zero = true
-	for k, v := range s.hv {
-		if s.beta > 0 {
-			s.hv[k] = max(0, v+s.beta*(v-s.prev[k]))
+// prepare makes the product if there is none.
+func (s *rowBlockRun) prepare() {
+	if s.product == nil {
+		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
+		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil && s.lower == nil {
+			s.lower = make([]float64, len(s.g))
 		}
-		s.prev[k] = v
-		zero = zero && v == 0
+		_, kept := s.product.Inner()
+		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
 	}
-	return zero
 }
 
-// checkpoint compares the objective with that of the last one: if momentum has raised it, H goes back there.
-func (s *rowBlockRun) checkpoint() {
-	f := s.p.measure(s.h)
-	if f.objective() <= s.safeF {
-		s.report.decrease = s.safeF - f.objective()
-		s.safeF = f.objective()
-		copy(s.safe, s.hv)
-		s.report.stepSq = f.gradKKT
-		return
+// doubt implements doubter. Rows that are alike, and equally far along, move alike when they move together, and can come to rest
+// together at a saddle point. One at a time the first of them leaves it.
+func (s *rowBlockRun) doubt() bool {
+	if s.p != s.full {
+		s.expand()
+		return true
 	}
-	copy(s.hv, s.safe)
-	copy(s.prev, s.safe)
+	s.alone = !s.wasSo
+	return s.alone
+}
+
+// byColumns does the first sweep in the order of CD. From a random start on a graph the minima reached are better: rows that
+// move together settle on the same few columns before the others have found theirs.
+func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
+	cd := CD{}.start(s.p, s.out, s.number)
+	rep := cd.sweep(stop)
+	for i := range s.p.n {
+		copy(s.h.Row(i), s.out.Row(i))
+	}
+	s.report = rep
+	if !rep.cut {
+		s.sweeps++
+		s.safeF -= rep.decrease
+		s.findGram()
+		s.prepare()
+		if !s.everySweep {
+			s.safe = append(s.safe[:0], s.hv...)
+		}
+	}
+	return rep
+}
+
+// extrapolate moves h to the start of the next sweep and prev to H_t.
+func (s *rowBlockRun) extrapolate() {
+	const size = 1 << 13
+	s.team.Do(kernel.BlockCount(len(s.hv), size), func(k int) {
+		lo, hi := k*size, min((k+1)*size, len(s.hv))
+		if s.beta == 0 {
+			copy(s.prev[lo:hi], s.hv[lo:hi])
+		} else {
+			kernel.Extrapolate(s.hv[lo:hi], s.beta, s.prev[lo:hi])
+		}
+	})
+}
+
+// check compares the objective, where it is at hand or its turn has come, with that of the last check: if momentum has raised
+// it, H goes back there, and the sweep has nothing to report. It returns false then.
+func (s *rowBlockRun) check() bool {
+	compressed := s.p != s.full
+	inner, kept := 0.0, false
+	switch {
+	case compressed:
+	case s.lowerProduct != nil && !s.wasSo:
+		inner, kept = s.innerNow, true
+	default:
+		inner, kept = s.product.Inner()
+	}
+	if !kept {
+		if s.sweeps%s.CheckEvery != 0 && s.report.changed > 0 && !s.wasSo {
+			s.report.provisional = true
+			return true
+		}
+		if compressed {
+			inner = s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))
+		} else {
+			inner = s.innerOf(s.product)
+		}
+	}
+	f := s.objective(inner)
+	if f > s.safeF+s.noise() {
+		if s.beta == 0 {
+			s.MaxStep = 1 // it was the cutting at zero
+		}
+		if s.everySweep {
+			s.back(s.prev)
+		} else {
+			s.back(s.safe)
+		}
+		if compressed {
+			s.expand()
+		}
+		s.report.provisional = true
+		return false
+	}
+	if compressed {
+		if s.safeF-f < solvedWhile*float64(s.sweeps-s.checked)*f {
+			s.expand()
+		}
+		s.checked = s.sweeps
+		s.report.changed = max(s.report.changed, 1)
+	}
+	s.report.decrease = s.safeF - f
+	s.safeF = f
+	if !s.everySweep {
+		s.safe = append(s.safe[:0], s.hv...)
+	}
+	s.report.stepSq = s.estimate()
+	return true
+}
+
+// noise bounds the rounding error of a difference of two objectives.
+func (s *rowBlockRun) noise() float64 {
+	return 64 * 0x1p-52 * (s.p.norm*s.p.norm + kernel.SumSq(s.gram))
+}
+
+// back makes h what it was, without momentum.
+func (s *rowBlockRun) back(to []float64) {
+	copy(s.hv, to)
+	s.product.Refresh()
 	s.tk, s.beta = 1, 0
-	s.report.provisional = true
 }
 
-// settle implements settler.
-func (s *rowBlockRun) settle() {
-	if f := s.p.measure(s.h); f.objective() > s.safeF {
-		copy(s.hv, s.safe)
+// estimate returns what ‖H − [H − G/‖A‖]₊‖² is about. The way d of a row to the minimizer is G·D⁻¹ but for the terms of the
+// row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured after 8, 16, 32, … sweeps.
+func (s *rowBlockRun) estimate() float64 {
+	e := s.ddd / s.p.norm
+	if s.sweeps >= s.next && s.sweeps >= 8 && e > 0 && s.p == s.full {
+		s.next = 2 * s.sweeps
+		s.trust = s.p.measureWith(s.h, s.product).gradKKT / e
+	}
+	return s.trust * e
+}
+
+// objective returns ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁ given ⟨A·H, H⟩.
+func (s *rowBlockRun) objective(inner float64) float64 {
+	sum := s.p.norm*s.p.norm - 2*inner + kernel.SumSq(s.gram)
+	penalty := 0.0
+	if s.p.ignoreDiag || nonzero(s.p.l1) {
+		for i := range s.p.n {
+			hi := s.h.Row(i)
+			if s.p.ignoreDiag {
+				li := kernel.SumSq(hi)
+				sum -= li * li
+			}
+			penalty += kernel.Dot(s.p.l1, hi[:s.p.r])
+		}
+	}
+	return sum/4 + penalty
+}
+
+// innerOf returns ⟨A·H, H⟩ by a product.
+func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
+	for lo := 0; lo < s.p.n; lo += s.Block {
+		hi := min(lo+s.Block, s.p.n)
+		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
+			ah := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
+			product.RowsTo(ah, from, to)
+			g.lin = kernel.Dot(ah, s.hv[from*s.pitch:to*s.pitch])
+		})
+		for k := range kernel.BlockCount(hi-lo, groupRows) {
+			sum += s.groups[k].lin
+		}
+	}
+	return sum
+}
+
+// findGram computes D. Rows are summed in parts whose number depends on n alone.
+func (s *rowBlockRun) findGram() {
+	const most = 64 // parts, each with a D of its own
+	size := max(256, (s.p.n+most-1)/most)
+	count := kernel.BlockCount(s.p.n, size)
+	for len(s.parts) < count {
+		s.parts = append(s.parts, make([]float64, len(s.gram)))
+	}
+	s.team.Do(count, func(k int) {
+		clear(s.parts[k])
+		kernel.Gram(s.parts[k], s.hv[k*size*s.pitch:min((k+1)*size, s.p.n)*s.pitch], s.pitch)
+	})
+	clear(s.gram)
+	for _, d := range s.parts[:count] {
+		kernel.Axpy(s.gram, 1, d)
+	}
+}
+
+// seed improves some rows, spread evenly over all, one at a time from H = 0: in a block they would all choose the same first
+// column. Then each column has rows of its own.
+func (s *rowBlockRun) seed() {
+	count := min(s.p.n, max(8*s.p.r, 64))
+	for k := range count {
+		s.row(k * s.p.n / count)
+	}
+}
+
+// revive gives each column of zeros the row with most of A_ii to spare: there alone may such a column begin.
+func (s *rowBlockRun) revive() {
+	for j := range s.p.r {
+		if s.gram[j*s.pitch+j] != 0 {
+			continue
+		}
+		best, at := 0.0, -1
+		for i, p := range s.p.diag {
+			if spare := p - kernel.SumSq(s.h.Row(i)); spare > best {
+				best, at = spare, i
+			}
+		}
+		if at < 0 || best <= 0x1p-40*s.p.diag[at] {
+			return
+		}
+		s.row(at)
 	}
 }
 
 // row improves row i alone: then the objective over the row is what the passes minimize, and no step is needed.
 func (s *rowBlockRun) row(i int) {
 	r := s.p.r
-	hi := s.hv[i*r : (i+1)*r]
-	old, g := s.d[:r], s.g[:r]
+	hi, old, g, d := s.h.Row(i), s.d[:s.pitch], s.g[:s.pitch], s.d[s.pitch:2*s.pitch]
 	copy(old, hi)
 	s.product.RowsTo(g, i, i+1)
 	p := s.p.diag[i]
 	normSq := kernel.SumSq(hi)
 	inner := normSq
 	for range s.Passes {
+		changed := false
 		for j := range r {
-			dj := s.gram[j*r : (j+1)*r]
+			dj := s.gram[j*s.pitch : (j+1)*s.pitch]
 			o, h := old[j], hi[j]
-			rest := dj[j] - o*o
-			b := kernel.Dot(dj, hi) - o*inner - rest*h - (g[j] - p*o - s.p.l1[j])
-			x := bestRoot(normSq-h*h+rest-p, b)
+			rest, own := dj[j]-o*o, normSq-h*h-p
+			if rest <= roundingOfL*dj[j] {
+				rest = 0
+			}
+			if math.Abs(own) <= roundingOfL*p {
+				own = 0
+			}
+			others := kernel.Dot(dj, hi)
+			b := others - o*inner - rest*h - (g[j] - p*o)
+			if math.Abs(b) <= roundingOfB*(math.Abs(others)+math.Abs(o*inner)+math.Abs(g[j])) {
+				b = 0
+			}
+			var x float64
+			if s.p.ignoreDiag {
+				x, _ = quadraticMinimizer(rest, b+s.p.l1[j], h)
+			} else {
+				x = bestRoot(rest+own, b+s.p.l1[j])
+			}
 			if x != h {
 				normSq = max(0, normSq+(x-h)*(x+h))
 				inner += o * (x - h)
 				hi[j] = x
+				changed = true
 			}
+		}
+		if !changed {
+			break
 		}
 	}
 	for j := range r {
-		d := hi[j] - old[j]
-		s.g[r+j] = d
-		if d != 0 {
+		d[j] = hi[j] - old[j]
+		if d[j] != 0 {
 			s.report.changed++
 		}
 	}
-	d := s.g[r : 2*r]
+	s.report.decrease -= s.rowChange(i, old, d, g) / 4
 	for j := range r {
-		for k := range r {
-			s.gram[j*r+k] += hi[j]*hi[k] - old[j]*old[k]
-		}
+		dj := s.gram[j*s.pitch : (j+1)*s.pitch]
+		kernel.Axpy(dj, hi[j], hi)
+		kernel.Axpy(dj, -old[j], old)
 	}
-	s.product.Step(d, i, i+1)
-	s.product.Move(1)
+	s.product.AddRow(i, d)
+	clear(s.d[:2*s.pitch])
 }
 
-// block improves rows lo to hi together.
-func (s *rowBlockRun) block(lo, hi int) {
-	p, r := s.p, s.p.r
-	b := hi - lo
-	g, d, hb := s.g[:b*r], s.d[:b*r], s.hv[lo*r:hi*r]
-	s.product.RowsTo(g, lo, hi)
-	for k := range s.Passes {
-		permutation(s.perm, p.seed, uint64(s.number), uint64(s.sweeps), uint64(lo), uint64(k))
-		for j, v := range s.perm {
-			s.perms[k*r+j] = int32(v)
+// rowChange returns by how much ‖A − HHᵀ‖² + 4ΣΛ_j‖H_:,j‖₁ changes when row i alone goes from old to old + d: the quartic of a
+// block of one row, at 1.
+func (s *rowBlockRun) rowChange(i int, old, d, g []float64) float64 {
+	var ood, ddd float64 // oldᵀDd and dᵀDd
+	for j, v := range d {
+		if v != 0 {
+			dj := s.gram[j*s.pitch : (j+1)*s.pitch]
+			ood += v * kernel.Dot(dj, old)
+			ddd += v * kernel.Dot(dj, d)
 		}
 	}
-	s.solver.Solve(d, hb, g, p.diag[lo:hi], p.l1, s.gram, s.perms)
-	clear(s.dd)
-	clear(s.hd)
-	kernel.Gram(s.dd, d, r)
-	kernel.TransTimes(s.hd, hb, r, d, r)
-	gd := kernel.Dot(g, d)
-	q := s.product.Step(d, lo, hi)
-	// φ(t) − φ(0) with φ = ‖A − (H+tD)(H+tD)ᵀ‖²
-	hd, dd := s.hd, s.dd
-	for j := range r { // K = HD + HDᵀ in place
-		for k := range j {
-			v := hd[j*r+k] + hd[k*r+j]
-			hd[j*r+k], hd[k*r+j] = v, v
-		}
-		hd[j*r+j] *= 2
+	l, m, q := kernel.SumSq(old), kernel.Dot(old, d), kernel.SumSq(d)
+	change := 4*(ood-kernel.Dot(g, d)+s.penalty(d)) - 2*s.p.diag[i]*q + 2*l*q + 2*ddd + 2*m*m + 4*q*m + q*q
+	if s.p.ignoreDiag {
+		change -= 4*l*m + 4*m*m + 2*l*q + 4*m*q + q*q
 	}
-	c := [4]float64{
-		2*kernel.Dot(s.gram, hd) - 4*gd + 4*s.penalty(d),
-		kernel.SumSq(hd) + 2*kernel.Dot(dd, s.gram) - 2*q,
-		2 * kernel.Dot(dd, hd),
-		kernel.SumSq(dd),
-	}
-	if p.ignoreDiag {
-		// less (‖h_i + t·d_i‖²)² for every row
-		for i := range b {
-			hi, di := hb[i*r:(i+1)*r], d[i*r:(i+1)*r]
-			l, m, q := kernel.SumSq(hi), kernel.Dot(hi, di), kernel.SumSq(di)
-			c[0] -= 4 * l * m
-			c[1] -= 4*m*m + 2*l*q
-			c[2] -= 4 * m * q
-			c[3] -= q * q
-		}
-	}
-	t, fall := bestStep(c, s.MaxStep)
-	if t == 0 {
-		s.product.Move(0)
-		return
-	}
-	s.report.decrease += fall / 4
-	s.report.changed++
-	kernel.Axpy(s.gram, t, hd)
-	kernel.Axpy(s.gram, t*t, dd)
-	prev := s.prev[lo*r : hi*r]
-	clipped := false
-	for k, v := range d {
-		y := hb[k]
-		x := y + t*v
-		clipped = clipped || x < 0
-		hb[k] = x
-		s.uphill += (y - x) * (x - prev[k])
-	}
-	s.product.Move(t)
-	if clipped {
-		s.clip(lo, hi)
+	return change
+}
+
+// publish implements keeper.
+func (s *rowBlockRun) publish() {
+	for i := range s.p.n {
+		copy(s.out.Row(i), s.h.Row(i))
 	}
 }
 
-// penalty returns Σ_ij Λ_j·d_ij.
-func (s *rowBlockRun) penalty(d []float64) (sum float64) {
-	for j, w := range s.p.l1 {
-		if w != 0 {
-			for k := j; k < len(d); k += s.p.r {
-				sum += w * d[k]
-			}
+// end implements keeper: after sweeps whose objective nobody has looked at, H is the better of the last and the last checked.
+func (s *rowBlockRun) end() {
+	if (s.report.provisional || s.report.cut) && !s.everySweep && len(s.safe) > 0 {
+		s.findGram()
+		if s.objective(s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))) > s.safeF {
+			copy(s.hv, s.safe)
 		}
 	}
-	return sum
-}
-
-// clip cuts the negative entries of rows lo to hi off at zero, and corrects D and the product.
-func (s *rowBlockRun) clip(lo, hi int) {
-	r := s.p.r
-	for k := lo * r; k < hi*r; k++ {
-		v := s.hv[k]
-		if v >= 0 {
-			continue
-		}
-		s.clipped++
-		s.hv[k] = 0
-		i, j := k/r, k%r
-		for l, w := range s.hv[i*r : (i+1)*r] {
-			s.gram[j*r+l] -= v * w
-			s.gram[l*r+j] -= v * w
-		}
-		s.gram[j*r+j] -= v * v
-		s.product.Change(i, j, -v)
-	}
-}
-
-// bestStep returns the t in [0, most] that minimizes c₁t + c₂t² + c₃t³ + c₄t⁴ and how far below 0 that is; 0, 0 if no t is.
-func bestStep(c [4]float64, most float64) (t, fall float64) {
-	f := func(t float64) float64 { return t * (c[0] + t*(c[1]+t*(c[2]+t*c[3]))) }
-	try := func(x float64) {
-		if x > 0 && x <= most {
-			if v := -f(x); v > fall {
-				t, fall = x, v
-			}
-		}
-	}
-	try(most)
-	// The derivative c₁ + 2c₂t + 3c₃t² + 4c₄t³ is monotone between its own extrema: look in each piece.
-	slope := func(t float64) float64 { return c[0] + t*(2*c[1]+t*(3*c[2]+t*4*c[3])) }
-	cuts := []float64{0}
-	if disc := 9*c[2]*c[2] - 24*c[1]*c[3]; disc > 0 && c[3] > 0 {
-		root := math.Sqrt(disc)
-		for _, x := range []float64{(-3*c[2] - root) / (12 * c[3]), (-3*c[2] + root) / (12 * c[3])} {
-			if x > 0 && x < most {
-				cuts = append(cuts, x)
-			}
-		}
-	}
-	cuts = append(cuts, most)
-	for k, lo := range cuts[:len(cuts)-1] {
-		hi := cuts[k+1]
-		if slope(lo) >= 0 || slope(hi) <= 0 {
-			continue
-		}
-		for range 100 {
-			mid := lo + (hi-lo)/2
-			if mid == lo || mid == hi {
-				break
-			}
-			if slope(mid) < 0 {
-				lo = mid
-			} else {
-				hi = mid
-			}
-		}
-		try(hi)
-	}
-	return t, fall
+	s.publish()
+	s.team.Close()
 }
 
 // verify implements checker: D and A·H, after a sweep and before momentum moves H. A block adds one rounding of the largest
@@ -374,12 +569,15 @@ func bestStep(c [4]float64, most float64) (t, fall float64) {
 func (s *rowBlockRun) verify() error {
 	most := 2 * s.p.norm
 	for j := range s.p.r {
-		most = max(most, s.gram[j*s.p.r+j])
+		most = max(most, s.gram[j*s.pitch+j])
 	}
 	tol := 64 * float64(s.p.n) * 0x1p-52 * most
+	if s.p != s.full {
+		tol += 1e-10 * most // orthogonality of U
+	}
 	for k, want := range s.p.gram(s.h) {
 		if d := math.Abs(s.gram[k] - want); d > tol {
-			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.p.r, k%s.p.r, s.gram[k], want)
+			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.pitch, k%s.pitch, s.gram[k], want)
 		}
 	}
 	got, want := make([]float64, len(s.hv)), make([]float64, len(s.hv))
@@ -387,7 +585,7 @@ func (s *rowBlockRun) verify() error {
 	s.p.a.NewProduct(s.h, s.p.workers).RowsTo(want, 0, s.p.n)
 	for k, w := range want {
 		if math.Abs(got[k]-w) > tol*math.Sqrt(most) {
-			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.p.r, k%s.p.r, got[k], w)
+			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.pitch, k%s.pitch, got[k], w)
 		}
 	}
 	return nil

@@ -28,11 +28,13 @@ func TestRowBlockDecrease(t *testing.T) {
 					if err := (Random{}).fill(p, h, 0); err != nil {
 						t.Fatal(err)
 					}
-					s := RowBlock{Block: 16, NoMomentum: true}.start(p, h, 0).(*rowBlockRun)
+					s := RowBlock{Block: 16, NoMomentum: true, First: FirstRows}.start(p, h, 0).(*rowBlockRun)
+					defer s.end()
 					for sweep := range 8 {
 						before := p.measure(h)
 						s.sweep(func() bool { return false })
 						clips += s.clipped
+						s.publish()
 						after := p.measure(h)
 						if err := s.verify(); err != nil {
 							t.Fatalf("%s (%s), sweep %d: %v", in.name, form, sweep, err)
@@ -87,39 +89,6 @@ func TestRowBlockFindsTheFactor(t *testing.T) {
 	}
 }
 
-// TestRowBlockUndoes: where the objective has risen since the last comparison, H goes back there without momentum and nothing is
-// reported; where it has fallen, that is the new point to go back to.
-func TestRowBlockUndoes(t *testing.T) {
-	g := readGolden(t, "fullrank60")
-	p, h := goldenProblem(t, g, g.forms(t)["dense"])
-	s := RowBlock{}.start(p, h, 0).(*rowBlockRun)
-	first := h.Clone()
-	for k := range s.hv {
-		s.hv[k] *= 3
-	}
-	s.tk, s.beta = 5, 0.7
-	s.checkpoint()
-	for k, v := range first.Data() {
-		if s.hv[k] != v || s.prev[k] != v {
-			t.Fatalf("H[%d] = %v after a rise, want %v", k, s.hv[k], v)
-		}
-	}
-	if s.beta != 0 || s.tk != 1 || !s.report.provisional {
-		t.Errorf("after a rise: β = %v, t = %v, provisional %v", s.beta, s.tk, s.report.provisional)
-	}
-	s.NoMomentum = true
-	s.sweep(func() bool { return false })
-	lower := h.Clone()
-	s.checkpoint()
-	s.hv[0] += 10
-	s.settle()
-	for k, v := range lower.Data() {
-		if s.hv[k] != v {
-			t.Fatalf("H[%d] = %v in the end, want that of the best comparison, %v", k, s.hv[k], v)
-		}
-	}
-}
-
 // TestRowBlockCheckpoint: with one pass a sweep, a poor solver, what is reported never rises, and the answer is no worse.
 func TestRowBlockCheckpoint(t *testing.T) {
 	d, _ := instance.LowRank(120, 8, 5)
@@ -131,5 +100,62 @@ func TestRowBlockCheckpoint(t *testing.T) {
 	}
 	if last := res.Trace[len(res.Trace)-1]; res.RelErr > last.RelErr+res.ErrFloor {
 		t.Errorf("the answer has %v, the last row of the trace %v", res.RelErr, last.RelErr)
+	}
+}
+
+// TestShuffle: every permutation of four comes up equally often, within five standard deviations, and others numbers give others.
+func TestShuffle(t *testing.T) {
+	const draws = 24000
+	count := map[[4]int32]int{}
+	for k := range uint64(draws) {
+		var perm [4]int32
+		shuffle(perm[:], 3, 1, k, 7)
+		count[perm]++
+	}
+	for perm, n := range count {
+		if math.Abs(float64(n)-draws/24) > 5*math.Sqrt(draws/24) {
+			t.Errorf("%v came up %d times of %d", perm, n, draws)
+		}
+	}
+	if len(count) != 24 {
+		t.Errorf("%d permutations of 4", len(count))
+	}
+}
+
+// TestRowBlockConverges: where the objective is looked at every so many sweeps only, the run ends at the first of these at which
+// rows one at a time have found nothing to leave for; every sweep not looked at is said to be provisional.
+func TestRowBlockConverges(t *testing.T) {
+	graph, _ := instance.PlantedGraph(60, 3, 0.4, 0.02, 1)
+	d, _ := instance.LowRank(60, 3, 3)
+	for _, a := range []matrix.Operator{mustCSR(t, graph), mustDense(t, d)} {
+		for _, every := range []int{0, 1, 4} {
+			var seen []Progress
+			res := factorize(t, a, 3, Options{Solver: RowBlock{CheckEvery: every}, Start: Random{}, Trace: true,
+				Progress: func(p Progress) { seen = append(seen, p) }})
+			if res.Status != Converged || res.Sweeps > 200 {
+				t.Errorf("%T, checks every %d sweeps: %v after %d", a, every, res.Status, res.Sweeps)
+			}
+			rows := res.Trace[1:]
+			for _, p := range seen {
+				if p.Provisional {
+					if !(p.KKT > 0) || p.Sweep == res.Sweeps {
+						t.Errorf("%T, checks every %d sweeps: of sweep %d of %d: %+v", a, every, p.Sweep, res.Sweeps, p)
+					}
+					continue
+				}
+				if len(rows) == 0 || rows[0].Sweep != p.Sweep || math.Abs(rows[0].RelErr-p.RelErr) > 1e-6 {
+					t.Fatalf("%T, checks every %d sweeps: %+v, in the trace %+v", a, every, p, rows)
+				}
+				rows = rows[1:]
+			}
+			if len(rows) > 0 {
+				t.Errorf("%T, checks every %d sweeps: rows of the trace that Progress was not told of: %+v", a, every, rows)
+			}
+		}
+	}
+	// A limit between two checks: the trace ends with the answer.
+	res := factorize(t, mustCSR(t, graph), 3, Options{Solver: RowBlock{CheckEvery: 4}, Start: Random{}, Trace: true, Stop: Stop{Sweeps: 6, KKT: -1}})
+	if last := res.Trace[len(res.Trace)-1]; last.Sweep != 6 || last.RelErr != res.RelErr || last.KKT != res.KKT {
+		t.Errorf("the last row of the trace is %+v, the answer has %v and %v", last, res.RelErr, res.KKT)
 	}
 }

@@ -64,10 +64,42 @@ const (
 )
 
 var rowBlockKnobs = []Knob{
-	{"block", "rows of H that move together", "128", wholeKnob("block", 1, func(s *RowBlock, k int) { s.Block = k })},
-	{"passes", "visits to each coordinate of a block before it moves", "4", wholeKnob("passes", 1, func(s *RowBlock, k int) { s.Passes = k })},
-	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone", "5",
+	{"block", "rows of H that move together", "128, sparse A 64", wholeKnob("block", 1, func(s *RowBlock, k int) { s.Block = k })},
+	{"passes", "visits to each coordinate of a block before it moves", "6 dense, 4 sparse points, 2 sparse A",
+		wholeKnob("passes", 1, func(s *RowBlock, k int) { s.Passes = k })},
+	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone; points: always 1", "5, sparse A 3",
 		wholeKnob("check-every", 1, func(s *RowBlock, k int) { s.CheckEvery = k })},
+	{"first", "order of the first sweep from a start that is not zero: rows, columns (as cd-cyclic), auto (columns for a sparse A)", FirstAuto.String(),
+		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
+	{"precision", "of the passes: double, single, adaptive (single while they change H by much more than its rounding)", Adaptive.String(),
+		nameKnob("precision", precisionNames[:], func(s *RowBlock, k int) { s.Precision = Precision(k) })},
+	{"compress", "columns beyond r of the low rank used first in place of a dense A; -1 = never, 0 = 20 where it pays", "0",
+		wholeKnob("compress", NoCompression, func(s *RowBlock, k int) { s.Compress = k })},
+	{"momentum", "whether a sweep begins beyond where the last one ended: yes, no", "yes",
+		nameKnob("momentum", []string{"yes", "no"}, func(s *RowBlock, k int) { s.NoMomentum = k == 1 })},
+	{"max-step", "most a block goes of the way its passes propose, up to 2", "2",
+		func(s Solver, v string) (Solver, error) {
+			m := s.(RowBlock)
+			x, err := strconv.ParseFloat(v, 64)
+			if err != nil || !(x > 0 && x <= 2) {
+				return nil, fmt.Errorf("%w: max-step=%s, want a number above 0 and up to 2", ErrOption, v)
+			}
+			m.MaxStep = x
+			return m, nil
+		}},
+}
+
+// nameKnob sets one of names by its place.
+func nameKnob[S any](name string, names []string, set func(s *S, k int)) func(Solver, string) (Solver, error) {
+	return func(s Solver, v string) (Solver, error) {
+		k, err := parseName(name, v, names)
+		if err != nil {
+			return nil, err
+		}
+		method := any(s).(S)
+		set(&method, k)
+		return any(method).(Solver), nil
+	}
 }
 
 // wholeKnob sets a whole number of at least least.
@@ -160,9 +192,10 @@ func (m *Method) knobNames() string {
 	return names
 }
 
-// choose fills in the method and the start where opt leaves them open, and says why. Measured on five graphs, two sets of
-// documents and four of pictures (bench/runs/2026-11-20-choice): on dense data cd-shuffle from a random start ends lowest; on sparse data with
-// a positive diagonal no start is better, and zero needs no luck.
+// choose fills in the method and the start where opt leaves them open, and says why. rowblock reaches the errors of the others
+// in a small part of their time on every kind of data (bench/runs/2026-11-21-engine). Of the starts, on dense data random ends
+// lowest; on sparse data with a positive diagonal no start is better than zero, which needs no luck
+// (bench/runs/2026-11-20-choice).
 func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()
 	sparse := p.a.Density() < denseFrom
@@ -182,16 +215,17 @@ func (p *problem) choose(opt *Options) (why string) {
 		if why != "" {
 			why += "; "
 		}
-		switch opt.Start.(type) {
-		case Random:
-			opt.Solver = CD{Order: Shuffle}
-			why += "method cd-shuffle, which ends lowest from a random start"
-		case Zero:
+		_, blocks := p.a.(matrix.BlockMultiplier)
+		switch {
+		case opt.Start == (Zero{}) && !positive:
 			opt.Solver = CD{Order: Cyclic}
-			why += "method cd-cyclic, which ends lowest from zero"
+			why += "method cd-cyclic, which plants pairs of items where nothing moves from zero"
+		case !blocks:
+			opt.Solver = CD{Order: Cyclic}
+			why += "method cd-cyclic, for the matrix has no products by blocks of rows"
 		default:
-			opt.Solver = CD{Order: Cyclic}
-			why += "method cd-cyclic, the plain one"
+			opt.Solver = RowBlock{}
+			why += "method rowblock, the fastest"
 		}
 	}
 	return why

@@ -30,8 +30,8 @@ type Options struct {
 	Runs int
 	// Threads bounds the goroutines at work; 0 means all processors. The answer does not depend on it.
 	Threads int
-	// Trace asks for the exact error and KKT residual of the start and of every sweep, in Result.Trace. The clock stops
-	// while they are computed.
+	// Trace asks for the exact error and KKT residual of the start, of every sweep that is not provisional (see Progress) and
+	// of the last, in Result.Trace. The clock stops while they are computed.
 	Trace bool
 	// Progress is called after every sweep, on the goroutine that called Factorize; nil means no calls.
 	Progress func(Progress)
@@ -46,6 +46,8 @@ type Progress struct {
 	RelErr float64
 	// KKT estimates the KKT residual from what the sweep met on its way.
 	KKT float64
+	// Provisional says that the method has not looked at what this sweep did, so that RelErr and KKT are of one before.
+	Provisional bool
 }
 
 // Status says why a run ended.
@@ -157,6 +159,7 @@ type problem struct {
 	scale      float64 // a = scale · the user's A
 	seed       uint64
 	workers    int
+	near       *problem // what compressed returned
 }
 
 func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {

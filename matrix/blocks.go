@@ -1,42 +1,123 @@
 package matrix
 
-import "symnmf/internal/kernel"
+import (
+	"slices"
 
-// BlockProduct gives rows of A·H for an H that changes by blocks of rows, and follows it.
+	"symnmf/internal/kernel"
+)
+
+// BlockProduct gives rows of A·H for an H (n×r) that changes by blocks of rows, b·size ≤ i < (b+1)·size, and follows it. Only
+// calls of RowsTo may run at the same time as others.
 type BlockProduct interface {
-	// RowsTo fills dst, (hi−lo)×r by rows, with rows lo ≤ i < hi of A·H for H as it is now.
+	// RowsTo fills dst, (hi−lo)×r, with rows lo ≤ i < hi of A·H for H as it is now.
 	RowsTo(dst []float64, lo, hi int)
-	// Step returns ⟨A_BB·d, d⟩ for rows B from lo to hi of A and d (hi−lo)×r.
-	Step(d []float64, lo, hi int) float64
-	// Move says that H_B has grown by t times the d of the last Step.
-	Move(t float64)
-	// Change says that H_ij has grown by delta.
-	Change(i, j int, delta float64)
+	// Step returns ⟨A_BB·d, d⟩ for the rows B of block b and d, |B|×r.
+	Step(b int, d []float64) float64
+	// Move says that the rows of block b have grown by e, |B|×r: by t times the d of the last Step, or by anything else when t
+	// is 0. H has its new values already. What e holds is lost.
+	Move(b int, t float64, e []float64)
+	// AddRow says that row i of H has grown by d (r).
+	AddRow(i int, d []float64)
+	// Extrapolate says that H has become H + beta·(H − H′), where H′ is H as it was just before the last such call. The first
+	// has beta = 0.
+	Extrapolate(beta float64)
 	// Refresh says that H has changed anywhere.
 	Refresh()
+	// Inner returns ⟨A·H, H⟩ where it is at hand without a product with A.
+	Inner() (v float64, ok bool)
+}
+
+// LowerProduct is a BlockProduct that tells apart what the rows before a block contribute. When a sweep has passed, they have
+// their new values by then, so that ⟨A·H, H⟩ of the H it leaves is Σ 2⟨lower, H_B⟩ + ⟨A_BB·H_B, H_B⟩ over the blocks.
+type LowerProduct interface {
+	BlockProduct
+	// LowerTo is RowsTo for rows inside the block that begins with row first, and fills lower with what columns before first
+	// contribute.
+	LowerTo(dst, lower []float64, first, lo, hi int)
 }
 
 // BlockMultiplier is an operator with a BlockProduct.
 type BlockMultiplier interface {
-	NewBlockProduct(h *Dense, workers int) BlockProduct
+	// NewBlockProduct returns the product with h, which it watches, in blocks of size rows; team does the work.
+	NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct
 }
+
+var (
+	_ BlockMultiplier = (*SymDense)(nil)
+	_ BlockMultiplier = (*SymDense32)(nil)
+	_ BlockMultiplier = (*SymCSR)(nil)
+	_ BlockMultiplier = (*GramOperator)(nil)
+)
+
+// stepRows is how many rows of a block one part of the work on it takes.
+const stepRows = 32
+
+// rowBlocks is what the block products share.
+type rowBlocks struct {
+	h    *Dense
+	size int
+	team *kernel.Team
+	part []float64 // a sum for each part of a block
+}
+
+func newRowBlocks(h *Dense, size int, team *kernel.Team) rowBlocks {
+	return rowBlocks{h, size, team, make([]float64, kernel.BlockCount(size, stepRows))}
+}
+
+// bounds returns the rows of block b.
+func (b *rowBlocks) bounds(block int) (lo, hi int) {
+	return block * b.size, min((block+1)*b.size, b.h.rows)
+}
+
+// sumRows adds up f over groups of the rows lo to hi. The last groups, which have most to do, come first.
+func (b *rowBlocks) sumRows(lo, hi int, f func(from, to int) float64) (q float64) {
+	parts := kernel.BlockCount(hi-lo, stepRows)
+	b.team.Do(parts, func(k int) {
+		k = parts - 1 - k
+		b.part[k] = f(lo+k*stepRows, min(lo+(k+1)*stepRows, hi))
+	})
+	return sum(b.part[:parts])
+}
+
+// stateless is a product that reads H and keeps nothing of it.
+type stateless struct{}
+
+func (stateless) Move(int, float64, []float64) {}
+func (stateless) AddRow(int, []float64)        {}
+func (stateless) Extrapolate(float64)          {}
+func (stateless) Refresh()                     {}
+func (stateless) Inner() (float64, bool)       { return 0, false }
 
 // NewBlockProduct implements BlockMultiplier.
-func (m *SymDense) NewBlockProduct(h *Dense, _ int) BlockProduct { return &denseBlocks{m, h} }
-
-type denseBlocks struct {
-	m *SymDense
-	h *Dense
+func (m *symDense[F]) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
+	return &denseBlocks[F]{m: m, rowBlocks: newRowBlocks(h, size, team), t: make([]float64, size*h.cols)}
 }
 
-func (b *denseBlocks) RowsTo(dst []float64, lo, hi int) {
-	n, r := b.m.a.rows, b.h.cols
+type denseBlocks[F kernel.Float] struct {
+	stateless
+	m *symDense[F]
+	rowBlocks
+	t []float64 // scratch for the rows of a block
+}
+
+func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) { b.LowerTo(dst, nil, 0, lo, hi) }
+
+func (b *denseBlocks[F]) LowerTo(dst, lower []float64, first, lo, hi int) {
+	n, r := b.m.n, b.h.cols
 	clear(dst)
-	kernel.RowsTimes(dst, b.m.a.data[lo*n:hi*n], n, b.h.data, r)
+	if first > 0 {
+		kernel.RowsTimes(dst, b.m.a[lo*n:(hi-1)*n+first], n, b.h.data[:first*r], r)
+		for k, v := range dst {
+			lower[k] = v * b.m.scale
+		}
+	} else {
+		clear(lower)
+	}
+	kernel.RowsTimes(dst, b.m.a[lo*n+first:hi*n], n, b.h.data[first*r:], r)
 	for i := lo; i < hi; i++ {
 		row := dst[(i-lo)*r : (i-lo+1)*r]
 		if b.m.offDiag {
-			kernel.Axpy(row, -b.m.a.At(i, i), b.h.Row(i))
+			kernel.Axpy(row, -float64(b.m.a[i*n+i]), b.h.Row(i))
 		}
 		for k := range row {
 			row[k] *= b.m.scale
@@ -44,188 +125,94 @@ func (b *denseBlocks) RowsTo(dst []float64, lo, hi int) {
 	}
 }
 
-func (b *denseBlocks) Step(d []float64, lo, hi int) (q float64) {
-	n, r := b.m.a.rows, b.h.cols
-	q = kernel.Quad(b.m.a.data[lo*n+lo:(hi-1)*n+hi], n, d, r)
-	if b.m.offDiag {
-		for i := lo; i < hi; i++ {
-			q -= b.m.a.At(i, i) * kernel.SumSq(d[(i-lo)*r:(i-lo+1)*r])
-		}
-	}
-	return q * b.m.scale
+func (b *denseBlocks[F]) Step(block int, d []float64) float64 {
+	n := b.m.n
+	lo, hi := b.bounds(block)
+	return b.m.scale * quad(&b.rowBlocks, b.m.a[lo*n+lo:(hi-1)*n+hi], n, d, b.t, b.m.offDiag)
 }
 
-func (b *denseBlocks) Move(float64)             {}
-func (b *denseBlocks) Change(int, int, float64) {}
-func (b *denseBlocks) Refresh()                 {}
-
-// NewBlockProduct implements BlockMultiplier.
-func (m *SymCSR) NewBlockProduct(h *Dense, _ int) BlockProduct { return &csrBlocks{csrProduct{m, h}} }
-
-type csrBlocks struct{ csrProduct }
-
-func (b *csrBlocks) Step(d []float64, lo, hi int) (q float64) {
+// quad returns ⟨A_BB·d, d⟩ for an A_BB of rows stride apart, its diagonal left out if offDiag. t is scratch for as many numbers
+// as d has.
+func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d, t []float64, offDiag bool) float64 {
 	r := b.h.cols
-	for i := lo; i < hi; i++ {
-		col, val := b.m.a.Row(i)
-		di := d[(i-lo)*r : (i-lo+1)*r]
-		for p, c := range col {
-			if l := int(c); l >= lo && l < i {
-				q += 2 * value(val, p) * kernel.Dot(di, d[(l-lo)*r:(l-lo+1)*r])
+	return b.sumRows(0, len(d)/r, func(from, to int) (q float64) {
+		own := d[from*r : to*r]
+		if from > 0 {
+			t := t[from*r : to*r]
+			clear(t)
+			kernel.RowsTimes(t, a[from*stride:(to-1)*stride+from], stride, d[:from*r], r)
+			q = 2 * kernel.Dot(t, own)
+		}
+		q += kernel.Quad(a[from*stride+from:(to-1)*stride+to], stride, own, r)
+		if offDiag {
+			for i := from; i < to; i++ {
+				q -= float64(a[i*stride+i]) * kernel.SumSq(d[i*r:(i+1)*r])
 			}
 		}
-		if !b.m.offDiag {
-			q += b.m.diag[i] * kernel.SumSq(di)
-		}
-	}
-	return q * b.m.scale
+		return q
+	})
 }
 
-func (b *csrBlocks) Move(float64)             {}
-func (b *csrBlocks) Change(int, int, float64) {}
-func (b *csrBlocks) Refresh()                 {}
-
 // NewBlockProduct implements BlockMultiplier.
-func (m *GramOperator) NewBlockProduct(h *Dense, workers int) BlockProduct {
-	_, features := m.points.Dims()
-	b := &gramBlocks{m: m, h: h, workers: workers, z: make([]float64, features*h.cols), y: make([]float64, features*h.cols),
-		seen: make([]int32, features)}
-	b.Refresh()
+func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
+	b := &csrBlocks{csrProduct: csrProduct{m, h}, rowBlocks: newRowBlocks(h, size, team), near: make([]span, m.a.rows)}
+	for i := range b.near {
+		col, _ := m.a.Row(i)
+		from, _ := slices.BinarySearch(col, int32(i/size*size))
+		to, _ := slices.BinarySearch(col, int32(i))
+		b.near[i] = span{int32(from), int32(to)}
+	}
 	return b
 }
 
-// gramBlocks keeps Z = X·H (m×r by rows).
-type gramBlocks struct {
-	m       *GramOperator
-	h       *Dense
-	workers int
-	z       []float64
-	y       []float64 // X_Bᵀd of the last Step, on the features in used; dense points use all
-	used    []int32
-	seen    []int32 // place of a feature in used, plus 1
-	lo, hi  int
-	d       []float64
+type csrBlocks struct {
+	stateless
+	csrProduct
+	rowBlocks
+	near []span // the entries of each row in its own block, left of the diagonal
 }
 
-func (b *gramBlocks) RowsTo(dst []float64, lo, hi int) {
-	r := b.h.cols
-	clear(dst)
-	if x, ok := b.m.points.(*Dense); ok {
-		kernel.RowsTimes(dst, x.data[lo*x.cols:hi*x.cols], x.cols, b.z, r)
-	} else {
-		for i := lo; i < hi; i++ {
-			b.m.points.rowsTimes(dst[(i-lo)*r:(i-lo+1)*r], i, b.z)
-		}
-	}
+type span struct{ from, to int32 }
+
+func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
+	r := b.rowBlocks.h.cols
 	for i := lo; i < hi; i++ {
-		row := dst[(i-lo)*r : (i-lo+1)*r]
-		for k := range row {
-			row[k] *= b.m.scale
+		acc, low := dst[(i-lo)*r:(i-lo+1)*r], lower[(i-lo)*r:(i-lo+1)*r]
+		clear(acc)
+		col, val := b.m.a.rowAhead(i)
+		at := int(b.near[i].from)
+		kernel.GatherRows(acc, col[:at], upTo(val, at), b.rowBlocks.h.data)
+		for k, v := range acc {
+			low[k] = v * b.m.scale
 		}
-		if b.m.offDiag {
-			kernel.Axpy(row, -b.m.scale*(b.m.scale*b.m.diag[i]), b.h.Row(i))
+		col, val = col[at:], from(val, at)
+		if b.m.offDiag && b.m.diag[i] != 0 {
+			at := int(b.near[i].to) - at
+			kernel.GatherRows(acc, col[:at], upTo(val, at), b.rowBlocks.h.data)
+			col, val = col[at+1:], from(val, at+1)
+		}
+		kernel.GatherRows(acc, col, val, b.rowBlocks.h.data)
+		for k := range acc {
+			acc[k] *= b.m.scale
 		}
 	}
 }
 
-func (b *gramBlocks) Step(d []float64, lo, hi int) (q float64) {
-	r := b.h.cols
-	b.lo, b.hi, b.d = lo, hi, d
-	if hi-lo == 1 {
-		q = b.m.diag[lo] * kernel.SumSq(d)
-	} else if x, ok := b.m.points.(*Dense); ok {
-		clear(b.y)
-		kernel.TransTimes(b.y, x.data[lo*x.cols:hi*x.cols], x.cols, d, r)
-		q = kernel.SumSq(b.y)
-	} else {
-		x := b.m.points.(*CSR)
-		for i := lo; i < hi; i++ {
-			col, val := x.Row(i)
+func (b *csrBlocks) Step(block int, d []float64) float64 {
+	r := b.rowBlocks.h.cols
+	lo, hi := b.bounds(block)
+	return b.m.scale * b.sumRows(lo, hi, func(from, to int) (q float64) {
+		for i := from; i < to; i++ {
+			col, val := b.m.a.Row(i)
 			di := d[(i-lo)*r : (i-lo+1)*r]
-			for p, c := range col {
-				at := b.seen[c]
-				if at == 0 {
-					b.used = append(b.used, c)
-					at = int32(len(b.used))
-					b.seen[c] = at
-					clear(b.y[(int(at)-1)*r : int(at)*r])
-				}
-				kernel.Axpy(b.y[(int(at)-1)*r:int(at)*r], value(val, p), di)
+			for p := int(b.near[i].from); p < int(b.near[i].to); p++ {
+				l := int(col[p]) - lo
+				q += 2 * value(val, p) * kernel.Dot(di, d[l*r:(l+1)*r])
+			}
+			if !b.m.offDiag && b.m.diag[i] != 0 {
+				q += b.m.diag[i] * kernel.SumSq(di)
 			}
 		}
-		q = kernel.SumSq(b.y[:len(b.used)*r])
-	}
-	if b.m.offDiag {
-		for i := lo; i < hi; i++ {
-			q -= b.m.diag[i] * kernel.SumSq(d[(i-lo)*r:(i-lo+1)*r])
-		}
-	}
-	return q * b.m.scale * b.m.scale
-}
-
-func (b *gramBlocks) Move(t float64) {
-	r := b.h.cols
-	switch x := b.m.points.(type) {
-	case *Dense:
-		if b.hi-b.lo == 1 {
-			for c, v := range x.Row(b.lo) {
-				if v != 0 && t != 0 {
-					kernel.Axpy(b.z[c*r:(c+1)*r], t*b.m.scale*v, b.d)
-				}
-			}
-		} else if t != 0 {
-			kernel.Axpy(b.z, t*b.m.scale, b.y)
-		}
-	case *CSR:
-		if b.hi-b.lo == 1 {
-			col, val := x.Row(b.lo)
-			for p, c := range col {
-				kernel.Axpy(b.z[int(c)*r:(int(c)+1)*r], t*b.m.scale*value(val, p), b.d)
-			}
-			return
-		}
-		for at, c := range b.used {
-			if t != 0 {
-				kernel.Axpy(b.z[int(c)*r:(int(c)+1)*r], t*b.m.scale, b.y[at*r:(at+1)*r])
-			}
-			b.seen[c] = 0
-		}
-		b.used = b.used[:0]
-	}
-}
-
-func (b *gramBlocks) Change(i, j int, delta float64) {
-	r := b.h.cols
-	delta *= b.m.scale
-	switch x := b.m.points.(type) {
-	case *Dense:
-		for c, v := range x.Row(i) {
-			b.z[c*r+j] += delta * v
-		}
-	case *CSR:
-		col, val := x.Row(i)
-		for p, c := range col {
-			b.z[int(c)*r+j] += delta * value(val, p)
-		}
-	}
-}
-
-func (b *gramBlocks) Refresh() {
-	r := b.h.cols
-	clear(b.z)
-	switch x := b.m.points.(type) {
-	case *Dense:
-		kernel.TransTimes(b.z, x.data, x.cols, b.h.data, r)
-		for k := range b.z {
-			b.z[k] *= b.m.scale
-		}
-	case *CSR:
-		for i := range x.rows {
-			col, val := x.Row(i)
-			hi := b.h.Row(i)
-			for p, c := range col {
-				kernel.Axpy(b.z[int(c)*r:(int(c)+1)*r], value(val, p)*b.m.scale, hi)
-			}
-		}
-	}
+		return q
+	})
 }

@@ -19,6 +19,8 @@ const (
 // GramOperator is A = XᵀX over points that are the columns of X (m×n): A_il is the inner product of points i and l. A
 // is never formed. Points are kept one after another, so X itself is stored transposed, n×m.
 //
+// With signs, from NewLowRank and Compress, it is A = Xᵀ·diag(σ)·X, σ_c = ±1: see signedPoints.
+//
 // A cursor holds Z = X·H, m·r numbers besides H; an entry of A·H costs one pass over a point, and so does an Add. A
 // product costs two passes over X for each column of H.
 type GramOperator struct {
@@ -29,17 +31,20 @@ type GramOperator struct {
 	norm      float64
 	normOff   float64
 	negatives Cells
+	kept      *keptBlocks // for all block products of this view; nil keeps none
 }
 
 // points is a table with one point a row.
 type points interface {
 	Table
-	dot(i int, z []float64) float64              // x_iᵀz, z of length m
-	addTo(z []float64, c float64, i int)         // z += c·x_i
-	rowsTimes(acc []float64, i int, z []float64) // acc += x_iᵀZ, Z m×r by rows, acc of length r
-	sumSq(i int, u float64) float64              // ‖u·x_i‖²
-	// gramNormSq returns ‖(uX)ᵀ(uX)‖² and the same without the diagonal, or −1 when the sum does not pass by it.
-	gramNormSq(u float64, workers int) (all, off float64)
+	dot(i int, z []float64) float64                       // x_iᵀz, z of length m
+	addTo(z []float64, c float64, i int)                  // z += c·x_i
+	timesTo(z []float64, h *Dense, workers int)           // Z = X·H, m×r by rows
+	rowsTo(dst []float64, lo, hi int, z []float64, r int) // x_iᵀZ for lo ≤ i < hi, by rows, Z m×r by rows
+	sumSq(i int, u float64) float64                       // ‖u·x_i‖²
+	// gramNormSq returns ‖(uXW)ᵀ(uXW)‖² with W = diag(w), or I for w = nil, and the same without the diagonal, or −1 when the
+	// sum does not pass by it.
+	gramNormSq(u float64, w []float64, workers int) (all, off float64)
 	size() int64 // stored numbers
 	transposed() Table
 }
@@ -57,37 +62,64 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := x.(points)
+	n, features := x.Dims()
 	if items == Columns {
-		p = p.transposed().(points)
+		n, features = features, n
 	}
-	n, features := p.Dims()
 	outOfRange := fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
-	if d, dense := p.(*Dense); dense && n <= features {
-		a, err := FromDense(d.innerProducts(workers), 0)
+	if d, dense := x.(*Dense); dense && n <= features {
+		if items == Rows {
+			d = d.Transpose()
+		}
+		a, err := FromDense(d.columnProducts(workers), 0)
 		if err != nil || !normInRange(a.norm, s) {
 			return nil, outOfRange
 		}
 		a.negatives = s.Negative
 		return a, nil
 	}
-	m := &GramOperator{points: p, scale: 1, negatives: s.Negative, diag: make([]float64, n)}
-	u := unit(s.MaxAbs())
-	var diagSq float64
-	for i := range n {
-		d := p.sumSq(i, u)
-		m.diag[i] = d / u / u
-		diagSq += d * d
+	p := x.(points)
+	if items == Columns {
+		p = p.transposed().(points)
 	}
-	all, off := p.gramNormSq(u, workers)
-	if off < 0 {
-		off = max(0, all-diagSq)
-	}
-	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(off)/u/u
+	m := newGram(p, s.MaxAbs(), workers)
+	m.negatives = s.Negative
 	if !normInRange(m.norm, s) {
 		return nil, outOfRange
 	}
 	return m, nil
+}
+
+// newGram returns the operator over points of which the largest coordinate is given.
+func newGram(p points, most float64, workers int) *GramOperator {
+	n, _ := p.Dims()
+	m := &GramOperator{points: p, scale: 1, diag: make([]float64, n)}
+	u := unit(most)
+	for i := range n {
+		m.diag[i] = p.sumSq(i, u) / u / u
+	}
+	all, off := m.sumSq(u, nil, workers)
+	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(off)/u/u
+	return m
+}
+
+// sumSq returns Σ(u²·w_i·w_j·A_ij)², scale left out, over all entries and over those off the diagonal; w = nil means ones.
+func (m *GramOperator) sumSq(u float64, w []float64, workers int) (all, off float64) {
+	all, off = m.points.gramNormSq(u, w, workers)
+	if off < 0 {
+		off = max(0, all-diagSumSq(m.diag, u, w))
+	}
+	return all, off
+}
+
+// diagSumSq returns Σ(u²·w_i²·d_i)².
+func diagSumSq(d []float64, u float64, w []float64) (s float64) {
+	for i, v := range d {
+		c := u * value(w, i)
+		x := c * v * c
+		s += x * x
+	}
+	return s
 }
 
 // Dim implements Operator.
@@ -122,6 +154,7 @@ func (m *GramOperator) DiagTo(dst []float64) {
 func (m *GramOperator) Scaled(c float64) Operator {
 	v := *m
 	v.scale, v.norm, v.normOff = math.Sqrt(c)*m.scale, c*m.norm, c*m.normOff
+	v.kept = new(keptBlocks)
 	return &v
 }
 
@@ -129,20 +162,17 @@ func (m *GramOperator) Scaled(c float64) Operator {
 func (m *GramOperator) OffDiagonal() Operator {
 	v := *m
 	v.offDiag, v.norm = true, m.normOff
+	v.kept = new(keptBlocks)
 	return &v
 }
 
 // NewProduct implements Operator.
 func (m *GramOperator) NewProduct(h *Dense, workers int) Product {
 	_, features := m.points.Dims()
-	r := h.cols
-	p := &gramProduct{m: m, h: h, z: make([]float64, features*r)}
-	// Each worker takes some columns of Z and passes over all points in order, so sums do not depend on their number.
-	t := m.columnsOfZ(h, workers)
-	for j := range r {
-		for k := range features {
-			p.z[k*r+j] = t[j*features+k]
-		}
+	p := &gramProduct{m: m, h: h, z: make([]float64, features*h.cols)}
+	m.points.timesTo(p.z, h, workers)
+	for k := range p.z {
+		p.z[k] *= m.scale
 	}
 	return p
 }
@@ -176,10 +206,9 @@ type gramProduct struct {
 
 func (p *gramProduct) RowsTo(dst []float64, lo, hi int) {
 	r := p.h.cols
+	p.m.points.rowsTo(dst, lo, hi, p.z, r)
 	for i := lo; i < hi; i++ {
 		acc := dst[(i-lo)*r : (i-lo+1)*r]
-		clear(acc)
-		p.m.points.rowsTimes(acc, i, p.z)
 		for k := range acc {
 			acc[k] *= p.m.scale
 		}

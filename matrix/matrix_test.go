@@ -5,9 +5,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/kernel"
 )
 
 // naive is a matrix as rows of rows, for references written from definitions.
@@ -24,9 +27,9 @@ func zeros(rows, cols int) naive {
 func (m naive) times(o naive) naive {
 	out := zeros(len(m), len(o[0]))
 	for i := range m {
-		for j := range o[0] {
-			for k := range o {
-				out[i][j] += m[i][k] * o[k][j]
+		for k, v := range m[i] {
+			for j, w := range o[k] {
+				out[i][j] += v * w
 			}
 		}
 	}
@@ -82,6 +85,48 @@ func (m naive) pattern() naive {
 	return out
 }
 
+// rounded returns m with entries rounded to single precision.
+func (m naive) rounded() naive {
+	out := zeros(len(m), len(m))
+	for i := range m {
+		for j, v := range m[i] {
+			out[i][j] = float64(float32(v))
+		}
+	}
+	return out
+}
+
+// spectral returns m·diag(λ)·mᵀ.
+func (m naive) spectral(lambda []float64) naive {
+	scaled := zeros(len(m), len(lambda))
+	for i := range m {
+		for k, l := range lambda {
+			scaled[i][k] = m[i][k] * l
+		}
+	}
+	return scaled.times(m.transpose())
+}
+
+// normalized returns (D+τI)^(−½)·m·(D+τI)^(−½), where 0^(−½) is 0.
+func (m naive) normalized(tau float64) naive {
+	s, out := make([]float64, len(m)), zeros(len(m), len(m))
+	for i := range m {
+		d := tau
+		for _, v := range m[i] {
+			d += v
+		}
+		if d != 0 {
+			s[i] = 1 / math.Sqrt(d)
+		}
+	}
+	for i := range m {
+		for j, v := range m[i] {
+			out[i][j] = v * s[i] * s[j]
+		}
+	}
+	return out
+}
+
 func draw(rng *rand.Rand, rows, cols int, density float64) naive {
 	m := zeros(rows, cols)
 	for i := range m {
@@ -128,6 +173,8 @@ func operators(t testing.TB) []operatorCase {
 	}
 	d, err := FromDense(sym.dense(), 0)
 	add("dense", d, err, sym)
+	d32, err := FromDense32(sym.dense(), 0)
+	add("dense in single precision", d32, err, sym.rounded())
 	s, err := FromCSR(sym.csr(t), 0)
 	add("sparse", s, err, sym)
 	ones := sym.pattern()
@@ -152,6 +199,31 @@ func operators(t testing.TB) []operatorCase {
 		cp.Val = nil
 		g, err = Gram(cp, Rows, 2)
 		add("gram of a pattern", g, err, xp.times(xp.transpose()))
+	}
+	for _, positive := range []int{2, 0, 5} { // of 5 columns
+		u, lambda := draw(rng, 37, 5, 0.5), make([]float64, 5)
+		u[3] = make([]float64, 5)
+		for k := range lambda {
+			lambda[k] = 0.5 + rng.Float64()
+			if (3*k)%5 >= positive { // those of one sign are not next to each other
+				lambda[k] = -lambda[k]
+			}
+		}
+		l, err := NewLowRank(u.dense(), lambda, 2)
+		add("low rank", l, err, u.spectral(lambda))
+	}
+	taken := map[string]bool{}
+	for _, c := range slices.Clone(cases) {
+		if _, formed := c.a.(*SymDense); taken[c.name] || formed && c.name != "dense" {
+			continue // one of a kind
+		}
+		taken[c.name] = true
+		tau := 0.0
+		if c.name == "low rank" {
+			tau = 40 // degrees may be as far below 0
+		}
+		a, err := Normalized(c.a, tau, 2)
+		add("normalized "+c.name, a, err, c.want.normalized(tau))
 	}
 	for _, c := range slices.Clone(cases) {
 		scaled, off := zeros(len(c.want), len(c.want)), zeros(len(c.want), len(c.want))
@@ -263,6 +335,7 @@ func TestCursor(t *testing.T) {
 				check("after a change", j, rng.IntN(n))
 			}
 			if step%20 == 19 {
+				d.Set(rng.IntN(n), j, rng.Float64()) // and nobody is told
 				cur.Refresh()
 				cur.Column(j)
 				for i := range n {
@@ -286,6 +359,7 @@ func TestForward(t *testing.T) {
 		}
 		tried++
 		for sweep := range 3 {
+			d.Set(rng.IntN(n), rng.IntN(r), rng.Float64()) // and nobody is told
 			if cur.Forward(); sweep == 2 {
 				cur.Refresh()
 			}
@@ -423,6 +497,98 @@ func TestNormWithoutDiagonal(t *testing.T) {
 	}
 }
 
+// TestProductWithoutDiagonal: nor in products, by rows taken together or alone.
+func TestProductWithoutDiagonal(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 12))
+	n, r := 70, 5
+	m := drawSymmetric(rng, n, 1)
+	h := draw(rng, n, r, 1)
+	want := zeros(n, r)
+	for i := range m {
+		for l, v := range m[i] {
+			for j := range r {
+				if l != i {
+					want[i][j] += v * h[l][j]
+				}
+			}
+		}
+		m[i][i] = 1e12
+	}
+	d, err := FromDense(m.dense(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := FromCSR(m.csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]Operator{"dense": d, "sparse": s} {
+		p := a.OffDiagonal().NewProduct(h.dense(), 1)
+		all, row := make([]float64, n*r), make([]float64, r)
+		p.RowsTo(all, 0, n)
+		for i := range n {
+			p.RowsTo(row, i, i+1)
+			for j, v := range row {
+				if !near(v, want[i][j], 1) {
+					t.Fatalf("%s: (AH)[%d,%d] = %v, want %v", name, i, j, v, want[i][j])
+				}
+				if v != all[i*r+j] {
+					t.Fatalf("%s: (AH)[%d,%d] = %v in one row, %v in all", name, i, j, v, all[i*r+j])
+				}
+			}
+		}
+	}
+}
+
+func TestFromDense32(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 13))
+	m := drawSymmetric(rng, 40, 0.7)
+	m[3][3], m[5][6], m[6][5] = 1e-30, -1e-50, -1e-50
+	for _, e := range []int{-900, 0, 900} {
+		d := NewDense(40, 40, nil)
+		for i := range m {
+			for j, v := range m[i] {
+				d.Set(i, j, math.Ldexp(v, e))
+			}
+		}
+		a, err := FromDense32(d, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(d.Data()) // nothing of it is kept
+		var normSq float64
+		for i := range m {
+			a.VisitRow(i, func(l int, v float64) {
+				v = math.Ldexp(v, -e)
+				normSq += v * v
+				if math.Abs(v-m[i][l]) > 0x1p-24*math.Abs(m[i][l])+2e-45 {
+					t.Fatalf("2^%d: A[%d,%d] = %v, want %v", e, i, l, v, m[i][l])
+				}
+			})
+		}
+		if got := math.Ldexp(a.Norm(), -e); !near(got, math.Sqrt(normSq), 0) {
+			t.Errorf("2^%d: norm %v, that of the rounded entries is %v", e, got, math.Sqrt(normSq))
+		}
+		if c := a.Negatives(); c.Count != 2 || c.Row != 5 || c.Col != 6 {
+			t.Errorf("2^%d: negatives %+v", e, c)
+		}
+	}
+	// Two neighbours in double precision, with a place between where single precision rounds up.
+	half := 1 + 0x1p-24
+	a, err := FromDense32(NewDense(2, 2, []float64{1.5, half, math.Nextafter(half, 2), 1}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := entries(a); v[0][1] != v[1][0] {
+		t.Errorf("A[0,1] = %v, A[1,0] = %v", v[0][1], v[1][0])
+	}
+	for _, v := range []float64{1e-310, math.MaxFloat64} {
+		if _, err := FromDense32(NewDense(2, 2, []float64{v, v, v, v}), 0); !errors.Is(err, ErrRange) {
+			t.Errorf("%v: error %v, want %v", v, err, ErrRange)
+		}
+	}
+}
+
 func TestConstructorsRefuse(t *testing.T) {
 	nan := naive{{1, 2}, {2, math.NaN()}}
 	inf := naive{{1, math.Inf(1)}, {2, 1}}
@@ -442,6 +608,9 @@ func TestConstructorsRefuse(t *testing.T) {
 	} {
 		if _, err := FromDense(c.m.dense(), 0); !errors.Is(err, c.want) {
 			t.Errorf("FromDense, %s: error %v, want %v", c.name, err, c.want)
+		}
+		if _, err := FromDense32(c.m.dense(), 0); !errors.Is(err, c.want) {
+			t.Errorf("FromDense32, %s: error %v, want %v", c.name, err, c.want)
 		}
 		if _, err := FromCSR(c.m.csr(t), 0); !errors.Is(err, c.want) {
 			t.Errorf("FromCSR, %s: error %v, want %v", c.name, err, c.want)
@@ -632,66 +801,115 @@ func TestDense(t *testing.T) {
 	NewDense(2, 2, make([]float64, 3))
 }
 
-// TestBlockProduct moves blocks of rows of H, one row among them, changes single entries, and compares products and quadratic
-// forms with the definition.
+// TestBlockProduct moves blocks of rows of H and single rows, extrapolates, and compares products, quadratic forms and inner
+// products with the definition, for blocks of several parts and for any team.
 func TestBlockProduct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
 	for _, c := range operators(t) {
-		n := len(c.want)
-		for _, r := range []int{1, 5} {
-			h := draw(rng, n, r, 0.7).dense()
-			b := c.a.(BlockMultiplier).NewBlockProduct(h, 2)
-			check := func(when string) {
-				want := c.want.times(rowsOf(h))
-				for _, rows := range [][2]int{{0, n}, {3, 4}} {
-					dst := make([]float64, (rows[1]-rows[0])*r)
-					for k := range dst {
-						dst[k] = math.NaN()
-					}
-					b.RowsTo(dst, rows[0], rows[1])
-					for k, v := range dst {
-						if i, j := rows[0]+k/r, k%r; !near(v, want[i][j], float64(n)) {
-							t.Fatalf("%s, r = %d, %s: (AH)[%d,%d] = %v, want %v", c.name, r, when, i, j, v, want[i][j])
-						}
-					}
-				}
+		ranks, sizes := []int{1, 5, 70}, []int{1, 3, len(c.want)}
+		if strings.Contains(c.name, ", ") { // views take the paths of what they are views of
+			ranks, sizes = ranks[:2], []int{min(34, len(c.want))}
+		}
+		for _, r := range ranks {
+			for _, size := range sizes {
+				team := kernel.NewTeam(1 + rng.IntN(3))
+				testBlockProduct(t, rng, c, r, size, team)
+				team.Close()
 			}
-			check("at first")
-			for range 12 {
-				lo := rng.IntN(n)
-				hi := min(lo+1+rng.IntN(n/2)*rng.IntN(2), n)
-				d := draw(rng, hi-lo, r, 0.8)
-				var want float64
-				for i := lo; i < hi; i++ {
-					for l := lo; l < hi; l++ {
-						for j := range r {
-							want += c.want[i][l] * d[i-lo][j] * d[l-lo][j]
-						}
-					}
-				}
-				if got := b.Step(d.dense().Data(), lo, hi); !near(got, want, float64(n)) {
-					t.Fatalf("%s, r = %d: ⟨A_BB·d,d⟩ = %v for rows %d to %d, want %v", c.name, r, got, lo, hi, want)
-				}
-				step := []float64{0, 0.7, 1.5}[rng.IntN(3)]
-				for i := lo; i < hi; i++ {
-					for j := range r {
-						h.Set(i, j, h.At(i, j)+step*d[i-lo][j])
-					}
-				}
-				b.Move(step)
-				check("after a move")
-				i, j := rng.IntN(n), rng.IntN(r)
-				h.Set(i, j, h.At(i, j)+0.3)
-				b.Change(i, j, 0.3)
-				check("after a change")
-			}
-			for k := range h.Data() {
-				h.Data()[k] = rng.Float64()
-			}
-			b.Refresh()
-			check("after a refresh")
 		}
 	}
+}
+
+func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int, team *kernel.Team) {
+	t.Helper()
+	n := len(c.want)
+	h := draw(rng, n, r, 0.7).dense()
+	b := c.a.(BlockMultiplier).NewBlockProduct(h, size, team)
+	last := h.Clone()
+	check := func(when string) {
+		t.Helper()
+		want := c.want.times(rowsOf(h))
+		for _, rows := range [][2]int{{0, n}, {3, 4}} {
+			dst := make([]float64, (rows[1]-rows[0])*r)
+			for k := range dst {
+				dst[k] = math.NaN()
+			}
+			b.RowsTo(dst, rows[0], rows[1])
+			for k, v := range dst {
+				if i, j := rows[0]+k/r, k%r; !near(v, want[i][j], float64(n)) {
+					t.Fatalf("%s, r = %d, blocks of %d, %s: (AH)[%d,%d] = %v, want %v", c.name, r, size, when, i, j, v, want[i][j])
+				}
+			}
+		}
+		if v, ok := b.Inner(); ok {
+			var inner float64
+			for i := range n {
+				for j := range r {
+					inner += want[i][j] * h.At(i, j)
+				}
+			}
+			if !near(v, inner, float64(n*r)) {
+				t.Fatalf("%s, r = %d, %s: ⟨AH,H⟩ = %v, want %v", c.name, r, when, v, inner)
+			}
+		}
+	}
+	check("at first")
+	for k := range 12 {
+		block := rng.IntN((n + size - 1) / size)
+		lo, hi := block*size, min((block+1)*size, n)
+		d := draw(rng, hi-lo, r, 0.8)
+		var want float64
+		for i := lo; i < hi; i++ {
+			for l := lo; l < hi; l++ {
+				for j := range r {
+					want += c.want[i][l] * d[i-lo][j] * d[l-lo][j]
+				}
+			}
+		}
+		if got := b.Step(block, d.dense().Data()); !near(got, want, float64(n)) {
+			t.Fatalf("%s, r = %d: ⟨A_BB·d,d⟩ = %v for rows %d to %d, want %v", c.name, r, got, lo, hi, want)
+		}
+		step := []float64{0.7, 1.5}[k%2]
+		e := NewDense(hi-lo, r, nil)
+		for i := lo; i < hi; i++ {
+			for j := range r {
+				e.Set(i-lo, j, step*d[i-lo][j])
+			}
+		}
+		told := step
+		if k%3 == 2 { // another way than that of the step
+			e.Set(0, 0, e.At(0, 0)+0.3)
+			told = 0
+		}
+		for i := lo; i < hi; i++ {
+			kernel.Axpy(h.Row(i), 1, e.Row(i-lo))
+		}
+		b.Move(block, told, e.Data())
+		check("after a move")
+		i, row := rng.IntN(n), draw(rng, 1, r, 0.5)[0]
+		kernel.Axpy(h.Row(i), 1, row)
+		b.AddRow(i, row)
+		check("after a change of a row")
+		if k%4 > 0 {
+			beta := 0.0
+			if k > 4 {
+				beta = 0.3
+			} else {
+				copy(last.Data(), h.Data())
+			}
+			for p, v := range h.Data() {
+				h.Data()[p] = v + beta*(v-last.Data()[p])
+				last.Data()[p] = v
+			}
+			b.Extrapolate(beta)
+			check("after an extrapolation")
+		}
+	}
+	for k := range h.Data() {
+		h.Data()[k] = rng.Float64()
+	}
+	b.Refresh()
+	check("after a refresh")
 }
 
 func rowsOf(d *Dense) naive {

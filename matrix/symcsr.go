@@ -29,30 +29,38 @@ func FromCSR(a *CSR, tol float64) (*SymCSR, error) {
 		return nil, err
 	}
 	m := &SymCSR{a: a, scale: 1, negatives: s.Negative, diag: make([]float64, a.rows)}
-	u := unit(s.MaxAbs())
-	var all, off float64
-	for b := 0; b < a.rows; b += normBlock {
-		var blockAll, blockOff float64
-		for i := b; i < min(b+normBlock, a.rows); i++ {
-			col, val := a.Row(i)
-			for p, j := range col {
-				v := value(val, p)
-				sq := (v * u) * (v * u)
-				blockAll += sq
-				if int(j) == i {
-					m.diag[i] = v
-				} else {
-					blockOff += sq
-				}
-			}
-		}
-		all, off = all+blockAll, off+blockOff
+	for i := range m.diag {
+		m.diag[i] = a.At(i, i)
 	}
+	u := unit(s.MaxAbs())
+	all, off := m.sumSq(u, nil, 1)
 	m.norm, m.normOff = math.Sqrt(all)/u, math.Sqrt(off)/u
 	if !normInRange(m.norm, s) {
 		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, s.MaxAbs())
 	}
 	return m, nil
+}
+
+// sumSq returns Σ(u·w_i·w_j·A_ij)², scale left out, over all entries and over those off the diagonal; w = nil means ones.
+func (m *SymCSR) sumSq(u float64, w []float64, workers int) (all, off float64) {
+	part := make([]float64, 2*kernel.BlockCount(m.a.rows, normBlock))
+	kernel.Blocks(m.a.rows, normBlock, workers, func(b, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			ui := u * value(w, i)
+			col, val := m.a.Row(i)
+			for p, j := range col {
+				x := ui * value(val, p) * value(w, int(j))
+				part[2*b] += x * x
+				if int(j) != i {
+					part[2*b+1] += x * x
+				}
+			}
+		}
+	})
+	for b := 0; b < len(part); b += 2 {
+		all, off = all+part[b], off+part[b+1]
+	}
+	return all, off
 }
 
 // Dim implements Operator.
@@ -118,7 +126,8 @@ func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
 		acc := dst[(i-lo)*r : (i-lo+1)*r]
 		clear(acc)
 		col, val := p.m.a.rowAhead(i)
-		if at, found := slices.BinarySearch(col, int32(i)); found && p.m.offDiag {
+		if p.m.offDiag && p.m.diag[i] != 0 {
+			at, _ := slices.BinarySearch(col, int32(i))
 			kernel.GatherRows(acc, col[:at], upTo(val, at), p.h.data)
 			col, val = col[at+1:], from(val, at+1)
 		}

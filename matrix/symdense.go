@@ -11,8 +11,14 @@ import (
 
 // SymDense is a dense A as an Operator. A cursor holds n·r numbers besides H; one Add costs n multiply–adds, a product
 // n²·r.
-type SymDense struct {
-	a         *Dense
+type SymDense = symDense[float64]
+
+// SymDense32 is a SymDense with entries in single precision, half the memory; everything else is in double precision.
+type SymDense32 = symDense[float32]
+
+type symDense[F kernel.Float] struct {
+	n         int
+	a         []F // n×n by rows
 	scale     float64
 	offDiag   bool
 	norm      float64 // of the entries that count, scale included
@@ -27,30 +33,69 @@ func FromDense(a *Dense, tol float64) (*SymDense, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &SymDense{a: a, scale: 1, negatives: s.Negative}
-	u := unit(s.MaxAbs())
-	var all, off float64
-	for b := 0; b < a.rows; b += normBlock {
-		var blockAll, blockOff float64
-		for i := b; i < min(b+normBlock, a.rows); i++ {
-			var diag, others float64
-			for j, v := range a.Row(i) {
-				if sq := (v * u) * (v * u); j == i {
-					diag = sq
-				} else {
-					others += sq
+	return newSymDense(a.rows, a.data, 1, s)
+}
+
+// FromDense32 returns the operator over a copy of a, checked as by FromDense, whose entries are rounded to single precision
+// after a power of two has brought the largest near 1: to 6e-8 of themselves, or to 1e-45 of the largest where that is more.
+// Norm is that of the rounded entries; rounding moves it, and A, by at most 6e-8·‖A‖. It keeps nothing of a. O(n²).
+func FromDense32(a *Dense, tol float64) (*SymDense32, error) {
+	s, err := checkSymmetric(a, tol)
+	if err != nil {
+		return nil, err
+	}
+	n, u := a.rows, unit(s.MaxAbs())
+	f := make([]float32, len(a.data))
+	const tile = 32
+	for i0 := 0; i0 < n; i0 += tile {
+		for j0 := 0; j0 <= i0; j0 += tile {
+			for i := i0; i < min(i0+tile, n); i++ {
+				for j := j0; j < min(j0+tile, i+1); j++ {
+					v := float32(u * a.data[i*n+j])
+					f[i*n+j], f[j*n+i] = v, v // which may have differed by rounding, now a greater one
 				}
 			}
-			blockAll += others + diag
-			blockOff += others
 		}
-		all, off = all+blockAll, off+blockOff
 	}
-	m.norm, m.normOff = math.Sqrt(all)/u, math.Sqrt(off)/u
+	s.Min, s.Max = u*s.Min, u*s.Max
+	return newSymDense(n, f, 1/u, s)
+}
+
+// newSymDense returns the operator scale·A for the n×n matrix a, which s surveys.
+func newSymDense[F kernel.Float](n int, a []F, scale float64, s Survey) (*symDense[F], error) {
+	m := &symDense[F]{n: n, a: a, scale: scale, negatives: s.Negative}
+	u := unit(s.MaxAbs())
+	all, off := m.sumSq(u, nil, 1)
+	m.norm, m.normOff = scale*(math.Sqrt(all)/u), scale*(math.Sqrt(off)/u)
 	if !normInRange(m.norm, s) {
-		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, s.MaxAbs())
+		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, scale*s.MaxAbs())
 	}
 	return m, nil
+}
+
+// sumSq returns Σ(u·w_i·w_j·A_ij)², scale left out, over all entries and over those off the diagonal; w = nil means ones.
+func (m *symDense[F]) sumSq(u float64, w []float64, workers int) (all, off float64) {
+	part := make([]float64, 2*kernel.BlockCount(m.n, normBlock))
+	kernel.Blocks(m.n, normBlock, workers, func(b, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			var diag, others float64
+			ui := u * value(w, i)
+			for j, v := range m.row(i) {
+				x := ui * float64(v) * value(w, j)
+				if j == i {
+					diag = x * x
+				} else {
+					others += x * x
+				}
+			}
+			part[2*b] += others + diag
+			part[2*b+1] += others
+		}
+	})
+	for b := 0; b < len(part); b += 2 {
+		all, off = all+part[b], off+part[b+1]
+	}
+	return all, off
 }
 
 // FromSymmetric returns the operator over a copy of gonum's a, checked as by FromDense.
@@ -67,83 +112,102 @@ func FromSymmetric(a mat.Symmetric) (*SymDense, error) {
 }
 
 // Dim implements Operator.
-func (m *SymDense) Dim() int { return m.a.rows }
+func (m *symDense[F]) Dim() int { return m.n }
 
 // Stored implements Operator.
-func (m *SymDense) Stored() int64 { return int64(len(m.a.data)) }
+func (m *symDense[F]) Stored() int64 { return int64(len(m.a)) }
 
 // Density implements Operator.
-func (m *SymDense) Density() float64 { return density(m.Stored(), m.a.rows, m.a.cols) }
+func (m *symDense[F]) Density() float64 { return density(m.Stored(), m.n, m.n) }
 
 // Norm implements Operator.
-func (m *SymDense) Norm() float64 { return m.norm }
+func (m *symDense[F]) Norm() float64 { return m.norm }
 
 // Negatives implements Operator.
-func (m *SymDense) Negatives() Cells { return m.negatives }
+func (m *symDense[F]) Negatives() Cells { return m.negatives }
 
 // DiagTo implements Operator.
-func (m *SymDense) DiagTo(dst []float64) {
+func (m *symDense[F]) DiagTo(dst []float64) {
 	for i := range dst {
 		dst[i] = 0
 		if !m.offDiag {
-			dst[i] = m.scale * m.a.At(i, i)
+			dst[i] = m.scale * float64(m.a[i*m.n+i])
 		}
 	}
 }
 
 // Scaled implements Operator.
-func (m *SymDense) Scaled(c float64) Operator {
+func (m *symDense[F]) Scaled(c float64) Operator {
 	v := *m
 	v.scale, v.norm, v.normOff = c*m.scale, c*m.norm, c*m.normOff
 	return &v
 }
 
 // OffDiagonal implements Operator.
-func (m *SymDense) OffDiagonal() Operator {
+func (m *symDense[F]) OffDiagonal() Operator {
 	v := *m
 	v.offDiag, v.norm = true, m.normOff
 	return &v
 }
 
 // VisitRow implements RowVisitor.
-func (m *SymDense) VisitRow(i int, f func(l int, v float64)) {
-	for l, v := range m.a.Row(i) {
+func (m *symDense[F]) VisitRow(i int, f func(l int, v float64)) {
+	for l, v := range m.row(i) {
 		if l != i || !m.offDiag {
-			f(l, m.scale*v)
+			f(l, m.scale*float64(v))
 		}
 	}
 }
 
-// NewProduct implements Operator.
-func (m *SymDense) NewProduct(h *Dense, _ int) Product { return denseProduct{m, h} }
+func (m *symDense[F]) row(i int) []F { return m.a[i*m.n : (i+1)*m.n] }
 
-type denseProduct struct {
-	m *SymDense
+// NewProduct implements Operator.
+func (m *symDense[F]) NewProduct(h *Dense, _ int) Product { return denseProduct[F]{m, h} }
+
+type denseProduct[F kernel.Float] struct {
+	m *symDense[F]
 	h *Dense
 }
 
-func (p denseProduct) RowsTo(dst []float64, lo, hi int) {
-	r := p.h.cols
-	for i := lo; i < hi; i++ {
-		acc := dst[(i-lo)*r : (i-lo+1)*r]
-		clear(acc)
-		row := p.m.a.Row(i)
-		if p.m.offDiag {
-			kernel.RowTimes(acc, row[:i], p.h.data[:i*r])
-			kernel.RowTimes(acc, row[i+1:], p.h.data[(i+1)*r:])
-		} else {
-			kernel.RowTimes(acc, row, p.h.data)
-		}
-		for k := range acc {
-			acc[k] *= p.m.scale
+func (p denseProduct[F]) RowsTo(dst []float64, lo, hi int) {
+	m, r := p.m, p.h.cols
+	clear(dst)
+	if !m.offDiag {
+		kernel.RowsTimes(dst, m.a[lo*m.n:hi*m.n], m.n, p.h.data, r)
+	} else {
+		// Rows in groups with square blocks on the diagonal, the same for any lo and hi. To take A_ii·H_i,: off the whole
+		// product would cost the digits by which A_ii exceeds the rest.
+		const group = 32
+		for from := lo; from < hi; {
+			g := from / group * group
+			end := min(g+group, m.n)
+			to := min(end, hi)
+			p.offDiagTo(dst[(from-lo)*r:(to-lo)*r], from, to, g, end)
+			from = to
 		}
 	}
+	for k := range dst {
+		dst[k] *= m.scale
+	}
+}
+
+// offDiagTo adds rows lo to hi of A·H without the diagonal, which crosses them in columns g to end.
+func (p denseProduct[F]) offDiagTo(dst []float64, lo, hi, g, end int) {
+	n, r, h := p.m.n, p.h.cols, p.h.data
+	rows := p.m.a[lo*n : hi*n]
+	kernel.RowsTimes(dst, rows, n, h[:g*r], r)
+	for i := lo; i < hi; i++ {
+		acc, row := dst[(i-lo)*r:(i-lo+1)*r], p.m.row(i)
+		kernel.RowsTimes(acc, row[g:i], i-g, h[g*r:i*r], r)
+		kernel.RowsTimes(acc, row[i+1:end], end-i-1, h[(i+1)*r:end*r], r)
+	}
+	kernel.RowsTimes(dst, rows[end:], n, h[end*r:], r)
 }
 
 // denseCursor keeps Y = A·H by columns. Changes wait until there are four, so that Y and four rows of A pass through
 // the processor once, not four times; until then At adds the waiting ones itself.
-type denseCursor struct {
-	m       *SymDense
+type denseCursor[F kernel.Float] struct {
+	m       *symDense[F]
 	h       *Dense
 	workers int
 	y       []float64 // n·r, column j at j·n
@@ -155,36 +219,36 @@ type denseCursor struct {
 }
 
 // NewCursor implements Operator.
-func (m *SymDense) NewCursor(h *Dense, workers int) Cursor {
-	c := &denseCursor{m: m, h: h, workers: workers, y: make([]float64, len(h.data))}
+func (m *symDense[F]) NewCursor(h *Dense, workers int) Cursor {
+	c := &denseCursor[F]{m: m, h: h, workers: workers, y: make([]float64, len(h.data))}
 	c.Refresh()
 	return c
 }
 
-func (c *denseCursor) Column(j int) {
+func (c *denseCursor[F]) Column(j int) {
 	c.flush()
-	n := c.m.a.rows
+	n := c.m.n
 	c.col = c.y[j*n : (j+1)*n]
 }
 
-func (c *denseCursor) At(i int) float64 {
+func (c *denseCursor[F]) At(i int) float64 {
 	v := c.col[i]
 	for k, row := range c.rows[:c.waiting] {
 		if row != i || !c.m.offDiag {
-			v += c.delta[k] * c.m.a.data[row*c.m.a.cols+i]
+			v += c.delta[k] * float64(c.m.a[row*c.m.n+i])
 		}
 	}
 	return v
 }
 
-func (c *denseCursor) Add(i int, delta float64) {
+func (c *denseCursor[F]) Add(i int, delta float64) {
 	c.rows[c.waiting], c.delta[c.waiting] = i, delta*c.m.scale
 	if c.waiting++; c.waiting == len(c.rows) {
 		c.flush()
 	}
 }
 
-func (c *denseCursor) flush() {
+func (c *denseCursor[F]) flush() {
 	if c.waiting == 0 {
 		return
 	}
@@ -198,12 +262,11 @@ func (c *denseCursor) flush() {
 			own[k] = c.At(row)
 		}
 	}
-	a := c.m.a
 	if c.waiting == 4 {
-		kernel.Axpy4(c.col, &c.delta, a.Row(c.rows[0]), a.Row(c.rows[1]), a.Row(c.rows[2]), a.Row(c.rows[3]))
+		c.axpy4(0)
 	} else {
 		for k, row := range c.rows[:c.waiting] {
-			kernel.Axpy(c.col, c.delta[k], a.Row(row))
+			axpy(c.col, c.delta[k], c.m.row(row))
 		}
 	}
 	if c.m.offDiag {
@@ -215,22 +278,45 @@ func (c *denseCursor) flush() {
 }
 
 // flushForward is flush for what lies after the last change.
-func (c *denseCursor) flushForward() {
-	a, lo := c.m.a, c.rows[c.waiting-1]+1
+func (c *denseCursor[F]) flushForward() {
 	if c.waiting == 4 {
-		kernel.Axpy4(c.col[lo:], &c.delta, a.Row(c.rows[0])[lo:], a.Row(c.rows[1])[lo:], a.Row(c.rows[2])[lo:], a.Row(c.rows[3])[lo:])
+		c.axpy4(c.rows[3] + 1)
 	}
 	c.waiting = 0 // fewer than four are left only when the column is done
 }
 
-func (c *denseCursor) Forward() {
+// axpy4 adds the four waiting changes to the column from place lo on.
+func (c *denseCursor[F]) axpy4(lo int) {
+	x0, x1, x2, x3 := c.m.row(c.rows[0])[lo:], c.m.row(c.rows[1])[lo:], c.m.row(c.rows[2])[lo:], c.m.row(c.rows[3])[lo:]
+	y := c.col[lo:]
+	if x, wide := any(x0).([]float64); wide {
+		kernel.Axpy4(y, &c.delta, x, any(x1).([]float64), any(x2).([]float64), any(x3).([]float64))
+		return
+	}
+	for i := range y {
+		y[i] += c.delta[0]*float64(x0[i]) + c.delta[1]*float64(x1[i]) + c.delta[2]*float64(x2[i]) + c.delta[3]*float64(x3[i])
+	}
+}
+
+// axpy adds c·x to y.
+func axpy[F kernel.Float](y []float64, c float64, x []F) {
+	if x, wide := any(x).([]float64); wide {
+		kernel.Axpy(y, c, x)
+		return
+	}
+	for i, v := range x {
+		y[i] += c * float64(v)
+	}
+}
+
+func (c *denseCursor[F]) Forward() {
 	c.Refresh()
 	c.forward = true
 }
 
-func (c *denseCursor) Refresh() {
+func (c *denseCursor[F]) Refresh() {
 	c.waiting, c.forward = 0, false
-	refreshColumns(c.y, c.m.NewProduct(c.h, c.workers), c.m.a.rows, c.h.cols, c.workers)
+	refreshColumns(c.y, c.m.NewProduct(c.h, c.workers), c.m.n, c.h.cols, c.workers)
 }
 
 // refreshColumns fills y (n·r by columns) with the rows that p gives.

@@ -91,7 +91,7 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	choiceFlag(cmd, &f.diag, "diagonal", "whether the diagonal of A counts in the error", "keep", "ignore")
 	f.repairs.define(cmd)
 	flags.IntVarP(&f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
-	flags.StringVar(&f.trace, "trace", "", "write the exact error after every sweep to `FILE.csv`, which about doubles the time")
+	flags.StringVar(&f.trace, "trace", "", "write the exact errors on the way to `FILE.csv`, which about doubles the time")
 	flags.StringVarP(&f.out, "out", "o", "", "write the answer to files in `DIR`")
 	flags.BoolVar(&f.force, "force", false, "write into a DIR that is not empty")
 	flags.BoolVar(&f.json, "json", false, "print the summary as JSON in place of the clusters")
@@ -296,6 +296,7 @@ func (f *fitFlags) run(s *streams) error {
 	if err := need.fits(limit); err != nil {
 		return err
 	}
+	defer within(need.ahead())()
 	opt, err := f.options(d, s, threads)
 	if err != nil {
 		return err
@@ -323,7 +324,7 @@ func (f *fitFlags) run(s *streams) error {
 	hist := &history{exact: len(f.l1) == 0}
 	opt.Progress = func(p symnmf.Progress) {
 		progress.show(p)
-		if f.out != "" {
+		if f.out != "" && !p.Provisional {
 			hist.add(p)
 		}
 	}
@@ -449,7 +450,7 @@ func probe(dir string) error {
 	return os.Remove(f.Name())
 }
 
-// history is what Progress told of every sweep, for history.csv when no exact trace was asked for: it costs nothing. The
+// history is what Progress told of every sweep that was looked at, for history.csv when no exact trace was asked for: it costs nothing. The
 // error is the one from the summed decreases, and the KKT residual, which only a product with A would give, is left
 // empty; the first row and the last have exact figures.
 type history struct {
@@ -477,8 +478,10 @@ func (h *history) of(res *symnmf.Result) []symnmf.TracePoint {
 	if res.Status == symnmf.TimeLimit || res.Status == symnmf.Interrupted {
 		return rows // the last sweep may have been cut short, so the final figures are of no row here
 	}
-	if last := &rows[len(rows)-1]; last.Sweep == res.Sweeps {
-		last.RelErr, last.KKT = res.RelErr, res.KKT
+	if rows[len(rows)-1].Sweep < res.Sweeps {
+		rows = append(rows, symnmf.TracePoint{Sweep: res.Sweeps, Time: res.Time})
 	}
+	last := &rows[len(rows)-1]
+	last.RelErr, last.KKT = res.RelErr, res.KKT
 	return rows
 }

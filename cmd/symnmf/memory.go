@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,11 +69,15 @@ func showBytes(b float64) string {
 type shape struct {
 	rows, cols int
 	sparse     bool
+	stored     float64 // numbers of the table
 	table      float64 // bytes of the table as it is stored
+	ids        float64 // bytes of the names
 	items      string
 	method     string
 	rank, runs int
-	given      bool // the start is a file
+	given      bool    // the start is a file
+	near       float64 // of sparse points: pairs of items of a block with a feature in common, as a part of all pairs
+	distinct   float64 // of sparse points: features in a block, all blocks together
 }
 
 // shapeOf describes a run on d; the rest is for the caller to fill in.
@@ -81,46 +86,160 @@ func shapeOf(d *dataset) shape {
 	sh.rows, sh.cols = d.table.Dims()
 	switch t := d.table.(type) {
 	case *matrix.Dense:
-		sh.table = 8 * float64(sh.rows) * float64(sh.cols)
+		sh.stored = float64(sh.rows) * float64(sh.cols)
+		sh.table = 8 * sh.stored
 	case *matrix.CSR:
 		sh.sparse = true
-		sh.table = 4*float64(len(t.Col)) + 8*float64(len(t.Val)) + 8*float64(len(t.RowPtr))
+		sh.stored = float64(len(t.Col))
+		sh.table = 4*sh.stored + 8*float64(len(t.Val)) + 8*float64(len(t.RowPtr))
+		if d.items != similarity {
+			sh.near, sh.distinct = sampleBlocks(t, d.items == "columns")
+		}
+	}
+	for _, ids := range [][]string{d.rowIDs, d.colIDs} {
+		for _, id := range ids {
+			sh.ids += 16 + float64(len(id)+7)/8*8
+		}
 	}
 	return sh
 }
 
+// Rows of a block, as symnmf.RowBlock has them.
+const pointsBlock = 128
+
+// sampleBlocks looks at some blocks of the items of x and returns near and distinct of shape.
+func sampleBlocks(x *matrix.CSR, columns bool) (near, distinct float64) {
+	const samples = 8
+	n, m := x.Dims()
+	if columns {
+		n, m = m, n
+	}
+	blocks := (n + pointsBlock - 1) / pointsBlock
+	take := min(samples, blocks)
+	var pairs float64
+	with := make([][]uint8, m) // the items of the block that have a feature
+	for k := range take {
+		lo := k * blocks / take * pointsBlock
+		hi := min(lo+pointsBlock, n)
+		if columns {
+			for c := range m {
+				col, _ := x.Row(c)
+				from, _ := slices.BinarySearch(col, int32(lo))
+				for _, i := range col[from:] {
+					if int(i) >= hi {
+						break
+					}
+					with[c] = append(with[c], uint8(int(i)-lo))
+				}
+			}
+		} else {
+			for i := lo; i < hi; i++ {
+				col, _ := x.Row(i)
+				for _, c := range col {
+					with[c] = append(with[c], uint8(i-lo))
+				}
+			}
+		}
+		var alike [pointsBlock][pointsBlock]bool
+		for c, list := range with {
+			if len(list) > 0 {
+				distinct++
+			}
+			for p, i := range list {
+				for _, l := range list[:p] {
+					if !alike[i][l] {
+						alike[i][l] = true
+						near++
+					}
+				}
+			}
+			with[c] = list[:0]
+		}
+		pairs += float64(hi-lo) * float64(hi-lo-1) / 2
+	}
+	return near / max(pairs, 1), distinct * float64(blocks) / float64(max(take, 1))
+}
+
 // ahead predicts the most memory, in bytes, that a run needs at once after reading. It is the one place that knows: the
-// larger of what the norm of A takes and what the sweeps take, with a quarter more for what waits to be collected.
+// larger of what the norm of A takes and what the sweeps take, and a little for what waits to be collected, see within.
 func (sh shape) ahead() float64 {
 	const (
-		program = 12 << 20
-		slack   = 1.25
+		program = 16 << 20
+		slack   = 1.05
 	)
 	n, m, r := float64(sh.rows), float64(sh.cols), float64(sh.rank)
 	if sh.items == "columns" {
 		n, m = m, n
 	}
-	prepare, beside, measured := sh.table, n, 0.0 // the cursor keeps A·H, as many numbers as H
-	if sh.items != similarity {
-		beside, measured = m, 2*m // the cursor keeps Z = X·H; the error takes it twice more
-		if sh.items == "columns" || sh.sparse {
-			prepare = 2 * sh.table // X and its transpose: columns are laid out as rows; a sparse one needs both for ‖A‖
+	a, prepare := sh.table, sh.table
+	points := sh.items != similarity
+	switch {
+	case points && sh.sparse: // ‖A‖ takes X by features too, and for each entry its place there and here
+		prepare = 2*sh.table + 8*sh.stored + 8*m
+	case points:
+		formed := n <= m                    // A is, and X let go
+		if formed == (sh.items == "rows") { // X and its transpose
+			prepare = 2 * sh.table
+		}
+		if formed {
+			prepare += 8 * n * n
+			a, points = 8*n*n, false
 		}
 	}
-	factors := float64(min(sh.runs, 2)) // the best H so far, and the one at work
+	factors := 1 + float64(min(sh.runs, 2)-1) // the one at work, and the best so far
 	if sh.given {
 		factors++
 	}
-	work := sh.table + 8*(factors*n*r+beside*r+measured*r+8*n+64*r*r)
+	work := a + 8*(factors*n*r+8*n) // the vectors: A_ii twice and others
 	switch sh.method {
+	case "", "auto", "rowblock":
+		work += sh.rowBlock(n, m, points)
 	case "cd-residual":
 		work += 8 * n * n
-	case "cd-mbi":
-		work += 8 * 3 * n * r
-	case "rowblock": // H_{t−1}, H at the last check, and the step of a block's features
-		work += 8 * (2*n*r + beside*r)
+	default:
+		kept := n // the cursor keeps A·H, as many numbers as H
+		if points {
+			kept = 3 * m // it keeps Z = X·H; the error takes it twice more
+		}
+		work += 8 * kept * r
+		if sh.method == "cd-mbi" {
+			work += 8 * 3 * n * r
+		}
 	}
-	return program + slack*max(prepare, work)
+	return program + sh.ids + slack*(max(prepare, work)+8*64*r*r)
+}
+
+// rowBlock returns the bytes of symnmf.RowBlock, besides A and the H it is given.
+func (sh shape) rowBlock(n, m float64, points bool) float64 {
+	pitch := float64((sh.rank + 3) / 4 * 4)
+	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
+		pitch = float64(p)
+	}
+	low := 0.0 // the low rank that takes the place of a dense A for a while, and what finding it takes
+	if wide := float64(sh.rank + 30); !sh.sparse && n > 2*wide {
+		low = 8 * (3*n*wide + n*pitch) // and H of the last check
+	}
+	if !points {
+		return 8*2*n*pitch + low // H and the one before
+	}
+	bytes := 8*(2*n*pitch+3*m*pitch) + low // H twice; Z, the one before, and that of the figures
+	switch {
+	case sh.sparse: // X by blocks and features, and the inner products within blocks
+		bytes += 12*sh.stored + 8*sh.distinct + 12*sh.near*n*min(n, pointsBlock)/2
+	case m >= pointsBlock: // inner products within blocks
+		bytes += 8 * n * pointsBlock
+	default: // the change of Z
+		bytes += 8 * m * pitch
+	}
+	return bytes
+}
+
+// within makes the process collect garbage before it needs more memory than predicted, until the returned function is called.
+func within(predicted float64) (restore func()) {
+	before := debug.SetMemoryLimit(-1)
+	code := fieldOf("/proc/self/status", "RssFile:") * 1024 // which the limit does not count
+	debug.SetMemoryLimit(min(before, max(int64(min(predicted, math.MaxInt64/2))-code, 1)))
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 // peak is ahead, or what has been needed already if that is more.

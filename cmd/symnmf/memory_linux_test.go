@@ -84,7 +84,7 @@ func TestPeakPrediction(t *testing.T) {
 		}
 		ratio := float64(*rec.PeakMemory) / float64(predicted.bytes)
 		t.Logf("%v: predicted %s, needed %s", args[1:], text, showBytes(float64(*rec.PeakMemory)))
-		if ratio > 1.02 || ratio < 0.4 { // three digits are printed
+		if ratio > 1.02 || ratio < 0.8 { // three digits are printed; of some 30 MiB, the program is half
 			t.Errorf("%v: predicted %s, needed %s", args, text, showBytes(float64(*rec.PeakMemory)))
 		}
 	}

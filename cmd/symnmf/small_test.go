@@ -85,8 +85,8 @@ func TestByteSize(t *testing.T) {
 // TestAhead checks what TestPeakPrediction cannot tell from the memory that reading took.
 func TestAhead(t *testing.T) {
 	const n, m, mb = 1000, 500, 1 << 20
-	base := shape{rows: n, cols: n, table: 8 * n * n, items: similarity, rank: 10, runs: 1}
-	points := shape{rows: n, cols: m, table: 100 * mb, items: "rows", rank: 1, runs: 1}
+	base := shape{rows: n, cols: n, table: 8 * n * n, items: similarity, method: "cd-cyclic", sparse: true, rank: 10, runs: 1}
+	points := shape{rows: n, cols: m, table: 100 * mb, items: "rows", method: "cd-cyclic", rank: 1, runs: 1}
 	with := func(sh shape, change func(*shape)) float64 {
 		before := sh.ahead()
 		change(&sh)
@@ -96,20 +96,86 @@ func TestAhead(t *testing.T) {
 		name      string
 		got, want float64
 	}{
-		{"cd-residual keeps n×n", with(base, func(sh *shape) { sh.method = "cd-residual" }), 1.25 * 8 * n * n},
-		{"cd-mbi keeps three of n×r", with(base, func(sh *shape) { sh.method = "cd-mbi" }), 1.25 * 8 * 3 * n * 10},
-		{"a second run keeps the best", with(base, func(sh *shape) { sh.runs = 7 }), 1.25 * 8 * n * 10},
-		{"a start from a file is kept", with(base, func(sh *shape) { sh.given = true }), 1.25 * 8 * n * 10},
+		{"cd-residual keeps n×n in place of n×r", with(base, func(sh *shape) { sh.method = "cd-residual" }), 8 * n * (n - 10)},
+		{"cd-mbi keeps three of n×r", with(base, func(sh *shape) { sh.method = "cd-mbi" }), 8 * 3 * n * 10},
+		{"rowblock keeps two of n×12 in place of one of n×10", with(base, func(sh *shape) { sh.method = "rowblock" }), 8 * n * 14},
+		{"auto is rowblock", with(base, func(sh *shape) { sh.method = "auto" }), 8 * n * 14},
+		{"on a sparse A its rows begin with a cache line where that is cheap", with(base, func(sh *shape) { sh.rank, sh.method = 15, "rowblock" }) -
+			with(base, func(sh *shape) { sh.rank = 15 }), 8 * n * (2*16 - 15)},
+		{"a second run keeps the best", with(base, func(sh *shape) { sh.runs = 7 }), 8 * n * 10},
+		{"a start from a file is kept", with(base, func(sh *shape) { sh.given = true }), 8 * n * 10},
+		{"names are kept", with(base, func(sh *shape) { sh.ids = 1000 }), 1000 / 1.05},
 	} {
-		if math.Abs(tc.got-tc.want) > 1 {
-			t.Errorf("%s: %v bytes more, want %v", tc.name, tc.got, tc.want)
+		if math.Abs(tc.got-1.05*tc.want) > 1 {
+			t.Errorf("%s: %v bytes more, want %v", tc.name, tc.got, 1.05*tc.want)
 		}
 	}
-	if got := with(points, func(sh *shape) { sh.items = "columns" }); got < 99*mb {
-		t.Errorf("a transposed copy takes %v bytes more, want about 1.25 × 100 MiB", got)
+	if got := with(points, func(sh *shape) { sh.items, sh.rows, sh.cols = "columns", m, n }); got < 99*mb {
+		t.Errorf("a transposed copy takes %v bytes more, want about 1.05 × 100 MiB", got)
 	}
 	if got := with(points, func(sh *shape) { sh.sparse = true }); got < 99*mb {
-		t.Errorf("the norm of sparse points takes %v bytes more, want about 1.25 × 100 MiB", got)
+		t.Errorf("the norm of sparse points takes %v bytes more, want about 1.05 × 100 MiB", got)
+	}
+}
+
+// TestSampleBlocks compares with counts from the definition, where all blocks are looked at.
+func TestSampleBlocks(t *testing.T) {
+	const n, m = 300, 40
+	x := matrix.NewDense(n, m, nil)
+	for i := range n {
+		for c := range m {
+			if (i*i+7*c*i+c*c)%31 == 0 || i == c {
+				x.Set(i, c, 1)
+			}
+		}
+	}
+	var pairs, alike, distinct float64
+	for lo := 0; lo < n; lo += pointsBlock {
+		hi := min(lo+pointsBlock, n)
+		for c := range m {
+			for i := lo; i < hi; i++ {
+				if x.At(i, c) != 0 {
+					distinct++
+					break
+				}
+			}
+		}
+		for i := lo; i < hi; i++ {
+			for l := lo; l < i; l++ {
+				pairs++
+				for c := range m {
+					if x.At(i, c) != 0 && x.At(l, c) != 0 {
+						alike++
+						break
+					}
+				}
+			}
+		}
+	}
+	var col []int32
+	var val []float64
+	rowPtr := []int64{0}
+	for i := range n {
+		for c := range m {
+			if x.At(i, c) != 0 {
+				col, val = append(col, int32(c)), append(val, 1)
+			}
+		}
+		rowPtr = append(rowPtr, int64(len(col)))
+	}
+	sparse, err := matrix.NewCSR(n, m, rowPtr, col, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range []bool{false, true} {
+		table := sparse
+		if columns {
+			table = sparse.Transpose()
+		}
+		near, features := sampleBlocks(table, columns)
+		if math.Abs(near-alike/pairs) > 1e-15 || features != distinct {
+			t.Errorf("columns %v: %v of pairs alike and %v features, want %v and %v", columns, near, features, alike/pairs, distinct)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 	streamText
 	streamPairs
 	streamStart
+	streamScramble
 )
 
 // LowRank returns A = B·Bᵀ, n×n, and B, n×r, whose entries are uniform in [0, 1). The least error is 0 with r columns,
@@ -141,8 +142,7 @@ func RandomSparse(n, nnz int, seed uint64) *matrix.CSR {
 	if n < 2 && nnz > 1 {
 		panic(fmt.Sprintf("instance: %d entries off the diagonal of a %d×%d matrix", nnz, n, n))
 	}
-	// The pairs are drawn twice rather than kept: once to count, once to place.
-	eachPair := func(f func(i, l int32)) {
+	rowPtr, col := fromPairs(n, func(f func(i, l int32)) {
 		rng := newRand(seed, streamPairs)
 		for range nnz / 2 {
 			i, l := rng.Int32N(int32(n)), rng.Int32N(int32(n)-1)
@@ -151,22 +151,35 @@ func RandomSparse(n, nnz int, seed uint64) *matrix.CSR {
 			}
 			f(i, l)
 		}
+	})
+	val := make([]float64, len(col))
+	for i := range n {
+		for p := rowPtr[i]; p < rowPtr[i+1]; p++ {
+			val[p] = pairValue(i, int(col[p]), seed)
+		}
 	}
+	return newCSR(n, n, rowPtr, col, val)
+}
+
+// fromPairs returns the pattern of the symmetric n×n matrix that stores (i, l) and (l, i) for every pair i ≠ l that each
+// calls f with, once however often a pair comes. Pairs are asked for twice rather than kept, once to count and once to
+// place. Memory, beside the result: the repeated pairs and n counters.
+func fromPairs(n int, each func(f func(i, l int32))) (rowPtr []int64, col []int32) {
 	next := make([]int64, n+1)
-	eachPair(func(i, l int32) {
+	each(func(i, l int32) {
 		next[i+1]++
 		next[l+1]++
 	})
 	for i := range n {
 		next[i+1] += next[i]
 	}
-	col := make([]int32, nnz/2*2)
-	eachPair(func(i, l int32) {
+	col = make([]int32, next[n])
+	each(func(i, l int32) {
 		col[next[i]], col[next[l]] = l, i
 		next[i]++
 		next[l]++
 	})
-	rowPtr := make([]int64, n+1) // next[i] is now the end of row i, and so the beginning of row i+1
+	rowPtr = make([]int64, n+1) // next[i] is now the end of row i, and so the beginning of row i+1
 	stored := col[:0]
 	var from int64
 	for i := range n {
@@ -176,13 +189,7 @@ func RandomSparse(n, nnz int, seed uint64) *matrix.CSR {
 		stored = append(stored, slices.Compact(row)...) // writes no further than what has been read
 		rowPtr[i+1] = int64(len(stored))
 	}
-	val := make([]float64, len(stored))
-	for i := range n {
-		for p := rowPtr[i]; p < rowPtr[i+1]; p++ {
-			val[p] = pairValue(i, int(stored[p]), seed)
-		}
-	}
-	return newCSR(n, n, rowPtr, stored, val)
+	return rowPtr, stored
 }
 
 // pairValue is a number in (0, 1] that depends on the seed and the unordered pair i ≠ l only: the first draw of a

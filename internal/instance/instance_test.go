@@ -27,6 +27,7 @@ func TestSameBits(t *testing.T) {
 		{"PlantedGraph", append(arrays(planted), integers(labels)), "2a9bb734b16d66ff"},
 		{"Text", arrays(Text(30, 200, 12, 7)), "2571e1f2746a71a5"},
 		{"RandomSparse", arrays(RandomSparse(100, 1000, 7)), "768d66f122e073d5"},
+		{"RMAT", arrays(RMAT(7, 500, 7)), "ca1a3ec89936f114"},
 		{"Start", []any{Start(30, 4, 7).Data()}, "84a0bf211fa43640"},
 	} {
 		if got := hash(t, tc.data); got != tc.want {
@@ -65,7 +66,7 @@ func TestSeeds(t *testing.T) {
 			"LowRank": {lowRank.Data()}, "its factor": {b.Data()}, "FullRank": {FullRank(10, seed).Data()},
 			"PlantedGraph": arrays(planted), "Text": arrays(Text(10, 50, 5, seed)),
 			"RandomSparse": arrays(RandomSparse(30, 100, seed)), "its values": {RandomSparse(30, 100, seed).Val},
-			"Start": {Start(10, 10, seed).Data()},
+			"Start": {Start(10, 10, seed).Data()}, "RMAT": arrays(RMAT(5, 100, seed)),
 		} {
 			key := hash(t, data)
 			if other, twice := seen[key]; twice {
@@ -287,6 +288,8 @@ func TestPanics(t *testing.T) {
 		"no groups":              func() { PlantedGraph(3, 0, 1, 0, 1) },
 		"more terms than words":  func() { Text(1, 3, 4, 1) },
 		"no pairs":               func() { RandomSparse(1, 2, 1) },
+		"nodes beyond 30 bits":   func() { RMAT(31, 1, 1) },
+		"fewer edges than none":  func() { RMAT(3, -1, 1) },
 	} {
 		func() {
 			defer func() {

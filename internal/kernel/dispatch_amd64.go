@@ -147,6 +147,45 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 	}
 }
 
+func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
+	if path == portable || path == avx2 && r < leastAVX2 {
+		addGatheredGo(z, r, at, from, idx, val, x)
+		return
+	}
+	limitZ, limitX, ok := 8*(len(z)-r), 8*(len(x)-r), true
+	i, v := unsafe.SliceData(idx), unsafe.SliceData(val)
+	if path == avx512 {
+		for k, w := 0, 0; k < r && ok; k += w {
+			w = panel(r-k, mostAVX512, lanesAVX512)
+			ok = addGatheredAVX512(&z[k], w, &at[0], &from[0], len(at), i, v, &x[k], 8*r, limitZ, limitX)
+		}
+	} else {
+		for k, w := 0, 0; k < r && ok; k += w {
+			w = panel(r-k, mostAVX2, lanesAVX2)
+			ok = addGatheredAVX2(&z[k], w, &at[0], &from[0], len(at), i, v, &x[k], 8*r, limitZ, limitX)
+		}
+	}
+	if !ok {
+		panic(badIndex)
+	}
+}
+
+func advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
+	if path == portable || len(x) == 0 {
+		return advanceGo(x, d, t, last)
+	}
+	along, signs := advanceAVX2(&x[0], &d[0], t, &last[0], len(x))
+	return along, signs != 0
+}
+
+func extrapolate(x []float64, c float64, last []float64) {
+	if path == portable || len(x) == 0 {
+		extrapolateGo(x, c, last)
+	} else {
+		extrapolateAVX2(&x[0], c, &last[0], len(x))
+	}
+}
+
 func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
 	if path == portable || path == avx2 && cols < leastAVX2 {
 		timesGo(c, a, arow, astep, x, rows, n, cols, stride)
@@ -163,18 +202,18 @@ func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bo
 	}
 }
 
-func packRows[F Float](x []F, width int, h, g, diag, l1 []float64) {
+func packRows[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []float64) {
 	if path == portable {
-		packRowsGo(x, width, h, g, diag, l1, 0)
+		packRowsGo(x, width, h, g, pitch, diag, l1, 0)
 	} else {
-		packLanes(x, width, h, g, diag, l1)
+		packLanes(x, width, h, g, pitch, diag, l1)
 	}
 }
 
-func unpackRows[F Float](dst []float64, x []F, width, r int) {
+func unpackRows[F Float](dst []float64, x []F, width, pitch, n, r int) {
 	if path == portable {
-		unpackRowsGo(dst, x, width, r, 0)
+		unpackRowsGo(dst, x, width, pitch, n, r, 0)
 	} else {
-		unpackLanes(dst, x, width, r)
+		unpackLanes(dst, x, width, pitch, n, r)
 	}
 }

@@ -32,8 +32,20 @@ func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bo
 	solveRowsGo(x, width, n, d, lists, r, off)
 }
 
-func packRows[F Float](x []F, width int, h, g, diag, l1 []float64) {
-	packRowsGo(x, width, h, g, diag, l1, 0)
+func packRows[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []float64) {
+	packRowsGo(x, width, h, g, pitch, diag, l1, 0)
 }
 
-func unpackRows[F Float](dst []float64, x []F, width, r int) { unpackRowsGo(dst, x, width, r, 0) }
+func unpackRows[F Float](dst []float64, x []F, width, pitch, n, r int) {
+	unpackRowsGo(dst, x, width, pitch, n, r, 0)
+}
+
+func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
+	addGatheredGo(z, r, at, from, idx, val, x)
+}
+
+func advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
+	return advanceGo(x, d, t, last)
+}
+
+func extrapolate(x []float64, c float64, last []float64) { extrapolateGo(x, c, last) }

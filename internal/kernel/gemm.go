@@ -46,21 +46,30 @@ const (
 // Gram adds xᵀ·x to the symmetric r×r matrix s, which stays symmetric bit for bit: s[j·r+k] += Σ_i x[i·r+j]·x[i·r+k].
 // It computes little more than half of the sums and copies the others.
 func Gram(s, x []float64, r int) {
-	n := shape(x, r)
 	if len(s) != r*r {
+		panic(badLen)
+	}
+	GramRows(s, x, r, 0, r)
+	for j := range r {
+		for k, v := range s[j*r+j+1 : (j+1)*r] {
+			s[(j+1+k)*r+j] = v
+		}
+	}
+}
+
+// GramRows adds rows lo ≤ j < hi of xᵀ·x to the (hi−lo)×r matrix s, from the diagonal on, where it may add to a few numbers
+// left of it too: s[(j−lo)·r+k] += Σ_i x[i·r+j]·x[i·r+k], k ≥ j. lo is a multiple of 8.
+func GramRows(s, x []float64, r, lo, hi int) {
+	n := shape(x, r)
+	if lo < 0 || lo%gramRows != 0 || lo > hi || hi > r || len(s) != (hi-lo)*r {
 		panic(badLen)
 	}
 	if n == 0 {
 		return
 	}
-	for j := 0; j < r; j += gramRows {
+	for j := lo; j < hi; j += gramRows {
 		k := max(0, min(j, r-gramColumns))
-		times(s[j*r+k:], x[j:], 1, r, x[k:], min(gramRows, r-j), n, r-k, r)
-	}
-	for j := range r {
-		for k, v := range s[j*r+j+1 : (j+1)*r] {
-			s[(j+1+k)*r+j] = v
-		}
+		times(s[(j-lo)*r+k:], x[j:], 1, r, x[k:], min(gramRows, hi-j), n, r-k, r)
 	}
 }
 

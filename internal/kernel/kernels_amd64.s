@@ -3790,6 +3790,1242 @@ rest266:
 	VZEROUPPER
 	RET
 
+// func addGatheredAVX2(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
+// Requires: AVX, FMA3
+TEXT ·addGatheredAVX2(SB), NOSPLIT, $0-89
+	MOVQ z+0(FP), AX
+	MOVQ from+24(FP), CX
+	MOVQ at+16(FP), DX
+	MOVQ w+8(FP), BX
+	MOVQ x+56(FP), SI
+	MOVQ stride+64(FP), DI
+	MOVQ idx+40(FP), R8
+	MOVQ val+48(FP), R9
+	CMPQ BX, $0x00000020
+	JGT  above268
+	CMPQ BX, $0x00000010
+	JGT  above269
+	CMPQ BX, $0x00000008
+	JGT  above270
+	CMPQ BX, $0x00000004
+	JGT  above271
+
+next272:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done275
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD -32(R10)(BX*8), Y0
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop273:
+	SUBL         $0x01, R11
+	JLT          store274
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y1
+	VFMADD231PD  -32(R12)(BX*8), Y1, Y0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop273
+
+store274:
+	VMOVUPD Y0, -32(R10)(BX*8)
+	JMP     next272
+
+done275:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above271:
+next276:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done279
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD -32(R10)(BX*8), Y1
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop277:
+	SUBL         $0x01, R11
+	JLT          store278
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VFMADD231PD  (R12), Y2, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop277
+
+store278:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, -32(R10)(BX*8)
+	JMP     next276
+
+done279:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above270:
+	CMPQ BX, $0x0000000c
+	JGT  above280
+
+next281:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done284
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD -32(R10)(BX*8), Y2
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop282:
+	SUBL         $0x01, R11
+	JLT          store283
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y3
+	VFMADD231PD  (R12), Y3, Y0
+	VFMADD231PD  32(R12), Y3, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y3, Y2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop282
+
+store283:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, -32(R10)(BX*8)
+	JMP     next281
+
+done284:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above280:
+next285:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done288
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD -32(R10)(BX*8), Y3
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop286:
+	SUBL         $0x01, R11
+	JLT          store287
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  32(R12), Y4, Y1
+	VFMADD231PD  64(R12), Y4, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop286
+
+store287:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, -32(R10)(BX*8)
+	JMP     next285
+
+done288:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above269:
+	CMPQ BX, $0x00000018
+	JGT  above289
+	CMPQ BX, $0x00000014
+	JGT  above290
+
+next291:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done294
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD -32(R10)(BX*8), Y4
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop292:
+	SUBL         $0x01, R11
+	JLT          store293
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  (R12), Y5, Y0
+	VFMADD231PD  32(R12), Y5, Y1
+	VFMADD231PD  64(R12), Y5, Y2
+	VFMADD231PD  96(R12), Y5, Y3
+	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop292
+
+store293:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, -32(R10)(BX*8)
+	JMP     next291
+
+done294:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above290:
+next295:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done298
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD -32(R10)(BX*8), Y5
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop296:
+	SUBL         $0x01, R11
+	JLT          store297
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  64(R12), Y6, Y2
+	VFMADD231PD  96(R12), Y6, Y3
+	VFMADD231PD  128(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop296
+
+store297:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, -32(R10)(BX*8)
+	JMP     next295
+
+done298:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above289:
+	CMPQ BX, $0x0000001c
+	JGT  above299
+
+next300:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done303
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD 160(R10), Y5
+	VMOVUPD -32(R10)(BX*8), Y6
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop301:
+	SUBL         $0x01, R11
+	JLT          store302
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VFMADD231PD  (R12), Y7, Y0
+	VFMADD231PD  32(R12), Y7, Y1
+	VFMADD231PD  64(R12), Y7, Y2
+	VFMADD231PD  96(R12), Y7, Y3
+	VFMADD231PD  128(R12), Y7, Y4
+	VFMADD231PD  160(R12), Y7, Y5
+	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop301
+
+store302:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, 160(R10)
+	VMOVUPD Y6, -32(R10)(BX*8)
+	JMP     next300
+
+done303:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above299:
+next304:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done307
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD 160(R10), Y5
+	VMOVUPD 192(R10), Y6
+	VMOVUPD -32(R10)(BX*8), Y7
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop305:
+	SUBL         $0x01, R11
+	JLT          store306
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  96(R12), Y8, Y3
+	VFMADD231PD  128(R12), Y8, Y4
+	VFMADD231PD  160(R12), Y8, Y5
+	VFMADD231PD  192(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop305
+
+store306:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, 160(R10)
+	VMOVUPD Y6, 192(R10)
+	VMOVUPD Y7, -32(R10)(BX*8)
+	JMP     next304
+
+done307:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above268:
+	CMPQ BX, $0x00000030
+	JGT  above308
+	CMPQ BX, $0x00000028
+	JGT  above309
+	CMPQ BX, $0x00000024
+	JGT  above310
+
+next311:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done314
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD 160(R10), Y5
+	VMOVUPD 192(R10), Y6
+	VMOVUPD 224(R10), Y7
+	VMOVUPD -32(R10)(BX*8), Y8
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop312:
+	SUBL         $0x01, R11
+	JLT          store313
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VFMADD231PD  (R12), Y9, Y0
+	VFMADD231PD  32(R12), Y9, Y1
+	VFMADD231PD  64(R12), Y9, Y2
+	VFMADD231PD  96(R12), Y9, Y3
+	VFMADD231PD  128(R12), Y9, Y4
+	VFMADD231PD  160(R12), Y9, Y5
+	VFMADD231PD  192(R12), Y9, Y6
+	VFMADD231PD  224(R12), Y9, Y7
+	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop312
+
+store313:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, 160(R10)
+	VMOVUPD Y6, 192(R10)
+	VMOVUPD Y7, 224(R10)
+	VMOVUPD Y8, -32(R10)(BX*8)
+	JMP     next311
+
+done314:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above310:
+next315:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done318
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD 160(R10), Y5
+	VMOVUPD 192(R10), Y6
+	VMOVUPD 224(R10), Y7
+	VMOVUPD 256(R10), Y8
+	VMOVUPD -32(R10)(BX*8), Y9
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop316:
+	SUBL         $0x01, R11
+	JLT          store317
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VFMADD231PD  (R12), Y10, Y0
+	VFMADD231PD  32(R12), Y10, Y1
+	VFMADD231PD  64(R12), Y10, Y2
+	VFMADD231PD  96(R12), Y10, Y3
+	VFMADD231PD  128(R12), Y10, Y4
+	VFMADD231PD  160(R12), Y10, Y5
+	VFMADD231PD  192(R12), Y10, Y6
+	VFMADD231PD  224(R12), Y10, Y7
+	VFMADD231PD  256(R12), Y10, Y8
+	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop316
+
+store317:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, 160(R10)
+	VMOVUPD Y6, 192(R10)
+	VMOVUPD Y7, 224(R10)
+	VMOVUPD Y8, 256(R10)
+	VMOVUPD Y9, -32(R10)(BX*8)
+	JMP     next315
+
+done318:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above309:
+	CMPQ BX, $0x0000002c
+	JGT  above319
+
+next320:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done323
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD 160(R10), Y5
+	VMOVUPD 192(R10), Y6
+	VMOVUPD 224(R10), Y7
+	VMOVUPD 256(R10), Y8
+	VMOVUPD 288(R10), Y9
+	VMOVUPD -32(R10)(BX*8), Y10
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop321:
+	SUBL         $0x01, R11
+	JLT          store322
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VFMADD231PD  (R12), Y11, Y0
+	VFMADD231PD  32(R12), Y11, Y1
+	VFMADD231PD  64(R12), Y11, Y2
+	VFMADD231PD  96(R12), Y11, Y3
+	VFMADD231PD  128(R12), Y11, Y4
+	VFMADD231PD  160(R12), Y11, Y5
+	VFMADD231PD  192(R12), Y11, Y6
+	VFMADD231PD  224(R12), Y11, Y7
+	VFMADD231PD  256(R12), Y11, Y8
+	VFMADD231PD  288(R12), Y11, Y9
+	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop321
+
+store322:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, 160(R10)
+	VMOVUPD Y6, 192(R10)
+	VMOVUPD Y7, 224(R10)
+	VMOVUPD Y8, 256(R10)
+	VMOVUPD Y9, 288(R10)
+	VMOVUPD Y10, -32(R10)(BX*8)
+	JMP     next320
+
+done323:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above319:
+next324:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done327
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD 160(R10), Y5
+	VMOVUPD 192(R10), Y6
+	VMOVUPD 224(R10), Y7
+	VMOVUPD 256(R10), Y8
+	VMOVUPD 288(R10), Y9
+	VMOVUPD 320(R10), Y10
+	VMOVUPD -32(R10)(BX*8), Y11
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop325:
+	SUBL         $0x01, R11
+	JLT          store326
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VFMADD231PD  (R12), Y12, Y0
+	VFMADD231PD  32(R12), Y12, Y1
+	VFMADD231PD  64(R12), Y12, Y2
+	VFMADD231PD  96(R12), Y12, Y3
+	VFMADD231PD  128(R12), Y12, Y4
+	VFMADD231PD  160(R12), Y12, Y5
+	VFMADD231PD  192(R12), Y12, Y6
+	VFMADD231PD  224(R12), Y12, Y7
+	VFMADD231PD  256(R12), Y12, Y8
+	VFMADD231PD  288(R12), Y12, Y9
+	VFMADD231PD  320(R12), Y12, Y10
+	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop325
+
+store326:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, 160(R10)
+	VMOVUPD Y6, 192(R10)
+	VMOVUPD Y7, 224(R10)
+	VMOVUPD Y8, 256(R10)
+	VMOVUPD Y9, 288(R10)
+	VMOVUPD Y10, 320(R10)
+	VMOVUPD Y11, -32(R10)(BX*8)
+	JMP     next324
+
+done327:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above308:
+	CMPQ BX, $0x00000038
+	JGT  above328
+	CMPQ BX, $0x00000034
+	JGT  above329
+
+next330:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done333
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD 160(R10), Y5
+	VMOVUPD 192(R10), Y6
+	VMOVUPD 224(R10), Y7
+	VMOVUPD 256(R10), Y8
+	VMOVUPD 288(R10), Y9
+	VMOVUPD 320(R10), Y10
+	VMOVUPD 352(R10), Y11
+	VMOVUPD -32(R10)(BX*8), Y12
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop331:
+	SUBL         $0x01, R11
+	JLT          store332
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VFMADD231PD  (R12), Y13, Y0
+	VFMADD231PD  32(R12), Y13, Y1
+	VFMADD231PD  64(R12), Y13, Y2
+	VFMADD231PD  96(R12), Y13, Y3
+	VFMADD231PD  128(R12), Y13, Y4
+	VFMADD231PD  160(R12), Y13, Y5
+	VFMADD231PD  192(R12), Y13, Y6
+	VFMADD231PD  224(R12), Y13, Y7
+	VFMADD231PD  256(R12), Y13, Y8
+	VFMADD231PD  288(R12), Y13, Y9
+	VFMADD231PD  320(R12), Y13, Y10
+	VFMADD231PD  352(R12), Y13, Y11
+	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop331
+
+store332:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, 160(R10)
+	VMOVUPD Y6, 192(R10)
+	VMOVUPD Y7, 224(R10)
+	VMOVUPD Y8, 256(R10)
+	VMOVUPD Y9, 288(R10)
+	VMOVUPD Y10, 320(R10)
+	VMOVUPD Y11, 352(R10)
+	VMOVUPD Y12, -32(R10)(BX*8)
+	JMP     next330
+
+done333:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above329:
+next334:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done337
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD 160(R10), Y5
+	VMOVUPD 192(R10), Y6
+	VMOVUPD 224(R10), Y7
+	VMOVUPD 256(R10), Y8
+	VMOVUPD 288(R10), Y9
+	VMOVUPD 320(R10), Y10
+	VMOVUPD 352(R10), Y11
+	VMOVUPD 384(R10), Y12
+	VMOVUPD -32(R10)(BX*8), Y13
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop335:
+	SUBL         $0x01, R11
+	JLT          store336
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y14
+	VFMADD231PD  (R12), Y14, Y0
+	VFMADD231PD  32(R12), Y14, Y1
+	VFMADD231PD  64(R12), Y14, Y2
+	VFMADD231PD  96(R12), Y14, Y3
+	VFMADD231PD  128(R12), Y14, Y4
+	VFMADD231PD  160(R12), Y14, Y5
+	VFMADD231PD  192(R12), Y14, Y6
+	VFMADD231PD  224(R12), Y14, Y7
+	VFMADD231PD  256(R12), Y14, Y8
+	VFMADD231PD  288(R12), Y14, Y9
+	VFMADD231PD  320(R12), Y14, Y10
+	VFMADD231PD  352(R12), Y14, Y11
+	VFMADD231PD  384(R12), Y14, Y12
+	VFMADD231PD  -32(R12)(BX*8), Y14, Y13
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop335
+
+store336:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, 160(R10)
+	VMOVUPD Y6, 192(R10)
+	VMOVUPD Y7, 224(R10)
+	VMOVUPD Y8, 256(R10)
+	VMOVUPD Y9, 288(R10)
+	VMOVUPD Y10, 320(R10)
+	VMOVUPD Y11, 352(R10)
+	VMOVUPD Y12, 384(R10)
+	VMOVUPD Y13, -32(R10)(BX*8)
+	JMP     next334
+
+done337:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above328:
+next338:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done341
+	MOVLQSX (DX), R10
+	ADDQ    $0x04, DX
+	IMULQ   DI, R10
+	CMPQ    R10, limitZ+72(FP)
+	JHI     bad267
+	ADDQ    AX, R10
+	VMOVUPD (R10), Y0
+	VMOVUPD 32(R10), Y1
+	VMOVUPD 64(R10), Y2
+	VMOVUPD 96(R10), Y3
+	VMOVUPD 128(R10), Y4
+	VMOVUPD 160(R10), Y5
+	VMOVUPD 192(R10), Y6
+	VMOVUPD 224(R10), Y7
+	VMOVUPD 256(R10), Y8
+	VMOVUPD 288(R10), Y9
+	VMOVUPD 320(R10), Y10
+	VMOVUPD 352(R10), Y11
+	VMOVUPD 384(R10), Y12
+	VMOVUPD 416(R10), Y13
+	VMOVUPD -32(R10)(BX*8), Y14
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop339:
+	SUBL         $0x01, R11
+	JLT          store340
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limitX+80(FP)
+	JHI          bad267
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y15
+	VFMADD231PD  (R12), Y15, Y0
+	VFMADD231PD  32(R12), Y15, Y1
+	VFMADD231PD  64(R12), Y15, Y2
+	VFMADD231PD  96(R12), Y15, Y3
+	VFMADD231PD  128(R12), Y15, Y4
+	VFMADD231PD  160(R12), Y15, Y5
+	VFMADD231PD  192(R12), Y15, Y6
+	VFMADD231PD  224(R12), Y15, Y7
+	VFMADD231PD  256(R12), Y15, Y8
+	VFMADD231PD  288(R12), Y15, Y9
+	VFMADD231PD  320(R12), Y15, Y10
+	VFMADD231PD  352(R12), Y15, Y11
+	VFMADD231PD  384(R12), Y15, Y12
+	VFMADD231PD  416(R12), Y15, Y13
+	VFMADD231PD  -32(R12)(BX*8), Y15, Y14
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop339
+
+store340:
+	VMOVUPD Y0, (R10)
+	VMOVUPD Y1, 32(R10)
+	VMOVUPD Y2, 64(R10)
+	VMOVUPD Y3, 96(R10)
+	VMOVUPD Y4, 128(R10)
+	VMOVUPD Y5, 160(R10)
+	VMOVUPD Y6, 192(R10)
+	VMOVUPD Y7, 224(R10)
+	VMOVUPD Y8, 256(R10)
+	VMOVUPD Y9, 288(R10)
+	VMOVUPD Y10, 320(R10)
+	VMOVUPD Y11, 352(R10)
+	VMOVUPD Y12, 384(R10)
+	VMOVUPD Y13, 416(R10)
+	VMOVUPD Y14, -32(R10)(BX*8)
+	JMP     next338
+
+done341:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+bad267:
+	XORB AL, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+// func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)
+// Requires: AVX, FMA3, SSE2
+TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
+	MOVQ         x+0(FP), AX
+	MOVQ         d+8(FP), CX
+	MOVQ         last+24(FP), DX
+	MOVQ         n+32(FP), BX
+	VBROADCASTSD t+16(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	VXORPD       Y2, Y2, Y2
+	VXORPD       Y3, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+	VXORPD       Y5, Y5, Y5
+	VXORPD       Y6, Y6, Y6
+	SUBQ         $0x10, BX
+	JLT          rest343
+
+loop342:
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y7
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y7, Y9
+	VORPD       Y9, Y2, Y2
+	VSUBPD      Y7, Y1, Y7
+	VBLENDVPD   Y9, Y7, Y8, Y8
+	VMAXPD      Y1, Y9, Y9
+	VMOVUPD     (DX), Y7
+	VSUBPD      Y7, Y9, Y7
+	VFMADD231PD Y7, Y8, Y3
+	VMOVUPD     Y9, (AX)
+	VMOVUPD     Y8, (CX)
+	VMOVUPD     32(CX), Y8
+	VMOVUPD     32(AX), Y7
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y7, Y9
+	VORPD       Y9, Y2, Y2
+	VSUBPD      Y7, Y1, Y7
+	VBLENDVPD   Y9, Y7, Y8, Y8
+	VMAXPD      Y1, Y9, Y9
+	VMOVUPD     32(DX), Y7
+	VSUBPD      Y7, Y9, Y7
+	VFMADD231PD Y7, Y8, Y4
+	VMOVUPD     Y9, 32(AX)
+	VMOVUPD     Y8, 32(CX)
+	VMOVUPD     64(CX), Y8
+	VMOVUPD     64(AX), Y7
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y7, Y9
+	VORPD       Y9, Y2, Y2
+	VSUBPD      Y7, Y1, Y7
+	VBLENDVPD   Y9, Y7, Y8, Y8
+	VMAXPD      Y1, Y9, Y9
+	VMOVUPD     64(DX), Y7
+	VSUBPD      Y7, Y9, Y7
+	VFMADD231PD Y7, Y8, Y5
+	VMOVUPD     Y9, 64(AX)
+	VMOVUPD     Y8, 64(CX)
+	VMOVUPD     96(CX), Y8
+	VMOVUPD     96(AX), Y7
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y7, Y9
+	VORPD       Y9, Y2, Y2
+	VSUBPD      Y7, Y1, Y7
+	VBLENDVPD   Y9, Y7, Y8, Y8
+	VMAXPD      Y1, Y9, Y9
+	VMOVUPD     96(DX), Y7
+	VSUBPD      Y7, Y9, Y7
+	VFMADD231PD Y7, Y8, Y6
+	VMOVUPD     Y9, 96(AX)
+	VMOVUPD     Y8, 96(CX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	SUBQ        $0x10, BX
+	JGE         loop342
+
+rest343:
+	TESTQ       $0x00000008, BX
+	JEQ         skip344
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y7
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y7, Y9
+	VORPD       Y9, Y2, Y2
+	VSUBPD      Y7, Y1, Y7
+	VBLENDVPD   Y9, Y7, Y8, Y8
+	VMAXPD      Y1, Y9, Y9
+	VMOVUPD     (DX), Y7
+	VSUBPD      Y7, Y9, Y7
+	VFMADD231PD Y7, Y8, Y3
+	VMOVUPD     Y9, (AX)
+	VMOVUPD     Y8, (CX)
+	VMOVUPD     32(CX), Y8
+	VMOVUPD     32(AX), Y7
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y7, Y9
+	VORPD       Y9, Y2, Y2
+	VSUBPD      Y7, Y1, Y7
+	VBLENDVPD   Y9, Y7, Y8, Y8
+	VMAXPD      Y1, Y9, Y9
+	VMOVUPD     32(DX), Y7
+	VSUBPD      Y7, Y9, Y7
+	VFMADD231PD Y7, Y8, Y4
+	VMOVUPD     Y9, 32(AX)
+	VMOVUPD     Y8, 32(CX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+
+skip344:
+	TESTQ       $0x00000004, BX
+	JEQ         skip345
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y7
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y7, Y9
+	VORPD       Y9, Y2, Y2
+	VSUBPD      Y7, Y1, Y7
+	VBLENDVPD   Y9, Y7, Y8, Y8
+	VMAXPD      Y1, Y9, Y9
+	VMOVUPD     (DX), Y7
+	VSUBPD      Y7, Y9, Y7
+	VFMADD231PD Y7, Y8, Y3
+	VMOVUPD     Y9, (AX)
+	VMOVUPD     Y8, (CX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+
+skip345:
+	TESTQ       $0x00000002, BX
+	JEQ         skip346
+	VMOVUPD     (CX), X11
+	VMOVUPD     (AX), X10
+	VMULPD      Y0, Y11, Y11
+	VADDPD      Y11, Y10, Y7
+	VORPD       Y7, Y2, Y2
+	VSUBPD      Y10, Y1, Y10
+	VBLENDVPD   Y7, Y10, Y11, Y11
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     (DX), X12
+	VSUBPD      Y12, Y7, Y12
+	VFMADD231PD Y12, Y11, Y3
+	VMOVUPD     X7, (AX)
+	VMOVUPD     X11, (CX)
+	ADDQ        $+16, AX
+	ADDQ        $+16, CX
+	ADDQ        $+16, DX
+
+skip346:
+	TESTQ       $0x00000001, BX
+	JEQ         skip347
+	VMOVSD      (CX), X14
+	VMOVSD      (AX), X13
+	VMULPD      Y0, Y14, Y14
+	VADDPD      Y14, Y13, Y0
+	VORPD       Y0, Y2, Y2
+	VSUBPD      Y13, Y1, Y13
+	VBLENDVPD   Y0, Y13, Y14, Y14
+	VMAXPD      Y1, Y0, Y0
+	VMOVSD      (DX), X15
+	VSUBPD      Y15, Y0, Y15
+	VFMADD231PD Y15, Y14, Y3
+	VMOVSD      X0, (AX)
+	VMOVSD      X14, (CX)
+
+skip347:
+	VMOVMSKPD    Y2, AX
+	MOVQ         AX, cut+48(FP)
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y6, Y4, Y4
+	VADDPD       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VZEROUPPER
+	MOVSD        X3, along+40(FP)
+	RET
+
+// func extrapolateAVX2(x *float64, c float64, last *float64, n int)
+// Requires: AVX
+TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         last+16(FP), CX
+	MOVQ         n+24(FP), DX
+	VBROADCASTSD c+8(FP), Y0
+	SUBQ         $0x10, DX
+	JLT          rest349
+
+loop348:
+	VMOVUPD (AX), Y1
+	VMOVUPD (CX), Y2
+	VSUBPD  Y2, Y1, Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y2
+	VMOVUPD Y2, (AX)
+	VMOVUPD Y1, (CX)
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 32(CX), Y2
+	VSUBPD  Y2, Y1, Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y2
+	VMOVUPD Y2, 32(AX)
+	VMOVUPD Y1, 32(CX)
+	VMOVUPD 64(AX), Y1
+	VMOVUPD 64(CX), Y2
+	VSUBPD  Y2, Y1, Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y2
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y1, 64(CX)
+	VMOVUPD 96(AX), Y1
+	VMOVUPD 96(CX), Y2
+	VSUBPD  Y2, Y1, Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y2
+	VMOVUPD Y2, 96(AX)
+	VMOVUPD Y1, 96(CX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $0x10, DX
+	JGE     loop348
+
+rest349:
+	TESTQ   $0x00000008, DX
+	JEQ     skip350
+	VMOVUPD (AX), Y1
+	VMOVUPD (CX), Y2
+	VSUBPD  Y2, Y1, Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y2
+	VMOVUPD Y2, (AX)
+	VMOVUPD Y1, (CX)
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 32(CX), Y2
+	VSUBPD  Y2, Y1, Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y2
+	VMOVUPD Y2, 32(AX)
+	VMOVUPD Y1, 32(CX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+
+skip350:
+	TESTQ   $0x00000004, DX
+	JEQ     skip351
+	VMOVUPD (AX), Y1
+	VMOVUPD (CX), Y2
+	VSUBPD  Y2, Y1, Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y2
+	VMOVUPD Y2, (AX)
+	VMOVUPD Y1, (CX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+
+skip351:
+	TESTQ   $0x00000002, DX
+	JEQ     skip352
+	VMOVUPD (AX), X3
+	VMOVUPD (CX), X4
+	VSUBPD  Y4, Y3, Y4
+	VMULPD  Y0, Y4, Y4
+	VADDPD  Y4, Y3, Y4
+	VMOVUPD X4, (AX)
+	VMOVUPD X3, (CX)
+	ADDQ    $+16, AX
+	ADDQ    $+16, CX
+
+skip352:
+	TESTQ  $0x00000001, DX
+	JEQ    skip353
+	VMOVSD (AX), X3
+	VMOVSD (CX), X5
+	VSUBPD Y5, Y3, Y5
+	VMULPD Y0, Y5, Y5
+	VADDPD Y5, Y3, Y5
+	VMOVSD X5, (AX)
+	VMOVSD X3, (CX)
+
+skip353:
+	VZEROUPPER
+	RET
+
 // func dotAVX512(x *float64, y *float64, n int) float64
 // Requires: AVX, AVX512F, SSE2
 TEXT ·dotAVX512(SB), NOSPLIT, $0-32
@@ -5974,4 +7210,440 @@ rest164:
 	VMOVUPD  Z6, 384(AX)
 	VMOVUPD  Z7, K1, 448(AX)
 	VZEROUPPER
+	RET
+
+// func addGatheredAVX512(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
+// Requires: AVX, AVX512F
+TEXT ·addGatheredAVX512(SB), NOSPLIT, $0-89
+	MOVQ  z+0(FP), AX
+	MOVQ  from+24(FP), DX
+	MOVQ  at+16(FP), BX
+	MOVQ  w+8(FP), SI
+	MOVQ  x+56(FP), DI
+	MOVQ  stride+64(FP), R8
+	MOVQ  idx+40(FP), R9
+	MOVQ  val+48(FP), R10
+	MOVL  SI, CX
+	NEGL  CX
+	ANDL  $0x07, CX
+	MOVL  $0x000000ff, R11
+	SHRL  CL, R11
+	KMOVW R11, K1
+	CMPQ  SI, $0x00000020
+	JGT   above166
+	CMPQ  SI, $0x00000010
+	JGT   above167
+	CMPQ  SI, $0x00000008
+	JGT   above168
+
+next169:
+	SUBQ      $0x01, count+32(FP)
+	JLT       done172
+	MOVLQSX   (BX), CX
+	ADDQ      $0x04, BX
+	IMULQ     R8, CX
+	CMPQ      CX, limitZ+72(FP)
+	JHI       bad165
+	ADDQ      AX, CX
+	VMOVUPD.Z (CX), K1, Z0
+	MOVL      4(DX), SI
+	SUBL      (DX), SI
+	ADDQ      $0x04, DX
+
+loop170:
+	SUBL         $0x01, SI
+	JLT          store171
+	MOVLQSX      (R9), R11
+	IMULQ        R8, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         DI, R11
+	VBROADCASTSD (R10), Z1
+	VFMADD231PD  (R11), Z1, K1, Z0
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	JMP          loop170
+
+store171:
+	VMOVUPD Z0, K1, (CX)
+	JMP     next169
+
+done172:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above168:
+next173:
+	SUBQ      $0x01, count+32(FP)
+	JLT       done176
+	MOVLQSX   (BX), CX
+	ADDQ      $0x04, BX
+	IMULQ     R8, CX
+	CMPQ      CX, limitZ+72(FP)
+	JHI       bad165
+	ADDQ      AX, CX
+	VMOVUPD   (CX), Z0
+	VMOVUPD.Z 64(CX), K1, Z1
+	MOVL      4(DX), SI
+	SUBL      (DX), SI
+	ADDQ      $0x04, DX
+
+loop174:
+	SUBL         $0x01, SI
+	JLT          store175
+	MOVLQSX      (R9), R11
+	IMULQ        R8, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         DI, R11
+	VBROADCASTSD (R10), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	VFMADD231PD  64(R11), Z2, K1, Z1
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	JMP          loop174
+
+store175:
+	VMOVUPD Z0, (CX)
+	VMOVUPD Z1, K1, 64(CX)
+	JMP     next173
+
+done176:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above167:
+	CMPQ SI, $0x00000018
+	JGT  above177
+
+next178:
+	SUBQ      $0x01, count+32(FP)
+	JLT       done181
+	MOVLQSX   (BX), CX
+	ADDQ      $0x04, BX
+	IMULQ     R8, CX
+	CMPQ      CX, limitZ+72(FP)
+	JHI       bad165
+	ADDQ      AX, CX
+	VMOVUPD   (CX), Z0
+	VMOVUPD   64(CX), Z1
+	VMOVUPD.Z 128(CX), K1, Z2
+	MOVL      4(DX), SI
+	SUBL      (DX), SI
+	ADDQ      $0x04, DX
+
+loop179:
+	SUBL         $0x01, SI
+	JLT          store180
+	MOVLQSX      (R9), R11
+	IMULQ        R8, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         DI, R11
+	VBROADCASTSD (R10), Z3
+	VFMADD231PD  (R11), Z3, Z0
+	VFMADD231PD  64(R11), Z3, Z1
+	VFMADD231PD  128(R11), Z3, K1, Z2
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	JMP          loop179
+
+store180:
+	VMOVUPD Z0, (CX)
+	VMOVUPD Z1, 64(CX)
+	VMOVUPD Z2, K1, 128(CX)
+	JMP     next178
+
+done181:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above177:
+next182:
+	SUBQ      $0x01, count+32(FP)
+	JLT       done185
+	MOVLQSX   (BX), CX
+	ADDQ      $0x04, BX
+	IMULQ     R8, CX
+	CMPQ      CX, limitZ+72(FP)
+	JHI       bad165
+	ADDQ      AX, CX
+	VMOVUPD   (CX), Z0
+	VMOVUPD   64(CX), Z1
+	VMOVUPD   128(CX), Z2
+	VMOVUPD.Z 192(CX), K1, Z3
+	MOVL      4(DX), SI
+	SUBL      (DX), SI
+	ADDQ      $0x04, DX
+
+loop183:
+	SUBL         $0x01, SI
+	JLT          store184
+	MOVLQSX      (R9), R11
+	IMULQ        R8, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         DI, R11
+	VBROADCASTSD (R10), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	VFMADD231PD  128(R11), Z4, Z2
+	VFMADD231PD  192(R11), Z4, K1, Z3
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	JMP          loop183
+
+store184:
+	VMOVUPD Z0, (CX)
+	VMOVUPD Z1, 64(CX)
+	VMOVUPD Z2, 128(CX)
+	VMOVUPD Z3, K1, 192(CX)
+	JMP     next182
+
+done185:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above166:
+	CMPQ SI, $0x00000030
+	JGT  above186
+	CMPQ SI, $0x00000028
+	JGT  above187
+
+next188:
+	SUBQ      $0x01, count+32(FP)
+	JLT       done191
+	MOVLQSX   (BX), CX
+	ADDQ      $0x04, BX
+	IMULQ     R8, CX
+	CMPQ      CX, limitZ+72(FP)
+	JHI       bad165
+	ADDQ      AX, CX
+	VMOVUPD   (CX), Z0
+	VMOVUPD   64(CX), Z1
+	VMOVUPD   128(CX), Z2
+	VMOVUPD   192(CX), Z3
+	VMOVUPD.Z 256(CX), K1, Z4
+	MOVL      4(DX), SI
+	SUBL      (DX), SI
+	ADDQ      $0x04, DX
+
+loop189:
+	SUBL         $0x01, SI
+	JLT          store190
+	MOVLQSX      (R9), R11
+	IMULQ        R8, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         DI, R11
+	VBROADCASTSD (R10), Z5
+	VFMADD231PD  (R11), Z5, Z0
+	VFMADD231PD  64(R11), Z5, Z1
+	VFMADD231PD  128(R11), Z5, Z2
+	VFMADD231PD  192(R11), Z5, Z3
+	VFMADD231PD  256(R11), Z5, K1, Z4
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	JMP          loop189
+
+store190:
+	VMOVUPD Z0, (CX)
+	VMOVUPD Z1, 64(CX)
+	VMOVUPD Z2, 128(CX)
+	VMOVUPD Z3, 192(CX)
+	VMOVUPD Z4, K1, 256(CX)
+	JMP     next188
+
+done191:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above187:
+next192:
+	SUBQ      $0x01, count+32(FP)
+	JLT       done195
+	MOVLQSX   (BX), CX
+	ADDQ      $0x04, BX
+	IMULQ     R8, CX
+	CMPQ      CX, limitZ+72(FP)
+	JHI       bad165
+	ADDQ      AX, CX
+	VMOVUPD   (CX), Z0
+	VMOVUPD   64(CX), Z1
+	VMOVUPD   128(CX), Z2
+	VMOVUPD   192(CX), Z3
+	VMOVUPD   256(CX), Z4
+	VMOVUPD.Z 320(CX), K1, Z5
+	MOVL      4(DX), SI
+	SUBL      (DX), SI
+	ADDQ      $0x04, DX
+
+loop193:
+	SUBL         $0x01, SI
+	JLT          store194
+	MOVLQSX      (R9), R11
+	IMULQ        R8, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         DI, R11
+	VBROADCASTSD (R10), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	VFMADD231PD  192(R11), Z6, Z3
+	VFMADD231PD  256(R11), Z6, Z4
+	VFMADD231PD  320(R11), Z6, K1, Z5
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	JMP          loop193
+
+store194:
+	VMOVUPD Z0, (CX)
+	VMOVUPD Z1, 64(CX)
+	VMOVUPD Z2, 128(CX)
+	VMOVUPD Z3, 192(CX)
+	VMOVUPD Z4, 256(CX)
+	VMOVUPD Z5, K1, 320(CX)
+	JMP     next192
+
+done195:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above186:
+	CMPQ SI, $0x00000038
+	JGT  above196
+
+next197:
+	SUBQ      $0x01, count+32(FP)
+	JLT       done200
+	MOVLQSX   (BX), CX
+	ADDQ      $0x04, BX
+	IMULQ     R8, CX
+	CMPQ      CX, limitZ+72(FP)
+	JHI       bad165
+	ADDQ      AX, CX
+	VMOVUPD   (CX), Z0
+	VMOVUPD   64(CX), Z1
+	VMOVUPD   128(CX), Z2
+	VMOVUPD   192(CX), Z3
+	VMOVUPD   256(CX), Z4
+	VMOVUPD   320(CX), Z5
+	VMOVUPD.Z 384(CX), K1, Z6
+	MOVL      4(DX), SI
+	SUBL      (DX), SI
+	ADDQ      $0x04, DX
+
+loop198:
+	SUBL         $0x01, SI
+	JLT          store199
+	MOVLQSX      (R9), R11
+	IMULQ        R8, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         DI, R11
+	VBROADCASTSD (R10), Z7
+	VFMADD231PD  (R11), Z7, Z0
+	VFMADD231PD  64(R11), Z7, Z1
+	VFMADD231PD  128(R11), Z7, Z2
+	VFMADD231PD  192(R11), Z7, Z3
+	VFMADD231PD  256(R11), Z7, Z4
+	VFMADD231PD  320(R11), Z7, Z5
+	VFMADD231PD  384(R11), Z7, K1, Z6
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	JMP          loop198
+
+store199:
+	VMOVUPD Z0, (CX)
+	VMOVUPD Z1, 64(CX)
+	VMOVUPD Z2, 128(CX)
+	VMOVUPD Z3, 192(CX)
+	VMOVUPD Z4, 256(CX)
+	VMOVUPD Z5, 320(CX)
+	VMOVUPD Z6, K1, 384(CX)
+	JMP     next197
+
+done200:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above196:
+next201:
+	SUBQ      $0x01, count+32(FP)
+	JLT       done204
+	MOVLQSX   (BX), CX
+	ADDQ      $0x04, BX
+	IMULQ     R8, CX
+	CMPQ      CX, limitZ+72(FP)
+	JHI       bad165
+	ADDQ      AX, CX
+	VMOVUPD   (CX), Z0
+	VMOVUPD   64(CX), Z1
+	VMOVUPD   128(CX), Z2
+	VMOVUPD   192(CX), Z3
+	VMOVUPD   256(CX), Z4
+	VMOVUPD   320(CX), Z5
+	VMOVUPD   384(CX), Z6
+	VMOVUPD.Z 448(CX), K1, Z7
+	MOVL      4(DX), SI
+	SUBL      (DX), SI
+	ADDQ      $0x04, DX
+
+loop202:
+	SUBL         $0x01, SI
+	JLT          store203
+	MOVLQSX      (R9), R11
+	IMULQ        R8, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         DI, R11
+	VBROADCASTSD (R10), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	VFMADD231PD  256(R11), Z8, Z4
+	VFMADD231PD  320(R11), Z8, Z5
+	VFMADD231PD  384(R11), Z8, Z6
+	VFMADD231PD  448(R11), Z8, K1, Z7
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	JMP          loop202
+
+store203:
+	VMOVUPD Z0, (CX)
+	VMOVUPD Z1, 64(CX)
+	VMOVUPD Z2, 128(CX)
+	VMOVUPD Z3, 192(CX)
+	VMOVUPD Z4, 256(CX)
+	VMOVUPD Z5, 320(CX)
+	VMOVUPD Z6, 384(CX)
+	VMOVUPD Z7, K1, 448(CX)
+	JMP     next201
+
+done204:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+bad165:
+	XORB AL, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
 	RET

@@ -14,10 +14,10 @@ import (
 //
 // It holds scratch, so each goroutine needs its own.
 type RowSolver[F Float] struct {
-	r     int
-	off   bool
-	x     []F
-	lists []int32
+	r, pitch int
+	off      bool
+	x        []F
+	lists    []int32
 }
 
 // The numbers that RowSolver keeps for each of the rows it works on at once, coordinate by coordinate in four arrays, and
@@ -31,9 +31,13 @@ const (
 	packedMore   = 5 // A_ii, and scratch for the solver
 )
 
-// NewRowSolver returns a solver for rows of r numbers: if offDiagonal, of the problem without the diagonal of A.
-func NewRowSolver[F Float](r int, offDiagonal bool) *RowSolver[F] {
-	return &RowSolver[F]{r: r, off: offDiagonal}
+// NewRowSolver returns a solver for rows of r numbers that are pitch ≥ r apart in memory: if offDiagonal, of the problem
+// without the diagonal of A.
+func NewRowSolver[F Float](r, pitch int, offDiagonal bool) *RowSolver[F] {
+	if pitch < r {
+		panic(badLen)
+	}
+	return &RowSolver[F]{r: r, pitch: pitch, off: offDiagonal}
 }
 
 // solveWidth is how many rows a solver works on at once.
@@ -53,7 +57,8 @@ func (s *RowSolver[F]) scratch(width int) []F {
 	return s.x
 }
 
-// Solve sets dst to the way from the rows h (len(diag) rows of r numbers) to better ones. For each permutation in perms, r
+// Solve sets dst to the way from the rows h (len(diag) rows, r numbers every pitch, the rest neither read nor written, in dst
+// and g as in h) to better ones. For each permutation in perms, r
 // coordinates each, it passes over the coordinates j in this order, and sets h_j to the minimizer over h_j alone of
 //
 //	¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − (g − p·o − λ)ᵀh,   h ≥ 0,
@@ -67,8 +72,8 @@ func (s *RowSolver[F]) scratch(width int) []F {
 // A minimizer is within 1e-12 of what a and b give, relatively, or 1e-6 with float32; a and b have the rounding errors of
 // their sums. All that is finite and does not overflow as x³ gives finite results.
 func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, perms []int32) {
-	r := s.r
-	if len(h) != r*len(diag) || len(g) != len(h) || len(dst) != len(h) || len(l1) != r || len(d) != r*r || r > 0 && len(perms)%r != 0 {
+	r, pitch := s.r, s.pitch
+	if len(h) != pitch*len(diag) || len(g) != len(h) || len(dst) != len(h) || len(l1) != r || len(d) != r*r || r > 0 && len(perms)%r != 0 {
 		panic(badLen)
 	}
 	if r == 0 {
@@ -88,24 +93,24 @@ func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, perms []int32
 	x := s.scratch(width)
 	for lo := 0; lo < len(diag); lo += width {
 		n := min(width, len(diag)-lo)
-		from, to := lo*r, (lo+n)*r
-		packRows(x, width, h[from:to], g[from:to], diag[lo:lo+n], l1)
+		from, to := lo*pitch, (lo+n)*pitch
+		packRows(x, width, h[from:to], g[from:to], pitch, diag[lo:lo+n], l1)
 		solveRows(x, width, n, d, s.lists, r, s.off)
-		unpackRows(dst[from:to], x, width, r)
+		unpackRows(dst[from:to], x, width, pitch, n, r)
 	}
 }
 
 // packRowsGo lays n = len(diag) rows out for the solver, and zeros, on which no time is lost, for the rest of the width. The
 // first rows are there already, but for diag. Assembly rounds as this does, which must not be fused.
-func packRowsGo[F Float](x []F, width int, h, g, diag, l1 []float64, first int) {
+func packRowsGo[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []float64, first int) {
 	r, n := len(l1), len(diag)
 	if first < width {
 		old, lin := x[packedOld*r*width:], x[packedLin*r*width:]
 		for j, w := range l1 {
 			row := j * width
 			for i := first; i < n; i++ {
-				o := h[i*r+j]
-				x[row+i], old[row+i], lin[row+i] = F(o), F(o), F(g[i*r+j]-w-float64(diag[i]*o))
+				o := h[i*pitch+j]
+				x[row+i], old[row+i], lin[row+i] = F(o), F(o), F(g[i*pitch+j]-w-float64(diag[i]*o))
 			}
 			clear(x[row+n : row+width])
 			clear(old[row+n : row+width])
@@ -119,12 +124,12 @@ func packRowsGo[F Float](x []F, width int, h, g, diag, l1 []float64, first int) 
 	}
 }
 
-// unpackRowsGo sets dst to the change of its rows from first on.
-func unpackRowsGo[F Float](dst []float64, x []F, width, r, first int) {
+// unpackRowsGo sets the n rows of dst from first on to their change.
+func unpackRowsGo[F Float](dst []float64, x []F, width, pitch, n, r, first int) {
 	old := x[packedOld*r*width:]
-	for i := first; i < len(dst)/r; i++ {
+	for i := first; i < n; i++ {
 		for j := range r {
-			dst[i*r+j] = float64(x[j*width+i] - old[j*width+i])
+			dst[i*pitch+j] = float64(x[j*width+i] - old[j*width+i])
 		}
 	}
 }

@@ -2348,22 +2348,21 @@ rare63:
 	VBLENDVPD    Y13, Y11, Y8, Y8
 	JMP          done64
 
-// func pack64AVX2(x *float64, stride int, array int, h *float64, ah *float64, r int, diag *float64, l1 *float64, blocks int)
+// func pack64AVX2(x *float64, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
 // Requires: AVX
-TEXT ·pack64AVX2(SB), NOSPLIT, $0-72
+TEXT ·pack64AVX2(SB), NOSPLIT, $0-80
 	MOVQ stride+8(FP), AX
-	MOVQ r+40(FP), CX
-	LEAQ (CX)(CX*2), BX
-	SHLQ $0x03, BX
-	MOVQ CX, DX
+	MOVQ r+48(FP), CX
+	MOVQ pitch+40(FP), DX
 	SHLQ $0x03, DX
-	MOVQ diag+48(FP), SI
+	LEAQ (DX)(DX*2), BX
+	MOVQ diag+56(FP), SI
 	MOVQ array+16(FP), R8
 
 block65:
 	MOVQ h+24(FP), R9
 	MOVQ ah+32(FP), R10
-	MOVQ l1+56(FP), DI
+	MOVQ l1+64(FP), DI
 	MOVQ x+0(FP), R11
 	MOVQ CX, R12
 
@@ -2514,20 +2513,19 @@ last67:
 	MOVQ DX, DI
 	SHLQ $0x03, DI
 	ADDQ DI, ah+32(FP)
-	DECQ blocks+64(FP)
+	DECQ blocks+72(FP)
 	JNE  block65
 	VZEROUPPER
 	RET
 
-// func unpack64AVX2(dst *float64, x *float64, stride int, array int, r int, blocks int)
+// func unpack64AVX2(dst *float64, x *float64, stride int, array int, pitch int, r int, blocks int)
 // Requires: AVX
-TEXT ·unpack64AVX2(SB), NOSPLIT, $0-48
+TEXT ·unpack64AVX2(SB), NOSPLIT, $0-56
 	MOVQ stride+16(FP), AX
-	MOVQ r+32(FP), CX
-	LEAQ (CX)(CX*2), BX
-	SHLQ $0x03, BX
-	MOVQ CX, DX
+	MOVQ r+40(FP), CX
+	MOVQ pitch+32(FP), DX
 	SHLQ $0x03, DX
+	LEAQ (DX)(DX*2), BX
 	MOVQ array+24(FP), DI
 
 block68:
@@ -2607,7 +2605,7 @@ last70:
 	MOVQ DX, SI
 	SHLQ $0x03, SI
 	ADDQ SI, dst+0(FP)
-	DECQ blocks+40(FP)
+	DECQ blocks+48(FP)
 	JNE  block68
 	VZEROUPPER
 	RET
@@ -4936,22 +4934,21 @@ rare133:
 	VBLENDVPS    Y13, Y11, Y8, Y8
 	JMP          done134
 
-// func pack32AVX2(x *float32, stride int, array int, h *float64, ah *float64, r int, diag *float64, l1 *float64, blocks int)
+// func pack32AVX2(x *float32, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
 // Requires: AVX
-TEXT ·pack32AVX2(SB), NOSPLIT, $0-72
+TEXT ·pack32AVX2(SB), NOSPLIT, $0-80
 	MOVQ stride+8(FP), AX
-	MOVQ r+40(FP), CX
-	LEAQ (CX)(CX*2), BX
-	SHLQ $0x03, BX
-	MOVQ CX, DX
+	MOVQ r+48(FP), CX
+	MOVQ pitch+40(FP), DX
 	SHLQ $0x03, DX
-	MOVQ diag+48(FP), SI
+	LEAQ (DX)(DX*2), BX
+	MOVQ diag+56(FP), SI
 	MOVQ array+16(FP), R8
 
 block135:
 	MOVQ h+24(FP), R9
 	MOVQ ah+32(FP), R10
-	MOVQ l1+56(FP), DI
+	MOVQ l1+64(FP), DI
 	MOVQ x+0(FP), R11
 	MOVQ CX, R12
 
@@ -5118,20 +5115,19 @@ last137:
 	MOVQ DX, DI
 	SHLQ $0x03, DI
 	ADDQ DI, ah+32(FP)
-	DECQ blocks+64(FP)
+	DECQ blocks+72(FP)
 	JNE  block135
 	VZEROUPPER
 	RET
 
-// func unpack32AVX2(dst *float64, x *float32, stride int, array int, r int, blocks int)
+// func unpack32AVX2(dst *float64, x *float32, stride int, array int, pitch int, r int, blocks int)
 // Requires: AVX
-TEXT ·unpack32AVX2(SB), NOSPLIT, $0-48
+TEXT ·unpack32AVX2(SB), NOSPLIT, $0-56
 	MOVQ stride+16(FP), AX
-	MOVQ r+32(FP), CX
-	LEAQ (CX)(CX*2), BX
-	SHLQ $0x03, BX
-	MOVQ CX, DX
+	MOVQ r+40(FP), CX
+	MOVQ pitch+32(FP), DX
 	SHLQ $0x03, DX
+	LEAQ (DX)(DX*2), BX
 	MOVQ array+24(FP), DI
 
 block138:
@@ -5219,7 +5215,7 @@ last140:
 	MOVQ DX, SI
 	SHLQ $0x03, SI
 	ADDQ SI, dst+0(FP)
-	DECQ blocks+40(FP)
+	DECQ blocks+48(FP)
 	JNE  block138
 	VZEROUPPER
 	RET

@@ -54,7 +54,7 @@ func benchSolveRows[F Float](b *testing.B, r int, positive float64) {
 			perms = append(perms, int32(j))
 		}
 	}
-	s, dst := NewRowSolver[F](r, false), make([]float64, block*r)
+	s, dst := NewRowSolver[F](r, r, false), make([]float64, block*r)
 	lo := 0
 	b.ResetTimer()
 	for range b.N {

@@ -39,32 +39,32 @@ func solveLanes[F Float](x, d []F, lists []int32, r int, off bool) {
 }
 
 // packLanes does what packRowsGo does in assembly but for the last rows.
-func packLanes[F Float](x []F, width int, h, g, diag, l1 []float64) {
+func packLanes[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []float64) {
 	r, blocks := len(l1), len(diag)/packBlock
 	if blocks > 0 && r >= 4 {
 		size := int(unsafe.Sizeof(x[0]))
 		if p := unsafe.Pointer(&x[0]); size == 8 {
-			pack64AVX2((*float64)(p), 8*width, 8*width*r, &h[0], &g[0], r, &diag[0], &l1[0], blocks)
+			pack64AVX2((*float64)(p), 8*width, 8*width*r, &h[0], &g[0], pitch, r, &diag[0], &l1[0], blocks)
 		} else {
-			pack32AVX2((*float32)(p), 4*width, 4*width*r, &h[0], &g[0], r, &diag[0], &l1[0], blocks)
+			pack32AVX2((*float32)(p), 4*width, 4*width*r, &h[0], &g[0], pitch, r, &diag[0], &l1[0], blocks)
 		}
 	} else {
 		blocks = 0
 	}
-	packRowsGo(x, width, h, g, diag, l1, packBlock*blocks)
+	packRowsGo(x, width, h, g, pitch, diag, l1, packBlock*blocks)
 }
 
 // unpackLanes does what unpackRowsGo does in assembly but for the last rows.
-func unpackLanes[F Float](dst []float64, x []F, width, r int) {
-	blocks := len(dst) / (packBlock * r)
+func unpackLanes[F Float](dst []float64, x []F, width, pitch, n, r int) {
+	blocks := n / packBlock
 	if blocks > 0 && r >= 4 {
 		if p := unsafe.Pointer(&x[0]); unsafe.Sizeof(x[0]) == 8 {
-			unpack64AVX2(&dst[0], (*float64)(p), 8*width, 8*width*r, r, blocks)
+			unpack64AVX2(&dst[0], (*float64)(p), 8*width, 8*width*r, pitch, r, blocks)
 		} else {
-			unpack32AVX2(&dst[0], (*float32)(p), 4*width, 4*width*r, r, blocks)
+			unpack32AVX2(&dst[0], (*float32)(p), 4*width, 4*width*r, pitch, r, blocks)
 		}
 	} else {
 		blocks = 0
 	}
-	unpackRowsGo(dst, x, width, r, packBlock*blocks)
+	unpackRowsGo(dst, x, width, pitch, n, r, packBlock*blocks)
 }

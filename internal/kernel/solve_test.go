@@ -70,7 +70,7 @@ func newRowCall[F Float](rng *rand.Rand, r, n, passes int, off bool) *rowCall[F]
 }
 
 func (c *rowCall[F]) run() {
-	NewRowSolver[F](c.r, c.off).Solve(c.dst, c.h, c.g, c.diag, c.l1, c.d, c.perms)
+	NewRowSolver[F](c.r, c.r, c.off).Solve(c.dst, c.h, c.g, c.diag, c.l1, c.d, c.perms)
 }
 
 // leastQuartic returns argmin x⁴/4 + a·x²/2 − b·x over x ≥ 0: where the derivative, convex there, is zero and rises, or 0.
@@ -182,10 +182,42 @@ func testSolveRowsApart[F Float](t *testing.T) {
 				for lo := 0; lo < c.n; lo += size {
 					hi := min(lo+size, c.n)
 					dst := make([]float64, (hi-lo)*r)
-					NewRowSolver[F](r, off).Solve(dst, c.h[lo*r:hi*r], c.g[lo*r:hi*r], c.diag[lo:hi], c.l1, c.d, c.perms)
+					NewRowSolver[F](r, r, off).Solve(dst, c.h[lo*r:hi*r], c.g[lo*r:hi*r], c.diag[lo:hi], c.l1, c.d, c.perms)
 					if !slices.Equal(dst, c.dst[lo*r:hi*r]) {
 						t.Fatalf("r = %d, off %t: rows %d to %d alone differ from the same among %d", r, off, lo, hi, c.n)
 					}
+				}
+			}
+		}
+	}
+}
+
+// TestSolveRowsPitch: rows apart in memory give the same bits, and nothing between them is read or written.
+func TestSolveRowsPitch(t *testing.T) {
+	bothFloats(t, testSolveRowsPitch[float64], testSolveRowsPitch[float32])
+}
+
+func testSolveRowsPitch[F Float](t *testing.T) {
+	for _, r := range []int{1, 2, 3, 4, 5, 15, 30} {
+		rng := rand.New(rand.NewPCG(uint64(r), 4))
+		for _, more := range []int{1, 2, 5} {
+			c, pitch := newRowCall[F](rng, r, 71, 2, more == 2), r+more
+			c.run()
+			spread := func(x []float64) []float64 {
+				y := make([]float64, c.n*pitch)
+				for k := range y {
+					y[k] = math.NaN()
+				}
+				for i := range c.n {
+					copy(y[i*pitch:], x[i*r:(i+1)*r])
+				}
+				return y
+			}
+			dst := spread(make([]float64, c.n*r))
+			NewRowSolver[F](r, pitch, c.off).Solve(dst, spread(c.h), spread(c.g), c.diag, c.l1, c.d, c.perms)
+			for k, v := range spread(c.dst) {
+				if math.Float64bits(dst[k]) != math.Float64bits(v) {
+					t.Fatalf("r = %d, pitch %d: number %d is %v, want %v", r, pitch, k, dst[k], v)
 				}
 			}
 		}
@@ -230,7 +262,7 @@ func testMinimizer[F Float](t *testing.T) {
 		diag[i] = -a
 	}
 	x := make([]float64, len(as))
-	NewRowSolver[F](1, false).Solve(x, make([]float64, len(as)), bs, diag, []float64{0}, []F{0}, []int32{0})
+	NewRowSolver[F](1, 1, false).Solve(x, make([]float64, len(as)), bs, diag, []float64{0}, []F{0}, []int32{0})
 	zeros := 0
 	for i, x := range x {
 		if err := checkQuartic(as[i], bs[i], x, rootBound[F]()); err != nil {
@@ -300,7 +332,7 @@ func testMinimizerOff[F Float](t *testing.T) {
 			h, g := make([]float64, 50), make([]float64, 50)
 			h[at], g[at] = tc.h, tc.b
 			dst := make([]float64, 50)
-			NewRowSolver[F](1, true).Solve(dst, h, g, make([]float64, 50), []float64{0}, []F{d}, []int32{0})
+			NewRowSolver[F](1, 1, true).Solve(dst, h, g, make([]float64, 50), []float64{0}, []F{d}, []int32{0})
 			if got := tc.h + dst[at]; !(math.Abs(got-tc.want) <= rootBound[F]()*tc.want) {
 				t.Errorf("a = %g, b = %g, h = %g: %g, want %g", tc.a, tc.b, tc.h, got, tc.want)
 			}
@@ -402,7 +434,7 @@ func TestSolveRowsEdges(t *testing.T) {
 				t.Errorf("coordinate %d of 3: panic %v, want %q", k, got, badIndex)
 			}
 		}
-		NewRowSolver[float64](0, false).Solve(nil, nil, nil, make([]float64, 3), nil, nil, nil)
+		NewRowSolver[float64](0, 0, false).Solve(nil, nil, nil, make([]float64, 3), nil, nil, nil)
 	})
 }
 

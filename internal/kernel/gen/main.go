@@ -78,6 +78,11 @@ func (a *asm) rowKernels() {
 	a.axpy(4)
 	a.rows(gather)
 	a.rows(inOrder)
+	a.addGathered()
+	if a.lanes == 4 {
+		a.advance()
+		a.extrapolate()
+	}
 }
 
 // consts tells package kernel the limits of the row kernels.

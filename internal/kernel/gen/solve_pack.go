@@ -14,9 +14,9 @@ const packRows = 8
 // overlap those before. Wider vectors gain nothing: storing is the limit.
 func (s *solver) pack() {
 	kind := fmt.Sprint(8 * s.size)
-	s.begin("pack"+kind, fmt.Sprintf("func(x *float%s, stride, array int, h, ah *float64, r int, diag, l1 *float64, blocks int)", kind),
-		fmt.Sprintf("pack%s%s lays %d·blocks rows of r ≥ 4 numbers out as packRowsGo does, but not diag; stride is the bytes of", kind, s.name, packRows),
-		"a coordinate and array those of all.")
+	s.begin("pack"+kind, fmt.Sprintf("func(x *float%s, stride, array int, h, ah *float64, pitch, r int, diag, l1 *float64, blocks int)", kind),
+		fmt.Sprintf("pack%s%s lays %d·blocks rows of r ≥ 4 numbers, pitch apart, out as packRowsGo does, but not diag; stride is the", kind, s.name, packRows),
+		"bytes of a coordinate and array those of all.")
 	s.free = vectorRegisters(s.lanes)
 	c := s.startColumns()
 	diag, l1, array := s.arg("diag"), s.GP64(), s.arg("array")
@@ -69,9 +69,9 @@ func (s *solver) pack() {
 		c.advance("ah")
 	})
 
-	s.begin("unpack"+kind, fmt.Sprintf("func(dst *float64, x *float%s, stride, array, r, blocks int)", kind),
-		fmt.Sprintf("unpack%s%s is unpackRowsGo for %d·blocks rows of r ≥ 4 numbers; stride is the bytes of a coordinate and", kind, s.name, packRows),
-		"array those of all.")
+	s.begin("unpack"+kind, fmt.Sprintf("func(dst *float64, x *float%s, stride, array, pitch, r, blocks int)", kind),
+		fmt.Sprintf("unpack%s%s is unpackRowsGo for %d·blocks rows of r ≥ 4 numbers, pitch apart; stride is the bytes of a", kind, s.name, packRows),
+		"coordinate and array those of all.")
 	s.free = vectorRegisters(s.lanes)
 	c = s.startColumns()
 	dst, array := s.GP64(), s.arg("array")
@@ -108,15 +108,14 @@ func (s *solver) pack() {
 // columns writes loops over rows in memory, by blocks of packRows, and in them over four columns at a time.
 type columns struct {
 	*solver
-	stride, r, row, row3 reg.Register // row is the bytes of a row, row3 of three
+	stride, r, row, row3 reg.Register // row is the bytes from a row to the next, row3 to the third
 }
 
 func (s *solver) startColumns() *columns {
 	c := &columns{solver: s, stride: s.arg("stride"), r: s.arg("r"), row: s.GP64(), row3: s.GP64()}
-	s.LEAQ(operand.Mem{Base: c.r, Index: c.r, Scale: 2}, c.row3)
-	s.SHLQ(operand.U8(3), c.row3)
-	s.MOVQ(c.r, c.row)
+	s.MOVQ(s.mem("pitch"), c.row)
 	s.SHLQ(operand.U8(3), c.row)
+	s.LEAQ(operand.Mem{Base: c.row, Index: c.row, Scale: 2}, c.row3)
 	return c
 }
 

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/instance"
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+// made are the sets that need no file.
+var made = map[string]func() matrix.Table{
+	"low-rank-30": func() matrix.Table { return lowRank(30) },
+	"low-rank-60": func() matrix.Table { return lowRank(60) },
+	"full-rank":   func() matrix.Table { return instance.FullRank(500, 1) },
+}
+
+func lowRank(r int) matrix.Table {
+	a, _ := instance.LowRank(500, r, 1)
+	return a
+}
+
+// dataset is a set in memory.
+type dataset struct {
+	name string
+	x    matrix.Table // points in columns; nil where A is what there is
+	a    matrix.Table // nil until it is wanted
+}
+
+// shelf reads sets and holds the last one.
+type shelf struct {
+	folder  string
+	last    *dataset
+	missing []string
+}
+
+// take returns a set with all that its form needs, or nil and no error when its file is missing.
+func (s *shelf) take(name string, f form) (*dataset, error) {
+	if s.last == nil || s.last.name != name {
+		s.last = nil
+		d, err := s.read(name, f)
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(os.Stderr, "%s is not under %s\n", name, s.folder)
+			s.missing = append(s.missing, name)
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.last = d
+	}
+	if f == fromA && s.last.a == nil {
+		s.last.a = innerProducts(s.last.x)
+	}
+	return s.last, nil
+}
+
+func (s *shelf) read(name string, f form) (*dataset, error) {
+	if make := made[name]; make != nil {
+		return &dataset{name: name, a: make()}, nil
+	}
+	files := []string{"X.mtx.gz", "X.npy"}
+	if f == fromGraph {
+		files = []string{"A.mtx.gz"}
+	}
+	folder := name
+	if f != fromGraph {
+		folder = strings.ToLower(name)
+	}
+	var t *matio.Table
+	var err error
+	for _, file := range files {
+		if t, err = matio.Open(filepath.Join(s.folder, folder, file), matio.Options{}); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var table matrix.Table = t.Dense
+	if t.Sparse != nil {
+		table = t.Sparse
+	}
+	if f == fromGraph {
+		return &dataset{name: name, a: table}, nil
+	}
+	return &dataset{name: name, x: table}, nil
+}
+
+// operator makes what Factorize takes: this much of a set is on the clock.
+func (d *dataset) operator(f form, threads int) (matrix.Operator, error) {
+	if f == fromX {
+		return matrix.Gram(d.x, matrix.Columns, threads)
+	}
+	if a, dense := d.a.(*matrix.Dense); dense {
+		return matrix.FromDense(a, 0)
+	}
+	return matrix.FromCSR(d.a.(*matrix.CSR), 0)
+}
+
+// innerProducts writes out XᵀX, sparse where X is.
+func innerProducts(x matrix.Table) matrix.Table {
+	if d, dense := x.(*matrix.Dense); dense {
+		m, n := d.Dims()
+		var s mat.SymDense
+		s.SymOuterK(1, mat.NewDense(m, n, d.Data()).T())
+		a := matrix.NewDense(n, n, nil)
+		for i := range n {
+			for j := range n {
+				a.Set(i, j, s.At(i, j))
+			}
+		}
+		return a
+	}
+	features := x.(*matrix.CSR)
+	points := features.Transpose()
+	n, _ := points.Dims()
+	ptr, col, val := make([]int64, 1, n+1), []int32{}, []float64{}
+	sum := make([]float64, n)
+	for i := range n {
+		kept, xi := points.Row(i)
+		for p, k := range kept {
+			others, xk := features.Row(int(k))
+			for q, j := range others {
+				sum[j] += at(xi, p) * at(xk, q)
+			}
+		}
+		for j, v := range sum {
+			if v != 0 {
+				col, val = append(col, int32(j)), append(val, v)
+				sum[j] = 0
+			}
+		}
+		ptr = append(ptr, int64(len(col)))
+	}
+	a, err := matrix.NewCSR(n, n, ptr, col, val)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// at reads values of which nil stands for ones.
+func at(val []float64, p int) float64 {
+	if val == nil {
+		return 1
+	}
+	return val[p]
+}

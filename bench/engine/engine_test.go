@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"symnmf"
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+func TestMedian(t *testing.T) {
+	x := []float64{5, 1, 4}
+	if got := median(x); got != 4 || x[0] != 5 {
+		t.Errorf("median %v, numbers now %v", got, x)
+	}
+	for _, tc := range []struct {
+		x    []float64
+		want float64
+	}{{[]float64{7}, 7}, {[]float64{9, 2}, 5.5}, {[]float64{3, 1, 2, 100}, 2.5}, {[]float64{2, 2, 1, 8, 9}, 2}} {
+		if got := median(tc.x); got != tc.want {
+			t.Errorf("median of %v is %v, want %v", tc.x, got, tc.want)
+		}
+	}
+}
+
+func TestExponent(t *testing.T) {
+	x := []float64{3, 6, 12, 24}
+	for _, p := range []float64{-1, 0, 0.5, 1, 2} {
+		y := make([]float64, len(x))
+		for k, v := range x {
+			y[k] = 7 * math.Pow(v, p)
+		}
+		if got := exponent(x, y); math.Abs(got-p) > 1e-12 { // logarithms below 10, a few roundings
+			t.Errorf("exponent %v, want %v", got, p)
+		}
+	}
+	// In units of log 2 the points are (0, 0), (1, 0), (2, 3): the slope is 3/2.
+	if got := exponent([]float64{1, 2, 4}, []float64{1, 1, 8}); math.Abs(got-1.5) > 1e-12 {
+		t.Errorf("exponent %v, want 1.5", got)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	for _, tc := range []struct {
+		got, floor, goal float64
+		less             bool
+		want             string
+	}{
+		{10, 20, 40, false, "below"}, {20, 20, 40, false, "floor"}, {40, 20, 40, false, "goal"},
+		{0.5, 0.4, 0.3, true, "below"}, {0.4, 0.4, 0.3, true, "floor"}, {0.2, 0.4, 0.3, true, "goal"},
+	} {
+		if got := verdict(tc.got, tc.floor, tc.goal, tc.less); got != tc.want {
+			t.Errorf("%+v: %s", tc, got)
+		}
+	}
+}
+
+// TestTable: names tell rows apart, and every line can be run.
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range table {
+		if seen[r.name()] {
+			t.Errorf("%s occurs twice", r.name())
+		}
+		seen[r.name()] = true
+		if _, err := symnmf.ParseStart(r.start); err != nil {
+			t.Errorf("%s: %v", r.name(), err)
+		}
+		if !(0 < r.floor && r.floor < r.goal) || r.rank < 1 || r.reference <= 0 || r.seeds < 1 || r.start == "zero" && r.seeds != 1 ||
+			r.form == fromGraph && r.start == "zero" || (r.percent == 0) != (made[r.set] != nil) {
+			t.Errorf("%+v", r)
+		}
+		if l := r.limit(); l < 5 || l > 30 || l < min(30, r.reference) {
+			t.Errorf("%s: limit %v s, reference %v", r.name(), l, r.reference)
+		}
+	}
+	for _, e := range ends {
+		if !(0 < e.goal && e.goal < e.floor) || e.zero == (e.form == fromGraph) {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+func TestSelectRows(t *testing.T) {
+	for pattern, want := range map[string]int{
+		"": len(table), "hitech/X": 1, "hitech": 2, "(?i)cbcl": 6, "cbcl": 0, "/X/30/": 5, "^CBCL/.*/0.04627$": 4, "cd-cyclic": 4, "nothing": 0,
+	} {
+		got := selectRows(table, regexp.MustCompile(pattern))
+		if len(got) != want {
+			t.Errorf("%q selects %d rows, want %d", pattern, len(got), want)
+		}
+		for _, r := range got {
+			if !strings.Contains(r.name(), r.set) {
+				t.Errorf("%q selects %s", pattern, r.name())
+			}
+		}
+	}
+	if got := selectRows(ends, regexp.MustCompile("ORL")); len(got) != 1 || got[0].set != "ORL" {
+		t.Errorf("final errors of ORL: %+v", got)
+	}
+}
+
+func TestFirstBelow(t *testing.T) {
+	trace := []symnmf.TracePoint{{Sweep: 0, RelErr: 0.9}, {Sweep: 5, RelErr: 0.5}, {Sweep: 10, RelErr: 0.4}}
+	for target, want := range map[float64]int{1: 0, 0.6: 1, 0.5: 1, 0.41: 2, 0.3: -1} {
+		if got := firstBelow(trace, target); got != want {
+			t.Errorf("error %v: point %d, want %d", target, got, want)
+		}
+	}
+}
+
+// TestInnerProducts compares with three loops.
+func TestInnerProducts(t *testing.T) {
+	text := instance.Text(30, 40, 6, 1)
+	ones, err := matrix.NewCSR(30, 40, text.RowPtr, text.Col, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]interface {
+		matrix.Table
+		At(i, j int) float64
+	}{"sparse": text, "ones": ones, "dense": instance.Start(20, 30, 1)} {
+		m, n := x.Dims()
+		a := innerProducts(x).(interface {
+			Dims() (int, int)
+			At(i, j int) float64
+		})
+		if rows, cols := a.Dims(); rows != n || cols != n {
+			t.Fatalf("%s: %d×%d, want %d×%d", name, rows, cols, n, n)
+		}
+		for i := range n {
+			for j := range n {
+				var want float64
+				for k := range m {
+					want += x.At(k, i) * x.At(k, j)
+				}
+				if math.Abs(a.At(i, j)-want) > float64(2*m)*0x1p-53*want { // positive terms, m roundings here and there
+					t.Fatalf("%s: A[%d,%d] = %v, want %v", name, i, j, a.At(i, j), want)
+				}
+			}
+		}
+	}
+}
+
+// TestShelf: a missing set is named, a broken one an error; the last set is kept, and A formed when it is wanted.
+func TestShelf(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("broken/X.mtx.gz", "nothing")
+	write("Ring/A.mtx.gz", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n")
+	write("words/X.mtx.gz", "%%MatrixMarket matrix coordinate integer general\n2 3 3\n1 1 2\n1 3 1\n2 2 1\n")
+	s := &shelf{folder: dir}
+	if d, err := s.take("absent", fromX); d != nil || err != nil || !slices.Equal(s.missing, []string{"absent"}) {
+		t.Errorf("absent: %v, %v, missing %q", d, err, s.missing)
+	}
+	if _, err := s.take("broken", fromX); err == nil {
+		t.Error("a broken file was read")
+	}
+	ring, err := s.take("Ring", fromGraph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := ring.operator(fromGraph, 1); err != nil || a.Dim() != 3 || a.Stored() != 4 {
+		t.Errorf("ring: %v, %v", a, err)
+	}
+	words, err := s.take("Words", fromX)
+	if err != nil || words.a != nil {
+		t.Fatalf("words: %+v, %v", words, err)
+	}
+	again, err := s.take("Words", fromA)
+	if err != nil || again != words || words.a == nil {
+		t.Fatalf("words again: %+v, %v", again, err)
+	}
+	for form, norm := range map[form]float64{fromX: math.Sqrt(16 + 4 + 4 + 1 + 1), fromA: math.Sqrt(16 + 4 + 4 + 1 + 1)} {
+		if a, err := words.operator(form, 1); err != nil || math.Abs(a.Norm()-norm) > 1e-14*norm {
+			t.Errorf("words as %s: %v, %v", form, a, err)
+		}
+	}
+	if d, err := s.take("low-rank-30", fromA); err != nil || d.x != nil || d.a == nil {
+		t.Errorf("low-rank-30: %+v, %v", d, err)
+	}
+}
+
+func TestPrintTable(t *testing.T) {
+	var out bytes.Buffer
+	printTable(&out, []string{"ä", "long header"}, [][]string{{"a name", "1"}, {"b", "× 2"}})
+	want := "| ä      | long header |\n| ------ | ----------: |\n| a name |           1 |\n| b      |         × 2 |\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	printTimes(&out, []measured{
+		{row: table[0], threads: 1, target: 0.30684, tried: 1, sweeps: 12, median: 0.2, least: 0.1, most: 0.3},
+		{row: table[0], threads: 2, target: 0.30684, tried: 1, sweeps: 12, median: 0.1, least: 0.1, most: 0.1, speedup: 2, astray: 1},
+	})
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	for _, line := range lines[:4] {
+		if utf8.RuneCountInString(line) != utf8.RuneCountInString(lines[0]) || strings.Count(line, "|") != strings.Count(lines[0], "|") {
+			t.Errorf("not aligned:\n%s", out.String())
+		}
+	}
+	if !strings.Contains(lines[2], " 100.5 |") || !strings.Contains(lines[2], " below |") || !strings.Contains(lines[3], " floor |     2.00 |") || len(lines) != 5 {
+		t.Errorf("%s", out.String())
+	}
+}
+
+func TestPredictedBytes(t *testing.T) {
+	for text, want := range map[string]int64{
+		"reading\nfactoring: n = 3, predicted memory 505 MiB\nmore": 505 << 20, "predicted memory 1.5 GiB\n": 3 << 29, "predicted memory 100 bytes": 100, "none": 0,
+	} {
+		if got := predictedBytes(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestHashOf: of the numbers' bits, so that −0 is not 0.
+func TestHashOf(t *testing.T) {
+	// The digest of eight zero bytes.
+	const zero = "af5570f5a1810b7af78caf4bc70a660f0df51e42baf91d4de5b2328de0e83dfc"
+	if got := hashOf(matrix.NewDense(1, 1, nil)); got != zero {
+		t.Errorf("hash %s, want %s", got, zero)
+	}
+	if hashOf(matrix.NewDense(1, 1, []float64{math.Copysign(0, -1)})) == zero {
+		t.Error("−0 and 0 have one hash")
+	}
+}

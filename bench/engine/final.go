@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"symnmf"
+)
+
+// finish is a run of a fixed time.
+type finish struct {
+	Row     string  `json:"row"`
+	Start   string  `json:"start"`
+	Threads int     `json:"threads"`
+	Seed    uint64  `json:"seed"`
+	Seconds float64 `json:"seconds"`
+	Sweeps  int     `json:"sweeps"`
+	RelErr  float64 `json:"relerr"`
+	KKT     float64 `json:"kkt"`
+}
+
+// randomStarts is how many of them the best is taken of.
+const randomStarts = 5
+
+// final measures the error each set has after so long, the making of the operator included: from zero, and the best of some
+// random starts of which each has all the time.
+func (c *config) final(after time.Duration, log *journal) error {
+	s := &shelf{folder: c.data}
+	threads := slices.Max(c.threads)
+	var lines [][]string
+	for _, e := range selectRows(ends, c.rows) {
+		for _, start := range []string{"zero", "random"} {
+			if start == "zero" && !e.zero {
+				continue
+			}
+			t, err := c.newTask(s, e.set, e.form, e.rank, start)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name(), err)
+			}
+			if t == nil {
+				break
+			}
+			seeds := 1
+			if start == "random" {
+				seeds = min(randomStarts, c.seeds)
+			}
+			var errors []float64
+			sweeps := 0
+			for seed := range uint64(seeds) {
+				f, err := t.finish(after, seed, threads)
+				if err != nil {
+					return fmt.Errorf("%s: %w", e.name(), err)
+				}
+				f.Row, f.Start = e.name(), start
+				log.add(f)
+				fmt.Fprintf(os.Stderr, "%s, %s, seed %d: %.6g %%, %d sweeps\n", f.Row, start, seed, 100*f.RelErr, f.Sweeps)
+				if errors = append(errors, 100*f.RelErr); slices.Min(errors) == 100*f.RelErr {
+					sweeps = f.Sweeps
+				}
+			}
+			best := slices.Min(errors)
+			lines = append(lines, []string{e.set, string(e.form), fmt.Sprint(e.rank), start, fmt.Sprint(seeds), fmt.Sprintf("%.6g", best),
+				fmt.Sprintf("%.6g", median(errors)), fmt.Sprint(sweeps), short5(e.floor), short5(e.goal), verdict(best, e.floor, e.goal, true)})
+		}
+	}
+	fmt.Printf("after %v, %d threads\n\n", after, threads)
+	printTable(os.Stdout, []string{"set", "form", "r", "start", "starts", "error, %", "median", "sweeps", "floor", "goal", "reached"}, lines)
+	printMissing(os.Stdout, s.missing)
+	return nil
+}
+
+// finish runs for the time given, of which making the operator takes a part.
+func (t *task) finish(after time.Duration, seed uint64, threads int) (finish, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+	runtime.GC()
+	begin := time.Now()
+	a, err := t.data.operator(t.form, threads)
+	if err != nil {
+		return finish{}, err
+	}
+	made := time.Since(begin)
+	res, err := symnmf.Factorize(context.Background(), a, t.rank, symnmf.Options{
+		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads,
+		Stop: symnmf.Stop{Time: max(after-made, time.Nanosecond), Sweeps: -1, KKT: -1},
+	})
+	if err != nil {
+		return finish{}, err
+	}
+	return finish{Threads: threads, Seed: seed, Seconds: (made + res.Time).Seconds(), Sweeps: res.Sweeps, RelErr: res.RelErr, KKT: res.KKT}, nil
+}

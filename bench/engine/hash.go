@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"symnmf"
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// hashed is an H for one number of threads.
+type hashed struct {
+	Row     string `json:"row"`
+	Threads int    `json:"threads"`
+	SHA256  string `json:"sha256"`
+}
+
+// hashCase is an operator of one kind; make says nothing of a set that is missing but nil.
+type hashCase struct {
+	name  string
+	rank  int
+	start symnmf.Start
+	make  func(threads int) (matrix.Operator, error)
+}
+
+// hashCases are made instances of every operator, so that some are always there, and then real sets. All have many blocks.
+func (c *config) hashCases(s *shelf) []hashCase {
+	graph := instance.RMAT(12, 40_000, 1)
+	valued := instance.RandomSparse(5000, 200_000, 1)
+	words := instance.Text(1500, 6000, 40, 1)
+	full := instance.FullRank(700, 1)
+	pictures := instance.Start(120, 1500, 1)
+	cases := []hashCase{
+		{"graph/random", 16, symnmf.Random{}, func(int) (matrix.Operator, error) { return matrix.FromCSR(graph, 0) }},
+		{"sparse A/random", 16, symnmf.Random{}, func(int) (matrix.Operator, error) { return matrix.FromCSR(valued, 0) }},
+		{"dense A/zero", 30, symnmf.Zero{}, func(int) (matrix.Operator, error) { return matrix.FromDense(full, 0) }},
+		{"dense A/random", 30, symnmf.Random{}, func(int) (matrix.Operator, error) { return matrix.FromDense(full, 0) }},
+		{"sparse X/zero", 30, symnmf.Zero{}, func(threads int) (matrix.Operator, error) { return matrix.Gram(words, matrix.Columns, threads) }},
+		{"sparse X/random", 30, symnmf.Random{}, func(threads int) (matrix.Operator, error) { return matrix.Gram(words, matrix.Columns, threads) }},
+		{"dense X/zero", 30, symnmf.Zero{}, func(threads int) (matrix.Operator, error) { return matrix.Gram(pictures, matrix.Columns, threads) }},
+		{"dense X/random", 30, symnmf.Random{}, func(threads int) (matrix.Operator, error) { return matrix.Gram(pictures, matrix.Columns, threads) }},
+	}
+	real := func(set string, f form, rank int, start symnmf.Start) hashCase {
+		name := fmt.Sprintf("%s/%s/%s", set, f, start.Name())
+		return hashCase{name, rank, start, func(threads int) (matrix.Operator, error) {
+			d, err := s.take(set, f)
+			if d == nil {
+				return nil, err
+			}
+			return d.operator(f, threads)
+		}}
+	}
+	return append(cases, real("ego-Facebook", fromGraph, 16, symnmf.Random{}), real("hitech", fromX, 30, symnmf.Zero{}),
+		real("CBCL", fromX, 60, symnmf.Zero{}), real("CBCL", fromA, 60, symnmf.Zero{}), real("ORL", fromA, 60, symnmf.Random{}))
+}
+
+// hash factors every kind of operator with several numbers of threads and compares the bits.
+func (c *config) hash(log *journal) error {
+	threads := []int{1, 2, 3, 8}
+	s := &shelf{folder: c.data}
+	var lines [][]string
+	differ := 0
+	for _, h := range c.hashCases(s) {
+		if !c.rows.MatchString(h.name) {
+			continue
+		}
+		line, same := []string{h.name, fmt.Sprint(h.rank)}, true
+		first := ""
+		for _, k := range threads {
+			a, err := h.make(k)
+			if err != nil {
+				return fmt.Errorf("%s: %w", h.name, err)
+			}
+			if a == nil {
+				line = nil
+				break
+			}
+			res, err := symnmf.Factorize(context.Background(), a, h.rank, symnmf.Options{
+				Solver: c.solver, Start: h.start, Seed: 1, Threads: k, Stop: symnmf.Stop{Sweeps: 12, KKT: -1},
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", h.name, err)
+			}
+			sum := hashOf(res.H)
+			log.add(hashed{h.name, k, sum})
+			if first == "" {
+				first = sum
+			}
+			same = same && sum == first
+			line = append(line, sum[:16])
+		}
+		if line == nil {
+			continue
+		}
+		word := "one hash"
+		if !same {
+			differ++
+			word = "DIFFERENT"
+		}
+		lines = append(lines, append(line, word))
+	}
+	header := []string{"operator and start, 12 sweeps", "r"}
+	for _, k := range threads {
+		header = append(header, fmt.Sprintf("threads %d", k))
+	}
+	printTable(os.Stdout, append(header, "result"), lines)
+	printMissing(os.Stdout, s.missing)
+	if differ > 0 {
+		return errors.New("the bits of H depend on the number of threads")
+	}
+	return nil
+}
+
+// hashOf returns the SHA-256 of the numbers of h, little-endian, by rows.
+func hashOf(h *matrix.Dense) string {
+	sum := sha256.New()
+	var word [8]byte
+	for _, v := range h.Data() {
+		binary.LittleEndian.PutUint64(word[:], math.Float64bits(v))
+		sum.Write(word[:])
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}

@@ -1,0 +1,146 @@
+// Command engine measures what a method needs to reach fixed errors, and what a sweep costs. Run it in the module's root:
+//
+//	go run ./bench/engine                                  time to a fixed error: every row, five repeats, 1 and 2 threads
+//	go run ./bench/engine -rows 'hitech|CBCL/X' -repeats 1 some rows; names are set/form/rank/start/error
+//	go run ./bench/engine -list                            the rows
+//	go run ./bench/engine -method rowblock -set passes=2   another method, or knobs: for ablations
+//	go run ./bench/engine -final 5s                        final errors: the zero start, and the best of five random ones
+//	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, which ties this machine to others
+//	go run ./bench/engine -growth                          n, stored entries and r doubled three times each
+//	go run ./bench/engine -rmat                            R-MAT graphs of 10⁷ and 10⁸ entries: sweeps and memory
+//	go run ./bench/engine -hash                            whether H depends on the number of threads
+//
+// A form is what the method is given: X, the points in columns (matrix.Gram); A, their inner products written out, sparse or
+// dense; graph, a file with A. Forming A and reading files are off the clock; making the operator, the start and the sweeps
+// are on it, up to the end of the first sweep after which ‖A−HHᵀ‖/‖A‖ is at most the target. That sweep is found beforehand, from
+// traces; the timed runs compute no errors but those the method needs for itself. With k threads the program may use k
+// processors, the garbage collector included.
+//
+// Rows with a random start are run from several seeds; their seconds are the median over the seeds that reach the target, and
+// "never" counts the others. Tables go to standard output, in Markdown; -json appends a line for every run. Sets that are not
+// under -data are named and left out.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"symnmf"
+)
+
+// config is the command line.
+type config struct {
+	data, targets, json string
+	method              string
+	knobs               map[string]string
+	rows                *regexp.Regexp
+	threads             []int
+	repeats, seeds      int
+	limit               time.Duration
+	dir, symnmf         string // of -rmat
+	solver              symnmf.Solver
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "engine:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	c := config{knobs: map[string]string{}, threads: []int{1, 2}}
+	flags := flag.NewFlagSet("engine", flag.ExitOnError)
+	flags.StringVar(&c.data, "data", "../shared/data", "`folder` of the sets, one folder each")
+	flags.StringVar(&c.targets, "targets", "bench/out/targets.json", "`file` that keeps the targets which cd-cyclic sets, for the next time")
+	flags.StringVar(&c.json, "json", "", "append one line a run to this `file`")
+	flags.StringVar(&c.method, "method", "rowblock", "`name` of the method, or auto")
+	flags.Func("set", "`knob=value` of the method, repeatable", c.setKnob)
+	rows := flags.String("rows", "", "only rows, or sets, that match this `regexp`; case does not count")
+	flags.Func("threads", "numbers of threads, as in 1,2 (default 1,2)", c.setThreads)
+	flags.IntVar(&c.repeats, "repeats", 5, "`times` each run is repeated")
+	flags.IntVar(&c.seeds, "seeds", 10, "at most so many random starts a row, `seeds` 0, 1, …")
+	flags.DurationVar(&c.limit, "limit", 0, "how long a start may take to reach its target; 0 is the row's own, 5 to 30 s")
+	list := flags.Bool("list", false, "list the rows")
+	final := flags.Duration("final", 0, "final errors after so long")
+	yardstick := flags.Bool("yardstick", false, "ns an entry and column of cd-cyclic")
+	growth := flags.Bool("growth", false, "exponents of n, stored entries and r")
+	rmat := flags.Bool("rmat", false, "R-MAT graphs, a process each")
+	flags.StringVar(&c.dir, "dir", "", "keep the graphs of -rmat, 0.4 GB, in this `folder`")
+	flags.StringVar(&c.symnmf, "symnmf", "", "the `program` whose predictions -rmat compares with; default: built from ./cmd/symnmf")
+	hash := flags.Bool("hash", false, "hashes of H for 1, 2, 3 and 8 threads")
+	child := flags.String("rmat-child", "", "what -rmat gives the processes it starts")
+	flags.Parse(args)
+	if flags.NArg() > 0 {
+		return fmt.Errorf("arguments %q, want only flags", flags.Args())
+	}
+	if c.repeats < 1 || c.seeds < 1 {
+		return fmt.Errorf("-repeats %d, -seeds %d: want at least 1", c.repeats, c.seeds)
+	}
+	var err error
+	if c.rows, err = regexp.Compile("(?i)" + *rows); err != nil {
+		return err
+	}
+	if c.method != "auto" {
+		if c.solver, err = symnmf.ParseSolver(c.method, c.knobs); err != nil {
+			return err
+		}
+	} else if len(c.knobs) > 0 {
+		return fmt.Errorf("-set %v: auto has no knobs", c.knobs)
+	}
+	if *child != "" {
+		return c.rmatChild(*child)
+	}
+	log, err := newJournal(&c)
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	if *list {
+		for _, r := range selectRows(table, c.rows) {
+			fmt.Println(r.name())
+		}
+		return nil
+	}
+	fmt.Printf("%s; %s; load %s\n%s %v, version %s\n\n", log.Machine, runtime.Version(), load(), c.method, c.knobs, log.Version)
+	switch {
+	case *final > 0:
+		return c.final(*final, log)
+	case *yardstick:
+		return c.yardstick(log)
+	case *growth:
+		return c.growth(log)
+	case *rmat:
+		return c.rmat(log)
+	case *hash:
+		return c.hash(log)
+	}
+	return c.toError(log)
+}
+
+func (c *config) setKnob(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return fmt.Errorf("want knob=value")
+	}
+	c.knobs[name] = value
+	return nil
+}
+
+func (c *config) setThreads(text string) error {
+	c.threads = nil
+	for _, word := range strings.Split(text, ",") {
+		k, err := strconv.Atoi(word)
+		if err != nil || k < 1 {
+			return fmt.Errorf("want whole numbers from 1 on, as in 1,2")
+		}
+		c.threads = append(c.threads, k)
+	}
+	return nil
+}

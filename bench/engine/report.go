@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// journal appends the runs to a file, a line of JSON each. The zero values of what a mode has no use for are written too.
+type journal struct {
+	Machine, Version string
+	method           string
+	knobs            map[string]string
+	file             *os.File
+}
+
+// stamp goes into every line.
+type stamp struct {
+	Method  string            `json:"method"`
+	Knobs   map[string]string `json:"knobs"`
+	Machine string            `json:"machine"`
+	Version string            `json:"version"`
+}
+
+// timing is a run to a fixed error, or, without Reached, a start that was given up: then Threads is 0.
+type timing struct {
+	Row     string  `json:"row"`
+	Threads int     `json:"threads"`
+	Seed    uint64  `json:"seed"`
+	Repeat  int     `json:"repeat"`
+	Seconds float64 `json:"seconds"`
+	Sweeps  int     `json:"sweeps"`
+	RelErr  float64 `json:"relerr"`
+	Reached bool    `json:"reached"`
+}
+
+func newJournal(c *config) (*journal, error) {
+	j := &journal{Machine: machine(), Version: version(), method: c.method, knobs: c.knobs}
+	var err error
+	if c.json != "" {
+		j.file, err = os.OpenFile(c.json, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	}
+	return j, err
+}
+
+func (j *journal) close() {
+	if j.file != nil {
+		j.file.Close()
+	}
+}
+
+// add writes a line: the fields of run, then the stamp's.
+func (j *journal) add(run any) {
+	if j.file == nil {
+		return
+	}
+	line, err := json.Marshal(run)
+	end, err2 := json.Marshal(stamp{j.method, j.knobs, j.Machine, j.Version})
+	if err = cmp.Or(err, err2); err == nil {
+		line[len(line)-1] = ','
+		line = append(append(line, end[1:]...), '\n')
+		_, err = j.file.Write(line)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "engine:", err)
+	}
+}
+
+// machine names the processor, as Linux does where it does.
+func machine() string {
+	name := runtime.GOOS + "/" + runtime.GOARCH
+	if f, err := os.Open("/proc/cpuinfo"); err == nil {
+		defer f.Close()
+		for s := bufio.NewScanner(f); s.Scan(); {
+			if key, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+				name = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s, %d processors", name, runtime.NumCPU())
+}
+
+// version is the revision, from git where the build does not say.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	text, err := exec.Command("git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// load is what the system says of how busy it is.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if words := strings.Fields(string(text)); err == nil && len(words) >= 3 {
+		return strings.Join(words[:3], " ")
+	}
+	return "unknown"
+}
+
+// median returns that of one or more numbers.
+func median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// exponent returns the slope of the line through (log x, log y) with the least sum of squares: p where y ~ xᵖ.
+func exponent(x, y []float64) float64 {
+	var sx, sy, sxx, sxy float64
+	for k := range x {
+		lx, ly := math.Log(x[k]), math.Log(y[k])
+		sx, sy, sxx, sxy = sx+lx, sy+ly, sxx+lx*lx, sxy+lx*ly
+	}
+	n := float64(len(x))
+	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
+}
+
+// printTimes writes the table of times.
+func printTimes(w io.Writer, results []measured) {
+	if len(results) == 0 {
+		return
+	}
+	header := []string{"set", "form", "r", "start", "error, %", "threads", "seconds", "least", "most", "sweeps", "never",
+		"reference, s", "times faster", "floor", "goal", "reached", "speed-up"}
+	var lines [][]string
+	var notes []string
+	for _, m := range results {
+		line := []string{m.set, string(m.form), fmt.Sprint(m.rank), m.start, short5(100 * m.target), fmt.Sprint(m.threads)}
+		rest := []string{"-", "-", "-", "-", never(m), short(m.reference), "-", short(m.floor), short(m.goal), "never", "-"}
+		if m.sweeps > 0 {
+			rest[0], rest[1], rest[2], rest[3] = short(m.median), short(m.least), short(m.most), fmt.Sprint(m.sweeps)
+			rest[6], rest[9] = short(m.reference/m.median), verdict(m.reference/m.median, m.floor, m.goal, false)
+		}
+		if m.speedup > 0 {
+			rest[10] = fmt.Sprintf("%.2f", m.speedup)
+		}
+		if m.astray > 0 {
+			notes = append(notes, fmt.Sprintf("%s, threads %d: %d timed runs ended above the error", m.name(), m.threads, m.astray))
+		}
+		lines = append(lines, append(line, rest...))
+	}
+	printTable(w, header, lines)
+	for _, n := range notes {
+		fmt.Fprintln(w, n)
+	}
+}
+
+// never tells how many of the seeds of a row did not reach its error.
+func never(m measured) string {
+	if m.tried == 1 && m.never == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", m.never, m.tried)
+}
+
+// short writes four significant digits.
+func short(x float64) string { return fmt.Sprintf("%.4g", x) }
+
+func short5(x float64) string { return fmt.Sprintf("%.5g", x) }
+
+func printMissing(w io.Writer, names []string) {
+	if names = slices.Compact(slices.Sorted(slices.Values(names))); len(names) > 0 {
+		fmt.Fprintf(w, "\nmissing: %s\n", strings.Join(names, ", "))
+	}
+}
+
+// printTable writes Markdown whose columns are aligned, all but the first to the right.
+func printTable(w io.Writer, header []string, lines [][]string) {
+	width := make([]int, len(header))
+	for _, line := range append([][]string{header}, lines...) {
+		for k, cell := range line {
+			width[k] = max(width[k], utf8.RuneCountInString(cell), 3)
+		}
+	}
+	write := func(line []string) {
+		for k, cell := range line {
+			pad := strings.Repeat(" ", width[k]-utf8.RuneCountInString(cell))
+			if k == 0 {
+				fmt.Fprintf(w, "| %s%s ", cell, pad)
+			} else {
+				fmt.Fprintf(w, "| %s%s ", pad, cell)
+			}
+		}
+		fmt.Fprintln(w, "|")
+	}
+	write(header)
+	rule := make([]string, len(header))
+	for k := range rule {
+		rule[k] = strings.Repeat("-", width[k])
+		if k > 0 {
+			rule[k] = rule[k][1:] + ":"
+		}
+	}
+	write(rule)
+	for _, line := range lines {
+		write(line)
+	}
+}

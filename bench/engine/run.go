@@ -1,0 +1,238 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"symnmf"
+	"symnmf/matrix"
+)
+
+// task is a method on a set.
+type task struct {
+	data   *dataset
+	form   form
+	rank   int
+	start  symnmf.Start
+	solver symnmf.Solver // nil lets Factorize choose
+}
+
+// newTask reads the set. It returns nil, without an error, when the set is missing.
+func (c *config) newTask(s *shelf, set string, f form, rank int, start string) (*task, error) {
+	data, err := s.take(set, f)
+	if data == nil {
+		return nil, err
+	}
+	t := &task{data: data, form: f, rank: rank, solver: c.solver}
+	t.start, err = symnmf.ParseStart(start)
+	return t, err
+}
+
+// outcome is where a run got.
+type outcome struct {
+	reached bool
+	sweeps  int     // to the target, or all
+	relErr  float64 // after them; the least met when the target was not
+}
+
+// find returns after how many sweeps a start first has a relative error of at most target, if within limit of the method's
+// own time. Threads change nothing in that, so all processors are used.
+func (t *task) find(target float64, seed uint64, limit time.Duration) (outcome, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	res, err := t.factorize(ctx, symnmf.Options{
+		Seed: seed, Trace: true, Stop: symnmf.Stop{Time: limit, Sweeps: -1, KKT: -1},
+		Progress: func(p symnmf.Progress) {
+			// Exact only to some ten digits, so a little below: the trace decides.
+			if p.RelErr < target*(1-1e-6) {
+				cancel()
+			}
+		},
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return outcome{}, err
+	}
+	at := firstBelow(res.Trace, target)
+	if at < 0 {
+		least := slices.MinFunc(res.Trace, func(p, q symnmf.TracePoint) int { return cmp.Compare(p.RelErr, q.RelErr) })
+		return outcome{sweeps: res.Sweeps, relErr: least.RelErr}, nil
+	}
+	found := outcome{true, res.Trace[at].Sweep, res.Trace[at].RelErr}
+	// A method may keep sweeps out of its trace: then try what it returns after each of those before.
+	for sweeps := res.Trace[max(at-1, 0)].Sweep + 1; sweeps < found.sweeps; sweeps++ {
+		res, err := t.factorize(context.Background(), symnmf.Options{Seed: seed, Stop: symnmf.Stop{Sweeps: sweeps, KKT: -1}})
+		if err != nil {
+			return found, err
+		}
+		if res.RelErr <= target {
+			return outcome{true, sweeps, res.RelErr}, nil
+		}
+	}
+	return found, nil
+}
+
+// firstBelow returns the place of the first point with an error of at most target, or −1.
+func firstBelow(trace []symnmf.TracePoint, target float64) int {
+	return slices.IndexFunc(trace, func(p symnmf.TracePoint) bool { return p.RelErr <= target })
+}
+
+func (t *task) factorize(ctx context.Context, opt symnmf.Options) (*symnmf.Result, error) {
+	a, err := t.data.operator(t.form, runtime.GOMAXPROCS(0))
+	if err != nil {
+		return nil, err
+	}
+	opt.Solver, opt.Start = t.solver, t.start
+	return symnmf.Factorize(ctx, a, t.rank, opt)
+}
+
+// timed measures from the data in memory to the end of that many sweeps, on so many processors, and returns the relative
+// error of the answer besides.
+func (t *task) timed(sweeps int, seed uint64, threads int) (seconds, relErr float64, err error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+	runtime.GC()
+	begin := time.Now()
+	a, err := t.data.operator(t.form, threads)
+	if err != nil {
+		return 0, 0, err
+	}
+	res, err := symnmf.Factorize(context.Background(), a, t.rank, symnmf.Options{
+		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads, Stop: symnmf.Stop{Sweeps: max(sweeps, 1), KKT: -1},
+		Progress: func(p symnmf.Progress) {
+			if p.Sweep <= sweeps {
+				seconds = time.Since(begin).Seconds()
+			}
+		},
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	return seconds, res.RelErr, nil
+}
+
+// sweepSeconds runs warm sweeps first, then as many as wanted, and returns what each of those took on so many processors.
+func sweepSeconds(a matrix.Operator, rank int, opt symnmf.Options, warm, wanted, threads int) ([]float64, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+	var ends []time.Duration
+	opt.Threads, opt.Stop = threads, symnmf.Stop{Sweeps: warm + wanted, KKT: -1}
+	opt.Progress = func(p symnmf.Progress) { ends = append(ends, p.Elapsed) }
+	if _, err := symnmf.Factorize(context.Background(), a, rank, opt); err != nil {
+		return nil, err
+	}
+	if len(ends) < warm+wanted {
+		return nil, fmt.Errorf("the run ended after %d sweeps of %d", len(ends), warm+wanted)
+	}
+	seconds := make([]float64, wanted)
+	for k := range seconds {
+		seconds[k] = (ends[warm+k] - ends[warm+k-1]).Seconds()
+	}
+	return seconds, nil
+}
+
+// measured is a row for one number of threads.
+type measured struct {
+	row
+	threads      int
+	target       float64
+	sweeps       int // median over the seeds that reach the target, which the next three are over too
+	median       float64
+	least, most  float64
+	tried, never int     // seeds, and those that do not reach it
+	astray       int     // timed runs whose answer missed it
+	speedup      float64 // of this number of threads over the first; 0 for that
+}
+
+// toError measures the table.
+func (c *config) toError(log *journal) error {
+	s := &shelf{folder: c.data}
+	var results []measured
+	for _, r := range selectRows(table, c.rows) {
+		rows, err := c.measure(s, r, log)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name(), err)
+		}
+		results = append(results, rows...)
+	}
+	printTimes(os.Stdout, results)
+	printMissing(os.Stdout, s.missing)
+	return nil
+}
+
+// measure is one row, for every number of threads.
+func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
+	t, err := c.newTask(s, r.set, r.form, r.rank, r.start)
+	if t == nil {
+		return nil, err
+	}
+	target := r.percent / 100
+	if target == 0 {
+		if target, err = c.ownTarget(t, r); err != nil {
+			return nil, err
+		}
+	}
+	limit := c.limit
+	if limit == 0 {
+		limit = time.Duration(r.limit() * float64(time.Second))
+	}
+	seeds := min(r.seeds, c.seeds)
+	rows := make([]measured, len(c.threads))
+	for k, threads := range c.threads {
+		rows[k] = measured{row: r, threads: threads, target: target, tried: seeds}
+	}
+	seconds := make([][]float64, len(rows)) // a seed's median each, or every repeat where there is one seed
+	var sweeps []float64
+	for seed := range uint64(seeds) {
+		found, err := t.find(target, seed, limit)
+		if err != nil {
+			return nil, err
+		}
+		if !found.reached {
+			log.add(timing{Row: r.name(), Seed: seed, Seconds: limit.Seconds(), Sweeps: found.sweeps, RelErr: found.relErr})
+			for k := range rows {
+				rows[k].never++
+			}
+			continue
+		}
+		sweeps = append(sweeps, float64(found.sweeps))
+		for k, threads := range c.threads {
+			var times []float64
+			for repeat := range c.repeats {
+				took, relErr, err := t.timed(found.sweeps, seed, threads)
+				if err != nil {
+					return nil, err
+				}
+				reached := relErr <= target
+				if !reached {
+					rows[k].astray++
+				}
+				log.add(timing{r.name(), threads, seed, repeat, took, found.sweeps, relErr, reached})
+				times = append(times, took)
+			}
+			if seeds > 1 {
+				times = []float64{median(times)}
+			}
+			seconds[k] = append(seconds[k], times...)
+		}
+	}
+	for k := range rows {
+		m := &rows[k]
+		if len(seconds[k]) == 0 {
+			continue
+		}
+		m.sweeps = int(median(sweeps))
+		m.median, m.least, m.most = median(seconds[k]), slices.Min(seconds[k]), slices.Max(seconds[k])
+		if k > 0 {
+			m.speedup = rows[0].median / m.median
+		}
+		fmt.Fprintf(os.Stderr, "%s, threads %d: %.4g s, %d sweeps\n", r.name(), m.threads, m.median, m.sweeps)
+	}
+	if len(sweeps) == 0 {
+		fmt.Fprintf(os.Stderr, "%s: not reached\n", r.name())
+	}
+	return rows, nil
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"symnmf"
+)
+
+// ownTarget returns what cd-cyclic has, from zero on one thread, after the reference's time: from the file of targets, where
+// it is put when it has to be measured. Later runs then aim at the same, whatever else this machine is doing.
+func (c *config) ownTarget(t *task, r row) (float64, error) {
+	key := fmt.Sprintf("%s/%s/%d", r.set, r.form, r.rank)
+	known, err := readTargets(c.targets)
+	if err != nil {
+		return 0, err
+	}
+	if target, ok := known[key]; ok {
+		return target, nil
+	}
+	fmt.Fprintf(os.Stderr, "%s: what cd-cyclic reaches in %v s\n", key, r.reference)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	cyclic, err := symnmf.ParseSolver("cd-cyclic", nil)
+	if err != nil {
+		return 0, err
+	}
+	a, err := t.data.operator(t.form, 1)
+	if err != nil {
+		return 0, err
+	}
+	limit := time.Duration(r.reference * float64(time.Second))
+	res, err := symnmf.Factorize(context.Background(), a, t.rank, symnmf.Options{
+		Solver: cyclic, Start: symnmf.Zero{}, Threads: 1, Stop: symnmf.Stop{Time: limit, Sweeps: -1, KKT: -1},
+	})
+	if err != nil {
+		return 0, err
+	}
+	known[key] = res.RelErr
+	return res.RelErr, writeTargets(c.targets, known)
+}
+
+// readTargets returns an empty map where there is no file yet.
+func readTargets(name string) (map[string]float64, error) {
+	known := map[string]float64{}
+	text, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return known, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &known); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for key, target := range known {
+		if !(target > 0 && target < 1) {
+			return nil, fmt.Errorf("%s: %s is %v, want a part of 1", name, key, target)
+		}
+	}
+	return known, nil
+}
+
+func writeTargets(name string, known map[string]float64) error {
+	text, err := json.MarshalIndent(known, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(text, '\n'), 0o666)
+}

@@ -1,0 +1,267 @@
+package symnmf
+
+import (
+	"math"
+
+	"symnmf/internal/kernel"
+)
+
+// blockState is what one block of a RowBlock sweep needs.
+type blockState struct {
+	g, d   []float64 // (A·H)_B and the step, B×pitch
+	lower  []float64 // of (A·H)_B what the rows before the block contribute, where products tell
+	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
+	packed []float64 // D, r×r
+	narrow []float32 // the same
+	perms  []int32
+	groups []rowGroup
+}
+
+// rowGroup is the part of a block that one goroutine works on.
+type rowGroup struct {
+	double  *kernel.RowSolver[float64]
+	single  *kernel.RowSolver[float32]
+	hd, dd  []float64 // H_Gᵀd and dᵀd
+	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
+	quartic [4]float64
+	uphill  float64
+	clipped bool
+}
+
+// eachGroup calls f for the groups of rows lo to hi.
+func (s *rowBlockRun) eachGroup(lo, hi int, f func(g *rowGroup, from, to int)) {
+	s.team.Do(kernel.BlockCount(hi-lo, groupRows), func(k int) {
+		f(&s.groups[k], lo+k*groupRows, min(lo+(k+1)*groupRows, hi))
+	})
+}
+
+// block improves the rows of block b together.
+func (s *rowBlockRun) block(b int) {
+	before := s.moved
+	if t := s.improve(b); t == 0 && s.moved-before > restless*s.size() {
+		for i := b * s.Block; i < min((b+1)*s.Block, s.p.n); i++ { // together they get nowhere
+			s.row(i)
+		}
+	}
+	if s.lowerProduct != nil {
+		lo := b * s.Block
+		hb := s.hv[lo*s.pitch : min(lo+s.Block, s.p.n)*s.pitch]
+		s.innerNow += 2*kernel.Dot(s.lower[:len(hb)], hb) + s.product.Step(b, hb)
+	}
+}
+
+// restless is the least ‖d‖²/‖H‖² for which a block that does not move is taken apart: far above what rounding proposes.
+const restless = 1e-16
+
+// size returns ‖H‖².
+func (s *rowBlockRun) size() (sum float64) {
+	for j := range s.p.r {
+		sum += s.gram[j*s.pitch+j]
+	}
+	return sum
+}
+
+// improve moves the rows of block b together, and returns the step.
+func (s *rowBlockRun) improve(b int) float64 {
+	p, pitch := s.p, s.pitch
+	lo := b * s.Block
+	hi := min(lo+s.Block, p.n)
+	for k := range s.Passes {
+		shuffle(s.perms[k*p.r:(k+1)*p.r], p.seed, uint64(s.number), uint64(s.sweeps), uint64(lo), uint64(k))
+	}
+	for j := range p.r {
+		copy(s.packed[j*p.r:(j+1)*p.r], s.gram[j*pitch:])
+	}
+	if s.single {
+		for k, v := range s.packed {
+			s.narrow[k] = float32(v)
+		}
+	}
+	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { s.propose(g, lo, from, to) })
+	d := s.d[:(hi-lo)*pitch]
+	groups := s.groups[:kernel.BlockCount(hi-lo, groupRows)]
+	t, fall := bestStep(s.quartic(groups, s.product.Step(b, d)), s.MaxStep)
+	if t > 0 {
+		s.report.decrease += fall / 4
+		s.report.changed++
+	} else if s.beta == 0 {
+		return 0
+	}
+	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { s.move(g, lo, from, to, t) })
+	clipped := 0
+	for k := range groups {
+		s.uphill += groups[k].uphill
+		if groups[k].clipped {
+			clipped++
+		}
+	}
+	if clipped == 0 {
+		kernel.Axpy(s.gram, t, s.hd)
+		kernel.Axpy(s.gram, t*t, s.dd)
+		if t > 0 {
+			s.product.Move(b, t, d)
+		}
+		return t
+	}
+	s.clipped += clipped
+	clear(s.hd)
+	for k := range groups {
+		g := &groups[k]
+		if g.clipped {
+			kernel.Axpy(s.gram, 1, g.dd)
+			kernel.Axpy(s.hd, 1, g.hd)
+		} else {
+			kernel.Axpy(s.gram, t*t, g.dd)
+			kernel.Axpy(s.hd, t, g.hd)
+		}
+	}
+	symmetrize(s.hd, pitch)
+	kernel.Axpy(s.gram, 1, s.hd)
+	s.product.Move(b, 0, d)
+	return t
+}
+
+// propose finds the way d of the rows from to to, in the block that begins with row lo, and what it adds to the quartic.
+func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
+	p, pitch := s.p, s.pitch
+	g, d, h := s.g[(from-lo)*pitch:(to-lo)*pitch], s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch]
+	if s.lowerProduct != nil {
+		s.lowerProduct.LowerTo(g, s.lower[(from-lo)*pitch:(to-lo)*pitch], lo, from, to)
+	} else {
+		s.product.RowsTo(g, from, to)
+	}
+	if s.single {
+		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, s.perms)
+	} else {
+		grp.double.Solve(d, h, g, p.diag[from:to], p.l1, s.packed, s.perms)
+	}
+	clear(grp.dd)
+	clear(grp.hd)
+	kernel.Gram(grp.dd, d, pitch)
+	kernel.TransTimes(grp.hd, h, pitch, d, pitch)
+	grp.lin = s.penalty(d) - kernel.Dot(g, d)
+	if p.ignoreDiag {
+		// φ is less (‖h_i + t·d_i‖²)² for every row
+		grp.quartic = [4]float64{}
+		for i := range to - from {
+			hi, di := h[i*pitch:(i+1)*pitch], d[i*pitch:(i+1)*pitch]
+			l, m, q := kernel.SumSq(hi), kernel.Dot(hi, di), kernel.SumSq(di)
+			grp.quartic[0] -= 4 * l * m
+			grp.quartic[1] -= 4*m*m + 2*l*q
+			grp.quartic[2] -= 4 * m * q
+			grp.quartic[3] -= q * q
+		}
+	}
+}
+
+// penalty returns Σ_ij Λ_j·d_ij.
+func (s *rowBlockRun) penalty(d []float64) (sum float64) {
+	for j, w := range s.p.l1 {
+		if w != 0 {
+			for k := j; k < len(d); k += s.pitch {
+				sum += w * d[k]
+			}
+		}
+	}
+	return sum
+}
+
+// quartic returns c₁, …, c₄ of φ(t) − φ(0) = c₁t + c₂t² + c₃t³ + c₄t⁴ with φ = ‖A − (H+td)(H+td)ᵀ‖² + 4ΣΛ_j‖(H+td)_:,j‖₁, given
+// q = ⟨A_BB·d, d⟩, and leaves dᵀd and H_Bᵀd + dᵀH_B in dd and hd.
+func (s *rowBlockRun) quartic(groups []rowGroup, q float64) (c [4]float64) {
+	clear(s.dd)
+	clear(s.hd)
+	lin := 0.0
+	for k := range groups {
+		kernel.Axpy(s.dd, 1, groups[k].dd)
+		kernel.Axpy(s.hd, 1, groups[k].hd)
+		lin += groups[k].lin
+		for i, v := range groups[k].quartic {
+			c[i] += v
+		}
+	}
+	symmetrize(s.hd, s.pitch)
+	ddd := kernel.Dot(s.dd, s.gram)
+	s.ddd += ddd
+	for j := range s.p.r {
+		s.moved += s.dd[j*s.pitch+j]
+	}
+	c[0] += 2*kernel.Dot(s.gram, s.hd) + 4*lin
+	c[1] += kernel.SumSq(s.hd) + 2*ddd - 2*q
+	c[2] += 2 * kernel.Dot(s.dd, s.hd)
+	c[3] += kernel.SumSq(s.dd)
+	return c
+}
+
+// symmetrize sets the r×r matrix x to x + xᵀ.
+func symmetrize(x []float64, r int) {
+	for j := range r {
+		xj := x[j*r : (j+1)*r]
+		for k, at := 0, j; k < j; k, at = k+1, at+r {
+			v := xj[k] + x[at]
+			xj[k], x[at] = v, v
+		}
+		xj[j] *= 2
+	}
+}
+
+// move moves the rows from to to by t times d, cuts negative entries off at zero, and leaves in d how they have moved. Where
+// entries were cut off, hd and dd become those of that way.
+func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
+	pitch := s.pitch
+	d, h, prev := s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]
+	along, clipped := kernel.Advance(h, d, t, prev)
+	grp.uphill, grp.clipped = -along, clipped
+	if clipped {
+		clear(grp.dd)
+		clear(grp.hd)
+		kernel.Gram(grp.dd, d, pitch)
+		kernel.TransTimes(grp.hd, h, pitch, d, pitch)
+		kernel.Axpy(grp.hd, -1, grp.dd) // h has moved already
+	}
+}
+
+// bestStep returns the t in [0, most] that minimizes c₁t + c₂t² + c₃t³ + c₄t⁴ and how far below 0 that is; 0, 0 if no t is.
+func bestStep(c [4]float64, most float64) (t, fall float64) {
+	f := func(t float64) float64 { return t * (c[0] + t*(c[1]+t*(c[2]+t*c[3]))) }
+	try := func(x float64) {
+		if x > 0 && x <= most {
+			if v := -f(x); v > fall {
+				t, fall = x, v
+			}
+		}
+	}
+	try(most)
+	// The derivative c₁ + 2c₂t + 3c₃t² + 4c₄t³ is monotone between its own extrema: look in each piece.
+	slope := func(t float64) float64 { return c[0] + t*(2*c[1]+t*(3*c[2]+t*4*c[3])) }
+	var own [4]float64
+	cuts := append(own[:0], 0)
+	if disc := 9*c[2]*c[2] - 24*c[1]*c[3]; disc > 0 && c[3] > 0 {
+		root := math.Sqrt(disc)
+		for _, x := range [2]float64{(-3*c[2] - root) / (12 * c[3]), (-3*c[2] + root) / (12 * c[3])} {
+			if x > 0 && x < most {
+				cuts = append(cuts, x)
+			}
+		}
+	}
+	cuts = append(cuts, most)
+	for k, lo := range cuts[:len(cuts)-1] {
+		hi := cuts[k+1]
+		if slope(lo) >= 0 || slope(hi) <= 0 {
+			continue
+		}
+		for range 100 {
+			mid := lo + (hi-lo)/2
+			if mid == lo || mid == hi {
+				break
+			}
+			if slope(mid) < 0 {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		try(hi)
+	}
+	return t, fall
+}

@@ -1,0 +1,66 @@
+package symnmf
+
+import "symnmf/matrix"
+
+// NoCompression, as RowBlock.Compress, has A itself used throughout.
+const NoCompression = -1
+
+const (
+	defaultBeyond   = 20   // columns of the low rank beyond r
+	compressedCheck = 10   // sweeps between looks at A itself
+	solvedWhile     = 5e-3 // the least part of the objective that a sweep must gain for the low rank to be kept
+	compressedFrom  = 8    // how many times cheaper a product must be
+	compressedNear  = 0.02 // ‖A−Ã‖/‖A‖ up to which the low rank is taken
+)
+
+// compressed returns the problem of a low rank Ã ≈ A, r + beyond, in place of A, or p itself if that would not pay: for a beyond
+// of 0, unless products with Ã are compressedFrom times cheaper and ‖A−Ã‖ ≤ compressedNear·‖A‖. Everything else, and the norm,
+// is as in p. All runs share it.
+//
+// For HHᵀ of rank r, ‖A−HHᵀ‖² differs from ‖A−Ã‖² + ‖Ã−HHᵀ‖² by 2⟨A−Ã, HHᵀ⟩ alone, which is small where the columns of H are
+// near the space of Ã's.
+func (p *problem) compressed(beyond int) *problem {
+	if p.near != nil {
+		return p.near
+	}
+	p.near = p
+	automatic := beyond == 0
+	if automatic {
+		beyond = defaultBeyond
+	}
+	rank := p.r + beyond
+	perProduct := float64(p.a.Stored()) // multiply–adds for each column of H
+	if _, explicit := p.a.(matrix.RowVisitor); !explicit {
+		perProduct *= 2
+	}
+	if p.ignoreDiag || rank >= p.n || automatic && (p.a.Density() < denseFrom || perProduct < compressedFrom*2*float64(p.n)*float64(rank)) {
+		return p
+	}
+	a, errNorm, err := matrix.Compress(p.a, matrix.Compression{Columns: rank + beyond/2, Power: 1, Keep: rank, Seed: p.seed, Workers: p.workers})
+	if err != nil || automatic && errNorm > compressedNear*p.norm {
+		return p
+	}
+	near := *p
+	near.a, near.diag = a, make([]float64, p.n)
+	a.DiagTo(near.diag)
+	near.near = &near
+	p.near = &near
+	return p.near
+}
+
+// expand goes on with A itself, momentum and all.
+func (s *rowBlockRun) expand() {
+	s.p = s.full
+	s.CheckEvery = s.checkEvery
+	last := append([]float64(nil), s.hv...)
+	copy(s.hv, s.prev)
+	s.product = nil
+	s.prepare()
+	s.product.Extrapolate(0)
+	copy(s.hv, last)
+	s.product.Refresh()
+	s.safe = nil
+	if !s.everySweep {
+		s.safe = last
+	}
+}

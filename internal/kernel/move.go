@@ -1,0 +1,70 @@
+package kernel
+
+// Advance moves x by t times d, but no further than zero, leaves in d how far it has moved, and returns ⟨d, x − last⟩ for the d
+// and the x it leaves, and whether zero has stopped any. x, d and last must not overlap. With finite numbers every bit of x
+// and d is the same on every path.
+func Advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
+	if len(d) != len(x) || len(last) != len(x) {
+		panic(badLen)
+	}
+	return advance(x, d, t, last)
+}
+
+func advanceGo(x, d []float64, t float64, last []float64) (along float64, cut bool) {
+	d, last = d[:len(x)], last[:len(x)]
+	for i, y := range x {
+		e := float64(t * d[i])
+		v := y + e
+		if v < 0 {
+			v, e, cut = 0, -y, true
+		}
+		x[i], d[i] = v, e
+		along += e * (v - last[i])
+	}
+	return along, cut
+}
+
+// Extrapolate sets x to x + c·(x − last), and last to x as it was. They must not overlap. Every bit is the same on every path.
+func Extrapolate(x []float64, c float64, last []float64) {
+	if len(last) != len(x) {
+		panic(badLen)
+	}
+	extrapolate(x, c, last)
+}
+
+func extrapolateGo(x []float64, c float64, last []float64) {
+	last = last[:len(x)]
+	for i, v := range x {
+		x[i] = v + float64(c*(v-last[i]))
+		last[i] = v
+	}
+}
+
+// AddGathered adds to rows of z sums of rows of x, both of r columns and stored by rows: with p from 0 on, for each k in turn
+// from[k+1] − from[k] terms val[p]·x[idx[p]·r+j] to z[at[k]·r+j]. It is GatherRows for many short rows.
+func AddGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
+	if len(at) == 0 || r == 0 {
+		return
+	}
+	if len(from) != len(at)+1 || len(val) != len(idx) || int(from[len(at)]-from[0]) != len(idx) || len(z) < r || len(x) < r {
+		panic(badLen)
+	}
+	for k, v := range from[1:] {
+		if v < from[k] {
+			panic(badLen)
+		}
+	}
+	addGathered(z, r, at, from, idx, val, x)
+}
+
+func addGatheredGo(z []float64, r int, at, from, idx []int32, val, x []float64) {
+	rows := uint(len(z) / r)
+	for k, c := range at {
+		n := from[k+1] - from[k]
+		if uint(c) >= rows {
+			panic(badIndex)
+		}
+		gatherRowsGo(z[int(c)*r:(int(c)+1)*r], idx[:n:n], val[:n], x)
+		idx, val = idx[n:], val[n:]
+	}
+}

@@ -1,0 +1,191 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// guarded returns s between numbers that must stay as they are, and a check that they have.
+func guarded(t *testing.T, s []float64, offset int) (inside []float64, check func()) {
+	a := &arena{offset: offset}
+	inside = a.place(s)
+	return inside, func() {
+		t.Helper()
+		for i, v := range a.arrays[0] {
+			if (i < guardLen+offset || i >= guardLen+offset+len(s)) && math.Float64bits(v) != math.Float64bits(guardNaN) {
+				t.Fatalf("%d numbers, offset %d: number %d beside them changed", len(s), offset, i-guardLen-offset)
+			}
+		}
+	}
+}
+
+// TestAdvance compares with the definition, bit for bit but for the sum.
+func TestAdvance(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		cuts := 0
+		for n := range 130 {
+			rng := rand.New(rand.NewPCG(uint64(n), 8))
+			x, d, last := make([]float64, n), make([]float64, n), make([]float64, n)
+			away := n%3 - 1 // none, some or all that are cut off
+			for i := range x {
+				x[i], d[i], last[i] = rng.Float64(), rng.Float64()-0.7, rng.Float64()
+				if away == 0 || away < 0 && i != n/2 {
+					d[i] = math.Abs(d[i])
+				}
+			}
+			step := 0.5 + rng.Float64()
+			wantX, wantD := slices.Clone(x), slices.Clone(d)
+			var want, size float64
+			wantCut := false
+			for i, y := range x {
+				wantD[i] = step * d[i]
+				wantX[i] = y + wantD[i]
+				if wantX[i] < 0 {
+					wantX[i], wantD[i], wantCut = 0, -y, true
+				}
+				want += wantD[i] * (wantX[i] - last[i])
+				size += math.Abs(wantD[i] * (wantX[i] - last[i]))
+			}
+			if wantCut {
+				cuts++
+			}
+			gx, checkX := guarded(t, x, n%8)
+			gd, checkD := guarded(t, d, (n+3)%8)
+			gl, checkL := guarded(t, last, (n+5)%8)
+			along, cut := Advance(gx, gd, step, gl)
+			checkX()
+			checkD()
+			checkL()
+			if !slices.Equal(gx, wantX) || !slices.Equal(gd, wantD) || !slices.Equal(gl, last) || cut != wantCut {
+				t.Fatalf("%d numbers: x %v, want %v; d %v, want %v; cut %v, want %v", n, gx, wantX, gd, wantD, cut, wantCut)
+			}
+			if math.Abs(along-want) > float64(n+2)*eps*size {
+				t.Fatalf("%d numbers: ⟨d, x−last⟩ = %v, want %v", n, along, want)
+			}
+		}
+		if cuts == 0 || cuts == 130 {
+			t.Errorf("%d of 130 were cut", cuts)
+		}
+	})
+}
+
+func TestExtrapolate(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for n := range 130 {
+			x, last := random(uint64(n), n), random(uint64(n)+1000, n)
+			want := make([]float64, n)
+			for i, v := range x {
+				want[i] = v + float64(0.7*(v-last[i]))
+			}
+			gx, checkX := guarded(t, x, n%8)
+			gl, checkL := guarded(t, last, (n+3)%8)
+			Extrapolate(gx, 0.7, gl)
+			checkX()
+			checkL()
+			if !slices.Equal(gx, want) || !slices.Equal(gl, x) {
+				t.Fatalf("%d numbers: %v and %v, want %v and %v", n, gx, gl, want, x)
+			}
+		}
+	})
+}
+
+// TestAddGathered compares with GatherRows, row by row, for every number of columns.
+func TestAddGathered(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for r := 1; r <= 130; r++ {
+			if testing.Short() && r%4 != 1 {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(r), 9))
+			const rows, xRows = 20, 13
+			x, z := random(1, xRows*r), random(2, rows*r)
+			at, from, idx, val := []int32{}, []int32{3}, []int32{}, []float64{} // from need not begin with 0
+			for c := range int32(rows) {
+				if c%4 == 3 {
+					continue
+				}
+				at = append(at, c)
+				for range rng.IntN(5) {
+					idx, val = append(idx, int32(rng.IntN(xRows))), append(val, rng.Float64())
+				}
+				from = append(from, 3+int32(len(idx)))
+			}
+			want := slices.Clone(z)
+			for k, c := range at {
+				lo, hi := from[k]-3, from[k+1]-3
+				GatherRows(want[int(c)*r:(int(c)+1)*r], idx[lo:hi], val[lo:hi], x)
+			}
+			got, check := guarded(t, z, r%8)
+			AddGathered(got, r, at, from, idx, val, x)
+			check()
+			for k, v := range got {
+				if math.Abs(v-want[k]) > 8*eps*6 {
+					t.Fatalf("r = %d: z[%d] = %v, want %v", r, k, v, want[k])
+				}
+			}
+			for name, call := range map[string]func(){
+				"a row of z beyond the end": func() { AddGathered(z, r, []int32{rows}, []int32{0, 1}, []int32{0}, []float64{1}, x) },
+				"a negative row of z":       func() { AddGathered(z, r, []int32{-1}, []int32{0, 1}, []int32{0}, []float64{1}, x) },
+				"a row of x beyond the end": func() { AddGathered(z, r, []int32{0}, []int32{0, 1}, []int32{xRows}, []float64{1}, x) },
+				"a negative row of x":       func() { AddGathered(z, r, []int32{0}, []int32{0, 1}, []int32{-1}, []float64{1}, x) },
+				"too few entries":           func() { AddGathered(z, r, []int32{0}, []int32{0, 2}, []int32{0}, []float64{1}, x) },
+				"a step back":               func() { AddGathered(z, r, []int32{0, 1}, []int32{0, 2, 1}, []int32{0}, []float64{1}, x) },
+				"too few pointers":          func() { AddGathered(z, r, []int32{0, 1}, []int32{0, 1}, []int32{0}, []float64{1}, x) },
+				"other lengths":             func() { AddGathered(z, r, []int32{0}, []int32{0, 1}, []int32{0}, nil, x) },
+			} {
+				if panics(call) == nil {
+					t.Errorf("r = %d: %s is accepted", r, name)
+				}
+			}
+		}
+		AddGathered(nil, 3, nil, nil, nil, nil, nil)
+		for _, call := range []func(){func() { Advance(make([]float64, 2), make([]float64, 3), 1, make([]float64, 2)) },
+			func() { Extrapolate(make([]float64, 2), 1, make([]float64, 3)) }} {
+			if panics(call) == nil {
+				t.Error("slices of different lengths are accepted")
+			}
+		}
+	})
+}
+
+// BenchmarkMoves takes 10080 rows of 32 numbers, as of a set of documents, and for AddGathered blocks of 128 rows with 34
+// entries each, in 2300 rows of z.
+func BenchmarkMoves(b *testing.B) {
+	const n = 10080 * 32
+	x, d, last := random(1, n), random(2, n), random(3, n)
+	onPaths(b, "Advance", func(b *testing.B) {
+		for range b.N {
+			Advance(x, d, 0, last)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/number")
+	})
+	onPaths(b, "Extrapolate", func(b *testing.B) {
+		for range b.N {
+			Extrapolate(x, 0.5, last)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/number")
+	})
+	rng := rand.New(rand.NewPCG(4, 4))
+	at, from, idx, val := []int32{}, []int32{0}, []int32{}, []float64{}
+	for c := range int32(2300) {
+		had := len(idx)
+		for range rng.IntN(5) {
+			idx, val = append(idx, int32(rng.IntN(128))), append(val, rng.Float64())
+		}
+		if len(idx) > had {
+			at, from = append(at, c), append(from, int32(len(idx)))
+		}
+	}
+	for _, r := range []int{16, 32} {
+		z, e := random(5, 2300*r), random(6, 128*r)
+		onPaths(b, fmt.Sprintf("AddGathered/r=%d", r), func(b *testing.B) {
+			for range b.N {
+				AddGathered(z, r, at, from, idx, val, e)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(at)), "ns/row")
+		})
+	}
+}

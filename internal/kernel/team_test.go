@@ -1,0 +1,91 @@
+package kernel
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestTeam: every part of every call is done exactly once, by the time the call returns, whether members are awake or asleep.
+func TestTeam(t *testing.T) {
+	for _, members := range []int{0, 1, 2, 3, 8} {
+		team := NewTeam(members)
+		if got := team.Members(); got != max(members, 1) {
+			t.Errorf("%d members, want %d", got, max(members, 1))
+		}
+		for call := range 2000 {
+			if call%500 == 499 {
+				time.Sleep(2 * time.Millisecond) // members fall asleep
+			}
+			parts := call % 17
+			count := make([]int, parts)
+			var total atomic.Int64
+			team.Do(parts, func(p int) {
+				count[p]++ // a race if a part is done twice
+				total.Add(int64(p))
+			})
+			for p, c := range count {
+				if c != 1 {
+					t.Fatalf("%d members, call %d: part %d of %d done %d times", members, call, p, parts, c)
+				}
+			}
+			if want := int64(parts * (parts - 1) / 2); parts > 0 && total.Load() != want {
+				t.Fatalf("%d members, call %d: sum of parts %d, want %d", members, call, total.Load(), want)
+			}
+		}
+		team.Close()
+		team.Close()
+		done := false
+		team.Do(1, func(int) { done = true })
+		if !done {
+			t.Error("a closed team does nothing")
+		}
+	}
+}
+
+// TestTeamShares: a part that waits for another to run at the same time is not left waiting.
+func TestTeamShares(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("one processor")
+	}
+	team := NewTeam(2)
+	defer team.Close()
+	for range 100 {
+		var there atomic.Int64
+		team.Do(2, func(int) {
+			there.Add(1)
+			for there.Load() < 2 {
+				runtime.Gosched()
+			}
+		})
+	}
+}
+
+func TestTeamCloses(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 50 {
+		team := NewTeam(4)
+		team.Do(8, func(int) {})
+		team.Close()
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines, %d before", after, before)
+	}
+}
+
+// BenchmarkTeam is the cost of a call with two parts of nothing.
+func BenchmarkTeam(b *testing.B) {
+	team := NewTeam(2)
+	defer team.Close()
+	b.Run("team", func(b *testing.B) {
+		for range b.N {
+			team.Do(2, func(int) {})
+		}
+	})
+	b.Run("blocks", func(b *testing.B) {
+		for range b.N {
+			Blocks(2, 1, 2, func(int, int, int) {})
+		}
+	})
+}

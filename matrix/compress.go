@@ -1,0 +1,301 @@
+package matrix
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/kernel"
+)
+
+// Compression says how Compress works.
+type Compression struct {
+	// Columns is how many vectors span the space A is compressed to: at least 1, and counted as n when more.
+	Columns int
+	// Power is how many more times A is applied to them, which turns them towards the eigenvectors of the largest |λ|. With 2,
+	// and 10 or 20 columns more than are kept, the error is within a few percent of the least there is; 0 is enough where the
+	// spectrum falls off a cliff.
+	Power int
+	// Keep is how many eigenvalues to keep, those of the largest magnitude; 0 means all. Those below some 10⁻¹⁴ of the largest
+	// are not found.
+	Keep int
+	// Seed fixes the vectors at the start.
+	Seed uint64
+	// Workers is how many goroutines may work at once.
+	Workers int
+}
+
+// ErrCompression reports a Compression that makes no sense.
+var ErrCompression = errors.New("matrix: bad compression")
+
+// Compress returns an operator of low rank near a, and ‖A − U·diag(λ)·Uᵀ‖_F. With Ω an n×Columns matrix of uniform numbers in
+// [−1, 1], Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: U = Q·W.
+//
+// The distance is exact for an orthonormal Q, as QBQᵀ is the projection of A on the matrices QMQᵀ, and dropping eigenvalues
+// of B is dropping orthogonal terms:
+//
+//	‖A − U·diag(λ)·Uᵀ‖² = ‖A‖² − Σλ²   over the λ that are kept
+//
+// The difference cancels: below some 1e-7·‖A‖ it is noise, and 0 where it comes out negative.
+//
+// Power+2 products of A with Columns vectors, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
+// number of workers.
+//
+// Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithms 4.4 and 5.3.
+func Compress(a Operator, c Compression) (Operator, float64, error) {
+	if c.Columns < 1 || c.Power < 0 || c.Keep < 0 {
+		return nil, 0, fmt.Errorf("%w: %+v", ErrCompression, c)
+	}
+	n := a.Dim()
+	columns := min(c.Columns, n)
+	// Squares of what follows must exist.
+	scale := 1.0
+	if norm := a.Norm(); norm > 0 {
+		_, e := math.Frexp(norm)
+		scale = math.Ldexp(1, -(e+1)/2*2)
+	}
+	a, negatives := a.Scaled(scale), a.Negatives()
+	q := NewDense(n, columns, nil)
+	for p := range q.data {
+		q.data[p] = float64(int64(mix(c.Seed^mix(uint64(p))))) * 0x1p-63
+	}
+	for range 1 + c.Power {
+		q = orthonormalize(multiply(a, q, c.Workers), c.Workers)
+	}
+	lambda, w, ok := eigen(transTimes(q, multiply(a, q, c.Workers), c.Workers))
+	if !ok {
+		return nil, 0, fmt.Errorf("matrix: no eigenvalues of a %d×%d matrix", q.cols, q.cols)
+	}
+	if c.Keep > 0 {
+		lambda = lambda[:min(c.Keep, len(lambda))]
+	}
+	errSq := a.Norm() * a.Norm()
+	for _, l := range lambda {
+		errSq -= l * l
+	}
+	m, err := newLowRank(q, w, lambda, c.Workers)
+	if err != nil {
+		return nil, 0, err
+	}
+	m.negatives = negatives
+	return m.Scaled(1 / scale), math.Sqrt(max(0, errSq)) / scale, nil
+}
+
+// eigen returns the eigenvalues of the symmetric matrix b, in order of falling magnitude, and in the same order its
+// eigenvectors, as columns. Of b_ij and b_ji it takes the mean.
+func eigen(b *Dense) (values []float64, vectors *Dense, ok bool) {
+	n := b.rows
+	vectors = NewDense(n, n, nil)
+	if n == 0 {
+		return nil, vectors, true
+	}
+	b.Symmetrize(Average)
+	var e mat.EigenSym
+	if !e.Factorize(mat.NewSymDense(n, b.data), true) {
+		return nil, nil, false
+	}
+	found := e.Values(nil)
+	order := make([]int, n)
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(k, l int) int { return cmp.Compare(math.Abs(found[l]), math.Abs(found[k])) })
+	var w mat.Dense
+	e.VectorsTo(&w)
+	for k, f := range order {
+		values = append(values, found[f])
+		for i := range n {
+			vectors.Set(i, k, w.At(i, f))
+		}
+	}
+	return values, vectors, true
+}
+
+// orthonormalize returns an orthonormal basis of the columns of y (n×k), of as many vectors as are independent to rounding.
+//
+// It is the QR decomposition by way of Cholesky's, YᵀY = RᵀR and Q = Y·R⁻¹, which costs three products of blocks but squares
+// the condition of Y. So only as many columns are taken at once, by pivoting, as have a condition of some 10⁴; their Q is
+// orthogonal to 10⁻⁸ or so, and when the same is done to Q, to rounding. The other columns are freed of what they have in
+// common with those, and have their turn.
+func orthonormalize(y *Dense, workers int) *Dense {
+	const dependent = 0x1p-46 // of its norm is left of a column that is rounding of others
+	q, all, norms := NewDense(y.rows, 0, nil), y, columnNorms(gram(y, workers))
+	rest := make([]int, y.cols) // the columns of all that y has
+	for k := range rest {
+		rest[k] = k
+	}
+	for {
+		y = project(y, q, workers)
+		g := gram(y, workers)
+		left := columnNorms(g)
+		for k, f := range rest {
+			if left[k] <= dependent*norms[f] {
+				left[k] = 0
+			}
+		}
+		t, taken := inverseFactor(g, left)
+		if len(taken) == 0 {
+			return q
+		}
+		more := project(times(y, t, workers), q, workers)
+		g = gram(more, workers)
+		t, _ = inverseFactor(g, columnNorms(g))
+		q = beside(q, times(more, t, workers))
+		var next []int
+		for k, f := range rest {
+			if left[k] > 0 && !slices.Contains(taken, k) {
+				next = append(next, f)
+			}
+		}
+		if len(next) == 0 {
+			return q
+		}
+		rest, y = next, columnsOf(all, next)
+	}
+}
+
+// inverseFactor returns the t (k×q) that makes the columns of Y·t orthonormal for YᵀY = g (k×k), and the q columns of Y that
+// it takes. norms are those of the columns of Y; one with norm 0 is not taken.
+func inverseFactor(g *Dense, norms []float64) (t *Dense, taken []int) {
+	// What is left of the square of the norm of a column, freed of those taken before, for it to be taken.
+	const least = 1e-8
+	k := g.rows
+	if k == 0 {
+		return g, nil
+	}
+	s := mat.NewSymDense(k, nil)
+	for i := range k {
+		for j := i; j < k; j++ {
+			if norms[i] > 0 && norms[j] > 0 {
+				s.SetSym(i, j, g.At(i, j)/norms[i]/norms[j])
+			}
+		}
+	}
+	var c mat.PivotedCholesky
+	c.Factorize(s, least)
+	q := c.Rank()
+	t, taken = NewDense(k, q, nil), c.ColumnPivots(nil)[:q]
+	if q == 0 {
+		return t, nil
+	}
+	var u, inverse mat.TriDense
+	c.UTo(&u)
+	_ = inverse.InverseTri(u.SliceTri(0, q)) // an error would say that the diagonal falls below √least
+	for a, i := range taken {
+		for b := a; b < q; b++ {
+			t.Set(i, b, inverse.At(a, b)/norms[i])
+		}
+	}
+	return t, taken
+}
+
+// columnNorms returns the norms of the columns of Y from YᵀY.
+func columnNorms(g *Dense) []float64 {
+	norms := make([]float64, g.rows)
+	for k := range norms {
+		norms[k] = math.Sqrt(g.At(k, k))
+	}
+	return norms
+}
+
+// project returns y − Q·(Qᵀy), in y.
+func project(y, q *Dense, workers int) *Dense {
+	if q.cols > 0 {
+		kernel.Axpy(y.data, -1, times(q, transTimes(q, y, workers), workers).data)
+	}
+	return y
+}
+
+func columnsOf(m *Dense, columns []int) *Dense {
+	out := NewDense(m.rows, len(columns), nil)
+	for i := range m.rows {
+		row, from := out.Row(i), m.Row(i)
+		for k, f := range columns {
+			row[k] = from[f]
+		}
+	}
+	return out
+}
+
+// beside returns the columns of a and after them those of b.
+func beside(a, b *Dense) *Dense {
+	if a.cols == 0 {
+		return b
+	}
+	out := NewDense(a.rows, a.cols+b.cols, nil)
+	for i := range a.rows {
+		copy(out.Row(i), a.Row(i))
+		copy(out.Row(i)[a.cols:], b.Row(i))
+	}
+	return out
+}
+
+// productRows is how many rows of a product are computed at a time.
+const productRows = 64
+
+// multiply returns A·h.
+func multiply(a Operator, h *Dense, workers int) *Dense {
+	out := NewDense(h.rows, h.cols, nil)
+	productTo(out, a.NewProduct(h, workers), workers)
+	return out
+}
+
+// productTo sets dst to all of p.
+func productTo(dst *Dense, p Product, workers int) {
+	r := dst.cols
+	kernel.Blocks(dst.rows, productRows, workers, func(_, lo, hi int) { p.RowsTo(dst.data[lo*r:hi*r], lo, hi) })
+}
+
+// times returns a·b for an a of many rows.
+func times(a, b *Dense, workers int) *Dense {
+	out, k, r := NewDense(a.rows, b.cols, nil), a.cols, b.cols
+	kernel.Blocks(a.rows, productRows, workers, func(_, lo, hi int) {
+		kernel.RowsTimes(out.data[lo*r:hi*r], a.data[lo*k:hi*k], k, b.data, r)
+	})
+	return out
+}
+
+// transTimes returns aᵀb for matrices of many rows.
+func transTimes(a, b *Dense, workers int) *Dense {
+	k, r := a.cols, b.cols
+	return NewDense(k, r, sumParts(a.rows, k*r, workers, func(c []float64, lo, hi int) {
+		kernel.TransTimes(c, a.data[lo*k:hi*k], k, b.data[lo*r:hi*r], r)
+	}))
+}
+
+// gram returns yᵀy.
+func gram(y *Dense, workers int) *Dense {
+	k := y.cols
+	return NewDense(k, k, sumParts(y.rows, k*k, workers, func(g []float64, lo, hi int) { kernel.Gram(g, y.data[lo*k:hi*k], k) }))
+}
+
+// sumParts returns the sum of what f adds to zeros, length numbers, for each part lo ≤ i < hi of n rows. The parts are at most
+// 64, which bounds the memory, and depend on n alone.
+func sumParts(n, length, workers int, f func(c []float64, lo, hi int)) []float64 {
+	size := max(normBlock, (n+63)/64)
+	parts := make([][]float64, kernel.BlockCount(n, size))
+	kernel.Blocks(n, size, workers, func(b, lo, hi int) {
+		parts[b] = make([]float64, length)
+		f(parts[b], lo, hi)
+	})
+	if len(parts) == 0 {
+		return make([]float64, length)
+	}
+	for _, p := range parts[1:] {
+		kernel.Axpy(parts[0], 1, p)
+	}
+	return parts[0]
+}
+
+// mix is the finalizer of SplitMix64 after one step of its counter: a bijection under which near inputs give unrelated
+// outputs. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

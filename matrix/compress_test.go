@@ -1,0 +1,288 @@
+package matrix
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// orthogonal returns an n×k matrix of orthonormal columns, by Gram and Schmidt's method done twice.
+func orthogonal(rng *rand.Rand, n, k int) naive {
+	q := draw(rng, k, n, 1) // by columns
+	for j := range q {
+		for range 2 {
+			for l := range j {
+				var c float64
+				for i, v := range q[j] {
+					c += v * q[l][i]
+				}
+				for i := range q[j] {
+					q[j][i] -= c * q[l][i]
+				}
+			}
+		}
+		var sq float64
+		for _, v := range q[j] {
+			sq += v * v
+		}
+		for i := range q[j] {
+			q[j][i] /= math.Sqrt(sq)
+		}
+	}
+	return q.transpose()
+}
+
+// entries returns A.
+func entries(a Operator) naive {
+	return rowsOf(multiply(a, identity(a.Dim()), 1))
+}
+
+// distance returns ‖m − o‖_F.
+func (m naive) distance(o naive) float64 {
+	var sq float64
+	for i := range m {
+		for j, v := range m[i] {
+			sq += (v - o[i][j]) * (v - o[i][j])
+		}
+	}
+	return math.Sqrt(sq)
+}
+
+func (m naive) norm() float64 { return m.distance(zeros(len(m), len(m[0]))) }
+
+func fromDense(t testing.TB, m naive) *SymDense {
+	t.Helper()
+	a, err := FromDense(m.dense(), 1e-12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func compress(t testing.TB, a Operator, c Compression) (Operator, float64) {
+	t.Helper()
+	l, errNorm, err := Compress(a, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, errNorm
+}
+
+func columns(a Operator) int { return int(a.Stored()) / a.Dim() }
+
+// TestCompressRecovers: a matrix of rank 5 comes back, of rank 5, from more columns than that, at any scale and by way of any
+// operator.
+func TestCompressRecovers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(20, 20))
+	u := orthogonal(rng, 60, 5)
+	u[7] = make([]float64, 5)
+	for _, e := range []int{-600, 0, 600} {
+		lambda := []float64{3, -2, 1, -0.5, 1e-3}
+		for k := range lambda {
+			lambda[k] = math.Ldexp(lambda[k], e)
+		}
+		m := u.spectral(lambda)
+		formed := fromDense(t, m)
+		low, err := NewLowRank(u.dense(), lambda, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, a := range map[string]Operator{"dense": formed, "low rank": low, "scaled": formed.Scaled(4).Scaled(0.25)} {
+			for _, c := range []Compression{{Columns: 5, Power: 2}, {Columns: 12}, {Columns: 12, Power: 3, Seed: 9}, {Columns: math.MaxInt32}} {
+				l, errNorm := compress(t, a, c)
+				if d := entries(l.Scaled(math.Ldexp(1, -e))).distance(entries(a.Scaled(math.Ldexp(1, -e)))); d > 1e-12 {
+					t.Errorf("2^%d·%s, %+v: off by %.2g", e, name, c, d)
+				}
+				if columns(l) != 5 {
+					t.Errorf("2^%d·%s, %+v: rank %d, want 5", e, name, c, columns(l))
+				}
+				if errNorm = math.Ldexp(errNorm, -e); errNorm > 3e-7 {
+					t.Errorf("2^%d·%s, %+v: error %.2g told, want none", e, name, c, errNorm)
+				}
+			}
+		}
+	}
+}
+
+// TestCompressDecays compares the error on falling spectra with the least possible, Σλ² over the eigenvalues left out, and
+// what Compress says of it with the truth.
+func TestCompressDecays(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 21))
+	const n = 120
+	u := orthogonal(rng, n, n)
+	for name, falls := range map[string]func(k int) float64{
+		"geometric": func(k int) float64 { return math.Pow(0.8, float64(k)) },
+		"inverse":   func(k int) float64 { return 1 / float64(k+1) },
+		"slow":      func(k int) float64 { return 1 / math.Sqrt(float64(k+1)) },
+	} {
+		lambda := make([]float64, n)
+		for k := range lambda {
+			lambda[k] = falls(k)
+			if k%3 == 1 {
+				lambda[k] = -lambda[k]
+			}
+		}
+		m := u.spectral(lambda)
+		a := fromDense(t, m)
+		for _, c := range []Compression{{Columns: 20, Power: 2}, {Columns: 30, Power: 2, Keep: 20}, {Columns: 40, Power: 2, Keep: 20}} {
+			l, told := compress(t, a, c)
+			want, most := c.Keep, 1.1
+			if want == 0 {
+				want, most = c.Columns, 1.5 // the last vectors have had nobody behind them to take what is not theirs
+			}
+			if columns(l) != want {
+				t.Errorf("%s, %+v: rank %d, want %d", name, c, columns(l), want)
+			}
+			var sq float64
+			for _, v := range lambda[want:] {
+				sq += v * v
+			}
+			least := math.Sqrt(sq)
+			found := entries(l).distance(m)
+			if found > most*least || found < least*(1-1e-9) {
+				t.Errorf("%s, %+v: error %.6g, the least is %.6g", name, c, found, least)
+			}
+			if math.Abs(told-found) > 1e-7*a.Norm() {
+				t.Errorf("%s, %+v: error %.9g told, %.9g found", name, c, told, found)
+			}
+		}
+	}
+}
+
+func TestCompressDoesNotDependOnWorkers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(22, 22))
+	x := draw(rng, 700, 30, 0.5)
+	points, err := Gram(x.dense(), Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sparse, err := FromCSR(drawSymmetric(rng, 700, 0.02).csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]Operator{"points": points, "sparse": sparse} {
+		h := draw(rng, 700, 3, 1).dense()
+		var want *Dense
+		for _, workers := range []int{1, 2, 7} {
+			l, _ := compress(t, a, Compression{Columns: 10, Power: 1, Seed: 3, Workers: workers})
+			got := multiply(l, h, workers)
+			if want == nil {
+				want = got
+				other, _ := compress(t, a, Compression{Columns: 10, Power: 1, Seed: 4, Workers: 1})
+				if slices.Equal(multiply(other, h, 1).data, want.data) {
+					t.Errorf("%s: another seed gives the same", name)
+				}
+			}
+			if !slices.Equal(got.data, want.data) {
+				t.Errorf("%s: %d workers give another answer", name, workers)
+			}
+		}
+	}
+}
+
+func TestCompressSmall(t *testing.T) {
+	l, errNorm := compress(t, fromDense(t, zeros(4, 4)), Compression{Columns: 3, Power: 1})
+	if columns(l) != 0 || errNorm != 0 || l.Norm() != 0 || entries(l).norm() != 0 {
+		t.Errorf("of zero: rank %d, error %v, norm %v", columns(l), errNorm, l.Norm())
+	}
+	l, errNorm = compress(t, fromDense(t, naive{{-3}}), Compression{Columns: 1})
+	if v := entries(l)[0][0]; math.Abs(v+3) > 1e-15 || errNorm > 1e-7 || l.Negatives().Count != 1 {
+		t.Errorf("of −3: %v, error %v, negatives %+v", v, errNorm, l.Negatives())
+	}
+	empty, err := FromDense(NewDense(0, 0, nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, errNorm = compress(t, empty, Compression{Columns: 2, Power: 1}); l.Dim() != 0 || errNorm != 0 {
+		t.Errorf("of nothing: %d×%d, error %v", l.Dim(), l.Dim(), errNorm)
+	}
+	multiply(l, NewDense(0, 2, nil), 1)
+	counted := &counter{Operator: fromDense(t, naive{{2, 1}, {1, 2}})}
+	if compress(t, counted, Compression{Columns: 1, Power: 3}); counted.products != 5 {
+		t.Errorf("%d products for Power = 3, want 5", counted.products)
+	}
+	for _, c := range []Compression{{}, {Columns: -1}, {Columns: 1, Power: -1}, {Columns: 1, Keep: -1}} {
+		if _, _, err := Compress(fromDense(t, naive{{1}}), c); !errors.Is(err, ErrCompression) {
+			t.Errorf("%+v: error %v, want %v", c, err, ErrCompression)
+		}
+	}
+}
+
+// counter counts the products it is asked for.
+type counter struct {
+	Operator
+	products int
+}
+
+func (c *counter) Scaled(float64) Operator { return c }
+
+func (c *counter) NewProduct(h *Dense, workers int) Product {
+	c.products++
+	return c.Operator.NewProduct(h, workers)
+}
+
+// TestOrthonormalize: an orthonormal basis of just the columns given, whatever their condition.
+func TestOrthonormalize(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 23))
+	const n, k = 300, 14
+	random := draw(rng, n, k, 1)
+	repeated, graded, alike, falling, rounded := draw(rng, n, k, 1), draw(rng, n, k, 1), zeros(n, k), zeros(n, k), zeros(n, k)
+	base := orthogonal(rng, n, k)
+	mixed := draw(rng, k, k, 1)
+	for i := range n {
+		for j := range k {
+			switch {
+			case j%3 == 1:
+				repeated[i][j] = repeated[i][j-1]
+			case j == 6:
+				repeated[i][j] = 2*repeated[i][0] - repeated[i][3]
+			case j == 8:
+				repeated[i][j] = 0
+			}
+			graded[i][j] *= math.Pow(10, float64(-10*j))
+			alike[i][j] = base[i][0] + math.Pow(10, -float64(j))*base[i][j] // ever more like the first
+			rounded[i][j] = base[i][0] + 1e-13*base[i][1] + 0x1p-53*rng.Float64()*base[i][0]
+			for l := range k {
+				falling[i][j] += base[i][l] * math.Pow(10, -float64(l)) * mixed[l][j] // condition 1e13
+			}
+		}
+	}
+	for _, c := range []struct {
+		name string
+		y    naive
+		rank int
+	}{
+		{"random", random, k}, {"repeated", repeated, 7}, {"graded", graded, k}, {"alike", alike, k}, {"rounded", rounded, -1},
+		{"ill-conditioned", falling, k},
+		{"zero", zeros(n, k), 0}, {"square", draw(rng, k, k, 1), k}, {"one", draw(rng, 1, 1, 1), 1}, {"one row", draw(rng, 1, 3, 1), 1},
+	} {
+		y := c.y.dense()
+		q := orthonormalize(y, 2)
+		if q.cols != c.rank && c.rank >= 0 { // how many vectors rounding makes is its own affair
+			t.Errorf("%s: %d vectors, want %d", c.name, q.cols, c.rank)
+		}
+		if !slices.Equal(y.data, c.y.dense().data) {
+			t.Errorf("%s: the columns given have changed", c.name)
+		}
+		if q.cols == 0 {
+			continue
+		}
+		basis := rowsOf(q)
+		if d := basis.transpose().times(basis).distance(rowsOf(identity(q.cols))); d > 1e-14*k {
+			t.Errorf("%s: ‖QᵀQ−I‖ = %.2g", c.name, d)
+		}
+		inside := basis.times(basis.transpose().times(c.y))
+		for j := range c.y[0] {
+			var norm, off float64
+			for i := range c.y {
+				norm += c.y[i][j] * c.y[i][j]
+				off += (c.y[i][j] - inside[i][j]) * (c.y[i][j] - inside[i][j])
+			}
+			if math.Sqrt(off) > 2e-14*math.Sqrt(norm) {
+				t.Errorf("%s: column %d, of norm %.2g, is %.2g outside", c.name, j, math.Sqrt(norm), math.Sqrt(off))
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package matrix_test
+
+import (
+	"fmt"
+
+	"symnmf/matrix"
+)
+
+func ExampleNormalized() {
+	path, err := matrix.NewCSR(3, 3, []int64{0, 1, 3, 4}, []int32{1, 0, 2, 1}, nil) // of three nodes
+	if err != nil {
+		panic(err)
+	}
+	a, err := matrix.FromCSR(path, 0)
+	if err != nil {
+		panic(err)
+	}
+	mean := 0.0
+	for _, d := range matrix.Degrees(a, 1) {
+		mean += d / 3
+	}
+	for _, tau := range []float64{0, mean} {
+		v, err := matrix.Normalized(a, tau, 1)
+		if err != nil {
+			panic(err)
+		}
+		v.(matrix.RowVisitor).VisitRow(0, func(l int, w float64) { fmt.Printf("τ = %.2f: A[0,%d] = %.4f\n", tau, l, w) })
+	}
+	// Output:
+	// τ = 0.00: A[0,1] = 0.7071
+	// τ = 1.33: A[0,1] = 0.3586
+}
+
+func ExampleNewLowRank() {
+	u := matrix.NewDense(3, 2, []float64{1, 1, 1, -1, 1, 0})
+	a, err := matrix.NewLowRank(u, []float64{3, -1}, 1) // 3·u₁u₁ᵀ − u₂u₂ᵀ
+	if err != nil {
+		panic(err)
+	}
+	diag := make([]float64, 3)
+	a.DiagTo(diag)
+	fmt.Printf("diagonal %.3g, norm² %.3g\n", diag, a.Norm()*a.Norm())
+	// Output: diagonal [2 2 3], norm² 85
+}
+
+func ExampleCompress() {
+	// Two groups of two; a fifth item like both.
+	a, err := matrix.FromDense(matrix.NewDense(5, 5, []float64{
+		2, 2, 0, 0, 1,
+		2, 2, 0, 0, 1,
+		0, 0, 2, 2, 1,
+		0, 0, 2, 2, 1,
+		1, 1, 1, 1, 1,
+	}), 0)
+	if err != nil {
+		panic(err)
+	}
+	l, errNorm, err := matrix.Compress(a, matrix.Compression{Columns: 3, Power: 1})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d numbers for %d, error below 1e-6: %v\n", l.Stored(), a.Stored(), errNorm < 1e-6)
+	// Output: 10 numbers for 25, error below 1e-6: true
+}
+
+func ExampleFromDense32() {
+	a, err := matrix.FromDense32(matrix.NewDense(2, 2, []float64{1, 0.1, 0.1, 1}), 0)
+	if err != nil {
+		panic(err)
+	}
+	a.VisitRow(0, func(l int, v float64) { fmt.Printf("A[0,%d] = %.10f\n", l, v) })
+	// Output:
+	// A[0,0] = 1.0000000000
+	// A[0,1] = 0.1000000015
+}

@@ -1,0 +1,118 @@
+package matrix
+
+import (
+	"fmt"
+	"math"
+
+	"symnmf/internal/kernel"
+)
+
+// signedPoints are points whose inner products have signs: Σ_c σ_c·x_c·y_c, with σ_c = 1 for the first positive features and
+// −1 for the others. As the points of a GramOperator they make A = Xᵀ·diag(σ)·X and the Z that it keeps diag(σ)·X·H.
+type signedPoints struct {
+	*Dense
+	positive int
+}
+
+// NewLowRank returns A = U·diag(λ)·Uᵀ, of which no entry is formed, for the n×k matrix u and λ of any sign: inner products
+// with signs of the n points √|λ_k|·U_ik, which it keeps in a copy of u. Numbers must be finite; columns of u need not be
+// orthogonal, and those with λ = 0 are left out. It panics when there are not as many λ as columns.
+//
+// ‖A‖² = Σ_kl σ_k·σ_l·⟨v_k,v_l⟩², where v_k = √|λ_k|·u_k, cancels as far as columns with λ of unlike signs are alike: it is
+// exact to the rounding of the same sum without signs. What is stored says nothing about the signs of A, so Negatives returns
+// none. O(n·k²).
+func NewLowRank(u *Dense, lambda []float64, workers int) (*GramOperator, error) {
+	if u.cols != len(lambda) {
+		panic(badLen)
+	}
+	if _, err := checkFinite(NewDense(1, len(lambda), lambda)); err != nil {
+		return nil, fmt.Errorf("λ: %w", err)
+	}
+	if _, err := checkFinite(u); err != nil {
+		return nil, err
+	}
+	return newLowRank(u, identity(u.cols), lambda, workers)
+}
+
+// newLowRank returns Q·W·diag(λ)·(Q·W)ᵀ.
+func newLowRank(q, w *Dense, lambda []float64, workers int) (*GramOperator, error) {
+	var order []int // columns of W: those with λ > 0 and then those with λ < 0
+	for k, l := range lambda {
+		if l > 0 {
+			order = append(order, k)
+		}
+	}
+	positive := len(order)
+	for k, l := range lambda {
+		if l < 0 {
+			order = append(order, k)
+		}
+	}
+	turn := columnsOf(w, order)
+	for i := range turn.rows {
+		row := turn.Row(i)
+		for k, f := range order {
+			row[k] *= math.Sqrt(math.Abs(lambda[f]))
+		}
+	}
+	v := times(q, turn, workers)
+	found := v.Survey()
+	m := newGram(signedPoints{v, positive}, found.MaxAbs(), workers)
+	// The norm of columns that cancel may be small or 0, so it cannot tell underflow.
+	sq := found.MaxAbs() * found.MaxAbs()
+	if found.NotFinite.Count > 0 || found.MaxAbs() > 0 && sq < 0x1p-1000 || math.IsInf(sq*float64(len(v.data)), 0) {
+		return nil, fmt.Errorf("%w: the largest √|λ_k|·|U_ik| is %.3g; divide the λ by its square", ErrRange, found.MaxAbs())
+	}
+	return m, nil
+}
+
+func (m signedPoints) addTo(z []float64, c float64, i int) {
+	row, p := m.Row(i), m.positive
+	kernel.Axpy(z[:p], c, row[:p])
+	kernel.Axpy(z[p:], -c, row[p:])
+}
+
+func (m signedPoints) sumSq(i int, u float64) float64 {
+	minus := Dense{1, m.cols - m.positive, m.Row(i)[m.positive:]}
+	plus := Dense{1, m.positive, m.Row(i)[:m.positive]}
+	return plus.sumSq(0, u) - minus.sumSq(0, u)
+}
+
+// timesTo implements points.
+func (m signedPoints) timesTo(z []float64, h *Dense, workers int) {
+	m.Dense.timesTo(z, h, workers)
+	negate(z[m.positive*h.cols:])
+}
+
+// gramNormSq implements points: the norm is that of G = (uXW)(uXW)ᵀ, features by features, with signs.
+func (m signedPoints) gramNormSq(u float64, w []float64, workers int) (all, off float64) {
+	k := m.cols
+	g := sumParts(m.rows, k*k, workers, func(g []float64, lo, hi int) {
+		scaled := make([]float64, min(productRows, hi-lo)*k)
+		for ; lo < hi; lo += productRows {
+			rows := scaled[:min(productRows, hi-lo)*k]
+			for p := range rows {
+				rows[p] = u * value(w, lo+p/k) * m.data[lo*k+p]
+			}
+			kernel.Gram(g, rows, k)
+		}
+	})
+	for i := range k {
+		for j, v := range g[i*k : (i+1)*k] {
+			if (i < m.positive) == (j < m.positive) {
+				all += v * v
+			} else {
+				all -= v * v
+			}
+		}
+	}
+	return max(0, all), -1
+}
+
+func identity(n int) *Dense {
+	m := NewDense(n, n, nil)
+	for i := range n {
+		m.data[i*n+i] = 1
+	}
+	return m
+}

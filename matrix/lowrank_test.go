@@ -1,0 +1,122 @@
+package matrix
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"symnmf/internal/kernel"
+)
+
+// TestLowRankNorm: more rows than one part of a sum takes, for columns that are orthogonal or not, at any scale.
+func TestLowRankNorm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(40, 40))
+	lambda := []float64{5, -3, 0, 2, -1}
+	for name, u := range map[string]naive{"orthogonal": orthogonal(rng, 400, 5), "alike": draw(rng, 400, 5, 1)} {
+		m := u.spectral(lambda)
+		want, off := m.norm(), 0.0
+		for i := range m {
+			for j, v := range m[i] {
+				if i != j {
+					off += v * v
+				}
+			}
+		}
+		one, err := NewLowRank(u.dense(), lambda, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !near(one.Norm(), want, want) || !near(one.OffDiagonal().Norm(), math.Sqrt(off), want) {
+			t.Errorf("%s: norm %v, off the diagonal %v, want %v, %v", name, one.Norm(), one.OffDiagonal().Norm(), want, math.Sqrt(off))
+		}
+		if columns(one) != 4 {
+			t.Errorf("%s: %d columns kept, want 4", name, columns(one))
+		}
+		if many, err := NewLowRank(u.dense(), lambda, 3); err != nil || many.Norm() != one.Norm() {
+			t.Errorf("%s: norm %v with 3 workers, %v with 1, error %v", name, many.Norm(), one.Norm(), err)
+		}
+		for _, e := range []int{-700, 700} {
+			large := make([]float64, 5)
+			for k, l := range lambda {
+				large[k] = math.Ldexp(l, e)
+			}
+			a, err := NewLowRank(u.dense(), large, 1)
+			if err != nil {
+				t.Fatalf("%s·2^%d: %v", name, e, err)
+			}
+			if got := math.Ldexp(a.Norm(), -e); !near(got, want, want) {
+				t.Errorf("%s·2^%d: norm %v, want %v·2^%d", name, e, got, want, e)
+			}
+		}
+	}
+}
+
+func TestLowRankCancels(t *testing.T) {
+	same := naive{{1, 1}, {2, 2}, {-3, -3}}
+	a, err := NewLowRank(same.dense(), []float64{2, -2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Norm() > 1e-7 || entries(a).norm() > 1e-14 {
+		t.Errorf("norm %v, entries %v, want 0", a.Norm(), entries(a))
+	}
+	none, err := NewLowRank(same.dense(), []float64{0, 0}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	team := kernel.NewTeam(1)
+	b := none.NewBlockProduct(NewDense(3, 2, nil), 2, team)
+	if v, ok := b.Inner(); none.Norm() != 0 || entries(none).norm() != 0 || v != 0 || !ok || b.Step(1, []float64{1, 1}) != 0 {
+		t.Errorf("no columns: norm %v, entries %v", none.Norm(), entries(none))
+	}
+}
+
+// TestLowRankBlocks: the first minus in any block of features, at its beginning, within and at its end.
+func TestLowRankBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 41))
+	u := draw(rng, 40, 130, 0.5)
+	team := kernel.NewTeam(2)
+	defer team.Close()
+	for _, positive := range []int{1, 63, 64, 65, 128, 129} {
+		lambda := make([]float64, 130)
+		for k := range lambda {
+			lambda[k] = 0.1
+			if k >= positive {
+				lambda[k] = -0.1
+			}
+		}
+		a, err := NewLowRank(u.dense(), lambda, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		testBlockProduct(t, rng, operatorCase{"130 columns", a, u.spectral(lambda)}, 3, 16, team)
+	}
+}
+
+func TestLowRankRefuses(t *testing.T) {
+	one := naive{{1}, {2}}
+	for _, c := range []struct {
+		u      naive
+		lambda float64
+		want   error
+	}{
+		{one, math.NaN(), ErrNotFinite},
+		{one, math.Inf(-1), ErrNotFinite},
+		{naive{{1}, {math.NaN()}}, 1, ErrNotFinite},
+		{one, 1e308, ErrRange},
+		{one, -1e-305, ErrRange},
+		{naive{{1e200}, {1}}, 1e300, ErrRange},
+		{naive{{1e300}, {1}}, 1e300, ErrRange},
+	} {
+		if _, err := NewLowRank(c.u.dense(), []float64{c.lambda}, 1); !errors.Is(err, c.want) {
+			t.Errorf("%v, λ = %v: error %v, want %v", c.u, c.lambda, err, c.want)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a λ too many is accepted")
+		}
+	}()
+	_, _ = NewLowRank(one.dense(), []float64{1, 2}, 1)
+}

@@ -1,0 +1,281 @@
+package symnmf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// startRun returns a run of s on a, begun as the driver begins it.
+func startRun(t testing.TB, a matrix.Operator, r int, s RowBlock, opt Options) (*problem, *matrix.Dense, *rowBlockRun) {
+	t.Helper()
+	p, err := newProblem(a, r, &opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := matrix.NewDense(p.n, r, nil)
+	if err := opt.Start.fill(p, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	run := s.start(p, h, 0).(*rowBlockRun)
+	first := p.measure(h)
+	run.begin(&first)
+	return p, h, run
+}
+
+func never() bool { return false }
+
+// TestMomentumNeedsTheCheck: with one pass a sweep the gradient restart alone drives the error of inner products of smooth curves
+// a hundred times above what sweeps without momentum reach, beyond that of H = 0 even, and it does not come back. With the
+// comparison the same method goes below both.
+func TestMomentumNeedsTheCheck(t *testing.T) {
+	astray := 0
+	for _, c := range []struct {
+		n, r  int
+		start Start
+	}{{60, 60, Random{}}, {200, 20, Zero{}}, {200, 60, Random{}}} {
+		name, a := fmt.Sprintf("n = %d, r = %d", c.n, c.r), mustDense(t, curves(t, c.n))
+		method := RowBlock{Passes: 1, CheckEvery: 5, First: FirstRows}
+		const sweeps = 200
+		drive := func(s RowBlock, checked bool) (errs []float64) {
+			p, h, run := startRun(t, a, c.r, s, Options{Start: c.start})
+			for range sweeps {
+				if !checked {
+					run.safeF = math.Inf(1) // whatever H is, it counts as better
+				}
+				run.sweep(never)
+				run.publish()
+				f := p.measure(h)
+				errs = append(errs, f.relErr())
+			}
+			run.end()
+			f := p.measure(h)
+			return append(errs, f.relErr())
+		}
+		still := method
+		still.NoMomentum = true
+		free, held, slow := drive(method, false), drive(method, true), drive(still, true)
+		least := 1.0
+		for _, e := range free[sweeps/2:] {
+			least = min(least, e)
+		}
+		if least > 100*slow[sweeps] {
+			astray++
+		}
+		if !(held[sweeps] < slow[sweeps] && held[sweeps] < 1e-3) {
+			t.Errorf("%s: with the check the error is %v, without momentum %v, without the check %v", name, held[sweeps], slow[sweeps], free[sweeps])
+		}
+		t.Logf("%s: %.2g with the check, %.2g without momentum, %.2g without the check, where the least of the second half is %.2g", name, held[sweeps], slow[sweeps], free[sweeps], least)
+	}
+	if astray == 0 {
+		t.Error("without the check nothing went astray: this shows nothing")
+	}
+}
+
+// curves returns the inner products of n sums of eight waves with positive weights, and noise, at 100 places.
+func curves(t testing.TB, n int) *matrix.Dense {
+	t.Helper()
+	u := uniform{1}
+	x := matrix.NewDense(n, 100, nil)
+	for i := range n {
+		for c := range 100 {
+			v := 0.05 * u.at(uint64(1000*n+100*i+c))
+			for k := range 8 {
+				v += 0.2 * u.at(uint64(8*i+k)) * (1 + math.Cos(0.05*float64(c*(k+1))+6*u.at(uint64(100*n+k))))
+			}
+			x.Set(i, c, v)
+		}
+	}
+	a, err := matrix.Gram(x, matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return denseOf(a)
+}
+
+// TestRowBlockMonotone: what a run reports never rises, for every kind of operator, by the definition of the objective: all its
+// terms, good and poor sweeps, float32.
+func TestRowBlockMonotone(t *testing.T) {
+	const n, r, sweeps = 120, 6, 30
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 2
+	}
+	undone := 0
+	low, _ := instance.LowRank(60, r, 1) // where momentum does go too far
+	for _, f := range append(operatorForms(t, n, 1), testForm{"low rank", mustDense(t, low)}) {
+		n, sweeps := f.a.Dim(), sweeps
+		if f.name == "low rank" {
+			sweeps = 150
+		}
+		for seed := range seeds {
+			for _, passes := range []int{1, 4} {
+				for k, opt := range []Options{
+					{Start: Random{}}, {Start: Zero{}}, {Start: Random{}, IgnoreDiagonal: true},
+					{Start: Random{}, L1: []float64{1e-3 * math.Pow(f.a.Norm(), 1.5)}},
+				} {
+					opt.Seed, opt.Threads = seed, 1
+					if k == 1 && seed > 0 {
+						continue // the seed only orders coordinates
+					}
+					s := RowBlock{Block: []int{32, n}[seed%2], Passes: passes, Precision: Precision(seed % 3), First: FirstRows}
+					p, h, run := startRun(t, f.a, r, s, opt)
+					last := p.measure(h)
+					for sweep := range sweeps {
+						if rep := run.sweep(never); rep.provisional {
+							if run.sweeps%run.CheckEvery == 0 {
+								undone++
+							}
+							continue
+						}
+						run.publish()
+						now := p.measure(h)
+						if now.objective() > last.objective()+run.noise() {
+							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective rises from %v to %v", f.name, seed, passes, k, sweep+1, last.objective(), now.objective())
+						}
+						last = now
+					}
+					run.end()
+					if now := p.measure(h); now.objective() > last.objective()+run.noise() {
+						t.Errorf("%s, seed %d, %d passes, options %d: ends at %v, reported %v", f.name, seed, passes, k, now.objective(), last.objective())
+					}
+				}
+			}
+		}
+	}
+	if undone == 0 {
+		t.Error("nothing was ever undone")
+	}
+}
+
+// TestRowBlockCut: stopped inside a sweep, wherever that is, a run leaves an H ≥ 0 no worse than the last it has reported, and
+// than its start; also where momentum has led astray since then.
+func TestRowBlockCut(t *testing.T) {
+	const n = 120
+	methods := []RowBlock{
+		{Block: 32, Passes: 1, CheckEvery: 7, First: FirstRows},
+		{Block: 32, CheckEvery: 1},
+		{Block: n, Passes: 1, CheckEvery: 10},
+	}
+	for _, f := range operatorForms(t, n, 1) {
+		for _, s := range methods {
+			for full := 0; full < 24; full += 5 { // sweeps that are not cut
+				for blocks := range 2 {
+					cutRun(t, f.name, f.a, 6, s, Random{}, full, blocks)
+				}
+			}
+		}
+	}
+	low, _ := instance.LowRank(60, 20, 1)
+	a, astray := mustDense(t, low), 0
+	for full := 118; full < 138; full += 3 {
+		for blocks := range 2 {
+			astray += cutRun(t, "low rank", a, 20, RowBlock{Block: 30, Passes: 1, CheckEvery: 60}, Zero{}, full, blocks)
+		}
+	}
+	if astray == 0 {
+		t.Error("momentum has never led astray")
+	}
+}
+
+// TestRowBlockUndoneLast: a run whose last sweep was undone ends where that sweep began, also where its first went by columns.
+func TestRowBlockUndoneLast(t *testing.T) {
+	for _, f := range operatorForms(t, 120, 1) {
+		p, h, run := startRun(t, f.a, 6, RowBlock{Block: 32, CheckEvery: 1, First: FirstColumns}, Options{Start: Random{}})
+		for range 10 {
+			run.sweep(never)
+		}
+		run.publish()
+		want := p.measure(h)
+		run.safeF = 0 // nothing is as good as that
+		if rep := run.sweep(never); !rep.provisional {
+			t.Fatalf("%s: not undone", f.name)
+		}
+		run.end()
+		if now := p.measure(h); now.objective() > want.objective()+run.noise() {
+			t.Errorf("%s: the objective is %v, before the sweep it was %v", f.name, now.objective(), want.objective())
+		}
+	}
+}
+
+// cutRun does so many full sweeps and so many blocks of one more, and checks what is left. It returns 1 if H had become worse
+// than it had been, before the cut.
+func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, start Start, full, blocks int) (astray int) {
+	t.Helper()
+	p, h, run := startRun(t, a, r, s, Options{Start: start, Seed: 2})
+	if name == "low rank" {
+		p.a = secretive{p.a}
+	}
+	last := p.measure(h)
+	for range full {
+		if rep := run.sweep(never); !rep.provisional {
+			run.publish()
+			last = p.measure(h)
+		}
+	}
+	run.publish()
+	if now := p.measure(h); now.objective() > last.objective()+run.noise() {
+		astray = 1
+	}
+	what := fmt.Sprintf("%s, %+v, cut in sweep %d after %d blocks", name, s, full+1, blocks)
+	calls := 0
+	if rep := run.sweep(func() bool { calls++; return calls > blocks }); !rep.cut && blocks < p.n/run.Block {
+		t.Errorf("%s: not cut", what)
+	}
+	run.end()
+	if now := p.measure(h); now.objective() > last.objective()+run.noise() {
+		t.Errorf("%s: the objective is %v, reported was %v", what, now.objective(), last.objective())
+	}
+	for k, v := range h.Data() {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			t.Fatalf("%s: H[%d,%d] = %v", what, k/r, k%r, v)
+		}
+	}
+	return astray
+}
+
+// secretive is an operator whose products do not let the objective be known after every sweep.
+type secretive struct{ matrix.Operator }
+
+func (a secretive) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) matrix.BlockProduct {
+	return struct{ matrix.BlockProduct }{a.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team)}
+}
+
+// TestRowBlockLimits: the same of a whole run, when the context is cancelled after some sweep or time runs out.
+func TestRowBlockLimits(t *testing.T) {
+	d, _ := instance.LowRank(60, 20, 1)
+	a := mustDense(t, d)
+	for _, after := range []int{1, 5, 60, 61, 119, 125, 131, 200} {
+		ctx, cancel := context.WithCancel(context.Background())
+		opt := Options{Solver: RowBlock{Block: 30, Passes: 1, CheckEvery: 60}, Start: Zero{}, Seed: 2, Trace: true, Stop: Stop{Sweeps: -1, KKT: -1, Time: time.Hour}}
+		opt.Progress = func(p Progress) {
+			if p.Sweep == after {
+				cancel()
+			}
+		}
+		res, err := Factorize(ctx, a, 20, opt)
+		if !errors.Is(err, context.Canceled) || res.Status != Interrupted || res.Sweeps != after {
+			t.Fatalf("cancelled after %d sweeps: %v", after, err)
+		}
+		cancel()
+		opt.Progress, opt.Stop.Time = nil, time.Duration(after)*100*time.Microsecond
+		timed := factorize(t, a, 20, opt)
+		if timed.Status != TimeLimit {
+			t.Fatalf("after %v: %v", opt.Stop.Time, timed.Status)
+		}
+		for _, res := range []*Result{res, timed} {
+			what := fmt.Sprintf("%v, %d sweeps", res.Status, res.Sweeps)
+			mustFinite(t, what, res)
+			if last := res.Trace[len(res.Trace)-1].RelErr; res.RelErr > math.Hypot(last, 4e-7) { // 4e-7: the noise of a comparison
+				t.Errorf("%s: relative error %v, the trace ends at %v", what, res.RelErr, last)
+			}
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package symnmf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+type testForm struct {
+	name string
+	a    matrix.Operator
+}
+
+// operatorForms returns one matrix or more of every kind of operator, n×n, each with a positive diagonal, made with so many
+// workers: unrelated matrices, and views on them.
+func operatorForms(t testing.TB, n, workers int) []testForm {
+	t.Helper()
+	var list []testForm
+	add := func(name string) func(a matrix.Operator, err error) {
+		return func(a matrix.Operator, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			list = append(list, testForm{name, a})
+		}
+	}
+	sym := func(name string) func(a *matrix.SymCSR, err error) {
+		return func(a *matrix.SymCSR, err error) { add(name)(a, err) }
+	}
+	full := instance.FullRank(n, 1)
+	dense, err := matrix.FromDense(full, 0)
+	add("dense")(dense, err)
+	single, err := matrix.FromDense32(full, 0)
+	add("dense, float32")(single, err)
+	sym("sparse")(matrix.FromCSR(looped(t, instance.RandomSparse(n, 12*n, 1)), 0))
+	graph, _ := instance.PlantedGraph(n, 5, 0.1, 0.01, 1)
+	sym("sparse without values")(matrix.FromCSR(looped(t, graph), 0))
+	add("sparse points")(matrix.Gram(instance.Text(n, n, 20, 1), matrix.Rows, workers))
+	add("sparse points, few features")(matrix.Gram(instance.Text(n, 90, 20, 1), matrix.Rows, workers))
+	add("dense points")(matrix.Gram(instance.Start(n, min(150, n-1), 1), matrix.Rows, workers)) // as many features as a block has rows
+	add("dense points, few features")(matrix.Gram(instance.Start(70, n, 1), matrix.Columns, workers))
+	low, err := matrix.NewLowRank(instance.Start(n, 80, 1), signs(80), workers)
+	add("low rank with signs")(low, err)
+	for _, f := range list[:len(list):len(list)] {
+		add(f.name + ", normalized")(matrix.Normalized(f.a, 0.5, workers))
+	}
+	return list
+}
+
+// signs returns weights of which the last fifth are negative and small, so that with uniform factors no entry is.
+func signs(k int) []float64 {
+	l := make([]float64, k)
+	for i := range l {
+		l[i] = 1 / float64(i+1)
+		if i >= k-k/5 {
+			l[i] *= -0.1
+		}
+	}
+	return l
+}
+
+// looped returns c with ones on its diagonal; without values if c has none.
+func looped(t testing.TB, c *matrix.CSR) *matrix.CSR {
+	t.Helper()
+	n, _ := c.Dims()
+	ptr := []int64{0}
+	var col []int32
+	var val []float64
+	for i := range n {
+		at, v := c.Row(i)
+		done := false
+		put := func(l int32, x float64) {
+			col = append(col, l)
+			if c.Val != nil {
+				val = append(val, x)
+			}
+		}
+		for p, l := range at {
+			if !done && l > int32(i) {
+				put(int32(i), 1)
+				done = true
+			}
+			x := 1.0
+			if v != nil {
+				x = v[p]
+			}
+			put(l, x)
+		}
+		if !done {
+			put(int32(i), 1)
+		}
+		ptr = append(ptr, int64(len(col)))
+	}
+	m, err := matrix.NewCSR(n, n, ptr, col, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// hashOf depends on every bit of h.
+func hashOf(h *matrix.Dense) uint64 {
+	f := fnv.New64a()
+	var b [8]byte
+	for _, v := range h.Data() {
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+		f.Write(b[:])
+	}
+	return f.Sum64()
+}
+
+// TestThreads: H has one hash for any number of threads, and of processors, also where the operator was made by as many
+// workers: every kind of operator, enough rows for several blocks, groups and parts of every sum, and enough sweeps for
+// momentum.
+func TestThreads(t *testing.T) {
+	n, counts := 700, []int{1, 2, 3, 8}
+	if testing.Short() {
+		n, counts = 300, []int{1, 3}
+	}
+	forms := make([][]testForm, len(counts))
+	for k, c := range counts {
+		forms[k] = operatorForms(t, n, c)
+	}
+	small := operatorForms(t, 150, 1)
+	type try struct {
+		what string
+		opt  Options
+	}
+	for f, form := range forms[0] {
+		weight := []float64{1e-4 * math.Pow(form.a.Norm(), 1.5)}
+		var tries []try
+		for _, s := range []RowBlock{{}, {Block: 64, Passes: 1, CheckEvery: 2, First: FirstRows}, {Block: 128, Precision: Double, First: FirstColumns}} {
+			tries = append(tries, try{"random", Options{Solver: s, Start: Random{}}})
+			if testing.Short() {
+				break
+			}
+		}
+		tries = append(tries, try{"zero, ℓ₁", Options{Solver: RowBlock{}, Start: Zero{}, L1: weight}},
+			try{"random, ℓ₁, no diagonal", Options{Solver: RowBlock{}, Start: Random{}, L1: weight, IgnoreDiagonal: true}})
+		if !testing.Short() {
+			tries = append(tries, try{"zero", Options{Solver: RowBlock{Block: 64, Precision: Single}, Start: Zero{}}},
+				try{"random, no diagonal", Options{Solver: RowBlock{}, Start: Random{}, IgnoreDiagonal: true}})
+			for _, s := range []Solver{CD{}, CD{Order: Shuffle}} {
+				tries = append(tries, try{"random", Options{Solver: s, Start: Random{}}})
+			}
+		}
+		hashes := map[uint64]bool{}
+		for _, c := range tries {
+			var want uint64
+			c.opt.Seed, c.opt.Stop = 5, Stop{Sweeps: 12, KKT: -1}
+			if c.opt.Solver.Name() != (RowBlock{}).Name() {
+				c.opt.Stop.Sweeps = 2
+			}
+			for k, threads := range counts {
+				c.opt.Threads = threads
+				got := hashOf(factorize(t, forms[k][f].a, 10, c.opt).H)
+				if k == 0 {
+					want = got
+				} else if got != want {
+					t.Errorf("%s, %+v, %s: %d threads change H", form.name, c.opt.Solver, c.what, threads)
+				}
+			}
+			c.opt.Threads = 0
+			if got := hashOn(2*runtime.GOMAXPROCS(0)+1, func() *matrix.Dense { return factorize(t, form.a, 10, c.opt).H }); got != want {
+				t.Errorf("%s, %+v, %s: more processors change H", form.name, c.opt.Solver, c.what)
+			}
+			hashes[want] = true
+		}
+		if len(hashes) != len(tries) {
+			t.Errorf("%s: %d answers in %d tries", form.name, len(hashes), len(tries))
+		}
+		for _, s := range []Solver{MBI{}, Residual{}} { // slow, and their sweeps have little to share
+			if _, dense := form.a.(*matrix.SymDense); s == (Residual{}) && !dense || testing.Short() {
+				continue
+			}
+			opt := Options{Solver: s, Start: Random{}, Stop: Stop{Sweeps: 1, KKT: -1}, Threads: 1}
+			want := hashOf(factorize(t, small[f].a, 3, opt).H)
+			for _, threads := range counts[1:] {
+				opt.Threads = threads
+				if got := hashOf(factorize(t, small[f].a, 3, opt).H); got != want {
+					t.Errorf("%s, %s: %d threads change H", form.name, s.Name(), threads)
+				}
+			}
+		}
+	}
+}
+
+// hashOn returns the hash of what f makes on so many processors.
+func hashOn(processors int, f func() *matrix.Dense) uint64 {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+	return hashOf(f())
+}
+
+// pathBound is how far apart the relative errors of converged runs may be that took different instructions, where the minimum
+// is the same. Near a minimum the error differs from the least by about the square of the KKT residual, here 1e-9, and what is
+// left is rounding: of the error itself, ErrFloor² over twice the error, below 1e-11 from an error of 0.4 % on.
+const pathBound = 1e-11
+
+// TestPaths: with AVX-512, AVX2 and no vectors at all a run ends at the same minimum, with relative errors pathBound apart at
+// most. AVX2 is had from a process of its own, to which the processor is said to have nothing wider.
+func TestPaths(t *testing.T) {
+	const child = "SYMNMF_TEST_CHILD"
+	errs := func() (list []float64) {
+		for _, p := range pathProblems(t) {
+			for _, precision := range []Precision{Adaptive, Double} {
+				res := factorize(t, p.a, p.r, Options{Solver: RowBlock{Precision: precision, Block: 32}, Start: Random{}, Stop: Stop{Sweeps: 3000, KKT: 1e-9}, Threads: 2})
+				if res.Status != Converged || !(res.ErrFloor*res.ErrFloor < 2*pathBound*res.RelErr) {
+					t.Errorf("%s: %v at relative error %v and KKT %v", p.name, res.Status, res.RelErr, res.KKT)
+				}
+				list = append(list, res.RelErr)
+			}
+		}
+		return list
+	}
+	native := errs()
+	if os.Getenv(child) != "" {
+		fmt.Printf("child: %s\n", strings.Trim(fmt.Sprintf("%.17g", native), "[]"))
+		return
+	}
+	compare := func(path string, list []float64) {
+		if len(list) != len(native) {
+			t.Fatalf("%s: %d errors, want %d", path, len(list), len(native))
+		}
+		worst := 0.0
+		for k, e := range list {
+			d := math.Abs(e - native[k])
+			worst = max(worst, d)
+			if !(d <= pathBound) {
+				t.Errorf("%s, run %d: relative error %v, the widest vectors give %v (off by %.2g)", path, k, e, native[k], d)
+			}
+		}
+		t.Logf("%s: at most %.2g apart", path, worst)
+	}
+	restore := kernel.Portable()
+	list := errs()
+	restore()
+	compare("portable", list)
+
+	cmd := exec.Command(os.Args[0], "-test.run=^TestPaths$")
+	cmd.Env = append(os.Environ(), child+"=1", "SYMNMF_VERIFY=", "GODEBUG="+os.Getenv("GODEBUG")+",cpu.avx512f=off")
+	out, err := cmd.CombinedOutput()
+	_, line, ok := strings.Cut(string(out), "child: ")
+	if err != nil || !ok {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	list = nil
+	for _, s := range strings.Fields(line) {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, v)
+	}
+	compare("AVX2", list)
+}
+
+type pathProblem struct {
+	name string
+	a    matrix.Operator
+	r    int
+}
+
+// pathProblems returns problems with one good minimum near a planted factor, 5 columns and noise: dense, sparse, points.
+func pathProblems(t testing.TB) []pathProblem {
+	t.Helper()
+	const n, r = 120, 5
+	_, b := instance.LowRank(n, r, 4)
+	for i := range n { // each item has one large entry, so that the columns are told apart
+		b.Row(i)[i%r] += 3
+	}
+	noise := instance.FullRank(n, 5)
+	d := matrix.NewDense(n, n, nil)
+	for i := range n {
+		for l := range i + 1 {
+			v := noise.At(i, l)
+			for k, w := range b.Row(i) {
+				v += w * b.Row(l)[k]
+			}
+			d.Set(i, l, v)
+			d.Set(l, i, v)
+		}
+	}
+	s := matrix.NewDense(n, n, nil) // a third of it
+	for i := range n {
+		for l := range n {
+			if i%r == l%r || (i+l)%7 == 0 {
+				s.Set(i, l, d.At(i, l))
+			}
+		}
+	}
+	x := matrix.NewDense(n, 40, nil)
+	for i := range n {
+		for c := range 40 {
+			v := 3 * noise.At(i, c)
+			if c%r == i%r {
+				v += b.Row(i)[i%r] * (1 + noise.At(0, c))
+			}
+			x.Set(i, c, v)
+		}
+	}
+	points, err := matrix.Gram(x, matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []pathProblem{{"dense", mustDense(t, d), r}, {"sparse", mustCSR(t, sparseOf(t, s)), r}, {"points", points, r}}
+}
