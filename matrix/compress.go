@@ -239,10 +239,15 @@ const productRows = 64
 
 // multiply returns A·h.
 func multiply(a Operator, h *Dense, workers int) *Dense {
-	out, r := NewDense(h.rows, h.cols, nil), h.cols
-	p := a.NewProduct(h, workers)
-	kernel.Blocks(h.rows, productRows, workers, func(_, lo, hi int) { p.RowsTo(out.data[lo*r:hi*r], lo, hi) })
+	out := NewDense(h.rows, h.cols, nil)
+	productTo(out, a.NewProduct(h, workers), workers)
 	return out
+}
+
+// productTo sets dst to all of p.
+func productTo(dst *Dense, p Product, workers int) {
+	r := dst.cols
+	kernel.Blocks(dst.rows, productRows, workers, func(_, lo, hi int) { p.RowsTo(dst.data[lo*r:hi*r], lo, hi) })
 }
 
 // times returns a·b for an a of many rows.
