@@ -106,7 +106,7 @@ func TestRowBlockMonotone(t *testing.T) {
 	const n, r, sweeps = 120, 6, 30
 	seeds := uint64(10)
 	if testing.Short() {
-		seeds = 2
+		seeds = 1
 	}
 	undone := 0
 	low, _ := instance.LowRank(60, r, 1) // where momentum does go too far
