@@ -187,6 +187,7 @@ type rowBlockRun struct {
 	everySweep   bool                // the objective is known after every sweep, so that prev is what to go back to
 	innerNow     float64             // ⟨A·H, H⟩ of the rows passed in this sweep, by lowerProduct
 	gram         []float64           // D = HᵀH of the moving H
+	largest      float64             // of D as the sweep began
 	parts        [][]float64
 
 	blockState
@@ -437,6 +438,10 @@ func (s *rowBlockRun) findGram() {
 	for _, d := range s.parts[:count] {
 		kernel.Axpy(s.gram, 1, d)
 	}
+	s.largest = 0
+	for j := range s.p.r {
+		s.largest = max(s.largest, s.gram[j*s.pitch+j])
+	}
 }
 
 // seed improves some rows, spread evenly over all, one at a time from H = 0: in a block they would all choose the same first
@@ -567,7 +572,7 @@ func (s *rowBlockRun) end() {
 // verify implements checker: D and A·H, after a sweep and before momentum moves H. A block adds one rounding of the largest
 // possible value to each number.
 func (s *rowBlockRun) verify() error {
-	most := 2 * s.p.norm
+	most := max(2*s.p.norm, s.largest)
 	for j := range s.p.r {
 		most = max(most, s.gram[j*s.pitch+j])
 	}

@@ -203,7 +203,7 @@ func TestRowBlockMillionNodes(t *testing.T) {
 	// where each row's own block begins, ‖H_i,:‖²; and what measuring takes.
 	got, most := after.TotalAlloc-before.TotalAlloc, uint64(1.1*(5*8*n*r+64*n))
 	t.Logf("relative error %.6f, %d of %d zero rows are of nodes alone, %v, %d MB allocated", res.RelErr, alone, zero, res.Time, got>>20)
-	if got > most {
+	if got > most && !verifying { // which takes its own
 		t.Errorf("%d bytes allocated, allowed %d", got, most)
 	}
 }
