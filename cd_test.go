@@ -420,14 +420,14 @@ func TestVerifyFindsMistakes(t *testing.T) {
 	}
 	c := CD{}.start(p, h, 0)
 	f := p.measure(h)
-	if err := p.verify(c, h, f.objective(), 1); err != nil {
+	if err := p.verify(c, h, 0, f.objective(), 1); err != nil {
 		t.Fatalf("before: %v", err)
 	}
-	if p.verify(c, h, f.objective()+1e-6, 1) == nil {
+	if p.verify(c, h, 0, f.objective()+1e-6, 1) == nil {
 		t.Error("an objective off by 1e-6 is not found")
 	}
 	h.Set(2, 2, math.NaN())
-	if p.verify(r, h, f.objective(), 1) == nil {
+	if p.verify(r, h, 0, f.objective(), 1) == nil {
 		t.Error("a NaN in H is not found")
 	}
 }

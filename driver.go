@@ -67,7 +67,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		res.Sweeps++
 		if verifying && !rep.provisional {
 			show()
-			if err := p.verify(work, h, objective, res.Sweeps); err != nil {
+			if err := p.verify(work, h, first.objective(), objective, res.Sweeps); err != nil {
 				return nil, err
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 // verify compares what a run maintains, and the objective summed from its decreases, with H itself. A difference beyond
 // rounding is a mistake in this package.
-func (p *problem) verify(work run, h *matrix.Dense, objective float64, sweeps int) error {
+func (p *problem) verify(work run, h *matrix.Dense, first, objective float64, sweeps int) error {
 	if err := work.(checker).verify(); err != nil {
 		return fmt.Errorf("symnmf: sweep %d: %w", sweeps, err)
 	}
@@ -21,8 +21,8 @@ func (p *problem) verify(work run, h *matrix.Dense, objective float64, sweeps in
 	}
 	f := p.measure(h)
 	// One rounding of the objective a visit, n·r visits a sweep, of numbers up to ¼‖A‖² + penalty, or, where the
-	// diagonal does not bound H, its fourth powers; and beside the floor.
-	tol := f.floorSq + 4*float64(sweeps+1)*float64(p.n)*float64(p.r)*0x1p-52*(p.norm*p.norm+f.penalty+f.rowQuad)
+	// diagonal does not bound H, its fourth powers; and beside the floor. The first sum began with the objective of the start.
+	tol := f.floorSq + 4*float64(sweeps+1)*float64(p.n)*float64(p.r)*0x1p-52*(p.norm*p.norm+f.penalty+f.rowQuad) + 256*0x1p-52*first
 	if d := math.Abs(f.objective() - objective); d > tol {
 		return fmt.Errorf("symnmf: sweep %d: the summed decreases give %v, the definition %v (off by %.2g, allowed %.2g)",
 			sweeps, objective, f.objective(), d, tol)
