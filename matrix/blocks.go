@@ -100,28 +100,32 @@ type denseBlocks[F kernel.Float] struct {
 	t []float64 // scratch for the rows of a block
 }
 
-func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) { b.LowerTo(dst, nil, 0, lo, hi) }
+func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
+	denseProduct[F]{b.m, b.h}.RowsTo(dst, lo, hi)
+}
 
 func (b *denseBlocks[F]) LowerTo(dst, lower []float64, first, lo, hi int) {
-	n, r := b.m.n, b.h.cols
+	n, r, h := b.m.n, b.h.cols, b.h.data
 	clear(dst)
+	clear(lower)
 	if first > 0 {
-		kernel.RowsTimes(dst, b.m.a[lo*n:(hi-1)*n+first], n, b.h.data[:first*r], r)
+		kernel.RowsTimes(dst, b.m.a[lo*n:(hi-1)*n+first], n, h[:first*r], r)
 		for k, v := range dst {
 			lower[k] = v * b.m.scale
 		}
-	} else {
-		clear(lower)
 	}
-	kernel.RowsTimes(dst, b.m.a[lo*n+first:hi*n], n, b.h.data[first*r:], r)
-	for i := lo; i < hi; i++ {
-		row := dst[(i-lo)*r : (i-lo+1)*r]
-		if b.m.offDiag {
-			kernel.Axpy(row, -float64(b.m.a[i*n+i]), b.h.Row(i))
+	from := first
+	if b.m.offDiag { // the block's own columns row by row, for the digits by which A_ii may exceed the rest
+		from = min(first+b.size, n)
+		for i := lo; i < hi; i++ {
+			acc, row := dst[(i-lo)*r:(i-lo+1)*r], b.m.row(i)
+			kernel.RowsTimes(acc, row[first:i], i-first, h[first*r:i*r], r)
+			kernel.RowsTimes(acc, row[i+1:from], from-i-1, h[(i+1)*r:from*r], r)
 		}
-		for k := range row {
-			row[k] *= b.m.scale
-		}
+	}
+	kernel.RowsTimes(dst, b.m.a[lo*n+from:hi*n], n, h[from*r:], r)
+	for k := range dst {
+		dst[k] *= b.m.scale
 	}
 }
 
@@ -137,19 +141,22 @@ func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d, t []float64, offDi
 	r := b.h.cols
 	return b.sumRows(0, len(d)/r, func(from, to int) (q float64) {
 		own := d[from*r : to*r]
+		if offDiag {
+			for i := from; i < to; i++ {
+				t := t[i*r : (i+1)*r]
+				clear(t)
+				kernel.RowsTimes(t, a[i*stride:i*stride+i], i, d[:i*r], r)
+				q += 2 * kernel.Dot(t, d[i*r:(i+1)*r])
+			}
+			return q
+		}
 		if from > 0 {
 			t := t[from*r : to*r]
 			clear(t)
 			kernel.RowsTimes(t, a[from*stride:(to-1)*stride+from], stride, d[:from*r], r)
 			q = 2 * kernel.Dot(t, own)
 		}
-		q += kernel.Quad(a[from*stride+from:(to-1)*stride+to], stride, own, r)
-		if offDiag {
-			for i := from; i < to; i++ {
-				q -= float64(a[i*stride+i]) * kernel.SumSq(d[i*r:(i+1)*r])
-			}
-		}
-		return q
+		return q + kernel.Quad(a[from*stride+from:(to-1)*stride+to], stride, own, r)
 	})
 }
 
