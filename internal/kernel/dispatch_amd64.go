@@ -148,22 +148,15 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 }
 
 func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
-	if path == portable || path == avx2 && r < leastAVX2 {
+	if path == portable || r < leastAVX2 {
 		addGatheredGo(z, r, at, from, idx, val, x)
 		return
 	}
 	limitZ, limitX, ok := 8*(len(z)-r), 8*(len(x)-r), true
 	i, v := unsafe.SliceData(idx), unsafe.SliceData(val)
-	if path == avx512 {
-		for k, w := 0, 0; k < r && ok; k += w {
-			w = panel(r-k, mostAVX512, lanesAVX512)
-			ok = addGatheredAVX512(&z[k], w, &at[0], &from[0], len(at), i, v, &x[k], 8*r, limitZ, limitX)
-		}
-	} else {
-		for k, w := 0, 0; k < r && ok; k += w {
-			w = panel(r-k, mostAVX2, lanesAVX2)
-			ok = addGatheredAVX2(&z[k], w, &at[0], &from[0], len(at), i, v, &x[k], 8*r, limitZ, limitX)
-		}
+	for k, w := 0, 0; k < r && ok; k += w {
+		w = panel(r-k, mostAVX2, lanesAVX2)
+		ok = addGatheredAVX2(&z[k], w, &at[0], &from[0], len(at), i, v, &x[k], 8*r, limitZ, limitX)
 	}
 	if !ok {
 		panic(badIndex)

@@ -79,13 +79,6 @@ func gatherRowsAVX512(acc *float64, w int, idx *int32, val *float64, x *float64,
 //go:noescape
 func rowTimesAVX512(acc *float64, w int, val *float64, x *float64, n int, stride int)
 
-// addGatheredAVX512 adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count, 1 ≤ w ≤ 64
-// columns j and from[k+1] − from[k] values of p, going on from k to k. stride and limits are in bytes: it returns
-// false at an index that is negative or too large.
-//
-//go:noescape
-func addGatheredAVX512(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
-
 // Numbers of a vector, and least and most columns of the row kernels.
 const (
 	lanesAVX2   = 4

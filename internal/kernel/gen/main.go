@@ -78,8 +78,8 @@ func (a *asm) rowKernels() {
 	a.axpy(4)
 	a.rows(gather)
 	a.rows(inOrder)
-	a.addGathered()
 	if a.lanes == 4 {
+		a.addGathered()
 		a.advance()
 		a.extrapolate()
 	}

@@ -62,7 +62,8 @@ func (a *asm) extrapolate() {
 	a.end(nil)
 }
 
-// addGathered writes z[at[k]] += Σ_p val[p]·x[idx[p]] for w columns, a row of z in registers at a time.
+// addGathered writes z[at[k]] += Σ_p val[p]·x[idx[p]] for w columns, a row of z in registers at a time. Rows have few terms, so
+// that memory is the limit here too.
 func (a *asm) addGathered() {
 	a.begin("addGathered", "func(z *float64, w int, at, from *int32, count int, idx *int32, val, x *float64, stride, limitZ, limitX int) bool",
 		fmt.Sprintf("addGathered%s adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count, %d ≤ w ≤ %d", a.name, a.leastColumns(), a.rowVecs*a.lanes),
@@ -72,9 +73,6 @@ func (a *asm) addGathered() {
 	z, from, places := a.arg("z"), a.arg("from"), a.arg("at")
 	r.w, r.x, r.stride, r.idx, r.val = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val")
 	r.bad = a.label("bad")
-	if a.lanes == 8 {
-		r.mask = a.lastMask(r.w)
-	}
 	a.choose(r.w, 1, a.rowVecs, func(vecs int) {
 		acc := make([]reg.VecVirtual, vecs)
 		for v := range acc {
@@ -92,12 +90,7 @@ func (a *asm) addGathered() {
 		a.JHI(operand.LabelRef(r.bad))
 		a.ADDQ(z, row)
 		for v := range acc {
-			m := a.vecAt(row, r.w, v, vecs)
-			if v == vecs-1 && a.lanes == 8 {
-				a.VMOVUPD_Z(m, r.mask, acc[v])
-			} else {
-				a.VMOVUPD(m, acc[v])
-			}
+			a.VMOVUPD(a.vecAt(row, r.w, v, vecs), acc[v])
 		}
 		a.MOVL(operand.Mem{Base: from, Disp: 4}, n)
 		a.SUBL(operand.Mem{Base: from}, n)
@@ -113,24 +106,14 @@ func (a *asm) addGathered() {
 		a.ADDQ(r.x, xrow)
 		a.VBROADCASTSD(operand.Mem{Base: r.val}, c)
 		for v := range acc {
-			m := a.vecAt(xrow, r.w, v, vecs)
-			if v == vecs-1 && a.lanes == 8 {
-				a.VFMADD231PD(m, c, r.mask, acc[v])
-			} else {
-				a.VFMADD231PD(m, c, acc[v])
-			}
+			a.VFMADD231PD(a.vecAt(xrow, r.w, v, vecs), c, acc[v])
 		}
 		a.ADDQ(operand.U8(4), r.idx)
 		a.ADDQ(operand.U8(8), r.val)
 		a.JMP(operand.LabelRef(loop))
 		a.Label(store)
 		for v := range acc {
-			m := a.vecAt(row, r.w, v, vecs)
-			if v == vecs-1 && a.lanes == 8 {
-				a.VMOVUPD(acc[v], r.mask, m)
-			} else {
-				a.VMOVUPD(acc[v], m)
-			}
+			a.VMOVUPD(acc[v], a.vecAt(row, r.w, v, vecs))
 		}
 		a.JMP(operand.LabelRef(next))
 		a.Label(done)
