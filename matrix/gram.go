@@ -205,15 +205,20 @@ type gramProduct struct {
 }
 
 func (p *gramProduct) RowsTo(dst []float64, lo, hi int) {
-	r := p.h.cols
-	p.m.points.rowsTo(dst, lo, hi, p.z, r)
+	p.m.points.rowsTo(dst, lo, hi, p.z, p.h.cols)
+	p.m.finish(dst, lo, hi, p.h)
+}
+
+// finish makes rows lo to hi of Xᵀ·Z those of A·H: scales them, and takes the diagonal away where it is ignored.
+func (m *GramOperator) finish(dst []float64, lo, hi int, h *Dense) {
+	r := h.cols
 	for i := lo; i < hi; i++ {
-		acc := dst[(i-lo)*r : (i-lo+1)*r]
-		for k := range acc {
-			acc[k] *= p.m.scale
+		row := dst[(i-lo)*r : (i-lo+1)*r]
+		for k := range row {
+			row[k] *= m.scale
 		}
-		if p.m.offDiag {
-			kernel.Axpy(acc, -p.m.scale*(p.m.scale*p.m.diag[i]), p.h.Row(i))
+		if m.offDiag {
+			kernel.Axpy(row, -m.scale*(m.scale*m.diag[i]), h.Row(i))
 		}
 	}
 }

@@ -113,20 +113,6 @@ func (b *pointState) Inner() (float64, bool) {
 	return all, true
 }
 
-// finish scales rows lo to hi of X_BᵀZ and takes the diagonal away where it is ignored.
-func (b *pointState) finish(dst []float64, lo, hi int) {
-	r := b.h.cols
-	for i := lo; i < hi; i++ {
-		row := dst[(i-lo)*r : (i-lo+1)*r]
-		for k := range row {
-			row[k] *= b.m.scale
-		}
-		if b.m.offDiag {
-			kernel.Axpy(row, -b.m.scale*(b.m.scale*b.m.diag[i]), b.h.Row(i))
-		}
-	}
-}
-
 // densePoints takes ⟨A_BB·d, d⟩ as ‖Y‖² with Y = X_B·d, by which Z grows too; or, where there are so many features that A_BB is
 // no larger than X_B, from A_BB. With signs Y is diag(σ)·X_B·d.
 type densePoints struct {
@@ -153,9 +139,8 @@ func (m *Dense) ownProducts(size int, team *kernel.Team) []float64 {
 }
 
 func (b *densePoints) RowsTo(dst []float64, lo, hi int) {
-	clear(dst)
-	kernel.RowsTimes(dst, b.x.data[lo*b.x.cols:hi*b.x.cols], b.x.cols, b.z, b.h.cols)
-	b.finish(dst, lo, hi)
+	b.x.rowsTo(dst, lo, hi, b.z, b.h.cols)
+	b.m.finish(dst, lo, hi, b.h)
 }
 
 // times sets rows from to to of y to those of diag(σ)·X_B·d, B the rows from lo on.
@@ -344,12 +329,8 @@ func transposeBlock(x *CSR, scale float64, lo, hi int, place []int32) pointBlock
 }
 
 func (b *sparsePoints) RowsTo(dst []float64, lo, hi int) {
-	r := b.h.cols
-	clear(dst)
-	for i := lo; i < hi; i++ {
-		b.x.rowsTimes(dst[(i-lo)*r:(i-lo+1)*r], i, b.z)
-	}
-	b.finish(dst, lo, hi)
+	b.x.rowsTo(dst, lo, hi, b.z, b.h.cols)
+	b.m.finish(dst, lo, hi, b.h)
 }
 
 func (b *sparsePoints) Step(block int, d []float64) float64 {
