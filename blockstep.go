@@ -17,7 +17,7 @@ type blockState struct {
 	groups []rowGroup
 }
 
-// rowGroup is the part of a block that one goroutine works on.
+// rowGroup is the part of a block that goes through the row solver together.
 type rowGroup struct {
 	double  *kernel.RowSolver[float64]
 	single  *kernel.RowSolver[float32]
@@ -28,10 +28,32 @@ type rowGroup struct {
 	clipped bool
 }
 
+// groupsOf returns the groups of so many rows, and how many rows each has but the last: as many as the row solver takes at once.
+// They fix the order of sums.
+func (s *rowBlockRun) groupsOf(rows int) (groups []rowGroup, size int) {
+	size = kernel.SolveWidth[float64]()
+	if s.single {
+		size = kernel.SolveWidth[float32]()
+	}
+	return s.groups[:kernel.BlockCount(rows, size)], size
+}
+
 // eachGroup calls f for the groups of rows lo to hi.
 func (s *rowBlockRun) eachGroup(lo, hi int, f func(g *rowGroup, from, to int)) {
-	s.team.Do(kernel.BlockCount(hi-lo, groupRows), func(k int) {
-		f(&s.groups[k], lo+k*groupRows, min(lo+(k+1)*groupRows, hi))
+	groups, size := s.groupsOf(hi - lo)
+	s.team.Do(len(groups), func(k int) { f(&groups[k], lo+k*size, min(lo+(k+1)*size, hi)) })
+}
+
+// products has (A·H)_B computed, in g, for the rows lo to hi. Parts are shorter than groups: rows of a sparse A differ in length.
+func (s *rowBlockRun) products(lo, hi int) {
+	s.team.Do(kernel.BlockCount(hi-lo, s.partRows), func(k int) {
+		from, to := lo+k*s.partRows, min(lo+(k+1)*s.partRows, hi)
+		g := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
+		if s.lowerProduct != nil {
+			s.lowerProduct.LowerTo(g, s.lower[(from-lo)*s.pitch:(to-lo)*s.pitch], lo, from, to)
+		} else {
+			s.product.RowsTo(g, from, to)
+		}
 	})
 }
 
@@ -77,9 +99,10 @@ func (s *rowBlockRun) improve(b int) float64 {
 			s.narrow[k] = float32(v)
 		}
 	}
+	s.products(lo, hi)
 	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { s.propose(g, lo, from, to) })
 	d := s.d[:(hi-lo)*pitch]
-	groups := s.groups[:kernel.BlockCount(hi-lo, groupRows)]
+	groups, _ := s.groupsOf(hi - lo)
 	t, fall := bestStep(s.quartic(groups, s.product.Step(b, d)), s.MaxStep)
 	if t > 0 {
 		s.report.decrease += fall / 4
@@ -125,11 +148,6 @@ func (s *rowBlockRun) improve(b int) float64 {
 func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
 	g, d, h := s.g[(from-lo)*pitch:(to-lo)*pitch], s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch]
-	if s.lowerProduct != nil {
-		s.lowerProduct.LowerTo(g, s.lower[(from-lo)*pitch:(to-lo)*pitch], lo, from, to)
-	} else {
-		s.product.RowsTo(g, from, to)
-	}
 	if s.single {
 		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, s.perms)
 	} else {

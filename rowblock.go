@@ -113,13 +113,16 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
 			narrow: make([]float32, p.r*p.r),
 			perms:  make([]int32, s.Passes*p.r),
-			groups: make([]rowGroup, kernel.BlockCount(s.Block, groupRows)),
+			groups: make([]rowGroup, kernel.BlockCount(s.Block, kernel.SolveWidth[float64]())),
 		},
 		team: kernel.NewTeam(p.workers),
 		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
 		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && graph) && nonzero(h.Data()),
 	}
 	e.hv = e.h.Data()
+	if e.partRows = densePart; sparse {
+		e.partRows = sparsePart
+	}
 	if s.Compress != NoCompression {
 		if e.p = p.compressed(s.Compress); e.p != p && s.CheckEvery < compressedCheck {
 			e.CheckEvery = compressedCheck
@@ -144,9 +147,12 @@ func setDefault(v *int, value int) {
 	}
 }
 
-// groupRows is how many rows one part of the work on a block takes: as many as go through the row solver at once. It fixes
-// the order of sums.
-const groupRows = 32
+// How many rows of a product one goroutine takes at a time: shorter parts are dealt out more evenly, but each reads all of H
+// where A is dense.
+const (
+	densePart  = 32
+	sparsePart = 16
+)
 
 // pitchOf returns how far apart rows of r numbers lie. For sparse products rows start with a cache line, so that none lies in
 // more of them than it must, where that costs at most a third more memory; tiles, which take whole vectors of columns, do not
@@ -181,6 +187,7 @@ type rowBlockRun struct {
 	wasSo      bool // the last one did
 	// columnsFirst makes the first sweep one of CD's.
 	columnsFirst bool
+	partRows     int // densePart or sparsePart
 	team         *kernel.Team
 	product      matrix.BlockProduct
 	lowerProduct matrix.LowerProduct // product, if it is one
@@ -379,15 +386,20 @@ func (s *rowBlockRun) back(to []float64) {
 }
 
 // estimate returns what ‖H − [H − G/‖A‖]₊‖² is about. The way d of a row to the minimizer is G·D⁻¹ but for the terms of the
-// row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured after 8, 16, 32, … sweeps.
+// row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured, near rest or in long runs, when the sweeps
+// have doubled.
 func (s *rowBlockRun) estimate() float64 {
 	e := s.ddd / s.p.norm
-	if s.sweeps >= s.next && s.sweeps >= 8 && e > 0 && s.p == s.full {
+	if (s.sweeps >= 32 || s.sweeps >= 8 && e <= nearRest*s.p.norm) && s.sweeps >= s.next && e > 0 && s.p == s.full {
 		s.next = 2 * s.sweeps
 		s.trust = s.p.measureWith(s.h, s.product).gradKKT / e
 	}
 	return s.trust * e
 }
+
+// nearRest is the square of an estimated KKT residual of 1e-3: far above it nothing rests on the estimate, and looking takes
+// half a sweep.
+const nearRest = 1e-6
 
 // objective returns ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁ given ⟨A·H, H⟩.
 func (s *rowBlockRun) objective(inner float64) float64 {
@@ -410,13 +422,14 @@ func (s *rowBlockRun) objective(inner float64) float64 {
 func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 	for lo := 0; lo < s.p.n; lo += s.Block {
 		hi := min(lo+s.Block, s.p.n)
+		groups, _ := s.groupsOf(hi - lo)
 		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
 			ah := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
 			product.RowsTo(ah, from, to)
 			g.lin = kernel.Dot(ah, s.hv[from*s.pitch:to*s.pitch])
 		})
-		for k := range kernel.BlockCount(hi-lo, groupRows) {
-			sum += s.groups[k].lin
+		for k := range groups {
+			sum += groups[k].lin
 		}
 	}
 	return sum

@@ -43,8 +43,8 @@ type points interface {
 	rowsTo(dst []float64, lo, hi int, z []float64, r int) // x_iᵀZ for lo ≤ i < hi, by rows, Z m×r by rows
 	sumSq(i int, u float64) float64                       // ‖u·x_i‖²
 	// gramNormSq returns ‖(uXW)ᵀ(uXW)‖² with W = diag(w), or I for w = nil, and the same without the diagonal, or −1 when the
-	// sum does not pass by it.
-	gramNormSq(u float64, w []float64, workers int) (all, off float64)
+	// sum does not pass by it. back is X by features, or nil for a caller that does not have it.
+	gramNormSq(u float64, w []float64, back Table, workers int) (all, off float64)
 	size() int64 // stored numbers
 	transposed() Table
 }
@@ -78,11 +78,11 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 		a.negatives = s.Negative
 		return a, nil
 	}
-	p := x.(points)
+	p, back := x.(points), Table(nil)
 	if items == Columns {
-		p = p.transposed().(points)
+		p, back = p.transposed().(points), x
 	}
-	m := newGram(p, s.MaxAbs(), workers)
+	m := newGram(p, back, s.MaxAbs(), workers)
 	m.negatives = s.Negative
 	if !normInRange(m.norm, s) {
 		return nil, outOfRange
@@ -90,22 +90,22 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 	return m, nil
 }
 
-// newGram returns the operator over points of which the largest coordinate is given.
-func newGram(p points, most float64, workers int) *GramOperator {
+// newGram returns the operator over points of which the largest coordinate is given, and the same by features if they are at hand.
+func newGram(p points, back Table, most float64, workers int) *GramOperator {
 	n, _ := p.Dims()
 	m := &GramOperator{points: p, scale: 1, diag: make([]float64, n)}
 	u := unit(most)
 	for i := range n {
 		m.diag[i] = p.sumSq(i, u) / u / u
 	}
-	all, off := m.sumSq(u, nil, workers)
+	all, off := m.sumSq(u, nil, back, workers)
 	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(off)/u/u
 	return m
 }
 
 // sumSq returns Σ(u²·w_i·w_j·A_ij)², scale left out, over all entries and over those off the diagonal; w = nil means ones.
-func (m *GramOperator) sumSq(u float64, w []float64, workers int) (all, off float64) {
-	all, off = m.points.gramNormSq(u, w, workers)
+func (m *GramOperator) sumSq(u float64, w []float64, back Table, workers int) (all, off float64) {
+	all, off = m.points.gramNormSq(u, w, back, workers)
 	if off < 0 {
 		off = max(0, all-diagSumSq(m.diag, u, w))
 	}

@@ -57,7 +57,7 @@ func newLowRank(q, w *Dense, lambda []float64, workers int) (*GramOperator, erro
 	}
 	v := times(q, turn, workers)
 	found := v.Survey()
-	m := newGram(signedPoints{v, positive}, found.MaxAbs(), workers)
+	m := newGram(signedPoints{v, positive}, nil, found.MaxAbs(), workers)
 	// The norm of columns that cancel may be small or 0, so it cannot tell underflow.
 	sq := found.MaxAbs() * found.MaxAbs()
 	if found.NotFinite.Count > 0 || found.MaxAbs() > 0 && sq < 0x1p-1000 || math.IsInf(sq*float64(len(v.data)), 0) {
@@ -85,7 +85,7 @@ func (m signedPoints) timesTo(z []float64, h *Dense, workers int) {
 }
 
 // gramNormSq implements points: the norm is that of G = (uXW)(uXW)ᵀ, features by features, with signs.
-func (m signedPoints) gramNormSq(u float64, w []float64, workers int) (all, off float64) {
+func (m signedPoints) gramNormSq(u float64, w []float64, _ Table, workers int) (all, off float64) {
 	k := m.cols
 	g := sumParts(m.rows, k*k, workers, func(g []float64, lo, hi int) {
 		scaled := make([]float64, min(productRows, hi-lo)*k)

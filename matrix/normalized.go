@@ -91,7 +91,7 @@ func (m *SymCSR) weightedNorms(w []float64, workers int) (norm, off float64) {
 }
 
 func (m *GramOperator) weightedNorms(w []float64, workers int) (norm, off float64) {
-	all, off := m.sumSq(m.scale, w, workers)
+	all, off := m.sumSq(m.scale, w, nil, workers)
 	return rootsOf(all, off, m.offDiag)
 }
 

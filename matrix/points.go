@@ -90,7 +90,7 @@ func (m *Dense) columnProducts(workers int) *Dense {
 }
 
 // gramNormSq sums the squares of the entries of XᵀX, features by features, which are fewer than the points.
-func (m *Dense) gramNormSq(u float64, w []float64, workers int) (all, off float64) {
+func (m *Dense) gramNormSq(u float64, w []float64, _ Table, workers int) (all, off float64) {
 	part := make([]float64, kernel.BlockCount(m.cols, gramPart))
 	m.grams(func(i int) float64 { return u * value(w, i) }, workers, func(k int, g []float64, lo, hi int) {
 		for j := lo; j < hi; j++ {
@@ -111,21 +111,20 @@ func (m *CSR) addTo(z []float64, c float64, i int) {
 	kernel.Scatter(z, c, col, val)
 }
 
-// timesTo implements points. Each part takes some rows of Z and passes over all points in order, so sums do not depend on how
-// many parts there are.
+// timesTo implements points. Each worker takes some rows of Z and passes over all points in order, so sums do not depend on how
+// many there are.
 func (m *CSR) timesTo(z []float64, h *Dense, workers int) {
 	r := h.cols
 	clear(z)
-	size := max(64, (m.cols+4*workers-1)/(4*workers))
-	kernel.Blocks(m.cols, size, workers, func(_, lo, hi int) {
+	kernel.Blocks(m.cols, max(1, (m.cols+workers-1)/workers), workers, func(_, lo, hi int) {
 		for i := range m.rows {
-			hi32, hrow := int32(hi), h.data[i*r:(i+1)*r]
+			hrow := h.data[i*r : (i+1)*r]
 			col, val := m.Row(i)
 			p := 0
 			if lo > 0 {
 				p, _ = slices.BinarySearch(col, int32(lo))
 			}
-			for ; p < len(col) && col[p] < hi32; p++ {
+			for ; p < len(col) && int(col[p]) < hi; p++ {
 				c := int(col[p])
 				kernel.Axpy(z[c*r:(c+1)*r], value(val, p), hrow)
 			}
@@ -156,122 +155,6 @@ func (m *CSR) sumSq(i int, u float64) float64 {
 	var s float64
 	for _, v := range val {
 		s += (v * u) * (v * u)
-	}
-	return s
-}
-
-// gramNormSq forms the rows of X·Xᵀ (points) or of Xᵀ·X (features) from the diagonal on, one at a time, in an accumulator as
-// long as a row, and sums their squares; it takes the product that needs fewer multiply–adds, half of Σ_k nnz(feature k)² for
-// points, half of Σ_i nnz(point i)² for features.
-func (m *CSR) gramNormSq(u float64, w []float64, workers int) (all, off float64) {
-	t, place, placeOf := m.transposePlaces()
-	if w != nil {
-		t.weigh(w)
-	}
-	left, right, onward := m, t, place // row i of X·Xᵀ = Σ_k x_ik · (row k of Xᵀ), whose entries from l = i on begin at onward
-	points, features := t.squaredCounts(), m.squaredCounts()
-	// An accumulator beyond the first-level cache takes twice the time.
-	if m.rows > inCache {
-		points *= 2
-	}
-	if t.rows > inCache {
-		features *= 2
-	}
-	if features < points {
-		left, right, onward = t, m, placeOf
-	}
-	const block = 64
-	part := make([]float64, kernel.BlockCount(left.rows, block))
-	diag := make([]float64, len(part))
-	scratch := func() []float64 { return make([]float64, left.rows) }
-	kernel.BlocksWith(left.rows, block, workers, scratch, func(acc []float64, b, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			begin, end := left.RowPtr[i], left.RowPtr[i+1]
-			entries := 0
-			for p := begin; p < end; p++ {
-				k := int(left.Col[p])
-				from, to := right.RowPtr[k]+int64(onward[p]), right.RowPtr[k+1]
-				c := u * (u * value(left.Val, int(p)))
-				if left == m {
-					c *= value(w, i)
-				} else {
-					c *= value(w, k)
-				}
-				kernel.Scatter(acc, c, right.Col[from:to], valuesOf(right.Val, from, to))
-				entries += int(to - from)
-			}
-			diag[b] += acc[i] * acc[i]
-			acc[i] = 0
-			if entries > (left.rows-i)/4 {
-				part[b] += kernel.SumSq(acc[i:])
-				clear(acc[i:])
-				continue
-			}
-			for p := begin; p < end; p++ { // where something was added, once
-				k := int(left.Col[p])
-				for _, l := range right.Col[right.RowPtr[k]+int64(onward[p]) : right.RowPtr[k+1]] {
-					part[b] += acc[l] * acc[l]
-					acc[l] = 0
-				}
-			}
-		}
-	})
-	half := sum(part)
-	all = 2*half + sum(diag)
-	if left == m {
-		return all, 2 * half
-	}
-	return all, -1
-}
-
-// weigh multiplies column l by w_l.
-func (m *CSR) weigh(w []float64) {
-	val := make([]float64, len(m.Col))
-	for p, l := range m.Col {
-		val[p] = w[l] * value(m.Val, p)
-	}
-	m.Val = val
-}
-
-// inCache is how many numbers a first-level cache holds with room for others.
-const inCache = 6 << 10
-
-func valuesOf(val []float64, from, to int64) []float64 {
-	if val == nil {
-		return nil
-	}
-	return val[from:to]
-}
-
-// transposePlaces is Transpose, and tells for each entry of m how many entries of its row of the transpose come before it, and
-// the same for each entry of the transpose in m.
-func (m *CSR) transposePlaces() (t *CSR, place, placeOf []int32) {
-	t = m.Transpose()
-	place, placeOf = make([]int32, len(m.Col)), make([]int32, len(m.Col))
-	next := make([]int32, m.cols)
-	for i := range m.rows {
-		for p := m.RowPtr[i]; p < m.RowPtr[i+1]; p++ {
-			c := m.Col[p]
-			place[p] = next[c]
-			placeOf[t.RowPtr[c]+int64(next[c])] = int32(p - m.RowPtr[i])
-			next[c]++
-		}
-	}
-	return t, place, placeOf
-}
-
-func (m *CSR) squaredCounts() (s float64) {
-	for i := range m.rows {
-		c := float64(m.RowPtr[i+1] - m.RowPtr[i])
-		s += c * c
-	}
-	return s
-}
-
-// sum adds the parts in order.
-func sum(part []float64) (s float64) {
-	for _, v := range part {
-		s += v
 	}
 	return s
 }

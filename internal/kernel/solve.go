@@ -40,8 +40,8 @@ func NewRowSolver[F Float](r, pitch int, offDiagonal bool) *RowSolver[F] {
 	return &RowSolver[F]{r: r, pitch: pitch, off: offDiagonal}
 }
 
-// solveWidth is how many rows a solver works on at once.
-func solveWidth[F Float]() int { return solveBytes / int(unsafe.Sizeof(*new(F))) }
+// SolveWidth is how many rows a solver works on at once: 32, or 64 of float32. Fewer take as long.
+func SolveWidth[F Float]() int { return solveBytes / int(unsafe.Sizeof(*new(F))) }
 
 // scratch returns room for rows laid out, each vector in one cache line.
 func (s *RowSolver[F]) scratch(width int) []F {
@@ -89,7 +89,7 @@ func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, perms []int32
 			panic(badIndex)
 		}
 	}
-	width := solveWidth[F]()
+	width := SolveWidth[F]()
 	x := s.scratch(width)
 	for lo := 0; lo < len(diag); lo += width {
 		n := min(width, len(diag)-lo)

@@ -23,7 +23,7 @@ func testSolveRowsGuardPages[F Float](t *testing.T) {
 				}
 				c.d, c.perms = placeGuarded(t, c.d, atEnd), placeGuarded(t, c.perms, atEnd)
 				s := NewRowSolver[F](r, r, c.off)
-				s.x = placeGuarded(t, s.scratch(solveWidth[F]()), atEnd)
+				s.x = placeGuarded(t, s.scratch(SolveWidth[F]()), atEnd)
 				if fault := panics(func() { s.Solve(c.dst, c.h, c.g, c.diag, c.l1, c.d, c.perms) }); fault != nil {
 					t.Fatalf("r = %d, %d rows, at the end %t: %v", r, n, atEnd, fault)
 				}
