@@ -100,7 +100,10 @@ func (s *rowBlockRun) improve(b int) float64 {
 		}
 	}
 	s.products(lo, hi)
-	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { s.propose(g, lo, from, to) })
+	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
+		s.propose(g, lo, from, to)
+		s.measureStep(g, lo, from, to)
+	})
 	d := s.d[:(hi-lo)*pitch]
 	groups, _ := s.groupsOf(hi - lo)
 	t, fall := bestStep(s.quartic(groups, s.product.Step(b, d)), s.MaxStep)
@@ -144,7 +147,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 	return t
 }
 
-// propose finds the way d of the rows from to to, in the block that begins with row lo, and what it adds to the quartic.
+// propose finds the way d of the rows from to to, in the block that begins with row lo.
 func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
 	g, d, h := s.g[(from-lo)*pitch:(to-lo)*pitch], s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch]
@@ -153,6 +156,12 @@ func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	} else {
 		grp.double.Solve(d, h, g, p.diag[from:to], p.l1, s.packed, s.perms)
 	}
+}
+
+// measureStep finds what the way d of these rows adds to the quartic.
+func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
+	p, pitch := s.p, s.pitch
+	g, d, h := s.g[(from-lo)*pitch:(to-lo)*pitch], s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch]
 	clear(grp.dd)
 	clear(grp.hd)
 	kernel.Gram(grp.dd, d, pitch)
@@ -268,18 +277,28 @@ func bestStep(c [4]float64, most float64) (t, fall float64) {
 		if slope(lo) >= 0 || slope(hi) <= 0 {
 			continue
 		}
+		// Newton, or halving where that would leave the piece.
+		x := hi
+		if hi >= 1 && lo < 1 {
+			x = 1 // near which steps are
+		}
 		for range 100 {
-			mid := lo + (hi-lo)/2
-			if mid == lo || mid == hi {
+			v := slope(x)
+			if v < 0 {
+				lo = x
+			} else {
+				hi = x
+			}
+			next := x - v/(2*c[1]+x*(6*c[2]+x*12*c[3]))
+			if !(next > lo && next < hi) {
+				next = lo + (hi-lo)/2
+			}
+			if math.Abs(next-x) <= 0x1p-50*x || next == lo || next == hi {
 				break
 			}
-			if slope(mid) < 0 {
-				lo = mid
-			} else {
-				hi = mid
-			}
+			x = next
 		}
-		try(hi)
+		try(x)
 	}
 	return t, fall
 }

@@ -68,54 +68,55 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r, features int) {
 	single, pitch := s.single, s.pitch
 	s.beta = 0
 
-	g, d := make([]float64, len(s.hv)), make([]float64, len(s.hv))
-	blocks := func(f func(k, lo, hi int)) func() {
-		return func() {
-			for k := 0; k*s.Block < p.n; k++ {
-				f(k, k*s.Block, min((k+1)*s.Block, p.n))
+	// The parts, block by block as in a sweep that changes nothing.
+	const (
+		rowsOfAH = iota
+		solving
+		owning
+		searching
+		moving
+		parts
+	)
+	least5 := make([]float64, parts)
+	still := make([]float64, len(s.d))
+	for t := range 5 {
+		spent := make([]time.Duration, parts)
+		for k := 0; k*s.Block < p.n; k++ {
+			lo, hi := k*s.Block, min((k+1)*s.Block, p.n)
+			d, hb := s.d[:(hi-lo)*pitch], s.hv[lo*pitch:hi*pitch]
+			each := func(part int, f func()) {
+				start := time.Now()
+				f()
+				spent[part] += time.Since(start)
+			}
+			each(rowsOfAH, func() { s.products(lo, hi) })
+			each(solving, func() {
+				s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) { s.propose(grp, lo, from, to) })
+			})
+			q := 0.0
+			each(owning, func() {
+				q = s.product.Step(k, d)
+				if s.lowerProduct != nil {
+					s.product.Step(k, hb)
+				}
+			})
+			each(searching, func() {
+				s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) { s.measureStep(grp, lo, from, to) })
+				all, _ := s.groupsOf(hi - lo)
+				bestStep(s.quartic(all, q), s.MaxStep)
+			})
+			each(moving, func() {
+				kernel.Advance(hb, still[:len(hb)], 1, s.prev[lo*pitch:hi*pitch])
+				s.product.Move(k, 1, still[:len(hb)])
+			})
+		}
+		for k, v := range spent {
+			if ms := v.Seconds() * 1e3; t == 0 || ms < least5[k] {
+				least5[k] = ms
 			}
 		}
 	}
-	groups := func(f func(grp *rowGroup, lo, from, to int)) func() {
-		return blocks(func(_, lo, hi int) {
-			s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) { f(grp, lo, from, to) })
-		})
-	}
-	rows := least(5, blocks(func(_, lo, hi int) {
-		s.products(lo, hi)
-		copy(g[lo*pitch:hi*pitch], s.g)
-	}))
-	solve := least(5, groups(func(grp *rowGroup, _, from, to int) {
-		x, hx, gx := d[from*pitch:to*pitch], s.hv[from*pitch:to*pitch], g[from*pitch:to*pitch]
-		if single {
-			grp.single.Solve(x, hx, gx, p.diag[from:to], p.l1, s.narrow, s.perms)
-		} else {
-			grp.double.Solve(x, hx, gx, p.diag[from:to], p.l1, s.packed, s.perms)
-		}
-	}))
-	own := least(5, blocks(func(k, lo, hi int) {
-		s.product.Step(k, d[lo*pitch:hi*pitch])
-		if s.lowerProduct != nil {
-			s.product.Step(k, s.hv[lo*pitch:hi*pitch])
-		}
-	}))
-	search := least(5, blocks(func(_, lo, hi int) {
-		s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) {
-			x, hx := d[from*pitch:to*pitch], s.hv[from*pitch:to*pitch]
-			clear(grp.dd)
-			clear(grp.hd)
-			kernel.Gram(grp.dd, x, pitch)
-			kernel.TransTimes(grp.hd, hx, pitch, x, pitch)
-			grp.lin = -kernel.Dot(g[from*pitch:to*pitch], x)
-		})
-		all, _ := s.groupsOf(hi - lo)
-		bestStep(s.quartic(all, 0), s.MaxStep)
-	}))
-	clear(d)
-	move := least(5, blocks(func(k, lo, hi int) {
-		kernel.Advance(s.hv[lo*pitch:hi*pitch], d[lo*pitch:hi*pitch], 1, s.prev[lo*pitch:hi*pitch])
-		s.product.Move(k, 1, d[lo*pitch:hi*pitch])
-	}))
+	rows, solve, own, search, move := least5[rowsOfAH], least5[solving], least5[owning], least5[searching], least5[moving]
 	s.end()
 
 	// What bounds them.
