@@ -16,7 +16,7 @@ import (
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, the answer
 // among them, and for inner products X·H twice and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
-	// Block is the number of rows in a block; the default 0 means 128, or 64 for a sparse A of few entries a row.
+	// Block is the number of rows in a block; the default 0 means 128, or 64 for a sparse A with two passes.
 	Block int
 	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 6 for dense data, 4 for sparse
 	// points and 2 to 6, by its entries a row, for a sparse A.
@@ -41,7 +41,7 @@ type RowBlock struct {
 type FirstSweep int
 
 const (
-	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of few entries a row, else FirstRows
+	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of fewer than 2r entries a row, else FirstRows
 	FirstRows                      // as all the others
 	FirstColumns                   // as a sweep of CD
 )
@@ -84,7 +84,7 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	sparse := p.a.Density() < denseFrom
 	_, explicit := p.a.(matrix.RowVisitor)
-	graph := false
+	short := false // rows of A, against those of H
 	switch {
 	case !sparse:
 		setDefault(&s.Passes, 6)
@@ -92,9 +92,10 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		// A pass over a row is worth what its product costs, r of its entries or so; few of them find better minima.
 		setDefault(&s.Passes, min(max(int(p.a.Stored()/int64(2*p.n*p.r)), 2), 6))
 		setDefault(&s.CheckEvery, 3)
-		if graph = s.Passes <= 2; graph {
+		if s.Passes <= 2 {
 			setDefault(&s.Block, 64)
 		}
+		short = p.a.Stored() < int64(2*p.n*p.r)
 	}
 	setDefault(&s.Block, 128)
 	setDefault(&s.Passes, 4)
@@ -117,7 +118,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		},
 		team: kernel.NewTeam(p.workers),
 		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
-		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && graph) && nonzero(h.Data()),
+		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short) && nonzero(h.Data()),
 	}
 	e.hv = e.h.Data()
 	if e.partRows = densePart; sparse {
@@ -284,8 +285,8 @@ func (s *rowBlockRun) doubt() bool {
 	return s.alone
 }
 
-// byColumns does the first sweep in the order of CD. From a random start on a graph the minima reached are better: rows that
-// move together settle on the same few columns before the others have found theirs.
+// byColumns does the first sweep in the order of CD. From a random start on a graph of short rows the minima reached are better:
+// rows that move together settle on the same few columns before the others have found theirs.
 func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
 	cd := CD{}.start(s.p, s.out, s.number)
 	rep := cd.sweep(stop)

@@ -69,7 +69,7 @@ var rowBlockKnobs = []Knob{
 		wholeKnob("passes", 1, func(s *RowBlock, k int) { s.Passes = k })},
 	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone; points: always 1", "5, sparse A 3",
 		wholeKnob("check-every", 1, func(s *RowBlock, k int) { s.CheckEvery = k })},
-	{"first", "order of the first sweep from a start that is not zero: rows, columns (as cd-cyclic), auto (columns for a sparse A)", FirstAuto.String(),
+	{"first", "order of the first sweep from a start that is not zero: rows, columns (as cd-cyclic), auto (columns for a sparse A of fewer than 2r entries a row)", FirstAuto.String(),
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
 	{"precision", "of the passes: double, single, adaptive (single while they change H by much more than its rounding)", Adaptive.String(),
 		nameKnob("precision", precisionNames[:], func(s *RowBlock, k int) { s.Precision = Precision(k) })},
