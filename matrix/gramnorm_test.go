@@ -1,0 +1,73 @@
+package matrix
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestSparseGramNorm compares ‖XᵀX‖, with and without the diagonal, with the sum over all pairs, by points and by features, for
+// rows with few and with many entries, without values, and at both ends of the range.
+func TestSparseGramNorm(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 0))
+	for _, c := range []struct {
+		points, features, entries int
+		pattern                   bool
+	}{{200, 90, 2, false}, {90, 200, 2, false}, {60, 40, 25, false}, {40, 60, 45, false}, {200, 90, 3, true}, {70, 300, 4, true}} {
+		plain := NewDense(c.points, c.features, nil)
+		for i := range c.points {
+			for _, l := range rng.Perm(c.features)[:c.entries] {
+				plain.Set(i, l, 1)
+				if !c.pattern {
+					plain.Set(i, l, 1+rng.Float64())
+				}
+			}
+		}
+		var all, off float64
+		for i := range c.points {
+			for l := range c.points {
+				v := 0.0
+				for f, x := range plain.Row(i) {
+					v += x * plain.At(l, f)
+				}
+				all += v * v
+				if i != l {
+					off += v * v
+				}
+			}
+		}
+		for _, size := range []float64{1, 0x1p-240, 0x1p240, 0x1p-490, 0x1p500} {
+			x := sparse(plain, size, c.pattern && size == 1)
+			for _, workers := range []int{1, 3} {
+				for items, table := range map[Items]*CSR{Rows: x, Columns: x.Transpose()} {
+					a, err := Gram(table, items, workers)
+					if err != nil {
+						t.Fatalf("%+v times %g: %v", c, size, err)
+					}
+					for what, got := range map[float64]float64{all: a.Norm(), off: a.OffDiagonal().Norm()} {
+						if want := math.Sqrt(what) * size * size; math.Abs(got-want) > 1e-12*want {
+							t.Errorf("%+v times %g, items %v: %v, want %v", c, size, items, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// sparse returns size times the nonzeros of d, without values if they are ones and pattern says so.
+func sparse(d *Dense, size float64, pattern bool) *CSR {
+	m := &CSR{rows: d.rows, cols: d.cols, RowPtr: []int64{0}}
+	for i := range d.rows {
+		for l, v := range d.Row(i) {
+			if v != 0 {
+				m.Col = append(m.Col, int32(l))
+				if !pattern {
+					m.Val = append(m.Val, size*v)
+				}
+			}
+		}
+		m.RowPtr = append(m.RowPtr, int64(len(m.Col)))
+	}
+	return m
+}
