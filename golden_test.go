@@ -159,7 +159,9 @@ type trajectory struct {
 	method string
 	solver func(m goldenMethod) Solver
 	skip   func(form string, g *goldenInstance) bool
-	weigh  bool // with the recorded Λ
+	weigh  bool  // with the recorded Λ
+	start  Start // in place of zero or the recorded one
+	most   int   // sweeps that can be replayed; 0 means all
 }
 
 func replayed(m goldenMethod) func(int) []int {
@@ -181,10 +183,11 @@ var trajectories = []trajectory{
 	{method: "own-cd-l1", solver: func(goldenMethod) Solver { return CD{} }, weigh: true},
 	{method: "own-cd-gs-decrease", solver: func(goldenMethod) Solver { return CD{Entries: ByDecrease} }},
 	{method: "own-cd-gs-gradient", solver: func(goldenMethod) Solver { return CD{Entries: ByGradient} }},
+	{method: "own-tsvd", solver: func(goldenMethod) Solver { return TSVD{} }, start: SVDStart{}},
 }
 
 func TestGoldenTrajectories(t *testing.T) {
-	worst := map[string]float64{} // by iteration count
+	worst := map[string]float64{} // by method and iteration count
 	compared := 0
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -208,8 +211,14 @@ func TestGoldenTrajectories(t *testing.T) {
 					}
 					opt.L1 = par.Lambda
 				}
+				if tr.start != nil {
+					opt.Start = tr.start
+				}
 				for count, want := range m.RelErr {
 					sweeps, _ := strconv.Atoi(count)
+					if tr.most > 0 && sweeps > tr.most {
+						continue
+					}
 					opt.Stop.Sweeps = sweeps
 					what := fmt.Sprintf("%s/%s/%s after %d", name, form, tr.method, sweeps)
 					res, err := Factorize(context.Background(), a, g.R, opt)
@@ -221,7 +230,7 @@ func TestGoldenTrajectories(t *testing.T) {
 						tol, tolH = 1e-7, math.Inf(1)
 					}
 					d := math.Abs(res.RelErr - want)
-					worst[count] = max(worst[count], d)
+					worst[tr.method+" "+count] = max(worst[tr.method+" "+count], d)
 					if d > tol {
 						t.Errorf("%s: relative error %v, golden %v (off by %.2g)", what, res.RelErr, want, d)
 					}
@@ -258,7 +267,7 @@ func TestGoldenTrajectories(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d comparisons; worst difference of the relative error by sweeps: %v", compared, worst)
+	t.Logf("%d comparisons; worst difference of the relative error by method and sweeps: %v", compared, worst)
 	if compared < 700 {
 		t.Errorf("only %d comparisons were made", compared)
 	}

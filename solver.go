@@ -8,7 +8,7 @@ import (
 	"symnmf/matrix"
 )
 
-// Solver is a method: one of the types of this package that implement it: CD, RowBlock, MBI, Residual. It is sealed.
+// Solver is a method: one of the types of this package that implement it: CD, RowBlock, TSVD and others. It is sealed.
 type Solver interface {
 	// Name is the method's name in Methods, files and tables.
 	Name() string
@@ -32,6 +32,7 @@ var (
 	_ checker = (*mbiRun)(nil)
 	_ checker = (*residualRun)(nil)
 	_ checker = (*rowBlockRun)(nil)
+	_ checker = (*tsvdRun)(nil)
 )
 
 // Method is one line of the list of methods.
@@ -56,11 +57,14 @@ var methods = []Method{
 	{"cd-mbi", "exact coordinate descent, always the single best entry (small problems)", anyMatrix, diagonalStart, nil, MBI{}},
 	{"cd-residual", "cd-cyclic by an explicit n×n residual (for comparison)", "dense, diagonal counted", diagonalStart, nil, Residual{}},
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
+	{"tsvd", "the leading eigenvectors turned to be nonnegative, where A is near rank R; not monotone", countedMatrix, svdStart, tsvdKnobs, TSVD{}},
 }
 
 const (
 	anyMatrix     = "dense, sparse, points"
+	countedMatrix = "dense, sparse, points; diagonal counted, no l1"
 	diagonalStart = "zero if some A_ii > 0, else random"
+	svdStart      = "svd"
 )
 
 var rowBlockKnobs = []Knob{
@@ -200,9 +204,13 @@ func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()
 	sparse := p.a.Density() < denseFrom
 	if opt.Start == nil {
+		own, has := opt.Solver.(starter)
 		switch {
 		case opt.Runs > 1:
 			opt.Start, why = Random{}, "start random, for several starts were asked for"
+		case has:
+			opt.Start = own.ownStart()
+			why = "start " + opt.Start.Name() + ", the method's own"
 		case !positive:
 			opt.Start, why = Random{}, "start random, for on a zero diagonal nothing moves from zero"
 		case opt.Solver == nil && !sparse:
@@ -230,6 +238,9 @@ func (p *problem) choose(opt *Options) (why string) {
 	}
 	return why
 }
+
+// starter is a method with a start of its own.
+type starter interface{ ownStart() Start }
 
 // positiveDiagonal reports whether some A_ii > 0.
 func (p *problem) positiveDiagonal() bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"symnmf/matrix"
@@ -160,6 +161,18 @@ type problem struct {
 	seed       uint64
 	workers    int
 	near       *problem // what compressed returned
+
+	top   *leading                        // what leading returned
+	lows  map[matrix.Compression]*problem // what lowRank returned
+	stop  func() bool                     // whether the run at work has to end; nil before there is one
+	notes []string                        // of the run at work
+}
+
+// note adds a sentence to Result.Notes, once.
+func (p *problem) note(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !slices.Contains(p.notes, s) {
+		p.notes = append(p.notes, s)
+	}
 }
 
 func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
