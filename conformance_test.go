@@ -113,6 +113,7 @@ var traitsOf = map[string]traits{
 	"cd-residual": {ordered: true, noHollow: true, formed: true},
 	"rowblock":    {ordered: true, quiet: true},
 	"tsvd":        {noL1: true, noHollow: true, oneStep: true, rises: true, quiet: true},
+	"pgncg":       {noZero: true, noL1: true, noHollow: true, oneStep: true},
 }
 
 // traitsFor returns those of s and of what it runs.

@@ -184,6 +184,8 @@ var trajectories = []trajectory{
 	{method: "own-cd-gs-decrease", solver: func(goldenMethod) Solver { return CD{Entries: ByDecrease} }},
 	{method: "own-cd-gs-gradient", solver: func(goldenMethod) Solver { return CD{Entries: ByGradient} }},
 	{method: "own-tsvd", solver: func(goldenMethod) Solver { return TSVD{} }, start: SVDStart{}},
+	{method: "own-pgncg", solver: func(goldenMethod) Solver { return PGNCG{published: true} }},
+	{method: "own-pgncg-safe", solver: func(goldenMethod) Solver { return PGNCG{} }, most: 10}, // then it takes better ways
 }
 
 func TestGoldenTrajectories(t *testing.T) {

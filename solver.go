@@ -33,6 +33,7 @@ var (
 	_ checker = (*residualRun)(nil)
 	_ checker = (*rowBlockRun)(nil)
 	_ checker = (*tsvdRun)(nil)
+	_ checker = (*pgncgRun)(nil)
 )
 
 // Method is one line of the list of methods.
@@ -58,12 +59,14 @@ var methods = []Method{
 	{"cd-residual", "cd-cyclic by an explicit n×n residual (for comparison)", "dense, diagonal counted", diagonalStart, nil, Residual{}},
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
 	{"tsvd", "the leading eigenvectors turned to be nonnegative, where A is near rank R; not monotone", countedMatrix, svdStart, tsvdKnobs, TSVD{}},
+	{"pgncg", "projected Gauss–Newton steps by conjugate gradients", countedMatrix, randomStart, pgncgKnobs, PGNCG{}},
 }
 
 const (
 	anyMatrix     = "dense, sparse, points"
 	countedMatrix = "dense, sparse, points; diagonal counted, no l1"
 	diagonalStart = "zero if some A_ii > 0, else random"
+	randomStart   = "random"
 	svdStart      = "svd"
 )
 

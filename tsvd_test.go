@@ -293,8 +293,8 @@ func TestItemsInAnotherOrder(t *testing.T) {
 		solver    Solver
 		was, then Start
 	}{
-		{TSVD{}, Given{g.start}, Given{start}},
-		{TSVD{}, SVDStart{}, SVDStart{}},
+		{TSVD{}, Given{g.start}, Given{start}}, {PGNCG{}, Given{g.start}, Given{start}},
+		{TSVD{}, SVDStart{}, SVDStart{}}, {PGNCG{}, SVDStart{}, SVDStart{}},
 	} {
 		stop := Stop{Sweeps: 6, KKT: -1}
 		want := factorize(t, mustDense(t, g.a), g.R, Options{Solver: c.solver, Start: c.was, Stop: stop}).H
