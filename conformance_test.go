@@ -37,6 +37,16 @@ func variants(t testing.TB) []variant {
 			cd.MBIEvery = 3
 			vs = append(vs, variant{m.Name + ", mbi-every=3", cd})
 		}
+		if lai, ok := s.(LAI); ok {
+			for _, over := range laiOver[1:] {
+				lai.Over = over
+				vs = append(vs, variant{m.Name + ", over=" + over.Name(), lai})
+			}
+			vs = append(vs, variant{m.Name + ", refine=no", LAI{NoRefine: true}})
+		}
+		if s == (CompressedCD{}) {
+			vs = append(vs, variant{m.Name + ", first=lai", CompressedCD{First: FirstLAI}})
+		}
 	}
 	return vs
 }
@@ -114,11 +124,17 @@ var traitsOf = map[string]traits{
 	"rowblock":    {ordered: true, quiet: true},
 	"tsvd":        {noL1: true, noHollow: true, oneStep: true, rises: true, quiet: true},
 	"pgncg":       {noZero: true, noL1: true, noHollow: true, oneStep: true},
+	"lai":         {noHollow: true, oneStep: true, ordered: true, quiet: true}, // besides what it runs
+	"compressed":  {noHollow: true, oneStep: true, ordered: true},
 }
 
 // traitsFor returns those of s and of what it runs.
 func traitsFor(s Solver) traits {
 	is := traitsOf[s.Name()]
+	if lai, ok := s.(LAI); ok {
+		over := traitsOf[lai.over().Name()]
+		is.noZero, is.noL1 = over.noZero, over.noL1
+	}
 	return is
 }
 
@@ -179,6 +195,9 @@ func refusedFromZero(v variant, in testInstance, listed, ignore bool) bool {
 		positive = positive || in.dense.At(i, i) > 0
 	}
 	solver := v.solver
+	if lai, ok := solver.(LAI); ok {
+		solver = lai.over()
+	}
 	return ignore && !listed || solver == (Residual{}) && !positive || solver.Name() == (RowBlock{}).Name() && (ignore || !positive)
 }
 

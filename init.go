@@ -7,7 +7,7 @@ import (
 	"symnmf/matrix"
 )
 
-// Start is the first H of a run: Zero, Random, SVDStart or Given.
+// Start is the first H of a run: Zero, Random, SVDStart, LAIStart or Given.
 type Start interface {
 	// Name is the start's name in Starts and in files.
 	Name() string
@@ -30,6 +30,10 @@ type Random struct{}
 // near rank r. Columns beyond the positive eigenvalues are zero. When a limit comes before the eigenpairs, it is H = 0.
 type SVDStart struct{}
 
+// LAIStart is where LAI comes to from Random on a low rank in place of A, times the best multiple: some products with A for most
+// of the way to an answer.
+type LAIStart struct{}
+
 // Given is a start of the caller's own, n×r, ≥ 0, in the units of √A, with ‖HHᵀ‖ at most 10⁶·‖A‖. It is used as it is and
 // not changed.
 type Given struct{ H *matrix.Dense }
@@ -45,12 +49,13 @@ func Starts() []StartInfo {
 		{Zero{}.Name(), "H = 0; deterministic, for matrices with a positive diagonal"},
 		{Random{}.Name(), "uniform entries, scaled to the best multiple"},
 		{SVDStart{}.Name(), "positive part of the leading eigenvectors, scaled; deterministic, where A is near rank R"},
+		{LAIStart{}.Name(), "the answer for a randomized low rank in place of A, scaled"},
 	}
 }
 
 // ParseStart returns the start of that name.
 func ParseStart(name string) (Start, error) {
-	for _, s := range []Start{Zero{}, Random{}, SVDStart{}} {
+	for _, s := range []Start{Zero{}, Random{}, SVDStart{}, LAIStart{}} {
 		if s.Name() == name {
 			return s, nil
 		}
@@ -66,6 +71,9 @@ func (Random) Name() string { return "random" }
 
 // Name implements Start.
 func (SVDStart) Name() string { return "svd" }
+
+// Name implements Start.
+func (LAIStart) Name() string { return "lai" }
 
 // Name implements Start.
 func (Given) Name() string { return "given" }
@@ -94,6 +102,15 @@ func (SVDStart) fill(p *problem, h *matrix.Dense, _ int) error {
 	for k, v := range top.b.Data() {
 		h.Data()[k] = max(v, 0)
 	}
+	p.rescale(h)
+	return nil
+}
+
+func (LAIStart) fill(p *problem, h *matrix.Dense, run int) error {
+	if err := (Random{}).fill(p, h, run); err != nil {
+		return err
+	}
+	p.lai(h, run, func() bool { return p.stop != nil && p.stop() })
 	p.rescale(h)
 	return nil
 }

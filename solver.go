@@ -34,6 +34,8 @@ var (
 	_ checker = (*rowBlockRun)(nil)
 	_ checker = (*tsvdRun)(nil)
 	_ checker = (*pgncgRun)(nil)
+	_ checker = (*laiRun)(nil)
+	_ checker = (*compressedRun)(nil)
 )
 
 // Method is one line of the list of methods.
@@ -60,14 +62,17 @@ var methods = []Method{
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
 	{"tsvd", "the leading eigenvectors turned to be nonnegative, where A is near rank R; not monotone", countedMatrix, svdStart, tsvdKnobs, TSVD{}},
 	{"pgncg", "projected Gauss–Newton steps by conjugate gradients", countedMatrix, randomStart, pgncgKnobs, PGNCG{}},
+	{"lai", "another method on a randomized low rank, then on A itself", countedDiagonal, randomStart, laiKnobs, LAI{}},
+	{"compressed", "cd-cyclic after tsvd or lai", countedDiagonal, "svd; random with first=lai", compressedKnobs, CompressedCD{}},
 }
 
 const (
-	anyMatrix     = "dense, sparse, points"
-	countedMatrix = "dense, sparse, points; diagonal counted, no l1"
-	diagonalStart = "zero if some A_ii > 0, else random"
-	randomStart   = "random"
-	svdStart      = "svd"
+	anyMatrix       = "dense, sparse, points"
+	countedMatrix   = "dense, sparse, points; diagonal counted, no l1"
+	countedDiagonal = "dense, sparse, points; diagonal counted"
+	diagonalStart   = "zero if some A_ii > 0, else random"
+	randomStart     = "random" // of methods that cannot leave zero, or are at their best from there
+	svdStart        = "svd"
 )
 
 var rowBlockKnobs = []Knob{

@@ -140,7 +140,7 @@ func TestSVDStart(t *testing.T) {
 				t.Errorf("%s: %v times the start is better", name, c)
 			}
 		}
-		for _, s := range []Solver{TSVD{}} {
+		for _, s := range []Solver{TSVD{}, CompressedCD{}} {
 			res := factorize(t, g.forms(t)["sparse"], g.R, Options{Solver: s, Stop: Stop{Sweeps: 1}})
 			if res.Start != "svd" || res.Why != "start svd, the method's own" || !strings.HasPrefix(strings.Join(res.Notes, "\n"), "the largest eigenpairs took ") {
 				t.Errorf("%s: %s starts from %s (%s), notes %q", name, s.Name(), res.Start, res.Why, res.Notes)
@@ -149,7 +149,7 @@ func TestSVDStart(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, opt := range []Options{{Solver: CD{}, Start: SVDStart{}}, {Solver: TSVD{}}, {Solver: TSVD{}, Start: Zero{}}} {
+	for _, opt := range []Options{{Solver: CD{}, Start: SVDStart{}}, {Solver: TSVD{}}, {Solver: CompressedCD{}}, {Solver: TSVD{}, Start: Zero{}}} {
 		res, err := Factorize(ctx, lowRank(t, 30, 3), 3, opt)
 		if !errors.Is(err, context.Canceled) || res == nil || res.Status != Interrupted || nonzero(res.H.Data()) {
 			t.Fatalf("%s, cancelled before anything: %+v, %v", opt.Solver.Name(), res, err)
@@ -244,7 +244,8 @@ func oddMatrices() map[string]*matrix.Dense {
 // TestOddMatrices: no method that begins with a low rank, and no Gauss–Newton step, breaks on them; columns beyond the items and
 // columns of zeros do no harm.
 func TestOddMatrices(t *testing.T) {
-		for _, v := range variants(t) {
+	runs := 0
+	for _, v := range variants(t) {
 		is := traitsFor(v.solver)
 		if !slices.Contains([]string{"tsvd", "pgncg", "lai", "compressed"}, v.solver.Name()) {
 			continue
@@ -253,7 +254,7 @@ func TestOddMatrices(t *testing.T) {
 			n, _ := d.Dims()
 			a := mustDense(t, d)
 			for _, r := range []int{1, 3, n + 2} {
-				starts := []Start{Random{}, SVDStart{}}
+				starts := []Start{Random{}, SVDStart{}, LAIStart{}}
 				if a.Norm() > 0 {
 					some := instance.Start(n, r, 1)
 					for i := range n {
@@ -273,9 +274,13 @@ func TestOddMatrices(t *testing.T) {
 						t.Fatalf("%s on %s, r = %d, start %s: %v", v.name, name, r, start.Name(), err)
 					}
 					mustFinite(t, v.name+" on "+name+" from "+start.Name(), res)
+					runs++
 				}
 			}
 		}
+	}
+	if runs < 500 {
+		t.Errorf("%d runs", runs)
 	}
 }
 
