@@ -7,9 +7,9 @@ import (
 	"symnmf/matrix"
 )
 
-// CompressedCD lets a method go first that reads A for a low rank only, and then improves on that by coordinate descent on A itself. The
-// first sweep is the first stage and a sweep of CD, the others are those of CD with Order Cyclic: monotone, and what it says of CD
-// holds. H goes back to the start if the first stage ends above it.
+// CompressedCD lets a method go first that reads A for a low rank only, and then improves on that by coordinate descent on A
+// itself. The first sweep is the first stage and a sweep of CD, the others are those of CD with Order Cyclic: monotone, and
+// what it says of CD holds. H goes back to the start if the first stage ends above it.
 //
 // Beside CD it takes what TSVD or LAI do, and H of the start. Result.Notes has the times. An ignored diagonal is refused, as
 // both first stages do; the ℓ₁ term counts from the second stage on.

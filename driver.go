@@ -13,7 +13,7 @@ import (
 // run does one run from its start to the first limit: the loop every method shares. A cancelled ctx is a limit like others,
 // and no error here.
 func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, error) {
-	res := &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed}
+	res := &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed, LowerBound: math.NaN()}
 	limits := opt.Stop.limits()
 	clk := newClock(time.Now)
 	stop := func() bool {

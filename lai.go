@@ -9,22 +9,24 @@ import (
 	"symnmf/matrix"
 )
 
-// LAI runs another method on a randomized low rank Â ≈ A first, for which products cost O(n·(r+Oversample)·r) whatever A holds, and,
-// when little is left to gain there, on A itself. With Ω an n×(r+Oversample) matrix of random numbers and Q an orthonormal basis of the
-// columns of A^(1+Power)·Ω,
+// LAI runs another method on a randomized low rank Â ≈ A first, for which products cost O(n·(r+Oversample)·r) whatever A
+// holds, and, when little is left to gain there, on A itself. With Ω an n×(r+Oversample) matrix of random numbers and Q an
+// orthonormal basis of the columns of A^(1+Power)·Ω,
 //
 //	Â = Q·(QᵀAQ)·Qᵀ
 //
 // is indefinite and has negative entries in general, whatever A. Sweeps on Â are provisional, see Progress; they end when
-// ‖Â−HHᵀ‖/‖A‖ has fallen by less than 1e-5 in each of four in a row, after ten at least. What comes out is not below the start, for H
-// goes back there if the error has risen; from then on the method is as monotone, and its limit as stationary, as the other one is.
+// ‖Â−HHᵀ‖/‖A‖ has fallen by less than 1e-5 in each of four in a row, after ten at least. What comes out is not below the
+// start, for H goes back there if the error has risen; from then on the method is as monotone, and its limit as stationary,
+// as the other one is.
 //
-// Power + 2 products of A with r + Oversample columns for Â, one with r to change to A, and then what the other method takes.
-// Memory: 2·n·(r+Oversample) numbers for Â, twice that while it is made, H of the start, and that of the other method. An ignored diagonal
-// is refused, for what Â has there could not be left out; the ℓ₁ term is counted where the other method does.
+// Power + 2 products of A with r + Oversample columns for Â, one with r to change to A, and then what the other method
+// takes. Memory: 2·n·(r+Oversample) numbers for Â, twice that while it is made, H of the start, and that of the other
+// method. An ignored diagonal is refused, for what Â has there could not be left out; the ℓ₁ term is counted where the other
+// method does.
 //
-// Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix factorization, SIAM J. Matrix Anal.
-// Appl. 46, 2025.
+// Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix factorization, SIAM J.
+// Matrix Anal. Appl. 46, 2025.
 type LAI struct {
 	// Over is the other method, one of RowBlock, CD, PGNCG; the default nil means RowBlock.
 	Over Solver
@@ -256,7 +258,8 @@ func (p *problem) lowRank(oversample, power int) *problem {
 			return nil
 		}
 		near = p.with(a)
-		near.notes = []string{fmt.Sprintf("the low rank in place of A, %.2g·‖A‖ from it, took %v", errNorm/p.norm, time.Since(began).Round(time.Microsecond))}
+		took := time.Since(began).Round(time.Microsecond)
+		near.notes = []string{fmt.Sprintf("the low rank in place of A, %.2g·‖A‖ from it, took %v", errNorm/p.norm, took)}
 		if p.lows == nil {
 			p.lows = map[matrix.Compression]*problem{}
 		}

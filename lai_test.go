@@ -12,8 +12,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestLAI: on a matrix of low rank the sweeps on Â are those on A, elsewhere they stop above what is reached on A itself, where the
-// run goes on; sweeps on Â are provisional; every method it runs gets there.
+// TestLAI: on a matrix of low rank the sweeps on Â are those on A, elsewhere they stop above what is reached on A itself,
+// where the run goes on; sweeps on Â are provisional; every method it runs gets there.
 func TestLAI(t *testing.T) {
 	for _, name := range []string{"fullrank60", "graph80", "text120"} {
 		g := readGolden(t, name)
@@ -54,7 +54,8 @@ func TestLAI(t *testing.T) {
 	}
 }
 
-// TestLAIGoesBack: a start that the low rank would spoil is kept, at the change to A, at the end of the run on Â, and when cut.
+// TestLAIGoesBack: a start that the low rank would spoil is kept, at the change to A, at the end of the run on Â, and when
+// cut.
 func TestLAIGoesBack(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	a := g.forms(t)["dense"]
@@ -199,7 +200,8 @@ func TestLowRankRefused(t *testing.T) {
 	}
 }
 
-// TestCompressedStages: the sweeps are those of CD from where the iterations of TSVD, or the sweeps on a low rank, end; times are told.
+// TestCompressedStages: the sweeps are those of CD from where the iterations of TSVD, or the sweeps on a low rank, end;
+// times are told.
 func TestCompressedStages(t *testing.T) {
 	g := readGolden(t, "text120")
 	a := g.forms(t)["gram of sparse rows"]

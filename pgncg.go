@@ -13,17 +13,18 @@ import (
 //
 // are solved roughly by CG steps of conjugate gradients, and then H ← [H − t·Z]₊ with the first t = 1, ½, ¼, … for which the
 // objective falls by 1e-4·⟨G, H − [H−tZ]₊⟩, and by 0.01·‖A‖·‖H − [H−G/‖A‖]₊‖², at least. If none of the first few does, the
-// equations are solved for those entries alone that a step down the gradient leaves above zero, and then the gradient is taken. So it is
-// monotone, and where it rests is stationary. The published iteration (t = 1, always Z) is neither: its first step from a random start may
-// raise the error above 1, and [H−Z]₊ = H does not make H stationary. The equations are singular, for H·skew changes
-// nothing, but G is in their range.
+// equations are solved for those entries alone that a step down the gradient leaves above zero, and then the gradient is
+// taken. So it is monotone, and where it rests is stationary. The published iteration (t = 1, always Z) is neither: its
+// first step from a random start may raise the error above 1, and [H−Z]₊ = H does not make H stationary. The equations are
+// singular, for H·skew changes nothing, but G is in their range.
 //
-// A sweep costs a product A·H for each t tried, mostly one, and (3·CG+4)·n·r². Memory: 7·n·r numbers besides H. A column of zeros
-// stays, and so does zero.
+// A sweep costs a product A·H for each t tried, mostly one, and (3·CG+4)·n·r². Memory: 7·n·r numbers besides H. A column of
+// zeros stays, and so does zero.
 //
-// Source: PLANC, "gnsym"; Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix factorization, SIAM
-// J. Matrix Anal. Appl. 46, 2025. The choice of t and of entries is ours, see docs/errata.md; the latter after Bertsekas, Projected
-// Newton methods for optimization problems with simple constraints, SIAM J. Control Optim. 20, 1982.
+// Source: PLANC, "gnsym"; Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix
+// factorization, SIAM J. Matrix Anal. Appl. 46, 2025. The choice of t and of entries is ours, see docs/errata.md; the latter
+// after Bertsekas, Projected Newton methods for optimization problems with simple constraints, SIAM J. Control Optim. 20,
+// 1982.
 type PGNCG struct {
 	// CG is the number of conjugate gradient steps a sweep; the default 0 means 5.
 	CG int

@@ -7,8 +7,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestPGNCGStep: Z nearly solves the normal equations when CG is large, and the change of the objective that a step is judged by is
-// that of its definition.
+// TestPGNCGStep: Z nearly solves the normal equations when CG is large, and the change of the objective that a step is
+// judged by is that of its definition.
 func TestPGNCGStep(t *testing.T) {
 	never := func() bool { return false }
 	for _, name := range goldenNames {
@@ -78,8 +78,8 @@ func TestPGNCGStep(t *testing.T) {
 	}
 }
 
-// TestPGNCGGuard: the published step raises the error, and comes to rest where the objective still has a slope; ours does neither, and
-// knows the objective well enough to go on far beyond where differences of objectives are rounding.
+// TestPGNCGGuard: the published step raises the error, and comes to rest where the objective still has a slope; ours does
+// neither, and knows the objective well enough to go on far beyond where differences of objectives are rounding.
 func TestPGNCGGuard(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)

@@ -34,6 +34,8 @@ type Options struct {
 	// Trace asks for the exact error and KKT residual of the start, of every sweep that is not provisional (see Progress) and
 	// of the last, in Result.Trace. The clock stops while they are computed.
 	Trace bool
+	// Bound says whether Result.LowerBound is looked for, after the runs; the default is NoBound.
+	Bound Bound
 	// Progress is called after every sweep, on the goroutine that called Factorize; nil means no calls.
 	Progress func(Progress)
 }
@@ -77,7 +79,11 @@ type Result struct {
 	KKT float64
 	// Objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 	Objective float64
-	NormA     float64 // ‖A‖_F, of the entries that count
+	// LowerBound is what RelErr cannot fall below for any H of r columns, from the eigenvalues of A; NaN where Options.Bound did
+	// not ask for it, or it was not found. BoundTime is what the search took, after the runs.
+	LowerBound float64
+	BoundTime  time.Duration
+	NormA      float64 // ‖A‖_F, of the entries that count
 
 	Status Status
 	Sweeps int
@@ -144,6 +150,13 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 		return nil, err
 	}
 	res.Why = why
+	if opt.Bound != NoBound && err == nil {
+		sweeps := 0
+		for _, s := range res.Runs {
+			sweeps += s.Sweeps
+		}
+		p.bound(ctx, opt.Bound, sweeps, res)
+	}
 	return res, err
 }
 

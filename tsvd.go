@@ -19,12 +19,12 @@ import (
 // ‖BQ−H‖ never rises; ‖A−HHᵀ‖ may, and the limit need not be a stationary point of it: good where A is near rank r, poor
 // where it is not. The last H is the answer. A run has stalled when ‖BQ−H‖ changes by less than 1e-10 of itself.
 //
-// O(n·r²) a sweep, and nothing before the eigenpairs are there, whose time Result.Notes has. The figures take a product with A and
-// are looked at every CheckEvery sweeps. Memory: B besides H, and before that what matrix.Eigen takes. From H = 0, which says
-// nothing of Q, it begins with Q = I. Eigenvalues that coincide leave B, and so H, to chance.
+// O(n·r²) a sweep, and nothing before the eigenpairs are there, whose time Result.Notes has. The figures take a product with
+// A and are looked at every CheckEvery sweeps. Memory: B besides H, and before that what matrix.Eigen takes. From H = 0,
+// which says nothing of Q, it begins with Q = I. Eigenvalues that coincide leave B, and so H, to chance.
 //
-// Source: Huang, Sidiropoulos, Swami, Non-negative matrix factorization revisited, IEEE Trans. Signal Process. 62, 2014, with
-// eigenvalues in place of singular values: see docs/errata.md.
+// Source: Huang, Sidiropoulos, Swami, Non-negative matrix factorization revisited, IEEE Trans. Signal Process. 62, 2014,
+// with eigenvalues in place of singular values: see docs/errata.md.
 type TSVD struct {
 	// CheckEvery is how many sweeps pass between looks at the error; the default 0 means 10.
 	CheckEvery int
@@ -167,7 +167,7 @@ func (s *tsvdRun) verify() error {
 	s.p.positive(want, s.b, s.q)
 	for k, v := range want.Data() {
 		if got := s.h.Data()[k]; got != v {
-			return fmt.Errorf("H[%d,%d] is %v, [BQ]₊ gives %v", k/r, k%r, got, v)
+			return fmt.Errorf("entry [%d,%d] of H is %v, [BQ]₊ gives %v", k/r, k%r, got, v)
 		}
 	}
 	return nil
@@ -181,10 +181,12 @@ type leading struct {
 	took   time.Duration
 }
 
-// leading returns the eigenpairs, which are computed once for all runs. It gives up when the run has to end. Of each column of U the
-// sign is taken with which the positive part is the larger one. Values of no more than n·ε·λ₁ are rounding of zeros.
+// leading returns the eigenpairs, which are computed once for all runs. It gives up when the run has to end. Of each column
+// of U the sign is taken with which the positive part is the larger one. Values of no more than n·ε·λ₁ are rounding of
+// zeros.
 //
-// Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J. Chemom. 22, 2008.
+// Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J. Chemom. 22,
+// 2008.
 func (p *problem) leading() (*leading, error) {
 	if p.top == nil {
 		began := time.Now()

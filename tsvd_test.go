@@ -111,8 +111,8 @@ func TestLeading(t *testing.T) {
 	}
 }
 
-// TestSVDStart: it is a multiple of [B]₊, and the best; TSVD and CompressedCD take it, and say so; where a limit comes before the
-// eigenpairs it is zero.
+// TestSVDStart: it is a multiple of [B]₊, and the best; TSVD and CompressedCD take it, and say so; where a limit comes
+// before the eigenpairs it is zero.
 func TestSVDStart(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -160,8 +160,8 @@ func TestSVDStart(t *testing.T) {
 	}
 }
 
-// TestTSVDLooks: the error is looked at every CheckEvery sweeps and is right then; the run ends when H has come to rest, or when
-// an exact factor is found.
+// TestTSVDLooks: the error is looked at every CheckEvery sweeps and is right then; the run ends when H has come to rest, or
+// when an exact factor is found.
 func TestTSVDLooks(t *testing.T) {
 	g := readGolden(t, "graph80")
 	a := g.forms(t)["sparse"]
@@ -241,8 +241,8 @@ func oddMatrices() map[string]*matrix.Dense {
 	}
 }
 
-// TestOddMatrices: no method that begins with a low rank, and no Gauss–Newton step, breaks on them; columns beyond the items and
-// columns of zeros do no harm.
+// TestOddMatrices: no method that begins with a low rank, and no Gauss–Newton step, breaks on them; columns beyond the items
+// and columns of zeros do no harm.
 func TestOddMatrices(t *testing.T) {
 	runs := 0
 	for _, v := range variants(t) {
