@@ -40,11 +40,7 @@ func (p *problem) compressed(beyond int) *problem {
 	if err != nil || automatic && errNorm > compressedNear*p.norm {
 		return p
 	}
-	near := *p
-	near.a, near.diag = a, make([]float64, p.n)
-	a.DiagTo(near.diag)
-	near.near = &near
-	p.near = &near
+	p.near = p.with(a)
 	return p.near
 }
 

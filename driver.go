@@ -13,9 +13,13 @@ import (
 // run does one run from its start to the first limit: the loop every method shares. A cancelled ctx is a limit like others,
 // and no error here.
 func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, error) {
-	res := &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed}
+	res := &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed, LowerBound: math.NaN()}
 	limits := opt.Stop.limits()
 	clk := newClock(time.Now)
+	stop := func() bool {
+		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
+	}
+	p.stop, p.notes = stop, nil
 	h := matrix.NewDense(p.n, p.r, nil)
 	if p.norm > 0 {
 		if err := opt.Start.fill(p, h, number); err != nil {
@@ -39,9 +43,6 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		if k, ok := work.(keeper); ok {
 			k.publish()
 		}
-	}
-	stop := func() bool {
-		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
 	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
 	estimate := first.kkt()
@@ -157,6 +158,7 @@ func (w *kktWatch) reached(measure func() figures, estimate float64, fixed bool,
 func (p *problem) finish(res *Result, h *matrix.Dense, status Status, clk *clock, tol float64) *Result {
 	res.Time = clk.elapsed()
 	f := p.measure(h)
+	res.Notes = append(res.Notes, p.notes...)
 	res.Status = status
 	if status != Interrupted && tol > 0 && f.kkt() <= tol {
 		res.Status = Converged

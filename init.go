@@ -7,7 +7,7 @@ import (
 	"symnmf/matrix"
 )
 
-// Start is the first H of a run: Zero, Random or Given.
+// Start is the first H of a run: Zero, Random, SVDStart, LAIStart or Given.
 type Start interface {
 	// Name is the start's name in Starts and in files.
 	Name() string
@@ -25,6 +25,15 @@ type Zero struct{}
 // makes ‖A−HHᵀ‖ ≤ ‖A‖ from the first sweep on.
 type Random struct{}
 
+// SVDStart is [B]₊ times the best multiple, where B = U·√max(Λ, 0), n×r, has the r largest eigenvalues of A and the signs with
+// which the positive part of each column is the larger one: deterministic but for eigenvalues that coincide, and near where A is
+// near rank r. Columns beyond the positive eigenvalues are zero. When a limit comes before the eigenpairs, it is H = 0.
+type SVDStart struct{}
+
+// LAIStart is where LAI comes to from Random on a low rank in place of A, times the best multiple: some products with A for most
+// of the way to an answer.
+type LAIStart struct{}
+
 // Given is a start of the caller's own, n×r, ≥ 0, in the units of √A, with ‖HHᵀ‖ at most 10⁶·‖A‖. It is used as it is and
 // not changed.
 type Given struct{ H *matrix.Dense }
@@ -39,12 +48,14 @@ func Starts() []StartInfo {
 	return []StartInfo{
 		{Zero{}.Name(), "H = 0; deterministic, for matrices with a positive diagonal"},
 		{Random{}.Name(), "uniform entries, scaled to the best multiple"},
+		{SVDStart{}.Name(), "positive part of the leading eigenvectors, scaled; deterministic, where A is near rank R"},
+		{LAIStart{}.Name(), "the answer for a randomized low rank in place of A, scaled"},
 	}
 }
 
 // ParseStart returns the start of that name.
 func ParseStart(name string) (Start, error) {
-	for _, s := range []Start{Zero{}, Random{}} {
+	for _, s := range []Start{Zero{}, Random{}, SVDStart{}, LAIStart{}} {
 		if s.Name() == name {
 			return s, nil
 		}
@@ -59,6 +70,12 @@ func (Zero) Name() string { return "zero" }
 func (Random) Name() string { return "random" }
 
 // Name implements Start.
+func (SVDStart) Name() string { return "svd" }
+
+// Name implements Start.
+func (LAIStart) Name() string { return "lai" }
+
+// Name implements Start.
 func (Given) Name() string { return "given" }
 
 func (Zero) fill(*problem, *matrix.Dense, int) error { return nil }
@@ -69,6 +86,31 @@ func (Random) fill(p *problem, h *matrix.Dense, run int) error {
 	for k := range data {
 		data[k] = u.at(uint64(k))
 	}
+	p.rescale(h)
+	return nil
+}
+
+func (SVDStart) fill(p *problem, h *matrix.Dense, _ int) error {
+	top, err := p.leading()
+	if err != nil {
+		if p.stop != nil && p.stop() {
+			p.note("the run ended before the eigenpairs of its start were there")
+			return nil
+		}
+		return fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	for k, v := range top.b.Data() {
+		h.Data()[k] = max(v, 0)
+	}
+	p.rescale(h)
+	return nil
+}
+
+func (LAIStart) fill(p *problem, h *matrix.Dense, run int) error {
+	if err := (Random{}).fill(p, h, run); err != nil {
+		return err
+	}
+	p.lai(h, run, func() bool { return p.stop != nil && p.stop() })
 	p.rescale(h)
 	return nil
 }

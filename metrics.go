@@ -174,22 +174,38 @@ func (p *problem) count(h *matrix.Dense, f *figures) {
 	}
 }
 
-// gram returns D = HᵀH (r×r by rows). Rows are summed in blocks whose number depends on n alone.
+// gram returns D = HᵀH (r×r by rows).
 func (p *problem) gram(h *matrix.Dense) []float64 {
-	const most = 64 // blocks, each with r² numbers of its own
 	_, r := h.Dims()
-	size := max(256, (p.n+most-1)/most)
-	part := make([][]float64, kernel.BlockCount(p.n, size))
-	kernel.Blocks(p.n, size, p.workers, func(b, lo, hi int) {
-		d := make([]float64, r*r)
-		kernel.Gram(d, h.Data()[lo*r:hi*r], r)
-		part[b] = d
+	return p.sums(r*r, func(d []float64, lo, hi int) { kernel.Gram(d, h.Data()[lo*r:hi*r], r) })
+}
+
+// cross returns XᵀY by rows, for an x and y of n rows.
+func (p *problem) cross(x, y *matrix.Dense) []float64 {
+	_, k := x.Dims()
+	_, r := y.Dims()
+	return p.sums(k*r, func(c []float64, lo, hi int) { kernel.TransTimes(c, x.Data()[lo*k:hi*k], k, y.Data()[lo*r:hi*r], r) })
+}
+
+// sum returns the sum of f over parts of the rows.
+func (p *problem) sum(f func(lo, hi int) float64) float64 {
+	return p.sums(1, func(c []float64, lo, hi int) { c[0] = f(lo, hi) })[0]
+}
+
+// sums returns the sum of what f adds to size zeros for each part lo ≤ i < hi of the rows. Parts depend on n alone.
+func (p *problem) sums(size int, f func(c []float64, lo, hi int)) []float64 {
+	const most = 64 // parts, each with numbers of its own
+	rows := max(256, (p.n+most-1)/most)
+	part := make([][]float64, kernel.BlockCount(p.n, rows))
+	kernel.Blocks(p.n, rows, p.workers, func(b, lo, hi int) {
+		part[b] = make([]float64, size)
+		f(part[b], lo, hi)
 	})
-	d := make([]float64, r*r)
+	total := make([]float64, size)
 	for _, v := range part {
-		kernel.Axpy(d, 1, v)
+		kernel.Axpy(total, 1, v)
 	}
-	return d
+	return total
 }
 
 // nonzero reports whether some number is not zero.

@@ -8,7 +8,7 @@ import (
 	"symnmf/matrix"
 )
 
-// Solver is a method: one of the types of this package that implement it: CD, RowBlock, MBI, Residual. It is sealed.
+// Solver is a method: one of the types of this package that implement it: CD, RowBlock, TSVD and others. It is sealed.
 type Solver interface {
 	// Name is the method's name in Methods, files and tables.
 	Name() string
@@ -32,6 +32,10 @@ var (
 	_ checker = (*mbiRun)(nil)
 	_ checker = (*residualRun)(nil)
 	_ checker = (*rowBlockRun)(nil)
+	_ checker = (*tsvdRun)(nil)
+	_ checker = (*pgncgRun)(nil)
+	_ checker = (*laiRun)(nil)
+	_ checker = (*compressedRun)(nil)
 )
 
 // Method is one line of the list of methods.
@@ -56,11 +60,19 @@ var methods = []Method{
 	{"cd-mbi", "exact coordinate descent, always the single best entry (small problems)", anyMatrix, diagonalStart, nil, MBI{}},
 	{"cd-residual", "cd-cyclic by an explicit n×n residual (for comparison)", "dense, diagonal counted", diagonalStart, nil, Residual{}},
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
+	{"tsvd", "the leading eigenvectors turned to be nonnegative, where A is near rank R; not monotone", countedMatrix, svdStart, tsvdKnobs, TSVD{}},
+	{"pgncg", "projected Gauss–Newton steps by conjugate gradients", countedMatrix, randomStart, pgncgKnobs, PGNCG{}},
+	{"lai", "another method on a randomized low rank, then on A itself", countedDiagonal, randomStart, laiKnobs, LAI{}},
+	{"compressed", "cd-cyclic after tsvd or lai", countedDiagonal, "svd; random with first=lai", compressedKnobs, CompressedCD{}},
 }
 
 const (
-	anyMatrix     = "dense, sparse, points"
-	diagonalStart = "zero if some A_ii > 0, else random"
+	anyMatrix       = "dense, sparse, points"
+	countedMatrix   = "dense, sparse, points; diagonal counted, no l1"
+	countedDiagonal = "dense, sparse, points; diagonal counted"
+	diagonalStart   = "zero if some A_ii > 0, else random"
+	randomStart     = "random" // of methods that cannot leave zero, or are at their best from there
+	svdStart        = "svd"
 )
 
 var rowBlockKnobs = []Knob{
@@ -200,9 +212,13 @@ func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()
 	sparse := p.a.Density() < denseFrom
 	if opt.Start == nil {
+		own, has := opt.Solver.(starter)
 		switch {
 		case opt.Runs > 1:
 			opt.Start, why = Random{}, "start random, for several starts were asked for"
+		case has:
+			opt.Start = own.ownStart()
+			why = "start " + opt.Start.Name() + ", the method's own"
 		case !positive:
 			opt.Start, why = Random{}, "start random, for on a zero diagonal nothing moves from zero"
 		case opt.Solver == nil && !sparse:
@@ -230,6 +246,9 @@ func (p *problem) choose(opt *Options) (why string) {
 	}
 	return why
 }
+
+// starter is a method with a start of its own.
+type starter interface{ ownStart() Start }
 
 // positiveDiagonal reports whether some A_ii > 0.
 func (p *problem) positiveDiagonal() bool {

@@ -55,6 +55,8 @@ func (o *Options) check(n, r int) error {
 		return fmt.Errorf("%w: Runs = %d", ErrOption, o.Runs)
 	case o.Threads < 0:
 		return fmt.Errorf("%w: Threads = %d", ErrOption, o.Threads)
+	case o.Bound < NoBound || o.Bound > AnyBound:
+		return fmt.Errorf("%w: Bound = %d", ErrOption, o.Bound)
 	case len(o.L1) > 1 && len(o.L1) != r:
 		return fmt.Errorf("%w: %d weights in L1, want 1 or r = %d", ErrOption, len(o.L1), r)
 	}

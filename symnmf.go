@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"symnmf/matrix"
@@ -33,6 +34,8 @@ type Options struct {
 	// Trace asks for the exact error and KKT residual of the start, of every sweep that is not provisional (see Progress) and
 	// of the last, in Result.Trace. The clock stops while they are computed.
 	Trace bool
+	// Bound says whether Result.LowerBound is looked for, after the runs; the default is NoBound.
+	Bound Bound
 	// Progress is called after every sweep, on the goroutine that called Factorize; nil means no calls.
 	Progress func(Progress)
 }
@@ -76,7 +79,11 @@ type Result struct {
 	KKT float64
 	// Objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 	Objective float64
-	NormA     float64 // ‖A‖_F, of the entries that count
+	// LowerBound is what RelErr cannot fall below for any H of r columns, from the eigenvalues of A; NaN where Options.Bound did
+	// not ask for it, or it was not found. BoundTime is what the search took, after the runs.
+	LowerBound float64
+	BoundTime  time.Duration
+	NormA      float64 // ‖A‖_F, of the entries that count
 
 	Status Status
 	Sweeps int
@@ -143,6 +150,13 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 		return nil, err
 	}
 	res.Why = why
+	if opt.Bound != NoBound && err == nil {
+		sweeps := 0
+		for _, s := range res.Runs {
+			sweeps += s.Sweeps
+		}
+		p.bound(ctx, opt.Bound, sweeps, res)
+	}
 	return res, err
 }
 
@@ -160,6 +174,18 @@ type problem struct {
 	seed       uint64
 	workers    int
 	near       *problem // what compressed returned
+
+	top   *leading                        // what leading returned
+	lows  map[matrix.Compression]*problem // what lowRank returned
+	stop  func() bool                     // whether the run at work has to end; nil before there is one
+	notes []string                        // of the run at work
+}
+
+// note adds a sentence to Result.Notes, once.
+func (p *problem) note(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !slices.Contains(p.notes, s) {
+		p.notes = append(p.notes, s)
+	}
 }
 
 func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {

@@ -83,7 +83,7 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	multiply := newMultiplier(a.Scaled(scale), opt.Workers)
 	var res *Eigenpairs
 	var err error
-	if n <= 2*p {
+	if _, whole := EigenBasis(n, k); whole {
 		res, err = eigenWhole(ctx, n, k, multiply)
 	} else {
 		res, err = newKrylov(n, k, p, multiply, &opt).run(ctx)
@@ -119,6 +119,14 @@ func LowerBound(values []float64, normA float64, r int) float64 {
 		left -= v * v
 	}
 	return math.Sqrt(max(left, 0))
+}
+
+// EigenBasis returns the most columns that Eigen's basis for k eigenpairs of an n×n matrix has, or n when A is reduced whole.
+func EigenBasis(n, k int) (columns int, whole bool) {
+	if p := basisSize(k); n > 2*p {
+		return p, false
+	}
+	return n, true
 }
 
 // basisSize returns the most columns of a basis for k eigenpairs, a multiple of eigenBlock.

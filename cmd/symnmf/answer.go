@@ -130,6 +130,9 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 		a.record.Runs = append(a.record.Runs, runRecord{r.Run, number(r.RelErr), number(r.KKT), number(r.Objective), r.Sweeps,
 			number(r.Time.Seconds()), r.Status.String()})
 	}
+	if b := number(res.LowerBound); !math.IsNaN(res.LowerBound) {
+		a.record.LowerBound = &b
+	}
 	if bytes, ok := peakMemory(); ok {
 		a.record.PeakMemory = &bytes
 	}
@@ -239,6 +242,9 @@ func (a *answer) summary(s *streams) {
 	}
 	fmt.Fprintf(s.err, "%v: %s in %s\n", res.Status, count(int64(res.Sweeps), "sweep", "sweeps"), showTime(res.Time))
 	fmt.Fprintf(s.err, "relative error %s, KKT residual %.3g\n", showError(res.RelErr, res.ErrFloor), res.KKT)
+	if !math.IsNaN(res.LowerBound) {
+		fmt.Fprintf(s.err, "no H of %s has an error below %s, found in another %s\n", count(int64(f.rank), "column", "columns"), percent(res.LowerBound), showTime(res.BoundTime))
+	}
 	sizes := slices.Sorted(slices.Values(a.record.ClusterSizes))
 	fmt.Fprintf(s.err, "cluster sizes %d to %d, median %g", sizes[0], sizes[len(sizes)-1], median(sizes))
 	if res.ZeroRows > 0 {

@@ -38,6 +38,7 @@ type fitFlags struct {
 	tol     float64
 	l1      []float64
 	diag    string
+	bound   string
 	threads int
 	trace   string
 	out     string
@@ -79,7 +80,7 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	flags.StringVarP(&f.method, "method", "m", "auto", "a `NAME` from 'symnmf methods'; auto chooses for the input")
 	cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methodNames(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringArrayVar(&f.knobs, "set", nil, "`KEY=VALUE`, a knob of the method, see 'symnmf methods -v' (repeatable)")
-	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, or FILE.npy with an H, n×R (the method's own when left out)")
+	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, svd, lai, or FILE.npy with an H, n×R (the method's own when left out)")
 	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(startNames(), cobra.ShellCompDirectiveDefault))
 	flags.Uint64Var(&f.seed, "seed", 0, "whole number `S` that fixes every random choice (default 0)")
 	flags.IntVar(&f.runs, "runs", 1, "`N` independent random starts, of which the best is kept")
@@ -89,6 +90,9 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	flags.Var((*weights)(&f.l1), "l1", "weights of the l1 term, one or R, which makes H sparser; 'symnmf info' shows the unit (default 0)")
 	f.diag = "keep"
 	choiceFlag(cmd, &f.diag, "diagonal", "whether the diagonal of A counts in the error", "keep", "ignore")
+	f.bound = "auto"
+	choiceFlag(cmd, &f.bound, "bound", "find the least error that any H could have, which takes eigenvalues of A; auto where that costs little", "auto", "yes", "no")
+	flags.Lookup("bound").NoOptDefVal = "yes"
 	f.repairs.define(cmd)
 	flags.IntVarP(&f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
 	flags.StringVar(&f.trace, "trace", "", "write the exact errors on the way to `FILE.csv`, which about doubles the time")
@@ -291,7 +295,15 @@ func (f *fitFlags) run(s *streams) error {
 	}
 	need := shapeOf(d)
 	need.method, need.rank, need.runs = f.method, f.rank, f.runs
-	need.given = f.fileStart()
+	if need.given = f.fileStart(); !need.given {
+		need.init = f.init
+	}
+	for _, knob := range f.knobs {
+		if over, ok := strings.CutPrefix(knob, "over="); ok {
+			need.over = over
+		}
+	}
+	bound := need.boundOf(f.bound)
 	limit := f.input.memory.limit()
 	if err := need.fits(limit); err != nil {
 		return err
@@ -301,6 +313,7 @@ func (f *fitFlags) run(s *streams) error {
 	if err != nil {
 		return err
 	}
+	opt.Bound = bound
 	if f.out != "" {
 		if err := claimDir(f.out); err != nil {
 			return err

@@ -89,6 +89,7 @@ func (f *infoFlags) run(s *streams) error {
 	}
 	sh := shapeOf(d)
 	sh.rank = f.rank
+	sh.boundOf("auto")
 	predicted := sh.peak()
 	facts := d.facts()
 	facts.Rank, facts.MemoryLimit = f.rank, orNull(f.input.memory.limit())

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"symnmf"
 	"symnmf/matrix"
 )
 
@@ -76,6 +77,9 @@ type shape struct {
 	method     string
 	rank, runs int
 	given      bool    // the start is a file
+	init       string  // the start, when it has a name
+	over       string  // what lai runs, when it is said
+	bound      bool    // the lower bound is looked for
 	near       float64 // of sparse points: pairs of items of a block with a feature in common, as a part of all pairs
 	distinct   float64 // of sparse points: features in a block, all blocks together
 }
@@ -186,16 +190,52 @@ func (sh shape) ahead() float64 {
 			a, points = 8*n*n, false
 		}
 	}
+	eigen, low := sh.eigen(n, points), 8*2*n*(r+lowBeyond)
 	factors := 1 + float64(min(sh.runs, 2)-1) // the one at work, and the best so far
 	if sh.given {
 		factors++
 	}
-	work := a + 8*(factors*n*r+8*n) // the vectors: A_ii twice and others
+	base := a + 8*(factors*n*r+8*n) // the vectors: A_ii twice and others
+	work := base
+	before := 0.0 // what goes before the method has anything
+	if sh.bound { // after it has let go of it
+		before = eigen
+	}
+	switch sh.init {
+	case "svd":
+		work += 8 * n * r
+		before = max(before, 8*n*r+eigen)
+	case "lai":
+		work += low
+		before = max(before, 2*low+sh.rowBlock(n, r, true))
+	}
 	switch sh.method {
 	case "", "auto", "rowblock":
 		work += sh.rowBlock(n, m, points)
 	case "cd-residual":
 		work += 8 * n * n
+	case "tsvd":
+		before = max(before, 8*n*r+eigen)
+		work += 8 * n * r
+		if points {
+			work += 8 * 2 * m * r
+		}
+	case "pgncg":
+		work += 8 * 7 * n * r
+		if points {
+			work += 8 * 3 * m * r
+		}
+	case "lai": // Â, H of the start, and another method
+		before = max(before, 2*low)
+		other := sh.rowBlock(n, m, points)
+		if sh.over == "pgncg" {
+			other = 8 * 7 * n * r
+		}
+		work += low + 8*2*n*r + other
+	case "compressed":
+		before = max(before, 8*2*n*r+max(eigen, 2*low+sh.rowBlock(n, r, true)))
+		work += 8 * 2 * n * r
+		fallthrough
 	default:
 		kept := n // the cursor keeps A·H, as many numbers as H
 		if points {
@@ -206,7 +246,41 @@ func (sh shape) ahead() float64 {
 			work += 8 * 3 * n * r
 		}
 	}
-	return program + sh.ids + slack*(max(prepare, work)+8*64*r*r)
+	return program + sh.ids + slack*(max(prepare, work, base+before)+8*64*r*r)
+}
+
+// lowBeyond is how many columns beyond the rank symnmf.LAI has by default.
+const lowBeyond = 10
+
+// eigen returns the bytes of matrix.Eigen for as many pairs as the rank, besides A.
+func (sh shape) eigen(n float64, points bool) float64 {
+	k := float64(sh.rank)
+	bytes := 8 * n * max(4*k+32, 3*k+80)
+	if points && sh.sparse {
+		bytes += sh.table // X by features
+	}
+	return bytes
+}
+
+// boundMost is by what part more memory a lower bound that nobody asked for may need.
+const boundMost = 0.1
+
+// boundOf returns what --bound means for this run, and has ahead count what it takes: auto looks for a bound only where it needs
+// hardly more memory than the run does.
+func (sh *shape) boundOf(choice string) symnmf.Bound {
+	switch choice {
+	case "no":
+		return symnmf.NoBound
+	case "yes":
+		sh.bound = true
+		return symnmf.AnyBound
+	}
+	without := sh.ahead()
+	if sh.bound = true; sh.ahead() > (1+boundMost)*without {
+		sh.bound = false
+		return symnmf.NoBound
+	}
+	return symnmf.CheapBound
 }
 
 // rowBlock returns the bytes of symnmf.RowBlock, besides A and the H it is given.

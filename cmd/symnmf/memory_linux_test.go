@@ -62,14 +62,22 @@ func TestPeakPrediction(t *testing.T) {
 		}
 		return name
 	}
+	graph := sparse("graph.npz", 40000, 40000, 16, true)
 	points := sparse("points.npz", 15000, 6000, 30, false)
 	for _, args := range [][]string{
-		{sparse("graph.npz", 40000, 40000, 16, true), "-k", "30"},
+		{graph, "-k", "30"},
 		{points, "--items", "rows", "-k", "40"},
 		{points, "--items", "columns", "-k", "40", "--runs", "2"},
 		{dense("similarity.npy", 1500, 1500), "-k", "20"},
 		{dense("table.npy", 3000, 400), "--items", "columns", "-k", "20"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--runs", "2"},
+		{graph, "-k", "30", "--bound"},
+		{graph, "-k", "30", "--init", "svd"},
+		{points, "--items", "rows", "-k", "40", "--method", "tsvd"},
+		{graph, "-k", "30", "--method", "pgncg"},
+		{graph, "-k", "30", "--method", "lai"},
+		{points, "--items", "columns", "-k", "40", "--method", "lai", "--runs", "2"},
+		{graph, "-k", "30", "--method", "compressed"},
 	} {
 		code, stdout, stderr := child(t, append(append([]string{"fit"}, args...), "--max-sweeps", "1", "--tol", "0", "-v", "--json")...)
 		var rec record

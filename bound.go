@@ -1,0 +1,92 @@
+package symnmf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"symnmf/matrix"
+)
+
+// Bound says whether Factorize looks for the least error that any H could have.
+type Bound int
+
+const (
+	// NoBound, the default: never.
+	NoBound Bound = iota
+	// CheapBound: where that is known to take no more than a fifth of the work of the runs, or some 30 ms.
+	CheapBound
+	// AnyBound: at any price.
+	AnyBound
+)
+
+const (
+	boundPart  = 0.2
+	boundFloor = 1e8 // multiply–adds
+)
+
+// bound fills in LowerBound and BoundTime of res, the outcome of runs that took so many sweeps together. It never fails:
+// where there is no bound it stays NaN, and a note says why if it was asked for at any price.
+//
+// How many products eigenpairs take, one hundred or thousands, depends on the spectrum of A, and is not known before. So a
+// cheap bound is looked for with a limit on them, and the time may turn out to be spent on nothing. The limit depends on
+// counts alone, so that it is the same on every machine.
+func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Result) {
+	began := time.Now()
+	unknown := func(why string, args ...any) {
+		if choice == AnyBound {
+			res.Notes = append(res.Notes, "no lower bound: "+fmt.Sprintf(why, args...))
+		}
+	}
+	k := min(p.r, p.n)
+	switch {
+	case p.norm == 0:
+		res.LowerBound = 0
+	case p.ignoreDiag:
+		unknown("without the diagonal eigenvalues say nothing")
+	case p.top != nil && p.top.sure:
+		res.LowerBound = matrix.LowerBound(p.top.values, p.norm, p.r)
+	default:
+		opt := matrix.EigenOptions{Seed: p.seed, Workers: p.workers}
+		if choice == CheapBound {
+			if opt.MaxProducts = p.boundProducts(k, sweeps); opt.MaxProducts == 0 {
+				return
+			}
+		}
+		pairs, err := matrix.Eigen(ctx, p.a, k, opt)
+		switch {
+		case err != nil:
+			unknown("%v", err)
+		case pairs.Limited || len(pairs.Failed) > 0:
+			unknown("of %d eigenpairs some were not found", k)
+		default:
+			res.LowerBound = matrix.LowerBound(pairs.Values, p.norm, p.r)
+		}
+	}
+	res.BoundTime = time.Since(began)
+}
+
+// boundProducts returns how many products with A may be spent on k eigenpairs to remain cheap, 0 when that is too few. Work
+// is counted in multiply–adds: for a sweep a product with r columns and 6·n·r², for eigenpairs a product with a column and
+// four with all of the basis for each, or, of small matrices, the reduction of A itself.
+func (p *problem) boundProducts(k, sweeps int) int {
+	n, r := float64(p.n), float64(p.r)
+	product := float64(p.a.Stored())
+	if _, explicit := p.a.(matrix.RowVisitor); !explicit {
+		product *= 2
+	}
+	work := max(boundPart*float64(sweeps)*(product*r+6*n*r*r), boundFloor)
+	basis, whole := matrix.EigenBasis(p.n, k)
+	if whole {
+		if n*product+10*n*n*n > work {
+			return 0
+		}
+		return 1 // they are not counted
+	}
+	products := work / (product + 4*n*float64(basis))
+	if products < float64(basis) {
+		return 0
+	}
+	return int(min(products, math.MaxInt32))
+}

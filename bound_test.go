@@ -1,0 +1,92 @@
+package symnmf
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// TestBound: it is the golden one, and no error is below it; the pairs that a method has found serve it; it costs the run no
+// time.
+func TestBound(t *testing.T) {
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		for form, a := range g.forms(t) {
+			for _, s := range []Solver{CD{}, TSVD{}} {
+				res := factorize(t, a, g.R, Options{Solver: s, Start: Random{}, Bound: AnyBound, Stop: Stop{Sweeps: 30}})
+				// The square is right to 2⁻⁴⁴, and 0 where it is less.
+				if got, want := res.LowerBound*res.LowerBound, g.SpectralBound*g.SpectralBound; got > want+1e-15 || got < want-0x1p-43 {
+					t.Errorf("%s (%s), %s: bound² %v, golden %v", name, form, s.Name(), got, want)
+				}
+				if res.RelErr < res.LowerBound || res.BoundTime <= 0 {
+					t.Errorf("%s (%s), %s: error %v, bound %v in %v", name, form, s.Name(), res.RelErr, res.LowerBound, res.BoundTime)
+				}
+			}
+		}
+		a := g.forms(t)["sparse"]
+		for _, opt := range []Options{{}, {Bound: CheapBound, IgnoreDiagonal: true}, {Bound: AnyBound, IgnoreDiagonal: true}} {
+			res := factorize(t, a, g.R, opt)
+			said := slices.Contains(res.Notes, "no lower bound: without the diagonal eigenvalues say nothing")
+			if !math.IsNaN(res.LowerBound) || said != (opt.Bound == AnyBound) {
+				t.Errorf("%s, %+v: bound %v, notes %q", name, opt, res.LowerBound, res.Notes)
+			}
+		}
+	}
+	zero := factorize(t, mustDense(t, matrix.NewDense(3, 3, nil)), 2, Options{Bound: CheapBound})
+	if zero.LowerBound != 0 {
+		t.Errorf("A = 0: bound %v", zero.LowerBound)
+	}
+	large := instance.FullRank(30, 1)
+	want := factorize(t, mustDense(t, large), 3, Options{Bound: AnyBound}).LowerBound
+	for k := range large.Data() {
+		large.Data()[k] *= 0x1p-500
+	}
+	if got := factorize(t, mustDense(t, large), 3, Options{Bound: AnyBound}).LowerBound; got != want {
+		t.Errorf("2⁻⁵⁰⁰·A: bound %v, want %v", got, want)
+	}
+}
+
+// TestCheapBound: it is found where that is a small part of the work, and else given up, early or at the limit.
+func TestCheapBound(t *testing.T) {
+	graph := mustCSR(t, instance.RandomSparse(3000, 30000, 1))
+	low, _ := instance.LowRank(400, 3, 1)
+	for _, c := range []struct {
+		name   string
+		a      matrix.Operator
+		r      int
+		sweeps int
+		want   bool
+	}{
+		{"small, reduced whole", lowRank(t, 60, 3), 3, 1, true},
+		{"low rank, few products", mustDense(t, low), 3, 20, true},
+		{"large, one sweep", mustDense(t, instance.FullRank(1500, 1)), 5, 1, false},
+		{"a random graph, thousands of products", graph, 5, 10, false},
+	} {
+		opt := Options{Bound: CheapBound, Start: Random{}, Stop: Stop{Sweeps: c.sweeps, KKT: -1}}
+		res := factorize(t, c.a, c.r, opt)
+		if math.IsNaN(res.LowerBound) == c.want {
+			t.Errorf("%s: bound %v", c.name, res.LowerBound)
+		}
+		for _, note := range res.Notes {
+			t.Errorf("%s: %s", c.name, note)
+		}
+	}
+	p, err := newProblem(graph, 5, &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, many := p.boundProducts(5, 10000), p.boundProducts(5, 30000)
+	if few == 0 || math.Abs(float64(many)/float64(few)-3) > 0.1 {
+		t.Errorf("%d products after 10000 sweeps, %d after 30000", few, many)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	res := &Result{LowerBound: math.NaN()}
+	if p.bound(ctx, AnyBound, 1, res); !math.IsNaN(res.LowerBound) || !slices.Contains(res.Notes, "no lower bound: context canceled") {
+		t.Errorf("cancelled: bound %v, notes %q", res.LowerBound, res.Notes)
+	}
+}

@@ -1,0 +1,125 @@
+package symnmf
+
+import (
+	"fmt"
+	"time"
+
+	"symnmf/matrix"
+)
+
+// CompressedCD lets a method go first that reads A for a low rank only, and then improves on that by coordinate descent on A
+// itself. The first sweep is the first stage and a sweep of CD, the others are those of CD with Order Cyclic: monotone, and
+// what it says of CD holds. H goes back to the start if the first stage ends above it.
+//
+// Beside CD it takes what TSVD or LAI do, and H of the start. Result.Notes has the times. An ignored diagonal is refused, as
+// both first stages do; the ℓ₁ term counts from the second stage on.
+//
+// Source: the paper, its conclusion, where this is left as further work.
+type CompressedCD struct {
+	// First is the first stage; the default is FirstTSVD.
+	First FirstStage
+	// Turns is the number of iterations of TSVD; the default 0 means 50.
+	Turns int
+}
+
+// FirstStage is what goes before coordinate descent.
+type FirstStage int
+
+const (
+	FirstTSVD FirstStage = iota // Turns iterations of TSVD
+	FirstLAI                    // the sweeps of LAI on a low rank
+)
+
+var firstStageNames = [...]string{"svd", "lai"}
+
+func (f FirstStage) String() string { return firstStageNames[f] }
+
+const defaultTurns = 50
+
+var compressedKnobs = []Knob{
+	{"first", "what goes first: svd (iterations of tsvd), lai (sweeps on a low rank)", FirstTSVD.String(),
+		nameKnob("first", firstStageNames[:], func(s *CompressedCD, k int) { s.First = FirstStage(k) })},
+	{"turns", "with first=svd: iterations of tsvd", "50", wholeKnob("turns", 1, func(s *CompressedCD, k int) { s.Turns = k })},
+}
+
+// Name implements Solver.
+func (CompressedCD) Name() string { return "compressed" }
+
+func (s CompressedCD) ownStart() Start {
+	if s.First == FirstLAI {
+		return Random{}
+	}
+	return SVDStart{}
+}
+
+func (s CompressedCD) accepts(p *problem, _ *Options) error {
+	switch {
+	case s.First < FirstTSVD || s.First > FirstLAI || s.Turns < 0:
+		return fmt.Errorf("%w: CompressedCD.First = %d, CompressedCD.Turns = %d", ErrOption, s.First, s.Turns)
+	case p.ignoreDiag:
+		return fmt.Errorf("%w: compressed begins with eigenvectors, which need the diagonal; use cd-cyclic or rowblock", ErrUnfit)
+	}
+	return nil
+}
+
+func (s CompressedCD) start(p *problem, h *matrix.Dense, number int) run {
+	setDefault(&s.Turns, defaultTurns)
+	return &compressedRun{CompressedCD: s, p: p, h: h, number: number}
+}
+
+// compressedRun is one run of CompressedCD.
+type compressedRun struct {
+	CompressedCD
+	p      *problem
+	h      *matrix.Dense
+	number int
+	from   kept
+	cd     *cdRun // nil in the first stage
+}
+
+// begin implements beginner.
+func (s *compressedRun) begin(first *figures) { s.from = keep(s.h, first) }
+
+func (s *compressedRun) sweep(stop func() bool) sweepReport {
+	if s.cd != nil {
+		return s.cd.sweep(stop)
+	}
+	began := time.Now()
+	if s.First == FirstLAI {
+		s.p.lai(s.h, s.number, stop)
+	} else {
+		s.turn(stop)
+	}
+	if stop() {
+		return sweepReport{cut: true}
+	}
+	s.p.note("the first stage took %v", time.Since(began).Round(time.Microsecond))
+	f := s.from.orBetter(s.p, s.h)
+	s.cd = CD{}.start(s.p, s.h, s.number).(*cdRun)
+	rep := s.cd.sweep(stop)
+	rep.decrease += s.from.at.objective() - f.objective()
+	return rep
+}
+
+// turn is the first stage by TSVD. Without eigenpairs it does nothing.
+func (s *compressedRun) turn(stop func() bool) {
+	t := &tsvdRun{p: s.p, h: s.h}
+	for range s.Turns {
+		if stop() || !t.turn() {
+			return
+		}
+	}
+}
+
+// publish implements keeper.
+func (s *compressedRun) publish() {}
+
+// end implements keeper.
+func (s *compressedRun) end() {
+	if s.cd == nil {
+		s.from.orBetter(s.p, s.h)
+	}
+}
+
+// verify implements checker.
+func (s *compressedRun) verify() error { return s.cd.verify() }

@@ -1,0 +1,72 @@
+package symnmf
+
+import (
+	"fmt"
+
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// iterate is H with what methods that change all of it at once know there: A·H, D = HᵀH, and the figures. Only look looks.
+type iterate struct {
+	p    *problem
+	h    *matrix.Dense // n×r
+	ah   *matrix.Dense // A·H, n×r
+	gram []float64     // D, r×r
+	at   figures
+}
+
+// newIterate looks at h. O(nnz·r + n·r²), as every look.
+func newIterate(p *problem, h *matrix.Dense) *iterate {
+	s := &iterate{p: p, h: h, ah: matrix.NewDense(p.n, p.r, nil)}
+	s.look()
+	return s
+}
+
+// look computes what is known from H, and returns what a sweep that ended there has to report: the change since the last
+// look, of which at least one entry is said to have changed unless the objective is to the bit what it was.
+func (s *iterate) look() sweepReport {
+	before := s.at.objective()
+	s.p.times(s.ah, s.h)
+	s.gram = s.p.gram(s.h)
+	s.at = s.p.measureWith(s.h, rowsOf{s.ah})
+	rep := sweepReport{decrease: before - s.at.objective(), stepSq: s.at.gradKKT}
+	if rep.decrease != 0 {
+		rep.changed = 1
+	}
+	return rep
+}
+
+// verify implements checker: A·H and D are those of this H.
+func (s *iterate) verify() error {
+	fresh := newIterate(s.p, s.h)
+	for k, want := range fresh.ah.Data() {
+		if got := s.ah.Data()[k]; got != want {
+			return fmt.Errorf("(AH)[%d,%d] is %v, the product gives %v", k/s.p.r, k%s.p.r, got, want)
+		}
+	}
+	for k, want := range fresh.gram {
+		if got := s.gram[k]; got != want {
+			return fmt.Errorf("D[%d,%d] is %v, HᵀH gives %v", k/s.p.r, k%s.p.r, got, want)
+		}
+	}
+	return nil
+}
+
+// rowsOf is a product at hand.
+type rowsOf struct{ *matrix.Dense }
+
+// RowsTo implements matrix.Product.
+func (m rowsOf) RowsTo(dst []float64, lo, hi int) {
+	_, r := m.Dims()
+	copy(dst, m.Data()[lo*r:hi*r])
+}
+
+// times fills dst with A·x, both n×k for any k. It is the one way by which every method that wants all of it multiplies.
+func (p *problem) times(dst, x *matrix.Dense) {
+	_, k := x.Dims()
+	product := p.a.NewProduct(x, p.workers)
+	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
+		product.RowsTo(dst.Data()[lo*k:hi*k], lo, hi)
+	})
+}

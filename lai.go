@@ -1,0 +1,279 @@
+package symnmf
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"symnmf/matrix"
+)
+
+// LAI runs another method on a randomized low rank Â ≈ A first, for which products cost O(n·(r+Oversample)·r) whatever A
+// holds, and, when little is left to gain there, on A itself. With Ω an n×(r+Oversample) matrix of random numbers and Q an
+// orthonormal basis of the columns of A^(1+Power)·Ω,
+//
+//	Â = Q·(QᵀAQ)·Qᵀ
+//
+// is indefinite and has negative entries in general, whatever A. Sweeps on Â are provisional, see Progress; they end when
+// ‖Â−HHᵀ‖/‖A‖ has fallen by less than 1e-5 in each of four in a row, after ten at least. What comes out is not below the
+// start, for H goes back there if the error has risen; from then on the method is as monotone, and its limit as stationary,
+// as the other one is.
+//
+// Power + 2 products of A with r + Oversample columns for Â, one with r to change to A, and then what the other method
+// takes. Memory: 2·n·(r+Oversample) numbers for Â, twice that while it is made, H of the start, and that of the other
+// method. An ignored diagonal is refused, for what Â has there could not be left out; the ℓ₁ term is counted where the other
+// method does.
+//
+// Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix factorization, SIAM J.
+// Matrix Anal. Appl. 46, 2025.
+type LAI struct {
+	// Over is the other method, one of RowBlock, CD, PGNCG; the default nil means RowBlock.
+	Over Solver
+	// Oversample is how many columns Â has beyond r; the default 0 means 10.
+	Oversample int
+	// Power is how many more times A is applied to its columns; the default 0 means 2.
+	Power int
+	// NoRefine ends the run where the sweeps on Â do.
+	NoRefine bool
+
+	given     matrix.Operator // tests: Â
+	published bool            // tests: stay on Â, and do not go back to the start
+}
+
+const (
+	defaultOversample = 10
+	defaultPower      = 2
+	settledBy         = 1e-5 // of the relative error a sweep
+	settledFor        = 4    // sweeps in a row
+	settledFrom       = 10   // sweeps
+	mostLAI           = 200  // sweeps, where something else comes after
+)
+
+// laiOver lists the methods that LAI runs: each needs no more of A than its products, diagonal and cursor.
+var laiOver = []Solver{RowBlock{Compress: NoCompression}, CD{Order: Cyclic}, CD{Order: Shuffle}, PGNCG{}}
+
+var laiKnobs = []Knob{
+	{"over", "the method it runs: rowblock, cd-cyclic, cd-shuffle, pgncg", laiOver[0].Name(),
+		nameKnob("over", laiNames(), func(s *LAI, k int) { s.Over = laiOver[k] })},
+	{"oversample", "columns of the low rank beyond R", "10", wholeKnob("oversample", 1, func(s *LAI, k int) { s.Oversample = k })},
+	{"power", "times A is applied to them beyond the first", "2", wholeKnob("power", 1, func(s *LAI, k int) { s.Power = k })},
+	{"refine", "whether to go on with A itself: yes, no", "yes",
+		nameKnob("refine", []string{"yes", "no"}, func(s *LAI, k int) { s.NoRefine = k == 1 })},
+}
+
+func laiNames() (names []string) {
+	for _, s := range laiOver {
+		names = append(names, s.Name())
+	}
+	return names
+}
+
+// Name implements Solver.
+func (LAI) Name() string { return "lai" }
+
+func (LAI) ownStart() Start { return Random{} }
+
+func (s LAI) accepts(p *problem, opt *Options) error {
+	switch {
+	case s.Oversample < 0 || s.Power < 0:
+		return fmt.Errorf("%w: LAI.Oversample = %d, LAI.Power = %d", ErrOption, s.Oversample, s.Power)
+	case s.Over != nil && !slices.Contains(laiNames(), s.Over.Name()):
+		return fmt.Errorf("%w: LAI.Over is %s, want one of %v", ErrOption, s.Over.Name(), laiNames())
+	case p.ignoreDiag:
+		return fmt.Errorf("%w: lai counts the diagonal; use rowblock or cd-cyclic", ErrUnfit)
+	}
+	return s.over().accepts(p, opt)
+}
+
+func (s LAI) over() Solver {
+	if s.Over == nil {
+		return laiOver[0]
+	}
+	return s.Over
+}
+
+func (s LAI) start(p *problem, h *matrix.Dense, number int) run {
+	setDefault(&s.Oversample, defaultOversample)
+	setDefault(&s.Power, defaultPower)
+	e := &laiRun{LAI: s, p: p, h: h, number: number}
+	if s.given != nil {
+		e.near = p.with(s.given.Scaled(p.scale))
+	} else {
+		e.near = p.lowRank(s.Oversample, s.Power)
+	}
+	e.began = time.Now()
+	return e
+}
+
+// laiRun is one run of LAI.
+type laiRun struct {
+	LAI
+	p         *problem
+	near      *problem // that of Â; nil when it is left
+	h         *matrix.Dense
+	number    int
+	work      run // of the other method; nil before its first sweep on A or Â
+	from      kept
+	objective float64 // for Â, at the last sweep looked at
+	sweeps    int
+	slow      int // of which the last so many gained little
+	began     time.Time
+}
+
+// kept is an H to go back to.
+type kept struct {
+	h  []float64
+	at figures
+}
+
+func keep(h *matrix.Dense, at *figures) kept { return kept{slices.Clone(h.Data()), *at} }
+
+// orBetter returns the figures of h, which becomes k's H if that has the lower objective.
+func (k *kept) orBetter(p *problem, h *matrix.Dense) figures {
+	f := p.measure(h)
+	if f.objective() > k.at.objective() {
+		copy(h.Data(), k.h)
+		return k.at
+	}
+	return f
+}
+
+// begin implements beginner.
+func (s *laiRun) begin(first *figures) { s.from = keep(s.h, first) }
+
+func (s *laiRun) sweep(stop func() bool) sweepReport {
+	at := s.p
+	if s.near != nil {
+		at = s.near
+	}
+	if s.work == nil {
+		s.work = s.over().start(at, s.h, s.number)
+		f := at.measure(s.h)
+		s.objective = f.objective()
+		if b, ok := s.work.(beginner); ok {
+			b.begin(&f)
+		}
+	}
+	rep := s.work.sweep(stop)
+	if s.near == nil || rep.cut {
+		return rep
+	}
+	s.sweeps++
+	if s.settled(rep) {
+		return s.leave()
+	}
+	return sweepReport{changed: 1, provisional: true}
+}
+
+// settled reports whether little is to be gained by more sweeps on Â after this one.
+func (s *laiRun) settled(rep sweepReport) bool {
+	if rep.provisional || s.published {
+		return false
+	}
+	err := func() float64 { return 2 * math.Sqrt(max(0, s.objective)) / s.p.norm }
+	before := err()
+	s.objective -= rep.decrease
+	if s.slow++; before-err() >= settledBy {
+		s.slow = 0
+	}
+	return rep.changed == 0 || s.slow >= settledFor && s.sweeps >= settledFrom
+}
+
+// leave changes from Â to A, and reports all that was done there as one sweep.
+func (s *laiRun) leave() (rep sweepReport) {
+	f := s.rest()
+	s.p.note("%d sweeps on the low rank took %v", s.sweeps, time.Since(s.began).Round(time.Microsecond))
+	rep.decrease, rep.stepSq = s.from.at.objective()-f.objective(), f.gradKKT
+	if s.near, s.work = nil, nil; !s.NoRefine {
+		rep.changed = 1
+	}
+	return rep
+}
+
+// rest ends the work on Â, and returns the figures of what comes of it.
+func (s *laiRun) rest() figures {
+	if k, ok := s.work.(keeper); ok {
+		k.end()
+	}
+	if s.published {
+		return s.p.measure(s.h)
+	}
+	return s.from.orBetter(s.p, s.h)
+}
+
+// doubt implements doubter.
+func (s *laiRun) doubt() bool {
+	d, ok := s.work.(doubter)
+	return ok && d.doubt()
+}
+
+// publish implements keeper.
+func (s *laiRun) publish() {
+	if k, ok := s.work.(keeper); ok {
+		k.publish()
+	}
+}
+
+// end implements keeper.
+func (s *laiRun) end() {
+	if s.near != nil {
+		s.rest()
+	} else if k, ok := s.work.(keeper); ok {
+		k.end()
+	}
+}
+
+// verify implements checker, once A itself is at work.
+func (s *laiRun) verify() error {
+	if c, ok := s.work.(checker); ok {
+		return c.verify()
+	}
+	return nil
+}
+
+// lai improves h by the sweeps of LAI on a low rank.
+func (p *problem) lai(h *matrix.Dense, number int, stop func() bool) {
+	s := LAI{NoRefine: true}.start(p, h, number).(*laiRun)
+	first := p.measure(h)
+	s.begin(&first)
+	for range mostLAI {
+		if s.near == nil || stop() {
+			break
+		}
+		s.sweep(stop)
+	}
+	s.end()
+}
+
+// lowRank returns the problem of Â in place of A, once for all runs, or nil when there is none, which a note tells.
+func (p *problem) lowRank(oversample, power int) *problem {
+	c := matrix.Compression{Columns: p.r + oversample, Power: power, Seed: p.seed, Workers: p.workers}
+	near, ok := p.lows[c]
+	if !ok {
+		began := time.Now()
+		a, errNorm, err := matrix.Compress(p.a, c)
+		if err != nil {
+			p.note("no low rank in place of A: %v", err)
+			return nil
+		}
+		near = p.with(a)
+		took := time.Since(began).Round(time.Microsecond)
+		near.notes = []string{fmt.Sprintf("the low rank in place of A, %.2g·‖A‖ from it, took %v", errNorm/p.norm, took)}
+		if p.lows == nil {
+			p.lows = map[matrix.Compression]*problem{}
+		}
+		p.lows[c] = near
+	}
+	p.note("%s", near.notes[0])
+	return near
+}
+
+// with returns the problem of another matrix in place of A; everything else, and the norm, is as in p.
+func (p *problem) with(a matrix.Operator) *problem {
+	near := *p
+	near.a, near.diag = a, make([]float64, p.n)
+	a.DiagTo(near.diag)
+	near.near, near.top, near.lows, near.notes = &near, nil, nil, nil
+	return &near
+}

@@ -1,0 +1,225 @@
+package symnmf
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// TestLAI: on a matrix of low rank the sweeps on Â are those on A, elsewhere they stop above what is reached on A itself,
+// where the run goes on; sweeps on Â are provisional; every method it runs gets there.
+func TestLAI(t *testing.T) {
+	for _, name := range []string{"fullrank60", "graph80", "text120"} {
+		g := readGolden(t, name)
+		a := g.forms(t)["sparse"]
+		for k, over := range laiOver {
+			opt := Options{Solver: LAI{Over: over, NoRefine: true, Oversample: 5}, Start: Given{g.start}, Trace: true, Stop: Stop{Sweeps: 500, KKT: 1e-6}}
+			short := factorize(t, a, g.R, opt)
+			if short.Status != Stalled || short.Sweeps >= 400 || len(short.Trace) != 2 || short.Trace[1].Sweep != short.Sweeps {
+				t.Errorf("%s, over %s without A: %v after %d sweeps, trace %v", name, over.Name(), short.Status, short.Sweeps, short.Trace)
+			}
+			if k > 0 {
+				opt.Solver = LAI{Over: over, Oversample: 5}
+			} else {
+				opt.Solver = LAI{Oversample: 5}
+			}
+			full := factorize(t, a, g.R, opt)
+			if full.RelErr > short.RelErr-5e-4 || full.Sweeps <= short.Sweeps || full.KKT > short.KKT/3 {
+				t.Errorf("%s, over %s: %v at error %v, KKT %v; without A %v, %v", name, over.Name(), full.Status, full.RelErr, full.KKT, short.RelErr, short.KKT)
+			}
+			for l, p := range full.Trace[1:] {
+				if before := full.Trace[l]; p.RelErr > before.RelErr+1e-13 {
+					t.Errorf("%s, over %s: the error rises from %v to %v in sweep %d", name, over.Name(), before.RelErr, p.RelErr, p.Sweep)
+				}
+			}
+			notes := strings.Join(full.Notes, "\n")
+			if !strings.Contains(notes, "the low rank in place of A, ") || !strings.Contains(notes, " sweeps on the low rank took ") {
+				t.Errorf("%s: notes %q", name, full.Notes)
+			}
+		}
+	}
+	g := readGolden(t, "lowrank40")
+	a := g.forms(t)["dense"]
+	stop := Stop{Sweeps: 9, KKT: -1}
+	low := factorize(t, a, g.R, Options{Solver: LAI{Over: CD{}}, Start: Given{g.start}, Stop: stop})
+	cd := factorize(t, a, g.R, Options{Solver: CD{}, Start: Given{g.start}, Stop: stop})
+	if d := math.Abs(low.RelErr - cd.RelErr); d > 1e-9 {
+		t.Errorf("rank %d: %v on the low rank, %v on A", g.R, low.RelErr, cd.RelErr)
+	}
+}
+
+// TestLAIGoesBack: a start that the low rank would spoil is kept, at the change to A, at the end of the run on Â, and when
+// cut.
+func TestLAIGoesBack(t *testing.T) {
+	g := readGolden(t, "fullrank60")
+	a := g.forms(t)["dense"]
+	good := factorize(t, a, g.R, Options{Solver: CD{}, Start: Given{g.start}, Stop: Stop{Sweeps: 500}})
+	for _, s := range []Solver{LAI{Oversample: 1, Power: 1}, LAI{Oversample: 1, Power: 1, NoRefine: true}, CompressedCD{First: FirstLAI}, CompressedCD{}} {
+		for _, sweeps := range []int{1, 3, 300} {
+			res := factorize(t, a, g.R, Options{Solver: s, Start: Given{good.H}, Stop: Stop{Sweeps: sweeps, KKT: -1}, Trace: true})
+			if res.RelErr > good.RelErr+1e-12 {
+				t.Errorf("%+v, %d sweeps: the error goes from %v to %v", s, sweeps, good.RelErr, res.RelErr)
+			}
+		}
+		p, h := goldenProblem(t, g, a)
+		copy(h.Data(), good.H.Data())
+		for k := range h.Data() {
+			h.Data()[k] *= math.Sqrt(p.scale)
+		}
+		before := p.measure(h)
+		work := s.start(p, h, 0)
+		work.(beginner).begin(&before)
+		calls := 0
+		for range 5 {
+			if work.sweep(func() bool { calls++; return calls > 9 }).cut {
+				break
+			}
+		}
+		work.(keeper).end()
+		if after := p.measure(h); after.objective() > before.objective()+1e-14 {
+			t.Errorf("%+v, cut: objective %v after %v", s, after.objective(), before.objective())
+		}
+	}
+}
+
+// TestLAIStart is most of the way, depends on the seed, and is the best multiple.
+func TestLAIStart(t *testing.T) {
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		a := g.forms(t)["sparse"]
+		stop := Stop{Sweeps: 1, KKT: -1}
+		random := factorize(t, a, g.R, Options{Solver: CD{}, Start: Random{}, Stop: stop}).First
+		lai := factorize(t, a, g.R, Options{Solver: CD{}, Start: LAIStart{}, Stop: stop}).First
+		if lai.RelErr > g.SpectralBound+0.15*(random.RelErr-g.SpectralBound) {
+			t.Errorf("%s: error %v at random, %v with lai, the bound is %v", name, random.RelErr, lai.RelErr, g.SpectralBound)
+		}
+		if other := factorize(t, a, g.R, Options{Solver: CD{}, Start: LAIStart{}, Stop: stop, Seed: 1}).First; other.RelErr == lai.RelErr {
+			t.Errorf("%s: the seed changes nothing", name)
+		}
+		p, _ := goldenProblem(t, g, a)
+		h := matrix.NewDense(g.N, g.R, nil)
+		if err := (LAIStart{}).fill(p, h, 0); err != nil {
+			t.Fatal(err)
+		}
+		again := h.Clone()
+		p.rescale(again)
+		for k, v := range again.Data() {
+			if math.Abs(v-h.Data()[k]) > 1e-7 {
+				t.Fatalf("%s: rescaling changes H[%d] from %v to %v", name, k, h.Data()[k], v)
+			}
+		}
+	}
+}
+
+// TestLowRankOnce: one low rank for all runs, another for other sizes, none beside the matrix it stands for.
+func TestLowRankOnce(t *testing.T) {
+	a, _ := instance.LowRank(50, 20, 1)
+	p, err := newProblem(mustDense(t, a), 4, &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := p.lowRank(6, 2)
+	if p.lowRank(6, 2) != near || len(p.notes) != 1 {
+		t.Errorf("computed again; notes %q", p.notes)
+	}
+	if other := p.lowRank(7, 2); other == near || other.compressed(0) != other {
+		t.Error("one low rank for two sizes, or one of its own")
+	}
+	if near.norm != p.norm || near.a == p.a || near.n != p.n || len(near.lows) > 0 {
+		t.Errorf("the problem of the low rank is %+v", near)
+	}
+	opt := Options{Solver: LAI{}, Runs: 3, Stop: Stop{Sweeps: 30}}
+	res := factorize(t, mustDense(t, a), 4, opt)
+	if len(res.Runs) != 3 || res.Start != "random" || !slices.ContainsFunc(res.Notes, func(s string) bool { return strings.HasPrefix(s, "the low rank in place of A") }) {
+		t.Errorf("%d runs from %s, notes of the one kept %q", len(res.Runs), res.Start, res.Notes)
+	}
+}
+
+// TestLowRankRefused: what the new methods do not take, with what to take instead.
+func TestLowRankRefused(t *testing.T) {
+	a := lowRank(t, 12, 3)
+	hollow := mustDense(t, matrix.NewDense(2, 2, []float64{0, 1, 1, 0}))
+	for _, c := range []struct {
+		name string
+		a    matrix.Operator
+		opt  Options
+		want error
+		says string
+	}{
+		{"tsvd without diagonal", a, Options{Solver: TSVD{}, IgnoreDiagonal: true}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"tsvd with l1", a, Options{Solver: TSVD{}, L1: []float64{1}}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"tsvd, negative period", a, Options{Solver: TSVD{CheckEvery: -1}}, ErrOption, "CheckEvery"},
+		{"pgncg without diagonal", a, Options{Solver: PGNCG{}, IgnoreDiagonal: true}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"pgncg with l1", a, Options{Solver: PGNCG{}, L1: []float64{1}}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"pgncg from zero", a, Options{Solver: PGNCG{}, Start: Zero{}}, ErrUnfit, "start at random"},
+		{"pgncg, negative steps", a, Options{Solver: PGNCG{CG: -1}}, ErrOption, "CG"},
+		{"lai without diagonal", a, Options{Solver: LAI{}, IgnoreDiagonal: true}, ErrUnfit, "use rowblock or cd-cyclic"},
+		{"lai over pgncg with l1", a, Options{Solver: LAI{Over: PGNCG{}}, L1: []float64{1}}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"lai over rowblock from zero on a zero diagonal", hollow, Options{Solver: LAI{}, Start: Zero{}}, ErrUnfit, "start at random"},
+		{"lai over a method that wants A formed", a, Options{Solver: LAI{Over: Residual{}}}, ErrOption, "cd-residual"},
+		{"lai, negative columns", a, Options{Solver: LAI{Oversample: -1}}, ErrOption, "Oversample"},
+		{"compressed without diagonal", a, Options{Solver: CompressedCD{}, IgnoreDiagonal: true}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"compressed, no such stage", a, Options{Solver: CompressedCD{First: 2}}, ErrOption, "First"},
+	} {
+		res, err := Factorize(context.Background(), c.a, 2, c.opt)
+		if !errors.Is(err, c.want) || res != nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	for method, sets := range map[string][]map[string]string{
+		"tsvd":       {{"check-every": "0"}},
+		"pgncg":      {{"cg": "0"}},
+		"lai":        {{"over": "cd-residual"}, {"oversample": "0"}, {"power": "0"}, {"refine": "some"}},
+		"compressed": {{"first": "zero"}, {"turns": "0"}},
+	} {
+		for _, set := range sets {
+			if s, err := ParseSolver(method, set); !errors.Is(err, ErrOption) {
+				t.Errorf("%s with %v: %+v, %v", method, set, s, err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		method string
+		set    map[string]string
+		want   Solver
+	}{
+		{"tsvd", map[string]string{"check-every": "3"}, TSVD{CheckEvery: 3}},
+		{"pgncg", map[string]string{"cg": "7"}, PGNCG{CG: 7}},
+		{"lai", map[string]string{"over": "pgncg", "oversample": "4", "power": "1", "refine": "no"}, LAI{Over: PGNCG{}, Oversample: 4, Power: 1, NoRefine: true}},
+		{"compressed", map[string]string{"first": "lai", "turns": "9"}, CompressedCD{First: FirstLAI, Turns: 9}},
+	} {
+		if got, err := ParseSolver(c.method, c.set); err != nil || got != c.want {
+			t.Errorf("%s with %v: %+v, %v", c.method, c.set, got, err)
+		}
+	}
+}
+
+// TestCompressedStages: the sweeps are those of CD from where the iterations of TSVD, or the sweeps on a low rank, end;
+// times are told.
+func TestCompressedStages(t *testing.T) {
+	g := readGolden(t, "text120")
+	a := g.forms(t)["gram of sparse rows"]
+	turned := factorize(t, a, g.R, Options{Solver: TSVD{}, Stop: Stop{Sweeps: 7, KKT: -1}}).H
+	low := factorize(t, a, g.R, Options{Solver: LAI{NoRefine: true}, Start: Given{g.start}, Stop: Stop{KKT: -1}}).H
+	for _, c := range []struct {
+		solver Solver
+		start  Start
+		then   *matrix.Dense
+	}{{CompressedCD{Turns: 7}, nil, turned}, {CompressedCD{First: FirstLAI}, Given{g.start}, low}} {
+		opt := Options{Solver: c.solver, Start: c.start, Stop: Stop{Sweeps: 3, KKT: -1}}
+		got := factorize(t, a, g.R, opt)
+		want := factorize(t, a, g.R, Options{Solver: CD{}, Start: Given{c.then}, Stop: opt.Stop})
+		if d := math.Abs(got.RelErr - want.RelErr); d > 1e-14 {
+			t.Errorf("%+v: error %v, by hand %v", c.solver, got.RelErr, want.RelErr)
+		}
+		if !slices.ContainsFunc(got.Notes, func(s string) bool { return strings.HasPrefix(s, "the first stage took ") }) {
+			t.Errorf("%+v: notes %q", c.solver, got.Notes)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package symnmf
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// TSVD fits a turned factor of the best approximation of rank r: with B = U·√max(Λ, 0) from the r largest eigenvalues of A,
+//
+//	min ‖B·Q − H‖ over H ≥ 0 and QᵀQ = I,   by   BᵀH = Y·S·Zᵀ,  Q = Y·Zᵀ,  H = [B·Q]₊
+//
+// ‖BQ−H‖ never rises; ‖A−HHᵀ‖ may, and the limit need not be a stationary point of it: good where A is near rank r, poor
+// where it is not. The last H is the answer. A run has stalled when ‖BQ−H‖ changes by less than 1e-10 of itself.
+//
+// O(n·r²) a sweep, and nothing before the eigenpairs are there, whose time Result.Notes has. The figures take a product with
+// A and are looked at every CheckEvery sweeps. Memory: B besides H, and before that what matrix.Eigen takes. From H = 0,
+// which says nothing of Q, it begins with Q = I. Eigenvalues that coincide leave B, and so H, to chance.
+//
+// Source: Huang, Sidiropoulos, Swami, Non-negative matrix factorization revisited, IEEE Trans. Signal Process. 62, 2014,
+// with eigenvalues in place of singular values: see docs/errata.md.
+type TSVD struct {
+	// CheckEvery is how many sweeps pass between looks at the error; the default 0 means 10.
+	CheckEvery int
+}
+
+const (
+	defaultTurnCheck = 10
+	turnsEnd         = 1e-10 // the relative change of ‖BQ−H‖ at which nothing more is to be expected
+)
+
+var tsvdKnobs = []Knob{
+	{"check-every", "sweeps between looks at the error, each of which takes a product with A", "10",
+		wholeKnob("check-every", 1, func(s *TSVD, k int) { s.CheckEvery = k })},
+}
+
+// Name implements Solver.
+func (TSVD) Name() string { return "tsvd" }
+
+func (TSVD) ownStart() Start { return SVDStart{} }
+
+func (s TSVD) accepts(p *problem, _ *Options) error {
+	switch {
+	case s.CheckEvery < 0:
+		return fmt.Errorf("%w: TSVD.CheckEvery = %d", ErrOption, s.CheckEvery)
+	case p.ignoreDiag:
+		return fmt.Errorf("%w: tsvd fits eigenvectors, which need the diagonal; use cd-cyclic or rowblock", ErrUnfit)
+	case nonzero(p.l1):
+		return fmt.Errorf("%w: tsvd has no l1 term; use cd-cyclic or rowblock", ErrUnfit)
+	}
+	return nil
+}
+
+func (s TSVD) start(p *problem, h *matrix.Dense, _ int) run {
+	setDefault(&s.CheckEvery, defaultTurnCheck)
+	return &tsvdRun{TSVD: s, p: p, h: h}
+}
+
+type tsvdRun struct {
+	TSVD
+	p         *problem
+	h         *matrix.Dense
+	b         *matrix.Dense // n×r; nil before the first turn
+	q         []float64     // r×r
+	distance  float64       // ‖BQ−H‖
+	objective float64       // at the last look
+	sweeps    int
+}
+
+// begin implements beginner.
+func (s *tsvdRun) begin(first *figures) { s.objective = first.objective() }
+
+func (s *tsvdRun) sweep(stop func() bool) (rep sweepReport) {
+	before := s.distance
+	if stop() || !s.turn() {
+		rep.cut = stop()
+		return rep
+	}
+	s.sweeps++
+	still := s.sweeps > 1 && math.Abs(before-s.distance) <= turnsEnd*before
+	if !still && s.sweeps%s.CheckEvery != 0 {
+		rep.provisional = true
+		return rep
+	}
+	f := s.p.measure(s.h)
+	rep.decrease, rep.stepSq = s.objective-f.objective(), f.gradKKT
+	s.objective = f.objective()
+	if !still {
+		rep.changed = 1
+	}
+	return rep
+}
+
+// turn is one iteration. It returns false, with H as it was, when there are no eigenpairs.
+func (s *tsvdRun) turn() bool {
+	if s.b == nil {
+		top, err := s.p.leading()
+		if err != nil {
+			s.p.note("no eigenpairs: %v", err)
+			return false
+		}
+		s.b = top.b
+	}
+	s.q = rotation(s.p.cross(s.b, s.h), s.p.r)
+	s.distance = math.Sqrt(s.p.positive(s.h, s.b, s.q))
+	return true
+}
+
+// rotation returns the orthogonal Q that maximizes ⟨Q, M⟩ for the r×r matrix m: Y·Zᵀ of M = Y·S·Zᵀ; the identity for M = 0.
+func rotation(m []float64, r int) []float64 {
+	q := make([]float64, r*r)
+	var svd mat.SVD
+	if !nonzero(m) || !svd.Factorize(mat.NewDense(r, r, m), mat.SVDFull) {
+		for j := range r {
+			q[j*r+j] = 1
+		}
+		return q
+	}
+	var y, z mat.Dense
+	svd.UTo(&y)
+	svd.VTo(&z)
+	mat.NewDense(r, r, q).Mul(&y, z.T())
+	return q
+}
+
+// positive sets h to [B·Q]₊ and returns ‖B·Q − h‖², which is that of the negative part.
+func (p *problem) positive(h, b *matrix.Dense, q []float64) float64 {
+	r := p.r
+	return p.sum(func(lo, hi int) (cut float64) {
+		rows := h.Data()[lo*r : hi*r]
+		clear(rows)
+		kernel.RowsTimes(rows, b.Data()[lo*r:hi*r], r, q, r)
+		for k, v := range rows {
+			if !(v > 0) {
+				cut += v * v
+				rows[k] = 0
+			}
+		}
+		return cut
+	})
+}
+
+// verify implements checker: QᵀQ = I to rounding, and H = [B·Q]₊.
+func (s *tsvdRun) verify() error {
+	r := s.p.r
+	var qq mat.Dense
+	q := mat.NewDense(r, r, s.q)
+	qq.Mul(q.T(), q)
+	for j := range r {
+		for k := range r {
+			want := 0.0
+			if j == k {
+				want = 1
+			}
+			if d := math.Abs(qq.At(j, k) - want); d > 64*float64(r)*0x1p-52 {
+				return fmt.Errorf("(QᵀQ)[%d,%d] is off by %.2g", j, k, d)
+			}
+		}
+	}
+	want := matrix.NewDense(s.p.n, r, nil)
+	s.p.positive(want, s.b, s.q)
+	for k, v := range want.Data() {
+		if got := s.h.Data()[k]; got != v {
+			return fmt.Errorf("entry [%d,%d] of H is %v, [BQ]₊ gives %v", k/r, k%r, got, v)
+		}
+	}
+	return nil
+}
+
+// leading is what the min(r, n) largest eigenvalues of A make.
+type leading struct {
+	values []float64     // decreasing, scaled
+	b      *matrix.Dense // U·√max(Λ, 0), n×r, with columns of zeros where there are no more positive ones
+	sure   bool          // no pair failed, none was left out
+	took   time.Duration
+}
+
+// leading returns the eigenpairs, which are computed once for all runs. It gives up when the run has to end. Of each column
+// of U the sign is taken with which the positive part is the larger one. Values of no more than n·ε·λ₁ are rounding of
+// zeros.
+//
+// Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J. Chemom. 22,
+// 2008.
+func (p *problem) leading() (*leading, error) {
+	if p.top == nil {
+		began := time.Now()
+		pairs, err := matrix.Eigen(p.context(), p.a, min(p.r, p.n), matrix.EigenOptions{Seed: p.seed, Workers: p.workers})
+		if err != nil {
+			return nil, err
+		}
+		top := &leading{values: pairs.Values, b: matrix.NewDense(p.n, p.r, nil), sure: !pairs.Limited && len(pairs.Failed) == 0}
+		for j, v := range pairs.Values {
+			if v <= float64(p.n)*0x1p-52*pairs.Values[0] {
+				break
+			}
+			var plus, minus float64
+			for i := range p.n {
+				if u := pairs.Vectors.At(i, j); u > 0 {
+					plus += u * u
+				} else {
+					minus += u * u
+				}
+			}
+			c := math.Sqrt(v)
+			if minus > plus {
+				c = -c
+			}
+			for i := range p.n {
+				top.b.Set(i, j, c*pairs.Vectors.At(i, j))
+			}
+		}
+		top.took = time.Since(began)
+		p.top = top
+	}
+	what := "the largest eigenpairs"
+	if !p.top.sure {
+		what += ", of which some are not exact,"
+	}
+	p.note("%s took %v", what, p.top.took.Round(time.Microsecond))
+	return p.top, nil
+}
+
+// context returns one that is cancelled when the run at work has to end.
+func (p *problem) context() context.Context { return polled{context.Background(), p.stop} }
+
+// polled is a context whose Err asks stop, which may be nil.
+type polled struct {
+	context.Context
+	stop func() bool
+}
+
+// Err implements context.Context.
+func (c polled) Err() error {
+	if c.stop != nil && c.stop() {
+		return context.Canceled
+	}
+	return nil
+}
