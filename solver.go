@@ -2,13 +2,14 @@ package symnmf
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 
 	"symnmf/matrix"
 )
 
-// Solver is a method: one of the types of this package that implement it: CD, RowBlock, MBI, Residual. It is sealed.
+// Solver is a method: one of the types of this package that implement it: CD, RowBlock, MU and others. It is sealed.
 type Solver interface {
 	// Name is the method's name in Methods, files and tables.
 	Name() string
@@ -31,6 +32,7 @@ var (
 	_ checker = (*cdRun)(nil)
 	_ checker = (*mbiRun)(nil)
 	_ checker = (*residualRun)(nil)
+	_ checker = (*iterate)(nil)
 	_ checker = (*rowBlockRun)(nil)
 )
 
@@ -56,11 +58,15 @@ var methods = []Method{
 	{"cd-mbi", "exact coordinate descent, always the single best entry (small problems)", anyMatrix, diagonalStart, nil, MBI{}},
 	{"cd-residual", "cd-cyclic by an explicit n×n residual (for comparison)", "dense, diagonal counted", diagonalStart, nil, Residual{}},
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
+	{"mu", "multiplicative update by a power of the ratio (He)", anyMatrix, randomStart, muKnobs, MU{}},
+	{"amu", "the same with exponent 1/3, extrapolated", anyMatrix, randomStart, nil, AMU{}},
+	{"betasnmf", "multiplicative update by a damped ratio (He)", anyMatrix, randomStart, betaKnobs, BetaSNMF{}},
 }
 
 const (
 	anyMatrix     = "dense, sparse, points"
 	diagonalStart = "zero if some A_ii > 0, else random"
+	randomStart   = "random" // of methods that cannot leave zero
 )
 
 var rowBlockKnobs = []Knob{
@@ -205,6 +211,8 @@ func (p *problem) choose(opt *Options) (why string) {
 			opt.Start, why = Random{}, "start random, for several starts were asked for"
 		case !positive:
 			opt.Start, why = Random{}, "start random, for on a zero diagonal nothing moves from zero"
+		case opt.Solver != nil && startOf(opt.Solver) == randomStart:
+			opt.Start, why = Random{}, "start random, for "+opt.Solver.Name()+" cannot leave zero"
 		case opt.Solver == nil && !sparse:
 			opt.Start, why = Random{}, "start random, for the data are dense"
 		default:
@@ -229,6 +237,12 @@ func (p *problem) choose(opt *Options) (why string) {
 		}
 	}
 	return why
+}
+
+// startOf returns Method.Start of the methods of that type.
+func startOf(s Solver) string {
+	k := slices.IndexFunc(methods, func(m Method) bool { return reflect.TypeOf(m.solver) == reflect.TypeOf(s) })
+	return methods[k].Start
 }
 
 // positiveDiagonal reports whether some A_ii > 0.

@@ -196,6 +196,11 @@ func (sh shape) ahead() float64 {
 		work += sh.rowBlock(n, m, points)
 	case "cd-residual":
 		work += 8 * n * n
+	case "mu", "amu", "betasnmf":
+		work += 8 * r * map[string]float64{"mu": 1, "amu": 4, "betasnmf": 3}[sh.method] * n
+		if points {
+			work += 8 * 3 * m * r // X·H of the product at work and of those before it
+		}
 	default:
 		kept := n // the cursor keeps A·H, as many numbers as H
 		if points {
