@@ -116,6 +116,7 @@ var traitsOf = map[string]traits{
 	"mu":          {noZero: true, noL1: true, oneStep: true},
 	"amu":         {noZero: true, noL1: true, oneStep: true},
 	"betasnmf":    {noZero: true, noL1: true, oneStep: true},
+	"vbsum":       {noZero: true, noL1: true, noHollow: true, ordered: true},
 }
 
 // TestTraits: there are no traits of methods that are not in the list.

@@ -39,6 +39,7 @@ type goldenMethod struct {
 	KKT          map[string]float64
 	HIndex       map[string]int `json:"H_index"`
 	ColumnOrders [][]int        `json:"column_orders"`
+	RowOrders    [][]int        `json:"row_orders"`
 	EntryOrders  [][][]int      `json:"entry_orders"`
 	Updates      [][4]float64
 	Parameters   json.RawMessage
@@ -187,6 +188,9 @@ var trajectories = []trajectory{
 	{method: "own-mu-fourth-root", solver: func(goldenMethod) Solver { return MU{Exponent: 0.25} }},
 	{method: "own-amu", solver: func(goldenMethod) Solver { return AMU{published: true} }},
 	{method: "own-betasnmf", solver: func(goldenMethod) Solver { return BetaSNMF{} }},
+	{method: "vbsum", most: 5, solver: func(m goldenMethod) Solver {
+		return VBSUM{replay: func(sweep int) []int { return m.RowOrders[sweep] }}
+	}},
 }
 
 func TestGoldenTrajectories(t *testing.T) {

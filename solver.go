@@ -61,6 +61,7 @@ var methods = []Method{
 	{"mu", "multiplicative update by a power of the ratio (He)", anyMatrix, randomStart, muKnobs, MU{}},
 	{"amu", "the same with exponent 1/3, extrapolated", anyMatrix, randomStart, nil, AMU{}},
 	{"betasnmf", "multiplicative update by a damped ratio (He)", anyMatrix, randomStart, betaKnobs, BetaSNMF{}},
+	{"vbsum", "rows in random order, each to the minimizer of an upper bound", "dense, sparse, points, diagonal counted", randomStart, vbsumKnobs, VBSUM{}},
 }
 
 const (
