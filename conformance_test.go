@@ -117,6 +117,7 @@ var traitsOf = map[string]traits{
 	"amu":         {noZero: true, noL1: true, oneStep: true},
 	"betasnmf":    {noZero: true, noL1: true, oneStep: true},
 	"vbsum":       {noZero: true, noL1: true, noHollow: true, ordered: true},
+	"newton":      {noZero: true, noL1: true, noHollow: true, oneStep: true},
 }
 
 // TestTraits: there are no traits of methods that are not in the list.

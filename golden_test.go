@@ -45,6 +45,7 @@ type goldenMethod struct {
 	Parameters   json.RawMessage
 	Objective    map[string]float64
 	Zeros        map[string]int
+	ColumnSteps  [2]int `json:"column_steps_newton_gradient"`
 }
 
 var goldenNames = []string{"lowrank40", "fullrank60", "graph80", "text120", "zerorows50", "cp5"}
@@ -161,7 +162,6 @@ type trajectory struct {
 	solver func(m goldenMethod) Solver
 	skip   func(form string, g *goldenInstance) bool
 	weigh  bool // with the recorded Λ
-	loose  bool // 1e-8 to sweep 10 and 1e-4 after 50, for methods that solve equations or decide by small differences
 	most   int  // sweeps that can be replayed; 0 means all
 }
 
@@ -191,6 +191,7 @@ var trajectories = []trajectory{
 	{method: "vbsum", most: 5, solver: func(m goldenMethod) Solver {
 		return VBSUM{replay: func(sweep int) []int { return m.RowOrders[sweep] }}
 	}},
+	{method: "own-newton", solver: func(goldenMethod) Solver { return Newton{published: true} }},
 }
 
 func TestGoldenTrajectories(t *testing.T) {
@@ -229,22 +230,16 @@ func TestGoldenTrajectories(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
-					tol, tolH, tolKKT := 1e-10, 1e-9, 1e-7
-					if tr.loose {
-						tol, tolH = 1e-8, 1e-7
-					}
+					tol, tolH := 1e-10, 1e-9
 					if sweeps > 10 {
 						tol, tolH = 1e-7, math.Inf(1)
-						if tr.loose {
-							tol, tolKKT = 1e-4, 1e-4
-						}
 					}
 					d := math.Abs(res.RelErr - want)
 					worst[tr.method+" "+count] = max(worst[tr.method+" "+count], d)
 					if d > tol {
 						t.Errorf("%s: relative error %v, golden %v (off by %.2g)", what, res.RelErr, want, d)
 					}
-					if want, ok := m.KKT[count]; ok && !tr.weigh && math.Abs(res.KKT-want) > tolKKT {
+					if want, ok := m.KKT[count]; ok && !tr.weigh && math.Abs(res.KKT-want) > 1e-7 {
 						t.Errorf("%s: KKT residual %v, golden %v", what, res.KKT, want)
 					}
 					if want, ok := m.Objective[count]; ok && math.Abs(res.Objective-want) > 1e-10*g.NormA*g.NormA {

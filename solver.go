@@ -62,6 +62,7 @@ var methods = []Method{
 	{"amu", "the same with exponent 1/3, extrapolated", anyMatrix, randomStart, nil, AMU{}},
 	{"betasnmf", "multiplicative update by a damped ratio (He)", anyMatrix, randomStart, betaKnobs, BetaSNMF{}},
 	{"vbsum", "rows in random order, each to the minimizer of an upper bound", "dense, sparse, points, diagonal counted", randomStart, vbsumKnobs, VBSUM{}},
+	{"newton", "Newton steps by columns, at r·n³/3 a sweep and two n×n matrices", "dense, sparse, points, diagonal counted", randomStart, nil, Newton{}},
 }
 
 const (

@@ -152,7 +152,7 @@ func TestThreads(t *testing.T) {
 		if !testing.Short() {
 			tries = append(tries, try{"zero", Options{Solver: RowBlock{Block: 64, Precision: Single}, Start: Zero{}}},
 				try{"random, no diagonal", Options{Solver: RowBlock{}, Start: Random{}, IgnoreDiagonal: true}})
-			for _, s := range []Solver{CD{}, CD{Order: Shuffle}, MU{}, AMU{}, BetaSNMF{}, VBSUM{}} {
+			for _, s := range []Solver{CD{}, CD{Order: Shuffle}, MU{}, AMU{}, BetaSNMF{}, VBSUM{}, Newton{}} {
 				tries = append(tries, try{"random", Options{Solver: s, Start: Random{}}})
 			}
 		}

@@ -196,6 +196,11 @@ func (sh shape) ahead() float64 {
 		work += sh.rowBlock(n, m, points)
 	case "cd-residual":
 		work += 8 * n * n
+	case "newton":
+		work += 8 * (2*n*n + 7*n*r)
+		if points {
+			work += 8 * 3 * m * max(r, 64)
+		}
 	case "mu", "amu", "betasnmf":
 		work += 8 * r * map[string]float64{"mu": 1, "amu": 4, "betasnmf": 3}[sh.method] * n
 		if points {
