@@ -196,6 +196,8 @@ func (sh shape) ahead() float64 {
 		work += sh.rowBlock(n, m, points)
 	case "cd-residual":
 		work += 8 * n * n
+	case "clique":
+		work += 4 * sh.stored
 	case "newton":
 		work += 8 * (2*n*n + 7*n*r)
 		if points {
