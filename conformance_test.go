@@ -47,6 +47,9 @@ func variants(t testing.TB) []variant {
 		if s == (CompressedCD{}) {
 			vs = append(vs, variant{m.Name + ", first=lai", CompressedCD{First: FirstLAI}})
 		}
+		if s == (MU{}) {
+			vs = append(vs, variant{"mu, exponent=1/4", MU{Exponent: 0.25}}, variant{"mu, exponent=0.3", MU{Exponent: 0.3}})
+		}
 	}
 	return vs
 }
@@ -126,6 +129,11 @@ var traitsOf = map[string]traits{
 	"pgncg":       {noZero: true, noL1: true, noHollow: true, oneStep: true},
 	"lai":         {noHollow: true, oneStep: true, ordered: true, quiet: true}, // besides what it runs
 	"compressed":  {noHollow: true, oneStep: true, ordered: true},
+	"mu":          {noZero: true, noL1: true, oneStep: true},
+	"amu":         {noZero: true, noL1: true, oneStep: true},
+	"betasnmf":    {noZero: true, noL1: true, oneStep: true},
+	"vbsum":       {noZero: true, noL1: true, noHollow: true, ordered: true},
+	"newton":      {noZero: true, noL1: true, noHollow: true, oneStep: true},
 }
 
 // traitsFor returns those of s and of what it runs.

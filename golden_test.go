@@ -41,11 +41,13 @@ type goldenMethod struct {
 	KKT          map[string]float64
 	HIndex       map[string]int `json:"H_index"`
 	ColumnOrders [][]int        `json:"column_orders"`
+	RowOrders    [][]int        `json:"row_orders"`
 	EntryOrders  [][][]int      `json:"entry_orders"`
 	Updates      [][4]float64
 	Parameters   json.RawMessage
 	Objective    map[string]float64
 	Zeros        map[string]int
+	ColumnSteps  [2]int `json:"column_steps_newton_gradient"`
 }
 
 var goldenNames = []string{"lowrank40", "fullrank60", "graph80", "text120", "zerorows50", "cp5"}
@@ -226,6 +228,14 @@ var trajectories = []trajectory{
 	{method: "own-pgncg-safe", solver: func(goldenMethod) Solver { return PGNCG{} }, most: 10}, // then it takes better ways
 	{method: "lai-pgncg", solver: func(goldenMethod) Solver { return LAI{Over: PGNCG{published: true}, published: true} }, near: true},
 	{method: "own-tsvd50-then-cd", solver: func(goldenMethod) Solver { return CompressedCD{} }, start: SVDStart{}},
+	{method: "own-mu-cube-root", solver: func(goldenMethod) Solver { return MU{} }},
+	{method: "own-mu-fourth-root", solver: func(goldenMethod) Solver { return MU{Exponent: 0.25} }},
+	{method: "own-amu", solver: func(goldenMethod) Solver { return AMU{published: true} }},
+	{method: "own-betasnmf", solver: func(goldenMethod) Solver { return BetaSNMF{} }},
+	{method: "vbsum", most: 5, solver: func(m goldenMethod) Solver {
+		return VBSUM{replay: func(sweep int) []int { return m.RowOrders[sweep] }}
+	}},
+	{method: "own-newton", solver: func(goldenMethod) Solver { return Newton{published: true} }},
 }
 
 func TestGoldenTrajectories(t *testing.T) {

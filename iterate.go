@@ -23,6 +23,11 @@ func newIterate(p *problem, h *matrix.Dense) *iterate {
 	return s
 }
 
+// other returns an iterate of another H, zero and not looked at, for methods that try before they go.
+func (s *iterate) other() *iterate {
+	return &iterate{p: s.p, h: matrix.NewDense(s.p.n, s.p.r, nil), ah: matrix.NewDense(s.p.n, s.p.r, nil)}
+}
+
 // look computes what is known from H, and returns what a sweep that ended there has to report: the change since the last
 // look, of which at least one entry is said to have changed unless the objective is to the bit what it was.
 func (s *iterate) look() sweepReport {
@@ -30,6 +35,20 @@ func (s *iterate) look() sweepReport {
 	s.p.times(s.ah, s.h)
 	s.gram = s.p.gram(s.h)
 	s.at = s.p.measureWith(s.h, rowsOf{s.ah})
+	return s.since(before)
+}
+
+// take goes on to the H of next, which has looked at it, and reports as look. What next has then is to be written over.
+func (s *iterate) take(next *iterate) sweepReport {
+	before := s.at.objective()
+	copy(s.h.Data(), next.h.Data())
+	s.ah, next.ah = next.ah, s.ah
+	s.gram, s.at = next.gram, next.at
+	return s.since(before)
+}
+
+// since reports a sweep that began with that objective.
+func (s *iterate) since(before float64) sweepReport {
 	rep := sweepReport{decrease: before - s.at.objective(), stepSq: s.at.gradKKT}
 	if rep.decrease != 0 {
 		rep.changed = 1

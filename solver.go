@@ -31,6 +31,7 @@ var (
 	_ checker = (*cdRun)(nil)
 	_ checker = (*mbiRun)(nil)
 	_ checker = (*residualRun)(nil)
+	_ checker = (*iterate)(nil)
 	_ checker = (*rowBlockRun)(nil)
 	_ checker = (*tsvdRun)(nil)
 	_ checker = (*pgncgRun)(nil)
@@ -60,6 +61,11 @@ var methods = []Method{
 	{"cd-mbi", "exact coordinate descent, always the single best entry (small problems)", anyMatrix, diagonalStart, nil, MBI{}},
 	{"cd-residual", "cd-cyclic by an explicit n×n residual (for comparison)", "dense, diagonal counted", diagonalStart, nil, Residual{}},
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
+	{"mu", "multiplicative update by a power of the ratio (He)", noL1Matrix, randomStart, muKnobs, MU{}},
+	{"amu", "the same with exponent 1/3, extrapolated", noL1Matrix, randomStart, nil, AMU{}},
+	{"betasnmf", "multiplicative update by a damped ratio (He)", noL1Matrix, randomStart, betaKnobs, BetaSNMF{}},
+	{"vbsum", "rows in random order, each to the minimizer of an upper bound", countedMatrix, randomStart, vbsumKnobs, VBSUM{}},
+	{"newton", "Newton steps by columns, at r·n³/3 a sweep and two n×n matrices", countedMatrix, randomStart, nil, Newton{}},
 	{"tsvd", "the leading eigenvectors turned to be nonnegative, where A is near rank R; not monotone", countedMatrix, svdStart, tsvdKnobs, TSVD{}},
 	{"pgncg", "projected Gauss–Newton steps by conjugate gradients", countedMatrix, randomStart, pgncgKnobs, PGNCG{}},
 	{"lai", "another method on a randomized low rank, then on A itself", countedDiagonal, randomStart, laiKnobs, LAI{}},
@@ -68,6 +74,7 @@ var methods = []Method{
 
 const (
 	anyMatrix       = "dense, sparse, points"
+	noL1Matrix      = "dense, sparse, points; no l1"
 	countedMatrix   = "dense, sparse, points; diagonal counted, no l1"
 	countedDiagonal = "dense, sparse, points; diagonal counted"
 	diagonalStart   = "zero if some A_ii > 0, else random"

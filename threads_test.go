@@ -152,7 +152,8 @@ func TestThreads(t *testing.T) {
 		if !testing.Short() {
 			tries = append(tries, try{"zero", Options{Solver: RowBlock{Block: 64, Precision: Single}, Start: Zero{}}},
 				try{"random, no diagonal", Options{Solver: RowBlock{}, Start: Random{}, IgnoreDiagonal: true}})
-			for _, s := range []Solver{CD{}, CD{Order: Shuffle}, TSVD{}, PGNCG{}, LAI{}, CompressedCD{}, CompressedCD{First: FirstLAI}} {
+			for _, s := range []Solver{CD{}, CD{Order: Shuffle}, MU{}, AMU{}, BetaSNMF{}, VBSUM{}, Newton{}, TSVD{}, PGNCG{}, LAI{}, CompressedCD{},
+				CompressedCD{First: FirstLAI}} {
 				tries = append(tries, try{"random", Options{Solver: s, Start: Random{}}})
 			}
 			tries = append(tries, try{"svd", Options{Solver: CD{}, Start: SVDStart{}}}, try{"lai", Options{Solver: CD{}, Start: LAIStart{}}})

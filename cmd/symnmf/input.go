@@ -252,9 +252,24 @@ func (r *repairs) define(cmd *cobra.Command) {
 	choiceFlag(cmd, &r.negatives, "negatives", "what to do with entries below 0", "reject", "zero", "abs")
 }
 
-// prepare checks the data as a similarity or as points and makes the repairs asked for. What it lets pass but the user
-// should know is added to d.warnings.
+// prepare is repair for data that are to be factored, whose empty items are told too.
 func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
+	if err := d.repair(r); err != nil {
+		return err
+	}
+	if d.items == similarity && d.looksLikeDistances() {
+		d.warnings = append(d.warnings, distancesWarning)
+	}
+	if zero, first := d.emptyItems(ignoreDiag); zero > 0 {
+		d.warnings = append(d.warnings, fmt.Sprintf("%s like no other (a row of zeros), the first is %s: kept, in cluster 0",
+			count(zero, "item is", "items are"), d.ids().of(first)))
+	}
+	return nil
+}
+
+// repair checks the data as a similarity or as points and makes the repairs asked for. What it lets pass but the user
+// should know is added to d.warnings.
+func (d *dataset) repair(r repairs) error {
 	rows, cols := d.table.Dims()
 	if d.n() == 0 {
 		return inputf("%s: no items: the table is %d×%d", d.name, rows, cols)
@@ -279,16 +294,7 @@ func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
 			count(c.Count, "negative entry was", "negative entries were"), c.Least, c.Value, d.at(c.Row, c.Col)))
 	}
 	if d.items == similarity {
-		if err := d.makeSymmetric(r.symmetrize, survey.MaxAbs()); err != nil {
-			return err
-		}
-		if d.looksLikeDistances() {
-			d.warnings = append(d.warnings, distancesWarning)
-		}
-	}
-	if zero, first := d.emptyItems(ignoreDiag); zero > 0 {
-		d.warnings = append(d.warnings, fmt.Sprintf("%s like no other (a row of zeros), the first is %s: kept, in cluster 0",
-			count(zero, "item is", "items are"), d.ids().of(first)))
+		return d.makeSymmetric(r.symmetrize, survey.MaxAbs())
 	}
 	return nil
 }

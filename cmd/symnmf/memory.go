@@ -232,6 +232,23 @@ func (sh shape) ahead() float64 {
 			other = 8 * 7 * n * r
 		}
 		work += low + 8*2*n*r + other
+	case "clique":
+		work += 4 * sh.stored
+	case "newton":
+		work += 8 * (2*n*n + 7*n*r)
+		if points {
+			work += 8 * 3 * m * max(r, 64)
+		}
+	case "mu", "amu", "betasnmf":
+		work += 8 * r * map[string]float64{"mu": 1, "amu": 4, "betasnmf": 3}[sh.method] * n
+		if points {
+			work += 8 * 3 * m * r // X·H of the product at work and of those before it
+		}
+	case "vbsum":
+		work += 8 * n * r
+		if points {
+			work += 8*4*m*r + sh.blockProduct(n, m, r) // its own besides
+		}
 	case "compressed":
 		before = max(before, 8*2*n*r+max(eigen, 2*low+sh.rowBlock(n, r, true)))
 		work += 8 * 2 * n * r
@@ -296,16 +313,18 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if !points {
 		return 8*2*n*pitch + low // H and the one before
 	}
-	bytes := 8*(2*n*pitch+3*m*pitch) + low // H twice; Z, the one before, and that of the figures
+	return 8*(2*n*pitch+3*m*pitch) + low + sh.blockProduct(n, m, pitch) // H twice; Z, the one before, and that of the figures
+}
+
+// blockProduct returns the bytes of a product with points by blocks, for an H of so many columns, besides Z.
+func (sh shape) blockProduct(n, m, columns float64) float64 {
 	switch {
 	case sh.sparse: // X by blocks and features, and the inner products within blocks
-		bytes += 12*sh.stored + 8*sh.distinct + 12*sh.near*n*min(n, pointsBlock)/2
+		return 12*sh.stored + 8*sh.distinct + 12*sh.near*n*min(n, pointsBlock)/2
 	case m >= pointsBlock: // inner products within blocks
-		bytes += 8 * n * pointsBlock
-	default: // the change of Z
-		bytes += 8 * m * pitch
+		return 8 * n * pointsBlock
 	}
-	return bytes
+	return 8 * m * columns // the change of Z
 }
 
 // within makes the process collect garbage before it needs more memory than predicted, until the returned function is called.

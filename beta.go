@@ -1,0 +1,81 @@
+package symnmf
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"symnmf/matrix"
+)
+
+// BetaSNMF is MU with a ratio that is damped in place of a power of it:
+//
+//	H_ik ← H_ik·(1 − β + β·R_ik),   R = (A·H) ⊘ (H·(HᵀH))
+//
+// and, where that would raise the objective, H_ik·R_ik^{1/3} from the same R, so that it does not rise. A zero entry is zero
+// for ever. A sweep is one update: a product A·H and 3·n·r² multiply–adds, twice that where the first form fails, which happens
+// far from a solution. Memory: 3·n·r numbers besides H.
+//
+// Source: He, Xie, Zdunek, Zhou, Cichocki, Symmetric nonnegative matrix factorization, IEEE TNN 22, 2011, Algorithm 4, with
+// R = 0 where both of its parts are. See docs/errata.md.
+type BetaSNMF struct {
+	// Beta is β, above 0 and up to 1; the default 0 means 0.99.
+	Beta float64
+}
+
+const defaultBeta = 0.99
+
+var betaKnobs = []Knob{
+	{"beta", "part of the ratio that counts, above 0 and up to 1", strconv.FormatFloat(defaultBeta, 'g', -1, 64),
+		func(s Solver, v string) (Solver, error) {
+			x, err := strconv.ParseFloat(v, 64)
+			if err != nil || !(x > 0 && x <= 1) {
+				return nil, fmt.Errorf("%w: beta=%s, want a number above 0 and up to 1", ErrOption, v)
+			}
+			return BetaSNMF{Beta: x}, nil
+		}},
+}
+
+// Name implements Solver.
+func (BetaSNMF) Name() string { return "betasnmf" }
+
+func (BetaSNMF) ownStart() Start { return Random{} }
+
+func (s BetaSNMF) accepts(p *problem, opt *Options) error {
+	if !(s.Beta >= 0 && s.Beta <= 1) {
+		return fmt.Errorf("%w: BetaSNMF.Beta = %v, want 0 to 1", ErrOption, s.Beta)
+	}
+	return p.unfit(s.Name(), opt)
+}
+
+func (s BetaSNMF) start(p *problem, h *matrix.Dense, _ int) run {
+	if s.Beta == 0 {
+		s.Beta = defaultBeta
+	}
+	at := newIterate(p, h)
+	return &betaRun{BetaSNMF: s, iterate: at, next: at.other()}
+}
+
+type betaRun struct {
+	BetaSNMF
+	*iterate
+	next      *iterate
+	fallbacks int // sweeps in which the damped ratio raised the objective
+}
+
+func (s *betaRun) sweep(stop func() bool) sweepReport {
+	if stop() {
+		return sweepReport{cut: true}
+	}
+	s.p.multiply(s.next.h, s.h, s.ah, s.gram, func(ratio float64) float64 { return 1 - s.Beta + s.Beta*ratio })
+	s.next.look()
+	if !(s.next.at.objective() <= s.at.objective()) {
+		if stop() {
+			return sweepReport{cut: true}
+		}
+		s.fallbacks++
+		s.p.multiply(s.next.h, s.h, s.ah, s.gram, math.Cbrt)
+		s.next.look()
+	}
+	return s.take(s.next)
+}

@@ -1,0 +1,76 @@
+package symnmf
+
+import (
+	"math"
+
+	"symnmf/internal/kernel"
+)
+
+// choleskyBlock is how many columns cholesky finishes at a time, and how many rows go to one goroutine.
+const choleskyBlock = 64
+
+// cholesky replaces the lower triangle of the symmetric n×n matrix a, by rows, by L with L·Lᵀ = A, and reports whether A is
+// positive definite; if not, a is spoilt. Nothing above the diagonal is read, and what is there is lost. n³/3 multiply–adds; the
+// bits do not depend on workers.
+//
+// By blocks of columns: what those before contribute is one product of matrices, and what is left is small.
+func cholesky(a []float64, n, workers int) bool {
+	panel := make([]float64, n*min(n, choleskyBlock))
+	for from := 0; from < n; from += choleskyBlock {
+		to := min(from+choleskyBlock, n)
+		width := to - from
+		before := panel[:from*width] // rows from to to of L before column from, transposed
+		for c := range width {
+			for l, v := range a[(from+c)*n : (from+c)*n+from] {
+				before[l*width+c] = v
+			}
+		}
+		scratch := func() []float64 { return make([]float64, choleskyBlock*width) }
+		update := func(s []float64, lo, hi int) {
+			if from == 0 {
+				return
+			}
+			s = s[:(hi-lo)*width]
+			clear(s)
+			kernel.RowsTimes(s, a[lo*n:(hi-1)*n+from], n, before, width)
+			for i := lo; i < hi; i++ {
+				kernel.Axpy(a[i*n+from:i*n+to], -1, s[(i-lo)*width:(i-lo+1)*width])
+			}
+		}
+		// solve finishes row i up to column last, exclusive.
+		solve := func(i, last int) {
+			row := a[i*n+from : i*n+last]
+			for c := range row {
+				above := a[(from+c)*n+from : (from+c)*n+from+c+1]
+				row[c] = (row[c] - kernel.Dot(row[:c], above[:c])) / above[c]
+			}
+		}
+		update(scratch(), from, to)
+		for i := from; i < to; i++ {
+			solve(i, i)
+			pivot := a[i*n+i] - kernel.SumSq(a[i*n+from:i*n+i])
+			if !(pivot > 0) {
+				return false
+			}
+			a[i*n+i] = math.Sqrt(pivot)
+		}
+		kernel.BlocksWith(n-to, choleskyBlock, workers, scratch, func(s []float64, _, lo, hi int) {
+			update(s, to+lo, to+hi)
+			for i := to + lo; i < to+hi; i++ {
+				solve(i, to)
+			}
+		})
+	}
+	return true
+}
+
+// choleskySolve replaces x (n) by the solution of L·Lᵀ·y = x. O(n²).
+func choleskySolve(l []float64, n int, x []float64) {
+	for i := range n {
+		x[i] = (x[i] - kernel.Dot(l[i*n:i*n+i], x[:i])) / l[i*n+i]
+	}
+	for i := n - 1; i >= 0; i-- {
+		x[i] /= l[i*n+i]
+		kernel.Axpy(x[:i], -x[i], l[i*n:i*n+i])
+	}
+}

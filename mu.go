@@ -1,0 +1,140 @@
+package symnmf
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// MU multiplies every entry of H at once by a power of the ratio of the two parts of the gradient G = H·(HᵀH) − A·H:
+//
+//	H_ik ← H_ik·R_ik^e,   R = (A·H) ⊘ (H·(HᵀH))
+//
+// When the diagonal is ignored, ‖H_i,:‖²·H_i,: is missing below the line. The objective does not rise for e ≤ 1/3; nothing is
+// known beyond, and with e = 0.99 it does rise. A zero entry is zero for ever, so H has to be positive at the start wherever
+// the answer is to be. A sweep is one update: a product A·H and 3·n·r² multiply–adds. Memory: n·r numbers besides H.
+//
+// Sources: e = 1/3: He, Xie, Zdunek, Zhou, Cichocki, Symmetric nonnegative matrix factorization, IEEE TNN 22, 2011; e = 1/4:
+// Long, Zhang, Wu, Yu, ICML 2007, and Yang, Oja, Pattern Recognition 45, 2012.
+type MU struct {
+	// Exponent is e, above 0 and up to 1; the default 0 means 1/3.
+	Exponent float64
+}
+
+var muKnobs = []Knob{
+	{"exponent", "power of the ratio: 1/3 and 1/4 are known to lower the objective, 0.99 is not; above 0 and up to 1", "1/3",
+		func(s Solver, v string) (Solver, error) {
+			e, err := parseFraction(v)
+			if err != nil || !(e > 0 && e <= 1) {
+				return nil, fmt.Errorf("%w: exponent=%s, want a number above 0 and up to 1, or a fraction such as 1/4", ErrOption, v)
+			}
+			return MU{Exponent: e}, nil
+		}},
+}
+
+// parseFraction reads a number, or one number over another.
+func parseFraction(text string) (float64, error) {
+	over, under, ok := strings.Cut(text, "/")
+	x, err := strconv.ParseFloat(over, 64)
+	if err == nil && ok {
+		var y float64
+		y, err = strconv.ParseFloat(under, 64)
+		x /= y
+	}
+	return x, err
+}
+
+// Name implements Solver.
+func (MU) Name() string { return "mu" }
+
+func (MU) ownStart() Start { return Random{} }
+
+func (s MU) accepts(p *problem, opt *Options) error {
+	if !(s.Exponent >= 0 && s.Exponent <= 1) {
+		return fmt.Errorf("%w: MU.Exponent = %v, want 0 to 1", ErrOption, s.Exponent)
+	}
+	return p.unfit(s.Name(), opt)
+}
+
+// unfit refuses what the methods that change all of H at once cannot do: an ℓ₁ term and leaving zero.
+func (p *problem) unfit(name string, opt *Options) error {
+	switch {
+	case nonzero(p.l1):
+		return fmt.Errorf("%w: %s has no rule for an ℓ₁ term; use rowblock or cd-cyclic", ErrUnfit, name)
+	case opt.Start == Zero{} && p.norm > 0:
+		return fmt.Errorf("%w: %s cannot leave H = 0; start at random, or use cd-cyclic", ErrUnfit, name)
+	}
+	return nil
+}
+
+func (s MU) start(p *problem, h *matrix.Dense, _ int) run {
+	return &muRun{newIterate(p, h), powerOf(s.Exponent)}
+}
+
+// powerOf returns x ↦ x^e, by roots where there are any; 0 stands for 1/3.
+func powerOf(e float64) func(float64) float64 {
+	switch e {
+	case 0, 1.0 / 3:
+		return math.Cbrt
+	case 1.0 / 4:
+		return func(x float64) float64 { return math.Sqrt(math.Sqrt(x)) }
+	}
+	return func(x float64) float64 { return math.Pow(x, e) }
+}
+
+type muRun struct {
+	*iterate
+	factor func(ratio float64) float64
+}
+
+func (s *muRun) sweep(stop func() bool) sweepReport {
+	if stop() {
+		return sweepReport{cut: true}
+	}
+	s.p.multiply(s.h, s.h, s.ah, s.gram, s.factor)
+	return s.look()
+}
+
+const (
+	// A ratio counts as mostRatioOfParts at most: it is that large only from an H so small beside √A that h³ underflows next to
+	// A·h, and would be too large by far if it were used as it is.
+	mostRatioOfParts = 0x1p52
+	// Entries below leastEntry, in units of √‖A‖, become zero before they are denormal.
+	leastEntry = 1e-300
+)
+
+// multiply sets dst to h∘factor(R) for R = (A·H) ⊘ (H·D), all n×r, given A·H and D = HᵀH; R is 0 where both parts are. Entries
+// of A·H that are below zero by rounding, or from a low rank in place of A ≥ 0, count as zero. dst may be h. n·r² multiply–adds.
+func (p *problem) multiply(dst, h, ah *matrix.Dense, d []float64, factor func(ratio float64) float64) {
+	r := p.r
+	scratch := func() []float64 { return make([]float64, measureBlock*r) }
+	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(hd []float64, _, lo, hi int) {
+		hd = hd[:(hi-lo)*r]
+		clear(hd)
+		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
+		for i := lo; i < hi; i++ {
+			li := 0.0
+			if p.ignoreDiag {
+				li = kernel.SumSq(h.Row(i))
+			}
+			for k, v := range h.Row(i) {
+				plus, minus := max(0, ah.Row(i)[k]), hd[(i-lo)*r+k]-li*v
+				ratio := 0.0
+				switch {
+				case minus > 0:
+					ratio = min(plus/minus, mostRatioOfParts)
+				case plus > 0: // what is below the line has underflowed
+					ratio = mostRatioOfParts
+				}
+				if v *= factor(ratio); v < leastEntry {
+					v = 0
+				}
+				dst.Row(i)[k] = v
+			}
+		}
+	})
+}

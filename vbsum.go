@@ -1,0 +1,156 @@
+package symnmf
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// VBSUM is block successive upper-bound minimization: rows of H in a random order, each moved ten times to the minimizer of a
+// bound on the objective over that row x ≥ 0 with the others at rest. With P = HᵀH − x·xᵀ, v = (A·H)_i,: − A_ii·x, both of the row
+// as it was, and λ the largest eigenvalue of P,
+//
+//	y = [(λI − P)·x + v + A_ii·x]₊,   x ← y/‖y‖·t,   t³ + λ·t = ‖y‖
+//
+// and x ← 0 where y = 0: λ bounds the quadratic part, the tangent at x the term −½A_ii‖x‖², and what is left has this minimizer. The
+// objective does not rise if no A_ii < 0. A column that is zero stays so. Rows go one after another, on one thread.
+//
+// A sweep is n eigenvalue problems of r×r, Inner·n·r² multiply–adds, and two products A·H. Memory: n·r numbers besides H, m·r for
+// inner products.
+//
+// Source: Shi, Sun, Lu, Hong, Razaviyayn, Inexact block coordinate descent methods for symmetric nonnegative matrix factorization,
+// IEEE TSP 2017 (arXiv 1607.03092), with t by bestRoot in place of the difference of two cube roots.
+type VBSUM struct {
+	// Inner is how often a row moves at each visit; the default 0 means 10.
+	Inner int
+
+	replay func(sweep int) []int // tests: the order of the rows
+}
+
+const defaultInner = 10
+
+var vbsumKnobs = []Knob{
+	{"inner", "how often a row moves at each visit", fmt.Sprint(defaultInner), wholeKnob("inner", 1, func(s *VBSUM, k int) { s.Inner = k })},
+}
+
+// Name implements Solver.
+func (VBSUM) Name() string { return "vbsum" }
+
+func (VBSUM) ownStart() Start { return Random{} }
+
+func (s VBSUM) accepts(p *problem, opt *Options) error {
+	_, blocks := p.a.(matrix.BlockMultiplier)
+	switch {
+	case s.Inner < 0:
+		return fmt.Errorf("%w: VBSUM.Inner = %d", ErrOption, s.Inner)
+	case p.ignoreDiag:
+		return fmt.Errorf("%w: vbsum counts the diagonal; use rowblock or cd-cyclic", ErrUnfit)
+	case !blocks:
+		return fmt.Errorf("%w: vbsum wants products by blocks of rows, which the matrix has not; use cd-cyclic", ErrUnfit)
+	}
+	return p.unfit(s.Name(), opt)
+}
+
+// Rows in a block of the product that follows H, by which points keep what they have in common.
+const vbsumBlock = 128
+
+func (s VBSUM) start(p *problem, h *matrix.Dense, number int) run {
+	setDefault(&s.Inner, defaultInner)
+	return &vbsumRun{
+		VBSUM: s, iterate: newIterate(p, h), number: number, order: make([]int, p.n),
+		// One row at a time gives a team nothing to share, and a team of one holds nothing.
+		product: p.a.(matrix.BlockMultiplier).NewBlockProduct(h, min(vbsumBlock, p.n), kernel.NewTeam(1)),
+		rest:    make([]float64, p.r*p.r), v: make([]float64, p.r), y: make([]float64, p.r), x: make([]float64, p.r),
+	}
+}
+
+type vbsumRun struct {
+	VBSUM
+	*iterate
+	number  int
+	sweeps  int
+	order   []int
+	product matrix.BlockProduct
+	rest    []float64 // P, r×r
+	v, y, x []float64 // r each
+}
+
+func (s *vbsumRun) sweep(stop func() bool) sweepReport {
+	order := s.order
+	if s.replay != nil {
+		order = s.replay(s.sweeps)
+	} else {
+		permutation(order, s.p.seed, uint64(s.number), uint64(s.sweeps))
+	}
+	cut := false
+	for k, i := range order {
+		if k%8 == 7 && stop() {
+			cut = true
+			break
+		}
+		s.row(i)
+	}
+	if s.sweeps++; s.sweeps%refreshCursorEvery == 0 {
+		s.product.Refresh()
+	}
+	rep := s.look()
+	rep.cut = cut
+	return rep
+}
+
+// row moves row i, and D with it.
+func (s *vbsumRun) row(i int) {
+	r, old := s.p.r, s.h.Row(i)
+	own := s.p.diag[i]
+	s.product.RowsTo(s.v, i, i+1)
+	kernel.Axpy(s.v, -own, old)
+	copy(s.x, old)
+	copy(s.rest, s.gram)
+	for j, v := range old {
+		kernel.Axpy(s.rest[j*r:(j+1)*r], -v, old)
+	}
+	lambda := max(0, largestEigenvalue(s.rest, r))
+	for range s.Inner {
+		clear(s.y)
+		kernel.RowTimes(s.y, s.x, s.rest)
+		for j, x := range s.x {
+			s.y[j] = max(0, (lambda+own)*x-s.y[j]+s.v[j])
+		}
+		length := math.Sqrt(kernel.SumSq(s.y))
+		t := 0.0
+		if length > 0 {
+			t = bestRoot(lambda, -length) / length
+		}
+		for j, y := range s.y {
+			s.x[j] = t * y
+		}
+	}
+	copy(s.gram, s.rest)
+	for j, x := range s.x {
+		kernel.Axpy(s.gram[j*r:(j+1)*r], x, s.x)
+	}
+	for j, x := range s.x {
+		old[j], s.x[j] = x, x-old[j]
+	}
+	if nonzero(s.x) {
+		s.product.AddRow(i, s.x)
+	}
+}
+
+// largestEigenvalue returns that of the symmetric r×r matrix without negative ones; should the iteration not end, which has not been
+// seen, their sum, a bound too.
+func largestEigenvalue(a []float64, r int) float64 {
+	var e mat.EigenSym
+	if r > 1 && e.Factorize(mat.NewSymDense(r, a), false) {
+		return e.Values(nil)[r-1]
+	}
+	sum := 0.0
+	for j := range r {
+		sum += a[j*r+j]
+	}
+	return sum
+}
