@@ -44,6 +44,7 @@ type goldenMethod struct {
 	Parameters   json.RawMessage
 	Objective    map[string]float64
 	Zeros        map[string]int
+	GapUV        map[string]float64 `json:"gap_UV"`
 }
 
 var goldenNames = []string{"lowrank40", "fullrank60", "graph80", "text120", "zerorows50", "cp5"}
@@ -181,10 +182,18 @@ var trajectories = []trajectory{
 	{method: "own-cd-l1", solver: func(goldenMethod) Solver { return CD{} }, weigh: true},
 	{method: "own-cd-gs-decrease", solver: func(goldenMethod) Solver { return CD{Entries: ByDecrease} }},
 	{method: "own-cd-gs-gradient", solver: func(goldenMethod) Solver { return CD{Entries: ByGradient} }},
+	{method: "anls", solver: func(goldenMethod) Solver { return ANLS{Coupling: Weight{Rule: WeightMaxSquared}, second: true} }},
+	{method: "anls-alpha-max", solver: func(goldenMethod) Solver { return ANLS{Coupling: Weight{Rule: WeightMax}, second: true} }},
+	{method: "anls-alpha-norm", solver: func(goldenMethod) Solver { return ANLS{second: true} }},
+	{method: "symanls-1", solver: func(goldenMethod) Solver { return SymANLS{Lambda: Weight{WeightValue, 1}, second: true} }},
+	{method: "symanls-norm", solver: func(goldenMethod) Solver { return SymANLS{second: true} }},
+	{method: "symhals-1", solver: func(goldenMethod) Solver { return SymHALS{Lambda: Weight{WeightValue, 1}, second: true} }},
+	{method: "symhals-norm", solver: func(goldenMethod) Solver { return SymHALS{second: true} }},
 }
 
 func TestGoldenTrajectories(t *testing.T) {
-	worst := map[string]float64{} // by iteration count
+	worst := map[string]float64{}              // by iteration count
+	worstOf := map[string]map[string]float64{} // by method and iteration count
 	compared := 0
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -222,6 +231,10 @@ func TestGoldenTrajectories(t *testing.T) {
 					}
 					d := math.Abs(res.RelErr - want)
 					worst[count] = max(worst[count], d)
+					if worstOf[tr.method] == nil {
+						worstOf[tr.method] = map[string]float64{}
+					}
+					worstOf[tr.method][count] = max(worstOf[tr.method][count], d)
 					if d > tol {
 						t.Errorf("%s: relative error %v, golden %v (off by %.2g)", what, res.RelErr, want, d)
 					}
@@ -259,6 +272,9 @@ func TestGoldenTrajectories(t *testing.T) {
 		}
 	}
 	t.Logf("%d comparisons; worst difference of the relative error by sweeps: %v", compared, worst)
+	for _, method := range slices.Sorted(mapKeys(worstOf)) {
+		t.Logf("%s: %v", method, worstOf[method])
+	}
 	if compared < 700 {
 		t.Errorf("only %d comparisons were made", compared)
 	}

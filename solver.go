@@ -29,10 +29,14 @@ type checker interface{ verify() error }
 
 var (
 	_ checker = (*cdRun)(nil)
+	_ checker = (*coupled)(nil)
 	_ checker = (*mbiRun)(nil)
 	_ checker = (*residualRun)(nil)
 	_ checker = (*rowBlockRun)(nil)
 )
+
+// zeroBound is a method that cannot leave zero, whatever A_ii.
+type zeroBound interface{ zeroBound() }
 
 // Method is one line of the list of methods.
 type Method struct {
@@ -55,12 +59,18 @@ var methods = []Method{
 	{"cd-shuffle", "exact coordinate descent, columns shuffled every sweep", anyMatrix, diagonalStart, cdKnobs, CD{Order: Shuffle}},
 	{"cd-mbi", "exact coordinate descent, always the single best entry (small problems)", anyMatrix, diagonalStart, nil, MBI{}},
 	{"cd-residual", "cd-cyclic by an explicit n×n residual (for comparison)", "dense, diagonal counted", diagonalStart, nil, Residual{}},
+	{"anls", "alternating nonnegative least squares, two factors held together", anyMatrix, randomStart, anlsKnobs, ANLS{}},
+	{"symanls", "the same with its weight named lambda, and above 0", anyMatrix, randomStart,
+		lambdaKnob(func(s *SymANLS, w Weight) { s.Lambda = w }), SymANLS{}},
+	{"symhals", "coordinate descent on two factors held together", anyMatrix, randomStart,
+		lambdaKnob(func(s *SymHALS, w Weight) { s.Lambda = w }), SymHALS{}},
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
 }
 
 const (
 	anyMatrix     = "dense, sparse, points"
 	diagonalStart = "zero if some A_ii > 0, else random"
+	randomStart   = "random"
 )
 
 var rowBlockKnobs = []Knob{
@@ -200,9 +210,12 @@ func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()
 	sparse := p.a.Density() < denseFrom
 	if opt.Start == nil {
+		stuck, _ := opt.Solver.(zeroBound)
 		switch {
 		case opt.Runs > 1:
 			opt.Start, why = Random{}, "start random, for several starts were asked for"
+		case stuck != nil:
+			opt.Start, why = Random{}, "start random, for the method cannot leave zero"
 		case !positive:
 			opt.Start, why = Random{}, "start random, for on a zero diagonal nothing moves from zero"
 		case opt.Solver == nil && !sparse:

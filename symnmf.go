@@ -160,6 +160,8 @@ type problem struct {
 	seed       uint64
 	workers    int
 	near       *problem // what compressed returned
+	spectral   float64  // what norm2 returned
+	least      *float64 // what leastEigenvalue returned
 }
 
 func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {

@@ -196,6 +196,8 @@ func (sh shape) ahead() float64 {
 		work += sh.rowBlock(n, m, points)
 	case "cd-residual":
 		work += 8 * n * n
+	case "anls", "symanls", "symhals":
+		work += sh.twoFactors(n, m, points)
 	default:
 		kept := n // the cursor keeps A·H, as many numbers as H
 		if points {
@@ -232,6 +234,25 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		bytes += 8 * m * pitch
 	}
 	return bytes
+}
+
+// twoFactors returns the bytes of the methods with two factors, besides A and the H of the answer: both, their products with A,
+// and, with them in the end, what the least eigenvalue of A takes.
+func (sh shape) twoFactors(n, m float64, points bool) float64 {
+	r := float64(sh.rank)
+	bytes := 8 * 4 * n * r
+	eigen := 8 * 83 * n
+	if n <= 144 {
+		eigen = 8 * 3 * n * n
+	}
+	if points {
+		bytes += 8 * m * r // Z = X·H
+		eigen += 8 * m * 8
+		if sh.sparse { // X by features
+			eigen += sh.table
+		}
+	}
+	return bytes + eigen
 }
 
 // within makes the process collect garbage before it needs more memory than predicted, until the returned function is called.
