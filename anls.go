@@ -21,7 +21,7 @@ type ANLS struct {
 	// Coupling is α; the default is ‖A‖₂, and 0 is allowed.
 	Coupling Weight
 
-	second bool // tests: the answer is H, as in the published code
+	published bool // tests: the answer is H, as in the published code
 }
 
 // Name implements Solver.
@@ -38,7 +38,10 @@ func (m ANLS) accepts(p *problem, opt *Options) error {
 
 func (m ANLS) start(p *problem, h *matrix.Dense, _ int) run {
 	s := newCoupled(p, h, m.Coupling, "coupling")
-	s.update, s.second = s.leastSquares, m.second
+	s.update = s.leastSquares
+	if m.published {
+		s.only = s.h
+	}
 	return s
 }
 

@@ -53,7 +53,7 @@ func weightsOf(s Solver) []Weight {
 	switch s.(type) {
 	case ANLS:
 		return []Weight{{Rule: WeightMax}, {Rule: WeightMaxSquared}, {WeightValue, 0}, {WeightValue, 0.5}}
-	case SymANLS, SymHALS:
+	case SymANLS, SymHALS, SNMPBB:
 		return []Weight{{WeightValue, 0.5}}
 	}
 	return nil
@@ -71,6 +71,9 @@ func withWeight(s Solver, w Weight) Solver {
 	case SymHALS:
 		m.Lambda = w
 		return m
+	case SNMPBB:
+		m.Mu = w
+		return m
 	}
 	return s
 }
@@ -80,6 +83,7 @@ var mayRise = map[string]string{
 	"anls":    "P of two factors: TestPenalizedFalls",
 	"symanls": "P of two factors: TestPenalizedFalls",
 	"symhals": "P of two factors: TestPenalizedFalls",
+	"snmpbb":  "P of two factors: TestPenalizedFalls",
 }
 
 // refuses reports whether the method takes no ℓ₁ term, ignores no diagonal, and does not start from zero.

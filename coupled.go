@@ -153,7 +153,8 @@ type coupled struct {
 	knob  string // that sets alpha
 	// update improves P over the factor of x, from what is known of the other, y; x.ah may be written on, and is made again.
 	update func(x, y *iterate)
-	second bool // tests: the answer is H, as in the published codes
+	again  bool     // update left everything as it is and would not another time
+	only   *iterate // tests: the answer, whichever is better
 }
 
 func newCoupled(p *problem, h *matrix.Dense, w Weight, knob string) *coupled {
@@ -166,7 +167,10 @@ func newCoupled(p *problem, h *matrix.Dense, w Weight, knob string) *coupled {
 
 // better is the factor of smaller error.
 func (s *coupled) better() *iterate {
-	if !s.second && s.w.at.errSq < s.h.at.errSq {
+	switch {
+	case s.only != nil:
+		return s.only
+	case s.w.at.errSq < s.h.at.errSq:
 		return s.w
 	}
 	return s.h
@@ -185,6 +189,9 @@ func (s *coupled) sweep(stop func() bool) (rep sweepReport) {
 	}
 	if s.alpha == 0 && !rep.cut {
 		s.balance()
+	}
+	if s.again {
+		rep.changed, s.again = 1, false
 	}
 	now := &s.better().at
 	rep.decrease, rep.stepSq = before-now.objective(), now.gradKKT

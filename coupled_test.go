@@ -25,7 +25,7 @@ func coupledVariants(t testing.TB) []variant {
 			list = append(list, v)
 		}
 	}
-	if len(list) < 9 {
+	if len(list) < 11 {
 		t.Fatalf("%d variants", len(list))
 	}
 	return list
@@ -42,7 +42,15 @@ func runOn(t testing.TB, s Solver, a matrix.Operator, r int) *coupled {
 	if err := (Random{}).fill(p, h, 0); err != nil {
 		t.Fatal(err)
 	}
-	return s.start(p, h, 0).(*coupled)
+	return coupledOf(s.start(p, h, 0))
+}
+
+// coupledOf is what runs with two factors have in common.
+func coupledOf(r run) *coupled {
+	if s, ok := r.(*spectralSteps); ok {
+		return s.coupled
+	}
+	return r.(*coupled)
 }
 
 // naivePenalized is P from its definition.
@@ -125,6 +133,21 @@ func TestHALSByColumns(t *testing.T) {
 	}
 }
 
+func TestSpectralStep(t *testing.T) {
+	for _, c := range []struct{ rise, slope, curve, want float64 }{
+		{0, -1, 1, 1},
+		{0, -1, 1.9999, 0.25}, // 1e-4 of the slope is asked for
+		{0.1, -1, 2.1, 1},     // as high as the reference
+		{0, -1, 20, 0.0625},
+		{0, -1, 1e12, 1e-12}, // none of the steps would fall
+		{0, 0, 0, 1},
+	} {
+		if got := spectralStep(c.rise, c.slope, c.curve); got != c.want {
+			t.Errorf("rise %v, slope %v, curve %v: s = %v, want %v", c.rise, c.slope, c.curve, got, c.want)
+		}
+	}
+}
+
 // TestHALSWithoutWeight: an entry that changes nothing stays.
 func TestHALSWithoutWeight(t *testing.T) {
 	x := []float64{2, 3}
@@ -144,7 +167,7 @@ func TestGoldenGap(t *testing.T) {
 			"symhals-1": SymHALS{Lambda: Weight{WeightValue, 1}}, "symhals-norm": SymHALS{},
 		} {
 			p, h := goldenProblem(t, g, g.forms(t)["sparse"])
-			s := solver.start(p, h, 0).(*coupled)
+			s := coupledOf(solver.start(p, h, 0))
 			for sweep := 1; sweep <= 50; sweep++ {
 				s.sweep(never)
 				want, ok := g.Methods[method].GapUV[fmt.Sprint(sweep)]
@@ -235,10 +258,10 @@ func TestCoupledNotes(t *testing.T) {
 			}
 			for _, lambda := range []float64{0.01, 1, 10} {
 				lambda *= values[g.N-1]
-				solver := SymANLS{Lambda: Weight{WeightValue, lambda}, second: true}
+				solver := SymANLS{Lambda: Weight{WeightValue, lambda}, published: true}
 				opt := Options{Solver: solver, Start: Given{g.start}, Stop: Stop{Sweeps: 4, KKT: -1}}
 				note := factorize(t, a, g.R, opt).Notes[0]
-				s := solver.start(p, matrix.NewDense(g.N, g.R, scaledBy(g.start.Data(), math.Sqrt(p.scale))), 0).(*coupled)
+				s := coupledOf(solver.start(p, matrix.NewDense(g.N, g.R, scaledBy(g.start.Data(), math.Sqrt(p.scale))), 0))
 				for range 4 {
 					s.sweep(never)
 				}
@@ -404,6 +427,7 @@ func TestWeights(t *testing.T) {
 		ANLS{Coupling: Weight{Rule: -1}}, ANLS{Coupling: Weight{Rule: WeightValue + 1}},
 		SymANLS{Lambda: Weight{WeightValue, 0}}, SymANLS{Lambda: Weight{WeightValue, -1}},
 		SymHALS{Lambda: Weight{WeightValue, 0}}, SymHALS{Lambda: Weight{Rule: 7}},
+		SNMPBB{Mu: Weight{WeightValue, 0}}, SNMPBB{Mu: Weight{WeightValue, math.Inf(1)}},
 	} {
 		if _, err := Factorize(context.Background(), a, 2, Options{Solver: s}); !errors.Is(err, ErrOption) {
 			t.Errorf("%+v: %v", s, err)
@@ -420,6 +444,8 @@ func TestWeights(t *testing.T) {
 		{"anls", "coupling", "2.5", ANLS{Coupling: Weight{WeightValue, 2.5}}},
 		{"symanls", "lambda", "1", SymANLS{Lambda: Weight{WeightValue, 1}}},
 		{"symhals", "lambda", "norm", SymHALS{}},
+		{"snmpbb", "mu", "3", SNMPBB{Mu: Weight{WeightValue, 3}}},
+		{"snmpbb", "mu", "max", nil},
 		{"anls", "coupling", "-1", nil}, {"anls", "coupling", "Inf", nil}, {"anls", "coupling", "largest", nil},
 		{"symanls", "lambda", "0", nil}, {"symhals", "lambda", "max", nil}, {"symhals", "lambda", "NaN", nil},
 	} {

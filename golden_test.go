@@ -158,7 +158,7 @@ func (g *goldenInstance) forms(t testing.TB) map[string]matrix.Operator {
 // trajectory is one method of the golden files and how to replay it.
 type trajectory struct {
 	method string
-	solver func(m goldenMethod) Solver
+	solver func(m goldenMethod, g *goldenInstance) Solver
 	skip   func(form string, g *goldenInstance) bool
 	weigh  bool // with the recorded Λ
 }
@@ -168,27 +168,39 @@ func replayed(m goldenMethod) func(int) []int {
 }
 
 var trajectories = []trajectory{
-	{method: "cd-cyclic-rand", solver: func(goldenMethod) Solver { return CD{} }},
-	{method: "cd-cyclic-0", solver: func(goldenMethod) Solver { return CD{unseeded: true} }},
-	{method: "cd-cyclic-rand-sparse", solver: func(goldenMethod) Solver { return CD{} }},
-	{method: "cd-cyclic-0-sparse", solver: func(goldenMethod) Solver { return CD{unseeded: true} }},
-	{method: "own-cd-cyclic-rand", solver: func(goldenMethod) Solver { return CD{} }},
-	{method: "own-cd-cyclic-0", solver: func(goldenMethod) Solver { return CD{unseeded: true} }},
-	{method: "cd-shuffle-rand", solver: func(m goldenMethod) Solver { return CD{replay: replayed(m)} }},
-	{method: "cd-shuffle-0", solver: func(m goldenMethod) Solver { return CD{replay: replayed(m), unseeded: true} }},
-	{method: "own-alg3-rand", solver: func(goldenMethod) Solver { return CD{} }},
-	{method: "own-alg3-rand", solver: func(goldenMethod) Solver { return Residual{} },
+	{method: "cd-cyclic-rand", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }},
+	{method: "cd-cyclic-0", solver: func(goldenMethod, *goldenInstance) Solver { return CD{unseeded: true} }},
+	{method: "cd-cyclic-rand-sparse", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }},
+	{method: "cd-cyclic-0-sparse", solver: func(goldenMethod, *goldenInstance) Solver { return CD{unseeded: true} }},
+	{method: "own-cd-cyclic-rand", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }},
+	{method: "own-cd-cyclic-0", solver: func(goldenMethod, *goldenInstance) Solver { return CD{unseeded: true} }},
+	{method: "cd-shuffle-rand", solver: func(m goldenMethod, _ *goldenInstance) Solver { return CD{replay: replayed(m)} }},
+	{method: "cd-shuffle-0", solver: func(m goldenMethod, _ *goldenInstance) Solver { return CD{replay: replayed(m), unseeded: true} }},
+	{method: "own-alg3-rand", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }},
+	{method: "own-alg3-rand", solver: func(goldenMethod, *goldenInstance) Solver { return Residual{} },
 		skip: func(form string, _ *goldenInstance) bool { return form != "dense" }},
-	{method: "own-cd-l1", solver: func(goldenMethod) Solver { return CD{} }, weigh: true},
-	{method: "own-cd-gs-decrease", solver: func(goldenMethod) Solver { return CD{Entries: ByDecrease} }},
-	{method: "own-cd-gs-gradient", solver: func(goldenMethod) Solver { return CD{Entries: ByGradient} }},
-	{method: "anls", solver: func(goldenMethod) Solver { return ANLS{Coupling: Weight{Rule: WeightMaxSquared}, second: true} }},
-	{method: "anls-alpha-max", solver: func(goldenMethod) Solver { return ANLS{Coupling: Weight{Rule: WeightMax}, second: true} }},
-	{method: "anls-alpha-norm", solver: func(goldenMethod) Solver { return ANLS{second: true} }},
-	{method: "symanls-1", solver: func(goldenMethod) Solver { return SymANLS{Lambda: Weight{WeightValue, 1}, second: true} }},
-	{method: "symanls-norm", solver: func(goldenMethod) Solver { return SymANLS{second: true} }},
-	{method: "symhals-1", solver: func(goldenMethod) Solver { return SymHALS{Lambda: Weight{WeightValue, 1}, second: true} }},
-	{method: "symhals-norm", solver: func(goldenMethod) Solver { return SymHALS{second: true} }},
+	{method: "own-cd-l1", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }, weigh: true},
+	{method: "own-cd-gs-decrease", solver: func(goldenMethod, *goldenInstance) Solver { return CD{Entries: ByDecrease} }},
+	{method: "own-cd-gs-gradient", solver: func(goldenMethod, *goldenInstance) Solver { return CD{Entries: ByGradient} }},
+	{method: "anls", solver: func(goldenMethod, *goldenInstance) Solver {
+		return ANLS{Coupling: Weight{Rule: WeightMaxSquared}, published: true}
+	}},
+	{method: "anls-alpha-max", solver: func(goldenMethod, *goldenInstance) Solver {
+		return ANLS{Coupling: Weight{Rule: WeightMax}, published: true}
+	}},
+	{method: "anls-alpha-norm", solver: func(goldenMethod, *goldenInstance) Solver { return ANLS{published: true} }},
+	{method: "symanls-1", solver: func(goldenMethod, *goldenInstance) Solver {
+		return SymANLS{Lambda: Weight{WeightValue, 1}, published: true}
+	}},
+	{method: "symanls-norm", solver: func(goldenMethod, *goldenInstance) Solver { return SymANLS{published: true} }},
+	{method: "symhals-1", solver: func(goldenMethod, *goldenInstance) Solver {
+		return SymHALS{Lambda: Weight{WeightValue, 1}, published: true}
+	}},
+	{method: "symhals-norm", solver: func(goldenMethod, *goldenInstance) Solver { return SymHALS{published: true} }},
+	{method: "own-snmpbb", solver: func(_ goldenMethod, g *goldenInstance) Solver {
+		n, r := float64(g.N), float64(g.R)
+		return SNMPBB{Mu: Weight{WeightValue, n / 10 * math.Log(5) / math.Log(r)}, published: true}
+	}},
 }
 
 func TestGoldenTrajectories(t *testing.T) {
@@ -206,7 +218,7 @@ func TestGoldenTrajectories(t *testing.T) {
 				if tr.skip != nil && tr.skip(form, g) {
 					continue
 				}
-				opt := Options{Solver: tr.solver(m), Start: Given{g.start}, Stop: Stop{KKT: -1}, Threads: 2}
+				opt := Options{Solver: tr.solver(m, g), Start: Given{g.start}, Stop: Stop{KKT: -1}, Threads: 2}
 				if m.Start == "zero" {
 					opt.Start = Zero{}
 				}

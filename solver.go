@@ -33,6 +33,7 @@ var (
 	_ checker = (*mbiRun)(nil)
 	_ checker = (*residualRun)(nil)
 	_ checker = (*rowBlockRun)(nil)
+	_ checker = (*spectralSteps)(nil)
 )
 
 // zeroBound is a method that cannot leave zero, whatever A_ii.
@@ -64,6 +65,7 @@ var methods = []Method{
 		lambdaKnob(func(s *SymANLS, w Weight) { s.Lambda = w }), SymANLS{}},
 	{"symhals", "coordinate descent on two factors held together", anyMatrix, randomStart,
 		lambdaKnob(func(s *SymHALS, w Weight) { s.Lambda = w }), SymHALS{}},
+	{"snmpbb", "nonmonotone projected gradients on two factors held together", anyMatrix, randomStart, snmpbbKnobs, SNMPBB{}},
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
 }
 

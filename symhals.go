@@ -21,7 +21,7 @@ type SymHALS struct {
 	// Lambda is λ; the default is ‖A‖₂.
 	Lambda Weight
 
-	second bool // tests: the answer is H, as in the published code
+	published bool // tests: the answer is H, as in the published code
 }
 
 // Name implements Solver.
@@ -38,7 +38,10 @@ func (m SymHALS) accepts(p *problem, opt *Options) error {
 
 func (m SymHALS) start(p *problem, h *matrix.Dense, _ int) run {
 	s := newCoupled(p, h, m.Lambda, "lambda")
-	s.update, s.second = s.hals, m.second
+	s.update = s.hals
+	if m.published {
+		s.only = s.h
+	}
 	return s
 }
 

@@ -196,8 +196,11 @@ func (sh shape) ahead() float64 {
 		work += sh.rowBlock(n, m, points)
 	case "cd-residual":
 		work += 8 * n * n
-	case "anls", "symanls", "symhals":
+	case "anls", "symanls", "symhals", "snmpbb":
 		work += sh.twoFactors(n, m, points)
+		if sh.method == "snmpbb" { // D and D·Q
+			work += 8 * 2 * n * r
+		}
 	default:
 		kept := n // the cursor keeps A·H, as many numbers as H
 		if points {
