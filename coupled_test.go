@@ -47,7 +47,10 @@ func runOn(t testing.TB, s Solver, a matrix.Operator, r int) *coupled {
 
 // coupledOf is what runs with two factors have in common.
 func coupledOf(r run) *coupled {
-	if s, ok := r.(*spectralSteps); ok {
+	switch s := r.(type) {
+	case *spectralSteps:
+		return s.coupled
+	case *sampled:
 		return s.coupled
 	}
 	return r.(*coupled)
@@ -75,6 +78,9 @@ func naivePenalized(a, w, h *matrix.Dense, alpha float64) (f float64) {
 // TestPenalizedFalls: P, computed from what is kept, is that of the definition and falls from half sweep to half sweep.
 func TestPenalizedFalls(t *testing.T) {
 	for _, v := range coupledVariants(t) {
+		if mayRise[v.solver.Name()] == "" {
+			continue // lvs, of which nothing falls
+		}
 		for _, in := range instances(t) {
 			for form, a := range in.forms {
 				s := runOn(t, v.solver, a, in.r)
@@ -328,6 +334,9 @@ func TestCoupledPermutation(t *testing.T) {
 		}
 	}
 	for _, v := range coupledVariants(t) {
+		if v.solver.Name() == "lvs" {
+			continue // whose draws are by the order of the items
+		}
 		opt := Options{Solver: v.solver, Start: Given{g.start}, Stop: Stop{Sweeps: 6, KKT: -1}}
 		want := factorize(t, g.forms(t)["sparse"], g.R, opt)
 		opt.Start = Given{start}
@@ -407,10 +416,10 @@ func TestCoupledEdges(t *testing.T) {
 						t.Fatalf("%s, %s: H[%d,%d] = %v", c.name, v.name, k/c.r, k%c.r, h)
 					}
 				}
-				if !(res.RelErr <= 1.5) || res.KKT != res.KKT {
+				if bounded := mayRise[v.solver.Name()] != ""; !(res.RelErr <= 1.5) && bounded || math.IsNaN(res.RelErr) || math.IsNaN(res.KKT) {
 					t.Errorf("%s, %s: relative error %v, KKT %v", c.name, v.name, res.RelErr, res.KKT)
 				}
-				if c.start == (Random{}) && res.First.RelErr > 1e-9 && !hasUnits(v.solver) && v.solver != withWeight(v.solver, Weight{WeightValue, 0}) &&
+				if c.start == (Random{}) && res.First.RelErr > 1e-9 && !hasUnits(v.solver) && mayRise[v.solver.Name()] != "" && v.solver != withWeight(v.solver, Weight{WeightValue, 0}) &&
 					res.RelErr > res.First.RelErr {
 					t.Errorf("%s, %s: relative error %v from %v", c.name, v.name, res.RelErr, res.First.RelErr)
 				}
@@ -427,7 +436,7 @@ func TestWeights(t *testing.T) {
 		ANLS{Coupling: Weight{Rule: -1}}, ANLS{Coupling: Weight{Rule: WeightValue + 1}},
 		SymANLS{Lambda: Weight{WeightValue, 0}}, SymANLS{Lambda: Weight{WeightValue, -1}},
 		SymHALS{Lambda: Weight{WeightValue, 0}}, SymHALS{Lambda: Weight{Rule: 7}},
-		SNMPBB{Mu: Weight{WeightValue, 0}}, SNMPBB{Mu: Weight{WeightValue, math.Inf(1)}},
+		LvS{Samples: -1}, LvS{Coupling: Weight{WeightValue, 0}}, SNMPBB{Mu: Weight{WeightValue, 0}}, SNMPBB{Mu: Weight{WeightValue, math.Inf(1)}},
 	} {
 		if _, err := Factorize(context.Background(), a, 2, Options{Solver: s}); !errors.Is(err, ErrOption) {
 			t.Errorf("%+v: %v", s, err)
@@ -446,6 +455,10 @@ func TestWeights(t *testing.T) {
 		{"symhals", "lambda", "norm", SymHALS{}},
 		{"snmpbb", "mu", "3", SNMPBB{Mu: Weight{WeightValue, 3}}},
 		{"snmpbb", "mu", "max", nil},
+		{"lvs", "coupling", "max", LvS{Coupling: Weight{Rule: WeightMax}}},
+		{"lvs", "samples", "30", LvS{Samples: 30}},
+		{"lvs", "update", "bpp", LvS{LeastSquares: true}},
+		{"lvs", "samples", "-1", nil}, {"lvs", "update", "mu", nil}, {"lvs", "coupling", "0", nil},
 		{"anls", "coupling", "-1", nil}, {"anls", "coupling", "Inf", nil}, {"anls", "coupling", "largest", nil},
 		{"symanls", "lambda", "0", nil}, {"symhals", "lambda", "max", nil}, {"symhals", "lambda", "NaN", nil},
 	} {

@@ -33,6 +33,7 @@ var (
 	_ checker = (*mbiRun)(nil)
 	_ checker = (*residualRun)(nil)
 	_ checker = (*rowBlockRun)(nil)
+	_ checker = (*sampled)(nil)
 	_ checker = (*spectralSteps)(nil)
 )
 
@@ -66,6 +67,7 @@ var methods = []Method{
 	{"symhals", "coordinate descent on two factors held together", anyMatrix, randomStart,
 		lambdaKnob(func(s *SymHALS, w Weight) { s.Lambda = w }), SymHALS{}},
 	{"snmpbb", "nonmonotone projected gradients on two factors held together", anyMatrix, randomStart, snmpbbKnobs, SNMPBB{}},
+	{"lvs", "symhals, or anls, on a sample of the rows by leverage scores (for comparison)", anyMatrix, randomStart, lvsKnobs, LvS{}},
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
 }
 

@@ -196,9 +196,9 @@ func (sh shape) ahead() float64 {
 		work += sh.rowBlock(n, m, points)
 	case "cd-residual":
 		work += 8 * n * n
-	case "anls", "symanls", "symhals", "snmpbb":
+	case "anls", "symanls", "symhals", "snmpbb", "lvs":
 		work += sh.twoFactors(n, m, points)
-		if sh.method == "snmpbb" { // D and D·Q
+		if sh.method == "snmpbb" || sh.method == "lvs" { // D and D·Q; ΩH and Q
 			work += 8 * 2 * n * r
 		}
 	default:
