@@ -83,7 +83,8 @@ type sampled struct {
 // draw improves the factor of x by a sample of the rows of y.
 func (s *sampled) draw(x, y *iterate) {
 	p, r := s.p, s.p.r
-	omega := sampleWeights(leverage(y.h, p.workers), s.method.Samples, uniform{key: keyOf(p.seed, []uint64{s.number, s.drawn})})
+	u := uniform{key: keyOf(p.seed, []uint64{^s.number, s.drawn})} // keyOf takes seed 0, run 1 for seed 1, run 0
+	omega := sampleWeights(leverage(y.h, p.workers), s.method.Samples, u)
 	s.drawn++
 	scale := func(rows []float64) { // by √ω
 		kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
