@@ -50,8 +50,62 @@ func variants(t testing.TB) []variant {
 		if s == (MU{}) {
 			vs = append(vs, variant{"mu, exponent=1/4", MU{Exponent: 0.25}}, variant{"mu, exponent=0.3", MU{Exponent: 0.3}})
 		}
+		if lvs, ok := s.(LvS); ok {
+			lvs.LeastSquares = true
+			vs = append(vs, variant{m.Name + ", update=bpp", lvs})
+		}
+		for _, w := range weightsOf(s) {
+			name := weightNames[min(w.Rule, WeightMaxSquared)]
+			if w.Rule == WeightValue {
+				name = fmt.Sprint(w.Value)
+			}
+			vs = append(vs, variant{m.Name + ", weight " + name, withWeight(s, w)})
+		}
 	}
 	return vs
+}
+
+// weightsOf lists weights of a method with two factors besides the default.
+func weightsOf(s Solver) []Weight {
+	switch s.(type) {
+	case ANLS:
+		return []Weight{{Rule: WeightMax}, {Rule: WeightMaxSquared}, {WeightValue, 0}, {WeightValue, 0.5}}
+	case SymANLS, SymHALS, SNMPBB, LvS:
+		return []Weight{{WeightValue, 0.5}}
+	}
+	return nil
+}
+
+// withWeight returns s with another weight.
+func withWeight(s Solver, w Weight) Solver {
+	switch m := s.(type) {
+	case ANLS:
+		m.Coupling = w
+		return m
+	case SymANLS:
+		m.Lambda = w
+		return m
+	case SymHALS:
+		m.Lambda = w
+		return m
+	case SNMPBB:
+		m.Mu = w
+		return m
+	case LvS:
+		m.Coupling = w
+		return m
+	}
+	return s
+}
+
+// hasUnits lists what has units that those of A do not undo: 4·A does not give 2·H.
+func hasUnits(s Solver) bool {
+	for _, w := range weightsOf(s) {
+		if (w.Rule == WeightMaxSquared || w.Rule == WeightValue && w.Value != 0) && s == withWeight(s, w) {
+			return true
+		}
+	}
+	return false
 }
 
 type testInstance struct {
@@ -115,6 +169,7 @@ type traits struct {
 	oneStep                bool // its sweep is one step, cut before it or not at all
 	ordered                bool // items in another order give another H
 	rises                  bool // it is not monotone
+	penalized              bool // but P of its two factors falls: TestPenalizedFalls
 	quiet                  bool // some sweeps are provisional
 }
 
@@ -129,6 +184,11 @@ var traitsOf = map[string]traits{
 	"pgncg":       {noZero: true, noL1: true, noHollow: true, oneStep: true},
 	"lai":         {noHollow: true, oneStep: true, ordered: true, quiet: true}, // besides what it runs
 	"compressed":  {noHollow: true, oneStep: true, ordered: true},
+	"anls":        {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, penalized: true},
+	"symanls":     {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, penalized: true},
+	"symhals":     {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, penalized: true},
+	"snmpbb":      {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, penalized: true},
+	"lvs":         {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, ordered: true}, // TestLvSStatistics
 	"mu":          {noZero: true, noL1: true, oneStep: true},
 	"amu":         {noZero: true, noL1: true, oneStep: true},
 	"betasnmf":    {noZero: true, noL1: true, oneStep: true},
@@ -338,6 +398,12 @@ func TestEquivariance(t *testing.T) {
 		want := run(1)
 		for _, e := range []int{1, 248, -248} { // 4^248 is about 2e149
 			got := run(math.Ldexp(1, 2*e))
+			if hasUnits(v.solver) {
+				if math.Abs(got.RelErr-want.RelErr) < 1e-9 {
+					t.Errorf("%s, A·4^%d: relative error %v as without the factor, though the weight has units", v.name, e, got.RelErr)
+				}
+				continue
+			}
 			for k, h := range got.H.Data() {
 				if w := math.Ldexp(want.H.Data()[k], e); h != w {
 					t.Fatalf("%s, A·4^%d: H[%d] = %v, want %v", v.name, e, k, h, w)

@@ -106,7 +106,11 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	if k, ok := work.(keeper); ok {
 		k.end()
 	}
-	return p.finish(res, h, status, clk, limits.KKT), nil
+	p.finish(res, h, status, clk, limits.KKT)
+	if t, ok := work.(teller); ok {
+		res.Notes = append(res.Notes, t.tell(ctx, res.Status)...)
+	}
+	return res, nil
 }
 
 // beginner is a run that wants to know the figures of its start.
@@ -115,6 +119,11 @@ type beginner interface{ begin(first *figures) }
 // doubter is a run whose sweeps may rest at a point that another kind of sweep leaves: asked when it has converged, or stands
 // still, it answers whether it will try one first.
 type doubter interface{ doubt() bool }
+
+// teller is a run with something to say of its end, off the clock.
+type teller interface {
+	tell(ctx context.Context, status Status) []string
+}
 
 // keeper is a run that keeps H elsewhere: publish brings the H it was given up to date, end does so for the last time, with the
 // best H if the last is not that, and lets go of what it holds.

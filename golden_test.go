@@ -47,7 +47,8 @@ type goldenMethod struct {
 	Parameters   json.RawMessage
 	Objective    map[string]float64
 	Zeros        map[string]int
-	ColumnSteps  [2]int `json:"column_steps_newton_gradient"`
+	ColumnSteps  [2]int             `json:"column_steps_newton_gradient"`
+	GapUV        map[string]float64 `json:"gap_UV"`
 }
 
 var goldenNames = []string{"lowrank40", "fullrank60", "graph80", "text120", "zerorows50", "cp5"}
@@ -196,7 +197,7 @@ func (g *goldenInstance) lowRank(t testing.TB) matrix.Operator {
 // trajectory is one method of the golden files and how to replay it.
 type trajectory struct {
 	method string
-	solver func(m goldenMethod) Solver
+	solver func(m goldenMethod, g *goldenInstance) Solver
 	skip   func(form string, g *goldenInstance) bool
 	weigh  bool  // with the recorded Λ
 	start  Start // in place of zero or the recorded one
@@ -209,33 +210,52 @@ func replayed(m goldenMethod) func(int) []int {
 }
 
 var trajectories = []trajectory{
-	{method: "cd-cyclic-rand", solver: func(goldenMethod) Solver { return CD{} }},
-	{method: "cd-cyclic-0", solver: func(goldenMethod) Solver { return CD{unseeded: true} }},
-	{method: "cd-cyclic-rand-sparse", solver: func(goldenMethod) Solver { return CD{} }},
-	{method: "cd-cyclic-0-sparse", solver: func(goldenMethod) Solver { return CD{unseeded: true} }},
-	{method: "own-cd-cyclic-rand", solver: func(goldenMethod) Solver { return CD{} }},
-	{method: "own-cd-cyclic-0", solver: func(goldenMethod) Solver { return CD{unseeded: true} }},
-	{method: "cd-shuffle-rand", solver: func(m goldenMethod) Solver { return CD{replay: replayed(m)} }},
-	{method: "cd-shuffle-0", solver: func(m goldenMethod) Solver { return CD{replay: replayed(m), unseeded: true} }},
-	{method: "own-alg3-rand", solver: func(goldenMethod) Solver { return CD{} }},
-	{method: "own-alg3-rand", solver: func(goldenMethod) Solver { return Residual{} },
+	{method: "cd-cyclic-rand", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }},
+	{method: "cd-cyclic-0", solver: func(goldenMethod, *goldenInstance) Solver { return CD{unseeded: true} }},
+	{method: "cd-cyclic-rand-sparse", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }},
+	{method: "cd-cyclic-0-sparse", solver: func(goldenMethod, *goldenInstance) Solver { return CD{unseeded: true} }},
+	{method: "own-cd-cyclic-rand", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }},
+	{method: "own-cd-cyclic-0", solver: func(goldenMethod, *goldenInstance) Solver { return CD{unseeded: true} }},
+	{method: "cd-shuffle-rand", solver: func(m goldenMethod, _ *goldenInstance) Solver { return CD{replay: replayed(m)} }},
+	{method: "cd-shuffle-0", solver: func(m goldenMethod, _ *goldenInstance) Solver { return CD{replay: replayed(m), unseeded: true} }},
+	{method: "own-alg3-rand", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }},
+	{method: "own-alg3-rand", solver: func(goldenMethod, *goldenInstance) Solver { return Residual{} },
 		skip: func(form string, _ *goldenInstance) bool { return form != "dense" }},
-	{method: "own-cd-l1", solver: func(goldenMethod) Solver { return CD{} }, weigh: true},
-	{method: "own-cd-gs-decrease", solver: func(goldenMethod) Solver { return CD{Entries: ByDecrease} }},
-	{method: "own-cd-gs-gradient", solver: func(goldenMethod) Solver { return CD{Entries: ByGradient} }},
-	{method: "own-tsvd", solver: func(goldenMethod) Solver { return TSVD{} }, start: SVDStart{}},
-	{method: "own-pgncg", solver: func(goldenMethod) Solver { return PGNCG{published: true} }},
-	{method: "own-pgncg-safe", solver: func(goldenMethod) Solver { return PGNCG{} }, most: 10}, // then it takes better ways
-	{method: "lai-pgncg", solver: func(goldenMethod) Solver { return LAI{Over: PGNCG{published: true}, published: true} }, near: true},
-	{method: "own-tsvd50-then-cd", solver: func(goldenMethod) Solver { return CompressedCD{} }, start: SVDStart{}},
-	{method: "own-mu-cube-root", solver: func(goldenMethod) Solver { return MU{} }},
-	{method: "own-mu-fourth-root", solver: func(goldenMethod) Solver { return MU{Exponent: 0.25} }},
-	{method: "own-amu", solver: func(goldenMethod) Solver { return AMU{published: true} }},
-	{method: "own-betasnmf", solver: func(goldenMethod) Solver { return BetaSNMF{} }},
-	{method: "vbsum", most: 5, solver: func(m goldenMethod) Solver {
+	{method: "own-cd-l1", solver: func(goldenMethod, *goldenInstance) Solver { return CD{} }, weigh: true},
+	{method: "own-cd-gs-decrease", solver: func(goldenMethod, *goldenInstance) Solver { return CD{Entries: ByDecrease} }},
+	{method: "own-cd-gs-gradient", solver: func(goldenMethod, *goldenInstance) Solver { return CD{Entries: ByGradient} }},
+	{method: "own-tsvd", solver: func(goldenMethod, *goldenInstance) Solver { return TSVD{} }, start: SVDStart{}},
+	{method: "own-pgncg", solver: func(goldenMethod, *goldenInstance) Solver { return PGNCG{published: true} }},
+	{method: "own-pgncg-safe", solver: func(goldenMethod, *goldenInstance) Solver { return PGNCG{} }, most: 10}, // then it takes better ways
+	{method: "lai-pgncg", solver: func(goldenMethod, *goldenInstance) Solver { return LAI{Over: PGNCG{published: true}, published: true} }, near: true},
+	{method: "own-tsvd50-then-cd", solver: func(goldenMethod, *goldenInstance) Solver { return CompressedCD{} }, start: SVDStart{}},
+	{method: "own-mu-cube-root", solver: func(goldenMethod, *goldenInstance) Solver { return MU{} }},
+	{method: "own-mu-fourth-root", solver: func(goldenMethod, *goldenInstance) Solver { return MU{Exponent: 0.25} }},
+	{method: "own-amu", solver: func(goldenMethod, *goldenInstance) Solver { return AMU{published: true} }},
+	{method: "own-betasnmf", solver: func(goldenMethod, *goldenInstance) Solver { return BetaSNMF{} }},
+	{method: "vbsum", most: 5, solver: func(m goldenMethod, _ *goldenInstance) Solver {
 		return VBSUM{replay: func(sweep int) []int { return m.RowOrders[sweep] }}
 	}},
-	{method: "own-newton", solver: func(goldenMethod) Solver { return Newton{published: true} }},
+	{method: "own-newton", solver: func(goldenMethod, *goldenInstance) Solver { return Newton{published: true} }},
+	{method: "anls", solver: func(goldenMethod, *goldenInstance) Solver {
+		return ANLS{Coupling: Weight{Rule: WeightMaxSquared}, published: true}
+	}},
+	{method: "anls-alpha-max", solver: func(goldenMethod, *goldenInstance) Solver {
+		return ANLS{Coupling: Weight{Rule: WeightMax}, published: true}
+	}},
+	{method: "anls-alpha-norm", solver: func(goldenMethod, *goldenInstance) Solver { return ANLS{published: true} }},
+	{method: "symanls-1", solver: func(goldenMethod, *goldenInstance) Solver {
+		return SymANLS{Lambda: Weight{WeightValue, 1}, published: true}
+	}},
+	{method: "symanls-norm", solver: func(goldenMethod, *goldenInstance) Solver { return SymANLS{published: true} }},
+	{method: "symhals-1", solver: func(goldenMethod, *goldenInstance) Solver {
+		return SymHALS{Lambda: Weight{WeightValue, 1}, published: true}
+	}},
+	{method: "symhals-norm", solver: func(goldenMethod, *goldenInstance) Solver { return SymHALS{published: true} }},
+	{method: "own-snmpbb", solver: func(_ goldenMethod, g *goldenInstance) Solver {
+		n, r := float64(g.N), float64(g.R)
+		return SNMPBB{Mu: Weight{WeightValue, n / 10 * math.Log(5) / math.Log(r)}, published: true}
+	}},
 }
 
 func TestGoldenTrajectories(t *testing.T) {
@@ -252,7 +272,7 @@ func TestGoldenTrajectories(t *testing.T) {
 				if tr.skip != nil && tr.skip(form, g) {
 					continue
 				}
-				opt := Options{Solver: tr.solver(m), Start: Given{g.start}, Stop: Stop{KKT: -1}, Threads: 2}
+				opt := Options{Solver: tr.solver(m, g), Start: Given{g.start}, Stop: Stop{KKT: -1}, Threads: 2}
 				if m.Start == "zero" {
 					opt.Start = Zero{}
 				}

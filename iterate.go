@@ -3,6 +3,8 @@ package symnmf
 import (
 	"fmt"
 
+	"gonum.org/v1/gonum/mat"
+
 	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
@@ -88,4 +90,18 @@ func (p *problem) times(dst, x *matrix.Dense) {
 	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
 		product.RowsTo(dst.Data()[lo*k:hi*k], lo, hi)
 	})
+}
+
+// largestEigenvalue returns that of a symmetric r×r matrix without negative ones but for rounding; should the iteration not end, which has not been
+// seen, their sum, a bound too.
+func largestEigenvalue(a []float64, r int) float64 {
+	var e mat.EigenSym
+	if r > 1 && e.Factorize(mat.NewSymDense(r, a), false) {
+		return max(0, e.Values(nil)[r-1])
+	}
+	sum := 0.0
+	for j := range r {
+		sum += a[j*r+j]
+	}
+	return max(0, sum)
 }

@@ -29,6 +29,7 @@ type checker interface{ verify() error }
 
 var (
 	_ checker = (*cdRun)(nil)
+	_ checker = (*coupled)(nil)
 	_ checker = (*mbiRun)(nil)
 	_ checker = (*residualRun)(nil)
 	_ checker = (*iterate)(nil)
@@ -37,6 +38,8 @@ var (
 	_ checker = (*pgncgRun)(nil)
 	_ checker = (*laiRun)(nil)
 	_ checker = (*compressedRun)(nil)
+	_ checker = (*sampled)(nil)
+	_ checker = (*spectralSteps)(nil)
 )
 
 // Method is one line of the list of methods.
@@ -60,6 +63,13 @@ var methods = []Method{
 	{"cd-shuffle", "exact coordinate descent, columns shuffled every sweep", anyMatrix, diagonalStart, cdKnobs, CD{Order: Shuffle}},
 	{"cd-mbi", "exact coordinate descent, always the single best entry (small problems)", anyMatrix, diagonalStart, nil, MBI{}},
 	{"cd-residual", "cd-cyclic by an explicit n×n residual (for comparison)", "dense, diagonal counted", diagonalStart, nil, Residual{}},
+	{"anls", "alternating nonnegative least squares, two factors held together", countedMatrix, randomStart, anlsKnobs, ANLS{}},
+	{"symanls", "the same with its weight named lambda, and above 0", countedMatrix, randomStart,
+		lambdaKnob(func(s *SymANLS, w Weight) { s.Lambda = w }), SymANLS{}},
+	{"symhals", "coordinate descent on two factors held together", countedMatrix, randomStart,
+		lambdaKnob(func(s *SymHALS, w Weight) { s.Lambda = w }), SymHALS{}},
+	{"snmpbb", "nonmonotone projected gradients on two factors held together", countedMatrix, randomStart, snmpbbKnobs, SNMPBB{}},
+	{"lvs", "symhals, or anls, on a sample of the rows by leverage scores (for comparison)", countedMatrix, randomStart, lvsKnobs, LvS{}},
 	{"rowblock", "coordinate descent by blocks of rows, with momentum", anyMatrix, diagonalStart, rowBlockKnobs, RowBlock{}},
 	{"mu", "multiplicative update by a power of the ratio (He)", noL1Matrix, randomStart, muKnobs, MU{}},
 	{"amu", "the same with exponent 1/3, extrapolated", noL1Matrix, randomStart, nil, AMU{}},

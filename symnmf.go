@@ -174,6 +174,8 @@ type problem struct {
 	seed       uint64
 	workers    int
 	near       *problem // what compressed returned
+	spectral   float64  // what norm2 returned
+	least      *float64 // what leastEigenvalue returned
 
 	top   *leading                        // what leading returned
 	lows  map[matrix.Compression]*problem // what lowRank returned

@@ -183,6 +183,16 @@ func TestThreads(t *testing.T) {
 		if len(hashes) != len(tries) {
 			t.Errorf("%s: %d answers in %d tries", form.name, len(hashes), len(tries))
 		}
+		for _, s := range []Solver{ANLS{}, SymHALS{}, SNMPBB{}, LvS{}, LvS{LeastSquares: true}} {
+			opt := Options{Solver: s, Start: Random{}, Seed: 5, Stop: Stop{Sweeps: 3, KKT: -1}, Threads: 1}
+			want := hashOf(factorize(t, forms[0][f].a, 10, opt).H)
+			for k, threads := range counts[1:] {
+				opt.Threads = threads
+				if got := hashOf(factorize(t, forms[k+1][f].a, 10, opt).H); got != want {
+					t.Errorf("%s, %s: %d threads change H", form.name, s.Name(), threads)
+				}
+			}
+		}
 		for _, s := range []Solver{MBI{}, Residual{}} { // slow, and their sweeps have little to share
 			if _, dense := form.a.(*matrix.SymDense); s == (Residual{}) && !dense || testing.Short() {
 				continue

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
@@ -113,7 +111,7 @@ func (s *vbsumRun) row(i int) {
 	for j, v := range old {
 		kernel.Axpy(s.rest[j*r:(j+1)*r], -v, old)
 	}
-	lambda := max(0, largestEigenvalue(s.rest, r))
+	lambda := largestEigenvalue(s.rest, r)
 	for range s.Inner {
 		clear(s.y)
 		kernel.RowTimes(s.y, s.x, s.rest)
@@ -139,18 +137,4 @@ func (s *vbsumRun) row(i int) {
 	if nonzero(s.x) {
 		s.product.AddRow(i, s.x)
 	}
-}
-
-// largestEigenvalue returns that of the symmetric r×r matrix without negative ones; should the iteration not end, which has not been
-// seen, their sum, a bound too.
-func largestEigenvalue(a []float64, r int) float64 {
-	var e mat.EigenSym
-	if r > 1 && e.Factorize(mat.NewSymDense(r, a), false) {
-		return e.Values(nil)[r-1]
-	}
-	sum := 0.0
-	for j := range r {
-		sum += a[j*r+j]
-	}
-	return sum
 }

@@ -214,6 +214,11 @@ func (sh shape) ahead() float64 {
 		work += sh.rowBlock(n, m, points)
 	case "cd-residual":
 		work += 8 * n * n
+	case "anls", "symanls", "symhals", "snmpbb", "lvs":
+		work += sh.twoFactors(n, m, points)
+		if sh.method == "snmpbb" || sh.method == "lvs" { // D and D·Q; ΩH and Q
+			work += 8 * 2 * n * r
+		}
 	case "tsvd":
 		before = max(before, 8*n*r+eigen)
 		work += 8 * n * r
@@ -325,6 +330,25 @@ func (sh shape) blockProduct(n, m, columns float64) float64 {
 		return 8 * n * pointsBlock
 	}
 	return 8 * m * columns // the change of Z
+}
+
+// twoFactors returns the bytes of the methods with two factors, besides A and the H of the answer: both, their products with A,
+// and, with them in the end, what the least eigenvalue of A takes.
+func (sh shape) twoFactors(n, m float64, points bool) float64 {
+	r := float64(sh.rank)
+	bytes := 8 * 4 * n * r
+	eigen := 8 * 83 * n
+	if n <= 144 {
+		eigen = 8 * 3 * n * n
+	}
+	if points {
+		bytes += 8 * m * r // Z = X·H
+		eigen += 8 * m * 8
+		if sh.sparse { // X by features
+			eigen += sh.table
+		}
+	}
+	return bytes + eigen
 }
 
 // within makes the process collect garbage before it needs more memory than predicted, until the returned function is called.

@@ -72,6 +72,8 @@ func TestPeakPrediction(t *testing.T) {
 		{points, "--items", "rows", "-k", "40", "-m", "betasnmf"},
 		{points, "--items", "rows", "-k", "40", "-m", "vbsum"},
 		{dense("small.npy", 1200, 1200), "-k", "10", "-m", "newton"},
+		{sparse("graph.npz", 40000, 40000, 16, true), "-k", "30", "--method", "anls"},
+		{points, "--items", "rows", "-k", "40", "--method", "symhals"},
 		{dense("similarity.npy", 1500, 1500), "-k", "20"},
 		{dense("table.npy", 3000, 400), "--items", "columns", "-k", "20"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--runs", "2"},

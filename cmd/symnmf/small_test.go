@@ -98,6 +98,10 @@ func TestAhead(t *testing.T) {
 	}{
 		{"cd-residual keeps n×n in place of n×r", with(base, func(sh *shape) { sh.method = "cd-residual" }), 8 * n * (n - 10)},
 		{"cd-mbi keeps three of n×r", with(base, func(sh *shape) { sh.method = "cd-mbi" }), 8 * 3 * n * 10},
+		{"anls keeps four of n×r in place of one, and a basis of 83 columns for an eigenvalue", with(base, func(sh *shape) { sh.method = "anls" }),
+			8 * n * (3*10 + 83)},
+		{"snmpbb keeps two of n×r more", with(base, func(sh *shape) { sh.method = "snmpbb" }), 8 * n * (5*10 + 83)},
+		{"so does lvs", with(base, func(sh *shape) { sh.method = "lvs" }), 8 * n * (5*10 + 83)},
 		{"rowblock keeps two of n×12 in place of one of n×10", with(base, func(sh *shape) { sh.method = "rowblock" }), 8 * n * 14},
 		{"auto is rowblock", with(base, func(sh *shape) { sh.method = "auto" }), 8 * n * 14},
 		{"on a sparse A its rows begin with a cache line where that is cheap", with(base, func(sh *shape) { sh.rank, sh.method = 15, "rowblock" }) -

@@ -1,0 +1,73 @@
+package symnmf
+
+import (
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// SymHALS is coordinate descent on two factors held together, P = ½‖A − WHᵀ‖² + ½λ‖W − H‖²: for k = 1..r
+//
+//	w_k = [(A·h_k − W·(HᵀH)_:,k + ‖h_k‖²·w_k + λ·h_k) / (‖h_k‖² + λ)]₊
+//
+// with the W of the moment, then H likewise. P never rises; ‖A−HHᵀ‖ may. The answer is the factor of smaller error. A column
+// that is zero in both stays so, and so does a zero start.
+//
+// A sweep takes two products with A and O(n·r²). Memory: 4·n·r numbers besides H.
+//
+// Source: Zhu, Li, Liu, Li, Dropping symmetry for fast symmetric nonnegative matrix factorization, NeurIPS 2018. Their λ = 1 has
+// units, so here the default is ‖A‖₂, which gives W = H in the end unless λ_min(A) is close to -‖A‖₂, at smaller steps. A column
+// that becomes zero is left so: λ keeps the quotient finite. See docs/errata.md.
+type SymHALS struct {
+	// Lambda is λ; the default is ‖A‖₂.
+	Lambda Weight
+
+	published bool // tests: the answer is H, as in the published code
+}
+
+// Name implements Solver.
+func (SymHALS) Name() string { return "symhals" }
+
+func (SymHALS) ownStart() Start { return Random{} }
+
+func (m SymHALS) accepts(p *problem, opt *Options) error {
+	if err := m.Lambda.checkPositive("SymHALS.Lambda"); err != nil {
+		return err
+	}
+	return acceptCoupled(m.Name(), m.Lambda, p, opt)
+}
+
+func (m SymHALS) start(p *problem, h *matrix.Dense, _ int) run {
+	s := newCoupled(p, h, m.Lambda, "lambda")
+	s.update = s.hals
+	if m.published {
+		s.only = s.h
+	}
+	return s
+}
+
+// lambdaKnob sets λ of a method.
+func lambdaKnob[S any](set func(s *S, w Weight)) []Knob {
+	return []Knob{{"lambda", "λ, how strongly the two factors are held together: a number above 0 in units of A, or norm (‖A‖₂); 1 as published", "norm",
+		weightKnob("lambda", weightNames[:1], Weight.checkPositive, set)}}
+}
+
+// hals sets the columns of the factor of x one after another, each row by itself, since rows do not meet.
+func (s *coupled) hals(x, y *iterate) {
+	r, alpha := s.p.r, s.alpha
+	kernel.Blocks(s.p.n, measureBlock, s.p.workers, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			halsRow(x.h.Row(i), y.ah.Row(i), y.h.Row(i), y.gram, alpha, r)
+		}
+	})
+}
+
+// halsRow moves x ≥ 0 (r) once through its entries, each to its minimizer of ½⟨x,(D+αI)x⟩ − ⟨a+α·h,x⟩. Entries with D_kk + α = 0
+// do not count and stay.
+func halsRow(x, a, h, d []float64, alpha float64, r int) {
+	for k, v := range x {
+		dk := d[k*r : (k+1)*r]
+		if q := dk[k] + alpha; q > 0 {
+			x[k] = max(0, (a[k]-kernel.Dot(dk, x)+dk[k]*v+alpha*h[k])/q)
+		}
+	}
+}
