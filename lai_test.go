@@ -128,11 +128,17 @@ func TestLowRankOnce(t *testing.T) {
 	if p.lowRank(6, 2) != near || len(p.notes) != 1 {
 		t.Errorf("computed again; notes %q", p.notes)
 	}
-	if other := p.lowRank(7, 2); other == near || other.compressed(0) != other {
+	if other := p.lowRank(7, 2); other == near || other.compressed(5) != other {
 		t.Error("one low rank for two sizes, or one of its own")
 	}
 	if near.norm != p.norm || near.a == p.a || near.n != p.n || len(near.lows) > 0 {
 		t.Errorf("the problem of the low rank is %+v", near)
+	}
+	for number := range 2 {
+		res, err := p.run(context.Background(), &Options{Solver: LAI{}, Start: Random{}, Stop: Stop{Sweeps: 200}}, number)
+		if err != nil || strings.Count(strings.Join(res.Notes, "\n"), " sweeps on the low rank took ") != 1 {
+			t.Errorf("run %d: notes %q, %v", number, res.Notes, err)
+		}
 	}
 	opt := Options{Solver: LAI{}, Runs: 3, Stop: Stop{Sweeps: 30}}
 	res := factorize(t, mustDense(t, a), 4, opt)

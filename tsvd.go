@@ -83,7 +83,7 @@ func (s *tsvdRun) sweep(stop func() bool) (rep sweepReport) {
 		return rep
 	}
 	s.sweeps++
-	still := s.sweeps > 1 && math.Abs(before-s.distance) <= turnsEnd*before
+	still := math.Abs(before-s.distance) <= turnsEnd*before
 	if !still && s.sweeps%s.CheckEvery != 0 {
 		rep.provisional = true
 		return rep

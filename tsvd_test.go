@@ -39,7 +39,7 @@ func TestTSVDTurns(t *testing.T) {
 				}
 				return sum
 			}
-			if d := math.Sqrt(distance(s.q, h)); math.Abs(d-s.distance) > 1e-14 || d > last+1e-14 {
+			if d := math.Sqrt(distance(s.q, h)); !(math.Abs(d-s.distance) <= 1e-14) || d > last+1e-14 {
 				t.Errorf("%s, turn %d: ‖BQ−H‖ is %v, the run has %v, %v before", name, turn, d, s.distance, last)
 			}
 			last = s.distance
@@ -74,6 +74,7 @@ func TestLeading(t *testing.T) {
 		{"two pairs", matrix.NewDense(4, 4, []float64{0, 3, 0, 0, 3, 0, 0, 0, 0, 0, 0, 2, 0, 0, 2, 0}), 3, []float64{3, 2, 0}},
 		{"more columns than items", matrix.NewDense(2, 2, []float64{2, 1, 1, 2}), 4, []float64{3, 1, 0, 0}},
 		{"rank 1", filled(5, 5, 1), 3, []float64{5, 0, 0}},
+		{"rank 1, eigenvalues of rounding", fill(9, func(i, l int) float64 { return float64(i*l) / 204 }), 5, []float64{1, 0, 0, 0, 0}},
 	} {
 		p, err := newProblem(mustDense(t, c.a), c.r, &Options{})
 		if err != nil {
@@ -318,7 +319,10 @@ func TestItemsInAnotherOrder(t *testing.T) {
 func TestTSVDVerify(t *testing.T) {
 	g := readGolden(t, "lowrank40")
 	for what, spoil := range map[string]func(s *tsvdRun){
-		"Q": func(s *tsvdRun) { s.q[0] *= 1.001 },
+		"Q": func(s *tsvdRun) {
+			s.q[0] *= 1 + 1e-12
+			s.p.positive(s.h, s.b, s.q)
+		},
 		"H": func(s *tsvdRun) { s.h.Data()[7] += 1e-14 },
 	} {
 		p, h := goldenProblem(t, g, g.forms(t)["dense"])
