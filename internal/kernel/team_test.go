@@ -56,15 +56,17 @@ func TestTeamShares(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		var there, alone atomic.Int64
-		late := time.Now().Add(10 * time.Second)
 		team.Do(2, func(int) {
 			there.Add(1)
-			for there.Load() < 2 {
-				if time.Now().After(late) {
+			for looks := 0; there.Load() < 2; looks++ {
+				if looks < 1000 {
+					runtime.Gosched()
+				} else if looks < 2000 {
+					time.Sleep(10 * time.Millisecond)
+				} else {
 					alone.Add(1)
 					return
 				}
-				runtime.Gosched()
 			}
 		})
 		if alone.Load() > 0 {
