@@ -61,7 +61,7 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	a, negatives := a.Scaled(scale), a.Negatives()
 	q := NewDense(n, columns, nil)
 	for p := range q.data {
-		q.data[p] = float64(int64(mix(c.Seed^mix(uint64(p))))) * 0x1p-63
+		q.data[p] = float64(int64(kernel.Mix(c.Seed^kernel.Mix(uint64(p))))) * 0x1p-63
 	}
 	for range 1 + c.Power {
 		q = orthonormalize(multiply(a, q, c.Workers), c.Workers)
@@ -289,13 +289,4 @@ func sumParts(n, length, workers int, f func(c []float64, lo, hi int)) []float64
 		kernel.Axpy(parts[0], 1, p)
 	}
 	return parts[0]
-}
-
-// mix is the finalizer of SplitMix64 after one step of its counter: a bijection under which near inputs give unrelated
-// outputs. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
