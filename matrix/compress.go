@@ -272,21 +272,3 @@ func gram(y *Dense, workers int) *Dense {
 	k := y.cols
 	return NewDense(k, k, sumParts(y.rows, k*k, workers, func(g []float64, lo, hi int) { kernel.Gram(g, y.data[lo*k:hi*k], k) }))
 }
-
-// sumParts returns the sum of what f adds to zeros, length numbers, for each part lo ≤ i < hi of n rows. The parts are at most
-// 64, which bounds the memory, and depend on n alone.
-func sumParts(n, length, workers int, f func(c []float64, lo, hi int)) []float64 {
-	size := max(normBlock, (n+63)/64)
-	parts := make([][]float64, kernel.BlockCount(n, size))
-	kernel.Blocks(n, size, workers, func(b, lo, hi int) {
-		parts[b] = make([]float64, length)
-		f(parts[b], lo, hi)
-	})
-	if len(parts) == 0 {
-		return make([]float64, length)
-	}
-	for _, p := range parts[1:] {
-		kernel.Axpy(parts[0], 1, p)
-	}
-	return parts[0]
-}
