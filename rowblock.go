@@ -278,9 +278,9 @@ func (s *rowBlockRun) doubt() bool {
 }
 
 // byColumns does the first sweep in the order of CD. From a random start on a graph the minima reached are better: rows that
-// move together settle on the same few columns before the others have found theirs.
+// move together settle on the same few columns before the others have found theirs. It is of A, whatever takes its place later.
 func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
-	cd := CD{}.start(s.p, s.out, s.number)
+	cd := CD{}.start(s.full, s.out, s.number)
 	rep := cd.sweep(stop)
 	for i := range s.p.n {
 		copy(s.h.Row(i), s.out.Row(i))
