@@ -40,6 +40,11 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			k.publish()
 		}
 	}
+	end := func() {
+		if k, ok := work.(keeper); ok {
+			k.end()
+		}
+	}
 	stop := func() bool {
 		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
@@ -68,6 +73,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		if verifying && !rep.provisional {
 			show()
 			if err := p.verify(work, h, first.objective(), objective, res.Sweeps); err != nil {
+				end()
 				return nil, err
 			}
 		}
@@ -102,9 +108,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			ended = false
 		}
 	}
-	if k, ok := work.(keeper); ok {
-		k.end()
-	}
+	end()
 	return p.finish(res, h, status, clk, limits.KKT), nil
 }
 
