@@ -113,10 +113,7 @@ func sharedX(b testing.TB, name string) matrix.Table {
 	b.Helper()
 	for _, file := range []string{"X.mtx.gz", "X.npy"} {
 		if t, err := matio.Open("../shared/data/"+name+"/"+file, matio.Options{}); err == nil {
-			if t.Sparse != nil {
-				return t.Sparse
-			}
-			return t.Dense
+			return t.Matrix()
 		}
 	}
 	b.Skipf("data set %s is not beside the checkout", name)
@@ -137,32 +134,7 @@ func explicit(b testing.TB, x matrix.Table) matrix.Operator {
 		}
 		return a
 	}
-	docs := x.(*matrix.CSR)
-	terms := docs.Transpose()
-	n, _ := terms.Dims()
-	ptr, col, val := []int64{0}, []int32{}, []float64{}
-	acc := make([]float64, n)
-	for i := range n {
-		di, xi := terms.Row(i)
-		for p, d := range di {
-			tj, xj := docs.Row(int(d))
-			for q, j := range tj {
-				acc[j] += xi[p] * xj[q]
-			}
-		}
-		for j, v := range acc {
-			if v != 0 {
-				col, val = append(col, int32(j)), append(val, v)
-				acc[j] = 0
-			}
-		}
-		ptr = append(ptr, int64(len(col)))
-	}
-	m, err := matrix.NewCSR(n, n, ptr, col, val)
-	if err != nil {
-		b.Fatal(err)
-	}
-	a, err := matrix.FromCSR(m, 0)
+	a, err := matrix.FromCSR(instance.InnerProducts(x.(*matrix.CSR)), 0)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -150,7 +151,7 @@ func (s *cliqueSearch) descend(ctx context.Context, seed uint64, run int) error 
 		// Below n the minimum need not be reached, only followed.
 		settled, fixed = 1e-3, 1e-12
 	)
-	draw := uniform{key: mix(seed) + uint64(run)}
+	draw := uniform{key: kernel.Mix(seed) + uint64(run)}
 	for i := range s.u {
 		s.u[i] = draw.at(uint64(i))
 	}

@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"symnmf/internal/instance"
@@ -65,4 +66,95 @@ func TestCompressed(t *testing.T) {
 	if s := begin(a, RowBlock{Compress: NoCompression}); s.p != s.full {
 		t.Error("compressed against orders")
 	}
+}
+
+// TestCompressedExpands: for every kind of operator the diagonal is that of the low rank; A itself takes over when a sweep has gained
+// less than 0.5 % since the last look at it, or the run comes to rest, with its product, its momentum and the H to go back to.
+func TestCompressedExpands(t *testing.T) {
+	const n, r, every = 120, 4, 3
+	momentum, looks := 0, 0
+	for _, f := range operatorForms(t, n, 1) {
+		begin := func(first FirstSweep) (*problem, *matrix.Dense, *rowBlockRun) {
+			p, h, run := startRun(t, f.a, r, RowBlock{Block: 32, Compress: 6, CheckEvery: every, First: first}, Options{Start: Random{}})
+			if run.p == p {
+				t.Fatalf("%s: not compressed", f.name)
+			}
+			return p, h, run
+		}
+		p, h, run := begin(FirstRows)
+		low := denseOf(run.p.a)
+		for i, v := range run.p.diag {
+			if math.Abs(v-low.At(i, i)) > 1e-13 {
+				t.Fatalf("%s: A_ii = %v for i = %d, want %v", f.name, v, i, low.At(i, i))
+			}
+		}
+		last := run.safeF
+		for run.p != p && run.sweeps < 300 {
+			before := run.sweeps
+			rep := run.sweep(never)
+			switch run.publish(); {
+			case rep.provisional && run.p != p:
+				if run.sweeps%compressedCheck == 0 {
+					t.Fatalf("%s, sweep %d: A has not been looked at", f.name, run.sweeps)
+				}
+			case !rep.provisional:
+				now := p.measure(h)
+				gain := (last - now.objective()) / now.objective() / compressedCheck
+				if math.Abs(now.objective()-run.safeF) > run.noise() || now.objective() > last+run.noise() || (run.p == p) != (gain < 0.005) {
+					t.Fatalf("%s, sweep %d: the objective goes from %v to %v, and A takes over: %v", f.name, run.sweeps, last, now.objective(), run.p == p)
+				}
+				last = now.objective()
+				looks++
+			}
+			if run.sweeps != before+1 {
+				t.Fatalf("%s: sweep %d after %d", f.name, run.sweeps, before)
+			}
+		}
+		if run.p != p || run.CheckEvery != every {
+			t.Errorf("%s: after %d sweeps at the low rank %v, a comparison every %d", f.name, run.sweeps, run.p != p, run.CheckEvery)
+		}
+		if run.beta > 0 {
+			momentum++
+		}
+		for range 2 {
+			if rep := run.sweep(never); rep.provisional && run.everySweep {
+				run.findGram() // undone
+			}
+			if err := run.verify(); err != nil {
+				t.Errorf("%s: with A itself: %v", f.name, err)
+			}
+		}
+		run.end()
+
+		p, h, run = begin(FirstColumns)
+		run.sweep(never)
+		run.publish()
+		if now := p.measure(h); math.Abs(now.objective()-run.safeF) > run.noise() {
+			t.Errorf("%s: after a sweep by columns the objective is %v, the run has %v", f.name, now.objective(), run.safeF)
+		}
+		for range 3 {
+			run.sweep(never)
+		}
+		was := slices.Clone(run.hv)
+		if !run.doubt() || run.p != p || !slices.Equal(run.hv, was) {
+			t.Errorf("%s: at rest at the low rank, A does not take over", f.name)
+		}
+		run.safeF = 0 // nothing is as good as that
+		for run.sweeps < 2*every && !run.everySweep || run.sweeps < 5 {
+			run.sweep(never)
+		}
+		if run.end(); !slices.Equal(run.hv, was) {
+			t.Errorf("%s: it does not go back to where A took over", f.name)
+		}
+	}
+	if momentum == 0 || looks < 20 {
+		t.Errorf("%d times with momentum, %d looks", momentum, looks)
+	}
+	opt := Options{IgnoreDiagonal: true, Start: Random{}}
+	low, _ := instance.LowRank(200, 5, 1)
+	_, _, run := startRun(t, mustDense(t, low), 3, RowBlock{Compress: 5}, opt)
+	if run.p != run.full {
+		t.Error("compressed, though the diagonal, which is to be ignored, shapes the low rank")
+	}
+	run.end()
 }

@@ -39,7 +39,7 @@ const defaultTurns = 50
 var compressedKnobs = []Knob{
 	{"first", "what goes first: svd (iterations of tsvd), lai (sweeps on a low rank)", FirstTSVD.String(),
 		nameKnob("first", firstStageNames[:], func(s *CompressedCD, k int) { s.First = FirstStage(k) })},
-	{"turns", "with first=svd: iterations of tsvd", "50", wholeKnob("turns", 1, func(s *CompressedCD, k int) { s.Turns = k })},
+	{"turns", "with first=svd: iterations of tsvd", "50", wholeKnob("turns", 1, 1<<30, func(s *CompressedCD, k int) { s.Turns = k })},
 }
 
 // Name implements Solver.

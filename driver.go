@@ -44,6 +44,11 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			k.publish()
 		}
 	}
+	end := func() {
+		if k, ok := work.(keeper); ok {
+			k.end()
+		}
+	}
 	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
 	estimate := first.kkt()
 	status, ended := SweepLimit, false
@@ -69,6 +74,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		if verifying && !rep.provisional {
 			show()
 			if err := p.verify(work, h, first.objective(), objective, res.Sweeps); err != nil {
+				end()
 				return nil, err
 			}
 		}
@@ -103,9 +109,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			ended = false
 		}
 	}
-	if k, ok := work.(keeper); ok {
-		k.end()
-	}
+	end()
 	p.finish(res, h, status, clk, limits.KKT)
 	if t, ok := work.(teller); ok {
 		res.Notes = append(res.Notes, t.tell(ctx, res.Status)...)

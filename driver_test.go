@@ -51,6 +51,14 @@ func TestOptionsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	single, err := matrix.FromDense32(instance.FullRank(6, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit, err := matrix.Normalized(a, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	nan := matrix.NewDense(6, 2, nil)
 	nan.Set(3, 1, math.NaN())
 	for _, c := range []struct {
@@ -83,7 +91,21 @@ func TestOptionsRefused(t *testing.T) {
 		{"an order that does not exist", a, 2, Options{Solver: CD{Order: 7}}, ErrOption},
 		{"nu above 1", a, 2, Options{Solver: CD{Nu: 2}}, ErrOption},
 		{"a negative period", a, 2, Options{Solver: CD{MBIEvery: -1}}, ErrOption},
+		{"blocks of −1 rows", a, 2, Options{Solver: RowBlock{Block: -1}}, ErrOption},
+		{"−1 passes", a, 2, Options{Solver: RowBlock{Passes: -1}}, ErrOption},
+		{"more passes than there is room for", a, 2, Options{Solver: RowBlock{Passes: math.MaxInt}}, ErrOption},
+		{"1001 passes", a, 2, Options{Solver: RowBlock{Passes: 1001}}, ErrOption},
+		{"a comparison every −1 sweeps", a, 2, Options{Solver: RowBlock{CheckEvery: -1}}, ErrOption},
+		{"two columns less than none", a, 2, Options{Solver: RowBlock{Compress: -2}}, ErrOption},
+		{"steps up to 2.5", a, 2, Options{Solver: RowBlock{MaxStep: 2.5}}, ErrOption},
+		{"steps back", a, 2, Options{Solver: RowBlock{MaxStep: -1}}, ErrOption},
+		{"steps of NaN", a, 2, Options{Solver: RowBlock{MaxStep: math.NaN()}}, ErrOption},
+		{"a first sweep that does not exist", a, 2, Options{Solver: RowBlock{First: 3}}, ErrOption},
+		{"a precision that does not exist", a, 2, Options{Solver: RowBlock{Precision: -1}}, ErrOption},
 		{"residual form of a sparse matrix", sparse, 1, Options{Solver: Residual{}}, ErrUnfit},
+		{"residual form of points", points, 1, Options{Solver: Residual{}}, ErrUnfit},
+		{"residual form in single precision", single, 1, Options{Solver: Residual{}}, ErrUnfit},
+		{"residual form of a view", unit, 1, Options{Solver: Residual{}}, ErrUnfit},
 		{"residual form without diagonal", a, 1, Options{Solver: Residual{}, IgnoreDiagonal: true}, ErrUnfit},
 	} {
 		res, err := Factorize(context.Background(), c.a, c.r, c.opt)
@@ -100,6 +122,31 @@ func filled(rows, cols int, v float64) *matrix.Dense {
 	}
 	return d
 }
+
+// TestMistakeInside: a run that fails its verification ends with an error, and its goroutines with it.
+func TestMistakeInside(t *testing.T) {
+	defer func(v bool) { verifying = v }(verifying)
+	verifying = true
+	ignored := goleak.IgnoreCurrent()
+	res, err := Factorize(context.Background(), lowRank(t, 60, 6), 6, Options{Solver: mistaken{}, Threads: 4})
+	if res != nil || !errors.Is(err, errMistaken) {
+		t.Errorf("result %v, error %v", res, err)
+	}
+	goleak.VerifyNone(t, ignored)
+}
+
+// mistaken is RowBlock, but that it never verifies.
+type mistaken struct{ RowBlock }
+
+type mistakenRun struct{ *rowBlockRun }
+
+var errMistaken = errors.New("mistaken")
+
+func (m mistaken) start(p *problem, h *matrix.Dense, number int) run {
+	return mistakenRun{m.RowBlock.start(p, h, number).(*rowBlockRun)}
+}
+
+func (mistakenRun) verify() error { return errMistaken }
 
 func TestParse(t *testing.T) {
 	for _, m := range Methods() {
@@ -134,6 +181,8 @@ func TestParse(t *testing.T) {
 		{"cd-cyclic", map[string]string{"mbi-every": "2.5"}},
 		{"rowblock", map[string]string{"block": "0"}},
 		{"rowblock", map[string]string{"passes": "x"}},
+		{"rowblock", map[string]string{"passes": "1001"}},
+		{"rowblock", map[string]string{"passes": "9223372036854775807"}},
 		{"cd-cyclic", map[string]string{"nu": "0.5", "passes": "3"}},
 		{"cd-mbi", map[string]string{"nu": "0.5"}},
 	} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -81,7 +82,7 @@ func (Given) Name() string { return "given" }
 func (Zero) fill(*problem, *matrix.Dense, int) error { return nil }
 
 func (Random) fill(p *problem, h *matrix.Dense, run int) error {
-	u := uniform{key: mix(p.seed) + uint64(run)}
+	u := uniform{key: kernel.Mix(p.seed) + uint64(run)}
 	data := h.Data()
 	for k := range data {
 		data[k] = u.at(uint64(k))
@@ -161,13 +162,4 @@ type uniform struct{ key uint64 }
 func (u uniform) at(k uint64) float64 { return float64(u.bits(k)>>11) * 0x1p-53 }
 
 // bits returns 64 bits for number k.
-func (u uniform) bits(k uint64) uint64 { return mix(u.key ^ mix(k)) }
-
-// mix is the finalizer of SplitMix64 after one step of its counter: a bijection under which near inputs give unrelated
-// outputs. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+func (u uniform) bits(k uint64) uint64 { return kernel.Mix(u.key ^ kernel.Mix(k)) }

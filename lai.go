@@ -56,8 +56,8 @@ var laiOver = []Solver{RowBlock{Compress: NoCompression}, CD{Order: Cyclic}, CD{
 var laiKnobs = []Knob{
 	{"over", "the method it runs: rowblock, cd-cyclic, cd-shuffle, pgncg", laiOver[0].Name(),
 		nameKnob("over", laiNames(), func(s *LAI, k int) { s.Over = laiOver[k] })},
-	{"oversample", "columns of the low rank beyond R", "10", wholeKnob("oversample", 1, func(s *LAI, k int) { s.Oversample = k })},
-	{"power", "times A is applied to them beyond the first", "2", wholeKnob("power", 1, func(s *LAI, k int) { s.Power = k })},
+	{"oversample", "columns of the low rank beyond R", "10", wholeKnob("oversample", 1, 1<<30, func(s *LAI, k int) { s.Oversample = k })},
+	{"power", "times A is applied to them beyond the first", "2", wholeKnob("power", 1, 100, func(s *LAI, k int) { s.Power = k })},
 	{"refine", "whether to go on with A itself: yes, no", "yes",
 		nameKnob("refine", []string{"yes", "no"}, func(s *LAI, k int) { s.NoRefine = k == 1 })},
 }

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -79,7 +80,7 @@ func TestSampleWeights(t *testing.T) {
 	scores[3], scores[20] = 9, 3 // of 14.6: more than a twelfth
 	mean, sq := make([]float64, n), make([]float64, n)
 	for k := range tries {
-		omega := sampleWeights(scores, s, uniform{key: mix(uint64(k))})
+		omega := sampleWeights(scores, s, uniform{key: kernel.Mix(uint64(k))})
 		drawn := 0
 		for l, w := range omega {
 			mean[l] += w / tries
@@ -109,7 +110,7 @@ func TestSampleWeights(t *testing.T) {
 // TestLvSDraws: the seed, the run and the step each draw another sample.
 func TestLvSDraws(t *testing.T) {
 	g := readGolden(t, "text120")
-	seen := map[uint64]bool{}
+	seen := map[string]bool{}
 	for seed := range uint64(2) {
 		for run := range 2 {
 			p, h := goldenProblem(t, g, g.forms(t)["sparse"])
@@ -117,7 +118,7 @@ func TestLvSDraws(t *testing.T) {
 			s := LvS{}.start(p, h, run).(*sampled)
 			for range 3 {
 				s.draw(s.w, s.h) // which leaves H alone: the same problem every time
-				seen[hashOf(s.hs)] = true
+				seen[instance.Hash(s.hs)] = true
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+
+	"symnmf/internal/kernel"
 )
 
 // ColumnOrder is the order in which a sweep visits the columns of H.
@@ -46,43 +48,44 @@ func parseName(what, name string, names []string) (int, error) {
 
 // permutation overwrites perm with a uniform permutation that depends only on the numbers given.
 func permutation(perm []int, seed uint64, where ...uint64) {
-	key := keyOf(seed, where)
-	draw := rand.NewPCG(seed, key)
+	draw := rand.NewPCG(seed, keyOf(seed, where))
+	permute(perm, func(n uint64) uint64 { return below(draw, n) })
+}
+
+// shuffle is permutation where there are many and small ones, without a division: off from uniform by less than r·2⁻⁶⁴.
+func shuffle(perm []int32, seed uint64, where ...uint64) {
+	u := uniform{keyOf(seed, where)}
+	permute(perm, func(n uint64) uint64 {
+		k, _ := bits.Mul64(u.bits(n-1), n)
+		return k
+	})
+}
+
+// permute overwrites perm with the permutation that draws in [0, n) for n = len(perm), …, 2 make.
+func permute[I int | int32](perm []I, draw func(n uint64) uint64) {
 	for i := range perm {
-		perm[i] = i
+		perm[i] = I(i)
 	}
 	for i := len(perm) - 1; i > 0; i-- {
-		k := below(draw, uint64(i+1))
+		k := draw(uint64(i + 1))
 		perm[i], perm[k] = perm[k], perm[i]
 	}
 }
 
 // keyOf mixes numbers into one.
 func keyOf(seed uint64, where []uint64) uint64 {
-	key := mix(seed)
+	key := kernel.Mix(seed)
 	for _, w := range where {
-		key = mix(key ^ mix(w))
+		key = kernel.Mix(key ^ kernel.Mix(w))
 	}
 	return key
 }
 
-// shuffle is permutation where there are many and small ones, without a division: off from uniform by less than r·2⁻⁶⁴.
-func shuffle(perm []int32, seed uint64, where ...uint64) {
-	u := uniform{keyOf(seed, where)}
-	for i := range perm {
-		perm[i] = int32(i)
-	}
-	for i := len(perm) - 1; i > 0; i-- {
-		k, _ := bits.Mul64(u.bits(uint64(i)), uint64(i+1))
-		perm[i], perm[k] = perm[k], perm[i]
-	}
-}
-
 // below returns a uniform number in [0, n). Drawing again below 2⁶⁴ mod n keeps every one equally likely.
-func below(draw *rand.PCG, n uint64) int {
+func below(draw *rand.PCG, n uint64) uint64 {
 	for least := -n % n; ; {
 		if v := draw.Uint64(); v >= least {
-			return int(v % n)
+			return v % n
 		}
 	}
 }

@@ -42,7 +42,7 @@ const (
 )
 
 var pgncgKnobs = []Knob{
-	{"cg", "conjugate gradient steps a sweep", "5", wholeKnob("cg", 1, func(s *PGNCG, k int) { s.CG = k })},
+	{"cg", "conjugate gradient steps a sweep", "5", wholeKnob("cg", 1, 1<<30, func(s *PGNCG, k int) { s.CG = k })},
 }
 
 // Name implements Solver.

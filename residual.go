@@ -20,7 +20,7 @@ func (Residual) Name() string { return "cd-residual" }
 func (Residual) accepts(p *problem, opt *Options) error {
 	switch _, dense := p.a.(*matrix.SymDense); {
 	case !dense:
-		return fmt.Errorf("%w: cd-residual keeps all n×n entries of A-HHᵀ, so A has to be dense and formed; use cd-cyclic", ErrUnfit)
+		return fmt.Errorf("%w: cd-residual keeps all n×n entries of A-HHᵀ and takes A alike: dense, in double precision, neither as points nor normalized; use cd-cyclic", ErrUnfit)
 	case p.ignoreDiag:
 		return fmt.Errorf("%w: cd-residual counts the diagonal; use cd-cyclic", ErrUnfit)
 	case opt.Start == Zero{} && !p.positiveDiagonal():

@@ -19,7 +19,7 @@ type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, or 64 for a sparse A with two passes.
 	Block int
 	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 6 for dense data, 4 for sparse
-	// points and 2 to 6, by its entries a row, for a sparse A.
+	// points and 2 to 6, by its entries a row, for a sparse A. At most 1000.
 	Passes int
 	// MaxStep bounds t; the default 0 means 2. Beyond 1 entries may have to be cut off at zero.
 	MaxStep float64
@@ -63,6 +63,9 @@ var precisionNames = [...]string{"adaptive", "double", "single"}
 
 func (p Precision) String() string { return precisionNames[p] }
 
+// mostPasses bounds what the orders of the coordinates take, 4·Passes·r bytes, and as much again twice for each group of rows.
+const mostPasses = 1000
+
 // singleWhile is the least ‖d‖/‖H‖ over a sweep after which the next has float32 passes: d is then off by 6e-8/singleWhile,
 // 0.6 %, and its length is found in float64.
 const singleWhile = 1e-5
@@ -74,7 +77,7 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	if opt.Start == (Zero{}) && p.norm > 0 && !p.positiveDiagonal() {
 		return fmt.Errorf("%w: rowblock cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
 	}
-	if s.Block < 0 || s.Passes < 0 || s.CheckEvery < 0 || s.Compress < NoCompression || !(s.MaxStep >= 0 && s.MaxStep <= 2) ||
+	if s.Block < 0 || s.Passes < 0 || s.Passes > mostPasses || s.CheckEvery < 0 || s.Compress < NoCompression || !(s.MaxStep >= 0 && s.MaxStep <= 2) ||
 		s.First < FirstAuto || s.First > FirstColumns || s.Precision < Adaptive || s.Precision > Single {
 		return fmt.Errorf("%w: %+v", ErrOption, s)
 	}
@@ -286,9 +289,10 @@ func (s *rowBlockRun) doubt() bool {
 }
 
 // byColumns does the first sweep in the order of CD. From a random start on a graph of short rows the minima reached are better:
-// rows that move together settle on the same few columns before the others have found theirs.
+// rows that move together settle on the same few columns before the others have found theirs. It is of A, whatever takes its
+// place later.
 func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
-	cd := CD{}.start(s.p, s.out, s.number)
+	cd := CD{}.start(s.full, s.out, s.number)
 	rep := cd.sweep(stop)
 	for i := range s.p.n {
 		copy(s.h.Row(i), s.out.Row(i))

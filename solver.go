@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -93,17 +94,17 @@ const (
 )
 
 var rowBlockKnobs = []Knob{
-	{"block", "rows of H that move together", "128, sparse A 64", wholeKnob("block", 1, func(s *RowBlock, k int) { s.Block = k })},
+	{"block", "rows of H that move together", "128, sparse A 64", wholeKnob("block", 1, math.MaxInt, func(s *RowBlock, k int) { s.Block = k })},
 	{"passes", "visits to each coordinate of a block before it moves", "6 dense, 4 sparse points, 2 sparse A",
-		wholeKnob("passes", 1, func(s *RowBlock, k int) { s.Passes = k })},
+		wholeKnob("passes", 1, mostPasses, func(s *RowBlock, k int) { s.Passes = k })},
 	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone; points: always 1", "5, sparse A 3",
-		wholeKnob("check-every", 1, func(s *RowBlock, k int) { s.CheckEvery = k })},
+		wholeKnob("check-every", 1, math.MaxInt, func(s *RowBlock, k int) { s.CheckEvery = k })},
 	{"first", "order of the first sweep from a start that is not zero: rows, columns (as cd-cyclic), auto (columns for a sparse A of fewer than 2r entries a row)", FirstAuto.String(),
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
 	{"precision", "of the passes: double, single, adaptive (single while they change H by much more than its rounding)", Adaptive.String(),
 		nameKnob("precision", precisionNames[:], func(s *RowBlock, k int) { s.Precision = Precision(k) })},
 	{"compress", "columns beyond r of the low rank used first in place of a dense A; -1 = never, 0 = 20 where it pays", "0",
-		wholeKnob("compress", NoCompression, func(s *RowBlock, k int) { s.Compress = k })},
+		wholeKnob("compress", NoCompression, math.MaxInt, func(s *RowBlock, k int) { s.Compress = k })},
 	{"momentum", "whether a sweep begins beyond where the last one ended: yes, no", "yes",
 		nameKnob("momentum", []string{"yes", "no"}, func(s *RowBlock, k int) { s.NoMomentum = k == 1 })},
 	{"max-step", "most a block goes of the way its passes propose, up to 2", "2",
@@ -131,12 +132,16 @@ func nameKnob[S any](name string, names []string, set func(s *S, k int)) func(So
 	}
 }
 
-// wholeKnob sets a whole number of at least least.
-func wholeKnob[S any](name string, least int, set func(s *S, k int)) func(Solver, string) (Solver, error) {
+// wholeKnob sets a whole number from least to most.
+func wholeKnob[S any](name string, least, most int, set func(s *S, k int)) func(Solver, string) (Solver, error) {
 	return func(s Solver, v string) (Solver, error) {
 		k, err := strconv.Atoi(v)
-		if err != nil || k < least {
-			return nil, fmt.Errorf("%w: %s=%s, want a whole number ≥ %d", ErrOption, name, v, least)
+		if err != nil || k < least || k > most {
+			bounds := fmt.Sprintf("≥ %d", least)
+			if most < math.MaxInt {
+				bounds = fmt.Sprintf("from %d to %d", least, most)
+			}
+			return nil, fmt.Errorf("%w: %s=%s, want a whole number %s", ErrOption, name, v, bounds)
 		}
 		method := any(s).(S)
 		set(&method, k)
@@ -163,7 +168,7 @@ var cdKnobs = []Knob{
 			return cd, nil
 		}},
 	{"mbi-every", "every so many sweeps, one update of the single best entry of all; 0 = never", "0",
-		wholeKnob("mbi-every", 0, func(s *CD, k int) { s.MBIEvery = k })},
+		wholeKnob("mbi-every", 0, math.MaxInt, func(s *CD, k int) { s.MBIEvery = k })},
 }
 
 // Methods returns the list of methods.

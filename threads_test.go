@@ -1,9 +1,7 @@
 package symnmf
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"os"
 	"os/exec"
@@ -110,17 +108,6 @@ func looped(t testing.TB, c *matrix.CSR) *matrix.CSR {
 	return m
 }
 
-// hashOf depends on every bit of h.
-func hashOf(h *matrix.Dense) uint64 {
-	f := fnv.New64a()
-	var b [8]byte
-	for _, v := range h.Data() {
-		binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
-		f.Write(b[:])
-	}
-	return f.Sum64()
-}
-
 // TestThreads: H has one hash for any number of threads, and of processors, also where the operator was made by as many
 // workers: every kind of operator, enough rows for several blocks, groups and parts of every sum, and enough sweeps for
 // momentum.
@@ -153,21 +140,21 @@ func TestThreads(t *testing.T) {
 			tries = append(tries, try{"zero", Options{Solver: RowBlock{Block: 64, Precision: Single}, Start: Zero{}}},
 				try{"random, no diagonal", Options{Solver: RowBlock{}, Start: Random{}, IgnoreDiagonal: true}})
 			for _, s := range []Solver{CD{}, CD{Order: Shuffle}, MU{}, AMU{}, BetaSNMF{}, VBSUM{}, Newton{}, TSVD{}, PGNCG{}, LAI{}, CompressedCD{},
-				CompressedCD{First: FirstLAI}} {
+				CompressedCD{First: FirstLAI}, ANLS{}, SymHALS{}, SNMPBB{}, LvS{}, LvS{LeastSquares: true}} {
 				tries = append(tries, try{"random", Options{Solver: s, Start: Random{}}})
 			}
 			tries = append(tries, try{"svd", Options{Solver: CD{}, Start: SVDStart{}}}, try{"lai", Options{Solver: CD{}, Start: LAIStart{}}})
 		}
-		hashes := map[uint64]bool{}
+		hashes := map[string]bool{}
 		for _, c := range tries {
-			var want uint64
+			var want string
 			c.opt.Seed, c.opt.Stop = 5, Stop{Sweeps: 12, KKT: -1}
 			if c.opt.Solver.Name() != (RowBlock{}).Name() {
 				c.opt.Stop.Sweeps = 2
 			}
 			for k, threads := range counts {
 				c.opt.Threads = threads
-				got := hashOf(factorize(t, forms[k][f].a, 10, c.opt).H)
+				got := instance.Hash(factorize(t, forms[k][f].a, 10, c.opt).H)
 				if k == 0 {
 					want = got
 				} else if got != want {
@@ -183,25 +170,15 @@ func TestThreads(t *testing.T) {
 		if len(hashes) != len(tries) {
 			t.Errorf("%s: %d answers in %d tries", form.name, len(hashes), len(tries))
 		}
-		for _, s := range []Solver{ANLS{}, SymHALS{}, SNMPBB{}, LvS{}, LvS{LeastSquares: true}} {
-			opt := Options{Solver: s, Start: Random{}, Seed: 5, Stop: Stop{Sweeps: 3, KKT: -1}, Threads: 1}
-			want := hashOf(factorize(t, forms[0][f].a, 10, opt).H)
-			for k, threads := range counts[1:] {
-				opt.Threads = threads
-				if got := hashOf(factorize(t, forms[k+1][f].a, 10, opt).H); got != want {
-					t.Errorf("%s, %s: %d threads change H", form.name, s.Name(), threads)
-				}
-			}
-		}
 		for _, s := range []Solver{MBI{}, Residual{}} { // slow, and their sweeps have little to share
 			if _, dense := form.a.(*matrix.SymDense); s == (Residual{}) && !dense || testing.Short() {
 				continue
 			}
 			opt := Options{Solver: s, Start: Random{}, Stop: Stop{Sweeps: 1, KKT: -1}, Threads: 1}
-			want := hashOf(factorize(t, small[f].a, 3, opt).H)
+			want := instance.Hash(factorize(t, small[f].a, 3, opt).H)
 			for _, threads := range counts[1:] {
 				opt.Threads = threads
-				if got := hashOf(factorize(t, small[f].a, 3, opt).H); got != want {
+				if got := instance.Hash(factorize(t, small[f].a, 3, opt).H); got != want {
 					t.Errorf("%s, %s: %d threads change H", form.name, s.Name(), threads)
 				}
 			}
@@ -210,9 +187,9 @@ func TestThreads(t *testing.T) {
 }
 
 // hashOn returns the hash of what f makes on so many processors.
-func hashOn(processors int, f func() *matrix.Dense) uint64 {
+func hashOn(processors int, f func() *matrix.Dense) string {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-	return hashOf(f())
+	return instance.Hash(f())
 }
 
 // pathBound is how far apart the relative errors of converged runs may be that took different instructions, where the minimum

@@ -37,7 +37,7 @@ const (
 
 var tsvdKnobs = []Knob{
 	{"check-every", "sweeps between looks at the error, each of which takes a product with A", "10",
-		wholeKnob("check-every", 1, func(s *TSVD, k int) { s.CheckEvery = k })},
+		wholeKnob("check-every", 1, math.MaxInt, func(s *TSVD, k int) { s.CheckEvery = k })},
 }
 
 // Name implements Solver.

@@ -32,7 +32,7 @@ type VBSUM struct {
 const defaultInner = 10
 
 var vbsumKnobs = []Knob{
-	{"inner", "how often a row moves at each visit", fmt.Sprint(defaultInner), wholeKnob("inner", 1, func(s *VBSUM, k int) { s.Inner = k })},
+	{"inner", "how often a row moves at each visit", fmt.Sprint(defaultInner), wholeKnob("inner", 1, mostPasses, func(s *VBSUM, k int) { s.Inner = k })},
 }
 
 // Name implements Solver.

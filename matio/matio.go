@@ -87,10 +87,15 @@ type Table struct {
 
 // Dims returns the numbers of rows and columns.
 func (t *Table) Dims() (rows, cols int) {
+	return t.Matrix().Dims()
+}
+
+// Matrix returns Dense or Sparse, whichever is set.
+func (t *Table) Matrix() matrix.Table {
 	if t.Sparse != nil {
-		return t.Sparse.Dims()
+		return t.Sparse
 	}
-	return t.Dense.Dims()
+	return t.Dense
 }
 
 // row returns row i in full: the matrix's own when it is dense, else written to buf, which has one element a column.

@@ -61,7 +61,7 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	a, negatives := a.Scaled(scale), a.Negatives()
 	q := NewDense(n, columns, nil)
 	for p := range q.data {
-		q.data[p] = float64(int64(mix(c.Seed^mix(uint64(p))))) * 0x1p-63
+		q.data[p] = float64(int64(kernel.Mix(c.Seed^kernel.Mix(uint64(p))))) * 0x1p-63
 	}
 	for range 1 + c.Power {
 		q = orthonormalize(multiply(a, q, c.Workers), c.Workers)
@@ -271,31 +271,4 @@ func transTimes(a, b *Dense, workers int) *Dense {
 func gram(y *Dense, workers int) *Dense {
 	k := y.cols
 	return NewDense(k, k, sumParts(y.rows, k*k, workers, func(g []float64, lo, hi int) { kernel.Gram(g, y.data[lo*k:hi*k], k) }))
-}
-
-// sumParts returns the sum of what f adds to zeros, length numbers, for each part lo ≤ i < hi of n rows. The parts are at most
-// 64, which bounds the memory, and depend on n alone.
-func sumParts(n, length, workers int, f func(c []float64, lo, hi int)) []float64 {
-	size := max(normBlock, (n+63)/64)
-	parts := make([][]float64, kernel.BlockCount(n, size))
-	kernel.Blocks(n, size, workers, func(b, lo, hi int) {
-		parts[b] = make([]float64, length)
-		f(parts[b], lo, hi)
-	})
-	if len(parts) == 0 {
-		return make([]float64, length)
-	}
-	for _, p := range parts[1:] {
-		kernel.Axpy(parts[0], 1, p)
-	}
-	return parts[0]
-}
-
-// mix is the finalizer of SplitMix64 after one step of its counter: a bijection under which near inputs give unrelated
-// outputs. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -5,28 +5,13 @@ import (
 	"testing"
 
 	"symnmf/internal/kernel"
-	"symnmf/matio"
 	"symnmf/matrix"
 )
-
-// sharedX reads the dense points of a real set, or skips by its name where it is not at hand.
-func sharedX(b testing.TB, name string) *matrix.Dense {
-	b.Helper()
-	t, err := matio.Open("../../shared/data/"+name+"/X.npy", matio.Options{})
-	if err != nil || t.Dense == nil {
-		b.Skipf("data set %s is not beside the checkout", name)
-	}
-	return t.Dense
-}
 
 // BenchmarkCompress compresses the inner products of cbcl, 2429 faces of 361 pixels, to 80 columns: formed in double and single
 // precision, of the points, and normalized. err is ‖A − U·diag(λ)·Uᵀ‖/‖A‖.
 func BenchmarkCompress(b *testing.B) {
-	x := sharedX(b, "cbcl")
-	points, err := matrix.Gram(x, matrix.Columns, 2)
-	if err != nil {
-		b.Fatal(err)
-	}
+	points := sharedPoints(b, "cbcl")
 	n := points.Dim()
 	one := matrix.NewDense(n, n, nil)
 	for i := range n {

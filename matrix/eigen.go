@@ -213,44 +213,6 @@ func topEigen(t mat.Symmetric, k int) (val, vec []float64, norm2 float64, err er
 	return val, vec, max(math.Abs(all[0]), math.Abs(all[p-1])), nil
 }
 
-// rowSums adds up what comes from the rows of n×… matrices, in parts that depend on n alone.
-type rowSums struct {
-	n, rows, workers int
-	parts            []float64
-}
-
-// newRowSums prepares sums of up to most numbers.
-func newRowSums(n, most, workers int) *rowSums {
-	s := &rowSums{n: n, rows: 256, workers: workers}
-	for kernel.BlockCount(n, s.rows) > 64 {
-		s.rows *= 2
-	}
-	s.parts = make([]float64, kernel.BlockCount(n, s.rows)*most)
-	return s
-}
-
-// of returns the sum of what f adds to c (size numbers, zero before) for each part lo ≤ i < hi of the rows. The result is
-// good until the next call.
-func (s *rowSums) of(size int, f func(c []float64, lo, hi int)) []float64 {
-	kernel.Blocks(s.n, s.rows, s.workers, func(b, lo, hi int) {
-		c := s.parts[b*size : (b+1)*size]
-		clear(c)
-		f(c, lo, hi)
-	})
-	total := s.parts[:size]
-	for b := 1; b < kernel.BlockCount(s.n, s.rows); b++ {
-		for i, v := range s.parts[b*size : (b+1)*size] {
-			total[i] += v
-		}
-	}
-	return total
-}
-
-// each calls f for each part of the rows.
-func (s *rowSums) each(f func(lo, hi int)) {
-	kernel.Blocks(s.n, s.rows, s.workers, func(_, lo, hi int) { f(lo, hi) })
-}
-
 // krylov is the state of block Lanczos: an orthonormal basis V (n×j), and a block Q (n×b) orthonormal and orthogonal to V,
 // with
 //

@@ -45,10 +45,7 @@ func readTable(t testing.TB, path string) matrix.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Sparse != nil {
-		return m.Sparse
-	}
-	return m.Dense
+	return m.Matrix()
 }
 
 // TestEigenGolden compares with eigenvalues and bounds by NumPy.
@@ -111,22 +108,27 @@ var dataSets = []struct {
 	{"la1", 30, "30.359"}, {"ohscal", 30, "20.385"}, {"reviews", 30, "15.169"},
 }
 
-// sharedPoints returns the inner products of the columns of a real set, or skips by its name where it is not at hand.
-func sharedPoints(t testing.TB, name string) matrix.Operator {
+// sharedX reads the points of a real set, or skips by its name where it is not at hand.
+func sharedX(t testing.TB, name string) matrix.Table {
 	t.Helper()
 	for _, file := range []string{"X.mtx.gz", "X.npy"} {
 		path := "../../shared/data/" + name + "/" + file
-		if _, err := os.Stat(path); err != nil {
-			continue
+		if _, err := os.Stat(path); err == nil {
+			return readTable(t, path)
 		}
-		a, err := matrix.Gram(readTable(t, path), matrix.Columns, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
 	}
 	t.Skipf("data set %s is not beside the checkout", name)
 	return nil
+}
+
+// sharedPoints returns the inner products of the columns of a real set.
+func sharedPoints(t testing.TB, name string) matrix.Operator {
+	t.Helper()
+	a, err := matrix.Gram(sharedX(t, name), matrix.Columns, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 func TestEigenData(t *testing.T) {
@@ -170,8 +172,7 @@ func BenchmarkEigen(b *testing.B) {
 // BenchmarkEigenSym is gonum's reduction of the whole of CBCL's A.
 func BenchmarkEigenSym(b *testing.B) {
 	b.Run("cbcl", func(b *testing.B) {
-		sharedPoints(b, "cbcl")
-		x := readTable(b, "../../shared/data/cbcl/X.npy").(*matrix.Dense)
+		x := sharedX(b, "cbcl").(*matrix.Dense)
 		var a mat.SymDense
 		a.SymOuterK(1, x.T())
 		for range b.N {

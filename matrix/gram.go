@@ -209,7 +209,8 @@ func (p *gramProduct) RowsTo(dst []float64, lo, hi int) {
 	p.m.finish(dst, lo, hi, p.h)
 }
 
-// finish makes rows lo to hi of Xᵀ·Z those of A·H: scales them, and takes the diagonal away where it is ignored.
+// finish makes rows lo to hi of Xᵀ·Z those of A·H: scales them, and takes the diagonal away where it is ignored. The digits by which
+// A_ii exceeds the rest are lost; they are in Z already, so that leaving A_ii·H_i,: out of the sum would bring back one bit or two.
 func (m *GramOperator) finish(dst []float64, lo, hi int, h *Dense) {
 	r := h.cols
 	for i := lo; i < hi; i++ {

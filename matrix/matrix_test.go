@@ -522,8 +522,11 @@ func TestProductWithoutDiagonal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	team := kernel.NewTeam(2)
+	defer team.Close()
 	for name, a := range map[string]Operator{"dense": d, "sparse": s} {
-		p := a.OffDiagonal().NewProduct(h.dense(), 1)
+		a = a.OffDiagonal()
+		p := a.NewProduct(h.dense(), 1)
 		all, row := make([]float64, n*r), make([]float64, r)
 		p.RowsTo(all, 0, n)
 		for i := range n {
@@ -536,6 +539,93 @@ func TestProductWithoutDiagonal(t *testing.T) {
 					t.Fatalf("%s: (AH)[%d,%d] = %v in one row, %v in all", name, i, j, v, all[i*r+j])
 				}
 			}
+		}
+		const size = 40
+		b := a.(BlockMultiplier).NewBlockProduct(h.dense(), size, team).(LowerProduct)
+		for first := 0; first < n; first += size {
+			end := min(first+size, n)
+			rows, lower := all[:(end-first)*r], make([]float64, (end-first)*r)
+			var inner float64
+			for i := first; i < end; i++ {
+				for l := first; l < end; l++ {
+					for j := range r {
+						if l != i {
+							inner += m[i][l] * h[i][j] * h[l][j]
+						}
+					}
+				}
+			}
+			if got := b.Step(first/size, h[first:end].dense().data); !near(got, inner, 1) {
+				t.Errorf("%s: ⟨A_BB·H_B,H_B⟩ = %v for rows %d to %d, want %v", name, got, first, end, inner)
+			}
+			for call, f := range map[string]func(){
+				"RowsTo":  func() { b.RowsTo(rows, first, end) },
+				"LowerTo": func() { b.LowerTo(rows, lower, first, first, end) },
+			} {
+				f()
+				for k, v := range rows {
+					if i, j := first+k/r, k%r; !near(v, want[i][j], 1) {
+						t.Fatalf("%s, %s: (AH)[%d,%d] = %v, want %v", name, call, i, j, v, want[i][j])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPointsWithoutDiagonal: products of points lose the digits by which A_ii exceeds the rest, but no more: X·H has lost them.
+func TestPointsWithoutDiagonal(t *testing.T) {
+	rng := rand.New(rand.NewPCG(16, 16))
+	const n, r, features, size = 60, 5, 100, 16
+	x := draw(rng, n, features, 0.3)
+	for i := range x {
+		for c := range n {
+			x[i][c] = 0
+		}
+		x[i][i], x[i][(i+1)%n] = 1e6, 1e-6
+	}
+	points, err := Gram(x.csr(t), Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := draw(rng, n, r, 1)
+	want := zeros(n, r)
+	for i := range n {
+		for l := range n {
+			for c := range features {
+				for j := 0; j < r && l != i; j++ {
+					want[i][j] += x[i][c] * x[l][c] * h[l][j]
+				}
+			}
+		}
+	}
+	team := kernel.NewTeam(2)
+	defer team.Close()
+	a := points.OffDiagonal()
+	b := a.(BlockMultiplier).NewBlockProduct(h.dense(), size, team)
+	for name, p := range map[string]Product{"product": a.NewProduct(h.dense(), 1), "product by blocks": b} {
+		got := make([]float64, n*r)
+		p.RowsTo(got, 0, n)
+		for k, v := range got {
+			if d := math.Abs(v - want[k/r][k%r]); !(d <= 16*0x1p-53*1e12) {
+				t.Fatalf("%s: (AH)[%d,%d] = %v, want %v, off by %.2g", name, k/r, k%r, v, want[k/r][k%r], d)
+			}
+		}
+	}
+	for lo := 0; lo < n; lo += size { // A_BB has them: it is kept without the diagonal
+		hi := min(lo+size, n)
+		var inner float64
+		for i := lo; i < hi; i++ {
+			for l := lo; l < hi; l++ {
+				for c := range features {
+					for j := 0; j < r && l != i; j++ {
+						inner += x[i][c] * x[l][c] * h[i][j] * h[l][j]
+					}
+				}
+			}
+		}
+		if got := b.Step(lo/size, h[lo:hi].dense().data); !near(got, inner, 1) {
+			t.Errorf("⟨A_BB·H_B,H_B⟩ = %v for rows %d to %d, want %v", got, lo, hi, inner)
 		}
 	}
 }
@@ -841,6 +931,28 @@ func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int,
 				}
 			}
 		}
+		if b, ok := b.(LowerProduct); ok {
+			for first := 0; first < n; first += size {
+				end := min(first+size, n)
+				for _, rows := range [][2]int{{first, end}, {(first + end) / 2, (first+end)/2 + 1}} {
+					dst, lower := make([]float64, (rows[1]-rows[0])*r), make([]float64, (rows[1]-rows[0])*r)
+					for k := range dst {
+						dst[k], lower[k] = math.NaN(), math.NaN()
+					}
+					b.LowerTo(dst, lower, first, rows[0], rows[1])
+					for k, v := range dst {
+						i, j := rows[0]+k/r, k%r
+						var before float64
+						for l := range first {
+							before += c.want[i][l] * h.At(l, j)
+						}
+						if !near(v, want[i][j], float64(n)) || !near(lower[k], before, float64(n)) {
+							t.Fatalf("%s, r = %d, blocks of %d, %s: (AH)[%d,%d] = %v, want %v; of the rows before %d %v, want %v", c.name, r, size, when, i, j, v, want[i][j], first, lower[k], before)
+						}
+					}
+				}
+			}
+		}
 		if v, ok := b.Inner(); ok {
 			var inner float64
 			for i := range n {
@@ -910,6 +1022,36 @@ func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int,
 	}
 	b.Refresh()
 	check("after a refresh")
+}
+
+// TestKeptBlocks: what block products keep for the next on the same operator serves blocks of the same size, and no others.
+func TestKeptBlocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 15))
+	x := draw(rng, 50, 30, 0.4)
+	team := kernel.NewTeam(2)
+	defer team.Close()
+	for name, table := range map[string]Table{"dense": x.dense(), "sparse": x.csr(t)} {
+		a, err := Gram(table, Rows, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := operatorCase{name + " points", a.Scaled(1), x.times(x.transpose())}
+		kept := map[int]any{}
+		for _, size := range []int{16, 7, 16, 30, 30} {
+			testBlockProduct(t, rng, c, 3, size, team)
+			var first any // of what is kept
+			switch b := c.a.(BlockMultiplier).NewBlockProduct(NewDense(50, 2, nil), size, team).(type) {
+			case *densePoints:
+				first = &b.own[0]
+			case *sparsePoints:
+				first = &b.blocks[0]
+			}
+			if again := kept[size] == first; again != (size == 30 && kept[size] != nil) {
+				t.Errorf("%s, blocks of %d after others: kept %v", name, size, again)
+			}
+			kept[size] = first
+		}
+	}
 }
 
 func rowsOf(d *Dense) naive {

@@ -84,14 +84,10 @@ func (s *shelf) read(name string, f form) (*dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	var table matrix.Table = t.Dense
-	if t.Sparse != nil {
-		table = t.Sparse
-	}
 	if f == fromGraph {
-		return &dataset{name: name, a: table}, nil
+		return &dataset{name: name, a: t.Matrix()}, nil
 	}
-	return &dataset{name: name, x: table}, nil
+	return &dataset{name: name, x: t.Matrix()}, nil
 }
 
 // operator makes what Factorize takes: this much of a set is on the clock.
@@ -119,38 +115,5 @@ func innerProducts(x matrix.Table) matrix.Table {
 		}
 		return a
 	}
-	features := x.(*matrix.CSR)
-	points := features.Transpose()
-	n, _ := points.Dims()
-	ptr, col, val := make([]int64, 1, n+1), []int32{}, []float64{}
-	sum := make([]float64, n)
-	for i := range n {
-		kept, xi := points.Row(i)
-		for p, k := range kept {
-			others, xk := features.Row(int(k))
-			for q, j := range others {
-				sum[j] += at(xi, p) * at(xk, q)
-			}
-		}
-		for j, v := range sum {
-			if v != 0 {
-				col, val = append(col, int32(j)), append(val, v)
-				sum[j] = 0
-			}
-		}
-		ptr = append(ptr, int64(len(col)))
-	}
-	a, err := matrix.NewCSR(n, n, ptr, col, val)
-	if err != nil {
-		panic(err)
-	}
-	return a
-}
-
-// at reads values of which nil stands for ones.
-func at(val []float64, p int) float64 {
-	if val == nil {
-		return 1
-	}
-	return val[p]
+	return instance.InnerProducts(x.(*matrix.CSR))
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 
 	"symnmf"
@@ -87,7 +84,7 @@ func (c *config) hash(log *journal) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", h.name, err)
 			}
-			sum := hashOf(res.H)
+			sum := instance.Hash(res.H)
 			log.add(hashed{h.name, k, sum})
 			if first == "" {
 				first = sum
@@ -115,15 +112,4 @@ func (c *config) hash(log *journal) error {
 		return errors.New("the bits of H depend on the number of threads")
 	}
 	return nil
-}
-
-// hashOf returns the SHA-256 of the numbers of h, little-endian, by rows.
-func hashOf(h *matrix.Dense) string {
-	sum := sha256.New()
-	var word [8]byte
-	for _, v := range h.Data() {
-		binary.LittleEndian.PutUint64(word[:], math.Float64bits(v))
-		sum.Write(word[:])
-	}
-	return fmt.Sprintf("%x", sum.Sum(nil))
 }

@@ -109,17 +109,9 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 	}
 	d.format, d.sha256, d.eps, d.warnings = t.Format, t.SHA256, t.Eps, t.Warnings
 	d.rowIDs, d.colIDs, d.symmetric = t.RowIDs, t.ColIDs, t.Symmetric
-	d.table = stored(t)
+	d.table = t.Matrix()
 	debug.FreeOSMemory() // what reading took besides, before more is asked for
 	return d, nil
-}
-
-// stored returns whichever matrix a table of a file holds.
-func stored(t *matio.Table) matrix.Table {
-	if t.Sparse != nil {
-		return t.Sparse
-	}
-	return t.Dense
 }
 
 // readTable reads a file, or standard input when the name is "-".

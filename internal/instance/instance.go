@@ -6,7 +6,10 @@
 package instance
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -202,6 +205,51 @@ func pairValue(i, l int, seed uint64) float64 {
 
 // Start returns an n×r matrix with entries uniform in [0, 1), to start a solver from.
 func Start(n, r int, seed uint64) *matrix.Dense { return uniform(n, r, seed, streamStart) }
+
+// InnerProducts writes out XᵀX, for the points that are the columns of x: their similarity as a sparse matrix, of which what comes
+// out as 0 is not stored. A sum runs over the rows of x in order. O(Σ_k nnz(X_k,:)² + n²) time.
+func InnerProducts(x *matrix.CSR) *matrix.CSR {
+	points := x.Transpose()
+	n, _ := points.Dims()
+	rowPtr, col, val := make([]int64, 1, n+1), []int32{}, []float64{}
+	sum := make([]float64, n)
+	for i := range n {
+		kept, xi := points.Row(i)
+		for p, k := range kept {
+			others, xk := x.Row(int(k))
+			for q, l := range others {
+				sum[l] += float64(at(xi, p) * at(xk, q)) // the conversion forbids a fused multiply–add
+			}
+		}
+		for l, v := range sum {
+			if v != 0 {
+				col, val = append(col, int32(l)), append(val, v)
+				sum[l] = 0
+			}
+		}
+		rowPtr = append(rowPtr, int64(len(col)))
+	}
+	return newCSR(n, n, rowPtr, col, val)
+}
+
+// at reads values of which nil stands for ones.
+func at(val []float64, p int) float64 {
+	if val == nil {
+		return 1
+	}
+	return val[p]
+}
+
+// Hash returns the SHA-256 of the bits of h, little-endian, by rows: equal for matrices that are the same to the last bit.
+func Hash(h *matrix.Dense) string {
+	sum := sha256.New()
+	var word [8]byte
+	for _, v := range h.Data() {
+		binary.LittleEndian.PutUint64(word[:], math.Float64bits(v))
+		sum.Write(word[:])
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}
 
 func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
 

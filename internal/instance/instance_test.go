@@ -354,3 +354,49 @@ func eigenvalues(t *testing.T, a *matrix.Dense) []float64 {
 	}
 	return e.Values(nil)
 }
+
+// TestInnerProducts compares with three loops; no zero is stored.
+func TestInnerProducts(t *testing.T) {
+	text := Text(30, 40, 6, 1)
+	ones := newCSR(30, 40, text.RowPtr, text.Col, nil)
+	for name, x := range map[string]*matrix.CSR{"counts": text, "ones": ones, "nothing": newCSR(3, 2, make([]int64, 4), nil, nil)} {
+		m, n := x.Dims()
+		a := InnerProducts(x)
+		if rows, cols := a.Dims(); rows != n || cols != n {
+			t.Fatalf("%s: %d×%d, want %d×%d", name, rows, cols, n, n)
+		}
+		stored := int64(0)
+		for i := range n {
+			for l := range n {
+				var want float64
+				for k := range m {
+					want += x.At(k, i) * x.At(k, l) // whole numbers
+				}
+				if a.At(i, l) != want {
+					t.Fatalf("%s: A[%d,%d] = %v, want %v", name, i, l, a.At(i, l), want)
+				}
+				if want != 0 {
+					stored++
+				}
+			}
+		}
+		if a.NNZ() != stored {
+			t.Errorf("%s: %d entries stored, %d are not 0", name, a.NNZ(), stored)
+		}
+	}
+}
+
+// TestHash: of the numbers' bits, so that −0 is not 0, and of their order.
+func TestHash(t *testing.T) {
+	// The digest of eight zero bytes.
+	const zero = "af5570f5a1810b7af78caf4bc70a660f0df51e42baf91d4de5b2328de0e83dfc"
+	if got := Hash(matrix.NewDense(1, 1, nil)); got != zero {
+		t.Errorf("hash %s, want %s", got, zero)
+	}
+	if Hash(matrix.NewDense(1, 1, []float64{math.Copysign(0, -1)})) == zero {
+		t.Error("−0 and 0 have one hash")
+	}
+	if Hash(matrix.NewDense(1, 2, []float64{1, 2})) == Hash(matrix.NewDense(1, 2, []float64{2, 1})) {
+		t.Error("numbers in another order have one hash")
+	}
+}

@@ -125,11 +125,16 @@ func (t *Team) member(r *restingPlace) {
 			continue
 		}
 		looks = 0
-		r.asleep.Store(true)
-		w := t.word.Load()
-		if (w&partMask < w>>partBits || t.closed.Load()) && r.asleep.CompareAndSwap(true, false) {
-			continue // work came in between, and nobody has woken this one for it
-		}
-		<-r.wake
+		t.sleep(r)
 	}
+}
+
+// sleep returns when the member is woken, or at once if work or the end came after its last look and nobody has woken it for that.
+func (t *Team) sleep(r *restingPlace) {
+	r.asleep.Store(true)
+	w := t.word.Load()
+	if (w&partMask < w>>partBits || t.closed.Load()) && r.asleep.CompareAndSwap(true, false) {
+		return
+	}
+	<-r.wake
 }

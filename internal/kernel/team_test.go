@@ -44,21 +44,77 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// TestTeamShares: a part that waits for another to run at the same time is not left waiting.
+// TestTeamShares: a part that waits for another to run at the same time is not left waiting, nor where the other member is asleep.
 func TestTeamShares(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor")
 	}
 	team := NewTeam(2)
 	defer team.Close()
-	for range 100 {
-		var there atomic.Int64
+	for call := range 100 {
+		if call%20 == 19 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		var there, alone atomic.Int64
 		team.Do(2, func(int) {
 			there.Add(1)
-			for there.Load() < 2 {
-				runtime.Gosched()
+			for looks := 0; there.Load() < 2; looks++ {
+				if looks < 1000 {
+					runtime.Gosched()
+				} else if looks < 2000 {
+					time.Sleep(10 * time.Millisecond)
+				} else {
+					alone.Add(1)
+					return
+				}
 			}
 		})
+		if alone.Load() > 0 {
+			t.Fatalf("call %d: nobody has come", call)
+		}
+	}
+}
+
+// TestTeamSleep: a member about to sleep does not, when a part or the end has come in the meantime; otherwise it sleeps until it
+// is woken.
+func TestTeamSleep(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		parts, next uint64
+		closed      bool
+		stays       bool
+	}{
+		{"a part is left", 2, 1, false, true},
+		{"the team is closed", 2, 2, true, true},
+		{"nothing is left", 2, 2, false, false},
+		{"nothing has been yet", 0, 0, false, false},
+	} {
+		team, r, back := &Team{}, restingPlace{wake: make(chan struct{}, 1)}, make(chan struct{})
+		team.word.Store(c.parts<<partBits | c.next)
+		team.closed.Store(c.closed)
+		go func() {
+			team.sleep(&r)
+			close(back)
+		}()
+		for !c.stays && !r.asleep.Load() {
+			runtime.Gosched()
+		}
+		if !c.stays {
+			select {
+			case <-back:
+				t.Errorf("%s: it does not sleep", c.name)
+			case <-time.After(time.Millisecond):
+			}
+			team.wake(&r)
+		}
+		select {
+		case <-back:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: it sleeps on", c.name)
+		}
+		if r.asleep.Load() {
+			t.Errorf("%s: awake, it counts as asleep", c.name)
+		}
 	}
 }
 

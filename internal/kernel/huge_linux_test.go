@@ -1,0 +1,63 @@
+package kernel
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestAdviseHuge: of memory that begins and ends anywhere, the large pages that lie in it are asked for, and they alone.
+func TestAdviseHuge(t *testing.T) {
+	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
+		t.Skip("the system has no large pages")
+	}
+	const page, small = 2 << 20, 1 << 14
+	for _, c := range []struct{ skip, leave int }{{0, 0}, {small, small}, {page - small, 0}, {page/2 + small, page - small}} {
+		m, err := unix.Mmap(-1, 0, 6*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := uintptr(unsafe.Pointer(&m[0]))
+		first := (begin + page - 1) / page * page // of five pages in m
+		from, to := int(first-begin)+c.skip, int(first-begin)+5*page-c.leave
+		adviseHuge(unsafe.Slice((*float64)(unsafe.Pointer(&m[from])), (to-from)/8))
+		lo, hi := first+uintptr((c.skip+page-1)/page*page), first+5*page-uintptr((c.leave+page-1)/page*page)
+		if all, inside := advised(t, first, first+5*page), advised(t, lo, hi); all != inside || inside != hi-lo {
+			t.Errorf("bytes %d to %d of five large pages: %d are asked for, %d in whole ones, want %d", c.skip, 5*page-c.leave, all, inside, hi-lo)
+		}
+		if err := unix.Munmap(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := Numbers(3 * hugeFrom)
+	if begin := (uintptr(unsafe.Pointer(&x[0])) + page - 1) / page * page; advised(t, begin, begin+page) != page {
+		t.Error("Numbers does not ask")
+	}
+}
+
+// advised returns of how many bytes from lo to hi large pages have been asked for.
+func advised(t *testing.T, lo, hi uintptr) (count uintptr) {
+	t.Helper()
+	list, err := os.ReadFile("/proc/self/smaps")
+	if err != nil || !bytes.Contains(list, []byte("VmFlags:")) {
+		t.Skip("/proc/self/smaps does not say")
+	}
+	var from, to uintptr
+	for line := range strings.Lines(string(list)) {
+		if flags, ok := strings.CutPrefix(line, "VmFlags:"); ok {
+			if strings.Contains(flags, " hg") && max(from, lo) < min(to, hi) {
+				count += min(to, hi) - max(from, lo)
+			}
+		} else if span, _, _ := strings.Cut(line, " "); strings.Contains(span, "-") {
+			if _, err := fmt.Sscanf(span, "%x-%x", &from, &to); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return count
+}

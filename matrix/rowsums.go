@@ -1,0 +1,42 @@
+package matrix
+
+import "symnmf/internal/kernel"
+
+// rowSums adds up what comes from the rows of n×… matrices. The parts, of size rows each, depend on n alone and are at most 64,
+// which bounds the memory.
+type rowSums struct {
+	n, size, workers int
+	parts            []float64
+}
+
+// newRowSums prepares sums of up to most numbers.
+func newRowSums(n, most, workers int) *rowSums {
+	size := max(normBlock, (n+63)/64)
+	return &rowSums{n, size, workers, make([]float64, max(kernel.BlockCount(n, size), 1)*most)}
+}
+
+// of returns the sum of what f adds to c (length numbers, zero before) for each part lo ≤ i < hi of the rows. The result is
+// good until the next call.
+func (s *rowSums) of(length int, f func(c []float64, lo, hi int)) []float64 {
+	total := s.parts[:length]
+	clear(total)
+	kernel.Blocks(s.n, s.size, s.workers, func(b, lo, hi int) {
+		c := s.parts[b*length : (b+1)*length]
+		clear(c)
+		f(c, lo, hi)
+	})
+	for b := 1; b < kernel.BlockCount(s.n, s.size); b++ {
+		kernel.Axpy(total, 1, s.parts[b*length:(b+1)*length])
+	}
+	return total
+}
+
+// each calls f for each part of the rows.
+func (s *rowSums) each(f func(lo, hi int)) {
+	kernel.Blocks(s.n, s.size, s.workers, func(_, lo, hi int) { f(lo, hi) })
+}
+
+// sumParts is of, for one sum alone.
+func sumParts(n, length, workers int, f func(c []float64, lo, hi int)) []float64 {
+	return newRowSums(n, length, workers).of(length, f)
+}

@@ -1,0 +1,368 @@
+package symnmf
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// The parts of a sweep, each compared with what defines it.
+
+// TestMomentumRestarts: β is Nesterov's, from 0 again after a sweep with ⟨Y − H_new, H_new − H_old⟩ > 0, where H_old is H as it
+// was, and Y = H_old + β(H_old − H_older) where the sweep began.
+func TestMomentumRestarts(t *testing.T) {
+	restarts, goesOn := 0, 0
+	for _, f := range operatorForms(t, 120, 1) {
+		_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, Passes: 1, First: FirstRows}, Options{Start: Random{}})
+		tk, beta := 1.0, 0.0
+		older := slices.Clone(run.hv)
+		for sweep := range 60 {
+			old := slices.Clone(run.hv)
+			rep := run.sweep(never)
+			if rep.provisional && (run.everySweep || run.sweeps%run.CheckEvery == 0) { // undone
+				if run.tk != 1 || run.beta != 0 {
+					t.Fatalf("%s, sweep %d: undone, and β = %v", f.name, sweep+1, run.beta)
+				}
+				tk, beta = 1, 0
+				older = slices.Clone(run.hv)
+				continue
+			}
+			var along, size float64
+			for k, v := range run.hv {
+				y := old[k] + beta*(old[k]-older[k])
+				along += (y - v) * (v - old[k])
+				size += math.Abs((y - v) * (v - old[k]))
+			}
+			next := (1 + math.Sqrt(1+4*tk*tk)) / 2
+			beta, tk = (tk-1)/next, next
+			if along > 0 {
+				tk, beta = 1, 0
+				restarts++
+			} else {
+				goesOn++
+			}
+			if math.Abs(along) > 1e-12*size && (math.Abs(run.beta-beta) > 1e-14 || math.Abs(run.tk-tk) > 1e-14*tk) {
+				t.Fatalf("%s, sweep %d: β = %v, t = %v, want %v and %v: ⟨Y−H,H−H_old⟩ = %v", f.name, sweep+1, run.beta, run.tk, beta, tk, along)
+			}
+			tk, beta, older = run.tk, run.beta, old
+		}
+		run.end()
+	}
+	if restarts == 0 || goesOn == 0 {
+		t.Errorf("%d restarts, %d sweeps that go on", restarts, goesOn)
+	}
+}
+
+// TestRowBlockUndone: a sweep that has raised the objective leaves H as it was when it was last compared, without momentum, and
+// when momentum is not to blame, without steps beyond 1.
+func TestRowBlockUndone(t *testing.T) {
+	for _, f := range operatorForms(t, 120, 1) {
+		for _, still := range []bool{false, true} {
+			_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, CheckEvery: 2, First: FirstRows, NoMomentum: still}, Options{Start: Random{}})
+			for range 10 {
+				run.sweep(never)
+			}
+			want, beta := slices.Clone(run.hv), run.beta
+			run.safeF = 0 // nothing is as good as that
+			for range 2 {
+				if rep := run.sweep(never); !rep.provisional {
+					t.Fatalf("%s: taken for better", f.name)
+				}
+			}
+			if !run.everySweep && !slices.Equal(run.hv, want) {
+				t.Errorf("%s: H is another than at the last comparison", f.name)
+			}
+			if run.beta != 0 || run.tk != 1 {
+				t.Errorf("%s: undone, and β = %v", f.name, run.beta)
+			}
+			if most := map[bool]float64{false: 2, true: 1}[still || run.everySweep]; run.MaxStep != most { // the second of two undone sweeps has none
+				t.Errorf("%s, momentum %v (β = %v): steps up to %v, want %v", f.name, !still, beta, run.MaxStep, most)
+			}
+			run.findGram() // as the next sweep does
+			if err := run.verify(); err != nil {
+				t.Errorf("%s: %v", f.name, err)
+			}
+			run.end()
+		}
+	}
+}
+
+// TestRowBlockFirstSweep: by columns it is one of cd-cyclic, from which the run goes on, and to which it goes back; auto takes it
+// for an A of few entries alone, and no start from zero.
+func TestRowBlockFirstSweep(t *testing.T) {
+	const n, r = 120, 3
+	many := mustCSR(t, looped(t, instance.RandomSparse(n, 24*n, 1)))
+	for _, f := range append(operatorForms(t, n, 1), testForm{"more entries", many}) {
+		for _, first := range []FirstSweep{FirstAuto, FirstRows, FirstColumns} {
+			for _, start := range []Start{Random{}, Zero{}} {
+				what := fmt.Sprintf("%s, first by %v, from %s", f.name, first, start.Name())
+				p, h, run := startRun(t, f.a, r, RowBlock{Block: 32, CheckEvery: 1, First: first}, Options{Start: start})
+				byCD := h.Clone()
+				CD{}.start(p, byCD, 0).sweep(never)
+				run.sweep(never)
+				run.publish()
+				_, explicit := f.a.(matrix.RowVisitor)
+				few := explicit && f.a.Stored() < min(6*n*r, n*n/4)
+				byColumns := start == Random{} && (first == FirstColumns || first == FirstAuto && few)
+				if same := slices.Equal(h.Data(), byCD.Data()); same != byColumns {
+					t.Errorf("%s: as cd-cyclic %v, want %v", what, same, byColumns)
+				}
+				if err := run.verify(); err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+				if now := p.measure(h); math.Abs(now.objective()-run.safeF) > run.noise() {
+					t.Errorf("%s: the objective is %v, the run has %v", what, now.objective(), run.safeF)
+				}
+				was := slices.Clone(run.hv)
+				run.safeF = 0 // nothing is as good as that
+				if rep := run.sweep(never); !rep.provisional || !slices.Equal(run.hv, was) {
+					t.Errorf("%s: the next sweep is not undone", what)
+				}
+				run.end()
+			}
+		}
+	}
+}
+
+// TestRowBlockSeed: from zero 8·r rows, spread over all, are given values first, and 64 of them at least.
+func TestRowBlockSeed(t *testing.T) {
+	for _, c := range []struct{ n, r, count int }{{200, 3, 64}, {200, 10, 80}, {40, 3, 40}, {100, 30, 100}} {
+		a, _ := instance.LowRank(c.n, 3, 1)
+		_, _, run := startRun(t, mustDense(t, a), c.r, RowBlock{}, Options{Start: Zero{}})
+		run.prepare()
+		run.findGram()
+		run.seed()
+		for i, k := 0, 0; i < c.n; i++ {
+			seeded := k < c.count && i == k*c.n/c.count
+			if seeded {
+				k++
+			}
+			if nonzero(run.h.Row(i)) != seeded {
+				t.Errorf("n = %d, r = %d: row %d is given values: %v", c.n, c.r, i, !seeded)
+			}
+		}
+		run.end()
+	}
+}
+
+// TestRowBlockRow: a row improved alone changes the objective by what it says, D and A·H follow, and after passes enough no
+// coordinate of it can gain: the gradient is 0, or positive where h_j is 0.
+func TestRowBlockRow(t *testing.T) {
+	const n, r = 40, 5
+	for _, f := range operatorForms(t, n, 1) {
+		for _, ignore := range []bool{false, true} {
+			for _, w := range []float64{0, 0.01} {
+				what := fmt.Sprintf("%s, diagonal ignored %v, weight %v", f.name, ignore, w)
+				opt := Options{Start: Random{}, IgnoreDiagonal: ignore, L1: []float64{w * math.Pow(f.a.Norm(), 1.5)}}
+				p, h, run := startRun(t, f.a, r, RowBlock{Passes: 200, First: FirstRows, Compress: NoCompression}, opt)
+				run.prepare()
+				run.findGram()
+				dense := denseOf(p.a)
+				for _, i := range []int{0, 7, n - 1, 7} {
+					run.publish()
+					before := measureNaively(dense, h, p.l1, ignore)
+					run.report = sweepReport{}
+					run.row(i)
+					run.publish()
+					after := measureNaively(dense, h, p.l1, ignore)
+					if fell := before.objective - after.objective; math.Abs(fell-run.report.decrease) > 1e-12*(1+before.objective) {
+						t.Errorf("%s, row %d: the objective falls by %v, it says %v", what, i, fell, run.report.decrease)
+					}
+					if err := run.verify(); err != nil {
+						t.Errorf("%s, row %d: %v", what, i, err)
+					}
+					for j, v := range h.Row(i) {
+						grad := p.l1[j] // Σ_l (H_i,:·H_l,: − A_il)·H_lj + Λ_j
+						for l := range n {
+							if l != i || !ignore {
+								e := -dense.At(i, l)
+								for k, u := range h.Row(i) {
+									e += u * h.At(l, k)
+								}
+								grad += e * h.At(l, j)
+							}
+						}
+						if v > 0 && math.Abs(grad) > 1e-9 || grad < -1e-9 {
+							t.Errorf("%s: H[%d,%d] = %v, where the gradient is %v", what, i, j, v, grad)
+						}
+					}
+				}
+				run.end()
+			}
+		}
+	}
+}
+
+// TestRowBlockRowRests: a row that fits exactly is left alone but for rounding: zeros of it stay zeros, though what says so is a
+// sum of terms that cancel.
+func TestRowBlockRowRests(t *testing.T) {
+	const n, r = 60, 6
+	u := uniform{4}
+	b := matrix.NewDense(n, r, nil)
+	for k := range b.Data() {
+		if v := u.at(uint64(k)); v > 0.5 || k/r < r && k/r == k%r {
+			b.Data()[k] = v
+		}
+	}
+	a := fill(n, func(i, l int) float64 {
+		s := 0.0
+		for j, v := range b.Row(i) {
+			s += v * b.At(l, j)
+		}
+		return s
+	})
+	_, h, run := startRun(t, mustDense(t, a), r, RowBlock{}, Options{Start: Given{b}})
+	run.prepare()
+	run.findGram()
+	start := h.Clone()
+	for range 3 {
+		for i := range n {
+			run.row(i)
+		}
+	}
+	run.publish()
+	for k, v := range h.Data() {
+		if w := start.Data()[k]; math.Abs(v-w) > 1e-12 || w == 0 && v != 0 {
+			t.Errorf("H[%d,%d] goes from %v to %v", k/r, k%r, w, v)
+		}
+	}
+	run.end()
+
+	// Items like no other: h_i = √A_ii in one column, of which some items have each, and nothing in the others.
+	for seed := range uint64(20) {
+		d := fill(n, func(i, l int) float64 {
+			if i != l {
+				return 0
+			}
+			return u.at(1000 + 100*seed + uint64(i))
+		})
+		_, h, run := startRun(t, mustDense(t, d), r, RowBlock{First: FirstRows}, Options{Start: Zero{}})
+		for range 4 {
+			run.prepare()
+			run.findGram()
+			for i := range n {
+				run.row(i)
+			}
+		}
+		run.publish()
+		for i := range n {
+			for j, v := range h.Row(i) {
+				if v > 0 && v < 1e-3*math.Sqrt(run.p.diag[i]) {
+					t.Errorf("seed %d: H[%d,%d] = %v, A_ii = %v", seed, i, j, v, run.p.diag[i])
+				}
+			}
+		}
+		run.end()
+	}
+}
+
+// TestRowBlockEstimate: after 8, 16 and 32 sweeps what is told of ‖H − [H − G/‖A‖]₊‖² is that, and between them as far from
+// Σ⟨D, dᵀd⟩/‖A‖ as it was then.
+func TestRowBlockEstimate(t *testing.T) {
+	for _, f := range operatorForms(t, 120, 1) {
+		_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, CheckEvery: 1, First: FirstRows, Compress: NoCompression}, Options{Start: Random{}})
+		trust, exact := 1.0, 0
+		for sweep := 1; sweep <= 40; sweep++ {
+			rep := run.sweep(never)
+			if rep.provisional {
+				continue
+			}
+			want := trust * run.ddd / run.p.norm
+			if next := exact; sweep >= 8 && sweep >= next {
+				figures := run.p.measure(run.h)
+				want, exact = figures.gradKKT, 2*sweep
+				trust = want / (run.ddd / run.p.norm)
+			}
+			if math.Abs(rep.stepSq-want) > 1e-9*want {
+				t.Errorf("%s, sweep %d: %v, want %v", f.name, sweep, rep.stepSq, want)
+			}
+		}
+		if exact < 32 {
+			t.Errorf("%s: never exact", f.name)
+		}
+		run.end()
+	}
+}
+
+// TestRowBlockDoubt: items that are alike, from a start that tells no columns apart, come to rest as if all were; rows one at a time
+// leave that point for the two groups there are, which fit exactly.
+func TestRowBlockDoubt(t *testing.T) {
+	const n, r = 6, 3
+	a := mustDense(t, fill(n, func(i, l int) float64 { return []float64{4, 1}[(i+l)%2] }))
+	opt := Options{Start: Given{filled(n, r, 0.5)}, Stop: Stop{Sweeps: 200, KKT: 1e-8}}
+	p, h, run := startRun(t, a, r, RowBlock{}, opt)
+	for range 3 {
+		run.sweep(never)
+	}
+	run.publish()
+	if f := p.measure(h); f.kkt() > 1e-8 || f.relErr() < 0.5 {
+		t.Errorf("together they come to relative error %v, KKT %v: this shows nothing", f.relErr(), f.kkt())
+	}
+	run.end()
+	opt.Solver = RowBlock{}
+	if res := factorize(t, a, r, opt); res.Status != Converged || res.RelErr > 1e-6 {
+		t.Errorf("%v at relative error %v after %d sweeps", res.Status, res.RelErr, res.Sweeps)
+	}
+}
+
+// TestRowBlockPrecision: adaptive is single while passes change H by much, to the last bit, and then double; the others are what
+// they are called.
+func TestRowBlockPrecision(t *testing.T) {
+	d, _ := instance.LowRank(60, 3, 3)
+	a := mustDense(t, d)
+	var runs [3]*rowBlockRun
+	for precision := range runs {
+		_, _, runs[precision] = startRun(t, a, 3, RowBlock{Precision: Precision(precision)}, Options{Start: Random{}})
+	}
+	both := 0
+	for sweep := range 200 {
+		for _, run := range runs {
+			run.sweep(never)
+		}
+		if runs[Adaptive].single {
+			both = sweep + 1
+		}
+		if runs[Double].single || !runs[Single].single {
+			t.Fatalf("sweep %d: double in float32 %v, single %v", sweep+1, runs[Double].single, runs[Single].single)
+		}
+		if sweep == 0 && slices.Equal(runs[Single].hv, runs[Double].hv) {
+			t.Error("float32 is no different")
+		}
+		if both == sweep+1 && !slices.Equal(runs[Single].hv, runs[Adaptive].hv) {
+			t.Errorf("sweep %d: adaptive is not as single", sweep+1)
+		}
+	}
+	if both == 0 || both > 150 {
+		t.Errorf("adaptive in float32 until sweep %d", both)
+	}
+	for _, run := range runs {
+		run.end()
+	}
+}
+
+// TestPitch: rows take whole vectors of four, and of a sparse A whole cache lines where that is no more than a third more.
+func TestPitch(t *testing.T) {
+	for r := 1; r <= 200; r++ {
+		four, eight := r, r
+		for four%4 != 0 {
+			four++
+		}
+		for eight%8 != 0 {
+			eight++
+		}
+		want := four
+		if float64(eight) <= float64(4*r)/3 {
+			want = eight
+		}
+		if got := pitchOf(r, false); got != four {
+			t.Errorf("dense, r = %d: %d, want %d", r, got, four)
+		}
+		if got := pitchOf(r, true); got != want {
+			t.Errorf("sparse, r = %d: %d, want %d", r, got, want)
+		}
+	}
+}
