@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"symnmf/matrix"
@@ -54,7 +55,7 @@ const (
 var laiOver = []Solver{RowBlock{Compress: NoCompression}, CD{Order: Cyclic}, CD{Order: Shuffle}, PGNCG{}}
 
 var laiKnobs = []Knob{
-	{"over", "the method it runs: rowblock, cd-cyclic, cd-shuffle, pgncg", laiOver[0].Name(),
+	{"over", "the method it runs: " + strings.Join(laiNames(), ", "), laiOver[0].Name(),
 		nameKnob("over", laiNames(), func(s *LAI, k int) { s.Over = laiOver[k] })},
 	{"oversample", "columns of the low rank beyond R", "10", wholeKnob("oversample", 1, 1<<30, func(s *LAI, k int) { s.Oversample = k })},
 	{"power", "times A is applied to them beyond the first", "2", wholeKnob("power", 1, 100, func(s *LAI, k int) { s.Power = k })},
