@@ -63,12 +63,12 @@ func (s *iterate) verify() error {
 	fresh := newIterate(s.p, s.h)
 	for k, want := range fresh.ah.Data() {
 		if got := s.ah.Data()[k]; got != want {
-			return fmt.Errorf("(AH)[%d,%d] is %v, the product gives %v", k/s.p.r, k%s.p.r, got, want)
+			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.p.r, k%s.p.r, got, want)
 		}
 	}
 	for k, want := range fresh.gram {
 		if got := s.gram[k]; got != want {
-			return fmt.Errorf("D[%d,%d] is %v, HᵀH gives %v", k/s.p.r, k%s.p.r, got, want)
+			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.p.r, k%s.p.r, got, want)
 		}
 	}
 	return nil

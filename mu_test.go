@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"symnmf/internal/instance"
@@ -360,5 +361,22 @@ func TestSmallAndOdd(t *testing.T) {
 				t.Errorf("%s: relative error %v, H %v", what, res.RelErr, res.H.Data())
 			}
 		}
+	}
+}
+
+// TestIterateVerify: what does not belong to H is found out.
+func TestIterateVerify(t *testing.T) {
+	p, h := goldenProblem(t, readGolden(t, "cp5"), readGolden(t, "cp5").forms(t)["dense"])
+	s := newIterate(p, h)
+	if err := s.verify(); err != nil {
+		t.Error(err)
+	}
+	s.gram[3]++
+	if err := s.verify(); err == nil {
+		t.Error("a wrong D passes")
+	}
+	s.ah.Data()[3]++
+	if err := s.verify(); err == nil || !strings.Contains(err.Error(), "(AH)") {
+		t.Errorf("a wrong A·H: %v", err)
 	}
 }
