@@ -477,6 +477,23 @@ func TestWeights(t *testing.T) {
 	}
 }
 
+// TestCoupledVerify: products that are not those of W and H are found.
+func TestCoupledVerify(t *testing.T) {
+	for k := range 3 {
+		s := runOn(t, SymHALS{}, readGolden(t, "cp5").forms(t)["dense"], 5)
+		s.sweep(never)
+		switch k {
+		case 1:
+			s.w.ah.Set(2, 1, -1)
+		case 2:
+			s.h.gram[3] = -1
+		}
+		if err := s.verify(); (err != nil) != (k > 0) {
+			t.Errorf("case %d: %v", k, err)
+		}
+	}
+}
+
 // TestCoupledStops: a limit in the middle of a sweep leaves the better factor of the moment.
 func TestCoupledStops(t *testing.T) {
 	g := readGolden(t, "fullrank60")

