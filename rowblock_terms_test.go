@@ -160,6 +160,43 @@ func TestRowBlockIgnoredDiagonal(t *testing.T) {
 	}
 }
 
+// TestDwarfingDiagonal: the diagonal of points that are all but orthogonal, up to 10¹² times the rest of A, is ignored: runs go as
+// over A written out without it, though products have lost its digits, up to where these are all there are. What is kept is
+// what it should be, as far as digits go.
+func TestDwarfingDiagonal(t *testing.T) {
+	defer func(v bool) { verifying = v }(verifying)
+	verifying = true
+	const n, r, features = 60, 4, 100
+	u := uniform{12}
+	for _, c := range []struct{ size, err float64 }{{1, 1e-6}, {1e2, 1e-6}, {1e4, 1e-6}, {1e6, 1e-2}} { // roots of the diagonal
+		x := matrix.NewDense(n, features, nil)
+		for i := range n {
+			for k := n; k < features; k++ {
+				if v := u.at(uint64(features*i + k)); v < 0.3 {
+					x.Set(i, k, v)
+				}
+			}
+			x.Set(i, i, c.size*(1+u.at(uint64(features*i))))
+			for k := range 5 {
+				x.Set(i, (i+7*k+1)%n, 0.1/c.size*u.at(uint64(features*i+k+1)))
+			}
+		}
+		points, err := matrix.Gram(sparseOf(t, x), matrix.Rows, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		formed := mustCSR(t, sparseOf(t, denseOf(points)))
+		for _, s := range []Solver{RowBlock{Block: 32, Passes: 4, First: FirstRows}, CD{}} {
+			opt := Options{Solver: s, IgnoreDiagonal: true, Start: Random{}, Stop: Stop{Sweeps: 300, KKT: 1e-6}}
+			got, want := factorize(t, points, r, opt), factorize(t, formed, r, opt)
+			if d := math.Abs(got.RelErr - want.RelErr); d > c.err || c.err < 1e-3 && (got.Status != want.Status || got.Sweeps > want.Sweeps+20) {
+				t.Errorf("%s, diagonal of %.0g: relative error %v, %v after %d sweeps; with A written out %v, %v after %d", s.Name(), c.size*c.size,
+					got.RelErr, got.Status, got.Sweeps, want.RelErr, want.Status, want.Sweeps)
+			}
+		}
+	}
+}
+
 // TestRowBlockMillionNodes: a graph of 10⁶ nodes, one in 50 of them alone, in modest memory: the rows of those become zero and
 // are counted.
 func TestRowBlockMillionNodes(t *testing.T) {

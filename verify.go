@@ -57,13 +57,18 @@ func (s *cdState) verify() error {
 		s.cursor.Column(j)
 		fresh.Column(j)
 		for i := range s.p.n {
-			// |(AH)_ij| ≤ ‖A‖·‖H_:,j‖ ≤ ‖A‖·√(2‖A‖)
-			if got, want := s.cursor.At(i), fresh.At(i); math.Abs(got-want) > tol*math.Sqrt(most) {
+			if got, want := s.cursor.At(i), fresh.At(i); math.Abs(got-want) > s.p.productTol(tol, most) {
 				return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", i, j, got, want)
 			}
 		}
 	}
 	return nil
+}
+
+// productTol is the allowance for numbers of A·H where tol is that for numbers up to most, of which C_j is one:
+// |(AH)_ij| ≤ ‖A‖·‖H_:,j‖ ≤ most·√most, or, where A_ii·H_ij is taken off it, as much as that may be.
+func (p *problem) productTol(tol, most float64) float64 {
+	return tol * max(1, p.normFrom/most) * math.Sqrt(most)
 }
 
 // verify implements checker: R.
