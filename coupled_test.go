@@ -472,7 +472,7 @@ func TestWeights(t *testing.T) {
 		t.Errorf("max A of points without their diagonal: %v", err)
 	}
 	res := factorize(t, a, 2, Options{Solver: SymHALS{}})
-	if res.Start != "random" || !strings.Contains(res.Why, "cannot leave zero") {
+	if res.Start != "random" || !strings.Contains(res.Why, "own") {
 		t.Errorf("the start chosen is %s: %q", res.Start, res.Why)
 	}
 }
