@@ -289,6 +289,32 @@ func TestRowBlockEstimate(t *testing.T) {
 	}
 }
 
+// TestRowBlockTakenApart: rows of which each wants the second column for itself get nowhere together, and are moved one by one.
+func TestRowBlockTakenApart(t *testing.T) {
+	const n, r = 16, 2
+	start := matrix.NewDense(n, r, nil)
+	for i := range n {
+		start.Set(i, 0, 1/math.Sqrt(n)) // the best there is of the first column for A = I
+	}
+	identity := fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) })
+	p, h, run := startRun(t, mustDense(t, identity), r, RowBlock{}, Options{Start: Given{start}})
+	run.prepare()
+	run.findGram()
+	before := p.measure(h)
+	if step := run.improve(0); step != 0 || run.moved < 0.1 {
+		t.Errorf("together they move by %v of a way of %v: this shows nothing", step, math.Sqrt(run.moved))
+	}
+	run.block(0)
+	run.publish()
+	if after := p.measure(h); !(after.objective() < before.objective()-0.01) || math.Abs(before.objective()-after.objective()-run.report.decrease) > 1e-14 {
+		t.Errorf("the objective goes from %v to %v, told is a decrease of %v", before.objective(), after.objective(), run.report.decrease)
+	}
+	if err := run.verify(); err != nil {
+		t.Error(err)
+	}
+	run.end()
+}
+
 // TestRowBlockDoubt: items that are alike, from a start that tells no columns apart, come to rest as if all were; rows one at a time
 // leave that point for the two groups there are, which fit exactly.
 func TestRowBlockDoubt(t *testing.T) {
