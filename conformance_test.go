@@ -184,11 +184,11 @@ var traitsOf = map[string]traits{
 	"pgncg":       {noZero: true, noL1: true, noHollow: true, oneStep: true},
 	"lai":         {noHollow: true, oneStep: true, ordered: true, quiet: true}, // besides what it runs
 	"compressed":  {noHollow: true, oneStep: true, ordered: true},
-	"anls":        {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, penalized: true},
-	"symanls":     {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, penalized: true},
-	"symhals":     {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, penalized: true},
-	"snmpbb":      {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, penalized: true},
-	"lvs":         {noZero: true, noL1: true, noHollow: true, oneStep: true, rises: true, ordered: true}, // TestLvSStatistics
+	"anls":        {noZero: true, noL1: true, noHollow: true, rises: true, penalized: true},
+	"symanls":     {noZero: true, noL1: true, noHollow: true, rises: true, penalized: true},
+	"symhals":     {noZero: true, noL1: true, noHollow: true, rises: true, penalized: true},
+	"snmpbb":      {noZero: true, noL1: true, noHollow: true, rises: true, penalized: true},
+	"lvs":         {noZero: true, noL1: true, noHollow: true, rises: true, ordered: true}, // TestLvSStatistics
 	"mu":          {noZero: true, noL1: true, oneStep: true},
 	"amu":         {noZero: true, noL1: true, oneStep: true},
 	"betasnmf":    {noZero: true, noL1: true, oneStep: true},
@@ -201,7 +201,7 @@ func traitsFor(s Solver) traits {
 	is := traitsOf[s.Name()]
 	if lai, ok := s.(LAI); ok {
 		over := traitsOf[lai.over().Name()]
-		is.noZero, is.noL1 = over.noZero, over.noL1
+		is.noZero, is.noL1, is.rises = over.noZero, over.noL1, over.rises
 	}
 	return is
 }

@@ -112,8 +112,11 @@ func (p *problem) roughly() matrix.EigenOptions {
 	return matrix.EigenOptions{Tol: 1e-4, MaxProducts: 400, Workers: p.workers}
 }
 
-// largest returns max A: of inner products max A_ii, where the largest is.
+// largest returns max A, of the A that is approximated where p has a low rank: of inner products max A_ii, where the largest is.
 func (p *problem) largest() float64 {
+	if p.of != nil {
+		return p.of.largest()
+	}
 	visitor, listed := p.a.(matrix.RowVisitor)
 	if !listed {
 		return slices.Max(p.diag)
@@ -222,8 +225,17 @@ func (s *coupled) balance() {
 // publish implements keeper.
 func (s *coupled) publish() { copy(s.out.Data(), s.better().h.Data()) }
 
-// end implements keeper.
-func (s *coupled) end() { s.publish() }
+// end implements keeper. On a low rank in place of A, the answer is the better factor for A.
+func (s *coupled) end() {
+	x := s.better()
+	if of := s.p.of; of != nil && s.only == nil {
+		x = s.h
+		if w, h := of.measure(s.w.h), of.measure(s.h.h); w.errSq < h.errSq {
+			x = s.w
+		}
+	}
+	copy(s.out.Data(), x.h.Data())
+}
 
 // verify implements checker.
 func (s *coupled) verify() error {

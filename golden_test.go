@@ -228,6 +228,9 @@ var trajectories = []trajectory{
 	{method: "own-pgncg", solver: func(goldenMethod, *goldenInstance) Solver { return PGNCG{published: true} }},
 	{method: "own-pgncg-safe", solver: func(goldenMethod, *goldenInstance) Solver { return PGNCG{} }, most: 10}, // then it takes better ways
 	{method: "lai-pgncg", solver: func(goldenMethod, *goldenInstance) Solver { return LAI{Over: PGNCG{published: true}, published: true} }, near: true},
+	{method: "lai-symnmf", solver: func(goldenMethod, *goldenInstance) Solver {
+		return LAI{Over: ANLS{Coupling: Weight{Rule: WeightMaxSquared}}, published: true}
+	}, near: true},
 	{method: "own-tsvd50-then-cd", solver: func(goldenMethod, *goldenInstance) Solver { return CompressedCD{} }, start: SVDStart{}},
 	{method: "own-mu-cube-root", solver: func(goldenMethod, *goldenInstance) Solver { return MU{} }},
 	{method: "own-mu-fourth-root", solver: func(goldenMethod, *goldenInstance) Solver { return MU{Exponent: 0.25} }},

@@ -29,7 +29,7 @@ import (
 // Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix factorization, SIAM J.
 // Matrix Anal. Appl. 46, 2025.
 type LAI struct {
-	// Over is the other method, one of RowBlock, CD, PGNCG; the default nil means RowBlock.
+	// Over is the other method, one of RowBlock, CD, PGNCG, ANLS, SymHALS; the default nil means RowBlock.
 	Over Solver
 	// Oversample is how many columns Â has beyond r; the default 0 means 10.
 	Oversample int
@@ -52,7 +52,7 @@ const (
 )
 
 // laiOver lists the methods that LAI runs: each needs no more of A than its products, diagonal and cursor.
-var laiOver = []Solver{RowBlock{Compress: NoCompression}, CD{Order: Cyclic}, CD{Order: Shuffle}, PGNCG{}}
+var laiOver = []Solver{RowBlock{Compress: NoCompression}, CD{Order: Cyclic}, CD{Order: Shuffle}, PGNCG{}, ANLS{}, SymHALS{}}
 
 var laiKnobs = []Knob{
 	{"over", "the method it runs: " + strings.Join(laiNames(), ", "), laiOver[0].Name(),
@@ -275,6 +275,7 @@ func (p *problem) with(a matrix.Operator) *problem {
 	near := *p
 	near.a, near.diag = a, make([]float64, p.n)
 	a.DiagTo(near.diag)
-	near.near, near.top, near.lows, near.notes = &near, nil, nil, nil
+	near.near, near.of, near.top, near.lows, near.notes = &near, p, nil, nil, nil
+	near.spectral, near.least = 0, nil
 	return &near
 }

@@ -174,6 +174,7 @@ type problem struct {
 	seed       uint64
 	workers    int
 	near       *problem // what compressed returned
+	of         *problem // whose A this one's is a low rank for, if any
 	spectral   float64  // what norm2 returned
 	least      *float64 // what leastEigenvalue returned
 
