@@ -27,7 +27,9 @@ func (AMU) Name() string { return "amu" }
 
 func (AMU) ownStart() Start { return Random{} }
 
-func (s AMU) accepts(p *problem, opt *Options) error { return p.unfit(s.Name(), opt) }
+func (s AMU) accepts(p *problem, opt *Options) error {
+	return p.unfit(s.Name(), lacksL1|heldByZero, opt)
+}
 
 func (s AMU) start(p *problem, h *matrix.Dense, _ int) run {
 	at := newIterate(p, h)

@@ -45,7 +45,7 @@ func (s BetaSNMF) accepts(p *problem, opt *Options) error {
 	if !(s.Beta >= 0 && s.Beta <= 1) {
 		return fmt.Errorf("%w: BetaSNMF.Beta = %v, want 0 to 1", ErrOption, s.Beta)
 	}
-	return p.unfit(s.Name(), opt)
+	return p.unfit(s.Name(), lacksL1|heldByZero, opt)
 }
 
 func (s BetaSNMF) start(p *problem, h *matrix.Dense, _ int) run {

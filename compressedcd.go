@@ -52,14 +52,11 @@ func (s CompressedCD) ownStart() Start {
 	return SVDStart{}
 }
 
-func (s CompressedCD) accepts(p *problem, _ *Options) error {
-	switch {
-	case s.First < FirstTSVD || s.First > FirstLAI || s.Turns < 0:
+func (s CompressedCD) accepts(p *problem, opt *Options) error {
+	if s.First < FirstTSVD || s.First > FirstLAI || s.Turns < 0 {
 		return fmt.Errorf("%w: CompressedCD.First = %d, CompressedCD.Turns = %d", ErrOption, s.First, s.Turns)
-	case p.ignoreDiag:
-		return fmt.Errorf("%w: compressed begins with eigenvectors, which need the diagonal; use cd-cyclic or rowblock", ErrUnfit)
 	}
-	return nil
+	return p.unfit(s.Name(), needsDiagonal, opt)
 }
 
 func (s CompressedCD) start(p *problem, h *matrix.Dense, number int) run {

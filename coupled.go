@@ -132,17 +132,10 @@ func (p *problem) largest() float64 {
 
 // acceptCoupled is what a method with two factors cannot take.
 func acceptCoupled(name string, w Weight, p *problem, opt *Options) error {
-	switch {
-	case p.ignoreDiag:
-		return fmt.Errorf("%w: %s counts the diagonal; use rowblock or cd-cyclic", ErrUnfit, name)
-	case nonzero(p.l1):
-		return fmt.Errorf("%w: %s has no ℓ₁ term; use rowblock or cd-cyclic", ErrUnfit, name)
-	case opt.Start == Zero{}:
-		return fmt.Errorf("%w: %s cannot leave zero; start at random, or use cd-cyclic", ErrUnfit, name)
-	case (w.Rule == WeightMax || w.Rule == WeightMaxSquared) && p.norm > 0 && p.largest() == 0:
+	if (w.Rule == WeightMax || w.Rule == WeightMaxSquared) && p.norm > 0 && p.largest() == 0 {
 		return fmt.Errorf("%w: the largest entry is not known of inner products without their diagonal; give %s a number", ErrUnfit, name)
 	}
-	return nil
+	return p.unfit(name, needsDiagonal|lacksL1|heldByZero, opt)
 }
 
 // coupled is a run with two factors.

@@ -81,8 +81,9 @@ func (s LAI) accepts(p *problem, opt *Options) error {
 		return fmt.Errorf("%w: LAI.Oversample = %d, LAI.Power = %d", ErrOption, s.Oversample, s.Power)
 	case s.Over != nil && !slices.Contains(laiNames(), s.Over.Name()):
 		return fmt.Errorf("%w: LAI.Over is %s, want one of %v", ErrOption, s.Over.Name(), laiNames())
-	case p.ignoreDiag:
-		return fmt.Errorf("%w: lai counts the diagonal; use rowblock or cd-cyclic", ErrUnfit)
+	}
+	if err := p.unfit(s.Name(), needsDiagonal, opt); err != nil {
+		return err
 	}
 	return s.over().accepts(p, opt)
 }

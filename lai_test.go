@@ -158,19 +158,19 @@ func TestLowRankRefused(t *testing.T) {
 		want error
 		says string
 	}{
-		{"tsvd without diagonal", a, Options{Solver: TSVD{}, IgnoreDiagonal: true}, ErrUnfit, "use cd-cyclic or rowblock"},
-		{"tsvd with l1", a, Options{Solver: TSVD{}, L1: []float64{1}}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"tsvd without diagonal", a, Options{Solver: TSVD{}, IgnoreDiagonal: true}, ErrUnfit, "use rowblock or cd-cyclic"},
+		{"tsvd with l1", a, Options{Solver: TSVD{}, L1: []float64{1}}, ErrUnfit, "use rowblock or cd-cyclic"},
 		{"tsvd, negative period", a, Options{Solver: TSVD{CheckEvery: -1}}, ErrOption, "CheckEvery"},
-		{"pgncg without diagonal", a, Options{Solver: PGNCG{}, IgnoreDiagonal: true}, ErrUnfit, "use cd-cyclic or rowblock"},
-		{"pgncg with l1", a, Options{Solver: PGNCG{}, L1: []float64{1}}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"pgncg without diagonal", a, Options{Solver: PGNCG{}, IgnoreDiagonal: true}, ErrUnfit, "use rowblock or cd-cyclic"},
+		{"pgncg with l1", a, Options{Solver: PGNCG{}, L1: []float64{1}}, ErrUnfit, "use rowblock or cd-cyclic"},
 		{"pgncg from zero", a, Options{Solver: PGNCG{}, Start: Zero{}}, ErrUnfit, "start at random"},
 		{"pgncg, negative steps", a, Options{Solver: PGNCG{CG: -1}}, ErrOption, "CG"},
 		{"lai without diagonal", a, Options{Solver: LAI{}, IgnoreDiagonal: true}, ErrUnfit, "use rowblock or cd-cyclic"},
-		{"lai over pgncg with l1", a, Options{Solver: LAI{Over: PGNCG{}}, L1: []float64{1}}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"lai over pgncg with l1", a, Options{Solver: LAI{Over: PGNCG{}}, L1: []float64{1}}, ErrUnfit, "use rowblock or cd-cyclic"},
 		{"lai over rowblock from zero on a zero diagonal", hollow, Options{Solver: LAI{}, Start: Zero{}}, ErrUnfit, "start at random"},
 		{"lai over a method that wants A formed", a, Options{Solver: LAI{Over: Residual{}}}, ErrOption, "cd-residual"},
 		{"lai, negative columns", a, Options{Solver: LAI{Oversample: -1}}, ErrOption, "Oversample"},
-		{"compressed without diagonal", a, Options{Solver: CompressedCD{}, IgnoreDiagonal: true}, ErrUnfit, "use cd-cyclic or rowblock"},
+		{"compressed without diagonal", a, Options{Solver: CompressedCD{}, IgnoreDiagonal: true}, ErrUnfit, "use rowblock or cd-cyclic"},
 		{"compressed, no such stage", a, Options{Solver: CompressedCD{First: 2}}, ErrOption, "First"},
 	} {
 		res, err := Factorize(context.Background(), c.a, 2, c.opt)

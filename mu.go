@@ -57,18 +57,7 @@ func (s MU) accepts(p *problem, opt *Options) error {
 	if !(s.Exponent >= 0 && s.Exponent <= 1) {
 		return fmt.Errorf("%w: MU.Exponent = %v, want 0 to 1", ErrOption, s.Exponent)
 	}
-	return p.unfit(s.Name(), opt)
-}
-
-// unfit refuses what the methods that change all of H at once cannot do: an ℓ₁ term and leaving zero.
-func (p *problem) unfit(name string, opt *Options) error {
-	switch {
-	case nonzero(p.l1):
-		return fmt.Errorf("%w: %s has no rule for an ℓ₁ term; use rowblock or cd-cyclic", ErrUnfit, name)
-	case opt.Start == Zero{} && p.norm > 0:
-		return fmt.Errorf("%w: %s cannot leave H = 0; start at random, or use cd-cyclic", ErrUnfit, name)
-	}
-	return nil
+	return p.unfit(s.Name(), lacksL1|heldByZero, opt)
 }
 
 func (s MU) start(p *problem, h *matrix.Dense, _ int) run {

@@ -35,13 +35,10 @@ func (Newton) ownStart() Start { return Random{} }
 const newtonMost = 1 << 16
 
 func (s Newton) accepts(p *problem, opt *Options) error {
-	switch {
-	case p.ignoreDiag:
-		return fmt.Errorf("%w: newton counts the diagonal; use rowblock or cd-cyclic", ErrUnfit)
-	case p.n > newtonMost || p.n > math.MaxInt/16/p.n:
+	if p.n > newtonMost || p.n > math.MaxInt/16/p.n {
 		return fmt.Errorf("%w: newton keeps two n×n matrices, too large for n = %d; use rowblock or cd-cyclic", ErrUnfit, p.n)
 	}
-	return p.unfit(s.Name(), opt)
+	return p.unfit(s.Name(), needsDiagonal|lacksL1|heldByZero, opt)
 }
 
 func (s Newton) start(p *problem, h *matrix.Dense, _ int) run {

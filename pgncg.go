@@ -51,17 +51,10 @@ func (PGNCG) Name() string { return "pgncg" }
 func (PGNCG) ownStart() Start { return Random{} }
 
 func (s PGNCG) accepts(p *problem, opt *Options) error {
-	switch {
-	case s.CG < 0:
+	if s.CG < 0 {
 		return fmt.Errorf("%w: PGNCG.CG = %d", ErrOption, s.CG)
-	case p.ignoreDiag:
-		return fmt.Errorf("%w: pgncg counts the diagonal; use cd-cyclic or rowblock", ErrUnfit)
-	case nonzero(p.l1):
-		return fmt.Errorf("%w: pgncg has no l1 term; use cd-cyclic or rowblock", ErrUnfit)
-	case opt.Start == Zero{} && p.norm > 0:
-		return fmt.Errorf("%w: pgncg cannot leave zero; start at random", ErrUnfit)
 	}
-	return nil
+	return p.unfit(s.Name(), needsDiagonal|lacksL1|heldByZero, opt)
 }
 
 func (s PGNCG) start(p *problem, h *matrix.Dense, _ int) run {

@@ -43,6 +43,26 @@ var (
 	_ checker = (*spectralSteps)(nil)
 )
 
+// What a method cannot do, for unfit.
+const (
+	needsDiagonal = 1 << iota // it counts the diagonal
+	lacksL1                   // it has no ℓ₁ term
+	heldByZero                // from H = 0 it does not move
+)
+
+// unfit refuses what the method of that name cannot do with p.
+func (p *problem) unfit(name string, cannot int, opt *Options) error {
+	switch {
+	case cannot&needsDiagonal != 0 && p.ignoreDiag:
+		return fmt.Errorf("%w: %s counts the diagonal; use rowblock or cd-cyclic", ErrUnfit, name)
+	case cannot&lacksL1 != 0 && nonzero(p.l1):
+		return fmt.Errorf("%w: %s has no rule for an ℓ₁ term; use rowblock or cd-cyclic", ErrUnfit, name)
+	case cannot&heldByZero != 0 && opt.Start == Zero{} && p.norm > 0:
+		return fmt.Errorf("%w: %s cannot leave H = 0; start at random, or use cd-cyclic", ErrUnfit, name)
+	}
+	return nil
+}
+
 // Method is one line of the list of methods.
 type Method struct {
 	Name, Doc string

@@ -45,16 +45,11 @@ func (TSVD) Name() string { return "tsvd" }
 
 func (TSVD) ownStart() Start { return SVDStart{} }
 
-func (s TSVD) accepts(p *problem, _ *Options) error {
-	switch {
-	case s.CheckEvery < 0:
+func (s TSVD) accepts(p *problem, opt *Options) error {
+	if s.CheckEvery < 0 {
 		return fmt.Errorf("%w: TSVD.CheckEvery = %d", ErrOption, s.CheckEvery)
-	case p.ignoreDiag:
-		return fmt.Errorf("%w: tsvd fits eigenvectors, which need the diagonal; use cd-cyclic or rowblock", ErrUnfit)
-	case nonzero(p.l1):
-		return fmt.Errorf("%w: tsvd has no l1 term; use cd-cyclic or rowblock", ErrUnfit)
 	}
-	return nil
+	return p.unfit(s.Name(), needsDiagonal|lacksL1, opt)
 }
 
 func (s TSVD) start(p *problem, h *matrix.Dense, _ int) run {

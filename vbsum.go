@@ -43,14 +43,12 @@ func (VBSUM) ownStart() Start { return Random{} }
 func (s VBSUM) accepts(p *problem, opt *Options) error {
 	_, blocks := p.a.(matrix.BlockMultiplier)
 	switch {
-	case s.Inner < 0:
+	case s.Inner < 0 || s.Inner > mostPasses:
 		return fmt.Errorf("%w: VBSUM.Inner = %d", ErrOption, s.Inner)
-	case p.ignoreDiag:
-		return fmt.Errorf("%w: vbsum counts the diagonal; use rowblock or cd-cyclic", ErrUnfit)
 	case !blocks:
 		return fmt.Errorf("%w: vbsum wants products by blocks of rows, which the matrix has not; use cd-cyclic", ErrUnfit)
 	}
-	return p.unfit(s.Name(), opt)
+	return p.unfit(s.Name(), needsDiagonal|lacksL1|heldByZero, opt)
 }
 
 // Rows in a block of the product that follows H, by which points keep what they have in common.
