@@ -170,8 +170,8 @@ func (f *benchFlags) run(s *streams) error {
 	progress := &benchProgress{progress{s: s, moving: s.live && !f.still, silent: f.quiet, last: time.Now()}}
 	runs, unbounded, limits := plan.Size()
 	if !f.quiet {
-		for _, text := range plan.LeftOut {
-			s.warn("left out: " + text)
+		if len(plan.LeftOut) > 0 {
+			s.warn("left out, for this program lacks it: " + strings.Join(plan.LeftOut, ", "))
 		}
 		fmt.Fprintf(s.err, "plan %s: %s, %s each", plan.Name, count(int64(runs), "run", "runs"), count(int64(plan.Threads), "thread", "threads"))
 		if unbounded < runs {

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"math"
 	"slices"
@@ -160,6 +159,16 @@ func (c *column) any() *Record {
 	return nil
 }
 
+// ended tells whether some method has an answer.
+func (c *column) ended() bool {
+	for _, list := range c.by {
+		if slices.ContainsFunc(list, (*Record).ended) {
+			return true
+		}
+	}
+	return false
+}
+
 func sortedLabels(by map[string][]*Record) (labels []string) {
 	for l := range by {
 		labels = append(labels, l)
@@ -170,7 +179,7 @@ func sortedLabels(by map[string][]*Record) (labels []string) {
 
 func showSet(s Set) string {
 	text := strings.TrimPrefix(strings.TrimPrefix(s.id(), synthetic), demoPrefix)
-	return strings.ReplaceAll(text, ",", ", ")
+	return strings.ReplaceAll(text, ",", " ")
 }
 
 // fileName makes a part of a file's name of a title.
@@ -200,7 +209,9 @@ func (d *drawer) section(e *Experiment) report.Section {
 		if c.any() == nil {
 			continue
 		}
-		s.Tables = append(s.Tables, d.reachTable(e, c))
+		if c.ended() {
+			s.Tables = append(s.Tables, d.reachTable(e, c))
+		}
 		if chart := d.chart(e, c); chart != nil {
 			s.Charts = append(s.Charts, chart)
 		}
@@ -274,7 +285,7 @@ func (d *drawer) methodTable(e *Experiment, columns []column, key, what string, 
 			row = append(row, cell(c.by[m.Label], value, show))
 			if inPaper(t.Name, c.set.id()) {
 				text := noCell
-				if p, ok := paper[paperKey{t.Name, c.set.id(), m.Label}]; ok {
+				if p, ok := paper[paperKey{t.Name, formless(c.set.id()), m.Label}]; ok {
 					text = noAnswer
 					if !math.IsNaN(p.value) {
 						text = theirs(p)
@@ -300,8 +311,15 @@ func (d *drawer) refusals(e *Experiment) (notes []string) {
 }
 
 func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
+	floored := false
 	t := d.methodTable(e, columns, "errors", "relative error at the end, percent, mean ± standard deviation over starts",
-		func(r *Record) float64 { return float64(r.RelErr) },
+		func(r *Record) float64 { // below its floor an error is rounding
+			if r.ErrFloor > r.RelErr {
+				floored = true
+				return float64(r.ErrFloor)
+			}
+			return float64(r.RelErr)
+		},
 		func(x []float64) string {
 			mean, std := moments(x)
 			if len(x) < 2 {
@@ -324,7 +342,11 @@ func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
 		}
 	}
 	t.Rows = append(t.Rows, row)
-	t.Notes = append([]string{"bound: no matrix of that rank has a smaller error."}, t.Notes...)
+	notes := []string{"bound: no matrix of that rank has a smaller error."}
+	if floored {
+		notes = append(notes, "Errors below what rounding leaves of them are shown as that.")
+	}
+	t.Notes = append(notes, t.Notes...)
 	return t
 }
 
@@ -479,7 +501,7 @@ func (d *drawer) eigenTable(e *Experiment, columns []column) *report.Table {
 		a, x := seconds(formA), seconds(formX)
 		row := []string{showSet(c.set), strconv.Itoa(c.rank), strconv.Itoa(r.N), orNone(a), orNone(x), orNone(a / x), fmt.Sprintf("%.1e", residual)}
 		if theirs {
-			a, x := paperOr(t.Name, c.set.id(), formA), paperOr(t.Name, c.set.id(), formX)
+			a, x := paperOr(t.Name, formless(c.set.id()), formA), paperOr(t.Name, formless(c.set.id()), formX)
 			row = append(row, orNone(a), orNone(x), orNone(a/x))
 		}
 		t.Rows = append(t.Rows, row)
@@ -501,178 +523,4 @@ func paperOr(table, set, method string) float64 {
 		return p.value
 	}
 	return math.NaN()
-}
-
-// curve is E(t) of one run from the end of the first sweep on.
-type curve struct{ t, e []float64 }
-
-func (d *drawer) curve(e *Experiment, r *Record) (c curve) {
-	best := d.bestOf(e, r)
-	add := func(seconds, relErr float64) {
-		c.t, c.e = append(c.t, seconds), append(c.e, gap(relErr, best))
-	}
-	for k, sweep := range r.Trace.Sweep {
-		if sweep > 0 {
-			add(r.Trace.Seconds[k], float64(r.Trace.RelErr[k]))
-		}
-	}
-	if n := len(c.t); n > 0 && r.Seconds > c.t[n-1] {
-		add(r.Seconds, float64(r.RelErr))
-	}
-	return c
-}
-
-// at returns E at a time that is no less than the first: the last value before.
-func (c curve) at(t float64) float64 {
-	k, found := slices.BinarySearch(c.t, t)
-	if !found {
-		k--
-	}
-	return c.e[k]
-}
-
-// gridPoints is how many points an average curve has.
-const gridPoints = 200
-
-// average returns the mean of E at equal times, from when all curves have begun to when the last has ended; a curve that has ended
-// stays where it is.
-func average(curves []curve) (s report.Series) {
-	first, last := 0.0, 0.0
-	for _, c := range curves {
-		first, last = max(first, c.t[0]), max(last, c.t[len(c.t)-1])
-	}
-	first = max(first, 1e-6) // a clock may show nothing for a sweep
-	for k := range gridPoints {
-		t := first * math.Pow(last/first, float64(k)/(gridPoints-1))
-		switch { // not what rounding makes of them
-		case k == 0:
-			t = first
-		case k == gridPoints-1:
-			t = last
-		}
-		if k > 0 && t <= s.X[k-1] {
-			break
-		}
-		sum := 0.0
-		for _, c := range curves {
-			sum += c.at(t)
-		}
-		s.X, s.Y = append(s.X, t), append(s.Y, sum/float64(len(curves)))
-	}
-	return s
-}
-
-// chart draws E(t) of the methods; nil if there is nothing to draw.
-func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
-	chart := &report.Chart{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name, Title: cmp.Or(e.Title, e.Name) + ": " + c.title,
-		XLabel: "seconds", YLabel: "E(t) = (e − e_min)/(‖A‖ − e_min)", LogX: true, LogY: true}
-	for _, m := range e.Methods {
-		var curves []curve
-		for _, r := range c.by[m.Label] {
-			if !r.ended() {
-				continue
-			}
-			if one := d.curve(e, r); len(one.t) > 0 {
-				curves = append(curves, one)
-			}
-			chart.Floor = max(chart.Floor, gapFloor(float64(r.ErrFloor), d.bestOf(e, r)))
-		}
-		if len(curves) == 0 {
-			continue
-		}
-		s := average(curves)
-		if len(curves) == 1 {
-			s = report.Series{X: curves[0].t, Y: curves[0].e}
-		}
-		s.Name = m.Label
-		if s = positive(s); len(s.X) > 0 {
-			chart.Series = append(chart.Series, s)
-		}
-	}
-	if len(chart.Series) == 0 {
-		return nil
-	}
-	return chart
-}
-
-// positive leaves out what a logarithmic scale cannot show: the best run itself at its end.
-func positive(s report.Series) report.Series {
-	out := report.Series{Name: s.Name}
-	for k, y := range s.Y {
-		if y > 0 && s.X[k] > 0 {
-			out.X, out.Y = append(out.X, s.X[k]), append(out.Y, y)
-		}
-	}
-	return out
-}
-
-// galleries draws the columns of H, dark where they are large.
-func (d *drawer) galleries(e *Experiment, c *column) (list []*report.Gallery) {
-	for _, m := range e.Methods {
-		for _, r := range c.by[m.Label] {
-			if len(r.Pictures) == 0 || e.Pictures == nil {
-				continue
-			}
-			w, h := e.Pictures.W, e.Pictures.H
-			g := &report.Gallery{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name + "-" + fileName(m.Label),
-				Title: fmt.Sprintf("%s: %s, relative error %s %%", c.title, m.Label, percent(float64(r.RelErr))),
-				W:     w, H: h, PerRow: int(math.Ceil(math.Sqrt(float64(r.Rank))))}
-			if len(c.by[m.Label]) > 1 {
-				g.Name += fmt.Sprintf("-seed%d-%d", r.Seed, r.Repeat)
-				g.Title += fmt.Sprintf(" (seed %d)", r.Seed)
-			}
-			for at := 0; at+w*h <= len(r.Pictures); at += w * h {
-				picture := make([]float64, w*h)
-				for k, b := range r.Pictures[at : at+w*h] {
-					picture[k] = 1 - float64(b)/255
-				}
-				g.Pictures = append(g.Pictures, picture)
-			}
-			list = append(list, g)
-		}
-	}
-	return list
-}
-
-//go:embed paper.tsv
-var paperText string
-
-// paper holds the figures of the paper's tables.
-var paper = readPaper(paperText)
-
-type paperKey struct{ table, set, method string }
-
-// paperValue is a figure of the paper, NaN where it has none.
-type paperValue struct{ value, std float64 }
-
-func readPaper(text string) map[paperKey]paperValue {
-	number := func(field string) float64 {
-		if field == "-" {
-			return math.NaN()
-		}
-		x, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			panic("experiment: paper.tsv: " + err.Error())
-		}
-		return x
-	}
-	values := map[paperKey]paperValue{}
-	for line := range strings.Lines(text) {
-		if line[0] == '#' {
-			continue
-		}
-		f := strings.Split(strings.TrimSpace(line), "\t")
-		values[paperKey{f[0], f[1], f[2]}] = paperValue{number(f[3]), number(f[4])}
-	}
-	return values
-}
-
-// inPaper tells whether the paper has figures of the set in that table.
-func inPaper(table, set string) bool {
-	for key := range paper {
-		if key.table == table && key.set == formless(set) {
-			return true
-		}
-	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"symnmf"
@@ -138,7 +139,7 @@ type worker struct {
 }
 
 func matrixKey(set string, instance uint64, rank int) string {
-	return fmt.Sprintf("%s#%d/%d", set, instance, rank)
+	return fmt.Sprintf("%s#%d/%d", formless(set), instance, rank)
 }
 
 // learn remembers of a record what later ones must agree with, so that it does not matter when a plan was interrupted.
@@ -179,7 +180,7 @@ func (w *worker) make(ctx context.Context, r *run, show func(Progress)) (*Record
 
 // refuse makes of an error of Factorize or Eigen a record.
 func (rec *Record) refuse(err error) {
-	rec.Status, rec.Error = Failed, err.Error()
+	rec.Status, rec.Error = Failed, strings.TrimPrefix(err.Error(), "symnmf: ")
 	for _, target := range []error{symnmf.ErrUnfit, symnmf.ErrStart, symnmf.ErrOption, symnmf.ErrNegative, symnmf.ErrRank, matrix.ErrEigen, errNoPoints} {
 		if errors.Is(err, target) {
 			rec.Status = Refused
