@@ -365,4 +365,3 @@ func numbers(list []uint64) string {
 	}
 	return strings.Join(parts, ",")
 }
-
