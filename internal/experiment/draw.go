@@ -71,12 +71,12 @@ func (d *drawer) bestOf(e *Experiment, r *Record) float64 {
 func gap(relErr, best float64) float64 { return (relErr - best) / (1 - best) }
 
 // gapFloor is how far E near best is known where e² is known to floor²: e itself is then known to floor²/2e, or to floor if e is
-// no larger.
+// no larger, and in the records to a unit of its last digit.
 func gapFloor(floor, best float64) float64 {
 	if best > floor {
 		floor *= floor / (2 * best)
 	}
-	return floor / (1 - best)
+	return max(floor, best*math.Pow10(1-errorDigits)) / (1 - best)
 }
 
 func (d *drawer) intro() string {

@@ -184,7 +184,7 @@ func TestFloors(t *testing.T) {
 	if table.Rows[0][1] != "1e-07" || !slices.Contains(table.Notes, "Errors below what rounding leaves of them are shown as that.") || table.Rows[3][1] != "" {
 		t.Errorf("%q, %q", table.Rows, table.Notes)
 	}
-	for _, tc := range []struct{ floor, best, want float64 }{{1e-7, 0, 1e-7}, {1e-7, 0.5, 1e-14 / 0.5}, {1e-3, 1e-3, 1e-3 / 0.999}} {
+	for _, tc := range []struct{ floor, best, want float64 }{{1e-7, 0, 1e-7}, {1e-4, 0.5, 1e-8 / 0.5}, {1e-7, 0.5, 0.5e-9 / 0.5}, {1e-3, 1e-3, 1e-3 / 0.999}} {
 		if got := gapFloor(tc.floor, tc.best); math.Abs(got-tc.want) > 1e-12*tc.want {
 			t.Errorf("floor %v, best %v: %v, want %v", tc.floor, tc.best, got, tc.want)
 		}

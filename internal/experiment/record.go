@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -167,11 +169,14 @@ type Records struct {
 	size int64 // of the lines that are
 }
 
-// Read reads the records of a directory, and changes nothing. A last line that is not whole, as a writer at work or a killed
+// Read reads the records of a directory, from records.jsonl or, once they are archived, records.jsonl.gz, and changes nothing. A last line that is not whole, as a writer at work or a killed
 // one leaves it, is left out.
 func Read(dir string) (*Records, error) {
 	name := filepath.Join(dir, RecordsFile)
 	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = unzip(name + ".gz")
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: there is no %s; 'symnmf bench run' makes it", ErrRecords, name)
 	}
@@ -183,6 +188,19 @@ func Read(dir string) (*Records, error) {
 		return nil, fmt.Errorf("%w: %s has no records yet", ErrRecords, name)
 	}
 	return rs, err
+}
+
+func unzip(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }
 
 // parseRecords reads the text of a file; size 0 says that not even the header is whole.
@@ -255,6 +273,9 @@ func openLog(dir string, h Header, mixed bool) (*Log, error) {
 		return nil, err
 	}
 	name := filepath.Join(dir, RecordsFile)
+	if _, err := os.Stat(name + ".gz"); err == nil {
+		return nil, fmt.Errorf("%w: %s has an archive, %s.gz, which nothing is added to; give another directory", ErrOther, dir, RecordsFile)
+	}
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, err
@@ -380,13 +401,28 @@ func syncDir(dir string) error {
 	return nil
 }
 
+// Of a trace, every sweep is kept up to keptWhole, then those at which ⌊log(sweep)/log keptFactor⌋ grows; its numbers have so many
+// significant digits. A run of 30 000 sweeps takes 15 kB then.
+const (
+	keptWhole   = 50
+	keptFactor  = 1.02
+	errorDigits = 10
+	kktDigits   = 4
+)
+
 // kept tells whether the trace keeps that sweep.
 func kept(sweep int) bool {
-	if sweep <= 100 {
+	if sweep <= keptWhole {
 		return true
 	}
-	step := func(k int) float64 { return math.Floor(math.Log(float64(k)) / math.Log(1.01)) }
+	step := func(k int) float64 { return math.Floor(math.Log(float64(k)) / math.Log(keptFactor)) }
 	return step(sweep) > step(sweep-1)
+}
+
+// rounded returns x to that many significant digits.
+func rounded(x float64, digits int) Number {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	return Number(x)
 }
 
 // versions lists the versions and machines of the records, most of them one each.

@@ -257,8 +257,8 @@ func (rec *Record) take(res *symnmf.Result) {
 		if kept(p.Sweep) || k == len(res.Trace)-1 {
 			t.Sweep = append(t.Sweep, p.Sweep)
 			t.Seconds = append(t.Seconds, microseconds(p.Time))
-			t.RelErr = append(t.RelErr, Number(p.RelErr))
-			t.KKT = append(t.KKT, Number(p.KKT))
+			t.RelErr = append(t.RelErr, rounded(p.RelErr, errorDigits))
+			t.KKT = append(t.KKT, rounded(p.KKT, kktDigits))
 		}
 	}
 	rec.Trace = t
