@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -189,9 +190,12 @@ func TestBenchTwice(t *testing.T) {
 	text := strings.Replace(longPlan, "method cd-cyclic start=random\nmethod cd-shuffle start=random sweeps=3", "method cd-shuffle start=random sweeps=3\nmethod cd-cyclic start=random", 1)
 	plan, dir := writePlan(t, text), filepath.Join(t.TempDir(), "records")
 	cmd, _ := startBench(t, plan, dir)
-	code, _, stderr := child(t, "bench", "run", plan, "-o", dir, "-q")
-	if code != 1 || !strings.Contains(stderr, "another process writes to "+filepath.Join(dir, experiment.RecordsFile)) {
-		t.Errorf("exit code %d: %s", code, stderr)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it would take hours
+	defer cancel()
+	second := exec.CommandContext(ctx, "symnmf", "bench", "run", plan, "-o", dir, "-q")
+	says, err := second.CombinedOutput()
+	if code := exitOf(t, err); code != 1 || !strings.Contains(string(says), "another process writes to "+filepath.Join(dir, experiment.RecordsFile)) {
+		t.Errorf("exit code %d: %s", code, says)
 	}
 	if code, stdout, stderr := child(t, "bench", "tables", dir); code != 0 || !strings.Contains(stdout, "1 of 4 runs recorded") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)

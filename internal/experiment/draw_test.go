@@ -196,7 +196,7 @@ func TestFloors(t *testing.T) {
 func TestCurves(t *testing.T) {
 	rs := made(t, cbclPlan+"experiment other\ndata cbcl form=explicit\nrank 60\nsweeps 1\nmethod cd-cyclic\n",
 		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 2, Seconds: 4, RelErr: 0.3,
-			Trace: &Trace{Seconds: []float64{0, 1, 3}, RelErr: []Number{1, 0.6, 0.4}, KKT: make([]Number, 3)}},
+			Trace: &Trace{Seconds: []float64{0.5, 1, 3}, RelErr: []Number{1, 0.6, 0.4}, KKT: make([]Number, 3)}},
 		Record{Set: "cbcl,form=explicit", Rank: 60, Label: "cd-cyclic", Sweeps: 1, RelErr: 0.2},
 	)
 	rs.List[1].Experiment = "other"

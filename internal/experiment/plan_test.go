@@ -82,6 +82,14 @@ func TestParsePlan(t *testing.T) {
 	}
 }
 
+func TestSize(t *testing.T) {
+	// On each of 3 matrices: 1 run from zero and 2·2 shuffled ones of 5 s, 3 of blocks of 60 s.
+	runs, unbounded, limits := mustParse(t, onePicture+"experiment more\ndata demo:karate\nrank 2\nsweeps 9\nmethod cd-cyclic\n").Size()
+	if runs != 3*8+1 || unbounded != 1 || limits != 3*(5*5+3*60)*time.Second {
+		t.Errorf("%d runs, %d without a limit, %v", runs, unbounded, limits)
+	}
+}
+
 // TestKeys: the keys name what a result depends on and must not change, or records are made again.
 func TestKeys(t *testing.T) {
 	p := mustParse(t, onePicture+`
