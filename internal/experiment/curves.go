@@ -71,7 +71,7 @@ func average(curves []curve) (s report.Series) {
 // chart draws E(t) of the methods; nil if there is nothing to draw.
 func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
 	chart := &report.Chart{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name, Title: cmp.Or(e.Title, e.Name) + ": " + c.title,
-		XLabel: "seconds", YLabel: "E(t) = (e − e_min)/(‖A‖ − e_min)", LogX: true, LogY: true}
+		XLabel: "seconds", YLabel: "E(t)", LogX: true, LogY: true}
 	for _, m := range e.Methods {
 		var curves []curve
 		for _, r := range c.by[m.Label] {

@@ -203,6 +203,12 @@ func (d *drawer) section(e *Experiment) report.Section {
 		s.Tables = append(s.Tables, d.eigenTable(e, columns))
 		return s
 	}
+	least := "the least error of all runs on that matrix"
+	if e.Best != nil {
+		least = percent(*e.Best) + " %, which is known"
+	}
+	s.Text = "E(t) = (e(t) − e_min)/(‖A‖ − e_min), where e = ‖A−HHᵀ‖ and e_min is " + least + "; curves begin after the first sweep and are means " +
+		"of E over starts and matrices."
 	s.Tables = append(s.Tables, d.errorTable(e, columns), d.sweepTable(e, columns), d.setTable(e, columns))
 	for k := range columns {
 		c := &columns[k]
