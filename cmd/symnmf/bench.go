@@ -23,7 +23,7 @@ import (
 func newBench(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "the experiments that compare methods: run, tables, report",
+		Short: "compare methods: make the runs of a plan, draw what they recorded",
 		Long: `Compare methods on data sets from the same starts, by one error and one clock.
 
 'bench run' makes the runs of a plan and keeps each in DIR as it ends; stopped or killed, the same command goes on.
