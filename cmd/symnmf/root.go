@@ -118,7 +118,7 @@ Examples:
 Commands:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
   {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
 
-'{{.CommandPath}} help COMMAND' shows the flags of a command.
+'{{.Root.Name}} help {{if .HasParent}}{{.Name}} {{end}}COMMAND' shows the flags of a command.
 {{- else}}
 
 Flags:
