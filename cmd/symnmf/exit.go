@@ -15,6 +15,7 @@ import (
 	"symnmf"
 	"symnmf/cluster"
 	"symnmf/internal/demo"
+	"symnmf/internal/experiment"
 	"symnmf/matio"
 	"symnmf/matrix"
 )
@@ -77,10 +78,11 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &sig):
 		return 128 + int(sig.Signal)
-	case errors.As(err, &usage), is(symnmf.ErrOption, symnmf.ErrRank, matio.ErrUnknownFormat, demo.ErrUnknown):
+	case errors.As(err, &usage), is(symnmf.ErrOption, symnmf.ErrRank, matio.ErrUnknownFormat, demo.ErrUnknown, experiment.ErrOther):
 		return exitUsage
 	case errors.As(err, &input), is(matio.ErrFormat, matio.ErrUnfit, matrix.ErrNotFinite, matrix.ErrNotSquare, matrix.ErrAsymmetric,
-		matrix.ErrRange, symnmf.ErrNegative, symnmf.ErrEmpty, symnmf.ErrStart, symnmf.ErrUnfit, cluster.ErrLabels, cluster.ErrGraph):
+		matrix.ErrRange, symnmf.ErrNegative, symnmf.ErrEmpty, symnmf.ErrStart, symnmf.ErrUnfit, cluster.ErrLabels, cluster.ErrGraph,
+		experiment.ErrPlan, experiment.ErrRecords):
 		return exitInput
 	case is(errMemory, matio.ErrTooLarge):
 		return exitMemory
@@ -97,7 +99,7 @@ func (s *streams) finish(err error) int {
 		return code
 	}
 	msg := err.Error()
-	for _, pkg := range []string{"symnmf: ", "matio: ", "matrix: ", "cluster: ", "demo: "} {
+	for _, pkg := range []string{"symnmf: ", "matio: ", "matrix: ", "cluster: ", "demo: ", "experiment: "} {
 		msg = strings.ReplaceAll(strings.TrimPrefix(msg, pkg), ": "+pkg, ": ")
 	}
 	fmt.Fprintf(s.err, "%s %s\n", s.paint("symnmf:", red), msg)

@@ -24,24 +24,37 @@ func newProgress(s *streams, f *fitFlags) *progress {
 	return &progress{s: s, moving: s.live && !f.still, silent: f.quiet, last: time.Now()}
 }
 
-func (p *progress) show(now symnmf.Progress) {
+// due tells whether it is time for a line, and counts it as written.
+func (p *progress) due() bool {
 	every := plainEvery
 	if p.moving {
 		every = movingEvery
 	}
 	if p.silent || time.Since(p.last) < every {
-		return
+		return false
 	}
 	p.last = time.Now()
-	line := fmt.Sprintf("sweep %d, %s, error %s, KKT about %.1e", now.Sweep, showTime(now.Elapsed), percent(now.RelErr), now.KKT)
-	if now.Runs > 1 {
-		line = fmt.Sprintf("run %d of %d, %s", now.Run, now.Runs, line)
-	}
+	return true
+}
+
+// put writes a line.
+func (p *progress) put(line string) {
 	if p.moving {
 		fmt.Fprintf(p.s.err, "\r\x1b[K%s", line)
 	} else {
 		fmt.Fprintln(p.s.err, line)
 	}
+}
+
+func (p *progress) show(now symnmf.Progress) {
+	if !p.due() {
+		return
+	}
+	line := fmt.Sprintf("sweep %d, %s, error %s, KKT about %.1e", now.Sweep, showTime(now.Elapsed), percent(now.RelErr), now.KKT)
+	if now.Runs > 1 {
+		line = fmt.Sprintf("run %d of %d, %s", now.Run, now.Runs, line)
+	}
+	p.put(line)
 }
 
 // done takes the moving line away.

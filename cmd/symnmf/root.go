@@ -37,7 +37,7 @@ func manners(terminal bool, getenv func(string) string) (live, ansi bool) {
 
 // commands is the list of subcommands: one file and one line each.
 var commands = []func(*streams) *cobra.Command{
-	newFit, newInfo, newMethods, newScore, newClique, newConvert, newCompletion, newVersion,
+	newFit, newInfo, newMethods, newScore, newClique, newBench, newConvert, newCompletion, newVersion,
 }
 
 // run does what the command line says and returns the exit code.
@@ -118,7 +118,7 @@ Examples:
 Commands:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
   {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
 
-'{{.CommandPath}} help COMMAND' shows the flags of a command.
+'{{.Root.Name}} help {{if .HasParent}}{{.Name}} {{end}}COMMAND' shows the flags of a command.
 {{- else}}
 
 Flags:

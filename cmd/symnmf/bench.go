@@ -1,0 +1,450 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"symnmf/internal/experiment"
+	drawing "symnmf/internal/report"
+)
+
+func newBench(s *streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "compare methods: make the runs of a plan, draw what they recorded",
+		Long: `Compare methods on data sets from the same starts, by one error and one clock.
+
+'bench run' makes the runs of a plan and keeps each in DIR as it ends; stopped or killed, the same command goes on.
+'bench tables' and 'bench report' draw tables and curves from what DIR holds.`,
+		Example: `  symnmf bench run quick -o records
+  symnmf bench tables records
+  symnmf bench run paper -o sixty --data sets --starts 1
+  symnmf bench report sixty -o sixty.html`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			return usageError{msg: fmt.Sprintf("unknown command bench %q%s", args[0], didYouMean(args[0], names, "")), command: cmd}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(s.err)
+			cmd.Help()
+			return usageError{msg: "say what to do: run, tables, report or plans", command: cmd}
+		},
+	}
+	cmd.AddCommand(newBenchRun(s), newBenchTables(s), newBenchReport(s), newBenchPlans(s))
+	return cmd
+}
+
+// benchFlags is the command line of bench run.
+type benchFlags struct {
+	plan, out, data    string
+	limit              time.Duration
+	starts             int
+	experiments        []string
+	sets, methods      []string
+	threads            int
+	mixed              bool
+	quiet, still, list bool
+}
+
+func newBenchRun(s *streams) *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "run PLAN -o DIR",
+		Short: "make the runs of a plan that DIR does not hold yet",
+		Long: `Make the runs of PLAN, a file or the name of a plan from 'symnmf bench plans', and append each to DIR/records.jsonl when
+it ends. Those already there are not made again, so the same command goes on after an interruption of any kind.
+
+Runs use one thread unless the plan or --threads says otherwise, so that no method gains by how well it uses several.`,
+		Example: `  symnmf bench run quick -o records
+  symnmf bench run paper -o ten --data sets --time-limit 10s
+  symnmf bench run my.plan -o mine --data sets --methods cd-cyclic-0,rowblock-rand`,
+		Args: exactArgs("a PLAN: a file or a name from 'symnmf bench plans'"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.plan = args[0]
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return f.run(s)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return experiment.PlanNames(), cobra.ShellCompDirectiveDefault
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.out, "out", "o", "", "`DIR` of the records (required)")
+	flags.StringVar(&f.data, "data", "", "`DIR` with the data sets, a folder each; those that are missing are left out")
+	flags.DurationVar(&f.limit, "time-limit", 0, "time `D` in place of every time limit of the plan, as 10s; 0 = the plan's (default 0)")
+	flags.IntVar(&f.starts, "starts", 0, "at most `N` starts of each method; 0 = the plan's (default 0)")
+	flags.StringSliceVar(&f.experiments, "experiments", nil, "only the experiments `NAME[,NAME...]`")
+	flags.StringSliceVar(&f.sets, "sets", nil, "only the sets `NAME[,NAME...]`")
+	flags.StringSliceVar(&f.methods, "methods", nil, "only the methods `NAME[,NAME...]`, as the plan labels them")
+	flags.IntVarP(&f.threads, "threads", "t", 0, "`N` processors for every run; 0 = the plan's, which is 1 unless it says otherwise (default 0)")
+	flags.BoolVar(&f.mixed, "mixed", false, "go on with records of another version or machine, whose times do not compare")
+	flags.BoolVar(&f.list, "list", false, "list the runs and make none")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
+	flags.BoolVar(&f.still, "no-progress", false, "no moving line")
+	return cmd
+}
+
+func (f *benchFlags) check(cmd *cobra.Command) error {
+	bad := func(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...), cmd} }
+	switch {
+	case f.out == "" && !f.list:
+		return bad("bench run needs -o DIR, where the records go")
+	case f.limit < 0:
+		return bad("--time-limit %v: 0 means the plan's, a limit is above 0", f.limit)
+	case f.starts < 0:
+		return bad("--starts %d: 0 means the plan's, a number is above 0", f.starts)
+	case f.threads < 0:
+		return bad("--threads %d: 0 means the plan's, a number is above 0", f.threads)
+	}
+	if info, err := os.Stat(f.data); f.data != "" && (err != nil || !info.IsDir()) {
+		return inputf("--data %s: no such directory", f.data)
+	}
+	return nil
+}
+
+// read returns the plan with what the flags change.
+func (f *benchFlags) read() (*experiment.Plan, error) {
+	var plan *experiment.Plan
+	text, err := os.ReadFile(f.plan)
+	_, builtin := experiment.PlanText(f.plan)
+	switch {
+	case builtin:
+		plan, err = experiment.BuiltinPlan(f.plan)
+	case err == nil:
+		plan, err = experiment.ParsePlan(f.plan, string(text))
+	case errors.Is(err, os.ErrNotExist):
+		near := didYouMean(f.plan, experiment.PlanNames(), "")
+		if near == "" {
+			near = ": the program has " + strings.Join(experiment.PlanNames(), ", ")
+		}
+		return nil, usagef("%s: neither a file nor a plan of the program%s", f.plan, near)
+	default:
+		err = inputf("%s: %w", f.plan, reason(err))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.threads > 0 {
+		plan.Threads = f.threads
+	}
+	err = plan.Change(experiment.Change{Time: f.limit, Starts: f.starts, Experiments: f.experiments, Sets: f.sets, Methods: f.methods})
+	if err != nil {
+		return nil, usagef("%s", strings.TrimPrefix(err.Error(), experiment.ErrPlan.Error()+": "))
+	}
+	return plan, nil
+}
+
+func (f *benchFlags) run(s *streams) error {
+	plan, err := f.read()
+	if err != nil {
+		return err
+	}
+	if f.list {
+		return writeLines(s.out, plan.Keys())
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(plan.Threads))
+	progress := &benchProgress{progress{s: s, moving: s.live && !f.still, silent: f.quiet, last: time.Now()}}
+	runs, unbounded, limits := plan.Size()
+	if !f.quiet {
+		if len(plan.LeftOut) > 0 {
+			s.warn("left out, for this program lacks it: " + strings.Join(plan.LeftOut, ", "))
+		}
+		fmt.Fprintf(s.err, "plan %s: %s, %s each", plan.Name, count(int64(runs), "run", "runs"), count(int64(plan.Threads), "thread", "threads"))
+		if unbounded < runs {
+			fmt.Fprintf(s.err, ", at most %s of the solver's clock and about twice that in all", showTime(limits))
+		}
+		if unbounded > 0 {
+			fmt.Fprintf(s.err, ", %d without a limit in time", unbounded)
+		}
+		fmt.Fprintln(s.err)
+	}
+	ctx, release := catchSignals()
+	defer release()
+	out, err := experiment.Run(ctx, plan, experiment.Options{Dir: f.out, Data: f.data, Version: version(), Mixed: f.mixed, Progress: progress.show})
+	progress.done()
+	if out != nil && len(out.Missing) > 0 && !f.quiet {
+		where := "; --data DIR says where sets are"
+		if f.data != "" {
+			where = ", for " + f.data + " has none of them"
+		}
+		s.warn("left out: " + strings.Join(out.Missing, ", ") + where)
+	}
+	if out != nil && out.Dropped > 0 && !f.quiet {
+		s.warn(fmt.Sprintf("the last line of %s was not whole (%d bytes): dropped, and its run made again", filepath.Join(f.out, experiment.RecordsFile), out.Dropped))
+	}
+	var sig signalError
+	if err != nil && ctx.Err() != nil {
+		errors.As(context.Cause(ctx), &sig)
+		if !f.quiet {
+			fmt.Fprintf(s.err, "%d of %d runs recorded in %s; the same command goes on\n", out.Before+out.Made, out.Total, f.out)
+		}
+		return sig
+	}
+	if err != nil {
+		return err
+	}
+	if out.Total == 0 {
+		return usagef("plan %s: none of its data is here; --data DIR says where sets are", plan.Name)
+	}
+	if !f.quiet {
+		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Total), "run", "runs"), f.out, out.Made, f.out)
+	}
+	if len(out.Failed) > 0 {
+		return fmt.Errorf("%s: the first is %s", count(int64(len(out.Failed)), "run failed", "runs failed"), out.Failed[0])
+	}
+	return nil
+}
+
+func writeLines(w io.Writer, lines []string) error {
+	b := bufio.NewWriter(w)
+	for _, line := range lines {
+		fmt.Fprintln(b, line)
+	}
+	return b.Flush()
+}
+
+// benchProgress tells how far a plan is, by runs.
+type benchProgress struct{ progress }
+
+func (p *benchProgress) show(now experiment.Progress) {
+	if !p.due() {
+		return
+	}
+	at := now.Done
+	if now.Record == nil {
+		at++ // the one at work
+	}
+	line := fmt.Sprintf("run %d of %d, %s", at, now.Total, now.Key)
+	if r := now.Record; r == nil {
+		line += fmt.Sprintf(", sweep %d, error %s", now.Sweep, percent(now.RelErr))
+	} else {
+		line += ": " + r.Status
+	}
+	if now.Left >= 0 {
+		line += ", about " + now.Left.Round(time.Second).String() + " left"
+	}
+	p.put(line)
+}
+
+// drawFlags is the command line of bench tables.
+type drawFlags struct {
+	out    string
+	format string
+	only   []string
+	force  bool
+}
+
+func newBenchTables(s *streams) *cobra.Command {
+	var f drawFlags
+	cmd := &cobra.Command{
+		Use:   "tables DIR",
+		Short: "print the tables of the records in DIR, or write them and the curves to files",
+		Long: `Print the tables of the records in DIR. With -o, write every table as .txt, .csv and .tex, every chart as .csv, .svg and
+.png, and every gallery of pictures as .svg and .png.`,
+		Example: `  symnmf bench tables records
+  symnmf bench tables records --only table4,table6 --format latex
+  symnmf bench tables records -o drawn`,
+		Args: exactArgs("the DIR of 'symnmf bench run'"),
+		RunE: func(_ *cobra.Command, args []string) error { return f.run(args[0], s) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	f.format = "text"
+	choiceFlag(cmd, &f.format, "format", "how tables are printed", "text", "csv", "latex")
+	flags.StringSliceVar(&f.only, "only", nil, "only the tables and figures `NAME[,NAME...]`, as their files are named")
+	flags.StringVarP(&f.out, "out", "o", "", "write files into `DIR`")
+	flags.BoolVar(&f.force, "force", false, "write into a DIR that is not empty")
+	return cmd
+}
+
+func (f *drawFlags) run(dir string, s *streams) error {
+	page, err := drawn(dir)
+	if err != nil {
+		return err
+	}
+	if err := f.narrow(page); err != nil {
+		return err
+	}
+	if f.out != "" {
+		return f.write(page, s)
+	}
+	w := bufio.NewWriter(s.out)
+	if f.format == "text" {
+		fmt.Fprintf(w, "%s\n%s\n\n", page.Title, page.Intro)
+	}
+	for _, section := range page.Sections {
+		for _, t := range section.Tables {
+			write := map[string]func(io.Writer) error{"text": t.WriteText, "csv": t.WriteCSV, "latex": t.WriteLaTeX}[f.format]
+			if err := write(w); err != nil {
+				return err
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	return w.Flush()
+}
+
+// drawn reads the records of a directory and draws them.
+func drawn(dir string) (*drawing.Page, error) {
+	records, err := experiment.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	return experiment.Draw(records), nil
+}
+
+// narrow leaves only what --only names.
+func (f *drawFlags) narrow(page *drawing.Page) error {
+	if f.only == nil {
+		return nil
+	}
+	var names []string
+	drop := func(name string) bool {
+		names = append(names, name)
+		return !slices.Contains(f.only, name)
+	}
+	for k := range page.Sections {
+		section := &page.Sections[k]
+		section.Tables = slices.DeleteFunc(section.Tables, func(t *drawing.Table) bool { return drop(t.Name) })
+		section.Charts = slices.DeleteFunc(section.Charts, func(c *drawing.Chart) bool { return drop(c.Name) })
+		section.Galleries = slices.DeleteFunc(section.Galleries, func(g *drawing.Gallery) bool { return drop(g.Name) })
+	}
+	for _, name := range f.only {
+		if !slices.Contains(names, name) {
+			near := didYouMean(name, names, "")
+			if near == "" {
+				near = ": there are " + strings.Join(names, ", ")
+			}
+			return usagef("--only: no table or figure %q%s", name, near)
+		}
+	}
+	return nil
+}
+
+// write makes the files.
+func (f *drawFlags) write(page *drawing.Page, s *streams) error {
+	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
+		return usagef("-o %s: the directory is not empty; --force writes into it all the same", f.out)
+	}
+	if err := claimDir(f.out); err != nil {
+		return err
+	}
+	files := 0
+	put := func(name string, writers map[string]func(io.Writer) error) error {
+		for _, ext := range []string{"txt", "csv", "tex", "svg", "png"} {
+			if write := writers[ext]; write != nil {
+				if err := writeFile(filepath.Join(f.out, name+"."+ext), write); err != nil {
+					return err
+				}
+				files++
+			}
+		}
+		return nil
+	}
+	type writers = map[string]func(io.Writer) error
+	for _, section := range page.Sections {
+		for _, t := range section.Tables {
+			if err := put(t.Name, writers{"txt": t.WriteText, "csv": t.WriteCSV, "tex": t.WriteLaTeX}); err != nil {
+				return err
+			}
+		}
+		for _, c := range section.Charts {
+			if err := put(c.Name, writers{"csv": c.WriteCSV, "svg": c.WriteSVG, "png": c.WritePNG}); err != nil {
+				return err
+			}
+		}
+		for _, g := range section.Galleries {
+			if err := put(g.Name, writers{"svg": g.WriteSVG, "png": g.WritePNG}); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprintf(s.err, "%s written to %s\n", count(int64(files), "file", "files"), f.out)
+	return nil
+}
+
+func newBenchReport(s *streams) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:     "report DIR -o FILE.html",
+		Short:   "write one page with the tables, curves and pictures of the records in DIR",
+		Example: "  symnmf bench report records -o page.html",
+		Args:    exactArgs("the DIR of 'symnmf bench run'"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usageError{msg: "bench report needs -o FILE.html", command: cmd}
+			}
+			page, err := drawn(args[0])
+			if err != nil {
+				return err
+			}
+			return writeFile(out, page.WriteHTML)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "write the page to `FILE.html` (required)")
+	return cmd
+}
+
+func newBenchPlans(s *streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "plans [NAME]",
+		Short: "list the plans inside the program, or print one, to be changed and given to run as a file",
+		Example: `  symnmf bench plans
+  symnmf bench plans quick > mine.plan`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listPlans(s)
+			}
+			text, ok := experiment.PlanText(args[0])
+			if !ok {
+				near := didYouMean(args[0], experiment.PlanNames(), "")
+				if near == "" {
+					near = ": there are " + strings.Join(experiment.PlanNames(), ", ")
+				}
+				return usagef("unknown plan %q%s", args[0], near)
+			}
+			_, err := io.WriteString(s.out, text)
+			return err
+		},
+		ValidArgsFunction: cobra.FixedCompletions(experiment.PlanNames(), cobra.ShellCompDirectiveNoFileComp),
+	}
+}
+
+func listPlans(s *streams) error {
+	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PLAN\tWHAT\tRUNS\tLIMITS")
+	for _, name := range experiment.PlanNames() {
+		p, err := experiment.BuiltinPlan(name)
+		if err != nil {
+			return err
+		}
+		runs, _, limits := p.Size()
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", name, p.Title, runs, showTime(limits))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,231 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"symnmf/internal/experiment"
+)
+
+// benchPlan has runs of some milliseconds each, with limits in sweeps, so that they repeat to the last bit.
+const benchPlan = `plan killed
+experiment fits
+data demo:digits demo:lesmis
+rank 8
+sweeps 12
+seeds 0-4
+method cd-cyclic start=zero
+method cd-shuffle start=random
+method rowblock start=random
+experiment pictures
+data demo:digits items=columns
+rank 9
+sweeps 20
+method cd-cyclic start=random
+pictures 8x8
+experiment pairs
+task eigen
+data synthetic:text m=200 n=400 words=20
+rank 5
+repeats 2
+`
+
+func writePlan(t *testing.T, text string) (name string) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), "test.plan")
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// timeless reads the records without what two runs of the same may differ in.
+func timeless(t *testing.T, dir string) (list []map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, experiment.RecordsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
+		var rec map[string]any
+		if err := json.Unmarshal(line, &rec); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		for _, key := range []string{"seconds", "wall_seconds", "created", "ended", "crc32c"} {
+			delete(rec, key)
+		}
+		if trace, ok := rec["trace"].(map[string]any); ok {
+			delete(trace, "seconds")
+		}
+		list = append(list, rec)
+	}
+	return list
+}
+
+// TestBenchKilled: killed three times at moments drawn at random, a bench comes to the records of one that nothing disturbed.
+func TestBenchKilled(t *testing.T) {
+	plan, whole := writePlan(t, benchPlan), filepath.Join(t.TempDir(), "whole")
+	begin := time.Now()
+	if code, _, stderr := child(t, "bench", "run", plan, "-o", whole, "-q"); code != 0 || stderr != "" {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	each := time.Since(begin)
+	want := timeless(t, whole)
+	each /= time.Duration(len(want))
+	const seed = 7
+	rng := rand.New(rand.NewPCG(seed, 0))
+	dir := filepath.Join(t.TempDir(), "killed")
+	file := filepath.Join(dir, experiment.RecordsFile)
+	lines := func() int {
+		text, _ := os.ReadFile(file)
+		return bytes.Count(text, []byte("\n"))
+	}
+	for kill := range 3 {
+		cmd := exec.Command("symnmf", "bench", "run", plan, "-o", dir, "-q")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		until := lines() + 1 + rng.IntN(len(want)/4)
+		deadline := time.Now().Add(time.Minute)
+		for lines() < until && time.Now().Before(deadline) {
+			time.Sleep(200 * time.Microsecond)
+		}
+		time.Sleep(time.Duration(rng.Int64N(int64(each))))
+		cmd.Process.Kill()
+		if code := exitOf(t, cmd.Wait()); code != -int(syscall.SIGKILL) {
+			t.Fatalf("seed %d, kill %d: exit code %d with %d lines: it was over before", seed, kill, code, lines())
+		}
+		if kill == 1 { // and a line half written, as this kill may well leave it, but seldom does
+			f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.WriteString(`{"key":"fits/demo:les`)
+			f.Close()
+		}
+		if n := lines(); n >= len(want) {
+			t.Fatalf("seed %d, kill %d: nothing was left to do", seed, kill)
+		}
+	}
+	code, _, stderr := child(t, "bench", "run", plan, "-o", dir, "-q")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	got := timeless(t, dir)
+	if len(got) != len(want) {
+		t.Fatalf("seed %d: %d lines, want %d", seed, len(got), len(want))
+	}
+	for k := range want {
+		if !reflect.DeepEqual(got[k], want[k]) {
+			t.Errorf("seed %d: line %d is\n%v\nwant\n%v", seed, k+1, got[k], want[k])
+		}
+	}
+}
+
+// startBench starts a plan that takes long, and waits for its first record.
+func startBench(t *testing.T, plan, dir string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
+	stderr = new(bytes.Buffer)
+	cmd = exec.Command("symnmf", "bench", "run", plan, "-o", dir)
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		text, _ := os.ReadFile(filepath.Join(dir, experiment.RecordsFile))
+		if bytes.Count(text, []byte("\n")) > 1 {
+			return cmd, stderr
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("no record in a minute")
+	return nil, nil
+}
+
+// longPlan has a run of a moment and one of an hour.
+const longPlan = "plan long\nexperiment e\ndata demo:digits\nrank 20\ntime 1h\nmethod cd-shuffle start=random sweeps=1\nmethod cd-cyclic start=random\n"
+
+// TestBenchInterrupted: a signal ends it between two records, with the code of the signal, and the same command goes on.
+func TestBenchInterrupted(t *testing.T) {
+	plan := writePlan(t, longPlan)
+	for _, tc := range []struct {
+		sig  syscall.Signal
+		code int
+		says string
+	}{{syscall.SIGINT, 130, "symnmf: interrupted\n"}, {syscall.SIGTERM, 143, "symnmf: terminated\n"}} {
+		dir := filepath.Join(t.TempDir(), "records")
+		cmd, stderr := startBench(t, plan, dir)
+		if err := cmd.Process.Signal(tc.sig); err != nil {
+			t.Fatal(err)
+		}
+		if code := exitOf(t, cmd.Wait()); code != tc.code {
+			t.Errorf("%v: exit code %d, want %d", tc.sig, code, tc.code)
+		}
+		if s := stderr.String(); !strings.Contains(s, "1 of 2 runs recorded in "+dir+"; the same command goes on\n") || !strings.HasSuffix(s, tc.says) {
+			t.Errorf("%v: it says %q", tc.sig, s)
+		}
+		if list := timeless(t, dir); len(list) != 2 {
+			t.Errorf("%v: %d lines", tc.sig, len(list))
+		}
+	}
+}
+
+// TestBenchTwice: a second writer is turned away while the first is at work; readers are not.
+func TestBenchTwice(t *testing.T) {
+	plan, dir := writePlan(t, longPlan), filepath.Join(t.TempDir(), "records")
+	cmd, _ := startBench(t, plan, dir)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it would take hours
+	defer cancel()
+	second := exec.CommandContext(ctx, "symnmf", "bench", "run", plan, "-o", dir, "-q")
+	says, err := second.CombinedOutput()
+	if code := exitOf(t, err); code != 1 || !strings.Contains(string(says), "another process writes to "+filepath.Join(dir, experiment.RecordsFile)) {
+		t.Errorf("exit code %d: %s", code, says)
+	}
+	if code, stdout, stderr := child(t, "bench", "tables", dir); code != 0 || !strings.Contains(stdout, "1 of 2 runs recorded") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+}
+
+// TestBenchProgress: one line that moves on a terminal, lines far apart elsewhere, with what is left where that is known.
+func TestBenchProgress(t *testing.T) {
+	at := experiment.Progress{Done: 2, Total: 9, Key: "e/cbcl/r=60/anls/seed=0", Sweep: 7, RelErr: 0.25, Left: 90 * time.Second}
+	over := at
+	over.Done, over.Left, over.Record = 3, -1, &experiment.Record{Status: "time-limit"}
+	for _, tc := range []struct {
+		p      progress
+		now    experiment.Progress
+		before time.Duration
+		want   string
+	}{
+		{progress{moving: true}, at, movingEvery, "\r\x1b[Krun 3 of 9, e/cbcl/r=60/anls/seed=0, sweep 7, error 25 %, about 1m30s left"},
+		{progress{}, over, plainEvery, "run 3 of 9, e/cbcl/r=60/anls/seed=0: time-limit\n"},
+		{progress{}, at, movingEvery, ""},
+		{progress{silent: true}, at, plainEvery, ""},
+	} {
+		var out bytes.Buffer
+		tc.p.s = &streams{err: &out}
+		tc.p.last = time.Now().Add(-tc.before)
+		p := benchProgress{tc.p}
+		p.show(tc.now)
+		p.show(tc.now) // too soon
+		if out.String() != tc.want {
+			t.Errorf("%q, want %q", out.String(), tc.want)
+		}
+	}
+}

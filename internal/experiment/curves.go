@@ -1,0 +1,141 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"symnmf/internal/report"
+)
+
+// curve is E(t) of one run from the end of the first sweep on.
+type curve struct{ t, e []float64 }
+
+func (d *drawer) curve(e *Experiment, r *Record) (c curve) {
+	best := d.bestOf(e, r)
+	add := func(seconds, relErr float64) {
+		c.t, c.e = append(c.t, seconds), append(c.e, gap(relErr, best))
+	}
+	for k, sweep := range r.Trace.Sweep {
+		if sweep > 0 {
+			add(r.Trace.Seconds[k], float64(r.Trace.RelErr[k]))
+		}
+	}
+	if n := len(c.t); n > 0 && r.Seconds > c.t[n-1] {
+		add(r.Seconds, float64(r.RelErr))
+	}
+	return c
+}
+
+// at returns E at a time that is no less than the first: the last value before.
+func (c curve) at(t float64) float64 {
+	k, found := slices.BinarySearch(c.t, t)
+	if !found {
+		k--
+	}
+	return c.e[k]
+}
+
+// gridPoints is how many points an average curve has.
+const gridPoints = 200
+
+// average returns the mean of E at equal times, from when all curves have begun to when the last has ended; a curve that has ended
+// stays where it is.
+func average(curves []curve) (s report.Series) {
+	first, last := 0.0, 0.0
+	for _, c := range curves {
+		first, last = max(first, c.t[0]), max(last, c.t[len(c.t)-1])
+	}
+	first = max(first, 1e-6) // a clock may show nothing for a sweep
+	for k := range gridPoints {
+		t := first * math.Pow(last/first, float64(k)/(gridPoints-1))
+		switch { // not what rounding makes of them
+		case k == 0:
+			t = first
+		case k == gridPoints-1:
+			t = last
+		}
+		if k > 0 && t <= s.X[k-1] {
+			break
+		}
+		sum := 0.0
+		for _, c := range curves {
+			sum += c.at(t)
+		}
+		s.X, s.Y = append(s.X, t), append(s.Y, sum/float64(len(curves)))
+	}
+	return s
+}
+
+// chart draws E(t) of the methods; nil if there is nothing to draw.
+func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
+	chart := &report.Chart{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name, Title: cmp.Or(e.Title, e.Name) + ": " + c.title,
+		XLabel: "seconds", YLabel: "E(t)", LogX: true, LogY: true}
+	for _, m := range e.Methods {
+		var curves []curve
+		for _, r := range c.by[m.Label] {
+			if !r.ended() {
+				continue
+			}
+			if one := d.curve(e, r); len(one.t) > 0 {
+				curves = append(curves, one)
+			}
+			chart.Floor = max(chart.Floor, gapFloor(float64(r.ErrFloor), d.bestOf(e, r)))
+		}
+		if len(curves) == 0 {
+			continue
+		}
+		s := average(curves)
+		if len(curves) == 1 {
+			s = report.Series{X: curves[0].t, Y: curves[0].e}
+		}
+		s.Name = m.Label
+		if s = positive(s); len(s.X) > 0 {
+			chart.Series = append(chart.Series, s)
+		}
+	}
+	if len(chart.Series) == 0 {
+		return nil
+	}
+	return chart
+}
+
+// positive leaves out what a logarithmic scale cannot show: the best run itself at its end.
+func positive(s report.Series) report.Series {
+	out := report.Series{Name: s.Name}
+	for k, y := range s.Y {
+		if y > 0 && s.X[k] > 0 {
+			out.X, out.Y = append(out.X, s.X[k]), append(out.Y, y)
+		}
+	}
+	return out
+}
+
+// galleries draws the columns of H, dark where they are large.
+func (d *drawer) galleries(e *Experiment, c *column) (list []*report.Gallery) {
+	for _, m := range e.Methods {
+		for _, r := range c.by[m.Label] {
+			if len(r.Pictures) == 0 || e.Pictures == nil {
+				continue
+			}
+			w, h := e.Pictures.W, e.Pictures.H
+			g := &report.Gallery{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name + "-" + fileName(m.Label),
+				Title: fmt.Sprintf("%s: %s, relative error %s %%", c.title, m.Label, percent(float64(r.RelErr))),
+				W:     w, H: h, PerRow: int(math.Ceil(math.Sqrt(float64(r.Rank))))}
+			if len(c.by[m.Label]) > 1 {
+				g.Name += fmt.Sprintf("-seed%d-%d", r.Seed, r.Repeat)
+				g.Title += fmt.Sprintf(" (seed %d)", r.Seed)
+			}
+			for at := 0; at+w*h <= len(r.Pictures); at += w * h {
+				picture := make([]float64, w*h)
+				for k, b := range r.Pictures[at : at+w*h] {
+					picture[k] = 1 - float64(b)/255
+				}
+				g.Pictures = append(g.Pictures, picture)
+			}
+			list = append(list, g)
+		}
+	}
+	return list
+}

@@ -1,0 +1,266 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/demo"
+	"symnmf/internal/instance"
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+// The forms in which a method gets inner products.
+const (
+	formX = "X"   // points; the products are never formed unless A is smaller
+	formA = "XtX" // written out
+)
+
+// fileNames are what a folder of the data directory may hold, points first.
+var (
+	pointFiles = []string{"X.npy", "X.mtx.gz", "X.mtx"}
+	graphFiles = []string{"A.mtx.gz", "A.mtx"}
+)
+
+// fileOf returns the file of a set in a folder of dir, "" when there is none.
+func fileOf(dir, set string) (name string, points bool) {
+	for k, file := range append(append([]string{}, pointFiles...), graphFiles...) {
+		name := filepath.Join(dir, set, file)
+		if _, err := os.Stat(name); err == nil {
+			return name, k < len(pointFiles)
+		}
+	}
+	return "", false
+}
+
+// missing tells whether a set should be under dir and is not.
+func (s Set) missing(dir string) bool {
+	if strings.Contains(s.Name, ":") {
+		return false
+	}
+	if dir == "" {
+		return true
+	}
+	name, _ := fileOf(dir, s.Name)
+	return name == ""
+}
+
+// dataset is one matrix in memory.
+type dataset struct {
+	x      matrix.Table // points; nil for a similarity
+	items  matrix.Items
+	a      matrix.Table // nil until it is wanted
+	sha256 string       // of its file; "" where it is made
+}
+
+// shelf reads sets and holds the last one.
+type shelf struct {
+	dir  string
+	key  string
+	last *dataset
+}
+
+// take returns the matrix of that run. Low rank without r= has that of the run.
+func (s *shelf) take(r *run) (*dataset, error) {
+	key := fmt.Sprintf("%s#%d", formless(r.set.id()), r.instance)
+	if r.set.Name == synthetic+"low-rank" && r.set.Options["r"] == "" {
+		key += fmt.Sprintf(",r=%d", r.rank)
+	}
+	if s.key == key {
+		return s.last, nil
+	}
+	s.key, s.last = "", nil // let go of it first
+	d, err := s.read(r)
+	if err != nil {
+		return nil, err
+	}
+	s.key, s.last = key, d
+	return d, nil
+}
+
+func (s *shelf) read(r *run) (*dataset, error) {
+	if kind, made := strings.CutPrefix(r.set.Name, synthetic); made {
+		return makeSet(kind, r), nil
+	}
+	if name, ok := strings.CutPrefix(r.set.Name, demoPrefix); ok {
+		set, err := demo.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		d := &dataset{items: itemsOf(r.set), sha256: set.SHA256}
+		switch {
+		case set.Points:
+			d.x = set.Dense
+		case set.Sparse != nil:
+			d.a = set.Sparse
+		default:
+			d.a = set.Dense
+		}
+		return d, nil
+	}
+	name, points := fileOf(s.dir, r.set.Name)
+	if name == "" {
+		return nil, fmt.Errorf("experiment: %s: %w under %s", r.set.Name, fs.ErrNotExist, s.dir)
+	}
+	t, err := matio.Open(name, matio.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var table matrix.Table = t.Dense
+	if t.Sparse != nil {
+		table = t.Sparse
+	}
+	d := &dataset{sha256: t.SHA256}
+	if !points {
+		d.a = table
+		return d, nil
+	}
+	d.x, d.items = table, itemsOf(r.set)
+	return d, nil
+}
+
+func itemsOf(s Set) matrix.Items {
+	where := s.Options["items"]
+	if where == "" {
+		where = defaultItems(s.Name)
+	}
+	if where == "rows" {
+		return matrix.Rows
+	}
+	return matrix.Columns
+}
+
+// makeSet makes a synthetic set, whose options have been checked.
+func makeSet(kind string, r *run) *dataset {
+	number := func(key string) int {
+		k, _ := strconv.Atoi(r.set.Options[key])
+		return k
+	}
+	part := func(key string) float64 {
+		x, _ := strconv.ParseFloat(r.set.Options[key], 64)
+		return x
+	}
+	n := number("n")
+	switch kind {
+	case "low-rank":
+		rank := r.rank
+		if k := number("r"); k > 0 {
+			rank = k
+		}
+		a, _ := instance.LowRank(n, rank, r.instance)
+		return &dataset{a: a}
+	case "full-rank":
+		return &dataset{a: instance.FullRank(n, r.instance)}
+	case "planted":
+		a, _ := instance.PlantedGraph(n, number("groups"), part("in"), part("out"), r.instance)
+		return &dataset{a: a}
+	}
+	return &dataset{x: instance.Text(number("m"), n, number("words"), r.instance), items: matrix.Columns}
+}
+
+var errNoPoints = errors.New("experiment: a similarity, not points")
+
+// operator makes what Factorize takes.
+func (d *dataset) operator(form string, threads int) (matrix.Operator, error) {
+	if d.x != nil && form == formX {
+		return matrix.Gram(d.x, d.items, threads)
+	}
+	if d.a == nil {
+		d.a = innerProducts(d.x, d.items)
+	}
+	if a, dense := d.a.(*matrix.Dense); dense {
+		return matrix.FromDense(a, 0)
+	}
+	return matrix.FromCSR(d.a.(*matrix.CSR), 0)
+}
+
+// innerProducts writes out XᵀX, or XXᵀ where the items are rows; sparse where X is.
+func innerProducts(x matrix.Table, items matrix.Items) matrix.Table {
+	if d, dense := x.(*matrix.Dense); dense {
+		m, n := d.Dims()
+		p := mat.NewDense(m, n, d.Data()).T()
+		if items == matrix.Rows {
+			p, n = p.T(), m
+		}
+		var s mat.SymDense
+		s.SymOuterK(1, p)
+		a := matrix.NewDense(n, n, nil)
+		for i := range n {
+			for j := range n {
+				a.Set(i, j, s.At(i, j))
+			}
+		}
+		return a
+	}
+	features := x.(*matrix.CSR)
+	points := features.Transpose()
+	if items == matrix.Rows {
+		features, points = points, features
+	}
+	return sparseProduct(points, features)
+}
+
+// sparseProduct returns points·features, n×n with n the rows of points: a row at a time, whose entries are first marked, then
+// sorted. O(Σ products) time.
+func sparseProduct(points, features *matrix.CSR) *matrix.CSR {
+	n, _ := points.Dims()
+	sum := make([]float64, n)
+	each := func(i int, f func(j int32, v float64)) {
+		kept, xi := points.Row(i)
+		for p, k := range kept {
+			others, xk := features.Row(int(k))
+			for q, j := range others {
+				f(j, valueAt(xi, p)*valueAt(xk, q))
+			}
+		}
+	}
+	ptr := make([]int64, n+1)
+	marked := make([]int, n) // the last row, from 1, that has an entry there
+	for i := range n {
+		count := int64(0)
+		each(i, func(j int32, _ float64) {
+			if marked[j] != i+1 {
+				marked[j] = i + 1
+				count++
+			}
+		})
+		ptr[i+1] = ptr[i] + count
+	}
+	col, val := make([]int32, 0, ptr[n]), make([]float64, 0, ptr[n])
+	for i := range n {
+		from := len(col)
+		each(i, func(j int32, v float64) {
+			if marked[j] != -i-1 {
+				marked[j] = -i - 1
+				col = append(col, j)
+			}
+			sum[j] += v
+		})
+		slices.Sort(col[from:])
+		for _, j := range col[from:] {
+			val = append(val, sum[j])
+			sum[j] = 0
+		}
+	}
+	a, err := matrix.NewCSR(n, n, ptr, col, val)
+	if err != nil {
+		panic(err) // right by construction
+	}
+	return a
+}
+
+// valueAt is val[p], 1 where there are no values.
+func valueAt(val []float64, p int) float64 {
+	if val == nil {
+		return 1
+	}
+	return val[p]
+}

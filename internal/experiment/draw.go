@@ -1,0 +1,532 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"symnmf/internal/report"
+)
+
+// Draw makes the tables, curves and pictures of the records, a section for each experiment of their plan.
+func Draw(rs *Records) *report.Page {
+	d := &drawer{rs: rs, best: map[string]leader{}}
+	d.findBest()
+	p := &report.Page{Title: cmp.Or(rs.Plan.Title, rs.Plan.Name), Intro: d.intro()}
+	for _, e := range rs.Plan.Experiments {
+		p.Sections = append(p.Sections, d.section(e))
+	}
+	return p
+}
+
+// drawer holds what all sections need.
+type drawer struct {
+	rs   *Records
+	best map[string]leader // by matrixKey
+}
+
+// leader is the least error on a matrix.
+type leader struct {
+	relErr float64
+	label  string
+}
+
+// findBest looks for the least error of each matrix and rank, over all experiments.
+func (d *drawer) findBest() {
+	for k := range d.rs.List {
+		r := &d.rs.List[k]
+		if !r.ended() {
+			continue
+		}
+		key := matrixKey(r.Set, r.Instance, r.Rank)
+		least := float64(r.RelErr)
+		for _, e := range r.Trace.RelErr {
+			if float64(e) < least {
+				least = float64(e)
+			}
+		}
+		if old, ok := d.best[key]; !ok || least < old.relErr {
+			d.best[key] = leader{least, r.Label}
+		}
+	}
+}
+
+// ended tells whether a fit has an answer.
+func (r *Record) ended() bool {
+	return r.Task == TaskFit && r.Status != Refused && r.Status != Failed && r.Trace != nil
+}
+
+// bestOf returns the error that E(t) of that record refers to.
+func (d *drawer) bestOf(e *Experiment, r *Record) float64 {
+	if e.Best != nil {
+		return *e.Best
+	}
+	return d.best[matrixKey(r.Set, r.Instance, r.Rank)].relErr
+}
+
+// gap is E = (e − e_min)/(‖A‖ − e_min), the paper's equation 18, with e and best over ‖A‖.
+func gap(relErr, best float64) float64 { return (relErr - best) / (1 - best) }
+
+// gapFloor is how far E near best is known where e² is known to floor²: e itself is then known to floor²/2e, or to floor if e is
+// no larger, and in the records to a unit of its last digit.
+func gapFloor(floor, best float64) float64 {
+	if best > floor {
+		floor *= floor / (2 * best)
+	}
+	return max(floor, best*math.Pow10(1-errorDigits)) / (1 - best)
+}
+
+func (d *drawer) intro() string {
+	done := map[string]bool{}
+	for _, r := range d.rs.List {
+		done[r.Key] = true
+	}
+	runs := d.rs.Plan.runs()
+	var without []string
+	some := map[string]bool{}
+	for _, r := range runs {
+		some[r.set.Name] = some[r.set.Name] || done[r.key]
+	}
+	for _, r := range runs {
+		if !some[r.set.Name] {
+			without = append(without, r.set.Name)
+		}
+	}
+	text := fmt.Sprintf("Plan %s: %d of %d runs recorded.", d.rs.Plan.Name, len(d.rs.List), len(runs))
+	if without = unique(without); len(without) > 0 {
+		text += " None of " + strings.Join(without, ", ") + "."
+	}
+	text += fmt.Sprintf(" Threads: %d. Errors for the traces are computed off the clock. %s", d.rs.Plan.Threads, strings.Join(d.made(), " "))
+	return text
+}
+
+// made says by which program and on which machine.
+func (d *drawer) made() []string {
+	versions, machines := d.rs.versions()
+	say := func(one, more string, list []string) string {
+		switch len(list) {
+		case 0:
+			return ""
+		case 1:
+			return one + " " + list[0] + "."
+		}
+		return fmt.Sprintf("%d %s, whose times do not compare: %s.", len(list), more, strings.Join(list, "; "))
+	}
+	return []string{say("Version", "versions", versions), say("Machine:", "machines", machines)}
+}
+
+// column is a set and a rank of an experiment, with its records by label, in the order of the plan.
+type column struct {
+	set   Set
+	rank  int
+	title string
+	name  string // for files
+	by    map[string][]*Record
+}
+
+func (d *drawer) columns(e *Experiment) (list []column) {
+	for _, set := range e.Data {
+		for _, rank := range e.Ranks {
+			c := column{set: set, rank: rank, by: map[string][]*Record{}, title: showSet(set)}
+			if len(e.Ranks) > 1 {
+				c.title += fmt.Sprintf(", r = %d", rank)
+			}
+			c.name = fileName(c.title)
+			for k := range d.rs.List {
+				r := &d.rs.List[k]
+				if r.Experiment == e.Name && r.Set == set.id() && r.Rank == rank && slices.Contains(set.Instances, r.Instance) {
+					c.by[r.Label] = append(c.by[r.Label], r)
+				}
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// any returns one record, nil when there is none.
+func (c *column) any() *Record {
+	for _, label := range sortedLabels(c.by) {
+		for _, r := range c.by[label] {
+			if r.N > 0 {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// ended tells whether some method has an answer.
+func (c *column) ended() bool {
+	for _, list := range c.by {
+		if slices.ContainsFunc(list, (*Record).ended) {
+			return true
+		}
+	}
+	return false
+}
+
+func sortedLabels(by map[string][]*Record) (labels []string) {
+	for l := range by {
+		labels = append(labels, l)
+	}
+	slices.Sort(labels)
+	return labels
+}
+
+func showSet(s Set) string {
+	text := strings.TrimPrefix(strings.TrimPrefix(s.id(), synthetic), demoPrefix)
+	return strings.ReplaceAll(text, ",", " ")
+}
+
+// fileName makes a part of a file's name of a title.
+func fileName(title string) string {
+	var b strings.Builder
+	for _, c := range strings.ReplaceAll(strings.ReplaceAll(title, " = ", ""), "=", "") {
+		switch {
+		case c < 128 && isName("x"+string(c)):
+			b.WriteRune(c)
+		case c == ' ':
+			b.WriteByte('-')
+		}
+	}
+	return b.String()
+}
+
+func (d *drawer) section(e *Experiment) report.Section {
+	s := report.Section{Heading: cmp.Or(e.Title, e.Name)}
+	columns := d.columns(e)
+	if e.Task == TaskEigen {
+		s.Tables = append(s.Tables, d.eigenTable(e, columns))
+		return s
+	}
+	least := "the least error of all runs on that matrix"
+	if e.Best != nil {
+		least = percent(*e.Best) + " %, which is known"
+	}
+	s.Text = "E(t) = (e(t) − e_min)/(‖A‖ − e_min), where e = ‖A−HHᵀ‖ and e_min is " + least + "; curves begin after the first sweep and are means " +
+		"of E over starts and matrices."
+	s.Tables = append(s.Tables, d.errorTable(e, columns), d.sweepTable(e, columns), d.setTable(e, columns))
+	for k := range columns {
+		c := &columns[k]
+		if c.any() == nil {
+			continue
+		}
+		if c.ended() {
+			s.Tables = append(s.Tables, d.reachTable(e, c))
+		}
+		if chart := d.chart(e, c); chart != nil {
+			s.Charts = append(s.Charts, chart)
+		}
+		s.Galleries = append(s.Galleries, d.galleries(e, c)...)
+	}
+	return s
+}
+
+// percent shows a relative error in percent.
+func percent(x float64) string { return strconv.FormatFloat(100*x, 'g', 4, 64) }
+
+func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+
+// moments returns mean and sample standard deviation, which is NaN below two numbers.
+func moments(x []float64) (mean, std float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		std += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(std / float64(len(x)-1))
+}
+
+func median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// The cells that are no numbers.
+const (
+	noCell   = ""
+	noAnswer = "none" // the limit came before the first sweep ended
+)
+
+// cell shows the records of one method in one column: what show makes of values, or what became of them.
+func cell(list []*Record, value func(r *Record) float64, show func(x []float64) string) string {
+	var x []float64
+	status := noCell
+	for _, r := range list {
+		switch {
+		case !r.ended():
+			status = r.Status
+		case r.Sweeps == 0 && r.Status == "time-limit":
+			status = noAnswer
+		default:
+			x = append(x, value(r))
+		}
+	}
+	if len(x) == 0 {
+		return status
+	}
+	return show(x)
+}
+
+// methodTable has a row for each method and a column for each set, beside it the paper's where there is one.
+func (d *drawer) methodTable(e *Experiment, columns []column, key, what string, value func(r *Record) float64, show func(x []float64) string,
+	theirs func(p paperValue) string) *report.Table {
+	t := &report.Table{Name: cmp.Or(e.Tables[key], e.Name+"-"+key), Title: cmp.Or(e.Title, e.Name) + ": " + what, Columns: []string{"method"}}
+	for k := range columns {
+		t.Columns = append(t.Columns, columns[k].title)
+		if inPaper(t.Name, columns[k].set.id()) {
+			t.Columns = append(t.Columns, "paper")
+		}
+	}
+	for _, m := range e.Methods {
+		row := []string{m.Label}
+		for k := range columns {
+			c := &columns[k]
+			row = append(row, cell(c.by[m.Label], value, show))
+			if inPaper(t.Name, c.set.id()) {
+				text := noCell
+				if p, ok := paper[paperKey{t.Name, formless(c.set.id()), m.Label}]; ok {
+					text = noAnswer
+					if !math.IsNaN(p.value) {
+						text = theirs(p)
+					}
+				}
+				row = append(row, text)
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = append(d.refusals(e), d.made()...)
+	return t
+}
+
+// refusals tells once for each method and reason what has no number.
+func (d *drawer) refusals(e *Experiment) (notes []string) {
+	for _, r := range d.rs.List {
+		if r.Experiment == e.Name && (r.Status == Refused || r.Status == Failed) {
+			notes = append(notes, fmt.Sprintf("%s %s: %s", r.Label, r.Status, r.Error))
+		}
+	}
+	return unique(notes)
+}
+
+func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
+	floored := false
+	t := d.methodTable(e, columns, "errors", "relative error at the end, percent, mean ± standard deviation over starts",
+		func(r *Record) float64 { // below its floor an error is rounding
+			if r.ErrFloor > r.RelErr {
+				floored = true
+				return float64(r.ErrFloor)
+			}
+			return float64(r.RelErr)
+		},
+		func(x []float64) string {
+			mean, std := moments(x)
+			if len(x) < 2 {
+				return percent(mean)
+			}
+			return percent(mean) + " ± " + strconv.FormatFloat(100*std, 'g', 2, 64)
+		},
+		func(p paperValue) string {
+			if math.IsNaN(p.std) {
+				return short5(p.value)
+			}
+			return short5(p.value) + " ± " + strconv.FormatFloat(p.std, 'g', 2, 64)
+		})
+	row := []string{"bound"}
+	for k := range columns {
+		c := &columns[k]
+		row = append(row, c.bound())
+		if inPaper(t.Name, c.set.id()) {
+			row = append(row, noCell)
+		}
+	}
+	t.Rows = append(t.Rows, row)
+	notes := []string{"bound: no matrix of that rank has a smaller error."}
+	if floored {
+		notes = append(notes, "Errors below what rounding leaves of them are shown as that.")
+	}
+	t.Notes = append(notes, t.Notes...)
+	return t
+}
+
+func short5(x float64) string { return strconv.FormatFloat(x, 'g', 5, 64) }
+
+// bound shows the least error of the rank, the mean over instances.
+func (c *column) bound() string {
+	bounds := map[uint64]float64{}
+	for _, list := range c.by {
+		for _, r := range list {
+			if b := float64(r.LowerBound); !math.IsNaN(b) {
+				bounds[r.Instance] = b
+			}
+		}
+	}
+	var x []float64
+	for _, instance := range c.set.Instances {
+		if b, ok := bounds[instance]; ok {
+			x = append(x, b)
+		}
+	}
+	if len(x) == 0 {
+		return noCell
+	}
+	mean, _ := moments(x)
+	return percent(mean)
+}
+
+func (d *drawer) sweepTable(e *Experiment, columns []column) *report.Table {
+	round := func(x float64) string { return strconv.FormatFloat(x, 'g', max(3, len(strconv.Itoa(int(x)))), 64) }
+	return d.methodTable(e, columns, "iterations", "sweeps in the limit, mean",
+		func(r *Record) float64 { return float64(r.Sweeps) },
+		func(x []float64) string {
+			mean, _ := moments(x)
+			return round(mean)
+		},
+		func(p paperValue) string { return round(p.value) })
+}
+
+// setTable describes the matrices.
+func (d *drawer) setTable(e *Experiment, columns []column) *report.Table {
+	t := &report.Table{Name: e.Name + "-sets", Title: cmp.Or(e.Title, e.Name) + ": matrices",
+		Columns: []string{"set", "r", "n", "numbers stored", "‖A‖", "bound, percent", "least error, percent", "by"}}
+	for k := range columns {
+		c := &columns[k]
+		r := c.any()
+		if r == nil {
+			continue
+		}
+		row := []string{showSet(c.set), strconv.Itoa(c.rank), strconv.Itoa(r.N), strconv.FormatInt(r.Stored, 10), noCell, c.bound(), noCell, noCell}
+		if len(c.set.Instances) == 1 {
+			best, ok := d.best[matrixKey(r.Set, r.Instance, r.Rank)]
+			if ok {
+				row[6], row[7] = percent(best.relErr), best.label
+			}
+			if !math.IsNaN(float64(r.NormA)) {
+				row[4] = strconv.FormatFloat(float64(r.NormA), 'g', 6, 64)
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// secondsTo returns when the error of a run is first at most target; NaN if never.
+func (r *Record) secondsTo(target float64) float64 {
+	for k, e := range r.Trace.RelErr {
+		if float64(e) <= target {
+			return r.Trace.Seconds[k]
+		}
+	}
+	if float64(r.RelErr) <= target { // a sweep that the limit cut short
+		return r.Seconds
+	}
+	return math.NaN()
+}
+
+// reachTable tells the seconds to given errors.
+func (d *drawer) reachTable(e *Experiment, c *column) *report.Table {
+	t := &report.Table{Name: cmp.Or(e.Tables["seconds"], e.Name+"-seconds") + "-" + c.name,
+		Title:   fmt.Sprintf("%s: %s: seconds to an error, median of the starts that reach it (how many do)", cmp.Or(e.Title, e.Name), c.title),
+		Columns: []string{"method"}}
+	one := c.any()
+	target := func(reach Reach, r *Record) float64 {
+		if reach.Percent {
+			return reach.Value
+		}
+		best := d.bestOf(e, r)
+		return best + reach.Value*(1-best)
+	}
+	for _, reach := range e.Reach {
+		head := reach.String()
+		if !reach.Percent {
+			head = "E ≤ " + head
+			if len(c.set.Instances) == 1 {
+				head += " (" + percent(target(reach, one)) + "%)"
+			}
+		}
+		t.Columns = append(t.Columns, head)
+	}
+	for _, m := range e.Methods {
+		row := []string{m.Label}
+		for _, reach := range e.Reach {
+			row = append(row, cell(c.by[m.Label], func(r *Record) float64 { return r.secondsTo(target(reach, r)) }, showSeconds))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// showSeconds shows the median of times, of which those that are NaN have not come.
+func showSeconds(x []float64) string {
+	all := len(x)
+	x = slices.DeleteFunc(x, math.IsNaN)
+	switch {
+	case len(x) == 0:
+		return "never"
+	case all == 1:
+		return short(x[0])
+	}
+	return fmt.Sprintf("%s (%d/%d)", short(median(x)), len(x), all)
+}
+
+// eigenTable tells the seconds of eigenpairs, A written out against through X.
+func (d *drawer) eigenTable(e *Experiment, columns []column) *report.Table {
+	t := &report.Table{Name: cmp.Or(e.Tables["seconds"], e.Name), Title: cmp.Or(e.Title, e.Name) + ": seconds",
+		Columns: []string{"set", "r", "n", "XᵀX", "X", "ratio", "largest residual/‖A‖₂"}}
+	theirs := slices.ContainsFunc(columns, func(c column) bool { return inPaper(t.Name, c.set.id()) })
+	if theirs {
+		t.Columns = append(t.Columns, "paper: XᵀX", "X", "ratio")
+	}
+	for k := range columns {
+		c := &columns[k]
+		r := c.any()
+		if r == nil {
+			continue
+		}
+		residual := 0.0
+		seconds := func(form string) float64 {
+			var x []float64
+			for _, r := range c.by[form] {
+				if r.Eigen != nil {
+					x = append(x, r.Seconds)
+					residual = max(residual, r.Eigen.Residual)
+				}
+			}
+			if len(x) == 0 {
+				return math.NaN()
+			}
+			return median(x)
+		}
+		a, x := seconds(formA), seconds(formX)
+		row := []string{showSet(c.set), strconv.Itoa(c.rank), strconv.Itoa(r.N), orNone(a), orNone(x), orNone(a / x), fmt.Sprintf("%.1e", residual)}
+		if theirs {
+			a, x := paperOr(t.Name, formless(c.set.id()), formA), paperOr(t.Name, formless(c.set.id()), formX)
+			row = append(row, orNone(a), orNone(x), orNone(a/x))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = append(d.refusals(e), d.made()...)
+	return t
+}
+
+func orNone(x float64) string {
+	if math.IsNaN(x) {
+		return noCell
+	}
+	return short(x)
+}
+
+// paperOr returns a figure of the paper, NaN where it has none.
+func paperOr(table, set, method string) float64 {
+	if p, ok := paper[paperKey{table, set, method}]; ok {
+		return p.value
+	}
+	return math.NaN()
+}

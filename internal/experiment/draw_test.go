@@ -1,0 +1,352 @@
+package experiment
+
+import (
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"symnmf/internal/report"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestGoldenTables draws testdata/records.jsonl, of a run of testdata/golden.plan whose times were then written over by round numbers.
+func TestGoldenTables(t *testing.T) {
+	rs, err := Read("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	page := Draw(rs)
+	fmt.Fprintf(&b, "%s\n%s\n", page.Title, page.Intro)
+	for _, s := range page.Sections {
+		fmt.Fprintf(&b, "\n== %s\n%s\n", s.Heading, s.Text)
+		for _, table := range s.Tables {
+			fmt.Fprintf(&b, "\n%s: %s\n", table.Name, table.Title)
+			w := csv.NewWriter(&b)
+			w.Comma = '\t'
+			w.Write(table.Columns)
+			w.WriteAll(table.Rows)
+			for _, note := range table.Notes {
+				fmt.Fprintln(&b, note)
+			}
+		}
+		for _, c := range s.Charts {
+			fmt.Fprintf(&b, "\n%s: %s; %s; %s; from %.3g\n", c.Name, c.Title, c.XLabel, c.YLabel, c.Floor)
+			for _, line := range c.Series {
+				n := len(line.X)
+				fmt.Fprintf(&b, "%s: %d points, (%.6g, %.6g) to (%.6g, %.6g)\n", line.Name, n, line.X[0], line.Y[0], line.X[n-1], line.Y[n-1])
+			}
+		}
+		for _, g := range s.Galleries {
+			fmt.Fprintf(&b, "\n%s: %s; %d pictures of %d×%d, %d a row\n", g.Name, g.Title, len(g.Pictures), g.W, g.H, g.PerRow)
+		}
+	}
+	golden := filepath.Join("testdata", "tables.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); d != "" {
+		t.Errorf("%s (-update rewrites it), - wanted, + drawn:\n%s", golden, d)
+	}
+}
+
+// made returns records of the plan with errors and times as given.
+func made(t *testing.T, text string, list ...Record) *Records {
+	t.Helper()
+	rs := &Records{Plan: mustParse(t, text), List: list}
+	for k := range list {
+		r := &list[k]
+		r.Experiment, r.Task, r.N, r.Version, r.Machine = "e", TaskFit, 5, "v1", "m"
+		r.ErrFloor = 1e-9
+		r.Key = fmt.Sprint(k)
+		if r.Status == "" {
+			r.Status = "time-limit"
+		}
+		if r.Status == Refused {
+			r.LowerBound, r.NormA = Number(math.NaN()), Number(math.NaN())
+		} else if r.Trace == nil {
+			r.Trace = &Trace{}
+		}
+		for s := range r.Trace.sweeps() {
+			r.Trace.Sweep = append(r.Trace.Sweep, s)
+		}
+	}
+	return rs
+}
+
+// sweeps counts the points of a trace, which may be nil.
+func (t *Trace) sweeps() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.Seconds)
+}
+
+func tableOf(t *testing.T, p *report.Page, name string) *report.Table {
+	t.Helper()
+	var names []string
+	for _, s := range p.Sections {
+		for _, table := range s.Tables {
+			if table.Name == name {
+				return table
+			}
+			names = append(names, table.Name)
+		}
+	}
+	t.Fatalf("no table %s; there are %v", name, names)
+	return nil
+}
+
+func checkRows(t *testing.T, table *report.Table, want ...[]string) {
+	t.Helper()
+	if len(table.Rows) != len(want) {
+		t.Fatalf("%s: %q, want %q", table.Name, table.Rows, want)
+	}
+	for k := range want {
+		if !slices.Equal(table.Rows[k], want[k]) {
+			t.Errorf("%s, row %d: %q, want %q", table.Name, k, table.Rows[k], want[k])
+		}
+	}
+}
+
+const cbclPlan = "plan p\nexperiment e\ndata cbcl frey\nrank 60\ntime 60s\nseeds 0-2\nmethod cd-cyclic start=zero\nmethod cd-cyclic start=random\n" +
+	"method rowblock start=random\nreach 0.1 31%\ntables errors=table4 iterations=table3 seconds=when\n"
+
+// TestTables holds the tables against figures worked out by hand, beside those of the paper.
+func TestTables(t *testing.T) {
+	trace := func(errs ...Number) *Trace {
+		return &Trace{Seconds: []float64{0, 1, 2}, RelErr: errs, KKT: make([]Number, 3)}
+	}
+	rs := made(t, cbclPlan,
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 2, Seconds: 2.5, RelErr: 0.2, LowerBound: 0.1, NormA: 7, Trace: trace(1, 0.5, 0.3)},
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Sweeps: 1, Seconds: 2, RelErr: 0.3, LowerBound: 0.1, Trace: trace(1, 0.28, 0.3), Seed: 0},
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Sweeps: 2, Seconds: 2, RelErr: 0.4, LowerBound: 0.1, Trace: trace(1, 0.5, 0.4), Seed: 1},
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Sweeps: 4, Seconds: 2, RelErr: 0.5, LowerBound: 0.1, Trace: trace(1, 0.6, 0.5), Seed: 2},
+		Record{Set: "cbcl", Rank: 60, Label: "rowblock-rand", Sweeps: 0, Seconds: 60, RelErr: 1, LowerBound: 0.1, Trace: &Trace{Seconds: []float64{0}, RelErr: []Number{1}, KKT: []Number{0}}},
+		Record{Set: "frey", Rank: 60, Label: "rowblock-rand", Status: Refused, Error: "too tall"},
+		Record{Set: "frey", Rank: 60, Label: "rowblock-rand", Status: Refused, Error: "too tall", Seed: 1},
+		Record{Set: "frey", Rank: 30, Label: "cd-cyclic-0", Sweeps: 9, RelErr: 0.01}, // not of the plan
+	)
+	page := Draw(rs)
+	table := tableOf(t, page, "table4")
+	if want := []string{"method", "cbcl", "paper", "frey", "paper"}; !slices.Equal(table.Columns, want) {
+		t.Errorf("%q, want %q", table.Columns, want)
+	}
+	checkRows(t, table,
+		[]string{"cd-cyclic-0", "20", "0.169", "", "0.105"},
+		[]string{"cd-cyclic-rand", "40 ± 10", "0.751 ± 0.007", "", "0.765 ± 0.004"},
+		[]string{"rowblock-rand", "none", "", "refused", ""},
+		[]string{"bound", "10", "", "", ""})
+	if want := []string{"bound: no matrix of that rank has a smaller error.", "rowblock-rand refused: too tall", "Version v1.", "Machine: m."}; !slices.Equal(table.Notes, want) {
+		t.Errorf("%q, want %q", table.Notes, want)
+	}
+	checkRows(t, tableOf(t, page, "table3"),
+		[]string{"cd-cyclic-0", "2", "116", "", "166"},
+		[]string{"cd-cyclic-rand", "2.33", "95", "", "138"},
+		[]string{"rowblock-rand", "none", "", "refused", ""})
+	checkRows(t, tableOf(t, page, "e-sets"), []string{"cbcl", "60", "5", "0", "7", "10", "20", "cd-cyclic-0"},
+		[]string{"frey", "60", "5", "0", "", "", "", ""})
+	// E ≤ 0.1 is an error of 0.2 + 0.1·0.8 = 0.28; of the zero start only the end, cut short, is below it.
+	when := tableOf(t, page, "when-cbcl")
+	if want := []string{"method", "E ≤ 0.1 (28%)", "31%"}; !slices.Equal(when.Columns, want) {
+		t.Errorf("%q, want %q", when.Columns, want)
+	}
+	checkRows(t, when,
+		[]string{"cd-cyclic-0", "2.5", "2"},
+		[]string{"cd-cyclic-rand", "1 (1/3)", "1 (1/3)"},
+		[]string{"rowblock-rand", "none", "none"})
+	if want := "Plan p: 8 of 14 runs recorded. None of cbcl, frey. Threads: 1. Errors for the traces are computed off the clock. Version v1. Machine: m."; page.Intro != want {
+		t.Errorf("%q, want %q", page.Intro, want)
+	}
+	rs.List[1].Version = "v2"
+	if note := tableOf(t, Draw(rs), "table3").Notes[1]; note != "2 versions, whose times do not compare: v1; v2." {
+		t.Errorf("%q", note)
+	}
+}
+
+// TestFloors: below its floor an error is not shown.
+func TestFloors(t *testing.T) {
+	rs := made(t, cbclPlan, Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 1, RelErr: 1e-12, LowerBound: Number(math.NaN())})
+	table := tableOf(t, Draw(rs), "table4")
+	if table.Rows[0][1] != "1e-07" || !slices.Contains(table.Notes, "Errors below what rounding leaves of them are shown as that.") || table.Rows[3][1] != "" {
+		t.Errorf("%q, %q", table.Rows, table.Notes)
+	}
+	for _, tc := range []struct{ floor, best, want float64 }{{1e-7, 0, 1e-7}, {1e-4, 0.5, 1e-8 / 0.5}, {1e-7, 0.5, 0.5e-9 / 0.5}, {1e-3, 1e-3, 1e-3 / 0.999}} {
+		if got := gapFloor(tc.floor, tc.best); math.Abs(got-tc.want) > 1e-12*tc.want {
+			t.Errorf("floor %v, best %v: %v, want %v", tc.floor, tc.best, got, tc.want)
+		}
+	}
+}
+
+// TestCurves: E(t) begins after the first sweep, ends where the run does, refers to the least error of all experiments, and is the mean
+// over starts and instances, not of errors.
+func TestCurves(t *testing.T) {
+	rs := made(t, cbclPlan+"experiment other\ndata cbcl form=explicit\nrank 60\nsweeps 1\nmethod cd-cyclic\n",
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 2, Seconds: 4, RelErr: 0.3,
+			Trace: &Trace{Seconds: []float64{0.5, 1, 3}, RelErr: []Number{1, 0.6, 0.4}, KKT: make([]Number, 3)}},
+		Record{Set: "cbcl,form=explicit", Rank: 60, Label: "cd-cyclic", Sweeps: 1, RelErr: 0.2},
+	)
+	rs.List[1].Experiment = "other"
+	page := Draw(rs)
+	if len(page.Sections[0].Charts) != 1 {
+		t.Fatalf("%+v", page.Sections)
+	}
+	c := page.Sections[0].Charts[0]
+	if c.Name != "e-cbcl" || !c.LogX || !c.LogY || len(c.Series) != 1 || c.Series[0].Name != "cd-cyclic-0" {
+		t.Fatalf("%+v", c)
+	}
+	want := []float64{0.5, 0.25, 0.125} // (0.6−0.2)/0.8, …
+	for k, y := range c.Series[0].Y {
+		if math.Abs(y-want[k]) > 1e-15 || c.Series[0].X[k] != []float64{1, 3, 4}[k] {
+			t.Errorf("point %d: %v, %v, want E = %v", k, c.Series[0].X[k], y, want[k])
+		}
+	}
+	if len(page.Sections[1].Charts) != 0 { // E = 0 is not on the scale
+		t.Errorf("%+v", page.Sections[1].Charts)
+	}
+
+	a := curve{[]float64{1, 2, 8}, []float64{0.8, 0.4, 0.2}}
+	b := curve{[]float64{2, 4}, []float64{0.6, 0.1}}
+	s := average([]curve{a, b})
+	if s.X[0] != 2 || s.X[len(s.X)-1] != 8 || len(s.X) != gridPoints || !slices.IsSorted(s.X) {
+		t.Errorf("times %v", s.X)
+	}
+	for k, x := range s.X {
+		ea, eb := 0.4, 0.6 // steps
+		if x >= 8 {
+			ea = 0.2
+		}
+		if x >= 4 {
+			eb = 0.1
+		}
+		if math.Abs(s.Y[k]-(ea+eb)/2) > 1e-15 {
+			t.Errorf("at %v: %v, want %v", x, s.Y[k], (ea+eb)/2)
+		}
+	}
+	if s := average([]curve{{[]float64{0}, []float64{0.5}}}); len(s.X) != 1 || s.Y[0] != 0.5 {
+		t.Errorf("one point: %+v", s)
+	}
+	if got := positive(report.Series{Name: "n", X: []float64{0, 1, 2, 3}, Y: []float64{1, 0.5, 0, -1}}); got.Name != "n" || !slices.Equal(got.X, []float64{1}) || !slices.Equal(got.Y, []float64{0.5}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestInstances: matrices of a kind are averaged, each with its own least error; best 0 overrides that.
+func TestInstances(t *testing.T) {
+	const text = "plan p\nexperiment e\ndata synthetic:full-rank n=5 instances=1-2\nrank 2\nsweeps 9\nreach 0.5\nmethod cd-cyclic start=random\nmethod cd-shuffle start=random\n"
+	list := func() []Record {
+		var list []Record
+		for _, instance := range []uint64{1, 2} {
+			for _, label := range []string{"cd-cyclic-rand", "cd-shuffle-rand"} {
+				e := Number(0.25 * float64(instance))
+				if label == "cd-shuffle-rand" {
+					e = Number(0.125 * float64(instance)) // the best
+				}
+				list = append(list, Record{Set: "synthetic:full-rank,n=5", Instance: instance, Rank: 2, Label: label, Sweeps: 1, Seconds: 2, RelErr: e,
+					LowerBound: Number(0.0625 * float64(instance)), Trace: &Trace{Seconds: []float64{0, 2}, RelErr: []Number{1, e}, KKT: make([]Number, 2)}})
+			}
+		}
+		return list
+	}
+	page := Draw(made(t, text, list()...))
+	table := tableOf(t, page, "e-errors")
+	if table.Columns[1] != "full-rank n=5" {
+		t.Errorf("%q", table.Columns)
+	}
+	checkRows(t, table, []string{"cd-cyclic-rand", "37.5 ± 18"}, []string{"cd-shuffle-rand", "18.75 ± 8.8"}, []string{"bound", "9.375"})
+	chart := page.Sections[0].Charts[0]
+	want := ((0.25-0.125)/0.875 + (0.5-0.25)/0.75) / 2
+	if len(chart.Series) != 1 || math.Abs(chart.Series[0].Y[0]-want) > 1e-15 {
+		t.Errorf("%+v, want E = %v", chart.Series, want)
+	}
+	chart = Draw(made(t, strings.Replace(text, "reach", "best 0\nreach", 1), list()...)).Sections[0].Charts[0]
+	if len(chart.Series) != 2 || math.Abs(chart.Series[1].Y[0]-(0.125+0.25)/2) > 1e-15 {
+		t.Errorf("with best 0: %+v", chart.Series)
+	}
+}
+
+// TestGallery: dark where a column is large.
+func TestGallery(t *testing.T) {
+	text := "plan p\nexperiment e\ndata cbcl\nrank 2\nsweeps 9\nmethod cd-cyclic start=zero\npictures 2x1\nfigure figure1\n"
+	page := Draw(made(t, text, Record{Set: "cbcl", Rank: 2, Label: "cd-cyclic-0", RelErr: 0.000618, Sweeps: 9, Pictures: []byte{0, 255, 51, 102}}))
+	g := page.Sections[0].Galleries[0]
+	if g.Name != "figure1-cbcl-cd-cyclic-0" || g.Title != "cbcl: cd-cyclic-0, relative error 0.0618 %" || g.W != 2 || g.H != 1 || g.PerRow != 2 {
+		t.Errorf("%+v", g)
+	}
+	if want := [][]float64{{1, 0}, {0.8, 0.6}}; len(g.Pictures) != 2 || !slices.Equal(g.Pictures[0], want[0]) || !slices.Equal(g.Pictures[1], want[1]) {
+		t.Errorf("%v, want %v", g.Pictures, want)
+	}
+}
+
+// TestEigenTable: medians of the repeats, and the paper's seconds.
+func TestEigenTable(t *testing.T) {
+	text := "plan p\nexperiment e\ntask eigen\ndata hitech sports\nrank 30\nrepeats 3\ntables seconds=table7\n"
+	var list []Record
+	for k, s := range []float64{6, 2, 4} {
+		list = append(list, Record{Set: "hitech", Rank: 30, Label: formX, Seconds: s / 2, Status: "converged", Eigen: &EigenOutcome{Residual: 1e-12}},
+			Record{Set: "hitech", Rank: 30, Label: formA, Seconds: 2 * s, Status: "converged", Eigen: &EigenOutcome{Residual: float64(k) * 1e-12}})
+	}
+	rs := made(t, text, list...)
+	for k := range rs.List {
+		rs.List[k].Task = TaskEigen
+	}
+	table := tableOf(t, Draw(rs), "table7")
+	checkRows(t, table, []string{"hitech", "30", "5", "8", "2", "4", "2.0e-12", "18.5", "0.82", "22.6"})
+}
+
+// TestPaper: the figures of the paper's tables are all there.
+func TestPaper(t *testing.T) {
+	count := map[string]int{}
+	for key := range paper {
+		count[key.table]++
+	}
+	want := map[string]int{"table3": 4 * 8, "table4": 4 * 8, "table5": 6 * 7, "table6": 6 * 7, "table7": 6 * 2}
+	for table, n := range want {
+		if count[table] != n {
+			t.Errorf("%s has %d figures, want %d", table, count[table], n)
+		}
+	}
+	if len(count) != len(want) {
+		t.Errorf("%v", count)
+	}
+	if p := paper[paperKey{"table6", "ohscal", "cd-shuffle-rand"}]; p.value != 20.9 || p.std != 0.04 {
+		t.Errorf("%+v", p)
+	}
+	if p := paper[paperKey{"table6", "la1", "tsvd"}]; !math.IsNaN(p.value) {
+		t.Errorf("%+v", p)
+	}
+	if !math.IsNaN(paperOr("table7", "cbcl", formX)) {
+		t.Error("a figure the paper has not")
+	}
+	for _, name := range []string{"table3", "table4", "table5", "table6", "table7"} {
+		text, _ := PlanText("paper")
+		if !strings.Contains(text, "="+name) {
+			t.Errorf("plan paper has no %s", name)
+		}
+	}
+}
+
+func TestFileName(t *testing.T) {
+	for title, want := range map[string]string{
+		"cbcl, r = 60": "cbcl-r60", "low-rank n=500, r = 30": "low-rank-n500-r30", "karate": "karate", "a/b c": "ab-c", "ü.x": ".x",
+	} {
+		if got := fileName(title); got != want {
+			t.Errorf("%q becomes %q, want %q", title, got, want)
+		}
+	}
+}

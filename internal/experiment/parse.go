@@ -1,0 +1,618 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"symnmf"
+	"symnmf/internal/demo"
+)
+
+// mostNumbers bounds what a range in a plan may stand for.
+const mostNumbers = 10_000
+
+// parseNumbers reads whole numbers and ranges, separated by commas.
+func parseNumbers(text string) ([]uint64, error) {
+	var list []uint64
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		lo, err := strconv.ParseUint(first, 10, 64)
+		hi := lo
+		if err == nil && isRange {
+			hi, err = strconv.ParseUint(last, 10, 64)
+		}
+		if err != nil || hi < lo || hi-lo >= mostNumbers {
+			return nil, fmt.Errorf("%q: want whole numbers from 0 on, as 0-9 or 1,5", part)
+		}
+		for k := lo; ; k++ {
+			if slices.Contains(list, k) {
+				return nil, fmt.Errorf("%d is there twice", k)
+			}
+			list = append(list, k)
+			if k == hi {
+				break
+			}
+		}
+	}
+	return list, nil
+}
+
+const (
+	synthetic  = "synthetic:"
+	demoPrefix = "demo:"
+)
+
+// setOptions are the options of sets that are made, in their order; those without a default must be given.
+var setOptions = map[string][]setOption{
+	"low-rank":  {{"n", whole, true}, {"r", whole, false}},
+	"full-rank": {{"n", whole, true}},
+	"planted":   {{"n", whole, true}, {"groups", whole, true}, {"in", part, true}, {"out", part, true}},
+	"text":      {{"m", whole, true}, {"n", whole, true}, {"words", whole, true}, {"form", explicit, false}},
+}
+
+type setOption struct {
+	key      string
+	check    func(v string) error
+	required bool
+}
+
+var (
+	fileOptions = []setOption{{"items", oneOf("columns", "rows"), false}, {"form", explicit, false}}
+	demoOptions = []setOption{{"items", oneOf("rows", "columns"), false}, {"form", explicit, false}}
+)
+
+// defaultItems says where the points of a set are.
+func defaultItems(name string) string {
+	if strings.HasPrefix(name, demoPrefix) {
+		return "rows"
+	}
+	return "columns"
+}
+
+func whole(v string) error {
+	if k, err := strconv.Atoi(v); err != nil || k < 1 || k > 1<<24 {
+		return errors.New("want a whole number from 1 on")
+	}
+	return nil
+}
+
+func part(v string) error {
+	if x, err := strconv.ParseFloat(v, 64); err != nil || !(x >= 0 && x <= 1) {
+		return errors.New("want a number from 0 to 1")
+	}
+	return nil
+}
+
+func explicit(v string) error { return oneOf("explicit")(v) }
+
+func oneOf(values ...string) func(string) error {
+	return func(v string) error {
+		if !slices.Contains(values, v) {
+			return errors.New("want " + strings.Join(values, " or "))
+		}
+		return nil
+	}
+}
+
+func optionsOf(name string) []setOption {
+	if kind, made := strings.CutPrefix(name, synthetic); made {
+		return setOptions[kind]
+	}
+	if strings.HasPrefix(name, demoPrefix) {
+		return demoOptions
+	}
+	return fileOptions
+}
+
+func setKeys(name string) (keys []string) {
+	for _, o := range optionsOf(name) {
+		keys = append(keys, o.key)
+	}
+	return keys
+}
+
+// parser reads a plan line by line.
+type parser struct {
+	file string
+	line int
+	plan *Plan
+	e    *Experiment
+	seen map[string]bool // directives of this experiment, or of the plan
+
+	written bool // by String, maybe that of a build with other methods
+}
+
+func (p *parser) errorf(line int, format string, args ...any) error {
+	return fmt.Errorf("%w: %s:%d: %s", ErrPlan, p.file, line, fmt.Sprintf(format, args...))
+}
+
+// directives of a plan and of an experiment; those marked may come several times.
+var (
+	planDirectives       = []string{"plan", "title", "threads", "experiment"}
+	experimentDirectives = []string{"experiment", "title", "task", "data", "rank", "time", "sweeps", "seeds", "repeats", "method", "method?",
+		"best", "reach", "pictures", "tables", "figure"}
+	severalTimes = []string{"experiment", "data", "method", "method?"}
+)
+
+var tableKeys = []string{"errors", "iterations", "seconds"}
+
+// ParsePlan reads a plan; file is for messages. Errors name the line and what would be right.
+func ParsePlan(file, text string) (*Plan, error) {
+	return (&parser{file: file}).parse(text)
+}
+
+// parseWritten reads what String wrote, in a file of records. Methods need not be known.
+func parseWritten(text string) (*Plan, error) {
+	return (&parser{file: "plan_text", written: true}).parse(text)
+}
+
+func (p *parser) parse(text string) (*Plan, error) {
+	p.plan, p.seen = &Plan{Threads: 1}, map[string]bool{}
+	for line := range strings.Lines(text) {
+		p.line++
+		if k := strings.IndexByte(line, '#'); k == 0 || k > 0 && (line[k-1] == ' ' || line[k-1] == '\t') { // not the one in a name
+			line = line[:k]
+		}
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if err := p.directive(words[0], words[1:]); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.endExperiment(); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.plan.Name == "":
+		return nil, p.errorf(1, "it has no name; add a line: plan NAME")
+	case len(p.plan.Experiments) == 0:
+		return nil, p.errorf(max(p.line, 1), "it has no experiment; add a line: experiment NAME")
+	}
+	p.plan.Experiments = slices.DeleteFunc(p.plan.Experiments, func(e *Experiment) bool { // all of whose methods were left out
+		return e.Task == TaskFit && len(e.Methods) == 0
+	})
+	keys := map[string]bool{}
+	for _, r := range p.plan.runs() {
+		if keys[r.key] {
+			return nil, p.errorf(r.experiment.line, "experiment %s has the run %s twice: say its set or rank once", r.experiment.Name, r.key)
+		}
+		keys[r.key] = true
+	}
+	return p.plan, nil
+}
+
+func (p *parser) directive(name string, args []string) error {
+	known := planDirectives
+	if p.e != nil {
+		known = experimentDirectives
+	}
+	if !slices.Contains(known, name) {
+		if slices.Contains(experimentDirectives, name) {
+			return p.errorf(p.line, "%s belongs to an experiment; begin one with: experiment NAME", name)
+		}
+		if slices.Contains(planDirectives, name) {
+			return p.errorf(p.line, "%s belongs before the first experiment", name)
+		}
+		return p.errorf(p.line, "unknown directive %q; there are %s", name, strings.Join(known, ", "))
+	}
+	if p.seen[name] && !slices.Contains(severalTimes, name) {
+		return p.errorf(p.line, "a second %s; leave one of the two out", name)
+	}
+	p.seen[name] = true
+	if len(args) == 0 {
+		return p.errorf(p.line, "%s needs a value", name)
+	}
+	if err := p.set(name, args); err != nil {
+		if errors.Is(err, ErrPlan) {
+			return err
+		}
+		return p.errorf(p.line, "%s: %v", name, err)
+	}
+	return nil
+}
+
+// set carries out one directive. Errors that are not ErrPlan are for directive to complete.
+func (p *parser) set(name string, args []string) error {
+	e := p.e
+	single := func() error {
+		if len(args) > 1 {
+			return fmt.Errorf("one value, not %d: %s", len(args), strings.Join(args, " "))
+		}
+		return nil
+	}
+	switch name {
+	case "title":
+		if e == nil {
+			p.plan.Title = strings.Join(args, " ")
+		} else {
+			e.Title = strings.Join(args, " ")
+		}
+		return nil
+	case "data":
+		return p.data(args)
+	case "rank":
+		for _, a := range args {
+			r, err := strconv.Atoi(a)
+			if err != nil || r < 1 {
+				return fmt.Errorf("%q: want whole numbers from 1 on", a)
+			}
+			e.Ranks = append(e.Ranks, r)
+		}
+		return nil
+	case "seeds":
+		var err error
+		e.Seeds, err = parseNumbers(strings.Join(args, ","))
+		return err
+	case "method", "method?":
+		return p.method(name == "method?", args)
+	case "reach":
+		for _, a := range args {
+			v, percent := strings.CutSuffix(a, "%")
+			x, err := strconv.ParseFloat(v, 64)
+			if err != nil || !(x > 0 && x < 100) || !percent && x >= 1 {
+				return fmt.Errorf("%q: want E between 0 and 1, or an error in percent, as 31%%", a)
+			}
+			if percent {
+				x /= 100
+			}
+			e.Reach = append(e.Reach, Reach{x, percent})
+		}
+		return nil
+	case "pictures":
+		return p.pictures(args)
+	case "tables":
+		e.Tables = map[string]string{}
+		for _, a := range args {
+			key, v, ok := strings.Cut(a, "=")
+			if !ok || !slices.Contains(tableKeys, key) || !isName(v) {
+				return fmt.Errorf("%q: want errors=NAME, iterations=NAME or seconds=NAME", a)
+			}
+			e.Tables[key] = v
+		}
+		return nil
+	}
+	if err := single(); err != nil {
+		return err
+	}
+	v := args[0]
+	switch name {
+	case "plan", "experiment", "figure":
+		if !isName(v) {
+			return fmt.Errorf("%q: want letters, digits, - . and _", v)
+		}
+	}
+	var err error
+	switch name {
+	case "plan":
+		p.plan.Name = v
+	case "experiment":
+		err = p.begin(v)
+	case "threads":
+		p.plan.Threads, err = atLeast(1, v)
+	case "task":
+		if v != TaskFit && v != TaskEigen {
+			return fmt.Errorf("%q: there are %s and %s", v, TaskFit, TaskEigen)
+		}
+		e.Task = v
+	case "time":
+		e.Time, err = limit(v)
+	case "sweeps":
+		e.Sweeps, err = atLeast(0, v)
+	case "repeats":
+		e.Repeats, err = atLeast(1, v)
+	case "best":
+		x, bad := strconv.ParseFloat(v, 64)
+		if bad != nil || !(x >= 0 && x < 1) {
+			return fmt.Errorf("%q: want a relative error from 0 to 1", v)
+		}
+		e.Best = &x
+	case "figure":
+		e.Figure = v
+	}
+	return err
+}
+
+// isName tells whether a word can be part of keys and of names of files.
+func isName(v string) bool {
+	for _, c := range v {
+		if c > 127 || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._", c) {
+			return false
+		}
+	}
+	return v != "" && v[0] != '.'
+}
+
+func atLeast(least int, v string) (int, error) {
+	k, err := strconv.Atoi(v)
+	if err != nil || k < least {
+		return 0, fmt.Errorf("%q: want a whole number from %d on", v, least)
+	}
+	return k, nil
+}
+
+func limit(v string) (time.Duration, error) {
+	d, err := time.ParseDuration(v)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q: want a time with its unit, as 60s or 5m, or 0 for none", v)
+	}
+	return d, nil
+}
+
+func (p *parser) begin(name string) error {
+	if err := p.endExperiment(); err != nil {
+		return err
+	}
+	for _, e := range p.plan.Experiments {
+		if e.Name == name {
+			return fmt.Errorf("%q is there already, from line %d on; names must differ", name, e.line)
+		}
+	}
+	p.e = &Experiment{Name: name, Task: TaskFit, Repeats: 1, line: p.line}
+	p.plan.Experiments = append(p.plan.Experiments, p.e)
+	p.seen = map[string]bool{"experiment": true}
+	return nil
+}
+
+func (p *parser) data(args []string) error {
+	var names []string
+	options := map[string]string{}
+	for _, a := range args {
+		if key, v, ok := strings.Cut(a, "="); ok {
+			if _, again := options[key]; again {
+				return fmt.Errorf("%s= is there twice", key)
+			}
+			options[key] = v
+		} else {
+			names = append(names, a)
+		}
+	}
+	if len(names) == 0 {
+		return errors.New("want the name of a set")
+	}
+	instances := []uint64{0}
+	if v, ok := options["instances"]; ok {
+		delete(options, "instances")
+		var err error
+		if instances, err = parseNumbers(v); err != nil {
+			return fmt.Errorf("instances=%w", err)
+		}
+		for _, n := range names {
+			if !strings.HasPrefix(n, synthetic) {
+				return fmt.Errorf("instances= is for synthetic sets, and %s is none", n)
+			}
+		}
+	}
+	for _, name := range names {
+		if err := checkSet(name, options); err != nil {
+			return err
+		}
+		s := Set{Name: name, Options: map[string]string{}, Instances: instances}
+		for k, v := range options {
+			s.Options[k] = v
+		}
+		if s.Options["items"] == defaultItems(name) {
+			delete(s.Options, "items")
+		}
+		if strings.HasPrefix(name, synthetic) && instances[0] == 0 && len(instances) == 1 && !p.has(args, "instances=") {
+			s.Instances = []uint64{1}
+		}
+		p.e.Data = append(p.e.Data, s)
+	}
+	return nil
+}
+
+func (p *parser) has(args []string, prefix string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) })
+}
+
+func checkSet(name string, options map[string]string) error {
+	kind, made := strings.CutPrefix(name, synthetic)
+	set, small := strings.CutPrefix(name, demoPrefix)
+	switch {
+	case made && setOptions[kind] == nil:
+		return fmt.Errorf("unknown set %s; there are %slow-rank, full-rank, planted, text", name, synthetic)
+	case small && !slices.Contains(demo.Names(), set):
+		return fmt.Errorf("unknown set %s; there are %s%s", name, demoPrefix, strings.Join(demo.Names(), ", "))
+	case !made && !small && !isName(name):
+		return fmt.Errorf("%q: want the name of a folder of the data directory, %sNAME or %sNAME", name, demoPrefix, synthetic)
+	}
+	known := optionsOf(name)
+	for key, v := range options {
+		k := slices.IndexFunc(known, func(o setOption) bool { return o.key == key })
+		if k < 0 {
+			return fmt.Errorf("%s has no option %s=; it has %s", name, key, strings.Join(setKeys(name), ", "))
+		}
+		if err := known[k].check(v); err != nil {
+			return fmt.Errorf("%s=%s: %w", key, v, err)
+		}
+	}
+	for _, o := range known {
+		if _, ok := options[o.key]; o.required && !ok {
+			return fmt.Errorf("%s needs %s=", name, o.key)
+		}
+	}
+	if kind == "planted" {
+		n, _ := strconv.Atoi(options["n"])
+		if g, _ := strconv.Atoi(options["groups"]); g > n {
+			return fmt.Errorf("%d groups of %d nodes", g, n)
+		}
+	}
+	if kind == "text" {
+		n, _ := strconv.Atoi(options["n"])
+		if w, _ := strconv.Atoi(options["words"]); w > n {
+			return fmt.Errorf("%d different words a document of %d terms", w, n)
+		}
+	}
+	return nil
+}
+
+func (p *parser) method(wish bool, args []string) error {
+	m := Method{Name: args[0], Knobs: map[string]string{}, wish: wish, line: p.line, own: map[string]bool{}}
+	var err error
+	for _, a := range args[1:] {
+		key, v, ok := strings.Cut(a, "=")
+		if !ok {
+			return fmt.Errorf("%q: want KEY=VALUE: start, seeds, repeats, time, sweeps, set, as", a)
+		}
+		if m.own[key] && key != "set" {
+			return fmt.Errorf("%s= is there twice", key)
+		}
+		m.own[key] = true
+		switch key {
+		case "start":
+			m.Start = v
+		case "as":
+			if !isName(v) {
+				err = fmt.Errorf("%q: want letters, digits, - . and _", v)
+			}
+			m.Label = v
+		case "seeds":
+			m.Seeds, err = parseNumbers(v)
+		case "repeats":
+			m.Repeats, err = atLeast(1, v)
+		case "time":
+			m.Time, err = limit(v)
+		case "sweeps":
+			m.Sweeps, err = atLeast(0, v)
+		case "set":
+			knob, value, ok := strings.Cut(v, "=")
+			if _, again := m.Knobs[knob]; !ok || again {
+				err = fmt.Errorf("%q: want each KNOB=VALUE once", v)
+			}
+			m.Knobs[knob] = value
+		default:
+			return fmt.Errorf("unknown setting %s=; there are start, seeds, repeats, time, sweeps, set, as", key)
+		}
+		if err != nil {
+			return fmt.Errorf("%s=%w", key, err)
+		}
+	}
+	if m.Label == "" {
+		m.Label = m.Name
+		switch m.Start {
+		case "":
+		case "zero":
+			m.Label += "-0"
+		case "random":
+			m.Label += "-rand"
+		default:
+			m.Label += "-" + m.Start
+		}
+	}
+	if _, err := symnmf.ParseSolver(m.Name, m.Knobs); err != nil && !p.written {
+		known := methodNames()
+		switch {
+		case !slices.Contains(known, m.Name) && wish:
+			p.plan.LeftOut = unique(append(p.plan.LeftOut, "method "+m.Name))
+			return nil
+		case !slices.Contains(known, m.Name):
+			return fmt.Errorf("unknown method %q; there are %s; method? leaves out what a build lacks", m.Name, strings.Join(known, ", "))
+		}
+		return errors.New(strings.TrimPrefix(err.Error(), symnmf.ErrOption.Error()+": "))
+	}
+	if m.Start != "" && !p.written {
+		if _, err := symnmf.ParseStart(m.Start); err != nil {
+			var known []string
+			for _, s := range symnmf.Starts() {
+				known = append(known, s.Name)
+			}
+			if wish {
+				p.plan.LeftOut = unique(append(p.plan.LeftOut, "start "+m.Start))
+				return nil
+			}
+			return fmt.Errorf("unknown start %q; there are %s", m.Start, strings.Join(known, ", "))
+		}
+	}
+	for _, other := range p.e.Methods {
+		if other.Label == m.Label {
+			return fmt.Errorf("%s is there already, in line %d; as=LABEL tells the two apart", m.Label, other.line)
+		}
+	}
+	p.e.Methods = append(p.e.Methods, m)
+	return nil
+}
+
+func methodNames() (list []string) {
+	for _, m := range symnmf.Methods() {
+		list = append(list, m.Name)
+	}
+	return list
+}
+
+func (p *parser) pictures(args []string) error {
+	w, h, ok := strings.Cut(args[0], "x")
+	width, err := atLeast(1, w)
+	height, err2 := atLeast(1, h)
+	if !ok || err != nil || err2 != nil || max(width, height) > math.MaxInt16 || len(args) > 2 || len(args) == 2 && args[1] != "columns" && args[1] != "rows" {
+		return fmt.Errorf("%q: want WIDTHxHEIGHT and, if the pixels come that way, columns", strings.Join(args, " "))
+	}
+	p.e.Pictures = &Pictures{width, height, len(args) == 2 && args[1] == "columns"}
+	return nil
+}
+
+// endExperiment checks what the experiment needs and fills in what its methods leave to it.
+func (p *parser) endExperiment() error {
+	e := p.e
+	if e == nil {
+		return nil
+	}
+	missing := func(what string) error {
+		return p.errorf(e.line, "experiment %s has no %s; add a line: %s", e.Name, what, what)
+	}
+	switch {
+	case len(e.Data) == 0:
+		return missing("data")
+	case len(e.Ranks) == 0:
+		return missing("rank")
+	}
+	if e.Task == TaskEigen {
+		for _, name := range []string{"method", "method?", "time", "sweeps", "seeds", "best", "reach", "pictures"} {
+			if p.seen[name] {
+				return p.errorf(e.line, "experiment %s: %s is for task fit, not eigen", e.Name, name)
+			}
+		}
+		return nil
+	}
+	wished := p.seen["method?"]
+	if len(e.Methods) == 0 && !wished {
+		return missing("method")
+	}
+	if len(e.Seeds) == 0 {
+		e.Seeds = []uint64{0}
+	}
+	if len(e.Reach) == 0 {
+		e.Reach = []Reach{{0.1, false}, {0.01, false}, {0.001, false}}
+	}
+	for k := range e.Methods {
+		m := &e.Methods[k]
+		if !m.own["time"] {
+			m.Time = e.Time
+		}
+		if !m.own["sweeps"] {
+			m.Sweeps = e.Sweeps
+		}
+		if !m.own["repeats"] {
+			m.Repeats = e.Repeats
+		}
+		if !m.own["seeds"] {
+			m.Seeds = e.Seeds
+			if m.Start == "zero" && m.Name == "cd-cyclic" {
+				m.Seeds = e.Seeds[:1:1] // no choice in it depends on the seed
+			}
+		}
+		if m.Time == 0 && m.Sweeps == 0 {
+			return p.errorf(m.line, "%s has neither a time limit nor one in sweeps: the run might never end; add time=60s or sweeps=1000", m.Label)
+		}
+		if f := e.Pictures; f != nil && len(e.Ranks) > 1 {
+			return p.errorf(e.line, "experiment %s: pictures of one rank only", e.Name)
+		}
+	}
+	return nil
+}

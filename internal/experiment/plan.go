@@ -1,0 +1,367 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrPlan reports a plan that cannot be meant. It comes wrapped with file, line and repair.
+var ErrPlan = errors.New("experiment: bad plan")
+
+// Plan says which runs to make and what to draw of them.
+type Plan struct {
+	Name, Title string
+	Threads     int
+	Experiments []*Experiment
+	LeftOut     []string // what method? asks for and this build lacks, as "method anls"
+}
+
+// The tasks.
+const (
+	TaskFit   = "fit"
+	TaskEigen = "eigen"
+)
+
+// Experiment is all its methods on all its sets.
+type Experiment struct {
+	Name, Title string
+	Task        string
+	Data        []Set
+	Ranks       []int
+	Time        time.Duration // 0: no limit
+	Sweeps      int           // 0: no limit
+	Seeds       []uint64
+	Repeats     int
+	Methods     []Method
+	Best        *float64 // the least relative error known; nil: the least of all runs
+	Reach       []Reach
+	Pictures    *Pictures
+	Tables      map[string]string // names of the tables of errors, iterations and seconds
+	Figure      string
+
+	line int
+}
+
+// Set is a data set as a plan names it.
+type Set struct {
+	Name      string
+	Options   map[string]string // without instances
+	Instances []uint64          // {0} for what has only one
+}
+
+// Method is a line of an experiment. Its limits are those of the experiment where it has none of its own.
+type Method struct {
+	Label, Name, Start string
+	Knobs              map[string]string
+	Seeds              []uint64
+	Repeats            int
+	Time               time.Duration
+	Sweeps             int
+
+	wish bool
+	line int
+	own  map[string]bool // settings of its own
+}
+
+// Reach is an error whose time is tabled.
+type Reach struct {
+	Value   float64 // of E(t), or a relative error
+	Percent bool    // the latter, written in percent
+}
+
+// Pictures says how a column of H is a picture.
+type Pictures struct {
+	W, H    int
+	Columns bool // pixels by columns
+}
+
+// run is one line of the records to be.
+type run struct {
+	key        string
+	experiment *Experiment
+	set        Set
+	instance   uint64
+	rank       int
+	method     *Method // nil for an eigen task
+	label      string  // of the method, or the form whose eigenpairs are wanted
+	seed       uint64
+	repeat     int // from 1
+}
+
+// id names the set and its options.
+func (s Set) id() string {
+	id := s.Name
+	for _, key := range setKeys(s.Name) {
+		if v, ok := s.Options[key]; ok {
+			id += "," + key + "=" + v
+		}
+	}
+	return id
+}
+
+// formless takes the form out of an id: it changes times and no error.
+func formless(id string) string { return strings.TrimSuffix(id, ",form=explicit") }
+
+// at names one of the set's matrices.
+func (s Set) at(instance uint64) string {
+	if !strings.HasPrefix(s.Name, synthetic) {
+		return s.id()
+	}
+	return fmt.Sprintf("%s#%d", s.id(), instance)
+}
+
+// runs lists the runs, the first to be made first: sets one after the other, so that each is read once, and the methods of one
+// start side by side, so that what else the machine does meets all of them.
+func (p *Plan) runs() (list []run) {
+	for _, e := range p.Experiments {
+		for _, set := range e.Data {
+			for _, instance := range set.Instances {
+				for _, rank := range e.Ranks {
+					at := fmt.Sprintf("%s/%s/r=%d", e.Name, set.at(instance), rank)
+					list = append(list, e.runsAt(run{key: at, experiment: e, set: set, instance: instance, rank: rank})...)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (e *Experiment) runsAt(at run) (list []run) {
+	add := func(label string, m *Method, seed uint64, repeat int) {
+		r := at
+		r.key += "/" + label
+		if m != nil {
+			r.key += fmt.Sprintf("/seed=%d", seed)
+		}
+		if repeat > 1 {
+			r.key += fmt.Sprintf("/%d", repeat)
+		}
+		r.method, r.label, r.seed, r.repeat = m, label, seed, repeat
+		list = append(list, r)
+	}
+	if e.Task == TaskEigen {
+		for repeat := 1; repeat <= e.Repeats; repeat++ {
+			for _, form := range []string{formX, formA} {
+				add(form, nil, 0, repeat)
+			}
+		}
+		return list
+	}
+	var seeds []uint64 // in the order in which they first come
+	repeats := 0
+	for _, m := range e.Methods {
+		for _, s := range m.Seeds {
+			if !slices.Contains(seeds, s) {
+				seeds = append(seeds, s)
+			}
+		}
+		repeats = max(repeats, m.Repeats)
+	}
+	for repeat := 1; repeat <= repeats; repeat++ {
+		for _, seed := range seeds {
+			for k := range e.Methods {
+				if m := &e.Methods[k]; repeat <= m.Repeats && slices.Contains(m.Seeds, seed) {
+					add(m.Label, m, seed, repeat)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// hash tells plans apart: of their text without comments and what was left out.
+func (p *Plan) hash() string {
+	sum := sha256.Sum256([]byte(p.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Change is what a command line may change of a plan.
+type Change struct {
+	Time                       time.Duration // in place of every time limit there is; 0: as they are
+	Starts                     int           // at most so many seeds of each method; 0: all
+	Experiments, Sets, Methods []string      // only these: names, names of sets, labels; nil: all
+}
+
+// Change narrows the plan down. Names that fit nothing are an error, which lists those there are.
+func (p *Plan) Change(c Change) error {
+	var experiments, sets, labels []string
+	for _, e := range p.Experiments {
+		experiments = append(experiments, e.Name)
+		for _, s := range e.Data {
+			sets = append(sets, s.Name)
+		}
+		for _, m := range e.Methods {
+			labels = append(labels, m.Label)
+		}
+	}
+	for _, check := range []struct {
+		what            string
+		wanted, present []string
+	}{{"experiment", c.Experiments, experiments}, {"set", c.Sets, sets}, {"method", c.Methods, labels}} {
+		for _, name := range check.wanted {
+			if !slices.Contains(check.present, name) {
+				return fmt.Errorf("%w: plan %s has no %s %q; it has %s", ErrPlan, p.Name, check.what, name, strings.Join(unique(check.present), ", "))
+			}
+		}
+	}
+	kept := func(wanted []string, name string) bool { return wanted == nil || slices.Contains(wanted, name) }
+	p.Experiments = slices.DeleteFunc(p.Experiments, func(e *Experiment) bool {
+		e.Data = slices.DeleteFunc(e.Data, func(s Set) bool { return !kept(c.Sets, s.Name) })
+		e.Methods = slices.DeleteFunc(e.Methods, func(m Method) bool { return !kept(c.Methods, m.Label) })
+		return !kept(c.Experiments, e.Name) || len(e.Data) == 0 || e.Task == TaskFit && len(e.Methods) == 0
+	})
+	for _, e := range p.Experiments {
+		if c.Time > 0 && e.Time > 0 {
+			e.Time = c.Time
+		}
+		for k := range e.Methods {
+			m := &e.Methods[k]
+			if c.Time > 0 && m.Time > 0 {
+				m.Time = c.Time
+			}
+			if c.Starts > 0 && len(m.Seeds) > c.Starts {
+				m.Seeds = m.Seeds[:c.Starts:c.Starts]
+			}
+		}
+		if c.Starts > 0 && len(e.Seeds) > c.Starts {
+			e.Seeds = e.Seeds[:c.Starts:c.Starts]
+		}
+	}
+	if len(p.runs()) == 0 {
+		return fmt.Errorf("%w: nothing is left of plan %s", ErrPlan, p.Name)
+	}
+	return nil
+}
+
+func unique(names []string) (list []string) {
+	for _, n := range names {
+		if !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// String writes the plan; ParsePlan reads it back.
+func (p *Plan) String() string {
+	var b strings.Builder
+	line := func(words ...string) { fmt.Fprintln(&b, strings.Join(words, " ")) }
+	line("plan", p.Name)
+	if p.Title != "" {
+		line("title", p.Title)
+	}
+	line("threads", strconv.Itoa(p.Threads))
+	for _, e := range p.Experiments {
+		line("\nexperiment", e.Name)
+		if e.Title != "" {
+			line("title", e.Title)
+		}
+		line("task", e.Task)
+		for _, s := range e.Data {
+			words := []string{"data", s.Name}
+			for _, key := range setKeys(s.Name) {
+				if v, ok := s.Options[key]; ok {
+					words = append(words, key+"="+v)
+				}
+			}
+			if strings.HasPrefix(s.Name, synthetic) {
+				words = append(words, "instances="+numbers(s.Instances))
+			}
+			line(words...)
+		}
+		words := []string{"rank"}
+		for _, r := range e.Ranks {
+			words = append(words, strconv.Itoa(r))
+		}
+		line(words...)
+		line("repeats", strconv.Itoa(e.Repeats))
+		if e.Task == TaskFit {
+			e.writeFit(line)
+		}
+		if len(e.Tables) > 0 {
+			words := []string{"tables"}
+			for _, key := range tableKeys {
+				if v, ok := e.Tables[key]; ok {
+					words = append(words, key+"="+v)
+				}
+			}
+			line(words...)
+		}
+		if e.Figure != "" {
+			line("figure", e.Figure)
+		}
+	}
+	return b.String()
+}
+
+func (e *Experiment) writeFit(line func(...string)) {
+	line("time", e.Time.String())
+	line("sweeps", strconv.Itoa(e.Sweeps))
+	line("seeds", numbers(e.Seeds))
+	for _, m := range e.Methods {
+		words := []string{"method", m.Name}
+		if m.Start != "" {
+			words = append(words, "start="+m.Start)
+		}
+		for _, k := range sortedKeys(m.Knobs) {
+			words = append(words, "set="+k+"="+m.Knobs[k])
+		}
+		line(append(words, "as="+m.Label, "time="+m.Time.String(), "sweeps="+strconv.Itoa(m.Sweeps), "seeds="+numbers(m.Seeds),
+			"repeats="+strconv.Itoa(m.Repeats))...)
+	}
+	if e.Best != nil {
+		line("best", strconv.FormatFloat(*e.Best, 'g', -1, 64))
+	}
+	words := []string{"reach"}
+	for _, r := range e.Reach {
+		words = append(words, r.String())
+	}
+	line(words...)
+	if f := e.Pictures; f != nil {
+		words := []string{"pictures", fmt.Sprintf("%dx%d", f.W, f.H)}
+		if f.Columns {
+			words = append(words, "columns")
+		}
+		line(words...)
+	}
+}
+
+func (r Reach) String() string {
+	if r.Percent {
+		return strconv.FormatFloat(100*r.Value, 'g', 12, 64) + "%"
+	}
+	return strconv.FormatFloat(r.Value, 'g', -1, 64)
+}
+
+func sortedKeys(m map[string]string) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// numbers writes a list as parseNumbers reads it: runs of three and more as first-last, commas between.
+func numbers(list []uint64) string {
+	var parts []string
+	for k := 0; k < len(list); {
+		end := k
+		for end+1 < len(list) && list[end+1] == list[end]+1 {
+			end++
+		}
+		if end > k+1 {
+			parts = append(parts, fmt.Sprintf("%d-%d", list[k], list[end]))
+		} else {
+			end = k
+			parts = append(parts, strconv.FormatUint(list[k], 10))
+		}
+		k = end + 1
+	}
+	return strings.Join(parts, ",")
+}

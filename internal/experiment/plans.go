@@ -1,0 +1,59 @@
+package experiment
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+//go:embed plans
+var plans embed.FS
+
+// PlanNames lists the plans inside the program.
+func PlanNames() (names []string) {
+	files, _ := plans.ReadDir("plans")
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), path.Ext(f.Name())))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// PlanText returns the text of such a plan; ok is false when there is none of that name.
+func PlanText(name string) (text string, ok bool) {
+	b, err := plans.ReadFile("plans/" + name + ".plan")
+	return string(b), err == nil
+}
+
+// BuiltinPlan returns such a plan as far as this build has its methods.
+func BuiltinPlan(name string) (*Plan, error) {
+	text, ok := PlanText(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: there is no plan %s in the program; it has %s", ErrPlan, name, strings.Join(PlanNames(), ", "))
+	}
+	return ParsePlan(name, text)
+}
+
+// Size returns the number of runs and the sum of their time limits; unbounded counts the runs that have none.
+func (p *Plan) Size() (runs, unbounded int, limits time.Duration) {
+	for _, r := range p.runs() {
+		runs++
+		if r.method == nil || r.method.Time == 0 {
+			unbounded++
+		} else {
+			limits += r.method.Time
+		}
+	}
+	return runs, unbounded, limits
+}
+
+// Keys lists the runs.
+func (p *Plan) Keys() (keys []string) {
+	for _, r := range p.runs() {
+		keys = append(keys, r.key)
+	}
+	return keys
+}

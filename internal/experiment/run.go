@@ -1,0 +1,399 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"symnmf"
+	"symnmf/matrix"
+)
+
+// Options says how [Run] goes about a plan.
+type Options struct {
+	Dir      string // of the records
+	Data     string // folder of the sets, "" if there is none
+	Version  string // of the program, for the records
+	Mixed    bool   // go on with records of another version or machine
+	Progress func(Progress)
+}
+
+// Progress tells how far a plan is.
+type Progress struct {
+	Done, Total int
+	Key         string        // of the run at work, or just ended
+	Record      *Record       // of the run that has just ended; nil on the way
+	Sweep       int           // on the way
+	RelErr      float64       // on the way
+	Left        time.Duration // what the rest is likely to take; negative: nobody knows
+}
+
+// Outcome is what came of a plan.
+type Outcome struct {
+	Total, Before, Made int      // runs of the plan for which there are data, those recorded before, those made now
+	Missing             []string // sets that are not under Options.Data
+	Failed              []string // keys of all records that say so, with the reason
+	Dropped             int      // bytes of a last line that was not whole
+}
+
+// Run makes the runs of the plan that are not yet in the records, in order, and appends each. When ctx is cancelled, it drops the
+// run at work and returns an error that wraps ctx.Err(); the same call goes on later.
+func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
+	out := &Outcome{}
+	var list []run
+	for _, r := range p.runs() {
+		if r.set.missing(opt.Data) {
+			out.Missing = append(out.Missing, r.set.Name)
+		} else {
+			list = append(list, r)
+		}
+	}
+	out.Missing, out.Total = unique(out.Missing), len(list)
+	if len(list) == 0 {
+		return out, nil
+	}
+	w := &worker{plan: p, opt: opt, shelf: shelf{dir: opt.Data}, machine: Machine(), bounds: map[string]float64{}, sums: map[string]string{}}
+	log, err := openLog(opt.Dir, Header{
+		Format: formatName, PlanName: p.Name, PlanHash: p.hash(), Plan: p.String(),
+		Version: opt.Version, Machine: w.machine, Created: now(),
+	}, opt.Mixed)
+	if err != nil {
+		return out, err
+	}
+	defer log.Close()
+	out.Dropped = log.Dropped
+	done := map[string]bool{}
+	guess := newEstimate()
+	for k := range log.List {
+		rec := &log.List[k]
+		done[rec.Key] = true
+		w.learn(rec)
+		guess.learn(rec)
+		out.fail(rec)
+	}
+	todo := slices.DeleteFunc(list, func(r run) bool { return done[r.key] })
+	out.Before = out.Total - len(todo)
+	for k := range todo {
+		r := &todo[k]
+		if err := ctx.Err(); err != nil {
+			return out, stopped(err)
+		}
+		begin := time.Now()
+		show := func(at Progress) {
+			if opt.Progress == nil {
+				return
+			}
+			at.Done, at.Total, at.Key = out.Before+out.Made, out.Total, r.key
+			rest, at0 := todo[k:], time.Since(begin)
+			if at.Record != nil {
+				rest, at0 = todo[k+1:], 0
+			}
+			at.Left = guess.left(rest, at0)
+			opt.Progress(at)
+		}
+		rec, err := w.make(ctx, r, show)
+		if err != nil {
+			return out, err
+		}
+		rec.WallSeconds = microseconds(time.Since(begin))
+		if err := log.append(rec); err != nil {
+			return out, fmt.Errorf("cannot write %s: %w", log.name, err)
+		}
+		w.learn(rec)
+		guess.learn(rec)
+		out.fail(rec)
+		out.Made++
+		show(Progress{Record: rec})
+	}
+	return out, nil
+}
+
+func stopped(err error) error {
+	return fmt.Errorf("experiment: stopped before the end of the plan: %w", err)
+}
+
+func (o *Outcome) fail(rec *Record) {
+	if rec.Status == Failed {
+		o.Failed = append(o.Failed, rec.Key+": "+rec.Error)
+	}
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
+
+// microseconds returns a time in seconds, no finer than it was measured.
+func microseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
+
+// worker makes runs.
+type worker struct {
+	plan    *Plan
+	opt     Options
+	shelf   shelf
+	machine string
+	bounds  map[string]float64 // of a matrix and rank
+	sums    map[string]string  // SHA-256 of the files of sets
+}
+
+func matrixKey(set string, instance uint64, rank int) string {
+	return fmt.Sprintf("%s#%d/%d", formless(set), instance, rank)
+}
+
+// learn remembers of a record what later ones must agree with, so that it does not matter when a plan was interrupted.
+func (w *worker) learn(rec *Record) {
+	if rec.Task == TaskFit && rec.Status != Failed && rec.Status != Refused {
+		w.bounds[matrixKey(rec.Set, rec.Instance, rec.Rank)] = float64(rec.LowerBound)
+	}
+	if rec.SHA256 != "" {
+		w.sums[formless(rec.Set)] = rec.SHA256
+	}
+}
+
+// make makes one run. What the method refuses is a record; an error is what keeps the whole plan from going on.
+func (w *worker) make(ctx context.Context, r *run, show func(Progress)) (*Record, error) {
+	d, err := w.shelf.take(r)
+	if err != nil {
+		return nil, err
+	}
+	id := r.set.id()
+	if old := w.sums[formless(id)]; old != "" && old != d.sha256 {
+		return nil, fmt.Errorf("%w: the file of %s has changed since the first records of it (SHA-256 %.8s…, then %.8s…); give another directory",
+			ErrOther, r.set.Name, d.sha256, old)
+	}
+	rec := &Record{
+		Key: r.key, Experiment: r.experiment.Name, Task: r.experiment.Task, Set: id, Instance: r.instance, SHA256: d.sha256,
+		Rank: r.rank, Label: r.label, Repeat: r.repeat, Threads: w.plan.Threads, Version: w.opt.Version, Machine: w.machine,
+		LowerBound: Number(math.NaN()), KKT: Number(math.NaN()), RelErr: Number(math.NaN()), ErrFloor: Number(math.NaN()),
+		Objective: Number(math.NaN()), NormA: Number(math.NaN()),
+	}
+	if r.experiment.Task == TaskEigen {
+		err = w.eigen(ctx, r, d, rec)
+	} else {
+		err = w.fit(ctx, r, d, rec, show)
+	}
+	rec.Ended = now()
+	return rec, err
+}
+
+// refuse makes of an error of Factorize or Eigen a record.
+func (rec *Record) refuse(err error) {
+	rec.Status, rec.Error = Failed, strings.TrimPrefix(err.Error(), "symnmf: ")
+	for _, target := range []error{symnmf.ErrUnfit, symnmf.ErrStart, symnmf.ErrOption, symnmf.ErrNegative, symnmf.ErrRank, matrix.ErrEigen, errNoPoints} {
+		if errors.Is(err, target) {
+			rec.Status = Refused
+		}
+	}
+}
+
+func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show func(Progress)) error {
+	m := r.method
+	rec.Method, rec.Seed = m.Name, r.seed
+	rec.MaxSweeps, rec.TimeLimit = m.Sweeps, m.Time.Seconds()
+	if len(m.Knobs) > 0 {
+		rec.Knobs = m.Knobs
+	}
+	form := formX
+	if r.set.Options["form"] == "explicit" {
+		form = formA
+	}
+	a, err := d.operator(form, w.plan.Threads)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.set.Name, err)
+	}
+	rec.N, rec.Stored = a.Dim(), a.Stored()
+	opt := symnmf.Options{
+		Stop: symnmf.Stop{Sweeps: m.Sweeps, Time: m.Time, KKT: -1}, Seed: r.seed, Threads: w.plan.Threads, Trace: true,
+		Progress: func(p symnmf.Progress) { show(Progress{Sweep: p.Sweep, RelErr: p.RelErr}) },
+	}
+	if m.Sweeps == 0 {
+		opt.Stop.Sweeps = -1
+	}
+	if opt.Solver, err = symnmf.ParseSolver(m.Name, m.Knobs); err != nil {
+		return err
+	}
+	if m.Start != "" {
+		if opt.Start, err = symnmf.ParseStart(m.Start); err != nil {
+			return err
+		}
+	}
+	runtime.GC() // what runs before left behind
+	res, err := symnmf.Factorize(ctx, a, r.rank, opt)
+	if ctx.Err() != nil {
+		return stopped(ctx.Err())
+	}
+	if err != nil {
+		rec.refuse(err)
+		return nil
+	}
+	rec.take(res)
+	if f := r.experiment.Pictures; f != nil {
+		if rec.Pictures, err = f.of(res.H); err != nil {
+			return fmt.Errorf("experiment %s: %w", r.experiment.Name, err)
+		}
+	}
+	key := matrixKey(rec.Set, rec.Instance, rec.Rank)
+	bound, known := w.bounds[key]
+	if !known {
+		if bound, err = lowerBound(ctx, a, r.rank); err != nil {
+			return err
+		}
+	}
+	rec.LowerBound = Number(bound)
+	return nil
+}
+
+// take fills in the result.
+func (rec *Record) take(res *symnmf.Result) {
+	rec.Start, rec.Status = res.Start, res.Status.String()
+	rec.Sweeps, rec.Seconds = res.Sweeps, microseconds(res.Time)
+	rec.RelErr, rec.ErrFloor, rec.KKT = Number(res.RelErr), Number(res.ErrFloor), Number(res.KKT)
+	rec.Objective, rec.NormA = Number(res.Objective), Number(res.NormA)
+	rec.ZeroColumns, rec.ZeroRows, rec.Notes = res.ZeroColumns, res.ZeroRows, res.Notes
+	t := &Trace{}
+	for k, p := range res.Trace {
+		if kept(p.Sweep) || k == len(res.Trace)-1 {
+			t.Sweep = append(t.Sweep, p.Sweep)
+			t.Seconds = append(t.Seconds, microseconds(p.Time))
+			t.RelErr = append(t.RelErr, rounded(p.RelErr, errorDigits))
+			t.KKT = append(t.KKT, rounded(p.KKT, kktDigits))
+		}
+	}
+	rec.Trace = t
+}
+
+// lowerBound returns the least relative error of rank r; NaN where the eigenpairs did not come out.
+func lowerBound(ctx context.Context, a matrix.Operator, r int) (float64, error) {
+	e, err := matrix.Eigen(ctx, a, min(r, a.Dim()), matrix.EigenOptions{})
+	switch {
+	case ctx.Err() != nil:
+		return 0, stopped(ctx.Err())
+	case err != nil || len(e.Failed) > 0:
+		return math.NaN(), nil
+	}
+	return matrix.LowerBound(e.Values, a.Norm(), r), nil
+}
+
+// eigen times the eigenpairs of one form.
+func (w *worker) eigen(ctx context.Context, r *run, d *dataset, rec *Record) error {
+	if d.x == nil {
+		rec.refuse(errNoPoints)
+		return nil
+	}
+	a, err := d.operator(r.label, w.plan.Threads)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.set.Name, err)
+	}
+	rec.N, rec.Stored, rec.NormA = a.Dim(), a.Stored(), Number(a.Norm())
+	runtime.GC()
+	begin := time.Now()
+	e, err := matrix.Eigen(ctx, a, r.rank, matrix.EigenOptions{Workers: w.plan.Threads})
+	rec.Seconds = microseconds(time.Since(begin))
+	if ctx.Err() != nil {
+		return stopped(ctx.Err())
+	}
+	if err != nil {
+		rec.refuse(err)
+		return nil
+	}
+	rec.Status = symnmf.Converged.String()
+	if e.Limited || len(e.Failed) > 0 {
+		rec.Status = symnmf.SweepLimit.String()
+	}
+	rec.LowerBound = Number(matrix.LowerBound(e.Values, a.Norm(), r.rank))
+	rec.Eigen = &EigenOutcome{Products: e.Products, Values: e.Values}
+	if e.Norm2 > 0 {
+		rec.Eigen.Residual = slices.Max(e.Residuals) / e.Norm2
+	}
+	return nil
+}
+
+// of returns the columns of h as bytes, each scaled to its own largest entry, by rows of the picture.
+func (f *Pictures) of(h *matrix.Dense) ([]byte, error) {
+	n, r := h.Dims()
+	if n != f.W*f.H {
+		return nil, fmt.Errorf("pictures of %d×%d pixels, and H has %d rows", f.W, f.H, n)
+	}
+	b := make([]byte, n*r)
+	for j := range r {
+		most := 0.0
+		for i := range n {
+			most = max(most, h.At(i, j))
+		}
+		if most == 0 {
+			continue
+		}
+		for y := range f.H {
+			for x := range f.W {
+				i := y*f.W + x
+				if f.Columns {
+					i = x*f.H + y
+				}
+				b[j*n+y*f.W+x] = byte(math.Round(255 * h.At(i, j) / most))
+			}
+		}
+	}
+	return b, nil
+}
+
+// estimate guesses what runs take from those that have ended.
+type estimate struct {
+	like map[string]mean // by what a run is like, nearest first in likenesses
+}
+
+type mean struct{ sum, n float64 }
+
+func newEstimate() *estimate { return &estimate{like: map[string]mean{}} }
+
+func (e *estimate) learn(rec *Record) {
+	for _, key := range likenesses(rec.Experiment, rec.Set, rec.Rank, rec.Label) {
+		m := e.like[key]
+		m.sum += rec.WallSeconds
+		m.n++
+		e.like[key] = m
+	}
+}
+
+// likenesses returns keys of runs more and more different from that one.
+func likenesses(experiment, set string, rank int, label string) []string {
+	return []string{fmt.Sprint(experiment, " ", set, " ", rank, " ", label), experiment + " " + label, experiment, ""}
+}
+
+// left returns what the runs are likely to take, of which the first has been at work for some time.
+func (e *estimate) left(runs []run, at time.Duration) time.Duration {
+	var sum float64
+	for k := range runs {
+		r := &runs[k]
+		seconds := e.of(r)
+		if seconds < 0 {
+			return -1
+		}
+		if k == 0 {
+			seconds = max(0, seconds-at.Seconds())
+		}
+		sum += seconds
+	}
+	return time.Duration(sum * float64(time.Second))
+}
+
+func (e *estimate) of(r *run) float64 {
+	limit := 0.0
+	if r.method != nil {
+		limit = r.method.Time.Seconds()
+	}
+	keys := likenesses(r.experiment.Name, r.set.id(), r.rank, r.label)
+	for k, key := range keys {
+		if k == 2 && limit > 0 {
+			return 2 * limit // errors for the trace take about as long as the rest
+		}
+		if m := e.like[key]; m.n > 0 {
+			return m.sum / m.n
+		}
+	}
+	if limit > 0 {
+		return 2 * limit
+	}
+	return -1
+}

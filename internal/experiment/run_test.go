@@ -1,0 +1,399 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"symnmf"
+	"symnmf/internal/instance"
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+const runnable = `plan runnable
+experiment fits
+data demo:karate
+data synthetic:low-rank n=20 instances=1-2
+rank 3
+sweeps 8
+seeds 0-1
+method cd-cyclic start=zero
+method cd-shuffle start=random
+method rowblock start=random
+
+experiment pairs
+task eigen
+data synthetic:text m=30 n=40 words=5
+rank 3
+`
+
+// timeless takes out of a record what may differ between two runs of the same.
+func timeless(t *testing.T, r Record) string {
+	t.Helper()
+	r.Seconds, r.WallSeconds, r.Ended = 0, 0, ""
+	if r.Trace != nil {
+		trace := *r.Trace
+		trace.Seconds = nil
+		r.Trace = &trace
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func mustRun(t *testing.T, text string, opt Options) (*Outcome, *Records) {
+	t.Helper()
+	out, err := Run(context.Background(), mustParse(t, text), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs, err := Read(opt.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, rs
+}
+
+// TestRunGoesOn: stopped after any number of runs, or in the middle of one, a plan comes to the same records.
+func TestRunGoesOn(t *testing.T) {
+	p := mustParse(t, runnable)
+	out, want := mustRun(t, runnable, Options{Dir: t.TempDir(), Version: "v1"})
+	if out.Total != len(p.runs()) || out.Made != out.Total || out.Before != 0 || len(out.Failed)+len(out.Missing)+out.Dropped > 0 {
+		t.Fatalf("%+v, want %d runs", out, len(p.runs()))
+	}
+	for k, key := range p.Keys() {
+		if want.List[k].Key != key {
+			t.Fatalf("record %d is %s, want %s", k, want.List[k].Key, key)
+		}
+	}
+	dir := t.TempDir()
+	for stops := 1; ; stops++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		steps := 0
+		out, err := Run(ctx, p, Options{Dir: dir, Version: "v1", Progress: func(Progress) {
+			if steps++; steps == 7*stops { // sometimes on the way, sometimes between two runs
+				cancel()
+			}
+		}})
+		cancel()
+		if err == nil {
+			if stops < 4 || out.Before == 0 {
+				t.Errorf("it was stopped %d times, and %d records were there", stops-1, out.Before)
+			}
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	got, err := Read(dir)
+	if err != nil || len(got.List) != len(want.List) {
+		t.Fatalf("%d records, %v, want %d", len(got.List), err, len(want.List))
+	}
+	for k := range want.List {
+		if a, b := timeless(t, got.List[k]), timeless(t, want.List[k]); a != b {
+			t.Errorf("record %d is\n%s\nwant\n%s", k, a, b)
+		}
+	}
+	out, _ = mustRun(t, runnable, Options{Dir: dir, Version: "v1"})
+	if out.Made != 0 || out.Before != out.Total {
+		t.Errorf("once more: %+v", out)
+	}
+}
+
+// TestRecord holds what is recorded against a run of the library.
+func TestRecord(t *testing.T) {
+	_, rs := mustRun(t, runnable, Options{Dir: t.TempDir(), Version: "v1"})
+	a, _ := instance.LowRank(20, 3, 2)
+	op, err := matrix.FromDense(a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := symnmf.Factorize(context.Background(), op, 3, symnmf.Options{
+		Solver: symnmf.CD{Order: symnmf.Shuffle}, Start: symnmf.Random{}, Seed: 1, Trace: true, Stop: symnmf.Stop{Sweeps: 8, KKT: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := slices.IndexFunc(rs.List, func(r Record) bool {
+		return r.Key == "fits/synthetic:low-rank,n=20#2/r=3/cd-shuffle-rand/seed=1"
+	})
+	if k < 0 {
+		t.Fatal("no record")
+	}
+	r := rs.List[k]
+	if r.N != 20 || r.Stored != 400 || r.Rank != 3 || r.Sweeps != 8 || r.Status != "sweep-limit" || r.MaxSweeps != 8 || r.Threads != 1 ||
+		r.Start != "random" || r.Method != "cd-shuffle" || r.Version != "v1" || r.Machine != Machine() || r.Instance != 2 {
+		t.Errorf("%+v", r)
+	}
+	for _, tc := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"relative error", float64(r.RelErr), res.RelErr}, {"floor", float64(r.ErrFloor), res.ErrFloor}, {"KKT", float64(r.KKT), res.KKT},
+		{"objective", float64(r.Objective), res.Objective}, {"norm", float64(r.NormA), res.NormA}, {"bound", float64(r.LowerBound), 0},
+	} {
+		if math.Abs(tc.got-tc.want) > 1e-7*(1+math.Abs(tc.want)) { // the bound of a matrix of that rank is 0 up to 2⁻²²
+			t.Errorf("%s %v, want %v", tc.name, tc.got, tc.want)
+		}
+	}
+	for s, p := range res.Trace {
+		if r.Trace.Sweep[s] != p.Sweep || math.Abs(float64(r.Trace.RelErr[s])-p.RelErr) > 0.5e-9*p.RelErr || math.Abs(float64(r.Trace.KKT[s])-p.KKT) > 0.5e-3*p.KKT {
+			t.Errorf("point %d of the trace: %d, %v, %v, want %+v", s, r.Trace.Sweep[s], r.Trace.RelErr[s], r.Trace.KKT[s], p)
+		}
+	}
+	if !slices.IsSorted(r.Trace.Seconds) || r.Seconds <= 0 || r.WallSeconds < r.Seconds {
+		t.Errorf("%v, %v, %v", r.Trace.Seconds, r.Seconds, r.WallSeconds)
+	}
+}
+
+// TestSameStart: one seed is one H₀ for every method, two are two.
+func TestSameStart(t *testing.T) {
+	_, rs := mustRun(t, runnable, Options{Dir: t.TempDir()})
+	starts := map[string]map[Number]bool{}
+	for _, r := range rs.List {
+		if r.Start == "random" {
+			at := fmt.Sprint(r.Set, r.Instance, r.Seed)
+			if starts[at] == nil {
+				starts[at] = map[Number]bool{}
+			}
+			starts[at][r.Trace.RelErr[0]] = true
+		}
+	}
+	distinct := map[Number]bool{}
+	for at, errs := range starts {
+		if len(errs) != 1 {
+			t.Errorf("%s: %d starts", at, len(errs))
+		}
+		for e := range errs {
+			distinct[e] = true
+		}
+	}
+	if len(starts) != 6 || len(distinct) != 6 {
+		t.Errorf("%d seeds and matrices, %d starts, want 6 of each", len(starts), len(distinct))
+	}
+}
+
+// TestRefused: a method that does not take a matrix is recorded as such, once, and the others go on.
+func TestRefused(t *testing.T) {
+	const text = "plan p\nexperiment e\ndata demo:digits\nrank 2\nsweeps 1\nmethod cd-residual start=random\nmethod cd-cyclic start=random\n" +
+		"experiment f\ntask eigen\ndata demo:karate\nrank 2\n"
+	dir := t.TempDir()
+	out, rs := mustRun(t, text, Options{Dir: dir})
+	if len(rs.List) != 4 || rs.List[0].Status != Refused || rs.List[1].Status != "sweep-limit" || rs.List[2].Status != Refused || len(out.Failed) != 0 {
+		t.Errorf("%+v, %+v", out, rs.List)
+	}
+	if !strings.Contains(rs.List[0].Error, "cannot take this matrix") || !strings.Contains(rs.List[2].Error, "a similarity, not points") {
+		t.Errorf("%q, %q", rs.List[0].Error, rs.List[2].Error)
+	}
+	if out, _ := mustRun(t, text, Options{Dir: dir}); out.Made != 0 {
+		t.Errorf("%d runs are made again", out.Made)
+	}
+	rec := &Record{Key: "k"}
+	rec.refuse(errors.New("out of luck"))
+	out.fail(rec)
+	if rec.Status != Failed || len(out.Failed) != 1 || out.Failed[0] != "k: out of luck" {
+		t.Errorf("%+v, %+v", rec, out)
+	}
+}
+
+// store writes a matrix into a folder of a data directory.
+func store(t *testing.T, dir, set, file string, table *matio.Table) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, set), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := matio.Create(filepath.Join(dir, set, file), table, matio.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFiles: points in columns or rows, and graphs, from a data directory; what is missing is named and left out, what has changed
+// is noticed.
+func TestFiles(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	x := instance.Text(20, 30, 4, 1)
+	graph, _ := instance.PlantedGraph(15, 3, 0.8, 0.1, 1)
+	store(t, data, "words", "X.mtx.gz", &matio.Table{Sparse: x})
+	store(t, data, "pixels", "X.npy", &matio.Table{Dense: instance.Start(6, 9, 1)})
+	store(t, data, "graph", "A.mtx", &matio.Table{Sparse: graph})
+	const text = "plan p\nexperiment e\ndata words pixels graph sports\ndata words pixels items=rows\ndata words form=explicit\nrank 2\nsweeps 3\nmethod cd-cyclic start=random\n"
+	out, rs := mustRun(t, text, Options{Dir: dir, Data: data})
+	if !slices.Equal(out.Missing, []string{"sports"}) || out.Total != 6 {
+		t.Errorf("%+v", out)
+	}
+	var sizes []int
+	for _, r := range rs.List {
+		sizes = append(sizes, r.N)
+	}
+	if !slices.Equal(sizes, []int{30, 9, 15, 20, 6, 30}) {
+		t.Errorf("sizes %v", sizes)
+	}
+	plain, explicit := rs.List[0], rs.List[5]
+	if d := math.Abs(float64(plain.RelErr - explicit.RelErr)); d > 1e-12 || plain.LowerBound != explicit.LowerBound || plain.SHA256 != explicit.SHA256 {
+		t.Errorf("A written out: error %v, bound %v, want %v, %v", explicit.RelErr, explicit.LowerBound, plain.RelErr, plain.LowerBound)
+	}
+	out, err := Run(context.Background(), mustParse(t, text), Options{Dir: t.TempDir()})
+	if err != nil || out.Total != 0 || !slices.Equal(out.Missing, []string{"words", "pixels", "graph", "sports"}) {
+		t.Errorf("without data: %+v, %v", out, err)
+	}
+
+	store(t, data, "words", "X.mtx.gz", &matio.Table{Sparse: instance.Text(20, 30, 4, 2)})
+	text2 := strings.Replace(text, "seeds", "seeds", 1)
+	if err := os.WriteFile(filepath.Join(dir, RecordsFile), lastLines(t, dir, 2), 0o666); err != nil { // all but the first record are gone
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), mustParse(t, text2), Options{Dir: dir, Data: data}); !errors.Is(err, ErrOther) ||
+		!strings.Contains(err.Error(), "the file of words has changed") {
+		t.Errorf("%v", err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "words", "X.mtx.gz"), []byte("junk"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: t.TempDir(), Data: data}); !errors.Is(err, matio.ErrFormat) ||
+		!strings.Contains(err.Error(), "X.mtx.gz") {
+		t.Errorf("%v", err)
+	}
+	if _, err := (&shelf{dir: data}).read(&run{set: Set{Name: "sports"}}); err == nil {
+		t.Error("a set that is not there is read")
+	}
+}
+
+// lastLines returns the first lines of the records.
+func lastLines(t *testing.T, dir string, n int) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, RecordsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(strings.Join(strings.SplitAfter(string(text), "\n")[:n], ""))
+}
+
+// TestInnerProducts compares with the definition.
+func TestInnerProducts(t *testing.T) {
+	sparse := instance.Text(7, 12, 3, 1)
+	dense := instance.Start(7, 12, 1)
+	pattern, _ := instance.PlantedGraph(12, 2, 0.9, 0.3, 1) // without values
+	type at interface{ At(i, j int) float64 }
+	for _, x := range []matrix.Table{sparse, dense, pattern} {
+		for _, items := range []matrix.Items{matrix.Columns, matrix.Rows} {
+			m, n := x.Dims()
+			entry := func(k, i int) float64 { return x.(at).At(k, i) }
+			if items == matrix.Rows {
+				m, n = n, m
+				entry = func(k, i int) float64 { return x.(at).At(i, k) }
+			}
+			a := innerProducts(x, items)
+			if rows, cols := a.Dims(); rows != n || cols != n {
+				t.Fatalf("%d×%d, want %d×%d", rows, cols, n, n)
+			}
+			for i := range n {
+				for j := range n {
+					want := 0.0
+					for k := range m {
+						want += entry(k, i) * entry(k, j)
+					}
+					if got := a.(at).At(i, j); math.Abs(got-want) > 1e-14*float64(m)*(1+want) {
+						t.Fatalf("%T, items %v: [%d,%d] = %v, want %v", x, items, i, j, got, want)
+					}
+				}
+			}
+			if c, ok := a.(*matrix.CSR); ok && slices.Contains(c.Val, 0) {
+				t.Errorf("items %v: a stored zero", items)
+			}
+		}
+	}
+}
+
+// TestTimeLimit: the clock of the run ends it, and the errors of the trace are not on it.
+func TestTimeLimit(t *testing.T) {
+	_, rs := mustRun(t, "plan p\nexperiment e\ndata demo:digits\nrank 8\ntime 50ms\nmethod cd-cyclic start=random\n", Options{Dir: t.TempDir()})
+	r := rs.List[0]
+	if r.Status != "time-limit" || r.TimeLimit != 0.05 || r.MaxSweeps != 0 || r.Seconds < 0.05 || r.WallSeconds < r.Seconds {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestEigenTask: both forms have the same eigenvalues, and those are of XᵀX.
+func TestEigenTask(t *testing.T) {
+	_, rs := mustRun(t, "plan p\nexperiment e\ntask eigen\ndata synthetic:text m=300 n=400 words=9\nrank 3\n", Options{Dir: t.TempDir()})
+	x, a := rs.List[0], rs.List[1]
+	if x.Label != formX || a.Label != formA || x.Stored != 300*9 || a.Stored <= 2*x.Stored || x.Status != "converged" || a.Status != "converged" {
+		t.Fatalf("%+v\n%+v", x, a)
+	}
+	op, err := matrix.Gram(instance.Text(300, 400, 9, 1), matrix.Columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := matrix.Eigen(context.Background(), op, 3, matrix.EigenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range want.Values {
+		if math.Abs(x.Eigen.Values[k]-v) > 1e-9*v || math.Abs(a.Eigen.Values[k]-v) > 1e-9*v {
+			t.Errorf("eigenvalue %d: %v and %v, want %v", k, x.Eigen.Values[k], a.Eigen.Values[k], v)
+		}
+	}
+	if x.Eigen.Residual <= 0 || x.Eigen.Residual > 1e-10 || x.Seconds <= 0 {
+		t.Errorf("%+v, %v s", x.Eigen, x.Seconds)
+	}
+}
+
+// TestPictures: pixels by columns and by rows, each column of H to its own largest entry.
+func TestPictures(t *testing.T) {
+	h := matrix.NewDense(6, 2, nil)
+	for i := range 6 {
+		h.Set(i, 0, float64(i)) // 5 at most
+	}
+	for _, tc := range []struct {
+		f    Pictures
+		want []byte
+	}{
+		{Pictures{W: 3, H: 2}, []byte{0, 51, 102, 153, 204, 255, 0, 0, 0, 0, 0, 0}},
+		{Pictures{W: 3, H: 2, Columns: true}, []byte{0, 102, 204, 51, 153, 255, 0, 0, 0, 0, 0, 0}},
+	} {
+		if got, err := tc.f.of(h); err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("%+v: %v, %v, want %v", tc.f, got, err, tc.want)
+		}
+	}
+	if _, err := (&Pictures{W: 4, H: 2}).of(h); err == nil {
+		t.Error("8 pixels of 6 entries")
+	}
+	const text = "plan p\nexperiment e\ndata demo:karate\nrank 2\nsweeps 1\nmethod cd-cyclic\npictures 5x5\n"
+	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "pictures of 5×5 pixels, and H has 34 rows") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestEstimate: what is left is told from runs that are alike, else from limits.
+func TestEstimate(t *testing.T) {
+	p := mustParse(t, "plan p\nexperiment e\ndata demo:karate demo:lesmis\nrank 2\ntime 10s\nmethod cd-cyclic seeds=0-1\nmethod cd-shuffle\n"+
+		"experiment f\ndata demo:karate\nrank 2\nsweeps 3\nmethod cd-cyclic\n")
+	runs := p.runs() // karate: cyclic 0, shuffle, cyclic 1; lesmis the same; f
+	e := newEstimate()
+	if d := e.left(runs, 0); d >= 0 {
+		t.Errorf("%v, and nobody knows", d)
+	}
+	if d := e.left(runs[:6], 5*time.Second); d != (6*20-5)*time.Second {
+		t.Errorf("by limits: %v", d)
+	}
+	e.learn(&Record{Experiment: "e", Set: "demo:karate", Rank: 2, Label: "cd-cyclic", WallSeconds: 12})
+	e.learn(&Record{Experiment: "e", Set: "demo:lesmis", Rank: 2, Label: "cd-cyclic", WallSeconds: 14})
+	// shuffle by its limit, cyclic by its own, f by all
+	if d := e.left(runs[1:], 0); d != (20+12+14+20+14+13)*time.Second {
+		t.Errorf("by runs that are alike: %v", d)
+	}
+	if d := e.left(runs[2:3], time.Minute); d != 0 {
+		t.Errorf("longer at work than expected: %v left", d)
+	}
+}
