@@ -168,7 +168,7 @@ func sampleBlocks(x *matrix.CSR, columns bool) (near, distinct float64) {
 // larger of what the norm of A takes and what the sweeps take, and a little for what waits to be collected, see within.
 func (sh shape) ahead() float64 {
 	const (
-		program = 16 << 20
+		program = 19 << 20
 		slack   = 1.05
 	)
 	n, m, r := float64(sh.rows), float64(sh.cols), float64(sh.rank)
