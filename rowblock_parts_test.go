@@ -358,26 +358,34 @@ func TestRowBlockTakenApart(t *testing.T) {
 	run.end()
 }
 
-// TestRowBlockDoubt: items that are alike, from a start that tells no columns apart, come to rest as if all were; rows one at a time
-// leave that point for the two groups there are, which fit exactly.
+// TestRowBlockDoubt: items that have nothing in common, started alike, come to rest alike when they move together: HHᵀ is the best
+// multiple of 11ᵀ. Each alone can do better, and in the end they fit exactly.
 func TestRowBlockDoubt(t *testing.T) {
-	const n, r = 6, 3
-	a := mustDense(t, fill(n, func(i, l int) float64 { return []float64{4, 1}[(i+l)%2] }))
-	opt := Options{Start: Given{filled(n, r, 0.5)}, Stop: Stop{Sweeps: 200, KKT: 1e-8}}
-	p, h, run := startRun(t, a, r, RowBlock{}, opt)
-	for range 3 {
-		run.sweep(never)
-	}
-	run.publish()
-	if f := p.measure(h); f.kkt() > 1e-8 || f.relErr() < 0.5 {
-		t.Errorf("together they come to relative error %v, KKT %v: this shows nothing", f.relErr(), f.kkt())
-	}
-	run.end()
-	opt.Solver = RowBlock{}
-	if res := factorize(t, a, r, opt); res.Status != Converged || res.RelErr > 1e-6 {
-		t.Errorf("%v at relative error %v after %d sweeps", res.Status, res.RelErr, res.Sweeps)
+	const n, r = 2, 3
+	identity := mustDense(t, fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) }))
+	opt := Options{Start: Given{filled(n, r, 0.2)}, Stop: Stop{Sweeps: 200, KKT: 1e-8}}
+	for _, c := range []struct {
+		name   string
+		solver Solver
+		err    float64
+	}{{"without doubt", sure{}, math.Sqrt(0.5)}, {"with doubt", RowBlock{}, 0}} {
+		opt.Solver = c.solver
+		if res := factorize(t, identity, r, opt); res.Status != Converged || math.Abs(res.RelErr-c.err) > 1e-6 {
+			t.Errorf("%s: %v at relative error %v after %d sweeps, want %v", c.name, res.Status, res.RelErr, res.Sweeps, c.err)
+		}
 	}
 }
+
+// sure is RowBlock, but that it believes in where it has come to rest.
+type sure struct{ RowBlock }
+
+type sureRun struct{ *rowBlockRun }
+
+func (s sure) start(p *problem, h *matrix.Dense, number int) run {
+	return sureRun{s.RowBlock.start(p, h, number).(*rowBlockRun)}
+}
+
+func (sureRun) doubt() bool { return false }
 
 // TestRowBlockPrecision: adaptive is single while passes change H by much, to the last bit, and then double; the others are what
 // they are called.
