@@ -75,7 +75,7 @@ func TestCompressedExpands(t *testing.T) {
 	momentum, looks := 0, 0
 	for _, f := range operatorForms(t, n, 1) {
 		begin := func(first FirstSweep) (*problem, *matrix.Dense, *rowBlockRun) {
-			p, h, run := startRun(t, f.a, r, RowBlock{Block: 32, Compress: 6, CheckEvery: every, First: first}, Options{Start: Random{}})
+			p, h, run := startRun(t, f.a, r, RowBlock{Block: 32, Passes: 2, Compress: 6, CheckEvery: every, First: first}, Options{Start: Random{}})
 			if run.p == p {
 				t.Fatalf("%s: not compressed", f.name)
 			}
@@ -147,7 +147,7 @@ func TestCompressedExpands(t *testing.T) {
 			t.Errorf("%s: it does not go back to where A took over", f.name)
 		}
 	}
-	if momentum == 0 || looks < 20 {
+	if momentum == 0 || looks < 40 {
 		t.Errorf("%d times with momentum, %d looks", momentum, looks)
 	}
 	opt := Options{IgnoreDiagonal: true, Start: Random{}}

@@ -102,6 +102,29 @@ func TestMeasureAgainstDefinition(t *testing.T) {
 	}
 }
 
+// TestMeasureOfZero: what is known of H = 0 without a product is what a product gives.
+func TestMeasureOfZero(t *testing.T) {
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		for _, ignore := range []bool{false, true} {
+			a := g.forms(t)["dense"]
+			p, err := newProblem(a, g.R, &Options{L1: weights(g.R), IgnoreDiagonal: ignore})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := matrix.NewDense(p.n, p.r, nil)
+			got, want := p.measure(h), p.measureWith(h, p.a.NewProduct(h, 1))
+			got.floorSq, want.floorSq = 0, 0
+			if math.Abs(got.errSq-want.errSq) > 1e-13*want.errSq {
+				t.Errorf("%s: ‖A‖² = %v, entry by entry %v", name, got.errSq, want.errSq)
+			}
+			if want.errSq = got.errSq; got != want {
+				t.Errorf("%s: %+v, want %+v", name, got, want)
+			}
+		}
+	}
+}
+
 func weights(r int) []float64 {
 	w := make([]float64, r)
 	for j := range w {

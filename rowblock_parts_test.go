@@ -232,31 +232,75 @@ func TestRowBlockRowRests(t *testing.T) {
 	}
 	run.end()
 
-	// Items like no other: h_i = √A_ii in one column, of which some items have each, and nothing in the others.
-	for seed := range uint64(20) {
-		d := fill(n, func(i, l int) float64 {
+	// An item like no other, from zero: h_i = √A_ii in one column, and nothing in the others for what the root is rounded by.
+	for k := range uint64(20) {
+		d := fill(4, func(i, l int) float64 {
 			if i != l {
 				return 0
 			}
-			return u.at(1000 + 100*seed + uint64(i))
+			return u.at(1000 + 4*k + uint64(i))
 		})
-		_, h, run := startRun(t, mustDense(t, d), r, RowBlock{First: FirstRows}, Options{Start: Zero{}})
-		for range 4 {
-			run.prepare()
-			run.findGram()
-			for i := range n {
-				run.row(i)
+		_, h, run := startRun(t, mustDense(t, d), 3, RowBlock{}, Options{Start: Zero{}})
+		run.prepare()
+		run.findGram()
+		run.row(0)
+		run.publish()
+		entries := 0
+		for _, v := range h.Row(0) {
+			if v != 0 {
+				entries++
 			}
 		}
-		run.publish()
-		for i := range n {
-			for j, v := range h.Row(i) {
-				if v > 0 && v < 1e-3*math.Sqrt(run.p.diag[i]) {
-					t.Errorf("seed %d: H[%d,%d] = %v, A_ii = %v", seed, i, j, v, run.p.diag[i])
+		if entries != 1 {
+			t.Errorf("A_ii = %v: the row is %v", run.p.diag[0], h.Row(0))
+		}
+		run.end()
+	}
+
+	// With the diagonal ignored, an entry alone in its column counts for nothing and stays, though D_jj is kept a rounding error
+	// above its square.
+	for i := range n {
+		if i != 7 {
+			b.Set(i, 0, 0)
+		}
+	}
+	b.Set(7, 0, 0.7)
+	_, h, run = startRun(t, mustDense(t, a), r, RowBlock{}, Options{Start: Given{b}, IgnoreDiagonal: true})
+	run.prepare()
+	run.findGram()
+	run.gram[0] *= 1 + 0x1p-52
+	was := run.hv[7*run.pitch]
+	run.row(7)
+	if run.publish(); h.At(7, 0) != was {
+		t.Errorf("alone in its column: from %v to %v", was, h.At(7, 0))
+	}
+	run.end()
+}
+
+// TestRowBlockOrders: every block, pass, sweep and run visits coordinates in an order of its own.
+func TestRowBlockOrders(t *testing.T) {
+	const n, r, passes, size = 60, 20, 3, 16
+	a, _ := instance.LowRank(n, 4, 1)
+	p, h, run := startRun(t, mustDense(t, a), r, RowBlock{Block: size, Passes: passes}, Options{Start: Random{}})
+	other := run.RowBlock.start(p, h, 1).(*rowBlockRun)
+	seen := map[[r]int32]bool{}
+	count := 0
+	for _, run := range []*rowBlockRun{run, other} {
+		run.prepare()
+		run.findGram()
+		for run.sweeps = range 3 {
+			for b := range n / size {
+				run.improve(b)
+				for k := range passes {
+					seen[[r]int32(run.perms[k*r:(k+1)*r])] = true
+					count++
 				}
 			}
 		}
 		run.end()
+	}
+	if len(seen) != count {
+		t.Errorf("%d orders in %d passes", len(seen), count)
 	}
 }
 
@@ -315,26 +359,34 @@ func TestRowBlockTakenApart(t *testing.T) {
 	run.end()
 }
 
-// TestRowBlockDoubt: items that are alike, from a start that tells no columns apart, come to rest as if all were; rows one at a time
-// leave that point for the two groups there are, which fit exactly.
+// TestRowBlockDoubt: items that have nothing in common, started alike, come to rest alike when they move together: HHᵀ is the best
+// multiple of 11ᵀ. Each alone can do better, and in the end they fit exactly.
 func TestRowBlockDoubt(t *testing.T) {
-	const n, r = 6, 3
-	a := mustDense(t, fill(n, func(i, l int) float64 { return []float64{4, 1}[(i+l)%2] }))
-	opt := Options{Start: Given{filled(n, r, 0.5)}, Stop: Stop{Sweeps: 200, KKT: 1e-8}}
-	p, h, run := startRun(t, a, r, RowBlock{}, opt)
-	for range 3 {
-		run.sweep(never)
-	}
-	run.publish()
-	if f := p.measure(h); f.kkt() > 1e-8 || f.relErr() < 0.5 {
-		t.Errorf("together they come to relative error %v, KKT %v: this shows nothing", f.relErr(), f.kkt())
-	}
-	run.end()
-	opt.Solver = RowBlock{}
-	if res := factorize(t, a, r, opt); res.Status != Converged || res.RelErr > 1e-6 {
-		t.Errorf("%v at relative error %v after %d sweeps", res.Status, res.RelErr, res.Sweeps)
+	const n, r = 2, 3
+	identity := mustDense(t, fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) }))
+	opt := Options{Start: Given{filled(n, r, 0.2)}, Stop: Stop{Sweeps: 200, KKT: 1e-8}}
+	for _, c := range []struct {
+		name   string
+		solver Solver
+		err    float64
+	}{{"without doubt", sure{}, math.Sqrt(0.5)}, {"with doubt", RowBlock{}, 0}} {
+		opt.Solver = c.solver
+		if res := factorize(t, identity, r, opt); res.Status != Converged || math.Abs(res.RelErr-c.err) > 1e-6 {
+			t.Errorf("%s: %v at relative error %v after %d sweeps, want %v", c.name, res.Status, res.RelErr, res.Sweeps, c.err)
+		}
 	}
 }
+
+// sure is RowBlock, but that it believes in where it has come to rest.
+type sure struct{ RowBlock }
+
+type sureRun struct{ *rowBlockRun }
+
+func (s sure) start(p *problem, h *matrix.Dense, number int) run {
+	return sureRun{s.RowBlock.start(p, h, number).(*rowBlockRun)}
+}
+
+func (sureRun) doubt() bool { return false }
 
 // TestRowBlockPrecision: adaptive is single while passes change H by much, to the last bit, and then double; the others are what
 // they are called.

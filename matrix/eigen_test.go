@@ -485,6 +485,30 @@ func TestEigenLimit(t *testing.T) {
 	if res.Limited || !short.Limited || len(short.Failed) > 0 {
 		t.Errorf("limited %v, a quarter short %v, failed %v, want false, true, none", res.Limited, short.Limited, short.Failed)
 	}
+
+	// Sixteen copies, after eight of which all other pairs are found before more copies are: a limit there leaves no pair at fault.
+	d = make([]float64, 220)
+	for i := range d {
+		d[i] = float64(i%100) / 100
+		if i < 25 {
+			d[i] = 9 - float64(max(i-15, 0))/10
+		}
+	}
+	op = fromDense(t, diagonal(d...))
+	unnoticed := 0
+	for limit := eigenBlock; limit <= 200; limit += eigenBlock {
+		res := eigenpairs(t, op, 16, EigenOptions{MaxProducts: limit})
+		missing := math.Abs(res.Values[15]-9) > 1e-9
+		if missing && !res.Limited {
+			t.Errorf("limit %d: copies are missing of %v", limit, res.Values)
+		}
+		if missing && len(res.Failed) == 0 {
+			unnoticed++
+		}
+	}
+	if unnoticed == 0 {
+		t.Error("no limit leaves pairs without fault of which copies are missing")
+	}
 }
 
 // cancelling cancels at a product.

@@ -70,6 +70,9 @@ func TestLowRankCancels(t *testing.T) {
 	if v, ok := b.Inner(); none.Norm() != 0 || entries(none).norm() != 0 || v != 0 || !ok || b.Step(1, []float64{1, 1}) != 0 {
 		t.Errorf("no columns: norm %v, entries %v", none.Norm(), entries(none))
 	}
+	if nobody, err := NewLowRank(NewDense(0, 2, nil), []float64{1, -1}, 1); err != nil || nobody.Dim() != 0 || nobody.Norm() != 0 {
+		t.Errorf("no rows: %v", err)
+	}
 }
 
 // TestLowRankBlocks: the first minus in any block of features, at its beginning, within and at its end.
