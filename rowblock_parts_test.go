@@ -360,33 +360,32 @@ func TestRowBlockTakenApart(t *testing.T) {
 }
 
 // TestRowBlockDoubt: items that have nothing in common, started alike, come to rest alike when they move together: HHᵀ is the best
-// multiple of 11ᵀ. Each alone can do better, and in the end they fit exactly.
+// multiple of 11ᵀ. Each alone can do better, which the sweep after a doubt finds, and in the end they fit exactly. After such a
+// sweep there is no more doubt.
 func TestRowBlockDoubt(t *testing.T) {
 	const n, r = 2, 3
 	identity := mustDense(t, fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) }))
-	opt := Options{Start: Given{filled(n, r, 0.2)}, Stop: Stop{Sweeps: 200, KKT: 1e-8}}
-	for _, c := range []struct {
-		name   string
-		solver Solver
-		err    float64
-	}{{"without doubt", sure{}, math.Sqrt(0.5)}, {"with doubt", RowBlock{}, 0}} {
-		opt.Solver = c.solver
-		if res := factorize(t, identity, r, opt); res.Status != Converged || math.Abs(res.RelErr-c.err) > 1e-6 {
-			t.Errorf("%s: %v at relative error %v after %d sweeps, want %v", c.name, res.Status, res.RelErr, res.Sweeps, c.err)
-		}
+	rest := filled(n, r, math.Sqrt(1.0/6)) // h·h = ½ for both rows: ‖I − HHᵀ‖² = 1
+	p, h, run := startRun(t, identity, r, RowBlock{}, Options{Start: Given{rest}})
+	if f := p.measure(h); math.Abs(f.relErr()-math.Sqrt(0.5)) > 1e-12 || f.kkt() > 1e-12 {
+		t.Fatalf("the start has relative error %v and KKT residual %v", f.relErr(), f.kkt())
+	}
+	if !run.doubt() {
+		t.Error("no doubt at first")
+	}
+	run.sweep(never)
+	run.publish()
+	if f := p.measure(h); !(f.relErr() < 0.6) {
+		t.Errorf("row by row the relative error is %v", f.relErr())
+	}
+	if run.doubt() {
+		t.Error("doubt for ever")
+	}
+	run.end()
+	if res := factorize(t, identity, r, Options{Solver: RowBlock{}, Start: Given{rest}, Stop: Stop{Sweeps: 200, KKT: 1e-8}}); res.Status != Converged || res.RelErr > 1e-6 {
+		t.Errorf("%v at relative error %v after %d sweeps", res.Status, res.RelErr, res.Sweeps)
 	}
 }
-
-// sure is RowBlock, but that it believes in where it has come to rest.
-type sure struct{ RowBlock }
-
-type sureRun struct{ *rowBlockRun }
-
-func (s sure) start(p *problem, h *matrix.Dense, number int) run {
-	return sureRun{s.RowBlock.start(p, h, number).(*rowBlockRun)}
-}
-
-func (sureRun) doubt() bool { return false }
 
 // TestRowBlockPrecision: adaptive is single while passes change H by much, to the last bit, and then double; the others are what
 // they are called.
