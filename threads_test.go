@@ -112,7 +112,7 @@ func looped(t testing.TB, c *matrix.CSR) *matrix.CSR {
 // workers: every kind of operator, enough rows for several blocks, groups and parts of every sum, and enough sweeps for
 // momentum.
 func TestThreads(t *testing.T) {
-	n, counts := 700, []int{1, 2, 3, 8}
+	n, counts := 450, []int{1, 2, 3, 8}
 	if testing.Short() {
 		n, counts = 300, []int{1, 3}
 	}
