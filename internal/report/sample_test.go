@@ -1,18 +1,12 @@
 package report
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
-)
-
-var (
-	update = flag.Bool("update", false, "rewrite the files in testdata")
-	keep   = flag.String("keep", "", "a directory for the page and pictures of TestSamples, to be looked at")
 )
 
 // methods are ten names of the lengths that reports have.
