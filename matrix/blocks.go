@@ -69,11 +69,10 @@ func (b *rowBlocks) bounds(block int) (lo, hi int) {
 	return block * b.size, min((block+1)*b.size, b.h.rows)
 }
 
-// sumRows adds up f over groups of the rows lo to hi. The last groups, which have most to do, come first.
+// sumRows adds up f over groups of the rows lo to hi.
 func (b *rowBlocks) sumRows(lo, hi int, f func(from, to int) float64) (q float64) {
 	parts := kernel.BlockCount(hi-lo, stepRows)
 	b.team.Do(parts, func(k int) {
-		k = parts - 1 - k
 		b.part[k] = f(lo+k*stepRows, min(lo+(k+1)*stepRows, hi))
 	})
 	return sum(b.part[:parts])

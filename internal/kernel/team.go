@@ -10,15 +10,42 @@ import (
 // Team is a number of goroutines that stay at hand for many short pieces of work: where Blocks takes some ten microseconds to
 // bring goroutines together, a team that was at work a moment ago takes well below one. The goroutine that calls Do is one of
 // its members; between calls the others watch for work for a while and then sleep. Only one goroutine may call it.
+//
+// Parts next to each other fall to the same member, so that what it wrote in one call it finds in its own cache in the next.
 type Team struct {
-	// word is the number of parts, in the upper half, and the next one nobody has taken. Both in one word: whoever exchanges it
-	// for the next has a part of the call that is under way, however old its knowledge of the word is.
-	word   atomic.Uint64
-	f      func(part int) // written before word, and not before every part has been done
+	f      func(part int) // written before the shares, and not before every part has been done
 	done   atomic.Int64
 	closed atomic.Bool
+	shares []share        // one for each member, the caller's first
 	rest   []restingPlace // of the members but the caller
 	left   sync.WaitGroup
+}
+
+// share is the end of a member's parts of a call, in the upper half of the word, and the next one nobody has taken. Both in one
+// word: whoever exchanges it for the next has a part of the call that is under way, however old its knowledge of the word is. A
+// member with nothing left takes from others' shares. Each word has a cache line, and the one fetched with it, to itself.
+type share struct {
+	word atomic.Uint64
+	_    [120]byte
+}
+
+// take returns a part nobody has taken.
+func (s *share) take() (part int, ok bool) {
+	for {
+		w := s.word.Load()
+		next := w & partMask
+		if next >= w>>partBits {
+			return 0, false
+		}
+		if s.word.CompareAndSwap(w, w+1) {
+			return int(next), true
+		}
+	}
+}
+
+func (s *share) empty() bool {
+	w := s.word.Load()
+	return w&partMask >= w>>partBits
 }
 
 type restingPlace struct {
@@ -33,14 +60,17 @@ const (
 	watches = 30000
 	// yieldEvery is how many looks pass before a member lets others run that want its processor.
 	yieldEvery = 2000
+	// helpEvery is how many looks pass before a member without parts of its own looks for those of others.
+	helpEvery = 16
 )
 
 // NewTeam returns a team of the given number of members, at least the caller. Close it.
 func NewTeam(members int) *Team {
-	t := &Team{rest: make([]restingPlace, max(members, 1)-1)}
+	members = max(members, 1)
+	t := &Team{shares: make([]share, members), rest: make([]restingPlace, members-1)}
 	for k := range t.rest {
 		t.rest[k].wake = make(chan struct{}, 1)
-		t.left.Go(func() { t.member(&t.rest[k]) })
+		t.left.Go(func() { t.member(k + 1) })
 	}
 	return t
 }
@@ -75,11 +105,19 @@ func (t *Team) Do(parts int, f func(part int)) {
 	}
 	t.f = f
 	t.done.Store(0)
-	t.word.Store(uint64(parts) << partBits)
-	for k := range min(len(t.rest), parts-1) {
-		t.wake(&t.rest[k])
+	each, more := parts/len(t.shares), parts%len(t.shares)
+	for k, from := 0, 0; k < len(t.shares) && from < parts; k++ {
+		to := from + each
+		if k < more {
+			to++
+		}
+		t.shares[k].word.Store(uint64(to)<<partBits | uint64(from))
+		if k > 0 {
+			t.wake(&t.rest[k-1])
+		}
+		from = to
 	}
-	t.work()
+	t.work(0)
 	for looks := 1; t.done.Load() < int64(parts); looks++ {
 		if looks%yieldEvery == 0 {
 			runtime.Gosched()
@@ -87,20 +125,22 @@ func (t *Team) Do(parts int, f func(part int)) {
 	}
 }
 
-// work takes parts until none is left, and reports whether it had any.
-func (t *Team) work() (some bool) {
-	for {
-		w := t.word.Load()
-		next := w & partMask
-		if next >= w>>partBits {
-			return some
+// work does what is left of member k's share and then of the others', and reports whether that was anything.
+func (t *Team) work(k int) bool {
+	parts := int64(0)
+	for range t.shares {
+		for p, ok := t.shares[k].take(); ok; p, ok = t.shares[k].take() {
+			t.f(p)
+			parts++
 		}
-		if t.word.CompareAndSwap(w, w+1) {
-			t.f(int(next))
-			t.done.Add(1)
-			some = true
+		if k++; k == len(t.shares) {
+			k = 0
 		}
 	}
+	if parts > 0 {
+		t.done.Add(parts)
+	}
+	return parts > 0
 }
 
 func (t *Team) wake(r *restingPlace) {
@@ -109,15 +149,14 @@ func (t *Team) wake(r *restingPlace) {
 	}
 }
 
-// member works, watches and sleeps until the team is closed.
-func (t *Team) member(r *restingPlace) {
-	looks := 0
+// member works, watches and sleeps until the team is closed. It is number k.
+func (t *Team) member(k int) {
+	r, looks := &t.rest[k-1], 0
 	for !t.closed.Load() {
-		if t.work() {
+		if looks++; (looks%helpEvery == 0 || !t.shares[k].empty()) && t.work(k) {
 			looks = 0
 			continue
 		}
-		looks++
 		if looks%yieldEvery == 0 {
 			runtime.Gosched()
 		}
@@ -132,8 +171,11 @@ func (t *Team) member(r *restingPlace) {
 // sleep returns when the member is woken, or at once if work or the end came after its last look and nobody has woken it for that.
 func (t *Team) sleep(r *restingPlace) {
 	r.asleep.Store(true)
-	w := t.word.Load()
-	if (w&partMask < w>>partBits || t.closed.Load()) && r.asleep.CompareAndSwap(true, false) {
+	some := t.closed.Load()
+	for k := range t.shares {
+		some = some || !t.shares[k].empty()
+	}
+	if some && r.asleep.CompareAndSwap(true, false) {
 		return
 	}
 	<-r.wake
