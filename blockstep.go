@@ -47,14 +47,18 @@ func (s *rowBlockRun) eachGroup(lo, hi int, f func(g *rowGroup, from, to int)) {
 // products has (A·H)_B computed, in g, for the rows lo to hi. Parts are shorter than groups: rows of a sparse A differ in length.
 func (s *rowBlockRun) products(lo, hi int) {
 	s.team.Do(kernel.BlockCount(hi-lo, s.partRows), func(k int) {
-		from, to := lo+k*s.partRows, min(lo+(k+1)*s.partRows, hi)
-		g := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
-		if s.lowerProduct != nil {
-			s.lowerProduct.LowerTo(g, s.lower[(from-lo)*s.pitch:(to-lo)*s.pitch], lo, from, to)
-		} else {
-			s.product.RowsTo(g, from, to)
-		}
+		s.productPart(lo, lo+k*s.partRows, min(lo+(k+1)*s.partRows, hi))
 	})
+}
+
+// productPart computes the rows from to to of (A·H)_B, where B begins with row lo.
+func (s *rowBlockRun) productPart(lo, from, to int) {
+	g := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
+	if s.lowerProduct != nil {
+		s.lowerProduct.LowerTo(g, s.lower[(from-lo)*s.pitch:(to-lo)*s.pitch], lo, from, to)
+	} else {
+		s.product.RowsTo(g, from, to)
+	}
 }
 
 // block improves the rows of block b together.
@@ -99,13 +103,22 @@ func (s *rowBlockRun) improve(b int) float64 {
 			s.narrow[k] = float32(v)
 		}
 	}
-	s.products(lo, hi)
+	groups, _ := s.groupsOf(hi - lo)
+	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work.
+	together := len(groups) >= 2*s.team.Members() || s.evenRows && len(groups) >= s.team.Members()
+	if !together {
+		s.products(lo, hi)
+	}
 	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
+		if together {
+			for at := from; at < to; at += s.partRows {
+				s.productPart(lo, at, min(at+s.partRows, to))
+			}
+		}
 		s.propose(g, lo, from, to)
 		s.measureStep(g, lo, from, to)
 	})
 	d := s.d[:(hi-lo)*pitch]
-	groups, _ := s.groupsOf(hi - lo)
 	t, fall := bestStep(s.quartic(groups, s.product.Step(b, d)), s.MaxStep)
 	if t > 0 {
 		s.report.decrease += fall / 4
@@ -121,9 +134,9 @@ func (s *rowBlockRun) improve(b int) float64 {
 			clipped++
 		}
 	}
+	kernel.Axpy(s.gram, t, s.hd)
+	kernel.Axpy(s.gram, t*t, s.dd)
 	if clipped == 0 {
-		kernel.Axpy(s.gram, t, s.hd)
-		kernel.Axpy(s.gram, t*t, s.dd)
 		if t > 0 {
 			s.product.Move(b, t, d)
 		}
@@ -132,13 +145,8 @@ func (s *rowBlockRun) improve(b int) float64 {
 	s.clipped += clipped
 	clear(s.hd)
 	for k := range groups {
-		g := &groups[k]
-		if g.clipped {
-			kernel.Axpy(s.gram, 1, g.dd)
-			kernel.Axpy(s.hd, 1, g.hd)
-		} else {
-			kernel.Axpy(s.gram, t*t, g.dd)
-			kernel.Axpy(s.hd, t, g.hd)
+		if groups[k].clipped {
+			kernel.Axpy(s.hd, 1, groups[k].hd)
 		}
 	}
 	symmetrize(s.hd, pitch)
@@ -233,18 +241,39 @@ func symmetrize(x []float64, r int) {
 }
 
 // move moves the rows from to to by t times d, cuts negative entries off at zero, and leaves in d how they have moved. Where
-// entries were cut off, hd and dd become those of that way.
+// entries were cut off, hd becomes half of what that adds to D.
 func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	pitch := s.pitch
 	d, h, prev := s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]
 	along, clipped := kernel.Advance(h, d, t, prev)
 	grp.uphill, grp.clipped = -along, clipped
 	if clipped {
-		clear(grp.dd)
 		clear(grp.hd)
-		kernel.Gram(grp.dd, d, pitch)
-		kernel.TransTimes(grp.hd, h, pitch, d, pitch)
-		kernel.Axpy(grp.hd, -1, grp.dd) // h has moved already
+		for i := 0; i < len(h); i += pitch {
+			clip(grp.hd, h[i:i+pitch])
+		}
+	}
+}
+
+// clip sets negative entries of a row h to zero, and adds to the r×r matrix x half of what that adds to hᵀh: with c the way to zero,
+// (h+c)ᵀ(h+c) − hᵀh is cᵀm and its transpose, m = h + c/2.
+func clip(x, h []float64) {
+	r, some := len(h), false
+	for j, v := range h {
+		if v < 0 {
+			h[j], some = v/2, true
+		}
+	}
+	if !some {
+		return
+	}
+	for j, v := range h {
+		if v < 0 {
+			kernel.Axpy(x[j*r:(j+1)*r], -2*v, h)
+		}
+	}
+	for j, v := range h {
+		h[j] = max(v, 0)
 	}
 }
 

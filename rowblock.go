@@ -124,8 +124,8 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short) && nonzero(h.Data()),
 	}
 	e.hv = e.h.Data()
-	if e.partRows = densePart; sparse {
-		e.partRows = sparsePart
+	if e.partRows, e.evenRows = densePart, true; sparse {
+		e.partRows, e.evenRows = sparsePart, false
 	}
 	if s.Compress != NoCompression {
 		if e.p = p.compressed(s.Compress); e.p != p && s.CheckEvery < compressedCheck {
@@ -191,7 +191,8 @@ type rowBlockRun struct {
 	wasSo      bool // the last one did
 	// columnsFirst makes the first sweep one of CD's.
 	columnsFirst bool
-	partRows     int // densePart or sparsePart
+	partRows     int  // densePart or sparsePart
+	evenRows     bool // all rows of a product cost the same
 	team         *kernel.Team
 	product      matrix.BlockProduct
 	lowerProduct matrix.LowerProduct // product, if it is one

@@ -44,10 +44,11 @@ func TestAdvance(t *testing.T) {
 				wantD[i] = float64(step * d[i]) // not fused with the sum
 				wantX[i] = y + wantD[i]
 				if wantX[i] < 0 {
-					wantX[i], wantD[i], wantCut = 0, -y, true
+					wantD[i], wantCut = -y, true
 				}
-				want += wantD[i] * (wantX[i] - last[i])
-				size += math.Abs(wantD[i] * (wantX[i] - last[i]))
+				term := wantD[i] * (max(0, wantX[i]) - last[i])
+				want += term
+				size += math.Abs(term)
 			}
 			if wantCut {
 				cuts++

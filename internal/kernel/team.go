@@ -13,23 +13,26 @@ import (
 //
 // Parts next to each other fall to the same member, so that what it wrote in one call it finds in its own cache in the next.
 type Team struct {
-	f      func(part int) // written before the shares, and not before every part has been done
-	done   atomic.Int64
+	called int64 // parts of all calls so far
 	closed atomic.Bool
 	shares []share        // one for each member, the caller's first
 	rest   []restingPlace // of the members but the caller
 	left   sync.WaitGroup
 }
 
-// share is the end of a member's parts of a call, in the upper half of the word, and the next one nobody has taken. Both in one
-// word: whoever exchanges it for the next has a part of the call that is under way, however old its knowledge of the word is. A
-// member with nothing left takes from others' shares. Each word has a cache line, and the one fetched with it, to itself.
+// share is what a member and the caller tell each other, in one cache line: that it goes from one to the other and back is most of
+// what a call costs. The one fetched with it is empty.
 type share struct {
+	// word is the end of the member's parts of a call, in the upper half, and the next one nobody has taken. Both in one word:
+	// whoever exchanges it for the next has a part of the call that is under way, however old its knowledge of the word is. A
+	// member with nothing left takes from others' shares.
 	word atomic.Uint64
-	_    [120]byte
+	f    func(part int) // written before word, and not before every part of the call before has been done
+	done atomic.Int64   // parts the member has done in all calls
+	_    [104]byte
 }
 
-// take returns a part nobody has taken.
+// take returns a part nobody has taken, to be done with f.
 func (s *share) take() (part int, ok bool) {
 	for {
 		w := s.word.Load()
@@ -103,34 +106,42 @@ func (t *Team) Do(parts int, f func(part int)) {
 		}
 		return
 	}
-	t.f = f
-	t.done.Store(0)
+	t.called += int64(parts)
 	each, more := parts/len(t.shares), parts%len(t.shares)
-	for k, from := 0, 0; k < len(t.shares) && from < parts; k++ {
+	for k := min(len(t.shares), parts) - 1; k >= 0; k-- { // the caller's last, so that the others have begun
+		from := k*each + min(k, more)
 		to := from + each
 		if k < more {
 			to++
 		}
+		t.shares[k].f = f
 		t.shares[k].word.Store(uint64(to)<<partBits | uint64(from))
 		if k > 0 {
 			t.wake(&t.rest[k-1])
 		}
-		from = to
 	}
 	t.work(0)
-	for looks := 1; t.done.Load() < int64(parts); looks++ {
+	for looks := 1; t.done() < t.called; looks++ {
 		if looks%yieldEvery == 0 {
 			runtime.Gosched()
 		}
 	}
 }
 
+func (t *Team) done() (sum int64) {
+	for k := range t.shares {
+		sum += t.shares[k].done.Load()
+	}
+	return sum
+}
+
 // work does what is left of member k's share and then of the others', and reports whether that was anything.
 func (t *Team) work(k int) bool {
-	parts := int64(0)
+	own, parts := &t.shares[k], int64(0)
 	for range t.shares {
-		for p, ok := t.shares[k].take(); ok; p, ok = t.shares[k].take() {
-			t.f(p)
+		s := &t.shares[k]
+		for p, ok := s.take(); ok; p, ok = s.take() {
+			s.f(p)
 			parts++
 		}
 		if k++; k == len(t.shares) {
@@ -138,7 +149,7 @@ func (t *Team) work(k int) bool {
 		}
 	}
 	if parts > 0 {
-		t.done.Add(parts)
+		own.done.Add(parts)
 	}
 	return parts > 0
 }
