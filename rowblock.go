@@ -96,9 +96,11 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		setDefault(&s.Passes, min(max(int(p.a.Stored()/int64(2*p.n*p.r)), 2), 6))
 		setDefault(&s.CheckEvery, 3)
 		if s.Passes <= 2 {
-			setDefault(&s.Block, 64)
+			setDefault(&s.Block, min(max(p.n/rowsPerBlock/64, 1), 8)*64)
 		}
 		short = p.a.Stored() < int64(2*p.n*p.r)
+	default:
+		setDefault(&s.Block, 256)
 	}
 	setDefault(&s.Block, 128)
 	setDefault(&s.Passes, 4)
@@ -144,6 +146,9 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	}
 	return e
 }
+
+// rowsPerBlock
+const rowsPerBlock = 160
 
 func setDefault(v *int, value int) {
 	if *v == 0 {
