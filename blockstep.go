@@ -134,9 +134,9 @@ func (s *rowBlockRun) improve(b int) float64 {
 			clipped++
 		}
 	}
-	kernel.Axpy(s.gram, t, s.hd)
-	kernel.Axpy(s.gram, t*t, s.dd)
 	if clipped == 0 {
+		kernel.Axpy(s.gram, t, s.hd)
+		kernel.Axpy(s.gram, t*t, s.dd)
 		if t > 0 {
 			s.product.Move(b, t, d)
 		}
@@ -145,8 +145,13 @@ func (s *rowBlockRun) improve(b int) float64 {
 	s.clipped += clipped
 	clear(s.hd)
 	for k := range groups {
-		if groups[k].clipped {
-			kernel.Axpy(s.hd, 1, groups[k].hd)
+		g := &groups[k]
+		if g.clipped {
+			kernel.Axpy(s.gram, 1, g.dd)
+			kernel.Axpy(s.hd, 1, g.hd)
+		} else {
+			kernel.Axpy(s.gram, t*t, g.dd)
+			kernel.Axpy(s.hd, t, g.hd)
 		}
 	}
 	symmetrize(s.hd, pitch)
@@ -241,39 +246,18 @@ func symmetrize(x []float64, r int) {
 }
 
 // move moves the rows from to to by t times d, cuts negative entries off at zero, and leaves in d how they have moved. Where
-// entries were cut off, hd becomes half of what that adds to D.
+// entries were cut off, hd and dd become those of that way.
 func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	pitch := s.pitch
 	d, h, prev := s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]
 	along, clipped := kernel.Advance(h, d, t, prev)
 	grp.uphill, grp.clipped = -along, clipped
 	if clipped {
+		clear(grp.dd)
 		clear(grp.hd)
-		for i := 0; i < len(h); i += pitch {
-			clip(grp.hd, h[i:i+pitch])
-		}
-	}
-}
-
-// clip sets negative entries of a row h to zero, and adds to the r×r matrix x half of what that adds to hᵀh: with c the way to zero,
-// (h+c)ᵀ(h+c) − hᵀh is cᵀm and its transpose, m = h + c/2.
-func clip(x, h []float64) {
-	r, some := len(h), false
-	for j, v := range h {
-		if v < 0 {
-			h[j], some = v/2, true
-		}
-	}
-	if !some {
-		return
-	}
-	for j, v := range h {
-		if v < 0 {
-			kernel.Axpy(x[j*r:(j+1)*r], -2*v, h)
-		}
-	}
-	for j, v := range h {
-		h[j] = max(v, 0)
+		kernel.Gram(grp.dd, d, pitch)
+		kernel.TransTimes(grp.hd, h, pitch, d, pitch)
+		kernel.Axpy(grp.hd, -1, grp.dd) // h has moved already
 	}
 }
 

@@ -40,7 +40,7 @@ func rowTimesAVX2(acc *float64, w int, val *float64, x *float64, n int, stride i
 //go:noescape
 func addGatheredAVX2(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
 
-// advanceAVX2 is advanceGo; cut is not 0 if any has fallen below zero.
+// advanceAVX2 is advanceGo; cut is not 0 if zero has stopped any.
 //
 //go:noescape
 func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)

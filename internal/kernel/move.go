@@ -1,8 +1,8 @@
 package kernel
 
-// Advance moves x by t times d, and leaves in d how far that is or, where x falls below zero, how far zero is. It returns
-// ⟨d, max(0, x) − last⟩ for the d and the x it leaves, and whether any x has fallen below zero. x, d and last must not overlap. With
-// finite numbers every bit of x and d is the same on every path.
+// Advance moves x by t times d, but no further than zero, leaves in d how far it has moved, and returns ⟨d, x − last⟩ for the d
+// and the x it leaves, and whether zero has stopped any. x, d and last must not overlap. With finite numbers every bit of x
+// and d is the same on every path.
 func Advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
 	if len(d) != len(x) || len(last) != len(x) {
 		panic(badLen)
@@ -15,11 +15,10 @@ func advanceGo(x, d []float64, t float64, last []float64) (along float64, cut bo
 	for i, y := range x {
 		e := float64(t * d[i])
 		v := y + e
-		x[i] = v
 		if v < 0 {
 			v, e, cut = 0, -y, true
 		}
-		d[i] = e
+		x[i], d[i] = v, e
 		along += e * (v - last[i])
 	}
 	return along, cut

@@ -44,11 +44,10 @@ func TestAdvance(t *testing.T) {
 				wantD[i] = float64(step * d[i]) // not fused with the sum
 				wantX[i] = y + wantD[i]
 				if wantX[i] < 0 {
-					wantD[i], wantCut = -y, true
+					wantX[i], wantD[i], wantCut = 0, -y, true
 				}
-				term := wantD[i] * (max(0, wantX[i]) - last[i])
-				want += term
-				size += math.Abs(term)
+				want += wantD[i] * (wantX[i] - last[i])
+				size += math.Abs(wantD[i] * (wantX[i] - last[i]))
 			}
 			if wantCut {
 				cuts++

@@ -7,11 +7,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// advance writes x = x + t·d, d = how far that is or, if it is less, how far zero is, and the sum of d·(max(0, x) − last). Memory is
-// the limit, so that wider vectors would gain nothing.
+// advance writes x = max(0, x + t·d), d = how far that is, and the sum of d·(x − last). Memory is the limit, so that wider
+// vectors would gain nothing.
 func (a *asm) advance() {
 	a.begin("advance", "func(x, d *float64, t float64, last *float64, n int) (along float64, cut int)",
-		"advance"+a.name+" is advanceGo; cut is not 0 if any has fallen below zero.")
+		"advance"+a.name+" is advanceGo; cut is not 0 if zero has stopped any.")
 	x, d, last, n := a.arg("x"), a.arg("d"), a.arg("last"), a.arg("n")
 	t := a.vec()
 	a.VBROADCASTSD(a.mem("t"), t)
@@ -27,11 +27,11 @@ func (a *asm) advance() {
 			a.VORPD(v, signs, signs)
 			a.VSUBPD(y, zero, y)
 			a.VBLENDVPD(v, y, e, e) // where v has the sign
-			a.store(v, at(x, i*a.lanes), l)
 			a.VMAXPD(zero, v, v)
 			a.load(at(last, i*a.lanes), p, l)
 			a.VSUBPD(p, v, p)
 			a.VFMADD231PD(p, e, acc[i])
+			a.store(v, at(x, i*a.lanes), l)
 			a.store(e, at(d, i*a.lanes), l)
 		}
 	})
