@@ -16,7 +16,8 @@ import (
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, the answer
 // among them, and for inner products X·H twice and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
-	// Block is the number of rows in a block; the default 0 means 128, or 64 for a sparse A with two passes.
+	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
+	// with two passes.
 	Block int
 	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 6 for dense data, 4 for sparse
 	// points and 2 to 6, by its entries a row, for a sparse A. At most 1000.
@@ -96,7 +97,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		setDefault(&s.Passes, min(max(int(p.a.Stored()/int64(2*p.n*p.r)), 2), 6))
 		setDefault(&s.CheckEvery, 3)
 		if s.Passes <= 2 {
-			setDefault(&s.Block, min(max(p.n/rowsPerBlock/64, 1), 8)*64)
+			setDefault(&s.Block, min(max(p.n/blocksOfGraph/64, 1), 8)*64)
 		}
 		short = p.a.Stored() < int64(2*p.n*p.r)
 	default:
@@ -147,8 +148,8 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	return e
 }
 
-// rowsPerBlock
-const rowsPerBlock = 160
+// blocksOfGraph is how many blocks a large graph has at least: then they may be larger, and members of a team meet less often.
+const blocksOfGraph = 80
 
 func setDefault(v *int, value int) {
 	if *v == 0 {
