@@ -79,7 +79,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			}
 		}
 		var exact *figures // of this H, if the trace wants them
-		if opt.Trace && !rep.provisional {
+		if opt.Trace && !rep.provisional && (opt.TraceAt == nil || opt.TraceAt(res.Sweeps)) {
 			clk.pause(func() {
 				show()
 				f := p.measure(h)

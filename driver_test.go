@@ -473,6 +473,35 @@ func TestTraceDecidesNothing(t *testing.T) {
 	}
 }
 
+// TestTraceAt: the trace has the sweeps that are asked for, with the figures it has of them in any case, and the start and the last.
+func TestTraceAt(t *testing.T) {
+	g := readGolden(t, goldenNames[0])
+	a := g.forms(t)["dense"]
+	for _, solver := range []Solver{CD{}, RowBlock{}} {
+		opt := Options{Solver: solver, Start: Random{}, Trace: true, Stop: Stop{Sweeps: 20, KKT: -1}}
+		all := factorize(t, a, g.R, opt)
+		var want []TracePoint
+		for k, p := range all.Trace {
+			if p.Sweep%4 == 3 || k == 0 || k == len(all.Trace)-1 {
+				want = append(want, p)
+			}
+		}
+		var asked []int
+		opt.TraceAt = func(sweep int) bool {
+			asked = append(asked, sweep)
+			return sweep%4 == 3
+		}
+		some := factorize(t, a, g.R, opt)
+		same := func(p, q TracePoint) bool { return p.Sweep == q.Sweep && p.RelErr == q.RelErr && p.KKT == q.KKT }
+		if !slices.EqualFunc(some.Trace, want, same) {
+			t.Errorf("%s: %v, want %v", solver.Name(), some.Trace, want)
+		}
+		if len(asked) != len(all.Trace)-1 || !slices.IsSorted(asked) || some.Objective != all.Objective {
+			t.Errorf("%s: asked about %v, ends at %v, want %v", solver.Name(), asked, some.Objective, all.Objective)
+		}
+	}
+}
+
 func TestRuns(t *testing.T) {
 	a := mustDense(t, instance.FullRank(40, 2))
 	opt := Options{Solver: CD{}, Runs: 4, Seed: 9, Stop: Stop{Sweeps: 20}}

@@ -34,6 +34,9 @@ type Options struct {
 	// Trace asks for the exact error and KKT residual of the start, of every sweep that is not provisional (see Progress) and
 	// of the last, in Result.Trace. The clock stops while they are computed.
 	Trace bool
+	// TraceAt says which sweeps the trace has, besides the start and the last, and is asked about each that is not provisional in
+	// turn; nil means all. The figures of one take about as long as a sweep.
+	TraceAt func(sweep int) bool
 	// Bound says whether Result.LowerBound is looked for, after the runs; the default is NoBound.
 	Bound Bound
 	// Progress is called after every sweep, on the goroutine that called Factorize; nil means no calls.

@@ -401,8 +401,8 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// Of a trace, every sweep is kept up to keptWhole, then those at which ⌊log(sweep)/log keptFactor⌋ grows; its numbers have so many
-// significant digits. A run of 30 000 sweeps takes 15 kB then.
+// A trace has every sweep up to keptWhole, then those that are so many times the one before; its numbers have so many significant
+// digits. A run of 30 000 sweeps takes 15 kB then.
 const (
 	keptWhole   = 50
 	keptFactor  = 1.02
@@ -410,13 +410,19 @@ const (
 	kktDigits   = 4
 )
 
-// kept tells whether the trace keeps that sweep.
-func kept(sweep int) bool {
-	if sweep <= keptWhole {
+// thinly returns what tells, asked about sweeps in turn, whether the trace has that one.
+func thinly() func(sweep int) bool {
+	next := 0.0
+	return func(sweep int) bool {
+		at := float64(sweep)
+		if at < next {
+			return false
+		}
+		if at >= keptWhole {
+			next = at * keptFactor
+		}
 		return true
 	}
-	step := func(k int) float64 { return math.Floor(math.Log(float64(k)) / math.Log(keptFactor)) }
-	return step(sweep) > step(sweep-1)
 }
 
 // rounded returns x to that many significant digits.

@@ -284,11 +284,12 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// TestKept: the first fifty sweeps, then so many for each factor of e that times are late by at most 2 %.
-func TestKept(t *testing.T) {
+// TestThinly: the first fifty sweeps, then so many for each factor of e that times are late by at most 2 %.
+func TestThinly(t *testing.T) {
 	var list []int
+	at := thinly()
 	for sweep := range 50_001 {
-		if kept(sweep) {
+		if at(sweep) {
 			list = append(list, sweep)
 		}
 	}
@@ -302,6 +303,18 @@ func TestKept(t *testing.T) {
 	}
 	if n := len(list); n < 370 || n > 400 { // 51 + ln 1000/ln 1.02 = 400 at most
 		t.Errorf("%d sweeps of 50000 are kept", n)
+	}
+	// Only those it is asked about count: where every third has a figure, it does not wait for one that has not.
+	at, list = thinly(), nil
+	for sweep := 3; sweep <= 3000; sweep += 3 {
+		if at(sweep) {
+			list = append(list, sweep)
+		}
+	}
+	for k := 1; k < len(list); k++ {
+		if float64(list[k]) > 1.02*float64(list[k-1])+3 {
+			t.Errorf("%d follows %d", list[k], list[k-1])
+		}
 	}
 	for _, tc := range []struct {
 		x      float64

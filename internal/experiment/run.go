@@ -205,7 +205,7 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 	}
 	rec.N, rec.Stored = a.Dim(), a.Stored()
 	opt := symnmf.Options{
-		Stop: symnmf.Stop{Sweeps: m.Sweeps, Time: m.Time, KKT: -1}, Seed: r.seed, Threads: w.plan.Threads, Trace: true,
+		Stop: symnmf.Stop{Sweeps: m.Sweeps, Time: m.Time, KKT: -1}, Seed: r.seed, Threads: w.plan.Threads, Trace: true, TraceAt: thinly(),
 		Progress: func(p symnmf.Progress) { show(Progress{Sweep: p.Sweep, RelErr: p.RelErr}) },
 	}
 	if m.Sweeps == 0 {
@@ -253,13 +253,11 @@ func (rec *Record) take(res *symnmf.Result) {
 	rec.Objective, rec.NormA = Number(res.Objective), Number(res.NormA)
 	rec.ZeroColumns, rec.ZeroRows, rec.Notes = res.ZeroColumns, res.ZeroRows, res.Notes
 	t := &Trace{}
-	for k, p := range res.Trace {
-		if kept(p.Sweep) || k == len(res.Trace)-1 {
-			t.Sweep = append(t.Sweep, p.Sweep)
-			t.Seconds = append(t.Seconds, microseconds(p.Time))
-			t.RelErr = append(t.RelErr, rounded(p.RelErr, errorDigits))
-			t.KKT = append(t.KKT, rounded(p.KKT, kktDigits))
-		}
+	for _, p := range res.Trace {
+		t.Sweep = append(t.Sweep, p.Sweep)
+		t.Seconds = append(t.Seconds, microseconds(p.Time))
+		t.RelErr = append(t.RelErr, rounded(p.RelErr, errorDigits))
+		t.KKT = append(t.KKT, rounded(p.KKT, kktDigits))
 	}
 	rec.Trace = t
 }
