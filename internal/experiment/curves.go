@@ -68,10 +68,13 @@ func average(curves []curve) (s report.Series) {
 	return s
 }
 
+// leastGap is the least E that is drawn: where the best run itself would go to zero, it leaves the others their room.
+const leastGap = 1e-6
+
 // chart draws E(t) of the methods; nil if there is nothing to draw.
 func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
 	chart := &report.Chart{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name, Title: cmp.Or(e.Title, e.Name) + ": " + c.title,
-		XLabel: "seconds", YLabel: "E(t)", LogX: true, LogY: true}
+		XLabel: "seconds", YLabel: "E(t)", LogX: true, LogY: true, Floor: leastGap}
 	for _, m := range e.Methods {
 		var curves []curve
 		for _, r := range c.by[m.Label] {
