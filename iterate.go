@@ -5,7 +5,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -85,11 +84,10 @@ func (m rowsOf) RowsTo(dst []float64, lo, hi int) {
 
 // times fills dst with A·x, both n×k for any k. It is the one way by which every method that wants all of it multiplies.
 func (p *problem) times(dst, x *matrix.Dense) {
-	_, k := x.Dims()
-	product := p.a.NewProduct(x, p.workers)
-	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
-		product.RowsTo(dst.Data()[lo*k:hi*k], lo, hi)
-	})
+	if p.multiplyA == nil {
+		p.multiplyA = matrix.Repeated(p.a, p.workers)
+	}
+	p.multiplyA(dst, x)
 }
 
 // largestEigenvalue returns that of a symmetric r×r matrix without negative ones but for rounding; should the iteration not end, which has not been
