@@ -244,12 +244,12 @@ func (sh shape) ahead() float64 {
 	case "clique":
 		work += 4 * sh.stored
 	case "newton":
-		work += 8*(2*n*n+7*n*r) + turned
+		work += 8*(2*n*n+9*n*r) + turned
 		if points {
 			work += 8 * 3 * m * max(r, 64)
 		}
 	case "mu", "amu", "betasnmf":
-		work += 8*r*map[string]float64{"mu": 1, "amu": 4, "betasnmf": 3}[sh.method]*n + turned
+		work += 8*r*map[string]float64{"mu": 2, "amu": 6, "betasnmf": 5}[sh.method]*n + turned
 		if points {
 			work += 8 * 3 * m * r // X·H of the products, and of the figures
 		}
