@@ -155,6 +155,21 @@ func TestSpectralStep(t *testing.T) {
 	}
 }
 
+// TestProjectedSq compares with the definition, where entries of X are least and slopes large.
+func TestProjectedSq(t *testing.T) {
+	x := []float64{0, 0, 0x1p-1074, 0x1p-1074, 3, 3, 1e300, 0}
+	g := []float64{-2, 5, -7, 1e100, 11, -13, 17, 0}
+	want := 0.0
+	for k, v := range g {
+		if v < 0 || x[k] > 0 {
+			want += v * v
+		}
+	}
+	if got := projectedSq(x, g); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // TestHALSWithoutWeight: an entry that changes nothing stays.
 func TestHALSWithoutWeight(t *testing.T) {
 	x := []float64{2, 3}
