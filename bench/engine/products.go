@@ -168,7 +168,9 @@ func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.
 			return
 		}
 		marks = append(marks, mark{m.clone(), p.Elapsed})
-		if k := len(marks) - 1; p.Elapsed-marks[min(warm, k-1)].elapsed >= limit {
+		// The first sweep has the start in it: it counts only where a second would take too long.
+		k := len(marks) - 1
+		if p.Elapsed-marks[min(warm, k-1)].elapsed >= limit && (k > 1 || p.Elapsed >= mostOf(limit)/2) {
 			if m.taping = m.singles > 0; !m.taping {
 				cancel()
 			}
