@@ -75,7 +75,8 @@ func run(args []string) error {
 	rmat := flags.Bool("rmat", false, "R-MAT graphs, a process each")
 	flags.StringVar(&c.dir, "dir", "", "keep the graphs of -rmat, 0.4 GB, in this `folder`")
 	flags.StringVar(&c.symnmf, "symnmf", "", "the `program` whose predictions -rmat compares with; default: built from ./cmd/symnmf")
-	products := flags.Bool("products", false, "products with A of every method, beside what they could take; -rows selects set/form/rank/method, -limit is how long sweeps are counted, 1 s by default")
+	products := flags.Bool("products", false, "products with A of every method, beside what they could take; -rows selects set/form/rank/method,\n"+
+		"-limit is how long sweeps are counted, 1 s by default")
 	hash := flags.Bool("hash", false, "hashes of H for 1, 2, 3 and 8 threads")
 	child := flags.String("rmat-child", "", "what -rmat gives the processes it starts")
 	flags.Parse(args)

@@ -39,11 +39,11 @@ type productRun struct {
 
 // products measures what the products with A of each method take, beside the least this machine could.
 func (c *config) products(log *journal) error {
-	const warm = 2 // sweeps
 	limit := c.limit
 	if limit == 0 {
 		limit = time.Second
 	}
+	most := 10 * limit
 	s := &shelf{folder: c.data}
 	lim := newLimits()
 	fmt.Printf("one thread; a multiply–add in cache takes %.4f ns, reading from memory %.4f ns a byte\n", lim.madd, lim.perByte(lim.most))
@@ -65,13 +65,13 @@ func (c *config) products(log *journal) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", row, err)
 			}
-			first, later, err := measureProducts(a, d.table(set.form), set.rank, m, lim, warm, limit)
+			first, later, err := measureProducts(a, d.table(set.form), set.rank, m, lim, limit, most)
 			switch {
 			case errors.Is(err, symnmf.ErrUnfit):
 				sweeps = append(sweeps, []string{m.Name, "cannot take it", "-", "-", "-", "-", "-", "-", "-", "-"})
 				continue
 			case errors.Is(err, errNoSweep):
-				sweeps = append(sweeps, []string{m.Name, fmt.Sprintf("none in %v", mostOf(limit)), "-", "-", "-", "-", "-", "-", "-", "-"})
+				sweeps = append(sweeps, []string{m.Name, fmt.Sprintf("none in %v", most), "-", "-", "-", "-", "-", "-", "-", "-"})
 				continue
 			case err != nil:
 				return fmt.Errorf("%s: %w", row, err)
@@ -82,7 +82,8 @@ func (c *config) products(log *journal) error {
 			fmt.Fprintf(os.Stderr, "%s\n", row)
 			sweeps, starts = append(sweeps, later.cells(m.Name)), append(starts, first.cells(m.Name))
 		}
-		header := []string{"method", "seconds", "sweeps a second", "products", "columns", "rows a call", "ns a multiply–add", "limit", "ratio", "in products, %"}
+		header := []string{"method", "seconds", "sweeps a second", "products", "columns", "rows a call", "ns a multiply–add", "limit", "ratio",
+			"in products, %"}
 		for _, t := range []struct {
 			what  string
 			lines [][]string
@@ -129,9 +130,6 @@ func list(x []int) string {
 // errNoSweep says that no sweep ended in time.
 var errNoSweep = errors.New("no sweep ended")
 
-// mostOf is how long a run may take whose sweeps are to be measured for limit.
-func mostOf(limit time.Duration) time.Duration { return 10 * limit }
-
 // mark is the end of a sweep.
 type mark struct {
 	tally
@@ -139,8 +137,10 @@ type mark struct {
 }
 
 // measureProducts runs a method, and returns figures of everything up to the end of the first sweep, and of the sweeps after the
-// first warm ones for so long, or, where they take longer than that, of one. The seconds are those of the same run without a meter.
-func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.Method, lim *limits, warm int, limit time.Duration) (first, later *productRun, err error) {
+// first warm ones for limit, or, where they take longer than that, of one, in a run of no more than most. The seconds are those of the
+// same run without a meter.
+func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.Method, lim *limits, limit, most time.Duration) (first, later *productRun, err error) {
+	const warm = 2
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	before, err := entriesBefore(a, x)
 	if err != nil {
@@ -151,7 +151,7 @@ func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.
 	if err != nil {
 		return nil, nil, err
 	}
-	opt := symnmf.Options{Solver: solver, Start: symnmf.Random{}, Threads: 1, Stop: symnmf.Stop{Sweeps: -1, KKT: -1, Time: mostOf(limit)}}
+	opt := symnmf.Options{Solver: solver, Start: symnmf.Random{}, Threads: 1, Stop: symnmf.Stop{Sweeps: -1, KKT: -1, Time: most}}
 	if strings.HasPrefix(method.Start, "svd") {
 		opt.Start = symnmf.SVDStart{}
 	}
@@ -170,7 +170,7 @@ func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.
 		marks = append(marks, mark{m.clone(), p.Elapsed})
 		// The first sweep has the start in it: it counts only where a second would take too long.
 		k := len(marks) - 1
-		if p.Elapsed-marks[min(warm, k-1)].elapsed >= limit && (k > 1 || p.Elapsed >= mostOf(limit)/2) {
+		if p.Elapsed-marks[min(warm, k-1)].elapsed >= limit && (k > 1 || p.Elapsed >= most/2) {
 			if m.taping = m.singles > 0; !m.taping {
 				cancel()
 			}
