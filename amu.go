@@ -14,7 +14,7 @@ import (
 //
 // and Y = H_0 when t = 0. If F(H_{t+1}) > F(H_t), H_{t+1} is made from H_t in place of Y, with t = 0. So the objective does not
 // rise. η keeps entries that Y would have at zero or below alive, so zeros of the start do not stay. A sweep is one update:
-// two products A·H and 6·n·r² multiply–adds, three and 9 where there is a restart. Memory: 4·n·r numbers besides H.
+// two products A·H and 4·n·r² multiply–adds, three and 6 where there is a restart. Memory: 6·n·r numbers besides H.
 //
 // Source: Wang, He, Lu et al., Accelerated symmetric NMF using extrapolation, Symmetry 12:1187, 2020, Algorithm 2, where η is
 // 1e-16 in whatever units A has, and a restart leaves H as it is for one iteration. See docs/errata.md.
@@ -32,7 +32,7 @@ func (s AMU) accepts(p *problem, opt *Options) error {
 }
 
 func (s AMU) start(p *problem, h *matrix.Dense, _ int) run {
-	at := newIterate(p, h)
+	at := newSloped(p, h)
 	least := 1e-16 * math.Sqrt(p.norm/float64(p.n))
 	if s.published {
 		least = 1e-16 * math.Sqrt(p.scale)
@@ -56,7 +56,8 @@ func (s *amuRun) sweep(stop func() bool) sweepReport {
 	if s.t > 0 {
 		s.extrapolate()
 		s.p.times(s.next.ah, s.next.h)
-		s.p.multiply(s.next.h, s.next.h, s.next.ah, s.p.gram(s.next.h), math.Cbrt)
+		s.p.timesGram(s.next.hd, s.next.h, s.p.gram(s.next.h))
+		s.p.multiply(s.next.h, s.next.h, s.next.ah, s.next.hd, math.Cbrt)
 		s.next.look()
 		if s.next.at.objective() <= s.at.objective() {
 			return s.accept()
@@ -69,7 +70,7 @@ func (s *amuRun) sweep(stop func() bool) sweepReport {
 			return sweepReport{cut: true}
 		}
 	}
-	s.p.multiply(s.next.h, s.h, s.ah, s.gram, math.Cbrt)
+	s.p.multiply(s.next.h, s.h, s.ah, s.hd, math.Cbrt)
 	s.next.look()
 	return s.accept()
 }

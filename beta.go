@@ -13,8 +13,8 @@ import (
 //	H_ik ← H_ik·(1 − β + β·R_ik),   R = (A·H) ⊘ (H·(HᵀH))
 //
 // and, where that would raise the objective, H_ik·R_ik^{1/3} from the same R, so that it does not rise. A zero entry is zero
-// for ever. A sweep is one update: a product A·H and 3·n·r² multiply–adds, twice that where the first form fails, which happens
-// far from a solution. Memory: 3·n·r numbers besides H.
+// for ever. A sweep is one update: a product A·H and 2·n·r² multiply–adds, twice that where the first form fails, which happens
+// far from a solution. Memory: 5·n·r numbers besides H.
 //
 // Source: He, Xie, Zdunek, Zhou, Cichocki, Symmetric nonnegative matrix factorization, IEEE TNN 22, 2011, Algorithm 4, with
 // R = 0 where both of its parts are. See docs/errata.md.
@@ -52,7 +52,7 @@ func (s BetaSNMF) start(p *problem, h *matrix.Dense, _ int) run {
 	if s.Beta == 0 {
 		s.Beta = defaultBeta
 	}
-	at := newIterate(p, h)
+	at := newSloped(p, h)
 	return &betaRun{BetaSNMF: s, iterate: at, next: at.other()}
 }
 
@@ -67,14 +67,14 @@ func (s *betaRun) sweep(stop func() bool) sweepReport {
 	if stop() {
 		return sweepReport{cut: true}
 	}
-	s.p.multiply(s.next.h, s.h, s.ah, s.gram, func(ratio float64) float64 { return 1 - s.Beta + s.Beta*ratio })
+	s.p.multiply(s.next.h, s.h, s.ah, s.hd, func(ratio float64) float64 { return 1 - s.Beta + s.Beta*ratio })
 	s.next.look()
 	if !(s.next.at.objective() <= s.at.objective()) {
 		if stop() {
 			return sweepReport{cut: true}
 		}
 		s.fallbacks++
-		s.p.multiply(s.next.h, s.h, s.ah, s.gram, math.Cbrt)
+		s.p.multiply(s.next.h, s.h, s.ah, s.hd, math.Cbrt)
 		s.next.look()
 	}
 	return s.take(s.next)

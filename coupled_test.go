@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -154,12 +155,63 @@ func TestSpectralStep(t *testing.T) {
 	}
 }
 
+// TestProjectedSq compares with the definition, where entries of X are least and slopes large.
+func TestProjectedSq(t *testing.T) {
+	x := []float64{0, 0, 0x1p-1074, 0x1p-1074, 3, 3, 1e300, 0}
+	g := []float64{-2, 5, -7, 1e100, 11, -13, 17, 0}
+	want := 0.0
+	for k, v := range g {
+		if v < 0 || x[k] > 0 {
+			want += v * v
+		}
+	}
+	if got := projectedSq(x, g); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // TestHALSWithoutWeight: an entry that changes nothing stays.
 func TestHALSWithoutWeight(t *testing.T) {
 	x := []float64{2, 3}
-	halsRow(x, []float64{0, 8}, []float64{1, 1}, []float64{0, 0, 0, 2}, 0, 2)
+	halsBlock(x, []float64{0, 8}, []float64{1, 1}, []float64{0, 0, 0, 2}, 0, 2, make([]float64, 5))
 	if x[0] != 2 || x[1] != 4 {
 		t.Errorf("x = %v, want 2, 4", x)
+	}
+}
+
+// TestHALSBlock compares rows that go together with each by itself, from the definition.
+func TestHALSBlock(t *testing.T) {
+	for _, m := range []int{1, 3, halsRows} {
+		for _, r := range []int{1, 2, 7, 16} {
+			random := func(key uint64, size int) []float64 {
+				x := make([]float64, size)
+				for k := range x {
+					x[k] = uniform{key}.at(uint64(k))
+				}
+				return x
+			}
+			x, a, h, basis := random(1, m*r), random(2, m*r), random(3, m*r), random(4, r*r)
+			d := make([]float64, r*r)
+			kernel.Gram(d, basis, r)
+			const alpha = 0.5
+			want := slices.Clone(x)
+			for i := range m {
+				row := want[i*r : (i+1)*r]
+				for k, v := range row {
+					sum := a[i*r+k] + alpha*h[i*r+k] + d[k*r+k]*v
+					for j, w := range row {
+						sum -= d[k*r+j] * w
+					}
+					row[k] = max(0, sum/(d[k*r+k]+alpha))
+				}
+			}
+			halsBlock(x, a, h, d, alpha, r, make([]float64, m*(2*r+1)))
+			for k, v := range want {
+				if got := x[k]; !(math.Abs(got-v) <= float64(4*r*r*r)*0x1p-53*float64(r)) { // r sums of r terms up to r, one from another
+					t.Fatalf("%d rows, r = %d: entry [%d,%d] is %v, want %v", m, r, k/r, k%r, got, v)
+				}
+			}
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ var layers = map[string]layer{
 	"dist":                {[]string{"internal/kernel", "matrix", "."}, numeric},
 	"internal/report":     {nil, []string{"*"}},
 	"internal/experiment": {append([]string{"internal/report"}, library...), []string{"*"}},
-	"bench/engine":        {[]string{".", "matrix", "matio", "internal/instance"}, numeric},
+	"bench/engine":        {[]string{".", "matrix", "matio", "internal/instance", "internal/kernel"}, numeric},
 	"cmd/symnmf":          {append([]string{"internal/report", "internal/experiment"}, library...), []string{"*"}},
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -14,8 +13,9 @@ type iterate struct {
 	p    *problem
 	h    *matrix.Dense // n×r
 	ah   *matrix.Dense // A·H, n×r
+	hd   *matrix.Dense // H·D, n×r; nil for methods that have no use for it
 	gram []float64     // D, r×r
-	at   figures
+	at   figures       // but for the counts of zeros; methods that look have no ℓ₁ term
 }
 
 // newIterate looks at h. O(nnz·r + n·r²), as every look.
@@ -25,9 +25,17 @@ func newIterate(p *problem, h *matrix.Dense) *iterate {
 	return s
 }
 
-// other returns an iterate of another H, zero and not looked at, for methods that try before they go.
+// newSloped is newIterate for methods that want the two parts of the gradient, H·D and A·H.
+func newSloped(p *problem, h *matrix.Dense) *iterate {
+	s := &iterate{p: p, h: h, ah: matrix.NewDense(p.n, p.r, nil), hd: matrix.NewDense(p.n, p.r, nil)}
+	s.look()
+	return s
+}
+
+// other returns another such iterate, of H = 0 and not looked at, for methods that try before they go.
 func (s *iterate) other() *iterate {
-	return &iterate{p: s.p, h: matrix.NewDense(s.p.n, s.p.r, nil), ah: matrix.NewDense(s.p.n, s.p.r, nil)}
+	like := func() *matrix.Dense { return matrix.NewDense(s.p.n, s.p.r, nil) }
+	return &iterate{p: s.p, h: like(), ah: like(), hd: like()}
 }
 
 // look computes what is known from H, and returns what a sweep that ended there has to report: the change since the last
@@ -36,7 +44,7 @@ func (s *iterate) look() sweepReport {
 	before := s.at.objective()
 	s.p.times(s.ah, s.h)
 	s.gram = s.p.gram(s.h)
-	s.at = s.p.measureWith(s.h, rowsOf{s.ah})
+	s.at = s.p.measureRows(s.h, s.gram, s.hd, func(_ []float64, lo, hi int) []float64 { return s.ah.Data()[lo*s.p.r : hi*s.p.r] })
 	return s.since(before)
 }
 
@@ -45,6 +53,7 @@ func (s *iterate) take(next *iterate) sweepReport {
 	before := s.at.objective()
 	copy(s.h.Data(), next.h.Data())
 	s.ah, next.ah = next.ah, s.ah
+	s.hd, next.hd = next.hd, s.hd
 	s.gram, s.at = next.gram, next.at
 	return s.since(before)
 }
@@ -58,9 +67,16 @@ func (s *iterate) since(before float64) sweepReport {
 	return rep
 }
 
-// verify implements checker: A·H and D are those of this H.
+// verify implements checker: A·H, D and H·D are those of this H.
 func (s *iterate) verify() error {
-	fresh := newIterate(s.p, s.h)
+	fresh := newSloped(s.p, s.h)
+	if s.hd != nil {
+		for k, want := range fresh.hd.Data() {
+			if got := s.hd.Data()[k]; got != want {
+				return fmt.Errorf("maintained (HD)[%d,%d] is %v, the product gives %v", k/s.p.r, k%s.p.r, got, want)
+			}
+		}
+	}
 	for k, want := range fresh.ah.Data() {
 		if got := s.ah.Data()[k]; got != want {
 			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.p.r, k%s.p.r, got, want)
@@ -74,22 +90,12 @@ func (s *iterate) verify() error {
 	return nil
 }
 
-// rowsOf is a product at hand.
-type rowsOf struct{ *matrix.Dense }
-
-// RowsTo implements matrix.Product.
-func (m rowsOf) RowsTo(dst []float64, lo, hi int) {
-	_, r := m.Dims()
-	copy(dst, m.Data()[lo*r:hi*r])
-}
-
 // times fills dst with A·x, both n×k for any k. It is the one way by which every method that wants all of it multiplies.
 func (p *problem) times(dst, x *matrix.Dense) {
-	_, k := x.Dims()
-	product := p.a.NewProduct(x, p.workers)
-	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
-		product.RowsTo(dst.Data()[lo*k:hi*k], lo, hi)
-	})
+	if p.multiplyA == nil {
+		p.multiplyA = matrix.Repeated(p.a, p.workers)
+	}
+	p.multiplyA(dst, x)
 }
 
 // largestEigenvalue returns that of a symmetric r×r matrix without negative ones but for rounding; should the iteration not end, which has not been

@@ -277,6 +277,6 @@ func (p *problem) with(a matrix.Operator) *problem {
 	near.a, near.diag = a, make([]float64, p.n)
 	a.DiagTo(near.diag)
 	near.near, near.of, near.top, near.lows, near.notes = &near, p, nil, nil, nil
-	near.spectral, near.least = 0, nil
+	near.spectral, near.least, near.multiplyA = 0, nil, nil
 	return &near
 }

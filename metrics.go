@@ -70,8 +70,18 @@ func (p *problem) measure(h *matrix.Dense) figures {
 
 // measureWith is measure for a product at hand, and an h that may have more columns, of zeros.
 func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
+	f := p.measureRows(h, p.gram(h), nil, func(scratch []float64, lo, hi int) []float64 {
+		product.RowsTo(scratch, lo, hi)
+		return scratch
+	})
+	p.count(h, &f)
+	return f
+}
+
+// measureRows is measureWith without what only reads h, for d = HᵀH, an ah that returns rows of A·H, perhaps in the scratch it gets,
+// and a matrix to keep H·(HᵀH) in, or nil.
+func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
 	f := figures{normOfA: p.norm}
-	d := p.gram(h)
 	blocks := kernel.BlockCount(p.n, measureBlock)
 	ahs, grads, rowQuads := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks)
 	invNorm := 1.0
@@ -81,8 +91,10 @@ func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
 	_, r := h.Dims()
 	scratch := func() []float64 { return make([]float64, 2*measureBlock*r) }
 	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
-		hd, ah := s[:(hi-lo)*r], s[measureBlock*r:][:(hi-lo)*r]
-		product.RowsTo(ah, lo, hi)
+		hd, ah := s[:(hi-lo)*r], ahOf(s[measureBlock*r:][:(hi-lo)*r], lo, hi)
+		if keep != nil {
+			hd = keep.Data()[lo*r : hi*r]
+		}
 		clear(hd)
 		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
 		for i := lo; i < hi; i++ {
@@ -109,7 +121,6 @@ func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
 		f.hhSq += v * v
 	}
 	f.hhSq -= f.rowQuad
-	p.count(h, &f)
 
 	f.errSq = max(0, p.norm*p.norm-2*f.ah+f.hhSq)
 	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, the last two in two stages.
@@ -178,6 +189,16 @@ func (p *problem) count(h *matrix.Dense, f *figures) {
 func (p *problem) gram(h *matrix.Dense) []float64 {
 	_, r := h.Dims()
 	return p.sums(r*r, func(d []float64, lo, hi int) { kernel.Gram(d, h.Data()[lo*r:hi*r], r) })
+}
+
+// timesGram sets dst to H·D, all of n rows.
+func (p *problem) timesGram(dst, h *matrix.Dense, d []float64) {
+	_, r := h.Dims()
+	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
+		rows := dst.Data()[lo*r : hi*r]
+		clear(rows)
+		kernel.RowsTimes(rows, h.Data()[lo*r:hi*r], r, d, r)
+	})
 }
 
 // cross returns XᵀY by rows, for an x and y of n rows.

@@ -16,7 +16,7 @@ import (
 //
 // When the diagonal is ignored, ‖H_i,:‖²·H_i,: is missing below the line. The objective does not rise for e ≤ 1/3; nothing is
 // known beyond, and with e = 0.99 it does rise. A zero entry is zero for ever, so H has to be positive at the start wherever
-// the answer is to be. A sweep is one update: a product A·H and 3·n·r² multiply–adds. Memory: n·r numbers besides H.
+// the answer is to be. A sweep is one update: a product A·H and 2·n·r² multiply–adds. Memory: 2·n·r numbers besides H.
 //
 // Sources: e = 1/3: He, Xie, Zdunek, Zhou, Cichocki, Symmetric nonnegative matrix factorization, IEEE TNN 22, 2011; e = 1/4:
 // Long, Zhang, Wu, Yu, ICML 2007, and Yang, Oja, Pattern Recognition 45, 2012.
@@ -61,7 +61,7 @@ func (s MU) accepts(p *problem, opt *Options) error {
 }
 
 func (s MU) start(p *problem, h *matrix.Dense, _ int) run {
-	return &muRun{newIterate(p, h), powerOf(s.Exponent)}
+	return &muRun{newSloped(p, h), powerOf(s.Exponent)}
 }
 
 // powerOf returns x ↦ x^e, by roots where there are any; 0 stands for 1/3.
@@ -84,7 +84,7 @@ func (s *muRun) sweep(stop func() bool) sweepReport {
 	if stop() {
 		return sweepReport{cut: true}
 	}
-	s.p.multiply(s.h, s.h, s.ah, s.gram, s.factor)
+	s.p.multiply(s.h, s.h, s.ah, s.hd, s.factor)
 	return s.look()
 }
 
@@ -96,22 +96,18 @@ const (
 	leastEntry = 1e-300
 )
 
-// multiply sets dst to h∘factor(R) for R = (A·H) ⊘ (H·D), all n×r, given A·H and D = HᵀH; R is 0 where both parts are. Entries
-// of A·H that are below zero by rounding, or from a low rank in place of A ≥ 0, count as zero. dst may be h. n·r² multiply–adds.
-func (p *problem) multiply(dst, h, ah *matrix.Dense, d []float64, factor func(ratio float64) float64) {
-	r := p.r
-	scratch := func() []float64 { return make([]float64, measureBlock*r) }
-	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(hd []float64, _, lo, hi int) {
-		hd = hd[:(hi-lo)*r]
-		clear(hd)
-		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
+// multiply sets dst to h∘factor(R) for R = (A·H) ⊘ (H·D), all n×r, given A·H and H·D, D = HᵀH; R is 0 where both parts are.
+// Entries of A·H that are below zero by rounding, or from a low rank in place of A ≥ 0, count as zero. dst may be h.
+func (p *problem) multiply(dst, h, ah, hd *matrix.Dense, factor func(ratio float64) float64) {
+	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			li := 0.0
 			if p.ignoreDiag {
 				li = kernel.SumSq(h.Row(i))
 			}
+			to, ahi, hdi := dst.Row(i), ah.Row(i), hd.Row(i)
 			for k, v := range h.Row(i) {
-				plus, minus := max(0, ah.Row(i)[k]), hd[(i-lo)*r+k]-li*v
+				plus, minus := max(0, ahi[k]), hdi[k]-li*v
 				ratio := 0.0
 				switch {
 				case minus > 0:
@@ -122,7 +118,7 @@ func (p *problem) multiply(dst, h, ah *matrix.Dense, d []float64, factor func(ra
 				if v *= factor(ratio); v < leastEntry {
 					v = 0
 				}
-				dst.Row(i)[k] = v
+				to[k] = v
 			}
 		}
 	})

@@ -69,12 +69,17 @@ func TestRatioOfOddParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := matrix.NewDense(2, 1, []float64{1, leastEntry / 2})
-	p.multiply(h, h, filled(2, 1, 1), []float64{1}, func(float64) float64 { return 1 })
+	multiply := func(d float64, factor func(float64) float64) {
+		hd := matrix.NewDense(2, 1, nil)
+		p.timesGram(hd, h, []float64{d})
+		p.multiply(h, h, filled(2, 1, 1), hd, factor)
+	}
+	multiply(1, func(float64) float64 { return 1 })
 	if h.At(0, 0) != 1 || h.At(1, 0) != 0 {
 		t.Errorf("H = %v, want 1 and 0", h.Data())
 	}
 	h.Data()[0], h.Data()[1] = 1e-290, 1
-	p.multiply(h, h, filled(2, 1, 1), []float64{1e-30}, powerOf(1))
+	multiply(1e-30, powerOf(1))
 	if want := 1e-290 * mostRatioOfParts; h.At(0, 0) != want {
 		t.Errorf("H = %v, want %v at the top", h.Data(), want)
 	}
@@ -371,10 +376,15 @@ func TestSmallAndOdd(t *testing.T) {
 // TestIterateVerify: what does not belong to H is found out.
 func TestIterateVerify(t *testing.T) {
 	p, h := goldenProblem(t, readGolden(t, "cp5"), readGolden(t, "cp5").forms(t)["dense"])
-	s := newIterate(p, h)
+	s := newSloped(p, h)
 	if err := s.verify(); err != nil {
 		t.Error(err)
 	}
+	s.hd.Data()[3]++
+	if err := s.verify(); err == nil {
+		t.Error("a wrong H·D passes")
+	}
+	s.hd.Data()[3]--
 	s.gram[3]++
 	if err := s.verify(); err == nil {
 		t.Error("a wrong D passes")

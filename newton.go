@@ -18,7 +18,7 @@ import (
 // column stays so.
 //
 // A sweep is one step: r Cholesky factorizations, r·n³/3 multiply–adds, and a product A·N for each α. Memory: two n×n matrices
-// of float64, whatever A is, and 6·n·r numbers. So it is for some thousands of items, and for comparison.
+// of float64, whatever A is, and 8·n·r numbers. So it is for some thousands of items, and for comparison.
 //
 // Source: Kuang, Yun, Park, SymNMF: nonnegative low-rank approximation of a similarity matrix for graph clustering, J. Glob.
 // Optim. 62, 2015. Their code factors B only when I has changed, and its s_j = ∇_:,j depends on the units of A: see docs/errata.md.
@@ -42,7 +42,7 @@ func (s Newton) accepts(p *problem, opt *Options) error {
 }
 
 func (s Newton) start(p *problem, h *matrix.Dense, _ int) run {
-	at := newIterate(p, h)
+	at := newSloped(p, h)
 	run := &newtonRun{
 		Newton: s, iterate: at, next: at.other(), step: matrix.NewDense(p.n, p.r, nil),
 		diff: make([]float64, p.n*p.n), block: make([]float64, p.n*p.n), down: 1 / p.norm, epsH: 0x1p-52, epsG: 0x1p-52,
@@ -142,10 +142,9 @@ func (s *newtonRun) gradient4() *matrix.Dense {
 	r := s.p.r
 	g := matrix.NewDense(s.p.n, r, nil)
 	kernel.Blocks(s.p.n, measureBlock, s.p.workers, func(_, lo, hi int) {
-		rows := g.Data()[lo*r : hi*r]
-		kernel.RowsTimes(rows, s.h.Data()[lo*r:hi*r], r, s.gram, r)
+		rows, hd := g.Data()[lo*r:hi*r], s.hd.Data()[lo*r:hi*r]
 		for k, v := range s.ah.Data()[lo*r : hi*r] {
-			rows[k] = 4 * (rows[k] - v)
+			rows[k] = 4 * (hd[k] - v)
 		}
 	})
 	return g

@@ -92,7 +92,7 @@ func TestNewtonStep(t *testing.T) {
 			}
 			s.subtract()
 			grad := s.gradient4()
-			gradientAt := func(h *matrix.Dense) *matrix.Dense { return (&newtonRun{iterate: newIterate(p, h)}).gradient4() }
+			gradientAt := func(h *matrix.Dense) *matrix.Dense { return (&newtonRun{iterate: newSloped(p, h)}).gradient4() }
 			checked := 0
 			for j := range p.r {
 				before := s.newton

@@ -51,23 +51,44 @@ func lambdaKnob[S any](set func(s *S, w Weight)) []Knob {
 		weightKnob("lambda", weightNames[:1], Weight.checkPositive, set)}}
 }
 
-// hals sets the columns of the factor of x one after another, each row by itself, since rows do not meet.
+// halsRows is how many rows pass through their entries together.
+const halsRows = 64
+
+// hals sets the columns of the factor of x one after another, some rows together, since rows do not meet.
 func (s *coupled) hals(x, y *iterate) {
-	r, alpha := s.p.r, s.alpha
-	kernel.Blocks(s.p.n, measureBlock, s.p.workers, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			halsRow(x.h.Row(i), y.ah.Row(i), y.h.Row(i), y.gram, alpha, r)
-		}
+	r := s.p.r
+	scratch := func() []float64 { return make([]float64, (2*r+1)*halsRows) }
+	kernel.BlocksWith(s.p.n, halsRows, s.p.workers, scratch, func(t []float64, _, lo, hi int) {
+		halsBlock(x.h.Data()[lo*r:hi*r], y.ah.Data()[lo*r:hi*r], y.h.Data()[lo*r:hi*r], y.gram, s.alpha, r, t)
 	})
 }
 
-// halsRow moves x ≥ 0 (r) once through its entries, each to its minimizer of ½⟨x,(D+αI)x⟩ − ⟨a+α·h,x⟩. Entries with D_kk + α = 0
-// do not count and stay.
-func halsRow(x, a, h, d []float64, alpha float64, r int) {
-	for k, v := range x {
+// halsBlock moves each row x ≥ 0 (m×r) once through its entries, each to its minimizer of ½⟨x,(D+αI)x⟩ − ⟨a+α·h,x⟩, with a and h
+// of the same row. Entries with D_kk + α = 0 do not count and stay. scratch holds m·(2r+1) numbers.
+func halsBlock(x, a, h, d []float64, alpha float64, r int, scratch []float64) {
+	m := len(x) / r
+	turned, lin, dx := scratch[:r*m], scratch[r*m:2*r*m], scratch[2*r*m:(2*r+1)*m] // X and a + α·h by columns; X·D_:,k
+	for i := range m {
+		for k, v := range x[i*r : (i+1)*r] {
+			turned[k*m+i], lin[k*m+i] = v, a[i*r+k]+alpha*h[i*r+k]
+		}
+	}
+	for k := range r {
 		dk := d[k*r : (k+1)*r]
-		if q := dk[k] + alpha; q > 0 {
-			x[k] = max(0, (a[k]-kernel.Dot(dk, x)+dk[k]*v+alpha*h[k])/q)
+		q := dk[k] + alpha
+		if !(q > 0) {
+			continue
+		}
+		clear(dx)
+		kernel.RowTimes(dx, dk, turned)
+		xk, link := turned[k*m:(k+1)*m], lin[k*m:(k+1)*m]
+		for i, v := range dx {
+			xk[i] = max(0, (link[i]-v+dk[k]*xk[i])/q)
+		}
+	}
+	for i := range m {
+		for k := range r {
+			x[i*r+k] = turned[k*m+i]
 		}
 	}
 }

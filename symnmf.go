@@ -181,6 +181,8 @@ type problem struct {
 	spectral   float64  // what norm2 returned
 	least      *float64 // what leastEigenvalue returned
 
+	multiplyA func(dst, x *matrix.Dense) // of times; nil before its first call
+
 	top   *leading                        // what leading returned
 	lows  map[matrix.Compression]*problem // what lowRank returned
 	stop  func() bool                     // whether the run at work has to end; nil before there is one

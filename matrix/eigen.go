@@ -80,7 +80,7 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 		_, e := math.Frexp(norm)
 		scale = math.Ldexp(1, clamp(-e&^1, -1022, 1022)) // a power of 4: exact, and ½ ≤ scale·norm < 2
 	}
-	multiply := newMultiplier(a.Scaled(scale), opt.Workers)
+	multiply := Repeated(a.Scaled(scale), opt.Workers)
 	var res *Eigenpairs
 	var err error
 	if _, whole := EigenBasis(n, k); whole {
@@ -476,30 +476,4 @@ func (s *krylov) orthonormalize() ([]float64, error) {
 			}
 		}
 	}
-}
-
-// newMultiplier returns a function that sets dst = A·h. Sparse points are transposed once for all products, so that the
-// numbers of a feature of X·h are gathered, which the workers share, and not added up point by point.
-func newMultiplier(a Operator, workers int) func(dst, h *Dense) {
-	if m, ok := a.(*GramOperator); ok {
-		if x, sparse := m.points.(*CSR); sparse {
-			features := x.Transpose()
-			return func(dst, h *Dense) { productTo(dst, &gramProduct{m, h, m.gatherZ(features, h, workers)}, workers) }
-		}
-	}
-	return func(dst, h *Dense) { productTo(dst, a.NewProduct(h, workers), workers) }
-}
-
-// gatherZ returns Z = X·H (scale included), m×r by rows, where x is X by rows.
-func (m *GramOperator) gatherZ(x *CSR, h *Dense, workers int) []float64 {
-	r := h.cols
-	z := make([]float64, x.rows*r)
-	kernel.Blocks(x.rows, productRows, workers, func(_, lo, hi int) {
-		part := z[lo*r : hi*r]
-		x.rowsTo(part, lo, hi, h.data, r)
-		for k := range part {
-			part[k] *= m.scale
-		}
-	})
-	return z
 }

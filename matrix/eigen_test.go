@@ -600,7 +600,7 @@ func TestLanczos(t *testing.T) {
 	const n, k, p = 90, 4, 40
 	a := drawSymmetric(rand.New(rand.NewPCG(16, 1)), n, 0.6)
 	opt := EigenOptions{Workers: 2}
-	s := newKrylov(n, k, p, newMultiplier(fromDense(t, a), 2), &opt)
+	s := newKrylov(n, k, p, Repeated(fromDense(t, a), 2), &opt)
 	check := func(when string) {
 		all := NewDense(n, s.j+s.b, nil) // V and Q
 		for i := range n {
@@ -657,7 +657,7 @@ func TestInvariant(t *testing.T) {
 	const n = 200
 	a := diagonal(slices.Repeat([]float64{1}, n)...)
 	opt := EigenOptions{Workers: 1}
-	s := newKrylov(n, 1, 32, newMultiplier(fromDense(t, a), 1), &opt)
+	s := newKrylov(n, 1, 32, Repeated(fromDense(t, a), 1), &opt)
 	if err := s.restart(nil, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -170,11 +170,16 @@ func (m *GramOperator) OffDiagonal() Operator {
 func (m *GramOperator) NewProduct(h *Dense, workers int) Product {
 	_, features := m.points.Dims()
 	p := &gramProduct{m: m, h: h, z: make([]float64, features*h.cols)}
-	m.points.timesTo(p.z, h, workers)
-	for k := range p.z {
-		p.z[k] *= m.scale
-	}
+	m.timesTo(p.z, h, workers)
 	return p
+}
+
+// timesTo fills z with Z = X·h, m×r by rows (scale included).
+func (m *GramOperator) timesTo(z []float64, h *Dense, workers int) {
+	m.points.timesTo(z, h, workers)
+	for k := range z {
+		z[k] *= m.scale
+	}
 }
 
 // columnsOfZ returns Z = X·H (scale included), column j at j·m.
@@ -207,6 +212,34 @@ type gramProduct struct {
 func (p *gramProduct) RowsTo(dst []float64, lo, hi int) {
 	p.m.points.rowsTo(dst, lo, hi, p.z, p.h.cols)
 	p.m.finish(dst, lo, hi, p.h)
+}
+
+// Repeat implements Repeater. Sparse points are transposed once, so that the numbers of a feature of X·h are gathered, which the
+// workers share, and not added up point by point.
+func (m *GramOperator) Repeat(workers int) func(dst, h *Dense) {
+	var features *CSR // X by rows
+	if x, sparse := m.points.(*CSR); sparse {
+		features = x.Transpose()
+	}
+	var z []float64
+	return func(dst, h *Dense) {
+		_, rows := m.points.Dims()
+		if size := rows * h.cols; len(z) != size {
+			z = make([]float64, size)
+		}
+		if features != nil {
+			kernel.Blocks(rows, productRows, workers, func(_, lo, hi int) {
+				part := z[lo*h.cols : hi*h.cols]
+				features.rowsTo(part, lo, hi, h.data, h.cols)
+				for k := range part {
+					part[k] *= m.scale
+				}
+			})
+		} else {
+			m.timesTo(z, h, workers)
+		}
+		productTo(dst, &gramProduct{m, h, z}, workers)
+	}
 }
 
 // finish makes rows lo to hi of Xᵀ·Z those of A·H: scales them, and takes the diagonal away where it is ignored. The digits by which

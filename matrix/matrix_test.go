@@ -284,6 +284,21 @@ func TestOperators(t *testing.T) {
 				}
 			}
 		}
+		many := Repeated(c.a, 2)
+		for _, r := range []int{3, 1, 8, 8} {
+			h, dst := draw(rng, n, r, 0.7), NewDense(n, r, nil)
+			for k := range dst.data {
+				dst.data[k] = math.NaN()
+			}
+			many(dst, h.dense())
+			for i, row := range c.want.times(h) {
+				for j, v := range row {
+					if !near(dst.At(i, j), v, 1) {
+						t.Fatalf("%s, r = %d: (AH)[%d,%d] of a repeated product = %v, want %v", c.name, r, i, j, dst.At(i, j), v)
+					}
+				}
+			}
+		}
 		if v, ok := c.a.(RowVisitor); ok {
 			for i := range n {
 				row, last := make([]float64, n), -1
@@ -398,6 +413,12 @@ func TestProductDoesNotDependOnWorkers(t *testing.T) {
 			c.a.NewProduct(h, workers).RowsTo(got, 0, len(c.want))
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %d workers change the product", c.name, workers)
+			}
+			one, more := NewDense(len(c.want), 5, nil), NewDense(len(c.want), 5, nil)
+			Repeated(c.a, 1)(one, h)
+			Repeated(c.a, workers)(more, h)
+			if !slices.Equal(one.data, more.data) {
+				t.Errorf("%s: %d workers change the repeated product", c.name, workers)
 			}
 		}
 	}

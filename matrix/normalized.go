@@ -199,6 +199,16 @@ func (m *normalized) NewProduct(h *Dense, workers int) Product {
 	return &normalizedProduct{w, m.inner.NewProduct(w.sh, workers)}
 }
 
+// Repeat implements Repeater.
+func (m *normalized) Repeat(workers int) func(dst, h *Dense) {
+	inner := Repeated(m.inner, workers)
+	return func(dst, h *Dense) {
+		w := m.shadow(h)
+		inner(dst, w.sh)
+		w.rowsTo(dst.data, dst.data, 0)
+	}
+}
+
 type normalizedProduct struct {
 	shadow
 	inner Product

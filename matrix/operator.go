@@ -62,6 +62,21 @@ type Product interface {
 	RowsTo(dst []float64, lo, hi int)
 }
 
+// Repeater is an operator for which many products together can be cheaper than as many by NewProduct.
+type Repeater interface {
+	// Repeat is Repeated for it.
+	Repeat(workers int) func(dst, h *Dense)
+}
+
+// Repeated returns a function that sets dst to A·h, both n×k for any k, and may keep what all its calls need. Only one may be at
+// work at a time.
+func Repeated(a Operator, workers int) func(dst, h *Dense) {
+	if m, ok := a.(Repeater); ok {
+		return m.Repeat(workers)
+	}
+	return func(dst, h *Dense) { productTo(dst, a.NewProduct(h, workers), workers) }
+}
+
 // RowVisitor is implemented by operators that can list the entries of a row of A without computing them.
 type RowVisitor interface {
 	// VisitRow calls f(l, A_il) for the stored entries of row i, l increasing.

@@ -8,6 +8,7 @@
 //	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, which ties this machine to others
 //	go run ./bench/engine -growth                          n, stored entries and r doubled three times each
 //	go run ./bench/engine -rmat                            R-MAT graphs of 10⁷ and 10⁸ entries: sweeps and memory
+//	go run ./bench/engine -products -limit 1s              what the products with A of every method take, beside what they could
 //	go run ./bench/engine -hash                            whether H depends on the number of threads
 //
 // A form is what the method is given: X, the points in columns (matrix.Gram); A, their inner products written out, sparse or
@@ -74,6 +75,8 @@ func run(args []string) error {
 	rmat := flags.Bool("rmat", false, "R-MAT graphs, a process each")
 	flags.StringVar(&c.dir, "dir", "", "keep the graphs of -rmat, 0.4 GB, in this `folder`")
 	flags.StringVar(&c.symnmf, "symnmf", "", "the `program` whose predictions -rmat compares with; default: built from ./cmd/symnmf")
+	products := flags.Bool("products", false, "products with A of every method, beside what they could take; -rows selects set/form/rank/method,\n"+
+		"-limit is how long sweeps are counted, 1 s by default")
 	hash := flags.Bool("hash", false, "hashes of H for 1, 2, 3 and 8 threads")
 	child := flags.String("rmat-child", "", "what -rmat gives the processes it starts")
 	flags.Parse(args)
@@ -118,6 +121,8 @@ func run(args []string) error {
 		return c.growth(log)
 	case *rmat:
 		return c.rmat(log)
+	case *products:
+		return c.products(log)
 	case *hash:
 		return c.hash(log)
 	}

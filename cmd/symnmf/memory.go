@@ -191,6 +191,10 @@ func (sh shape) ahead() float64 {
 		}
 	}
 	eigen, low := sh.eigen(n, points), 8*2*n*(r+lowBeyond)
+	turned := 0.0 // X by features, for methods with many products
+	if points && sh.sparse {
+		turned = sh.table
+	}
 	factors := 1 + float64(min(sh.runs, 2)-1) // the one at work, and the best so far
 	if sh.given {
 		factors++
@@ -215,7 +219,7 @@ func (sh shape) ahead() float64 {
 	case "cd-residual":
 		work += 8 * n * n
 	case "anls", "symanls", "symhals", "snmpbb", "lvs":
-		work += sh.twoFactors(n, m, points)
+		work += sh.twoFactors(n, m, points) + turned
 		if sh.method == "snmpbb" || sh.method == "lvs" { // D and D·Q; ΩH and Q
 			work += 8 * 2 * n * r
 		}
@@ -226,7 +230,7 @@ func (sh shape) ahead() float64 {
 			work += 8 * 2 * m * r
 		}
 	case "pgncg":
-		work += 8 * 7 * n * r
+		work += 8*7*n*r + turned
 		if points {
 			work += 8 * 3 * m * r
 		}
@@ -234,23 +238,23 @@ func (sh shape) ahead() float64 {
 		before = max(before, 2*low)
 		other := sh.rowBlock(n, m, points)
 		if sh.over == "pgncg" {
-			other = 8 * 7 * n * r
+			other = 8*7*n*r + turned
 		}
 		work += low + 8*2*n*r + other
 	case "clique":
 		work += 4 * sh.stored
 	case "newton":
-		work += 8 * (2*n*n + 7*n*r)
+		work += 8*(2*n*n+9*n*r) + turned
 		if points {
 			work += 8 * 3 * m * max(r, 64)
 		}
 	case "mu", "amu", "betasnmf":
-		work += 8 * r * map[string]float64{"mu": 1, "amu": 4, "betasnmf": 3}[sh.method] * n
+		work += 8*r*map[string]float64{"mu": 2, "amu": 6, "betasnmf": 5}[sh.method]*n + turned
 		if points {
-			work += 8 * 3 * m * r // X·H of the product at work and of those before it
+			work += 8 * 3 * m * r // X·H of the products, and of the figures
 		}
 	case "vbsum":
-		work += 8 * n * r
+		work += 8*n*r + turned
 		if points {
 			work += 8*4*m*r + sh.blockProduct(n, m, r) // its own besides
 		}

@@ -1,0 +1,351 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// kind is a way by which a method has A multiplied.
+type kind struct {
+	cols int // of what A is multiplied by
+	rows int // of the product made in one call; allRows for what goes through all of A, or X, at once
+}
+
+const allRows = 0
+
+// tally is what has been counted so far: multiply–adds, one for every stored number of A and column, or of X, two for every
+// number of it and column a product.
+type tally struct {
+	terms   map[kind]int64
+	spent   time.Duration // on them
+	calls   int64
+	singles int64 // for a column of a cursor, entry by entry, on which the time spent is not known
+}
+
+func (t tally) clone() tally {
+	t.terms = maps.Clone(t.terms)
+	return t
+}
+
+// minus returns what has been counted since before.
+func (t tally) minus(before tally) tally {
+	c := t.clone()
+	c.spent -= before.spent
+	c.calls -= before.calls
+	c.singles -= before.singles
+	for k, v := range before.terms {
+		c.terms[k] -= v
+	}
+	return c
+}
+
+// meter counts and times what the operators that share it do, on one thread.
+type meter struct {
+	tally
+	before []int64 // numbers of A, or X, stored for the rows before each
+	points bool
+
+	// A tape of the calls of a cursor for single entries, which are too short to be timed: −1−j for column j, 2i for At(i), 2i+1
+	// for Add(i, ·).
+	taping bool
+	tape   []int32
+	cursor matrix.Cursor // that made it
+	seen   float64       // what its At gave, so that it is called
+}
+
+func newMeter(before []int64, points bool) *meter {
+	return &meter{tally: tally{terms: map[kind]int64{}}, before: before, points: points}
+}
+
+// timed does a call that makes rows lo to hi of a product with cols columns, rows at a time.
+func (m *meter) timed(lo, hi, cols, rows int, call func()) {
+	start := time.Now()
+	call()
+	m.spent += time.Since(start)
+	m.calls++
+	if lo < hi {
+		m.terms[kind{cols, rows}] += (m.before[hi] - m.before[lo]) * int64(cols)
+	}
+}
+
+// aside does a call that is work for a product but none of its multiply–adds.
+func (m *meter) aside(call func()) { m.timed(0, 0, 1, allRows, call) }
+
+// all does a call that goes through all of A, or of X.
+func (m *meter) all(cols int, call func()) { m.timed(0, len(m.before)-1, cols, allRows, call) }
+
+// single counts a pass over row i of A, or point i, for one column.
+func (m *meter) single(i int, call int32) {
+	m.singles += m.before[i+1] - m.before[i]
+	m.record(call)
+}
+
+func (m *meter) record(call int32) {
+	if m.taping {
+		m.tape = append(m.tape, call)
+	}
+}
+
+// replay returns how long what is on the tape takes by itself, the least of three times.
+func (m *meter) replay() (least time.Duration) {
+	for range 3 {
+		if f, ok := m.cursor.(matrix.Forwarder); ok {
+			f.Forward()
+		} else {
+			m.cursor.Refresh()
+		}
+		start := time.Now()
+		for _, call := range m.tape {
+			switch i := int(call >> 1); {
+			case call < 0:
+				m.cursor.Column(int(-1 - call))
+			case call&1 == 0:
+				m.seen += m.cursor.At(i)
+			default:
+				m.cursor.Add(i, 0)
+			}
+		}
+		if took := time.Since(start); least == 0 || took < least {
+			least = took
+		}
+	}
+	return least
+}
+
+// metered is an operator with a meter. It has the same optional ways to multiply, so that methods treat it alike.
+type metered struct {
+	matrix.Operator
+	*meter
+}
+
+// meteredA is metered for an A that is explicit, meteredX for points.
+type (
+	meteredA struct {
+		metered
+		matrix.RowVisitor
+	}
+	meteredX struct{ metered }
+)
+
+func withMeter(a matrix.Operator, m *meter) matrix.Operator {
+	if v, explicit := a.(matrix.RowVisitor); explicit {
+		return meteredA{metered{a, m}, v}
+	}
+	return meteredX{metered{a, m}}
+}
+
+// Scaled implements matrix.Operator.
+func (m metered) Scaled(c float64) matrix.Operator { return withMeter(m.Operator.Scaled(c), m.meter) }
+
+// OffDiagonal implements matrix.Operator.
+func (m metered) OffDiagonal() matrix.Operator { return withMeter(m.Operator.OffDiagonal(), m.meter) }
+
+// NewProduct implements matrix.Operator.
+func (m metered) NewProduct(h *matrix.Dense, workers int) (p matrix.Product) {
+	_, cols := h.Dims()
+	make := func() { p = m.Operator.NewProduct(h, workers) }
+	if m.points {
+		m.all(cols, make)
+	} else {
+		m.aside(make)
+	}
+	return meteredProduct{p, m.meter, cols}
+}
+
+// Repeat implements matrix.Repeater.
+func (m metered) Repeat(workers int) func(dst, h *matrix.Dense) {
+	var multiply func(dst, h *matrix.Dense)
+	m.aside(func() { multiply = matrix.Repeated(m.Operator, workers) })
+	return func(dst, h *matrix.Dense) {
+		n, cols := h.Dims()
+		m.timed(0, n, cols, repeatedRows, func() { multiply(dst, h) })
+		if m.points { // once for X·h
+			m.terms[kind{cols, repeatedRows}] += m.before[n] * int64(cols)
+		}
+	}
+}
+
+// repeatedRows is how many rows of a product matrix.Repeated makes at a time.
+const repeatedRows = 64
+
+type meteredProduct struct {
+	matrix.Product
+	m    *meter
+	cols int
+}
+
+// RowsTo implements matrix.Product.
+func (p meteredProduct) RowsTo(dst []float64, lo, hi int) {
+	p.m.timed(lo, hi, p.cols, hi-lo, func() { p.Product.RowsTo(dst, lo, hi) })
+}
+
+// NewCursor implements matrix.Operator.
+func (m metered) NewCursor(h *matrix.Dense, workers int) matrix.Cursor {
+	_, cols := h.Dims()
+	c := meteredCursor{m: m.meter, cols: cols}
+	m.all(cols, func() { c.Cursor = m.Operator.NewCursor(h, workers) })
+	c.m.cursor = c.Cursor
+	if f, ok := c.Cursor.(matrix.Forwarder); ok {
+		return meteredForwarder{c, f, new(bool)}
+	}
+	return c
+}
+
+type meteredCursor struct {
+	matrix.Cursor
+	m    *meter
+	cols int
+}
+
+// Column implements matrix.Cursor.
+func (c meteredCursor) Column(j int) {
+	c.m.record(int32(-1 - j))
+	c.Cursor.Column(j)
+}
+
+// At implements matrix.Cursor.
+func (c meteredCursor) At(i int) float64 {
+	if c.m.points {
+		c.m.single(i, int32(2*i))
+	} else {
+		c.m.record(int32(2 * i))
+	}
+	return c.Cursor.At(i)
+}
+
+// Add implements matrix.Cursor.
+func (c meteredCursor) Add(i int, delta float64) {
+	c.m.single(i, int32(2*i+1))
+	c.Cursor.Add(i, delta)
+}
+
+// Refresh implements matrix.Cursor.
+func (c meteredCursor) Refresh() { c.m.all(c.cols, c.Cursor.Refresh) }
+
+// meteredForwarder is for cursors of a dense A, of which an Add that looks forward passes over what comes after i.
+type meteredForwarder struct {
+	meteredCursor
+	forwarder matrix.Forwarder
+	forward   *bool
+}
+
+// Refresh implements matrix.Cursor.
+func (c meteredForwarder) Refresh() {
+	*c.forward = false
+	c.meteredCursor.Refresh()
+}
+
+// Forward implements matrix.Forwarder.
+func (c meteredForwarder) Forward() {
+	*c.forward = true
+	c.m.all(c.cols, c.forwarder.Forward)
+}
+
+// Add implements matrix.Cursor.
+func (c meteredForwarder) Add(i int, delta float64) {
+	if *c.forward {
+		c.m.singles -= int64(i + 1)
+	}
+	c.meteredCursor.Add(i, delta)
+}
+
+// NewBlockProduct implements matrix.BlockMultiplier.
+func (m metered) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) matrix.BlockProduct {
+	_, cols := h.Dims()
+	b := meteredBlocks{m: m.meter, h: h, size: size, cols: cols}
+	m.aside(func() { b.BlockProduct = m.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team) })
+	if l, ok := b.BlockProduct.(matrix.LowerProduct); ok {
+		return meteredLower{b, l}
+	}
+	return b
+}
+
+type meteredBlocks struct {
+	matrix.BlockProduct
+	m          *meter
+	h          *matrix.Dense
+	size, cols int
+}
+
+// RowsTo implements matrix.Product.
+func (b meteredBlocks) RowsTo(dst []float64, lo, hi int) {
+	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.BlockProduct.RowsTo(dst, lo, hi) })
+}
+
+// Step implements matrix.BlockProduct.
+func (b meteredBlocks) Step(block int, d []float64) (q float64) {
+	b.m.aside(func() { q = b.BlockProduct.Step(block, d) })
+	return q
+}
+
+// Move implements matrix.BlockProduct.
+func (b meteredBlocks) Move(block int, t float64, e []float64) {
+	if !b.m.points {
+		b.BlockProduct.Move(block, t, e)
+		return
+	}
+	n, _ := b.h.Dims()
+	b.m.timed(block*b.size, min((block+1)*b.size, n), b.cols, b.size, func() { b.BlockProduct.Move(block, t, e) })
+}
+
+// AddRow implements matrix.BlockProduct.
+func (b meteredBlocks) AddRow(i int, d []float64) {
+	if !b.m.points {
+		b.BlockProduct.AddRow(i, d)
+		return
+	}
+	b.m.timed(i, i+1, b.cols, 1, func() { b.BlockProduct.AddRow(i, d) })
+}
+
+// Extrapolate implements matrix.BlockProduct.
+func (b meteredBlocks) Extrapolate(beta float64) {
+	b.m.aside(func() { b.BlockProduct.Extrapolate(beta) })
+}
+
+// Refresh implements matrix.BlockProduct.
+func (b meteredBlocks) Refresh() {
+	if b.m.points {
+		b.m.all(b.cols, b.BlockProduct.Refresh)
+	}
+}
+
+type meteredLower struct {
+	meteredBlocks
+	lower matrix.LowerProduct
+}
+
+// LowerTo implements matrix.LowerProduct.
+func (b meteredLower) LowerTo(dst, lower []float64, first, lo, hi int) {
+	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.lower.LowerTo(dst, lower, first, lo, hi) })
+}
+
+// entriesBefore returns how many numbers are stored for the rows before each, and at last for all.
+func entriesBefore(a matrix.Operator, x matrix.Table) ([]int64, error) {
+	before := make([]int64, a.Dim()+1)
+	switch t := x.(type) {
+	case *matrix.Dense:
+		if n, m := t.Dims(); n == m && a.Dim() == n {
+			for i := range before {
+				before[i] = int64(i) * int64(n)
+			}
+			return before, nil
+		}
+	case *matrix.CSR:
+		if _, explicit := a.(matrix.RowVisitor); explicit {
+			copy(before, t.RowPtr)
+			return before, nil
+		}
+		for _, c := range t.Col {
+			before[c+1]++
+		}
+		for i := range a.Dim() {
+			before[i+1] += before[i]
+		}
+		return before, nil
+	}
+	return nil, fmt.Errorf("nothing is known of the products of %T", a)
+}
