@@ -483,7 +483,7 @@ func (s *krylov) orthonormalize() ([]float64, error) {
 func newMultiplier(a Operator, workers int) func(dst, h *Dense) {
 	if m, ok := a.(*GramOperator); ok {
 		if x, sparse := m.points.(*CSR); sparse {
-			features := x.Transpose()
+			features := x.transpose(workers)
 			return func(dst, h *Dense) { productTo(dst, &gramProduct{m, h, m.gatherZ(features, h, workers)}, workers) }
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func (m *CSR) gramNormSq(u float64, w []float64, back Table, workers int) (all, off float64) {
 	t, ok := back.(*CSR)
 	if !ok {
-		t = m.Transpose()
+		t = m.transpose(workers)
 	}
 	fourth := 1.0
 	if w == nil && u >= 0x1p-200 && u <= 0x1p200 {

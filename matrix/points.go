@@ -9,7 +9,7 @@ import (
 func (m *Dense) dot(i int, z []float64) float64      { return kernel.Dot(m.Row(i), z) }
 func (m *Dense) addTo(z []float64, c float64, i int) { kernel.Axpy(z, c, m.Row(i)) }
 func (m *Dense) size() int64                         { return int64(len(m.data)) }
-func (m *Dense) transposed() Table                   { return m.Transpose() }
+func (m *Dense) transposed(workers int) Table        { return m.transpose(workers) }
 
 // timesTo implements points, a block of features at a time, so sums do not depend on the number of workers.
 func (m *Dense) timesTo(z []float64, h *Dense, workers int) {
@@ -144,8 +144,8 @@ func (m *CSR) rowsTimes(acc []float64, i int, z []float64) {
 	kernel.GatherRows(acc, col, val, z)
 }
 
-func (m *CSR) size() int64       { return m.NNZ() }
-func (m *CSR) transposed() Table { return m.Transpose() }
+func (m *CSR) size() int64                  { return m.NNZ() }
+func (m *CSR) transposed(workers int) Table { return m.transpose(workers) }
 
 func (m *CSR) sumSq(i int, u float64) float64 {
 	col, val := m.Row(i)
