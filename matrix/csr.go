@@ -90,8 +90,8 @@ func (m *CSR) At(i, j int) float64 {
 // Transpose returns a copy with rows and columns exchanged, O(nnz + rows + cols) time and that much new memory.
 func (m *CSR) Transpose() *CSR { return m.transpose(1) }
 
-// transpose cuts the rows into parts with about as many entries each. Each counts its entries in every column, and from the counts
-// follows where they go.
+// transpose cuts the rows into parts with about as many entries each. Each counts its entries in every column, and from the
+// counts follows where they go.
 func (m *CSR) transpose(workers int) *CSR {
 	t := &CSR{rows: m.cols, cols: m.rows, RowPtr: make([]int64, m.cols+1), Col: make([]int32, len(m.Col))}
 	if m.Val != nil {

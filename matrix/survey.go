@@ -176,7 +176,7 @@ func (f *found) addSquares(row []float64, diag int) {
 func (f *found) norms(scaled func(u float64) (all, off float64)) (all, off float64) {
 	u := 1.0
 	all, off = f.all, f.off
-	// Between these bounds 2¹⁶⁰ squares do not overflow, and what underflow takes from as many is less than a unit in the last place.
+	// Between these bounds 2¹⁶⁰ squares do not overflow, and what underflow takes from as many is below rounding.
 	if most := f.MaxAbs(); most != 0 && (most < 0x1p-400 || most > 0x1p400) {
 		u = unit(most)
 		all, off = scaled(u)
@@ -219,8 +219,8 @@ func (m *CSR) survey(workers int) Survey {
 	return f.Survey
 }
 
-// surveySquare is survey of a square matrix with the sums of squares, where above[i] is the place of the first entry of row i right
-// of the diagonal.
+// surveySquare is survey of a square matrix with the sums of squares, where above[i] is the place of the first entry of row i
+// right of the diagonal.
 func (m *CSR) surveySquare(above []int64, workers int) found {
 	return findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) {
 		for i := lo; i < hi; i++ {

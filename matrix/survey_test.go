@@ -74,8 +74,8 @@ func positive(rng *rand.Rand, rows, cols int) naive {
 	return m
 }
 
-// TestSurveyParts compares a survey in several parts with one entry by entry, with whatever may be odd in the first part, the last
-// or several, for rows of every length to 20.
+// TestSurveyParts compares a survey in several parts with one entry by entry, with whatever may be odd in the first part, the
+// last or several, for rows of every length to 20.
 func TestSurveyParts(t *testing.T) {
 	everywhere := func(i, j int) bool { return true }
 	for name, change := range map[string]func(m naive){
@@ -106,7 +106,8 @@ func TestSurveyParts(t *testing.T) {
 					table Table
 					want  string
 				}{
-					"dense": {m.dense(), full}, "full sparse": {storedAs(t, m, everywhere, false), full}, "sparse": {storedAs(t, m, some, false), part},
+					"dense": {m.dense(), full}, "full sparse": {storedAs(t, m, everywhere, false), full},
+					"sparse": {storedAs(t, m, some, false), part},
 				} {
 					if got := fmt.Sprintf("%+v", c.table.survey(w)); got != c.want {
 						t.Fatalf("%s, %d columns, %s, %d workers:\n%s, want\n%s", name, cols, what, w, got, c.want)
@@ -119,7 +120,8 @@ func TestSurveyParts(t *testing.T) {
 	for range 70 {
 		ones = append(ones, []float64{1, 1, 1})
 	}
-	for what, stored := range map[string]func(i, j int) bool{"full": everywhere, "with empty rows": func(i, _ int) bool { return i%33 != 0 }} {
+	for what, stored := range map[string]func(i, j int) bool{
+		"full": everywhere, "with empty rows": func(i, _ int) bool { return i%33 != 0 }} {
 		want := naiveSurvey(ones, stored)
 		for _, w := range workerCounts {
 			if got := storedAs(t, ones, stored, true).survey(w); got != want {
@@ -151,8 +153,8 @@ func naiveAsymmetry(m naive, stored func(i, j int) bool) (a Asymmetry) {
 	return a
 }
 
-// TestAsymmetryParts compares the asymmetry found in several ranges with that found entry by entry, with the largest difference in
-// several places.
+// TestAsymmetryParts compares the asymmetry found in several ranges with that found entry by entry, with the largest difference
+// in several places.
 func TestAsymmetryParts(t *testing.T) {
 	everywhere := func(i, j int) bool { return true }
 	for _, n := range []int{1, 2, 65, 200, 1100} {
@@ -209,7 +211,8 @@ func TestAsymmetryParts(t *testing.T) {
 					want := naiveAsymmetry(from, stored)
 					for _, w := range workerCounts {
 						if got := c.asymmetry(c.above(w), w); got != want {
-							t.Fatalf("n %d, %s, %s pattern, values %v, %d workers: %+v, want %+v", n, name, what, !pattern, w, got, want)
+							t.Fatalf("n %d, %s, %s pattern, values %v, %d workers: %+v, want %+v",
+								n, name, what, !pattern, w, got, want)
 						}
 					}
 				}
@@ -366,7 +369,8 @@ func TestTransposeParts(t *testing.T) {
 							want = 1
 						}
 						if got.At(j, i) != want || d.At(j, i) != v {
-							t.Fatalf("%v, %d workers: [%d,%d] sparse %v, dense %v, want %v", shape, w, j, i, got.At(j, i), d.At(j, i), v)
+							t.Fatalf("%v, %d workers: [%d,%d] sparse %v, dense %v, want %v",
+								shape, w, j, i, got.At(j, i), d.At(j, i), v)
 						}
 					}
 				}
