@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"symnmf/internal/kernel"
 )
 
 // CSR is a sparse rows×cols matrix by compressed rows: the entries of row i are Val[p] in column Col[p] for
@@ -86,30 +88,56 @@ func (m *CSR) At(i, j int) float64 {
 }
 
 // Transpose returns a copy with rows and columns exchanged, O(nnz + rows + cols) time and that much new memory.
-func (m *CSR) Transpose() *CSR {
+func (m *CSR) Transpose() *CSR { return m.transpose(1) }
+
+// transpose cuts the rows into parts with about as many entries each. Each counts its entries in every column, and from the
+// counts follows where they go.
+func (m *CSR) transpose(workers int) *CSR {
 	t := &CSR{rows: m.cols, cols: m.rows, RowPtr: make([]int64, m.cols+1), Col: make([]int32, len(m.Col))}
 	if m.Val != nil {
 		t.Val = make([]float64, len(m.Val))
 	}
-	for _, c := range m.Col {
-		t.RowPtr[c+1]++
-	}
+	bounds := m.parts(min(workers, len(m.Col)/(m.cols+1)))
+	next := make([][]int64, len(bounds)-1) // for each part, its entries in each column, and then where the next of them goes
+	kernel.Blocks(len(next), 1, workers, func(b, _, _ int) {
+		count := make([]int64, m.cols)
+		for _, c := range m.Col[m.RowPtr[bounds[b]]:m.RowPtr[bounds[b+1]]] {
+			count[c]++
+		}
+		next[b] = count
+	})
+	at := int64(0)
 	for c := range m.cols {
-		t.RowPtr[c+1] += t.RowPtr[c]
+		for _, part := range next {
+			part[c], at = at, at+part[c]
+		}
+		t.RowPtr[c+1] = at
 	}
-	next := slices.Clone(t.RowPtr[:m.cols])
-	for i := range m.rows {
-		for p := m.RowPtr[i]; p < m.RowPtr[i+1]; p++ {
-			c := m.Col[p]
-			q := next[c]
-			next[c]++
-			t.Col[q] = int32(i)
-			if m.Val != nil {
-				t.Val[q] = m.Val[p]
+	kernel.Blocks(len(next), 1, workers, func(b, _, _ int) {
+		next := next[b]
+		for i := bounds[b]; i < bounds[b+1]; i++ {
+			col, val := m.Row(i)
+			for p, c := range col {
+				q := next[c]
+				next[c]++
+				t.Col[q] = int32(i)
+				if val != nil {
+					t.Val[q] = val[p]
+				}
 			}
 		}
-	}
+	})
 	return t
+}
+
+// parts returns the bounds of at most count parts of the rows, at least one, with about as many entries each.
+func (m *CSR) parts(count int) []int {
+	bounds := []int{0}
+	for k := 1; k < count; k++ {
+		at, _ := slices.BinarySearch(m.RowPtr, m.NNZ()*int64(k)/int64(count))
+		bounds = append(bounds, at)
+	}
+	return append(bounds, m.rows)
 }
 
 func (m *CSR) String() string {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/kernel"
 )
 
 const badLen = "matrix: length of data does not match the shape" // a mistake of the caller's program, not of its data
@@ -51,19 +53,20 @@ func (m *Dense) Clone() *Dense {
 }
 
 // Transpose returns a copy of m with rows and columns exchanged.
-func (m *Dense) Transpose() *Dense {
+func (m *Dense) Transpose() *Dense { return m.transpose(1) }
+
+func (m *Dense) transpose(workers int) *Dense {
 	t := NewDense(m.cols, m.rows, nil)
 	const tile = 32 // two 32×32 tiles of doubles fill half of a 32 KiB cache
-	for i0 := 0; i0 < m.rows; i0 += tile {
-		for j0 := 0; j0 < m.cols; j0 += tile {
+	kernel.Blocks(m.cols, tile, workers, func(_, j0, j1 int) {
+		for i0 := 0; i0 < m.rows; i0 += tile {
 			for i := i0; i < min(i0+tile, m.rows); i++ {
-				row := m.Row(i)
-				for j := j0; j < min(j0+tile, m.cols); j++ {
-					t.data[j*m.rows+i] = row[j]
+				for j, v := range m.Row(i)[j0:j1] {
+					t.data[(j0+j)*m.rows+i] = v
 				}
 			}
 		}
-	}
+	})
 	return t
 }
 

@@ -46,7 +46,7 @@ type points interface {
 	// sum does not pass by it. back is X by features, or nil for a caller that does not have it.
 	gramNormSq(u float64, w []float64, back Table, workers int) (all, off float64)
 	size() int64 // stored numbers
-	transposed() Table
+	transposed(workers int) Table
 }
 
 // Gram returns the operator of inner products of the items of x: of its rows, or of its columns. Entries must be finite.
@@ -58,8 +58,8 @@ type points interface {
 // The time is that of computing ‖A‖: one pass over the products that make up the entries of XᵀX or of XXᵀ, whichever are
 // fewer. New memory, beside a copy of X, is O(m+n) for a sparse x and O(min(m, n)²) for a dense one.
 func Gram(x Table, items Items, workers int) (Operator, error) {
-	s, err := checkFinite(x)
-	if err != nil {
+	s := x.survey(workers)
+	if err := s.finite(); err != nil {
 		return nil, err
 	}
 	n, features := x.Dims()
@@ -69,9 +69,9 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 	outOfRange := fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
 	if d, dense := x.(*Dense); dense && n <= features {
 		if items == Rows {
-			d = d.Transpose()
+			d = d.transpose(workers)
 		}
-		a, err := FromDense(d.columnProducts(workers), 0)
+		a, err := checkedDense(d.columnProducts(workers), 0, workers)
 		if err != nil || !normInRange(a.norm, s) {
 			return nil, outOfRange
 		}
@@ -80,7 +80,7 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 	}
 	p, back := x.(points), Table(nil)
 	if items == Columns {
-		p, back = p.transposed().(points), x
+		p, back = p.transposed(workers).(points), x
 	}
 	m := newGram(p, back, s.MaxAbs(), workers)
 	m.negatives = s.Negative
@@ -95,9 +95,11 @@ func newGram(p points, back Table, most float64, workers int) *GramOperator {
 	n, _ := p.Dims()
 	m := &GramOperator{points: p, scale: 1, diag: make([]float64, n)}
 	u := unit(most)
-	for i := range n {
-		m.diag[i] = p.sumSq(i, u) / u / u
-	}
+	kernel.Blocks(n, normBlock, workers, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			m.diag[i] = p.sumSq(i, u) / u / u
+		}
+	})
 	all, off := m.sumSq(u, nil, back, workers)
 	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(off)/u/u
 	return m
@@ -219,7 +221,7 @@ func (p *gramProduct) RowsTo(dst []float64, lo, hi int) {
 func (m *GramOperator) Repeat(workers int) func(dst, h *Dense) {
 	var features *CSR // X by rows
 	if x, sparse := m.points.(*CSR); sparse {
-		features = x.Transpose()
+		features = x.transpose(workers)
 	}
 	var z []float64
 	return func(dst, h *Dense) {

@@ -12,12 +12,11 @@ import (
 func (m *CSR) gramNormSq(u float64, w []float64, back Table, workers int) (all, off float64) {
 	t, ok := back.(*CSR)
 	if !ok {
-		t = m.Transpose()
+		t = m.transpose(workers)
 	}
-	fourth := 1.0
-	if w == nil && u >= 0x1p-200 && u <= 0x1p200 {
-		fourth = u * u * u * u // a power of 2; what is lost to underflow is 2^-250 of the whole
-	} else {
+	fourth := fourthPower(u)
+	if w != nil || fourth == 0 {
+		fourth = 1
 		t = t.weighed(func(_, l int) float64 { return u * value(w, l) })
 		m = m.weighed(func(i, _ int) float64 { return u * value(w, i) })
 	}
@@ -68,41 +67,78 @@ func normHalf(left, right *CSR, workers int) (half, diag float64) {
 	n := left.rows
 	halves := make([]float64, kernel.BlockCount(n, normRows))
 	diags := make([]float64, len(halves))
-	type room struct {
-		acc  []float64
-		next []int64 // where each list goes on from the row at work; rows come in order
+	type list struct {
+		from, to int64
+		c        float64
 	}
-	scratch := func() *room { return &room{make([]float64, n), slices.Clone(right.RowPtr[:right.rows])} }
+	type room struct {
+		acc   []float64
+		next  []int64 // where each list goes on from the row at work; rows come in order
+		lists []list  // that the row at work adds up
+	}
+	scratch := func() *room { return &room{acc: make([]float64, n), next: slices.Clone(right.RowPtr[:right.rows])} }
 	kernel.BlocksWith(n, normRows, workers, scratch, func(s *room, b, lo, hi int) {
+		var half, diag float64
 		for i := lo; i < hi; i++ {
-			entries := 0
+			// The lists are found first, so that the processor waits for the beginnings of many at once.
+			lists, entries := s.lists[:0], 0
 			for p := left.RowPtr[i]; p < left.RowPtr[i+1]; p++ {
 				k := left.Col[p]
 				from, to := s.next[k], right.RowPtr[k+1]
 				for int(right.Col[from]) < i {
 					from++
 				}
-				s.next[k] = from
-				kernel.Scatter(s.acc, value(left.Val, int(p)), right.Col[from:to], valuesOf(right.Val, from, to))
+				s.next[k] = from + 1
+				lists = append(lists, list{from, to, value(left.Val, int(p))})
 				entries += int(to - from)
 			}
-			diags[b] += s.acc[i] * s.acc[i]
+			s.lists = lists
+			if len(lists) == 1 {
+				x := lists[0]
+				own := x.c * value(right.Val, int(x.from))
+				diag += own * own
+				if rest := x.from + 1; right.Val == nil {
+					half += x.c * x.c * float64(x.to-rest)
+				} else {
+					half += x.c * x.c * kernel.SumSq(right.Val[rest:x.to])
+				}
+				continue
+			}
+			for _, x := range lists {
+				kernel.Scatter(s.acc, x.c, right.Col[x.from:x.to], valuesOf(right.Val, x.from, x.to))
+			}
+			diag += s.acc[i] * s.acc[i]
 			s.acc[i] = 0
 			if entries > (n-i)/4 {
-				halves[b] += kernel.SumSq(s.acc[i:])
+				half += kernel.SumSq(s.acc[i:])
 				clear(s.acc[i:])
 				continue
 			}
-			for p := left.RowPtr[i]; p < left.RowPtr[i+1]; p++ { // where something was added, once
-				k := left.Col[p]
-				for _, l := range right.Col[s.next[k]:right.RowPtr[k+1]] {
-					halves[b] += s.acc[l] * s.acc[l]
-					s.acc[l] = 0
-				}
+			for _, x := range lists { // where something was added, once
+				half += takeSquares(s.acc, right.Col[x.from:x.to])
 			}
 		}
+		halves[b], diags[b] = half, diag
 	})
 	return sum(halves), sum(diags)
+}
+
+// takeSquares returns the sum of the squares of the numbers of x in places idx, and clears them.
+func takeSquares(x []float64, idx []int32) float64 {
+	var s0, s1 float64
+	for len(idx) >= 2 {
+		u := x[idx[0]]
+		x[idx[0]] = 0
+		v := x[idx[1]]
+		x[idx[1]] = 0
+		s0, s1 = s0+u*u, s1+v*v
+		idx = idx[2:]
+	}
+	for _, l := range idx {
+		s0 += x[l] * x[l]
+		x[l] = 0
+	}
+	return s0 + s1
 }
 
 func valuesOf(val []float64, from, to int64) []float64 {

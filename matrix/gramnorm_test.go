@@ -6,26 +6,27 @@ import (
 	"testing"
 )
 
-// TestSparseGramNorm compares ‖XᵀX‖, with and without the diagonal, with the sum over all pairs, by points and by features, for
+// TestGramNorm compares ‖XᵀX‖, with and without the diagonal, with the sum over all pairs, by points and by features, for
 // rows with few and with many entries, without values, and at both ends of the range.
-func TestSparseGramNorm(t *testing.T) {
+func TestGramNorm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	for _, c := range []struct {
+	for _, shape := range []struct {
 		points, features, entries int
 		pattern                   bool
-	}{{200, 90, 2, false}, {90, 200, 2, false}, {60, 40, 25, false}, {40, 60, 45, false}, {200, 90, 3, true}, {70, 300, 4, true}} {
-		plain := NewDense(c.points, c.features, nil)
-		for i := range c.points {
-			for _, l := range rng.Perm(c.features)[:c.entries] {
+	}{{200, 90, 2, false}, {90, 200, 2, false}, {60, 40, 25, false}, {40, 60, 45, false},
+		{200, 90, 3, true}, {70, 300, 4, true}, {200, 90, 1, true}, {200, 90, 1, false}} {
+		plain := NewDense(shape.points, shape.features, nil)
+		for i := range shape.points {
+			for _, l := range rng.Perm(shape.features)[:shape.entries] {
 				plain.Set(i, l, 1)
-				if !c.pattern {
+				if !shape.pattern {
 					plain.Set(i, l, 1+rng.Float64())
 				}
 			}
 		}
 		var all, off float64
-		for i := range c.points {
-			for l := range c.points {
+		for i := range shape.points {
+			for l := range shape.points {
 				v := 0.0
 				for f, x := range plain.Row(i) {
 					v += x * plain.At(l, f)
@@ -37,16 +38,25 @@ func TestSparseGramNorm(t *testing.T) {
 			}
 		}
 		for _, size := range []float64{1, 0x1p-240, 0x1p240, 0x1p-490, 0x1p500} {
-			x := sparse(plain, size, c.pattern && size == 1)
+			x, d := sparse(plain, size, shape.pattern && size == 1), plain.Clone()
+			for k := range d.data {
+				d.data[k] *= size
+			}
 			for _, workers := range []int{1, 3} {
-				for items, table := range map[Items]*CSR{Rows: x, Columns: x.Transpose()} {
-					a, err := Gram(table, items, workers)
+				for name, c := range map[string]struct {
+					items Items
+					table Table
+				}{
+					"rows": {Rows, x}, "columns": {Columns, x.Transpose()},
+					"dense rows": {Rows, d}, "dense columns": {Columns, d.Transpose()},
+				} {
+					a, err := Gram(c.table, c.items, workers)
 					if err != nil {
-						t.Fatalf("%+v times %g: %v", c, size, err)
+						t.Fatalf("%+v times %g, %s: %v", shape, size, name, err)
 					}
 					for what, got := range map[float64]float64{all: a.Norm(), off: a.OffDiagonal().Norm()} {
 						if want := math.Sqrt(what) * size * size; math.Abs(got-want) > 1e-12*want {
-							t.Errorf("%+v times %g, items %v: %v, want %v", c, size, items, got, want)
+							t.Errorf("%+v times %g, %s: %v, want %v", shape, size, name, got, want)
 						}
 					}
 				}

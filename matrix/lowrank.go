@@ -25,10 +25,10 @@ func NewLowRank(u *Dense, lambda []float64, workers int) (*GramOperator, error) 
 	if u.cols != len(lambda) {
 		panic(badLen)
 	}
-	if _, err := checkFinite(NewDense(1, len(lambda), lambda)); err != nil {
+	if err := NewDense(1, len(lambda), lambda).survey(1).finite(); err != nil {
 		return nil, fmt.Errorf("λ: %w", err)
 	}
-	if _, err := checkFinite(u); err != nil {
+	if err := u.survey(workers).finite(); err != nil {
 		return nil, err
 	}
 	return newLowRank(u, identity(u.cols), lambda, workers)
@@ -56,12 +56,12 @@ func newLowRank(q, w *Dense, lambda []float64, workers int) (*GramOperator, erro
 		}
 	}
 	v := times(q, turn, workers)
-	found := v.Survey()
-	m := newGram(signedPoints{v, positive}, nil, found.MaxAbs(), workers)
+	s := v.survey(workers)
+	m := newGram(signedPoints{v, positive}, nil, s.MaxAbs(), workers)
 	// The norm of columns that cancel may be small or 0, so it cannot tell underflow.
-	sq := found.MaxAbs() * found.MaxAbs()
-	if found.NotFinite.Count > 0 || found.MaxAbs() > 0 && sq < 0x1p-1000 || math.IsInf(sq*float64(len(v.data)), 0) {
-		return nil, fmt.Errorf("%w: the largest √|λ_k|·|U_ik| is %.3g; divide the λ by its square", ErrRange, found.MaxAbs())
+	sq := s.MaxAbs() * s.MaxAbs()
+	if s.NotFinite.Count > 0 || s.MaxAbs() > 0 && sq < 0x1p-1000 || math.IsInf(sq*float64(len(v.data)), 0) {
+		return nil, fmt.Errorf("%w: the largest √|λ_k|·|U_ik| is %.3g; divide the λ by its square", ErrRange, s.MaxAbs())
 	}
 	return m, nil
 }

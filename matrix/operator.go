@@ -99,6 +99,18 @@ func (c *Cells) add(i, j int, v float64) {
 	c.Least = min(c.Least, v)
 }
 
+// merge adds cells that come later by rows.
+func (c *Cells) merge(d Cells) {
+	switch {
+	case d.Count == 0:
+	case c.Count == 0:
+		*c = d
+	default:
+		c.Count += d.Count
+		c.Least = min(c.Least, d.Least)
+	}
+}
+
 // Errors about data. Each comes wrapped with where and what.
 var (
 	ErrNotFinite  = errors.New("matrix: not a finite number")
@@ -112,33 +124,30 @@ var (
 // a few thousand terms and far below any entry that someone meant to differ.
 const DefaultSymmetryTol = 0x1p-40
 
-// checkSymmetric is the shared beginning of FromDense and FromCSR.
-func checkSymmetric(t Table, tol float64) (Survey, error) {
-	rows, cols := t.Dims()
-	if rows != cols {
-		return Survey{}, fmt.Errorf("%w: %d rows, %d columns", ErrNotSquare, rows, cols)
+// checkSquare, finite and checkAsymmetry are what FromDense and FromCSR check, in this order.
+func checkSquare(t Table) error {
+	if rows, cols := t.Dims(); rows != cols {
+		return fmt.Errorf("%w: %d rows, %d columns", ErrNotSquare, rows, cols)
 	}
-	s, err := checkFinite(t)
-	if err != nil {
-		return s, err
+	return nil
+}
+
+func (s Survey) finite() error {
+	if c := s.NotFinite; c.Count > 0 {
+		return fmt.Errorf("%w: %d such entries, the first at [%d,%d] (%v)", ErrNotFinite, c.Count, c.Row, c.Col, c.Value)
 	}
+	return nil
+}
+
+func (f found) checkAsymmetry(tol float64) error {
 	if tol == 0 {
 		tol = DefaultSymmetryTol
 	}
-	if a := t.Asymmetry(); a.Diff > tol*s.MaxAbs() {
-		return s, fmt.Errorf("%w: |A[%d,%d]-A[%d,%d]| = %.6g, tolerance %.3g", ErrAsymmetric,
-			a.Row, a.Col, a.Col, a.Row, a.Diff, tol*s.MaxAbs())
+	if a := f.asymmetry; a.Diff > tol*f.MaxAbs() {
+		return fmt.Errorf("%w: |A[%d,%d]-A[%d,%d]| = %.6g, tolerance %.3g", ErrAsymmetric,
+			a.Row, a.Col, a.Col, a.Row, a.Diff, tol*f.MaxAbs())
 	}
-	return s, nil
-}
-
-func checkFinite(t Table) (Survey, error) {
-	s := t.Survey()
-	if s.NotFinite.Count > 0 {
-		c := s.NotFinite
-		return s, fmt.Errorf("%w: %d such entries, the first at [%d,%d] (%v)", ErrNotFinite, c.Count, c.Row, c.Col, c.Value)
-	}
-	return s, nil
+	return nil
 }
 
 // normInRange reports whether a norm, of a matrix whose stored numbers s surveys, is neither infinite nor so small that

@@ -9,7 +9,7 @@ import (
 func (m *Dense) dot(i int, z []float64) float64      { return kernel.Dot(m.Row(i), z) }
 func (m *Dense) addTo(z []float64, c float64, i int) { kernel.Axpy(z, c, m.Row(i)) }
 func (m *Dense) size() int64                         { return int64(len(m.data)) }
-func (m *Dense) transposed() Table                   { return m.Transpose() }
+func (m *Dense) transposed(workers int) Table        { return m.transpose(workers) }
 
 // timesTo implements points, a block of features at a time, so sums do not depend on the number of workers.
 func (m *Dense) timesTo(z []float64, h *Dense, workers int) {
@@ -91,14 +91,29 @@ func (m *Dense) columnProducts(workers int) *Dense {
 
 // gramNormSq sums the squares of the entries of XᵀX, features by features, which are fewer than the points.
 func (m *Dense) gramNormSq(u float64, w []float64, _ Table, workers int) (all, off float64) {
+	fourth, c := fourthPower(u), func(i int) float64 { return u * value(w, i) }
+	if w == nil && fourth != 0 {
+		c = nil
+	} else {
+		fourth = 1
+	}
 	part := make([]float64, kernel.BlockCount(m.cols, gramPart))
-	m.grams(func(i int) float64 { return u * value(w, i) }, workers, func(k int, g []float64, lo, hi int) {
+	m.grams(c, workers, func(k int, g []float64, lo, hi int) {
 		for j := lo; j < hi; j++ {
 			row := g[(j-lo)*m.cols+j : (j-lo+1)*m.cols]
 			part[k] += row[0]*row[0] + 2*kernel.SumSq(row[1:])
 		}
 	})
-	return sum(part), -1
+	return sum(part) * fourth, -1
+}
+
+// fourthPower returns u⁴ for a power of two u with which Σ(u²·A_ij)² may be taken as u⁴·ΣA_ij², else 0: what is lost to underflow is
+// 2⁻²⁵⁰ of the whole.
+func fourthPower(u float64) float64 {
+	if u < 0x1p-200 || u > 0x1p200 {
+		return 0
+	}
+	return u * u * u * u
 }
 
 func (m *CSR) dot(i int, z []float64) float64 {
@@ -144,8 +159,8 @@ func (m *CSR) rowsTimes(acc []float64, i int, z []float64) {
 	kernel.GatherRows(acc, col, val, z)
 }
 
-func (m *CSR) size() int64       { return m.NNZ() }
-func (m *CSR) transposed() Table { return m.Transpose() }
+func (m *CSR) size() int64                  { return m.NNZ() }
+func (m *CSR) transposed(workers int) Table { return m.transpose(workers) }
 
 func (m *CSR) sumSq(i int, u float64) float64 {
 	col, val := m.Row(i)

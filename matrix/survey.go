@@ -1,14 +1,20 @@
 package matrix
 
-import "math"
+import (
+	"math"
+	"runtime"
+
+	"symnmf/internal/kernel"
+)
 
 // Table is a stored matrix of any shape, as files hold it: a Dense or a CSR.
 type Table interface {
 	Dims() (rows, cols int)
-	// Survey reads every stored number once and says what it found.
+	// Survey reads every stored number once, with GOMAXPROCS goroutines, and says what it found.
 	Survey() Survey
-	// Asymmetry compares a square matrix with its transpose.
+	// Asymmetry compares a square matrix with its transpose, with GOMAXPROCS goroutines.
 	Asymmetry() Asymmetry
+	survey(workers int) Survey
 	stored() []float64 // the numbers kept, in any order; nil when all are 1
 }
 
@@ -22,23 +28,6 @@ type Survey struct {
 // MaxAbs returns the largest absolute value.
 func (s Survey) MaxAbs() float64 { return max(s.Max, -s.Min) }
 
-// Asymmetry is the largest |A_ij − A_ji| of a square matrix, where it is, and how many pairs differ at all.
-type Asymmetry struct {
-	Diff     float64
-	Row, Col int
-	Pairs    int64
-}
-
-func (a *Asymmetry) add(i, j int, diff float64) {
-	if diff == 0 {
-		return
-	}
-	a.Pairs++
-	if diff > a.Diff {
-		a.Diff, a.Row, a.Col = diff, i, j
-	}
-}
-
 func (s *Survey) add(i, j int, v float64) {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -50,102 +39,221 @@ func (s *Survey) add(i, j int, v float64) {
 	s.Min, s.Max = min(s.Min, v), max(s.Max, v)
 }
 
-// Survey implements Table.
-func (m *Dense) Survey() Survey {
-	var s Survey
-	if len(m.data) > 0 {
-		s.Min, s.Max = math.Inf(1), math.Inf(-1)
+// merge adds to s what was found further on in the matrix.
+func (s *Survey) merge(t Survey) {
+	s.NotFinite.merge(t.NotFinite)
+	s.Negative.merge(t.Negative)
+	s.Min, s.Max = min(s.Min, t.Min), max(s.Max, t.Max)
+	s.ZeroRows += t.ZeroRows
+}
+
+// infinity is what the bits of infinity are as a number: finite positive numbers lie below it, in their own order, all others
+// but 0 do not.
+const infinity = 0x7ff << 52
+
+// addRow adds the numbers of row i, in the columns col, or in all of them for col = nil.
+func (s *Survey) addRow(i int, col []int32, val []float64) {
+	if len(val) == 0 {
+		s.ZeroRows++
+		return
 	}
-	for i := range m.rows {
-		zero := true
-		for j, v := range m.Row(i) {
-			s.add(i, j, v)
-			zero = zero && v == 0
+	var least, most uint64
+	if s.Min > 0 {
+		least, most = bitRange(val)
+	} else { // as it stays
+		most = mostBits(val)
+	}
+	if most >= infinity {
+		s.addOddRow(i, col, val)
+		return
+	}
+	if most == 0 {
+		s.ZeroRows++
+	}
+	s.Min, s.Max = min(s.Min, math.Float64frombits(least)), max(s.Max, math.Float64frombits(most))
+}
+
+// addOddRow is addRow for a row with a sign, an infinity or a NaN somewhere.
+func (s *Survey) addOddRow(i int, col []int32, val []float64) {
+	zero := true
+	for p, v := range val {
+		j := p
+		if col != nil {
+			j = int(col[p])
 		}
-		if zero {
-			s.ZeroRows++
-		}
+		s.add(i, j, v)
+		zero = zero && v == 0
 	}
-	if s.Min > s.Max { // nothing finite
-		s.Min, s.Max = 0, 0
+	if zero {
+		s.ZeroRows++
 	}
-	return s
+}
+
+// addOnes is addRow for a row of count ones.
+func (s *Survey) addOnes(count int) {
+	if count == 0 {
+		s.ZeroRows++
+		return
+	}
+	s.Min, s.Max = min(s.Min, 1), max(s.Max, 1)
+}
+
+// mostBits returns the largest of the numbers that the bits of x are; 0 for none.
+func mostBits(x []float64) uint64 {
+	var m0, m1, m2, m3 uint64
+	for len(x) >= 4 {
+		m0 = max(m0, math.Float64bits(x[0]))
+		m1 = max(m1, math.Float64bits(x[1]))
+		m2 = max(m2, math.Float64bits(x[2]))
+		m3 = max(m3, math.Float64bits(x[3]))
+		x = x[4:]
+	}
+	for _, v := range x {
+		m0 = max(m0, math.Float64bits(v))
+	}
+	return max(m0, m1, m2, m3)
+}
+
+// bitRange returns the least and the largest of the numbers that the bits of x are; x is not empty.
+func bitRange(x []float64) (least, most uint64) {
+	least = math.Float64bits(x[0])
+	l0, l1, m0, m1 := least, least, least, least
+	for len(x) >= 2 {
+		u, v := math.Float64bits(x[0]), math.Float64bits(x[1])
+		l0, m0 = min(l0, u), max(m0, u)
+		l1, m1 = min(l1, v), max(m1, v)
+		x = x[2:]
+	}
+	for _, v := range x {
+		l0, m0 = min(l0, math.Float64bits(v)), max(m0, math.Float64bits(v))
+	}
+	return min(l0, l1), max(m0, m1)
+}
+
+// found is what passes over the stored numbers bring together; a pass leaves what it is not asked for as it is.
+type found struct {
+	Survey
+	all, off  float64 // Σ v², and the same off the diagonal
+	asymmetry Asymmetry
+}
+
+// partRows is how many rows a part of a pass takes, or more where there are very many rows.
+const partRows = 32
+
+// findRows brings together what rows finds in rows lo ≤ i < hi of a matrix, in parts that depend on the number of its rows alone.
+// full says that every entry is stored, and there is one.
+func findRows(n int, full bool, workers int, rows func(f *found, lo, hi int)) (all found) {
+	size := max(partRows, (n+1023)/1024)
+	parts := make([]found, kernel.BlockCount(n, size))
+	if full {
+		all.Min, all.Max = math.Inf(1), math.Inf(-1)
+	}
+	start := all
+	kernel.Blocks(n, size, workers, func(b, lo, hi int) {
+		f := start
+		rows(&f, lo, hi)
+		parts[b] = f
+	})
+	for _, f := range parts {
+		all.Survey.merge(f.Survey)
+		all.all, all.off = all.all+f.all, all.off+f.off
+		all.asymmetry.merge(f.asymmetry)
+	}
+	if all.Min > all.Max { // nothing finite
+		all.Min, all.Max = 0, 0
+	}
+	return all
+}
+
+// addSquares adds the squares of row, of which the number in place diag is on the diagonal.
+func (f *found) addSquares(row []float64, diag int) {
+	off := kernel.SumSq(row[:diag]) + kernel.SumSq(row[diag+1:])
+	f.all, f.off = f.all+(off+row[diag]*row[diag]), f.off+off
+}
+
+// norms returns ‖A‖ and the same without the diagonal. Where squares of entries leave the range of numbers, or all but do, scaled
+// is asked for the sums of those of u·A.
+func (f *found) norms(scaled func(u float64) (all, off float64)) (all, off float64) {
+	u := 1.0
+	all, off = f.all, f.off
+	// Between these bounds 2¹⁶⁰ squares do not overflow, and what underflow takes from as many is below rounding.
+	if most := f.MaxAbs(); most != 0 && (most < 0x1p-400 || most > 0x1p400) {
+		u = unit(most)
+		all, off = scaled(u)
+	}
+	return math.Sqrt(all) / u, math.Sqrt(off) / u
 }
 
 // Survey implements Table.
-func (m *CSR) Survey() Survey {
-	var s Survey
-	if m.NNZ() > 0 && m.NNZ() == int64(m.rows)*int64(m.cols) {
-		s.Min, s.Max = math.Inf(1), math.Inf(-1)
-	}
-	for i := range m.rows {
-		zero := true
-		col, val := m.Row(i)
-		for p, j := range col {
-			v := value(val, p)
-			s.add(i, int(j), v)
-			zero = zero && v == 0
+func (m *Dense) Survey() Survey { return m.survey(runtime.GOMAXPROCS(0)) }
+
+func (m *Dense) survey(workers int) Survey {
+	f := findRows(m.rows, len(m.data) > 0, workers, func(f *found, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			f.addRow(i, nil, m.Row(i))
 		}
-		if zero {
-			s.ZeroRows++
-		}
-	}
-	if s.Min > s.Max {
-		s.Min, s.Max = 0, 0
-	}
-	return s
+	})
+	return f.Survey
 }
 
-// Asymmetry implements Table; it panics when m is not square.
-func (m *Dense) Asymmetry() Asymmetry {
-	if m.rows != m.cols {
-		panic(badLen)
-	}
-	var a Asymmetry
-	n := m.rows
-	const tile = 32
-	for i0 := 0; i0 < n; i0 += tile {
-		for j0 := 0; j0 <= i0; j0 += tile {
-			for i := i0; i < min(i0+tile, n); i++ {
-				for j := j0; j < min(j0+tile, i); j++ {
-					a.add(i, j, math.Abs(m.data[i*n+j]-m.data[j*n+i]))
+// surveySquare is survey of a square matrix with the sums of squares and the asymmetry, while rows are in cache.
+func (m *Dense) surveySquare(workers int) found {
+	return findRows(m.rows, m.rows > 0, workers, func(f *found, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			f.addRow(i, nil, m.Row(i))
+			f.addSquares(m.Row(i), i)
+		}
+		m.addPairs(&f.asymmetry, lo, hi)
+	})
+}
+
+// Survey implements Table.
+func (m *CSR) Survey() Survey { return m.survey(runtime.GOMAXPROCS(0)) }
+
+func (m *CSR) survey(workers int) Survey {
+	f := findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			m.surveyRow(&f.Survey, i)
+		}
+	})
+	return f.Survey
+}
+
+// surveySquare is survey of a square matrix with the sums of squares, where above[i] is the place of the first entry of row i
+// right of the diagonal.
+func (m *CSR) surveySquare(above []int64, workers int) found {
+	return findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			m.surveyRow(&f.Survey, i)
+			col, val := m.Row(i)
+			at := int(above[i]-m.RowPtr[i]) - 1
+			stored := at >= 0 && int(col[at]) == i
+			switch {
+			case val == nil:
+				f.all += float64(len(col))
+				if f.off += float64(len(col)); stored {
+					f.off--
 				}
+			case stored:
+				f.addSquares(val, at)
+			default:
+				sq := kernel.SumSq(val)
+				f.all, f.off = f.all+sq, f.off+sq
 			}
 		}
-	}
-	return a
+	})
 }
 
-// Asymmetry implements Table; it panics when m is not square. O(nnz) for a symmetric pattern: the entries (j, i) that
-// answer (i, j) for growing i are met in each row j in order, so a pointer for each row finds them without a search.
-func (m *CSR) Asymmetry() Asymmetry {
-	if m.rows != m.cols {
-		panic(badLen)
+func (m *CSR) surveyRow(s *Survey, i int) {
+	if col, val := m.Row(i); val == nil {
+		s.addOnes(len(col))
+	} else {
+		s.addRow(i, col, val)
 	}
-	var a Asymmetry
-	next := append([]int64(nil), m.RowPtr[:m.rows]...)
-	for i := range m.rows {
-		col, val := m.Row(i)
-		for p, c := range col {
-			j := int(c)
-			if j == i {
-				continue
-			}
-			q := next[j]
-			for q < m.RowPtr[j+1] && int(m.Col[q]) < i {
-				q++ // an entry without an answer in its mirror row: found there when that row is read
-			}
-			next[j] = q
-			switch found := q < m.RowPtr[j+1] && int(m.Col[q]) == i; {
-			case !found:
-				a.add(i, j, math.Abs(value(val, p)))
-			case i > j: // each stored pair once
-				a.add(i, j, math.Abs(value(val, p)-value(m.Val, int(q))))
-			}
-		}
-	}
-	return a
 }
+
+// full reports whether every entry is stored, and there is one.
+func (m *CSR) full() bool { return m.NNZ() > 0 && m.NNZ() == int64(m.rows)*int64(m.cols) }
 
 // Symmetrization says how a matrix that is not symmetric becomes one.
 type Symmetrization int

@@ -2,7 +2,7 @@ package matrix
 
 import (
 	"fmt"
-	"math"
+	"runtime"
 	"slices"
 
 	"symnmf/internal/kernel"
@@ -22,21 +22,31 @@ type SymCSR struct {
 
 // FromCSR returns the operator over the symmetric matrix a: both triangles stored. Entries must be finite and
 // |A_ij − A_ji| at most tol times the largest entry, where an entry that is not stored counts as 0; tol = 0 means
-// DefaultSymmetryTol. O(nnz + n).
-func FromCSR(a *CSR, tol float64) (*SymCSR, error) {
-	s, err := checkSymmetric(a, tol)
-	if err != nil {
+// DefaultSymmetryTol. O(nnz + n), with GOMAXPROCS goroutines.
+func FromCSR(a *CSR, tol float64) (*SymCSR, error) { return newSymCSR(a, tol, runtime.GOMAXPROCS(0)) }
+
+func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
+	if err := checkSquare(a); err != nil {
 		return nil, err
 	}
-	m := &SymCSR{a: a, scale: 1, negatives: s.Negative, diag: make([]float64, a.rows)}
-	for i := range m.diag {
-		m.diag[i] = a.At(i, i)
+	above := a.above(workers)
+	f := a.surveySquare(above, workers)
+	if err := f.finite(); err != nil {
+		return nil, err
 	}
-	u := unit(s.MaxAbs())
-	all, off := m.sumSq(u, nil, 1)
-	m.norm, m.normOff = math.Sqrt(all)/u, math.Sqrt(off)/u
-	if !normInRange(m.norm, s) {
-		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, s.MaxAbs())
+	f.asymmetry = a.asymmetry(above, workers)
+	if err := f.checkAsymmetry(tol); err != nil {
+		return nil, err
+	}
+	m := &SymCSR{a: a, scale: 1, negatives: f.Negative, diag: make([]float64, a.rows)}
+	for i, p := range above {
+		if p--; p >= a.RowPtr[i] && int(a.Col[p]) == i {
+			m.diag[i] = value(a.Val, int(p))
+		}
+	}
+	m.norm, m.normOff = f.norms(func(u float64) (all, off float64) { return m.sumSq(u, nil, workers) })
+	if !normInRange(m.norm, f.Survey) {
+		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, f.MaxAbs())
 	}
 	return m, nil
 }

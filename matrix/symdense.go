@@ -2,7 +2,7 @@ package matrix
 
 import (
 	"fmt"
-	"math"
+	"runtime"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -27,48 +27,66 @@ type symDense[F kernel.Float] struct {
 }
 
 // FromDense returns the operator over the symmetric matrix a. Entries must be finite and |A_ij − A_ji| at most tol times
-// the largest entry; tol = 0 means DefaultSymmetryTol. O(n²).
+// the largest entry; tol = 0 means DefaultSymmetryTol. O(n²), with GOMAXPROCS goroutines.
 func FromDense(a *Dense, tol float64) (*SymDense, error) {
-	s, err := checkSymmetric(a, tol)
+	return checkedDense(a, tol, runtime.GOMAXPROCS(0))
+}
+
+func checkedDense(a *Dense, tol float64, workers int) (*SymDense, error) {
+	f, err := checkSymmetric(a, tol, workers)
 	if err != nil {
 		return nil, err
 	}
-	return newSymDense(a.rows, a.data, 1, s)
+	return newSymDense(a.rows, a.data, 1, f, workers)
+}
+
+// checkSymmetric is the shared beginning of FromDense and FromDense32.
+func checkSymmetric(a *Dense, tol float64, workers int) (found, error) {
+	if err := checkSquare(a); err != nil {
+		return found{}, err
+	}
+	f := a.surveySquare(workers)
+	if err := f.finite(); err != nil {
+		return f, err
+	}
+	return f, f.checkAsymmetry(tol)
 }
 
 // FromDense32 returns the operator over a copy of a, checked as by FromDense, whose entries are rounded to single precision
 // after a power of two has brought the largest near 1: to 6e-8 of themselves, or to 1e-45 of the largest where that is more.
-// Norm is that of the rounded entries; rounding moves it, and A, by at most 6e-8·‖A‖. It keeps nothing of a. O(n²).
+// Norm is that of the rounded entries; rounding moves it, and A, by at most 6e-8·‖A‖. It keeps nothing of a. O(n²), with
+// GOMAXPROCS goroutines.
 func FromDense32(a *Dense, tol float64) (*SymDense32, error) {
-	s, err := checkSymmetric(a, tol)
+	workers := runtime.GOMAXPROCS(0)
+	s, err := checkSymmetric(a, tol, workers)
 	if err != nil {
 		return nil, err
 	}
 	n, u := a.rows, unit(s.MaxAbs())
 	f := make([]float32, len(a.data))
 	const tile = 32
-	for i0 := 0; i0 < n; i0 += tile {
-		for j0 := 0; j0 <= i0; j0 += tile {
-			for i := i0; i < min(i0+tile, n); i++ {
+	kernel.Blocks(n, tile, workers, func(_, i0, i1 int) {
+		for j0 := 0; j0 < i1; j0 += tile {
+			for i := i0; i < i1; i++ {
 				for j := j0; j < min(j0+tile, i+1); j++ {
 					v := float32(u * a.data[i*n+j])
 					f[i*n+j], f[j*n+i] = v, v // which may have differed by rounding, now a greater one
 				}
 			}
 		}
-	}
+	})
 	s.Min, s.Max = u*s.Min, u*s.Max
-	return newSymDense(n, f, 1/u, s)
+	s.all, s.off = (&SymDense32{n: n, a: f}).sumSq(1, nil, workers)
+	return newSymDense(n, f, 1/u, s, workers)
 }
 
-// newSymDense returns the operator scale·A for the n×n matrix a, which s surveys.
-func newSymDense[F kernel.Float](n int, a []F, scale float64, s Survey) (*symDense[F], error) {
-	m := &symDense[F]{n: n, a: a, scale: scale, negatives: s.Negative}
-	u := unit(s.MaxAbs())
-	all, off := m.sumSq(u, nil, 1)
-	m.norm, m.normOff = scale*(math.Sqrt(all)/u), scale*(math.Sqrt(off)/u)
-	if !normInRange(m.norm, s) {
-		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, scale*s.MaxAbs())
+// newSymDense returns the operator scale·A for the n×n matrix a, in which f was found.
+func newSymDense[F kernel.Float](n int, a []F, scale float64, f found, workers int) (*symDense[F], error) {
+	m := &symDense[F]{n: n, a: a, scale: scale, negatives: f.Negative}
+	all, off := f.norms(func(u float64) (all, off float64) { return m.sumSq(u, nil, workers) })
+	m.norm, m.normOff = scale*all, scale*off
+	if !normInRange(m.norm, f.Survey) {
+		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, scale*f.MaxAbs())
 	}
 	return m, nil
 }

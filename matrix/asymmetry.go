@@ -1,0 +1,197 @@
+package matrix
+
+import (
+	"math"
+	"runtime"
+	"slices"
+
+	"symnmf/internal/kernel"
+)
+
+// Asymmetry is the largest |A_ij − A_ji| of a square matrix, where it is, and how many pairs differ at all. A pair is told by its
+// entry below the diagonal, or by the one that is stored; among equals the first by rows counts.
+type Asymmetry struct {
+	Diff     float64
+	Row, Col int
+	Pairs    int64
+}
+
+func (a *Asymmetry) add(i, j int, diff float64) {
+	if diff == 0 {
+		return
+	}
+	a.Pairs++
+	if diff > a.Diff || diff == a.Diff && (i < a.Row || i == a.Row && j < a.Col) {
+		a.Diff, a.Row, a.Col = diff, i, j
+	}
+}
+
+// merge adds pairs that are not among those of a.
+func (a *Asymmetry) merge(b Asymmetry) {
+	pairs := a.Pairs + b.Pairs
+	a.add(b.Row, b.Col, b.Diff)
+	a.Pairs = pairs
+}
+
+// Asymmetry implements Table; it panics when m is not square.
+func (m *Dense) Asymmetry() Asymmetry {
+	if m.rows != m.cols {
+		panic(badLen)
+	}
+	f := findRows(m.rows, false, runtime.GOMAXPROCS(0), func(f *found, lo, hi int) { m.addPairs(&f.asymmetry, lo, hi) })
+	return f.asymmetry
+}
+
+// addPairs adds what the entries of rows lo to hi left of the diagonal differ from their mirror images by.
+func (m *Dense) addPairs(a *Asymmetry, lo, hi int) {
+	n := m.rows
+	const tile = 32
+	for j0 := 0; j0 < hi; j0 += tile {
+		for i := lo; i < hi; i++ {
+			for j := j0; j < min(j0+tile, i); j++ {
+				if d := m.data[i*n+j] - m.data[j*n+i]; d != 0 {
+					a.add(i, j, math.Abs(d))
+				}
+			}
+		}
+	}
+}
+
+// Asymmetry implements Table; it panics when m is not square. O(nnz) for a symmetric pattern.
+func (m *CSR) Asymmetry() Asymmetry {
+	if m.rows != m.cols {
+		panic(badLen)
+	}
+	workers := runtime.GOMAXPROCS(0)
+	return m.asymmetry(m.above(workers), workers)
+}
+
+// above returns for each row the place of its first entry right of the diagonal, or where the row ends.
+func (m *CSR) above(workers int) []int64 {
+	above := make([]int64, m.rows)
+	kernel.Blocks(m.rows, normBlock, workers, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			col, _ := m.Row(i)
+			at, _ := slices.BinarySearch(col, int32(i)+1)
+			above[i] = m.RowPtr[i] + int64(at)
+		}
+	})
+	return above
+}
+
+// asymmetry cuts the columns below the diagonal, and the rows right of it that answer them, into ranges.
+func (m *CSR) asymmetry(above []int64, workers int) Asymmetry {
+	bounds := m.pairRanges(workers)
+	parts := make([]Asymmetry, len(bounds)-1)
+	kernel.Blocks(len(parts), 1, workers, func(b, _, _ int) { parts[b] = m.asymmetryOf(above, bounds[b], bounds[b+1]) })
+	var all Asymmetry
+	for _, a := range parts {
+		all.merge(a)
+	}
+	return all
+}
+
+// pairRanges returns the bounds of ranges of columns that have about as many pairs each: one range for one worker, since each
+// costs every row a search. The outcome does not depend on them.
+func (m *CSR) pairRanges(workers int) []int {
+	count := 1
+	if workers > 1 {
+		count = 2 * workers
+	}
+	weight := func(j int) float64 { return float64(m.RowPtr[j+1]-m.RowPtr[j]) * float64(m.rows-j) }
+	var all, sum float64
+	for j := range m.rows {
+		all += weight(j)
+	}
+	bounds := []int{0}
+	for j := range m.rows {
+		if sum += weight(j); len(bounds) < count && sum*float64(count) >= all*float64(len(bounds)) {
+			bounds = append(bounds, j+1)
+		}
+	}
+	return append(bounds, m.rows)
+}
+
+// asymmetryOf is asymmetry for pairs (i, j), lo ≤ j < hi, j < i.
+//
+// The entries (j, i) that answer (i, j) for growing i are met in each row j in order, so a place for each row finds them without
+// a search. Rows i go in groups, and j in ranges so narrow that what a group reads of rows j stays in cache.
+func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
+	const (
+		group   = 64
+		width   = 512
+		entries = 8 // of a row in a range, on average, at least
+	)
+	step := max(width, int(entries*float64(m.rows)/max(1, float64(len(m.Col)))*float64(m.rows)))
+	next := make([]answers, hi-lo)
+	for j := range next {
+		next[j] = answers{above[lo+j], m.RowPtr[lo+j+1]}
+	}
+	var places [group]int64
+	for i0 := lo + 1; i0 < m.rows; i0 += group {
+		i1 := min(i0+group, m.rows)
+		for i := i0; i < i1; i++ {
+			places[i-i0] = m.RowPtr[i]
+			if lo > 0 {
+				at, _ := slices.BinarySearch(m.Col[m.RowPtr[i]:above[i]], int32(lo))
+				places[i-i0] += int64(at)
+			}
+		}
+		for j0 := lo; j0 < min(hi, i1-1); j0 += step {
+			for i := i0; i < i1; i++ {
+				p, end := places[i-i0], int32(min(j0+step, hi, i))
+				for {
+					p += m.equalPairs(i, p, above[i], end, next, lo)
+					if p == above[i] || m.Col[p] >= end {
+						break
+					}
+					m.addUnequal(&a, i, p, &next[int(m.Col[p])-lo])
+					p++
+				}
+				places[i-i0] = p
+			}
+		}
+	}
+	for j, x := range next {
+		for ; x.at < x.end; x.at++ {
+			a.add(lo+j, int(m.Col[x.at]), math.Abs(value(m.Val, int(x.at))))
+		}
+	}
+	return a
+}
+
+// answers are the entries of a row j right of the diagonal that have not been met.
+type answers struct{ at, end int64 }
+
+// equalPairs passes over the entries of row i from place p to before place stop or column end, until one does not have its equal
+// among the answers of the rows from lo on, and returns how many it passed.
+func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []answers, lo int) int64 {
+	mirror, others := m.Col, m.Val
+	col, val := mirror[p:stop], valuesOf(others, p, stop)
+	for k, j := range col {
+		if j >= end {
+			return int64(k)
+		}
+		x := &next[int(j)-lo]
+		q := x.at
+		if q == x.end || int(mirror[q]) != i || val != nil && val[k]-others[q] != 0 {
+			return int64(k)
+		}
+		x.at = q + 1
+	}
+	return int64(len(col))
+}
+
+// addUnequal adds the pair of entry p, in row i, which x may answer, and what row j has alone before it.
+func (m *CSR) addUnequal(a *Asymmetry, i int, p int64, x *answers) {
+	j := int(m.Col[p])
+	for ; x.at < x.end && int(m.Col[x.at]) < i; x.at++ {
+		a.add(j, int(m.Col[x.at]), math.Abs(value(m.Val, int(x.at))))
+	}
+	diff := value(m.Val, int(p))
+	if x.at < x.end && int(m.Col[x.at]) == i {
+		diff -= value(m.Val, int(x.at))
+		x.at++
+	}
+	a.add(i, j, math.Abs(diff))
+}

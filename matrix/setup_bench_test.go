@@ -1,0 +1,53 @@
+package matrix
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkOperator makes operators from data in memory, in shapes like those of inner products of text (hitech, a quarter of it)
+// and of images (CBCL), and of words by the documents that have them (reviews).
+func BenchmarkOperator(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	similar := func(n int, density float64) *Dense {
+		m := NewDense(n, n, nil)
+		for i := range n {
+			for j := range i + 1 {
+				if rng.Float64() < density {
+					v := 1 + rng.Float64()
+					m.Set(i, j, v)
+					m.Set(j, i, v)
+				}
+			}
+		}
+		return m
+	}
+	const documents, words = 4000, 18000
+	text := NewDense(documents, words, nil)
+	for j := range words {
+		for range min(documents/2, 20000/(j+1)+10) {
+			text.Set(rng.IntN(documents), j, 1)
+		}
+	}
+	dense, csr, x := similar(2400, 1), sparse(similar(5000, 0.2), 1, false), sparse(text, 1, false)
+	for _, workers := range []int{1, 2} {
+		for name, c := range map[string]struct {
+			stored int64
+			run    func() error
+		}{
+			"dense": {int64(len(dense.data)), func() error { _, err := checkedDense(dense, 0, workers); return err }},
+			"csr":   {csr.NNZ(), func() error { _, err := newSymCSR(csr, 0, workers); return err }},
+			"gram":  {x.NNZ(), func() error { _, err := Gram(x, Columns, workers); return err }},
+		} {
+			b.Run(fmt.Sprintf("%s/workers=%d", name, workers), func(b *testing.B) {
+				for b.Loop() {
+					if err := c.run(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.stored), "ns/entry")
+			})
+		}
+	}
+}
