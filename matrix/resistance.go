@@ -50,7 +50,7 @@ const mostDraws = math.MaxInt32
 // That preserves xᵀLx for every x, and with it cuts; it does not preserve ‖A−HHᵀ‖. RelErr says how far S is from A.
 //
 // Resistances are estimated by k = ⌈24·ln n/ε²⌉ random combinations of the rows of W^½B, B the incidence matrix:
-// R_e ≈ ‖Y(e_i−e_l)‖², where a row of Y solves L·y = BᵀW^½s/√k for signs s. Where n ≤ k and n ≤ 4096 an n×n matrix is inverted
+// R_e ≈ ‖Y(e_i−e_l)‖², where a row of Y solves L·y = BᵀW^½s/√k for signs s. Where n ≤ k and n ≤ MostExact an n×n matrix is inverted
 // instead, and they are exact but for rounding.
 //
 // Entries must be ≥ 0 and a must list them (a RowVisitor): make points a graph first, by Strongest. Memory: 10 bytes for each entry
@@ -75,7 +75,7 @@ func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling)
 	}
 	res := &ResistanceSample{Draws: int64(draws), Components: g.components}
 	k := math.Ceil(24 * logN / opt.Eps / opt.Eps)
-	exact := n <= min(k, mostExact)
+	exact := n <= min(k, MostExact)
 	var r []float64
 	if exact {
 		r, exact = g.exactResistances()
@@ -198,8 +198,8 @@ func (g *resistor) findComponents() {
 	}
 }
 
-// mostExact bounds the n of which an n×n matrix is inverted, at 4096 some ten seconds.
-const mostExact = 4096
+// MostExact bounds the n of which an n×n matrix is inverted, at 4096 some ten seconds.
+const MostExact = 4096
 
 // exactResistances returns R_e, in units of the scaled a, for all edges, from the inverse of L + s·Σ_c 1_c·1_cᵀ/n_c, with the components c and s near the mean
 // degree: that is L⁺ + Σ_c 1_c·1_cᵀ/(s·n_c), in which the last term does not matter to R_e. ok is false when rounding makes the
@@ -388,7 +388,7 @@ func (s *laplacian) solve(ctx context.Context, columns int) error {
 			return err
 		}
 		if step > solveSteps*g.n+solveMore {
-			return fmt.Errorf("%w: a Laplacian system is not solved after %d steps", ErrResistance, step)
+			return fmt.Errorf("matrix: a Laplacian system is not solved after %d steps", step)
 		}
 		direction(beta)
 		product := g.a.NewProduct(s.p, g.workers)
