@@ -50,8 +50,8 @@ func (f *figures) kkt() float64 {
 // objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
 
-// RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r), and the floor below which it is noise, as Result does of the A it was fitted to: of an
-// H that was fitted to something else in place of A. Of the options Threads and IgnoreDiagonal count.
+// RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r), and the floor below which it is noise, as Result does of the A it was fitted to:
+// of an H that was fitted to something else in place of A. Of the options Threads and IgnoreDiagonal count.
 func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor float64, err error) {
 	n, r := h.Dims()
 	if n != a.Dim() {

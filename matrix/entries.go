@@ -130,9 +130,9 @@ const (
 	entryChunk = 64 * entryRows // rows between two calls of progress
 )
 
-// eachRow calls f with the entries of every row i of A; b = i/entryRows, and calls with different b may run at the same time. Each
-// goroutine passes f a state of its own, and eachRow returns them all. progress may be nil; it is called on the caller's goroutine
-// with the rows done.
+// eachRow calls f with the entries of every row i of A; b = i/entryRows, and calls with different b may run at the same time.
+// Each goroutine passes f a state of its own, and eachRow returns them all. progress may be nil; it is called on the caller's
+// goroutine with the rows done.
 func eachRow[S any](ctx context.Context, a Operator, workers int, progress func(rows int), newState func() S,
 	f func(s S, b, i int, col []int32, val []float64)) ([]S, error) {
 	type worker struct {

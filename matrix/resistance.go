@@ -18,8 +18,8 @@ import (
 type ResistanceSampling struct {
 	// Eps, above 0, is how near the quadratic form of the Laplacian stays: within a factor of 1±ε, with high probability.
 	Eps float64
-	// Draws is how many edges are drawn, with replacement, at most 2³¹−1; 0 means ⌈9·n·ln n/ε²⌉, which a graph that is not much larger
-	// has no use for.
+	// Draws is how many edges are drawn, with replacement, at most 2³¹−1; 0 means ⌈9·n·ln n/ε²⌉, which a graph that is not much
+	// larger has no use for.
 	Draws int64
 	// Seed fixes every random choice.
 	Seed uint64
@@ -43,18 +43,19 @@ var ErrResistance = errors.New("matrix: effective resistances")
 
 const mostDraws = math.MaxInt32
 
-// SampleByResistance draws edges of the graph a, off its diagonal, with probabilities p_e ∝ w_e·R_e, where w_e = A_il is the weight
-// and R_e = (e_i−e_l)ᵀL⁺(e_i−e_l) the effective resistance of edge e = {i, l}, L = diag(A·1) − A. Each of q draws adds w_e/(q·p_e) to
-// S_il. The diagonal, which L does not see, is that of A.
+// SampleByResistance draws edges of the graph a, off its diagonal, with probabilities p_e ∝ w_e·R_e, where w_e = A_il is the
+// weight and R_e = (e_i−e_l)ᵀL⁺(e_i−e_l) the effective resistance of edge e = {i, l}, L = diag(A·1) − A. Each of q draws adds
+// w_e/(q·p_e) to S_il. The diagonal, which L does not see, is that of A.
 //
 // That preserves xᵀLx for every x, and with it cuts; it does not preserve ‖A−HHᵀ‖. RelErr says how far S is from A.
 //
-// Resistances are estimated by k = ⌈24·ln n/ε²⌉ random combinations of the rows of W^½B, B the incidence matrix:
-// R_e ≈ ‖Y(e_i−e_l)‖², where a row of Y solves L·y = BᵀW^½s/√k for signs s. Where n ≤ k and n ≤ MostExact an n×n matrix is inverted
+// Resistances are estimated by k = ⌈24·ln n/ε²⌉ random combinations of the rows of W^½B, B the incidence matrix: R_e ≈
+// ‖Y(e_i−e_l)‖², where a row of Y solves L·y = BᵀW^½s/√k for signs s. Where n ≤ k and n ≤ MostExact an n×n matrix is inverted
 // instead, and they are exact but for rounding.
 //
-// Entries must be ≥ 0 and a must list them (a RowVisitor): make points a graph first, by Strongest. Memory: 10 bytes for each entry
-// of A and some 64 numbers for each item, or 2·n² numbers; time: k systems by conjugate gradients, some passes over A for each 16.
+// Entries must be ≥ 0 and a must list them (a RowVisitor): make points a graph first, by Strongest. Memory: 10 bytes for each
+// entry of A and some 64 numbers for each item, or 2·n² numbers; time: k systems by conjugate gradients, some passes over A for
+// each 16.
 //
 // Source: Spielman, Srivastava, Graph sparsification by effective resistances, SIAM J. Comput. 40, 2011.
 func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling) (*ResistanceSample, error) {
@@ -201,9 +202,9 @@ func (g *resistor) findComponents() {
 // MostExact bounds the n of which an n×n matrix is inverted, at 4096 some ten seconds.
 const MostExact = 4096
 
-// exactResistances returns R_e, in units of the scaled a, for all edges, from the inverse of L + s·Σ_c 1_c·1_cᵀ/n_c, with the components c and s near the mean
-// degree: that is L⁺ + Σ_c 1_c·1_cᵀ/(s·n_c), in which the last term does not matter to R_e. ok is false when rounding makes the
-// matrix indefinite, as weights of very different size may.
+// exactResistances returns R_e, in units of the scaled a, for all edges, from the inverse of L + s·Σ_c 1_c·1_cᵀ/n_c, with the
+// components c and s near the mean degree: that is L⁺ + Σ_c 1_c·1_cᵀ/(s·n_c), in which the last term does not matter to R_e. ok
+// is false when rounding makes the matrix indefinite, as weights of very different size may.
 func (g *resistor) exactResistances() (r []float64, ok bool) {
 	sizes := make([]float64, g.components)
 	for _, c := range g.component {
@@ -246,9 +247,9 @@ func (g *resistor) exactResistances() (r []float64, ok bool) {
 const (
 	// solveColumns is how many systems are solved side by side: a product reads A once for all of them.
 	solveColumns = 16
-	// solveTol is the residual, in the norm of D^−½ and relative to the right-hand side, at which a system counts as solved. With λ₂
-	// the least eigenvalue above 0 of D^−½·L·D^−½ the error of y is then at most √(2/λ₂)·solveTol, in the norm of L and relative to
-	// y, where √(2/k) is what the combinations leave open.
+	// solveTol is the residual, in the norm of D^−½ and relative to the right-hand side, at which a system counts as solved.
+	// With λ₂ the least eigenvalue above 0 of D^−½·L·D^−½ the error of y is then at most √(2/λ₂)·solveTol, in the norm of L and
+	// relative to y, where √(2/k) is what the combinations leave open.
 	solveTol = 1e-8
 	// Of a system of rank n more than n steps are needed for rounding only.
 	solveSteps, solveMore = 10, 1000
@@ -328,8 +329,8 @@ func (g *resistor) combine(b *Dense, from int, seed uint64) {
 	}
 }
 
-// laplacian solves L·X = B by conjugate gradients preconditioned by the degrees, for solveColumns right-hand sides that sum to 0 on
-// each component.
+// laplacian solves L·X = B by conjugate gradients preconditioned by the degrees, for solveColumns right-hand sides that sum to
+// 0 on each component.
 type laplacian struct {
 	g           *resistor
 	b, x, p, lp *Dense    // n×solveColumns; b becomes the residual

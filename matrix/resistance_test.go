@@ -96,7 +96,8 @@ func islands(rng *rand.Rand, apart int) naive {
 	return m
 }
 
-// resistanceNaively returns (e_i−e_l)ᵀL⁺(e_i−e_l) by Gaussian elimination on L with one row and column of each component taken out.
+// resistanceNaively returns (e_i−e_l)ᵀL⁺(e_i−e_l) by Gaussian elimination on L with one row and column of each component taken
+// out.
 func resistanceNaively(m naive, i, l int) float64 {
 	n := len(m)
 	seen, grounded := make([]bool, n), make([]bool, n)
@@ -437,7 +438,9 @@ func TestSampleScales(t *testing.T) {
 }
 
 func TestSampleOfLittle(t *testing.T) {
-	for name, m := range map[string]naive{"one": {{3}}, "no edges": {{1, 0}, {0, 0}}, "zero": zeros(5, 5), "pair": {{0, 2}, {2, 0}}} {
+	for name, m := range map[string]naive{
+		"one": {{3}}, "no edges": {{1, 0}, {0, 0}}, "zero": zeros(5, 5), "pair": {{0, 2}, {2, 0}},
+	} {
 		a, err := FromDense(m.dense(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -488,7 +491,8 @@ func TestSampleRefuses(t *testing.T) {
 		a   Operator
 		opt ResistanceSampling
 	}{
-		{a, ResistanceSampling{}}, {a, ResistanceSampling{Eps: -1}}, {a, ResistanceSampling{Eps: math.NaN()}}, {a, ResistanceSampling{Eps: math.Inf(1)}},
+		{a, ResistanceSampling{}}, {a, ResistanceSampling{Eps: -1}}, {a, ResistanceSampling{Eps: math.NaN()}},
+		{a, ResistanceSampling{Eps: math.Inf(1)}},
 		{a, ResistanceSampling{Eps: 1, Draws: -1}}, {a, ResistanceSampling{Eps: 1e-9}}, {a, ResistanceSampling{Eps: 1e-300}},
 		{a, ResistanceSampling{Eps: 1, Draws: 1 << 40}},
 		{negative, ResistanceSampling{Eps: 1}}, {points, ResistanceSampling{Eps: 1}},

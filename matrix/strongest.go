@@ -255,9 +255,9 @@ func (s *strongest) finish(list *rowList) {
 	}
 }
 
-// mirror returns the symmetric matrix with the given diagonal and, off it, an entry where b or bᵀ has one, or, with both set, where
-// they both do; where their values differ, the larger. b has no diagonal. once is Σ(u·v)² over the entries v of b that bᵀ does not
-// have.
+// mirror returns the symmetric matrix with the given diagonal and, off it, an entry where b or bᵀ has one, or, with both set,
+// where they both do; where their values differ, the larger. b has no diagonal. once is Σ(u·v)² over the entries v of b that bᵀ
+// does not have.
 func mirror(b *CSR, diag []float64, both bool, u float64) (s *CSR, once float64) {
 	t := b.Transpose()
 	// row calls f with the entries of row i of the result.
@@ -335,8 +335,8 @@ const (
 	quantilePasses = 63 / quantileBits // positive doubles are ordered as their bits are, of which the first is 0
 )
 
-// quantile returns the threshold of Selection.Quantile: by counting weights by their leading bits, then by those that follow among
-// the weights that begin alike. It is 0 when there are no edges.
+// quantile returns the threshold of Selection.Quantile: by counting weights by their leading bits, then by those that follow
+// among the weights that begin alike. It is 0 when there are no edges.
 func (s *selector) quantile(ctx context.Context) (float64, error) {
 	var prefix uint64
 	var rank int64 // of the weight sought among those that begin with prefix

@@ -146,11 +146,14 @@ func TestStrongest(t *testing.T) {
 	for _, v := range []float64{0.5, 2, 3.5, 1e300} {
 		selections = append(selections, Selection{Threshold: v})
 	}
-	for _, q := range []float64{1e-300, 0.1, 0.5, 0.9, 1} {
+	for _, q := range []float64{1e-300, 0.5, 0.9, 1} {
 		selections = append(selections, Selection{Quantile: q})
 	}
 	for _, c := range cases {
 		for _, sel := range selections {
+			if sel.Quantile > 0 && c.a.Dim() < 4 {
+				continue // counting takes a while whatever is counted
+			}
 			sel.Workers = 2
 			name := fmt.Sprintf("%s, %+v", c.name, sel)
 			got, err := Strongest(context.Background(), c.a, sel)

@@ -397,8 +397,8 @@ func (sh shape) fits(limit int64) error {
 		errMemory, showBytes(need), showBytes(most), shrink)
 }
 
-// errorBytes returns what an A takes that is kept only for the error of an H of the given rank: itself, or what making it does, and,
-// for that error, H in its order and scale, and X·H.
+// errorBytes returns what an A takes that is kept only for the error of an H of the given rank: itself, or what making it
+// does, and, for that error, H in its order and scale, and X·H.
 func (sh shape) errorBytes(rank int) float64 {
 	n, m := sh.size()
 	a, prepare, points := sh.operator()

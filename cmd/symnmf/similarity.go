@@ -233,7 +233,8 @@ func (f *similarityFlags) run(s *streams) error {
 	rec := f.record(d, res, s)
 	rec.Seconds, rec.Predicted = number(time.Since(began).Seconds()), number(math.Round(predicted))
 	if res.Draws > 0 && res.Draws >= res.Of {
-		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS or --draws leaves more of them out", res.Draws, res.Of))
+		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS, or --draws, leaves more of them out",
+			res.Draws, res.Of))
 	}
 	for _, w := range d.warnings {
 		s.warn(w)
@@ -269,7 +270,8 @@ func (f *similarityFlags) run(s *streams) error {
 }
 
 // sparsify does the work. spare is how many edges memory has room for, 0 when nobody knows.
-func (f *similarityFlags) sparsify(ctx context.Context, a matrix.Operator, threads int, spare int64, s *streams) (*matrix.ResistanceSample, error) {
+func (f *similarityFlags) sparsify(ctx context.Context, a matrix.Operator, threads int, spare int64, s *streams) (
+	*matrix.ResistanceSample, error) {
 	p := &progress{s: s, moving: s.live && !f.still, silent: f.quiet, last: time.Now()}
 	defer p.done()
 	if f.resistance > 0 {
@@ -325,8 +327,8 @@ func (r *similarityRecord) summary(s *streams) {
 		if *r.Combinations > 0 {
 			how = fmt.Sprintf("from %s", count(int64(*r.Combinations), "random combination", "random combinations"))
 		}
-		fmt.Fprintf(s.err, "effective resistances %s: with the weights they sum to %.10g, and exact ones to %d (items less components)\n", how, float64(*r.Sum),
-			r.N-*r.Components)
+		fmt.Fprintf(s.err, "effective resistances %s: with the weights they sum to %.10g, and exact ones to %d (items less components)\n",
+			how, float64(*r.Sum), r.N-*r.Components)
 		fmt.Fprintf(s.err, "%s with replacement\n", count(*r.Draws, "draw", "draws"))
 	}
 	kept := fmt.Sprintf("kept %s", count(r.Edges, "edge", "edges"))
@@ -336,7 +338,8 @@ func (r *similarityRecord) summary(s *streams) {
 	if r.EdgesOfInput > 0 {
 		kept += fmt.Sprintf(", %s", percent(float64(r.Edges)/float64(r.EdgesOfInput)))
 	}
-	fmt.Fprintf(s.err, "%s, which with the diagonal have %s of ‖A‖²; ‖A−S‖ is %s of ‖A‖\n", kept, percent(float64(r.Kept)), percent(float64(r.RelErr)))
+	fmt.Fprintf(s.err, "%s, which with the diagonal have %s of ‖A‖²; ‖A−S‖ is %s of ‖A‖\n", kept, percent(float64(r.Kept)),
+		percent(float64(r.RelErr)))
 	if r.Alone > 0 {
 		fmt.Fprintf(s.err, "%s no edge\n", count(int64(r.Alone), "item has", "items have"))
 	}
