@@ -1,6 +1,7 @@
 package symnmf
 
 import (
+	"fmt"
 	"math"
 
 	"symnmf/internal/kernel"
@@ -48,6 +49,25 @@ func (f *figures) kkt() float64 {
 
 // objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
+
+// RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r), and the floor below which it is noise, as Result does of the A it was fitted to:
+// of an H that was fitted to something else in place of A. Of the options Threads and IgnoreDiagonal count.
+func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor float64, err error) {
+	n, r := h.Dims()
+	if n != a.Dim() {
+		return 0, 0, fmt.Errorf("%w: H has %d rows and A %d items", ErrUnfit, n, a.Dim())
+	}
+	p, err := newProblem(a, r, &Options{Threads: opt.Threads, IgnoreDiagonal: opt.IgnoreDiagonal})
+	if err != nil {
+		return 0, 0, err
+	}
+	scaled := h.Clone()
+	for k := range scaled.Data() {
+		scaled.Data()[k] *= math.Sqrt(p.scale)
+	}
+	f := p.measure(scaled)
+	return f.relErr(), f.floor(), nil
+}
 
 // measureBlock is the number of rows of A·H in memory at a time.
 const measureBlock = 64

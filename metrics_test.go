@@ -1,6 +1,7 @@
 package symnmf
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -99,6 +100,30 @@ func TestMeasureAgainstDefinition(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRelErr compares with the definition, of an H that belongs to another matrix, and far from 1 in scale.
+func TestRelErr(t *testing.T) {
+	for _, name := range goldenNames {
+		g := readGolden(t, name)
+		h := instance.Start(g.N, g.R+1, 3)
+		for form, a := range g.forms(t) {
+			for _, ignore := range []bool{false, true} {
+				want := measureNaively(g.a, h, nil, ignore)
+				got, floor, err := RelErr(a, h, Options{IgnoreDiagonal: ignore, Threads: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !(floor > 0 && floor < 1e-5) || math.Abs(got-want.err/want.normA) > 1e-11*want.err/want.normA {
+					t.Errorf("%s/%s, diagonal ignored %v: error %v (floor %v), want %v", name, form, ignore, got, floor, want.err/want.normA)
+				}
+			}
+		}
+	}
+	g := readGolden(t, "graph80")
+	if _, _, err := RelErr(g.forms(t)["sparse"], instance.Start(79, 2, 1), Options{}); !errors.Is(err, ErrUnfit) {
+		t.Errorf("an H of 79 rows for 80 items: %v", err)
 	}
 }
 

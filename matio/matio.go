@@ -155,6 +155,16 @@ func Formats() []FormatInfo {
 	return infos
 }
 
+// FormatFor describes the format that Open and Create take the named file for: the one wanted, or, when that is "", that of the
+// extension.
+func FormatFor(name, wanted string) (FormatInfo, error) {
+	f, err := formatFor(name, wanted)
+	if err != nil {
+		return FormatInfo{}, err
+	}
+	return f.FormatInfo, nil
+}
+
 // splitName returns the extension that tells the format of name, in lower case, and the one that tells its
 // compression, ".gz", ".zst" or "".
 func splitName(name string) (ext, codec string) {

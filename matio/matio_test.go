@@ -104,23 +104,26 @@ func TestFormatFor(t *testing.T) {
 		"A.mtx": "mtx", "a/b.MTX.gz": "mtx", "x.npy.zst": "npy", "x.npz": "npz", "t.csv": "csv", "t.tsv.GZ": "tsv",
 		"g.edges": "edges", "g.txt": "edges", "g.abc": "edges",
 	} {
-		f, err := formatFor(name, "")
+		f, err := FormatFor(name, "")
 		if err != nil || f.Name != want {
-			t.Errorf("formatFor(%q) = %v, %v, want %s", name, f, err, want)
+			t.Errorf("FormatFor(%q) = %v, %v, want %s", name, f, err, want)
 		}
 	}
 	for _, info := range Formats() {
-		f, err := formatFor("-", info.Name)
+		f, err := FormatFor("-", info.Name)
 		if err != nil || f.Name != info.Name {
 			t.Errorf("format %s: %v, %v", info.Name, f, err)
 		}
 		for _, ext := range info.Extensions {
-			if f, err := formatFor("x"+ext, ""); err != nil || f.Name != info.Name {
+			if f, err := FormatFor("x"+ext, ""); err != nil || f.Name != info.Name {
 				t.Errorf("extension %s: %v, %v", ext, f, err)
 			}
 		}
 	}
 	for _, c := range []struct{ name, format string }{{"a.mat", ""}, {"a", ""}, {"-", ""}, {"a.mtx", "mat"}, {"a.gz", ""}, {"x", "h5ad"}} {
+		if _, err := FormatFor(c.name, c.format); !errors.Is(err, ErrUnknownFormat) {
+			t.Errorf("%v: %v", c, err)
+		}
 		_, err := Read(strings.NewReader(""), c.name, Options{Format: c.format})
 		if !errors.Is(err, ErrUnknownFormat) || errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "mtx, npy, npz, csv, tsv, edges") {
 			t.Errorf("%v: error %v, want ErrUnknownFormat that lists the formats", c, err)

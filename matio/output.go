@@ -2,6 +2,7 @@ package matio
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -27,11 +28,17 @@ func (w *writer) int(v int64) { w.Write(strconv.AppendInt(w.num[:0], v, 10)) }
 // Create writes t under the given name, in opt.Format or the format of the extension, compressed when the name ends in
 // .gz or .zst. The file appears whole or not at all, see [Atomic].
 func Create(name string, t *Table, opt Options) error {
+	return CreateContext(context.Background(), name, t, opt)
+}
+
+// CreateContext is Create that gives up, with its error, when ctx ends.
+func CreateContext(ctx context.Context, name string, t *Table, opt Options) error {
 	f, err := formatFor(name, opt.Format)
 	if err != nil {
 		return err
 	}
 	return Atomic(name, func(w io.Writer) error {
+		w = untilDone{ctx, w}
 		var z io.WriteCloser
 		switch _, codec := splitName(name); codec {
 		case ".gz":
@@ -50,6 +57,19 @@ func Create(name string, t *Table, opt Options) error {
 		}
 		return z.Close()
 	})
+}
+
+// untilDone writes until ctx ends.
+type untilDone struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+func (w untilDone) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.to.Write(p)
 }
 
 // Write writes t to w in the named format. Values are stored as float64 or shortest decimals, so nothing is lost but

@@ -2,6 +2,7 @@ package matio
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -161,3 +162,24 @@ type limited struct{ err error }
 func (l limited) Write([]byte) (int, error) { return 0, l.err }
 
 func isPacked(data []byte) bool { return data[0] == 0x1f || isZstd(data[:4]) }
+
+// TestCreateContext: nothing is left of a file that was given up, compressed or not.
+func TestCreateContext(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	table := &Table{Dense: matrix.NewDense(200, 200, nil)}
+	for _, name := range []string{"a.npy", "a.csv.gz", "a.mtx.zst"} {
+		if err := CreateContext(ctx, filepath.Join(dir, name), table, Options{}); err != nil {
+			t.Error(err)
+		}
+	}
+	cancel()
+	for _, name := range []string{"b.npy", "b.csv.gz", "b.mtx.zst"} {
+		if err := CreateContext(ctx, filepath.Join(dir, name), table, Options{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 3 {
+		t.Errorf("%v, %v", files, err)
+	}
+}

@@ -1,6 +1,7 @@
 package matrix_test
 
 import (
+	"context"
 	"fmt"
 
 	"symnmf/matrix"
@@ -72,4 +73,41 @@ func ExampleFromDense32() {
 	// Output:
 	// A[0,0] = 1.0000000000
 	// A[0,1] = 0.1000000015
+}
+
+func ExampleStrongest() {
+	// Two pairs of alike points, and the lesser likeness of all four.
+	x := matrix.NewDense(4, 3, []float64{
+		3, 0, 1,
+		3, 0, 1,
+		0, 2, 1,
+		0, 2, 1,
+	})
+	a, err := matrix.Gram(x, matrix.Rows, 1)
+	if err != nil {
+		panic(err)
+	}
+	s, err := matrix.Strongest(context.Background(), a, matrix.Selection{PerItem: 1, Workers: 1})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d edges of %d, %.1f %% of ‖A‖², error %.1f %%\n", s.Edges, s.Of, 100*s.Kept, 100*s.RelErr)
+	// Output: 2 edges of 6, 98.4 % of ‖A‖², error 12.5 %
+}
+
+func ExampleSampleByResistance() {
+	triangle, err := matrix.NewCSR(3, 3, []int64{0, 2, 4, 6}, []int32{1, 2, 0, 2, 0, 1}, nil)
+	if err != nil {
+		panic(err)
+	}
+	a, err := matrix.FromCSR(triangle, 0)
+	if err != nil {
+		panic(err)
+	}
+	s, err := matrix.SampleByResistance(context.Background(), a, matrix.ResistanceSampling{Eps: 1, Draws: 9, Workers: 1})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("Σ w·R = %.3g in %d part; weights of the edges drawn: %.2f\n", s.Sum, s.Components, s.S.Val)
+	// Output: Σ w·R = 2 in 1 part; weights of the edges drawn: [1.00 0.33 1.00 1.67 0.33 1.67]
 }

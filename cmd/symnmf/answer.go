@@ -68,6 +68,7 @@ type record struct {
 	KKT          number      `json:"kkt_residual"`
 	Objective    number      `json:"objective"`
 	NormA        number      `json:"norm_a"`
+	Original     *wholeError `json:"original"`
 	ZeroColumns  int         `json:"zero_columns"`
 	ZeroRows     int         `json:"zero_rows"`
 	ClusterSizes []int       `json:"cluster_sizes"`
@@ -244,6 +245,9 @@ func (a *answer) summary(s *streams) {
 	fmt.Fprintf(s.err, "relative error %s, KKT residual %.3g\n", showError(res.RelErr, res.ErrFloor), res.KKT)
 	if !math.IsNaN(res.LowerBound) {
 		fmt.Fprintf(s.err, "no H of %s has an error below %s, found in another %s\n", count(int64(f.rank), "column", "columns"), percent(res.LowerBound), showTime(res.BoundTime))
+	}
+	if o := a.record.Original; o != nil {
+		fmt.Fprintf(s.err, "relative error against the original, %s: %s\n", o.Input, showError(float64(o.RelErr), float64(o.ErrFloor)))
 	}
 	sizes := slices.Sorted(slices.Values(a.record.ClusterSizes))
 	fmt.Fprintf(s.err, "cluster sizes %d to %d, median %g", sizes[0], sizes[len(sizes)-1], median(sizes))

@@ -78,7 +78,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &sig):
 		return 128 + int(sig.Signal)
-	case errors.As(err, &usage), is(symnmf.ErrOption, symnmf.ErrRank, matio.ErrUnknownFormat, demo.ErrUnknown, experiment.ErrOther):
+	case errors.As(err, &usage), is(symnmf.ErrOption, symnmf.ErrRank, matio.ErrUnknownFormat, demo.ErrUnknown, experiment.ErrOther,
+		matrix.ErrResistance):
 		return exitUsage
 	case errors.As(err, &input), is(matio.ErrFormat, matio.ErrUnfit, matrix.ErrNotFinite, matrix.ErrNotSquare, matrix.ErrAsymmetric,
 		matrix.ErrRange, symnmf.ErrNegative, symnmf.ErrEmpty, symnmf.ErrStart, symnmf.ErrUnfit, cluster.ErrLabels, cluster.ErrGraph,

@@ -26,6 +26,7 @@ import (
 // fitFlags is the command line of fit.
 type fitFlags struct {
 	input   inputFlags
+	whole   inputFlags // --original: what INPUT was made from
 	repairs repairs
 	rank    int
 	method  string
@@ -94,6 +95,10 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	choiceFlag(cmd, &f.bound, "bound", "find the least error that any H could have, which takes eigenvalues of A; auto where that costs little", "auto", "yes", "no")
 	flags.Lookup("bound").NoOptDefVal = "yes"
 	f.repairs.define(cmd)
+	flags.StringVar(&f.whole.name, "original", "", "the `FILE` that INPUT is a sparse form of (symnmf similarity): tell the error against it too")
+	f.whole.formatFlag, f.whole.itemsFlag = "original-format", "original-items"
+	choiceFlag(cmd, &f.whole.items, f.whole.itemsFlag, "the original is a table of points, one item a row or a column", "rows", "columns")
+	formatFlag(cmd, &f.whole.format, f.whole.formatFlag, "the format of the original (by its extension when left out)")
 	flags.IntVarP(&f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
 	flags.StringVar(&f.trace, "trace", "", "write the exact errors on the way to `FILE.csv`, which about doubles the time")
 	flags.StringVarP(&f.out, "out", "o", "", "write the answer to files in `DIR`")
@@ -135,6 +140,10 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		return bad("--l1: %d weights for %s; give %s", len(f.l1), count(int64(f.rank), "column", "columns"), one)
 	case f.input.items != "" && given("symmetrize"):
 		return bad("--symmetrize is for a similarity; inner products (--items) are symmetric")
+	case f.whole.name == "" && (f.whole.items != "" || f.whole.format != ""):
+		return bad("--original-items and --original-format are about the file of --original, which is missing")
+	case f.whole.name == "-" && f.input.name == "-":
+		return bad("only one of INPUT and --original can be standard input")
 	case f.force && f.out == "":
 		return bad("--force is about the directory of -o, which is missing")
 	case f.runs > 1 && f.init != "" && f.init != "random":
@@ -177,6 +186,8 @@ func (f *fitFlags) checkTrace(in io.Reader) error {
 	switch {
 	case f.input.name != "-" && same(os.Stat(f.input.name)), f.input.name == "-" && isFile && same(file.Stat()):
 		return usagef("--trace %s: that is the INPUT, which it would replace", f.trace)
+	case f.whole.name != "" && same(os.Stat(f.whole.name)):
+		return usagef("--trace %s: that is the file of --original, which it would replace", f.trace)
 	case f.fileStart() && same(os.Stat(f.init)):
 		return usagef("--trace %s: that is the start (--init), which it would replace", f.trace)
 	}
@@ -293,8 +304,15 @@ func (f *fitFlags) run(s *streams) error {
 	for _, w := range d.warnings {
 		s.warn(w)
 	}
+	original, err := f.openOriginal(d, s)
+	if err != nil {
+		return err
+	}
 	need := shapeOf(d)
 	need.method, need.rank, need.runs = f.method, f.rank, f.runs
+	if original != nil {
+		need.held = shapeOf(original.dataset).errorBytes(f.rank)
+	}
 	if need.given = f.fileStart(); !need.given {
 		need.init = f.init
 	}
@@ -331,6 +349,11 @@ func (f *fitFlags) run(s *streams) error {
 	if err != nil {
 		return err
 	}
+	if original != nil {
+		if original.a, err = original.operator(threads); err != nil {
+			return err
+		}
+	}
 	debug.FreeOSMemory() // the table, where A does not use it
 
 	progress := newProgress(s, f)
@@ -353,6 +376,11 @@ func (f *fitFlags) run(s *streams) error {
 		return err
 	}
 	ans.take(res, hist)
+	if original != nil {
+		if ans.record.Original, err = original.measure(res.H, opt); err != nil {
+			return err
+		}
+	}
 	for _, w := range res.Notes {
 		s.warn(w)
 	}

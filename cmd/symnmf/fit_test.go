@@ -38,7 +38,7 @@ func mustCLI(t *testing.T, args ...string) (stdout, stderr string) {
 
 // contractKeys are those of run.json, in the order in which the contract lists them.
 var contractKeys = strings.Split("version, command, input, input_sha256, format, n, nnz, items, rank, method, init, seed, threads, runs, "+
-	"sweeps, seconds, status, relative_error, error_floor, lower_bound, kkt_residual, objective, norm_a, zero_columns, zero_rows, "+
+	"sweeps, seconds, status, relative_error, error_floor, lower_bound, kkt_residual, objective, norm_a, original, zero_columns, zero_rows, "+
 	"cluster_sizes, warnings, peak_memory_bytes, limits", ", ")
 
 // keysOf returns the keys of a JSON object in order.

@@ -22,13 +22,15 @@ type inputFlags struct {
 	format     string // "" by the extension
 	formatFlag string // which says so
 	items      string // "": a similarity; rows, columns: a table of points
+	itemsFlag  string // which says so
 	memory     byteSize
 }
 
 const inputArg = "an INPUT: a file, - or demo:NAME"
 
 func (f *inputFlags) define(cmd *cobra.Command) {
-	choiceFlag(cmd, &f.items, "items", "INPUT is a table of points, one item a row or a column; A is their inner products", "rows", "columns")
+	f.itemsFlag = "items"
+	choiceFlag(cmd, &f.items, f.itemsFlag, "INPUT is a table of points, one item a row or a column; A is their inner products", "rows", "columns")
 	f.defineFormat(cmd, "format", "INPUT")
 	f.defineMemory(cmd)
 	cmd.ValidArgsFunction = completeInput
@@ -74,6 +76,7 @@ type dataset struct {
 	table          matrix.Table
 	rowIDs, colIDs []string
 	items          string // similarity, rows or columns
+	itemsFlag      string // that says so
 	symmetric      bool   // the file declares it
 	eps            float64
 	warnings       []string
@@ -86,7 +89,7 @@ const (
 
 // open reads INPUT. Its warnings are those of the reader.
 func (f *inputFlags) open(s *streams) (*dataset, error) {
-	d := &dataset{input: f.name, name: f.name, items: f.items}
+	d := &dataset{input: f.name, name: f.name, items: f.items, itemsFlag: f.itemsFlag}
 	if d.items == "" {
 		d.items = similarity
 	}
@@ -249,9 +252,7 @@ func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
 	if err := d.repair(r); err != nil {
 		return err
 	}
-	if d.items == similarity && d.looksLikeDistances() {
-		d.warnings = append(d.warnings, distancesWarning)
-	}
+	d.warnOfDistances()
 	if zero, first := d.emptyItems(ignoreDiag); zero > 0 {
 		d.warnings = append(d.warnings, fmt.Sprintf("%s like no other (a row of zeros), the first is %s: kept, in cluster 0",
 			count(zero, "item is", "items are"), d.ids().of(first)))
@@ -267,8 +268,8 @@ func (d *dataset) repair(r repairs) error {
 		return inputf("%s: no items: the table is %d×%d", d.name, rows, cols)
 	}
 	if d.items == similarity && rows != cols {
-		return inputf("%s: %d×%d is not square, so it is no similarity; if it is a table of points, say --items rows (%s) or --items columns (%s)",
-			d.name, rows, cols, count(int64(rows), "item", "items"), count(int64(cols), "item", "items"))
+		return inputf("%s: %d×%d is not square, so it is no similarity; if it is a table of points, say --%s rows (%s) or --%s columns (%s)",
+			d.name, rows, cols, d.itemsFlag, count(int64(rows), "item", "items"), d.itemsFlag, count(int64(cols), "item", "items"))
 	}
 	survey := d.table.Survey()
 	if c := survey.NotFinite; c.Count > 0 {
@@ -301,8 +302,8 @@ func (d *dataset) makeSymmetric(how string, largest float64) error {
 	entry := func(i, j int) float64 { return d.table.(interface{ At(i, j int) float64 }).At(i, j) }
 	v, w := entry(a.Row, a.Col), entry(a.Col, a.Row)
 	if how == "no" {
-		return inputf("%s: not symmetric: %s; the largest difference is %v: %v in %s against %v in %s; --symmetrize average, max or min repairs it; if this is a table of points, say --items",
-			d.name, count(a.Pairs, "pair differs", "pairs differ"), a.Diff, v, d.at(a.Row, a.Col), w, d.at(a.Col, a.Row))
+		return inputf("%s: not symmetric: %s; the largest difference is %v: %v in %s against %v in %s; --symmetrize average, max or min repairs it; if this is a table of points, say --%s",
+			d.name, count(a.Pairs, "pair differs", "pairs differ"), a.Diff, v, d.at(a.Row, a.Col), w, d.at(a.Col, a.Row), d.itemsFlag)
 	}
 	switch t := d.table.(type) {
 	case *matrix.Dense:
@@ -335,6 +336,12 @@ func (d *dataset) emptyItems(ignoreDiag bool) (zero int64, first int) {
 		}
 	}
 	return zero, first
+}
+
+func (d *dataset) warnOfDistances() {
+	if d.items == similarity && d.looksLikeDistances() {
+		d.warnings = append(d.warnings, distancesWarning)
+	}
 }
 
 const distancesWarning = "this looks like distances (zero diagonal, nearly all else positive, triangle inequality): " +

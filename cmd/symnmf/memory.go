@@ -80,6 +80,7 @@ type shape struct {
 	init       string  // the start, when it has a name
 	over       string  // what lai runs, when it is said
 	bound      bool    // the lower bound is looked for
+	held       float64 // bytes of another A that is kept meanwhile
 	near       float64 // of sparse points: pairs of items of a block with a feature in common, as a part of all pairs
 	distinct   float64 // of sparse points: features in a block, all blocks together
 }
@@ -164,19 +165,25 @@ func sampleBlocks(x *matrix.CSR, columns bool) (near, distinct float64) {
 	return near / max(pairs, 1), distinct * float64(blocks) / float64(max(take, 1))
 }
 
-// ahead predicts the most memory, in bytes, that a run needs at once after reading. It is the one place that knows: the
-// larger of what the norm of A takes and what the sweeps take, and a little for what waits to be collected, see within.
-func (sh shape) ahead() float64 {
-	const (
-		program = 19 << 20
-		slack   = 1.05
-	)
-	n, m, r := float64(sh.rows), float64(sh.cols), float64(sh.rank)
+const (
+	program = 19 << 20
+	slack   = 1.05 // for what waits to be collected, see within
+)
+
+// size returns the numbers of items and of the others: of features, or of items again.
+func (sh shape) size() (n, m float64) {
+	n, m = float64(sh.rows), float64(sh.cols)
 	if sh.items == "columns" {
 		n, m = m, n
 	}
-	a, prepare := sh.table, sh.table
-	points := sh.items != similarity
+	return n, m
+}
+
+// operator returns the bytes of A as an operator, and while it is made, its norm included. points tells whether it keeps points.
+func (sh shape) operator() (a, prepare float64, points bool) {
+	n, m := sh.size()
+	a, prepare = sh.table, sh.table
+	points = sh.items != similarity
 	switch {
 	case points && sh.sparse: // ‖A‖ takes X by features too, and for each entry its place there and here
 		prepare = 2*sh.table + 8*sh.stored + 8*m
@@ -190,6 +197,15 @@ func (sh shape) ahead() float64 {
 			a, points = 8*n*n, false
 		}
 	}
+	return a, prepare, points
+}
+
+// ahead predicts the most memory, in bytes, that a run needs at once after reading. It is the one place that knows: the
+// larger of what the norm of A takes and what the sweeps take, and a little for what waits to be collected, see within.
+func (sh shape) ahead() float64 {
+	n, m := sh.size()
+	r := float64(sh.rank)
+	a, prepare, points := sh.operator()
 	eigen, low := sh.eigen(n, points), 8*2*n*(r+lowBeyond)
 	turned := 0.0 // X by features, for methods with many products
 	if points && sh.sparse {
@@ -199,7 +215,7 @@ func (sh shape) ahead() float64 {
 	if sh.given {
 		factors++
 	}
-	base := a + 8*(factors*n*r+8*n) // the vectors: A_ii twice and others
+	base := a + sh.held + 8*(factors*n*r+8*n) // the vectors: A_ii twice and others
 	work := base
 	before := 0.0 // what goes before the method has anything
 	if sh.bound { // after it has let go of it
@@ -272,7 +288,7 @@ func (sh shape) ahead() float64 {
 			work += 8 * 3 * n * r
 		}
 	}
-	return program + sh.ids + slack*(max(prepare, work, base+before)+8*64*r*r)
+	return program + sh.ids + slack*(max(prepare+sh.held, work, base+before)+8*64*r*r)
 }
 
 // lowBeyond is how many columns beyond the rank symnmf.LAI has by default.
@@ -371,11 +387,7 @@ func (sh shape) peak() float64 {
 
 // fits refuses a run that would need more than limit bytes, 0 meaning no limit but that of addresses.
 func (sh shape) fits(limit int64) error {
-	need := sh.ahead()
-	most := float64(limit)
-	if limit == 0 {
-		most = math.MaxInt / 2
-	}
+	need, most := sh.ahead(), mostBytes(limit)
 	if need <= most {
 		return nil
 	}
@@ -387,6 +399,93 @@ func (sh shape) fits(limit int64) error {
 	}
 	return fmt.Errorf("this run %w: it is predicted to need %s, the limit is %s; what would shrink it: %s; --memory-limit raises the limit",
 		errMemory, showBytes(need), showBytes(most), shrink)
+}
+
+// errorBytes returns what an A takes that is kept only for the error of an H of the given rank: itself, or what making it
+// does, and, for that error, H in its order and scale, and X·H.
+func (sh shape) errorBytes(rank int) float64 {
+	n, m := sh.size()
+	a, prepare, points := sh.operator()
+	h := 8 * 2 * n * float64(rank)
+	if points {
+		h += 8 * m * float64(rank)
+	}
+	return sh.ids + max(prepare, a+h)
+}
+
+// mostBytes is the limit, or that of addresses where there is none.
+func mostBytes(limit int64) float64 {
+	if limit == 0 {
+		return math.MaxInt / 2
+	}
+	return float64(limit)
+}
+
+// edgeBytes is what an edge takes that similarity keeps, at the worst moment: what was chosen, its transpose, and both entries.
+const edgeBytes = 48
+
+// fitsSparsified is fits for what similarity does. It also returns the bytes needed, infinite when
+// that depends on the weights, and how many edges there is room for.
+func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (predicted float64, spare int64, err error) {
+	n, m := sh.size()
+	a, prepare, points := sh.operator()
+	base := a + 8*6*n
+	entries := n * n // of A off the diagonal, at most
+	if sh.sparse && !points {
+		entries = min(entries, sh.stored)
+	}
+	edges := 0.0   // that are chosen for certain
+	systems := 0.0 // bytes that go before they are collected
+	if f.resistance > 0 {
+		logs := math.Log(max(n, 2)) / (f.resistance * f.resistance)
+		draws := float64(f.draws)
+		if draws == 0 {
+			draws = 9 * n * logs
+		}
+		edges = min(draws, entries/2)
+		base += 20 * entries / 2
+		if n <= min(24*logs, matrix.MostExact) {
+			systems = 8 * 2 * n * n
+		} else {
+			systems = 8 * (4*16 + 16) * n
+		}
+	} else {
+		lists := 12 * n * 2 // of a goroutine
+		switch {
+		case points && sh.sparse:
+			base += sh.table
+			lists += 9 * n
+		case points:
+			lists += 8 * 16 * (2*n + m)
+		}
+		if f.quantile > 0 {
+			lists += 16 << 20
+		}
+		base += float64(threads) * lists
+		if f.keep > 0 {
+			edges = min(n*float64(f.keep), entries)
+		}
+	}
+	predicted = program + sh.ids + slack*max(prepare, base+systems, base+edgeBytes*edges)
+	most := mostBytes(limit)
+	if predicted > most {
+		shrink := "a smaller --keep"
+		if f.resistance > 0 {
+			shrink = "fewer --draws, a larger EPS, or fewer edges to begin with"
+		}
+		return 0, 0, tooMuch(fmt.Errorf("it is predicted to need %s", showBytes(predicted)), limit, shrink)
+	}
+	spare = int64((most/slack - program - sh.ids - base) / edgeBytes)
+	if edges == 0 { // nobody knows how many
+		predicted = math.Inf(1)
+	}
+	return predicted, max(spare, 1), nil
+}
+
+// tooMuch is the error of what similarity will not do.
+func tooMuch(why error, limit int64, shrink string) error {
+	return fmt.Errorf("this %w: %w, the limit is %s; what would shrink it: %s; --memory-limit raises the limit", errMemory, why,
+		showBytes(mostBytes(limit)), shrink)
 }
 
 // lean makes the process collect garbage early, until the returned function is called. Nearly all of its memory is in a

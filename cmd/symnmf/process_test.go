@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -107,6 +108,57 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestSignalToSimilarity: what was there is left, and nothing beside it.
+func TestSignalToSimilarity(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.npz")
+	if err := os.WriteFile(out, []byte("before"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ring := filepath.Join(t.TempDir(), "ring.edges") // whose Laplacian systems take thousands of steps
+	var edges bytes.Buffer
+	for i := range 20000 {
+		fmt.Fprintf(&edges, "%d %d\n", i, (i+1)%20000)
+	}
+	if err := os.WriteFile(ring, edges.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		sig  syscall.Signal
+		code int
+		says string
+	}{{syscall.SIGINT, 130, "symnmf: interrupted\n"}, {syscall.SIGTERM, 143, "symnmf: terminated\n"}} {
+		cmd := exec.Command("symnmf", "similarity", ring, "--resistance", "0.5", "-o", out, "-v")
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill() })
+		rest := bufio.NewReader(stderr)
+		if line, err := rest.ReadString('\n'); err != nil || !strings.HasPrefix(line, "choosing edges: n = 20000, ") {
+			t.Fatalf("%v: it says %q, %v", tc.sig, line, err)
+		}
+		if err := cmd.Process.Signal(tc.sig); err != nil {
+			t.Fatal(err)
+		}
+		says, err := io.ReadAll(rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code := exitOf(t, cmd.Wait()); code != tc.code || string(says) != tc.says {
+			t.Errorf("%v: exit code %d, want %d; it says %q", tc.sig, code, tc.code, says)
+		}
+		files, err := os.ReadDir(dir)
+		text, _ := os.ReadFile(out)
+		if err != nil || len(files) != 1 || string(text) != "before" {
+			t.Errorf("%v: %v, %v, %q", tc.sig, files, err, text)
+		}
+	}
+}
+
 // TestSecondSignal: while H is being written to a pipe that nobody reads, another signal ends the process at once.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
@@ -171,6 +223,7 @@ func TestClosedPipe(t *testing.T) {
 		{"fit", "demo:digits", "-k", "2", "--max-sweeps", "1", "-q"},
 		{"fit", "demo:karate", "-k", "2", "--json", "-q"},
 		{"convert", "demo:digits", "-", "--to", "csv"},
+		{"similarity", "demo:digits", "--keep", "5", "-o", "-", "--to", "edges", "-q"},
 		{"info", "demo:karate"},
 		{"methods"},
 		{"version"},

@@ -37,7 +37,7 @@ func manners(terminal bool, getenv func(string) string) (live, ansi bool) {
 
 // commands is the list of subcommands: one file and one line each.
 var commands = []func(*streams) *cobra.Command{
-	newFit, newInfo, newMethods, newScore, newClique, newBench, newConvert, newCompletion, newVersion,
+	newFit, newInfo, newMethods, newSimilarity, newScore, newClique, newBench, newConvert, newCompletion, newVersion,
 }
 
 // run does what the command line says and returns the exit code.

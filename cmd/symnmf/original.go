@@ -1,0 +1,97 @@
+package main
+
+import (
+	"symnmf"
+	"symnmf/matrix"
+)
+
+// original is what INPUT is a sparse form of: H is fitted to INPUT, and its error told against both.
+type original struct {
+	*dataset
+	a     matrix.Operator
+	place []int // item i of INPUT is item place[i] here; nil when it is i
+}
+
+// wholeError is the error against the original, in run.json.
+type wholeError struct {
+	Input       string `json:"input"`
+	InputSHA256 string `json:"input_sha256"`
+	Format      string `json:"format"`
+	Items       string `json:"items"`
+	NormA       number `json:"norm_a"`
+	RelErr      number `json:"relative_error"`
+	ErrFloor    number `json:"error_floor"`
+}
+
+// openOriginal reads the file of --original, nil when there is none, and finds the items of d in it.
+func (f *fitFlags) openOriginal(d *dataset, s *streams) (*original, error) {
+	if f.whole.name == "" {
+		return nil, nil
+	}
+	f.whole.memory = f.input.memory
+	whole, err := f.whole.open(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := whole.repair(f.repairs); err != nil {
+		return nil, err
+	}
+	for _, w := range whole.warnings {
+		s.warn(whole.name + ": " + w)
+	}
+	o := &original{dataset: whole}
+	if whole.n() != d.n() {
+		return nil, inputf("--original %s: it has %s and %s has %d: they must be the same", whole.name, count(int64(whole.n()), "item", "items"),
+			d.name, d.n())
+	}
+	o.place, err = places(d, whole)
+	return o, err
+}
+
+// places finds the items of d in the original by name, where both have names; without them they are in the same order.
+func places(d, whole *dataset) ([]int, error) {
+	if d.ids() == nil || whole.ids() == nil {
+		return nil, nil
+	}
+	at := make(map[string]int, whole.n())
+	for i, id := range whole.ids() {
+		at[id] = i
+	}
+	place := make([]int, d.n())
+	taken := make([]bool, d.n())
+	for i, id := range d.ids() {
+		p, found := at[id]
+		switch {
+		case !found:
+			return nil, inputf("--original %s: item %s of %s is not in it", whole.name, id, d.name)
+		case taken[p]:
+			return nil, inputf("--original %s: item %s of %s is there twice", whole.name, id, d.name)
+		}
+		place[i], taken[p] = p, true
+	}
+	return place, nil
+}
+
+// measure returns the error of h, whose rows are the items of INPUT.
+func (o *original) measure(h *matrix.Dense, opt symnmf.Options) (*wholeError, error) {
+	if o.place != nil {
+		n, r := h.Dims()
+		ordered := matrix.NewDense(n, r, nil)
+		for i, p := range o.place {
+			copy(ordered.Row(p), h.Row(i))
+		}
+		h = ordered
+	}
+	relErr, floor, err := symnmf.RelErr(o.a, h, opt)
+	if err != nil {
+		return nil, err
+	}
+	counts := o.a
+	if opt.IgnoreDiagonal {
+		counts = counts.OffDiagonal()
+	}
+	return &wholeError{
+		Input: o.input, InputSHA256: o.sha256, Format: o.format, Items: o.items, NormA: number(counts.Norm()), RelErr: number(relErr),
+		ErrFloor: number(floor),
+	}, nil
+}

@@ -1,0 +1,351 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+// similarityFlags is the command line of similarity.
+type similarityFlags struct {
+	input      inputFlags
+	repairs    repairs
+	out, to    string
+	keep       int
+	mutual     bool
+	threshold  float64
+	quantile   float64
+	resistance float64
+	draws      int64
+	seed       uint64
+	threads    int
+	json       bool
+	quiet      bool
+	verbose    bool
+	still      bool
+}
+
+func newSimilarity(s *streams) *cobra.Command {
+	var f similarityFlags
+	cmd := &cobra.Command{
+		Use:   "similarity INPUT -o OUT",
+		Short: "make a sparse similarity: of points, or of a similarity with too many entries",
+		Long: `Keep the edges of INPUT that matter, a similarity (an edge is an entry above 0 off the diagonal) or the inner products of
+points, and write the sparse similarity to OUT; the diagonal stays. One of these says which:
+
+  --keep K          the K strongest of each item, of equal ones the first; what either end keeps stays, or with --mutual both
+  --threshold T     those of at least T
+  --quantile Q      those of at least the Q-quantile of all: 0.9 keeps the strongest tenth
+  --resistance EPS  drawn by effective resistance, with new weights that keep every cut within about a factor of 1±EPS
+
+It says how many edges are kept, what share of the squared norm they have, and how far the result S is from A. The last way keeps
+the Laplacian diag(A·1)−A, not the error ‖A−HHᵀ‖: 'symnmf fit S -k R --original INPUT' tells the error against both.`,
+		Example: `  symnmf similarity points.csv --items rows --keep 20 -o graph.mtx
+  symnmf similarity graph.mtx.gz --resistance 0.5 --draws 200000 -o sparse.npz
+  symnmf fit sparse.npz -k 8 --original graph.mtx.gz`,
+		Args: exactArgs(inputArg),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.input.name = args[0]
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return f.run(s)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVarP(&f.out, "out", "o", "", "write the similarity to the file `OUT`, or - for standard output (required)")
+	formatFlag(cmd, &f.to, "to", "the format of OUT (by its extension when left out)")
+	flags.IntVar(&f.keep, "keep", 0, "keep the `K` strongest edges of each item")
+	flags.BoolVar(&f.mutual, "mutual", false, "with --keep, only edges that are among the K strongest of both ends")
+	flags.Float64Var(&f.threshold, "threshold", 0, "keep edges of at least `T`")
+	flags.Float64Var(&f.quantile, "quantile", 0, "keep edges of at least the `Q`-quantile, above 0 and up to 1")
+	flags.Float64Var(&f.resistance, "resistance", 0, "draw edges by effective resistance, for quadratic forms right to `EPS`")
+	flags.Int64Var(&f.draws, "draws", 0, "with --resistance, draw `N` edges, with replacement (default 9·n·ln n/EPS²)")
+	f.input.define(cmd)
+	f.repairs.define(cmd)
+	flags.Uint64Var(&f.seed, "seed", 0, "whole number `S` that fixes every random choice (default 0)")
+	flags.IntVarP(&f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
+	flags.BoolVar(&f.json, "json", false, "print the summary as JSON")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more: what is about to be done, memory")
+	flags.BoolVar(&f.still, "no-progress", false, "no moving line")
+	return cmd
+}
+
+// check refuses what cannot be meant, before anything is read.
+func (f *similarityFlags) check(cmd *cobra.Command) error {
+	bad := func(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...), cmd} }
+	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	ways := 0
+	for _, way := range []string{"keep", "threshold", "quantile", "resistance"} {
+		if given(way) {
+			ways++
+		}
+	}
+	switch {
+	case f.out == "":
+		return bad("similarity needs -o OUT, the file to write")
+	case ways != 1:
+		return bad("say by one of --keep, --threshold, --quantile and --resistance which edges to keep")
+	case given("keep") && f.keep < 1:
+		return bad("--keep %d: at least 1 edge of each item is kept", f.keep)
+	case given("threshold") && !(f.threshold > 0 && !math.IsInf(f.threshold, 0)):
+		return bad("--threshold %v: it must be a number above 0", f.threshold)
+	case given("quantile") && !(f.quantile > 0 && f.quantile <= 1):
+		return bad("--quantile %v: it must be above 0 and up to 1", f.quantile)
+	case given("resistance") && !(f.resistance > 0 && !math.IsInf(f.resistance, 0)):
+		return bad("--resistance %v: it must be a number above 0", f.resistance)
+	case given("draws") && f.draws < 1:
+		return bad("--draws %d: at least 1 is needed", f.draws)
+	case given("draws") && !given("resistance"):
+		return bad("--draws is for --resistance")
+	case f.mutual && !given("keep"):
+		return bad("--mutual is for --keep")
+	case f.threads < 0:
+		return bad("--threads %d: 0 means all processors", f.threads)
+	case f.input.items != "" && given("symmetrize"):
+		return bad("--symmetrize is for a similarity; inner products (--items) are symmetric")
+	case f.out == "-" && f.to == "":
+		return bad("writing to standard output needs --to, for there is no extension to tell it by")
+	case f.out == "-" && f.json:
+		return bad("--json: standard output is for the similarity, so name a file by -o")
+	}
+	if f.input.items != "" && f.resistance > 0 {
+		return errResistancePoints
+	}
+	if f.out == "-" {
+		return nil
+	}
+	if _, err := matio.FormatFor(f.out, f.to); err != nil {
+		return fmt.Errorf("-o: %w; --to says it", err)
+	}
+	in, err := os.Stat(f.input.name)
+	if err != nil || f.input.name == "-" {
+		return nil
+	}
+	if out, err := os.Stat(f.out); err == nil && os.SameFile(in, out) && out.Mode().IsRegular() {
+		return bad("-o %s: that is the INPUT, which it would replace", f.out)
+	}
+	return nil
+}
+
+var errResistancePoints = usagef("--resistance needs a similarity, and these are points: make one first, by --keep")
+
+// similarityRecord is what similarity tells; null where the way of keeping has no such thing.
+type similarityRecord struct {
+	Version      string   `json:"version"`
+	Command      []string `json:"command"`
+	Input        string   `json:"input"`
+	InputSHA256  string   `json:"input_sha256"`
+	Format       string   `json:"format"`
+	Items        string   `json:"items"`
+	Out          string   `json:"out"`
+	N            int      `json:"n"`
+	Edges        int64    `json:"edges"`
+	EdgesOfInput int64    `json:"edges_of_input"`
+	Alone        int      `json:"items_without_edges"`
+	Kept         number   `json:"kept_share"`     // of ‖A‖²
+	RelErr       number   `json:"relative_error"` // ‖A−S‖/‖A‖
+	Keep         *int     `json:"keep"`
+	Mutual       bool     `json:"mutual"`
+	Threshold    *number  `json:"threshold"`
+	Quantile     *number  `json:"quantile"`
+	Resistance   *number  `json:"resistance"`
+	Draws        *int64   `json:"draws"`
+	Combinations *int     `json:"combinations"` // 0: the resistances are exact
+	Sum          *number  `json:"sum_of_weight_times_resistance"`
+	Components   *int     `json:"components"`
+	Seed         uint64   `json:"seed"`
+	Seconds      number   `json:"seconds"`
+	Warnings     []string `json:"warnings"`
+	Predicted    number   `json:"predicted_memory_bytes"`
+	PeakMemory   *int64   `json:"peak_memory_bytes"`
+}
+
+func (f *similarityFlags) run(s *streams) error {
+	threads := f.threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+	defer lean()()
+	if f.out != "-" {
+		if err := claimFile(f.out); err != nil {
+			return err
+		}
+	}
+	d, err := f.input.open(s)
+	if err != nil {
+		return err
+	}
+	if f.resistance > 0 && d.items != similarity {
+		return errResistancePoints
+	}
+	if err := d.repair(f.repairs); err != nil {
+		return err
+	}
+	d.warnOfDistances()
+	need := shapeOf(d)
+	limit := f.input.memory.limit()
+	predicted, spare, err := need.fitsSparsified(f, threads, limit)
+	if err != nil {
+		return err
+	}
+	defer within(min(predicted, mostBytes(limit)))()
+	a, err := d.operator(threads)
+	if err != nil {
+		return err
+	}
+	debug.FreeOSMemory() // the table, where A does not use it
+
+	ctx, release := catchSignals()
+	defer release()
+	if f.verbose && !f.quiet {
+		memory := "grows with the edges kept"
+		if !math.IsInf(predicted, 0) {
+			memory = showBytes(predicted)
+		}
+		fmt.Fprintf(s.err, "choosing edges: n = %d, %s, predicted memory %s\n", a.Dim(), count(int64(threads), "thread", "threads"), memory)
+	}
+	began := time.Now()
+	res, err := f.sparsify(ctx, a, threads, spare, s)
+	sig := signalError{}
+	switch interrupted := errors.As(context.Cause(ctx), &sig); {
+	case interrupted:
+		return sig
+	case errors.Is(err, matrix.ErrTooMany):
+		return tooMuch(err, limit, "a smaller --keep, or a larger --threshold or --quantile")
+	case err != nil:
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
+	rec := f.record(d, res, s)
+	rec.Seconds, rec.Predicted = number(time.Since(began).Seconds()), number(math.Round(predicted))
+	if res.Draws > 0 && res.Draws >= res.Of {
+		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS, or --draws, leaves more of them out",
+			res.Draws, res.Of))
+	}
+	for _, w := range d.warnings {
+		s.warn(w)
+	}
+	rec.Warnings = append([]string{}, d.warnings...)
+	ids := []string(d.ids())
+	t := &matio.Table{Sparse: res.S, RowIDs: ids, ColIDs: ids, Symmetric: true, Eps: d.eps}
+	if f.out == "-" {
+		err = matio.Write(s.out, t, f.to)
+	} else {
+		err = cannotWrite(f.out, matio.CreateContext(ctx, f.out, t, matio.Options{Format: f.to}))
+	}
+	if errors.As(context.Cause(ctx), &sig) && err != nil {
+		return sig
+	}
+	if err != nil {
+		return err
+	}
+	if !f.quiet {
+		rec.summary(s)
+	}
+	if !f.json {
+		return nil
+	}
+	if bytes, ok := peakMemory(); ok {
+		rec.PeakMemory = &bytes
+	}
+	w := bufio.NewWriter(s.out)
+	if err := writeJSON(w, rec); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// sparsify does the work. spare is how many edges memory has room for, 0 when nobody knows.
+func (f *similarityFlags) sparsify(ctx context.Context, a matrix.Operator, threads int, spare int64, s *streams) (
+	*matrix.ResistanceSample, error) {
+	p := &progress{s: s, moving: s.live && !f.still, silent: f.quiet, last: time.Now()}
+	defer p.done()
+	if f.resistance > 0 {
+		return matrix.SampleByResistance(ctx, a, matrix.ResistanceSampling{
+			Eps: f.resistance, Draws: f.draws, Seed: f.seed, Workers: threads,
+			Progress: func(solved, of int) {
+				if p.due() {
+					p.put(fmt.Sprintf("%d of %d systems solved", solved, of))
+				}
+			},
+		})
+	}
+	res, err := matrix.Strongest(ctx, a, matrix.Selection{
+		PerItem: f.keep, Mutual: f.mutual, Threshold: f.threshold, Quantile: f.quantile, MaxEdges: spare, Workers: threads,
+		Progress: func(part float64) {
+			if p.due() {
+				p.put(fmt.Sprintf("%.0f %% done", 100*part))
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &matrix.ResistanceSample{Sparsified: *res}, nil
+}
+
+func (f *similarityFlags) record(d *dataset, res *matrix.ResistanceSample, s *streams) *similarityRecord {
+	n, _ := res.S.Dims()
+	rec := &similarityRecord{
+		Version: version(), Command: s.args, Input: d.input, InputSHA256: d.sha256, Format: d.format, Items: d.items, Out: f.out,
+		N: n, Edges: res.Edges, EdgesOfInput: res.Of, Kept: number(res.Kept), RelErr: number(res.RelErr),
+		Keep: orNull(f.keep), Mutual: f.mutual, Threshold: orNull(number(res.Threshold)), Quantile: orNull(number(f.quantile)),
+		Resistance: orNull(number(f.resistance)), Draws: orNull(res.Draws), Seed: f.seed,
+	}
+	if f.resistance > 0 {
+		sum := number(res.Sum)
+		rec.Combinations, rec.Sum, rec.Components = &res.Combinations, &sum, &res.Components
+	}
+	for i := range n {
+		col, _ := res.S.Row(i)
+		if len(col) == 0 || len(col) == 1 && int(col[0]) == i {
+			rec.Alone++
+		}
+	}
+	return rec
+}
+
+// summary tells a person what was kept.
+func (r *similarityRecord) summary(s *streams) {
+	fmt.Fprintf(s.err, "%s: %s, %s\n", r.Input, count(int64(r.N), "item", "items"), count(r.EdgesOfInput, "edge", "edges"))
+	if r.Resistance != nil {
+		how := "exact"
+		if *r.Combinations > 0 {
+			how = fmt.Sprintf("from %s", count(int64(*r.Combinations), "random combination", "random combinations"))
+		}
+		fmt.Fprintf(s.err, "effective resistances %s: with the weights they sum to %.10g, and exact ones to %d (items less components)\n",
+			how, float64(*r.Sum), r.N-*r.Components)
+		fmt.Fprintf(s.err, "%s with replacement\n", count(*r.Draws, "draw", "draws"))
+	}
+	kept := fmt.Sprintf("kept %s", count(r.Edges, "edge", "edges"))
+	if r.Threshold != nil {
+		kept += fmt.Sprintf(" of %v and more", float64(*r.Threshold))
+	}
+	if r.EdgesOfInput > 0 {
+		kept += fmt.Sprintf(", %s", percent(float64(r.Edges)/float64(r.EdgesOfInput)))
+	}
+	fmt.Fprintf(s.err, "%s, which with the diagonal have %s of ‖A‖²; ‖A−S‖ is %s of ‖A‖\n", kept, percent(float64(r.Kept)),
+		percent(float64(r.RelErr)))
+	if r.Alone > 0 {
+		fmt.Fprintf(s.err, "%s no edge\n", count(int64(r.Alone), "item has", "items have"))
+	}
+	to := r.Out
+	if to == "-" {
+		to = "standard output"
+	}
+	fmt.Fprintf(s.err, "written to %s after %s\n", to, showTime(time.Duration(float64(r.Seconds)*float64(time.Second))))
+}

@@ -1,0 +1,540 @@
+package matrix
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// TestGoldenResistances compares with those of another program, from a pseudo-inverse.
+func TestGoldenResistances(t *testing.T) {
+	data, err := os.ReadFile("../testdata/golden/graph80_resistance.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct {
+		Components int          `json:"components"`
+		Sum        float64      `json:"sum_w_R"`
+		Edges      [][4]float64 `json:"edges_i_j_w_R"`
+	}
+	if err := json.Unmarshal(data, &golden); err != nil || len(golden.Edges) == 0 {
+		t.Fatal(err)
+	}
+	m := zeros(80, 80)
+	for _, e := range golden.Edges {
+		i, l := int(e[0]), int(e[1])
+		m[i][l], m[l][i] = e[2], e[2]
+	}
+	a, err := FromCSR(m.csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := newResistor(a, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, ok := g.exactResistances()
+	if !ok || len(exact) != len(golden.Edges) {
+		t.Fatalf("%d resistances, want %d", len(exact), len(golden.Edges))
+	}
+	const k = 20000
+	random, err := g.estimate(context.Background(), k, &ResistanceSampling{Seed: 1, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, want := range golden.Edges {
+		if got := exact[e] * g.scale; math.Abs(got-want[3]) > 1e-13 {
+			t.Errorf("edge %v: resistance %v", want, got)
+		}
+		// a sum of k squares of standard deviation √2·R, nearly normal: 5 of them
+		if got := random[e] * g.scale; math.Abs(got/want[3]-1) > 5*math.Sqrt(2.0/k) {
+			t.Errorf("edge %v: estimated resistance %v", want, got)
+		}
+	}
+	s, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 1, Workers: 1})
+	if err != nil || s.Components != golden.Components || math.Abs(s.Sum-golden.Sum) > 1e-11 || s.Combinations != 0 {
+		t.Errorf("%v; sum %v, %d components, %d combinations", err, s.Sum, s.Components, s.Combinations)
+	}
+}
+
+// islands is a weighted graph of two parts, a tree of three and an item alone, and loops; wide apart are the weights by so many
+// powers of 2.
+func islands(rng *rand.Rand, apart int) naive {
+	m := zeros(24, 24)
+	join := func(i, l int) {
+		w := math.Ldexp(0.5+rng.Float64(), rng.IntN(2*apart+1)-apart)
+		m[i][l], m[l][i] = w, w
+	}
+	for i := range 12 {
+		for l := range i {
+			if rng.Float64() < 0.4 || l == i-1 {
+				join(2*i%24, 2*l%24) // the even ones
+			}
+		}
+	}
+	for i := range 8 {
+		for l := range i {
+			if l == i-1 || rng.Float64() < 0.5 {
+				join(2*i+1, 2*l+1)
+			}
+		}
+	}
+	join(17, 19)
+	join(19, 21)
+	for i := range m {
+		if i%3 == 0 {
+			m[i][i] = 5 * rng.Float64()
+		}
+	}
+	return m
+}
+
+// resistanceNaively returns (e_i−e_l)ᵀL⁺(e_i−e_l) by Gaussian elimination on L with one row and column of each component taken
+// out.
+func resistanceNaively(m naive, i, l int) float64 {
+	n := len(m)
+	seen, grounded := make([]bool, n), make([]bool, n)
+	var visit func(v int)
+	visit = func(v int) {
+		seen[v] = true
+		for u, w := range m[v] {
+			if u != v && w > 0 && !seen[u] {
+				visit(u)
+			}
+		}
+	}
+	for v := range n {
+		if !seen[v] {
+			grounded[v] = true
+			visit(v)
+		}
+	}
+	eq := zeros(n, n+1)
+	for v := range n {
+		eq[v][v] = 1
+		if grounded[v] {
+			continue
+		}
+		eq[v][v] = 0
+		for u, w := range m[v] {
+			if u != v {
+				eq[v][v] += w
+				if !grounded[u] {
+					eq[v][u] -= w
+				}
+			}
+		}
+	}
+	if !grounded[i] {
+		eq[i][n]++
+	}
+	if !grounded[l] {
+		eq[l][n]--
+	}
+	for p := range n {
+		for v := range n {
+			if v == p {
+				continue
+			}
+			f := eq[v][p] / eq[p][p]
+			for c := p; c <= n; c++ {
+				eq[v][c] -= f * eq[p][c]
+			}
+		}
+	}
+	return eq[i][n]/eq[i][i] - eq[l][n]/eq[l][l]
+}
+
+func TestResistances(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for _, apart := range []int{0, 3, 10} {
+		m := islands(rng, apart)
+		for name, a := range map[string]func() (Operator, error){
+			"dense":  func() (Operator, error) { return FromDense(m.dense(), 0) },
+			"sparse": func() (Operator, error) { return FromCSR(m.csr(t), 0) },
+		} {
+			a, err := a()
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := newResistor(a, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exact, ok := g.exactResistances()
+			if !ok {
+				t.Fatal("not positive definite")
+			}
+			const k = 4096
+			random, err := g.estimate(context.Background(), k, &ResistanceSampling{Seed: 2, Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, sum := 0, 0.0
+			for i := range m {
+				for l := i + 1; l < len(m); l++ {
+					if m[i][l] == 0 {
+						continue
+					}
+					want := resistanceNaively(m, i, l)
+					if got := exact[e] * g.scale; math.Abs(got/want-1) > 1e-9 {
+						t.Errorf("%s, 2^±%d: edge %d %d: resistance %v, want %v", name, apart, i, l, got, want)
+					}
+					if got := random[e] * g.scale; math.Abs(got/want-1) > 5*math.Sqrt(2.0/k) {
+						t.Errorf("%s, 2^±%d: edge %d %d: estimated resistance %v, want %v", name, apart, i, l, got, want)
+					}
+					sum += m[i][l] * exact[e] * g.scale
+					e++
+				}
+			}
+			// 12 even items, 8 odd ones, the path 17-19-21, and 23
+			if g.components != 4 || math.Abs(sum-20) > 1e-9 {
+				t.Errorf("%s: %d components, Σ w·R = %v", name, g.components, sum)
+			}
+		}
+	}
+}
+
+// TestLaplacianSystems holds conjugate gradients against a direct solution.
+func TestLaplacianSystems(t *testing.T) {
+	m := islands(rand.New(rand.NewPCG(6, 6)), 4)
+	a, err := FromCSR(m.csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := newResistor(a, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSolver(g)
+	g.combine(s.b, 32, 9)
+	b := s.b.Clone()
+	if err := s.solve(context.Background(), solveColumns); err != nil {
+		t.Fatal(err)
+	}
+	for c := range solveColumns {
+		var diff, size float64
+		sums := make([]float64, g.components)
+		for i := range m {
+			lx := 0.0
+			for l, w := range m[i] {
+				if l != i {
+					lx += w * g.scale * (s.x.At(i, c) - s.x.At(l, c))
+				}
+			}
+			diff += (lx - b.At(i, c)) * (lx - b.At(i, c))
+			size += b.At(i, c) * b.At(i, c)
+			sums[g.component[i]] += b.At(i, c)
+		}
+		if math.Sqrt(diff) > 1e-6*math.Sqrt(size) { // 1e-8 times the root of the largest ratio of degrees
+			t.Errorf("column %d: residual %v of %v", c, math.Sqrt(diff), math.Sqrt(size))
+		}
+		for k, v := range sums {
+			if math.Abs(v) > 1e-14*math.Sqrt(size) {
+				t.Errorf("column %d sums to %v on component %d", c, v, k)
+			}
+		}
+	}
+}
+
+// TestSampleKeepsTheLaplacian: with the draws that ε asks for, every quadratic form is kept to 1±ε. For dense graphs and ε near 1
+// that leaves edges out.
+func TestSampleKeepsTheLaplacian(t *testing.T) {
+	const n, eps = 100, 0.9
+	rng := rand.New(rand.NewPCG(7, 7))
+	m := drawSymmetric(rng, n, 1)
+	a, err := FromDense(m.dense(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(3) {
+		res, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: eps, Seed: seed, Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := int64(math.Ceil(9 * n * math.Log(n) / eps / eps)); res.Draws != want || res.Edges == res.Of || res.Of != n*(n-1)/2 {
+			t.Fatalf("%d draws, want %d; %d edges of %d", res.Draws, want, res.Edges, res.Of)
+		}
+		// x = V·Λ^−½·y with L = V·Λ·Vᵀ and without the constant vector: xᵀL'x/xᵀLx has the eigenvalues of Λ^−½·Vᵀ·L'·V·Λ^−½.
+		var e mat.EigenSym
+		if !e.Factorize(laplacianOf(n, func(i, l int) float64 { return m[i][l] }), true) {
+			t.Fatal("no eigenvalues")
+		}
+		var v, half, ratio mat.Dense
+		e.VectorsTo(&v)
+		vals := e.Values(nil)
+		half.CloneFrom(v.Slice(0, n, 1, n))
+		half.Apply(func(_, k int, x float64) float64 { return x / math.Sqrt(vals[k+1]) }, &half)
+		ratio.Product(half.T(), laplacianOf(n, res.S.At), &half)
+		sym := mat.NewSymDense(n-1, nil)
+		for i := range n - 1 {
+			for l := i; l < n-1; l++ {
+				sym.SetSym(i, l, ratio.At(i, l))
+			}
+		}
+		var f mat.EigenSym
+		if !f.Factorize(sym, false) {
+			t.Fatal("no eigenvalues")
+		}
+		if got := f.Values(nil); got[0] < 1-eps || got[n-2] > 1+eps {
+			t.Errorf("seed %d: forms from %v to %v times those of A", seed, got[0], got[n-2])
+		}
+	}
+}
+
+func laplacianOf(n int, at func(i, l int) float64) *mat.SymDense {
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for l := range n {
+			if l != i {
+				s.SetSym(i, i, s.At(i, i)+at(i, l))
+				s.SetSym(i, l, -at(i, l))
+			}
+		}
+	}
+	return s
+}
+
+// TestSample: each edge is drawn as often as its probability says, and gets its weight back on the average; what is told of S is
+// what it is.
+func TestSample(t *testing.T) {
+	const draws = 200000
+	m := islands(rand.New(rand.NewPCG(8, 8)), 2)
+	a, err := FromCSR(m.csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []int64{draws, 10} {
+		res, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 1, Draws: q, Seed: 3, Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var normSq, keptSq, errSq, hits float64
+		var edges int64
+		for i := range m {
+			for l, w := range m[i] {
+				s := res.S.At(i, l)
+				if s != res.S.At(l, i) || i == l && s != w || w == 0 && s != 0 {
+					t.Fatalf("S[%d,%d] = %v, A is %v", i, l, s, w)
+				}
+				normSq += w * w
+				errSq += (w - s) * (w - s)
+				if s > 0 {
+					keptSq += w * w
+				}
+				if i >= l || w == 0 {
+					continue
+				}
+				p := w * resistanceNaively(m, i, l) / 20
+				count := s / w * float64(q) * p
+				if math.Abs(count-math.Round(count)) > 1e-6 {
+					t.Errorf("edge %d %d: %v draws", i, l, count)
+				}
+				hits += math.Round(count)
+				if s > 0 {
+					edges++
+				}
+				if q == draws && math.Abs(count-draws*p) > 5*math.Sqrt(draws*p*(1-p)) {
+					t.Errorf("edge %d %d: %v draws of %d with probability %v", i, l, count, draws, p)
+				}
+			}
+		}
+		if hits != float64(q) || edges != res.Edges {
+			t.Errorf("%v draws, want %d; %d edges, want %d", hits, q, res.Edges, edges)
+		}
+		if !near(res.Kept, keptSq/normSq, 0) || math.Abs(res.RelErr-math.Sqrt(errSq/normSq)) > 1e-12*math.Sqrt(errSq/normSq) {
+			t.Errorf("kept %v, error %v, want %v, %v", res.Kept, res.RelErr, keptSq/normSq, math.Sqrt(errSq/normSq))
+		}
+	}
+}
+
+func TestSampleDoesNotDependOnWorkers(t *testing.T) {
+	x := bigPoints(t, 1500, 300)
+	points, err := Gram(x, Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := Strongest(context.Background(), points, Selection{PerItem: 5, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := FromCSR(graph.S, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want *ResistanceSample
+	for _, workers := range []int{1, 2, 5} {
+		last := 0
+		opt := ResistanceSampling{Eps: 2, Draws: 3000, Seed: 4, Workers: workers, Progress: func(solved, of int) {
+			if solved <= last || of != 44 { // ⌈24·ln 1500/4⌉
+				t.Errorf("%d solved of %d after %d", solved, of, last)
+			}
+			last = solved
+		}}
+		got, err := SampleByResistance(context.Background(), a, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != 44 || got.Combinations != 44 {
+			t.Errorf("%d combinations, %d told", got.Combinations, last)
+		}
+		if want == nil {
+			want = got
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%d workers give another answer", workers)
+		}
+	}
+	// Σ w·R over many edges: its standard deviation is that of R, √(2/k), over about the root of their number, which is above 50
+	if rank := float64(1500 - want.Components); math.Abs(want.Sum/rank-1) > 5*math.Sqrt(2.0/44)/50*math.Sqrt2 {
+		t.Errorf("Σ w·R = %v, want %v", want.Sum, rank)
+	}
+	other, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 2, Draws: 3000, Seed: 5, Workers: 2})
+	if err != nil || reflect.DeepEqual(other.S, want.S) {
+		t.Errorf("another seed gives the same answer, %v", err)
+	}
+}
+
+// TestSampleScales: weights near the ends of the range of doubles.
+func TestSampleScales(t *testing.T) {
+	m := islands(rand.New(rand.NewPCG(9, 9)), 3)
+	for _, eps := range []float64{1, 5} { // exact, estimated
+		var want *ResistanceSample
+		for _, e := range []int{0, 900, -900} {
+			scaled := zeros(24, 24)
+			for i := range m {
+				for l, w := range m[i] {
+					scaled[i][l] = math.Ldexp(w, e)
+				}
+			}
+			a, err := FromCSR(scaled.csr(t), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: eps, Draws: 30, Seed: 1, Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got
+			}
+			if got.Sum != want.Sum || got.RelErr != want.RelErr || got.Kept != want.Kept || (got.Combinations == 0) != (eps == 1) {
+				t.Errorf("ε = %v, times 2^%d: Σ w·R %v, error %v, want %v and %v", eps, e, got.Sum, got.RelErr, want.Sum, want.RelErr)
+			}
+			for p, v := range got.S.Val {
+				if v != math.Ldexp(want.S.Val[p], e) {
+					t.Fatalf("times 2^%d: entry %d is %v, want %v times as much", e, p, v, want.S.Val[p])
+				}
+			}
+		}
+	}
+}
+
+func TestSampleOfLittle(t *testing.T) {
+	for name, m := range map[string]naive{
+		"one": {{3}}, "no edges": {{1, 0}, {0, 0}}, "zero": zeros(5, 5), "pair": {{0, 2}, {2, 0}},
+	} {
+		a, err := FromDense(m.dense(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 1, Workers: 1})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for i := range m {
+			for l, v := range m[i] {
+				if !near(res.S.At(i, l), v, 0) {
+					t.Errorf("%s: S[%d,%d] = %v, want %v", name, i, l, res.S.At(i, l), v)
+				}
+			}
+		}
+		if res.RelErr > 1e-15 || res.Kept != 1 {
+			t.Errorf("%s: error %v, kept %v", name, res.RelErr, res.Kept)
+		}
+	}
+	none, err := FromDense(NewDense(0, 0, nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := SampleByResistance(context.Background(), none, ResistanceSampling{Eps: 1, Workers: 1}); err != nil || res.S.NNZ() != 0 {
+		t.Errorf("no items: %v", err)
+	}
+	if res, err := Strongest(context.Background(), none, Selection{PerItem: 1, Workers: 1}); err != nil || res.S.NNZ() != 0 {
+		t.Errorf("no items: %v", err)
+	}
+}
+
+func TestSampleRefuses(t *testing.T) {
+	ctx := context.Background()
+	a, err := FromDense(naive{{0, 1}, {1, 0}}.dense(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	negative, err := FromDense(naive{{0, -1}, {-1, 0}}.dense(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := Gram(bigPoints(t, 10, 5), Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		a   Operator
+		opt ResistanceSampling
+	}{
+		{a, ResistanceSampling{}}, {a, ResistanceSampling{Eps: -1}}, {a, ResistanceSampling{Eps: math.NaN()}},
+		{a, ResistanceSampling{Eps: math.Inf(1)}},
+		{a, ResistanceSampling{Eps: 1, Draws: -1}}, {a, ResistanceSampling{Eps: 1e-9}}, {a, ResistanceSampling{Eps: 1e-300}},
+		{a, ResistanceSampling{Eps: 1, Draws: 1 << 40}},
+		{negative, ResistanceSampling{Eps: 1}}, {points, ResistanceSampling{Eps: 1}},
+	} {
+		tc.opt.Workers = 1
+		if s, err := SampleByResistance(ctx, tc.a, tc.opt); !errors.Is(err, ErrResistance) || s != nil {
+			t.Errorf("%+v: %v", tc.opt, err)
+		}
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	big, err := FromCSR(bigRing(1000), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := SampleByResistance(gone, big, ResistanceSampling{Eps: 2, Workers: 1}); !errors.Is(err, context.Canceled) || s != nil {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestSampleOfARing: the hardest system for conjugate gradients, and every w·R is (n−1)/n.
+func TestSampleOfARing(t *testing.T) {
+	const n = 1000
+	a, err := FromCSR(bigRing(n), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 2, Draws: 100000, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Combinations != 42 || math.Abs(res.Sum-(n-1)) > 5 { // each w·R is 1 less the small square of a mean of signs
+		t.Errorf("%d combinations, Σ w·R = %v, want %d", res.Combinations, res.Sum, n-1)
+	}
+}
+
+func bigRing(n int) *CSR {
+	m := &CSR{rows: n, cols: n, RowPtr: make([]int64, n+1)}
+	for i := range n {
+		before, after := int32((i+n-1)%n), int32((i+1)%n)
+		m.Col = append(m.Col, min(before, after), max(before, after))
+		m.RowPtr[i+1] = int64(len(m.Col))
+	}
+	return m
+}

@@ -1,0 +1,382 @@
+package matrix
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"symnmf/internal/kernel"
+)
+
+// Sparsified is a sparse S in place of a similarity A, and what it has of A. An edge is a pair i < l with A_il > 0.
+type Sparsified struct {
+	S         *CSR    // symmetric, with the diagonal of A; Val nil when all entries are 1
+	Edges, Of int64   // of S and of A
+	Kept      float64 // Σ A_il² over the entries of S, diagonal included, over ‖A‖²; 1 when A = 0
+	RelErr    float64 // ‖A−S‖_F/‖A‖_F; 0 when A = 0
+	Threshold float64 // the least weight of an edge that was kept for its weight alone; 0 where others count
+}
+
+// Selection says which edges Strongest keeps: exactly one of PerItem, Threshold and Quantile is above 0.
+type Selection struct {
+	// PerItem is how many edges each item chooses, its strongest; of equal ones those to the items that come first. An edge stays
+	// that either of its ends chose, or, where Mutual is set, only one that both did.
+	PerItem int
+	Mutual  bool
+	// Threshold is the least weight that stays.
+	Threshold float64
+	// Quantile, up to 1, makes the threshold the weight w_⌊Quantile·E⌋ of the E edges in increasing order, w_0 the least, at most
+	// the largest: 0.9 keeps the strongest tenth, and what equals the least of it. It takes three more passes over A.
+	Quantile float64
+
+	MaxEdges int64 // more is an error, ErrTooMany; 0 means no limit. With PerItem it bounds the choices, of which there are more
+	Workers  int   // goroutines, at least 1. The answer does not depend on it
+
+	// Progress is called on the caller's goroutine with the part done, from 0 to 1; nil is no call.
+	Progress func(part float64)
+}
+
+// Errors of Strongest.
+var (
+	ErrSelection = errors.New("matrix: bad selection")
+	ErrTooMany   = errors.New("matrix: too many edges")
+)
+
+// Strongest keeps the strongest edges of a, and its diagonal. Entries ≤ 0 are no edges.
+//
+// A pass over A lists its entries or, for points, computes the inner products, some rows at a time: Θ(n²·m) multiply–adds for
+// dense points and Σ_k f_k² for sparse ones, f_k points having feature k. Memory beside S: twice as much as S, or four times for
+// PerItem; n numbers for each goroutine, and 16n for points that are dense; X by features for points that are sparse.
+//
+// RelErr is the root of a sum of the squares left out, which for PerItem without Mutual is the difference of two: those that each
+// end left, and of these those that the other chose. Nothing of ‖A‖² is taken away, so it has no floor near 10⁻⁸.
+func Strongest(ctx context.Context, a Operator, sel Selection) (*Sparsified, error) {
+	given := 0
+	for _, is := range []bool{sel.PerItem != 0, sel.Threshold != 0, sel.Quantile != 0} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return nil, fmt.Errorf("%w: of PerItem, Threshold and Quantile %d are given, want one", ErrSelection, given)
+	case sel.PerItem < 0 || math.IsInf(sel.Threshold, 0) || !(sel.Threshold >= 0) || !(sel.Quantile >= 0 && sel.Quantile <= 1):
+		return nil, fmt.Errorf("%w: PerItem %d, Threshold %v, Quantile %v", ErrSelection, sel.PerItem, sel.Threshold, sel.Quantile)
+	case a.Dim() > math.MaxInt32:
+		return nil, fmt.Errorf("%w: %d items, want at most 2³¹−1", ErrSelection, a.Dim())
+	}
+	s := &selector{Selection: sel, a: a, passes: 1, u: unit(a.Norm())}
+	if sel.Quantile > 0 {
+		s.passes = 1 + quantilePasses
+		var err error
+		if s.Threshold, err = s.quantile(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s.run(ctx)
+}
+
+// selector is Strongest at work.
+type selector struct {
+	Selection
+	a            Operator
+	u            float64 // a power of two by which squares are kept in range
+	passes, done int     // over A
+}
+
+// progress returns what eachRow reports to in the pass at work, which it counts as done.
+func (s *selector) progress() func(rows int) {
+	pass := float64(s.done)
+	s.done++
+	if s.Selection.Progress == nil {
+		return nil
+	}
+	return func(rows int) { s.Selection.Progress((pass + float64(rows)/float64(s.a.Dim())) / float64(s.passes)) }
+}
+
+// rowList is what was chosen of the rows of a block.
+type rowList struct {
+	col []int32
+	val []float64
+}
+
+func (s *selector) run(ctx context.Context) (*Sparsified, error) {
+	n := s.a.Dim()
+	blocks := kernel.BlockCount(n, entryRows)
+	lists := make([]rowList, blocks)
+	ptr := make([]int64, n+1)
+	type tally struct {
+		edges     int64
+		left, neg float64
+	}
+	tallies := make([]tally, blocks) // edges above the diagonal, and squares left out: of weights, and of entries below 0
+	var chosen atomic.Int64
+	limited, stop := context.WithCancel(ctx)
+	defer stop()
+	newState := func() *strongest { return &strongest{k: min(s.PerItem, n)} }
+	_, err := eachRow(limited, s.a, s.Workers, s.progress(), newState, func(top *strongest, b, i int, col []int32, val []float64) {
+		t := &tallies[b]
+		for p, l := range col {
+			if int(l) > i && val[p] > 0 {
+				t.edges++
+			}
+		}
+		square := func(v float64) float64 { return (s.u * v) * (s.u * v) }
+		if s.PerItem > 0 {
+			top.begin()
+			for p, l := range col {
+				switch v := val[p]; {
+				case int(l) == i:
+				case v > 0:
+					top.offer(l, v)
+				default:
+					t.neg += square(v)
+				}
+			}
+			from := len(lists[b].col)
+			top.finish(&lists[b])
+			taken := lists[b].col[from:]
+			for p, l := range col {
+				switch v := val[p]; {
+				case len(taken) > 0 && taken[0] == l:
+					taken = taken[1:]
+				case int(l) != i && v > 0:
+					t.left += square(v)
+				}
+			}
+			ptr[i+1] = int64(len(lists[b].col) - from)
+		} else {
+			from, _ := slices.BinarySearch(col, int32(i+1))
+			for p := from; p < len(col); p++ {
+				switch v := val[p]; {
+				case v > 0 && v >= s.Threshold:
+					lists[b].col, lists[b].val = append(lists[b].col, col[p]), append(lists[b].val, v)
+					ptr[i+1]++
+				case v > 0:
+					t.left += 2 * square(v)
+				default:
+					t.neg += 2 * square(v)
+				}
+			}
+		}
+		if chosen.Add(ptr[i+1]) > s.MaxEdges && s.MaxEdges > 0 {
+			stop()
+		}
+	})
+	if chosen.Load() > s.MaxEdges && s.MaxEdges > 0 {
+		return nil, fmt.Errorf("%w: more than %d would be kept", ErrTooMany, s.MaxEdges)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range n {
+		ptr[i+1] += ptr[i]
+	}
+	b := &CSR{rows: n, cols: n, RowPtr: ptr, Col: make([]int32, 0, ptr[n]), Val: make([]float64, 0, ptr[n])}
+	var left, neg float64
+	res := &Sparsified{Threshold: s.Threshold}
+	for k := range lists {
+		b.Col, b.Val = append(b.Col, lists[k].col...), append(b.Val, lists[k].val...)
+		lists[k] = rowList{}
+		res.Of += tallies[k].edges
+		left, neg = left+tallies[k].left, neg+tallies[k].neg
+	}
+	diag := make([]float64, n)
+	s.a.DiagTo(diag)
+	var once float64
+	res.S, once = mirror(b, diag, s.Mutual, s.u)
+	kept, _ := (&SymCSR{a: res.S}).sumSq(s.u, nil, s.Workers)
+	res.Edges = edgesOf(res.S)
+	switch {
+	case s.PerItem == 0:
+	case s.Mutual:
+		left += once
+	default:
+		left = max(0, left-once)
+	}
+	if res.Edges == res.Of { // and not the rounding of that difference
+		left = 0
+	}
+	res.Kept, res.RelErr = 1, 0
+	if norm := s.u * s.a.Norm(); norm > 0 {
+		res.RelErr = math.Sqrt(left+neg) / norm
+		if res.RelErr > 0 {
+			res.Kept = min(1, kept/norm/norm)
+		}
+	}
+	return res, nil
+}
+
+// strongest keeps the k best of the entries it is offered, columns increasing.
+type strongest struct {
+	k     int
+	best  []weighedColumn // up to 2k
+	floor float64         // what an entry must exceed to be among them; 0 until there are k
+}
+
+type weighedColumn struct {
+	col int32
+	val float64
+}
+
+func (s *strongest) begin() { s.best, s.floor = s.best[:0], 0 }
+
+func (s *strongest) offer(col int32, v float64) {
+	if !(v > s.floor) {
+		return // an equal one came first
+	}
+	if s.best = append(s.best, weighedColumn{col, v}); len(s.best) >= 2*s.k {
+		s.cut()
+	}
+}
+
+// cut leaves the k best.
+func (s *strongest) cut() {
+	if len(s.best) < s.k {
+		return
+	}
+	slices.SortFunc(s.best, func(x, y weighedColumn) int {
+		return cmp.Or(cmp.Compare(y.val, x.val), cmp.Compare(x.col, y.col))
+	})
+	s.best = s.best[:s.k]
+	s.floor = s.best[s.k-1].val
+}
+
+// finish appends the k best to list, columns increasing.
+func (s *strongest) finish(list *rowList) {
+	s.cut()
+	slices.SortFunc(s.best, func(x, y weighedColumn) int { return cmp.Compare(x.col, y.col) })
+	for _, e := range s.best {
+		list.col, list.val = append(list.col, e.col), append(list.val, e.val)
+	}
+}
+
+// mirror returns the symmetric matrix with the given diagonal and, off it, an entry where b or bᵀ has one, or, with both set,
+// where they both do; where their values differ, the larger. b has no diagonal. once is Σ(u·v)² over the entries v of b that bᵀ
+// does not have.
+func mirror(b *CSR, diag []float64, both bool, u float64) (s *CSR, once float64) {
+	t := b.Transpose()
+	// row calls f with the entries of row i of the result.
+	row := func(i int, f func(col int32, v float64)) {
+		c0, v0 := b.Row(i)
+		c1, v1 := t.Row(i)
+		before := diag[i] != 0 // the diagonal is still to come
+		put := func(c int32, v float64) {
+			if before && int(c) > i {
+				before = false
+				f(int32(i), diag[i])
+			}
+			f(c, v)
+		}
+		for p, q := 0, 0; p < len(c0) || q < len(c1); {
+			switch {
+			case q == len(c1) || p < len(c0) && c0[p] < c1[q]:
+				if !both {
+					put(c0[p], v0[p])
+				}
+				p++
+			case p == len(c0) || c1[q] < c0[p]:
+				if !both {
+					put(c1[q], v1[q])
+				}
+				once += (u * v1[q]) * (u * v1[q])
+				q++
+			default:
+				put(c0[p], max(v0[p], v1[q]))
+				p, q = p+1, q+1
+			}
+		}
+		if before {
+			f(int32(i), diag[i])
+		}
+	}
+	n := b.rows
+	s = &CSR{rows: n, cols: n, RowPtr: make([]int64, n+1)}
+	ones := true
+	for i := range n {
+		s.RowPtr[i+1] = s.RowPtr[i]
+		row(i, func(_ int32, v float64) {
+			s.RowPtr[i+1]++
+			ones = ones && v == 1
+		})
+	}
+	once = 0 // the rows that follow add it up again
+	s.Col = make([]int32, 0, s.RowPtr[n])
+	if !ones {
+		s.Val = make([]float64, 0, s.RowPtr[n])
+	}
+	for i := range n {
+		row(i, func(c int32, v float64) {
+			s.Col = append(s.Col, c)
+			if !ones {
+				s.Val = append(s.Val, v)
+			}
+		})
+	}
+	return s, once
+}
+
+// edgesOf counts the entries above the diagonal.
+func edgesOf(s *CSR) (edges int64) {
+	for i := range s.rows {
+		col, _ := s.Row(i)
+		from, _ := slices.BinarySearch(col, int32(i+1))
+		edges += int64(len(col) - from)
+	}
+	return edges
+}
+
+const (
+	quantileBits   = 21
+	quantilePasses = 63 / quantileBits // positive doubles are ordered as their bits are, of which the first is 0
+)
+
+// quantile returns the threshold of Selection.Quantile: by counting weights by their leading bits, then by those that follow
+// among the weights that begin alike. It is 0 when there are no edges.
+func (s *selector) quantile(ctx context.Context) (float64, error) {
+	var prefix uint64
+	var rank int64 // of the weight sought among those that begin with prefix
+	for pass := range quantilePasses {
+		shift := 63 - quantileBits*(pass+1)
+		newState := func() []int64 { return make([]int64, 1<<quantileBits) }
+		counts, err := eachRow(ctx, s.a, s.Workers, s.progress(), newState, func(count []int64, _, i int, col []int32, val []float64) {
+			from, _ := slices.BinarySearch(col, int32(i+1))
+			for _, v := range val[from:] {
+				if bits := math.Float64bits(v) >> shift; v > 0 && bits>>quantileBits == prefix {
+					count[bits&(1<<quantileBits-1)]++
+				}
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+		if len(counts) == 0 {
+			return 0, nil
+		}
+		total := counts[0]
+		var edges int64
+		for k := range total {
+			for _, c := range counts[1:] {
+				total[k] += c[k]
+			}
+			edges += total[k]
+		}
+		if edges == 0 {
+			return 0, nil
+		}
+		if pass == 0 {
+			rank = min(int64(s.Quantile*float64(edges)), edges-1)
+		}
+		bucket := 0
+		for rank >= total[bucket] {
+			rank -= total[bucket]
+			bucket++
+		}
+		prefix = prefix<<quantileBits | uint64(bucket)
+	}
+	return math.Float64frombits(prefix), nil
+}
