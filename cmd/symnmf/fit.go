@@ -320,6 +320,9 @@ func (f *fitFlags) run(s *streams) error {
 		if over, ok := strings.CutPrefix(knob, "over="); ok {
 			need.over = over
 		}
+		if first, ok := strings.CutPrefix(knob, "first="); ok {
+			need.first = first
+		}
 	}
 	bound := need.boundOf(f.bound)
 	limit := f.input.memory.limit()

@@ -79,6 +79,7 @@ type shape struct {
 	given      bool    // the start is a file
 	init       string  // the start, when it has a name
 	over       string  // what lai runs, when it is said
+	first      string  // and compressed, at first
 	bound      bool    // the lower bound is looked for
 	held       float64 // bytes of another A that is kept meanwhile
 	near       float64 // of sparse points: pairs of items of a block with a feature in common, as a part of all pairs
@@ -109,8 +110,11 @@ func shapeOf(d *dataset) shape {
 	return sh
 }
 
-// Rows of a block, as symnmf.RowBlock has them.
-const pointsBlock = 128
+// Rows of a block, of sparse points and of dense, as symnmf.RowBlock has them.
+const (
+	pointsBlock = 256
+	denseBlock  = 128
+)
 
 // sampleBlocks looks at some blocks of the items of x and returns near and distinct of shape.
 func sampleBlocks(x *matrix.CSR, columns bool) (near, distinct float64) {
@@ -275,7 +279,11 @@ func (sh shape) ahead() float64 {
 			work += 8*4*m*r + sh.blockProduct(n, m, r) // its own besides
 		}
 	case "compressed":
-		before = max(before, 8*2*n*r+max(eigen, 2*low+sh.rowBlock(n, r, true)))
+		first := eigen
+		if sh.first == "lai" {
+			first = 2*low + sh.rowBlock(n, r, true)
+		}
+		before = max(before, 8*2*n*r+first)
 		work += 8 * 2 * n * r
 		fallthrough
 	default:
@@ -346,8 +354,8 @@ func (sh shape) blockProduct(n, m, columns float64) float64 {
 	switch {
 	case sh.sparse: // X by blocks and features, and the inner products within blocks
 		return 12*sh.stored + 8*sh.distinct + 12*sh.near*n*min(n, pointsBlock)/2
-	case m >= pointsBlock: // inner products within blocks
-		return 8 * n * pointsBlock
+	case m >= denseBlock: // inner products within blocks
+		return 8 * n * denseBlock
 	}
 	return 8 * m * columns // the change of Z
 }
