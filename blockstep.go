@@ -44,7 +44,7 @@ func (s *rowBlockRun) eachGroup(lo, hi int, f func(g *rowGroup, from, to int)) {
 	s.team.Do(len(groups), func(k int) { f(&groups[k], lo+k*size, min(lo+(k+1)*size, hi)) })
 }
 
-// products has (A·H)_B computed, in g, for the rows lo to hi. Parts are shorter than groups: rows of a sparse A differ in length.
+// products has (A·H)_B computed, in g, for the rows lo to hi. Parts are no longer than groups: rows of a sparse A differ in length.
 func (s *rowBlockRun) products(lo, hi int) {
 	s.team.Do(kernel.BlockCount(hi-lo, s.partRows), func(k int) {
 		s.productPart(lo, lo+k*s.partRows, min(lo+(k+1)*s.partRows, hi))

@@ -79,13 +79,17 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			}
 		}
 		var exact *figures // of this H, if the trace wants them
-		if opt.Trace && !rep.provisional && (opt.TraceAt == nil || opt.TraceAt(res.Sweeps)) {
+		if opt.Trace && !rep.provisional {
 			clk.pause(func() {
-				show()
-				f := p.measure(h)
-				exact = &f
+				if opt.TraceAt == nil || opt.TraceAt(res.Sweeps) {
+					show()
+					f := p.measure(h)
+					exact = &f
+				}
 			})
-			res.Trace = append(res.Trace, exact.point(res.Sweeps, clk))
+			if exact != nil {
+				res.Trace = append(res.Trace, exact.point(res.Sweeps, clk))
+			}
 		}
 		if !rep.provisional {
 			estimate = math.Sqrt(rep.stepSq / p.norm)

@@ -98,8 +98,8 @@ func (p *problem) times(dst, x *matrix.Dense) {
 	p.multiplyA(dst, x)
 }
 
-// largestEigenvalue returns that of a symmetric r×r matrix without negative ones but for rounding; should the iteration not end, which has not been
-// seen, their sum, a bound too.
+// largestEigenvalue returns that of a symmetric r×r matrix without negative ones but for rounding; should the iteration not end,
+// which has not been seen, their sum, a bound too.
 func largestEigenvalue(a []float64, r int) float64 {
 	var e mat.EigenSym
 	if r > 1 && e.Factorize(mat.NewSymDense(r, a), false) {

@@ -14,7 +14,8 @@ import (
 // the objective has risen. The answer is a stationary point of the same problem as CD's, reached in a fraction of the time.
 //
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, the answer
-// among them, and for inner products X·H twice and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave zero where no A_ii > 0. See docs/engine.md.
+// among them, and for inner products X·H twice and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
+// zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
 	// with two passes.
@@ -157,7 +158,7 @@ func setDefault(v *int, value int) {
 	}
 }
 
-// How many rows of a product one goroutine takes at a time: shorter parts are dealt out more evenly, but each reads all of H
+// How many rows of a product are computed at a time: shorter parts are dealt out more evenly, but each reads all of H
 // where A is dense.
 const (
 	densePart  = 32
@@ -198,7 +199,7 @@ type rowBlockRun struct {
 	// columnsFirst makes the first sweep one of CD's.
 	columnsFirst bool
 	partRows     int  // densePart or sparsePart
-	evenRows     bool // all rows of a product cost the same
+	evenRows     bool // rows of a product are taken to cost the same
 	team         *kernel.Team
 	product      matrix.BlockProduct
 	lowerProduct matrix.LowerProduct // product, if it is one

@@ -191,7 +191,7 @@ func (s *spectralSteps) step(x, grad *matrix.Dense, a float64) float64 {
 
 // projectedSq returns Σg², over those g < 0 or x > 0, for x ≥ 0. Which they are nobody can predict, so there is no branch.
 func projectedSq(x, g []float64) (s float64) {
-	const huge = 0x1p1000 // squared, times the least x > 0, is infinite
+	const huge = 0x1p1000 // squared, times the least x > 0, is 2⁹²⁶: what is larger has an infinite square
 	for k, v := range g {
 		v = min(v, x[k]*huge*huge)
 		s += v * v

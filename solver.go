@@ -115,7 +115,7 @@ const (
 
 var rowBlockKnobs = []Knob{
 	{"block", "rows of H that move together", "128, sparse points 256, sparse A with two passes 64 to 512", wholeKnob("block", 1, math.MaxInt, func(s *RowBlock, k int) { s.Block = k })},
-	{"passes", "visits to each coordinate of a block before it moves", "6 dense, 4 sparse points, 2 sparse A",
+	{"passes", "visits to each coordinate of a block before it moves", "6 dense, 4 sparse points, 2 to 6 sparse A",
 		wholeKnob("passes", 1, mostPasses, func(s *RowBlock, k int) { s.Passes = k })},
 	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone; points: always 1", "5, sparse A 3",
 		wholeKnob("check-every", 1, math.MaxInt, func(s *RowBlock, k int) { s.CheckEvery = k })},

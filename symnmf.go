@@ -35,7 +35,8 @@ type Options struct {
 	// of the last, in Result.Trace. The clock stops while they are computed.
 	Trace bool
 	// TraceAt says which sweeps the trace has, besides the start and the last, and is asked about each that is not provisional in
-	// turn; nil means all. The figures of one take about as long as a sweep.
+	// turn, with several runs about those of each; nil means all. The figures of one take about as long as a sweep, and those of
+	// the last are not known when a limit cuts the next one short.
 	TraceAt func(sweep int) bool
 	// Bound says whether Result.LowerBound is looked for, after the runs; the default is NoBound.
 	Bound Bound
@@ -158,6 +159,7 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 		for _, s := range res.Runs {
 			sweeps += s.Sweeps
 		}
+		p.multiplyA = nil // and with it what it holds of points
 		p.bound(ctx, opt.Bound, sweeps, res)
 	}
 	return res, err

@@ -122,7 +122,7 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		width   = 512
 		entries = 8 // of a row in a range, on average, at least
 	)
-	step := max(width, int(entries*float64(m.rows)/max(1, float64(len(m.Col)))*float64(m.rows)))
+	step := max(width, int(min(1, entries*float64(m.rows)/max(1, float64(len(m.Col))))*float64(m.rows)))
 	next := make([]answers, hi-lo)
 	for j := range next {
 		next[j] = answers{above[lo+j], m.RowPtr[lo+j+1]}

@@ -69,13 +69,13 @@ func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling)
 	n, logN := float64(g.n), math.Log(float64(max(g.n, 2)))
 	draws := float64(opt.Draws)
 	if opt.Draws == 0 {
-		draws = math.Ceil(9 * n * logN / opt.Eps / opt.Eps)
+		draws = max(1, math.Ceil(9*n*logN/opt.Eps/opt.Eps))
 	}
 	if draws > mostDraws {
 		return nil, fmt.Errorf("%w: ε = %v, %.3g draws, at most %d are possible: say how many", ErrResistance, opt.Eps, draws, mostDraws)
 	}
 	res := &ResistanceSample{Draws: int64(draws), Components: g.components}
-	k := math.Ceil(24 * logN / opt.Eps / opt.Eps)
+	k := max(1, math.Ceil(24*logN/opt.Eps/opt.Eps))
 	exact := n <= min(k, MostExact)
 	var r []float64
 	if exact {

@@ -176,12 +176,18 @@ func (f *found) addSquares(row []float64, diag int) {
 func (f *found) norms(scaled func(u float64) (all, off float64)) (all, off float64) {
 	u := 1.0
 	all, off = f.all, f.off
-	// Between these bounds 2¹⁶⁰ squares do not overflow, and what underflow takes from as many is below rounding.
+	// Between these bounds 2¹⁶⁰ squares do not overflow, and what underflow takes from as many is below rounding of all.
 	if most := f.MaxAbs(); most != 0 && (most < 0x1p-400 || most > 0x1p400) {
 		u = unit(most)
 		all, off = scaled(u)
 	}
-	return math.Sqrt(all) / u, math.Sqrt(off) / u
+	// Where the diagonal is so much larger than the rest, the rest takes a scale of its own.
+	own := u
+	for f.MaxAbs() != 0 && off < 0x1p-800 && own <= 0x1p500 {
+		own *= 0x1p500
+		_, off = scaled(own)
+	}
+	return math.Sqrt(all) / u, math.Sqrt(off) / own
 }
 
 // Survey implements Table.

@@ -378,3 +378,30 @@ func TestTransposeParts(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallBesideDiagonal: the norm without the diagonal, where the diagonal is larger by more than squares can tell.
+func TestSmallBesideDiagonal(t *testing.T) {
+	for _, c := range []struct{ diag, off float64 }{{1, 1e-170}, {1e150, 1e-20}, {1e150, 1e-150}, {1, 1e-300}, {1e-150, 1e-300}, {1e100, 1}} {
+		d := NewDense(3, 3, []float64{c.diag, c.off, 0, c.off, c.diag, c.off, 0, c.off, 0})
+		dense, err := FromDense(d, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := NewCSR(3, 3, []int64{0, 2, 5, 6}, []int32{0, 1, 0, 1, 2, 1}, []float64{c.diag, c.off, c.off, c.diag, c.off, c.off})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sparse, err := FromCSR(m, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range []Operator{dense, sparse} {
+			if got, want := a.OffDiagonal().Norm(), 2*c.off; math.Abs(got-want) > 1e-14*want {
+				t.Errorf("%T, %v beside %v: norm without the diagonal %v, want %v", a, c.off, c.diag, got, want)
+			}
+			if got, want := a.Norm(), math.Sqrt2*c.diag; math.Abs(got-want) > 1e-14*want {
+				t.Errorf("%T, %v beside %v: norm %v, want %v", a, c.off, c.diag, got, want)
+			}
+		}
+	}
+}

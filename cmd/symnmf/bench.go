@@ -398,6 +398,9 @@ func newBenchReport(s *streams) *cobra.Command {
 			if out == "" {
 				return usageError{msg: "bench report needs -o FILE.html", command: cmd}
 			}
+			if ext := strings.ToLower(filepath.Ext(out)); ext != ".html" && ext != ".htm" { // nor the records themselves
+				return usageError{msg: fmt.Sprintf("-o %s: the page is HTML; give a name that ends in .html", out), command: cmd}
+			}
 			page, err := drawn(args[0])
 			if err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -271,6 +272,9 @@ func (d *dataset) repair(r repairs) error {
 		return inputf("%s: %d×%d is not square, so it is no similarity; if it is a table of points, say --%s rows (%s) or --%s columns (%s)",
 			d.name, rows, cols, d.itemsFlag, count(int64(rows), "item", "items"), d.itemsFlag, count(int64(cols), "item", "items"))
 	}
+	if err := d.checkNames(); err != nil {
+		return err
+	}
 	survey := d.table.Survey()
 	if c := survey.NotFinite; c.Count > 0 {
 		return inputf("%s: %s not finite, the first is %v in %s: remove or replace %s", d.name, count(c.Count, "entry is", "entries are"), c.Value,
@@ -289,6 +293,24 @@ func (d *dataset) repair(r repairs) error {
 	if d.items == similarity {
 		return d.makeSymmetric(r.symmetrize, survey.MaxAbs())
 	}
+	return nil
+}
+
+// checkNames looks at a similarity whose rows and columns have names of their own: entries are taken by place.
+func (d *dataset) checkNames() error {
+	if d.items != similarity || d.rowIDs == nil || d.colIDs == nil || slices.Equal(d.rowIDs, d.colIDs) {
+		return nil
+	}
+	at := 0
+	for d.rowIDs[at] == d.colIDs[at] {
+		at++
+	}
+	if slices.Equal(slices.Sorted(slices.Values(d.rowIDs)), slices.Sorted(slices.Values(d.colIDs))) {
+		return inputf("%s: row %d is %s, column %d is %s: a similarity has its items in the same order in rows and columns; put the columns into the order of the rows",
+			d.name, at+1, d.rowIDs[at], at+1, d.colIDs[at])
+	}
+	d.warnings = append(d.warnings, fmt.Sprintf("rows and columns have different names, as %s and %s in place %d: the items are called as the rows",
+		d.rowIDs[at], d.colIDs[at], at+1))
 	return nil
 }
 

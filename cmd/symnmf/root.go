@@ -195,7 +195,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		flag := invalid.GetFlag()
 		what, known := map[string]string{
-			"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
+			"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
 			"duration": "a time with its unit, such as 30s or 5m",
 		}[flag.Value.Type()]
 		if !known {

@@ -232,6 +232,9 @@ func (f *similarityFlags) run(s *streams) error {
 	}
 	rec := f.record(d, res, s)
 	rec.Seconds, rec.Predicted = number(time.Since(began).Seconds()), number(math.Round(predicted))
+	if f.resistance >= 1 {
+		d.warnings = append(d.warnings, fmt.Sprintf("--resistance %v: from 1 on it promises nothing of any cut", f.resistance))
+	}
 	if res.Draws > 0 && res.Draws >= res.Of {
 		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS, or --draws, leaves more of them out",
 			res.Draws, res.Of))

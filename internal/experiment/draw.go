@@ -231,7 +231,7 @@ func percent(x float64) string { return strconv.FormatFloat(100*x, 'g', 4, 64) }
 
 func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
-// moments returns mean and sample standard deviation, which is NaN below two numbers.
+// moments returns mean and sample standard deviation, which is NaN below two numbers, and 0 where it is rounding.
 func moments(x []float64) (mean, std float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))
@@ -239,7 +239,10 @@ func moments(x []float64) (mean, std float64) {
 	for _, v := range x {
 		std += (v - mean) * (v - mean)
 	}
-	return mean, math.Sqrt(std / float64(len(x)-1))
+	if std = math.Sqrt(std / float64(len(x)-1)); std <= 0x1p-48*math.Abs(mean) {
+		std = 0
+	}
+	return mean, std
 }
 
 func median(x []float64) float64 {

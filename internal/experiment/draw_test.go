@@ -350,3 +350,23 @@ func TestFileName(t *testing.T) {
 		}
 	}
 }
+
+func TestMoments(t *testing.T) {
+	for _, tc := range []struct {
+		x         []float64
+		mean, std float64
+	}{
+		{[]float64{1, 2, 3, 6}, 3, math.Sqrt(14.0 / 3)},
+		{[]float64{0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, 0.1, 0},
+		{[]float64{0.745, math.Nextafter(0.745, 1), 0.745}, 0.745, 0},
+		{[]float64{0.745, 0.745000001}, 0.7450000005, 1e-9 / math.Sqrt2},
+	} {
+		mean, std := moments(tc.x)
+		if math.Abs(mean-tc.mean) > 1e-15 || math.Abs(std-tc.std) > 1e-6*tc.std {
+			t.Errorf("%v: %v ± %v, want %v ± %v", tc.x, mean, std, tc.mean, tc.std)
+		}
+	}
+	if _, std := moments([]float64{1}); !math.IsNaN(std) {
+		t.Errorf("one number: ± %v", std)
+	}
+}

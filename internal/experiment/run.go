@@ -204,6 +204,10 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 		return fmt.Errorf("%s: %w", r.set.Name, err)
 	}
 	rec.N, rec.Stored = a.Dim(), a.Stored()
+	if r.rank > rec.N { // the library would take it; a table has no use for it
+		rec.refuse(fmt.Errorf("%w: %d columns for %d items", symnmf.ErrRank, r.rank, rec.N))
+		return nil
+	}
 	opt := symnmf.Options{
 		Stop: symnmf.Stop{Sweeps: m.Sweeps, Time: m.Time, KKT: -1}, Seed: r.seed, Threads: w.plan.Threads, Trace: true, TraceAt: thinly(),
 		Progress: func(p symnmf.Progress) { show(Progress{Sweep: p.Sweep, RelErr: p.RelErr}) },

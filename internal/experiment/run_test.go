@@ -199,6 +199,10 @@ func TestRefused(t *testing.T) {
 	if out, _ := mustRun(t, text, Options{Dir: dir}); out.Made != 0 {
 		t.Errorf("%d runs are made again", out.Made)
 	}
+	_, rs = mustRun(t, "plan p\nexperiment e\ndata demo:karate\nrank 35\nsweeps 1\nmethod cd-cyclic start=random\n", Options{Dir: t.TempDir()})
+	if rs.List[0].Status != Refused || !strings.Contains(rs.List[0].Error, "35 columns for 34 items") {
+		t.Errorf("%+v", rs.List)
+	}
 	rec := &Record{Key: "k"}
 	rec.refuse(errors.New("out of luck"))
 	out.fail(rec)
