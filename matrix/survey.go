@@ -213,6 +213,20 @@ func (m *Dense) surveySquare(workers int) found {
 	})
 }
 
+// sumSquares is the sums of squares that surveySquare finds, of u·A.
+func (m *Dense) sumSquares(u float64, workers int) (all, off float64) {
+	f := findRows(m.rows, false, workers, func(f *found, lo, hi int) {
+		row := make([]float64, m.cols)
+		for i := lo; i < hi; i++ {
+			for j, v := range m.Row(i) {
+				row[j] = u * v
+			}
+			f.addSquares(row, i)
+		}
+	})
+	return f.all, f.off
+}
+
 // Survey implements Table.
 func (m *CSR) Survey() Survey { return m.survey(runtime.GOMAXPROCS(0)) }
 
@@ -231,23 +245,49 @@ func (m *CSR) surveySquare(above []int64, workers int) found {
 	return findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			m.surveyRow(&f.Survey, i)
-			col, val := m.Row(i)
-			at := int(above[i]-m.RowPtr[i]) - 1
-			stored := at >= 0 && int(col[at]) == i
-			switch {
-			case val == nil:
-				f.all += float64(len(col))
-				if f.off += float64(len(col)); stored {
-					f.off--
-				}
-			case stored:
-				f.addSquares(val, at)
-			default:
-				sq := kernel.SumSq(val)
-				f.all, f.off = f.all+sq, f.off+sq
-			}
+			_, val := m.Row(i)
+			m.addSquares(f, i, above, 1, val)
 		}
 	})
+}
+
+// addSquares adds those of row i, whose values are val; nil stands for u throughout.
+func (m *CSR) addSquares(f *found, i int, above []int64, u float64, val []float64) {
+	col, _ := m.Row(i)
+	at := int(above[i]-m.RowPtr[i]) - 1
+	stored := at >= 0 && int(col[at]) == i
+	switch {
+	case val == nil:
+		off := float64(len(col))
+		if stored {
+			off--
+		}
+		f.all, f.off = f.all+u*u*float64(len(col)), f.off+u*u*off
+	case stored:
+		f.addSquares(val, at)
+	default:
+		sq := kernel.SumSq(val)
+		f.all, f.off = f.all+sq, f.off+sq
+	}
+}
+
+// sumSquares is the sums of squares that surveySquare finds, of u·A.
+func (m *CSR) sumSquares(u float64, above []int64, workers int) (all, off float64) {
+	f := findRows(m.rows, false, workers, func(f *found, lo, hi int) {
+		var scaled []float64
+		for i := lo; i < hi; i++ {
+			_, val := m.Row(i)
+			if val != nil {
+				scaled = append(scaled[:0], val...)
+				for p := range scaled {
+					scaled[p] *= u
+				}
+				val = scaled
+			}
+			m.addSquares(f, i, above, u, val)
+		}
+	})
+	return f.all, f.off
 }
 
 func (m *CSR) surveyRow(s *Survey, i int) {

@@ -44,7 +44,7 @@ func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
 			m.diag[i] = value(a.Val, int(p))
 		}
 	}
-	m.norm, m.normOff = f.norms(func(u float64) (all, off float64) { return m.sumSq(u, nil, workers) })
+	m.norm, m.normOff = f.norms(func(u float64) (all, off float64) { return a.sumSquares(u, above, workers) })
 	if !normInRange(m.norm, f.Survey) {
 		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, f.MaxAbs())
 	}

@@ -37,7 +37,7 @@ func checkedDense(a *Dense, tol float64, workers int) (*SymDense, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSymDense(a.rows, a.data, 1, f, workers)
+	return newSymDense(a.rows, a.data, 1, f, func(u float64) (all, off float64) { return a.sumSquares(u, workers) })
 }
 
 // checkSymmetric is the shared beginning of FromDense and FromDense32.
@@ -76,14 +76,15 @@ func FromDense32(a *Dense, tol float64) (*SymDense32, error) {
 		}
 	})
 	s.Min, s.Max = u*s.Min, u*s.Max
-	s.all, s.off = (&SymDense32{n: n, a: f}).sumSq(1, nil, workers)
-	return newSymDense(n, f, 1/u, s, workers)
+	rounded := &SymDense32{n: n, a: f}
+	s.all, s.off = rounded.sumSq(1, nil, workers)
+	return newSymDense(n, f, 1/u, s, func(u float64) (all, off float64) { return rounded.sumSq(u, nil, workers) })
 }
 
-// newSymDense returns the operator scale·A for the n×n matrix a, in which f was found.
-func newSymDense[F kernel.Float](n int, a []F, scale float64, f found, workers int) (*symDense[F], error) {
+// newSymDense returns the operator scale·A for the n×n matrix a, in which f was found; sumSquares has the sums of u·a.
+func newSymDense[F kernel.Float](n int, a []F, scale float64, f found, sumSquares func(u float64) (all, off float64)) (*symDense[F], error) {
 	m := &symDense[F]{n: n, a: a, scale: scale, negatives: f.Negative}
-	all, off := f.norms(func(u float64) (all, off float64) { return m.sumSq(u, nil, workers) })
+	all, off := f.norms(sumSquares)
 	m.norm, m.normOff = scale*all, scale*off
 	if !normInRange(m.norm, f.Survey) {
 		return nil, fmt.Errorf("%w: the largest entry is %.3g; divide the matrix by it", ErrRange, scale*f.MaxAbs())
