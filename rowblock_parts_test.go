@@ -444,3 +444,16 @@ func TestPitch(t *testing.T) {
 		}
 	}
 }
+
+// TestLastRow: blocks, groups and parts that end with a single row, where members go from products on to passes and where they do not.
+func TestLastRow(t *testing.T) {
+	for _, n := range []int{129, 145, 193} {
+		a := mustDense(t, instance.FullRank(n, uint64(n)))
+		opt := Options{Solver: RowBlock{}, Start: Random{}, Stop: Stop{Sweeps: 3, KKT: -1}, Threads: 1}
+		want := factorize(t, a, 5, opt)
+		opt.Threads = 8
+		if got := factorize(t, a, 5, opt); !slices.Equal(got.H.Data(), want.H.Data()) {
+			t.Errorf("n = %d: on 8 threads H is another than on one", n)
+		}
+	}
+}

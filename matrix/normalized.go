@@ -205,7 +205,10 @@ func (m *normalized) Repeat(workers int) func(dst, h *Dense) {
 	return func(dst, h *Dense) {
 		w := m.shadow(h)
 		inner(dst, w.sh)
-		w.rowsTo(dst.data, dst.data, 0)
+		kernel.Blocks(h.rows, productRows, workers, func(_, lo, hi int) {
+			rows := dst.data[lo*h.cols : hi*h.cols]
+			w.rowsTo(rows, rows, lo)
+		})
 	}
 }
 

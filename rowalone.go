@@ -1,0 +1,113 @@
+package symnmf
+
+import (
+	"math"
+
+	"symnmf/internal/kernel"
+)
+
+// seed improves some rows, spread evenly over all, one at a time from H = 0: in a block they would all choose the same first
+// column. Then each column has rows of its own.
+func (s *rowBlockRun) seed() {
+	count := min(s.p.n, max(8*s.p.r, 64))
+	for k := range count {
+		s.row(k * s.p.n / count)
+	}
+}
+
+// revive gives each column of zeros the row with most of A_ii to spare: there alone may such a column begin.
+func (s *rowBlockRun) revive() {
+	for j := range s.p.r {
+		if s.gram[j*s.pitch+j] != 0 {
+			continue
+		}
+		best, at := 0.0, -1
+		for i, p := range s.p.diag {
+			if spare := p - kernel.SumSq(s.h.Row(i)); spare > best {
+				best, at = spare, i
+			}
+		}
+		if at < 0 || best <= 0x1p-40*s.p.diag[at] {
+			return
+		}
+		s.row(at)
+	}
+}
+
+// row improves row i alone: then the objective over the row is what the passes minimize, and no step is needed.
+func (s *rowBlockRun) row(i int) {
+	r := s.p.r
+	hi, old, g, d := s.h.Row(i), s.d[:s.pitch], s.g[:s.pitch], s.d[s.pitch:2*s.pitch]
+	copy(old, hi)
+	s.product.RowsTo(g, i, i+1)
+	p := s.p.diag[i]
+	normSq := kernel.SumSq(hi)
+	inner := normSq
+	for range s.Passes {
+		changed := false
+		for j := range r {
+			dj := s.gram[j*s.pitch : (j+1)*s.pitch]
+			o, h := old[j], hi[j]
+			rest, own := dj[j]-o*o, normSq-h*h-p
+			if rest <= roundingOfL*dj[j] {
+				rest = 0
+			}
+			if math.Abs(own) <= roundingOfL*p {
+				own = 0
+			}
+			others := kernel.Dot(dj, hi)
+			b := others - o*inner - rest*h - (g[j] - p*o)
+			if math.Abs(b) <= roundingOfB*(math.Abs(others)+math.Abs(o*inner)+math.Abs(g[j])) {
+				b = 0
+			}
+			var x float64
+			if s.p.ignoreDiag {
+				x, _ = quadraticMinimizer(rest, b+s.p.l1[j], h)
+			} else {
+				x = bestRoot(rest+own, b+s.p.l1[j])
+			}
+			if x != h {
+				normSq = max(0, normSq+(x-h)*(x+h))
+				inner += o * (x - h)
+				hi[j] = x
+				changed = true
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	for j := range r {
+		d[j] = hi[j] - old[j]
+		if d[j] != 0 {
+			s.report.changed++
+		}
+	}
+	s.report.decrease -= s.rowChange(i, old, d, g) / 4
+	for j := range r {
+		dj := s.gram[j*s.pitch : (j+1)*s.pitch]
+		kernel.Axpy(dj, hi[j], hi)
+		kernel.Axpy(dj, -old[j], old)
+	}
+	s.product.AddRow(i, d)
+	clear(s.d[:2*s.pitch])
+}
+
+// rowChange returns by how much ‖A − HHᵀ‖² + 4ΣΛ_j‖H_:,j‖₁ changes when row i alone goes from old to old + d: the quartic of a
+// block of one row, at 1.
+func (s *rowBlockRun) rowChange(i int, old, d, g []float64) float64 {
+	var ood, ddd float64 // oldᵀDd and dᵀDd
+	for j, v := range d {
+		if v != 0 {
+			dj := s.gram[j*s.pitch : (j+1)*s.pitch]
+			ood += v * kernel.Dot(dj, old)
+			ddd += v * kernel.Dot(dj, d)
+		}
+	}
+	l, m, q := kernel.SumSq(old), kernel.Dot(old, d), kernel.SumSq(d)
+	change := 4*(ood-kernel.Dot(g, d)+s.penalty(d)) - 2*s.p.diag[i]*q + 2*l*q + 2*ddd + 2*m*m + 4*q*m + q*q
+	if s.p.ignoreDiag {
+		change -= 4*l*m + 4*m*m + 2*l*q + 4*m*q + q*q
+	}
+	return change
+}
