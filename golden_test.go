@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -262,7 +263,7 @@ var trajectories = []trajectory{
 }
 
 func TestGoldenTrajectories(t *testing.T) {
-	worst := map[string]float64{} // by method and iteration count
+	worst := goldenTable{}
 	compared := 0
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -309,7 +310,7 @@ func TestGoldenTrajectories(t *testing.T) {
 						tol, tolH = 1e-7, math.Inf(1)
 					}
 					d := math.Abs(res.RelErr - want)
-					worst[tr.method+" "+count] = max(worst[tr.method+" "+count], d)
+					worst.add(tr.method, sweeps, d)
 					if d > tol {
 						t.Errorf("%s: relative error %v, golden %v (off by %.2g)", what, res.RelErr, want, d)
 					}
@@ -346,9 +347,46 @@ func TestGoldenTrajectories(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d comparisons; worst difference of the relative error by method and sweeps: %v", compared, worst)
+	worst.log(t)
 	if compared < 700 {
 		t.Errorf("only %d comparisons were made", compared)
+	}
+}
+
+// goldenTable has the worst difference of the relative error of a method, up to 10 sweeps and after 50.
+type goldenTable map[string]map[bool]float64
+
+func (w goldenTable) add(method string, sweeps int, d float64) {
+	if w[method] == nil {
+		w[method] = map[bool]float64{}
+	}
+	w[method][sweeps > 10] = max(w[method][sweeps > 10], d)
+}
+
+func (w goldenTable) log(t *testing.T) {
+	for _, method := range slices.Sorted(maps.Keys(w)) {
+		late := "—" // not recorded
+		if d, ok := w[method][true]; ok {
+			late = fmt.Sprintf("%.1e", d)
+		}
+		t.Logf("%-24s %.1e %s", method, w[method][false], late)
+	}
+}
+
+// TestGoldenCovered: every trajectory of the golden files is replayed somewhere, but one.
+func TestGoldenCovered(t *testing.T) {
+	elsewhere := []string{
+		"newton", "snmpbb", // TestGoldenPublished
+		"own-mbi",    // TestGoldenMBI
+		"lvs-symnmf", // TestLvSStatistics
+		"lai-snmpbb", // nowhere: the code that is public now does not make it, and what did is not described
+	}
+	for _, name := range goldenNames {
+		for method := range readGolden(t, name).Methods {
+			if !slices.Contains(elsewhere, method) && !slices.ContainsFunc(trajectories, func(tr trajectory) bool { return tr.method == method }) {
+				t.Errorf("%s: nothing replays %s", name, method)
+			}
+		}
 	}
 }
 

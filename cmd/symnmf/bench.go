@@ -71,6 +71,8 @@ func newBenchRun(s *streams) *cobra.Command {
 		Short: "make the runs of a plan that DIR does not hold yet",
 		Long: `Make the runs of PLAN, a file or the name of a plan from 'symnmf bench plans', and append each to DIR/records.jsonl when
 it ends. Those already there are not made again, so the same command goes on after an interruption of any kind.
+--experiments, --sets and --methods choose the runs that are made now; later commands may add others to the same DIR.
+--time-limit, --starts and --threads change the plan, and a DIR holds the records of one.
 
 Runs use one thread unless the plan or --threads says otherwise, so that no method gains by how well it uses several.`,
 		Example: `  symnmf bench run quick -o records
@@ -151,8 +153,8 @@ func (f *benchFlags) read() (*experiment.Plan, error) {
 	if f.threads > 0 {
 		plan.Threads = f.threads
 	}
-	err = plan.Change(experiment.Change{Time: f.limit, Starts: f.starts, Experiments: f.experiments, Sets: f.sets, Methods: f.methods})
-	if err != nil {
+	plan.Change(experiment.Change{Time: f.limit, Starts: f.starts})
+	if err := plan.Select(experiment.Selection{Experiments: f.experiments, Sets: f.sets, Methods: f.methods}); err != nil {
 		return nil, usagef("%s", strings.TrimPrefix(err.Error(), experiment.ErrPlan.Error()+": "))
 	}
 	return plan, nil
@@ -168,34 +170,15 @@ func (f *benchFlags) run(s *streams) error {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(plan.Threads))
 	progress := &benchProgress{progress{s: s, moving: s.live && !f.still, silent: f.quiet, last: time.Now()}}
-	runs, unbounded, limits := plan.Size()
-	if !f.quiet {
-		if len(plan.LeftOut) > 0 {
-			s.warn("left out, for this program lacks it: " + strings.Join(plan.LeftOut, ", "))
+	begin := func(out experiment.Outcome) {
+		if !f.quiet {
+			f.begin(plan, out, s)
 		}
-		fmt.Fprintf(s.err, "plan %s: %s, %s each", plan.Name, count(int64(runs), "run", "runs"), count(int64(plan.Threads), "thread", "threads"))
-		if unbounded < runs {
-			fmt.Fprintf(s.err, ", at most %s of the solver's clock and about twice that in all", showTime(limits))
-		}
-		if unbounded > 0 {
-			fmt.Fprintf(s.err, ", %d without a limit in time", unbounded)
-		}
-		fmt.Fprintln(s.err)
 	}
 	ctx, release := catchSignals()
 	defer release()
-	out, err := experiment.Run(ctx, plan, experiment.Options{Dir: f.out, Data: f.data, Version: version(), Mixed: f.mixed, Progress: progress.show})
+	out, err := experiment.Run(ctx, plan, experiment.Options{Dir: f.out, Data: f.data, Version: version(), Mixed: f.mixed, Begin: begin, Progress: progress.show})
 	progress.done()
-	if out != nil && len(out.Missing) > 0 && !f.quiet {
-		where := "; --data DIR says where sets are"
-		if f.data != "" {
-			where = ", for " + f.data + " has none of them"
-		}
-		s.warn("left out: " + strings.Join(out.Missing, ", ") + where)
-	}
-	if out != nil && out.Dropped > 0 && !f.quiet {
-		s.warn(fmt.Sprintf("the last line of %s was not whole (%d bytes): dropped, and its run made again", filepath.Join(f.out, experiment.RecordsFile), out.Dropped))
-	}
 	var sig signalError
 	if err != nil && ctx.Err() != nil {
 		errors.As(context.Cause(ctx), &sig)
@@ -217,6 +200,39 @@ func (f *benchFlags) run(s *streams) error {
 		return fmt.Errorf("%s: the first is %s", count(int64(len(out.Failed)), "run failed", "runs failed"), out.Failed[0])
 	}
 	return nil
+}
+
+// begin tells what there is to do.
+func (f *benchFlags) begin(plan *experiment.Plan, out experiment.Outcome, s *streams) {
+	if len(plan.LeftOut) > 0 {
+		s.warn("left out, for this program lacks it: " + strings.Join(plan.LeftOut, ", "))
+	}
+	if len(out.Missing) > 0 {
+		where := "; --data DIR says where sets are"
+		if f.data != "" {
+			where = ", for " + f.data + " has none of them"
+		}
+		s.warn("left out: " + strings.Join(out.Missing, ", ") + where)
+	}
+	if out.Dropped > 0 {
+		s.warn(fmt.Sprintf("the last line of %s was not whole (%d bytes): dropped, and its run made again", filepath.Join(f.out, experiment.RecordsFile), out.Dropped))
+	}
+	if out.Total == 0 {
+		return
+	}
+	fmt.Fprintf(s.err, "plan %s: %s, %s each", plan.Name, count(int64(out.Total), "run", "runs"), count(int64(plan.Threads), "thread", "threads"))
+	rest := ""
+	if out.Before > 0 {
+		fmt.Fprintf(s.err, ", %d recorded before", out.Before)
+		rest = " for the rest"
+	}
+	if out.Unbounded < out.Total-out.Before {
+		fmt.Fprintf(s.err, ", at most %s of the solver's clock%s", showTime(out.Limits), rest)
+	}
+	if out.Unbounded > 0 {
+		fmt.Fprintf(s.err, ", %d without a limit in time", out.Unbounded)
+	}
+	fmt.Fprintln(s.err)
 }
 
 func writeLines(w io.Writer, lines []string) error {

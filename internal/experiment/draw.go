@@ -8,16 +8,19 @@ import (
 	"strconv"
 	"strings"
 
+	"symnmf"
 	"symnmf/internal/report"
 )
 
-// Draw makes the tables, curves and pictures of the records, a section for each experiment of their plan.
+// Draw makes the tables, curves and pictures of the records, a section for each experiment that has any.
 func Draw(rs *Records) *report.Page {
 	d := &drawer{rs: rs, best: map[string]leader{}}
 	d.findBest()
 	p := &report.Page{Title: cmp.Or(rs.Plan.Title, rs.Plan.Name), Intro: d.intro()}
 	for _, e := range rs.Plan.Experiments {
-		p.Sections = append(p.Sections, d.section(e))
+		if slices.ContainsFunc(rs.List, func(r Record) bool { return r.Experiment == e.Name }) {
+			p.Sections = append(p.Sections, d.section(e))
+		}
 	}
 	return p
 }
@@ -209,7 +212,11 @@ func (d *drawer) section(e *Experiment) report.Section {
 	}
 	s.Text = "E(t) = (e(t) − e_min)/(‖A‖ − e_min), where e = ‖A−HHᵀ‖ and e_min is " + least + "; curves begin after the first sweep and are means " +
 		"of E over starts and matrices."
-	s.Tables = append(s.Tables, d.errorTable(e, columns), d.sweepTable(e, columns), d.setTable(e, columns))
+	s.Tables = append(s.Tables, d.errorTable(e, columns), d.sweepTable(e, columns))
+	if t := d.equalSweepsTable(e, columns); t != nil {
+		s.Tables = append(s.Tables, t)
+	}
+	s.Tables = append(s.Tables, d.setTable(e, columns))
 	for k := range columns {
 		c := &columns[k]
 		if c.any() == nil {
@@ -303,7 +310,9 @@ func (d *drawer) methodTable(e *Experiment, columns []column, key, what string, 
 				row = append(row, text)
 			}
 		}
-		t.Rows = append(t.Rows, row)
+		if slices.ContainsFunc(row[1:], func(cell string) bool { return cell != noCell }) {
+			t.Rows = append(t.Rows, row)
+		}
 	}
 	t.Notes = append(d.refusals(e), d.made()...)
 	return t
@@ -329,19 +338,7 @@ func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
 			}
 			return float64(r.RelErr)
 		},
-		func(x []float64) string {
-			mean, std := moments(x)
-			if len(x) < 2 {
-				return percent(mean)
-			}
-			return percent(mean) + " ± " + strconv.FormatFloat(100*std, 'g', 2, 64)
-		},
-		func(p paperValue) string {
-			if math.IsNaN(p.std) {
-				return short5(p.value)
-			}
-			return short5(p.value) + " ± " + strconv.FormatFloat(p.std, 'g', 2, 64)
-		})
+		showErrors, paperValue.show)
 	row := []string{"bound"}
 	for k := range columns {
 		c := &columns[k]
@@ -357,6 +354,26 @@ func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
 	}
 	t.Notes = append(notes, t.Notes...)
 	return t
+}
+
+// showErrors shows mean and standard deviation of errors in percent.
+func showErrors(x []float64) string {
+	if slices.ContainsFunc(x, math.IsNaN) {
+		return "fewer"
+	}
+	mean, std := moments(x)
+	if len(x) < 2 {
+		return percent(mean)
+	}
+	return percent(mean) + " ± " + strconv.FormatFloat(100*std, 'g', 2, 64)
+}
+
+// show writes an error of the paper.
+func (p paperValue) show() string {
+	if math.IsNaN(p.std) {
+		return short5(p.value)
+	}
+	return short5(p.value) + " ± " + strconv.FormatFloat(p.std, 'g', 2, 64)
 }
 
 func short5(x float64) string { return strconv.FormatFloat(x, 'g', 5, 64) }
@@ -393,6 +410,57 @@ func (d *drawer) sweepTable(e *Experiment, columns []column) *report.Table {
 			return round(mean)
 		},
 		func(p paperValue) string { return round(p.value) })
+}
+
+// equalSweepsTable tells the errors after as many sweeps as the paper's methods made in its limit, which depends on nobody's machine;
+// nil where the paper has none.
+func (d *drawer) equalSweepsTable(e *Experiment, columns []column) *report.Table {
+	t := &report.Table{Name: e.Name + "-equal-sweeps",
+		Title:   cmp.Or(e.Title, e.Name) + ": relative error after the paper's number of sweeps, percent, mean ± standard deviation over starts",
+		Columns: []string{"method"}}
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !inPaper(e.Tables["iterations"], c.set.id()) || c.any() == nil })
+	if len(columns) == 0 {
+		return nil
+	}
+	for k := range columns {
+		t.Columns = append(t.Columns, columns[k].title, "paper", "sweeps")
+	}
+	for _, m := range e.Methods {
+		row, some := []string{m.Label}, false
+		for k := range columns {
+			c := &columns[k]
+			sweeps := paperOr(e.Tables["iterations"], formless(c.set.id()), m.Label)
+			theirs, ok := paper[paperKey{e.Tables["errors"], formless(c.set.id()), m.Label}]
+			if !ok || !(sweeps > 0) {
+				row = append(row, noCell, noCell, noCell)
+				continue
+			}
+			ours := cell(c.by[m.Label], func(r *Record) float64 { return r.errorAfter(int(math.Round(sweeps))) }, showErrors)
+			some = some || ours != noCell
+			row = append(row, ours, theirs.show(), strconv.FormatFloat(sweeps, 'g', -1, 64))
+		}
+		if some {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	t.Notes = append([]string{"fewer: the limit came before; a run that had come to its end has its last error. Above 50 sweeps the error may be that of up to 2 % fewer."}, d.made()...)
+	return t
+}
+
+// errorAfter returns the error after so many sweeps, or of the last one before them of which there is a trace; that at the end of a
+// run that went no further by itself; NaN for one that was stopped before.
+func (r *Record) errorAfter(sweeps int) float64 {
+	if r.Sweeps < sweeps {
+		if limit := r.Status == symnmf.TimeLimit.String() || r.Status == symnmf.SweepLimit.String(); limit {
+			return math.NaN()
+		}
+		return float64(r.RelErr)
+	}
+	k, found := slices.BinarySearch(r.Trace.Sweep, sweeps)
+	if !found {
+		k--
+	}
+	return float64(r.Trace.RelErr[k])
 }
 
 // setTable describes the matrices.
@@ -458,6 +526,9 @@ func (d *drawer) reachTable(e *Experiment, c *column) *report.Table {
 	}
 	for _, m := range e.Methods {
 		row := []string{m.Label}
+		if len(c.by[m.Label]) == 0 {
+			continue
+		}
 		for _, reach := range e.Reach {
 			row = append(row, cell(c.by[m.Label], func(r *Record) float64 { return r.secondsTo(target(reach, r)) }, showSeconds))
 		}

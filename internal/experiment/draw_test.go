@@ -159,6 +159,23 @@ func TestTables(t *testing.T) {
 		[]string{"cd-cyclic-0", "2", "116", "", "166"},
 		[]string{"cd-cyclic-rand", "2.33", "95", "", "138"},
 		[]string{"rowblock-rand", "none", "", "refused", ""})
+	// In the paper 116 sweeps from zero and 95 from a random start: no run here has as many, and one came to its end.
+	equal := tableOf(t, page, "e-equal-sweeps")
+	if want := []string{"method", "cbcl", "paper", "sweeps"}; !slices.Equal(equal.Columns[:4], want) {
+		t.Errorf("%q, want %q", equal.Columns, want)
+	}
+	if equal.Rows[0][1] != "fewer" || equal.Rows[1][1] != "fewer" || equal.Rows[1][2] != "0.751 ± 0.007" || equal.Rows[1][3] != "95" || len(equal.Rows) != 2 {
+		t.Errorf("%q", equal.Rows)
+	}
+	long := &Record{Sweeps: 9, RelErr: 0.1, Status: "time-limit", Trace: &Trace{Sweep: []int{0, 1, 4, 8, 9}, RelErr: []Number{1, 0.5, 0.4, 0.3, 0.2}}}
+	for sweeps, want := range map[int]float64{1: 0.5, 4: 0.4, 7: 0.4, 8: 0.3, 9: 0.2, 10: math.NaN()} {
+		if got := long.errorAfter(sweeps); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("after %d sweeps %v, want %v", sweeps, got, want)
+		}
+	}
+	if long.Status = "stalled"; long.errorAfter(10) != 0.1 {
+		t.Error("a run that ended by itself")
+	}
 	checkRows(t, tableOf(t, page, "e-sets"), []string{"cbcl", "60", "5", "0", "7", "10", "20", "cd-cyclic-0"},
 		[]string{"frey", "60", "5", "0", "", "", "", ""})
 	// E ≤ 0.1 is an error of 0.2 + 0.1·0.8 = 0.28; of the zero start only the end, cut short, is below it.
@@ -179,11 +196,24 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestPartly: an experiment and a method that have no record are not shown, unless the paper has a figure of it.
+func TestPartly(t *testing.T) {
+	rs := made(t, cbclPlan+"experiment other\ndata frey\nrank 60\nsweeps 1\nmethod cd-cyclic\n",
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 1, RelErr: 0.5, LowerBound: Number(math.NaN()),
+			Trace: &Trace{Seconds: []float64{0, 1}, RelErr: []Number{1, 0.5}, KKT: make([]Number, 2)}})
+	page := Draw(rs)
+	if len(page.Sections) != 1 || page.Sections[0].Heading != "e" {
+		t.Errorf("%+v", page.Sections)
+	}
+	checkRows(t, tableOf(t, page, "table3"), []string{"cd-cyclic-0", "1", "116", "", "166"}, []string{"cd-cyclic-rand", "", "95", "", "138"})
+	checkRows(t, tableOf(t, page, "when-cbcl"), []string{"cd-cyclic-0", "1", "never"})
+}
+
 // TestFloors: below its floor an error is not shown.
 func TestFloors(t *testing.T) {
 	rs := made(t, cbclPlan, Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 1, RelErr: 1e-12, LowerBound: Number(math.NaN())})
 	table := tableOf(t, Draw(rs), "table4")
-	if table.Rows[0][1] != "1e-07" || !slices.Contains(table.Notes, "Errors below what rounding leaves of them are shown as that.") || table.Rows[3][1] != "" {
+	if table.Rows[0][1] != "1e-07" || !slices.Contains(table.Notes, "Errors below what rounding leaves of them are shown as that.") || table.Rows[len(table.Rows)-1][1] != "" {
 		t.Errorf("%q, %q", table.Rows, table.Notes)
 	}
 	for _, tc := range []struct{ floor, best, want float64 }{{1e-7, 0, 1e-7}, {1e-4, 0.5, 1e-8 / 0.5}, {1e-7, 0.5, 0.5e-9 / 0.5}, {1e-3, 1e-3, 1e-3 / 0.999}} {

@@ -20,6 +20,8 @@ type Plan struct {
 	Threads     int
 	Experiments []*Experiment
 	LeftOut     []string // what method? asks for and this build lacks, as "method anls"
+
+	selected Selection
 }
 
 // The tasks.
@@ -132,6 +134,11 @@ func (p *Plan) runs() (list []run) {
 	return list
 }
 
+// wanted lists the runs that are selected.
+func (p *Plan) wanted() []run {
+	return slices.DeleteFunc(p.runs(), func(r run) bool { return !p.selected.has(&r) })
+}
+
 func (e *Experiment) runsAt(at run) (list []run) {
 	add := func(label string, m *Method, seed uint64, repeat int) {
 		r := at
@@ -181,41 +188,14 @@ func (p *Plan) hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Change is what a command line may change of a plan.
+// Change is what a command line may change of a plan, which is another plan then.
 type Change struct {
-	Time                       time.Duration // in place of every time limit there is; 0: as they are
-	Starts                     int           // at most so many seeds of each method; 0: all
-	Experiments, Sets, Methods []string      // only these: names, names of sets, labels; nil: all
+	Time   time.Duration // in place of every time limit there is; 0: as they are
+	Starts int           // at most so many seeds of each method; 0: all
 }
 
-// Change narrows the plan down. Names that fit nothing are an error, which lists those there are.
-func (p *Plan) Change(c Change) error {
-	var experiments, sets, labels []string
-	for _, e := range p.Experiments {
-		experiments = append(experiments, e.Name)
-		for _, s := range e.Data {
-			sets = append(sets, s.Name)
-		}
-		for _, m := range e.Methods {
-			labels = append(labels, m.Label)
-		}
-	}
-	for _, check := range []struct {
-		what            string
-		wanted, present []string
-	}{{"experiment", c.Experiments, experiments}, {"set", c.Sets, sets}, {"method", c.Methods, labels}} {
-		for _, name := range check.wanted {
-			if !slices.Contains(check.present, name) {
-				return fmt.Errorf("%w: plan %s has no %s %q; it has %s", ErrPlan, p.Name, check.what, name, strings.Join(unique(check.present), ", "))
-			}
-		}
-	}
-	kept := func(wanted []string, name string) bool { return wanted == nil || slices.Contains(wanted, name) }
-	p.Experiments = slices.DeleteFunc(p.Experiments, func(e *Experiment) bool {
-		e.Data = slices.DeleteFunc(e.Data, func(s Set) bool { return !kept(c.Sets, s.Name) })
-		e.Methods = slices.DeleteFunc(e.Methods, func(m Method) bool { return !kept(c.Methods, m.Label) })
-		return !kept(c.Experiments, e.Name) || len(e.Data) == 0 || e.Task == TaskFit && len(e.Methods) == 0
-	})
+// Change makes the changes.
+func (p *Plan) Change(c Change) {
 	for _, e := range p.Experiments {
 		if c.Time > 0 && e.Time > 0 {
 			e.Time = c.Time
@@ -233,10 +213,58 @@ func (p *Plan) Change(c Change) error {
 			e.Seeds = e.Seeds[:c.Starts:c.Starts]
 		}
 	}
-	if len(p.runs()) == 0 {
-		return fmt.Errorf("%w: nothing is left of plan %s", ErrPlan, p.Name)
+}
+
+// Selection is the part of a plan that is wanted now: names of experiments, names of sets, labels of methods; nil is all of them.
+type Selection struct{ Experiments, Sets, Methods []string }
+
+func (s Selection) has(r *run) bool {
+	kept := func(wanted []string, name string) bool { return wanted == nil || slices.Contains(wanted, name) }
+	return kept(s.Experiments, r.experiment.Name) && kept(s.Sets, r.set.Name) && kept(s.Methods, r.label)
+}
+
+// Select chooses the runs that Keys, Size and [Run] are about; the plan and its records stay what they are. Names that fit nothing are
+// an error, which lists those there are, and so is a selection without a run.
+func (p *Plan) Select(s Selection) error {
+	var experiments, sets, labels []string
+	for _, e := range p.Experiments {
+		experiments = append(experiments, e.Name)
+		for _, set := range e.Data {
+			sets = append(sets, set.Name)
+		}
+		for _, m := range e.Methods {
+			labels = append(labels, m.Label)
+		}
+	}
+	for _, check := range []struct {
+		what            string
+		wanted, present []string
+	}{{"experiment", s.Experiments, experiments}, {"set", s.Sets, sets}, {"method", s.Methods, labels}} {
+		for _, name := range check.wanted {
+			if !slices.Contains(check.present, name) {
+				return fmt.Errorf("%w: plan %s has no %s %q; it has %s", ErrPlan, p.Name, check.what, name, strings.Join(unique(check.present), ", "))
+			}
+		}
+	}
+	p.selected = s
+	if len(p.wanted()) == 0 {
+		return fmt.Errorf("%w: plan %s has no run that is of %s at once", ErrPlan, p.Name, s)
 	}
 	return nil
+}
+
+// String names what is selected.
+func (s Selection) String() string {
+	var parts []string
+	for _, part := range []struct {
+		what  string
+		names []string
+	}{{"the experiment", s.Experiments}, {"the set", s.Sets}, {"the method", s.Methods}} {
+		if part.names != nil {
+			parts = append(parts, part.what+" "+strings.Join(part.names, " or "))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func unique(names []string) (list []string) {

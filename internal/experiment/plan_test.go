@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -260,41 +261,75 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
+const twoExperiments = "experiment more\ndata demo:lesmis demo:karate\nrank 2\nsweeps 3\nmethod cd-cyclic start=random seeds=0-4\n"
+
 func TestChange(t *testing.T) {
-	text := onePicture + "experiment more\ndata demo:lesmis demo:karate\nrank 2\nsweeps 3\nmethod cd-cyclic start=random seeds=0-4\n"
-	p := mustParse(t, text)
-	if err := p.Change(Change{Time: time.Second, Starts: 2, Sets: []string{"demo:karate"}, Methods: []string{"blocks", "cd-cyclic-rand"}}); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"fits/demo:karate/r=2/blocks/seed=0", "fits/demo:karate/r=2/blocks/seed=1",
-		"more/demo:karate/r=2/cd-cyclic-rand/seed=0", "more/demo:karate/r=2/cd-cyclic-rand/seed=1"}
-	if got := p.Keys(); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if d := p.Experiments[0].Methods[0].Time; d != time.Second {
+	p := mustParse(t, onePicture+twoExperiments)
+	p.Change(Change{Time: time.Second, Starts: 2})
+	if d := p.Experiments[0].Methods[2].Time; d != time.Second {
 		t.Errorf("time limit %v", d)
 	}
 	if d := p.Experiments[1].Methods[0].Time; d != 0 {
 		t.Errorf("a limit in sweeps becomes one of %v", d)
 	}
+	for k, want := range [][]uint64{{0}, {1, 7}, {0, 1}} {
+		if got := p.Experiments[0].Methods[k].Seeds; !slices.Equal(got, want) {
+			t.Errorf("method %d has the seeds %v, want %v", k, got, want)
+		}
+	}
 	if again := mustParse(t, p.String()); again.hash() != p.hash() {
 		t.Errorf("it reads back as\n%s\nwant\n%s", again, p)
 	}
-	p = mustParse(t, text)
-	if err := p.Change(Change{Experiments: []string{"more"}}); err != nil || len(p.Experiments) != 1 || p.Experiments[0].Name != "more" {
-		t.Errorf("%v, %v", p, err)
+}
+
+// TestSelect: a selection is of runs, and leaves the plan what it is.
+func TestSelect(t *testing.T) {
+	text := onePicture + twoExperiments + "experiment pairs\ntask eigen\ndata demo:digits\nrank 2\n"
+	p := mustParse(t, text)
+	whole, all := p.hash(), p.Keys()
+	if err := p.Select(Selection{Sets: []string{"demo:karate"}, Methods: []string{"cd-cyclic-0", "cd-cyclic-rand"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"fits/demo:karate/r=2/cd-cyclic-0/seed=0"}
+	for seed := range 5 {
+		want = append(want, fmt.Sprintf("more/demo:karate/r=2/cd-cyclic-rand/seed=%d", seed))
+	}
+	if got := p.Keys(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if runs, _, _ := p.Size(); runs != len(want) {
+		t.Errorf("%d runs, want %d", runs, len(want))
+	}
+	if p.hash() != whole {
+		t.Error("it is another plan")
+	}
+	parts := 0
+	for _, name := range []string{"fits", "more", "pairs"} {
+		if err := p.Select(Selection{Experiments: []string{name}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range p.Keys() {
+			if parts++; !strings.HasPrefix(key, name+"/") || !slices.Contains(all, key) {
+				t.Errorf("%s is not of %s", key, name)
+			}
+		}
+	}
+	if parts != len(all) {
+		t.Errorf("the parts have %d runs, the whole %d", parts, len(all))
 	}
 	for _, tc := range []struct {
-		change Change
-		want   string
+		selection Selection
+		want      string
 	}{
-		{Change{Sets: []string{"cbcl"}}, `plan small has no set "cbcl"; it has demo:karate, synthetic:low-rank, demo:lesmis`},
-		{Change{Methods: []string{"anls"}}, `plan small has no method "anls"; it has cd-cyclic-0, `},
-		{Change{Experiments: []string{"x"}}, `plan small has no experiment "x"; it has fits, more`},
-		{Change{Experiments: []string{"fits"}, Sets: []string{"demo:lesmis"}}, "nothing is left of plan small"},
+		{Selection{Sets: []string{"cbcl"}}, `plan small has no set "cbcl"; it has demo:karate, synthetic:low-rank, demo:lesmis`},
+		{Selection{Methods: []string{"anls"}}, `plan small has no method "anls"; it has cd-cyclic-0, `},
+		{Selection{Experiments: []string{"x"}}, `plan small has no experiment "x"; it has fits, more, pairs`},
+		{Selection{Experiments: []string{"fits", "pairs"}, Sets: []string{"demo:lesmis"}},
+			"plan small has no run that is of the experiment fits or pairs, the set demo:lesmis at once"},
+		{Selection{Experiments: []string{"pairs"}, Methods: []string{"blocks"}}, "no run that is of the experiment pairs, the method blocks at once"},
 	} {
-		if err := mustParse(t, text).Change(tc.change); !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%+v: %v, want %s", tc.change, err, tc.want)
+		if err := mustParse(t, text).Select(tc.selection); !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: %v, want %s", tc.selection, err, tc.want)
 		}
 	}
 }

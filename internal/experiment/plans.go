@@ -37,22 +37,27 @@ func BuiltinPlan(name string) (*Plan, error) {
 	return ParsePlan(name, text)
 }
 
-// Size returns the number of runs and the sum of their time limits; unbounded counts the runs that have none.
-func (p *Plan) Size() (runs, unbounded int, limits time.Duration) {
-	for _, r := range p.runs() {
-		runs++
+// Size returns the number of selected runs and the sum of their time limits; unbounded counts the runs that have none.
+func (p *Plan) Size() (runs, unbounded int, sum time.Duration) {
+	list := p.wanted()
+	unbounded, sum = limits(list)
+	return len(list), unbounded, sum
+}
+
+func limits(list []run) (unbounded int, sum time.Duration) {
+	for _, r := range list {
 		if r.method == nil || r.method.Time == 0 {
 			unbounded++
 		} else {
-			limits += r.method.Time
+			sum += r.method.Time
 		}
 	}
-	return runs, unbounded, limits
+	return unbounded, sum
 }
 
-// Keys lists the runs.
+// Keys lists the selected runs.
 func (p *Plan) Keys() (keys []string) {
-	for _, r := range p.runs() {
+	for _, r := range p.wanted() {
 		keys = append(keys, r.key)
 	}
 	return keys

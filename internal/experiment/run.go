@@ -16,10 +16,11 @@ import (
 
 // Options says how [Run] goes about a plan.
 type Options struct {
-	Dir      string // of the records
-	Data     string // folder of the sets, "" if there is none
-	Version  string // of the program, for the records
-	Mixed    bool   // go on with records of another version or machine
+	Dir      string        // of the records
+	Data     string        // folder of the sets, "" if there is none
+	Version  string        // of the program, for the records
+	Mixed    bool          // go on with records of another version or machine
+	Begin    func(Outcome) // called once, when it is known what there is to do
 	Progress func(Progress)
 }
 
@@ -35,18 +36,20 @@ type Progress struct {
 
 // Outcome is what came of a plan.
 type Outcome struct {
-	Total, Before, Made int      // runs of the plan for which there are data, those recorded before, those made now
-	Missing             []string // sets that are not under Options.Data
-	Failed              []string // keys of all records that say so, with the reason
-	Dropped             int      // bytes of a last line that was not whole
+	Total, Before, Made int           // selected runs for which there are data, those recorded before, those made now
+	Missing             []string      // sets that are not under Options.Data
+	Unbounded           int           // how many of the runs not recorded before have no time limit
+	Limits              time.Duration // the sum of the time limits of the others
+	Failed              []string      // keys of all records that say so, with the reason
+	Dropped             int           // bytes of a last line that was not whole
 }
 
-// Run makes the runs of the plan that are not yet in the records, in order, and appends each. When ctx is cancelled, it drops the
+// Run makes the selected runs of the plan that are not yet in the records, in order, and appends each. When ctx is cancelled, it drops the
 // run at work and returns an error that wraps ctx.Err(); the same call goes on later.
 func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	out := &Outcome{}
 	var list []run
-	for _, r := range p.runs() {
+	for _, r := range p.wanted() {
 		if r.set.missing(opt.Data) {
 			out.Missing = append(out.Missing, r.set.Name)
 		} else {
@@ -54,7 +57,13 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		}
 	}
 	out.Missing, out.Total = unique(out.Missing), len(list)
+	begin := func() {
+		if opt.Begin != nil {
+			opt.Begin(*out)
+		}
+	}
 	if len(list) == 0 {
+		begin()
 		return out, nil
 	}
 	w := &worker{plan: p, opt: opt, shelf: shelf{dir: opt.Data}, machine: Machine(), bounds: map[string]float64{}, sums: map[string]string{}}
@@ -78,18 +87,20 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	}
 	todo := slices.DeleteFunc(list, func(r run) bool { return done[r.key] })
 	out.Before = out.Total - len(todo)
+	out.Unbounded, out.Limits = limits(todo)
+	begin()
 	for k := range todo {
 		r := &todo[k]
 		if err := ctx.Err(); err != nil {
 			return out, stopped(err)
 		}
-		begin := time.Now()
+		began := time.Now()
 		show := func(at Progress) {
 			if opt.Progress == nil {
 				return
 			}
 			at.Done, at.Total, at.Key = out.Before+out.Made, out.Total, r.key
-			rest, at0 := todo[k:], time.Since(begin)
+			rest, at0 := todo[k:], time.Since(began)
 			if at.Record != nil {
 				rest, at0 = todo[k+1:], 0
 			}
@@ -100,7 +111,7 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		if err != nil {
 			return out, err
 		}
-		rec.WallSeconds = microseconds(time.Since(begin))
+		rec.WallSeconds = microseconds(time.Since(began))
 		if err := log.append(rec); err != nil {
 			return out, fmt.Errorf("cannot write %s: %w", log.name, err)
 		}
@@ -388,14 +399,14 @@ func (e *estimate) of(r *run) float64 {
 	keys := likenesses(r.experiment.Name, r.set.id(), r.rank, r.label)
 	for k, key := range keys {
 		if k == 2 && limit > 0 {
-			return 2 * limit // errors for the trace take about as long as the rest
+			return limit
 		}
 		if m := e.like[key]; m.n > 0 {
 			return m.sum / m.n
 		}
 	}
 	if limit > 0 {
-		return 2 * limit
+		return limit
 	}
 	return -1
 }

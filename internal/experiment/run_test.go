@@ -112,6 +112,50 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
+// TestParts: selections made one after the other come to the records of the whole, and each is told how much there is to do.
+func TestParts(t *testing.T) {
+	_, whole := mustRun(t, runnable, Options{Dir: t.TempDir(), Version: "v1"})
+	want := map[string]string{}
+	for _, r := range whole.List {
+		want[r.Key] = timeless(t, r)
+	}
+	dir := t.TempDir()
+	for _, part := range []struct {
+		selection             Selection
+		total, before, total2 int
+	}{
+		{Selection{Experiments: []string{"pairs"}}, 2, 0, 2},
+		{Selection{Methods: []string{"rowblock-rand"}}, 6, 0, 8},
+		{Selection{Sets: []string{"demo:karate"}}, 5, 2, 11},
+		{Selection{}, len(want), 11, len(want)},
+	} {
+		p := mustParse(t, runnable)
+		if err := p.Select(part.selection); err != nil {
+			t.Fatal(err)
+		}
+		var begun []Outcome
+		out, err := Run(context.Background(), p, Options{Dir: dir, Version: "v1", Begin: func(o Outcome) { begun = append(begun, o) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Total != part.total || out.Before != part.before || out.Made != part.total-part.before {
+			t.Errorf("%v: %+v, want %+v", part.selection, out, part)
+		}
+		if len(begun) != 1 || begun[0].Total != part.total || begun[0].Before != part.before || begun[0].Unbounded != part.total-part.before {
+			t.Errorf("%v: begun with %+v", part.selection, begun)
+		}
+		rs, err := Read(dir)
+		if err != nil || len(rs.List) != part.total2 {
+			t.Fatalf("%d records, %v, want %d", len(rs.List), err, part.total2)
+		}
+		for _, r := range rs.List {
+			if got := timeless(t, r); got != want[r.Key] {
+				t.Errorf("%s is\n%s\nwant\n%s", r.Key, got, want[r.Key])
+			}
+		}
+	}
+}
+
 // TestRecord holds what is recorded against a run of the library.
 func TestRecord(t *testing.T) {
 	_, rs := mustRun(t, runnable, Options{Dir: t.TempDir(), Version: "v1"})
@@ -388,13 +432,13 @@ func TestEstimate(t *testing.T) {
 	if d := e.left(runs, 0); d >= 0 {
 		t.Errorf("%v, and nobody knows", d)
 	}
-	if d := e.left(runs[:6], 5*time.Second); d != (6*20-5)*time.Second {
+	if d := e.left(runs[:6], 5*time.Second); d != (6*10-5)*time.Second {
 		t.Errorf("by limits: %v", d)
 	}
 	e.learn(&Record{Experiment: "e", Set: "demo:karate", Rank: 2, Label: "cd-cyclic", WallSeconds: 12})
 	e.learn(&Record{Experiment: "e", Set: "demo:lesmis", Rank: 2, Label: "cd-cyclic", WallSeconds: 14})
 	// shuffle by its limit, cyclic by its own, f by all
-	if d := e.left(runs[1:], 0); d != (20+12+14+20+14+13)*time.Second {
+	if d := e.left(runs[1:], 0); d != (10+12+14+10+14+13)*time.Second {
 		t.Errorf("by runs that are alike: %v", d)
 	}
 	if d := e.left(runs[2:3], time.Minute); d != 0 {
