@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,6 +66,7 @@ func (f *convertFlags) run(s *streams) error {
 	case *matrix.CSR:
 		t.Sparse = m
 	}
+	warnOfNames(s, t, f.out, f.to)
 	if f.out == "-" {
 		return matio.Write(s.out, t, f.to)
 	}
@@ -76,4 +78,32 @@ func (f *convertFlags) run(s *streams) error {
 		return fmt.Errorf("%w; --to says it", err)
 	}
 	return cannotWrite(f.out, err)
+}
+
+// warnOfNames says when the names of t are lost in the format of out.
+func warnOfNames(s *streams, t *matio.Table, out, to string) {
+	info, err := matio.FormatFor(out, to)
+	if err != nil || info.Names || onlyPlaces(t.RowIDs) && onlyPlaces(t.ColIDs) {
+		return
+	}
+	var keep []string
+	for _, f := range matio.Formats() {
+		if f.Names {
+			keep = append(keep, f.Name)
+		}
+	}
+	s.warn(fmt.Sprintf("%s holds no names: those of the items are left out; %s keep them", info.Name, strings.Join(keep, ", ")))
+}
+
+// onlyPlaces tells whether names say no more than the place: there are none, or they are 0, 1, … or 1, 2, ….
+func onlyPlaces(ids []string) bool {
+	from := func(first int) bool {
+		for i, id := range ids {
+			if id != strconv.Itoa(first+i) {
+				return false
+			}
+		}
+		return true
+	}
+	return from(0) || from(1)
 }

@@ -108,6 +108,9 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 	if errors.Is(err, matio.ErrUnknownFormat) {
 		return nil, fmt.Errorf("%w; --%s says it", err, f.formatFlag)
 	}
+	if errors.Is(err, matio.ErrTooLarge) && limit > 0 {
+		return nil, fmt.Errorf("%w; --memory-limit raises the limit", err)
+	}
 	if err != nil {
 		return nil, err
 	}
