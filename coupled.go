@@ -148,6 +148,7 @@ type coupled struct {
 	// update improves P over the factor of x, from what is known of the other, y; x.ah may be written on, and is made again.
 	update func(x, y *iterate)
 	again  bool     // update left everything as it is and would not another time
+	blind  bool     // update has no use for what is known of y but y.h
 	only   *iterate // tests: the answer, whichever is better
 }
 
@@ -179,7 +180,12 @@ func (s *coupled) sweep(stop func() bool) (rep sweepReport) {
 			break
 		}
 		s.update(f.x, f.y)
-		rep.changed |= f.x.look().changed
+		look := func() { rep.changed |= f.x.look().changed }
+		if s.blind {
+			s.p.aside(look)
+		} else {
+			look()
+		}
 	}
 	if s.alpha == 0 && !rep.cut {
 		s.balance()

@@ -19,7 +19,10 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	stop := func() bool {
 		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
-	p.stop, p.notes = stop, nil
+	p.stop, p.shown, p.notes = stop, nil, nil
+	if opt.Trace {
+		p.shown = clk
+	}
 	h := matrix.NewDense(p.n, p.r, nil)
 	if p.norm > 0 {
 		if err := opt.Start.fill(p, h, number); err != nil {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -423,7 +424,10 @@ func TestTraceIsOffTheClock(t *testing.T) {
 	var now time.Time
 	clk := newClock(func() time.Time { return now })
 	now = now.Add(3 * time.Second)
-	clk.pause(func() { now = now.Add(time.Hour) })
+	clk.pause(func() {
+		now = now.Add(time.Hour)
+		clk.pause(func() { now = now.Add(time.Hour) }) // counts once
+	})
 	now = now.Add(time.Second)
 	if e := clk.elapsed(); e != 4*time.Second {
 		t.Errorf("3 s, a pause of an hour and 1 s count as %v", e)
@@ -638,6 +642,74 @@ func TestLimitAtAConvergedPoint(t *testing.T) {
 			if got := factorize(t, a, g.R, opt); got.Status != Converged || got.KKT > opt.Stop.KKT {
 				t.Errorf("%s, %d sweeps: %v at %v, bound %v", name, sweeps, got.Status, got.KKT, opt.Stop.KKT)
 			}
+		}
+	}
+}
+
+// TestAside: of a run with a trace, what a method has no use for itself is off the clock, and nothing else is.
+func TestAside(t *testing.T) {
+	a := lowRank(t, 30, 4)
+	for _, tc := range []struct {
+		solver Solver
+		a, all int // products with A a sweep on the clock, and in all without the trace's own
+	}{
+		{SymHALS{}, 2, 2}, {ANLS{}, 2, 2}, {SNMPBB{}, 2, 2}, {LvS{}, 2, 4}, {VBSUM{}, 0, 1}, {TSVD{CheckEvery: 1}, 0, 1}, {MU{}, 1, 1}, {AMU{}, 2, 2},
+	} {
+		opt := Options{Solver: tc.solver, Start: Random{}}
+		p, err := newProblem(a, 3, &opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := matrix.NewDense(p.n, p.r, nil)
+		if err := opt.Start.fill(p, h, 0); err != nil {
+			t.Fatal(err)
+		}
+		counted := &counting{Operator: p.a}
+		p.a = counted
+		p.shown = newClock(time.Now)
+		counted.off = &p.shown.resting
+		s := tc.solver.start(p, h, 0)
+		s.sweep(func() bool { return false }) // which may find eigenpairs first
+		counted.onClock, counted.all = 0, 0
+		s.sweep(func() bool { return false })
+		if counted.onClock != tc.a || counted.all != tc.all {
+			t.Errorf("%s: %d products with A on the clock, %d in all, want %d, %d", tc.solver.Name(), counted.onClock, counted.all, tc.a, tc.all)
+		}
+	}
+}
+
+// counting counts products with all of A, by whether a clock rests.
+type counting struct {
+	matrix.Operator
+	off          *bool
+	onClock, all int
+}
+
+func (c *counting) NewProduct(h *matrix.Dense, workers int) matrix.Product {
+	c.all++
+	if !*c.off {
+		c.onClock++
+	}
+	return c.Operator.NewProduct(h, workers)
+}
+
+func (c *counting) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) matrix.BlockProduct {
+	return c.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team)
+}
+
+// TestShown: only a run with a trace has a clock to stop.
+func TestShown(t *testing.T) {
+	for _, trace := range []bool{false, true} {
+		opt := Options{Trace: trace, Stop: Stop{Sweeps: 1}, Solver: CD{}, Start: Random{}}
+		p, err := newProblem(lowRank(t, 6, 2), 2, &opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.run(context.Background(), &opt, 0); err != nil {
+			t.Fatal(err)
+		}
+		if (p.shown != nil) != trace {
+			t.Errorf("trace %v, clock %v", trace, p.shown)
 		}
 	}
 }

@@ -15,7 +15,7 @@ type iterate struct {
 	ah   *matrix.Dense // A·H, n×r
 	hd   *matrix.Dense // H·D, n×r; nil for methods that have no use for it
 	gram []float64     // D, r×r
-	at   figures       // but for the counts of zeros; methods that look have no ℓ₁ term
+	at   figures       // but for the counts of zeros; methods that look have no ℓ₁ term, and those without hd only show them
 }
 
 // newIterate looks at h. O(nnz·r + n·r²), as every look.
@@ -44,7 +44,14 @@ func (s *iterate) look() sweepReport {
 	before := s.at.objective()
 	s.p.times(s.ah, s.h)
 	s.gram = s.p.gram(s.h)
-	s.at = s.p.measureRows(s.h, s.gram, s.hd, func(_ []float64, lo, hi int) []float64 { return s.ah.Data()[lo*s.p.r : hi*s.p.r] })
+	measure := func() {
+		s.at = s.p.measureRows(s.h, s.gram, s.hd, func(_ []float64, lo, hi int) []float64 { return s.ah.Data()[lo*s.p.r : hi*s.p.r] })
+	}
+	if s.hd == nil {
+		s.p.aside(measure)
+	} else {
+		measure()
+	}
 	return s.since(before)
 }
 

@@ -278,5 +278,6 @@ func (p *problem) with(a matrix.Operator) *problem {
 	a.DiagTo(near.diag)
 	near.near, near.of, near.top, near.lows, near.notes = &near, p, nil, nil, nil
 	near.spectral, near.least, near.multiplyA = 0, nil, nil
+	near.shown = nil // figures there decide when to leave it
 	return &near
 }

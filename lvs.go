@@ -19,8 +19,8 @@ import (
 // right in the mean. Nothing falls for certain. The answer is the factor of smaller error of the last sweep. Unlike the others it
 // depends on the order of the items, by the draws. A column that is zero in both stays so, and so does a zero start.
 //
-// It is here for what sampling does to the error. A is multiplied by all of ΩH, zeros and all, and every sweep is measured, so a sweep
-// takes four products with A and O(n·r²): more than of SymHALS. Memory: 6·n·r numbers besides H.
+// It is here for what sampling does to the error. A is multiplied by all of ΩH, zeros and all, so a sweep takes two products with A and
+// O(n·r²), as of SymHALS, and two more for the figures, which SymHALS has at hand. Memory: 6·n·r numbers besides H.
 //
 // Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix factorization, SIAM J. Matrix Anal.
 // Appl. 46, 2025, with the weights of the rows drawn corrected, and a basis that may have fewer columns than H. See docs/errata.md.
@@ -67,7 +67,7 @@ func (m LvS) start(p *problem, h *matrix.Dense, number int) run {
 	if m.published {
 		c.only = c.h
 	}
-	c.update = s.draw
+	c.update, c.blind = s.draw, true
 	return s
 }
 

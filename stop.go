@@ -11,7 +11,8 @@ import (
 type Stop struct {
 	// Sweeps is the largest number of sweeps; 0 means 1000, negative no limit.
 	Sweeps int
-	// Time is the longest time one run may take, looked at after every column of H; 0 means no limit.
+	// Time is the longest time one run may take, looked at between pieces of work: a column of H with CD, a block of rows with
+	// RowBlock, a factor with methods that have two, a step with those that change all of H at once; 0 means no limit.
 	Time time.Duration
 	// KKT is the KKT residual at which the run has converged; 0 means 1e-4, negative never.
 	KKT float64
@@ -91,9 +92,10 @@ func powerOf4(norm float64) float64 {
 
 // clock measures a run without the times it is stopped.
 type clock struct {
-	now    func() time.Time
-	begin  time.Time
-	paused time.Duration
+	now     func() time.Time
+	begin   time.Time
+	paused  time.Duration
+	resting bool
 }
 
 func newClock(now func() time.Time) *clock { return &clock{now: now, begin: now()} }
@@ -102,7 +104,13 @@ func (c *clock) elapsed() time.Duration { return c.now().Sub(c.begin) - c.paused
 
 // pause does work off the clock.
 func (c *clock) pause(work func()) {
+	if c.resting {
+		work()
+		return
+	}
 	t := c.now()
+	c.resting = true
 	work()
+	c.resting = false
 	c.paused += c.now().Sub(t)
 }

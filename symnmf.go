@@ -32,7 +32,8 @@ type Options struct {
 	// Threads bounds the goroutines at work; 0 means all processors. The answer does not depend on it.
 	Threads int
 	// Trace asks for the exact error and KKT residual of the start, of every sweep that is not provisional (see Progress) and
-	// of the last, in Result.Trace. The clock stops while they are computed.
+	// of the last, in Result.Trace. The clock stops while they are computed, and while a method computes figures it has itself no
+	// use for.
 	Trace bool
 	// TraceAt says which sweeps the trace has, besides the start and the last, and is asked about each that is not provisional in
 	// turn, with several runs about those of each; nil means all. The figures of one take about as long as a sweep, and those of
@@ -188,7 +189,17 @@ type problem struct {
 	top   *leading                        // what leading returned
 	lows  map[matrix.Compression]*problem // what lowRank returned
 	stop  func() bool                     // whether the run at work has to end; nil before there is one
+	shown *clock                          // of the run at work, where it has a trace
 	notes []string                        // of the run at work
+}
+
+// aside does work of which the method itself has no use, only what is shown: off the clock where there is a trace, as that is.
+func (p *problem) aside(work func()) {
+	if p.shown == nil {
+		work()
+		return
+	}
+	p.shown.pause(work)
 }
 
 // note adds a sentence to Result.Notes, once.

@@ -83,7 +83,8 @@ func (s *tsvdRun) sweep(stop func() bool) (rep sweepReport) {
 		rep.provisional = true
 		return rep
 	}
-	f := s.p.measure(s.h)
+	var f figures
+	s.p.aside(func() { f = s.p.measure(s.h) })
 	rep.decrease, rep.stepSq = s.objective-f.objective(), f.gradKKT
 	s.objective = f.objective()
 	if !still {

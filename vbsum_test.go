@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"symnmf/internal/instance"
 	"symnmf/matrix"
 )
 
@@ -39,6 +40,42 @@ func TestVBSUMRows(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestVBSUMLargest: the eigenvalue is the largest, whatever it was of the row before, of sums of rows times themselves.
+func TestVBSUMLargest(t *testing.T) {
+	const r = 6
+	outer := func(rows ...[]float64) []float64 {
+		p := make([]float64, r*r)
+		for _, x := range rows {
+			for j, v := range x {
+				for k, w := range x {
+					p[j*r+k] += v * w
+				}
+			}
+		}
+		return p
+	}
+	full := instance.Start(40, r, 1)
+	var rows [][]float64
+	for i := range 40 {
+		rows = append(rows, full.Row(i))
+	}
+	s := &vbsumRun{iterate: &iterate{p: &problem{r: r}}, y: make([]float64, r), top: make([]float64, r)}
+	for k, p := range [][]float64{
+		outer(rows...), outer(rows[:39]...), outer(),
+		outer([]float64{1, 1, 0, 0, 0, 0}, []float64{0, 0, 3, 0, 0, 0}), // two groups
+		outer([]float64{4, 4, 0, 0, 0, 0}, []float64{0, 0, 3, 0, 0, 0}), // the other leads
+		outer([]float64{4, 4, 0, 0, 0, 0}, []float64{0, 0, 3, 7, 0, 0}),
+		outer([]float64{1, 0, 0, 0, 0, 0}, []float64{0, 1, 0, 0, 0, 0}, []float64{0, 0, 1.001, 0, 0, 0}), // close together
+		outer([]float64{1e-160, 0, 0, 0, 0, 0}, []float64{0, 1e-100, 0, 0, 0, 0}),
+	} {
+		s.rest = p
+		got, want := s.largest(), largestEigenvalue(p, r)
+		if d := math.Abs(got - want); !(d <= 1e-13*want) {
+			t.Errorf("case %d: %v, want %v", k, got, want)
 		}
 	}
 }

@@ -51,6 +51,6 @@
 // # Protocol
 //
 // The clock is the solver's own: making the operator is not on it, nor is computing an error that only the trace needs; what a
-// method computes before its first sweep is. A trace keeps the first 50 sweeps, then those at which ⌊log(sweep)/log 1.02⌋ grows, and the last, so
+// method computes before its first sweep is. A trace keeps the first 50 sweeps, then each that is at least 1.02 times the one kept before, and the last, so
 // times read off it are late by at most 2 %.
 package experiment

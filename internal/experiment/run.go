@@ -283,7 +283,7 @@ func lowerBound(ctx context.Context, a matrix.Operator, r int) (float64, error) 
 	switch {
 	case ctx.Err() != nil:
 		return 0, stopped(ctx.Err())
-	case err != nil || len(e.Failed) > 0:
+	case err != nil || e.Limited || len(e.Failed) > 0:
 		return math.NaN(), nil
 	}
 	return matrix.LowerBound(e.Values, a.Norm(), r), nil
@@ -314,8 +314,9 @@ func (w *worker) eigen(ctx context.Context, r *run, d *dataset, rec *Record) err
 	rec.Status = symnmf.Converged.String()
 	if e.Limited || len(e.Failed) > 0 {
 		rec.Status = symnmf.SweepLimit.String()
+	} else {
+		rec.LowerBound = Number(matrix.LowerBound(e.Values, a.Norm(), r.rank))
 	}
-	rec.LowerBound = Number(matrix.LowerBound(e.Values, a.Norm(), r.rank))
 	rec.Eigen = &EigenOutcome{Products: e.Products, Values: e.Values}
 	if e.Norm2 > 0 {
 		rec.Eigen.Residual = slices.Max(e.Residuals) / e.Norm2
