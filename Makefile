@@ -6,9 +6,10 @@
 check:
 	bash .ci/run format vet staticcheck tidy readme_test
 
-# The same tests elsewhere: other systems, 32 bits, fused multiply-adds, the race detector, self-checks.
+# Other architectures (compiled and vetted), and the tests with 32 bits, portable code, fused multiply-adds, the race detector,
+# self-checks.
 matrix:
-	bash .ci/run platforms on386 fused race verify
+	bash .ci/run platforms on386 portable fused race verify
 
 fuzz:
 	bash .ci/run fuzz

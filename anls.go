@@ -46,7 +46,7 @@ func (m ANLS) start(p *problem, h *matrix.Dense, _ int) run {
 }
 
 var anlsKnobs = []Knob{
-	{"coupling", "α, how strongly the two factors are held together: a number in units of A, or norm (‖A‖₂), max (max A), max2 ((max A)², as published)", "norm",
+	{"coupling", "α, how strongly the two factors are held together: a number in units of A, or norm (‖A‖₂), max (max A), max2 ((max A)², as published, which depends on the units of A)", "norm",
 		weightKnob("coupling", weightNames[:], Weight.check, func(s *ANLS, w Weight) { s.Coupling = w })},
 }
 

@@ -18,7 +18,7 @@ import (
 type CompressedCD struct {
 	// First is the first stage; the default is FirstTSVD.
 	First FirstStage
-	// Turns is the number of iterations of TSVD; the default 0 means 50.
+	// Turns is the number of sweeps of TSVD; the default 0 means 50.
 	Turns int
 }
 
@@ -26,7 +26,7 @@ type CompressedCD struct {
 type FirstStage int
 
 const (
-	FirstTSVD FirstStage = iota // Turns iterations of TSVD
+	FirstTSVD FirstStage = iota // Turns sweeps of TSVD
 	FirstLAI                    // the sweeps of LAI on a low rank
 )
 
@@ -37,9 +37,9 @@ func (f FirstStage) String() string { return firstStageNames[f] }
 const defaultTurns = 50
 
 var compressedKnobs = []Knob{
-	{"first", "what goes first: svd (iterations of tsvd), lai (sweeps on a low rank)", FirstTSVD.String(),
+	{"first", "what goes first: svd (sweeps of tsvd), lai (sweeps on a low rank)", FirstTSVD.String(),
 		nameKnob("first", firstStageNames[:], func(s *CompressedCD, k int) { s.First = FirstStage(k) })},
-	{"turns", "with first=svd: iterations of tsvd", "50", wholeKnob("turns", 1, 1<<30, func(s *CompressedCD, k int) { s.Turns = k })},
+	{"turns", "with first=svd: sweeps of tsvd", "50", wholeKnob("turns", 1, 1<<30, func(s *CompressedCD, k int) { s.Turns = k })},
 }
 
 // Name implements Solver.

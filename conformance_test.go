@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"symnmf/internal/instance"
@@ -212,6 +214,31 @@ func TestTraits(t *testing.T) {
 		if _, err := ParseSolver(name, nil); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestMethodsPage: the table of docs/methods.md has every method, and says of it what the tests check.
+func TestMethodsPage(t *testing.T) {
+	text, err := os.ReadFile("docs/methods.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := func(has bool) string {
+		if has {
+			return "yes"
+		}
+		return "no"
+	}
+	for _, m := range Methods() {
+		is := traitsFor(m.solver)
+		want := fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", m.Name, yes(!is.rises), yes(!is.ordered), yes(!hasUnits(m.solver)),
+			yes(!is.noHollow), yes(!is.noL1), yes(!is.noZero))
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no line\n%s", want)
+		}
+	}
+	if lines := strings.Count(string(text), " yes |\n") + strings.Count(string(text), " no |\n"); lines != len(Methods()) {
+		t.Errorf("%d lines of %d methods", lines, len(Methods()))
 	}
 }
 

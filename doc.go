@@ -14,7 +14,7 @@
 //		fmt.Println(i, g.Cluster, g.Margin)
 //	}
 //
-// A may be dense or sparse, or the inner products of points, which are never formed: see package matrix. Package matio
+// A may be dense or sparse, or the inner products of points, which are not formed unless that is smaller: see package matrix. Package matio
 // reads and writes files, package cluster reads groups from H and compares groupings.
 //
 // # Names
@@ -26,13 +26,15 @@
 //
 // # Which method
 //
-// Leave Options.Solver nil unless you compare methods. CD from Zero is deterministic and as good as any on sparse data with a
-// positive diagonal, documents for one; CD{Order: Shuffle} from Random ends lower on dense data and is the one for graphs,
-// best of several Runs. MBI and Residual are for small problems and for checking.
+// Leave Options.Solver nil unless you compare methods: it means RowBlock, or CD where that cannot go, from Zero with no A_ii > 0.
+// From Zero runs are deterministic and as good as any on sparse data with a positive diagonal, documents for one; Random, best of
+// several Runs, ends lower on dense data and is the one for graphs. CD is the paper's method; MBI and Residual are for small
+// problems and for checking.
 //
 // # What is promised
 //
-// The objective never rises beyond rounding. Figures in Result are computed afresh from H by their definitions. One seed
-// gives the same bits for any number of Threads on one kind of processor; between instruction sets only rounding differs,
-// which a non-convex problem can amplify into another local optimum.
+// The objective never rises beyond rounding, but with methods whose comments say that it may: TSVD, those with two factors, and MU
+// with an exponent above 1/3. Figures in Result are computed afresh from H by their definitions. One seed gives the same bits for any
+// number of Threads on one kind of processor; between instruction sets only rounding differs, which a non-convex problem can amplify
+// into another local optimum.
 package symnmf

@@ -25,7 +25,7 @@ type layer struct {
 
 var (
 	numeric = []string{"gonum.org/v1/gonum", "golang.org/x/sys"}
-	formats = append([]string{"github.com/klauspost/compress", "github.com/sbinet/npyio"}, numeric...)
+	formats = append([]string{"github.com/klauspost/compress"}, numeric...)
 	library = []string{".", "matrix", "similarity", "cluster", "matio", "dist", "internal/instance", "internal/demo"}
 )
 

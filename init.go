@@ -17,9 +17,9 @@ type Start interface {
 }
 
 // Zero is H = 0. Column 1 then approximates A alone and later columns what is left, so they come out sparser and clusters
-// less balanced than from Random; on matrices with a positive diagonal it is hard to beat. Only coordinate descent can
-// leave it, and only where some A_ii > 0; elsewhere CD and MBI plant a pair of entries and say so in Result.Notes, or, for
-// inner products without their diagonal, the start is refused.
+// less balanced than from Random; on matrices with a positive diagonal it is hard to beat. Only coordinate descent and
+// TSVD can leave it, the first only where some A_ii > 0; elsewhere CD and MBI plant a pair of entries and say so in
+// Result.Notes, or, for inner products without their diagonal, the start is refused.
 type Zero struct{}
 
 // Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq. 16), which

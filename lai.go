@@ -1,6 +1,7 @@
 package symnmf
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -202,6 +203,14 @@ func (s *laiRun) rest() figures {
 		return s.p.measure(s.h)
 	}
 	return s.from.orBetter(s.p, s.h)
+}
+
+// tell implements teller.
+func (s *laiRun) tell(ctx context.Context, status Status) []string {
+	if t, ok := s.work.(teller); ok {
+		return t.tell(ctx, status)
+	}
+	return nil
 }
 
 // doubt implements doubter.

@@ -51,7 +51,7 @@ func (m LvS) accepts(p *problem, opt *Options) error {
 }
 
 var lvsKnobs = []Knob{
-	{"coupling", "α, how strongly the two factors are held together: a number above 0 in units of A, or norm (‖A‖₂), max (max A), max2 ((max A)²)", "norm",
+	{"coupling", "α, how strongly the two factors are held together: a number above 0 in units of A, or norm (‖A‖₂), max (max A), max2 ((max A)², which depends on the units of A)", "norm",
 		weightKnob("coupling", weightNames[:], Weight.checkPositive, func(s *LvS, w Weight) { s.Coupling = w })},
 	{"samples", "rows drawn for each step; 0 = half of all", "0", wholeKnob("samples", 0, math.MaxInt, func(s *LvS, k int) { s.Samples = k })},
 	{"update", "what is done with them: hals (as symhals), bpp (as anls)", "hals",

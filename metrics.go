@@ -51,7 +51,8 @@ func (f *figures) kkt() float64 {
 func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
 
 // RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r), and the floor below which it is noise, as Result does of the A it was fitted to:
-// of an H that was fitted to something else in place of A. Of the options Threads and IgnoreDiagonal count.
+// of an H that was fitted to something else in place of A. Of the options Threads and IgnoreDiagonal count. A product A·H and O(n·r²).
+// ErrUnfit when H has not n rows; else what Factorize says of A.
 func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor float64, err error) {
 	n, r := h.Dims()
 	if n != a.Dim() {

@@ -103,6 +103,9 @@ func (s *spectralSteps) minimize(x, y *iterate) {
 	var reference float64
 	k := 0
 	for ; k < spectralMost && pgSq > s.tol[x]*s.tol[x]; k++ {
+		if k%16 == 15 && s.p.stop != nil && s.p.stop() {
+			break
+		}
 		slope, curve, _ := s.direction(x.h, grad, q, 1/l)
 		f += slope + curve/2
 		s.step(x.h, grad, 1)

@@ -117,7 +117,7 @@ var rowBlockKnobs = []Knob{
 	{"block", "rows of H that move together", "128, sparse points 256, sparse A with two passes 64 to 512", wholeKnob("block", 1, math.MaxInt, func(s *RowBlock, k int) { s.Block = k })},
 	{"passes", "visits to each coordinate of a block before it moves", "6 dense, 4 sparse points, 2 to 6 sparse A",
 		wholeKnob("passes", 1, mostPasses, func(s *RowBlock, k int) { s.Passes = k })},
-	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone; points: always 1", "5, sparse A 3",
+	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone, where that takes a product of its own: a low rank in place of A (at least 10), normalized views; elsewhere always 1", "10, normalized 5, sparse 3",
 		wholeKnob("check-every", 1, math.MaxInt, func(s *RowBlock, k int) { s.CheckEvery = k })},
 	{"first", "order of the first sweep from a start that is not zero: rows, columns (as cd-cyclic), auto (columns for a sparse A of fewer than 2r entries a row)", FirstAuto.String(),
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
@@ -194,7 +194,7 @@ var cdKnobs = []Knob{
 // Methods returns the list of methods.
 func Methods() []Method { return slices.Clone(methods) }
 
-// ParseSolver returns the method of that name with its knobs set from text; set may be nil.
+// ParseSolver returns the method of that name with its knobs set from text; set may be nil. The error is an ErrOption.
 func ParseSolver(name string, set map[string]string) (Solver, error) {
 	for _, m := range methods {
 		if m.Name != name {

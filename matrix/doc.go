@@ -2,7 +2,7 @@
 //
 // Two types store numbers: Dense, by rows, and CSR, by compressed rows. The symmetric n×n matrix A that is factored comes as
 // an Operator: FromDense and FromCSR take A itself (FromSymmetric takes gonum's types, FromDense32 halves the memory), Gram
-// takes points and stands for their inner products, which are never formed, and NewLowRank takes a few eigenvectors, which
+// takes points and stands for their inner products, which are formed only if that is smaller, and NewLowRank takes a few eigenvectors, which
 // Compress finds for any Operator. Normalized is a view that divides A by the roots of its row sums. Strongest and
 // SampleByResistance make a sparse A of any other.
 //

@@ -11,7 +11,7 @@ import (
 // ErrDegree reports degrees that do not normalize a matrix.
 var ErrDegree = errors.New("matrix: not a degree")
 
-// Degrees returns the row sums d = A·1.
+// Degrees returns the n row sums d = A·1, by a product with one vector.
 func Degrees(a Operator, workers int) []float64 {
 	one := NewDense(a.Dim(), 1, nil)
 	for i := range one.data {

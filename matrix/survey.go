@@ -322,7 +322,7 @@ func (how Symmetrization) merge(v, w float64) float64 {
 	}
 }
 
-// Symmetrize changes the square matrix m in place to a symmetric one.
+// Symmetrize changes the square matrix m in place to a symmetric one. O(n²). It panics when m is not square.
 func (m *Dense) Symmetrize(how Symmetrization) {
 	if m.rows != m.cols {
 		panic(badLen)
@@ -337,7 +337,7 @@ func (m *Dense) Symmetrize(how Symmetrization) {
 }
 
 // Symmetrize returns a symmetric matrix made from the square matrix m, with a stored entry wherever m or its
-// transpose has one.
+// transpose has one. O(nnz). It panics when m is not square.
 func (m *CSR) Symmetrize(how Symmetrization) *CSR {
 	if m.rows != m.cols {
 		panic(badLen)
@@ -380,7 +380,7 @@ func value(val []float64, p int) float64 {
 	return val[p]
 }
 
-// ReplaceNegatives changes every negative entry of t in place: to zero, or to its absolute value.
+// ReplaceNegatives changes every negative entry of t in place: to zero, or to its absolute value. O(nnz).
 func ReplaceNegatives(t Table, abs bool) {
 	data := t.stored()
 	for p, v := range data {

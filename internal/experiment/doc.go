@@ -51,6 +51,7 @@
 // # Protocol
 //
 // The clock is the solver's own: making the operator is not on it, nor is computing an error that only the trace needs; what a
-// method computes before its first sweep is. A trace keeps the first 50 sweeps, then each that is at least 1.02 times the one kept before, and the last, so
-// times read off it are late by at most 2 %.
+// method computes before its first sweep is. A trace keeps the first 50 sweeps, then each that is at least 1.02 times the one kept
+// before, and the last, so times read off it are late by at most 2 %; of tsvd, and of sweeps on a low rank in place of A, only those
+// at which the method itself looks.
 package experiment

@@ -169,8 +169,8 @@ type Records struct {
 	size int64 // of the lines that are
 }
 
-// Read reads the records of a directory, from records.jsonl or, once they are archived, records.jsonl.gz, and changes nothing. A last line that is not whole, as a writer at work or a killed
-// one leaves it, is left out.
+// Read reads the records of a directory, from records.jsonl or, once they are archived, records.jsonl.gz, and changes nothing. A last
+// line that is not whole, as a writer at work or a killed one leaves it, is left out.
 func Read(dir string) (*Records, error) {
 	name := filepath.Join(dir, RecordsFile)
 	text, err := os.ReadFile(name)

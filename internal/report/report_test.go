@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/xml"
 	"errors"
+	"image/color"
 	"image/png"
 	"io"
 	"math"
@@ -55,6 +56,34 @@ func elements(t *testing.T, what string, text []byte) map[string]int {
 }
 
 // TestChartSVG: every chart is well-formed, has no number that is none, and a group for each curve with values.
+// TestPalette: every curve has a contrast of at least 3 to its paper, and text of at least 7, as WCAG 2 defines it.
+func TestPalette(t *testing.T) {
+	luminance := func(c color.RGBA) float64 {
+		linear := func(b uint8) float64 {
+			v := float64(b) / 255
+			if v <= 0.04045 {
+				return v / 12.92
+			}
+			return math.Pow((v+0.055)/1.055, 2.4)
+		}
+		return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
+	}
+	for _, inks := range [][]string{lightInks, darkInks} {
+		paper := luminance(rgb(inks[inkPaper]))
+		for k, hex := range inks {
+			l := luminance(rgb(hex))
+			contrast := (max(l, paper) + 0.05) / (min(l, paper) + 0.05)
+			least := map[ink]float64{inkText: 7, inkMuted: 4.5}[ink(k)]
+			if ink(k) >= inkCurve {
+				least = 3
+			}
+			if contrast < least {
+				t.Errorf("%s on %s has a contrast of %.2f, want %v", hex, inks[inkPaper], contrast, least)
+			}
+		}
+	}
+}
+
 func TestChartSVG(t *testing.T) {
 	bad := regexp.MustCompile(`NaN|Inf|[0-9]e[0-9+-]`)
 	for _, c := range sampleCharts() {
