@@ -102,13 +102,21 @@ func (d *drawer) intro() string {
 	if without = unique(without); len(without) > 0 {
 		text += " None of " + strings.Join(without, ", ") + "."
 	}
-	text += fmt.Sprintf(" Threads: %d. Errors for the traces are computed off the clock. %s", d.rs.Plan.Threads, strings.Join(d.made(), " "))
+	text += fmt.Sprintf(" Threads: %d. Errors for the traces are computed off the clock. %s", d.rs.Plan.Threads, strings.Join(d.made(nil), " "))
 	return text
 }
 
-// made says by which program and on which machine.
-func (d *drawer) made() []string {
-	versions, machines := d.rs.versions()
+// made says by which program and on which machine the records of an experiment were made; nil means all records.
+func (d *drawer) made(e *Experiment) []string {
+	var versions, machines []string
+	for _, r := range d.rs.List {
+		if e == nil || r.Experiment == e.Name {
+			versions, machines = append(versions, r.Version), append(machines, r.Machine)
+		}
+	}
+	versions, machines = unique(versions), unique(machines)
+	slices.Sort(versions)
+	slices.Sort(machines)
 	say := func(one, more string, list []string) string {
 		switch len(list) {
 		case 0:
@@ -314,7 +322,7 @@ func (d *drawer) methodTable(e *Experiment, columns []column, key, what string, 
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.Notes = append(d.refusals(e), d.made()...)
+	t.Notes = append(d.refusals(e), d.made(e)...)
 	return t
 }
 
@@ -443,7 +451,7 @@ func (d *drawer) equalSweepsTable(e *Experiment, columns []column) *report.Table
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.Notes = append([]string{"fewer: the limit came before; a run that had come to its end has its last error. Above 50 sweeps the error may be that of up to 2 % fewer."}, d.made()...)
+	t.Notes = append([]string{"fewer: the limit came before; a run that had come to its end has its last error. Above 50 sweeps the error may be that of up to 2 % fewer."}, d.made(e)...)
 	return t
 }
 
@@ -586,7 +594,7 @@ func (d *drawer) eigenTable(e *Experiment, columns []column) *report.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = append(d.refusals(e), d.made()...)
+	t.Notes = append(d.refusals(e), d.made(e)...)
 	return t
 }
 

@@ -12,7 +12,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -429,15 +428,4 @@ func thinly() func(sweep int) bool {
 func rounded(x float64, digits int) Number {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return Number(x)
-}
-
-// versions lists the versions and machines of the records, most of them one each.
-func (rs *Records) versions() (versions, machines []string) {
-	for _, r := range rs.List {
-		versions, machines = append(versions, r.Version), append(machines, r.Machine)
-	}
-	versions, machines = unique(versions), unique(machines)
-	slices.Sort(versions)
-	slices.Sort(machines)
-	return versions, machines
 }
