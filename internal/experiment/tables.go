@@ -1,0 +1,384 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"symnmf"
+	"symnmf/internal/report"
+)
+
+// percent shows a relative error in percent.
+func percent(x float64) string { return strconv.FormatFloat(100*x, 'g', 4, 64) }
+
+func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+
+// moments returns mean and sample standard deviation, which is NaN below two numbers, and 0 where it is rounding.
+func moments(x []float64) (mean, std float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		std += (v - mean) * (v - mean)
+	}
+	if std = math.Sqrt(std / float64(len(x)-1)); std <= 0x1p-48*math.Abs(mean) {
+		std = 0
+	}
+	return mean, std
+}
+
+func median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// The cells that are no numbers.
+const (
+	noCell   = ""
+	noAnswer = "none" // the limit came before the first sweep ended
+)
+
+// cell shows the records of one method in one column: what show makes of values, or what became of them.
+func cell(list []*Record, value func(r *Record) float64, show func(x []float64) string) string {
+	var x []float64
+	status := noCell
+	for _, r := range list {
+		switch {
+		case !r.ended():
+			status = r.Status
+		case r.Sweeps == 0 && r.Status == "time-limit":
+			status = noAnswer
+		default:
+			x = append(x, value(r))
+		}
+	}
+	if len(x) == 0 {
+		return status
+	}
+	return show(x)
+}
+
+// methodTable has a row for each method and a column for each set, beside it the paper's where there is one.
+func (d *drawer) methodTable(e *Experiment, columns []column, key, what string, value func(r *Record) float64, show func(x []float64) string,
+	theirs func(p paperValue) string) *report.Table {
+	t := &report.Table{Name: cmp.Or(e.Tables[key], e.Name+"-"+key), Title: cmp.Or(e.Title, e.Name) + ": " + what, Columns: []string{"method"}}
+	for k := range columns {
+		t.Columns = append(t.Columns, columns[k].title)
+		if inPaper(t.Name, columns[k].set.id()) {
+			t.Columns = append(t.Columns, "paper")
+		}
+	}
+	for _, m := range e.Methods {
+		row := []string{m.Label}
+		for k := range columns {
+			c := &columns[k]
+			row = append(row, cell(c.by[m.Label], value, show))
+			if inPaper(t.Name, c.set.id()) {
+				text := noCell
+				if p, ok := paper[paperKey{t.Name, formless(c.set.id()), m.Label}]; ok {
+					text = noAnswer
+					if !math.IsNaN(p.value) {
+						text = theirs(p)
+					}
+				}
+				row = append(row, text)
+			}
+		}
+		if slices.ContainsFunc(row[1:], func(cell string) bool { return cell != noCell }) {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	t.Notes = append(d.refusals(e), d.made(e)...)
+	return t
+}
+
+// refusals tells once for each method and reason what has no number.
+func (d *drawer) refusals(e *Experiment) (notes []string) {
+	for _, r := range d.rs.List {
+		if r.Experiment == e.Name && (r.Status == Refused || r.Status == Failed) {
+			notes = append(notes, fmt.Sprintf("%s %s: %s", r.Label, r.Status, r.Error))
+		}
+	}
+	return unique(notes)
+}
+
+func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
+	floored := false
+	t := d.methodTable(e, columns, "errors", "relative error at the end, percent, mean ± standard deviation over starts",
+		func(r *Record) float64 { // below its floor an error is rounding
+			if r.ErrFloor > r.RelErr {
+				floored = true
+				return float64(r.ErrFloor)
+			}
+			return float64(r.RelErr)
+		},
+		showErrors, paperValue.show)
+	row := []string{"bound"}
+	for k := range columns {
+		c := &columns[k]
+		row = append(row, c.bound())
+		if inPaper(t.Name, c.set.id()) {
+			row = append(row, noCell)
+		}
+	}
+	t.Rows = append(t.Rows, row)
+	notes := []string{"bound: no matrix of that rank has a smaller error."}
+	if floored {
+		notes = append(notes, "Errors below what rounding leaves of them are shown as that.")
+	}
+	t.Notes = append(notes, t.Notes...)
+	return t
+}
+
+// showErrors shows mean and standard deviation of errors in percent.
+func showErrors(x []float64) string {
+	if slices.ContainsFunc(x, math.IsNaN) {
+		return "fewer"
+	}
+	mean, std := moments(x)
+	if len(x) < 2 {
+		return percent(mean)
+	}
+	return percent(mean) + " ± " + strconv.FormatFloat(100*std, 'g', 2, 64)
+}
+
+// show writes an error of the paper.
+func (p paperValue) show() string {
+	if math.IsNaN(p.std) {
+		return short5(p.value)
+	}
+	return short5(p.value) + " ± " + strconv.FormatFloat(p.std, 'g', 2, 64)
+}
+
+func short5(x float64) string { return strconv.FormatFloat(x, 'g', 5, 64) }
+
+// bound shows the least error of the rank, the mean over instances.
+func (c *column) bound() string {
+	bounds := map[uint64]float64{}
+	for _, list := range c.by {
+		for _, r := range list {
+			if b := float64(r.LowerBound); !math.IsNaN(b) {
+				bounds[r.Instance] = b
+			}
+		}
+	}
+	var x []float64
+	for _, instance := range c.set.Instances {
+		if b, ok := bounds[instance]; ok {
+			x = append(x, b)
+		}
+	}
+	if len(x) == 0 {
+		return noCell
+	}
+	mean, _ := moments(x)
+	return percent(mean)
+}
+
+func (d *drawer) sweepTable(e *Experiment, columns []column) *report.Table {
+	round := func(x float64) string { return strconv.FormatFloat(x, 'g', max(3, len(strconv.Itoa(int(x)))), 64) }
+	return d.methodTable(e, columns, "iterations", "sweeps in the limit, mean",
+		func(r *Record) float64 { return float64(r.Sweeps) },
+		func(x []float64) string {
+			mean, _ := moments(x)
+			return round(mean)
+		},
+		func(p paperValue) string { return round(p.value) })
+}
+
+// equalSweepsTable tells the errors after as many sweeps as the paper's methods made in its limit, which depends on nobody's machine;
+// nil where the paper has none.
+func (d *drawer) equalSweepsTable(e *Experiment, columns []column) *report.Table {
+	t := &report.Table{Name: e.Name + "-equal-sweeps",
+		Title:   cmp.Or(e.Title, e.Name) + ": relative error after the paper's number of sweeps, percent, mean ± standard deviation over starts",
+		Columns: []string{"method"}}
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !inPaper(e.Tables["iterations"], c.set.id()) || c.any() == nil })
+	if len(columns) == 0 {
+		return nil
+	}
+	for k := range columns {
+		t.Columns = append(t.Columns, columns[k].title, "paper", "sweeps")
+	}
+	for _, m := range e.Methods {
+		row, some := []string{m.Label}, false
+		for k := range columns {
+			c := &columns[k]
+			sweeps := paperOr(e.Tables["iterations"], formless(c.set.id()), m.Label)
+			theirs, ok := paper[paperKey{e.Tables["errors"], formless(c.set.id()), m.Label}]
+			if !ok || !(sweeps > 0) {
+				row = append(row, noCell, noCell, noCell)
+				continue
+			}
+			ours := cell(c.by[m.Label], func(r *Record) float64 { return r.errorAfter(int(math.Round(sweeps))) }, showErrors)
+			some = some || ours != noCell
+			row = append(row, ours, theirs.show(), strconv.FormatFloat(sweeps, 'g', -1, 64))
+		}
+		if some {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	t.Notes = append([]string{"fewer: the limit came before; a run that had come to its end has its last error. Above 50 sweeps the error may be that of up to 2 % fewer."}, d.made(e)...)
+	return t
+}
+
+// errorAfter returns the error after so many sweeps, or of the last one before them of which there is a trace; that at the end of a
+// run that went no further by itself; NaN for one that was stopped before.
+func (r *Record) errorAfter(sweeps int) float64 {
+	if r.Sweeps < sweeps {
+		if limit := r.Status == symnmf.TimeLimit.String() || r.Status == symnmf.SweepLimit.String(); limit {
+			return math.NaN()
+		}
+		return float64(r.RelErr)
+	}
+	k, found := slices.BinarySearch(r.Trace.Sweep, sweeps)
+	if !found {
+		k--
+	}
+	return float64(r.Trace.RelErr[k])
+}
+
+// setTable describes the matrices.
+func (d *drawer) setTable(e *Experiment, columns []column) *report.Table {
+	t := &report.Table{Name: e.Name + "-sets", Title: cmp.Or(e.Title, e.Name) + ": matrices",
+		Columns: []string{"set", "r", "n", "numbers stored", "‖A‖", "bound, percent", "least error, percent", "by"}}
+	for k := range columns {
+		c := &columns[k]
+		r := c.any()
+		if r == nil {
+			continue
+		}
+		row := []string{showSet(c.set), strconv.Itoa(c.rank), strconv.Itoa(r.N), strconv.FormatInt(r.Stored, 10), noCell, c.bound(), noCell, noCell}
+		if len(c.set.Instances) == 1 {
+			best, ok := d.best[matrixKey(r.Set, r.Instance, r.Rank)]
+			if ok {
+				row[6], row[7] = percent(best.relErr), best.label
+			}
+			if !math.IsNaN(float64(r.NormA)) {
+				row[4] = strconv.FormatFloat(float64(r.NormA), 'g', 6, 64)
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// secondsTo returns when the error of a run is first at most target; NaN if never.
+func (r *Record) secondsTo(target float64) float64 {
+	for k, e := range r.Trace.RelErr {
+		if float64(e) <= target {
+			return r.Trace.Seconds[k]
+		}
+	}
+	if float64(r.RelErr) <= target { // a sweep that the limit cut short
+		return r.Seconds
+	}
+	return math.NaN()
+}
+
+// reachTable tells the seconds to given errors.
+func (d *drawer) reachTable(e *Experiment, c *column) *report.Table {
+	t := &report.Table{Name: cmp.Or(e.Tables["seconds"], e.Name+"-seconds") + "-" + c.name,
+		Title:   fmt.Sprintf("%s: %s: seconds to an error, median of the starts that reach it (how many do)", cmp.Or(e.Title, e.Name), c.title),
+		Columns: []string{"method"}}
+	one := c.any()
+	target := func(reach Reach, r *Record) float64 {
+		if reach.Percent {
+			return reach.Value
+		}
+		best := d.bestOf(e, r)
+		return best + reach.Value*(1-best)
+	}
+	for _, reach := range e.Reach {
+		head := reach.String()
+		if !reach.Percent {
+			head = "E ≤ " + head
+			if len(c.set.Instances) == 1 {
+				head += " (" + percent(target(reach, one)) + "%)"
+			}
+		}
+		t.Columns = append(t.Columns, head)
+	}
+	for _, m := range e.Methods {
+		row := []string{m.Label}
+		if len(c.by[m.Label]) == 0 {
+			continue
+		}
+		for _, reach := range e.Reach {
+			row = append(row, cell(c.by[m.Label], func(r *Record) float64 { return r.secondsTo(target(reach, r)) }, showSeconds))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// showSeconds shows the median of times, of which those that are NaN have not come.
+func showSeconds(x []float64) string {
+	all := len(x)
+	x = slices.DeleteFunc(x, math.IsNaN)
+	switch {
+	case len(x) == 0:
+		return "never"
+	case all == 1:
+		return short(x[0])
+	}
+	return fmt.Sprintf("%s (%d/%d)", short(median(x)), len(x), all)
+}
+
+// eigenTable tells the seconds of eigenpairs, A written out against through X.
+func (d *drawer) eigenTable(e *Experiment, columns []column) *report.Table {
+	t := &report.Table{Name: cmp.Or(e.Tables["seconds"], e.Name), Title: cmp.Or(e.Title, e.Name) + ": seconds",
+		Columns: []string{"set", "r", "n", "XᵀX", "X", "ratio", "largest residual/‖A‖₂"}}
+	theirs := slices.ContainsFunc(columns, func(c column) bool { return inPaper(t.Name, c.set.id()) })
+	if theirs {
+		t.Columns = append(t.Columns, "paper: XᵀX", "X", "ratio")
+	}
+	for k := range columns {
+		c := &columns[k]
+		r := c.any()
+		if r == nil {
+			continue
+		}
+		residual := 0.0
+		seconds := func(form string) float64 {
+			var x []float64
+			for _, r := range c.by[form] {
+				if r.Eigen != nil {
+					x = append(x, r.Seconds)
+					residual = max(residual, r.Eigen.Residual)
+				}
+			}
+			if len(x) == 0 {
+				return math.NaN()
+			}
+			return median(x)
+		}
+		a, x := seconds(formA), seconds(formX)
+		row := []string{showSet(c.set), strconv.Itoa(c.rank), strconv.Itoa(r.N), orNone(a), orNone(x), orNone(a / x), fmt.Sprintf("%.1e", residual)}
+		if theirs {
+			a, x := paperOr(t.Name, formless(c.set.id()), formA), paperOr(t.Name, formless(c.set.id()), formX)
+			row = append(row, orNone(a), orNone(x), orNone(a/x))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = append(d.refusals(e), d.made(e)...)
+	return t
+}
+
+func orNone(x float64) string {
+	if math.IsNaN(x) {
+		return noCell
+	}
+	return short(x)
+}
+
+// paperOr returns a figure of the paper, NaN where it has none.
+func paperOr(table, set, method string) float64 {
+	if p, ok := paper[paperKey{table, set, method}]; ok {
+		return p.value
+	}
+	return math.NaN()
+}
