@@ -13,7 +13,13 @@ import (
 func TestGoldenPublished(t *testing.T) {
 	replay := map[string]func(g *goldenInstance, a, h mat.Matrix, sweeps int) *mat.Dense{
 		"newton": publishedNewton,
-		"snmpbb": publishedSNMPBB,
+		"snmpbb": func(g *goldenInstance, a, h mat.Matrix, sweeps int) *mat.Dense {
+			return snmpbbCode{over: 2.1, eta: 0.75, leastStep: 1e-5, mu: 1, growth: 1}.run(g, a, a, h, sweeps)
+		},
+		"lai-snmpbb": func(g *goldenInstance, a, h mat.Matrix, sweeps int) *mat.Dense {
+			near := mat.NewDense(g.N, g.N, denseOf(g.lowRank(t)).Data())
+			return snmpbbCode{over: 1.7, eta: 0.25, mu: 0.1, growth: 2}.run(g, a, near, h, sweeps)
+		},
 	}
 	worst := goldenTable{}
 	for _, name := range goldenNames {
@@ -135,17 +141,24 @@ func publishedNewton(g *goldenInstance, a, start mat.Matrix, sweeps int) *mat.De
 	return h
 }
 
-// publishedSNMPBB is the code of Swart and Brust: X moves by 2.1·s·D, f and ∇ by s·D, and X is not projected.
-func publishedSNMPBB(g *goldenInstance, a, start mat.Matrix, sweeps int) *mat.Dense {
-	const over = 2.1
-	mu := float64(g.N) / 10 * math.Log(5) / math.Log(float64(g.R))
+// snmpbbCode is one of the two codes of Swart and Brust: X moves by over·s·D, f and ∇ by s·D, and X is not projected.
+type snmpbbCode struct {
+	over, eta float64
+	leastStep float64 // below which s is not quartered
+	mu        float64 // in units of n/10·ln 5/ln r
+	growth    float64 // of μ from sweep to sweep
+}
+
+// run makes the sweeps on near; only the tolerances are those of a.
+func (code snmpbbCode) run(g *goldenInstance, a, near, start mat.Matrix, sweeps int) *mat.Dense {
+	mu := code.mu * float64(g.N) / 10 * math.Log(5) / math.Log(float64(g.R))
 	w, h := mat.DenseCopyOf(start), mat.DenseCopyOf(start)
 	inner := func(x, y *mat.Dense) float64 {
 		var p mat.Dense
 		p.MulElem(x, y)
 		return mat.Sum(&p)
 	}
-	gradient := func(x, y *mat.Dense) (q, grad *mat.Dense) { // of ½⟨X,XQ⟩ − ⟨X,C⟩
+	gradient := func(a mat.Matrix, x, y *mat.Dense) (q, grad *mat.Dense) { // of ½⟨X,XQ⟩ − ⟨X,C⟩
 		q, grad = new(mat.Dense), new(mat.Dense)
 		var c, scaled mat.Dense
 		q.Mul(y.T(), y)
@@ -170,8 +183,8 @@ func publishedSNMPBB(g *goldenInstance, a, start mat.Matrix, sweeps int) *mat.De
 		}
 		return math.Sqrt(sum)
 	}
-	minimize := func(x, y *mat.Dense, tol float64) (steps int) {
-		q, grad := gradient(x, y)
+	minimize := func(x, y *mat.Dense, tol float64) (steps int, left float64) {
+		q, grad := gradient(near, x, y)
 		l := mat.Norm(q, 2)
 		var svd mat.SVD
 		if svd.Factorize(q, mat.SVDNone) {
@@ -192,7 +205,7 @@ func publishedSNMPBB(g *goldenInstance, a, start mat.Matrix, sweeps int) *mat.De
 			scaled.Scale(by, d)
 			z.Add(z, &scaled)
 		}
-		f, reference, t, eta, etaBefore := 0.0, 0.0, 1.0, 0.75, 0.0
+		f, reference, t, eta, etaBefore := 0.0, 0.0, 1.0, code.eta, 0.0
 		for ; steps < 1000 && projected(x, grad) > tol; steps++ {
 			d, dq := direction(1 / l)
 			f += inner(d, grad) + inner(d, dq)/2
@@ -203,31 +216,38 @@ func publishedSNMPBB(g *goldenInstance, a, start mat.Matrix, sweeps int) *mat.De
 			}
 			d, dq = direction(t)
 			slope, curve, s := inner(d, grad), inner(d, dq), 1.0
-			for f+s*slope+s*s*curve/2 > reference+1e-4*s*slope && s > 1e-5 {
+			for f+s*slope+s*s*curve/2 > reference+1e-4*s*slope && s > code.leastStep {
 				s /= 4
 			}
 			f += s*slope + s*s*curve/2
-			move(x, d, over*s)
+			move(x, d, code.over*s)
 			move(grad, dq, s)
-			t = min(max(inner(d, d)/curve, 1e-20), 1e20)
+			if t = 1e20; curve > 0 {
+				t = min(max(inner(d, d)/curve, 1e-20), 1e20)
+			}
 			if etaBefore == 0 {
 				eta, etaBefore = eta/2, eta
 			} else {
 				eta, etaBefore = (eta+etaBefore)/2, eta
 			}
 		}
-		return steps
+		return steps, projected(x, grad)
 	}
-	_, gw := gradient(w, h)
-	_, gh := gradient(h, w)
-	tolW := 1e-3 * math.Hypot(mat.Norm(gw, 2), mat.Norm(gh, 2))
-	tolH := tolW
+	_, gw := gradient(a, w, h)
+	_, gh := gradient(a, h, w)
+	begin := math.Hypot(mat.Norm(gw, 2), mat.Norm(gh, 2))
+	tolW, tolH := 1e-3*begin, 1e-3*begin
 	for range sweeps {
-		if minimize(w, h, tolW) == 0 {
+		stepsW, leftW := minimize(w, h, tolW)
+		if stepsW == 0 {
 			tolW /= 10
 		}
-		if minimize(h, w, tolH) == 0 {
+		stepsH, leftH := minimize(h, w, tolH)
+		if stepsH == 0 {
 			tolH /= 10
+		}
+		if math.Hypot(leftW, leftH) <= 200*begin {
+			mu *= code.growth
 		}
 	}
 	return w
