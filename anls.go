@@ -12,7 +12,7 @@ import (
 // by block principal pivoting. P never rises; ‖A−HHᵀ‖ may. The answer is the factor of smaller error. With α = 0 nothing draws
 // the factors together but their columns are given equal norms. A column that is zero in both stays so, and so does a zero start.
 //
-// A sweep takes two products with A and O(n·r²), and up to n systems of r equations, O(r³) each, fewer where rows have the same
+// A sweep takes two products with A, with α = 0 four, and O(n·r²), and up to n systems of r equations, O(r³) each, fewer where rows have the same
 // zeros. Memory: 4·n·r numbers besides H.
 //
 // Source: Kuang, Yun, Park, SymNMF: nonnegative low-rank approximation of a similarity matrix for graph clustering, J. Glob.

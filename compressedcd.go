@@ -12,7 +12,7 @@ import (
 // what it says of CD holds. H goes back to the start if the first stage ends above it.
 //
 // Beside CD it takes what TSVD or LAI do, and H of the start. Result.Notes has the times. An ignored diagonal is refused, as
-// both first stages do; the ℓ₁ term counts from the second stage on.
+// both first stages do; the ℓ₁ term counts from the second stage on, with FirstLAI from the first.
 //
 // Source: the paper, its conclusion, where this is left as further work.
 type CompressedCD struct {

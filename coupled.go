@@ -132,8 +132,8 @@ func (p *problem) largest() float64 {
 
 // acceptCoupled is what a method with two factors cannot take.
 func acceptCoupled(name string, w Weight, p *problem, opt *Options) error {
-	if (w.Rule == WeightMax || w.Rule == WeightMaxSquared) && p.norm > 0 && p.largest() == 0 {
-		return fmt.Errorf("%w: the largest entry is not known of inner products without their diagonal; give %s a number", ErrUnfit, name)
+	if (w.Rule == WeightMax || w.Rule == WeightMaxSquared) && p.norm > 0 && p.largest() <= 0 {
+		return fmt.Errorf("%w: the largest entry is not known, of inner products without their diagonal or a low rank; give %s a number", ErrUnfit, name)
 	}
 	return p.unfit(name, needsDiagonal|lacksL1|heldByZero, opt)
 }

@@ -55,6 +55,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
 	estimate := first.kkt()
 	status, ended := SweepLimit, false
+	doubted := false // the run makes a sweep to see whether it has ended
 	for !ended {
 		if stop() {
 			status = p.limitStatus(ctx)
@@ -107,13 +108,14 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			continue
 		}
 		switch {
-		case watch.reached(func() figures { show(); return p.measure(h) }, estimate, rep.changed == 0, exact):
+		case watch.reached(func() figures { show(); return p.measure(h) }, estimate, rep.changed == 0 || doubted, exact):
 			status, ended = Converged, true
 		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before:
 			status, ended = Stalled, true
 		}
+		doubted = false
 		if d, ok := work.(doubter); ok && ended && d.doubt() {
-			ended = false
+			status, ended, doubted = SweepLimit, false, true
 		}
 	}
 	end()
@@ -169,8 +171,13 @@ func (w *kktWatch) reached(measure func() figures, estimate float64, fixed bool,
 		g := measure()
 		f = &g
 	}
-	w.next = min(w.next, 0.7*estimate)
-	return f.kkt() <= w.tol
+	if f.kkt() <= w.tol {
+		return true
+	}
+	if estimate > 0 {
+		w.next = min(w.next, 0.7*estimate)
+	}
+	return false
 }
 
 // finish measures h, brings everything back to the user's units, and closes res. A limit reached at a point that meets the
@@ -192,7 +199,8 @@ func (p *problem) finish(res *Result, h *matrix.Dense, status Status, clk *clock
 		res.Notes = append(res.Notes, "H = 0, a stationary point like others; a smaller l1 weight or a random start may leave it")
 	}
 	res.NormA = p.norm / p.scale
-	res.Objective = f.objective() / p.scale / p.scale
+	res.scaled = f.objective()
+	res.Objective = res.scaled / p.scale / p.scale
 	if s := 1 / math.Sqrt(p.scale); s != 1 {
 		data := h.Data()
 		for k, v := range data {

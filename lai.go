@@ -18,7 +18,7 @@ import (
 //	Â = Q·(QᵀAQ)·Qᵀ
 //
 // is indefinite and has negative entries in general, whatever A. Sweeps on Â are provisional, see Progress; they end when
-// ‖Â−HHᵀ‖/‖A‖ has fallen by less than 1e-5 in each of four in a row, after ten at least. What comes out is not below the
+// (‖Â−HHᵀ‖² + ‖A−Â‖²)^½/‖A‖ has fallen by less than 1e-5 in each of four in a row, after ten at least. What comes out is not below the
 // start, for H goes back there if the error has risen; from then on the method is as monotone, and its limit as stationary,
 // as the other one is.
 //
@@ -282,6 +282,9 @@ func (p *problem) lowRank(oversample, power int) *problem {
 
 // with returns the problem of another matrix in place of A; everything else, and the norm, is as in p.
 func (p *problem) with(a matrix.Operator) *problem {
+	if p.ignoreDiag {
+		a = a.OffDiagonal()
+	}
 	near := *p
 	near.a, near.diag = a, make([]float64, p.n)
 	a.DiagTo(near.diag)

@@ -102,7 +102,18 @@ func TestLAIStart(t *testing.T) {
 		if other := factorize(t, a, g.R, Options{Solver: CD{}, Start: LAIStart{}, Stop: stop, Seed: 1}).First; other.RelErr == lai.RelErr {
 			t.Errorf("%s: the seed changes nothing", name)
 		}
+		// Without the diagonal it is of a low rank without one.
+		ignore := Options{Solver: CD{}, Start: LAIStart{}, Stop: stop, IgnoreDiagonal: true}
+		lai = factorize(t, a, g.R, ignore).First
+		ignore.Start = Random{}
+		if random = factorize(t, a, g.R, ignore).First; lai.RelErr > random.RelErr {
+			t.Errorf("%s without its diagonal: error %v at random, %v with lai", name, random.RelErr, lai.RelErr)
+		}
 		p, _ := goldenProblem(t, g, a)
+		if p.ignoreDiag = true; slices.Max(p.with(p.lowRank(5, 2).a).diag) != 0 {
+			t.Errorf("%s: a low rank has a diagonal where that of A is ignored", name)
+		}
+		p, _ = goldenProblem(t, g, a)
 		h := matrix.NewDense(g.N, g.R, nil)
 		if err := (LAIStart{}).fill(p, h, 0); err != nil {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ func (s *newtonRun) sweep(stop func() bool) sweepReport {
 			promise += grad.Data()[k] * (n[k] - v)
 		}
 		s.next.look()
-		if s.next.at.errSq-s.at.errSq <= enough*promise {
+		if s.next.at.errSq-s.at.errSq <= enough*min(promise, 0) { // cutting at zero may turn a step uphill
 			return s.take(s.next)
 		}
 	}

@@ -23,7 +23,7 @@ func (Residual) accepts(p *problem, opt *Options) error {
 		return fmt.Errorf("%w: cd-residual keeps all n×n entries of A-HHᵀ and takes A alike: dense, in double precision, neither as points nor normalized; use cd-cyclic", ErrUnfit)
 	case p.ignoreDiag:
 		return fmt.Errorf("%w: cd-residual counts the diagonal; use cd-cyclic", ErrUnfit)
-	case opt.Start == Zero{} && !p.positiveDiagonal():
+	case opt.Start == Zero{} && p.norm > 0 && !p.positiveDiagonal():
 		return fmt.Errorf("%w: cd-residual cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
 	}
 	return nil

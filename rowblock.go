@@ -79,6 +79,9 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	if opt.Start == (Zero{}) && p.norm > 0 && !p.positiveDiagonal() {
 		return fmt.Errorf("%w: rowblock cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
 	}
+	if _, blocks := p.a.(matrix.BlockMultiplier); !blocks {
+		return fmt.Errorf("%w: rowblock wants products by blocks of rows, which the matrix has not; use cd-cyclic", ErrUnfit)
+	}
 	if s.Block < 0 || s.Passes < 0 || s.Passes > mostPasses || s.CheckEvery < 0 || s.Compress < NoCompression || !(s.MaxStep >= 0 && s.MaxStep <= 2) ||
 		s.First < FirstAuto || s.First > FirstColumns || s.Precision < Adaptive || s.Precision > Single {
 		return fmt.Errorf("%w: %+v", ErrOption, s)
@@ -230,6 +233,9 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		return s.byColumns(stop)
 	}
 	s.prepare()
+	if s.sweeps == 0 && !s.everySweep {
+		s.safe = append(s.safe[:0], s.hv...)
+	}
 	s.extrapolate()
 	s.product.Extrapolate(s.beta)
 	s.findGram()
@@ -403,6 +409,9 @@ func (s *rowBlockRun) back(to []float64) {
 // row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured, near rest or in long runs, when the sweeps
 // have doubled.
 func (s *rowBlockRun) estimate() float64 {
+	if s.wasSo { // row by row there was no d
+		return s.p.measureWith(s.h, s.product).gradKKT
+	}
 	e := s.ddd / s.p.norm
 	if (s.sweeps >= 32 || s.sweeps >= 8 && e <= nearRest*s.p.norm) && s.sweeps >= s.next && e > 0 && s.p == s.full {
 		s.next = 2 * s.sweeps

@@ -279,3 +279,60 @@ func TestRowBlockLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenIsKept: sweeps on a low rank in place of A lead from the minimum of A to that of the other, and back there must be the start.
+func TestGivenIsKept(t *testing.T) {
+	const n, r = 480, 5
+	b, _ := instance.LowRank(n, 8, 1)
+	data := b.Data()
+	u := uniform{3}
+	for i := range n {
+		for j := range i + 1 {
+			v := b.At(i, j) + 0.01*u.at(uint64(n*i+j))
+			data[i*n+j], data[j*n+i] = v, v
+		}
+	}
+	a := mustDense(t, b)
+	first := factorize(t, a, r, Options{Solver: RowBlock{Compress: NoCompression}, Start: Random{}, Stop: Stop{KKT: 1e-8, Sweeps: 5000}})
+	p, _, run := startRun(t, a, r, RowBlock{}, Options{Start: Given{first.H}})
+	if run.p == run.full {
+		t.Fatal("A is not replaced: this shows nothing")
+	}
+	run.end()
+	for _, sweeps := range []int{4, 200} {
+		again := factorize(t, a, r, Options{Solver: RowBlock{}, Start: Given{first.H}, Stop: Stop{KKT: 1e-8, Sweeps: sweeps}})
+		if rise := again.Objective - first.Objective; rise > 1e-12*p.norm*p.norm/p.scale/p.scale {
+			t.Errorf("%d sweeps: the objective rose from %v by %v, after %d (%v)", sweeps, first.Objective, rise, again.Sweeps, again.Status)
+		}
+		if sweeps > 100 && again.Status != Converged {
+			t.Errorf("%d sweeps: %v, KKT residual %v", sweeps, again.Status, again.KKT)
+		}
+	}
+}
+
+// TestLastResidual: after the sweep row by row that comes before a run has converged, the residual that progress tells is exact.
+func TestLastResidual(t *testing.T) {
+	last := -1.0
+	res := factorize(t, lowRank(t, 60, 3), 3, Options{Solver: RowBlock{}, Start: Random{}, Stop: Stop{KKT: 1e-6, Sweeps: 1000},
+		Progress: func(p Progress) { last = p.KKT }})
+	if res.Status != Converged || math.Abs(last-res.KKT) > 1e-3*res.KKT {
+		t.Errorf("%v: progress told %v, the result %v", res.Status, last, res.KKT)
+	}
+}
+
+// plainOperator has nothing but what Operator asks for.
+type plainOperator struct{ matrix.Operator }
+
+func (a plainOperator) Scaled(c float64) matrix.Operator { return plainOperator{a.Operator.Scaled(c)} }
+
+func TestPlainOperator(t *testing.T) {
+	a := plainOperator{lowRank(t, 20, 2)}
+	for _, s := range []Solver{RowBlock{}, LAI{}, VBSUM{}} {
+		if _, err := Factorize(context.Background(), a, 2, Options{Solver: s, Start: Random{}}); !errors.Is(err, ErrUnfit) {
+			t.Errorf("%s: %v", s.Name(), err)
+		}
+	}
+	if _, err := Factorize(context.Background(), a, 2, Options{Solver: CD{}, Start: Random{}}); err != nil {
+		t.Error(err)
+	}
+}

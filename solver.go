@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -213,7 +214,7 @@ func ParseSolver(name string, set map[string]string) (Solver, error) {
 				return nil, err
 			}
 		}
-		for name := range set {
+		for _, name := range slices.Sorted(maps.Keys(set)) {
 			if known == len(set) {
 				break
 			}

@@ -84,6 +84,7 @@ type Result struct {
 	KKT float64
 	// Objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 	Objective float64
+	scaled    float64 // of the scaled A, which neither overflows nor underflows
 	// LowerBound is what RelErr cannot fall below for any H of r columns, from the eigenvalues of A; NaN where Options.Bound did
 	// not ask for it, or it was not found. BoundTime is what the search took, after the runs.
 	LowerBound float64
@@ -137,7 +138,8 @@ var (
 // Factorize looks for H ≥ 0 (n×r) that minimizes ‖A−HHᵀ‖_F. The rank r may exceed n.
 //
 // It costs what the method costs; memory is a few times n·r besides A. When ctx is cancelled it returns the best H so far
-// and an error that wraps ctx.Err(). Every other error comes with a nil Result.
+// and an error that wraps ctx.Err(): of several runs the best, of a run where the method has come to, which with one that may rise
+// can be above where it was. Every other error comes with a nil Result.
 func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Result, error) {
 	p, err := newProblem(a, r, &opt)
 	if err != nil {
@@ -264,7 +266,7 @@ func (p *problem) best(ctx context.Context, opt *Options) (*Result, error) {
 			Run: run + 1, RelErr: res.RelErr, KKT: res.KKT, Objective: res.Objective,
 			Sweeps: res.Sweeps, Time: res.Time, Status: res.Status,
 		})
-		if best == nil || res.Objective < best.Objective {
+		if best == nil || res.scaled < best.scaled {
 			best = res
 			best.Run = run + 1
 		}

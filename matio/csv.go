@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"symnmf/matrix"
 )
@@ -245,6 +246,10 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	isName := func(c cell) bool { return c.isName(t.anyQuote) }
 	names := slices.ContainsFunc(first[1:], isName)
 	corner := len(first) > 1 && len(first[0].text) == 0
+	if len(first) == 1 && len(second) == 2 && isName(first[0]) && !isName(second[0]) && !isName(second[1]) && !t.anyQuote {
+		return r.errAt(line, "the row has one field, %s, and the next has two numbers: remove it if it is a title; if it names the second column, begin it with an empty field",
+			show(first[0].text))
+	}
 	short := len(second) == len(first)+1 && (names || isName(first[0]))
 	alone := len(first) == 1 && len(second) == 1 && isName(first[0]) && !isName(second[0])
 	if second == nil && (names || corner) {
@@ -252,6 +257,9 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	}
 	if !names && !corner && !short && !alone {
 		t.fields, t.named = len(first), len(first) > 1 && isName(first[0])
+		if second != nil && countsUp(first) {
+			t.warnings = append(t.warnings, "the first row, 0, 1, 2, …, was taken as numbers like all others: put its fields in quotes if it is a header")
+		}
 		return nil
 	}
 	t.anyName = short || corner
@@ -278,6 +286,16 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	return nil
 }
 
+// countsUp tells whether the cells are 0, 1, 2, …, as pandas numbers columns, and too many to be a row of such numbers by chance.
+func countsUp(row []cell) bool {
+	for k, c := range row {
+		if string(c.text) != strconv.Itoa(k) {
+			return false
+		}
+	}
+	return len(row) > 2
+}
+
 // parseRow appends a row of numbers to p.
 func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
 	if len(cells) != t.fields {
@@ -297,6 +315,11 @@ func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
 		}
 		if why := checkName(name.text); why != "" {
 			return p.errAt(line, "column 1: %s", why)
+		}
+		if k := bytes.IndexAny(name.text, ";\t"); k >= 0 && !name.quoted && t.cols() == 1 && p.separator == ',' {
+			what := map[byte]string{';': "semicolons", '\t': "tabs"}[name.text[k]]
+			return p.errAt(line, "%s before the only comma: are the fields separated by %s? Commas are read as csv, tabs as tsv, and numbers have points; put it in quotes if it is a name",
+				show(name.text), what)
 		}
 		p.names = append(p.names, string(name.text))
 	}

@@ -36,6 +36,13 @@ func TestCSV(t *testing.T) {
 		{name: "line break in quotes", text: "\"a\r\n\r\nb\",c\r\n1,2\r\n", want: `dense 1×2 [1 2] columns ["a\n\nb" "c"]`},
 		{name: "mixed header", text: "1,b,3\n4,5,6\n", want: `dense 1×3 [4 5 6] columns ["1" "b" "3"]`, warn: `"1" in it is a number`},
 
+		{name: "numbered columns of pandas", text: "0,1,2\n5,6,7\n", want: `dense 2×3 [0 1 2] [5 6 7]`, warn: "put its fields in quotes if it is a header"},
+		{name: "name with a semicolon", text: "\"a;b\",1\n\"c;d\",2\n", want: `dense 2×1 [1] [2] rows ["a;b" "c;d"]`},
+
+		{name: "semicolons and one comma", text: "1;2;0,5\n3;4;0,05\n", wrong: []string{"t.csv:1: ", `"1;2;0"`, "separated by semicolons"}},
+		{name: "semicolons and one comma under a header", text: "id;name;score\n1;Anna;0,5\n2;Bob;0,7\n", wrong: []string{"t.csv:2: ", `"1;Anna;0"`, "separated by semicolons"}},
+		{name: "tabs and one comma", text: "1\t0,5\n3\t0,05\n", wrong: []string{"t.csv:1: ", "separated by tabs"}},
+		{name: "title above two columns", text: "# two moons\n1,2\n3,4\n", wrong: []string{"t.csv:1: ", `"# two moons"`, "remove it if it is a title"}},
 		{name: "empty", text: "\n\n", wrong: []string{"t.csv:1: ", "empty"}},
 		{name: "ragged", text: "1,2\n3,4\n5\n", wrong: []string{"t.csv:3: ", "1 fields", "have 2"}},
 		{name: "ragged, longer", text: "1,2\n3,4,5\n", wrong: []string{"t.csv:2: ", "3 fields", "have 2"}},

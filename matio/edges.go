@@ -92,7 +92,7 @@ func (ns *nodes) order() (ids []string, place []int32) {
 }
 
 // edgeFields cuts a line into fields, separated by blanks with at most one comma among them; ok is false when a field is
-// empty. A field that would begin with '#' or '%' is a comment, as is all behind it.
+// empty. Quotes around a field are no part of it. A field that would begin with '#' or '%' is a comment, as is all behind it.
 func edgeFields(line []byte, fields [][]byte) (_ [][]byte, ok bool) {
 	fields = fields[:0]
 	comma := false
@@ -115,8 +115,24 @@ func edgeFields(line []byte, fields [][]byte) (_ [][]byte, ok bool) {
 		for p < len(line) && line[p] != ',' && !isBlank(line[p]) {
 			p++
 		}
-		fields, comma = append(fields, line[start:p]), false
+		field := line[start:p]
+		if inside, ok := unquoted(field); ok {
+			if field = inside; len(field) == 0 {
+				return fields, false
+			}
+		}
+		fields, comma = append(fields, field), false
 	}
+}
+
+// unquoted returns what is between quotes around a field, unless it could not be written without them.
+func unquoted(field []byte) (inside []byte, ok bool) {
+	n := len(field)
+	if n < 2 || field[0] != '"' || field[n-1] != '"' {
+		return nil, false
+	}
+	inside = field[1 : n-1]
+	return inside, len(inside) == 0 || inside[0] != '#' && inside[0] != '%' && inside[0] != '"'
 }
 
 // edgeRun is a run of edges. A node that was not known when its line was parsed has the number -1-k, where k is the
@@ -179,7 +195,12 @@ func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 		if len(r.row) == 0 {
 			r.first = l.n
 		}
-		r.row = append(r.row, r.node(ns, fields[0], l.n))
+		from := r.node(ns, fields[0], l.n)
+		if end := cap(line) - cap(fields[0]) + len(fields[0]); from < 0 && bytes.IndexByte(fields[0], ';') >= 0 && line[end] == ',' {
+			return l.errf("%s before a comma: are the fields separated by semicolons? They are separated by blanks, tabs or commas, and numbers have points",
+				show(fields[0]))
+		}
+		r.row = append(r.row, from)
 		r.col = append(r.col, r.node(ns, fields[1], l.n))
 		r.val = append(r.val, weight)
 		if len(r.row)%256 == 0 { // let new nodes in
@@ -475,7 +496,7 @@ func edgeIDs(t *Table) (ids []string, numbered bool, err error) {
 			return nil, false, fmt.Errorf("%w: %s", ErrUnfit, why)
 		}
 		if fields, ok := edgeFields([]byte(id), nil); !ok || len(fields) != 1 || len(fields[0]) != len(id) {
-			return nil, false, fmt.Errorf("%w: an edge list cannot hold the name %q, which has a blank, a comma or a leading # or %%", ErrUnfit, id)
+			return nil, false, fmt.Errorf("%w: an edge list cannot hold the name %q, which has a blank, a comma, a leading # or %%, or is in quotes", ErrUnfit, id)
 		}
 		if k, ok := seen[id]; ok {
 			return nil, false, fmt.Errorf("%w: rows %d and %d have the same name %q, which would make them one node", ErrUnfit, k+1, i+1, id)

@@ -14,6 +14,8 @@ func TestEdges(t *testing.T) {
 	runReadCases(t, "g.edges", []readCase{
 		{name: "names", text: "# c\n% c\nb a\n  a\tc # behind\nb , c\n", want: `sparse 3×3 0,1 0,2 1,0 1,2 2,0 2,1 rows ["b" "a" "c"] symmetric`},
 		{name: "weights", text: "a,b,2.5\na c\nc\tb\t1e-3\n", want: `sparse 3×3 0,1=2.5 0,2=1 1,0=2.5 1,2=0.001 2,0=1 2,1=0.001 rows ["a" "b" "c"] symmetric`},
+		{name: "quotes of R", text: "\"a\" \"b\" 0.5\n\"2\" a\n", want: `sparse 3×3 0,1=0.5 0,2=1 1,0=0.5 2,0=1 rows ["a" "b" "2"] symmetric`},
+		{name: "a semicolon in a name", text: "p;q r 2\n", want: `sparse 2×2 0,1=2 1,0=2 rows ["p;q" "r"] symmetric`},
 		{name: "integers are sorted", text: "10 9\n9 -2\n", want: `sparse 3×3 0,1 1,0 1,2 2,1 rows ["-2" "9" "10"] symmetric`},
 		{name: "integers in a cycle", text: "20 30 2\n30 10 3\n", want: `sparse 3×3 0,2=3 1,2=2 2,0=3 2,1=2 rows ["10" "20" "30"] symmetric`},
 		{name: "one name, no sorting", text: "10 9\n9 x\n", want: `sparse 3×3 0,1 1,0 1,2 2,1 rows ["10" "9" "x"] symmetric`},
@@ -33,6 +35,8 @@ func TestEdges(t *testing.T) {
 		{name: "two names among integers", text: "x y\n1 2\n2 y\n", want: `sparse 4×4 0,1 1,0 1,3 2,3 3,1 3,2 rows ["x" "y" "1" "2"] symmetric`},
 
 		{name: "nothing", text: "# none\n", wrong: []string{"g.edges:1: ", "no edge"}},
+		{name: "semicolons and a decimal comma", text: "1;2;0,5\n1;3;0,7\n", wrong: []string{"g.edges:1: ", `"1;2;0"`, "separated by semicolons"}},
+		{name: "quotes with nothing in them", text: "a \"\"\n", wrong: []string{"g.edges:1: ", "a field is empty"}},
 		{name: "one field", text: "a b\nc\n", wrong: []string{"g.edges:2: ", "1 fields"}},
 		{name: "four fields", text: "a b 1 2\n", wrong: []string{":1: ", "4 fields", `"u v weight"`}},
 		{name: "weight no number", text: "a b\na c x\n", wrong: []string{":2: ", `"x" is not a number`}},

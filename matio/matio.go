@@ -6,7 +6,7 @@
 // The list is [Formats]; a file's format is told by its extension, or by [Options].Format. Any file may be compressed
 // by gzip or zstd, which is recognised by content on reading and chosen by a last extension .gz or .zst on writing.
 //
-//   - mtx: coordinate and array; real, integer and pattern; general and symmetric. A symmetric file gives one triangle,
+//   - mtx: coordinate and array; real, (unsigned-)integer and pattern; general and symmetric. A symmetric file gives one triangle,
 //     which is mirrored, the diagonal once. Entries given twice are summed and counted. No names.
 //   - npy: a matrix of bool, (u)int8…64 or float16/32/64, either byte order, C or Fortran order, format 1.0 to 3.0.
 //     Written as float64 in C order, format 1.0; a sparse table is written out in full.
@@ -15,11 +15,11 @@
 //   - csv, tsv: numbers, with a header when the first row holds a field, other than the first, that is not a number,
 //     and row names when the first field of every data row is not a number. An empty first field of the first row is
 //     a corner: then the first row and the first column are names, whatever they hold. A header one field shorter than
-//     the rows (as R writes it) also means row names. A field in quotes is not a number for these rules, unless every
-//     field of the first data row is quoted. Lines without a character are skipped. Names are written so that they are
+//     the rows (as R writes it) also means row names; of one field above two numbers, it may be a title, and is refused.
+//     A field in quotes is not a number for these rules, unless every field of the first data row is quoted. Lines without a character are skipped. Names are written so that they are
 //     found again.
-//   - edges: a line "u v" or "u v weight", separated by blanks, tabs or one comma; '#' or '%' before a field starts a
-//     comment. See the rules below.
+//   - edges: a line "u v" or "u v weight", separated by blanks, tabs or one comma, each perhaps in quotes; '#' or '%'
+//     before a field starts a comment. See the rules below.
 //
 // # Edge lists
 //

@@ -46,7 +46,7 @@ func readMTXHeader(l *lines) (h mtxHeader, err error) {
 	}
 	switch words[3] {
 	case "real", "double":
-	case "integer":
+	case "integer", "unsigned-integer": // the second is SciPy's
 		h.integer = true
 	case "pattern":
 		h.pattern = true

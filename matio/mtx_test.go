@@ -19,6 +19,7 @@ func TestMTX(t *testing.T) {
 		{name: "general", text: mtx("coordinate real general", "% c\n2 3 3\n2 1 -1.5e0\n1 3 4\n2 2 .5\n"), want: "sparse 2×3 0,2=4 1,0=-1.5 1,1=0.5"},
 		{name: "blanks, comments, case", text: "%%matrixmarket\tMATRIX Coordinate INTEGER General\n%\n\n  % c\n 2\t2 1 \n\n% between\n\t2  1   7 \n", want: "sparse 2×2 1,0=7"},
 		{name: "pattern", text: mtx("coordinate pattern general", "2 2 2\n1 2\n2 2\n"), want: "sparse 2×2 0,1 1,1"},
+		{name: "unsigned", text: mtx("coordinate unsigned-integer general", "2 2 2\n1 2 1\n2 2 1\n"), want: "sparse 2×2 0,1 1,1"},
 		{name: "ones", text: mtx("coordinate integer general", "2 2 2\n1 2 1\n2 2 1\n"), want: "sparse 2×2 0,1 1,1"},
 		{name: "symmetric, lower", text: mtx("coordinate real symmetric", "3 3 3\n1 1 5\n3 1 2\n3 2 -4\n"), want: "sparse 3×3 0,0=5 0,2=2 1,2=-4 2,0=2 2,1=-4 symmetric"},
 		{name: "symmetric, upper", text: mtx("coordinate real symmetric", "3 3 3\n1 1 5\n1 3 2\n2 3 -4\n"), want: "sparse 3×3 0,0=5 0,2=2 1,2=-4 2,0=2 2,1=-4 symmetric"},

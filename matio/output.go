@@ -100,7 +100,8 @@ func (f *format) to(w io.Writer, t *Table) error {
 
 // Atomic gives name the content that write produces, or leaves what was there: the content goes to a temporary file in
 // the same directory, which is synced to disk and renamed, and removed on failure. Links are followed, and a file that
-// is replaced keeps its permissions. What is there but no regular file (a pipe, /dev/stdout) is written to directly.
+// is replaced keeps its permissions. Written to directly is what is there but no regular file (a pipe, a device), and the file that
+// standard output or standard error goes to (/dev/stdout), where it stands.
 func Atomic(name string, write func(w io.Writer) error) error {
 	var f *os.File
 	perm, target := os.FileMode(0o666), name
@@ -119,10 +120,20 @@ func Atomic(name string, write func(w io.Writer) error) error {
 			return err
 		}
 		return f.Close()
+	case err == nil && isStream(old, os.Stdout):
+		return write(os.Stdout)
+	case err == nil && isStream(old, os.Stderr):
+		return write(os.Stderr)
 	case err == nil:
 		perm = old.Mode().Perm()
 		if target, err = filepath.EvalSymlinks(name); err != nil {
 			return fmt.Errorf("matio: %w", err)
+		}
+	default: // of a link that leads nowhere yet, what it names is made
+		if link, err := os.Readlink(name); err == nil {
+			if target = link; !filepath.IsAbs(link) {
+				target = filepath.Dir(name) + string(filepath.Separator) + link
+			}
 		}
 	}
 	for range 100 { // another program may have taken a name
@@ -161,4 +172,9 @@ func Atomic(name string, write func(w io.Writer) error) error {
 	}
 	done = true
 	return nil
+}
+
+func isStream(file os.FileInfo, stream *os.File) bool {
+	info, err := stream.Stat()
+	return err == nil && os.SameFile(file, info)
 }

@@ -2,6 +2,7 @@ package matio
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -69,11 +70,45 @@ func TestAtomic(t *testing.T) {
 			t.Errorf("the link is gone: %v, %v", info, err)
 		}
 	}
+	ahead := filepath.Join(dir, "ahead")
+	if err := os.Symlink("new.txt", ahead); err == nil { // to what is not there yet
+		if err := Atomic(ahead, write("five", nil)); err != nil {
+			t.Error(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "new.txt")); err != nil || string(got) != "five" {
+			t.Errorf("through a link ahead: %q, %v", got, err)
+		}
+	}
 	if err := Atomic(dir, write("", nil)); err == nil {
 		t.Error("a directory was accepted as a file")
 	}
 	if err := Atomic(filepath.Join(dir, "none", "x"), write("", nil)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing directory: error %v", err)
+	}
+}
+
+// TestAtomicStream goes on in the file that standard output goes to.
+func TestAtomicStream(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out.txt")
+	if err := os.WriteFile(name, []byte("before\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout := os.Stdout
+	defer func() { os.Stdout = stdout }()
+	os.Stdout = f
+	err = Atomic(name, func(w io.Writer) error {
+		_, err := io.WriteString(w, "after\n")
+		return err
+	})
+	if err := cmp.Or(err, f.Close()); err != nil {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(name); string(got) != "before\nafter\n" {
+		t.Errorf("the file holds %q", got)
 	}
 }
 

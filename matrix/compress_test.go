@@ -151,6 +151,21 @@ func TestCompressDecays(t *testing.T) {
 	}
 }
 
+// TestNoWorkers: a number of goroutines left at 0 is one, also for sparse points, whose rows of Z are dealt out.
+func TestNoWorkers(t *testing.T) {
+	x, err := NewCSR(4, 6, []int64{0, 2, 3, 5, 6}, []int32{0, 3, 1, 2, 5, 4}, []float64{1, 2, 3, 4, 5, 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Gram(x, Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Compress(a, Compression{Columns: 2}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCompressDoesNotDependOnWorkers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(22, 22))
 	x := draw(rng, 700, 30, 0.5)

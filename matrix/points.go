@@ -131,6 +131,7 @@ func (m *CSR) addTo(z []float64, c float64, i int) {
 func (m *CSR) timesTo(z []float64, h *Dense, workers int) {
 	r := h.cols
 	clear(z)
+	workers = max(workers, 1)
 	kernel.Blocks(m.cols, max(1, (m.cols+workers-1)/workers), workers, func(_, lo, hi int) {
 		for i := range m.rows {
 			hrow := h.data[i*r : (i+1)*r]

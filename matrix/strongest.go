@@ -50,7 +50,7 @@ var (
 //
 // A pass over A lists its entries or, for points, computes the inner products, some rows at a time: Θ(n²·m) multiply–adds for
 // dense points and Σ_k f_k² for sparse ones, f_k points having feature k. Memory beside S: twice as much as S, or four times for
-// PerItem; n numbers for each goroutine, and 16n for points that are dense; X by features for points that are sparse.
+// PerItem; n numbers for each goroutine, and 32n + 16m for points that are dense; X by features for points that are sparse.
 //
 // RelErr is the root of a sum of the squares left out, which for PerItem without Mutual is the difference of two: those that each
 // end left, and of these those that the other chose. Nothing of ‖A‖² is taken away, so it has no floor near 10⁻⁸.

@@ -262,7 +262,7 @@ func (m *CSR) addSquares(f *found, i int, above []int64, u float64, val []float6
 		if stored {
 			off--
 		}
-		f.all, f.off = f.all+u*u*float64(len(col)), f.off+u*u*off
+		f.all, f.off = f.all+u*float64(len(col))*u, f.off+u*off*u // none is 0, however large u·u
 	case stored:
 		f.addSquares(val, at)
 	default:

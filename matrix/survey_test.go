@@ -334,6 +334,13 @@ func TestFromParts(t *testing.T) {
 			t.Errorf("pattern: norm without the diagonal %v, want %v", got, want)
 		}
 	}
+	loops, err := NewCSR(3, 3, []int64{0, 1, 2, 3}, []int32{0, 1, 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := FromCSR(loops, 0); err != nil || a.OffDiagonal().Norm() != 0 {
+		t.Errorf("ones on the diagonal alone: norm without it %v, %v", a.OffDiagonal().Norm(), err)
+	}
 	m := drawSymmetric(rng, 100, 0.5)
 	m[99][3], m[3][99] = 5, 7
 	m[98][0], m[0][98] = math.NaN(), math.NaN()

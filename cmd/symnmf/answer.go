@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -139,21 +140,57 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 	}
 }
 
-// writeFiles writes the output directory. Each file appears whole or not at all; run.json comes last, so a directory that
-// has it has everything.
+// answerFiles are the files of an answer. run.json is the last to appear and the first to go: a directory that has it has the
+// others, all of one answer.
+var answerFiles = []string{"H.npy", "clusters.tsv", "memberships.tsv", "history.csv", "run.json"}
+
+// writeFiles writes the output directory: all files aside, and then each takes its name, which needs no more room. Links are followed,
+// what is no file (a pipe) is written to, and a file that is replaced keeps its permissions, as matio.Atomic has it.
 func (a *answer) writeFiles() error {
-	for _, file := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{
-		{"H.npy", func(w io.Writer) error { return matio.WriteNPY(w, a.res.H) }},
-		{"clusters.tsv", a.writeClusters},
-		{"memberships.tsv", a.writeMemberships},
-		{"history.csv", a.writeTrace},
-		{"run.json", a.writeRecord},
-	} {
-		if err := writeFile(filepath.Join(a.flags.out, file.name), file.write); err != nil {
-			return err
+	out := a.flags.out
+	aside, err := os.MkdirTemp(out, ".symnmf-*")
+	if err != nil {
+		return cannotWrite(out, err)
+	}
+	defer os.RemoveAll(aside)
+	ready := map[string]bool{} // aside
+	writers := []func(io.Writer) error{
+		func(w io.Writer) error { return matio.WriteNPY(w, a.res.H) }, a.writeClusters, a.writeMemberships, a.writeTrace, a.writeRecord,
+	}
+	for k, name := range answerFiles {
+		old, err := os.Lstat(filepath.Join(out, name))
+		switch {
+		case err == nil && old.IsDir():
+			return fmt.Errorf("cannot write the file %s: it is a directory", filepath.Join(out, name))
+		case err == nil && !old.Mode().IsRegular():
+			continue
+		}
+		temp := filepath.Join(aside, name)
+		if err := matio.Atomic(temp, writers[k]); err != nil {
+			return cannotWrite(filepath.Join(out, name), err)
+		}
+		if err == nil {
+			if err := os.Chmod(temp, old.Mode().Perm()); err != nil {
+				return cannotWrite(filepath.Join(out, name), err)
+			}
+		}
+		ready[name] = true
+	}
+	if last := answerFiles[len(answerFiles)-1]; ready[last] {
+		if err := os.Remove(filepath.Join(out, last)); err != nil && !os.IsNotExist(err) {
+			return cannotWrite(filepath.Join(out, last), err)
+		}
+	}
+	for k, name := range answerFiles {
+		target := filepath.Join(out, name)
+		var err error
+		if ready[name] {
+			err = os.Rename(filepath.Join(aside, name), target)
+		} else {
+			err = matio.Atomic(target, writers[k])
+		}
+		if err != nil {
+			return cannotWrite(target, err)
 		}
 	}
 	return nil
@@ -196,11 +233,13 @@ func (a *answer) writeMemberships(w io.Writer) error {
 	})
 }
 
-// writeTSV writes a header and lines separated by tabs, with quotes around the rare id that needs them.
+// writeTSV writes a header, if any, and lines separated by tabs, with quotes around the rare id that needs them.
 func writeTSV(w io.Writer, header []string, body func(line func(...string))) error {
 	out := csv.NewWriter(w)
 	out.Comma = '\t'
-	out.Write(header) // its errors stick until Error
+	if header != nil {
+		out.Write(header) // its errors stick until Error
+	}
 	body(func(fields ...string) { out.Write(fields) })
 	out.Flush()
 	return out.Error()

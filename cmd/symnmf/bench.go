@@ -98,11 +98,11 @@ Runs use one thread unless the plan or --threads says otherwise, so that no meth
 	flags.StringVarP(&f.out, "out", "o", "", "`DIR` of the records (required)")
 	flags.StringVar(&f.data, "data", "", "`DIR` with the data sets, a folder each; those that are missing are left out")
 	flags.DurationVar(&f.limit, "time-limit", 0, "time `D` in place of every time limit of the plan, as 10s; 0 = the plan's (default 0)")
-	flags.IntVar(&f.starts, "starts", 0, "at most `N` starts of each method; 0 = the plan's (default 0)")
+	wholeVar(flags, &f.starts, "starts", "", 0, "at most `N` starts of each method; 0 = the plan's (default 0)")
 	flags.StringSliceVar(&f.experiments, "experiments", nil, "only the experiments `NAME[,NAME...]`")
 	flags.StringSliceVar(&f.sets, "sets", nil, "only the sets `NAME[,NAME...]`")
 	flags.StringSliceVar(&f.methods, "methods", nil, "only the methods `NAME[,NAME...]`, as the plan labels them")
-	flags.IntVarP(&f.threads, "threads", "t", 0, "`N` processors for every run; 0 = the plan's, which is 1 unless it says otherwise (default 0)")
+	wholeVar(flags, &f.threads, "threads", "t", 0, "`N` processors for every run; 0 = the plan's, which is 1 unless it says otherwise (default 0)")
 	flags.BoolVar(&f.mixed, "mixed", false, "go on with records of another version or machine, whose times do not compare")
 	flags.BoolVar(&f.list, "list", false, "list the runs and make none")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
@@ -119,8 +119,8 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 		return bad("--time-limit %v: 0 means the plan's, a limit is above 0", f.limit)
 	case f.starts < 0:
 		return bad("--starts %d: 0 means the plan's, a number is above 0", f.starts)
-	case f.threads < 0:
-		return bad("--threads %d: 0 means the plan's, a number is above 0", f.threads)
+	case f.threads < 0 || f.threads > mostThreads:
+		return bad("--threads %d: 0 means the plan's, and %d is the most", f.threads, mostThreads)
 	}
 	if info, err := os.Stat(f.data); f.data != "" && (err != nil || !info.IsDir()) {
 		return inputf("--data %s: no such directory", f.data)
@@ -285,7 +285,15 @@ func newBenchTables(s *streams) *cobra.Command {
   symnmf bench tables records --only table4,table6 --format latex
   symnmf bench tables records -o drawn`,
 		Args: exactArgs("the DIR of 'symnmf bench run'"),
-		RunE: func(_ *cobra.Command, args []string) error { return f.run(args[0], s) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch given := cmd.Flags().Changed; {
+			case f.out == "" && f.force:
+				return usageError{"--force is about the directory of -o, which is missing", cmd}
+			case f.out != "" && given("format"):
+				return usageError{"--format is about what is printed; -o writes every table as .txt, .csv and .tex", cmd}
+			}
+			return f.run(args[0], s)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -434,7 +442,7 @@ func newBenchPlans(s *streams) *cobra.Command {
 		Short: "list the plans inside the program, or print one, to be changed and given to run as a file",
 		Example: `  symnmf bench plans
   symnmf bench plans quick > mine.plan`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listPlans(s)

@@ -43,8 +43,8 @@ that they are a clique and that no other item extends it; a larger one elsewhere
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVar(&f.runs, "runs", 10, "`N` random starts, of which the largest clique is kept")
-	flags.Uint64Var(&f.seed, "seed", 0, "whole number `S` that fixes every random choice (default 0)")
+	wholeVar(flags, &f.runs, "runs", "", 10, "`N` random starts, of which the largest clique is kept")
+	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no summary")
 	f.input.defineFormat(cmd, "format", "GRAPH")
@@ -129,8 +129,13 @@ func (f *cliqueFlags) run(s *streams) error {
 			return err
 		}
 	} else {
-		for _, id := range rec.Items {
-			fmt.Fprintln(w, id)
+		err := writeTSV(w, nil, func(line func(...string)) {
+			for _, id := range rec.Items {
+				line(id)
+			}
+		})
+		if err != nil {
+			return err
 		}
 	}
 	if err := w.Flush(); err != nil {

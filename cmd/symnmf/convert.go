@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -70,10 +71,15 @@ func (f *convertFlags) run(s *streams) error {
 	if f.out == "-" {
 		return matio.Write(s.out, t, f.to)
 	}
-	err = matio.Create(f.out, t, matio.Options{Format: f.to})
+	ctx, release := catchSignals()
+	defer release()
+	err = matio.CreateContext(ctx, f.out, t, matio.Options{Format: f.to})
+	var sig signalError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(context.Cause(ctx), &sig):
+		return sig
 	case errors.Is(err, matio.ErrUnknownFormat):
 		return fmt.Errorf("%w; --to says it", err)
 	}

@@ -65,7 +65,13 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
   symnmf fit graph.mtx.gz -k 20 -o answer
   symnmf fit points.csv --items rows -k 10 --runs 5 --seed 7 --json
   zcat edges.gz | symnmf fit - --format edges -k 8 > clusters.tsv`,
-		Args: exactArgs(inputArg),
+		Args: func(cmd *cobra.Command, args []string) error {
+			value := slices.IndexFunc(args, func(arg string) bool { return slices.Contains([]string{"auto", "yes", "no"}, arg) })
+			if len(args) == 2 && value >= 0 && cmd.Flags().Changed("bound") {
+				return usageError{fmt.Sprintf("--bound is given its value with a sign of equality: --bound=%s", args[value]), cmd}
+			}
+			return exactArgs(inputArg)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.input.name = args[0]
 			if err := f.check(cmd); err != nil {
@@ -76,16 +82,16 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntVarP(&f.rank, "rank", "k", 0, "number `R` of columns of H, hence of clusters (required)")
+	wholeVar(flags, &f.rank, "rank", "k", 0, "number `R` of columns of H, hence of clusters (required)")
 	f.input.define(cmd)
 	flags.StringVarP(&f.method, "method", "m", "auto", "a `NAME` from 'symnmf methods'; auto chooses for the input")
 	cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methodNames(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringArrayVar(&f.knobs, "set", nil, "`KEY=VALUE`, a knob of the method, see 'symnmf methods -v' (repeatable)")
 	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, svd, lai, or FILE.npy with an H, n×R (the method's own when left out)")
 	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(startNames(), cobra.ShellCompDirectiveDefault))
-	flags.Uint64Var(&f.seed, "seed", 0, "whole number `S` that fixes every random choice (default 0)")
-	flags.IntVar(&f.runs, "runs", 1, "`N` independent random starts, of which the best is kept")
-	flags.IntVar(&f.sweeps, "max-sweeps", 1000, "at most `N` sweeps; 0 = no limit")
+	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
+	wholeVar(flags, &f.runs, "runs", "", 1, "`N` independent random starts, of which the best is kept")
+	wholeVar(flags, &f.sweeps, "max-sweeps", "", 1000, "at most `N` sweeps; 0 = no limit")
 	flags.DurationVar(&f.time, "time-limit", 0, "at most time `D` a run, as 30s or 5m; 0 = no limit (default 0)")
 	flags.Float64Var(&f.tol, "tol", 1e-4, "a run has converged when the KKT residual is at most `T`; 0 = never")
 	flags.Var((*weights)(&f.l1), "l1", "weights of the l1 term, one or R, which makes H sparser; 'symnmf info' shows the unit (default 0)")
@@ -99,7 +105,7 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	f.whole.formatFlag, f.whole.itemsFlag = "original-format", "original-items"
 	choiceFlag(cmd, &f.whole.items, f.whole.itemsFlag, "the original is a table of points, one item a row or a column", "rows", "columns")
 	formatFlag(cmd, &f.whole.format, f.whole.formatFlag, "the format of the original (by its extension when left out)")
-	flags.IntVarP(&f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
+	wholeVar(flags, &f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
 	flags.StringVar(&f.trace, "trace", "", "write the exact errors on the way to `FILE.csv`, which about doubles the time")
 	flags.StringVarP(&f.out, "out", "o", "", "write the answer to files in `DIR`")
 	flags.BoolVar(&f.force, "force", false, "write into a DIR that is not empty")
@@ -130,8 +136,8 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		return bad("--tol %v: 0 means none, a tolerance is above 0", f.tol)
 	case f.sweeps == 0 && f.time == 0:
 		return bad("--max-sweeps 0 without --time-limit: the run might never end")
-	case f.threads < 0:
-		return bad("--threads %d: 0 means all processors", f.threads)
+	case f.threads < 0 || f.threads > mostThreads:
+		return bad("--threads %d: 0 means all processors, and %d is the most", f.threads, mostThreads)
 	case len(f.l1) > 1 && len(f.l1) != f.rank:
 		one := "1"
 		if f.rank > 1 {
@@ -144,6 +150,8 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		return bad("--original-items and --original-format are about the file of --original, which is missing")
 	case f.whole.name == "-" && f.input.name == "-":
 		return bad("only one of INPUT and --original can be standard input")
+	case f.out == "-":
+		return bad("-o -: an answer is several files, so name a directory; the clusters go to standard output where there is no -o")
 	case f.force && f.out == "":
 		return bad("--force is about the directory of -o, which is missing")
 	case f.runs > 1 && f.init != "" && f.init != "random":
@@ -166,7 +174,7 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 	if err := f.checkTrace(cmd.InOrStdin()); err != nil {
 		return err
 	}
-	return f.checkOut()
+	return f.checkOut(cmd.InOrStdin())
 }
 
 // fileStart tells whether --init names a file.
@@ -177,32 +185,64 @@ func (f *fitFlags) checkTrace(in io.Reader) error {
 	if f.trace == "-" {
 		return usagef("--trace -: standard output is for the answer, so name a file")
 	}
+	if f.out != "" && sameDir(filepath.Dir(f.trace), f.out) && slices.Contains(answerFiles, filepath.Base(f.trace)) {
+		return usagef("--trace %s: -o %s writes a file of that name", f.trace, f.out)
+	}
 	trace, err := os.Stat(f.trace)
 	if err != nil || !trace.Mode().IsRegular() {
 		return nil // nothing there to lose
 	}
-	same := func(info os.FileInfo, err error) bool { return err == nil && os.SameFile(trace, info) }
-	file, isFile := in.(*os.File)
-	switch {
-	case f.input.name != "-" && same(os.Stat(f.input.name)), f.input.name == "-" && isFile && same(file.Stat()):
-		return usagef("--trace %s: that is the INPUT, which it would replace", f.trace)
-	case f.whole.name != "" && same(os.Stat(f.whole.name)):
-		return usagef("--trace %s: that is the file of --original, which it would replace", f.trace)
-	case f.fileStart() && same(os.Stat(f.init)):
-		return usagef("--trace %s: that is the start (--init), which it would replace", f.trace)
+	if out, err := os.Stdout.Stat(); err == nil && os.SameFile(trace, out) && (f.out == "" || f.json) {
+		return usagef("--trace %s: standard output goes there too, so name another file", f.trace)
+	}
+	if what := f.reads(trace, in); what != "" {
+		return usagef("--trace %s: that is %s, which it would replace", f.trace, what)
 	}
 	return nil
 }
 
-// checkOut refuses a directory that holds anything, unless --force says otherwise.
-func (f *fitFlags) checkOut() error {
-	if f.out == "" || f.force {
+// sameDir tells whether two names are of one directory, which need not be there yet.
+func sameDir(a, b string) bool {
+	first, err := os.Stat(a)
+	if second, err2 := os.Stat(b); err == nil && err2 == nil {
+		return os.SameFile(first, second)
+	}
+	return filepath.Clean(a) == filepath.Clean(b)
+}
+
+// checkOut refuses a directory that holds anything, unless --force says otherwise, and one that holds what is read in any case.
+func (f *fitFlags) checkOut(in io.Reader) error {
+	if f.out == "" {
 		return nil
 	}
-	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 {
+	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
 		return usagef("-o %s: the directory is not empty; --force writes into it all the same", f.out)
 	}
+	for _, name := range answerFiles {
+		file, err := os.Stat(filepath.Join(f.out, name))
+		if err != nil {
+			continue
+		}
+		if what := f.reads(file, in); what != "" {
+			return usagef("-o %s: its %s is %s, which would be replaced", f.out, name, what)
+		}
+	}
 	return nil
+}
+
+// reads says what the file is to this run, "" where it is not read.
+func (f *fitFlags) reads(file os.FileInfo, in io.Reader) string {
+	same := func(info os.FileInfo, err error) bool { return err == nil && os.SameFile(file, info) }
+	stdin, isFile := in.(*os.File)
+	switch {
+	case f.input.name != "-" && same(os.Stat(f.input.name)), f.input.name == "-" && isFile && same(stdin.Stat()):
+		return "the INPUT"
+	case f.whole.name != "" && f.whole.name != "-" && same(os.Stat(f.whole.name)), f.whole.name == "-" && isFile && same(stdin.Stat()):
+		return "the file of --original"
+	case f.fileStart() && same(os.Stat(f.init)):
+		return "the start (--init)"
+	}
+	return ""
 }
 
 // solver returns the method asked for, nil for auto.
@@ -421,17 +461,19 @@ func (f *fitFlags) options(d *dataset, s *streams, threads int) (opt symnmf.Opti
 	if opt.Start, err = f.start(d, s); err != nil {
 		return opt, err
 	}
-	none := func(limit float64) float64 {
-		if limit == 0 {
-			return -1
-		}
-		return limit
-	}
-	opt.Stop = symnmf.Stop{Sweeps: int(none(float64(f.sweeps))), Time: f.time, KKT: none(f.tol)}
+	opt.Stop = symnmf.Stop{Sweeps: orNone(f.sweeps), Time: f.time, KKT: orNone(f.tol)}
 	opt.L1, opt.IgnoreDiagonal = f.l1, f.diag == "ignore"
 	opt.Seed, opt.Runs, opt.Threads = f.seed, f.runs, threads
 	opt.Trace = f.trace != ""
 	return opt, nil
+}
+
+// orNone is a limit as Options have it: 0 stands for their own there, -1 for none.
+func orNone[T int | float64](limit T) T {
+	if limit == 0 {
+		return -1
+	}
+	return limit
 }
 
 // print writes what goes to standard output.

@@ -39,7 +39,7 @@ the memory that fit would need. A table that is not square is taken for points, 
 		},
 	}
 	f.input.define(cmd)
-	cmd.Flags().IntVarP(&f.rank, "rank", "k", 10, "number `R` of columns of H, for the predicted memory")
+	wholeVar(cmd.Flags(), &f.rank, "rank", "k", 10, "number `R` of columns of H, for the predicted memory")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
 }

@@ -167,7 +167,7 @@ func (d *dataset) n() int {
 
 // ids returns the names of the items, which number themselves where there are none.
 func (d *dataset) ids() names {
-	if d.items == "columns" {
+	if d.items == "columns" || d.items == similarity && d.rowIDs == nil {
 		return d.colIDs
 	}
 	return d.rowIDs
@@ -327,8 +327,12 @@ func (d *dataset) makeSymmetric(how string, largest float64) error {
 	entry := func(i, j int) float64 { return d.table.(interface{ At(i, j int) float64 }).At(i, j) }
 	v, w := entry(a.Row, a.Col), entry(a.Col, a.Row)
 	if how == "no" {
-		return inputf("%s: not symmetric: %s; the largest difference is %v: %v in %s against %v in %s; --symmetrize average, max or min repairs it; if this is a table of points, say --%s",
-			d.name, count(a.Pairs, "pair differs", "pairs differ"), a.Diff, v, d.at(a.Row, a.Col), w, d.at(a.Col, a.Row), d.itemsFlag)
+		points := ""
+		if d.itemsFlag != "" {
+			points = "; if this is a table of points, say --" + d.itemsFlag
+		}
+		return inputf("%s: not symmetric: %s; the largest difference is %v: %v in %s against %v in %s; --symmetrize average, max or min repairs it%s",
+			d.name, count(a.Pairs, "pair differs", "pairs differ"), a.Diff, v, d.at(a.Row, a.Col), w, d.at(a.Col, a.Row), points)
 	}
 	switch t := d.table.(type) {
 	case *matrix.Dense:

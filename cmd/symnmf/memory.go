@@ -50,7 +50,8 @@ func lastByte(s string) byte {
 // first asked, before anything is read.
 func (b *byteSize) limit() int64 {
 	if !b.set {
-		b.bytes, b.set = freeMemory()/10*9, true
+		free := freeMemory()
+		b.bytes, b.set = (free+9)/10*9, true // 0 only where that is not known
 	}
 	return b.bytes
 }
@@ -399,11 +400,12 @@ func (sh shape) fits(limit int64) error {
 	if need <= most {
 		return nil
 	}
-	shrink := "a smaller -k"
-	if sh.items == similarity {
-		shrink += ", a sparse file (mtx, npz, edges), or --items with the points it comes from"
-	} else {
-		shrink += ", or a sparse file (mtx, npz)"
+	shrink := "a smaller -k, or a sparse file (mtx, npz)"
+	switch {
+	case sh.method == "clique":
+		shrink = "a sparse file (mtx, npz, edges)"
+	case sh.items == similarity:
+		shrink = "a smaller -k, a sparse file (mtx, npz, edges), or --items with the points it comes from"
 	}
 	return fmt.Errorf("this run %w: it is predicted to need %s, the limit is %s; what would shrink it: %s; --memory-limit raises the limit",
 		errMemory, showBytes(need), showBytes(most), shrink)
@@ -477,9 +479,12 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 	predicted = program + sh.ids + slack*max(prepare, base+systems, base+edgeBytes*edges)
 	most := mostBytes(limit)
 	if predicted > most {
-		shrink := "a smaller --keep"
-		if f.resistance > 0 {
+		shrink := "fewer items, or fewer --threads"
+		switch {
+		case f.resistance > 0:
 			shrink = "fewer --draws, a larger EPS, or fewer edges to begin with"
+		case f.keep > 0:
+			shrink = "a smaller --keep"
 		}
 		return 0, 0, tooMuch(fmt.Errorf("it is predicted to need %s", showBytes(predicted)), limit, shrink)
 	}

@@ -161,6 +161,13 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return usageError{msg: fmt.Sprintf("unknown command %q%s", name, didYouMean(name, commandNames(root), "")), command: root}
 }
 
+// atMostArgs asks for no more arguments than there are names.
+func atMostArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		return exactArgs(names...)(cmd, append(slices.Clone(args), names[min(len(args), len(names)):]...))
+	}
+}
+
 // exactArgs asks for as many arguments as there are names.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -195,8 +202,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		flag := invalid.GetFlag()
 		what, known := map[string]string{
-			"int": "a whole number", "int64": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
-			"duration": "a time with its unit, such as 30s or 5m",
+			"float64": "a number", "bool": "true or false", "duration": "a time with its unit, such as 30s or 5m",
 		}[flag.Value.Type()]
 		if !known {
 			what = invalid.Unwrap().Error()
@@ -267,26 +273,4 @@ func edits(a, b string) int {
 		}
 	}
 	return rows[len(a)][len(b)]
-}
-
-// choice is a flag with a fixed list of values.
-type choice struct {
-	value   *string
-	allowed []string
-}
-
-func (c choice) String() string { return *c.value }
-func (c choice) Type() string   { return strings.Join(c.allowed, "|") }
-func (c choice) Set(v string) error {
-	if !slices.Contains(c.allowed, v) {
-		return errors.New("one of " + strings.Join(c.allowed, ", "))
-	}
-	*c.value = v
-	return nil
-}
-
-// choiceFlag defines such a flag, with its help and completion.
-func choiceFlag(cmd *cobra.Command, value *string, name, usage string, allowed ...string) {
-	cmd.Flags().Var(choice{value, allowed}, name, usage)
-	cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -21,6 +21,7 @@ import (
 type scoreFlags struct {
 	clusters, labels string
 	graph            inputFlags
+	repairs          repairs // of the graph
 	json             bool
 }
 
@@ -40,11 +41,21 @@ are scored twice: left out, and as one more class.`,
 			if f.clusters == "-" && f.labels == "-" {
 				return usageError{"only one of CLUSTERS and LABELS can be standard input", cmd}
 			}
+			if f.graph.name == "-" && (f.clusters == "-" || f.labels == "-") {
+				return usageError{"--graph -: standard input is read already", cmd}
+			}
+			for _, name := range []string{"format", "symmetrize", "negatives", "memory-limit"} {
+				if f.graph.name == "" && cmd.Flags().Changed(name) {
+					return usageError{fmt.Sprintf("--%s is about the --graph, which is missing", name), cmd}
+				}
+			}
 			return f.run(s)
 		},
 	}
 	cmd.Flags().StringVar(&f.graph.name, "graph", "", "the graph, a `FILE` or demo:NAME, in which to give the modularity of the clusters")
 	f.graph.defineFormat(cmd, "format", "the graph")
+	f.repairs.define(cmd)
+	f.graph.defineMemory(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
 }
@@ -299,14 +310,20 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 	if rows != cols || d.items != similarity {
 		return 0, inputf("%s: %d×%d is no graph", d.name, rows, cols)
 	}
+	if err := d.repair(f.repairs); err != nil {
+		return 0, err
+	}
+	for _, w := range d.warnings {
+		s.warn(d.name + ": " + w)
+	}
 	class := found.class
-	if d.rowIDs != nil && found.ids != nil {
+	if ids := d.ids(); ids != nil && found.ids != nil {
 		of := make(map[string]string, len(found.ids))
 		for i, id := range found.ids {
 			of[id] = found.class[i]
 		}
 		class = make([]string, rows)
-		for i, id := range d.rowIDs {
+		for i, id := range ids {
 			c, ok := of[id]
 			if !ok {
 				return 0, inputf("%s: node %q is not in %s", d.name, id, found.name)
@@ -322,6 +339,9 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 		if graph, err = compress(d); err != nil {
 			return 0, err
 		}
+	}
+	if graph.Asymmetry().Diff > 0 { // what repair let pass is rounding
+		graph = graph.Symmetrize(matrix.Average)
 	}
 	return cluster.Modularity(graph, numbered(class))
 }

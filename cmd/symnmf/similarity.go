@@ -67,16 +67,16 @@ the Laplacian diag(A·1)−A, not the error ‖A−HHᵀ‖: 'symnmf fit S -k R 
 	flags.SortFlags = false
 	flags.StringVarP(&f.out, "out", "o", "", "write the similarity to the file `OUT`, or - for standard output (required)")
 	formatFlag(cmd, &f.to, "to", "the format of OUT (by its extension when left out)")
-	flags.IntVar(&f.keep, "keep", 0, "keep the `K` strongest edges of each item")
+	wholeVar(flags, &f.keep, "keep", "", 0, "keep the `K` strongest edges of each item")
 	flags.BoolVar(&f.mutual, "mutual", false, "with --keep, only edges that are among the K strongest of both ends")
 	flags.Float64Var(&f.threshold, "threshold", 0, "keep edges of at least `T`")
 	flags.Float64Var(&f.quantile, "quantile", 0, "keep edges of at least the `Q`-quantile, above 0 and up to 1")
 	flags.Float64Var(&f.resistance, "resistance", 0, "draw edges by effective resistance, for quadratic forms right to `EPS`")
-	flags.Int64Var(&f.draws, "draws", 0, "with --resistance, draw `N` edges, with replacement (default 9·n·ln n/EPS²)")
+	wholeVar(flags, &f.draws, "draws", "", 0, "with --resistance, draw `N` edges, with replacement (default 9·n·ln n/EPS²)")
 	f.input.define(cmd)
 	f.repairs.define(cmd)
-	flags.Uint64Var(&f.seed, "seed", 0, "whole number `S` that fixes every random choice (default 0)")
-	flags.IntVarP(&f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
+	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
+	wholeVar(flags, &f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
 	flags.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more: what is about to be done, memory")
@@ -113,8 +113,8 @@ func (f *similarityFlags) check(cmd *cobra.Command) error {
 		return bad("--draws is for --resistance")
 	case f.mutual && !given("keep"):
 		return bad("--mutual is for --keep")
-	case f.threads < 0:
-		return bad("--threads %d: 0 means all processors", f.threads)
+	case f.threads < 0 || f.threads > mostThreads:
+		return bad("--threads %d: 0 means all processors, and %d is the most", f.threads, mostThreads)
 	case f.input.items != "" && given("symmetrize"):
 		return bad("--symmetrize is for a similarity; inner products (--items) are symmetric")
 	case f.out == "-" && f.to == "":
@@ -132,7 +132,10 @@ func (f *similarityFlags) check(cmd *cobra.Command) error {
 		return fmt.Errorf("-o: %w; --to says it", err)
 	}
 	in, err := os.Stat(f.input.name)
-	if err != nil || f.input.name == "-" {
+	if f.input.name == "-" {
+		in, err = os.Stdin.Stat()
+	}
+	if err != nil {
 		return nil
 	}
 	if out, err := os.Stat(f.out); err == nil && os.SameFile(in, out) && out.Mode().IsRegular() {

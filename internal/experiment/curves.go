@@ -9,20 +9,22 @@ import (
 	"symnmf/internal/report"
 )
 
-// curve is E(t) of one run from the end of the first sweep on.
+// curve is E(t) of one run from the end of the first sweep on, nowhere below what rounding leaves of it.
 type curve struct{ t, e []float64 }
 
 func (d *drawer) curve(e *Experiment, r *Record) (c curve) {
 	best := d.bestOf(e, r)
+	floor := gapFloor(float64(r.ErrFloor), best)
 	add := func(seconds, relErr float64) {
-		c.t, c.e = append(c.t, seconds), append(c.e, gap(relErr, best))
+		c.t, c.e = append(c.t, seconds), append(c.e, max(gap(relErr, best), floor))
 	}
 	for k, sweep := range r.Trace.Sweep {
 		if sweep > 0 {
 			add(r.Trace.Seconds[k], float64(r.Trace.RelErr[k]))
 		}
 	}
-	if n := len(c.t); n > 0 && r.Seconds > c.t[n-1] {
+	// The end is a point of its own, and the only one of a run whose sweeps so far had no figures.
+	if n := len(c.t); r.Sweeps > 0 && (n == 0 || r.Seconds > c.t[n-1]) {
 		add(r.Seconds, float64(r.RelErr))
 	}
 	return c
@@ -68,13 +70,16 @@ func average(curves []curve) (s report.Series) {
 	return s
 }
 
-// leastGap is the least E that is drawn: where the best run itself would go to zero, it leaves the others their room.
+// leastGap is the least E that is drawn where e_min is that of the best run, which itself would go to zero: the others have their room.
 const leastGap = 1e-6
 
 // chart draws E(t) of the methods; nil if there is nothing to draw.
 func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
 	chart := &report.Chart{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name, Title: cmp.Or(e.Title, e.Name) + ": " + c.title,
-		XLabel: "seconds", YLabel: "E(t)", LogX: true, LogY: true, Floor: leastGap}
+		XLabel: "seconds", YLabel: "E(t)", LogX: true, LogY: true}
+	if e.Best == nil {
+		chart.Floor = leastGap
+	}
 	for _, m := range e.Methods {
 		var curves []curve
 		for _, r := range c.by[m.Label] {
@@ -84,7 +89,6 @@ func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
 			if one := d.curve(e, r); len(one.t) > 0 {
 				curves = append(curves, one)
 			}
-			chart.Floor = max(chart.Floor, gapFloor(float64(r.ErrFloor), d.bestOf(e, r)))
 		}
 		if len(curves) == 0 {
 			continue
@@ -94,7 +98,10 @@ func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
 			s = report.Series{X: curves[0].t, Y: curves[0].e}
 		}
 		s.Name = m.Label
-		if s = positive(s); len(s.X) > 0 {
+		for len(s.X) > 0 && s.X[0] <= 0 { // a clock that showed nothing has no place on a logarithmic axis
+			s.X, s.Y = s.X[1:], s.Y[1:]
+		}
+		if slices.ContainsFunc(s.Y, func(y float64) bool { return y > chart.Floor }) {
 			chart.Series = append(chart.Series, s)
 		}
 	}
@@ -102,17 +109,6 @@ func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
 		return nil
 	}
 	return chart
-}
-
-// positive leaves out what a logarithmic scale cannot show: the best run itself at its end.
-func positive(s report.Series) report.Series {
-	out := report.Series{Name: s.Name}
-	for k, y := range s.Y {
-		if y > 0 && s.X[k] > 0 {
-			out.X, out.Y = append(out.X, s.X[k]), append(out.Y, y)
-		}
-	}
-	return out
 }
 
 // galleries draws the columns of H, dark where they are large.
@@ -125,7 +121,7 @@ func (d *drawer) galleries(e *Experiment, c *column) (list []*report.Gallery) {
 			w, h := e.Pictures.W, e.Pictures.H
 			g := &report.Gallery{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name + "-" + fileName(m.Label),
 				Title: fmt.Sprintf("%s: %s, relative error %s %%", c.title, m.Label, percent(float64(r.RelErr))),
-				W:     w, H: h, PerRow: int(math.Ceil(math.Sqrt(float64(r.Rank))))}
+				W:     w, H: h, PerRow: int(math.Ceil(math.Sqrt(float64(r.Rank)))), Inverted: true}
 			if len(c.by[m.Label]) > 1 {
 				g.Name += fmt.Sprintf("-seed%d-%d", r.Seed, r.Repeat)
 				g.Title += fmt.Sprintf(" (seed %d)", r.Seed)
@@ -133,7 +129,7 @@ func (d *drawer) galleries(e *Experiment, c *column) (list []*report.Gallery) {
 			for at := 0; at+w*h <= len(r.Pictures); at += w * h {
 				picture := make([]float64, w*h)
 				for k, b := range r.Pictures[at : at+w*h] {
-					picture[k] = 1 - float64(b)/255
+					picture[k] = float64(b) / 255
 				}
 				g.Pictures = append(g.Pictures, picture)
 			}

@@ -217,7 +217,7 @@ func (d *drawer) section(e *Experiment) report.Section {
 		least = percent(*e.Best) + " %, which is known"
 	}
 	s.Text = "E(t) = (e(t) − e_min)/(‖A‖ − e_min), where e = ‖A−HHᵀ‖ and e_min is " + least + "; curves begin after the first sweep with a figure and are means " +
-		"of E over starts and matrices."
+		"of E over " + over(columns) + "."
 	s.Tables = append(s.Tables, d.errorTable(e, columns), d.sweepTable(e, columns))
 	if t := d.equalSweepsTable(e, columns); t != nil {
 		s.Tables = append(s.Tables, t)

@@ -271,9 +271,63 @@ func TestCurves(t *testing.T) {
 	if s := average([]curve{{[]float64{0}, []float64{0.5}}}); len(s.X) != 1 || s.Y[0] != 0.5 {
 		t.Errorf("one point: %+v", s)
 	}
-	if got := positive(report.Series{Name: "n", X: []float64{0, 1, 2, 3}, Y: []float64{1, 0.5, 0, -1}}); got.Name != "n" || !slices.Equal(got.X, []float64{1}) || !slices.Equal(got.Y, []float64{0.5}) {
-		t.Errorf("%+v", got)
+}
+
+// TestEndAlone: a run whose sweeps had no figures has its end, where others have a curve.
+func TestEndAlone(t *testing.T) {
+	page := Draw(made(t, cbclPlan,
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 3, Seconds: 7, RelErr: 0.3,
+			Trace: &Trace{Seconds: []float64{0}, RelErr: []Number{1}, KKT: make([]Number, 1)}},
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Sweeps: 1, Seconds: 1, RelErr: 0.2}))
+	c := page.Sections[0].Charts[0]
+	if len(c.Series) != 1 || c.Series[0].Name != "cd-cyclic-0" || !slices.Equal(c.Series[0].X, []float64{7}) || math.Abs(c.Series[0].Y[0]-0.125) > 1e-15 {
+		t.Errorf("%+v", c.Series)
 	}
+}
+
+// TestKnownLeast: where e_min is known the scale goes down to what rounding leaves of each run.
+func TestKnownLeast(t *testing.T) {
+	const text = "plan p\nexperiment e\ndata synthetic:low-rank n=5\nrank 2\nsweeps 9\nbest 0\nmethod cd-cyclic start=random\nmethod cd-shuffle start=random\n"
+	run := func(label string, e Number) Record {
+		return Record{Set: "synthetic:low-rank,n=5", Rank: 2, Label: label, Sweeps: 1, Seconds: 2, RelErr: e,
+			Trace: &Trace{Seconds: []float64{0, 2}, RelErr: []Number{1, e}, KKT: make([]Number, 2)}}
+	}
+	rs := made(t, text, run("cd-cyclic-rand", 1e-12), run("cd-shuffle-rand", 0.2))
+	rs.List[0].ErrFloor, rs.List[1].ErrFloor = 1e-10, 5e-7
+	for k := range rs.List {
+		rs.List[k].Instance = rs.Plan.Experiments[0].Data[0].Instances[0]
+	}
+	c := Draw(rs).Sections[0].Charts[0]
+	if len(c.Series) != 2 || c.Floor != 0 || c.Series[0].Y[0] != 1e-10 || c.Series[1].Y[0] != 0.2 {
+		t.Errorf("from %v: %+v", c.Floor, c.Series)
+	}
+}
+
+// TestOver: captions say what means are over.
+func TestOver(t *testing.T) {
+	for _, tc := range []struct {
+		instances []uint64
+		seeds     []uint64
+		want      string
+	}{{[]uint64{0}, []uint64{0, 1}, "starts"}, {[]uint64{1, 2}, []uint64{0, 0}, "matrices"}, {[]uint64{1, 2}, []uint64{0, 1}, "starts and matrices"}} {
+		c := column{set: Set{Instances: tc.instances}, by: map[string][]*Record{"m": {{Seed: tc.seeds[0]}, {Seed: tc.seeds[1]}}}}
+		if got := over([]column{c}); got != tc.want {
+			t.Errorf("instances %v, seeds %v: over %s, want %s", tc.instances, tc.seeds, got, tc.want)
+		}
+	}
+}
+
+// TestWithoutAnswer: runs that a limit ended before their first sweep count.
+func TestWithoutAnswer(t *testing.T) {
+	rs := made(t, cbclPlan,
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Sweeps: 3, Seconds: 1, RelErr: 0.5},
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Seed: 1, Sweeps: 0, Seconds: 1, RelErr: 1})
+	page := Draw(rs)
+	checkRows(t, tableOf(t, page, "table3"), []string{"cd-cyclic-0", "", "116", "", "166"}, []string{"cd-cyclic-rand", "1.5", "95", "", "138"})
+	if row := tableOf(t, page, "table4").Rows[1]; row[1] != "50 (1 of 2)" {
+		t.Errorf("%q", row)
+	}
+	checkRows(t, tableOf(t, page, "when-cbcl"), []string{"cd-cyclic-rand", "1 (1/2)", "never"})
 }
 
 // TestInstances: matrices of a kind are averaged, each with its own least error; best 0 overrides that.
@@ -318,7 +372,7 @@ func TestGallery(t *testing.T) {
 	if g.Name != "figure1-cbcl-cd-cyclic-0" || g.Title != "cbcl: cd-cyclic-0, relative error 0.0618 %" || g.W != 2 || g.H != 1 || g.PerRow != 2 {
 		t.Errorf("%+v", g)
 	}
-	if want := [][]float64{{1, 0}, {0.8, 0.6}}; len(g.Pictures) != 2 || !slices.Equal(g.Pictures[0], want[0]) || !slices.Equal(g.Pictures[1], want[1]) {
+	if want := [][]float64{{0, 1}, {0.2, 0.4}}; !g.Inverted || len(g.Pictures) != 2 || !slices.Equal(g.Pictures[0], want[0]) || !slices.Equal(g.Pictures[1], want[1]) {
 		t.Errorf("%v, want %v", g.Pictures, want)
 	}
 }

@@ -95,16 +95,15 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 			return out, stopped(err)
 		}
 		began := time.Now()
+		left := guess.left(todo[k:])
 		show := func(at Progress) {
 			if opt.Progress == nil {
 				return
 			}
-			at.Done, at.Total, at.Key = out.Before+out.Made, out.Total, r.key
-			rest, at0 := todo[k:], time.Since(began)
+			at.Done, at.Total, at.Key, at.Left = out.Before+out.Made, out.Total, r.key, left(time.Since(began))
 			if at.Record != nil {
-				rest, at0 = todo[k+1:], 0
+				at.Left = guess.left(todo[k+1:])(0)
 			}
-			at.Left = guess.left(rest, at0)
 			opt.Progress(at)
 		}
 		rec, err := w.make(ctx, r, show)
@@ -375,21 +374,23 @@ func likenesses(experiment, set string, rank int, label string) []string {
 	return []string{fmt.Sprint(experiment, " ", set, " ", rank, " ", label), experiment + " " + label, experiment, ""}
 }
 
-// left returns what the runs are likely to take, of which the first has been at work for some time.
-func (e *estimate) left(runs []run, at time.Duration) time.Duration {
-	var sum float64
+// left returns what the runs are likely to take when the first of them has been at work for some time, -1 where nobody knows.
+func (e *estimate) left(runs []run) func(at time.Duration) time.Duration {
+	var first, others float64
 	for k := range runs {
-		r := &runs[k]
-		seconds := e.of(r)
+		seconds := e.of(&runs[k])
 		if seconds < 0 {
-			return -1
+			return func(time.Duration) time.Duration { return -1 }
 		}
 		if k == 0 {
-			seconds = max(0, seconds-at.Seconds())
+			first = seconds
+		} else {
+			others += seconds
 		}
-		sum += seconds
 	}
-	return time.Duration(sum * float64(time.Second))
+	return func(at time.Duration) time.Duration {
+		return time.Duration((max(0, first-at.Seconds()) + others) * float64(time.Second))
+	}
 }
 
 func (e *estimate) of(r *run) float64 {

@@ -429,19 +429,19 @@ func TestEstimate(t *testing.T) {
 		"experiment f\ndata demo:karate\nrank 2\nsweeps 3\nmethod cd-cyclic\n")
 	runs := p.runs() // karate: cyclic 0, shuffle, cyclic 1; lesmis the same; f
 	e := newEstimate()
-	if d := e.left(runs, 0); d >= 0 {
+	if d := e.left(runs)(0); d >= 0 {
 		t.Errorf("%v, and nobody knows", d)
 	}
-	if d := e.left(runs[:6], 5*time.Second); d != (6*10-5)*time.Second {
+	if d := e.left(runs[:6])(5 * time.Second); d != (6*10-5)*time.Second {
 		t.Errorf("by limits: %v", d)
 	}
 	e.learn(&Record{Experiment: "e", Set: "demo:karate", Rank: 2, Label: "cd-cyclic", WallSeconds: 12})
 	e.learn(&Record{Experiment: "e", Set: "demo:lesmis", Rank: 2, Label: "cd-cyclic", WallSeconds: 14})
 	// shuffle by its limit, cyclic by its own, f by all
-	if d := e.left(runs[1:], 0); d != (10+12+14+10+14+13)*time.Second {
+	if d := e.left(runs[1:])(0); d != (10+12+14+10+14+13)*time.Second {
 		t.Errorf("by runs that are alike: %v", d)
 	}
-	if d := e.left(runs[2:3], time.Minute); d != 0 {
+	if d := e.left(runs[2:3])(time.Minute); d != 0 {
 		t.Errorf("longer at work than expected: %v left", d)
 	}
 }

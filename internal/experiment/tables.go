@@ -42,16 +42,18 @@ const (
 	noAnswer = "none" // the limit came before the first sweep ended
 )
 
-// cell shows the records of one method in one column: what show makes of values, or what became of them.
-func cell(list []*Record, value func(r *Record) float64, show func(x []float64) string) string {
+// cell shows the records of one method in one column: what show makes of the values of those that have an answer, and of how many
+// runs that is, or what became of them.
+func cell(list []*Record, value func(r *Record) float64, show func(x []float64, of int) string) string {
 	var x []float64
-	status := noCell
+	status, none := noCell, 0
 	for _, r := range list {
 		switch {
 		case !r.ended():
 			status = r.Status
 		case r.Sweeps == 0 && r.Status == "time-limit":
 			status = noAnswer
+			none++
 		default:
 			x = append(x, value(r))
 		}
@@ -59,12 +61,12 @@ func cell(list []*Record, value func(r *Record) float64, show func(x []float64) 
 	if len(x) == 0 {
 		return status
 	}
-	return show(x)
+	return show(x, len(x)+none)
 }
 
 // methodTable has a row for each method and a column for each set, beside it the paper's where there is one.
-func (d *drawer) methodTable(e *Experiment, columns []column, key, what string, value func(r *Record) float64, show func(x []float64) string,
-	theirs func(p paperValue) string) *report.Table {
+func (d *drawer) methodTable(e *Experiment, columns []column, key, what string, value func(r *Record) float64,
+	show func(x []float64, of int) string, theirs func(p paperValue) string) *report.Table {
 	t := &report.Table{Name: cmp.Or(e.Tables[key], e.Name+"-"+key), Title: cmp.Or(e.Title, e.Name) + ": " + what, Columns: []string{"method"}}
 	for k := range columns {
 		t.Columns = append(t.Columns, columns[k].title)
@@ -108,7 +110,7 @@ func (d *drawer) refusals(e *Experiment) (notes []string) {
 
 func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
 	floored := false
-	t := d.methodTable(e, columns, "errors", "relative error at the end, percent, mean ± standard deviation over starts",
+	t := d.methodTable(e, columns, "errors", "relative error at the end, percent, mean ± standard deviation over "+over(columns),
 		func(r *Record) float64 { // below its floor an error is rounding
 			if r.ErrFloor > r.RelErr {
 				floored = true
@@ -134,16 +136,43 @@ func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
 	return t
 }
 
-// showErrors shows mean and standard deviation of errors in percent.
-func showErrors(x []float64) string {
+// over says what means are over.
+func over(columns []column) string {
+	matrices, starts := false, false
+	for k := range columns {
+		c := &columns[k]
+		matrices = matrices || len(c.set.Instances) > 1
+		seeds := map[uint64]bool{}
+		for _, list := range c.by {
+			for _, r := range list {
+				seeds[r.Seed] = true
+			}
+		}
+		starts = starts || len(seeds) > 1
+	}
+	switch {
+	case !matrices:
+		return "starts"
+	case !starts:
+		return "matrices"
+	}
+	return "starts and matrices"
+}
+
+// showErrors shows mean and standard deviation of errors in percent, and how many they are if not all.
+func showErrors(x []float64, of int) string {
 	if slices.ContainsFunc(x, math.IsNaN) {
 		return "fewer"
 	}
 	mean, std := moments(x)
-	if len(x) < 2 {
-		return percent(mean)
+	text := percent(mean)
+	if len(x) > 1 {
+		text += " ± " + strconv.FormatFloat(100*std, 'g', 2, 64)
 	}
-	return percent(mean) + " ± " + strconv.FormatFloat(100*std, 'g', 2, 64)
+	if len(x) < of {
+		text += fmt.Sprintf(" (%d of %d)", len(x), of)
+	}
+	return text
 }
 
 // show writes an error of the paper.
@@ -180,11 +209,16 @@ func (c *column) bound() string {
 }
 
 func (d *drawer) sweepTable(e *Experiment, columns []column) *report.Table {
-	round := func(x float64) string { return strconv.FormatFloat(x, 'g', max(3, len(strconv.Itoa(int(x)))), 64) }
+	round := func(x float64) string {
+		if x < 100 {
+			return short(x)
+		}
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
 	return d.methodTable(e, columns, "iterations", "sweeps in the limit, mean",
 		func(r *Record) float64 { return float64(r.Sweeps) },
-		func(x []float64) string {
-			mean, _ := moments(x)
+		func(x []float64, of int) string { // a run without an answer made none
+			mean, _ := moments(append(x, make([]float64, of-len(x))...))
 			return round(mean)
 		},
 		func(p paperValue) string { return round(p.value) })
@@ -194,7 +228,7 @@ func (d *drawer) sweepTable(e *Experiment, columns []column) *report.Table {
 // nil where the paper has none.
 func (d *drawer) equalSweepsTable(e *Experiment, columns []column) *report.Table {
 	t := &report.Table{Name: e.Name + "-equal-sweeps",
-		Title:   cmp.Or(e.Title, e.Name) + ": relative error after the paper's number of sweeps, percent, mean ± standard deviation over starts",
+		Title:   cmp.Or(e.Title, e.Name) + ": relative error after the paper's number of sweeps, percent, mean ± standard deviation over " + over(columns),
 		Columns: []string{"method"}}
 	columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return !inPaper(e.Tables["iterations"], c.set.id()) || c.any() == nil })
 	if len(columns) == 0 {
@@ -252,18 +286,34 @@ func (d *drawer) setTable(e *Experiment, columns []column) *report.Table {
 			continue
 		}
 		row := []string{showSet(c.set), strconv.Itoa(c.rank), strconv.Itoa(r.N), strconv.FormatInt(r.Stored, 10), noCell, c.bound(), noCell, noCell}
-		if len(c.set.Instances) == 1 {
-			best, ok := d.best[matrixKey(r.Set, r.Instance, r.Rank)]
-			if ok {
-				row[6], row[7] = percent(best.relErr), best.label
-			}
-			if !math.IsNaN(float64(r.NormA)) {
-				row[4] = strconv.FormatFloat(float64(r.NormA), 'g', 6, 64)
-			}
+		if row[6], row[7] = d.leastOf(c, r); len(c.set.Instances) == 1 && !math.IsNaN(float64(r.NormA)) {
+			row[4] = strconv.FormatFloat(float64(r.NormA), 'g', 6, 64)
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// leastOf shows the least error, the mean over instances, and the method that had it most often.
+func (d *drawer) leastOf(c *column, like *Record) (relErr, by string) {
+	var errors []float64
+	times := map[string]int{}
+	for _, instance := range c.set.Instances {
+		if best, ok := d.best[matrixKey(like.Set, instance, like.Rank)]; ok {
+			errors = append(errors, best.relErr)
+			if times[best.label]++; by == "" || times[best.label] > times[by] || times[best.label] == times[by] && best.label < by {
+				by = best.label
+			}
+		}
+	}
+	if len(errors) == 0 {
+		return noCell, noCell
+	}
+	mean, _ := moments(errors)
+	if len(errors) > 1 {
+		by += fmt.Sprintf(" (%d/%d)", times[by], len(errors))
+	}
+	return percent(mean), by
 }
 
 // secondsTo returns when the error of a run is first at most target; NaN if never.
@@ -282,7 +332,7 @@ func (r *Record) secondsTo(target float64) float64 {
 // reachTable tells the seconds to given errors.
 func (d *drawer) reachTable(e *Experiment, c *column) *report.Table {
 	t := &report.Table{Name: cmp.Or(e.Tables["seconds"], e.Name+"-seconds") + "-" + c.name,
-		Title:   fmt.Sprintf("%s: %s: seconds to an error, median of the starts that reach it (how many do)", cmp.Or(e.Title, e.Name), c.title),
+		Title:   fmt.Sprintf("%s: %s: seconds to an error, median of the %s that reach it (how many do)", cmp.Or(e.Title, e.Name), c.title, over([]column{*c})),
 		Columns: []string{"method"}}
 	one := c.any()
 	target := func(reach Reach, r *Record) float64 {
@@ -315,17 +365,16 @@ func (d *drawer) reachTable(e *Experiment, c *column) *report.Table {
 	return t
 }
 
-// showSeconds shows the median of times, of which those that are NaN have not come.
-func showSeconds(x []float64) string {
-	all := len(x)
+// showSeconds shows the median of times, of which those that are NaN have not come, nor those of runs without an answer.
+func showSeconds(x []float64, of int) string {
 	x = slices.DeleteFunc(x, math.IsNaN)
 	switch {
 	case len(x) == 0:
 		return "never"
-	case all == 1:
+	case of == 1:
 		return short(x[0])
 	}
-	return fmt.Sprintf("%s (%d/%d)", short(median(x)), len(x), all)
+	return fmt.Sprintf("%s (%d/%d)", short(median(x)), len(x), of)
 }
 
 // eigenTable tells the seconds of eigenpairs, A written out against through X.
