@@ -288,7 +288,7 @@ func TestGivenIsKept(t *testing.T) {
 	u := uniform{3}
 	for i := range n {
 		for j := range i + 1 {
-			v := b.At(i, j) + 0.01*u.at(uint64(n*i+j))
+			v := b.At(i, j) + 0.1*u.at(uint64(n*i+j))
 			data[i*n+j], data[j*n+i] = v, v
 		}
 	}
