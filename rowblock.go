@@ -68,9 +68,9 @@ func (p Precision) String() string { return precisionNames[p] }
 // mostPasses bounds what the orders of the coordinates take, 4·Passes·r bytes, and as much again twice for each group of rows.
 const mostPasses = 1000
 
-// singleWhile is the least ‖d‖/‖H‖ over a sweep after which the next has float32 passes: d is then off by 6e-8/singleWhile,
-// 0.6 %, and its length is found in float64.
-const singleWhile = 1e-5
+// singleWhile is the least (Σ⟨D, dᵀd⟩/‖D‖)^½/‖H‖ over a sweep after which the next has float32 passes. Their rounding alone makes it 1e-6 to
+// 2e-6, however near a minimum H is; where D is nearly singular ‖d‖/‖H‖ is then many times as large.
+const singleWhile = 4e-6
 
 // Name implements Solver.
 func (s RowBlock) Name() string { return "rowblock" }
@@ -263,7 +263,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	}
 	s.sweeps++
 	if s.Precision == Adaptive {
-		s.single = s.moved > singleWhile*singleWhile*s.size()
+		s.single = s.ddd > singleWhile*singleWhile*math.Sqrt(kernel.SumSq(s.gram))*s.size()
 	}
 	s.fallen = s.report.decrease
 	s.report.decrease = 0

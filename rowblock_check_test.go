@@ -336,3 +336,18 @@ func TestPlainOperator(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSingleLetsGo: where D is nearly singular, proposals of float32 stay large without meaning anything, and passes must be of float64 from
+// there on, to reach the error 0 that an exact factor has.
+func TestSingleLetsGo(t *testing.T) {
+	b, _ := instance.LowRank(300, 60, 1)
+	a := mustDense(t, b)
+	opt := Options{Solver: RowBlock{}, Start: Random{}, Stop: Stop{Sweeps: 300, KKT: -1}}
+	if res := factorize(t, a, 60, opt); res.RelErr > 1e-9 {
+		t.Errorf("relative error %v after %d sweeps", res.RelErr, res.Sweeps)
+	}
+	opt.Solver = RowBlock{Precision: Single}
+	if res := factorize(t, a, 60, opt); res.RelErr < 1e-7 {
+		t.Errorf("relative error %v with float32 alone: this shows nothing", res.RelErr)
+	}
+}
