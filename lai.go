@@ -24,8 +24,7 @@ import (
 //
 // Power + 2 products of A with r + Oversample columns for Â, one with r to change to A, and then what the other method
 // takes. Memory: 2·n·(r+Oversample) numbers for Â, twice that while it is made, H of the start, and that of the other
-// method. An ignored diagonal is refused, for what Â has there could not be left out; the ℓ₁ term is counted where the other
-// method does.
+// method. An ignored diagonal is refused; the ℓ₁ term is counted where the other method does.
 //
 // Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix factorization, SIAM J.
 // Matrix Anal. Appl. 46, 2025.
