@@ -96,11 +96,17 @@ type clock struct {
 	begin   time.Time
 	paused  time.Duration
 	resting bool
+	rest    time.Time // when it began
 }
 
 func newClock(now func() time.Time) *clock { return &clock{now: now, begin: now()} }
 
-func (c *clock) elapsed() time.Duration { return c.now().Sub(c.begin) - c.paused }
+func (c *clock) elapsed() time.Duration {
+	if c.resting {
+		return c.rest.Sub(c.begin) - c.paused
+	}
+	return c.now().Sub(c.begin) - c.paused
+}
 
 // pause does work off the clock.
 func (c *clock) pause(work func()) {
@@ -108,9 +114,8 @@ func (c *clock) pause(work func()) {
 		work()
 		return
 	}
-	t := c.now()
-	c.resting = true
+	c.resting, c.rest = true, c.now()
 	work()
 	c.resting = false
-	c.paused += c.now().Sub(t)
+	c.paused += c.now().Sub(c.rest)
 }

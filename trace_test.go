@@ -41,6 +41,9 @@ func TestTraceIsOffTheClock(t *testing.T) {
 	clk.pause(func() {
 		now = now.Add(time.Hour)
 		clk.pause(func() { now = now.Add(time.Hour) }) // counts once
+		if e := clk.elapsed(); e != 3*time.Second {
+			t.Errorf("in a pause after 3 s the clock shows %v", e)
+		}
 	})
 	now = now.Add(time.Second)
 	if e := clk.elapsed(); e != 4*time.Second {
