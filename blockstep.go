@@ -23,6 +23,7 @@ type rowGroup struct {
 	single  *kernel.RowSolver[float32]
 	hd, dd  []float64 // H_Gᵀd and dᵀd
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
+	lower   float64   // ⟨lower, H_G⟩ when they have moved
 	quartic [4]float64
 	uphill  float64
 	clipped bool
@@ -64,16 +65,30 @@ func (s *rowBlockRun) productPart(lo, from, to int) {
 // block improves the rows of block b together.
 func (s *rowBlockRun) block(b int) {
 	before := s.moved
-	if t := s.improve(b); t == 0 && s.moved-before > restless*s.size() {
-		for i := b * s.Block; i < min((b+1)*s.Block, s.p.n); i++ { // together they get nowhere
+	lo := b * s.Block
+	hi := min(lo+s.Block, s.p.n)
+	t := s.improve(b)
+	if t == 0 && s.moved-before > restless*s.size() {
+		for i := lo; i < hi; i++ { // together they get nowhere
 			s.row(i)
 		}
 	}
-	if s.lowerProduct != nil {
-		lo := b * s.Block
-		hb := s.hv[lo*s.pitch : min(lo+s.Block, s.p.n)*s.pitch]
-		s.innerNow += 2*kernel.Dot(s.lower[:len(hb)], hb) + s.product.Step(b, hb)
+	if s.lowerProduct == nil {
+		return
 	}
+	if t == 0 { // improve has not moved them, or not last
+		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { g.lower = s.lowerInner(lo, from, to) })
+	}
+	groups, _ := s.groupsOf(hi - lo)
+	for k := range groups {
+		s.innerNow += 2 * groups[k].lower
+	}
+	s.innerNow += s.product.Step(b, s.hv[lo*s.pitch:hi*s.pitch])
+}
+
+// lowerInner returns ⟨lower, H⟩ over the rows from to to, in the block that begins with row lo.
+func (s *rowBlockRun) lowerInner(lo, from, to int) float64 {
+	return kernel.Dot(s.lower[(from-lo)*s.pitch:(to-lo)*s.pitch], s.hv[from*s.pitch:to*s.pitch])
 }
 
 // restless is the least ‖d‖²/‖H‖² for which a block that does not move is taken apart: far above what rounding proposes.
@@ -252,6 +267,9 @@ func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	d, h, prev := s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]
 	along, clipped := kernel.Advance(h, d, t, prev)
 	grp.uphill, grp.clipped = -along, clipped
+	if s.lowerProduct != nil {
+		grp.lower = s.lowerInner(lo, from, to)
+	}
 	if clipped {
 		clear(grp.dd)
 		clear(grp.hd)

@@ -52,7 +52,7 @@ func (s *rowBlockRun) expand() {
 	copy(s.hv, s.prev)
 	s.product = nil
 	s.prepare()
-	s.product.Extrapolate(0)
+	s.product.Extrapolate(0, s.h)
 	copy(s.hv, last)
 	s.product.Refresh()
 	s.safe = nil

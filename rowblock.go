@@ -117,7 +117,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	pitch := pitchOf(p.r, sparse)
 	e := &rowBlockRun{
 		RowBlock: s, p: p, full: p, checkEvery: s.CheckEvery, out: h, pitch: pitch, number: number,
-		h: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)), prev: make([]float64, p.n*pitch),
+		h: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)), last: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)),
 		gram: make([]float64, pitch*pitch),
 		blockState: blockState{
 			g: make([]float64, s.Block*pitch), d: make([]float64, max(s.Block, 2)*pitch), // row wants two
@@ -130,7 +130,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
 		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short) && nonzero(h.Data()),
 	}
-	e.hv = e.h.Data()
+	e.hv, e.prev = e.h.Data(), e.last.Data()
 	if e.partRows, e.evenRows = densePart, true; sparse {
 		e.partRows, e.evenRows = sparsePart, false
 	}
@@ -178,8 +178,8 @@ func pitchOf(r int, sparse bool) int {
 	return (r + 3) / 4 * 4
 }
 
-// rowBlockRun is one run of RowBlock. Between sweeps h is H_t, the last sweep's result, prev is H_{t−1}, and the next sweep
-// starts from H_t + β(H_t − H_{t−1}), which may have negative entries until their turn comes.
+// rowBlockRun is one run of RowBlock. Between sweeps h is H_t, the last sweep's result, last is H_{t−1}, and the next sweep
+// starts from H_t + β(H_t − H_{t−1}), which may have negative entries until their turn comes and takes the place of H_{t−1}.
 type rowBlockRun struct {
 	RowBlock
 	p          *problem      // at work on: full, or one near it
@@ -188,12 +188,11 @@ type rowBlockRun struct {
 	checked    int           // the sweep of the last check
 	out        *matrix.Dense // where H goes when it is asked for
 	pitch      int
-	h          *matrix.Dense // n×pitch, as all that has columns of H
-	hv         []float64     // of h
-	prev       []float64
-	safe       []float64 // H at the last check, where checks are not made after every sweep
-	safeF      float64   // its objective
-	tk         float64   // Nesterov's
+	h, last    *matrix.Dense // n×pitch, as all that has columns of H
+	hv, prev   []float64     // of h and last
+	safe       []float64     // H at the last check, where checks are not made after every sweep
+	safeF      float64       // its objective
+	tk         float64       // Nesterov's
 	beta       float64
 	number     int
 	sweeps     int
@@ -237,8 +236,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		s.safe = append(s.safe[:0], s.hv...)
 	}
 	s.extrapolate()
-	s.product.Extrapolate(s.beta)
-	s.findGram()
+	s.product.Extrapolate(s.beta, s.h)
 	if s.sweeps == 0 && !nonzero(s.gram) {
 		s.seed()
 	} else {
@@ -324,11 +322,13 @@ func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
 	return rep
 }
 
-// extrapolate moves h to the start of the next sweep and prev to H_t.
+// extrapolate makes h the start of the next sweep and last H_t, and computes D.
 func (s *rowBlockRun) extrapolate() {
-	const size = 1 << 13
-	s.team.Do(kernel.BlockCount(len(s.hv), size), func(k int) {
-		lo, hi := k*size, min((k+1)*size, len(s.hv))
+	if s.beta != 0 {
+		s.h, s.last = s.last, s.h
+		s.hv, s.prev = s.prev, s.hv
+	}
+	s.findGramAfter(func(lo, hi int) {
 		if s.beta == 0 {
 			copy(s.prev[lo:hi], s.hv[lo:hi])
 		} else {
@@ -458,17 +458,29 @@ func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 	return sum
 }
 
-// findGram computes D. Rows are summed in parts whose number depends on n alone.
-func (s *rowBlockRun) findGram() {
-	const most = 64 // parts, each with a D of its own
+// findGram computes D.
+func (s *rowBlockRun) findGram() { s.findGramAfter(func(int, int) {}) }
+
+// findGramAfter computes D, each piece of h, numbers lo to hi, after a call of first. Rows are summed in parts whose number
+// depends on n alone.
+func (s *rowBlockRun) findGramAfter(first func(lo, hi int)) {
+	const (
+		most  = 64      // parts, each with a D of its own
+		piece = 1 << 14 // numbers, which first leaves in a cache
+	)
 	size := max(256, (s.p.n+most-1)/most)
 	count := kernel.BlockCount(s.p.n, size)
 	for len(s.parts) < count {
 		s.parts = append(s.parts, make([]float64, len(s.gram)))
 	}
+	rows := max(1, piece/s.pitch)
 	s.team.Do(count, func(k int) {
 		clear(s.parts[k])
-		kernel.Gram(s.parts[k], s.hv[k*size*s.pitch:min((k+1)*size, s.p.n)*s.pitch], s.pitch)
+		for lo, end := k*size, min((k+1)*size, s.p.n); lo < end; lo += rows {
+			from, to := lo*s.pitch, min(lo+rows, end)*s.pitch
+			first(from, to)
+			kernel.Gram(s.parts[k], s.hv[from:to], s.pitch)
+		}
 	})
 	clear(s.gram)
 	for _, d := range s.parts[:count] {

@@ -14,7 +14,9 @@ import (
 // BenchmarkSweepSplit takes a sweep of rowblock apart, one thread: the milliseconds of a whole sweep, those of its parts done by
 // themselves for all blocks on the same H, and for each part the least this machine could take, from figures of the same run:
 // multiply–adds at the rate of a product in cache, bytes at the rate of summing squares over as much memory, and for a root
-// rootOps vector instructions, two a cycle as multiply–adds are. What the whole takes beyond its parts is bookkeeping.
+// rootOps vector instructions, two a cycle as multiply–adds are. What the whole takes beyond its parts is bookkeeping. Memory
+// gives rows in any order more slowly than in a stream: the limit by lines takes for the rows that a sparse product gathers what
+// reading one number of each of their cache lines takes, in the order of the entries.
 func BenchmarkSweepSplit(b *testing.B) {
 	b.Run("CBCL dense", func(b *testing.B) {
 		x := sharedX(b, "cbcl").(*matrix.Dense)
@@ -22,13 +24,12 @@ func BenchmarkSweepSplit(b *testing.B) {
 		d := matrix.NewDense(n, n, nil)
 		kernel.TransTimes(d.Data(), x.Data(), n, x.Data(), n)
 		a, err := matrix.FromDense(d, 0)
-		benchSplit(b, a, err, 60, 0)
+		benchSplit(b, a, err, 60, nil)
 	})
 	b.Run("hitech from X", func(b *testing.B) {
 		x := sharedX(b, "hitech")
-		features, _ := x.Dims()
 		a, err := matrix.Gram(x, matrix.Columns, 1)
-		benchSplit(b, a, err, 30, features)
+		benchSplit(b, a, err, 30, x.(*matrix.CSR).Transpose())
 	})
 	b.Run("Slashdot", func(b *testing.B) {
 		t, err := matio.Open("../shared/data/soc-Slashdot0902/A.mtx.gz", matio.Options{})
@@ -36,15 +37,15 @@ func BenchmarkSweepSplit(b *testing.B) {
 			b.Skipf("soc-Slashdot0902: %v", err)
 		}
 		a, err := matrix.FromCSR(t.Sparse, 0)
-		benchSplit(b, a, err, 16, 0)
+		benchSplit(b, a, err, 16, t.Sparse)
 	})
 }
 
 // rootOps is the vector instructions of a root beyond its inner product, its division counted as nine: of AVX2, by count.
 const rootOps = 28
 
-// benchSplit prints the table; features is 0 where A is explicit.
-func benchSplit(b *testing.B, a matrix.Operator, err error, r, features int) {
+// benchSplit prints the table. A sparse product gathers by the entries of gathered: those of A, or of the points by rows.
+func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *matrix.CSR) {
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -58,6 +59,8 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r, features int) {
 		b.Fatal(err)
 	}
 	s := RowBlock{Compress: NoCompression}.start(p, h, 0).(*rowBlockRun)
+	_, explicit := a.(matrix.RowVisitor)
+	features := !explicit
 	first := p.measure(h)
 	s.begin(&first)
 	never := func() bool { return false }
@@ -116,7 +119,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r, features int) {
 			}
 		}
 	}
-	rows, solve, own, search, move := least5[rowsOfAH], least5[solving], least5[owning], least5[searching], least5[moving]
+	rows, solve, ownMs, search, move := least5[rowsOfAH], least5[solving], least5[owning], least5[searching], least5[moving]
 	s.end()
 
 	// What bounds them.
@@ -141,36 +144,119 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r, features int) {
 		lanes = 2
 	}
 	n, rr := float64(p.n), float64(pitch)
+	madds := func(count float64) float64 { return count * rr * perMadd }
+	stream := func(numbers float64) float64 { return 8 * numbers * perByte(8*numbers) }
 	stored := float64(a.Stored())
-	reads := stored * (12 + 8*rr) // of a sparse product: an index, a value and a row of what it multiplies for each entry
-	var limit float64             // of the product
-	switch {
-	case a.Density() > denseFrom:
-		limit = max(stored*rr*perMadd, 8*stored*perByte(8*stored))
-	case features > 0: // rows of Z for each entry, and what each adds to Z
-		limit = max(2*stored*rr*perMadd, reads*perByte(8*rr*float64(features))+12*stored*perByte(12*stored))
-	default:
-		limit = max(stored*rr*perMadd, reads*perByte(8*rr*n))
+	const ( // of the parts of the product
+		fromH = iota // rows of A·H
+		own          // ⟨A_BB·d, d⟩, and of H where A is explicit
+		after        // what follows H
+	)
+	var limit, byLines [3]float64
+	bookLimit := 4*n*rr*8*perByte(16*n*rr) + madds(n*rr/2) // H and H as it was, read and written; HᵀH
+	moveLimit := 5 * n * rr * 8 * perByte(16*n*rr)
+	if gathered == nil {
+		limit[fromH] = max(madds(stored), stream(stored))
+		limit[own] = madds(n * float64(s.Block))
+		limit[after] = moveLimit
+		byLines = limit
+	} else {
+		_, rows := gathered.Dims()
+		z := float64(rows) * rr
+		list := 12 * stored * perByte(12*stored)
+		limit[fromH] = max(madds(stored), stored*8*rr*perByte(8*z)+list)
+		byLines[fromH] = max(madds(stored), readLines(gathered.Col, rows, pitch)+list)
+		near, distinct := splitCounts(gathered, s.Block, features)
+		limit[own], limit[after] = madds(near), moveLimit
+		if features { // rows of Z that a block changes, read and written
+			limit[after] += max(madds(stored), 2*distinct*8*rr*perByte(8*z)+list)
+			bookLimit += 5 * z * 8 * perByte(16*z) // Z and Z as it was, read and written; ‖Z‖²
+		} else {
+			limit[own] *= 2
+		}
+		byLines[own], byLines[after] = limit[own], limit[after]
 	}
 	roots := n * float64(p.r) * float64(s.Passes)
 	solveLimit := roots * (float64(p.r) + rootOps) * perMadd / lanes
 	searchLimit := n * 1.5 * rr * rr * perMadd
-	bookLimit := 8 * n * rr * 8 * perByte(16*n*rr)
-	book := whole - rows - solve - own - search - move
+	book := whole - rows - solve - ownMs - search - move
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(whole, "ms")
 	fmt.Printf("%s r=%d, %d passes, float32 %v: a madd %.3f ns\n", b.Name(), r, s.Passes, single, perMadd*1e6)
-	fmt.Printf("  %-22s %8s %8s %6s\n", "", "ms", "limit", "ratio")
-	line := func(name string, ms, limit float64) {
-		fmt.Printf("  %-22s %8.2f %8.2f %6.2f\n", name, ms, limit, ms/limit)
+	fmt.Printf("  %-22s %8s %8s %6s %8s %6s\n", "", "ms", "limit", "ratio", "by lines", "ratio")
+	line := func(name string, ms, limit, byLines float64) {
+		fmt.Printf("  %-22s %8.2f %8.2f %6.2f %8.2f %6.2f\n", name, ms, limit, ms/limit, byLines, ms/byLines)
 	}
-	line("product", rows+own+move, limit)
-	fmt.Printf("    %-20s %8.2f\n    %-20s %8.2f\n    %-20s %8.2f\n", "rows of A·H", rows, "⟨A_BB·d, d⟩", own, "H and what follows it", move)
-	line("row solve", solve, solveLimit)
+	sum := func(v [3]float64) float64 { return v[0] + v[1] + v[2] }
+	line("product", rows+ownMs+move, sum(limit), sum(byLines))
+	for k, part := range []struct {
+		name string
+		ms   float64
+	}{{"rows of A·H", rows}, {"⟨A_BB·d, d⟩", ownMs}, {"H and what follows it", move}} {
+		line("  "+part.name, part.ms, limit[k], byLines[k])
+	}
+	line("row solve", solve, solveLimit, solveLimit)
 	fmt.Printf("    %-20s %8.2f\n", "ns a root", solve*1e6/roots)
-	line("line search", search, searchLimit)
-	line("bookkeeping", book, bookLimit)
-	line("whole", whole, limit+solveLimit+searchLimit+bookLimit)
+	line("line search", search, searchLimit, searchLimit)
+	line("bookkeeping", book, bookLimit, bookLimit)
+	rest := solveLimit + searchLimit + bookLimit
+	line("whole", whole, sum(limit)+rest, sum(byLines)+rest)
+}
+
+// splitCounts returns how many entries A_BB has below the diagonal, over all blocks, and how many rows of what is gathered the
+// blocks use; points are the rows of x, or x is A.
+func splitCounts(x *matrix.CSR, block int, points bool) (near, distinct float64) {
+	n, columns := x.Dims()
+	last := make([]int, columns) // the block that used it last, from 1
+	of := make([]bool, columns)
+	for i := range n {
+		first := i / block * block
+		col, _ := x.Row(i)
+		for _, c := range col {
+			if last[c] != first/block+1 {
+				last[c] = first/block + 1
+				distinct++
+			}
+			if !points && int(c) >= first && int(c) < i {
+				near++
+			}
+			of[c] = true
+		}
+		for l := first; points && l < i; l++ {
+			other, _ := x.Row(l)
+			for _, c := range other {
+				if of[c] {
+					near++
+					break
+				}
+			}
+		}
+		for _, c := range col {
+			of[c] = false
+		}
+	}
+	return near, distinct
+}
+
+// readLines returns the milliseconds of reading a number from each cache line of the rows idx, of pitch numbers, in that order.
+func readLines(idx []int32, rows, pitch int) float64 {
+	v := kernel.Numbers(rows * pitch)
+	for k := range v {
+		v[k] = 1
+	}
+	var bits uint64
+	ms := least(5, func() {
+		for _, c := range idx {
+			row := v[int(c)*pitch : (int(c)+1)*pitch]
+			for k := 0; k < len(row); k += 8 {
+				bits |= math.Float64bits(row[k])
+			}
+		}
+	})
+	if bits == 0 {
+		panic("nothing read")
+	}
+	return ms
 }
 
 // least returns the least milliseconds of so many calls of f.

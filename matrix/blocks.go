@@ -18,9 +18,9 @@ type BlockProduct interface {
 	Move(b int, t float64, e []float64)
 	// AddRow says that row i of H has grown by d (r).
 	AddRow(i int, d []float64)
-	// Extrapolate says that H has become H + beta·(H − H′), where H′ is H as it was just before the last such call. The first
-	// has beta = 0.
-	Extrapolate(beta float64)
+	// Extrapolate says that H has become H + beta·(H − H′), where H′ is H as it was just before the last such call, and that it
+	// is h from now on. The first has beta = 0.
+	Extrapolate(beta float64, h *Dense)
 	// Refresh says that H has changed anywhere.
 	Refresh()
 	// Inner returns ⟨A·H, H⟩ where it is at hand without a product with A.
@@ -78,12 +78,14 @@ func (b *rowBlocks) sumRows(lo, hi int, f func(from, to int) float64) (q float64
 	return sum(b.part[:parts])
 }
 
+// Extrapolate implements BlockProduct where nothing follows H.
+func (b *rowBlocks) Extrapolate(_ float64, h *Dense) { b.h = h }
+
 // stateless is a product that reads H and keeps nothing of it.
 type stateless struct{}
 
 func (stateless) Move(int, float64, []float64) {}
 func (stateless) AddRow(int, []float64)        {}
-func (stateless) Extrapolate(float64)          {}
 func (stateless) Refresh()                     {}
 func (stateless) Inner() (float64, bool)       { return 0, false }
 
@@ -161,13 +163,28 @@ func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d, t []float64, offDi
 
 // NewBlockProduct implements BlockMultiplier.
 func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
-	b := &csrBlocks{csrProduct: csrProduct{m, h}, rowBlocks: newRowBlocks(h, size, team), near: make([]span, m.a.rows)}
-	for i := range b.near {
-		col, _ := m.a.Row(i)
-		from, _ := slices.BinarySearch(col, int32(i/size*size))
-		to, _ := slices.BinarySearch(col, int32(i))
-		b.near[i] = span{int32(from), int32(to)}
+	n, blocks := m.a.rows, kernel.BlockCount(m.a.rows, size)
+	b := &csrBlocks{csrProduct: csrProduct{m, h}, rowBlocks: newRowBlocks(h, size, team), near: make([]span, n), begin: make([]int, blocks+1), work: make([]int, blocks)}
+	team.Do(blocks, func(k int) {
+		lo, hi := b.bounds(k)
+		for i := lo; i < hi; i++ {
+			col, _ := m.a.Row(i)
+			from, _ := slices.BinarySearch(col, int32(lo))
+			to, _ := slices.BinarySearch(col, int32(i))
+			b.near[i] = span{int32(from), int32(to)}
+		}
+	})
+	for k := range blocks {
+		lo, hi := b.bounds(k)
+		for i := lo; i < hi; i++ {
+			if s := b.near[i]; s.from < s.to || m.diag[i] != 0 {
+				b.rows = append(b.rows, int32(i))
+				b.work[k] += int(s.to-s.from) + 1
+			}
+		}
+		b.begin[k+1] = len(b.rows)
 	}
+	b.rows = slices.Clip(b.rows)
 	return b
 }
 
@@ -175,12 +192,42 @@ type csrBlocks struct {
 	stateless
 	csrProduct
 	rowBlocks
-	near []span // the entries of each row in its own block, left of the diagonal
+	near  []span  // the entries of each row in its own block, left of the diagonal
+	rows  []int32 // that have any, or one on the diagonal
+	begin []int   // where those of each block begin, and where the last end
+	work  []int   // how many entries those of each block have
 }
 
 type span struct{ from, to int32 }
 
+func (b *csrBlocks) Extrapolate(_ float64, h *Dense) { b.csrProduct.h, b.rowBlocks.h = h, h }
+
 func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
+	if b.m.offDiag {
+		b.lowerTo(dst, lower, lo, hi)
+		return
+	}
+	a, r := b.m.a, b.rowBlocks.h.cols
+	var cut [2*rowsAtOnce + 1]int32
+	for ; lo < hi; lo += rowsAtOnce {
+		n := min(rowsAtOnce, hi-lo)
+		begin, end := a.RowPtr[lo], a.RowPtr[lo+n]
+		if end-begin > int64(2*shortRow*n) {
+			b.lowerTo(dst, lower, lo, lo+n)
+		} else {
+			for k := range n {
+				p := int32(a.RowPtr[lo+k] - begin)
+				cut[2*k], cut[2*k+1] = p, p+b.near[lo+k].from
+			}
+			cut[2*n] = int32(end - begin)
+			kernel.GatherSplit(dst[:n*r], lower[:n*r], r, cut[:2*n+1], a.Col[begin:end], a.values(begin, end), b.rowBlocks.h.data, b.m.scale)
+		}
+		dst, lower = dst[n*r:], lower[n*r:]
+	}
+}
+
+// lowerTo is LowerTo row by row.
+func (b *csrBlocks) lowerTo(dst, lower []float64, lo, hi int) {
 	r := b.rowBlocks.h.cols
 	for i := lo; i < hi; i++ {
 		acc, low := dst[(i-lo)*r:(i-lo+1)*r], lower[(i-lo)*r:(i-lo+1)*r]
@@ -204,11 +251,16 @@ func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
 	}
 }
 
+// aloneBelow is the least multiply–adds of a step that the team shares: meeting takes as long as some thousands.
+const aloneBelow = 1 << 13
+
 func (b *csrBlocks) Step(block int, d []float64) float64 {
 	r := b.rowBlocks.h.cols
-	lo, hi := b.bounds(block)
-	return b.m.scale * b.sumRows(lo, hi, func(from, to int) (q float64) {
-		for i := from; i < to; i++ {
+	lo, _ := b.bounds(block)
+	begin, end := b.begin[block], b.begin[block+1]
+	sum := func(from, to int) (q float64) {
+		for _, row := range b.rows[from:to] {
+			i := int(row)
 			col, val := b.m.a.Row(i)
 			di := d[(i-lo)*r : (i-lo+1)*r]
 			for p := int(b.near[i].from); p < int(b.near[i].to); p++ {
@@ -220,5 +272,9 @@ func (b *csrBlocks) Step(block int, d []float64) float64 {
 			}
 		}
 		return q
-	})
+	}
+	if b.work[block]*r < aloneBelow {
+		return b.m.scale * sum(begin, end)
+	}
+	return b.m.scale * b.sumRows(begin, end, sum)
 }

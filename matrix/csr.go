@@ -74,6 +74,14 @@ func (m *CSR) rowAhead(i int) (col []int32, val []float64) {
 	return m.Col[m.RowPtr[i]:m.RowPtr[i+1]], val
 }
 
+// values returns the values from one to another, nil where all are one.
+func (m *CSR) values(from, to int64) []float64 {
+	if m.Val == nil {
+		return nil
+	}
+	return m.Val[from:to]
+}
+
 // At returns the entry in row i, column j, counted from 0; 0 when it is not stored. O(log nnz(row)).
 func (m *CSR) At(i, j int) float64 {
 	col, val := m.Row(i)

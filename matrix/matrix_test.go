@@ -1031,10 +1031,10 @@ func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int,
 				copy(last.Data(), h.Data())
 			}
 			for p, v := range h.Data() {
-				h.Data()[p] = v + beta*(v-last.Data()[p])
-				last.Data()[p] = v
+				last.Data()[p] = v + beta*(v-last.Data()[p])
 			}
-			b.Extrapolate(beta)
+			h, last = last, h
+			b.Extrapolate(beta, h)
 			check("after an extrapolation")
 		}
 	}
@@ -1082,4 +1082,48 @@ func rowsOf(d *Dense) naive {
 		copy(m[i], d.Row(i))
 	}
 	return m
+}
+
+// TestStepShared: ⟨A_BB·d, d⟩ of a sparse A whose blocks have entries enough for the team to share them has the same bits for any
+// number of members, with and without the diagonal.
+func TestStepShared(t *testing.T) {
+	const n, r, size = 200, 8, 128
+	rng := rand.New(rand.NewPCG(16, 16))
+	a := drawSymmetric(rng, n, 0.8)
+	op, err := FromCSR(a.csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := draw(rng, size, r, 1)
+	for _, c := range []Operator{op, op.OffDiagonal()} {
+		for block := range 2 {
+			lo, hi := block*size, min((block+1)*size, n)
+			var want, first float64
+			for i := lo; i < hi; i++ {
+				for l := lo; l < hi; l++ {
+					if i == l && c != Operator(op) {
+						continue
+					}
+					for j := range r {
+						want += a[i][l] * d[i-lo][j] * d[l-lo][j]
+					}
+				}
+			}
+			for _, members := range []int{1, 2, 3, 8} {
+				team := kernel.NewTeam(members)
+				defer team.Close()
+				b := c.(BlockMultiplier).NewBlockProduct(NewDense(n, r, nil), size, team).(*csrBlocks)
+				if b.work[block]*r < aloneBelow {
+					t.Fatalf("block %d has %d entries, too few to share", block, b.work[block])
+				}
+				got := b.Step(block, d.dense().Data()[:(hi-lo)*r])
+				if members == 1 {
+					first = got
+				}
+				if !near(got, want, want) || got != first {
+					t.Errorf("block %d, %d members: %v, want %v; one member gives %v", block, members, got, want, first)
+				}
+			}
+		}
+	}
 }

@@ -307,9 +307,10 @@ func (b *normalizedBlocks) AddRow(i int, d []float64) {
 	b.inner.AddRow(i, b.e[:len(d)])
 }
 
-func (b *normalizedBlocks) Extrapolate(beta float64) {
+func (b *normalizedBlocks) Extrapolate(beta float64, h *Dense) {
+	b.shadow.h, b.rowBlocks.h = h, h
 	b.refreshAll()
-	b.inner.Extrapolate(beta)
+	b.inner.Extrapolate(beta, b.sh)
 }
 
 func (b *normalizedBlocks) Refresh() {

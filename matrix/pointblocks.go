@@ -76,9 +76,13 @@ func (b *pointState) each(f func(part, lo, hi int)) {
 	b.team.Do(len(b.partOf), func(k int) { f(k, k*featureBlock, min((k+1)*featureBlock, b.features)) })
 }
 
-func (b *pointState) Extrapolate(beta float64) {
+func (b *pointState) Extrapolate(beta float64, h *Dense) {
 	if b.last == nil {
-		b.last = make([]float64, len(b.z))
+		b.last = kernel.Numbers(len(b.z))
+	}
+	b.h = h
+	if beta != 0 {
+		b.z, b.last = b.last, b.z
 	}
 	r := b.h.cols
 	b.each(func(_, lo, hi int) {

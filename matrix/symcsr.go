@@ -130,7 +130,38 @@ type csrProduct struct {
 	h *Dense
 }
 
+// How many rows of a product one call of a kernel takes, and up to how many entries each, or each piece of one, on average. Longer rows
+// are worth a call each, with wider vectors. BenchmarkGatherEach, from a first-level cache to memory: 2 to 3 times as fast with 4
+// entries a row, 1.1 to 1.5 with 12, 0.7 to 1.1 with 32.
+const (
+	rowsAtOnce = 32
+	shortRow   = 24
+)
+
 func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
+	if p.m.offDiag {
+		p.rowsTo(dst, lo, hi)
+		return
+	}
+	a, r := p.m.a, p.h.cols
+	var cut [rowsAtOnce + 1]int32
+	for ; lo < hi; lo += rowsAtOnce {
+		n := min(rowsAtOnce, hi-lo)
+		begin, end := a.RowPtr[lo], a.RowPtr[lo+n]
+		if end-begin > int64(shortRow*n) {
+			p.rowsTo(dst, lo, lo+n)
+		} else {
+			for k := range cut[:n+1] {
+				cut[k] = int32(a.RowPtr[lo+k] - begin)
+			}
+			kernel.GatherEach(dst[:n*r], r, cut[:n+1], a.Col[begin:end], a.values(begin, end), p.h.data, p.m.scale)
+		}
+		dst = dst[n*r:]
+	}
+}
+
+// rowsTo is RowsTo row by row.
+func (p csrProduct) rowsTo(dst []float64, lo, hi int) {
 	r := p.h.cols
 	for i := lo; i < hi; i++ {
 		acc := dst[(i-lo)*r : (i-lo+1)*r]

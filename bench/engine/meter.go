@@ -302,8 +302,8 @@ func (b meteredBlocks) AddRow(i int, d []float64) {
 }
 
 // Extrapolate implements matrix.BlockProduct.
-func (b meteredBlocks) Extrapolate(beta float64) {
-	b.m.aside(func() { b.BlockProduct.Extrapolate(beta) })
+func (b meteredBlocks) Extrapolate(beta float64, h *matrix.Dense) {
+	b.m.aside(func() { b.BlockProduct.Extrapolate(beta, h) })
 }
 
 // Refresh implements matrix.BlockProduct.

@@ -163,6 +163,35 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	}
 }
 
+// gatherEach computes rows in two pieces if lower is not nil. Short rows wait for memory, so that wider vectors would gain nothing.
+func gatherEach(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+	if path == portable || r < leastAVX2 {
+		gatherEachGo(dst, lower, r, from, idx, val, x, scale)
+		return
+	}
+	i, v := unsafe.SliceData(idx), unsafe.SliceData(val)
+	fetch := i
+	if len(x) >= fetchFrom && len(idx) > 0 {
+		fetch = &idx[:cap(idx)][cap(idx)-1]
+	}
+	limit, ok := 8*(len(x)-r), len(idx) == 0 || len(x) >= r
+	for k, w := 0, 0; k < r && ok; k += w {
+		w = panel(r-k, mostAVX2, lanesAVX2)
+		at := unsafe.SliceData(x)
+		if len(x) >= r {
+			at = &x[k]
+		}
+		if lower == nil {
+			ok = gatherEachAVX2(&dst[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
+		} else {
+			ok = gatherSplitAVX2(&dst[k], &lower[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
+		}
+	}
+	if !ok {
+		panic(badIndex)
+	}
+}
+
 func advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
 	if path == portable || len(x) == 0 {
 		return advanceGo(x, d, t, last)
@@ -171,11 +200,11 @@ func advance(x, d []float64, t float64, last []float64) (along float64, cut bool
 	return along, signs != 0
 }
 
-func extrapolate(x []float64, c float64, last []float64) {
-	if path == portable || len(x) == 0 {
-		extrapolateGo(x, c, last)
+func extrapolate(y []float64, c float64, x []float64) {
+	if path == portable || len(y) == 0 {
+		extrapolateGo(y, c, x)
 	} else {
-		extrapolateAVX2(&x[0], c, &last[0], len(x))
+		extrapolateAVX2(&y[0], c, &x[0], len(y))
 	}
 }
 

@@ -44,8 +44,12 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	addGatheredGo(z, r, at, from, idx, val, x)
 }
 
+func gatherEach(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+	gatherEachGo(dst, lower, r, from, idx, val, x, scale)
+}
+
 func advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
 	return advanceGo(x, d, t, last)
 }
 
-func extrapolate(x []float64, c float64, last []float64) { extrapolateGo(x, c, last) }
+func extrapolate(y []float64, c float64, x []float64) { extrapolateGo(y, c, x) }

@@ -100,3 +100,41 @@ func TestGuardPagesBlocks(t *testing.T) {
 		}
 	})
 }
+
+// TestGuardPagesGathered is the same for the kernels of many short rows, which look ahead at the places they will want.
+func TestGuardPagesGathered(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		for _, atEnd := range []bool{false, true} {
+			for _, rows := range []int{1, 2, 7, 20} {
+				for _, r := range []int{1, 4, 5, 16, 61} {
+					const each = 3       // entries a row
+					xRows := 1<<16/r + 1 // enough to be fetched ahead
+					numbers := func(n int) []float64 { return placeGuarded(t, random(1, n), atEnd) }
+					places := func(n int, f func(k int) int) []int32 {
+						s := make([]int32, n)
+						for k := range s {
+							s[k] = int32(f(k))
+						}
+						return placeGuarded(t, s, atEnd)
+					}
+					x, z, low, val := numbers(xRows*r), numbers(rows*r), numbers(rows*r), numbers(each*rows)
+					idx := places(each*rows, func(k int) int { return (k * 4999) % xRows })
+					at, from := places(rows, func(k int) int { return k }), places(rows+1, func(k int) int { return each * k })
+					cut := places(2*rows+1, func(k int) int { return each * k / 2 })
+					for name, f := range map[string]func(){
+						"AddGathered":            func() { AddGathered(z, r, at, from, idx, val, x) },
+						"GatherEach":             func() { GatherEach(z, r, from, idx, val, x, 0.5) },
+						"GatherEach, no values":  func() { GatherEach(z, r, from, idx, nil, x, 0.5) },
+						"GatherSplit":            func() { GatherSplit(z, low, r, cut, idx, val, x, 0.5) },
+						"GatherSplit, no values": func() { GatherSplit(z, low, r, cut, idx, nil, x, 0.5) },
+					} {
+						if fault := panics(f); fault != nil {
+							t.Fatalf("%s, %d rows, r = %d, at the end %t: %v", name, rows, r, atEnd, fault)
+						}
+					}
+				}
+			}
+		}
+	})
+}

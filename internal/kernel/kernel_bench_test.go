@@ -176,3 +176,45 @@ func randomIndexes(seed uint64, count, n int) []int32 {
 	}
 	return s
 }
+
+// BenchmarkGatherEach takes 32 rows at a time of a sparse matrix times an x of so many rows, by GatherEach and by GatherRows for each
+// row.
+func BenchmarkGatherEach(b *testing.B) {
+	for _, r := range []int{16, 32, 60} {
+		for _, xRows := range []int{2000, 80000} {
+			x := random(1, xRows*r)
+			for _, length := range []int{4, 12, 32, 64, 128, 512} {
+				const rows = 32
+				rng := rand.New(rand.NewPCG(5, uint64(length)))
+				idx := make([]int32, 64*rows*length)
+				for k := range idx {
+					idx[k] = int32(rng.IntN(xRows))
+				}
+				from := make([]int32, rows+1)
+				for k := range from {
+					from[k] = int32(k * length)
+				}
+				dst := make([]float64, rows*r)
+				name := fmt.Sprintf("r=%d/x=%d/length=%d", r, xRows, length)
+				b.Run(name+"/each", func(b *testing.B) {
+					for k := range b.N {
+						at := k % 64 * rows * length
+						GatherEach(dst, r, from, idx[at:at+rows*length], nil, x, 1)
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows*length), "ns/entry")
+				})
+				b.Run(name+"/rows", func(b *testing.B) {
+					for k := range b.N {
+						at := k % 64 * rows * length
+						for i := range rows {
+							acc := dst[i*r : (i+1)*r]
+							clear(acc)
+							GatherRows(acc, idx[at+i*length:at+(i+1)*length], nil, x)
+						}
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows*length), "ns/entry")
+				})
+			}
+		}
+	}
+}

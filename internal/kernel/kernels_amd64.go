@@ -40,6 +40,22 @@ func rowTimesAVX2(acc *float64, w int, val *float64, x *float64, n int, stride i
 //go:noescape
 func addGatheredAVX2(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
 
+// gatherEachAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count, 4 ≤ w ≤ 60
+// columns j and from[k+1] − from[k] values of p, going on from k to k.
+// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
+// negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
+//
+//go:noescape
+func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
+
+// gatherSplitAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count, 4 ≤ w ≤ 60
+// columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
+// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
+// negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
+//
+//go:noescape
+func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
+
 // advanceAVX2 is advanceGo; cut is not 0 if zero has stopped any.
 //
 //go:noescape
@@ -48,7 +64,7 @@ func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along
 // extrapolateAVX2 is extrapolateGo.
 //
 //go:noescape
-func extrapolateAVX2(x *float64, c float64, last *float64, n int)
+func extrapolateAVX2(y *float64, c float64, x *float64, n int)
 
 // dotAVX512 returns Σ x[i]·y[i], 0 ≤ i < n.
 //

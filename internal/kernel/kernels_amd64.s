@@ -4741,6 +4741,6299 @@ bad267:
 	MOVB AL, ret+88(FP)
 	RET
 
+// func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherEachAVX2(SB), NOSPLIT, $0-89
+	MOVQ  z+0(FP), AX
+	MOVQ  from+16(FP), CX
+	MOVQ  w+8(FP), DX
+	MOVQ  x+48(FP), BX
+	MOVQ  stride+64(FP), SI
+	MOVQ  idx+32(FP), DI
+	MOVQ  val+40(FP), R8
+	MOVQ  fetch+80(FP), R9
+	CMPQ  DX, $0x00000020
+	JGT   above343
+	CMPQ  DX, $0x00000010
+	JGT   above344
+	CMPQ  DX, $0x00000008
+	JGT   above345
+	CMPQ  DX, $0x00000004
+	JGT   above346
+	TESTQ R8, R8
+	JEQ   ones347
+
+next348:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done349
+	VXORPD Y0, Y0, Y0
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop350:
+	SUBL         $0x01, R10
+	JLT          out351
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y1
+	VFMADD231PD  -32(R11)(DX*8), Y1, Y0
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop350
+
+out351:
+	VBROADCASTSD scale+56(FP), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next348
+
+done349:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones347:
+next352:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done353
+	VXORPD Y0, Y0, Y0
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop354:
+	SUBL       $0x01, R8
+	JLT        out355
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     -32(R10)(DX*8), Y0, Y0
+	ADDQ       $0x04, DI
+	JMP        loop354
+
+out355:
+	VBROADCASTSD scale+56(FP), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next352
+
+done353:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above346:
+	TESTQ R8, R8
+	JEQ   ones356
+
+next357:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done358
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop359:
+	SUBL         $0x01, R10
+	JLT          out360
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y2
+	VFMADD231PD  (R11), Y2, Y0
+	VFMADD231PD  -32(R11)(DX*8), Y2, Y1
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop359
+
+out360:
+	VBROADCASTSD scale+56(FP), Y2
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next357
+
+done358:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones356:
+next361:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done362
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop363:
+	SUBL       $0x01, R8
+	JLT        out364
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     -32(R10)(DX*8), Y1, Y1
+	ADDQ       $0x04, DI
+	JMP        loop363
+
+out364:
+	VBROADCASTSD scale+56(FP), Y2
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next361
+
+done362:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above345:
+	CMPQ  DX, $0x0000000c
+	JGT   above365
+	TESTQ R8, R8
+	JEQ   ones366
+
+next367:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done368
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop369:
+	SUBL         $0x01, R10
+	JLT          out370
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y3
+	VFMADD231PD  (R11), Y3, Y0
+	VFMADD231PD  32(R11), Y3, Y1
+	VFMADD231PD  -32(R11)(DX*8), Y3, Y2
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop369
+
+out370:
+	VBROADCASTSD scale+56(FP), Y3
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next367
+
+done368:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones366:
+next371:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done372
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop373:
+	SUBL       $0x01, R8
+	JLT        out374
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     -32(R10)(DX*8), Y2, Y2
+	ADDQ       $0x04, DI
+	JMP        loop373
+
+out374:
+	VBROADCASTSD scale+56(FP), Y3
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next371
+
+done372:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above365:
+	TESTQ R8, R8
+	JEQ   ones375
+
+next376:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done377
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop378:
+	SUBL         $0x01, R10
+	JLT          out379
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y4
+	VFMADD231PD  (R11), Y4, Y0
+	VFMADD231PD  32(R11), Y4, Y1
+	VFMADD231PD  64(R11), Y4, Y2
+	VFMADD231PD  -32(R11)(DX*8), Y4, Y3
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop378
+
+out379:
+	VBROADCASTSD scale+56(FP), Y4
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next376
+
+done377:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones375:
+next380:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done381
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop382:
+	SUBL       $0x01, R8
+	JLT        out383
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     -32(R10)(DX*8), Y3, Y3
+	ADDQ       $0x04, DI
+	JMP        loop382
+
+out383:
+	VBROADCASTSD scale+56(FP), Y4
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next380
+
+done381:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above344:
+	CMPQ  DX, $0x00000018
+	JGT   above384
+	CMPQ  DX, $0x00000014
+	JGT   above385
+	TESTQ R8, R8
+	JEQ   ones386
+
+next387:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done388
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop389:
+	SUBL         $0x01, R10
+	JLT          out390
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y5
+	VFMADD231PD  (R11), Y5, Y0
+	VFMADD231PD  32(R11), Y5, Y1
+	VFMADD231PD  64(R11), Y5, Y2
+	VFMADD231PD  96(R11), Y5, Y3
+	VFMADD231PD  -32(R11)(DX*8), Y5, Y4
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop389
+
+out390:
+	VBROADCASTSD scale+56(FP), Y5
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next387
+
+done388:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones386:
+next391:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done392
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop393:
+	SUBL       $0x01, R8
+	JLT        out394
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     -32(R10)(DX*8), Y4, Y4
+	ADDQ       $0x04, DI
+	JMP        loop393
+
+out394:
+	VBROADCASTSD scale+56(FP), Y5
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next391
+
+done392:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above385:
+	TESTQ R8, R8
+	JEQ   ones395
+
+next396:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done397
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop398:
+	SUBL         $0x01, R10
+	JLT          out399
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y6
+	VFMADD231PD  (R11), Y6, Y0
+	VFMADD231PD  32(R11), Y6, Y1
+	VFMADD231PD  64(R11), Y6, Y2
+	VFMADD231PD  96(R11), Y6, Y3
+	VFMADD231PD  128(R11), Y6, Y4
+	VFMADD231PD  -32(R11)(DX*8), Y6, Y5
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop398
+
+out399:
+	VBROADCASTSD scale+56(FP), Y6
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next396
+
+done397:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones395:
+next400:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done401
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop402:
+	SUBL       $0x01, R8
+	JLT        out403
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     -32(R10)(DX*8), Y5, Y5
+	ADDQ       $0x04, DI
+	JMP        loop402
+
+out403:
+	VBROADCASTSD scale+56(FP), Y6
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next400
+
+done401:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above384:
+	CMPQ  DX, $0x0000001c
+	JGT   above404
+	TESTQ R8, R8
+	JEQ   ones405
+
+next406:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done407
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop408:
+	SUBL         $0x01, R10
+	JLT          out409
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	PREFETCHT0   192(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y7
+	VFMADD231PD  (R11), Y7, Y0
+	VFMADD231PD  32(R11), Y7, Y1
+	VFMADD231PD  64(R11), Y7, Y2
+	VFMADD231PD  96(R11), Y7, Y3
+	VFMADD231PD  128(R11), Y7, Y4
+	VFMADD231PD  160(R11), Y7, Y5
+	VFMADD231PD  -32(R11)(DX*8), Y7, Y6
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop408
+
+out409:
+	VBROADCASTSD scale+56(FP), Y7
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next406
+
+done407:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones405:
+next410:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done411
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop412:
+	SUBL       $0x01, R8
+	JLT        out413
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT0 192(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     160(R10), Y5, Y5
+	VADDPD     -32(R10)(DX*8), Y6, Y6
+	ADDQ       $0x04, DI
+	JMP        loop412
+
+out413:
+	VBROADCASTSD scale+56(FP), Y7
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next410
+
+done411:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above404:
+	TESTQ R8, R8
+	JEQ   ones414
+
+next415:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done416
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop417:
+	SUBL         $0x01, R10
+	JLT          out418
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	PREFETCHT0   192(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (R11), Y8, Y0
+	VFMADD231PD  32(R11), Y8, Y1
+	VFMADD231PD  64(R11), Y8, Y2
+	VFMADD231PD  96(R11), Y8, Y3
+	VFMADD231PD  128(R11), Y8, Y4
+	VFMADD231PD  160(R11), Y8, Y5
+	VFMADD231PD  192(R11), Y8, Y6
+	VFMADD231PD  -32(R11)(DX*8), Y8, Y7
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop417
+
+out418:
+	VBROADCASTSD scale+56(FP), Y8
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next415
+
+done416:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones414:
+next419:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done420
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop421:
+	SUBL       $0x01, R8
+	JLT        out422
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT0 192(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     160(R10), Y5, Y5
+	VADDPD     192(R10), Y6, Y6
+	VADDPD     -32(R10)(DX*8), Y7, Y7
+	ADDQ       $0x04, DI
+	JMP        loop421
+
+out422:
+	VBROADCASTSD scale+56(FP), Y8
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next419
+
+done420:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above343:
+	CMPQ  DX, $0x00000030
+	JGT   above423
+	CMPQ  DX, $0x00000028
+	JGT   above424
+	CMPQ  DX, $0x00000024
+	JGT   above425
+	TESTQ R8, R8
+	JEQ   ones426
+
+next427:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done428
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop429:
+	SUBL         $0x01, R10
+	JLT          out430
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	PREFETCHT0   192(BX)(R11*1)
+	PREFETCHT0   256(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y9
+	VFMADD231PD  (R11), Y9, Y0
+	VFMADD231PD  32(R11), Y9, Y1
+	VFMADD231PD  64(R11), Y9, Y2
+	VFMADD231PD  96(R11), Y9, Y3
+	VFMADD231PD  128(R11), Y9, Y4
+	VFMADD231PD  160(R11), Y9, Y5
+	VFMADD231PD  192(R11), Y9, Y6
+	VFMADD231PD  224(R11), Y9, Y7
+	VFMADD231PD  -32(R11)(DX*8), Y9, Y8
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop429
+
+out430:
+	VBROADCASTSD scale+56(FP), Y9
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next427
+
+done428:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones426:
+next431:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done432
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop433:
+	SUBL       $0x01, R8
+	JLT        out434
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT0 256(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     160(R10), Y5, Y5
+	VADDPD     192(R10), Y6, Y6
+	VADDPD     224(R10), Y7, Y7
+	VADDPD     -32(R10)(DX*8), Y8, Y8
+	ADDQ       $0x04, DI
+	JMP        loop433
+
+out434:
+	VBROADCASTSD scale+56(FP), Y9
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next431
+
+done432:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above425:
+	TESTQ R8, R8
+	JEQ   ones435
+
+next436:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done437
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop438:
+	SUBL         $0x01, R10
+	JLT          out439
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	PREFETCHT0   192(BX)(R11*1)
+	PREFETCHT0   256(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y10
+	VFMADD231PD  (R11), Y10, Y0
+	VFMADD231PD  32(R11), Y10, Y1
+	VFMADD231PD  64(R11), Y10, Y2
+	VFMADD231PD  96(R11), Y10, Y3
+	VFMADD231PD  128(R11), Y10, Y4
+	VFMADD231PD  160(R11), Y10, Y5
+	VFMADD231PD  192(R11), Y10, Y6
+	VFMADD231PD  224(R11), Y10, Y7
+	VFMADD231PD  256(R11), Y10, Y8
+	VFMADD231PD  -32(R11)(DX*8), Y10, Y9
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop438
+
+out439:
+	VBROADCASTSD scale+56(FP), Y10
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next436
+
+done437:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones435:
+next440:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done441
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop442:
+	SUBL       $0x01, R8
+	JLT        out443
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT0 256(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     160(R10), Y5, Y5
+	VADDPD     192(R10), Y6, Y6
+	VADDPD     224(R10), Y7, Y7
+	VADDPD     256(R10), Y8, Y8
+	VADDPD     -32(R10)(DX*8), Y9, Y9
+	ADDQ       $0x04, DI
+	JMP        loop442
+
+out443:
+	VBROADCASTSD scale+56(FP), Y10
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next440
+
+done441:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above424:
+	CMPQ  DX, $0x0000002c
+	JGT   above444
+	TESTQ R8, R8
+	JEQ   ones445
+
+next446:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done447
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop448:
+	SUBL         $0x01, R10
+	JLT          out449
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	PREFETCHT0   192(BX)(R11*1)
+	PREFETCHT0   256(BX)(R11*1)
+	PREFETCHT0   320(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y11
+	VFMADD231PD  (R11), Y11, Y0
+	VFMADD231PD  32(R11), Y11, Y1
+	VFMADD231PD  64(R11), Y11, Y2
+	VFMADD231PD  96(R11), Y11, Y3
+	VFMADD231PD  128(R11), Y11, Y4
+	VFMADD231PD  160(R11), Y11, Y5
+	VFMADD231PD  192(R11), Y11, Y6
+	VFMADD231PD  224(R11), Y11, Y7
+	VFMADD231PD  256(R11), Y11, Y8
+	VFMADD231PD  288(R11), Y11, Y9
+	VFMADD231PD  -32(R11)(DX*8), Y11, Y10
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop448
+
+out449:
+	VBROADCASTSD scale+56(FP), Y11
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next446
+
+done447:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones445:
+next450:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done451
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop452:
+	SUBL       $0x01, R8
+	JLT        out453
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT0 256(BX)(R10*1)
+	PREFETCHT0 320(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     160(R10), Y5, Y5
+	VADDPD     192(R10), Y6, Y6
+	VADDPD     224(R10), Y7, Y7
+	VADDPD     256(R10), Y8, Y8
+	VADDPD     288(R10), Y9, Y9
+	VADDPD     -32(R10)(DX*8), Y10, Y10
+	ADDQ       $0x04, DI
+	JMP        loop452
+
+out453:
+	VBROADCASTSD scale+56(FP), Y11
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next450
+
+done451:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above444:
+	TESTQ R8, R8
+	JEQ   ones454
+
+next455:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done456
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop457:
+	SUBL         $0x01, R10
+	JLT          out458
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	PREFETCHT0   192(BX)(R11*1)
+	PREFETCHT0   256(BX)(R11*1)
+	PREFETCHT0   320(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y12
+	VFMADD231PD  (R11), Y12, Y0
+	VFMADD231PD  32(R11), Y12, Y1
+	VFMADD231PD  64(R11), Y12, Y2
+	VFMADD231PD  96(R11), Y12, Y3
+	VFMADD231PD  128(R11), Y12, Y4
+	VFMADD231PD  160(R11), Y12, Y5
+	VFMADD231PD  192(R11), Y12, Y6
+	VFMADD231PD  224(R11), Y12, Y7
+	VFMADD231PD  256(R11), Y12, Y8
+	VFMADD231PD  288(R11), Y12, Y9
+	VFMADD231PD  320(R11), Y12, Y10
+	VFMADD231PD  -32(R11)(DX*8), Y12, Y11
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop457
+
+out458:
+	VBROADCASTSD scale+56(FP), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next455
+
+done456:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones454:
+next459:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done460
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop461:
+	SUBL       $0x01, R8
+	JLT        out462
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT0 256(BX)(R10*1)
+	PREFETCHT0 320(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     160(R10), Y5, Y5
+	VADDPD     192(R10), Y6, Y6
+	VADDPD     224(R10), Y7, Y7
+	VADDPD     256(R10), Y8, Y8
+	VADDPD     288(R10), Y9, Y9
+	VADDPD     320(R10), Y10, Y10
+	VADDPD     -32(R10)(DX*8), Y11, Y11
+	ADDQ       $0x04, DI
+	JMP        loop461
+
+out462:
+	VBROADCASTSD scale+56(FP), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next459
+
+done460:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above423:
+	CMPQ  DX, $0x00000038
+	JGT   above463
+	CMPQ  DX, $0x00000034
+	JGT   above464
+	TESTQ R8, R8
+	JEQ   ones465
+
+next466:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done467
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop468:
+	SUBL         $0x01, R10
+	JLT          out469
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	PREFETCHT0   192(BX)(R11*1)
+	PREFETCHT0   256(BX)(R11*1)
+	PREFETCHT0   320(BX)(R11*1)
+	PREFETCHT0   384(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y13
+	VFMADD231PD  (R11), Y13, Y0
+	VFMADD231PD  32(R11), Y13, Y1
+	VFMADD231PD  64(R11), Y13, Y2
+	VFMADD231PD  96(R11), Y13, Y3
+	VFMADD231PD  128(R11), Y13, Y4
+	VFMADD231PD  160(R11), Y13, Y5
+	VFMADD231PD  192(R11), Y13, Y6
+	VFMADD231PD  224(R11), Y13, Y7
+	VFMADD231PD  256(R11), Y13, Y8
+	VFMADD231PD  288(R11), Y13, Y9
+	VFMADD231PD  320(R11), Y13, Y10
+	VFMADD231PD  352(R11), Y13, Y11
+	VFMADD231PD  -32(R11)(DX*8), Y13, Y12
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop468
+
+out469:
+	VBROADCASTSD scale+56(FP), Y13
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next466
+
+done467:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones465:
+next470:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done471
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop472:
+	SUBL       $0x01, R8
+	JLT        out473
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT0 256(BX)(R10*1)
+	PREFETCHT0 320(BX)(R10*1)
+	PREFETCHT0 384(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     160(R10), Y5, Y5
+	VADDPD     192(R10), Y6, Y6
+	VADDPD     224(R10), Y7, Y7
+	VADDPD     256(R10), Y8, Y8
+	VADDPD     288(R10), Y9, Y9
+	VADDPD     320(R10), Y10, Y10
+	VADDPD     352(R10), Y11, Y11
+	VADDPD     -32(R10)(DX*8), Y12, Y12
+	ADDQ       $0x04, DI
+	JMP        loop472
+
+out473:
+	VBROADCASTSD scale+56(FP), Y13
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next470
+
+done471:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above464:
+	TESTQ R8, R8
+	JEQ   ones474
+
+next475:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done476
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop477:
+	SUBL         $0x01, R10
+	JLT          out478
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	PREFETCHT0   192(BX)(R11*1)
+	PREFETCHT0   256(BX)(R11*1)
+	PREFETCHT0   320(BX)(R11*1)
+	PREFETCHT0   384(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y14
+	VFMADD231PD  (R11), Y14, Y0
+	VFMADD231PD  32(R11), Y14, Y1
+	VFMADD231PD  64(R11), Y14, Y2
+	VFMADD231PD  96(R11), Y14, Y3
+	VFMADD231PD  128(R11), Y14, Y4
+	VFMADD231PD  160(R11), Y14, Y5
+	VFMADD231PD  192(R11), Y14, Y6
+	VFMADD231PD  224(R11), Y14, Y7
+	VFMADD231PD  256(R11), Y14, Y8
+	VFMADD231PD  288(R11), Y14, Y9
+	VFMADD231PD  320(R11), Y14, Y10
+	VFMADD231PD  352(R11), Y14, Y11
+	VFMADD231PD  384(R11), Y14, Y12
+	VFMADD231PD  -32(R11)(DX*8), Y14, Y13
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop477
+
+out478:
+	VBROADCASTSD scale+56(FP), Y14
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next475
+
+done476:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones474:
+next479:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done480
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop481:
+	SUBL       $0x01, R8
+	JLT        out482
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT0 256(BX)(R10*1)
+	PREFETCHT0 320(BX)(R10*1)
+	PREFETCHT0 384(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     160(R10), Y5, Y5
+	VADDPD     192(R10), Y6, Y6
+	VADDPD     224(R10), Y7, Y7
+	VADDPD     256(R10), Y8, Y8
+	VADDPD     288(R10), Y9, Y9
+	VADDPD     320(R10), Y10, Y10
+	VADDPD     352(R10), Y11, Y11
+	VADDPD     384(R10), Y12, Y12
+	VADDPD     -32(R10)(DX*8), Y13, Y13
+	ADDQ       $0x04, DI
+	JMP        loop481
+
+out482:
+	VBROADCASTSD scale+56(FP), Y14
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next479
+
+done480:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above463:
+	TESTQ R8, R8
+	JEQ   ones483
+
+next484:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done485
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	VXORPD Y14, Y14, Y14
+	MOVL   4(CX), R10
+	SUBL   (CX), R10
+	ADDQ   $0x04, CX
+
+loop486:
+	SUBL         $0x01, R10
+	JLT          out487
+	LEAQ         64(DI), R11
+	CMPQ         R11, R9
+	CMOVQHI      R9, R11
+	MOVLQSX      (R11), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	PREFETCHT0   128(BX)(R11*1)
+	PREFETCHT0   192(BX)(R11*1)
+	PREFETCHT0   256(BX)(R11*1)
+	PREFETCHT0   320(BX)(R11*1)
+	PREFETCHT0   384(BX)(R11*1)
+	PREFETCHT0   448(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y15
+	VFMADD231PD  (R11), Y15, Y0
+	VFMADD231PD  32(R11), Y15, Y1
+	VFMADD231PD  64(R11), Y15, Y2
+	VFMADD231PD  96(R11), Y15, Y3
+	VFMADD231PD  128(R11), Y15, Y4
+	VFMADD231PD  160(R11), Y15, Y5
+	VFMADD231PD  192(R11), Y15, Y6
+	VFMADD231PD  224(R11), Y15, Y7
+	VFMADD231PD  256(R11), Y15, Y8
+	VFMADD231PD  288(R11), Y15, Y9
+	VFMADD231PD  320(R11), Y15, Y10
+	VFMADD231PD  352(R11), Y15, Y11
+	VFMADD231PD  384(R11), Y15, Y12
+	VFMADD231PD  416(R11), Y15, Y13
+	VFMADD231PD  -32(R11)(DX*8), Y15, Y14
+	ADDQ         $0x08, R8
+	ADDQ         $0x04, DI
+	JMP          loop486
+
+out487:
+	VBROADCASTSD scale+56(FP), Y15
+	VMULPD       Y15, Y0, Y0
+	VMULPD       Y15, Y1, Y1
+	VMULPD       Y15, Y2, Y2
+	VMULPD       Y15, Y3, Y3
+	VMULPD       Y15, Y4, Y4
+	VMULPD       Y15, Y5, Y5
+	VMULPD       Y15, Y6, Y6
+	VMULPD       Y15, Y7, Y7
+	VMULPD       Y15, Y8, Y8
+	VMULPD       Y15, Y9, Y9
+	VMULPD       Y15, Y10, Y10
+	VMULPD       Y15, Y11, Y11
+	VMULPD       Y15, Y12, Y12
+	VMULPD       Y15, Y13, Y13
+	VMULPD       Y15, Y14, Y14
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, 416(AX)
+	VMOVUPD      Y14, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next484
+
+done485:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones483:
+next488:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done489
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	VXORPD Y14, Y14, Y14
+	MOVL   4(CX), R8
+	SUBL   (CX), R8
+	ADDQ   $0x04, CX
+
+loop490:
+	SUBL       $0x01, R8
+	JLT        out491
+	LEAQ       64(DI), R10
+	CMPQ       R10, R9
+	CMOVQHI    R9, R10
+	MOVLQSX    (R10), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	PREFETCHT0 128(BX)(R10*1)
+	PREFETCHT0 192(BX)(R10*1)
+	PREFETCHT0 256(BX)(R10*1)
+	PREFETCHT0 320(BX)(R10*1)
+	PREFETCHT0 384(BX)(R10*1)
+	PREFETCHT0 448(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     96(R10), Y3, Y3
+	VADDPD     128(R10), Y4, Y4
+	VADDPD     160(R10), Y5, Y5
+	VADDPD     192(R10), Y6, Y6
+	VADDPD     224(R10), Y7, Y7
+	VADDPD     256(R10), Y8, Y8
+	VADDPD     288(R10), Y9, Y9
+	VADDPD     320(R10), Y10, Y10
+	VADDPD     352(R10), Y11, Y11
+	VADDPD     384(R10), Y12, Y12
+	VADDPD     416(R10), Y13, Y13
+	VADDPD     -32(R10)(DX*8), Y14, Y14
+	ADDQ       $0x04, DI
+	JMP        loop490
+
+out491:
+	VBROADCASTSD scale+56(FP), Y15
+	VMULPD       Y15, Y0, Y0
+	VMULPD       Y15, Y1, Y1
+	VMULPD       Y15, Y2, Y2
+	VMULPD       Y15, Y3, Y3
+	VMULPD       Y15, Y4, Y4
+	VMULPD       Y15, Y5, Y5
+	VMULPD       Y15, Y6, Y6
+	VMULPD       Y15, Y7, Y7
+	VMULPD       Y15, Y8, Y8
+	VMULPD       Y15, Y9, Y9
+	VMULPD       Y15, Y10, Y10
+	VMULPD       Y15, Y11, Y11
+	VMULPD       Y15, Y12, Y12
+	VMULPD       Y15, Y13, Y13
+	VMULPD       Y15, Y14, Y14
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, 416(AX)
+	VMOVUPD      Y14, -32(AX)(DX*8)
+	ADDQ         SI, AX
+	JMP          next488
+
+done489:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+bad342:
+	XORB AL, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+// func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gatherSplitAVX2(SB), NOSPLIT, $0-97
+	MOVQ  z+0(FP), AX
+	MOVQ  from+24(FP), CX
+	MOVQ  low+8(FP), DX
+	MOVQ  w+16(FP), BX
+	MOVQ  x+56(FP), SI
+	MOVQ  stride+72(FP), DI
+	MOVQ  idx+40(FP), R8
+	MOVQ  val+48(FP), R9
+	MOVQ  fetch+88(FP), R10
+	CMPQ  BX, $0x00000020
+	JGT   above493
+	CMPQ  BX, $0x00000010
+	JGT   above494
+	CMPQ  BX, $0x00000008
+	JGT   above495
+	CMPQ  BX, $0x00000004
+	JGT   above496
+	TESTQ R9, R9
+	JEQ   ones497
+
+next498:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done499
+	VXORPD Y0, Y0, Y0
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop500:
+	SUBL         $0x01, R11
+	JLT          out501
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y1
+	VFMADD231PD  -32(R12)(BX*8), Y1, Y0
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop500
+
+out501:
+	VMOVUPD Y0, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop502:
+	SUBL         $0x01, R11
+	JLT          out503
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y1
+	VFMADD231PD  -32(R12)(BX*8), Y1, Y0
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop502
+
+out503:
+	VBROADCASTSD scale+64(FP), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       -32(DX)(BX*8), Y1, Y0
+	VMOVUPD      Y0, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next498
+
+done499:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones497:
+next504:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done505
+	VXORPD Y0, Y0, Y0
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop506:
+	SUBL       $0x01, R9
+	JLT        out507
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     -32(R11)(BX*8), Y0, Y0
+	ADDQ       $0x04, R8
+	JMP        loop506
+
+out507:
+	VMOVUPD Y0, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop508:
+	SUBL       $0x01, R9
+	JLT        out509
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     -32(R11)(BX*8), Y0, Y0
+	ADDQ       $0x04, R8
+	JMP        loop508
+
+out509:
+	VBROADCASTSD scale+64(FP), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       -32(DX)(BX*8), Y1, Y0
+	VMOVUPD      Y0, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next504
+
+done505:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above496:
+	TESTQ R9, R9
+	JEQ   ones510
+
+next511:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done512
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop513:
+	SUBL         $0x01, R11
+	JLT          out514
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VFMADD231PD  (R12), Y2, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y1
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop513
+
+out514:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop515:
+	SUBL         $0x01, R11
+	JLT          out516
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VFMADD231PD  (R12), Y2, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y1
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop515
+
+out516:
+	VBROADCASTSD scale+64(FP), Y2
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y2, Y0
+	VMULPD       -32(DX)(BX*8), Y2, Y1
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next511
+
+done512:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones510:
+next517:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done518
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop519:
+	SUBL       $0x01, R9
+	JLT        out520
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     -32(R11)(BX*8), Y1, Y1
+	ADDQ       $0x04, R8
+	JMP        loop519
+
+out520:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop521:
+	SUBL       $0x01, R9
+	JLT        out522
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     -32(R11)(BX*8), Y1, Y1
+	ADDQ       $0x04, R8
+	JMP        loop521
+
+out522:
+	VBROADCASTSD scale+64(FP), Y2
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y2, Y0
+	VMULPD       -32(DX)(BX*8), Y2, Y1
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next517
+
+done518:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above495:
+	CMPQ  BX, $0x0000000c
+	JGT   above523
+	TESTQ R9, R9
+	JEQ   ones524
+
+next525:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done526
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop527:
+	SUBL         $0x01, R11
+	JLT          out528
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y3
+	VFMADD231PD  (R12), Y3, Y0
+	VFMADD231PD  32(R12), Y3, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y3, Y2
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop527
+
+out528:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop529:
+	SUBL         $0x01, R11
+	JLT          out530
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y3
+	VFMADD231PD  (R12), Y3, Y0
+	VFMADD231PD  32(R12), Y3, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y3, Y2
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop529
+
+out530:
+	VBROADCASTSD scale+64(FP), Y3
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y3, Y0
+	VMULPD       32(DX), Y3, Y1
+	VMULPD       -32(DX)(BX*8), Y3, Y2
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next525
+
+done526:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones524:
+next531:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done532
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop533:
+	SUBL       $0x01, R9
+	JLT        out534
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     -32(R11)(BX*8), Y2, Y2
+	ADDQ       $0x04, R8
+	JMP        loop533
+
+out534:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop535:
+	SUBL       $0x01, R9
+	JLT        out536
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     -32(R11)(BX*8), Y2, Y2
+	ADDQ       $0x04, R8
+	JMP        loop535
+
+out536:
+	VBROADCASTSD scale+64(FP), Y3
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y3, Y0
+	VMULPD       32(DX), Y3, Y1
+	VMULPD       -32(DX)(BX*8), Y3, Y2
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next531
+
+done532:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above523:
+	TESTQ R9, R9
+	JEQ   ones537
+
+next538:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done539
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop540:
+	SUBL         $0x01, R11
+	JLT          out541
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  32(R12), Y4, Y1
+	VFMADD231PD  64(R12), Y4, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop540
+
+out541:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop542:
+	SUBL         $0x01, R11
+	JLT          out543
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  32(R12), Y4, Y1
+	VFMADD231PD  64(R12), Y4, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop542
+
+out543:
+	VBROADCASTSD scale+64(FP), Y4
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y4, Y0
+	VMULPD       32(DX), Y4, Y1
+	VMULPD       64(DX), Y4, Y2
+	VMULPD       -32(DX)(BX*8), Y4, Y3
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next538
+
+done539:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones537:
+next544:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done545
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop546:
+	SUBL       $0x01, R9
+	JLT        out547
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     -32(R11)(BX*8), Y3, Y3
+	ADDQ       $0x04, R8
+	JMP        loop546
+
+out547:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop548:
+	SUBL       $0x01, R9
+	JLT        out549
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     -32(R11)(BX*8), Y3, Y3
+	ADDQ       $0x04, R8
+	JMP        loop548
+
+out549:
+	VBROADCASTSD scale+64(FP), Y4
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y4, Y0
+	VMULPD       32(DX), Y4, Y1
+	VMULPD       64(DX), Y4, Y2
+	VMULPD       -32(DX)(BX*8), Y4, Y3
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next544
+
+done545:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above494:
+	CMPQ  BX, $0x00000018
+	JGT   above550
+	CMPQ  BX, $0x00000014
+	JGT   above551
+	TESTQ R9, R9
+	JEQ   ones552
+
+next553:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done554
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop555:
+	SUBL         $0x01, R11
+	JLT          out556
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  (R12), Y5, Y0
+	VFMADD231PD  32(R12), Y5, Y1
+	VFMADD231PD  64(R12), Y5, Y2
+	VFMADD231PD  96(R12), Y5, Y3
+	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop555
+
+out556:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop557:
+	SUBL         $0x01, R11
+	JLT          out558
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  (R12), Y5, Y0
+	VFMADD231PD  32(R12), Y5, Y1
+	VFMADD231PD  64(R12), Y5, Y2
+	VFMADD231PD  96(R12), Y5, Y3
+	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop557
+
+out558:
+	VBROADCASTSD scale+64(FP), Y5
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y5, Y0
+	VMULPD       32(DX), Y5, Y1
+	VMULPD       64(DX), Y5, Y2
+	VMULPD       96(DX), Y5, Y3
+	VMULPD       -32(DX)(BX*8), Y5, Y4
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next553
+
+done554:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones552:
+next559:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done560
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop561:
+	SUBL       $0x01, R9
+	JLT        out562
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     -32(R11)(BX*8), Y4, Y4
+	ADDQ       $0x04, R8
+	JMP        loop561
+
+out562:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop563:
+	SUBL       $0x01, R9
+	JLT        out564
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     -32(R11)(BX*8), Y4, Y4
+	ADDQ       $0x04, R8
+	JMP        loop563
+
+out564:
+	VBROADCASTSD scale+64(FP), Y5
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y5, Y0
+	VMULPD       32(DX), Y5, Y1
+	VMULPD       64(DX), Y5, Y2
+	VMULPD       96(DX), Y5, Y3
+	VMULPD       -32(DX)(BX*8), Y5, Y4
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next559
+
+done560:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above551:
+	TESTQ R9, R9
+	JEQ   ones565
+
+next566:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done567
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop568:
+	SUBL         $0x01, R11
+	JLT          out569
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  64(R12), Y6, Y2
+	VFMADD231PD  96(R12), Y6, Y3
+	VFMADD231PD  128(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop568
+
+out569:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop570:
+	SUBL         $0x01, R11
+	JLT          out571
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  64(R12), Y6, Y2
+	VFMADD231PD  96(R12), Y6, Y3
+	VFMADD231PD  128(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop570
+
+out571:
+	VBROADCASTSD scale+64(FP), Y6
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y6, Y0
+	VMULPD       32(DX), Y6, Y1
+	VMULPD       64(DX), Y6, Y2
+	VMULPD       96(DX), Y6, Y3
+	VMULPD       128(DX), Y6, Y4
+	VMULPD       -32(DX)(BX*8), Y6, Y5
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next566
+
+done567:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones565:
+next572:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done573
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop574:
+	SUBL       $0x01, R9
+	JLT        out575
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     -32(R11)(BX*8), Y5, Y5
+	ADDQ       $0x04, R8
+	JMP        loop574
+
+out575:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop576:
+	SUBL       $0x01, R9
+	JLT        out577
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     -32(R11)(BX*8), Y5, Y5
+	ADDQ       $0x04, R8
+	JMP        loop576
+
+out577:
+	VBROADCASTSD scale+64(FP), Y6
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y6, Y0
+	VMULPD       32(DX), Y6, Y1
+	VMULPD       64(DX), Y6, Y2
+	VMULPD       96(DX), Y6, Y3
+	VMULPD       128(DX), Y6, Y4
+	VMULPD       -32(DX)(BX*8), Y6, Y5
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next572
+
+done573:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above550:
+	CMPQ  BX, $0x0000001c
+	JGT   above578
+	TESTQ R9, R9
+	JEQ   ones579
+
+next580:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done581
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop582:
+	SUBL         $0x01, R11
+	JLT          out583
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VFMADD231PD  (R12), Y7, Y0
+	VFMADD231PD  32(R12), Y7, Y1
+	VFMADD231PD  64(R12), Y7, Y2
+	VFMADD231PD  96(R12), Y7, Y3
+	VFMADD231PD  128(R12), Y7, Y4
+	VFMADD231PD  160(R12), Y7, Y5
+	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop582
+
+out583:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop584:
+	SUBL         $0x01, R11
+	JLT          out585
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VFMADD231PD  (R12), Y7, Y0
+	VFMADD231PD  32(R12), Y7, Y1
+	VFMADD231PD  64(R12), Y7, Y2
+	VFMADD231PD  96(R12), Y7, Y3
+	VFMADD231PD  128(R12), Y7, Y4
+	VFMADD231PD  160(R12), Y7, Y5
+	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop584
+
+out585:
+	VBROADCASTSD scale+64(FP), Y7
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y7, Y0
+	VMULPD       32(DX), Y7, Y1
+	VMULPD       64(DX), Y7, Y2
+	VMULPD       96(DX), Y7, Y3
+	VMULPD       128(DX), Y7, Y4
+	VMULPD       160(DX), Y7, Y5
+	VMULPD       -32(DX)(BX*8), Y7, Y6
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next580
+
+done581:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones579:
+next586:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done587
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop588:
+	SUBL       $0x01, R9
+	JLT        out589
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     -32(R11)(BX*8), Y6, Y6
+	ADDQ       $0x04, R8
+	JMP        loop588
+
+out589:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop590:
+	SUBL       $0x01, R9
+	JLT        out591
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     -32(R11)(BX*8), Y6, Y6
+	ADDQ       $0x04, R8
+	JMP        loop590
+
+out591:
+	VBROADCASTSD scale+64(FP), Y7
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y7, Y0
+	VMULPD       32(DX), Y7, Y1
+	VMULPD       64(DX), Y7, Y2
+	VMULPD       96(DX), Y7, Y3
+	VMULPD       128(DX), Y7, Y4
+	VMULPD       160(DX), Y7, Y5
+	VMULPD       -32(DX)(BX*8), Y7, Y6
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next586
+
+done587:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above578:
+	TESTQ R9, R9
+	JEQ   ones592
+
+next593:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done594
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop595:
+	SUBL         $0x01, R11
+	JLT          out596
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  96(R12), Y8, Y3
+	VFMADD231PD  128(R12), Y8, Y4
+	VFMADD231PD  160(R12), Y8, Y5
+	VFMADD231PD  192(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop595
+
+out596:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop597:
+	SUBL         $0x01, R11
+	JLT          out598
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  96(R12), Y8, Y3
+	VFMADD231PD  128(R12), Y8, Y4
+	VFMADD231PD  160(R12), Y8, Y5
+	VFMADD231PD  192(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop597
+
+out598:
+	VBROADCASTSD scale+64(FP), Y8
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y8, Y0
+	VMULPD       32(DX), Y8, Y1
+	VMULPD       64(DX), Y8, Y2
+	VMULPD       96(DX), Y8, Y3
+	VMULPD       128(DX), Y8, Y4
+	VMULPD       160(DX), Y8, Y5
+	VMULPD       192(DX), Y8, Y6
+	VMULPD       -32(DX)(BX*8), Y8, Y7
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next593
+
+done594:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones592:
+next599:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done600
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop601:
+	SUBL       $0x01, R9
+	JLT        out602
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     -32(R11)(BX*8), Y7, Y7
+	ADDQ       $0x04, R8
+	JMP        loop601
+
+out602:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop603:
+	SUBL       $0x01, R9
+	JLT        out604
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     -32(R11)(BX*8), Y7, Y7
+	ADDQ       $0x04, R8
+	JMP        loop603
+
+out604:
+	VBROADCASTSD scale+64(FP), Y8
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y8, Y0
+	VMULPD       32(DX), Y8, Y1
+	VMULPD       64(DX), Y8, Y2
+	VMULPD       96(DX), Y8, Y3
+	VMULPD       128(DX), Y8, Y4
+	VMULPD       160(DX), Y8, Y5
+	VMULPD       192(DX), Y8, Y6
+	VMULPD       -32(DX)(BX*8), Y8, Y7
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next599
+
+done600:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above493:
+	CMPQ  BX, $0x00000030
+	JGT   above605
+	CMPQ  BX, $0x00000028
+	JGT   above606
+	CMPQ  BX, $0x00000024
+	JGT   above607
+	TESTQ R9, R9
+	JEQ   ones608
+
+next609:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done610
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop611:
+	SUBL         $0x01, R11
+	JLT          out612
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VFMADD231PD  (R12), Y9, Y0
+	VFMADD231PD  32(R12), Y9, Y1
+	VFMADD231PD  64(R12), Y9, Y2
+	VFMADD231PD  96(R12), Y9, Y3
+	VFMADD231PD  128(R12), Y9, Y4
+	VFMADD231PD  160(R12), Y9, Y5
+	VFMADD231PD  192(R12), Y9, Y6
+	VFMADD231PD  224(R12), Y9, Y7
+	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop611
+
+out612:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop613:
+	SUBL         $0x01, R11
+	JLT          out614
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VFMADD231PD  (R12), Y9, Y0
+	VFMADD231PD  32(R12), Y9, Y1
+	VFMADD231PD  64(R12), Y9, Y2
+	VFMADD231PD  96(R12), Y9, Y3
+	VFMADD231PD  128(R12), Y9, Y4
+	VFMADD231PD  160(R12), Y9, Y5
+	VFMADD231PD  192(R12), Y9, Y6
+	VFMADD231PD  224(R12), Y9, Y7
+	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop613
+
+out614:
+	VBROADCASTSD scale+64(FP), Y9
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y9, Y0
+	VMULPD       32(DX), Y9, Y1
+	VMULPD       64(DX), Y9, Y2
+	VMULPD       96(DX), Y9, Y3
+	VMULPD       128(DX), Y9, Y4
+	VMULPD       160(DX), Y9, Y5
+	VMULPD       192(DX), Y9, Y6
+	VMULPD       224(DX), Y9, Y7
+	VMULPD       -32(DX)(BX*8), Y9, Y8
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next609
+
+done610:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones608:
+next615:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done616
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop617:
+	SUBL       $0x01, R9
+	JLT        out618
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     -32(R11)(BX*8), Y8, Y8
+	ADDQ       $0x04, R8
+	JMP        loop617
+
+out618:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop619:
+	SUBL       $0x01, R9
+	JLT        out620
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     -32(R11)(BX*8), Y8, Y8
+	ADDQ       $0x04, R8
+	JMP        loop619
+
+out620:
+	VBROADCASTSD scale+64(FP), Y9
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y9, Y0
+	VMULPD       32(DX), Y9, Y1
+	VMULPD       64(DX), Y9, Y2
+	VMULPD       96(DX), Y9, Y3
+	VMULPD       128(DX), Y9, Y4
+	VMULPD       160(DX), Y9, Y5
+	VMULPD       192(DX), Y9, Y6
+	VMULPD       224(DX), Y9, Y7
+	VMULPD       -32(DX)(BX*8), Y9, Y8
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next615
+
+done616:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above607:
+	TESTQ R9, R9
+	JEQ   ones621
+
+next622:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done623
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop624:
+	SUBL         $0x01, R11
+	JLT          out625
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VFMADD231PD  (R12), Y10, Y0
+	VFMADD231PD  32(R12), Y10, Y1
+	VFMADD231PD  64(R12), Y10, Y2
+	VFMADD231PD  96(R12), Y10, Y3
+	VFMADD231PD  128(R12), Y10, Y4
+	VFMADD231PD  160(R12), Y10, Y5
+	VFMADD231PD  192(R12), Y10, Y6
+	VFMADD231PD  224(R12), Y10, Y7
+	VFMADD231PD  256(R12), Y10, Y8
+	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop624
+
+out625:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop626:
+	SUBL         $0x01, R11
+	JLT          out627
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VFMADD231PD  (R12), Y10, Y0
+	VFMADD231PD  32(R12), Y10, Y1
+	VFMADD231PD  64(R12), Y10, Y2
+	VFMADD231PD  96(R12), Y10, Y3
+	VFMADD231PD  128(R12), Y10, Y4
+	VFMADD231PD  160(R12), Y10, Y5
+	VFMADD231PD  192(R12), Y10, Y6
+	VFMADD231PD  224(R12), Y10, Y7
+	VFMADD231PD  256(R12), Y10, Y8
+	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop626
+
+out627:
+	VBROADCASTSD scale+64(FP), Y10
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y10, Y0
+	VMULPD       32(DX), Y10, Y1
+	VMULPD       64(DX), Y10, Y2
+	VMULPD       96(DX), Y10, Y3
+	VMULPD       128(DX), Y10, Y4
+	VMULPD       160(DX), Y10, Y5
+	VMULPD       192(DX), Y10, Y6
+	VMULPD       224(DX), Y10, Y7
+	VMULPD       256(DX), Y10, Y8
+	VMULPD       -32(DX)(BX*8), Y10, Y9
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next622
+
+done623:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones621:
+next628:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done629
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop630:
+	SUBL       $0x01, R9
+	JLT        out631
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     -32(R11)(BX*8), Y9, Y9
+	ADDQ       $0x04, R8
+	JMP        loop630
+
+out631:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop632:
+	SUBL       $0x01, R9
+	JLT        out633
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     -32(R11)(BX*8), Y9, Y9
+	ADDQ       $0x04, R8
+	JMP        loop632
+
+out633:
+	VBROADCASTSD scale+64(FP), Y10
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y10, Y0
+	VMULPD       32(DX), Y10, Y1
+	VMULPD       64(DX), Y10, Y2
+	VMULPD       96(DX), Y10, Y3
+	VMULPD       128(DX), Y10, Y4
+	VMULPD       160(DX), Y10, Y5
+	VMULPD       192(DX), Y10, Y6
+	VMULPD       224(DX), Y10, Y7
+	VMULPD       256(DX), Y10, Y8
+	VMULPD       -32(DX)(BX*8), Y10, Y9
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next628
+
+done629:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above606:
+	CMPQ  BX, $0x0000002c
+	JGT   above634
+	TESTQ R9, R9
+	JEQ   ones635
+
+next636:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done637
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop638:
+	SUBL         $0x01, R11
+	JLT          out639
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VFMADD231PD  (R12), Y11, Y0
+	VFMADD231PD  32(R12), Y11, Y1
+	VFMADD231PD  64(R12), Y11, Y2
+	VFMADD231PD  96(R12), Y11, Y3
+	VFMADD231PD  128(R12), Y11, Y4
+	VFMADD231PD  160(R12), Y11, Y5
+	VFMADD231PD  192(R12), Y11, Y6
+	VFMADD231PD  224(R12), Y11, Y7
+	VFMADD231PD  256(R12), Y11, Y8
+	VFMADD231PD  288(R12), Y11, Y9
+	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop638
+
+out639:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop640:
+	SUBL         $0x01, R11
+	JLT          out641
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VFMADD231PD  (R12), Y11, Y0
+	VFMADD231PD  32(R12), Y11, Y1
+	VFMADD231PD  64(R12), Y11, Y2
+	VFMADD231PD  96(R12), Y11, Y3
+	VFMADD231PD  128(R12), Y11, Y4
+	VFMADD231PD  160(R12), Y11, Y5
+	VFMADD231PD  192(R12), Y11, Y6
+	VFMADD231PD  224(R12), Y11, Y7
+	VFMADD231PD  256(R12), Y11, Y8
+	VFMADD231PD  288(R12), Y11, Y9
+	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop640
+
+out641:
+	VBROADCASTSD scale+64(FP), Y11
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y11, Y0
+	VMULPD       32(DX), Y11, Y1
+	VMULPD       64(DX), Y11, Y2
+	VMULPD       96(DX), Y11, Y3
+	VMULPD       128(DX), Y11, Y4
+	VMULPD       160(DX), Y11, Y5
+	VMULPD       192(DX), Y11, Y6
+	VMULPD       224(DX), Y11, Y7
+	VMULPD       256(DX), Y11, Y8
+	VMULPD       288(DX), Y11, Y9
+	VMULPD       -32(DX)(BX*8), Y11, Y10
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next636
+
+done637:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones635:
+next642:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done643
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop644:
+	SUBL       $0x01, R9
+	JLT        out645
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     -32(R11)(BX*8), Y10, Y10
+	ADDQ       $0x04, R8
+	JMP        loop644
+
+out645:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop646:
+	SUBL       $0x01, R9
+	JLT        out647
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     -32(R11)(BX*8), Y10, Y10
+	ADDQ       $0x04, R8
+	JMP        loop646
+
+out647:
+	VBROADCASTSD scale+64(FP), Y11
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y11, Y0
+	VMULPD       32(DX), Y11, Y1
+	VMULPD       64(DX), Y11, Y2
+	VMULPD       96(DX), Y11, Y3
+	VMULPD       128(DX), Y11, Y4
+	VMULPD       160(DX), Y11, Y5
+	VMULPD       192(DX), Y11, Y6
+	VMULPD       224(DX), Y11, Y7
+	VMULPD       256(DX), Y11, Y8
+	VMULPD       288(DX), Y11, Y9
+	VMULPD       -32(DX)(BX*8), Y11, Y10
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next642
+
+done643:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above634:
+	TESTQ R9, R9
+	JEQ   ones648
+
+next649:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done650
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop651:
+	SUBL         $0x01, R11
+	JLT          out652
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VFMADD231PD  (R12), Y12, Y0
+	VFMADD231PD  32(R12), Y12, Y1
+	VFMADD231PD  64(R12), Y12, Y2
+	VFMADD231PD  96(R12), Y12, Y3
+	VFMADD231PD  128(R12), Y12, Y4
+	VFMADD231PD  160(R12), Y12, Y5
+	VFMADD231PD  192(R12), Y12, Y6
+	VFMADD231PD  224(R12), Y12, Y7
+	VFMADD231PD  256(R12), Y12, Y8
+	VFMADD231PD  288(R12), Y12, Y9
+	VFMADD231PD  320(R12), Y12, Y10
+	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop651
+
+out652:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop653:
+	SUBL         $0x01, R11
+	JLT          out654
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VFMADD231PD  (R12), Y12, Y0
+	VFMADD231PD  32(R12), Y12, Y1
+	VFMADD231PD  64(R12), Y12, Y2
+	VFMADD231PD  96(R12), Y12, Y3
+	VFMADD231PD  128(R12), Y12, Y4
+	VFMADD231PD  160(R12), Y12, Y5
+	VFMADD231PD  192(R12), Y12, Y6
+	VFMADD231PD  224(R12), Y12, Y7
+	VFMADD231PD  256(R12), Y12, Y8
+	VFMADD231PD  288(R12), Y12, Y9
+	VFMADD231PD  320(R12), Y12, Y10
+	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop653
+
+out654:
+	VBROADCASTSD scale+64(FP), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y12, Y0
+	VMULPD       32(DX), Y12, Y1
+	VMULPD       64(DX), Y12, Y2
+	VMULPD       96(DX), Y12, Y3
+	VMULPD       128(DX), Y12, Y4
+	VMULPD       160(DX), Y12, Y5
+	VMULPD       192(DX), Y12, Y6
+	VMULPD       224(DX), Y12, Y7
+	VMULPD       256(DX), Y12, Y8
+	VMULPD       288(DX), Y12, Y9
+	VMULPD       320(DX), Y12, Y10
+	VMULPD       -32(DX)(BX*8), Y12, Y11
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next649
+
+done650:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones648:
+next655:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done656
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop657:
+	SUBL       $0x01, R9
+	JLT        out658
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     -32(R11)(BX*8), Y11, Y11
+	ADDQ       $0x04, R8
+	JMP        loop657
+
+out658:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop659:
+	SUBL       $0x01, R9
+	JLT        out660
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     -32(R11)(BX*8), Y11, Y11
+	ADDQ       $0x04, R8
+	JMP        loop659
+
+out660:
+	VBROADCASTSD scale+64(FP), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y12, Y0
+	VMULPD       32(DX), Y12, Y1
+	VMULPD       64(DX), Y12, Y2
+	VMULPD       96(DX), Y12, Y3
+	VMULPD       128(DX), Y12, Y4
+	VMULPD       160(DX), Y12, Y5
+	VMULPD       192(DX), Y12, Y6
+	VMULPD       224(DX), Y12, Y7
+	VMULPD       256(DX), Y12, Y8
+	VMULPD       288(DX), Y12, Y9
+	VMULPD       320(DX), Y12, Y10
+	VMULPD       -32(DX)(BX*8), Y12, Y11
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next655
+
+done656:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above605:
+	CMPQ  BX, $0x00000038
+	JGT   above661
+	CMPQ  BX, $0x00000034
+	JGT   above662
+	TESTQ R9, R9
+	JEQ   ones663
+
+next664:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done665
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop666:
+	SUBL         $0x01, R11
+	JLT          out667
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	PREFETCHT0   384(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VFMADD231PD  (R12), Y13, Y0
+	VFMADD231PD  32(R12), Y13, Y1
+	VFMADD231PD  64(R12), Y13, Y2
+	VFMADD231PD  96(R12), Y13, Y3
+	VFMADD231PD  128(R12), Y13, Y4
+	VFMADD231PD  160(R12), Y13, Y5
+	VFMADD231PD  192(R12), Y13, Y6
+	VFMADD231PD  224(R12), Y13, Y7
+	VFMADD231PD  256(R12), Y13, Y8
+	VFMADD231PD  288(R12), Y13, Y9
+	VFMADD231PD  320(R12), Y13, Y10
+	VFMADD231PD  352(R12), Y13, Y11
+	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop666
+
+out667:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop668:
+	SUBL         $0x01, R11
+	JLT          out669
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	PREFETCHT0   384(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VFMADD231PD  (R12), Y13, Y0
+	VFMADD231PD  32(R12), Y13, Y1
+	VFMADD231PD  64(R12), Y13, Y2
+	VFMADD231PD  96(R12), Y13, Y3
+	VFMADD231PD  128(R12), Y13, Y4
+	VFMADD231PD  160(R12), Y13, Y5
+	VFMADD231PD  192(R12), Y13, Y6
+	VFMADD231PD  224(R12), Y13, Y7
+	VFMADD231PD  256(R12), Y13, Y8
+	VFMADD231PD  288(R12), Y13, Y9
+	VFMADD231PD  320(R12), Y13, Y10
+	VFMADD231PD  352(R12), Y13, Y11
+	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop668
+
+out669:
+	VBROADCASTSD scale+64(FP), Y13
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y13, Y0
+	VMULPD       32(DX), Y13, Y1
+	VMULPD       64(DX), Y13, Y2
+	VMULPD       96(DX), Y13, Y3
+	VMULPD       128(DX), Y13, Y4
+	VMULPD       160(DX), Y13, Y5
+	VMULPD       192(DX), Y13, Y6
+	VMULPD       224(DX), Y13, Y7
+	VMULPD       256(DX), Y13, Y8
+	VMULPD       288(DX), Y13, Y9
+	VMULPD       320(DX), Y13, Y10
+	VMULPD       352(DX), Y13, Y11
+	VMULPD       -32(DX)(BX*8), Y13, Y12
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next664
+
+done665:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones663:
+next670:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done671
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop672:
+	SUBL       $0x01, R9
+	JLT        out673
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	PREFETCHT0 384(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     352(R11), Y11, Y11
+	VADDPD     -32(R11)(BX*8), Y12, Y12
+	ADDQ       $0x04, R8
+	JMP        loop672
+
+out673:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop674:
+	SUBL       $0x01, R9
+	JLT        out675
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	PREFETCHT0 384(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     352(R11), Y11, Y11
+	VADDPD     -32(R11)(BX*8), Y12, Y12
+	ADDQ       $0x04, R8
+	JMP        loop674
+
+out675:
+	VBROADCASTSD scale+64(FP), Y13
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y13, Y0
+	VMULPD       32(DX), Y13, Y1
+	VMULPD       64(DX), Y13, Y2
+	VMULPD       96(DX), Y13, Y3
+	VMULPD       128(DX), Y13, Y4
+	VMULPD       160(DX), Y13, Y5
+	VMULPD       192(DX), Y13, Y6
+	VMULPD       224(DX), Y13, Y7
+	VMULPD       256(DX), Y13, Y8
+	VMULPD       288(DX), Y13, Y9
+	VMULPD       320(DX), Y13, Y10
+	VMULPD       352(DX), Y13, Y11
+	VMULPD       -32(DX)(BX*8), Y13, Y12
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next670
+
+done671:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above662:
+	TESTQ R9, R9
+	JEQ   ones676
+
+next677:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done678
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop679:
+	SUBL         $0x01, R11
+	JLT          out680
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	PREFETCHT0   384(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y14
+	VFMADD231PD  (R12), Y14, Y0
+	VFMADD231PD  32(R12), Y14, Y1
+	VFMADD231PD  64(R12), Y14, Y2
+	VFMADD231PD  96(R12), Y14, Y3
+	VFMADD231PD  128(R12), Y14, Y4
+	VFMADD231PD  160(R12), Y14, Y5
+	VFMADD231PD  192(R12), Y14, Y6
+	VFMADD231PD  224(R12), Y14, Y7
+	VFMADD231PD  256(R12), Y14, Y8
+	VFMADD231PD  288(R12), Y14, Y9
+	VFMADD231PD  320(R12), Y14, Y10
+	VFMADD231PD  352(R12), Y14, Y11
+	VFMADD231PD  384(R12), Y14, Y12
+	VFMADD231PD  -32(R12)(BX*8), Y14, Y13
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop679
+
+out680:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, 384(DX)
+	VMOVUPD Y13, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop681:
+	SUBL         $0x01, R11
+	JLT          out682
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	PREFETCHT0   384(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y14
+	VFMADD231PD  (R12), Y14, Y0
+	VFMADD231PD  32(R12), Y14, Y1
+	VFMADD231PD  64(R12), Y14, Y2
+	VFMADD231PD  96(R12), Y14, Y3
+	VFMADD231PD  128(R12), Y14, Y4
+	VFMADD231PD  160(R12), Y14, Y5
+	VFMADD231PD  192(R12), Y14, Y6
+	VFMADD231PD  224(R12), Y14, Y7
+	VFMADD231PD  256(R12), Y14, Y8
+	VFMADD231PD  288(R12), Y14, Y9
+	VFMADD231PD  320(R12), Y14, Y10
+	VFMADD231PD  352(R12), Y14, Y11
+	VFMADD231PD  384(R12), Y14, Y12
+	VFMADD231PD  -32(R12)(BX*8), Y14, Y13
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop681
+
+out682:
+	VBROADCASTSD scale+64(FP), Y14
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y14, Y0
+	VMULPD       32(DX), Y14, Y1
+	VMULPD       64(DX), Y14, Y2
+	VMULPD       96(DX), Y14, Y3
+	VMULPD       128(DX), Y14, Y4
+	VMULPD       160(DX), Y14, Y5
+	VMULPD       192(DX), Y14, Y6
+	VMULPD       224(DX), Y14, Y7
+	VMULPD       256(DX), Y14, Y8
+	VMULPD       288(DX), Y14, Y9
+	VMULPD       320(DX), Y14, Y10
+	VMULPD       352(DX), Y14, Y11
+	VMULPD       384(DX), Y14, Y12
+	VMULPD       -32(DX)(BX*8), Y14, Y13
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, 384(DX)
+	VMOVUPD      Y13, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next677
+
+done678:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones676:
+next683:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done684
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop685:
+	SUBL       $0x01, R9
+	JLT        out686
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	PREFETCHT0 384(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     352(R11), Y11, Y11
+	VADDPD     384(R11), Y12, Y12
+	VADDPD     -32(R11)(BX*8), Y13, Y13
+	ADDQ       $0x04, R8
+	JMP        loop685
+
+out686:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, 384(DX)
+	VMOVUPD Y13, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop687:
+	SUBL       $0x01, R9
+	JLT        out688
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	PREFETCHT0 384(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     352(R11), Y11, Y11
+	VADDPD     384(R11), Y12, Y12
+	VADDPD     -32(R11)(BX*8), Y13, Y13
+	ADDQ       $0x04, R8
+	JMP        loop687
+
+out688:
+	VBROADCASTSD scale+64(FP), Y14
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y14, Y0
+	VMULPD       32(DX), Y14, Y1
+	VMULPD       64(DX), Y14, Y2
+	VMULPD       96(DX), Y14, Y3
+	VMULPD       128(DX), Y14, Y4
+	VMULPD       160(DX), Y14, Y5
+	VMULPD       192(DX), Y14, Y6
+	VMULPD       224(DX), Y14, Y7
+	VMULPD       256(DX), Y14, Y8
+	VMULPD       288(DX), Y14, Y9
+	VMULPD       320(DX), Y14, Y10
+	VMULPD       352(DX), Y14, Y11
+	VMULPD       384(DX), Y14, Y12
+	VMULPD       -32(DX)(BX*8), Y14, Y13
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, 384(DX)
+	VMOVUPD      Y13, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next683
+
+done684:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above661:
+	TESTQ R9, R9
+	JEQ   ones689
+
+next690:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done691
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	VXORPD Y14, Y14, Y14
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+
+loop692:
+	SUBL         $0x01, R11
+	JLT          out693
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	PREFETCHT0   384(SI)(R12*1)
+	PREFETCHT0   448(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y15
+	VFMADD231PD  (R12), Y15, Y0
+	VFMADD231PD  32(R12), Y15, Y1
+	VFMADD231PD  64(R12), Y15, Y2
+	VFMADD231PD  96(R12), Y15, Y3
+	VFMADD231PD  128(R12), Y15, Y4
+	VFMADD231PD  160(R12), Y15, Y5
+	VFMADD231PD  192(R12), Y15, Y6
+	VFMADD231PD  224(R12), Y15, Y7
+	VFMADD231PD  256(R12), Y15, Y8
+	VFMADD231PD  288(R12), Y15, Y9
+	VFMADD231PD  320(R12), Y15, Y10
+	VFMADD231PD  352(R12), Y15, Y11
+	VFMADD231PD  384(R12), Y15, Y12
+	VFMADD231PD  416(R12), Y15, Y13
+	VFMADD231PD  -32(R12)(BX*8), Y15, Y14
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop692
+
+out693:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, 384(DX)
+	VMOVUPD Y13, 416(DX)
+	VMOVUPD Y14, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+
+loop694:
+	SUBL         $0x01, R11
+	JLT          out695
+	LEAQ         64(R8), R12
+	CMPQ         R12, R10
+	CMOVQHI      R10, R12
+	MOVLQSX      (R12), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	PREFETCHT0   384(SI)(R12*1)
+	PREFETCHT0   448(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad492
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y15
+	VFMADD231PD  (R12), Y15, Y0
+	VFMADD231PD  32(R12), Y15, Y1
+	VFMADD231PD  64(R12), Y15, Y2
+	VFMADD231PD  96(R12), Y15, Y3
+	VFMADD231PD  128(R12), Y15, Y4
+	VFMADD231PD  160(R12), Y15, Y5
+	VFMADD231PD  192(R12), Y15, Y6
+	VFMADD231PD  224(R12), Y15, Y7
+	VFMADD231PD  256(R12), Y15, Y8
+	VFMADD231PD  288(R12), Y15, Y9
+	VFMADD231PD  320(R12), Y15, Y10
+	VFMADD231PD  352(R12), Y15, Y11
+	VFMADD231PD  384(R12), Y15, Y12
+	VFMADD231PD  416(R12), Y15, Y13
+	VFMADD231PD  -32(R12)(BX*8), Y15, Y14
+	ADDQ         $0x08, R9
+	ADDQ         $0x04, R8
+	JMP          loop694
+
+out695:
+	VBROADCASTSD scale+64(FP), Y15
+	VMULPD       Y15, Y0, Y0
+	VMULPD       Y15, Y1, Y1
+	VMULPD       Y15, Y2, Y2
+	VMULPD       Y15, Y3, Y3
+	VMULPD       Y15, Y4, Y4
+	VMULPD       Y15, Y5, Y5
+	VMULPD       Y15, Y6, Y6
+	VMULPD       Y15, Y7, Y7
+	VMULPD       Y15, Y8, Y8
+	VMULPD       Y15, Y9, Y9
+	VMULPD       Y15, Y10, Y10
+	VMULPD       Y15, Y11, Y11
+	VMULPD       Y15, Y12, Y12
+	VMULPD       Y15, Y13, Y13
+	VMULPD       Y15, Y14, Y14
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, 416(AX)
+	VMOVUPD      Y14, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y15, Y0
+	VMULPD       32(DX), Y15, Y1
+	VMULPD       64(DX), Y15, Y2
+	VMULPD       96(DX), Y15, Y3
+	VMULPD       128(DX), Y15, Y4
+	VMULPD       160(DX), Y15, Y5
+	VMULPD       192(DX), Y15, Y6
+	VMULPD       224(DX), Y15, Y7
+	VMULPD       256(DX), Y15, Y8
+	VMULPD       288(DX), Y15, Y9
+	VMULPD       320(DX), Y15, Y10
+	VMULPD       352(DX), Y15, Y11
+	VMULPD       384(DX), Y15, Y12
+	VMULPD       416(DX), Y15, Y13
+	VMULPD       -32(DX)(BX*8), Y15, Y14
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, 384(DX)
+	VMOVUPD      Y13, 416(DX)
+	VMOVUPD      Y14, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next690
+
+done691:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones689:
+next696:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done697
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	VXORPD Y14, Y14, Y14
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+
+loop698:
+	SUBL       $0x01, R9
+	JLT        out699
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	PREFETCHT0 384(SI)(R11*1)
+	PREFETCHT0 448(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     352(R11), Y11, Y11
+	VADDPD     384(R11), Y12, Y12
+	VADDPD     416(R11), Y13, Y13
+	VADDPD     -32(R11)(BX*8), Y14, Y14
+	ADDQ       $0x04, R8
+	JMP        loop698
+
+out699:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, 384(DX)
+	VMOVUPD Y13, 416(DX)
+	VMOVUPD Y14, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+
+loop700:
+	SUBL       $0x01, R9
+	JLT        out701
+	LEAQ       64(R8), R11
+	CMPQ       R11, R10
+	CMOVQHI    R10, R11
+	MOVLQSX    (R11), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	PREFETCHT0 384(SI)(R11*1)
+	PREFETCHT0 448(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad492
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     352(R11), Y11, Y11
+	VADDPD     384(R11), Y12, Y12
+	VADDPD     416(R11), Y13, Y13
+	VADDPD     -32(R11)(BX*8), Y14, Y14
+	ADDQ       $0x04, R8
+	JMP        loop700
+
+out701:
+	VBROADCASTSD scale+64(FP), Y15
+	VMULPD       Y15, Y0, Y0
+	VMULPD       Y15, Y1, Y1
+	VMULPD       Y15, Y2, Y2
+	VMULPD       Y15, Y3, Y3
+	VMULPD       Y15, Y4, Y4
+	VMULPD       Y15, Y5, Y5
+	VMULPD       Y15, Y6, Y6
+	VMULPD       Y15, Y7, Y7
+	VMULPD       Y15, Y8, Y8
+	VMULPD       Y15, Y9, Y9
+	VMULPD       Y15, Y10, Y10
+	VMULPD       Y15, Y11, Y11
+	VMULPD       Y15, Y12, Y12
+	VMULPD       Y15, Y13, Y13
+	VMULPD       Y15, Y14, Y14
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, 416(AX)
+	VMOVUPD      Y14, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMULPD       (DX), Y15, Y0
+	VMULPD       32(DX), Y15, Y1
+	VMULPD       64(DX), Y15, Y2
+	VMULPD       96(DX), Y15, Y3
+	VMULPD       128(DX), Y15, Y4
+	VMULPD       160(DX), Y15, Y5
+	VMULPD       192(DX), Y15, Y6
+	VMULPD       224(DX), Y15, Y7
+	VMULPD       256(DX), Y15, Y8
+	VMULPD       288(DX), Y15, Y9
+	VMULPD       320(DX), Y15, Y10
+	VMULPD       352(DX), Y15, Y11
+	VMULPD       384(DX), Y15, Y12
+	VMULPD       416(DX), Y15, Y13
+	VMULPD       -32(DX)(BX*8), Y15, Y14
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, 384(DX)
+	VMOVUPD      Y13, 416(DX)
+	VMOVUPD      Y14, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next696
+
+done697:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+bad492:
+	XORB AL, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
 // func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)
 // Requires: AVX, FMA3, SSE2
 TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
@@ -4756,9 +11049,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y5, Y5, Y5
 	VXORPD       Y6, Y6, Y6
 	SUBQ         $0x10, BX
-	JLT          rest343
+	JLT          rest703
 
-loop342:
+loop702:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y7
 	VMULPD      Y0, Y8, Y8
@@ -4815,11 +11108,11 @@ loop342:
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
 	SUBQ        $0x10, BX
-	JGE         loop342
+	JGE         loop702
 
-rest343:
+rest703:
 	TESTQ       $0x00000008, BX
-	JEQ         skip344
+	JEQ         skip704
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y7
 	VMULPD      Y0, Y8, Y8
@@ -4850,9 +11143,9 @@ rest343:
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 
-skip344:
+skip704:
 	TESTQ       $0x00000004, BX
-	JEQ         skip345
+	JEQ         skip705
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y7
 	VMULPD      Y0, Y8, Y8
@@ -4870,9 +11163,9 @@ skip344:
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
 
-skip345:
+skip705:
 	TESTQ       $0x00000002, BX
-	JEQ         skip346
+	JEQ         skip706
 	VMOVUPD     (CX), X11
 	VMOVUPD     (AX), X10
 	VMULPD      Y0, Y11, Y11
@@ -4890,9 +11183,9 @@ skip345:
 	ADDQ        $+16, CX
 	ADDQ        $+16, DX
 
-skip346:
+skip706:
 	TESTQ       $0x00000001, BX
-	JEQ         skip347
+	JEQ         skip707
 	VMOVSD      (CX), X14
 	VMOVSD      (AX), X13
 	VMULPD      Y0, Y14, Y14
@@ -4907,7 +11200,7 @@ skip346:
 	VMOVSD      X0, (AX)
 	VMOVSD      X14, (CX)
 
-skip347:
+skip707:
 	VMOVMSKPD    Y2, AX
 	MOVQ         AX, cut+48(FP)
 	VADDPD       Y5, Y3, Y3
@@ -4921,108 +11214,99 @@ skip347:
 	MOVSD        X3, along+40(FP)
 	RET
 
-// func extrapolateAVX2(x *float64, c float64, last *float64, n int)
+// func extrapolateAVX2(y *float64, c float64, x *float64, n int)
 // Requires: AVX
 TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-32
-	MOVQ         x+0(FP), AX
-	MOVQ         last+16(FP), CX
+	MOVQ         y+0(FP), AX
+	MOVQ         x+16(FP), CX
 	MOVQ         n+24(FP), DX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, DX
-	JLT          rest349
+	JLT          rest709
 
-loop348:
-	VMOVUPD (AX), Y1
-	VMOVUPD (CX), Y2
+loop708:
+	VMOVUPD (CX), Y1
+	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
 	VMULPD  Y0, Y2, Y2
 	VADDPD  Y2, Y1, Y2
 	VMOVUPD Y2, (AX)
-	VMOVUPD Y1, (CX)
-	VMOVUPD 32(AX), Y1
-	VMOVUPD 32(CX), Y2
+	VMOVUPD 32(CX), Y1
+	VMOVUPD 32(AX), Y2
 	VSUBPD  Y2, Y1, Y2
 	VMULPD  Y0, Y2, Y2
 	VADDPD  Y2, Y1, Y2
 	VMOVUPD Y2, 32(AX)
-	VMOVUPD Y1, 32(CX)
-	VMOVUPD 64(AX), Y1
-	VMOVUPD 64(CX), Y2
+	VMOVUPD 64(CX), Y1
+	VMOVUPD 64(AX), Y2
 	VSUBPD  Y2, Y1, Y2
 	VMULPD  Y0, Y2, Y2
 	VADDPD  Y2, Y1, Y2
 	VMOVUPD Y2, 64(AX)
-	VMOVUPD Y1, 64(CX)
-	VMOVUPD 96(AX), Y1
-	VMOVUPD 96(CX), Y2
+	VMOVUPD 96(CX), Y1
+	VMOVUPD 96(AX), Y2
 	VSUBPD  Y2, Y1, Y2
 	VMULPD  Y0, Y2, Y2
 	VADDPD  Y2, Y1, Y2
 	VMOVUPD Y2, 96(AX)
-	VMOVUPD Y1, 96(CX)
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop348
+	JGE     loop708
 
-rest349:
+rest709:
 	TESTQ   $0x00000008, DX
-	JEQ     skip350
-	VMOVUPD (AX), Y1
-	VMOVUPD (CX), Y2
+	JEQ     skip710
+	VMOVUPD (CX), Y1
+	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
 	VMULPD  Y0, Y2, Y2
 	VADDPD  Y2, Y1, Y2
 	VMOVUPD Y2, (AX)
-	VMOVUPD Y1, (CX)
-	VMOVUPD 32(AX), Y1
-	VMOVUPD 32(CX), Y2
+	VMOVUPD 32(CX), Y1
+	VMOVUPD 32(AX), Y2
 	VSUBPD  Y2, Y1, Y2
 	VMULPD  Y0, Y2, Y2
 	VADDPD  Y2, Y1, Y2
 	VMOVUPD Y2, 32(AX)
-	VMOVUPD Y1, 32(CX)
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip350:
+skip710:
 	TESTQ   $0x00000004, DX
-	JEQ     skip351
-	VMOVUPD (AX), Y1
-	VMOVUPD (CX), Y2
+	JEQ     skip711
+	VMOVUPD (CX), Y1
+	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
 	VMULPD  Y0, Y2, Y2
 	VADDPD  Y2, Y1, Y2
 	VMOVUPD Y2, (AX)
-	VMOVUPD Y1, (CX)
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip351:
+skip711:
 	TESTQ   $0x00000002, DX
-	JEQ     skip352
-	VMOVUPD (AX), X3
-	VMOVUPD (CX), X4
+	JEQ     skip712
+	VMOVUPD (CX), X3
+	VMOVUPD (AX), X4
 	VSUBPD  Y4, Y3, Y4
 	VMULPD  Y0, Y4, Y4
 	VADDPD  Y4, Y3, Y4
 	VMOVUPD X4, (AX)
-	VMOVUPD X3, (CX)
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip352:
+skip712:
 	TESTQ  $0x00000001, DX
-	JEQ    skip353
-	VMOVSD (AX), X3
-	VMOVSD (CX), X5
+	JEQ    skip713
+	VMOVSD (CX), X3
+	VMOVSD (AX), X5
 	VSUBPD Y5, Y3, Y5
 	VMULPD Y0, Y5, Y5
 	VADDPD Y5, Y3, Y5
 	VMOVSD X5, (AX)
-	VMOVSD X3, (CX)
 
-skip353:
+skip713:
 	VZEROUPPER
 	RET
 

@@ -24,19 +24,18 @@ func advanceGo(x, d []float64, t float64, last []float64) (along float64, cut bo
 	return along, cut
 }
 
-// Extrapolate sets x to x + c·(x − last), and last to x as it was. They must not overlap. Every bit is the same on every path.
-func Extrapolate(x []float64, c float64, last []float64) {
-	if len(last) != len(x) {
+// Extrapolate sets y to x + c·(x − y). They must not overlap. Every bit is the same on every path.
+func Extrapolate(y []float64, c float64, x []float64) {
+	if len(x) != len(y) {
 		panic(badLen)
 	}
-	extrapolate(x, c, last)
+	extrapolate(y, c, x)
 }
 
-func extrapolateGo(x []float64, c float64, last []float64) {
-	last = last[:len(x)]
+func extrapolateGo(y []float64, c float64, x []float64) {
+	x = x[:len(y)]
 	for i, v := range x {
-		x[i] = v + float64(c*(v-last[i]))
-		last[i] = v
+		y[i] = v + float64(c*(v-y[i]))
 	}
 }
 

@@ -82,11 +82,11 @@ func TestExtrapolate(t *testing.T) {
 			}
 			gx, checkX := guarded(t, x, n%8)
 			gl, checkL := guarded(t, last, (n+3)%8)
-			Extrapolate(gx, 0.7, gl)
+			Extrapolate(gl, 0.7, gx)
 			checkX()
 			checkL()
-			if !slices.Equal(gx, want) || !slices.Equal(gl, x) {
-				t.Fatalf("%d numbers: %v and %v, want %v and %v", n, gx, gl, want, x)
+			if !slices.Equal(gl, want) || !slices.Equal(gx, x) {
+				t.Fatalf("%d numbers: %v from %v, want %v from %v", n, gl, gx, want, x)
 			}
 		}
 	})
@@ -147,6 +147,93 @@ func TestAddGathered(t *testing.T) {
 			if panics(call) == nil {
 				t.Error("slices of different lengths are accepted")
 			}
+		}
+	})
+}
+
+// TestGatherEach compares with GatherRows, row by row, for every number of columns: rows in one piece and in two, with values and
+// without, empty ones among them, in a small x and in one whose rows are fetched ahead.
+func TestGatherEach(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for r := 1; r <= 130; r++ {
+			if testing.Short() && r%4 != 1 {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(r), 10))
+			const rows = 11
+			xRows := 13
+			if r%3 == 0 {
+				xRows = 1<<16/r + 1
+			}
+			x := random(1, xRows*r)
+			from, idx, val := []int32{3}, []int32{}, []float64{} // from need not begin with 0
+			for k := range 2 * rows {
+				n := rng.IntN(6)
+				if k == 8 || k == 9 {
+					n = 0
+				}
+				for range n {
+					idx, val = append(idx, int32(rng.IntN(xRows))), append(val, rng.Float64())
+				}
+				from = append(from, 3+int32(len(idx)))
+			}
+			whole := []int32{}
+			for k := 0; k < len(from); k += 2 {
+				whole = append(whole, from[k])
+			}
+			for _, values := range [][]float64{val, nil} {
+				wantLow, want := make([]float64, rows*r), make([]float64, rows*r)
+				upTo := func(lo, hi int32) []float64 {
+					if values == nil {
+						return nil
+					}
+					return values[lo:hi]
+				}
+				for k := range rows {
+					lo, cut, hi := from[2*k]-3, from[2*k+1]-3, from[2*k+2]-3
+					GatherRows(wantLow[k*r:(k+1)*r], idx[lo:cut], upTo(lo, cut), x)
+					GatherRows(want[k*r:(k+1)*r], idx[lo:hi], upTo(lo, hi), x)
+				}
+				dirty := random(7, rows*r)
+				got, check := guarded(t, dirty, r%8)
+				GatherEach(got, r, whole, idx, values, x, 0.5)
+				check()
+				split, checkSplit := guarded(t, dirty, (r+3)%8)
+				low, checkLow := guarded(t, dirty, (r+5)%8)
+				GatherSplit(split, low, r, from, idx, values, x, 0.5)
+				checkSplit()
+				checkLow()
+				for k := range got {
+					if math.Abs(got[k]-0.5*want[k]) > 10*eps*6 || math.Abs(split[k]-0.5*want[k]) > 10*eps*6 || math.Abs(low[k]-0.5*wantLow[k]) > 10*eps*6 {
+						t.Fatalf("r = %d, values %v, number %d: %v whole, %v in pieces, %v of the first; want %v and %v", r, values != nil, k, got[k], split[k], low[k], 0.5*want[k], 0.5*wantLow[k])
+					}
+				}
+			}
+			one := make([]float64, r)
+			for name, call := range map[string]func(){
+				"a row beyond the end": func() { GatherEach(one, r, []int32{0, 1}, []int32{int32(xRows)}, []float64{1}, x, 1) },
+				"a negative row":       func() { GatherEach(one, r, []int32{0, 1}, []int32{-1}, nil, x, 1) },
+				"one in the second piece": func() {
+					GatherSplit(one, slices.Clone(one), r, []int32{0, 1, 2}, []int32{0, int32(xRows)}, nil, x, 1)
+				},
+				"an x of no row":   func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, nil, nil, 1) },
+				"a step back":      func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 2, 1}, []int32{0}, nil, x, 1) },
+				"too few entries":  func() { GatherEach(one, r, []int32{0, 2}, []int32{0}, []float64{1}, x, 1) },
+				"too few values":   func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, []float64{}, x, 1) },
+				"too few pointers": func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 1}, []int32{0}, nil, x, 1) },
+				"part of a row":    func() { GatherEach(make([]float64, r+1), r+2, []int32{0, 1}, []int32{0}, nil, x, 1) },
+				"a short lower":    func() { GatherSplit(one, nil, r, []int32{0, 1, 1}, []int32{0}, nil, x, 1) },
+			} {
+				if panics(call) == nil {
+					t.Errorf("r = %d: %s is accepted", r, name)
+				}
+			}
+		}
+		GatherEach(nil, 3, nil, nil, nil, nil, 1)
+		empty := []float64{1, 2, 3, 4}
+		GatherEach(empty, 4, []int32{5, 5}, nil, nil, nil, 1)
+		if !slices.Equal(empty, make([]float64, 4)) {
+			t.Errorf("a row without entries is %v", empty)
 		}
 	})
 }

@@ -62,3 +62,65 @@ func gatherRowsGo(acc []float64, idx []int32, val, x []float64) {
 		axpyGo(acc, v, row(k))
 	}
 }
+
+// GatherEach sets rows of dst (r columns) to scale times those of a sparse matrix times x: row k has the entries p − from[0] for
+// from[k] ≤ p < from[k+1]. It is GatherRows for many short rows, elements beyond the length of idx included.
+func GatherEach(dst []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+	if checkPieces(dst, r, from, idx, val, 1) {
+		gatherEach(dst, nil, r, from, idx, val, x, scale)
+	}
+}
+
+// GatherSplit is GatherEach for rows in two pieces: row k of dst becomes scale times the row of all entries from from[2k] to from[2k+2],
+// that of lower scale times the row of those before from[2k+1].
+func GatherSplit(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+	if len(lower) != len(dst) {
+		panic(badLen)
+	}
+	if checkPieces(dst, r, from, idx, val, 2) {
+		gatherEach(dst, lower, r, from, idx, val, x, scale)
+	}
+}
+
+// checkPieces reports whether there is anything to compute.
+func checkPieces(dst []float64, r int, from, idx []int32, val []float64, pieces int) bool {
+	if len(dst) == 0 || r == 0 {
+		return false
+	}
+	if len(dst)%r != 0 || len(from) != pieces*(len(dst)/r)+1 || int(from[len(from)-1]-from[0]) != len(idx) || val != nil && len(val) != len(idx) {
+		panic(badLen)
+	}
+	for k, v := range from[1:] {
+		if v < from[k] {
+			panic(badLen)
+		}
+	}
+	return true
+}
+
+func gatherEachGo(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+	take := func(acc []float64) {
+		n := from[1] - from[0]
+		if val == nil {
+			gatherRowsGo(acc, idx[:n], nil, x)
+		} else {
+			gatherRowsGo(acc, idx[:n], val[:n], x)
+			val = val[n:]
+		}
+		from, idx = from[1:], idx[n:]
+	}
+	for k := 0; k < len(dst); k += r {
+		acc := dst[k : k+r]
+		clear(acc)
+		if lower != nil {
+			take(acc)
+			for j, v := range acc {
+				lower[k+j] = v * scale
+			}
+		}
+		take(acc)
+		for j := range acc {
+			acc[j] *= scale
+		}
+	}
+}

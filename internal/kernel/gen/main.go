@@ -80,6 +80,8 @@ func (a *asm) rowKernels() {
 	a.rows(inOrder)
 	if a.lanes == 4 {
 		a.addGathered()
+		a.gatherEach(false)
+		a.gatherEach(true)
 		a.advance()
 		a.extrapolate()
 	}

@@ -41,22 +41,21 @@ func (a *asm) advance() {
 	a.end(a.sum(acc))
 }
 
-// extrapolate writes x + c·(x − last), and last = x.
+// extrapolate writes y = x + c·(x − y).
 func (a *asm) extrapolate() {
-	a.begin("extrapolate", "func(x *float64, c float64, last *float64, n int)", "extrapolate"+a.name+" is extrapolateGo.")
-	x, last, n := a.arg("x"), a.arg("last"), a.arg("n")
+	a.begin("extrapolate", "func(y *float64, c float64, x *float64, n int)", "extrapolate"+a.name+" is extrapolateGo.")
+	y, x, n := a.arg("y"), a.arg("x"), a.arg("n")
 	c := a.vec()
 	a.VBROADCASTSD(a.mem("c"), c)
-	a.steps(n, []reg.Register{x, last}, func(lanes []int) {
+	a.steps(n, []reg.Register{y, x}, func(lanes []int) {
 		for i, l := range lanes {
 			v, p := a.vec(), a.vec()
 			a.load(at(x, i*a.lanes), v, l)
-			a.load(at(last, i*a.lanes), p, l)
+			a.load(at(y, i*a.lanes), p, l)
 			a.VSUBPD(p, v, p)
 			a.VMULPD(c, p, p)
 			a.VADDPD(p, v, p)
-			a.store(p, at(x, i*a.lanes), l)
-			a.store(v, at(last, i*a.lanes), l)
+			a.store(p, at(y, i*a.lanes), l)
 		}
 	})
 	a.end(nil)
@@ -125,4 +124,128 @@ func (a *asm) addGathered() {
 	no := a.GP8()
 	a.XORB(no, no)
 	a.end(no)
+}
+
+// gatherEach writes z_k = scale·Σ_p val[p]·x[idx[p]] for w columns and one row k after the other, the entries of each going on from
+// those of the one before. With split a row has two pieces, and what the first gives alone goes to low_k.
+func (a *asm) gatherEach(split bool) {
+	name, low, pieces := "gatherEach", "", "from[k+1] − from[k] values of p, going on from k to k."
+	if split {
+		name, low = "gatherSplit", ", low"
+		pieces = "from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give."
+	}
+	a.begin(name, "func(z"+low+" *float64, w int, from *int32, count int, idx *int32, val, x *float64, scale float64, stride, limit int, fetch *int32) bool",
+		fmt.Sprintf("%s%s sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count, %d ≤ w ≤ %d", name, a.name, a.leastColumns(), a.rowVecs*a.lanes),
+		"columns j and "+pieces, "A nil val means ones. stride and limit are in bytes: it returns false at an index that is",
+		fmt.Sprintf("negative or too large. It fetches the row of the index %d further on into the cache, or that at fetch if that comes before.", fetchAhead))
+	e := &eachKernel{rowKernel: &rowKernel{asm: a, source: gather}, z: a.arg("z"), from: a.arg("from")}
+	if split {
+		e.low = a.arg("low")
+	}
+	e.w, e.x, e.stride, e.idx, e.val, e.fetch = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val"), a.arg("fetch")
+	e.bad = a.label("bad")
+	a.choose(e.w, 1, a.rowVecs, func(vecs int) {
+		ones := a.label("ones")
+		a.TESTQ(e.val, e.val)
+		a.JEQ(operand.LabelRef(ones))
+		e.rows(vecs, true)
+		a.Label(ones)
+		e.rows(vecs, false)
+	})
+	a.Label(e.bad)
+	no := a.GP8()
+	a.XORB(no, no)
+	a.end(no)
+}
+
+// eachKernel is what the code of gatherEach shares; low is nil without split.
+type eachKernel struct {
+	*rowKernel
+	z, low, from reg.Register
+}
+
+// rows writes the loop over the rows for so many vectors of columns, to its return.
+func (e *eachKernel) rows(vecs int, values bool) {
+	acc := make([]reg.VecVirtual, vecs)
+	for v := range acc {
+		acc[v] = e.vec()
+	}
+	next, done := e.label("next"), e.label("done")
+	e.Label(next)
+	e.SUBQ(operand.U8(1), e.mem("count"))
+	e.JLT(operand.LabelRef(done))
+	for _, v := range acc {
+		e.VXORPD(v, v, v)
+	}
+	if e.low != nil {
+		e.piece(acc, values)
+		for v := range acc {
+			e.VMOVUPD(acc[v], e.vecAt(e.low, e.w, v, vecs))
+		}
+	}
+	e.piece(acc, values)
+	c := e.vec()
+	e.VBROADCASTSD(e.mem("scale"), c)
+	for v := range acc {
+		e.VMULPD(c, acc[v], acc[v])
+	}
+	for v := range acc {
+		e.VMOVUPD(acc[v], e.vecAt(e.z, e.w, v, vecs))
+	}
+	e.ADDQ(e.stride, e.z)
+	if e.low != nil { // the last vector may overlap the one before: all are read before any is written
+		for v := range acc {
+			e.VMULPD(e.vecAt(e.low, e.w, v, vecs), c, acc[v])
+		}
+		for v := range acc {
+			e.VMOVUPD(acc[v], e.vecAt(e.low, e.w, v, vecs))
+		}
+		e.ADDQ(e.stride, e.low)
+	}
+	e.JMP(operand.LabelRef(next))
+	e.Label(done)
+	yes := e.GP8()
+	e.MOVB(operand.U8(1), yes)
+	e.end(yes)
+}
+
+// piece writes the loop over the entries from from[0] to from[1], and the step to the next piece.
+func (e *eachKernel) piece(acc []reg.VecVirtual, values bool) {
+	loop, out := e.label("loop"), e.label("out")
+	n := e.GP32()
+	e.MOVL(operand.Mem{Base: e.from, Disp: 4}, n)
+	e.SUBL(operand.Mem{Base: e.from}, n)
+	e.ADDQ(operand.U8(4), e.from)
+	e.Label(loop)
+	e.SUBL(operand.U8(1), n)
+	e.JLT(operand.LabelRef(out))
+	soon, row := e.GP64(), e.GP64()
+	e.LEAQ(operand.Mem{Base: e.idx, Disp: 4 * fetchAhead}, soon)
+	e.CMPQ(soon, e.fetch)
+	e.CMOVQHI(e.fetch, soon)
+	e.MOVLQSX(operand.Mem{Base: soon}, soon)
+	e.IMULQ(e.stride, soon)
+	for line := range (8*len(acc)*e.lanes + 63) / 64 {
+		e.PREFETCHT0(operand.Mem{Base: e.x, Index: soon, Scale: 1, Disp: 64 * line})
+	}
+	e.MOVLQSX(operand.Mem{Base: e.idx}, row)
+	e.IMULQ(e.stride, row)
+	e.CMPQ(row, e.mem("limit"))
+	e.JHI(operand.LabelRef(e.bad))
+	e.ADDQ(e.x, row)
+	if values {
+		c := e.vec()
+		e.VBROADCASTSD(operand.Mem{Base: e.val}, c)
+		for v := range acc {
+			e.VFMADD231PD(e.vecAt(row, e.w, v, len(acc)), c, acc[v])
+		}
+		e.ADDQ(operand.U8(8), e.val)
+	} else {
+		for v := range acc {
+			e.VADDPD(e.vecAt(row, e.w, v, len(acc)), acc[v], acc[v])
+		}
+	}
+	e.ADDQ(operand.U8(4), e.idx)
+	e.JMP(operand.LabelRef(loop))
+	e.Label(out)
 }
