@@ -260,8 +260,8 @@ func symmetrize(x []float64, r int) {
 	}
 }
 
-// move moves the rows from to to by t times d, cuts negative entries off at zero, and leaves in d how they have moved. Where
-// entries were cut off, hd and dd become those of that way.
+// move moves the rows from to to by t times d, cuts negative entries off at zero, and leaves in d how they have moved, and what
+// the group has to tell of that. Where entries were cut off, hd and dd become those of that way.
 func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	pitch := s.pitch
 	d, h, prev := s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]

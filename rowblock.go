@@ -162,7 +162,8 @@ func setDefault(v *int, value int) {
 }
 
 // How many rows of a product are computed at a time: shorter parts are dealt out more evenly, but each reads all of H
-// where A is dense.
+// where A is dense. They divide the groups of the row solver, so that a part has the same rows, and with them the same bits,
+// whoever computes it.
 const (
 	densePart  = 32
 	sparsePart = 16

@@ -7,7 +7,7 @@ import (
 )
 
 // BlockProduct gives rows of A·H for an H (n×r) that changes by blocks of rows, b·size ≤ i < (b+1)·size, and follows it. Only
-// calls of RowsTo may run at the same time as others.
+// calls of RowsTo and LowerTo may run at the same time as others.
 type BlockProduct interface {
 	// RowsTo fills dst, (hi−lo)×r, with rows lo ≤ i < hi of A·H for H as it is now.
 	RowsTo(dst []float64, lo, hi int)
@@ -177,14 +177,14 @@ func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockPro
 	for k := range blocks {
 		lo, hi := b.bounds(k)
 		for i := lo; i < hi; i++ {
-			if s := b.near[i]; s.from < s.to || m.diag[i] != 0 {
+			if s := b.near[i]; s.from < s.to || m.diag[i] != 0 && !m.offDiag {
 				b.rows = append(b.rows, int32(i))
 				b.work[k] += int(s.to-s.from) + 1
 			}
 		}
 		b.begin[k+1] = len(b.rows)
 	}
-	b.rows = slices.Clip(b.rows)
+	b.rows = slices.Clone(b.rows) // in no more memory than it takes
 	return b
 }
 
@@ -195,7 +195,7 @@ type csrBlocks struct {
 	near  []span  // the entries of each row in its own block, left of the diagonal
 	rows  []int32 // that have any, or one on the diagonal
 	begin []int   // where those of each block begin, and where the last end
-	work  []int   // how many entries those of each block have
+	work  []int   // of each block, how many entries those have near, and one more a row
 }
 
 type span struct{ from, to int32 }
@@ -203,16 +203,12 @@ type span struct{ from, to int32 }
 func (b *csrBlocks) Extrapolate(_ float64, h *Dense) { b.csrProduct.h, b.rowBlocks.h = h, h }
 
 func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
-	if b.m.offDiag {
-		b.lowerTo(dst, lower, lo, hi)
-		return
-	}
 	a, r := b.m.a, b.rowBlocks.h.cols
 	var cut [2*rowsAtOnce + 1]int32
 	for ; lo < hi; lo += rowsAtOnce {
 		n := min(rowsAtOnce, hi-lo)
 		begin, end := a.RowPtr[lo], a.RowPtr[lo+n]
-		if end-begin > int64(2*shortRow*n) {
+		if end-begin > int64(2*shortRow*n) || b.m.leavesOut(lo, lo+n) {
 			b.lowerTo(dst, lower, lo, lo+n)
 		} else {
 			for k := range n {

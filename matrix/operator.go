@@ -58,7 +58,8 @@ type Forwarder interface {
 
 // Product gives rows of A·H.
 type Product interface {
-	// RowsTo fills dst, (hi−lo)×r by rows, with rows lo ≤ i < hi of A·H. Calls may run at the same time.
+	// RowsTo fills dst, (hi−lo)×r by rows, with rows lo ≤ i < hi of A·H. Calls may run at the same time. The last bits of a row
+	// may depend on which others are asked for with it: where bits matter, ranges must not depend on the number of workers.
 	RowsTo(dst []float64, lo, hi int)
 }
 

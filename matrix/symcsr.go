@@ -138,17 +138,18 @@ const (
 	shortRow   = 24
 )
 
+// leavesOut reports whether rows lo to hi have entries on the diagonal that A as an operator has not.
+func (m *SymCSR) leavesOut(lo, hi int) bool {
+	return m.offDiag && slices.ContainsFunc(m.diag[lo:hi], func(v float64) bool { return v != 0 })
+}
+
 func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
-	if p.m.offDiag {
-		p.rowsTo(dst, lo, hi)
-		return
-	}
 	a, r := p.m.a, p.h.cols
 	var cut [rowsAtOnce + 1]int32
 	for ; lo < hi; lo += rowsAtOnce {
 		n := min(rowsAtOnce, hi-lo)
 		begin, end := a.RowPtr[lo], a.RowPtr[lo+n]
-		if end-begin > int64(shortRow*n) {
+		if end-begin > int64(shortRow*n) || p.m.leavesOut(lo, lo+n) {
 			p.rowsTo(dst, lo, lo+n)
 		} else {
 			for k := range cut[:n+1] {
