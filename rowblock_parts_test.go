@@ -457,3 +457,44 @@ func TestLastRow(t *testing.T) {
 		}
 	}
 }
+
+// TestFindGramAfter: every number of H is handed over once, before it counts in D = HᵀH, also where a part of the rows has several
+// pieces.
+func TestFindGramAfter(t *testing.T) {
+	const n, r = 600, 70
+	a, err := matrix.FromDense(instance.FullRank(n, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := Options{Threads: 2}
+	p, err := newProblem(a, r, &opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := instance.Start(n, r, 3)
+	s := RowBlock{Compress: NoCompression}.start(p, h, 0).(*rowBlockRun)
+	defer s.end()
+	handed := make([]int, len(s.hv))
+	s.findGramAfter(func(lo, hi int) {
+		for k := lo; k < hi; k++ {
+			handed[k]++
+			s.hv[k] *= 2
+		}
+	})
+	for k, times := range handed {
+		if times != 1 {
+			t.Fatalf("number %d was handed over %d times", k, times)
+		}
+	}
+	for j := range r {
+		for l := range r {
+			var want float64
+			for i := range n {
+				want += 4 * h.At(i, j) * h.At(i, l)
+			}
+			if got := s.gram[j*s.pitch+l]; math.Abs(got-want) > 1e-12*want {
+				t.Fatalf("D[%d,%d] = %v, want %v", j, l, got, want)
+			}
+		}
+	}
+}
