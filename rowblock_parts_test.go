@@ -466,13 +466,7 @@ func TestFindGramAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Threads: 2}
-	p, err := newProblem(a, r, &opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := instance.Start(n, r, 3)
-	s := RowBlock{Compress: NoCompression}.start(p, h, 0).(*rowBlockRun)
+	_, h, s := startRun(t, a, r, RowBlock{Compress: NoCompression}, Options{Start: Random{}, Threads: 2})
 	defer s.end()
 	handed := make([]int, len(s.hv))
 	s.findGramAfter(func(lo, hi int) {

@@ -163,7 +163,7 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	}
 }
 
-// gatherEach computes rows in two pieces if lower is not nil. Short rows wait for memory, so that wider vectors would gain nothing.
+// gatherEach computes rows in two pieces if lower is not nil. It has no wider vectors: long rows, which they help, are for gatherRows.
 func gatherEach(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
 	if path == portable || r < leastAVX2 {
 		gatherEachGo(dst, lower, r, from, idx, val, x, scale)

@@ -48,11 +48,7 @@ func AddGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	if len(from) != len(at)+1 || len(val) != len(idx) || int(from[len(at)]-from[0]) != len(idx) || len(z) < r || len(x) < r {
 		panic(badLen)
 	}
-	for k, v := range from[1:] {
-		if v < from[k] {
-			panic(badLen)
-		}
-	}
+	checkSteps(from)
 	addGathered(z, r, at, from, idx, val, x)
 }
 

@@ -90,12 +90,17 @@ func checkPieces(dst []float64, r int, from, idx []int32, val []float64, pieces 
 	if len(dst)%r != 0 || len(from) != pieces*(len(dst)/r)+1 || int(from[len(from)-1]-from[0]) != len(idx) || val != nil && len(val) != len(idx) {
 		panic(badLen)
 	}
+	checkSteps(from)
+	return true
+}
+
+// checkSteps panics if places of entries step back.
+func checkSteps(from []int32) {
 	for k, v := range from[1:] {
 		if v < from[k] {
 			panic(badLen)
 		}
 	}
-	return true
 }
 
 func gatherEachGo(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
