@@ -10,6 +10,7 @@ import (
 type blockState struct {
 	g, d   []float64 // (A·H)_B and the step, B×pitch
 	lower  []float64 // of (A·H)_B what the rows before the block contribute, where products tell
+	terms  []float64 // of (A·H)_B, one after the other, where products have them
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r
 	narrow []float32 // the same
@@ -22,6 +23,7 @@ type rowGroup struct {
 	double  *kernel.RowSolver[float64]
 	single  *kernel.RowSolver[float32]
 	hd, dd  []float64 // H_Gᵀd and dᵀd
+	mid     []float64 // scratch for the rows halfway between where they were and are
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
 	lower   float64   // ⟨lower, H_G⟩ when they have moved
 	quartic [4]float64
@@ -47,6 +49,15 @@ func (s *rowBlockRun) eachGroup(lo, hi int, f func(g *rowGroup, from, to int)) {
 
 // products has (A·H)_B computed, in g, for the rows lo to hi. Parts are no longer than groups: rows of a sparse A differ in length.
 func (s *rowBlockRun) products(lo, hi int) {
+	if p := s.termProduct; p != nil {
+		parts := kernel.BlockCount(hi-lo, s.partRows)
+		s.team.Do(p.Terms()*parts, func(k int) {
+			term, from := k/parts, lo+k%parts*s.partRows
+			to := min(from+s.partRows, hi)
+			p.TermTo(s.terms[term*len(s.g):][(from-lo)*s.pitch:(to-lo)*s.pitch], term, from, to)
+		})
+		return
+	}
 	s.team.Do(kernel.BlockCount(hi-lo, s.partRows), func(k int) {
 		s.productPart(lo, lo+k*s.partRows, min(lo+(k+1)*s.partRows, hi))
 	})
@@ -59,6 +70,18 @@ func (s *rowBlockRun) productPart(lo, from, to int) {
 		s.lowerProduct.LowerTo(g, s.lower[(from-lo)*s.pitch:(to-lo)*s.pitch], lo, from, to)
 	} else {
 		s.product.RowsTo(g, from, to)
+	}
+}
+
+// sumTerms adds up the terms of the rows from to to of (A·H)_B, where B begins with row lo.
+func (s *rowBlockRun) sumTerms(lo, from, to int) {
+	if s.termProduct == nil {
+		return
+	}
+	g := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
+	copy(g, s.terms[(from-lo)*s.pitch:])
+	for k := 1; k < s.termProduct.Terms(); k++ {
+		kernel.Axpy(g, 1, s.terms[k*len(s.g):][(from-lo)*s.pitch:(to-lo)*s.pitch])
 	}
 }
 
@@ -120,7 +143,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 	}
 	groups, _ := s.groupsOf(hi - lo)
 	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work.
-	together := len(groups) >= 2*s.team.Members() || s.evenRows && len(groups) >= s.team.Members()
+	together := s.termProduct == nil && (len(groups) >= 2*s.team.Members() || s.evenRows && len(groups) >= s.team.Members())
 	if !together {
 		s.products(lo, hi)
 	}
@@ -130,6 +153,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 				s.productPart(lo, at, min(at+s.partRows, to))
 			}
 		}
+		s.sumTerms(lo, from, to)
 		s.propose(g, lo, from, to)
 		s.measureStep(g, lo, from, to)
 	})
@@ -162,7 +186,6 @@ func (s *rowBlockRun) improve(b int) float64 {
 	for k := range groups {
 		g := &groups[k]
 		if g.clipped {
-			kernel.Axpy(s.gram, 1, g.dd)
 			kernel.Axpy(s.hd, 1, g.hd)
 		} else {
 			kernel.Axpy(s.gram, t*t, g.dd)
@@ -261,7 +284,7 @@ func symmetrize(x []float64, r int) {
 }
 
 // move moves the rows from to to by t times d, cuts negative entries off at zero, and leaves in d how they have moved, and what
-// the group has to tell of that. Where entries were cut off, hd and dd become those of that way.
+// the group has to tell of that. Where entries were cut off, hd becomes Mᵀd with M the rows halfway: by that and its transpose HᵀH grows.
 func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	pitch := s.pitch
 	d, h, prev := s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]
@@ -271,11 +294,11 @@ func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 		grp.lower = s.lowerInner(lo, from, to)
 	}
 	if clipped {
-		clear(grp.dd)
+		mid := grp.mid[:len(d)]
+		copy(mid, h)
+		kernel.Axpy(mid, -0.5, d)
 		clear(grp.hd)
-		kernel.Gram(grp.dd, d, pitch)
-		kernel.TransTimes(grp.hd, h, pitch, d, pitch)
-		kernel.Axpy(grp.hd, -1, grp.dd) // h has moved already
+		kernel.TransTimes(grp.hd, mid, pitch, d, pitch)
 	}
 }
 

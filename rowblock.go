@@ -144,6 +144,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			double: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),
 			single: kernel.NewRowSolver[float32](p.r, pitch, p.ignoreDiag),
 			hd:     make([]float64, pitch*pitch), dd: make([]float64, pitch*pitch),
+			mid: make([]float64, kernel.SolveWidth[float32]()*pitch),
 		}
 	}
 	for i := range p.n {
@@ -206,6 +207,7 @@ type rowBlockRun struct {
 	team         *kernel.Team
 	product      matrix.BlockProduct
 	lowerProduct matrix.LowerProduct // product, if it is one
+	termProduct  matrix.TermProduct  // product, if it is one
 	everySweep   bool                // the objective is known after every sweep, so that prev is what to go back to
 	innerNow     float64             // ⟨A·H, H⟩ of the rows passed in this sweep, by lowerProduct
 	gram         []float64           // D = HᵀH of the moving H
@@ -283,6 +285,9 @@ func (s *rowBlockRun) prepare() {
 		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
 		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil && s.lower == nil {
 			s.lower = make([]float64, len(s.g))
+		}
+		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil {
+			s.terms = make([]float64, s.termProduct.Terms()*len(s.g))
 		}
 		_, kept := s.product.Inner()
 		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)

@@ -93,7 +93,10 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 				f()
 				spent[part] += time.Since(start)
 			}
-			each(rowsOfAH, func() { s.products(lo, hi) })
+			each(rowsOfAH, func() {
+				s.products(lo, hi)
+				s.eachGroup(lo, hi, func(_ *rowGroup, from, to int) { s.sumTerms(lo, from, to) })
+			})
 			each(solving, func() {
 				s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) { s.propose(grp, lo, from, to) })
 			})

@@ -36,6 +36,15 @@ type LowerProduct interface {
 	LowerTo(dst, lower []float64, first, lo, hi int)
 }
 
+// TermProduct is a BlockProduct whose rows are sums of terms, each of which reads what no other does of that which follows H. Move,
+// Extrapolate and Refresh deal their work out in the order of the terms, too.
+type TermProduct interface {
+	BlockProduct
+	Terms() int
+	// TermTo fills dst, (hi−lo)×r, with that term of rows lo ≤ i < hi of A·H. It may be called at the same time as others.
+	TermTo(dst []float64, term, lo, hi int)
+}
+
 // BlockMultiplier is an operator with a BlockProduct.
 type BlockMultiplier interface {
 	// NewBlockProduct returns the product with h, which it watches, in blocks of size rows; team does the work.

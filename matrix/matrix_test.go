@@ -952,6 +952,27 @@ func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int,
 				}
 			}
 		}
+		if b, ok := b.(TermProduct); ok {
+			const lo = 3
+			sum := zeros(n-lo, r)
+			for term := range b.Terms() {
+				dst := make([]float64, (n-lo)*r)
+				for k := range dst {
+					dst[k] = math.NaN()
+				}
+				b.TermTo(dst, term, lo, n)
+				for k, v := range dst {
+					sum[k/r][k%r] += v
+				}
+			}
+			for i := range sum {
+				for j, v := range sum[i] {
+					if !near(v, want[lo+i][j], float64(n)) {
+						t.Fatalf("%s, r = %d, blocks of %d, %s: terms of (AH)[%d,%d] add up to %v, want %v", c.name, r, size, when, lo+i, j, v, want[lo+i][j])
+					}
+				}
+			}
+		}
 		if b, ok := b.(LowerProduct); ok {
 			for first := 0; first < n; first += size {
 				end := min(first+size, n)

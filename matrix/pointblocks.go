@@ -11,7 +11,7 @@ import (
 func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
 	_, features := m.points.Dims()
 	s := pointState{m: m, rowBlocks: newRowBlocks(h, size, team), features: features, positive: features, z: kernel.Numbers(features * h.cols)}
-	s.partOf = make([]float64, kernel.BlockCount(features, featureBlock))
+	s.divide(evenTerms(features))
 	var b BlockProduct
 	switch x := m.points.(type) {
 	case *Dense:
@@ -27,8 +27,9 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		s.positive = x.positive
 		b = &densePoints{pointState: s, x: x.Dense, y: make([]float64, len(s.z))}
 	case *CSR:
-		p := &sparsePoints{pointState: s, x: x}
-		m.kept.get(size, func(k *keptBlocks) { k.blocks = transposeBlocks(x, m.scale, size, team) }, func(k *keptBlocks) { p.blocks = k.blocks })
+		p := &sparsePoints{pointState: s, x: x, t: make([]float64, size*h.cols)}
+		m.kept.get(size, func(k *keptBlocks) { k.sparse = splitBlocks(x, m.scale, m.offDiag, size, team) }, func(k *keptBlocks) { p.sparseBlocks = k.sparse })
+		p.divide(p.terms)
 		b = p
 	}
 	b.Refresh()
@@ -39,7 +40,7 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 type keptBlocks struct {
 	mu     sync.Mutex
 	size   int
-	blocks []pointBlock
+	sparse sparseBlocks
 	own    []float64
 }
 
@@ -58,7 +59,22 @@ func (k *keptBlocks) get(size int, fill, use func(k *keptBlocks)) {
 	use(k)
 }
 
-// featureBlock is how many rows of Z one part of the work on them takes.
+// pointTerms is of how many terms a row of A·H = XᵀZ is the sum, each over some of the features. Who computes a term changes, as a
+// rule, the same rows of Z, which then stay in its own cache.
+const pointTerms = 2
+
+// termRange are the features of the terms: from the first place to the second, and so on.
+type termRange [pointTerms + 1]int
+
+func evenTerms(features int) (t termRange) {
+	for k := range pointTerms {
+		t[k] = k * features / pointTerms / 8 * 8
+	}
+	t[pointTerms] = features
+	return t
+}
+
+// featureBlock is how many rows of Z one part of the work on them takes at most.
 const featureBlock = 64
 
 // pointState is Z = X·H (m×r by rows, scale included), and Z as it was.
@@ -68,12 +84,29 @@ type pointState struct {
 	features int
 	positive int // features that count with a plus: Z is diag(σ)·X·H; all of them but for signedPoints
 	z, last  []float64
-	partOf   []float64 // a sum for each part of Z
+	cut      []int     // where the parts of Z begin, and where the last ends: as many for each term
+	partOf   []float64 // a sum for each of them
 }
 
-// each calls f for blocks of the features.
+// divide makes the parts of Z, given the features of each term.
+func (b *pointState) divide(t termRange) {
+	parts := 1
+	for k := range pointTerms {
+		parts = max(parts, kernel.BlockCount(t[k+1]-t[k], featureBlock))
+	}
+	b.cut = make([]int, 0, pointTerms*parts+1)
+	for k := range pointTerms {
+		for p := range parts {
+			b.cut = append(b.cut, t[k]+p*(t[k+1]-t[k])/parts/8*8)
+		}
+	}
+	b.cut = append(b.cut, b.features)
+	b.partOf = make([]float64, pointTerms*parts)
+}
+
+// each calls f for the parts of Z.
 func (b *pointState) each(f func(part, lo, hi int)) {
-	b.team.Do(len(b.partOf), func(k int) { f(k, k*featureBlock, min((k+1)*featureBlock, b.features)) })
+	b.team.Do(len(b.partOf), func(k int) { f(k, b.cut[k], b.cut[k+1]) })
 }
 
 func (b *pointState) Extrapolate(beta float64, h *Dense) {
@@ -231,43 +264,135 @@ func (b *densePoints) Refresh() {
 // block's rows add to it, and the inner products of the points of each block below the diagonal.
 type sparsePoints struct {
 	pointState
-	x      *CSR
-	blocks []pointBlock
+	x *CSR
+	sparseBlocks
+	t []float64 // scratch for the rows of a block
 }
 
-// pointBlock is X_B and A_BB, scale included. Rows are counted from the block's first.
+// sparseBlocks is what sparsePoints derives from X.
+type sparseBlocks struct {
+	blocks []pointBlock
+	terms  termRange // with as many entries each as can be
+	byTerm [pointTerms]*CSR
+}
+
+// pointBlock is X_B by features, scale included. Rows are counted from the block's first.
 type pointBlock struct {
 	feature []int32 // that occur, increasing
 	from    []int32 // where the entries of each begin, and where the last end
 	row     []int32
 	val     []float64
+	part    [pointTerms*moveParts + 1]int32 // where parts of a Move begin in feature
 
-	lowFrom []int32 // where the entries of each row of A_BB begin, and where the last end
-	low     []int32
-	lowVal  []float64
+	half *CSR // A_BB left of the diagonal and half of what it has there
 }
 
-func transposeBlocks(x *CSR, scale float64, size int, team *kernel.Team) []pointBlock {
-	blocks := make([]pointBlock, kernel.BlockCount(x.rows, size))
-	places := make(chan []int32, team.Members()) // scratch: for each feature, one number that is 0 between blocks
-	team.Do(len(blocks), func(k int) {
-		var place []int32
+// splitBlocks makes what there is for blocks of size rows of x.
+func splitBlocks(x *CSR, scale float64, offDiag bool, size int, team *kernel.Team) sparseBlocks {
+	s := sparseBlocks{blocks: make([]pointBlock, kernel.BlockCount(x.rows, size)), terms: x.evenTerms()}
+	for t := range s.byTerm {
+		s.byTerm[t] = x.columns(s.terms[t], s.terms[t+1], team)
+	}
+	rooms := make(chan *blockRoom, team.Members())
+	team.Do(len(s.blocks), func(k int) {
+		var room *blockRoom
 		select {
-		case place = <-places:
+		case room = <-rooms:
 		default:
-			place = make([]int32, x.cols)
+			room = &blockRoom{place: make([]int32, x.cols), acc: make([]float64, size)}
 		}
-		blocks[k] = transposeBlock(x, scale, k*size, min((k+1)*size, x.rows), place)
+		s.blocks[k] = room.transposeBlock(x, scale, offDiag, k*size, min((k+1)*size, x.rows))
+		s.blocks[k].divide(s.terms)
 		select {
-		case places <- place:
+		case rooms <- room:
 		default:
 		}
 	})
-	return blocks
+	return s
 }
 
-func transposeBlock(x *CSR, scale float64, lo, hi int, place []int32) pointBlock {
+// blockRoom is scratch for transposeBlock.
+type blockRoom struct {
+	place []int32 // of each feature; 0 between blocks
+	acc   []float64
+	half  CSR
+}
+
+// evenTerms returns terms with about as many entries each.
+func (m *CSR) evenTerms() (t termRange) {
+	count := make([]int64, m.cols)
+	for _, c := range m.Col {
+		count[c]++
+	}
+	k, before := 1, int64(0)
+	for c, v := range count {
+		for k < pointTerms && before*pointTerms >= int64(k)*m.NNZ() {
+			t[k] = c
+			k++
+		}
+		before += v
+	}
+	for ; k <= pointTerms; k++ {
+		t[k] = m.cols
+	}
+	return t
+}
+
+// columns returns the entries of columns lo to hi, in their places.
+func (m *CSR) columns(lo, hi int, team *kernel.Team) *CSR {
+	c := &CSR{rows: m.rows, cols: m.cols, RowPtr: make([]int64, m.rows+1)}
+	each := func(f func(i int, from, to int64)) {
+		team.Do(kernel.BlockCount(m.rows, rowsOfColumns), func(k int) {
+			for i := k * rowsOfColumns; i < min((k+1)*rowsOfColumns, m.rows); i++ {
+				col, _ := m.Row(i)
+				from, _ := slices.BinarySearch(col, int32(lo))
+				to, _ := slices.BinarySearch(col, int32(hi))
+				f(i, m.RowPtr[i]+int64(from), m.RowPtr[i]+int64(to))
+			}
+		})
+	}
+	each(func(i int, from, to int64) { c.RowPtr[i+1] = to - from })
+	for i := range m.rows {
+		c.RowPtr[i+1] += c.RowPtr[i]
+	}
+	c.Col = make([]int32, c.RowPtr[m.rows])
+	if m.Val != nil {
+		c.Val = make([]float64, len(c.Col))
+	}
+	each(func(i int, from, to int64) {
+		copy(c.Col[c.RowPtr[i]:], m.Col[from:to])
+		if m.Val != nil {
+			copy(c.Val[c.RowPtr[i]:], m.Val[from:to])
+		}
+	})
+	return c
+}
+
+// rowsOfColumns is how many rows columns takes at a time.
+const rowsOfColumns = 256
+
+// divide makes the parts of a Move, as many for each term, with about as many entries each.
+func (b *pointBlock) divide(t termRange) {
+	k, f := 0, 0
+	for term := range pointTerms {
+		end, _ := slices.BinarySearch(b.feature, int32(t[term+1]))
+		first := int64(b.from[f])
+		entries := int64(b.from[end]) - first
+		for p := range int64(moveParts) {
+			for f < end && (int64(b.from[f])-first)*moveParts < p*entries {
+				f++
+			}
+			b.part[k] = int32(f)
+			k++
+		}
+		f = end
+	}
+	b.part[k] = int32(len(b.feature))
+}
+
+func (s *blockRoom) transposeBlock(x *CSR, scale float64, offDiag bool, lo, hi int) pointBlock {
 	var b pointBlock
+	place, acc, half := s.place, s.acc, &s.half
 	col := x.Col[x.RowPtr[lo]:x.RowPtr[hi]]
 	distinct := 0
 	for _, c := range col {
@@ -303,32 +428,35 @@ func transposeBlock(x *CSR, scale float64, lo, hi int, place []int32) pointBlock
 	}
 	next := slices.Clone(b.from)
 	b.row, b.val = make([]int32, len(col)), make([]float64, len(col))
-	b.lowFrom = make([]int32, hi-lo+1)
-	acc, touched := make([]float64, hi-lo), make([]bool, hi-lo)
+	half.Col, half.Val, half.RowPtr = half.Col[:0], half.Val[:0], append(half.RowPtr[:0], 0)
 	for i := range hi - lo {
 		idx, val := x.Row(lo + i)
+		own := 0.0
 		for p, c := range idx {
 			v, k := scale*value(val, p), place[c]
-			for q := b.from[k]; q < next[k]; q++ { // the rows before that have the feature
-				l := b.row[q]
-				acc[l] += v * b.val[q]
-				touched[l] = true
+			from, to := b.from[k], next[k]
+			for q, l := range b.row[from:to] { // the rows before that have the feature
+				acc[l] += v * b.val[int(from)+q]
 			}
-			b.row[next[k]], b.val[next[k]] = int32(i), v
+			own += v * v
+			b.row[to], b.val[to] = int32(i), v
 			next[k]++
 		}
-		for l := range i {
-			if touched[l] {
-				b.low, b.lowVal = append(b.low, int32(l)), append(b.lowVal, acc[l])
-				acc[l], touched[l] = 0, false
+		for l, v := range acc[:i] {
+			if v != 0 {
+				half.Col, half.Val = append(half.Col, int32(l)), append(half.Val, v)
+				acc[l] = 0
 			}
 		}
-		b.lowFrom[i+1] = int32(len(b.low))
+		if own != 0 && !offDiag {
+			half.Col, half.Val = append(half.Col, int32(i)), append(half.Val, own/2)
+		}
+		half.RowPtr = append(half.RowPtr, int64(len(half.Col)))
 	}
 	for _, c := range b.feature {
 		place[c] = 0
 	}
-	b.low, b.lowVal = slices.Clip(b.low), slices.Clip(b.lowVal)
+	b.half = &CSR{rows: hi - lo, cols: hi - lo, RowPtr: slices.Clone(half.RowPtr), Col: slices.Clone(half.Col), Val: slices.Clone(half.Val)}
 	return b
 }
 
@@ -338,37 +466,36 @@ func (b *sparsePoints) RowsTo(dst []float64, lo, hi int) {
 }
 
 func (b *sparsePoints) Step(block int, d []float64) float64 {
-	r, x := b.h.cols, &b.blocks[block]
-	lo, hi := b.bounds(block)
-	return b.sumRows(lo, hi, func(from, to int) (q float64) {
-		var own [64]float64
-		t := own[:]
-		if r > len(t) {
-			t = make([]float64, r)
-		}
-		t = t[:r]
-		for i := from; i < to; i++ {
-			di := d[(i-lo)*r : (i-lo+1)*r]
-			if p, end := x.lowFrom[i-lo], x.lowFrom[i-lo+1]; p < end {
-				clear(t)
-				kernel.GatherRows(t, x.low[p:end], x.lowVal[p:end], d)
-				q += 2 * kernel.Dot(t, di)
-			}
-			if !b.m.offDiag {
-				q += b.m.scale * (b.m.scale * b.m.diag[i]) * kernel.SumSq(di)
-			}
-		}
-		return q
+	r, half := b.h.cols, b.blocks[block].half
+	return b.sumRows(0, half.rows, func(from, to int) float64 {
+		t := b.t[from*r : to*r]
+		half.gatherTo(t, from, to, d, r, 1)
+		return 2 * kernel.Dot(t, d[from*r:to*r])
 	})
 }
 
-// moveFeatures is how many features of a block one part of a Move takes.
-const moveFeatures = 256
+// Terms implements TermProduct.
+func (b *sparsePoints) Terms() int { return pointTerms }
+
+// TermTo implements TermProduct.
+func (b *sparsePoints) TermTo(dst []float64, term, lo, hi int) {
+	r := b.h.cols
+	b.byTerm[term].gatherTo(dst, lo, hi, b.z, r, b.m.scale)
+	if term > 0 || !b.m.offDiag {
+		return
+	}
+	for i := lo; i < hi; i++ {
+		kernel.Axpy(dst[(i-lo)*r:(i-lo+1)*r], -b.m.scale*(b.m.scale*b.m.diag[i]), b.h.Row(i))
+	}
+}
+
+// moveParts is how many parts of a Move change rows of Z that belong to one term.
+const moveParts = 8
 
 func (b *sparsePoints) Move(block int, _ float64, e []float64) {
 	r, x := b.h.cols, &b.blocks[block]
-	b.team.Do(kernel.BlockCount(len(x.feature), moveFeatures), func(part int) {
-		lo, hi := part*moveFeatures, min((part+1)*moveFeatures, len(x.feature))
+	b.team.Do(pointTerms*moveParts, func(part int) {
+		lo, hi := x.part[part], x.part[part+1]
 		from, to := x.from[lo], x.from[hi]
 		kernel.AddGathered(b.z, r, x.feature[lo:hi], x.from[lo:hi+1], x.row[from:to], x.val[from:to], e)
 	})
@@ -387,6 +514,8 @@ func (b *sparsePoints) Refresh() {
 	clear(b.z)
 	for k := range b.blocks {
 		lo, hi := b.bounds(k)
-		b.Move(k, 0, b.h.data[lo*r:hi*r])
+		if rows := b.h.data[lo*r : hi*r]; slices.ContainsFunc(rows, func(v float64) bool { return v != 0 }) {
+			b.Move(k, 0, rows)
+		}
 	}
 }

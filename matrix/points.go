@@ -149,10 +149,7 @@ func (m *CSR) timesTo(z []float64, h *Dense, workers int) {
 }
 
 func (m *CSR) rowsTo(dst []float64, lo, hi int, z []float64, r int) {
-	clear(dst)
-	for i := lo; i < hi; i++ {
-		m.rowsTimes(dst[(i-lo)*r:(i-lo+1)*r], i, z)
-	}
+	m.gatherTo(dst, lo, hi, z, r, 1)
 }
 
 func (m *CSR) rowsTimes(acc []float64, i int, z []float64) {

@@ -144,18 +144,39 @@ func (m *SymCSR) leavesOut(lo, hi int) bool {
 }
 
 func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
-	a, r := p.m.a, p.h.cols
+	r := p.h.cols
+	for ; lo < hi; lo += rowsAtOnce {
+		n := min(rowsAtOnce, hi-lo)
+		if p.m.leavesOut(lo, lo+n) {
+			p.rowsTo(dst, lo, lo+n)
+		} else {
+			p.m.a.gatherTo(dst[:n*r], lo, lo+n, p.h.data, r, p.m.scale)
+		}
+		dst = dst[n*r:]
+	}
+}
+
+// gatherTo sets dst to scale times rows lo to hi of m·z, for a z of r columns.
+func (m *CSR) gatherTo(dst []float64, lo, hi int, z []float64, r int, scale float64) {
 	var cut [rowsAtOnce + 1]int32
 	for ; lo < hi; lo += rowsAtOnce {
 		n := min(rowsAtOnce, hi-lo)
-		begin, end := a.RowPtr[lo], a.RowPtr[lo+n]
-		if end-begin > int64(shortRow*n) || p.m.leavesOut(lo, lo+n) {
-			p.rowsTo(dst, lo, lo+n)
-		} else {
+		begin, end := m.RowPtr[lo], m.RowPtr[lo+n]
+		if end-begin <= int64(shortRow*n) {
 			for k := range cut[:n+1] {
-				cut[k] = int32(a.RowPtr[lo+k] - begin)
+				cut[k] = int32(m.RowPtr[lo+k] - begin)
 			}
-			kernel.GatherEach(dst[:n*r], r, cut[:n+1], a.Col[begin:end], a.values(begin, end), p.h.data, p.m.scale)
+			kernel.GatherEach(dst[:n*r], r, cut[:n+1], m.Col[begin:end], m.values(begin, end), z, scale)
+		} else {
+			for i := range n {
+				acc := dst[i*r : (i+1)*r]
+				clear(acc)
+				col, val := m.rowAhead(lo + i)
+				kernel.GatherRows(acc, col, val, z)
+				for k := range acc {
+					acc[k] *= scale
+				}
+			}
 		}
 		dst = dst[n*r:]
 	}

@@ -147,6 +147,10 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 	}
 }
 
+// wide reports whether many short rows are worth wide vectors: where rows of r numbers are of whole cache lines. Where they are not every other
+// vector lies in two.
+func wide(r int) bool { return path == avx512 && r%lanesAVX512 == 0 }
+
 func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	if path == portable || r < leastAVX2 {
 		addGatheredGo(z, r, at, from, idx, val, x)
@@ -155,15 +159,20 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	limitZ, limitX, ok := 8*(len(z)-r), 8*(len(x)-r), true
 	i, v := unsafe.SliceData(idx), unsafe.SliceData(val)
 	for k, w := 0, 0; k < r && ok; k += w {
-		w = panel(r-k, mostAVX2, lanesAVX2)
-		ok = addGatheredAVX2(&z[k], w, &at[0], &from[0], len(at), i, v, &x[k], 8*r, limitZ, limitX)
+		if wide(r) {
+			w = panel(r-k, mostAVX512, lanesAVX512)
+			ok = addGatheredAVX512(&z[k], w, &at[0], &from[0], len(at), i, v, &x[k], 8*r, limitZ, limitX)
+		} else {
+			w = panel(r-k, mostAVX2, lanesAVX2)
+			ok = addGatheredAVX2(&z[k], w, &at[0], &from[0], len(at), i, v, &x[k], 8*r, limitZ, limitX)
+		}
 	}
 	if !ok {
 		panic(badIndex)
 	}
 }
 
-// gatherEach computes rows in two pieces if lower is not nil. It has no wider vectors: long rows, which they help, are for gatherRows.
+// gatherEach computes rows in two pieces if lower is not nil.
 func gatherEach(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
 	if path == portable || r < leastAVX2 {
 		gatherEachGo(dst, lower, r, from, idx, val, x, scale)
@@ -176,14 +185,21 @@ func gatherEach(dst, lower []float64, r int, from, idx []int32, val, x []float64
 	}
 	limit, ok := 8*(len(x)-r), len(idx) == 0 || len(x) >= r
 	for k, w := 0, 0; k < r && ok; k += w {
-		w = panel(r-k, mostAVX2, lanesAVX2)
+		if w = panel(r-k, mostAVX2, lanesAVX2); wide(r) {
+			w = panel(r-k, mostAVX512, lanesAVX512)
+		}
 		at := unsafe.SliceData(x)
 		if len(x) >= r {
 			at = &x[k]
 		}
-		if lower == nil {
+		switch {
+		case lower == nil && wide(r):
+			ok = gatherEachAVX512(&dst[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
+		case lower == nil:
 			ok = gatherEachAVX2(&dst[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
-		} else {
+		case wide(r):
+			ok = gatherSplitAVX512(&dst[k], &lower[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
+		default:
 			ok = gatherSplitAVX2(&dst[k], &lower[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
 		}
 	}

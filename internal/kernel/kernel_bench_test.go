@@ -180,7 +180,7 @@ func randomIndexes(seed uint64, count, n int) []int32 {
 // BenchmarkGatherEach takes 32 rows at a time of a sparse matrix times an x of so many rows, by GatherEach and by GatherRows for each
 // row.
 func BenchmarkGatherEach(b *testing.B) {
-	for _, r := range []int{16, 32, 60} {
+	for _, r := range []int{16, 32, 60, 64} {
 		for _, xRows := range []int{2000, 80000} {
 			x := random(1, xRows*r)
 			for _, length := range []int{4, 12, 32, 64, 128, 512} {

@@ -33,14 +33,14 @@ func gatherRowsAVX2(acc *float64, w int, idx *int32, val *float64, x *float64, n
 //go:noescape
 func rowTimesAVX2(acc *float64, w int, val *float64, x *float64, n int, stride int)
 
-// addGatheredAVX2 adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count, 4 ≤ w ≤ 60
+// addGatheredAVX2 adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
 // columns j and from[k+1] − from[k] values of p, going on from k to k. stride and limits are in bytes: it returns
 // false at an index that is negative or too large.
 //
 //go:noescape
 func addGatheredAVX2(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
 
-// gatherEachAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count, 4 ≤ w ≤ 60
+// gatherEachAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
 // columns j and from[k+1] − from[k] values of p, going on from k to k.
 // A nil val means ones. stride and limit are in bytes: it returns false at an index that is
 // negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
@@ -48,7 +48,7 @@ func addGatheredAVX2(z *float64, w int, at *int32, from *int32, count int, idx *
 //go:noescape
 func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
-// gatherSplitAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count, 4 ≤ w ≤ 60
+// gatherSplitAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
 // columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
 // A nil val means ones. stride and limit are in bytes: it returns false at an index that is
 // negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
@@ -94,6 +94,29 @@ func gatherRowsAVX512(acc *float64, w int, idx *int32, val *float64, x *float64,
 //
 //go:noescape
 func rowTimesAVX512(acc *float64, w int, val *float64, x *float64, n int, stride int)
+
+// addGatheredAVX512 adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// columns j and from[k+1] − from[k] values of p, going on from k to k. stride and limits are in bytes: it returns
+// false at an index that is negative or too large.
+//
+//go:noescape
+func addGatheredAVX512(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
+
+// gatherEachAVX512 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// columns j and from[k+1] − from[k] values of p, going on from k to k.
+// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
+// negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
+//
+//go:noescape
+func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
+
+// gatherSplitAVX512 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
+// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
+// negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
+//
+//go:noescape
+func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
 // Numbers of a vector, and least and most columns of the row kernels.
 const (

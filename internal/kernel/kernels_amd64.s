@@ -4786,8 +4786,8 @@ loop350:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y1
-	VFMADD231PD  -32(R11)(DX*8), Y1, Y0
 	ADDQ         $0x08, R8
+	VFMADD231PD  -32(R11)(DX*8), Y1, Y0
 	ADDQ         $0x04, DI
 	JMP          loop350
 
@@ -4872,9 +4872,9 @@ loop359:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y2
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y2, Y0
 	VFMADD231PD  -32(R11)(DX*8), Y2, Y1
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop359
 
@@ -4969,10 +4969,10 @@ loop369:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y3
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y3, Y0
 	VFMADD231PD  32(R11), Y3, Y1
 	VFMADD231PD  -32(R11)(DX*8), Y3, Y2
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop369
 
@@ -5073,11 +5073,11 @@ loop378:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y4
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y4, Y0
 	VFMADD231PD  32(R11), Y4, Y1
 	VFMADD231PD  64(R11), Y4, Y2
 	VFMADD231PD  -32(R11)(DX*8), Y4, Y3
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop378
 
@@ -5190,12 +5190,12 @@ loop389:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y5
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y5, Y0
 	VFMADD231PD  32(R11), Y5, Y1
 	VFMADD231PD  64(R11), Y5, Y2
 	VFMADD231PD  96(R11), Y5, Y3
 	VFMADD231PD  -32(R11)(DX*8), Y5, Y4
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop389
 
@@ -5312,13 +5312,13 @@ loop398:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y6
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y6, Y0
 	VFMADD231PD  32(R11), Y6, Y1
 	VFMADD231PD  64(R11), Y6, Y2
 	VFMADD231PD  96(R11), Y6, Y3
 	VFMADD231PD  128(R11), Y6, Y4
 	VFMADD231PD  -32(R11)(DX*8), Y6, Y5
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop398
 
@@ -5445,6 +5445,7 @@ loop408:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y7
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y7, Y0
 	VFMADD231PD  32(R11), Y7, Y1
 	VFMADD231PD  64(R11), Y7, Y2
@@ -5452,7 +5453,6 @@ loop408:
 	VFMADD231PD  128(R11), Y7, Y4
 	VFMADD231PD  160(R11), Y7, Y5
 	VFMADD231PD  -32(R11)(DX*8), Y7, Y6
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop408
 
@@ -5585,6 +5585,7 @@ loop417:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y8
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y8, Y0
 	VFMADD231PD  32(R11), Y8, Y1
 	VFMADD231PD  64(R11), Y8, Y2
@@ -5593,7 +5594,6 @@ loop417:
 	VFMADD231PD  160(R11), Y8, Y5
 	VFMADD231PD  192(R11), Y8, Y6
 	VFMADD231PD  -32(R11)(DX*8), Y8, Y7
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop417
 
@@ -5740,6 +5740,7 @@ loop429:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y9
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y9, Y0
 	VFMADD231PD  32(R11), Y9, Y1
 	VFMADD231PD  64(R11), Y9, Y2
@@ -5749,7 +5750,6 @@ loop429:
 	VFMADD231PD  192(R11), Y9, Y6
 	VFMADD231PD  224(R11), Y9, Y7
 	VFMADD231PD  -32(R11)(DX*8), Y9, Y8
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop429
 
@@ -5898,6 +5898,7 @@ loop438:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y10
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y10, Y0
 	VFMADD231PD  32(R11), Y10, Y1
 	VFMADD231PD  64(R11), Y10, Y2
@@ -5908,7 +5909,6 @@ loop438:
 	VFMADD231PD  224(R11), Y10, Y7
 	VFMADD231PD  256(R11), Y10, Y8
 	VFMADD231PD  -32(R11)(DX*8), Y10, Y9
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop438
 
@@ -6067,6 +6067,7 @@ loop448:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y11
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y11, Y0
 	VFMADD231PD  32(R11), Y11, Y1
 	VFMADD231PD  64(R11), Y11, Y2
@@ -6078,7 +6079,6 @@ loop448:
 	VFMADD231PD  256(R11), Y11, Y8
 	VFMADD231PD  288(R11), Y11, Y9
 	VFMADD231PD  -32(R11)(DX*8), Y11, Y10
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop448
 
@@ -6243,6 +6243,7 @@ loop457:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y12
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y12, Y0
 	VFMADD231PD  32(R11), Y12, Y1
 	VFMADD231PD  64(R11), Y12, Y2
@@ -6255,7 +6256,6 @@ loop457:
 	VFMADD231PD  288(R11), Y12, Y9
 	VFMADD231PD  320(R11), Y12, Y10
 	VFMADD231PD  -32(R11)(DX*8), Y12, Y11
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop457
 
@@ -6432,6 +6432,7 @@ loop468:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y13
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y13, Y0
 	VFMADD231PD  32(R11), Y13, Y1
 	VFMADD231PD  64(R11), Y13, Y2
@@ -6445,7 +6446,6 @@ loop468:
 	VFMADD231PD  320(R11), Y13, Y10
 	VFMADD231PD  352(R11), Y13, Y11
 	VFMADD231PD  -32(R11)(DX*8), Y13, Y12
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop468
 
@@ -6626,6 +6626,7 @@ loop477:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y14
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y14, Y0
 	VFMADD231PD  32(R11), Y14, Y1
 	VFMADD231PD  64(R11), Y14, Y2
@@ -6640,7 +6641,6 @@ loop477:
 	VFMADD231PD  352(R11), Y14, Y11
 	VFMADD231PD  384(R11), Y14, Y12
 	VFMADD231PD  -32(R11)(DX*8), Y14, Y13
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop477
 
@@ -6829,6 +6829,7 @@ loop486:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y15
+	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y15, Y0
 	VFMADD231PD  32(R11), Y15, Y1
 	VFMADD231PD  64(R11), Y15, Y2
@@ -6844,7 +6845,6 @@ loop486:
 	VFMADD231PD  384(R11), Y15, Y12
 	VFMADD231PD  416(R11), Y15, Y13
 	VFMADD231PD  -32(R11)(DX*8), Y15, Y14
-	ADDQ         $0x08, R8
 	ADDQ         $0x04, DI
 	JMP          loop486
 
@@ -7044,8 +7044,8 @@ loop500:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y1
-	VFMADD231PD  -32(R12)(BX*8), Y1, Y0
 	ADDQ         $0x08, R9
+	VFMADD231PD  -32(R12)(BX*8), Y1, Y0
 	ADDQ         $0x04, R8
 	JMP          loop500
 
@@ -7070,8 +7070,8 @@ loop502:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y1
-	VFMADD231PD  -32(R12)(BX*8), Y1, Y0
 	ADDQ         $0x08, R9
+	VFMADD231PD  -32(R12)(BX*8), Y1, Y0
 	ADDQ         $0x04, R8
 	JMP          loop502
 
@@ -7080,7 +7080,8 @@ out503:
 	VMULPD       Y1, Y0, Y0
 	VMOVUPD      Y0, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       -32(DX)(BX*8), Y1, Y0
+	VMOVUPD      -32(DX)(BX*8), Y0
+	VMULPD       Y1, Y0, Y0
 	VMOVUPD      Y0, -32(DX)(BX*8)
 	ADDQ         DI, DX
 	JMP          next498
@@ -7147,7 +7148,8 @@ out509:
 	VMULPD       Y1, Y0, Y0
 	VMOVUPD      Y0, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       -32(DX)(BX*8), Y1, Y0
+	VMOVUPD      -32(DX)(BX*8), Y0
+	VMULPD       Y1, Y0, Y0
 	VMOVUPD      Y0, -32(DX)(BX*8)
 	ADDQ         DI, DX
 	JMP          next504
@@ -7186,9 +7188,9 @@ loop513:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y2
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y2, Y0
 	VFMADD231PD  -32(R12)(BX*8), Y2, Y1
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop513
 
@@ -7214,9 +7216,9 @@ loop515:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y2
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y2, Y0
 	VFMADD231PD  -32(R12)(BX*8), Y2, Y1
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop515
 
@@ -7227,8 +7229,10 @@ out516:
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y2, Y0
-	VMULPD       -32(DX)(BX*8), Y2, Y1
+	VMOVUPD      (DX), Y0
+	VMOVUPD      -32(DX)(BX*8), Y1
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, -32(DX)(BX*8)
 	ADDQ         DI, DX
@@ -7302,8 +7306,10 @@ out522:
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y2, Y0
-	VMULPD       -32(DX)(BX*8), Y2, Y1
+	VMOVUPD      (DX), Y0
+	VMOVUPD      -32(DX)(BX*8), Y1
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, -32(DX)(BX*8)
 	ADDQ         DI, DX
@@ -7347,10 +7353,10 @@ loop527:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y3
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y3, Y0
 	VFMADD231PD  32(R12), Y3, Y1
 	VFMADD231PD  -32(R12)(BX*8), Y3, Y2
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop527
 
@@ -7378,10 +7384,10 @@ loop529:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y3
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y3, Y0
 	VFMADD231PD  32(R12), Y3, Y1
 	VFMADD231PD  -32(R12)(BX*8), Y3, Y2
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop529
 
@@ -7394,9 +7400,12 @@ out530:
 	VMOVUPD      Y1, 32(AX)
 	VMOVUPD      Y2, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y3, Y0
-	VMULPD       32(DX), Y3, Y1
-	VMULPD       -32(DX)(BX*8), Y3, Y2
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      -32(DX)(BX*8), Y2
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, -32(DX)(BX*8)
@@ -7479,9 +7488,12 @@ out536:
 	VMOVUPD      Y1, 32(AX)
 	VMOVUPD      Y2, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y3, Y0
-	VMULPD       32(DX), Y3, Y1
-	VMULPD       -32(DX)(BX*8), Y3, Y2
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      -32(DX)(BX*8), Y2
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, -32(DX)(BX*8)
@@ -7525,11 +7537,11 @@ loop540:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y4
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y4, Y0
 	VFMADD231PD  32(R12), Y4, Y1
 	VFMADD231PD  64(R12), Y4, Y2
 	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop540
 
@@ -7558,11 +7570,11 @@ loop542:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y4
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y4, Y0
 	VFMADD231PD  32(R12), Y4, Y1
 	VFMADD231PD  64(R12), Y4, Y2
 	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop542
 
@@ -7577,10 +7589,14 @@ out543:
 	VMOVUPD      Y2, 64(AX)
 	VMOVUPD      Y3, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y4, Y0
-	VMULPD       32(DX), Y4, Y1
-	VMULPD       64(DX), Y4, Y2
-	VMULPD       -32(DX)(BX*8), Y4, Y3
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      -32(DX)(BX*8), Y3
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -7670,10 +7686,14 @@ out549:
 	VMOVUPD      Y2, 64(AX)
 	VMOVUPD      Y3, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y4, Y0
-	VMULPD       32(DX), Y4, Y1
-	VMULPD       64(DX), Y4, Y2
-	VMULPD       -32(DX)(BX*8), Y4, Y3
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      -32(DX)(BX*8), Y3
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -7724,12 +7744,12 @@ loop555:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y5
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y5, Y0
 	VFMADD231PD  32(R12), Y5, Y1
 	VFMADD231PD  64(R12), Y5, Y2
 	VFMADD231PD  96(R12), Y5, Y3
 	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop555
 
@@ -7760,12 +7780,12 @@ loop557:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y5
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y5, Y0
 	VFMADD231PD  32(R12), Y5, Y1
 	VFMADD231PD  64(R12), Y5, Y2
 	VFMADD231PD  96(R12), Y5, Y3
 	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop557
 
@@ -7782,11 +7802,16 @@ out558:
 	VMOVUPD      Y3, 96(AX)
 	VMOVUPD      Y4, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y5, Y0
-	VMULPD       32(DX), Y5, Y1
-	VMULPD       64(DX), Y5, Y2
-	VMULPD       96(DX), Y5, Y3
-	VMULPD       -32(DX)(BX*8), Y5, Y4
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      -32(DX)(BX*8), Y4
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -7885,11 +7910,16 @@ out564:
 	VMOVUPD      Y3, 96(AX)
 	VMOVUPD      Y4, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y5, Y0
-	VMULPD       32(DX), Y5, Y1
-	VMULPD       64(DX), Y5, Y2
-	VMULPD       96(DX), Y5, Y3
-	VMULPD       -32(DX)(BX*8), Y5, Y4
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      -32(DX)(BX*8), Y4
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -7938,13 +7968,13 @@ loop568:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y6
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y6, Y0
 	VFMADD231PD  32(R12), Y6, Y1
 	VFMADD231PD  64(R12), Y6, Y2
 	VFMADD231PD  96(R12), Y6, Y3
 	VFMADD231PD  128(R12), Y6, Y4
 	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop568
 
@@ -7976,13 +8006,13 @@ loop570:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y6
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y6, Y0
 	VFMADD231PD  32(R12), Y6, Y1
 	VFMADD231PD  64(R12), Y6, Y2
 	VFMADD231PD  96(R12), Y6, Y3
 	VFMADD231PD  128(R12), Y6, Y4
 	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop570
 
@@ -8001,12 +8031,18 @@ out571:
 	VMOVUPD      Y4, 128(AX)
 	VMOVUPD      Y5, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y6, Y0
-	VMULPD       32(DX), Y6, Y1
-	VMULPD       64(DX), Y6, Y2
-	VMULPD       96(DX), Y6, Y3
-	VMULPD       128(DX), Y6, Y4
-	VMULPD       -32(DX)(BX*8), Y6, Y5
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      -32(DX)(BX*8), Y5
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -8112,12 +8148,18 @@ out577:
 	VMOVUPD      Y4, 128(AX)
 	VMOVUPD      Y5, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y6, Y0
-	VMULPD       32(DX), Y6, Y1
-	VMULPD       64(DX), Y6, Y2
-	VMULPD       96(DX), Y6, Y3
-	VMULPD       128(DX), Y6, Y4
-	VMULPD       -32(DX)(BX*8), Y6, Y5
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      -32(DX)(BX*8), Y5
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -8171,6 +8213,7 @@ loop582:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y7
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y7, Y0
 	VFMADD231PD  32(R12), Y7, Y1
 	VFMADD231PD  64(R12), Y7, Y2
@@ -8178,7 +8221,6 @@ loop582:
 	VFMADD231PD  128(R12), Y7, Y4
 	VFMADD231PD  160(R12), Y7, Y5
 	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop582
 
@@ -8212,6 +8254,7 @@ loop584:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y7
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y7, Y0
 	VFMADD231PD  32(R12), Y7, Y1
 	VFMADD231PD  64(R12), Y7, Y2
@@ -8219,7 +8262,6 @@ loop584:
 	VFMADD231PD  128(R12), Y7, Y4
 	VFMADD231PD  160(R12), Y7, Y5
 	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop584
 
@@ -8240,13 +8282,20 @@ out585:
 	VMOVUPD      Y5, 160(AX)
 	VMOVUPD      Y6, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y7, Y0
-	VMULPD       32(DX), Y7, Y1
-	VMULPD       64(DX), Y7, Y2
-	VMULPD       96(DX), Y7, Y3
-	VMULPD       128(DX), Y7, Y4
-	VMULPD       160(DX), Y7, Y5
-	VMULPD       -32(DX)(BX*8), Y7, Y6
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      -32(DX)(BX*8), Y6
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -8361,13 +8410,20 @@ out591:
 	VMOVUPD      Y5, 160(AX)
 	VMOVUPD      Y6, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y7, Y0
-	VMULPD       32(DX), Y7, Y1
-	VMULPD       64(DX), Y7, Y2
-	VMULPD       96(DX), Y7, Y3
-	VMULPD       128(DX), Y7, Y4
-	VMULPD       160(DX), Y7, Y5
-	VMULPD       -32(DX)(BX*8), Y7, Y6
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      -32(DX)(BX*8), Y6
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -8421,6 +8477,7 @@ loop595:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y8
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y8, Y0
 	VFMADD231PD  32(R12), Y8, Y1
 	VFMADD231PD  64(R12), Y8, Y2
@@ -8429,7 +8486,6 @@ loop595:
 	VFMADD231PD  160(R12), Y8, Y5
 	VFMADD231PD  192(R12), Y8, Y6
 	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop595
 
@@ -8464,6 +8520,7 @@ loop597:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y8
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y8, Y0
 	VFMADD231PD  32(R12), Y8, Y1
 	VFMADD231PD  64(R12), Y8, Y2
@@ -8472,7 +8529,6 @@ loop597:
 	VFMADD231PD  160(R12), Y8, Y5
 	VFMADD231PD  192(R12), Y8, Y6
 	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop597
 
@@ -8495,14 +8551,22 @@ out598:
 	VMOVUPD      Y6, 192(AX)
 	VMOVUPD      Y7, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y8, Y0
-	VMULPD       32(DX), Y8, Y1
-	VMULPD       64(DX), Y8, Y2
-	VMULPD       96(DX), Y8, Y3
-	VMULPD       128(DX), Y8, Y4
-	VMULPD       160(DX), Y8, Y5
-	VMULPD       192(DX), Y8, Y6
-	VMULPD       -32(DX)(BX*8), Y8, Y7
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      -32(DX)(BX*8), Y7
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -8624,14 +8688,22 @@ out604:
 	VMOVUPD      Y6, 192(AX)
 	VMOVUPD      Y7, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y8, Y0
-	VMULPD       32(DX), Y8, Y1
-	VMULPD       64(DX), Y8, Y2
-	VMULPD       96(DX), Y8, Y3
-	VMULPD       128(DX), Y8, Y4
-	VMULPD       160(DX), Y8, Y5
-	VMULPD       192(DX), Y8, Y6
-	VMULPD       -32(DX)(BX*8), Y8, Y7
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      -32(DX)(BX*8), Y7
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -8694,6 +8766,7 @@ loop611:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y9
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y9, Y0
 	VFMADD231PD  32(R12), Y9, Y1
 	VFMADD231PD  64(R12), Y9, Y2
@@ -8703,7 +8776,6 @@ loop611:
 	VFMADD231PD  192(R12), Y9, Y6
 	VFMADD231PD  224(R12), Y9, Y7
 	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop611
 
@@ -8740,6 +8812,7 @@ loop613:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y9
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y9, Y0
 	VFMADD231PD  32(R12), Y9, Y1
 	VFMADD231PD  64(R12), Y9, Y2
@@ -8749,7 +8822,6 @@ loop613:
 	VFMADD231PD  192(R12), Y9, Y6
 	VFMADD231PD  224(R12), Y9, Y7
 	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop613
 
@@ -8774,15 +8846,24 @@ out614:
 	VMOVUPD      Y7, 224(AX)
 	VMOVUPD      Y8, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y9, Y0
-	VMULPD       32(DX), Y9, Y1
-	VMULPD       64(DX), Y9, Y2
-	VMULPD       96(DX), Y9, Y3
-	VMULPD       128(DX), Y9, Y4
-	VMULPD       160(DX), Y9, Y5
-	VMULPD       192(DX), Y9, Y6
-	VMULPD       224(DX), Y9, Y7
-	VMULPD       -32(DX)(BX*8), Y9, Y8
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      -32(DX)(BX*8), Y8
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -8913,15 +8994,24 @@ out620:
 	VMOVUPD      Y7, 224(AX)
 	VMOVUPD      Y8, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y9, Y0
-	VMULPD       32(DX), Y9, Y1
-	VMULPD       64(DX), Y9, Y2
-	VMULPD       96(DX), Y9, Y3
-	VMULPD       128(DX), Y9, Y4
-	VMULPD       160(DX), Y9, Y5
-	VMULPD       192(DX), Y9, Y6
-	VMULPD       224(DX), Y9, Y7
-	VMULPD       -32(DX)(BX*8), Y9, Y8
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      -32(DX)(BX*8), Y8
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -8980,6 +9070,7 @@ loop624:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y10
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y10, Y0
 	VFMADD231PD  32(R12), Y10, Y1
 	VFMADD231PD  64(R12), Y10, Y2
@@ -8990,7 +9081,6 @@ loop624:
 	VFMADD231PD  224(R12), Y10, Y7
 	VFMADD231PD  256(R12), Y10, Y8
 	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop624
 
@@ -9028,6 +9118,7 @@ loop626:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y10
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y10, Y0
 	VFMADD231PD  32(R12), Y10, Y1
 	VFMADD231PD  64(R12), Y10, Y2
@@ -9038,7 +9129,6 @@ loop626:
 	VFMADD231PD  224(R12), Y10, Y7
 	VFMADD231PD  256(R12), Y10, Y8
 	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop626
 
@@ -9065,16 +9155,26 @@ out627:
 	VMOVUPD      Y8, 256(AX)
 	VMOVUPD      Y9, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y10, Y0
-	VMULPD       32(DX), Y10, Y1
-	VMULPD       64(DX), Y10, Y2
-	VMULPD       96(DX), Y10, Y3
-	VMULPD       128(DX), Y10, Y4
-	VMULPD       160(DX), Y10, Y5
-	VMULPD       192(DX), Y10, Y6
-	VMULPD       224(DX), Y10, Y7
-	VMULPD       256(DX), Y10, Y8
-	VMULPD       -32(DX)(BX*8), Y10, Y9
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      -32(DX)(BX*8), Y9
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -9212,16 +9312,26 @@ out633:
 	VMOVUPD      Y8, 256(AX)
 	VMOVUPD      Y9, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y10, Y0
-	VMULPD       32(DX), Y10, Y1
-	VMULPD       64(DX), Y10, Y2
-	VMULPD       96(DX), Y10, Y3
-	VMULPD       128(DX), Y10, Y4
-	VMULPD       160(DX), Y10, Y5
-	VMULPD       192(DX), Y10, Y6
-	VMULPD       224(DX), Y10, Y7
-	VMULPD       256(DX), Y10, Y8
-	VMULPD       -32(DX)(BX*8), Y10, Y9
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      -32(DX)(BX*8), Y9
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -9285,6 +9395,7 @@ loop638:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y11
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y11, Y0
 	VFMADD231PD  32(R12), Y11, Y1
 	VFMADD231PD  64(R12), Y11, Y2
@@ -9296,7 +9407,6 @@ loop638:
 	VFMADD231PD  256(R12), Y11, Y8
 	VFMADD231PD  288(R12), Y11, Y9
 	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop638
 
@@ -9336,6 +9446,7 @@ loop640:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y11
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y11, Y0
 	VFMADD231PD  32(R12), Y11, Y1
 	VFMADD231PD  64(R12), Y11, Y2
@@ -9347,7 +9458,6 @@ loop640:
 	VFMADD231PD  256(R12), Y11, Y8
 	VFMADD231PD  288(R12), Y11, Y9
 	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop640
 
@@ -9376,17 +9486,28 @@ out641:
 	VMOVUPD      Y9, 288(AX)
 	VMOVUPD      Y10, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y11, Y0
-	VMULPD       32(DX), Y11, Y1
-	VMULPD       64(DX), Y11, Y2
-	VMULPD       96(DX), Y11, Y3
-	VMULPD       128(DX), Y11, Y4
-	VMULPD       160(DX), Y11, Y5
-	VMULPD       192(DX), Y11, Y6
-	VMULPD       224(DX), Y11, Y7
-	VMULPD       256(DX), Y11, Y8
-	VMULPD       288(DX), Y11, Y9
-	VMULPD       -32(DX)(BX*8), Y11, Y10
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      -32(DX)(BX*8), Y10
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -9533,17 +9654,28 @@ out647:
 	VMOVUPD      Y9, 288(AX)
 	VMOVUPD      Y10, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y11, Y0
-	VMULPD       32(DX), Y11, Y1
-	VMULPD       64(DX), Y11, Y2
-	VMULPD       96(DX), Y11, Y3
-	VMULPD       128(DX), Y11, Y4
-	VMULPD       160(DX), Y11, Y5
-	VMULPD       192(DX), Y11, Y6
-	VMULPD       224(DX), Y11, Y7
-	VMULPD       256(DX), Y11, Y8
-	VMULPD       288(DX), Y11, Y9
-	VMULPD       -32(DX)(BX*8), Y11, Y10
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      -32(DX)(BX*8), Y10
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -9607,6 +9739,7 @@ loop651:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y12
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y12, Y0
 	VFMADD231PD  32(R12), Y12, Y1
 	VFMADD231PD  64(R12), Y12, Y2
@@ -9619,7 +9752,6 @@ loop651:
 	VFMADD231PD  288(R12), Y12, Y9
 	VFMADD231PD  320(R12), Y12, Y10
 	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop651
 
@@ -9660,6 +9792,7 @@ loop653:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y12
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y12, Y0
 	VFMADD231PD  32(R12), Y12, Y1
 	VFMADD231PD  64(R12), Y12, Y2
@@ -9672,7 +9805,6 @@ loop653:
 	VFMADD231PD  288(R12), Y12, Y9
 	VFMADD231PD  320(R12), Y12, Y10
 	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop653
 
@@ -9703,18 +9835,30 @@ out654:
 	VMOVUPD      Y10, 320(AX)
 	VMOVUPD      Y11, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y12, Y0
-	VMULPD       32(DX), Y12, Y1
-	VMULPD       64(DX), Y12, Y2
-	VMULPD       96(DX), Y12, Y3
-	VMULPD       128(DX), Y12, Y4
-	VMULPD       160(DX), Y12, Y5
-	VMULPD       192(DX), Y12, Y6
-	VMULPD       224(DX), Y12, Y7
-	VMULPD       256(DX), Y12, Y8
-	VMULPD       288(DX), Y12, Y9
-	VMULPD       320(DX), Y12, Y10
-	VMULPD       -32(DX)(BX*8), Y12, Y11
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      -32(DX)(BX*8), Y11
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -9868,18 +10012,30 @@ out660:
 	VMOVUPD      Y10, 320(AX)
 	VMOVUPD      Y11, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y12, Y0
-	VMULPD       32(DX), Y12, Y1
-	VMULPD       64(DX), Y12, Y2
-	VMULPD       96(DX), Y12, Y3
-	VMULPD       128(DX), Y12, Y4
-	VMULPD       160(DX), Y12, Y5
-	VMULPD       192(DX), Y12, Y6
-	VMULPD       224(DX), Y12, Y7
-	VMULPD       256(DX), Y12, Y8
-	VMULPD       288(DX), Y12, Y9
-	VMULPD       320(DX), Y12, Y10
-	VMULPD       -32(DX)(BX*8), Y12, Y11
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      -32(DX)(BX*8), Y11
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -9950,6 +10106,7 @@ loop666:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y13
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y13, Y0
 	VFMADD231PD  32(R12), Y13, Y1
 	VFMADD231PD  64(R12), Y13, Y2
@@ -9963,7 +10120,6 @@ loop666:
 	VFMADD231PD  320(R12), Y13, Y10
 	VFMADD231PD  352(R12), Y13, Y11
 	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop666
 
@@ -10006,6 +10162,7 @@ loop668:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y13
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y13, Y0
 	VFMADD231PD  32(R12), Y13, Y1
 	VFMADD231PD  64(R12), Y13, Y2
@@ -10019,7 +10176,6 @@ loop668:
 	VFMADD231PD  320(R12), Y13, Y10
 	VFMADD231PD  352(R12), Y13, Y11
 	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop668
 
@@ -10052,19 +10208,32 @@ out669:
 	VMOVUPD      Y11, 352(AX)
 	VMOVUPD      Y12, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y13, Y0
-	VMULPD       32(DX), Y13, Y1
-	VMULPD       64(DX), Y13, Y2
-	VMULPD       96(DX), Y13, Y3
-	VMULPD       128(DX), Y13, Y4
-	VMULPD       160(DX), Y13, Y5
-	VMULPD       192(DX), Y13, Y6
-	VMULPD       224(DX), Y13, Y7
-	VMULPD       256(DX), Y13, Y8
-	VMULPD       288(DX), Y13, Y9
-	VMULPD       320(DX), Y13, Y10
-	VMULPD       352(DX), Y13, Y11
-	VMULPD       -32(DX)(BX*8), Y13, Y12
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      -32(DX)(BX*8), Y12
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -10227,19 +10396,32 @@ out675:
 	VMOVUPD      Y11, 352(AX)
 	VMOVUPD      Y12, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y13, Y0
-	VMULPD       32(DX), Y13, Y1
-	VMULPD       64(DX), Y13, Y2
-	VMULPD       96(DX), Y13, Y3
-	VMULPD       128(DX), Y13, Y4
-	VMULPD       160(DX), Y13, Y5
-	VMULPD       192(DX), Y13, Y6
-	VMULPD       224(DX), Y13, Y7
-	VMULPD       256(DX), Y13, Y8
-	VMULPD       288(DX), Y13, Y9
-	VMULPD       320(DX), Y13, Y10
-	VMULPD       352(DX), Y13, Y11
-	VMULPD       -32(DX)(BX*8), Y13, Y12
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      -32(DX)(BX*8), Y12
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -10308,6 +10490,7 @@ loop679:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y14
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y14, Y0
 	VFMADD231PD  32(R12), Y14, Y1
 	VFMADD231PD  64(R12), Y14, Y2
@@ -10322,7 +10505,6 @@ loop679:
 	VFMADD231PD  352(R12), Y14, Y11
 	VFMADD231PD  384(R12), Y14, Y12
 	VFMADD231PD  -32(R12)(BX*8), Y14, Y13
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop679
 
@@ -10366,6 +10548,7 @@ loop681:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y14
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y14, Y0
 	VFMADD231PD  32(R12), Y14, Y1
 	VFMADD231PD  64(R12), Y14, Y2
@@ -10380,7 +10563,6 @@ loop681:
 	VFMADD231PD  352(R12), Y14, Y11
 	VFMADD231PD  384(R12), Y14, Y12
 	VFMADD231PD  -32(R12)(BX*8), Y14, Y13
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop681
 
@@ -10415,20 +10597,34 @@ out682:
 	VMOVUPD      Y12, 384(AX)
 	VMOVUPD      Y13, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y14, Y0
-	VMULPD       32(DX), Y14, Y1
-	VMULPD       64(DX), Y14, Y2
-	VMULPD       96(DX), Y14, Y3
-	VMULPD       128(DX), Y14, Y4
-	VMULPD       160(DX), Y14, Y5
-	VMULPD       192(DX), Y14, Y6
-	VMULPD       224(DX), Y14, Y7
-	VMULPD       256(DX), Y14, Y8
-	VMULPD       288(DX), Y14, Y9
-	VMULPD       320(DX), Y14, Y10
-	VMULPD       352(DX), Y14, Y11
-	VMULPD       384(DX), Y14, Y12
-	VMULPD       -32(DX)(BX*8), Y14, Y13
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      384(DX), Y12
+	VMOVUPD      -32(DX)(BX*8), Y13
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -10598,20 +10794,34 @@ out688:
 	VMOVUPD      Y12, 384(AX)
 	VMOVUPD      Y13, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y14, Y0
-	VMULPD       32(DX), Y14, Y1
-	VMULPD       64(DX), Y14, Y2
-	VMULPD       96(DX), Y14, Y3
-	VMULPD       128(DX), Y14, Y4
-	VMULPD       160(DX), Y14, Y5
-	VMULPD       192(DX), Y14, Y6
-	VMULPD       224(DX), Y14, Y7
-	VMULPD       256(DX), Y14, Y8
-	VMULPD       288(DX), Y14, Y9
-	VMULPD       320(DX), Y14, Y10
-	VMULPD       352(DX), Y14, Y11
-	VMULPD       384(DX), Y14, Y12
-	VMULPD       -32(DX)(BX*8), Y14, Y13
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      384(DX), Y12
+	VMOVUPD      -32(DX)(BX*8), Y13
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -10683,6 +10893,7 @@ loop692:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y15
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y15, Y0
 	VFMADD231PD  32(R12), Y15, Y1
 	VFMADD231PD  64(R12), Y15, Y2
@@ -10698,7 +10909,6 @@ loop692:
 	VFMADD231PD  384(R12), Y15, Y12
 	VFMADD231PD  416(R12), Y15, Y13
 	VFMADD231PD  -32(R12)(BX*8), Y15, Y14
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop692
 
@@ -10744,6 +10954,7 @@ loop694:
 	JHI          bad492
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y15
+	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y15, Y0
 	VFMADD231PD  32(R12), Y15, Y1
 	VFMADD231PD  64(R12), Y15, Y2
@@ -10759,7 +10970,6 @@ loop694:
 	VFMADD231PD  384(R12), Y15, Y12
 	VFMADD231PD  416(R12), Y15, Y13
 	VFMADD231PD  -32(R12)(BX*8), Y15, Y14
-	ADDQ         $0x08, R9
 	ADDQ         $0x04, R8
 	JMP          loop694
 
@@ -10796,21 +11006,36 @@ out695:
 	VMOVUPD      Y13, 416(AX)
 	VMOVUPD      Y14, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y15, Y0
-	VMULPD       32(DX), Y15, Y1
-	VMULPD       64(DX), Y15, Y2
-	VMULPD       96(DX), Y15, Y3
-	VMULPD       128(DX), Y15, Y4
-	VMULPD       160(DX), Y15, Y5
-	VMULPD       192(DX), Y15, Y6
-	VMULPD       224(DX), Y15, Y7
-	VMULPD       256(DX), Y15, Y8
-	VMULPD       288(DX), Y15, Y9
-	VMULPD       320(DX), Y15, Y10
-	VMULPD       352(DX), Y15, Y11
-	VMULPD       384(DX), Y15, Y12
-	VMULPD       416(DX), Y15, Y13
-	VMULPD       -32(DX)(BX*8), Y15, Y14
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      384(DX), Y12
+	VMOVUPD      416(DX), Y13
+	VMOVUPD      -32(DX)(BX*8), Y14
+	VMULPD       Y15, Y0, Y0
+	VMULPD       Y15, Y1, Y1
+	VMULPD       Y15, Y2, Y2
+	VMULPD       Y15, Y3, Y3
+	VMULPD       Y15, Y4, Y4
+	VMULPD       Y15, Y5, Y5
+	VMULPD       Y15, Y6, Y6
+	VMULPD       Y15, Y7, Y7
+	VMULPD       Y15, Y8, Y8
+	VMULPD       Y15, Y9, Y9
+	VMULPD       Y15, Y10, Y10
+	VMULPD       Y15, Y11, Y11
+	VMULPD       Y15, Y12, Y12
+	VMULPD       Y15, Y13, Y13
+	VMULPD       Y15, Y14, Y14
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -10989,21 +11214,36 @@ out701:
 	VMOVUPD      Y13, 416(AX)
 	VMOVUPD      Y14, -32(AX)(BX*8)
 	ADDQ         DI, AX
-	VMULPD       (DX), Y15, Y0
-	VMULPD       32(DX), Y15, Y1
-	VMULPD       64(DX), Y15, Y2
-	VMULPD       96(DX), Y15, Y3
-	VMULPD       128(DX), Y15, Y4
-	VMULPD       160(DX), Y15, Y5
-	VMULPD       192(DX), Y15, Y6
-	VMULPD       224(DX), Y15, Y7
-	VMULPD       256(DX), Y15, Y8
-	VMULPD       288(DX), Y15, Y9
-	VMULPD       320(DX), Y15, Y10
-	VMULPD       352(DX), Y15, Y11
-	VMULPD       384(DX), Y15, Y12
-	VMULPD       416(DX), Y15, Y13
-	VMULPD       -32(DX)(BX*8), Y15, Y14
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      384(DX), Y12
+	VMOVUPD      416(DX), Y13
+	VMOVUPD      -32(DX)(BX*8), Y14
+	VMULPD       Y15, Y0, Y0
+	VMULPD       Y15, Y1, Y1
+	VMULPD       Y15, Y2, Y2
+	VMULPD       Y15, Y3, Y3
+	VMULPD       Y15, Y4, Y4
+	VMULPD       Y15, Y5, Y5
+	VMULPD       Y15, Y6, Y6
+	VMULPD       Y15, Y7, Y7
+	VMULPD       Y15, Y8, Y8
+	VMULPD       Y15, Y9, Y9
+	VMULPD       Y15, Y10, Y10
+	VMULPD       Y15, Y11, Y11
+	VMULPD       Y15, Y12, Y12
+	VMULPD       Y15, Y13, Y13
+	VMULPD       Y15, Y14, Y14
 	VMOVUPD      Y0, (DX)
 	VMOVUPD      Y1, 32(DX)
 	VMOVUPD      Y2, 64(DX)
@@ -13494,4 +13734,3215 @@ rest164:
 	VMOVUPD  Z6, 384(AX)
 	VMOVUPD  Z7, K1, 448(AX)
 	VZEROUPPER
+	RET
+
+// func addGatheredAVX512(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
+// Requires: AVX, AVX512F
+TEXT ·addGatheredAVX512(SB), NOSPLIT, $0-89
+	MOVQ z+0(FP), AX
+	MOVQ from+24(FP), CX
+	MOVQ at+16(FP), DX
+	MOVQ w+8(FP), BX
+	MOVQ x+56(FP), SI
+	MOVQ stride+64(FP), DI
+	MOVQ idx+40(FP), R8
+	MOVQ val+48(FP), R9
+	CMPQ BX, $0x00000020
+	JGT  above166
+	CMPQ BX, $0x00000010
+	JGT  above167
+	CMPQ BX, $0x00000008
+	JGT  above168
+
+next169:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done172
+	MOVLQSX (DX), BX
+	ADDQ    $0x04, DX
+	IMULQ   DI, BX
+	CMPQ    BX, limitZ+72(FP)
+	JHI     bad165
+	ADDQ    AX, BX
+	VMOVUPD (BX), Z0
+	MOVL    4(CX), R10
+	SUBL    (CX), R10
+	ADDQ    $0x04, CX
+
+loop170:
+	SUBL         $0x01, R10
+	JLT          store171
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z1
+	VFMADD231PD  (R11), Z1, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop170
+
+store171:
+	VMOVUPD Z0, (BX)
+	JMP     next169
+
+done172:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above168:
+next173:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done176
+	MOVLQSX (DX), BX
+	ADDQ    $0x04, DX
+	IMULQ   DI, BX
+	CMPQ    BX, limitZ+72(FP)
+	JHI     bad165
+	ADDQ    AX, BX
+	VMOVUPD (BX), Z0
+	VMOVUPD 64(BX), Z1
+	MOVL    4(CX), R10
+	SUBL    (CX), R10
+	ADDQ    $0x04, CX
+
+loop174:
+	SUBL         $0x01, R10
+	JLT          store175
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	VFMADD231PD  64(R11), Z2, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop174
+
+store175:
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	JMP     next173
+
+done176:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above167:
+	CMPQ BX, $0x00000018
+	JGT  above177
+
+next178:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done181
+	MOVLQSX (DX), BX
+	ADDQ    $0x04, DX
+	IMULQ   DI, BX
+	CMPQ    BX, limitZ+72(FP)
+	JHI     bad165
+	ADDQ    AX, BX
+	VMOVUPD (BX), Z0
+	VMOVUPD 64(BX), Z1
+	VMOVUPD 128(BX), Z2
+	MOVL    4(CX), R10
+	SUBL    (CX), R10
+	ADDQ    $0x04, CX
+
+loop179:
+	SUBL         $0x01, R10
+	JLT          store180
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z3
+	VFMADD231PD  (R11), Z3, Z0
+	VFMADD231PD  64(R11), Z3, Z1
+	VFMADD231PD  128(R11), Z3, Z2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop179
+
+store180:
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	JMP     next178
+
+done181:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above177:
+next182:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done185
+	MOVLQSX (DX), BX
+	ADDQ    $0x04, DX
+	IMULQ   DI, BX
+	CMPQ    BX, limitZ+72(FP)
+	JHI     bad165
+	ADDQ    AX, BX
+	VMOVUPD (BX), Z0
+	VMOVUPD 64(BX), Z1
+	VMOVUPD 128(BX), Z2
+	VMOVUPD 192(BX), Z3
+	MOVL    4(CX), R10
+	SUBL    (CX), R10
+	ADDQ    $0x04, CX
+
+loop183:
+	SUBL         $0x01, R10
+	JLT          store184
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	VFMADD231PD  128(R11), Z4, Z2
+	VFMADD231PD  192(R11), Z4, Z3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop183
+
+store184:
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	JMP     next182
+
+done185:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above166:
+	CMPQ BX, $0x00000030
+	JGT  above186
+	CMPQ BX, $0x00000028
+	JGT  above187
+
+next188:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done191
+	MOVLQSX (DX), BX
+	ADDQ    $0x04, DX
+	IMULQ   DI, BX
+	CMPQ    BX, limitZ+72(FP)
+	JHI     bad165
+	ADDQ    AX, BX
+	VMOVUPD (BX), Z0
+	VMOVUPD 64(BX), Z1
+	VMOVUPD 128(BX), Z2
+	VMOVUPD 192(BX), Z3
+	VMOVUPD 256(BX), Z4
+	MOVL    4(CX), R10
+	SUBL    (CX), R10
+	ADDQ    $0x04, CX
+
+loop189:
+	SUBL         $0x01, R10
+	JLT          store190
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z5
+	VFMADD231PD  (R11), Z5, Z0
+	VFMADD231PD  64(R11), Z5, Z1
+	VFMADD231PD  128(R11), Z5, Z2
+	VFMADD231PD  192(R11), Z5, Z3
+	VFMADD231PD  256(R11), Z5, Z4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop189
+
+store190:
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	JMP     next188
+
+done191:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above187:
+next192:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done195
+	MOVLQSX (DX), BX
+	ADDQ    $0x04, DX
+	IMULQ   DI, BX
+	CMPQ    BX, limitZ+72(FP)
+	JHI     bad165
+	ADDQ    AX, BX
+	VMOVUPD (BX), Z0
+	VMOVUPD 64(BX), Z1
+	VMOVUPD 128(BX), Z2
+	VMOVUPD 192(BX), Z3
+	VMOVUPD 256(BX), Z4
+	VMOVUPD 320(BX), Z5
+	MOVL    4(CX), R10
+	SUBL    (CX), R10
+	ADDQ    $0x04, CX
+
+loop193:
+	SUBL         $0x01, R10
+	JLT          store194
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	VFMADD231PD  192(R11), Z6, Z3
+	VFMADD231PD  256(R11), Z6, Z4
+	VFMADD231PD  320(R11), Z6, Z5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop193
+
+store194:
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	VMOVUPD Z5, 320(BX)
+	JMP     next192
+
+done195:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above186:
+	CMPQ BX, $0x00000038
+	JGT  above196
+
+next197:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done200
+	MOVLQSX (DX), BX
+	ADDQ    $0x04, DX
+	IMULQ   DI, BX
+	CMPQ    BX, limitZ+72(FP)
+	JHI     bad165
+	ADDQ    AX, BX
+	VMOVUPD (BX), Z0
+	VMOVUPD 64(BX), Z1
+	VMOVUPD 128(BX), Z2
+	VMOVUPD 192(BX), Z3
+	VMOVUPD 256(BX), Z4
+	VMOVUPD 320(BX), Z5
+	VMOVUPD 384(BX), Z6
+	MOVL    4(CX), R10
+	SUBL    (CX), R10
+	ADDQ    $0x04, CX
+
+loop198:
+	SUBL         $0x01, R10
+	JLT          store199
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z7
+	VFMADD231PD  (R11), Z7, Z0
+	VFMADD231PD  64(R11), Z7, Z1
+	VFMADD231PD  128(R11), Z7, Z2
+	VFMADD231PD  192(R11), Z7, Z3
+	VFMADD231PD  256(R11), Z7, Z4
+	VFMADD231PD  320(R11), Z7, Z5
+	VFMADD231PD  384(R11), Z7, Z6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop198
+
+store199:
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	VMOVUPD Z5, 320(BX)
+	VMOVUPD Z6, 384(BX)
+	JMP     next197
+
+done200:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above196:
+next201:
+	SUBQ    $0x01, count+32(FP)
+	JLT     done204
+	MOVLQSX (DX), BX
+	ADDQ    $0x04, DX
+	IMULQ   DI, BX
+	CMPQ    BX, limitZ+72(FP)
+	JHI     bad165
+	ADDQ    AX, BX
+	VMOVUPD (BX), Z0
+	VMOVUPD 64(BX), Z1
+	VMOVUPD 128(BX), Z2
+	VMOVUPD 192(BX), Z3
+	VMOVUPD 256(BX), Z4
+	VMOVUPD 320(BX), Z5
+	VMOVUPD 384(BX), Z6
+	VMOVUPD 448(BX), Z7
+	MOVL    4(CX), R10
+	SUBL    (CX), R10
+	ADDQ    $0x04, CX
+
+loop202:
+	SUBL         $0x01, R10
+	JLT          store203
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limitX+80(FP)
+	JHI          bad165
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	VFMADD231PD  256(R11), Z8, Z4
+	VFMADD231PD  320(R11), Z8, Z5
+	VFMADD231PD  384(R11), Z8, Z6
+	VFMADD231PD  448(R11), Z8, Z7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	JMP          loop202
+
+store203:
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	VMOVUPD Z5, 320(BX)
+	VMOVUPD Z6, 384(BX)
+	VMOVUPD Z7, 448(BX)
+	JMP     next201
+
+done204:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+bad165:
+	XORB AL, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+// func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherEachAVX512(SB), NOSPLIT, $0-89
+	MOVQ  z+0(FP), AX
+	MOVQ  from+16(FP), CX
+	MOVQ  w+8(FP), DX
+	MOVQ  x+48(FP), BX
+	MOVQ  stride+64(FP), SI
+	MOVQ  idx+32(FP), DI
+	MOVQ  val+40(FP), R8
+	MOVQ  fetch+80(FP), R9
+	CMPQ  DX, $0x00000020
+	JGT   above206
+	CMPQ  DX, $0x00000010
+	JGT   above207
+	CMPQ  DX, $0x00000008
+	JGT   above208
+	TESTQ R8, R8
+	JEQ   ones209
+
+next210:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done211
+	VPXORQ Z0, Z0, Z0
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop212:
+	SUBL         $0x01, DX
+	JLT          out213
+	LEAQ         64(DI), R10
+	CMPQ         R10, R9
+	CMOVQHI      R9, R10
+	MOVLQSX      (R10), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z1
+	ADDQ         $0x08, R8
+	VFMADD231PD  (R10), Z1, Z0
+	ADDQ         $0x04, DI
+	JMP          loop212
+
+out213:
+	VBROADCASTSD scale+56(FP), Z1
+	VMULPD       Z1, Z0, Z0
+	VMOVUPD      Z0, (AX)
+	ADDQ         SI, AX
+	JMP          next210
+
+done211:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones209:
+next214:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done215
+	VPXORQ Z0, Z0, Z0
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop216:
+	SUBL       $0x01, DX
+	JLT        out217
+	LEAQ       64(DI), R8
+	CMPQ       R8, R9
+	CMOVQHI    R9, R8
+	MOVLQSX    (R8), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	ADDQ       $0x04, DI
+	JMP        loop216
+
+out217:
+	VBROADCASTSD scale+56(FP), Z1
+	VMULPD       Z1, Z0, Z0
+	VMOVUPD      Z0, (AX)
+	ADDQ         SI, AX
+	JMP          next214
+
+done215:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above208:
+	TESTQ R8, R8
+	JEQ   ones218
+
+next219:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done220
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop221:
+	SUBL         $0x01, DX
+	JLT          out222
+	LEAQ         64(DI), R10
+	CMPQ         R10, R9
+	CMOVQHI      R9, R10
+	MOVLQSX      (R10), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z2
+	ADDQ         $0x08, R8
+	VFMADD231PD  (R10), Z2, Z0
+	VFMADD231PD  64(R10), Z2, Z1
+	ADDQ         $0x04, DI
+	JMP          loop221
+
+out222:
+	VBROADCASTSD scale+56(FP), Z2
+	VMULPD       Z2, Z0, Z0
+	VMULPD       Z2, Z1, Z1
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	ADDQ         SI, AX
+	JMP          next219
+
+done220:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones218:
+next223:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done224
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop225:
+	SUBL       $0x01, DX
+	JLT        out226
+	LEAQ       64(DI), R8
+	CMPQ       R8, R9
+	CMOVQHI    R9, R8
+	MOVLQSX    (R8), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	ADDQ       $0x04, DI
+	JMP        loop225
+
+out226:
+	VBROADCASTSD scale+56(FP), Z2
+	VMULPD       Z2, Z0, Z0
+	VMULPD       Z2, Z1, Z1
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	ADDQ         SI, AX
+	JMP          next223
+
+done224:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above207:
+	CMPQ  DX, $0x00000018
+	JGT   above227
+	TESTQ R8, R8
+	JEQ   ones228
+
+next229:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done230
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop231:
+	SUBL         $0x01, DX
+	JLT          out232
+	LEAQ         64(DI), R10
+	CMPQ         R10, R9
+	CMOVQHI      R9, R10
+	MOVLQSX      (R10), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z3
+	ADDQ         $0x08, R8
+	VFMADD231PD  (R10), Z3, Z0
+	VFMADD231PD  64(R10), Z3, Z1
+	VFMADD231PD  128(R10), Z3, Z2
+	ADDQ         $0x04, DI
+	JMP          loop231
+
+out232:
+	VBROADCASTSD scale+56(FP), Z3
+	VMULPD       Z3, Z0, Z0
+	VMULPD       Z3, Z1, Z1
+	VMULPD       Z3, Z2, Z2
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	ADDQ         SI, AX
+	JMP          next229
+
+done230:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones228:
+next233:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done234
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop235:
+	SUBL       $0x01, DX
+	JLT        out236
+	LEAQ       64(DI), R8
+	CMPQ       R8, R9
+	CMOVQHI    R9, R8
+	MOVLQSX    (R8), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	VADDPD     128(R8), Z2, Z2
+	ADDQ       $0x04, DI
+	JMP        loop235
+
+out236:
+	VBROADCASTSD scale+56(FP), Z3
+	VMULPD       Z3, Z0, Z0
+	VMULPD       Z3, Z1, Z1
+	VMULPD       Z3, Z2, Z2
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	ADDQ         SI, AX
+	JMP          next233
+
+done234:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above227:
+	TESTQ R8, R8
+	JEQ   ones237
+
+next238:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done239
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop240:
+	SUBL         $0x01, DX
+	JLT          out241
+	LEAQ         64(DI), R10
+	CMPQ         R10, R9
+	CMOVQHI      R9, R10
+	MOVLQSX      (R10), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	PREFETCHT0   192(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z4
+	ADDQ         $0x08, R8
+	VFMADD231PD  (R10), Z4, Z0
+	VFMADD231PD  64(R10), Z4, Z1
+	VFMADD231PD  128(R10), Z4, Z2
+	VFMADD231PD  192(R10), Z4, Z3
+	ADDQ         $0x04, DI
+	JMP          loop240
+
+out241:
+	VBROADCASTSD scale+56(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMULPD       Z4, Z2, Z2
+	VMULPD       Z4, Z3, Z3
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	ADDQ         SI, AX
+	JMP          next238
+
+done239:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones237:
+next242:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done243
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop244:
+	SUBL       $0x01, DX
+	JLT        out245
+	LEAQ       64(DI), R8
+	CMPQ       R8, R9
+	CMOVQHI    R9, R8
+	MOVLQSX    (R8), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	PREFETCHT0 192(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	VADDPD     128(R8), Z2, Z2
+	VADDPD     192(R8), Z3, Z3
+	ADDQ       $0x04, DI
+	JMP        loop244
+
+out245:
+	VBROADCASTSD scale+56(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMULPD       Z4, Z2, Z2
+	VMULPD       Z4, Z3, Z3
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	ADDQ         SI, AX
+	JMP          next242
+
+done243:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above206:
+	CMPQ  DX, $0x00000030
+	JGT   above246
+	CMPQ  DX, $0x00000028
+	JGT   above247
+	TESTQ R8, R8
+	JEQ   ones248
+
+next249:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done250
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop251:
+	SUBL         $0x01, DX
+	JLT          out252
+	LEAQ         64(DI), R10
+	CMPQ         R10, R9
+	CMOVQHI      R9, R10
+	MOVLQSX      (R10), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	PREFETCHT0   192(BX)(R10*1)
+	PREFETCHT0   256(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z5
+	ADDQ         $0x08, R8
+	VFMADD231PD  (R10), Z5, Z0
+	VFMADD231PD  64(R10), Z5, Z1
+	VFMADD231PD  128(R10), Z5, Z2
+	VFMADD231PD  192(R10), Z5, Z3
+	VFMADD231PD  256(R10), Z5, Z4
+	ADDQ         $0x04, DI
+	JMP          loop251
+
+out252:
+	VBROADCASTSD scale+56(FP), Z5
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	ADDQ         SI, AX
+	JMP          next249
+
+done250:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones248:
+next253:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done254
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop255:
+	SUBL       $0x01, DX
+	JLT        out256
+	LEAQ       64(DI), R8
+	CMPQ       R8, R9
+	CMOVQHI    R9, R8
+	MOVLQSX    (R8), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	PREFETCHT0 192(BX)(R8*1)
+	PREFETCHT0 256(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	VADDPD     128(R8), Z2, Z2
+	VADDPD     192(R8), Z3, Z3
+	VADDPD     256(R8), Z4, Z4
+	ADDQ       $0x04, DI
+	JMP        loop255
+
+out256:
+	VBROADCASTSD scale+56(FP), Z5
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	ADDQ         SI, AX
+	JMP          next253
+
+done254:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above247:
+	TESTQ R8, R8
+	JEQ   ones257
+
+next258:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done259
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop260:
+	SUBL         $0x01, DX
+	JLT          out261
+	LEAQ         64(DI), R10
+	CMPQ         R10, R9
+	CMOVQHI      R9, R10
+	MOVLQSX      (R10), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	PREFETCHT0   192(BX)(R10*1)
+	PREFETCHT0   256(BX)(R10*1)
+	PREFETCHT0   320(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z6
+	ADDQ         $0x08, R8
+	VFMADD231PD  (R10), Z6, Z0
+	VFMADD231PD  64(R10), Z6, Z1
+	VFMADD231PD  128(R10), Z6, Z2
+	VFMADD231PD  192(R10), Z6, Z3
+	VFMADD231PD  256(R10), Z6, Z4
+	VFMADD231PD  320(R10), Z6, Z5
+	ADDQ         $0x04, DI
+	JMP          loop260
+
+out261:
+	VBROADCASTSD scale+56(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	ADDQ         SI, AX
+	JMP          next258
+
+done259:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones257:
+next262:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done263
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop264:
+	SUBL       $0x01, DX
+	JLT        out265
+	LEAQ       64(DI), R8
+	CMPQ       R8, R9
+	CMOVQHI    R9, R8
+	MOVLQSX    (R8), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	PREFETCHT0 192(BX)(R8*1)
+	PREFETCHT0 256(BX)(R8*1)
+	PREFETCHT0 320(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	VADDPD     128(R8), Z2, Z2
+	VADDPD     192(R8), Z3, Z3
+	VADDPD     256(R8), Z4, Z4
+	VADDPD     320(R8), Z5, Z5
+	ADDQ       $0x04, DI
+	JMP        loop264
+
+out265:
+	VBROADCASTSD scale+56(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	ADDQ         SI, AX
+	JMP          next262
+
+done263:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above246:
+	CMPQ  DX, $0x00000038
+	JGT   above266
+	TESTQ R8, R8
+	JEQ   ones267
+
+next268:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done269
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop270:
+	SUBL         $0x01, DX
+	JLT          out271
+	LEAQ         64(DI), R10
+	CMPQ         R10, R9
+	CMOVQHI      R9, R10
+	MOVLQSX      (R10), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	PREFETCHT0   192(BX)(R10*1)
+	PREFETCHT0   256(BX)(R10*1)
+	PREFETCHT0   320(BX)(R10*1)
+	PREFETCHT0   384(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z7
+	ADDQ         $0x08, R8
+	VFMADD231PD  (R10), Z7, Z0
+	VFMADD231PD  64(R10), Z7, Z1
+	VFMADD231PD  128(R10), Z7, Z2
+	VFMADD231PD  192(R10), Z7, Z3
+	VFMADD231PD  256(R10), Z7, Z4
+	VFMADD231PD  320(R10), Z7, Z5
+	VFMADD231PD  384(R10), Z7, Z6
+	ADDQ         $0x04, DI
+	JMP          loop270
+
+out271:
+	VBROADCASTSD scale+56(FP), Z7
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	ADDQ         SI, AX
+	JMP          next268
+
+done269:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones267:
+next272:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done273
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop274:
+	SUBL       $0x01, DX
+	JLT        out275
+	LEAQ       64(DI), R8
+	CMPQ       R8, R9
+	CMOVQHI    R9, R8
+	MOVLQSX    (R8), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	PREFETCHT0 192(BX)(R8*1)
+	PREFETCHT0 256(BX)(R8*1)
+	PREFETCHT0 320(BX)(R8*1)
+	PREFETCHT0 384(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	VADDPD     128(R8), Z2, Z2
+	VADDPD     192(R8), Z3, Z3
+	VADDPD     256(R8), Z4, Z4
+	VADDPD     320(R8), Z5, Z5
+	VADDPD     384(R8), Z6, Z6
+	ADDQ       $0x04, DI
+	JMP        loop274
+
+out275:
+	VBROADCASTSD scale+56(FP), Z7
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	ADDQ         SI, AX
+	JMP          next272
+
+done273:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+above266:
+	TESTQ R8, R8
+	JEQ   ones276
+
+next277:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done278
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop279:
+	SUBL         $0x01, DX
+	JLT          out280
+	LEAQ         64(DI), R10
+	CMPQ         R10, R9
+	CMOVQHI      R9, R10
+	MOVLQSX      (R10), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	PREFETCHT0   192(BX)(R10*1)
+	PREFETCHT0   256(BX)(R10*1)
+	PREFETCHT0   320(BX)(R10*1)
+	PREFETCHT0   384(BX)(R10*1)
+	PREFETCHT0   448(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z8
+	ADDQ         $0x08, R8
+	VFMADD231PD  (R10), Z8, Z0
+	VFMADD231PD  64(R10), Z8, Z1
+	VFMADD231PD  128(R10), Z8, Z2
+	VFMADD231PD  192(R10), Z8, Z3
+	VFMADD231PD  256(R10), Z8, Z4
+	VFMADD231PD  320(R10), Z8, Z5
+	VFMADD231PD  384(R10), Z8, Z6
+	VFMADD231PD  448(R10), Z8, Z7
+	ADDQ         $0x04, DI
+	JMP          loop279
+
+out280:
+	VBROADCASTSD scale+56(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	VMOVUPD      Z7, 448(AX)
+	ADDQ         SI, AX
+	JMP          next277
+
+done278:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+ones276:
+next281:
+	SUBQ   $0x01, count+24(FP)
+	JLT    done282
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVL   4(CX), DX
+	SUBL   (CX), DX
+	ADDQ   $0x04, CX
+
+loop283:
+	SUBL       $0x01, DX
+	JLT        out284
+	LEAQ       64(DI), R8
+	CMPQ       R8, R9
+	CMOVQHI    R9, R8
+	MOVLQSX    (R8), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	PREFETCHT0 192(BX)(R8*1)
+	PREFETCHT0 256(BX)(R8*1)
+	PREFETCHT0 320(BX)(R8*1)
+	PREFETCHT0 384(BX)(R8*1)
+	PREFETCHT0 448(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	VADDPD     128(R8), Z2, Z2
+	VADDPD     192(R8), Z3, Z3
+	VADDPD     256(R8), Z4, Z4
+	VADDPD     320(R8), Z5, Z5
+	VADDPD     384(R8), Z6, Z6
+	VADDPD     448(R8), Z7, Z7
+	ADDQ       $0x04, DI
+	JMP        loop283
+
+out284:
+	VBROADCASTSD scale+56(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	VMOVUPD      Z7, 448(AX)
+	ADDQ         SI, AX
+	JMP          next281
+
+done282:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+bad205:
+	XORB AL, AL
+	VZEROUPPER
+	MOVB AL, ret+88(FP)
+	RET
+
+// func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·gatherSplitAVX512(SB), NOSPLIT, $0-97
+	MOVQ  z+0(FP), AX
+	MOVQ  from+24(FP), CX
+	MOVQ  low+8(FP), DX
+	MOVQ  w+16(FP), BX
+	MOVQ  x+56(FP), SI
+	MOVQ  stride+72(FP), DI
+	MOVQ  idx+40(FP), R8
+	MOVQ  val+48(FP), R9
+	MOVQ  fetch+88(FP), R10
+	CMPQ  BX, $0x00000020
+	JGT   above286
+	CMPQ  BX, $0x00000010
+	JGT   above287
+	CMPQ  BX, $0x00000008
+	JGT   above288
+	TESTQ R9, R9
+	JEQ   ones289
+
+next290:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done291
+	VPXORQ Z0, Z0, Z0
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop292:
+	SUBL         $0x01, BX
+	JLT          out293
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z1
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z1, Z0
+	ADDQ         $0x04, R8
+	JMP          loop292
+
+out293:
+	VMOVUPD Z0, (DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop294:
+	SUBL         $0x01, BX
+	JLT          out295
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z1
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z1, Z0
+	ADDQ         $0x04, R8
+	JMP          loop294
+
+out295:
+	VBROADCASTSD scale+64(FP), Z1
+	VMULPD       Z1, Z0, Z0
+	VMOVUPD      Z0, (AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMULPD       Z1, Z0, Z0
+	VMOVUPD      Z0, (DX)
+	ADDQ         DI, DX
+	JMP          next290
+
+done291:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones289:
+next296:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done297
+	VPXORQ Z0, Z0, Z0
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop298:
+	SUBL       $0x01, BX
+	JLT        out299
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	ADDQ       $0x04, R8
+	JMP        loop298
+
+out299:
+	VMOVUPD Z0, (DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop300:
+	SUBL       $0x01, BX
+	JLT        out301
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	ADDQ       $0x04, R8
+	JMP        loop300
+
+out301:
+	VBROADCASTSD scale+64(FP), Z1
+	VMULPD       Z1, Z0, Z0
+	VMOVUPD      Z0, (AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMULPD       Z1, Z0, Z0
+	VMOVUPD      Z0, (DX)
+	ADDQ         DI, DX
+	JMP          next296
+
+done297:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above288:
+	TESTQ R9, R9
+	JEQ   ones302
+
+next303:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done304
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop305:
+	SUBL         $0x01, BX
+	JLT          out306
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z2, Z0
+	VFMADD231PD  64(R11), Z2, Z1
+	ADDQ         $0x04, R8
+	JMP          loop305
+
+out306:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop307:
+	SUBL         $0x01, BX
+	JLT          out308
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z2, Z0
+	VFMADD231PD  64(R11), Z2, Z1
+	ADDQ         $0x04, R8
+	JMP          loop307
+
+out308:
+	VBROADCASTSD scale+64(FP), Z2
+	VMULPD       Z2, Z0, Z0
+	VMULPD       Z2, Z1, Z1
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMULPD       Z2, Z0, Z0
+	VMULPD       Z2, Z1, Z1
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	ADDQ         DI, DX
+	JMP          next303
+
+done304:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones302:
+next309:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done310
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop311:
+	SUBL       $0x01, BX
+	JLT        out312
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	ADDQ       $0x04, R8
+	JMP        loop311
+
+out312:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop313:
+	SUBL       $0x01, BX
+	JLT        out314
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	ADDQ       $0x04, R8
+	JMP        loop313
+
+out314:
+	VBROADCASTSD scale+64(FP), Z2
+	VMULPD       Z2, Z0, Z0
+	VMULPD       Z2, Z1, Z1
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMULPD       Z2, Z0, Z0
+	VMULPD       Z2, Z1, Z1
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	ADDQ         DI, DX
+	JMP          next309
+
+done310:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above287:
+	CMPQ  BX, $0x00000018
+	JGT   above315
+	TESTQ R9, R9
+	JEQ   ones316
+
+next317:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done318
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop319:
+	SUBL         $0x01, BX
+	JLT          out320
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z3
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z3, Z0
+	VFMADD231PD  64(R11), Z3, Z1
+	VFMADD231PD  128(R11), Z3, Z2
+	ADDQ         $0x04, R8
+	JMP          loop319
+
+out320:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop321:
+	SUBL         $0x01, BX
+	JLT          out322
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z3
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z3, Z0
+	VFMADD231PD  64(R11), Z3, Z1
+	VFMADD231PD  128(R11), Z3, Z2
+	ADDQ         $0x04, R8
+	JMP          loop321
+
+out322:
+	VBROADCASTSD scale+64(FP), Z3
+	VMULPD       Z3, Z0, Z0
+	VMULPD       Z3, Z1, Z1
+	VMULPD       Z3, Z2, Z2
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMULPD       Z3, Z0, Z0
+	VMULPD       Z3, Z1, Z1
+	VMULPD       Z3, Z2, Z2
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	ADDQ         DI, DX
+	JMP          next317
+
+done318:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones316:
+next323:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done324
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop325:
+	SUBL       $0x01, BX
+	JLT        out326
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	ADDQ       $0x04, R8
+	JMP        loop325
+
+out326:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop327:
+	SUBL       $0x01, BX
+	JLT        out328
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	ADDQ       $0x04, R8
+	JMP        loop327
+
+out328:
+	VBROADCASTSD scale+64(FP), Z3
+	VMULPD       Z3, Z0, Z0
+	VMULPD       Z3, Z1, Z1
+	VMULPD       Z3, Z2, Z2
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMULPD       Z3, Z0, Z0
+	VMULPD       Z3, Z1, Z1
+	VMULPD       Z3, Z2, Z2
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	ADDQ         DI, DX
+	JMP          next323
+
+done324:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above315:
+	TESTQ R9, R9
+	JEQ   ones329
+
+next330:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done331
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop332:
+	SUBL         $0x01, BX
+	JLT          out333
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	VFMADD231PD  128(R11), Z4, Z2
+	VFMADD231PD  192(R11), Z4, Z3
+	ADDQ         $0x04, R8
+	JMP          loop332
+
+out333:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop334:
+	SUBL         $0x01, BX
+	JLT          out335
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	VFMADD231PD  128(R11), Z4, Z2
+	VFMADD231PD  192(R11), Z4, Z3
+	ADDQ         $0x04, R8
+	JMP          loop334
+
+out335:
+	VBROADCASTSD scale+64(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMULPD       Z4, Z2, Z2
+	VMULPD       Z4, Z3, Z3
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMULPD       Z4, Z2, Z2
+	VMULPD       Z4, Z3, Z3
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	ADDQ         DI, DX
+	JMP          next330
+
+done331:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones329:
+next336:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done337
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop338:
+	SUBL       $0x01, BX
+	JLT        out339
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	ADDQ       $0x04, R8
+	JMP        loop338
+
+out339:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop340:
+	SUBL       $0x01, BX
+	JLT        out341
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	ADDQ       $0x04, R8
+	JMP        loop340
+
+out341:
+	VBROADCASTSD scale+64(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMULPD       Z4, Z2, Z2
+	VMULPD       Z4, Z3, Z3
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMULPD       Z4, Z2, Z2
+	VMULPD       Z4, Z3, Z3
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	ADDQ         DI, DX
+	JMP          next336
+
+done337:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above286:
+	CMPQ  BX, $0x00000030
+	JGT   above342
+	CMPQ  BX, $0x00000028
+	JGT   above343
+	TESTQ R9, R9
+	JEQ   ones344
+
+next345:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done346
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop347:
+	SUBL         $0x01, BX
+	JLT          out348
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	PREFETCHT0   256(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z5
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z5, Z0
+	VFMADD231PD  64(R11), Z5, Z1
+	VFMADD231PD  128(R11), Z5, Z2
+	VFMADD231PD  192(R11), Z5, Z3
+	VFMADD231PD  256(R11), Z5, Z4
+	ADDQ         $0x04, R8
+	JMP          loop347
+
+out348:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop349:
+	SUBL         $0x01, BX
+	JLT          out350
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	PREFETCHT0   256(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z5
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z5, Z0
+	VFMADD231PD  64(R11), Z5, Z1
+	VFMADD231PD  128(R11), Z5, Z2
+	VFMADD231PD  192(R11), Z5, Z3
+	VFMADD231PD  256(R11), Z5, Z4
+	ADDQ         $0x04, R8
+	JMP          loop349
+
+out350:
+	VBROADCASTSD scale+64(FP), Z5
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	ADDQ         DI, DX
+	JMP          next345
+
+done346:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones344:
+next351:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done352
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop353:
+	SUBL       $0x01, BX
+	JLT        out354
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	PREFETCHT0 256(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	VADDPD     256(R9), Z4, Z4
+	ADDQ       $0x04, R8
+	JMP        loop353
+
+out354:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop355:
+	SUBL       $0x01, BX
+	JLT        out356
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	PREFETCHT0 256(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	VADDPD     256(R9), Z4, Z4
+	ADDQ       $0x04, R8
+	JMP        loop355
+
+out356:
+	VBROADCASTSD scale+64(FP), Z5
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	ADDQ         DI, DX
+	JMP          next351
+
+done352:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above343:
+	TESTQ R9, R9
+	JEQ   ones357
+
+next358:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done359
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop360:
+	SUBL         $0x01, BX
+	JLT          out361
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	PREFETCHT0   256(SI)(R11*1)
+	PREFETCHT0   320(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	VFMADD231PD  192(R11), Z6, Z3
+	VFMADD231PD  256(R11), Z6, Z4
+	VFMADD231PD  320(R11), Z6, Z5
+	ADDQ         $0x04, R8
+	JMP          loop360
+
+out361:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop362:
+	SUBL         $0x01, BX
+	JLT          out363
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	PREFETCHT0   256(SI)(R11*1)
+	PREFETCHT0   320(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	VFMADD231PD  192(R11), Z6, Z3
+	VFMADD231PD  256(R11), Z6, Z4
+	VFMADD231PD  320(R11), Z6, Z5
+	ADDQ         $0x04, R8
+	JMP          loop362
+
+out363:
+	VBROADCASTSD scale+64(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	ADDQ         DI, DX
+	JMP          next358
+
+done359:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones357:
+next364:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done365
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop366:
+	SUBL       $0x01, BX
+	JLT        out367
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	PREFETCHT0 256(SI)(R9*1)
+	PREFETCHT0 320(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	VADDPD     256(R9), Z4, Z4
+	VADDPD     320(R9), Z5, Z5
+	ADDQ       $0x04, R8
+	JMP        loop366
+
+out367:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop368:
+	SUBL       $0x01, BX
+	JLT        out369
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	PREFETCHT0 256(SI)(R9*1)
+	PREFETCHT0 320(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	VADDPD     256(R9), Z4, Z4
+	VADDPD     320(R9), Z5, Z5
+	ADDQ       $0x04, R8
+	JMP        loop368
+
+out369:
+	VBROADCASTSD scale+64(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	ADDQ         DI, DX
+	JMP          next364
+
+done365:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above342:
+	CMPQ  BX, $0x00000038
+	JGT   above370
+	TESTQ R9, R9
+	JEQ   ones371
+
+next372:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done373
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop374:
+	SUBL         $0x01, BX
+	JLT          out375
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	PREFETCHT0   256(SI)(R11*1)
+	PREFETCHT0   320(SI)(R11*1)
+	PREFETCHT0   384(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z7
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z7, Z0
+	VFMADD231PD  64(R11), Z7, Z1
+	VFMADD231PD  128(R11), Z7, Z2
+	VFMADD231PD  192(R11), Z7, Z3
+	VFMADD231PD  256(R11), Z7, Z4
+	VFMADD231PD  320(R11), Z7, Z5
+	VFMADD231PD  384(R11), Z7, Z6
+	ADDQ         $0x04, R8
+	JMP          loop374
+
+out375:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	VMOVUPD Z6, 384(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop376:
+	SUBL         $0x01, BX
+	JLT          out377
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	PREFETCHT0   256(SI)(R11*1)
+	PREFETCHT0   320(SI)(R11*1)
+	PREFETCHT0   384(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z7
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z7, Z0
+	VFMADD231PD  64(R11), Z7, Z1
+	VFMADD231PD  128(R11), Z7, Z2
+	VFMADD231PD  192(R11), Z7, Z3
+	VFMADD231PD  256(R11), Z7, Z4
+	VFMADD231PD  320(R11), Z7, Z5
+	VFMADD231PD  384(R11), Z7, Z6
+	ADDQ         $0x04, R8
+	JMP          loop376
+
+out377:
+	VBROADCASTSD scale+64(FP), Z7
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMOVUPD      384(DX), Z6
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	VMOVUPD      Z6, 384(DX)
+	ADDQ         DI, DX
+	JMP          next372
+
+done373:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones371:
+next378:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done379
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop380:
+	SUBL       $0x01, BX
+	JLT        out381
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	PREFETCHT0 256(SI)(R9*1)
+	PREFETCHT0 320(SI)(R9*1)
+	PREFETCHT0 384(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	VADDPD     256(R9), Z4, Z4
+	VADDPD     320(R9), Z5, Z5
+	VADDPD     384(R9), Z6, Z6
+	ADDQ       $0x04, R8
+	JMP        loop380
+
+out381:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	VMOVUPD Z6, 384(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop382:
+	SUBL       $0x01, BX
+	JLT        out383
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	PREFETCHT0 256(SI)(R9*1)
+	PREFETCHT0 320(SI)(R9*1)
+	PREFETCHT0 384(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	VADDPD     256(R9), Z4, Z4
+	VADDPD     320(R9), Z5, Z5
+	VADDPD     384(R9), Z6, Z6
+	ADDQ       $0x04, R8
+	JMP        loop382
+
+out383:
+	VBROADCASTSD scale+64(FP), Z7
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMOVUPD      384(DX), Z6
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	VMOVUPD      Z6, 384(DX)
+	ADDQ         DI, DX
+	JMP          next378
+
+done379:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above370:
+	TESTQ R9, R9
+	JEQ   ones384
+
+next385:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done386
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop387:
+	SUBL         $0x01, BX
+	JLT          out388
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	PREFETCHT0   256(SI)(R11*1)
+	PREFETCHT0   320(SI)(R11*1)
+	PREFETCHT0   384(SI)(R11*1)
+	PREFETCHT0   448(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	VFMADD231PD  256(R11), Z8, Z4
+	VFMADD231PD  320(R11), Z8, Z5
+	VFMADD231PD  384(R11), Z8, Z6
+	VFMADD231PD  448(R11), Z8, Z7
+	ADDQ         $0x04, R8
+	JMP          loop387
+
+out388:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	VMOVUPD Z6, 384(DX)
+	VMOVUPD Z7, 448(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop389:
+	SUBL         $0x01, BX
+	JLT          out390
+	LEAQ         64(R8), R11
+	CMPQ         R11, R10
+	CMOVQHI      R10, R11
+	MOVLQSX      (R11), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	PREFETCHT0   256(SI)(R11*1)
+	PREFETCHT0   320(SI)(R11*1)
+	PREFETCHT0   384(SI)(R11*1)
+	PREFETCHT0   448(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad285
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	ADDQ         $0x08, R9
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	VFMADD231PD  256(R11), Z8, Z4
+	VFMADD231PD  320(R11), Z8, Z5
+	VFMADD231PD  384(R11), Z8, Z6
+	VFMADD231PD  448(R11), Z8, Z7
+	ADDQ         $0x04, R8
+	JMP          loop389
+
+out390:
+	VBROADCASTSD scale+64(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	VMOVUPD      Z7, 448(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMOVUPD      384(DX), Z6
+	VMOVUPD      448(DX), Z7
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	VMOVUPD      Z6, 384(DX)
+	VMOVUPD      Z7, 448(DX)
+	ADDQ         DI, DX
+	JMP          next385
+
+done386:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones384:
+next391:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done392
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+
+loop393:
+	SUBL       $0x01, BX
+	JLT        out394
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	PREFETCHT0 256(SI)(R9*1)
+	PREFETCHT0 320(SI)(R9*1)
+	PREFETCHT0 384(SI)(R9*1)
+	PREFETCHT0 448(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	VADDPD     256(R9), Z4, Z4
+	VADDPD     320(R9), Z5, Z5
+	VADDPD     384(R9), Z6, Z6
+	VADDPD     448(R9), Z7, Z7
+	ADDQ       $0x04, R8
+	JMP        loop393
+
+out394:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	VMOVUPD Z6, 384(DX)
+	VMOVUPD Z7, 448(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+
+loop395:
+	SUBL       $0x01, BX
+	JLT        out396
+	LEAQ       64(R8), R9
+	CMPQ       R9, R10
+	CMOVQHI    R10, R9
+	MOVLQSX    (R9), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	PREFETCHT0 256(SI)(R9*1)
+	PREFETCHT0 320(SI)(R9*1)
+	PREFETCHT0 384(SI)(R9*1)
+	PREFETCHT0 448(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad285
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	VADDPD     256(R9), Z4, Z4
+	VADDPD     320(R9), Z5, Z5
+	VADDPD     384(R9), Z6, Z6
+	VADDPD     448(R9), Z7, Z7
+	ADDQ       $0x04, R8
+	JMP        loop395
+
+out396:
+	VBROADCASTSD scale+64(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	VMOVUPD      Z7, 448(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMOVUPD      384(DX), Z6
+	VMOVUPD      448(DX), Z7
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	VMOVUPD      Z6, 384(DX)
+	VMOVUPD      Z7, 448(DX)
+	ADDQ         DI, DX
+	JMP          next391
+
+done392:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+bad285:
+	XORB AL, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
 	RET

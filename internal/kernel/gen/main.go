@@ -78,10 +78,10 @@ func (a *asm) rowKernels() {
 	a.axpy(4)
 	a.rows(gather)
 	a.rows(inOrder)
+	a.addGathered()
+	a.gatherEach(false)
+	a.gatherEach(true)
 	if a.lanes == 4 {
-		a.addGathered()
-		a.gatherEach(false)
-		a.gatherEach(true)
 		a.advance()
 		a.extrapolate()
 	}
@@ -167,13 +167,17 @@ func (a *asm) zeros(n int) []reg.VecVirtual {
 	v := make([]reg.VecVirtual, n)
 	for i := range v {
 		v[i] = a.vec()
-		if a.lanes == 8 {
-			a.VPXORQ(v[i], v[i], v[i]) // VXORPD of 512 bits is not in AVX-512F
-		} else {
-			a.VXORPD(v[i], v[i], v[i])
-		}
+		a.clear(v[i])
 	}
 	return v
+}
+
+func (a *asm) clear(v reg.VecVirtual) {
+	if a.lanes == 8 {
+		a.VPXORQ(v, v, v) // VXORPD of 512 bits is not in AVX-512F
+	} else {
+		a.VXORPD(v, v, v)
+	}
 }
 
 // part returns the register of n numbers at the bottom of v.

@@ -61,11 +61,19 @@ func (a *asm) extrapolate() {
 	a.end(nil)
 }
 
+// wholeColumns says for how many columns the kernels of many short rows are: with wide vectors for whole ones, without a mask.
+func (a *asm) wholeColumns() string {
+	if a.lanes == 8 {
+		return fmt.Sprintf("w = %d, %d, …, %d", a.lanes, 2*a.lanes, a.rowVecs*a.lanes)
+	}
+	return fmt.Sprintf("%d ≤ w ≤ %d", a.lanes, a.rowVecs*a.lanes)
+}
+
 // addGathered writes z[at[k]] += Σ_p val[p]·x[idx[p]] for w columns, a row of z in registers at a time. Rows have few terms, so
 // that memory is the limit here too.
 func (a *asm) addGathered() {
 	a.begin("addGathered", "func(z *float64, w int, at, from *int32, count int, idx *int32, val, x *float64, stride, limitZ, limitX int) bool",
-		fmt.Sprintf("addGathered%s adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count, %d ≤ w ≤ %d", a.name, a.leastColumns(), a.rowVecs*a.lanes),
+		fmt.Sprintf("addGathered%s adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.wholeColumns()),
 		"columns j and from[k+1] − from[k] values of p, going on from k to k. stride and limits are in bytes: it returns",
 		"false at an index that is negative or too large.")
 	r := &rowKernel{asm: a, source: gather}
@@ -88,9 +96,7 @@ func (a *asm) addGathered() {
 		a.CMPQ(row, a.mem("limitZ"))
 		a.JHI(operand.LabelRef(r.bad))
 		a.ADDQ(z, row)
-		for v := range acc {
-			a.VMOVUPD(a.vecAt(row, r.w, v, vecs), acc[v])
-		}
+		r.get(acc, row)
 		a.MOVL(operand.Mem{Base: from, Disp: 4}, n)
 		a.SUBL(operand.Mem{Base: from}, n)
 		a.ADDQ(operand.U8(4), from)
@@ -104,16 +110,12 @@ func (a *asm) addGathered() {
 		a.JHI(operand.LabelRef(r.bad))
 		a.ADDQ(r.x, xrow)
 		a.VBROADCASTSD(operand.Mem{Base: r.val}, c)
-		for v := range acc {
-			a.VFMADD231PD(a.vecAt(xrow, r.w, v, vecs), c, acc[v])
-		}
+		r.add(acc, xrow, c)
 		a.ADDQ(operand.U8(4), r.idx)
 		a.ADDQ(operand.U8(8), r.val)
 		a.JMP(operand.LabelRef(loop))
 		a.Label(store)
-		for v := range acc {
-			a.VMOVUPD(acc[v], a.vecAt(row, r.w, v, vecs))
-		}
+		r.put(acc, row)
 		a.JMP(operand.LabelRef(next))
 		a.Label(done)
 		yes := a.GP8()
@@ -135,7 +137,7 @@ func (a *asm) gatherEach(split bool) {
 		pieces = "from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give."
 	}
 	a.begin(name, "func(z"+low+" *float64, w int, from *int32, count int, idx *int32, val, x *float64, scale float64, stride, limit int, fetch *int32) bool",
-		fmt.Sprintf("%s%s sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count, %d ≤ w ≤ %d", name, a.name, a.leastColumns(), a.rowVecs*a.lanes),
+		fmt.Sprintf("%s%s sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and %s", name, a.name, a.wholeColumns()),
 		"columns j and "+pieces, "A nil val means ones. stride and limit are in bytes: it returns false at an index that is",
 		fmt.Sprintf("negative or too large. It fetches the row of the index %d further on into the cache, or that at fetch if that comes before.", fetchAhead))
 	e := &eachKernel{rowKernel: &rowKernel{asm: a, source: gather}, z: a.arg("z"), from: a.arg("from")}
@@ -175,13 +177,11 @@ func (e *eachKernel) rows(vecs int, values bool) {
 	e.SUBQ(operand.U8(1), e.mem("count"))
 	e.JLT(operand.LabelRef(done))
 	for _, v := range acc {
-		e.VXORPD(v, v, v)
+		e.clear(v)
 	}
 	if e.low != nil {
 		e.piece(acc, values)
-		for v := range acc {
-			e.VMOVUPD(acc[v], e.vecAt(e.low, e.w, v, vecs))
-		}
+		e.put(acc, e.low)
 	}
 	e.piece(acc, values)
 	c := e.vec()
@@ -189,17 +189,14 @@ func (e *eachKernel) rows(vecs int, values bool) {
 	for v := range acc {
 		e.VMULPD(c, acc[v], acc[v])
 	}
-	for v := range acc {
-		e.VMOVUPD(acc[v], e.vecAt(e.z, e.w, v, vecs))
-	}
+	e.put(acc, e.z)
 	e.ADDQ(e.stride, e.z)
 	if e.low != nil { // the last vector may overlap the one before: all are read before any is written
+		e.get(acc, e.low)
 		for v := range acc {
-			e.VMULPD(e.vecAt(e.low, e.w, v, vecs), c, acc[v])
+			e.VMULPD(c, acc[v], acc[v])
 		}
-		for v := range acc {
-			e.VMOVUPD(acc[v], e.vecAt(e.low, e.w, v, vecs))
-		}
+		e.put(acc, e.low)
 		e.ADDQ(e.stride, e.low)
 	}
 	e.JMP(operand.LabelRef(next))
@@ -233,18 +230,13 @@ func (e *eachKernel) piece(acc []reg.VecVirtual, values bool) {
 	e.CMPQ(row, e.mem("limit"))
 	e.JHI(operand.LabelRef(e.bad))
 	e.ADDQ(e.x, row)
+	var c reg.VecVirtual
 	if values {
-		c := e.vec()
+		c = e.vec()
 		e.VBROADCASTSD(operand.Mem{Base: e.val}, c)
-		for v := range acc {
-			e.VFMADD231PD(e.vecAt(row, e.w, v, len(acc)), c, acc[v])
-		}
 		e.ADDQ(operand.U8(8), e.val)
-	} else {
-		for v := range acc {
-			e.VADDPD(e.vecAt(row, e.w, v, len(acc)), acc[v], acc[v])
-		}
 	}
+	e.add(acc, row, c)
 	e.ADDQ(operand.U8(4), e.idx)
 	e.JMP(operand.LabelRef(loop))
 	e.Label(out)

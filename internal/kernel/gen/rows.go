@@ -105,7 +105,7 @@ type rowKernel struct {
 	acc, w, x, stride, val reg.Register
 	idx, limit, fetch      reg.Register // gather only
 	n                      reg.Register
-	mask                   reg.Register // of the last vector, 8 lanes only
+	mask                   reg.Register // of the last vector, 8 lanes only; nil where that is whole
 	bad                    string
 }
 
@@ -138,20 +138,13 @@ func (r *rowKernel) columns(vecs int) {
 	}
 	for v, sum := range acc[0] {
 		m := r.vecAt(r.acc, r.w, v, vecs)
-		if v == vecs-1 && r.lanes == 8 {
+		if r.masked(v, vecs) {
 			r.VADDPD_Z(m, sum, r.mask, sum)
 		} else {
 			r.VADDPD(m, sum, sum)
 		}
 	}
-	for v, sum := range acc[0] {
-		m := r.vecAt(r.acc, r.w, v, vecs)
-		if v == vecs-1 && r.lanes == 8 {
-			r.VMOVUPD(sum, r.mask, m)
-		} else {
-			r.VMOVUPD(sum, m)
-		}
-	}
+	r.put(acc[0], r.acc)
 	if r.source == inOrder {
 		r.end(nil)
 		return
@@ -228,13 +221,21 @@ func (r *rowKernel) entry(acc []reg.VecVirtual, s int, values bool) {
 		c = r.vec()
 		r.VBROADCASTSD(at(r.val, s), c)
 	}
+	r.add(acc, row, c)
+	if r.source == inOrder {
+		r.ADDQ(r.stride, r.x)
+	}
+}
+
+// add adds c times the columns at row to acc, or once if c is nil.
+func (r *rowKernel) add(acc []reg.VecVirtual, row reg.Register, c reg.VecVirtual) {
 	for v := range acc {
 		m := r.vecAt(row, r.w, v, len(acc))
-		masked := v == len(acc)-1 && r.lanes == 8
+		masked := r.masked(v, len(acc))
 		switch {
-		case values && masked:
+		case c != nil && masked:
 			r.VFMADD231PD(m, c, r.mask, acc[v])
-		case values:
+		case c != nil:
 			r.VFMADD231PD(m, c, acc[v])
 		case masked:
 			r.VADDPD(m, acc[v], r.mask, acc[v])
@@ -242,7 +243,28 @@ func (r *rowKernel) entry(acc []reg.VecVirtual, s int, values bool) {
 			r.VADDPD(m, acc[v], acc[v])
 		}
 	}
-	if r.source == inOrder {
-		r.ADDQ(r.stride, r.x)
+}
+
+// masked reports whether vector v of so many takes the mask.
+func (r *rowKernel) masked(v, vecs int) bool { return v == vecs-1 && r.mask != nil }
+
+// get loads the columns at p into acc, and put stores them there.
+func (r *rowKernel) get(acc []reg.VecVirtual, p reg.Register) {
+	for v := range acc {
+		if m := r.vecAt(p, r.w, v, len(acc)); r.masked(v, len(acc)) {
+			r.VMOVUPD_Z(m, r.mask, acc[v])
+		} else {
+			r.VMOVUPD(m, acc[v])
+		}
+	}
+}
+
+func (r *rowKernel) put(acc []reg.VecVirtual, p reg.Register) {
+	for v := range acc {
+		if m := r.vecAt(p, r.w, v, len(acc)); r.masked(v, len(acc)) {
+			r.VMOVUPD(acc[v], r.mask, m)
+		} else {
+			r.VMOVUPD(acc[v], m)
+		}
 	}
 }
