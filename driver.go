@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -23,7 +24,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	if opt.Trace {
 		p.shown = clk
 	}
-	h := matrix.NewDense(p.n, p.r, nil)
+	h := matrix.NewDense(p.n, p.r, kernel.Numbers(p.n*p.r))
 	if p.norm > 0 {
 		if err := opt.Start.fill(p, h, number); err != nil {
 			return nil, err

@@ -147,11 +147,16 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			mid: make([]float64, kernel.SolveWidth[float32]()*pitch),
 		}
 	}
-	for i := range p.n {
-		copy(e.h.Row(i), h.Row(i))
-	}
+	e.team.Do(kernel.BlockCount(p.n, rowsCopied), func(k int) {
+		for i := k * rowsCopied; i < min((k+1)*rowsCopied, p.n); i++ {
+			copy(e.h.Row(i), h.Row(i))
+		}
+	})
 	return e
 }
+
+// rowsCopied is how many rows of the start one part of the work of taking it has.
+const rowsCopied = 1024
 
 // blocksOfGraph is how many blocks a large graph has at least: then they may be larger, and members of a team meet less often.
 const blocksOfGraph = 80

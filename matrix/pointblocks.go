@@ -290,9 +290,7 @@ type pointBlock struct {
 // splitBlocks makes what there is for blocks of size rows of x.
 func splitBlocks(x *CSR, scale float64, offDiag bool, size int, team *kernel.Team) sparseBlocks {
 	s := sparseBlocks{blocks: make([]pointBlock, kernel.BlockCount(x.rows, size)), terms: x.evenTerms()}
-	for t := range s.byTerm {
-		s.byTerm[t] = x.columns(s.terms[t], s.terms[t+1], team)
-	}
+	s.byTerm = x.splitColumns(s.terms, team)
 	rooms := make(chan *blockRoom, team.Members())
 	team.Do(len(s.blocks), func(k int) {
 		var room *blockRoom
@@ -338,38 +336,52 @@ func (m *CSR) evenTerms() (t termRange) {
 	return t
 }
 
-// columns returns the entries of columns lo to hi, in their places.
-func (m *CSR) columns(lo, hi int, team *kernel.Team) *CSR {
-	c := &CSR{rows: m.rows, cols: m.cols, RowPtr: make([]int64, m.rows+1)}
-	each := func(f func(i int, from, to int64)) {
-		team.Do(kernel.BlockCount(m.rows, rowsOfColumns), func(k int) {
-			for i := k * rowsOfColumns; i < min((k+1)*rowsOfColumns, m.rows); i++ {
-				col, _ := m.Row(i)
-				from, _ := slices.BinarySearch(col, int32(lo))
-				to, _ := slices.BinarySearch(col, int32(hi))
-				f(i, m.RowPtr[i]+int64(from), m.RowPtr[i]+int64(to))
+// splitColumns returns the columns of each term, in their places.
+func (m *CSR) splitColumns(t termRange, team *kernel.Team) (parts [pointTerms]*CSR) {
+	for k := range parts {
+		parts[k] = &CSR{rows: m.rows, cols: m.cols, RowPtr: make([]int64, m.rows+1)}
+	}
+	each := func(f func(i int)) {
+		team.Do(kernel.BlockCount(m.rows, rowsSplit), func(k int) {
+			for i := k * rowsSplit; i < min((k+1)*rowsSplit, m.rows); i++ {
+				f(i)
 			}
 		})
 	}
-	each(func(i int, from, to int64) { c.RowPtr[i+1] = to - from })
-	for i := range m.rows {
-		c.RowPtr[i+1] += c.RowPtr[i]
-	}
-	c.Col = make([]int32, c.RowPtr[m.rows])
-	if m.Val != nil {
-		c.Val = make([]float64, len(c.Col))
-	}
-	each(func(i int, from, to int64) {
-		copy(c.Col[c.RowPtr[i]:], m.Col[from:to])
-		if m.Val != nil {
-			copy(c.Val[c.RowPtr[i]:], m.Val[from:to])
+	each(func(i int) {
+		col, _ := m.Row(i)
+		for k, part := range parts {
+			to := len(col)
+			if k < pointTerms-1 {
+				to, _ = slices.BinarySearch(col, int32(t[k+1]))
+			}
+			part.RowPtr[i+1], col = int64(to), col[to:]
 		}
 	})
-	return c
+	for _, part := range parts {
+		for i := range m.rows {
+			part.RowPtr[i+1] += part.RowPtr[i]
+		}
+		part.Col = make([]int32, part.RowPtr[m.rows])
+		if m.Val != nil {
+			part.Val = make([]float64, len(part.Col))
+		}
+	}
+	each(func(i int) {
+		col, val := m.Row(i)
+		for _, part := range parts {
+			lo, hi := part.RowPtr[i], part.RowPtr[i+1]
+			col = col[copy(part.Col[lo:hi], col):]
+			if val != nil {
+				val = val[copy(part.Val[lo:hi], val):]
+			}
+		}
+	})
+	return parts
 }
 
-// rowsOfColumns is how many rows columns takes at a time.
-const rowsOfColumns = 256
+// rowsSplit is how many rows splitColumns takes at a time.
+const rowsSplit = 256
 
 // divide makes the parts of a Move, as many for each term, with about as many entries each.
 func (b *pointBlock) divide(t termRange) {

@@ -21,41 +21,49 @@ func timesTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows,
 func passTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
 	height, most, lanes, mostAlone := tileRowsAVX2, tileColsAVX2, lanesAVX2, lineColsAVX2
 	if path == avx512 {
-		height, most, lanes, mostAlone = tileRowsAVX512, tileColsAVX512, lanesAVX512/2, lineColsAVX512
+		height, most, lanes, mostAlone = tileRowsAVX512, tileColsAVX512, lanesAVX512, lineColsAVX512
 	}
 	pairs := rows &^ 1
 	for l := 0; l < n; l += chunkLen {
 		d := min(chunkLen, n-l)
+		ahead := 0
+		if arow > farRow && l+d < n {
+			ahead = d
+		}
 		for k, w := 0, 0; k < cols && pairs > 0; k += w {
 			w = panel(cols-k, most, lanes)
 			for i, h := 0, height; i < pairs; h /= 2 {
 				if count := (pairs - i) / h; count > 0 {
-					tiles(&c[i*stride+k], &a[i*arow+l*astep], &x[l*stride+k], d, count, h, w, arow, astep, stride)
+					tiles(&c[i*stride+k], &a[i*arow+l*astep], &x[l*stride+k], d, count, h, w, arow, astep, stride, ahead)
 					i += count * h
 				}
 			}
+			ahead = 0
 		}
 		for k, w := 0, 0; k < cols && pairs < rows; k += w {
 			w = panel(cols-k, mostAlone, lanes)
-			tiles(&c[pairs*stride+k], &a[pairs*arow+l*astep], &x[l*stride+k], d, 1, 1, w, arow, astep, stride)
+			tiles(&c[pairs*stride+k], &a[pairs*arow+l*astep], &x[l*stride+k], d, 1, 1, w, arow, astep, stride, 0)
 		}
 	}
 }
 
+// farRow is the least length of the rows of an A, if square, that a second-level cache of 2 MB does not hold.
+const farRow = 512
+
 // tiles adds to the first of count tiles of h rows by w columns and to those below it n terms.
-func tiles[F Float](c *float64, a *F, x *float64, n, count, h, w, arow, astep, stride int) {
+func tiles[F Float](c *float64, a *F, x *float64, n, count, h, w, arow, astep, stride, ahead int) {
 	switch a := any(a).(type) {
 	case *float64:
 		if path == avx512 {
-			tileAVX512(c, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride)
+			tileAVX512(c, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride, 8*ahead)
 		} else {
-			tileAVX2(c, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride)
+			tileAVX2(c, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride, 8*ahead)
 		}
 	case *float32:
 		if path == avx512 {
-			tile32AVX512(c, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride)
+			tile32AVX512(c, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride, 4*ahead)
 		} else {
-			tile32AVX2(c, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride)
+			tile32AVX2(c, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride, 4*ahead)
 		}
 	}
 }

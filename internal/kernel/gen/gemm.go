@@ -51,10 +51,10 @@ func (a *asm) tile(element string) {
 	if element == "float32" {
 		base, size = "tile32", 4
 	}
-	a.begin(base, fmt.Sprintf("func(c *float64, a *%s, x *float64, n, tiles, h, w, cstride, arow, astep, xstride int)", element),
+	a.begin(base, fmt.Sprintf("func(c *float64, a *%s, x *float64, n, tiles, h, w, cstride, arow, astep, xstride, ahead int)", element),
 		fmt.Sprintf("%s%s adds Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,", base, a.name, size),
 		fmt.Sprintf("0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, %d and %d ≤ w ≤ %d, or %d where h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
-		"bytes.")
+		"bytes. Unless ahead is 0, what lies that many bytes further on in A is fetched into the cache, in tiles of most rows.")
 	t := &tileKernel{asm: a, size: size}
 	t.xstride, t.arow, t.astep, t.w = a.arg("xstride"), a.arg("arow"), a.arg("astep"), a.arg("w")
 	t.c, t.a, t.next, t.x, t.n, t.tiles = a.arg("c"), a.arg("a"), a.GP64(), a.GP64(), a.GP64(), a.arg("tiles")
@@ -146,9 +146,22 @@ func (t *tileKernel) columns() {
 		acc[i] = t.zeros(t.vecs)
 	}
 	if t.fetches() {
-		t.loop(acc, t.rows)
+		t.loop(acc, t.rows, func(s int) { t.PREFETCHT0(t.row[s+4]) })
 	}
-	t.loop(acc, 1)
+	if t.lanes == 8 && t.rows == tileRowsAVX512 {
+		near, ahead := t.label("near"), t.GP64()
+		t.Load(t.Param("ahead"), ahead)
+		t.TESTQ(ahead, ahead)
+		t.JEQ(operand.LabelRef(near))
+		// Where A goes on along a row, a line of one row at each step.
+		row := t.GP64()
+		t.loop(acc, t.rows, func(s int) {
+			t.LEAQ(t.row[s], row)
+			t.PREFETCHT1(operand.Mem{Base: row, Index: ahead, Scale: 1})
+		})
+		t.Label(near)
+	}
+	t.loop(acc, 1, nil)
 	for _, sums := range acc {
 		for v, sum := range sums { // all before the first store, since vectors may overlap
 			m, s := t.vecAt(t.c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
@@ -185,15 +198,15 @@ func (t *tileKernel) columns() {
 // Tiles of AVX-512, whose steps take longer, gain nothing.
 func (t *tileKernel) fetches() bool { return t.lanes == 4 && t.rows == 4 }
 
-// loop writes the loop over as many turns of so many steps as n holds, and leaves the steps that remain in n.
-func (t *tileKernel) loop(acc [][]reg.VecVirtual, steps int) {
+// loop writes the loop over as many turns of so many steps as n holds, and leaves the steps that remain in n. fetch goes before each step.
+func (t *tileKernel) loop(acc [][]reg.VecVirtual, steps int, fetch func(s int)) {
 	loop, rest := t.label("loop"), t.label("rest")
 	t.SUBQ(operand.U8(steps), t.n)
 	t.JLT(operand.LabelRef(rest))
 	t.Label(loop)
 	for s := range steps {
-		if steps > 1 {
-			t.PREFETCHT0(t.row[s+4])
+		if fetch != nil {
+			fetch(s)
 		}
 		t.step(acc)
 		for _, base := range t.bases {
