@@ -12,8 +12,8 @@ type blockState struct {
 	lower  []float64 // of (A·H)_B what the rows before the block contribute, where products tell
 	terms  []float64 // of (A·H)_B, one after the other, where products have them
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
-	packed []float64 // D, r×r
-	narrow []float32 // the same
+	packed []float64 // D, r×r, for the passes
+	narrow []float32 // the same, for those of float32
 	perms  []int32
 	groups []rowGroup
 }
@@ -133,14 +133,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 	for k := range s.Passes {
 		shuffle(s.perms[k*p.r:(k+1)*p.r], p.seed, uint64(s.number), uint64(s.sweeps), uint64(lo), uint64(k))
 	}
-	for j := range p.r {
-		copy(s.packed[j*p.r:(j+1)*p.r], s.gram[j*pitch:])
-	}
-	if s.single {
-		for k, v := range s.packed {
-			s.narrow[k] = float32(v)
-		}
-	}
+	s.packGram()
 	groups, _ := s.groupsOf(hi - lo)
 	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work.
 	together := s.termProduct == nil && (len(groups) >= 2*s.team.Members() || s.evenRows && len(groups) >= s.team.Members())
@@ -198,6 +191,22 @@ func (s *rowBlockRun) improve(b int) float64 {
 	return t
 }
 
+// packGram puts D where the passes look for it.
+func (s *rowBlockRun) packGram() {
+	r := s.p.r
+	for j := range r {
+		dj := s.gram[j*s.pitch:][:r]
+		if !s.single {
+			copy(s.packed[j*r:], dj)
+			continue
+		}
+		to := s.narrow[j*r:][:len(dj)]
+		for k, v := range dj {
+			to[k] = float32(v)
+		}
+	}
+}
+
 // propose finds the way d of the rows from to to, in the block that begins with row lo.
 func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
@@ -247,12 +256,15 @@ func (s *rowBlockRun) penalty(d []float64) (sum float64) {
 // quartic returns c₁, …, c₄ of φ(t) − φ(0) = c₁t + c₂t² + c₃t³ + c₄t⁴ with φ = ‖A − (H+td)(H+td)ᵀ‖² + 4ΣΛ_j‖(H+td)_:,j‖₁, given
 // q = ⟨A_BB·d, d⟩, and leaves dᵀd and H_Bᵀd + dᵀH_B in dd and hd.
 func (s *rowBlockRun) quartic(groups []rowGroup, q float64) (c [4]float64) {
-	clear(s.dd)
-	clear(s.hd)
 	lin := 0.0
 	for k := range groups {
-		kernel.Axpy(s.dd, 1, groups[k].dd)
-		kernel.Axpy(s.hd, 1, groups[k].hd)
+		if k == 0 {
+			copy(s.dd, groups[k].dd)
+			copy(s.hd, groups[k].hd)
+		} else {
+			kernel.Axpy(s.dd, 1, groups[k].dd)
+			kernel.Axpy(s.hd, 1, groups[k].hd)
+		}
 		lin += groups[k].lin
 		for i, v := range groups[k].quartic {
 			c[i] += v

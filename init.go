@@ -84,12 +84,17 @@ func (Zero) fill(*problem, *matrix.Dense, int) error { return nil }
 func (Random) fill(p *problem, h *matrix.Dense, run int) error {
 	u := uniform{key: kernel.Mix(p.seed) + uint64(run)}
 	data := h.Data()
-	for k := range data {
-		data[k] = u.at(uint64(k))
-	}
+	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) {
+		for k := lo; k < hi; k++ {
+			data[k] = u.at(uint64(k))
+		}
+	})
 	p.rescale(h)
 	return nil
 }
+
+// fillBlock is how many numbers of a start one part of the work of making it has.
+const fillBlock = 1 << 14
 
 func (SVDStart) fill(p *problem, h *matrix.Dense, _ int) error {
 	top, err := p.leading()
@@ -149,9 +154,12 @@ func (p *problem) rescale(h *matrix.Dense) {
 	if beta == 0 {
 		beta = bestRoot(-f.ah/f.hhSq, 0)
 	}
-	for k, v := range h.Data() {
-		h.Data()[k] = beta * v
-	}
+	data := h.Data()
+	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) {
+		for k := lo; k < hi; k++ {
+			data[k] *= beta
+		}
+	})
 }
 
 // uniform is a generator whose numbers are addressed, not drawn: the k-th depends on key and k alone, so any part of a
