@@ -152,11 +152,6 @@ func (m *CSR) rowsTo(dst []float64, lo, hi int, z []float64, r int) {
 	m.gatherTo(dst, lo, hi, z, r, 1)
 }
 
-func (m *CSR) rowsTimes(acc []float64, i int, z []float64) {
-	col, val := m.rowAhead(i)
-	kernel.GatherRows(acc, col, val, z)
-}
-
 func (m *CSR) size() int64                  { return m.NNZ() }
 func (m *CSR) transposed(workers int) Table { return m.transpose(workers) }
 
