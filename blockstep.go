@@ -10,7 +10,7 @@ import (
 type blockState struct {
 	g, d   []float64 // (A·H)_B and the step, B×pitch
 	lower  []float64 // of (A·H)_B what the rows before the block contribute, where products tell
-	terms  []float64 // of (A·H)_B, one after the other, where products have them
+	terms  []float64 // whose sum g is, where products are TermProducts, one after the other
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
@@ -23,7 +23,6 @@ type rowGroup struct {
 	double  *kernel.RowSolver[float64]
 	single  *kernel.RowSolver[float32]
 	hd, dd  []float64 // H_Gᵀd and dᵀd
-	mid     []float64 // scratch for the rows halfway between where they were and are
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
 	lower   float64   // ⟨lower, H_G⟩ when they have moved
 	quartic [4]float64
@@ -135,7 +134,8 @@ func (s *rowBlockRun) improve(b int) float64 {
 	}
 	s.packGram()
 	groups, _ := s.groupsOf(hi - lo)
-	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work.
+	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work. Terms belong to
+	// members by what they read.
 	together := s.termProduct == nil && (len(groups) >= 2*s.team.Members() || s.evenRows && len(groups) >= s.team.Members())
 	if !together {
 		s.products(lo, hi)
@@ -306,7 +306,7 @@ func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 		grp.lower = s.lowerInner(lo, from, to)
 	}
 	if clipped {
-		mid := grp.mid[:len(d)]
+		mid := s.g[(from-lo)*pitch : (to-lo)*pitch] // which nobody wants any more
 		copy(mid, h)
 		kernel.Axpy(mid, -0.5, d)
 		clear(grp.hd)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -458,6 +459,27 @@ func TestLimitAfterADoubt(t *testing.T) {
 		}
 		if res.Status != want || res.Sweeps != sweeps {
 			t.Errorf("at most %d sweeps: %v after %d", sweeps, res.Status, res.Sweeps)
+		}
+	}
+}
+
+// TestLargeStart: a random start of many parts is the same multiple of the numbers addressed, and rowblock begins with it.
+func TestLargeStart(t *testing.T) {
+	const r = 13
+	n := 2*max(rowsCopied, fillBlock/r) + 5
+	p, h, s := startRun(t, mustCSR(t, instance.RandomSparse(n, 2*n, 1)), r, RowBlock{}, Options{Start: Random{}, Threads: 2})
+	defer s.end()
+	u := uniform{key: kernel.Mix(p.seed)}
+	beta := h.At(0, 0) / u.at(0)
+	for i := range n {
+		for j := range r {
+			want := beta * u.at(uint64(i*r+j))
+			if got := h.At(i, j); !(math.Abs(got-want) <= 0x1p-50*want) {
+				t.Fatalf("H[%d,%d] = %v, want %v", i, j, got, want)
+			}
+			if got := s.h.At(i, j); got != h.At(i, j) {
+				t.Fatalf("rowblock begins with H[%d,%d] = %v, given %v", i, j, got, h.At(i, j))
+			}
 		}
 	}
 }

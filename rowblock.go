@@ -14,7 +14,7 @@ import (
 // the objective has risen. The answer is a stationary point of the same problem as CD's, reached in a fraction of the time.
 //
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, the answer
-// among them, and for inner products X·H twice and X by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
+// among them, and for inner products X·H twice and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
 // zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
@@ -144,7 +144,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			double: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),
 			single: kernel.NewRowSolver[float32](p.r, pitch, p.ignoreDiag),
 			hd:     make([]float64, pitch*pitch), dd: make([]float64, pitch*pitch),
-			mid: make([]float64, kernel.SolveWidth[float32]()*pitch),
 		}
 	}
 	e.team.Do(kernel.BlockCount(p.n, rowsCopied), func(k int) {
@@ -539,7 +538,14 @@ func (s *rowBlockRun) verify() error {
 		}
 	}
 	got, want := make([]float64, len(s.hv)), make([]float64, len(s.hv))
-	s.product.RowsTo(got, 0, s.p.n)
+	if s.termProduct == nil {
+		s.product.RowsTo(got, 0, s.p.n)
+	} else {
+		for k := range s.termProduct.Terms() {
+			s.termProduct.TermTo(want, k, 0, s.p.n)
+			kernel.Axpy(got, 1, want)
+		}
+	}
 	s.p.a.NewProduct(s.h, s.p.workers).RowsTo(want, 0, s.p.n)
 	for k, w := range want {
 		if math.Abs(got[k]-w) > s.p.productTol(tol, most) {

@@ -37,9 +37,11 @@ type LowerProduct interface {
 }
 
 // TermProduct is a BlockProduct whose rows are sums of terms, each of which reads what no other does of that which follows H. Move,
-// Extrapolate and Refresh deal their work out in the order of the terms, too.
+// Extrapolate and Refresh deal their work out in the order of the terms, too: so a member of a team finds in its own cache what it has
+// changed.
 type TermProduct interface {
 	BlockProduct
+	// Terms returns how many there are. It comes before the first call of TermTo.
 	Terms() int
 	// TermTo fills dst, (hi−lo)×r, with that term of rows lo ≤ i < hi of A·H. It may be called at the same time as others.
 	TermTo(dst []float64, term, lo, hi int)

@@ -248,14 +248,19 @@ func (m *GramOperator) Repeat(workers int) func(dst, h *Dense) {
 // A_ii exceeds the rest are lost; they are in Z already, so that leaving A_ii·H_i,: out of the sum would bring back one bit or two.
 func (m *GramOperator) finish(dst []float64, lo, hi int, h *Dense) {
 	r := h.cols
+	for k := range dst[:(hi-lo)*r] {
+		dst[k] *= m.scale
+	}
+	m.leaveOut(dst, lo, hi, h)
+}
+
+// leaveOut takes A_ii·H_i,: away from rows lo to hi of A·H where the diagonal is ignored.
+func (m *GramOperator) leaveOut(dst []float64, lo, hi int, h *Dense) {
+	if !m.offDiag {
+		return
+	}
 	for i := lo; i < hi; i++ {
-		row := dst[(i-lo)*r : (i-lo+1)*r]
-		for k := range row {
-			row[k] *= m.scale
-		}
-		if m.offDiag {
-			kernel.Axpy(row, -m.scale*(m.scale*m.diag[i]), h.Row(i))
-		}
+		kernel.Axpy(dst[(i-lo)*h.cols:(i-lo+1)*h.cols], -m.scale*(m.scale*m.diag[i]), h.Row(i))
 	}
 }
 

@@ -182,7 +182,7 @@ func operators(t testing.TB) []operatorCase {
 	c.Val = nil
 	s, err = FromCSR(c, 0)
 	add("pattern", s, err, ones)
-	for _, shape := range [][2]int{{23, 37}, {37, 11}, {9, 9}} { // items × features
+	for _, shape := range [][2]int{{23, 37}, {37, 11}, {9, 9}, {19, 400}} { // items × features
 		x := draw(rng, shape[0], shape[1], 0.4)
 		x[3] = make([]float64, shape[1])
 		gram := x.times(x.transpose())
@@ -917,7 +917,7 @@ func TestDense(t *testing.T) {
 func TestBlockProduct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
 	for _, c := range operators(t) {
-		ranks, sizes := []int{1, 5, 70}, []int{1, 3, len(c.want)}
+		ranks, sizes := []int{1, 5, 16, 70}, []int{1, 3, len(c.want)}
 		if strings.Contains(c.name, ", ") { // views take the paths of what they are views of
 			ranks, sizes = ranks[:2], []int{min(34, len(c.want))}
 		}
@@ -926,6 +926,26 @@ func TestBlockProduct(t *testing.T) {
 				team := kernel.NewTeam(1 + rng.IntN(3))
 				testBlockProduct(t, rng, c, r, size, team)
 				team.Close()
+			}
+		}
+	}
+}
+
+// TestFeatureParts: parts of Z take each feature once, as many for each term, of whole tiles but where a term ends.
+func TestFeatureParts(t *testing.T) {
+	for features := range 1500 {
+		for _, bounds := range []termBounds{evenTerms(features), {0, features / 7, features}} {
+			b := pointState{features: features}
+			b.divide(bounds)
+			if len(b.cut) != len(b.partOf)+1 || b.cut[0] != 0 || b.cut[len(b.partOf)] != features || len(b.partOf)%pointTerms != 0 {
+				t.Fatalf("%d features: parts %v", features, b.cut)
+			}
+			each := len(b.partOf) / pointTerms
+			for k, lo := range b.cut[:len(b.partOf)] {
+				hi := b.cut[k+1]
+				if hi < lo || hi-lo > featureBlock+tileOfFeatures || k%each == 0 && lo != bounds[k/each] || k%each != 0 && (lo-bounds[k/each])%tileOfFeatures != 0 {
+					t.Fatalf("%d features in terms %v: part %d from %d to %d", features, bounds, k, lo, hi)
+				}
 			}
 		}
 	}

@@ -11,10 +11,11 @@ import (
 func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
 	_, features := m.points.Dims()
 	s := pointState{m: m, rowBlocks: newRowBlocks(h, size, team), features: features, positive: features, z: kernel.Numbers(features * h.cols)}
-	s.divide(evenTerms(features))
+	bounds := evenTerms(features)
 	var b BlockProduct
 	switch x := m.points.(type) {
 	case *Dense:
+		s.divide(bounds)
 		d := &densePoints{pointState: s, x: x}
 		if features >= size {
 			m.kept.get(size, func(k *keptBlocks) { k.own = x.ownProducts(size, team) }, func(k *keptBlocks) { d.own = k.own })
@@ -25,11 +26,12 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		b = d
 	case signedPoints:
 		s.positive = x.positive
+		s.divide(bounds)
 		b = &densePoints{pointState: s, x: x.Dense, y: make([]float64, len(s.z))}
 	case *CSR:
 		p := &sparsePoints{pointState: s, x: x, t: make([]float64, size*h.cols)}
 		m.kept.get(size, func(k *keptBlocks) { k.sparse = splitBlocks(x, m.scale, m.offDiag, size, team) }, func(k *keptBlocks) { p.sparseBlocks = k.sparse })
-		p.divide(p.terms)
+		p.divide(p.ranges)
 		b = p
 	}
 	b.Refresh()
@@ -42,6 +44,7 @@ type keptBlocks struct {
 	size   int
 	sparse sparseBlocks
 	own    []float64
+	byTerm [pointTerms]*CSR // nil until they are wanted
 }
 
 // get has fill compute what there is for blocks of size rows, unless it is there, and hands it to use. With nothing to keep it in
@@ -59,22 +62,38 @@ func (k *keptBlocks) get(size int, fill, use func(k *keptBlocks)) {
 	use(k)
 }
 
+// terms returns the columns of x by terms.
+func (k *keptBlocks) terms(x *CSR, t termBounds, team *kernel.Team) [pointTerms]*CSR {
+	if k == nil {
+		return x.splitColumns(t, team)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byTerm[0] == nil {
+		k.byTerm = x.splitColumns(t, team)
+	}
+	return k.byTerm
+}
+
 // pointTerms is of how many terms a row of A·H = XᵀZ is the sum, each over some of the features. Who computes a term changes, as a
 // rule, the same rows of Z, which then stay in its own cache.
 const pointTerms = 2
 
-// termRange are the features of the terms: from the first place to the second, and so on.
-type termRange [pointTerms + 1]int
+// termBounds say which features each term has: those from the first bound to the second, and so on.
+type termBounds [pointTerms + 1]int
 
-func evenTerms(features int) (t termRange) {
+// tileOfFeatures divides the bounds of dense terms and parts, so that all but the last are made of whole tiles.
+const tileOfFeatures = 8
+
+func evenTerms(features int) (t termBounds) {
 	for k := range pointTerms {
-		t[k] = k * features / pointTerms / 8 * 8
+		t[k] = k * features / pointTerms / tileOfFeatures * tileOfFeatures
 	}
 	t[pointTerms] = features
 	return t
 }
 
-// featureBlock is how many rows of Z one part of the work on them takes at most.
+// featureBlock is about how many rows of Z one part of the work on them takes at most.
 const featureBlock = 64
 
 // pointState is Z = X·H (m×r by rows, scale included), and Z as it was.
@@ -89,7 +108,7 @@ type pointState struct {
 }
 
 // divide makes the parts of Z, given the features of each term.
-func (b *pointState) divide(t termRange) {
+func (b *pointState) divide(t termBounds) {
 	parts := 1
 	for k := range pointTerms {
 		parts = max(parts, kernel.BlockCount(t[k+1]-t[k], featureBlock))
@@ -97,7 +116,7 @@ func (b *pointState) divide(t termRange) {
 	b.cut = make([]int, 0, pointTerms*parts+1)
 	for k := range pointTerms {
 		for p := range parts {
-			b.cut = append(b.cut, t[k]+p*(t[k+1]-t[k])/parts/8*8)
+			b.cut = append(b.cut, t[k]+int(int64(p)*int64(t[k+1]-t[k])/int64(parts))/tileOfFeatures*tileOfFeatures)
 		}
 	}
 	b.cut = append(b.cut, b.features)
@@ -261,22 +280,24 @@ func (b *densePoints) Refresh() {
 }
 
 // sparsePoints holds, besides X, the part of it that belongs to each block by features, so that a row of Z gathers what the
-// block's rows add to it, and the inner products of the points of each block below the diagonal.
+// block's rows add to it, the inner products of the points of each block, and, once it is asked for terms, X by terms.
 type sparsePoints struct {
 	pointState
 	x *CSR
 	sparseBlocks
-	t []float64 // scratch for the rows of a block
+	t      []float64        // scratch for the rows of a block
+	byTerm [pointTerms]*CSR // the columns of X that each term has, in their places
 }
+
+var _ TermProduct = (*sparsePoints)(nil)
 
 // sparseBlocks is what sparsePoints derives from X.
 type sparseBlocks struct {
 	blocks []pointBlock
-	terms  termRange // with as many entries each as can be
-	byTerm [pointTerms]*CSR
+	ranges termBounds // between which features have about as many entries
 }
 
-// pointBlock is X_B by features, scale included. Rows are counted from the block's first.
+// pointBlock is X_B by features, and A_BB, scale included. Rows are counted from the block's first.
 type pointBlock struct {
 	feature []int32 // that occur, increasing
 	from    []int32 // where the entries of each begin, and where the last end
@@ -289,8 +310,7 @@ type pointBlock struct {
 
 // splitBlocks makes what there is for blocks of size rows of x.
 func splitBlocks(x *CSR, scale float64, offDiag bool, size int, team *kernel.Team) sparseBlocks {
-	s := sparseBlocks{blocks: make([]pointBlock, kernel.BlockCount(x.rows, size)), terms: x.evenTerms()}
-	s.byTerm = x.splitColumns(s.terms, team)
+	s := sparseBlocks{blocks: make([]pointBlock, kernel.BlockCount(x.rows, size)), ranges: x.evenTerms()}
 	rooms := make(chan *blockRoom, team.Members())
 	team.Do(len(s.blocks), func(k int) {
 		var room *blockRoom
@@ -300,7 +320,7 @@ func splitBlocks(x *CSR, scale float64, offDiag bool, size int, team *kernel.Tea
 			room = &blockRoom{place: make([]int32, x.cols), acc: make([]float64, size)}
 		}
 		s.blocks[k] = room.transposeBlock(x, scale, offDiag, k*size, min((k+1)*size, x.rows))
-		s.blocks[k].divide(s.terms)
+		s.blocks[k].divide(s.ranges)
 		select {
 		case rooms <- room:
 		default:
@@ -317,7 +337,7 @@ type blockRoom struct {
 }
 
 // evenTerms returns terms with about as many entries each.
-func (m *CSR) evenTerms() (t termRange) {
+func (m *CSR) evenTerms() (t termBounds) {
 	count := make([]int64, m.cols)
 	for _, c := range m.Col {
 		count[c]++
@@ -337,7 +357,7 @@ func (m *CSR) evenTerms() (t termRange) {
 }
 
 // splitColumns returns the columns of each term, in their places.
-func (m *CSR) splitColumns(t termRange, team *kernel.Team) (parts [pointTerms]*CSR) {
+func (m *CSR) splitColumns(t termBounds, team *kernel.Team) (parts [pointTerms]*CSR) {
 	for k := range parts {
 		parts[k] = &CSR{rows: m.rows, cols: m.cols, RowPtr: make([]int64, m.rows+1)}
 	}
@@ -384,7 +404,7 @@ func (m *CSR) splitColumns(t termRange, team *kernel.Team) (parts [pointTerms]*C
 const rowsSplit = 256
 
 // divide makes the parts of a Move, as many for each term, with about as many entries each.
-func (b *pointBlock) divide(t termRange) {
+func (b *pointBlock) divide(t termBounds) {
 	k, f := 0, 0
 	for term := range pointTerms {
 		end, _ := slices.BinarySearch(b.feature, int32(t[term+1]))
@@ -486,18 +506,20 @@ func (b *sparsePoints) Step(block int, d []float64) float64 {
 	})
 }
 
-// Terms implements TermProduct.
-func (b *sparsePoints) Terms() int { return pointTerms }
+// Terms implements TermProduct. X by terms is made here, since not all who move blocks want it.
+func (b *sparsePoints) Terms() int {
+	if b.byTerm[0] == nil {
+		b.byTerm = b.m.kept.terms(b.x, b.ranges, b.team)
+	}
+	return pointTerms
+}
 
 // TermTo implements TermProduct.
 func (b *sparsePoints) TermTo(dst []float64, term, lo, hi int) {
 	r := b.h.cols
 	b.byTerm[term].gatherTo(dst, lo, hi, b.z, r, b.m.scale)
-	if term > 0 || !b.m.offDiag {
-		return
-	}
-	for i := lo; i < hi; i++ {
-		kernel.Axpy(dst[(i-lo)*r:(i-lo+1)*r], -b.m.scale*(b.m.scale*b.m.diag[i]), b.h.Row(i))
+	if term == 0 {
+		b.m.leaveOut(dst, lo, hi, b.h)
 	}
 }
 

@@ -258,8 +258,11 @@ func (m metered) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) m
 	_, cols := h.Dims()
 	b := meteredBlocks{m: m.meter, h: h, size: size, cols: cols}
 	m.aside(func() { b.BlockProduct = m.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team) })
-	if l, ok := b.BlockProduct.(matrix.LowerProduct); ok {
-		return meteredLower{b, l}
+	switch p := b.BlockProduct.(type) {
+	case matrix.LowerProduct:
+		return meteredLower{b, p}
+	case matrix.TermProduct:
+		return meteredTerms{b, p}
 	}
 	return b
 }
@@ -321,6 +324,27 @@ type meteredLower struct {
 // LowerTo implements matrix.LowerProduct.
 func (b meteredLower) LowerTo(dst, lower []float64, first, lo, hi int) {
 	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.lower.LowerTo(dst, lower, first, lo, hi) })
+}
+
+type meteredTerms struct {
+	meteredBlocks
+	sum matrix.TermProduct
+}
+
+// Terms implements matrix.TermProduct.
+func (b meteredTerms) Terms() (n int) {
+	b.m.aside(func() { n = b.sum.Terms() })
+	return n
+}
+
+// TermTo implements matrix.TermProduct. All terms of a row together read each of its entries once.
+func (b meteredTerms) TermTo(dst []float64, term, lo, hi int) {
+	call := func() { b.sum.TermTo(dst, term, lo, hi) }
+	if term == 0 {
+		b.m.timed(lo, hi, b.cols, hi-lo, call)
+	} else {
+		b.m.aside(call)
+	}
 }
 
 // entriesBefore returns how many numbers are stored for the rows before each, and at last for all.

@@ -347,14 +347,18 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if !points {
 		return 8*2*n*pitch + low // H and the one before
 	}
-	return 8*(2*n*pitch+3*m*pitch) + low + sh.blockProduct(n, m, pitch) // H twice; Z, the one before, and that of the figures
+	terms := 0.0 // X by terms
+	if sh.sparse {
+		terms = 12*sh.stored + 8*2*n
+	}
+	return 8*(2*n*pitch+3*m*pitch) + terms + low + sh.blockProduct(n, m, pitch) // H twice; Z, the one before, and that of the figures
 }
 
 // blockProduct returns the bytes of a product with points by blocks, for an H of so many columns, besides Z.
 func (sh shape) blockProduct(n, m, columns float64) float64 {
 	switch {
-	case sh.sparse: // X by blocks and features, and by features and points, and the inner products within blocks
-		return 24*sh.stored + 8*2*n + 8*sh.distinct + 12*n*(1+sh.near*min(n, pointsBlock)/2)
+	case sh.sparse: // X by blocks and features, and the inner products within blocks
+		return 12*sh.stored + 8*sh.distinct + 20*n + 12*sh.near*n*min(n, pointsBlock)/2
 	case m >= denseBlock: // inner products within blocks
 		return 8 * n * denseBlock
 	}

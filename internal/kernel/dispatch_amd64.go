@@ -147,8 +147,9 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 	}
 }
 
-// wide reports whether many short rows are worth wide vectors: where rows of r numbers are of whole cache lines. Where they are not every other
-// vector lies in two.
+// wide reports whether many short rows are worth wide vectors: where rows of r numbers are whole cache lines. Where they are not, every other
+// vector lies in two. With x near, r = 16 and 32 take 0.7 to 0.8 times as long as with AVX2, r = 60 as long or 1.1 times (BenchmarkGatherEach,
+// BenchmarkMoves; Xeon).
 func wide(r int) bool { return path == avx512 && r%lanesAVX512 == 0 }
 
 func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {

@@ -77,8 +77,11 @@ func TestGuardPagesBlocks(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		for _, atEnd := range []bool{false, true} {
-			for _, n := range []int{1, 2, 3, 5, 8, 15, chunkLen + 3} {
+			for _, n := range []int{1, 2, 3, 5, 8, 15, chunkLen + 3, farFrom} {
 				for _, r := range []int{1, 3, 4, 5, 8, 13, 30, 61} {
+					if n == farFrom && r != 8 && r != 61 {
+						continue
+					}
 					place := func(n int) []float64 { return placeGuarded(t, random(1, n), atEnd) }
 					const rows, gap = 15, 3
 					x, c, s := place(n*r), place(rows*r), place(r*r)

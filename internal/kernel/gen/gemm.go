@@ -54,7 +54,7 @@ func (a *asm) tile(element string) {
 	a.begin(base, fmt.Sprintf("func(c *float64, a *%s, x *float64, n, tiles, h, w, cstride, arow, astep, xstride, ahead int)", element),
 		fmt.Sprintf("%s%s adds Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,", base, a.name, size),
 		fmt.Sprintf("0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, %d and %d ≤ w ≤ %d, or %d where h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
-		"bytes. Unless ahead is 0, what lies that many bytes further on in A is fetched into the cache, in tiles of most rows.")
+		a.aheadDoc())
 	t := &tileKernel{asm: a, size: size}
 	t.xstride, t.arow, t.astep, t.w = a.arg("xstride"), a.arg("arow"), a.arg("astep"), a.arg("w")
 	t.c, t.a, t.next, t.x, t.n, t.tiles = a.arg("c"), a.arg("a"), a.GP64(), a.GP64(), a.GP64(), a.arg("tiles")
@@ -72,6 +72,14 @@ func (a *asm) tile(element string) {
 	}
 	t.findRows()
 	a.choose(t.w, 1, lineVecs, t.panel)
+}
+
+// aheadDoc says what becomes of ahead.
+func (a *asm) aheadDoc() string {
+	if a.lanes == 8 {
+		return "bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes further on in A into the cache."
+	}
+	return "bytes. ahead is for AVX-512."
 }
 
 // panel writes the tile for vecs vectors. A last vector of at most 4 columns is half a register, which takes half the
@@ -195,7 +203,7 @@ func (t *tileKernel) columns() {
 
 // fetches says whether the tile fetches the part of A for the tile below it into the cache. What a tile of 4 by 12
 // leaves of the processor's window is too short to hide memory: with A in memory and r = 16 it is 1.4 times as fast so.
-// Tiles of AVX-512, whose steps take longer, gain nothing.
+// Tiles of AVX-512, whose steps take longer, gain nothing by that; they fetch the next chunk of their own rows when they are told to.
 func (t *tileKernel) fetches() bool { return t.lanes == 4 && t.rows == 4 }
 
 // loop writes the loop over as many turns of so many steps as n holds, and leaves the steps that remain in n. fetch goes before each step.
