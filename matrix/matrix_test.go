@@ -940,6 +940,9 @@ func TestFeatureParts(t *testing.T) {
 			if len(b.cut) != len(b.partOf)+1 || b.cut[0] != 0 || b.cut[len(b.partOf)] != features || len(b.partOf)%pointTerms != 0 {
 				t.Fatalf("%d features: parts %v", features, b.cut)
 			}
+			if even := evenTerms(features); bounds == even && even[1]%tileOfFeatures != 0 {
+				t.Fatalf("%d features: terms %v", features, bounds)
+			}
 			each := len(b.partOf) / pointTerms
 			for k, lo := range b.cut[:len(b.partOf)] {
 				hi := b.cut[k+1]
