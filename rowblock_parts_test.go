@@ -492,3 +492,27 @@ func TestFindGramAfter(t *testing.T) {
 		}
 	}
 }
+
+// TestTermsAddUp: of sparse points, what the passes get for a block is its rows of A·H, of all terms.
+func TestTermsAddUp(t *testing.T) {
+	a, err := matrix.Gram(instance.Text(90, 200, 12, 1), matrix.Columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, s := startRun(t, a, 5, RowBlock{Block: 70}, Options{Start: Random{}, Threads: 2})
+	defer s.end()
+	s.prepare()
+	if s.termProduct == nil {
+		t.Fatal("sparse points without terms")
+	}
+	const lo, hi = 70, 140
+	s.products(lo, hi)
+	s.eachGroup(lo, hi, func(_ *rowGroup, from, to int) { s.sumTerms(lo, from, to) })
+	want := make([]float64, (hi-lo)*s.pitch)
+	s.p.a.NewProduct(s.h, 1).RowsTo(want, lo, hi)
+	for k, w := range want {
+		if math.Abs(s.g[k]-w) > 1e-13*math.Abs(w) {
+			t.Fatalf("(A·H)[%d,%d] is %v, want %v", lo+k/s.pitch, k%s.pitch, s.g[k], w)
+		}
+	}
+}
