@@ -934,19 +934,17 @@ func TestBlockProduct(t *testing.T) {
 // TestFeatureParts: parts of Z take each feature once, as many for each term, of whole tiles but where a term ends.
 func TestFeatureParts(t *testing.T) {
 	for features := range 1500 {
-		for _, bounds := range []termBounds{evenTerms(features), {0, features / 7, features}} {
+		for _, bounds := range [][]int{{0, features}, {0, features / 7, features}} {
 			b := pointState{features: features}
-			b.divide(bounds)
-			if len(b.cut) != len(b.partOf)+1 || b.cut[0] != 0 || b.cut[len(b.partOf)] != features || len(b.partOf)%pointTerms != 0 {
+			b.divide(bounds...)
+			terms := len(bounds) - 1
+			if len(b.cut) != len(b.partOf)+1 || b.cut[0] != 0 || b.cut[len(b.partOf)] != features || len(b.partOf)%terms != 0 {
 				t.Fatalf("%d features: parts %v", features, b.cut)
 			}
-			if even := evenTerms(features); bounds == even && even[1]%tileOfFeatures != 0 {
-				t.Fatalf("%d features: terms %v", features, bounds)
-			}
-			each := len(b.partOf) / pointTerms
+			each := len(b.partOf) / terms
 			for k, lo := range b.cut[:len(b.partOf)] {
-				hi := b.cut[k+1]
-				if hi < lo || hi-lo > featureBlock+tileOfFeatures || k%each == 0 && lo != bounds[k/each] || k%each != 0 && (lo-bounds[k/each])%tileOfFeatures != 0 {
+				first, end, hi := bounds[k/each], bounds[k/each+1], b.cut[k+1]
+				if hi < lo || hi-lo > featureBlock || k%each == 0 && lo != first || hi != end && (hi-first)%8 != 0 {
 					t.Fatalf("%d features in terms %v: part %d from %d to %d", features, bounds, k, lo, hi)
 				}
 			}

@@ -11,11 +11,10 @@ import (
 func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
 	_, features := m.points.Dims()
 	s := pointState{m: m, rowBlocks: newRowBlocks(h, size, team), features: features, positive: features, z: kernel.Numbers(features * h.cols)}
-	bounds := evenTerms(features)
 	var b BlockProduct
 	switch x := m.points.(type) {
 	case *Dense:
-		s.divide(bounds)
+		s.divide(0, features)
 		d := &densePoints{pointState: s, x: x}
 		if features >= size {
 			m.kept.get(size, func(k *keptBlocks) { k.own = x.ownProducts(size, team) }, func(k *keptBlocks) { d.own = k.own })
@@ -26,12 +25,12 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		b = d
 	case signedPoints:
 		s.positive = x.positive
-		s.divide(bounds)
+		s.divide(0, features)
 		b = &densePoints{pointState: s, x: x.Dense, y: make([]float64, len(s.z))}
 	case *CSR:
 		p := &sparsePoints{pointState: s, x: x, t: make([]float64, size*h.cols)}
 		m.kept.get(size, func(k *keptBlocks) { k.sparse = splitBlocks(x, m.scale, m.offDiag, size, team) }, func(k *keptBlocks) { p.sparseBlocks = k.sparse })
-		p.divide(p.ranges)
+		p.divide(p.ranges[:]...)
 		b = p
 	}
 	b.Refresh()
@@ -82,18 +81,7 @@ const pointTerms = 2
 // termBounds say which features each term has: those from the first bound to the second, and so on.
 type termBounds [pointTerms + 1]int
 
-// tileOfFeatures divides the bounds of dense terms and parts, so that all but the last are made of whole tiles.
-const tileOfFeatures = 8
-
-func evenTerms(features int) (t termBounds) {
-	for k := range pointTerms {
-		t[k] = k * features / pointTerms / tileOfFeatures * tileOfFeatures
-	}
-	t[pointTerms] = features
-	return t
-}
-
-// featureBlock is about how many rows of Z one part of the work on them takes at most.
+// featureBlock is how many rows of Z one part of the work on them takes at most.
 const featureBlock = 64
 
 // pointState is Z = X·H (m×r by rows, scale included), and Z as it was.
@@ -107,20 +95,22 @@ type pointState struct {
 	partOf   []float64 // a sum for each of them
 }
 
-// divide makes the parts of Z, given the features of each term.
-func (b *pointState) divide(t termBounds) {
-	parts := 1
-	for k := range pointTerms {
-		parts = max(parts, kernel.BlockCount(t[k+1]-t[k], featureBlock))
+// divide makes the parts of Z, as many between each two bounds. They are of whole tiles but for the last there.
+func (b *pointState) divide(bounds ...int) {
+	const tile = 8
+	terms, parts := len(bounds)-1, 1
+	for k := range terms {
+		parts = max(parts, kernel.BlockCount(bounds[k+1]-bounds[k], featureBlock))
 	}
-	b.cut = make([]int, 0, pointTerms*parts+1)
-	for k := range pointTerms {
+	b.cut = make([]int, 0, terms*parts+1)
+	for k := range terms {
+		size := kernel.BlockCount(kernel.BlockCount(bounds[k+1]-bounds[k], parts), tile) * tile
 		for p := range parts {
-			b.cut = append(b.cut, t[k]+int(int64(p)*int64(t[k+1]-t[k])/int64(parts))/tileOfFeatures*tileOfFeatures)
+			b.cut = append(b.cut, min(bounds[k]+p*size, bounds[k+1]))
 		}
 	}
 	b.cut = append(b.cut, b.features)
-	b.partOf = make([]float64, pointTerms*parts)
+	b.partOf = make([]float64, terms*parts)
 }
 
 // each calls f for the parts of Z.

@@ -131,7 +131,7 @@ type csrProduct struct {
 }
 
 // How many rows of a product one call of a kernel takes, and up to how many entries each, or each piece of one, on average. Longer rows
-// are worth a call each, with wider vectors: many at once are 1.9 times as fast with 4 entries a row, 1.2 with 12, 1.0 with 32 and less
+// are worth a call each: many at once are 1.9 times as fast with 4 entries a row, 1.2 with 12, 1.0 with 32 and less
 // beyond, medians over ranks and sizes (bench/runs/2026-11-22-graphs).
 const (
 	rowsAtOnce = 32
