@@ -24,6 +24,7 @@ type rowGroup struct {
 	single  *kernel.RowSolver[float32]
 	hd, dd  []float64 // H_Gᵀd and dᵀd
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
+	own     float64   // Σ A_ii‖d_i‖², where q is guessed
 	lower   float64   // ⟨lower, H_G⟩ when they have moved
 	quartic [4]float64
 	uphill  float64
@@ -151,7 +152,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 		s.measureStep(g, lo, from, to)
 	})
 	d := s.d[:(hi-lo)*pitch]
-	t, fall := bestStep(s.quartic(groups, s.product.Step(b, d)), s.MaxStep)
+	t, fall := s.step(b, groups, d)
 	if t > 0 {
 		s.report.decrease += fall / 4
 		s.report.changed++
@@ -191,6 +192,34 @@ func (s *rowBlockRun) improve(b int) float64 {
 	return t
 }
 
+// step returns how far block b moves by d, and by how much φ falls.
+func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall float64) {
+	c := s.quartic(groups)
+	if s.guesses {
+		own := 0.0
+		for k := range groups {
+			own += groups[k].own
+		}
+		guess := c
+		guess[1] -= 2 * own
+		if t, fall := s.wholeOrBest(guess); t == 1 && fall > own { // falls even if q is half of that
+			s.guessed++
+			return t, fall
+		}
+	}
+	c[1] -= 2 * s.product.Step(b, d)
+	return s.wholeOrBest(c)
+}
+
+// wholeOrBest returns 1 if that is good enough a step, else the best, and by how much φ falls.
+func (s *rowBlockRun) wholeOrBest(c [4]float64) (t, fall float64) {
+	t, fall = bestStep(c, s.MaxStep)
+	if whole := -(c[0] + c[1] + c[2] + c[3]); s.MaxStep >= 1 && whole > 0 && whole >= s.Whole*fall {
+		return 1, whole
+	}
+	return t, fall
+}
+
 // packGram puts D where the passes look for it.
 func (s *rowBlockRun) packGram() {
 	r := s.p.r
@@ -227,6 +256,12 @@ func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 	kernel.Gram(grp.dd, d, pitch)
 	kernel.TransTimes(grp.hd, h, pitch, d, pitch)
 	grp.lin = s.penalty(d) - kernel.Dot(g, d)
+	if s.guesses {
+		grp.own = 0
+		for i, v := range p.diag[from:to] {
+			grp.own += v * kernel.SumSq(d[i*pitch:(i+1)*pitch])
+		}
+	}
 	if p.ignoreDiag {
 		// φ is less (‖h_i + t·d_i‖²)² for every row
 		grp.quartic = [4]float64{}
@@ -253,9 +288,9 @@ func (s *rowBlockRun) penalty(d []float64) (sum float64) {
 	return sum
 }
 
-// quartic returns c₁, …, c₄ of φ(t) − φ(0) = c₁t + c₂t² + c₃t³ + c₄t⁴ with φ = ‖A − (H+td)(H+td)ᵀ‖² + 4ΣΛ_j‖(H+td)_:,j‖₁, given
-// q = ⟨A_BB·d, d⟩, and leaves dᵀd and H_Bᵀd + dᵀH_B in dd and hd.
-func (s *rowBlockRun) quartic(groups []rowGroup, q float64) (c [4]float64) {
+// quartic returns c₁, …, c₄ of φ(t) − φ(0) = c₁t + c₂t² + c₃t³ + c₄t⁴ with φ = ‖A − (H+td)(H+td)ᵀ‖² + 4ΣΛ_j‖(H+td)_:,j‖₁, but for −2q
+// of c₂, q = ⟨A_BB·d, d⟩, and leaves dᵀd and H_Bᵀd + dᵀH_B in dd and hd.
+func (s *rowBlockRun) quartic(groups []rowGroup) (c [4]float64) {
 	lin := 0.0
 	for k := range groups {
 		if k == 0 {
@@ -277,7 +312,7 @@ func (s *rowBlockRun) quartic(groups []rowGroup, q float64) (c [4]float64) {
 		s.moved += s.dd[j*s.pitch+j]
 	}
 	c[0] += 2*kernel.Dot(s.gram, s.hd) + 4*lin
-	c[1] += kernel.SumSq(s.hd) + 2*ddd - 2*q
+	c[1] += kernel.SumSq(s.hd) + 2*ddd
 	c[2] += 2 * kernel.Dot(s.dd, s.hd)
 	c[3] += kernel.SumSq(s.dd)
 	return c

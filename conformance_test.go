@@ -353,7 +353,7 @@ func TestFormsAgree(t *testing.T) {
 			var first *Result
 			solver := v.solver
 			if solver == (RowBlock{}) { // whose defaults depend on the form
-				solver = RowBlock{Block: 64, Passes: 3, CheckEvery: 1, First: FirstRows}
+				solver = RowBlock{Block: 64, Passes: 3, CheckEvery: 1, First: FirstRows, Whole: 0.98}
 			}
 			for _, form := range slices.Sorted(mapKeys(in.forms)) {
 				res := factorize(t, in.forms[form], in.r, Options{Solver: solver, Start: Random{}, Seed: 2, Stop: Stop{Sweeps: 3, KKT: -1}})

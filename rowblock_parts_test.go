@@ -57,6 +57,109 @@ func TestMomentumRestarts(t *testing.T) {
 	}
 }
 
+// TestWholeSteps: where a step of 1 gains nearly what the best does it is made, and leaves nothing to be cut off; with Whole = 1 the best
+// is. From above the best, and from below it.
+func TestWholeSteps(t *testing.T) {
+	for _, tc := range []struct {
+		whole, best float64 // part, and the minimizer of φ
+		want        float64
+	}{{0.98, 1.1, 1}, {0.98, 0.9, 1}, {0.98, 1.2, 1.2}, {0.98, 0.8, 0.8}, {0.95, 1.2, 1}, {1, 1.01, 1.01}, {0.95, 3, 2}} {
+		run := &rowBlockRun{RowBlock: RowBlock{Whole: tc.whole, MaxStep: 2}}
+		step, fall := run.wholeOrBest([4]float64{-2 * tc.best, 1, 0, 0}) // t² − 2·best·t: 1 gains 1 − (1−1/best)² of the best
+		if math.Abs(step-tc.want) > 1e-12 || math.Abs(fall-step*(2*tc.best-step)) > 1e-12 {
+			t.Errorf("Whole = %v, the best step %v: it goes %v, and falls by %v", tc.whole, tc.best, step, fall)
+		}
+	}
+	for _, c := range [][4]float64{{}, {1, 0, 0, 0}, {-1, 2, 0, 0}} {
+		run := &rowBlockRun{RowBlock: RowBlock{Whole: 1e-9, MaxStep: 2}}
+		if step, _ := run.wholeOrBest(c); step == 1 {
+			t.Errorf("a whole step where φ = %v·t + %v·t² rises by it", c[0], c[1])
+		}
+	}
+	run := &rowBlockRun{RowBlock: RowBlock{Whole: 0.1, MaxStep: 0.5}}
+	if step, _ := run.wholeOrBest([4]float64{-2, 1, 0, 0}); step != 0.5 {
+		t.Errorf("a step of %v where none above 0.5 is allowed", step)
+	}
+	for _, precision := range []Precision{Double, Single} {
+		for _, f := range operatorForms(t, 120, 1) {
+			_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, First: FirstRows, Precision: precision}, Options{Start: Random{}})
+			run.prepare()
+			whole := 0
+			for sweep := range 12 {
+				run.extrapolate()
+				run.product.Extrapolate(run.beta, run.h)
+				for b := range 4 {
+					step := run.improve(b)
+					groups, _ := run.groupsOf(min(32, 120-32*b))
+					for k := range groups {
+						if step == 1 && groups[k].clipped {
+							t.Fatalf("%s, %v, sweep %d, block %d: cut off after a step of 1", f.name, precision, sweep+1, b+1)
+						}
+					}
+					if step == 1 {
+						whole++
+					}
+				}
+				run.beta = 0.3 // so that there are entries below zero
+			}
+			if whole == 0 {
+				t.Errorf("%s, %v: no step of 1", f.name, precision)
+			}
+			run.end()
+		}
+	}
+}
+
+// TestGuessedSteps: a block of sparse points that moves without its inner products lowers the objective all the same, also where the
+// points are much alike.
+func TestGuessedSteps(t *testing.T) {
+	guessed, blocks := 0, 0
+	for _, features := range []int{4000, 300, 40} {
+		a, err := matrix.Gram(instance.Text(256, features, 10, 1), matrix.Rows, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, h, run := startRun(t, a, 6, RowBlock{Block: 64, NoMomentum: true}, Options{Start: Random{}})
+		run.prepare()
+		for range 12 {
+			run.extrapolate()
+			for b := range 4 {
+				run.publish()
+				before, already := p.measure(h), run.guessed
+				run.improve(b)
+				run.publish()
+				after := p.measure(h)
+				if after.objective() > before.objective()+1e-12*p.norm*p.norm {
+					t.Errorf("%d features, guessed %v: the objective rises from %v to %v", features, run.guessed > already, before.objective(), after.objective())
+				}
+				guessed += run.guessed - already
+				blocks++
+			}
+		}
+		run.end()
+	}
+	if guessed == 0 || guessed == blocks {
+		t.Errorf("%d of %d blocks guessed", guessed, blocks)
+	}
+	a, err := matrix.Gram(instance.Text(256, 300, 10, 1), matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		a    matrix.Operator
+		opt  Options
+		want bool
+	}{{a, Options{}, true}, {a, Options{IgnoreDiagonal: true}, false}, {mustDense(t, instance.FullRank(100, 1)), Options{}, false}} {
+		tc.opt.Start = Random{}
+		_, _, run := startRun(t, tc.a, 4, RowBlock{}, tc.opt)
+		run.prepare()
+		if run.guesses != tc.want {
+			t.Errorf("%T, diagonal ignored %v: guesses %v", tc.a, tc.opt.IgnoreDiagonal, run.guesses)
+		}
+		run.end()
+	}
+}
+
 // TestRowBlockUndone: a sweep that has raised the objective leaves H as it was when it was last compared, without momentum, and
 // when momentum is not to blame, without steps beyond 1.
 func TestRowBlockUndone(t *testing.T) {
@@ -401,7 +504,7 @@ func TestRowBlockPrecision(t *testing.T) {
 		for _, run := range runs {
 			run.sweep(never)
 		}
-		if runs[Adaptive].single {
+		if runs[Adaptive].single && both == sweep { // it may come back
 			both = sweep + 1
 		}
 		if runs[Double].single || !runs[Single].single {

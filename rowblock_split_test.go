@@ -69,6 +69,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 		s.sweep(never)
 	}
 	whole := least(5, func() { s.sweep(never) })
+	told := 1 - float64(s.guessed)/float64(kernel.BlockCount(p.n, s.Block)) // blocks that ask for ⟨A_BB·d, d⟩
 	single, pitch := s.single, s.pitch
 	s.beta = 0
 
@@ -100,9 +101,8 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 			each(solving, func() {
 				s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) { s.propose(grp, lo, from, to) })
 			})
-			q := 0.0
 			each(owning, func() {
-				q = s.product.Step(k, d)
+				s.product.Step(k, d)
 				if s.lowerProduct != nil {
 					s.product.Step(k, hb)
 				}
@@ -110,7 +110,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 			each(searching, func() {
 				s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) { s.measureStep(grp, lo, from, to) })
 				all, _ := s.groupsOf(hi - lo)
-				bestStep(s.quartic(all, q), s.MaxStep)
+				s.wholeOrBest(s.quartic(all))
 			})
 			each(moving, func() {
 				kernel.Advance(hb, still[:len(hb)], 1, s.prev[lo*pitch:hi*pitch])
@@ -126,7 +126,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 			}
 		}
 	}
-	rows, solve, ownMs, search, move := least5[rowsOfAH], least5[solving], least5[owning], least5[searching], least5[moving]
+	rows, solve, ownMs, search, move := least5[rowsOfAH], least5[solving], told*least5[owning], least5[searching], least5[moving]
 	s.end()
 
 	// What bounds them.
@@ -173,13 +173,12 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 		list := 12 * stored * perByte(12*stored)
 		limit[fromH] = max(madds(stored), stored*8*rr*perByte(8*z)+list)
 		byLines[fromH] = max(madds(stored), readLines(gathered.Col, rows, pitch))
-		near, distinct := splitCounts(gathered, s.Block, features)
-		limit[own], limit[after] = madds(near), moveLimit
-		if features { // rows of Z that a block changes, read and written
+		near, distinct := splitCounts(gathered, s.Block)
+		limit[own], limit[after] = 2*madds(near), moveLimit
+		if features { // A_BB·d feature by feature; rows of Z that a block changes, read and written
+			limit[own] = told * madds(stored)
 			limit[after] += max(madds(stored), 2*distinct*8*rr*perByte(8*z)+list)
 			bookLimit += 4 * z * 8 * perByte(16*z) // the same of Z; ‖Z‖²
-		} else {
-			limit[own] *= 2
 		}
 		byLines[own], byLines[after] = limit[own], limit[after]
 	}
@@ -210,12 +209,11 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	line("whole", whole, sum(limit)+rest, sum(byLines)+rest)
 }
 
-// splitCounts returns how many entries A_BB has below the diagonal, over all blocks, and how many rows of what is gathered the
-// blocks use; points are the rows of x, or x is A.
-func splitCounts(x *matrix.CSR, block int, points bool) (near, distinct float64) {
+// splitCounts returns how many entries x has left of the diagonal in the blocks on it, and how many rows of what is gathered the
+// blocks of its rows use.
+func splitCounts(x *matrix.CSR, block int) (near, distinct float64) {
 	n, columns := x.Dims()
 	last := make([]int, columns) // the block that used it last, from 1
-	of := make([]bool, columns)
 	for i := range n {
 		first := i / block * block
 		col, _ := x.Row(i)
@@ -224,22 +222,9 @@ func splitCounts(x *matrix.CSR, block int, points bool) (near, distinct float64)
 				last[c] = first/block + 1
 				distinct++
 			}
-			if !points && int(c) >= first && int(c) < i {
+			if int(c) >= first && int(c) < i {
 				near++
 			}
-			of[c] = true
-		}
-		for l := first; points && l < i; l++ {
-			other, _ := x.Row(l)
-			for _, c := range other {
-				if of[c] {
-					near++
-					break
-				}
-			}
-		}
-		for _, c := range col {
-			of[c] = false
 		}
 	}
 	return near, distinct

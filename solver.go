@@ -129,15 +129,9 @@ var rowBlockKnobs = []Knob{
 	{"momentum", "whether a sweep begins beyond where the last one ended: yes, no", "yes",
 		nameKnob("momentum", []string{"yes", "no"}, func(s *RowBlock, k int) { s.NoMomentum = k == 1 })},
 	{"max-step", "most a block goes of the way its passes propose, up to 2", "2",
-		func(s Solver, v string) (Solver, error) {
-			m := s.(RowBlock)
-			x, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(x > 0 && x <= 2) {
-				return nil, fmt.Errorf("%w: max-step=%s, want a number above 0 and up to 2", ErrOption, v)
-			}
-			m.MaxStep = x
-			return m, nil
-		}},
+		partKnob("max-step", 2, func(s *RowBlock, x float64) { s.MaxStep = x })},
+	{"whole", "a block goes the whole way, and no entry is cut off at zero, where that gains at least this part of what the best step does; 1 = always the best", "0.98, sparse 0.95",
+		partKnob("whole", 1, func(s *RowBlock, x float64) { s.Whole = x })},
 }
 
 // nameKnob sets one of names by its place.
@@ -170,6 +164,19 @@ func wholeKnob[S any](name string, least, most int, set func(s *S, k int)) func(
 	}
 }
 
+// partKnob sets a number above 0 and up to most.
+func partKnob[S any](name string, most float64, set func(s *S, x float64)) func(Solver, string) (Solver, error) {
+	return func(s Solver, v string) (Solver, error) {
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil || !(x > 0 && x <= most) {
+			return nil, fmt.Errorf("%w: %s=%s, want a number above 0 and up to %v", ErrOption, name, v, most)
+		}
+		method := any(s).(S)
+		set(&method, x)
+		return any(method).(Solver), nil
+	}
+}
+
 var cdKnobs = []Knob{
 	{"entries", "order of the entries of a column: natural, shuffled, decrease, gradient (largest first), select (the largest decreases only)", "natural",
 		func(s Solver, v string) (Solver, error) {
@@ -179,15 +186,7 @@ var cdKnobs = []Knob{
 			return cd, err
 		}},
 	{"nu", "with entries=select: part of the column's largest decrease an entry must offer, 0 to 1", strconv.FormatFloat(defaultNu, 'g', -1, 64),
-		func(s Solver, v string) (Solver, error) {
-			cd := s.(CD)
-			x, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(x > 0 && x <= 1) {
-				return nil, fmt.Errorf("%w: nu=%s, want a number above 0 and up to 1", ErrOption, v)
-			}
-			cd.Nu = x
-			return cd, nil
-		}},
+		partKnob("nu", 1, func(s *CD, x float64) { s.Nu = x })},
 	{"mbi-every", "every so many sweeps, one update of the single best entry of all; 0 = never", "0",
 		wholeKnob("mbi-every", 0, math.MaxInt, func(s *CD, k int) { s.MBIEvery = k })},
 }

@@ -28,8 +28,8 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		s.divide(0, features)
 		b = &densePoints{pointState: s, x: x.Dense, y: make([]float64, len(s.z))}
 	case *CSR:
-		p := &sparsePoints{pointState: s, x: x, t: make([]float64, size*h.cols)}
-		m.kept.get(size, func(k *keptBlocks) { k.sparse = splitBlocks(x, m.scale, m.offDiag, size, team) }, func(k *keptBlocks) { p.sparseBlocks = k.sparse })
+		p := &sparsePoints{pointState: s, x: x, y: make([]float64, pointTerms*moveParts*stepFeatures*h.cols)}
+		m.kept.get(size, func(k *keptBlocks) { k.sparse = splitBlocks(x, m.scale, size, team) }, func(k *keptBlocks) { p.sparseBlocks = k.sparse })
 		p.divide(p.ranges[:]...)
 		b = p
 	}
@@ -270,12 +270,13 @@ func (b *densePoints) Refresh() {
 }
 
 // sparsePoints holds, besides X, the part of it that belongs to each block by features, so that a row of Z gathers what the
-// block's rows add to it, the inner products of the points of each block, and, once it is asked for terms, X by terms.
+// block's rows add to it, and, once it is asked for terms, X by terms. ⟨A_BB·d, d⟩ is ‖X_B·d‖², of which nothing is kept: what H
+// gains may yet be cut off at zero.
 type sparsePoints struct {
 	pointState
 	x *CSR
 	sparseBlocks
-	t      []float64        // scratch for the rows of a block
+	y      []float64        // scratch, stepFeatures rows for each part of a step
 	byTerm [pointTerms]*CSR // the columns of X that each term has, in their places
 }
 
@@ -287,43 +288,34 @@ type sparseBlocks struct {
 	ranges termBounds // between which features have about as many entries
 }
 
-// pointBlock is X_B by features, and A_BB, scale included. Rows are counted from the block's first.
+// pointBlock is X_B by features, scale included. Rows are counted from the block's first.
 type pointBlock struct {
 	feature []int32 // that occur, increasing
 	from    []int32 // where the entries of each begin, and where the last end
 	row     []int32
 	val     []float64
 	part    [pointTerms*moveParts + 1]int32 // where parts of a Move begin in feature
-
-	half *CSR // A_BB left of the diagonal and half of what it has there
 }
 
 // splitBlocks makes what there is for blocks of size rows of x.
-func splitBlocks(x *CSR, scale float64, offDiag bool, size int, team *kernel.Team) sparseBlocks {
+func splitBlocks(x *CSR, scale float64, size int, team *kernel.Team) sparseBlocks {
 	s := sparseBlocks{blocks: make([]pointBlock, kernel.BlockCount(x.rows, size)), ranges: x.evenTerms()}
-	rooms := make(chan *blockRoom, team.Members())
+	rooms := make(chan []int32, team.Members()) // for transposeBlock
 	team.Do(len(s.blocks), func(k int) {
-		var room *blockRoom
+		var place []int32
 		select {
-		case room = <-rooms:
+		case place = <-rooms:
 		default:
-			room = &blockRoom{place: make([]int32, x.cols), acc: make([]float64, size)}
+			place = make([]int32, x.cols)
 		}
-		s.blocks[k] = room.transposeBlock(x, scale, offDiag, k*size, min((k+1)*size, x.rows))
+		s.blocks[k] = x.transposeBlock(scale, k*size, min((k+1)*size, x.rows), place)
 		s.blocks[k].divide(s.ranges)
 		select {
-		case rooms <- room:
+		case rooms <- place:
 		default:
 		}
 	})
 	return s
-}
-
-// blockRoom is scratch for transposeBlock.
-type blockRoom struct {
-	place []int32 // of each feature; 0 between blocks
-	acc   []float64
-	half  CSR
 }
 
 // evenTerms returns terms with about as many entries each.
@@ -412,10 +404,10 @@ func (b *pointBlock) divide(t termBounds) {
 	b.part[k] = int32(len(b.feature))
 }
 
-func (s *blockRoom) transposeBlock(x *CSR, scale float64, offDiag bool, lo, hi int) pointBlock {
+// transposeBlock returns the block of rows lo to hi, times scale. place has a number for each feature, zero before and after.
+func (m *CSR) transposeBlock(scale float64, lo, hi int, place []int32) pointBlock {
 	var b pointBlock
-	place, acc, half := s.place, s.acc, &s.half
-	col := x.Col[x.RowPtr[lo]:x.RowPtr[hi]]
+	col := m.Col[m.RowPtr[lo]:m.RowPtr[hi]]
 	distinct := 0
 	for _, c := range col {
 		if place[c] == 0 {
@@ -424,7 +416,7 @@ func (s *blockRoom) transposeBlock(x *CSR, scale float64, offDiag bool, lo, hi i
 		}
 	}
 	b.feature = make([]int32, 0, distinct)
-	if distinct > x.cols/16 {
+	if distinct > m.cols/16 {
 		for c, there := range place {
 			if there != 0 {
 				b.feature = append(b.feature, int32(c))
@@ -450,35 +442,17 @@ func (s *blockRoom) transposeBlock(x *CSR, scale float64, offDiag bool, lo, hi i
 	}
 	next := slices.Clone(b.from)
 	b.row, b.val = make([]int32, len(col)), make([]float64, len(col))
-	half.Col, half.Val, half.RowPtr = half.Col[:0], half.Val[:0], append(half.RowPtr[:0], 0)
 	for i := range hi - lo {
-		idx, val := x.Row(lo + i)
-		own := 0.0
+		idx, val := m.Row(lo + i)
 		for p, c := range idx {
-			v, k := scale*value(val, p), place[c]
-			from, to := b.from[k], next[k]
-			for q, l := range b.row[from:to] { // the rows before that have the feature
-				acc[l] += v * b.val[int(from)+q]
-			}
-			own += v * v
-			b.row[to], b.val[to] = int32(i), v
-			next[k]++
+			to := next[place[c]]
+			b.row[to], b.val[to] = int32(i), scale*value(val, p)
+			next[place[c]]++
 		}
-		for l, v := range acc[:i] {
-			if v != 0 {
-				half.Col, half.Val = append(half.Col, int32(l)), append(half.Val, v)
-				acc[l] = 0
-			}
-		}
-		if own != 0 && !offDiag {
-			half.Col, half.Val = append(half.Col, int32(i)), append(half.Val, own/2)
-		}
-		half.RowPtr = append(half.RowPtr, int64(len(half.Col)))
 	}
 	for _, c := range b.feature {
 		place[c] = 0
 	}
-	b.half = &CSR{rows: hi - lo, cols: hi - lo, RowPtr: slices.Clone(half.RowPtr), Col: slices.Clone(half.Col), Val: slices.Clone(half.Val)}
 	return b
 }
 
@@ -488,13 +462,48 @@ func (b *sparsePoints) RowsTo(dst []float64, lo, hi int) {
 }
 
 func (b *sparsePoints) Step(block int, d []float64) float64 {
-	r, half := b.h.cols, b.blocks[block].half
-	return b.sumRows(0, half.rows, func(from, to int) float64 {
-		t := b.t[from*r : to*r]
-		half.gatherTo(t, from, to, d, r, 1)
-		return 2 * kernel.Dot(t, d[from*r:to*r])
+	var part [pointTerms * moveParts]float64
+	b.team.Do(len(part), func(k int) {
+		y := b.y[k*stepFeatures*b.h.cols : (k+1)*stepFeatures*b.h.cols]
+		x := &b.blocks[block]
+		for lo, end := x.part[k], x.part[k+1]; lo < end; lo += stepFeatures {
+			part[k] += b.stepPart(x, y, lo, min(lo+stepFeatures, end), d)
+		}
 	})
+	return sum(part[:])
 }
+
+// stepPart returns what the features lo to hi of a block add to a step.
+func (b *sparsePoints) stepPart(x *pointBlock, y []float64, lo, hi int32, d []float64) (q float64) {
+	r := b.h.cols
+	y = y[:int(hi-lo)*r]
+	clear(y)
+	if b.m.offDiag { // pair by pair, for the digits by which A_ii may exceed the rest
+		for k := lo; k < hi; k++ {
+			for p := x.from[k]; p < x.from[k+1]; p++ {
+				i := int(x.row[p])
+				q += 2 * x.val[p] * kernel.Dot(y[:r], d[i*r:(i+1)*r])
+				kernel.Axpy(y[:r], x.val[p], d[i*r:(i+1)*r])
+			}
+			clear(y[:r])
+		}
+		return q
+	}
+	from, to := x.from[lo], x.from[hi]
+	kernel.AddGathered(y, r, inOrder[:hi-lo], x.from[lo:hi+1], x.row[from:to], x.val[from:to], d)
+	return kernel.SumSq(y)
+}
+
+// stepFeatures is for how many features X_B·d is in hand at once.
+const stepFeatures = 32
+
+// inOrder are the numbers from 0 on.
+var inOrder = func() (k [stepFeatures]int32) {
+	for i := range k {
+		k[i] = int32(i)
+	}
+	return k
+}()
 
 // Terms implements TermProduct. X by terms is made here, since not all who move blocks want it.
 func (b *sparsePoints) Terms() int {

@@ -83,7 +83,6 @@ type shape struct {
 	first      string  // and compressed, at first
 	bound      bool    // the lower bound is looked for
 	held       float64 // bytes of another A that is kept meanwhile
-	near       float64 // of sparse points: pairs of items of a block with a feature in common, as a part of all pairs
 	distinct   float64 // of sparse points: features in a block, all blocks together
 }
 
@@ -100,7 +99,7 @@ func shapeOf(d *dataset) shape {
 		sh.stored = float64(len(t.Col))
 		sh.table = 4*sh.stored + 8*float64(len(t.Val)) + 8*float64(len(t.RowPtr))
 		if d.items != similarity {
-			sh.near, sh.distinct = sampleBlocks(t, d.items == "columns")
+			sh.distinct = sampleBlocks(t, d.items == "columns")
 		}
 	}
 	for _, ids := range [][]string{d.rowIDs, d.colIDs} {
@@ -117,8 +116,8 @@ const (
 	denseBlock  = 128
 )
 
-// sampleBlocks looks at some blocks of the items of x and returns near and distinct of shape.
-func sampleBlocks(x *matrix.CSR, columns bool) (near, distinct float64) {
+// sampleBlocks returns how many features the items of a block of x have, all blocks together, from a look at some.
+func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 	const samples = 8
 	n, m := x.Dims()
 	if columns {
@@ -126,48 +125,30 @@ func sampleBlocks(x *matrix.CSR, columns bool) (near, distinct float64) {
 	}
 	blocks := (n + pointsBlock - 1) / pointsBlock
 	take := min(samples, blocks)
-	var pairs float64
-	with := make([][]uint8, m) // the items of the block that have a feature
+	last := make([]int, m) // the block that had the feature last, from 1
 	for k := range take {
 		lo := k * blocks / take * pointsBlock
 		hi := min(lo+pointsBlock, n)
 		if columns {
 			for c := range m {
 				col, _ := x.Row(c)
-				from, _ := slices.BinarySearch(col, int32(lo))
-				for _, i := range col[from:] {
-					if int(i) >= hi {
-						break
-					}
-					with[c] = append(with[c], uint8(int(i)-lo))
+				if from, _ := slices.BinarySearch(col, int32(lo)); from < len(col) && int(col[from]) < hi {
+					distinct++
 				}
 			}
-		} else {
-			for i := lo; i < hi; i++ {
-				col, _ := x.Row(i)
-				for _, c := range col {
-					with[c] = append(with[c], uint8(i-lo))
+			continue
+		}
+		for i := lo; i < hi; i++ {
+			col, _ := x.Row(i)
+			for _, c := range col {
+				if last[c] != k+1 {
+					last[c] = k + 1
+					distinct++
 				}
 			}
 		}
-		var alike [pointsBlock][pointsBlock]bool
-		for c, list := range with {
-			if len(list) > 0 {
-				distinct++
-			}
-			for p, i := range list {
-				for _, l := range list[:p] {
-					if !alike[i][l] {
-						alike[i][l] = true
-						near++
-					}
-				}
-			}
-			with[c] = list[:0]
-		}
-		pairs += float64(hi-lo) * float64(hi-lo-1) / 2
 	}
-	return near / max(pairs, 1), distinct * float64(blocks) / float64(max(take, 1))
+	return distinct * float64(blocks) / float64(max(take, 1))
 }
 
 const (
@@ -357,8 +338,8 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 // blockProduct returns the bytes of a product with points by blocks, for an H of so many columns, besides Z.
 func (sh shape) blockProduct(n, m, columns float64) float64 {
 	switch {
-	case sh.sparse: // X by blocks and features, and the inner products within blocks
-		return 12*sh.stored + 8*sh.distinct + 20*n + 12*sh.near*n*min(n, pointsBlock)/2
+	case sh.sparse: // X by blocks and features
+		return 12*sh.stored + 8*sh.distinct
 	case m >= denseBlock: // inner products within blocks
 		return 8 * n * denseBlock
 	}

@@ -249,10 +249,10 @@ func packRows[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []f
 	}
 }
 
-func unpackRows[F Float](dst []float64, x []F, width, pitch, n, r int) {
+func unpackRows[F Float](dst, h []float64, x []F, width, pitch, n, r int) {
 	if path == portable {
-		unpackRowsGo(dst, x, width, pitch, n, r, 0)
+		unpackRowsGo(dst, h, x, width, pitch, n, r, 0)
 	} else {
-		unpackLanes(dst, x, width, pitch, n, r)
+		unpackLanes(dst, h, x, width, pitch, n, r)
 	}
 }

@@ -36,8 +36,8 @@ func packRows[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []f
 	packRowsGo(x, width, h, g, pitch, diag, l1, 0)
 }
 
-func unpackRows[F Float](dst []float64, x []F, width, pitch, n, r int) {
-	unpackRowsGo(dst, x, width, pitch, n, r, 0)
+func unpackRows[F Float](dst, h []float64, x []F, width, pitch, n, r int) {
+	unpackRowsGo(dst, h, x, width, pitch, n, r, 0)
 }
 
 func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {

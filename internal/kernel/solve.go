@@ -96,7 +96,7 @@ func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, perms []int32
 		from, to := lo*pitch, (lo+n)*pitch
 		packRows(x, width, h[from:to], g[from:to], pitch, diag[lo:lo+n], l1)
 		solveRows(x, width, n, d, s.lists, r, s.off)
-		unpackRows(dst[from:to], x, width, pitch, n, r)
+		unpackRows(dst[from:to], h[from:to], x, width, pitch, n, r)
 	}
 }
 
@@ -124,12 +124,11 @@ func packRowsGo[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 [
 	}
 }
 
-// unpackRowsGo sets the n rows of dst from first on to their change.
-func unpackRowsGo[F Float](dst []float64, x []F, width, pitch, n, r, first int) {
-	old := x[packedOld*r*width:]
+// unpackRowsGo sets the n rows of dst from first on to the way there from those of h.
+func unpackRowsGo[F Float](dst, h []float64, x []F, width, pitch, n, r, first int) {
 	for i := first; i < n; i++ {
 		for j := range r {
-			dst[i*pitch+j] = float64(x[j*width+i] - old[j*width+i])
+			dst[i*pitch+j] = float64(x[j*width+i]) - h[i*pitch+j]
 		}
 	}
 }

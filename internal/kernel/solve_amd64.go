@@ -21,10 +21,10 @@ func solveOff64AVX2(h *float64, r int, d *float64, lists *int32, passes int)
 func pack64AVX2(x *float64, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
 
 // unpack64AVX2 is unpackRowsGo for 8·blocks rows of r ≥ 4 numbers, pitch apart; stride is the bytes of a
-// coordinate and array those of all.
+// coordinate.
 //
 //go:noescape
-func unpack64AVX2(dst *float64, x *float64, stride int, array int, pitch int, r int, blocks int)
+func unpack64AVX2(dst *float64, h *float64, x *float64, stride int, pitch int, r int, blocks int)
 
 // solve32AVX2 minimizes ¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − gᵀh as solveRowsGo does, for 64 rows.
 //
@@ -43,10 +43,10 @@ func solveOff32AVX2(h *float32, r int, d *float32, lists *int32, passes int)
 func pack32AVX2(x *float32, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
 
 // unpack32AVX2 is unpackRowsGo for 8·blocks rows of r ≥ 4 numbers, pitch apart; stride is the bytes of a
-// coordinate and array those of all.
+// coordinate.
 //
 //go:noescape
-func unpack32AVX2(dst *float64, x *float32, stride int, array int, pitch int, r int, blocks int)
+func unpack32AVX2(dst *float64, h *float64, x *float32, stride int, pitch int, r int, blocks int)
 
 // solve64AVX512 minimizes ¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − gᵀh as solveRowsGo does, for 32 rows.
 //

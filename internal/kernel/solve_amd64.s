@@ -2518,76 +2518,78 @@ last67:
 	VZEROUPPER
 	RET
 
-// func unpack64AVX2(dst *float64, x *float64, stride int, array int, pitch int, r int, blocks int)
+// func unpack64AVX2(dst *float64, h *float64, x *float64, stride int, pitch int, r int, blocks int)
 // Requires: AVX
 TEXT ·unpack64AVX2(SB), NOSPLIT, $0-56
-	MOVQ stride+16(FP), AX
+	MOVQ stride+24(FP), AX
 	MOVQ r+40(FP), CX
 	MOVQ pitch+32(FP), DX
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ array+24(FP), DI
 
 block68:
 	MOVQ dst+0(FP), SI
-	MOVQ x+8(FP), R8
+	MOVQ h+8(FP), DI
+	MOVQ x+16(FP), R8
 	MOVQ CX, R9
 
 four69:
 	VMOVUPD    (R8), Y0
-	VSUBPD     (R8)(DI*1), Y0, Y0
 	ADDQ       AX, R8
 	VMOVUPD    (R8), Y1
-	VSUBPD     (R8)(DI*1), Y1, Y1
 	ADDQ       AX, R8
 	VMOVUPD    (R8), Y2
-	VSUBPD     (R8)(DI*1), Y2, Y2
 	ADDQ       AX, R8
 	VMOVUPD    (R8), Y3
-	VSUBPD     (R8)(DI*1), Y3, Y3
 	ADDQ       AX, R8
 	VUNPCKLPD  Y1, Y0, Y4
 	VUNPCKHPD  Y1, Y0, Y5
 	VUNPCKLPD  Y3, Y2, Y6
 	VUNPCKHPD  Y3, Y2, Y7
 	VPERM2F128 $0x20, Y6, Y4, Y0
+	VSUBPD     (DI), Y0, Y0
 	VMOVUPD    Y0, (SI)
 	VPERM2F128 $0x20, Y7, Y5, Y1
+	VSUBPD     (DI)(DX*1), Y1, Y1
 	VMOVUPD    Y1, (SI)(DX*1)
 	VPERM2F128 $0x31, Y6, Y4, Y2
+	VSUBPD     (DI)(DX*2), Y2, Y2
 	VMOVUPD    Y2, (SI)(DX*2)
 	VPERM2F128 $0x31, Y7, Y5, Y3
+	VSUBPD     (DI)(BX*1), Y3, Y3
 	VMOVUPD    Y3, (SI)(BX*1)
 	SUBQ       AX, R8
 	SUBQ       AX, R8
 	SUBQ       AX, R8
 	SUBQ       AX, R8
 	VMOVUPD    32(R8), Y0
-	VSUBPD     32(R8)(DI*1), Y0, Y0
 	ADDQ       AX, R8
 	VMOVUPD    32(R8), Y1
-	VSUBPD     32(R8)(DI*1), Y1, Y1
 	ADDQ       AX, R8
 	VMOVUPD    32(R8), Y2
-	VSUBPD     32(R8)(DI*1), Y2, Y2
 	ADDQ       AX, R8
 	VMOVUPD    32(R8), Y3
-	VSUBPD     32(R8)(DI*1), Y3, Y3
 	ADDQ       AX, R8
 	LEAQ       (SI)(DX*4), R10
+	LEAQ       (DI)(DX*4), R11
 	VUNPCKLPD  Y1, Y0, Y4
 	VUNPCKHPD  Y1, Y0, Y5
 	VUNPCKLPD  Y3, Y2, Y6
 	VUNPCKHPD  Y3, Y2, Y7
 	VPERM2F128 $0x20, Y6, Y4, Y0
+	VSUBPD     (R11), Y0, Y0
 	VMOVUPD    Y0, (R10)
 	VPERM2F128 $0x20, Y7, Y5, Y1
+	VSUBPD     (R11)(DX*1), Y1, Y1
 	VMOVUPD    Y1, (R10)(DX*1)
 	VPERM2F128 $0x31, Y6, Y4, Y2
+	VSUBPD     (R11)(DX*2), Y2, Y2
 	VMOVUPD    Y2, (R10)(DX*2)
 	VPERM2F128 $0x31, Y7, Y5, Y3
+	VSUBPD     (R11)(BX*1), Y3, Y3
 	VMOVUPD    Y3, (R10)(BX*1)
 	ADDQ       $0x20, SI
+	ADDQ       $0x20, DI
 	SUBQ       $0x04, R9
 	CMPQ       R9, $0x04
 	JGE        four69
@@ -2595,16 +2597,20 @@ four69:
 	JEQ        last70
 	SUBQ       $0x04, R9
 	LEAQ       (SI)(R9*8), SI
+	LEAQ       (DI)(R9*8), DI
 	IMULQ      AX, R9
 	ADDQ       R9, R8
 	MOVQ       $0x00000004, R9
 	JMP        four69
 
 last70:
-	ADDQ $0x40, x+8(FP)
+	ADDQ $0x40, x+16(FP)
 	MOVQ DX, SI
 	SHLQ $0x03, SI
 	ADDQ SI, dst+0(FP)
+	MOVQ DX, SI
+	SHLQ $0x03, SI
+	ADDQ SI, h+8(FP)
 	DECQ blocks+48(FP)
 	JNE  block68
 	VZEROUPPER
@@ -5120,84 +5126,78 @@ last137:
 	VZEROUPPER
 	RET
 
-// func unpack32AVX2(dst *float64, x *float32, stride int, array int, pitch int, r int, blocks int)
+// func unpack32AVX2(dst *float64, h *float64, x *float32, stride int, pitch int, r int, blocks int)
 // Requires: AVX
 TEXT ·unpack32AVX2(SB), NOSPLIT, $0-56
-	MOVQ stride+16(FP), AX
+	MOVQ stride+24(FP), AX
 	MOVQ r+40(FP), CX
 	MOVQ pitch+32(FP), DX
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
-	MOVQ array+24(FP), DI
 
 block138:
 	MOVQ dst+0(FP), SI
-	MOVQ x+8(FP), R8
+	MOVQ h+8(FP), DI
+	MOVQ x+16(FP), R8
 	MOVQ CX, R9
 
 four139:
-	VMOVUPS    (R8), X0
-	VSUBPS     (R8)(DI*1), X0, X0
-	VCVTPS2PD  X0, Y0
+	VCVTPS2PD  (R8), Y0
 	ADDQ       AX, R8
-	VMOVUPS    (R8), X1
-	VSUBPS     (R8)(DI*1), X1, X1
-	VCVTPS2PD  X1, Y1
+	VCVTPS2PD  (R8), Y1
 	ADDQ       AX, R8
-	VMOVUPS    (R8), X2
-	VSUBPS     (R8)(DI*1), X2, X2
-	VCVTPS2PD  X2, Y2
+	VCVTPS2PD  (R8), Y2
 	ADDQ       AX, R8
-	VMOVUPS    (R8), X3
-	VSUBPS     (R8)(DI*1), X3, X3
-	VCVTPS2PD  X3, Y3
+	VCVTPS2PD  (R8), Y3
 	ADDQ       AX, R8
 	VUNPCKLPD  Y1, Y0, Y4
 	VUNPCKHPD  Y1, Y0, Y5
 	VUNPCKLPD  Y3, Y2, Y6
 	VUNPCKHPD  Y3, Y2, Y7
 	VPERM2F128 $0x20, Y6, Y4, Y0
+	VSUBPD     (DI), Y0, Y0
 	VMOVUPD    Y0, (SI)
 	VPERM2F128 $0x20, Y7, Y5, Y1
+	VSUBPD     (DI)(DX*1), Y1, Y1
 	VMOVUPD    Y1, (SI)(DX*1)
 	VPERM2F128 $0x31, Y6, Y4, Y2
+	VSUBPD     (DI)(DX*2), Y2, Y2
 	VMOVUPD    Y2, (SI)(DX*2)
 	VPERM2F128 $0x31, Y7, Y5, Y3
+	VSUBPD     (DI)(BX*1), Y3, Y3
 	VMOVUPD    Y3, (SI)(BX*1)
 	SUBQ       AX, R8
 	SUBQ       AX, R8
 	SUBQ       AX, R8
 	SUBQ       AX, R8
-	VMOVUPS    16(R8), X0
-	VSUBPS     16(R8)(DI*1), X0, X0
-	VCVTPS2PD  X0, Y0
+	VCVTPS2PD  16(R8), Y0
 	ADDQ       AX, R8
-	VMOVUPS    16(R8), X1
-	VSUBPS     16(R8)(DI*1), X1, X1
-	VCVTPS2PD  X1, Y1
+	VCVTPS2PD  16(R8), Y1
 	ADDQ       AX, R8
-	VMOVUPS    16(R8), X2
-	VSUBPS     16(R8)(DI*1), X2, X2
-	VCVTPS2PD  X2, Y2
+	VCVTPS2PD  16(R8), Y2
 	ADDQ       AX, R8
-	VMOVUPS    16(R8), X3
-	VSUBPS     16(R8)(DI*1), X3, X3
-	VCVTPS2PD  X3, Y3
+	VCVTPS2PD  16(R8), Y3
 	ADDQ       AX, R8
 	LEAQ       (SI)(DX*4), R10
+	LEAQ       (DI)(DX*4), R11
 	VUNPCKLPD  Y1, Y0, Y4
 	VUNPCKHPD  Y1, Y0, Y5
 	VUNPCKLPD  Y3, Y2, Y6
 	VUNPCKHPD  Y3, Y2, Y7
 	VPERM2F128 $0x20, Y6, Y4, Y0
+	VSUBPD     (R11), Y0, Y0
 	VMOVUPD    Y0, (R10)
 	VPERM2F128 $0x20, Y7, Y5, Y1
+	VSUBPD     (R11)(DX*1), Y1, Y1
 	VMOVUPD    Y1, (R10)(DX*1)
 	VPERM2F128 $0x31, Y6, Y4, Y2
+	VSUBPD     (R11)(DX*2), Y2, Y2
 	VMOVUPD    Y2, (R10)(DX*2)
 	VPERM2F128 $0x31, Y7, Y5, Y3
+	VSUBPD     (R11)(BX*1), Y3, Y3
 	VMOVUPD    Y3, (R10)(BX*1)
 	ADDQ       $0x20, SI
+	ADDQ       $0x20, DI
 	SUBQ       $0x04, R9
 	CMPQ       R9, $0x04
 	JGE        four139
@@ -5205,16 +5205,20 @@ four139:
 	JEQ        last140
 	SUBQ       $0x04, R9
 	LEAQ       (SI)(R9*8), SI
+	LEAQ       (DI)(R9*8), DI
 	IMULQ      AX, R9
 	ADDQ       R9, R8
 	MOVQ       $0x00000004, R9
 	JMP        four139
 
 last140:
-	ADDQ $0x20, x+8(FP)
+	ADDQ $0x20, x+16(FP)
 	MOVQ DX, SI
 	SHLQ $0x03, SI
 	ADDQ SI, dst+0(FP)
+	MOVQ DX, SI
+	SHLQ $0x03, SI
+	ADDQ SI, h+8(FP)
 	DECQ blocks+48(FP)
 	JNE  block138
 	VZEROUPPER

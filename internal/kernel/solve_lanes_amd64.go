@@ -55,16 +55,16 @@ func packLanes[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []
 }
 
 // unpackLanes does what unpackRowsGo does in assembly but for the last rows.
-func unpackLanes[F Float](dst []float64, x []F, width, pitch, n, r int) {
+func unpackLanes[F Float](dst, h []float64, x []F, width, pitch, n, r int) {
 	blocks := n / packBlock
 	if blocks > 0 && r >= 4 {
 		if p := unsafe.Pointer(&x[0]); unsafe.Sizeof(x[0]) == 8 {
-			unpack64AVX2(&dst[0], (*float64)(p), 8*width, 8*width*r, pitch, r, blocks)
+			unpack64AVX2(&dst[0], &h[0], (*float64)(p), 8*width, pitch, r, blocks)
 		} else {
-			unpack32AVX2(&dst[0], (*float32)(p), 4*width, 4*width*r, pitch, r, blocks)
+			unpack32AVX2(&dst[0], &h[0], (*float32)(p), 4*width, pitch, r, blocks)
 		}
 	} else {
 		blocks = 0
 	}
-	unpackRowsGo(dst, x, width, pitch, n, r, packBlock*blocks)
+	unpackRowsGo(dst, h, x, width, pitch, n, r, packBlock*blocks)
 }

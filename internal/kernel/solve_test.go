@@ -224,6 +224,33 @@ func testSolveRowsPitch[F Float](t *testing.T) {
 	}
 }
 
+// TestSolveLands: the way leads from rows that have digits beyond F to numbers of F, and onto zero to the last bit.
+func TestSolveLands(t *testing.T) { bothFloats(t, testSolveLands[float64], testSolveLands[float32]) }
+
+func testSolveLands[F Float](t *testing.T) {
+	zeros := 0
+	for _, r := range []int{1, 3, 4, 7, 30} {
+		rng := rand.New(rand.NewPCG(uint64(r), 5))
+		c := newRowCall[F](rng, r, 77, 2, r == 7)
+		for k := range c.h {
+			c.h[k] += rng.NormFloat64() / 64 // some below zero
+		}
+		c.run()
+		for k, y := range c.h {
+			v := y + c.dst[k]
+			if !(v >= 0) || math.Abs(v-float64(F(v))) > 0x1p-52*(math.Abs(y)+math.Abs(v)) {
+				t.Fatalf("r = %d: from %v by %v to %v", r, y, c.dst[k], v)
+			}
+			if v == 0 && y != 0 {
+				zeros++
+			}
+		}
+	}
+	if zeros == 0 {
+		t.Error("nothing became zero")
+	}
+}
+
 // TestMinimizer gives rows of one number, where a = −diag and b = g without rounding, and checks the minimizers by exact
 // arithmetic.
 func TestMinimizer(t *testing.T) { bothFloats(t, testMinimizer[float64], testMinimizer[float32]) }

@@ -69,13 +69,16 @@ func (s *solver) pack() {
 		c.advance("ah")
 	})
 
-	s.begin("unpack"+kind, fmt.Sprintf("func(dst *float64, x *float%s, stride, array, pitch, r, blocks int)", kind),
+	s.begin("unpack"+kind, fmt.Sprintf("func(dst, h *float64, x *float%s, stride, pitch, r, blocks int)", kind),
 		fmt.Sprintf("unpack%s%s is unpackRowsGo for %d·blocks rows of r ≥ 4 numbers, pitch apart; stride is the bytes of a", kind, s.name, packRows),
-		"coordinate and array those of all.")
+		"coordinate.")
 	s.free = vectorRegisters(s.lanes)
 	c = s.startColumns()
-	dst, array := s.GP64(), s.arg("array")
-	c.blocks(func() { s.MOVQ(s.mem("dst"), dst) }, []reg.Register{dst}, func(at reg.Register) {
+	dst, h := s.GP64(), s.GP64()
+	c.blocks(func() {
+		s.MOVQ(s.mem("dst"), dst)
+		s.MOVQ(s.mem("h"), h)
+	}, []reg.Register{dst, h}, func(at reg.Register) {
 		for half := range packRows / 4 {
 			s.scope(func() {
 				v := s.regs(4)
@@ -83,26 +86,27 @@ func (s *solver) pack() {
 					d := 4 * s.size * half
 					if s.size == 8 {
 						s.VMOVUPD(operand.Mem{Base: at, Disp: d}, v[k])
-						s.VSUBPD(operand.Mem{Base: at, Index: array, Scale: 1, Disp: d}, v[k], v[k])
 					} else {
-						s.VMOVUPS(operand.Mem{Base: at, Disp: d}, xmm(v[k]))
-						s.VSUBPS(operand.Mem{Base: at, Index: array, Scale: 1, Disp: d}, xmm(v[k]), xmm(v[k]))
-						s.VCVTPS2PD(xmm(v[k]), v[k])
+						s.VCVTPS2PD(operand.Mem{Base: at, Disp: d}, v[k])
 					}
 					s.ADDQ(c.stride, at)
 				}
-				first := dst
+				to, from := dst, h
 				if half > 0 {
-					first = s.GP64()
-					s.LEAQ(operand.Mem{Base: dst, Index: c.row, Scale: 4}, first)
+					to, from = s.GP64(), s.GP64()
+					s.LEAQ(operand.Mem{Base: dst, Index: c.row, Scale: 4}, to)
+					s.LEAQ(operand.Mem{Base: h, Index: c.row, Scale: 4}, from)
 				}
-				c.store(v, first)
+				c.storeLess(v, from, to)
 			})
 			if half == 0 {
 				c.back(at)
 			}
 		}
-	}, func() { c.advance("dst") })
+	}, func() {
+		c.advance("dst")
+		c.advance("h")
+	})
 }
 
 // columns writes loops over rows in memory, by blocks of packRows, and in them over four columns at a time.
@@ -199,8 +203,8 @@ func (c *columns) load(p reg.Register) []reg.Register {
 	return v
 }
 
-// store is the reverse of load; v is lost.
-func (c *columns) store(v []reg.Register, p reg.Register) {
+// storeLess is the reverse of load, of v less what is at less; v is lost.
+func (c *columns) storeLess(v []reg.Register, less, p reg.Register) {
 	t := c.regs(4)
 	for k := range 2 {
 		c.VUNPCKLPD(v[2*k+1], v[2*k], t[2*k])
@@ -209,6 +213,7 @@ func (c *columns) store(v []reg.Register, p reg.Register) {
 	for k := range 4 {
 		half := operand.U8(0x20 + 0x11*(k/2))
 		c.VPERM2F128(half, t[2+k%2], t[k%2], v[k])
+		c.VSUBPD(c.at(less, k), v[k], v[k])
 		c.VMOVUPD(v[k], c.at(p, k))
 	}
 }
