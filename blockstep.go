@@ -22,7 +22,7 @@ type blockState struct {
 type rowGroup struct {
 	double  *kernel.RowSolver[float64]
 	single  *kernel.RowSolver[float32]
-	hd, dd  []float64 // H_Gᵀd and dᵀd
+	hd, dd  []float64 // H_Gᵀd, and dᵀd from the diagonal on
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
 	own     float64   // Σ A_ii‖d_i‖², where q is guessed
 	lower   float64   // ⟨lower, H_G⟩ when they have moved
@@ -182,6 +182,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 		if g.clipped {
 			kernel.Axpy(s.hd, 1, g.hd)
 		} else {
+			kernel.Mirror(g.dd, pitch)
 			kernel.Axpy(s.gram, t*t, g.dd)
 			kernel.Axpy(s.hd, t, g.hd)
 		}
@@ -253,7 +254,7 @@ func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 	g, d, h := s.g[(from-lo)*pitch:(to-lo)*pitch], s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch]
 	clear(grp.dd)
 	clear(grp.hd)
-	kernel.Gram(grp.dd, d, pitch)
+	kernel.GramRows(grp.dd, d, pitch, 0, pitch)
 	kernel.TransTimes(grp.hd, h, pitch, d, pitch)
 	grp.lin = s.penalty(d) - kernel.Dot(g, d)
 	if s.guesses {
@@ -305,6 +306,7 @@ func (s *rowBlockRun) quartic(groups []rowGroup) (c [4]float64) {
 			c[i] += v
 		}
 	}
+	kernel.Mirror(s.dd, s.pitch)
 	symmetrize(s.hd, s.pitch)
 	ddd := kernel.Dot(s.dd, s.gram)
 	s.ddd += ddd

@@ -510,13 +510,14 @@ func (s *rowBlockRun) findGramAfter(first func(lo, hi int)) {
 		for lo, end := k*size, min((k+1)*size, s.p.n); lo < end; lo += rows {
 			from, to := lo*s.pitch, min(lo+rows, end)*s.pitch
 			first(from, to)
-			kernel.Gram(s.parts[k], s.hv[from:to], s.pitch)
+			kernel.GramRows(s.parts[k], s.hv[from:to], s.pitch, 0, s.pitch)
 		}
 	})
 	clear(s.gram)
 	for _, d := range s.parts[:count] {
 		kernel.Axpy(s.gram, 1, d)
 	}
+	kernel.Mirror(s.gram, s.pitch)
 	s.largest = 0
 	for j := range s.p.r {
 		s.largest = max(s.largest, s.gram[j*s.pitch+j])
