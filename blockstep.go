@@ -91,7 +91,11 @@ func (s *rowBlockRun) block(b int) {
 	lo := b * s.Block
 	hi := min(lo+s.Block, s.p.n)
 	t := s.improve(b)
-	if t == 0 && s.moved-before > restless*s.size() {
+	least := restless
+	if s.single {
+		least = restlessSingle
+	}
+	if t == 0 && s.moved-before > least*s.size() {
 		for i := lo; i < hi; i++ { // together they get nowhere
 			s.row(i)
 		}
@@ -114,8 +118,12 @@ func (s *rowBlockRun) lowerInner(lo, from, to int) float64 {
 	return kernel.Dot(s.lower[(from-lo)*s.pitch:(to-lo)*s.pitch], s.hv[from*s.pitch:to*s.pitch])
 }
 
-// restless is the least ‖d‖²/‖H‖² for which a block that does not move is taken apart: far above what rounding proposes.
-const restless = 1e-16
+// restless and, where passes are of float32, restlessSingle are the least ‖d‖²/‖H‖² for which a block that does not move is taken
+// apart: far above what rounding proposes.
+const (
+	restless       = 1e-16
+	restlessSingle = 1e-12
+)
 
 // size returns ‖H‖².
 func (s *rowBlockRun) size() (sum float64) {
