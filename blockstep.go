@@ -24,7 +24,7 @@ type rowGroup struct {
 	single  *kernel.RowSolver[float32]
 	hd, dd  []float64 // H_Gᵀd, and dᵀd from the diagonal on
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
-	own     float64   // Σ A_ii‖d_i‖², where q is guessed
+	own     float64   // Σ A_ii‖d_i‖², diagonal ignored or not, where q is guessed
 	lower   float64   // ⟨lower, H_G⟩ when they have moved
 	quartic [4]float64
 	uphill  float64
@@ -210,8 +210,10 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall float
 			own += groups[k].own
 		}
 		guess := c
-		guess[1] -= 2 * own
-		if t, fall := s.wholeOrBest(guess); t == 1 && fall > own { // falls even if q is half of that
+		if !s.p.ignoreDiag {
+			guess[1] -= 2 * own
+		}
+		if t, fall := s.wholeOrBest(guess); t == 1 && fall > own { // falls even if q is less by half of own
 			s.guessed++
 			return t, fall
 		}
@@ -267,7 +269,7 @@ func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 	grp.lin = s.penalty(d) - kernel.Dot(g, d)
 	if s.guesses {
 		grp.own = 0
-		for i, v := range p.diag[from:to] {
+		for i, v := range p.selfs[from:to] {
 			grp.own += v * kernel.SumSq(d[i*pitch:(i+1)*pitch])
 		}
 	}

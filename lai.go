@@ -287,6 +287,7 @@ func (p *problem) with(a matrix.Operator) *problem {
 	near := *p
 	near.a, near.diag = a, make([]float64, p.n)
 	a.DiagTo(near.diag)
+	near.selfs = near.diag
 	near.near, near.of, near.top, near.lows, near.notes = &near, p, nil, nil, nil
 	near.spectral, near.least, near.multiplyA = 0, nil, nil
 	near.shown = nil // figures there decide when to leave it

@@ -313,7 +313,7 @@ func (s *rowBlockRun) prepare() {
 		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil {
 			s.terms = make([]float64, s.termProduct.Terms()*len(s.g))
 		}
-		s.guesses = s.termProduct != nil && !s.p.ignoreDiag
+		s.guesses = s.termProduct != nil
 		_, kept := s.product.Inner()
 		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
 	}

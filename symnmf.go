@@ -176,6 +176,7 @@ type problem struct {
 	norm       float64   // ‖A‖, scaled; 0 when A = 0
 	normFrom   float64   // root of the sum that norm² is a difference of, when the diagonal of inner products is ignored; else norm
 	diag       []float64 // A_ii, scaled; zeros when ignored
+	selfs      []float64 // A_ii, scaled, ignored or not
 	l1         []float64 // Λ_j, scaled, r values
 	ignoreDiag bool
 	scale      float64 // a = scale · the user's A
@@ -225,7 +226,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if err := opt.check(n, r); err != nil {
 		return nil, err
 	}
-	whole := a.Norm()
+	whole, all := a.Norm(), a
 	if opt.IgnoreDiagonal {
 		a = a.OffDiagonal()
 	}
@@ -240,6 +241,10 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 		p.normFrom = c * whole
 	}
 	p.a.DiagTo(p.diag)
+	if p.selfs = p.diag; opt.IgnoreDiagonal {
+		p.selfs = make([]float64, n)
+		all.Scaled(c).DiagTo(p.selfs)
+	}
 	for j := range p.l1 {
 		switch len(opt.L1) {
 		case 0:

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -462,36 +463,57 @@ func (b *sparsePoints) RowsTo(dst []float64, lo, hi int) {
 }
 
 func (b *sparsePoints) Step(block int, d []float64) float64 {
+	q := b.sumFeatures(block, d, b.squares)
+	if !b.m.offDiag {
+		return q
+	}
+	own, r := 0.0, b.h.cols
+	for i, lo := 0, block*b.size; i < len(d)/r; i++ {
+		own += b.m.scale * (b.m.scale * b.m.diag[lo+i]) * kernel.SumSq(d[i*r:(i+1)*r])
+	}
+	if rest := q - own; math.Abs(rest) > differsBy*own {
+		return rest
+	}
+	return b.sumFeatures(block, d, b.pairs)
+}
+
+// differsBy is the part of a sum by which another differs for the difference to keep ten digits.
+const differsBy = 1e-6
+
+// sumFeatures adds up f over features lo to hi of a block, a few at a time, with scratch y of a row for each.
+func (b *sparsePoints) sumFeatures(block int, d []float64, f func(x *pointBlock, y []float64, lo, hi int32, d []float64) float64) float64 {
 	var part [pointTerms * moveParts]float64
+	x, r := &b.blocks[block], b.h.cols
 	b.team.Do(len(part), func(k int) {
-		y := b.y[k*stepFeatures*b.h.cols : (k+1)*stepFeatures*b.h.cols]
-		x := &b.blocks[block]
 		for lo, end := x.part[k], x.part[k+1]; lo < end; lo += stepFeatures {
-			part[k] += b.stepPart(x, y, lo, min(lo+stepFeatures, end), d)
+			hi := min(lo+stepFeatures, end)
+			y := b.y[k*stepFeatures*r:][:int(hi-lo)*r]
+			clear(y)
+			part[k] += f(x, y, lo, hi, d)
 		}
 	})
 	return sum(part[:])
 }
 
-// stepPart returns what the features lo to hi of a block add to a step.
-func (b *sparsePoints) stepPart(x *pointBlock, y []float64, lo, hi int32, d []float64) (q float64) {
-	r := b.h.cols
-	y = y[:int(hi-lo)*r]
-	clear(y)
-	if b.m.offDiag { // pair by pair, for the digits by which A_ii may exceed the rest
-		for k := lo; k < hi; k++ {
-			for p := x.from[k]; p < x.from[k+1]; p++ {
-				i := int(x.row[p])
-				q += 2 * x.val[p] * kernel.Dot(y[:r], d[i*r:(i+1)*r])
-				kernel.Axpy(y[:r], x.val[p], d[i*r:(i+1)*r])
-			}
-			clear(y[:r])
-		}
-		return q
-	}
+// squares returns the part of ‖X_B·d‖² that features lo to hi have.
+func (b *sparsePoints) squares(x *pointBlock, y []float64, lo, hi int32, d []float64) float64 {
 	from, to := x.from[lo], x.from[hi]
-	kernel.AddGathered(y, r, inOrder[:hi-lo], x.from[lo:hi+1], x.row[from:to], x.val[from:to], d)
+	kernel.AddGathered(y, b.h.cols, inOrder[:hi-lo], x.from[lo:hi+1], x.row[from:to], x.val[from:to], d)
 	return kernel.SumSq(y)
+}
+
+// pairs returns the part of ⟨A_BB·d, d⟩ off the diagonal that features lo to hi have, with no digits lost.
+func (b *sparsePoints) pairs(x *pointBlock, y []float64, lo, hi int32, d []float64) (q float64) {
+	r := b.h.cols
+	for k := lo; k < hi; k++ {
+		before := y[int(k-lo)*r:][:r] // the rows that have the feature, so far
+		for p := x.from[k]; p < x.from[k+1]; p++ {
+			di := d[int(x.row[p])*r:][:r]
+			q += 2 * x.val[p] * kernel.Dot(before, di)
+			kernel.Axpy(before, x.val[p], di)
+		}
+	}
+	return q
 }
 
 // stepFeatures is for how many features X_B·d is in hand at once.
