@@ -160,7 +160,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 		s.measureStep(g, lo, from, to)
 	})
 	d := s.d[:(hi-lo)*pitch]
-	t, fall := s.step(b, groups, d)
+	t, fall, asked := s.step(b, groups, d)
 	if t > 0 {
 		s.report.decrease += fall / 4
 		s.report.changed++
@@ -178,8 +178,11 @@ func (s *rowBlockRun) improve(b int) float64 {
 	if clipped == 0 {
 		kernel.Axpy(s.gram, t, s.hd)
 		kernel.Axpy(s.gram, t*t, s.dd)
-		if t > 0 {
+		switch {
+		case t > 0 && asked:
 			s.product.Move(b, t, d)
+		case t > 0:
+			s.product.Move(b, 0, d)
 		}
 		return t
 	}
@@ -201,8 +204,8 @@ func (s *rowBlockRun) improve(b int) float64 {
 	return t
 }
 
-// step returns how far block b moves by d, and by how much φ falls.
-func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall float64) {
+// step returns how far block b moves by d, by how much φ falls, and whether the product was asked about d for that; else fall is a guess.
+func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall float64, asked bool) {
 	c := s.quartic(groups)
 	if s.guesses {
 		own := 0.0
@@ -213,13 +216,14 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall float
 		if !s.p.ignoreDiag {
 			guess[1] -= 2 * own
 		}
-		if t, fall := s.wholeOrBest(guess); t == 1 && fall > own { // falls even if q is less by half of own
+		if t, fall := s.wholeOrBest(guess); t == 1 && fall > 2*own { // falls whatever q is, since ‖X_B·d‖² ≥ 0
 			s.guessed++
-			return t, fall
+			return t, fall, false
 		}
 	}
 	c[1] -= 2 * s.product.Step(b, d)
-	return s.wholeOrBest(c)
+	t, fall = s.wholeOrBest(c)
+	return t, fall, true
 }
 
 // wholeOrBest returns 1 if that is good enough a step, else the best, and by how much φ falls.

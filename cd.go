@@ -236,11 +236,11 @@ func (s *cdState) set(i int, x float64) {
 	kernel.Axpy(s.dj, x-o, hi)
 	s.dj[s.j] = 0
 	hi[s.j] = x
-	left := s.rowSq[i] + grown
-	if x == 0 && left < -grown { // by so much less than it was, and no more, that rounding may be most of it
-		left = kernel.SumSq(hi)
+	if x == 0 {
+		s.rowSq[i] = kernel.SumSq(hi) // what is left may be far smaller than the rounding of what it was
+	} else {
+		s.rowSq[i] = max(0, s.rowSq[i]+grown)
 	}
-	s.rowSq[i] = max(0, left)
 	s.cursor.Add(i, x-o)
 	s.report.changed++
 }

@@ -48,6 +48,9 @@ func TestRowBlockDecrease(t *testing.T) {
 						if d := math.Abs(fell - s.fallen); s.clipped == 0 && s.guessed == 0 && d > tol {
 							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: fell by %v, the quartics say %v", in.name, form, ignore, w, sweep, fell, s.fallen)
 						}
+						if s.guessed > 0 && s.report.provisional {
+							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: undone", in.name, form, ignore, w, sweep)
+						}
 						if fell < -tol {
 							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: rose by %v", in.name, form, ignore, w, sweep, -fell)
 						}

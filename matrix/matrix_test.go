@@ -633,7 +633,7 @@ func TestPointsWithoutDiagonal(t *testing.T) {
 			}
 		}
 	}
-	for lo := 0; lo < n; lo += size { // A_BB has them: it is kept without the diagonal
+	for lo := 0; lo < n; lo += size { // ⟨A_BB·d, d⟩ has them: it is summed without the diagonal
 		hi := min(lo+size, n)
 		var inner float64
 		for i := lo; i < hi; i++ {

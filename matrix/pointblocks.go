@@ -502,7 +502,8 @@ func (b *sparsePoints) squares(x *pointBlock, y []float64, lo, hi int32, d []flo
 	return kernel.SumSq(y)
 }
 
-// pairs returns the part of ⟨A_BB·d, d⟩ off the diagonal that features lo to hi have, with no digits lost.
+// pairs returns the part of ⟨A_BB·d, d⟩ off the diagonal that features lo to hi have, without those of the
+// diagonal, which may exceed it.
 func (b *sparsePoints) pairs(x *pointBlock, y []float64, lo, hi int32, d []float64) (q float64) {
 	r := b.h.cols
 	for k := lo; k < hi; k++ {

@@ -55,6 +55,9 @@ func Gram(s, x []float64, r int) {
 
 // Mirror makes an r×r matrix of which the numbers from the diagonal on are right symmetric, as one that GramRows has added to.
 func Mirror(s []float64, r int) {
+	if len(s) != r*r {
+		panic(badLen)
+	}
 	for j := range r {
 		for k, v := range s[j*r+j+1 : (j+1)*r] {
 			s[(j+1+k)*r+j] = v

@@ -69,7 +69,7 @@ func (s *RowSolver[F]) scratch(width int) []F {
 // diagonal the function is ½hᵀ(D − ooᵀ)h − (g − p·o − λ)ᵀh and h_j = max(0, b/G); but where G ≤ 0 it stays, and where b/G is
 // above 1e4·√G it becomes that unless it is larger already (nothing bounds it then; see CD).
 //
-// The way leads to numbers of F, whatever digits h has beyond them: onto zero exactly.
+// The way leads to numbers of F, whatever digits h has beyond them: onto zero exactly. dst and h must not overlap.
 //
 // A minimizer is within 1e-12 of what a and b give, relatively, or 1e-6 with float32; a and b have the rounding errors of
 // their sums. All that is finite and does not overflow as x³ gives finite results.
