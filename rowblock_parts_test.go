@@ -158,6 +158,26 @@ func TestGuessedSteps(t *testing.T) {
 			t.Errorf("diagonal ignored %v: %d of %d blocks guessed", ignore, guessed, blocks)
 		}
 	}
+	// Two points in the same place, in H in two: each row goes to where the other is, and X_B·d = 0, which the diagonal does not know of.
+	pair, err := matrix.NewCSR(2, 1, []int64{0, 1, 2}, []int32{0, 0}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := matrix.Gram(pair, matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, h, run := startRun(t, same, 2, RowBlock{Passes: 100, MaxStep: 1, NoMomentum: true}, Options{Start: Given{matrix.NewDense(2, 2, []float64{1, 0, 0, 1})}})
+	before := p.measure(h)
+	run.prepare()
+	run.extrapolate()
+	run.improve(0)
+	run.publish()
+	if after := p.measure(h); run.guessed != 0 || !(after.objective() < before.objective()) {
+		t.Errorf("two points in one place: guessed %d times, the objective goes from %v to %v", run.guessed, before.objective(), after.objective())
+	}
+	run.end()
+
 	points, err := matrix.Gram(instance.Text(100, 300, 10, 1), matrix.Rows, 1)
 	if err != nil {
 		t.Fatal(err)
