@@ -26,7 +26,7 @@ type RowBlock struct {
 	// MaxStep bounds t; the default 0 means 2. Beyond 1 entries may have to be cut off at zero.
 	MaxStep float64
 	// Whole is for which part of the fall of the best t a block takes t = 1: its rows then come to their own minimizers, and nothing is
-	// cut off. The default 0 means 0.98 for dense data and 0.95 for sparse; with 1 it takes the best.
+	// cut off. The default 0 means 0.98 for dense data, 0.95 for sparse points and 1, always the best, for a sparse A.
 	Whole float64
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
@@ -118,8 +118,13 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		s.MaxStep = 2
 	}
 	if s.Whole == 0 {
-		if s.Whole = wholeDense; sparse {
-			s.Whole = wholeSparse
+		switch {
+		case !sparse:
+			s.Whole = wholeDense
+		case explicit:
+			s.Whole = 1
+		default:
+			s.Whole = wholePoints
 		}
 	}
 	pitch := pitchOf(p.r, sparse)
@@ -182,11 +187,11 @@ const (
 	sparsePart = 16
 )
 
-// Defaults of Whole. Over 15 orders of the coordinates they cost no sweeps but some 5 % on graphs; 0.95 costs up to a fifth on images, and
-// 0.9, near a minimum of 60 sparse points, up to ten times as many.
+// Defaults of Whole. Over 15 orders of the coordinates they cost no sweeps; 0.95 costs up to a fifth on images, and
+// 0.9, near a minimum of 60 sparse points, up to ten times as many. On graphs they would gain little.
 const (
 	wholeDense  = 0.98
-	wholeSparse = 0.95
+	wholePoints = 0.95
 )
 
 // pitchOf returns how far apart rows of r numbers lie. For sparse products rows start with a cache line, so that none lies in

@@ -83,7 +83,7 @@ func TestWholeSteps(t *testing.T) {
 	}
 	for _, precision := range []Precision{Double, Single} {
 		for _, f := range operatorForms(t, 120, 1) {
-			_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, First: FirstRows, Precision: precision}, Options{Start: Random{}})
+			_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, First: FirstRows, Precision: precision, Whole: 0.95}, Options{Start: Random{}})
 			run.prepare()
 			whole := 0
 			for sweep := range 12 {
