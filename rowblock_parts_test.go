@@ -111,6 +111,34 @@ func TestWholeSteps(t *testing.T) {
 	}
 }
 
+// TestMixedGroups: D and A·H are right after sweeps in which some groups of a block had entries cut off and others had not.
+func TestMixedGroups(t *testing.T) {
+	mixed := 0
+	for _, f := range operatorForms(t, 200, 1) {
+		_, _, run := startRun(t, f.a, 20, RowBlock{Block: 128, First: FirstRows, Precision: Double, Whole: 1}, Options{Start: Random{}})
+		for sweep := range 12 {
+			run.sweep(never)
+			if err := run.verify(); err != nil {
+				t.Fatalf("%s, sweep %d: %v", f.name, sweep+1, err)
+			}
+			cut := 0
+			groups, _ := run.groupsOf(200 - 128)
+			for k := range groups {
+				if groups[k].clipped {
+					cut++
+				}
+			}
+			if cut > 0 && cut < len(groups) {
+				mixed++
+			}
+		}
+		run.end()
+	}
+	if mixed == 0 {
+		t.Error("no block had groups of both kinds")
+	}
+}
+
 // TestGuessedSteps: a block of sparse points that moves without being asked about lowers the objective all the same, by what is said of it
 // but for the difference of q and its guess; also where points are much alike, and with the diagonal ignored.
 func TestGuessedSteps(t *testing.T) {
