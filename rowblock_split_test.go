@@ -138,7 +138,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 		}
 	}) / 50 / (128 * 128 * 48)
 	perByte := func(bytes float64) float64 {
-		v := make([]float64, int(min(bytes, 256<<20)/8))
+		v := ones(int(min(bytes, 256<<20) / 8))
 		times := int(1 + 64<<20/float64(8*len(v)+1))
 		return least(5, func() {
 			for range times {
@@ -160,8 +160,9 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 		after        // what follows H
 	)
 	var limit, byLines [3]float64
-	bookLimit := 3*n*rr*8*perByte(16*n*rr) + madds(n*rr/2) // H and H as it was, read, and one of them written; HᵀH
-	moveLimit := 5 * n * rr * 8 * perByte(16*n*rr)
+	far, near := perByte(16*n*rr), perByte(16*float64(s.Block)*rr) // for all of H and H as it was, and for what a block has at hand
+	bookLimit := 3*n*rr*8*far + madds(n*rr/2)                      // both read, and one of them written; HᵀH
+	moveLimit := 3*n*rr*8*far + 3*n*rr*8*near                      // the same, a block at a time; H_B, and the step read and written
 	if gathered == nil {
 		limit[fromH] = max(madds(stored), stream(stored))
 		limit[own] = madds(n * float64(s.Block))
@@ -173,8 +174,8 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 		list := 12 * stored * perByte(12*stored)
 		limit[fromH] = max(madds(stored), stored*8*rr*perByte(8*z)+list)
 		byLines[fromH] = max(madds(stored), readLines(gathered.Col, rows, pitch))
-		near, distinct := splitCounts(gathered, s.Block)
-		limit[own], limit[after] = 2*madds(near), moveLimit
+		pairs, distinct := splitCounts(gathered, s.Block)
+		limit[own], limit[after] = 2*madds(pairs), moveLimit
 		if features { // A_BB·d feature by feature; rows of Z that a block changes, read and written
 			limit[own] = told * madds(stored)
 			limit[after] += max(madds(stored), 2*distinct*8*rr*perByte(8*z)+list)
@@ -211,7 +212,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 
 // splitCounts returns how many entries x has left of the diagonal in the blocks on it, and how many rows of what is gathered the
 // blocks of its rows use.
-func splitCounts(x *matrix.CSR, block int) (near, distinct float64) {
+func splitCounts(x *matrix.CSR, block int) (pairs, distinct float64) {
 	n, columns := x.Dims()
 	last := make([]int, columns) // the block that used it last, from 1
 	for i := range n {
@@ -223,19 +224,16 @@ func splitCounts(x *matrix.CSR, block int) (near, distinct float64) {
 				distinct++
 			}
 			if int(c) >= first && int(c) < i {
-				near++
+				pairs++
 			}
 		}
 	}
-	return near, distinct
+	return pairs, distinct
 }
 
 // readLines returns the milliseconds of reading a number from each cache line of the rows idx, of pitch numbers, in that order.
 func readLines(idx []int32, rows, pitch int) float64 {
-	v := kernel.Numbers(rows * pitch)
-	for k := range v {
-		v[k] = 1
-	}
+	v := ones(rows * pitch)
 	var bits uint64
 	ms := least(5, func() {
 		for _, c := range idx {
@@ -249,6 +247,15 @@ func readLines(idx []int32, rows, pitch int) float64 {
 		panic("nothing read")
 	}
 	return ms
+}
+
+// ones returns n numbers in memory of their own: where nothing has been written yet, all pages read are one and the same.
+func ones(n int) []float64 {
+	v := kernel.Numbers(n)
+	for k := range v {
+		v[k] = 1
+	}
+	return v
 }
 
 // least returns the least milliseconds of so many calls of f.

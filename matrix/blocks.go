@@ -122,9 +122,8 @@ func (b *denseBlocks[F]) LowerTo(dst, lower []float64, first, lo, hi int) {
 	clear(lower)
 	if first > 0 {
 		kernel.RowsTimes(dst, b.m.a[lo*n:(hi-1)*n+first], n, h[:first*r], r)
-		for k, v := range dst {
-			lower[k] = v * b.m.scale
-		}
+		copy(lower, dst)
+		kernel.Scale(lower, b.m.scale)
 	}
 	from := first
 	if b.m.offDiag { // the block's own columns row by row, for the digits by which A_ii may exceed the rest
@@ -136,9 +135,7 @@ func (b *denseBlocks[F]) LowerTo(dst, lower []float64, first, lo, hi int) {
 		}
 	}
 	kernel.RowsTimes(dst, b.m.a[lo*n+from:hi*n], n, h[from*r:], r)
-	for k := range dst {
-		dst[k] *= b.m.scale
-	}
+	kernel.Scale(dst, b.m.scale)
 }
 
 func (b *denseBlocks[F]) Step(block int, d []float64) float64 {
@@ -162,13 +159,15 @@ func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d, t []float64, offDi
 			}
 			return q
 		}
+		t := t[from*r : to*r]
+		clear(t)
 		if from > 0 {
-			t := t[from*r : to*r]
-			clear(t)
 			kernel.RowsTimes(t, a[from*stride:(to-1)*stride+from], stride, d[:from*r], r)
 			q = 2 * kernel.Dot(t, own)
+			clear(t)
 		}
-		return q + kernel.Quad(a[from*stride+from:(to-1)*stride+to], stride, own, r)
+		kernel.RowsTimes(t, a[from*stride+from:(to-1)*stride+to], stride, own, r)
+		return q + kernel.Dot(t, own)
 	})
 }
 
@@ -252,9 +251,7 @@ func (b *csrBlocks) lowerTo(dst, lower []float64, lo, hi int) {
 			col, val = col[at+1:], from(val, at+1)
 		}
 		kernel.GatherRows(acc, col, val, b.rowBlocks.h.data)
-		for k := range acc {
-			acc[k] *= b.m.scale
-		}
+		kernel.Scale(acc, b.m.scale)
 	}
 }
 

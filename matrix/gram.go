@@ -179,9 +179,7 @@ func (m *GramOperator) NewProduct(h *Dense, workers int) Product {
 // timesTo fills z with Z = X·h, m×r by rows (scale included).
 func (m *GramOperator) timesTo(z []float64, h *Dense, workers int) {
 	m.points.timesTo(z, h, workers)
-	for k := range z {
-		z[k] *= m.scale
-	}
+	kernel.Scale(z, m.scale)
 }
 
 // columnsOfZ returns Z = X·H (scale included), column j at j·m.
@@ -233,9 +231,7 @@ func (m *GramOperator) Repeat(workers int) func(dst, h *Dense) {
 			kernel.Blocks(rows, productRows, workers, func(_, lo, hi int) {
 				part := z[lo*h.cols : hi*h.cols]
 				features.rowsTo(part, lo, hi, h.data, h.cols)
-				for k := range part {
-					part[k] *= m.scale
-				}
+				kernel.Scale(part, m.scale)
 			})
 		} else {
 			m.timesTo(z, h, workers)
@@ -247,10 +243,7 @@ func (m *GramOperator) Repeat(workers int) func(dst, h *Dense) {
 // finish makes rows lo to hi of Xᵀ·Z those of A·H: scales them, and takes the diagonal away where it is ignored. The digits by which
 // A_ii exceeds the rest are lost; they are in Z already, so that leaving A_ii·H_i,: out of the sum would bring back one bit or two.
 func (m *GramOperator) finish(dst []float64, lo, hi int, h *Dense) {
-	r := h.cols
-	for k := range dst[:(hi-lo)*r] {
-		dst[k] *= m.scale
-	}
+	kernel.Scale(dst[:(hi-lo)*h.cols], m.scale)
 	m.leaveOut(dst, lo, hi, h)
 }
 

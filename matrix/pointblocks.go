@@ -228,9 +228,7 @@ func (b *densePoints) Move(block int, t float64, e []float64) {
 	r := b.h.cols
 	lo, _ := b.bounds(block)
 	if b.own != nil {
-		for k := range e {
-			e[k] *= b.m.scale
-		}
+		kernel.Scale(e, b.m.scale)
 	}
 	b.each(func(_, from, to int) {
 		if b.own != nil {
@@ -264,9 +262,7 @@ func (b *densePoints) Refresh() {
 	b.each(func(_, from, to int) {
 		z := b.z[from*r : to*r]
 		b.times(z, b.h.data, 0, from, to)
-		for k := range z {
-			z[k] *= b.m.scale
-		}
+		kernel.Scale(z, b.m.scale)
 	})
 }
 
@@ -291,7 +287,7 @@ type sparseBlocks struct {
 
 // pointBlock is X_B by features, scale included. Rows are counted from the block's first.
 type pointBlock struct {
-	feature []int32 // that occur, increasing
+	feature []int32 // that occur, in the order of the parts
 	from    []int32 // where the entries of each begin, and where the last end
 	row     []int32
 	val     []float64
@@ -309,8 +305,7 @@ func splitBlocks(x *CSR, scale float64, size int, team *kernel.Team) sparseBlock
 		default:
 			place = make([]int32, x.cols)
 		}
-		s.blocks[k] = x.transposeBlock(scale, k*size, min((k+1)*size, x.rows), place)
-		s.blocks[k].divide(s.ranges)
+		s.blocks[k] = x.transposeBlock(scale, k*size, min((k+1)*size, x.rows), s.ranges, place)
 		select {
 		case rooms <- place:
 		default:
@@ -386,15 +381,70 @@ func (m *CSR) splitColumns(t termBounds, team *kernel.Team) (parts [pointTerms]*
 // rowsSplit is how many rows splitColumns takes at a time.
 const rowsSplit = 256
 
-// divide makes the parts of a Move, as many for each term, with about as many entries each.
-func (b *pointBlock) divide(t termBounds) {
+// transposeBlock returns the block of rows lo to hi, times scale. place has a number for each feature, zero before and after.
+func (m *CSR) transposeBlock(scale float64, lo, hi int, t termBounds, place []int32) pointBlock {
+	var b pointBlock
+	col := m.Col[m.RowPtr[lo]:m.RowPtr[hi]]
+	distinct := 0
+	for _, c := range col {
+		if place[c] == 0 {
+			distinct++
+		}
+		place[c]++
+	}
+	b.feature = make([]int32, 0, distinct)
+	if distinct > m.cols/16 {
+		for c, rows := range place {
+			if rows != 0 {
+				b.feature = append(b.feature, int32(c))
+			}
+		}
+	} else {
+		for _, c := range col {
+			if place[c] > 0 {
+				b.feature, place[c] = append(b.feature, c), -place[c]
+			}
+		}
+		slices.Sort(b.feature)
+	}
+	rows := make([]int32, distinct)
+	for k, c := range b.feature {
+		rows[k] = max(place[c], -place[c])
+	}
+	b.divide(t, rows)
+	b.sortParts(rows)
+	b.from = make([]int32, distinct+1)
+	for k, c := range b.feature {
+		place[c] = b.from[k]
+		b.from[k+1] = b.from[k] + rows[k]
+	}
+	b.row, b.val = make([]int32, len(col)), make([]float64, len(col))
+	for i := range hi - lo {
+		idx, val := m.Row(lo + i)
+		for p, c := range idx {
+			to := place[c]
+			b.row[to], b.val[to] = int32(i), scale*value(val, p)
+			place[c]++
+		}
+	}
+	for _, c := range b.feature {
+		place[c] = 0
+	}
+	return b
+}
+
+// divide makes the parts of a Move, as many for each term, with about as many entries each. Each feature is in so many rows.
+func (b *pointBlock) divide(t termBounds, rows []int32) {
 	k, f := 0, 0
 	for term := range pointTerms {
 		end, _ := slices.BinarySearch(b.feature, int32(t[term+1]))
-		first := int64(b.from[f])
-		entries := int64(b.from[end]) - first
+		entries, before := int64(0), int64(0)
+		for _, v := range rows[f:end] {
+			entries += int64(v)
+		}
 		for p := range int64(moveParts) {
-			for f < end && (int64(b.from[f])-first)*moveParts < p*entries {
+			for f < end && before*moveParts < p*entries {
+				before += int64(rows[f])
 				f++
 			}
 			b.part[k] = int32(f)
@@ -405,56 +455,31 @@ func (b *pointBlock) divide(t termBounds) {
 	b.part[k] = int32(len(b.feature))
 }
 
-// transposeBlock returns the block of rows lo to hi, times scale. place has a number for each feature, zero before and after.
-func (m *CSR) transposeBlock(scale float64, lo, hi int, place []int32) pointBlock {
-	var b pointBlock
-	col := m.Col[m.RowPtr[lo]:m.RowPtr[hi]]
-	distinct := 0
-	for _, c := range col {
-		if place[c] == 0 {
-			place[c] = 1
-			distinct++
+// sortParts puts the features of each part that are in fewer rows first: then the loop over a feature's entries ends, as a rule, where
+// the one before did, as processors expect.
+func (b *pointBlock) sortParts(rows []int32) {
+	if len(rows) == 0 {
+		return
+	}
+	feature, count := slices.Clone(b.feature), slices.Clone(rows)
+	next := make([]int32, slices.Max(rows)+2)
+	for p, lo := range b.part[:len(b.part)-1] {
+		hi := b.part[p+1]
+		clear(next)
+		for _, v := range count[lo:hi] {
+			next[v+1]++
+		}
+		at := lo
+		for v, n := range next {
+			at += n
+			next[v] = at
+		}
+		for k := lo; k < hi; k++ {
+			to := &next[count[k]]
+			b.feature[*to], rows[*to] = feature[k], count[k]
+			*to++
 		}
 	}
-	b.feature = make([]int32, 0, distinct)
-	if distinct > m.cols/16 {
-		for c, there := range place {
-			if there != 0 {
-				b.feature = append(b.feature, int32(c))
-			}
-		}
-	} else {
-		for _, c := range col {
-			if place[c] == 1 {
-				b.feature, place[c] = append(b.feature, c), 2
-			}
-		}
-		slices.Sort(b.feature)
-	}
-	for k, c := range b.feature {
-		place[c] = int32(k)
-	}
-	b.from = make([]int32, len(b.feature)+1)
-	for _, c := range col {
-		b.from[place[c]+1]++
-	}
-	for k := range b.feature {
-		b.from[k+1] += b.from[k]
-	}
-	next := slices.Clone(b.from)
-	b.row, b.val = make([]int32, len(col)), make([]float64, len(col))
-	for i := range hi - lo {
-		idx, val := m.Row(lo + i)
-		for p, c := range idx {
-			to := next[place[c]]
-			b.row[to], b.val[to] = int32(i), scale*value(val, p)
-			next[place[c]]++
-		}
-	}
-	for _, c := range b.feature {
-		place[c] = 0
-	}
-	return b
 }
 
 func (b *sparsePoints) RowsTo(dst []float64, lo, hi int) {

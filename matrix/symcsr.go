@@ -173,9 +173,7 @@ func (m *CSR) gatherTo(dst []float64, lo, hi int, z []float64, r int, scale floa
 				clear(acc)
 				col, val := m.rowAhead(lo + i)
 				kernel.GatherRows(acc, col, val, z)
-				for k := range acc {
-					acc[k] *= scale
-				}
+				kernel.Scale(acc, scale)
 			}
 		}
 		dst = dst[n*r:]

@@ -205,9 +205,7 @@ func (p denseProduct[F]) RowsTo(dst []float64, lo, hi int) {
 			from = to
 		}
 	}
-	for k := range dst {
-		dst[k] *= m.scale
-	}
+	kernel.Scale(dst, m.scale)
 }
 
 // offDiagTo adds rows lo to hi of A·H without the diagonal, which crosses them in columns g to end.

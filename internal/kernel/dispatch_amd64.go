@@ -59,6 +59,14 @@ func dot(x, y []float64) float64 {
 	}
 }
 
+func scale(x []float64, c float64) {
+	if path == portable || len(x) == 0 {
+		scaleGo(x, c)
+	} else {
+		scaleAVX2(&x[0], c, len(x))
+	}
+}
+
 func axpy(y []float64, c float64, x []float64) {
 	switch n := len(y); {
 	case path == portable || n < shortest:

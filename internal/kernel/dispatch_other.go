@@ -15,6 +15,7 @@ func Portable() (restore func()) { return use(portable) }
 func use(int) (restore func()) { return func() {} }
 
 func dot(x, y []float64) float64               { return dotGo(x, y) }
+func scale(x []float64, c float64)             { scaleGo(x, c) }
 func axpy(y []float64, c float64, x []float64) { axpyGo(y, c, x) }
 func axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 	axpy4Go(y, c, x0, x1, x2, x3)

@@ -81,37 +81,6 @@ func GramRows(s, x []float64, r, lo, hi int) {
 	}
 }
 
-// quadRows is how many rows of T = A·x Quad has at a time: as many as a tile.
-const quadRows = 8
-
-// Quad returns ⟨A·x, x⟩ = Σ_il a[i·stride+l]·⟨x_i,x_l⟩ for a symmetric A with as many rows and columns as x (r columns)
-// has rows. It looks at entries left of the diagonal and at few others.
-func Quad[F Float](a []F, stride int, x []float64, r int) (q float64) {
-	n := shape(x, r)
-	checkStrided(len(a), n, n, stride)
-	if n == 0 {
-		return 0
-	}
-	var own [quadRows * 64]float64
-	t := own[:]
-	if quadRows*r > len(t) {
-		t = make([]float64, quadRows*r)
-	}
-	for i := 0; i < n; i += quadRows {
-		rows := min(quadRows, n-i)
-		t, xi := t[:rows*r], x[i*r:(i+rows)*r]
-		if i > 0 {
-			clear(t)
-			times(t, a[i*stride:], stride, 1, x, rows, i, r, r)
-			q += 2 * Dot(t, xi)
-		}
-		clear(t)
-		times(t, a[i*stride+i:], stride, 1, xi, rows, rows, r, r)
-		q += Dot(t, xi)
-	}
-	return q
-}
-
 // shape returns how many rows of r numbers x has.
 func shape(x []float64, r int) int {
 	if r == 0 && len(x) == 0 {

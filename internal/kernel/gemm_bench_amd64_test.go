@@ -78,7 +78,7 @@ func BenchmarkTransTimes(b *testing.B) {
 	}
 }
 
-// BenchmarkGram and BenchmarkQuad count all terms, of which symmetry saves nearly half.
+// BenchmarkGram counts all terms, of which symmetry saves nearly half.
 func BenchmarkGram(b *testing.B) {
 	for _, r := range []int{16, 30, 60} {
 		d, s := random(2, benchBlock*r), make([]float64, r*r)
@@ -88,24 +88,5 @@ func BenchmarkGram(b *testing.B) {
 			}
 			report(b, benchBlock*r*r)
 		})
-	}
-}
-
-func BenchmarkQuad(b *testing.B) {
-	for _, n := range []int{500, 2429} {
-		a := random(1, n*n)
-		for _, r := range []int{16, 30, 60} {
-			d := random(2, benchBlock*r)
-			onPaths(b, fmt.Sprintf("n=%d/r=%d", n, r), func(b *testing.B) {
-				lo := 0
-				for range b.N {
-					sink += Quad(a[lo*n+lo:], n, d, r)
-					if lo += benchBlock; lo+benchBlock > n {
-						lo = 0
-					}
-				}
-				report(b, benchBlock*benchBlock*r)
-			})
-		}
 	}
 }

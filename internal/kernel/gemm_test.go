@@ -3,7 +3,6 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -229,59 +228,6 @@ func TestGram(t *testing.T) {
 	})
 }
 
-// TestQuad compares with the plain sum. Entries of A right of the diagonal, but near it, are NaN.
-func TestQuad(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		for _, n := range []int{0, 1, 2, 7, 8, 9, 40, 128} {
-			for _, r := range []int{1, 3, 4, 16, 30, 65, 130} {
-				for _, whole := range []bool{true, false} {
-					rng := rand.New(rand.NewPCG(uint64(n), uint64(r)))
-					next := func() float64 { return float64(float32(2*rng.Float64() - 1)) }
-					if whole {
-						next = func() float64 { return float64(rng.IntN(17) - 8) }
-					}
-					stride := n + 5
-					a, x := make([]float64, n*stride), make([]float64, n*r)
-					for i := range a {
-						a[i] = math.NaN()
-					}
-					for i := range x {
-						x[i] = next()
-					}
-					var want, scale float64
-					for i := range n {
-						for l := range i + 1 {
-							v := next()
-							a[i*stride+l] = v
-							if l/quadRows == i/quadRows {
-								a[l*stride+i] = v
-							}
-							if l < i {
-								v *= 2
-							}
-							for k := range r {
-								want += v * x[i*r+k] * x[l*r+k]
-								scale += math.Abs(v * x[i*r+k] * x[l*r+k])
-							}
-						}
-					}
-					// Of every term both sums round the products, at most n·r sums of the plain one, and of the other
-					// n sums of a number of T, quadRows·r of a scalar product and 2·n/quadRows of q.
-					tol := float64(4+n*r+n+quadRows*r+n) * eps / 2 * scale
-					if whole {
-						tol = 0
-					}
-					for name, got := range map[string]float64{"float64": Quad(a, stride, x, r), "float32": Quad(narrowed(a), stride, x, r)} {
-						if d := math.Abs(got - want); !(d <= tol) {
-							t.Fatalf("%s, n = %d, r = %d: %v, want %v (off by %.2g, bound %.2g)", name, n, r, got, want, d, tol)
-						}
-					}
-				}
-			}
-		}
-	})
-}
-
 func TestBlockLengths(t *testing.T) {
 	x := make([]float64, 60)
 	eachPath(t, func(t *testing.T) {
@@ -300,10 +246,6 @@ func TestBlockLengths(t *testing.T) {
 			"TransTimes of float32":  func() { TransTimes(x[:20], make([]float32, 28), 6, x[:20], 4) },
 			"Gram, s":                func() { Gram(x[:15], x, 4) },
 			"Gram, x":                func() { Gram(x[:16], x[:59], 4) },
-			"Quad, x":                func() { Quad(x, 5, x[:21], 4) },
-			"Quad, stride":           func() { Quad(x, 4, x[:20], 4) },
-			"Quad, a":                func() { Quad(x[:24], 5, x[:20], 4) },
-			"Quad, a below zero":     func() { Quad(x, -6, x[:20], 4) },
 			"RowsTimes, stride is 0": func() { RowsTimes(x[:8], x, 0, x[:4], 4) },
 		} {
 			if got := panics(f); got != badLen {
@@ -313,15 +255,11 @@ func TestBlockLengths(t *testing.T) {
 		// What is just long enough, and nothing at all.
 		RowsTimes(x[:20], x[:29], 6, x[20:40], 4)
 		TransTimes(x[:20], x[:29], 6, x[20:40], 4)
-		Quad(x[:25], 5, x[:20], 4)
 		RowsTimes[float64](nil, nil, 0, nil, 0)
 		RowsTimes(nil, x, 5, x[:20], 4)
 		RowsTimes[float32](x[:8], nil, 0, nil, 4)
 		TransTimes[float64](x[:8], nil, 2, nil, 4)
 		TransTimes[float64](nil, nil, 0, x[:8], 4)
 		Gram(nil, nil, 0)
-		if q := Quad[float32](nil, 0, nil, 3); q != 0 {
-			t.Errorf("Quad of nothing is %v", q)
-		}
 	})
 }

@@ -87,12 +87,10 @@ func TestGuardPagesBlocks(t *testing.T) {
 					x, c, s := place(n*r), place(rows*r), place(r*r)
 					byRows := placeGuarded(t, make([]float32, (rows-1)*(n+gap)+n), atEnd)
 					byColumns := placeGuarded(t, make([]float32, (n-1)*(rows+gap)+rows), atEnd)
-					square := place((n-1)*(n+gap) + n)
 					for name, f := range map[string]func(){
 						"RowsTimes":  func() { RowsTimes(c, byRows, n+gap, x, r) },
 						"TransTimes": func() { TransTimes(c, byColumns, rows+gap, x, r) },
 						"Gram":       func() { Gram(s, x, r) },
-						"Quad":       func() { sink += Quad(square, n+gap, x, r) },
 					} {
 						if fault := panics(f); fault != nil {
 							t.Fatalf("%s, n = %d, r = %d, at the end %t: %v", name, n, r, atEnd, fault)

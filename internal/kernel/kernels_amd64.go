@@ -56,6 +56,11 @@ func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *
 //go:noescape
 func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
+// scaleAVX2 multiplies x[i] by c, 0 ≤ i < n.
+//
+//go:noescape
+func scaleAVX2(x *float64, c float64, n int)
+
 // advanceAVX2 is advanceGo; cut is not 0 if zero has stopped any.
 //
 //go:noescape

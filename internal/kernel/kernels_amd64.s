@@ -11274,6 +11274,70 @@ bad492:
 	MOVB AL, ret+96(FP)
 	RET
 
+// func scaleAVX2(x *float64, c float64, n int)
+// Requires: AVX
+TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
+	MOVQ         x+0(FP), AX
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+8(FP), Y0
+	SUBQ         $0x10, CX
+	JLT          rest703
+
+loop702:
+	VMOVUPD (AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, (AX)
+	VMOVUPD 32(AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD 64(AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, 64(AX)
+	VMOVUPD 96(AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, 96(AX)
+	ADDQ    $+128, AX
+	SUBQ    $0x10, CX
+	JGE     loop702
+
+rest703:
+	TESTQ   $0x00000008, CX
+	JEQ     skip704
+	VMOVUPD (AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, (AX)
+	VMOVUPD 32(AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $+64, AX
+
+skip704:
+	TESTQ   $0x00000004, CX
+	JEQ     skip705
+	VMOVUPD (AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, (AX)
+	ADDQ    $+32, AX
+
+skip705:
+	TESTQ   $0x00000002, CX
+	JEQ     skip706
+	VMOVUPD (AX), X2
+	VMULPD  Y0, Y2, Y2
+	VMOVUPD X2, (AX)
+	ADDQ    $+16, AX
+
+skip706:
+	TESTQ  $0x00000001, CX
+	JEQ    skip707
+	VMOVSD (AX), X3
+	VMULPD Y0, Y3, Y3
+	VMOVSD X3, (AX)
+
+skip707:
+	VZEROUPPER
+	RET
+
 // func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)
 // Requires: AVX, FMA3, SSE2
 TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
@@ -11289,9 +11353,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y5, Y5, Y5
 	VXORPD       Y6, Y6, Y6
 	SUBQ         $0x10, BX
-	JLT          rest703
+	JLT          rest709
 
-loop702:
+loop708:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y7
 	VMULPD      Y0, Y8, Y8
@@ -11348,11 +11412,11 @@ loop702:
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
 	SUBQ        $0x10, BX
-	JGE         loop702
+	JGE         loop708
 
-rest703:
+rest709:
 	TESTQ       $0x00000008, BX
-	JEQ         skip704
+	JEQ         skip710
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y7
 	VMULPD      Y0, Y8, Y8
@@ -11383,9 +11447,9 @@ rest703:
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 
-skip704:
+skip710:
 	TESTQ       $0x00000004, BX
-	JEQ         skip705
+	JEQ         skip711
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y7
 	VMULPD      Y0, Y8, Y8
@@ -11403,9 +11467,9 @@ skip704:
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
 
-skip705:
+skip711:
 	TESTQ       $0x00000002, BX
-	JEQ         skip706
+	JEQ         skip712
 	VMOVUPD     (CX), X11
 	VMOVUPD     (AX), X10
 	VMULPD      Y0, Y11, Y11
@@ -11423,9 +11487,9 @@ skip705:
 	ADDQ        $+16, CX
 	ADDQ        $+16, DX
 
-skip706:
+skip712:
 	TESTQ       $0x00000001, BX
-	JEQ         skip707
+	JEQ         skip713
 	VMOVSD      (CX), X14
 	VMOVSD      (AX), X13
 	VMULPD      Y0, Y14, Y14
@@ -11440,7 +11504,7 @@ skip706:
 	VMOVSD      X0, (AX)
 	VMOVSD      X14, (CX)
 
-skip707:
+skip713:
 	VMOVMSKPD    Y2, AX
 	MOVQ         AX, cut+48(FP)
 	VADDPD       Y5, Y3, Y3
@@ -11462,9 +11526,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), DX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, DX
-	JLT          rest709
+	JLT          rest715
 
-loop708:
+loop714:
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11492,11 +11556,11 @@ loop708:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop708
+	JGE     loop714
 
-rest709:
+rest715:
 	TESTQ   $0x00000008, DX
-	JEQ     skip710
+	JEQ     skip716
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11512,9 +11576,9 @@ rest709:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip710:
+skip716:
 	TESTQ   $0x00000004, DX
-	JEQ     skip711
+	JEQ     skip717
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11524,9 +11588,9 @@ skip710:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip711:
+skip717:
 	TESTQ   $0x00000002, DX
-	JEQ     skip712
+	JEQ     skip718
 	VMOVUPD (CX), X3
 	VMOVUPD (AX), X4
 	VSUBPD  Y4, Y3, Y4
@@ -11536,9 +11600,9 @@ skip711:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip712:
+skip718:
 	TESTQ  $0x00000001, DX
-	JEQ    skip713
+	JEQ    skip719
 	VMOVSD (CX), X3
 	VMOVSD (AX), X5
 	VSUBPD Y5, Y3, Y5
@@ -11546,7 +11610,7 @@ skip712:
 	VADDPD Y5, Y3, Y5
 	VMOVSD X5, (AX)
 
-skip713:
+skip719:
 	VZEROUPPER
 	RET
 

@@ -22,6 +22,24 @@ func guarded(t *testing.T, s []float64, offset int) (inside []float64, check fun
 	}
 }
 
+// TestScale compares with the definition, bit for bit.
+func TestScale(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for n := range 70 {
+			want := random(uint64(n), n)
+			x, check := guarded(t, want, n%8)
+			Scale(x, -1.7)
+			for i := range want {
+				want[i] *= -1.7
+			}
+			if !slices.Equal(x, want) {
+				t.Fatalf("n = %d: %v, want %v", n, x, want)
+			}
+			check()
+		}
+	})
+}
+
 // TestAdvance compares with the definition, bit for bit but for the sum.
 func TestAdvance(t *testing.T) {
 	eachPath(t, func(t *testing.T) {

@@ -26,6 +26,15 @@ func dotGo(x, y []float64) float64 {
 // SumSq returns Σ x[i]².
 func SumSq(x []float64) float64 { return dot(x, x) }
 
+// Scale multiplies x by c. Every bit is the same on every path.
+func Scale(x []float64, c float64) { scale(x, c) }
+
+func scaleGo(x []float64, c float64) {
+	for i := range x {
+		x[i] *= c
+	}
+}
+
 // Axpy adds c·x to y: y[i] += c·x[i].
 func Axpy(y []float64, c float64, x []float64) {
 	if len(x) != len(y) {

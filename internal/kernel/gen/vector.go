@@ -31,6 +31,23 @@ func (a *asm) dot() {
 	a.end(a.sum(acc))
 }
 
+// scale writes x[i] *= c.
+func (a *asm) scale() {
+	a.begin("scale", "func(x *float64, c float64, n int)", "scale"+a.name+" multiplies x[i] by c, 0 ≤ i < n.")
+	x, n := a.arg("x"), a.arg("n")
+	c := a.vec()
+	a.VBROADCASTSD(a.mem("c"), c)
+	a.steps(n, []reg.Register{x}, func(lanes []int) {
+		for i, l := range lanes {
+			v := a.vec()
+			a.load(at(x, i*a.lanes), v, l)
+			a.VMULPD(c, v, v)
+			a.store(v, at(x, i*a.lanes), l)
+		}
+	})
+	a.end(nil)
+}
+
 // axpy writes y[i] += Σ_k c[k]·x_k[i] for terms many k.
 func (a *asm) axpy(terms int) {
 	if terms == 1 {
