@@ -77,7 +77,7 @@ func (a *asm) tile(element string) {
 // aheadDoc says what becomes of ahead.
 func (a *asm) aheadDoc() string {
 	if a.lanes == 8 {
-		return "bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes further on in A into the cache."
+		return "bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes from the first half of them into the cache."
 	}
 	return "bytes. ahead is for AVX-512."
 }
@@ -161,11 +161,13 @@ func (t *tileKernel) columns() {
 		t.Load(t.Param("ahead"), ahead)
 		t.TESTQ(ahead, ahead)
 		t.JEQ(operand.LabelRef(near))
-		// Where A goes on along a row, a line of one row at each step.
+		// Where A goes on along half of the rows, a line of one row at every other step: more at a time keep what is wanted now waiting.
 		row := t.GP64()
 		t.loop(acc, t.rows, func(s int) {
-			t.LEAQ(t.row[s], row)
-			t.PREFETCHT1(operand.Mem{Base: row, Index: ahead, Scale: 1})
+			if s%2 == 0 {
+				t.LEAQ(t.row[s/2], row)
+				t.PREFETCHT1(operand.Mem{Base: row, Index: ahead, Scale: 1})
+			}
 		})
 		t.Label(near)
 	}
@@ -203,7 +205,7 @@ func (t *tileKernel) columns() {
 
 // fetches says whether the tile fetches the part of A for the tile below it into the cache. What a tile of 4 by 12
 // leaves of the processor's window is too short to hide memory: with A in memory and r = 16 it is 1.4 times as fast so.
-// Tiles of AVX-512, whose steps take longer, gain nothing by that; they fetch the next chunk of their own rows when they are told to.
+// Tiles of AVX-512, whose steps take longer, gain nothing by that; they fetch the next chunk of half of their own rows when they are told to.
 func (t *tileKernel) fetches() bool { return t.lanes == 4 && t.rows == 4 }
 
 // loop writes the loop over as many turns of so many steps as n holds, and leaves the steps that remain in n. fetch goes before each step.
