@@ -10,7 +10,7 @@ import (
 type blockState struct {
 	g, d   []float64 // (A·H)_B and the step, B×pitch
 	lower  []float64 // of (A·H)_B what the rows before the block contribute, where products tell
-	terms  []float64 // whose sum g is, where products are TermProducts, one after the other
+	more   []float64 // the terms that g lacks where products are TermProducts, one after the other
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
@@ -54,7 +54,7 @@ func (s *rowBlockRun) products(lo, hi int) {
 		s.team.Do(p.Terms()*parts, func(k int) {
 			term, from := k/parts, lo+k%parts*s.partRows
 			to := min(from+s.partRows, hi)
-			p.TermTo(s.terms[term*len(s.g):][(from-lo)*s.pitch:(to-lo)*s.pitch], term, from, to)
+			p.TermTo(s.term(term)[(from-lo)*s.pitch:(to-lo)*s.pitch], term, from, to)
 		})
 		return
 	}
@@ -73,15 +73,22 @@ func (s *rowBlockRun) productPart(lo, from, to int) {
 	}
 }
 
+// term returns where a term of (A·H)_B goes: the first to g.
+func (s *rowBlockRun) term(k int) []float64 {
+	if k == 0 {
+		return s.g
+	}
+	return s.more[(k-1)*len(s.g) : k*len(s.g)]
+}
+
 // sumTerms adds up the terms of the rows from to to of (A·H)_B, where B begins with row lo.
 func (s *rowBlockRun) sumTerms(lo, from, to int) {
 	if s.termProduct == nil {
 		return
 	}
-	g := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
-	copy(g, s.terms[(from-lo)*s.pitch:])
+	a, b := (from-lo)*s.pitch, (to-lo)*s.pitch
 	for k := 1; k < s.termProduct.Terms(); k++ {
-		kernel.Axpy(g, 1, s.terms[k*len(s.g):][(from-lo)*s.pitch:(to-lo)*s.pitch])
+		kernel.Axpy(s.g[a:b], 1, s.term(k)[a:b])
 	}
 }
 

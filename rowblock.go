@@ -316,7 +316,7 @@ func (s *rowBlockRun) prepare() {
 			s.lower = make([]float64, len(s.g))
 		}
 		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil {
-			s.terms = make([]float64, s.termProduct.Terms()*len(s.g))
+			s.more = make([]float64, (s.termProduct.Terms()-1)*len(s.g))
 		}
 		s.guesses = s.termProduct != nil && nonzero(s.p.selfs) // an operator may have come without its diagonal
 		_, kept := s.product.Inner()
