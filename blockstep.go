@@ -279,10 +279,7 @@ func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 	kernel.TransTimes(grp.hd, h, pitch, d, pitch)
 	grp.lin = s.penalty(d) - kernel.Dot(g, d)
 	if s.guesses {
-		grp.own = 0
-		for i, v := range p.selfs[from:to] {
-			grp.own += v * kernel.SumSq(d[i*pitch:(i+1)*pitch])
-		}
+		grp.own = kernel.RowSquares(d, p.selfs[from:to])
 	}
 	if p.ignoreDiag {
 		// φ is less (‖h_i + t·d_i‖²)² for every row

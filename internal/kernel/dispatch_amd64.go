@@ -59,6 +59,13 @@ func dot(x, y []float64) float64 {
 	}
 }
 
+func rowSquares(x []float64, r int, w []float64) float64 {
+	if path == portable || r == 0 {
+		return rowSquaresGo(x, r, w)
+	}
+	return rowSquaresAVX2(&x[0], r, &w[0], len(w))
+}
+
 func scale(x []float64, c float64) {
 	if path == portable || len(x) == 0 {
 		scaleGo(x, c)

@@ -56,6 +56,11 @@ func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *
 //go:noescape
 func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
+// rowSquaresAVX2 returns Σ w[i]·x[i·r+j]², 0 ≤ i < rows, 0 ≤ j < r.
+//
+//go:noescape
+func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
+
 // scaleAVX2 multiplies x[i] by c, 0 ≤ i < n.
 //
 //go:noescape

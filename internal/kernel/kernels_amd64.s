@@ -11274,6 +11274,95 @@ bad492:
 	MOVB AL, ret+96(FP)
 	RET
 
+// func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
+	MOVQ   x+0(FP), AX
+	MOVQ   r+8(FP), CX
+	MOVQ   w+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next702:
+	SUBQ         $0x01, BX
+	JLT          done703
+	VBROADCASTSD (DX), Y4
+	ADDQ         $0x08, DX
+	MOVQ         AX, SI
+	MOVQ         CX, DI
+	SUBQ         $0x10, DI
+	JLT          rest705
+
+loop704:
+	VMOVUPD     (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	VMOVUPD     32(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y1
+	VMOVUPD     64(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y2
+	VMOVUPD     96(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y3
+	ADDQ        $+128, SI
+	SUBQ        $0x10, DI
+	JGE         loop704
+
+rest705:
+	TESTQ       $0x00000008, DI
+	JEQ         skip706
+	VMOVUPD     (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	VMOVUPD     32(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y1
+	ADDQ        $+64, SI
+
+skip706:
+	TESTQ       $0x00000004, DI
+	JEQ         skip707
+	VMOVUPD     (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	ADDQ        $+32, SI
+
+skip707:
+	TESTQ       $0x00000002, DI
+	JEQ         skip708
+	VMOVUPD     (SI), X7
+	VMULPD      Y4, Y7, Y5
+	VFMADD231PD Y5, Y7, Y0
+	ADDQ        $+16, SI
+
+skip708:
+	TESTQ       $0x00000001, DI
+	JEQ         skip709
+	VMOVSD      (SI), X7
+	VMULPD      Y4, Y7, Y4
+	VFMADD231PD Y4, Y7, Y0
+
+skip709:
+	LEAQ (AX)(CX*8), AX
+	JMP  next702
+
+done703:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, ret+32(FP)
+	RET
+
 // func scaleAVX2(x *float64, c float64, n int)
 // Requires: AVX
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
@@ -11281,9 +11370,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest703
+	JLT          rest711
 
-loop702:
+loop710:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11298,11 +11387,11 @@ loop702:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop702
+	JGE     loop710
 
-rest703:
+rest711:
 	TESTQ   $0x00000008, CX
-	JEQ     skip704
+	JEQ     skip712
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11311,30 +11400,30 @@ rest703:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip704:
+skip712:
 	TESTQ   $0x00000004, CX
-	JEQ     skip705
+	JEQ     skip713
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip705:
+skip713:
 	TESTQ   $0x00000002, CX
-	JEQ     skip706
+	JEQ     skip714
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip706:
+skip714:
 	TESTQ  $0x00000001, CX
-	JEQ    skip707
+	JEQ    skip715
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip707:
+skip715:
 	VZEROUPPER
 	RET
 
@@ -11353,9 +11442,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y5, Y5, Y5
 	VXORPD       Y6, Y6, Y6
 	SUBQ         $0x10, BX
-	JLT          rest709
+	JLT          rest717
 
-loop708:
+loop716:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y7
 	VMULPD      Y0, Y8, Y8
@@ -11412,11 +11501,11 @@ loop708:
 	ADDQ        $+128, CX
 	ADDQ        $+128, DX
 	SUBQ        $0x10, BX
-	JGE         loop708
+	JGE         loop716
 
-rest709:
+rest717:
 	TESTQ       $0x00000008, BX
-	JEQ         skip710
+	JEQ         skip718
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y7
 	VMULPD      Y0, Y8, Y8
@@ -11447,9 +11536,9 @@ rest709:
 	ADDQ        $+64, CX
 	ADDQ        $+64, DX
 
-skip710:
+skip718:
 	TESTQ       $0x00000004, BX
-	JEQ         skip711
+	JEQ         skip719
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y7
 	VMULPD      Y0, Y8, Y8
@@ -11467,9 +11556,9 @@ skip710:
 	ADDQ        $+32, CX
 	ADDQ        $+32, DX
 
-skip711:
+skip719:
 	TESTQ       $0x00000002, BX
-	JEQ         skip712
+	JEQ         skip720
 	VMOVUPD     (CX), X11
 	VMOVUPD     (AX), X10
 	VMULPD      Y0, Y11, Y11
@@ -11487,9 +11576,9 @@ skip711:
 	ADDQ        $+16, CX
 	ADDQ        $+16, DX
 
-skip712:
+skip720:
 	TESTQ       $0x00000001, BX
-	JEQ         skip713
+	JEQ         skip721
 	VMOVSD      (CX), X14
 	VMOVSD      (AX), X13
 	VMULPD      Y0, Y14, Y14
@@ -11504,7 +11593,7 @@ skip712:
 	VMOVSD      X0, (AX)
 	VMOVSD      X14, (CX)
 
-skip713:
+skip721:
 	VMOVMSKPD    Y2, AX
 	MOVQ         AX, cut+48(FP)
 	VADDPD       Y5, Y3, Y3
@@ -11526,9 +11615,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), DX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, DX
-	JLT          rest715
+	JLT          rest723
 
-loop714:
+loop722:
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11556,11 +11645,11 @@ loop714:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop714
+	JGE     loop722
 
-rest715:
+rest723:
 	TESTQ   $0x00000008, DX
-	JEQ     skip716
+	JEQ     skip724
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11576,9 +11665,9 @@ rest715:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip716:
+skip724:
 	TESTQ   $0x00000004, DX
-	JEQ     skip717
+	JEQ     skip725
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11588,9 +11677,9 @@ skip716:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip717:
+skip725:
 	TESTQ   $0x00000002, DX
-	JEQ     skip718
+	JEQ     skip726
 	VMOVUPD (CX), X3
 	VMOVUPD (AX), X4
 	VSUBPD  Y4, Y3, Y4
@@ -11600,9 +11689,9 @@ skip717:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip718:
+skip726:
 	TESTQ  $0x00000001, DX
-	JEQ    skip719
+	JEQ    skip727
 	VMOVSD (CX), X3
 	VMOVSD (AX), X5
 	VSUBPD Y5, Y3, Y5
@@ -11610,7 +11699,7 @@ skip718:
 	VADDPD Y5, Y3, Y5
 	VMOVSD X5, (AX)
 
-skip719:
+skip727:
 	VZEROUPPER
 	RET
 

@@ -22,6 +22,31 @@ func guarded(t *testing.T, s []float64, offset int) (inside []float64, check fun
 	}
 }
 
+// TestRowSquares compares with the plain sum.
+func TestRowSquares(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for _, rows := range []int{0, 1, 2, 7} {
+			for r := range 70 {
+				x, checkX := guarded(t, random(uint64(r), rows*r), r%8)
+				w, checkW := guarded(t, random(uint64(r+1), rows), r%5)
+				var want, scale float64
+				for k, v := range x {
+					want += w[k/r] * v * v
+					scale += math.Abs(w[k/r]) * v * v
+				}
+				if got := RowSquares(x, w); !(math.Abs(got-want) <= float64(2*rows*r+4)*eps*scale) {
+					t.Fatalf("%d rows of %d: %v, want %v", rows, r, got, want)
+				}
+				checkX()
+				checkW()
+			}
+		}
+		if panics(func() { RowSquares(make([]float64, 7), make([]float64, 2)) }) != badLen {
+			t.Error("three numbers and a half in a row are accepted")
+		}
+	})
+}
+
 // TestScale compares with the definition, bit for bit.
 func TestScale(t *testing.T) {
 	eachPath(t, func(t *testing.T) {

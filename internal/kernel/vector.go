@@ -26,6 +26,25 @@ func dotGo(x, y []float64) float64 {
 // SumSq returns Σ x[i]².
 func SumSq(x []float64) float64 { return dot(x, x) }
 
+// RowSquares returns Σ w[i]·‖x_i‖², with x by rows, as many as w has numbers.
+func RowSquares(x, w []float64) float64 {
+	if len(w) == 0 {
+		return 0
+	}
+	if len(x)%len(w) != 0 {
+		panic(badLen)
+	}
+	return rowSquares(x, len(x)/len(w), w)
+}
+
+func rowSquaresGo(x []float64, r int, w []float64) (sum float64) {
+	for i, v := range w {
+		xi := x[i*r : (i+1)*r]
+		sum += v * dotGo(xi, xi)
+	}
+	return sum
+}
+
 // Scale multiplies x by c. Every bit is the same on every path.
 func Scale(x []float64, c float64) { scale(x, c) }
 

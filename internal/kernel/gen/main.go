@@ -82,6 +82,7 @@ func (a *asm) rowKernels() {
 	a.gatherEach(false)
 	a.gatherEach(true)
 	if a.lanes == 4 {
+		a.rowSquares()
 		a.scale()
 		a.advance()
 		a.extrapolate()

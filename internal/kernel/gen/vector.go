@@ -31,6 +31,35 @@ func (a *asm) dot() {
 	a.end(a.sum(acc))
 }
 
+// rowSquares writes Σ_i w[i]·‖x_i‖², x by rows of r.
+func (a *asm) rowSquares() {
+	a.begin("rowSquares", "func(x *float64, r int, w *float64, rows int) float64",
+		"rowSquares"+a.name+" returns Σ w[i]·x[i·r+j]², 0 ≤ i < rows, 0 ≤ j < r.")
+	row, r, w, rows := a.arg("x"), a.arg("r"), a.arg("w"), a.arg("rows")
+	acc, c := a.zeros(unroll), a.vec()
+	next, done := a.label("next"), a.label("done")
+	a.Label(next)
+	a.SUBQ(operand.U8(1), rows)
+	a.JLT(operand.LabelRef(done))
+	a.VBROADCASTSD(at(w, 0), c)
+	a.ADDQ(operand.U8(8), w)
+	x, n := a.GP64(), a.GP64()
+	a.MOVQ(row, x)
+	a.MOVQ(r, n)
+	a.steps(n, []reg.Register{x}, func(lanes []int) {
+		for i, l := range lanes {
+			v, cv := a.vec(), a.vec()
+			a.load(at(x, i*a.lanes), v, l) // a narrow load clears the other lanes
+			a.VMULPD(c, v, cv)
+			a.VFMADD231PD(cv, v, acc[i])
+		}
+	})
+	a.LEAQ(operand.Mem{Base: row, Index: r, Scale: 8}, row)
+	a.JMP(operand.LabelRef(next))
+	a.Label(done)
+	a.end(a.sum(acc))
+}
+
 // scale writes x[i] *= c.
 func (a *asm) scale() {
 	a.begin("scale", "func(x *float64, c float64, n int)", "scale"+a.name+" multiplies x[i] by c, 0 ≤ i < n.")
