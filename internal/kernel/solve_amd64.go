@@ -58,6 +58,12 @@ func solve64AVX512(h *float64, r int, d *float64, lists *int32, passes int)
 //go:noescape
 func solveOff64AVX512(h *float64, r int, d *float64, lists *int32, passes int)
 
+// pack64AVX512 lays 8·blocks rows of r ≥ 8 numbers, pitch apart, out as packRowsGo does, but not diag; stride is the
+// bytes of a coordinate and array those of all.
+//
+//go:noescape
+func pack64AVX512(x *float64, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
+
 // solve32AVX512 minimizes ¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − gᵀh as solveRowsGo does, for 64 rows.
 //
 //go:noescape
@@ -68,8 +74,19 @@ func solve32AVX512(h *float32, r int, d *float32, lists *int32, passes int)
 //go:noescape
 func solveOff32AVX512(h *float32, r int, d *float32, lists *int32, passes int)
 
+// pack32AVX512 lays 16·blocks rows of r ≥ 8 numbers, pitch apart, out as packRowsGo does, but not diag; stride is the
+// bytes of a coordinate and array those of all.
+//
+//go:noescape
+func pack32AVX512(x *float32, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
+
 // solveBytes is how many bytes of rows a row solver works on at once.
 const solveBytes = 256
 
-// packBlock is how many rows the packing takes at a time.
-const packBlock = 8
+// The packing takes packBlock rows of packCols or more columns at a time; with AVX-512 wideBytes bytes of rows, of wideCols columns or more.
+const (
+	packBlock = 8
+	packCols  = 4
+	wideBytes = 64
+	wideCols  = 8
+)

@@ -2366,7 +2366,7 @@ block65:
 	MOVQ x+0(FP), R11
 	MOVQ CX, R12
 
-four66:
+some66:
 	VMOVUPD      (SI), Y0
 	VMOVUPD      (R9), X5
 	VINSERTF128  $0x01, (R9)(DX*2), Y5, Y5
@@ -2492,7 +2492,7 @@ four66:
 	ADDQ         $0x20, DI
 	SUBQ         $0x04, R12
 	CMPQ         R12, $0x04
-	JGE          four66
+	JGE          some66
 	TESTQ        R12, R12
 	JEQ          last67
 	SUBQ         $0x04, R12
@@ -2502,7 +2502,7 @@ four66:
 	IMULQ        AX, R12
 	ADDQ         R12, R11
 	MOVQ         $0x00000004, R12
-	JMP          four66
+	JMP          some66
 
 last67:
 	ADDQ $0x40, x+0(FP)
@@ -2533,7 +2533,7 @@ block68:
 	MOVQ x+16(FP), R8
 	MOVQ CX, R9
 
-four69:
+some69:
 	VMOVUPD    (R8), Y0
 	ADDQ       AX, R8
 	VMOVUPD    (R8), Y1
@@ -2592,7 +2592,7 @@ four69:
 	ADDQ       $0x20, DI
 	SUBQ       $0x04, R9
 	CMPQ       R9, $0x04
-	JGE        four69
+	JGE        some69
 	TESTQ      R9, R9
 	JEQ        last70
 	SUBQ       $0x04, R9
@@ -2601,7 +2601,7 @@ four69:
 	IMULQ      AX, R9
 	ADDQ       R9, R8
 	MOVQ       $0x00000004, R9
-	JMP        four69
+	JMP        some69
 
 last70:
 	ADDQ $0x40, x+16(FP)
@@ -4958,7 +4958,7 @@ block135:
 	MOVQ x+0(FP), R11
 	MOVQ CX, R12
 
-four136:
+some136:
 	VMOVUPD      (SI), Y0
 	VMOVUPD      (R9), X5
 	VINSERTF128  $0x01, (R9)(DX*2), Y5, Y5
@@ -5100,7 +5100,7 @@ four136:
 	ADDQ         $0x20, DI
 	SUBQ         $0x04, R12
 	CMPQ         R12, $0x04
-	JGE          four136
+	JGE          some136
 	TESTQ        R12, R12
 	JEQ          last137
 	SUBQ         $0x04, R12
@@ -5110,7 +5110,7 @@ four136:
 	IMULQ        AX, R12
 	ADDQ         R12, R11
 	MOVQ         $0x00000004, R12
-	JMP          four136
+	JMP          some136
 
 last137:
 	ADDQ $0x20, x+0(FP)
@@ -5141,7 +5141,7 @@ block138:
 	MOVQ x+16(FP), R8
 	MOVQ CX, R9
 
-four139:
+some139:
 	VCVTPS2PD  (R8), Y0
 	ADDQ       AX, R8
 	VCVTPS2PD  (R8), Y1
@@ -5200,7 +5200,7 @@ four139:
 	ADDQ       $0x20, DI
 	SUBQ       $0x04, R9
 	CMPQ       R9, $0x04
-	JGE        four139
+	JGE        some139
 	TESTQ      R9, R9
 	JEQ        last140
 	SUBQ       $0x04, R9
@@ -5209,7 +5209,7 @@ four139:
 	IMULQ      AX, R9
 	ADDQ       R9, R8
 	MOVQ       $0x00000004, R9
-	JMP        four139
+	JMP        some139
 
 last140:
 	ADDQ $0x20, x+16(FP)
@@ -6333,6 +6333,208 @@ rare37:
 	VMOVUPD       Z25, K1, Z19
 	JMP           done38
 
+// func pack64AVX512(x *float64, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·pack64AVX512(SB), NOSPLIT, $0-80
+	MOVQ stride+8(FP), AX
+	MOVQ r+48(FP), CX
+	MOVQ pitch+40(FP), DX
+	SHLQ $0x03, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ diag+56(FP), SI
+	MOVQ array+16(FP), R8
+
+block39:
+	MOVQ h+24(FP), R9
+	MOVQ ah+32(FP), R10
+	MOVQ l1+64(FP), DI
+	MOVQ x+0(FP), R11
+	MOVQ CX, R12
+
+some40:
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	VMOVUPD      (R13), Z0
+	VMOVUPD      (R13)(DX*1), Z1
+	VMOVUPD      (R13)(DX*2), Z2
+	VMOVUPD      (R13)(BX*1), Z3
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	VMOVUPD      (R13), Z4
+	VMOVUPD      (R13)(DX*1), Z5
+	VMOVUPD      (R13)(DX*2), Z6
+	VMOVUPD      (R13)(BX*1), Z7
+	VUNPCKLPD    Z1, Z0, Z8
+	VUNPCKHPD    Z1, Z0, Z9
+	VUNPCKLPD    Z3, Z2, Z10
+	VUNPCKHPD    Z3, Z2, Z11
+	VUNPCKLPD    Z5, Z4, Z12
+	VUNPCKHPD    Z5, Z4, Z13
+	VUNPCKLPD    Z7, Z6, Z14
+	VUNPCKHPD    Z7, Z6, Z15
+	VSHUFF64X2   $0x88, Z10, Z8, Z0
+	VSHUFF64X2   $0xdd, Z10, Z8, Z2
+	VSHUFF64X2   $0x88, Z14, Z12, Z4
+	VSHUFF64X2   $0xdd, Z14, Z12, Z6
+	VSHUFF64X2   $0x88, Z11, Z9, Z1
+	VSHUFF64X2   $0xdd, Z11, Z9, Z3
+	VSHUFF64X2   $0x88, Z15, Z13, Z5
+	VSHUFF64X2   $0xdd, Z15, Z13, Z7
+	VSHUFF64X2   $0x88, Z4, Z0, Z8
+	VSHUFF64X2   $0xdd, Z4, Z0, Z12
+	VSHUFF64X2   $0x88, Z5, Z1, Z9
+	VSHUFF64X2   $0xdd, Z5, Z1, Z13
+	VSHUFF64X2   $0x88, Z6, Z2, Z10
+	VSHUFF64X2   $0xdd, Z6, Z2, Z14
+	VSHUFF64X2   $0x88, Z7, Z3, Z11
+	VSHUFF64X2   $0xdd, Z7, Z3, Z15
+	MOVQ         R11, R13
+	VMOVUPD      Z8, (R13)
+	VMOVUPD      Z8, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z9, (R13)
+	VMOVUPD      Z9, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z10, (R13)
+	VMOVUPD      Z10, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z11, (R13)
+	VMOVUPD      Z11, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z12, (R13)
+	VMOVUPD      Z12, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z13, (R13)
+	VMOVUPD      Z13, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z14, (R13)
+	VMOVUPD      Z14, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z15, (R13)
+	VMOVUPD      Z15, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      (DI), Z0
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	VBROADCASTSD (SI), Z1
+	VMULPD       (R13), Z1, Z1
+	VMOVUPD      (R14), Z2
+	VSUBPD       Z0, Z2, Z2
+	VSUBPD       Z1, Z2, Z2
+	VBROADCASTSD 8(SI), Z1
+	VMULPD       (R13)(DX*1), Z1, Z1
+	VMOVUPD      (R14)(DX*1), Z3
+	VSUBPD       Z0, Z3, Z3
+	VSUBPD       Z1, Z3, Z3
+	VBROADCASTSD 16(SI), Z1
+	VMULPD       (R13)(DX*2), Z1, Z1
+	VMOVUPD      (R14)(DX*2), Z4
+	VSUBPD       Z0, Z4, Z4
+	VSUBPD       Z1, Z4, Z4
+	VBROADCASTSD 24(SI), Z1
+	VMULPD       (R13)(BX*1), Z1, Z1
+	VMOVUPD      (R14)(BX*1), Z5
+	VSUBPD       Z0, Z5, Z5
+	VSUBPD       Z1, Z5, Z5
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	VBROADCASTSD 32(SI), Z1
+	VMULPD       (R13), Z1, Z1
+	VMOVUPD      (R14), Z6
+	VSUBPD       Z0, Z6, Z6
+	VSUBPD       Z1, Z6, Z6
+	VBROADCASTSD 40(SI), Z1
+	VMULPD       (R13)(DX*1), Z1, Z1
+	VMOVUPD      (R14)(DX*1), Z7
+	VSUBPD       Z0, Z7, Z7
+	VSUBPD       Z1, Z7, Z7
+	VBROADCASTSD 48(SI), Z1
+	VMULPD       (R13)(DX*2), Z1, Z1
+	VMOVUPD      (R14)(DX*2), Z8
+	VSUBPD       Z0, Z8, Z8
+	VSUBPD       Z1, Z8, Z8
+	VBROADCASTSD 56(SI), Z1
+	VMULPD       (R13)(BX*1), Z1, Z1
+	VMOVUPD      (R14)(BX*1), Z9
+	VSUBPD       Z0, Z9, Z9
+	VSUBPD       Z1, Z9, Z9
+	VUNPCKLPD    Z3, Z2, Z10
+	VUNPCKHPD    Z3, Z2, Z11
+	VUNPCKLPD    Z5, Z4, Z12
+	VUNPCKHPD    Z5, Z4, Z13
+	VUNPCKLPD    Z7, Z6, Z14
+	VUNPCKHPD    Z7, Z6, Z15
+	VUNPCKLPD    Z9, Z8, Z16
+	VUNPCKHPD    Z9, Z8, Z17
+	VSHUFF64X2   $0x88, Z12, Z10, Z2
+	VSHUFF64X2   $0xdd, Z12, Z10, Z4
+	VSHUFF64X2   $0x88, Z16, Z14, Z6
+	VSHUFF64X2   $0xdd, Z16, Z14, Z8
+	VSHUFF64X2   $0x88, Z13, Z11, Z3
+	VSHUFF64X2   $0xdd, Z13, Z11, Z5
+	VSHUFF64X2   $0x88, Z17, Z15, Z7
+	VSHUFF64X2   $0xdd, Z17, Z15, Z9
+	VSHUFF64X2   $0x88, Z6, Z2, Z10
+	VSHUFF64X2   $0xdd, Z6, Z2, Z14
+	VSHUFF64X2   $0x88, Z7, Z3, Z11
+	VSHUFF64X2   $0xdd, Z7, Z3, Z15
+	VSHUFF64X2   $0x88, Z8, Z4, Z12
+	VSHUFF64X2   $0xdd, Z8, Z4, Z16
+	VSHUFF64X2   $0x88, Z9, Z5, Z13
+	VSHUFF64X2   $0xdd, Z9, Z5, Z17
+	MOVQ         R11, R13
+	VMOVUPD      Z10, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z11, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z12, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z13, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z14, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z15, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z16, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z17, (R13)(R8*2)
+	ADDQ         AX, R13
+	LEAQ         (R11)(AX*8), R11
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	ADDQ         $0x40, DI
+	SUBQ         $0x08, R12
+	CMPQ         R12, $0x08
+	JGE          some40
+	TESTQ        R12, R12
+	JEQ          last41
+	SUBQ         $0x08, R12
+	LEAQ         (R9)(R12*8), R9
+	LEAQ         (R10)(R12*8), R10
+	LEAQ         (DI)(R12*8), DI
+	IMULQ        AX, R12
+	ADDQ         R12, R11
+	MOVQ         $0x00000008, R12
+	JMP          some40
+
+last41:
+	ADDQ $0x40, x+0(FP)
+	ADDQ $0x40, SI
+	MOVQ DX, DI
+	SHLQ $0x03, DI
+	ADDQ DI, h+24(FP)
+	MOVQ DX, DI
+	SHLQ $0x03, DI
+	ADDQ DI, ah+32(FP)
+	DECQ blocks+72(FP)
+	JNE  block39
+	VZEROUPPER
+	RET
+
 DATA solve32AVX512<>+0(SB)/4, $(0.0)
 DATA solve32AVX512<>+4(SB)/4, $(1.0)
 DATA solve32AVX512<>+8(SB)/4, $(3.0)
@@ -6380,7 +6582,7 @@ TEXT ·solve32AVX512(SB), NOSPLIT, $0-40
 	LEAQ    1(CX), R10
 	SHLQ    $0x02, R10
 
-coordinate39:
+coordinate42:
 	VBROADCASTSS (R9), Z12
 	VMOVUPS      (R8)(BX*1), Z14
 	VMULPS       Z14, Z14, Z14
@@ -6409,21 +6611,21 @@ coordinate39:
 	ADDQ         R10, R9
 	ADDQ         $+256, R8
 	DECQ         DI
-	JNE          coordinate39
+	JNE          coordinate42
 	VMOVUPS      Z0, Z4
 	VMOVUPS      Z1, Z5
 	VMOVUPS      Z2, Z6
 	VMOVUPS      Z3, Z7
 
-pass40:
+pass43:
 	DECQ passes+32(FP)
-	JLT  done41
+	JLT  done44
 	MOVQ CX, DI
 
-next42:
+next45:
 	CMPQ    DI, $0x01
-	JGT     pair43
-	JLT     passed45
+	JGT     pair46
+	JLT     passed48
 	MOVLQSX (DX), R9
 	MOVQ    R9, R8
 	IMULQ   CX, R8
@@ -6439,9 +6641,9 @@ next42:
 	LEAQ    -1(CX), R10
 	LEAQ    4(DX), R13
 	SUBQ    $0x02, R10
-	JLT     last47
+	JLT     last50
 
-others46:
+others49:
 	MOVLQSX      (R13), R14
 	MOVQ         R14, R15
 	SHLQ         $0x08, R15
@@ -6468,11 +6670,11 @@ others46:
 	VFNMADD231PS Z21, Z20, Z11
 	ADDQ         $0x08, R13
 	SUBQ         $0x02, R10
-	JGE          others46
+	JGE          others49
 
-last47:
+last50:
 	CMPQ         R10, $-1
-	JNE          all48
+	JNE          all51
 	MOVLQSX      (R13), R10
 	MOVQ         R10, R13
 	SHLQ         $0x08, R13
@@ -6486,13 +6688,13 @@ last47:
 	VMOVUPS      192(AX)(R13*1), Z21
 	VFNMADD231PS Z21, Z20, Z11
 
-all48:
+all51:
 	ADDQ $0x04, DX
 	SUBQ $0x01, DI
 	XORQ R8, R8
-	JMP  root44
+	JMP  root47
 
-pair43:
+pair46:
 	MOVLQSX (DX), R9
 	MOVQ    R9, R8
 	IMULQ   CX, R8
@@ -6520,9 +6722,9 @@ pair43:
 	LEAQ    -2(CX), R10
 	LEAQ    8(DX), R13
 	SUBQ    $0x02, R10
-	JLT     last50
+	JLT     last53
 
-others49:
+others52:
 	MOVLQSX      (R13), R14
 	MOVQ         R14, R15
 	SHLQ         $0x08, R15
@@ -6559,11 +6761,11 @@ others49:
 	VFNMADD231PS Z22, Z21, Z15
 	ADDQ         $0x08, R13
 	SUBQ         $0x02, R10
-	JGE          others49
+	JGE          others52
 
-last50:
+last53:
 	CMPQ         R10, $-1
-	JNE          all51
+	JNE          all54
 	MOVLQSX      (R13), R10
 	MOVQ         R10, R13
 	SHLQ         $0x08, R13
@@ -6582,7 +6784,7 @@ last50:
 	VFNMADD231PS Z22, Z20, Z11
 	VFNMADD231PS Z22, Z21, Z15
 
-all51:
+all54:
 	MOVQ         R11, R10
 	SHLQ         $0x08, R10
 	ADDQ         AX, R10
@@ -6595,7 +6797,7 @@ all51:
 	SUBQ         $0x02, DI
 	MOVQ         $0x00000001, R8
 
-root44:
+root47:
 	MOVQ              R9, R10
 	SHLQ              $0x08, R10
 	ADDQ              AX, R10
@@ -6665,7 +6867,7 @@ root44:
 	VPORD             Z29, Z24, Z24
 	VPTESTMD.BCST     solve32AVX512<>+80(SB), Z24, K1
 	KORTESTW          K1, K1
-	JNE               rare52
+	JNE               rare55
 	VBROADCASTSS      solve32AVX512<>+48(SB), Z25
 	VBROADCASTSS      solve32AVX512<>+48(SB), Z26
 	VBROADCASTSS      solve32AVX512<>+48(SB), Z27
@@ -6687,7 +6889,7 @@ root44:
 	VMULPS            Z27, Z18, Z18
 	VMULPS            Z28, Z19, Z19
 
-done53:
+done56:
 	VFMADD231PS  Z16, Z16, Z0
 	VFMADD231PS  (R10)(BX*1), Z16, Z4
 	VMOVUPS      Z16, (R10)
@@ -6701,7 +6903,7 @@ done53:
 	VFMADD231PS  192(R10)(BX*1), Z19, Z7
 	VMOVUPS      Z19, 192(R10)
 	TESTQ        R8, R8
-	JEQ          next42
+	JEQ          next45
 	VBROADCASTSS (R12)(R9*4), Z20
 	VMOVUPS      Z12, Z8
 	VFNMADD231PS Z16, Z20, Z8
@@ -6713,17 +6915,17 @@ done53:
 	VFNMADD231PS Z19, Z20, Z11
 	XORQ         R8, R8
 	MOVQ         R11, R9
-	JMP          root44
+	JMP          root47
 
-passed45:
+passed48:
 	LEAQ (DX)(CX*4), DX
-	JMP  pass40
+	JMP  pass43
 
-done41:
+done44:
 	VZEROUPPER
 	RET
 
-rare52:
+rare55:
 	VBROADCASTSS     solve32AVX512<>+48(SB), Z24
 	VFMADD213PS.BCST solve32AVX512<>+44(SB), Z20, Z24
 	VFMADD213PS.BCST solve32AVX512<>+40(SB), Z20, Z24
@@ -6745,7 +6947,7 @@ rare52:
 	VPORD            Z20, Z26, Z26
 	VPTESTMD.BCST    solve32AVX512<>+80(SB), Z26, K1
 	KORTESTW         K1, K1
-	JEQ              done54
+	JEQ              done57
 	VDIVPS           Z20, Z8, Z24
 	VMULPS           Z24, Z24, Z25
 	VMULPS.BCST      solve32AVX512<>+16(SB), Z20, Z27
@@ -6756,7 +6958,7 @@ rare52:
 	KANDW            K1, K2, K2
 	VMOVUPS          Z25, K1, Z16
 	KORTESTW         K2, K2
-	JEQ              done54
+	JEQ              done57
 	VMAXPS           Z25, Z8, Z29
 	VBROADCASTSS     solve32AVX512<>+88(SB), Z28
 	VCVTDQ2PS        Z29, Z29
@@ -6771,7 +6973,7 @@ rare52:
 	VMOVUPS          Z24, K1, Z29
 	VMOVUPS          Z29, K2, Z16
 
-newton55:
+newton58:
 	VMULPS           Z16, Z16, Z25
 	VMOVUPS          Z20, Z28
 	VFMADD231PS.BCST solve32AVX512<>+8(SB), Z25, Z28
@@ -6785,9 +6987,9 @@ newton55:
 	VCMPPS           $0x1e, Z25, Z24, K1
 	KANDW            K1, K2, K2
 	KORTESTW         K2, K2
-	JNE              newton55
+	JNE              newton58
 
-done54:
+done57:
 	VBROADCASTSS     solve32AVX512<>+48(SB), Z24
 	VFMADD213PS.BCST solve32AVX512<>+44(SB), Z21, Z24
 	VFMADD213PS.BCST solve32AVX512<>+40(SB), Z21, Z24
@@ -6809,7 +7011,7 @@ done54:
 	VPORD            Z21, Z26, Z26
 	VPTESTMD.BCST    solve32AVX512<>+80(SB), Z26, K1
 	KORTESTW         K1, K1
-	JEQ              done56
+	JEQ              done59
 	VDIVPS           Z21, Z9, Z24
 	VMULPS           Z24, Z24, Z25
 	VMULPS.BCST      solve32AVX512<>+16(SB), Z21, Z27
@@ -6820,7 +7022,7 @@ done54:
 	KANDW            K1, K2, K2
 	VMOVUPS          Z25, K1, Z17
 	KORTESTW         K2, K2
-	JEQ              done56
+	JEQ              done59
 	VMAXPS           Z25, Z9, Z29
 	VBROADCASTSS     solve32AVX512<>+88(SB), Z28
 	VCVTDQ2PS        Z29, Z29
@@ -6835,7 +7037,7 @@ done54:
 	VMOVUPS          Z24, K1, Z29
 	VMOVUPS          Z29, K2, Z17
 
-newton57:
+newton60:
 	VMULPS           Z17, Z17, Z25
 	VMOVUPS          Z21, Z28
 	VFMADD231PS.BCST solve32AVX512<>+8(SB), Z25, Z28
@@ -6849,9 +7051,9 @@ newton57:
 	VCMPPS           $0x1e, Z25, Z24, K1
 	KANDW            K1, K2, K2
 	KORTESTW         K2, K2
-	JNE              newton57
+	JNE              newton60
 
-done56:
+done59:
 	VBROADCASTSS     solve32AVX512<>+48(SB), Z24
 	VFMADD213PS.BCST solve32AVX512<>+44(SB), Z22, Z24
 	VFMADD213PS.BCST solve32AVX512<>+40(SB), Z22, Z24
@@ -6873,7 +7075,7 @@ done56:
 	VPORD            Z22, Z26, Z26
 	VPTESTMD.BCST    solve32AVX512<>+80(SB), Z26, K1
 	KORTESTW         K1, K1
-	JEQ              done58
+	JEQ              done61
 	VDIVPS           Z22, Z10, Z24
 	VMULPS           Z24, Z24, Z25
 	VMULPS.BCST      solve32AVX512<>+16(SB), Z22, Z27
@@ -6884,7 +7086,7 @@ done56:
 	KANDW            K1, K2, K2
 	VMOVUPS          Z25, K1, Z18
 	KORTESTW         K2, K2
-	JEQ              done58
+	JEQ              done61
 	VMAXPS           Z25, Z10, Z29
 	VBROADCASTSS     solve32AVX512<>+88(SB), Z28
 	VCVTDQ2PS        Z29, Z29
@@ -6899,7 +7101,7 @@ done56:
 	VMOVUPS          Z24, K1, Z29
 	VMOVUPS          Z29, K2, Z18
 
-newton59:
+newton62:
 	VMULPS           Z18, Z18, Z25
 	VMOVUPS          Z22, Z28
 	VFMADD231PS.BCST solve32AVX512<>+8(SB), Z25, Z28
@@ -6913,9 +7115,9 @@ newton59:
 	VCMPPS           $0x1e, Z25, Z24, K1
 	KANDW            K1, K2, K2
 	KORTESTW         K2, K2
-	JNE              newton59
+	JNE              newton62
 
-done58:
+done61:
 	VBROADCASTSS     solve32AVX512<>+48(SB), Z24
 	VFMADD213PS.BCST solve32AVX512<>+44(SB), Z23, Z24
 	VFMADD213PS.BCST solve32AVX512<>+40(SB), Z23, Z24
@@ -6937,7 +7139,7 @@ done58:
 	VPORD            Z23, Z26, Z26
 	VPTESTMD.BCST    solve32AVX512<>+80(SB), Z26, K1
 	KORTESTW         K1, K1
-	JEQ              done60
+	JEQ              done63
 	VDIVPS           Z23, Z11, Z24
 	VMULPS           Z24, Z24, Z25
 	VMULPS.BCST      solve32AVX512<>+16(SB), Z23, Z27
@@ -6948,7 +7150,7 @@ done58:
 	KANDW            K1, K2, K2
 	VMOVUPS          Z25, K1, Z19
 	KORTESTW         K2, K2
-	JEQ              done60
+	JEQ              done63
 	VMAXPS           Z25, Z11, Z29
 	VBROADCASTSS     solve32AVX512<>+88(SB), Z28
 	VCVTDQ2PS        Z29, Z29
@@ -6963,7 +7165,7 @@ done58:
 	VMOVUPS          Z24, K1, Z29
 	VMOVUPS          Z29, K2, Z19
 
-newton61:
+newton64:
 	VMULPS           Z19, Z19, Z25
 	VMOVUPS          Z23, Z28
 	VFMADD231PS.BCST solve32AVX512<>+8(SB), Z25, Z28
@@ -6977,10 +7179,10 @@ newton61:
 	VCMPPS           $0x1e, Z25, Z24, K1
 	KANDW            K1, K2, K2
 	KORTESTW         K2, K2
-	JNE              newton61
+	JNE              newton64
 
-done60:
-	JMP done53
+done63:
+	JMP done56
 
 // func solveOff32AVX512(h *float32, r int, d *float32, lists *int32, passes int)
 // Requires: AVX, AVX512F
@@ -7000,7 +7202,7 @@ TEXT ·solveOff32AVX512(SB), NOSPLIT, $0-40
 	LEAQ   1(CX), R10
 	SHLQ   $0x02, R10
 
-coordinate62:
+coordinate65:
 	VBROADCASTSS (R9), Z8
 	VMOVUPS      (R8)(BX*1), Z10
 	VMULPS       Z10, Z10, Z10
@@ -7025,21 +7227,21 @@ coordinate62:
 	ADDQ         R10, R9
 	ADDQ         $+256, R8
 	DECQ         DI
-	JNE          coordinate62
+	JNE          coordinate65
 	VMOVUPS      Z0, Z4
 	VMOVUPS      Z1, Z5
 	VMOVUPS      Z2, Z6
 	VMOVUPS      Z3, Z7
 
-pass63:
+pass66:
 	DECQ passes+32(FP)
-	JLT  done64
+	JLT  done67
 	MOVQ CX, DI
 
-next65:
+next68:
 	CMPQ    DI, $0x01
-	JGT     pair66
-	JLT     passed68
+	JGT     pair69
+	JLT     passed71
 	MOVLQSX (DX), R9
 	MOVQ    R9, R8
 	IMULQ   CX, R8
@@ -7055,9 +7257,9 @@ next65:
 	LEAQ    -1(CX), R10
 	LEAQ    4(DX), R13
 	SUBQ    $0x02, R10
-	JLT     last70
+	JLT     last73
 
-others69:
+others72:
 	MOVLQSX      (R13), R14
 	MOVQ         R14, R15
 	SHLQ         $0x08, R15
@@ -7084,11 +7286,11 @@ others69:
 	VFNMADD231PS Z21, Z20, Z11
 	ADDQ         $0x08, R13
 	SUBQ         $0x02, R10
-	JGE          others69
+	JGE          others72
 
-last70:
+last73:
 	CMPQ         R10, $-1
-	JNE          all71
+	JNE          all74
 	MOVLQSX      (R13), R10
 	MOVQ         R10, R13
 	SHLQ         $0x08, R13
@@ -7102,13 +7304,13 @@ last70:
 	VMOVUPS      192(AX)(R13*1), Z21
 	VFNMADD231PS Z21, Z20, Z11
 
-all71:
+all74:
 	ADDQ $0x04, DX
 	SUBQ $0x01, DI
 	XORQ R8, R8
-	JMP  root67
+	JMP  root70
 
-pair66:
+pair69:
 	MOVLQSX (DX), R9
 	MOVQ    R9, R8
 	IMULQ   CX, R8
@@ -7136,9 +7338,9 @@ pair66:
 	LEAQ    -2(CX), R10
 	LEAQ    8(DX), R13
 	SUBQ    $0x02, R10
-	JLT     last73
+	JLT     last76
 
-others72:
+others75:
 	MOVLQSX      (R13), R14
 	MOVQ         R14, R15
 	SHLQ         $0x08, R15
@@ -7175,11 +7377,11 @@ others72:
 	VFNMADD231PS Z22, Z21, Z15
 	ADDQ         $0x08, R13
 	SUBQ         $0x02, R10
-	JGE          others72
+	JGE          others75
 
-last73:
+last76:
 	CMPQ         R10, $-1
-	JNE          all74
+	JNE          all77
 	MOVLQSX      (R13), R10
 	MOVQ         R10, R13
 	SHLQ         $0x08, R13
@@ -7198,7 +7400,7 @@ last73:
 	VFNMADD231PS Z22, Z20, Z11
 	VFNMADD231PS Z22, Z21, Z15
 
-all74:
+all77:
 	MOVQ         R11, R10
 	SHLQ         $0x08, R10
 	ADDQ         AX, R10
@@ -7211,7 +7413,7 @@ all74:
 	SUBQ         $0x02, DI
 	MOVQ         $0x00000001, R8
 
-root67:
+root70:
 	MOVQ              R9, R10
 	SHLQ              $0x08, R10
 	ADDQ              AX, R10
@@ -7273,9 +7475,9 @@ root67:
 	VPORD             Z29, Z24, Z24
 	VPTESTMD.BCST     solve32AVX512<>+80(SB), Z24, K1
 	KORTESTW          K1, K1
-	JNE               rare75
+	JNE               rare78
 
-done76:
+done79:
 	VFMADD231PS  (R10)(BX*1), Z16, Z4
 	VMOVUPS      Z16, (R10)
 	VFMADD231PS  64(R10)(BX*1), Z17, Z5
@@ -7285,7 +7487,7 @@ done76:
 	VFMADD231PS  192(R10)(BX*1), Z19, Z7
 	VMOVUPS      Z19, 192(R10)
 	TESTQ        R8, R8
-	JEQ          next65
+	JEQ          next68
 	VBROADCASTSS (R12)(R9*4), Z20
 	VMOVUPS      Z12, Z8
 	VFNMADD231PS Z16, Z20, Z8
@@ -7297,17 +7499,17 @@ done76:
 	VFNMADD231PS Z19, Z20, Z11
 	XORQ         R8, R8
 	MOVQ         R11, R9
-	JMP          root67
+	JMP          root70
 
-passed68:
+passed71:
 	LEAQ (DX)(CX*4), DX
-	JMP  pass63
+	JMP  pass66
 
-done64:
+done67:
 	VZEROUPPER
 	RET
 
-rare75:
+rare78:
 	VMOVUPS       (R10)(SI*1), Z20
 	VBROADCASTSS  solve32AVX512<>+32(SB), Z26
 	VMULPS        Z20, Z26, Z26
@@ -7384,4 +7586,330 @@ rare75:
 	VCMPPS        $0x1a, Z24, Z23, K2
 	VMOVUPS       Z26, K2, Z25
 	VMOVUPS       Z25, K1, Z19
-	JMP           done76
+	JMP           done79
+
+// func pack32AVX512(x *float32, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·pack32AVX512(SB), NOSPLIT, $0-80
+	MOVQ stride+8(FP), AX
+	MOVQ r+48(FP), CX
+	MOVQ pitch+40(FP), DX
+	SHLQ $0x03, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ diag+56(FP), SI
+	MOVQ array+16(FP), R8
+
+block80:
+	MOVQ h+24(FP), R9
+	MOVQ ah+32(FP), R10
+	MOVQ l1+64(FP), DI
+	MOVQ x+0(FP), R11
+	MOVQ CX, R12
+
+some81:
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	VMOVUPD      (R13), Z0
+	VMOVUPD      (R13)(DX*1), Z1
+	VMOVUPD      (R13)(DX*2), Z2
+	VMOVUPD      (R13)(BX*1), Z3
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	VMOVUPD      (R13), Z4
+	VMOVUPD      (R13)(DX*1), Z5
+	VMOVUPD      (R13)(DX*2), Z6
+	VMOVUPD      (R13)(BX*1), Z7
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	VMOVUPD      (R13), Z8
+	VMOVUPD      (R13)(DX*1), Z9
+	VMOVUPD      (R13)(DX*2), Z10
+	VMOVUPD      (R13)(BX*1), Z11
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	VMOVUPD      (R13), Z12
+	VMOVUPD      (R13)(DX*1), Z13
+	VMOVUPD      (R13)(DX*2), Z14
+	VMOVUPD      (R13)(BX*1), Z15
+	VCVTPD2PS    Z0, Y0
+	VCVTPD2PS    Z4, Y4
+	VINSERTF64X4 $0x01, Y4, Z0, Z0
+	VCVTPD2PS    Z1, Y1
+	VCVTPD2PS    Z5, Y5
+	VINSERTF64X4 $0x01, Y5, Z1, Z1
+	VCVTPD2PS    Z2, Y2
+	VCVTPD2PS    Z6, Y6
+	VINSERTF64X4 $0x01, Y6, Z2, Z2
+	VCVTPD2PS    Z3, Y3
+	VCVTPD2PS    Z7, Y7
+	VINSERTF64X4 $0x01, Y7, Z3, Z3
+	VCVTPD2PS    Z8, Y8
+	VCVTPD2PS    Z12, Y12
+	VINSERTF64X4 $0x01, Y12, Z8, Z4
+	VCVTPD2PS    Z9, Y9
+	VCVTPD2PS    Z13, Y13
+	VINSERTF64X4 $0x01, Y13, Z9, Z5
+	VCVTPD2PS    Z10, Y10
+	VCVTPD2PS    Z14, Y14
+	VINSERTF64X4 $0x01, Y14, Z10, Z6
+	VCVTPD2PS    Z11, Y11
+	VCVTPD2PS    Z15, Y15
+	VINSERTF64X4 $0x01, Y15, Z11, Z7
+	VUNPCKLPS    Z1, Z0, Z8
+	VUNPCKHPS    Z1, Z0, Z9
+	VUNPCKLPS    Z3, Z2, Z10
+	VUNPCKHPS    Z3, Z2, Z11
+	VUNPCKLPD    Z10, Z8, Z16
+	VUNPCKHPD    Z10, Z8, Z17
+	VUNPCKLPD    Z11, Z9, Z18
+	VUNPCKHPD    Z11, Z9, Z19
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z9
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z11
+	VUNPCKLPD    Z10, Z8, Z20
+	VUNPCKHPD    Z10, Z8, Z21
+	VUNPCKLPD    Z11, Z9, Z22
+	VUNPCKHPD    Z11, Z9, Z23
+	VSHUFF64X2   $0x88, Z20, Z16, Z0
+	VSHUFF64X2   $0xdd, Z20, Z16, Z4
+	VSHUFF64X2   $0x88, Z21, Z17, Z1
+	VSHUFF64X2   $0xdd, Z21, Z17, Z5
+	VSHUFF64X2   $0x88, Z22, Z18, Z2
+	VSHUFF64X2   $0xdd, Z22, Z18, Z6
+	VSHUFF64X2   $0x88, Z23, Z19, Z3
+	VSHUFF64X2   $0xdd, Z23, Z19, Z7
+	MOVQ         R11, R13
+	VMOVUPD      Z0, (R13)
+	VMOVUPD      Z0, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z1, (R13)
+	VMOVUPD      Z1, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z2, (R13)
+	VMOVUPD      Z2, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z3, (R13)
+	VMOVUPD      Z3, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z4, (R13)
+	VMOVUPD      Z4, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z5, (R13)
+	VMOVUPD      Z5, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z6, (R13)
+	VMOVUPD      Z6, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      Z7, (R13)
+	VMOVUPD      Z7, (R13)(R8*1)
+	ADDQ         AX, R13
+	VMOVUPD      (DI), Z0
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	VBROADCASTSD (SI), Z1
+	VMULPD       (R13), Z1, Z1
+	VMOVUPD      (R14), Z2
+	VSUBPD       Z0, Z2, Z2
+	VSUBPD       Z1, Z2, Z2
+	VBROADCASTSD 8(SI), Z1
+	VMULPD       (R13)(DX*1), Z1, Z1
+	VMOVUPD      (R14)(DX*1), Z3
+	VSUBPD       Z0, Z3, Z3
+	VSUBPD       Z1, Z3, Z3
+	VBROADCASTSD 16(SI), Z1
+	VMULPD       (R13)(DX*2), Z1, Z1
+	VMOVUPD      (R14)(DX*2), Z4
+	VSUBPD       Z0, Z4, Z4
+	VSUBPD       Z1, Z4, Z4
+	VBROADCASTSD 24(SI), Z1
+	VMULPD       (R13)(BX*1), Z1, Z1
+	VMOVUPD      (R14)(BX*1), Z5
+	VSUBPD       Z0, Z5, Z5
+	VSUBPD       Z1, Z5, Z5
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	VBROADCASTSD 32(SI), Z1
+	VMULPD       (R13), Z1, Z1
+	VMOVUPD      (R14), Z6
+	VSUBPD       Z0, Z6, Z6
+	VSUBPD       Z1, Z6, Z6
+	VBROADCASTSD 40(SI), Z1
+	VMULPD       (R13)(DX*1), Z1, Z1
+	VMOVUPD      (R14)(DX*1), Z7
+	VSUBPD       Z0, Z7, Z7
+	VSUBPD       Z1, Z7, Z7
+	VBROADCASTSD 48(SI), Z1
+	VMULPD       (R13)(DX*2), Z1, Z1
+	VMOVUPD      (R14)(DX*2), Z8
+	VSUBPD       Z0, Z8, Z8
+	VSUBPD       Z1, Z8, Z8
+	VBROADCASTSD 56(SI), Z1
+	VMULPD       (R13)(BX*1), Z1, Z1
+	VMOVUPD      (R14)(BX*1), Z9
+	VSUBPD       Z0, Z9, Z9
+	VSUBPD       Z1, Z9, Z9
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	VBROADCASTSD 64(SI), Z1
+	VMULPD       (R13), Z1, Z1
+	VMOVUPD      (R14), Z10
+	VSUBPD       Z0, Z10, Z10
+	VSUBPD       Z1, Z10, Z10
+	VBROADCASTSD 72(SI), Z1
+	VMULPD       (R13)(DX*1), Z1, Z1
+	VMOVUPD      (R14)(DX*1), Z11
+	VSUBPD       Z0, Z11, Z11
+	VSUBPD       Z1, Z11, Z11
+	VBROADCASTSD 80(SI), Z1
+	VMULPD       (R13)(DX*2), Z1, Z1
+	VMOVUPD      (R14)(DX*2), Z12
+	VSUBPD       Z0, Z12, Z12
+	VSUBPD       Z1, Z12, Z12
+	VBROADCASTSD 88(SI), Z1
+	VMULPD       (R13)(BX*1), Z1, Z1
+	VMOVUPD      (R14)(BX*1), Z13
+	VSUBPD       Z0, Z13, Z13
+	VSUBPD       Z1, Z13, Z13
+	MOVQ         R9, R13
+	MOVQ         R10, R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	LEAQ         (R13)(DX*4), R13
+	LEAQ         (R14)(DX*4), R14
+	VBROADCASTSD 96(SI), Z1
+	VMULPD       (R13), Z1, Z1
+	VMOVUPD      (R14), Z14
+	VSUBPD       Z0, Z14, Z14
+	VSUBPD       Z1, Z14, Z14
+	VBROADCASTSD 104(SI), Z1
+	VMULPD       (R13)(DX*1), Z1, Z1
+	VMOVUPD      (R14)(DX*1), Z15
+	VSUBPD       Z0, Z15, Z15
+	VSUBPD       Z1, Z15, Z15
+	VBROADCASTSD 112(SI), Z1
+	VMULPD       (R13)(DX*2), Z1, Z1
+	VMOVUPD      (R14)(DX*2), Z16
+	VSUBPD       Z0, Z16, Z16
+	VSUBPD       Z1, Z16, Z16
+	VBROADCASTSD 120(SI), Z1
+	VMULPD       (R13)(BX*1), Z1, Z1
+	VMOVUPD      (R14)(BX*1), Z17
+	VSUBPD       Z0, Z17, Z17
+	VSUBPD       Z1, Z17, Z17
+	VCVTPD2PS    Z2, Y2
+	VCVTPD2PS    Z6, Y6
+	VINSERTF64X4 $0x01, Y6, Z2, Z2
+	VCVTPD2PS    Z3, Y3
+	VCVTPD2PS    Z7, Y7
+	VINSERTF64X4 $0x01, Y7, Z3, Z3
+	VCVTPD2PS    Z4, Y4
+	VCVTPD2PS    Z8, Y8
+	VINSERTF64X4 $0x01, Y8, Z4, Z4
+	VCVTPD2PS    Z5, Y5
+	VCVTPD2PS    Z9, Y9
+	VINSERTF64X4 $0x01, Y9, Z5, Z5
+	VCVTPD2PS    Z10, Y10
+	VCVTPD2PS    Z14, Y14
+	VINSERTF64X4 $0x01, Y14, Z10, Z6
+	VCVTPD2PS    Z11, Y11
+	VCVTPD2PS    Z15, Y15
+	VINSERTF64X4 $0x01, Y15, Z11, Z7
+	VCVTPD2PS    Z12, Y12
+	VCVTPD2PS    Z16, Y16
+	VINSERTF64X4 $0x01, Y16, Z12, Z8
+	VCVTPD2PS    Z13, Y13
+	VCVTPD2PS    Z17, Y17
+	VINSERTF64X4 $0x01, Y17, Z13, Z9
+	VUNPCKLPS    Z3, Z2, Z10
+	VUNPCKHPS    Z3, Z2, Z11
+	VUNPCKLPS    Z5, Z4, Z12
+	VUNPCKHPS    Z5, Z4, Z13
+	VUNPCKLPD    Z12, Z10, Z18
+	VUNPCKHPD    Z12, Z10, Z19
+	VUNPCKLPD    Z13, Z11, Z20
+	VUNPCKHPD    Z13, Z11, Z21
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z11
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z13
+	VUNPCKLPD    Z12, Z10, Z22
+	VUNPCKHPD    Z12, Z10, Z23
+	VUNPCKLPD    Z13, Z11, Z24
+	VUNPCKHPD    Z13, Z11, Z25
+	VSHUFF64X2   $0x88, Z22, Z18, Z2
+	VSHUFF64X2   $0xdd, Z22, Z18, Z6
+	VSHUFF64X2   $0x88, Z23, Z19, Z3
+	VSHUFF64X2   $0xdd, Z23, Z19, Z7
+	VSHUFF64X2   $0x88, Z24, Z20, Z4
+	VSHUFF64X2   $0xdd, Z24, Z20, Z8
+	VSHUFF64X2   $0x88, Z25, Z21, Z5
+	VSHUFF64X2   $0xdd, Z25, Z21, Z9
+	MOVQ         R11, R13
+	VMOVUPD      Z2, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z3, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z4, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z5, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z6, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z7, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z8, (R13)(R8*2)
+	ADDQ         AX, R13
+	VMOVUPD      Z9, (R13)(R8*2)
+	ADDQ         AX, R13
+	LEAQ         (R11)(AX*8), R11
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	ADDQ         $0x40, DI
+	SUBQ         $0x08, R12
+	CMPQ         R12, $0x08
+	JGE          some81
+	TESTQ        R12, R12
+	JEQ          last82
+	SUBQ         $0x08, R12
+	LEAQ         (R9)(R12*8), R9
+	LEAQ         (R10)(R12*8), R10
+	LEAQ         (DI)(R12*8), DI
+	IMULQ        AX, R12
+	ADDQ         R12, R11
+	MOVQ         $0x00000008, R12
+	JMP          some81
+
+last82:
+	ADDQ $0x40, x+0(FP)
+	ADDQ $0x80, SI
+	MOVQ DX, DI
+	SHLQ $0x04, DI
+	ADDQ DI, h+24(FP)
+	MOVQ DX, DI
+	SHLQ $0x04, DI
+	ADDQ DI, ah+32(FP)
+	DECQ blocks+72(FP)
+	JNE  block80
+	VZEROUPPER
+	RET

@@ -40,24 +40,31 @@ func solveLanes[F Float](x, d []F, lists []int32, r int, off bool) {
 
 // packLanes does what packRowsGo does in assembly but for the last rows.
 func packLanes[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []float64) {
-	r, blocks := len(l1), len(diag)/packBlock
-	if blocks > 0 && r >= 4 {
-		size := int(unsafe.Sizeof(x[0]))
+	r, size, done := len(l1), int(unsafe.Sizeof(x[0])), 0
+	if blocks := len(diag) * size / wideBytes; blocks > 0 && path == avx512 && r >= wideCols {
 		if p := unsafe.Pointer(&x[0]); size == 8 {
-			pack64AVX2((*float64)(p), 8*width, 8*width*r, &h[0], &g[0], pitch, r, &diag[0], &l1[0], blocks)
+			pack64AVX512((*float64)(p), 8*width, 8*width*r, &h[0], &g[0], pitch, r, &diag[0], &l1[0], blocks)
 		} else {
-			pack32AVX2((*float32)(p), 4*width, 4*width*r, &h[0], &g[0], pitch, r, &diag[0], &l1[0], blocks)
+			pack32AVX512((*float32)(p), 4*width, 4*width*r, &h[0], &g[0], pitch, r, &diag[0], &l1[0], blocks)
 		}
-	} else {
-		blocks = 0
+		done = blocks * wideBytes / size
 	}
-	packRowsGo(x, width, h, g, pitch, diag, l1, packBlock*blocks)
+	if blocks := (len(diag) - done) / packBlock; blocks > 0 && r >= packCols {
+		h, g, diag := &h[done*pitch], &g[done*pitch], &diag[done]
+		if p := unsafe.Pointer(&x[done]); size == 8 {
+			pack64AVX2((*float64)(p), 8*width, 8*width*r, h, g, pitch, r, diag, &l1[0], blocks)
+		} else {
+			pack32AVX2((*float32)(p), 4*width, 4*width*r, h, g, pitch, r, diag, &l1[0], blocks)
+		}
+		done += blocks * packBlock
+	}
+	packRowsGo(x, width, h, g, pitch, diag, l1, done)
 }
 
 // unpackLanes does what unpackRowsGo does in assembly but for the last rows.
 func unpackLanes[F Float](dst, h []float64, x []F, width, pitch, n, r int) {
 	blocks := n / packBlock
-	if blocks > 0 && r >= 4 {
+	if blocks > 0 && r >= packCols {
 		if p := unsafe.Pointer(&x[0]); unsafe.Sizeof(x[0]) == 8 {
 			unpack64AVX2(&dst[0], &h[0], (*float64)(p), 8*width, pitch, r, blocks)
 		} else {

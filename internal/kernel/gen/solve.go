@@ -17,9 +17,14 @@ var solveConsts = fmt.Sprintf(`
 // solveBytes is how many bytes of rows a row solver works on at once.
 const solveBytes = %d
 
-// packBlock is how many rows the packing takes at a time.
-const packBlock = %d
-`, solveBytes, packRows)
+// The packing takes packBlock rows of packCols or more columns at a time; with AVX-512 wideBytes bytes of rows, of wideCols columns or more.
+const (
+	packBlock = %d
+	packCols  = %d
+	wideBytes = %d
+	wideCols  = %d
+)
+`, solveBytes, packRows, packCols, 8*lanesAVX512, wideCols)
 
 // solveKernels writes what goes into solve_amd64.s.
 func (a *asm) solveKernels() {
@@ -32,6 +37,8 @@ func (a *asm) solveKernels() {
 		}
 		if a.lanes == 4 {
 			s.pack()
+		} else {
+			s.packWide()
 		}
 	}
 }

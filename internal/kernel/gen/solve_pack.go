@@ -7,18 +7,20 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// packRows is how many rows the packing takes at a time: of float64, a cache line.
-const packRows = 8
+// packRows and packCols are how many rows and columns the packing takes at a time; rows of float64 are a cache line. With AVX-512 it is as
+// many rows as a vector has, and wideCols columns.
+const (
+	packRows = 8
+	packCols = 4
+	wideCols = 8
+)
 
-// pack writes the packing of rows and its reverse, packRows rows by four columns at a time; the last four columns may
-// overlap those before. Wider vectors gain nothing: storing is the limit.
+// pack writes the packing of rows and its reverse; the last columns may overlap those before.
 func (s *solver) pack() {
 	kind := fmt.Sprint(8 * s.size)
-	s.begin("pack"+kind, fmt.Sprintf("func(x *float%s, stride, array int, h, ah *float64, pitch, r int, diag, l1 *float64, blocks int)", kind),
-		fmt.Sprintf("pack%s%s lays %d·blocks rows of r ≥ 4 numbers, pitch apart, out as packRowsGo does, but not diag; stride is the", kind, s.name, packRows),
-		"bytes of a coordinate and array those of all.")
+	s.beginPack(packRows, packCols)
 	s.free = vectorRegisters(s.lanes)
-	c := s.startColumns()
+	c := s.startColumns(packRows, packCols)
 	diag, l1, array := s.arg("diag"), s.GP64(), s.arg("array")
 	rows := [2]reg.Register{s.GP64(), s.GP64()}
 	c.blocks(func() {
@@ -73,7 +75,7 @@ func (s *solver) pack() {
 		fmt.Sprintf("unpack%s%s is unpackRowsGo for %d·blocks rows of r ≥ 4 numbers, pitch apart; stride is the bytes of a", kind, s.name, packRows),
 		"coordinate.")
 	s.free = vectorRegisters(s.lanes)
-	c = s.startColumns()
+	c = s.startColumns(packRows, packCols)
 	dst, h := s.GP64(), s.GP64()
 	c.blocks(func() {
 		s.MOVQ(s.mem("dst"), dst)
@@ -109,49 +111,122 @@ func (s *solver) pack() {
 	})
 }
 
-// columns writes loops over rows in memory, by blocks of packRows, and in them over four columns at a time.
+// beginPack begins the packing of so many rows and columns at a time.
+func (s *solver) beginPack(rows, cols int) {
+	kind := fmt.Sprint(8 * s.size)
+	s.begin("pack"+kind, fmt.Sprintf("func(x *float%s, stride, array int, h, ah *float64, pitch, r int, diag, l1 *float64, blocks int)", kind),
+		fmt.Sprintf("pack%s%s lays %d·blocks rows of r ≥ %d numbers, pitch apart, out as packRowsGo does, but not diag; stride is the", kind, s.name, rows, cols),
+		"bytes of a coordinate and array those of all.")
+}
+
+// packWide writes the packing of rows a vector of them at a time.
+func (s *solver) packWide() {
+	s.beginPack(s.width, wideCols)
+	s.free = vectorRegisters(s.lanes)
+	c := s.startColumns(s.width, wideCols)
+	diag, l1, array := s.arg("diag"), s.GP64(), s.arg("array")
+	h, ah := s.GP64(), s.GP64()
+	c.blocks(func() {
+		s.MOVQ(s.mem("h"), h)
+		s.MOVQ(s.mem("ah"), ah)
+		s.MOVQ(s.mem("l1"), l1)
+	}, []reg.Register{h, ah, l1}, func(at reg.Register) {
+		// columns returns what number sets v to for each row, by columns.
+		columns := func(number func(row int, h, ah operand.Mem, v reg.Register)) []reg.Register {
+			v := s.regs(c.rows)
+			for first := 0; first < c.rows; first += 4 {
+				hp, ahp := s.GP64(), s.GP64()
+				s.MOVQ(h, hp)
+				s.MOVQ(ah, ahp)
+				for range first / 4 {
+					s.LEAQ(operand.Mem{Base: hp, Index: c.row, Scale: 4}, hp)
+					s.LEAQ(operand.Mem{Base: ahp, Index: c.row, Scale: 4}, ahp)
+				}
+				for k := range 4 {
+					number(first+k, c.at(hp, k), c.at(ahp, k), v[first+k])
+				}
+			}
+			return c.byColumns(v)
+		}
+		store := func(v []reg.Register, to ...operand.Mem) {
+			p := s.GP64()
+			s.MOVQ(at, p)
+			for k := range v {
+				for _, m := range to {
+					m.Base = p
+					s.VMOVUPD(v[k], m)
+				}
+				s.ADDQ(c.stride, p)
+			}
+		}
+		s.scope(func() {
+			v := columns(func(_ int, h, _ operand.Mem, v reg.Register) { s.VMOVUPD(h, v) })
+			store(v, operand.Mem{}, operand.Mem{Index: array, Scale: 1})
+		})
+		s.scope(func() {
+			w, t := s.reg(), s.reg()
+			s.VMOVUPD(operand.Mem{Base: l1}, w)
+			v := columns(func(row int, h, ah operand.Mem, v reg.Register) {
+				s.VBROADCASTSD(operand.Mem{Base: diag, Disp: 8 * row}, t)
+				s.VMULPD(h, t, t) // not fused, as in Go
+				s.VMOVUPD(ah, v)
+				s.VSUBPD(w, v, v)
+				s.VSUBPD(t, v, v)
+			})
+			store(v, operand.Mem{Index: array, Scale: 2})
+		})
+		s.LEAQ(operand.Mem{Base: at, Index: c.stride, Scale: 8}, at)
+	}, func() {
+		s.ADDQ(operand.U8(8*c.rows), diag)
+		c.advance("h")
+		c.advance("ah")
+	})
+}
+
+// columns writes loops over rows in memory, some at a time, and in them over some columns at a time.
 type columns struct {
 	*solver
+	rows, cols           int
 	stride, r, row, row3 reg.Register // row is the bytes from a row to the next, row3 to the third
 }
 
-func (s *solver) startColumns() *columns {
-	c := &columns{solver: s, stride: s.arg("stride"), r: s.arg("r"), row: s.GP64(), row3: s.GP64()}
+func (s *solver) startColumns(rows, cols int) *columns {
+	c := &columns{solver: s, rows: rows, cols: cols, stride: s.arg("stride"), r: s.arg("r"), row: s.GP64(), row3: s.GP64()}
 	s.MOVQ(s.mem("pitch"), c.row)
 	s.SHLQ(operand.U8(3), c.row)
 	s.LEAQ(operand.Mem{Base: c.row, Index: c.row, Scale: 2}, c.row3)
 	return c
 }
 
-// blocks writes the loops, to the function's end: begin sets pointers to a block's first column, four does four columns,
+// blocks writes the loops, to the function's end: begin sets pointers to a block's first column, some does cols columns,
 // with at pointing to the place of the first in x, which it advances to that of the next, and end goes on to the next block.
-func (c *columns) blocks(begin func(), pointers []reg.Register, four func(at reg.Register), end func()) {
+func (c *columns) blocks(begin func(), pointers []reg.Register, some func(at reg.Register), end func()) {
 	at, left := c.GP64(), c.GP64()
-	block, next, last := c.label("block"), c.label("four"), c.label("last")
+	block, next, last := c.label("block"), c.label("some"), c.label("last")
 	c.Label(block)
 	begin()
 	c.MOVQ(c.mem("x"), at)
 	c.MOVQ(c.r, left)
 	c.Label(next)
-	four(at)
+	some(at)
 	for _, p := range pointers {
-		c.ADDQ(operand.U8(32), p)
+		c.ADDQ(operand.U8(8*c.cols), p)
 	}
-	c.SUBQ(operand.U8(4), left)
-	c.CMPQ(left, operand.U8(4))
+	c.SUBQ(operand.U8(c.cols), left)
+	c.CMPQ(left, operand.U8(c.cols))
 	c.JGE(operand.LabelRef(next))
 	c.TESTQ(left, left)
 	c.JEQ(operand.LabelRef(last))
-	c.SUBQ(operand.U8(4), left) // back so far that four are left
+	c.SUBQ(operand.U8(c.cols), left) // back so far that cols are left
 	for _, p := range pointers {
 		c.LEAQ(operand.Mem{Base: p, Index: left, Scale: 8}, p)
 	}
 	c.IMULQ(c.stride, left)
 	c.ADDQ(left, at)
-	c.MOVQ(operand.U32(4), left)
+	c.MOVQ(operand.U32(c.cols), left)
 	c.JMP(operand.LabelRef(next))
 	c.Label(last)
-	c.ADDQ(operand.U8(packRows*c.size), c.mem("x"))
+	c.ADDQ(operand.U8(c.rows*c.size), c.mem("x"))
 	end()
 	c.DECQ(c.mem("blocks"))
 	c.JNE(operand.LabelRef(block))
@@ -169,7 +244,7 @@ func (c *columns) back(at reg.Register) {
 func (c *columns) advance(rows string) {
 	t := c.GP64()
 	c.MOVQ(c.row, t)
-	c.SHLQ(operand.U8(3), t)
+	c.SHLQ(c.shift(c.rows), t)
 	c.ADDQ(t, c.mem(rows))
 }
 
@@ -218,4 +293,52 @@ func (c *columns) storeLess(v []reg.Register, less, p reg.Register) {
 	}
 }
 
+// byColumns returns wideCols vectors of as many rows, by columns, given those of each row, which are lost.
+func (c *columns) byColumns(v []reg.Register) []reg.Register {
+	const even, odd = 0x88, 0xdd // of the quarters of two vectors
+	t := c.regs(wideCols)
+	if c.size == 8 {
+		for k := 0; k < 8; k += 2 { // rows k and k+1: columns 0, 2, 4, 6, and 1, 3, 5, 7
+			c.VUNPCKLPD(v[k+1], v[k], t[k])
+			c.VUNPCKHPD(v[k+1], v[k], t[k+1])
+		}
+		for k := range 2 {
+			for half := 0; half < 8; half += 4 { // rows 0 to 3, or 4 to 7: columns k and k+4, and k+2 and k+6
+				c.VSHUFF64X2(operand.U8(even), t[half+2+k], t[half+k], v[half+k])
+				c.VSHUFF64X2(operand.U8(odd), t[half+2+k], t[half+k], v[half+2+k])
+			}
+		}
+		for k := range 4 {
+			c.VSHUFF64X2(operand.U8(even), v[4+k], v[k], t[k])
+			c.VSHUFF64X2(operand.U8(odd), v[4+k], v[k], t[4+k])
+		}
+		return t
+	}
+	for half := range 2 { // of float32 rows k and k+4, or k+8 and k+12, are the halves of one vector
+		for k := range 4 {
+			a, b := v[8*half+k], v[8*half+4+k]
+			c.VCVTPD2PS(a, ymm(a))
+			c.VCVTPD2PS(b, ymm(b))
+			c.VINSERTF64X4(operand.U8(1), ymm(b), a, v[4*half+k])
+		}
+	}
+	for half := 0; half < 8; half += 4 { // four rows in each quarter: column k, or k+4 in the odd ones
+		a, b, d := v[half:], v[8:], t[half:]
+		for k := 0; k < 4; k += 2 {
+			c.VUNPCKLPS(a[k+1], a[k], b[k])
+			c.VUNPCKHPS(a[k+1], a[k], b[k+1])
+		}
+		for k := range 2 {
+			c.VUNPCKLPD(b[2+k], b[k], d[2*k])
+			c.VUNPCKHPD(b[2+k], b[k], d[2*k+1])
+		}
+	}
+	for k := range 4 {
+		c.VSHUFF64X2(operand.U8(even), t[4+k], t[k], v[k])
+		c.VSHUFF64X2(operand.U8(odd), t[4+k], t[k], v[4+k])
+	}
+	return v[:wideCols]
+}
+
 func xmm(v reg.Register) reg.Register { return v.(reg.Vec).AsX() }
+func ymm(v reg.Register) reg.Register { return v.(reg.Vec).AsY() }
