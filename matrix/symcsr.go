@@ -131,11 +131,11 @@ type csrProduct struct {
 }
 
 // How many rows of a product one call of a kernel takes, and up to how many entries each, or each piece of one, on average. Longer rows
-// are worth a call each: many at once are 1.9 times as fast with 4 entries a row, 1.2 with 12, 1.0 with 32 and less
-// beyond, medians over ranks and sizes (bench/runs/2026-11-22-graphs).
+// are worth a call each. Many at once are 1.9 times as fast with 4 entries a row, 1.2 with 12, 1.0 with 32 (medians over ranks and sizes,
+// bench/runs/2026-11-22-graphs), and in blocks of rowblock 1.18 with 65 (blogcatalog) and 1.05 with 34 (hitech).
 const (
 	rowsAtOnce = 32
-	shortRow   = 24
+	shortRow   = 100
 )
 
 // leavesOut reports whether rows lo to hi have entries on the diagonal that A as an operator has not.
