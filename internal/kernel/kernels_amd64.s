@@ -11436,175 +11436,205 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	MOVQ         n+32(FP), BX
 	VBROADCASTSD t+16(FP), Y0
 	VXORPD       Y1, Y1, Y1
+	MOVQ         t+16(FP), DI
+	MOVQ         $0x3ff0000000000000, SI
+	XORQ         SI, DI
+	XORQ         SI, SI
 	VXORPD       Y2, Y2, Y2
 	VXORPD       Y3, Y3, Y3
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
-	VXORPD       Y6, Y6, Y6
 	SUBQ         $0x10, BX
 	JLT          rest717
 
 loop716:
 	VMOVUPD     (CX), Y8
-	VMOVUPD     (AX), Y7
+	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y7, Y9
-	VORPD       Y9, Y2, Y2
-	VSUBPD      Y7, Y1, Y7
-	VBLENDVPD   Y9, Y7, Y8, Y8
-	VMAXPD      Y1, Y9, Y9
-	VMOVUPD     (DX), Y7
-	VSUBPD      Y7, Y9, Y7
-	VFMADD231PD Y7, Y8, Y3
-	VMOVUPD     Y9, (AX)
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y8, Y8
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	VMOVUPD     32(CX), Y9
+	VMOVUPD     32(AX), Y6
+	VMULPD      Y0, Y9, Y9
+	VADDPD      Y9, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	ORQ         R9, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y9, Y9
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     32(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y9, Y3
+	VMOVUPD     Y7, 32(AX)
+	VMOVUPD     64(CX), Y10
+	VMOVUPD     64(AX), Y6
+	VMULPD      Y0, Y10, Y10
+	VADDPD      Y10, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	ORQ         R9, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y10, Y10
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     64(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y10, Y4
+	VMOVUPD     Y7, 64(AX)
+	VMOVUPD     96(CX), Y11
+	VMOVUPD     96(AX), Y6
+	VMULPD      Y0, Y11, Y11
+	VADDPD      Y11, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	ORQ         R9, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y11, Y11
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     96(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y11, Y5
+	VMOVUPD     Y7, 96(AX)
+	ORQ         R8, SI
+	ORQ         DI, R8
+	JEQ         same718
 	VMOVUPD     Y8, (CX)
-	VMOVUPD     32(CX), Y8
-	VMOVUPD     32(AX), Y7
-	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y7, Y9
-	VORPD       Y9, Y2, Y2
-	VSUBPD      Y7, Y1, Y7
-	VBLENDVPD   Y9, Y7, Y8, Y8
-	VMAXPD      Y1, Y9, Y9
-	VMOVUPD     32(DX), Y7
-	VSUBPD      Y7, Y9, Y7
-	VFMADD231PD Y7, Y8, Y4
-	VMOVUPD     Y9, 32(AX)
-	VMOVUPD     Y8, 32(CX)
-	VMOVUPD     64(CX), Y8
-	VMOVUPD     64(AX), Y7
-	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y7, Y9
-	VORPD       Y9, Y2, Y2
-	VSUBPD      Y7, Y1, Y7
-	VBLENDVPD   Y9, Y7, Y8, Y8
-	VMAXPD      Y1, Y9, Y9
-	VMOVUPD     64(DX), Y7
-	VSUBPD      Y7, Y9, Y7
-	VFMADD231PD Y7, Y8, Y5
-	VMOVUPD     Y9, 64(AX)
-	VMOVUPD     Y8, 64(CX)
-	VMOVUPD     96(CX), Y8
-	VMOVUPD     96(AX), Y7
-	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y7, Y9
-	VORPD       Y9, Y2, Y2
-	VSUBPD      Y7, Y1, Y7
-	VBLENDVPD   Y9, Y7, Y8, Y8
-	VMAXPD      Y1, Y9, Y9
-	VMOVUPD     96(DX), Y7
-	VSUBPD      Y7, Y9, Y7
-	VFMADD231PD Y7, Y8, Y6
-	VMOVUPD     Y9, 96(AX)
-	VMOVUPD     Y8, 96(CX)
-	ADDQ        $+128, AX
-	ADDQ        $+128, CX
-	ADDQ        $+128, DX
-	SUBQ        $0x10, BX
-	JGE         loop716
+	VMOVUPD     Y9, 32(CX)
+	VMOVUPD     Y10, 64(CX)
+	VMOVUPD     Y11, 96(CX)
+
+same718:
+	ADDQ $+128, AX
+	ADDQ $+128, CX
+	ADDQ $+128, DX
+	SUBQ $0x10, BX
+	JGE  loop716
 
 rest717:
 	TESTQ       $0x00000008, BX
-	JEQ         skip718
-	VMOVUPD     (CX), Y8
-	VMOVUPD     (AX), Y7
-	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y7, Y9
-	VORPD       Y9, Y2, Y2
-	VSUBPD      Y7, Y1, Y7
-	VBLENDVPD   Y9, Y7, Y8, Y8
-	VMAXPD      Y1, Y9, Y9
-	VMOVUPD     (DX), Y7
-	VSUBPD      Y7, Y9, Y7
-	VFMADD231PD Y7, Y8, Y3
-	VMOVUPD     Y9, (AX)
-	VMOVUPD     Y8, (CX)
-	VMOVUPD     32(CX), Y8
-	VMOVUPD     32(AX), Y7
-	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y7, Y9
-	VORPD       Y9, Y2, Y2
-	VSUBPD      Y7, Y1, Y7
-	VBLENDVPD   Y9, Y7, Y8, Y8
-	VMAXPD      Y1, Y9, Y9
-	VMOVUPD     32(DX), Y7
-	VSUBPD      Y7, Y9, Y7
-	VFMADD231PD Y7, Y8, Y4
-	VMOVUPD     Y9, 32(AX)
-	VMOVUPD     Y8, 32(CX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-
-skip718:
-	TESTQ       $0x00000004, BX
 	JEQ         skip719
 	VMOVUPD     (CX), Y8
-	VMOVUPD     (AX), Y7
+	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y7, Y9
-	VORPD       Y9, Y2, Y2
-	VSUBPD      Y7, Y1, Y7
-	VBLENDVPD   Y9, Y7, Y8, Y8
-	VMAXPD      Y1, Y9, Y9
-	VMOVUPD     (DX), Y7
-	VSUBPD      Y7, Y9, Y7
-	VFMADD231PD Y7, Y8, Y3
-	VMOVUPD     Y9, (AX)
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y8, Y8
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	VMOVUPD     32(CX), Y9
+	VMOVUPD     32(AX), Y6
+	VMULPD      Y0, Y9, Y9
+	VADDPD      Y9, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	ORQ         R9, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y9, Y9
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     32(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y9, Y3
+	VMOVUPD     Y7, 32(AX)
+	ORQ         R8, SI
+	ORQ         DI, R8
+	JEQ         same720
 	VMOVUPD     Y8, (CX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, DX
+	VMOVUPD     Y9, 32(CX)
+
+same720:
+	ADDQ $+64, AX
+	ADDQ $+64, CX
+	ADDQ $+64, DX
 
 skip719:
-	TESTQ       $0x00000002, BX
-	JEQ         skip720
-	VMOVUPD     (CX), X11
-	VMOVUPD     (AX), X10
-	VMULPD      Y0, Y11, Y11
-	VADDPD      Y11, Y10, Y7
-	VORPD       Y7, Y2, Y2
-	VSUBPD      Y10, Y1, Y10
-	VBLENDVPD   Y7, Y10, Y11, Y11
-	VMAXPD      Y1, Y7, Y7
-	VMOVUPD     (DX), X12
-	VSUBPD      Y12, Y7, Y12
-	VFMADD231PD Y12, Y11, Y3
-	VMOVUPD     X7, (AX)
-	VMOVUPD     X11, (CX)
-	ADDQ        $+16, AX
-	ADDQ        $+16, CX
-	ADDQ        $+16, DX
-
-skip720:
-	TESTQ       $0x00000001, BX
+	TESTQ       $0x00000004, BX
 	JEQ         skip721
-	VMOVSD      (CX), X14
-	VMOVSD      (AX), X13
-	VMULPD      Y0, Y14, Y14
-	VADDPD      Y14, Y13, Y0
-	VORPD       Y0, Y2, Y2
-	VSUBPD      Y13, Y1, Y13
-	VBLENDVPD   Y0, Y13, Y14, Y14
-	VMAXPD      Y1, Y0, Y0
-	VMOVSD      (DX), X15
-	VSUBPD      Y15, Y0, Y15
-	VFMADD231PD Y15, Y14, Y3
-	VMOVSD      X0, (AX)
-	VMOVSD      X14, (CX)
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y8, Y8
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	ORQ         R8, SI
+	ORQ         DI, R8
+	JEQ         same722
+	VMOVUPD     Y8, (CX)
+
+same722:
+	ADDQ $+32, AX
+	ADDQ $+32, CX
+	ADDQ $+32, DX
 
 skip721:
-	VMOVMSKPD    Y2, AX
-	MOVQ         AX, cut+48(FP)
+	TESTQ       $0x00000002, BX
+	JEQ         skip723
+	VMOVUPD     (CX), X13
+	VMOVUPD     (AX), X12
+	VMULPD      Y0, Y13, Y13
+	VADDPD      Y13, Y12, Y6
+	VMOVMSKPD   Y6, R8
+	VSUBPD      Y12, Y1, Y12
+	VBLENDVPD   Y6, Y12, Y13, Y13
+	VMAXPD      Y1, Y6, Y6
+	VMOVUPD     (DX), X12
+	VSUBPD      Y12, Y6, Y12
+	VFMADD231PD Y12, Y13, Y2
+	VMOVUPD     X6, (AX)
+	ORQ         R8, SI
+	ORQ         DI, R8
+	JEQ         same724
+	VMOVUPD     X13, (CX)
+
+same724:
+	ADDQ $+16, AX
+	ADDQ $+16, CX
+	ADDQ $+16, DX
+
+skip723:
+	TESTQ       $0x00000001, BX
+	JEQ         skip725
+	VMOVSD      (CX), X15
+	VMOVSD      (AX), X14
+	VMULPD      Y0, Y15, Y15
+	VADDPD      Y15, Y14, Y0
+	VMOVMSKPD   Y0, BX
+	VSUBPD      Y14, Y1, Y14
+	VBLENDVPD   Y0, Y14, Y15, Y15
+	VMAXPD      Y1, Y0, Y0
+	VMOVSD      (DX), X14
+	VSUBPD      Y14, Y0, Y14
+	VFMADD231PD Y14, Y15, Y2
+	VMOVSD      X0, (AX)
+	ORQ         BX, SI
+	ORQ         DI, BX
+	JEQ         same726
+	VMOVSD      X15, (CX)
+
+same726:
+skip725:
+	MOVQ         SI, cut+48(FP)
+	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
-	VADDPD       Y6, Y4, Y4
-	VADDPD       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
+	VADDPD       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
 	VZEROUPPER
-	MOVSD        X3, along+40(FP)
+	MOVSD        X2, along+40(FP)
 	RET
 
 // func extrapolateAVX2(y *float64, c float64, x *float64, n int)
@@ -11615,9 +11645,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), DX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, DX
-	JLT          rest723
+	JLT          rest728
 
-loop722:
+loop727:
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11645,11 +11675,11 @@ loop722:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop722
+	JGE     loop727
 
-rest723:
+rest728:
 	TESTQ   $0x00000008, DX
-	JEQ     skip724
+	JEQ     skip729
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11665,9 +11695,9 @@ rest723:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip724:
+skip729:
 	TESTQ   $0x00000004, DX
-	JEQ     skip725
+	JEQ     skip730
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11677,9 +11707,9 @@ skip724:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip725:
+skip730:
 	TESTQ   $0x00000002, DX
-	JEQ     skip726
+	JEQ     skip731
 	VMOVUPD (CX), X3
 	VMOVUPD (AX), X4
 	VSUBPD  Y4, Y3, Y4
@@ -11689,9 +11719,9 @@ skip725:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip726:
+skip731:
 	TESTQ  $0x00000001, DX
-	JEQ    skip727
+	JEQ    skip732
 	VMOVSD (CX), X3
 	VMOVSD (AX), X5
 	VSUBPD Y5, Y3, Y5
@@ -11699,7 +11729,7 @@ skip726:
 	VADDPD Y5, Y3, Y5
 	VMOVSD X5, (AX)
 
-skip727:
+skip732:
 	VZEROUPPER
 	RET
 

@@ -2,41 +2,61 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // advance writes x = max(0, x + t·d), d = how far that is, and the sum of d·(x − last). Memory is the limit, so that wider
-// vectors would gain nothing.
+// vectors would gain nothing. Where d stays as it is it is not stored: another processor may have read it, and would have to be told.
 func (a *asm) advance() {
 	a.begin("advance", "func(x, d *float64, t float64, last *float64, n int) (along float64, cut int)",
 		"advance"+a.name+" is advanceGo; cut is not 0 if zero has stopped any.")
 	x, d, last, n := a.arg("x"), a.arg("d"), a.arg("last"), a.arg("n")
 	t := a.vec()
 	a.VBROADCASTSD(a.mem("t"), t)
-	zero, signs := a.zeros(1)[0], a.zeros(1)[0]
+	zero, cut := a.zeros(1)[0], a.GP64()
+	scaled, one := a.GP64(), a.GP64() // scaled is 0 if t is 1
+	a.MOVQ(a.mem("t"), scaled)
+	a.MOVQ(operand.U64(math.Float64bits(1)), one)
+	a.XORQ(one, scaled)
+	a.XORQ(cut, cut)
 	acc := a.zeros(unroll)
 	a.steps(n, []reg.Register{x, d, last}, func(lanes []int) {
+		below, moved := a.GP64(), make([]reg.VecVirtual, len(lanes)) // whether any v is below zero, and the new d
+		y, v := a.vec(), a.vec()
 		for i, l := range lanes {
-			y, e, v, p := a.vec(), a.vec(), a.vec(), a.vec()
+			e := a.vec()
+			moved[i] = e
 			a.load(at(d, i*a.lanes), e, l)
 			a.load(at(x, i*a.lanes), y, l)
 			a.VMULPD(t, e, e)
 			a.VADDPD(e, y, v)
-			a.VORPD(v, signs, signs)
+			if i == 0 {
+				a.VMOVMSKPD(v, below.As32())
+			} else {
+				signs := a.GP64()
+				a.VMOVMSKPD(v, signs.As32())
+				a.ORQ(signs, below)
+			}
 			a.VSUBPD(y, zero, y)
 			a.VBLENDVPD(v, y, e, e) // where v has the sign
 			a.VMAXPD(zero, v, v)
-			a.load(at(last, i*a.lanes), p, l)
-			a.VSUBPD(p, v, p)
-			a.VFMADD231PD(p, e, acc[i])
+			a.load(at(last, i*a.lanes), y, l)
+			a.VSUBPD(y, v, y)
+			a.VFMADD231PD(y, e, acc[i])
 			a.store(v, at(x, i*a.lanes), l)
-			a.store(e, at(d, i*a.lanes), l)
 		}
+		same := a.label("same")
+		a.ORQ(below, cut)
+		a.ORQ(scaled, below)
+		a.JEQ(operand.LabelRef(same))
+		for i, l := range lanes {
+			a.store(moved[i], at(d, i*a.lanes), l)
+		}
+		a.Label(same)
 	})
-	cut := a.GP64()
-	a.VMOVMSKPD(signs, cut.As32())
 	a.Store(cut, a.ReturnIndex(1))
 	a.end(a.sum(acc))
 }
