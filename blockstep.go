@@ -10,12 +10,16 @@ import (
 type blockState struct {
 	g, d   []float64 // (A·H)_B and the step, B×pitch
 	lower  []float64 // of (A·H)_B what the rows before the block contribute, where products tell
+	near   []float64 // and what its own rows do
 	more   []float64 // the terms that g lacks where products are TermProducts, one after the other
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
 	perms  []int32
 	groups []rowGroup
+
+	moveInner float64 // ⟨A_BB·e, e⟩ for the e by which the block has moved
+	moveKnown bool    // whether that is known, and near of the groups with it
 }
 
 // rowGroup is the part of a block that goes through the row solver together.
@@ -26,6 +30,7 @@ type rowGroup struct {
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
 	own     float64   // Σ A_ii‖d_i‖², diagonal ignored or not, where q is guessed
 	lower   float64   // ⟨lower, H_G⟩ when they have moved
+	near    float64   // ⟨near, H_G + e⟩ when they have moved by e
 	quartic [4]float64
 	uphill  float64
 	clipped bool
@@ -66,9 +71,12 @@ func (s *rowBlockRun) products(lo, hi int) {
 // productPart computes the rows from to to of (A·H)_B, where B begins with row lo.
 func (s *rowBlockRun) productPart(lo, from, to int) {
 	g := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
-	if s.lowerProduct != nil {
-		s.lowerProduct.LowerTo(g, s.lower[(from-lo)*s.pitch:(to-lo)*s.pitch], lo, from, to)
-	} else {
+	switch a, b := (from-lo)*s.pitch, (to-lo)*s.pitch; {
+	case s.nearProduct != nil:
+		s.nearProduct.NearTo(g, s.lower[a:b], s.near[a:b], lo, from, to)
+	case s.lowerProduct != nil:
+		s.lowerProduct.LowerTo(g, s.lower[a:b], lo, from, to)
+	default:
 		s.product.RowsTo(g, from, to)
 	}
 }
@@ -97,6 +105,7 @@ func (s *rowBlockRun) block(b int) {
 	before := s.moved
 	lo := b * s.Block
 	hi := min(lo+s.Block, s.p.n)
+	s.moveKnown = false
 	t := s.improve(b)
 	least := restless
 	if s.single {
@@ -117,7 +126,14 @@ func (s *rowBlockRun) block(b int) {
 	for k := range groups {
 		s.innerNow += 2 * groups[k].lower
 	}
-	s.innerNow += s.product.Step(b, s.hv[lo*s.pitch:hi*s.pitch])
+	if !s.moveKnown {
+		s.innerNow += s.product.Step(b, s.hv[lo*s.pitch:hi*s.pitch])
+		return
+	}
+	for k := range groups {
+		s.innerNow += groups[k].near
+	}
+	s.innerNow += s.moveInner
 }
 
 // lowerInner returns ⟨lower, H⟩ over the rows from to to, in the block that begins with row lo.
@@ -167,7 +183,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 		s.measureStep(g, lo, from, to)
 	})
 	d := s.d[:(hi-lo)*pitch]
-	t, fall, asked := s.step(b, groups, d)
+	t, fall, q, asked := s.step(b, groups, d)
 	if t > 0 {
 		s.report.decrease += fall / 4
 		s.report.changed++
@@ -187,6 +203,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 		kernel.Axpy(s.gram, t*t, s.dd)
 		switch {
 		case t > 0 && asked:
+			s.moveInner, s.moveKnown = t*t*q, s.nearProduct != nil
 			s.product.Move(b, t, d)
 		case t > 0:
 			s.product.Move(b, 0, d)
@@ -211,8 +228,8 @@ func (s *rowBlockRun) improve(b int) float64 {
 	return t
 }
 
-// step returns how far block b moves by d, by how much φ falls, and whether the product was asked about d for that; else fall is a guess.
-func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall float64, asked bool) {
+// step returns how far block b moves by d, by how much φ falls, and q if the product was asked for that; else fall is a guess.
+func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q float64, asked bool) {
 	c := s.quartic(groups)
 	if s.guesses {
 		own := 0.0
@@ -225,12 +242,13 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall float
 		}
 		if t, fall := s.wholeOrBest(guess); t == 1 && fall > 2*own { // falls whatever q is, since ‖X_B·d‖² ≥ 0
 			s.guessed++
-			return t, fall, false
+			return t, fall, 0, false
 		}
 	}
-	c[1] -= 2 * s.product.Step(b, d)
+	q = s.product.Step(b, d)
+	c[1] -= 2 * q
 	t, fall = s.wholeOrBest(c)
-	return t, fall, true
+	return t, fall, q, true
 }
 
 // wholeOrBest returns 1 if that is good enough a step, else the best, and by how much φ falls.
@@ -359,6 +377,10 @@ func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	grp.uphill, grp.clipped = -along, clipped
 	if s.lowerProduct != nil {
 		grp.lower = s.lowerInner(lo, from, to)
+	}
+	if s.nearProduct != nil && !clipped {
+		near := s.near[(from-lo)*pitch : (to-lo)*pitch]
+		grp.near = kernel.Dot(near, h) + kernel.Dot(near, d)
 	}
 	if clipped {
 		mid := s.g[(from-lo)*pitch : (to-lo)*pitch] // which nobody wants any more

@@ -231,6 +231,7 @@ type rowBlockRun struct {
 	team         *kernel.Team
 	product      matrix.BlockProduct
 	lowerProduct matrix.LowerProduct // product, if it is one
+	nearProduct  matrix.NearProduct  // product, if it is one
 	termProduct  matrix.TermProduct  // product, if it is one
 	everySweep   bool                // the objective is known after every sweep, so that prev is what to go back to
 	innerNow     float64             // ⟨A·H, H⟩ of the rows passed in this sweep, by lowerProduct
@@ -314,6 +315,9 @@ func (s *rowBlockRun) prepare() {
 		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
 		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil && s.lower == nil {
 			s.lower = make([]float64, len(s.g))
+		}
+		if s.nearProduct, _ = s.product.(matrix.NearProduct); s.nearProduct != nil {
+			s.near = make([]float64, len(s.g))
 		}
 		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil {
 			s.more = make([]float64, (s.termProduct.Terms()-1)*len(s.g))

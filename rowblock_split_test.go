@@ -103,7 +103,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 			})
 			each(owning, func() {
 				s.product.Step(k, d)
-				if s.lowerProduct != nil {
+				if s.lowerProduct != nil && s.nearProduct == nil {
 					s.product.Step(k, hb)
 				}
 			})
@@ -117,6 +117,9 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 				s.product.Move(k, 1, still[:len(hb)])
 				if s.lowerProduct != nil {
 					_ = s.lowerInner(lo, lo, hi)
+				}
+				if s.nearProduct != nil {
+					_ = kernel.Dot(s.near[:len(hb)], hb) + kernel.Dot(s.near[:len(hb)], still[:len(hb)])
 				}
 			})
 		}
@@ -156,7 +159,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	stored := float64(a.Stored())
 	const ( // of the parts of the product
 		fromH = iota // rows of A·H
-		own          // ⟨A_BB·d, d⟩, and of H where A is explicit
+		own          // ⟨A_BB·d, d⟩, and of H where A is sparse
 		after        // what follows H
 	)
 	var limit, byLines [3]float64
@@ -165,7 +168,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	moveLimit := 3*n*rr*8*far + 3*n*rr*8*near                      // the same, a block at a time; H_B, and the step read and written
 	if gathered == nil {
 		limit[fromH] = max(madds(stored), stream(stored))
-		limit[own] = madds(n * float64(s.Block))
+		limit[own] = madds(n * float64(s.Block) / 2)
 		limit[after] = moveLimit
 		byLines = limit
 	} else {

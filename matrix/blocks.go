@@ -36,6 +36,14 @@ type LowerProduct interface {
 	LowerTo(dst, lower []float64, first, lo, hi int)
 }
 
+// NearProduct is a LowerProduct that also tells apart what a block's own rows contribute. When they have moved by e since, ⟨A_BB·H_B, H_B⟩ is
+// ⟨near, H_B + e⟩ + ⟨A_BB·e, e⟩.
+type NearProduct interface {
+	LowerProduct
+	// NearTo is LowerTo, and fills near with what columns of the block contribute.
+	NearTo(dst, lower, near []float64, first, lo, hi int)
+}
+
 // TermProduct is a BlockProduct whose rows are sums of terms, each of which reads what no other does of that which follows H. Move,
 // Extrapolate and Refresh deal their work out in the order of the terms, too: so a member of a team finds in its own cache what it has
 // changed.
@@ -123,24 +131,34 @@ func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
 }
 
 func (b *denseBlocks[F]) LowerTo(dst, lower []float64, first, lo, hi int) {
+	b.NearTo(dst, lower, make([]float64, len(dst)), first, lo, hi)
+}
+
+// NearTo implements NearProduct.
+func (b *denseBlocks[F]) NearTo(dst, lower, near []float64, first, lo, hi int) {
 	n, r, h := b.m.n, b.h.cols, b.h.data
-	clear(dst)
 	clear(lower)
 	if first > 0 {
-		kernel.RowsTimes(dst, b.m.a[lo*n:(hi-1)*n+first], n, h[:first*r], r)
-		copy(lower, dst)
-		kernel.Scale(lower, b.m.scale)
+		kernel.RowsTimes(lower, b.m.a[lo*n:(hi-1)*n+first], n, h[:first*r], r)
 	}
-	from := first
-	if b.m.offDiag { // the block's own columns row by row, for the digits by which A_ii may exceed the rest
-		from = min(first+b.size, n)
+	copy(dst, lower)
+	kernel.Scale(lower, b.m.scale)
+	clear(near)
+	from := min(first+b.size, n)
+	if b.m.offDiag { // row by row, for the digits by which A_ii may exceed the rest
 		for i := lo; i < hi; i++ {
-			acc, row := dst[(i-lo)*r:(i-lo+1)*r], b.m.row(i)
+			acc, row := near[(i-lo)*r:(i-lo+1)*r], b.m.row(i)
 			kernel.RowsTimes(acc, row[first:i], i-first, h[first*r:i*r], r)
 			kernel.RowsTimes(acc, row[i+1:from], from-i-1, h[(i+1)*r:from*r], r)
 		}
+	} else {
+		kernel.RowsTimes(near, b.m.a[lo*n+first:(hi-1)*n+from], n, h[first*r:from*r], r)
 	}
-	kernel.RowsTimes(dst, b.m.a[lo*n+from:hi*n], n, h[from*r:], r)
+	kernel.Axpy(dst, 1, near)
+	kernel.Scale(near, b.m.scale)
+	if from < n {
+		kernel.RowsTimes(dst, b.m.a[lo*n+from:hi*n], n, h[from*r:], r)
+	}
 	kernel.Scale(dst, b.m.scale)
 }
 

@@ -1003,6 +1003,26 @@ func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int,
 						dst[k], lower[k] = math.NaN(), math.NaN()
 					}
 					b.LowerTo(dst, lower, first, rows[0], rows[1])
+					if b, ok := b.(NearProduct); ok {
+						all, before, own := slices.Clone(dst), slices.Clone(lower), make([]float64, len(dst))
+						for k := range dst {
+							dst[k], lower[k], own[k] = math.NaN(), math.NaN(), math.NaN()
+						}
+						b.NearTo(dst, lower, own, first, rows[0], rows[1])
+						if !slices.Equal(dst, all) || !slices.Equal(lower, before) {
+							t.Fatalf("%s, r = %d, blocks of %d, %s: NearTo and LowerTo differ", c.name, r, size, when)
+						}
+						for k, v := range own {
+							i, j := rows[0]+k/r, k%r
+							var want float64
+							for l := first; l < end; l++ {
+								want += c.want[i][l] * h.At(l, j)
+							}
+							if !near(v, want, float64(n)) {
+								t.Fatalf("%s, r = %d, blocks of %d, %s: rows of the block add %v to (AH)[%d,%d], want %v", c.name, r, size, when, v, i, j, want)
+							}
+						}
+					}
 					for k, v := range dst {
 						i, j := rows[0]+k/r, k%r
 						var before float64

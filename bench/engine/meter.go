@@ -259,6 +259,8 @@ func (m metered) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) m
 	b := meteredBlocks{m: m.meter, h: h, size: size, cols: cols}
 	m.aside(func() { b.BlockProduct = m.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team) })
 	switch p := b.BlockProduct.(type) {
+	case matrix.NearProduct:
+		return meteredNear{meteredLower{b, p}, p}
 	case matrix.LowerProduct:
 		return meteredLower{b, p}
 	case matrix.TermProduct:
@@ -324,6 +326,16 @@ type meteredLower struct {
 // LowerTo implements matrix.LowerProduct.
 func (b meteredLower) LowerTo(dst, lower []float64, first, lo, hi int) {
 	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.lower.LowerTo(dst, lower, first, lo, hi) })
+}
+
+type meteredNear struct {
+	meteredLower
+	near matrix.NearProduct
+}
+
+// NearTo implements matrix.NearProduct.
+func (b meteredNear) NearTo(dst, lower, near []float64, first, lo, hi int) {
+	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.near.NearTo(dst, lower, near, first, lo, hi) })
 }
 
 type meteredTerms struct {
