@@ -952,6 +952,56 @@ func TestFeatureParts(t *testing.T) {
 	}
 }
 
+// TestPointBlocks: a block of sparse points has each of its entries once, its features in parts of one term each, and in a part those first
+// that fewer rows have.
+func TestPointBlocks(t *testing.T) {
+	const n, features, size = 70, 50, 32
+	rng := rand.New(rand.NewPCG(17, 17))
+	team := kernel.NewTeam(2)
+	defer team.Close()
+	for _, density := range []float64{0, 0.01, 0.3, 1} {
+		x := draw(rng, n, features, density)
+		for i := range x {
+			x[i][features-1] = 0 // one that never occurs
+		}
+		s := splitBlocks(x.csr(t), 0.5, size, team)
+		for k, b := range s.blocks {
+			lo, hi := k*size, min((k+1)*size, n)
+			got := zeros(hi-lo, features)
+			for f, c := range b.feature {
+				for p := b.from[f]; p < b.from[f+1]; p++ {
+					got[b.row[p]][c] += b.val[p]
+				}
+			}
+			stored := 0
+			for i := lo; i < hi; i++ {
+				for c, v := range x[i] {
+					if got[i-lo][c] != 0.5*v {
+						t.Fatalf("density %v, block %d: entry %d, %d is %v, want %v", density, k, i, c, got[i-lo][c], 0.5*v)
+					}
+					if v != 0 {
+						stored++
+					}
+				}
+			}
+			if len(b.row) != stored || b.part[0] != 0 || int(b.part[len(b.part)-1]) != len(b.feature) {
+				t.Fatalf("density %v, block %d: %d entries, want %d; parts %v of %d features", density, k, len(b.row), stored, b.part, len(b.feature))
+			}
+			for p, from := range b.part[:len(b.part)-1] {
+				term := p / moveParts
+				for f := from; f < b.part[p+1]; f++ {
+					if c := int(b.feature[f]); c < s.ranges[term] || c >= s.ranges[term+1] {
+						t.Fatalf("density %v, block %d: feature %d in part %d of term %d, terms %v", density, k, c, p, term, s.ranges)
+					}
+					if f > from && b.from[f+1]-b.from[f] < b.from[f]-b.from[f-1] {
+						t.Fatalf("density %v, block %d, part %d: rows of features %v", density, k, p, b.from[from:b.part[p+1]+1])
+					}
+				}
+			}
+		}
+	}
+}
+
 func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int, team *kernel.Team) {
 	t.Helper()
 	n := len(c.want)

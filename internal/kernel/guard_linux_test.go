@@ -72,7 +72,7 @@ func TestGuardPages(t *testing.T) {
 	})
 }
 
-// TestGuardPagesBlocks is the same for what TestGuardPages cannot call: float32, Gram and Quad.
+// TestGuardPagesBlocks is the same for what TestGuardPages cannot call: float32 and Gram.
 func TestGuardPagesBlocks(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
