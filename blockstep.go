@@ -89,7 +89,7 @@ func (s *rowBlockRun) term(k int) []float64 {
 	return s.more[(k-1)*len(s.g) : k*len(s.g)]
 }
 
-// sumTerms adds up the terms of the rows from to to of (A·H)_B, where B begins with row lo.
+// sumTerms adds to g, once, what it lacks of the rows from to to of (A·H)_B, where B begins with row lo.
 func (s *rowBlockRun) sumTerms(lo, from, to int) {
 	if s.termProduct == nil {
 		return

@@ -316,10 +316,10 @@ func (s *rowBlockRun) prepare() {
 		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil && s.lower == nil {
 			s.lower = make([]float64, len(s.g))
 		}
-		if s.nearProduct, _ = s.product.(matrix.NearProduct); s.nearProduct != nil {
+		if s.nearProduct, _ = s.product.(matrix.NearProduct); s.nearProduct != nil && s.near == nil {
 			s.near = make([]float64, len(s.g))
 		}
-		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil {
+		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil && s.more == nil {
 			s.more = make([]float64, (s.termProduct.Terms()-1)*len(s.g))
 		}
 		s.guesses = s.termProduct != nil && nonzero(s.p.selfs) // an operator may have come without its diagonal

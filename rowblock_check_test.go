@@ -109,6 +109,7 @@ func TestRowBlockMonotone(t *testing.T) {
 		seeds = 1
 	}
 	undone := 0
+	blocks := map[bool]int{}             // whether ⟨A_BB·H_B, H_B⟩ of the last block of a sweep came from the product
 	low, _ := instance.LowRank(60, r, 1) // where momentum does go too far
 	for _, f := range append(operatorForms(t, n, 1), testForm{"low rank", mustDense(t, low)}) {
 		n, sweeps := f.a.Dim(), sweeps
@@ -135,8 +136,15 @@ func TestRowBlockMonotone(t *testing.T) {
 							}
 							continue
 						}
+						if run.nearProduct != nil {
+							blocks[run.moveKnown]++
+						}
+						at := run.safeF
 						run.publish()
 						now := p.measure(h)
+						if math.Abs(now.objective()-at) > run.noise() {
+							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective is %v, the run has %v", f.name, seed, passes, k, sweep+1, now.objective(), at)
+						}
 						if now.objective() > last.objective()+run.noise() {
 							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective rises from %v to %v", f.name, seed, passes, k, sweep+1, last.objective(), now.objective())
 						}
@@ -152,6 +160,9 @@ func TestRowBlockMonotone(t *testing.T) {
 	}
 	if undone == 0 {
 		t.Error("nothing was ever undone")
+	}
+	if blocks[true] == 0 || blocks[false] == 0 {
+		t.Errorf("blocks of dense matrices whose inner product was at hand, and others: %v", blocks)
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 // BenchmarkSweepSplit takes a sweep of rowblock apart, one thread: the milliseconds of a whole sweep, those of its parts done by
 // themselves for all blocks on the same H, and for each part the least this machine could take, from figures of the same run:
 // multiply–adds at the rate of a product in cache, bytes at the rate of summing squares over as much memory, and for a root
-// rootOps vector instructions, two a cycle as multiply–adds are. What the whole takes beyond its parts is bookkeeping. Memory
+// rootOps vector instructions, two a cycle as multiply–adds are. Of the rows that a sparse product gathers each counts once a
+// block at the rate of all of them, and as at hand where it comes again. What the whole takes beyond its parts is bookkeeping. Memory
 // gives rows in any order more slowly than in a stream: by lines, the rows that a sparse product gathers are counted as what a
 // loop takes that reads one number of each of their cache lines, in the order of the entries. That is a yardstick, not a limit: rows
 // that are fetched ahead can come sooner.
@@ -165,7 +166,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	var limit, byLines [3]float64
 	far, near := perByte(16*n*rr), perByte(16*float64(s.Block)*rr) // for all of H and H as it was, and for what a block has at hand
 	bookLimit := 3*n*rr*8*far + madds(n*rr/2)                      // both read, and one of them written; HᵀH
-	moveLimit := 3*n*rr*8*far + 3*n*rr*8*near                      // the same, a block at a time; H_B, and the step read and written
+	moveLimit := 3*n*rr*8*far + 2*n*rr*8*near                      // the same, a block at a time; H_B and the step at hand
 	if gathered == nil {
 		limit[fromH] = max(madds(stored), stream(stored))
 		limit[own] = madds(n * float64(s.Block) / 2)
@@ -175,9 +176,10 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 		_, rows := gathered.Dims()
 		z := float64(rows) * rr
 		list := 12 * stored * perByte(12*stored)
-		limit[fromH] = max(madds(stored), stored*8*rr*perByte(8*z)+list)
-		byLines[fromH] = max(madds(stored), readLines(gathered.Col, rows, pitch))
 		pairs, distinct := splitCounts(gathered, s.Block)
+		again := (stored - distinct) * perByte(8*float64(s.Block)*rr)
+		limit[fromH] = max(madds(stored), 8*rr*(distinct*perByte(8*z)+again)+list)
+		byLines[fromH] = max(madds(stored), readLines(gathered.Col, rows, pitch))
 		limit[own], limit[after] = 2*madds(pairs), moveLimit
 		if features { // A_BB·d feature by feature; rows of Z that a block changes, read and written
 			limit[own] = told * madds(stored)

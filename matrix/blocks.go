@@ -7,7 +7,7 @@ import (
 )
 
 // BlockProduct gives rows of A·H for an H (n×r) that changes by blocks of rows, b·size ≤ i < (b+1)·size, and follows it. Only
-// calls of RowsTo and LowerTo may run at the same time as others.
+// calls of RowsTo, LowerTo and NearTo may run at the same time as others.
 type BlockProduct interface {
 	// RowsTo fills dst, (hi−lo)×r, with rows lo ≤ i < hi of A·H for H as it is now.
 	RowsTo(dst []float64, lo, hi int)

@@ -401,7 +401,7 @@ func (m *CSR) transposeBlock(scale float64, lo, hi int, t termBounds, place []in
 		}
 	} else {
 		for _, c := range col {
-			if place[c] > 0 {
+			if place[c] > 0 { // negative once it is listed
 				b.feature, place[c] = append(b.feature, c), -place[c]
 			}
 		}
@@ -433,7 +433,8 @@ func (m *CSR) transposeBlock(scale float64, lo, hi int, t termBounds, place []in
 	return b
 }
 
-// divide makes the parts of a Move, as many for each term, with about as many entries each. Each feature is in so many rows.
+// divide makes the parts of a Move, as many for each term, with about as many entries each, while features are still increasing. rows is how
+// many rows each is in.
 func (b *pointBlock) divide(t termBounds, rows []int32) {
 	k, f := 0, 0
 	for term := range pointTerms {

@@ -131,8 +131,9 @@ type csrProduct struct {
 }
 
 // How many rows of a product one call of a kernel takes, and up to how many entries each, or each piece of one, on average. Longer rows
-// are worth a call each. Many at once are 1.9 times as fast with 4 entries a row, 1.2 with 12, 1.0 with 32 (medians over ranks and sizes,
-// bench/runs/2026-11-22-graphs), and in blocks of rowblock 1.18 with 65 (blogcatalog) and 1.05 with 34 (hitech).
+// are worth a call each. On Zen 4 many at once are 1.9 times as fast with 4 entries a row, 1.2 with 12, 1.0 with 32, and 0.9 with 64 and more (medians over
+// ranks and sizes, bench/runs/2026-11-22-graphs); on a Xeon, AVX-512 or AVX2, in blocks of rowblock, 1.05 with 34 (hitech) and 1.18 or 1.13 with 65 (blogcatalog), and no more with
+// 1000 for 100 here.
 const (
 	rowsAtOnce = 32
 	shortRow   = 100
@@ -193,9 +194,7 @@ func (p csrProduct) rowsTo(dst []float64, lo, hi int) {
 			col, val = col[at+1:], from(val, at+1)
 		}
 		kernel.GatherRows(acc, col, val, p.h.data)
-		for k := range acc {
-			acc[k] *= p.m.scale
-		}
+		kernel.Scale(acc, p.m.scale)
 	}
 }
 

@@ -41,8 +41,10 @@ func TestRowSquares(t *testing.T) {
 				checkW()
 			}
 		}
-		if panics(func() { RowSquares(make([]float64, 7), make([]float64, 2)) }) != badLen {
-			t.Error("three numbers and a half in a row are accepted")
+		for _, rows := range []int{0, 2} {
+			if panics(func() { RowSquares(make([]float64, 7), make([]float64, rows)) }) != badLen {
+				t.Errorf("seven numbers in %d rows are accepted", rows)
+			}
 		}
 	})
 }
@@ -69,7 +71,9 @@ func TestScale(t *testing.T) {
 func TestAdvance(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		cuts := 0
-		for n := range 130 {
+		for n := range 260 {
+			again := n >= 130 // each length with a step of 1 too
+			n %= 130
 			rng := rand.New(rand.NewPCG(uint64(n), 8))
 			x, d, last := make([]float64, n), make([]float64, n), make([]float64, n)
 			away := n%3 - 1 // none, some or all that are cut off
@@ -80,7 +84,7 @@ func TestAdvance(t *testing.T) {
 				}
 			}
 			step := 0.5 + rng.Float64()
-			if n%4 == 1 {
+			if again {
 				step = 1
 			}
 			wantX, wantD := slices.Clone(x), slices.Clone(d)

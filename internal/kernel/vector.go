@@ -28,10 +28,10 @@ func SumSq(x []float64) float64 { return dot(x, x) }
 
 // RowSquares returns Σ w[i]·‖x_i‖², with x by rows, as many as w has numbers.
 func RowSquares(x, w []float64) float64 {
-	if len(w) == 0 {
+	if len(x) == 0 && len(w) == 0 {
 		return 0
 	}
-	if len(x)%len(w) != 0 {
+	if len(w) == 0 || len(x)%len(w) != 0 {
 		panic(badLen)
 	}
 	return rowSquares(x, len(x)/len(w), w)

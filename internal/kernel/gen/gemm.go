@@ -77,7 +77,7 @@ func (a *asm) tile(element string) {
 // aheadDoc says what becomes of ahead.
 func (a *asm) aheadDoc() string {
 	if a.lanes == 8 {
-		return "bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes from the first half of them into the cache."
+		return "bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes on from the first half of their rows."
 	}
 	return "bytes. ahead is for AVX-512."
 }
