@@ -18,6 +18,8 @@ type blockState struct {
 	perms  []int32
 	groups []rowGroup
 
+	still []int // of each block, how many sweeps there were when it last did not move
+
 	moveInner float64 // ⟨A_BB·e, e⟩ for the e by which the block has moved
 	moveKnown bool    // whether that is known, and near of the groups with it
 }
@@ -112,8 +114,12 @@ func (s *rowBlockRun) block(b int) {
 		least = restlessSingle
 	}
 	if t == 0 && s.moved-before > least*s.size() {
-		for i := lo; i < hi; i++ { // together they get nowhere
-			s.row(i)
+		again := s.still[b] == s.sweeps
+		s.still[b] = s.sweeps + 1
+		if again || s.beta == 0 { // together they get nowhere, and not for where momentum had put them
+			for i := lo; i < hi; i++ {
+				s.row(i)
+			}
 		}
 	}
 	if s.lowerProduct == nil {

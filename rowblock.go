@@ -138,6 +138,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			narrow: make([]float32, p.r*p.r),
 			perms:  make([]int32, s.Passes*p.r),
 			groups: make([]rowGroup, kernel.BlockCount(s.Block, kernel.SolveWidth[float64]())),
+			still:  make([]int, kernel.BlockCount(p.n, s.Block)),
 		},
 		team: kernel.NewTeam(p.workers),
 		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
