@@ -81,3 +81,81 @@ func sparse(d *Dense, size float64, pattern bool) *CSR {
 	}
 	return m
 }
+
+// TestCommonColumns: where some features are in most points they are multiplied apart, without a difference but rounding, for either side
+// of G, with signs and without values, for any number of workers.
+func TestCommonColumns(t *testing.T) {
+	const points, features, common = 400, 330, 70
+	rng := rand.New(rand.NewPCG(2, 0))
+	plain := NewDense(points, features, nil)
+	for i := range points {
+		for l := range features {
+			share := 0.02
+			if l%(features/common) == 0 {
+				share = 0.9
+			}
+			if rng.Float64() < share {
+				plain.Set(i, l, rng.NormFloat64())
+			}
+		}
+	}
+	for name, d := range map[string]*Dense{"points": plain, "features": plain.Transpose()} {
+		for _, pattern := range []bool{false, true} {
+			x := sparse(d, 1, pattern)
+			left, right := x, x.transpose(1)
+			if name == "features" {
+				left, right = right, left
+			}
+			columns, work := commonColumns(left, right)
+			if none := listsWork(left, right); len(columns) != 64 || work >= none {
+				t.Fatalf("%s: %d columns apart, work %g, without %g", name, len(columns), work, none)
+			}
+			y := NewDense(x.rows, x.cols, nil)
+			for i := range x.rows {
+				col, val := x.Row(i)
+				for p, c := range col {
+					y.Set(i, int(c), value(val, p))
+				}
+			}
+			var all, diag float64
+			for i := range y.rows {
+				for l := range y.rows {
+					v := 0.0
+					for f, u := range y.Row(i) {
+						v += u * y.Row(l)[f]
+					}
+					all += v * v
+					if i == l {
+						diag += v * v
+					}
+				}
+			}
+			var before float64
+			for _, workers := range []int{1, 3} {
+				a, err := Gram(x, Rows, workers)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := a.Norm(); math.Abs(got-math.Sqrt(all)) > 1e-13*got {
+					t.Errorf("%s: ‖A‖ = %v, want %v", name, got, math.Sqrt(all))
+				}
+				if got := a.OffDiagonal().Norm(); math.Abs(got-math.Sqrt(all-diag)) > 1e-13*got {
+					t.Errorf("%s: without the diagonal ‖A‖ = %v, want %v", name, got, math.Sqrt(all-diag))
+				}
+				if before != 0 && a.Norm() != before {
+					t.Errorf("%s: ‖A‖ depends on workers", name)
+				}
+				before = a.Norm()
+			}
+		}
+	}
+}
+
+// listsWork returns what all lists take.
+func listsWork(left, right *CSR) (work float64) {
+	for k := range right.rows {
+		f := float64(right.RowPtr[k+1] - right.RowPtr[k])
+		work += f * (additionsPerList + f/2)
+	}
+	return work
+}
