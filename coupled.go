@@ -249,13 +249,15 @@ func (s *coupled) penalized() (objective, gapSq float64) {
 	ahs := make([]float64, kernel.BlockCount(s.p.n, measureBlock))
 	gaps := make([]float64, len(ahs))
 	kernel.Blocks(s.p.n, measureBlock, s.p.workers, func(b, lo, hi int) {
+		var inner, gap float64
 		for i := lo; i < hi; i++ {
 			wi, hi := s.w.h.Row(i), s.h.h.Row(i)
-			ahs[b] += kernel.Dot(s.h.ah.Row(i), wi)
+			inner += kernel.Dot(s.h.ah.Row(i), wi)
 			for j, v := range wi {
-				gaps[b] += (v - hi[j]) * (v - hi[j])
+				gap += (v - hi[j]) * (v - hi[j])
 			}
 		}
+		ahs[b], gaps[b] = inner, gap
 	})
 	objective = s.p.norm * s.p.norm
 	for b := range ahs {

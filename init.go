@@ -146,20 +146,16 @@ func (g Given) fill(p *problem, h *matrix.Dense, _ int) error {
 // which without ℓ₁ term is β* of eq. 16, √(⟨AH,H⟩/‖HᵀH‖²). Where the term would make it 0, it counts for nothing, since
 // coordinate descent can do better than the ray through h but starts badly from 0.
 func (p *problem) rescale(h *matrix.Dense) {
-	f := p.measure(h)
-	if f.hhSq <= 0 {
+	ah, hhSq, penalty := p.alongRay(h)
+	if hhSq <= 0 {
 		return
 	}
-	beta := bestRoot(-f.ah/f.hhSq, f.penalty/f.hhSq)
+	beta := bestRoot(-ah/hhSq, penalty/hhSq)
 	if beta == 0 {
-		beta = bestRoot(-f.ah/f.hhSq, 0)
+		beta = bestRoot(-ah/hhSq, 0)
 	}
 	data := h.Data()
-	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) {
-		for k := lo; k < hi; k++ {
-			data[k] *= beta
-		}
-	})
+	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) { kernel.Scale(data[lo:hi], beta) })
 }
 
 // uniform is a generator whose numbers are addressed, not drawn: the k-th depends on key and k alone, so any part of a

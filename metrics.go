@@ -104,7 +104,7 @@ func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
 func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
 	f := figures{normOfA: p.norm}
 	blocks := kernel.BlockCount(p.n, measureBlock)
-	ahs, grads, rowQuads := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks)
+	ahs, gradSqs, rowQuads := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks)
 	invNorm := 1.0
 	if p.norm > 0 {
 		invNorm = 1 / p.norm
@@ -118,24 +118,26 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		}
 		clear(hd)
 		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
+		var inner, grads, quads float64 // sums of the block: those of others are in the same cache line
 		for i := lo; i < hi; i++ {
 			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
-			ahs[b] += kernel.Dot(ahi, hi)
+			inner += kernel.Dot(ahi, hi)
 			li := 0.0
 			if p.ignoreDiag {
 				li = kernel.SumSq(hi)
-				rowQuads[b] += li * li
+				quads += li * li
 			}
 			for j, v := range hi[:p.r] {
 				grad := g[j] - ahi[j] - li*v + p.l1[j]
-				step := v - max(0, v-grad*invNorm)
-				grads[b] += step * step
+				step := min(v, grad*invNorm) // v − max(0, v − grad/‖A‖)
+				grads += step * step
 			}
 		}
+		ahs[b], gradSqs[b], rowQuads[b] = inner, grads, quads
 	})
 	for b := range blocks {
 		f.ah += ahs[b]
-		f.gradKKT += grads[b]
+		f.gradKKT += gradSqs[b]
 		f.rowQuad += rowQuads[b]
 	}
 	for _, v := range d {
@@ -167,13 +169,15 @@ func (p *problem) measureDirectly(a matrix.RowVisitor, h *matrix.Dense, f *figur
 		for i := lo; i < hi; i++ {
 			clear(row)
 			a.VisitRow(i, func(l int, v float64) { row[l] = v })
+			var sum float64
 			for l, v := range row {
 				if l == i && p.ignoreDiag {
 					continue
 				}
 				d := v - kernel.Dot(h.Row(i), h.Row(l))
-				part[i] += d * d
+				sum += d * d
 			}
+			part[i] = sum
 		}
 	})
 	f.errSq = 0
@@ -184,24 +188,62 @@ func (p *problem) measureDirectly(a matrix.RowVisitor, h *matrix.Dense, f *figur
 	f.floorSq = bound * bound
 }
 
+// alongRay returns what the objective along the ray through h is made of: ⟨A·H, H⟩, ‖HᵀH‖² less Σ‖H_i,:‖⁴ where the diagonal is ignored, and
+// Σ_jΛ_j‖H_:,j‖₁.
+func (p *problem) alongRay(h *matrix.Dense) (ah, hhSq, penalty float64) {
+	product := p.a.NewProduct(h, p.workers)
+	ahs := make([]float64, kernel.BlockCount(p.n, measureBlock))
+	rowQuads := make([]float64, len(ahs))
+	scratch := func() []float64 { return make([]float64, measureBlock*p.r) }
+	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
+		product.RowsTo(s[:(hi-lo)*p.r], lo, hi)
+		var inner, quads float64
+		for i := lo; i < hi; i++ {
+			hi := h.Row(i)
+			inner += kernel.Dot(s[(i-lo)*p.r:(i-lo+1)*p.r], hi)
+			if p.ignoreDiag {
+				li := kernel.SumSq(hi)
+				quads += li * li
+			}
+		}
+		ahs[b], rowQuads[b] = inner, quads
+	})
+	var rowQuad float64
+	for b, v := range ahs {
+		ah += v
+		rowQuad += rowQuads[b]
+	}
+	for _, v := range p.gram(h) {
+		hhSq += v * v
+	}
+	var f figures
+	p.count(h, &f)
+	return ah, hhSq - rowQuad, f.penalty
+}
+
 // count fills in what only reads h.
 func (p *problem) count(h *matrix.Dense, f *figures) {
-	used := make([]bool, p.r)
+	used, weighed := make([]bool, p.r), nonzero(p.l1)
+	f.zeroCols = p.r
 	for i := range p.n {
 		zero := true
 		for j, v := range h.Row(i)[:p.r] {
-			if v != 0 {
-				zero, used[j] = false, true
+			if v == 0 {
+				continue
+			}
+			zero = false
+			if !used[j] {
+				used[j] = true
+				f.zeroCols--
+			}
+			if weighed {
 				f.penalty += p.l1[j] * v
+			} else if f.zeroCols == 0 { // the rest of the row tells nothing
+				break
 			}
 		}
 		if zero {
 			f.zeroRows++
-		}
-	}
-	for _, u := range used {
-		if !u {
-			f.zeroCols++
 		}
 	}
 }

@@ -135,6 +135,7 @@ func normApart(left, right *CSR, common []int32, workers int) float64 {
 	crossed := make([]float64, kernel.BlockCount(right.rows, normRows))
 	scratch := func() []float64 { return make([]float64, normRows*panelColumns) }
 	kernel.BlocksWith(right.rows, normRows, workers, scratch, func(s []float64, b, lo, hi int) {
+		var sum float64
 		for lo < hi {
 			end := lo
 			for end < hi && !apart[end] {
@@ -143,10 +144,11 @@ func normApart(left, right *CSR, common []int32, workers int) float64 {
 			dst := s[:(end-lo)*panelColumns]
 			for _, x := range panels {
 				right.gatherTo(dst, lo, end, x, panelColumns, 1)
-				crossed[b] += kernel.SumSq(dst)
+				sum += kernel.SumSq(dst)
 			}
 			lo = end + 1
 		}
+		crossed[b] = sum
 	})
 	half, diag := normHalf(left, right, apart, workers)
 	return sum(squares) + 2*sum(crossed) + 2*half + diag

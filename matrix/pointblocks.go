@@ -511,12 +511,14 @@ func (b *sparsePoints) sumFeatures(block int, d []float64, f func(x *pointBlock,
 	var part [pointTerms * moveParts]float64
 	x, r := &b.blocks[block], b.h.cols
 	b.team.Do(len(part), func(k int) {
+		var sum float64 // of the part: those of others are in the same cache line
 		for lo, end := x.part[k], x.part[k+1]; lo < end; lo += stepFeatures {
 			hi := min(lo+stepFeatures, end)
 			y := b.y[k*stepFeatures*r:][:int(hi-lo)*r]
 			clear(y)
-			part[k] += f(x, y, lo, hi, d)
+			sum += f(x, y, lo, hi, d)
 		}
+		part[k] = sum
 	})
 	return sum(part[:])
 }

@@ -99,10 +99,12 @@ func (m *Dense) gramNormSq(u float64, w []float64, _ Table, workers int) (all, o
 	}
 	part := make([]float64, kernel.BlockCount(m.cols, gramPart))
 	m.grams(c, workers, func(k int, g []float64, lo, hi int) {
+		var sum float64
 		for j := lo; j < hi; j++ {
 			row := g[(j-lo)*m.cols+j : (j-lo+1)*m.cols]
-			part[k] += row[0]*row[0] + 2*kernel.SumSq(row[1:])
+			sum += row[0]*row[0] + 2*kernel.SumSq(row[1:])
 		}
+		part[k] = sum
 	})
 	return sum(part) * fourth, -1
 }
