@@ -57,17 +57,33 @@ func (m *Dense) Transpose() *Dense { return m.transpose(1) }
 
 func (m *Dense) transpose(workers int) *Dense {
 	t := NewDense(m.cols, m.rows, nil)
-	const tile = 32 // two 32×32 tiles of doubles fill half of a 32 KiB cache
+	const tile = 32 // columns: as many cache lines at a time are written to
 	kernel.Blocks(m.cols, tile, workers, func(_, j0, j1 int) {
-		for i0 := 0; i0 < m.rows; i0 += tile {
-			for i := i0; i < min(i0+tile, m.rows); i++ {
-				for j, v := range m.Row(i)[j0:j1] {
-					t.data[(j0+j)*m.rows+i] = v
-				}
-			}
+		if m.rows > 0 {
+			transpose(t.data[j0*m.rows:], m.rows, m.data[j0:], m.cols, m.rows, j1-j0)
 		}
 	})
 	return t
+}
+
+// transpose sets dst[j·dstStride+i] = src[i·srcStride+j] for i < rows, j < cols. It takes as many rows at a time as fill a cache line.
+func transpose(dst []float64, dstStride int, src []float64, srcStride, rows, cols int) {
+	const line = 8
+	i := 0
+	for ; i+line <= rows; i += line {
+		row := func(k int) []float64 { return src[(i+k)*srcStride:][:cols] }
+		r0, r1, r2, r3, r4, r5, r6, r7 := row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)
+		for j := range cols {
+			to := dst[j*dstStride+i:][:line]
+			to[0], to[1], to[2], to[3] = r0[j], r1[j], r2[j], r3[j]
+			to[4], to[5], to[6], to[7] = r4[j], r5[j], r6[j], r7[j]
+		}
+	}
+	for ; i < rows; i++ {
+		for j, v := range src[i*srcStride:][:cols] {
+			dst[j*dstStride+i] = v
+		}
+	}
 }
 
 func (m *Dense) String() string { return fmt.Sprintf("matrix.Dense %d×%d", m.rows, m.cols) }

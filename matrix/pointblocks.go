@@ -170,16 +170,25 @@ type densePoints struct {
 	t   []float64 // scratch with own
 }
 
+// ownFeatures is how many features ownProducts takes at a time.
+const ownFeatures = 128
+
 // ownProducts returns the inner products of each row with those of its block.
 func (m *Dense) ownProducts(size int, team *kernel.Team) []float64 {
 	own := make([]float64, m.rows*size)
 	team.Do(kernel.BlockCount(m.rows, size), func(block int) {
 		lo := block * size
-		for i := lo; i < min(lo+size, m.rows); i++ {
-			for l := lo; l <= i; l++ {
-				v := kernel.Dot(m.Row(i), m.Row(l))
-				own[i*size+l-lo], own[l*size+i-lo] = v, v
-			}
+		rows := min(size, m.rows-lo)
+		products := make([]float64, rows*rows)
+		x := make([]float64, ownFeatures*rows) // the block, by features
+		for from := 0; from < m.cols; from += ownFeatures {
+			n := min(ownFeatures, m.cols-from)
+			transpose(x, rows, m.data[lo*m.cols+from:], m.cols, rows, n)
+			kernel.GramRows(products, x[:n*rows], rows, 0, rows)
+		}
+		kernel.Mirror(products, rows)
+		for i := range rows {
+			copy(own[(lo+i)*size:], products[i*rows:(i+1)*rows])
 		}
 	})
 	return own

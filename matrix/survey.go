@@ -57,12 +57,7 @@ func (s *Survey) addRow(i int, col []int32, val []float64) {
 		s.ZeroRows++
 		return
 	}
-	var least, most uint64
-	if s.Min > 0 {
-		least, most = bitRange(val)
-	} else { // as it stays
-		most = mostBits(val)
-	}
+	least, most := kernel.BitRange(val)
 	if most >= infinity {
 		s.addOddRow(i, col, val)
 		return
@@ -96,38 +91,6 @@ func (s *Survey) addOnes(count int) {
 		return
 	}
 	s.Min, s.Max = min(s.Min, 1), max(s.Max, 1)
-}
-
-// mostBits returns the largest of the numbers that the bits of x are; 0 for none.
-func mostBits(x []float64) uint64 {
-	var m0, m1, m2, m3 uint64
-	for len(x) >= 4 {
-		m0 = max(m0, math.Float64bits(x[0]))
-		m1 = max(m1, math.Float64bits(x[1]))
-		m2 = max(m2, math.Float64bits(x[2]))
-		m3 = max(m3, math.Float64bits(x[3]))
-		x = x[4:]
-	}
-	for _, v := range x {
-		m0 = max(m0, math.Float64bits(v))
-	}
-	return max(m0, m1, m2, m3)
-}
-
-// bitRange returns the least and the largest of the numbers that the bits of x are; x is not empty.
-func bitRange(x []float64) (least, most uint64) {
-	least = math.Float64bits(x[0])
-	l0, l1, m0, m1 := least, least, least, least
-	for len(x) >= 2 {
-		u, v := math.Float64bits(x[0]), math.Float64bits(x[1])
-		l0, m0 = min(l0, u), max(m0, u)
-		l1, m1 = min(l1, v), max(m1, v)
-		x = x[2:]
-	}
-	for _, v := range x {
-		l0, m0 = min(l0, math.Float64bits(v)), max(m0, math.Float64bits(v))
-	}
-	return min(l0, l1), max(m0, m1)
 }
 
 // found is what passes over the stored numbers bring together; a pass leaves what it is not asked for as it is.

@@ -59,6 +59,21 @@ func dot(x, y []float64) float64 {
 	}
 }
 
+func bitRange(x []float64) (least, most uint64) {
+	n := len(x) / rangeStep * rangeStep
+	if path == portable || n == 0 {
+		return bitRangeGo(x)
+	}
+	var l, m [lanesAVX2]uint64
+	bitRangeAVX2(&x[0], n, &l, &m)
+	least, most = min(l[0], l[1], l[2], l[3]), max(m[0], m[1], m[2], m[3])
+	if n < len(x) {
+		l, m := bitRangeGo(x[n:])
+		least, most = min(least, l), max(most, m)
+	}
+	return least, most
+}
+
 func rowSquares(x []float64, r int, w []float64) float64 {
 	if path == portable || r == 0 {
 		return rowSquaresGo(x, r, w)

@@ -16,6 +16,8 @@ func use(int) (restore func()) { return func() {} }
 
 func rowSquares(x []float64, r int, w []float64) float64 { return rowSquaresGo(x, r, w) }
 
+func bitRange(x []float64) (least, most uint64) { return bitRangeGo(x) }
+
 func dot(x, y []float64) float64               { return dotGo(x, y) }
 func scale(x []float64, c float64)             { scaleGo(x, c) }
 func axpy(y []float64, c float64, x []float64) { axpyGo(y, c, x) }

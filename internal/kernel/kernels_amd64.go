@@ -66,6 +66,11 @@ func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
 //go:noescape
 func scaleAVX2(x *float64, c float64, n int)
 
+// bitRangeAVX2 sets least[k mod 4] and most[k mod 4] to the extremes of the bits of x[k], 0 ≤ k < n; n is a multiple of 16 above 0.
+//
+//go:noescape
+func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
+
 // advanceAVX2 is advanceGo; cut is not 0 if zero has stopped any.
 //
 //go:noescape
@@ -139,3 +144,6 @@ const (
 
 // fetchAhead is how many entries before its turn gatherRows fetches a row into the cache.
 const fetchAhead = 16
+
+// rangeStep is of how many numbers bitRange takes a multiple.
+const rangeStep = 16

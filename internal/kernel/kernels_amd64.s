@@ -11427,6 +11427,83 @@ skip715:
 	VZEROUPPER
 	RET
 
+// func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
+// Requires: AVX, AVX2
+TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         $0x8000000000000000, DX
+	VMOVQ        DX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        (AX), Y0, Y1
+	VMOVDQA      Y1, Y2
+	VPXOR        32(AX), Y0, Y3
+	VMOVDQA      Y3, Y4
+	VPXOR        64(AX), Y0, Y5
+	VMOVDQA      Y5, Y6
+	VPXOR        96(AX), Y0, Y7
+	VMOVDQA      Y7, Y8
+
+loop716:
+	SUBQ      $0x10, CX
+	JLE       done717
+	ADDQ      $+128, AX
+	VPXOR     (AX), Y0, Y9
+	VPCMPGTQ  Y9, Y1, Y10
+	VBLENDVPD Y10, Y9, Y1, Y1
+	VPCMPGTQ  Y2, Y9, Y10
+	VBLENDVPD Y10, Y9, Y2, Y2
+	VPXOR     32(AX), Y0, Y9
+	VPCMPGTQ  Y9, Y3, Y10
+	VBLENDVPD Y10, Y9, Y3, Y3
+	VPCMPGTQ  Y4, Y9, Y10
+	VBLENDVPD Y10, Y9, Y4, Y4
+	VPXOR     64(AX), Y0, Y9
+	VPCMPGTQ  Y9, Y5, Y10
+	VBLENDVPD Y10, Y9, Y5, Y5
+	VPCMPGTQ  Y6, Y9, Y10
+	VBLENDVPD Y10, Y9, Y6, Y6
+	VPXOR     96(AX), Y0, Y9
+	VPCMPGTQ  Y9, Y7, Y10
+	VBLENDVPD Y10, Y9, Y7, Y7
+	VPCMPGTQ  Y8, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	JMP       loop716
+
+done717:
+	VPCMPGTQ  Y3, Y1, Y9
+	VBLENDVPD Y9, Y3, Y1, Y1
+	VPCMPGTQ  Y2, Y3, Y9
+	VBLENDVPD Y9, Y3, Y2, Y2
+	VPCMPGTQ  Y4, Y1, Y3
+	VBLENDVPD Y3, Y4, Y1, Y1
+	VPCMPGTQ  Y2, Y4, Y3
+	VBLENDVPD Y3, Y4, Y2, Y2
+	VPCMPGTQ  Y5, Y1, Y3
+	VBLENDVPD Y3, Y5, Y1, Y1
+	VPCMPGTQ  Y2, Y5, Y3
+	VBLENDVPD Y3, Y5, Y2, Y2
+	VPCMPGTQ  Y6, Y1, Y3
+	VBLENDVPD Y3, Y6, Y1, Y1
+	VPCMPGTQ  Y2, Y6, Y3
+	VBLENDVPD Y3, Y6, Y2, Y2
+	VPCMPGTQ  Y7, Y1, Y3
+	VBLENDVPD Y3, Y7, Y1, Y1
+	VPCMPGTQ  Y2, Y7, Y3
+	VBLENDVPD Y3, Y7, Y2, Y2
+	VPCMPGTQ  Y8, Y1, Y3
+	VBLENDVPD Y3, Y8, Y1, Y1
+	VPCMPGTQ  Y2, Y8, Y3
+	VBLENDVPD Y3, Y8, Y2, Y2
+	VPXOR     Y1, Y0, Y1
+	VPXOR     Y2, Y0, Y2
+	MOVQ      least+16(FP), AX
+	VMOVDQU   Y1, (AX)
+	MOVQ      most+24(FP), AX
+	VMOVDQU   Y2, (AX)
+	VZEROUPPER
+	RET
+
 // func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)
 // Requires: AVX, FMA3, SSE2
 TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
@@ -11445,9 +11522,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest717
+	JLT          rest719
 
-loop716:
+loop718:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11501,22 +11578,22 @@ loop716:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same718
+	JEQ         same720
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same718:
+same720:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop716
+	JGE  loop718
 
-rest717:
+rest719:
 	TESTQ       $0x00000008, BX
-	JEQ         skip719
+	JEQ         skip721
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11544,18 +11621,18 @@ rest717:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same720
+	JEQ         same722
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same720:
+same722:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip719:
+skip721:
 	TESTQ       $0x00000004, BX
-	JEQ         skip721
+	JEQ         skip723
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11570,17 +11647,17 @@ skip719:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same722
+	JEQ         same724
 	VMOVUPD     Y8, (CX)
 
-same722:
+same724:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip721:
+skip723:
 	TESTQ       $0x00000002, BX
-	JEQ         skip723
+	JEQ         skip725
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -11595,17 +11672,17 @@ skip721:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same724
+	JEQ         same726
 	VMOVUPD     X13, (CX)
 
-same724:
+same726:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip723:
+skip725:
 	TESTQ       $0x00000001, BX
-	JEQ         skip725
+	JEQ         skip727
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -11620,11 +11697,11 @@ skip723:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same726
+	JEQ         same728
 	VMOVSD      X15, (CX)
 
-same726:
-skip725:
+same728:
+skip727:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -11645,9 +11722,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), DX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, DX
-	JLT          rest728
+	JLT          rest730
 
-loop727:
+loop729:
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11675,11 +11752,11 @@ loop727:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop727
+	JGE     loop729
 
-rest728:
+rest730:
 	TESTQ   $0x00000008, DX
-	JEQ     skip729
+	JEQ     skip731
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11695,9 +11772,9 @@ rest728:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip729:
+skip731:
 	TESTQ   $0x00000004, DX
-	JEQ     skip730
+	JEQ     skip732
 	VMOVUPD (CX), Y1
 	VMOVUPD (AX), Y2
 	VSUBPD  Y2, Y1, Y2
@@ -11707,9 +11784,9 @@ skip729:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip730:
+skip732:
 	TESTQ   $0x00000002, DX
-	JEQ     skip731
+	JEQ     skip733
 	VMOVUPD (CX), X3
 	VMOVUPD (AX), X4
 	VSUBPD  Y4, Y3, Y4
@@ -11719,9 +11796,9 @@ skip730:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip731:
+skip733:
 	TESTQ  $0x00000001, DX
-	JEQ    skip732
+	JEQ    skip734
 	VMOVSD (CX), X3
 	VMOVSD (AX), X5
 	VSUBPD Y5, Y3, Y5
@@ -11729,7 +11806,7 @@ skip731:
 	VADDPD Y5, Y3, Y5
 	VMOVSD X5, (AX)
 
-skip732:
+skip734:
 	VZEROUPPER
 	RET
 

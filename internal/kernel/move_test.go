@@ -326,3 +326,27 @@ func BenchmarkMoves(b *testing.B) {
 		})
 	}
 }
+
+// TestBitRange compares with the definition, for numbers of all kinds.
+func TestBitRange(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(9, 9))
+		for n := 1; n < 200; n++ {
+			x, check := guarded(t, make([]float64, n), n%8)
+			for k := range x {
+				x[k] = math.Float64frombits(rng.Uint64())
+				if n%2 == 0 {
+					x[k] = rng.Float64()
+				}
+			}
+			least, most := uint64(math.MaxUint64), uint64(0)
+			for _, v := range x {
+				least, most = min(least, math.Float64bits(v)), max(most, math.Float64bits(v))
+			}
+			if l, m := BitRange(x); l != least || m != most {
+				t.Fatalf("%d numbers: %#x to %#x, want %#x to %#x", n, l, m, least, most)
+			}
+			check()
+		}
+	})
+}

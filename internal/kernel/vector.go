@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // Dot returns Σ x[i]·y[i]. x and y may alias.
 func Dot(x, y []float64) float64 {
 	if len(x) != len(y) {
@@ -43,6 +45,24 @@ func rowSquaresGo(x []float64, r int, w []float64) (sum float64) {
 		sum += v * dotGo(xi, xi)
 	}
 	return sum
+}
+
+// BitRange returns the least and the largest of the numbers that the bits of x are: those of x itself where none has a sign. x is not empty.
+func BitRange(x []float64) (least, most uint64) { return bitRange(x) }
+
+func bitRangeGo(x []float64) (least, most uint64) {
+	least = math.Float64bits(x[0])
+	l0, l1, m0, m1 := least, least, least, least
+	for len(x) >= 2 {
+		u, v := math.Float64bits(x[0]), math.Float64bits(x[1])
+		l0, m0 = min(l0, u), max(m0, u)
+		l1, m1 = min(l1, v), max(m1, v)
+		x = x[2:]
+	}
+	for _, v := range x {
+		l0, m0 = min(l0, math.Float64bits(v)), max(m0, math.Float64bits(v))
+	}
+	return min(l0, l1), max(m0, m1)
 }
 
 // Scale multiplies x by c. Every bit is the same on every path.

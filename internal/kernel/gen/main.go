@@ -84,6 +84,7 @@ func (a *asm) rowKernels() {
 	if a.lanes == 4 {
 		a.rowSquares()
 		a.scale()
+		a.bitRange()
 		a.advance()
 		a.extrapolate()
 	}
@@ -102,7 +103,10 @@ const (
 
 // fetchAhead is how many entries before its turn gatherRows fetches a row into the cache.
 const fetchAhead = %[5]d
-`, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead)
+
+// rangeStep is of how many numbers bitRange takes a multiple.
+const rangeStep = %[6]d
+`, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead, lanesAVX2*rangeVectors)
 
 // Numbers of a vector, and most vectors of accumulators in the row kernels: with AVX2 all registers but the one of the
 // factor.

@@ -60,6 +60,54 @@ func (a *asm) rowSquares() {
 	a.end(a.sum(acc))
 }
 
+// rangeVectors is how many vectors bitRange takes at a time.
+const rangeVectors = 4
+
+// bitRange writes the least and the largest of the bits of numbers, in each lane. Comparing is signed: the sign is turned before and after.
+// Memory is the limit.
+func (a *asm) bitRange() {
+	a.begin("bitRange", "func(x *float64, n int, least, most *[4]uint64)",
+		fmt.Sprintf("bitRange%s sets least[k mod %d] and most[k mod %[2]d] to the extremes of the bits of x[k], 0 ≤ k < n; n is a multiple of %d above 0.", a.name, a.lanes, a.lanes*rangeVectors))
+	x, n, sign, bits := a.arg("x"), a.arg("n"), a.YMM(), a.GP64()
+	a.MOVQ(operand.U64(1<<63), bits)
+	a.VMOVQ(bits, sign.AsX())
+	a.VPBROADCASTQ(sign.AsX(), sign)
+	var least, most [rangeVectors]reg.VecVirtual
+	for v := range rangeVectors {
+		least[v], most[v] = a.YMM(), a.YMM()
+		a.VPXOR(at(x, v*a.lanes), sign, least[v])
+		a.VMOVDQA(least[v], most[v])
+	}
+	extreme := func(v, least, most reg.VecVirtual) {
+		t := a.YMM()
+		a.VPCMPGTQ(v, least, t) // least > v
+		a.VBLENDVPD(t, v, least, least)
+		a.VPCMPGTQ(most, v, t)
+		a.VBLENDVPD(t, v, most, most)
+	}
+	loop, done := a.label("loop"), a.label("done")
+	a.Label(loop)
+	a.SUBQ(operand.U8(rangeVectors*a.lanes), n)
+	a.JLE(operand.LabelRef(done))
+	a.ADDQ(operand.I32(8*rangeVectors*a.lanes), x)
+	for v := range rangeVectors {
+		y := a.YMM()
+		a.VPXOR(at(x, v*a.lanes), sign, y)
+		extreme(y, least[v], most[v])
+	}
+	a.JMP(operand.LabelRef(loop))
+	a.Label(done)
+	for v := 1; v < rangeVectors; v++ {
+		extreme(least[v], least[0], most[0])
+		extreme(most[v], least[0], most[0])
+	}
+	a.VPXOR(least[0], sign, least[0])
+	a.VPXOR(most[0], sign, most[0])
+	a.VMOVDQU(least[0], operand.Mem{Base: a.arg("least")})
+	a.VMOVDQU(most[0], operand.Mem{Base: a.arg("most")})
+	a.end(nil)
+}
+
 // scale writes x[i] *= c.
 func (a *asm) scale() {
 	a.begin("scale", "func(x *float64, c float64, n int)", "scale"+a.name+" multiplies x[i] by c, 0 ≤ i < n.")
