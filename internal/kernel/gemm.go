@@ -75,9 +75,16 @@ func GramRows(s, x []float64, r, lo, hi int) {
 	if n == 0 {
 		return
 	}
+	most := hi // columns up to there a few rows at a time, those beyond for all rows at once, so that x is read once
+	if r-hi < gramRows {
+		most = r
+	}
 	for j := lo; j < hi; j += gramRows {
-		k := max(0, min(j, r-gramColumns))
-		times(s[(j-lo)*r+k:], x[j:], 1, r, x[k:], min(gramRows, hi-j), n, r-k, r)
+		k := max(0, min(j, most-gramColumns))
+		times(s[(j-lo)*r+k:], x[j:], 1, r, x[k:], min(gramRows, hi-j), n, most-k, r)
+	}
+	if most < r && lo < hi {
+		times(s[most:], x[lo:], 1, r, x[most:], hi-lo, n, r-most, r)
 	}
 }
 
