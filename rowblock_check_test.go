@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -360,5 +361,47 @@ func TestSingleLetsGo(t *testing.T) {
 	opt.Solver = RowBlock{Precision: Single}
 	if res := factorize(t, a, 60, opt); res.RelErr < 1e-7 {
 		t.Errorf("relative error %v with float32 alone: this shows nothing", res.RelErr)
+	}
+}
+
+// TestRowBlockRest: a block that does not move stays where momentum has put it, but for what is below zero, and is taken apart if it did not move in the
+// sweep before either.
+func TestRowBlockRest(t *testing.T) {
+	const n, r, block, sweeps = 120, 6, 32, 40
+	rests := map[bool]int{}
+	for _, f := range operatorForms(t, n, 1) {
+		for seed := range uint64(20) {
+			again := seed%2 == 0
+			_, _, run := startRun(t, f.a, r, RowBlock{Block: block, Precision: Double, First: FirstRows}, Options{Start: Random{}, Seed: seed / 2, Threads: 1})
+			for range sweeps {
+				for b := range run.still {
+					if run.still[b] = -1; again {
+						run.still[b] = run.sweeps
+					}
+				}
+				y, beta := slices.Clone(run.prev), run.beta
+				kernel.Extrapolate(y, beta, run.hv)
+				if rep := run.sweep(never); rep.provisional || beta == 0 {
+					continue
+				}
+				for b, after := range run.still {
+					if after != run.sweeps {
+						continue
+					}
+					rests[again]++
+					stayed := true
+					for k := b * block * run.pitch; k < min((b+1)*block, n)*run.pitch; k++ {
+						stayed = stayed && run.hv[k] == max(0, y[k])
+					}
+					if stayed == again {
+						t.Errorf("%s, seed %d, sweep %d, block %d: at rest the sweep before %v, it stayed %v", f.name, seed, run.sweeps, b, again, stayed)
+					}
+				}
+			}
+			run.end()
+		}
+	}
+	if rests[true] == 0 || rests[false] == 0 {
+		t.Errorf("blocks that did not move, again and for the first time: %v", rests)
 	}
 }

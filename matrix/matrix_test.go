@@ -1245,3 +1245,21 @@ func TestStepShared(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnProducts compares with the inner products one by one, for more features than are taken at a time and a block that is not full.
+func TestOwnProducts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(18, 18))
+	team := kernel.NewTeam(2)
+	defer team.Close()
+	for _, c := range []struct{ n, features, size int }{{70, 300, 32}, {70, 128, 32}, {5, 10, 8}, {9, 1, 4}, {3, 0, 2}} {
+		x := draw(rng, c.n, c.features, 1).dense()
+		own := x.ownProducts(c.size, team)
+		for i := range c.n {
+			for k := range min(c.size, c.n-i/c.size*c.size) {
+				if want := kernel.Dot(x.Row(i), x.Row(i/c.size*c.size+k)); !near(own[i*c.size+k], want, float64(c.features)) {
+					t.Fatalf("%+v: row %d with row %d of its block: %v, want %v", c, i, k, own[i*c.size+k], want)
+				}
+			}
+		}
+	}
+}
