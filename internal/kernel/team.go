@@ -11,7 +11,8 @@ import (
 // bring goroutines together, a team that was at work a moment ago takes well below one. The goroutine that calls Do is one of
 // its members; between calls the others watch for work for a while and then sleep. Only one goroutine may call it.
 //
-// Parts next to each other fall to the same member, so that what it wrote in one call it finds in its own cache in the next.
+// Parts next to each other fall to the same member, so that what it wrote in one call it finds in its own cache in the next. It does those of
+// another only after a while: a part taken away takes what it is about from the other's cache, and back in the next call.
 type Team struct {
 	called int64 // parts of all calls so far
 	closed atomic.Bool
@@ -20,16 +21,16 @@ type Team struct {
 	left   sync.WaitGroup
 }
 
-// share is what a member and the caller tell each other, in one cache line: that it goes from one to the other and back is most of
-// what a call costs. The one fetched with it is empty.
+// share is what a member and the caller tell each other: in one cache line what the caller says, in another the answer, which the caller
+// watches without disturbing the member. The ones fetched with them are empty.
 type share struct {
 	// word is the end of the member's parts of a call, in the upper half, and the next one nobody has taken. Both in one word:
-	// whoever exchanges it for the next has a part of the call that is under way, however old its knowledge of the word is. A
-	// member with nothing left takes from others' shares.
+	// whoever exchanges it for the next has a part of the call that is under way, however old its knowledge of the word is.
 	word atomic.Uint64
 	f    func(part int) // written before word, and not before every part of the call before has been done
-	done atomic.Int64   // parts the member has done in all calls
-	_    [104]byte
+	_    [112]byte
+	done atomic.Int64 // parts the member has done in all calls
+	_    [120]byte
 }
 
 // take returns a part nobody has taken, to be done with f.
@@ -63,8 +64,8 @@ const (
 	watches = 30000
 	// yieldEvery is how many looks pass before a member lets others run that want its processor.
 	yieldEvery = 2000
-	// helpEvery is how many looks pass before a member without parts of its own looks for those of others.
-	helpEvery = 16
+	// helpEvery is how many looks pass before a member without parts of its own looks for those of others, about 2 µs.
+	helpEvery = 1000
 )
 
 // NewTeam returns a team of the given number of members, at least the caller. Close it.
@@ -120,8 +121,11 @@ func (t *Team) Do(parts int, f func(part int)) {
 			t.wake(&t.rest[k-1])
 		}
 	}
-	t.work(0)
+	t.work(0, 0)
 	for looks := 1; t.done() < t.called; looks++ {
+		if looks%helpEvery == 0 {
+			t.help(0)
+		}
 		if looks%yieldEvery == 0 {
 			runtime.Gosched()
 		}
@@ -135,21 +139,25 @@ func (t *Team) done() (sum int64) {
 	return sum
 }
 
-// work does what is left of member k's share and then of the others', and reports whether that was anything.
-func (t *Team) work(k int) bool {
-	own, parts := &t.shares[k], int64(0)
-	for range t.shares {
-		s := &t.shares[k]
-		for p, ok := s.take(); ok; p, ok = s.take() {
-			s.f(p)
-			parts++
-		}
-		if k++; k == len(t.shares) {
-			k = 0
+// help does what is left of the shares of members other than k, and reports whether that was anything.
+func (t *Team) help(k int) (some bool) {
+	for ahead := 1; ahead < len(t.shares); ahead++ {
+		if t.work(k, (k+ahead)%len(t.shares)) {
+			some = true
 		}
 	}
+	return some
+}
+
+// work has member k do what is left of a share, and reports whether that was anything.
+func (t *Team) work(k, of int) bool {
+	s, parts := &t.shares[of], int64(0)
+	for p, ok := s.take(); ok; p, ok = s.take() {
+		s.f(p)
+		parts++
+	}
 	if parts > 0 {
-		own.done.Add(parts)
+		t.shares[k].done.Add(parts)
 	}
 	return parts > 0
 }
@@ -164,7 +172,7 @@ func (t *Team) wake(r *restingPlace) {
 func (t *Team) member(k int) {
 	r, looks := &t.rest[k-1], 0
 	for !t.closed.Load() {
-		if looks++; (looks%helpEvery == 0 || !t.shares[k].empty()) && t.work(k) {
+		if looks++; !t.shares[k].empty() && t.work(k, k) || looks%helpEvery == 0 && t.help(k) {
 			looks = 0
 			continue
 		}
