@@ -931,22 +931,33 @@ func TestBlockProduct(t *testing.T) {
 	}
 }
 
-// TestFeatureParts: parts of Z take each feature once, as many for each term, of whole tiles but where a term ends.
+// TestFeatureParts: parts of Z take each feature once, those of each term, if there are terms, next to each other, and begin with whole tiles.
 func TestFeatureParts(t *testing.T) {
 	for features := range 1500 {
-		for _, bounds := range [][]int{{0, features}, {0, features / 7, features}} {
+		for _, terms := range []bool{false, true} {
 			b := pointState{features: features}
-			b.divide(bounds...)
-			terms := len(bounds) - 1
-			if len(b.cut) != len(b.partOf)+1 || b.cut[0] != 0 || b.cut[len(b.partOf)] != features || len(b.partOf)%terms != 0 {
-				t.Fatalf("%d features: parts %v", features, b.cut)
+			if terms {
+				b.divideTerms()
+			} else {
+				b.divide()
 			}
-			each := len(b.partOf) / terms
-			for k, lo := range b.cut[:len(b.partOf)] {
-				first, end, hi := bounds[k/each], bounds[k/each+1], b.cut[k+1]
-				if hi < lo || hi-lo > featureBlock || k%each == 0 && lo != first || hi != end && (hi-first)%8 != 0 {
-					t.Fatalf("%d features in terms %v: part %d from %d to %d", features, bounds, k, lo, hi)
+			seen, last := make([]bool, features), 0
+			for _, p := range b.parts {
+				if p.lo >= p.hi || p.hi-p.lo > featureBlock || p.lo%8 != 0 {
+					t.Fatalf("%d features: parts %v", features, b.parts)
 				}
+				for c := p.lo; c < p.hi; c++ {
+					if seen[c] || terms && termOf(int32(c)) < last {
+						t.Fatalf("%d features: %d again, or of term %d after %d, in %v", features, c, termOf(int32(c)), last, b.parts)
+					}
+					seen[c] = true
+					if terms {
+						last = termOf(int32(c))
+					}
+				}
+			}
+			if slices.Contains(seen, false) || len(b.partOf) != len(b.parts) {
+				t.Fatalf("%d features: some missing in %v, or %d sums", features, b.parts, len(b.partOf))
 			}
 		}
 	}
@@ -968,8 +979,7 @@ func TestPointBlocks(t *testing.T) {
 		for i := range x {
 			x[i][features-1] = 0 // one that never occurs
 		}
-		s := splitBlocks(x.csr(t), 0.5, size, team)
-		for k, b := range s.blocks {
+		for k, b := range splitBlocks(x.csr(t), 0.5, size, team) {
 			lo, hi := k*size, min((k+1)*size, n)
 			got := zeros(hi-lo, features)
 			for f, c := range b.feature {
@@ -999,8 +1009,8 @@ func TestPointBlocks(t *testing.T) {
 					t.Fatalf("density %v, block %d: part %d has %d entries of %d", density, k, p, got, entries(ends[0], ends[1]))
 				}
 				for f := from; f < b.part[p+1]; f++ {
-					if c := int(b.feature[f]); c < s.ranges[term] || c >= s.ranges[term+1] {
-						t.Fatalf("density %v, block %d: feature %d in part %d of term %d, terms %v", density, k, c, p, term, s.ranges)
+					if c := b.feature[f]; termOf(c) != term {
+						t.Fatalf("density %v, block %d: feature %d in part %d of term %d", density, k, c, p, term)
 					}
 					if f > from && b.from[f+1]-b.from[f] < b.from[f]-b.from[f-1] {
 						t.Fatalf("density %v, block %d, part %d: rows of features %v", density, k, p, b.from[from:b.part[p+1]+1])

@@ -15,7 +15,7 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 	var b BlockProduct
 	switch x := m.points.(type) {
 	case *Dense:
-		s.divide(0, features)
+		s.divide()
 		d := &densePoints{pointState: s, x: x}
 		if features >= size {
 			m.kept.get(size, func(k *keptBlocks) { k.own = x.ownProducts(size, team) }, func(k *keptBlocks) { d.own = k.own })
@@ -26,12 +26,12 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		b = d
 	case signedPoints:
 		s.positive = x.positive
-		s.divide(0, features)
+		s.divide()
 		b = &densePoints{pointState: s, x: x.Dense, y: make([]float64, len(s.z))}
 	case *CSR:
 		p := &sparsePoints{pointState: s, x: x, y: make([]float64, pointTerms*moveParts*stepFeatures*h.cols)}
-		m.kept.get(size, func(k *keptBlocks) { k.sparse = splitBlocks(x, m.scale, size, team) }, func(k *keptBlocks) { p.sparseBlocks = k.sparse })
-		p.divide(p.ranges[:]...)
+		m.kept.get(size, func(k *keptBlocks) { k.blocks = splitBlocks(x, m.scale, size, team) }, func(k *keptBlocks) { p.blocks = k.blocks })
+		p.divideTerms()
 		b = p
 	}
 	b.Refresh()
@@ -42,7 +42,7 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 type keptBlocks struct {
 	mu     sync.Mutex
 	size   int
-	sparse sparseBlocks
+	blocks []pointBlock
 	own    []float64
 	byTerm [pointTerms]*CSR // nil until they are wanted
 }
@@ -63,14 +63,14 @@ func (k *keptBlocks) get(size int, fill, use func(k *keptBlocks)) {
 }
 
 // terms returns the columns of x by terms.
-func (k *keptBlocks) terms(x *CSR, t termBounds, team *kernel.Team) [pointTerms]*CSR {
+func (k *keptBlocks) terms(x *CSR, team *kernel.Team) [pointTerms]*CSR {
 	if k == nil {
-		return x.splitColumns(t, team)
+		return x.splitColumns(team)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byTerm[0] == nil {
-		k.byTerm = x.splitColumns(t, team)
+		k.byTerm = x.splitColumns(team)
 	}
 	return k.byTerm
 }
@@ -79,11 +79,14 @@ func (k *keptBlocks) terms(x *CSR, t termBounds, team *kernel.Team) [pointTerms]
 // rule, the same rows of Z, which then stay in its own cache.
 const pointTerms = 2
 
-// termBounds say which features each term has: those from the first bound to the second, and so on.
-type termBounds [pointTerms + 1]int
-
-// featureBlock is how many rows of Z one part of the work on them takes at most.
+// featureBlock is how many rows of Z one part of the work on them takes at most. So many features next to each other also have the same
+// term, and the next as many the next: so each term has about as many features of every block, be they in order of where they first occur.
 const featureBlock = 64
+
+func termOf(feature int32) int { return int(uint32(feature) / featureBlock % pointTerms) }
+
+// featureRange is a part of Z: the features from lo to hi.
+type featureRange struct{ lo, hi int }
 
 // pointState is Z = X·H (m×r by rows, scale included), and Z as it was.
 type pointState struct {
@@ -92,31 +95,34 @@ type pointState struct {
 	features int
 	positive int // features that count with a plus: Z is diag(σ)·X·H; all of them but for signedPoints
 	z, last  []float64
-	cut      []int     // where the parts of Z begin, and where the last ends: as many for each term
+	parts    []featureRange
 	partOf   []float64 // a sum for each of them
 }
 
-// divide makes the parts of Z, as many between each two bounds. They are of whole tiles but for the last there.
-func (b *pointState) divide(bounds ...int) {
+// divide makes the parts of Z, of whole tiles but for the last.
+func (b *pointState) divide() {
 	const tile = 8
-	terms, parts := len(bounds)-1, 1
-	for k := range terms {
-		parts = max(parts, kernel.BlockCount(bounds[k+1]-bounds[k], featureBlock))
+	count := max(kernel.BlockCount(b.features, featureBlock), 1)
+	size := kernel.BlockCount(kernel.BlockCount(b.features, count), tile) * tile
+	for lo := 0; lo < b.features; lo += size {
+		b.parts = append(b.parts, featureRange{lo, min(lo+size, b.features)})
 	}
-	b.cut = make([]int, 0, terms*parts+1)
-	for k := range terms {
-		size := kernel.BlockCount(kernel.BlockCount(bounds[k+1]-bounds[k], parts), tile) * tile
-		for p := range parts {
-			b.cut = append(b.cut, min(bounds[k]+p*size, bounds[k+1]))
+	b.partOf = make([]float64, len(b.parts))
+}
+
+// divideTerms makes the parts of Z, those of each term next to each other.
+func (b *pointState) divideTerms() {
+	for term := range pointTerms {
+		for lo := term * featureBlock; lo < b.features; lo += pointTerms * featureBlock {
+			b.parts = append(b.parts, featureRange{lo, min(lo+featureBlock, b.features)})
 		}
 	}
-	b.cut = append(b.cut, b.features)
-	b.partOf = make([]float64, terms*parts)
+	b.partOf = make([]float64, len(b.parts))
 }
 
 // each calls f for the parts of Z.
 func (b *pointState) each(f func(part, lo, hi int)) {
-	b.team.Do(len(b.partOf), func(k int) { f(k, b.cut[k], b.cut[k+1]) })
+	b.team.Do(len(b.parts), func(k int) { f(k, b.parts[k].lo, b.parts[k].hi) })
 }
 
 func (b *pointState) Extrapolate(beta float64, h *Dense) {
@@ -280,23 +286,17 @@ func (b *densePoints) Refresh() {
 // gains may yet be cut off at zero.
 type sparsePoints struct {
 	pointState
-	x *CSR
-	sparseBlocks
+	x      *CSR
+	blocks []pointBlock
 	y      []float64        // scratch, stepFeatures rows for each part of a step
 	byTerm [pointTerms]*CSR // the columns of X that each term has, in their places
 }
 
 var _ TermProduct = (*sparsePoints)(nil)
 
-// sparseBlocks is what sparsePoints derives from X.
-type sparseBlocks struct {
-	blocks []pointBlock
-	ranges termBounds // between which features have about as many entries
-}
-
 // pointBlock is X_B by features, scale included. Rows are counted from the block's first.
 type pointBlock struct {
-	feature []int32 // that occur, in the order of the parts
+	feature []int32 // that occur, those of each term together, in the order of the parts
 	from    []int32 // where the entries of each begin, and where the last end
 	row     []int32
 	val     []float64
@@ -304,47 +304,27 @@ type pointBlock struct {
 }
 
 // splitBlocks makes what there is for blocks of size rows of x.
-func splitBlocks(x *CSR, scale float64, size int, team *kernel.Team) sparseBlocks {
-	s := sparseBlocks{blocks: make([]pointBlock, kernel.BlockCount(x.rows, size)), ranges: x.evenTerms()}
+func splitBlocks(x *CSR, scale float64, size int, team *kernel.Team) []pointBlock {
+	blocks := make([]pointBlock, kernel.BlockCount(x.rows, size))
 	rooms := make(chan []int32, team.Members()) // for transposeBlock
-	team.Do(len(s.blocks), func(k int) {
+	team.Do(len(blocks), func(k int) {
 		var place []int32
 		select {
 		case place = <-rooms:
 		default:
 			place = make([]int32, x.cols)
 		}
-		s.blocks[k] = x.transposeBlock(scale, k*size, min((k+1)*size, x.rows), s.ranges, place)
+		blocks[k] = x.transposeBlock(scale, k*size, min((k+1)*size, x.rows), place)
 		select {
 		case rooms <- place:
 		default:
 		}
 	})
-	return s
-}
-
-// evenTerms returns terms with about as many entries each.
-func (m *CSR) evenTerms() (t termBounds) {
-	count := make([]int64, m.cols)
-	for _, c := range m.Col {
-		count[c]++
-	}
-	k, before := 1, int64(0)
-	for c, v := range count {
-		for k < pointTerms && before*pointTerms >= int64(k)*m.NNZ() {
-			t[k] = c
-			k++
-		}
-		before += v
-	}
-	for ; k <= pointTerms; k++ {
-		t[k] = m.cols
-	}
-	return t
+	return blocks
 }
 
 // splitColumns returns the columns of each term, in their places.
-func (m *CSR) splitColumns(t termBounds, team *kernel.Team) (parts [pointTerms]*CSR) {
+func (m *CSR) splitColumns(team *kernel.Team) (parts [pointTerms]*CSR) {
 	for k := range parts {
 		parts[k] = &CSR{rows: m.rows, cols: m.cols, RowPtr: make([]int64, m.rows+1)}
 	}
@@ -356,13 +336,13 @@ func (m *CSR) splitColumns(t termBounds, team *kernel.Team) (parts [pointTerms]*
 		})
 	}
 	each(func(i int) {
+		var count [pointTerms]int64
 		col, _ := m.Row(i)
+		for _, c := range col {
+			count[termOf(c)]++
+		}
 		for k, part := range parts {
-			to := len(col)
-			if k < pointTerms-1 {
-				to, _ = slices.BinarySearch(col, int32(t[k+1]))
-			}
-			part.RowPtr[i+1], col = int64(to), col[to:]
+			part.RowPtr[i+1] = count[k]
 		}
 	})
 	for _, part := range parts {
@@ -375,13 +355,18 @@ func (m *CSR) splitColumns(t termBounds, team *kernel.Team) (parts [pointTerms]*
 		}
 	}
 	each(func(i int) {
+		var to [pointTerms]int64
+		for k, part := range parts {
+			to[k] = part.RowPtr[i]
+		}
 		col, val := m.Row(i)
-		for _, part := range parts {
-			lo, hi := part.RowPtr[i], part.RowPtr[i+1]
-			col = col[copy(part.Col[lo:hi], col):]
+		for p, c := range col {
+			k := termOf(c)
+			parts[k].Col[to[k]] = c
 			if val != nil {
-				val = val[copy(part.Val[lo:hi], val):]
+				parts[k].Val[to[k]] = val[p]
 			}
+			to[k]++
 		}
 	})
 	return parts
@@ -391,7 +376,7 @@ func (m *CSR) splitColumns(t termBounds, team *kernel.Team) (parts [pointTerms]*
 const rowsSplit = 256
 
 // transposeBlock returns the block of rows lo to hi, times scale. place has a number for each feature, zero before and after.
-func (m *CSR) transposeBlock(scale float64, lo, hi int, t termBounds, place []int32) pointBlock {
+func (m *CSR) transposeBlock(scale float64, lo, hi int, place []int32) pointBlock {
 	var b pointBlock
 	col := m.Col[m.RowPtr[lo]:m.RowPtr[hi]]
 	distinct := 0
@@ -402,25 +387,35 @@ func (m *CSR) transposeBlock(scale float64, lo, hi int, t termBounds, place []in
 		place[c]++
 	}
 	b.feature = make([]int32, 0, distinct)
+	var end [pointTerms]int
 	if distinct > m.cols/16 {
-		for c, rows := range place {
-			if rows != 0 {
-				b.feature = append(b.feature, int32(c))
+		for term := range pointTerms {
+			for first := term * featureBlock; first < m.cols; first += pointTerms * featureBlock {
+				for c, rows := range place[first:min(first+featureBlock, m.cols)] {
+					if rows != 0 {
+						b.feature = append(b.feature, int32(first+c))
+					}
+				}
 			}
+			end[term] = len(b.feature)
 		}
 	} else {
-		for _, c := range col {
-			if place[c] > 0 { // negative once it is listed
-				b.feature, place[c] = append(b.feature, c), -place[c]
+		for term := range pointTerms {
+			from := len(b.feature)
+			for _, c := range col {
+				if termOf(c) == term && place[c] > 0 { // negative once it is listed
+					b.feature, place[c] = append(b.feature, c), -place[c]
+				}
 			}
+			slices.Sort(b.feature[from:])
+			end[term] = len(b.feature)
 		}
-		slices.Sort(b.feature)
 	}
 	rows := make([]int32, distinct)
 	for k, c := range b.feature {
 		rows[k] = max(place[c], -place[c])
 	}
-	b.divide(t, rows)
+	b.divide(end, rows)
 	b.sortParts(rows)
 	b.from = make([]int32, distinct+1)
 	for k, c := range b.feature {
@@ -442,12 +437,11 @@ func (m *CSR) transposeBlock(scale float64, lo, hi int, t termBounds, place []in
 	return b
 }
 
-// divide makes the parts of a Move, as many for each term, with about as many entries each, while features are still increasing. rows is how
-// many rows each is in.
-func (b *pointBlock) divide(t termBounds, rows []int32) {
+// divide makes the parts of a Move, as many for each term, with about as many entries each, given where the features of each term end. rows
+// is how many rows each is in.
+func (b *pointBlock) divide(ends [pointTerms]int, rows []int32) {
 	k, f := 0, 0
-	for term := range pointTerms {
-		end, _ := slices.BinarySearch(b.feature, int32(t[term+1]))
+	for _, end := range ends {
 		entries, before := int64(0), int64(0)
 		for _, v := range rows[f:end] {
 			entries += int64(v)
@@ -568,7 +562,7 @@ var inOrder = func() (k [stepFeatures]int32) {
 // Terms implements TermProduct. X by terms is made here, since not all who move blocks want it.
 func (b *sparsePoints) Terms() int {
 	if b.byTerm[0] == nil {
-		b.byTerm = b.m.kept.terms(b.x, b.ranges, b.team)
+		b.byTerm = b.m.kept.terms(b.x, b.team)
 	}
 	return pointTerms
 }
