@@ -81,7 +81,7 @@ const measureBlock = 64
 // The first cancels: its terms carry a relative rounding error of ε times the depth of their sums. Where that shows, and
 // n is small enough, the error is summed again entry by entry. O(nnz·r + n·r²); O(blocks·r) memory.
 func (p *problem) measure(h *matrix.Dense) figures {
-	if !nonzero(h.Data()) { // no product is needed to know the gradient there, which is Λ ≥ 0
+	if !kernel.Nonzero(h.Data()) { // no product is needed to know the gradient there, which is Λ ≥ 0
 		f := figures{normOfA: p.norm, errSq: p.norm * p.norm, zeroCols: p.r, zeroRows: p.n}
 		f.floorSq = 0x1p-53 * float64(p.n) * p.normFrom * p.normFrom
 		return f
@@ -223,7 +223,7 @@ func (p *problem) alongRay(h *matrix.Dense) (ah, hhSq, penalty float64) {
 
 // count fills in what only reads h.
 func (p *problem) count(h *matrix.Dense, f *figures) {
-	used, weighed := make([]bool, p.r), nonzero(p.l1)
+	used, weighed := make([]bool, p.r), kernel.Nonzero(p.l1)
 	f.zeroCols = p.r
 	for i := range p.n {
 		zero := true
@@ -290,14 +290,4 @@ func (p *problem) sums(size int, f func(c []float64, lo, hi int)) []float64 {
 		kernel.Axpy(total, 1, v)
 	}
 	return total
-}
-
-// nonzero reports whether some number is not zero.
-func nonzero(x []float64) bool {
-	for _, v := range x {
-		if v != 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -171,7 +172,7 @@ func TestPGNCGUphill(t *testing.T) {
 	}
 	zero := matrix.NewDense(g.N, g.R, nil)
 	rest := PGNCG{}.start(p, zero, 0).(*pgncgRun)
-	if rep := rest.sweep(func() bool { return false }); rep.changed != 0 || rep.cut || nonzero(zero.Data()) {
+	if rep := rest.sweep(func() bool { return false }); rep.changed != 0 || rep.cut || kernel.Nonzero(zero.Data()) {
 		t.Errorf("from zero: %+v", rep)
 	}
 }

@@ -142,7 +142,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		},
 		team: kernel.NewTeam(p.workers),
 		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
-		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short) && nonzero(h.Data()),
+		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short) && kernel.Nonzero(h.Data()),
 	}
 	e.hv, e.prev = e.h.Data(), e.last.Data()
 	if e.partRows, e.evenRows = densePart, true; sparse {
@@ -271,7 +271,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	}
 	s.extrapolate()
 	s.product.Extrapolate(s.beta, s.h)
-	if s.sweeps == 0 && !nonzero(s.gram) {
+	if s.sweeps == 0 && !kernel.Nonzero(s.gram) {
 		s.seed()
 	} else {
 		s.revive()
@@ -323,7 +323,7 @@ func (s *rowBlockRun) prepare() {
 		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil && s.more == nil {
 			s.more = make([]float64, (s.termProduct.Terms()-1)*len(s.g))
 		}
-		s.guesses = s.termProduct != nil && nonzero(s.p.selfs) // an operator may have come without its diagonal
+		s.guesses = s.termProduct != nil && kernel.Nonzero(s.p.selfs) // an operator may have come without its diagonal
 		_, kept := s.product.Inner()
 		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
 	}
@@ -469,7 +469,7 @@ const nearRest = 1e-6
 func (s *rowBlockRun) objective(inner float64) float64 {
 	sum := s.p.norm*s.p.norm - 2*inner + kernel.SumSq(s.gram)
 	penalty := 0.0
-	if s.p.ignoreDiag || nonzero(s.p.l1) {
+	if s.p.ignoreDiag || kernel.Nonzero(s.p.l1) {
 		for i := range s.p.n {
 			hi := s.h.Row(i)
 			if s.p.ignoreDiag {

@@ -303,7 +303,7 @@ func TestRowBlockSeed(t *testing.T) {
 			if seeded {
 				k++
 			}
-			if nonzero(run.h.Row(i)) != seeded {
+			if kernel.Nonzero(run.h.Row(i)) != seeded {
 				t.Errorf("n = %d, r = %d: row %d is given values: %v", c.n, c.r, i, !seeded)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -56,7 +57,7 @@ func (p *problem) unfit(name string, cannot int, opt *Options) error {
 	switch {
 	case cannot&needsDiagonal != 0 && p.ignoreDiag:
 		return fmt.Errorf("%w: %s counts the diagonal; use rowblock or cd-cyclic", ErrUnfit, name)
-	case cannot&lacksL1 != 0 && nonzero(p.l1):
+	case cannot&lacksL1 != 0 && kernel.Nonzero(p.l1):
 		return fmt.Errorf("%w: %s has no rule for an ℓ₁ term; use rowblock or cd-cyclic", ErrUnfit, name)
 	case cannot&heldByZero != 0 && opt.Start == Zero{} && p.norm > 0:
 		return fmt.Errorf("%w: %s cannot leave H = 0; start at random, or use cd-cyclic", ErrUnfit, name)

@@ -112,7 +112,7 @@ func (s *tsvdRun) turn() bool {
 func rotation(m []float64, r int) []float64 {
 	q := make([]float64, r*r)
 	var svd mat.SVD
-	if !nonzero(m) || !svd.Factorize(mat.NewDense(r, r, m), mat.SVDFull) {
+	if !kernel.Nonzero(m) || !svd.Factorize(mat.NewDense(r, r, m), mat.SVDFull) {
 		for j := range r {
 			q[j*r+j] = 1
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -152,7 +153,7 @@ func TestSVDStart(t *testing.T) {
 	cancel()
 	for _, opt := range []Options{{Solver: CD{}, Start: SVDStart{}}, {Solver: TSVD{}}, {Solver: CompressedCD{}}, {Solver: TSVD{}, Start: Zero{}}} {
 		res, err := Factorize(ctx, lowRank(t, 30, 3), 3, opt)
-		if !errors.Is(err, context.Canceled) || res == nil || res.Status != Interrupted || nonzero(res.H.Data()) {
+		if !errors.Is(err, context.Canceled) || res == nil || res.Status != Interrupted || kernel.Nonzero(res.H.Data()) {
 			t.Fatalf("%s, cancelled before anything: %+v, %v", opt.Solver.Name(), res, err)
 		}
 		if opt.Start != (Zero{}) && !slices.Contains(res.Notes, "the run ended before the eigenpairs of its start were there") {

@@ -172,7 +172,7 @@ func (s *vbsumRun) row(i int) {
 	for j, x := range s.x {
 		old[j], s.x[j] = x, x-old[j]
 	}
-	if nonzero(s.x) {
+	if kernel.Nonzero(s.x) {
 		s.product.AddRow(i, s.x)
 	}
 }

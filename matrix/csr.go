@@ -98,54 +98,63 @@ func (m *CSR) At(i, j int) float64 {
 // Transpose returns a copy with rows and columns exchanged, O(nnz + rows + cols) time and that much new memory.
 func (m *CSR) Transpose() *CSR { return m.transpose(1) }
 
-// transpose cuts the rows into parts with about as many entries each. Each counts its entries in every column, and from the
-// counts follows where they go.
+// transpose cuts the columns into parts with about as many entries each, found by a sample: a part of the rows would write to the same
+// cache lines of short columns as others.
 func (m *CSR) transpose(workers int) *CSR {
 	t := &CSR{rows: m.cols, cols: m.rows, RowPtr: make([]int64, m.cols+1), Col: make([]int32, len(m.Col))}
 	if m.Val != nil {
 		t.Val = make([]float64, len(m.Val))
 	}
-	bounds := m.parts(min(workers, len(m.Col)/(m.cols+1)))
-	next := make([][]int64, len(bounds)-1) // for each part, its entries in each column, and then where the next of them goes
-	kernel.Blocks(len(next), 1, workers, func(b, _, _ int) {
-		count := make([]int64, m.cols)
-		for _, c := range m.Col[m.RowPtr[bounds[b]]:m.RowPtr[bounds[b+1]]] {
-			count[c]++
-		}
-		next[b] = count
-	})
-	at := int64(0)
-	for c := range m.cols {
-		for _, part := range next {
-			part[c], at = at, at+part[c]
-		}
-		t.RowPtr[c+1] = at
-	}
-	kernel.Blocks(len(next), 1, workers, func(b, _, _ int) {
-		next := next[b]
-		for i := bounds[b]; i < bounds[b+1]; i++ {
-			col, val := m.Row(i)
-			for p, c := range col {
-				q := next[c]
-				next[c]++
-				t.Col[q] = int32(i)
-				if val != nil {
-					t.Val[q] = val[p]
+	bounds := m.columnParts(min(workers, len(m.Col)/(m.rows+1)))
+	each := func(f func(i int, from, to int64)) {
+		kernel.Blocks(len(bounds)-1, 1, workers, func(k, _, _ int) {
+			for i := range m.rows {
+				from, to := m.RowPtr[i], m.RowPtr[i+1]
+				if col := m.Col[from:to]; len(bounds) > 2 {
+					lo, _ := slices.BinarySearch(col, bounds[k])
+					hi, _ := slices.BinarySearch(col[lo:], bounds[k+1])
+					from, to = from+int64(lo), from+int64(lo+hi)
 				}
+				f(i, from, to)
+			}
+		})
+	}
+	each(func(_ int, from, to int64) {
+		for _, c := range m.Col[from:to] {
+			t.RowPtr[c+1]++
+		}
+	})
+	for c := range m.cols {
+		t.RowPtr[c+1] += t.RowPtr[c]
+	}
+	next := slices.Clone(t.RowPtr) // where the next entry of each column goes
+	each(func(i int, from, to int64) {
+		for p := from; p < to; p++ {
+			c := m.Col[p]
+			q := next[c]
+			next[c]++
+			t.Col[q] = int32(i)
+			if m.Val != nil {
+				t.Val[q] = m.Val[p]
 			}
 		}
 	})
 	return t
 }
 
-// parts returns the bounds of at most count parts of the rows, at least one, with about as many entries each.
-func (m *CSR) parts(count int) []int {
-	bounds := []int{0}
-	for k := 1; k < count; k++ {
-		at, _ := slices.BinarySearch(m.RowPtr, m.NNZ()*int64(k)/int64(count))
-		bounds = append(bounds, at)
+// columnParts returns the bounds of count parts of the columns, at least one, the last beyond all columns.
+func (m *CSR) columnParts(count int) []int32 {
+	const each = 512 // entries of the sample for each part
+	sample := make([]int32, max(count-1, 0)*each)
+	for k := range sample {
+		sample[k] = m.Col[kernel.Mix(uint64(k))%uint64(len(m.Col))]
 	}
-	return append(bounds, m.rows)
+	slices.Sort(sample)
+	bounds := []int32{0}
+	for k := 1; k < count; k++ {
+		bounds = append(bounds, sample[k*len(sample)/count])
+	}
+	return append(bounds, math.MaxInt32)
 }
 
 func (m *CSR) String() string {

@@ -601,7 +601,7 @@ func (b *sparsePoints) Refresh() {
 	clear(b.z)
 	for k := range b.blocks {
 		lo, hi := b.bounds(k)
-		if rows := b.h.data[lo*r : hi*r]; slices.ContainsFunc(rows, func(v float64) bool { return v != 0 }) {
+		if rows := b.h.data[lo*r : hi*r]; kernel.Nonzero(rows) {
 			b.Move(k, 0, rows)
 		}
 	}

@@ -141,7 +141,7 @@ const (
 
 // leavesOut reports whether rows lo to hi have entries on the diagonal that A as an operator has not.
 func (m *SymCSR) leavesOut(lo, hi int) bool {
-	return m.offDiag && slices.ContainsFunc(m.diag[lo:hi], func(v float64) bool { return v != 0 })
+	return m.offDiag && kernel.Nonzero(m.diag[lo:hi])
 }
 
 func (p csrProduct) RowsTo(dst []float64, lo, hi int) {

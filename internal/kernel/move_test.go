@@ -350,3 +350,25 @@ func TestBitRange(t *testing.T) {
 		}
 	})
 }
+
+// TestNonzero: one number anywhere is found, and a zero with a sign is none.
+func TestNonzero(t *testing.T) {
+	for _, n := range []int{0, 1, 7, 8, 511, 512, 513, 2000} {
+		x := make([]float64, n)
+		if n > 0 {
+			x[n/2] = math.Copysign(0, -1)
+		}
+		if Nonzero(x) {
+			t.Errorf("%d zeros have a number", n)
+		}
+		for k := range x {
+			for _, v := range []float64{5e-324, -5e-324, math.NaN()} {
+				x[k] = v
+				if !Nonzero(x) {
+					t.Errorf("%d numbers: %v in place %d is not seen", n, v, k)
+				}
+			}
+			x[k] = 0
+		}
+	}
+}

@@ -65,6 +65,23 @@ func bitRangeGo(x []float64) (least, most uint64) {
 	return min(l0, l1), max(m0, m1)
 }
 
+// Nonzero reports whether a number of x is not 0.
+func Nonzero(x []float64) bool {
+	const atOnce = 1 << 9
+	for len(x) > 0 {
+		part := x[:min(atOnce, len(x))]
+		if _, most := bitRange(part); most != 0 { // a sign, at least
+			for _, v := range part {
+				if v != 0 {
+					return true
+				}
+			}
+		}
+		x = x[len(part):]
+	}
+	return false
+}
+
 // Scale multiplies x by c. Every bit is the same on every path.
 func Scale(x []float64, c float64) { scale(x, c) }
 
