@@ -18,7 +18,7 @@ type blockState struct {
 	perms  []int32
 	groups []rowGroup
 
-	still []int // of each block, how many sweeps there were when it last did not move
+	still []int // of each block, how many sweeps there were when it last did not move together
 
 	moveInner float64 // ⟨A_BB·e, e⟩ for the e by which the block has moved
 	moveKnown bool    // whether that is known, and near of the groups with it

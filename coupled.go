@@ -123,9 +123,11 @@ func (p *problem) largest() float64 {
 	}
 	part := make([]float64, kernel.BlockCount(p.n, measureBlock))
 	kernel.Blocks(p.n, measureBlock, p.workers, func(b, lo, hi int) {
+		var most float64
 		for i := lo; i < hi; i++ {
-			visitor.VisitRow(i, func(_ int, v float64) { part[b] = max(part[b], v) })
+			visitor.VisitRow(i, func(_ int, v float64) { most = max(most, v) })
 		}
+		part[b] = most
 	})
 	return slices.Max(part)
 }

@@ -559,22 +559,27 @@ func TestStartIsBestMultiple(t *testing.T) {
 		g := readGolden(t, name)
 		for _, w := range []float64{0, 1e-4, 1e-3} { // beyond, the best multiple is 0
 			a := g.forms(t)["sparse"]
-			p, err := newProblem(a, g.R, &Options{L1: []float64{w * math.Pow(a.Norm(), 1.5)}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			h := matrix.NewDense(g.N, g.R, nil)
-			if err := (Random{}).fill(p, h, 0); err != nil {
-				t.Fatal(err)
-			}
-			f := p.measure(h)
-			for _, c := range []float64{0.9, 0.99, 1.01, 1.1} {
-				scaled := h.Clone()
-				for k, v := range scaled.Data() {
-					scaled.Data()[k] = c * v
+			for _, ignore := range []bool{false, true} {
+				if ignore && w > 1e-4 {
+					continue // there it is 0 on some
 				}
-				if other := p.measure(scaled); other.objective() < f.objective()*(1-1e-12) {
-					t.Errorf("%s, weight %v: %v times the start has objective %v, the start %v", name, w, c, other.objective(), f.objective())
+				p, err := newProblem(a, g.R, &Options{L1: []float64{w * math.Pow(a.Norm(), 1.5)}, IgnoreDiagonal: ignore})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := matrix.NewDense(g.N, g.R, nil)
+				if err := (Random{}).fill(p, h, 0); err != nil {
+					t.Fatal(err)
+				}
+				f := p.measure(h)
+				for _, c := range []float64{0.9, 0.99, 1.01, 1.1} {
+					scaled := h.Clone()
+					for k, v := range scaled.Data() {
+						scaled.Data()[k] = c * v
+					}
+					if other := p.measure(scaled); other.objective() < f.objective()*(1-1e-12) {
+						t.Errorf("%s, weight %v, without diagonal %v: %v times the start has objective %v, the start %v", name, w, ignore, c, other.objective(), f.objective())
+					}
 				}
 			}
 		}

@@ -364,7 +364,7 @@ func TestSingleLetsGo(t *testing.T) {
 	}
 }
 
-// TestRowBlockRest: a block that does not move stays where momentum has put it, but for what is below zero, and is taken apart if it did not move in the
+// TestRowBlockRest: a block that does not move together stays where momentum has put it, but for what is below zero, and is taken apart if it did not in the
 // sweep before either.
 func TestRowBlockRest(t *testing.T) {
 	const n, r, block, sweeps = 120, 6, 32, 40

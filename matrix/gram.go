@@ -55,8 +55,9 @@ type points interface {
 // more than their features does A take less than X, and then it is formed and X not kept. Otherwise columns are copied so
 // that each lies in one piece, and rows are used where they are.
 //
-// The time is that of computing ‖A‖: one pass over the products that make up the entries of XᵀX or of XXᵀ, whichever are
-// fewer. New memory, beside a copy of X, is O(m+n) for a sparse x and O(min(m, n)²) for a dense one.
+// The time is that of computing ‖A‖: at most that of the products that make up the entries of XᵀX or of XXᵀ, whichever are fewer, summed one
+// by one. New memory, beside a copy of X, is O(m+n) for a sparse x, and as much as the values of X take for columns that most rows have;
+// O(min(m, n)²) for a dense one.
 func Gram(x Table, items Items, workers int) (Operator, error) {
 	s := x.survey(workers)
 	if err := s.finite(); err != nil {

@@ -53,12 +53,12 @@ func (m *CSR) weighed(c func(i, l int) float64) *CSR {
 // inCache is how many numbers a first-level cache holds with room for others.
 const inCache = 6 << 10
 
-// What the parts of a norm take, in scattered additions: a list to be added, and a multiply–add of dense rows, and of rows gathered from a
-// panel (AVX-512, Xeon). Without vectors a dense one is as slow as an addition, and taking columns apart gains nothing, nor does it lose.
+// What the parts of a norm take, in scattered additions: a list to be added, and, times the lanes of a vector, a multiply–add of dense rows,
+// and of rows gathered from a panel, at most one (Xeon, AVX-512 and none).
 const (
 	additionsPerList   = 40
-	additionsPerGather = 1.0 / 3
-	additionsPerDense  = 1.0 / 16
+	additionsPerGather = 8.0 / 3
+	additionsPerDense  = 1.0 / 2
 )
 
 const (
@@ -68,7 +68,7 @@ const (
 )
 
 // commonColumns returns the columns of left whose entries are best multiplied as dense ones, for the norm of left·leftᵀ, those with most
-// entries first, in whole panels that take no more memory than left; and the work then. right is leftᵀ.
+// entries first, in whole panels that take no more memory than the values of left, had it any; and the work then. right is leftᵀ.
 func commonColumns(left, right *CSR) (best []int32, work float64) {
 	addition := 1.0
 	if left.rows > inCache {
@@ -89,12 +89,17 @@ func commonColumns(left, right *CSR) (best []int32, work float64) {
 	}
 	n, rest, lists := float64(left.rows), left.NNZ(), work
 	most := min(mostCommon, len(columns), int(rest)/max(left.rows, 1)) / panelColumns * panelColumns
+	if most == 0 {
+		return nil, work
+	}
+	lanes := float64(kernel.Lanes())
+	perDense, perGather := additionsPerDense/lanes, min(additionsPerGather/lanes, 1)
 	slices.SortFunc(columns, func(k, l int32) int { return cmp.Or(cmp.Compare(count(l), count(k)), cmp.Compare(k, l)) })
 	for c, k := range columns[:most] {
 		rest -= count(k)
 		lists -= list(count(k))
 		if c++; c%panelColumns == 0 {
-			all := lists + float64(c)*(n*float64(c)/2*additionsPerDense+float64(rest)*additionsPerGather)
+			all := lists + float64(c)*(n*float64(c)/2*perDense+float64(rest)*perGather)
 			if all < work {
 				best, work = columns[:c], all
 			}

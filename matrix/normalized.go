@@ -26,8 +26,8 @@ func Degrees(a Operator, workers int) []float64 {
 // have it left out of them too.
 //
 // Degrees of a negative entries may be negative: d_i + τ must be finite and ≥ 0. a must be an operator of this package.
-// Besides one product with a vector, the time is that of computing the norm: one pass over the entries of A, or, for points,
-// over the products that make up those of XᵀX or XXᵀ.
+// Besides one product with a vector, the time is that of computing the norm: one pass over the entries of A, or, for points, at most
+// that of summing the products that make up those of XᵀX or XXᵀ.
 //
 // Source: τ after Qin, Rohe, Regularized spectral clustering under the degree-corrected stochastic blockmodel, NIPS 2013.
 func Normalized(a Operator, tau float64, workers int) (Operator, error) {

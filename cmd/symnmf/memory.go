@@ -171,7 +171,7 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	a, prepare = sh.table, sh.table
 	points = sh.items != similarity
 	switch {
-	case points && sh.sparse: // ‖A‖ takes X by features too, and for each entry its place there and here
+	case points && sh.sparse: // ‖A‖ takes X by features too, and common columns, 8 bytes an entry at most
 		prepare = 2*sh.table + 8*sh.stored + 8*m
 	case points:
 		formed := n <= m                    // A is, and X let go

@@ -29,6 +29,9 @@ func best() int {
 	return avx512
 }
 
+// Lanes returns how many numbers a vector of the way in use holds.
+func Lanes() int { return [...]int{portable: 1, avx2: 4, avx512: 8}[path] }
+
 // Portable turns assembly off until the returned function is called. For tests; no kernel may be running meanwhile in
 // another goroutine.
 func Portable() (restore func()) { return use(portable) }

@@ -8,6 +8,9 @@ const portable = iota
 
 func best() int { return portable }
 
+// Lanes returns how many numbers a vector of the way in use holds.
+func Lanes() int { return 1 }
+
 // Portable turns assembly off until the returned function is called. For tests; no kernel may be running meanwhile in
 // another goroutine.
 func Portable() (restore func()) { return use(portable) }

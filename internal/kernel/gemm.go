@@ -76,7 +76,7 @@ func GramRows(s, x []float64, r, lo, hi int) {
 		return
 	}
 	most := hi // columns up to there a few rows at a time, those beyond for all rows at once, so that x is read once
-	if r-hi < gramRows {
+	if r-hi < gramRows || hi < gramColumns {
 		most = r
 	}
 	for j := lo; j < hi; j += gramRows {

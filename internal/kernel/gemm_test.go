@@ -228,6 +228,31 @@ func TestGram(t *testing.T) {
 	})
 }
 
+// TestGramRows: rows of a Gram matrix, wherever they begin and end, are what TransTimes gives from the diagonal on.
+func TestGramRows(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for _, n := range []int{0, 1, 130} {
+			for _, r := range []int{1, 3, 8, 20, 60, 77} {
+				x, all := random(1, n*r), make([]float64, r*r)
+				TransTimes(all, x, r, x, r)
+				for lo := 0; lo <= r; lo += 8 {
+					for hi := lo; hi <= r; hi++ {
+						place := &arena{offset: hi}
+						s := place.place(make([]float64, (hi-lo)*r))
+						GramRows(s, x, r, lo, hi)
+						for j := lo; j < hi; j++ {
+							if got, want := s[(j-lo)*r+j:(j-lo+1)*r], all[j*r+j:(j+1)*r]; !slices.Equal(got, want) {
+								t.Fatalf("n = %d, r = %d, rows %d to %d: row %d is %v, want %v", n, r, lo, hi, j, got, want)
+							}
+						}
+						place.check(t, &call{op: op{name: "GramRows"}, n: n, r: r, out: s})
+					}
+				}
+			}
+		}
+	})
+}
+
 func TestBlockLengths(t *testing.T) {
 	x := make([]float64, 60)
 	eachPath(t, func(t *testing.T) {

@@ -75,6 +75,28 @@ func TestTeamShares(t *testing.T) {
 	}
 }
 
+// TestTeamHelps: the caller and the other member each do a part of one who is held up by another part.
+func TestTeamHelps(t *testing.T) {
+	team := NewTeam(2)
+	defer team.Close()
+	for _, held := range []int{0, 2} { // the first of the caller's two parts, and of the other's
+		var next atomic.Bool
+		team.Do(4, func(part int) {
+			switch part {
+			case held + 1:
+				next.Store(true)
+			case held:
+				for start := time.Now(); !next.Load(); runtime.Gosched() {
+					if time.Since(start) > 10*time.Second {
+						t.Errorf("part %d is left to the one at part %d", held+1, held)
+						return
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestTeamSleep: a member about to sleep does not, when a part or the end has come in the meantime; otherwise it sleeps until it
 // is woken.
 func TestTeamSleep(t *testing.T) {
