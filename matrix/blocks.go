@@ -198,27 +198,27 @@ func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d, t []float64, offDi
 // NewBlockProduct implements BlockMultiplier.
 func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
 	n, blocks := m.a.rows, kernel.BlockCount(m.a.rows, size)
-	b := &csrBlocks{csrProduct: csrProduct{m, h}, rowBlocks: newRowBlocks(h, size, team), near: make([]span, n), begin: make([]int, blocks+1), work: make([]int, blocks)}
+	b := &csrBlocks{csrProduct: csrProduct{m, h}, rowBlocks: newRowBlocks(h, size, team), cut: make([]int32, 2*n+1), begin: make([]int, blocks+1), work: make([]int, blocks)}
+	near := make([][]nearRow, blocks)
 	team.Do(blocks, func(k int) {
 		lo, hi := b.bounds(k)
 		for i := lo; i < hi; i++ {
 			col, _ := m.a.Row(i)
 			from, _ := slices.BinarySearch(col, int32(lo))
-			to, _ := slices.BinarySearch(col, int32(i))
-			b.near[i] = span{int32(from), int32(to)}
-		}
-	})
-	for k := range blocks {
-		lo, hi := b.bounds(k)
-		for i := lo; i < hi; i++ {
-			if s := b.near[i]; s.from < s.to || m.diag[i] != 0 && !m.offDiag {
-				b.rows = append(b.rows, int32(i))
-				b.work[k] += int(s.to-s.from) + 1
+			b.cut[2*i] = int32(m.a.RowPtr[i])
+			b.cut[2*i+1] = int32(m.a.RowPtr[i] + int64(from))
+			entries, _ := slices.BinarySearch(col[from:], int32(i))
+			if entries > 0 || m.diag[i] != 0 && !m.offDiag {
+				near[k] = append(near[k], nearRow{int32(i), int32(entries)})
+				b.work[k] += entries + 1
 			}
 		}
-		b.begin[k+1] = len(b.rows)
+	})
+	b.cut[2*n] = int32(m.a.RowPtr[n])
+	b.near = slices.Concat(near...)
+	for k, rows := range near {
+		b.begin[k+1] = b.begin[k] + len(rows)
 	}
-	b.rows = slices.Clone(b.rows) // in no more memory than it takes
 	return b
 }
 
@@ -226,31 +226,29 @@ type csrBlocks struct {
 	stateless
 	csrProduct
 	rowBlocks
-	near  []span  // the entries of each row in its own block, left of the diagonal
-	rows  []int32 // that have any, or one on the diagonal
-	begin []int   // where those of each block begin, and where the last end
-	work  []int   // of each block, how many entries those have near, and one more a row
+	cut   []int32   // where each row's entries begin, and where those that are not left of its block do, modulo 2³²
+	near  []nearRow // that have entries in their own block left of the diagonal, or one on it
+	begin []int     // where those of each block begin, and where the last end
+	work  []int     // of each block, how many entries those have near, and one more a row
 }
 
-type span struct{ from, to int32 }
+// nearRow is a row and how many entries it has in its own block left of the diagonal.
+type nearRow struct{ row, entries int32 }
+
+// before returns how many entries of row i are left of its block.
+func (b *csrBlocks) before(i int) int { return int(b.cut[2*i+1] - b.cut[2*i]) }
 
 func (b *csrBlocks) Extrapolate(_ float64, h *Dense) { b.csrProduct.h, b.rowBlocks.h = h, h }
 
 func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
 	a, r := b.m.a, b.rowBlocks.h.cols
-	var cut [2*rowsAtOnce + 1]int32
 	for ; lo < hi; lo += rowsAtOnce {
 		n := min(rowsAtOnce, hi-lo)
 		begin, end := a.RowPtr[lo], a.RowPtr[lo+n]
 		if end-begin > int64(2*shortRow*n) || b.m.leavesOut(lo, lo+n) {
 			b.lowerTo(dst, lower, lo, lo+n)
 		} else {
-			for k := range n {
-				p := int32(a.RowPtr[lo+k] - begin)
-				cut[2*k], cut[2*k+1] = p, p+b.near[lo+k].from
-			}
-			cut[2*n] = int32(end - begin)
-			kernel.GatherSplit(dst[:n*r], lower[:n*r], r, cut[:2*n+1], a.Col[begin:end], a.values(begin, end), b.rowBlocks.h.data, b.m.scale)
+			kernel.GatherSplit(dst[:n*r], lower[:n*r], r, b.cut[2*lo:2*(lo+n)+1], a.Col[begin:end], a.values(begin, end), b.rowBlocks.h.data, b.m.scale)
 		}
 		dst, lower = dst[n*r:], lower[n*r:]
 	}
@@ -263,14 +261,14 @@ func (b *csrBlocks) lowerTo(dst, lower []float64, lo, hi int) {
 		acc, low := dst[(i-lo)*r:(i-lo+1)*r], lower[(i-lo)*r:(i-lo+1)*r]
 		clear(acc)
 		col, val := b.m.a.rowAhead(i)
-		at := int(b.near[i].from)
+		at := b.before(i)
 		kernel.GatherRows(acc, col[:at], upTo(val, at), b.rowBlocks.h.data)
 		for k, v := range acc {
 			low[k] = v * b.m.scale
 		}
 		col, val = col[at:], from(val, at)
 		if b.m.offDiag && b.m.diag[i] != 0 {
-			at := int(b.near[i].to) - at
+			at, _ := slices.BinarySearch(col, int32(i))
 			kernel.GatherRows(acc, col[:at], upTo(val, at), b.rowBlocks.h.data)
 			col, val = col[at+1:], from(val, at+1)
 		}
@@ -287,11 +285,12 @@ func (b *csrBlocks) Step(block int, d []float64) float64 {
 	lo, _ := b.bounds(block)
 	begin, end := b.begin[block], b.begin[block+1]
 	sum := func(from, to int) (q float64) {
-		for _, row := range b.rows[from:to] {
-			i := int(row)
+		for _, near := range b.near[from:to] {
+			i := int(near.row)
 			col, val := b.m.a.Row(i)
 			di := d[(i-lo)*r : (i-lo+1)*r]
-			for p := int(b.near[i].from); p < int(b.near[i].to); p++ {
+			first := b.before(i)
+			for p := first; p < first+int(near.entries); p++ {
 				l := int(col[p]) - lo
 				q += 2 * value(val, p) * kernel.Dot(di, d[l*r:(l+1)*r])
 			}

@@ -45,10 +45,10 @@ func AddGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	if len(at) == 0 || r == 0 {
 		return
 	}
-	if len(from) != len(at)+1 || len(val) != len(idx) || int(from[len(at)]-from[0]) != len(idx) || len(z) < r || len(x) < r {
+	if len(from) != len(at)+1 || len(val) != len(idx) || len(z) < r || len(x) < r {
 		panic(badLen)
 	}
-	checkSteps(from)
+	checkSteps(from, len(idx))
 	addGathered(z, r, at, from, idx, val, x)
 }
 

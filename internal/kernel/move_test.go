@@ -216,7 +216,8 @@ func TestGatherEach(t *testing.T) {
 				xRows = 1<<16/r + 1
 			}
 			x := random(1, xRows*r)
-			from, idx, val := []int32{3}, []int32{}, []float64{} // from need not begin with 0
+			first := int32(math.MaxInt32 - 10) // from need not begin with 0, and may go beyond what it holds
+			from, idx, val := []int32{first}, []int32{}, []float64{}
 			for k := range 2 * rows {
 				n := rng.IntN(6)
 				if k == 8 || k == 9 {
@@ -225,7 +226,7 @@ func TestGatherEach(t *testing.T) {
 				for range n {
 					idx, val = append(idx, int32(rng.IntN(xRows))), append(val, rng.Float64())
 				}
-				from = append(from, 3+int32(len(idx)))
+				from = append(from, first+int32(len(idx)))
 			}
 			whole := []int32{}
 			for k := 0; k < len(from); k += 2 {
@@ -240,7 +241,7 @@ func TestGatherEach(t *testing.T) {
 					return values[lo:hi]
 				}
 				for k := range rows {
-					lo, cut, hi := from[2*k]-3, from[2*k+1]-3, from[2*k+2]-3
+					lo, cut, hi := from[2*k]-first, from[2*k+1]-first, from[2*k+2]-first
 					GatherRows(wantLow[k*r:(k+1)*r], idx[lo:cut], upTo(lo, cut), x)
 					GatherRows(want[k*r:(k+1)*r], idx[lo:hi], upTo(lo, hi), x)
 				}
@@ -266,8 +267,11 @@ func TestGatherEach(t *testing.T) {
 				"one in the second piece": func() {
 					GatherSplit(one, slices.Clone(one), r, []int32{0, 1, 2}, []int32{0, int32(xRows)}, nil, x, 1)
 				},
-				"an x of no row":   func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, nil, nil, 1) },
-				"a step back":      func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 2, 1}, []int32{0}, nil, x, 1) },
+				"an x of no row": func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, nil, nil, 1) },
+				"a step back":    func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 2, 1}, []int32{0}, nil, x, 1) },
+				"steps that come to 2³² and one": func() {
+					GatherEach(make([]float64, 4*r), r, []int32{0, math.MaxInt32, -2, 0, 1}, []int32{0}, nil, x, 1)
+				},
 				"too few entries":  func() { GatherEach(one, r, []int32{0, 2}, []int32{0}, []float64{1}, x, 1) },
 				"too few values":   func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, []float64{}, x, 1) },
 				"too few pointers": func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 1}, []int32{0}, nil, x, 1) },

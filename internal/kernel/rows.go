@@ -64,7 +64,8 @@ func gatherRowsGo(acc []float64, idx []int32, val, x []float64) {
 }
 
 // GatherEach sets rows of dst (r columns) to scale times those of a sparse matrix times x: row k has the entries p − from[0] for
-// from[k] ≤ p < from[k+1]. It is GatherRows for many short rows, elements beyond the length of idx included.
+// from[k] ≤ p < from[k+1]. It is GatherRows for many short rows, elements beyond the length of idx included. Elements of from may be
+// places modulo 2³²: all that counts is how far they are apart.
 func GatherEach(dst []float64, r int, from, idx []int32, val, x []float64, scale float64) {
 	if checkPieces(dst, r, from, idx, val, 1) {
 		gatherEach(dst, nil, r, from, idx, val, x, scale)
@@ -87,19 +88,25 @@ func checkPieces(dst []float64, r int, from, idx []int32, val []float64, pieces 
 	if len(dst) == 0 || r == 0 {
 		return false
 	}
-	if len(dst)%r != 0 || len(from) != pieces*(len(dst)/r)+1 || int(from[len(from)-1]-from[0]) != len(idx) || val != nil && len(val) != len(idx) {
+	if len(dst)%r != 0 || len(from) != pieces*(len(dst)/r)+1 || val != nil && len(val) != len(idx) {
 		panic(badLen)
 	}
-	checkSteps(from)
+	checkSteps(from, len(idx))
 	return true
 }
 
-// checkSteps panics if places of entries step back.
-func checkSteps(from []int32) {
+// checkSteps panics unless places of entries, modulo 2³², never step back and come to so many entries.
+func checkSteps(from []int32, entries int) {
+	sum := int64(0)
 	for k, v := range from[1:] {
-		if v < from[k] {
+		step := v - from[k]
+		if step < 0 {
 			panic(badLen)
 		}
+		sum += int64(step)
+	}
+	if sum != int64(entries) {
+		panic(badLen)
 	}
 }
 
