@@ -340,7 +340,7 @@ func checkResult(t *testing.T, what string, in testInstance, res *Result, l1 []f
 	}
 }
 
-// TestFormsAgree: dense, sparse and inner products take the same path up to rounding.
+// TestFormsAgree: dense, sparse and inner products take the same path up to rounding; but momentum of rowblock takes nothing below zero where A is sparse.
 func TestFormsAgree(t *testing.T) {
 	for _, v := range variants(t) {
 		if traitsFor(v.solver).formed {
@@ -350,18 +350,26 @@ func TestFormsAgree(t *testing.T) {
 			if slow(v, in) {
 				continue
 			}
-			var first *Result
-			solver := v.solver
-			if solver == (RowBlock{}) { // whose defaults depend on the form
-				solver = RowBlock{Block: 64, Passes: 3, CheckEvery: 1, First: FirstRows, Whole: 0.98}
+			solvers := []Solver{v.solver}
+			if v.solver == (RowBlock{}) { // whose defaults depend on the form
+				s := RowBlock{Block: 64, Passes: 3, CheckEvery: 1, First: FirstRows, Whole: 0.98}
+				solvers[0] = s
+				s.NoMomentum = true
+				solvers = append(solvers, s)
 			}
-			for _, form := range slices.Sorted(mapKeys(in.forms)) {
-				res := factorize(t, in.forms[form], in.r, Options{Solver: solver, Start: Random{}, Seed: 2, Stop: Stop{Sweeps: 3, KKT: -1}})
-				if first == nil {
-					first = res
-				}
-				if d := math.Abs(res.RelErr - first.RelErr); d > 1e-9 {
-					t.Errorf("%s on %s (%s): relative error %v, elsewhere %v", v.name, in.name, form, res.RelErr, first.RelErr)
+			for _, solver := range solvers {
+				var first *Result
+				for _, form := range slices.Sorted(mapKeys(in.forms)) {
+					if s, ok := solver.(RowBlock); ok && !s.NoMomentum && form == "sparse" && in.forms[form].Density() < denseFrom {
+						continue
+					}
+					res := factorize(t, in.forms[form], in.r, Options{Solver: solver, Start: Random{}, Seed: 2, Stop: Stop{Sweeps: 3, KKT: -1}})
+					if first == nil {
+						first = res
+					}
+					if d := math.Abs(res.RelErr - first.RelErr); d > 1e-9 {
+						t.Errorf("%s on %s (%s): relative error %v, elsewhere %v", v.name, in.name, form, res.RelErr, first.RelErr)
+					}
 				}
 			}
 		}

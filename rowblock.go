@@ -26,7 +26,8 @@ type RowBlock struct {
 	// MaxStep bounds t; the default 0 means 2. Beyond 1 entries may have to be cut off at zero.
 	MaxStep float64
 	// Whole is for which part of the fall of the best t a block takes t = 1: its rows then come to their own minimizers, and nothing is
-	// cut off. The default 0 means 0.98 for dense data, 0.95 for sparse points and 1, always the best, for a sparse A.
+	// cut off. The default 0 means 0.98 for dense data, 0.95 for sparse points, 0.99 for a sparse A of fewer than 2r entries a row and 1,
+	// always the best, for any other.
 	Whole float64
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
@@ -121,6 +122,8 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		switch {
 		case !sparse:
 			s.Whole = wholeDense
+		case short:
+			s.Whole = wholeShort
 		case explicit:
 			s.Whole = 1
 		default:
@@ -141,7 +144,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			still:  make([]int, kernel.BlockCount(p.n, s.Block)),
 		},
 		team: kernel.NewTeam(p.workers),
-		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
+		tk:   1, least: math.Inf(-1), safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
 		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short) && kernel.Nonzero(h.Data()),
 	}
 	e.hv, e.prev = e.h.Data(), e.last.Data()
@@ -152,6 +155,9 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		if e.p = p.compressed(s.Compress); e.p != p && s.CheckEvery < compressedCheck {
 			e.CheckEvery = compressedCheck
 		}
+	}
+	if sparse && explicit && e.p == p {
+		e.least = 0
 	}
 	for k := range e.groups {
 		e.groups[k] = rowGroup{
@@ -189,10 +195,12 @@ const (
 )
 
 // Defaults of Whole. Over 15 orders of the coordinates they cost no sweeps; 0.95 costs up to a fifth on images, and
-// 0.9, near a minimum of 60 sparse points, up to ten times as many. On graphs they would gain little.
+// 0.9, near a minimum of 60 sparse points, up to ten times as many. Where rows of a graph are long its product is what counts, and there is
+// little to gain.
 const (
 	wholeDense  = 0.98
 	wholePoints = 0.95
+	wholeShort  = 0.99
 )
 
 // pitchOf returns how far apart rows of r numbers lie. For sparse products rows start with a cache line, so that none lies in
@@ -206,7 +214,8 @@ func pitchOf(r int, sparse bool) int {
 }
 
 // rowBlockRun is one run of RowBlock. Between sweeps h is H_t, the last sweep's result, last is H_{t−1}, and the next sweep
-// starts from H_t + β(H_t − H_{t−1}), which may have negative entries until their turn comes and takes the place of H_{t−1}.
+// starts from H_t + β(H_t − H_{t−1}), which takes the place of H_{t−1} and, where something has to follow it by the same formula,
+// may have negative entries until their turn comes.
 type rowBlockRun struct {
 	RowBlock
 	p          *problem      // at work on: full, or one near it
@@ -221,6 +230,7 @@ type rowBlockRun struct {
 	safeF      float64       // its objective
 	tk         float64       // Nesterov's
 	beta       float64
+	least      float64 // of the entries of the start of a sweep
 	number     int
 	sweeps     int
 	alone      bool // the next sweep takes rows one at a time
@@ -373,7 +383,7 @@ func (s *rowBlockRun) extrapolate() {
 		if s.beta == 0 {
 			copy(s.prev[lo:hi], s.hv[lo:hi])
 		} else {
-			kernel.Extrapolate(s.hv[lo:hi], s.beta, s.prev[lo:hi])
+			kernel.Extrapolate(s.hv[lo:hi], s.beta, s.prev[lo:hi], s.least)
 		}
 	})
 }

@@ -380,7 +380,7 @@ func TestRowBlockRest(t *testing.T) {
 					}
 				}
 				y, beta := slices.Clone(run.prev), run.beta
-				kernel.Extrapolate(y, beta, run.hv)
+				kernel.Extrapolate(y, beta, run.hv, run.least)
 				if rep := run.sweep(never); rep.provisional || beta == 0 {
 					continue
 				}

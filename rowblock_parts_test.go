@@ -14,7 +14,7 @@ import (
 // The parts of a sweep, each compared with what defines it.
 
 // TestMomentumRestarts: β is Nesterov's, from 0 again after a sweep with ⟨Y − H_new, H_new − H_old⟩ > 0, where H_old is H as it
-// was, and Y = H_old + β(H_old − H_older) where the sweep began.
+// was, and Y = H_old + β(H_old − H_older) where the sweep began, without what is below zero of a sparse A.
 func TestMomentumRestarts(t *testing.T) {
 	restarts, goesOn := 0, 0
 	for _, f := range operatorForms(t, 120, 1) {
@@ -34,7 +34,7 @@ func TestMomentumRestarts(t *testing.T) {
 			}
 			var along, size float64
 			for k, v := range run.hv {
-				y := old[k] + beta*(old[k]-older[k])
+				y := max(old[k]+beta*(old[k]-older[k]), run.least)
 				along += (y - v) * (v - old[k])
 				size += math.Abs((y - v) * (v - old[k]))
 			}
@@ -55,6 +55,41 @@ func TestMomentumRestarts(t *testing.T) {
 	}
 	if restarts == 0 || goesOn == 0 {
 		t.Errorf("%d restarts, %d sweeps that go on", restarts, goesOn)
+	}
+}
+
+// TestStartOfSweep: momentum takes H to H_t + β(H_t − H_{t−1}), of a sparse A no further down than zero.
+func TestStartOfSweep(t *testing.T) {
+	below := map[bool]int{} // entries that momentum would take below zero, of sparse A and of others
+	for _, f := range operatorForms(t, 120, 1) {
+		_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, Passes: 1, First: FirstRows}, Options{Start: Random{}})
+		_, lists := f.a.(matrix.RowVisitor)
+		above := lists && f.a.Density() < denseFrom
+		for range 60 {
+			run.sweep(never)
+			h, last, beta := slices.Clone(run.hv), slices.Clone(run.prev), run.beta
+			if beta == 0 {
+				continue
+			}
+			run.extrapolate()
+			for k, v := range run.hv {
+				want := h[k] + float64(beta*(h[k]-last[k]))
+				if want < 0 {
+					if below[above]++; above {
+						want = 0
+					}
+				}
+				if v != want {
+					t.Fatalf("%s: H_t = %v, H_t−1 = %v, β = %v: the sweep starts from %v, want %v", f.name, h[k], last[k], beta, v, want)
+				}
+			}
+			run.back(h)
+			copy(run.prev, h)
+		}
+		run.end()
+	}
+	if below[true] == 0 || below[false] == 0 {
+		t.Errorf("%v entries below zero", below)
 	}
 }
 

@@ -19,7 +19,8 @@ type BlockProduct interface {
 	// AddRow says that row i of H has grown by d (r).
 	AddRow(i int, d []float64)
 	// Extrapolate says that H has become H + beta·(H − H′), where H′ is H as it was just before the last such call, and that it
-	// is h from now on. The first has beta = 0.
+	// is h from now on. The first has beta = 0. Where A lists its entries (RowVisitor), H may be that with anything in place of what is
+	// below zero.
 	Extrapolate(beta float64, h *Dense)
 	// Refresh says that H has changed anywhere.
 	Refresh()

@@ -137,7 +137,7 @@ func (b *pointState) Extrapolate(beta float64, h *Dense) {
 		if beta == 0 {
 			copy(b.last[lo*r:hi*r], b.z[lo*r:hi*r])
 		} else {
-			kernel.Extrapolate(b.z[lo*r:hi*r], beta, b.last[lo*r:hi*r])
+			kernel.Extrapolate(b.z[lo*r:hi*r], beta, b.last[lo*r:hi*r], math.Inf(-1))
 		}
 	})
 }

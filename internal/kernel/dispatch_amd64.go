@@ -250,11 +250,11 @@ func advance(x, d []float64, t float64, last []float64) (along float64, cut bool
 	return along, signs != 0
 }
 
-func extrapolate(y []float64, c float64, x []float64) {
+func extrapolate(y []float64, c float64, x []float64, least float64) {
 	if path == portable || len(y) == 0 {
-		extrapolateGo(y, c, x)
+		extrapolateGo(y, c, x, least)
 	} else {
-		extrapolateAVX2(&y[0], c, &x[0], len(y))
+		extrapolateAVX2(&y[0], c, &x[0], least, len(y))
 	}
 }
 

@@ -60,4 +60,6 @@ func advance(x, d []float64, t float64, last []float64) (along float64, cut bool
 	return advanceGo(x, d, t, last)
 }
 
-func extrapolate(y []float64, c float64, x []float64) { extrapolateGo(y, c, x) }
+func extrapolate(y []float64, c float64, x []float64, least float64) {
+	extrapolateGo(y, c, x, least)
+}

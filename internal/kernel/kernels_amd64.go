@@ -79,7 +79,7 @@ func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along
 // extrapolateAVX2 is extrapolateGo.
 //
 //go:noescape
-func extrapolateAVX2(y *float64, c float64, x *float64, n int)
+func extrapolateAVX2(y *float64, c float64, x *float64, least float64, n int)
 
 // dotAVX512 returns Σ x[i]·y[i], 0 ≤ i < n.
 //

@@ -24,18 +24,22 @@ func advanceGo(x, d []float64, t float64, last []float64) (along float64, cut bo
 	return along, cut
 }
 
-// Extrapolate sets y to x + c·(x − y). They must not overlap. Every bit is the same on every path.
-func Extrapolate(y []float64, c float64, x []float64) {
+// Extrapolate sets y to x + c·(x − y), or to least where that is below. They must not overlap. Every bit is the same on every path.
+func Extrapolate(y []float64, c float64, x []float64, least float64) {
 	if len(x) != len(y) {
 		panic(badLen)
 	}
-	extrapolate(y, c, x)
+	extrapolate(y, c, x, least)
 }
 
-func extrapolateGo(y []float64, c float64, x []float64) {
+func extrapolateGo(y []float64, c float64, x []float64, least float64) {
 	x = x[:len(y)]
 	for i, v := range x {
-		y[i] = v + float64(c*(v-y[i]))
+		v += float64(c * (v - y[i]))
+		if v < least {
+			v = least
+		}
+		y[i] = v
 	}
 }
 

@@ -126,17 +126,19 @@ func TestExtrapolate(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 130 {
 			x, last := random(uint64(n), n), random(uint64(n)+1000, n)
-			want := make([]float64, n)
-			for i, v := range x {
-				want[i] = v + float64(0.7*(v-last[i]))
-			}
-			gx, checkX := guarded(t, x, n%8)
-			gl, checkL := guarded(t, last, (n+3)%8)
-			Extrapolate(gl, 0.7, gx)
-			checkX()
-			checkL()
-			if !slices.Equal(gl, want) || !slices.Equal(gx, x) {
-				t.Fatalf("%d numbers: %v from %v, want %v from %v", n, gl, gx, want, x)
+			for _, least := range []float64{math.Inf(-1), 0, 0.25} {
+				want := make([]float64, n)
+				for i, v := range x {
+					want[i] = max(v+float64(0.7*(v-last[i])), least)
+				}
+				gx, checkX := guarded(t, x, n%8)
+				gl, checkL := guarded(t, last, (n+3)%8)
+				Extrapolate(gl, 0.7, gx, least)
+				checkX()
+				checkL()
+				if !slices.Equal(gl, want) || !slices.Equal(gx, x) {
+					t.Fatalf("%d numbers, least %v: %v from %v, want %v from %v", n, least, gl, gx, want, x)
+				}
 			}
 		}
 	})
@@ -193,7 +195,7 @@ func TestAddGathered(t *testing.T) {
 		}
 		AddGathered(nil, 3, nil, nil, nil, nil, nil)
 		for _, call := range []func(){func() { Advance(make([]float64, 2), make([]float64, 3), 1, make([]float64, 2)) },
-			func() { Extrapolate(make([]float64, 2), 1, make([]float64, 3)) }} {
+			func() { Extrapolate(make([]float64, 2), 1, make([]float64, 3), 0) }} {
 			if panics(call) == nil {
 				t.Error("slices of different lengths are accepted")
 			}
@@ -305,7 +307,7 @@ func BenchmarkMoves(b *testing.B) {
 	})
 	onPaths(b, "Extrapolate", func(b *testing.B) {
 		for range b.N {
-			Extrapolate(x, 0.5, last)
+			Extrapolate(x, 0.5, last, 0)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/number")
 	})

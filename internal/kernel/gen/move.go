@@ -61,12 +61,13 @@ func (a *asm) advance() {
 	a.end(a.sum(acc))
 }
 
-// extrapolate writes y = x + c·(x − y).
+// extrapolate writes y = max(x + c·(x − y), least).
 func (a *asm) extrapolate() {
-	a.begin("extrapolate", "func(y *float64, c float64, x *float64, n int)", "extrapolate"+a.name+" is extrapolateGo.")
+	a.begin("extrapolate", "func(y *float64, c float64, x *float64, least float64, n int)", "extrapolate"+a.name+" is extrapolateGo.")
 	y, x, n := a.arg("y"), a.arg("x"), a.arg("n")
-	c := a.vec()
+	c, least := a.vec(), a.vec()
 	a.VBROADCASTSD(a.mem("c"), c)
+	a.VBROADCASTSD(a.mem("least"), least)
 	a.steps(n, []reg.Register{y, x}, func(lanes []int) {
 		for i, l := range lanes {
 			v, p := a.vec(), a.vec()
@@ -75,6 +76,7 @@ func (a *asm) extrapolate() {
 			a.VSUBPD(p, v, p)
 			a.VMULPD(c, p, p)
 			a.VADDPD(p, v, p)
+			a.VMAXPD(p, least, p) // p where they are equal, and with it its sign
 			a.store(p, at(y, i*a.lanes), l)
 		}
 	})
