@@ -180,9 +180,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 	}
 	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
 		if together {
-			for at := from; at < to; at += s.partRows {
-				s.productPart(lo, at, min(at+s.partRows, to))
-			}
+			s.productPart(lo, from, to)
 		}
 		s.sumTerms(lo, from, to)
 		s.propose(g, lo, from, to)

@@ -200,7 +200,8 @@ func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d, t []float64, offDi
 func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
 	n, blocks := m.a.rows, kernel.BlockCount(m.a.rows, size)
 	b := &csrBlocks{csrProduct: csrProduct{m, h}, rowBlocks: newRowBlocks(h, size, team), cut: make([]int32, 2*n+1), begin: make([]int, blocks+1), work: make([]int, blocks)}
-	near := make([][]nearRow, blocks)
+	b.diagonal = !m.offDiag && kernel.Nonzero(m.diag)
+	near := make([][]kernel.PairRow, blocks)
 	team.Do(blocks, func(k int) {
 		lo, hi := b.bounds(k)
 		for i := lo; i < hi; i++ {
@@ -209,8 +210,8 @@ func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockPro
 			b.cut[2*i] = int32(m.a.RowPtr[i])
 			b.cut[2*i+1] = int32(m.a.RowPtr[i] + int64(from))
 			entries, _ := slices.BinarySearch(col[from:], int32(i))
-			if entries > 0 || m.diag[i] != 0 && !m.offDiag {
-				near[k] = append(near[k], nearRow{int32(i), int32(entries)})
+			if entries > 0 || b.diagonal && m.diag[i] != 0 {
+				near[k] = append(near[k], kernel.PairRow{Row: int32(i), Entries: int32(entries)})
 				b.work[k] += entries + 1
 			}
 		}
@@ -227,33 +228,44 @@ type csrBlocks struct {
 	stateless
 	csrProduct
 	rowBlocks
-	cut   []int32   // where each row's entries begin, and where those that are not left of its block do, modulo 2³²
-	near  []nearRow // that have entries in their own block left of the diagonal, or one on it
-	begin []int     // where those of each block begin, and where the last end
-	work  []int     // of each block, how many entries those have near, and one more a row
+	cut      []int32          // where each row's entries begin, and where those that are not left of its block do, modulo 2³²
+	near     []kernel.PairRow // that have entries in their own block left of the diagonal, or one on it
+	begin    []int            // where those of each block begin, and where the last end
+	work     []int            // of each block, how many entries those have near, and one more a row
+	diagonal bool             // whether A has any entry there
 }
-
-// nearRow is a row and how many entries it has in its own block left of the diagonal.
-type nearRow struct{ row, entries int32 }
 
 // before returns how many entries of row i are left of its block.
 func (b *csrBlocks) before(i int) int { return int(b.cut[2*i+1] - b.cut[2*i]) }
 
 func (b *csrBlocks) Extrapolate(_ float64, h *Dense) { b.csrProduct.h, b.rowBlocks.h = h, h }
 
+// LowerTo implements LowerProduct. Whether rows are taken together or one by one, which sum in another order, is found for unitRows at a
+// time: so it is the same in whatever multiples of that a block is cut.
 func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
 	a, r := b.m.a, b.rowBlocks.h.cols
-	for ; lo < hi; lo += rowsAtOnce {
-		n := min(rowsAtOnce, hi-lo)
-		begin, end := a.RowPtr[lo], a.RowPtr[lo+n]
-		if end-begin > int64(2*shortRow*n) || b.m.leavesOut(lo, lo+n) {
-			b.lowerTo(dst, lower, lo, lo+n)
-		} else {
-			kernel.GatherSplit(dst[:n*r], lower[:n*r], r, b.cut[2*lo:2*(lo+n)+1], a.Col[begin:end], a.values(begin, end), b.rowBlocks.h.data, b.m.scale)
+	short := func(from, to int) bool {
+		return a.RowPtr[to]-a.RowPtr[from] <= int64(2*shortRow*(to-from)) && !b.m.leavesOut(from, to)
+	}
+	for lo < hi {
+		to := lo
+		for next := min(to+unitRows, hi); to < hi && short(to, next); next = min(to+unitRows, hi) {
+			to = next
 		}
-		dst, lower = dst[n*r:], lower[n*r:]
+		if to > lo {
+			n, begin, end := (to-lo)*r, a.RowPtr[lo], a.RowPtr[to]
+			kernel.GatherSplit(dst[:n], lower[:n], r, b.cut[2*lo:2*to+1], a.Col[begin:end], a.values(begin, end), b.rowBlocks.h.data, b.m.scale)
+		} else {
+			to = min(lo+unitRows, hi)
+			b.lowerTo(dst, lower, lo, to)
+		}
+		dst, lower = dst[(to-lo)*r:], lower[(to-lo)*r:]
+		lo = to
 	}
 }
+
+// unitRows is how many rows of a block LowerTo looks at together.
+const unitRows = 16
 
 // lowerTo is LowerTo row by row.
 func (b *csrBlocks) lowerTo(dst, lower []float64, lo, hi int) {
@@ -283,20 +295,17 @@ const aloneBelow = 1 << 13
 
 func (b *csrBlocks) Step(block int, d []float64) float64 {
 	r := b.rowBlocks.h.cols
-	lo, _ := b.bounds(block)
+	lo, hi := b.bounds(block)
 	begin, end := b.begin[block], b.begin[block+1]
+	first, last := b.m.a.RowPtr[lo], b.m.a.RowPtr[hi]
+	cut, col, val := b.cut[2*lo:2*hi+1], b.m.a.Col[first:last], b.m.a.values(first, last)
 	sum := func(from, to int) (q float64) {
-		for _, near := range b.near[from:to] {
-			i := int(near.row)
-			col, val := b.m.a.Row(i)
-			di := d[(i-lo)*r : (i-lo+1)*r]
-			first := b.before(i)
-			for p := first; p < first+int(near.entries); p++ {
-				l := int(col[p]) - lo
-				q += 2 * value(val, p) * kernel.Dot(di, d[l*r:(l+1)*r])
-			}
-			if !b.m.offDiag && b.m.diag[i] != 0 {
-				q += b.m.diag[i] * kernel.SumSq(di)
+		rows := b.near[from:to]
+		q = 2 * kernel.SumPairs(d, r, int32(lo), rows, cut, col, val)
+		if b.diagonal {
+			for _, near := range rows {
+				i := int(near.Row)
+				q += b.m.diag[i] * kernel.SumSq(d[(i-lo)*r:(i-lo+1)*r])
 			}
 		}
 		return q

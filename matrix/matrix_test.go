@@ -1256,6 +1256,51 @@ func TestStepShared(t *testing.T) {
 	}
 }
 
+// TestLowerInUnits: rows of a sparse A have the same bits whether a block's are asked for at once or unitRows at a time, though long and
+// short ones, and a unit that is not full, are summed in different orders.
+func TestLowerInUnits(t *testing.T) {
+	const n, r, size = 500, 8, 6*unitRows - 5
+	rng := rand.New(rand.NewPCG(19, 19))
+	a := drawSymmetric(rng, n, 0.02)
+	for i := range n {
+		for l := range i + 1 {
+			if i/unitRows%3 == 1 || l/unitRows%3 == 1 {
+				a[i][l] = rng.Float64()
+				a[l][i] = a[i][l]
+			}
+		}
+	}
+	op, err := FromCSR(a.csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	team := kernel.NewTeam(1)
+	defer team.Close()
+	b := op.NewBlockProduct(draw(rng, n, r, 1).dense(), size, team).(*csrBlocks)
+	const first = 2 * size
+	long := 0
+	take := func(rows int) (dst, lower []float64) {
+		dst, lower = make([]float64, size*r), make([]float64, size*r)
+		for lo := 0; lo < size; lo += rows {
+			hi := min(lo+rows, size)
+			b.LowerTo(dst[lo*r:hi*r], lower[lo*r:hi*r], first, first+lo, first+hi)
+			if rows == unitRows && op.a.RowPtr[first+hi]-op.a.RowPtr[first+lo] > int64(2*shortRow*(hi-lo)) {
+				long++
+			}
+		}
+		return dst, lower
+	}
+	want, wantLower := take(unitRows)
+	if long == 0 || long == 6 {
+		t.Fatalf("%d units of long rows", long)
+	}
+	for _, rows := range []int{2 * unitRows, 4 * unitRows, size} {
+		if got, lower := take(rows); !slices.Equal(got, want) || !slices.Equal(lower, wantLower) {
+			t.Errorf("%d rows at a time: other bits than %d", rows, unitRows)
+		}
+	}
+}
+
 // TestOwnProducts compares with the inner products one by one, for more features than are taken at a time and a block that is not full.
 func TestOwnProducts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(18, 18))

@@ -62,6 +62,17 @@ func dot(x, y []float64) float64 {
 	}
 }
 
+func sumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
+	if path == portable || len(idx) == 0 {
+		return sumPairsGo(x, r, first, rows, cut, idx, val)
+	}
+	sum, bad := sumPairsAVX2(&x[0], r, len(x)/r, first, &rows[0].Row, len(rows), &cut[0], &idx[0], len(idx), unsafe.SliceData(val))
+	if bad != 0 {
+		panic(badIndex)
+	}
+	return sum
+}
+
 func bitRange(x []float64) (least, most uint64) {
 	n := len(x) / rangeStep * rangeStep
 	if path == portable || n == 0 {

@@ -19,6 +19,10 @@ func use(int) (restore func()) { return func() {} }
 
 func rowSquares(x []float64, r int, w []float64) float64 { return rowSquaresGo(x, r, w) }
 
+func sumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
+	return sumPairsGo(x, r, first, rows, cut, idx, val)
+}
+
 func bitRange(x []float64) (least, most uint64) { return bitRangeGo(x) }
 
 func dot(x, y []float64) float64               { return dotGo(x, y) }

@@ -123,12 +123,16 @@ func TestGuardPagesGathered(t *testing.T) {
 					idx := places(each*rows, func(k int) int { return (k * 4999) % xRows })
 					at, from := places(rows, func(k int) int { return k }), places(rows+1, func(k int) int { return each * k })
 					cut := places(2*rows+1, func(k int) int { return each * k / 2 })
+					few := places(each*rows, func(k int) int { return max(0, k/each-1) })
+					near := []PairRow{{Row: 0}, {Row: int32(rows - 1), Entries: 1}}
 					for name, f := range map[string]func(){
 						"AddGathered":            func() { AddGathered(z, r, at, from, idx, val, x) },
 						"GatherEach":             func() { GatherEach(z, r, from, idx, val, x, 0.5) },
 						"GatherEach, no values":  func() { GatherEach(z, r, from, idx, nil, x, 0.5) },
 						"GatherSplit":            func() { GatherSplit(z, low, r, cut, idx, val, x, 0.5) },
 						"GatherSplit, no values": func() { GatherSplit(z, low, r, cut, idx, nil, x, 0.5) },
+						"SumPairs":               func() { SumPairs(z, r, 0, near, cut, few, val) },
+						"SumPairs, no values":    func() { SumPairs(z, r, 0, near, cut, few, nil) },
 					} {
 						if fault := panics(f); fault != nil {
 							t.Fatalf("%s, %d rows, r = %d, at the end %t: %v", name, rows, r, atEnd, fault)

@@ -61,6 +61,11 @@ func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, id
 //go:noescape
 func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
 
+// sumPairsAVX2 is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.
+//
+//go:noescape
+func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+
 // scaleAVX2 multiplies x[i] by c, 0 ≤ i < n.
 //
 //go:noescape

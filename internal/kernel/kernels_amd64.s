@@ -11363,6 +11363,150 @@ done703:
 	MOVSD        X0, ret+32(FP)
 	RET
 
+// func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
+	MOVQ   x+0(FP), AX
+	MOVQ   r+8(FP), CX
+	MOVQ   rows+32(FP), DX
+	MOVQ   cut+48(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next710:
+	SUBQ  $0x01, count+40(FP)
+	JLT   out712
+	MOVL  (DX), SI
+	MOVL  4(DX), R8
+	ADDQ  $0x08, DX
+	SUBL  first+24(FP), SI
+	CMPQ  SI, n+16(FP)
+	JAE   bad713
+	MOVL  4(BX)(SI*8), DI
+	SUBL  (BX), DI
+	IMULQ CX, SI
+	LEAQ  (AX)(SI*8), SI
+	LEAQ  (DI)(R8*1), R9
+	CMPQ  R9, entries+64(FP)
+	JHI   bad713
+
+entry711:
+	SUBQ         $0x01, R8
+	JLT          next710
+	MOVQ         idx+56(FP), R9
+	MOVL         (R9)(DI*4), R9
+	SUBL         first+24(FP), R9
+	CMPQ         R9, n+16(FP)
+	JAE          bad713
+	IMULQ        CX, R9
+	LEAQ         (AX)(R9*8), R9
+	MOVQ         val+72(FP), R10
+	TESTQ        R10, R10
+	JEQ          ones714
+	VBROADCASTSD (R10)(DI*8), Y4
+	JMP          known715
+
+ones714:
+	MOVQ         $0x3ff0000000000000, R10
+	VMOVQ        R10, X4
+	VBROADCASTSD X4, Y4
+
+known715:
+	ADDQ $0x01, DI
+	MOVQ SI, R10
+	MOVQ CX, R11
+	SUBQ $0x10, R11
+	JLT  rest717
+
+loop716:
+	VMOVUPD     (R9), Y5
+	VMOVUPD     (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	VMOVUPD     32(R9), Y5
+	VMOVUPD     32(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y1
+	VMOVUPD     64(R9), Y5
+	VMOVUPD     64(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y2
+	VMOVUPD     96(R9), Y5
+	VMOVUPD     96(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y3
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $0x10, R11
+	JGE         loop716
+
+rest717:
+	TESTQ       $0x00000008, R11
+	JEQ         skip718
+	VMOVUPD     (R9), Y5
+	VMOVUPD     (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	VMOVUPD     32(R9), Y5
+	VMOVUPD     32(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y1
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+
+skip718:
+	TESTQ       $0x00000004, R11
+	JEQ         skip719
+	VMOVUPD     (R9), Y5
+	VMOVUPD     (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+
+skip719:
+	TESTQ       $0x00000002, R11
+	JEQ         skip720
+	VMOVUPD     (R9), X7
+	VMOVUPD     (R10), X8
+	VMULPD      Y4, Y7, Y7
+	VFMADD231PD Y7, Y8, Y0
+	ADDQ        $+16, R9
+	ADDQ        $+16, R10
+
+skip720:
+	TESTQ       $0x00000001, R11
+	JEQ         skip721
+	VMOVSD      (R9), X9
+	VMOVSD      (R10), X8
+	VMULPD      Y4, Y9, Y9
+	VFMADD231PD Y9, Y8, Y0
+
+skip721:
+	JMP entry711
+
+out712:
+	XORQ         AX, AX
+	MOVQ         AX, bad+88(FP)
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, sum+80(FP)
+	RET
+
+bad713:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+88(FP)
+	VZEROUPPER
+	RET
+
 // func scaleAVX2(x *float64, c float64, n int)
 // Requires: AVX
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
@@ -11370,9 +11514,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest711
+	JLT          rest723
 
-loop710:
+loop722:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11387,11 +11531,11 @@ loop710:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop710
+	JGE     loop722
 
-rest711:
+rest723:
 	TESTQ   $0x00000008, CX
-	JEQ     skip712
+	JEQ     skip724
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11400,30 +11544,30 @@ rest711:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip712:
+skip724:
 	TESTQ   $0x00000004, CX
-	JEQ     skip713
+	JEQ     skip725
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip713:
+skip725:
 	TESTQ   $0x00000002, CX
-	JEQ     skip714
+	JEQ     skip726
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip714:
+skip726:
 	TESTQ  $0x00000001, CX
-	JEQ    skip715
+	JEQ    skip727
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip715:
+skip727:
 	VZEROUPPER
 	RET
 
@@ -11444,9 +11588,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop716:
+loop728:
 	SUBQ      $0x10, CX
-	JLE       done717
+	JLE       done729
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -11468,9 +11612,9 @@ loop716:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop716
+	JMP       loop728
 
-done717:
+done729:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -11522,9 +11666,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest719
+	JLT          rest731
 
-loop718:
+loop730:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11578,22 +11722,22 @@ loop718:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same720
+	JEQ         same732
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same720:
+same732:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop718
+	JGE  loop730
 
-rest719:
+rest731:
 	TESTQ       $0x00000008, BX
-	JEQ         skip721
+	JEQ         skip733
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11621,18 +11765,18 @@ rest719:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same722
+	JEQ         same734
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same722:
+same734:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip721:
+skip733:
 	TESTQ       $0x00000004, BX
-	JEQ         skip723
+	JEQ         skip735
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11647,17 +11791,17 @@ skip721:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same724
+	JEQ         same736
 	VMOVUPD     Y8, (CX)
 
-same724:
+same736:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip723:
+skip735:
 	TESTQ       $0x00000002, BX
-	JEQ         skip725
+	JEQ         skip737
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -11672,17 +11816,17 @@ skip723:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same726
+	JEQ         same738
 	VMOVUPD     X13, (CX)
 
-same726:
+same738:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip725:
+skip737:
 	TESTQ       $0x00000001, BX
-	JEQ         skip727
+	JEQ         skip739
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -11697,11 +11841,11 @@ skip725:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same728
+	JEQ         same740
 	VMOVSD      X15, (CX)
 
-same728:
-skip727:
+same740:
+skip739:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -11723,9 +11867,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest730
+	JLT          rest742
 
-loop729:
+loop741:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -11757,11 +11901,11 @@ loop729:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop729
+	JGE     loop741
 
-rest730:
+rest742:
 	TESTQ   $0x00000008, DX
-	JEQ     skip731
+	JEQ     skip743
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -11779,9 +11923,9 @@ rest730:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip731:
+skip743:
 	TESTQ   $0x00000004, DX
-	JEQ     skip732
+	JEQ     skip744
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -11792,9 +11936,9 @@ skip731:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip732:
+skip744:
 	TESTQ   $0x00000002, DX
-	JEQ     skip733
+	JEQ     skip745
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -11805,9 +11949,9 @@ skip732:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip733:
+skip745:
 	TESTQ  $0x00000001, DX
-	JEQ    skip734
+	JEQ    skip746
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -11816,7 +11960,7 @@ skip733:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip734:
+skip746:
 	VZEROUPPER
 	RET
 

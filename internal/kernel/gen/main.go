@@ -83,6 +83,7 @@ func (a *asm) rowKernels() {
 	a.gatherEach(true)
 	if a.lanes == 4 {
 		a.rowSquares()
+		a.sumPairs()
 		a.scale()
 		a.bitRange()
 		a.advance()

@@ -8,6 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// oneBits are the bits of 1.
+var oneBits = math.Float64bits(1)
+
 // advance writes x = max(0, x + t·d), d = how far that is, and the sum of d·(x − last). Memory is the limit, so that wider
 // vectors would gain nothing. Where d stays as it is it is not stored: another processor may have read it, and would have to be told.
 func (a *asm) advance() {
@@ -19,7 +22,7 @@ func (a *asm) advance() {
 	zero, cut := a.zeros(1)[0], a.GP64()
 	scaled, one := a.GP64(), a.GP64() // scaled is 0 if t is 1
 	a.MOVQ(a.mem("t"), scaled)
-	a.MOVQ(operand.U64(math.Float64bits(1)), one)
+	a.MOVQ(operand.U64(oneBits), one)
 	a.XORQ(one, scaled)
 	a.XORQ(cut, cut)
 	acc := a.zeros(unroll)

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// sumPairs writes Σ val[p]·⟨x_i, x_l⟩ over entries near the diagonal, all in the lanes of the same accumulators: few rows have more than
+// one such entry, and finding them is what takes the time.
+func (a *asm) sumPairs() {
+	a.begin("sumPairs", "func(x *float64, r, n int, first int32, rows *int32, count int, cut, idx *int32, entries int, val *float64) (sum float64, bad int)",
+		"sumPairs"+a.name+" is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.")
+	x, r, rows, cut := a.arg("x"), a.arg("r"), a.arg("rows"), a.arg("cut")
+	acc := a.zeros(unroll)
+	next, entry, out, bad := a.label("next"), a.label("entry"), a.label("out"), a.label("bad")
+	own, p, left := a.GP64(), a.GP64(), a.GP64()
+	// find makes row the address of the row of x that it is the number of, in A.
+	find := func(row reg.GPVirtual) {
+		a.SUBL(a.mem("first"), row.As32())
+		a.CMPQ(row, a.mem("n"))
+		a.JAE(operand.LabelRef(bad))
+	}
+	place := func(row reg.GPVirtual) {
+		a.IMULQ(r, row)
+		a.LEAQ(operand.Mem{Base: x, Index: row, Scale: 8}, row)
+	}
+	a.Label(next)
+	a.SUBQ(operand.U8(1), a.mem("count"))
+	a.JLT(operand.LabelRef(out))
+	a.MOVL(operand.Mem{Base: rows}, own.As32())
+	a.MOVL(operand.Mem{Base: rows, Disp: 4}, left.As32())
+	a.ADDQ(operand.U8(8), rows)
+	find(own)
+	a.MOVL(operand.Mem{Base: cut, Index: own, Scale: 8, Disp: 4}, p.As32())
+	a.SUBL(operand.Mem{Base: cut}, p.As32())
+	place(own)
+	end := a.GP64()
+	a.LEAQ(operand.Mem{Base: p, Index: left, Scale: 1}, end) // neither is above 2³²
+	a.CMPQ(end, a.mem("entries"))
+	a.JHI(operand.LabelRef(bad))
+	a.Label(entry)
+	a.SUBQ(operand.U8(1), left)
+	a.JLT(operand.LabelRef(next))
+	y := a.GP64()
+	a.MOVQ(a.mem("idx"), y)
+	a.MOVL(operand.Mem{Base: y, Index: p, Scale: 4}, y.As32())
+	find(y)
+	place(y)
+	z, n, c := a.GP64(), a.GP64(), a.vec()
+	ones, known := a.label("ones"), a.label("known")
+	a.MOVQ(a.mem("val"), z)
+	a.TESTQ(z, z)
+	a.JEQ(operand.LabelRef(ones))
+	a.VBROADCASTSD(operand.Mem{Base: z, Index: p, Scale: 8}, c)
+	a.JMP(operand.LabelRef(known))
+	a.Label(ones)
+	a.MOVQ(operand.U64(oneBits), z)
+	a.VMOVQ(z, c.AsX())
+	a.VBROADCASTSD(c.AsX(), c)
+	a.Label(known)
+	a.ADDQ(operand.U8(1), p)
+	a.MOVQ(own, z)
+	a.MOVQ(r, n)
+	a.steps(n, []reg.Register{y, z}, func(lanes []int) {
+		for i, l := range lanes {
+			v, w := a.vec(), a.vec()
+			a.load(at(y, i*a.lanes), v, l) // a narrow load clears the other lanes
+			a.load(at(z, i*a.lanes), w, l)
+			a.VMULPD(c, v, v)
+			a.VFMADD231PD(v, w, acc[i])
+		}
+	})
+	a.JMP(operand.LabelRef(entry))
+	a.Label(out)
+	none := a.GP64()
+	a.XORQ(none, none)
+	a.Store(none, a.ReturnIndex(1))
+	a.end(a.sum(acc))
+	a.Label(bad)
+	one := a.GP64()
+	a.MOVQ(operand.U64(1), one)
+	a.Store(one, a.ReturnIndex(1))
+	a.end(nil)
+}

@@ -1,0 +1,45 @@
+package kernel
+
+// PairRow is a row of a matrix, and how many of its entries are in the block on the diagonal that it lies in, left of the diagonal.
+type PairRow struct{ Row, Entries int32 }
+
+// SumPairs returns Σ a_il·⟨x_i, x_l⟩ over the entries a_il, l < i, that rows tell of, of a block on the diagonal of a sparse matrix. The
+// block begins with row first, and has a row for each r numbers of x. idx and val are the columns and values of its rows one after the
+// other; cut[2i] − cut[0] is where those of its row i begin, and cut[2i+1] − cut[0] where those in the block do, modulo 2³².
+func SumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
+	if val != nil && len(val) != len(idx) || len(cut) != 2*shape(x, r)+1 {
+		panic(badLen)
+	}
+	if len(rows) == 0 {
+		return 0
+	}
+	if len(x) == 0 {
+		panic(badIndex)
+	}
+	return sumPairs(x, r, first, rows, cut, idx, val)
+}
+
+func sumPairsGo(x []float64, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) (sum float64) {
+	row := func(k int32) (number uint32, xk []float64) {
+		if number = uint32(k - first); uint64(number) >= uint64(len(x)/r) {
+			panic(badIndex)
+		}
+		return number, x[int(number)*r:][:r]
+	}
+	for _, own := range rows {
+		i, xi := row(own.Row)
+		from, entries := uint32(cut[2*i+1]-cut[0]), uint32(own.Entries)
+		if uint64(from)+uint64(entries) > uint64(len(idx)) {
+			panic(badIndex)
+		}
+		for p := int(from); entries > 0; p, entries = p+1, entries-1 {
+			_, xl := row(idx[p])
+			v := 1.0
+			if val != nil {
+				v = val[p]
+			}
+			sum += v * dotGo(xi, xl)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,91 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestSumPairs compares with the sum by its definition, with values and without, in a block that begins anywhere, of rows whose entries
+// lie left of it, in it and right of it.
+func TestSumPairs(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for r := 1; r <= 70; r++ {
+			rng := rand.New(rand.NewPCG(uint64(r), 20))
+			const n, first = 9, 100
+			x := random(uint64(r), n*r)
+			place := int32(math.MaxInt32 - 10) // modulo 2³²
+			cut, idx, val := []int32{}, []int32{}, []float64{}
+			rows := []PairRow{}
+			var want, ones float64
+			for i := range int32(n) {
+				entry := func(l int32) float64 {
+					idx, val = append(idx, l), append(val, rng.Float64())
+					place++
+					return val[len(val)-1]
+				}
+				cut = append(cut, place)
+				for range rng.IntN(3) {
+					entry(int32(rng.IntN(first)))
+				}
+				cut = append(cut, place)
+				near := PairRow{Row: first + i}
+				for l := range i {
+					if rng.IntN(3) > 0 {
+						continue
+					}
+					v, product := entry(first+l), 0.0
+					for j := range r {
+						product += x[int(i)*r+j] * x[int(l)*r+j]
+					}
+					want += v * product
+					ones += product
+					near.Entries++
+				}
+				if near.Entries > 0 || i == 4 {
+					rows = append(rows, near)
+				}
+				for range rng.IntN(3) {
+					entry(first + i + int32(rng.IntN(100)))
+				}
+			}
+			cut = append(cut, place)
+			gx, check := guarded(t, x, r%8)
+			tol := 100 * eps * float64(r)
+			if got := SumPairs(gx, r, first, rows, cut, idx, val); math.Abs(got-want) > tol {
+				t.Errorf("r = %d: %v, want %v", r, got, want)
+			}
+			if got := SumPairs(gx, r, first, rows, cut, idx, nil); math.Abs(got-ones) > tol {
+				t.Errorf("r = %d, ones: %v, want %v", r, got, ones)
+			}
+			check()
+			one := []PairRow{{Row: first + 1, Entries: 1}}
+			small := []int32{0, 0, 1, 2, 2}
+			for name, call := range map[string]func(){
+				"a row before the block":       func() { SumPairs(x[:2*r], r, first, []PairRow{{Row: first - 1}}, small, idx[:2], nil) },
+				"a row behind it":              func() { SumPairs(x[:2*r], r, first, []PairRow{{Row: first + 2}}, small, idx[:2], nil) },
+				"a column before the block":    func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 1}, []int32{first - 1}, nil) },
+				"a column behind it":           func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 1}, []int32{first + 2}, nil) },
+				"entries beyond the last":      func() { SumPairs(x[:2*r], r, first, one, small, []int32{first, first}, nil) },
+				"fewer than none":              func() { SumPairs(x[:2*r], r, first, []PairRow{{first + 1, -1}}, small, []int32{first, first}, nil) },
+				"places that step back":        func() { SumPairs(x[:2*r], r, first, one, []int32{5, 5, 5, 4, 6}, []int32{first}, nil) },
+				"too few places":               func() { SumPairs(x[:2*r], r, first, one, small[:4], []int32{first, first}, nil) },
+				"too few values":               func() { SumPairs(x[:2*r], r, first, one, small, []int32{first, first}, []float64{1}) },
+				"part of a row":                func() { SumPairs(x[:2*r], 2*r+1, first, one, small, []int32{first, first}, nil) },
+				"a row of a block of none":     func() { SumPairs(nil, r, first, one, []int32{0}, nil, nil) },
+				"an entry where there is none": func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 0}, nil, nil) },
+			} {
+				if panics(call) == nil {
+					t.Errorf("r = %d: %s is accepted", r, name)
+				}
+			}
+		}
+		if got := SumPairs(nil, 3, 0, nil, []int32{7}, nil, nil); got != 0 {
+			t.Errorf("a block of no rows: %v", got)
+		}
+		if got := SumPairs(slices.Repeat([]float64{1}, 4), 2, 0, []PairRow{{Row: 1}}, []int32{0, 0, 0, 0, 0}, nil, nil); got != 0 {
+			t.Errorf("a block without entries: %v", got)
+		}
+	})
+}
