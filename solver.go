@@ -131,7 +131,7 @@ var rowBlockKnobs = []Knob{
 		nameKnob("momentum", []string{"yes", "no"}, func(s *RowBlock, k int) { s.NoMomentum = k == 1 })},
 	{"max-step", "most a block goes of the way its passes propose, up to 2", "2",
 		partKnob("max-step", 2, func(s *RowBlock, x float64) { s.MaxStep = x })},
-	{"whole", "a block goes the whole way, and no entry is cut off at zero, where that gains at least this part of what the best step does; 1 = always the best", "dense 0.98, sparse points 0.95, sparse A 1",
+	{"whole", "a block goes the whole way, and no entry is cut off at zero, where that gains at least this part of what the best step does; 1 = always the best", "dense 0.98, sparse points 0.95, sparse A 1, or 0.99 if of fewer than 2r entries a row",
 		partKnob("whole", 1, func(s *RowBlock, x float64) { s.Whole = x })},
 }
 
