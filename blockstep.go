@@ -226,7 +226,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 			kernel.Axpy(s.hd, t, g.hd)
 		}
 	}
-	symmetrize(s.hd, pitch)
+	kernel.Symmetrize(s.hd, pitch)
 	kernel.Axpy(s.gram, 1, s.hd)
 	s.product.Move(b, 0, d)
 	return t
@@ -266,16 +266,16 @@ func (s *rowBlockRun) wholeOrBest(c [4]float64) (t, fall float64) {
 
 // packGram puts D where the passes look for it.
 func (s *rowBlockRun) packGram() {
-	r := s.p.r
-	for j := range r {
-		dj := s.gram[j*s.pitch:][:r]
-		if !s.single {
-			copy(s.packed[j*r:], dj)
-			continue
-		}
-		to := s.narrow[j*r:][:len(dj)]
-		for k, v := range dj {
-			to[k] = float32(v)
+	rows, length := s.p.r, s.p.r
+	if s.pitch == length {
+		rows, length = 1, length*length
+	}
+	for j := range rows {
+		dj := s.gram[j*s.pitch:][:length]
+		if s.single {
+			kernel.ToFloat32(s.narrow[j*length:(j+1)*length], dj)
+		} else {
+			copy(s.packed[j*length:], dj)
 		}
 	}
 }
@@ -334,41 +334,35 @@ func (s *rowBlockRun) penalty(d []float64) (sum float64) {
 func (s *rowBlockRun) quartic(groups []rowGroup) (c [4]float64) {
 	lin := 0.0
 	for k := range groups {
-		if k == 0 {
-			copy(s.dd, groups[k].dd)
-			copy(s.hd, groups[k].hd)
-		} else {
-			kernel.Axpy(s.dd, 1, groups[k].dd)
-			kernel.Axpy(s.hd, 1, groups[k].hd)
-		}
 		lin += groups[k].lin
 		for i, v := range groups[k].quartic {
 			c[i] += v
 		}
 	}
+	addUp(s.dd, groups, func(g *rowGroup) []float64 { return g.dd })
+	addUp(s.hd, groups, func(g *rowGroup) []float64 { return g.hd })
 	kernel.Mirror(s.dd, s.pitch)
-	symmetrize(s.hd, s.pitch)
-	ddd := kernel.Dot(s.dd, s.gram)
+	kernel.Symmetrize(s.hd, s.pitch)
+	ddd, dhd, hdhd, ddhd, dddd := kernel.Inners(s.dd, s.hd, s.gram)
 	s.ddd += ddd
 	for j := range s.p.r {
 		s.moved += s.dd[j*s.pitch+j]
 	}
-	c[0] += 2*kernel.Dot(s.gram, s.hd) + 4*lin
-	c[1] += kernel.SumSq(s.hd) + 2*ddd
-	c[2] += 2 * kernel.Dot(s.dd, s.hd)
-	c[3] += kernel.SumSq(s.dd)
+	c[0] += 2*dhd + 4*lin
+	c[1] += hdhd + 2*ddd
+	c[2] += 2 * ddhd
+	c[3] += dddd
 	return c
 }
 
-// symmetrize sets the r×r matrix x to x + xᵀ.
-func symmetrize(x []float64, r int) {
-	for j := range r {
-		xj := x[j*r : (j+1)*r]
-		for k, at := 0, j; k < j; k, at = k+1, at+r {
-			v := xj[k] + x[at]
-			xj[k], x[at] = v, v
-		}
-		xj[j] *= 2
+// addUp sets sum to the sum over the groups, in their order.
+func addUp(sum []float64, groups []rowGroup, of func(g *rowGroup) []float64) {
+	copy(sum, of(&groups[0]))
+	for groups = groups[1:]; len(groups) >= 4; groups = groups[4:] {
+		kernel.Axpy4(sum, &[4]float64{1, 1, 1, 1}, of(&groups[0]), of(&groups[1]), of(&groups[2]), of(&groups[3]))
+	}
+	for k := range groups {
+		kernel.Axpy(sum, 1, of(&groups[k]))
 	}
 }
 

@@ -73,6 +73,43 @@ func sumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32,
 	return sum
 }
 
+func mirror(s []float64, r int) {
+	if path == portable || r%squareTile != 0 || r == 0 {
+		mirrorGo(s, r)
+	} else {
+		mirrorAVX2(&s[0], r)
+	}
+}
+
+func symmetrize(s []float64, r int) {
+	if path == portable || r%squareTile != 0 || r == 0 {
+		symmetrizeGo(s, r)
+	} else {
+		symmetrizeAVX2(&s[0], r)
+	}
+}
+
+func toFloat32(y []float32, x []float64) {
+	done := len(x) / lanesAVX2 * lanesAVX2
+	if path == portable {
+		done = 0
+	}
+	if done > 0 {
+		toFloat32AVX2(&y[0], &x[0], done)
+	}
+	toFloat32Go(y[done:], x[done:])
+}
+
+func inners(x, y, z []float64) (xz, yz, yy, xy, xx float64) {
+	switch n := len(x); {
+	case path == portable || n == 0 || n%(innersStep*lanesAVX2) != 0:
+		return innersGo(x, y, z)
+	case path == avx512 && n%(innersStep*lanesAVX512) == 0:
+		return innersAVX512(&x[0], &y[0], &z[0], n)
+	}
+	return innersAVX2(&x[0], &y[0], &z[0], len(x))
+}
+
 func bitRange(x []float64) (least, most uint64) {
 	n := len(x) / rangeStep * rangeStep
 	if path == portable || n == 0 {

@@ -23,6 +23,11 @@ func sumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32,
 	return sumPairsGo(x, r, first, rows, cut, idx, val)
 }
 
+func mirror(s []float64, r int)                             { mirrorGo(s, r) }
+func symmetrize(s []float64, r int)                         { symmetrizeGo(s, r) }
+func toFloat32(y []float32, x []float64)                    { toFloat32Go(y, x) }
+func inners(x, y, z []float64) (xz, yz, yy, xy, xx float64) { return innersGo(x, y, z) }
+
 func bitRange(x []float64) (least, most uint64) { return bitRangeGo(x) }
 
 func dot(x, y []float64) float64               { return dotGo(x, y) }

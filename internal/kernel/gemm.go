@@ -53,18 +53,6 @@ func Gram(s, x []float64, r int) {
 	Mirror(s, r)
 }
 
-// Mirror makes an r×r matrix of which the numbers from the diagonal on are right symmetric, as one that GramRows has added to.
-func Mirror(s []float64, r int) {
-	if len(s) != r*r {
-		panic(badLen)
-	}
-	for j := range r {
-		for k, v := range s[j*r+j+1 : (j+1)*r] {
-			s[(j+1+k)*r+j] = v
-		}
-	}
-}
-
 // GramRows adds rows lo ≤ j < hi of xᵀ·x to the (hi−lo)×r matrix s, from the diagonal on, where it may add to a few numbers
 // left of it too: s[(j−lo)·r+k] += Σ_i x[i·r+j]·x[i·r+k], k ≥ j. lo is a multiple of 8.
 func GramRows(s, x []float64, r, lo, hi int) {

@@ -56,6 +56,26 @@ func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *
 //go:noescape
 func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
+// innersAVX2 returns the inner products of x, y and z, n numbers each, n a multiple of 8 above 0.
+//
+//go:noescape
+func innersAVX2(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
+
+// mirrorAVX2 is mirrorGo for an r that is a multiple of 4.
+//
+//go:noescape
+func mirrorAVX2(s *float64, r int)
+
+// symmetrizeAVX2 is symmetrizeGo for an r that is a multiple of 4.
+//
+//go:noescape
+func symmetrizeAVX2(s *float64, r int)
+
+// toFloat32AVX2 sets y[i] to x[i], 0 ≤ i < n, n a multiple of 4 above 0.
+//
+//go:noescape
+func toFloat32AVX2(y *float32, x *float64, n int)
+
 // rowSquaresAVX2 returns Σ w[i]·x[i·r+j]², 0 ≤ i < rows, 0 ≤ j < r.
 //
 //go:noescape
@@ -138,6 +158,11 @@ func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val
 //go:noescape
 func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
+// innersAVX512 returns the inner products of x, y and z, n numbers each, n a multiple of 16 above 0.
+//
+//go:noescape
+func innersAVX512(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
+
 // Numbers of a vector, and least and most columns of the row kernels.
 const (
 	lanesAVX2   = 4
@@ -152,3 +177,9 @@ const fetchAhead = 16
 
 // rangeStep is of how many numbers bitRange takes a multiple.
 const rangeStep = 16
+
+// squareTile is of what the size of a square matrix is a multiple, and innersStep how many vectors inners takes at a time.
+const (
+	squareTile = 4
+	innersStep = 2
+)

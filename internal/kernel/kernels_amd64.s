@@ -11274,6 +11274,237 @@ bad492:
 	MOVB AL, ret+96(FP)
 	RET
 
+// func innersAVX2(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
+// Requires: AVX, FMA3, SSE2
+TEXT ·innersAVX2(SB), NOSPLIT, $0-72
+	MOVQ   x+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   z+16(FP), DX
+	MOVQ   n+24(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+
+loop702:
+	VMOVUPD      (AX), Y10
+	VMOVUPD      (CX), Y11
+	VFMADD231PD  (DX), Y10, Y0
+	VFMADD231PD  (DX), Y11, Y1
+	VFMADD231PD  Y11, Y11, Y2
+	VFMADD231PD  Y11, Y10, Y3
+	VFMADD231PD  Y10, Y10, Y4
+	VMOVUPD      32(AX), Y10
+	VMOVUPD      32(CX), Y11
+	VFMADD231PD  32(DX), Y10, Y5
+	VFMADD231PD  32(DX), Y11, Y6
+	VFMADD231PD  Y11, Y11, Y7
+	VFMADD231PD  Y11, Y10, Y8
+	VFMADD231PD  Y10, Y10, Y9
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, DX
+	SUBQ         $0x08, BX
+	JNE          loop702
+	VADDPD       Y5, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X5
+	VADDPD       X5, X0, X0
+	VUNPCKHPD    X0, X0, X5
+	VADDSD       X5, X0, X0
+	MOVSD        X0, xz+32(FP)
+	VADDPD       Y6, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	MOVSD        X1, yz+40(FP)
+	VADDPD       Y7, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	MOVSD        X2, yy+48(FP)
+	VADDPD       Y8, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	MOVSD        X3, xy+56(FP)
+	VADDPD       Y9, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPD       X0, X4, X4
+	VUNPCKHPD    X4, X4, X0
+	VADDSD       X0, X4, X4
+	MOVSD        X4, xx+64(FP)
+	VZEROUPPER
+	RET
+
+// func mirrorAVX2(s *float64, r int)
+// Requires: AVX
+TEXT ·mirrorAVX2(SB), NOSPLIT, $0-16
+	MOVQ s+0(FP), AX
+	MOVQ r+8(FP), CX
+	MOVQ CX, DX
+	SHLQ $0x03, DX
+	LEAQ (DX)(DX*2), BX
+
+down703:
+	VMOVUPD    (AX), Y0
+	VMOVUPD    (AX)(DX*1), Y1
+	VMOVUPD    (AX)(DX*2), Y2
+	VMOVUPD    (AX)(BX*1), Y3
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y5
+	VUNPCKLPD  Y3, Y2, Y6
+	VUNPCKHPD  Y3, Y2, Y7
+	VPERM2F128 $0x20, Y6, Y4, Y8
+	VPERM2F128 $0x20, Y7, Y5, Y8
+	VPERM2F128 $0x31, Y6, Y4, Y4
+	VPERM2F128 $0x31, Y7, Y5, Y5
+	VBLENDPD   $0x01, Y8, Y1, Y1
+	VBLENDPD   $0x03, Y4, Y2, Y2
+	VBLENDPD   $0x07, Y5, Y3, Y3
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, (AX)(DX*1)
+	VMOVUPD    Y2, (AX)(DX*2)
+	VMOVUPD    Y3, (AX)(BX*1)
+	SUBQ       $0x04, CX
+	JEQ        done705
+	MOVQ       AX, SI
+	MOVQ       AX, DI
+	MOVQ       CX, R8
+
+across704:
+	ADDQ       $0x20, SI
+	LEAQ       (DI)(DX*4), DI
+	VMOVUPD    (SI), Y0
+	VMOVUPD    (SI)(DX*1), Y1
+	VMOVUPD    (SI)(DX*2), Y2
+	VMOVUPD    (SI)(BX*1), Y3
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y0
+	VUNPCKLPD  Y3, Y2, Y1
+	VUNPCKHPD  Y3, Y2, Y2
+	VPERM2F128 $0x20, Y1, Y4, Y3
+	VPERM2F128 $0x20, Y2, Y0, Y5
+	VPERM2F128 $0x31, Y1, Y4, Y1
+	VPERM2F128 $0x31, Y2, Y0, Y0
+	VMOVUPD    Y3, (DI)
+	VMOVUPD    Y5, (DI)(DX*1)
+	VMOVUPD    Y1, (DI)(DX*2)
+	VMOVUPD    Y0, (DI)(BX*1)
+	SUBQ       $0x04, R8
+	JNE        across704
+	LEAQ       32(AX)(DX*4), AX
+	JMP        down703
+
+done705:
+	VZEROUPPER
+	RET
+
+// func symmetrizeAVX2(s *float64, r int)
+// Requires: AVX
+TEXT ·symmetrizeAVX2(SB), NOSPLIT, $0-16
+	MOVQ s+0(FP), AX
+	MOVQ r+8(FP), CX
+	MOVQ CX, DX
+	SHLQ $0x03, DX
+	LEAQ (DX)(DX*2), BX
+
+down706:
+	VMOVUPD    (AX), Y0
+	VMOVUPD    (AX)(DX*1), Y1
+	VMOVUPD    (AX)(DX*2), Y2
+	VMOVUPD    (AX)(BX*1), Y3
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y5
+	VUNPCKLPD  Y3, Y2, Y6
+	VUNPCKHPD  Y3, Y2, Y7
+	VPERM2F128 $0x20, Y6, Y4, Y8
+	VPERM2F128 $0x20, Y7, Y5, Y9
+	VPERM2F128 $0x31, Y6, Y4, Y4
+	VPERM2F128 $0x31, Y7, Y5, Y5
+	VADDPD     Y8, Y0, Y0
+	VADDPD     Y9, Y1, Y1
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y5, Y3, Y3
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, (AX)(DX*1)
+	VMOVUPD    Y2, (AX)(DX*2)
+	VMOVUPD    Y3, (AX)(BX*1)
+	SUBQ       $0x04, CX
+	JEQ        done708
+	MOVQ       AX, SI
+	MOVQ       AX, DI
+	MOVQ       CX, R8
+
+across707:
+	ADDQ       $0x20, SI
+	LEAQ       (DI)(DX*4), DI
+	VMOVUPD    (SI), Y0
+	VMOVUPD    (SI)(DX*1), Y1
+	VMOVUPD    (SI)(DX*2), Y2
+	VMOVUPD    (SI)(BX*1), Y3
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y0
+	VUNPCKLPD  Y3, Y2, Y1
+	VUNPCKHPD  Y3, Y2, Y2
+	VPERM2F128 $0x20, Y1, Y4, Y3
+	VPERM2F128 $0x20, Y2, Y0, Y5
+	VPERM2F128 $0x31, Y1, Y4, Y1
+	VPERM2F128 $0x31, Y2, Y0, Y0
+	VADDPD     (DI), Y3, Y3
+	VADDPD     (DI)(DX*1), Y5, Y5
+	VADDPD     (DI)(DX*2), Y1, Y1
+	VADDPD     (DI)(BX*1), Y0, Y0
+	VMOVUPD    Y3, (DI)
+	VMOVUPD    Y5, (DI)(DX*1)
+	VMOVUPD    Y1, (DI)(DX*2)
+	VMOVUPD    Y0, (DI)(BX*1)
+	VUNPCKLPD  Y5, Y3, Y2
+	VUNPCKHPD  Y5, Y3, Y3
+	VUNPCKLPD  Y0, Y1, Y4
+	VUNPCKHPD  Y0, Y1, Y0
+	VPERM2F128 $0x20, Y4, Y2, Y1
+	VPERM2F128 $0x20, Y0, Y3, Y5
+	VPERM2F128 $0x31, Y4, Y2, Y2
+	VPERM2F128 $0x31, Y0, Y3, Y0
+	VMOVUPD    Y1, (SI)
+	VMOVUPD    Y5, (SI)(DX*1)
+	VMOVUPD    Y2, (SI)(DX*2)
+	VMOVUPD    Y0, (SI)(BX*1)
+	SUBQ       $0x04, R8
+	JNE        across707
+	LEAQ       32(AX)(DX*4), AX
+	JMP        down706
+
+done708:
+	VZEROUPPER
+	RET
+
+// func toFloat32AVX2(y *float32, x *float64, n int)
+// Requires: AVX
+TEXT ·toFloat32AVX2(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop709:
+	VCVTPD2PSY (CX), X0
+	VMOVUPS    X0, (AX)
+	ADDQ       $0x20, CX
+	ADDQ       $0x10, AX
+	SUBQ       $0x04, DX
+	JNE        loop709
+	VZEROUPPER
+	RET
+
 // func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
 // Requires: AVX, FMA3, SSE2
 TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
@@ -11286,17 +11517,17 @@ TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next702:
+next710:
 	SUBQ         $0x01, BX
-	JLT          done703
+	JLT          done711
 	VBROADCASTSD (DX), Y4
 	ADDQ         $0x08, DX
 	MOVQ         AX, SI
 	MOVQ         CX, DI
 	SUBQ         $0x10, DI
-	JLT          rest705
+	JLT          rest713
 
-loop704:
+loop712:
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -11311,11 +11542,11 @@ loop704:
 	VFMADD231PD Y6, Y5, Y3
 	ADDQ        $+128, SI
 	SUBQ        $0x10, DI
-	JGE         loop704
+	JGE         loop712
 
-rest705:
+rest713:
 	TESTQ       $0x00000008, DI
-	JEQ         skip706
+	JEQ         skip714
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -11324,34 +11555,34 @@ rest705:
 	VFMADD231PD Y6, Y5, Y1
 	ADDQ        $+64, SI
 
-skip706:
+skip714:
 	TESTQ       $0x00000004, DI
-	JEQ         skip707
+	JEQ         skip715
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
 	ADDQ        $+32, SI
 
-skip707:
+skip715:
 	TESTQ       $0x00000002, DI
-	JEQ         skip708
+	JEQ         skip716
 	VMOVUPD     (SI), X7
 	VMULPD      Y4, Y7, Y5
 	VFMADD231PD Y5, Y7, Y0
 	ADDQ        $+16, SI
 
-skip708:
+skip716:
 	TESTQ       $0x00000001, DI
-	JEQ         skip709
+	JEQ         skip717
 	VMOVSD      (SI), X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
 
-skip709:
+skip717:
 	LEAQ (AX)(CX*8), AX
-	JMP  next702
+	JMP  next710
 
-done703:
+done711:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -11375,52 +11606,52 @@ TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next710:
+next718:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out712
+	JLT   out720
 	MOVL  (DX), SI
 	MOVL  4(DX), R8
 	ADDQ  $0x08, DX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad713
+	JAE   bad721
 	MOVL  4(BX)(SI*8), DI
 	SUBL  (BX), DI
 	IMULQ CX, SI
 	LEAQ  (AX)(SI*8), SI
 	LEAQ  (DI)(R8*1), R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad713
+	JHI   bad721
 
-entry711:
+entry719:
 	SUBQ         $0x01, R8
-	JLT          next710
+	JLT          next718
 	MOVQ         idx+56(FP), R9
 	MOVL         (R9)(DI*4), R9
 	SUBL         first+24(FP), R9
 	CMPQ         R9, n+16(FP)
-	JAE          bad713
+	JAE          bad721
 	IMULQ        CX, R9
 	LEAQ         (AX)(R9*8), R9
 	MOVQ         val+72(FP), R10
 	TESTQ        R10, R10
-	JEQ          ones714
+	JEQ          ones722
 	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known715
+	JMP          known723
 
-ones714:
+ones722:
 	MOVQ         $0x3ff0000000000000, R10
 	VMOVQ        R10, X4
 	VBROADCASTSD X4, Y4
 
-known715:
+known723:
 	ADDQ $0x01, DI
 	MOVQ SI, R10
 	MOVQ CX, R11
 	SUBQ $0x10, R11
-	JLT  rest717
+	JLT  rest725
 
-loop716:
+loop724:
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -11440,11 +11671,11 @@ loop716:
 	ADDQ        $+128, R9
 	ADDQ        $+128, R10
 	SUBQ        $0x10, R11
-	JGE         loop716
+	JGE         loop724
 
-rest717:
+rest725:
 	TESTQ       $0x00000008, R11
-	JEQ         skip718
+	JEQ         skip726
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -11456,9 +11687,9 @@ rest717:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 
-skip718:
+skip726:
 	TESTQ       $0x00000004, R11
-	JEQ         skip719
+	JEQ         skip727
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -11466,9 +11697,9 @@ skip718:
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 
-skip719:
+skip727:
 	TESTQ       $0x00000002, R11
-	JEQ         skip720
+	JEQ         skip728
 	VMOVUPD     (R9), X7
 	VMOVUPD     (R10), X8
 	VMULPD      Y4, Y7, Y7
@@ -11476,18 +11707,18 @@ skip719:
 	ADDQ        $+16, R9
 	ADDQ        $+16, R10
 
-skip720:
+skip728:
 	TESTQ       $0x00000001, R11
-	JEQ         skip721
+	JEQ         skip729
 	VMOVSD      (R9), X9
 	VMOVSD      (R10), X8
 	VMULPD      Y4, Y9, Y9
 	VFMADD231PD Y9, Y8, Y0
 
-skip721:
-	JMP entry711
+skip729:
+	JMP entry719
 
-out712:
+out720:
 	XORQ         AX, AX
 	MOVQ         AX, bad+88(FP)
 	VADDPD       Y2, Y0, Y0
@@ -11501,7 +11732,7 @@ out712:
 	MOVSD        X0, sum+80(FP)
 	RET
 
-bad713:
+bad721:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
@@ -11514,9 +11745,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest723
+	JLT          rest731
 
-loop722:
+loop730:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11531,11 +11762,11 @@ loop722:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop722
+	JGE     loop730
 
-rest723:
+rest731:
 	TESTQ   $0x00000008, CX
-	JEQ     skip724
+	JEQ     skip732
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11544,30 +11775,30 @@ rest723:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip724:
+skip732:
 	TESTQ   $0x00000004, CX
-	JEQ     skip725
+	JEQ     skip733
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip725:
+skip733:
 	TESTQ   $0x00000002, CX
-	JEQ     skip726
+	JEQ     skip734
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip726:
+skip734:
 	TESTQ  $0x00000001, CX
-	JEQ    skip727
+	JEQ    skip735
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip727:
+skip735:
 	VZEROUPPER
 	RET
 
@@ -11588,9 +11819,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop728:
+loop736:
 	SUBQ      $0x10, CX
-	JLE       done729
+	JLE       done737
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -11612,9 +11843,9 @@ loop728:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop728
+	JMP       loop736
 
-done729:
+done737:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -11666,9 +11897,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest731
+	JLT          rest739
 
-loop730:
+loop738:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11722,22 +11953,22 @@ loop730:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same732
+	JEQ         same740
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same732:
+same740:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop730
+	JGE  loop738
 
-rest731:
+rest739:
 	TESTQ       $0x00000008, BX
-	JEQ         skip733
+	JEQ         skip741
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11765,18 +11996,18 @@ rest731:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same734
+	JEQ         same742
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same734:
+same742:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip733:
+skip741:
 	TESTQ       $0x00000004, BX
-	JEQ         skip735
+	JEQ         skip743
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11791,17 +12022,17 @@ skip733:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same736
+	JEQ         same744
 	VMOVUPD     Y8, (CX)
 
-same736:
+same744:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip735:
+skip743:
 	TESTQ       $0x00000002, BX
-	JEQ         skip737
+	JEQ         skip745
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -11816,17 +12047,17 @@ skip735:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same738
+	JEQ         same746
 	VMOVUPD     X13, (CX)
 
-same738:
+same746:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip737:
+skip745:
 	TESTQ       $0x00000001, BX
-	JEQ         skip739
+	JEQ         skip747
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -11841,11 +12072,11 @@ skip737:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same740
+	JEQ         same748
 	VMOVSD      X15, (CX)
 
-same740:
-skip739:
+same748:
+skip747:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -11867,9 +12098,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest742
+	JLT          rest750
 
-loop741:
+loop749:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -11901,11 +12132,11 @@ loop741:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop741
+	JGE     loop749
 
-rest742:
+rest750:
 	TESTQ   $0x00000008, DX
-	JEQ     skip743
+	JEQ     skip751
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -11923,9 +12154,9 @@ rest742:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip743:
+skip751:
 	TESTQ   $0x00000004, DX
-	JEQ     skip744
+	JEQ     skip752
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -11936,9 +12167,9 @@ skip743:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip744:
+skip752:
 	TESTQ   $0x00000002, DX
-	JEQ     skip745
+	JEQ     skip753
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -11949,9 +12180,9 @@ skip744:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip745:
+skip753:
 	TESTQ  $0x00000001, DX
-	JEQ    skip746
+	JEQ    skip754
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -11960,7 +12191,7 @@ skip745:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip746:
+skip754:
 	VZEROUPPER
 	RET
 
@@ -17359,4 +17590,85 @@ bad285:
 	XORB AL, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
+	RET
+
+// func innersAVX512(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·innersAVX512(SB), NOSPLIT, $0-72
+	MOVQ   x+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   z+16(FP), DX
+	MOVQ   n+24(FP), BX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+
+loop397:
+	VMOVUPD       (AX), Z10
+	VMOVUPD       (CX), Z11
+	VFMADD231PD   (DX), Z10, Z0
+	VFMADD231PD   (DX), Z11, Z1
+	VFMADD231PD   Z11, Z11, Z2
+	VFMADD231PD   Z11, Z10, Z3
+	VFMADD231PD   Z10, Z10, Z4
+	VMOVUPD       64(AX), Z10
+	VMOVUPD       64(CX), Z11
+	VFMADD231PD   64(DX), Z10, Z5
+	VFMADD231PD   64(DX), Z11, Z6
+	VFMADD231PD   Z11, Z11, Z7
+	VFMADD231PD   Z11, Z10, Z8
+	VFMADD231PD   Z10, Z10, Z9
+	ADDQ          $0x00000080, AX
+	ADDQ          $0x00000080, CX
+	ADDQ          $0x00000080, DX
+	SUBQ          $0x10, BX
+	JNE           loop397
+	VADDPD        Z5, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y5
+	VADDPD        Y5, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X5
+	VADDPD        X5, X0, X0
+	VUNPCKHPD     X0, X0, X5
+	VADDSD        X5, X0, X0
+	MOVSD         X0, xz+32(FP)
+	VADDPD        Z6, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	MOVSD         X1, yz+40(FP)
+	VADDPD        Z7, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPD        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPD        X0, X2, X2
+	VUNPCKHPD     X2, X2, X0
+	VADDSD        X0, X2, X2
+	MOVSD         X2, yy+48(FP)
+	VADDPD        Z8, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	MOVSD         X3, xy+56(FP)
+	VADDPD        Z9, Z4, Z4
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPD        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VADDPD        X0, X4, X4
+	VUNPCKHPD     X4, X4, X0
+	VADDSD        X0, X4, X4
+	MOVSD         X4, xx+64(FP)
+	VZEROUPPER
 	RET

@@ -81,7 +81,11 @@ func (a *asm) rowKernels() {
 	a.addGathered()
 	a.gatherEach(false)
 	a.gatherEach(true)
+	a.inners()
 	if a.lanes == 4 {
+		a.mirror()
+		a.symmetrize()
+		a.toFloat32()
 		a.rowSquares()
 		a.sumPairs()
 		a.scale()
@@ -107,7 +111,13 @@ const fetchAhead = %[5]d
 
 // rangeStep is of how many numbers bitRange takes a multiple.
 const rangeStep = %[6]d
-`, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead, lanesAVX2*rangeVectors)
+
+// squareTile is of what the size of a square matrix is a multiple, and innersStep how many vectors inners takes at a time.
+const (
+	squareTile = %[7]d
+	innersStep = %[8]d
+)
+`, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead, lanesAVX2*rangeVectors, squareTile, innersStep)
 
 // Numbers of a vector, and most vectors of accumulators in the row kernels: with AVX2 all registers but the one of the
 // factor.
