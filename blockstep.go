@@ -78,8 +78,11 @@ func (s *rowBlockRun) productPart(lo, from, to int) {
 		s.nearProduct.NearTo(g, s.lower[a:b], s.near[a:b], lo, from, to)
 	case s.lowerProduct != nil:
 		s.lowerProduct.LowerTo(g, s.lower[a:b], lo, from, to)
-	default:
-		s.product.RowsTo(g, from, to)
+	default: // which may sum rows in another order among others: so the same come together always
+		for at := from; at < to; at += s.partRows {
+			end := min(at+s.partRows, to)
+			s.product.RowsTo(g[(at-from)*s.pitch:(end-from)*s.pitch], at, end)
+		}
 	}
 }
 

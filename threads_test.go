@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -305,4 +306,47 @@ func pathProblems(t testing.TB) []pathProblem {
 		t.Fatal(err)
 	}
 	return []pathProblem{{"dense", mustDense(t, d), r}, {"sparse", mustCSR(t, sparseOf(t, s)), r}, {"points", points, r}}
+}
+
+// TestHubs: a graph of short rows with a few long ones, whose products are summed in another order, in a block of so many groups that a few
+// threads compute their products group by group and many threads do not.
+func TestHubs(t *testing.T) {
+	const n, block = 512, 512
+	rows := make([][]int32, n)
+	for i := range n {
+		for l := range n {
+			hub := i%40 < 5 && i/40%2 == 0 || l%40 < 5 && l/40%2 == 0
+			if i == l || hub && (i+l)%16 != 0 || (i*i+l*l)%37 == 1 && (i+l)%5 == 0 {
+				rows[i] = append(rows[i], int32(l))
+			}
+		}
+	}
+	ptr, col := []int64{0}, []int32(nil)
+	for _, r := range rows {
+		col = append(col, r...)
+		ptr = append(ptr, int64(len(col)))
+	}
+	graph, err := matrix.NewCSR(n, n, ptr, col, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := matrix.FromCSR(graph, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	normalized, err := matrix.Normalized(a, 0.5, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []testForm{{"sparse", a}, {"normalized", normalized}} {
+		var first []float64
+		for _, threads := range []int{1, 2, 3, 8} {
+			res := factorize(t, f.a, 6, Options{Solver: RowBlock{Block: block, First: FirstRows}, Start: Random{}, Threads: threads, Stop: Stop{Sweeps: 4, KKT: -1}})
+			if h := res.H.Data(); first == nil {
+				first = h
+			} else if !slices.Equal(h, first) {
+				t.Errorf("%s: %d threads give other bits than one", f.name, threads)
+			}
+		}
+	}
 }
