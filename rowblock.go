@@ -47,7 +47,7 @@ type RowBlock struct {
 type FirstSweep int
 
 const (
-	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of fewer than 2r entries a row, else FirstRows
+	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of r to 2r entries a row, else FirstRows
 	FirstRows                      // as all the others
 	FirstColumns                   // as a sweep of CD
 )
@@ -145,7 +145,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		},
 		team: kernel.NewTeam(p.workers),
 		tk:   1, least: math.Inf(-1), safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
-		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short) && kernel.Nonzero(h.Data()),
+		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short && p.a.Stored() >= int64(p.n*p.r)) && kernel.Nonzero(h.Data()),
 	}
 	e.hv, e.prev = e.h.Data(), e.last.Data()
 	if e.partRows, e.evenRows = densePart, true; sparse {
@@ -351,9 +351,8 @@ func (s *rowBlockRun) doubt() bool {
 	return s.alone
 }
 
-// byColumns does the first sweep in the order of CD. From a random start on a graph of short rows the minima reached are better:
-// rows that move together settle on the same few columns before the others have found theirs. It is of A, whatever takes its
-// place later.
+// byColumns does the first sweep in the order of CD. From a random start the minima reached on some graphs are better: rows that
+// move together settle on the same few columns before the others have found theirs. It is of A, whatever takes its place later.
 func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
 	cd := CD{}.start(s.full, s.out, s.number)
 	rep := cd.sweep(stop)
