@@ -511,25 +511,35 @@ func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 // findGram computes D.
 func (s *rowBlockRun) findGram() { s.findGramAfter(func(int, int) {}) }
 
-// findGramAfter computes D, each piece of h, numbers lo to hi, after a call of first. Rows are summed in parts whose number
-// depends on n alone.
+// findGramAfter computes D, each piece of h, numbers lo to hi, after a call of first. Rows are summed in parts that depend on n and
+// the size of blocks alone. One part has the same rows of every block, of some blocks next to each other, and parts are in the order of those rows: so they fall
+// to the members of the team that work on them in a block.
 func (s *rowBlockRun) findGramAfter(first func(lo, hi int)) {
 	const (
-		most  = 64      // parts, each with a D of its own
+		most  = 64      // parts or so, each with a D of its own
+		least = 256     // rows of a part
 		piece = 1 << 14 // numbers, which first leaves in a cache
+		lanes = 8       // pieces of a block at most, of a group of the row solver or more
 	)
-	size := max(256, (s.p.n+most-1)/most)
-	count := kernel.BlockCount(s.p.n, size)
+	group := kernel.SolveWidth[float32]()
+	lane := kernel.BlockCount(s.Block, lanes*group) * group // rows
+	perBlock, blocks := kernel.BlockCount(s.Block, lane), kernel.BlockCount(s.p.n, s.Block)
+	size := max(kernel.BlockCount(blocks*perBlock, most), kernel.BlockCount(least, lane)) // blocks of a part
+	perLane := kernel.BlockCount(blocks, size)
+	count := perBlock * perLane
 	for len(s.parts) < count {
 		s.parts = append(s.parts, make([]float64, len(s.gram)))
 	}
 	rows := max(1, piece/s.pitch)
 	s.team.Do(count, func(k int) {
 		clear(s.parts[k])
-		for lo, end := k*size, min((k+1)*size, s.p.n); lo < end; lo += rows {
-			from, to := lo*s.pitch, min(lo+rows, end)*s.pitch
-			first(from, to)
-			kernel.GramRows(s.parts[k], s.hv[from:to], s.pitch, 0, s.pitch)
+		at := k / perLane * lane
+		for b := k % perLane * size; b < min((k%perLane+1)*size, blocks); b++ {
+			for lo, end := b*s.Block+at, min(b*s.Block+min(at+lane, s.Block), s.p.n); lo < end; lo += rows {
+				from, to := lo*s.pitch, min(lo+rows, end)*s.pitch
+				first(from, to)
+				kernel.GramRows(s.parts[k], s.hv[from:to], s.pitch, 0, s.pitch)
+			}
 		}
 	})
 	clear(s.gram)

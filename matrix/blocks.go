@@ -14,7 +14,7 @@ type BlockProduct interface {
 	// Step returns ⟨A_BB·d, d⟩ for the rows B of block b and d, |B|×r.
 	Step(b int, d []float64) float64
 	// Move says that the rows of block b have grown by e, |B|×r: by t times the d of the last Step, or by anything else when t
-	// is 0. H has its new values already. What e holds is lost.
+	// is 0. H has its new values already.
 	Move(b int, t float64, e []float64)
 	// AddRow says that row i of H has grown by d (r).
 	AddRow(i int, d []float64)
@@ -140,27 +140,24 @@ func (b *denseBlocks[F]) NearTo(dst, lower, near []float64, first, lo, hi int) {
 	n, r, h := b.m.n, b.h.cols, b.h.data
 	clear(lower)
 	if first > 0 {
-		kernel.RowsTimes(lower, b.m.a[lo*n:(hi-1)*n+first], n, h[:first*r], r)
+		kernel.AddRowsTimes(lower, b.m.scale, b.m.a[lo*n:(hi-1)*n+first], n, h[:first*r], r)
 	}
 	copy(dst, lower)
-	kernel.Scale(lower, b.m.scale)
 	clear(near)
 	from := min(first+b.size, n)
 	if b.m.offDiag { // row by row, for the digits by which A_ii may exceed the rest
 		for i := lo; i < hi; i++ {
 			acc, row := near[(i-lo)*r:(i-lo+1)*r], b.m.row(i)
-			kernel.RowsTimes(acc, row[first:i], i-first, h[first*r:i*r], r)
-			kernel.RowsTimes(acc, row[i+1:from], from-i-1, h[(i+1)*r:from*r], r)
+			kernel.AddRowsTimes(acc, b.m.scale, row[first:i], i-first, h[first*r:i*r], r)
+			kernel.AddRowsTimes(acc, b.m.scale, row[i+1:from], from-i-1, h[(i+1)*r:from*r], r)
 		}
 	} else {
-		kernel.RowsTimes(near, b.m.a[lo*n+first:(hi-1)*n+from], n, h[first*r:from*r], r)
+		kernel.AddRowsTimes(near, b.m.scale, b.m.a[lo*n+first:(hi-1)*n+from], n, h[first*r:from*r], r)
 	}
 	kernel.Axpy(dst, 1, near)
-	kernel.Scale(near, b.m.scale)
 	if from < n {
-		kernel.RowsTimes(dst, b.m.a[lo*n+from:hi*n], n, h[from*r:], r)
+		kernel.AddRowsTimes(dst, b.m.scale, b.m.a[lo*n+from:hi*n], n, h[from*r:], r)
 	}
-	kernel.Scale(dst, b.m.scale)
 }
 
 func (b *denseBlocks[F]) Step(block int, d []float64) float64 {

@@ -167,20 +167,20 @@ func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) 
 	n := left.rows
 	halves := make([]float64, kernel.BlockCount(n, normRows))
 	diags := make([]float64, len(halves))
-	type list struct {
-		from, to int64
-		c        float64
-	}
 	type room struct {
 		acc   []float64
-		next  []int64 // where each list goes on from the row at work; rows come in order
-		lists []list  // that the row at work adds up
+		next  []int64       // where each list goes on from row at; rows come in order
+		at    int
+		lists []kernel.List // that the row at work adds up
 	}
 	scratch := func() *room { return &room{acc: make([]float64, n), next: slices.Clone(right.RowPtr[:right.rows])} }
 	kernel.BlocksWith(n, normRows, workers, scratch, func(s *room, b, lo, hi int) {
 		var half, diag float64
+		for _, k := range left.Col[left.RowPtr[s.at]:left.RowPtr[lo]] { // of rows that others had
+			s.next[k]++
+		}
+		s.at = hi
 		for i := lo; i < hi; i++ {
-			// The lists are found first, so that the processor waits for the beginnings of many at once.
 			lists, entries := s.lists[:0], 0
 			for p := left.RowPtr[i]; p < left.RowPtr[i+1]; p++ {
 				k := left.Col[p]
@@ -188,28 +188,23 @@ func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) 
 					continue
 				}
 				from, to := s.next[k], right.RowPtr[k+1]
-				for int(right.Col[from]) < i {
-					from++
-				}
 				s.next[k] = from + 1
-				lists = append(lists, list{from, to, value(left.Val, int(p))})
+				lists = append(lists, kernel.List{From: from, To: to, C: value(left.Val, int(p))})
 				entries += int(to - from)
 			}
 			s.lists = lists
 			if len(lists) == 1 {
 				x := lists[0]
-				own := x.c * value(right.Val, int(x.from))
+				own := x.C * value(right.Val, int(x.From))
 				diag += own * own
-				if rest := x.from + 1; right.Val == nil {
-					half += x.c * x.c * float64(x.to-rest)
+				if rest := x.From + 1; right.Val == nil {
+					half += x.C * x.C * float64(x.To-rest)
 				} else {
-					half += x.c * x.c * kernel.SumSq(right.Val[rest:x.to])
+					half += x.C * x.C * kernel.SumSq(right.Val[rest:x.To])
 				}
 				continue
 			}
-			for _, x := range lists {
-				kernel.Scatter(s.acc, x.c, right.Col[x.from:x.to], valuesOf(right.Val, x.from, x.to))
-			}
+			kernel.ScatterLists(s.acc, lists, right.Col, right.Val)
 			diag += s.acc[i] * s.acc[i]
 			s.acc[i] = 0
 			if entries > (n-i)/4 {
@@ -218,7 +213,7 @@ func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) 
 				continue
 			}
 			for _, x := range lists { // where something was added, once
-				half += takeSquares(s.acc, right.Col[x.from:x.to])
+				half += takeSquares(s.acc, right.Col[x.From:x.To])
 			}
 		}
 		halves[b], diags[b] = half, diag

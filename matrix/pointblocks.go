@@ -200,8 +200,9 @@ func (m *Dense) ownProducts(size int, team *kernel.Team) []float64 {
 }
 
 func (b *densePoints) RowsTo(dst []float64, lo, hi int) {
-	b.x.rowsTo(dst, lo, hi, b.z, b.h.cols)
-	b.m.finish(dst, lo, hi, b.h)
+	clear(dst)
+	kernel.AddRowsTimes(dst, b.m.scale, b.x.data[lo*b.x.cols:hi*b.x.cols], b.x.cols, b.z, b.h.cols)
+	b.m.leaveOut(dst, lo, hi, b.h)
 }
 
 // times sets rows from to to of y to those of diag(σ)·X_B·d, B the rows from lo on.
@@ -241,13 +242,10 @@ func (b *densePoints) Step(block int, d []float64) float64 {
 func (b *densePoints) Move(block int, t float64, e []float64) {
 	r := b.h.cols
 	lo, _ := b.bounds(block)
-	if b.own != nil {
-		kernel.Scale(e, b.m.scale)
-	}
 	b.each(func(_, from, to int) {
 		if b.own != nil {
 			n := len(e) / r
-			kernel.TransTimes(b.z[from*r:to*r], b.x.data[lo*b.x.cols+from:(lo+n-1)*b.x.cols+to], b.x.cols, e, r)
+			kernel.AddTransTimes(b.z[from*r:to*r], b.m.scale, b.x.data[lo*b.x.cols+from:(lo+n-1)*b.x.cols+to], b.x.cols, e, r)
 			return
 		}
 		y, t := b.y[from*r:to*r], t

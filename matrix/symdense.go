@@ -192,7 +192,7 @@ func (p denseProduct[F]) RowsTo(dst []float64, lo, hi int) {
 	m, r := p.m, p.h.cols
 	clear(dst)
 	if !m.offDiag {
-		kernel.RowsTimes(dst, m.a[lo*m.n:hi*m.n], m.n, p.h.data, r)
+		kernel.AddRowsTimes(dst, m.scale, m.a[lo*m.n:hi*m.n], m.n, p.h.data, r)
 	} else {
 		// Rows in groups with square blocks on the diagonal, the same for any lo and hi. To take A_ii·H_i,: off the whole
 		// product would cost the digits by which A_ii exceeds the rest.
@@ -205,20 +205,19 @@ func (p denseProduct[F]) RowsTo(dst []float64, lo, hi int) {
 			from = to
 		}
 	}
-	kernel.Scale(dst, m.scale)
 }
 
 // offDiagTo adds rows lo to hi of A·H without the diagonal, which crosses them in columns g to end.
 func (p denseProduct[F]) offDiagTo(dst []float64, lo, hi, g, end int) {
 	n, r, h := p.m.n, p.h.cols, p.h.data
 	rows := p.m.a[lo*n : hi*n]
-	kernel.RowsTimes(dst, rows, n, h[:g*r], r)
+	kernel.AddRowsTimes(dst, p.m.scale, rows, n, h[:g*r], r)
 	for i := lo; i < hi; i++ {
 		acc, row := dst[(i-lo)*r:(i-lo+1)*r], p.m.row(i)
-		kernel.RowsTimes(acc, row[g:i], i-g, h[g*r:i*r], r)
-		kernel.RowsTimes(acc, row[i+1:end], end-i-1, h[(i+1)*r:end*r], r)
+		kernel.AddRowsTimes(acc, p.m.scale, row[g:i], i-g, h[g*r:i*r], r)
+		kernel.AddRowsTimes(acc, p.m.scale, row[i+1:end], end-i-1, h[(i+1)*r:end*r], r)
 	}
-	kernel.RowsTimes(dst, rows[end:], n, h[end*r:], r)
+	kernel.AddRowsTimes(dst, p.m.scale, rows[end:], n, h[end*r:], r)
 }
 
 // denseCursor keeps Y = A·H by columns. Changes wait until there are four, so that Y and four rows of A pass through

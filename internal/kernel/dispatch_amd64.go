@@ -73,6 +73,15 @@ func sumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32,
 	return sum
 }
 
+func scatterLists(y []float64, lists []List, idx []int32, val []float64) {
+	switch {
+	case path == portable || len(y) == 0 || len(idx) == 0:
+		scatterListsGo(y, lists, idx, val)
+	case !scatterListsAVX2(&y[0], len(y), &lists[0].From, len(lists), &idx[0], unsafe.SliceData(val), len(idx)):
+		panic(badIndex)
+	}
+}
+
 func mirror(s []float64, r int) {
 	if path == portable || r%squareTile != 0 || r == 0 {
 		mirrorGo(s, r)
@@ -306,11 +315,11 @@ func extrapolate(y []float64, c float64, x []float64, least float64) {
 	}
 }
 
-func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
+func times[F Float](c []float64, alpha float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
 	if path == portable || path == avx2 && cols < leastAVX2 {
-		timesGo(c, a, arow, astep, x, rows, n, cols, stride)
+		timesGo(c, alpha, a, arow, astep, x, rows, n, cols, stride)
 	} else {
-		timesTiles(c, a, arow, astep, x, rows, n, cols, stride)
+		timesTiles(c, alpha, a, arow, astep, x, rows, n, cols, stride)
 	}
 }
 

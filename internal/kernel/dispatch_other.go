@@ -23,6 +23,10 @@ func sumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32,
 	return sumPairsGo(x, r, first, rows, cut, idx, val)
 }
 
+func scatterLists(y []float64, lists []List, idx []int32, val []float64) {
+	scatterListsGo(y, lists, idx, val)
+}
+
 func mirror(s []float64, r int)                             { mirrorGo(s, r) }
 func symmetrize(s []float64, r int)                         { symmetrizeGo(s, r) }
 func toFloat32(y []float32, x []float64)                    { toFloat32Go(y, x) }
@@ -39,8 +43,8 @@ func axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 func rowTimes(acc, row, x []float64)                          { rowTimesGo(acc, row, x) }
 func gatherRows(acc []float64, idx []int32, val, x []float64) { gatherRowsGo(acc, idx, val, x) }
 
-func times[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
-	timesGo(c, a, arow, astep, x, rows, n, cols, stride)
+func times[F Float](c []float64, alpha float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
+	timesGo(c, alpha, a, arow, astep, x, rows, n, cols, stride)
 }
 
 const solveBytes = 256 // as with assembly, though any would do

@@ -5,7 +5,7 @@ package kernel
 // or two and r ≥ 16 (Zen 4, n = 2429, 10⁵): it takes half the memory.
 //
 // Each number of c gains its sum in the same order whatever else the call computes: chunks of chunkLen terms from the
-// first on, each summed in order from zero and then added to c. Assembly uses fused multiply–adds throughout, portable
+// first on, each summed in order from zero and then, times alpha, added to c. Assembly uses fused multiply–adds throughout, portable
 // code never. So no bit of a row depends on the other rows of the call; with AVX2 and AVX-512 they are the same if r ≥ 4;
 // and those of portable code are the same everywhere. The error is at most (chunkLen + n/chunkLen)·ε·Σ|terms| where that
 // is below n·ε·Σ|terms|.
@@ -20,19 +20,29 @@ type Float interface{ float32 | float64 }
 
 // RowsTimes adds A·x to c: c[i·r+k] += Σ_l a[i·stride+l]·x[l·r+k]. A has len(x)/r columns, and as many rows as c.
 func RowsTimes[F Float](c []float64, a []F, stride int, x []float64, r int) {
+	AddRowsTimes(c, 1, a, stride, x, r)
+}
+
+// AddRowsTimes adds alpha·A·x to c, with A and x as for RowsTimes.
+func AddRowsTimes[F Float](c []float64, alpha float64, a []F, stride int, x []float64, r int) {
 	rows, n := shape(c, r), shape(x, r)
 	checkStrided(len(a), rows, n, stride)
 	if n > 0 {
-		times(c, a, stride, 1, x, rows, n, r, r)
+		times(c, alpha, a, stride, 1, x, rows, n, r, r)
 	}
 }
 
 // TransTimes adds Aᵀ·x to c: c[j·r+k] += Σ_i a[i·stride+j]·x[i·r+k]. A has as many rows as x, and columns as c rows.
 func TransTimes[F Float](c []float64, a []F, stride int, x []float64, r int) {
+	AddTransTimes(c, 1, a, stride, x, r)
+}
+
+// AddTransTimes adds alpha·Aᵀ·x to c, with A and x as for TransTimes.
+func AddTransTimes[F Float](c []float64, alpha float64, a []F, stride int, x []float64, r int) {
 	cols, n := shape(c, r), shape(x, r)
 	checkStrided(len(a), n, cols, stride)
 	if n > 0 {
-		times(c, a, 1, stride, x, cols, n, r, r)
+		times(c, alpha, a, 1, stride, x, cols, n, r, r)
 	}
 }
 
@@ -69,10 +79,10 @@ func GramRows(s, x []float64, r, lo, hi int) {
 	}
 	for j := lo; j < hi; j += gramRows {
 		k := max(0, min(j, most-gramColumns))
-		times(s[(j-lo)*r+k:], x[j:], 1, r, x[k:], min(gramRows, hi-j), n, most-k, r)
+		times(s[(j-lo)*r+k:], 1, x[j:], 1, r, x[k:], min(gramRows, hi-j), n, most-k, r)
 	}
 	if most < r && lo < hi {
-		times(s[most:], x[lo:], 1, r, x[most:], hi-lo, n, r-most, r)
+		times(s[most:], 1, x[lo:], 1, r, x[most:], hi-lo, n, r-most, r)
 	}
 }
 
@@ -94,9 +104,9 @@ func checkStrided(size, rows, n, stride int) {
 	}
 }
 
-// timesGo adds Σ_l a[i·arow+l·astep]·x[l·stride+k] to c[i·stride+k] for 0 ≤ i < rows and 0 ≤ k < cols, l from 0 to n-1.
+// timesGo adds alpha·Σ_l a[i·arow+l·astep]·x[l·stride+k] to c[i·stride+k] for 0 ≤ i < rows and 0 ≤ k < cols, l from 0 to n-1.
 // The conversions of products keep the compiler from fusing some of them.
-func timesGo[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
+func timesGo[F Float](c []float64, alpha float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
 	for lo := 0; lo < n; lo += chunkLen {
 		end := min(n, lo+chunkLen) * stride
 		for i := range rows {
@@ -111,17 +121,17 @@ func timesGo[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n,
 					s3 += float64(v * xl[3])
 				}
 				ck := ci[k : k+4]
-				ck[0] += s0
-				ck[1] += s1
-				ck[2] += s2
-				ck[3] += s3
+				ck[0] += float64(alpha * s0)
+				ck[1] += float64(alpha * s1)
+				ck[2] += float64(alpha * s2)
+				ck[3] += float64(alpha * s3)
 			}
 			for ; k < cols; k++ {
 				var s float64
 				for l, p := lo*stride+k, 0; l < end; l, p = l+stride, p+astep {
 					s += float64(float64(ai[p]) * x[l])
 				}
-				ci[k] += s
+				ci[k] += float64(alpha * s)
 			}
 		}
 	}

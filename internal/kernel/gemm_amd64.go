@@ -4,38 +4,38 @@
 
 package kernel
 
-// tileAVX2 adds Σ_l a[(i·arow + l·astep)/8]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
+// tileAVX2 adds alpha·Σ_l a[(i·arow + l·astep)/8]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
 // 0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, 4 and 4 ≤ w ≤ 12, or 32 where h is 1. Strides are in
 // bytes. ahead is for AVX-512.
 //
 //go:noescape
-func tileAVX2(c *float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
+func tileAVX2(c *float64, alpha float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
-// tile32AVX2 adds Σ_l a[(i·arow + l·astep)/4]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
+// tile32AVX2 adds alpha·Σ_l a[(i·arow + l·astep)/4]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
 // 0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, 4 and 4 ≤ w ≤ 12, or 32 where h is 1. Strides are in
 // bytes. ahead is for AVX-512.
 //
 //go:noescape
-func tile32AVX2(c *float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
+func tile32AVX2(c *float64, alpha float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
 // peakAVX2 does n times 12 fused multiply–adds of vectors, in registers alone.
 //
 //go:noescape
 func peakAVX2(n int)
 
-// tileAVX512 adds Σ_l a[(i·arow + l·astep)/8]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
+// tileAVX512 adds alpha·Σ_l a[(i·arow + l·astep)/8]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
 // 0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, 8 and 1 ≤ w ≤ 24, or 64 where h is 1. Strides are in
 // bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes on from the first half of their rows.
 //
 //go:noescape
-func tileAVX512(c *float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
+func tileAVX512(c *float64, alpha float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
-// tile32AVX512 adds Σ_l a[(i·arow + l·astep)/4]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
+// tile32AVX512 adds alpha·Σ_l a[(i·arow + l·astep)/4]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
 // 0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, 8 and 1 ≤ w ≤ 24, or 64 where h is 1. Strides are in
 // bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes on from the first half of their rows.
 //
 //go:noescape
-func tile32AVX512(c *float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
+func tile32AVX512(c *float64, alpha float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
 // peakAVX512 does n times 12 fused multiply–adds of vectors, in registers alone.
 //

@@ -4,17 +4,17 @@
 
 #include "textflag.h"
 
-// func tileAVX2(c *float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
+// func tileAVX2(c *float64, alpha float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileAVX2(SB), NOSPLIT, $0-96
-	MOVQ xstride+80(FP), AX
-	MOVQ arow+64(FP), CX
-	MOVQ astep+72(FP), DX
-	MOVQ w+48(FP), BX
+TEXT ·tileAVX2(SB), NOSPLIT, $0-104
+	MOVQ xstride+88(FP), AX
+	MOVQ arow+72(FP), CX
+	MOVQ astep+80(FP), DX
+	MOVQ w+56(FP), BX
 	MOVQ c+0(FP), SI
-	MOVQ a+8(FP), DI
-	MOVQ tiles+32(FP), R11
-	MOVQ h+40(FP), R8
+	MOVQ a+16(FP), DI
+	MOVQ tiles+40(FP), R11
+	MOVQ h+48(FP), R8
 	CMPQ R8, $0x04
 	JLT  lower1
 	LEAQ (CX)(CX*2), R12
@@ -25,8 +25,8 @@ TEXT ·tileAVX2(SB), NOSPLIT, $0-96
 
 again4:
 	LEAQ   (DI)(CX*4), R8
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -112,36 +112,37 @@ loop7:
 	JGE          loop7
 
 rest8:
-	ADDQ    $0x01, R10
-	VADDPD  -32(SI)(BX*8), Y0, Y0
-	VMOVUPD Y0, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  -32(SI)(BX*8), Y2, Y2
-	VMOVUPD Y2, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  -32(SI)(BX*8), Y3, Y3
-	VMOVUPD Y3, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again4
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y4
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y0
+	VMOVUPD      Y0, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y1
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y2
+	VMOVUPD      Y2, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y3
+	VMOVUPD      Y3, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again4
 	VZEROUPPER
 	RET
 
 above3:
 again9:
 	LEAQ   (DI)(CX*4), R8
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -256,44 +257,45 @@ loop12:
 	JGE          loop12
 
 rest13:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y2, Y2
-	VADDPD  -32(SI)(BX*8), Y3, Y3
-	VMOVUPD Y2, (SI)
-	VMOVUPD Y3, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y4, Y4
-	VADDPD  -32(SI)(BX*8), Y5, Y5
-	VMOVUPD Y4, (SI)
-	VMOVUPD Y5, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y6, Y6
-	VADDPD  -32(SI)(BX*8), Y7, Y7
-	VMOVUPD Y6, (SI)
-	VMOVUPD Y7, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again9
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y8
+	VFMADD213PD  (SI), Y8, Y0
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y1
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y8, Y2
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y3
+	VMOVUPD      Y2, (SI)
+	VMOVUPD      Y3, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y8, Y4
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y5
+	VMOVUPD      Y4, (SI)
+	VMOVUPD      Y5, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y8, Y6
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y7
+	VMOVUPD      Y6, (SI)
+	VMOVUPD      Y7, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again9
 	VZEROUPPER
 	RET
 
 above2:
 again14:
 	LEAQ   (DI)(CX*4), R8
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -437,44 +439,45 @@ loop17:
 	JGE          loop17
 
 rest18:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  -32(SI)(BX*8), Y2, Y2
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y3, Y3
-	VADDPD  32(SI), Y4, Y4
-	VADDPD  -32(SI)(BX*8), Y5, Y5
-	VMOVUPD Y3, (SI)
-	VMOVUPD Y4, 32(SI)
-	VMOVUPD Y5, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y6, Y6
-	VADDPD  32(SI), Y7, Y7
-	VADDPD  -32(SI)(BX*8), Y8, Y8
-	VMOVUPD Y6, (SI)
-	VMOVUPD Y7, 32(SI)
-	VMOVUPD Y8, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y9, Y9
-	VADDPD  32(SI), Y10, Y10
-	VADDPD  -32(SI)(BX*8), Y11, Y11
-	VMOVUPD Y9, (SI)
-	VMOVUPD Y10, 32(SI)
-	VMOVUPD Y11, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again14
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y12
+	VFMADD213PD  (SI), Y12, Y0
+	VFMADD213PD  32(SI), Y12, Y1
+	VFMADD213PD  -32(SI)(BX*8), Y12, Y2
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y12, Y3
+	VFMADD213PD  32(SI), Y12, Y4
+	VFMADD213PD  -32(SI)(BX*8), Y12, Y5
+	VMOVUPD      Y3, (SI)
+	VMOVUPD      Y4, 32(SI)
+	VMOVUPD      Y5, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y12, Y6
+	VFMADD213PD  32(SI), Y12, Y7
+	VFMADD213PD  -32(SI)(BX*8), Y12, Y8
+	VMOVUPD      Y6, (SI)
+	VMOVUPD      Y7, 32(SI)
+	VMOVUPD      Y8, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y12, Y9
+	VFMADD213PD  32(SI), Y12, Y10
+	VFMADD213PD  -32(SI)(BX*8), Y12, Y11
+	VMOVUPD      Y9, (SI)
+	VMOVUPD      Y10, 32(SI)
+	VMOVUPD      Y11, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again14
 	VZEROUPPER
 	RET
 
@@ -488,8 +491,8 @@ lower1:
 	JGT  above21
 
 again22:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	SUBQ   $0x01, R10
@@ -507,27 +510,28 @@ loop23:
 	JGE          loop23
 
 rest24:
-	ADDQ    $0x01, R10
-	VADDPD  -32(SI)(BX*8), Y0, Y0
-	VMOVUPD Y0, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again22
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y2
+	VFMADD213PD  -32(SI)(BX*8), Y2, Y0
+	VMOVUPD      Y0, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  -32(SI)(BX*8), Y2, Y1
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again22
 	VZEROUPPER
 	RET
 
 above21:
 again25:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -550,31 +554,32 @@ loop26:
 	JGE          loop26
 
 rest27:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y2, Y2
-	VADDPD  -32(SI)(BX*8), Y3, Y3
-	VMOVUPD Y2, (SI)
-	VMOVUPD Y3, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again25
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y4
+	VFMADD213PD  (SI), Y4, Y0
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y1
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y4, Y2
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y3
+	VMOVUPD      Y2, (SI)
+	VMOVUPD      Y3, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again25
 	VZEROUPPER
 	RET
 
 above20:
 again28:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -602,28 +607,29 @@ loop29:
 	JGE          loop29
 
 rest30:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  -32(SI)(BX*8), Y2, Y2
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y3, Y3
-	VADDPD  32(SI), Y4, Y4
-	VADDPD  -32(SI)(BX*8), Y5, Y5
-	VMOVUPD Y3, (SI)
-	VMOVUPD Y4, 32(SI)
-	VMOVUPD Y5, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again28
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y6
+	VFMADD213PD  (SI), Y6, Y0
+	VFMADD213PD  32(SI), Y6, Y1
+	VFMADD213PD  -32(SI)(BX*8), Y6, Y2
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y6, Y3
+	VFMADD213PD  32(SI), Y6, Y4
+	VFMADD213PD  -32(SI)(BX*8), Y6, Y5
+	VMOVUPD      Y3, (SI)
+	VMOVUPD      Y4, 32(SI)
+	VMOVUPD      Y5, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again28
 	VZEROUPPER
 	RET
 
@@ -636,8 +642,8 @@ lower19:
 	JGT  above33
 
 again34:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	SUBQ   $0x01, R10
 	JLT    rest36
@@ -651,23 +657,24 @@ loop35:
 	JGE          loop35
 
 rest36:
-	ADDQ    $0x01, R10
-	VADDPD  -32(SI)(BX*8), Y0, Y0
-	VMOVUPD Y0, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again34
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y1
+	VFMADD213PD  -32(SI)(BX*8), Y1, Y0
+	VMOVUPD      Y0, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again34
 	VZEROUPPER
 	RET
 
 above33:
 again37:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	SUBQ   $0x01, R10
@@ -683,18 +690,19 @@ loop38:
 	JGE          loop38
 
 rest39:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again37
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y2
+	VFMADD213PD  (SI), Y2, Y0
+	VFMADD213PD  -32(SI)(BX*8), Y2, Y1
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again37
 	VZEROUPPER
 	RET
 
@@ -703,8 +711,8 @@ above32:
 	JGT  above40
 
 again41:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -722,27 +730,28 @@ loop42:
 	JGE          loop42
 
 rest43:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  -32(SI)(BX*8), Y2, Y2
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again41
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y3
+	VFMADD213PD  (SI), Y3, Y0
+	VFMADD213PD  32(SI), Y3, Y1
+	VFMADD213PD  -32(SI)(BX*8), Y3, Y2
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again41
 	VZEROUPPER
 	RET
 
 above40:
 again44:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -762,22 +771,23 @@ loop45:
 	JGE          loop45
 
 rest46:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  -32(SI)(BX*8), Y3, Y3
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again44
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y4
+	VFMADD213PD  (SI), Y4, Y0
+	VFMADD213PD  32(SI), Y4, Y1
+	VFMADD213PD  64(SI), Y4, Y2
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y3
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again44
 	VZEROUPPER
 	RET
 
@@ -788,8 +798,8 @@ above31:
 	JGT  above48
 
 again49:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -811,31 +821,32 @@ loop50:
 	JGE          loop50
 
 rest51:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  96(SI), Y3, Y3
-	VADDPD  -32(SI)(BX*8), Y4, Y4
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, 96(SI)
-	VMOVUPD Y4, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again49
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y5
+	VFMADD213PD  (SI), Y5, Y0
+	VFMADD213PD  32(SI), Y5, Y1
+	VFMADD213PD  64(SI), Y5, Y2
+	VFMADD213PD  96(SI), Y5, Y3
+	VFMADD213PD  -32(SI)(BX*8), Y5, Y4
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	VMOVUPD      Y4, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again49
 	VZEROUPPER
 	RET
 
 above48:
 again52:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -859,26 +870,27 @@ loop53:
 	JGE          loop53
 
 rest54:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  96(SI), Y3, Y3
-	VADDPD  128(SI), Y4, Y4
-	VADDPD  -32(SI)(BX*8), Y5, Y5
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, 96(SI)
-	VMOVUPD Y4, 128(SI)
-	VMOVUPD Y5, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again52
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y6
+	VFMADD213PD  (SI), Y6, Y0
+	VFMADD213PD  32(SI), Y6, Y1
+	VFMADD213PD  64(SI), Y6, Y2
+	VFMADD213PD  96(SI), Y6, Y3
+	VFMADD213PD  128(SI), Y6, Y4
+	VFMADD213PD  -32(SI)(BX*8), Y6, Y5
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	VMOVUPD      Y4, 128(SI)
+	VMOVUPD      Y5, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again52
 	VZEROUPPER
 	RET
 
@@ -887,8 +899,8 @@ above47:
 	JGT  above55
 
 again56:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -914,35 +926,36 @@ loop57:
 	JGE          loop57
 
 rest58:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  96(SI), Y3, Y3
-	VADDPD  128(SI), Y4, Y4
-	VADDPD  160(SI), Y5, Y5
-	VADDPD  -32(SI)(BX*8), Y6, Y6
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, 96(SI)
-	VMOVUPD Y4, 128(SI)
-	VMOVUPD Y5, 160(SI)
-	VMOVUPD Y6, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again56
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y7
+	VFMADD213PD  (SI), Y7, Y0
+	VFMADD213PD  32(SI), Y7, Y1
+	VFMADD213PD  64(SI), Y7, Y2
+	VFMADD213PD  96(SI), Y7, Y3
+	VFMADD213PD  128(SI), Y7, Y4
+	VFMADD213PD  160(SI), Y7, Y5
+	VFMADD213PD  -32(SI)(BX*8), Y7, Y6
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	VMOVUPD      Y4, 128(SI)
+	VMOVUPD      Y5, 160(SI)
+	VMOVUPD      Y6, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again56
 	VZEROUPPER
 	RET
 
 above55:
 again59:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -970,44 +983,45 @@ loop60:
 	JGE          loop60
 
 rest61:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  96(SI), Y3, Y3
-	VADDPD  128(SI), Y4, Y4
-	VADDPD  160(SI), Y5, Y5
-	VADDPD  192(SI), Y6, Y6
-	VADDPD  -32(SI)(BX*8), Y7, Y7
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, 96(SI)
-	VMOVUPD Y4, 128(SI)
-	VMOVUPD Y5, 160(SI)
-	VMOVUPD Y6, 192(SI)
-	VMOVUPD Y7, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again59
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y8
+	VFMADD213PD  (SI), Y8, Y0
+	VFMADD213PD  32(SI), Y8, Y1
+	VFMADD213PD  64(SI), Y8, Y2
+	VFMADD213PD  96(SI), Y8, Y3
+	VFMADD213PD  128(SI), Y8, Y4
+	VFMADD213PD  160(SI), Y8, Y5
+	VFMADD213PD  192(SI), Y8, Y6
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y7
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	VMOVUPD      Y4, 128(SI)
+	VMOVUPD      Y5, 160(SI)
+	VMOVUPD      Y6, 192(SI)
+	VMOVUPD      Y7, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again59
 	VZEROUPPER
 	RET
 
-// func tile32AVX2(c *float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
+// func tile32AVX2(c *float64, alpha float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tile32AVX2(SB), NOSPLIT, $0-96
-	MOVQ xstride+80(FP), AX
-	MOVQ arow+64(FP), CX
-	MOVQ astep+72(FP), DX
-	MOVQ w+48(FP), BX
+TEXT ·tile32AVX2(SB), NOSPLIT, $0-104
+	MOVQ xstride+88(FP), AX
+	MOVQ arow+72(FP), CX
+	MOVQ astep+80(FP), DX
+	MOVQ w+56(FP), BX
 	MOVQ c+0(FP), SI
-	MOVQ a+8(FP), DI
-	MOVQ tiles+32(FP), R11
-	MOVQ h+40(FP), R8
+	MOVQ a+16(FP), DI
+	MOVQ tiles+40(FP), R11
+	MOVQ h+48(FP), R8
 	CMPQ R8, $0x04
 	JLT  lower62
 	LEAQ (CX)(CX*2), R12
@@ -1018,8 +1032,8 @@ TEXT ·tile32AVX2(SB), NOSPLIT, $0-96
 
 again65:
 	LEAQ   (DI)(CX*4), R8
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1125,36 +1139,37 @@ loop68:
 	JGE          loop68
 
 rest69:
-	ADDQ    $0x01, R10
-	VADDPD  -32(SI)(BX*8), Y0, Y0
-	VMOVUPD Y0, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  -32(SI)(BX*8), Y2, Y2
-	VMOVUPD Y2, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  -32(SI)(BX*8), Y3, Y3
-	VMOVUPD Y3, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again65
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y4
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y0
+	VMOVUPD      Y0, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y1
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y2
+	VMOVUPD      Y2, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y3
+	VMOVUPD      Y3, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again65
 	VZEROUPPER
 	RET
 
 above64:
 again70:
 	LEAQ   (DI)(CX*4), R8
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1289,44 +1304,45 @@ loop73:
 	JGE          loop73
 
 rest74:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y2, Y2
-	VADDPD  -32(SI)(BX*8), Y3, Y3
-	VMOVUPD Y2, (SI)
-	VMOVUPD Y3, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y4, Y4
-	VADDPD  -32(SI)(BX*8), Y5, Y5
-	VMOVUPD Y4, (SI)
-	VMOVUPD Y5, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y6, Y6
-	VADDPD  -32(SI)(BX*8), Y7, Y7
-	VMOVUPD Y6, (SI)
-	VMOVUPD Y7, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again70
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y8
+	VFMADD213PD  (SI), Y8, Y0
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y1
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y8, Y2
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y3
+	VMOVUPD      Y2, (SI)
+	VMOVUPD      Y3, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y8, Y4
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y5
+	VMOVUPD      Y4, (SI)
+	VMOVUPD      Y5, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y8, Y6
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y7
+	VMOVUPD      Y6, (SI)
+	VMOVUPD      Y7, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again70
 	VZEROUPPER
 	RET
 
 above63:
 again75:
 	LEAQ   (DI)(CX*4), R8
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1490,44 +1506,45 @@ loop78:
 	JGE          loop78
 
 rest79:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  -32(SI)(BX*8), Y2, Y2
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y3, Y3
-	VADDPD  32(SI), Y4, Y4
-	VADDPD  -32(SI)(BX*8), Y5, Y5
-	VMOVUPD Y3, (SI)
-	VMOVUPD Y4, 32(SI)
-	VMOVUPD Y5, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y6, Y6
-	VADDPD  32(SI), Y7, Y7
-	VADDPD  -32(SI)(BX*8), Y8, Y8
-	VMOVUPD Y6, (SI)
-	VMOVUPD Y7, 32(SI)
-	VMOVUPD Y8, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y9, Y9
-	VADDPD  32(SI), Y10, Y10
-	VADDPD  -32(SI)(BX*8), Y11, Y11
-	VMOVUPD Y9, (SI)
-	VMOVUPD Y10, 32(SI)
-	VMOVUPD Y11, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again75
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y12
+	VFMADD213PD  (SI), Y12, Y0
+	VFMADD213PD  32(SI), Y12, Y1
+	VFMADD213PD  -32(SI)(BX*8), Y12, Y2
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y12, Y3
+	VFMADD213PD  32(SI), Y12, Y4
+	VFMADD213PD  -32(SI)(BX*8), Y12, Y5
+	VMOVUPD      Y3, (SI)
+	VMOVUPD      Y4, 32(SI)
+	VMOVUPD      Y5, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y12, Y6
+	VFMADD213PD  32(SI), Y12, Y7
+	VFMADD213PD  -32(SI)(BX*8), Y12, Y8
+	VMOVUPD      Y6, (SI)
+	VMOVUPD      Y7, 32(SI)
+	VMOVUPD      Y8, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y12, Y9
+	VFMADD213PD  32(SI), Y12, Y10
+	VFMADD213PD  -32(SI)(BX*8), Y12, Y11
+	VMOVUPD      Y9, (SI)
+	VMOVUPD      Y10, 32(SI)
+	VMOVUPD      Y11, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again75
 	VZEROUPPER
 	RET
 
@@ -1541,8 +1558,8 @@ lower62:
 	JGT  above82
 
 again83:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	SUBQ   $0x01, R10
@@ -1562,27 +1579,28 @@ loop84:
 	JGE          loop84
 
 rest85:
-	ADDQ    $0x01, R10
-	VADDPD  -32(SI)(BX*8), Y0, Y0
-	VMOVUPD Y0, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again83
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y2
+	VFMADD213PD  -32(SI)(BX*8), Y2, Y0
+	VMOVUPD      Y0, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  -32(SI)(BX*8), Y2, Y1
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again83
 	VZEROUPPER
 	RET
 
 above82:
 again86:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1607,31 +1625,32 @@ loop87:
 	JGE          loop87
 
 rest88:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y2, Y2
-	VADDPD  -32(SI)(BX*8), Y3, Y3
-	VMOVUPD Y2, (SI)
-	VMOVUPD Y3, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again86
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y4
+	VFMADD213PD  (SI), Y4, Y0
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y1
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y4, Y2
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y3
+	VMOVUPD      Y2, (SI)
+	VMOVUPD      Y3, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again86
 	VZEROUPPER
 	RET
 
 above81:
 again89:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1661,28 +1680,29 @@ loop90:
 	JGE          loop90
 
 rest91:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  -32(SI)(BX*8), Y2, Y2
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	VADDPD  (SI), Y3, Y3
-	VADDPD  32(SI), Y4, Y4
-	VADDPD  -32(SI)(BX*8), Y5, Y5
-	VMOVUPD Y3, (SI)
-	VMOVUPD Y4, 32(SI)
-	VMOVUPD Y5, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again89
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y6
+	VFMADD213PD  (SI), Y6, Y0
+	VFMADD213PD  32(SI), Y6, Y1
+	VFMADD213PD  -32(SI)(BX*8), Y6, Y2
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	VFMADD213PD  (SI), Y6, Y3
+	VFMADD213PD  32(SI), Y6, Y4
+	VFMADD213PD  -32(SI)(BX*8), Y6, Y5
+	VMOVUPD      Y3, (SI)
+	VMOVUPD      Y4, 32(SI)
+	VMOVUPD      Y5, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again89
 	VZEROUPPER
 	RET
 
@@ -1695,8 +1715,8 @@ lower80:
 	JGT  above94
 
 again95:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	SUBQ   $0x01, R10
 	JLT    rest97
@@ -1711,23 +1731,24 @@ loop96:
 	JGE          loop96
 
 rest97:
-	ADDQ    $0x01, R10
-	VADDPD  -32(SI)(BX*8), Y0, Y0
-	VMOVUPD Y0, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again95
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y1
+	VFMADD213PD  -32(SI)(BX*8), Y1, Y0
+	VMOVUPD      Y0, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again95
 	VZEROUPPER
 	RET
 
 above94:
 again98:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	SUBQ   $0x01, R10
@@ -1744,18 +1765,19 @@ loop99:
 	JGE          loop99
 
 rest100:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  -32(SI)(BX*8), Y1, Y1
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again98
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y2
+	VFMADD213PD  (SI), Y2, Y0
+	VFMADD213PD  -32(SI)(BX*8), Y2, Y1
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again98
 	VZEROUPPER
 	RET
 
@@ -1764,8 +1786,8 @@ above93:
 	JGT  above101
 
 again102:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1784,27 +1806,28 @@ loop103:
 	JGE          loop103
 
 rest104:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  -32(SI)(BX*8), Y2, Y2
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again102
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y3
+	VFMADD213PD  (SI), Y3, Y0
+	VFMADD213PD  32(SI), Y3, Y1
+	VFMADD213PD  -32(SI)(BX*8), Y3, Y2
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again102
 	VZEROUPPER
 	RET
 
 above101:
 again105:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1825,22 +1848,23 @@ loop106:
 	JGE          loop106
 
 rest107:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  -32(SI)(BX*8), Y3, Y3
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again105
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y4
+	VFMADD213PD  (SI), Y4, Y0
+	VFMADD213PD  32(SI), Y4, Y1
+	VFMADD213PD  64(SI), Y4, Y2
+	VFMADD213PD  -32(SI)(BX*8), Y4, Y3
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again105
 	VZEROUPPER
 	RET
 
@@ -1851,8 +1875,8 @@ above92:
 	JGT  above109
 
 again110:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1875,31 +1899,32 @@ loop111:
 	JGE          loop111
 
 rest112:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  96(SI), Y3, Y3
-	VADDPD  -32(SI)(BX*8), Y4, Y4
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, 96(SI)
-	VMOVUPD Y4, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again110
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y5
+	VFMADD213PD  (SI), Y5, Y0
+	VFMADD213PD  32(SI), Y5, Y1
+	VFMADD213PD  64(SI), Y5, Y2
+	VFMADD213PD  96(SI), Y5, Y3
+	VFMADD213PD  -32(SI)(BX*8), Y5, Y4
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	VMOVUPD      Y4, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again110
 	VZEROUPPER
 	RET
 
 above109:
 again113:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1924,26 +1949,27 @@ loop114:
 	JGE          loop114
 
 rest115:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  96(SI), Y3, Y3
-	VADDPD  128(SI), Y4, Y4
-	VADDPD  -32(SI)(BX*8), Y5, Y5
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, 96(SI)
-	VMOVUPD Y4, 128(SI)
-	VMOVUPD Y5, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again113
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y6
+	VFMADD213PD  (SI), Y6, Y0
+	VFMADD213PD  32(SI), Y6, Y1
+	VFMADD213PD  64(SI), Y6, Y2
+	VFMADD213PD  96(SI), Y6, Y3
+	VFMADD213PD  128(SI), Y6, Y4
+	VFMADD213PD  -32(SI)(BX*8), Y6, Y5
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	VMOVUPD      Y4, 128(SI)
+	VMOVUPD      Y5, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again113
 	VZEROUPPER
 	RET
 
@@ -1952,8 +1978,8 @@ above108:
 	JGT  above116
 
 again117:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -1980,35 +2006,36 @@ loop118:
 	JGE          loop118
 
 rest119:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  96(SI), Y3, Y3
-	VADDPD  128(SI), Y4, Y4
-	VADDPD  160(SI), Y5, Y5
-	VADDPD  -32(SI)(BX*8), Y6, Y6
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, 96(SI)
-	VMOVUPD Y4, 128(SI)
-	VMOVUPD Y5, 160(SI)
-	VMOVUPD Y6, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again117
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y7
+	VFMADD213PD  (SI), Y7, Y0
+	VFMADD213PD  32(SI), Y7, Y1
+	VFMADD213PD  64(SI), Y7, Y2
+	VFMADD213PD  96(SI), Y7, Y3
+	VFMADD213PD  128(SI), Y7, Y4
+	VFMADD213PD  160(SI), Y7, Y5
+	VFMADD213PD  -32(SI)(BX*8), Y7, Y6
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	VMOVUPD      Y4, 128(SI)
+	VMOVUPD      Y5, 160(SI)
+	VMOVUPD      Y6, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again117
 	VZEROUPPER
 	RET
 
 above116:
 again120:
-	MOVQ   x+16(FP), R9
-	MOVQ   n+24(FP), R10
+	MOVQ   x+24(FP), R9
+	MOVQ   n+32(FP), R10
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -2037,30 +2064,31 @@ loop121:
 	JGE          loop121
 
 rest122:
-	ADDQ    $0x01, R10
-	VADDPD  (SI), Y0, Y0
-	VADDPD  32(SI), Y1, Y1
-	VADDPD  64(SI), Y2, Y2
-	VADDPD  96(SI), Y3, Y3
-	VADDPD  128(SI), Y4, Y4
-	VADDPD  160(SI), Y5, Y5
-	VADDPD  192(SI), Y6, Y6
-	VADDPD  -32(SI)(BX*8), Y7, Y7
-	VMOVUPD Y0, (SI)
-	VMOVUPD Y1, 32(SI)
-	VMOVUPD Y2, 64(SI)
-	VMOVUPD Y3, 96(SI)
-	VMOVUPD Y4, 128(SI)
-	VMOVUPD Y5, 160(SI)
-	VMOVUPD Y6, 192(SI)
-	VMOVUPD Y7, -32(SI)(BX*8)
-	ADDQ    cstride+56(FP), SI
-	MOVQ    n+24(FP), R10
-	IMULQ   DX, R10
-	SUBQ    R10, DI
-	ADDQ    CX, DI
-	DECQ    R11
-	JNE     again120
+	ADDQ         $0x01, R10
+	VBROADCASTSD alpha+8(FP), Y8
+	VFMADD213PD  (SI), Y8, Y0
+	VFMADD213PD  32(SI), Y8, Y1
+	VFMADD213PD  64(SI), Y8, Y2
+	VFMADD213PD  96(SI), Y8, Y3
+	VFMADD213PD  128(SI), Y8, Y4
+	VFMADD213PD  160(SI), Y8, Y5
+	VFMADD213PD  192(SI), Y8, Y6
+	VFMADD213PD  -32(SI)(BX*8), Y8, Y7
+	VMOVUPD      Y0, (SI)
+	VMOVUPD      Y1, 32(SI)
+	VMOVUPD      Y2, 64(SI)
+	VMOVUPD      Y3, 96(SI)
+	VMOVUPD      Y4, 128(SI)
+	VMOVUPD      Y5, 160(SI)
+	VMOVUPD      Y6, 192(SI)
+	VMOVUPD      Y7, -32(SI)(BX*8)
+	ADDQ         cstride+64(FP), SI
+	MOVQ         n+32(FP), R10
+	IMULQ        DX, R10
+	SUBQ         R10, DI
+	ADDQ         CX, DI
+	DECQ         R11
+	JNE          again120
 	VZEROUPPER
 	RET
 
@@ -2101,23 +2129,23 @@ loop123:
 	VZEROUPPER
 	RET
 
-// func tileAVX512(c *float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
+// func tileAVX512(c *float64, alpha float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 // Requires: AVX, AVX512F, AVX512VL, FMA3, MMX+
-TEXT ·tileAVX512(SB), NOSPLIT, $0-96
-	MOVQ  xstride+80(FP), AX
-	MOVQ  arow+64(FP), DX
-	MOVQ  astep+72(FP), BX
-	MOVQ  w+48(FP), SI
+TEXT ·tileAVX512(SB), NOSPLIT, $0-104
+	MOVQ  xstride+88(FP), AX
+	MOVQ  arow+72(FP), DX
+	MOVQ  astep+80(FP), BX
+	MOVQ  w+56(FP), SI
 	MOVQ  c+0(FP), DI
-	MOVQ  a+8(FP), R8
-	MOVQ  tiles+32(FP), R9
+	MOVQ  a+16(FP), R8
+	MOVQ  tiles+40(FP), R9
 	MOVL  SI, CX
 	NEGL  CX
 	ANDL  $0x07, CX
 	MOVL  $0x000000ff, R10
 	SHRL  CL, R10
 	KMOVW R10, K1
-	MOVQ  h+40(FP), CX
+	MOVQ  h+48(FP), CX
 	CMPQ  CX, $0x08
 	JLT   lower1
 	LEAQ  (DX)(DX*2), CX
@@ -2130,8 +2158,8 @@ TEXT ·tileAVX512(SB), NOSPLIT, $0-96
 
 again5:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -2140,7 +2168,7 @@ again5:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near6
 	SUBQ   $0x08, R11
@@ -2350,52 +2378,53 @@ loop9:
 	JGE          loop9
 
 rest10:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Y0, K1, Y0
-	VMOVUPD  Y0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y1, K1, Y1
-	VMOVUPD  Y1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y2, K1, Y2
-	VMOVUPD  Y2, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y3, K1, Y3
-	VMOVUPD  Y3, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y4, K1, Y4
-	VMOVUPD  Y4, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y5, K1, Y5
-	VMOVUPD  Y5, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y6, K1, Y6
-	VMOVUPD  Y6, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y7, K1, Y7
-	VMOVUPD  Y7, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again5
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Y8, K1, Y0
+	VMOVUPD      Y0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y1
+	VMOVUPD      Y1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y2
+	VMOVUPD      Y2, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y3
+	VMOVUPD      Y3, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y4
+	VMOVUPD      Y4, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y5
+	VMOVUPD      Y5, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y6
+	VMOVUPD      Y6, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y7
+	VMOVUPD      Y7, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again5
 	VZEROUPPER
 	RET
 
 whole4:
 again11:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -2404,7 +2433,7 @@ again11:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near12
 	SUBQ   $0x08, R11
@@ -2614,44 +2643,45 @@ loop15:
 	JGE          loop15
 
 rest16:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Z0, K1, Z0
-	VMOVUPD  Z0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z1, K1, Z1
-	VMOVUPD  Z1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z2, K1, Z2
-	VMOVUPD  Z2, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z3, K1, Z3
-	VMOVUPD  Z3, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z4, K1, Z4
-	VMOVUPD  Z4, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z5, K1, Z5
-	VMOVUPD  Z5, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z6, K1, Z6
-	VMOVUPD  Z6, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z7, K1, Z7
-	VMOVUPD  Z7, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again11
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Z8, K1, Z0
+	VMOVUPD      Z0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z1
+	VMOVUPD      Z1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z2
+	VMOVUPD      Z2, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z3
+	VMOVUPD      Z3, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z4
+	VMOVUPD      Z4, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z5
+	VMOVUPD      Z5, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z6
+	VMOVUPD      Z6, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z7
+	VMOVUPD      Z7, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again11
 	VZEROUPPER
 	RET
 
@@ -2661,8 +2691,8 @@ above3:
 
 again18:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -2679,7 +2709,7 @@ again18:
 	VPXORQ Z13, Z13, Z13
 	VPXORQ Z14, Z14, Z14
 	VPXORQ Z15, Z15, Z15
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near19
 	SUBQ   $0x08, R11
@@ -2970,68 +3000,69 @@ loop22:
 	JGE          loop22
 
 rest23:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Y1, K1, Y1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Y1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Y3, K1, Y3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Y3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z4, Z4
-	VADDPD.Z 64(DI), Y5, K1, Y5
-	VMOVUPD  Z4, (DI)
-	VMOVUPD  Y5, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD.Z 64(DI), Y7, K1, Y7
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Y7, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z8, Z8
-	VADDPD.Z 64(DI), Y9, K1, Y9
-	VMOVUPD  Z8, (DI)
-	VMOVUPD  Y9, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z10, Z10
-	VADDPD.Z 64(DI), Y11, K1, Y11
-	VMOVUPD  Z10, (DI)
-	VMOVUPD  Y11, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z12, Z12
-	VADDPD.Z 64(DI), Y13, K1, Y13
-	VMOVUPD  Z12, (DI)
-	VMOVUPD  Y13, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z14, Z14
-	VADDPD.Z 64(DI), Y15, K1, Y15
-	VMOVUPD  Z14, (DI)
-	VMOVUPD  Y15, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again18
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z16
+	VFMADD213PD  (DI), Z16, Z0
+	VFMADD213PD  64(DI), Y16, K1, Y1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Y1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z2
+	VFMADD213PD  64(DI), Y16, K1, Y3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Y3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z4
+	VFMADD213PD  64(DI), Y16, K1, Y5
+	VMOVUPD      Z4, (DI)
+	VMOVUPD      Y5, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z6
+	VFMADD213PD  64(DI), Y16, K1, Y7
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Y7, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z8
+	VFMADD213PD  64(DI), Y16, K1, Y9
+	VMOVUPD      Z8, (DI)
+	VMOVUPD      Y9, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z10
+	VFMADD213PD  64(DI), Y16, K1, Y11
+	VMOVUPD      Z10, (DI)
+	VMOVUPD      Y11, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z12
+	VFMADD213PD  64(DI), Y16, K1, Y13
+	VMOVUPD      Z12, (DI)
+	VMOVUPD      Y13, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z14
+	VFMADD213PD  64(DI), Y16, K1, Y15
+	VMOVUPD      Z14, (DI)
+	VMOVUPD      Y15, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again18
 	VZEROUPPER
 	RET
 
 whole17:
 again24:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -3048,7 +3079,7 @@ again24:
 	VPXORQ Z13, Z13, Z13
 	VPXORQ Z14, Z14, Z14
 	VPXORQ Z15, Z15, Z15
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near25
 	SUBQ   $0x08, R11
@@ -3339,60 +3370,61 @@ loop28:
 	JGE          loop28
 
 rest29:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Z1, K1, Z1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Z3, K1, Z3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Z3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z4, Z4
-	VADDPD.Z 64(DI), Z5, K1, Z5
-	VMOVUPD  Z4, (DI)
-	VMOVUPD  Z5, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD.Z 64(DI), Z7, K1, Z7
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z8, Z8
-	VADDPD.Z 64(DI), Z9, K1, Z9
-	VMOVUPD  Z8, (DI)
-	VMOVUPD  Z9, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z10, Z10
-	VADDPD.Z 64(DI), Z11, K1, Z11
-	VMOVUPD  Z10, (DI)
-	VMOVUPD  Z11, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z12, Z12
-	VADDPD.Z 64(DI), Z13, K1, Z13
-	VMOVUPD  Z12, (DI)
-	VMOVUPD  Z13, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z14, Z14
-	VADDPD.Z 64(DI), Z15, K1, Z15
-	VMOVUPD  Z14, (DI)
-	VMOVUPD  Z15, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again24
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z16
+	VFMADD213PD  (DI), Z16, Z0
+	VFMADD213PD  64(DI), Z16, K1, Z1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z2
+	VFMADD213PD  64(DI), Z16, K1, Z3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Z3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z4
+	VFMADD213PD  64(DI), Z16, K1, Z5
+	VMOVUPD      Z4, (DI)
+	VMOVUPD      Z5, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z6
+	VFMADD213PD  64(DI), Z16, K1, Z7
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z8
+	VFMADD213PD  64(DI), Z16, K1, Z9
+	VMOVUPD      Z8, (DI)
+	VMOVUPD      Z9, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z10
+	VFMADD213PD  64(DI), Z16, K1, Z11
+	VMOVUPD      Z10, (DI)
+	VMOVUPD      Z11, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z12
+	VFMADD213PD  64(DI), Z16, K1, Z13
+	VMOVUPD      Z12, (DI)
+	VMOVUPD      Z13, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z14
+	VFMADD213PD  64(DI), Z16, K1, Z15
+	VMOVUPD      Z14, (DI)
+	VMOVUPD      Z15, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again24
 	VZEROUPPER
 	RET
 
@@ -3402,8 +3434,8 @@ above2:
 
 again31:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -3428,7 +3460,7 @@ again31:
 	VPXORQ Z21, Z21, Z21
 	VPXORQ Z22, Z22, Z22
 	VPXORQ Z23, Z23, Z23
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near32
 	SUBQ   $0x08, R11
@@ -3800,84 +3832,85 @@ loop35:
 	JGE          loop35
 
 rest36:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Y2, K1, Y2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Y2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Y5, K1, Y5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Y5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD   64(DI), Z7, Z7
-	VADDPD.Z 128(DI), Y8, K1, Y8
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, 64(DI)
-	VMOVUPD  Y8, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z9, Z9
-	VADDPD   64(DI), Z10, Z10
-	VADDPD.Z 128(DI), Y11, K1, Y11
-	VMOVUPD  Z9, (DI)
-	VMOVUPD  Z10, 64(DI)
-	VMOVUPD  Y11, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z12, Z12
-	VADDPD   64(DI), Z13, Z13
-	VADDPD.Z 128(DI), Y14, K1, Y14
-	VMOVUPD  Z12, (DI)
-	VMOVUPD  Z13, 64(DI)
-	VMOVUPD  Y14, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z15, Z15
-	VADDPD   64(DI), Z16, Z16
-	VADDPD.Z 128(DI), Y17, K1, Y17
-	VMOVUPD  Z15, (DI)
-	VMOVUPD  Z16, 64(DI)
-	VMOVUPD  Y17, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z18, Z18
-	VADDPD   64(DI), Z19, Z19
-	VADDPD.Z 128(DI), Y20, K1, Y20
-	VMOVUPD  Z18, (DI)
-	VMOVUPD  Z19, 64(DI)
-	VMOVUPD  Y20, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z21, Z21
-	VADDPD   64(DI), Z22, Z22
-	VADDPD.Z 128(DI), Y23, K1, Y23
-	VMOVUPD  Z21, (DI)
-	VMOVUPD  Z22, 64(DI)
-	VMOVUPD  Y23, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again31
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z24
+	VFMADD213PD  (DI), Z24, Z0
+	VFMADD213PD  64(DI), Z24, Z1
+	VFMADD213PD  128(DI), Y24, K1, Y2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Y2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z3
+	VFMADD213PD  64(DI), Z24, Z4
+	VFMADD213PD  128(DI), Y24, K1, Y5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Y5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z6
+	VFMADD213PD  64(DI), Z24, Z7
+	VFMADD213PD  128(DI), Y24, K1, Y8
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, 64(DI)
+	VMOVUPD      Y8, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z9
+	VFMADD213PD  64(DI), Z24, Z10
+	VFMADD213PD  128(DI), Y24, K1, Y11
+	VMOVUPD      Z9, (DI)
+	VMOVUPD      Z10, 64(DI)
+	VMOVUPD      Y11, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z12
+	VFMADD213PD  64(DI), Z24, Z13
+	VFMADD213PD  128(DI), Y24, K1, Y14
+	VMOVUPD      Z12, (DI)
+	VMOVUPD      Z13, 64(DI)
+	VMOVUPD      Y14, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z15
+	VFMADD213PD  64(DI), Z24, Z16
+	VFMADD213PD  128(DI), Y24, K1, Y17
+	VMOVUPD      Z15, (DI)
+	VMOVUPD      Z16, 64(DI)
+	VMOVUPD      Y17, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z18
+	VFMADD213PD  64(DI), Z24, Z19
+	VFMADD213PD  128(DI), Y24, K1, Y20
+	VMOVUPD      Z18, (DI)
+	VMOVUPD      Z19, 64(DI)
+	VMOVUPD      Y20, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z21
+	VFMADD213PD  64(DI), Z24, Z22
+	VFMADD213PD  128(DI), Y24, K1, Y23
+	VMOVUPD      Z21, (DI)
+	VMOVUPD      Z22, 64(DI)
+	VMOVUPD      Y23, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again31
 	VZEROUPPER
 	RET
 
 whole30:
 again37:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -3902,7 +3935,7 @@ again37:
 	VPXORQ Z21, Z21, Z21
 	VPXORQ Z22, Z22, Z22
 	VPXORQ Z23, Z23, Z23
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near38
 	SUBQ   $0x08, R11
@@ -4274,76 +4307,77 @@ loop41:
 	JGE          loop41
 
 rest42:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Z2, K1, Z2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Z5, K1, Z5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Z5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD   64(DI), Z7, Z7
-	VADDPD.Z 128(DI), Z8, K1, Z8
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, 64(DI)
-	VMOVUPD  Z8, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z9, Z9
-	VADDPD   64(DI), Z10, Z10
-	VADDPD.Z 128(DI), Z11, K1, Z11
-	VMOVUPD  Z9, (DI)
-	VMOVUPD  Z10, 64(DI)
-	VMOVUPD  Z11, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z12, Z12
-	VADDPD   64(DI), Z13, Z13
-	VADDPD.Z 128(DI), Z14, K1, Z14
-	VMOVUPD  Z12, (DI)
-	VMOVUPD  Z13, 64(DI)
-	VMOVUPD  Z14, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z15, Z15
-	VADDPD   64(DI), Z16, Z16
-	VADDPD.Z 128(DI), Z17, K1, Z17
-	VMOVUPD  Z15, (DI)
-	VMOVUPD  Z16, 64(DI)
-	VMOVUPD  Z17, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z18, Z18
-	VADDPD   64(DI), Z19, Z19
-	VADDPD.Z 128(DI), Z20, K1, Z20
-	VMOVUPD  Z18, (DI)
-	VMOVUPD  Z19, 64(DI)
-	VMOVUPD  Z20, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z21, Z21
-	VADDPD   64(DI), Z22, Z22
-	VADDPD.Z 128(DI), Z23, K1, Z23
-	VMOVUPD  Z21, (DI)
-	VMOVUPD  Z22, 64(DI)
-	VMOVUPD  Z23, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again37
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z24
+	VFMADD213PD  (DI), Z24, Z0
+	VFMADD213PD  64(DI), Z24, Z1
+	VFMADD213PD  128(DI), Z24, K1, Z2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z3
+	VFMADD213PD  64(DI), Z24, Z4
+	VFMADD213PD  128(DI), Z24, K1, Z5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Z5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z6
+	VFMADD213PD  64(DI), Z24, Z7
+	VFMADD213PD  128(DI), Z24, K1, Z8
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, 64(DI)
+	VMOVUPD      Z8, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z9
+	VFMADD213PD  64(DI), Z24, Z10
+	VFMADD213PD  128(DI), Z24, K1, Z11
+	VMOVUPD      Z9, (DI)
+	VMOVUPD      Z10, 64(DI)
+	VMOVUPD      Z11, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z12
+	VFMADD213PD  64(DI), Z24, Z13
+	VFMADD213PD  128(DI), Z24, K1, Z14
+	VMOVUPD      Z12, (DI)
+	VMOVUPD      Z13, 64(DI)
+	VMOVUPD      Z14, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z15
+	VFMADD213PD  64(DI), Z24, Z16
+	VFMADD213PD  128(DI), Z24, K1, Z17
+	VMOVUPD      Z15, (DI)
+	VMOVUPD      Z16, 64(DI)
+	VMOVUPD      Z17, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z18
+	VFMADD213PD  64(DI), Z24, Z19
+	VFMADD213PD  128(DI), Z24, K1, Z20
+	VMOVUPD      Z18, (DI)
+	VMOVUPD      Z19, 64(DI)
+	VMOVUPD      Z20, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z21
+	VFMADD213PD  64(DI), Z24, Z22
+	VFMADD213PD  128(DI), Z24, K1, Z23
+	VMOVUPD      Z21, (DI)
+	VMOVUPD      Z22, 64(DI)
+	VMOVUPD      Z23, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again37
 	VZEROUPPER
 	RET
 
@@ -4359,8 +4393,8 @@ lower1:
 	JGT  whole46
 
 again47:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -4384,35 +4418,36 @@ loop48:
 	JGE          loop48
 
 rest49:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Y0, K1, Y0
-	VMOVUPD  Y0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y1, K1, Y1
-	VMOVUPD  Y1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y2, K1, Y2
-	VMOVUPD  Y2, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y3, K1, Y3
-	VMOVUPD  Y3, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again47
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Y4, K1, Y0
+	VMOVUPD      Y0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y4, K1, Y1
+	VMOVUPD      Y1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y4, K1, Y2
+	VMOVUPD      Y2, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y4, K1, Y3
+	VMOVUPD      Y3, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again47
 	VZEROUPPER
 	RET
 
 whole46:
 again50:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -4436,28 +4471,29 @@ loop51:
 	JGE          loop51
 
 rest52:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Z0, K1, Z0
-	VMOVUPD  Z0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z1, K1, Z1
-	VMOVUPD  Z1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z2, K1, Z2
-	VMOVUPD  Z2, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z3, K1, Z3
-	VMOVUPD  Z3, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again50
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Z4, K1, Z0
+	VMOVUPD      Z0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, K1, Z1
+	VMOVUPD      Z1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, K1, Z2
+	VMOVUPD      Z2, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, K1, Z3
+	VMOVUPD      Z3, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again50
 	VZEROUPPER
 	RET
 
@@ -4466,8 +4502,8 @@ above45:
 	JGT  whole53
 
 again54:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -4500,43 +4536,44 @@ loop55:
 	JGE          loop55
 
 rest56:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Y1, K1, Y1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Y1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Y3, K1, Y3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Y3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z4, Z4
-	VADDPD.Z 64(DI), Y5, K1, Y5
-	VMOVUPD  Z4, (DI)
-	VMOVUPD  Y5, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD.Z 64(DI), Y7, K1, Y7
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Y7, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again54
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Z8, Z0
+	VFMADD213PD  64(DI), Y8, K1, Y1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Y1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z2
+	VFMADD213PD  64(DI), Y8, K1, Y3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Y3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z4
+	VFMADD213PD  64(DI), Y8, K1, Y5
+	VMOVUPD      Z4, (DI)
+	VMOVUPD      Y5, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z6
+	VFMADD213PD  64(DI), Y8, K1, Y7
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Y7, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again54
 	VZEROUPPER
 	RET
 
 whole53:
 again57:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -4569,36 +4606,37 @@ loop58:
 	JGE          loop58
 
 rest59:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Z1, K1, Z1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Z3, K1, Z3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Z3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z4, Z4
-	VADDPD.Z 64(DI), Z5, K1, Z5
-	VMOVUPD  Z4, (DI)
-	VMOVUPD  Z5, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD.Z 64(DI), Z7, K1, Z7
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again57
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Z8, Z0
+	VFMADD213PD  64(DI), Z8, K1, Z1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z2
+	VFMADD213PD  64(DI), Z8, K1, Z3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Z3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z4
+	VFMADD213PD  64(DI), Z8, K1, Z5
+	VMOVUPD      Z4, (DI)
+	VMOVUPD      Z5, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z6
+	VFMADD213PD  64(DI), Z8, K1, Z7
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again57
 	VZEROUPPER
 	RET
 
@@ -4607,8 +4645,8 @@ above44:
 	JGT  whole60
 
 again61:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -4650,51 +4688,52 @@ loop62:
 	JGE          loop62
 
 rest63:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Y2, K1, Y2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Y2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Y5, K1, Y5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Y5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD   64(DI), Z7, Z7
-	VADDPD.Z 128(DI), Y8, K1, Y8
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, 64(DI)
-	VMOVUPD  Y8, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z9, Z9
-	VADDPD   64(DI), Z10, Z10
-	VADDPD.Z 128(DI), Y11, K1, Y11
-	VMOVUPD  Z9, (DI)
-	VMOVUPD  Z10, 64(DI)
-	VMOVUPD  Y11, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again61
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z12
+	VFMADD213PD  (DI), Z12, Z0
+	VFMADD213PD  64(DI), Z12, Z1
+	VFMADD213PD  128(DI), Y12, K1, Y2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Y2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z3
+	VFMADD213PD  64(DI), Z12, Z4
+	VFMADD213PD  128(DI), Y12, K1, Y5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Y5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z6
+	VFMADD213PD  64(DI), Z12, Z7
+	VFMADD213PD  128(DI), Y12, K1, Y8
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, 64(DI)
+	VMOVUPD      Y8, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z9
+	VFMADD213PD  64(DI), Z12, Z10
+	VFMADD213PD  128(DI), Y12, K1, Y11
+	VMOVUPD      Z9, (DI)
+	VMOVUPD      Z10, 64(DI)
+	VMOVUPD      Y11, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again61
 	VZEROUPPER
 	RET
 
 whole60:
 again64:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -4736,44 +4775,45 @@ loop65:
 	JGE          loop65
 
 rest66:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Z2, K1, Z2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Z5, K1, Z5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Z5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD   64(DI), Z7, Z7
-	VADDPD.Z 128(DI), Z8, K1, Z8
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, 64(DI)
-	VMOVUPD  Z8, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z9, Z9
-	VADDPD   64(DI), Z10, Z10
-	VADDPD.Z 128(DI), Z11, K1, Z11
-	VMOVUPD  Z9, (DI)
-	VMOVUPD  Z10, 64(DI)
-	VMOVUPD  Z11, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again64
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z12
+	VFMADD213PD  (DI), Z12, Z0
+	VFMADD213PD  64(DI), Z12, Z1
+	VFMADD213PD  128(DI), Z12, K1, Z2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z3
+	VFMADD213PD  64(DI), Z12, Z4
+	VFMADD213PD  128(DI), Z12, K1, Z5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Z5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z6
+	VFMADD213PD  64(DI), Z12, Z7
+	VFMADD213PD  128(DI), Z12, K1, Z8
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, 64(DI)
+	VMOVUPD      Z8, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z9
+	VFMADD213PD  64(DI), Z12, Z10
+	VFMADD213PD  128(DI), Z12, K1, Z11
+	VMOVUPD      Z9, (DI)
+	VMOVUPD      Z10, 64(DI)
+	VMOVUPD      Z11, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again64
 	VZEROUPPER
 	RET
 
@@ -4789,8 +4829,8 @@ lower43:
 	JGT  whole70
 
 again71:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	SUBQ   $0x01, R11
@@ -4808,27 +4848,28 @@ loop72:
 	JGE          loop72
 
 rest73:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Y0, K1, Y0
-	VMOVUPD  Y0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y1, K1, Y1
-	VMOVUPD  Y1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again71
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z2
+	VFMADD213PD  (DI), Y2, K1, Y0
+	VMOVUPD      Y0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y2, K1, Y1
+	VMOVUPD      Y1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again71
 	VZEROUPPER
 	RET
 
 whole70:
 again74:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	SUBQ   $0x01, R11
@@ -4846,20 +4887,21 @@ loop75:
 	JGE          loop75
 
 rest76:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Z0, K1, Z0
-	VMOVUPD  Z0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z1, K1, Z1
-	VMOVUPD  Z1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again74
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z2
+	VFMADD213PD  (DI), Z2, K1, Z0
+	VMOVUPD      Z0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z2, K1, Z1
+	VMOVUPD      Z1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again74
 	VZEROUPPER
 	RET
 
@@ -4868,8 +4910,8 @@ above69:
 	JGT  whole77
 
 again78:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -4892,31 +4934,32 @@ loop79:
 	JGE          loop79
 
 rest80:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Y1, K1, Y1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Y1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Y3, K1, Y3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Y3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again78
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Z4, Z0
+	VFMADD213PD  64(DI), Y4, K1, Y1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Y1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, Z2
+	VFMADD213PD  64(DI), Y4, K1, Y3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Y3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again78
 	VZEROUPPER
 	RET
 
 whole77:
 again81:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -4939,24 +4982,25 @@ loop82:
 	JGE          loop82
 
 rest83:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Z1, K1, Z1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Z3, K1, Z3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Z3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again81
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Z4, Z0
+	VFMADD213PD  64(DI), Z4, K1, Z1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, Z2
+	VFMADD213PD  64(DI), Z4, K1, Z3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Z3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again81
 	VZEROUPPER
 	RET
 
@@ -4965,8 +5009,8 @@ above68:
 	JGT  whole84
 
 again85:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -4994,35 +5038,36 @@ loop86:
 	JGE          loop86
 
 rest87:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Y2, K1, Y2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Y2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Y5, K1, Y5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Y5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again85
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z6
+	VFMADD213PD  (DI), Z6, Z0
+	VFMADD213PD  64(DI), Z6, Z1
+	VFMADD213PD  128(DI), Y6, K1, Y2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Y2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z6, Z3
+	VFMADD213PD  64(DI), Z6, Z4
+	VFMADD213PD  128(DI), Y6, K1, Y5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Y5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again85
 	VZEROUPPER
 	RET
 
 whole84:
 again88:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -5050,28 +5095,29 @@ loop89:
 	JGE          loop89
 
 rest90:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Z2, K1, Z2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Z5, K1, Z5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Z5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again88
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z6
+	VFMADD213PD  (DI), Z6, Z0
+	VFMADD213PD  64(DI), Z6, Z1
+	VFMADD213PD  128(DI), Z6, K1, Z2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z6, Z3
+	VFMADD213PD  64(DI), Z6, Z4
+	VFMADD213PD  128(DI), Z6, K1, Z5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Z5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again88
 	VZEROUPPER
 	RET
 
@@ -5084,8 +5130,8 @@ lower67:
 	JGT  above93
 
 again94:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	SUBQ   $0x01, R11
 	JLT    rest96
@@ -5099,23 +5145,24 @@ loop95:
 	JGE          loop95
 
 rest96:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Z0, K1, Z0
-	VMOVUPD  Z0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again94
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z1
+	VFMADD213PD  (DI), Z1, K1, Z0
+	VMOVUPD      Z0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again94
 	VZEROUPPER
 	RET
 
 above93:
 again97:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	SUBQ   $0x01, R11
@@ -5131,18 +5178,19 @@ loop98:
 	JGE          loop98
 
 rest99:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Z1, K1, Z1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again97
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z2
+	VFMADD213PD  (DI), Z2, Z0
+	VFMADD213PD  64(DI), Z2, K1, Z1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again97
 	VZEROUPPER
 	RET
 
@@ -5151,8 +5199,8 @@ above92:
 	JGT  above100
 
 again101:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -5170,27 +5218,28 @@ loop102:
 	JGE          loop102
 
 rest103:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Z2, K1, Z2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again101
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z3
+	VFMADD213PD  (DI), Z3, Z0
+	VFMADD213PD  64(DI), Z3, Z1
+	VFMADD213PD  128(DI), Z3, K1, Z2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again101
 	VZEROUPPER
 	RET
 
 above100:
 again104:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -5210,22 +5259,23 @@ loop105:
 	JGE          loop105
 
 rest106:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD.Z 192(DI), Z3, K1, Z3
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, K1, 192(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again104
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Z4, Z0
+	VFMADD213PD  64(DI), Z4, Z1
+	VFMADD213PD  128(DI), Z4, Z2
+	VFMADD213PD  192(DI), Z4, K1, Z3
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, K1, 192(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again104
 	VZEROUPPER
 	RET
 
@@ -5236,8 +5286,8 @@ above91:
 	JGT  above108
 
 again109:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -5259,31 +5309,32 @@ loop110:
 	JGE          loop110
 
 rest111:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD   192(DI), Z3, Z3
-	VADDPD.Z 256(DI), Z4, K1, Z4
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, 192(DI)
-	VMOVUPD  Z4, K1, 256(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again109
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z5
+	VFMADD213PD  (DI), Z5, Z0
+	VFMADD213PD  64(DI), Z5, Z1
+	VFMADD213PD  128(DI), Z5, Z2
+	VFMADD213PD  192(DI), Z5, Z3
+	VFMADD213PD  256(DI), Z5, K1, Z4
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, 192(DI)
+	VMOVUPD      Z4, K1, 256(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again109
 	VZEROUPPER
 	RET
 
 above108:
 again112:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -5307,26 +5358,27 @@ loop113:
 	JGE          loop113
 
 rest114:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD   192(DI), Z3, Z3
-	VADDPD   256(DI), Z4, Z4
-	VADDPD.Z 320(DI), Z5, K1, Z5
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, 192(DI)
-	VMOVUPD  Z4, 256(DI)
-	VMOVUPD  Z5, K1, 320(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again112
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z6
+	VFMADD213PD  (DI), Z6, Z0
+	VFMADD213PD  64(DI), Z6, Z1
+	VFMADD213PD  128(DI), Z6, Z2
+	VFMADD213PD  192(DI), Z6, Z3
+	VFMADD213PD  256(DI), Z6, Z4
+	VFMADD213PD  320(DI), Z6, K1, Z5
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, 192(DI)
+	VMOVUPD      Z4, 256(DI)
+	VMOVUPD      Z5, K1, 320(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again112
 	VZEROUPPER
 	RET
 
@@ -5335,8 +5387,8 @@ above107:
 	JGT  above115
 
 again116:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -5362,35 +5414,36 @@ loop117:
 	JGE          loop117
 
 rest118:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD   192(DI), Z3, Z3
-	VADDPD   256(DI), Z4, Z4
-	VADDPD   320(DI), Z5, Z5
-	VADDPD.Z 384(DI), Z6, K1, Z6
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, 192(DI)
-	VMOVUPD  Z4, 256(DI)
-	VMOVUPD  Z5, 320(DI)
-	VMOVUPD  Z6, K1, 384(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again116
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z7
+	VFMADD213PD  (DI), Z7, Z0
+	VFMADD213PD  64(DI), Z7, Z1
+	VFMADD213PD  128(DI), Z7, Z2
+	VFMADD213PD  192(DI), Z7, Z3
+	VFMADD213PD  256(DI), Z7, Z4
+	VFMADD213PD  320(DI), Z7, Z5
+	VFMADD213PD  384(DI), Z7, K1, Z6
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, 192(DI)
+	VMOVUPD      Z4, 256(DI)
+	VMOVUPD      Z5, 320(DI)
+	VMOVUPD      Z6, K1, 384(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again116
 	VZEROUPPER
 	RET
 
 above115:
 again119:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -5418,50 +5471,51 @@ loop120:
 	JGE          loop120
 
 rest121:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD   192(DI), Z3, Z3
-	VADDPD   256(DI), Z4, Z4
-	VADDPD   320(DI), Z5, Z5
-	VADDPD   384(DI), Z6, Z6
-	VADDPD.Z 448(DI), Z7, K1, Z7
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, 192(DI)
-	VMOVUPD  Z4, 256(DI)
-	VMOVUPD  Z5, 320(DI)
-	VMOVUPD  Z6, 384(DI)
-	VMOVUPD  Z7, K1, 448(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again119
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Z8, Z0
+	VFMADD213PD  64(DI), Z8, Z1
+	VFMADD213PD  128(DI), Z8, Z2
+	VFMADD213PD  192(DI), Z8, Z3
+	VFMADD213PD  256(DI), Z8, Z4
+	VFMADD213PD  320(DI), Z8, Z5
+	VFMADD213PD  384(DI), Z8, Z6
+	VFMADD213PD  448(DI), Z8, K1, Z7
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, 192(DI)
+	VMOVUPD      Z4, 256(DI)
+	VMOVUPD      Z5, 320(DI)
+	VMOVUPD      Z6, 384(DI)
+	VMOVUPD      Z7, K1, 448(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again119
 	VZEROUPPER
 	RET
 
-// func tile32AVX512(c *float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
+// func tile32AVX512(c *float64, alpha float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 // Requires: AVX, AVX512F, AVX512VL, FMA3, MMX+
-TEXT ·tile32AVX512(SB), NOSPLIT, $0-96
-	MOVQ  xstride+80(FP), AX
-	MOVQ  arow+64(FP), DX
-	MOVQ  astep+72(FP), BX
-	MOVQ  w+48(FP), SI
+TEXT ·tile32AVX512(SB), NOSPLIT, $0-104
+	MOVQ  xstride+88(FP), AX
+	MOVQ  arow+72(FP), DX
+	MOVQ  astep+80(FP), BX
+	MOVQ  w+56(FP), SI
 	MOVQ  c+0(FP), DI
-	MOVQ  a+8(FP), R8
-	MOVQ  tiles+32(FP), R9
+	MOVQ  a+16(FP), R8
+	MOVQ  tiles+40(FP), R9
 	MOVL  SI, CX
 	NEGL  CX
 	ANDL  $0x07, CX
 	MOVL  $0x000000ff, R10
 	SHRL  CL, R10
 	KMOVW R10, K1
-	MOVQ  h+40(FP), CX
+	MOVQ  h+48(FP), CX
 	CMPQ  CX, $0x08
 	JLT   lower122
 	LEAQ  (DX)(DX*2), CX
@@ -5474,8 +5528,8 @@ TEXT ·tile32AVX512(SB), NOSPLIT, $0-96
 
 again126:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -5484,7 +5538,7 @@ again126:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near127
 	SUBQ   $0x08, R11
@@ -5694,52 +5748,53 @@ loop130:
 	JGE            loop130
 
 rest131:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Y0, K1, Y0
-	VMOVUPD  Y0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y1, K1, Y1
-	VMOVUPD  Y1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y2, K1, Y2
-	VMOVUPD  Y2, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y3, K1, Y3
-	VMOVUPD  Y3, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y4, K1, Y4
-	VMOVUPD  Y4, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y5, K1, Y5
-	VMOVUPD  Y5, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y6, K1, Y6
-	VMOVUPD  Y6, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y7, K1, Y7
-	VMOVUPD  Y7, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again126
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Y8, K1, Y0
+	VMOVUPD      Y0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y1
+	VMOVUPD      Y1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y2
+	VMOVUPD      Y2, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y3
+	VMOVUPD      Y3, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y4
+	VMOVUPD      Y4, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y5
+	VMOVUPD      Y5, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y6
+	VMOVUPD      Y6, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y8, K1, Y7
+	VMOVUPD      Y7, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again126
 	VZEROUPPER
 	RET
 
 whole125:
 again132:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -5748,7 +5803,7 @@ again132:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near133
 	SUBQ   $0x08, R11
@@ -5958,44 +6013,45 @@ loop136:
 	JGE            loop136
 
 rest137:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Z0, K1, Z0
-	VMOVUPD  Z0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z1, K1, Z1
-	VMOVUPD  Z1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z2, K1, Z2
-	VMOVUPD  Z2, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z3, K1, Z3
-	VMOVUPD  Z3, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z4, K1, Z4
-	VMOVUPD  Z4, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z5, K1, Z5
-	VMOVUPD  Z5, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z6, K1, Z6
-	VMOVUPD  Z6, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z7, K1, Z7
-	VMOVUPD  Z7, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again132
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Z8, K1, Z0
+	VMOVUPD      Z0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z1
+	VMOVUPD      Z1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z2
+	VMOVUPD      Z2, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z3
+	VMOVUPD      Z3, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z4
+	VMOVUPD      Z4, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z5
+	VMOVUPD      Z5, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z6
+	VMOVUPD      Z6, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, K1, Z7
+	VMOVUPD      Z7, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again132
 	VZEROUPPER
 	RET
 
@@ -6005,8 +6061,8 @@ above124:
 
 again139:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -6023,7 +6079,7 @@ again139:
 	VPXORQ Z13, Z13, Z13
 	VPXORQ Z14, Z14, Z14
 	VPXORQ Z15, Z15, Z15
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near140
 	SUBQ   $0x08, R11
@@ -6314,68 +6370,69 @@ loop143:
 	JGE            loop143
 
 rest144:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Y1, K1, Y1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Y1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Y3, K1, Y3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Y3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z4, Z4
-	VADDPD.Z 64(DI), Y5, K1, Y5
-	VMOVUPD  Z4, (DI)
-	VMOVUPD  Y5, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD.Z 64(DI), Y7, K1, Y7
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Y7, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z8, Z8
-	VADDPD.Z 64(DI), Y9, K1, Y9
-	VMOVUPD  Z8, (DI)
-	VMOVUPD  Y9, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z10, Z10
-	VADDPD.Z 64(DI), Y11, K1, Y11
-	VMOVUPD  Z10, (DI)
-	VMOVUPD  Y11, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z12, Z12
-	VADDPD.Z 64(DI), Y13, K1, Y13
-	VMOVUPD  Z12, (DI)
-	VMOVUPD  Y13, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z14, Z14
-	VADDPD.Z 64(DI), Y15, K1, Y15
-	VMOVUPD  Z14, (DI)
-	VMOVUPD  Y15, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again139
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z16
+	VFMADD213PD  (DI), Z16, Z0
+	VFMADD213PD  64(DI), Y16, K1, Y1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Y1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z2
+	VFMADD213PD  64(DI), Y16, K1, Y3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Y3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z4
+	VFMADD213PD  64(DI), Y16, K1, Y5
+	VMOVUPD      Z4, (DI)
+	VMOVUPD      Y5, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z6
+	VFMADD213PD  64(DI), Y16, K1, Y7
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Y7, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z8
+	VFMADD213PD  64(DI), Y16, K1, Y9
+	VMOVUPD      Z8, (DI)
+	VMOVUPD      Y9, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z10
+	VFMADD213PD  64(DI), Y16, K1, Y11
+	VMOVUPD      Z10, (DI)
+	VMOVUPD      Y11, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z12
+	VFMADD213PD  64(DI), Y16, K1, Y13
+	VMOVUPD      Z12, (DI)
+	VMOVUPD      Y13, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z14
+	VFMADD213PD  64(DI), Y16, K1, Y15
+	VMOVUPD      Z14, (DI)
+	VMOVUPD      Y15, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again139
 	VZEROUPPER
 	RET
 
 whole138:
 again145:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -6392,7 +6449,7 @@ again145:
 	VPXORQ Z13, Z13, Z13
 	VPXORQ Z14, Z14, Z14
 	VPXORQ Z15, Z15, Z15
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near146
 	SUBQ   $0x08, R11
@@ -6683,60 +6740,61 @@ loop149:
 	JGE            loop149
 
 rest150:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Z1, K1, Z1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Z3, K1, Z3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Z3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z4, Z4
-	VADDPD.Z 64(DI), Z5, K1, Z5
-	VMOVUPD  Z4, (DI)
-	VMOVUPD  Z5, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD.Z 64(DI), Z7, K1, Z7
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z8, Z8
-	VADDPD.Z 64(DI), Z9, K1, Z9
-	VMOVUPD  Z8, (DI)
-	VMOVUPD  Z9, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z10, Z10
-	VADDPD.Z 64(DI), Z11, K1, Z11
-	VMOVUPD  Z10, (DI)
-	VMOVUPD  Z11, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z12, Z12
-	VADDPD.Z 64(DI), Z13, K1, Z13
-	VMOVUPD  Z12, (DI)
-	VMOVUPD  Z13, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z14, Z14
-	VADDPD.Z 64(DI), Z15, K1, Z15
-	VMOVUPD  Z14, (DI)
-	VMOVUPD  Z15, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again145
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z16
+	VFMADD213PD  (DI), Z16, Z0
+	VFMADD213PD  64(DI), Z16, K1, Z1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z2
+	VFMADD213PD  64(DI), Z16, K1, Z3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Z3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z4
+	VFMADD213PD  64(DI), Z16, K1, Z5
+	VMOVUPD      Z4, (DI)
+	VMOVUPD      Z5, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z6
+	VFMADD213PD  64(DI), Z16, K1, Z7
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z8
+	VFMADD213PD  64(DI), Z16, K1, Z9
+	VMOVUPD      Z8, (DI)
+	VMOVUPD      Z9, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z10
+	VFMADD213PD  64(DI), Z16, K1, Z11
+	VMOVUPD      Z10, (DI)
+	VMOVUPD      Z11, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z12
+	VFMADD213PD  64(DI), Z16, K1, Z13
+	VMOVUPD      Z12, (DI)
+	VMOVUPD      Z13, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z16, Z14
+	VFMADD213PD  64(DI), Z16, K1, Z15
+	VMOVUPD      Z14, (DI)
+	VMOVUPD      Z15, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again145
 	VZEROUPPER
 	RET
 
@@ -6746,8 +6804,8 @@ above123:
 
 again152:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -6772,7 +6830,7 @@ again152:
 	VPXORQ Z21, Z21, Z21
 	VPXORQ Z22, Z22, Z22
 	VPXORQ Z23, Z23, Z23
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near153
 	SUBQ   $0x08, R11
@@ -7144,84 +7202,85 @@ loop156:
 	JGE            loop156
 
 rest157:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Y2, K1, Y2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Y2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Y5, K1, Y5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Y5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD   64(DI), Z7, Z7
-	VADDPD.Z 128(DI), Y8, K1, Y8
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, 64(DI)
-	VMOVUPD  Y8, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z9, Z9
-	VADDPD   64(DI), Z10, Z10
-	VADDPD.Z 128(DI), Y11, K1, Y11
-	VMOVUPD  Z9, (DI)
-	VMOVUPD  Z10, 64(DI)
-	VMOVUPD  Y11, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z12, Z12
-	VADDPD   64(DI), Z13, Z13
-	VADDPD.Z 128(DI), Y14, K1, Y14
-	VMOVUPD  Z12, (DI)
-	VMOVUPD  Z13, 64(DI)
-	VMOVUPD  Y14, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z15, Z15
-	VADDPD   64(DI), Z16, Z16
-	VADDPD.Z 128(DI), Y17, K1, Y17
-	VMOVUPD  Z15, (DI)
-	VMOVUPD  Z16, 64(DI)
-	VMOVUPD  Y17, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z18, Z18
-	VADDPD   64(DI), Z19, Z19
-	VADDPD.Z 128(DI), Y20, K1, Y20
-	VMOVUPD  Z18, (DI)
-	VMOVUPD  Z19, 64(DI)
-	VMOVUPD  Y20, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z21, Z21
-	VADDPD   64(DI), Z22, Z22
-	VADDPD.Z 128(DI), Y23, K1, Y23
-	VMOVUPD  Z21, (DI)
-	VMOVUPD  Z22, 64(DI)
-	VMOVUPD  Y23, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again152
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z24
+	VFMADD213PD  (DI), Z24, Z0
+	VFMADD213PD  64(DI), Z24, Z1
+	VFMADD213PD  128(DI), Y24, K1, Y2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Y2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z3
+	VFMADD213PD  64(DI), Z24, Z4
+	VFMADD213PD  128(DI), Y24, K1, Y5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Y5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z6
+	VFMADD213PD  64(DI), Z24, Z7
+	VFMADD213PD  128(DI), Y24, K1, Y8
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, 64(DI)
+	VMOVUPD      Y8, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z9
+	VFMADD213PD  64(DI), Z24, Z10
+	VFMADD213PD  128(DI), Y24, K1, Y11
+	VMOVUPD      Z9, (DI)
+	VMOVUPD      Z10, 64(DI)
+	VMOVUPD      Y11, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z12
+	VFMADD213PD  64(DI), Z24, Z13
+	VFMADD213PD  128(DI), Y24, K1, Y14
+	VMOVUPD      Z12, (DI)
+	VMOVUPD      Z13, 64(DI)
+	VMOVUPD      Y14, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z15
+	VFMADD213PD  64(DI), Z24, Z16
+	VFMADD213PD  128(DI), Y24, K1, Y17
+	VMOVUPD      Z15, (DI)
+	VMOVUPD      Z16, 64(DI)
+	VMOVUPD      Y17, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z18
+	VFMADD213PD  64(DI), Z24, Z19
+	VFMADD213PD  128(DI), Y24, K1, Y20
+	VMOVUPD      Z18, (DI)
+	VMOVUPD      Z19, 64(DI)
+	VMOVUPD      Y20, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z21
+	VFMADD213PD  64(DI), Z24, Z22
+	VFMADD213PD  128(DI), Y24, K1, Y23
+	VMOVUPD      Z21, (DI)
+	VMOVUPD      Z22, 64(DI)
+	VMOVUPD      Y23, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again152
 	VZEROUPPER
 	RET
 
 whole151:
 again158:
 	LEAQ   (R8)(DX*4), SI
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -7246,7 +7305,7 @@ again158:
 	VPXORQ Z21, Z21, Z21
 	VPXORQ Z22, Z22, Z22
 	VPXORQ Z23, Z23, Z23
-	MOVQ   ahead+88(FP), R12
+	MOVQ   ahead+96(FP), R12
 	TESTQ  R12, R12
 	JEQ    near159
 	SUBQ   $0x08, R11
@@ -7618,76 +7677,77 @@ loop162:
 	JGE            loop162
 
 rest163:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Z2, K1, Z2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Z5, K1, Z5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Z5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD   64(DI), Z7, Z7
-	VADDPD.Z 128(DI), Z8, K1, Z8
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, 64(DI)
-	VMOVUPD  Z8, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z9, Z9
-	VADDPD   64(DI), Z10, Z10
-	VADDPD.Z 128(DI), Z11, K1, Z11
-	VMOVUPD  Z9, (DI)
-	VMOVUPD  Z10, 64(DI)
-	VMOVUPD  Z11, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z12, Z12
-	VADDPD   64(DI), Z13, Z13
-	VADDPD.Z 128(DI), Z14, K1, Z14
-	VMOVUPD  Z12, (DI)
-	VMOVUPD  Z13, 64(DI)
-	VMOVUPD  Z14, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z15, Z15
-	VADDPD   64(DI), Z16, Z16
-	VADDPD.Z 128(DI), Z17, K1, Z17
-	VMOVUPD  Z15, (DI)
-	VMOVUPD  Z16, 64(DI)
-	VMOVUPD  Z17, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z18, Z18
-	VADDPD   64(DI), Z19, Z19
-	VADDPD.Z 128(DI), Z20, K1, Z20
-	VMOVUPD  Z18, (DI)
-	VMOVUPD  Z19, 64(DI)
-	VMOVUPD  Z20, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z21, Z21
-	VADDPD   64(DI), Z22, Z22
-	VADDPD.Z 128(DI), Z23, K1, Z23
-	VMOVUPD  Z21, (DI)
-	VMOVUPD  Z22, 64(DI)
-	VMOVUPD  Z23, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again158
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z24
+	VFMADD213PD  (DI), Z24, Z0
+	VFMADD213PD  64(DI), Z24, Z1
+	VFMADD213PD  128(DI), Z24, K1, Z2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z3
+	VFMADD213PD  64(DI), Z24, Z4
+	VFMADD213PD  128(DI), Z24, K1, Z5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Z5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z6
+	VFMADD213PD  64(DI), Z24, Z7
+	VFMADD213PD  128(DI), Z24, K1, Z8
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, 64(DI)
+	VMOVUPD      Z8, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z9
+	VFMADD213PD  64(DI), Z24, Z10
+	VFMADD213PD  128(DI), Z24, K1, Z11
+	VMOVUPD      Z9, (DI)
+	VMOVUPD      Z10, 64(DI)
+	VMOVUPD      Z11, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z12
+	VFMADD213PD  64(DI), Z24, Z13
+	VFMADD213PD  128(DI), Z24, K1, Z14
+	VMOVUPD      Z12, (DI)
+	VMOVUPD      Z13, 64(DI)
+	VMOVUPD      Z14, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z15
+	VFMADD213PD  64(DI), Z24, Z16
+	VFMADD213PD  128(DI), Z24, K1, Z17
+	VMOVUPD      Z15, (DI)
+	VMOVUPD      Z16, 64(DI)
+	VMOVUPD      Z17, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z18
+	VFMADD213PD  64(DI), Z24, Z19
+	VFMADD213PD  128(DI), Z24, K1, Z20
+	VMOVUPD      Z18, (DI)
+	VMOVUPD      Z19, 64(DI)
+	VMOVUPD      Z20, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z24, Z21
+	VFMADD213PD  64(DI), Z24, Z22
+	VFMADD213PD  128(DI), Z24, K1, Z23
+	VMOVUPD      Z21, (DI)
+	VMOVUPD      Z22, 64(DI)
+	VMOVUPD      Z23, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again158
 	VZEROUPPER
 	RET
 
@@ -7703,8 +7763,8 @@ lower122:
 	JGT  whole167
 
 again168:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -7728,35 +7788,36 @@ loop169:
 	JGE            loop169
 
 rest170:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Y0, K1, Y0
-	VMOVUPD  Y0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y1, K1, Y1
-	VMOVUPD  Y1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y2, K1, Y2
-	VMOVUPD  Y2, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y3, K1, Y3
-	VMOVUPD  Y3, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again168
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Y4, K1, Y0
+	VMOVUPD      Y0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y4, K1, Y1
+	VMOVUPD      Y1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y4, K1, Y2
+	VMOVUPD      Y2, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y4, K1, Y3
+	VMOVUPD      Y3, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again168
 	VZEROUPPER
 	RET
 
 whole167:
 again171:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -7780,28 +7841,29 @@ loop172:
 	JGE            loop172
 
 rest173:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Z0, K1, Z0
-	VMOVUPD  Z0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z1, K1, Z1
-	VMOVUPD  Z1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z2, K1, Z2
-	VMOVUPD  Z2, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z3, K1, Z3
-	VMOVUPD  Z3, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again171
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Z4, K1, Z0
+	VMOVUPD      Z0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, K1, Z1
+	VMOVUPD      Z1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, K1, Z2
+	VMOVUPD      Z2, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, K1, Z3
+	VMOVUPD      Z3, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again171
 	VZEROUPPER
 	RET
 
@@ -7810,8 +7872,8 @@ above166:
 	JGT  whole174
 
 again175:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -7844,43 +7906,44 @@ loop176:
 	JGE            loop176
 
 rest177:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Y1, K1, Y1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Y1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Y3, K1, Y3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Y3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z4, Z4
-	VADDPD.Z 64(DI), Y5, K1, Y5
-	VMOVUPD  Z4, (DI)
-	VMOVUPD  Y5, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD.Z 64(DI), Y7, K1, Y7
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Y7, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again175
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Z8, Z0
+	VFMADD213PD  64(DI), Y8, K1, Y1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Y1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z2
+	VFMADD213PD  64(DI), Y8, K1, Y3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Y3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z4
+	VFMADD213PD  64(DI), Y8, K1, Y5
+	VMOVUPD      Z4, (DI)
+	VMOVUPD      Y5, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z6
+	VFMADD213PD  64(DI), Y8, K1, Y7
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Y7, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again175
 	VZEROUPPER
 	RET
 
 whole174:
 again178:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -7913,36 +7976,37 @@ loop179:
 	JGE            loop179
 
 rest180:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Z1, K1, Z1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Z3, K1, Z3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Z3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z4, Z4
-	VADDPD.Z 64(DI), Z5, K1, Z5
-	VMOVUPD  Z4, (DI)
-	VMOVUPD  Z5, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD.Z 64(DI), Z7, K1, Z7
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again178
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Z8, Z0
+	VFMADD213PD  64(DI), Z8, K1, Z1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z2
+	VFMADD213PD  64(DI), Z8, K1, Z3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Z3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z4
+	VFMADD213PD  64(DI), Z8, K1, Z5
+	VMOVUPD      Z4, (DI)
+	VMOVUPD      Z5, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z8, Z6
+	VFMADD213PD  64(DI), Z8, K1, Z7
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again178
 	VZEROUPPER
 	RET
 
@@ -7951,8 +8015,8 @@ above165:
 	JGT  whole181
 
 again182:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -7994,51 +8058,52 @@ loop183:
 	JGE            loop183
 
 rest184:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Y2, K1, Y2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Y2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Y5, K1, Y5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Y5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD   64(DI), Z7, Z7
-	VADDPD.Z 128(DI), Y8, K1, Y8
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, 64(DI)
-	VMOVUPD  Y8, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z9, Z9
-	VADDPD   64(DI), Z10, Z10
-	VADDPD.Z 128(DI), Y11, K1, Y11
-	VMOVUPD  Z9, (DI)
-	VMOVUPD  Z10, 64(DI)
-	VMOVUPD  Y11, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again182
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z12
+	VFMADD213PD  (DI), Z12, Z0
+	VFMADD213PD  64(DI), Z12, Z1
+	VFMADD213PD  128(DI), Y12, K1, Y2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Y2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z3
+	VFMADD213PD  64(DI), Z12, Z4
+	VFMADD213PD  128(DI), Y12, K1, Y5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Y5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z6
+	VFMADD213PD  64(DI), Z12, Z7
+	VFMADD213PD  128(DI), Y12, K1, Y8
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, 64(DI)
+	VMOVUPD      Y8, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z9
+	VFMADD213PD  64(DI), Z12, Z10
+	VFMADD213PD  128(DI), Y12, K1, Y11
+	VMOVUPD      Z9, (DI)
+	VMOVUPD      Z10, 64(DI)
+	VMOVUPD      Y11, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again182
 	VZEROUPPER
 	RET
 
 whole181:
 again185:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8080,44 +8145,45 @@ loop186:
 	JGE            loop186
 
 rest187:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Z2, K1, Z2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Z5, K1, Z5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Z5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z6, Z6
-	VADDPD   64(DI), Z7, Z7
-	VADDPD.Z 128(DI), Z8, K1, Z8
-	VMOVUPD  Z6, (DI)
-	VMOVUPD  Z7, 64(DI)
-	VMOVUPD  Z8, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z9, Z9
-	VADDPD   64(DI), Z10, Z10
-	VADDPD.Z 128(DI), Z11, K1, Z11
-	VMOVUPD  Z9, (DI)
-	VMOVUPD  Z10, 64(DI)
-	VMOVUPD  Z11, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again185
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z12
+	VFMADD213PD  (DI), Z12, Z0
+	VFMADD213PD  64(DI), Z12, Z1
+	VFMADD213PD  128(DI), Z12, K1, Z2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z3
+	VFMADD213PD  64(DI), Z12, Z4
+	VFMADD213PD  128(DI), Z12, K1, Z5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Z5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z6
+	VFMADD213PD  64(DI), Z12, Z7
+	VFMADD213PD  128(DI), Z12, K1, Z8
+	VMOVUPD      Z6, (DI)
+	VMOVUPD      Z7, 64(DI)
+	VMOVUPD      Z8, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z12, Z9
+	VFMADD213PD  64(DI), Z12, Z10
+	VFMADD213PD  128(DI), Z12, K1, Z11
+	VMOVUPD      Z9, (DI)
+	VMOVUPD      Z10, 64(DI)
+	VMOVUPD      Z11, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again185
 	VZEROUPPER
 	RET
 
@@ -8133,8 +8199,8 @@ lower164:
 	JGT  whole191
 
 again192:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	SUBQ   $0x01, R11
@@ -8152,27 +8218,28 @@ loop193:
 	JGE            loop193
 
 rest194:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Y0, K1, Y0
-	VMOVUPD  Y0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Y1, K1, Y1
-	VMOVUPD  Y1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again192
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z2
+	VFMADD213PD  (DI), Y2, K1, Y0
+	VMOVUPD      Y0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Y2, K1, Y1
+	VMOVUPD      Y1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again192
 	VZEROUPPER
 	RET
 
 whole191:
 again195:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	SUBQ   $0x01, R11
@@ -8190,20 +8257,21 @@ loop196:
 	JGE            loop196
 
 rest197:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Z0, K1, Z0
-	VMOVUPD  Z0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD.Z (DI), Z1, K1, Z1
-	VMOVUPD  Z1, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again195
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z2
+	VFMADD213PD  (DI), Z2, K1, Z0
+	VMOVUPD      Z0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z2, K1, Z1
+	VMOVUPD      Z1, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again195
 	VZEROUPPER
 	RET
 
@@ -8212,8 +8280,8 @@ above190:
 	JGT  whole198
 
 again199:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8236,31 +8304,32 @@ loop200:
 	JGE            loop200
 
 rest201:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Y1, K1, Y1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Y1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Y3, K1, Y3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Y3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again199
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Z4, Z0
+	VFMADD213PD  64(DI), Y4, K1, Y1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Y1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, Z2
+	VFMADD213PD  64(DI), Y4, K1, Y3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Y3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again199
 	VZEROUPPER
 	RET
 
 whole198:
 again202:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8283,24 +8352,25 @@ loop203:
 	JGE            loop203
 
 rest204:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Z1, K1, Z1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z2, Z2
-	VADDPD.Z 64(DI), Z3, K1, Z3
-	VMOVUPD  Z2, (DI)
-	VMOVUPD  Z3, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again202
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Z4, Z0
+	VFMADD213PD  64(DI), Z4, K1, Z1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z4, Z2
+	VFMADD213PD  64(DI), Z4, K1, Z3
+	VMOVUPD      Z2, (DI)
+	VMOVUPD      Z3, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again202
 	VZEROUPPER
 	RET
 
@@ -8309,8 +8379,8 @@ above189:
 	JGT  whole205
 
 again206:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8338,35 +8408,36 @@ loop207:
 	JGE            loop207
 
 rest208:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Y2, K1, Y2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Y2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Y5, K1, Y5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Y5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again206
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z6
+	VFMADD213PD  (DI), Z6, Z0
+	VFMADD213PD  64(DI), Z6, Z1
+	VFMADD213PD  128(DI), Y6, K1, Y2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Y2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z6, Z3
+	VFMADD213PD  64(DI), Z6, Z4
+	VFMADD213PD  128(DI), Y6, K1, Y5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Y5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again206
 	VZEROUPPER
 	RET
 
 whole205:
 again209:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8394,28 +8465,29 @@ loop210:
 	JGE            loop210
 
 rest211:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Z2, K1, Z2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	VADDPD   (DI), Z3, Z3
-	VADDPD   64(DI), Z4, Z4
-	VADDPD.Z 128(DI), Z5, K1, Z5
-	VMOVUPD  Z3, (DI)
-	VMOVUPD  Z4, 64(DI)
-	VMOVUPD  Z5, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again209
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z6
+	VFMADD213PD  (DI), Z6, Z0
+	VFMADD213PD  64(DI), Z6, Z1
+	VFMADD213PD  128(DI), Z6, K1, Z2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	VFMADD213PD  (DI), Z6, Z3
+	VFMADD213PD  64(DI), Z6, Z4
+	VFMADD213PD  128(DI), Z6, K1, Z5
+	VMOVUPD      Z3, (DI)
+	VMOVUPD      Z4, 64(DI)
+	VMOVUPD      Z5, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again209
 	VZEROUPPER
 	RET
 
@@ -8428,8 +8500,8 @@ lower188:
 	JGT  above214
 
 again215:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	SUBQ   $0x01, R11
 	JLT    rest217
@@ -8443,23 +8515,24 @@ loop216:
 	JGE            loop216
 
 rest217:
-	ADDQ     $0x01, R11
-	VADDPD.Z (DI), Z0, K1, Z0
-	VMOVUPD  Z0, K1, (DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again215
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z1
+	VFMADD213PD  (DI), Z1, K1, Z0
+	VMOVUPD      Z0, K1, (DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again215
 	VZEROUPPER
 	RET
 
 above214:
 again218:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	SUBQ   $0x01, R11
@@ -8475,18 +8548,19 @@ loop219:
 	JGE            loop219
 
 rest220:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD.Z 64(DI), Z1, K1, Z1
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, K1, 64(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again218
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z2
+	VFMADD213PD  (DI), Z2, Z0
+	VFMADD213PD  64(DI), Z2, K1, Z1
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, K1, 64(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again218
 	VZEROUPPER
 	RET
 
@@ -8495,8 +8569,8 @@ above213:
 	JGT  above221
 
 again222:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8514,27 +8588,28 @@ loop223:
 	JGE            loop223
 
 rest224:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD.Z 128(DI), Z2, K1, Z2
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, K1, 128(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again222
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z3
+	VFMADD213PD  (DI), Z3, Z0
+	VFMADD213PD  64(DI), Z3, Z1
+	VFMADD213PD  128(DI), Z3, K1, Z2
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, K1, 128(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again222
 	VZEROUPPER
 	RET
 
 above221:
 again225:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8554,22 +8629,23 @@ loop226:
 	JGE            loop226
 
 rest227:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD.Z 192(DI), Z3, K1, Z3
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, K1, 192(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again225
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z4
+	VFMADD213PD  (DI), Z4, Z0
+	VFMADD213PD  64(DI), Z4, Z1
+	VFMADD213PD  128(DI), Z4, Z2
+	VFMADD213PD  192(DI), Z4, K1, Z3
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, K1, 192(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again225
 	VZEROUPPER
 	RET
 
@@ -8580,8 +8656,8 @@ above212:
 	JGT  above229
 
 again230:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8603,31 +8679,32 @@ loop231:
 	JGE            loop231
 
 rest232:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD   192(DI), Z3, Z3
-	VADDPD.Z 256(DI), Z4, K1, Z4
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, 192(DI)
-	VMOVUPD  Z4, K1, 256(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again230
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z5
+	VFMADD213PD  (DI), Z5, Z0
+	VFMADD213PD  64(DI), Z5, Z1
+	VFMADD213PD  128(DI), Z5, Z2
+	VFMADD213PD  192(DI), Z5, Z3
+	VFMADD213PD  256(DI), Z5, K1, Z4
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, 192(DI)
+	VMOVUPD      Z4, K1, 256(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again230
 	VZEROUPPER
 	RET
 
 above229:
 again233:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8651,26 +8728,27 @@ loop234:
 	JGE            loop234
 
 rest235:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD   192(DI), Z3, Z3
-	VADDPD   256(DI), Z4, Z4
-	VADDPD.Z 320(DI), Z5, K1, Z5
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, 192(DI)
-	VMOVUPD  Z4, 256(DI)
-	VMOVUPD  Z5, K1, 320(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again233
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z6
+	VFMADD213PD  (DI), Z6, Z0
+	VFMADD213PD  64(DI), Z6, Z1
+	VFMADD213PD  128(DI), Z6, Z2
+	VFMADD213PD  192(DI), Z6, Z3
+	VFMADD213PD  256(DI), Z6, Z4
+	VFMADD213PD  320(DI), Z6, K1, Z5
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, 192(DI)
+	VMOVUPD      Z4, 256(DI)
+	VMOVUPD      Z5, K1, 320(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again233
 	VZEROUPPER
 	RET
 
@@ -8679,8 +8757,8 @@ above228:
 	JGT  above236
 
 again237:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8706,35 +8784,36 @@ loop238:
 	JGE            loop238
 
 rest239:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD   192(DI), Z3, Z3
-	VADDPD   256(DI), Z4, Z4
-	VADDPD   320(DI), Z5, Z5
-	VADDPD.Z 384(DI), Z6, K1, Z6
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, 192(DI)
-	VMOVUPD  Z4, 256(DI)
-	VMOVUPD  Z5, 320(DI)
-	VMOVUPD  Z6, K1, 384(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again237
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z7
+	VFMADD213PD  (DI), Z7, Z0
+	VFMADD213PD  64(DI), Z7, Z1
+	VFMADD213PD  128(DI), Z7, Z2
+	VFMADD213PD  192(DI), Z7, Z3
+	VFMADD213PD  256(DI), Z7, Z4
+	VFMADD213PD  320(DI), Z7, Z5
+	VFMADD213PD  384(DI), Z7, K1, Z6
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, 192(DI)
+	VMOVUPD      Z4, 256(DI)
+	VMOVUPD      Z5, 320(DI)
+	VMOVUPD      Z6, K1, 384(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again237
 	VZEROUPPER
 	RET
 
 above236:
 again240:
-	MOVQ   x+16(FP), R10
-	MOVQ   n+24(FP), R11
+	MOVQ   x+24(FP), R10
+	MOVQ   n+32(FP), R11
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -8762,30 +8841,31 @@ loop241:
 	JGE            loop241
 
 rest242:
-	ADDQ     $0x01, R11
-	VADDPD   (DI), Z0, Z0
-	VADDPD   64(DI), Z1, Z1
-	VADDPD   128(DI), Z2, Z2
-	VADDPD   192(DI), Z3, Z3
-	VADDPD   256(DI), Z4, Z4
-	VADDPD   320(DI), Z5, Z5
-	VADDPD   384(DI), Z6, Z6
-	VADDPD.Z 448(DI), Z7, K1, Z7
-	VMOVUPD  Z0, (DI)
-	VMOVUPD  Z1, 64(DI)
-	VMOVUPD  Z2, 128(DI)
-	VMOVUPD  Z3, 192(DI)
-	VMOVUPD  Z4, 256(DI)
-	VMOVUPD  Z5, 320(DI)
-	VMOVUPD  Z6, 384(DI)
-	VMOVUPD  Z7, K1, 448(DI)
-	ADDQ     cstride+56(FP), DI
-	MOVQ     n+24(FP), R11
-	IMULQ    BX, R11
-	SUBQ     R11, R8
-	ADDQ     DX, R8
-	DECQ     R9
-	JNE      again240
+	ADDQ         $0x01, R11
+	VBROADCASTSD alpha+8(FP), Z8
+	VFMADD213PD  (DI), Z8, Z0
+	VFMADD213PD  64(DI), Z8, Z1
+	VFMADD213PD  128(DI), Z8, Z2
+	VFMADD213PD  192(DI), Z8, Z3
+	VFMADD213PD  256(DI), Z8, Z4
+	VFMADD213PD  320(DI), Z8, Z5
+	VFMADD213PD  384(DI), Z8, Z6
+	VFMADD213PD  448(DI), Z8, K1, Z7
+	VMOVUPD      Z0, (DI)
+	VMOVUPD      Z1, 64(DI)
+	VMOVUPD      Z2, 128(DI)
+	VMOVUPD      Z3, 192(DI)
+	VMOVUPD      Z4, 256(DI)
+	VMOVUPD      Z5, 320(DI)
+	VMOVUPD      Z6, 384(DI)
+	VMOVUPD      Z7, K1, 448(DI)
+	ADDQ         cstride+64(FP), DI
+	MOVQ         n+32(FP), R11
+	IMULQ        BX, R11
+	SUBQ         R11, R8
+	ADDQ         DX, R8
+	DECQ         R9
+	JNE          again240
 	VZEROUPPER
 	RET
 

@@ -106,8 +106,8 @@ func blocksFuse(r int) bool {
 	return c[0] == -0x1p-60
 }
 
-// chain returns c plus the sum of n products in the order that gemm.go promises.
-func chain(c float64, n int, fused bool, a, x func(l int) float64) float64 {
+// chain returns c plus alpha times the sum of n products in the order that gemm.go promises.
+func chain(c, alpha float64, n int, fused bool, a, x func(l int) float64) float64 {
 	for lo := 0; lo < n; lo += chunkLen {
 		var s float64
 		for l := lo; l < min(n, lo+chunkLen); l++ {
@@ -117,7 +117,11 @@ func chain(c float64, n int, fused bool, a, x func(l int) float64) float64 {
 				s += float64(a(l) * x(l))
 			}
 		}
-		c += s
+		if fused {
+			c = math.FMA(alpha, s, c)
+		} else {
+			c += float64(alpha * s)
+		}
 	}
 	return c
 }
@@ -126,24 +130,24 @@ func chain(c float64, n int, fused bool, a, x func(l int) float64) float64 {
 func TestBlockOrder(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		blockShapes(func(rows, n, r int) {
-			fused := blocksFuse(r)
+			fused, alpha := blocksFuse(r), []float64{1, -0.7}[n%2]
 			stride := n + 3
 			if rows%2 == 1 {
 				stride += farFrom // with which tiles look ahead
 			}
 			a, x, c := random(1, rows*stride), random(2, n*r), random(3, rows*r)
 			byRows, byColumns := slices.Clone(c), slices.Clone(c)
-			RowsTimes(byRows, a, stride, x, r)
+			AddRowsTimes(byRows, alpha, a, stride, x, r)
 			trans := make([]float64, n*(rows+2))
 			for i := range rows {
 				for l := range n {
 					trans[l*(rows+2)+i] = a[i*stride+l]
 				}
 			}
-			TransTimes(byColumns, trans, rows+2, x, r)
+			AddTransTimes(byColumns, alpha, trans, rows+2, x, r)
 			for i := range rows {
 				for k := range r {
-					want := chain(c[i*r+k], n, fused, func(l int) float64 { return a[i*stride+l] }, func(l int) float64 { return x[l*r+k] })
+					want := chain(c[i*r+k], alpha, n, fused, func(l int) float64 { return a[i*stride+l] }, func(l int) float64 { return x[l*r+k] })
 					if got := byRows[i*r+k]; got != want {
 						t.Fatalf("RowsTimes, %d rows, n = %d, r = %d: c[%d,%d] is %v, want %v", rows, n, r, i, k, got, want)
 					}

@@ -12,13 +12,13 @@ const passRows = 256
 // first-level cache if it fits; the rows' part of A comes from the second level for all panels but the first. To pack
 // either costs more than it gains: X takes its turn every 6 to 24 cycles, which leaves time for what crosses cache lines,
 // and the processor follows 8 rows of A in memory.
-func timesTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
+func timesTiles[F Float](c []float64, alpha float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
 	for i := 0; i < rows; i += passRows {
-		passTiles(c[i*stride:], a[i*arow:], arow, astep, x, min(passRows, rows-i), n, cols, stride)
+		passTiles(c[i*stride:], alpha, a[i*arow:], arow, astep, x, min(passRows, rows-i), n, cols, stride)
 	}
 }
 
-func passTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
+func passTiles[F Float](c []float64, alpha float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
 	height, most, lanes, mostAlone := tileRowsAVX2, tileColsAVX2, lanesAVX2, lineColsAVX2
 	if path == avx512 {
 		height, most, lanes, mostAlone = tileRowsAVX512, tileColsAVX512, lanesAVX512, lineColsAVX512
@@ -34,7 +34,7 @@ func passTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows, 
 			w = panel(cols-k, most, lanes)
 			for i, h := 0, height; i < pairs; h /= 2 {
 				if count := (pairs - i) / h; count > 0 {
-					tiles(&c[i*stride+k], &a[i*arow+l*astep], &x[l*stride+k], d, count, h, w, arow, astep, stride, ahead)
+					tiles(&c[i*stride+k], alpha, &a[i*arow+l*astep], &x[l*stride+k], d, count, h, w, arow, astep, stride, ahead)
 					i += count * h
 				}
 			}
@@ -46,7 +46,7 @@ func passTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows, 
 		}
 		for k, w := 0, 0; k < cols && pairs < rows; k += w {
 			w = panel(cols-k, mostAlone, lanes)
-			tiles(&c[pairs*stride+k], &a[pairs*arow+l*astep], &x[l*stride+k], d, 1, 1, w, arow, astep, stride, 0)
+			tiles(&c[pairs*stride+k], alpha, &a[pairs*arow+l*astep], &x[l*stride+k], d, 1, 1, w, arow, astep, stride, 0)
 		}
 	}
 }
@@ -56,20 +56,20 @@ func passTiles[F Float](c []float64, a []F, arow, astep int, x []float64, rows, 
 // A (n = 2429), r = 60: 10.5 ms, all with the first panel 10.9; a square A that is near takes 1.14 times as long with it (Xeon with AVX-512).
 const farRow = 512
 
-// tiles adds to the first of count tiles of h rows by w columns and to those below it n terms.
-func tiles[F Float](c *float64, a *F, x *float64, n, count, h, w, arow, astep, stride, ahead int) {
+// tiles adds to the first of count tiles of h rows by w columns and to those below it alpha times n terms.
+func tiles[F Float](c *float64, alpha float64, a *F, x *float64, n, count, h, w, arow, astep, stride, ahead int) {
 	switch a := any(a).(type) {
 	case *float64:
 		if path == avx512 {
-			tileAVX512(c, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride, 8*ahead)
+			tileAVX512(c, alpha, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride, 8*ahead)
 		} else {
-			tileAVX2(c, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride, 8*ahead)
+			tileAVX2(c, alpha, a, x, n, count, h, w, 8*stride, 8*arow, 8*astep, 8*stride, 8*ahead)
 		}
 	case *float32:
 		if path == avx512 {
-			tile32AVX512(c, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride, 4*ahead)
+			tile32AVX512(c, alpha, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride, 4*ahead)
 		} else {
-			tile32AVX2(c, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride, 4*ahead)
+			tile32AVX2(c, alpha, a, x, n, count, h, w, 8*stride, 4*arow, 4*astep, 8*stride, 4*ahead)
 		}
 	}
 }

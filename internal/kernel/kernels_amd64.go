@@ -86,6 +86,11 @@ func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
 //go:noescape
 func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
 
+// scatterListsAVX2 is scatterListsGo for a y of n numbers and so many entries; it returns false, y changed, if anything lies outside of them.
+//
+//go:noescape
+func scatterListsAVX2(y *float64, n int, lists *int64, count int, idx *int32, val *float64, entries int) (ok bool)
+
 // scaleAVX2 multiplies x[i] by c, 0 ≤ i < n.
 //
 //go:noescape

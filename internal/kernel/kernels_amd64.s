@@ -11738,6 +11738,192 @@ bad721:
 	VZEROUPPER
 	RET
 
+// func scatterListsAVX2(y *float64, n int, lists *int64, count int, idx *int32, val *float64, entries int) (ok bool)
+// Requires: AVX, FMA3, MMX+
+TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
+	MOVQ y+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ lists+16(FP), DX
+	MOVQ count+24(FP), BX
+
+next730:
+	SUBQ   $0x01, BX
+	JLT    out732
+	MOVQ   (DX), SI
+	MOVQ   8(DX), DI
+	VMOVSD 16(DX), X0
+	CMPQ   DI, entries+48(FP)
+	JHI    bad733
+	SUBQ   SI, DI
+	JLT    bad733
+	TESTQ  SI, SI
+	JLT    bad733
+	XORQ   R8, R8
+	CMPQ   BX, $0x02
+	JLT    last734
+	MOVQ   48(DX), R8
+	SUBQ   SI, R8
+	SHLQ   $0x02, R8
+
+last734:
+	ADDQ  $0x18, DX
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(SI*4), R9
+	MOVQ  val+40(FP), R10
+	TESTQ R10, R10
+	JEQ   ones731
+	LEAQ  (R10)(SI*8), R10
+	SUBQ  $0x08, DI
+	JLT   rest736
+
+loop735:
+	PREFETCHT0  (R9)(R8*1)
+	PREFETCHT0  (R10)(R8*2)
+	MOVLQSX     (R9), SI
+	CMPQ        SI, CX
+	JAE         bad733
+	VMOVSD      (R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     4(R9), SI
+	CMPQ        SI, CX
+	JAE         bad733
+	VMOVSD      8(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     8(R9), SI
+	CMPQ        SI, CX
+	JAE         bad733
+	VMOVSD      16(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     12(R9), SI
+	CMPQ        SI, CX
+	JAE         bad733
+	VMOVSD      24(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     16(R9), SI
+	CMPQ        SI, CX
+	JAE         bad733
+	VMOVSD      32(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     20(R9), SI
+	CMPQ        SI, CX
+	JAE         bad733
+	VMOVSD      40(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     24(R9), SI
+	CMPQ        SI, CX
+	JAE         bad733
+	VMOVSD      48(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     28(R9), SI
+	CMPQ        SI, CX
+	JAE         bad733
+	VMOVSD      56(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	ADDQ        $0x20, R9
+	ADDQ        $0x40, R10
+	SUBQ        $0x08, DI
+	JGE         loop735
+
+rest736:
+	ADDQ $0x08, DI
+
+one737:
+	SUBQ        $0x01, DI
+	JLT         next730
+	MOVLQSX     (R9), SI
+	CMPQ        SI, CX
+	JAE         bad733
+	VMOVSD      (R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	ADDQ        $0x04, R9
+	ADDQ        $0x08, R10
+	JMP         one737
+
+ones731:
+	SUBQ $0x08, DI
+	JLT  rest739
+
+loop738:
+	PREFETCHT0 (R9)(R8*1)
+	MOVLQSX    (R9), SI
+	CMPQ       SI, CX
+	JAE        bad733
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    4(R9), SI
+	CMPQ       SI, CX
+	JAE        bad733
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    8(R9), SI
+	CMPQ       SI, CX
+	JAE        bad733
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    12(R9), SI
+	CMPQ       SI, CX
+	JAE        bad733
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    16(R9), SI
+	CMPQ       SI, CX
+	JAE        bad733
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    20(R9), SI
+	CMPQ       SI, CX
+	JAE        bad733
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    24(R9), SI
+	CMPQ       SI, CX
+	JAE        bad733
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    28(R9), SI
+	CMPQ       SI, CX
+	JAE        bad733
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	ADDQ       $0x20, R9
+	SUBQ       $0x08, DI
+	JGE        loop738
+
+rest739:
+	ADDQ $0x08, DI
+
+one740:
+	SUBQ    $0x01, DI
+	JLT     next730
+	MOVLQSX (R9), SI
+	CMPQ    SI, CX
+	JAE     bad733
+	VADDSD  (AX)(SI*8), X0, X1
+	VMOVSD  X1, (AX)(SI*8)
+	ADDQ    $0x04, R9
+	JMP     one740
+
+out732:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ok+56(FP)
+	RET
+
+bad733:
+	MOVB $0x00, AL
+	VZEROUPPER
+	MOVB AL, ok+56(FP)
+	RET
+
 // func scaleAVX2(x *float64, c float64, n int)
 // Requires: AVX
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
@@ -11745,9 +11931,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest731
+	JLT          rest742
 
-loop730:
+loop741:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11762,11 +11948,11 @@ loop730:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop730
+	JGE     loop741
 
-rest731:
+rest742:
 	TESTQ   $0x00000008, CX
-	JEQ     skip732
+	JEQ     skip743
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11775,30 +11961,30 @@ rest731:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip732:
+skip743:
 	TESTQ   $0x00000004, CX
-	JEQ     skip733
+	JEQ     skip744
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip733:
+skip744:
 	TESTQ   $0x00000002, CX
-	JEQ     skip734
+	JEQ     skip745
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip734:
+skip745:
 	TESTQ  $0x00000001, CX
-	JEQ    skip735
+	JEQ    skip746
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip735:
+skip746:
 	VZEROUPPER
 	RET
 
@@ -11819,9 +12005,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop736:
+loop747:
 	SUBQ      $0x10, CX
-	JLE       done737
+	JLE       done748
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -11843,9 +12029,9 @@ loop736:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop736
+	JMP       loop747
 
-done737:
+done748:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -11897,9 +12083,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest739
+	JLT          rest750
 
-loop738:
+loop749:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11953,22 +12139,22 @@ loop738:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same740
+	JEQ         same751
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same740:
+same751:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop738
+	JGE  loop749
 
-rest739:
+rest750:
 	TESTQ       $0x00000008, BX
-	JEQ         skip741
+	JEQ         skip752
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -11996,18 +12182,18 @@ rest739:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same742
+	JEQ         same753
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same742:
+same753:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip741:
+skip752:
 	TESTQ       $0x00000004, BX
-	JEQ         skip743
+	JEQ         skip754
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12022,17 +12208,17 @@ skip741:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same744
+	JEQ         same755
 	VMOVUPD     Y8, (CX)
 
-same744:
+same755:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip743:
+skip754:
 	TESTQ       $0x00000002, BX
-	JEQ         skip745
+	JEQ         skip756
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -12047,17 +12233,17 @@ skip743:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same746
+	JEQ         same757
 	VMOVUPD     X13, (CX)
 
-same746:
+same757:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip745:
+skip756:
 	TESTQ       $0x00000001, BX
-	JEQ         skip747
+	JEQ         skip758
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -12072,11 +12258,11 @@ skip745:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same748
+	JEQ         same759
 	VMOVSD      X15, (CX)
 
-same748:
-skip747:
+same759:
+skip758:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -12098,9 +12284,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest750
+	JLT          rest761
 
-loop749:
+loop760:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12132,11 +12318,11 @@ loop749:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop749
+	JGE     loop760
 
-rest750:
+rest761:
 	TESTQ   $0x00000008, DX
-	JEQ     skip751
+	JEQ     skip762
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12154,9 +12340,9 @@ rest750:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip751:
+skip762:
 	TESTQ   $0x00000004, DX
-	JEQ     skip752
+	JEQ     skip763
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12167,9 +12353,9 @@ skip751:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip752:
+skip763:
 	TESTQ   $0x00000002, DX
-	JEQ     skip753
+	JEQ     skip764
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -12180,9 +12366,9 @@ skip752:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip753:
+skip764:
 	TESTQ  $0x00000001, DX
-	JEQ    skip754
+	JEQ    skip765
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -12191,7 +12377,7 @@ skip753:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip754:
+skip765:
 	VZEROUPPER
 	RET
 

@@ -4,7 +4,7 @@ package kernel
 // Indices must lie inside the dense slice, which whoever builds a matrix checks with a proper error; one that does not
 // panics here. Indices of one call are distinct.
 //
-// These two have no assembly, for want of a gain: loading one number at a time is what takes the time. For 20 to 2000
+// GatherDot and Scatter have no assembly, for want of a gain: loading one number at a time is what takes the time. For 20 to 2000
 // entries into 10⁴ and 10⁶ numbers (Zen 4), scalar loads in assembly took 0.95 to 1.4 times the time of this code, the
 // gather instruction of AVX-512 0.8 to 1.05 times.
 
@@ -38,6 +38,32 @@ func GatherDot(idx []int32, val, x []float64) float64 {
 		s0 += val[p] * x[c]
 	}
 	return (s0 + s1) + (s2 + s3)
+}
+
+// A List is C times the entries From ≤ p < To of columns and values that are given beside it.
+type List struct {
+	From, To int64
+	C        float64
+}
+
+// ScatterLists adds lists to y, one after the other: y[idx[p]] += c·val[p]. It is Scatter for many short lists in a long idx and val.
+func ScatterLists(y []float64, lists []List, idx []int32, val []float64) {
+	if val != nil && len(val) != len(idx) {
+		panic(badLen)
+	}
+	if len(lists) > 0 {
+		scatterLists(y, lists, idx, val)
+	}
+}
+
+func scatterListsGo(y []float64, lists []List, idx []int32, val []float64) {
+	for _, x := range lists {
+		if val == nil {
+			Scatter(y, x.C, idx[x.From:x.To], nil)
+		} else {
+			Scatter(y, x.C, idx[x.From:x.To], val[x.From:x.To])
+		}
+	}
 }
 
 // Scatter adds c times the sparse vector to y: y[idx[p]] += c·val[p].

@@ -40,8 +40,8 @@ func (a *asm) gemmKernels() {
 	a.peak()
 }
 
-// tile writes c[i][k] += Σ_l a[i][l]·x[l][k] for a tile of any height that is a power of two: each sum is one chain of
-// fused multiply–adds in order of l from zero, whatever the shape, and is added to c at the end.
+// tile writes c[i][k] += alpha·Σ_l a[i][l]·x[l][k] for a tile of any height that is a power of two: each sum is one chain of
+// fused multiply–adds in order of l from zero, whatever the shape, and alpha times that is added to c at the end, fused too.
 func (a *asm) tile(element string) {
 	height, widest := tileRowsAVX2, a.lanes*tileVecs
 	if a.lanes == 8 {
@@ -51,8 +51,8 @@ func (a *asm) tile(element string) {
 	if element == "float32" {
 		base, size = "tile32", 4
 	}
-	a.begin(base, fmt.Sprintf("func(c *float64, a *%s, x *float64, n, tiles, h, w, cstride, arow, astep, xstride, ahead int)", element),
-		fmt.Sprintf("%s%s adds Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,", base, a.name, size),
+	a.begin(base, fmt.Sprintf("func(c *float64, alpha float64, a *%s, x *float64, n, tiles, h, w, cstride, arow, astep, xstride, ahead int)", element),
+		fmt.Sprintf("%s%s adds alpha·Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,", base, a.name, size),
 		fmt.Sprintf("0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, %d and %d ≤ w ≤ %d, or %d where h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
 		a.aheadDoc())
 	t := &tileKernel{asm: a, size: size}
@@ -172,13 +172,15 @@ func (t *tileKernel) columns() {
 		t.Label(near)
 	}
 	t.loop(acc, 1, nil)
+	alpha := t.vec()
+	t.VBROADCASTSD(t.mem("alpha"), alpha)
 	for _, sums := range acc {
 		for v, sum := range sums { // all before the first store, since vectors may overlap
 			m, s := t.vecAt(t.c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
 			if t.masked(v) {
-				t.VADDPD_Z(m, s, t.mask, s)
+				t.VFMADD213PD(m, part(alpha, t.lanesOf(v)), t.mask, s)
 			} else {
-				t.VADDPD(m, s, s)
+				t.VFMADD213PD(m, part(alpha, t.lanesOf(v)), s)
 			}
 		}
 		for v, sum := range sums {

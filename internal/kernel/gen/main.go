@@ -88,6 +88,7 @@ func (a *asm) rowKernels() {
 		a.toFloat32()
 		a.rowSquares()
 		a.sumPairs()
+		a.scatterLists()
 		a.scale()
 		a.bitRange()
 		a.advance()
