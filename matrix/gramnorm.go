@@ -169,7 +169,7 @@ func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) 
 	diags := make([]float64, len(halves))
 	type room struct {
 		acc   []float64
-		next  []int64       // where each list goes on from row at; rows come in order
+		next  []int64 // where each list goes on from row at; rows come in order
 		at    int
 		lists []kernel.List // that the row at work adds up
 	}

@@ -979,7 +979,7 @@ func TestPointBlocks(t *testing.T) {
 		for i := range x {
 			x[i][features-1] = 0 // one that never occurs
 		}
-		for k, b := range splitBlocks(x.csr(t), 0.5, size, team) {
+		for k, b := range splitBlocks(x.csr(t), 0.5, size, 2) {
 			lo, hi := k*size, min((k+1)*size, n)
 			got := zeros(hi-lo, features)
 			for f, c := range b.feature {
@@ -1308,7 +1308,7 @@ func TestOwnProducts(t *testing.T) {
 	defer team.Close()
 	for _, c := range []struct{ n, features, size int }{{70, 300, 32}, {70, 128, 32}, {5, 10, 8}, {9, 1, 4}, {3, 0, 2}} {
 		x := draw(rng, c.n, c.features, 1).dense()
-		own := x.ownProducts(c.size, team)
+		own := x.ownProducts(c.size, 2)
 		for i := range c.n {
 			for k := range min(c.size, c.n-i/c.size*c.size) {
 				if want := kernel.Dot(x.Row(i), x.Row(i/c.size*c.size+k)); !near(own[i*c.size+k], want, float64(c.features)) {

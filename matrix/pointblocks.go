@@ -17,7 +17,7 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		s.divide()
 		d := &densePoints{pointState: s, x: x}
 		if features >= size {
-			m.kept.get(size, func(k *keptBlocks) { k.own = x.ownProducts(size, team) }, func(k *keptBlocks) { d.own = k.own })
+			m.kept.get(size, func(k *keptBlocks) { k.own = x.ownProducts(size, team.Members()) }, func(k *keptBlocks) { d.own = k.own })
 			d.t = make([]float64, size*h.cols)
 		} else {
 			d.y = make([]float64, len(s.z))
@@ -29,7 +29,7 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		b = &densePoints{pointState: s, x: x.Dense, y: make([]float64, len(s.z))}
 	case *CSR:
 		p := &sparsePoints{pointState: s, x: x, y: make([]float64, pointTerms*moveParts*stepFeatures*h.cols)}
-		m.kept.get(size, func(k *keptBlocks) { k.blocks = splitBlocks(x, m.scale, size, team) }, func(k *keptBlocks) { p.blocks = k.blocks })
+		m.kept.get(size, func(k *keptBlocks) { k.blocks = splitBlocks(x, m.scale, size, team.Members()) }, func(k *keptBlocks) { p.blocks = k.blocks })
 		p.divideTerms()
 		b = p
 	}
@@ -62,14 +62,14 @@ func (k *keptBlocks) get(size int, fill, use func(k *keptBlocks)) {
 }
 
 // terms returns the columns of x by terms.
-func (k *keptBlocks) terms(x *CSR, team *kernel.Team) [pointTerms]*CSR {
+func (k *keptBlocks) terms(x *CSR, workers int) [pointTerms]*CSR {
 	if k == nil {
-		return x.splitColumns(team)
+		return x.splitColumns(workers)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byTerm[0] == nil {
-		k.byTerm = x.splitColumns(team)
+		k.byTerm = x.splitColumns(workers)
 	}
 	return k.byTerm
 }
@@ -179,13 +179,14 @@ type densePoints struct {
 const ownFeatures = 128
 
 // ownProducts returns the inner products of each row with those of its block.
-func (m *Dense) ownProducts(size int, team *kernel.Team) []float64 {
+func (m *Dense) ownProducts(size, workers int) []float64 {
 	own := make([]float64, m.rows*size)
-	team.Do(kernel.BlockCount(m.rows, size), func(block int) {
-		lo := block * size
-		rows := min(size, m.rows-lo)
-		products := make([]float64, rows*rows)
-		x := make([]float64, ownFeatures*rows) // the block, by features
+	type room struct{ products, x []float64 } // x is the block by features
+	scratch := func() room { return room{make([]float64, size*size), make([]float64, ownFeatures*size)} }
+	kernel.BlocksWith(m.rows, size, workers, scratch, func(s room, _, lo, hi int) {
+		rows := hi - lo
+		products, x := s.products[:rows*rows], s.x[:ownFeatures*rows]
+		clear(products)
 		for from := 0; from < m.cols; from += ownFeatures {
 			n := min(ownFeatures, m.cols-from)
 			transpose(x, rows, m.data[lo*m.cols+from:], m.cols, rows, n)
@@ -367,7 +368,7 @@ var inOrder = func() (k [stepFeatures]int32) {
 // Terms implements TermProduct. X by terms is made here, since not all who move blocks want it.
 func (b *sparsePoints) Terms() int {
 	if b.byTerm[0] == nil {
-		b.byTerm = b.m.kept.terms(b.x, b.team)
+		b.byTerm = b.m.kept.terms(b.x, b.team.Members())
 	}
 	return pointTerms
 }

@@ -17,33 +17,21 @@ type pointBlock struct {
 }
 
 // splitBlocks makes what there is for blocks of size rows of x.
-func splitBlocks(x *CSR, scale float64, size int, team *kernel.Team) []pointBlock {
+func splitBlocks(x *CSR, scale float64, size, workers int) []pointBlock {
 	blocks := make([]pointBlock, kernel.BlockCount(x.rows, size))
-	rooms := make(chan []int32, team.Members()) // for transposeBlock
-	team.Do(len(blocks), func(k int) {
-		var place []int32
-		select {
-		case place = <-rooms:
-		default:
-			place = make([]int32, x.cols)
-		}
-		blocks[k] = x.transposeBlock(scale, k*size, min((k+1)*size, x.rows), place)
-		select {
-		case rooms <- place:
-		default:
-		}
-	})
+	scratch := func() []int32 { return make([]int32, x.cols) }
+	kernel.BlocksWith(x.rows, size, workers, scratch, func(place []int32, b, lo, hi int) { blocks[b] = x.transposeBlock(scale, lo, hi, place) })
 	return blocks
 }
 
 // splitColumns returns the columns of each term, in their places.
-func (m *CSR) splitColumns(team *kernel.Team) (parts [pointTerms]*CSR) {
+func (m *CSR) splitColumns(workers int) (parts [pointTerms]*CSR) {
 	for k := range parts {
 		parts[k] = &CSR{rows: m.rows, cols: m.cols, RowPtr: make([]int64, m.rows+1)}
 	}
 	each := func(f func(i int)) {
-		team.Do(kernel.BlockCount(m.rows, rowsSplit), func(k int) {
-			for i := k * rowsSplit; i < min((k+1)*rowsSplit, m.rows); i++ {
+		kernel.Blocks(m.rows, rowsSplit, workers, func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
 				f(i)
 			}
 		})
