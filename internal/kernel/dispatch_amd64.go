@@ -82,6 +82,12 @@ func scatterLists(y []float64, lists []List, idx []int32, val []float64) {
 	}
 }
 
+func fetch(x []float64) {
+	if path != portable && len(x) > 0 {
+		fetchAVX2(&x[0], (len(x)+7)/8)
+	}
+}
+
 func mirror(s []float64, r int) {
 	if path == portable || r%squareTile != 0 || r == 0 {
 		mirrorGo(s, r)

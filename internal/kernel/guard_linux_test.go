@@ -124,6 +124,7 @@ func TestGuardPagesGathered(t *testing.T) {
 					at, from := places(rows, func(k int) int { return k }), places(rows+1, func(k int) int { return each * k })
 					cut := places(2*rows+1, func(k int) int { return each * k / 2 })
 					few := places(each*rows, func(k int) int { return max(0, k/each-1) })
+					lists := placeGuarded(t, []List{{0, 1, 0.5}, {1, int64(len(few)), 2}, {0, int64(len(few)), -1}}, atEnd)
 					near := []PairRow{{Row: 0}, {Row: int32(rows - 1), Entries: 1}}
 					for name, f := range map[string]func(){
 						"AddGathered":            func() { AddGathered(z, r, at, from, idx, val, x) },
@@ -132,6 +133,8 @@ func TestGuardPagesGathered(t *testing.T) {
 						"GatherSplit":            func() { GatherSplit(z, low, r, cut, idx, val, x, 0.5) },
 						"GatherSplit, no values": func() { GatherSplit(z, low, r, cut, idx, nil, x, 0.5) },
 						"SumPairs":               func() { SumPairs(z, r, 0, near, cut, few, val) },
+						"ScatterLists":           func() { ScatterLists(z, lists, few, val) },
+						"Fetch":                  func() { Fetch(z); Fetch(nil) },
 						"SumPairs, no values":    func() { SumPairs(z, r, 0, near, cut, few, nil) },
 					} {
 						if fault := panics(f); fault != nil {

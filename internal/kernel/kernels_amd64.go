@@ -96,6 +96,11 @@ func scatterListsAVX2(y *float64, n int, lists *int64, count int, idx *int32, va
 //go:noescape
 func scaleAVX2(x *float64, c float64, n int)
 
+// fetchAVX2 fetches so many cache lines from x on into the second-level cache.
+//
+//go:noescape
+func fetchAVX2(x *float64, lines int)
+
 // bitRangeAVX2 sets least[k mod 4] and most[k mod 4] to the extremes of the bits of x[k], 0 ≤ k < n; n is a multiple of 16 above 0.
 //
 //go:noescape

@@ -11988,6 +11988,20 @@ skip746:
 	VZEROUPPER
 	RET
 
+// func fetchAVX2(x *float64, lines int)
+// Requires: AVX, MMX+
+TEXT ·fetchAVX2(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), AX
+	MOVQ lines+8(FP), CX
+
+loop747:
+	PREFETCHT1 (AX)
+	ADDQ       $0x40, AX
+	DECQ       CX
+	JNE        loop747
+	VZEROUPPER
+	RET
+
 // func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
 // Requires: AVX, AVX2
 TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
@@ -12005,9 +12019,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop747:
+loop748:
 	SUBQ      $0x10, CX
-	JLE       done748
+	JLE       done749
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -12029,9 +12043,9 @@ loop747:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop747
+	JMP       loop748
 
-done748:
+done749:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -12083,9 +12097,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest750
+	JLT          rest751
 
-loop749:
+loop750:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12139,22 +12153,22 @@ loop749:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same751
+	JEQ         same752
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same751:
+same752:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop749
+	JGE  loop750
 
-rest750:
+rest751:
 	TESTQ       $0x00000008, BX
-	JEQ         skip752
+	JEQ         skip753
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12182,18 +12196,18 @@ rest750:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same753
+	JEQ         same754
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same753:
+same754:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip752:
+skip753:
 	TESTQ       $0x00000004, BX
-	JEQ         skip754
+	JEQ         skip755
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12208,17 +12222,17 @@ skip752:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same755
+	JEQ         same756
 	VMOVUPD     Y8, (CX)
 
-same755:
+same756:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip754:
+skip755:
 	TESTQ       $0x00000002, BX
-	JEQ         skip756
+	JEQ         skip757
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -12233,17 +12247,17 @@ skip754:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same757
+	JEQ         same758
 	VMOVUPD     X13, (CX)
 
-same757:
+same758:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip756:
+skip757:
 	TESTQ       $0x00000001, BX
-	JEQ         skip758
+	JEQ         skip759
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -12258,11 +12272,11 @@ skip756:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same759
+	JEQ         same760
 	VMOVSD      X15, (CX)
 
-same759:
-skip758:
+same760:
+skip759:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -12284,9 +12298,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest761
+	JLT          rest762
 
-loop760:
+loop761:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12318,11 +12332,11 @@ loop760:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop760
+	JGE     loop761
 
-rest761:
+rest762:
 	TESTQ   $0x00000008, DX
-	JEQ     skip762
+	JEQ     skip763
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12340,9 +12354,9 @@ rest761:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip762:
+skip763:
 	TESTQ   $0x00000004, DX
-	JEQ     skip763
+	JEQ     skip764
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12353,9 +12367,9 @@ skip762:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip763:
+skip764:
 	TESTQ   $0x00000002, DX
-	JEQ     skip764
+	JEQ     skip765
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -12366,9 +12380,9 @@ skip763:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip764:
+skip765:
 	TESTQ  $0x00000001, DX
-	JEQ    skip765
+	JEQ    skip766
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -12377,7 +12391,7 @@ skip764:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip765:
+skip766:
 	VZEROUPPER
 	RET
 

@@ -130,3 +130,6 @@ func axpy4Go(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 		y[i] = v + ((c0*x0[i] + c1*x1[i]) + (c2*x2[i] + c3*x3[i]))
 	}
 }
+
+// Fetch has x brought into the second-level cache, for what will read it in an order that the processor does not foresee.
+func Fetch(x []float64) { fetch(x) }

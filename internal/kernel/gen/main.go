@@ -90,6 +90,7 @@ func (a *asm) rowKernels() {
 		a.sumPairs()
 		a.scatterLists()
 		a.scale()
+		a.fetch()
 		a.bitRange()
 		a.advance()
 		a.extrapolate()

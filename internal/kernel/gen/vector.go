@@ -164,3 +164,16 @@ func (a *asm) axpy(terms int) {
 	})
 	a.end(nil)
 }
+
+// fetch writes a prefetch of every cache line into the second-level cache.
+func (a *asm) fetch() {
+	a.begin("fetch", "func(x *float64, lines int)", "fetch"+a.name+" fetches so many cache lines from x on into the second-level cache.")
+	x, lines := a.arg("x"), a.arg("lines")
+	loop := a.label("loop")
+	a.Label(loop)
+	a.PREFETCHT1(operand.Mem{Base: x})
+	a.ADDQ(operand.U8(64), x)
+	a.DECQ(lines)
+	a.JNE(operand.LabelRef(loop))
+	a.end(nil)
+}
