@@ -333,7 +333,7 @@ func (s *rowBlockRun) prepare() {
 		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil && s.more == nil {
 			s.more = make([]float64, (s.termProduct.Terms()-1)*len(s.g))
 		}
-		s.guesses = s.termProduct != nil && kernel.Nonzero(s.p.selfs) // an operator may have come without its diagonal
+		s.guesses = s.termProduct != nil && !s.evenRows && kernel.Nonzero(s.p.selfs) // an operator may have come without its diagonal
 		_, kept := s.product.Inner()
 		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
 	}

@@ -165,6 +165,8 @@ func (b *pointState) Inner() (float64, bool) {
 	return all, true
 }
 
+var _ TermProduct = (*densePoints)(nil)
+
 // densePoints takes ⟨A_BB·d, d⟩ as ‖Y‖² with Y = X_B·d, by which Z grows too; or, where there are so many features that A_BB is
 // no larger than X_B, from A_BB. With signs Y is diag(σ)·X_B·d.
 type densePoints struct {
@@ -204,6 +206,22 @@ func (b *densePoints) RowsTo(dst []float64, lo, hi int) {
 	clear(dst)
 	kernel.AddRowsTimes(dst, b.m.scale, b.x.data[lo*b.x.cols:hi*b.x.cols], b.x.cols, b.z, b.h.cols)
 	b.m.leaveOut(dst, lo, hi, b.h)
+}
+
+// Terms implements TermProduct.
+func (b *densePoints) Terms() int { return pointTerms }
+
+// TermTo implements TermProduct: the features of a term are those of as many parts of Z next to each other.
+func (b *densePoints) TermTo(dst []float64, term, lo, hi int) {
+	r, parts := b.h.cols, len(b.parts)
+	clear(dst)
+	if own := b.parts[(parts*term+1)/pointTerms : (parts*(term+1)+1)/pointTerms]; len(own) > 0 {
+		from, to := own[0].lo, own[len(own)-1].hi
+		kernel.AddRowsTimes(dst, b.m.scale, b.x.data[lo*b.x.cols+from:(hi-1)*b.x.cols+to], b.x.cols, b.z[from*r:to*r], r)
+	}
+	if term == 0 {
+		b.m.leaveOut(dst, lo, hi, b.h)
+	}
 }
 
 // times sets rows from to to of y to those of diag(σ)·X_B·d, B the rows from lo on.
