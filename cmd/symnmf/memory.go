@@ -152,8 +152,9 @@ func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 }
 
 const (
-	program = 19 << 20
-	slack   = 1.05 // for what waits to be collected, see within
+	program = 19<<20 + late
+	slack   = 1.05    // for what waits to be collected, see within
+	late    = 3 << 20 // what is allocated while the last of it is being collected, by busy processors
 )
 
 // size returns the numbers of items and of the others: of features, or of items again.
@@ -365,11 +366,12 @@ func (sh shape) twoFactors(n, m float64, points bool) float64 {
 	return bytes + eigen
 }
 
-// within makes the process collect garbage before it needs more memory than predicted, until the returned function is called.
+// within makes the process collect garbage early enough not to need more memory than predicted, until the returned function is
+// called.
 func within(predicted float64) (restore func()) {
 	before := debug.SetMemoryLimit(-1)
 	code := fieldOf("/proc/self/status", "RssFile:") * 1024 // which the limit does not count
-	debug.SetMemoryLimit(min(before, max(int64(min(predicted, math.MaxInt64/2))-code, 1)))
+	debug.SetMemoryLimit(min(before, max(int64(min(predicted, math.MaxInt64/2))-late-code, 1)))
 	return func() { debug.SetMemoryLimit(before) }
 }
 
