@@ -65,10 +65,17 @@ func (s *rowBlockRun) products(lo, hi int) {
 		})
 		return
 	}
+	if s.atOnce() {
+		s.productPart(lo, lo, hi)
+		return
+	}
 	s.team.Do(kernel.BlockCount(hi-lo, s.partRows), func(k int) {
 		s.productPart(lo, lo+k*s.partRows, min(lo+(k+1)*s.partRows, hi))
 	})
 }
+
+// atOnce says whether one part of the work has all rows of a block of products: of a dense A, one member alone then reads H once a block.
+func (s *rowBlockRun) atOnce() bool { return s.nearProduct != nil && s.team.Members() == 1 }
 
 // productPart computes the rows from to to of (A·H)_B, where B begins with row lo.
 func (s *rowBlockRun) productPart(lo, from, to int) {
@@ -177,7 +184,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 	groups, _ := s.groupsOf(hi - lo)
 	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work. Terms belong to
 	// members by what they read.
-	together := s.termProduct == nil && (len(groups) >= 2*s.team.Members() || s.evenRows && len(groups) >= s.team.Members())
+	together := s.termProduct == nil && !s.atOnce() && (len(groups) >= 2*s.team.Members() || s.evenRows && len(groups) >= s.team.Members())
 	if !together {
 		s.products(lo, hi)
 	}

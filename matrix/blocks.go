@@ -140,7 +140,7 @@ func (b *denseBlocks[F]) NearTo(dst, lower, near []float64, first, lo, hi int) {
 	n, r, h := b.m.n, b.h.cols, b.h.data
 	clear(lower)
 	if first > 0 {
-		kernel.AddRowsTimes(lower, b.m.scale, b.m.a[lo*n:(hi-1)*n+first], n, h[:first*r], r)
+		kernel.AddRowsTimesOn(lower, b.m.scale, b.m.a[lo*n:(hi-1)*n+first], n, h[:first*r], r, 0)
 	}
 	copy(dst, lower)
 	clear(near)
@@ -152,11 +152,11 @@ func (b *denseBlocks[F]) NearTo(dst, lower, near []float64, first, lo, hi int) {
 			kernel.AddRowsTimes(acc, b.m.scale, row[i+1:from], from-i-1, h[(i+1)*r:from*r], r)
 		}
 	} else {
-		kernel.AddRowsTimes(near, b.m.scale, b.m.a[lo*n+first:(hi-1)*n+from], n, h[first*r:from*r], r)
+		kernel.AddRowsTimesOn(near, b.m.scale, b.m.a[lo*n+first:(hi-1)*n+from], n, h[first*r:from*r], r, 0)
 	}
 	kernel.Axpy(dst, 1, near)
 	if from < n {
-		kernel.AddRowsTimes(dst, b.m.scale, b.m.a[lo*n+from:hi*n], n, h[from*r:], r)
+		kernel.AddRowsTimesOn(dst, b.m.scale, b.m.a[lo*n+from:hi*n], n, h[from*r:], r, (hi-lo-1)*n)
 	}
 }
 
@@ -184,12 +184,10 @@ func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d, t []float64, offDi
 		t := t[from*r : to*r]
 		clear(t)
 		if from > 0 {
-			kernel.RowsTimes(t, a[from*stride:(to-1)*stride+from], stride, d[:from*r], r)
-			q = 2 * kernel.Dot(t, own)
-			clear(t)
+			kernel.AddRowsTimes(t, 2, a[from*stride:(to-1)*stride+from], stride, d[:from*r], r)
 		}
 		kernel.RowsTimes(t, a[from*stride+from:(to-1)*stride+to], stride, own, r)
-		return q + kernel.Dot(t, own)
+		return kernel.Dot(t, own)
 	})
 }
 

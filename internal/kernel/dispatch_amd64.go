@@ -321,11 +321,11 @@ func extrapolate(y []float64, c float64, x []float64, least float64) {
 	}
 }
 
-func times[F Float](c []float64, alpha float64, a []F, arow, astep int, x []float64, rows, n, cols, stride int) {
+func times[F Float](c []float64, alpha float64, a []F, arow, astep int, x []float64, rows, n, cols, stride, gap int) {
 	if path == portable || path == avx2 && cols < leastAVX2 {
 		timesGo(c, alpha, a, arow, astep, x, rows, n, cols, stride)
 	} else {
-		timesTiles(c, alpha, a, arow, astep, x, rows, n, cols, stride)
+		timesTiles(c, alpha, a, arow, astep, x, rows, n, cols, stride, gap)
 	}
 }
 

@@ -25,12 +25,21 @@ func RowsTimes[F Float](c []float64, a []F, stride int, x []float64, r int) {
 
 // AddRowsTimes adds alpha·A·x to c, with A and x as for RowsTimes.
 func AddRowsTimes[F Float](c []float64, alpha float64, a []F, stride int, x []float64, r int) {
+	AddRowsTimesOn(c, alpha, a, stride, x, r, nothing)
+}
+
+// AddRowsTimesOn is AddRowsTimes for a product that goes on: where rows of A lie far apart, the processor is told to fetch what is wanted
+// next, gap ≥ 0 numbers beyond the end of each row. Whether anything lies there does not matter.
+func AddRowsTimesOn[F Float](c []float64, alpha float64, a []F, stride int, x []float64, r, gap int) {
 	rows, n := shape(c, r), shape(x, r)
 	checkStrided(len(a), rows, n, stride)
 	if n > 0 {
-		times(c, alpha, a, stride, 1, x, rows, n, r, r)
+		times(c, alpha, a, stride, 1, x, rows, n, r, r, gap)
 	}
 }
+
+// nothing is the gap of a product after which nobody knows what comes.
+const nothing = -1
 
 // TransTimes adds Aᵀ·x to c: c[j·r+k] += Σ_i a[i·stride+j]·x[i·r+k]. A has as many rows as x, and columns as c rows.
 func TransTimes[F Float](c []float64, a []F, stride int, x []float64, r int) {
@@ -42,7 +51,7 @@ func AddTransTimes[F Float](c []float64, alpha float64, a []F, stride int, x []f
 	cols, n := shape(c, r), shape(x, r)
 	checkStrided(len(a), n, cols, stride)
 	if n > 0 {
-		times(c, alpha, a, 1, stride, x, cols, n, r, r)
+		times(c, alpha, a, 1, stride, x, cols, n, r, r, nothing)
 	}
 }
 
@@ -79,10 +88,10 @@ func GramRows(s, x []float64, r, lo, hi int) {
 	}
 	for j := lo; j < hi; j += gramRows {
 		k := max(0, min(j, most-gramColumns))
-		times(s[(j-lo)*r+k:], 1, x[j:], 1, r, x[k:], min(gramRows, hi-j), n, most-k, r)
+		times(s[(j-lo)*r+k:], 1, x[j:], 1, r, x[k:], min(gramRows, hi-j), n, most-k, r, nothing)
 	}
 	if most < r && lo < hi {
-		times(s[most:], 1, x[lo:], 1, r, x[most:], hi-lo, n, r-most, r)
+		times(s[most:], 1, x[lo:], 1, r, x[most:], hi-lo, n, r-most, r, nothing)
 	}
 }
 

@@ -137,7 +137,11 @@ func TestBlockOrder(t *testing.T) {
 			}
 			a, x, c := random(1, rows*stride), random(2, n*r), random(3, rows*r)
 			byRows, byColumns := slices.Clone(c), slices.Clone(c)
-			AddRowsTimes(byRows, alpha, a, stride, x, r)
+			if rows%3 == 0 {
+				AddRowsTimesOn(byRows, alpha, a, stride, x, r, n%5)
+			} else {
+				AddRowsTimes(byRows, alpha, a, stride, x, r)
+			}
 			trans := make([]float64, n*(rows+2))
 			for i := range rows {
 				for l := range n {

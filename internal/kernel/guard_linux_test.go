@@ -88,9 +88,10 @@ func TestGuardPagesBlocks(t *testing.T) {
 					byRows := placeGuarded(t, make([]float32, (rows-1)*(n+gap)+n), atEnd)
 					byColumns := placeGuarded(t, make([]float32, (n-1)*(rows+gap)+rows), atEnd)
 					for name, f := range map[string]func(){
-						"RowsTimes":  func() { RowsTimes(c, byRows, n+gap, x, r) },
-						"TransTimes": func() { TransTimes(c, byColumns, rows+gap, x, r) },
-						"Gram":       func() { Gram(s, x, r) },
+						"RowsTimes":      func() { RowsTimes(c, byRows, n+gap, x, r) },
+						"AddRowsTimesOn": func() { AddRowsTimesOn(c, 1, byRows, n+gap, x, r, rows*n) },
+						"TransTimes":     func() { TransTimes(c, byColumns, rows+gap, x, r) },
+						"Gram":           func() { Gram(s, x, r) },
 					} {
 						if fault := panics(f); fault != nil {
 							t.Fatalf("%s, n = %d, r = %d, at the end %t: %v", name, n, r, atEnd, fault)
