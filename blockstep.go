@@ -254,7 +254,7 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 		if !s.p.ignoreDiag {
 			guess[1] -= 2 * own
 		}
-		if t, fall := s.wholeOrBest(guess); t == 1 && fall > 2*own { // falls whatever q is, since ‖X_B·d‖² ≥ 0
+		if t, fall := s.wholeOrBest(guess); t == 1 && fall > 2*own { // falls whatever q is: of points it is at most own below the guess, since ‖X_B·d‖² ≥ 0
 			s.guessed++
 			return t, fall, 0, false
 		}
@@ -365,7 +365,7 @@ func (s *rowBlockRun) quartic(groups []rowGroup) (c [4]float64) {
 	return c
 }
 
-// addUp sets sum to the sum over the groups, in their order.
+// addUp sets sum to the sum over the groups, in an order that depends on their number alone.
 func addUp(sum []float64, groups []rowGroup, of func(g *rowGroup) []float64) {
 	copy(sum, of(&groups[0]))
 	for groups = groups[1:]; len(groups) >= 4; groups = groups[4:] {

@@ -158,3 +158,30 @@ func TestCompressedExpands(t *testing.T) {
 	}
 	run.end()
 }
+
+// TestCompressedSparse: a low rank in place of a sparse A may be indefinite, so that nothing of ⟨A_BB·d, d⟩ is guessed, and follows H; A itself,
+// when its turn has come, does not, and momentum takes nothing below zero.
+func TestCompressedSparse(t *testing.T) {
+	const n, r, clique = 240, 6, 24
+	d := matrix.NewDense(n, n, nil)
+	for i := range n { // bipartite, with loops
+		for l := range n {
+			if i == l || i/clique == l/clique && (i+l)%2 == 1 {
+				d.Set(i, l, 1)
+			}
+		}
+	}
+	_, _, run := startRun(t, mustCSR(t, sparseOf(t, d)), r, RowBlock{Compress: 20, First: FirstRows}, Options{Start: Random{}})
+	defer run.end()
+	if run.p == run.full {
+		t.Fatal("not compressed")
+	}
+	run.sweep(never)
+	if run.guesses || run.guessed > 0 || run.least == 0 {
+		t.Errorf("with the low rank: guesses %v, %d of them, least %v", run.guesses, run.guessed, run.least)
+	}
+	run.expand()
+	if run.guesses || run.least != 0 {
+		t.Errorf("with A: guesses %v, least %v", run.guesses, run.least)
+	}
+}

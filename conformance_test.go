@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -337,6 +338,54 @@ func checkResult(t *testing.T, what string, in testInstance, res *Result, l1 []f
 	}
 	if len(res.Trace) != res.Sweeps+1 && !is.quiet {
 		t.Errorf("%s: %d sweeps, %d rows of trace", what, res.Sweeps, len(res.Trace))
+	}
+}
+
+// TestLikeNone: an item whose row of A is zero ends with a row of H of zeros, whatever the method leaves there on its way, and the figures are of
+// that H.
+func TestLikeNone(t *testing.T) {
+	const n, r, apart = 24, 3, 5 // every fifth item
+	x := matrix.NewDense(n, r, nil)
+	for i := range n {
+		if i%apart != 0 {
+			x.Set(i, i%r, 1+float64(i)/n)
+			x.Set(i, (i+1)%r, 0.25)
+		}
+	}
+	d := matrix.NewDense(n, n, nil)
+	for i := range n {
+		for l := range n {
+			var sum float64
+			for j, v := range x.Row(i) {
+				sum += v * x.At(l, j)
+			}
+			d.Set(i, l, sum)
+		}
+	}
+	points, err := matrix.Gram(x, matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := testInstance{name: "items like none", r: r, dense: d, forms: map[string]matrix.Operator{
+		"dense": mustDense(t, d), "sparse": mustCSR(t, sparseOf(t, d)), "points": points,
+	}}
+	for _, v := range variants(t) {
+		for form, a := range in.forms {
+			what := fmt.Sprintf("%s (%s)", v.name, form)
+			if _, dense := a.(*matrix.SymDense); traitsFor(v.solver).formed && !dense {
+				continue
+			}
+			res := factorize(t, a, r, Options{Solver: v.solver, Start: Random{}, Seed: 2, Stop: Stop{Sweeps: 3}, Trace: true})
+			checkResult(t, what, in, res, nil, false)
+			for i := range n {
+				if zero := !kernel.Nonzero(res.H.Row(i)); i%apart == 0 && !zero {
+					t.Errorf("%s: item %d is like none, and its row of H %v", what, i, res.H.Row(i))
+				}
+			}
+			if least := (n + apart - 1) / apart; res.ZeroRows < least {
+				t.Errorf("%s: %d rows of zeros, want %d", what, res.ZeroRows, least)
+			}
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ type figures struct {
 	rowQuad  float64 // Σ‖H_i,:‖⁴ when the diagonal is ignored, else 0
 	zeroCols int
 	zeroRows int
+	loose    []int // items i with (A·H)_i,: = 0 and H_i,: ≠ 0: with 0 the objective is less
 	normOfA  float64
 }
 
@@ -104,7 +105,7 @@ func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
 func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
 	f := figures{normOfA: p.norm}
 	blocks := kernel.BlockCount(p.n, measureBlock)
-	ahs, gradSqs, rowQuads := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks)
+	ahs, gradSqs, rowQuads, loose := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks), make([][]int, blocks)
 	invNorm := 1.0
 	if p.norm > 0 {
 		invNorm = 1 / p.norm
@@ -122,6 +123,9 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		for i := lo; i < hi; i++ {
 			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
 			inner += kernel.Dot(ahi, hi)
+			if !kernel.Nonzero(ahi) && kernel.Nonzero(hi) {
+				loose[b] = append(loose[b], i)
+			}
 			li := 0.0
 			if p.ignoreDiag {
 				li = kernel.SumSq(hi)
@@ -139,6 +143,7 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		f.ah += ahs[b]
 		f.gradKKT += gradSqs[b]
 		f.rowQuad += rowQuads[b]
+		f.loose = append(f.loose, loose[b]...)
 	}
 	for _, v := range d {
 		f.hhSq += v * v

@@ -3,6 +3,7 @@ package symnmf
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 
 	"symnmf/internal/instance"
@@ -143,7 +144,7 @@ func TestMeasureOfZero(t *testing.T) {
 			if math.Abs(got.errSq-want.errSq) > 1e-13*want.errSq {
 				t.Errorf("%s: ‖A‖² = %v, entry by entry %v", name, got.errSq, want.errSq)
 			}
-			if want.errSq = got.errSq; got != want {
+			if want.errSq = got.errSq; !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %+v, want %+v", name, got, want)
 			}
 		}

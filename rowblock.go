@@ -90,8 +90,14 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 		s.First < FirstAuto || s.First > FirstColumns || s.Precision < Adaptive || s.Precision > Single {
 		return fmt.Errorf("%w: %+v", ErrOption, s)
 	}
+	if _, listed := p.a.(matrix.RowVisitor); listed && s.Block > mostRows && p.a.Stored() > math.MaxUint32 {
+		return fmt.Errorf("%w: Block = %d, want at most %d where A has 2³² entries or more", ErrOption, s.Block, mostRows)
+	}
 	return nil
 }
+
+// mostRows bounds the rows of a block, so that its entries are counted in 32 bits.
+const mostRows = 512
 
 func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	sparse := p.a.Density() < denseFrom
@@ -144,7 +150,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			still:  make([]int, kernel.BlockCount(p.n, s.Block)),
 		},
 		team: kernel.NewTeam(p.workers),
-		tk:   1, least: math.Inf(-1), safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
+		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
 		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short && p.a.Stored() >= int64(p.n*p.r)) && kernel.Nonzero(h.Data()),
 	}
 	e.hv, e.prev = e.h.Data(), e.last.Data()
@@ -155,9 +161,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		if e.p = p.compressed(s.Compress); e.p != p && s.CheckEvery < compressedCheck {
 			e.CheckEvery = compressedCheck
 		}
-	}
-	if sparse && explicit && e.p == p {
-		e.least = 0
 	}
 	for k := range e.groups {
 		e.groups[k] = rowGroup{
@@ -333,7 +336,12 @@ func (s *rowBlockRun) prepare() {
 		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil && s.more == nil {
 			s.more = make([]float64, (s.termProduct.Terms()-1)*len(s.g))
 		}
-		s.guesses = s.termProduct != nil && !s.evenRows && kernel.Nonzero(s.p.selfs) // an operator may have come without its diagonal
+		// What takes the place of A may be indefinite; and an operator may have come without its diagonal.
+		s.guesses = s.termProduct != nil && !s.evenRows && s.p == s.full && kernel.Nonzero(s.p.selfs)
+		s.least = math.Inf(-1)
+		if _, listed := s.p.a.(matrix.RowVisitor); listed && s.p.a.Density() < denseFrom {
+			s.least = 0
+		}
 		_, kept := s.product.Inner()
 		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
 	}
@@ -516,7 +524,7 @@ func (s *rowBlockRun) findGram() { s.findGramAfter(func(int, int) {}) }
 // to the members of the team that work on them in a block.
 func (s *rowBlockRun) findGramAfter(first func(lo, hi int)) {
 	const (
-		most  = 64      // parts or so, each with a D of its own
+		most  = 64      // parts, each with a D of its own
 		least = 256     // rows of a part
 		piece = 1 << 14 // numbers, which first leaves in a cache
 		lanes = 8       // pieces of a block at most, of a group of the row solver or more
@@ -524,7 +532,7 @@ func (s *rowBlockRun) findGramAfter(first func(lo, hi int)) {
 	group := kernel.SolveWidth[float32]()
 	lane := kernel.BlockCount(s.Block, lanes*group) * group // rows
 	perBlock, blocks := kernel.BlockCount(s.Block, lane), kernel.BlockCount(s.p.n, s.Block)
-	size := max(kernel.BlockCount(blocks*perBlock, most), kernel.BlockCount(least, lane)) // blocks of a part
+	size := max(kernel.BlockCount(blocks, most/perBlock), kernel.BlockCount(least, lane)) // blocks of a part
 	perLane := kernel.BlockCount(blocks, size)
 	count := perBlock * perLane
 	for len(s.parts) < count {

@@ -197,8 +197,7 @@ func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockPro
 	b := &csrBlocks{csrProduct: csrProduct{m, h}, rowBlocks: newRowBlocks(h, size, team), cut: make([]int32, 2*n+1), begin: make([]int, blocks+1), work: make([]int, blocks)}
 	b.diagonal = !m.offDiag && kernel.Nonzero(m.diag)
 	near := make([][]kernel.PairRow, blocks)
-	team.Do(blocks, func(k int) {
-		lo, hi := b.bounds(k)
+	kernel.Blocks(n, size, team.Members(), func(k, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			col, _ := m.a.Row(i)
 			from, _ := slices.BinarySearch(col, int32(lo))

@@ -144,25 +144,32 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 // others, all of one answer.
 var answerFiles = []string{"H.npy", "clusters.tsv", "memberships.tsv", "history.csv", "run.json"}
 
-// writeFiles writes the output directory: all files aside, and then each takes its name, which needs no more room. Links are followed,
-// what is no file (a pipe) is written to, and a file that is replaced keeps its permissions, as matio.Atomic has it.
+// writeFiles writes the output directory: all files aside, what is no file (a pipe) where it is, and then each file takes its name, which
+// needs no more room. Links are followed, and a file that is replaced keeps its permissions, as matio.Atomic has it.
 func (a *answer) writeFiles() error {
 	out := a.flags.out
-	aside, err := os.MkdirTemp(out, ".symnmf-*")
+	aside, remove, err := makeAside(out)
 	if err != nil {
 		return cannotWrite(out, err)
 	}
-	defer os.RemoveAll(aside)
+	defer remove()
 	ready := map[string]bool{} // aside
 	writers := []func(io.Writer) error{
 		func(w io.Writer) error { return matio.WriteNPY(w, a.res.H) }, a.writeClusters, a.writeMemberships, a.writeTrace, a.writeRecord,
 	}
+	written := map[string]bool{} // where they are
 	for k, name := range answerFiles {
 		old, err := os.Lstat(filepath.Join(out, name))
 		switch {
 		case err == nil && old.IsDir():
 			return fmt.Errorf("cannot write the file %s: it is a directory", filepath.Join(out, name))
 		case err == nil && !old.Mode().IsRegular():
+			if at, err := os.Stat(filepath.Join(out, name)); err == nil && !at.Mode().IsRegular() {
+				if err := writeFile(filepath.Join(out, name), writers[k]); err != nil {
+					return err
+				}
+				written[name] = true
+			}
 			continue
 		}
 		temp := filepath.Join(aside, name)
@@ -176,6 +183,8 @@ func (a *answer) writeFiles() error {
 		}
 		ready[name] = true
 	}
+	unfinished.Lock()
+	defer unfinished.Unlock()
 	if last := answerFiles[len(answerFiles)-1]; ready[last] {
 		if err := os.Remove(filepath.Join(out, last)); err != nil && !os.IsNotExist(err) {
 			return cannotWrite(filepath.Join(out, last), err)
@@ -184,9 +193,10 @@ func (a *answer) writeFiles() error {
 	for k, name := range answerFiles {
 		target := filepath.Join(out, name)
 		var err error
-		if ready[name] {
+		switch {
+		case ready[name]:
 			err = os.Rename(filepath.Join(aside, name), target)
-		} else {
+		case !written[name]: // a link
 			err = matio.Atomic(target, writers[k])
 		}
 		if err != nil {

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -124,26 +126,69 @@ func (s *streams) paint(text, color string) string {
 }
 
 // catchSignals returns a context that the first SIGINT or SIGTERM ends, with a signalError as its cause. The second one
-// ends the process at once, as any does before this call and after release.
+// ends the process at once, as any does before this call and after release, and takes along what is unfinished.
 func catchSignals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM)
-	done := make(chan struct{})
+	released, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		select {
-		case sig := <-caught:
-			signal.Stop(caught)
-			cancel(signalError{sig.(syscall.Signal)})
-		case <-ctx.Done():
+		for first := true; ; first = false {
+			select {
+			case s := <-caught:
+				sig := s.(syscall.Signal)
+				if !first {
+					dieOf(sig)
+				}
+				cancel(signalError{sig})
+			case <-released:
+				return
+			}
 		}
 	}()
-	return ctx, func() {
+	return ctx, sync.OnceFunc(func() {
 		signal.Stop(caught)
+		close(released)
 		cancel(nil)
 		<-done
+	})
+}
+
+// dieOf removes what is unfinished and ends the process by the signal, or, where it was started to ignore that, by its exit code.
+func dieOf(sig syscall.Signal) {
+	unfinished.Lock() // for good
+	for dir := range unfinished.dirs {
+		os.RemoveAll(dir)
 	}
+	signal.Reset(sig)
+	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(sig) == nil {
+		time.Sleep(time.Second) // it is on its way
+	}
+	os.Exit(exitCode(signalError{sig}))
+}
+
+// unfinished are the directories of files that have not got their names yet. Whoever gives them their names holds the lock: so either all
+// of them have got theirs when the process is ended, or none.
+var unfinished = struct {
+	sync.Mutex
+	dirs map[string]bool
+}{dirs: map[string]bool{}}
+
+// makeAside makes such a directory inside another. remove takes it away.
+func makeAside(dir string) (aside string, remove func(), err error) {
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	if aside, err = os.MkdirTemp(dir, ".symnmf-*"); err != nil {
+		return "", nil, err
+	}
+	unfinished.dirs[aside] = true
+	return aside, func() {
+		os.RemoveAll(aside)
+		unfinished.Lock()
+		delete(unfinished.dirs, aside)
+		unfinished.Unlock()
+	}, nil
 }
 
 // openFile opens a file that the user named as input; what hinders it is bad input.

@@ -159,7 +159,8 @@ func TestSignalToSimilarity(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: while H is being written to a pipe that nobody reads, another signal ends the process at once.
+// TestSecondSignal: while H is being written to a pipe that nobody reads, another signal ends the process at once, and what it has written aside
+// is gone.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "H.npy")
@@ -183,6 +184,9 @@ func TestSecondSignal(t *testing.T) {
 	}
 	if code := exitOf(t, cmd.Wait()); code != -int(syscall.SIGINT) {
 		t.Errorf("exit code %d, want the signal %d", code, syscall.SIGINT)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("left: %v, %v", files, err)
 	}
 }
 
