@@ -132,7 +132,7 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		return bad("--max-sweeps %d: 0 means no limit, a limit is above 0", f.sweeps)
 	case f.time < 0:
 		return bad("--time-limit %v: 0 means no limit, a limit is above 0", f.time)
-	case !(f.tol >= 0):
+	case !(f.tol >= 0) || math.IsInf(f.tol, 1):
 		return bad("--tol %v: 0 means none, a tolerance is above 0", f.tol)
 	case f.sweeps == 0 && f.time == 0:
 		return bad("--max-sweeps 0 without --time-limit: the run might never end")
@@ -150,6 +150,8 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		return bad("--original-items and --original-format are about the file of --original, which is missing")
 	case f.whole.name == "-" && f.input.name == "-":
 		return bad("only one of INPUT and --original can be standard input")
+	case f.out == "" && cmd.Flags().Changed("out"):
+		return bad("-o needs the name of a directory, and the one given is empty")
 	case f.out == "-":
 		return bad("-o -: an answer is several files, so name a directory; the clusters go to standard output where there is no -o")
 	case f.force && f.out == "":

@@ -296,6 +296,7 @@ func (d *dataset) repair(r repairs) error {
 	if d.items == similarity {
 		return d.makeSymmetric(r.symmetrize, survey.MaxAbs())
 	}
+	d.warnOfNumbering()
 	return nil
 }
 
@@ -370,6 +371,40 @@ func (d *dataset) emptyItems(ignoreDiag bool) (zero int64, first int) {
 func (d *dataset) warnOfDistances() {
 	if d.items == similarity && d.looksLikeDistances() {
 		d.warnings = append(d.warnings, distancesWarning)
+	}
+}
+
+// warnOfNumbering tells of a coordinate that looks as if it named the points: called so, with another whole number for each.
+func (d *dataset) warnOfNumbering() {
+	table, dense := d.table.(*matrix.Dense)
+	names := d.colIDs
+	if d.items == "columns" {
+		names = d.rowIDs
+	}
+	if !dense || d.n() < 2 {
+		return
+	}
+	for j, name := range names {
+		if !slices.Contains([]string{"id", "index", "idx", "no", "nr"}, strings.ToLower(strings.TrimSpace(name))) {
+			continue
+		}
+		seen := map[float64]bool{}
+		for i := range d.n() {
+			v := 0.0
+			if d.items == "columns" {
+				v = table.At(j, i)
+			} else {
+				v = table.At(i, j)
+			}
+			if v != math.Trunc(v) || seen[v] {
+				break
+			}
+			seen[v] = true
+		}
+		if len(seen) == d.n() {
+			d.warnings = append(d.warnings, fmt.Sprintf("%s is another whole number for each item, and counts as a coordinate: "+
+				"if these are names, put them in quotes or begin the header with an empty field", name))
+		}
 	}
 }
 

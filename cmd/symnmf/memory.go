@@ -279,7 +279,7 @@ func (sh shape) ahead() float64 {
 			work += 8 * 3 * n * r
 		}
 	}
-	return program + sh.ids + slack*(max(prepare+sh.held, work, base+before)+8*64*r*r)
+	return program + sh.ids + slack*(max(prepare+sh.held, work, base+before)+8*(squareParts(n)+8)*r*r)
 }
 
 // lowBeyond is how many columns beyond the rank symnmf.LAI has by default.
@@ -322,18 +322,34 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
 		pitch = float64(p)
 	}
-	low := 0.0 // the low rank that takes the place of a dense A for a while, and what finding it takes
+	squares := 8 * (2*sh.groups(points) + squareParts(n)) * pitch * pitch // dᵀd and H_Bᵀd of each group, HᵀH in parts
+	low := 0.0                                                            // the low rank that takes the place of a dense A for a while, and what finding it takes
 	if wide := float64(sh.rank + 30); !sh.sparse && n > 2*wide {
 		low = 8 * (3*n*wide + n*pitch) // and H of the last check
 	}
 	if !points {
-		return 8*2*n*pitch + low // H and the one before
+		return squares + 8*2*n*pitch + low // H and the one before
 	}
 	terms := 0.0 // X by terms
 	if sh.sparse {
 		terms = 12*sh.stored + 8*2*n
 	}
-	return 8*(2*n*pitch+3*m*pitch) + terms + low + sh.blockProduct(n, m, pitch) // H twice; Z, the one before, and that of the figures
+	return squares + 8*(2*n*pitch+3*m*pitch) + terms + low + sh.blockProduct(n, m, pitch) // H twice; Z, the one before, and that of the figures
+}
+
+// squareParts is in how many parts HᵀH, and other sums of r×r numbers over rows, are computed at most.
+func squareParts(n float64) float64 { return min(64, n/256+8) }
+
+// groups is how many groups of rows a block of symnmf.RowBlock has at most.
+func (sh shape) groups(points bool) float64 {
+	const rows, graphBlock = 32, 512
+	switch {
+	case !sh.sparse:
+		return denseBlock / rows
+	case points:
+		return pointsBlock / rows
+	}
+	return graphBlock / rows
 }
 
 // blockProduct returns the bytes of a product with points by blocks, for an H of so many columns, besides Z.
