@@ -182,11 +182,11 @@ func (w *kktWatch) reached(measure func() figures, estimate float64, fixed bool,
 }
 
 // finish measures h, brings everything back to the user's units, and closes res. A limit reached at a point that meets the
-// bound tol on the KKT residual all the same has converged. Items that are like none, of which some methods leave traces, end in no cluster.
+// bound tol on the KKT residual all the same has converged.
 func (p *problem) finish(res *Result, h *matrix.Dense, status Status, clk *clock, tol float64) *Result {
 	res.Time = clk.elapsed()
 	f := p.measure(h)
-	if len(f.loose) > 0 {
+	if p.clearLoose && len(f.loose) > 0 {
 		for _, i := range f.loose {
 			clear(h.Row(i))
 		}

@@ -25,6 +25,9 @@ type Options struct {
 	L1 []float64
 	// IgnoreDiagonal leaves the n terms (A_ii − ‖H_i,:‖²)² out of the objective and of every figure reported.
 	IgnoreDiagonal bool
+	// ClearLoose has items of which A·H says nothing, (A·H)_i,: = 0 as where A_i,: = 0, end with a row of zeros in H, which lowers the
+	// objective. Some methods, as published, leave there what their start had.
+	ClearLoose bool
 	// Seed fixes every random choice of the run. The default 0 is a seed like any other.
 	Seed uint64
 	// Runs is the number of independent random starts, of which the one with the least objective is kept; 0 means 1.
@@ -179,6 +182,7 @@ type problem struct {
 	selfs      []float64 // A_ii, scaled, ignored or not
 	l1         []float64 // Λ_j, scaled, r values
 	ignoreDiag bool
+	clearLoose bool
 	scale      float64 // a = scale · the user's A
 	seed       uint64
 	workers    int
@@ -233,7 +237,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	c := powerOf4(a.Norm())
 	p := &problem{
 		a: a.Scaled(c), n: n, r: r, diag: make([]float64, n), l1: make([]float64, r),
-		ignoreDiag: opt.IgnoreDiagonal, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
+		ignoreDiag: opt.IgnoreDiagonal, clearLoose: opt.ClearLoose, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
 	}
 	p.norm = p.a.Norm()
 	p.normFrom = p.norm

@@ -464,7 +464,7 @@ func (f *fitFlags) options(d *dataset, s *streams, threads int) (opt symnmf.Opti
 		return opt, err
 	}
 	opt.Stop = symnmf.Stop{Sweeps: orNone(f.sweeps), Time: f.time, KKT: orNone(f.tol)}
-	opt.L1, opt.IgnoreDiagonal = f.l1, f.diag == "ignore"
+	opt.L1, opt.IgnoreDiagonal, opt.ClearLoose = f.l1, f.diag == "ignore", true
 	opt.Seed, opt.Runs, opt.Threads = f.seed, f.runs, threads
 	opt.Trace = f.trace != ""
 	return opt, nil
