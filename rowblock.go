@@ -96,7 +96,7 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	return nil
 }
 
-// mostRows bounds the rows of a block, so that its entries are counted in 32 bits.
+// mostRows is the most rows that a block of a graph has by default, and where A is so large that the entries of a block might not be counted in 32 bits.
 const mostRows = 512
 
 func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
@@ -111,7 +111,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		setDefault(&s.Passes, min(max(int(p.a.Stored()/int64(2*p.n*p.r)), 2), 6))
 		setDefault(&s.CheckEvery, 3)
 		if s.Passes <= 2 {
-			setDefault(&s.Block, min(max(p.n/blocksOfGraph/64, 1), 8)*64)
+			setDefault(&s.Block, min(max(p.n/blocksOfGraph/64*64, 64), mostRows))
 		}
 		short = p.a.Stored() < int64(2*p.n*p.r)
 	default:
@@ -395,127 +395,6 @@ func (s *rowBlockRun) extrapolate() {
 	})
 }
 
-// check compares the objective, where it is at hand or its turn has come, with that of the last check: if momentum has raised
-// it, H goes back there, and the sweep has nothing to report. It returns false then.
-func (s *rowBlockRun) check() bool {
-	compressed := s.p != s.full
-	inner, kept := 0.0, false
-	switch {
-	case compressed:
-	case s.lowerProduct != nil && !s.wasSo:
-		inner, kept = s.innerNow, true
-	default:
-		inner, kept = s.product.Inner()
-	}
-	if !kept {
-		if s.sweeps%s.CheckEvery != 0 && s.report.changed > 0 && !s.wasSo {
-			s.report.provisional = true
-			return true
-		}
-		if compressed {
-			inner = s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))
-		} else {
-			inner = s.innerOf(s.product)
-		}
-	}
-	f := s.objective(inner)
-	if f > s.safeF+s.noise() {
-		if s.beta == 0 {
-			s.MaxStep = 1 // it was the cutting at zero
-		}
-		if s.everySweep {
-			s.back(s.prev)
-		} else {
-			s.back(s.safe)
-		}
-		if compressed {
-			s.expand()
-		}
-		s.report.provisional = true
-		return false
-	}
-	if compressed {
-		if s.safeF-f < solvedWhile*float64(s.sweeps-s.checked)*f {
-			s.expand()
-		}
-		s.checked = s.sweeps
-		s.report.changed = max(s.report.changed, 1)
-	}
-	s.report.decrease = s.safeF - f
-	s.safeF = f
-	if !s.everySweep {
-		s.safe = append(s.safe[:0], s.hv...)
-	}
-	s.report.stepSq = s.estimate()
-	return true
-}
-
-// noise bounds the rounding error of a difference of two objectives. Of inner products without their diagonal, ⟨A·H, H⟩ is a
-// difference too.
-func (s *rowBlockRun) noise() float64 {
-	return 64 * 0x1p-52 * (s.p.normFrom*s.p.normFrom + kernel.SumSq(s.gram))
-}
-
-// back makes h what it was, without momentum.
-func (s *rowBlockRun) back(to []float64) {
-	copy(s.hv, to)
-	s.product.Refresh()
-	s.tk, s.beta = 1, 0
-}
-
-// estimate returns what ‖H − [H − G/‖A‖]₊‖² is about. The way d of a row to the minimizer is G·D⁻¹ but for the terms of the
-// row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured, near rest or in long runs, when the sweeps
-// have doubled.
-func (s *rowBlockRun) estimate() float64 {
-	if s.wasSo { // row by row there was no d
-		return s.p.measureWith(s.h, s.product).gradKKT
-	}
-	e := s.ddd / s.p.norm
-	if (s.sweeps >= 32 || s.sweeps >= 8 && e <= nearRest*s.p.norm) && s.sweeps >= s.next && e > 0 && s.p == s.full {
-		s.next = 2 * s.sweeps
-		s.trust = s.p.measureWith(s.h, s.product).gradKKT / e
-	}
-	return s.trust * e
-}
-
-// nearRest is the square of an estimated KKT residual of 1e-3: far above it nothing rests on the estimate, and looking takes
-// half a sweep.
-const nearRest = 1e-6
-
-// objective returns ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁ given ⟨A·H, H⟩.
-func (s *rowBlockRun) objective(inner float64) float64 {
-	sum := s.p.norm*s.p.norm - 2*inner + kernel.SumSq(s.gram)
-	penalty := 0.0
-	if s.p.ignoreDiag || kernel.Nonzero(s.p.l1) {
-		for i := range s.p.n {
-			hi := s.h.Row(i)
-			if s.p.ignoreDiag {
-				li := kernel.SumSq(hi)
-				sum -= li * li
-			}
-			penalty += kernel.Dot(s.p.l1, hi[:s.p.r])
-		}
-	}
-	return sum/4 + penalty
-}
-
-// innerOf returns ⟨A·H, H⟩ by a product.
-func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
-	for lo := 0; lo < s.p.n; lo += s.Block {
-		hi := min(lo+s.Block, s.p.n)
-		groups, _ := s.groupsOf(hi - lo)
-		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
-			ah := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
-			product.RowsTo(ah, from, to)
-			g.lin = kernel.Dot(ah, s.hv[from*s.pitch:to*s.pitch])
-		})
-		for k := range groups {
-			sum += groups[k].lin
-		}
-	}
-	return sum
-}
-
 // findGram computes D.
 func (s *rowBlockRun) findGram() { s.findGramAfter(func(int, int) {}) }
 
@@ -578,38 +457,4 @@ func (s *rowBlockRun) end() {
 	}
 	s.publish()
 	s.team.Close()
-}
-
-// verify implements checker: D and A·H, after a sweep and before momentum moves H. A block adds one rounding of the largest
-// possible value to each number.
-func (s *rowBlockRun) verify() error {
-	most := max(2*s.p.norm, s.largest)
-	for j := range s.p.r {
-		most = max(most, s.gram[j*s.pitch+j])
-	}
-	tol := 64 * float64(s.p.n) * 0x1p-52 * most
-	if s.p != s.full {
-		tol += 1e-10 * most // orthogonality of U
-	}
-	for k, want := range s.p.gram(s.h) {
-		if d := math.Abs(s.gram[k] - want); d > tol {
-			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.pitch, k%s.pitch, s.gram[k], want)
-		}
-	}
-	got, want := make([]float64, len(s.hv)), make([]float64, len(s.hv))
-	if s.termProduct == nil {
-		s.product.RowsTo(got, 0, s.p.n)
-	} else {
-		for k := range s.termProduct.Terms() {
-			s.termProduct.TermTo(want, k, 0, s.p.n)
-			kernel.Axpy(got, 1, want)
-		}
-	}
-	s.p.a.NewProduct(s.h, s.p.workers).RowsTo(want, 0, s.p.n)
-	for k, w := range want {
-		if math.Abs(got[k]-w) > s.p.productTol(tol, most) {
-			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.pitch, k%s.pitch, got[k], w)
-		}
-	}
-	return nil
 }

@@ -110,10 +110,12 @@ func shapeOf(d *dataset) shape {
 	return sh
 }
 
-// Rows of a block, of sparse points and of dense, as symnmf.RowBlock has them.
+// Rows of a block, of sparse points, of dense data and, at most, of a sparse A, and of a group, as symnmf.RowBlock has them.
 const (
 	pointsBlock = 256
 	denseBlock  = 128
+	graphBlock  = 512
+	groupRows   = 32
 )
 
 // sampleBlocks returns how many features the items of a block of x have, all blocks together, from a look at some.
@@ -342,14 +344,13 @@ func squareParts(n float64) float64 { return min(64, n/256+8) }
 
 // groups is how many groups of rows a block of symnmf.RowBlock has at most.
 func (sh shape) groups(points bool) float64 {
-	const rows, graphBlock = 32, 512
 	switch {
 	case !sh.sparse:
-		return denseBlock / rows
+		return denseBlock / groupRows
 	case points:
-		return pointsBlock / rows
+		return pointsBlock / groupRows
 	}
-	return graphBlock / rows
+	return graphBlock / groupRows
 }
 
 // blockProduct returns the bytes of a product with points by blocks, for an H of so many columns, besides Z.
