@@ -8,10 +8,14 @@ import (
 
 // blockState is what one block of a RowBlock sweep needs.
 type blockState struct {
-	g, d   []float64 // (A·H)_B and the step, B×pitch
-	lower  []float64 // of (A·H)_B what the rows before the block contribute, where products tell
-	near   []float64 // and what its own rows do
-	more   []float64 // the terms that g lacks where products are TermProducts, one after the other
+	// What a member of the team writes for its own groups, B×pitch but for gaps of gap numbers between groups: see at.
+	gap   int
+	g, d  []float64   // (A·H)_B and the way of the rows
+	lower []float64   // of (A·H)_B what the rows before the block contribute, where products tell
+	near  []float64   // and what its own rows do
+	more  [][]float64 // the terms that g lacks where products are TermProducts
+
+	way    []float64 // d without gaps, for all to read; d itself if there are none
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
@@ -19,9 +23,6 @@ type blockState struct {
 	groups []rowGroup
 
 	still []int // of each block, how many sweeps there were when it last did not move together
-
-	moveInner float64 // ⟨A_BB·e, e⟩ for the e by which the block has moved
-	moveKnown bool    // whether that is known, and near of the groups with it
 }
 
 // rowGroup is the part of a block that goes through the row solver together.
@@ -36,6 +37,7 @@ type rowGroup struct {
 	quartic [4]float64
 	uphill  float64
 	clipped bool
+	_       kernel.LinesApart
 }
 
 // groupsOf returns the groups of so many rows, and how many rows each has but the last: as many as the row solver takes at once.
@@ -46,6 +48,20 @@ func (s *rowBlockRun) groupsOf(rows int) (groups []rowGroup, size int) {
 		size = kernel.SolveWidth[float32]()
 	}
 	return s.groups[:kernel.BlockCount(rows, size)], size
+}
+
+// at returns where x, one of g, d, lower, near and the terms, has the rows from to to, all of one group, in the block that begins with row lo.
+func (s *rowBlockRun) at(x []float64, lo, from, to int) []float64 {
+	_, size := s.groupsOf(0)
+	first := (from-lo)*s.pitch + (from-lo)/size*s.gap
+	return x[first : first+(to-from)*s.pitch]
+}
+
+// show has all members see the way of the rows from to to.
+func (s *rowBlockRun) show(lo, from, to int) {
+	if s.gap > 0 {
+		kernel.HandOver(s.way[(from-lo)*s.pitch:(to-lo)*s.pitch], s.at(s.d, lo, from, to))
+	}
 }
 
 // eachGroup calls f for the groups of rows lo to hi.
@@ -61,7 +77,7 @@ func (s *rowBlockRun) products(lo, hi int) {
 		s.team.Do(p.Terms()*parts, func(k int) {
 			term, from := k/parts, lo+k%parts*s.partRows
 			to := min(from+s.partRows, hi)
-			p.TermTo(s.term(term)[(from-lo)*s.pitch:(to-lo)*s.pitch], term, from, to)
+			p.TermTo(s.at(s.term(term), lo, from, to), term, from, to)
 		})
 		return
 	}
@@ -79,12 +95,12 @@ func (s *rowBlockRun) atOnce() bool { return s.nearProduct != nil && s.team.Memb
 
 // productPart computes the rows from to to of (A·H)_B, where B begins with row lo.
 func (s *rowBlockRun) productPart(lo, from, to int) {
-	g := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
-	switch a, b := (from-lo)*s.pitch, (to-lo)*s.pitch; {
+	g := s.at(s.g, lo, from, to)
+	switch {
 	case s.nearProduct != nil:
-		s.nearProduct.NearTo(g, s.lower[a:b], s.near[a:b], lo, from, to)
+		s.nearProduct.NearTo(g, s.at(s.lower, lo, from, to), s.at(s.near, lo, from, to), lo, from, to)
 	case s.lowerProduct != nil:
-		s.lowerProduct.LowerTo(g, s.lower[a:b], lo, from, to)
+		s.lowerProduct.LowerTo(g, s.at(s.lower, lo, from, to), lo, from, to)
 	default: // which may sum rows in another order among others: so the same come together always
 		for at := from; at < to; at += s.partRows {
 			end := min(at+s.partRows, to)
@@ -98,7 +114,7 @@ func (s *rowBlockRun) term(k int) []float64 {
 	if k == 0 {
 		return s.g
 	}
-	return s.more[(k-1)*len(s.g) : k*len(s.g)]
+	return s.more[k-1]
 }
 
 // sumTerms adds to g, once, what it lacks of the rows from to to of (A·H)_B, where B begins with row lo.
@@ -106,9 +122,8 @@ func (s *rowBlockRun) sumTerms(lo, from, to int) {
 	if s.termProduct == nil {
 		return
 	}
-	a, b := (from-lo)*s.pitch, (to-lo)*s.pitch
-	for k := 1; k < s.termProduct.Terms(); k++ {
-		kernel.Axpy(s.g[a:b], 1, s.term(k)[a:b])
+	for _, term := range s.more {
+		kernel.Axpy(s.at(s.g, lo, from, to), 1, s.at(term, lo, from, to))
 	}
 }
 
@@ -154,7 +169,7 @@ func (s *rowBlockRun) block(b int) {
 
 // lowerInner returns ⟨lower, H⟩ over the rows from to to, in the block that begins with row lo.
 func (s *rowBlockRun) lowerInner(lo, from, to int) float64 {
-	return kernel.Dot(s.lower[(from-lo)*s.pitch:(to-lo)*s.pitch], s.hv[from*s.pitch:to*s.pitch])
+	return kernel.Dot(s.at(s.lower, lo, from, to), s.hv[from*s.pitch:to*s.pitch])
 }
 
 // restless and, where passes are of float32, restlessSingle are the least ‖d‖²/‖H‖² for which a block that does not move is taken
@@ -196,7 +211,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 		s.propose(g, lo, from, to)
 		s.measureStep(g, lo, from, to)
 	})
-	d := s.d[:(hi-lo)*pitch]
+	d := s.way[:(hi-lo)*pitch]
 	t, fall, q, asked := s.step(b, groups, d)
 	if t > 0 {
 		s.report.decrease += fall / 4
@@ -293,7 +308,7 @@ func (s *rowBlockRun) packGram() {
 // propose finds the way d of the rows from to to, in the block that begins with row lo.
 func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
-	g, d, h := s.g[(from-lo)*pitch:(to-lo)*pitch], s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch]
+	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.hv[from*pitch:to*pitch]
 	if s.single {
 		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, s.perms)
 	} else {
@@ -304,7 +319,8 @@ func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 // measureStep finds what the way d of these rows adds to the quartic.
 func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
-	g, d, h := s.g[(from-lo)*pitch:(to-lo)*pitch], s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch]
+	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.hv[from*pitch:to*pitch]
+	s.show(lo, from, to)
 	clear(grp.dd)
 	clear(grp.hd)
 	kernel.GramRows(grp.dd, d, pitch, 0, pitch)
@@ -380,18 +396,21 @@ func addUp(sum []float64, groups []rowGroup, of func(g *rowGroup) []float64) {
 // the group has to tell of that. Where entries were cut off, hd becomes Mᵀd with M the rows halfway: by that and its transpose HᵀH grows.
 func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	pitch := s.pitch
-	d, h, prev := s.d[(from-lo)*pitch:(to-lo)*pitch], s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]
+	d, h, prev := s.at(s.d, lo, from, to), s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]
 	along, clipped := kernel.Advance(h, d, t, prev)
 	grp.uphill, grp.clipped = -along, clipped
+	if t != 1 || clipped {
+		s.show(lo, from, to)
+	}
 	if s.lowerProduct != nil {
 		grp.lower = s.lowerInner(lo, from, to)
 	}
 	if s.nearProduct != nil && !clipped {
-		near := s.near[(from-lo)*pitch : (to-lo)*pitch]
+		near := s.at(s.near, lo, from, to)
 		grp.near = kernel.Dot(near, h) + kernel.Dot(near, d)
 	}
 	if clipped {
-		mid := s.g[(from-lo)*pitch : (to-lo)*pitch] // which nobody wants any more
+		mid := s.at(s.g, lo, from, to) // which nobody wants any more
 		copy(mid, h)
 		kernel.Axpy(mid, -0.5, d)
 		clear(grp.hd)

@@ -142,7 +142,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		h: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)), last: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)),
 		gram: make([]float64, pitch*pitch),
 		blockState: blockState{
-			g: make([]float64, s.Block*pitch), d: make([]float64, max(s.Block, 2)*pitch), // row wants two
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
 			narrow: make([]float32, p.r*p.r),
 			perms:  make([]int32, s.Passes*p.r),
@@ -154,6 +153,13 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short && p.a.Stored() >= int64(p.n*p.r)) && kernel.Nonzero(h.Data()),
 	}
 	e.hv, e.prev = e.h.Data(), e.last.Data()
+	if e.team.Members() > 1 && !(sparse && explicit) {
+		e.gap = kernel.FarApart
+	}
+	e.g, e.d = e.byGroups(), e.byGroups()
+	if e.way = e.d; e.gap > 0 {
+		e.way = make([]float64, s.Block*pitch)
+	}
 	if e.partRows, e.evenRows = densePart, true; sparse {
 		e.partRows, e.evenRows = sparsePart, false
 	}
@@ -175,6 +181,11 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		}
 	})
 	return e
+}
+
+// byGroups returns room for the rows of a block, group by group.
+func (s *rowBlockRun) byGroups() []float64 {
+	return make([]float64, max(s.Block, 2)*s.pitch+(len(s.groups)+1)*s.gap) // row wants two rows of d
 }
 
 // rowsCopied is how many rows of the start one part of the work of taking it has.
@@ -248,7 +259,6 @@ type rowBlockRun struct {
 	nearProduct  matrix.NearProduct  // product, if it is one
 	termProduct  matrix.TermProduct  // product, if it is one
 	everySweep   bool                // the objective is known after every sweep, so that prev is what to go back to
-	innerNow     float64             // ⟨A·H, H⟩ of the rows passed in this sweep, by lowerProduct
 	gram         []float64           // D = HᵀH of the moving H
 	largest      float64             // of D as the sweep began
 	parts        [][]float64
@@ -256,25 +266,35 @@ type rowBlockRun struct {
 	// guesses makes q = ⟨A_BB·d, d⟩ that of the diagonal of A alone as long as steps of 1 are good enough by it: of sparse points
 	// in a block few have much in common.
 	guesses bool
-
-	blockState
-	guessed int     // blocks of the last sweep that moved by a guess
-	clipped int     // groups of rows some of whose entries were cut off at zero in the last sweep
-	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it, by the quartics and guesses
-	uphill  float64 // ⟨Y − H_new, H_new − H_prev⟩ so far in the sweep, Y its start
-	ddd     float64 // Σ⟨D, dᵀd⟩ of the sweep's blocks
-	moved   float64 // Σ‖d‖²
 	single  bool    // whether passes are of float32
+	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it, by the quartics and guesses
 	trust   float64 // what the residual was the last time over what ddd made of it
 	next    int     // the sweep after which that is compared again
-	report  sweepReport
+
+	blockState
+	_ kernel.LinesApart
+	sweepTally
+	_ kernel.LinesApart
+}
+
+// sweepTally is what the goroutine that runs the sweep counts block by block, apart from what all members of the team read.
+type sweepTally struct {
+	guessed   int     // blocks that moved by a guess
+	clipped   int     // groups of rows some of whose entries were cut off at zero
+	uphill    float64 // ⟨Y − H_new, H_new − H_prev⟩ so far, Y the sweep's start
+	ddd       float64 // Σ⟨D, dᵀd⟩ of the blocks
+	moved     float64 // Σ‖d‖²
+	innerNow  float64 // ⟨A·H, H⟩ of the rows passed, by lowerProduct
+	moveInner float64 // ⟨A_BB·e, e⟩ for the e by which the last block has moved
+	moveKnown bool    // whether that is known, and near of the groups with it
+	report    sweepReport
 }
 
 // begin implements beginner.
 func (s *rowBlockRun) begin(first *figures) { s.safeF = first.objective() }
 
 func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
-	s.report, s.guessed, s.clipped, s.uphill, s.ddd, s.moved, s.innerNow = sweepReport{}, 0, 0, 0, 0, 0, 0
+	s.sweepTally = sweepTally{}
 	if s.columnsFirst && s.sweeps == 0 {
 		return s.byColumns(stop)
 	}
@@ -328,13 +348,15 @@ func (s *rowBlockRun) prepare() {
 	if s.product == nil {
 		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
 		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil && s.lower == nil {
-			s.lower = make([]float64, len(s.g))
+			s.lower = s.byGroups()
 		}
 		if s.nearProduct, _ = s.product.(matrix.NearProduct); s.nearProduct != nil && s.near == nil {
-			s.near = make([]float64, len(s.g))
+			s.near = s.byGroups()
 		}
 		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil && s.more == nil {
-			s.more = make([]float64, (s.termProduct.Terms()-1)*len(s.g))
+			for range s.termProduct.Terms() - 1 {
+				s.more = append(s.more, s.byGroups())
+			}
 		}
 		// What takes the place of A may be indefinite; and an operator may have come without its diagonal.
 		s.guesses = s.termProduct != nil && !s.evenRows && s.p == s.full && kernel.Nonzero(s.p.selfs)

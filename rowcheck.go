@@ -120,7 +120,7 @@ func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 		hi := min(lo+s.Block, s.p.n)
 		groups, _ := s.groupsOf(hi - lo)
 		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
-			ah := s.g[(from-lo)*s.pitch : (to-lo)*s.pitch]
+			ah := s.at(s.g, lo, from, to)
 			product.RowsTo(ah, from, to)
 			g.lin = kernel.Dot(ah, s.hv[from*s.pitch:to*s.pitch])
 		})

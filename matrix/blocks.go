@@ -77,11 +77,11 @@ type rowBlocks struct {
 	h    *Dense
 	size int
 	team *kernel.Team
-	part []float64 // a sum for each part of a block
+	part []kernel.Sum // of each part of a block
 }
 
 func newRowBlocks(h *Dense, size int, team *kernel.Team) rowBlocks {
-	return rowBlocks{h, size, team, make([]float64, kernel.BlockCount(size, stepRows))}
+	return rowBlocks{h, size, team, make([]kernel.Sum, kernel.BlockCount(size, stepRows))}
 }
 
 // bounds returns the rows of block b.
@@ -99,9 +99,9 @@ func (b *rowBlocks) sumRows(lo, hi int, f func(from, to int) float64) (q float64
 		} else {
 			k = parts - 1 - k/2
 		}
-		b.part[k] = f(lo+k*stepRows, min(lo+(k+1)*stepRows, hi))
+		b.part[k].Value = f(lo+k*stepRows, min(lo+(k+1)*stepRows, hi))
 	})
-	return sum(b.part[:parts])
+	return kernel.Total(b.part[:parts])
 }
 
 // Extrapolate implements BlockProduct where nothing follows H.
@@ -117,14 +117,14 @@ func (stateless) Inner() (float64, bool)       { return 0, false }
 
 // NewBlockProduct implements BlockMultiplier.
 func (m *symDense[F]) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct {
-	return &denseBlocks[F]{m: m, rowBlocks: newRowBlocks(h, size, team), t: make([]float64, size*h.cols)}
+	return &denseBlocks[F]{m: m, rowBlocks: newRowBlocks(h, size, team), t: newStepRooms(size, h.cols)}
 }
 
 type denseBlocks[F kernel.Float] struct {
 	stateless
 	m *symDense[F]
 	rowBlocks
-	t []float64 // scratch for the rows of a block
+	t stepRooms
 }
 
 func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
@@ -166,22 +166,35 @@ func (b *denseBlocks[F]) Step(block int, d []float64) float64 {
 	return b.m.scale * quad(&b.rowBlocks, b.m.a[lo*n+lo:(hi-1)*n+hi], n, d, b.t, b.m.offDiag)
 }
 
-// quad returns ⟨A_BB·d, d⟩ for an A_BB of rows stride apart, its diagonal left out if offDiag. t is scratch for as many numbers
-// as d has.
-func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d, t []float64, offDiag bool) float64 {
+// stepRooms is scratch for the rows of a block, in rooms for as many as one part of the work takes.
+type stepRooms []float64
+
+func newStepRooms(size, cols int) stepRooms {
+	return make(stepRooms, kernel.BlockCount(size, stepRows)*(stepRows*cols+kernel.FarApart))
+}
+
+// of returns the room of the rows from to to, of r numbers.
+func (t stepRooms) of(from, to, r int) []float64 {
+	return t[from/stepRows*(stepRows*r+kernel.FarApart):][:(to-from)*r]
+}
+
+// quad returns ⟨A_BB·d, d⟩ for an A_BB of rows stride apart, its diagonal left out if offDiag.
+func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d []float64, rooms stepRooms, offDiag bool) float64 {
 	r := b.h.cols
 	return b.sumRows(0, len(d)/r, func(from, to int) (q float64) {
-		own := d[from*r : to*r]
+		if b.team.Members() > 1 { // others have written much of it
+			kernel.Fetch(d[:to*r])
+		}
+		own, t := d[from*r:to*r], rooms.of(from, to, r)
 		if offDiag {
+			t := t[:r]
 			for i := from; i < to; i++ {
-				t := t[i*r : (i+1)*r]
 				clear(t)
 				kernel.RowsTimes(t, a[i*stride:i*stride+i], i, d[:i*r], r)
 				q += 2 * kernel.Dot(t, d[i*r:(i+1)*r])
 			}
 			return q
 		}
-		t := t[from*r : to*r]
 		clear(t)
 		if from > 0 {
 			kernel.AddRowsTimes(t, 2, a[from*stride:(to-1)*stride+from], stride, d[:from*r], r)
@@ -293,6 +306,9 @@ func (b *csrBlocks) Step(block int, d []float64) float64 {
 	begin, end := b.begin[block], b.begin[block+1]
 	first, last := b.m.a.RowPtr[lo], b.m.a.RowPtr[hi]
 	cut, col, val := b.cut[2*lo:2*hi+1], b.m.a.Col[first:last], b.m.a.values(first, last)
+	if b.team.Members() > 1 { // others have written much of it
+		kernel.Fetch(d)
+	}
 	sum := func(from, to int) (q float64) {
 		rows := b.near[from:to]
 		q = 2 * kernel.SumPairs(d, r, int32(lo), rows, cut, col, val)

@@ -18,7 +18,7 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		d := &densePoints{pointState: s, x: x}
 		if features >= size {
 			m.kept.get(size, func(k *keptBlocks) { k.own = x.ownProducts(size, team.Members()) }, func(k *keptBlocks) { d.own = k.own })
-			d.t = make([]float64, size*h.cols)
+			d.t = newStepRooms(size, h.cols)
 		} else {
 			d.y = make([]float64, len(s.z))
 		}
@@ -95,7 +95,7 @@ type pointState struct {
 	positive int // features that count with a plus: Z is diag(σ)·X·H; all of them but for signedPoints
 	z, last  []float64
 	parts    []featureRange
-	partOf   []float64 // a sum for each of them
+	partOf   []kernel.Sum // of each of them
 }
 
 // divide makes the parts of Z, of whole tiles but for the last.
@@ -106,7 +106,7 @@ func (b *pointState) divide() {
 	for lo := 0; lo < b.features; lo += size {
 		b.parts = append(b.parts, featureRange{lo, min(lo+size, b.features)})
 	}
-	b.partOf = make([]float64, len(b.parts))
+	b.partOf = make([]kernel.Sum, len(b.parts))
 }
 
 // divideTerms makes the parts of Z, those of each term next to each other.
@@ -116,7 +116,7 @@ func (b *pointState) divideTerms() {
 			b.parts = append(b.parts, featureRange{lo, min(lo+featureBlock, b.features)})
 		}
 	}
-	b.partOf = make([]float64, len(b.parts))
+	b.partOf = make([]kernel.Sum, len(b.parts))
 }
 
 // each calls f for the parts of Z.
@@ -155,8 +155,8 @@ func (b *pointState) sumSq(z []float64, from int) float64 {
 
 func (b *pointState) Inner() (float64, bool) {
 	r := b.h.cols
-	b.each(func(k, lo, hi int) { b.partOf[k] = b.sumSq(b.z[lo*r:hi*r], lo) })
-	all := sum(b.partOf)
+	b.each(func(k, lo, hi int) { b.partOf[k].Value = b.sumSq(b.z[lo*r:hi*r], lo) })
+	all := kernel.Total(b.partOf)
 	if b.m.offDiag {
 		for i, p := range b.m.diag {
 			all -= b.m.scale * (b.m.scale * p) * kernel.SumSq(b.h.Row(i))
@@ -174,7 +174,7 @@ type densePoints struct {
 	x   *Dense
 	y   []float64 // of the last Step, without scale; nil with own
 	own []float64 // A_BB of each block without scale, n×size, or nil
-	t   []float64 // scratch with own
+	t   stepRooms // with own
 }
 
 // ownFeatures is how many features ownProducts takes at a time.
@@ -247,9 +247,9 @@ func (b *densePoints) Step(block int, d []float64) float64 {
 	b.each(func(k, from, to int) {
 		y := b.y[from*r : to*r]
 		b.times(y, d, lo, from, to)
-		b.partOf[k] = b.sumSq(y, from)
+		b.partOf[k].Value = b.sumSq(y, from)
 	})
-	q := sum(b.partOf)
+	q := kernel.Total(b.partOf)
 	if b.m.offDiag {
 		for i := lo; i < hi; i++ {
 			q -= b.m.diag[i] * kernel.SumSq(d[(i-lo)*r:(i-lo+1)*r])
@@ -306,6 +306,7 @@ type sparsePoints struct {
 	blocks []pointBlock
 	y      []float64        // scratch, stepFeatures rows for each part of a step
 	byTerm [pointTerms]*CSR // the columns of X that each term has, in their places
+	stepOf [pointTerms * moveParts]kernel.Sum
 }
 
 var _ TermProduct = (*sparsePoints)(nil)
@@ -335,19 +336,19 @@ const differsBy = 1e-6
 
 // sumFeatures adds up f over features lo to hi of a block, a few at a time, with scratch y of a row for each.
 func (b *sparsePoints) sumFeatures(block int, d []float64, f func(x *pointBlock, y []float64, lo, hi int32, d []float64) float64) float64 {
-	var part [pointTerms * moveParts]float64
+	part := b.stepOf[:]
 	x, r := &b.blocks[block], b.h.cols
 	b.team.Do(len(part), func(k int) {
-		var sum float64 // of the part: those of others are in the same cache line
+		var sum float64
 		for lo, end := x.part[k], x.part[k+1]; lo < end; lo += stepFeatures {
 			hi := min(lo+stepFeatures, end)
 			y := b.y[k*stepFeatures*r:][:int(hi-lo)*r]
 			clear(y)
 			sum += f(x, y, lo, hi, d)
 		}
-		part[k] = sum
+		part[k].Value = sum
 	})
-	return sum(part[:])
+	return kernel.Total(part)
 }
 
 // squares returns the part of ‖X_B·d‖² that features lo to hi have.

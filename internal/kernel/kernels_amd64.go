@@ -101,6 +101,11 @@ func scaleAVX2(x *float64, c float64, n int)
 //go:noescape
 func fetchAVX2(x *float64, lines int)
 
+// handOverAVX2 copies so many cache lines, at least one, from x to y, where one begins, past the caches.
+//
+//go:noescape
+func handOverAVX2(y *float64, x *float64, lines int)
+
 // bitRangeAVX2 sets least[k mod 4] and most[k mod 4] to the extremes of the bits of x[k], 0 ≤ k < n; n is a multiple of 16 above 0.
 //
 //go:noescape

@@ -12002,6 +12002,26 @@ loop747:
 	VZEROUPPER
 	RET
 
+// func handOverAVX2(y *float64, x *float64, lines int)
+// Requires: AVX, MMX+
+TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lines+16(FP), DX
+
+loop748:
+	VMOVUPD  (CX), Y0
+	VMOVNTPD Y0, (AX)
+	VMOVUPD  32(CX), Y0
+	VMOVNTPD Y0, 32(AX)
+	ADDQ     $0x40, AX
+	ADDQ     $0x40, CX
+	DECQ     DX
+	JNE      loop748
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
 // Requires: AVX, AVX2
 TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
@@ -12019,9 +12039,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop748:
+loop749:
 	SUBQ      $0x10, CX
-	JLE       done749
+	JLE       done750
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -12043,9 +12063,9 @@ loop748:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop748
+	JMP       loop749
 
-done749:
+done750:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -12097,9 +12117,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest751
+	JLT          rest752
 
-loop750:
+loop751:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12153,22 +12173,22 @@ loop750:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same752
+	JEQ         same753
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same752:
+same753:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop750
+	JGE  loop751
 
-rest751:
+rest752:
 	TESTQ       $0x00000008, BX
-	JEQ         skip753
+	JEQ         skip754
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12196,18 +12216,18 @@ rest751:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same754
+	JEQ         same755
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same754:
+same755:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip753:
+skip754:
 	TESTQ       $0x00000004, BX
-	JEQ         skip755
+	JEQ         skip756
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12222,17 +12242,17 @@ skip753:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same756
+	JEQ         same757
 	VMOVUPD     Y8, (CX)
 
-same756:
+same757:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip755:
+skip756:
 	TESTQ       $0x00000002, BX
-	JEQ         skip757
+	JEQ         skip758
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -12247,17 +12267,17 @@ skip755:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same758
+	JEQ         same759
 	VMOVUPD     X13, (CX)
 
-same758:
+same759:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip757:
+skip758:
 	TESTQ       $0x00000001, BX
-	JEQ         skip759
+	JEQ         skip760
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -12272,11 +12292,11 @@ skip757:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same760
+	JEQ         same761
 	VMOVSD      X15, (CX)
 
-same760:
-skip759:
+same761:
+skip760:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -12298,9 +12318,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest762
+	JLT          rest763
 
-loop761:
+loop762:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12332,11 +12352,11 @@ loop761:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop761
+	JGE     loop762
 
-rest762:
+rest763:
 	TESTQ   $0x00000008, DX
-	JEQ     skip763
+	JEQ     skip764
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12354,9 +12374,9 @@ rest762:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip763:
+skip764:
 	TESTQ   $0x00000004, DX
-	JEQ     skip764
+	JEQ     skip765
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12367,9 +12387,9 @@ skip763:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip764:
+skip765:
 	TESTQ   $0x00000002, DX
-	JEQ     skip765
+	JEQ     skip766
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -12380,9 +12400,9 @@ skip764:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip765:
+skip766:
 	TESTQ  $0x00000001, DX
-	JEQ    skip766
+	JEQ    skip767
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -12391,7 +12411,7 @@ skip765:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip766:
+skip767:
 	VZEROUPPER
 	RET
 

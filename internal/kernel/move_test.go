@@ -378,3 +378,25 @@ func TestNonzero(t *testing.T) {
 		}
 	}
 }
+
+// TestHandOver compares with the copy that it is, wherever in a cache line either begins.
+func TestHandOver(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for n := range 100 {
+			for offset := range 8 {
+				want := random(uint64(n), n)
+				x, checkX := guarded(t, want, (n+offset)%8)
+				y, checkY := guarded(t, random(uint64(n)+1000, n), offset)
+				HandOver(y, x)
+				checkX()
+				checkY()
+				if !slices.Equal(x, want) || !slices.Equal(y, want) {
+					t.Fatalf("%d numbers, offset %d: %v from %v, want %v", n, offset, y, x, want)
+				}
+			}
+		}
+		if panics(func() { HandOver(make([]float64, 3), make([]float64, 4)) }) != badLen {
+			t.Error("four numbers are put in the place of three")
+		}
+	})
+}

@@ -18,6 +18,7 @@ type RowSolver[F Float] struct {
 	off      bool
 	x        []F
 	lists    []int32
+	_        LinesApart
 }
 
 // The numbers that RowSolver keeps for each of the rows it works on at once, coordinate by coordinate in four arrays, and
@@ -82,10 +83,11 @@ func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, perms []int32
 		return
 	}
 	// Each permutation twice over: then the coordinates other than one are those that follow it.
-	s.lists = s.lists[:0]
+	lists := s.lists[:0]
 	for p := perms; len(p) > 0; p = p[r:] {
-		s.lists = append(append(s.lists, p[:r]...), p[:r]...)
+		lists = append(append(lists, p[:r]...), p[:r]...)
 	}
+	s.lists = lists
 	for _, k := range perms {
 		if uint(k) >= uint(r) {
 			panic(badIndex)

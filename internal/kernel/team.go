@@ -14,11 +14,35 @@ import (
 // Parts next to each other fall to the same member, so that what it wrote in one call it finds in its own cache in the next. It does those of
 // another only after a while: a part taken away takes what it is about from the other's cache, and back in the next call.
 type Team struct {
-	called int64 // parts of all calls so far
 	closed atomic.Bool
 	shares []share        // one for each member, the caller's first
 	rest   []restingPlace // of the members but the caller
 	left   sync.WaitGroup
+	_      LinesApart
+	called int64 // parts of all calls so far: the members who watch for work read what is above
+	_      LinesApart
+}
+
+// LinesApart lies between what one member of a team writes and what others read or write meanwhile: a cache line that changes hands takes
+// as long as some hundred multiply–adds of vectors, whichever of its bytes are wanted. Processors fetch them in pairs.
+type LinesApart [128]byte
+
+// FarApart is how many numbers lie between those that members of a team write with long steps, as rows of a product by tiles: nothing is ever
+// there, but processors that fetch ahead of such steps take lines away from each other that far, Zen 5 up to 32 KiB.
+const FarApart = 1 << 12
+
+// Sum is a sum that one part of the work makes, in lines of its own.
+type Sum struct {
+	Value float64
+	_     LinesApart
+}
+
+// Total adds up sums in their order.
+func Total(sums []Sum) (total float64) {
+	for k := range sums {
+		total += sums[k].Value
+	}
+	return total
 }
 
 // share is what a member and the caller tell each other: in one cache line what the caller says, in another the answer, which the caller

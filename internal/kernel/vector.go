@@ -131,5 +131,14 @@ func axpy4Go(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 	}
 }
 
+// HandOver copies x to y, of as many numbers, for others to read: past the caches where that is possible, since a line of which others have a copy is
+// theirs no sooner than they have let go of it. They must not overlap.
+func HandOver(y, x []float64) {
+	if len(x) != len(y) {
+		panic(badLen)
+	}
+	handOver(y, x)
+}
+
 // Fetch has x brought into the second-level cache, for what will read it in an order that the processor does not foresee.
 func Fetch(x []float64) { fetch(x) }

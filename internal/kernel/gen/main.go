@@ -91,6 +91,7 @@ func (a *asm) rowKernels() {
 		a.scatterLists()
 		a.scale()
 		a.fetch()
+		a.handOver()
 		a.bitRange()
 		a.advance()
 		a.extrapolate()

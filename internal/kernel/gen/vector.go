@@ -165,6 +165,25 @@ func (a *asm) axpy(terms int) {
 	a.end(nil)
 }
 
+// handOver writes stores that leave no cache line where they are made.
+func (a *asm) handOver() {
+	a.begin("handOver", "func(y, x *float64, lines int)", "handOver"+a.name+" copies so many cache lines, at least one, from x to y, where one begins, past the caches.")
+	y, x, lines := a.arg("y"), a.arg("x"), a.arg("lines")
+	loop := a.label("loop")
+	a.Label(loop)
+	for i := range 2 {
+		v := a.vec()
+		a.VMOVUPD(at(x, i*a.lanes), v)
+		a.VMOVNTPD(v, at(y, i*a.lanes))
+	}
+	a.ADDQ(operand.U8(64), y)
+	a.ADDQ(operand.U8(64), x)
+	a.DECQ(lines)
+	a.JNE(operand.LabelRef(loop))
+	a.SFENCE()
+	a.end(nil)
+}
+
 // fetch writes a prefetch of every cache line into the second-level cache.
 func (a *asm) fetch() {
 	a.begin("fetch", "func(x *float64, lines int)", "fetch"+a.name+" fetches so many cache lines from x on into the second-level cache.")
