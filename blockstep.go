@@ -43,17 +43,20 @@ type rowGroup struct {
 // groupsOf returns the groups of so many rows, and how many rows each has but the last: as many as the row solver takes at once.
 // They fix the order of sums.
 func (s *rowBlockRun) groupsOf(rows int) (groups []rowGroup, size int) {
-	size = kernel.SolveWidth[float64]()
-	if s.single {
-		size = kernel.SolveWidth[float32]()
-	}
+	size = s.groupRows()
 	return s.groups[:kernel.BlockCount(rows, size)], size
+}
+
+func (s *rowBlockRun) groupRows() int {
+	if s.single {
+		return kernel.SolveWidth[float32]()
+	}
+	return kernel.SolveWidth[float64]()
 }
 
 // at returns where x, one of g, d, lower, near and the terms, has the rows from to to, all of one group, in the block that begins with row lo.
 func (s *rowBlockRun) at(x []float64, lo, from, to int) []float64 {
-	_, size := s.groupsOf(0)
-	first := (from-lo)*s.pitch + (from-lo)/size*s.gap
+	first := (from-lo)*s.pitch + (from-lo)/s.groupRows()*s.gap
 	return x[first : first+(to-from)*s.pitch]
 }
 

@@ -13,8 +13,10 @@ import (
 // objective, a quartic in t, exactly, or by 1 where that gains nearly as much. Sweeps are linked by momentum, which is dropped when it points uphill and undone when
 // the objective has risen. The answer is a stationary point of the same problem as CD's, reached in a fraction of the time.
 //
+// Near their answer dense data with a small error get joint steps of all rows, besides.
+//
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, the answer
-// among them, and for inner products X·H twice and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
+// among them, 8·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
 // zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
@@ -39,6 +41,9 @@ type RowBlock struct {
 	// Compress is how many columns beyond r the low rank has that takes the place of a dense A until little is left to gain;
 	// the default 0 means 20 where that is much cheaper and near A, NoCompression never.
 	Compress int
+	// Joint is how many steps of conjugate gradients a joint step of all rows has, which dense data get every few sweeps once the error is small;
+	// the default 0 means 3, NoJoint never. At most 1000.
+	Joint int
 	// Precision is that of the passes; the step, and everything else, is float64 in any case.
 	Precision Precision
 }
@@ -69,7 +74,7 @@ var precisionNames = [...]string{"adaptive", "double", "single"}
 
 func (p Precision) String() string { return precisionNames[p] }
 
-// mostPasses bounds what the orders of the coordinates take, 4·Passes·r bytes, and as much again twice for each group of rows.
+// mostPasses bounds what the orders of the coordinates take, 4·Passes·r bytes, and as much again twice for each group of rows; and Joint, where nobody wants as many.
 const mostPasses = 1000
 
 // singleWhile is the least (Σ⟨D, dᵀd⟩/‖D‖)^½/‖H‖ over a sweep after which the next has float32 passes. Their rounding alone makes it 1e-6 to
@@ -86,7 +91,7 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	if _, blocks := p.a.(matrix.BlockMultiplier); !blocks {
 		return fmt.Errorf("%w: rowblock wants products by blocks of rows, which the matrix has not; use cd-cyclic", ErrUnfit)
 	}
-	if s.Block < 0 || s.Passes < 0 || s.Passes > mostPasses || s.CheckEvery < 0 || s.Compress < NoCompression || !(s.MaxStep >= 0 && s.MaxStep <= 2) || !(s.Whole >= 0 && s.Whole <= 1) ||
+	if s.Block < 0 || s.Passes < 0 || s.Passes > mostPasses || s.CheckEvery < 0 || s.Compress < NoCompression || s.Joint < NoJoint || s.Joint > mostPasses || !(s.MaxStep >= 0 && s.MaxStep <= 2) || !(s.Whole >= 0 && s.Whole <= 1) ||
 		s.First < FirstAuto || s.First > FirstColumns || s.Precision < Adaptive || s.Precision > Single {
 		return fmt.Errorf("%w: %+v", ErrOption, s)
 	}
@@ -120,6 +125,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	setDefault(&s.Block, 128)
 	setDefault(&s.Passes, 4)
 	setDefault(&s.CheckEvery, 5)
+	setDefault(&s.Joint, jointSteps)
 	s.Block = min(s.Block, p.n)
 	if s.MaxStep == 0 {
 		s.MaxStep = 2
@@ -185,7 +191,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 
 // byGroups returns room for the rows of a block, group by group.
 func (s *rowBlockRun) byGroups() []float64 {
-	return make([]float64, max(s.Block, 2)*s.pitch+(len(s.groups)+1)*s.gap) // row wants two rows of d
+	return make([]float64, max(s.Block, 2)*s.pitch+len(s.groups)*s.gap) // row wants two rows of d
 }
 
 // rowsCopied is how many rows of the start one part of the work of taking it has.
@@ -229,7 +235,7 @@ func pitchOf(r int, sparse bool) int {
 
 // rowBlockRun is one run of RowBlock. Between sweeps h is H_t, the last sweep's result, last is H_{t−1}, and the next sweep
 // starts from H_t + β(H_t − H_{t−1}), which takes the place of H_{t−1} and, where something has to follow it by the same formula,
-// may have negative entries until their turn comes.
+// may have negative entries until their turn comes. Some sweeps begin with a joint step from there.
 type rowBlockRun struct {
 	RowBlock
 	p          *problem      // at work on: full, or one near it
@@ -270,6 +276,7 @@ type rowBlockRun struct {
 	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it, by the quartics and guesses
 	trust   float64 // what the residual was the last time over what ddd made of it
 	next    int     // the sweep after which that is compared again
+	joint   jointState
 
 	blockState
 	_ kernel.LinesApart
@@ -281,7 +288,7 @@ type rowBlockRun struct {
 type sweepTally struct {
 	guessed   int     // blocks that moved by a guess
 	clipped   int     // groups of rows some of whose entries were cut off at zero
-	uphill    float64 // ⟨Y − H_new, H_new − H_prev⟩ so far, Y the sweep's start
+	uphill    float64 // ⟨Y − H_new, H_new − H_prev⟩ so far, Y the sweep's start, after a joint step if it has one
 	ddd       float64 // Σ⟨D, dᵀd⟩ of the blocks
 	moved     float64 // Σ‖d‖²
 	innerNow  float64 // ⟨A·H, H⟩ of the rows passed, by lowerProduct
@@ -308,6 +315,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		s.seed()
 	} else {
 		s.revive()
+		s.jointly(stop)
 	}
 	s.wasSo, s.alone = s.alone, false
 	for b := 0; b*s.Block < s.p.n; b++ {
@@ -408,7 +416,7 @@ func (s *rowBlockRun) extrapolate() {
 		s.h, s.last = s.last, s.h
 		s.hv, s.prev = s.prev, s.hv
 	}
-	s.findGramAfter(func(lo, hi int) {
+	s.findGramAfter(func(lo, hi int) { // numbers
 		if s.beta == 0 {
 			copy(s.prev[lo:hi], s.hv[lo:hi])
 		} else {
@@ -420,14 +428,28 @@ func (s *rowBlockRun) extrapolate() {
 // findGram computes D.
 func (s *rowBlockRun) findGram() { s.findGramAfter(func(int, int) {}) }
 
-// findGramAfter computes D, each piece of h, numbers lo to hi, after a call of first. Rows are summed in parts that depend on n and
-// the size of blocks alone. One part has the same rows of every block, of some blocks next to each other, and parts are in the order of those rows: so they fall
-// to the members of the team that work on them in a block.
+// findGramAfter computes D, each piece of h, numbers lo to hi, after a call of first.
 func (s *rowBlockRun) findGramAfter(first func(lo, hi int)) {
+	s.inParts(func(k, lo, hi int) {
+		first(lo, hi)
+		kernel.GramRows(s.parts[k], s.hv[lo:hi], s.pitch, 0, s.pitch)
+	})
+	s.addParts(s.gram)
+	kernel.Mirror(s.gram, s.pitch)
+	s.largest = 0
+	for j := range s.p.r {
+		s.largest = max(s.largest, s.gram[j*s.pitch+j])
+	}
+}
+
+// inParts calls f for pieces of h, numbers lo to hi, one after the other for those of part k, for which parts[k] was cleared before. Parts depend on n and
+// the size of blocks alone. One has the same rows of every block, of some blocks next to each other, and parts are in the order of those rows: so they fall
+// to the members of the team that work on them in a block.
+func (s *rowBlockRun) inParts(f func(k, lo, hi int)) {
 	const (
-		most  = 64      // parts, each with a D of its own
+		most  = 64      // parts, each with an r×r matrix of its own
 		least = 256     // rows of a part
-		piece = 1 << 14 // numbers, which first leaves in a cache
+		piece = 1 << 14 // numbers, which f leaves in a cache
 		lanes = 8       // pieces of a block at most, of a group of the row solver or more
 	)
 	group := kernel.SolveWidth[float32]()
@@ -445,20 +467,17 @@ func (s *rowBlockRun) findGramAfter(first func(lo, hi int)) {
 		at := k / perLane * lane
 		for b := k % perLane * size; b < min((k%perLane+1)*size, blocks); b++ {
 			for lo, end := b*s.Block+at, min(b*s.Block+min(at+lane, s.Block), s.p.n); lo < end; lo += rows {
-				from, to := lo*s.pitch, min(lo+rows, end)*s.pitch
-				first(from, to)
-				kernel.GramRows(s.parts[k], s.hv[from:to], s.pitch, 0, s.pitch)
+				f(k, lo*s.pitch, min(lo+rows, end)*s.pitch)
 			}
 		}
 	})
-	clear(s.gram)
-	for _, d := range s.parts[:count] {
-		kernel.Axpy(s.gram, 1, d)
-	}
-	kernel.Mirror(s.gram, s.pitch)
-	s.largest = 0
-	for j := range s.p.r {
-		s.largest = max(s.largest, s.gram[j*s.pitch+j])
+}
+
+// addParts sets sum to that of the parts.
+func (s *rowBlockRun) addParts(sum []float64) {
+	clear(sum)
+	for _, part := range s.parts {
+		kernel.Axpy(sum, 1, part)
 	}
 }
 

@@ -710,9 +710,11 @@ func TestTermsAddUp(t *testing.T) {
 	s.eachGroup(lo, hi, func(_ *rowGroup, from, to int) { s.sumTerms(lo, from, to) })
 	want := make([]float64, (hi-lo)*s.pitch)
 	s.p.a.NewProduct(s.h, 1).RowsTo(want, lo, hi)
-	for k, w := range want {
-		if math.Abs(s.g[k]-w) > 1e-13*math.Abs(w) {
-			t.Fatalf("(A·H)[%d,%d] is %v, want %v", lo+k/s.pitch, k%s.pitch, s.g[k], w)
+	s.eachGroup(lo, hi, func(_ *rowGroup, from, to int) {
+		for k, got := range s.at(s.g, lo, from, to) {
+			if i, j := from+k/s.pitch, k%s.pitch; math.Abs(got-want[(i-lo)*s.pitch+j]) > 1e-13*math.Abs(got) {
+				t.Errorf("(A·H)[%d,%d] is %v, want %v", i, j, got, want[(i-lo)*s.pitch+j])
+			}
 		}
-	}
+	})
 }

@@ -127,6 +127,8 @@ var rowBlockKnobs = []Knob{
 		nameKnob("precision", precisionNames[:], func(s *RowBlock, k int) { s.Precision = Precision(k) })},
 	{"compress", "columns beyond r of the low rank used first in place of a dense A; -1 = never, 0 = 20 where it pays", "0",
 		wholeKnob("compress", NoCompression, math.MaxInt, func(s *RowBlock, k int) { s.Compress = k })},
+	{"joint", "steps of conjugate gradients for a step of all rows together, which dense data get every few sweeps once the error is small; -1 = never, 0 = 3", "0",
+		wholeKnob("joint", NoJoint, mostPasses, func(s *RowBlock, k int) { s.Joint = k })},
 	{"momentum", "whether a sweep begins beyond where the last one ended: yes, no", "yes",
 		nameKnob("momentum", []string{"yes", "no"}, func(s *RowBlock, k int) { s.NoMomentum = k == 1 })},
 	{"max-step", "most a block goes of the way its passes propose, up to 2", "2",

@@ -56,6 +56,15 @@ type TermProduct interface {
 	TermTo(dst []float64, term, lo, hi int)
 }
 
+// JointProduct is a BlockProduct that takes steps of all rows, too.
+type JointProduct interface {
+	BlockProduct
+	// StepAll returns ⟨A·d, d⟩ and ⟨A·d, H⟩ for d, n×r. It may write to scratch, as many numbers.
+	StepAll(d *Dense, scratch []float64) (own, along float64)
+	// MoveAll says that H has grown by t times the d of the last StepAll. H has its new values already.
+	MoveAll(t float64)
+}
+
 // BlockMultiplier is an operator with a BlockProduct.
 type BlockMultiplier interface {
 	// NewBlockProduct returns the product with h, which it watches, in blocks of size rows; team does the work.
@@ -177,6 +186,22 @@ func newStepRooms(size, cols int) stepRooms {
 func (t stepRooms) of(from, to, r int) []float64 {
 	return t[from/stepRows*(stepRows*r+kernel.FarApart):][:(to-from)*r]
 }
+
+// StepAll implements JointProduct.
+func (b *denseBlocks[F]) StepAll(d *Dense, scratch []float64) (own, along float64) {
+	r, parts := d.cols, kernel.BlockCount(d.rows, stepRows)
+	sums := make([]kernel.Sum, 2*parts)
+	b.team.Do(parts, func(k int) {
+		lo, hi := k*stepRows, min((k+1)*stepRows, d.rows)
+		ad := scratch[lo*r : hi*r]
+		denseProduct[F]{b.m, d}.RowsTo(ad, lo, hi)
+		sums[k].Value, sums[parts+k].Value = kernel.Dot(ad, d.data[lo*r:hi*r]), kernel.Dot(ad, b.h.data[lo*r:hi*r])
+	})
+	return kernel.Total(sums[:parts]), kernel.Total(sums[parts:])
+}
+
+// MoveAll implements JointProduct: nothing follows H.
+func (b *denseBlocks[F]) MoveAll(float64) {}
 
 // quad returns ⟨A_BB·d, d⟩ for an A_BB of rows stride apart, its diagonal left out if offDiag.
 func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d []float64, rooms stepRooms, offDiag bool) float64 {
@@ -306,9 +331,6 @@ func (b *csrBlocks) Step(block int, d []float64) float64 {
 	begin, end := b.begin[block], b.begin[block+1]
 	first, last := b.m.a.RowPtr[lo], b.m.a.RowPtr[hi]
 	cut, col, val := b.cut[2*lo:2*hi+1], b.m.a.Col[first:last], b.m.a.values(first, last)
-	if b.team.Members() > 1 { // others have written much of it
-		kernel.Fetch(d)
-	}
 	sum := func(from, to int) (q float64) {
 		rows := b.near[from:to]
 		q = 2 * kernel.SumPairs(d, r, int32(lo), rows, cut, col, val)

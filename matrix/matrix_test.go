@@ -1021,6 +1021,47 @@ func TestPointBlocks(t *testing.T) {
 	}
 }
 
+// testJointProduct compares a step of all rows with the definition, takes it, and takes it back.
+func testJointProduct(t *testing.T, rng *rand.Rand, c operatorCase, b JointProduct, h *Dense, when string) {
+	t.Helper()
+	n, r := h.Dims()
+	d := draw(rng, n, r, 0.7).dense()
+	own, along := b.StepAll(d, make([]float64, n*r))
+	var wantOwn, wantAlong, size float64
+	for i, row := range c.want.times(rowsOf(d)) {
+		for j, v := range row {
+			wantOwn += v * d.At(i, j)
+			wantAlong += v * h.At(i, j)
+			size += math.Abs(v * d.At(i, j))
+			size += math.Abs(v * h.At(i, j))
+		}
+	}
+	if tol := 1e-12 * (size + 1); math.Abs(own-wantOwn) > tol || math.Abs(along-wantAlong) > tol {
+		t.Fatalf("%s, r = %d, %s: ⟨A·d, d⟩ = %v and ⟨A·d, H⟩ = %v, want %v and %v", c.name, r, when, own, along, wantOwn, wantAlong)
+	}
+	was := h.Clone()
+	for _, to := range []float64{0.7, 0} {
+		by := to
+		if to == 0 {
+			by = -0.7
+		}
+		for i := range n {
+			for j, v := range d.Row(i) {
+				h.Row(i)[j] = was.At(i, j) + to*v
+			}
+		}
+		b.MoveAll(by)
+		want := c.want.times(rowsOf(h))
+		dst := make([]float64, n*r)
+		b.RowsTo(dst, 0, n)
+		for k, v := range dst {
+			if i, j := k/r, k%r; !near(v, want[i][j], float64(n)) {
+				t.Fatalf("%s, r = %d, %s, moved together by %v: (AH)[%d,%d] = %v, want %v", c.name, r, when, to, i, j, v, want[i][j])
+			}
+		}
+	}
+}
+
 func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int, team *kernel.Team) {
 	t.Helper()
 	n := len(c.want)
@@ -1030,6 +1071,9 @@ func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int,
 	check := func(when string) {
 		t.Helper()
 		want := c.want.times(rowsOf(h))
+		if b, ok := b.(JointProduct); ok {
+			testJointProduct(t, rng, c, b, h, when)
+		}
 		for _, rows := range [][2]int{{0, n}, {3, 4}} {
 			dst := make([]float64, (rows[1]-rows[0])*r)
 			for k := range dst {

@@ -165,7 +165,10 @@ func (b *pointState) Inner() (float64, bool) {
 	return all, true
 }
 
-var _ TermProduct = (*densePoints)(nil)
+var (
+	_ TermProduct  = (*densePoints)(nil)
+	_ JointProduct = (*densePoints)(nil)
+)
 
 // densePoints takes ⟨A_BB·d, d⟩ as ‖Y‖² with Y = X_B·d, by which Z grows too; or, where there are so many features that A_BB is
 // no larger than X_B, from A_BB. With signs Y is diag(σ)·X_B·d.
@@ -175,6 +178,7 @@ type densePoints struct {
 	y   []float64 // of the last Step, without scale; nil with own
 	own []float64 // A_BB of each block without scale, n×size, or nil
 	t   stepRooms // with own
+	all []float64 // diag(σ)·X·d of the last StepAll, without scale
 }
 
 // ownFeatures is how many features ownProducts takes at a time.
@@ -274,6 +278,39 @@ func (b *densePoints) Move(block int, t float64, e []float64) {
 		}
 		kernel.Axpy(b.z[from*r:to*r], t*b.m.scale, y)
 	})
+}
+
+// StepAll implements JointProduct.
+func (b *densePoints) StepAll(d *Dense, _ []float64) (own, along float64) {
+	r := b.h.cols
+	if b.all == nil {
+		b.all = make([]float64, len(b.z))
+	}
+	sums := make([]kernel.Sum, 2*len(b.parts))
+	b.each(func(k, from, to int) {
+		y, z := b.all[from*r:to*r], b.z[from*r:to*r]
+		b.times(y, d.data, 0, from, to)
+		less := len(y) - len(b.minus(y, from))
+		sums[2*k].Value = b.sumSq(y, from)
+		sums[2*k+1].Value = kernel.Dot(y[:less], z[:less]) - kernel.Dot(y[less:], z[less:])
+	})
+	for k := range b.parts {
+		own += sums[2*k].Value
+		along += sums[2*k+1].Value
+	}
+	if b.m.offDiag {
+		for i, p := range b.m.diag {
+			own -= p * kernel.SumSq(d.Row(i))
+			along -= b.m.scale * p * kernel.Dot(d.Row(i), b.h.Row(i))
+		}
+	}
+	return own * b.m.scale * b.m.scale, along * b.m.scale
+}
+
+// MoveAll implements JointProduct.
+func (b *densePoints) MoveAll(t float64) {
+	r := b.h.cols
+	b.each(func(_, from, to int) { kernel.Axpy(b.z[from*r:to*r], t*b.m.scale, b.all[from*r:to*r]) })
 }
 
 func (b *densePoints) AddRow(i int, d []float64) {

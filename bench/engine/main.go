@@ -17,6 +17,8 @@
 // traces; the timed runs compute no errors but those the method needs for itself. With k threads the program may use k
 // processors, the garbage collector included.
 //
+// Beside what more threads gain stands how long a cache line took from one processor to another and back just then.
+//
 // Rows with a random start are run from several seeds; their seconds are the median over the seeds that reach the target, and
 // "never" counts the others. Tables go to standard output, in Markdown; -json appends a line for every run. Sets that are not
 // under -data are named and left out.

@@ -259,8 +259,8 @@ func (m metered) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) m
 	b := meteredBlocks{m: m.meter, h: h, size: size, cols: cols}
 	m.aside(func() { b.BlockProduct = m.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team) })
 	switch p := b.BlockProduct.(type) {
-	case matrix.NearProduct:
-		return meteredNear{meteredLower{b, p}, p}
+	case matrix.NearProduct: // of a dense A, which takes joint steps, too
+		return meteredNear{meteredLower{b, p}, p, p.(matrix.JointProduct)}
 	case matrix.LowerProduct:
 		return meteredLower{b, p}
 	case matrix.TermProduct:
@@ -330,13 +330,23 @@ func (b meteredLower) LowerTo(dst, lower []float64, first, lo, hi int) {
 
 type meteredNear struct {
 	meteredLower
-	near matrix.NearProduct
+	near  matrix.NearProduct
+	joint matrix.JointProduct
 }
 
 // NearTo implements matrix.NearProduct.
 func (b meteredNear) NearTo(dst, lower, near []float64, first, lo, hi int) {
 	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.near.NearTo(dst, lower, near, first, lo, hi) })
 }
+
+// StepAll implements matrix.JointProduct.
+func (b meteredNear) StepAll(d *matrix.Dense, scratch []float64) (own, along float64) {
+	b.m.all(b.cols, func() { own, along = b.joint.StepAll(d, scratch) })
+	return own, along
+}
+
+// MoveAll implements matrix.JointProduct.
+func (b meteredNear) MoveAll(t float64) { b.joint.MoveAll(t) }
 
 type meteredTerms struct {
 	meteredBlocks

@@ -27,6 +27,48 @@ var meterSets = []struct {
 	{"points", fromX, func() *dataset { return &dataset{x: instance.Text(90, 200, 12, 1)} }},
 }
 
+// TestMeterJoint: with a meter joint steps are taken as without.
+func TestMeterJoint(t *testing.T) {
+	const n, features = 150, 60
+	weights, a := instance.Start(n, 8, 1), matrix.NewDense(n, n, nil)
+	for c := range features { // sums of eight waves
+		x := make([]float64, n)
+		for i := range x {
+			for k, w := range weights.Row(i) {
+				x[i] += w * (1 + math.Cos(0.05*float64(c*(k+1))))
+			}
+		}
+		for i, v := range x {
+			for l, w := range x {
+				a.Set(i, l, a.At(i, l)+v*w)
+			}
+		}
+	}
+	op, err := matrix.FromDense(a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := entriesBefore(op, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashOf := func(a matrix.Operator, joint int) string {
+		res, err := symnmf.Factorize(context.Background(), a, 5, symnmf.Options{
+			Solver: symnmf.RowBlock{Joint: joint}, Start: symnmf.Random{}, Threads: 1, Seed: 1, Stop: symnmf.Stop{Sweeps: 60, KKT: -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return instance.Hash(res.H)
+	}
+	want := hashOf(op, 0)
+	if want == hashOf(op, symnmf.NoJoint) {
+		t.Error("no joint step")
+	}
+	if hashOf(withMeter(op, newMeter(before, false)), 0) != want {
+		t.Error("another H with a meter")
+	}
+}
+
 // TestMeter: a method does the same with a meter as without, to the bit: it sees the same ways to multiply.
 func TestMeter(t *testing.T) {
 	for _, set := range meterSets {

@@ -142,9 +142,10 @@ type measured struct {
 	sweeps       int // median over the seeds that reach the target, which the next three are over too
 	median       float64
 	least, most  float64
-	tried, never int     // seeds, and those that do not reach it
-	astray       int     // timed runs whose answer missed it
-	speedup      float64 // of this number of threads over the first; 0 for that
+	tried, never int           // seeds, and those that do not reach it
+	astray       int           // timed runs whose answer missed it
+	speedup      float64       // of this number of threads over the first; 0 for that
+	passed       time.Duration // what a cache line took from one processor to another and back, after the runs
 }
 
 // toError measures the table.
@@ -228,6 +229,7 @@ func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 		m.median, m.least, m.most = median(seconds[k]), slices.Min(seconds[k]), slices.Max(seconds[k])
 		if k > 0 {
 			m.speedup = rows[0].median / m.median
+			m.passed = passedOn()
 		}
 		fmt.Fprintf(os.Stderr, "%s, threads %d: %.4g s, %d sweeps\n", r.name(), m.threads, m.median, m.sweeps)
 	}

@@ -329,14 +329,21 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if wide := float64(sh.rank + 30); !sh.sparse && n > 2*wide {
 		low = 8 * (3*n*wide + n*pitch) // and H of the last check
 	}
+	joint := 0.0 // joint steps, and what X makes of them
+	if !sh.sparse {
+		joint = 8 * 5 * n * pitch
+		if points {
+			joint += 8 * m * pitch
+		}
+	}
 	if !points {
-		return squares + 8*2*n*pitch + low // H and the one before
+		return squares + 8*2*n*pitch + low + joint // H and the one before
 	}
 	terms := 0.0 // X by terms
 	if sh.sparse {
 		terms = 12*sh.stored + 8*2*n
 	}
-	return squares + 8*(2*n*pitch+3*m*pitch) + terms + low + sh.blockProduct(n, m, pitch) // H twice; Z, the one before, and that of the figures
+	return squares + 8*(2*n*pitch+3*m*pitch) + terms + low + joint + sh.blockProduct(n, m, pitch) // H twice; Z, the one before, and that of the figures
 }
 
 // squareParts is in how many parts HᵀH, and other sums of r×r numbers over rows, are computed at most.

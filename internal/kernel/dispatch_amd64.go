@@ -88,6 +88,22 @@ func fetch(x []float64) {
 	}
 }
 
+func mul(y, x []float64) {
+	if path == portable || len(y) == 0 {
+		mulGo(y, x)
+	} else {
+		mulAVX2(&y[0], &x[0], len(y))
+	}
+}
+
+func freeRow(free, h, g, d []float64) {
+	if path == portable {
+		freeRowGo(free, h, g, d)
+	} else {
+		freeRowAVX2(&free[0], &h[0], &g[0], &d[0], len(free))
+	}
+}
+
 func handOver(y, x []float64) {
 	const line = 8 // numbers
 	if path == portable || len(y) < 2*line {

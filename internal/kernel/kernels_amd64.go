@@ -106,6 +106,16 @@ func fetchAVX2(x *float64, lines int)
 //go:noescape
 func handOverAVX2(y *float64, x *float64, lines int)
 
+// mulAVX2 is mulGo.
+//
+//go:noescape
+func mulAVX2(y *float64, x *float64, n int)
+
+// freeRowAVX2 is freeRowGo.
+//
+//go:noescape
+func freeRowAVX2(free *float64, h *float64, lin *float64, d *float64, n int)
+
 // bitRangeAVX2 sets least[k mod 4] and most[k mod 4] to the extremes of the bits of x[k], 0 ≤ k < n; n is a multiple of 16 above 0.
 //
 //go:noescape

@@ -12022,6 +12022,210 @@ loop748:
 	VZEROUPPER
 	RET
 
+// func mulAVX2(y *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·mulAVX2(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x10, DX
+	JLT  rest750
+
+loop749:
+	VMOVUPD (AX), Y0
+	VMOVUPD (CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	VMOVUPD 32(AX), Y0
+	VMOVUPD 32(CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, 32(AX)
+	VMOVUPD 64(AX), Y0
+	VMOVUPD 64(CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, 64(AX)
+	VMOVUPD 96(AX), Y0
+	VMOVUPD 96(CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $0x10, DX
+	JGE     loop749
+
+rest750:
+	TESTQ   $0x00000008, DX
+	JEQ     skip751
+	VMOVUPD (AX), Y0
+	VMOVUPD (CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	VMOVUPD 32(AX), Y0
+	VMOVUPD 32(CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+
+skip751:
+	TESTQ   $0x00000004, DX
+	JEQ     skip752
+	VMOVUPD (AX), Y0
+	VMOVUPD (CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+
+skip752:
+	TESTQ   $0x00000002, DX
+	JEQ     skip753
+	VMOVUPD (AX), X2
+	VMOVUPD (CX), X3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD X2, (AX)
+	ADDQ    $+16, AX
+	ADDQ    $+16, CX
+
+skip753:
+	TESTQ  $0x00000001, DX
+	JEQ    skip754
+	VMOVSD (AX), X3
+	VMOVSD (CX), X4
+	VMULPD Y4, Y3, Y3
+	VMOVSD X3, (AX)
+
+skip754:
+	VZEROUPPER
+	RET
+
+// func freeRowAVX2(free *float64, h *float64, lin *float64, d *float64, n int)
+// Requires: AVX, AVX2
+TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
+	MOVQ         free+0(FP), AX
+	MOVQ         h+8(FP), CX
+	MOVQ         lin+16(FP), DX
+	MOVQ         d+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VXORPD       Y0, Y0, Y0
+	MOVQ         $0x3ff0000000000000, DI
+	VMOVQ        DI, X1
+	VBROADCASTSD X1, Y1
+	SUBQ         $0x10, SI
+	JLT          rest756
+
+loop755:
+	VMOVUPD (BX), Y2
+	VMOVUPD (CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD (DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, (AX)
+	VMOVUPD 32(BX), Y2
+	VMOVUPD 32(CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD 32(DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, 32(AX)
+	VMOVUPD 64(BX), Y2
+	VMOVUPD 64(CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD 64(DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD 96(BX), Y2
+	VMOVUPD 96(CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD 96(DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $0x10, SI
+	JGE     loop755
+
+rest756:
+	TESTQ   $0x00000008, SI
+	JEQ     skip757
+	VMOVUPD (BX), Y2
+	VMOVUPD (CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD (DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, (AX)
+	VMOVUPD 32(BX), Y2
+	VMOVUPD 32(CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD 32(DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+
+skip757:
+	TESTQ   $0x00000004, SI
+	JEQ     skip758
+	VMOVUPD (BX), Y2
+	VMOVUPD (CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD (DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
+
+skip758:
+	TESTQ   $0x00000002, SI
+	JEQ     skip759
+	VMOVUPD (BX), X4
+	VMOVUPD (CX), X5
+	VMULPD  Y5, Y4, Y4
+	VMOVUPD (DX), X5
+	VADDPD  Y5, Y4, Y4
+	VCMPPD  $0x01, Y4, Y0, Y4
+	VANDPD  Y1, Y4, Y4
+	VMOVUPD X4, (AX)
+	ADDQ    $+16, AX
+	ADDQ    $+16, CX
+	ADDQ    $+16, DX
+	ADDQ    $+16, BX
+
+skip759:
+	TESTQ  $0x00000001, SI
+	JEQ    skip760
+	VMOVSD (BX), X5
+	VMOVSD (CX), X6
+	VMULPD Y6, Y5, Y5
+	VMOVSD (DX), X6
+	VADDPD Y6, Y5, Y5
+	VCMPPD $0x01, Y5, Y0, Y5
+	VANDPD Y1, Y5, Y5
+	VMOVSD X5, (AX)
+
+skip760:
+	VZEROUPPER
+	RET
+
 // func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
 // Requires: AVX, AVX2
 TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
@@ -12039,9 +12243,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop749:
+loop761:
 	SUBQ      $0x10, CX
-	JLE       done750
+	JLE       done762
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -12063,9 +12267,9 @@ loop749:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop749
+	JMP       loop761
 
-done750:
+done762:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -12117,9 +12321,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest752
+	JLT          rest764
 
-loop751:
+loop763:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12173,22 +12377,22 @@ loop751:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same753
+	JEQ         same765
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same753:
+same765:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop751
+	JGE  loop763
 
-rest752:
+rest764:
 	TESTQ       $0x00000008, BX
-	JEQ         skip754
+	JEQ         skip766
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12216,18 +12420,18 @@ rest752:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same755
+	JEQ         same767
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same755:
+same767:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip754:
+skip766:
 	TESTQ       $0x00000004, BX
-	JEQ         skip756
+	JEQ         skip768
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12242,17 +12446,17 @@ skip754:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same757
+	JEQ         same769
 	VMOVUPD     Y8, (CX)
 
-same757:
+same769:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip756:
+skip768:
 	TESTQ       $0x00000002, BX
-	JEQ         skip758
+	JEQ         skip770
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -12267,17 +12471,17 @@ skip756:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same759
+	JEQ         same771
 	VMOVUPD     X13, (CX)
 
-same759:
+same771:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip758:
+skip770:
 	TESTQ       $0x00000001, BX
-	JEQ         skip760
+	JEQ         skip772
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -12292,11 +12496,11 @@ skip758:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same761
+	JEQ         same773
 	VMOVSD      X15, (CX)
 
-same761:
-skip760:
+same773:
+skip772:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -12318,9 +12522,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest763
+	JLT          rest775
 
-loop762:
+loop774:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12352,11 +12556,11 @@ loop762:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop762
+	JGE     loop774
 
-rest763:
+rest775:
 	TESTQ   $0x00000008, DX
-	JEQ     skip764
+	JEQ     skip776
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12374,9 +12578,9 @@ rest763:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip764:
+skip776:
 	TESTQ   $0x00000004, DX
-	JEQ     skip765
+	JEQ     skip777
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12387,9 +12591,9 @@ skip764:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip765:
+skip777:
 	TESTQ   $0x00000002, DX
-	JEQ     skip766
+	JEQ     skip778
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -12400,9 +12604,9 @@ skip765:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip766:
+skip778:
 	TESTQ  $0x00000001, DX
-	JEQ    skip767
+	JEQ    skip779
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -12411,7 +12615,7 @@ skip766:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip767:
+skip779:
 	VZEROUPPER
 	RET
 

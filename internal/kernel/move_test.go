@@ -400,3 +400,66 @@ func TestHandOver(t *testing.T) {
 		}
 	})
 }
+
+// TestMul compares with the products.
+func TestMul(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for n := range 100 {
+			x, before := random(uint64(n), n), random(uint64(n)+1000, n)
+			gx, checkX := guarded(t, x, n%8)
+			y, checkY := guarded(t, before, (n+3)%8)
+			Mul(y, gx)
+			checkX()
+			checkY()
+			for i, v := range before {
+				if y[i] != v*x[i] || gx[i] != x[i] {
+					t.Fatalf("%d numbers: %v·%v is %v", n, v, x[i], y[i])
+				}
+			}
+		}
+		if panics(func() { Mul(make([]float64, 3), make([]float64, 4)) }) != badLen {
+			t.Error("three numbers times four are accepted")
+		}
+	})
+}
+
+// TestFree compares with the definition; numbers are so few that d·h + g is often 0, or a little beside it.
+func TestFree(t *testing.T) {
+	few := []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 2, -2, 0x1p-1074, -0x1p-1074}
+	eachPath(t, func(t *testing.T) {
+		for r := 1; r < 40; r++ {
+			for rows := range 4 {
+				rng := rand.New(rand.NewPCG(uint64(r), uint64(rows)))
+				draw := func(n int) []float64 {
+					x := make([]float64, n)
+					for i := range x {
+						x[i] = few[rng.IntN(len(few))]
+					}
+					return x
+				}
+				h, checkH := guarded(t, draw(rows*r), r%8)
+				g, checkG := guarded(t, draw(rows*r), (r+2)%8)
+				d, checkD := guarded(t, draw(r), (r+4)%8)
+				free, checkFree := guarded(t, make([]float64, rows*r), (r+6)%8)
+				Free(free, h, g, d)
+				for _, check := range []func(){checkH, checkG, checkD, checkFree} {
+					check()
+				}
+				for i, got := range free {
+					want := 0.0
+					if d[i%r]*h[i]+g[i] > 0 {
+						want = 1
+					}
+					if got != want {
+						t.Fatalf("d = %v, h = %v, g = %v: %v", d[i%r], h[i], g[i], got)
+					}
+				}
+			}
+		}
+		for _, d := range []int{0, 4} {
+			if panics(func() { Free(make([]float64, 6), make([]float64, 6), make([]float64, 6), make([]float64, d)) }) != badLen {
+				t.Errorf("six numbers in rows of %d are accepted", d)
+			}
+		}
+	})
+}

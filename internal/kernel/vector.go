@@ -131,6 +131,42 @@ func axpy4Go(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 	}
 }
 
+// Mul sets y to the products of its numbers with those of x, as many.
+func Mul(y, x []float64) {
+	if len(x) != len(y) {
+		panic(badLen)
+	}
+	mul(y, x)
+}
+
+func mulGo(y, x []float64) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] *= v
+	}
+}
+
+// Free sets each number of free to 1 where d_j·h + g > 0 and to 0 elsewhere, with h and g as free by rows of as many numbers as d has. It is the same
+// on every path.
+func Free(free, h, g, d []float64) {
+	if len(h) != len(free) || len(g) != len(free) || len(free) > 0 && (len(d) == 0 || len(free)%len(d) != 0) {
+		panic(badLen)
+	}
+	for r := len(d); len(free) > 0; free, h, g = free[r:], h[r:], g[r:] {
+		freeRow(free[:r], h[:r], g[:r], d)
+	}
+}
+
+func freeRowGo(free, h, g, d []float64) {
+	h, g, d = h[:len(free)], g[:len(free)], d[:len(free)]
+	for i := range free {
+		free[i] = 0
+		if float64(d[i]*h[i])+g[i] > 0 {
+			free[i] = 1
+		}
+	}
+}
+
 // HandOver copies x to y, of as many numbers, for others to read: past the caches where that is possible, since a line of which others have a copy is
 // theirs no sooner than they have let go of it. They must not overlap.
 func HandOver(y, x []float64) {

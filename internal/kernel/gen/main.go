@@ -92,6 +92,8 @@ func (a *asm) rowKernels() {
 		a.scale()
 		a.fetch()
 		a.handOver()
+		a.mulInto()
+		a.freeRow()
 		a.bitRange()
 		a.advance()
 		a.extrapolate()

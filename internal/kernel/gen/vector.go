@@ -165,6 +165,46 @@ func (a *asm) axpy(terms int) {
 	a.end(nil)
 }
 
+// mulInto writes y *= x.
+func (a *asm) mulInto() {
+	a.begin("mul", "func(y, x *float64, n int)", "mul"+a.name+" is mulGo.")
+	y, x, n := a.arg("y"), a.arg("x"), a.arg("n")
+	a.steps(n, []reg.Register{y, x}, func(lanes []int) {
+		for i, l := range lanes {
+			v, w := a.vec(), a.vec()
+			a.load(at(y, i*a.lanes), v, l)
+			a.load(at(x, i*a.lanes), w, l)
+			a.VMULPD(w, v, v)
+			a.store(v, at(y, i*a.lanes), l)
+		}
+	})
+	a.end(nil)
+}
+
+// freeRow writes free = 1 where d·h + g > 0, else 0.
+func (a *asm) freeRow() {
+	a.begin("freeRow", "func(free, h, lin, d *float64, n int)", "freeRow"+a.name+" is freeRowGo.")
+	free, h, g, d, n := a.arg("free"), a.arg("h"), a.arg("lin"), a.arg("d"), a.arg("n")
+	zero, one, bits := a.zeros(1)[0], a.vec(), a.GP64()
+	a.MOVQ(operand.U64(oneBits), bits)
+	a.VMOVQ(bits, one.AsX())
+	a.VBROADCASTSD(one.AsX(), one)
+	a.steps(n, []reg.Register{free, h, g, d}, func(lanes []int) {
+		for i, l := range lanes {
+			v, w := a.vec(), a.vec()
+			a.load(at(d, i*a.lanes), v, l)
+			a.load(at(h, i*a.lanes), w, l)
+			a.VMULPD(w, v, v)
+			a.load(at(g, i*a.lanes), w, l)
+			a.VADDPD(w, v, v)
+			a.VCMPPD(operand.U8(1), v, zero, v) // 0 < v
+			a.VANDPD(one, v, v)
+			a.store(v, at(free, i*a.lanes), l)
+		}
+	})
+	a.end(nil)
+}
+
 // handOver writes stores that leave no cache line where they are made.
 func (a *asm) handOver() {
 	a.begin("handOver", "func(y, x *float64, lines int)", "handOver"+a.name+" copies so many cache lines, at least one, from x to y, where one begins, past the caches.")

@@ -1,0 +1,327 @@
+package symnmf
+
+import (
+	"math"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// jointForms are operators whose block products take joint steps.
+func jointForms(t testing.TB, n int) (list []testForm) {
+	for _, f := range operatorForms(t, n, 1) {
+		b, ok := f.a.(matrix.BlockMultiplier)
+		if !ok {
+			continue
+		}
+		team := kernel.NewTeam(1)
+		if _, joint := b.NewBlockProduct(matrix.NewDense(n, 1, nil), n, team).(matrix.JointProduct); joint {
+			list = append(list, f)
+		}
+		team.Close()
+	}
+	if len(list) < 5 {
+		t.Fatalf("joint steps with %d forms of A alone", len(list))
+	}
+	return list
+}
+
+// startJointRun returns a run whose next joint step is due.
+func startJointRun(t testing.TB, a matrix.Operator, r int, s RowBlock, opt Options) *rowBlockRun {
+	_, _, run := startRun(t, a, r, s, opt)
+	run.prepare()
+	run.findGram()
+	run.product.Extrapolate(0, run.h)
+	run.sweeps, run.safeF = jointFrom, 0
+	return run
+}
+
+// naiveGradient returns A·H and ∇ = H·HᵀH − A·H, n×pitch.
+func naiveGradient(s *rowBlockRun) (ah, grad []float64) {
+	n, pitch := s.p.n, s.pitch
+	ah, grad = make([]float64, n*pitch), make([]float64, n*pitch)
+	s.p.a.NewProduct(s.h, 1).RowsTo(ah, 0, n)
+	d := s.p.gram(s.h)
+	for i := range n {
+		for j := range pitch {
+			grad[i*pitch+j] = -ah[i*pitch+j]
+			for k := range pitch {
+				grad[i*pitch+j] += s.hv[i*pitch+k] * d[k*pitch+j]
+			}
+		}
+	}
+	return ah, grad
+}
+
+// TestJointWay: with as many steps as it takes, the way solves the equations of a Gauss–Newton step over the free entries, and is 0 elsewhere.
+func TestJointWay(t *testing.T) {
+	const n, r = 30, 4
+	for _, f := range jointForms(t, n) {
+		s := startJointRun(t, f.a, r, RowBlock{Joint: 400, Compress: NoCompression}, Options{Start: Random{}, Seed: 1})
+		_, grad := naiveGradient(s)
+		if !s.startJoint() {
+			t.Fatalf("%s: no preconditioner", f.name)
+		}
+		if !s.findWay(never) {
+			t.Fatalf("%s: stopped", f.name)
+		}
+		pitch, x := s.pitch, s.joint.x
+		at := func(i, j int) int { return i*pitch + j }
+		var free, bound int
+		var off, size float64
+		for i := range n {
+			for j := range r {
+				isFree := s.hv[at(i, j)]*s.gram[j*pitch+j] > grad[at(i, j)]
+				if !isFree {
+					bound++
+					if x[at(i, j)] != 0 || s.joint.free[at(i, j)] != 0 {
+						t.Fatalf("%s: entry (%d,%d), which is not free, moves by %v", f.name, i, j, x[at(i, j)])
+					}
+					continue
+				}
+				free++
+				sum := grad[at(i, j)]
+				for k := range r {
+					sum += x[at(i, k)] * s.gram[k*pitch+j]
+					for l := range n {
+						sum += s.hv[at(i, k)] * x[at(l, k)] * s.hv[at(l, j)]
+					}
+				}
+				off, size = off+sum*sum, size+grad[at(i, j)]*grad[at(i, j)]
+			}
+		}
+		if free == 0 || bound == 0 {
+			t.Fatalf("%s: %d entries are free and %d are not", f.name, free, bound)
+		}
+		if !(off <= 1e-14*size) {
+			t.Errorf("%s: the equations are missed by %.2g of the gradient", f.name, math.Sqrt(off/size))
+		}
+		s.end()
+	}
+}
+
+// TestJointStep: a joint step takes H to the least of the objective along its direction, between where it is and the end of that, the fall it tells of is that, and what
+// follows H has followed it: from above zero, from where momentum has taken entries below it, with a column of zeros, and with more columns than rows.
+func TestJointStep(t *testing.T) {
+	const n = 60
+	for _, f := range jointForms(t, n) {
+		for _, c := range []struct {
+			name     string
+			steps, r int
+			change   func(s *rowBlockRun)
+		}{
+			{"one step", 1, 5, nil},
+			{"three steps", 3, 5, nil},
+			{"ten steps", 10, 5, nil},
+			{"below zero", 3, 5, func(s *rowBlockRun) {
+				for k := 0; k < len(s.hv); k += 7 {
+					s.hv[k] *= -0.3
+				}
+			}},
+			{"dead column", 3, 5, func(s *rowBlockRun) {
+				for i := range n {
+					s.hv[i*s.pitch+2] = 0
+				}
+			}},
+			{"more columns than rows", 3, n + 9, nil},
+		} {
+			s := startJointRun(t, f.a, c.r, RowBlock{Joint: c.steps, Compress: NoCompression, Block: 32}, Options{Start: Random{}, Seed: 2})
+			if c.change != nil {
+				c.change(s)
+				s.product.Refresh()
+				s.findGram()
+			}
+			from := append([]float64(nil), s.hv...)
+			before := s.p.measure(s.h)
+			s.jointly(never)
+			d := s.joint.x
+			after := s.p.measure(s.h)
+			fell := before.objective() - after.objective()
+			tol := 1e-12 * (s.p.norm*s.p.norm + before.objective())
+			if math.Abs(fell-s.report.decrease) > tol || !(fell > 0) || s.report.changed == 0 {
+				t.Errorf("%s, %s: fell by %v, told of %v", f.name, c.name, fell, s.report.decrease)
+			}
+			if err := s.verify(); err != nil {
+				t.Errorf("%s, %s: %v", f.name, c.name, err)
+			}
+			// where on the way it is
+			var along, size float64
+			for k, v := range d {
+				along, size = along+(s.hv[k]-from[k])*v, size+v*v
+				if s.hv[k] < min(from[k], 0) || from[k]+v < 0 {
+					t.Fatalf("%s, %s: number %d from %v to %v, on the way to %v", f.name, c.name, k, from[k], s.hv[k], from[k]+v)
+				}
+			}
+			step := along / size
+			other := matrix.NewDense(n, s.pitch, nil)
+			for _, to := range []float64{0, 0.25, 0.5, 0.75, 1, step - 0.01, min(step+0.01, 1)} {
+				for k, v := range d {
+					other.Data()[k] = from[k] + to*v
+				}
+				figures := s.p.measure(other)
+				if there := figures.objective(); there < after.objective()-tol {
+					t.Errorf("%s, %s: stopped at %.3f, though the objective is %v less at %.3f", f.name, c.name, step, after.objective()-there, to)
+				}
+			}
+			s.end()
+		}
+	}
+}
+
+// TestJointCut: a sweep cut anywhere in or just after a joint step, with momentum or without, leaves H no worse than it was.
+func TestJointCut(t *testing.T) {
+	a := mustDense(t, curves(t, 200))
+	for _, s := range []RowBlock{{}, {NoMomentum: true}, {Compress: 10, Block: 64}} {
+		for cut := range jointSteps + 3 { // looks in the joint step, and before two blocks
+			p, h, run := startRun(t, a, 10, s, Options{Start: Zero{}})
+			for run.sweeps < 40 || run.sweeps < 300 && !run.jointDue() {
+				run.sweep(never)
+			}
+			run.publish()
+			before := p.measure(h)
+			was, looks := run.joint.next, 0
+			rep := run.sweep(func() bool { looks++; return looks > cut })
+			if !rep.cut {
+				t.Fatalf("%+v: not cut after %d looks", s, looks)
+			}
+			if moved := run.joint.next != was; moved != (cut > jointSteps) {
+				t.Errorf("%+v: cut at look %d, a joint step has been taken: %v", s, cut, moved)
+			}
+			run.end()
+			if after := p.measure(h); after.objective() > before.objective()+run.noise() {
+				t.Errorf("%+v, cut at look %d: the objective rose from %v to %v", s, cut, before.objective(), after.objective())
+			}
+		}
+	}
+}
+
+// TestJointWhen: joint steps are taken of dense data near their answer, and less and less often while they gain little.
+func TestJointWhen(t *testing.T) {
+	const n, r = 40, 3
+	a, _ := instance.LowRank(n, r, 1)
+	near := func(s *rowBlockRun) float64 { return jointWithin * jointWithin * s.p.norm * s.p.norm / 4 }
+	run := func(s RowBlock, opt Options, change func(s *rowBlockRun)) *rowBlockRun {
+		opt.Start = Random{}
+		run := startJointRun(t, mustDense(t, a), r, s, opt)
+		if change != nil {
+			change(run)
+		}
+		run.jointly(never)
+		run.end()
+		return run
+	}
+	for _, c := range []struct {
+		name   string
+		solver RowBlock
+		opt    Options
+		change func(s *rowBlockRun)
+		every  int // 0: none
+	}{
+		{"due", RowBlock{}, Options{}, nil, jointEvery},
+		{"never", RowBlock{Joint: NoJoint}, Options{}, nil, 0},
+		{"no diagonal", RowBlock{}, Options{IgnoreDiagonal: true}, nil, 0},
+		{"ℓ₁", RowBlock{}, Options{L1: []float64{0.1}}, nil, 0},
+		{"early", RowBlock{}, Options{}, func(s *rowBlockRun) { s.sweeps-- }, 0},
+		{"not yet", RowBlock{}, Options{}, func(s *rowBlockRun) { s.joint.next = s.sweeps + 1 }, 0},
+		{"far away", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF = 1.02 * near(s) }, 0},
+		{"near enough", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF = 0.98 * near(s) }, jointEvery},
+		{"sweeps gain much", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen = near(s)/2, 1.02*jointBelow*near(s)/2 }, 0},
+		{"sweeps gain little", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen = near(s)/2, 0.98*jointBelow*near(s)/2 }, jointEvery},
+		{"little gained", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen, s.joint.every = near(s)/2, jointBelow*near(s)/4, 5 }, 10},
+		{"little gained, often", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen, s.joint.every = near(s)/2, jointBelow*near(s)/4, 40 }, jointMost},
+	} {
+		change := c.change
+		if c.every > jointEvery { // at rest: nothing is to be gained
+			change = func(s *rowBlockRun) {
+				s.sweeps, s.safeF = 0, math.Inf(1)
+				for range 300 {
+					s.sweep(never)
+				}
+				s.sweeps = 1000
+				s.joint.next = 0
+				if !s.startJoint() {
+					t.Fatal("no preconditioner")
+				}
+				c.change(s)
+			}
+		}
+		s := run(c.solver, c.opt, change)
+		if c.every == 0 {
+			if s.joint.x != nil {
+				t.Errorf("%s: a joint step", c.name)
+			}
+		} else if s.joint.every != c.every || s.joint.next != s.sweeps+c.every {
+			t.Errorf("%s: the next after %d sweeps, in %d; want %d", c.name, s.joint.every, s.joint.next-s.sweeps, c.every)
+		}
+	}
+}
+
+// TestJointPays: on inner products of smooth curves, of a low rank but for noise, 80 sweeps with joint steps go below 160 without.
+func TestJointPays(t *testing.T) {
+	a := mustDense(t, curves(t, 200))
+	for _, r := range []int{20, 60} {
+		after := func(sweeps, joint int) float64 {
+			_, _, s := startRun(t, a, r, RowBlock{Joint: joint}, Options{Start: Zero{}})
+			defer s.end()
+			for range sweeps {
+				s.sweep(never)
+			}
+			return 2 * math.Sqrt(s.safeF) / s.p.norm
+		}
+		if with, without := after(80, 0), after(160, NoJoint); !(with < without) {
+			t.Errorf("r = %d: %.3g after 80 sweeps with joint steps, %.3g after 160 without", r, with, without)
+		}
+	}
+}
+
+// TestJointThreads: H is the same bit for bit for any number of threads where joint steps are taken.
+func TestJointThreads(t *testing.T) {
+	x := matrix.NewDense(300, 140, nil)
+	u := uniform{7}
+	for i := range 300 {
+		for c := range 140 {
+			v := 0.02 * u.at(uint64(1000*i+c))
+			for k := range 6 {
+				v += u.at(uint64(1e6+8*i+k)) * (1 + math.Cos(0.05*float64(c*(k+1))))
+			}
+			x.Set(i, c, v)
+		}
+	}
+	points, err := matrix.Gram(x, matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow := matrix.NewDense(300, 40, nil)
+	for i := range 300 {
+		copy(narrow.Row(i), x.Row(i))
+	}
+	few, err := matrix.Gram(narrow, matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	single, err := matrix.FromDense32(denseOf(points), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []testForm{{"dense", mustDense(t, denseOf(points))}, {"float32", single}, {"dense points", points}, {"few features", few}} {
+		want := ""
+		for _, threads := range []int{1, 2, 3, 8} {
+			_, h, s := startRun(t, f.a, 13, RowBlock{Block: 64}, Options{Start: Zero{}, Threads: threads})
+			for range 60 {
+				s.sweep(never)
+			}
+			s.publish()
+			if s.joint.x == nil {
+				t.Fatalf("%s: no joint step", f.name)
+			}
+			s.end()
+			if got := instance.Hash(h); want == "" {
+				want = got
+			} else if got != want {
+				t.Errorf("%s: %d threads end elsewhere than one", f.name, threads)
+			}
+		}
+	}
+}
