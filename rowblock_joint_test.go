@@ -258,20 +258,22 @@ func TestJointWhen(t *testing.T) {
 	}
 }
 
-// TestJointPays: on inner products of smooth curves, of a low rank but for noise, 80 sweeps with joint steps go below 160 without.
+// TestJointPays: on inner products of smooth curves, of a low rank but for noise, 80 sweeps with joint steps end at three quarters of the error without, or less.
 func TestJointPays(t *testing.T) {
 	a := mustDense(t, curves(t, 200))
 	for _, r := range []int{20, 60} {
-		after := func(sweeps, joint int) float64 {
+		after := func(joint int) float64 {
 			_, _, s := startRun(t, a, r, RowBlock{Joint: joint}, Options{Start: Zero{}})
 			defer s.end()
-			for range sweeps {
+			for range 80 {
 				s.sweep(never)
 			}
 			return 2 * math.Sqrt(s.safeF) / s.p.norm
 		}
-		if with, without := after(80, 0), after(160, NoJoint); !(with < without) {
-			t.Errorf("r = %d: %.3g after 80 sweeps with joint steps, %.3g after 160 without", r, with, without)
+		with, without := after(0), after(NoJoint)
+		t.Logf("r = %d: %.3g with, %.3g without", r, with, without)
+		if !(with < 0.75*without) {
+			t.Errorf("r = %d: %.3g after 80 sweeps with joint steps, %.3g without", r, with, without)
 		}
 	}
 }
