@@ -229,8 +229,8 @@ func TestJointWhen(t *testing.T) {
 		{"near enough", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF = 0.98 * near(s) }, jointEvery},
 		{"sweeps gain much", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen = near(s)/2, 1.02*jointBelow*near(s)/2 }, 0},
 		{"sweeps gain little", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen = near(s)/2, 0.98*jointBelow*near(s)/2 }, jointEvery},
-		{"little gained", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen, s.joint.every = near(s)/2, jointBelow*near(s)/4, 5 }, 10},
-		{"little gained, often", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen, s.joint.every = near(s)/2, jointBelow*near(s)/4, 40 }, jointMost},
+		{"little gained", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen, s.joint.every = near(s)/2, jointBelow*near(s)/4, 5 }, 5 + jointEvery},
+		{"little gained, often", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen, s.joint.every = near(s)/2, jointBelow*near(s)/4, jointMost-1 }, jointMost},
 	} {
 		change := c.change
 		if c.every > jointEvery { // at rest: nothing is to be gained

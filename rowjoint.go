@@ -15,7 +15,7 @@ const (
 	jointFrom   = 6    // sweeps before the first
 	jointWithin = 0.02 // of ‖A‖, the error from which on
 	jointBelow  = 0.05 // of the objective, what a sweep gains, from where momentum has put H, from which on
-	jointPays   = 0.1  // of what sweeps gain for the same work, what one has to gain; or the next comes only after twice as many sweeps
+	jointPays   = 0.5  // of what sweeps gain for the same work, what one has to gain; or the next comes jointEvery sweeps later
 	jointMost   = 48   // sweeps from one to the next at most
 	jointDamp   = 1e-3 // of the mean of D's diagonal, what the preconditioner adds to it
 )
@@ -54,7 +54,7 @@ func (s *rowBlockRun) jointly(stop func() bool) {
 	along, own, dd, hd := s.alongWay(product)
 	ddd, dhd, hdhd, ddhd, dddd := kernel.Inners(dd, hd, s.gram)
 	t, fall := bestStep([4]float64{2*dhd - 4*along, hdhd + 2*ddd - 2*own, 2 * ddhd, dddd}, 1)
-	if j.every *= 2; fall/4 > jointPays*s.jointCost()*s.fallen {
+	if j.every += jointEvery; fall/4 > jointPays*s.jointCost()*s.fallen {
 		j.every = jointEvery
 	}
 	j.every = min(j.every, jointMost)
