@@ -206,7 +206,7 @@ func setDefault(v *int, value int) {
 	}
 }
 
-// How many rows of a product are computed at a time: shorter parts are dealt out more evenly, but each reads all of H
+// How many rows of a product are computed at a time where it does not tell: shorter parts are dealt out more evenly, but each reads all of H
 // where A is dense. They divide the groups of the row solver, so that a part has the same rows, and with them the same bits,
 // whoever computes it.
 const (
@@ -257,7 +257,7 @@ type rowBlockRun struct {
 	wasSo      bool // the last one did
 	// columnsFirst makes the first sweep one of CD's.
 	columnsFirst bool
-	partRows     int  // densePart or sparsePart
+	partRows     int  // densePart or sparsePart, or what lowerProduct says
 	evenRows     bool // rows of a product are taken to cost the same
 	team         *kernel.Team
 	product      matrix.BlockProduct
@@ -355,8 +355,11 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 func (s *rowBlockRun) prepare() {
 	if s.product == nil {
 		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
-		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil && s.lower == nil {
-			s.lower = s.byGroups()
+		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil {
+			s.partRows = s.lowerProduct.PartRows()
+			if s.lower == nil {
+				s.lower = s.byGroups()
+			}
 		}
 		if s.nearProduct, _ = s.product.(matrix.NearProduct); s.nearProduct != nil && s.near == nil {
 			s.near = s.byGroups()

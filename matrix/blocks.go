@@ -35,6 +35,9 @@ type LowerProduct interface {
 	// LowerTo is RowsTo for rows inside the block that begins with row first, and fills lower with what columns before first
 	// contribute.
 	LowerTo(dst, lower []float64, first, lo, hi int)
+	// PartRows returns for how many rows LowerTo is best called at a time, a divisor of 32, where members of a team share a block: few are dealt out more evenly,
+	// many read H less often.
+	PartRows() int
 }
 
 // NearProduct is a LowerProduct that also tells apart what a block's own rows contribute. When they have moved by e since, ⟨A_BB·H_B, H_B⟩ is
@@ -140,6 +143,10 @@ func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
 	denseProduct[F]{b.m, b.h}.RowsTo(dst, lo, hi)
 }
 
+// PartRows implements LowerProduct.
+func (b *denseBlocks[F]) PartRows() int { return stepRows }
+
+// LowerTo implements LowerProduct.
 func (b *denseBlocks[F]) LowerTo(dst, lower []float64, first, lo, hi int) {
 	b.NearTo(dst, lower, make([]float64, len(dst)), first, lo, hi)
 }
@@ -270,12 +277,34 @@ type csrBlocks struct {
 // before returns how many entries of row i are left of its block.
 func (b *csrBlocks) before(i int) int { return int(b.cut[2*i+1] - b.cut[2*i]) }
 
+// PartRows implements LowerProduct.
+func (b *csrBlocks) PartRows() int {
+	if b.m.a.spanColumns(b.rowBlocks.h.cols) > 0 {
+		return 2 * unitRows
+	}
+	return unitRows
+}
+
 func (b *csrBlocks) Extrapolate(_ float64, h *Dense) { b.csrProduct.h, b.rowBlocks.h = h, h }
 
 // LowerTo implements LowerProduct. Whether rows are taken together or one by one, which sum in another order, is found for unitRows at a
 // time: so it is the same in whatever multiples of that a block is cut.
 func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
 	a, r := b.m.a, b.rowBlocks.h.cols
+	if columns := a.spanColumns(r); columns > 0 && !b.m.leavesOut(lo, hi) {
+		for ; lo < hi; lo += spanRows {
+			n := min(spanRows, hi-lo)
+			acc, low, s := dst[:n*r], lower[:n*r], a.spansOf(lo, lo+n, columns) // the same sums for each row, whatever rows come with it
+			clear(acc)
+			s.add(acc, 0, first, b.rowBlocks.h.data, r)
+			copy(low, acc)
+			kernel.Scale(low, b.m.scale)
+			s.add(acc, first, a.cols, b.rowBlocks.h.data, r)
+			kernel.Scale(acc, b.m.scale)
+			dst, lower = dst[n*r:], lower[n*r:]
+		}
+		return
+	}
 	short := func(from, to int) bool {
 		return a.RowPtr[to]-a.RowPtr[from] <= int64(2*shortRow*(to-from)) && !b.m.leavesOut(from, to)
 	}

@@ -594,6 +594,75 @@ func TestProductWithoutDiagonal(t *testing.T) {
 	}
 }
 
+// TestSpans: where products go by spans of columns they are those of the definition, in whatever rows they come, bit for bit, and apart in what is left of a
+// block; without its diagonal A takes the other way.
+func TestSpans(t *testing.T) {
+	const n, r, size = 1100, 64, 96
+	rng := rand.New(rand.NewPCG(18, 18))
+	m := drawSymmetric(rng, n, 0.2)
+	op, err := FromCSR(m.csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := op.a.spanColumns(r); c != 64 || op.a.spanColumns(r-10) != 0 {
+		t.Fatalf("spans of %d columns", c)
+	}
+	ones := m.pattern().csr(t)
+	ones.Val = nil
+	pattern, err := FromCSR(ones, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, apart := zeros(n, n), zeros(n, n)
+	for i := range m {
+		for l, v := range m[i] {
+			half[i][l] = v / 2
+			if l != i {
+				apart[i][l] = v
+			}
+		}
+	}
+	h := draw(rng, n, r, 0.7)
+	hd := h.dense()
+	team := kernel.NewTeam(1)
+	for _, c := range []struct {
+		name string
+		a    Operator
+		want naive
+	}{{"A/2", op.Scaled(0.5), half}, {"pattern", pattern, m.pattern()}, {"no diagonal", op.OffDiagonal(), apart}} {
+		want := c.want.times(h)
+		all := make([]float64, n*r)
+		c.a.NewProduct(hd, 1).RowsTo(all, 0, n)
+		b := c.a.(BlockMultiplier).NewBlockProduct(hd, size, team).(LowerProduct)
+		for first := 0; first < n; first += size {
+			end := min(first+size, n)
+			before := zeros(n, r)
+			for i := first; i < end; i++ {
+				for l := range first {
+					for j := range r {
+						before[i][j] += c.want[i][l] * h[l][j]
+					}
+				}
+			}
+			dst, lower := make([]float64, (end-first)*r), make([]float64, (end-first)*r)
+			b.LowerTo(dst, lower, first, first, end)
+			for part := b.PartRows(); first+part <= end; part *= 3 {
+				some, low := make([]float64, part*r), make([]float64, part*r)
+				b.LowerTo(some, low, first, end-part, end)
+				if at := (end - part - first) * r; !slices.Equal(some, dst[at:]) || !slices.Equal(low, lower[at:]) {
+					t.Fatalf("%s: rows %d to %d differ from those of all", c.name, end-part, end)
+				}
+			}
+			for k, v := range dst {
+				i, j := first+k/r, k%r
+				if !near(v, want[i][j], n) || !near(all[i*r+j], want[i][j], n) || !near(lower[k], before[i][j], n) {
+					t.Fatalf("%s: (AH)[%d,%d] = %v and %v, want %v; left of the block %v, want %v", c.name, i, j, v, all[i*r+j], want[i][j], lower[k], before[i][j])
+				}
+			}
+		}
+	}
+}
+
 // TestPointsWithoutDiagonal: products of points lose the digits by which A_ii exceeds the rest, but no more: X·H has lost them.
 func TestPointsWithoutDiagonal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 16))

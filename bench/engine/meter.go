@@ -328,6 +328,14 @@ func (b meteredLower) LowerTo(dst, lower []float64, first, lo, hi int) {
 	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.lower.LowerTo(dst, lower, first, lo, hi) })
 }
 
+// PartRows implements matrix.LowerProduct.
+func (b meteredLower) PartRows() int { return b.lower.PartRows() }
+
+var (
+	_ matrix.LowerProduct = meteredLower{}
+	_ matrix.NearProduct  = meteredNear{}
+)
+
 type meteredNear struct {
 	meteredLower
 	near  matrix.NearProduct

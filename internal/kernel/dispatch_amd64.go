@@ -334,6 +334,22 @@ func gatherEach(dst, lower []float64, r int, from, idx []int32, val, x []float64
 	}
 }
 
+func gatherSpan(acc []float64, r int, at, to, end []int64, idx []int32, val, x []float64, first, width int) {
+	if path == portable || r < leastAVX2 || len(idx) == 0 {
+		gatherSpanGo(acc, r, at, to, end, idx, val, x, first, width)
+		return
+	}
+	for k, w := 0, 0; k < r; k += w {
+		if wide(r) {
+			w = panel(r-k, mostAVX512, lanesAVX512)
+			gatherSpanAVX512(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], unsafe.SliceData(val), &x[k], 8*r, first, width)
+		} else {
+			w = panel(r-k, mostAVX2, lanesAVX2)
+			gatherSpanAVX2(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], unsafe.SliceData(val), &x[k], 8*r, first, width)
+		}
+	}
+}
+
 func advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
 	if path == portable || len(x) == 0 {
 		return advanceGo(x, d, t, last)

@@ -49,6 +49,10 @@ func axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 func rowTimes(acc, row, x []float64)                          { rowTimesGo(acc, row, x) }
 func gatherRows(acc []float64, idx []int32, val, x []float64) { gatherRowsGo(acc, idx, val, x) }
 
+func gatherSpan(acc []float64, r int, at, to, end []int64, idx []int32, val, x []float64, first, width int) {
+	gatherSpanGo(acc, r, at, to, end, idx, val, x, first, width)
+}
+
 func times[F Float](c []float64, alpha float64, a []F, arow, astep int, x []float64, rows, n, cols, stride, _ int) {
 	timesGo(c, alpha, a, arow, astep, x, rows, n, cols, stride)
 }

@@ -56,6 +56,13 @@ func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *
 //go:noescape
 func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
+// gatherSpanAVX2 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
+// columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
+// A nil val means ones. stride is in bytes.
+//
+//go:noescape
+func gatherSpanAVX2(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
+
 // innersAVX2 returns the inner products of x, y and z, n numbers each, n a multiple of 8 above 0.
 //
 //go:noescape
@@ -182,6 +189,13 @@ func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val
 //
 //go:noescape
 func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
+
+// gatherSpanAVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
+// A nil val means ones. stride is in bytes.
+//
+//go:noescape
+func gatherSpanAVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
 
 // innersAVX512 returns the inner products of x, y and z, n numbers each, n a multiple of 16 above 0.
 //

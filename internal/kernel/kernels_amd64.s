@@ -4742,7 +4742,7 @@ bad267:
 	RET
 
 // func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
-// Requires: AVX, CMOV, FMA3, MMX+
+// Requires: AVX, FMA3, MMX+
 TEXT ·gatherEachAVX2(SB), NOSPLIT, $0-89
 	MOVQ  z+0(FP), AX
 	MOVQ  from+16(FP), CX
@@ -4767,17 +4767,18 @@ next348:
 	SUBQ   $0x01, count+24(FP)
 	JLT    done349
 	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near350
+	SUBQ   $0x02, R10
+	JLT    rest353
 
-loop350:
-	SUBL         $0x01, R10
-	JLT          out351
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop352:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	MOVLQSX      (DI), R11
@@ -4785,13 +4786,95 @@ loop350:
 	CMPQ         R11, limit+72(FP)
 	JHI          bad342
 	ADDQ         BX, R11
-	VBROADCASTSD (R8), Y1
-	ADDQ         $0x08, R8
-	VFMADD231PD  -32(R11)(DX*8), Y1, Y0
+	VBROADCASTSD (R8), Y2
+	VFMADD231PD  -32(R11)(DX*8), Y2, Y0
+	MOVLQSX      68(DI), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	MOVLQSX      4(DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD 8(R8), Y2
+	VFMADD231PD  -32(R11)(DX*8), Y2, Y1
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, R10
+	JGE          loop352
+
+rest353:
+	ADDQ $0x02, R10
+	SUBQ $0x01, R10
+	JLT  rest355
+
+loop354:
+	MOVLQSX      64(DI), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y2
+	VFMADD231PD  -32(R11)(DX*8), Y2, Y0
 	ADDQ         $0x04, DI
-	JMP          loop350
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop354
+
+rest355:
+	ADDQ $0x01, R10
+	JMP  out351
+
+near350:
+	SUBQ $0x02, R10
+	JLT  rest357
+
+loop356:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y2
+	VFMADD231PD  -32(R11)(DX*8), Y2, Y0
+	MOVLQSX      4(DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD 8(R8), Y2
+	VFMADD231PD  -32(R11)(DX*8), Y2, Y1
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, R10
+	JGE          loop356
+
+rest357:
+	ADDQ $0x02, R10
+	SUBQ $0x01, R10
+	JLT  rest359
+
+loop358:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y2
+	VFMADD231PD  -32(R11)(DX*8), Y2, Y0
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop358
+
+rest359:
+	ADDQ $0x01, R10
 
 out351:
+	VADDPD       Y1, Y0, Y0
 	VBROADCASTSD scale+56(FP), Y1
 	VMULPD       Y1, Y0, Y0
 	VMOVUPD      Y0, -32(AX)(DX*8)
@@ -4805,21 +4888,50 @@ done349:
 	RET
 
 ones347:
-next352:
+next360:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done353
+	JLT    done361
 	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near362
+	SUBQ   $0x02, R8
+	JLT    rest365
 
-loop354:
-	SUBL       $0x01, R8
-	JLT        out355
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop364:
+	MOVLQSX    64(DI), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     -32(R10)(DX*8), Y0, Y0
+	MOVLQSX    68(DI), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	MOVLQSX    4(DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     -32(R10)(DX*8), Y1, Y1
+	ADDQ       $0x08, DI
+	SUBQ       $0x02, R8
+	JGE        loop364
+
+rest365:
+	ADDQ $0x02, R8
+	SUBQ $0x01, R8
+	JLT  rest367
+
+loop366:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	MOVLQSX    (DI), R10
@@ -4829,16 +4941,62 @@ loop354:
 	ADDQ       BX, R10
 	VADDPD     -32(R10)(DX*8), Y0, Y0
 	ADDQ       $0x04, DI
-	JMP        loop354
+	SUBQ       $0x01, R8
+	JGE        loop366
 
-out355:
+rest367:
+	ADDQ $0x01, R8
+	JMP  out363
+
+near362:
+	SUBQ $0x02, R8
+	JLT  rest369
+
+loop368:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  -32(R10)(DX*8), Y0, Y0
+	MOVLQSX 4(DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  -32(R10)(DX*8), Y1, Y1
+	ADDQ    $0x08, DI
+	SUBQ    $0x02, R8
+	JGE     loop368
+
+rest369:
+	ADDQ $0x02, R8
+	SUBQ $0x01, R8
+	JLT  rest371
+
+loop370:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  -32(R10)(DX*8), Y0, Y0
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop370
+
+rest371:
+	ADDQ $0x01, R8
+
+out363:
+	VADDPD       Y1, Y0, Y0
 	VBROADCASTSD scale+56(FP), Y1
 	VMULPD       Y1, Y0, Y0
 	VMOVUPD      Y0, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next352
+	JMP          next360
 
-done353:
+done361:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
@@ -4846,24 +5004,26 @@ done353:
 
 above346:
 	TESTQ R8, R8
-	JEQ   ones356
+	JEQ   ones372
 
-next357:
+next373:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done358
+	JLT    done374
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near375
+	SUBQ   $0x02, R10
+	JLT    rest378
 
-loop359:
-	SUBL         $0x01, R10
-	JLT          out360
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop377:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	MOVLQSX      (DI), R11
@@ -4871,45 +5031,165 @@ loop359:
 	CMPQ         R11, limit+72(FP)
 	JHI          bad342
 	ADDQ         BX, R11
-	VBROADCASTSD (R8), Y2
-	ADDQ         $0x08, R8
-	VFMADD231PD  (R11), Y2, Y0
-	VFMADD231PD  -32(R11)(DX*8), Y2, Y1
-	ADDQ         $0x04, DI
-	JMP          loop359
+	VBROADCASTSD (R8), Y4
+	VFMADD231PD  (R11), Y4, Y0
+	VFMADD231PD  -32(R11)(DX*8), Y4, Y1
+	MOVLQSX      68(DI), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	MOVLQSX      4(DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD 8(R8), Y4
+	VFMADD231PD  (R11), Y4, Y2
+	VFMADD231PD  -32(R11)(DX*8), Y4, Y3
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, R10
+	JGE          loop377
 
-out360:
+rest378:
+	ADDQ $0x02, R10
+	SUBQ $0x01, R10
+	JLT  rest380
+
+loop379:
+	MOVLQSX      64(DI), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y4
+	VFMADD231PD  (R11), Y4, Y0
+	VFMADD231PD  -32(R11)(DX*8), Y4, Y1
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop379
+
+rest380:
+	ADDQ $0x01, R10
+	JMP  out376
+
+near375:
+	SUBQ $0x02, R10
+	JLT  rest382
+
+loop381:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y4
+	VFMADD231PD  (R11), Y4, Y0
+	VFMADD231PD  -32(R11)(DX*8), Y4, Y1
+	MOVLQSX      4(DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD 8(R8), Y4
+	VFMADD231PD  (R11), Y4, Y2
+	VFMADD231PD  -32(R11)(DX*8), Y4, Y3
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, R10
+	JGE          loop381
+
+rest382:
+	ADDQ $0x02, R10
+	SUBQ $0x01, R10
+	JLT  rest384
+
+loop383:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y4
+	VFMADD231PD  (R11), Y4, Y0
+	VFMADD231PD  -32(R11)(DX*8), Y4, Y1
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop383
+
+rest384:
+	ADDQ $0x01, R10
+
+out376:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
 	VBROADCASTSD scale+56(FP), Y2
 	VMULPD       Y2, Y0, Y0
 	VMULPD       Y2, Y1, Y1
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next357
+	JMP          next373
 
-done358:
+done374:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones356:
-next361:
+ones372:
+next385:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done362
+	JLT    done386
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near387
+	SUBQ   $0x02, R8
+	JLT    rest390
 
-loop363:
-	SUBL       $0x01, R8
-	JLT        out364
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop389:
+	MOVLQSX    64(DI), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     -32(R10)(DX*8), Y1, Y1
+	MOVLQSX    68(DI), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	MOVLQSX    4(DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y2, Y2
+	VADDPD     -32(R10)(DX*8), Y3, Y3
+	ADDQ       $0x08, DI
+	SUBQ       $0x02, R8
+	JGE        loop389
+
+rest390:
+	ADDQ $0x02, R8
+	SUBQ $0x01, R8
+	JLT  rest392
+
+loop391:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	MOVLQSX    (DI), R10
@@ -4920,18 +5200,68 @@ loop363:
 	VADDPD     (R10), Y0, Y0
 	VADDPD     -32(R10)(DX*8), Y1, Y1
 	ADDQ       $0x04, DI
-	JMP        loop363
+	SUBQ       $0x01, R8
+	JGE        loop391
 
-out364:
+rest392:
+	ADDQ $0x01, R8
+	JMP  out388
+
+near387:
+	SUBQ $0x02, R8
+	JLT  rest394
+
+loop393:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  -32(R10)(DX*8), Y1, Y1
+	MOVLQSX 4(DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y2, Y2
+	VADDPD  -32(R10)(DX*8), Y3, Y3
+	ADDQ    $0x08, DI
+	SUBQ    $0x02, R8
+	JGE     loop393
+
+rest394:
+	ADDQ $0x02, R8
+	SUBQ $0x01, R8
+	JLT  rest396
+
+loop395:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  -32(R10)(DX*8), Y1, Y1
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop395
+
+rest396:
+	ADDQ $0x01, R8
+
+out388:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
 	VBROADCASTSD scale+56(FP), Y2
 	VMULPD       Y2, Y0, Y0
 	VMULPD       Y2, Y1, Y1
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next361
+	JMP          next385
 
-done362:
+done386:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
@@ -4939,27 +5269,30 @@ done362:
 
 above345:
 	CMPQ  DX, $0x0000000c
-	JGT   above365
+	JGT   above397
 	TESTQ R8, R8
-	JEQ   ones366
+	JEQ   ones398
 
-next367:
+next399:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done368
+	JLT    done400
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near401
+	SUBQ   $0x02, R10
+	JLT    rest404
 
-loop369:
-	SUBL         $0x01, R10
-	JLT          out370
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop403:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -4968,15 +5301,111 @@ loop369:
 	CMPQ         R11, limit+72(FP)
 	JHI          bad342
 	ADDQ         BX, R11
-	VBROADCASTSD (R8), Y3
-	ADDQ         $0x08, R8
-	VFMADD231PD  (R11), Y3, Y0
-	VFMADD231PD  32(R11), Y3, Y1
-	VFMADD231PD  -32(R11)(DX*8), Y3, Y2
-	ADDQ         $0x04, DI
-	JMP          loop369
+	VBROADCASTSD (R8), Y6
+	VFMADD231PD  (R11), Y6, Y0
+	VFMADD231PD  32(R11), Y6, Y1
+	VFMADD231PD  -32(R11)(DX*8), Y6, Y2
+	MOVLQSX      68(DI), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	MOVLQSX      4(DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD 8(R8), Y6
+	VFMADD231PD  (R11), Y6, Y3
+	VFMADD231PD  32(R11), Y6, Y4
+	VFMADD231PD  -32(R11)(DX*8), Y6, Y5
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, R10
+	JGE          loop403
 
-out370:
+rest404:
+	ADDQ $0x02, R10
+	SUBQ $0x01, R10
+	JLT  rest406
+
+loop405:
+	MOVLQSX      64(DI), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y6
+	VFMADD231PD  (R11), Y6, Y0
+	VFMADD231PD  32(R11), Y6, Y1
+	VFMADD231PD  -32(R11)(DX*8), Y6, Y2
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop405
+
+rest406:
+	ADDQ $0x01, R10
+	JMP  out402
+
+near401:
+	SUBQ $0x02, R10
+	JLT  rest408
+
+loop407:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y6
+	VFMADD231PD  (R11), Y6, Y0
+	VFMADD231PD  32(R11), Y6, Y1
+	VFMADD231PD  -32(R11)(DX*8), Y6, Y2
+	MOVLQSX      4(DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD 8(R8), Y6
+	VFMADD231PD  (R11), Y6, Y3
+	VFMADD231PD  32(R11), Y6, Y4
+	VFMADD231PD  -32(R11)(DX*8), Y6, Y5
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, R10
+	JGE          loop407
+
+rest408:
+	ADDQ $0x02, R10
+	SUBQ $0x01, R10
+	JLT  rest410
+
+loop409:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y6
+	VFMADD231PD  (R11), Y6, Y0
+	VFMADD231PD  32(R11), Y6, Y1
+	VFMADD231PD  -32(R11)(DX*8), Y6, Y2
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop409
+
+rest410:
+	ADDQ $0x01, R10
+
+out402:
+	VADDPD       Y3, Y0, Y0
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y5, Y2, Y2
 	VBROADCASTSD scale+56(FP), Y3
 	VMULPD       Y3, Y0, Y0
 	VMULPD       Y3, Y1, Y1
@@ -4985,32 +5414,69 @@ out370:
 	VMOVUPD      Y1, 32(AX)
 	VMOVUPD      Y2, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next367
+	JMP          next399
 
-done368:
+done400:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones366:
-next371:
+ones398:
+next411:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done372
+	JLT    done412
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near413
+	SUBQ   $0x02, R8
+	JLT    rest416
 
-loop373:
-	SUBL       $0x01, R8
-	JLT        out374
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop415:
+	MOVLQSX    64(DI), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     -32(R10)(DX*8), Y2, Y2
+	MOVLQSX    68(DI), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	MOVLQSX    4(DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y3, Y3
+	VADDPD     32(R10), Y4, Y4
+	VADDPD     -32(R10)(DX*8), Y5, Y5
+	ADDQ       $0x08, DI
+	SUBQ       $0x02, R8
+	JGE        loop415
+
+rest416:
+	ADDQ $0x02, R8
+	SUBQ $0x01, R8
+	JLT  rest418
+
+loop417:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -5023,9 +5489,63 @@ loop373:
 	VADDPD     32(R10), Y1, Y1
 	VADDPD     -32(R10)(DX*8), Y2, Y2
 	ADDQ       $0x04, DI
-	JMP        loop373
+	SUBQ       $0x01, R8
+	JGE        loop417
 
-out374:
+rest418:
+	ADDQ $0x01, R8
+	JMP  out414
+
+near413:
+	SUBQ $0x02, R8
+	JLT  rest420
+
+loop419:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  -32(R10)(DX*8), Y2, Y2
+	MOVLQSX 4(DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y3, Y3
+	VADDPD  32(R10), Y4, Y4
+	VADDPD  -32(R10)(DX*8), Y5, Y5
+	ADDQ    $0x08, DI
+	SUBQ    $0x02, R8
+	JGE     loop419
+
+rest420:
+	ADDQ $0x02, R8
+	SUBQ $0x01, R8
+	JLT  rest422
+
+loop421:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  -32(R10)(DX*8), Y2, Y2
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop421
+
+rest422:
+	ADDQ $0x01, R8
+
+out414:
+	VADDPD       Y3, Y0, Y0
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y5, Y2, Y2
 	VBROADCASTSD scale+56(FP), Y3
 	VMULPD       Y3, Y0, Y0
 	VMULPD       Y3, Y1, Y1
@@ -5034,36 +5554,40 @@ out374:
 	VMOVUPD      Y1, 32(AX)
 	VMOVUPD      Y2, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next371
+	JMP          next411
 
-done372:
+done412:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above365:
+above397:
 	TESTQ R8, R8
-	JEQ   ones375
+	JEQ   ones423
 
-next376:
+next424:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done377
+	JLT    done425
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near426
+	SUBQ   $0x02, R10
+	JLT    rest429
 
-loop378:
-	SUBL         $0x01, R10
-	JLT          out379
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop428:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -5072,16 +5596,118 @@ loop378:
 	CMPQ         R11, limit+72(FP)
 	JHI          bad342
 	ADDQ         BX, R11
-	VBROADCASTSD (R8), Y4
-	ADDQ         $0x08, R8
-	VFMADD231PD  (R11), Y4, Y0
-	VFMADD231PD  32(R11), Y4, Y1
-	VFMADD231PD  64(R11), Y4, Y2
-	VFMADD231PD  -32(R11)(DX*8), Y4, Y3
-	ADDQ         $0x04, DI
-	JMP          loop378
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (R11), Y8, Y0
+	VFMADD231PD  32(R11), Y8, Y1
+	VFMADD231PD  64(R11), Y8, Y2
+	VFMADD231PD  -32(R11)(DX*8), Y8, Y3
+	MOVLQSX      68(DI), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	MOVLQSX      4(DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD 8(R8), Y8
+	VFMADD231PD  (R11), Y8, Y4
+	VFMADD231PD  32(R11), Y8, Y5
+	VFMADD231PD  64(R11), Y8, Y6
+	VFMADD231PD  -32(R11)(DX*8), Y8, Y7
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, R10
+	JGE          loop428
 
-out379:
+rest429:
+	ADDQ $0x02, R10
+	SUBQ $0x01, R10
+	JLT  rest431
+
+loop430:
+	MOVLQSX      64(DI), R11
+	IMULQ        SI, R11
+	PREFETCHT0   (BX)(R11*1)
+	PREFETCHT0   64(BX)(R11*1)
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (R11), Y8, Y0
+	VFMADD231PD  32(R11), Y8, Y1
+	VFMADD231PD  64(R11), Y8, Y2
+	VFMADD231PD  -32(R11)(DX*8), Y8, Y3
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop430
+
+rest431:
+	ADDQ $0x01, R10
+	JMP  out427
+
+near426:
+	SUBQ $0x02, R10
+	JLT  rest433
+
+loop432:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (R11), Y8, Y0
+	VFMADD231PD  32(R11), Y8, Y1
+	VFMADD231PD  64(R11), Y8, Y2
+	VFMADD231PD  -32(R11)(DX*8), Y8, Y3
+	MOVLQSX      4(DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD 8(R8), Y8
+	VFMADD231PD  (R11), Y8, Y4
+	VFMADD231PD  32(R11), Y8, Y5
+	VFMADD231PD  64(R11), Y8, Y6
+	VFMADD231PD  -32(R11)(DX*8), Y8, Y7
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, R10
+	JGE          loop432
+
+rest433:
+	ADDQ $0x02, R10
+	SUBQ $0x01, R10
+	JLT  rest435
+
+loop434:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (R11), Y8, Y0
+	VFMADD231PD  32(R11), Y8, Y1
+	VFMADD231PD  64(R11), Y8, Y2
+	VFMADD231PD  -32(R11)(DX*8), Y8, Y3
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop434
+
+rest435:
+	ADDQ $0x01, R10
+
+out427:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
 	VBROADCASTSD scale+56(FP), Y4
 	VMULPD       Y4, Y0, Y0
 	VMULPD       Y4, Y1, Y1
@@ -5092,33 +5718,73 @@ out379:
 	VMOVUPD      Y2, 64(AX)
 	VMOVUPD      Y3, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next376
+	JMP          next424
 
-done377:
+done425:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones375:
-next380:
+ones423:
+next436:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done381
+	JLT    done437
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near438
+	SUBQ   $0x02, R8
+	JLT    rest441
 
-loop382:
-	SUBL       $0x01, R8
-	JLT        out383
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop440:
+	MOVLQSX    64(DI), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	MOVLQSX    (DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y0, Y0
+	VADDPD     32(R10), Y1, Y1
+	VADDPD     64(R10), Y2, Y2
+	VADDPD     -32(R10)(DX*8), Y3, Y3
+	MOVLQSX    68(DI), R10
+	IMULQ      SI, R10
+	PREFETCHT0 (BX)(R10*1)
+	PREFETCHT0 64(BX)(R10*1)
+	MOVLQSX    4(DI), R10
+	IMULQ      SI, R10
+	CMPQ       R10, limit+72(FP)
+	JHI        bad342
+	ADDQ       BX, R10
+	VADDPD     (R10), Y4, Y4
+	VADDPD     32(R10), Y5, Y5
+	VADDPD     64(R10), Y6, Y6
+	VADDPD     -32(R10)(DX*8), Y7, Y7
+	ADDQ       $0x08, DI
+	SUBQ       $0x02, R8
+	JGE        loop440
+
+rest441:
+	ADDQ $0x02, R8
+	SUBQ $0x01, R8
+	JLT  rest443
+
+loop442:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -5132,9 +5798,67 @@ loop382:
 	VADDPD     64(R10), Y2, Y2
 	VADDPD     -32(R10)(DX*8), Y3, Y3
 	ADDQ       $0x04, DI
-	JMP        loop382
+	SUBQ       $0x01, R8
+	JGE        loop442
 
-out383:
+rest443:
+	ADDQ $0x01, R8
+	JMP  out439
+
+near438:
+	SUBQ $0x02, R8
+	JLT  rest445
+
+loop444:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  -32(R10)(DX*8), Y3, Y3
+	MOVLQSX 4(DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y4, Y4
+	VADDPD  32(R10), Y5, Y5
+	VADDPD  64(R10), Y6, Y6
+	VADDPD  -32(R10)(DX*8), Y7, Y7
+	ADDQ    $0x08, DI
+	SUBQ    $0x02, R8
+	JGE     loop444
+
+rest445:
+	ADDQ $0x02, R8
+	SUBQ $0x01, R8
+	JLT  rest447
+
+loop446:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  -32(R10)(DX*8), Y3, Y3
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop446
+
+rest447:
+	ADDQ $0x01, R8
+
+out439:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
 	VBROADCASTSD scale+56(FP), Y4
 	VMULPD       Y4, Y0, Y0
 	VMULPD       Y4, Y1, Y1
@@ -5145,9 +5869,9 @@ out383:
 	VMOVUPD      Y2, 64(AX)
 	VMOVUPD      Y3, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next380
+	JMP          next436
 
-done381:
+done437:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
@@ -5155,15 +5879,15 @@ done381:
 
 above344:
 	CMPQ  DX, $0x00000018
-	JGT   above384
+	JGT   above448
 	CMPQ  DX, $0x00000014
-	JGT   above385
+	JGT   above449
 	TESTQ R8, R8
-	JEQ   ones386
+	JEQ   ones450
 
-next387:
+next451:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done388
+	JLT    done452
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5172,14 +5896,14 @@ next387:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near453
+	SUBQ   $0x01, R10
+	JLT    rest456
 
-loop389:
-	SUBL         $0x01, R10
-	JLT          out390
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop455:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -5190,16 +5914,45 @@ loop389:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y5
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y5, Y0
 	VFMADD231PD  32(R11), Y5, Y1
 	VFMADD231PD  64(R11), Y5, Y2
 	VFMADD231PD  96(R11), Y5, Y3
 	VFMADD231PD  -32(R11)(DX*8), Y5, Y4
 	ADDQ         $0x04, DI
-	JMP          loop389
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop455
 
-out390:
+rest456:
+	ADDQ $0x01, R10
+	JMP  out454
+
+near453:
+	SUBQ $0x01, R10
+	JLT  rest458
+
+loop457:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y5
+	VFMADD231PD  (R11), Y5, Y0
+	VFMADD231PD  32(R11), Y5, Y1
+	VFMADD231PD  64(R11), Y5, Y2
+	VFMADD231PD  96(R11), Y5, Y3
+	VFMADD231PD  -32(R11)(DX*8), Y5, Y4
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop457
+
+rest458:
+	ADDQ $0x01, R10
+
+out454:
 	VBROADCASTSD scale+56(FP), Y5
 	VMULPD       Y5, Y0, Y0
 	VMULPD       Y5, Y1, Y1
@@ -5212,18 +5965,18 @@ out390:
 	VMOVUPD      Y3, 96(AX)
 	VMOVUPD      Y4, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next387
+	JMP          next451
 
-done388:
+done452:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones386:
-next391:
+ones450:
+next459:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done392
+	JLT    done460
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5232,14 +5985,14 @@ next391:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near461
+	SUBQ   $0x01, R8
+	JLT    rest464
 
-loop393:
-	SUBL       $0x01, R8
-	JLT        out394
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop463:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -5255,9 +6008,36 @@ loop393:
 	VADDPD     96(R10), Y3, Y3
 	VADDPD     -32(R10)(DX*8), Y4, Y4
 	ADDQ       $0x04, DI
-	JMP        loop393
+	SUBQ       $0x01, R8
+	JGE        loop463
 
-out394:
+rest464:
+	ADDQ $0x01, R8
+	JMP  out462
+
+near461:
+	SUBQ $0x01, R8
+	JLT  rest466
+
+loop465:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  -32(R10)(DX*8), Y4, Y4
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop465
+
+rest466:
+	ADDQ $0x01, R8
+
+out462:
 	VBROADCASTSD scale+56(FP), Y5
 	VMULPD       Y5, Y0, Y0
 	VMULPD       Y5, Y1, Y1
@@ -5270,21 +6050,21 @@ out394:
 	VMOVUPD      Y3, 96(AX)
 	VMOVUPD      Y4, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next391
+	JMP          next459
 
-done392:
+done460:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above385:
+above449:
 	TESTQ R8, R8
-	JEQ   ones395
+	JEQ   ones467
 
-next396:
+next468:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done397
+	JLT    done469
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5294,14 +6074,14 @@ next396:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near470
+	SUBQ   $0x01, R10
+	JLT    rest473
 
-loop398:
-	SUBL         $0x01, R10
-	JLT          out399
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop472:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -5312,7 +6092,6 @@ loop398:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y6
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y6, Y0
 	VFMADD231PD  32(R11), Y6, Y1
 	VFMADD231PD  64(R11), Y6, Y2
@@ -5320,9 +6099,40 @@ loop398:
 	VFMADD231PD  128(R11), Y6, Y4
 	VFMADD231PD  -32(R11)(DX*8), Y6, Y5
 	ADDQ         $0x04, DI
-	JMP          loop398
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop472
 
-out399:
+rest473:
+	ADDQ $0x01, R10
+	JMP  out471
+
+near470:
+	SUBQ $0x01, R10
+	JLT  rest475
+
+loop474:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y6
+	VFMADD231PD  (R11), Y6, Y0
+	VFMADD231PD  32(R11), Y6, Y1
+	VFMADD231PD  64(R11), Y6, Y2
+	VFMADD231PD  96(R11), Y6, Y3
+	VFMADD231PD  128(R11), Y6, Y4
+	VFMADD231PD  -32(R11)(DX*8), Y6, Y5
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop474
+
+rest475:
+	ADDQ $0x01, R10
+
+out471:
 	VBROADCASTSD scale+56(FP), Y6
 	VMULPD       Y6, Y0, Y0
 	VMULPD       Y6, Y1, Y1
@@ -5337,18 +6147,18 @@ out399:
 	VMOVUPD      Y4, 128(AX)
 	VMOVUPD      Y5, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next396
+	JMP          next468
 
-done397:
+done469:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones395:
-next400:
+ones467:
+next476:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done401
+	JLT    done477
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5358,14 +6168,14 @@ next400:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near478
+	SUBQ   $0x01, R8
+	JLT    rest481
 
-loop402:
-	SUBL       $0x01, R8
-	JLT        out403
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop480:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -5382,9 +6192,37 @@ loop402:
 	VADDPD     128(R10), Y4, Y4
 	VADDPD     -32(R10)(DX*8), Y5, Y5
 	ADDQ       $0x04, DI
-	JMP        loop402
+	SUBQ       $0x01, R8
+	JGE        loop480
 
-out403:
+rest481:
+	ADDQ $0x01, R8
+	JMP  out479
+
+near478:
+	SUBQ $0x01, R8
+	JLT  rest483
+
+loop482:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  -32(R10)(DX*8), Y5, Y5
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop482
+
+rest483:
+	ADDQ $0x01, R8
+
+out479:
 	VBROADCASTSD scale+56(FP), Y6
 	VMULPD       Y6, Y0, Y0
 	VMULPD       Y6, Y1, Y1
@@ -5399,23 +6237,23 @@ out403:
 	VMOVUPD      Y4, 128(AX)
 	VMOVUPD      Y5, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next400
+	JMP          next476
 
-done401:
+done477:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above384:
+above448:
 	CMPQ  DX, $0x0000001c
-	JGT   above404
+	JGT   above484
 	TESTQ R8, R8
-	JEQ   ones405
+	JEQ   ones485
 
-next406:
+next486:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done407
+	JLT    done487
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5426,14 +6264,14 @@ next406:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near488
+	SUBQ   $0x01, R10
+	JLT    rest491
 
-loop408:
-	SUBL         $0x01, R10
-	JLT          out409
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop490:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -5445,7 +6283,6 @@ loop408:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y7
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y7, Y0
 	VFMADD231PD  32(R11), Y7, Y1
 	VFMADD231PD  64(R11), Y7, Y2
@@ -5454,9 +6291,41 @@ loop408:
 	VFMADD231PD  160(R11), Y7, Y5
 	VFMADD231PD  -32(R11)(DX*8), Y7, Y6
 	ADDQ         $0x04, DI
-	JMP          loop408
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop490
 
-out409:
+rest491:
+	ADDQ $0x01, R10
+	JMP  out489
+
+near488:
+	SUBQ $0x01, R10
+	JLT  rest493
+
+loop492:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y7
+	VFMADD231PD  (R11), Y7, Y0
+	VFMADD231PD  32(R11), Y7, Y1
+	VFMADD231PD  64(R11), Y7, Y2
+	VFMADD231PD  96(R11), Y7, Y3
+	VFMADD231PD  128(R11), Y7, Y4
+	VFMADD231PD  160(R11), Y7, Y5
+	VFMADD231PD  -32(R11)(DX*8), Y7, Y6
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop492
+
+rest493:
+	ADDQ $0x01, R10
+
+out489:
 	VBROADCASTSD scale+56(FP), Y7
 	VMULPD       Y7, Y0, Y0
 	VMULPD       Y7, Y1, Y1
@@ -5473,18 +6342,18 @@ out409:
 	VMOVUPD      Y5, 160(AX)
 	VMOVUPD      Y6, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next406
+	JMP          next486
 
-done407:
+done487:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones405:
-next410:
+ones485:
+next494:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done411
+	JLT    done495
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5495,14 +6364,14 @@ next410:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near496
+	SUBQ   $0x01, R8
+	JLT    rest499
 
-loop412:
-	SUBL       $0x01, R8
-	JLT        out413
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop498:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -5521,9 +6390,38 @@ loop412:
 	VADDPD     160(R10), Y5, Y5
 	VADDPD     -32(R10)(DX*8), Y6, Y6
 	ADDQ       $0x04, DI
-	JMP        loop412
+	SUBQ       $0x01, R8
+	JGE        loop498
 
-out413:
+rest499:
+	ADDQ $0x01, R8
+	JMP  out497
+
+near496:
+	SUBQ $0x01, R8
+	JLT  rest501
+
+loop500:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  160(R10), Y5, Y5
+	VADDPD  -32(R10)(DX*8), Y6, Y6
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop500
+
+rest501:
+	ADDQ $0x01, R8
+
+out497:
 	VBROADCASTSD scale+56(FP), Y7
 	VMULPD       Y7, Y0, Y0
 	VMULPD       Y7, Y1, Y1
@@ -5540,21 +6438,21 @@ out413:
 	VMOVUPD      Y5, 160(AX)
 	VMOVUPD      Y6, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next410
+	JMP          next494
 
-done411:
+done495:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above404:
+above484:
 	TESTQ R8, R8
-	JEQ   ones414
+	JEQ   ones502
 
-next415:
+next503:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done416
+	JLT    done504
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5566,14 +6464,14 @@ next415:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near505
+	SUBQ   $0x01, R10
+	JLT    rest508
 
-loop417:
-	SUBL         $0x01, R10
-	JLT          out418
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop507:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -5585,7 +6483,6 @@ loop417:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y8
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y8, Y0
 	VFMADD231PD  32(R11), Y8, Y1
 	VFMADD231PD  64(R11), Y8, Y2
@@ -5595,9 +6492,42 @@ loop417:
 	VFMADD231PD  192(R11), Y8, Y6
 	VFMADD231PD  -32(R11)(DX*8), Y8, Y7
 	ADDQ         $0x04, DI
-	JMP          loop417
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop507
 
-out418:
+rest508:
+	ADDQ $0x01, R10
+	JMP  out506
+
+near505:
+	SUBQ $0x01, R10
+	JLT  rest510
+
+loop509:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y8
+	VFMADD231PD  (R11), Y8, Y0
+	VFMADD231PD  32(R11), Y8, Y1
+	VFMADD231PD  64(R11), Y8, Y2
+	VFMADD231PD  96(R11), Y8, Y3
+	VFMADD231PD  128(R11), Y8, Y4
+	VFMADD231PD  160(R11), Y8, Y5
+	VFMADD231PD  192(R11), Y8, Y6
+	VFMADD231PD  -32(R11)(DX*8), Y8, Y7
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop509
+
+rest510:
+	ADDQ $0x01, R10
+
+out506:
 	VBROADCASTSD scale+56(FP), Y8
 	VMULPD       Y8, Y0, Y0
 	VMULPD       Y8, Y1, Y1
@@ -5616,18 +6546,18 @@ out418:
 	VMOVUPD      Y6, 192(AX)
 	VMOVUPD      Y7, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next415
+	JMP          next503
 
-done416:
+done504:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones414:
-next419:
+ones502:
+next511:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done420
+	JLT    done512
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5639,14 +6569,14 @@ next419:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near513
+	SUBQ   $0x01, R8
+	JLT    rest516
 
-loop421:
-	SUBL       $0x01, R8
-	JLT        out422
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop515:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -5666,9 +6596,39 @@ loop421:
 	VADDPD     192(R10), Y6, Y6
 	VADDPD     -32(R10)(DX*8), Y7, Y7
 	ADDQ       $0x04, DI
-	JMP        loop421
+	SUBQ       $0x01, R8
+	JGE        loop515
 
-out422:
+rest516:
+	ADDQ $0x01, R8
+	JMP  out514
+
+near513:
+	SUBQ $0x01, R8
+	JLT  rest518
+
+loop517:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  160(R10), Y5, Y5
+	VADDPD  192(R10), Y6, Y6
+	VADDPD  -32(R10)(DX*8), Y7, Y7
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop517
+
+rest518:
+	ADDQ $0x01, R8
+
+out514:
 	VBROADCASTSD scale+56(FP), Y8
 	VMULPD       Y8, Y0, Y0
 	VMULPD       Y8, Y1, Y1
@@ -5687,9 +6647,9 @@ out422:
 	VMOVUPD      Y6, 192(AX)
 	VMOVUPD      Y7, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next419
+	JMP          next511
 
-done420:
+done512:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
@@ -5697,17 +6657,17 @@ done420:
 
 above343:
 	CMPQ  DX, $0x00000030
-	JGT   above423
+	JGT   above519
 	CMPQ  DX, $0x00000028
-	JGT   above424
+	JGT   above520
 	CMPQ  DX, $0x00000024
-	JGT   above425
+	JGT   above521
 	TESTQ R8, R8
-	JEQ   ones426
+	JEQ   ones522
 
-next427:
+next523:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done428
+	JLT    done524
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5720,14 +6680,14 @@ next427:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near525
+	SUBQ   $0x01, R10
+	JLT    rest528
 
-loop429:
-	SUBL         $0x01, R10
-	JLT          out430
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop527:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -5740,7 +6700,6 @@ loop429:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y9
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y9, Y0
 	VFMADD231PD  32(R11), Y9, Y1
 	VFMADD231PD  64(R11), Y9, Y2
@@ -5751,9 +6710,43 @@ loop429:
 	VFMADD231PD  224(R11), Y9, Y7
 	VFMADD231PD  -32(R11)(DX*8), Y9, Y8
 	ADDQ         $0x04, DI
-	JMP          loop429
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop527
 
-out430:
+rest528:
+	ADDQ $0x01, R10
+	JMP  out526
+
+near525:
+	SUBQ $0x01, R10
+	JLT  rest530
+
+loop529:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y9
+	VFMADD231PD  (R11), Y9, Y0
+	VFMADD231PD  32(R11), Y9, Y1
+	VFMADD231PD  64(R11), Y9, Y2
+	VFMADD231PD  96(R11), Y9, Y3
+	VFMADD231PD  128(R11), Y9, Y4
+	VFMADD231PD  160(R11), Y9, Y5
+	VFMADD231PD  192(R11), Y9, Y6
+	VFMADD231PD  224(R11), Y9, Y7
+	VFMADD231PD  -32(R11)(DX*8), Y9, Y8
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop529
+
+rest530:
+	ADDQ $0x01, R10
+
+out526:
 	VBROADCASTSD scale+56(FP), Y9
 	VMULPD       Y9, Y0, Y0
 	VMULPD       Y9, Y1, Y1
@@ -5774,18 +6767,18 @@ out430:
 	VMOVUPD      Y7, 224(AX)
 	VMOVUPD      Y8, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next427
+	JMP          next523
 
-done428:
+done524:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones426:
-next431:
+ones522:
+next531:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done432
+	JLT    done532
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5798,14 +6791,14 @@ next431:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near533
+	SUBQ   $0x01, R8
+	JLT    rest536
 
-loop433:
-	SUBL       $0x01, R8
-	JLT        out434
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop535:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -5827,9 +6820,40 @@ loop433:
 	VADDPD     224(R10), Y7, Y7
 	VADDPD     -32(R10)(DX*8), Y8, Y8
 	ADDQ       $0x04, DI
-	JMP        loop433
+	SUBQ       $0x01, R8
+	JGE        loop535
 
-out434:
+rest536:
+	ADDQ $0x01, R8
+	JMP  out534
+
+near533:
+	SUBQ $0x01, R8
+	JLT  rest538
+
+loop537:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  160(R10), Y5, Y5
+	VADDPD  192(R10), Y6, Y6
+	VADDPD  224(R10), Y7, Y7
+	VADDPD  -32(R10)(DX*8), Y8, Y8
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop537
+
+rest538:
+	ADDQ $0x01, R8
+
+out534:
 	VBROADCASTSD scale+56(FP), Y9
 	VMULPD       Y9, Y0, Y0
 	VMULPD       Y9, Y1, Y1
@@ -5850,21 +6874,21 @@ out434:
 	VMOVUPD      Y7, 224(AX)
 	VMOVUPD      Y8, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next431
+	JMP          next531
 
-done432:
+done532:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above425:
+above521:
 	TESTQ R8, R8
-	JEQ   ones435
+	JEQ   ones539
 
-next436:
+next540:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done437
+	JLT    done541
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5878,14 +6902,14 @@ next436:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near542
+	SUBQ   $0x01, R10
+	JLT    rest545
 
-loop438:
-	SUBL         $0x01, R10
-	JLT          out439
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop544:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -5898,7 +6922,6 @@ loop438:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y10
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y10, Y0
 	VFMADD231PD  32(R11), Y10, Y1
 	VFMADD231PD  64(R11), Y10, Y2
@@ -5910,9 +6933,44 @@ loop438:
 	VFMADD231PD  256(R11), Y10, Y8
 	VFMADD231PD  -32(R11)(DX*8), Y10, Y9
 	ADDQ         $0x04, DI
-	JMP          loop438
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop544
 
-out439:
+rest545:
+	ADDQ $0x01, R10
+	JMP  out543
+
+near542:
+	SUBQ $0x01, R10
+	JLT  rest547
+
+loop546:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y10
+	VFMADD231PD  (R11), Y10, Y0
+	VFMADD231PD  32(R11), Y10, Y1
+	VFMADD231PD  64(R11), Y10, Y2
+	VFMADD231PD  96(R11), Y10, Y3
+	VFMADD231PD  128(R11), Y10, Y4
+	VFMADD231PD  160(R11), Y10, Y5
+	VFMADD231PD  192(R11), Y10, Y6
+	VFMADD231PD  224(R11), Y10, Y7
+	VFMADD231PD  256(R11), Y10, Y8
+	VFMADD231PD  -32(R11)(DX*8), Y10, Y9
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop546
+
+rest547:
+	ADDQ $0x01, R10
+
+out543:
 	VBROADCASTSD scale+56(FP), Y10
 	VMULPD       Y10, Y0, Y0
 	VMULPD       Y10, Y1, Y1
@@ -5935,18 +6993,18 @@ out439:
 	VMOVUPD      Y8, 256(AX)
 	VMOVUPD      Y9, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next436
+	JMP          next540
 
-done437:
+done541:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones435:
-next440:
+ones539:
+next548:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done441
+	JLT    done549
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5960,14 +7018,14 @@ next440:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near550
+	SUBQ   $0x01, R8
+	JLT    rest553
 
-loop442:
-	SUBL       $0x01, R8
-	JLT        out443
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop552:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -5990,9 +7048,41 @@ loop442:
 	VADDPD     256(R10), Y8, Y8
 	VADDPD     -32(R10)(DX*8), Y9, Y9
 	ADDQ       $0x04, DI
-	JMP        loop442
+	SUBQ       $0x01, R8
+	JGE        loop552
 
-out443:
+rest553:
+	ADDQ $0x01, R8
+	JMP  out551
+
+near550:
+	SUBQ $0x01, R8
+	JLT  rest555
+
+loop554:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  160(R10), Y5, Y5
+	VADDPD  192(R10), Y6, Y6
+	VADDPD  224(R10), Y7, Y7
+	VADDPD  256(R10), Y8, Y8
+	VADDPD  -32(R10)(DX*8), Y9, Y9
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop554
+
+rest555:
+	ADDQ $0x01, R8
+
+out551:
 	VBROADCASTSD scale+56(FP), Y10
 	VMULPD       Y10, Y0, Y0
 	VMULPD       Y10, Y1, Y1
@@ -6015,23 +7105,23 @@ out443:
 	VMOVUPD      Y8, 256(AX)
 	VMOVUPD      Y9, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next440
+	JMP          next548
 
-done441:
+done549:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above424:
+above520:
 	CMPQ  DX, $0x0000002c
-	JGT   above444
+	JGT   above556
 	TESTQ R8, R8
-	JEQ   ones445
+	JEQ   ones557
 
-next446:
+next558:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done447
+	JLT    done559
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6046,14 +7136,14 @@ next446:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near560
+	SUBQ   $0x01, R10
+	JLT    rest563
 
-loop448:
-	SUBL         $0x01, R10
-	JLT          out449
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop562:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -6067,7 +7157,6 @@ loop448:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y11
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y11, Y0
 	VFMADD231PD  32(R11), Y11, Y1
 	VFMADD231PD  64(R11), Y11, Y2
@@ -6080,9 +7169,45 @@ loop448:
 	VFMADD231PD  288(R11), Y11, Y9
 	VFMADD231PD  -32(R11)(DX*8), Y11, Y10
 	ADDQ         $0x04, DI
-	JMP          loop448
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop562
 
-out449:
+rest563:
+	ADDQ $0x01, R10
+	JMP  out561
+
+near560:
+	SUBQ $0x01, R10
+	JLT  rest565
+
+loop564:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y11
+	VFMADD231PD  (R11), Y11, Y0
+	VFMADD231PD  32(R11), Y11, Y1
+	VFMADD231PD  64(R11), Y11, Y2
+	VFMADD231PD  96(R11), Y11, Y3
+	VFMADD231PD  128(R11), Y11, Y4
+	VFMADD231PD  160(R11), Y11, Y5
+	VFMADD231PD  192(R11), Y11, Y6
+	VFMADD231PD  224(R11), Y11, Y7
+	VFMADD231PD  256(R11), Y11, Y8
+	VFMADD231PD  288(R11), Y11, Y9
+	VFMADD231PD  -32(R11)(DX*8), Y11, Y10
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop564
+
+rest565:
+	ADDQ $0x01, R10
+
+out561:
 	VBROADCASTSD scale+56(FP), Y11
 	VMULPD       Y11, Y0, Y0
 	VMULPD       Y11, Y1, Y1
@@ -6107,18 +7232,18 @@ out449:
 	VMOVUPD      Y9, 288(AX)
 	VMOVUPD      Y10, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next446
+	JMP          next558
 
-done447:
+done559:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones445:
-next450:
+ones557:
+next566:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done451
+	JLT    done567
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6133,14 +7258,14 @@ next450:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near568
+	SUBQ   $0x01, R8
+	JLT    rest571
 
-loop452:
-	SUBL       $0x01, R8
-	JLT        out453
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop570:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -6165,9 +7290,42 @@ loop452:
 	VADDPD     288(R10), Y9, Y9
 	VADDPD     -32(R10)(DX*8), Y10, Y10
 	ADDQ       $0x04, DI
-	JMP        loop452
+	SUBQ       $0x01, R8
+	JGE        loop570
 
-out453:
+rest571:
+	ADDQ $0x01, R8
+	JMP  out569
+
+near568:
+	SUBQ $0x01, R8
+	JLT  rest573
+
+loop572:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  160(R10), Y5, Y5
+	VADDPD  192(R10), Y6, Y6
+	VADDPD  224(R10), Y7, Y7
+	VADDPD  256(R10), Y8, Y8
+	VADDPD  288(R10), Y9, Y9
+	VADDPD  -32(R10)(DX*8), Y10, Y10
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop572
+
+rest573:
+	ADDQ $0x01, R8
+
+out569:
 	VBROADCASTSD scale+56(FP), Y11
 	VMULPD       Y11, Y0, Y0
 	VMULPD       Y11, Y1, Y1
@@ -6192,21 +7350,21 @@ out453:
 	VMOVUPD      Y9, 288(AX)
 	VMOVUPD      Y10, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next450
+	JMP          next566
 
-done451:
+done567:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above444:
+above556:
 	TESTQ R8, R8
-	JEQ   ones454
+	JEQ   ones574
 
-next455:
+next575:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done456
+	JLT    done576
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6222,14 +7380,14 @@ next455:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near577
+	SUBQ   $0x01, R10
+	JLT    rest580
 
-loop457:
-	SUBL         $0x01, R10
-	JLT          out458
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop579:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -6243,7 +7401,6 @@ loop457:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y12
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y12, Y0
 	VFMADD231PD  32(R11), Y12, Y1
 	VFMADD231PD  64(R11), Y12, Y2
@@ -6257,9 +7414,46 @@ loop457:
 	VFMADD231PD  320(R11), Y12, Y10
 	VFMADD231PD  -32(R11)(DX*8), Y12, Y11
 	ADDQ         $0x04, DI
-	JMP          loop457
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop579
 
-out458:
+rest580:
+	ADDQ $0x01, R10
+	JMP  out578
+
+near577:
+	SUBQ $0x01, R10
+	JLT  rest582
+
+loop581:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y12
+	VFMADD231PD  (R11), Y12, Y0
+	VFMADD231PD  32(R11), Y12, Y1
+	VFMADD231PD  64(R11), Y12, Y2
+	VFMADD231PD  96(R11), Y12, Y3
+	VFMADD231PD  128(R11), Y12, Y4
+	VFMADD231PD  160(R11), Y12, Y5
+	VFMADD231PD  192(R11), Y12, Y6
+	VFMADD231PD  224(R11), Y12, Y7
+	VFMADD231PD  256(R11), Y12, Y8
+	VFMADD231PD  288(R11), Y12, Y9
+	VFMADD231PD  320(R11), Y12, Y10
+	VFMADD231PD  -32(R11)(DX*8), Y12, Y11
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop581
+
+rest582:
+	ADDQ $0x01, R10
+
+out578:
 	VBROADCASTSD scale+56(FP), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
@@ -6286,18 +7480,18 @@ out458:
 	VMOVUPD      Y10, 320(AX)
 	VMOVUPD      Y11, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next455
+	JMP          next575
 
-done456:
+done576:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones454:
-next459:
+ones574:
+next583:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done460
+	JLT    done584
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6313,14 +7507,14 @@ next459:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near585
+	SUBQ   $0x01, R8
+	JLT    rest588
 
-loop461:
-	SUBL       $0x01, R8
-	JLT        out462
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop587:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -6346,9 +7540,43 @@ loop461:
 	VADDPD     320(R10), Y10, Y10
 	VADDPD     -32(R10)(DX*8), Y11, Y11
 	ADDQ       $0x04, DI
-	JMP        loop461
+	SUBQ       $0x01, R8
+	JGE        loop587
 
-out462:
+rest588:
+	ADDQ $0x01, R8
+	JMP  out586
+
+near585:
+	SUBQ $0x01, R8
+	JLT  rest590
+
+loop589:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  160(R10), Y5, Y5
+	VADDPD  192(R10), Y6, Y6
+	VADDPD  224(R10), Y7, Y7
+	VADDPD  256(R10), Y8, Y8
+	VADDPD  288(R10), Y9, Y9
+	VADDPD  320(R10), Y10, Y10
+	VADDPD  -32(R10)(DX*8), Y11, Y11
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop589
+
+rest590:
+	ADDQ $0x01, R8
+
+out586:
 	VBROADCASTSD scale+56(FP), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
@@ -6375,25 +7603,25 @@ out462:
 	VMOVUPD      Y10, 320(AX)
 	VMOVUPD      Y11, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next459
+	JMP          next583
 
-done460:
+done584:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above423:
+above519:
 	CMPQ  DX, $0x00000038
-	JGT   above463
+	JGT   above591
 	CMPQ  DX, $0x00000034
-	JGT   above464
+	JGT   above592
 	TESTQ R8, R8
-	JEQ   ones465
+	JEQ   ones593
 
-next466:
+next594:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done467
+	JLT    done595
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6410,14 +7638,14 @@ next466:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near596
+	SUBQ   $0x01, R10
+	JLT    rest599
 
-loop468:
-	SUBL         $0x01, R10
-	JLT          out469
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop598:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -6432,7 +7660,6 @@ loop468:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y13
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y13, Y0
 	VFMADD231PD  32(R11), Y13, Y1
 	VFMADD231PD  64(R11), Y13, Y2
@@ -6447,9 +7674,47 @@ loop468:
 	VFMADD231PD  352(R11), Y13, Y11
 	VFMADD231PD  -32(R11)(DX*8), Y13, Y12
 	ADDQ         $0x04, DI
-	JMP          loop468
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop598
 
-out469:
+rest599:
+	ADDQ $0x01, R10
+	JMP  out597
+
+near596:
+	SUBQ $0x01, R10
+	JLT  rest601
+
+loop600:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y13
+	VFMADD231PD  (R11), Y13, Y0
+	VFMADD231PD  32(R11), Y13, Y1
+	VFMADD231PD  64(R11), Y13, Y2
+	VFMADD231PD  96(R11), Y13, Y3
+	VFMADD231PD  128(R11), Y13, Y4
+	VFMADD231PD  160(R11), Y13, Y5
+	VFMADD231PD  192(R11), Y13, Y6
+	VFMADD231PD  224(R11), Y13, Y7
+	VFMADD231PD  256(R11), Y13, Y8
+	VFMADD231PD  288(R11), Y13, Y9
+	VFMADD231PD  320(R11), Y13, Y10
+	VFMADD231PD  352(R11), Y13, Y11
+	VFMADD231PD  -32(R11)(DX*8), Y13, Y12
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop600
+
+rest601:
+	ADDQ $0x01, R10
+
+out597:
 	VBROADCASTSD scale+56(FP), Y13
 	VMULPD       Y13, Y0, Y0
 	VMULPD       Y13, Y1, Y1
@@ -6478,18 +7743,18 @@ out469:
 	VMOVUPD      Y11, 352(AX)
 	VMOVUPD      Y12, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next466
+	JMP          next594
 
-done467:
+done595:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones465:
-next470:
+ones593:
+next602:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done471
+	JLT    done603
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6506,14 +7771,14 @@ next470:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near604
+	SUBQ   $0x01, R8
+	JLT    rest607
 
-loop472:
-	SUBL       $0x01, R8
-	JLT        out473
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop606:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -6541,9 +7806,44 @@ loop472:
 	VADDPD     352(R10), Y11, Y11
 	VADDPD     -32(R10)(DX*8), Y12, Y12
 	ADDQ       $0x04, DI
-	JMP        loop472
+	SUBQ       $0x01, R8
+	JGE        loop606
 
-out473:
+rest607:
+	ADDQ $0x01, R8
+	JMP  out605
+
+near604:
+	SUBQ $0x01, R8
+	JLT  rest609
+
+loop608:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  160(R10), Y5, Y5
+	VADDPD  192(R10), Y6, Y6
+	VADDPD  224(R10), Y7, Y7
+	VADDPD  256(R10), Y8, Y8
+	VADDPD  288(R10), Y9, Y9
+	VADDPD  320(R10), Y10, Y10
+	VADDPD  352(R10), Y11, Y11
+	VADDPD  -32(R10)(DX*8), Y12, Y12
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop608
+
+rest609:
+	ADDQ $0x01, R8
+
+out605:
 	VBROADCASTSD scale+56(FP), Y13
 	VMULPD       Y13, Y0, Y0
 	VMULPD       Y13, Y1, Y1
@@ -6572,21 +7872,21 @@ out473:
 	VMOVUPD      Y11, 352(AX)
 	VMOVUPD      Y12, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next470
+	JMP          next602
 
-done471:
+done603:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above464:
+above592:
 	TESTQ R8, R8
-	JEQ   ones474
+	JEQ   ones610
 
-next475:
+next611:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done476
+	JLT    done612
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6604,14 +7904,14 @@ next475:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near613
+	SUBQ   $0x01, R10
+	JLT    rest616
 
-loop477:
-	SUBL         $0x01, R10
-	JLT          out478
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop615:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -6626,7 +7926,6 @@ loop477:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y14
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y14, Y0
 	VFMADD231PD  32(R11), Y14, Y1
 	VFMADD231PD  64(R11), Y14, Y2
@@ -6642,9 +7941,48 @@ loop477:
 	VFMADD231PD  384(R11), Y14, Y12
 	VFMADD231PD  -32(R11)(DX*8), Y14, Y13
 	ADDQ         $0x04, DI
-	JMP          loop477
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop615
 
-out478:
+rest616:
+	ADDQ $0x01, R10
+	JMP  out614
+
+near613:
+	SUBQ $0x01, R10
+	JLT  rest618
+
+loop617:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y14
+	VFMADD231PD  (R11), Y14, Y0
+	VFMADD231PD  32(R11), Y14, Y1
+	VFMADD231PD  64(R11), Y14, Y2
+	VFMADD231PD  96(R11), Y14, Y3
+	VFMADD231PD  128(R11), Y14, Y4
+	VFMADD231PD  160(R11), Y14, Y5
+	VFMADD231PD  192(R11), Y14, Y6
+	VFMADD231PD  224(R11), Y14, Y7
+	VFMADD231PD  256(R11), Y14, Y8
+	VFMADD231PD  288(R11), Y14, Y9
+	VFMADD231PD  320(R11), Y14, Y10
+	VFMADD231PD  352(R11), Y14, Y11
+	VFMADD231PD  384(R11), Y14, Y12
+	VFMADD231PD  -32(R11)(DX*8), Y14, Y13
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop617
+
+rest618:
+	ADDQ $0x01, R10
+
+out614:
 	VBROADCASTSD scale+56(FP), Y14
 	VMULPD       Y14, Y0, Y0
 	VMULPD       Y14, Y1, Y1
@@ -6675,18 +8013,18 @@ out478:
 	VMOVUPD      Y12, 384(AX)
 	VMOVUPD      Y13, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next475
+	JMP          next611
 
-done476:
+done612:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones474:
-next479:
+ones610:
+next619:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done480
+	JLT    done620
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6704,14 +8042,14 @@ next479:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near621
+	SUBQ   $0x01, R8
+	JLT    rest624
 
-loop481:
-	SUBL       $0x01, R8
-	JLT        out482
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop623:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -6740,9 +8078,45 @@ loop481:
 	VADDPD     384(R10), Y12, Y12
 	VADDPD     -32(R10)(DX*8), Y13, Y13
 	ADDQ       $0x04, DI
-	JMP        loop481
+	SUBQ       $0x01, R8
+	JGE        loop623
 
-out482:
+rest624:
+	ADDQ $0x01, R8
+	JMP  out622
+
+near621:
+	SUBQ $0x01, R8
+	JLT  rest626
+
+loop625:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  160(R10), Y5, Y5
+	VADDPD  192(R10), Y6, Y6
+	VADDPD  224(R10), Y7, Y7
+	VADDPD  256(R10), Y8, Y8
+	VADDPD  288(R10), Y9, Y9
+	VADDPD  320(R10), Y10, Y10
+	VADDPD  352(R10), Y11, Y11
+	VADDPD  384(R10), Y12, Y12
+	VADDPD  -32(R10)(DX*8), Y13, Y13
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop625
+
+rest626:
+	ADDQ $0x01, R8
+
+out622:
 	VBROADCASTSD scale+56(FP), Y14
 	VMULPD       Y14, Y0, Y0
 	VMULPD       Y14, Y1, Y1
@@ -6773,21 +8147,21 @@ out482:
 	VMOVUPD      Y12, 384(AX)
 	VMOVUPD      Y13, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next479
+	JMP          next619
 
-done480:
+done620:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above463:
+above591:
 	TESTQ R8, R8
-	JEQ   ones483
+	JEQ   ones627
 
-next484:
+next628:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done485
+	JLT    done629
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6806,14 +8180,14 @@ next484:
 	MOVL   4(CX), R10
 	SUBL   (CX), R10
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R10*4), R11
+	CMPQ   R11, R9
+	JHI    near630
+	SUBQ   $0x01, R10
+	JLT    rest633
 
-loop486:
-	SUBL         $0x01, R10
-	JLT          out487
-	LEAQ         64(DI), R11
-	CMPQ         R11, R9
-	CMOVQHI      R9, R11
-	MOVLQSX      (R11), R11
+loop632:
+	MOVLQSX      64(DI), R11
 	IMULQ        SI, R11
 	PREFETCHT0   (BX)(R11*1)
 	PREFETCHT0   64(BX)(R11*1)
@@ -6829,7 +8203,6 @@ loop486:
 	JHI          bad342
 	ADDQ         BX, R11
 	VBROADCASTSD (R8), Y15
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R11), Y15, Y0
 	VFMADD231PD  32(R11), Y15, Y1
 	VFMADD231PD  64(R11), Y15, Y2
@@ -6846,9 +8219,49 @@ loop486:
 	VFMADD231PD  416(R11), Y15, Y13
 	VFMADD231PD  -32(R11)(DX*8), Y15, Y14
 	ADDQ         $0x04, DI
-	JMP          loop486
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop632
 
-out487:
+rest633:
+	ADDQ $0x01, R10
+	JMP  out631
+
+near630:
+	SUBQ $0x01, R10
+	JLT  rest635
+
+loop634:
+	MOVLQSX      (DI), R11
+	IMULQ        SI, R11
+	CMPQ         R11, limit+72(FP)
+	JHI          bad342
+	ADDQ         BX, R11
+	VBROADCASTSD (R8), Y15
+	VFMADD231PD  (R11), Y15, Y0
+	VFMADD231PD  32(R11), Y15, Y1
+	VFMADD231PD  64(R11), Y15, Y2
+	VFMADD231PD  96(R11), Y15, Y3
+	VFMADD231PD  128(R11), Y15, Y4
+	VFMADD231PD  160(R11), Y15, Y5
+	VFMADD231PD  192(R11), Y15, Y6
+	VFMADD231PD  224(R11), Y15, Y7
+	VFMADD231PD  256(R11), Y15, Y8
+	VFMADD231PD  288(R11), Y15, Y9
+	VFMADD231PD  320(R11), Y15, Y10
+	VFMADD231PD  352(R11), Y15, Y11
+	VFMADD231PD  384(R11), Y15, Y12
+	VFMADD231PD  416(R11), Y15, Y13
+	VFMADD231PD  -32(R11)(DX*8), Y15, Y14
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, R10
+	JGE          loop634
+
+rest635:
+	ADDQ $0x01, R10
+
+out631:
 	VBROADCASTSD scale+56(FP), Y15
 	VMULPD       Y15, Y0, Y0
 	VMULPD       Y15, Y1, Y1
@@ -6881,18 +8294,18 @@ out487:
 	VMOVUPD      Y13, 416(AX)
 	VMOVUPD      Y14, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next484
+	JMP          next628
 
-done485:
+done629:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones483:
-next488:
+ones627:
+next636:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done489
+	JLT    done637
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6911,14 +8324,14 @@ next488:
 	MOVL   4(CX), R8
 	SUBL   (CX), R8
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(R8*4), R10
+	CMPQ   R10, R9
+	JHI    near638
+	SUBQ   $0x01, R8
+	JLT    rest641
 
-loop490:
-	SUBL       $0x01, R8
-	JLT        out491
-	LEAQ       64(DI), R10
-	CMPQ       R10, R9
-	CMOVQHI    R9, R10
-	MOVLQSX    (R10), R10
+loop640:
+	MOVLQSX    64(DI), R10
 	IMULQ      SI, R10
 	PREFETCHT0 (BX)(R10*1)
 	PREFETCHT0 64(BX)(R10*1)
@@ -6949,9 +8362,46 @@ loop490:
 	VADDPD     416(R10), Y13, Y13
 	VADDPD     -32(R10)(DX*8), Y14, Y14
 	ADDQ       $0x04, DI
-	JMP        loop490
+	SUBQ       $0x01, R8
+	JGE        loop640
 
-out491:
+rest641:
+	ADDQ $0x01, R8
+	JMP  out639
+
+near638:
+	SUBQ $0x01, R8
+	JLT  rest643
+
+loop642:
+	MOVLQSX (DI), R10
+	IMULQ   SI, R10
+	CMPQ    R10, limit+72(FP)
+	JHI     bad342
+	ADDQ    BX, R10
+	VADDPD  (R10), Y0, Y0
+	VADDPD  32(R10), Y1, Y1
+	VADDPD  64(R10), Y2, Y2
+	VADDPD  96(R10), Y3, Y3
+	VADDPD  128(R10), Y4, Y4
+	VADDPD  160(R10), Y5, Y5
+	VADDPD  192(R10), Y6, Y6
+	VADDPD  224(R10), Y7, Y7
+	VADDPD  256(R10), Y8, Y8
+	VADDPD  288(R10), Y9, Y9
+	VADDPD  320(R10), Y10, Y10
+	VADDPD  352(R10), Y11, Y11
+	VADDPD  384(R10), Y12, Y12
+	VADDPD  416(R10), Y13, Y13
+	VADDPD  -32(R10)(DX*8), Y14, Y14
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, R8
+	JGE     loop642
+
+rest643:
+	ADDQ $0x01, R8
+
+out639:
 	VBROADCASTSD scale+56(FP), Y15
 	VMULPD       Y15, Y0, Y0
 	VMULPD       Y15, Y1, Y1
@@ -6984,9 +8434,9 @@ out491:
 	VMOVUPD      Y13, 416(AX)
 	VMOVUPD      Y14, -32(AX)(DX*8)
 	ADDQ         SI, AX
-	JMP          next488
+	JMP          next636
 
-done489:
+done637:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
@@ -6999,7 +8449,7 @@ bad342:
 	RET
 
 // func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
-// Requires: AVX, CMOV, FMA3, MMX+
+// Requires: AVX, FMA3, MMX+
 TEXT ·gatherSplitAVX2(SB), NOSPLIT, $0-97
 	MOVQ  z+0(FP), AX
 	MOVQ  from+24(FP), CX
@@ -7011,3143 +8461,5543 @@ TEXT ·gatherSplitAVX2(SB), NOSPLIT, $0-97
 	MOVQ  val+48(FP), R9
 	MOVQ  fetch+88(FP), R10
 	CMPQ  BX, $0x00000020
-	JGT   above493
+	JGT   above645
 	CMPQ  BX, $0x00000010
-	JGT   above494
+	JGT   above646
 	CMPQ  BX, $0x00000008
-	JGT   above495
+	JGT   above647
 	CMPQ  BX, $0x00000004
-	JGT   above496
+	JGT   above648
 	TESTQ R9, R9
-	JEQ   ones497
+	JEQ   ones649
 
-next498:
+next650:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done499
-	VXORPD Y0, Y0, Y0
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop500:
-	SUBL         $0x01, R11
-	JLT          out501
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y1
-	ADDQ         $0x08, R9
-	VFMADD231PD  -32(R12)(BX*8), Y1, Y0
-	ADDQ         $0x04, R8
-	JMP          loop500
-
-out501:
-	VMOVUPD Y0, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop502:
-	SUBL         $0x01, R11
-	JLT          out503
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y1
-	ADDQ         $0x08, R9
-	VFMADD231PD  -32(R12)(BX*8), Y1, Y0
-	ADDQ         $0x04, R8
-	JMP          loop502
-
-out503:
-	VBROADCASTSD scale+64(FP), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPD      Y0, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      -32(DX)(BX*8), Y0
-	VMULPD       Y1, Y0, Y0
-	VMOVUPD      Y0, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next498
-
-done499:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones497:
-next504:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done505
-	VXORPD Y0, Y0, Y0
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop506:
-	SUBL       $0x01, R9
-	JLT        out507
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     -32(R11)(BX*8), Y0, Y0
-	ADDQ       $0x04, R8
-	JMP        loop506
-
-out507:
-	VMOVUPD Y0, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop508:
-	SUBL       $0x01, R9
-	JLT        out509
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     -32(R11)(BX*8), Y0, Y0
-	ADDQ       $0x04, R8
-	JMP        loop508
-
-out509:
-	VBROADCASTSD scale+64(FP), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPD      Y0, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      -32(DX)(BX*8), Y0
-	VMULPD       Y1, Y0, Y0
-	VMOVUPD      Y0, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next504
-
-done505:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above496:
-	TESTQ R9, R9
-	JEQ   ones510
-
-next511:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done512
+	JLT    done651
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	MOVL   4(CX), R11
 	SUBL   (CX), R11
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near652
+	SUBQ   $0x02, R11
+	JLT    rest655
 
-loop513:
-	SUBL         $0x01, R11
-	JLT          out514
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+loop654:
+	MOVLQSX      64(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y2
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y2, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y0
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y2
 	VFMADD231PD  -32(R12)(BX*8), Y2, Y1
-	ADDQ         $0x04, R8
-	JMP          loop513
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop654
 
-out514:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
+rest655:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest657
 
-loop515:
-	SUBL         $0x01, R11
-	JLT          out516
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+loop656:
+	MOVLQSX      64(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y2
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y0
+	ADDQ         $0x04, R8
 	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y2, Y0
+	SUBQ         $0x01, R11
+	JGE          loop656
+
+rest657:
+	ADDQ $0x01, R11
+	JMP  out653
+
+near652:
+	SUBQ $0x02, R11
+	JLT  rest659
+
+loop658:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y0
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y2
 	VFMADD231PD  -32(R12)(BX*8), Y2, Y1
-	ADDQ         $0x04, R8
-	JMP          loop515
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop658
 
-out516:
-	VBROADCASTSD scale+64(FP), Y2
-	VMULPD       Y2, Y0, Y0
-	VMULPD       Y2, Y1, Y1
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      -32(DX)(BX*8), Y1
-	VMULPD       Y2, Y0, Y0
-	VMULPD       Y2, Y1, Y1
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next511
+rest659:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest661
 
-done512:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones510:
-next517:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done518
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop519:
-	SUBL       $0x01, R9
-	JLT        out520
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     -32(R11)(BX*8), Y1, Y1
-	ADDQ       $0x04, R8
-	JMP        loop519
-
-out520:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop521:
-	SUBL       $0x01, R9
-	JLT        out522
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     -32(R11)(BX*8), Y1, Y1
-	ADDQ       $0x04, R8
-	JMP        loop521
-
-out522:
-	VBROADCASTSD scale+64(FP), Y2
-	VMULPD       Y2, Y0, Y0
-	VMULPD       Y2, Y1, Y1
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      -32(DX)(BX*8), Y1
-	VMULPD       Y2, Y0, Y0
-	VMULPD       Y2, Y1, Y1
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next517
-
-done518:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above495:
-	CMPQ  BX, $0x0000000c
-	JGT   above523
-	TESTQ R9, R9
-	JEQ   ones524
-
-next525:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done526
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop527:
-	SUBL         $0x01, R11
-	JLT          out528
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
+loop660:
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y3
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y3, Y0
-	VFMADD231PD  32(R12), Y3, Y1
-	VFMADD231PD  -32(R12)(BX*8), Y3, Y2
+	VBROADCASTSD (R9), Y2
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y0
 	ADDQ         $0x04, R8
-	JMP          loop527
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop660
 
-out528:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, -32(DX)(BX*8)
+rest661:
+	ADDQ $0x01, R11
+
+out653:
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, -32(DX)(BX*8)
+	VXORPD  Y1, Y1, Y1
 	MOVL    4(CX), R11
 	SUBL    (CX), R11
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near662
+	SUBQ    $0x02, R11
+	JLT     rest665
 
-loop529:
-	SUBL         $0x01, R11
-	JLT          out530
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+loop664:
+	MOVLQSX      64(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y3
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y3, Y0
-	VFMADD231PD  32(R12), Y3, Y1
-	VFMADD231PD  -32(R12)(BX*8), Y3, Y2
-	ADDQ         $0x04, R8
-	JMP          loop529
-
-out530:
-	VBROADCASTSD scale+64(FP), Y3
-	VMULPD       Y3, Y0, Y0
-	VMULPD       Y3, Y1, Y1
-	VMULPD       Y3, Y2, Y2
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      -32(DX)(BX*8), Y2
-	VMULPD       Y3, Y0, Y0
-	VMULPD       Y3, Y1, Y1
-	VMULPD       Y3, Y2, Y2
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next525
-
-done526:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones524:
-next531:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done532
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop533:
-	SUBL       $0x01, R9
-	JLT        out534
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     -32(R11)(BX*8), Y2, Y2
-	ADDQ       $0x04, R8
-	JMP        loop533
-
-out534:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop535:
-	SUBL       $0x01, R9
-	JLT        out536
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     -32(R11)(BX*8), Y2, Y2
-	ADDQ       $0x04, R8
-	JMP        loop535
-
-out536:
-	VBROADCASTSD scale+64(FP), Y3
-	VMULPD       Y3, Y0, Y0
-	VMULPD       Y3, Y1, Y1
-	VMULPD       Y3, Y2, Y2
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      -32(DX)(BX*8), Y2
-	VMULPD       Y3, Y0, Y0
-	VMULPD       Y3, Y1, Y1
-	VMULPD       Y3, Y2, Y2
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next531
-
-done532:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above523:
-	TESTQ R9, R9
-	JEQ   ones537
-
-next538:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done539
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop540:
-	SUBL         $0x01, R11
-	JLT          out541
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+	VBROADCASTSD (R9), Y2
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y0
+	MOVLQSX      68(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	MOVLQSX      (R8), R12
+	MOVLQSX      4(R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y4
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y4, Y0
-	VFMADD231PD  32(R12), Y4, Y1
-	VFMADD231PD  64(R12), Y4, Y2
-	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
-	ADDQ         $0x04, R8
-	JMP          loop540
-
-out541:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop542:
-	SUBL         $0x01, R11
-	JLT          out543
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y4
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y4, Y0
-	VFMADD231PD  32(R12), Y4, Y1
-	VFMADD231PD  64(R12), Y4, Y2
-	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
-	ADDQ         $0x04, R8
-	JMP          loop542
-
-out543:
-	VBROADCASTSD scale+64(FP), Y4
-	VMULPD       Y4, Y0, Y0
-	VMULPD       Y4, Y1, Y1
-	VMULPD       Y4, Y2, Y2
-	VMULPD       Y4, Y3, Y3
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      -32(DX)(BX*8), Y3
-	VMULPD       Y4, Y0, Y0
-	VMULPD       Y4, Y1, Y1
-	VMULPD       Y4, Y2, Y2
-	VMULPD       Y4, Y3, Y3
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next538
-
-done539:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones537:
-next544:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done545
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop546:
-	SUBL       $0x01, R9
-	JLT        out547
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     -32(R11)(BX*8), Y3, Y3
-	ADDQ       $0x04, R8
-	JMP        loop546
-
-out547:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop548:
-	SUBL       $0x01, R9
-	JLT        out549
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     -32(R11)(BX*8), Y3, Y3
-	ADDQ       $0x04, R8
-	JMP        loop548
-
-out549:
-	VBROADCASTSD scale+64(FP), Y4
-	VMULPD       Y4, Y0, Y0
-	VMULPD       Y4, Y1, Y1
-	VMULPD       Y4, Y2, Y2
-	VMULPD       Y4, Y3, Y3
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      -32(DX)(BX*8), Y3
-	VMULPD       Y4, Y0, Y0
-	VMULPD       Y4, Y1, Y1
-	VMULPD       Y4, Y2, Y2
-	VMULPD       Y4, Y3, Y3
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next544
-
-done545:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above494:
-	CMPQ  BX, $0x00000018
-	JGT   above550
-	CMPQ  BX, $0x00000014
-	JGT   above551
-	TESTQ R9, R9
-	JEQ   ones552
-
-next553:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done554
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop555:
-	SUBL         $0x01, R11
-	JLT          out556
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y5
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y5, Y0
-	VFMADD231PD  32(R12), Y5, Y1
-	VFMADD231PD  64(R12), Y5, Y2
-	VFMADD231PD  96(R12), Y5, Y3
-	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
-	ADDQ         $0x04, R8
-	JMP          loop555
-
-out556:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop557:
-	SUBL         $0x01, R11
-	JLT          out558
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y5
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y5, Y0
-	VFMADD231PD  32(R12), Y5, Y1
-	VFMADD231PD  64(R12), Y5, Y2
-	VFMADD231PD  96(R12), Y5, Y3
-	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
-	ADDQ         $0x04, R8
-	JMP          loop557
-
-out558:
-	VBROADCASTSD scale+64(FP), Y5
-	VMULPD       Y5, Y0, Y0
-	VMULPD       Y5, Y1, Y1
-	VMULPD       Y5, Y2, Y2
-	VMULPD       Y5, Y3, Y3
-	VMULPD       Y5, Y4, Y4
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      -32(DX)(BX*8), Y4
-	VMULPD       Y5, Y0, Y0
-	VMULPD       Y5, Y1, Y1
-	VMULPD       Y5, Y2, Y2
-	VMULPD       Y5, Y3, Y3
-	VMULPD       Y5, Y4, Y4
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next553
-
-done554:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones552:
-next559:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done560
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop561:
-	SUBL       $0x01, R9
-	JLT        out562
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     -32(R11)(BX*8), Y4, Y4
-	ADDQ       $0x04, R8
-	JMP        loop561
-
-out562:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop563:
-	SUBL       $0x01, R9
-	JLT        out564
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     -32(R11)(BX*8), Y4, Y4
-	ADDQ       $0x04, R8
-	JMP        loop563
-
-out564:
-	VBROADCASTSD scale+64(FP), Y5
-	VMULPD       Y5, Y0, Y0
-	VMULPD       Y5, Y1, Y1
-	VMULPD       Y5, Y2, Y2
-	VMULPD       Y5, Y3, Y3
-	VMULPD       Y5, Y4, Y4
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      -32(DX)(BX*8), Y4
-	VMULPD       Y5, Y0, Y0
-	VMULPD       Y5, Y1, Y1
-	VMULPD       Y5, Y2, Y2
-	VMULPD       Y5, Y3, Y3
-	VMULPD       Y5, Y4, Y4
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next559
-
-done560:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above551:
-	TESTQ R9, R9
-	JEQ   ones565
-
-next566:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done567
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop568:
-	SUBL         $0x01, R11
-	JLT          out569
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y6
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y6, Y0
-	VFMADD231PD  32(R12), Y6, Y1
-	VFMADD231PD  64(R12), Y6, Y2
-	VFMADD231PD  96(R12), Y6, Y3
-	VFMADD231PD  128(R12), Y6, Y4
-	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
-	ADDQ         $0x04, R8
-	JMP          loop568
-
-out569:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop570:
-	SUBL         $0x01, R11
-	JLT          out571
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y6
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y6, Y0
-	VFMADD231PD  32(R12), Y6, Y1
-	VFMADD231PD  64(R12), Y6, Y2
-	VFMADD231PD  96(R12), Y6, Y3
-	VFMADD231PD  128(R12), Y6, Y4
-	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
-	ADDQ         $0x04, R8
-	JMP          loop570
-
-out571:
-	VBROADCASTSD scale+64(FP), Y6
-	VMULPD       Y6, Y0, Y0
-	VMULPD       Y6, Y1, Y1
-	VMULPD       Y6, Y2, Y2
-	VMULPD       Y6, Y3, Y3
-	VMULPD       Y6, Y4, Y4
-	VMULPD       Y6, Y5, Y5
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      -32(DX)(BX*8), Y5
-	VMULPD       Y6, Y0, Y0
-	VMULPD       Y6, Y1, Y1
-	VMULPD       Y6, Y2, Y2
-	VMULPD       Y6, Y3, Y3
-	VMULPD       Y6, Y4, Y4
-	VMULPD       Y6, Y5, Y5
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next566
-
-done567:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones565:
-next572:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done573
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop574:
-	SUBL       $0x01, R9
-	JLT        out575
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     -32(R11)(BX*8), Y5, Y5
-	ADDQ       $0x04, R8
-	JMP        loop574
-
-out575:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop576:
-	SUBL       $0x01, R9
-	JLT        out577
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     -32(R11)(BX*8), Y5, Y5
-	ADDQ       $0x04, R8
-	JMP        loop576
-
-out577:
-	VBROADCASTSD scale+64(FP), Y6
-	VMULPD       Y6, Y0, Y0
-	VMULPD       Y6, Y1, Y1
-	VMULPD       Y6, Y2, Y2
-	VMULPD       Y6, Y3, Y3
-	VMULPD       Y6, Y4, Y4
-	VMULPD       Y6, Y5, Y5
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      -32(DX)(BX*8), Y5
-	VMULPD       Y6, Y0, Y0
-	VMULPD       Y6, Y1, Y1
-	VMULPD       Y6, Y2, Y2
-	VMULPD       Y6, Y3, Y3
-	VMULPD       Y6, Y4, Y4
-	VMULPD       Y6, Y5, Y5
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next572
-
-done573:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above550:
-	CMPQ  BX, $0x0000001c
-	JGT   above578
-	TESTQ R9, R9
-	JEQ   ones579
-
-next580:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done581
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop582:
-	SUBL         $0x01, R11
-	JLT          out583
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y7
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y7, Y0
-	VFMADD231PD  32(R12), Y7, Y1
-	VFMADD231PD  64(R12), Y7, Y2
-	VFMADD231PD  96(R12), Y7, Y3
-	VFMADD231PD  128(R12), Y7, Y4
-	VFMADD231PD  160(R12), Y7, Y5
-	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
-	ADDQ         $0x04, R8
-	JMP          loop582
-
-out583:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop584:
-	SUBL         $0x01, R11
-	JLT          out585
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y7
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y7, Y0
-	VFMADD231PD  32(R12), Y7, Y1
-	VFMADD231PD  64(R12), Y7, Y2
-	VFMADD231PD  96(R12), Y7, Y3
-	VFMADD231PD  128(R12), Y7, Y4
-	VFMADD231PD  160(R12), Y7, Y5
-	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
-	ADDQ         $0x04, R8
-	JMP          loop584
-
-out585:
-	VBROADCASTSD scale+64(FP), Y7
-	VMULPD       Y7, Y0, Y0
-	VMULPD       Y7, Y1, Y1
-	VMULPD       Y7, Y2, Y2
-	VMULPD       Y7, Y3, Y3
-	VMULPD       Y7, Y4, Y4
-	VMULPD       Y7, Y5, Y5
-	VMULPD       Y7, Y6, Y6
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      -32(DX)(BX*8), Y6
-	VMULPD       Y7, Y0, Y0
-	VMULPD       Y7, Y1, Y1
-	VMULPD       Y7, Y2, Y2
-	VMULPD       Y7, Y3, Y3
-	VMULPD       Y7, Y4, Y4
-	VMULPD       Y7, Y5, Y5
-	VMULPD       Y7, Y6, Y6
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next580
-
-done581:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones579:
-next586:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done587
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop588:
-	SUBL       $0x01, R9
-	JLT        out589
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     -32(R11)(BX*8), Y6, Y6
-	ADDQ       $0x04, R8
-	JMP        loop588
-
-out589:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop590:
-	SUBL       $0x01, R9
-	JLT        out591
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     -32(R11)(BX*8), Y6, Y6
-	ADDQ       $0x04, R8
-	JMP        loop590
-
-out591:
-	VBROADCASTSD scale+64(FP), Y7
-	VMULPD       Y7, Y0, Y0
-	VMULPD       Y7, Y1, Y1
-	VMULPD       Y7, Y2, Y2
-	VMULPD       Y7, Y3, Y3
-	VMULPD       Y7, Y4, Y4
-	VMULPD       Y7, Y5, Y5
-	VMULPD       Y7, Y6, Y6
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      -32(DX)(BX*8), Y6
-	VMULPD       Y7, Y0, Y0
-	VMULPD       Y7, Y1, Y1
-	VMULPD       Y7, Y2, Y2
-	VMULPD       Y7, Y3, Y3
-	VMULPD       Y7, Y4, Y4
-	VMULPD       Y7, Y5, Y5
-	VMULPD       Y7, Y6, Y6
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next586
-
-done587:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above578:
-	TESTQ R9, R9
-	JEQ   ones592
-
-next593:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done594
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop595:
-	SUBL         $0x01, R11
-	JLT          out596
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y8
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y8, Y0
-	VFMADD231PD  32(R12), Y8, Y1
-	VFMADD231PD  64(R12), Y8, Y2
-	VFMADD231PD  96(R12), Y8, Y3
-	VFMADD231PD  128(R12), Y8, Y4
-	VFMADD231PD  160(R12), Y8, Y5
-	VFMADD231PD  192(R12), Y8, Y6
-	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
-	ADDQ         $0x04, R8
-	JMP          loop595
-
-out596:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop597:
-	SUBL         $0x01, R11
-	JLT          out598
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y8
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y8, Y0
-	VFMADD231PD  32(R12), Y8, Y1
-	VFMADD231PD  64(R12), Y8, Y2
-	VFMADD231PD  96(R12), Y8, Y3
-	VFMADD231PD  128(R12), Y8, Y4
-	VFMADD231PD  160(R12), Y8, Y5
-	VFMADD231PD  192(R12), Y8, Y6
-	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
-	ADDQ         $0x04, R8
-	JMP          loop597
-
-out598:
-	VBROADCASTSD scale+64(FP), Y8
-	VMULPD       Y8, Y0, Y0
-	VMULPD       Y8, Y1, Y1
-	VMULPD       Y8, Y2, Y2
-	VMULPD       Y8, Y3, Y3
-	VMULPD       Y8, Y4, Y4
-	VMULPD       Y8, Y5, Y5
-	VMULPD       Y8, Y6, Y6
-	VMULPD       Y8, Y7, Y7
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      -32(DX)(BX*8), Y7
-	VMULPD       Y8, Y0, Y0
-	VMULPD       Y8, Y1, Y1
-	VMULPD       Y8, Y2, Y2
-	VMULPD       Y8, Y3, Y3
-	VMULPD       Y8, Y4, Y4
-	VMULPD       Y8, Y5, Y5
-	VMULPD       Y8, Y6, Y6
-	VMULPD       Y8, Y7, Y7
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next593
-
-done594:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones592:
-next599:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done600
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop601:
-	SUBL       $0x01, R9
-	JLT        out602
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     -32(R11)(BX*8), Y7, Y7
-	ADDQ       $0x04, R8
-	JMP        loop601
-
-out602:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop603:
-	SUBL       $0x01, R9
-	JLT        out604
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     -32(R11)(BX*8), Y7, Y7
-	ADDQ       $0x04, R8
-	JMP        loop603
-
-out604:
-	VBROADCASTSD scale+64(FP), Y8
-	VMULPD       Y8, Y0, Y0
-	VMULPD       Y8, Y1, Y1
-	VMULPD       Y8, Y2, Y2
-	VMULPD       Y8, Y3, Y3
-	VMULPD       Y8, Y4, Y4
-	VMULPD       Y8, Y5, Y5
-	VMULPD       Y8, Y6, Y6
-	VMULPD       Y8, Y7, Y7
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      -32(DX)(BX*8), Y7
-	VMULPD       Y8, Y0, Y0
-	VMULPD       Y8, Y1, Y1
-	VMULPD       Y8, Y2, Y2
-	VMULPD       Y8, Y3, Y3
-	VMULPD       Y8, Y4, Y4
-	VMULPD       Y8, Y5, Y5
-	VMULPD       Y8, Y6, Y6
-	VMULPD       Y8, Y7, Y7
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next599
-
-done600:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above493:
-	CMPQ  BX, $0x00000030
-	JGT   above605
-	CMPQ  BX, $0x00000028
-	JGT   above606
-	CMPQ  BX, $0x00000024
-	JGT   above607
-	TESTQ R9, R9
-	JEQ   ones608
-
-next609:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done610
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	VXORPD Y8, Y8, Y8
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop611:
-	SUBL         $0x01, R11
-	JLT          out612
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	PREFETCHT0   256(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y9
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y9, Y0
-	VFMADD231PD  32(R12), Y9, Y1
-	VFMADD231PD  64(R12), Y9, Y2
-	VFMADD231PD  96(R12), Y9, Y3
-	VFMADD231PD  128(R12), Y9, Y4
-	VFMADD231PD  160(R12), Y9, Y5
-	VFMADD231PD  192(R12), Y9, Y6
-	VFMADD231PD  224(R12), Y9, Y7
-	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
-	ADDQ         $0x04, R8
-	JMP          loop611
-
-out612:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VMOVUPD Y8, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop613:
-	SUBL         $0x01, R11
-	JLT          out614
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	PREFETCHT0   256(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y9
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y9, Y0
-	VFMADD231PD  32(R12), Y9, Y1
-	VFMADD231PD  64(R12), Y9, Y2
-	VFMADD231PD  96(R12), Y9, Y3
-	VFMADD231PD  128(R12), Y9, Y4
-	VFMADD231PD  160(R12), Y9, Y5
-	VFMADD231PD  192(R12), Y9, Y6
-	VFMADD231PD  224(R12), Y9, Y7
-	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
-	ADDQ         $0x04, R8
-	JMP          loop613
-
-out614:
-	VBROADCASTSD scale+64(FP), Y9
-	VMULPD       Y9, Y0, Y0
-	VMULPD       Y9, Y1, Y1
-	VMULPD       Y9, Y2, Y2
-	VMULPD       Y9, Y3, Y3
-	VMULPD       Y9, Y4, Y4
-	VMULPD       Y9, Y5, Y5
-	VMULPD       Y9, Y6, Y6
-	VMULPD       Y9, Y7, Y7
-	VMULPD       Y9, Y8, Y8
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, 224(AX)
-	VMOVUPD      Y8, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      224(DX), Y7
-	VMOVUPD      -32(DX)(BX*8), Y8
-	VMULPD       Y9, Y0, Y0
-	VMULPD       Y9, Y1, Y1
-	VMULPD       Y9, Y2, Y2
-	VMULPD       Y9, Y3, Y3
-	VMULPD       Y9, Y4, Y4
-	VMULPD       Y9, Y5, Y5
-	VMULPD       Y9, Y6, Y6
-	VMULPD       Y9, Y7, Y7
-	VMULPD       Y9, Y8, Y8
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, 224(DX)
-	VMOVUPD      Y8, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next609
-
-done610:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones608:
-next615:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done616
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	VXORPD Y8, Y8, Y8
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop617:
-	SUBL       $0x01, R9
-	JLT        out618
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	PREFETCHT0 256(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     224(R11), Y7, Y7
-	VADDPD     -32(R11)(BX*8), Y8, Y8
-	ADDQ       $0x04, R8
-	JMP        loop617
-
-out618:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VMOVUPD Y8, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop619:
-	SUBL       $0x01, R9
-	JLT        out620
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	PREFETCHT0 256(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     224(R11), Y7, Y7
-	VADDPD     -32(R11)(BX*8), Y8, Y8
-	ADDQ       $0x04, R8
-	JMP        loop619
-
-out620:
-	VBROADCASTSD scale+64(FP), Y9
-	VMULPD       Y9, Y0, Y0
-	VMULPD       Y9, Y1, Y1
-	VMULPD       Y9, Y2, Y2
-	VMULPD       Y9, Y3, Y3
-	VMULPD       Y9, Y4, Y4
-	VMULPD       Y9, Y5, Y5
-	VMULPD       Y9, Y6, Y6
-	VMULPD       Y9, Y7, Y7
-	VMULPD       Y9, Y8, Y8
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, 224(AX)
-	VMOVUPD      Y8, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      224(DX), Y7
-	VMOVUPD      -32(DX)(BX*8), Y8
-	VMULPD       Y9, Y0, Y0
-	VMULPD       Y9, Y1, Y1
-	VMULPD       Y9, Y2, Y2
-	VMULPD       Y9, Y3, Y3
-	VMULPD       Y9, Y4, Y4
-	VMULPD       Y9, Y5, Y5
-	VMULPD       Y9, Y6, Y6
-	VMULPD       Y9, Y7, Y7
-	VMULPD       Y9, Y8, Y8
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, 224(DX)
-	VMOVUPD      Y8, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next615
-
-done616:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above607:
-	TESTQ R9, R9
-	JEQ   ones621
-
-next622:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done623
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	VXORPD Y8, Y8, Y8
-	VXORPD Y9, Y9, Y9
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop624:
-	SUBL         $0x01, R11
-	JLT          out625
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	PREFETCHT0   256(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y10
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y10, Y0
-	VFMADD231PD  32(R12), Y10, Y1
-	VFMADD231PD  64(R12), Y10, Y2
-	VFMADD231PD  96(R12), Y10, Y3
-	VFMADD231PD  128(R12), Y10, Y4
-	VFMADD231PD  160(R12), Y10, Y5
-	VFMADD231PD  192(R12), Y10, Y6
-	VFMADD231PD  224(R12), Y10, Y7
-	VFMADD231PD  256(R12), Y10, Y8
-	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
-	ADDQ         $0x04, R8
-	JMP          loop624
-
-out625:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VMOVUPD Y8, 256(DX)
-	VMOVUPD Y9, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop626:
-	SUBL         $0x01, R11
-	JLT          out627
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	PREFETCHT0   256(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y10
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y10, Y0
-	VFMADD231PD  32(R12), Y10, Y1
-	VFMADD231PD  64(R12), Y10, Y2
-	VFMADD231PD  96(R12), Y10, Y3
-	VFMADD231PD  128(R12), Y10, Y4
-	VFMADD231PD  160(R12), Y10, Y5
-	VFMADD231PD  192(R12), Y10, Y6
-	VFMADD231PD  224(R12), Y10, Y7
-	VFMADD231PD  256(R12), Y10, Y8
-	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
-	ADDQ         $0x04, R8
-	JMP          loop626
-
-out627:
-	VBROADCASTSD scale+64(FP), Y10
-	VMULPD       Y10, Y0, Y0
-	VMULPD       Y10, Y1, Y1
-	VMULPD       Y10, Y2, Y2
-	VMULPD       Y10, Y3, Y3
-	VMULPD       Y10, Y4, Y4
-	VMULPD       Y10, Y5, Y5
-	VMULPD       Y10, Y6, Y6
-	VMULPD       Y10, Y7, Y7
-	VMULPD       Y10, Y8, Y8
-	VMULPD       Y10, Y9, Y9
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, 224(AX)
-	VMOVUPD      Y8, 256(AX)
-	VMOVUPD      Y9, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      224(DX), Y7
-	VMOVUPD      256(DX), Y8
-	VMOVUPD      -32(DX)(BX*8), Y9
-	VMULPD       Y10, Y0, Y0
-	VMULPD       Y10, Y1, Y1
-	VMULPD       Y10, Y2, Y2
-	VMULPD       Y10, Y3, Y3
-	VMULPD       Y10, Y4, Y4
-	VMULPD       Y10, Y5, Y5
-	VMULPD       Y10, Y6, Y6
-	VMULPD       Y10, Y7, Y7
-	VMULPD       Y10, Y8, Y8
-	VMULPD       Y10, Y9, Y9
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, 224(DX)
-	VMOVUPD      Y8, 256(DX)
-	VMOVUPD      Y9, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next622
-
-done623:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones621:
-next628:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done629
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	VXORPD Y8, Y8, Y8
-	VXORPD Y9, Y9, Y9
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop630:
-	SUBL       $0x01, R9
-	JLT        out631
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	PREFETCHT0 256(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     224(R11), Y7, Y7
-	VADDPD     256(R11), Y8, Y8
-	VADDPD     -32(R11)(BX*8), Y9, Y9
-	ADDQ       $0x04, R8
-	JMP        loop630
-
-out631:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VMOVUPD Y8, 256(DX)
-	VMOVUPD Y9, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop632:
-	SUBL       $0x01, R9
-	JLT        out633
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	PREFETCHT0 256(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     224(R11), Y7, Y7
-	VADDPD     256(R11), Y8, Y8
-	VADDPD     -32(R11)(BX*8), Y9, Y9
-	ADDQ       $0x04, R8
-	JMP        loop632
-
-out633:
-	VBROADCASTSD scale+64(FP), Y10
-	VMULPD       Y10, Y0, Y0
-	VMULPD       Y10, Y1, Y1
-	VMULPD       Y10, Y2, Y2
-	VMULPD       Y10, Y3, Y3
-	VMULPD       Y10, Y4, Y4
-	VMULPD       Y10, Y5, Y5
-	VMULPD       Y10, Y6, Y6
-	VMULPD       Y10, Y7, Y7
-	VMULPD       Y10, Y8, Y8
-	VMULPD       Y10, Y9, Y9
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, 224(AX)
-	VMOVUPD      Y8, 256(AX)
-	VMOVUPD      Y9, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      224(DX), Y7
-	VMOVUPD      256(DX), Y8
-	VMOVUPD      -32(DX)(BX*8), Y9
-	VMULPD       Y10, Y0, Y0
-	VMULPD       Y10, Y1, Y1
-	VMULPD       Y10, Y2, Y2
-	VMULPD       Y10, Y3, Y3
-	VMULPD       Y10, Y4, Y4
-	VMULPD       Y10, Y5, Y5
-	VMULPD       Y10, Y6, Y6
-	VMULPD       Y10, Y7, Y7
-	VMULPD       Y10, Y8, Y8
-	VMULPD       Y10, Y9, Y9
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, 224(DX)
-	VMOVUPD      Y8, 256(DX)
-	VMOVUPD      Y9, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next628
-
-done629:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above606:
-	CMPQ  BX, $0x0000002c
-	JGT   above634
-	TESTQ R9, R9
-	JEQ   ones635
-
-next636:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done637
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	VXORPD Y8, Y8, Y8
-	VXORPD Y9, Y9, Y9
-	VXORPD Y10, Y10, Y10
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop638:
-	SUBL         $0x01, R11
-	JLT          out639
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	PREFETCHT0   256(SI)(R12*1)
-	PREFETCHT0   320(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y11
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y11, Y0
-	VFMADD231PD  32(R12), Y11, Y1
-	VFMADD231PD  64(R12), Y11, Y2
-	VFMADD231PD  96(R12), Y11, Y3
-	VFMADD231PD  128(R12), Y11, Y4
-	VFMADD231PD  160(R12), Y11, Y5
-	VFMADD231PD  192(R12), Y11, Y6
-	VFMADD231PD  224(R12), Y11, Y7
-	VFMADD231PD  256(R12), Y11, Y8
-	VFMADD231PD  288(R12), Y11, Y9
-	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
-	ADDQ         $0x04, R8
-	JMP          loop638
-
-out639:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VMOVUPD Y8, 256(DX)
-	VMOVUPD Y9, 288(DX)
-	VMOVUPD Y10, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop640:
-	SUBL         $0x01, R11
-	JLT          out641
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	PREFETCHT0   256(SI)(R12*1)
-	PREFETCHT0   320(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y11
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y11, Y0
-	VFMADD231PD  32(R12), Y11, Y1
-	VFMADD231PD  64(R12), Y11, Y2
-	VFMADD231PD  96(R12), Y11, Y3
-	VFMADD231PD  128(R12), Y11, Y4
-	VFMADD231PD  160(R12), Y11, Y5
-	VFMADD231PD  192(R12), Y11, Y6
-	VFMADD231PD  224(R12), Y11, Y7
-	VFMADD231PD  256(R12), Y11, Y8
-	VFMADD231PD  288(R12), Y11, Y9
-	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
-	ADDQ         $0x04, R8
-	JMP          loop640
-
-out641:
-	VBROADCASTSD scale+64(FP), Y11
-	VMULPD       Y11, Y0, Y0
-	VMULPD       Y11, Y1, Y1
-	VMULPD       Y11, Y2, Y2
-	VMULPD       Y11, Y3, Y3
-	VMULPD       Y11, Y4, Y4
-	VMULPD       Y11, Y5, Y5
-	VMULPD       Y11, Y6, Y6
-	VMULPD       Y11, Y7, Y7
-	VMULPD       Y11, Y8, Y8
-	VMULPD       Y11, Y9, Y9
-	VMULPD       Y11, Y10, Y10
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, 224(AX)
-	VMOVUPD      Y8, 256(AX)
-	VMOVUPD      Y9, 288(AX)
-	VMOVUPD      Y10, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      224(DX), Y7
-	VMOVUPD      256(DX), Y8
-	VMOVUPD      288(DX), Y9
-	VMOVUPD      -32(DX)(BX*8), Y10
-	VMULPD       Y11, Y0, Y0
-	VMULPD       Y11, Y1, Y1
-	VMULPD       Y11, Y2, Y2
-	VMULPD       Y11, Y3, Y3
-	VMULPD       Y11, Y4, Y4
-	VMULPD       Y11, Y5, Y5
-	VMULPD       Y11, Y6, Y6
-	VMULPD       Y11, Y7, Y7
-	VMULPD       Y11, Y8, Y8
-	VMULPD       Y11, Y9, Y9
-	VMULPD       Y11, Y10, Y10
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, 224(DX)
-	VMOVUPD      Y8, 256(DX)
-	VMOVUPD      Y9, 288(DX)
-	VMOVUPD      Y10, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next636
-
-done637:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones635:
-next642:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done643
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	VXORPD Y8, Y8, Y8
-	VXORPD Y9, Y9, Y9
-	VXORPD Y10, Y10, Y10
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop644:
-	SUBL       $0x01, R9
-	JLT        out645
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	PREFETCHT0 256(SI)(R11*1)
-	PREFETCHT0 320(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     224(R11), Y7, Y7
-	VADDPD     256(R11), Y8, Y8
-	VADDPD     288(R11), Y9, Y9
-	VADDPD     -32(R11)(BX*8), Y10, Y10
-	ADDQ       $0x04, R8
-	JMP        loop644
-
-out645:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VMOVUPD Y8, 256(DX)
-	VMOVUPD Y9, 288(DX)
-	VMOVUPD Y10, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop646:
-	SUBL       $0x01, R9
-	JLT        out647
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	PREFETCHT0 256(SI)(R11*1)
-	PREFETCHT0 320(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     224(R11), Y7, Y7
-	VADDPD     256(R11), Y8, Y8
-	VADDPD     288(R11), Y9, Y9
-	VADDPD     -32(R11)(BX*8), Y10, Y10
-	ADDQ       $0x04, R8
-	JMP        loop646
-
-out647:
-	VBROADCASTSD scale+64(FP), Y11
-	VMULPD       Y11, Y0, Y0
-	VMULPD       Y11, Y1, Y1
-	VMULPD       Y11, Y2, Y2
-	VMULPD       Y11, Y3, Y3
-	VMULPD       Y11, Y4, Y4
-	VMULPD       Y11, Y5, Y5
-	VMULPD       Y11, Y6, Y6
-	VMULPD       Y11, Y7, Y7
-	VMULPD       Y11, Y8, Y8
-	VMULPD       Y11, Y9, Y9
-	VMULPD       Y11, Y10, Y10
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, 224(AX)
-	VMOVUPD      Y8, 256(AX)
-	VMOVUPD      Y9, 288(AX)
-	VMOVUPD      Y10, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      224(DX), Y7
-	VMOVUPD      256(DX), Y8
-	VMOVUPD      288(DX), Y9
-	VMOVUPD      -32(DX)(BX*8), Y10
-	VMULPD       Y11, Y0, Y0
-	VMULPD       Y11, Y1, Y1
-	VMULPD       Y11, Y2, Y2
-	VMULPD       Y11, Y3, Y3
-	VMULPD       Y11, Y4, Y4
-	VMULPD       Y11, Y5, Y5
-	VMULPD       Y11, Y6, Y6
-	VMULPD       Y11, Y7, Y7
-	VMULPD       Y11, Y8, Y8
-	VMULPD       Y11, Y9, Y9
-	VMULPD       Y11, Y10, Y10
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, 224(DX)
-	VMOVUPD      Y8, 256(DX)
-	VMOVUPD      Y9, 288(DX)
-	VMOVUPD      Y10, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next642
-
-done643:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above634:
-	TESTQ R9, R9
-	JEQ   ones648
-
-next649:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done650
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	VXORPD Y8, Y8, Y8
-	VXORPD Y9, Y9, Y9
-	VXORPD Y10, Y10, Y10
-	VXORPD Y11, Y11, Y11
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
-
-loop651:
-	SUBL         $0x01, R11
-	JLT          out652
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	PREFETCHT0   256(SI)(R12*1)
-	PREFETCHT0   320(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y12
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y12, Y0
-	VFMADD231PD  32(R12), Y12, Y1
-	VFMADD231PD  64(R12), Y12, Y2
-	VFMADD231PD  96(R12), Y12, Y3
-	VFMADD231PD  128(R12), Y12, Y4
-	VFMADD231PD  160(R12), Y12, Y5
-	VFMADD231PD  192(R12), Y12, Y6
-	VFMADD231PD  224(R12), Y12, Y7
-	VFMADD231PD  256(R12), Y12, Y8
-	VFMADD231PD  288(R12), Y12, Y9
-	VFMADD231PD  320(R12), Y12, Y10
-	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
-	ADDQ         $0x04, R8
-	JMP          loop651
-
-out652:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VMOVUPD Y8, 256(DX)
-	VMOVUPD Y9, 288(DX)
-	VMOVUPD Y10, 320(DX)
-	VMOVUPD Y11, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
-
-loop653:
-	SUBL         $0x01, R11
-	JLT          out654
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
-	IMULQ        DI, R12
-	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	PREFETCHT0   256(SI)(R12*1)
-	PREFETCHT0   320(SI)(R12*1)
-	MOVLQSX      (R8), R12
-	IMULQ        DI, R12
-	CMPQ         R12, limit+80(FP)
-	JHI          bad492
-	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y12
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y12, Y0
-	VFMADD231PD  32(R12), Y12, Y1
-	VFMADD231PD  64(R12), Y12, Y2
-	VFMADD231PD  96(R12), Y12, Y3
-	VFMADD231PD  128(R12), Y12, Y4
-	VFMADD231PD  160(R12), Y12, Y5
-	VFMADD231PD  192(R12), Y12, Y6
-	VFMADD231PD  224(R12), Y12, Y7
-	VFMADD231PD  256(R12), Y12, Y8
-	VFMADD231PD  288(R12), Y12, Y9
-	VFMADD231PD  320(R12), Y12, Y10
-	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
-	ADDQ         $0x04, R8
-	JMP          loop653
-
-out654:
-	VBROADCASTSD scale+64(FP), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMULPD       Y12, Y4, Y4
-	VMULPD       Y12, Y5, Y5
-	VMULPD       Y12, Y6, Y6
-	VMULPD       Y12, Y7, Y7
-	VMULPD       Y12, Y8, Y8
-	VMULPD       Y12, Y9, Y9
-	VMULPD       Y12, Y10, Y10
-	VMULPD       Y12, Y11, Y11
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, 224(AX)
-	VMOVUPD      Y8, 256(AX)
-	VMOVUPD      Y9, 288(AX)
-	VMOVUPD      Y10, 320(AX)
-	VMOVUPD      Y11, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      224(DX), Y7
-	VMOVUPD      256(DX), Y8
-	VMOVUPD      288(DX), Y9
-	VMOVUPD      320(DX), Y10
-	VMOVUPD      -32(DX)(BX*8), Y11
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMULPD       Y12, Y4, Y4
-	VMULPD       Y12, Y5, Y5
-	VMULPD       Y12, Y6, Y6
-	VMULPD       Y12, Y7, Y7
-	VMULPD       Y12, Y8, Y8
-	VMULPD       Y12, Y9, Y9
-	VMULPD       Y12, Y10, Y10
-	VMULPD       Y12, Y11, Y11
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, 224(DX)
-	VMOVUPD      Y8, 256(DX)
-	VMOVUPD      Y9, 288(DX)
-	VMOVUPD      Y10, 320(DX)
-	VMOVUPD      Y11, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next649
-
-done650:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones648:
-next655:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done656
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	VXORPD Y8, Y8, Y8
-	VXORPD Y9, Y9, Y9
-	VXORPD Y10, Y10, Y10
-	VXORPD Y11, Y11, Y11
-	MOVL   4(CX), R9
-	SUBL   (CX), R9
-	ADDQ   $0x04, CX
-
-loop657:
-	SUBL       $0x01, R9
-	JLT        out658
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	PREFETCHT0 256(SI)(R11*1)
-	PREFETCHT0 320(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     224(R11), Y7, Y7
-	VADDPD     256(R11), Y8, Y8
-	VADDPD     288(R11), Y9, Y9
-	VADDPD     320(R11), Y10, Y10
-	VADDPD     -32(R11)(BX*8), Y11, Y11
-	ADDQ       $0x04, R8
-	JMP        loop657
-
-out658:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VMOVUPD Y8, 256(DX)
-	VMOVUPD Y9, 288(DX)
-	VMOVUPD Y10, 320(DX)
-	VMOVUPD Y11, -32(DX)(BX*8)
-	MOVL    4(CX), R9
-	SUBL    (CX), R9
-	ADDQ    $0x04, CX
-
-loop659:
-	SUBL       $0x01, R9
-	JLT        out660
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
-	IMULQ      DI, R11
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 64(SI)(R11*1)
-	PREFETCHT0 128(SI)(R11*1)
-	PREFETCHT0 192(SI)(R11*1)
-	PREFETCHT0 256(SI)(R11*1)
-	PREFETCHT0 320(SI)(R11*1)
-	MOVLQSX    (R8), R11
-	IMULQ      DI, R11
-	CMPQ       R11, limit+80(FP)
-	JHI        bad492
-	ADDQ       SI, R11
-	VADDPD     (R11), Y0, Y0
-	VADDPD     32(R11), Y1, Y1
-	VADDPD     64(R11), Y2, Y2
-	VADDPD     96(R11), Y3, Y3
-	VADDPD     128(R11), Y4, Y4
-	VADDPD     160(R11), Y5, Y5
-	VADDPD     192(R11), Y6, Y6
-	VADDPD     224(R11), Y7, Y7
-	VADDPD     256(R11), Y8, Y8
-	VADDPD     288(R11), Y9, Y9
-	VADDPD     320(R11), Y10, Y10
-	VADDPD     -32(R11)(BX*8), Y11, Y11
-	ADDQ       $0x04, R8
-	JMP        loop659
-
-out660:
-	VBROADCASTSD scale+64(FP), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMULPD       Y12, Y4, Y4
-	VMULPD       Y12, Y5, Y5
-	VMULPD       Y12, Y6, Y6
-	VMULPD       Y12, Y7, Y7
-	VMULPD       Y12, Y8, Y8
-	VMULPD       Y12, Y9, Y9
-	VMULPD       Y12, Y10, Y10
-	VMULPD       Y12, Y11, Y11
-	VMOVUPD      Y0, (AX)
-	VMOVUPD      Y1, 32(AX)
-	VMOVUPD      Y2, 64(AX)
-	VMOVUPD      Y3, 96(AX)
-	VMOVUPD      Y4, 128(AX)
-	VMOVUPD      Y5, 160(AX)
-	VMOVUPD      Y6, 192(AX)
-	VMOVUPD      Y7, 224(AX)
-	VMOVUPD      Y8, 256(AX)
-	VMOVUPD      Y9, 288(AX)
-	VMOVUPD      Y10, 320(AX)
-	VMOVUPD      Y11, -32(AX)(BX*8)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Y0
-	VMOVUPD      32(DX), Y1
-	VMOVUPD      64(DX), Y2
-	VMOVUPD      96(DX), Y3
-	VMOVUPD      128(DX), Y4
-	VMOVUPD      160(DX), Y5
-	VMOVUPD      192(DX), Y6
-	VMOVUPD      224(DX), Y7
-	VMOVUPD      256(DX), Y8
-	VMOVUPD      288(DX), Y9
-	VMOVUPD      320(DX), Y10
-	VMOVUPD      -32(DX)(BX*8), Y11
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMULPD       Y12, Y4, Y4
-	VMULPD       Y12, Y5, Y5
-	VMULPD       Y12, Y6, Y6
-	VMULPD       Y12, Y7, Y7
-	VMULPD       Y12, Y8, Y8
-	VMULPD       Y12, Y9, Y9
-	VMULPD       Y12, Y10, Y10
-	VMULPD       Y12, Y11, Y11
-	VMOVUPD      Y0, (DX)
-	VMOVUPD      Y1, 32(DX)
-	VMOVUPD      Y2, 64(DX)
-	VMOVUPD      Y3, 96(DX)
-	VMOVUPD      Y4, 128(DX)
-	VMOVUPD      Y5, 160(DX)
-	VMOVUPD      Y6, 192(DX)
-	VMOVUPD      Y7, 224(DX)
-	VMOVUPD      Y8, 256(DX)
-	VMOVUPD      Y9, 288(DX)
-	VMOVUPD      Y10, 320(DX)
-	VMOVUPD      Y11, -32(DX)(BX*8)
-	ADDQ         DI, DX
-	JMP          next655
-
-done656:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above605:
-	CMPQ  BX, $0x00000038
-	JGT   above661
-	CMPQ  BX, $0x00000034
-	JGT   above662
-	TESTQ R9, R9
-	JEQ   ones663
-
-next664:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done665
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-	VXORPD Y8, Y8, Y8
-	VXORPD Y9, Y9, Y9
-	VXORPD Y10, Y10, Y10
-	VXORPD Y11, Y11, Y11
-	VXORPD Y12, Y12, Y12
-	MOVL   4(CX), R11
-	SUBL   (CX), R11
-	ADDQ   $0x04, CX
+	VBROADCASTSD 8(R9), Y2
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop664
+
+rest665:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest667
 
 loop666:
-	SUBL         $0x01, R11
-	JLT          out667
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+	MOVLQSX      64(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
-	PREFETCHT0   64(SI)(R12*1)
-	PREFETCHT0   128(SI)(R12*1)
-	PREFETCHT0   192(SI)(R12*1)
-	PREFETCHT0   256(SI)(R12*1)
-	PREFETCHT0   320(SI)(R12*1)
-	PREFETCHT0   384(SI)(R12*1)
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
-	VBROADCASTSD (R9), Y13
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R12), Y13, Y0
-	VFMADD231PD  32(R12), Y13, Y1
-	VFMADD231PD  64(R12), Y13, Y2
-	VFMADD231PD  96(R12), Y13, Y3
-	VFMADD231PD  128(R12), Y13, Y4
-	VFMADD231PD  160(R12), Y13, Y5
-	VFMADD231PD  192(R12), Y13, Y6
-	VFMADD231PD  224(R12), Y13, Y7
-	VFMADD231PD  256(R12), Y13, Y8
-	VFMADD231PD  288(R12), Y13, Y9
-	VFMADD231PD  320(R12), Y13, Y10
-	VFMADD231PD  352(R12), Y13, Y11
-	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
+	VBROADCASTSD (R9), Y2
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y0
 	ADDQ         $0x04, R8
-	JMP          loop666
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop666
 
-out667:
-	VMOVUPD Y0, (DX)
-	VMOVUPD Y1, 32(DX)
-	VMOVUPD Y2, 64(DX)
-	VMOVUPD Y3, 96(DX)
-	VMOVUPD Y4, 128(DX)
-	VMOVUPD Y5, 160(DX)
-	VMOVUPD Y6, 192(DX)
-	VMOVUPD Y7, 224(DX)
-	VMOVUPD Y8, 256(DX)
-	VMOVUPD Y9, 288(DX)
-	VMOVUPD Y10, 320(DX)
-	VMOVUPD Y11, 352(DX)
-	VMOVUPD Y12, -32(DX)(BX*8)
-	MOVL    4(CX), R11
-	SUBL    (CX), R11
-	ADDQ    $0x04, CX
+rest667:
+	ADDQ $0x01, R11
+	JMP  out663
+
+near662:
+	SUBQ $0x02, R11
+	JLT  rest669
 
 loop668:
-	SUBL         $0x01, R11
-	JLT          out669
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y0
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y2
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop668
+
+rest669:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest671
+
+loop670:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VFMADD231PD  -32(R12)(BX*8), Y2, Y0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop670
+
+rest671:
+	ADDQ $0x01, R11
+
+out663:
+	VADDPD       Y1, Y0, Y0
+	VBROADCASTSD scale+64(FP), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      -32(DX)(BX*8), Y0
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next650
+
+done651:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones649:
+next672:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done673
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near674
+	SUBQ   $0x02, R9
+	JLT    rest677
+
+loop676:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     -32(R11)(BX*8), Y0, Y0
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     -32(R11)(BX*8), Y1, Y1
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop676
+
+rest677:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest679
+
+loop678:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     -32(R11)(BX*8), Y0, Y0
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop678
+
+rest679:
+	ADDQ $0x01, R9
+	JMP  out675
+
+near674:
+	SUBQ $0x02, R9
+	JLT  rest681
+
+loop680:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  -32(R11)(BX*8), Y0, Y0
+	MOVLQSX 4(R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  -32(R11)(BX*8), Y1, Y1
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, R9
+	JGE     loop680
+
+rest681:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest683
+
+loop682:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  -32(R11)(BX*8), Y0, Y0
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop682
+
+rest683:
+	ADDQ $0x01, R9
+
+out675:
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, -32(DX)(BX*8)
+	VXORPD  Y1, Y1, Y1
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near684
+	SUBQ    $0x02, R9
+	JLT     rest687
+
+loop686:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     -32(R11)(BX*8), Y0, Y0
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     -32(R11)(BX*8), Y1, Y1
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop686
+
+rest687:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest689
+
+loop688:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     -32(R11)(BX*8), Y0, Y0
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop688
+
+rest689:
+	ADDQ $0x01, R9
+	JMP  out685
+
+near684:
+	SUBQ $0x02, R9
+	JLT  rest691
+
+loop690:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  -32(R11)(BX*8), Y0, Y0
+	MOVLQSX 4(R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  -32(R11)(BX*8), Y1, Y1
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, R9
+	JGE     loop690
+
+rest691:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest693
+
+loop692:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  -32(R11)(BX*8), Y0, Y0
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop692
+
+rest693:
+	ADDQ $0x01, R9
+
+out685:
+	VADDPD       Y1, Y0, Y0
+	VBROADCASTSD scale+64(FP), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      -32(DX)(BX*8), Y0
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next672
+
+done673:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above648:
+	TESTQ R9, R9
+	JEQ   ones694
+
+next695:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done696
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near697
+	SUBQ   $0x02, R11
+	JLT    rest700
+
+loop699:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y1
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y4
+	VFMADD231PD  (R12), Y4, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop699
+
+rest700:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest702
+
+loop701:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop701
+
+rest702:
+	ADDQ $0x01, R11
+	JMP  out698
+
+near697:
+	SUBQ $0x02, R11
+	JLT  rest704
+
+loop703:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y1
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y4
+	VFMADD231PD  (R12), Y4, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop703
+
+rest704:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest706
+
+loop705:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop705
+
+rest706:
+	ADDQ $0x01, R11
+
+out698:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, -32(DX)(BX*8)
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near707
+	SUBQ    $0x02, R11
+	JLT     rest710
+
+loop709:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y1
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y4
+	VFMADD231PD  (R12), Y4, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop709
+
+rest710:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest712
+
+loop711:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop711
+
+rest712:
+	ADDQ $0x01, R11
+	JMP  out708
+
+near707:
+	SUBQ $0x02, R11
+	JLT  rest714
+
+loop713:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y1
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y4
+	VFMADD231PD  (R12), Y4, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop713
+
+rest714:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest716
+
+loop715:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VFMADD231PD  (R12), Y4, Y0
+	VFMADD231PD  -32(R12)(BX*8), Y4, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop715
+
+rest716:
+	ADDQ $0x01, R11
+
+out708:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VBROADCASTSD scale+64(FP), Y2
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      -32(DX)(BX*8), Y1
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next695
+
+done696:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones694:
+next717:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done718
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near719
+	SUBQ   $0x02, R9
+	JLT    rest722
+
+loop721:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     -32(R11)(BX*8), Y1, Y1
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y2, Y2
+	VADDPD     -32(R11)(BX*8), Y3, Y3
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop721
+
+rest722:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest724
+
+loop723:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     -32(R11)(BX*8), Y1, Y1
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop723
+
+rest724:
+	ADDQ $0x01, R9
+	JMP  out720
+
+near719:
+	SUBQ $0x02, R9
+	JLT  rest726
+
+loop725:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  -32(R11)(BX*8), Y1, Y1
+	MOVLQSX 4(R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y2, Y2
+	VADDPD  -32(R11)(BX*8), Y3, Y3
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, R9
+	JGE     loop725
+
+rest726:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest728
+
+loop727:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  -32(R11)(BX*8), Y1, Y1
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop727
+
+rest728:
+	ADDQ $0x01, R9
+
+out720:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, -32(DX)(BX*8)
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near729
+	SUBQ    $0x02, R9
+	JLT     rest732
+
+loop731:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     -32(R11)(BX*8), Y1, Y1
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y2, Y2
+	VADDPD     -32(R11)(BX*8), Y3, Y3
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop731
+
+rest732:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest734
+
+loop733:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     -32(R11)(BX*8), Y1, Y1
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop733
+
+rest734:
+	ADDQ $0x01, R9
+	JMP  out730
+
+near729:
+	SUBQ $0x02, R9
+	JLT  rest736
+
+loop735:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  -32(R11)(BX*8), Y1, Y1
+	MOVLQSX 4(R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y2, Y2
+	VADDPD  -32(R11)(BX*8), Y3, Y3
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, R9
+	JGE     loop735
+
+rest736:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest738
+
+loop737:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  -32(R11)(BX*8), Y1, Y1
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop737
+
+rest738:
+	ADDQ $0x01, R9
+
+out730:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VBROADCASTSD scale+64(FP), Y2
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      -32(DX)(BX*8), Y1
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next717
+
+done718:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above647:
+	CMPQ  BX, $0x0000000c
+	JGT   above739
+	TESTQ R9, R9
+	JEQ   ones740
+
+next741:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done742
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near743
+	SUBQ   $0x02, R11
+	JLT    rest746
+
+loop745:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y2
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y6
+	VFMADD231PD  (R12), Y6, Y3
+	VFMADD231PD  32(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop745
+
+rest746:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest748
+
+loop747:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop747
+
+rest748:
+	ADDQ $0x01, R11
+	JMP  out744
+
+near743:
+	SUBQ $0x02, R11
+	JLT  rest750
+
+loop749:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y2
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y6
+	VFMADD231PD  (R12), Y6, Y3
+	VFMADD231PD  32(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop749
+
+rest750:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest752
+
+loop751:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop751
+
+rest752:
+	ADDQ $0x01, R11
+
+out744:
+	VADDPD  Y3, Y0, Y0
+	VADDPD  Y4, Y1, Y1
+	VADDPD  Y5, Y2, Y2
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, -32(DX)(BX*8)
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near753
+	SUBQ    $0x02, R11
+	JLT     rest756
+
+loop755:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y2
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y6
+	VFMADD231PD  (R12), Y6, Y3
+	VFMADD231PD  32(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop755
+
+rest756:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest758
+
+loop757:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop757
+
+rest758:
+	ADDQ $0x01, R11
+	JMP  out754
+
+near753:
+	SUBQ $0x02, R11
+	JLT  rest760
+
+loop759:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y2
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y6
+	VFMADD231PD  (R12), Y6, Y3
+	VFMADD231PD  32(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop759
+
+rest760:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest762
+
+loop761:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop761
+
+rest762:
+	ADDQ $0x01, R11
+
+out754:
+	VADDPD       Y3, Y0, Y0
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y5, Y2, Y2
+	VBROADCASTSD scale+64(FP), Y3
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      -32(DX)(BX*8), Y2
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next741
+
+done742:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones740:
+next763:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done764
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near765
+	SUBQ   $0x02, R9
+	JLT    rest768
+
+loop767:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     -32(R11)(BX*8), Y2, Y2
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y3, Y3
+	VADDPD     32(R11), Y4, Y4
+	VADDPD     -32(R11)(BX*8), Y5, Y5
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop767
+
+rest768:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest770
+
+loop769:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     -32(R11)(BX*8), Y2, Y2
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop769
+
+rest770:
+	ADDQ $0x01, R9
+	JMP  out766
+
+near765:
+	SUBQ $0x02, R9
+	JLT  rest772
+
+loop771:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  -32(R11)(BX*8), Y2, Y2
+	MOVLQSX 4(R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y3, Y3
+	VADDPD  32(R11), Y4, Y4
+	VADDPD  -32(R11)(BX*8), Y5, Y5
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, R9
+	JGE     loop771
+
+rest772:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest774
+
+loop773:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  -32(R11)(BX*8), Y2, Y2
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop773
+
+rest774:
+	ADDQ $0x01, R9
+
+out766:
+	VADDPD  Y3, Y0, Y0
+	VADDPD  Y4, Y1, Y1
+	VADDPD  Y5, Y2, Y2
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, -32(DX)(BX*8)
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near775
+	SUBQ    $0x02, R9
+	JLT     rest778
+
+loop777:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     -32(R11)(BX*8), Y2, Y2
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y3, Y3
+	VADDPD     32(R11), Y4, Y4
+	VADDPD     -32(R11)(BX*8), Y5, Y5
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop777
+
+rest778:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest780
+
+loop779:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     -32(R11)(BX*8), Y2, Y2
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop779
+
+rest780:
+	ADDQ $0x01, R9
+	JMP  out776
+
+near775:
+	SUBQ $0x02, R9
+	JLT  rest782
+
+loop781:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  -32(R11)(BX*8), Y2, Y2
+	MOVLQSX 4(R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y3, Y3
+	VADDPD  32(R11), Y4, Y4
+	VADDPD  -32(R11)(BX*8), Y5, Y5
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, R9
+	JGE     loop781
+
+rest782:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest784
+
+loop783:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  -32(R11)(BX*8), Y2, Y2
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop783
+
+rest784:
+	ADDQ $0x01, R9
+
+out776:
+	VADDPD       Y3, Y0, Y0
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y5, Y2, Y2
+	VBROADCASTSD scale+64(FP), Y3
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      -32(DX)(BX*8), Y2
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next763
+
+done764:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above739:
+	TESTQ R9, R9
+	JEQ   ones785
+
+next786:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done787
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near788
+	SUBQ   $0x02, R11
+	JLT    rest791
+
+loop790:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y3
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y8
+	VFMADD231PD  (R12), Y8, Y4
+	VFMADD231PD  32(R12), Y8, Y5
+	VFMADD231PD  64(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop790
+
+rest791:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest793
+
+loop792:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop792
+
+rest793:
+	ADDQ $0x01, R11
+	JMP  out789
+
+near788:
+	SUBQ $0x02, R11
+	JLT  rest795
+
+loop794:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y3
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y8
+	VFMADD231PD  (R12), Y8, Y4
+	VFMADD231PD  32(R12), Y8, Y5
+	VFMADD231PD  64(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop794
+
+rest795:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest797
+
+loop796:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop796
+
+rest797:
+	ADDQ $0x01, R11
+
+out789:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, -32(DX)(BX*8)
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near798
+	SUBQ    $0x02, R11
+	JLT     rest801
+
+loop800:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y3
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y8
+	VFMADD231PD  (R12), Y8, Y4
+	VFMADD231PD  32(R12), Y8, Y5
+	VFMADD231PD  64(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop800
+
+rest801:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest803
+
+loop802:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop802
+
+rest803:
+	ADDQ $0x01, R11
+	JMP  out799
+
+near798:
+	SUBQ $0x02, R11
+	JLT  rest805
+
+loop804:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y3
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y8
+	VFMADD231PD  (R12), Y8, Y4
+	VFMADD231PD  32(R12), Y8, Y5
+	VFMADD231PD  64(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop804
+
+rest805:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest807
+
+loop806:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop806
+
+rest807:
+	ADDQ $0x01, R11
+
+out799:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VBROADCASTSD scale+64(FP), Y4
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      -32(DX)(BX*8), Y3
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next786
+
+done787:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones785:
+next808:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done809
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near810
+	SUBQ   $0x02, R9
+	JLT    rest813
+
+loop812:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     -32(R11)(BX*8), Y3, Y3
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y4, Y4
+	VADDPD     32(R11), Y5, Y5
+	VADDPD     64(R11), Y6, Y6
+	VADDPD     -32(R11)(BX*8), Y7, Y7
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop812
+
+rest813:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest815
+
+loop814:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     -32(R11)(BX*8), Y3, Y3
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop814
+
+rest815:
+	ADDQ $0x01, R9
+	JMP  out811
+
+near810:
+	SUBQ $0x02, R9
+	JLT  rest817
+
+loop816:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  -32(R11)(BX*8), Y3, Y3
+	MOVLQSX 4(R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y4, Y4
+	VADDPD  32(R11), Y5, Y5
+	VADDPD  64(R11), Y6, Y6
+	VADDPD  -32(R11)(BX*8), Y7, Y7
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, R9
+	JGE     loop816
+
+rest817:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest819
+
+loop818:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  -32(R11)(BX*8), Y3, Y3
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop818
+
+rest819:
+	ADDQ $0x01, R9
+
+out811:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, -32(DX)(BX*8)
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near820
+	SUBQ    $0x02, R9
+	JLT     rest823
+
+loop822:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     -32(R11)(BX*8), Y3, Y3
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y4, Y4
+	VADDPD     32(R11), Y5, Y5
+	VADDPD     64(R11), Y6, Y6
+	VADDPD     -32(R11)(BX*8), Y7, Y7
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop822
+
+rest823:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest825
+
+loop824:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     -32(R11)(BX*8), Y3, Y3
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop824
+
+rest825:
+	ADDQ $0x01, R9
+	JMP  out821
+
+near820:
+	SUBQ $0x02, R9
+	JLT  rest827
+
+loop826:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  -32(R11)(BX*8), Y3, Y3
+	MOVLQSX 4(R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y4, Y4
+	VADDPD  32(R11), Y5, Y5
+	VADDPD  64(R11), Y6, Y6
+	VADDPD  -32(R11)(BX*8), Y7, Y7
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, R9
+	JGE     loop826
+
+rest827:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest829
+
+loop828:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  -32(R11)(BX*8), Y3, Y3
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop828
+
+rest829:
+	ADDQ $0x01, R9
+
+out821:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VBROADCASTSD scale+64(FP), Y4
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      -32(DX)(BX*8), Y3
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next808
+
+done809:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above646:
+	CMPQ  BX, $0x00000018
+	JGT   above830
+	CMPQ  BX, $0x00000014
+	JGT   above831
+	TESTQ R9, R9
+	JEQ   ones832
+
+next833:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done834
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near835
+	SUBQ   $0x01, R11
+	JLT    rest838
+
+loop837:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  (R12), Y5, Y0
+	VFMADD231PD  32(R12), Y5, Y1
+	VFMADD231PD  64(R12), Y5, Y2
+	VFMADD231PD  96(R12), Y5, Y3
+	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop837
+
+rest838:
+	ADDQ $0x01, R11
+	JMP  out836
+
+near835:
+	SUBQ $0x01, R11
+	JLT  rest840
+
+loop839:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  (R12), Y5, Y0
+	VFMADD231PD  32(R12), Y5, Y1
+	VFMADD231PD  64(R12), Y5, Y2
+	VFMADD231PD  96(R12), Y5, Y3
+	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop839
+
+rest840:
+	ADDQ $0x01, R11
+
+out836:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near841
+	SUBQ    $0x01, R11
+	JLT     rest844
+
+loop843:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  (R12), Y5, Y0
+	VFMADD231PD  32(R12), Y5, Y1
+	VFMADD231PD  64(R12), Y5, Y2
+	VFMADD231PD  96(R12), Y5, Y3
+	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop843
+
+rest844:
+	ADDQ $0x01, R11
+	JMP  out842
+
+near841:
+	SUBQ $0x01, R11
+	JLT  rest846
+
+loop845:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VFMADD231PD  (R12), Y5, Y0
+	VFMADD231PD  32(R12), Y5, Y1
+	VFMADD231PD  64(R12), Y5, Y2
+	VFMADD231PD  96(R12), Y5, Y3
+	VFMADD231PD  -32(R12)(BX*8), Y5, Y4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop845
+
+rest846:
+	ADDQ $0x01, R11
+
+out842:
+	VBROADCASTSD scale+64(FP), Y5
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      -32(DX)(BX*8), Y4
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next833
+
+done834:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones832:
+next847:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done848
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near849
+	SUBQ   $0x01, R9
+	JLT    rest852
+
+loop851:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     -32(R11)(BX*8), Y4, Y4
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop851
+
+rest852:
+	ADDQ $0x01, R9
+	JMP  out850
+
+near849:
+	SUBQ $0x01, R9
+	JLT  rest854
+
+loop853:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  -32(R11)(BX*8), Y4, Y4
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop853
+
+rest854:
+	ADDQ $0x01, R9
+
+out850:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near855
+	SUBQ    $0x01, R9
+	JLT     rest858
+
+loop857:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     -32(R11)(BX*8), Y4, Y4
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop857
+
+rest858:
+	ADDQ $0x01, R9
+	JMP  out856
+
+near855:
+	SUBQ $0x01, R9
+	JLT  rest860
+
+loop859:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  -32(R11)(BX*8), Y4, Y4
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop859
+
+rest860:
+	ADDQ $0x01, R9
+
+out856:
+	VBROADCASTSD scale+64(FP), Y5
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      -32(DX)(BX*8), Y4
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next847
+
+done848:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above831:
+	TESTQ R9, R9
+	JEQ   ones861
+
+next862:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done863
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near864
+	SUBQ   $0x01, R11
+	JLT    rest867
+
+loop866:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  64(R12), Y6, Y2
+	VFMADD231PD  96(R12), Y6, Y3
+	VFMADD231PD  128(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop866
+
+rest867:
+	ADDQ $0x01, R11
+	JMP  out865
+
+near864:
+	SUBQ $0x01, R11
+	JLT  rest869
+
+loop868:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  64(R12), Y6, Y2
+	VFMADD231PD  96(R12), Y6, Y3
+	VFMADD231PD  128(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop868
+
+rest869:
+	ADDQ $0x01, R11
+
+out865:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near870
+	SUBQ    $0x01, R11
+	JLT     rest873
+
+loop872:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  64(R12), Y6, Y2
+	VFMADD231PD  96(R12), Y6, Y3
+	VFMADD231PD  128(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop872
+
+rest873:
+	ADDQ $0x01, R11
+	JMP  out871
+
+near870:
+	SUBQ $0x01, R11
+	JLT  rest875
+
+loop874:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VFMADD231PD  (R12), Y6, Y0
+	VFMADD231PD  32(R12), Y6, Y1
+	VFMADD231PD  64(R12), Y6, Y2
+	VFMADD231PD  96(R12), Y6, Y3
+	VFMADD231PD  128(R12), Y6, Y4
+	VFMADD231PD  -32(R12)(BX*8), Y6, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop874
+
+rest875:
+	ADDQ $0x01, R11
+
+out871:
+	VBROADCASTSD scale+64(FP), Y6
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      -32(DX)(BX*8), Y5
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next862
+
+done863:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones861:
+next876:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done877
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near878
+	SUBQ   $0x01, R9
+	JLT    rest881
+
+loop880:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     -32(R11)(BX*8), Y5, Y5
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop880
+
+rest881:
+	ADDQ $0x01, R9
+	JMP  out879
+
+near878:
+	SUBQ $0x01, R9
+	JLT  rest883
+
+loop882:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  -32(R11)(BX*8), Y5, Y5
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop882
+
+rest883:
+	ADDQ $0x01, R9
+
+out879:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near884
+	SUBQ    $0x01, R9
+	JLT     rest887
+
+loop886:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     -32(R11)(BX*8), Y5, Y5
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop886
+
+rest887:
+	ADDQ $0x01, R9
+	JMP  out885
+
+near884:
+	SUBQ $0x01, R9
+	JLT  rest889
+
+loop888:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  -32(R11)(BX*8), Y5, Y5
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop888
+
+rest889:
+	ADDQ $0x01, R9
+
+out885:
+	VBROADCASTSD scale+64(FP), Y6
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      -32(DX)(BX*8), Y5
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next876
+
+done877:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above830:
+	CMPQ  BX, $0x0000001c
+	JGT   above890
+	TESTQ R9, R9
+	JEQ   ones891
+
+next892:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done893
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near894
+	SUBQ   $0x01, R11
+	JLT    rest897
+
+loop896:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VFMADD231PD  (R12), Y7, Y0
+	VFMADD231PD  32(R12), Y7, Y1
+	VFMADD231PD  64(R12), Y7, Y2
+	VFMADD231PD  96(R12), Y7, Y3
+	VFMADD231PD  128(R12), Y7, Y4
+	VFMADD231PD  160(R12), Y7, Y5
+	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop896
+
+rest897:
+	ADDQ $0x01, R11
+	JMP  out895
+
+near894:
+	SUBQ $0x01, R11
+	JLT  rest899
+
+loop898:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VFMADD231PD  (R12), Y7, Y0
+	VFMADD231PD  32(R12), Y7, Y1
+	VFMADD231PD  64(R12), Y7, Y2
+	VFMADD231PD  96(R12), Y7, Y3
+	VFMADD231PD  128(R12), Y7, Y4
+	VFMADD231PD  160(R12), Y7, Y5
+	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop898
+
+rest899:
+	ADDQ $0x01, R11
+
+out895:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near900
+	SUBQ    $0x01, R11
+	JLT     rest903
+
+loop902:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VFMADD231PD  (R12), Y7, Y0
+	VFMADD231PD  32(R12), Y7, Y1
+	VFMADD231PD  64(R12), Y7, Y2
+	VFMADD231PD  96(R12), Y7, Y3
+	VFMADD231PD  128(R12), Y7, Y4
+	VFMADD231PD  160(R12), Y7, Y5
+	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop902
+
+rest903:
+	ADDQ $0x01, R11
+	JMP  out901
+
+near900:
+	SUBQ $0x01, R11
+	JLT  rest905
+
+loop904:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VFMADD231PD  (R12), Y7, Y0
+	VFMADD231PD  32(R12), Y7, Y1
+	VFMADD231PD  64(R12), Y7, Y2
+	VFMADD231PD  96(R12), Y7, Y3
+	VFMADD231PD  128(R12), Y7, Y4
+	VFMADD231PD  160(R12), Y7, Y5
+	VFMADD231PD  -32(R12)(BX*8), Y7, Y6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop904
+
+rest905:
+	ADDQ $0x01, R11
+
+out901:
+	VBROADCASTSD scale+64(FP), Y7
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      -32(DX)(BX*8), Y6
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next892
+
+done893:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones891:
+next906:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done907
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near908
+	SUBQ   $0x01, R9
+	JLT    rest911
+
+loop910:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     -32(R11)(BX*8), Y6, Y6
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop910
+
+rest911:
+	ADDQ $0x01, R9
+	JMP  out909
+
+near908:
+	SUBQ $0x01, R9
+	JLT  rest913
+
+loop912:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  -32(R11)(BX*8), Y6, Y6
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop912
+
+rest913:
+	ADDQ $0x01, R9
+
+out909:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near914
+	SUBQ    $0x01, R9
+	JLT     rest917
+
+loop916:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     -32(R11)(BX*8), Y6, Y6
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop916
+
+rest917:
+	ADDQ $0x01, R9
+	JMP  out915
+
+near914:
+	SUBQ $0x01, R9
+	JLT  rest919
+
+loop918:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  -32(R11)(BX*8), Y6, Y6
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop918
+
+rest919:
+	ADDQ $0x01, R9
+
+out915:
+	VBROADCASTSD scale+64(FP), Y7
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      -32(DX)(BX*8), Y6
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next906
+
+done907:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above890:
+	TESTQ R9, R9
+	JEQ   ones920
+
+next921:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done922
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near923
+	SUBQ   $0x01, R11
+	JLT    rest926
+
+loop925:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  96(R12), Y8, Y3
+	VFMADD231PD  128(R12), Y8, Y4
+	VFMADD231PD  160(R12), Y8, Y5
+	VFMADD231PD  192(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop925
+
+rest926:
+	ADDQ $0x01, R11
+	JMP  out924
+
+near923:
+	SUBQ $0x01, R11
+	JLT  rest928
+
+loop927:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  96(R12), Y8, Y3
+	VFMADD231PD  128(R12), Y8, Y4
+	VFMADD231PD  160(R12), Y8, Y5
+	VFMADD231PD  192(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop927
+
+rest928:
+	ADDQ $0x01, R11
+
+out924:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near929
+	SUBQ    $0x01, R11
+	JLT     rest932
+
+loop931:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  96(R12), Y8, Y3
+	VFMADD231PD  128(R12), Y8, Y4
+	VFMADD231PD  160(R12), Y8, Y5
+	VFMADD231PD  192(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop931
+
+rest932:
+	ADDQ $0x01, R11
+	JMP  out930
+
+near929:
+	SUBQ $0x01, R11
+	JLT  rest934
+
+loop933:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VFMADD231PD  (R12), Y8, Y0
+	VFMADD231PD  32(R12), Y8, Y1
+	VFMADD231PD  64(R12), Y8, Y2
+	VFMADD231PD  96(R12), Y8, Y3
+	VFMADD231PD  128(R12), Y8, Y4
+	VFMADD231PD  160(R12), Y8, Y5
+	VFMADD231PD  192(R12), Y8, Y6
+	VFMADD231PD  -32(R12)(BX*8), Y8, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop933
+
+rest934:
+	ADDQ $0x01, R11
+
+out930:
+	VBROADCASTSD scale+64(FP), Y8
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      -32(DX)(BX*8), Y7
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next921
+
+done922:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones920:
+next935:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done936
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near937
+	SUBQ   $0x01, R9
+	JLT    rest940
+
+loop939:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     -32(R11)(BX*8), Y7, Y7
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop939
+
+rest940:
+	ADDQ $0x01, R9
+	JMP  out938
+
+near937:
+	SUBQ $0x01, R9
+	JLT  rest942
+
+loop941:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  -32(R11)(BX*8), Y7, Y7
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop941
+
+rest942:
+	ADDQ $0x01, R9
+
+out938:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near943
+	SUBQ    $0x01, R9
+	JLT     rest946
+
+loop945:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     -32(R11)(BX*8), Y7, Y7
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop945
+
+rest946:
+	ADDQ $0x01, R9
+	JMP  out944
+
+near943:
+	SUBQ $0x01, R9
+	JLT  rest948
+
+loop947:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  -32(R11)(BX*8), Y7, Y7
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop947
+
+rest948:
+	ADDQ $0x01, R9
+
+out944:
+	VBROADCASTSD scale+64(FP), Y8
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      -32(DX)(BX*8), Y7
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next935
+
+done936:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above645:
+	CMPQ  BX, $0x00000030
+	JGT   above949
+	CMPQ  BX, $0x00000028
+	JGT   above950
+	CMPQ  BX, $0x00000024
+	JGT   above951
+	TESTQ R9, R9
+	JEQ   ones952
+
+next953:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done954
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near955
+	SUBQ   $0x01, R11
+	JLT    rest958
+
+loop957:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VFMADD231PD  (R12), Y9, Y0
+	VFMADD231PD  32(R12), Y9, Y1
+	VFMADD231PD  64(R12), Y9, Y2
+	VFMADD231PD  96(R12), Y9, Y3
+	VFMADD231PD  128(R12), Y9, Y4
+	VFMADD231PD  160(R12), Y9, Y5
+	VFMADD231PD  192(R12), Y9, Y6
+	VFMADD231PD  224(R12), Y9, Y7
+	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop957
+
+rest958:
+	ADDQ $0x01, R11
+	JMP  out956
+
+near955:
+	SUBQ $0x01, R11
+	JLT  rest960
+
+loop959:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VFMADD231PD  (R12), Y9, Y0
+	VFMADD231PD  32(R12), Y9, Y1
+	VFMADD231PD  64(R12), Y9, Y2
+	VFMADD231PD  96(R12), Y9, Y3
+	VFMADD231PD  128(R12), Y9, Y4
+	VFMADD231PD  160(R12), Y9, Y5
+	VFMADD231PD  192(R12), Y9, Y6
+	VFMADD231PD  224(R12), Y9, Y7
+	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop959
+
+rest960:
+	ADDQ $0x01, R11
+
+out956:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near961
+	SUBQ    $0x01, R11
+	JLT     rest964
+
+loop963:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VFMADD231PD  (R12), Y9, Y0
+	VFMADD231PD  32(R12), Y9, Y1
+	VFMADD231PD  64(R12), Y9, Y2
+	VFMADD231PD  96(R12), Y9, Y3
+	VFMADD231PD  128(R12), Y9, Y4
+	VFMADD231PD  160(R12), Y9, Y5
+	VFMADD231PD  192(R12), Y9, Y6
+	VFMADD231PD  224(R12), Y9, Y7
+	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop963
+
+rest964:
+	ADDQ $0x01, R11
+	JMP  out962
+
+near961:
+	SUBQ $0x01, R11
+	JLT  rest966
+
+loop965:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VFMADD231PD  (R12), Y9, Y0
+	VFMADD231PD  32(R12), Y9, Y1
+	VFMADD231PD  64(R12), Y9, Y2
+	VFMADD231PD  96(R12), Y9, Y3
+	VFMADD231PD  128(R12), Y9, Y4
+	VFMADD231PD  160(R12), Y9, Y5
+	VFMADD231PD  192(R12), Y9, Y6
+	VFMADD231PD  224(R12), Y9, Y7
+	VFMADD231PD  -32(R12)(BX*8), Y9, Y8
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop965
+
+rest966:
+	ADDQ $0x01, R11
+
+out962:
+	VBROADCASTSD scale+64(FP), Y9
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      -32(DX)(BX*8), Y8
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next953
+
+done954:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones952:
+next967:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done968
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near969
+	SUBQ   $0x01, R9
+	JLT    rest972
+
+loop971:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     -32(R11)(BX*8), Y8, Y8
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop971
+
+rest972:
+	ADDQ $0x01, R9
+	JMP  out970
+
+near969:
+	SUBQ $0x01, R9
+	JLT  rest974
+
+loop973:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  -32(R11)(BX*8), Y8, Y8
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop973
+
+rest974:
+	ADDQ $0x01, R9
+
+out970:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near975
+	SUBQ    $0x01, R9
+	JLT     rest978
+
+loop977:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     -32(R11)(BX*8), Y8, Y8
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop977
+
+rest978:
+	ADDQ $0x01, R9
+	JMP  out976
+
+near975:
+	SUBQ $0x01, R9
+	JLT  rest980
+
+loop979:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  -32(R11)(BX*8), Y8, Y8
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop979
+
+rest980:
+	ADDQ $0x01, R9
+
+out976:
+	VBROADCASTSD scale+64(FP), Y9
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      -32(DX)(BX*8), Y8
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next967
+
+done968:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above951:
+	TESTQ R9, R9
+	JEQ   ones981
+
+next982:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done983
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near984
+	SUBQ   $0x01, R11
+	JLT    rest987
+
+loop986:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VFMADD231PD  (R12), Y10, Y0
+	VFMADD231PD  32(R12), Y10, Y1
+	VFMADD231PD  64(R12), Y10, Y2
+	VFMADD231PD  96(R12), Y10, Y3
+	VFMADD231PD  128(R12), Y10, Y4
+	VFMADD231PD  160(R12), Y10, Y5
+	VFMADD231PD  192(R12), Y10, Y6
+	VFMADD231PD  224(R12), Y10, Y7
+	VFMADD231PD  256(R12), Y10, Y8
+	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop986
+
+rest987:
+	ADDQ $0x01, R11
+	JMP  out985
+
+near984:
+	SUBQ $0x01, R11
+	JLT  rest989
+
+loop988:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VFMADD231PD  (R12), Y10, Y0
+	VFMADD231PD  32(R12), Y10, Y1
+	VFMADD231PD  64(R12), Y10, Y2
+	VFMADD231PD  96(R12), Y10, Y3
+	VFMADD231PD  128(R12), Y10, Y4
+	VFMADD231PD  160(R12), Y10, Y5
+	VFMADD231PD  192(R12), Y10, Y6
+	VFMADD231PD  224(R12), Y10, Y7
+	VFMADD231PD  256(R12), Y10, Y8
+	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop988
+
+rest989:
+	ADDQ $0x01, R11
+
+out985:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near990
+	SUBQ    $0x01, R11
+	JLT     rest993
+
+loop992:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VFMADD231PD  (R12), Y10, Y0
+	VFMADD231PD  32(R12), Y10, Y1
+	VFMADD231PD  64(R12), Y10, Y2
+	VFMADD231PD  96(R12), Y10, Y3
+	VFMADD231PD  128(R12), Y10, Y4
+	VFMADD231PD  160(R12), Y10, Y5
+	VFMADD231PD  192(R12), Y10, Y6
+	VFMADD231PD  224(R12), Y10, Y7
+	VFMADD231PD  256(R12), Y10, Y8
+	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop992
+
+rest993:
+	ADDQ $0x01, R11
+	JMP  out991
+
+near990:
+	SUBQ $0x01, R11
+	JLT  rest995
+
+loop994:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VFMADD231PD  (R12), Y10, Y0
+	VFMADD231PD  32(R12), Y10, Y1
+	VFMADD231PD  64(R12), Y10, Y2
+	VFMADD231PD  96(R12), Y10, Y3
+	VFMADD231PD  128(R12), Y10, Y4
+	VFMADD231PD  160(R12), Y10, Y5
+	VFMADD231PD  192(R12), Y10, Y6
+	VFMADD231PD  224(R12), Y10, Y7
+	VFMADD231PD  256(R12), Y10, Y8
+	VFMADD231PD  -32(R12)(BX*8), Y10, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop994
+
+rest995:
+	ADDQ $0x01, R11
+
+out991:
+	VBROADCASTSD scale+64(FP), Y10
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      -32(DX)(BX*8), Y9
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next982
+
+done983:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones981:
+next996:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done997
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near998
+	SUBQ   $0x01, R9
+	JLT    rest1001
+
+loop1000:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     -32(R11)(BX*8), Y9, Y9
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1000
+
+rest1001:
+	ADDQ $0x01, R9
+	JMP  out999
+
+near998:
+	SUBQ $0x01, R9
+	JLT  rest1003
+
+loop1002:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  -32(R11)(BX*8), Y9, Y9
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1002
+
+rest1003:
+	ADDQ $0x01, R9
+
+out999:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1004
+	SUBQ    $0x01, R9
+	JLT     rest1007
+
+loop1006:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     -32(R11)(BX*8), Y9, Y9
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1006
+
+rest1007:
+	ADDQ $0x01, R9
+	JMP  out1005
+
+near1004:
+	SUBQ $0x01, R9
+	JLT  rest1009
+
+loop1008:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  -32(R11)(BX*8), Y9, Y9
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1008
+
+rest1009:
+	ADDQ $0x01, R9
+
+out1005:
+	VBROADCASTSD scale+64(FP), Y10
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      -32(DX)(BX*8), Y9
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next996
+
+done997:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above950:
+	CMPQ  BX, $0x0000002c
+	JGT   above1010
+	TESTQ R9, R9
+	JEQ   ones1011
+
+next1012:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1013
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1014
+	SUBQ   $0x01, R11
+	JLT    rest1017
+
+loop1016:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VFMADD231PD  (R12), Y11, Y0
+	VFMADD231PD  32(R12), Y11, Y1
+	VFMADD231PD  64(R12), Y11, Y2
+	VFMADD231PD  96(R12), Y11, Y3
+	VFMADD231PD  128(R12), Y11, Y4
+	VFMADD231PD  160(R12), Y11, Y5
+	VFMADD231PD  192(R12), Y11, Y6
+	VFMADD231PD  224(R12), Y11, Y7
+	VFMADD231PD  256(R12), Y11, Y8
+	VFMADD231PD  288(R12), Y11, Y9
+	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1016
+
+rest1017:
+	ADDQ $0x01, R11
+	JMP  out1015
+
+near1014:
+	SUBQ $0x01, R11
+	JLT  rest1019
+
+loop1018:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VFMADD231PD  (R12), Y11, Y0
+	VFMADD231PD  32(R12), Y11, Y1
+	VFMADD231PD  64(R12), Y11, Y2
+	VFMADD231PD  96(R12), Y11, Y3
+	VFMADD231PD  128(R12), Y11, Y4
+	VFMADD231PD  160(R12), Y11, Y5
+	VFMADD231PD  192(R12), Y11, Y6
+	VFMADD231PD  224(R12), Y11, Y7
+	VFMADD231PD  256(R12), Y11, Y8
+	VFMADD231PD  288(R12), Y11, Y9
+	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1018
+
+rest1019:
+	ADDQ $0x01, R11
+
+out1015:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1020
+	SUBQ    $0x01, R11
+	JLT     rest1023
+
+loop1022:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VFMADD231PD  (R12), Y11, Y0
+	VFMADD231PD  32(R12), Y11, Y1
+	VFMADD231PD  64(R12), Y11, Y2
+	VFMADD231PD  96(R12), Y11, Y3
+	VFMADD231PD  128(R12), Y11, Y4
+	VFMADD231PD  160(R12), Y11, Y5
+	VFMADD231PD  192(R12), Y11, Y6
+	VFMADD231PD  224(R12), Y11, Y7
+	VFMADD231PD  256(R12), Y11, Y8
+	VFMADD231PD  288(R12), Y11, Y9
+	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1022
+
+rest1023:
+	ADDQ $0x01, R11
+	JMP  out1021
+
+near1020:
+	SUBQ $0x01, R11
+	JLT  rest1025
+
+loop1024:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VFMADD231PD  (R12), Y11, Y0
+	VFMADD231PD  32(R12), Y11, Y1
+	VFMADD231PD  64(R12), Y11, Y2
+	VFMADD231PD  96(R12), Y11, Y3
+	VFMADD231PD  128(R12), Y11, Y4
+	VFMADD231PD  160(R12), Y11, Y5
+	VFMADD231PD  192(R12), Y11, Y6
+	VFMADD231PD  224(R12), Y11, Y7
+	VFMADD231PD  256(R12), Y11, Y8
+	VFMADD231PD  288(R12), Y11, Y9
+	VFMADD231PD  -32(R12)(BX*8), Y11, Y10
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1024
+
+rest1025:
+	ADDQ $0x01, R11
+
+out1021:
+	VBROADCASTSD scale+64(FP), Y11
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      -32(DX)(BX*8), Y10
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next1012
+
+done1013:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1011:
+next1026:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1027
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1028
+	SUBQ   $0x01, R9
+	JLT    rest1031
+
+loop1030:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     -32(R11)(BX*8), Y10, Y10
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1030
+
+rest1031:
+	ADDQ $0x01, R9
+	JMP  out1029
+
+near1028:
+	SUBQ $0x01, R9
+	JLT  rest1033
+
+loop1032:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  -32(R11)(BX*8), Y10, Y10
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1032
+
+rest1033:
+	ADDQ $0x01, R9
+
+out1029:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1034
+	SUBQ    $0x01, R9
+	JLT     rest1037
+
+loop1036:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     -32(R11)(BX*8), Y10, Y10
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1036
+
+rest1037:
+	ADDQ $0x01, R9
+	JMP  out1035
+
+near1034:
+	SUBQ $0x01, R9
+	JLT  rest1039
+
+loop1038:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  -32(R11)(BX*8), Y10, Y10
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1038
+
+rest1039:
+	ADDQ $0x01, R9
+
+out1035:
+	VBROADCASTSD scale+64(FP), Y11
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      -32(DX)(BX*8), Y10
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next1026
+
+done1027:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1010:
+	TESTQ R9, R9
+	JEQ   ones1040
+
+next1041:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1042
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1043
+	SUBQ   $0x01, R11
+	JLT    rest1046
+
+loop1045:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VFMADD231PD  (R12), Y12, Y0
+	VFMADD231PD  32(R12), Y12, Y1
+	VFMADD231PD  64(R12), Y12, Y2
+	VFMADD231PD  96(R12), Y12, Y3
+	VFMADD231PD  128(R12), Y12, Y4
+	VFMADD231PD  160(R12), Y12, Y5
+	VFMADD231PD  192(R12), Y12, Y6
+	VFMADD231PD  224(R12), Y12, Y7
+	VFMADD231PD  256(R12), Y12, Y8
+	VFMADD231PD  288(R12), Y12, Y9
+	VFMADD231PD  320(R12), Y12, Y10
+	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1045
+
+rest1046:
+	ADDQ $0x01, R11
+	JMP  out1044
+
+near1043:
+	SUBQ $0x01, R11
+	JLT  rest1048
+
+loop1047:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VFMADD231PD  (R12), Y12, Y0
+	VFMADD231PD  32(R12), Y12, Y1
+	VFMADD231PD  64(R12), Y12, Y2
+	VFMADD231PD  96(R12), Y12, Y3
+	VFMADD231PD  128(R12), Y12, Y4
+	VFMADD231PD  160(R12), Y12, Y5
+	VFMADD231PD  192(R12), Y12, Y6
+	VFMADD231PD  224(R12), Y12, Y7
+	VFMADD231PD  256(R12), Y12, Y8
+	VFMADD231PD  288(R12), Y12, Y9
+	VFMADD231PD  320(R12), Y12, Y10
+	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1047
+
+rest1048:
+	ADDQ $0x01, R11
+
+out1044:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1049
+	SUBQ    $0x01, R11
+	JLT     rest1052
+
+loop1051:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VFMADD231PD  (R12), Y12, Y0
+	VFMADD231PD  32(R12), Y12, Y1
+	VFMADD231PD  64(R12), Y12, Y2
+	VFMADD231PD  96(R12), Y12, Y3
+	VFMADD231PD  128(R12), Y12, Y4
+	VFMADD231PD  160(R12), Y12, Y5
+	VFMADD231PD  192(R12), Y12, Y6
+	VFMADD231PD  224(R12), Y12, Y7
+	VFMADD231PD  256(R12), Y12, Y8
+	VFMADD231PD  288(R12), Y12, Y9
+	VFMADD231PD  320(R12), Y12, Y10
+	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1051
+
+rest1052:
+	ADDQ $0x01, R11
+	JMP  out1050
+
+near1049:
+	SUBQ $0x01, R11
+	JLT  rest1054
+
+loop1053:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VFMADD231PD  (R12), Y12, Y0
+	VFMADD231PD  32(R12), Y12, Y1
+	VFMADD231PD  64(R12), Y12, Y2
+	VFMADD231PD  96(R12), Y12, Y3
+	VFMADD231PD  128(R12), Y12, Y4
+	VFMADD231PD  160(R12), Y12, Y5
+	VFMADD231PD  192(R12), Y12, Y6
+	VFMADD231PD  224(R12), Y12, Y7
+	VFMADD231PD  256(R12), Y12, Y8
+	VFMADD231PD  288(R12), Y12, Y9
+	VFMADD231PD  320(R12), Y12, Y10
+	VFMADD231PD  -32(R12)(BX*8), Y12, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1053
+
+rest1054:
+	ADDQ $0x01, R11
+
+out1050:
+	VBROADCASTSD scale+64(FP), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      -32(DX)(BX*8), Y11
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next1041
+
+done1042:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1040:
+next1055:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1056
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1057
+	SUBQ   $0x01, R9
+	JLT    rest1060
+
+loop1059:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     -32(R11)(BX*8), Y11, Y11
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1059
+
+rest1060:
+	ADDQ $0x01, R9
+	JMP  out1058
+
+near1057:
+	SUBQ $0x01, R9
+	JLT  rest1062
+
+loop1061:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  320(R11), Y10, Y10
+	VADDPD  -32(R11)(BX*8), Y11, Y11
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1061
+
+rest1062:
+	ADDQ $0x01, R9
+
+out1058:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1063
+	SUBQ    $0x01, R9
+	JLT     rest1066
+
+loop1065:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	PREFETCHT0 256(SI)(R11*1)
+	PREFETCHT0 320(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad644
+	ADDQ       SI, R11
+	VADDPD     (R11), Y0, Y0
+	VADDPD     32(R11), Y1, Y1
+	VADDPD     64(R11), Y2, Y2
+	VADDPD     96(R11), Y3, Y3
+	VADDPD     128(R11), Y4, Y4
+	VADDPD     160(R11), Y5, Y5
+	VADDPD     192(R11), Y6, Y6
+	VADDPD     224(R11), Y7, Y7
+	VADDPD     256(R11), Y8, Y8
+	VADDPD     288(R11), Y9, Y9
+	VADDPD     320(R11), Y10, Y10
+	VADDPD     -32(R11)(BX*8), Y11, Y11
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1065
+
+rest1066:
+	ADDQ $0x01, R9
+	JMP  out1064
+
+near1063:
+	SUBQ $0x01, R9
+	JLT  rest1068
+
+loop1067:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  320(R11), Y10, Y10
+	VADDPD  -32(R11)(BX*8), Y11, Y11
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1067
+
+rest1068:
+	ADDQ $0x01, R9
+
+out1064:
+	VBROADCASTSD scale+64(FP), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      -32(DX)(BX*8), Y11
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	JMP          next1055
+
+done1056:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above949:
+	CMPQ  BX, $0x00000038
+	JGT   above1069
+	CMPQ  BX, $0x00000034
+	JGT   above1070
+	TESTQ R9, R9
+	JEQ   ones1071
+
+next1072:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1073
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1074
+	SUBQ   $0x01, R11
+	JLT    rest1077
+
+loop1076:
+	MOVLQSX      64(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
 	PREFETCHT0   64(SI)(R12*1)
@@ -10159,10 +14009,9 @@ loop668:
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y13
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y13, Y0
 	VFMADD231PD  32(R12), Y13, Y1
 	VFMADD231PD  64(R12), Y13, Y2
@@ -10177,9 +14026,140 @@ loop668:
 	VFMADD231PD  352(R12), Y13, Y11
 	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
 	ADDQ         $0x04, R8
-	JMP          loop668
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1076
 
-out669:
+rest1077:
+	ADDQ $0x01, R11
+	JMP  out1075
+
+near1074:
+	SUBQ $0x01, R11
+	JLT  rest1079
+
+loop1078:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VFMADD231PD  (R12), Y13, Y0
+	VFMADD231PD  32(R12), Y13, Y1
+	VFMADD231PD  64(R12), Y13, Y2
+	VFMADD231PD  96(R12), Y13, Y3
+	VFMADD231PD  128(R12), Y13, Y4
+	VFMADD231PD  160(R12), Y13, Y5
+	VFMADD231PD  192(R12), Y13, Y6
+	VFMADD231PD  224(R12), Y13, Y7
+	VFMADD231PD  256(R12), Y13, Y8
+	VFMADD231PD  288(R12), Y13, Y9
+	VFMADD231PD  320(R12), Y13, Y10
+	VFMADD231PD  352(R12), Y13, Y11
+	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1078
+
+rest1079:
+	ADDQ $0x01, R11
+
+out1075:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1080
+	SUBQ    $0x01, R11
+	JLT     rest1083
+
+loop1082:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	PREFETCHT0   256(SI)(R12*1)
+	PREFETCHT0   320(SI)(R12*1)
+	PREFETCHT0   384(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VFMADD231PD  (R12), Y13, Y0
+	VFMADD231PD  32(R12), Y13, Y1
+	VFMADD231PD  64(R12), Y13, Y2
+	VFMADD231PD  96(R12), Y13, Y3
+	VFMADD231PD  128(R12), Y13, Y4
+	VFMADD231PD  160(R12), Y13, Y5
+	VFMADD231PD  192(R12), Y13, Y6
+	VFMADD231PD  224(R12), Y13, Y7
+	VFMADD231PD  256(R12), Y13, Y8
+	VFMADD231PD  288(R12), Y13, Y9
+	VFMADD231PD  320(R12), Y13, Y10
+	VFMADD231PD  352(R12), Y13, Y11
+	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1082
+
+rest1083:
+	ADDQ $0x01, R11
+	JMP  out1081
+
+near1080:
+	SUBQ $0x01, R11
+	JLT  rest1085
+
+loop1084:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VFMADD231PD  (R12), Y13, Y0
+	VFMADD231PD  32(R12), Y13, Y1
+	VFMADD231PD  64(R12), Y13, Y2
+	VFMADD231PD  96(R12), Y13, Y3
+	VFMADD231PD  128(R12), Y13, Y4
+	VFMADD231PD  160(R12), Y13, Y5
+	VFMADD231PD  192(R12), Y13, Y6
+	VFMADD231PD  224(R12), Y13, Y7
+	VFMADD231PD  256(R12), Y13, Y8
+	VFMADD231PD  288(R12), Y13, Y9
+	VFMADD231PD  320(R12), Y13, Y10
+	VFMADD231PD  352(R12), Y13, Y11
+	VFMADD231PD  -32(R12)(BX*8), Y13, Y12
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1084
+
+rest1085:
+	ADDQ $0x01, R11
+
+out1081:
 	VBROADCASTSD scale+64(FP), Y13
 	VMULPD       Y13, Y0, Y0
 	VMULPD       Y13, Y1, Y1
@@ -10248,18 +14228,18 @@ out669:
 	VMOVUPD      Y11, 352(DX)
 	VMOVUPD      Y12, -32(DX)(BX*8)
 	ADDQ         DI, DX
-	JMP          next664
+	JMP          next1072
 
-done665:
+done1073:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-ones663:
-next670:
+ones1071:
+next1086:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done671
+	JLT    done1087
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -10276,14 +14256,14 @@ next670:
 	MOVL   4(CX), R9
 	SUBL   (CX), R9
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1088
+	SUBQ   $0x01, R9
+	JLT    rest1091
 
-loop672:
-	SUBL       $0x01, R9
-	JLT        out673
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
+loop1090:
+	MOVLQSX    64(R8), R11
 	IMULQ      DI, R11
 	PREFETCHT0 (SI)(R11*1)
 	PREFETCHT0 64(SI)(R11*1)
@@ -10295,7 +14275,7 @@ loop672:
 	MOVLQSX    (R8), R11
 	IMULQ      DI, R11
 	CMPQ       R11, limit+80(FP)
-	JHI        bad492
+	JHI        bad644
 	ADDQ       SI, R11
 	VADDPD     (R11), Y0, Y0
 	VADDPD     32(R11), Y1, Y1
@@ -10311,9 +14291,44 @@ loop672:
 	VADDPD     352(R11), Y11, Y11
 	VADDPD     -32(R11)(BX*8), Y12, Y12
 	ADDQ       $0x04, R8
-	JMP        loop672
+	SUBQ       $0x01, R9
+	JGE        loop1090
 
-out673:
+rest1091:
+	ADDQ $0x01, R9
+	JMP  out1089
+
+near1088:
+	SUBQ $0x01, R9
+	JLT  rest1093
+
+loop1092:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  320(R11), Y10, Y10
+	VADDPD  352(R11), Y11, Y11
+	VADDPD  -32(R11)(BX*8), Y12, Y12
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1092
+
+rest1093:
+	ADDQ $0x01, R9
+
+out1089:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
 	VMOVUPD Y2, 64(DX)
@@ -10330,14 +14345,14 @@ out673:
 	MOVL    4(CX), R9
 	SUBL    (CX), R9
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1094
+	SUBQ    $0x01, R9
+	JLT     rest1097
 
-loop674:
-	SUBL       $0x01, R9
-	JLT        out675
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
+loop1096:
+	MOVLQSX    64(R8), R11
 	IMULQ      DI, R11
 	PREFETCHT0 (SI)(R11*1)
 	PREFETCHT0 64(SI)(R11*1)
@@ -10349,7 +14364,7 @@ loop674:
 	MOVLQSX    (R8), R11
 	IMULQ      DI, R11
 	CMPQ       R11, limit+80(FP)
-	JHI        bad492
+	JHI        bad644
 	ADDQ       SI, R11
 	VADDPD     (R11), Y0, Y0
 	VADDPD     32(R11), Y1, Y1
@@ -10365,9 +14380,44 @@ loop674:
 	VADDPD     352(R11), Y11, Y11
 	VADDPD     -32(R11)(BX*8), Y12, Y12
 	ADDQ       $0x04, R8
-	JMP        loop674
+	SUBQ       $0x01, R9
+	JGE        loop1096
 
-out675:
+rest1097:
+	ADDQ $0x01, R9
+	JMP  out1095
+
+near1094:
+	SUBQ $0x01, R9
+	JLT  rest1099
+
+loop1098:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  320(R11), Y10, Y10
+	VADDPD  352(R11), Y11, Y11
+	VADDPD  -32(R11)(BX*8), Y12, Y12
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1098
+
+rest1099:
+	ADDQ $0x01, R9
+
+out1095:
 	VBROADCASTSD scale+64(FP), Y13
 	VMULPD       Y13, Y0, Y0
 	VMULPD       Y13, Y1, Y1
@@ -10436,21 +14486,21 @@ out675:
 	VMOVUPD      Y11, 352(DX)
 	VMOVUPD      Y12, -32(DX)(BX*8)
 	ADDQ         DI, DX
-	JMP          next670
+	JMP          next1086
 
-done671:
+done1087:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-above662:
+above1070:
 	TESTQ R9, R9
-	JEQ   ones676
+	JEQ   ones1100
 
-next677:
+next1101:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done678
+	JLT    done1102
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -10468,14 +14518,14 @@ next677:
 	MOVL   4(CX), R11
 	SUBL   (CX), R11
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1103
+	SUBQ   $0x01, R11
+	JLT    rest1106
 
-loop679:
-	SUBL         $0x01, R11
-	JLT          out680
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+loop1105:
+	MOVLQSX      64(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
 	PREFETCHT0   64(SI)(R12*1)
@@ -10487,10 +14537,9 @@ loop679:
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y14
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y14, Y0
 	VFMADD231PD  32(R12), Y14, Y1
 	VFMADD231PD  64(R12), Y14, Y2
@@ -10506,9 +14555,48 @@ loop679:
 	VFMADD231PD  384(R12), Y14, Y12
 	VFMADD231PD  -32(R12)(BX*8), Y14, Y13
 	ADDQ         $0x04, R8
-	JMP          loop679
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1105
 
-out680:
+rest1106:
+	ADDQ $0x01, R11
+	JMP  out1104
+
+near1103:
+	SUBQ $0x01, R11
+	JLT  rest1108
+
+loop1107:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y14
+	VFMADD231PD  (R12), Y14, Y0
+	VFMADD231PD  32(R12), Y14, Y1
+	VFMADD231PD  64(R12), Y14, Y2
+	VFMADD231PD  96(R12), Y14, Y3
+	VFMADD231PD  128(R12), Y14, Y4
+	VFMADD231PD  160(R12), Y14, Y5
+	VFMADD231PD  192(R12), Y14, Y6
+	VFMADD231PD  224(R12), Y14, Y7
+	VFMADD231PD  256(R12), Y14, Y8
+	VFMADD231PD  288(R12), Y14, Y9
+	VFMADD231PD  320(R12), Y14, Y10
+	VFMADD231PD  352(R12), Y14, Y11
+	VFMADD231PD  384(R12), Y14, Y12
+	VFMADD231PD  -32(R12)(BX*8), Y14, Y13
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1107
+
+rest1108:
+	ADDQ $0x01, R11
+
+out1104:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
 	VMOVUPD Y2, 64(DX)
@@ -10526,14 +14614,14 @@ out680:
 	MOVL    4(CX), R11
 	SUBL    (CX), R11
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1109
+	SUBQ    $0x01, R11
+	JLT     rest1112
 
-loop681:
-	SUBL         $0x01, R11
-	JLT          out682
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+loop1111:
+	MOVLQSX      64(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
 	PREFETCHT0   64(SI)(R12*1)
@@ -10545,10 +14633,9 @@ loop681:
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y14
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y14, Y0
 	VFMADD231PD  32(R12), Y14, Y1
 	VFMADD231PD  64(R12), Y14, Y2
@@ -10564,9 +14651,48 @@ loop681:
 	VFMADD231PD  384(R12), Y14, Y12
 	VFMADD231PD  -32(R12)(BX*8), Y14, Y13
 	ADDQ         $0x04, R8
-	JMP          loop681
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1111
 
-out682:
+rest1112:
+	ADDQ $0x01, R11
+	JMP  out1110
+
+near1109:
+	SUBQ $0x01, R11
+	JLT  rest1114
+
+loop1113:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y14
+	VFMADD231PD  (R12), Y14, Y0
+	VFMADD231PD  32(R12), Y14, Y1
+	VFMADD231PD  64(R12), Y14, Y2
+	VFMADD231PD  96(R12), Y14, Y3
+	VFMADD231PD  128(R12), Y14, Y4
+	VFMADD231PD  160(R12), Y14, Y5
+	VFMADD231PD  192(R12), Y14, Y6
+	VFMADD231PD  224(R12), Y14, Y7
+	VFMADD231PD  256(R12), Y14, Y8
+	VFMADD231PD  288(R12), Y14, Y9
+	VFMADD231PD  320(R12), Y14, Y10
+	VFMADD231PD  352(R12), Y14, Y11
+	VFMADD231PD  384(R12), Y14, Y12
+	VFMADD231PD  -32(R12)(BX*8), Y14, Y13
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1113
+
+rest1114:
+	ADDQ $0x01, R11
+
+out1110:
 	VBROADCASTSD scale+64(FP), Y14
 	VMULPD       Y14, Y0, Y0
 	VMULPD       Y14, Y1, Y1
@@ -10640,18 +14766,18 @@ out682:
 	VMOVUPD      Y12, 384(DX)
 	VMOVUPD      Y13, -32(DX)(BX*8)
 	ADDQ         DI, DX
-	JMP          next677
+	JMP          next1101
 
-done678:
+done1102:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-ones676:
-next683:
+ones1100:
+next1115:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done684
+	JLT    done1116
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -10669,14 +14795,14 @@ next683:
 	MOVL   4(CX), R9
 	SUBL   (CX), R9
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1117
+	SUBQ   $0x01, R9
+	JLT    rest1120
 
-loop685:
-	SUBL       $0x01, R9
-	JLT        out686
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
+loop1119:
+	MOVLQSX    64(R8), R11
 	IMULQ      DI, R11
 	PREFETCHT0 (SI)(R11*1)
 	PREFETCHT0 64(SI)(R11*1)
@@ -10688,7 +14814,7 @@ loop685:
 	MOVLQSX    (R8), R11
 	IMULQ      DI, R11
 	CMPQ       R11, limit+80(FP)
-	JHI        bad492
+	JHI        bad644
 	ADDQ       SI, R11
 	VADDPD     (R11), Y0, Y0
 	VADDPD     32(R11), Y1, Y1
@@ -10705,9 +14831,45 @@ loop685:
 	VADDPD     384(R11), Y12, Y12
 	VADDPD     -32(R11)(BX*8), Y13, Y13
 	ADDQ       $0x04, R8
-	JMP        loop685
+	SUBQ       $0x01, R9
+	JGE        loop1119
 
-out686:
+rest1120:
+	ADDQ $0x01, R9
+	JMP  out1118
+
+near1117:
+	SUBQ $0x01, R9
+	JLT  rest1122
+
+loop1121:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  320(R11), Y10, Y10
+	VADDPD  352(R11), Y11, Y11
+	VADDPD  384(R11), Y12, Y12
+	VADDPD  -32(R11)(BX*8), Y13, Y13
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1121
+
+rest1122:
+	ADDQ $0x01, R9
+
+out1118:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
 	VMOVUPD Y2, 64(DX)
@@ -10725,14 +14887,14 @@ out686:
 	MOVL    4(CX), R9
 	SUBL    (CX), R9
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1123
+	SUBQ    $0x01, R9
+	JLT     rest1126
 
-loop687:
-	SUBL       $0x01, R9
-	JLT        out688
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
+loop1125:
+	MOVLQSX    64(R8), R11
 	IMULQ      DI, R11
 	PREFETCHT0 (SI)(R11*1)
 	PREFETCHT0 64(SI)(R11*1)
@@ -10744,7 +14906,7 @@ loop687:
 	MOVLQSX    (R8), R11
 	IMULQ      DI, R11
 	CMPQ       R11, limit+80(FP)
-	JHI        bad492
+	JHI        bad644
 	ADDQ       SI, R11
 	VADDPD     (R11), Y0, Y0
 	VADDPD     32(R11), Y1, Y1
@@ -10761,9 +14923,45 @@ loop687:
 	VADDPD     384(R11), Y12, Y12
 	VADDPD     -32(R11)(BX*8), Y13, Y13
 	ADDQ       $0x04, R8
-	JMP        loop687
+	SUBQ       $0x01, R9
+	JGE        loop1125
 
-out688:
+rest1126:
+	ADDQ $0x01, R9
+	JMP  out1124
+
+near1123:
+	SUBQ $0x01, R9
+	JLT  rest1128
+
+loop1127:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  320(R11), Y10, Y10
+	VADDPD  352(R11), Y11, Y11
+	VADDPD  384(R11), Y12, Y12
+	VADDPD  -32(R11)(BX*8), Y13, Y13
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1127
+
+rest1128:
+	ADDQ $0x01, R9
+
+out1124:
 	VBROADCASTSD scale+64(FP), Y14
 	VMULPD       Y14, Y0, Y0
 	VMULPD       Y14, Y1, Y1
@@ -10837,21 +15035,21 @@ out688:
 	VMOVUPD      Y12, 384(DX)
 	VMOVUPD      Y13, -32(DX)(BX*8)
 	ADDQ         DI, DX
-	JMP          next683
+	JMP          next1115
 
-done684:
+done1116:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-above661:
+above1069:
 	TESTQ R9, R9
-	JEQ   ones689
+	JEQ   ones1129
 
-next690:
+next1130:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done691
+	JLT    done1131
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -10870,14 +15068,14 @@ next690:
 	MOVL   4(CX), R11
 	SUBL   (CX), R11
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1132
+	SUBQ   $0x01, R11
+	JLT    rest1135
 
-loop692:
-	SUBL         $0x01, R11
-	JLT          out693
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+loop1134:
+	MOVLQSX      64(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
 	PREFETCHT0   64(SI)(R12*1)
@@ -10890,10 +15088,9 @@ loop692:
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y15
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y15, Y0
 	VFMADD231PD  32(R12), Y15, Y1
 	VFMADD231PD  64(R12), Y15, Y2
@@ -10910,9 +15107,49 @@ loop692:
 	VFMADD231PD  416(R12), Y15, Y13
 	VFMADD231PD  -32(R12)(BX*8), Y15, Y14
 	ADDQ         $0x04, R8
-	JMP          loop692
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1134
 
-out693:
+rest1135:
+	ADDQ $0x01, R11
+	JMP  out1133
+
+near1132:
+	SUBQ $0x01, R11
+	JLT  rest1137
+
+loop1136:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y15
+	VFMADD231PD  (R12), Y15, Y0
+	VFMADD231PD  32(R12), Y15, Y1
+	VFMADD231PD  64(R12), Y15, Y2
+	VFMADD231PD  96(R12), Y15, Y3
+	VFMADD231PD  128(R12), Y15, Y4
+	VFMADD231PD  160(R12), Y15, Y5
+	VFMADD231PD  192(R12), Y15, Y6
+	VFMADD231PD  224(R12), Y15, Y7
+	VFMADD231PD  256(R12), Y15, Y8
+	VFMADD231PD  288(R12), Y15, Y9
+	VFMADD231PD  320(R12), Y15, Y10
+	VFMADD231PD  352(R12), Y15, Y11
+	VFMADD231PD  384(R12), Y15, Y12
+	VFMADD231PD  416(R12), Y15, Y13
+	VFMADD231PD  -32(R12)(BX*8), Y15, Y14
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1136
+
+rest1137:
+	ADDQ $0x01, R11
+
+out1133:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
 	VMOVUPD Y2, 64(DX)
@@ -10931,14 +15168,14 @@ out693:
 	MOVL    4(CX), R11
 	SUBL    (CX), R11
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1138
+	SUBQ    $0x01, R11
+	JLT     rest1141
 
-loop694:
-	SUBL         $0x01, R11
-	JLT          out695
-	LEAQ         64(R8), R12
-	CMPQ         R12, R10
-	CMOVQHI      R10, R12
-	MOVLQSX      (R12), R12
+loop1140:
+	MOVLQSX      64(R8), R12
 	IMULQ        DI, R12
 	PREFETCHT0   (SI)(R12*1)
 	PREFETCHT0   64(SI)(R12*1)
@@ -10951,10 +15188,9 @@ loop694:
 	MOVLQSX      (R8), R12
 	IMULQ        DI, R12
 	CMPQ         R12, limit+80(FP)
-	JHI          bad492
+	JHI          bad644
 	ADDQ         SI, R12
 	VBROADCASTSD (R9), Y15
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R12), Y15, Y0
 	VFMADD231PD  32(R12), Y15, Y1
 	VFMADD231PD  64(R12), Y15, Y2
@@ -10971,9 +15207,49 @@ loop694:
 	VFMADD231PD  416(R12), Y15, Y13
 	VFMADD231PD  -32(R12)(BX*8), Y15, Y14
 	ADDQ         $0x04, R8
-	JMP          loop694
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1140
 
-out695:
+rest1141:
+	ADDQ $0x01, R11
+	JMP  out1139
+
+near1138:
+	SUBQ $0x01, R11
+	JLT  rest1143
+
+loop1142:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad644
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y15
+	VFMADD231PD  (R12), Y15, Y0
+	VFMADD231PD  32(R12), Y15, Y1
+	VFMADD231PD  64(R12), Y15, Y2
+	VFMADD231PD  96(R12), Y15, Y3
+	VFMADD231PD  128(R12), Y15, Y4
+	VFMADD231PD  160(R12), Y15, Y5
+	VFMADD231PD  192(R12), Y15, Y6
+	VFMADD231PD  224(R12), Y15, Y7
+	VFMADD231PD  256(R12), Y15, Y8
+	VFMADD231PD  288(R12), Y15, Y9
+	VFMADD231PD  320(R12), Y15, Y10
+	VFMADD231PD  352(R12), Y15, Y11
+	VFMADD231PD  384(R12), Y15, Y12
+	VFMADD231PD  416(R12), Y15, Y13
+	VFMADD231PD  -32(R12)(BX*8), Y15, Y14
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1142
+
+rest1143:
+	ADDQ $0x01, R11
+
+out1139:
 	VBROADCASTSD scale+64(FP), Y15
 	VMULPD       Y15, Y0, Y0
 	VMULPD       Y15, Y1, Y1
@@ -11052,18 +15328,18 @@ out695:
 	VMOVUPD      Y13, 416(DX)
 	VMOVUPD      Y14, -32(DX)(BX*8)
 	ADDQ         DI, DX
-	JMP          next690
+	JMP          next1130
 
-done691:
+done1131:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-ones689:
-next696:
+ones1129:
+next1144:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done697
+	JLT    done1145
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -11082,14 +15358,14 @@ next696:
 	MOVL   4(CX), R9
 	SUBL   (CX), R9
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1146
+	SUBQ   $0x01, R9
+	JLT    rest1149
 
-loop698:
-	SUBL       $0x01, R9
-	JLT        out699
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
+loop1148:
+	MOVLQSX    64(R8), R11
 	IMULQ      DI, R11
 	PREFETCHT0 (SI)(R11*1)
 	PREFETCHT0 64(SI)(R11*1)
@@ -11102,7 +15378,7 @@ loop698:
 	MOVLQSX    (R8), R11
 	IMULQ      DI, R11
 	CMPQ       R11, limit+80(FP)
-	JHI        bad492
+	JHI        bad644
 	ADDQ       SI, R11
 	VADDPD     (R11), Y0, Y0
 	VADDPD     32(R11), Y1, Y1
@@ -11120,9 +15396,46 @@ loop698:
 	VADDPD     416(R11), Y13, Y13
 	VADDPD     -32(R11)(BX*8), Y14, Y14
 	ADDQ       $0x04, R8
-	JMP        loop698
+	SUBQ       $0x01, R9
+	JGE        loop1148
 
-out699:
+rest1149:
+	ADDQ $0x01, R9
+	JMP  out1147
+
+near1146:
+	SUBQ $0x01, R9
+	JLT  rest1151
+
+loop1150:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  320(R11), Y10, Y10
+	VADDPD  352(R11), Y11, Y11
+	VADDPD  384(R11), Y12, Y12
+	VADDPD  416(R11), Y13, Y13
+	VADDPD  -32(R11)(BX*8), Y14, Y14
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1150
+
+rest1151:
+	ADDQ $0x01, R9
+
+out1147:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
 	VMOVUPD Y2, 64(DX)
@@ -11141,14 +15454,14 @@ out699:
 	MOVL    4(CX), R9
 	SUBL    (CX), R9
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1152
+	SUBQ    $0x01, R9
+	JLT     rest1155
 
-loop700:
-	SUBL       $0x01, R9
-	JLT        out701
-	LEAQ       64(R8), R11
-	CMPQ       R11, R10
-	CMOVQHI    R10, R11
-	MOVLQSX    (R11), R11
+loop1154:
+	MOVLQSX    64(R8), R11
 	IMULQ      DI, R11
 	PREFETCHT0 (SI)(R11*1)
 	PREFETCHT0 64(SI)(R11*1)
@@ -11161,7 +15474,7 @@ loop700:
 	MOVLQSX    (R8), R11
 	IMULQ      DI, R11
 	CMPQ       R11, limit+80(FP)
-	JHI        bad492
+	JHI        bad644
 	ADDQ       SI, R11
 	VADDPD     (R11), Y0, Y0
 	VADDPD     32(R11), Y1, Y1
@@ -11179,9 +15492,46 @@ loop700:
 	VADDPD     416(R11), Y13, Y13
 	VADDPD     -32(R11)(BX*8), Y14, Y14
 	ADDQ       $0x04, R8
-	JMP        loop700
+	SUBQ       $0x01, R9
+	JGE        loop1154
 
-out701:
+rest1155:
+	ADDQ $0x01, R9
+	JMP  out1153
+
+near1152:
+	SUBQ $0x01, R9
+	JLT  rest1157
+
+loop1156:
+	MOVLQSX (R8), R11
+	IMULQ   DI, R11
+	CMPQ    R11, limit+80(FP)
+	JHI     bad644
+	ADDQ    SI, R11
+	VADDPD  (R11), Y0, Y0
+	VADDPD  32(R11), Y1, Y1
+	VADDPD  64(R11), Y2, Y2
+	VADDPD  96(R11), Y3, Y3
+	VADDPD  128(R11), Y4, Y4
+	VADDPD  160(R11), Y5, Y5
+	VADDPD  192(R11), Y6, Y6
+	VADDPD  224(R11), Y7, Y7
+	VADDPD  256(R11), Y8, Y8
+	VADDPD  288(R11), Y9, Y9
+	VADDPD  320(R11), Y10, Y10
+	VADDPD  352(R11), Y11, Y11
+	VADDPD  384(R11), Y12, Y12
+	VADDPD  416(R11), Y13, Y13
+	VADDPD  -32(R11)(BX*8), Y14, Y14
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, R9
+	JGE     loop1156
+
+rest1157:
+	ADDQ $0x01, R9
+
+out1153:
 	VBROADCASTSD scale+64(FP), Y15
 	VMULPD       Y15, Y0, Y0
 	VMULPD       Y15, Y1, Y1
@@ -11260,18 +15610,2139 @@ out701:
 	VMOVUPD      Y13, 416(DX)
 	VMOVUPD      Y14, -32(DX)(BX*8)
 	ADDQ         DI, DX
-	JMP          next696
+	JMP          next1144
 
-done697:
+done1145:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-bad492:
+bad644:
 	XORB AL, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
+	RET
+
+// func gatherSpanAVX2(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gatherSpanAVX2(SB), NOSPLIT, $0-96
+	MOVQ  z+0(FP), AX
+	MOVQ  w+8(FP), DX
+	MOVQ  x+64(FP), BX
+	MOVQ  stride+72(FP), SI
+	MOVQ  idx+48(FP), DI
+	MOVQ  val+56(FP), R8
+	MOVQ  first+80(FP), R9
+	MOVQ  width+88(FP), R10
+	MOVQ  R9, CX
+	IMULQ SI, CX
+	SUBQ  CX, BX
+	XORQ  CX, CX
+	CMPQ  DX, $0x00000020
+	JGT   above1158
+	CMPQ  DX, $0x00000010
+	JGT   above1159
+	CMPQ  DX, $0x00000008
+	JGT   above1160
+	CMPQ  DX, $0x00000004
+	JGT   above1161
+	TESTQ R8, R8
+	JEQ   ones1162
+
+next1163:
+	CMPQ    CX, count+40(FP)
+	JGE     done1166
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD -32(AX)(DX*8), Y0
+	VXORPD  Y1, Y1, Y1
+
+loop1164:
+	CMPQ         R11, R12
+	JGE          out1165
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1165
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y2
+	VFMADD231PD  -32(R13)(DX*8), Y2, Y0
+	ADDQ         $0x01, R11
+	CMPQ         R11, R12
+	JGE          out1165
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1165
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y2
+	VFMADD231PD  -32(R13)(DX*8), Y2, Y1
+	ADDQ         $0x01, R11
+	JMP          loop1164
+
+out1165:
+	VADDPD     Y1, Y0, Y0
+	VMOVUPD    Y0, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1163
+
+done1166:
+	VZEROUPPER
+	RET
+
+ones1162:
+next1167:
+	CMPQ    CX, count+40(FP)
+	JGE     done1170
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD -32(AX)(DX*8), Y0
+	VXORPD  Y1, Y1, Y1
+
+loop1168:
+	CMPQ    R8, R11
+	JGE     out1169
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1169
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  -32(R12)(DX*8), Y0, Y0
+	ADDQ    $0x01, R8
+	CMPQ    R8, R11
+	JGE     out1169
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1169
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  -32(R12)(DX*8), Y1, Y1
+	ADDQ    $0x01, R8
+	JMP     loop1168
+
+out1169:
+	VADDPD     Y1, Y0, Y0
+	VMOVUPD    Y0, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1167
+
+done1170:
+	VZEROUPPER
+	RET
+
+above1161:
+	TESTQ R8, R8
+	JEQ   ones1171
+
+next1172:
+	CMPQ    CX, count+40(FP)
+	JGE     done1175
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD -32(AX)(DX*8), Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+
+loop1173:
+	CMPQ         R11, R12
+	JGE          out1174
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1174
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y4
+	VFMADD231PD  (R13), Y4, Y0
+	VFMADD231PD  -32(R13)(DX*8), Y4, Y1
+	ADDQ         $0x01, R11
+	CMPQ         R11, R12
+	JGE          out1174
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1174
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y4
+	VFMADD231PD  (R13), Y4, Y2
+	VFMADD231PD  -32(R13)(DX*8), Y4, Y3
+	ADDQ         $0x01, R11
+	JMP          loop1173
+
+out1174:
+	VADDPD     Y2, Y0, Y0
+	VADDPD     Y3, Y1, Y1
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1172
+
+done1175:
+	VZEROUPPER
+	RET
+
+ones1171:
+next1176:
+	CMPQ    CX, count+40(FP)
+	JGE     done1179
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD -32(AX)(DX*8), Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+
+loop1177:
+	CMPQ    R8, R11
+	JGE     out1178
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1178
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  -32(R12)(DX*8), Y1, Y1
+	ADDQ    $0x01, R8
+	CMPQ    R8, R11
+	JGE     out1178
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1178
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y2, Y2
+	VADDPD  -32(R12)(DX*8), Y3, Y3
+	ADDQ    $0x01, R8
+	JMP     loop1177
+
+out1178:
+	VADDPD     Y2, Y0, Y0
+	VADDPD     Y3, Y1, Y1
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1176
+
+done1179:
+	VZEROUPPER
+	RET
+
+above1160:
+	CMPQ  DX, $0x0000000c
+	JGT   above1180
+	TESTQ R8, R8
+	JEQ   ones1181
+
+next1182:
+	CMPQ    CX, count+40(FP)
+	JGE     done1185
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD -32(AX)(DX*8), Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+
+loop1183:
+	CMPQ         R11, R12
+	JGE          out1184
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1184
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y6
+	VFMADD231PD  (R13), Y6, Y0
+	VFMADD231PD  32(R13), Y6, Y1
+	VFMADD231PD  -32(R13)(DX*8), Y6, Y2
+	ADDQ         $0x01, R11
+	CMPQ         R11, R12
+	JGE          out1184
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1184
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y6
+	VFMADD231PD  (R13), Y6, Y3
+	VFMADD231PD  32(R13), Y6, Y4
+	VFMADD231PD  -32(R13)(DX*8), Y6, Y5
+	ADDQ         $0x01, R11
+	JMP          loop1183
+
+out1184:
+	VADDPD     Y3, Y0, Y0
+	VADDPD     Y4, Y1, Y1
+	VADDPD     Y5, Y2, Y2
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1182
+
+done1185:
+	VZEROUPPER
+	RET
+
+ones1181:
+next1186:
+	CMPQ    CX, count+40(FP)
+	JGE     done1189
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD -32(AX)(DX*8), Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+
+loop1187:
+	CMPQ    R8, R11
+	JGE     out1188
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1188
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  -32(R12)(DX*8), Y2, Y2
+	ADDQ    $0x01, R8
+	CMPQ    R8, R11
+	JGE     out1188
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1188
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y3, Y3
+	VADDPD  32(R12), Y4, Y4
+	VADDPD  -32(R12)(DX*8), Y5, Y5
+	ADDQ    $0x01, R8
+	JMP     loop1187
+
+out1188:
+	VADDPD     Y3, Y0, Y0
+	VADDPD     Y4, Y1, Y1
+	VADDPD     Y5, Y2, Y2
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1186
+
+done1189:
+	VZEROUPPER
+	RET
+
+above1180:
+	TESTQ R8, R8
+	JEQ   ones1190
+
+next1191:
+	CMPQ    CX, count+40(FP)
+	JGE     done1194
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD -32(AX)(DX*8), Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+
+loop1192:
+	CMPQ         R11, R12
+	JGE          out1193
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1193
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y8
+	VFMADD231PD  (R13), Y8, Y0
+	VFMADD231PD  32(R13), Y8, Y1
+	VFMADD231PD  64(R13), Y8, Y2
+	VFMADD231PD  -32(R13)(DX*8), Y8, Y3
+	ADDQ         $0x01, R11
+	CMPQ         R11, R12
+	JGE          out1193
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1193
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y8
+	VFMADD231PD  (R13), Y8, Y4
+	VFMADD231PD  32(R13), Y8, Y5
+	VFMADD231PD  64(R13), Y8, Y6
+	VFMADD231PD  -32(R13)(DX*8), Y8, Y7
+	ADDQ         $0x01, R11
+	JMP          loop1192
+
+out1193:
+	VADDPD     Y4, Y0, Y0
+	VADDPD     Y5, Y1, Y1
+	VADDPD     Y6, Y2, Y2
+	VADDPD     Y7, Y3, Y3
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1191
+
+done1194:
+	VZEROUPPER
+	RET
+
+ones1190:
+next1195:
+	CMPQ    CX, count+40(FP)
+	JGE     done1198
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD -32(AX)(DX*8), Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+
+loop1196:
+	CMPQ    R8, R11
+	JGE     out1197
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1197
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  -32(R12)(DX*8), Y3, Y3
+	ADDQ    $0x01, R8
+	CMPQ    R8, R11
+	JGE     out1197
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1197
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y4, Y4
+	VADDPD  32(R12), Y5, Y5
+	VADDPD  64(R12), Y6, Y6
+	VADDPD  -32(R12)(DX*8), Y7, Y7
+	ADDQ    $0x01, R8
+	JMP     loop1196
+
+out1197:
+	VADDPD     Y4, Y0, Y0
+	VADDPD     Y5, Y1, Y1
+	VADDPD     Y6, Y2, Y2
+	VADDPD     Y7, Y3, Y3
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1195
+
+done1198:
+	VZEROUPPER
+	RET
+
+above1159:
+	CMPQ  DX, $0x00000018
+	JGT   above1199
+	CMPQ  DX, $0x00000014
+	JGT   above1200
+	TESTQ R8, R8
+	JEQ   ones1201
+
+next1202:
+	CMPQ    CX, count+40(FP)
+	JGE     done1205
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD -32(AX)(DX*8), Y4
+
+loop1203:
+	CMPQ         R11, R12
+	JGE          out1204
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1204
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y5
+	VFMADD231PD  (R13), Y5, Y0
+	VFMADD231PD  32(R13), Y5, Y1
+	VFMADD231PD  64(R13), Y5, Y2
+	VFMADD231PD  96(R13), Y5, Y3
+	VFMADD231PD  -32(R13)(DX*8), Y5, Y4
+	ADDQ         $0x01, R11
+	JMP          loop1203
+
+out1204:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1202
+
+done1205:
+	VZEROUPPER
+	RET
+
+ones1201:
+next1206:
+	CMPQ    CX, count+40(FP)
+	JGE     done1209
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD -32(AX)(DX*8), Y4
+
+loop1207:
+	CMPQ    R8, R11
+	JGE     out1208
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1208
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  -32(R12)(DX*8), Y4, Y4
+	ADDQ    $0x01, R8
+	JMP     loop1207
+
+out1208:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1206
+
+done1209:
+	VZEROUPPER
+	RET
+
+above1200:
+	TESTQ R8, R8
+	JEQ   ones1210
+
+next1211:
+	CMPQ    CX, count+40(FP)
+	JGE     done1214
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD -32(AX)(DX*8), Y5
+
+loop1212:
+	CMPQ         R11, R12
+	JGE          out1213
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1213
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y6
+	VFMADD231PD  (R13), Y6, Y0
+	VFMADD231PD  32(R13), Y6, Y1
+	VFMADD231PD  64(R13), Y6, Y2
+	VFMADD231PD  96(R13), Y6, Y3
+	VFMADD231PD  128(R13), Y6, Y4
+	VFMADD231PD  -32(R13)(DX*8), Y6, Y5
+	ADDQ         $0x01, R11
+	JMP          loop1212
+
+out1213:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1211
+
+done1214:
+	VZEROUPPER
+	RET
+
+ones1210:
+next1215:
+	CMPQ    CX, count+40(FP)
+	JGE     done1218
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD -32(AX)(DX*8), Y5
+
+loop1216:
+	CMPQ    R8, R11
+	JGE     out1217
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1217
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  -32(R12)(DX*8), Y5, Y5
+	ADDQ    $0x01, R8
+	JMP     loop1216
+
+out1217:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1215
+
+done1218:
+	VZEROUPPER
+	RET
+
+above1199:
+	CMPQ  DX, $0x0000001c
+	JGT   above1219
+	TESTQ R8, R8
+	JEQ   ones1220
+
+next1221:
+	CMPQ    CX, count+40(FP)
+	JGE     done1224
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD -32(AX)(DX*8), Y6
+
+loop1222:
+	CMPQ         R11, R12
+	JGE          out1223
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1223
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y7
+	VFMADD231PD  (R13), Y7, Y0
+	VFMADD231PD  32(R13), Y7, Y1
+	VFMADD231PD  64(R13), Y7, Y2
+	VFMADD231PD  96(R13), Y7, Y3
+	VFMADD231PD  128(R13), Y7, Y4
+	VFMADD231PD  160(R13), Y7, Y5
+	VFMADD231PD  -32(R13)(DX*8), Y7, Y6
+	ADDQ         $0x01, R11
+	JMP          loop1222
+
+out1223:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1221
+
+done1224:
+	VZEROUPPER
+	RET
+
+ones1220:
+next1225:
+	CMPQ    CX, count+40(FP)
+	JGE     done1228
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD -32(AX)(DX*8), Y6
+
+loop1226:
+	CMPQ    R8, R11
+	JGE     out1227
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1227
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  160(R12), Y5, Y5
+	VADDPD  -32(R12)(DX*8), Y6, Y6
+	ADDQ    $0x01, R8
+	JMP     loop1226
+
+out1227:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1225
+
+done1228:
+	VZEROUPPER
+	RET
+
+above1219:
+	TESTQ R8, R8
+	JEQ   ones1229
+
+next1230:
+	CMPQ    CX, count+40(FP)
+	JGE     done1233
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD -32(AX)(DX*8), Y7
+
+loop1231:
+	CMPQ         R11, R12
+	JGE          out1232
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1232
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y8
+	VFMADD231PD  (R13), Y8, Y0
+	VFMADD231PD  32(R13), Y8, Y1
+	VFMADD231PD  64(R13), Y8, Y2
+	VFMADD231PD  96(R13), Y8, Y3
+	VFMADD231PD  128(R13), Y8, Y4
+	VFMADD231PD  160(R13), Y8, Y5
+	VFMADD231PD  192(R13), Y8, Y6
+	VFMADD231PD  -32(R13)(DX*8), Y8, Y7
+	ADDQ         $0x01, R11
+	JMP          loop1231
+
+out1232:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1230
+
+done1233:
+	VZEROUPPER
+	RET
+
+ones1229:
+next1234:
+	CMPQ    CX, count+40(FP)
+	JGE     done1237
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD -32(AX)(DX*8), Y7
+
+loop1235:
+	CMPQ    R8, R11
+	JGE     out1236
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1236
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  160(R12), Y5, Y5
+	VADDPD  192(R12), Y6, Y6
+	VADDPD  -32(R12)(DX*8), Y7, Y7
+	ADDQ    $0x01, R8
+	JMP     loop1235
+
+out1236:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1234
+
+done1237:
+	VZEROUPPER
+	RET
+
+above1158:
+	CMPQ  DX, $0x00000030
+	JGT   above1238
+	CMPQ  DX, $0x00000028
+	JGT   above1239
+	CMPQ  DX, $0x00000024
+	JGT   above1240
+	TESTQ R8, R8
+	JEQ   ones1241
+
+next1242:
+	CMPQ    CX, count+40(FP)
+	JGE     done1245
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD -32(AX)(DX*8), Y8
+
+loop1243:
+	CMPQ         R11, R12
+	JGE          out1244
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1244
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y9
+	VFMADD231PD  (R13), Y9, Y0
+	VFMADD231PD  32(R13), Y9, Y1
+	VFMADD231PD  64(R13), Y9, Y2
+	VFMADD231PD  96(R13), Y9, Y3
+	VFMADD231PD  128(R13), Y9, Y4
+	VFMADD231PD  160(R13), Y9, Y5
+	VFMADD231PD  192(R13), Y9, Y6
+	VFMADD231PD  224(R13), Y9, Y7
+	VFMADD231PD  -32(R13)(DX*8), Y9, Y8
+	ADDQ         $0x01, R11
+	JMP          loop1243
+
+out1244:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1242
+
+done1245:
+	VZEROUPPER
+	RET
+
+ones1241:
+next1246:
+	CMPQ    CX, count+40(FP)
+	JGE     done1249
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD -32(AX)(DX*8), Y8
+
+loop1247:
+	CMPQ    R8, R11
+	JGE     out1248
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1248
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  160(R12), Y5, Y5
+	VADDPD  192(R12), Y6, Y6
+	VADDPD  224(R12), Y7, Y7
+	VADDPD  -32(R12)(DX*8), Y8, Y8
+	ADDQ    $0x01, R8
+	JMP     loop1247
+
+out1248:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1246
+
+done1249:
+	VZEROUPPER
+	RET
+
+above1240:
+	TESTQ R8, R8
+	JEQ   ones1250
+
+next1251:
+	CMPQ    CX, count+40(FP)
+	JGE     done1254
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD -32(AX)(DX*8), Y9
+
+loop1252:
+	CMPQ         R11, R12
+	JGE          out1253
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1253
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y10
+	VFMADD231PD  (R13), Y10, Y0
+	VFMADD231PD  32(R13), Y10, Y1
+	VFMADD231PD  64(R13), Y10, Y2
+	VFMADD231PD  96(R13), Y10, Y3
+	VFMADD231PD  128(R13), Y10, Y4
+	VFMADD231PD  160(R13), Y10, Y5
+	VFMADD231PD  192(R13), Y10, Y6
+	VFMADD231PD  224(R13), Y10, Y7
+	VFMADD231PD  256(R13), Y10, Y8
+	VFMADD231PD  -32(R13)(DX*8), Y10, Y9
+	ADDQ         $0x01, R11
+	JMP          loop1252
+
+out1253:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1251
+
+done1254:
+	VZEROUPPER
+	RET
+
+ones1250:
+next1255:
+	CMPQ    CX, count+40(FP)
+	JGE     done1258
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD -32(AX)(DX*8), Y9
+
+loop1256:
+	CMPQ    R8, R11
+	JGE     out1257
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1257
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  160(R12), Y5, Y5
+	VADDPD  192(R12), Y6, Y6
+	VADDPD  224(R12), Y7, Y7
+	VADDPD  256(R12), Y8, Y8
+	VADDPD  -32(R12)(DX*8), Y9, Y9
+	ADDQ    $0x01, R8
+	JMP     loop1256
+
+out1257:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1255
+
+done1258:
+	VZEROUPPER
+	RET
+
+above1239:
+	CMPQ  DX, $0x0000002c
+	JGT   above1259
+	TESTQ R8, R8
+	JEQ   ones1260
+
+next1261:
+	CMPQ    CX, count+40(FP)
+	JGE     done1264
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD -32(AX)(DX*8), Y10
+
+loop1262:
+	CMPQ         R11, R12
+	JGE          out1263
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1263
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y11
+	VFMADD231PD  (R13), Y11, Y0
+	VFMADD231PD  32(R13), Y11, Y1
+	VFMADD231PD  64(R13), Y11, Y2
+	VFMADD231PD  96(R13), Y11, Y3
+	VFMADD231PD  128(R13), Y11, Y4
+	VFMADD231PD  160(R13), Y11, Y5
+	VFMADD231PD  192(R13), Y11, Y6
+	VFMADD231PD  224(R13), Y11, Y7
+	VFMADD231PD  256(R13), Y11, Y8
+	VFMADD231PD  288(R13), Y11, Y9
+	VFMADD231PD  -32(R13)(DX*8), Y11, Y10
+	ADDQ         $0x01, R11
+	JMP          loop1262
+
+out1263:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1261
+
+done1264:
+	VZEROUPPER
+	RET
+
+ones1260:
+next1265:
+	CMPQ    CX, count+40(FP)
+	JGE     done1268
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD -32(AX)(DX*8), Y10
+
+loop1266:
+	CMPQ    R8, R11
+	JGE     out1267
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1267
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  160(R12), Y5, Y5
+	VADDPD  192(R12), Y6, Y6
+	VADDPD  224(R12), Y7, Y7
+	VADDPD  256(R12), Y8, Y8
+	VADDPD  288(R12), Y9, Y9
+	VADDPD  -32(R12)(DX*8), Y10, Y10
+	ADDQ    $0x01, R8
+	JMP     loop1266
+
+out1267:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1265
+
+done1268:
+	VZEROUPPER
+	RET
+
+above1259:
+	TESTQ R8, R8
+	JEQ   ones1269
+
+next1270:
+	CMPQ    CX, count+40(FP)
+	JGE     done1273
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD -32(AX)(DX*8), Y11
+
+loop1271:
+	CMPQ         R11, R12
+	JGE          out1272
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1272
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y12
+	VFMADD231PD  (R13), Y12, Y0
+	VFMADD231PD  32(R13), Y12, Y1
+	VFMADD231PD  64(R13), Y12, Y2
+	VFMADD231PD  96(R13), Y12, Y3
+	VFMADD231PD  128(R13), Y12, Y4
+	VFMADD231PD  160(R13), Y12, Y5
+	VFMADD231PD  192(R13), Y12, Y6
+	VFMADD231PD  224(R13), Y12, Y7
+	VFMADD231PD  256(R13), Y12, Y8
+	VFMADD231PD  288(R13), Y12, Y9
+	VFMADD231PD  320(R13), Y12, Y10
+	VFMADD231PD  -32(R13)(DX*8), Y12, Y11
+	ADDQ         $0x01, R11
+	JMP          loop1271
+
+out1272:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1270
+
+done1273:
+	VZEROUPPER
+	RET
+
+ones1269:
+next1274:
+	CMPQ    CX, count+40(FP)
+	JGE     done1277
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD -32(AX)(DX*8), Y11
+
+loop1275:
+	CMPQ    R8, R11
+	JGE     out1276
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1276
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  160(R12), Y5, Y5
+	VADDPD  192(R12), Y6, Y6
+	VADDPD  224(R12), Y7, Y7
+	VADDPD  256(R12), Y8, Y8
+	VADDPD  288(R12), Y9, Y9
+	VADDPD  320(R12), Y10, Y10
+	VADDPD  -32(R12)(DX*8), Y11, Y11
+	ADDQ    $0x01, R8
+	JMP     loop1275
+
+out1276:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1274
+
+done1277:
+	VZEROUPPER
+	RET
+
+above1238:
+	CMPQ  DX, $0x00000038
+	JGT   above1278
+	CMPQ  DX, $0x00000034
+	JGT   above1279
+	TESTQ R8, R8
+	JEQ   ones1280
+
+next1281:
+	CMPQ    CX, count+40(FP)
+	JGE     done1284
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD -32(AX)(DX*8), Y12
+
+loop1282:
+	CMPQ         R11, R12
+	JGE          out1283
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1283
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y13
+	VFMADD231PD  (R13), Y13, Y0
+	VFMADD231PD  32(R13), Y13, Y1
+	VFMADD231PD  64(R13), Y13, Y2
+	VFMADD231PD  96(R13), Y13, Y3
+	VFMADD231PD  128(R13), Y13, Y4
+	VFMADD231PD  160(R13), Y13, Y5
+	VFMADD231PD  192(R13), Y13, Y6
+	VFMADD231PD  224(R13), Y13, Y7
+	VFMADD231PD  256(R13), Y13, Y8
+	VFMADD231PD  288(R13), Y13, Y9
+	VFMADD231PD  320(R13), Y13, Y10
+	VFMADD231PD  352(R13), Y13, Y11
+	VFMADD231PD  -32(R13)(DX*8), Y13, Y12
+	ADDQ         $0x01, R11
+	JMP          loop1282
+
+out1283:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1281
+
+done1284:
+	VZEROUPPER
+	RET
+
+ones1280:
+next1285:
+	CMPQ    CX, count+40(FP)
+	JGE     done1288
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD -32(AX)(DX*8), Y12
+
+loop1286:
+	CMPQ    R8, R11
+	JGE     out1287
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1287
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  160(R12), Y5, Y5
+	VADDPD  192(R12), Y6, Y6
+	VADDPD  224(R12), Y7, Y7
+	VADDPD  256(R12), Y8, Y8
+	VADDPD  288(R12), Y9, Y9
+	VADDPD  320(R12), Y10, Y10
+	VADDPD  352(R12), Y11, Y11
+	VADDPD  -32(R12)(DX*8), Y12, Y12
+	ADDQ    $0x01, R8
+	JMP     loop1286
+
+out1287:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1285
+
+done1288:
+	VZEROUPPER
+	RET
+
+above1279:
+	TESTQ R8, R8
+	JEQ   ones1289
+
+next1290:
+	CMPQ    CX, count+40(FP)
+	JGE     done1293
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD 384(AX), Y12
+	VMOVUPD -32(AX)(DX*8), Y13
+
+loop1291:
+	CMPQ         R11, R12
+	JGE          out1292
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1292
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y14
+	VFMADD231PD  (R13), Y14, Y0
+	VFMADD231PD  32(R13), Y14, Y1
+	VFMADD231PD  64(R13), Y14, Y2
+	VFMADD231PD  96(R13), Y14, Y3
+	VFMADD231PD  128(R13), Y14, Y4
+	VFMADD231PD  160(R13), Y14, Y5
+	VFMADD231PD  192(R13), Y14, Y6
+	VFMADD231PD  224(R13), Y14, Y7
+	VFMADD231PD  256(R13), Y14, Y8
+	VFMADD231PD  288(R13), Y14, Y9
+	VFMADD231PD  320(R13), Y14, Y10
+	VFMADD231PD  352(R13), Y14, Y11
+	VFMADD231PD  384(R13), Y14, Y12
+	VFMADD231PD  -32(R13)(DX*8), Y14, Y13
+	ADDQ         $0x01, R11
+	JMP          loop1291
+
+out1292:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, 384(AX)
+	VMOVUPD    Y13, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1290
+
+done1293:
+	VZEROUPPER
+	RET
+
+ones1289:
+next1294:
+	CMPQ    CX, count+40(FP)
+	JGE     done1297
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD 384(AX), Y12
+	VMOVUPD -32(AX)(DX*8), Y13
+
+loop1295:
+	CMPQ    R8, R11
+	JGE     out1296
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1296
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  160(R12), Y5, Y5
+	VADDPD  192(R12), Y6, Y6
+	VADDPD  224(R12), Y7, Y7
+	VADDPD  256(R12), Y8, Y8
+	VADDPD  288(R12), Y9, Y9
+	VADDPD  320(R12), Y10, Y10
+	VADDPD  352(R12), Y11, Y11
+	VADDPD  384(R12), Y12, Y12
+	VADDPD  -32(R12)(DX*8), Y13, Y13
+	ADDQ    $0x01, R8
+	JMP     loop1295
+
+out1296:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, 384(AX)
+	VMOVUPD    Y13, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1294
+
+done1297:
+	VZEROUPPER
+	RET
+
+above1278:
+	TESTQ R8, R8
+	JEQ   ones1298
+
+next1299:
+	CMPQ    CX, count+40(FP)
+	JGE     done1302
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD 384(AX), Y12
+	VMOVUPD 416(AX), Y13
+	VMOVUPD -32(AX)(DX*8), Y14
+
+loop1300:
+	CMPQ         R11, R12
+	JGE          out1301
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1301
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y15
+	VFMADD231PD  (R13), Y15, Y0
+	VFMADD231PD  32(R13), Y15, Y1
+	VFMADD231PD  64(R13), Y15, Y2
+	VFMADD231PD  96(R13), Y15, Y3
+	VFMADD231PD  128(R13), Y15, Y4
+	VFMADD231PD  160(R13), Y15, Y5
+	VFMADD231PD  192(R13), Y15, Y6
+	VFMADD231PD  224(R13), Y15, Y7
+	VFMADD231PD  256(R13), Y15, Y8
+	VFMADD231PD  288(R13), Y15, Y9
+	VFMADD231PD  320(R13), Y15, Y10
+	VFMADD231PD  352(R13), Y15, Y11
+	VFMADD231PD  384(R13), Y15, Y12
+	VFMADD231PD  416(R13), Y15, Y13
+	VFMADD231PD  -32(R13)(DX*8), Y15, Y14
+	ADDQ         $0x01, R11
+	JMP          loop1300
+
+out1301:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, 384(AX)
+	VMOVUPD    Y13, 416(AX)
+	VMOVUPD    Y14, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1299
+
+done1302:
+	VZEROUPPER
+	RET
+
+ones1298:
+next1303:
+	CMPQ    CX, count+40(FP)
+	JGE     done1306
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD 384(AX), Y12
+	VMOVUPD 416(AX), Y13
+	VMOVUPD -32(AX)(DX*8), Y14
+
+loop1304:
+	CMPQ    R8, R11
+	JGE     out1305
+	MOVLQSX (DI)(R8*4), R12
+	MOVQ    R12, R13
+	SUBQ    R9, R13
+	CMPQ    R13, R10
+	JAE     out1305
+	IMULQ   SI, R12
+	ADDQ    BX, R12
+	VADDPD  (R12), Y0, Y0
+	VADDPD  32(R12), Y1, Y1
+	VADDPD  64(R12), Y2, Y2
+	VADDPD  96(R12), Y3, Y3
+	VADDPD  128(R12), Y4, Y4
+	VADDPD  160(R12), Y5, Y5
+	VADDPD  192(R12), Y6, Y6
+	VADDPD  224(R12), Y7, Y7
+	VADDPD  256(R12), Y8, Y8
+	VADDPD  288(R12), Y9, Y9
+	VADDPD  320(R12), Y10, Y10
+	VADDPD  352(R12), Y11, Y11
+	VADDPD  384(R12), Y12, Y12
+	VADDPD  416(R12), Y13, Y13
+	VADDPD  -32(R12)(DX*8), Y14, Y14
+	ADDQ    $0x01, R8
+	JMP     loop1304
+
+out1305:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, 384(AX)
+	VMOVUPD    Y13, 416(AX)
+	VMOVUPD    Y14, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1303
+
+done1306:
+	VZEROUPPER
 	RET
 
 // func innersAVX2(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
@@ -11292,7 +17763,7 @@ TEXT ·innersAVX2(SB), NOSPLIT, $0-72
 	VXORPD Y8, Y8, Y8
 	VXORPD Y9, Y9, Y9
 
-loop702:
+loop1307:
 	VMOVUPD      (AX), Y10
 	VMOVUPD      (CX), Y11
 	VFMADD231PD  (DX), Y10, Y0
@@ -11311,7 +17782,7 @@ loop702:
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, DX
 	SUBQ         $0x08, BX
-	JNE          loop702
+	JNE          loop1307
 	VADDPD       Y5, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X5
 	VADDPD       X5, X0, X0
@@ -11354,7 +17825,7 @@ TEXT ·mirrorAVX2(SB), NOSPLIT, $0-16
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
 
-down703:
+down1308:
 	VMOVUPD    (AX), Y0
 	VMOVUPD    (AX)(DX*1), Y1
 	VMOVUPD    (AX)(DX*2), Y2
@@ -11375,12 +17846,12 @@ down703:
 	VMOVUPD    Y2, (AX)(DX*2)
 	VMOVUPD    Y3, (AX)(BX*1)
 	SUBQ       $0x04, CX
-	JEQ        done705
+	JEQ        done1310
 	MOVQ       AX, SI
 	MOVQ       AX, DI
 	MOVQ       CX, R8
 
-across704:
+across1309:
 	ADDQ       $0x20, SI
 	LEAQ       (DI)(DX*4), DI
 	VMOVUPD    (SI), Y0
@@ -11400,11 +17871,11 @@ across704:
 	VMOVUPD    Y1, (DI)(DX*2)
 	VMOVUPD    Y0, (DI)(BX*1)
 	SUBQ       $0x04, R8
-	JNE        across704
+	JNE        across1309
 	LEAQ       32(AX)(DX*4), AX
-	JMP        down703
+	JMP        down1308
 
-done705:
+done1310:
 	VZEROUPPER
 	RET
 
@@ -11417,7 +17888,7 @@ TEXT ·symmetrizeAVX2(SB), NOSPLIT, $0-16
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
 
-down706:
+down1311:
 	VMOVUPD    (AX), Y0
 	VMOVUPD    (AX)(DX*1), Y1
 	VMOVUPD    (AX)(DX*2), Y2
@@ -11439,12 +17910,12 @@ down706:
 	VMOVUPD    Y2, (AX)(DX*2)
 	VMOVUPD    Y3, (AX)(BX*1)
 	SUBQ       $0x04, CX
-	JEQ        done708
+	JEQ        done1313
 	MOVQ       AX, SI
 	MOVQ       AX, DI
 	MOVQ       CX, R8
 
-across707:
+across1312:
 	ADDQ       $0x20, SI
 	LEAQ       (DI)(DX*4), DI
 	VMOVUPD    (SI), Y0
@@ -11480,11 +17951,11 @@ across707:
 	VMOVUPD    Y2, (SI)(DX*2)
 	VMOVUPD    Y0, (SI)(BX*1)
 	SUBQ       $0x04, R8
-	JNE        across707
+	JNE        across1312
 	LEAQ       32(AX)(DX*4), AX
-	JMP        down706
+	JMP        down1311
 
-done708:
+done1313:
 	VZEROUPPER
 	RET
 
@@ -11495,13 +17966,13 @@ TEXT ·toFloat32AVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop709:
+loop1314:
 	VCVTPD2PSY (CX), X0
 	VMOVUPS    X0, (AX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x10, AX
 	SUBQ       $0x04, DX
-	JNE        loop709
+	JNE        loop1314
 	VZEROUPPER
 	RET
 
@@ -11517,17 +17988,17 @@ TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next710:
+next1315:
 	SUBQ         $0x01, BX
-	JLT          done711
+	JLT          done1316
 	VBROADCASTSD (DX), Y4
 	ADDQ         $0x08, DX
 	MOVQ         AX, SI
 	MOVQ         CX, DI
 	SUBQ         $0x10, DI
-	JLT          rest713
+	JLT          rest1318
 
-loop712:
+loop1317:
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -11542,11 +18013,11 @@ loop712:
 	VFMADD231PD Y6, Y5, Y3
 	ADDQ        $+128, SI
 	SUBQ        $0x10, DI
-	JGE         loop712
+	JGE         loop1317
 
-rest713:
+rest1318:
 	TESTQ       $0x00000008, DI
-	JEQ         skip714
+	JEQ         skip1319
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -11555,34 +18026,34 @@ rest713:
 	VFMADD231PD Y6, Y5, Y1
 	ADDQ        $+64, SI
 
-skip714:
+skip1319:
 	TESTQ       $0x00000004, DI
-	JEQ         skip715
+	JEQ         skip1320
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
 	ADDQ        $+32, SI
 
-skip715:
+skip1320:
 	TESTQ       $0x00000002, DI
-	JEQ         skip716
+	JEQ         skip1321
 	VMOVUPD     (SI), X7
 	VMULPD      Y4, Y7, Y5
 	VFMADD231PD Y5, Y7, Y0
 	ADDQ        $+16, SI
 
-skip716:
+skip1321:
 	TESTQ       $0x00000001, DI
-	JEQ         skip717
+	JEQ         skip1322
 	VMOVSD      (SI), X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
 
-skip717:
+skip1322:
 	LEAQ (AX)(CX*8), AX
-	JMP  next710
+	JMP  next1315
 
-done711:
+done1316:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -11606,52 +18077,52 @@ TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next718:
+next1323:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out720
+	JLT   out1325
 	MOVL  (DX), SI
 	MOVL  4(DX), R8
 	ADDQ  $0x08, DX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad721
+	JAE   bad1326
 	MOVL  4(BX)(SI*8), DI
 	SUBL  (BX), DI
 	IMULQ CX, SI
 	LEAQ  (AX)(SI*8), SI
 	LEAQ  (DI)(R8*1), R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad721
+	JHI   bad1326
 
-entry719:
+entry1324:
 	SUBQ         $0x01, R8
-	JLT          next718
+	JLT          next1323
 	MOVQ         idx+56(FP), R9
 	MOVL         (R9)(DI*4), R9
 	SUBL         first+24(FP), R9
 	CMPQ         R9, n+16(FP)
-	JAE          bad721
+	JAE          bad1326
 	IMULQ        CX, R9
 	LEAQ         (AX)(R9*8), R9
 	MOVQ         val+72(FP), R10
 	TESTQ        R10, R10
-	JEQ          ones722
+	JEQ          ones1327
 	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known723
+	JMP          known1328
 
-ones722:
+ones1327:
 	MOVQ         $0x3ff0000000000000, R10
 	VMOVQ        R10, X4
 	VBROADCASTSD X4, Y4
 
-known723:
+known1328:
 	ADDQ $0x01, DI
 	MOVQ SI, R10
 	MOVQ CX, R11
 	SUBQ $0x10, R11
-	JLT  rest725
+	JLT  rest1330
 
-loop724:
+loop1329:
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -11671,11 +18142,11 @@ loop724:
 	ADDQ        $+128, R9
 	ADDQ        $+128, R10
 	SUBQ        $0x10, R11
-	JGE         loop724
+	JGE         loop1329
 
-rest725:
+rest1330:
 	TESTQ       $0x00000008, R11
-	JEQ         skip726
+	JEQ         skip1331
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -11687,9 +18158,9 @@ rest725:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 
-skip726:
+skip1331:
 	TESTQ       $0x00000004, R11
-	JEQ         skip727
+	JEQ         skip1332
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -11697,9 +18168,9 @@ skip726:
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 
-skip727:
+skip1332:
 	TESTQ       $0x00000002, R11
-	JEQ         skip728
+	JEQ         skip1333
 	VMOVUPD     (R9), X7
 	VMOVUPD     (R10), X8
 	VMULPD      Y4, Y7, Y7
@@ -11707,18 +18178,18 @@ skip727:
 	ADDQ        $+16, R9
 	ADDQ        $+16, R10
 
-skip728:
+skip1333:
 	TESTQ       $0x00000001, R11
-	JEQ         skip729
+	JEQ         skip1334
 	VMOVSD      (R9), X9
 	VMOVSD      (R10), X8
 	VMULPD      Y4, Y9, Y9
 	VFMADD231PD Y9, Y8, Y0
 
-skip729:
-	JMP entry719
+skip1334:
+	JMP entry1324
 
-out720:
+out1325:
 	XORQ         AX, AX
 	MOVQ         AX, bad+88(FP)
 	VADDPD       Y2, Y0, Y0
@@ -11732,7 +18203,7 @@ out720:
 	MOVSD        X0, sum+80(FP)
 	RET
 
-bad721:
+bad1326:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
@@ -11746,179 +18217,179 @@ TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
 	MOVQ lists+16(FP), DX
 	MOVQ count+24(FP), BX
 
-next730:
+next1335:
 	SUBQ   $0x01, BX
-	JLT    out732
+	JLT    out1337
 	MOVQ   (DX), SI
 	MOVQ   8(DX), DI
 	VMOVSD 16(DX), X0
 	CMPQ   DI, entries+48(FP)
-	JHI    bad733
+	JHI    bad1338
 	SUBQ   SI, DI
-	JLT    bad733
+	JLT    bad1338
 	TESTQ  SI, SI
-	JLT    bad733
+	JLT    bad1338
 	XORQ   R8, R8
 	CMPQ   BX, $0x02
-	JLT    last734
+	JLT    last1339
 	MOVQ   48(DX), R8
 	SUBQ   SI, R8
 	SHLQ   $0x02, R8
 
-last734:
+last1339:
 	ADDQ  $0x18, DX
 	MOVQ  idx+32(FP), R9
 	LEAQ  (R9)(SI*4), R9
 	MOVQ  val+40(FP), R10
 	TESTQ R10, R10
-	JEQ   ones731
+	JEQ   ones1336
 	LEAQ  (R10)(SI*8), R10
 	SUBQ  $0x08, DI
-	JLT   rest736
+	JLT   rest1341
 
-loop735:
+loop1340:
 	PREFETCHT0  (R9)(R8*1)
 	PREFETCHT0  (R10)(R8*2)
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad733
+	JAE         bad1338
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     4(R9), SI
 	CMPQ        SI, CX
-	JAE         bad733
+	JAE         bad1338
 	VMOVSD      8(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     8(R9), SI
 	CMPQ        SI, CX
-	JAE         bad733
+	JAE         bad1338
 	VMOVSD      16(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     12(R9), SI
 	CMPQ        SI, CX
-	JAE         bad733
+	JAE         bad1338
 	VMOVSD      24(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     16(R9), SI
 	CMPQ        SI, CX
-	JAE         bad733
+	JAE         bad1338
 	VMOVSD      32(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     20(R9), SI
 	CMPQ        SI, CX
-	JAE         bad733
+	JAE         bad1338
 	VMOVSD      40(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     24(R9), SI
 	CMPQ        SI, CX
-	JAE         bad733
+	JAE         bad1338
 	VMOVSD      48(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     28(R9), SI
 	CMPQ        SI, CX
-	JAE         bad733
+	JAE         bad1338
 	VMOVSD      56(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x20, R9
 	ADDQ        $0x40, R10
 	SUBQ        $0x08, DI
-	JGE         loop735
+	JGE         loop1340
 
-rest736:
+rest1341:
 	ADDQ $0x08, DI
 
-one737:
+one1342:
 	SUBQ        $0x01, DI
-	JLT         next730
+	JLT         next1335
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad733
+	JAE         bad1338
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x04, R9
 	ADDQ        $0x08, R10
-	JMP         one737
+	JMP         one1342
 
-ones731:
+ones1336:
 	SUBQ $0x08, DI
-	JLT  rest739
+	JLT  rest1344
 
-loop738:
+loop1343:
 	PREFETCHT0 (R9)(R8*1)
 	MOVLQSX    (R9), SI
 	CMPQ       SI, CX
-	JAE        bad733
+	JAE        bad1338
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    4(R9), SI
 	CMPQ       SI, CX
-	JAE        bad733
+	JAE        bad1338
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    8(R9), SI
 	CMPQ       SI, CX
-	JAE        bad733
+	JAE        bad1338
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    12(R9), SI
 	CMPQ       SI, CX
-	JAE        bad733
+	JAE        bad1338
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    16(R9), SI
 	CMPQ       SI, CX
-	JAE        bad733
+	JAE        bad1338
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    20(R9), SI
 	CMPQ       SI, CX
-	JAE        bad733
+	JAE        bad1338
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    24(R9), SI
 	CMPQ       SI, CX
-	JAE        bad733
+	JAE        bad1338
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    28(R9), SI
 	CMPQ       SI, CX
-	JAE        bad733
+	JAE        bad1338
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	ADDQ       $0x20, R9
 	SUBQ       $0x08, DI
-	JGE        loop738
+	JGE        loop1343
 
-rest739:
+rest1344:
 	ADDQ $0x08, DI
 
-one740:
+one1345:
 	SUBQ    $0x01, DI
-	JLT     next730
+	JLT     next1335
 	MOVLQSX (R9), SI
 	CMPQ    SI, CX
-	JAE     bad733
+	JAE     bad1338
 	VADDSD  (AX)(SI*8), X0, X1
 	VMOVSD  X1, (AX)(SI*8)
 	ADDQ    $0x04, R9
-	JMP     one740
+	JMP     one1345
 
-out732:
+out1337:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
 	RET
 
-bad733:
+bad1338:
 	MOVB $0x00, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
@@ -11931,9 +18402,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest742
+	JLT          rest1347
 
-loop741:
+loop1346:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11948,11 +18419,11 @@ loop741:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop741
+	JGE     loop1346
 
-rest742:
+rest1347:
 	TESTQ   $0x00000008, CX
-	JEQ     skip743
+	JEQ     skip1348
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -11961,30 +18432,30 @@ rest742:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip743:
+skip1348:
 	TESTQ   $0x00000004, CX
-	JEQ     skip744
+	JEQ     skip1349
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip744:
+skip1349:
 	TESTQ   $0x00000002, CX
-	JEQ     skip745
+	JEQ     skip1350
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip745:
+skip1350:
 	TESTQ  $0x00000001, CX
-	JEQ    skip746
+	JEQ    skip1351
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip746:
+skip1351:
 	VZEROUPPER
 	RET
 
@@ -11994,11 +18465,11 @@ TEXT ·fetchAVX2(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), AX
 	MOVQ lines+8(FP), CX
 
-loop747:
+loop1352:
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
 	DECQ       CX
-	JNE        loop747
+	JNE        loop1352
 	VZEROUPPER
 	RET
 
@@ -12009,7 +18480,7 @@ TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ lines+16(FP), DX
 
-loop748:
+loop1353:
 	VMOVUPD  (CX), Y0
 	VMOVNTPD Y0, (AX)
 	VMOVUPD  32(CX), Y0
@@ -12017,7 +18488,7 @@ loop748:
 	ADDQ     $0x40, AX
 	ADDQ     $0x40, CX
 	DECQ     DX
-	JNE      loop748
+	JNE      loop1353
 	SFENCE
 	VZEROUPPER
 	RET
@@ -12029,9 +18500,9 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest750
+	JLT  rest1355
 
-loop749:
+loop1354:
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -12051,11 +18522,11 @@ loop749:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop749
+	JGE     loop1354
 
-rest750:
+rest1355:
 	TESTQ   $0x00000008, DX
-	JEQ     skip751
+	JEQ     skip1356
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -12067,9 +18538,9 @@ rest750:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip751:
+skip1356:
 	TESTQ   $0x00000004, DX
-	JEQ     skip752
+	JEQ     skip1357
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -12077,9 +18548,9 @@ skip751:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip752:
+skip1357:
 	TESTQ   $0x00000002, DX
-	JEQ     skip753
+	JEQ     skip1358
 	VMOVUPD (AX), X2
 	VMOVUPD (CX), X3
 	VMULPD  Y3, Y2, Y2
@@ -12087,15 +18558,15 @@ skip752:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip753:
+skip1358:
 	TESTQ  $0x00000001, DX
-	JEQ    skip754
+	JEQ    skip1359
 	VMOVSD (AX), X3
 	VMOVSD (CX), X4
 	VMULPD Y4, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip754:
+skip1359:
 	VZEROUPPER
 	RET
 
@@ -12112,9 +18583,9 @@ TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
 	VMOVQ        DI, X1
 	VBROADCASTSD X1, Y1
 	SUBQ         $0x10, SI
-	JLT          rest756
+	JLT          rest1361
 
-loop755:
+loop1360:
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -12152,11 +18623,11 @@ loop755:
 	ADDQ    $+128, DX
 	ADDQ    $+128, BX
 	SUBQ    $0x10, SI
-	JGE     loop755
+	JGE     loop1360
 
-rest756:
+rest1361:
 	TESTQ   $0x00000008, SI
-	JEQ     skip757
+	JEQ     skip1362
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -12178,9 +18649,9 @@ rest756:
 	ADDQ    $+64, DX
 	ADDQ    $+64, BX
 
-skip757:
+skip1362:
 	TESTQ   $0x00000004, SI
-	JEQ     skip758
+	JEQ     skip1363
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -12194,9 +18665,9 @@ skip757:
 	ADDQ    $+32, DX
 	ADDQ    $+32, BX
 
-skip758:
+skip1363:
 	TESTQ   $0x00000002, SI
-	JEQ     skip759
+	JEQ     skip1364
 	VMOVUPD (BX), X4
 	VMOVUPD (CX), X5
 	VMULPD  Y5, Y4, Y4
@@ -12210,9 +18681,9 @@ skip758:
 	ADDQ    $+16, DX
 	ADDQ    $+16, BX
 
-skip759:
+skip1364:
 	TESTQ  $0x00000001, SI
-	JEQ    skip760
+	JEQ    skip1365
 	VMOVSD (BX), X5
 	VMOVSD (CX), X6
 	VMULPD Y6, Y5, Y5
@@ -12222,7 +18693,7 @@ skip759:
 	VANDPD Y1, Y5, Y5
 	VMOVSD X5, (AX)
 
-skip760:
+skip1365:
 	VZEROUPPER
 	RET
 
@@ -12243,9 +18714,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop761:
+loop1366:
 	SUBQ      $0x10, CX
-	JLE       done762
+	JLE       done1367
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -12267,9 +18738,9 @@ loop761:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop761
+	JMP       loop1366
 
-done762:
+done1367:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -12321,9 +18792,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest764
+	JLT          rest1369
 
-loop763:
+loop1368:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12377,22 +18848,22 @@ loop763:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same765
+	JEQ         same1370
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same765:
+same1370:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop763
+	JGE  loop1368
 
-rest764:
+rest1369:
 	TESTQ       $0x00000008, BX
-	JEQ         skip766
+	JEQ         skip1371
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12420,18 +18891,18 @@ rest764:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same767
+	JEQ         same1372
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same767:
+same1372:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip766:
+skip1371:
 	TESTQ       $0x00000004, BX
-	JEQ         skip768
+	JEQ         skip1373
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -12446,17 +18917,17 @@ skip766:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same769
+	JEQ         same1374
 	VMOVUPD     Y8, (CX)
 
-same769:
+same1374:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip768:
+skip1373:
 	TESTQ       $0x00000002, BX
-	JEQ         skip770
+	JEQ         skip1375
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -12471,17 +18942,17 @@ skip768:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same771
+	JEQ         same1376
 	VMOVUPD     X13, (CX)
 
-same771:
+same1376:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip770:
+skip1375:
 	TESTQ       $0x00000001, BX
-	JEQ         skip772
+	JEQ         skip1377
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -12496,11 +18967,11 @@ skip770:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same773
+	JEQ         same1378
 	VMOVSD      X15, (CX)
 
-same773:
-skip772:
+same1378:
+skip1377:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -12522,9 +18993,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest775
+	JLT          rest1380
 
-loop774:
+loop1379:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12556,11 +19027,11 @@ loop774:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop774
+	JGE     loop1379
 
-rest775:
+rest1380:
 	TESTQ   $0x00000008, DX
-	JEQ     skip776
+	JEQ     skip1381
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12578,9 +19049,9 @@ rest775:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip776:
+skip1381:
 	TESTQ   $0x00000004, DX
-	JEQ     skip777
+	JEQ     skip1382
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -12591,9 +19062,9 @@ skip776:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip777:
+skip1382:
 	TESTQ   $0x00000002, DX
-	JEQ     skip778
+	JEQ     skip1383
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -12604,9 +19075,9 @@ skip777:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip778:
+skip1383:
 	TESTQ  $0x00000001, DX
-	JEQ    skip779
+	JEQ    skip1384
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -12615,7 +19086,7 @@ skip778:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip779:
+skip1384:
 	VZEROUPPER
 	RET
 
@@ -15236,7 +21707,7 @@ bad165:
 	RET
 
 // func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gatherEachAVX512(SB), NOSPLIT, $0-89
 	MOVQ  z+0(FP), AX
 	MOVQ  from+16(FP), CX
@@ -15259,17 +21730,18 @@ next210:
 	SUBQ   $0x01, count+24(FP)
 	JLT    done211
 	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R10
+	CMPQ   R10, R9
+	JHI    near212
+	SUBQ   $0x02, DX
+	JLT    rest215
 
-loop212:
-	SUBL         $0x01, DX
-	JLT          out213
-	LEAQ         64(DI), R10
-	CMPQ         R10, R9
-	CMOVQHI      R9, R10
-	MOVLQSX      (R10), R10
+loop214:
+	MOVLQSX      64(DI), R10
 	IMULQ        SI, R10
 	PREFETCHT0   (BX)(R10*1)
 	MOVLQSX      (DI), R10
@@ -15277,15 +21749,97 @@ loop212:
 	CMPQ         R10, limit+72(FP)
 	JHI          bad205
 	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z1
-	ADDQ         $0x08, R8
-	VFMADD231PD  (R10), Z1, Z0
+	VBROADCASTSD (R8), Z2
+	VFMADD231PD  (R10), Z2, Z0
+	MOVLQSX      68(DI), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	MOVLQSX      4(DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD 8(R8), Z2
+	VFMADD231PD  (R10), Z2, Z1
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, DX
+	JGE          loop214
+
+rest215:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest217
+
+loop216:
+	MOVLQSX      64(DI), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z2
+	VFMADD231PD  (R10), Z2, Z0
 	ADDQ         $0x04, DI
-	JMP          loop212
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop216
+
+rest217:
+	ADDQ $0x01, DX
+	JMP  out213
+
+near212:
+	SUBQ $0x02, DX
+	JLT  rest219
+
+loop218:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z2
+	VFMADD231PD  (R10), Z2, Z0
+	MOVLQSX      4(DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD 8(R8), Z2
+	VFMADD231PD  (R10), Z2, Z1
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, DX
+	JGE          loop218
+
+rest219:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest221
+
+loop220:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z2
+	VFMADD231PD  (R10), Z2, Z0
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop220
+
+rest221:
+	ADDQ $0x01, DX
 
 out213:
-	VBROADCASTSD scale+56(FP), Z1
-	VMULPD       Z1, Z0, Z0
+	VADDPD       Z1, Z0, Z0
+	VBROADCASTSD scale+56(FP), Z2
+	VMULPD       Z2, Z0, Z0
 	VMOVUPD      Z0, (AX)
 	ADDQ         SI, AX
 	JMP          next210
@@ -15297,21 +21851,50 @@ done211:
 	RET
 
 ones209:
-next214:
+next222:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done215
+	JLT    done223
 	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R8
+	CMPQ   R8, R9
+	JHI    near224
+	SUBQ   $0x02, DX
+	JLT    rest227
 
-loop216:
-	SUBL       $0x01, DX
-	JLT        out217
-	LEAQ       64(DI), R8
-	CMPQ       R8, R9
-	CMOVQHI    R9, R8
-	MOVLQSX    (R8), R8
+loop226:
+	MOVLQSX    64(DI), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	MOVLQSX    68(DI), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	MOVLQSX    4(DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z1, Z1
+	ADDQ       $0x08, DI
+	SUBQ       $0x02, DX
+	JGE        loop226
+
+rest227:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest229
+
+loop228:
+	MOVLQSX    64(DI), R8
 	IMULQ      SI, R8
 	PREFETCHT0 (BX)(R8*1)
 	MOVLQSX    (DI), R8
@@ -15321,16 +21904,62 @@ loop216:
 	ADDQ       BX, R8
 	VADDPD     (R8), Z0, Z0
 	ADDQ       $0x04, DI
-	JMP        loop216
+	SUBQ       $0x01, DX
+	JGE        loop228
 
-out217:
-	VBROADCASTSD scale+56(FP), Z1
-	VMULPD       Z1, Z0, Z0
+rest229:
+	ADDQ $0x01, DX
+	JMP  out225
+
+near224:
+	SUBQ $0x02, DX
+	JLT  rest231
+
+loop230:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	MOVLQSX 4(DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z1, Z1
+	ADDQ    $0x08, DI
+	SUBQ    $0x02, DX
+	JGE     loop230
+
+rest231:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest233
+
+loop232:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, DX
+	JGE     loop232
+
+rest233:
+	ADDQ $0x01, DX
+
+out225:
+	VADDPD       Z1, Z0, Z0
+	VBROADCASTSD scale+56(FP), Z2
+	VMULPD       Z2, Z0, Z0
 	VMOVUPD      Z0, (AX)
 	ADDQ         SI, AX
-	JMP          next214
+	JMP          next222
 
-done215:
+done223:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
@@ -15338,24 +21967,26 @@ done215:
 
 above208:
 	TESTQ R8, R8
-	JEQ   ones218
+	JEQ   ones234
 
-next219:
+next235:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done220
+	JLT    done236
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R10
+	CMPQ   R10, R9
+	JHI    near237
+	SUBQ   $0x02, DX
+	JLT    rest240
 
-loop221:
-	SUBL         $0x01, DX
-	JLT          out222
-	LEAQ         64(DI), R10
-	CMPQ         R10, R9
-	CMOVQHI      R9, R10
-	MOVLQSX      (R10), R10
+loop239:
+	MOVLQSX      64(DI), R10
 	IMULQ        SI, R10
 	PREFETCHT0   (BX)(R10*1)
 	PREFETCHT0   64(BX)(R10*1)
@@ -15364,45 +21995,169 @@ loop221:
 	CMPQ         R10, limit+72(FP)
 	JHI          bad205
 	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z2
-	ADDQ         $0x08, R8
-	VFMADD231PD  (R10), Z2, Z0
-	VFMADD231PD  64(R10), Z2, Z1
-	ADDQ         $0x04, DI
-	JMP          loop221
+	VBROADCASTSD (R8), Z4
+	VFMADD231PD  (R10), Z4, Z0
+	VFMADD231PD  64(R10), Z4, Z1
+	MOVLQSX      68(DI), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	MOVLQSX      4(DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD 8(R8), Z4
+	VFMADD231PD  (R10), Z4, Z2
+	VFMADD231PD  64(R10), Z4, Z3
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, DX
+	JGE          loop239
 
-out222:
-	VBROADCASTSD scale+56(FP), Z2
-	VMULPD       Z2, Z0, Z0
-	VMULPD       Z2, Z1, Z1
+rest240:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest242
+
+loop241:
+	MOVLQSX      64(DI), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z4
+	VFMADD231PD  (R10), Z4, Z0
+	VFMADD231PD  64(R10), Z4, Z1
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop241
+
+rest242:
+	ADDQ $0x01, DX
+	JMP  out238
+
+near237:
+	SUBQ $0x02, DX
+	JLT  rest244
+
+loop243:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z4
+	VFMADD231PD  (R10), Z4, Z0
+	VFMADD231PD  64(R10), Z4, Z1
+	MOVLQSX      4(DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD 8(R8), Z4
+	VFMADD231PD  (R10), Z4, Z2
+	VFMADD231PD  64(R10), Z4, Z3
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, DX
+	JGE          loop243
+
+rest244:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest246
+
+loop245:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z4
+	VFMADD231PD  (R10), Z4, Z0
+	VFMADD231PD  64(R10), Z4, Z1
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop245
+
+rest246:
+	ADDQ $0x01, DX
+
+out238:
+	VADDPD       Z2, Z0, Z0
+	VADDPD       Z3, Z1, Z1
+	VBROADCASTSD scale+56(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	ADDQ         SI, AX
-	JMP          next219
+	JMP          next235
 
-done220:
+done236:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones218:
-next223:
+ones234:
+next247:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done224
+	JLT    done248
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R8
+	CMPQ   R8, R9
+	JHI    near249
+	SUBQ   $0x02, DX
+	JLT    rest252
 
-loop225:
-	SUBL       $0x01, DX
-	JLT        out226
-	LEAQ       64(DI), R8
-	CMPQ       R8, R9
-	CMOVQHI    R9, R8
-	MOVLQSX    (R8), R8
+loop251:
+	MOVLQSX    64(DI), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	MOVLQSX    68(DI), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	MOVLQSX    4(DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z2, Z2
+	VADDPD     64(R8), Z3, Z3
+	ADDQ       $0x08, DI
+	SUBQ       $0x02, DX
+	JGE        loop251
+
+rest252:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest254
+
+loop253:
+	MOVLQSX    64(DI), R8
 	IMULQ      SI, R8
 	PREFETCHT0 (BX)(R8*1)
 	PREFETCHT0 64(BX)(R8*1)
@@ -15414,18 +22169,68 @@ loop225:
 	VADDPD     (R8), Z0, Z0
 	VADDPD     64(R8), Z1, Z1
 	ADDQ       $0x04, DI
-	JMP        loop225
+	SUBQ       $0x01, DX
+	JGE        loop253
 
-out226:
-	VBROADCASTSD scale+56(FP), Z2
-	VMULPD       Z2, Z0, Z0
-	VMULPD       Z2, Z1, Z1
+rest254:
+	ADDQ $0x01, DX
+	JMP  out250
+
+near249:
+	SUBQ $0x02, DX
+	JLT  rest256
+
+loop255:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	MOVLQSX 4(DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z2, Z2
+	VADDPD  64(R8), Z3, Z3
+	ADDQ    $0x08, DI
+	SUBQ    $0x02, DX
+	JGE     loop255
+
+rest256:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest258
+
+loop257:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, DX
+	JGE     loop257
+
+rest258:
+	ADDQ $0x01, DX
+
+out250:
+	VADDPD       Z2, Z0, Z0
+	VADDPD       Z3, Z1, Z1
+	VBROADCASTSD scale+56(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	ADDQ         SI, AX
-	JMP          next223
+	JMP          next247
 
-done224:
+done248:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
@@ -15433,27 +22238,30 @@ done224:
 
 above207:
 	CMPQ  DX, $0x00000018
-	JGT   above227
+	JGT   above259
 	TESTQ R8, R8
-	JEQ   ones228
+	JEQ   ones260
 
-next229:
+next261:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done230
+	JLT    done262
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R10
+	CMPQ   R10, R9
+	JHI    near263
+	SUBQ   $0x02, DX
+	JLT    rest266
 
-loop231:
-	SUBL         $0x01, DX
-	JLT          out232
-	LEAQ         64(DI), R10
-	CMPQ         R10, R9
-	CMOVQHI      R9, R10
-	MOVLQSX      (R10), R10
+loop265:
+	MOVLQSX      64(DI), R10
 	IMULQ        SI, R10
 	PREFETCHT0   (BX)(R10*1)
 	PREFETCHT0   64(BX)(R10*1)
@@ -15463,49 +22271,186 @@ loop231:
 	CMPQ         R10, limit+72(FP)
 	JHI          bad205
 	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z3
-	ADDQ         $0x08, R8
-	VFMADD231PD  (R10), Z3, Z0
-	VFMADD231PD  64(R10), Z3, Z1
-	VFMADD231PD  128(R10), Z3, Z2
-	ADDQ         $0x04, DI
-	JMP          loop231
+	VBROADCASTSD (R8), Z6
+	VFMADD231PD  (R10), Z6, Z0
+	VFMADD231PD  64(R10), Z6, Z1
+	VFMADD231PD  128(R10), Z6, Z2
+	MOVLQSX      68(DI), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	MOVLQSX      4(DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD 8(R8), Z6
+	VFMADD231PD  (R10), Z6, Z3
+	VFMADD231PD  64(R10), Z6, Z4
+	VFMADD231PD  128(R10), Z6, Z5
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, DX
+	JGE          loop265
 
-out232:
-	VBROADCASTSD scale+56(FP), Z3
-	VMULPD       Z3, Z0, Z0
-	VMULPD       Z3, Z1, Z1
-	VMULPD       Z3, Z2, Z2
+rest266:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest268
+
+loop267:
+	MOVLQSX      64(DI), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z6
+	VFMADD231PD  (R10), Z6, Z0
+	VFMADD231PD  64(R10), Z6, Z1
+	VFMADD231PD  128(R10), Z6, Z2
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop267
+
+rest268:
+	ADDQ $0x01, DX
+	JMP  out264
+
+near263:
+	SUBQ $0x02, DX
+	JLT  rest270
+
+loop269:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z6
+	VFMADD231PD  (R10), Z6, Z0
+	VFMADD231PD  64(R10), Z6, Z1
+	VFMADD231PD  128(R10), Z6, Z2
+	MOVLQSX      4(DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD 8(R8), Z6
+	VFMADD231PD  (R10), Z6, Z3
+	VFMADD231PD  64(R10), Z6, Z4
+	VFMADD231PD  128(R10), Z6, Z5
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, DX
+	JGE          loop269
+
+rest270:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest272
+
+loop271:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z6
+	VFMADD231PD  (R10), Z6, Z0
+	VFMADD231PD  64(R10), Z6, Z1
+	VFMADD231PD  128(R10), Z6, Z2
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop271
+
+rest272:
+	ADDQ $0x01, DX
+
+out264:
+	VADDPD       Z3, Z0, Z0
+	VADDPD       Z4, Z1, Z1
+	VADDPD       Z5, Z2, Z2
+	VBROADCASTSD scale+56(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
 	ADDQ         SI, AX
-	JMP          next229
+	JMP          next261
 
-done230:
+done262:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones228:
-next233:
+ones260:
+next273:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done234
+	JLT    done274
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R8
+	CMPQ   R8, R9
+	JHI    near275
+	SUBQ   $0x02, DX
+	JLT    rest278
 
-loop235:
-	SUBL       $0x01, DX
-	JLT        out236
-	LEAQ       64(DI), R8
-	CMPQ       R8, R9
-	CMOVQHI    R9, R8
-	MOVLQSX    (R8), R8
+loop277:
+	MOVLQSX    64(DI), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	VADDPD     128(R8), Z2, Z2
+	MOVLQSX    68(DI), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	MOVLQSX    4(DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z3, Z3
+	VADDPD     64(R8), Z4, Z4
+	VADDPD     128(R8), Z5, Z5
+	ADDQ       $0x08, DI
+	SUBQ       $0x02, DX
+	JGE        loop277
+
+rest278:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest280
+
+loop279:
+	MOVLQSX    64(DI), R8
 	IMULQ      SI, R8
 	PREFETCHT0 (BX)(R8*1)
 	PREFETCHT0 64(BX)(R8*1)
@@ -15519,47 +22464,105 @@ loop235:
 	VADDPD     64(R8), Z1, Z1
 	VADDPD     128(R8), Z2, Z2
 	ADDQ       $0x04, DI
-	JMP        loop235
+	SUBQ       $0x01, DX
+	JGE        loop279
 
-out236:
-	VBROADCASTSD scale+56(FP), Z3
-	VMULPD       Z3, Z0, Z0
-	VMULPD       Z3, Z1, Z1
-	VMULPD       Z3, Z2, Z2
+rest280:
+	ADDQ $0x01, DX
+	JMP  out276
+
+near275:
+	SUBQ $0x02, DX
+	JLT  rest282
+
+loop281:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	VADDPD  128(R8), Z2, Z2
+	MOVLQSX 4(DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z3, Z3
+	VADDPD  64(R8), Z4, Z4
+	VADDPD  128(R8), Z5, Z5
+	ADDQ    $0x08, DI
+	SUBQ    $0x02, DX
+	JGE     loop281
+
+rest282:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest284
+
+loop283:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	VADDPD  128(R8), Z2, Z2
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, DX
+	JGE     loop283
+
+rest284:
+	ADDQ $0x01, DX
+
+out276:
+	VADDPD       Z3, Z0, Z0
+	VADDPD       Z4, Z1, Z1
+	VADDPD       Z5, Z2, Z2
+	VBROADCASTSD scale+56(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
 	ADDQ         SI, AX
-	JMP          next233
+	JMP          next273
 
-done234:
+done274:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above227:
+above259:
 	TESTQ R8, R8
-	JEQ   ones237
+	JEQ   ones285
 
-next238:
+next286:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done239
+	JLT    done287
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R10
+	CMPQ   R10, R9
+	JHI    near288
+	SUBQ   $0x02, DX
+	JLT    rest291
 
-loop240:
-	SUBL         $0x01, DX
-	JLT          out241
-	LEAQ         64(DI), R10
-	CMPQ         R10, R9
-	CMOVQHI      R9, R10
-	MOVLQSX      (R10), R10
+loop290:
+	MOVLQSX      64(DI), R10
 	IMULQ        SI, R10
 	PREFETCHT0   (BX)(R10*1)
 	PREFETCHT0   64(BX)(R10*1)
@@ -15570,53 +22573,203 @@ loop240:
 	CMPQ         R10, limit+72(FP)
 	JHI          bad205
 	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z4
-	ADDQ         $0x08, R8
-	VFMADD231PD  (R10), Z4, Z0
-	VFMADD231PD  64(R10), Z4, Z1
-	VFMADD231PD  128(R10), Z4, Z2
-	VFMADD231PD  192(R10), Z4, Z3
-	ADDQ         $0x04, DI
-	JMP          loop240
+	VBROADCASTSD (R8), Z8
+	VFMADD231PD  (R10), Z8, Z0
+	VFMADD231PD  64(R10), Z8, Z1
+	VFMADD231PD  128(R10), Z8, Z2
+	VFMADD231PD  192(R10), Z8, Z3
+	MOVLQSX      68(DI), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	PREFETCHT0   192(BX)(R10*1)
+	MOVLQSX      4(DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD 8(R8), Z8
+	VFMADD231PD  (R10), Z8, Z4
+	VFMADD231PD  64(R10), Z8, Z5
+	VFMADD231PD  128(R10), Z8, Z6
+	VFMADD231PD  192(R10), Z8, Z7
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, DX
+	JGE          loop290
 
-out241:
-	VBROADCASTSD scale+56(FP), Z4
-	VMULPD       Z4, Z0, Z0
-	VMULPD       Z4, Z1, Z1
-	VMULPD       Z4, Z2, Z2
-	VMULPD       Z4, Z3, Z3
+rest291:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest293
+
+loop292:
+	MOVLQSX      64(DI), R10
+	IMULQ        SI, R10
+	PREFETCHT0   (BX)(R10*1)
+	PREFETCHT0   64(BX)(R10*1)
+	PREFETCHT0   128(BX)(R10*1)
+	PREFETCHT0   192(BX)(R10*1)
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z8
+	VFMADD231PD  (R10), Z8, Z0
+	VFMADD231PD  64(R10), Z8, Z1
+	VFMADD231PD  128(R10), Z8, Z2
+	VFMADD231PD  192(R10), Z8, Z3
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop292
+
+rest293:
+	ADDQ $0x01, DX
+	JMP  out289
+
+near288:
+	SUBQ $0x02, DX
+	JLT  rest295
+
+loop294:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z8
+	VFMADD231PD  (R10), Z8, Z0
+	VFMADD231PD  64(R10), Z8, Z1
+	VFMADD231PD  128(R10), Z8, Z2
+	VFMADD231PD  192(R10), Z8, Z3
+	MOVLQSX      4(DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD 8(R8), Z8
+	VFMADD231PD  (R10), Z8, Z4
+	VFMADD231PD  64(R10), Z8, Z5
+	VFMADD231PD  128(R10), Z8, Z6
+	VFMADD231PD  192(R10), Z8, Z7
+	ADDQ         $0x08, DI
+	ADDQ         $0x10, R8
+	SUBQ         $0x02, DX
+	JGE          loop294
+
+rest295:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest297
+
+loop296:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z8
+	VFMADD231PD  (R10), Z8, Z0
+	VFMADD231PD  64(R10), Z8, Z1
+	VFMADD231PD  128(R10), Z8, Z2
+	VFMADD231PD  192(R10), Z8, Z3
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop296
+
+rest297:
+	ADDQ $0x01, DX
+
+out289:
+	VADDPD       Z4, Z0, Z0
+	VADDPD       Z5, Z1, Z1
+	VADDPD       Z6, Z2, Z2
+	VADDPD       Z7, Z3, Z3
+	VBROADCASTSD scale+56(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
 	ADDQ         SI, AX
-	JMP          next238
+	JMP          next286
 
-done239:
+done287:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones237:
-next242:
+ones285:
+next298:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done243
+	JLT    done299
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R8
+	CMPQ   R8, R9
+	JHI    near300
+	SUBQ   $0x02, DX
+	JLT    rest303
 
-loop244:
-	SUBL       $0x01, DX
-	JLT        out245
-	LEAQ       64(DI), R8
-	CMPQ       R8, R9
-	CMOVQHI    R9, R8
-	MOVLQSX    (R8), R8
+loop302:
+	MOVLQSX    64(DI), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	PREFETCHT0 192(BX)(R8*1)
+	MOVLQSX    (DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z0, Z0
+	VADDPD     64(R8), Z1, Z1
+	VADDPD     128(R8), Z2, Z2
+	VADDPD     192(R8), Z3, Z3
+	MOVLQSX    68(DI), R8
+	IMULQ      SI, R8
+	PREFETCHT0 (BX)(R8*1)
+	PREFETCHT0 64(BX)(R8*1)
+	PREFETCHT0 128(BX)(R8*1)
+	PREFETCHT0 192(BX)(R8*1)
+	MOVLQSX    4(DI), R8
+	IMULQ      SI, R8
+	CMPQ       R8, limit+72(FP)
+	JHI        bad205
+	ADDQ       BX, R8
+	VADDPD     (R8), Z4, Z4
+	VADDPD     64(R8), Z5, Z5
+	VADDPD     128(R8), Z6, Z6
+	VADDPD     192(R8), Z7, Z7
+	ADDQ       $0x08, DI
+	SUBQ       $0x02, DX
+	JGE        loop302
+
+rest303:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest305
+
+loop304:
+	MOVLQSX    64(DI), R8
 	IMULQ      SI, R8
 	PREFETCHT0 (BX)(R8*1)
 	PREFETCHT0 64(BX)(R8*1)
@@ -15632,22 +22785,80 @@ loop244:
 	VADDPD     128(R8), Z2, Z2
 	VADDPD     192(R8), Z3, Z3
 	ADDQ       $0x04, DI
-	JMP        loop244
+	SUBQ       $0x01, DX
+	JGE        loop304
 
-out245:
-	VBROADCASTSD scale+56(FP), Z4
-	VMULPD       Z4, Z0, Z0
-	VMULPD       Z4, Z1, Z1
-	VMULPD       Z4, Z2, Z2
-	VMULPD       Z4, Z3, Z3
+rest305:
+	ADDQ $0x01, DX
+	JMP  out301
+
+near300:
+	SUBQ $0x02, DX
+	JLT  rest307
+
+loop306:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	VADDPD  128(R8), Z2, Z2
+	VADDPD  192(R8), Z3, Z3
+	MOVLQSX 4(DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z4, Z4
+	VADDPD  64(R8), Z5, Z5
+	VADDPD  128(R8), Z6, Z6
+	VADDPD  192(R8), Z7, Z7
+	ADDQ    $0x08, DI
+	SUBQ    $0x02, DX
+	JGE     loop306
+
+rest307:
+	ADDQ $0x02, DX
+	SUBQ $0x01, DX
+	JLT  rest309
+
+loop308:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	VADDPD  128(R8), Z2, Z2
+	VADDPD  192(R8), Z3, Z3
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, DX
+	JGE     loop308
+
+rest309:
+	ADDQ $0x01, DX
+
+out301:
+	VADDPD       Z4, Z0, Z0
+	VADDPD       Z5, Z1, Z1
+	VADDPD       Z6, Z2, Z2
+	VADDPD       Z7, Z3, Z3
+	VBROADCASTSD scale+56(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
 	ADDQ         SI, AX
-	JMP          next242
+	JMP          next298
 
-done243:
+done299:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
@@ -15655,15 +22866,15 @@ done243:
 
 above206:
 	CMPQ  DX, $0x00000030
-	JGT   above246
+	JGT   above310
 	CMPQ  DX, $0x00000028
-	JGT   above247
+	JGT   above311
 	TESTQ R8, R8
-	JEQ   ones248
+	JEQ   ones312
 
-next249:
+next313:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done250
+	JLT    done314
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -15672,14 +22883,14 @@ next249:
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R10
+	CMPQ   R10, R9
+	JHI    near315
+	SUBQ   $0x01, DX
+	JLT    rest318
 
-loop251:
-	SUBL         $0x01, DX
-	JLT          out252
-	LEAQ         64(DI), R10
-	CMPQ         R10, R9
-	CMOVQHI      R9, R10
-	MOVLQSX      (R10), R10
+loop317:
+	MOVLQSX      64(DI), R10
 	IMULQ        SI, R10
 	PREFETCHT0   (BX)(R10*1)
 	PREFETCHT0   64(BX)(R10*1)
@@ -15692,16 +22903,45 @@ loop251:
 	JHI          bad205
 	ADDQ         BX, R10
 	VBROADCASTSD (R8), Z5
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R10), Z5, Z0
 	VFMADD231PD  64(R10), Z5, Z1
 	VFMADD231PD  128(R10), Z5, Z2
 	VFMADD231PD  192(R10), Z5, Z3
 	VFMADD231PD  256(R10), Z5, Z4
 	ADDQ         $0x04, DI
-	JMP          loop251
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop317
 
-out252:
+rest318:
+	ADDQ $0x01, DX
+	JMP  out316
+
+near315:
+	SUBQ $0x01, DX
+	JLT  rest320
+
+loop319:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z5
+	VFMADD231PD  (R10), Z5, Z0
+	VFMADD231PD  64(R10), Z5, Z1
+	VFMADD231PD  128(R10), Z5, Z2
+	VFMADD231PD  192(R10), Z5, Z3
+	VFMADD231PD  256(R10), Z5, Z4
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop319
+
+rest320:
+	ADDQ $0x01, DX
+
+out316:
 	VBROADCASTSD scale+56(FP), Z5
 	VMULPD       Z5, Z0, Z0
 	VMULPD       Z5, Z1, Z1
@@ -15714,18 +22954,18 @@ out252:
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
 	ADDQ         SI, AX
-	JMP          next249
+	JMP          next313
 
-done250:
+done314:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones248:
-next253:
+ones312:
+next321:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done254
+	JLT    done322
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -15734,14 +22974,14 @@ next253:
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R8
+	CMPQ   R8, R9
+	JHI    near323
+	SUBQ   $0x01, DX
+	JLT    rest326
 
-loop255:
-	SUBL       $0x01, DX
-	JLT        out256
-	LEAQ       64(DI), R8
-	CMPQ       R8, R9
-	CMOVQHI    R9, R8
-	MOVLQSX    (R8), R8
+loop325:
+	MOVLQSX    64(DI), R8
 	IMULQ      SI, R8
 	PREFETCHT0 (BX)(R8*1)
 	PREFETCHT0 64(BX)(R8*1)
@@ -15759,9 +22999,36 @@ loop255:
 	VADDPD     192(R8), Z3, Z3
 	VADDPD     256(R8), Z4, Z4
 	ADDQ       $0x04, DI
-	JMP        loop255
+	SUBQ       $0x01, DX
+	JGE        loop325
 
-out256:
+rest326:
+	ADDQ $0x01, DX
+	JMP  out324
+
+near323:
+	SUBQ $0x01, DX
+	JLT  rest328
+
+loop327:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	VADDPD  128(R8), Z2, Z2
+	VADDPD  192(R8), Z3, Z3
+	VADDPD  256(R8), Z4, Z4
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, DX
+	JGE     loop327
+
+rest328:
+	ADDQ $0x01, DX
+
+out324:
 	VBROADCASTSD scale+56(FP), Z5
 	VMULPD       Z5, Z0, Z0
 	VMULPD       Z5, Z1, Z1
@@ -15774,21 +23041,21 @@ out256:
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
 	ADDQ         SI, AX
-	JMP          next253
+	JMP          next321
 
-done254:
+done322:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above247:
+above311:
 	TESTQ R8, R8
-	JEQ   ones257
+	JEQ   ones329
 
-next258:
+next330:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done259
+	JLT    done331
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -15798,14 +23065,14 @@ next258:
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R10
+	CMPQ   R10, R9
+	JHI    near332
+	SUBQ   $0x01, DX
+	JLT    rest335
 
-loop260:
-	SUBL         $0x01, DX
-	JLT          out261
-	LEAQ         64(DI), R10
-	CMPQ         R10, R9
-	CMOVQHI      R9, R10
-	MOVLQSX      (R10), R10
+loop334:
+	MOVLQSX      64(DI), R10
 	IMULQ        SI, R10
 	PREFETCHT0   (BX)(R10*1)
 	PREFETCHT0   64(BX)(R10*1)
@@ -15819,7 +23086,6 @@ loop260:
 	JHI          bad205
 	ADDQ         BX, R10
 	VBROADCASTSD (R8), Z6
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R10), Z6, Z0
 	VFMADD231PD  64(R10), Z6, Z1
 	VFMADD231PD  128(R10), Z6, Z2
@@ -15827,9 +23093,40 @@ loop260:
 	VFMADD231PD  256(R10), Z6, Z4
 	VFMADD231PD  320(R10), Z6, Z5
 	ADDQ         $0x04, DI
-	JMP          loop260
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop334
 
-out261:
+rest335:
+	ADDQ $0x01, DX
+	JMP  out333
+
+near332:
+	SUBQ $0x01, DX
+	JLT  rest337
+
+loop336:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z6
+	VFMADD231PD  (R10), Z6, Z0
+	VFMADD231PD  64(R10), Z6, Z1
+	VFMADD231PD  128(R10), Z6, Z2
+	VFMADD231PD  192(R10), Z6, Z3
+	VFMADD231PD  256(R10), Z6, Z4
+	VFMADD231PD  320(R10), Z6, Z5
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop336
+
+rest337:
+	ADDQ $0x01, DX
+
+out333:
 	VBROADCASTSD scale+56(FP), Z6
 	VMULPD       Z6, Z0, Z0
 	VMULPD       Z6, Z1, Z1
@@ -15844,18 +23141,18 @@ out261:
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
 	ADDQ         SI, AX
-	JMP          next258
+	JMP          next330
 
-done259:
+done331:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones257:
-next262:
+ones329:
+next338:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done263
+	JLT    done339
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -15865,14 +23162,14 @@ next262:
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R8
+	CMPQ   R8, R9
+	JHI    near340
+	SUBQ   $0x01, DX
+	JLT    rest343
 
-loop264:
-	SUBL       $0x01, DX
-	JLT        out265
-	LEAQ       64(DI), R8
-	CMPQ       R8, R9
-	CMOVQHI    R9, R8
-	MOVLQSX    (R8), R8
+loop342:
+	MOVLQSX    64(DI), R8
 	IMULQ      SI, R8
 	PREFETCHT0 (BX)(R8*1)
 	PREFETCHT0 64(BX)(R8*1)
@@ -15892,9 +23189,37 @@ loop264:
 	VADDPD     256(R8), Z4, Z4
 	VADDPD     320(R8), Z5, Z5
 	ADDQ       $0x04, DI
-	JMP        loop264
+	SUBQ       $0x01, DX
+	JGE        loop342
 
-out265:
+rest343:
+	ADDQ $0x01, DX
+	JMP  out341
+
+near340:
+	SUBQ $0x01, DX
+	JLT  rest345
+
+loop344:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	VADDPD  128(R8), Z2, Z2
+	VADDPD  192(R8), Z3, Z3
+	VADDPD  256(R8), Z4, Z4
+	VADDPD  320(R8), Z5, Z5
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, DX
+	JGE     loop344
+
+rest345:
+	ADDQ $0x01, DX
+
+out341:
 	VBROADCASTSD scale+56(FP), Z6
 	VMULPD       Z6, Z0, Z0
 	VMULPD       Z6, Z1, Z1
@@ -15909,23 +23234,23 @@ out265:
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
 	ADDQ         SI, AX
-	JMP          next262
+	JMP          next338
 
-done263:
+done339:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above246:
+above310:
 	CMPQ  DX, $0x00000038
-	JGT   above266
+	JGT   above346
 	TESTQ R8, R8
-	JEQ   ones267
+	JEQ   ones347
 
-next268:
+next348:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done269
+	JLT    done349
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -15936,14 +23261,14 @@ next268:
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R10
+	CMPQ   R10, R9
+	JHI    near350
+	SUBQ   $0x01, DX
+	JLT    rest353
 
-loop270:
-	SUBL         $0x01, DX
-	JLT          out271
-	LEAQ         64(DI), R10
-	CMPQ         R10, R9
-	CMOVQHI      R9, R10
-	MOVLQSX      (R10), R10
+loop352:
+	MOVLQSX      64(DI), R10
 	IMULQ        SI, R10
 	PREFETCHT0   (BX)(R10*1)
 	PREFETCHT0   64(BX)(R10*1)
@@ -15958,7 +23283,6 @@ loop270:
 	JHI          bad205
 	ADDQ         BX, R10
 	VBROADCASTSD (R8), Z7
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R10), Z7, Z0
 	VFMADD231PD  64(R10), Z7, Z1
 	VFMADD231PD  128(R10), Z7, Z2
@@ -15967,9 +23291,41 @@ loop270:
 	VFMADD231PD  320(R10), Z7, Z5
 	VFMADD231PD  384(R10), Z7, Z6
 	ADDQ         $0x04, DI
-	JMP          loop270
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop352
 
-out271:
+rest353:
+	ADDQ $0x01, DX
+	JMP  out351
+
+near350:
+	SUBQ $0x01, DX
+	JLT  rest355
+
+loop354:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z7
+	VFMADD231PD  (R10), Z7, Z0
+	VFMADD231PD  64(R10), Z7, Z1
+	VFMADD231PD  128(R10), Z7, Z2
+	VFMADD231PD  192(R10), Z7, Z3
+	VFMADD231PD  256(R10), Z7, Z4
+	VFMADD231PD  320(R10), Z7, Z5
+	VFMADD231PD  384(R10), Z7, Z6
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop354
+
+rest355:
+	ADDQ $0x01, DX
+
+out351:
 	VBROADCASTSD scale+56(FP), Z7
 	VMULPD       Z7, Z0, Z0
 	VMULPD       Z7, Z1, Z1
@@ -15986,18 +23342,18 @@ out271:
 	VMOVUPD      Z5, 320(AX)
 	VMOVUPD      Z6, 384(AX)
 	ADDQ         SI, AX
-	JMP          next268
+	JMP          next348
 
-done269:
+done349:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones267:
-next272:
+ones347:
+next356:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done273
+	JLT    done357
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -16008,14 +23364,14 @@ next272:
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R8
+	CMPQ   R8, R9
+	JHI    near358
+	SUBQ   $0x01, DX
+	JLT    rest361
 
-loop274:
-	SUBL       $0x01, DX
-	JLT        out275
-	LEAQ       64(DI), R8
-	CMPQ       R8, R9
-	CMOVQHI    R9, R8
-	MOVLQSX    (R8), R8
+loop360:
+	MOVLQSX    64(DI), R8
 	IMULQ      SI, R8
 	PREFETCHT0 (BX)(R8*1)
 	PREFETCHT0 64(BX)(R8*1)
@@ -16037,9 +23393,38 @@ loop274:
 	VADDPD     320(R8), Z5, Z5
 	VADDPD     384(R8), Z6, Z6
 	ADDQ       $0x04, DI
-	JMP        loop274
+	SUBQ       $0x01, DX
+	JGE        loop360
 
-out275:
+rest361:
+	ADDQ $0x01, DX
+	JMP  out359
+
+near358:
+	SUBQ $0x01, DX
+	JLT  rest363
+
+loop362:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	VADDPD  128(R8), Z2, Z2
+	VADDPD  192(R8), Z3, Z3
+	VADDPD  256(R8), Z4, Z4
+	VADDPD  320(R8), Z5, Z5
+	VADDPD  384(R8), Z6, Z6
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, DX
+	JGE     loop362
+
+rest363:
+	ADDQ $0x01, DX
+
+out359:
 	VBROADCASTSD scale+56(FP), Z7
 	VMULPD       Z7, Z0, Z0
 	VMULPD       Z7, Z1, Z1
@@ -16056,21 +23441,21 @@ out275:
 	VMOVUPD      Z5, 320(AX)
 	VMOVUPD      Z6, 384(AX)
 	ADDQ         SI, AX
-	JMP          next272
+	JMP          next356
 
-done273:
+done357:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-above266:
+above346:
 	TESTQ R8, R8
-	JEQ   ones276
+	JEQ   ones364
 
-next277:
+next365:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done278
+	JLT    done366
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -16082,14 +23467,14 @@ next277:
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R10
+	CMPQ   R10, R9
+	JHI    near367
+	SUBQ   $0x01, DX
+	JLT    rest370
 
-loop279:
-	SUBL         $0x01, DX
-	JLT          out280
-	LEAQ         64(DI), R10
-	CMPQ         R10, R9
-	CMOVQHI      R9, R10
-	MOVLQSX      (R10), R10
+loop369:
+	MOVLQSX      64(DI), R10
 	IMULQ        SI, R10
 	PREFETCHT0   (BX)(R10*1)
 	PREFETCHT0   64(BX)(R10*1)
@@ -16105,7 +23490,6 @@ loop279:
 	JHI          bad205
 	ADDQ         BX, R10
 	VBROADCASTSD (R8), Z8
-	ADDQ         $0x08, R8
 	VFMADD231PD  (R10), Z8, Z0
 	VFMADD231PD  64(R10), Z8, Z1
 	VFMADD231PD  128(R10), Z8, Z2
@@ -16115,9 +23499,42 @@ loop279:
 	VFMADD231PD  384(R10), Z8, Z6
 	VFMADD231PD  448(R10), Z8, Z7
 	ADDQ         $0x04, DI
-	JMP          loop279
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop369
 
-out280:
+rest370:
+	ADDQ $0x01, DX
+	JMP  out368
+
+near367:
+	SUBQ $0x01, DX
+	JLT  rest372
+
+loop371:
+	MOVLQSX      (DI), R10
+	IMULQ        SI, R10
+	CMPQ         R10, limit+72(FP)
+	JHI          bad205
+	ADDQ         BX, R10
+	VBROADCASTSD (R8), Z8
+	VFMADD231PD  (R10), Z8, Z0
+	VFMADD231PD  64(R10), Z8, Z1
+	VFMADD231PD  128(R10), Z8, Z2
+	VFMADD231PD  192(R10), Z8, Z3
+	VFMADD231PD  256(R10), Z8, Z4
+	VFMADD231PD  320(R10), Z8, Z5
+	VFMADD231PD  384(R10), Z8, Z6
+	VFMADD231PD  448(R10), Z8, Z7
+	ADDQ         $0x04, DI
+	ADDQ         $0x08, R8
+	SUBQ         $0x01, DX
+	JGE          loop371
+
+rest372:
+	ADDQ $0x01, DX
+
+out368:
 	VBROADCASTSD scale+56(FP), Z8
 	VMULPD       Z8, Z0, Z0
 	VMULPD       Z8, Z1, Z1
@@ -16136,18 +23553,18 @@ out280:
 	VMOVUPD      Z6, 384(AX)
 	VMOVUPD      Z7, 448(AX)
 	ADDQ         SI, AX
-	JMP          next277
+	JMP          next365
 
-done278:
+done366:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
 	RET
 
-ones276:
-next281:
+ones364:
+next373:
 	SUBQ   $0x01, count+24(FP)
-	JLT    done282
+	JLT    done374
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -16159,14 +23576,14 @@ next281:
 	MOVL   4(CX), DX
 	SUBL   (CX), DX
 	ADDQ   $0x04, CX
+	LEAQ   64(DI)(DX*4), R8
+	CMPQ   R8, R9
+	JHI    near375
+	SUBQ   $0x01, DX
+	JLT    rest378
 
-loop283:
-	SUBL       $0x01, DX
-	JLT        out284
-	LEAQ       64(DI), R8
-	CMPQ       R8, R9
-	CMOVQHI    R9, R8
-	MOVLQSX    (R8), R8
+loop377:
+	MOVLQSX    64(DI), R8
 	IMULQ      SI, R8
 	PREFETCHT0 (BX)(R8*1)
 	PREFETCHT0 64(BX)(R8*1)
@@ -16190,9 +23607,39 @@ loop283:
 	VADDPD     384(R8), Z6, Z6
 	VADDPD     448(R8), Z7, Z7
 	ADDQ       $0x04, DI
-	JMP        loop283
+	SUBQ       $0x01, DX
+	JGE        loop377
 
-out284:
+rest378:
+	ADDQ $0x01, DX
+	JMP  out376
+
+near375:
+	SUBQ $0x01, DX
+	JLT  rest380
+
+loop379:
+	MOVLQSX (DI), R8
+	IMULQ   SI, R8
+	CMPQ    R8, limit+72(FP)
+	JHI     bad205
+	ADDQ    BX, R8
+	VADDPD  (R8), Z0, Z0
+	VADDPD  64(R8), Z1, Z1
+	VADDPD  128(R8), Z2, Z2
+	VADDPD  192(R8), Z3, Z3
+	VADDPD  256(R8), Z4, Z4
+	VADDPD  320(R8), Z5, Z5
+	VADDPD  384(R8), Z6, Z6
+	VADDPD  448(R8), Z7, Z7
+	ADDQ    $0x04, DI
+	SUBQ    $0x01, DX
+	JGE     loop379
+
+rest380:
+	ADDQ $0x01, DX
+
+out376:
 	VBROADCASTSD scale+56(FP), Z8
 	VMULPD       Z8, Z0, Z0
 	VMULPD       Z8, Z1, Z1
@@ -16211,9 +23658,9 @@ out284:
 	VMOVUPD      Z6, 384(AX)
 	VMOVUPD      Z7, 448(AX)
 	ADDQ         SI, AX
-	JMP          next281
+	JMP          next373
 
-done282:
+done374:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+88(FP)
@@ -16226,7 +23673,7 @@ bad205:
 	RET
 
 // func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
-// Requires: AVX, AVX512F, CMOV, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gatherSplitAVX512(SB), NOSPLIT, $0-97
 	MOVQ  z+0(FP), AX
 	MOVQ  from+24(FP), CX
@@ -16238,529 +23685,1589 @@ TEXT ·gatherSplitAVX512(SB), NOSPLIT, $0-97
 	MOVQ  val+48(FP), R9
 	MOVQ  fetch+88(FP), R10
 	CMPQ  BX, $0x00000020
-	JGT   above286
+	JGT   above382
 	CMPQ  BX, $0x00000010
-	JGT   above287
+	JGT   above383
 	CMPQ  BX, $0x00000008
-	JGT   above288
+	JGT   above384
 	TESTQ R9, R9
-	JEQ   ones289
+	JEQ   ones385
 
-next290:
+next386:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done291
-	VPXORQ Z0, Z0, Z0
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-
-loop292:
-	SUBL         $0x01, BX
-	JLT          out293
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
-	JHI          bad285
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z1
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R11), Z1, Z0
-	ADDQ         $0x04, R8
-	JMP          loop292
-
-out293:
-	VMOVUPD Z0, (DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-
-loop294:
-	SUBL         $0x01, BX
-	JLT          out295
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
-	JHI          bad285
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z1
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R11), Z1, Z0
-	ADDQ         $0x04, R8
-	JMP          loop294
-
-out295:
-	VBROADCASTSD scale+64(FP), Z1
-	VMULPD       Z1, Z0, Z0
-	VMOVUPD      Z0, (AX)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMULPD       Z1, Z0, Z0
-	VMOVUPD      Z0, (DX)
-	ADDQ         DI, DX
-	JMP          next290
-
-done291:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones289:
-next296:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done297
-	VPXORQ Z0, Z0, Z0
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-
-loop298:
-	SUBL       $0x01, BX
-	JLT        out299
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad285
-	ADDQ       SI, R9
-	VADDPD     (R9), Z0, Z0
-	ADDQ       $0x04, R8
-	JMP        loop298
-
-out299:
-	VMOVUPD Z0, (DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-
-loop300:
-	SUBL       $0x01, BX
-	JLT        out301
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad285
-	ADDQ       SI, R9
-	VADDPD     (R9), Z0, Z0
-	ADDQ       $0x04, R8
-	JMP        loop300
-
-out301:
-	VBROADCASTSD scale+64(FP), Z1
-	VMULPD       Z1, Z0, Z0
-	VMOVUPD      Z0, (AX)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMULPD       Z1, Z0, Z0
-	VMOVUPD      Z0, (DX)
-	ADDQ         DI, DX
-	JMP          next296
-
-done297:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above288:
-	TESTQ R9, R9
-	JEQ   ones302
-
-next303:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done304
+	JLT    done387
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near388
+	SUBQ   $0x02, BX
+	JLT    rest391
 
-loop305:
-	SUBL         $0x01, BX
-	JLT          out306
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop390:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z2
+	VFMADD231PD  (R11), Z2, Z1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop390
+
+rest391:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest393
+
+loop392:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop392
+
+rest393:
+	ADDQ $0x01, BX
+	JMP  out389
+
+near388:
+	SUBQ $0x02, BX
+	JLT  rest395
+
+loop394:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z2
+	VFMADD231PD  (R11), Z2, Z1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop394
+
+rest395:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest397
+
+loop396:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop396
+
+rest397:
+	ADDQ $0x01, BX
+
+out389:
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (DX)
+	VPXORQ  Z1, Z1, Z1
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near398
+	SUBQ    $0x02, BX
+	JLT     rest401
+
+loop400:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z2
+	VFMADD231PD  (R11), Z2, Z1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop400
+
+rest401:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest403
+
+loop402:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop402
+
+rest403:
+	ADDQ $0x01, BX
+	JMP  out399
+
+near398:
+	SUBQ $0x02, BX
+	JLT  rest405
+
+loop404:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z2
+	VFMADD231PD  (R11), Z2, Z1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop404
+
+rest405:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest407
+
+loop406:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VFMADD231PD  (R11), Z2, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop406
+
+rest407:
+	ADDQ $0x01, BX
+
+out399:
+	VADDPD       Z1, Z0, Z0
+	VBROADCASTSD scale+64(FP), Z2
+	VMULPD       Z2, Z0, Z0
+	VMOVUPD      Z0, (AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMULPD       Z2, Z0, Z0
+	VMOVUPD      Z0, (DX)
+	ADDQ         DI, DX
+	JMP          next386
+
+done387:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones385:
+next408:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done409
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near410
+	SUBQ   $0x02, BX
+	JLT    rest413
+
+loop412:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z1, Z1
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop412
+
+rest413:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest415
+
+loop414:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop414
+
+rest415:
+	ADDQ $0x01, BX
+	JMP  out411
+
+near410:
+	SUBQ $0x02, BX
+	JLT  rest417
+
+loop416:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	MOVLQSX 4(R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z1, Z1
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, BX
+	JGE     loop416
+
+rest417:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest419
+
+loop418:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop418
+
+rest419:
+	ADDQ $0x01, BX
+
+out411:
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (DX)
+	VPXORQ  Z1, Z1, Z1
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near420
+	SUBQ    $0x02, BX
+	JLT     rest423
+
+loop422:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z1, Z1
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop422
+
+rest423:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest425
+
+loop424:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop424
+
+rest425:
+	ADDQ $0x01, BX
+	JMP  out421
+
+near420:
+	SUBQ $0x02, BX
+	JLT  rest427
+
+loop426:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	MOVLQSX 4(R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z1, Z1
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, BX
+	JGE     loop426
+
+rest427:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest429
+
+loop428:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop428
+
+rest429:
+	ADDQ $0x01, BX
+
+out421:
+	VADDPD       Z1, Z0, Z0
+	VBROADCASTSD scale+64(FP), Z2
+	VMULPD       Z2, Z0, Z0
+	VMOVUPD      Z0, (AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMULPD       Z2, Z0, Z0
+	VMOVUPD      Z0, (DX)
+	ADDQ         DI, DX
+	JMP          next408
+
+done409:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above384:
+	TESTQ R9, R9
+	JEQ   ones430
+
+next431:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done432
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near433
+	SUBQ   $0x02, BX
+	JLT    rest436
+
+loop435:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R11), Z2, Z0
-	VFMADD231PD  64(R11), Z2, Z1
-	ADDQ         $0x04, R8
-	JMP          loop305
+	VBROADCASTSD (R9), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z4
+	VFMADD231PD  (R11), Z4, Z2
+	VFMADD231PD  64(R11), Z4, Z3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop435
 
-out306:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
+rest436:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest438
 
-loop307:
-	SUBL         $0x01, BX
-	JLT          out308
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop437:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R11), Z2, Z0
-	VFMADD231PD  64(R11), Z2, Z1
+	VBROADCASTSD (R9), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
 	ADDQ         $0x04, R8
-	JMP          loop307
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop437
 
-out308:
-	VBROADCASTSD scale+64(FP), Z2
-	VMULPD       Z2, Z0, Z0
-	VMULPD       Z2, Z1, Z1
-	VMOVUPD      Z0, (AX)
-	VMOVUPD      Z1, 64(AX)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMULPD       Z2, Z0, Z0
-	VMULPD       Z2, Z1, Z1
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	ADDQ         DI, DX
-	JMP          next303
+rest438:
+	ADDQ $0x01, BX
+	JMP  out434
 
-done304:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
+near433:
+	SUBQ $0x02, BX
+	JLT  rest440
 
-ones302:
-next309:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done310
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
+loop439:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z4
+	VFMADD231PD  (R11), Z4, Z2
+	VFMADD231PD  64(R11), Z4, Z3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop439
 
-loop311:
-	SUBL       $0x01, BX
-	JLT        out312
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad285
-	ADDQ       SI, R9
-	VADDPD     (R9), Z0, Z0
-	VADDPD     64(R9), Z1, Z1
-	ADDQ       $0x04, R8
-	JMP        loop311
+rest440:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest442
 
-out312:
+loop441:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop441
+
+rest442:
+	ADDQ $0x01, BX
+
+out434:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near443
+	SUBQ    $0x02, BX
+	JLT     rest446
 
-loop313:
-	SUBL       $0x01, BX
-	JLT        out314
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop445:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z4
+	VFMADD231PD  (R11), Z4, Z2
+	VFMADD231PD  64(R11), Z4, Z3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop445
+
+rest446:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest448
+
+loop447:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop447
+
+rest448:
+	ADDQ $0x01, BX
+	JMP  out444
+
+near443:
+	SUBQ $0x02, BX
+	JLT  rest450
+
+loop449:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z4
+	VFMADD231PD  (R11), Z4, Z2
+	VFMADD231PD  64(R11), Z4, Z3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop449
+
+rest450:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest452
+
+loop451:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VFMADD231PD  (R11), Z4, Z0
+	VFMADD231PD  64(R11), Z4, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop451
+
+rest452:
+	ADDQ $0x01, BX
+
+out444:
+	VADDPD       Z2, Z0, Z0
+	VADDPD       Z3, Z1, Z1
+	VBROADCASTSD scale+64(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	ADDQ         DI, DX
+	JMP          next431
+
+done432:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones430:
+next453:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done454
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near455
+	SUBQ   $0x02, BX
+	JLT    rest458
+
+loop457:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z2, Z2
+	VADDPD     64(R9), Z3, Z3
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop457
+
+rest458:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest460
+
+loop459:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
 	ADDQ       $0x04, R8
-	JMP        loop313
+	SUBQ       $0x01, BX
+	JGE        loop459
 
-out314:
-	VBROADCASTSD scale+64(FP), Z2
-	VMULPD       Z2, Z0, Z0
-	VMULPD       Z2, Z1, Z1
+rest460:
+	ADDQ $0x01, BX
+	JMP  out456
+
+near455:
+	SUBQ $0x02, BX
+	JLT  rest462
+
+loop461:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	MOVLQSX 4(R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z2, Z2
+	VADDPD  64(R9), Z3, Z3
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, BX
+	JGE     loop461
+
+rest462:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest464
+
+loop463:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop463
+
+rest464:
+	ADDQ $0x01, BX
+
+out456:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near465
+	SUBQ    $0x02, BX
+	JLT     rest468
+
+loop467:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z2, Z2
+	VADDPD     64(R9), Z3, Z3
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop467
+
+rest468:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest470
+
+loop469:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop469
+
+rest470:
+	ADDQ $0x01, BX
+	JMP  out466
+
+near465:
+	SUBQ $0x02, BX
+	JLT  rest472
+
+loop471:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	MOVLQSX 4(R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z2, Z2
+	VADDPD  64(R9), Z3, Z3
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, BX
+	JGE     loop471
+
+rest472:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest474
+
+loop473:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop473
+
+rest474:
+	ADDQ $0x01, BX
+
+out466:
+	VADDPD       Z2, Z0, Z0
+	VADDPD       Z3, Z1, Z1
+	VBROADCASTSD scale+64(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	ADDQ         DI, AX
 	VMOVUPD      (DX), Z0
 	VMOVUPD      64(DX), Z1
-	VMULPD       Z2, Z0, Z0
-	VMULPD       Z2, Z1, Z1
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
 	VMOVUPD      Z0, (DX)
 	VMOVUPD      Z1, 64(DX)
 	ADDQ         DI, DX
-	JMP          next309
+	JMP          next453
 
-done310:
+done454:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-above287:
+above383:
 	CMPQ  BX, $0x00000018
-	JGT   above315
+	JGT   above475
 	TESTQ R9, R9
-	JEQ   ones316
+	JEQ   ones476
 
-next317:
+next477:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done318
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-
-loop319:
-	SUBL         $0x01, BX
-	JLT          out320
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
-	JHI          bad285
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z3
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R11), Z3, Z0
-	VFMADD231PD  64(R11), Z3, Z1
-	VFMADD231PD  128(R11), Z3, Z2
-	ADDQ         $0x04, R8
-	JMP          loop319
-
-out320:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-
-loop321:
-	SUBL         $0x01, BX
-	JLT          out322
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
-	JHI          bad285
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z3
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R11), Z3, Z0
-	VFMADD231PD  64(R11), Z3, Z1
-	VFMADD231PD  128(R11), Z3, Z2
-	ADDQ         $0x04, R8
-	JMP          loop321
-
-out322:
-	VBROADCASTSD scale+64(FP), Z3
-	VMULPD       Z3, Z0, Z0
-	VMULPD       Z3, Z1, Z1
-	VMULPD       Z3, Z2, Z2
-	VMOVUPD      Z0, (AX)
-	VMOVUPD      Z1, 64(AX)
-	VMOVUPD      Z2, 128(AX)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMULPD       Z3, Z0, Z0
-	VMULPD       Z3, Z1, Z1
-	VMULPD       Z3, Z2, Z2
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	ADDQ         DI, DX
-	JMP          next317
-
-done318:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-ones316:
-next323:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done324
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
-	VPXORQ Z2, Z2, Z2
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-
-loop325:
-	SUBL       $0x01, BX
-	JLT        out326
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad285
-	ADDQ       SI, R9
-	VADDPD     (R9), Z0, Z0
-	VADDPD     64(R9), Z1, Z1
-	VADDPD     128(R9), Z2, Z2
-	ADDQ       $0x04, R8
-	JMP        loop325
-
-out326:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-
-loop327:
-	SUBL       $0x01, BX
-	JLT        out328
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad285
-	ADDQ       SI, R9
-	VADDPD     (R9), Z0, Z0
-	VADDPD     64(R9), Z1, Z1
-	VADDPD     128(R9), Z2, Z2
-	ADDQ       $0x04, R8
-	JMP        loop327
-
-out328:
-	VBROADCASTSD scale+64(FP), Z3
-	VMULPD       Z3, Z0, Z0
-	VMULPD       Z3, Z1, Z1
-	VMULPD       Z3, Z2, Z2
-	VMOVUPD      Z0, (AX)
-	VMOVUPD      Z1, 64(AX)
-	VMOVUPD      Z2, 128(AX)
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMULPD       Z3, Z0, Z0
-	VMULPD       Z3, Z1, Z1
-	VMULPD       Z3, Z2, Z2
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	ADDQ         DI, DX
-	JMP          next323
-
-done324:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ret+96(FP)
-	RET
-
-above315:
-	TESTQ R9, R9
-	JEQ   ones329
-
-next330:
-	SUBQ   $0x01, count+32(FP)
-	JLT    done331
+	JLT    done478
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near479
+	SUBQ   $0x02, BX
+	JLT    rest482
 
-loop332:
-	SUBL         $0x01, BX
-	JLT          out333
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop481:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z6
+	VFMADD231PD  (R11), Z6, Z3
+	VFMADD231PD  64(R11), Z6, Z4
+	VFMADD231PD  128(R11), Z6, Z5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop481
+
+rest482:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest484
+
+loop483:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop483
+
+rest484:
+	ADDQ $0x01, BX
+	JMP  out480
+
+near479:
+	SUBQ $0x02, BX
+	JLT  rest486
+
+loop485:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z6
+	VFMADD231PD  (R11), Z6, Z3
+	VFMADD231PD  64(R11), Z6, Z4
+	VFMADD231PD  128(R11), Z6, Z5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop485
+
+rest486:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest488
+
+loop487:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop487
+
+rest488:
+	ADDQ $0x01, BX
+
+out480:
+	VADDPD  Z3, Z0, Z0
+	VADDPD  Z4, Z1, Z1
+	VADDPD  Z5, Z2, Z2
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near489
+	SUBQ    $0x02, BX
+	JLT     rest492
+
+loop491:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z6
+	VFMADD231PD  (R11), Z6, Z3
+	VFMADD231PD  64(R11), Z6, Z4
+	VFMADD231PD  128(R11), Z6, Z5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop491
+
+rest492:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest494
+
+loop493:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop493
+
+rest494:
+	ADDQ $0x01, BX
+	JMP  out490
+
+near489:
+	SUBQ $0x02, BX
+	JLT  rest496
+
+loop495:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z6
+	VFMADD231PD  (R11), Z6, Z3
+	VFMADD231PD  64(R11), Z6, Z4
+	VFMADD231PD  128(R11), Z6, Z5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop495
+
+rest496:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest498
+
+loop497:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop497
+
+rest498:
+	ADDQ $0x01, BX
+
+out490:
+	VADDPD       Z3, Z0, Z0
+	VADDPD       Z4, Z1, Z1
+	VADDPD       Z5, Z2, Z2
+	VBROADCASTSD scale+64(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	ADDQ         DI, DX
+	JMP          next477
+
+done478:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones476:
+next499:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done500
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near501
+	SUBQ   $0x02, BX
+	JLT    rest504
+
+loop503:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z3, Z3
+	VADDPD     64(R9), Z4, Z4
+	VADDPD     128(R9), Z5, Z5
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop503
+
+rest504:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest506
+
+loop505:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop505
+
+rest506:
+	ADDQ $0x01, BX
+	JMP  out502
+
+near501:
+	SUBQ $0x02, BX
+	JLT  rest508
+
+loop507:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	MOVLQSX 4(R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z3, Z3
+	VADDPD  64(R9), Z4, Z4
+	VADDPD  128(R9), Z5, Z5
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, BX
+	JGE     loop507
+
+rest508:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest510
+
+loop509:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop509
+
+rest510:
+	ADDQ $0x01, BX
+
+out502:
+	VADDPD  Z3, Z0, Z0
+	VADDPD  Z4, Z1, Z1
+	VADDPD  Z5, Z2, Z2
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near511
+	SUBQ    $0x02, BX
+	JLT     rest514
+
+loop513:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z3, Z3
+	VADDPD     64(R9), Z4, Z4
+	VADDPD     128(R9), Z5, Z5
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop513
+
+rest514:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest516
+
+loop515:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop515
+
+rest516:
+	ADDQ $0x01, BX
+	JMP  out512
+
+near511:
+	SUBQ $0x02, BX
+	JLT  rest518
+
+loop517:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	MOVLQSX 4(R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z3, Z3
+	VADDPD  64(R9), Z4, Z4
+	VADDPD  128(R9), Z5, Z5
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, BX
+	JGE     loop517
+
+rest518:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest520
+
+loop519:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop519
+
+rest520:
+	ADDQ $0x01, BX
+
+out512:
+	VADDPD       Z3, Z0, Z0
+	VADDPD       Z4, Z1, Z1
+	VADDPD       Z5, Z2, Z2
+	VBROADCASTSD scale+64(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	ADDQ         DI, DX
+	JMP          next499
+
+done500:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above475:
+	TESTQ R9, R9
+	JEQ   ones521
+
+next522:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done523
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near524
+	SUBQ   $0x02, BX
+	JLT    rest527
+
+loop526:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -16769,33 +25276,143 @@ loop332:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R11), Z4, Z0
-	VFMADD231PD  64(R11), Z4, Z1
-	VFMADD231PD  128(R11), Z4, Z2
-	VFMADD231PD  192(R11), Z4, Z3
-	ADDQ         $0x04, R8
-	JMP          loop332
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z8
+	VFMADD231PD  (R11), Z8, Z4
+	VFMADD231PD  64(R11), Z8, Z5
+	VFMADD231PD  128(R11), Z8, Z6
+	VFMADD231PD  192(R11), Z8, Z7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop526
 
-out333:
+rest527:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest529
+
+loop528:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop528
+
+rest529:
+	ADDQ $0x01, BX
+	JMP  out525
+
+near524:
+	SUBQ $0x02, BX
+	JLT  rest531
+
+loop530:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z8
+	VFMADD231PD  (R11), Z8, Z4
+	VFMADD231PD  64(R11), Z8, Z5
+	VFMADD231PD  128(R11), Z8, Z6
+	VFMADD231PD  192(R11), Z8, Z7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop530
+
+rest531:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest533
+
+loop532:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop532
+
+rest533:
+	ADDQ $0x01, BX
+
+out525:
+	VADDPD  Z4, Z0, Z0
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z7, Z3, Z3
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
 	VMOVUPD Z3, 192(DX)
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near534
+	SUBQ    $0x02, BX
+	JLT     rest537
 
-loop334:
-	SUBL         $0x01, BX
-	JLT          out335
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop536:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -16804,23 +25421,129 @@ loop334:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	ADDQ         $0x08, R9
-	VFMADD231PD  (R11), Z4, Z0
-	VFMADD231PD  64(R11), Z4, Z1
-	VFMADD231PD  128(R11), Z4, Z2
-	VFMADD231PD  192(R11), Z4, Z3
-	ADDQ         $0x04, R8
-	JMP          loop334
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z8
+	VFMADD231PD  (R11), Z8, Z4
+	VFMADD231PD  64(R11), Z8, Z5
+	VFMADD231PD  128(R11), Z8, Z6
+	VFMADD231PD  192(R11), Z8, Z7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop536
 
-out335:
-	VBROADCASTSD scale+64(FP), Z4
-	VMULPD       Z4, Z0, Z0
-	VMULPD       Z4, Z1, Z1
-	VMULPD       Z4, Z2, Z2
-	VMULPD       Z4, Z3, Z3
+rest537:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest539
+
+loop538:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop538
+
+rest539:
+	ADDQ $0x01, BX
+	JMP  out535
+
+near534:
+	SUBQ $0x02, BX
+	JLT  rest541
+
+loop540:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z8
+	VFMADD231PD  (R11), Z8, Z4
+	VFMADD231PD  64(R11), Z8, Z5
+	VFMADD231PD  128(R11), Z8, Z6
+	VFMADD231PD  192(R11), Z8, Z7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop540
+
+rest541:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest543
+
+loop542:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop542
+
+rest543:
+	ADDQ $0x01, BX
+
+out535:
+	VADDPD       Z4, Z0, Z0
+	VADDPD       Z5, Z1, Z1
+	VADDPD       Z6, Z2, Z2
+	VADDPD       Z7, Z3, Z3
+	VBROADCASTSD scale+64(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
@@ -16830,42 +25553,46 @@ out335:
 	VMOVUPD      64(DX), Z1
 	VMOVUPD      128(DX), Z2
 	VMOVUPD      192(DX), Z3
-	VMULPD       Z4, Z0, Z0
-	VMULPD       Z4, Z1, Z1
-	VMULPD       Z4, Z2, Z2
-	VMULPD       Z4, Z3, Z3
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
 	VMOVUPD      Z0, (DX)
 	VMOVUPD      Z1, 64(DX)
 	VMOVUPD      Z2, 128(DX)
 	VMOVUPD      Z3, 192(DX)
 	ADDQ         DI, DX
-	JMP          next330
+	JMP          next522
 
-done331:
+done523:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-ones329:
-next336:
+ones521:
+next544:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done337
+	JLT    done545
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near546
+	SUBQ   $0x02, BX
+	JLT    rest549
 
-loop338:
-	SUBL       $0x01, BX
-	JLT        out339
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop548:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -16874,31 +25601,133 @@ loop338:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z4, Z4
+	VADDPD     64(R9), Z5, Z5
+	VADDPD     128(R9), Z6, Z6
+	VADDPD     192(R9), Z7, Z7
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop548
+
+rest549:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest551
+
+loop550:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
 	VADDPD     128(R9), Z2, Z2
 	VADDPD     192(R9), Z3, Z3
 	ADDQ       $0x04, R8
-	JMP        loop338
+	SUBQ       $0x01, BX
+	JGE        loop550
 
-out339:
+rest551:
+	ADDQ $0x01, BX
+	JMP  out547
+
+near546:
+	SUBQ $0x02, BX
+	JLT  rest553
+
+loop552:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	MOVLQSX 4(R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z4, Z4
+	VADDPD  64(R9), Z5, Z5
+	VADDPD  128(R9), Z6, Z6
+	VADDPD  192(R9), Z7, Z7
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, BX
+	JGE     loop552
+
+rest553:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest555
+
+loop554:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop554
+
+rest555:
+	ADDQ $0x01, BX
+
+out547:
+	VADDPD  Z4, Z0, Z0
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z7, Z3, Z3
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
 	VMOVUPD Z3, 192(DX)
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near556
+	SUBQ    $0x02, BX
+	JLT     rest559
 
-loop340:
-	SUBL       $0x01, BX
-	JLT        out341
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop558:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -16907,21 +25736,119 @@ loop340:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z0, Z0
+	VADDPD     64(R9), Z1, Z1
+	VADDPD     128(R9), Z2, Z2
+	VADDPD     192(R9), Z3, Z3
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
+	ADDQ       SI, R9
+	VADDPD     (R9), Z4, Z4
+	VADDPD     64(R9), Z5, Z5
+	VADDPD     128(R9), Z6, Z6
+	VADDPD     192(R9), Z7, Z7
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop558
+
+rest559:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest561
+
+loop560:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
 	VADDPD     128(R9), Z2, Z2
 	VADDPD     192(R9), Z3, Z3
 	ADDQ       $0x04, R8
-	JMP        loop340
+	SUBQ       $0x01, BX
+	JGE        loop560
 
-out341:
-	VBROADCASTSD scale+64(FP), Z4
-	VMULPD       Z4, Z0, Z0
-	VMULPD       Z4, Z1, Z1
-	VMULPD       Z4, Z2, Z2
-	VMULPD       Z4, Z3, Z3
+rest561:
+	ADDQ $0x01, BX
+	JMP  out557
+
+near556:
+	SUBQ $0x02, BX
+	JLT  rest563
+
+loop562:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	MOVLQSX 4(R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z4, Z4
+	VADDPD  64(R9), Z5, Z5
+	VADDPD  128(R9), Z6, Z6
+	VADDPD  192(R9), Z7, Z7
+	ADDQ    $0x08, R8
+	SUBQ    $0x02, BX
+	JGE     loop562
+
+rest563:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest565
+
+loop564:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop564
+
+rest565:
+	ADDQ $0x01, BX
+
+out557:
+	VADDPD       Z4, Z0, Z0
+	VADDPD       Z5, Z1, Z1
+	VADDPD       Z6, Z2, Z2
+	VADDPD       Z7, Z3, Z3
+	VBROADCASTSD scale+64(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
@@ -16931,34 +25858,34 @@ out341:
 	VMOVUPD      64(DX), Z1
 	VMOVUPD      128(DX), Z2
 	VMOVUPD      192(DX), Z3
-	VMULPD       Z4, Z0, Z0
-	VMULPD       Z4, Z1, Z1
-	VMULPD       Z4, Z2, Z2
-	VMULPD       Z4, Z3, Z3
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
 	VMOVUPD      Z0, (DX)
 	VMOVUPD      Z1, 64(DX)
 	VMOVUPD      Z2, 128(DX)
 	VMOVUPD      Z3, 192(DX)
 	ADDQ         DI, DX
-	JMP          next336
+	JMP          next544
 
-done337:
+done545:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-above286:
+above382:
 	CMPQ  BX, $0x00000030
-	JGT   above342
+	JGT   above566
 	CMPQ  BX, $0x00000028
-	JGT   above343
+	JGT   above567
 	TESTQ R9, R9
-	JEQ   ones344
+	JEQ   ones568
 
-next345:
+next569:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done346
+	JLT    done570
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -16967,14 +25894,14 @@ next345:
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near571
+	SUBQ   $0x01, BX
+	JLT    rest574
 
-loop347:
-	SUBL         $0x01, BX
-	JLT          out348
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop573:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -16984,19 +25911,48 @@ loop347:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
 	VBROADCASTSD (R9), Z5
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R11), Z5, Z0
 	VFMADD231PD  64(R11), Z5, Z1
 	VFMADD231PD  128(R11), Z5, Z2
 	VFMADD231PD  192(R11), Z5, Z3
 	VFMADD231PD  256(R11), Z5, Z4
 	ADDQ         $0x04, R8
-	JMP          loop347
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop573
 
-out348:
+rest574:
+	ADDQ $0x01, BX
+	JMP  out572
+
+near571:
+	SUBQ $0x01, BX
+	JLT  rest576
+
+loop575:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z5
+	VFMADD231PD  (R11), Z5, Z0
+	VFMADD231PD  64(R11), Z5, Z1
+	VFMADD231PD  128(R11), Z5, Z2
+	VFMADD231PD  192(R11), Z5, Z3
+	VFMADD231PD  256(R11), Z5, Z4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop575
+
+rest576:
+	ADDQ $0x01, BX
+
+out572:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
@@ -17005,14 +25961,14 @@ out348:
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near577
+	SUBQ    $0x01, BX
+	JLT     rest580
 
-loop349:
-	SUBL         $0x01, BX
-	JLT          out350
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop579:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -17022,19 +25978,48 @@ loop349:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
 	VBROADCASTSD (R9), Z5
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R11), Z5, Z0
 	VFMADD231PD  64(R11), Z5, Z1
 	VFMADD231PD  128(R11), Z5, Z2
 	VFMADD231PD  192(R11), Z5, Z3
 	VFMADD231PD  256(R11), Z5, Z4
 	ADDQ         $0x04, R8
-	JMP          loop349
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop579
 
-out350:
+rest580:
+	ADDQ $0x01, BX
+	JMP  out578
+
+near577:
+	SUBQ $0x01, BX
+	JLT  rest582
+
+loop581:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z5
+	VFMADD231PD  (R11), Z5, Z0
+	VFMADD231PD  64(R11), Z5, Z1
+	VFMADD231PD  128(R11), Z5, Z2
+	VFMADD231PD  192(R11), Z5, Z3
+	VFMADD231PD  256(R11), Z5, Z4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop581
+
+rest582:
+	ADDQ $0x01, BX
+
+out578:
 	VBROADCASTSD scale+64(FP), Z5
 	VMULPD       Z5, Z0, Z0
 	VMULPD       Z5, Z1, Z1
@@ -17063,18 +26048,18 @@ out350:
 	VMOVUPD      Z3, 192(DX)
 	VMOVUPD      Z4, 256(DX)
 	ADDQ         DI, DX
-	JMP          next345
+	JMP          next569
 
-done346:
+done570:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-ones344:
-next351:
+ones568:
+next583:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done352
+	JLT    done584
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -17083,14 +26068,14 @@ next351:
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near585
+	SUBQ   $0x01, BX
+	JLT    rest588
 
-loop353:
-	SUBL       $0x01, BX
-	JLT        out354
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop587:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -17100,7 +26085,7 @@ loop353:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
@@ -17108,9 +26093,36 @@ loop353:
 	VADDPD     192(R9), Z3, Z3
 	VADDPD     256(R9), Z4, Z4
 	ADDQ       $0x04, R8
-	JMP        loop353
+	SUBQ       $0x01, BX
+	JGE        loop587
 
-out354:
+rest588:
+	ADDQ $0x01, BX
+	JMP  out586
+
+near585:
+	SUBQ $0x01, BX
+	JLT  rest590
+
+loop589:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	VADDPD  256(R9), Z4, Z4
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop589
+
+rest590:
+	ADDQ $0x01, BX
+
+out586:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
@@ -17119,14 +26131,14 @@ out354:
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near591
+	SUBQ    $0x01, BX
+	JLT     rest594
 
-loop355:
-	SUBL       $0x01, BX
-	JLT        out356
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop593:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -17136,7 +26148,7 @@ loop355:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
@@ -17144,9 +26156,36 @@ loop355:
 	VADDPD     192(R9), Z3, Z3
 	VADDPD     256(R9), Z4, Z4
 	ADDQ       $0x04, R8
-	JMP        loop355
+	SUBQ       $0x01, BX
+	JGE        loop593
 
-out356:
+rest594:
+	ADDQ $0x01, BX
+	JMP  out592
+
+near591:
+	SUBQ $0x01, BX
+	JLT  rest596
+
+loop595:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	VADDPD  256(R9), Z4, Z4
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop595
+
+rest596:
+	ADDQ $0x01, BX
+
+out592:
 	VBROADCASTSD scale+64(FP), Z5
 	VMULPD       Z5, Z0, Z0
 	VMULPD       Z5, Z1, Z1
@@ -17175,21 +26214,21 @@ out356:
 	VMOVUPD      Z3, 192(DX)
 	VMOVUPD      Z4, 256(DX)
 	ADDQ         DI, DX
-	JMP          next351
+	JMP          next583
 
-done352:
+done584:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-above343:
+above567:
 	TESTQ R9, R9
-	JEQ   ones357
+	JEQ   ones597
 
-next358:
+next598:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done359
+	JLT    done599
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -17199,14 +26238,14 @@ next358:
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near600
+	SUBQ   $0x01, BX
+	JLT    rest603
 
-loop360:
-	SUBL         $0x01, BX
-	JLT          out361
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop602:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -17217,10 +26256,9 @@ loop360:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
 	VBROADCASTSD (R9), Z6
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R11), Z6, Z0
 	VFMADD231PD  64(R11), Z6, Z1
 	VFMADD231PD  128(R11), Z6, Z2
@@ -17228,9 +26266,40 @@ loop360:
 	VFMADD231PD  256(R11), Z6, Z4
 	VFMADD231PD  320(R11), Z6, Z5
 	ADDQ         $0x04, R8
-	JMP          loop360
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop602
 
-out361:
+rest603:
+	ADDQ $0x01, BX
+	JMP  out601
+
+near600:
+	SUBQ $0x01, BX
+	JLT  rest605
+
+loop604:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	VFMADD231PD  192(R11), Z6, Z3
+	VFMADD231PD  256(R11), Z6, Z4
+	VFMADD231PD  320(R11), Z6, Z5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop604
+
+rest605:
+	ADDQ $0x01, BX
+
+out601:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
@@ -17240,14 +26309,14 @@ out361:
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near606
+	SUBQ    $0x01, BX
+	JLT     rest609
 
-loop362:
-	SUBL         $0x01, BX
-	JLT          out363
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop608:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -17258,10 +26327,9 @@ loop362:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
 	VBROADCASTSD (R9), Z6
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R11), Z6, Z0
 	VFMADD231PD  64(R11), Z6, Z1
 	VFMADD231PD  128(R11), Z6, Z2
@@ -17269,9 +26337,40 @@ loop362:
 	VFMADD231PD  256(R11), Z6, Z4
 	VFMADD231PD  320(R11), Z6, Z5
 	ADDQ         $0x04, R8
-	JMP          loop362
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop608
 
-out363:
+rest609:
+	ADDQ $0x01, BX
+	JMP  out607
+
+near606:
+	SUBQ $0x01, BX
+	JLT  rest611
+
+loop610:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VFMADD231PD  (R11), Z6, Z0
+	VFMADD231PD  64(R11), Z6, Z1
+	VFMADD231PD  128(R11), Z6, Z2
+	VFMADD231PD  192(R11), Z6, Z3
+	VFMADD231PD  256(R11), Z6, Z4
+	VFMADD231PD  320(R11), Z6, Z5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop610
+
+rest611:
+	ADDQ $0x01, BX
+
+out607:
 	VBROADCASTSD scale+64(FP), Z6
 	VMULPD       Z6, Z0, Z0
 	VMULPD       Z6, Z1, Z1
@@ -17305,18 +26404,18 @@ out363:
 	VMOVUPD      Z4, 256(DX)
 	VMOVUPD      Z5, 320(DX)
 	ADDQ         DI, DX
-	JMP          next358
+	JMP          next598
 
-done359:
+done599:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-ones357:
-next364:
+ones597:
+next612:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done365
+	JLT    done613
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -17326,14 +26425,14 @@ next364:
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near614
+	SUBQ   $0x01, BX
+	JLT    rest617
 
-loop366:
-	SUBL       $0x01, BX
-	JLT        out367
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop616:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -17344,7 +26443,7 @@ loop366:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
@@ -17353,9 +26452,37 @@ loop366:
 	VADDPD     256(R9), Z4, Z4
 	VADDPD     320(R9), Z5, Z5
 	ADDQ       $0x04, R8
-	JMP        loop366
+	SUBQ       $0x01, BX
+	JGE        loop616
 
-out367:
+rest617:
+	ADDQ $0x01, BX
+	JMP  out615
+
+near614:
+	SUBQ $0x01, BX
+	JLT  rest619
+
+loop618:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	VADDPD  256(R9), Z4, Z4
+	VADDPD  320(R9), Z5, Z5
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop618
+
+rest619:
+	ADDQ $0x01, BX
+
+out615:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
@@ -17365,14 +26492,14 @@ out367:
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near620
+	SUBQ    $0x01, BX
+	JLT     rest623
 
-loop368:
-	SUBL       $0x01, BX
-	JLT        out369
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop622:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -17383,7 +26510,7 @@ loop368:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
@@ -17392,9 +26519,37 @@ loop368:
 	VADDPD     256(R9), Z4, Z4
 	VADDPD     320(R9), Z5, Z5
 	ADDQ       $0x04, R8
-	JMP        loop368
+	SUBQ       $0x01, BX
+	JGE        loop622
 
-out369:
+rest623:
+	ADDQ $0x01, BX
+	JMP  out621
+
+near620:
+	SUBQ $0x01, BX
+	JLT  rest625
+
+loop624:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	VADDPD  256(R9), Z4, Z4
+	VADDPD  320(R9), Z5, Z5
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop624
+
+rest625:
+	ADDQ $0x01, BX
+
+out621:
 	VBROADCASTSD scale+64(FP), Z6
 	VMULPD       Z6, Z0, Z0
 	VMULPD       Z6, Z1, Z1
@@ -17428,23 +26583,23 @@ out369:
 	VMOVUPD      Z4, 256(DX)
 	VMOVUPD      Z5, 320(DX)
 	ADDQ         DI, DX
-	JMP          next364
+	JMP          next612
 
-done365:
+done613:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-above342:
+above566:
 	CMPQ  BX, $0x00000038
-	JGT   above370
+	JGT   above626
 	TESTQ R9, R9
-	JEQ   ones371
+	JEQ   ones627
 
-next372:
+next628:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done373
+	JLT    done629
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -17455,14 +26610,14 @@ next372:
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near630
+	SUBQ   $0x01, BX
+	JLT    rest633
 
-loop374:
-	SUBL         $0x01, BX
-	JLT          out375
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop632:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -17474,10 +26629,9 @@ loop374:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
 	VBROADCASTSD (R9), Z7
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R11), Z7, Z0
 	VFMADD231PD  64(R11), Z7, Z1
 	VFMADD231PD  128(R11), Z7, Z2
@@ -17486,9 +26640,41 @@ loop374:
 	VFMADD231PD  320(R11), Z7, Z5
 	VFMADD231PD  384(R11), Z7, Z6
 	ADDQ         $0x04, R8
-	JMP          loop374
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop632
 
-out375:
+rest633:
+	ADDQ $0x01, BX
+	JMP  out631
+
+near630:
+	SUBQ $0x01, BX
+	JLT  rest635
+
+loop634:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z7
+	VFMADD231PD  (R11), Z7, Z0
+	VFMADD231PD  64(R11), Z7, Z1
+	VFMADD231PD  128(R11), Z7, Z2
+	VFMADD231PD  192(R11), Z7, Z3
+	VFMADD231PD  256(R11), Z7, Z4
+	VFMADD231PD  320(R11), Z7, Z5
+	VFMADD231PD  384(R11), Z7, Z6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop634
+
+rest635:
+	ADDQ $0x01, BX
+
+out631:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
@@ -17499,14 +26685,14 @@ out375:
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near636
+	SUBQ    $0x01, BX
+	JLT     rest639
 
-loop376:
-	SUBL         $0x01, BX
-	JLT          out377
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop638:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -17518,10 +26704,9 @@ loop376:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
 	VBROADCASTSD (R9), Z7
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R11), Z7, Z0
 	VFMADD231PD  64(R11), Z7, Z1
 	VFMADD231PD  128(R11), Z7, Z2
@@ -17530,9 +26715,41 @@ loop376:
 	VFMADD231PD  320(R11), Z7, Z5
 	VFMADD231PD  384(R11), Z7, Z6
 	ADDQ         $0x04, R8
-	JMP          loop376
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop638
 
-out377:
+rest639:
+	ADDQ $0x01, BX
+	JMP  out637
+
+near636:
+	SUBQ $0x01, BX
+	JLT  rest641
+
+loop640:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z7
+	VFMADD231PD  (R11), Z7, Z0
+	VFMADD231PD  64(R11), Z7, Z1
+	VFMADD231PD  128(R11), Z7, Z2
+	VFMADD231PD  192(R11), Z7, Z3
+	VFMADD231PD  256(R11), Z7, Z4
+	VFMADD231PD  320(R11), Z7, Z5
+	VFMADD231PD  384(R11), Z7, Z6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop640
+
+rest641:
+	ADDQ $0x01, BX
+
+out637:
 	VBROADCASTSD scale+64(FP), Z7
 	VMULPD       Z7, Z0, Z0
 	VMULPD       Z7, Z1, Z1
@@ -17571,18 +26788,18 @@ out377:
 	VMOVUPD      Z5, 320(DX)
 	VMOVUPD      Z6, 384(DX)
 	ADDQ         DI, DX
-	JMP          next372
+	JMP          next628
 
-done373:
+done629:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-ones371:
-next378:
+ones627:
+next642:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done379
+	JLT    done643
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -17593,14 +26810,14 @@ next378:
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near644
+	SUBQ   $0x01, BX
+	JLT    rest647
 
-loop380:
-	SUBL       $0x01, BX
-	JLT        out381
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop646:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -17612,7 +26829,7 @@ loop380:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
@@ -17622,9 +26839,38 @@ loop380:
 	VADDPD     320(R9), Z5, Z5
 	VADDPD     384(R9), Z6, Z6
 	ADDQ       $0x04, R8
-	JMP        loop380
+	SUBQ       $0x01, BX
+	JGE        loop646
 
-out381:
+rest647:
+	ADDQ $0x01, BX
+	JMP  out645
+
+near644:
+	SUBQ $0x01, BX
+	JLT  rest649
+
+loop648:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	VADDPD  256(R9), Z4, Z4
+	VADDPD  320(R9), Z5, Z5
+	VADDPD  384(R9), Z6, Z6
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop648
+
+rest649:
+	ADDQ $0x01, BX
+
+out645:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
@@ -17635,14 +26881,14 @@ out381:
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near650
+	SUBQ    $0x01, BX
+	JLT     rest653
 
-loop382:
-	SUBL       $0x01, BX
-	JLT        out383
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop652:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -17654,7 +26900,7 @@ loop382:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
@@ -17664,9 +26910,38 @@ loop382:
 	VADDPD     320(R9), Z5, Z5
 	VADDPD     384(R9), Z6, Z6
 	ADDQ       $0x04, R8
-	JMP        loop382
+	SUBQ       $0x01, BX
+	JGE        loop652
 
-out383:
+rest653:
+	ADDQ $0x01, BX
+	JMP  out651
+
+near650:
+	SUBQ $0x01, BX
+	JLT  rest655
+
+loop654:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	VADDPD  256(R9), Z4, Z4
+	VADDPD  320(R9), Z5, Z5
+	VADDPD  384(R9), Z6, Z6
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop654
+
+rest655:
+	ADDQ $0x01, BX
+
+out651:
 	VBROADCASTSD scale+64(FP), Z7
 	VMULPD       Z7, Z0, Z0
 	VMULPD       Z7, Z1, Z1
@@ -17705,21 +26980,21 @@ out383:
 	VMOVUPD      Z5, 320(DX)
 	VMOVUPD      Z6, 384(DX)
 	ADDQ         DI, DX
-	JMP          next378
+	JMP          next642
 
-done379:
+done643:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-above370:
+above626:
 	TESTQ R9, R9
-	JEQ   ones384
+	JEQ   ones656
 
-next385:
+next657:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done386
+	JLT    done658
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -17731,14 +27006,14 @@ next385:
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near659
+	SUBQ   $0x01, BX
+	JLT    rest662
 
-loop387:
-	SUBL         $0x01, BX
-	JLT          out388
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop661:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -17751,10 +27026,9 @@ loop387:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
 	VBROADCASTSD (R9), Z8
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R11), Z8, Z0
 	VFMADD231PD  64(R11), Z8, Z1
 	VFMADD231PD  128(R11), Z8, Z2
@@ -17764,9 +27038,42 @@ loop387:
 	VFMADD231PD  384(R11), Z8, Z6
 	VFMADD231PD  448(R11), Z8, Z7
 	ADDQ         $0x04, R8
-	JMP          loop387
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop661
 
-out388:
+rest662:
+	ADDQ $0x01, BX
+	JMP  out660
+
+near659:
+	SUBQ $0x01, BX
+	JLT  rest664
+
+loop663:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	VFMADD231PD  256(R11), Z8, Z4
+	VFMADD231PD  320(R11), Z8, Z5
+	VFMADD231PD  384(R11), Z8, Z6
+	VFMADD231PD  448(R11), Z8, Z7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop663
+
+rest664:
+	ADDQ $0x01, BX
+
+out660:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
@@ -17778,14 +27085,14 @@ out388:
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near665
+	SUBQ    $0x01, BX
+	JLT     rest668
 
-loop389:
-	SUBL         $0x01, BX
-	JLT          out390
-	LEAQ         64(R8), R11
-	CMPQ         R11, R10
-	CMOVQHI      R10, R11
-	MOVLQSX      (R11), R11
+loop667:
+	MOVLQSX      64(R8), R11
 	IMULQ        DI, R11
 	PREFETCHT0   (SI)(R11*1)
 	PREFETCHT0   64(SI)(R11*1)
@@ -17798,10 +27105,9 @@ loop389:
 	MOVLQSX      (R8), R11
 	IMULQ        DI, R11
 	CMPQ         R11, limit+80(FP)
-	JHI          bad285
+	JHI          bad381
 	ADDQ         SI, R11
 	VBROADCASTSD (R9), Z8
-	ADDQ         $0x08, R9
 	VFMADD231PD  (R11), Z8, Z0
 	VFMADD231PD  64(R11), Z8, Z1
 	VFMADD231PD  128(R11), Z8, Z2
@@ -17811,9 +27117,42 @@ loop389:
 	VFMADD231PD  384(R11), Z8, Z6
 	VFMADD231PD  448(R11), Z8, Z7
 	ADDQ         $0x04, R8
-	JMP          loop389
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop667
 
-out390:
+rest668:
+	ADDQ $0x01, BX
+	JMP  out666
+
+near665:
+	SUBQ $0x01, BX
+	JLT  rest670
+
+loop669:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad381
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VFMADD231PD  (R11), Z8, Z0
+	VFMADD231PD  64(R11), Z8, Z1
+	VFMADD231PD  128(R11), Z8, Z2
+	VFMADD231PD  192(R11), Z8, Z3
+	VFMADD231PD  256(R11), Z8, Z4
+	VFMADD231PD  320(R11), Z8, Z5
+	VFMADD231PD  384(R11), Z8, Z6
+	VFMADD231PD  448(R11), Z8, Z7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop669
+
+rest670:
+	ADDQ $0x01, BX
+
+out666:
 	VBROADCASTSD scale+64(FP), Z8
 	VMULPD       Z8, Z0, Z0
 	VMULPD       Z8, Z1, Z1
@@ -17857,18 +27196,18 @@ out390:
 	VMOVUPD      Z6, 384(DX)
 	VMOVUPD      Z7, 448(DX)
 	ADDQ         DI, DX
-	JMP          next385
+	JMP          next657
 
-done386:
+done658:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-ones384:
-next391:
+ones656:
+next671:
 	SUBQ   $0x01, count+32(FP)
-	JLT    done392
+	JLT    done672
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
@@ -17880,14 +27219,14 @@ next391:
 	MOVL   4(CX), BX
 	SUBL   (CX), BX
 	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near673
+	SUBQ   $0x01, BX
+	JLT    rest676
 
-loop393:
-	SUBL       $0x01, BX
-	JLT        out394
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop675:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -17900,7 +27239,7 @@ loop393:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
@@ -17911,9 +27250,39 @@ loop393:
 	VADDPD     384(R9), Z6, Z6
 	VADDPD     448(R9), Z7, Z7
 	ADDQ       $0x04, R8
-	JMP        loop393
+	SUBQ       $0x01, BX
+	JGE        loop675
 
-out394:
+rest676:
+	ADDQ $0x01, BX
+	JMP  out674
+
+near673:
+	SUBQ $0x01, BX
+	JLT  rest678
+
+loop677:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	VADDPD  256(R9), Z4, Z4
+	VADDPD  320(R9), Z5, Z5
+	VADDPD  384(R9), Z6, Z6
+	VADDPD  448(R9), Z7, Z7
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop677
+
+rest678:
+	ADDQ $0x01, BX
+
+out674:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
 	VMOVUPD Z2, 128(DX)
@@ -17925,14 +27294,14 @@ out394:
 	MOVL    4(CX), BX
 	SUBL    (CX), BX
 	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near679
+	SUBQ    $0x01, BX
+	JLT     rest682
 
-loop395:
-	SUBL       $0x01, BX
-	JLT        out396
-	LEAQ       64(R8), R9
-	CMPQ       R9, R10
-	CMOVQHI    R10, R9
-	MOVLQSX    (R9), R9
+loop681:
+	MOVLQSX    64(R8), R9
 	IMULQ      DI, R9
 	PREFETCHT0 (SI)(R9*1)
 	PREFETCHT0 64(SI)(R9*1)
@@ -17945,7 +27314,7 @@ loop395:
 	MOVLQSX    (R8), R9
 	IMULQ      DI, R9
 	CMPQ       R9, limit+80(FP)
-	JHI        bad285
+	JHI        bad381
 	ADDQ       SI, R9
 	VADDPD     (R9), Z0, Z0
 	VADDPD     64(R9), Z1, Z1
@@ -17956,9 +27325,39 @@ loop395:
 	VADDPD     384(R9), Z6, Z6
 	VADDPD     448(R9), Z7, Z7
 	ADDQ       $0x04, R8
-	JMP        loop395
+	SUBQ       $0x01, BX
+	JGE        loop681
 
-out396:
+rest682:
+	ADDQ $0x01, BX
+	JMP  out680
+
+near679:
+	SUBQ $0x01, BX
+	JLT  rest684
+
+loop683:
+	MOVLQSX (R8), R9
+	IMULQ   DI, R9
+	CMPQ    R9, limit+80(FP)
+	JHI     bad381
+	ADDQ    SI, R9
+	VADDPD  (R9), Z0, Z0
+	VADDPD  64(R9), Z1, Z1
+	VADDPD  128(R9), Z2, Z2
+	VADDPD  192(R9), Z3, Z3
+	VADDPD  256(R9), Z4, Z4
+	VADDPD  320(R9), Z5, Z5
+	VADDPD  384(R9), Z6, Z6
+	VADDPD  448(R9), Z7, Z7
+	ADDQ    $0x04, R8
+	SUBQ    $0x01, BX
+	JGE     loop683
+
+rest684:
+	ADDQ $0x01, BX
+
+out680:
 	VBROADCASTSD scale+64(FP), Z8
 	VMULPD       Z8, Z0, Z0
 	VMULPD       Z8, Z1, Z1
@@ -18002,18 +27401,1054 @@ out396:
 	VMOVUPD      Z6, 384(DX)
 	VMOVUPD      Z7, 448(DX)
 	ADDQ         DI, DX
-	JMP          next391
+	JMP          next671
 
-done392:
+done672:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
 	RET
 
-bad285:
+bad381:
 	XORB AL, AL
 	VZEROUPPER
 	MOVB AL, ret+96(FP)
+	RET
+
+// func gatherSpanAVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSpanAVX512(SB), NOSPLIT, $0-96
+	MOVQ  z+0(FP), AX
+	MOVQ  w+8(FP), DX
+	MOVQ  x+64(FP), BX
+	MOVQ  stride+72(FP), SI
+	MOVQ  idx+48(FP), DI
+	MOVQ  val+56(FP), R8
+	MOVQ  first+80(FP), R9
+	MOVQ  width+88(FP), R10
+	MOVQ  R9, CX
+	IMULQ SI, CX
+	SUBQ  CX, BX
+	XORQ  CX, CX
+	CMPQ  DX, $0x00000020
+	JGT   above685
+	CMPQ  DX, $0x00000010
+	JGT   above686
+	CMPQ  DX, $0x00000008
+	JGT   above687
+	TESTQ R8, R8
+	JEQ   ones688
+
+next689:
+	CMPQ    CX, count+40(FP)
+	JGE     done692
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VPXORQ  Z1, Z1, Z1
+
+loop690:
+	CMPQ         DX, R11
+	JGE          out691
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out691
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z2
+	VFMADD231PD  (R12), Z2, Z0
+	ADDQ         $0x01, DX
+	CMPQ         DX, R11
+	JGE          out691
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out691
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z2
+	VFMADD231PD  (R12), Z2, Z1
+	ADDQ         $0x01, DX
+	JMP          loop690
+
+out691:
+	VADDPD     Z1, Z0, Z0
+	VMOVUPD    Z0, (AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next689
+
+done692:
+	VZEROUPPER
+	RET
+
+ones688:
+next693:
+	CMPQ    CX, count+40(FP)
+	JGE     done696
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VPXORQ  Z1, Z1, Z1
+
+loop694:
+	CMPQ    DX, R8
+	JGE     out695
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out695
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z0, Z0
+	ADDQ    $0x01, DX
+	CMPQ    DX, R8
+	JGE     out695
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out695
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z1, Z1
+	ADDQ    $0x01, DX
+	JMP     loop694
+
+out695:
+	VADDPD     Z1, Z0, Z0
+	VMOVUPD    Z0, (AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next693
+
+done696:
+	VZEROUPPER
+	RET
+
+above687:
+	TESTQ R8, R8
+	JEQ   ones697
+
+next698:
+	CMPQ    CX, count+40(FP)
+	JGE     done701
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+
+loop699:
+	CMPQ         DX, R11
+	JGE          out700
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out700
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z4
+	VFMADD231PD  (R12), Z4, Z0
+	VFMADD231PD  64(R12), Z4, Z1
+	ADDQ         $0x01, DX
+	CMPQ         DX, R11
+	JGE          out700
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out700
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z4
+	VFMADD231PD  (R12), Z4, Z2
+	VFMADD231PD  64(R12), Z4, Z3
+	ADDQ         $0x01, DX
+	JMP          loop699
+
+out700:
+	VADDPD     Z2, Z0, Z0
+	VADDPD     Z3, Z1, Z1
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next698
+
+done701:
+	VZEROUPPER
+	RET
+
+ones697:
+next702:
+	CMPQ    CX, count+40(FP)
+	JGE     done705
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+
+loop703:
+	CMPQ    DX, R8
+	JGE     out704
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out704
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z0, Z0
+	VADDPD  64(R11), Z1, Z1
+	ADDQ    $0x01, DX
+	CMPQ    DX, R8
+	JGE     out704
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out704
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z2, Z2
+	VADDPD  64(R11), Z3, Z3
+	ADDQ    $0x01, DX
+	JMP     loop703
+
+out704:
+	VADDPD     Z2, Z0, Z0
+	VADDPD     Z3, Z1, Z1
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next702
+
+done705:
+	VZEROUPPER
+	RET
+
+above686:
+	CMPQ  DX, $0x00000018
+	JGT   above706
+	TESTQ R8, R8
+	JEQ   ones707
+
+next708:
+	CMPQ    CX, count+40(FP)
+	JGE     done711
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+
+loop709:
+	CMPQ         DX, R11
+	JGE          out710
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out710
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z6
+	VFMADD231PD  (R12), Z6, Z0
+	VFMADD231PD  64(R12), Z6, Z1
+	VFMADD231PD  128(R12), Z6, Z2
+	ADDQ         $0x01, DX
+	CMPQ         DX, R11
+	JGE          out710
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out710
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z6
+	VFMADD231PD  (R12), Z6, Z3
+	VFMADD231PD  64(R12), Z6, Z4
+	VFMADD231PD  128(R12), Z6, Z5
+	ADDQ         $0x01, DX
+	JMP          loop709
+
+out710:
+	VADDPD     Z3, Z0, Z0
+	VADDPD     Z4, Z1, Z1
+	VADDPD     Z5, Z2, Z2
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next708
+
+done711:
+	VZEROUPPER
+	RET
+
+ones707:
+next712:
+	CMPQ    CX, count+40(FP)
+	JGE     done715
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+
+loop713:
+	CMPQ    DX, R8
+	JGE     out714
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out714
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z0, Z0
+	VADDPD  64(R11), Z1, Z1
+	VADDPD  128(R11), Z2, Z2
+	ADDQ    $0x01, DX
+	CMPQ    DX, R8
+	JGE     out714
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out714
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z3, Z3
+	VADDPD  64(R11), Z4, Z4
+	VADDPD  128(R11), Z5, Z5
+	ADDQ    $0x01, DX
+	JMP     loop713
+
+out714:
+	VADDPD     Z3, Z0, Z0
+	VADDPD     Z4, Z1, Z1
+	VADDPD     Z5, Z2, Z2
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next712
+
+done715:
+	VZEROUPPER
+	RET
+
+above706:
+	TESTQ R8, R8
+	JEQ   ones716
+
+next717:
+	CMPQ    CX, count+40(FP)
+	JGE     done720
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+
+loop718:
+	CMPQ         DX, R11
+	JGE          out719
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out719
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z8
+	VFMADD231PD  (R12), Z8, Z0
+	VFMADD231PD  64(R12), Z8, Z1
+	VFMADD231PD  128(R12), Z8, Z2
+	VFMADD231PD  192(R12), Z8, Z3
+	ADDQ         $0x01, DX
+	CMPQ         DX, R11
+	JGE          out719
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out719
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z8
+	VFMADD231PD  (R12), Z8, Z4
+	VFMADD231PD  64(R12), Z8, Z5
+	VFMADD231PD  128(R12), Z8, Z6
+	VFMADD231PD  192(R12), Z8, Z7
+	ADDQ         $0x01, DX
+	JMP          loop718
+
+out719:
+	VADDPD     Z4, Z0, Z0
+	VADDPD     Z5, Z1, Z1
+	VADDPD     Z6, Z2, Z2
+	VADDPD     Z7, Z3, Z3
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next717
+
+done720:
+	VZEROUPPER
+	RET
+
+ones716:
+next721:
+	CMPQ    CX, count+40(FP)
+	JGE     done724
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+
+loop722:
+	CMPQ    DX, R8
+	JGE     out723
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out723
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z0, Z0
+	VADDPD  64(R11), Z1, Z1
+	VADDPD  128(R11), Z2, Z2
+	VADDPD  192(R11), Z3, Z3
+	ADDQ    $0x01, DX
+	CMPQ    DX, R8
+	JGE     out723
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out723
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z4, Z4
+	VADDPD  64(R11), Z5, Z5
+	VADDPD  128(R11), Z6, Z6
+	VADDPD  192(R11), Z7, Z7
+	ADDQ    $0x01, DX
+	JMP     loop722
+
+out723:
+	VADDPD     Z4, Z0, Z0
+	VADDPD     Z5, Z1, Z1
+	VADDPD     Z6, Z2, Z2
+	VADDPD     Z7, Z3, Z3
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next721
+
+done724:
+	VZEROUPPER
+	RET
+
+above685:
+	CMPQ  DX, $0x00000030
+	JGT   above725
+	CMPQ  DX, $0x00000028
+	JGT   above726
+	TESTQ R8, R8
+	JEQ   ones727
+
+next728:
+	CMPQ    CX, count+40(FP)
+	JGE     done731
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+
+loop729:
+	CMPQ         DX, R11
+	JGE          out730
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out730
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z5
+	VFMADD231PD  (R12), Z5, Z0
+	VFMADD231PD  64(R12), Z5, Z1
+	VFMADD231PD  128(R12), Z5, Z2
+	VFMADD231PD  192(R12), Z5, Z3
+	VFMADD231PD  256(R12), Z5, Z4
+	ADDQ         $0x01, DX
+	JMP          loop729
+
+out730:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next728
+
+done731:
+	VZEROUPPER
+	RET
+
+ones727:
+next732:
+	CMPQ    CX, count+40(FP)
+	JGE     done735
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+
+loop733:
+	CMPQ    DX, R8
+	JGE     out734
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out734
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z0, Z0
+	VADDPD  64(R11), Z1, Z1
+	VADDPD  128(R11), Z2, Z2
+	VADDPD  192(R11), Z3, Z3
+	VADDPD  256(R11), Z4, Z4
+	ADDQ    $0x01, DX
+	JMP     loop733
+
+out734:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next732
+
+done735:
+	VZEROUPPER
+	RET
+
+above726:
+	TESTQ R8, R8
+	JEQ   ones736
+
+next737:
+	CMPQ    CX, count+40(FP)
+	JGE     done740
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+
+loop738:
+	CMPQ         DX, R11
+	JGE          out739
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out739
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z6
+	VFMADD231PD  (R12), Z6, Z0
+	VFMADD231PD  64(R12), Z6, Z1
+	VFMADD231PD  128(R12), Z6, Z2
+	VFMADD231PD  192(R12), Z6, Z3
+	VFMADD231PD  256(R12), Z6, Z4
+	VFMADD231PD  320(R12), Z6, Z5
+	ADDQ         $0x01, DX
+	JMP          loop738
+
+out739:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next737
+
+done740:
+	VZEROUPPER
+	RET
+
+ones736:
+next741:
+	CMPQ    CX, count+40(FP)
+	JGE     done744
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+
+loop742:
+	CMPQ    DX, R8
+	JGE     out743
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out743
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z0, Z0
+	VADDPD  64(R11), Z1, Z1
+	VADDPD  128(R11), Z2, Z2
+	VADDPD  192(R11), Z3, Z3
+	VADDPD  256(R11), Z4, Z4
+	VADDPD  320(R11), Z5, Z5
+	ADDQ    $0x01, DX
+	JMP     loop742
+
+out743:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next741
+
+done744:
+	VZEROUPPER
+	RET
+
+above725:
+	CMPQ  DX, $0x00000038
+	JGT   above745
+	TESTQ R8, R8
+	JEQ   ones746
+
+next747:
+	CMPQ    CX, count+40(FP)
+	JGE     done750
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+	VMOVUPD 384(AX), Z6
+
+loop748:
+	CMPQ         DX, R11
+	JGE          out749
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out749
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z7
+	VFMADD231PD  (R12), Z7, Z0
+	VFMADD231PD  64(R12), Z7, Z1
+	VFMADD231PD  128(R12), Z7, Z2
+	VFMADD231PD  192(R12), Z7, Z3
+	VFMADD231PD  256(R12), Z7, Z4
+	VFMADD231PD  320(R12), Z7, Z5
+	VFMADD231PD  384(R12), Z7, Z6
+	ADDQ         $0x01, DX
+	JMP          loop748
+
+out749:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z6, 384(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next747
+
+done750:
+	VZEROUPPER
+	RET
+
+ones746:
+next751:
+	CMPQ    CX, count+40(FP)
+	JGE     done754
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+	VMOVUPD 384(AX), Z6
+
+loop752:
+	CMPQ    DX, R8
+	JGE     out753
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out753
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z0, Z0
+	VADDPD  64(R11), Z1, Z1
+	VADDPD  128(R11), Z2, Z2
+	VADDPD  192(R11), Z3, Z3
+	VADDPD  256(R11), Z4, Z4
+	VADDPD  320(R11), Z5, Z5
+	VADDPD  384(R11), Z6, Z6
+	ADDQ    $0x01, DX
+	JMP     loop752
+
+out753:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z6, 384(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next751
+
+done754:
+	VZEROUPPER
+	RET
+
+above745:
+	TESTQ R8, R8
+	JEQ   ones755
+
+next756:
+	CMPQ    CX, count+40(FP)
+	JGE     done759
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+	VMOVUPD 384(AX), Z6
+	VMOVUPD 448(AX), Z7
+
+loop757:
+	CMPQ         DX, R11
+	JGE          out758
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out758
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z8
+	VFMADD231PD  (R12), Z8, Z0
+	VFMADD231PD  64(R12), Z8, Z1
+	VFMADD231PD  128(R12), Z8, Z2
+	VFMADD231PD  192(R12), Z8, Z3
+	VFMADD231PD  256(R12), Z8, Z4
+	VFMADD231PD  320(R12), Z8, Z5
+	VFMADD231PD  384(R12), Z8, Z6
+	VFMADD231PD  448(R12), Z8, Z7
+	ADDQ         $0x01, DX
+	JMP          loop757
+
+out758:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z6, 384(AX)
+	VMOVUPD    Z7, 448(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next756
+
+done759:
+	VZEROUPPER
+	RET
+
+ones755:
+next760:
+	CMPQ    CX, count+40(FP)
+	JGE     done763
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+	VMOVUPD 384(AX), Z6
+	VMOVUPD 448(AX), Z7
+
+loop761:
+	CMPQ    DX, R8
+	JGE     out762
+	MOVLQSX (DI)(DX*4), R11
+	MOVQ    R11, R12
+	SUBQ    R9, R12
+	CMPQ    R12, R10
+	JAE     out762
+	IMULQ   SI, R11
+	ADDQ    BX, R11
+	VADDPD  (R11), Z0, Z0
+	VADDPD  64(R11), Z1, Z1
+	VADDPD  128(R11), Z2, Z2
+	VADDPD  192(R11), Z3, Z3
+	VADDPD  256(R11), Z4, Z4
+	VADDPD  320(R11), Z5, Z5
+	VADDPD  384(R11), Z6, Z6
+	VADDPD  448(R11), Z7, Z7
+	ADDQ    $0x01, DX
+	JMP     loop761
+
+out762:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z6, 384(AX)
+	VMOVUPD    Z7, 448(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next760
+
+done763:
+	VZEROUPPER
 	RET
 
 // func innersAVX512(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
@@ -18034,7 +28469,7 @@ TEXT ·innersAVX512(SB), NOSPLIT, $0-72
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z9, Z9, Z9
 
-loop397:
+loop764:
 	VMOVUPD       (AX), Z10
 	VMOVUPD       (CX), Z11
 	VFMADD231PD   (DX), Z10, Z0
@@ -18053,7 +28488,7 @@ loop397:
 	ADDQ          $0x00000080, CX
 	ADDQ          $0x00000080, DX
 	SUBQ          $0x10, BX
-	JNE           loop397
+	JNE           loop764
 	VADDPD        Z5, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y5
 	VADDPD        Y5, Y0, Y0

@@ -294,6 +294,96 @@ func TestGatherEach(t *testing.T) {
 	})
 }
 
+// TestGatherSpan: span after span of the columns adds up to what GatherRows makes of each row, for every number of columns of x, with values and without, and
+// each stops where the next goes on: at the end of its columns, or of its row though others follow with columns of the same span.
+func TestGatherSpan(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for r := 1; r <= 130; r++ {
+			if testing.Short() && r%4 != 1 && r%16 != 0 {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(r), 11))
+			const rows, xRows = 7, 40
+			x := random(1, xRows*r)
+			from, idx, val := []int64{0}, []int32{}, []float64{}
+			for k := range rows {
+				for c := range int32(xRows) {
+					if k != 2 && (k == 3 || rng.IntN(3) == 0) { // an empty row, then a full one
+						idx, val = append(idx, c), append(val, rng.Float64())
+					}
+				}
+				from = append(from, int64(len(idx)))
+			}
+			for _, values := range [][]float64{val, nil} {
+				want := random(7, rows*r)
+				got, check := guarded(t, want, r%8)
+				at, to := slices.Clone(from[:rows]), make([]int64, rows)
+				for _, span := range [][2]int{{0, 9}, {9, 10}, {10, 31}, {31, 40}} {
+					for k := range rows {
+						for p := from[k]; p < from[k+1]; p++ {
+							if c := int(idx[p]); c >= span[0] && c < span[1] {
+								v := 1.0
+								if values != nil {
+									v = values[p]
+								}
+								for j := range r {
+									want[k*r+j] += v * x[c*r+j]
+								}
+							}
+						}
+					}
+					GatherSpan(got, r, at, to, from[1:], idx, values, x[span[0]*r:span[1]*r], span[0])
+					check()
+					for k := range rows {
+						next := at[k]
+						for next < from[k+1] && int(idx[next]) < span[1] {
+							next++
+						}
+						if to[k] != next {
+							t.Fatalf("r = %d, columns %d to %d: row %d goes on at %d, want %d", r, span[0], span[1], k, to[k], next)
+						}
+					}
+					at, to = to, at
+				}
+				for k, v := range got {
+					if math.Abs(v-want[k]) > 50*eps*xRows {
+						t.Fatalf("r = %d, values %v, number %d: %v, want %v", r, values != nil, k, v, want[k])
+					}
+				}
+			}
+			// Columns that are not where they should be end a span, too.
+			for name, c := range map[string]int32{"before the span": 4, "negative": -1, "least": math.MinInt32, "beyond": 6, "largest": math.MaxInt32} {
+				at, to := []int64{0}, []int64{7}
+				one := make([]float64, r)
+				if GatherSpan(one, r, at, to, []int64{1}, []int32{c}, []float64{1}, x[:r], 5); to[0] != 0 || Nonzero(one) {
+					t.Errorf("r = %d: a column %s: %v, on to %d", r, name, one, to[0])
+				}
+			}
+			one, zero := make([]float64, r), []int64{0}
+			for name, call := range map[string]func(){
+				"an end beyond the entries": func() { GatherSpan(one, r, zero, []int64{0}, []int64{2}, []int32{0}, nil, x, 0) },
+				"an end before the start":   func() { GatherSpan(one, r, []int64{1}, []int64{0}, zero, []int32{0}, nil, x, 0) },
+				"a negative start":          func() { GatherSpan(one, r, []int64{-1}, []int64{0}, zero, []int32{0}, nil, x, 0) },
+				"too few values":            func() { GatherSpan(one, r, zero, []int64{0}, []int64{1}, []int32{0}, []float64{}, x, 0) },
+				"too few starts":            func() { GatherSpan(one, r, nil, []int64{0}, zero, nil, nil, x, 0) },
+				"too few stops":             func() { GatherSpan(one, r, zero, nil, zero, nil, nil, x, 0) },
+				"too few ends":              func() { GatherSpan(one, r, zero, []int64{0}, nil, nil, nil, x, 0) },
+				"a negative first column":   func() { GatherSpan(one, r, zero, []int64{0}, zero, nil, nil, x, -1) },
+				"part of a row":             func() { GatherSpan(make([]float64, r+1), r+2, zero, []int64{0}, zero, nil, nil, nil, 0) },
+			} {
+				if panics(call) == nil {
+					t.Errorf("r = %d: %s is accepted", r, name)
+				}
+			}
+		}
+		GatherSpan(nil, 3, nil, nil, nil, nil, nil, nil, 0)
+		kept := []float64{1, 2, 3, 4}
+		if GatherSpan(kept, 4, []int64{0}, []int64{0}, []int64{0}, nil, nil, make([]float64, 8), 0); kept[3] != 4 {
+			t.Errorf("a row without entries changes: %v", kept)
+		}
+	})
+}
+
 // BenchmarkMoves takes 10080 rows of 32 numbers, as of a set of documents, and for AddGathered blocks of 128 rows with 34
 // entries each, in 2300 rows of z.
 func BenchmarkMoves(b *testing.B) {

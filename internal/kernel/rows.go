@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // The row kernels multiply one row of a matrix by a matrix x of r columns stored by rows, and add the product to acc (r).
 
 // RowTimes adds Σ_l row[l]·x[l·r+k] to acc[k], r = len(acc): a dense row times x, which has len(row)·r numbers.
@@ -134,5 +136,41 @@ func gatherEachGo(dst, lower []float64, r int, from, idx []int32, val, x []float
 		for j := range acc {
 			acc[j] *= scale
 		}
+	}
+}
+
+// GatherSpan adds to rows of acc (r columns) what entries of the columns from first on, as many as x has rows, contribute to those of a sparse matrix
+// times x: to row k the entries p from at[k] on, up to the first of another column, or end[k]. to[k] is where it stops: so one span of columns after the other makes
+// the product, if columns increase in each row. nil values stand for ones.
+func GatherSpan(acc []float64, r int, at, to, end []int64, idx []int32, val, x []float64, first int) {
+	rows := shape(acc, r)
+	width := shape(x, r)
+	if len(at) != rows || len(to) != rows || len(end) != rows || val != nil && len(val) != len(idx) || first < 0 || first+width > math.MaxInt32 {
+		panic(badLen)
+	}
+	for k, p := range at {
+		if p < 0 || end[k] < p || end[k] > int64(len(idx)) {
+			panic(badLen)
+		}
+	}
+	if rows > 0 && width > 0 {
+		gatherSpan(acc, r, at, to, end, idx, val, x, first, width)
+	}
+}
+
+func gatherSpanGo(acc []float64, r int, at, to, end []int64, idx []int32, val, x []float64, first, width int) {
+	for k, p := range at {
+		for ; p < end[k]; p++ {
+			l := int(idx[p]) - first
+			if l < 0 || l >= width {
+				break
+			}
+			v := 1.0
+			if val != nil {
+				v = val[p]
+			}
+			axpyGo(acc[k*r:(k+1)*r], v, x[l*r:(l+1)*r])
+		}
+		to[k] = p
 	}
 }

@@ -81,6 +81,7 @@ func (a *asm) rowKernels() {
 	a.addGathered()
 	a.gatherEach(false)
 	a.gatherEach(true)
+	a.gatherSpan()
 	a.inners()
 	if a.lanes == 4 {
 		a.mirror()

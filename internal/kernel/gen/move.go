@@ -193,35 +193,44 @@ type eachKernel struct {
 
 // rows writes the loop over the rows for so many vectors of columns, to its return.
 func (e *eachKernel) rows(vecs int, values bool) {
-	acc := make([]reg.VecVirtual, vecs)
-	for v := range acc {
-		acc[v] = e.vec()
+	acc := make([][]reg.VecVirtual, max(1, min(2, 8/vecs))) // as in columns
+	for s := range acc {
+		acc[s] = make([]reg.VecVirtual, vecs)
+		for v := range acc[s] {
+			acc[s][v] = e.vec()
+		}
+	}
+	clear := func(sets [][]reg.VecVirtual) {
+		for _, set := range sets {
+			for _, v := range set {
+				e.clear(v)
+			}
+		}
 	}
 	next, done := e.label("next"), e.label("done")
 	e.Label(next)
 	e.SUBQ(operand.U8(1), e.mem("count"))
 	e.JLT(operand.LabelRef(done))
-	for _, v := range acc {
-		e.clear(v)
-	}
+	clear(acc)
 	if e.low != nil {
 		e.piece(acc, values)
-		e.put(acc, e.low)
+		e.put(acc[0], e.low)
+		clear(acc[1:])
 	}
 	e.piece(acc, values)
 	c := e.vec()
 	e.VBROADCASTSD(e.mem("scale"), c)
-	for v := range acc {
-		e.VMULPD(c, acc[v], acc[v])
+	for _, v := range acc[0] {
+		e.VMULPD(c, v, v)
 	}
-	e.put(acc, e.z)
+	e.put(acc[0], e.z)
 	e.ADDQ(e.stride, e.z)
 	if e.low != nil { // the last vector may overlap the one before: all are read before any is written
-		e.get(acc, e.low)
-		for v := range acc {
-			e.VMULPD(c, acc[v], acc[v])
+		e.get(acc[0], e.low)
+		for _, v := range acc[0] {
+			e.VMULPD(c, v, v)
 		}
-		e.put(acc, e.low)
+		e.put(acc[0], e.low)
 		e.ADDQ(e.stride, e.low)
 	}
 	e.JMP(operand.LabelRef(next))
@@ -231,38 +240,162 @@ func (e *eachKernel) rows(vecs int, values bool) {
 	e.end(yes)
 }
 
-// piece writes the loop over the entries from from[0] to from[1], and the step to the next piece.
-func (e *eachKernel) piece(acc []reg.VecVirtual, values bool) {
-	loop, out := e.label("loop"), e.label("out")
-	n := e.GP32()
-	e.MOVL(operand.Mem{Base: e.from, Disp: 4}, n)
-	e.SUBL(operand.Mem{Base: e.from}, n)
+// piece writes the loops over the entries from from[0] to from[1], which add up in acc[0], and the step to the next piece.
+func (e *eachKernel) piece(acc [][]reg.VecVirtual, values bool) {
+	near, out := e.label("near"), e.label("out")
+	n, last := e.GP64(), e.GP64()
+	e.MOVL(operand.Mem{Base: e.from, Disp: 4}, n.As32())
+	e.SUBL(operand.Mem{Base: e.from}, n.As32())
 	e.ADDQ(operand.U8(4), e.from)
-	e.Label(loop)
-	e.SUBL(operand.U8(1), n)
-	e.JLT(operand.LabelRef(out))
-	soon, row := e.GP64(), e.GP64()
-	e.LEAQ(operand.Mem{Base: e.idx, Disp: 4 * fetchAhead}, soon)
-	e.CMPQ(soon, e.fetch)
-	e.CMOVQHI(e.fetch, soon)
-	e.MOVLQSX(operand.Mem{Base: soon}, soon)
-	e.IMULQ(e.stride, soon)
-	for line := range (8*len(acc)*e.lanes + 63) / 64 {
-		e.PREFETCHT0(operand.Mem{Base: e.x, Index: soon, Scale: 1, Disp: 64 * line})
-	}
-	e.MOVLQSX(operand.Mem{Base: e.idx}, row)
-	e.IMULQ(e.stride, row)
-	e.CMPQ(row, e.mem("limit"))
-	e.JHI(operand.LabelRef(e.bad))
-	e.ADDQ(e.x, row)
-	var c reg.VecVirtual
-	if values {
-		c = e.vec()
-		e.VBROADCASTSD(operand.Mem{Base: e.val}, c)
-		e.ADDQ(operand.U8(8), e.val)
-	}
-	e.add(acc, row, c)
-	e.ADDQ(operand.U8(4), e.idx)
-	e.JMP(operand.LabelRef(loop))
+	// Whether rows to come are fetched is decided once: near the end of all there are no indices so far ahead.
+	e.LEAQ(operand.Mem{Base: e.idx, Index: n, Scale: 4, Disp: 4 * fetchAhead}, last)
+	e.CMPQ(last, e.fetch)
+	e.JHI(operand.LabelRef(near))
+	e.entries(acc, n, values, true)
+	e.JMP(operand.LabelRef(out))
+	e.Label(near)
+	e.entries(acc, n, values, false)
 	e.Label(out)
+	for _, set := range acc[1:] {
+		for v, more := range set {
+			e.VADDPD(more, acc[0][v], acc[0][v])
+		}
+	}
+}
+
+// entries writes the loops over n entries: as many at a time as there are sets of accumulators, then one.
+func (e *eachKernel) entries(acc [][]reg.VecVirtual, n reg.GPVirtual, values, fetch bool) {
+	for sets := len(acc); sets > 0; sets /= 2 {
+		loop, rest := e.label("loop"), e.label("rest")
+		e.SUBQ(operand.U8(sets), n)
+		e.JLT(operand.LabelRef(rest))
+		e.Label(loop)
+		for s := range sets {
+			if fetch {
+				soon := e.GP64()
+				e.MOVLQSX(operand.Mem{Base: e.idx, Disp: 4 * (fetchAhead + s)}, soon)
+				e.IMULQ(e.stride, soon)
+				for line := range (8*len(acc[0])*e.lanes + 63) / 64 {
+					e.PREFETCHT0(operand.Mem{Base: e.x, Index: soon, Scale: 1, Disp: 64 * line})
+				}
+			}
+			row := e.GP64()
+			e.MOVLQSX(operand.Mem{Base: e.idx, Disp: 4 * s}, row)
+			e.IMULQ(e.stride, row)
+			e.CMPQ(row, e.mem("limit"))
+			e.JHI(operand.LabelRef(e.bad))
+			e.ADDQ(e.x, row)
+			var c reg.VecVirtual
+			if values {
+				c = e.vec()
+				e.VBROADCASTSD(at(e.val, s), c)
+			}
+			e.add(acc[s], row, c)
+		}
+		e.ADDQ(operand.U8(4*sets), e.idx)
+		if values {
+			e.ADDQ(operand.U8(8*sets), e.val)
+		}
+		e.SUBQ(operand.U8(sets), n)
+		e.JGE(operand.LabelRef(loop))
+		e.Label(rest)
+		e.ADDQ(operand.U8(sets), n)
+	}
+}
+
+// gatherSpan adds to z_k what the entries of row k in some columns of a sparse matrix contribute, for w columns of x and one row after the other. Rows of x that
+// belong to these columns are few enough to stay in the first-level cache from row to row.
+func (a *asm) gatherSpan() {
+	a.begin("gatherSpan", "func(z *float64, w int, at, to, end *int64, count int, idx *int32, val, x *float64, stride, first, width int)",
+		fmt.Sprintf("gatherSpan%s adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.wholeColumns()),
+		"columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.",
+		"A nil val means ones. stride is in bytes.")
+	r := &rowKernel{asm: a, source: gather}
+	z, k := a.arg("z"), a.GP64()
+	r.w, r.x, r.stride, r.idx, r.val = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val")
+	first, width := a.arg("first"), a.arg("width")
+	back := a.GP64() // x is of first: from here on of column 0
+	a.MOVQ(first, back)
+	a.IMULQ(r.stride, back)
+	a.SUBQ(back, r.x)
+	a.XORQ(k, k)
+	a.choose(r.w, 1, a.rowVecs, func(vecs int) {
+		ones := a.label("ones")
+		a.TESTQ(r.val, r.val)
+		a.JEQ(operand.LabelRef(ones))
+		r.span(z, k, first, width, vecs, true)
+		a.Label(ones)
+		r.span(z, k, first, width, vecs, false)
+	})
+}
+
+// span writes the loop over the rows for so many vectors of columns, to its return.
+func (r *rowKernel) span(z, k, first, width reg.Register, vecs int, values bool) {
+	// Entries in turn, as in columns; the first set begins with what z is.
+	sets := max(1, min(2, 8/vecs))
+	acc := make([][]reg.VecVirtual, sets)
+	for s := range acc {
+		acc[s] = make([]reg.VecVirtual, vecs)
+		for v := range acc[s] {
+			acc[s][v] = r.vec()
+		}
+	}
+	next, loop, out, done := r.label("next"), r.label("loop"), r.label("out"), r.label("done")
+	p, end, list := r.GP64(), r.GP64(), r.GP64()
+	r.Label(next)
+	r.CMPQ(k, r.mem("count"))
+	r.JGE(operand.LabelRef(done))
+	r.MOVQ(r.mem("at"), list)
+	r.MOVQ(operand.Mem{Base: list, Index: k, Scale: 8}, p)
+	r.MOVQ(r.mem("end"), list)
+	r.MOVQ(operand.Mem{Base: list, Index: k, Scale: 8}, end)
+	r.get(acc[0], z)
+	for _, set := range acc[1:] {
+		for _, v := range set {
+			r.clear(v)
+		}
+	}
+	r.Label(loop)
+	for _, set := range acc {
+		r.CMPQ(p, end)
+		r.JGE(operand.LabelRef(out))
+		row, within := r.GP64(), r.GP64()
+		r.MOVLQSX(operand.Mem{Base: r.idx, Index: p, Scale: 4}, row)
+		r.MOVQ(row, within)
+		r.SUBQ(first, within)
+		r.CMPQ(within, width) // unsigned: one before first is above too
+		r.JAE(operand.LabelRef(out))
+		r.IMULQ(r.stride, row)
+		r.ADDQ(r.x, row)
+		var c reg.VecVirtual
+		if values {
+			c = r.vec()
+			r.VBROADCASTSD(operand.Mem{Base: r.val, Index: p, Scale: 8}, c)
+		}
+		r.add(set, row, c)
+		r.ADDQ(operand.U8(1), p)
+	}
+	r.JMP(operand.LabelRef(loop))
+	r.Label(out)
+	for _, set := range acc[1:] {
+		for v, more := range set {
+			r.VADDPD(more, acc[0][v], acc[0][v])
+		}
+	}
+	r.put(acc[0], z)
+	r.MOVQ(r.mem("to"), list)
+	r.MOVQ(p, operand.Mem{Base: list, Index: k, Scale: 8})
+	r.ADDQ(r.stride, z)
+	r.ADDQ(operand.U8(1), k)
+	for line := range 3 { // of what comes when the row has its turn again
+		r.PREFETCHT1(operand.Mem{Base: r.idx, Index: p, Scale: 4, Disp: 64 * line})
+	}
+	for line := range 5 {
+		if values {
+			r.PREFETCHT1(operand.Mem{Base: r.val, Index: p, Scale: 8, Disp: 64 * line})
+		}
+	}
+	r.JMP(operand.LabelRef(next))
+	r.Label(done)
+	r.end(nil)
 }
