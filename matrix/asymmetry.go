@@ -121,11 +121,13 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		group   = 64
 		width   = 512
 		entries = 8 // of a row in a range, on average, at least
+		fetched = 4 // entries of a row j that a group meets, on average, from which on they are fetched: there is a line for each
 	)
+	ahead := group*float64(len(m.Col)) >= fetched*float64(m.rows)*float64(m.rows)
 	step := max(width, int(min(1, entries*float64(m.rows)/max(1, float64(len(m.Col))))*float64(m.rows)))
-	next := make([]answers, hi-lo)
+	next := make([]kernel.Place, hi-lo) // of each row j the entries right of the diagonal that have not been met
 	for j := range next {
-		next[j] = answers{above[lo+j], m.RowPtr[lo+j+1]}
+		next[j] = kernel.Place{At: above[lo+j], End: m.RowPtr[lo+j+1]}
 	}
 	var places [group]int64
 	for i0 := lo + 1; i0 < m.rows; i0 += group {
@@ -138,6 +140,13 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 			}
 		}
 		for j0 := lo; j0 < min(hi, i1-1); j0 += step {
+			if ahead {
+				soon := j0 + step // what is compared after this
+				if soon >= min(hi, i1-1) {
+					soon = lo
+				}
+				kernel.FetchPlaces(next[soon-lo:min(soon+step, hi)-lo], m.Col, m.Val)
+			}
 			for i := i0; i < i1; i++ {
 				p, end := places[i-i0], int32(min(j0+step, hi, i))
 				for {
@@ -153,19 +162,16 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		}
 	}
 	for j, x := range next {
-		for ; x.at < x.end; x.at++ {
-			a.add(lo+j, int(m.Col[x.at]), math.Abs(value(m.Val, int(x.at))))
+		for ; x.At < x.End; x.At++ {
+			a.add(lo+j, int(m.Col[x.At]), math.Abs(value(m.Val, int(x.At))))
 		}
 	}
 	return a
 }
 
-// answers are the entries of a row j right of the diagonal that have not been met.
-type answers struct{ at, end int64 }
-
 // equalPairs passes over the entries of row i from place p to before place stop or column end, until one does not have its equal
 // among the answers of the rows from lo on, and returns how many it passed.
-func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []answers, lo int) int64 {
+func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []kernel.Place, lo int) int64 {
 	mirror, others := m.Col, m.Val
 	col, val := mirror[p:stop], valuesOf(others, p, stop)
 	for k, j := range col {
@@ -173,25 +179,25 @@ func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []answers, lo int
 			return int64(k)
 		}
 		x := &next[int(j)-lo]
-		q := x.at
-		if q == x.end || int(mirror[q]) != i || val != nil && val[k]-others[q] != 0 {
+		q := x.At
+		if q == x.End || int(mirror[q]) != i || val != nil && val[k]-others[q] != 0 {
 			return int64(k)
 		}
-		x.at = q + 1
+		x.At = q + 1
 	}
 	return int64(len(col))
 }
 
 // addUnequal adds the pair of entry p, in row i, which x may answer, and what row j has alone before it.
-func (m *CSR) addUnequal(a *Asymmetry, i int, p int64, x *answers) {
+func (m *CSR) addUnequal(a *Asymmetry, i int, p int64, x *kernel.Place) {
 	j := int(m.Col[p])
-	for ; x.at < x.end && int(m.Col[x.at]) < i; x.at++ {
-		a.add(j, int(m.Col[x.at]), math.Abs(value(m.Val, int(x.at))))
+	for ; x.At < x.End && int(m.Col[x.At]) < i; x.At++ {
+		a.add(j, int(m.Col[x.At]), math.Abs(value(m.Val, int(x.At))))
 	}
 	diff := value(m.Val, int(p))
-	if x.at < x.end && int(m.Col[x.at]) == i {
-		diff -= value(m.Val, int(x.at))
-		x.at++
+	if x.At < x.End && int(m.Col[x.At]) == i {
+		diff -= value(m.Val, int(x.At))
+		x.At++
 	}
 	a.add(i, j, math.Abs(diff))
 }

@@ -88,6 +88,12 @@ func fetch(x []float64) {
 	}
 }
 
+func fetchPlaces(places []Place, idx []int32, val []float64) {
+	if path != portable {
+		fetchPlacesAVX2(&places[0].At, int(unsafe.Sizeof(places[0])), len(places), unsafe.SliceData(idx), unsafe.SliceData(val))
+	}
+}
+
 func mul(y, x []float64) {
 	if path == portable || len(y) == 0 {
 		mulGo(y, x)

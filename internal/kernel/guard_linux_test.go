@@ -126,6 +126,15 @@ func TestGuardPagesGathered(t *testing.T) {
 					cut := places(2*rows+1, func(k int) int { return each * k / 2 })
 					few := places(each*rows, func(k int) int { return max(0, k/each-1) })
 					lists := placeGuarded(t, []List{{0, 1, 0.5}, {1, int64(len(few)), 2}, {0, int64(len(few)), -1}}, atEnd)
+					rowAt := func(shift int) []int64 {
+						s := make([]int64, rows)
+						for k := range s {
+							s[k] = int64(each * (k + shift))
+						}
+						return placeGuarded(t, s, atEnd)
+					}
+					starts, stops, ends := rowAt(0), rowAt(0), rowAt(1)
+					list := placeGuarded(t, []Place{{0, 1}, {int64(len(few)), int64(len(few))}}, atEnd)
 					near := []PairRow{{Row: 0}, {Row: int32(rows - 1), Entries: 1}}
 					for name, f := range map[string]func(){
 						"AddGathered":            func() { AddGathered(z, r, at, from, idx, val, x) },
@@ -135,7 +144,10 @@ func TestGuardPagesGathered(t *testing.T) {
 						"GatherSplit, no values": func() { GatherSplit(z, low, r, cut, idx, nil, x, 0.5) },
 						"SumPairs":               func() { SumPairs(z, r, 0, near, cut, few, val) },
 						"ScatterLists":           func() { ScatterLists(z, lists, few, val) },
+						"GatherSpan":             func() { GatherSpan(z, r, starts, stops, ends, few, val, x, 0) },
+						"GatherSpan, no values":  func() { GatherSpan(z, r, starts, stops, ends, few, nil, x, 0) },
 						"Fetch":                  func() { Fetch(z); Fetch(nil) },
+						"FetchPlaces":            func() { FetchPlaces(list, few, val); FetchPlaces(list, few, nil); FetchPlaces(nil, few, val) },
 						"SumPairs, no values":    func() { SumPairs(z, r, 0, near, cut, few, nil) },
 					} {
 						if fault := panics(f); fault != nil {

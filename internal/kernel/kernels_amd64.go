@@ -108,6 +108,12 @@ func scaleAVX2(x *float64, c float64, n int)
 //go:noescape
 func fetchAVX2(x *float64, lines int)
 
+// fetchPlacesAVX2 fetches two cache lines from idx[p] and three from val[p] on into the second-level cache, for count places p, step bytes apart.
+// A nil val has none.
+//
+//go:noescape
+func fetchPlacesAVX2(places *int64, step int, count int, idx *int32, val *float64)
+
 // handOverAVX2 copies so many cache lines, at least one, from x to y, where one begins, past the caches.
 //
 //go:noescape

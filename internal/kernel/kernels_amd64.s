@@ -18473,6 +18473,41 @@ loop1352:
 	VZEROUPPER
 	RET
 
+// func fetchPlacesAVX2(places *int64, step int, count int, idx *int32, val *float64)
+// Requires: AVX, MMX+
+TEXT ·fetchPlacesAVX2(SB), NOSPLIT, $0-40
+	MOVQ  places+0(FP), AX
+	MOVQ  step+8(FP), CX
+	MOVQ  count+16(FP), DX
+	MOVQ  idx+24(FP), BX
+	MOVQ  val+32(FP), SI
+	TESTQ SI, SI
+	JEQ   ones1353
+
+loop1354:
+	MOVQ       (AX), DI
+	PREFETCHT1 (BX)(DI*4)
+	PREFETCHT1 64(BX)(DI*4)
+	PREFETCHT1 (SI)(DI*8)
+	PREFETCHT1 64(SI)(DI*8)
+	PREFETCHT1 128(SI)(DI*8)
+	ADDQ       CX, AX
+	DECQ       DX
+	JNE        loop1354
+	VZEROUPPER
+	RET
+
+ones1353:
+loop1355:
+	MOVQ       (AX), SI
+	PREFETCHT1 (BX)(SI*4)
+	PREFETCHT1 64(BX)(SI*4)
+	ADDQ       CX, AX
+	DECQ       DX
+	JNE        loop1355
+	VZEROUPPER
+	RET
+
 // func handOverAVX2(y *float64, x *float64, lines int)
 // Requires: AVX, MMX+
 TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
@@ -18480,7 +18515,7 @@ TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ lines+16(FP), DX
 
-loop1353:
+loop1356:
 	VMOVUPD  (CX), Y0
 	VMOVNTPD Y0, (AX)
 	VMOVUPD  32(CX), Y0
@@ -18488,7 +18523,7 @@ loop1353:
 	ADDQ     $0x40, AX
 	ADDQ     $0x40, CX
 	DECQ     DX
-	JNE      loop1353
+	JNE      loop1356
 	SFENCE
 	VZEROUPPER
 	RET
@@ -18500,9 +18535,9 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest1355
+	JLT  rest1358
 
-loop1354:
+loop1357:
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -18522,11 +18557,11 @@ loop1354:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop1354
+	JGE     loop1357
 
-rest1355:
+rest1358:
 	TESTQ   $0x00000008, DX
-	JEQ     skip1356
+	JEQ     skip1359
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -18538,9 +18573,9 @@ rest1355:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip1356:
+skip1359:
 	TESTQ   $0x00000004, DX
-	JEQ     skip1357
+	JEQ     skip1360
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -18548,9 +18583,9 @@ skip1356:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip1357:
+skip1360:
 	TESTQ   $0x00000002, DX
-	JEQ     skip1358
+	JEQ     skip1361
 	VMOVUPD (AX), X2
 	VMOVUPD (CX), X3
 	VMULPD  Y3, Y2, Y2
@@ -18558,15 +18593,15 @@ skip1357:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip1358:
+skip1361:
 	TESTQ  $0x00000001, DX
-	JEQ    skip1359
+	JEQ    skip1362
 	VMOVSD (AX), X3
 	VMOVSD (CX), X4
 	VMULPD Y4, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip1359:
+skip1362:
 	VZEROUPPER
 	RET
 
@@ -18583,9 +18618,9 @@ TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
 	VMOVQ        DI, X1
 	VBROADCASTSD X1, Y1
 	SUBQ         $0x10, SI
-	JLT          rest1361
+	JLT          rest1364
 
-loop1360:
+loop1363:
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -18623,11 +18658,11 @@ loop1360:
 	ADDQ    $+128, DX
 	ADDQ    $+128, BX
 	SUBQ    $0x10, SI
-	JGE     loop1360
+	JGE     loop1363
 
-rest1361:
+rest1364:
 	TESTQ   $0x00000008, SI
-	JEQ     skip1362
+	JEQ     skip1365
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -18649,9 +18684,9 @@ rest1361:
 	ADDQ    $+64, DX
 	ADDQ    $+64, BX
 
-skip1362:
+skip1365:
 	TESTQ   $0x00000004, SI
-	JEQ     skip1363
+	JEQ     skip1366
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -18665,9 +18700,9 @@ skip1362:
 	ADDQ    $+32, DX
 	ADDQ    $+32, BX
 
-skip1363:
+skip1366:
 	TESTQ   $0x00000002, SI
-	JEQ     skip1364
+	JEQ     skip1367
 	VMOVUPD (BX), X4
 	VMOVUPD (CX), X5
 	VMULPD  Y5, Y4, Y4
@@ -18681,9 +18716,9 @@ skip1363:
 	ADDQ    $+16, DX
 	ADDQ    $+16, BX
 
-skip1364:
+skip1367:
 	TESTQ  $0x00000001, SI
-	JEQ    skip1365
+	JEQ    skip1368
 	VMOVSD (BX), X5
 	VMOVSD (CX), X6
 	VMULPD Y6, Y5, Y5
@@ -18693,7 +18728,7 @@ skip1364:
 	VANDPD Y1, Y5, Y5
 	VMOVSD X5, (AX)
 
-skip1365:
+skip1368:
 	VZEROUPPER
 	RET
 
@@ -18714,9 +18749,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop1366:
+loop1369:
 	SUBQ      $0x10, CX
-	JLE       done1367
+	JLE       done1370
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -18738,9 +18773,9 @@ loop1366:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop1366
+	JMP       loop1369
 
-done1367:
+done1370:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -18792,9 +18827,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest1369
+	JLT          rest1372
 
-loop1368:
+loop1371:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -18848,22 +18883,22 @@ loop1368:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same1370
+	JEQ         same1373
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same1370:
+same1373:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop1368
+	JGE  loop1371
 
-rest1369:
+rest1372:
 	TESTQ       $0x00000008, BX
-	JEQ         skip1371
+	JEQ         skip1374
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -18891,18 +18926,18 @@ rest1369:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same1372
+	JEQ         same1375
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same1372:
+same1375:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip1371:
+skip1374:
 	TESTQ       $0x00000004, BX
-	JEQ         skip1373
+	JEQ         skip1376
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -18917,17 +18952,17 @@ skip1371:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same1374
+	JEQ         same1377
 	VMOVUPD     Y8, (CX)
 
-same1374:
+same1377:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip1373:
+skip1376:
 	TESTQ       $0x00000002, BX
-	JEQ         skip1375
+	JEQ         skip1378
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -18942,17 +18977,17 @@ skip1373:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same1376
+	JEQ         same1379
 	VMOVUPD     X13, (CX)
 
-same1376:
+same1379:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip1375:
+skip1378:
 	TESTQ       $0x00000001, BX
-	JEQ         skip1377
+	JEQ         skip1380
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -18967,11 +19002,11 @@ skip1375:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same1378
+	JEQ         same1381
 	VMOVSD      X15, (CX)
 
-same1378:
-skip1377:
+same1381:
+skip1380:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -18993,9 +19028,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest1380
+	JLT          rest1383
 
-loop1379:
+loop1382:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -19027,11 +19062,11 @@ loop1379:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop1379
+	JGE     loop1382
 
-rest1380:
+rest1383:
 	TESTQ   $0x00000008, DX
-	JEQ     skip1381
+	JEQ     skip1384
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -19049,9 +19084,9 @@ rest1380:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip1381:
+skip1384:
 	TESTQ   $0x00000004, DX
-	JEQ     skip1382
+	JEQ     skip1385
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -19062,9 +19097,9 @@ skip1381:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip1382:
+skip1385:
 	TESTQ   $0x00000002, DX
-	JEQ     skip1383
+	JEQ     skip1386
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -19075,9 +19110,9 @@ skip1382:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip1383:
+skip1386:
 	TESTQ  $0x00000001, DX
-	JEQ    skip1384
+	JEQ    skip1387
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -19086,7 +19121,7 @@ skip1383:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip1384:
+skip1387:
 	VZEROUPPER
 	RET
 

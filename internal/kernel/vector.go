@@ -176,5 +176,15 @@ func HandOver(y, x []float64) {
 	handOver(y, x)
 }
 
+// Place is where a list goes on, and where it ends.
+type Place struct{ At, End int64 }
+
+// FetchPlaces has what comes next in some lists brought into the second-level cache, of the indices two lines and of the values, if there are any, three.
+func FetchPlaces(places []Place, idx []int32, val []float64) {
+	if len(places) > 0 {
+		fetchPlaces(places, idx, val)
+	}
+}
+
 // Fetch has x brought into the second-level cache, for what will read it in an order that the processor does not foresee.
 func Fetch(x []float64) { fetch(x) }

@@ -92,6 +92,7 @@ func (a *asm) rowKernels() {
 		a.scatterLists()
 		a.scale()
 		a.fetch()
+		a.fetchPlaces()
 		a.handOver()
 		a.mulInto()
 		a.freeRow()

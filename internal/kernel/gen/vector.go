@@ -236,3 +236,33 @@ func (a *asm) fetch() {
 	a.JNE(operand.LabelRef(loop))
 	a.end(nil)
 }
+
+// fetchPlaces writes a prefetch of what lies at many places of two lists.
+func (a *asm) fetchPlaces() {
+	a.begin("fetchPlaces", "func(places *int64, step, count int, idx *int32, val *float64)", "fetchPlaces"+a.name+" fetches two cache lines from idx[p] and three from val[p] on into the second-level cache, for count places p, step bytes apart.",
+		"A nil val has none.")
+	places, step, count, idx, val := a.arg("places"), a.arg("step"), a.arg("count"), a.arg("idx"), a.arg("val")
+	ones := a.label("ones")
+	a.TESTQ(val, val)
+	a.JEQ(operand.LabelRef(ones))
+	each := func(values bool) {
+		loop, p := a.label("loop"), a.GP64()
+		a.Label(loop)
+		a.MOVQ(operand.Mem{Base: places}, p)
+		for line := range 2 {
+			a.PREFETCHT1(operand.Mem{Base: idx, Index: p, Scale: 4, Disp: 64 * line})
+		}
+		for line := range 3 {
+			if values {
+				a.PREFETCHT1(operand.Mem{Base: val, Index: p, Scale: 8, Disp: 64 * line})
+			}
+		}
+		a.ADDQ(step, places)
+		a.DECQ(count)
+		a.JNE(operand.LabelRef(loop))
+		a.end(nil)
+	}
+	each(true)
+	a.Label(ones)
+	each(false)
+}
