@@ -389,11 +389,16 @@ func TestLikeNone(t *testing.T) {
 	}
 }
 
-// TestFormsAgree: dense, sparse and inner products take the same path up to rounding; but momentum of rowblock takes nothing below zero where A is sparse.
+// TestFormsAgree: dense, sparse and inner products take the same path up to rounding; but momentum of rowblock takes nothing below zero where A is sparse,
+// and where a first stage leaves its low rank, a sweep sooner or later, is decided by what little it gains on an A of low rank.
 func TestFormsAgree(t *testing.T) {
 	for _, v := range variants(t) {
 		if traitsFor(v.solver).formed {
 			continue
+		}
+		tol := 1e-9
+		if v.solver == (CompressedCD{First: FirstLAI}) {
+			tol = 1e-7
 		}
 		for _, in := range instances(t) {
 			if slow(v, in) {
@@ -416,7 +421,7 @@ func TestFormsAgree(t *testing.T) {
 					if first == nil {
 						first = res
 					}
-					if d := math.Abs(res.RelErr - first.RelErr); d > 1e-9 {
+					if d := math.Abs(res.RelErr - first.RelErr); d > tol {
 						t.Errorf("%s on %s (%s): relative error %v, elsewhere %v", v.name, in.name, form, res.RelErr, first.RelErr)
 					}
 				}
