@@ -396,13 +396,13 @@ func TestFormsAgree(t *testing.T) {
 		if traitsFor(v.solver).formed {
 			continue
 		}
-		tol := 1e-9
-		if v.solver == (CompressedCD{First: FirstLAI}) {
-			tol = 1e-7
-		}
 		for _, in := range instances(t) {
 			if slow(v, in) {
 				continue
+			}
+			tol := 1e-9
+			if v.solver == (CompressedCD{First: FirstLAI}) && strings.HasPrefix(in.name, "lowrank") {
+				tol = 1e-7 // of an error of 1e-5, of which a sweep of the first stage gains a thousandth
 			}
 			solvers := []Solver{v.solver}
 			if v.solver == (RowBlock{}) { // whose defaults depend on the form

@@ -3,6 +3,7 @@ package symnmf
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -183,6 +184,49 @@ func TestThreads(t *testing.T) {
 					t.Errorf("%s, %s: %d threads change H", form.name, s.Name(), threads)
 				}
 			}
+		}
+	}
+}
+
+// TestThreadsSpans is the same for a sparse A of so many entries that its products go by spans of columns (decision 0012), with a diagonal that few rows have,
+// counted and ignored.
+func TestThreadsSpans(t *testing.T) {
+	const n, r = 1100, 60
+	rng := rand.New(rand.NewPCG(19, 19))
+	ptr, col, val := []int64{0}, []int32{}, []float64{}
+	upper := make([][]float64, n)
+	for i := range n {
+		upper[i] = make([]float64, n)
+		for l := range n {
+			v := 0.0
+			switch {
+			case l < i:
+				v = upper[l][i]
+			case l > i && rng.Float64() < 0.2 || l == i && i%64 == 5:
+				v = rng.Float64()
+			}
+			if upper[i][l] = v; v > 0 {
+				col, val = append(col, int32(l)), append(val, v)
+			}
+		}
+		ptr = append(ptr, int64(len(col)))
+	}
+	m, err := matrix.NewCSR(n, n, ptr, col, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := matrix.FromCSR(m, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ignored := range []bool{false, true} {
+		hashes := map[string]bool{}
+		for _, threads := range []int{1, 2, 3, 8} {
+			opt := Options{Solver: RowBlock{}, Start: Random{}, IgnoreDiagonal: ignored, Threads: threads, Stop: Stop{Sweeps: 3, KKT: -1}}
+			hashes[instance.Hash(factorize(t, a, r, opt).H)] = true
+		}
+		if len(hashes) != 1 {
+			t.Errorf("diagonal ignored %t: %d answers", ignored, len(hashes))
 		}
 	}
 }

@@ -125,9 +125,9 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 	)
 	ahead := group*float64(len(m.Col)) >= fetched*float64(m.rows)*float64(m.rows)
 	step := max(width, int(min(1, entries*float64(m.rows)/max(1, float64(len(m.Col))))*float64(m.rows)))
-	next := make([]kernel.Place, hi-lo) // of each row j the entries right of the diagonal that have not been met
+	next := make([]kernel.Rest, hi-lo) // of each row j the entries right of the diagonal that have not been met
 	for j := range next {
-		next[j] = kernel.Place{At: above[lo+j], End: m.RowPtr[lo+j+1]}
+		next[j] = kernel.Rest{From: above[lo+j], To: m.RowPtr[lo+j+1]}
 	}
 	var places [group]int64
 	for i0 := lo + 1; i0 < m.rows; i0 += group {
@@ -141,11 +141,11 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		}
 		for j0 := lo; j0 < min(hi, i1-1); j0 += step {
 			if ahead {
-				soon := j0 + step // what is compared after this
+				soon := j0 + step // what is compared after this, by the next group if there are no more
 				if soon >= min(hi, i1-1) {
 					soon = lo
 				}
-				kernel.FetchPlaces(next[soon-lo:min(soon+step, hi)-lo], m.Col, m.Val)
+				kernel.FetchNext(next[soon-lo:min(soon+step, hi)-lo], m.Col, m.Val)
 			}
 			for i := i0; i < i1; i++ {
 				p, end := places[i-i0], int32(min(j0+step, hi, i))
@@ -162,8 +162,8 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		}
 	}
 	for j, x := range next {
-		for ; x.At < x.End; x.At++ {
-			a.add(lo+j, int(m.Col[x.At]), math.Abs(value(m.Val, int(x.At))))
+		for ; x.From < x.To; x.From++ {
+			a.add(lo+j, int(m.Col[x.From]), math.Abs(value(m.Val, int(x.From))))
 		}
 	}
 	return a
@@ -171,7 +171,7 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 
 // equalPairs passes over the entries of row i from place p to before place stop or column end, until one does not have its equal
 // among the answers of the rows from lo on, and returns how many it passed.
-func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []kernel.Place, lo int) int64 {
+func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []kernel.Rest, lo int) int64 {
 	mirror, others := m.Col, m.Val
 	col, val := mirror[p:stop], valuesOf(others, p, stop)
 	for k, j := range col {
@@ -179,25 +179,25 @@ func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []kernel.Place, l
 			return int64(k)
 		}
 		x := &next[int(j)-lo]
-		q := x.At
-		if q == x.End || int(mirror[q]) != i || val != nil && val[k]-others[q] != 0 {
+		q := x.From
+		if q == x.To || int(mirror[q]) != i || val != nil && val[k]-others[q] != 0 {
 			return int64(k)
 		}
-		x.At = q + 1
+		x.From = q + 1
 	}
 	return int64(len(col))
 }
 
 // addUnequal adds the pair of entry p, in row i, which x may answer, and what row j has alone before it.
-func (m *CSR) addUnequal(a *Asymmetry, i int, p int64, x *kernel.Place) {
+func (m *CSR) addUnequal(a *Asymmetry, i int, p int64, x *kernel.Rest) {
 	j := int(m.Col[p])
-	for ; x.At < x.End && int(m.Col[x.At]) < i; x.At++ {
-		a.add(j, int(m.Col[x.At]), math.Abs(value(m.Val, int(x.At))))
+	for ; x.From < x.To && int(m.Col[x.From]) < i; x.From++ {
+		a.add(j, int(m.Col[x.From]), math.Abs(value(m.Val, int(x.From))))
 	}
 	diff := value(m.Val, int(p))
-	if x.At < x.End && int(m.Col[x.At]) == i {
-		diff -= value(m.Val, int(x.At))
-		x.At++
+	if x.From < x.To && int(m.Col[x.From]) == i {
+		diff -= value(m.Val, int(x.From))
+		x.From++
 	}
 	a.add(i, j, math.Abs(diff))
 }

@@ -287,19 +287,20 @@ func (b *csrBlocks) PartRows() int {
 
 func (b *csrBlocks) Extrapolate(_ float64, h *Dense) { b.csrProduct.h, b.rowBlocks.h = h, h }
 
-// LowerTo implements LowerProduct. Whether rows are taken together or one by one, which sum in another order, is found for unitRows at a
+// LowerTo implements LowerProduct. Whether a block goes by spans, in which a row has the same sums whatever rows come with it, is found for all of it. If not, whether rows are taken together or one by one, which sum in another order, is found for unitRows at a
 // time: so it is the same in whatever multiples of that a block is cut.
 func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
 	a, r := b.m.a, b.rowBlocks.h.cols
-	if columns := a.spanColumns(r); columns > 0 && !b.m.leavesOut(lo, hi) {
+	if columns := a.spanColumns(r); columns > 0 && !b.m.leavesOut(first, min(first+b.size, a.rows)) {
 		for ; lo < hi; lo += spanRows {
 			n := min(spanRows, hi-lo)
-			acc, low, s := dst[:n*r], lower[:n*r], a.spansOf(lo, lo+n, columns) // the same sums for each row, whatever rows come with it
+			acc, low, s := dst[:n*r], lower[:n*r], a.spansOf(lo, lo+n, columns)
 			clear(acc)
 			s.add(acc, 0, first, b.rowBlocks.h.data, r)
 			copy(low, acc)
 			kernel.Scale(low, b.m.scale)
 			s.add(acc, first, a.cols, b.rowBlocks.h.data, r)
+			s.end()
 			kernel.Scale(acc, b.m.scale)
 			dst, lower = dst[n*r:], lower[n*r:]
 		}

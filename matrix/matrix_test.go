@@ -595,17 +595,20 @@ func TestProductWithoutDiagonal(t *testing.T) {
 }
 
 // TestSpans: where products go by spans of columns they are those of the definition, in whatever rows they come, bit for bit, and apart in what is left of a
-// block; without its diagonal A takes the other way.
+// block; blocks that leave out a diagonal take another way, all of them.
 func TestSpans(t *testing.T) {
 	const n, r, size = 1100, 64, 96
 	rng := rand.New(rand.NewPCG(18, 18))
 	m := drawSymmetric(rng, n, 0.2)
-	op, err := FromCSR(m.csr(t), 0)
+	csr := m.csr(t)
+	op, err := FromCSR(csr, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := op.a.spanColumns(r); c != 64 || op.a.spanColumns(r-10) != 0 {
-		t.Fatalf("spans of %d columns", c)
+	thin := *csr
+	thin.rows = 2 * csr.rows // with as many entries, a tenth of it
+	if c := csr.spanColumns(r); c != 64 || csr.spanColumns(59) != 0 || csr.spanColumns(60) != 68 || thin.spanColumns(r) != 0 {
+		t.Fatalf("spans of %d columns, %d with less, %d with just enough, %d where A is sparser", c, csr.spanColumns(59), csr.spanColumns(60), thin.spanColumns(r))
 	}
 	ones := m.pattern().csr(t)
 	ones.Val = nil
@@ -613,26 +616,45 @@ func TestSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, apart := zeros(n, n), zeros(n, n)
+	half, apart, few := zeros(n, n), zeros(n, n), zeros(n, n)
 	for i := range m {
 		for l, v := range m[i] {
 			half[i][l] = v / 2
 			if l != i {
-				apart[i][l] = v
+				apart[i][l], few[i][l] = v, v
 			}
 		}
+		if i%64 == 0 {
+			few[i][i] = 1e6
+		}
+	}
+	seldom, err := FromCSR(few.csr(t), 0)
+	if err != nil {
+		t.Fatal(err)
 	}
 	h := draw(rng, n, r, 0.7)
 	hd := h.dense()
 	team := kernel.NewTeam(1)
+	defer team.Close()
 	for _, c := range []struct {
 		name string
 		a    Operator
 		want naive
-	}{{"A/2", op.Scaled(0.5), half}, {"pattern", pattern, m.pattern()}, {"no diagonal", op.OffDiagonal(), apart}} {
+	}{
+		{"A/2", op.Scaled(0.5), half}, {"pattern", pattern, m.pattern()},
+		{"no diagonal", op.OffDiagonal(), apart}, {"no diagonal, of which there was little", seldom.OffDiagonal(), apart},
+	} {
 		want := c.want.times(h)
 		all := make([]float64, n*r)
 		c.a.NewProduct(hd, 1).RowsTo(all, 0, n)
+		if _, whole := c.a.(*SymCSR); whole && !c.a.(*SymCSR).offDiag {
+			for _, rows := range [][2]int{{0, 1}, {5, 38}, {63, 129}, {300, n}} {
+				some := make([]float64, (rows[1]-rows[0])*r)
+				if c.a.NewProduct(hd, 1).RowsTo(some, rows[0], rows[1]); !slices.Equal(some, all[rows[0]*r:rows[1]*r]) {
+					t.Errorf("%s: rows %d to %d differ from those of all", c.name, rows[0], rows[1])
+				}
+			}
+		}
 		b := c.a.(BlockMultiplier).NewBlockProduct(hd, size, team).(LowerProduct)
 		for first := 0; first < n; first += size {
 			end := min(first+size, n)
@@ -646,11 +668,12 @@ func TestSpans(t *testing.T) {
 			}
 			dst, lower := make([]float64, (end-first)*r), make([]float64, (end-first)*r)
 			b.LowerTo(dst, lower, first, first, end)
-			for part := b.PartRows(); first+part <= end; part *= 3 {
-				some, low := make([]float64, part*r), make([]float64, part*r)
-				b.LowerTo(some, low, first, end-part, end)
-				if at := (end - part - first) * r; !slices.Equal(some, dst[at:]) || !slices.Equal(low, lower[at:]) {
-					t.Fatalf("%s: rows %d to %d differ from those of all", c.name, end-part, end)
+			for from := first; from < end; from += b.PartRows() {
+				to := min(from+b.PartRows(), end)
+				some, low := make([]float64, (to-from)*r), make([]float64, (to-from)*r)
+				b.LowerTo(some, low, first, from, to)
+				if lo, hi := (from-first)*r, (to-first)*r; !slices.Equal(some, dst[lo:hi]) || !slices.Equal(low, lower[lo:hi]) {
+					t.Fatalf("%s: rows %d to %d differ from those of all", c.name, from, to)
 				}
 			}
 			for k, v := range dst {
@@ -661,6 +684,14 @@ func TestSpans(t *testing.T) {
 			}
 		}
 	}
+	p, q := csr.RowPtr[7], csr.RowPtr[8]-1
+	csr.Col[p], csr.Col[q] = csr.Col[q], csr.Col[p]
+	defer func() {
+		if recover() == nil {
+			t.Error("columns out of order are accepted")
+		}
+	}()
+	op.NewProduct(hd, 1).RowsTo(make([]float64, n*r), 0, n)
 }
 
 // TestPointsWithoutDiagonal: products of points lose the digits by which A_ii exceeds the rest, but no more: X·H has lost them.

@@ -145,10 +145,13 @@ func (m *SymCSR) leavesOut(lo, hi int) bool {
 }
 
 func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
-	const rows = spanRows // of which gatherTo takes as many as it likes
 	r := p.h.cols
-	for ; lo < hi; lo += rows {
-		n := min(rows, hi-lo)
+	if !p.m.leavesOut(lo, hi) {
+		p.m.a.gatherTo(dst, lo, hi, p.h.data, r, p.m.scale)
+		return
+	}
+	for ; lo < hi; lo += rowsAtOnce {
+		n := min(rowsAtOnce, hi-lo)
 		if p.m.leavesOut(lo, lo+n) {
 			p.rowsTo(dst, lo, lo+n)
 		} else {
@@ -166,6 +169,7 @@ func (m *CSR) gatherTo(dst []float64, lo, hi int, z []float64, r int, scale floa
 			acc, s := dst[:n*r], m.spansOf(lo, lo+n, columns)
 			clear(acc)
 			s.add(acc, 0, m.cols, z, r)
+			s.end()
 			kernel.Scale(acc, scale)
 			dst = dst[n*r:]
 		}
@@ -195,8 +199,7 @@ func (m *CSR) gatherTo(dst []float64, lo, hi int, z []float64, r int, scale floa
 
 // A product goes by spans of columns where rows of A have spanEntries entries or more in one, on average, and x, the matrix of r columns it is with, is
 // larger than half of a second-level cache. A span is as many columns as x has rows in spanNumbers numbers, 32 KiB: then these stay in the first-level cache
-// from one row of A to the next. n = 10080, a fifth of A stored, r = 32: 2.1 ns an entry for 3.1, with spans of 128 to 256 columns; spans of 2048
-// columns and more, where A is sparser, gain nothing (Zen 5).
+// from one row of A to the next (decision 0012).
 const (
 	spanNumbers = 1 << 12
 	spanEntries = 8
@@ -228,6 +231,15 @@ func (m *CSR) spansOf(lo, hi, columns int) (s spans) {
 	s.m, s.lo, s.hi, s.columns = m, lo, hi, columns
 	copy(s.at[:], m.RowPtr[lo:hi])
 	return s
+}
+
+// end panics if a row has entries left: then its columns are not in order.
+func (s *spans) end() {
+	for k, p := range s.at[:s.hi-s.lo] {
+		if p != s.m.RowPtr[s.lo+k+1] {
+			panic("matrix: columns of a sparse matrix out of order")
+		}
+	}
 }
 
 // add adds to acc what columns from to to times the rows of z, of r numbers, contribute. Columns before from have had their turn.

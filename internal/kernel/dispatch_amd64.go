@@ -88,9 +88,9 @@ func fetch(x []float64) {
 	}
 }
 
-func fetchPlaces(places []Place, idx []int32, val []float64) {
+func fetchNext(rests []Rest, idx []int32, val []float64) {
 	if path != portable {
-		fetchPlacesAVX2(&places[0].At, int(unsafe.Sizeof(places[0])), len(places), unsafe.SliceData(idx), unsafe.SliceData(val))
+		fetchNextAVX2(&rests[0].From, int(unsafe.Sizeof(rests[0])), len(rests), unsafe.SliceData(idx), unsafe.SliceData(val))
 	}
 }
 

@@ -29,7 +29,7 @@ func scatterLists(y []float64, lists []List, idx []int32, val []float64) {
 
 func fetch([]float64) {}
 
-func fetchPlaces([]Place, []int32, []float64) {}
+func fetchNext([]Rest, []int32, []float64) {}
 
 func handOver(y, x []float64)         { copy(y, x) }
 func mul(y, x []float64)              { mulGo(y, x) }

@@ -134,7 +134,9 @@ func TestGuardPagesGathered(t *testing.T) {
 						return placeGuarded(t, s, atEnd)
 					}
 					starts, stops, ends := rowAt(0), rowAt(0), rowAt(1)
-					list := placeGuarded(t, []Place{{0, 1}, {int64(len(few)), int64(len(few))}}, atEnd)
+					first := xRows - each*rows
+					last := places(each*rows, func(k int) int { return first + k })
+					list := placeGuarded(t, []Rest{{0, 1}, {int64(len(few)), int64(len(few))}}, atEnd)
 					near := []PairRow{{Row: 0}, {Row: int32(rows - 1), Entries: 1}}
 					for name, f := range map[string]func(){
 						"AddGathered":            func() { AddGathered(z, r, at, from, idx, val, x) },
@@ -144,10 +146,10 @@ func TestGuardPagesGathered(t *testing.T) {
 						"GatherSplit, no values": func() { GatherSplit(z, low, r, cut, idx, nil, x, 0.5) },
 						"SumPairs":               func() { SumPairs(z, r, 0, near, cut, few, val) },
 						"ScatterLists":           func() { ScatterLists(z, lists, few, val) },
-						"GatherSpan":             func() { GatherSpan(z, r, starts, stops, ends, few, val, x, 0) },
-						"GatherSpan, no values":  func() { GatherSpan(z, r, starts, stops, ends, few, nil, x, 0) },
+						"GatherSpan":             func() { GatherSpan(z, r, starts, stops, ends, last, val, x[first*r:], first) },
+						"GatherSpan, no values":  func() { GatherSpan(z, r, starts, stops, ends, last, nil, x[first*r:], first) },
 						"Fetch":                  func() { Fetch(z); Fetch(nil) },
-						"FetchPlaces":            func() { FetchPlaces(list, few, val); FetchPlaces(list, few, nil); FetchPlaces(nil, few, val) },
+						"FetchNext":              func() { FetchNext(list, few, val); FetchNext(list, few, nil); FetchNext(nil, few, val) },
 						"SumPairs, no values":    func() { SumPairs(z, r, 0, near, cut, few, nil) },
 					} {
 						if fault := panics(f); fault != nil {

@@ -371,13 +371,29 @@ func TestFetching(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r += 3 {
 			x, val, idx := random(1, fetchRows+r), random(2, n), randomIndexes(3, 2*n, fetchRows/r)
-			want := make([]float64, r)
-			GatherRows(want, slices.Clip(idx[:n]), val, x)
-			for capacity := n; capacity <= 2*n; capacity++ {
-				got := make([]float64, r)
-				GatherRows(got, idx[:n:capacity], val, x)
-				if !slices.Equal(got, want) {
-					t.Fatalf("r = %d: other bits when %d indices follow", r, capacity-n)
+			from := []int32{0, 3, 3, 20, n} // two rows in two pieces each
+			for name, gather := range map[string]func(idx []int32) []float64{
+				"GatherRows": func(idx []int32) []float64 {
+					acc := make([]float64, r)
+					GatherRows(acc, idx, val, x)
+					return acc
+				},
+				"GatherEach": func(idx []int32) []float64 {
+					dst := make([]float64, 4*r)
+					GatherEach(dst, r, from, idx, val, x, 0.7)
+					return dst
+				},
+				"GatherSplit": func(idx []int32) []float64 {
+					both := make([]float64, 4*r)
+					GatherSplit(both[:2*r], both[2*r:], r, from, idx, val, x, 0.7)
+					return both
+				},
+			} {
+				want := gather(slices.Clip(idx[:n]))
+				for capacity := n; capacity <= 2*n; capacity++ {
+					if !slices.Equal(gather(idx[:n:capacity]), want) {
+						t.Fatalf("%s, r = %d: other bits when %d indices follow", name, r, capacity-n)
+					}
 				}
 			}
 		}

@@ -43,7 +43,7 @@ func addGatheredAVX2(z *float64, w int, at *int32, from *int32, count int, idx *
 // gatherEachAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
 // columns j and from[k+1] − from[k] values of p, going on from k to k.
 // A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
+// negative or too large. It fetches the rows of the indices 16 further on into the cache, for a piece all of whose such indices lie before fetch or there.
 //
 //go:noescape
 func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
@@ -51,14 +51,14 @@ func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *
 // gatherSplitAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
 // columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
 // A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
+// negative or too large. It fetches the rows of the indices 16 further on into the cache, for a piece all of whose such indices lie before fetch or there.
 //
 //go:noescape
 func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherSpanAVX2 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
 // columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
-// A nil val means ones. stride is in bytes.
+// A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
 //
 //go:noescape
 func gatherSpanAVX2(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
@@ -108,11 +108,11 @@ func scaleAVX2(x *float64, c float64, n int)
 //go:noescape
 func fetchAVX2(x *float64, lines int)
 
-// fetchPlacesAVX2 fetches two cache lines from idx[p] and three from val[p] on into the second-level cache, for count places p, step bytes apart.
+// fetchNextAVX2 fetches two cache lines from idx[p] and three from val[p] on into the second-level cache, for count places p, step bytes apart.
 // A nil val has none.
 //
 //go:noescape
-func fetchPlacesAVX2(places *int64, step int, count int, idx *int32, val *float64)
+func fetchNextAVX2(places *int64, step int, count int, idx *int32, val *float64)
 
 // handOverAVX2 copies so many cache lines, at least one, from x to y, where one begins, past the caches.
 //
@@ -183,7 +183,7 @@ func addGatheredAVX512(z *float64, w int, at *int32, from *int32, count int, idx
 // gatherEachAVX512 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
 // columns j and from[k+1] − from[k] values of p, going on from k to k.
 // A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
+// negative or too large. It fetches the rows of the indices 16 further on into the cache, for a piece all of whose such indices lie before fetch or there.
 //
 //go:noescape
 func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
@@ -191,14 +191,14 @@ func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val
 // gatherSplitAVX512 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
 // columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
 // A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the row of the index 16 further on into the cache, or that at fetch if that comes before.
+// negative or too large. It fetches the rows of the indices 16 further on into the cache, for a piece all of whose such indices lie before fetch or there.
 //
 //go:noescape
 func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherSpanAVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
 // columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
-// A nil val means ones. stride is in bytes.
+// A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
 //
 //go:noescape
 func gatherSpanAVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)

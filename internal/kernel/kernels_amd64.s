@@ -18473,9 +18473,9 @@ loop1352:
 	VZEROUPPER
 	RET
 
-// func fetchPlacesAVX2(places *int64, step int, count int, idx *int32, val *float64)
+// func fetchNextAVX2(places *int64, step int, count int, idx *int32, val *float64)
 // Requires: AVX, MMX+
-TEXT ·fetchPlacesAVX2(SB), NOSPLIT, $0-40
+TEXT ·fetchNextAVX2(SB), NOSPLIT, $0-40
 	MOVQ  places+0(FP), AX
 	MOVQ  step+8(FP), CX
 	MOVQ  count+16(FP), DX

@@ -153,7 +153,10 @@ func GatherSpan(acc []float64, r int, at, to, end []int64, idx []int32, val, x [
 			panic(badLen)
 		}
 	}
-	if rows > 0 && width > 0 {
+	switch {
+	case width == 0:
+		copy(to, at)
+	case rows > 0:
 		gatherSpan(acc, r, at, to, end, idx, val, x, first, width)
 	}
 }

@@ -176,13 +176,13 @@ func HandOver(y, x []float64) {
 	handOver(y, x)
 }
 
-// Place is where a list goes on, and where it ends.
-type Place struct{ At, End int64 }
+// Rest is what is left of a list: entries from From on, up to To.
+type Rest struct{ From, To int64 }
 
-// FetchPlaces has what comes next in some lists brought into the second-level cache, of the indices two lines and of the values, if there are any, three.
-func FetchPlaces(places []Place, idx []int32, val []float64) {
-	if len(places) > 0 {
-		fetchPlaces(places, idx, val)
+// FetchNext has the next entries of some lists brought into the second-level cache: of the indices two cache lines and of the values, if there are any, three.
+func FetchNext(rests []Rest, idx []int32, val []float64) {
+	if len(rests) > 0 {
+		fetchNext(rests, idx, val)
 	}
 }
 

@@ -92,7 +92,7 @@ func (a *asm) rowKernels() {
 		a.scatterLists()
 		a.scale()
 		a.fetch()
-		a.fetchPlaces()
+		a.fetchNext()
 		a.handOver()
 		a.mulInto()
 		a.freeRow()

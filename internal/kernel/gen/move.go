@@ -164,7 +164,7 @@ func (a *asm) gatherEach(split bool) {
 	a.begin(name, "func(z"+low+" *float64, w int, from *int32, count int, idx *int32, val, x *float64, scale float64, stride, limit int, fetch *int32) bool",
 		fmt.Sprintf("%s%s sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and %s", name, a.name, a.wholeColumns()),
 		"columns j and "+pieces, "A nil val means ones. stride and limit are in bytes: it returns false at an index that is",
-		fmt.Sprintf("negative or too large. It fetches the row of the index %d further on into the cache, or that at fetch if that comes before.", fetchAhead))
+		fmt.Sprintf("negative or too large. It fetches the rows of the indices %d further on into the cache, for a piece all of whose such indices lie before fetch or there.", fetchAhead))
 	e := &eachKernel{rowKernel: &rowKernel{asm: a, source: gather}, z: a.arg("z"), from: a.arg("from")}
 	if split {
 		e.low = a.arg("low")
@@ -200,7 +200,7 @@ func (e *eachKernel) rows(vecs int, values bool) {
 			acc[s][v] = e.vec()
 		}
 	}
-	clear := func(sets [][]reg.VecVirtual) {
+	zero := func(sets [][]reg.VecVirtual) {
 		for _, set := range sets {
 			for _, v := range set {
 				e.clear(v)
@@ -211,11 +211,11 @@ func (e *eachKernel) rows(vecs int, values bool) {
 	e.Label(next)
 	e.SUBQ(operand.U8(1), e.mem("count"))
 	e.JLT(operand.LabelRef(done))
-	clear(acc)
+	zero(acc)
 	if e.low != nil {
 		e.piece(acc, values)
 		e.put(acc[0], e.low)
-		clear(acc[1:])
+		zero(acc[1:])
 	}
 	e.piece(acc, values)
 	c := e.vec()
@@ -309,7 +309,7 @@ func (a *asm) gatherSpan() {
 	a.begin("gatherSpan", "func(z *float64, w int, at, to, end *int64, count int, idx *int32, val, x *float64, stride, first, width int)",
 		fmt.Sprintf("gatherSpan%s adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.wholeColumns()),
 		"columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.",
-		"A nil val means ones. stride is in bytes.")
+		"A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.")
 	r := &rowKernel{asm: a, source: gather}
 	z, k := a.arg("z"), a.GP64()
 	r.w, r.x, r.stride, r.idx, r.val = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val")
@@ -387,7 +387,7 @@ func (r *rowKernel) span(z, k, first, width reg.Register, vecs int, values bool)
 	r.MOVQ(p, operand.Mem{Base: list, Index: k, Scale: 8})
 	r.ADDQ(r.stride, z)
 	r.ADDQ(operand.U8(1), k)
-	for line := range 3 { // of what comes when the row has its turn again
+	for line := range 3 { // of what comes when the row has its turn again: some 32 entries, or more than that in a longer span
 		r.PREFETCHT1(operand.Mem{Base: r.idx, Index: p, Scale: 4, Disp: 64 * line})
 	}
 	for line := range 5 {

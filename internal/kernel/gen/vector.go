@@ -237,9 +237,9 @@ func (a *asm) fetch() {
 	a.end(nil)
 }
 
-// fetchPlaces writes a prefetch of what lies at many places of two lists.
-func (a *asm) fetchPlaces() {
-	a.begin("fetchPlaces", "func(places *int64, step, count int, idx *int32, val *float64)", "fetchPlaces"+a.name+" fetches two cache lines from idx[p] and three from val[p] on into the second-level cache, for count places p, step bytes apart.",
+// fetchNext writes a prefetch of what lies at many places of two lists.
+func (a *asm) fetchNext() {
+	a.begin("fetchNext", "func(places *int64, step, count int, idx *int32, val *float64)", "fetchNext"+a.name+" fetches two cache lines from idx[p] and three from val[p] on into the second-level cache, for count places p, step bytes apart.",
 		"A nil val has none.")
 	places, step, count, idx, val := a.arg("places"), a.arg("step"), a.arg("count"), a.arg("idx"), a.arg("val")
 	ones := a.label("ones")
