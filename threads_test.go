@@ -191,7 +191,7 @@ func TestThreads(t *testing.T) {
 // TestThreadsSpans is the same for a sparse A of so many entries that its products go by spans of columns (decision 0012), with a diagonal that few rows have,
 // counted and ignored.
 func TestThreadsSpans(t *testing.T) {
-	const n, r = 1100, 60
+	const n, r = 2100, 30
 	rng := rand.New(rand.NewPCG(19, 19))
 	ptr, col, val := []int64{0}, []int32{}, []float64{}
 	upper := make([][]float64, n)
@@ -202,7 +202,7 @@ func TestThreadsSpans(t *testing.T) {
 			switch {
 			case l < i:
 				v = upper[l][i]
-			case l > i && rng.Float64() < 0.2 || l == i && i%64 == 5:
+			case l > i && rng.Float64() < 0.1 || l == i && i%64 == 5:
 				v = rng.Float64()
 			}
 			if upper[i][l] = v; v > 0 {

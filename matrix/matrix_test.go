@@ -686,12 +686,20 @@ func TestSpans(t *testing.T) {
 	}
 	p, q := csr.RowPtr[7], csr.RowPtr[8]-1
 	csr.Col[p], csr.Col[q] = csr.Col[q], csr.Col[p]
-	defer func() {
-		if recover() == nil {
-			t.Error("columns out of order are accepted")
-		}
-	}()
-	op.NewProduct(hd, 1).RowsTo(make([]float64, n*r), 0, n)
+	b, rows := op.NewBlockProduct(hd, size, team).(LowerProduct), make([]float64, size*r)
+	for name, call := range map[string]func(){
+		"RowsTo":  func() { op.NewProduct(hd, 1).RowsTo(rows, 0, size) },
+		"LowerTo": func() { b.LowerTo(rows, slices.Clone(rows), 0, 0, size) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: columns out of order are accepted", name)
+				}
+			}()
+			call()
+		}()
+	}
 }
 
 // TestPointsWithoutDiagonal: products of points lose the digits by which A_ii exceeds the rest, but no more: X·H has lost them.
