@@ -93,8 +93,8 @@ func (s *rowBlockRun) products(lo, hi int) {
 	})
 }
 
-// atOnce says whether one part of the work has all rows of a block of products: of a dense A, one member alone then reads H once a block.
-func (s *rowBlockRun) atOnce() bool { return s.nearProduct != nil && s.team.Members() == 1 }
+// atOnce says whether one part of the work has all rows of a block of products: of a dense A, one member alone then reads H once a block. Groups are not apart then.
+func (s *rowBlockRun) atOnce() bool { return s.nearProduct != nil && s.gap == 0 }
 
 // productPart computes the rows from to to of (A·H)_B, where B begins with row lo.
 func (s *rowBlockRun) productPart(lo, from, to int) {

@@ -162,6 +162,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	if e.team.Members() > 1 && !(sparse && explicit) {
 		e.gap = kernel.FarApart
 	}
+	e.paced = e.team.Members() > 1 && e.blockMadds() < paceMadds*float64(e.team.Members())
 	e.g, e.d = e.byGroups(), e.byGroups()
 	if e.way = e.d; e.gap > 0 {
 		e.way = make([]float64, s.Block*pitch)
@@ -277,6 +278,8 @@ type rowBlockRun struct {
 	trust   float64 // what the residual was the last time over what ddd made of it
 	next    int     // the sweep after which that is compared again
 	joint   jointState
+	paced   bool // whether a block is so little work for a team that sweeps are measured
+	pace    sweepPace
 
 	blockState
 	_ kernel.LinesApart
@@ -300,7 +303,8 @@ type sweepTally struct {
 // begin implements beginner.
 func (s *rowBlockRun) begin(first *figures) { s.safeF = first.objective() }
 
-func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
+// sweepOnce makes a sweep with whom the team has.
+func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 	s.sweepTally = sweepTally{}
 	if s.columnsFirst && s.sweeps == 0 {
 		return s.byColumns(stop)

@@ -20,6 +20,7 @@ type Team struct {
 	left   sync.WaitGroup
 	_      LinesApart
 	called int64 // parts of all calls so far: the members who watch for work read what is above
+	alone  bool
 	_      LinesApart
 }
 
@@ -103,8 +104,16 @@ func NewTeam(members int) *Team {
 	return t
 }
 
-// Members returns how many members there are.
-func (t *Team) Members() int { return len(t.rest) + 1 }
+// Members returns how many members there are, or 1 while the caller is alone.
+func (t *Team) Members() int {
+	if t.alone {
+		return 1
+	}
+	return len(t.rest) + 1
+}
+
+// Alone has the caller do all parts of calls to come itself, or no more. The other members sleep meanwhile.
+func (t *Team) Alone(alone bool) { t.alone = alone }
 
 // Close sends the members home; a closed team still works, with the caller alone.
 func (t *Team) Close() {
@@ -125,7 +134,7 @@ func (t *Team) Do(parts int, f func(part int)) {
 	if parts < 0 || parts > math.MaxInt32 {
 		panic(badLen)
 	}
-	if len(t.rest) == 0 || parts < 2 {
+	if t.Members() == 1 || parts < 2 {
 		for p := range parts {
 			f(p)
 		}

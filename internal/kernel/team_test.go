@@ -44,6 +44,30 @@ func TestTeam(t *testing.T) {
 	}
 }
 
+// TestTeamAlone: the caller, while alone, does all parts in their order and counts as all there are.
+func TestTeamAlone(t *testing.T) {
+	team := NewTeam(3)
+	defer team.Close()
+	for range 20 {
+		team.Alone(true)
+		var order []int
+		team.Do(50, func(p int) { order = append(order, p) })
+		for p, got := range order {
+			if got != p {
+				t.Fatalf("part %d in place %d", got, p)
+			}
+		}
+		if len(order) != 50 || team.Members() != 1 {
+			t.Fatalf("%d parts of 50 by %d members", len(order), team.Members())
+		}
+		team.Alone(false)
+		var count atomic.Int64
+		if team.Do(50, func(int) { count.Add(1) }); count.Load() != 50 || team.Members() != 3 {
+			t.Fatalf("together: %d parts of 50 by %d members", count.Load(), team.Members())
+		}
+	}
+}
+
 // TestTeamShares: a part that waits for another to run at the same time is not left waiting, nor where the other member is asleep.
 func TestTeamShares(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
