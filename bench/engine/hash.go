@@ -53,7 +53,7 @@ func (c *config) hashCases(s *shelf) []hashCase {
 			return d.operator(f, threads)
 		}}
 	}
-	return append(cases, real("ego-Facebook", fromGraph, 16, symnmf.Random{}), real("hitech", fromX, 30, symnmf.Zero{}),
+	return append(cases, real("ego-Facebook", fromGraph, 16, symnmf.Random{}), real("hitech", fromX, 30, symnmf.Zero{}), real("hitech", fromA, 30, symnmf.Zero{}),
 		real("CBCL", fromX, 60, symnmf.Zero{}), real("CBCL", fromA, 60, symnmf.Zero{}), real("ORL", fromA, 60, symnmf.Random{}))
 }
 
