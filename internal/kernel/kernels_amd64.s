@@ -4825,8 +4825,7 @@ loop354:
 	JGE          loop354
 
 rest355:
-	ADDQ $0x01, R10
-	JMP  out351
+	JMP out351
 
 near350:
 	SUBQ $0x02, R10
@@ -4871,8 +4870,6 @@ loop358:
 	JGE          loop358
 
 rest359:
-	ADDQ $0x01, R10
-
 out351:
 	VADDPD       Y1, Y0, Y0
 	VBROADCASTSD scale+56(FP), Y1
@@ -4945,8 +4942,7 @@ loop366:
 	JGE        loop366
 
 rest367:
-	ADDQ $0x01, R8
-	JMP  out363
+	JMP out363
 
 near362:
 	SUBQ $0x02, R8
@@ -4986,8 +4982,6 @@ loop370:
 	JGE     loop370
 
 rest371:
-	ADDQ $0x01, R8
-
 out363:
 	VADDPD       Y1, Y0, Y0
 	VBROADCASTSD scale+56(FP), Y1
@@ -5073,8 +5067,7 @@ loop379:
 	JGE          loop379
 
 rest380:
-	ADDQ $0x01, R10
-	JMP  out376
+	JMP out376
 
 near375:
 	SUBQ $0x02, R10
@@ -5122,8 +5115,6 @@ loop383:
 	JGE          loop383
 
 rest384:
-	ADDQ $0x01, R10
-
 out376:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
@@ -5204,8 +5195,7 @@ loop391:
 	JGE        loop391
 
 rest392:
-	ADDQ $0x01, R8
-	JMP  out388
+	JMP out388
 
 near387:
 	SUBQ $0x02, R8
@@ -5248,8 +5238,6 @@ loop395:
 	JGE     loop395
 
 rest396:
-	ADDQ $0x01, R8
-
 out388:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
@@ -5348,8 +5336,7 @@ loop405:
 	JGE          loop405
 
 rest406:
-	ADDQ $0x01, R10
-	JMP  out402
+	JMP out402
 
 near401:
 	SUBQ $0x02, R10
@@ -5400,8 +5387,6 @@ loop409:
 	JGE          loop409
 
 rest410:
-	ADDQ $0x01, R10
-
 out402:
 	VADDPD       Y3, Y0, Y0
 	VADDPD       Y4, Y1, Y1
@@ -5493,8 +5478,7 @@ loop417:
 	JGE        loop417
 
 rest418:
-	ADDQ $0x01, R8
-	JMP  out414
+	JMP out414
 
 near413:
 	SUBQ $0x02, R8
@@ -5540,8 +5524,6 @@ loop421:
 	JGE     loop421
 
 rest422:
-	ADDQ $0x01, R8
-
 out414:
 	VADDPD       Y3, Y0, Y0
 	VADDPD       Y4, Y1, Y1
@@ -5646,8 +5628,7 @@ loop430:
 	JGE          loop430
 
 rest431:
-	ADDQ $0x01, R10
-	JMP  out427
+	JMP out427
 
 near426:
 	SUBQ $0x02, R10
@@ -5701,8 +5682,6 @@ loop434:
 	JGE          loop434
 
 rest435:
-	ADDQ $0x01, R10
-
 out427:
 	VADDPD       Y4, Y0, Y0
 	VADDPD       Y5, Y1, Y1
@@ -5802,8 +5781,7 @@ loop442:
 	JGE        loop442
 
 rest443:
-	ADDQ $0x01, R8
-	JMP  out439
+	JMP out439
 
 near438:
 	SUBQ $0x02, R8
@@ -5852,8 +5830,6 @@ loop446:
 	JGE     loop446
 
 rest447:
-	ADDQ $0x01, R8
-
 out439:
 	VADDPD       Y4, Y0, Y0
 	VADDPD       Y5, Y1, Y1
@@ -5925,8 +5901,7 @@ loop455:
 	JGE          loop455
 
 rest456:
-	ADDQ $0x01, R10
-	JMP  out454
+	JMP out454
 
 near453:
 	SUBQ $0x01, R10
@@ -5950,8 +5925,6 @@ loop457:
 	JGE          loop457
 
 rest458:
-	ADDQ $0x01, R10
-
 out454:
 	VBROADCASTSD scale+56(FP), Y5
 	VMULPD       Y5, Y0, Y0
@@ -6012,8 +5985,7 @@ loop463:
 	JGE        loop463
 
 rest464:
-	ADDQ $0x01, R8
-	JMP  out462
+	JMP out462
 
 near461:
 	SUBQ $0x01, R8
@@ -6035,8 +6007,6 @@ loop465:
 	JGE     loop465
 
 rest466:
-	ADDQ $0x01, R8
-
 out462:
 	VBROADCASTSD scale+56(FP), Y5
 	VMULPD       Y5, Y0, Y0
@@ -6104,8 +6074,7 @@ loop472:
 	JGE          loop472
 
 rest473:
-	ADDQ $0x01, R10
-	JMP  out471
+	JMP out471
 
 near470:
 	SUBQ $0x01, R10
@@ -6130,8 +6099,6 @@ loop474:
 	JGE          loop474
 
 rest475:
-	ADDQ $0x01, R10
-
 out471:
 	VBROADCASTSD scale+56(FP), Y6
 	VMULPD       Y6, Y0, Y0
@@ -6196,8 +6163,7 @@ loop480:
 	JGE        loop480
 
 rest481:
-	ADDQ $0x01, R8
-	JMP  out479
+	JMP out479
 
 near478:
 	SUBQ $0x01, R8
@@ -6220,8 +6186,6 @@ loop482:
 	JGE     loop482
 
 rest483:
-	ADDQ $0x01, R8
-
 out479:
 	VBROADCASTSD scale+56(FP), Y6
 	VMULPD       Y6, Y0, Y0
@@ -6296,8 +6260,7 @@ loop490:
 	JGE          loop490
 
 rest491:
-	ADDQ $0x01, R10
-	JMP  out489
+	JMP out489
 
 near488:
 	SUBQ $0x01, R10
@@ -6323,8 +6286,6 @@ loop492:
 	JGE          loop492
 
 rest493:
-	ADDQ $0x01, R10
-
 out489:
 	VBROADCASTSD scale+56(FP), Y7
 	VMULPD       Y7, Y0, Y0
@@ -6394,8 +6355,7 @@ loop498:
 	JGE        loop498
 
 rest499:
-	ADDQ $0x01, R8
-	JMP  out497
+	JMP out497
 
 near496:
 	SUBQ $0x01, R8
@@ -6419,8 +6379,6 @@ loop500:
 	JGE     loop500
 
 rest501:
-	ADDQ $0x01, R8
-
 out497:
 	VBROADCASTSD scale+56(FP), Y7
 	VMULPD       Y7, Y0, Y0
@@ -6497,8 +6455,7 @@ loop507:
 	JGE          loop507
 
 rest508:
-	ADDQ $0x01, R10
-	JMP  out506
+	JMP out506
 
 near505:
 	SUBQ $0x01, R10
@@ -6525,8 +6482,6 @@ loop509:
 	JGE          loop509
 
 rest510:
-	ADDQ $0x01, R10
-
 out506:
 	VBROADCASTSD scale+56(FP), Y8
 	VMULPD       Y8, Y0, Y0
@@ -6600,8 +6555,7 @@ loop515:
 	JGE        loop515
 
 rest516:
-	ADDQ $0x01, R8
-	JMP  out514
+	JMP out514
 
 near513:
 	SUBQ $0x01, R8
@@ -6626,8 +6580,6 @@ loop517:
 	JGE     loop517
 
 rest518:
-	ADDQ $0x01, R8
-
 out514:
 	VBROADCASTSD scale+56(FP), Y8
 	VMULPD       Y8, Y0, Y0
@@ -6715,8 +6667,7 @@ loop527:
 	JGE          loop527
 
 rest528:
-	ADDQ $0x01, R10
-	JMP  out526
+	JMP out526
 
 near525:
 	SUBQ $0x01, R10
@@ -6744,8 +6695,6 @@ loop529:
 	JGE          loop529
 
 rest530:
-	ADDQ $0x01, R10
-
 out526:
 	VBROADCASTSD scale+56(FP), Y9
 	VMULPD       Y9, Y0, Y0
@@ -6824,8 +6773,7 @@ loop535:
 	JGE        loop535
 
 rest536:
-	ADDQ $0x01, R8
-	JMP  out534
+	JMP out534
 
 near533:
 	SUBQ $0x01, R8
@@ -6851,8 +6799,6 @@ loop537:
 	JGE     loop537
 
 rest538:
-	ADDQ $0x01, R8
-
 out534:
 	VBROADCASTSD scale+56(FP), Y9
 	VMULPD       Y9, Y0, Y0
@@ -6938,8 +6884,7 @@ loop544:
 	JGE          loop544
 
 rest545:
-	ADDQ $0x01, R10
-	JMP  out543
+	JMP out543
 
 near542:
 	SUBQ $0x01, R10
@@ -6968,8 +6913,6 @@ loop546:
 	JGE          loop546
 
 rest547:
-	ADDQ $0x01, R10
-
 out543:
 	VBROADCASTSD scale+56(FP), Y10
 	VMULPD       Y10, Y0, Y0
@@ -7052,8 +6995,7 @@ loop552:
 	JGE        loop552
 
 rest553:
-	ADDQ $0x01, R8
-	JMP  out551
+	JMP out551
 
 near550:
 	SUBQ $0x01, R8
@@ -7080,8 +7022,6 @@ loop554:
 	JGE     loop554
 
 rest555:
-	ADDQ $0x01, R8
-
 out551:
 	VBROADCASTSD scale+56(FP), Y10
 	VMULPD       Y10, Y0, Y0
@@ -7174,8 +7114,7 @@ loop562:
 	JGE          loop562
 
 rest563:
-	ADDQ $0x01, R10
-	JMP  out561
+	JMP out561
 
 near560:
 	SUBQ $0x01, R10
@@ -7205,8 +7144,6 @@ loop564:
 	JGE          loop564
 
 rest565:
-	ADDQ $0x01, R10
-
 out561:
 	VBROADCASTSD scale+56(FP), Y11
 	VMULPD       Y11, Y0, Y0
@@ -7294,8 +7231,7 @@ loop570:
 	JGE        loop570
 
 rest571:
-	ADDQ $0x01, R8
-	JMP  out569
+	JMP out569
 
 near568:
 	SUBQ $0x01, R8
@@ -7323,8 +7259,6 @@ loop572:
 	JGE     loop572
 
 rest573:
-	ADDQ $0x01, R8
-
 out569:
 	VBROADCASTSD scale+56(FP), Y11
 	VMULPD       Y11, Y0, Y0
@@ -7419,8 +7353,7 @@ loop579:
 	JGE          loop579
 
 rest580:
-	ADDQ $0x01, R10
-	JMP  out578
+	JMP out578
 
 near577:
 	SUBQ $0x01, R10
@@ -7451,8 +7384,6 @@ loop581:
 	JGE          loop581
 
 rest582:
-	ADDQ $0x01, R10
-
 out578:
 	VBROADCASTSD scale+56(FP), Y12
 	VMULPD       Y12, Y0, Y0
@@ -7544,8 +7475,7 @@ loop587:
 	JGE        loop587
 
 rest588:
-	ADDQ $0x01, R8
-	JMP  out586
+	JMP out586
 
 near585:
 	SUBQ $0x01, R8
@@ -7574,8 +7504,6 @@ loop589:
 	JGE     loop589
 
 rest590:
-	ADDQ $0x01, R8
-
 out586:
 	VBROADCASTSD scale+56(FP), Y12
 	VMULPD       Y12, Y0, Y0
@@ -7679,8 +7607,7 @@ loop598:
 	JGE          loop598
 
 rest599:
-	ADDQ $0x01, R10
-	JMP  out597
+	JMP out597
 
 near596:
 	SUBQ $0x01, R10
@@ -7712,8 +7639,6 @@ loop600:
 	JGE          loop600
 
 rest601:
-	ADDQ $0x01, R10
-
 out597:
 	VBROADCASTSD scale+56(FP), Y13
 	VMULPD       Y13, Y0, Y0
@@ -7810,8 +7735,7 @@ loop606:
 	JGE        loop606
 
 rest607:
-	ADDQ $0x01, R8
-	JMP  out605
+	JMP out605
 
 near604:
 	SUBQ $0x01, R8
@@ -7841,8 +7765,6 @@ loop608:
 	JGE     loop608
 
 rest609:
-	ADDQ $0x01, R8
-
 out605:
 	VBROADCASTSD scale+56(FP), Y13
 	VMULPD       Y13, Y0, Y0
@@ -7946,8 +7868,7 @@ loop615:
 	JGE          loop615
 
 rest616:
-	ADDQ $0x01, R10
-	JMP  out614
+	JMP out614
 
 near613:
 	SUBQ $0x01, R10
@@ -7980,8 +7901,6 @@ loop617:
 	JGE          loop617
 
 rest618:
-	ADDQ $0x01, R10
-
 out614:
 	VBROADCASTSD scale+56(FP), Y14
 	VMULPD       Y14, Y0, Y0
@@ -8082,8 +8001,7 @@ loop623:
 	JGE        loop623
 
 rest624:
-	ADDQ $0x01, R8
-	JMP  out622
+	JMP out622
 
 near621:
 	SUBQ $0x01, R8
@@ -8114,8 +8032,6 @@ loop625:
 	JGE     loop625
 
 rest626:
-	ADDQ $0x01, R8
-
 out622:
 	VBROADCASTSD scale+56(FP), Y14
 	VMULPD       Y14, Y0, Y0
@@ -8224,8 +8140,7 @@ loop632:
 	JGE          loop632
 
 rest633:
-	ADDQ $0x01, R10
-	JMP  out631
+	JMP out631
 
 near630:
 	SUBQ $0x01, R10
@@ -8259,8 +8174,6 @@ loop634:
 	JGE          loop634
 
 rest635:
-	ADDQ $0x01, R10
-
 out631:
 	VBROADCASTSD scale+56(FP), Y15
 	VMULPD       Y15, Y0, Y0
@@ -8366,8 +8279,7 @@ loop640:
 	JGE        loop640
 
 rest641:
-	ADDQ $0x01, R8
-	JMP  out639
+	JMP out639
 
 near638:
 	SUBQ $0x01, R8
@@ -8399,8 +8311,6 @@ loop642:
 	JGE     loop642
 
 rest643:
-	ADDQ $0x01, R8
-
 out639:
 	VBROADCASTSD scale+56(FP), Y15
 	VMULPD       Y15, Y0, Y0
@@ -8533,8 +8443,7 @@ loop656:
 	JGE          loop656
 
 rest657:
-	ADDQ $0x01, R11
-	JMP  out653
+	JMP out653
 
 near652:
 	SUBQ $0x02, R11
@@ -8579,8 +8488,6 @@ loop660:
 	JGE          loop660
 
 rest661:
-	ADDQ $0x01, R11
-
 out653:
 	VADDPD  Y1, Y0, Y0
 	VMOVUPD Y0, -32(DX)(BX*8)
@@ -8642,8 +8549,7 @@ loop666:
 	JGE          loop666
 
 rest667:
-	ADDQ $0x01, R11
-	JMP  out663
+	JMP out663
 
 near662:
 	SUBQ $0x02, R11
@@ -8688,8 +8594,6 @@ loop670:
 	JGE          loop670
 
 rest671:
-	ADDQ $0x01, R11
-
 out663:
 	VADDPD       Y1, Y0, Y0
 	VBROADCASTSD scale+64(FP), Y1
@@ -8766,8 +8670,7 @@ loop678:
 	JGE        loop678
 
 rest679:
-	ADDQ $0x01, R9
-	JMP  out675
+	JMP out675
 
 near674:
 	SUBQ $0x02, R9
@@ -8807,8 +8710,6 @@ loop682:
 	JGE     loop682
 
 rest683:
-	ADDQ $0x01, R9
-
 out675:
 	VADDPD  Y1, Y0, Y0
 	VMOVUPD Y0, -32(DX)(BX*8)
@@ -8865,8 +8766,7 @@ loop688:
 	JGE        loop688
 
 rest689:
-	ADDQ $0x01, R9
-	JMP  out685
+	JMP out685
 
 near684:
 	SUBQ $0x02, R9
@@ -8906,8 +8806,6 @@ loop692:
 	JGE     loop692
 
 rest693:
-	ADDQ $0x01, R9
-
 out685:
 	VADDPD       Y1, Y0, Y0
 	VBROADCASTSD scale+64(FP), Y1
@@ -8997,8 +8895,7 @@ loop701:
 	JGE          loop701
 
 rest702:
-	ADDQ $0x01, R11
-	JMP  out698
+	JMP out698
 
 near697:
 	SUBQ $0x02, R11
@@ -9046,8 +8943,6 @@ loop705:
 	JGE          loop705
 
 rest706:
-	ADDQ $0x01, R11
-
 out698:
 	VADDPD  Y2, Y0, Y0
 	VADDPD  Y3, Y1, Y1
@@ -9115,8 +9010,7 @@ loop711:
 	JGE          loop711
 
 rest712:
-	ADDQ $0x01, R11
-	JMP  out708
+	JMP out708
 
 near707:
 	SUBQ $0x02, R11
@@ -9164,8 +9058,6 @@ loop715:
 	JGE          loop715
 
 rest716:
-	ADDQ $0x01, R11
-
 out708:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
@@ -9253,8 +9145,7 @@ loop723:
 	JGE        loop723
 
 rest724:
-	ADDQ $0x01, R9
-	JMP  out720
+	JMP out720
 
 near719:
 	SUBQ $0x02, R9
@@ -9297,8 +9188,6 @@ loop727:
 	JGE     loop727
 
 rest728:
-	ADDQ $0x01, R9
-
 out720:
 	VADDPD  Y2, Y0, Y0
 	VADDPD  Y3, Y1, Y1
@@ -9361,8 +9250,7 @@ loop733:
 	JGE        loop733
 
 rest734:
-	ADDQ $0x01, R9
-	JMP  out730
+	JMP out730
 
 near729:
 	SUBQ $0x02, R9
@@ -9405,8 +9293,6 @@ loop737:
 	JGE     loop737
 
 rest738:
-	ADDQ $0x01, R9
-
 out730:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
@@ -9512,8 +9398,7 @@ loop747:
 	JGE          loop747
 
 rest748:
-	ADDQ $0x01, R11
-	JMP  out744
+	JMP out744
 
 near743:
 	SUBQ $0x02, R11
@@ -9564,8 +9449,6 @@ loop751:
 	JGE          loop751
 
 rest752:
-	ADDQ $0x01, R11
-
 out744:
 	VADDPD  Y3, Y0, Y0
 	VADDPD  Y4, Y1, Y1
@@ -9642,8 +9525,7 @@ loop757:
 	JGE          loop757
 
 rest758:
-	ADDQ $0x01, R11
-	JMP  out754
+	JMP out754
 
 near753:
 	SUBQ $0x02, R11
@@ -9694,8 +9576,6 @@ loop761:
 	JGE          loop761
 
 rest762:
-	ADDQ $0x01, R11
-
 out754:
 	VADDPD       Y3, Y0, Y0
 	VADDPD       Y4, Y1, Y1
@@ -9797,8 +9677,7 @@ loop769:
 	JGE        loop769
 
 rest770:
-	ADDQ $0x01, R9
-	JMP  out766
+	JMP out766
 
 near765:
 	SUBQ $0x02, R9
@@ -9844,8 +9723,6 @@ loop773:
 	JGE     loop773
 
 rest774:
-	ADDQ $0x01, R9
-
 out766:
 	VADDPD  Y3, Y0, Y0
 	VADDPD  Y4, Y1, Y1
@@ -9917,8 +9794,7 @@ loop779:
 	JGE        loop779
 
 rest780:
-	ADDQ $0x01, R9
-	JMP  out776
+	JMP out776
 
 near775:
 	SUBQ $0x02, R9
@@ -9964,8 +9840,6 @@ loop783:
 	JGE     loop783
 
 rest784:
-	ADDQ $0x01, R9
-
 out776:
 	VADDPD       Y3, Y0, Y0
 	VADDPD       Y4, Y1, Y1
@@ -10080,8 +9954,7 @@ loop792:
 	JGE          loop792
 
 rest793:
-	ADDQ $0x01, R11
-	JMP  out789
+	JMP out789
 
 near788:
 	SUBQ $0x02, R11
@@ -10135,8 +10008,6 @@ loop796:
 	JGE          loop796
 
 rest797:
-	ADDQ $0x01, R11
-
 out789:
 	VADDPD  Y4, Y0, Y0
 	VADDPD  Y5, Y1, Y1
@@ -10219,8 +10090,7 @@ loop802:
 	JGE          loop802
 
 rest803:
-	ADDQ $0x01, R11
-	JMP  out799
+	JMP out799
 
 near798:
 	SUBQ $0x02, R11
@@ -10274,8 +10144,6 @@ loop806:
 	JGE          loop806
 
 rest807:
-	ADDQ $0x01, R11
-
 out799:
 	VADDPD       Y4, Y0, Y0
 	VADDPD       Y5, Y1, Y1
@@ -10388,8 +10256,7 @@ loop814:
 	JGE        loop814
 
 rest815:
-	ADDQ $0x01, R9
-	JMP  out811
+	JMP out811
 
 near810:
 	SUBQ $0x02, R9
@@ -10438,8 +10305,6 @@ loop818:
 	JGE     loop818
 
 rest819:
-	ADDQ $0x01, R9
-
 out811:
 	VADDPD  Y4, Y0, Y0
 	VADDPD  Y5, Y1, Y1
@@ -10517,8 +10382,7 @@ loop824:
 	JGE        loop824
 
 rest825:
-	ADDQ $0x01, R9
-	JMP  out821
+	JMP out821
 
 near820:
 	SUBQ $0x02, R9
@@ -10567,8 +10431,6 @@ loop828:
 	JGE     loop828
 
 rest829:
-	ADDQ $0x01, R9
-
 out821:
 	VADDPD       Y4, Y0, Y0
 	VADDPD       Y5, Y1, Y1
@@ -10653,8 +10515,7 @@ loop837:
 	JGE          loop837
 
 rest838:
-	ADDQ $0x01, R11
-	JMP  out836
+	JMP out836
 
 near835:
 	SUBQ $0x01, R11
@@ -10678,8 +10539,6 @@ loop839:
 	JGE          loop839
 
 rest840:
-	ADDQ $0x01, R11
-
 out836:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -10718,8 +10577,7 @@ loop843:
 	JGE          loop843
 
 rest844:
-	ADDQ $0x01, R11
-	JMP  out842
+	JMP out842
 
 near841:
 	SUBQ $0x01, R11
@@ -10743,8 +10601,6 @@ loop845:
 	JGE          loop845
 
 rest846:
-	ADDQ $0x01, R11
-
 out842:
 	VBROADCASTSD scale+64(FP), Y5
 	VMULPD       Y5, Y0, Y0
@@ -10821,8 +10677,7 @@ loop851:
 	JGE        loop851
 
 rest852:
-	ADDQ $0x01, R9
-	JMP  out850
+	JMP out850
 
 near849:
 	SUBQ $0x01, R9
@@ -10844,8 +10699,6 @@ loop853:
 	JGE     loop853
 
 rest854:
-	ADDQ $0x01, R9
-
 out850:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -10882,8 +10735,7 @@ loop857:
 	JGE        loop857
 
 rest858:
-	ADDQ $0x01, R9
-	JMP  out856
+	JMP out856
 
 near855:
 	SUBQ $0x01, R9
@@ -10905,8 +10757,6 @@ loop859:
 	JGE     loop859
 
 rest860:
-	ADDQ $0x01, R9
-
 out856:
 	VBROADCASTSD scale+64(FP), Y5
 	VMULPD       Y5, Y0, Y0
@@ -10990,8 +10840,7 @@ loop866:
 	JGE          loop866
 
 rest867:
-	ADDQ $0x01, R11
-	JMP  out865
+	JMP out865
 
 near864:
 	SUBQ $0x01, R11
@@ -11016,8 +10865,6 @@ loop868:
 	JGE          loop868
 
 rest869:
-	ADDQ $0x01, R11
-
 out865:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -11058,8 +10905,7 @@ loop872:
 	JGE          loop872
 
 rest873:
-	ADDQ $0x01, R11
-	JMP  out871
+	JMP out871
 
 near870:
 	SUBQ $0x01, R11
@@ -11084,8 +10930,6 @@ loop874:
 	JGE          loop874
 
 rest875:
-	ADDQ $0x01, R11
-
 out871:
 	VBROADCASTSD scale+64(FP), Y6
 	VMULPD       Y6, Y0, Y0
@@ -11169,8 +11013,7 @@ loop880:
 	JGE        loop880
 
 rest881:
-	ADDQ $0x01, R9
-	JMP  out879
+	JMP out879
 
 near878:
 	SUBQ $0x01, R9
@@ -11193,8 +11036,6 @@ loop882:
 	JGE     loop882
 
 rest883:
-	ADDQ $0x01, R9
-
 out879:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -11233,8 +11074,7 @@ loop886:
 	JGE        loop886
 
 rest887:
-	ADDQ $0x01, R9
-	JMP  out885
+	JMP out885
 
 near884:
 	SUBQ $0x01, R9
@@ -11257,8 +11097,6 @@ loop888:
 	JGE     loop888
 
 rest889:
-	ADDQ $0x01, R9
-
 out885:
 	VBROADCASTSD scale+64(FP), Y6
 	VMULPD       Y6, Y0, Y0
@@ -11352,8 +11190,7 @@ loop896:
 	JGE          loop896
 
 rest897:
-	ADDQ $0x01, R11
-	JMP  out895
+	JMP out895
 
 near894:
 	SUBQ $0x01, R11
@@ -11379,8 +11216,6 @@ loop898:
 	JGE          loop898
 
 rest899:
-	ADDQ $0x01, R11
-
 out895:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -11424,8 +11259,7 @@ loop902:
 	JGE          loop902
 
 rest903:
-	ADDQ $0x01, R11
-	JMP  out901
+	JMP out901
 
 near900:
 	SUBQ $0x01, R11
@@ -11451,8 +11285,6 @@ loop904:
 	JGE          loop904
 
 rest905:
-	ADDQ $0x01, R11
-
 out901:
 	VBROADCASTSD scale+64(FP), Y7
 	VMULPD       Y7, Y0, Y0
@@ -11544,8 +11376,7 @@ loop910:
 	JGE        loop910
 
 rest911:
-	ADDQ $0x01, R9
-	JMP  out909
+	JMP out909
 
 near908:
 	SUBQ $0x01, R9
@@ -11569,8 +11400,6 @@ loop912:
 	JGE     loop912
 
 rest913:
-	ADDQ $0x01, R9
-
 out909:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -11612,8 +11441,7 @@ loop916:
 	JGE        loop916
 
 rest917:
-	ADDQ $0x01, R9
-	JMP  out915
+	JMP out915
 
 near914:
 	SUBQ $0x01, R9
@@ -11637,8 +11465,6 @@ loop918:
 	JGE     loop918
 
 rest919:
-	ADDQ $0x01, R9
-
 out915:
 	VBROADCASTSD scale+64(FP), Y7
 	VMULPD       Y7, Y0, Y0
@@ -11737,8 +11563,7 @@ loop925:
 	JGE          loop925
 
 rest926:
-	ADDQ $0x01, R11
-	JMP  out924
+	JMP out924
 
 near923:
 	SUBQ $0x01, R11
@@ -11765,8 +11590,6 @@ loop927:
 	JGE          loop927
 
 rest928:
-	ADDQ $0x01, R11
-
 out924:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -11812,8 +11635,7 @@ loop931:
 	JGE          loop931
 
 rest932:
-	ADDQ $0x01, R11
-	JMP  out930
+	JMP out930
 
 near929:
 	SUBQ $0x01, R11
@@ -11840,8 +11662,6 @@ loop933:
 	JGE          loop933
 
 rest934:
-	ADDQ $0x01, R11
-
 out930:
 	VBROADCASTSD scale+64(FP), Y8
 	VMULPD       Y8, Y0, Y0
@@ -11940,8 +11760,7 @@ loop939:
 	JGE        loop939
 
 rest940:
-	ADDQ $0x01, R9
-	JMP  out938
+	JMP out938
 
 near937:
 	SUBQ $0x01, R9
@@ -11966,8 +11785,6 @@ loop941:
 	JGE     loop941
 
 rest942:
-	ADDQ $0x01, R9
-
 out938:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -12011,8 +11828,7 @@ loop945:
 	JGE        loop945
 
 rest946:
-	ADDQ $0x01, R9
-	JMP  out944
+	JMP out944
 
 near943:
 	SUBQ $0x01, R9
@@ -12037,8 +11853,6 @@ loop947:
 	JGE     loop947
 
 rest948:
-	ADDQ $0x01, R9
-
 out944:
 	VBROADCASTSD scale+64(FP), Y8
 	VMULPD       Y8, Y0, Y0
@@ -12151,8 +11965,7 @@ loop957:
 	JGE          loop957
 
 rest958:
-	ADDQ $0x01, R11
-	JMP  out956
+	JMP out956
 
 near955:
 	SUBQ $0x01, R11
@@ -12180,8 +11993,6 @@ loop959:
 	JGE          loop959
 
 rest960:
-	ADDQ $0x01, R11
-
 out956:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -12230,8 +12041,7 @@ loop963:
 	JGE          loop963
 
 rest964:
-	ADDQ $0x01, R11
-	JMP  out962
+	JMP out962
 
 near961:
 	SUBQ $0x01, R11
@@ -12259,8 +12069,6 @@ loop965:
 	JGE          loop965
 
 rest966:
-	ADDQ $0x01, R11
-
 out962:
 	VBROADCASTSD scale+64(FP), Y9
 	VMULPD       Y9, Y0, Y0
@@ -12367,8 +12175,7 @@ loop971:
 	JGE        loop971
 
 rest972:
-	ADDQ $0x01, R9
-	JMP  out970
+	JMP out970
 
 near969:
 	SUBQ $0x01, R9
@@ -12394,8 +12201,6 @@ loop973:
 	JGE     loop973
 
 rest974:
-	ADDQ $0x01, R9
-
 out970:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -12442,8 +12247,7 @@ loop977:
 	JGE        loop977
 
 rest978:
-	ADDQ $0x01, R9
-	JMP  out976
+	JMP out976
 
 near975:
 	SUBQ $0x01, R9
@@ -12469,8 +12273,6 @@ loop979:
 	JGE     loop979
 
 rest980:
-	ADDQ $0x01, R9
-
 out976:
 	VBROADCASTSD scale+64(FP), Y9
 	VMULPD       Y9, Y0, Y0
@@ -12584,8 +12386,7 @@ loop986:
 	JGE          loop986
 
 rest987:
-	ADDQ $0x01, R11
-	JMP  out985
+	JMP out985
 
 near984:
 	SUBQ $0x01, R11
@@ -12614,8 +12415,6 @@ loop988:
 	JGE          loop988
 
 rest989:
-	ADDQ $0x01, R11
-
 out985:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -12666,8 +12465,7 @@ loop992:
 	JGE          loop992
 
 rest993:
-	ADDQ $0x01, R11
-	JMP  out991
+	JMP out991
 
 near990:
 	SUBQ $0x01, R11
@@ -12696,8 +12494,6 @@ loop994:
 	JGE          loop994
 
 rest995:
-	ADDQ $0x01, R11
-
 out991:
 	VBROADCASTSD scale+64(FP), Y10
 	VMULPD       Y10, Y0, Y0
@@ -12811,8 +12607,7 @@ loop1000:
 	JGE        loop1000
 
 rest1001:
-	ADDQ $0x01, R9
-	JMP  out999
+	JMP out999
 
 near998:
 	SUBQ $0x01, R9
@@ -12839,8 +12634,6 @@ loop1002:
 	JGE     loop1002
 
 rest1003:
-	ADDQ $0x01, R9
-
 out999:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -12889,8 +12682,7 @@ loop1006:
 	JGE        loop1006
 
 rest1007:
-	ADDQ $0x01, R9
-	JMP  out1005
+	JMP out1005
 
 near1004:
 	SUBQ $0x01, R9
@@ -12917,8 +12709,6 @@ loop1008:
 	JGE     loop1008
 
 rest1009:
-	ADDQ $0x01, R9
-
 out1005:
 	VBROADCASTSD scale+64(FP), Y10
 	VMULPD       Y10, Y0, Y0
@@ -13042,8 +12832,7 @@ loop1016:
 	JGE          loop1016
 
 rest1017:
-	ADDQ $0x01, R11
-	JMP  out1015
+	JMP out1015
 
 near1014:
 	SUBQ $0x01, R11
@@ -13073,8 +12862,6 @@ loop1018:
 	JGE          loop1018
 
 rest1019:
-	ADDQ $0x01, R11
-
 out1015:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -13128,8 +12915,7 @@ loop1022:
 	JGE          loop1022
 
 rest1023:
-	ADDQ $0x01, R11
-	JMP  out1021
+	JMP out1021
 
 near1020:
 	SUBQ $0x01, R11
@@ -13159,8 +12945,6 @@ loop1024:
 	JGE          loop1024
 
 rest1025:
-	ADDQ $0x01, R11
-
 out1021:
 	VBROADCASTSD scale+64(FP), Y11
 	VMULPD       Y11, Y0, Y0
@@ -13282,8 +13066,7 @@ loop1030:
 	JGE        loop1030
 
 rest1031:
-	ADDQ $0x01, R9
-	JMP  out1029
+	JMP out1029
 
 near1028:
 	SUBQ $0x01, R9
@@ -13311,8 +13094,6 @@ loop1032:
 	JGE     loop1032
 
 rest1033:
-	ADDQ $0x01, R9
-
 out1029:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -13364,8 +13145,7 @@ loop1036:
 	JGE        loop1036
 
 rest1037:
-	ADDQ $0x01, R9
-	JMP  out1035
+	JMP out1035
 
 near1034:
 	SUBQ $0x01, R9
@@ -13393,8 +13173,6 @@ loop1038:
 	JGE     loop1038
 
 rest1039:
-	ADDQ $0x01, R9
-
 out1035:
 	VBROADCASTSD scale+64(FP), Y11
 	VMULPD       Y11, Y0, Y0
@@ -13523,8 +13301,7 @@ loop1045:
 	JGE          loop1045
 
 rest1046:
-	ADDQ $0x01, R11
-	JMP  out1044
+	JMP out1044
 
 near1043:
 	SUBQ $0x01, R11
@@ -13555,8 +13332,6 @@ loop1047:
 	JGE          loop1047
 
 rest1048:
-	ADDQ $0x01, R11
-
 out1044:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -13612,8 +13387,7 @@ loop1051:
 	JGE          loop1051
 
 rest1052:
-	ADDQ $0x01, R11
-	JMP  out1050
+	JMP out1050
 
 near1049:
 	SUBQ $0x01, R11
@@ -13644,8 +13418,6 @@ loop1053:
 	JGE          loop1053
 
 rest1054:
-	ADDQ $0x01, R11
-
 out1050:
 	VBROADCASTSD scale+64(FP), Y12
 	VMULPD       Y12, Y0, Y0
@@ -13774,8 +13546,7 @@ loop1059:
 	JGE        loop1059
 
 rest1060:
-	ADDQ $0x01, R9
-	JMP  out1058
+	JMP out1058
 
 near1057:
 	SUBQ $0x01, R9
@@ -13804,8 +13575,6 @@ loop1061:
 	JGE     loop1061
 
 rest1062:
-	ADDQ $0x01, R9
-
 out1058:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -13859,8 +13628,7 @@ loop1065:
 	JGE        loop1065
 
 rest1066:
-	ADDQ $0x01, R9
-	JMP  out1064
+	JMP out1064
 
 near1063:
 	SUBQ $0x01, R9
@@ -13889,8 +13657,6 @@ loop1067:
 	JGE     loop1067
 
 rest1068:
-	ADDQ $0x01, R9
-
 out1064:
 	VBROADCASTSD scale+64(FP), Y12
 	VMULPD       Y12, Y0, Y0
@@ -14031,8 +13797,7 @@ loop1076:
 	JGE          loop1076
 
 rest1077:
-	ADDQ $0x01, R11
-	JMP  out1075
+	JMP out1075
 
 near1074:
 	SUBQ $0x01, R11
@@ -14064,8 +13829,6 @@ loop1078:
 	JGE          loop1078
 
 rest1079:
-	ADDQ $0x01, R11
-
 out1075:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -14124,8 +13887,7 @@ loop1082:
 	JGE          loop1082
 
 rest1083:
-	ADDQ $0x01, R11
-	JMP  out1081
+	JMP out1081
 
 near1080:
 	SUBQ $0x01, R11
@@ -14157,8 +13919,6 @@ loop1084:
 	JGE          loop1084
 
 rest1085:
-	ADDQ $0x01, R11
-
 out1081:
 	VBROADCASTSD scale+64(FP), Y13
 	VMULPD       Y13, Y0, Y0
@@ -14295,8 +14055,7 @@ loop1090:
 	JGE        loop1090
 
 rest1091:
-	ADDQ $0x01, R9
-	JMP  out1089
+	JMP out1089
 
 near1088:
 	SUBQ $0x01, R9
@@ -14326,8 +14085,6 @@ loop1092:
 	JGE     loop1092
 
 rest1093:
-	ADDQ $0x01, R9
-
 out1089:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -14384,8 +14141,7 @@ loop1096:
 	JGE        loop1096
 
 rest1097:
-	ADDQ $0x01, R9
-	JMP  out1095
+	JMP out1095
 
 near1094:
 	SUBQ $0x01, R9
@@ -14415,8 +14171,6 @@ loop1098:
 	JGE     loop1098
 
 rest1099:
-	ADDQ $0x01, R9
-
 out1095:
 	VBROADCASTSD scale+64(FP), Y13
 	VMULPD       Y13, Y0, Y0
@@ -14560,8 +14314,7 @@ loop1105:
 	JGE          loop1105
 
 rest1106:
-	ADDQ $0x01, R11
-	JMP  out1104
+	JMP out1104
 
 near1103:
 	SUBQ $0x01, R11
@@ -14594,8 +14347,6 @@ loop1107:
 	JGE          loop1107
 
 rest1108:
-	ADDQ $0x01, R11
-
 out1104:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -14656,8 +14407,7 @@ loop1111:
 	JGE          loop1111
 
 rest1112:
-	ADDQ $0x01, R11
-	JMP  out1110
+	JMP out1110
 
 near1109:
 	SUBQ $0x01, R11
@@ -14690,8 +14440,6 @@ loop1113:
 	JGE          loop1113
 
 rest1114:
-	ADDQ $0x01, R11
-
 out1110:
 	VBROADCASTSD scale+64(FP), Y14
 	VMULPD       Y14, Y0, Y0
@@ -14835,8 +14583,7 @@ loop1119:
 	JGE        loop1119
 
 rest1120:
-	ADDQ $0x01, R9
-	JMP  out1118
+	JMP out1118
 
 near1117:
 	SUBQ $0x01, R9
@@ -14867,8 +14614,6 @@ loop1121:
 	JGE     loop1121
 
 rest1122:
-	ADDQ $0x01, R9
-
 out1118:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -14927,8 +14672,7 @@ loop1125:
 	JGE        loop1125
 
 rest1126:
-	ADDQ $0x01, R9
-	JMP  out1124
+	JMP out1124
 
 near1123:
 	SUBQ $0x01, R9
@@ -14959,8 +14703,6 @@ loop1127:
 	JGE     loop1127
 
 rest1128:
-	ADDQ $0x01, R9
-
 out1124:
 	VBROADCASTSD scale+64(FP), Y14
 	VMULPD       Y14, Y0, Y0
@@ -15112,8 +14854,7 @@ loop1134:
 	JGE          loop1134
 
 rest1135:
-	ADDQ $0x01, R11
-	JMP  out1133
+	JMP out1133
 
 near1132:
 	SUBQ $0x01, R11
@@ -15147,8 +14888,6 @@ loop1136:
 	JGE          loop1136
 
 rest1137:
-	ADDQ $0x01, R11
-
 out1133:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -15212,8 +14951,7 @@ loop1140:
 	JGE          loop1140
 
 rest1141:
-	ADDQ $0x01, R11
-	JMP  out1139
+	JMP out1139
 
 near1138:
 	SUBQ $0x01, R11
@@ -15247,8 +14985,6 @@ loop1142:
 	JGE          loop1142
 
 rest1143:
-	ADDQ $0x01, R11
-
 out1139:
 	VBROADCASTSD scale+64(FP), Y15
 	VMULPD       Y15, Y0, Y0
@@ -15400,8 +15136,7 @@ loop1148:
 	JGE        loop1148
 
 rest1149:
-	ADDQ $0x01, R9
-	JMP  out1147
+	JMP out1147
 
 near1146:
 	SUBQ $0x01, R9
@@ -15433,8 +15168,6 @@ loop1150:
 	JGE     loop1150
 
 rest1151:
-	ADDQ $0x01, R9
-
 out1147:
 	VMOVUPD Y0, (DX)
 	VMOVUPD Y1, 32(DX)
@@ -15496,8 +15229,7 @@ loop1154:
 	JGE        loop1154
 
 rest1155:
-	ADDQ $0x01, R9
-	JMP  out1153
+	JMP out1153
 
 near1152:
 	SUBQ $0x01, R9
@@ -15529,8 +15261,6 @@ loop1156:
 	JGE     loop1156
 
 rest1157:
-	ADDQ $0x01, R9
-
 out1153:
 	VBROADCASTSD scale+64(FP), Y15
 	VMULPD       Y15, Y0, Y0
@@ -21823,8 +21553,7 @@ loop216:
 	JGE          loop216
 
 rest217:
-	ADDQ $0x01, DX
-	JMP  out213
+	JMP out213
 
 near212:
 	SUBQ $0x02, DX
@@ -21869,8 +21598,6 @@ loop220:
 	JGE          loop220
 
 rest221:
-	ADDQ $0x01, DX
-
 out213:
 	VADDPD       Z1, Z0, Z0
 	VBROADCASTSD scale+56(FP), Z2
@@ -21943,8 +21670,7 @@ loop228:
 	JGE        loop228
 
 rest229:
-	ADDQ $0x01, DX
-	JMP  out225
+	JMP out225
 
 near224:
 	SUBQ $0x02, DX
@@ -21984,8 +21710,6 @@ loop232:
 	JGE     loop232
 
 rest233:
-	ADDQ $0x01, DX
-
 out225:
 	VADDPD       Z1, Z0, Z0
 	VBROADCASTSD scale+56(FP), Z2
@@ -22074,8 +21798,7 @@ loop241:
 	JGE          loop241
 
 rest242:
-	ADDQ $0x01, DX
-	JMP  out238
+	JMP out238
 
 near237:
 	SUBQ $0x02, DX
@@ -22123,8 +21846,6 @@ loop245:
 	JGE          loop245
 
 rest246:
-	ADDQ $0x01, DX
-
 out238:
 	VADDPD       Z2, Z0, Z0
 	VADDPD       Z3, Z1, Z1
@@ -22208,8 +21929,7 @@ loop253:
 	JGE        loop253
 
 rest254:
-	ADDQ $0x01, DX
-	JMP  out250
+	JMP out250
 
 near249:
 	SUBQ $0x02, DX
@@ -22252,8 +21972,6 @@ loop257:
 	JGE     loop257
 
 rest258:
-	ADDQ $0x01, DX
-
 out250:
 	VADDPD       Z2, Z0, Z0
 	VADDPD       Z3, Z1, Z1
@@ -22355,8 +22073,7 @@ loop267:
 	JGE          loop267
 
 rest268:
-	ADDQ $0x01, DX
-	JMP  out264
+	JMP out264
 
 near263:
 	SUBQ $0x02, DX
@@ -22407,8 +22124,6 @@ loop271:
 	JGE          loop271
 
 rest272:
-	ADDQ $0x01, DX
-
 out264:
 	VADDPD       Z3, Z0, Z0
 	VADDPD       Z4, Z1, Z1
@@ -22503,8 +22218,7 @@ loop279:
 	JGE        loop279
 
 rest280:
-	ADDQ $0x01, DX
-	JMP  out276
+	JMP out276
 
 near275:
 	SUBQ $0x02, DX
@@ -22550,8 +22264,6 @@ loop283:
 	JGE     loop283
 
 rest284:
-	ADDQ $0x01, DX
-
 out276:
 	VADDPD       Z3, Z0, Z0
 	VADDPD       Z4, Z1, Z1
@@ -22662,8 +22374,7 @@ loop292:
 	JGE          loop292
 
 rest293:
-	ADDQ $0x01, DX
-	JMP  out289
+	JMP out289
 
 near288:
 	SUBQ $0x02, DX
@@ -22717,8 +22428,6 @@ loop296:
 	JGE          loop296
 
 rest297:
-	ADDQ $0x01, DX
-
 out289:
 	VADDPD       Z4, Z0, Z0
 	VADDPD       Z5, Z1, Z1
@@ -22824,8 +22533,7 @@ loop304:
 	JGE        loop304
 
 rest305:
-	ADDQ $0x01, DX
-	JMP  out301
+	JMP out301
 
 near300:
 	SUBQ $0x02, DX
@@ -22874,8 +22582,6 @@ loop308:
 	JGE     loop308
 
 rest309:
-	ADDQ $0x01, DX
-
 out301:
 	VADDPD       Z4, Z0, Z0
 	VADDPD       Z5, Z1, Z1
@@ -22949,8 +22655,7 @@ loop317:
 	JGE          loop317
 
 rest318:
-	ADDQ $0x01, DX
-	JMP  out316
+	JMP out316
 
 near315:
 	SUBQ $0x01, DX
@@ -22974,8 +22679,6 @@ loop319:
 	JGE          loop319
 
 rest320:
-	ADDQ $0x01, DX
-
 out316:
 	VBROADCASTSD scale+56(FP), Z5
 	VMULPD       Z5, Z0, Z0
@@ -23038,8 +22741,7 @@ loop325:
 	JGE        loop325
 
 rest326:
-	ADDQ $0x01, DX
-	JMP  out324
+	JMP out324
 
 near323:
 	SUBQ $0x01, DX
@@ -23061,8 +22763,6 @@ loop327:
 	JGE     loop327
 
 rest328:
-	ADDQ $0x01, DX
-
 out324:
 	VBROADCASTSD scale+56(FP), Z5
 	VMULPD       Z5, Z0, Z0
@@ -23133,8 +22833,7 @@ loop334:
 	JGE          loop334
 
 rest335:
-	ADDQ $0x01, DX
-	JMP  out333
+	JMP out333
 
 near332:
 	SUBQ $0x01, DX
@@ -23159,8 +22858,6 @@ loop336:
 	JGE          loop336
 
 rest337:
-	ADDQ $0x01, DX
-
 out333:
 	VBROADCASTSD scale+56(FP), Z6
 	VMULPD       Z6, Z0, Z0
@@ -23228,8 +22925,7 @@ loop342:
 	JGE        loop342
 
 rest343:
-	ADDQ $0x01, DX
-	JMP  out341
+	JMP out341
 
 near340:
 	SUBQ $0x01, DX
@@ -23252,8 +22948,6 @@ loop344:
 	JGE     loop344
 
 rest345:
-	ADDQ $0x01, DX
-
 out341:
 	VBROADCASTSD scale+56(FP), Z6
 	VMULPD       Z6, Z0, Z0
@@ -23331,8 +23025,7 @@ loop352:
 	JGE          loop352
 
 rest353:
-	ADDQ $0x01, DX
-	JMP  out351
+	JMP out351
 
 near350:
 	SUBQ $0x01, DX
@@ -23358,8 +23051,6 @@ loop354:
 	JGE          loop354
 
 rest355:
-	ADDQ $0x01, DX
-
 out351:
 	VBROADCASTSD scale+56(FP), Z7
 	VMULPD       Z7, Z0, Z0
@@ -23432,8 +23123,7 @@ loop360:
 	JGE        loop360
 
 rest361:
-	ADDQ $0x01, DX
-	JMP  out359
+	JMP out359
 
 near358:
 	SUBQ $0x01, DX
@@ -23457,8 +23147,6 @@ loop362:
 	JGE     loop362
 
 rest363:
-	ADDQ $0x01, DX
-
 out359:
 	VBROADCASTSD scale+56(FP), Z7
 	VMULPD       Z7, Z0, Z0
@@ -23539,8 +23227,7 @@ loop369:
 	JGE          loop369
 
 rest370:
-	ADDQ $0x01, DX
-	JMP  out368
+	JMP out368
 
 near367:
 	SUBQ $0x01, DX
@@ -23567,8 +23254,6 @@ loop371:
 	JGE          loop371
 
 rest372:
-	ADDQ $0x01, DX
-
 out368:
 	VBROADCASTSD scale+56(FP), Z8
 	VMULPD       Z8, Z0, Z0
@@ -23646,8 +23331,7 @@ loop377:
 	JGE        loop377
 
 rest378:
-	ADDQ $0x01, DX
-	JMP  out376
+	JMP out376
 
 near375:
 	SUBQ $0x01, DX
@@ -23672,8 +23356,6 @@ loop379:
 	JGE     loop379
 
 rest380:
-	ADDQ $0x01, DX
-
 out376:
 	VBROADCASTSD scale+56(FP), Z8
 	VMULPD       Z8, Z0, Z0
@@ -23790,8 +23472,7 @@ loop392:
 	JGE          loop392
 
 rest393:
-	ADDQ $0x01, BX
-	JMP  out389
+	JMP out389
 
 near388:
 	SUBQ $0x02, BX
@@ -23836,8 +23517,6 @@ loop396:
 	JGE          loop396
 
 rest397:
-	ADDQ $0x01, BX
-
 out389:
 	VADDPD  Z1, Z0, Z0
 	VMOVUPD Z0, (DX)
@@ -23899,8 +23578,7 @@ loop402:
 	JGE          loop402
 
 rest403:
-	ADDQ $0x01, BX
-	JMP  out399
+	JMP out399
 
 near398:
 	SUBQ $0x02, BX
@@ -23945,8 +23623,6 @@ loop406:
 	JGE          loop406
 
 rest407:
-	ADDQ $0x01, BX
-
 out399:
 	VADDPD       Z1, Z0, Z0
 	VBROADCASTSD scale+64(FP), Z2
@@ -24023,8 +23699,7 @@ loop414:
 	JGE        loop414
 
 rest415:
-	ADDQ $0x01, BX
-	JMP  out411
+	JMP out411
 
 near410:
 	SUBQ $0x02, BX
@@ -24064,8 +23739,6 @@ loop418:
 	JGE     loop418
 
 rest419:
-	ADDQ $0x01, BX
-
 out411:
 	VADDPD  Z1, Z0, Z0
 	VMOVUPD Z0, (DX)
@@ -24122,8 +23795,7 @@ loop424:
 	JGE        loop424
 
 rest425:
-	ADDQ $0x01, BX
-	JMP  out421
+	JMP out421
 
 near420:
 	SUBQ $0x02, BX
@@ -24163,8 +23835,6 @@ loop428:
 	JGE     loop428
 
 rest429:
-	ADDQ $0x01, BX
-
 out421:
 	VADDPD       Z1, Z0, Z0
 	VBROADCASTSD scale+64(FP), Z2
@@ -24257,8 +23927,7 @@ loop437:
 	JGE          loop437
 
 rest438:
-	ADDQ $0x01, BX
-	JMP  out434
+	JMP out434
 
 near433:
 	SUBQ $0x02, BX
@@ -24306,8 +23975,6 @@ loop441:
 	JGE          loop441
 
 rest442:
-	ADDQ $0x01, BX
-
 out434:
 	VADDPD  Z2, Z0, Z0
 	VADDPD  Z3, Z1, Z1
@@ -24378,8 +24045,7 @@ loop447:
 	JGE          loop447
 
 rest448:
-	ADDQ $0x01, BX
-	JMP  out444
+	JMP out444
 
 near443:
 	SUBQ $0x02, BX
@@ -24427,8 +24093,6 @@ loop451:
 	JGE          loop451
 
 rest452:
-	ADDQ $0x01, BX
-
 out444:
 	VADDPD       Z2, Z0, Z0
 	VADDPD       Z3, Z1, Z1
@@ -24519,8 +24183,7 @@ loop459:
 	JGE        loop459
 
 rest460:
-	ADDQ $0x01, BX
-	JMP  out456
+	JMP out456
 
 near455:
 	SUBQ $0x02, BX
@@ -24563,8 +24226,6 @@ loop463:
 	JGE     loop463
 
 rest464:
-	ADDQ $0x01, BX
-
 out456:
 	VADDPD  Z2, Z0, Z0
 	VADDPD  Z3, Z1, Z1
@@ -24630,8 +24291,7 @@ loop469:
 	JGE        loop469
 
 rest470:
-	ADDQ $0x01, BX
-	JMP  out466
+	JMP out466
 
 near465:
 	SUBQ $0x02, BX
@@ -24674,8 +24334,6 @@ loop473:
 	JGE     loop473
 
 rest474:
-	ADDQ $0x01, BX
-
 out466:
 	VADDPD       Z2, Z0, Z0
 	VADDPD       Z3, Z1, Z1
@@ -24784,8 +24442,7 @@ loop483:
 	JGE          loop483
 
 rest484:
-	ADDQ $0x01, BX
-	JMP  out480
+	JMP out480
 
 near479:
 	SUBQ $0x02, BX
@@ -24836,8 +24493,6 @@ loop487:
 	JGE          loop487
 
 rest488:
-	ADDQ $0x01, BX
-
 out480:
 	VADDPD  Z3, Z0, Z0
 	VADDPD  Z4, Z1, Z1
@@ -24917,8 +24572,7 @@ loop493:
 	JGE          loop493
 
 rest494:
-	ADDQ $0x01, BX
-	JMP  out490
+	JMP out490
 
 near489:
 	SUBQ $0x02, BX
@@ -24969,8 +24623,6 @@ loop497:
 	JGE          loop497
 
 rest498:
-	ADDQ $0x01, BX
-
 out490:
 	VADDPD       Z3, Z0, Z0
 	VADDPD       Z4, Z1, Z1
@@ -25075,8 +24727,7 @@ loop505:
 	JGE        loop505
 
 rest506:
-	ADDQ $0x01, BX
-	JMP  out502
+	JMP out502
 
 near501:
 	SUBQ $0x02, BX
@@ -25122,8 +24773,6 @@ loop509:
 	JGE     loop509
 
 rest510:
-	ADDQ $0x01, BX
-
 out502:
 	VADDPD  Z3, Z0, Z0
 	VADDPD  Z4, Z1, Z1
@@ -25198,8 +24847,7 @@ loop515:
 	JGE        loop515
 
 rest516:
-	ADDQ $0x01, BX
-	JMP  out512
+	JMP out512
 
 near511:
 	SUBQ $0x02, BX
@@ -25245,8 +24893,6 @@ loop519:
 	JGE     loop519
 
 rest520:
-	ADDQ $0x01, BX
-
 out512:
 	VADDPD       Z3, Z0, Z0
 	VADDPD       Z4, Z1, Z1
@@ -25367,8 +25013,7 @@ loop528:
 	JGE          loop528
 
 rest529:
-	ADDQ $0x01, BX
-	JMP  out525
+	JMP out525
 
 near524:
 	SUBQ $0x02, BX
@@ -25422,8 +25067,6 @@ loop532:
 	JGE          loop532
 
 rest533:
-	ADDQ $0x01, BX
-
 out525:
 	VADDPD  Z4, Z0, Z0
 	VADDPD  Z5, Z1, Z1
@@ -25512,8 +25155,7 @@ loop538:
 	JGE          loop538
 
 rest539:
-	ADDQ $0x01, BX
-	JMP  out535
+	JMP out535
 
 near534:
 	SUBQ $0x02, BX
@@ -25567,8 +25209,6 @@ loop542:
 	JGE          loop542
 
 rest543:
-	ADDQ $0x01, BX
-
 out535:
 	VADDPD       Z4, Z0, Z0
 	VADDPD       Z5, Z1, Z1
@@ -25687,8 +25327,7 @@ loop550:
 	JGE        loop550
 
 rest551:
-	ADDQ $0x01, BX
-	JMP  out547
+	JMP out547
 
 near546:
 	SUBQ $0x02, BX
@@ -25737,8 +25376,6 @@ loop554:
 	JGE     loop554
 
 rest555:
-	ADDQ $0x01, BX
-
 out547:
 	VADDPD  Z4, Z0, Z0
 	VADDPD  Z5, Z1, Z1
@@ -25822,8 +25459,7 @@ loop560:
 	JGE        loop560
 
 rest561:
-	ADDQ $0x01, BX
-	JMP  out557
+	JMP out557
 
 near556:
 	SUBQ $0x02, BX
@@ -25872,8 +25508,6 @@ loop564:
 	JGE     loop564
 
 rest565:
-	ADDQ $0x01, BX
-
 out557:
 	VADDPD       Z4, Z0, Z0
 	VADDPD       Z5, Z1, Z1
@@ -25960,8 +25594,7 @@ loop573:
 	JGE          loop573
 
 rest574:
-	ADDQ $0x01, BX
-	JMP  out572
+	JMP out572
 
 near571:
 	SUBQ $0x01, BX
@@ -25985,8 +25618,6 @@ loop575:
 	JGE          loop575
 
 rest576:
-	ADDQ $0x01, BX
-
 out572:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
@@ -26027,8 +25658,7 @@ loop579:
 	JGE          loop579
 
 rest580:
-	ADDQ $0x01, BX
-	JMP  out578
+	JMP out578
 
 near577:
 	SUBQ $0x01, BX
@@ -26052,8 +25682,6 @@ loop581:
 	JGE          loop581
 
 rest582:
-	ADDQ $0x01, BX
-
 out578:
 	VBROADCASTSD scale+64(FP), Z5
 	VMULPD       Z5, Z0, Z0
@@ -26132,8 +25760,7 @@ loop587:
 	JGE        loop587
 
 rest588:
-	ADDQ $0x01, BX
-	JMP  out586
+	JMP out586
 
 near585:
 	SUBQ $0x01, BX
@@ -26155,8 +25782,6 @@ loop589:
 	JGE     loop589
 
 rest590:
-	ADDQ $0x01, BX
-
 out586:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
@@ -26195,8 +25820,7 @@ loop593:
 	JGE        loop593
 
 rest594:
-	ADDQ $0x01, BX
-	JMP  out592
+	JMP out592
 
 near591:
 	SUBQ $0x01, BX
@@ -26218,8 +25842,6 @@ loop595:
 	JGE     loop595
 
 rest596:
-	ADDQ $0x01, BX
-
 out592:
 	VBROADCASTSD scale+64(FP), Z5
 	VMULPD       Z5, Z0, Z0
@@ -26306,8 +25928,7 @@ loop602:
 	JGE          loop602
 
 rest603:
-	ADDQ $0x01, BX
-	JMP  out601
+	JMP out601
 
 near600:
 	SUBQ $0x01, BX
@@ -26332,8 +25953,6 @@ loop604:
 	JGE          loop604
 
 rest605:
-	ADDQ $0x01, BX
-
 out601:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
@@ -26377,8 +25996,7 @@ loop608:
 	JGE          loop608
 
 rest609:
-	ADDQ $0x01, BX
-	JMP  out607
+	JMP out607
 
 near606:
 	SUBQ $0x01, BX
@@ -26403,8 +26021,6 @@ loop610:
 	JGE          loop610
 
 rest611:
-	ADDQ $0x01, BX
-
 out607:
 	VBROADCASTSD scale+64(FP), Z6
 	VMULPD       Z6, Z0, Z0
@@ -26491,8 +26107,7 @@ loop616:
 	JGE        loop616
 
 rest617:
-	ADDQ $0x01, BX
-	JMP  out615
+	JMP out615
 
 near614:
 	SUBQ $0x01, BX
@@ -26515,8 +26130,6 @@ loop618:
 	JGE     loop618
 
 rest619:
-	ADDQ $0x01, BX
-
 out615:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
@@ -26558,8 +26171,7 @@ loop622:
 	JGE        loop622
 
 rest623:
-	ADDQ $0x01, BX
-	JMP  out621
+	JMP out621
 
 near620:
 	SUBQ $0x01, BX
@@ -26582,8 +26194,6 @@ loop624:
 	JGE     loop624
 
 rest625:
-	ADDQ $0x01, BX
-
 out621:
 	VBROADCASTSD scale+64(FP), Z6
 	VMULPD       Z6, Z0, Z0
@@ -26680,8 +26290,7 @@ loop632:
 	JGE          loop632
 
 rest633:
-	ADDQ $0x01, BX
-	JMP  out631
+	JMP out631
 
 near630:
 	SUBQ $0x01, BX
@@ -26707,8 +26316,6 @@ loop634:
 	JGE          loop634
 
 rest635:
-	ADDQ $0x01, BX
-
 out631:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
@@ -26755,8 +26362,7 @@ loop638:
 	JGE          loop638
 
 rest639:
-	ADDQ $0x01, BX
-	JMP  out637
+	JMP out637
 
 near636:
 	SUBQ $0x01, BX
@@ -26782,8 +26388,6 @@ loop640:
 	JGE          loop640
 
 rest641:
-	ADDQ $0x01, BX
-
 out637:
 	VBROADCASTSD scale+64(FP), Z7
 	VMULPD       Z7, Z0, Z0
@@ -26878,8 +26482,7 @@ loop646:
 	JGE        loop646
 
 rest647:
-	ADDQ $0x01, BX
-	JMP  out645
+	JMP out645
 
 near644:
 	SUBQ $0x01, BX
@@ -26903,8 +26506,6 @@ loop648:
 	JGE     loop648
 
 rest649:
-	ADDQ $0x01, BX
-
 out645:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
@@ -26949,8 +26550,7 @@ loop652:
 	JGE        loop652
 
 rest653:
-	ADDQ $0x01, BX
-	JMP  out651
+	JMP out651
 
 near650:
 	SUBQ $0x01, BX
@@ -26974,8 +26574,6 @@ loop654:
 	JGE     loop654
 
 rest655:
-	ADDQ $0x01, BX
-
 out651:
 	VBROADCASTSD scale+64(FP), Z7
 	VMULPD       Z7, Z0, Z0
@@ -27078,8 +26676,7 @@ loop661:
 	JGE          loop661
 
 rest662:
-	ADDQ $0x01, BX
-	JMP  out660
+	JMP out660
 
 near659:
 	SUBQ $0x01, BX
@@ -27106,8 +26703,6 @@ loop663:
 	JGE          loop663
 
 rest664:
-	ADDQ $0x01, BX
-
 out660:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
@@ -27157,8 +26752,7 @@ loop667:
 	JGE          loop667
 
 rest668:
-	ADDQ $0x01, BX
-	JMP  out666
+	JMP out666
 
 near665:
 	SUBQ $0x01, BX
@@ -27185,8 +26779,6 @@ loop669:
 	JGE          loop669
 
 rest670:
-	ADDQ $0x01, BX
-
 out666:
 	VBROADCASTSD scale+64(FP), Z8
 	VMULPD       Z8, Z0, Z0
@@ -27289,8 +26881,7 @@ loop675:
 	JGE        loop675
 
 rest676:
-	ADDQ $0x01, BX
-	JMP  out674
+	JMP out674
 
 near673:
 	SUBQ $0x01, BX
@@ -27315,8 +26906,6 @@ loop677:
 	JGE     loop677
 
 rest678:
-	ADDQ $0x01, BX
-
 out674:
 	VMOVUPD Z0, (DX)
 	VMOVUPD Z1, 64(DX)
@@ -27364,8 +26953,7 @@ loop681:
 	JGE        loop681
 
 rest682:
-	ADDQ $0x01, BX
-	JMP  out680
+	JMP out680
 
 near679:
 	SUBQ $0x01, BX
@@ -27390,8 +26978,6 @@ loop683:
 	JGE     loop683
 
 rest684:
-	ADDQ $0x01, BX
-
 out680:
 	VBROADCASTSD scale+64(FP), Z8
 	VMULPD       Z8, Z0, Z0

@@ -170,7 +170,7 @@ func (a *asm) gatherEach(split bool) {
 		e.low = a.arg("low")
 	}
 	e.w, e.x, e.stride, e.idx, e.val, e.fetch = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val"), a.arg("fetch")
-	e.bad = a.label("bad")
+	e.limit, e.bad = a.mem("limit"), a.label("bad")
 	a.choose(e.w, 1, a.rowVecs, func(vecs int) {
 		ones := a.label("ones")
 		a.TESTQ(e.val, e.val)
@@ -256,50 +256,27 @@ func (e *eachKernel) piece(acc [][]reg.VecVirtual, values bool) {
 	e.Label(near)
 	e.entries(acc, n, values, false)
 	e.Label(out)
+	e.merge(acc)
+}
+
+// merge adds to the first set of accumulators what the others have.
+func (a *asm) merge(acc [][]reg.VecVirtual) {
 	for _, set := range acc[1:] {
 		for v, more := range set {
-			e.VADDPD(more, acc[0][v], acc[0][v])
+			a.VADDPD(more, acc[0][v], acc[0][v])
 		}
 	}
 }
 
 // entries writes the loops over n entries: as many at a time as there are sets of accumulators, then one.
-func (e *eachKernel) entries(acc [][]reg.VecVirtual, n reg.GPVirtual, values, fetch bool) {
+func (e *eachKernel) entries(acc [][]reg.VecVirtual, n reg.Register, values, fetch bool) {
 	for sets := len(acc); sets > 0; sets /= 2 {
-		loop, rest := e.label("loop"), e.label("rest")
-		e.SUBQ(operand.U8(sets), n)
-		e.JLT(operand.LabelRef(rest))
-		e.Label(loop)
-		for s := range sets {
+		e.loop(n, sets, func(s int) {
 			if fetch {
-				soon := e.GP64()
-				e.MOVLQSX(operand.Mem{Base: e.idx, Disp: 4 * (fetchAhead + s)}, soon)
-				e.IMULQ(e.stride, soon)
-				for line := range (8*len(acc[0])*e.lanes + 63) / 64 {
-					e.PREFETCHT0(operand.Mem{Base: e.x, Index: soon, Scale: 1, Disp: 64 * line})
-				}
+				e.fetchRow(s, len(acc[0]))
 			}
-			row := e.GP64()
-			e.MOVLQSX(operand.Mem{Base: e.idx, Disp: 4 * s}, row)
-			e.IMULQ(e.stride, row)
-			e.CMPQ(row, e.mem("limit"))
-			e.JHI(operand.LabelRef(e.bad))
-			e.ADDQ(e.x, row)
-			var c reg.VecVirtual
-			if values {
-				c = e.vec()
-				e.VBROADCASTSD(at(e.val, s), c)
-			}
-			e.add(acc[s], row, c)
-		}
-		e.ADDQ(operand.U8(4*sets), e.idx)
-		if values {
-			e.ADDQ(operand.U8(8*sets), e.val)
-		}
-		e.SUBQ(operand.U8(sets), n)
-		e.JGE(operand.LabelRef(loop))
-		e.Label(rest)
-		e.ADDQ(operand.U8(sets), n)
+			e.entry(acc[s], s, values)
+		}, values)
 	}
 }
 
@@ -377,11 +354,7 @@ func (r *rowKernel) span(z, k, first, width reg.Register, vecs int, values bool)
 	}
 	r.JMP(operand.LabelRef(loop))
 	r.Label(out)
-	for _, set := range acc[1:] {
-		for v, more := range set {
-			r.VADDPD(more, acc[0][v], acc[0][v])
-		}
-	}
+	r.merge(acc)
 	r.put(acc[0], z)
 	r.MOVQ(r.mem("to"), list)
 	r.MOVQ(p, operand.Mem{Base: list, Index: k, Scale: 8})

@@ -103,7 +103,8 @@ type rowKernel struct {
 	*asm
 	source                 source
 	acc, w, x, stride, val reg.Register
-	idx, limit, fetch      reg.Register // gather only
+	idx, fetch             reg.Register // gather only
+	limit                  operand.Op   // gather only
 	n                      reg.Register
 	mask                   reg.Register // of the last vector, 8 lanes only; nil where that is whole
 	bad                    string
@@ -161,12 +162,7 @@ func (r *rowKernel) entries(acc [][]reg.VecVirtual, values bool, done string) {
 	sets := len(acc)
 	if r.source == gather {
 		r.loop(r.fetch, sets, func(s int) {
-			next := r.GP64()
-			r.MOVLQSX(operand.Mem{Base: r.idx, Disp: 4 * (fetchAhead + s)}, next)
-			r.IMULQ(r.stride, next)
-			for line := range (8*len(acc[0])*r.lanes + 63) / 64 {
-				r.PREFETCHT0(operand.Mem{Base: r.x, Index: next, Scale: 1, Disp: 64 * line})
-			}
+			r.fetchRow(s, len(acc[0]))
 			r.entry(acc[s], s, values)
 			if s == 0 {
 				r.SUBQ(operand.U8(sets), r.n)
@@ -178,6 +174,16 @@ func (r *rowKernel) entries(acc [][]reg.VecVirtual, values bool, done string) {
 	}
 	r.loop(r.n, 1, func(int) { r.entry(acc[0], 0, values) }, values)
 	r.JMP(operand.LabelRef(done))
+}
+
+// fetchRow writes the fetching of so many vectors of the row of x that comes fetchAhead entries after entry s.
+func (r *rowKernel) fetchRow(s, vecs int) {
+	next := r.GP64()
+	r.MOVLQSX(operand.Mem{Base: r.idx, Disp: 4 * (fetchAhead + s)}, next)
+	r.IMULQ(r.stride, next)
+	for line := range (8*vecs*r.lanes + 63) / 64 {
+		r.PREFETCHT0(operand.Mem{Base: r.x, Index: next, Scale: 1, Disp: 64 * line})
+	}
 }
 
 // loop writes: while count ≥ step, body(0), …, body(step-1), and advance; count ends with what remains if step > 1.
