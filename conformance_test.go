@@ -389,8 +389,8 @@ func TestLikeNone(t *testing.T) {
 	}
 }
 
-// TestFormsAgree: dense, sparse and inner products take the same path up to rounding; but momentum of rowblock takes nothing below zero where A is sparse,
-// and where a first stage leaves its low rank, a sweep sooner or later, is decided by what little it gains on an A of low rank.
+// TestFormsAgree: dense, sparse and inner products take the same path up to rounding; but momentum of rowblock takes nothing below zero where A is sparse.
+// The seed is one by which no method meets a choice between things that are equal but for rounding; after one paths may part for good.
 func TestFormsAgree(t *testing.T) {
 	for _, v := range variants(t) {
 		if traitsFor(v.solver).formed {
@@ -399,10 +399,6 @@ func TestFormsAgree(t *testing.T) {
 		for _, in := range instances(t) {
 			if slow(v, in) {
 				continue
-			}
-			tol := 1e-9
-			if v.solver == (CompressedCD{First: FirstLAI}) && strings.HasPrefix(in.name, "lowrank") {
-				tol = 1e-7 // of an error of 1e-5, of which a sweep of the first stage gains a thousandth
 			}
 			solvers := []Solver{v.solver}
 			if v.solver == (RowBlock{}) { // whose defaults depend on the form
@@ -417,11 +413,11 @@ func TestFormsAgree(t *testing.T) {
 					if s, ok := solver.(RowBlock); ok && !s.NoMomentum && form == "sparse" && in.forms[form].Density() < denseFrom {
 						continue
 					}
-					res := factorize(t, in.forms[form], in.r, Options{Solver: solver, Start: Random{}, Seed: 2, Stop: Stop{Sweeps: 3, KKT: -1}})
+					res := factorize(t, in.forms[form], in.r, Options{Solver: solver, Start: Random{}, Seed: 9, Stop: Stop{Sweeps: 3, KKT: -1}})
 					if first == nil {
 						first = res
 					}
-					if d := math.Abs(res.RelErr - first.RelErr); d > tol {
+					if d := math.Abs(res.RelErr - first.RelErr); d > 1e-9 {
 						t.Errorf("%s on %s (%s): relative error %v, elsewhere %v", v.name, in.name, form, res.RelErr, first.RelErr)
 					}
 				}
