@@ -40,11 +40,10 @@ func (p *sweepPace) begin() bool {
 
 // end says how long it took.
 func (p *sweepPace) end(took time.Duration) {
-	switch {
-	case !p.asAlone:
+	if p.asAlone {
+		p.alone = took // of the second by the time it counts
+	} else {
 		p.all = took
-	case p.at > 0:
-		p.alone = took
 	}
 	p.at++
 }
