@@ -36,7 +36,7 @@ type rowGroup struct {
 	near    float64   // ⟨near, H_G + e⟩ when they have moved by e
 	quartic [4]float64
 	uphill  float64
-	clipped bool
+	clipped bool // whether entries did not move by t·d
 	_       kernel.LinesApart
 }
 
@@ -396,11 +396,17 @@ func addUp(sum []float64, groups []rowGroup, of func(g *rowGroup) []float64) {
 }
 
 // move moves the rows from to to by t times d, cuts negative entries off at zero, and leaves in d how they have moved, and what
-// the group has to tell of that. Where entries were cut off, hd becomes Mᵀd with M the rows halfway: by that and its transpose HᵀH grows.
+// the group has to tell of that. Where entries were cut off, or rounded, hd becomes Mᵀd with M the rows halfway: by that and its transpose HᵀH grows.
 func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	pitch := s.pitch
 	d, h, prev := s.at(s.d, lo, from, to), s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]
-	along, clipped := kernel.Advance(h, d, t, prev)
+	along, clipped := 0.0, false
+	if s.copied != nil {
+		along, clipped = kernel.AdvanceRounded(h, s.copied[from*pitch:to*pitch], d, t, prev)
+		clipped = clipped || t != 1
+	} else {
+		along, clipped = kernel.Advance(h, d, t, prev)
+	}
 	grp.uphill, grp.clipped = -along, clipped
 	if t != 1 || clipped {
 		s.show(lo, from, to)

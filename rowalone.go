@@ -77,6 +77,7 @@ func (s *rowBlockRun) row(i int) {
 			break
 		}
 	}
+	s.roundRow(i)
 	for j := range r {
 		d[j] = hi[j] - old[j]
 		if d[j] != 0 {

@@ -16,7 +16,7 @@ import (
 // Near their answer dense data with a small error get joint steps of all rows, besides.
 //
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, the answer
-// among them, 8·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
+// among them, 8·n·r where joint steps are taken, half of n·r more for a sparse A of long rows, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
 // zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
@@ -44,7 +44,7 @@ type RowBlock struct {
 	// Joint is how many steps of conjugate gradients a joint step of all rows has, which dense data get every few sweeps once the error is small;
 	// the default 0 means 3, NoJoint never. At most 1000.
 	Joint int
-	// Precision is that of the passes; the step, and everything else, is float64 in any case.
+	// Precision is that of the passes. The step, and what is computed otherwise, is float64 in any case, but with Adaptive H is rounded to float32 while passes are, if A is sparse with long rows.
 	Precision Precision
 }
 
@@ -265,6 +265,7 @@ type rowBlockRun struct {
 	lowerProduct matrix.LowerProduct // product, if it is one
 	nearProduct  matrix.NearProduct  // product, if it is one
 	termProduct  matrix.TermProduct  // product, if it is one
+	copied       []float32           // h, while it is rounded to float32 and the product finds it there
 	everySweep   bool                // the objective is known after every sweep, so that prev is what to go back to
 	gram         []float64           // D = HᵀH of the moving H
 	largest      float64             // of D as the sweep began
@@ -313,6 +314,7 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 	if s.sweeps == 0 && !s.everySweep {
 		s.safe = append(s.safe[:0], s.hv...)
 	}
+	s.copyH(s.single && s.Precision == Adaptive && !s.alone)
 	s.extrapolate()
 	s.product.Extrapolate(s.beta, s.h)
 	if s.sweeps == 0 && !kernel.Nonzero(s.gram) {
@@ -384,6 +386,21 @@ func (s *rowBlockRun) prepare() {
 	}
 }
 
+// copyH says whether H may be rounded to float32 for the next sweep, where passes put it in any case as long as they are. What gathers rows of it then has half as many cache lines to wait for.
+func (s *rowBlockRun) copyH(may bool) {
+	s.copied = nil
+	if p, can := s.product.(matrix.SingleProduct); can {
+		s.copied = p.Single(may)
+	}
+}
+
+// roundRow rounds row i if H is rounded.
+func (s *rowBlockRun) roundRow(i int) {
+	if s.copied != nil {
+		kernel.RoundTo(s.copied[i*s.pitch:(i+1)*s.pitch], s.h.Row(i))
+	}
+}
+
 // doubt implements doubter. Rows that are alike, and equally far along, move alike when they move together, and can come to rest
 // together at a saddle point. One at a time the first of them leaves it.
 func (s *rowBlockRun) doubt() bool {
@@ -428,6 +445,9 @@ func (s *rowBlockRun) extrapolate() {
 			copy(s.prev[lo:hi], s.hv[lo:hi])
 		} else {
 			kernel.Extrapolate(s.hv[lo:hi], s.beta, s.prev[lo:hi], s.least)
+		}
+		if s.copied != nil {
+			kernel.RoundTo(s.copied[lo:hi], s.hv[lo:hi])
 		}
 	})
 }

@@ -405,3 +405,56 @@ func TestRowBlockRest(t *testing.T) {
 		t.Errorf("blocks that did not move, again and for the first time: %v", rests)
 	}
 }
+
+// TestRounded: while passes are of float32 and rows of A are long, H has only numbers of float32, of which there is a copy, and D, the objective and all that verify looks at follow it
+// as it is; afterwards H is of float64, and converges as it does without.
+func TestRounded(t *testing.T) {
+	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
+	for _, tc := range []struct {
+		name string
+		a    *matrix.CSR
+		r    int
+	}{{"rows", graph, 16}, {"spans", sparseMatrix(t, 2100, 0.1), 30}} {
+		a, err := matrix.FromCSR(tc.a, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, run := startRun(t, a, tc.r, RowBlock{First: FirstRows}, Options{Start: Random{}, Threads: 2})
+		best, steps := math.Inf(1), map[bool]int{}
+		for sweep := range 60 {
+			single := run.single && !run.alone
+			rep := run.sweep(never)
+			if got := run.copied != nil; got != single {
+				t.Fatalf("%s, sweep %d: float32 %t, a copy %t", tc.name, sweep+1, single, got)
+			}
+			steps[single]++
+			if rep.provisional { // H has gone back
+				continue
+			}
+			if err := run.verify(); err != nil {
+				t.Fatalf("%s, sweep %d: %v", tc.name, sweep+1, err)
+			}
+			if run.safeF > best {
+				t.Fatalf("%s, sweep %d: the objective rises from %v to %v", tc.name, sweep+1, best, run.safeF)
+			}
+			best = run.safeF
+			now := run.p.measure(run.h)
+			if f := now.objective(); math.Abs(f-best) > run.noise() {
+				t.Fatalf("%s, sweep %d: the objective is %v, said to be %v", tc.name, sweep+1, f, best)
+			}
+		}
+		run.end()
+		if steps[true] == 0 {
+			t.Errorf("%s: %d sweeps of float32, %d of float64", tc.name, steps[true], steps[false])
+		}
+		for _, precision := range []Precision{Double, Single} {
+			_, _, run := startRun(t, a, tc.r, RowBlock{Precision: precision}, Options{Start: Random{}})
+			run.sweep(never)
+			run.sweep(never)
+			if run.copied != nil {
+				t.Errorf("%s, %v: H is rounded", tc.name, precision)
+			}
+			run.end()
+		}
+	}
+}

@@ -147,6 +147,14 @@ func (s *rowBlockRun) verify() error {
 			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.pitch, k%s.pitch, s.gram[k], want)
 		}
 	}
+	for k, v := range s.copied {
+		if float64(v) != s.hv[k] {
+			return fmt.Errorf("H[%d,%d] is %v, its copy %v", k/s.pitch, k%s.pitch, s.hv[k], v)
+		}
+	}
+	if p, can := s.product.(matrix.SingleProduct); can {
+		p.Single(false)
+	}
 	got, want := make([]float64, len(s.hv)), make([]float64, len(s.hv))
 	if s.termProduct == nil {
 		s.product.RowsTo(got, 0, s.p.n)

@@ -191,7 +191,26 @@ func TestThreads(t *testing.T) {
 // TestThreadsSpans is the same for a sparse A of so many entries that its products go by spans of columns (decision 0012), with a diagonal that few rows have,
 // counted and ignored.
 func TestThreadsSpans(t *testing.T) {
-	const n, r = 2100, 30
+	a, err := matrix.FromCSR(sparseMatrix(t, 2100, 0.1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const r = 30
+	for _, ignored := range []bool{false, true} {
+		hashes := map[string]bool{}
+		for _, threads := range []int{1, 2, 3, 8} {
+			opt := Options{Solver: RowBlock{}, Start: Random{}, IgnoreDiagonal: ignored, Threads: threads, Stop: Stop{Sweeps: 3, KKT: -1}}
+			hashes[instance.Hash(factorize(t, a, r, opt).H)] = true
+		}
+		if len(hashes) != 1 {
+			t.Errorf("diagonal ignored %t: %d answers", ignored, len(hashes))
+		}
+	}
+}
+
+// sparseMatrix returns a symmetric matrix with that part of its entries, and some on the diagonal.
+func sparseMatrix(t testing.TB, n int, density float64) *matrix.CSR {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(19, 19))
 	ptr, col, val := []int64{0}, []int32{}, []float64{}
 	upper := make([][]float64, n)
@@ -202,7 +221,7 @@ func TestThreadsSpans(t *testing.T) {
 			switch {
 			case l < i:
 				v = upper[l][i]
-			case l > i && rng.Float64() < 0.1 || l == i && i%64 == 5:
+			case l > i && rng.Float64() < density || l == i && i%64 == 5:
 				v = rng.Float64()
 			}
 			if upper[i][l] = v; v > 0 {
@@ -215,20 +234,7 @@ func TestThreadsSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := matrix.FromCSR(m, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, ignored := range []bool{false, true} {
-		hashes := map[string]bool{}
-		for _, threads := range []int{1, 2, 3, 8} {
-			opt := Options{Solver: RowBlock{}, Start: Random{}, IgnoreDiagonal: ignored, Threads: threads, Stop: Stop{Sweeps: 3, KKT: -1}}
-			hashes[instance.Hash(factorize(t, a, r, opt).H)] = true
-		}
-		if len(hashes) != 1 {
-			t.Errorf("diagonal ignored %t: %d answers", ignored, len(hashes))
-		}
-	}
+	return m
 }
 
 // hashOn returns the hash of what f makes on so many processors.

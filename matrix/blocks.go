@@ -59,6 +59,14 @@ type TermProduct interface {
 	TermTo(dst []float64, term, lo, hi int)
 }
 
+// SingleProduct is a BlockProduct that can read H from a copy in float32.
+type SingleProduct interface {
+	BlockProduct
+	// Single says, just before an Extrapolate, whether H will have only numbers of float32 until the next call. If so, and if the product gains by that, it returns where
+	// LowerTo finds them, n×r, and the caller stores them there, too, as they change; else nil.
+	Single(on bool) (h []float32)
+}
+
 // JointProduct is a BlockProduct that takes steps of all rows, too.
 type JointProduct interface {
 	BlockProduct
@@ -272,6 +280,24 @@ type csrBlocks struct {
 	begin    []int            // where those of each block begin, and where the last end
 	work     []int            // of each block, how many entries those have near, and one more a row
 	diagonal bool             // whether A has any entry there
+	single   []float32        // H, or nil
+	room     []float32        // for that
+}
+
+var _ SingleProduct = (*csrBlocks)(nil)
+
+// Single implements SingleProduct. It pays where rows of A are long, so that H is gathered often for each time it is written, and H exceeds half of a second-level
+// cache (decision 0013).
+func (b *csrBlocks) Single(on bool) []float32 {
+	b.single = nil
+	n, r := b.rowBlocks.h.rows, b.rowBlocks.h.cols
+	if on && n*r >= spanFrom && b.m.a.NNZ() >= int64(2*n*r) && !b.m.leavesOut(0, n) {
+		if b.room == nil {
+			b.room = kernel.Singles(n * r)
+		}
+		b.single = b.room
+	}
+	return b.single
 }
 
 // before returns how many entries of row i are left of its block.
@@ -290,22 +316,48 @@ func (b *csrBlocks) Extrapolate(_ float64, h *Dense) { b.csrProduct.h, b.rowBloc
 // LowerTo implements LowerProduct. Whether a block goes by spans, in which a row has the same sums whatever rows come with it, is found for all of it. If not, whether rows are taken together or one by one, which sum in another order, is found for unitRows at a
 // time: so it is the same in whatever multiples of that a block is cut.
 func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
-	a, r := b.m.a, b.rowBlocks.h.cols
-	if columns := a.spanColumns(r); columns > 0 && !b.m.leavesOut(first, min(first+b.size, a.rows)) {
-		for ; lo < hi; lo += spanRows {
-			n := min(spanRows, hi-lo)
-			acc, low, s := dst[:n*r], lower[:n*r], a.spansOf(lo, lo+n, columns)
-			clear(acc)
-			s.add(acc, 0, first, b.rowBlocks.h.data, r)
-			copy(low, acc)
-			kernel.Scale(low, b.m.scale)
-			s.add(acc, first, a.cols, b.rowBlocks.h.data, r)
-			s.end()
-			kernel.Scale(acc, b.m.scale)
-			dst, lower = dst[n*r:], lower[n*r:]
-		}
-		return
+	a, r, h := b.m.a, b.rowBlocks.h.cols, b.rowBlocks.h.data
+	columns := a.spanColumns(r)
+	spans := columns > 0 && !b.m.leavesOut(first, min(first+b.size, a.rows))
+	switch {
+	case spans && b.single != nil: // of which as many bytes are twice as many rows
+		lowerBySpans(b, b.single, dst, lower, first, lo, hi, 2*columns)
+	case spans:
+		lowerBySpans(b, h, dst, lower, first, lo, hi, columns)
+	case b.single != nil:
+		lowerAtOnce(b, b.single, dst, lower, lo, hi)
+	default:
+		b.lowerByUnits(dst, lower, lo, hi)
 	}
+}
+
+// lowerBySpans is LowerTo by spans of so many columns, where H is x.
+func lowerBySpans[F kernel.Float](b *csrBlocks, x []F, dst, lower []float64, first, lo, hi, columns int) {
+	a, r := b.m.a, b.rowBlocks.h.cols
+	for ; lo < hi; lo += spanRows {
+		n := min(spanRows, hi-lo)
+		acc, low, s := dst[:n*r], lower[:n*r], a.spansOf(lo, lo+n, columns)
+		clear(acc)
+		addSpans(&s, acc, 0, first, x, r)
+		copy(low, acc)
+		kernel.Scale(low, b.m.scale)
+		addSpans(&s, acc, first, a.cols, x, r)
+		s.end()
+		kernel.Scale(acc, b.m.scale)
+		dst, lower = dst[n*r:], lower[n*r:]
+	}
+}
+
+// lowerAtOnce is LowerTo of rows all of whose entries count, where H is x.
+func lowerAtOnce[F kernel.Float](b *csrBlocks, x []F, dst, lower []float64, lo, hi int) {
+	a := b.m.a
+	begin, end := a.RowPtr[lo], a.RowPtr[hi]
+	kernel.GatherSplit(dst, lower, b.rowBlocks.h.cols, b.cut[2*lo:2*hi+1], a.Col[begin:end], a.values(begin, end), x, b.m.scale)
+}
+
+// lowerByUnits is LowerTo for rows of any length.
+func (b *csrBlocks) lowerByUnits(dst, lower []float64, lo, hi int) {
+	a, r := b.m.a, b.rowBlocks.h.cols
 	short := func(from, to int) bool {
 		return a.RowPtr[to]-a.RowPtr[from] <= int64(2*shortRow*(to-from)) && !b.m.leavesOut(from, to)
 	}
@@ -315,8 +367,8 @@ func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
 			to = next
 		}
 		if to > lo {
-			n, begin, end := (to-lo)*r, a.RowPtr[lo], a.RowPtr[to]
-			kernel.GatherSplit(dst[:n], lower[:n], r, b.cut[2*lo:2*to+1], a.Col[begin:end], a.values(begin, end), b.rowBlocks.h.data, b.m.scale)
+			n := (to - lo) * r
+			lowerAtOnce(b, b.rowBlocks.h.data, dst[:n], lower[:n], lo, to)
 		} else {
 			to = min(lo+unitRows, hi)
 			b.lowerTo(dst, lower, lo, to)

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -941,6 +942,87 @@ func TestAsymmetry(t *testing.T) {
 	}
 }
 
+// TestLopsided: the sums of hashes of all rows come to 0 for a symmetric matrix, and to something else after any one change, however small or well hidden: of a
+// value by its last bit, of a place, of a pair that is exchanged with another, and where an entry of 0 has none to answer it.
+func TestLopsided(t *testing.T) {
+	const n = 60
+	rng := rand.New(rand.NewPCG(20, 20))
+	sum := func(m *CSR) (all uint64) {
+		for i, above := range m.above(1) {
+			all += m.lopsided(i, above)
+		}
+		return all
+	}
+	for trial := range 40 {
+		m := drawSymmetric(rng, n, 0.3)
+		if trial%4 == 0 { // few values, and the diagonal
+			for i := range n {
+				for j := range i + 1 {
+					m[i][j] = math.Ceil(2 * m[i][j])
+					m[j][i] = m[i][j]
+				}
+			}
+		}
+		if sum(m.csr(t)) != 0 {
+			t.Fatalf("trial %d: a symmetric matrix is lopsided", trial)
+		}
+		pattern := m.pattern()
+		ones := pattern.csr(t)
+		ones.Val = nil
+		if sum(ones) != 0 {
+			t.Fatalf("trial %d: a symmetric pattern is lopsided", trial)
+		}
+		entry := func() (i, j int) {
+			for i == j || m[i][j] == 0 {
+				i, j = rng.IntN(n), rng.IntN(n)
+			}
+			return i, j
+		}
+		for name, change := range map[string]func(c naive){
+			"a last bit":             func(c naive) { i, j := entry(); c[i][j] = math.Nextafter(c[i][j], 9) },
+			"twice the value":        func(c naive) { i, j := entry(); c[i][j] *= 2 },
+			"its negative":           func(c naive) { i, j := entry(); c[i][j] *= -1 },
+			"an entry that is gone":  func(c naive) { i, j := entry(); c[i][j] = 0 },
+			"one that is not there":  func(c naive) { i, j := entry(); c[i][j], c[j][i] = 0, 0; c[i][j] = 1 },
+			"one in another's place": func(c naive) { i, j := entry(); v := c[i][j]; c[i][j] = 0; c[i][(j+1)%n] += v + 3 },
+			"two that are exchanged": func(c naive) {
+				i, j := entry()
+				k, l := entry()
+				c[i][j], c[k][l] = c[k][l]+1, c[i][j]+2
+			},
+		} {
+			c := slices.Clone(m)
+			for i := range c {
+				c[i] = slices.Clone(c[i])
+			}
+			change(c)
+			s := c.csr(t)
+			if sum(s) == 0 {
+				t.Errorf("trial %d: %s: not lopsided", trial, name)
+			}
+			if s.Asymmetry().Pairs == 0 {
+				t.Errorf("trial %d: %s: no pair differs", trial, name)
+			}
+		}
+	}
+	zero, err := NewCSR(2, 2, []int64{0, 1, 1}, []int32{1}, []float64{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := zero.Asymmetry(); sum(zero) == 0 || a != (Asymmetry{}) {
+		t.Errorf("an entry of 0: %+v", a)
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1)} { // which differ from themselves, in the difference
+		c, err := NewCSR(2, 2, []int64{0, 1, 2}, []int32{1, 0}, []float64{v, v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := c.Asymmetry(); a.Pairs != 1 {
+			t.Errorf("two entries of %v: %+v", v, a)
+		}
+	}
+}
+
 func TestRepairs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	m := draw(rng, 20, 20, 0.3)
@@ -1451,6 +1533,127 @@ func TestLowerInUnits(t *testing.T) {
 			t.Errorf("%d rows at a time: other bits than %d", rows, unitRows)
 		}
 	}
+}
+
+// TestSingle: with H in float32 too, products of long rows, by spans or one after the other, are those of H, and rows have the same bits whoever computes them; and where rows are short, H is small,
+// or A has a diagonal that does not count, nobody is asked for a copy.
+func TestSingle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 21))
+	team := kernel.NewTeam(1)
+	defer team.Close()
+	for _, c := range []struct {
+		name       string
+		n, r       int
+		perRow     int
+		off, loops bool
+		want       bool
+		spans      bool
+	}{
+		{"spans", 1100, 64, 200, false, true, true, true},
+		{"rows", 4200, 16, 40, false, true, true, false},
+		{"no diagonal", 4200, 16, 40, true, false, true, false},
+		{"a diagonal that does not count", 4200, 16, 40, true, true, false, false},
+		{"short rows", 4200, 16, 26, false, true, false, false},
+		{"a small H", 4000, 16, 40, false, true, false, false},
+	} {
+		a := randomSymmetricCSR(t, rng, c.n, c.perRow, c.loops)
+		op, err := FromCSR(a, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var scaled Operator = op.Scaled(0.5)
+		if c.off {
+			scaled = scaled.OffDiagonal()
+		}
+		h := NewDense(c.n, c.r, nil)
+		for k := range h.data {
+			h.data[k] = float64(rng.Float32())
+		}
+		const size = 96
+		b := scaled.(BlockMultiplier).NewBlockProduct(h, size, team).(*csrBlocks)
+		if spans := a.spanColumns(c.r) > 0; spans != c.spans {
+			t.Fatalf("%s: by spans %t", c.name, spans)
+		}
+		if b.Single(false) != nil || b.single != nil {
+			t.Errorf("%s: a copy that nobody wants", c.name)
+		}
+		copied := b.Single(true)
+		if got := copied != nil; got != c.want {
+			t.Errorf("%s: a copy %t, want %t", c.name, got, c.want)
+			continue
+		}
+		if !c.want {
+			continue
+		}
+		if len(copied) != len(h.data) {
+			t.Fatalf("%s: a copy of %d numbers", c.name, len(copied))
+		}
+		kernel.ToFloat32(copied, h.data)
+		want := make([]float64, c.n*c.r)
+		scaled.NewProduct(h, 1).RowsTo(want, 0, c.n)
+		for first := 0; first < c.n; first += 7 * size {
+			end := min(first+size, c.n)
+			dst, lower := make([]float64, (end-first)*c.r), make([]float64, (end-first)*c.r)
+			b.LowerTo(dst, lower, first, first, end)
+			for _, rows := range []int{b.PartRows(), 32} {
+				for from := first; from < end; from += rows {
+					to := min(from+rows, end)
+					some, low := make([]float64, (to-from)*c.r), make([]float64, (to-from)*c.r)
+					b.LowerTo(some, low, first, from, to)
+					if lo, hi := (from-first)*c.r, (to-first)*c.r; !slices.Equal(some, dst[lo:hi]) || !slices.Equal(low, lower[lo:hi]) {
+						t.Fatalf("%s: rows %d to %d differ from those of all", c.name, from, to)
+					}
+				}
+			}
+			b.single = nil
+			plain, plainLower := make([]float64, len(dst)), make([]float64, len(dst))
+			b.LowerTo(plain, plainLower, first, first, end)
+			b.single = copied
+			for k, v := range dst {
+				if w := want[first*c.r+k]; !near(v, w, float64(c.n)) || !near(plain[k], w, float64(c.n)) || !near(lower[k], plainLower[k], float64(c.n)) {
+					t.Fatalf("%s: (AH)[%d,%d] = %v, want %v; left of the block %v, want %v", c.name, first+k/c.r, k%c.r, v, w, lower[k], plainLower[k])
+				}
+			}
+		}
+		for k := range copied { // which is where H is read
+			copied[k]++
+		}
+		before, after := make([]float64, size*c.r), make([]float64, size*c.r)
+		b.LowerTo(after, make([]float64, size*c.r), 0, 0, size)
+		b.single = nil
+		b.LowerTo(before, make([]float64, size*c.r), 0, 0, size)
+		if slices.Equal(before, after) {
+			t.Errorf("%s: the copy is not read", c.name)
+		}
+	}
+}
+
+// randomSymmetricCSR returns a symmetric matrix of about so many entries a row, with a diagonal or none.
+func randomSymmetricCSR(t *testing.T, rng *rand.Rand, n, perRow int, loops bool) *CSR {
+	t.Helper()
+	entries := make([]map[int32]float64, n)
+	for i := range entries {
+		entries[i] = map[int32]float64{}
+	}
+	for i := range n {
+		if loops {
+			entries[i][int32(i)] = rng.Float64()
+		}
+		for range perRow/2 + 1 {
+			if l := rng.IntN(n); l != i {
+				v := rng.Float64()
+				entries[i][int32(l)], entries[l][int32(i)] = v, v
+			}
+		}
+	}
+	m := &CSR{rows: n, cols: n, RowPtr: []int64{0}}
+	for _, row := range entries {
+		for _, c := range slices.Sorted(maps.Keys(row)) {
+			m.Col, m.Val = append(m.Col, c), append(m.Val, row[c])
+		}
+		m.RowPtr = append(m.RowPtr, int64(len(m.Col)))
+	}
+	return m
 }
 
 // TestOwnProducts compares with the inner products one by one, for more features than are taken at a time and a block that is not full.

@@ -97,6 +97,7 @@ func (s *Survey) addOnes(count int) {
 type found struct {
 	Survey
 	all, off  float64 // Σ v², and the same off the diagonal
+	lopsided  uint64  // the sum of those of the rows
 	asymmetry Asymmetry
 }
 
@@ -120,6 +121,7 @@ func findRows(n int, full bool, workers int, rows func(f *found, lo, hi int)) (a
 	for _, f := range parts {
 		all.Survey.merge(f.Survey)
 		all.all, all.off = all.all+f.all, all.off+f.off
+		all.lopsided += f.lopsided
 		all.asymmetry.merge(f.asymmetry)
 	}
 	if all.Min > all.Max { // nothing finite
@@ -202,7 +204,7 @@ func (m *CSR) survey(workers int) Survey {
 	return f.Survey
 }
 
-// surveySquare is survey of a square matrix with the sums of squares, where above[i] is the place of the first entry of row i
+// surveySquare is survey of a square matrix with the sums of squares and lopsided, where above[i] is the place of the first entry of row i
 // right of the diagonal.
 func (m *CSR) surveySquare(above []int64, workers int) found {
 	return findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) {
@@ -210,6 +212,7 @@ func (m *CSR) surveySquare(above []int64, workers int) found {
 			m.surveyRow(&f.Survey, i)
 			_, val := m.Row(i)
 			m.addSquares(f, i, above, 1, val)
+			f.lopsided += m.lopsided(i, above[i])
 		}
 	})
 }

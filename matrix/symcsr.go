@@ -34,7 +34,9 @@ func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
 	if err := f.finite(); err != nil {
 		return nil, err
 	}
-	f.asymmetry = a.asymmetry(above, workers)
+	if f.lopsided != 0 {
+		f.asymmetry = a.asymmetry(above, workers)
+	}
 	if err := f.checkAsymmetry(tol); err != nil {
 		return nil, err
 	}
@@ -168,7 +170,7 @@ func (m *CSR) gatherTo(dst []float64, lo, hi int, z []float64, r int, scale floa
 			n := min(spanRows, hi-lo)
 			acc, s := dst[:n*r], m.spansOf(lo, lo+n, columns)
 			clear(acc)
-			s.add(acc, 0, m.cols, z, r)
+			addSpans(&s, acc, 0, m.cols, z, r)
 			s.end()
 			kernel.Scale(acc, scale)
 			dst = dst[n*r:]
@@ -242,8 +244,8 @@ func (s *spans) end() {
 	}
 }
 
-// add adds to acc what columns from to to times the rows of z, of r numbers, contribute. Columns before from have had their turn.
-func (s *spans) add(acc []float64, from, to int, z []float64, r int) {
+// addSpans adds to acc what columns from to to times the rows of z, of r numbers, contribute. Columns before from have had their turn.
+func addSpans[F kernel.Float](s *spans, acc []float64, from, to int, z []F, r int) {
 	rows := s.hi - s.lo
 	for ; from < to; from += s.columns {
 		end := min(from+s.columns, to)

@@ -175,6 +175,22 @@ func bitRange(x []float64) (least, most uint64) {
 	return least, most
 }
 
+func hashSum(first uint64, shift int, col []int32, val []float64) (sum uint64) {
+	done := 0
+	switch {
+	case path == avx512 && len(col) >= lanesAVX512:
+		done = len(col) / lanesAVX512 * lanesAVX512
+		sum = hashSumAVX512(first, shift, &col[0], unsafe.SliceData(val), done)
+	case path != portable && len(col) >= lanesAVX2:
+		done = len(col) / lanesAVX2 * lanesAVX2
+		sum = hashSumAVX2(first, shift, &col[0], unsafe.SliceData(val), done)
+	}
+	if val != nil {
+		val = val[done:]
+	}
+	return sum + hashSumGo(first, shift, col[done:], val)
+}
+
 func rowSquares(x []float64, r int, w []float64) float64 {
 	if path == portable || r == 0 {
 		return rowSquaresGo(x, r, w)
@@ -242,9 +258,17 @@ func rowTimes(acc, row, x []float64) {
 	}
 }
 
-// fetchFrom is the least length of an x whose rows are fetched into the cache ahead: 512 KiB, half of a second-level
+// fetchFrom is the least size of an x whose rows are fetched into the cache ahead: 512 KiB, half of a second-level
 // cache.
-const fetchFrom = 1 << 16
+const fetchFrom = 1 << 19
+
+// mostOfAVX2 returns the most columns of the row kernels for AVX2 with an x of that type.
+func mostOfAVX2[F Float]() int {
+	if unsafe.Sizeof(F(0)) == 4 {
+		return mostAVX2Single
+	}
+	return mostAVX2
+}
 
 func gatherRows(acc []float64, idx []int32, val, x []float64) {
 	r, n := len(acc), len(idx)
@@ -258,7 +282,7 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 		panic(badIndex)
 	}
 	fetch := 0
-	if len(x) >= fetchFrom {
+	if 8*len(x) >= fetchFrom {
 		fetch = min(n, max(0, cap(idx)-fetchAhead))
 	}
 	v, limit, ok := unsafe.SliceData(val), 8*(len(x)-r), true
@@ -304,35 +328,49 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	}
 }
 
-// gatherEach computes rows in two pieces if lower is not nil.
-func gatherEach(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+// gatherEach computes rows in two pieces if lower is not nil, as it must not be for an x of float32.
+func gatherEach[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	if path == portable || r < leastAVX2 {
 		gatherEachGo(dst, lower, r, from, idx, val, x, scale)
 		return
 	}
-	i, v := unsafe.SliceData(idx), unsafe.SliceData(val)
+	i, v, size := unsafe.SliceData(idx), unsafe.SliceData(val), int(unsafe.Sizeof(F(0)))
 	fetch := i
-	if len(x) >= fetchFrom && len(idx) > 0 {
+	if size*len(x) >= fetchFrom && len(idx) > 0 {
 		fetch = &idx[:cap(idx)][cap(idx)-1]
 	}
-	limit, ok := 8*(len(x)-r), len(idx) == 0 || len(x) >= r
+	stride, limit, ok := size*r, size*(len(x)-r), len(idx) == 0 || len(x) >= r
 	for k, w := 0, 0; k < r && ok; k += w {
-		if w = panel(r-k, mostAVX2, lanesAVX2); wide(r) {
+		if w = panel(r-k, mostOfAVX2[F](), lanesAVX2); wide(r) {
 			w = panel(r-k, mostAVX512, lanesAVX512)
 		}
 		at := unsafe.SliceData(x)
 		if len(x) >= r {
 			at = &x[k]
 		}
-		switch {
-		case lower == nil && wide(r):
-			ok = gatherEachAVX512(&dst[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
-		case lower == nil:
-			ok = gatherEachAVX2(&dst[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
-		case wide(r):
-			ok = gatherSplitAVX512(&dst[k], &lower[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
-		default:
-			ok = gatherSplitAVX2(&dst[k], &lower[k], w, &from[0], len(dst)/r, i, v, at, scale, 8*r, limit, fetch)
+		z, count := &dst[k], len(dst)/r
+		var low *float64
+		if lower != nil {
+			low = &lower[k]
+		}
+		switch x := any(at).(type) {
+		case *float64:
+			switch {
+			case lower == nil && wide(r):
+				ok = gatherEachAVX512(z, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
+			case lower == nil:
+				ok = gatherEachAVX2(z, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
+			case wide(r):
+				ok = gatherSplitAVX512(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
+			default:
+				ok = gatherSplitAVX2(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
+			}
+		case *float32:
+			if wide(r) {
+				ok = gatherSplit32AVX512(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
+			} else {
+				ok = gatherSplit32AVX2(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
+			}
 		}
 	}
 	if !ok {
@@ -340,18 +378,31 @@ func gatherEach(dst, lower []float64, r int, from, idx []int32, val, x []float64
 	}
 }
 
-func gatherSpan(acc []float64, r int, at, to, end []int64, idx []int32, val, x []float64, first, width int) {
+func gatherSpan[F Float](acc []float64, r int, at, to, end []int64, idx []int32, val []float64, x []F, first, width int) {
 	if path == portable || r < leastAVX2 || len(idx) == 0 {
 		gatherSpanGo(acc, r, at, to, end, idx, val, x, first, width)
 		return
 	}
+	most, lanes := mostOfAVX2[F](), lanesAVX2
+	if wide(r) {
+		most, lanes = mostAVX512, lanesAVX512
+	}
+	v, stride := unsafe.SliceData(val), int(unsafe.Sizeof(F(0)))*r
 	for k, w := 0, 0; k < r; k += w {
-		if wide(r) {
-			w = panel(r-k, mostAVX512, lanesAVX512)
-			gatherSpanAVX512(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], unsafe.SliceData(val), &x[k], 8*r, first, width)
-		} else {
-			w = panel(r-k, mostAVX2, lanesAVX2)
-			gatherSpanAVX2(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], unsafe.SliceData(val), &x[k], 8*r, first, width)
+		w = panel(r-k, most, lanes)
+		switch x := any(&x[k]).(type) {
+		case *float64:
+			if wide(r) {
+				gatherSpanAVX512(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], v, x, stride, first, width)
+			} else {
+				gatherSpanAVX2(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], v, x, stride, first, width)
+			}
+		case *float32:
+			if wide(r) {
+				gatherSpan32AVX512(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], v, x, stride, first, width)
+			} else {
+				gatherSpan32AVX2(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], v, x, stride, first, width)
+			}
 		}
 	}
 }
@@ -362,6 +413,22 @@ func advance(x, d []float64, t float64, last []float64) (along float64, cut bool
 	}
 	along, signs := advanceAVX2(&x[0], &d[0], t, &last[0], len(x))
 	return along, signs != 0
+}
+
+func advanceRounded(x []float64, y []float32, d []float64, t float64, last []float64) (along float64, cut bool) {
+	if path == portable || len(x) == 0 {
+		return advanceRoundedGo(x, y, d, t, last)
+	}
+	along, signs := advanceRoundedAVX2(&x[0], &d[0], t, &last[0], len(x), &y[0])
+	return along, signs != 0
+}
+
+func roundTo(y []float32, x []float64) {
+	if path == portable || len(x) == 0 {
+		roundToGo(y, x)
+	} else {
+		roundToAVX2(&y[0], &x[0], len(x))
+	}
 }
 
 func extrapolate(y []float64, c float64, x []float64, least float64) {

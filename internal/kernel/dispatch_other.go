@@ -19,6 +19,10 @@ func use(int) (restore func()) { return func() {} }
 
 func rowSquares(x []float64, r int, w []float64) float64 { return rowSquaresGo(x, r, w) }
 
+func hashSum(first uint64, shift int, col []int32, val []float64) uint64 {
+	return hashSumGo(first, shift, col, val)
+}
+
 func sumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
 	return sumPairsGo(x, r, first, rows, cut, idx, val)
 }
@@ -51,7 +55,7 @@ func axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 func rowTimes(acc, row, x []float64)                          { rowTimesGo(acc, row, x) }
 func gatherRows(acc []float64, idx []int32, val, x []float64) { gatherRowsGo(acc, idx, val, x) }
 
-func gatherSpan(acc []float64, r int, at, to, end []int64, idx []int32, val, x []float64, first, width int) {
+func gatherSpan[F Float](acc []float64, r int, at, to, end []int64, idx []int32, val []float64, x []F, first, width int) {
 	gatherSpanGo(acc, r, at, to, end, idx, val, x, first, width)
 }
 
@@ -77,13 +81,19 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	addGatheredGo(z, r, at, from, idx, val, x)
 }
 
-func gatherEach(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+func gatherEach[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	gatherEachGo(dst, lower, r, from, idx, val, x, scale)
 }
 
 func advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
 	return advanceGo(x, d, t, last)
 }
+
+func advanceRounded(x []float64, y []float32, d []float64, t float64, last []float64) (along float64, cut bool) {
+	return advanceRoundedGo(x, y, d, t, last)
+}
+
+func roundTo(y []float32, x []float64) { roundToGo(y, x) }
 
 func extrapolate(y []float64, c float64, x []float64, least float64) {
 	extrapolateGo(y, c, x, least)

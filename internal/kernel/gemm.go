@@ -96,7 +96,7 @@ func GramRows(s, x []float64, r, lo, hi int) {
 }
 
 // shape returns how many rows of r numbers x has.
-func shape(x []float64, r int) int {
+func shape[F Float](x []F, r int) int {
 	if r == 0 && len(x) == 0 {
 		return 0
 	}

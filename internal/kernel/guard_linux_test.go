@@ -121,6 +121,9 @@ func TestGuardPagesGathered(t *testing.T) {
 						return placeGuarded(t, s, atEnd)
 					}
 					x, z, low, val := numbers(xRows*r), numbers(rows*r), numbers(rows*r), numbers(each*rows)
+					narrow := make([]float32, xRows*r)
+					RoundTo(narrow, x)
+					narrow = placeGuarded(t, narrow, atEnd)
 					idx := places(each*rows, func(k int) int { return (k * 4999) % xRows })
 					at, from := places(rows, func(k int) int { return k }), places(rows+1, func(k int) int { return each * k })
 					cut := places(2*rows+1, func(k int) int { return each * k / 2 })
@@ -144,6 +147,11 @@ func TestGuardPagesGathered(t *testing.T) {
 						"GatherEach, no values":  func() { GatherEach(z, r, from, idx, nil, x, 0.5) },
 						"GatherSplit":            func() { GatherSplit(z, low, r, cut, idx, val, x, 0.5) },
 						"GatherSplit, no values": func() { GatherSplit(z, low, r, cut, idx, nil, x, 0.5) },
+						"GatherSplit, float32":   func() { GatherSplit(z, low, r, cut, idx, val, narrow, 0.5) },
+						"GatherSpan, float32":    func() { GatherSpan(z, r, starts, stops, ends, last, val, narrow[first*r:], first) },
+						"RoundTo":                func() { RoundTo(narrow, x) },
+						"AdvanceRounded":         func() { AdvanceRounded(z, narrow[:len(z)], low, 0.5, x[:len(z)]) },
+						"HashSum":                func() { HashSum(7, 32, idx, val); HashSum(7<<32, 0, idx, nil) },
 						"SumPairs":               func() { SumPairs(z, r, 0, near, cut, few, val) },
 						"ScatterLists":           func() { ScatterLists(z, lists, few, val) },
 						"GatherSpan":             func() { GatherSpan(z, r, starts, stops, ends, last, val, x[first*r:], first) },

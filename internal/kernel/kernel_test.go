@@ -372,6 +372,8 @@ func TestFetching(t *testing.T) {
 		for r := 1; r <= 130; r += 3 {
 			x, val, idx := random(1, fetchRows+r), random(2, n), randomIndexes(3, 2*n, fetchRows/r)
 			from := []int32{0, 3, 3, 20, n} // two rows in two pieces each
+			narrow := make([]float32, 2*len(x))
+			ToFloat32(narrow[:len(x)], x)
 			for name, gather := range map[string]func(idx []int32) []float64{
 				"GatherRows": func(idx []int32) []float64 {
 					acc := make([]float64, r)
@@ -382,6 +384,11 @@ func TestFetching(t *testing.T) {
 					dst := make([]float64, 4*r)
 					GatherEach(dst, r, from, idx, val, x, 0.7)
 					return dst
+				},
+				"GatherSplit, float32": func(idx []int32) []float64 {
+					both := make([]float64, 4*r)
+					GatherSplit(both[:2*r], both[2*r:], r, from, idx, val, narrow, 0.7)
+					return both
 				},
 				"GatherSplit": func(idx []int32) []float64 {
 					both := make([]float64, 4*r)

@@ -56,6 +56,14 @@ func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *
 //go:noescape
 func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
+// gatherSplit32AVX2 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and 4 ≤ w ≤ 56
+// columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
+// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
+// negative or too large. It fetches the rows of the indices 16 further on into the cache, for a piece all of whose such indices lie before fetch or there.
+//
+//go:noescape
+func gatherSplit32AVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
+
 // gatherSpanAVX2 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
 // columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
 // A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
@@ -63,10 +71,22 @@ func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, id
 //go:noescape
 func gatherSpanAVX2(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
 
+// gatherSpan32AVX2 adds Σ_p val[p]·x[(idx[p] − first)·stride/4 + j] to z[k·stride/4 + j] for 0 ≤ k < count and 4 ≤ w ≤ 56
+// columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
+// A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
+//
+//go:noescape
+func gatherSpan32AVX2(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float32, stride int, first int, width int)
+
 // innersAVX2 returns the inner products of x, y and z, n numbers each, n a multiple of 8 above 0.
 //
 //go:noescape
 func innersAVX2(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
+
+// hashSumAVX2 is hashSumGo for n entries, a multiple of 4 above 0; a nil val means none.
+//
+//go:noescape
+func hashSumAVX2(first uint64, shift int, col *int32, val *float64, n int) uint64
 
 // mirrorAVX2 is mirrorGo for an r that is a multiple of 4.
 //
@@ -139,6 +159,16 @@ func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
 //go:noescape
 func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)
 
+// advanceRoundedAVX2 is advanceRoundedGo; cut is not 0 if zero has stopped any.
+//
+//go:noescape
+func advanceRoundedAVX2(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
+
+// roundToAVX2 is roundToGo.
+//
+//go:noescape
+func roundToAVX2(y *float32, x *float64, n int)
+
 // extrapolateAVX2 is extrapolateGo.
 //
 //go:noescape
@@ -196,6 +226,14 @@ func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val
 //go:noescape
 func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
+// gatherSplit32AVX512 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
+// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
+// negative or too large. It fetches the rows of the indices 16 further on into the cache, for a piece all of whose such indices lie before fetch or there.
+//
+//go:noescape
+func gatherSplit32AVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
+
 // gatherSpanAVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
 // columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
 // A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
@@ -203,10 +241,22 @@ func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, 
 //go:noescape
 func gatherSpanAVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
 
+// gatherSpan32AVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/4 + j] to z[k·stride/4 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
+// A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
+//
+//go:noescape
+func gatherSpan32AVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float32, stride int, first int, width int)
+
 // innersAVX512 returns the inner products of x, y and z, n numbers each, n a multiple of 16 above 0.
 //
 //go:noescape
 func innersAVX512(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
+
+// hashSumAVX512 is hashSumGo for n entries, a multiple of 8 above 0; a nil val means none.
+//
+//go:noescape
+func hashSumAVX512(first uint64, shift int, col *int32, val *float64, n int) uint64
 
 // Numbers of a vector, and least and most columns of the row kernels.
 const (
@@ -215,6 +265,8 @@ const (
 	mostAVX2    = 60
 	lanesAVX512 = 8
 	mostAVX512  = 64
+
+	mostAVX2Single = 56 // where x is of float32
 )
 
 // fetchAhead is how many entries before its turn gatherRows fetches a row into the cache.

@@ -15354,6 +15354,7381 @@ bad644:
 	MOVB AL, ret+96(FP)
 	RET
 
+// func gatherSplit32AVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
+// Requires: AVX, FMA3, MMX+
+TEXT ·gatherSplit32AVX2(SB), NOSPLIT, $0-97
+	MOVQ  z+0(FP), AX
+	MOVQ  from+24(FP), CX
+	MOVQ  low+8(FP), DX
+	MOVQ  w+16(FP), BX
+	MOVQ  x+56(FP), SI
+	MOVQ  stride+72(FP), DI
+	MOVQ  idx+40(FP), R8
+	MOVQ  val+48(FP), R9
+	MOVQ  fetch+88(FP), R10
+	CMPQ  BX, $0x0000001c
+	JGT   above1159
+	CMPQ  BX, $0x00000010
+	JGT   above1160
+	CMPQ  BX, $0x00000008
+	JGT   above1161
+	CMPQ  BX, $0x00000004
+	JGT   above1162
+	TESTQ R9, R9
+	JEQ   ones1163
+
+next1164:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1165
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1166
+	SUBQ   $0x02, R11
+	JLT    rest1169
+
+loop1168:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1168
+
+rest1169:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1171
+
+loop1170:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1170
+
+rest1171:
+	JMP out1167
+
+near1166:
+	SUBQ $0x02, R11
+	JLT  rest1173
+
+loop1172:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1172
+
+rest1173:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1175
+
+loop1174:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1174
+
+rest1175:
+out1167:
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, -32(DX)(BX*8)
+	VXORPD  Y1, Y1, Y1
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1176
+	SUBQ    $0x02, R11
+	JLT     rest1179
+
+loop1178:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1178
+
+rest1179:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1181
+
+loop1180:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1180
+
+rest1181:
+	JMP out1177
+
+near1176:
+	SUBQ $0x02, R11
+	JLT  rest1183
+
+loop1182:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1182
+
+rest1183:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1185
+
+loop1184:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1184
+
+rest1185:
+out1177:
+	VADDPD       Y1, Y0, Y0
+	VBROADCASTSD scale+64(FP), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      -32(DX)(BX*8), Y0
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1164
+
+done1165:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1163:
+next1186:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1187
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1188
+	SUBQ   $0x02, R9
+	JLT    rest1191
+
+loop1190:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  -16(R11)(BX*4), Y2
+	VADDPD     Y2, Y0, Y0
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  -16(R11)(BX*4), Y2
+	VADDPD     Y2, Y1, Y1
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop1190
+
+rest1191:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1193
+
+loop1192:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  -16(R11)(BX*4), Y2
+	VADDPD     Y2, Y0, Y0
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1192
+
+rest1193:
+	JMP out1189
+
+near1188:
+	SUBQ $0x02, R9
+	JLT  rest1195
+
+loop1194:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD -16(R11)(BX*4), Y2
+	VADDPD    Y2, Y0, Y0
+	MOVLQSX   4(R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD -16(R11)(BX*4), Y2
+	VADDPD    Y2, Y1, Y1
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, R9
+	JGE       loop1194
+
+rest1195:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1197
+
+loop1196:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD -16(R11)(BX*4), Y2
+	VADDPD    Y2, Y0, Y0
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1196
+
+rest1197:
+out1189:
+	VADDPD  Y1, Y0, Y0
+	VMOVUPD Y0, -32(DX)(BX*8)
+	VXORPD  Y1, Y1, Y1
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1198
+	SUBQ    $0x02, R9
+	JLT     rest1201
+
+loop1200:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  -16(R11)(BX*4), Y2
+	VADDPD     Y2, Y0, Y0
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  -16(R11)(BX*4), Y2
+	VADDPD     Y2, Y1, Y1
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop1200
+
+rest1201:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1203
+
+loop1202:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  -16(R11)(BX*4), Y2
+	VADDPD     Y2, Y0, Y0
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1202
+
+rest1203:
+	JMP out1199
+
+near1198:
+	SUBQ $0x02, R9
+	JLT  rest1205
+
+loop1204:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD -16(R11)(BX*4), Y2
+	VADDPD    Y2, Y0, Y0
+	MOVLQSX   4(R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD -16(R11)(BX*4), Y2
+	VADDPD    Y2, Y1, Y1
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, R9
+	JGE       loop1204
+
+rest1205:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1207
+
+loop1206:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD -16(R11)(BX*4), Y2
+	VADDPD    Y2, Y0, Y0
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1206
+
+rest1207:
+out1199:
+	VADDPD       Y1, Y0, Y0
+	VBROADCASTSD scale+64(FP), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      -32(DX)(BX*8), Y0
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1186
+
+done1187:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1162:
+	TESTQ R9, R9
+	JEQ   ones1208
+
+next1209:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1210
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1211
+	SUBQ   $0x02, R11
+	JLT    rest1214
+
+loop1213:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1213
+
+rest1214:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1216
+
+loop1215:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1215
+
+rest1216:
+	JMP out1212
+
+near1211:
+	SUBQ $0x02, R11
+	JLT  rest1218
+
+loop1217:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1217
+
+rest1218:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1220
+
+loop1219:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1219
+
+rest1220:
+out1212:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, -32(DX)(BX*8)
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1221
+	SUBQ    $0x02, R11
+	JLT     rest1224
+
+loop1223:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1223
+
+rest1224:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1226
+
+loop1225:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1225
+
+rest1226:
+	JMP out1222
+
+near1221:
+	SUBQ $0x02, R11
+	JLT  rest1228
+
+loop1227:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1227
+
+rest1228:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1230
+
+loop1229:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y4
+	VCVTPS2PD    (R12), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VCVTPS2PD    -16(R12)(BX*4), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1229
+
+rest1230:
+out1222:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VBROADCASTSD scale+64(FP), Y2
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      -32(DX)(BX*8), Y1
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1209
+
+done1210:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1208:
+next1231:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1232
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1233
+	SUBQ   $0x02, R9
+	JLT    rest1236
+
+loop1235:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y4
+	VADDPD     Y4, Y0, Y0
+	VCVTPS2PD  -16(R11)(BX*4), Y4
+	VADDPD     Y4, Y1, Y1
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y4
+	VADDPD     Y4, Y2, Y2
+	VCVTPS2PD  -16(R11)(BX*4), Y4
+	VADDPD     Y4, Y3, Y3
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop1235
+
+rest1236:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1238
+
+loop1237:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y4
+	VADDPD     Y4, Y0, Y0
+	VCVTPS2PD  -16(R11)(BX*4), Y4
+	VADDPD     Y4, Y1, Y1
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1237
+
+rest1238:
+	JMP out1234
+
+near1233:
+	SUBQ $0x02, R9
+	JLT  rest1240
+
+loop1239:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD -16(R11)(BX*4), Y4
+	VADDPD    Y4, Y1, Y1
+	MOVLQSX   4(R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD -16(R11)(BX*4), Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, R9
+	JGE       loop1239
+
+rest1240:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1242
+
+loop1241:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD -16(R11)(BX*4), Y4
+	VADDPD    Y4, Y1, Y1
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1241
+
+rest1242:
+out1234:
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, -32(DX)(BX*8)
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1243
+	SUBQ    $0x02, R9
+	JLT     rest1246
+
+loop1245:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y4
+	VADDPD     Y4, Y0, Y0
+	VCVTPS2PD  -16(R11)(BX*4), Y4
+	VADDPD     Y4, Y1, Y1
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y4
+	VADDPD     Y4, Y2, Y2
+	VCVTPS2PD  -16(R11)(BX*4), Y4
+	VADDPD     Y4, Y3, Y3
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop1245
+
+rest1246:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1248
+
+loop1247:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y4
+	VADDPD     Y4, Y0, Y0
+	VCVTPS2PD  -16(R11)(BX*4), Y4
+	VADDPD     Y4, Y1, Y1
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1247
+
+rest1248:
+	JMP out1244
+
+near1243:
+	SUBQ $0x02, R9
+	JLT  rest1250
+
+loop1249:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD -16(R11)(BX*4), Y4
+	VADDPD    Y4, Y1, Y1
+	MOVLQSX   4(R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD -16(R11)(BX*4), Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, R9
+	JGE       loop1249
+
+rest1250:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1252
+
+loop1251:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD -16(R11)(BX*4), Y4
+	VADDPD    Y4, Y1, Y1
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1251
+
+rest1252:
+out1244:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VBROADCASTSD scale+64(FP), Y2
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      -32(DX)(BX*8), Y1
+	VMULPD       Y2, Y0, Y0
+	VMULPD       Y2, Y1, Y1
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1231
+
+done1232:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1161:
+	CMPQ  BX, $0x0000000c
+	JGT   above1253
+	TESTQ R9, R9
+	JEQ   ones1254
+
+next1255:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1256
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1257
+	SUBQ   $0x02, R11
+	JLT    rest1260
+
+loop1259:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1259
+
+rest1260:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1262
+
+loop1261:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1261
+
+rest1262:
+	JMP out1258
+
+near1257:
+	SUBQ $0x02, R11
+	JLT  rest1264
+
+loop1263:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1263
+
+rest1264:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1266
+
+loop1265:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1265
+
+rest1266:
+out1258:
+	VADDPD  Y3, Y0, Y0
+	VADDPD  Y4, Y1, Y1
+	VADDPD  Y5, Y2, Y2
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, -32(DX)(BX*8)
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1267
+	SUBQ    $0x02, R11
+	JLT     rest1270
+
+loop1269:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1269
+
+rest1270:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1272
+
+loop1271:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1271
+
+rest1272:
+	JMP out1268
+
+near1267:
+	SUBQ $0x02, R11
+	JLT  rest1274
+
+loop1273:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1273
+
+rest1274:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1276
+
+loop1275:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1275
+
+rest1276:
+out1268:
+	VADDPD       Y3, Y0, Y0
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y5, Y2, Y2
+	VBROADCASTSD scale+64(FP), Y3
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      -32(DX)(BX*8), Y2
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1255
+
+done1256:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1254:
+next1277:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1278
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1279
+	SUBQ   $0x02, R9
+	JLT    rest1282
+
+loop1281:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y6
+	VADDPD     Y6, Y0, Y0
+	VCVTPS2PD  16(R11), Y6
+	VADDPD     Y6, Y1, Y1
+	VCVTPS2PD  -16(R11)(BX*4), Y6
+	VADDPD     Y6, Y2, Y2
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y6
+	VADDPD     Y6, Y3, Y3
+	VCVTPS2PD  16(R11), Y6
+	VADDPD     Y6, Y4, Y4
+	VCVTPS2PD  -16(R11)(BX*4), Y6
+	VADDPD     Y6, Y5, Y5
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop1281
+
+rest1282:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1284
+
+loop1283:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y6
+	VADDPD     Y6, Y0, Y0
+	VCVTPS2PD  16(R11), Y6
+	VADDPD     Y6, Y1, Y1
+	VCVTPS2PD  -16(R11)(BX*4), Y6
+	VADDPD     Y6, Y2, Y2
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1283
+
+rest1284:
+	JMP out1280
+
+near1279:
+	SUBQ $0x02, R9
+	JLT  rest1286
+
+loop1285:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y6
+	VADDPD    Y6, Y0, Y0
+	VCVTPS2PD 16(R11), Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD -16(R11)(BX*4), Y6
+	VADDPD    Y6, Y2, Y2
+	MOVLQSX   4(R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y6
+	VADDPD    Y6, Y3, Y3
+	VCVTPS2PD 16(R11), Y6
+	VADDPD    Y6, Y4, Y4
+	VCVTPS2PD -16(R11)(BX*4), Y6
+	VADDPD    Y6, Y5, Y5
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, R9
+	JGE       loop1285
+
+rest1286:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1288
+
+loop1287:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y6
+	VADDPD    Y6, Y0, Y0
+	VCVTPS2PD 16(R11), Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD -16(R11)(BX*4), Y6
+	VADDPD    Y6, Y2, Y2
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1287
+
+rest1288:
+out1280:
+	VADDPD  Y3, Y0, Y0
+	VADDPD  Y4, Y1, Y1
+	VADDPD  Y5, Y2, Y2
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, -32(DX)(BX*8)
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1289
+	SUBQ    $0x02, R9
+	JLT     rest1292
+
+loop1291:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y6
+	VADDPD     Y6, Y0, Y0
+	VCVTPS2PD  16(R11), Y6
+	VADDPD     Y6, Y1, Y1
+	VCVTPS2PD  -16(R11)(BX*4), Y6
+	VADDPD     Y6, Y2, Y2
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y6
+	VADDPD     Y6, Y3, Y3
+	VCVTPS2PD  16(R11), Y6
+	VADDPD     Y6, Y4, Y4
+	VCVTPS2PD  -16(R11)(BX*4), Y6
+	VADDPD     Y6, Y5, Y5
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop1291
+
+rest1292:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1294
+
+loop1293:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y6
+	VADDPD     Y6, Y0, Y0
+	VCVTPS2PD  16(R11), Y6
+	VADDPD     Y6, Y1, Y1
+	VCVTPS2PD  -16(R11)(BX*4), Y6
+	VADDPD     Y6, Y2, Y2
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1293
+
+rest1294:
+	JMP out1290
+
+near1289:
+	SUBQ $0x02, R9
+	JLT  rest1296
+
+loop1295:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y6
+	VADDPD    Y6, Y0, Y0
+	VCVTPS2PD 16(R11), Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD -16(R11)(BX*4), Y6
+	VADDPD    Y6, Y2, Y2
+	MOVLQSX   4(R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y6
+	VADDPD    Y6, Y3, Y3
+	VCVTPS2PD 16(R11), Y6
+	VADDPD    Y6, Y4, Y4
+	VCVTPS2PD -16(R11)(BX*4), Y6
+	VADDPD    Y6, Y5, Y5
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, R9
+	JGE       loop1295
+
+rest1296:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1298
+
+loop1297:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y6
+	VADDPD    Y6, Y0, Y0
+	VCVTPS2PD 16(R11), Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD -16(R11)(BX*4), Y6
+	VADDPD    Y6, Y2, Y2
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1297
+
+rest1298:
+out1290:
+	VADDPD       Y3, Y0, Y0
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y5, Y2, Y2
+	VBROADCASTSD scale+64(FP), Y3
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      -32(DX)(BX*8), Y2
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y3, Y2, Y2
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1277
+
+done1278:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1253:
+	TESTQ R9, R9
+	JEQ   ones1299
+
+next1300:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1301
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1302
+	SUBQ   $0x02, R11
+	JLT    rest1305
+
+loop1304:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1304
+
+rest1305:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1307
+
+loop1306:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1306
+
+rest1307:
+	JMP out1303
+
+near1302:
+	SUBQ $0x02, R11
+	JLT  rest1309
+
+loop1308:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1308
+
+rest1309:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1311
+
+loop1310:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1310
+
+rest1311:
+out1303:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, -32(DX)(BX*8)
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1312
+	SUBQ    $0x02, R11
+	JLT     rest1315
+
+loop1314:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	MOVLQSX      68(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1314
+
+rest1315:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1317
+
+loop1316:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1316
+
+rest1317:
+	JMP out1313
+
+near1312:
+	SUBQ $0x02, R11
+	JLT  rest1319
+
+loop1318:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	MOVLQSX      4(R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD 8(R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, R11
+	JGE          loop1318
+
+rest1319:
+	ADDQ $0x02, R11
+	SUBQ $0x01, R11
+	JLT  rest1321
+
+loop1320:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1320
+
+rest1321:
+out1313:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VBROADCASTSD scale+64(FP), Y4
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      -32(DX)(BX*8), Y3
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1300
+
+done1301:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1299:
+next1322:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1323
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1324
+	SUBQ   $0x02, R9
+	JLT    rest1327
+
+loop1326:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y8
+	VADDPD     Y8, Y0, Y0
+	VCVTPS2PD  16(R11), Y8
+	VADDPD     Y8, Y1, Y1
+	VCVTPS2PD  32(R11), Y8
+	VADDPD     Y8, Y2, Y2
+	VCVTPS2PD  -16(R11)(BX*4), Y8
+	VADDPD     Y8, Y3, Y3
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y8
+	VADDPD     Y8, Y4, Y4
+	VCVTPS2PD  16(R11), Y8
+	VADDPD     Y8, Y5, Y5
+	VCVTPS2PD  32(R11), Y8
+	VADDPD     Y8, Y6, Y6
+	VCVTPS2PD  -16(R11)(BX*4), Y8
+	VADDPD     Y8, Y7, Y7
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop1326
+
+rest1327:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1329
+
+loop1328:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y8
+	VADDPD     Y8, Y0, Y0
+	VCVTPS2PD  16(R11), Y8
+	VADDPD     Y8, Y1, Y1
+	VCVTPS2PD  32(R11), Y8
+	VADDPD     Y8, Y2, Y2
+	VCVTPS2PD  -16(R11)(BX*4), Y8
+	VADDPD     Y8, Y3, Y3
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1328
+
+rest1329:
+	JMP out1325
+
+near1324:
+	SUBQ $0x02, R9
+	JLT  rest1331
+
+loop1330:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(R11), Y8
+	VADDPD    Y8, Y1, Y1
+	VCVTPS2PD 32(R11), Y8
+	VADDPD    Y8, Y2, Y2
+	VCVTPS2PD -16(R11)(BX*4), Y8
+	VADDPD    Y8, Y3, Y3
+	MOVLQSX   4(R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y8
+	VADDPD    Y8, Y4, Y4
+	VCVTPS2PD 16(R11), Y8
+	VADDPD    Y8, Y5, Y5
+	VCVTPS2PD 32(R11), Y8
+	VADDPD    Y8, Y6, Y6
+	VCVTPS2PD -16(R11)(BX*4), Y8
+	VADDPD    Y8, Y7, Y7
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, R9
+	JGE       loop1330
+
+rest1331:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1333
+
+loop1332:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(R11), Y8
+	VADDPD    Y8, Y1, Y1
+	VCVTPS2PD 32(R11), Y8
+	VADDPD    Y8, Y2, Y2
+	VCVTPS2PD -16(R11)(BX*4), Y8
+	VADDPD    Y8, Y3, Y3
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1332
+
+rest1333:
+out1325:
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, -32(DX)(BX*8)
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1334
+	SUBQ    $0x02, R9
+	JLT     rest1337
+
+loop1336:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y8
+	VADDPD     Y8, Y0, Y0
+	VCVTPS2PD  16(R11), Y8
+	VADDPD     Y8, Y1, Y1
+	VCVTPS2PD  32(R11), Y8
+	VADDPD     Y8, Y2, Y2
+	VCVTPS2PD  -16(R11)(BX*4), Y8
+	VADDPD     Y8, Y3, Y3
+	MOVLQSX    68(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    4(R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y8
+	VADDPD     Y8, Y4, Y4
+	VCVTPS2PD  16(R11), Y8
+	VADDPD     Y8, Y5, Y5
+	VCVTPS2PD  32(R11), Y8
+	VADDPD     Y8, Y6, Y6
+	VCVTPS2PD  -16(R11)(BX*4), Y8
+	VADDPD     Y8, Y7, Y7
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, R9
+	JGE        loop1336
+
+rest1337:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1339
+
+loop1338:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y8
+	VADDPD     Y8, Y0, Y0
+	VCVTPS2PD  16(R11), Y8
+	VADDPD     Y8, Y1, Y1
+	VCVTPS2PD  32(R11), Y8
+	VADDPD     Y8, Y2, Y2
+	VCVTPS2PD  -16(R11)(BX*4), Y8
+	VADDPD     Y8, Y3, Y3
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1338
+
+rest1339:
+	JMP out1335
+
+near1334:
+	SUBQ $0x02, R9
+	JLT  rest1341
+
+loop1340:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(R11), Y8
+	VADDPD    Y8, Y1, Y1
+	VCVTPS2PD 32(R11), Y8
+	VADDPD    Y8, Y2, Y2
+	VCVTPS2PD -16(R11)(BX*4), Y8
+	VADDPD    Y8, Y3, Y3
+	MOVLQSX   4(R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y8
+	VADDPD    Y8, Y4, Y4
+	VCVTPS2PD 16(R11), Y8
+	VADDPD    Y8, Y5, Y5
+	VCVTPS2PD 32(R11), Y8
+	VADDPD    Y8, Y6, Y6
+	VCVTPS2PD -16(R11)(BX*4), Y8
+	VADDPD    Y8, Y7, Y7
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, R9
+	JGE       loop1340
+
+rest1341:
+	ADDQ $0x02, R9
+	SUBQ $0x01, R9
+	JLT  rest1343
+
+loop1342:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(R11), Y8
+	VADDPD    Y8, Y1, Y1
+	VCVTPS2PD 32(R11), Y8
+	VADDPD    Y8, Y2, Y2
+	VCVTPS2PD -16(R11)(BX*4), Y8
+	VADDPD    Y8, Y3, Y3
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1342
+
+rest1343:
+out1335:
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	VBROADCASTSD scale+64(FP), Y4
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      -32(DX)(BX*8), Y3
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y4, Y2, Y2
+	VMULPD       Y4, Y3, Y3
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1322
+
+done1323:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1160:
+	CMPQ  BX, $0x00000018
+	JGT   above1344
+	CMPQ  BX, $0x00000014
+	JGT   above1345
+	TESTQ R9, R9
+	JEQ   ones1346
+
+next1347:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1348
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1349
+	SUBQ   $0x01, R11
+	JLT    rest1352
+
+loop1351:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VCVTPS2PD    (R12), Y6
+	VFMADD231PD  Y6, Y5, Y0
+	VCVTPS2PD    16(R12), Y6
+	VFMADD231PD  Y6, Y5, Y1
+	VCVTPS2PD    32(R12), Y6
+	VFMADD231PD  Y6, Y5, Y2
+	VCVTPS2PD    48(R12), Y6
+	VFMADD231PD  Y6, Y5, Y3
+	VCVTPS2PD    -16(R12)(BX*4), Y6
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1351
+
+rest1352:
+	JMP out1350
+
+near1349:
+	SUBQ $0x01, R11
+	JLT  rest1354
+
+loop1353:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VCVTPS2PD    (R12), Y6
+	VFMADD231PD  Y6, Y5, Y0
+	VCVTPS2PD    16(R12), Y6
+	VFMADD231PD  Y6, Y5, Y1
+	VCVTPS2PD    32(R12), Y6
+	VFMADD231PD  Y6, Y5, Y2
+	VCVTPS2PD    48(R12), Y6
+	VFMADD231PD  Y6, Y5, Y3
+	VCVTPS2PD    -16(R12)(BX*4), Y6
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1353
+
+rest1354:
+out1350:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1355
+	SUBQ    $0x01, R11
+	JLT     rest1358
+
+loop1357:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VCVTPS2PD    (R12), Y6
+	VFMADD231PD  Y6, Y5, Y0
+	VCVTPS2PD    16(R12), Y6
+	VFMADD231PD  Y6, Y5, Y1
+	VCVTPS2PD    32(R12), Y6
+	VFMADD231PD  Y6, Y5, Y2
+	VCVTPS2PD    48(R12), Y6
+	VFMADD231PD  Y6, Y5, Y3
+	VCVTPS2PD    -16(R12)(BX*4), Y6
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1357
+
+rest1358:
+	JMP out1356
+
+near1355:
+	SUBQ $0x01, R11
+	JLT  rest1360
+
+loop1359:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y5
+	VCVTPS2PD    (R12), Y6
+	VFMADD231PD  Y6, Y5, Y0
+	VCVTPS2PD    16(R12), Y6
+	VFMADD231PD  Y6, Y5, Y1
+	VCVTPS2PD    32(R12), Y6
+	VFMADD231PD  Y6, Y5, Y2
+	VCVTPS2PD    48(R12), Y6
+	VFMADD231PD  Y6, Y5, Y3
+	VCVTPS2PD    -16(R12)(BX*4), Y6
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1359
+
+rest1360:
+out1356:
+	VBROADCASTSD scale+64(FP), Y5
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      -32(DX)(BX*8), Y4
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1347
+
+done1348:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1346:
+next1361:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1362
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1363
+	SUBQ   $0x01, R9
+	JLT    rest1366
+
+loop1365:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y5
+	VADDPD     Y5, Y0, Y0
+	VCVTPS2PD  16(R11), Y5
+	VADDPD     Y5, Y1, Y1
+	VCVTPS2PD  32(R11), Y5
+	VADDPD     Y5, Y2, Y2
+	VCVTPS2PD  48(R11), Y5
+	VADDPD     Y5, Y3, Y3
+	VCVTPS2PD  -16(R11)(BX*4), Y5
+	VADDPD     Y5, Y4, Y4
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1365
+
+rest1366:
+	JMP out1364
+
+near1363:
+	SUBQ $0x01, R9
+	JLT  rest1368
+
+loop1367:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y5
+	VADDPD    Y5, Y0, Y0
+	VCVTPS2PD 16(R11), Y5
+	VADDPD    Y5, Y1, Y1
+	VCVTPS2PD 32(R11), Y5
+	VADDPD    Y5, Y2, Y2
+	VCVTPS2PD 48(R11), Y5
+	VADDPD    Y5, Y3, Y3
+	VCVTPS2PD -16(R11)(BX*4), Y5
+	VADDPD    Y5, Y4, Y4
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1367
+
+rest1368:
+out1364:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1369
+	SUBQ    $0x01, R9
+	JLT     rest1372
+
+loop1371:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y5
+	VADDPD     Y5, Y0, Y0
+	VCVTPS2PD  16(R11), Y5
+	VADDPD     Y5, Y1, Y1
+	VCVTPS2PD  32(R11), Y5
+	VADDPD     Y5, Y2, Y2
+	VCVTPS2PD  48(R11), Y5
+	VADDPD     Y5, Y3, Y3
+	VCVTPS2PD  -16(R11)(BX*4), Y5
+	VADDPD     Y5, Y4, Y4
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1371
+
+rest1372:
+	JMP out1370
+
+near1369:
+	SUBQ $0x01, R9
+	JLT  rest1374
+
+loop1373:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y5
+	VADDPD    Y5, Y0, Y0
+	VCVTPS2PD 16(R11), Y5
+	VADDPD    Y5, Y1, Y1
+	VCVTPS2PD 32(R11), Y5
+	VADDPD    Y5, Y2, Y2
+	VCVTPS2PD 48(R11), Y5
+	VADDPD    Y5, Y3, Y3
+	VCVTPS2PD -16(R11)(BX*4), Y5
+	VADDPD    Y5, Y4, Y4
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1373
+
+rest1374:
+out1370:
+	VBROADCASTSD scale+64(FP), Y5
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      -32(DX)(BX*8), Y4
+	VMULPD       Y5, Y0, Y0
+	VMULPD       Y5, Y1, Y1
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y5, Y3, Y3
+	VMULPD       Y5, Y4, Y4
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1361
+
+done1362:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1345:
+	TESTQ R9, R9
+	JEQ   ones1375
+
+next1376:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1377
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1378
+	SUBQ   $0x01, R11
+	JLT    rest1381
+
+loop1380:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    32(R12), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VCVTPS2PD    48(R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    64(R12), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1380
+
+rest1381:
+	JMP out1379
+
+near1378:
+	SUBQ $0x01, R11
+	JLT  rest1383
+
+loop1382:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    32(R12), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VCVTPS2PD    48(R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    64(R12), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1382
+
+rest1383:
+out1379:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1384
+	SUBQ    $0x01, R11
+	JLT     rest1387
+
+loop1386:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    32(R12), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VCVTPS2PD    48(R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    64(R12), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1386
+
+rest1387:
+	JMP out1385
+
+near1384:
+	SUBQ $0x01, R11
+	JLT  rest1389
+
+loop1388:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y6
+	VCVTPS2PD    (R12), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R12), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    32(R12), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VCVTPS2PD    48(R12), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    64(R12), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R12)(BX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1388
+
+rest1389:
+out1385:
+	VBROADCASTSD scale+64(FP), Y6
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      -32(DX)(BX*8), Y5
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1376
+
+done1377:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1375:
+next1390:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1391
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1392
+	SUBQ   $0x01, R9
+	JLT    rest1395
+
+loop1394:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y6
+	VADDPD     Y6, Y0, Y0
+	VCVTPS2PD  16(R11), Y6
+	VADDPD     Y6, Y1, Y1
+	VCVTPS2PD  32(R11), Y6
+	VADDPD     Y6, Y2, Y2
+	VCVTPS2PD  48(R11), Y6
+	VADDPD     Y6, Y3, Y3
+	VCVTPS2PD  64(R11), Y6
+	VADDPD     Y6, Y4, Y4
+	VCVTPS2PD  -16(R11)(BX*4), Y6
+	VADDPD     Y6, Y5, Y5
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1394
+
+rest1395:
+	JMP out1393
+
+near1392:
+	SUBQ $0x01, R9
+	JLT  rest1397
+
+loop1396:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y6
+	VADDPD    Y6, Y0, Y0
+	VCVTPS2PD 16(R11), Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD 32(R11), Y6
+	VADDPD    Y6, Y2, Y2
+	VCVTPS2PD 48(R11), Y6
+	VADDPD    Y6, Y3, Y3
+	VCVTPS2PD 64(R11), Y6
+	VADDPD    Y6, Y4, Y4
+	VCVTPS2PD -16(R11)(BX*4), Y6
+	VADDPD    Y6, Y5, Y5
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1396
+
+rest1397:
+out1393:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1398
+	SUBQ    $0x01, R9
+	JLT     rest1401
+
+loop1400:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y6
+	VADDPD     Y6, Y0, Y0
+	VCVTPS2PD  16(R11), Y6
+	VADDPD     Y6, Y1, Y1
+	VCVTPS2PD  32(R11), Y6
+	VADDPD     Y6, Y2, Y2
+	VCVTPS2PD  48(R11), Y6
+	VADDPD     Y6, Y3, Y3
+	VCVTPS2PD  64(R11), Y6
+	VADDPD     Y6, Y4, Y4
+	VCVTPS2PD  -16(R11)(BX*4), Y6
+	VADDPD     Y6, Y5, Y5
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1400
+
+rest1401:
+	JMP out1399
+
+near1398:
+	SUBQ $0x01, R9
+	JLT  rest1403
+
+loop1402:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y6
+	VADDPD    Y6, Y0, Y0
+	VCVTPS2PD 16(R11), Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD 32(R11), Y6
+	VADDPD    Y6, Y2, Y2
+	VCVTPS2PD 48(R11), Y6
+	VADDPD    Y6, Y3, Y3
+	VCVTPS2PD 64(R11), Y6
+	VADDPD    Y6, Y4, Y4
+	VCVTPS2PD -16(R11)(BX*4), Y6
+	VADDPD    Y6, Y5, Y5
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1402
+
+rest1403:
+out1399:
+	VBROADCASTSD scale+64(FP), Y6
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      -32(DX)(BX*8), Y5
+	VMULPD       Y6, Y0, Y0
+	VMULPD       Y6, Y1, Y1
+	VMULPD       Y6, Y2, Y2
+	VMULPD       Y6, Y3, Y3
+	VMULPD       Y6, Y4, Y4
+	VMULPD       Y6, Y5, Y5
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1390
+
+done1391:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1344:
+	TESTQ R9, R9
+	JEQ   ones1404
+
+next1405:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1406
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1407
+	SUBQ   $0x01, R11
+	JLT    rest1410
+
+loop1409:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VCVTPS2PD    (R12), Y8
+	VFMADD231PD  Y8, Y7, Y0
+	VCVTPS2PD    16(R12), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VCVTPS2PD    32(R12), Y8
+	VFMADD231PD  Y8, Y7, Y2
+	VCVTPS2PD    48(R12), Y8
+	VFMADD231PD  Y8, Y7, Y3
+	VCVTPS2PD    64(R12), Y8
+	VFMADD231PD  Y8, Y7, Y4
+	VCVTPS2PD    80(R12), Y8
+	VFMADD231PD  Y8, Y7, Y5
+	VCVTPS2PD    -16(R12)(BX*4), Y8
+	VFMADD231PD  Y8, Y7, Y6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1409
+
+rest1410:
+	JMP out1408
+
+near1407:
+	SUBQ $0x01, R11
+	JLT  rest1412
+
+loop1411:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VCVTPS2PD    (R12), Y8
+	VFMADD231PD  Y8, Y7, Y0
+	VCVTPS2PD    16(R12), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VCVTPS2PD    32(R12), Y8
+	VFMADD231PD  Y8, Y7, Y2
+	VCVTPS2PD    48(R12), Y8
+	VFMADD231PD  Y8, Y7, Y3
+	VCVTPS2PD    64(R12), Y8
+	VFMADD231PD  Y8, Y7, Y4
+	VCVTPS2PD    80(R12), Y8
+	VFMADD231PD  Y8, Y7, Y5
+	VCVTPS2PD    -16(R12)(BX*4), Y8
+	VFMADD231PD  Y8, Y7, Y6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1411
+
+rest1412:
+out1408:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1413
+	SUBQ    $0x01, R11
+	JLT     rest1416
+
+loop1415:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VCVTPS2PD    (R12), Y8
+	VFMADD231PD  Y8, Y7, Y0
+	VCVTPS2PD    16(R12), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VCVTPS2PD    32(R12), Y8
+	VFMADD231PD  Y8, Y7, Y2
+	VCVTPS2PD    48(R12), Y8
+	VFMADD231PD  Y8, Y7, Y3
+	VCVTPS2PD    64(R12), Y8
+	VFMADD231PD  Y8, Y7, Y4
+	VCVTPS2PD    80(R12), Y8
+	VFMADD231PD  Y8, Y7, Y5
+	VCVTPS2PD    -16(R12)(BX*4), Y8
+	VFMADD231PD  Y8, Y7, Y6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1415
+
+rest1416:
+	JMP out1414
+
+near1413:
+	SUBQ $0x01, R11
+	JLT  rest1418
+
+loop1417:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y7
+	VCVTPS2PD    (R12), Y8
+	VFMADD231PD  Y8, Y7, Y0
+	VCVTPS2PD    16(R12), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VCVTPS2PD    32(R12), Y8
+	VFMADD231PD  Y8, Y7, Y2
+	VCVTPS2PD    48(R12), Y8
+	VFMADD231PD  Y8, Y7, Y3
+	VCVTPS2PD    64(R12), Y8
+	VFMADD231PD  Y8, Y7, Y4
+	VCVTPS2PD    80(R12), Y8
+	VFMADD231PD  Y8, Y7, Y5
+	VCVTPS2PD    -16(R12)(BX*4), Y8
+	VFMADD231PD  Y8, Y7, Y6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1417
+
+rest1418:
+out1414:
+	VBROADCASTSD scale+64(FP), Y7
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      -32(DX)(BX*8), Y6
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1405
+
+done1406:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1404:
+next1419:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1420
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1421
+	SUBQ   $0x01, R9
+	JLT    rest1424
+
+loop1423:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y7
+	VADDPD     Y7, Y0, Y0
+	VCVTPS2PD  16(R11), Y7
+	VADDPD     Y7, Y1, Y1
+	VCVTPS2PD  32(R11), Y7
+	VADDPD     Y7, Y2, Y2
+	VCVTPS2PD  48(R11), Y7
+	VADDPD     Y7, Y3, Y3
+	VCVTPS2PD  64(R11), Y7
+	VADDPD     Y7, Y4, Y4
+	VCVTPS2PD  80(R11), Y7
+	VADDPD     Y7, Y5, Y5
+	VCVTPS2PD  -16(R11)(BX*4), Y7
+	VADDPD     Y7, Y6, Y6
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1423
+
+rest1424:
+	JMP out1422
+
+near1421:
+	SUBQ $0x01, R9
+	JLT  rest1426
+
+loop1425:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y7
+	VADDPD    Y7, Y0, Y0
+	VCVTPS2PD 16(R11), Y7
+	VADDPD    Y7, Y1, Y1
+	VCVTPS2PD 32(R11), Y7
+	VADDPD    Y7, Y2, Y2
+	VCVTPS2PD 48(R11), Y7
+	VADDPD    Y7, Y3, Y3
+	VCVTPS2PD 64(R11), Y7
+	VADDPD    Y7, Y4, Y4
+	VCVTPS2PD 80(R11), Y7
+	VADDPD    Y7, Y5, Y5
+	VCVTPS2PD -16(R11)(BX*4), Y7
+	VADDPD    Y7, Y6, Y6
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1425
+
+rest1426:
+out1422:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1427
+	SUBQ    $0x01, R9
+	JLT     rest1430
+
+loop1429:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y7
+	VADDPD     Y7, Y0, Y0
+	VCVTPS2PD  16(R11), Y7
+	VADDPD     Y7, Y1, Y1
+	VCVTPS2PD  32(R11), Y7
+	VADDPD     Y7, Y2, Y2
+	VCVTPS2PD  48(R11), Y7
+	VADDPD     Y7, Y3, Y3
+	VCVTPS2PD  64(R11), Y7
+	VADDPD     Y7, Y4, Y4
+	VCVTPS2PD  80(R11), Y7
+	VADDPD     Y7, Y5, Y5
+	VCVTPS2PD  -16(R11)(BX*4), Y7
+	VADDPD     Y7, Y6, Y6
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1429
+
+rest1430:
+	JMP out1428
+
+near1427:
+	SUBQ $0x01, R9
+	JLT  rest1432
+
+loop1431:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y7
+	VADDPD    Y7, Y0, Y0
+	VCVTPS2PD 16(R11), Y7
+	VADDPD    Y7, Y1, Y1
+	VCVTPS2PD 32(R11), Y7
+	VADDPD    Y7, Y2, Y2
+	VCVTPS2PD 48(R11), Y7
+	VADDPD    Y7, Y3, Y3
+	VCVTPS2PD 64(R11), Y7
+	VADDPD    Y7, Y4, Y4
+	VCVTPS2PD 80(R11), Y7
+	VADDPD    Y7, Y5, Y5
+	VCVTPS2PD -16(R11)(BX*4), Y7
+	VADDPD    Y7, Y6, Y6
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1431
+
+rest1432:
+out1428:
+	VBROADCASTSD scale+64(FP), Y7
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      -32(DX)(BX*8), Y6
+	VMULPD       Y7, Y0, Y0
+	VMULPD       Y7, Y1, Y1
+	VMULPD       Y7, Y2, Y2
+	VMULPD       Y7, Y3, Y3
+	VMULPD       Y7, Y4, Y4
+	VMULPD       Y7, Y5, Y5
+	VMULPD       Y7, Y6, Y6
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1419
+
+done1420:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1159:
+	CMPQ  BX, $0x0000002c
+	JGT   above1433
+	CMPQ  BX, $0x00000024
+	JGT   above1434
+	CMPQ  BX, $0x00000020
+	JGT   above1435
+	TESTQ R9, R9
+	JEQ   ones1436
+
+next1437:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1438
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1439
+	SUBQ   $0x01, R11
+	JLT    rest1442
+
+loop1441:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    48(R12), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	VCVTPS2PD    64(R12), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    80(R12), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    96(R12), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1441
+
+rest1442:
+	JMP out1440
+
+near1439:
+	SUBQ $0x01, R11
+	JLT  rest1444
+
+loop1443:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    48(R12), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	VCVTPS2PD    64(R12), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    80(R12), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    96(R12), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1443
+
+rest1444:
+out1440:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1445
+	SUBQ    $0x01, R11
+	JLT     rest1448
+
+loop1447:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    48(R12), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	VCVTPS2PD    64(R12), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    80(R12), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    96(R12), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1447
+
+rest1448:
+	JMP out1446
+
+near1445:
+	SUBQ $0x01, R11
+	JLT  rest1450
+
+loop1449:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y8
+	VCVTPS2PD    (R12), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R12), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R12), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    48(R12), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	VCVTPS2PD    64(R12), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    80(R12), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    96(R12), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R12)(BX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1449
+
+rest1450:
+out1446:
+	VBROADCASTSD scale+64(FP), Y8
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      -32(DX)(BX*8), Y7
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1437
+
+done1438:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1436:
+next1451:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1452
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1453
+	SUBQ   $0x01, R9
+	JLT    rest1456
+
+loop1455:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y8
+	VADDPD     Y8, Y0, Y0
+	VCVTPS2PD  16(R11), Y8
+	VADDPD     Y8, Y1, Y1
+	VCVTPS2PD  32(R11), Y8
+	VADDPD     Y8, Y2, Y2
+	VCVTPS2PD  48(R11), Y8
+	VADDPD     Y8, Y3, Y3
+	VCVTPS2PD  64(R11), Y8
+	VADDPD     Y8, Y4, Y4
+	VCVTPS2PD  80(R11), Y8
+	VADDPD     Y8, Y5, Y5
+	VCVTPS2PD  96(R11), Y8
+	VADDPD     Y8, Y6, Y6
+	VCVTPS2PD  -16(R11)(BX*4), Y8
+	VADDPD     Y8, Y7, Y7
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1455
+
+rest1456:
+	JMP out1454
+
+near1453:
+	SUBQ $0x01, R9
+	JLT  rest1458
+
+loop1457:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(R11), Y8
+	VADDPD    Y8, Y1, Y1
+	VCVTPS2PD 32(R11), Y8
+	VADDPD    Y8, Y2, Y2
+	VCVTPS2PD 48(R11), Y8
+	VADDPD    Y8, Y3, Y3
+	VCVTPS2PD 64(R11), Y8
+	VADDPD    Y8, Y4, Y4
+	VCVTPS2PD 80(R11), Y8
+	VADDPD    Y8, Y5, Y5
+	VCVTPS2PD 96(R11), Y8
+	VADDPD    Y8, Y6, Y6
+	VCVTPS2PD -16(R11)(BX*4), Y8
+	VADDPD    Y8, Y7, Y7
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1457
+
+rest1458:
+out1454:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1459
+	SUBQ    $0x01, R9
+	JLT     rest1462
+
+loop1461:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y8
+	VADDPD     Y8, Y0, Y0
+	VCVTPS2PD  16(R11), Y8
+	VADDPD     Y8, Y1, Y1
+	VCVTPS2PD  32(R11), Y8
+	VADDPD     Y8, Y2, Y2
+	VCVTPS2PD  48(R11), Y8
+	VADDPD     Y8, Y3, Y3
+	VCVTPS2PD  64(R11), Y8
+	VADDPD     Y8, Y4, Y4
+	VCVTPS2PD  80(R11), Y8
+	VADDPD     Y8, Y5, Y5
+	VCVTPS2PD  96(R11), Y8
+	VADDPD     Y8, Y6, Y6
+	VCVTPS2PD  -16(R11)(BX*4), Y8
+	VADDPD     Y8, Y7, Y7
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1461
+
+rest1462:
+	JMP out1460
+
+near1459:
+	SUBQ $0x01, R9
+	JLT  rest1464
+
+loop1463:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(R11), Y8
+	VADDPD    Y8, Y1, Y1
+	VCVTPS2PD 32(R11), Y8
+	VADDPD    Y8, Y2, Y2
+	VCVTPS2PD 48(R11), Y8
+	VADDPD    Y8, Y3, Y3
+	VCVTPS2PD 64(R11), Y8
+	VADDPD    Y8, Y4, Y4
+	VCVTPS2PD 80(R11), Y8
+	VADDPD    Y8, Y5, Y5
+	VCVTPS2PD 96(R11), Y8
+	VADDPD    Y8, Y6, Y6
+	VCVTPS2PD -16(R11)(BX*4), Y8
+	VADDPD    Y8, Y7, Y7
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1463
+
+rest1464:
+out1460:
+	VBROADCASTSD scale+64(FP), Y8
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      -32(DX)(BX*8), Y7
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y8, Y2, Y2
+	VMULPD       Y8, Y3, Y3
+	VMULPD       Y8, Y4, Y4
+	VMULPD       Y8, Y5, Y5
+	VMULPD       Y8, Y6, Y6
+	VMULPD       Y8, Y7, Y7
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1451
+
+done1452:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1435:
+	TESTQ R9, R9
+	JEQ   ones1465
+
+next1466:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1467
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1468
+	SUBQ   $0x01, R11
+	JLT    rest1471
+
+loop1470:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VCVTPS2PD    (R12), Y10
+	VFMADD231PD  Y10, Y9, Y0
+	VCVTPS2PD    16(R12), Y10
+	VFMADD231PD  Y10, Y9, Y1
+	VCVTPS2PD    32(R12), Y10
+	VFMADD231PD  Y10, Y9, Y2
+	VCVTPS2PD    48(R12), Y10
+	VFMADD231PD  Y10, Y9, Y3
+	VCVTPS2PD    64(R12), Y10
+	VFMADD231PD  Y10, Y9, Y4
+	VCVTPS2PD    80(R12), Y10
+	VFMADD231PD  Y10, Y9, Y5
+	VCVTPS2PD    96(R12), Y10
+	VFMADD231PD  Y10, Y9, Y6
+	VCVTPS2PD    112(R12), Y10
+	VFMADD231PD  Y10, Y9, Y7
+	VCVTPS2PD    -16(R12)(BX*4), Y10
+	VFMADD231PD  Y10, Y9, Y8
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1470
+
+rest1471:
+	JMP out1469
+
+near1468:
+	SUBQ $0x01, R11
+	JLT  rest1473
+
+loop1472:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VCVTPS2PD    (R12), Y10
+	VFMADD231PD  Y10, Y9, Y0
+	VCVTPS2PD    16(R12), Y10
+	VFMADD231PD  Y10, Y9, Y1
+	VCVTPS2PD    32(R12), Y10
+	VFMADD231PD  Y10, Y9, Y2
+	VCVTPS2PD    48(R12), Y10
+	VFMADD231PD  Y10, Y9, Y3
+	VCVTPS2PD    64(R12), Y10
+	VFMADD231PD  Y10, Y9, Y4
+	VCVTPS2PD    80(R12), Y10
+	VFMADD231PD  Y10, Y9, Y5
+	VCVTPS2PD    96(R12), Y10
+	VFMADD231PD  Y10, Y9, Y6
+	VCVTPS2PD    112(R12), Y10
+	VFMADD231PD  Y10, Y9, Y7
+	VCVTPS2PD    -16(R12)(BX*4), Y10
+	VFMADD231PD  Y10, Y9, Y8
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1472
+
+rest1473:
+out1469:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1474
+	SUBQ    $0x01, R11
+	JLT     rest1477
+
+loop1476:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VCVTPS2PD    (R12), Y10
+	VFMADD231PD  Y10, Y9, Y0
+	VCVTPS2PD    16(R12), Y10
+	VFMADD231PD  Y10, Y9, Y1
+	VCVTPS2PD    32(R12), Y10
+	VFMADD231PD  Y10, Y9, Y2
+	VCVTPS2PD    48(R12), Y10
+	VFMADD231PD  Y10, Y9, Y3
+	VCVTPS2PD    64(R12), Y10
+	VFMADD231PD  Y10, Y9, Y4
+	VCVTPS2PD    80(R12), Y10
+	VFMADD231PD  Y10, Y9, Y5
+	VCVTPS2PD    96(R12), Y10
+	VFMADD231PD  Y10, Y9, Y6
+	VCVTPS2PD    112(R12), Y10
+	VFMADD231PD  Y10, Y9, Y7
+	VCVTPS2PD    -16(R12)(BX*4), Y10
+	VFMADD231PD  Y10, Y9, Y8
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1476
+
+rest1477:
+	JMP out1475
+
+near1474:
+	SUBQ $0x01, R11
+	JLT  rest1479
+
+loop1478:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y9
+	VCVTPS2PD    (R12), Y10
+	VFMADD231PD  Y10, Y9, Y0
+	VCVTPS2PD    16(R12), Y10
+	VFMADD231PD  Y10, Y9, Y1
+	VCVTPS2PD    32(R12), Y10
+	VFMADD231PD  Y10, Y9, Y2
+	VCVTPS2PD    48(R12), Y10
+	VFMADD231PD  Y10, Y9, Y3
+	VCVTPS2PD    64(R12), Y10
+	VFMADD231PD  Y10, Y9, Y4
+	VCVTPS2PD    80(R12), Y10
+	VFMADD231PD  Y10, Y9, Y5
+	VCVTPS2PD    96(R12), Y10
+	VFMADD231PD  Y10, Y9, Y6
+	VCVTPS2PD    112(R12), Y10
+	VFMADD231PD  Y10, Y9, Y7
+	VCVTPS2PD    -16(R12)(BX*4), Y10
+	VFMADD231PD  Y10, Y9, Y8
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1478
+
+rest1479:
+out1475:
+	VBROADCASTSD scale+64(FP), Y9
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      -32(DX)(BX*8), Y8
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1466
+
+done1467:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1465:
+next1480:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1481
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1482
+	SUBQ   $0x01, R9
+	JLT    rest1485
+
+loop1484:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y9
+	VADDPD     Y9, Y0, Y0
+	VCVTPS2PD  16(R11), Y9
+	VADDPD     Y9, Y1, Y1
+	VCVTPS2PD  32(R11), Y9
+	VADDPD     Y9, Y2, Y2
+	VCVTPS2PD  48(R11), Y9
+	VADDPD     Y9, Y3, Y3
+	VCVTPS2PD  64(R11), Y9
+	VADDPD     Y9, Y4, Y4
+	VCVTPS2PD  80(R11), Y9
+	VADDPD     Y9, Y5, Y5
+	VCVTPS2PD  96(R11), Y9
+	VADDPD     Y9, Y6, Y6
+	VCVTPS2PD  112(R11), Y9
+	VADDPD     Y9, Y7, Y7
+	VCVTPS2PD  -16(R11)(BX*4), Y9
+	VADDPD     Y9, Y8, Y8
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1484
+
+rest1485:
+	JMP out1483
+
+near1482:
+	SUBQ $0x01, R9
+	JLT  rest1487
+
+loop1486:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y9
+	VADDPD    Y9, Y0, Y0
+	VCVTPS2PD 16(R11), Y9
+	VADDPD    Y9, Y1, Y1
+	VCVTPS2PD 32(R11), Y9
+	VADDPD    Y9, Y2, Y2
+	VCVTPS2PD 48(R11), Y9
+	VADDPD    Y9, Y3, Y3
+	VCVTPS2PD 64(R11), Y9
+	VADDPD    Y9, Y4, Y4
+	VCVTPS2PD 80(R11), Y9
+	VADDPD    Y9, Y5, Y5
+	VCVTPS2PD 96(R11), Y9
+	VADDPD    Y9, Y6, Y6
+	VCVTPS2PD 112(R11), Y9
+	VADDPD    Y9, Y7, Y7
+	VCVTPS2PD -16(R11)(BX*4), Y9
+	VADDPD    Y9, Y8, Y8
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1486
+
+rest1487:
+out1483:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1488
+	SUBQ    $0x01, R9
+	JLT     rest1491
+
+loop1490:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y9
+	VADDPD     Y9, Y0, Y0
+	VCVTPS2PD  16(R11), Y9
+	VADDPD     Y9, Y1, Y1
+	VCVTPS2PD  32(R11), Y9
+	VADDPD     Y9, Y2, Y2
+	VCVTPS2PD  48(R11), Y9
+	VADDPD     Y9, Y3, Y3
+	VCVTPS2PD  64(R11), Y9
+	VADDPD     Y9, Y4, Y4
+	VCVTPS2PD  80(R11), Y9
+	VADDPD     Y9, Y5, Y5
+	VCVTPS2PD  96(R11), Y9
+	VADDPD     Y9, Y6, Y6
+	VCVTPS2PD  112(R11), Y9
+	VADDPD     Y9, Y7, Y7
+	VCVTPS2PD  -16(R11)(BX*4), Y9
+	VADDPD     Y9, Y8, Y8
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1490
+
+rest1491:
+	JMP out1489
+
+near1488:
+	SUBQ $0x01, R9
+	JLT  rest1493
+
+loop1492:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y9
+	VADDPD    Y9, Y0, Y0
+	VCVTPS2PD 16(R11), Y9
+	VADDPD    Y9, Y1, Y1
+	VCVTPS2PD 32(R11), Y9
+	VADDPD    Y9, Y2, Y2
+	VCVTPS2PD 48(R11), Y9
+	VADDPD    Y9, Y3, Y3
+	VCVTPS2PD 64(R11), Y9
+	VADDPD    Y9, Y4, Y4
+	VCVTPS2PD 80(R11), Y9
+	VADDPD    Y9, Y5, Y5
+	VCVTPS2PD 96(R11), Y9
+	VADDPD    Y9, Y6, Y6
+	VCVTPS2PD 112(R11), Y9
+	VADDPD    Y9, Y7, Y7
+	VCVTPS2PD -16(R11)(BX*4), Y9
+	VADDPD    Y9, Y8, Y8
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1492
+
+rest1493:
+out1489:
+	VBROADCASTSD scale+64(FP), Y9
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      -32(DX)(BX*8), Y8
+	VMULPD       Y9, Y0, Y0
+	VMULPD       Y9, Y1, Y1
+	VMULPD       Y9, Y2, Y2
+	VMULPD       Y9, Y3, Y3
+	VMULPD       Y9, Y4, Y4
+	VMULPD       Y9, Y5, Y5
+	VMULPD       Y9, Y6, Y6
+	VMULPD       Y9, Y7, Y7
+	VMULPD       Y9, Y8, Y8
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1480
+
+done1481:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1434:
+	CMPQ  BX, $0x00000028
+	JGT   above1494
+	TESTQ R9, R9
+	JEQ   ones1495
+
+next1496:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1497
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1498
+	SUBQ   $0x01, R11
+	JLT    rest1501
+
+loop1500:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VCVTPS2PD    (R12), Y11
+	VFMADD231PD  Y11, Y10, Y0
+	VCVTPS2PD    16(R12), Y11
+	VFMADD231PD  Y11, Y10, Y1
+	VCVTPS2PD    32(R12), Y11
+	VFMADD231PD  Y11, Y10, Y2
+	VCVTPS2PD    48(R12), Y11
+	VFMADD231PD  Y11, Y10, Y3
+	VCVTPS2PD    64(R12), Y11
+	VFMADD231PD  Y11, Y10, Y4
+	VCVTPS2PD    80(R12), Y11
+	VFMADD231PD  Y11, Y10, Y5
+	VCVTPS2PD    96(R12), Y11
+	VFMADD231PD  Y11, Y10, Y6
+	VCVTPS2PD    112(R12), Y11
+	VFMADD231PD  Y11, Y10, Y7
+	VCVTPS2PD    128(R12), Y11
+	VFMADD231PD  Y11, Y10, Y8
+	VCVTPS2PD    -16(R12)(BX*4), Y11
+	VFMADD231PD  Y11, Y10, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1500
+
+rest1501:
+	JMP out1499
+
+near1498:
+	SUBQ $0x01, R11
+	JLT  rest1503
+
+loop1502:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VCVTPS2PD    (R12), Y11
+	VFMADD231PD  Y11, Y10, Y0
+	VCVTPS2PD    16(R12), Y11
+	VFMADD231PD  Y11, Y10, Y1
+	VCVTPS2PD    32(R12), Y11
+	VFMADD231PD  Y11, Y10, Y2
+	VCVTPS2PD    48(R12), Y11
+	VFMADD231PD  Y11, Y10, Y3
+	VCVTPS2PD    64(R12), Y11
+	VFMADD231PD  Y11, Y10, Y4
+	VCVTPS2PD    80(R12), Y11
+	VFMADD231PD  Y11, Y10, Y5
+	VCVTPS2PD    96(R12), Y11
+	VFMADD231PD  Y11, Y10, Y6
+	VCVTPS2PD    112(R12), Y11
+	VFMADD231PD  Y11, Y10, Y7
+	VCVTPS2PD    128(R12), Y11
+	VFMADD231PD  Y11, Y10, Y8
+	VCVTPS2PD    -16(R12)(BX*4), Y11
+	VFMADD231PD  Y11, Y10, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1502
+
+rest1503:
+out1499:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1504
+	SUBQ    $0x01, R11
+	JLT     rest1507
+
+loop1506:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VCVTPS2PD    (R12), Y11
+	VFMADD231PD  Y11, Y10, Y0
+	VCVTPS2PD    16(R12), Y11
+	VFMADD231PD  Y11, Y10, Y1
+	VCVTPS2PD    32(R12), Y11
+	VFMADD231PD  Y11, Y10, Y2
+	VCVTPS2PD    48(R12), Y11
+	VFMADD231PD  Y11, Y10, Y3
+	VCVTPS2PD    64(R12), Y11
+	VFMADD231PD  Y11, Y10, Y4
+	VCVTPS2PD    80(R12), Y11
+	VFMADD231PD  Y11, Y10, Y5
+	VCVTPS2PD    96(R12), Y11
+	VFMADD231PD  Y11, Y10, Y6
+	VCVTPS2PD    112(R12), Y11
+	VFMADD231PD  Y11, Y10, Y7
+	VCVTPS2PD    128(R12), Y11
+	VFMADD231PD  Y11, Y10, Y8
+	VCVTPS2PD    -16(R12)(BX*4), Y11
+	VFMADD231PD  Y11, Y10, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1506
+
+rest1507:
+	JMP out1505
+
+near1504:
+	SUBQ $0x01, R11
+	JLT  rest1509
+
+loop1508:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y10
+	VCVTPS2PD    (R12), Y11
+	VFMADD231PD  Y11, Y10, Y0
+	VCVTPS2PD    16(R12), Y11
+	VFMADD231PD  Y11, Y10, Y1
+	VCVTPS2PD    32(R12), Y11
+	VFMADD231PD  Y11, Y10, Y2
+	VCVTPS2PD    48(R12), Y11
+	VFMADD231PD  Y11, Y10, Y3
+	VCVTPS2PD    64(R12), Y11
+	VFMADD231PD  Y11, Y10, Y4
+	VCVTPS2PD    80(R12), Y11
+	VFMADD231PD  Y11, Y10, Y5
+	VCVTPS2PD    96(R12), Y11
+	VFMADD231PD  Y11, Y10, Y6
+	VCVTPS2PD    112(R12), Y11
+	VFMADD231PD  Y11, Y10, Y7
+	VCVTPS2PD    128(R12), Y11
+	VFMADD231PD  Y11, Y10, Y8
+	VCVTPS2PD    -16(R12)(BX*4), Y11
+	VFMADD231PD  Y11, Y10, Y9
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1508
+
+rest1509:
+out1505:
+	VBROADCASTSD scale+64(FP), Y10
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      -32(DX)(BX*8), Y9
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1496
+
+done1497:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1495:
+next1510:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1511
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1512
+	SUBQ   $0x01, R9
+	JLT    rest1515
+
+loop1514:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y10
+	VADDPD     Y10, Y0, Y0
+	VCVTPS2PD  16(R11), Y10
+	VADDPD     Y10, Y1, Y1
+	VCVTPS2PD  32(R11), Y10
+	VADDPD     Y10, Y2, Y2
+	VCVTPS2PD  48(R11), Y10
+	VADDPD     Y10, Y3, Y3
+	VCVTPS2PD  64(R11), Y10
+	VADDPD     Y10, Y4, Y4
+	VCVTPS2PD  80(R11), Y10
+	VADDPD     Y10, Y5, Y5
+	VCVTPS2PD  96(R11), Y10
+	VADDPD     Y10, Y6, Y6
+	VCVTPS2PD  112(R11), Y10
+	VADDPD     Y10, Y7, Y7
+	VCVTPS2PD  128(R11), Y10
+	VADDPD     Y10, Y8, Y8
+	VCVTPS2PD  -16(R11)(BX*4), Y10
+	VADDPD     Y10, Y9, Y9
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1514
+
+rest1515:
+	JMP out1513
+
+near1512:
+	SUBQ $0x01, R9
+	JLT  rest1517
+
+loop1516:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y10
+	VADDPD    Y10, Y0, Y0
+	VCVTPS2PD 16(R11), Y10
+	VADDPD    Y10, Y1, Y1
+	VCVTPS2PD 32(R11), Y10
+	VADDPD    Y10, Y2, Y2
+	VCVTPS2PD 48(R11), Y10
+	VADDPD    Y10, Y3, Y3
+	VCVTPS2PD 64(R11), Y10
+	VADDPD    Y10, Y4, Y4
+	VCVTPS2PD 80(R11), Y10
+	VADDPD    Y10, Y5, Y5
+	VCVTPS2PD 96(R11), Y10
+	VADDPD    Y10, Y6, Y6
+	VCVTPS2PD 112(R11), Y10
+	VADDPD    Y10, Y7, Y7
+	VCVTPS2PD 128(R11), Y10
+	VADDPD    Y10, Y8, Y8
+	VCVTPS2PD -16(R11)(BX*4), Y10
+	VADDPD    Y10, Y9, Y9
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1516
+
+rest1517:
+out1513:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1518
+	SUBQ    $0x01, R9
+	JLT     rest1521
+
+loop1520:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y10
+	VADDPD     Y10, Y0, Y0
+	VCVTPS2PD  16(R11), Y10
+	VADDPD     Y10, Y1, Y1
+	VCVTPS2PD  32(R11), Y10
+	VADDPD     Y10, Y2, Y2
+	VCVTPS2PD  48(R11), Y10
+	VADDPD     Y10, Y3, Y3
+	VCVTPS2PD  64(R11), Y10
+	VADDPD     Y10, Y4, Y4
+	VCVTPS2PD  80(R11), Y10
+	VADDPD     Y10, Y5, Y5
+	VCVTPS2PD  96(R11), Y10
+	VADDPD     Y10, Y6, Y6
+	VCVTPS2PD  112(R11), Y10
+	VADDPD     Y10, Y7, Y7
+	VCVTPS2PD  128(R11), Y10
+	VADDPD     Y10, Y8, Y8
+	VCVTPS2PD  -16(R11)(BX*4), Y10
+	VADDPD     Y10, Y9, Y9
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1520
+
+rest1521:
+	JMP out1519
+
+near1518:
+	SUBQ $0x01, R9
+	JLT  rest1523
+
+loop1522:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y10
+	VADDPD    Y10, Y0, Y0
+	VCVTPS2PD 16(R11), Y10
+	VADDPD    Y10, Y1, Y1
+	VCVTPS2PD 32(R11), Y10
+	VADDPD    Y10, Y2, Y2
+	VCVTPS2PD 48(R11), Y10
+	VADDPD    Y10, Y3, Y3
+	VCVTPS2PD 64(R11), Y10
+	VADDPD    Y10, Y4, Y4
+	VCVTPS2PD 80(R11), Y10
+	VADDPD    Y10, Y5, Y5
+	VCVTPS2PD 96(R11), Y10
+	VADDPD    Y10, Y6, Y6
+	VCVTPS2PD 112(R11), Y10
+	VADDPD    Y10, Y7, Y7
+	VCVTPS2PD 128(R11), Y10
+	VADDPD    Y10, Y8, Y8
+	VCVTPS2PD -16(R11)(BX*4), Y10
+	VADDPD    Y10, Y9, Y9
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1522
+
+rest1523:
+out1519:
+	VBROADCASTSD scale+64(FP), Y10
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      -32(DX)(BX*8), Y9
+	VMULPD       Y10, Y0, Y0
+	VMULPD       Y10, Y1, Y1
+	VMULPD       Y10, Y2, Y2
+	VMULPD       Y10, Y3, Y3
+	VMULPD       Y10, Y4, Y4
+	VMULPD       Y10, Y5, Y5
+	VMULPD       Y10, Y6, Y6
+	VMULPD       Y10, Y7, Y7
+	VMULPD       Y10, Y8, Y8
+	VMULPD       Y10, Y9, Y9
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1510
+
+done1511:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1494:
+	TESTQ R9, R9
+	JEQ   ones1524
+
+next1525:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1526
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1527
+	SUBQ   $0x01, R11
+	JLT    rest1530
+
+loop1529:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VCVTPS2PD    (R12), Y12
+	VFMADD231PD  Y12, Y11, Y0
+	VCVTPS2PD    16(R12), Y12
+	VFMADD231PD  Y12, Y11, Y1
+	VCVTPS2PD    32(R12), Y12
+	VFMADD231PD  Y12, Y11, Y2
+	VCVTPS2PD    48(R12), Y12
+	VFMADD231PD  Y12, Y11, Y3
+	VCVTPS2PD    64(R12), Y12
+	VFMADD231PD  Y12, Y11, Y4
+	VCVTPS2PD    80(R12), Y12
+	VFMADD231PD  Y12, Y11, Y5
+	VCVTPS2PD    96(R12), Y12
+	VFMADD231PD  Y12, Y11, Y6
+	VCVTPS2PD    112(R12), Y12
+	VFMADD231PD  Y12, Y11, Y7
+	VCVTPS2PD    128(R12), Y12
+	VFMADD231PD  Y12, Y11, Y8
+	VCVTPS2PD    144(R12), Y12
+	VFMADD231PD  Y12, Y11, Y9
+	VCVTPS2PD    -16(R12)(BX*4), Y12
+	VFMADD231PD  Y12, Y11, Y10
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1529
+
+rest1530:
+	JMP out1528
+
+near1527:
+	SUBQ $0x01, R11
+	JLT  rest1532
+
+loop1531:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VCVTPS2PD    (R12), Y12
+	VFMADD231PD  Y12, Y11, Y0
+	VCVTPS2PD    16(R12), Y12
+	VFMADD231PD  Y12, Y11, Y1
+	VCVTPS2PD    32(R12), Y12
+	VFMADD231PD  Y12, Y11, Y2
+	VCVTPS2PD    48(R12), Y12
+	VFMADD231PD  Y12, Y11, Y3
+	VCVTPS2PD    64(R12), Y12
+	VFMADD231PD  Y12, Y11, Y4
+	VCVTPS2PD    80(R12), Y12
+	VFMADD231PD  Y12, Y11, Y5
+	VCVTPS2PD    96(R12), Y12
+	VFMADD231PD  Y12, Y11, Y6
+	VCVTPS2PD    112(R12), Y12
+	VFMADD231PD  Y12, Y11, Y7
+	VCVTPS2PD    128(R12), Y12
+	VFMADD231PD  Y12, Y11, Y8
+	VCVTPS2PD    144(R12), Y12
+	VFMADD231PD  Y12, Y11, Y9
+	VCVTPS2PD    -16(R12)(BX*4), Y12
+	VFMADD231PD  Y12, Y11, Y10
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1531
+
+rest1532:
+out1528:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1533
+	SUBQ    $0x01, R11
+	JLT     rest1536
+
+loop1535:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VCVTPS2PD    (R12), Y12
+	VFMADD231PD  Y12, Y11, Y0
+	VCVTPS2PD    16(R12), Y12
+	VFMADD231PD  Y12, Y11, Y1
+	VCVTPS2PD    32(R12), Y12
+	VFMADD231PD  Y12, Y11, Y2
+	VCVTPS2PD    48(R12), Y12
+	VFMADD231PD  Y12, Y11, Y3
+	VCVTPS2PD    64(R12), Y12
+	VFMADD231PD  Y12, Y11, Y4
+	VCVTPS2PD    80(R12), Y12
+	VFMADD231PD  Y12, Y11, Y5
+	VCVTPS2PD    96(R12), Y12
+	VFMADD231PD  Y12, Y11, Y6
+	VCVTPS2PD    112(R12), Y12
+	VFMADD231PD  Y12, Y11, Y7
+	VCVTPS2PD    128(R12), Y12
+	VFMADD231PD  Y12, Y11, Y8
+	VCVTPS2PD    144(R12), Y12
+	VFMADD231PD  Y12, Y11, Y9
+	VCVTPS2PD    -16(R12)(BX*4), Y12
+	VFMADD231PD  Y12, Y11, Y10
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1535
+
+rest1536:
+	JMP out1534
+
+near1533:
+	SUBQ $0x01, R11
+	JLT  rest1538
+
+loop1537:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y11
+	VCVTPS2PD    (R12), Y12
+	VFMADD231PD  Y12, Y11, Y0
+	VCVTPS2PD    16(R12), Y12
+	VFMADD231PD  Y12, Y11, Y1
+	VCVTPS2PD    32(R12), Y12
+	VFMADD231PD  Y12, Y11, Y2
+	VCVTPS2PD    48(R12), Y12
+	VFMADD231PD  Y12, Y11, Y3
+	VCVTPS2PD    64(R12), Y12
+	VFMADD231PD  Y12, Y11, Y4
+	VCVTPS2PD    80(R12), Y12
+	VFMADD231PD  Y12, Y11, Y5
+	VCVTPS2PD    96(R12), Y12
+	VFMADD231PD  Y12, Y11, Y6
+	VCVTPS2PD    112(R12), Y12
+	VFMADD231PD  Y12, Y11, Y7
+	VCVTPS2PD    128(R12), Y12
+	VFMADD231PD  Y12, Y11, Y8
+	VCVTPS2PD    144(R12), Y12
+	VFMADD231PD  Y12, Y11, Y9
+	VCVTPS2PD    -16(R12)(BX*4), Y12
+	VFMADD231PD  Y12, Y11, Y10
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1537
+
+rest1538:
+out1534:
+	VBROADCASTSD scale+64(FP), Y11
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      -32(DX)(BX*8), Y10
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1525
+
+done1526:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1524:
+next1539:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1540
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1541
+	SUBQ   $0x01, R9
+	JLT    rest1544
+
+loop1543:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y11
+	VADDPD     Y11, Y0, Y0
+	VCVTPS2PD  16(R11), Y11
+	VADDPD     Y11, Y1, Y1
+	VCVTPS2PD  32(R11), Y11
+	VADDPD     Y11, Y2, Y2
+	VCVTPS2PD  48(R11), Y11
+	VADDPD     Y11, Y3, Y3
+	VCVTPS2PD  64(R11), Y11
+	VADDPD     Y11, Y4, Y4
+	VCVTPS2PD  80(R11), Y11
+	VADDPD     Y11, Y5, Y5
+	VCVTPS2PD  96(R11), Y11
+	VADDPD     Y11, Y6, Y6
+	VCVTPS2PD  112(R11), Y11
+	VADDPD     Y11, Y7, Y7
+	VCVTPS2PD  128(R11), Y11
+	VADDPD     Y11, Y8, Y8
+	VCVTPS2PD  144(R11), Y11
+	VADDPD     Y11, Y9, Y9
+	VCVTPS2PD  -16(R11)(BX*4), Y11
+	VADDPD     Y11, Y10, Y10
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1543
+
+rest1544:
+	JMP out1542
+
+near1541:
+	SUBQ $0x01, R9
+	JLT  rest1546
+
+loop1545:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y11
+	VADDPD    Y11, Y0, Y0
+	VCVTPS2PD 16(R11), Y11
+	VADDPD    Y11, Y1, Y1
+	VCVTPS2PD 32(R11), Y11
+	VADDPD    Y11, Y2, Y2
+	VCVTPS2PD 48(R11), Y11
+	VADDPD    Y11, Y3, Y3
+	VCVTPS2PD 64(R11), Y11
+	VADDPD    Y11, Y4, Y4
+	VCVTPS2PD 80(R11), Y11
+	VADDPD    Y11, Y5, Y5
+	VCVTPS2PD 96(R11), Y11
+	VADDPD    Y11, Y6, Y6
+	VCVTPS2PD 112(R11), Y11
+	VADDPD    Y11, Y7, Y7
+	VCVTPS2PD 128(R11), Y11
+	VADDPD    Y11, Y8, Y8
+	VCVTPS2PD 144(R11), Y11
+	VADDPD    Y11, Y9, Y9
+	VCVTPS2PD -16(R11)(BX*4), Y11
+	VADDPD    Y11, Y10, Y10
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1545
+
+rest1546:
+out1542:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1547
+	SUBQ    $0x01, R9
+	JLT     rest1550
+
+loop1549:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y11
+	VADDPD     Y11, Y0, Y0
+	VCVTPS2PD  16(R11), Y11
+	VADDPD     Y11, Y1, Y1
+	VCVTPS2PD  32(R11), Y11
+	VADDPD     Y11, Y2, Y2
+	VCVTPS2PD  48(R11), Y11
+	VADDPD     Y11, Y3, Y3
+	VCVTPS2PD  64(R11), Y11
+	VADDPD     Y11, Y4, Y4
+	VCVTPS2PD  80(R11), Y11
+	VADDPD     Y11, Y5, Y5
+	VCVTPS2PD  96(R11), Y11
+	VADDPD     Y11, Y6, Y6
+	VCVTPS2PD  112(R11), Y11
+	VADDPD     Y11, Y7, Y7
+	VCVTPS2PD  128(R11), Y11
+	VADDPD     Y11, Y8, Y8
+	VCVTPS2PD  144(R11), Y11
+	VADDPD     Y11, Y9, Y9
+	VCVTPS2PD  -16(R11)(BX*4), Y11
+	VADDPD     Y11, Y10, Y10
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1549
+
+rest1550:
+	JMP out1548
+
+near1547:
+	SUBQ $0x01, R9
+	JLT  rest1552
+
+loop1551:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y11
+	VADDPD    Y11, Y0, Y0
+	VCVTPS2PD 16(R11), Y11
+	VADDPD    Y11, Y1, Y1
+	VCVTPS2PD 32(R11), Y11
+	VADDPD    Y11, Y2, Y2
+	VCVTPS2PD 48(R11), Y11
+	VADDPD    Y11, Y3, Y3
+	VCVTPS2PD 64(R11), Y11
+	VADDPD    Y11, Y4, Y4
+	VCVTPS2PD 80(R11), Y11
+	VADDPD    Y11, Y5, Y5
+	VCVTPS2PD 96(R11), Y11
+	VADDPD    Y11, Y6, Y6
+	VCVTPS2PD 112(R11), Y11
+	VADDPD    Y11, Y7, Y7
+	VCVTPS2PD 128(R11), Y11
+	VADDPD    Y11, Y8, Y8
+	VCVTPS2PD 144(R11), Y11
+	VADDPD    Y11, Y9, Y9
+	VCVTPS2PD -16(R11)(BX*4), Y11
+	VADDPD    Y11, Y10, Y10
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1551
+
+rest1552:
+out1548:
+	VBROADCASTSD scale+64(FP), Y11
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      -32(DX)(BX*8), Y10
+	VMULPD       Y11, Y0, Y0
+	VMULPD       Y11, Y1, Y1
+	VMULPD       Y11, Y2, Y2
+	VMULPD       Y11, Y3, Y3
+	VMULPD       Y11, Y4, Y4
+	VMULPD       Y11, Y5, Y5
+	VMULPD       Y11, Y6, Y6
+	VMULPD       Y11, Y7, Y7
+	VMULPD       Y11, Y8, Y8
+	VMULPD       Y11, Y9, Y9
+	VMULPD       Y11, Y10, Y10
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1539
+
+done1540:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1433:
+	CMPQ  BX, $0x00000034
+	JGT   above1553
+	CMPQ  BX, $0x00000030
+	JGT   above1554
+	TESTQ R9, R9
+	JEQ   ones1555
+
+next1556:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1557
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1558
+	SUBQ   $0x01, R11
+	JLT    rest1561
+
+loop1560:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VCVTPS2PD    (R12), Y13
+	VFMADD231PD  Y13, Y12, Y0
+	VCVTPS2PD    16(R12), Y13
+	VFMADD231PD  Y13, Y12, Y1
+	VCVTPS2PD    32(R12), Y13
+	VFMADD231PD  Y13, Y12, Y2
+	VCVTPS2PD    48(R12), Y13
+	VFMADD231PD  Y13, Y12, Y3
+	VCVTPS2PD    64(R12), Y13
+	VFMADD231PD  Y13, Y12, Y4
+	VCVTPS2PD    80(R12), Y13
+	VFMADD231PD  Y13, Y12, Y5
+	VCVTPS2PD    96(R12), Y13
+	VFMADD231PD  Y13, Y12, Y6
+	VCVTPS2PD    112(R12), Y13
+	VFMADD231PD  Y13, Y12, Y7
+	VCVTPS2PD    128(R12), Y13
+	VFMADD231PD  Y13, Y12, Y8
+	VCVTPS2PD    144(R12), Y13
+	VFMADD231PD  Y13, Y12, Y9
+	VCVTPS2PD    160(R12), Y13
+	VFMADD231PD  Y13, Y12, Y10
+	VCVTPS2PD    -16(R12)(BX*4), Y13
+	VFMADD231PD  Y13, Y12, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1560
+
+rest1561:
+	JMP out1559
+
+near1558:
+	SUBQ $0x01, R11
+	JLT  rest1563
+
+loop1562:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VCVTPS2PD    (R12), Y13
+	VFMADD231PD  Y13, Y12, Y0
+	VCVTPS2PD    16(R12), Y13
+	VFMADD231PD  Y13, Y12, Y1
+	VCVTPS2PD    32(R12), Y13
+	VFMADD231PD  Y13, Y12, Y2
+	VCVTPS2PD    48(R12), Y13
+	VFMADD231PD  Y13, Y12, Y3
+	VCVTPS2PD    64(R12), Y13
+	VFMADD231PD  Y13, Y12, Y4
+	VCVTPS2PD    80(R12), Y13
+	VFMADD231PD  Y13, Y12, Y5
+	VCVTPS2PD    96(R12), Y13
+	VFMADD231PD  Y13, Y12, Y6
+	VCVTPS2PD    112(R12), Y13
+	VFMADD231PD  Y13, Y12, Y7
+	VCVTPS2PD    128(R12), Y13
+	VFMADD231PD  Y13, Y12, Y8
+	VCVTPS2PD    144(R12), Y13
+	VFMADD231PD  Y13, Y12, Y9
+	VCVTPS2PD    160(R12), Y13
+	VFMADD231PD  Y13, Y12, Y10
+	VCVTPS2PD    -16(R12)(BX*4), Y13
+	VFMADD231PD  Y13, Y12, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1562
+
+rest1563:
+out1559:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1564
+	SUBQ    $0x01, R11
+	JLT     rest1567
+
+loop1566:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VCVTPS2PD    (R12), Y13
+	VFMADD231PD  Y13, Y12, Y0
+	VCVTPS2PD    16(R12), Y13
+	VFMADD231PD  Y13, Y12, Y1
+	VCVTPS2PD    32(R12), Y13
+	VFMADD231PD  Y13, Y12, Y2
+	VCVTPS2PD    48(R12), Y13
+	VFMADD231PD  Y13, Y12, Y3
+	VCVTPS2PD    64(R12), Y13
+	VFMADD231PD  Y13, Y12, Y4
+	VCVTPS2PD    80(R12), Y13
+	VFMADD231PD  Y13, Y12, Y5
+	VCVTPS2PD    96(R12), Y13
+	VFMADD231PD  Y13, Y12, Y6
+	VCVTPS2PD    112(R12), Y13
+	VFMADD231PD  Y13, Y12, Y7
+	VCVTPS2PD    128(R12), Y13
+	VFMADD231PD  Y13, Y12, Y8
+	VCVTPS2PD    144(R12), Y13
+	VFMADD231PD  Y13, Y12, Y9
+	VCVTPS2PD    160(R12), Y13
+	VFMADD231PD  Y13, Y12, Y10
+	VCVTPS2PD    -16(R12)(BX*4), Y13
+	VFMADD231PD  Y13, Y12, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1566
+
+rest1567:
+	JMP out1565
+
+near1564:
+	SUBQ $0x01, R11
+	JLT  rest1569
+
+loop1568:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y12
+	VCVTPS2PD    (R12), Y13
+	VFMADD231PD  Y13, Y12, Y0
+	VCVTPS2PD    16(R12), Y13
+	VFMADD231PD  Y13, Y12, Y1
+	VCVTPS2PD    32(R12), Y13
+	VFMADD231PD  Y13, Y12, Y2
+	VCVTPS2PD    48(R12), Y13
+	VFMADD231PD  Y13, Y12, Y3
+	VCVTPS2PD    64(R12), Y13
+	VFMADD231PD  Y13, Y12, Y4
+	VCVTPS2PD    80(R12), Y13
+	VFMADD231PD  Y13, Y12, Y5
+	VCVTPS2PD    96(R12), Y13
+	VFMADD231PD  Y13, Y12, Y6
+	VCVTPS2PD    112(R12), Y13
+	VFMADD231PD  Y13, Y12, Y7
+	VCVTPS2PD    128(R12), Y13
+	VFMADD231PD  Y13, Y12, Y8
+	VCVTPS2PD    144(R12), Y13
+	VFMADD231PD  Y13, Y12, Y9
+	VCVTPS2PD    160(R12), Y13
+	VFMADD231PD  Y13, Y12, Y10
+	VCVTPS2PD    -16(R12)(BX*4), Y13
+	VFMADD231PD  Y13, Y12, Y11
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1568
+
+rest1569:
+out1565:
+	VBROADCASTSD scale+64(FP), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      -32(DX)(BX*8), Y11
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1556
+
+done1557:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1555:
+next1570:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1571
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1572
+	SUBQ   $0x01, R9
+	JLT    rest1575
+
+loop1574:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y12
+	VADDPD     Y12, Y0, Y0
+	VCVTPS2PD  16(R11), Y12
+	VADDPD     Y12, Y1, Y1
+	VCVTPS2PD  32(R11), Y12
+	VADDPD     Y12, Y2, Y2
+	VCVTPS2PD  48(R11), Y12
+	VADDPD     Y12, Y3, Y3
+	VCVTPS2PD  64(R11), Y12
+	VADDPD     Y12, Y4, Y4
+	VCVTPS2PD  80(R11), Y12
+	VADDPD     Y12, Y5, Y5
+	VCVTPS2PD  96(R11), Y12
+	VADDPD     Y12, Y6, Y6
+	VCVTPS2PD  112(R11), Y12
+	VADDPD     Y12, Y7, Y7
+	VCVTPS2PD  128(R11), Y12
+	VADDPD     Y12, Y8, Y8
+	VCVTPS2PD  144(R11), Y12
+	VADDPD     Y12, Y9, Y9
+	VCVTPS2PD  160(R11), Y12
+	VADDPD     Y12, Y10, Y10
+	VCVTPS2PD  -16(R11)(BX*4), Y12
+	VADDPD     Y12, Y11, Y11
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1574
+
+rest1575:
+	JMP out1573
+
+near1572:
+	SUBQ $0x01, R9
+	JLT  rest1577
+
+loop1576:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y12
+	VADDPD    Y12, Y0, Y0
+	VCVTPS2PD 16(R11), Y12
+	VADDPD    Y12, Y1, Y1
+	VCVTPS2PD 32(R11), Y12
+	VADDPD    Y12, Y2, Y2
+	VCVTPS2PD 48(R11), Y12
+	VADDPD    Y12, Y3, Y3
+	VCVTPS2PD 64(R11), Y12
+	VADDPD    Y12, Y4, Y4
+	VCVTPS2PD 80(R11), Y12
+	VADDPD    Y12, Y5, Y5
+	VCVTPS2PD 96(R11), Y12
+	VADDPD    Y12, Y6, Y6
+	VCVTPS2PD 112(R11), Y12
+	VADDPD    Y12, Y7, Y7
+	VCVTPS2PD 128(R11), Y12
+	VADDPD    Y12, Y8, Y8
+	VCVTPS2PD 144(R11), Y12
+	VADDPD    Y12, Y9, Y9
+	VCVTPS2PD 160(R11), Y12
+	VADDPD    Y12, Y10, Y10
+	VCVTPS2PD -16(R11)(BX*4), Y12
+	VADDPD    Y12, Y11, Y11
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1576
+
+rest1577:
+out1573:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1578
+	SUBQ    $0x01, R9
+	JLT     rest1581
+
+loop1580:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y12
+	VADDPD     Y12, Y0, Y0
+	VCVTPS2PD  16(R11), Y12
+	VADDPD     Y12, Y1, Y1
+	VCVTPS2PD  32(R11), Y12
+	VADDPD     Y12, Y2, Y2
+	VCVTPS2PD  48(R11), Y12
+	VADDPD     Y12, Y3, Y3
+	VCVTPS2PD  64(R11), Y12
+	VADDPD     Y12, Y4, Y4
+	VCVTPS2PD  80(R11), Y12
+	VADDPD     Y12, Y5, Y5
+	VCVTPS2PD  96(R11), Y12
+	VADDPD     Y12, Y6, Y6
+	VCVTPS2PD  112(R11), Y12
+	VADDPD     Y12, Y7, Y7
+	VCVTPS2PD  128(R11), Y12
+	VADDPD     Y12, Y8, Y8
+	VCVTPS2PD  144(R11), Y12
+	VADDPD     Y12, Y9, Y9
+	VCVTPS2PD  160(R11), Y12
+	VADDPD     Y12, Y10, Y10
+	VCVTPS2PD  -16(R11)(BX*4), Y12
+	VADDPD     Y12, Y11, Y11
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1580
+
+rest1581:
+	JMP out1579
+
+near1578:
+	SUBQ $0x01, R9
+	JLT  rest1583
+
+loop1582:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y12
+	VADDPD    Y12, Y0, Y0
+	VCVTPS2PD 16(R11), Y12
+	VADDPD    Y12, Y1, Y1
+	VCVTPS2PD 32(R11), Y12
+	VADDPD    Y12, Y2, Y2
+	VCVTPS2PD 48(R11), Y12
+	VADDPD    Y12, Y3, Y3
+	VCVTPS2PD 64(R11), Y12
+	VADDPD    Y12, Y4, Y4
+	VCVTPS2PD 80(R11), Y12
+	VADDPD    Y12, Y5, Y5
+	VCVTPS2PD 96(R11), Y12
+	VADDPD    Y12, Y6, Y6
+	VCVTPS2PD 112(R11), Y12
+	VADDPD    Y12, Y7, Y7
+	VCVTPS2PD 128(R11), Y12
+	VADDPD    Y12, Y8, Y8
+	VCVTPS2PD 144(R11), Y12
+	VADDPD    Y12, Y9, Y9
+	VCVTPS2PD 160(R11), Y12
+	VADDPD    Y12, Y10, Y10
+	VCVTPS2PD -16(R11)(BX*4), Y12
+	VADDPD    Y12, Y11, Y11
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1582
+
+rest1583:
+out1579:
+	VBROADCASTSD scale+64(FP), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      -32(DX)(BX*8), Y11
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMULPD       Y12, Y8, Y8
+	VMULPD       Y12, Y9, Y9
+	VMULPD       Y12, Y10, Y10
+	VMULPD       Y12, Y11, Y11
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1570
+
+done1571:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1554:
+	TESTQ R9, R9
+	JEQ   ones1584
+
+next1585:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1586
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1587
+	SUBQ   $0x01, R11
+	JLT    rest1590
+
+loop1589:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VCVTPS2PD    (R12), Y14
+	VFMADD231PD  Y14, Y13, Y0
+	VCVTPS2PD    16(R12), Y14
+	VFMADD231PD  Y14, Y13, Y1
+	VCVTPS2PD    32(R12), Y14
+	VFMADD231PD  Y14, Y13, Y2
+	VCVTPS2PD    48(R12), Y14
+	VFMADD231PD  Y14, Y13, Y3
+	VCVTPS2PD    64(R12), Y14
+	VFMADD231PD  Y14, Y13, Y4
+	VCVTPS2PD    80(R12), Y14
+	VFMADD231PD  Y14, Y13, Y5
+	VCVTPS2PD    96(R12), Y14
+	VFMADD231PD  Y14, Y13, Y6
+	VCVTPS2PD    112(R12), Y14
+	VFMADD231PD  Y14, Y13, Y7
+	VCVTPS2PD    128(R12), Y14
+	VFMADD231PD  Y14, Y13, Y8
+	VCVTPS2PD    144(R12), Y14
+	VFMADD231PD  Y14, Y13, Y9
+	VCVTPS2PD    160(R12), Y14
+	VFMADD231PD  Y14, Y13, Y10
+	VCVTPS2PD    176(R12), Y14
+	VFMADD231PD  Y14, Y13, Y11
+	VCVTPS2PD    -16(R12)(BX*4), Y14
+	VFMADD231PD  Y14, Y13, Y12
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1589
+
+rest1590:
+	JMP out1588
+
+near1587:
+	SUBQ $0x01, R11
+	JLT  rest1592
+
+loop1591:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VCVTPS2PD    (R12), Y14
+	VFMADD231PD  Y14, Y13, Y0
+	VCVTPS2PD    16(R12), Y14
+	VFMADD231PD  Y14, Y13, Y1
+	VCVTPS2PD    32(R12), Y14
+	VFMADD231PD  Y14, Y13, Y2
+	VCVTPS2PD    48(R12), Y14
+	VFMADD231PD  Y14, Y13, Y3
+	VCVTPS2PD    64(R12), Y14
+	VFMADD231PD  Y14, Y13, Y4
+	VCVTPS2PD    80(R12), Y14
+	VFMADD231PD  Y14, Y13, Y5
+	VCVTPS2PD    96(R12), Y14
+	VFMADD231PD  Y14, Y13, Y6
+	VCVTPS2PD    112(R12), Y14
+	VFMADD231PD  Y14, Y13, Y7
+	VCVTPS2PD    128(R12), Y14
+	VFMADD231PD  Y14, Y13, Y8
+	VCVTPS2PD    144(R12), Y14
+	VFMADD231PD  Y14, Y13, Y9
+	VCVTPS2PD    160(R12), Y14
+	VFMADD231PD  Y14, Y13, Y10
+	VCVTPS2PD    176(R12), Y14
+	VFMADD231PD  Y14, Y13, Y11
+	VCVTPS2PD    -16(R12)(BX*4), Y14
+	VFMADD231PD  Y14, Y13, Y12
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1591
+
+rest1592:
+out1588:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1593
+	SUBQ    $0x01, R11
+	JLT     rest1596
+
+loop1595:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VCVTPS2PD    (R12), Y14
+	VFMADD231PD  Y14, Y13, Y0
+	VCVTPS2PD    16(R12), Y14
+	VFMADD231PD  Y14, Y13, Y1
+	VCVTPS2PD    32(R12), Y14
+	VFMADD231PD  Y14, Y13, Y2
+	VCVTPS2PD    48(R12), Y14
+	VFMADD231PD  Y14, Y13, Y3
+	VCVTPS2PD    64(R12), Y14
+	VFMADD231PD  Y14, Y13, Y4
+	VCVTPS2PD    80(R12), Y14
+	VFMADD231PD  Y14, Y13, Y5
+	VCVTPS2PD    96(R12), Y14
+	VFMADD231PD  Y14, Y13, Y6
+	VCVTPS2PD    112(R12), Y14
+	VFMADD231PD  Y14, Y13, Y7
+	VCVTPS2PD    128(R12), Y14
+	VFMADD231PD  Y14, Y13, Y8
+	VCVTPS2PD    144(R12), Y14
+	VFMADD231PD  Y14, Y13, Y9
+	VCVTPS2PD    160(R12), Y14
+	VFMADD231PD  Y14, Y13, Y10
+	VCVTPS2PD    176(R12), Y14
+	VFMADD231PD  Y14, Y13, Y11
+	VCVTPS2PD    -16(R12)(BX*4), Y14
+	VFMADD231PD  Y14, Y13, Y12
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1595
+
+rest1596:
+	JMP out1594
+
+near1593:
+	SUBQ $0x01, R11
+	JLT  rest1598
+
+loop1597:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y13
+	VCVTPS2PD    (R12), Y14
+	VFMADD231PD  Y14, Y13, Y0
+	VCVTPS2PD    16(R12), Y14
+	VFMADD231PD  Y14, Y13, Y1
+	VCVTPS2PD    32(R12), Y14
+	VFMADD231PD  Y14, Y13, Y2
+	VCVTPS2PD    48(R12), Y14
+	VFMADD231PD  Y14, Y13, Y3
+	VCVTPS2PD    64(R12), Y14
+	VFMADD231PD  Y14, Y13, Y4
+	VCVTPS2PD    80(R12), Y14
+	VFMADD231PD  Y14, Y13, Y5
+	VCVTPS2PD    96(R12), Y14
+	VFMADD231PD  Y14, Y13, Y6
+	VCVTPS2PD    112(R12), Y14
+	VFMADD231PD  Y14, Y13, Y7
+	VCVTPS2PD    128(R12), Y14
+	VFMADD231PD  Y14, Y13, Y8
+	VCVTPS2PD    144(R12), Y14
+	VFMADD231PD  Y14, Y13, Y9
+	VCVTPS2PD    160(R12), Y14
+	VFMADD231PD  Y14, Y13, Y10
+	VCVTPS2PD    176(R12), Y14
+	VFMADD231PD  Y14, Y13, Y11
+	VCVTPS2PD    -16(R12)(BX*4), Y14
+	VFMADD231PD  Y14, Y13, Y12
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1597
+
+rest1598:
+out1594:
+	VBROADCASTSD scale+64(FP), Y13
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      -32(DX)(BX*8), Y12
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1585
+
+done1586:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1584:
+next1599:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1600
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1601
+	SUBQ   $0x01, R9
+	JLT    rest1604
+
+loop1603:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y13
+	VADDPD     Y13, Y0, Y0
+	VCVTPS2PD  16(R11), Y13
+	VADDPD     Y13, Y1, Y1
+	VCVTPS2PD  32(R11), Y13
+	VADDPD     Y13, Y2, Y2
+	VCVTPS2PD  48(R11), Y13
+	VADDPD     Y13, Y3, Y3
+	VCVTPS2PD  64(R11), Y13
+	VADDPD     Y13, Y4, Y4
+	VCVTPS2PD  80(R11), Y13
+	VADDPD     Y13, Y5, Y5
+	VCVTPS2PD  96(R11), Y13
+	VADDPD     Y13, Y6, Y6
+	VCVTPS2PD  112(R11), Y13
+	VADDPD     Y13, Y7, Y7
+	VCVTPS2PD  128(R11), Y13
+	VADDPD     Y13, Y8, Y8
+	VCVTPS2PD  144(R11), Y13
+	VADDPD     Y13, Y9, Y9
+	VCVTPS2PD  160(R11), Y13
+	VADDPD     Y13, Y10, Y10
+	VCVTPS2PD  176(R11), Y13
+	VADDPD     Y13, Y11, Y11
+	VCVTPS2PD  -16(R11)(BX*4), Y13
+	VADDPD     Y13, Y12, Y12
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1603
+
+rest1604:
+	JMP out1602
+
+near1601:
+	SUBQ $0x01, R9
+	JLT  rest1606
+
+loop1605:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y13
+	VADDPD    Y13, Y0, Y0
+	VCVTPS2PD 16(R11), Y13
+	VADDPD    Y13, Y1, Y1
+	VCVTPS2PD 32(R11), Y13
+	VADDPD    Y13, Y2, Y2
+	VCVTPS2PD 48(R11), Y13
+	VADDPD    Y13, Y3, Y3
+	VCVTPS2PD 64(R11), Y13
+	VADDPD    Y13, Y4, Y4
+	VCVTPS2PD 80(R11), Y13
+	VADDPD    Y13, Y5, Y5
+	VCVTPS2PD 96(R11), Y13
+	VADDPD    Y13, Y6, Y6
+	VCVTPS2PD 112(R11), Y13
+	VADDPD    Y13, Y7, Y7
+	VCVTPS2PD 128(R11), Y13
+	VADDPD    Y13, Y8, Y8
+	VCVTPS2PD 144(R11), Y13
+	VADDPD    Y13, Y9, Y9
+	VCVTPS2PD 160(R11), Y13
+	VADDPD    Y13, Y10, Y10
+	VCVTPS2PD 176(R11), Y13
+	VADDPD    Y13, Y11, Y11
+	VCVTPS2PD -16(R11)(BX*4), Y13
+	VADDPD    Y13, Y12, Y12
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1605
+
+rest1606:
+out1602:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1607
+	SUBQ    $0x01, R9
+	JLT     rest1610
+
+loop1609:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y13
+	VADDPD     Y13, Y0, Y0
+	VCVTPS2PD  16(R11), Y13
+	VADDPD     Y13, Y1, Y1
+	VCVTPS2PD  32(R11), Y13
+	VADDPD     Y13, Y2, Y2
+	VCVTPS2PD  48(R11), Y13
+	VADDPD     Y13, Y3, Y3
+	VCVTPS2PD  64(R11), Y13
+	VADDPD     Y13, Y4, Y4
+	VCVTPS2PD  80(R11), Y13
+	VADDPD     Y13, Y5, Y5
+	VCVTPS2PD  96(R11), Y13
+	VADDPD     Y13, Y6, Y6
+	VCVTPS2PD  112(R11), Y13
+	VADDPD     Y13, Y7, Y7
+	VCVTPS2PD  128(R11), Y13
+	VADDPD     Y13, Y8, Y8
+	VCVTPS2PD  144(R11), Y13
+	VADDPD     Y13, Y9, Y9
+	VCVTPS2PD  160(R11), Y13
+	VADDPD     Y13, Y10, Y10
+	VCVTPS2PD  176(R11), Y13
+	VADDPD     Y13, Y11, Y11
+	VCVTPS2PD  -16(R11)(BX*4), Y13
+	VADDPD     Y13, Y12, Y12
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1609
+
+rest1610:
+	JMP out1608
+
+near1607:
+	SUBQ $0x01, R9
+	JLT  rest1612
+
+loop1611:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y13
+	VADDPD    Y13, Y0, Y0
+	VCVTPS2PD 16(R11), Y13
+	VADDPD    Y13, Y1, Y1
+	VCVTPS2PD 32(R11), Y13
+	VADDPD    Y13, Y2, Y2
+	VCVTPS2PD 48(R11), Y13
+	VADDPD    Y13, Y3, Y3
+	VCVTPS2PD 64(R11), Y13
+	VADDPD    Y13, Y4, Y4
+	VCVTPS2PD 80(R11), Y13
+	VADDPD    Y13, Y5, Y5
+	VCVTPS2PD 96(R11), Y13
+	VADDPD    Y13, Y6, Y6
+	VCVTPS2PD 112(R11), Y13
+	VADDPD    Y13, Y7, Y7
+	VCVTPS2PD 128(R11), Y13
+	VADDPD    Y13, Y8, Y8
+	VCVTPS2PD 144(R11), Y13
+	VADDPD    Y13, Y9, Y9
+	VCVTPS2PD 160(R11), Y13
+	VADDPD    Y13, Y10, Y10
+	VCVTPS2PD 176(R11), Y13
+	VADDPD    Y13, Y11, Y11
+	VCVTPS2PD -16(R11)(BX*4), Y13
+	VADDPD    Y13, Y12, Y12
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1611
+
+rest1612:
+out1608:
+	VBROADCASTSD scale+64(FP), Y13
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      -32(DX)(BX*8), Y12
+	VMULPD       Y13, Y0, Y0
+	VMULPD       Y13, Y1, Y1
+	VMULPD       Y13, Y2, Y2
+	VMULPD       Y13, Y3, Y3
+	VMULPD       Y13, Y4, Y4
+	VMULPD       Y13, Y5, Y5
+	VMULPD       Y13, Y6, Y6
+	VMULPD       Y13, Y7, Y7
+	VMULPD       Y13, Y8, Y8
+	VMULPD       Y13, Y9, Y9
+	VMULPD       Y13, Y10, Y10
+	VMULPD       Y13, Y11, Y11
+	VMULPD       Y13, Y12, Y12
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1599
+
+done1600:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above1553:
+	TESTQ R9, R9
+	JEQ   ones1613
+
+next1614:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1615
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	MOVL   4(CX), R11
+	SUBL   (CX), R11
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R11*4), R12
+	CMPQ   R12, R10
+	JHI    near1616
+	SUBQ   $0x01, R11
+	JLT    rest1619
+
+loop1618:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y14
+	VCVTPS2PD    (R12), Y15
+	VFMADD231PD  Y15, Y14, Y0
+	VCVTPS2PD    16(R12), Y15
+	VFMADD231PD  Y15, Y14, Y1
+	VCVTPS2PD    32(R12), Y15
+	VFMADD231PD  Y15, Y14, Y2
+	VCVTPS2PD    48(R12), Y15
+	VFMADD231PD  Y15, Y14, Y3
+	VCVTPS2PD    64(R12), Y15
+	VFMADD231PD  Y15, Y14, Y4
+	VCVTPS2PD    80(R12), Y15
+	VFMADD231PD  Y15, Y14, Y5
+	VCVTPS2PD    96(R12), Y15
+	VFMADD231PD  Y15, Y14, Y6
+	VCVTPS2PD    112(R12), Y15
+	VFMADD231PD  Y15, Y14, Y7
+	VCVTPS2PD    128(R12), Y15
+	VFMADD231PD  Y15, Y14, Y8
+	VCVTPS2PD    144(R12), Y15
+	VFMADD231PD  Y15, Y14, Y9
+	VCVTPS2PD    160(R12), Y15
+	VFMADD231PD  Y15, Y14, Y10
+	VCVTPS2PD    176(R12), Y15
+	VFMADD231PD  Y15, Y14, Y11
+	VCVTPS2PD    192(R12), Y15
+	VFMADD231PD  Y15, Y14, Y12
+	VCVTPS2PD    -16(R12)(BX*4), Y15
+	VFMADD231PD  Y15, Y14, Y13
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1618
+
+rest1619:
+	JMP out1617
+
+near1616:
+	SUBQ $0x01, R11
+	JLT  rest1621
+
+loop1620:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y14
+	VCVTPS2PD    (R12), Y15
+	VFMADD231PD  Y15, Y14, Y0
+	VCVTPS2PD    16(R12), Y15
+	VFMADD231PD  Y15, Y14, Y1
+	VCVTPS2PD    32(R12), Y15
+	VFMADD231PD  Y15, Y14, Y2
+	VCVTPS2PD    48(R12), Y15
+	VFMADD231PD  Y15, Y14, Y3
+	VCVTPS2PD    64(R12), Y15
+	VFMADD231PD  Y15, Y14, Y4
+	VCVTPS2PD    80(R12), Y15
+	VFMADD231PD  Y15, Y14, Y5
+	VCVTPS2PD    96(R12), Y15
+	VFMADD231PD  Y15, Y14, Y6
+	VCVTPS2PD    112(R12), Y15
+	VFMADD231PD  Y15, Y14, Y7
+	VCVTPS2PD    128(R12), Y15
+	VFMADD231PD  Y15, Y14, Y8
+	VCVTPS2PD    144(R12), Y15
+	VFMADD231PD  Y15, Y14, Y9
+	VCVTPS2PD    160(R12), Y15
+	VFMADD231PD  Y15, Y14, Y10
+	VCVTPS2PD    176(R12), Y15
+	VFMADD231PD  Y15, Y14, Y11
+	VCVTPS2PD    192(R12), Y15
+	VFMADD231PD  Y15, Y14, Y12
+	VCVTPS2PD    -16(R12)(BX*4), Y15
+	VFMADD231PD  Y15, Y14, Y13
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1620
+
+rest1621:
+out1617:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, 384(DX)
+	VMOVUPD Y13, -32(DX)(BX*8)
+	MOVL    4(CX), R11
+	SUBL    (CX), R11
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R11*4), R12
+	CMPQ    R12, R10
+	JHI     near1622
+	SUBQ    $0x01, R11
+	JLT     rest1625
+
+loop1624:
+	MOVLQSX      64(R8), R12
+	IMULQ        DI, R12
+	PREFETCHT0   (SI)(R12*1)
+	PREFETCHT0   64(SI)(R12*1)
+	PREFETCHT0   128(SI)(R12*1)
+	PREFETCHT0   192(SI)(R12*1)
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y14
+	VCVTPS2PD    (R12), Y15
+	VFMADD231PD  Y15, Y14, Y0
+	VCVTPS2PD    16(R12), Y15
+	VFMADD231PD  Y15, Y14, Y1
+	VCVTPS2PD    32(R12), Y15
+	VFMADD231PD  Y15, Y14, Y2
+	VCVTPS2PD    48(R12), Y15
+	VFMADD231PD  Y15, Y14, Y3
+	VCVTPS2PD    64(R12), Y15
+	VFMADD231PD  Y15, Y14, Y4
+	VCVTPS2PD    80(R12), Y15
+	VFMADD231PD  Y15, Y14, Y5
+	VCVTPS2PD    96(R12), Y15
+	VFMADD231PD  Y15, Y14, Y6
+	VCVTPS2PD    112(R12), Y15
+	VFMADD231PD  Y15, Y14, Y7
+	VCVTPS2PD    128(R12), Y15
+	VFMADD231PD  Y15, Y14, Y8
+	VCVTPS2PD    144(R12), Y15
+	VFMADD231PD  Y15, Y14, Y9
+	VCVTPS2PD    160(R12), Y15
+	VFMADD231PD  Y15, Y14, Y10
+	VCVTPS2PD    176(R12), Y15
+	VFMADD231PD  Y15, Y14, Y11
+	VCVTPS2PD    192(R12), Y15
+	VFMADD231PD  Y15, Y14, Y12
+	VCVTPS2PD    -16(R12)(BX*4), Y15
+	VFMADD231PD  Y15, Y14, Y13
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1624
+
+rest1625:
+	JMP out1623
+
+near1622:
+	SUBQ $0x01, R11
+	JLT  rest1627
+
+loop1626:
+	MOVLQSX      (R8), R12
+	IMULQ        DI, R12
+	CMPQ         R12, limit+80(FP)
+	JHI          bad1158
+	ADDQ         SI, R12
+	VBROADCASTSD (R9), Y14
+	VCVTPS2PD    (R12), Y15
+	VFMADD231PD  Y15, Y14, Y0
+	VCVTPS2PD    16(R12), Y15
+	VFMADD231PD  Y15, Y14, Y1
+	VCVTPS2PD    32(R12), Y15
+	VFMADD231PD  Y15, Y14, Y2
+	VCVTPS2PD    48(R12), Y15
+	VFMADD231PD  Y15, Y14, Y3
+	VCVTPS2PD    64(R12), Y15
+	VFMADD231PD  Y15, Y14, Y4
+	VCVTPS2PD    80(R12), Y15
+	VFMADD231PD  Y15, Y14, Y5
+	VCVTPS2PD    96(R12), Y15
+	VFMADD231PD  Y15, Y14, Y6
+	VCVTPS2PD    112(R12), Y15
+	VFMADD231PD  Y15, Y14, Y7
+	VCVTPS2PD    128(R12), Y15
+	VFMADD231PD  Y15, Y14, Y8
+	VCVTPS2PD    144(R12), Y15
+	VFMADD231PD  Y15, Y14, Y9
+	VCVTPS2PD    160(R12), Y15
+	VFMADD231PD  Y15, Y14, Y10
+	VCVTPS2PD    176(R12), Y15
+	VFMADD231PD  Y15, Y14, Y11
+	VCVTPS2PD    192(R12), Y15
+	VFMADD231PD  Y15, Y14, Y12
+	VCVTPS2PD    -16(R12)(BX*4), Y15
+	VFMADD231PD  Y15, Y14, Y13
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, R11
+	JGE          loop1626
+
+rest1627:
+out1623:
+	VBROADCASTSD scale+64(FP), Y14
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      384(DX), Y12
+	VMOVUPD      -32(DX)(BX*8), Y13
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, 384(DX)
+	VMOVUPD      Y13, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1614
+
+done1615:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones1613:
+next1628:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done1629
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+	VXORPD Y12, Y12, Y12
+	VXORPD Y13, Y13, Y13
+	MOVL   4(CX), R9
+	SUBL   (CX), R9
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(R9*4), R11
+	CMPQ   R11, R10
+	JHI    near1630
+	SUBQ   $0x01, R9
+	JLT    rest1633
+
+loop1632:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y14
+	VADDPD     Y14, Y0, Y0
+	VCVTPS2PD  16(R11), Y14
+	VADDPD     Y14, Y1, Y1
+	VCVTPS2PD  32(R11), Y14
+	VADDPD     Y14, Y2, Y2
+	VCVTPS2PD  48(R11), Y14
+	VADDPD     Y14, Y3, Y3
+	VCVTPS2PD  64(R11), Y14
+	VADDPD     Y14, Y4, Y4
+	VCVTPS2PD  80(R11), Y14
+	VADDPD     Y14, Y5, Y5
+	VCVTPS2PD  96(R11), Y14
+	VADDPD     Y14, Y6, Y6
+	VCVTPS2PD  112(R11), Y14
+	VADDPD     Y14, Y7, Y7
+	VCVTPS2PD  128(R11), Y14
+	VADDPD     Y14, Y8, Y8
+	VCVTPS2PD  144(R11), Y14
+	VADDPD     Y14, Y9, Y9
+	VCVTPS2PD  160(R11), Y14
+	VADDPD     Y14, Y10, Y10
+	VCVTPS2PD  176(R11), Y14
+	VADDPD     Y14, Y11, Y11
+	VCVTPS2PD  192(R11), Y14
+	VADDPD     Y14, Y12, Y12
+	VCVTPS2PD  -16(R11)(BX*4), Y14
+	VADDPD     Y14, Y13, Y13
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1632
+
+rest1633:
+	JMP out1631
+
+near1630:
+	SUBQ $0x01, R9
+	JLT  rest1635
+
+loop1634:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y14
+	VADDPD    Y14, Y0, Y0
+	VCVTPS2PD 16(R11), Y14
+	VADDPD    Y14, Y1, Y1
+	VCVTPS2PD 32(R11), Y14
+	VADDPD    Y14, Y2, Y2
+	VCVTPS2PD 48(R11), Y14
+	VADDPD    Y14, Y3, Y3
+	VCVTPS2PD 64(R11), Y14
+	VADDPD    Y14, Y4, Y4
+	VCVTPS2PD 80(R11), Y14
+	VADDPD    Y14, Y5, Y5
+	VCVTPS2PD 96(R11), Y14
+	VADDPD    Y14, Y6, Y6
+	VCVTPS2PD 112(R11), Y14
+	VADDPD    Y14, Y7, Y7
+	VCVTPS2PD 128(R11), Y14
+	VADDPD    Y14, Y8, Y8
+	VCVTPS2PD 144(R11), Y14
+	VADDPD    Y14, Y9, Y9
+	VCVTPS2PD 160(R11), Y14
+	VADDPD    Y14, Y10, Y10
+	VCVTPS2PD 176(R11), Y14
+	VADDPD    Y14, Y11, Y11
+	VCVTPS2PD 192(R11), Y14
+	VADDPD    Y14, Y12, Y12
+	VCVTPS2PD -16(R11)(BX*4), Y14
+	VADDPD    Y14, Y13, Y13
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1634
+
+rest1635:
+out1631:
+	VMOVUPD Y0, (DX)
+	VMOVUPD Y1, 32(DX)
+	VMOVUPD Y2, 64(DX)
+	VMOVUPD Y3, 96(DX)
+	VMOVUPD Y4, 128(DX)
+	VMOVUPD Y5, 160(DX)
+	VMOVUPD Y6, 192(DX)
+	VMOVUPD Y7, 224(DX)
+	VMOVUPD Y8, 256(DX)
+	VMOVUPD Y9, 288(DX)
+	VMOVUPD Y10, 320(DX)
+	VMOVUPD Y11, 352(DX)
+	VMOVUPD Y12, 384(DX)
+	VMOVUPD Y13, -32(DX)(BX*8)
+	MOVL    4(CX), R9
+	SUBL    (CX), R9
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(R9*4), R11
+	CMPQ    R11, R10
+	JHI     near1636
+	SUBQ    $0x01, R9
+	JLT     rest1639
+
+loop1638:
+	MOVLQSX    64(R8), R11
+	IMULQ      DI, R11
+	PREFETCHT0 (SI)(R11*1)
+	PREFETCHT0 64(SI)(R11*1)
+	PREFETCHT0 128(SI)(R11*1)
+	PREFETCHT0 192(SI)(R11*1)
+	MOVLQSX    (R8), R11
+	IMULQ      DI, R11
+	CMPQ       R11, limit+80(FP)
+	JHI        bad1158
+	ADDQ       SI, R11
+	VCVTPS2PD  (R11), Y14
+	VADDPD     Y14, Y0, Y0
+	VCVTPS2PD  16(R11), Y14
+	VADDPD     Y14, Y1, Y1
+	VCVTPS2PD  32(R11), Y14
+	VADDPD     Y14, Y2, Y2
+	VCVTPS2PD  48(R11), Y14
+	VADDPD     Y14, Y3, Y3
+	VCVTPS2PD  64(R11), Y14
+	VADDPD     Y14, Y4, Y4
+	VCVTPS2PD  80(R11), Y14
+	VADDPD     Y14, Y5, Y5
+	VCVTPS2PD  96(R11), Y14
+	VADDPD     Y14, Y6, Y6
+	VCVTPS2PD  112(R11), Y14
+	VADDPD     Y14, Y7, Y7
+	VCVTPS2PD  128(R11), Y14
+	VADDPD     Y14, Y8, Y8
+	VCVTPS2PD  144(R11), Y14
+	VADDPD     Y14, Y9, Y9
+	VCVTPS2PD  160(R11), Y14
+	VADDPD     Y14, Y10, Y10
+	VCVTPS2PD  176(R11), Y14
+	VADDPD     Y14, Y11, Y11
+	VCVTPS2PD  192(R11), Y14
+	VADDPD     Y14, Y12, Y12
+	VCVTPS2PD  -16(R11)(BX*4), Y14
+	VADDPD     Y14, Y13, Y13
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, R9
+	JGE        loop1638
+
+rest1639:
+	JMP out1637
+
+near1636:
+	SUBQ $0x01, R9
+	JLT  rest1641
+
+loop1640:
+	MOVLQSX   (R8), R11
+	IMULQ     DI, R11
+	CMPQ      R11, limit+80(FP)
+	JHI       bad1158
+	ADDQ      SI, R11
+	VCVTPS2PD (R11), Y14
+	VADDPD    Y14, Y0, Y0
+	VCVTPS2PD 16(R11), Y14
+	VADDPD    Y14, Y1, Y1
+	VCVTPS2PD 32(R11), Y14
+	VADDPD    Y14, Y2, Y2
+	VCVTPS2PD 48(R11), Y14
+	VADDPD    Y14, Y3, Y3
+	VCVTPS2PD 64(R11), Y14
+	VADDPD    Y14, Y4, Y4
+	VCVTPS2PD 80(R11), Y14
+	VADDPD    Y14, Y5, Y5
+	VCVTPS2PD 96(R11), Y14
+	VADDPD    Y14, Y6, Y6
+	VCVTPS2PD 112(R11), Y14
+	VADDPD    Y14, Y7, Y7
+	VCVTPS2PD 128(R11), Y14
+	VADDPD    Y14, Y8, Y8
+	VCVTPS2PD 144(R11), Y14
+	VADDPD    Y14, Y9, Y9
+	VCVTPS2PD 160(R11), Y14
+	VADDPD    Y14, Y10, Y10
+	VCVTPS2PD 176(R11), Y14
+	VADDPD    Y14, Y11, Y11
+	VCVTPS2PD 192(R11), Y14
+	VADDPD    Y14, Y12, Y12
+	VCVTPS2PD -16(R11)(BX*4), Y14
+	VADDPD    Y14, Y13, Y13
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, R9
+	JGE       loop1640
+
+rest1641:
+out1637:
+	VBROADCASTSD scale+64(FP), Y14
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
+	VMOVUPD      Y0, (AX)
+	VMOVUPD      Y1, 32(AX)
+	VMOVUPD      Y2, 64(AX)
+	VMOVUPD      Y3, 96(AX)
+	VMOVUPD      Y4, 128(AX)
+	VMOVUPD      Y5, 160(AX)
+	VMOVUPD      Y6, 192(AX)
+	VMOVUPD      Y7, 224(AX)
+	VMOVUPD      Y8, 256(AX)
+	VMOVUPD      Y9, 288(AX)
+	VMOVUPD      Y10, 320(AX)
+	VMOVUPD      Y11, 352(AX)
+	VMOVUPD      Y12, 384(AX)
+	VMOVUPD      Y13, -32(AX)(BX*8)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Y0
+	VMOVUPD      32(DX), Y1
+	VMOVUPD      64(DX), Y2
+	VMOVUPD      96(DX), Y3
+	VMOVUPD      128(DX), Y4
+	VMOVUPD      160(DX), Y5
+	VMOVUPD      192(DX), Y6
+	VMOVUPD      224(DX), Y7
+	VMOVUPD      256(DX), Y8
+	VMOVUPD      288(DX), Y9
+	VMOVUPD      320(DX), Y10
+	VMOVUPD      352(DX), Y11
+	VMOVUPD      384(DX), Y12
+	VMOVUPD      -32(DX)(BX*8), Y13
+	VMULPD       Y14, Y0, Y0
+	VMULPD       Y14, Y1, Y1
+	VMULPD       Y14, Y2, Y2
+	VMULPD       Y14, Y3, Y3
+	VMULPD       Y14, Y4, Y4
+	VMULPD       Y14, Y5, Y5
+	VMULPD       Y14, Y6, Y6
+	VMULPD       Y14, Y7, Y7
+	VMULPD       Y14, Y8, Y8
+	VMULPD       Y14, Y9, Y9
+	VMULPD       Y14, Y10, Y10
+	VMULPD       Y14, Y11, Y11
+	VMULPD       Y14, Y12, Y12
+	VMULPD       Y14, Y13, Y13
+	VMOVUPD      Y0, (DX)
+	VMOVUPD      Y1, 32(DX)
+	VMOVUPD      Y2, 64(DX)
+	VMOVUPD      Y3, 96(DX)
+	VMOVUPD      Y4, 128(DX)
+	VMOVUPD      Y5, 160(DX)
+	VMOVUPD      Y6, 192(DX)
+	VMOVUPD      Y7, 224(DX)
+	VMOVUPD      Y8, 256(DX)
+	VMOVUPD      Y9, 288(DX)
+	VMOVUPD      Y10, 320(DX)
+	VMOVUPD      Y11, 352(DX)
+	VMOVUPD      Y12, 384(DX)
+	VMOVUPD      Y13, -32(DX)(BX*8)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next1628
+
+done1629:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+bad1158:
+	XORB AL, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
 // func gatherSpanAVX2(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·gatherSpanAVX2(SB), NOSPLIT, $0-96
@@ -15370,19 +22745,19 @@ TEXT ·gatherSpanAVX2(SB), NOSPLIT, $0-96
 	SUBQ  CX, BX
 	XORQ  CX, CX
 	CMPQ  DX, $0x00000020
-	JGT   above1158
+	JGT   above1642
 	CMPQ  DX, $0x00000010
-	JGT   above1159
+	JGT   above1643
 	CMPQ  DX, $0x00000008
-	JGT   above1160
+	JGT   above1644
 	CMPQ  DX, $0x00000004
-	JGT   above1161
+	JGT   above1645
 	TESTQ R8, R8
-	JEQ   ones1162
+	JEQ   ones1646
 
-next1163:
+next1647:
 	CMPQ    CX, count+40(FP)
-	JGE     done1166
+	JGE     done1650
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -15390,34 +22765,34 @@ next1163:
 	VMOVUPD -32(AX)(DX*8), Y0
 	VXORPD  Y1, Y1, Y1
 
-loop1164:
+loop1648:
 	CMPQ         R11, R12
-	JGE          out1165
+	JGE          out1649
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1165
+	JAE          out1649
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y2
 	VFMADD231PD  -32(R13)(DX*8), Y2, Y0
 	ADDQ         $0x01, R11
 	CMPQ         R11, R12
-	JGE          out1165
+	JGE          out1649
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1165
+	JAE          out1649
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y2
 	VFMADD231PD  -32(R13)(DX*8), Y2, Y1
 	ADDQ         $0x01, R11
-	JMP          loop1164
+	JMP          loop1648
 
-out1165:
+out1649:
 	VADDPD     Y1, Y0, Y0
 	VMOVUPD    Y0, -32(AX)(DX*8)
 	MOVQ       to+24(FP), R12
@@ -15432,16 +22807,16 @@ out1165:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1163
+	JMP        next1647
 
-done1166:
+done1650:
 	VZEROUPPER
 	RET
 
-ones1162:
-next1167:
+ones1646:
+next1651:
 	CMPQ    CX, count+40(FP)
-	JGE     done1170
+	JGE     done1654
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -15449,32 +22824,32 @@ next1167:
 	VMOVUPD -32(AX)(DX*8), Y0
 	VXORPD  Y1, Y1, Y1
 
-loop1168:
+loop1652:
 	CMPQ    R8, R11
-	JGE     out1169
+	JGE     out1653
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1169
+	JAE     out1653
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  -32(R12)(DX*8), Y0, Y0
 	ADDQ    $0x01, R8
 	CMPQ    R8, R11
-	JGE     out1169
+	JGE     out1653
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1169
+	JAE     out1653
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  -32(R12)(DX*8), Y1, Y1
 	ADDQ    $0x01, R8
-	JMP     loop1168
+	JMP     loop1652
 
-out1169:
+out1653:
 	VADDPD     Y1, Y0, Y0
 	VMOVUPD    Y0, -32(AX)(DX*8)
 	MOVQ       to+24(FP), R11
@@ -15484,19 +22859,19 @@ out1169:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1167
+	JMP        next1651
 
-done1170:
+done1654:
 	VZEROUPPER
 	RET
 
-above1161:
+above1645:
 	TESTQ R8, R8
-	JEQ   ones1171
+	JEQ   ones1655
 
-next1172:
+next1656:
 	CMPQ    CX, count+40(FP)
-	JGE     done1175
+	JGE     done1659
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -15506,14 +22881,14 @@ next1172:
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
 
-loop1173:
+loop1657:
 	CMPQ         R11, R12
-	JGE          out1174
+	JGE          out1658
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1174
+	JAE          out1658
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y4
@@ -15521,21 +22896,21 @@ loop1173:
 	VFMADD231PD  -32(R13)(DX*8), Y4, Y1
 	ADDQ         $0x01, R11
 	CMPQ         R11, R12
-	JGE          out1174
+	JGE          out1658
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1174
+	JAE          out1658
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y4
 	VFMADD231PD  (R13), Y4, Y2
 	VFMADD231PD  -32(R13)(DX*8), Y4, Y3
 	ADDQ         $0x01, R11
-	JMP          loop1173
+	JMP          loop1657
 
-out1174:
+out1658:
 	VADDPD     Y2, Y0, Y0
 	VADDPD     Y3, Y1, Y1
 	VMOVUPD    Y0, (AX)
@@ -15552,16 +22927,16 @@ out1174:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1172
+	JMP        next1656
 
-done1175:
+done1659:
 	VZEROUPPER
 	RET
 
-ones1171:
-next1176:
+ones1655:
+next1660:
 	CMPQ    CX, count+40(FP)
-	JGE     done1179
+	JGE     done1663
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -15571,34 +22946,34 @@ next1176:
 	VXORPD  Y2, Y2, Y2
 	VXORPD  Y3, Y3, Y3
 
-loop1177:
+loop1661:
 	CMPQ    R8, R11
-	JGE     out1178
+	JGE     out1662
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1178
+	JAE     out1662
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
 	VADDPD  -32(R12)(DX*8), Y1, Y1
 	ADDQ    $0x01, R8
 	CMPQ    R8, R11
-	JGE     out1178
+	JGE     out1662
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1178
+	JAE     out1662
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y2, Y2
 	VADDPD  -32(R12)(DX*8), Y3, Y3
 	ADDQ    $0x01, R8
-	JMP     loop1177
+	JMP     loop1661
 
-out1178:
+out1662:
 	VADDPD     Y2, Y0, Y0
 	VADDPD     Y3, Y1, Y1
 	VMOVUPD    Y0, (AX)
@@ -15610,21 +22985,21 @@ out1178:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1176
+	JMP        next1660
 
-done1179:
+done1663:
 	VZEROUPPER
 	RET
 
-above1160:
+above1644:
 	CMPQ  DX, $0x0000000c
-	JGT   above1180
+	JGT   above1664
 	TESTQ R8, R8
-	JEQ   ones1181
+	JEQ   ones1665
 
-next1182:
+next1666:
 	CMPQ    CX, count+40(FP)
-	JGE     done1185
+	JGE     done1669
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -15636,14 +23011,14 @@ next1182:
 	VXORPD  Y4, Y4, Y4
 	VXORPD  Y5, Y5, Y5
 
-loop1183:
+loop1667:
 	CMPQ         R11, R12
-	JGE          out1184
+	JGE          out1668
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1184
+	JAE          out1668
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y6
@@ -15652,12 +23027,12 @@ loop1183:
 	VFMADD231PD  -32(R13)(DX*8), Y6, Y2
 	ADDQ         $0x01, R11
 	CMPQ         R11, R12
-	JGE          out1184
+	JGE          out1668
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1184
+	JAE          out1668
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y6
@@ -15665,9 +23040,9 @@ loop1183:
 	VFMADD231PD  32(R13), Y6, Y4
 	VFMADD231PD  -32(R13)(DX*8), Y6, Y5
 	ADDQ         $0x01, R11
-	JMP          loop1183
+	JMP          loop1667
 
-out1184:
+out1668:
 	VADDPD     Y3, Y0, Y0
 	VADDPD     Y4, Y1, Y1
 	VADDPD     Y5, Y2, Y2
@@ -15686,16 +23061,16 @@ out1184:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1182
+	JMP        next1666
 
-done1185:
+done1669:
 	VZEROUPPER
 	RET
 
-ones1181:
-next1186:
+ones1665:
+next1670:
 	CMPQ    CX, count+40(FP)
-	JGE     done1189
+	JGE     done1673
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -15707,14 +23082,14 @@ next1186:
 	VXORPD  Y4, Y4, Y4
 	VXORPD  Y5, Y5, Y5
 
-loop1187:
+loop1671:
 	CMPQ    R8, R11
-	JGE     out1188
+	JGE     out1672
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1188
+	JAE     out1672
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -15722,21 +23097,21 @@ loop1187:
 	VADDPD  -32(R12)(DX*8), Y2, Y2
 	ADDQ    $0x01, R8
 	CMPQ    R8, R11
-	JGE     out1188
+	JGE     out1672
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1188
+	JAE     out1672
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y3, Y3
 	VADDPD  32(R12), Y4, Y4
 	VADDPD  -32(R12)(DX*8), Y5, Y5
 	ADDQ    $0x01, R8
-	JMP     loop1187
+	JMP     loop1671
 
-out1188:
+out1672:
 	VADDPD     Y3, Y0, Y0
 	VADDPD     Y4, Y1, Y1
 	VADDPD     Y5, Y2, Y2
@@ -15750,19 +23125,19 @@ out1188:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1186
+	JMP        next1670
 
-done1189:
+done1673:
 	VZEROUPPER
 	RET
 
-above1180:
+above1664:
 	TESTQ R8, R8
-	JEQ   ones1190
+	JEQ   ones1674
 
-next1191:
+next1675:
 	CMPQ    CX, count+40(FP)
-	JGE     done1194
+	JGE     done1678
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -15776,14 +23151,14 @@ next1191:
 	VXORPD  Y6, Y6, Y6
 	VXORPD  Y7, Y7, Y7
 
-loop1192:
+loop1676:
 	CMPQ         R11, R12
-	JGE          out1193
+	JGE          out1677
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1193
+	JAE          out1677
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y8
@@ -15793,12 +23168,12 @@ loop1192:
 	VFMADD231PD  -32(R13)(DX*8), Y8, Y3
 	ADDQ         $0x01, R11
 	CMPQ         R11, R12
-	JGE          out1193
+	JGE          out1677
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1193
+	JAE          out1677
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y8
@@ -15807,9 +23182,9 @@ loop1192:
 	VFMADD231PD  64(R13), Y8, Y6
 	VFMADD231PD  -32(R13)(DX*8), Y8, Y7
 	ADDQ         $0x01, R11
-	JMP          loop1192
+	JMP          loop1676
 
-out1193:
+out1677:
 	VADDPD     Y4, Y0, Y0
 	VADDPD     Y5, Y1, Y1
 	VADDPD     Y6, Y2, Y2
@@ -15830,16 +23205,16 @@ out1193:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1191
+	JMP        next1675
 
-done1194:
+done1678:
 	VZEROUPPER
 	RET
 
-ones1190:
-next1195:
+ones1674:
+next1679:
 	CMPQ    CX, count+40(FP)
-	JGE     done1198
+	JGE     done1682
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -15853,14 +23228,14 @@ next1195:
 	VXORPD  Y6, Y6, Y6
 	VXORPD  Y7, Y7, Y7
 
-loop1196:
+loop1680:
 	CMPQ    R8, R11
-	JGE     out1197
+	JGE     out1681
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1197
+	JAE     out1681
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -15869,12 +23244,12 @@ loop1196:
 	VADDPD  -32(R12)(DX*8), Y3, Y3
 	ADDQ    $0x01, R8
 	CMPQ    R8, R11
-	JGE     out1197
+	JGE     out1681
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1197
+	JAE     out1681
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y4, Y4
@@ -15882,9 +23257,9 @@ loop1196:
 	VADDPD  64(R12), Y6, Y6
 	VADDPD  -32(R12)(DX*8), Y7, Y7
 	ADDQ    $0x01, R8
-	JMP     loop1196
+	JMP     loop1680
 
-out1197:
+out1681:
 	VADDPD     Y4, Y0, Y0
 	VADDPD     Y5, Y1, Y1
 	VADDPD     Y6, Y2, Y2
@@ -15900,23 +23275,23 @@ out1197:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1195
+	JMP        next1679
 
-done1198:
+done1682:
 	VZEROUPPER
 	RET
 
-above1159:
+above1643:
 	CMPQ  DX, $0x00000018
-	JGT   above1199
+	JGT   above1683
 	CMPQ  DX, $0x00000014
-	JGT   above1200
+	JGT   above1684
 	TESTQ R8, R8
-	JEQ   ones1201
+	JEQ   ones1685
 
-next1202:
+next1686:
 	CMPQ    CX, count+40(FP)
-	JGE     done1205
+	JGE     done1689
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -15927,14 +23302,14 @@ next1202:
 	VMOVUPD 96(AX), Y3
 	VMOVUPD -32(AX)(DX*8), Y4
 
-loop1203:
+loop1687:
 	CMPQ         R11, R12
-	JGE          out1204
+	JGE          out1688
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1204
+	JAE          out1688
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y5
@@ -15944,9 +23319,9 @@ loop1203:
 	VFMADD231PD  96(R13), Y5, Y3
 	VFMADD231PD  -32(R13)(DX*8), Y5, Y4
 	ADDQ         $0x01, R11
-	JMP          loop1203
+	JMP          loop1687
 
-out1204:
+out1688:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -15964,16 +23339,16 @@ out1204:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1202
+	JMP        next1686
 
-done1205:
+done1689:
 	VZEROUPPER
 	RET
 
-ones1201:
-next1206:
+ones1685:
+next1690:
 	CMPQ    CX, count+40(FP)
-	JGE     done1209
+	JGE     done1693
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -15984,14 +23359,14 @@ next1206:
 	VMOVUPD 96(AX), Y3
 	VMOVUPD -32(AX)(DX*8), Y4
 
-loop1207:
+loop1691:
 	CMPQ    R8, R11
-	JGE     out1208
+	JGE     out1692
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1208
+	JAE     out1692
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -16000,9 +23375,9 @@ loop1207:
 	VADDPD  96(R12), Y3, Y3
 	VADDPD  -32(R12)(DX*8), Y4, Y4
 	ADDQ    $0x01, R8
-	JMP     loop1207
+	JMP     loop1691
 
-out1208:
+out1692:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16015,19 +23390,19 @@ out1208:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1206
+	JMP        next1690
 
-done1209:
+done1693:
 	VZEROUPPER
 	RET
 
-above1200:
+above1684:
 	TESTQ R8, R8
-	JEQ   ones1210
+	JEQ   ones1694
 
-next1211:
+next1695:
 	CMPQ    CX, count+40(FP)
-	JGE     done1214
+	JGE     done1698
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -16039,14 +23414,14 @@ next1211:
 	VMOVUPD 128(AX), Y4
 	VMOVUPD -32(AX)(DX*8), Y5
 
-loop1212:
+loop1696:
 	CMPQ         R11, R12
-	JGE          out1213
+	JGE          out1697
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1213
+	JAE          out1697
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y6
@@ -16057,9 +23432,9 @@ loop1212:
 	VFMADD231PD  128(R13), Y6, Y4
 	VFMADD231PD  -32(R13)(DX*8), Y6, Y5
 	ADDQ         $0x01, R11
-	JMP          loop1212
+	JMP          loop1696
 
-out1213:
+out1697:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16078,16 +23453,16 @@ out1213:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1211
+	JMP        next1695
 
-done1214:
+done1698:
 	VZEROUPPER
 	RET
 
-ones1210:
-next1215:
+ones1694:
+next1699:
 	CMPQ    CX, count+40(FP)
-	JGE     done1218
+	JGE     done1702
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -16099,14 +23474,14 @@ next1215:
 	VMOVUPD 128(AX), Y4
 	VMOVUPD -32(AX)(DX*8), Y5
 
-loop1216:
+loop1700:
 	CMPQ    R8, R11
-	JGE     out1217
+	JGE     out1701
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1217
+	JAE     out1701
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -16116,9 +23491,9 @@ loop1216:
 	VADDPD  128(R12), Y4, Y4
 	VADDPD  -32(R12)(DX*8), Y5, Y5
 	ADDQ    $0x01, R8
-	JMP     loop1216
+	JMP     loop1700
 
-out1217:
+out1701:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16132,21 +23507,21 @@ out1217:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1215
+	JMP        next1699
 
-done1218:
+done1702:
 	VZEROUPPER
 	RET
 
-above1199:
+above1683:
 	CMPQ  DX, $0x0000001c
-	JGT   above1219
+	JGT   above1703
 	TESTQ R8, R8
-	JEQ   ones1220
+	JEQ   ones1704
 
-next1221:
+next1705:
 	CMPQ    CX, count+40(FP)
-	JGE     done1224
+	JGE     done1708
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -16159,14 +23534,14 @@ next1221:
 	VMOVUPD 160(AX), Y5
 	VMOVUPD -32(AX)(DX*8), Y6
 
-loop1222:
+loop1706:
 	CMPQ         R11, R12
-	JGE          out1223
+	JGE          out1707
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1223
+	JAE          out1707
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y7
@@ -16178,9 +23553,9 @@ loop1222:
 	VFMADD231PD  160(R13), Y7, Y5
 	VFMADD231PD  -32(R13)(DX*8), Y7, Y6
 	ADDQ         $0x01, R11
-	JMP          loop1222
+	JMP          loop1706
 
-out1223:
+out1707:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16200,16 +23575,16 @@ out1223:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1221
+	JMP        next1705
 
-done1224:
+done1708:
 	VZEROUPPER
 	RET
 
-ones1220:
-next1225:
+ones1704:
+next1709:
 	CMPQ    CX, count+40(FP)
-	JGE     done1228
+	JGE     done1712
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -16222,14 +23597,14 @@ next1225:
 	VMOVUPD 160(AX), Y5
 	VMOVUPD -32(AX)(DX*8), Y6
 
-loop1226:
+loop1710:
 	CMPQ    R8, R11
-	JGE     out1227
+	JGE     out1711
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1227
+	JAE     out1711
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -16240,9 +23615,9 @@ loop1226:
 	VADDPD  160(R12), Y5, Y5
 	VADDPD  -32(R12)(DX*8), Y6, Y6
 	ADDQ    $0x01, R8
-	JMP     loop1226
+	JMP     loop1710
 
-out1227:
+out1711:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16257,19 +23632,19 @@ out1227:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1225
+	JMP        next1709
 
-done1228:
+done1712:
 	VZEROUPPER
 	RET
 
-above1219:
+above1703:
 	TESTQ R8, R8
-	JEQ   ones1229
+	JEQ   ones1713
 
-next1230:
+next1714:
 	CMPQ    CX, count+40(FP)
-	JGE     done1233
+	JGE     done1717
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -16283,14 +23658,14 @@ next1230:
 	VMOVUPD 192(AX), Y6
 	VMOVUPD -32(AX)(DX*8), Y7
 
-loop1231:
+loop1715:
 	CMPQ         R11, R12
-	JGE          out1232
+	JGE          out1716
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1232
+	JAE          out1716
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y8
@@ -16303,9 +23678,9 @@ loop1231:
 	VFMADD231PD  192(R13), Y8, Y6
 	VFMADD231PD  -32(R13)(DX*8), Y8, Y7
 	ADDQ         $0x01, R11
-	JMP          loop1231
+	JMP          loop1715
 
-out1232:
+out1716:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16326,16 +23701,16 @@ out1232:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1230
+	JMP        next1714
 
-done1233:
+done1717:
 	VZEROUPPER
 	RET
 
-ones1229:
-next1234:
+ones1713:
+next1718:
 	CMPQ    CX, count+40(FP)
-	JGE     done1237
+	JGE     done1721
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -16349,14 +23724,14 @@ next1234:
 	VMOVUPD 192(AX), Y6
 	VMOVUPD -32(AX)(DX*8), Y7
 
-loop1235:
+loop1719:
 	CMPQ    R8, R11
-	JGE     out1236
+	JGE     out1720
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1236
+	JAE     out1720
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -16368,9 +23743,9 @@ loop1235:
 	VADDPD  192(R12), Y6, Y6
 	VADDPD  -32(R12)(DX*8), Y7, Y7
 	ADDQ    $0x01, R8
-	JMP     loop1235
+	JMP     loop1719
 
-out1236:
+out1720:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16386,25 +23761,25 @@ out1236:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1234
+	JMP        next1718
 
-done1237:
+done1721:
 	VZEROUPPER
 	RET
 
-above1158:
+above1642:
 	CMPQ  DX, $0x00000030
-	JGT   above1238
+	JGT   above1722
 	CMPQ  DX, $0x00000028
-	JGT   above1239
+	JGT   above1723
 	CMPQ  DX, $0x00000024
-	JGT   above1240
+	JGT   above1724
 	TESTQ R8, R8
-	JEQ   ones1241
+	JEQ   ones1725
 
-next1242:
+next1726:
 	CMPQ    CX, count+40(FP)
-	JGE     done1245
+	JGE     done1729
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -16419,14 +23794,14 @@ next1242:
 	VMOVUPD 224(AX), Y7
 	VMOVUPD -32(AX)(DX*8), Y8
 
-loop1243:
+loop1727:
 	CMPQ         R11, R12
-	JGE          out1244
+	JGE          out1728
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1244
+	JAE          out1728
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y9
@@ -16440,9 +23815,9 @@ loop1243:
 	VFMADD231PD  224(R13), Y9, Y7
 	VFMADD231PD  -32(R13)(DX*8), Y9, Y8
 	ADDQ         $0x01, R11
-	JMP          loop1243
+	JMP          loop1727
 
-out1244:
+out1728:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16464,16 +23839,16 @@ out1244:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1242
+	JMP        next1726
 
-done1245:
+done1729:
 	VZEROUPPER
 	RET
 
-ones1241:
-next1246:
+ones1725:
+next1730:
 	CMPQ    CX, count+40(FP)
-	JGE     done1249
+	JGE     done1733
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -16488,14 +23863,14 @@ next1246:
 	VMOVUPD 224(AX), Y7
 	VMOVUPD -32(AX)(DX*8), Y8
 
-loop1247:
+loop1731:
 	CMPQ    R8, R11
-	JGE     out1248
+	JGE     out1732
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1248
+	JAE     out1732
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -16508,9 +23883,9 @@ loop1247:
 	VADDPD  224(R12), Y7, Y7
 	VADDPD  -32(R12)(DX*8), Y8, Y8
 	ADDQ    $0x01, R8
-	JMP     loop1247
+	JMP     loop1731
 
-out1248:
+out1732:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16527,19 +23902,19 @@ out1248:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1246
+	JMP        next1730
 
-done1249:
+done1733:
 	VZEROUPPER
 	RET
 
-above1240:
+above1724:
 	TESTQ R8, R8
-	JEQ   ones1250
+	JEQ   ones1734
 
-next1251:
+next1735:
 	CMPQ    CX, count+40(FP)
-	JGE     done1254
+	JGE     done1738
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -16555,14 +23930,14 @@ next1251:
 	VMOVUPD 256(AX), Y8
 	VMOVUPD -32(AX)(DX*8), Y9
 
-loop1252:
+loop1736:
 	CMPQ         R11, R12
-	JGE          out1253
+	JGE          out1737
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1253
+	JAE          out1737
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y10
@@ -16577,9 +23952,9 @@ loop1252:
 	VFMADD231PD  256(R13), Y10, Y8
 	VFMADD231PD  -32(R13)(DX*8), Y10, Y9
 	ADDQ         $0x01, R11
-	JMP          loop1252
+	JMP          loop1736
 
-out1253:
+out1737:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16602,16 +23977,16 @@ out1253:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1251
+	JMP        next1735
 
-done1254:
+done1738:
 	VZEROUPPER
 	RET
 
-ones1250:
-next1255:
+ones1734:
+next1739:
 	CMPQ    CX, count+40(FP)
-	JGE     done1258
+	JGE     done1742
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -16627,14 +24002,14 @@ next1255:
 	VMOVUPD 256(AX), Y8
 	VMOVUPD -32(AX)(DX*8), Y9
 
-loop1256:
+loop1740:
 	CMPQ    R8, R11
-	JGE     out1257
+	JGE     out1741
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1257
+	JAE     out1741
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -16648,9 +24023,9 @@ loop1256:
 	VADDPD  256(R12), Y8, Y8
 	VADDPD  -32(R12)(DX*8), Y9, Y9
 	ADDQ    $0x01, R8
-	JMP     loop1256
+	JMP     loop1740
 
-out1257:
+out1741:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16668,21 +24043,21 @@ out1257:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1255
+	JMP        next1739
 
-done1258:
+done1742:
 	VZEROUPPER
 	RET
 
-above1239:
+above1723:
 	CMPQ  DX, $0x0000002c
-	JGT   above1259
+	JGT   above1743
 	TESTQ R8, R8
-	JEQ   ones1260
+	JEQ   ones1744
 
-next1261:
+next1745:
 	CMPQ    CX, count+40(FP)
-	JGE     done1264
+	JGE     done1748
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -16699,14 +24074,14 @@ next1261:
 	VMOVUPD 288(AX), Y9
 	VMOVUPD -32(AX)(DX*8), Y10
 
-loop1262:
+loop1746:
 	CMPQ         R11, R12
-	JGE          out1263
+	JGE          out1747
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1263
+	JAE          out1747
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y11
@@ -16722,9 +24097,9 @@ loop1262:
 	VFMADD231PD  288(R13), Y11, Y9
 	VFMADD231PD  -32(R13)(DX*8), Y11, Y10
 	ADDQ         $0x01, R11
-	JMP          loop1262
+	JMP          loop1746
 
-out1263:
+out1747:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16748,16 +24123,16 @@ out1263:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1261
+	JMP        next1745
 
-done1264:
+done1748:
 	VZEROUPPER
 	RET
 
-ones1260:
-next1265:
+ones1744:
+next1749:
 	CMPQ    CX, count+40(FP)
-	JGE     done1268
+	JGE     done1752
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -16774,14 +24149,14 @@ next1265:
 	VMOVUPD 288(AX), Y9
 	VMOVUPD -32(AX)(DX*8), Y10
 
-loop1266:
+loop1750:
 	CMPQ    R8, R11
-	JGE     out1267
+	JGE     out1751
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1267
+	JAE     out1751
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -16796,9 +24171,9 @@ loop1266:
 	VADDPD  288(R12), Y9, Y9
 	VADDPD  -32(R12)(DX*8), Y10, Y10
 	ADDQ    $0x01, R8
-	JMP     loop1266
+	JMP     loop1750
 
-out1267:
+out1751:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16817,19 +24192,19 @@ out1267:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1265
+	JMP        next1749
 
-done1268:
+done1752:
 	VZEROUPPER
 	RET
 
-above1259:
+above1743:
 	TESTQ R8, R8
-	JEQ   ones1269
+	JEQ   ones1753
 
-next1270:
+next1754:
 	CMPQ    CX, count+40(FP)
-	JGE     done1273
+	JGE     done1757
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -16847,14 +24222,14 @@ next1270:
 	VMOVUPD 320(AX), Y10
 	VMOVUPD -32(AX)(DX*8), Y11
 
-loop1271:
+loop1755:
 	CMPQ         R11, R12
-	JGE          out1272
+	JGE          out1756
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1272
+	JAE          out1756
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y12
@@ -16871,9 +24246,9 @@ loop1271:
 	VFMADD231PD  320(R13), Y12, Y10
 	VFMADD231PD  -32(R13)(DX*8), Y12, Y11
 	ADDQ         $0x01, R11
-	JMP          loop1271
+	JMP          loop1755
 
-out1272:
+out1756:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16898,16 +24273,16 @@ out1272:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1270
+	JMP        next1754
 
-done1273:
+done1757:
 	VZEROUPPER
 	RET
 
-ones1269:
-next1274:
+ones1753:
+next1758:
 	CMPQ    CX, count+40(FP)
-	JGE     done1277
+	JGE     done1761
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -16925,14 +24300,14 @@ next1274:
 	VMOVUPD 320(AX), Y10
 	VMOVUPD -32(AX)(DX*8), Y11
 
-loop1275:
+loop1759:
 	CMPQ    R8, R11
-	JGE     out1276
+	JGE     out1760
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1276
+	JAE     out1760
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -16948,9 +24323,9 @@ loop1275:
 	VADDPD  320(R12), Y10, Y10
 	VADDPD  -32(R12)(DX*8), Y11, Y11
 	ADDQ    $0x01, R8
-	JMP     loop1275
+	JMP     loop1759
 
-out1276:
+out1760:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -16970,23 +24345,23 @@ out1276:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1274
+	JMP        next1758
 
-done1277:
+done1761:
 	VZEROUPPER
 	RET
 
-above1238:
+above1722:
 	CMPQ  DX, $0x00000038
-	JGT   above1278
+	JGT   above1762
 	CMPQ  DX, $0x00000034
-	JGT   above1279
+	JGT   above1763
 	TESTQ R8, R8
-	JEQ   ones1280
+	JEQ   ones1764
 
-next1281:
+next1765:
 	CMPQ    CX, count+40(FP)
-	JGE     done1284
+	JGE     done1768
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -17005,14 +24380,14 @@ next1281:
 	VMOVUPD 352(AX), Y11
 	VMOVUPD -32(AX)(DX*8), Y12
 
-loop1282:
+loop1766:
 	CMPQ         R11, R12
-	JGE          out1283
+	JGE          out1767
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1283
+	JAE          out1767
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y13
@@ -17030,9 +24405,9 @@ loop1282:
 	VFMADD231PD  352(R13), Y13, Y11
 	VFMADD231PD  -32(R13)(DX*8), Y13, Y12
 	ADDQ         $0x01, R11
-	JMP          loop1282
+	JMP          loop1766
 
-out1283:
+out1767:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -17058,16 +24433,16 @@ out1283:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1281
+	JMP        next1765
 
-done1284:
+done1768:
 	VZEROUPPER
 	RET
 
-ones1280:
-next1285:
+ones1764:
+next1769:
 	CMPQ    CX, count+40(FP)
-	JGE     done1288
+	JGE     done1772
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -17086,14 +24461,14 @@ next1285:
 	VMOVUPD 352(AX), Y11
 	VMOVUPD -32(AX)(DX*8), Y12
 
-loop1286:
+loop1770:
 	CMPQ    R8, R11
-	JGE     out1287
+	JGE     out1771
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1287
+	JAE     out1771
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -17110,9 +24485,9 @@ loop1286:
 	VADDPD  352(R12), Y11, Y11
 	VADDPD  -32(R12)(DX*8), Y12, Y12
 	ADDQ    $0x01, R8
-	JMP     loop1286
+	JMP     loop1770
 
-out1287:
+out1771:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -17133,19 +24508,19 @@ out1287:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1285
+	JMP        next1769
 
-done1288:
+done1772:
 	VZEROUPPER
 	RET
 
-above1279:
+above1763:
 	TESTQ R8, R8
-	JEQ   ones1289
+	JEQ   ones1773
 
-next1290:
+next1774:
 	CMPQ    CX, count+40(FP)
-	JGE     done1293
+	JGE     done1777
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -17165,14 +24540,14 @@ next1290:
 	VMOVUPD 384(AX), Y12
 	VMOVUPD -32(AX)(DX*8), Y13
 
-loop1291:
+loop1775:
 	CMPQ         R11, R12
-	JGE          out1292
+	JGE          out1776
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1292
+	JAE          out1776
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y14
@@ -17191,9 +24566,9 @@ loop1291:
 	VFMADD231PD  384(R13), Y14, Y12
 	VFMADD231PD  -32(R13)(DX*8), Y14, Y13
 	ADDQ         $0x01, R11
-	JMP          loop1291
+	JMP          loop1775
 
-out1292:
+out1776:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -17220,16 +24595,16 @@ out1292:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1290
+	JMP        next1774
 
-done1293:
+done1777:
 	VZEROUPPER
 	RET
 
-ones1289:
-next1294:
+ones1773:
+next1778:
 	CMPQ    CX, count+40(FP)
-	JGE     done1297
+	JGE     done1781
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -17249,14 +24624,14 @@ next1294:
 	VMOVUPD 384(AX), Y12
 	VMOVUPD -32(AX)(DX*8), Y13
 
-loop1295:
+loop1779:
 	CMPQ    R8, R11
-	JGE     out1296
+	JGE     out1780
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1296
+	JAE     out1780
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -17274,9 +24649,9 @@ loop1295:
 	VADDPD  384(R12), Y12, Y12
 	VADDPD  -32(R12)(DX*8), Y13, Y13
 	ADDQ    $0x01, R8
-	JMP     loop1295
+	JMP     loop1779
 
-out1296:
+out1780:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -17298,19 +24673,19 @@ out1296:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1294
+	JMP        next1778
 
-done1297:
+done1781:
 	VZEROUPPER
 	RET
 
-above1278:
+above1762:
 	TESTQ R8, R8
-	JEQ   ones1298
+	JEQ   ones1782
 
-next1299:
+next1783:
 	CMPQ    CX, count+40(FP)
-	JGE     done1302
+	JGE     done1786
 	MOVQ    at+16(FP), R12
 	MOVQ    (R12)(CX*8), R11
 	MOVQ    end+32(FP), R12
@@ -17331,14 +24706,14 @@ next1299:
 	VMOVUPD 416(AX), Y13
 	VMOVUPD -32(AX)(DX*8), Y14
 
-loop1300:
+loop1784:
 	CMPQ         R11, R12
-	JGE          out1301
+	JGE          out1785
 	MOVLQSX      (DI)(R11*4), R13
 	MOVQ         R13, R14
 	SUBQ         R9, R14
 	CMPQ         R14, R10
-	JAE          out1301
+	JAE          out1785
 	IMULQ        SI, R13
 	ADDQ         BX, R13
 	VBROADCASTSD (R8)(R11*8), Y15
@@ -17358,9 +24733,9 @@ loop1300:
 	VFMADD231PD  416(R13), Y15, Y13
 	VFMADD231PD  -32(R13)(DX*8), Y15, Y14
 	ADDQ         $0x01, R11
-	JMP          loop1300
+	JMP          loop1784
 
-out1301:
+out1785:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -17388,16 +24763,16 @@ out1301:
 	PREFETCHT1 128(R8)(R11*8)
 	PREFETCHT1 192(R8)(R11*8)
 	PREFETCHT1 256(R8)(R11*8)
-	JMP        next1299
+	JMP        next1783
 
-done1302:
+done1786:
 	VZEROUPPER
 	RET
 
-ones1298:
-next1303:
+ones1782:
+next1787:
 	CMPQ    CX, count+40(FP)
-	JGE     done1306
+	JGE     done1790
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), R8
 	MOVQ    end+32(FP), R11
@@ -17418,14 +24793,14 @@ next1303:
 	VMOVUPD 416(AX), Y13
 	VMOVUPD -32(AX)(DX*8), Y14
 
-loop1304:
+loop1788:
 	CMPQ    R8, R11
-	JGE     out1305
+	JGE     out1789
 	MOVLQSX (DI)(R8*4), R12
 	MOVQ    R12, R13
 	SUBQ    R9, R13
 	CMPQ    R13, R10
-	JAE     out1305
+	JAE     out1789
 	IMULQ   SI, R12
 	ADDQ    BX, R12
 	VADDPD  (R12), Y0, Y0
@@ -17444,9 +24819,9 @@ loop1304:
 	VADDPD  416(R12), Y13, Y13
 	VADDPD  -32(R12)(DX*8), Y14, Y14
 	ADDQ    $0x01, R8
-	JMP     loop1304
+	JMP     loop1788
 
-out1305:
+out1789:
 	VMOVUPD    Y0, (AX)
 	VMOVUPD    Y1, 32(AX)
 	VMOVUPD    Y2, 64(AX)
@@ -17469,9 +24844,2215 @@ out1305:
 	PREFETCHT1 (DI)(R8*4)
 	PREFETCHT1 64(DI)(R8*4)
 	PREFETCHT1 128(DI)(R8*4)
-	JMP        next1303
+	JMP        next1787
 
-done1306:
+done1790:
+	VZEROUPPER
+	RET
+
+// func gatherSpan32AVX2(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float32, stride int, first int, width int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gatherSpan32AVX2(SB), NOSPLIT, $0-96
+	MOVQ  z+0(FP), AX
+	MOVQ  w+8(FP), DX
+	MOVQ  x+64(FP), BX
+	MOVQ  stride+72(FP), SI
+	MOVQ  idx+48(FP), DI
+	MOVQ  val+56(FP), R8
+	MOVQ  first+80(FP), R9
+	MOVQ  width+88(FP), R10
+	MOVQ  R9, CX
+	IMULQ SI, CX
+	SUBQ  CX, BX
+	XORQ  CX, CX
+	CMPQ  DX, $0x0000001c
+	JGT   above1791
+	CMPQ  DX, $0x00000010
+	JGT   above1792
+	CMPQ  DX, $0x00000008
+	JGT   above1793
+	CMPQ  DX, $0x00000004
+	JGT   above1794
+	TESTQ R8, R8
+	JEQ   ones1795
+
+next1796:
+	CMPQ    CX, count+40(FP)
+	JGE     done1799
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD -32(AX)(DX*8), Y0
+	VXORPD  Y1, Y1, Y1
+
+loop1797:
+	CMPQ         R11, R12
+	JGE          out1798
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1798
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y2
+	VCVTPS2PD    -16(R13)(DX*4), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	ADDQ         $0x01, R11
+	CMPQ         R11, R12
+	JGE          out1798
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1798
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y2
+	VCVTPS2PD    -16(R13)(DX*4), Y3
+	VFMADD231PD  Y3, Y2, Y1
+	ADDQ         $0x01, R11
+	JMP          loop1797
+
+out1798:
+	VADDPD     Y1, Y0, Y0
+	VMOVUPD    Y0, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1796
+
+done1799:
+	VZEROUPPER
+	RET
+
+ones1795:
+next1800:
+	CMPQ    CX, count+40(FP)
+	JGE     done1803
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD -32(AX)(DX*8), Y0
+	VXORPD  Y1, Y1, Y1
+
+loop1801:
+	CMPQ      R8, R11
+	JGE       out1802
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1802
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD -16(R12)(DX*4), Y2
+	VADDPD    Y2, Y0, Y0
+	ADDQ      $0x01, R8
+	CMPQ      R8, R11
+	JGE       out1802
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1802
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD -16(R12)(DX*4), Y2
+	VADDPD    Y2, Y1, Y1
+	ADDQ      $0x01, R8
+	JMP       loop1801
+
+out1802:
+	VADDPD     Y1, Y0, Y0
+	VMOVUPD    Y0, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1800
+
+done1803:
+	VZEROUPPER
+	RET
+
+above1794:
+	TESTQ R8, R8
+	JEQ   ones1804
+
+next1805:
+	CMPQ    CX, count+40(FP)
+	JGE     done1808
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD -32(AX)(DX*8), Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+
+loop1806:
+	CMPQ         R11, R12
+	JGE          out1807
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1807
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y4
+	VCVTPS2PD    (R13), Y5
+	VFMADD231PD  Y5, Y4, Y0
+	VCVTPS2PD    -16(R13)(DX*4), Y5
+	VFMADD231PD  Y5, Y4, Y1
+	ADDQ         $0x01, R11
+	CMPQ         R11, R12
+	JGE          out1807
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1807
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y4
+	VCVTPS2PD    (R13), Y5
+	VFMADD231PD  Y5, Y4, Y2
+	VCVTPS2PD    -16(R13)(DX*4), Y5
+	VFMADD231PD  Y5, Y4, Y3
+	ADDQ         $0x01, R11
+	JMP          loop1806
+
+out1807:
+	VADDPD     Y2, Y0, Y0
+	VADDPD     Y3, Y1, Y1
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1805
+
+done1808:
+	VZEROUPPER
+	RET
+
+ones1804:
+next1809:
+	CMPQ    CX, count+40(FP)
+	JGE     done1812
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD -32(AX)(DX*8), Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+
+loop1810:
+	CMPQ      R8, R11
+	JGE       out1811
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1811
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD -16(R12)(DX*4), Y4
+	VADDPD    Y4, Y1, Y1
+	ADDQ      $0x01, R8
+	CMPQ      R8, R11
+	JGE       out1811
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1811
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD -16(R12)(DX*4), Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      $0x01, R8
+	JMP       loop1810
+
+out1811:
+	VADDPD     Y2, Y0, Y0
+	VADDPD     Y3, Y1, Y1
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1809
+
+done1812:
+	VZEROUPPER
+	RET
+
+above1793:
+	CMPQ  DX, $0x0000000c
+	JGT   above1813
+	TESTQ R8, R8
+	JEQ   ones1814
+
+next1815:
+	CMPQ    CX, count+40(FP)
+	JGE     done1818
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD -32(AX)(DX*8), Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+
+loop1816:
+	CMPQ         R11, R12
+	JGE          out1817
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1817
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y6
+	VCVTPS2PD    (R13), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R13), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    -16(R13)(DX*4), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	ADDQ         $0x01, R11
+	CMPQ         R11, R12
+	JGE          out1817
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1817
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y6
+	VCVTPS2PD    (R13), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    16(R13), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R13)(DX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x01, R11
+	JMP          loop1816
+
+out1817:
+	VADDPD     Y3, Y0, Y0
+	VADDPD     Y4, Y1, Y1
+	VADDPD     Y5, Y2, Y2
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1815
+
+done1818:
+	VZEROUPPER
+	RET
+
+ones1814:
+next1819:
+	CMPQ    CX, count+40(FP)
+	JGE     done1822
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD -32(AX)(DX*8), Y2
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+
+loop1820:
+	CMPQ      R8, R11
+	JGE       out1821
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1821
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y6
+	VADDPD    Y6, Y0, Y0
+	VCVTPS2PD 16(R12), Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD -16(R12)(DX*4), Y6
+	VADDPD    Y6, Y2, Y2
+	ADDQ      $0x01, R8
+	CMPQ      R8, R11
+	JGE       out1821
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1821
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y6
+	VADDPD    Y6, Y3, Y3
+	VCVTPS2PD 16(R12), Y6
+	VADDPD    Y6, Y4, Y4
+	VCVTPS2PD -16(R12)(DX*4), Y6
+	VADDPD    Y6, Y5, Y5
+	ADDQ      $0x01, R8
+	JMP       loop1820
+
+out1821:
+	VADDPD     Y3, Y0, Y0
+	VADDPD     Y4, Y1, Y1
+	VADDPD     Y5, Y2, Y2
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1819
+
+done1822:
+	VZEROUPPER
+	RET
+
+above1813:
+	TESTQ R8, R8
+	JEQ   ones1823
+
+next1824:
+	CMPQ    CX, count+40(FP)
+	JGE     done1827
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD -32(AX)(DX*8), Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+
+loop1825:
+	CMPQ         R11, R12
+	JGE          out1826
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1826
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y8
+	VCVTPS2PD    (R13), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R13), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R13), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    -16(R13)(DX*4), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	ADDQ         $0x01, R11
+	CMPQ         R11, R12
+	JGE          out1826
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1826
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y8
+	VCVTPS2PD    (R13), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    16(R13), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    32(R13), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R13)(DX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x01, R11
+	JMP          loop1825
+
+out1826:
+	VADDPD     Y4, Y0, Y0
+	VADDPD     Y5, Y1, Y1
+	VADDPD     Y6, Y2, Y2
+	VADDPD     Y7, Y3, Y3
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1824
+
+done1827:
+	VZEROUPPER
+	RET
+
+ones1823:
+next1828:
+	CMPQ    CX, count+40(FP)
+	JGE     done1831
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD -32(AX)(DX*8), Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+	VXORPD  Y7, Y7, Y7
+
+loop1829:
+	CMPQ      R8, R11
+	JGE       out1830
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1830
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(R12), Y8
+	VADDPD    Y8, Y1, Y1
+	VCVTPS2PD 32(R12), Y8
+	VADDPD    Y8, Y2, Y2
+	VCVTPS2PD -16(R12)(DX*4), Y8
+	VADDPD    Y8, Y3, Y3
+	ADDQ      $0x01, R8
+	CMPQ      R8, R11
+	JGE       out1830
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1830
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y8
+	VADDPD    Y8, Y4, Y4
+	VCVTPS2PD 16(R12), Y8
+	VADDPD    Y8, Y5, Y5
+	VCVTPS2PD 32(R12), Y8
+	VADDPD    Y8, Y6, Y6
+	VCVTPS2PD -16(R12)(DX*4), Y8
+	VADDPD    Y8, Y7, Y7
+	ADDQ      $0x01, R8
+	JMP       loop1829
+
+out1830:
+	VADDPD     Y4, Y0, Y0
+	VADDPD     Y5, Y1, Y1
+	VADDPD     Y6, Y2, Y2
+	VADDPD     Y7, Y3, Y3
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1828
+
+done1831:
+	VZEROUPPER
+	RET
+
+above1792:
+	CMPQ  DX, $0x00000018
+	JGT   above1832
+	CMPQ  DX, $0x00000014
+	JGT   above1833
+	TESTQ R8, R8
+	JEQ   ones1834
+
+next1835:
+	CMPQ    CX, count+40(FP)
+	JGE     done1838
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD -32(AX)(DX*8), Y4
+
+loop1836:
+	CMPQ         R11, R12
+	JGE          out1837
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1837
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y5
+	VCVTPS2PD    (R13), Y6
+	VFMADD231PD  Y6, Y5, Y0
+	VCVTPS2PD    16(R13), Y6
+	VFMADD231PD  Y6, Y5, Y1
+	VCVTPS2PD    32(R13), Y6
+	VFMADD231PD  Y6, Y5, Y2
+	VCVTPS2PD    48(R13), Y6
+	VFMADD231PD  Y6, Y5, Y3
+	VCVTPS2PD    -16(R13)(DX*4), Y6
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         $0x01, R11
+	JMP          loop1836
+
+out1837:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1835
+
+done1838:
+	VZEROUPPER
+	RET
+
+ones1834:
+next1839:
+	CMPQ    CX, count+40(FP)
+	JGE     done1842
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD -32(AX)(DX*8), Y4
+
+loop1840:
+	CMPQ      R8, R11
+	JGE       out1841
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1841
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y5
+	VADDPD    Y5, Y0, Y0
+	VCVTPS2PD 16(R12), Y5
+	VADDPD    Y5, Y1, Y1
+	VCVTPS2PD 32(R12), Y5
+	VADDPD    Y5, Y2, Y2
+	VCVTPS2PD 48(R12), Y5
+	VADDPD    Y5, Y3, Y3
+	VCVTPS2PD -16(R12)(DX*4), Y5
+	VADDPD    Y5, Y4, Y4
+	ADDQ      $0x01, R8
+	JMP       loop1840
+
+out1841:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1839
+
+done1842:
+	VZEROUPPER
+	RET
+
+above1833:
+	TESTQ R8, R8
+	JEQ   ones1843
+
+next1844:
+	CMPQ    CX, count+40(FP)
+	JGE     done1847
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD -32(AX)(DX*8), Y5
+
+loop1845:
+	CMPQ         R11, R12
+	JGE          out1846
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1846
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y6
+	VCVTPS2PD    (R13), Y7
+	VFMADD231PD  Y7, Y6, Y0
+	VCVTPS2PD    16(R13), Y7
+	VFMADD231PD  Y7, Y6, Y1
+	VCVTPS2PD    32(R13), Y7
+	VFMADD231PD  Y7, Y6, Y2
+	VCVTPS2PD    48(R13), Y7
+	VFMADD231PD  Y7, Y6, Y3
+	VCVTPS2PD    64(R13), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    -16(R13)(DX*4), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x01, R11
+	JMP          loop1845
+
+out1846:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1844
+
+done1847:
+	VZEROUPPER
+	RET
+
+ones1843:
+next1848:
+	CMPQ    CX, count+40(FP)
+	JGE     done1851
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD -32(AX)(DX*8), Y5
+
+loop1849:
+	CMPQ      R8, R11
+	JGE       out1850
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1850
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y6
+	VADDPD    Y6, Y0, Y0
+	VCVTPS2PD 16(R12), Y6
+	VADDPD    Y6, Y1, Y1
+	VCVTPS2PD 32(R12), Y6
+	VADDPD    Y6, Y2, Y2
+	VCVTPS2PD 48(R12), Y6
+	VADDPD    Y6, Y3, Y3
+	VCVTPS2PD 64(R12), Y6
+	VADDPD    Y6, Y4, Y4
+	VCVTPS2PD -16(R12)(DX*4), Y6
+	VADDPD    Y6, Y5, Y5
+	ADDQ      $0x01, R8
+	JMP       loop1849
+
+out1850:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1848
+
+done1851:
+	VZEROUPPER
+	RET
+
+above1832:
+	TESTQ R8, R8
+	JEQ   ones1852
+
+next1853:
+	CMPQ    CX, count+40(FP)
+	JGE     done1856
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD -32(AX)(DX*8), Y6
+
+loop1854:
+	CMPQ         R11, R12
+	JGE          out1855
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1855
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y7
+	VCVTPS2PD    (R13), Y8
+	VFMADD231PD  Y8, Y7, Y0
+	VCVTPS2PD    16(R13), Y8
+	VFMADD231PD  Y8, Y7, Y1
+	VCVTPS2PD    32(R13), Y8
+	VFMADD231PD  Y8, Y7, Y2
+	VCVTPS2PD    48(R13), Y8
+	VFMADD231PD  Y8, Y7, Y3
+	VCVTPS2PD    64(R13), Y8
+	VFMADD231PD  Y8, Y7, Y4
+	VCVTPS2PD    80(R13), Y8
+	VFMADD231PD  Y8, Y7, Y5
+	VCVTPS2PD    -16(R13)(DX*4), Y8
+	VFMADD231PD  Y8, Y7, Y6
+	ADDQ         $0x01, R11
+	JMP          loop1854
+
+out1855:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1853
+
+done1856:
+	VZEROUPPER
+	RET
+
+ones1852:
+next1857:
+	CMPQ    CX, count+40(FP)
+	JGE     done1860
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD -32(AX)(DX*8), Y6
+
+loop1858:
+	CMPQ      R8, R11
+	JGE       out1859
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1859
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y7
+	VADDPD    Y7, Y0, Y0
+	VCVTPS2PD 16(R12), Y7
+	VADDPD    Y7, Y1, Y1
+	VCVTPS2PD 32(R12), Y7
+	VADDPD    Y7, Y2, Y2
+	VCVTPS2PD 48(R12), Y7
+	VADDPD    Y7, Y3, Y3
+	VCVTPS2PD 64(R12), Y7
+	VADDPD    Y7, Y4, Y4
+	VCVTPS2PD 80(R12), Y7
+	VADDPD    Y7, Y5, Y5
+	VCVTPS2PD -16(R12)(DX*4), Y7
+	VADDPD    Y7, Y6, Y6
+	ADDQ      $0x01, R8
+	JMP       loop1858
+
+out1859:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1857
+
+done1860:
+	VZEROUPPER
+	RET
+
+above1791:
+	CMPQ  DX, $0x0000002c
+	JGT   above1861
+	CMPQ  DX, $0x00000024
+	JGT   above1862
+	CMPQ  DX, $0x00000020
+	JGT   above1863
+	TESTQ R8, R8
+	JEQ   ones1864
+
+next1865:
+	CMPQ    CX, count+40(FP)
+	JGE     done1868
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD -32(AX)(DX*8), Y7
+
+loop1866:
+	CMPQ         R11, R12
+	JGE          out1867
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1867
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y8
+	VCVTPS2PD    (R13), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(R13), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(R13), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    48(R13), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	VCVTPS2PD    64(R13), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    80(R13), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    96(R13), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    -16(R13)(DX*4), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x01, R11
+	JMP          loop1866
+
+out1867:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1865
+
+done1868:
+	VZEROUPPER
+	RET
+
+ones1864:
+next1869:
+	CMPQ    CX, count+40(FP)
+	JGE     done1872
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD -32(AX)(DX*8), Y7
+
+loop1870:
+	CMPQ      R8, R11
+	JGE       out1871
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1871
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(R12), Y8
+	VADDPD    Y8, Y1, Y1
+	VCVTPS2PD 32(R12), Y8
+	VADDPD    Y8, Y2, Y2
+	VCVTPS2PD 48(R12), Y8
+	VADDPD    Y8, Y3, Y3
+	VCVTPS2PD 64(R12), Y8
+	VADDPD    Y8, Y4, Y4
+	VCVTPS2PD 80(R12), Y8
+	VADDPD    Y8, Y5, Y5
+	VCVTPS2PD 96(R12), Y8
+	VADDPD    Y8, Y6, Y6
+	VCVTPS2PD -16(R12)(DX*4), Y8
+	VADDPD    Y8, Y7, Y7
+	ADDQ      $0x01, R8
+	JMP       loop1870
+
+out1871:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1869
+
+done1872:
+	VZEROUPPER
+	RET
+
+above1863:
+	TESTQ R8, R8
+	JEQ   ones1873
+
+next1874:
+	CMPQ    CX, count+40(FP)
+	JGE     done1877
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD -32(AX)(DX*8), Y8
+
+loop1875:
+	CMPQ         R11, R12
+	JGE          out1876
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1876
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y9
+	VCVTPS2PD    (R13), Y10
+	VFMADD231PD  Y10, Y9, Y0
+	VCVTPS2PD    16(R13), Y10
+	VFMADD231PD  Y10, Y9, Y1
+	VCVTPS2PD    32(R13), Y10
+	VFMADD231PD  Y10, Y9, Y2
+	VCVTPS2PD    48(R13), Y10
+	VFMADD231PD  Y10, Y9, Y3
+	VCVTPS2PD    64(R13), Y10
+	VFMADD231PD  Y10, Y9, Y4
+	VCVTPS2PD    80(R13), Y10
+	VFMADD231PD  Y10, Y9, Y5
+	VCVTPS2PD    96(R13), Y10
+	VFMADD231PD  Y10, Y9, Y6
+	VCVTPS2PD    112(R13), Y10
+	VFMADD231PD  Y10, Y9, Y7
+	VCVTPS2PD    -16(R13)(DX*4), Y10
+	VFMADD231PD  Y10, Y9, Y8
+	ADDQ         $0x01, R11
+	JMP          loop1875
+
+out1876:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1874
+
+done1877:
+	VZEROUPPER
+	RET
+
+ones1873:
+next1878:
+	CMPQ    CX, count+40(FP)
+	JGE     done1881
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD -32(AX)(DX*8), Y8
+
+loop1879:
+	CMPQ      R8, R11
+	JGE       out1880
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1880
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y9
+	VADDPD    Y9, Y0, Y0
+	VCVTPS2PD 16(R12), Y9
+	VADDPD    Y9, Y1, Y1
+	VCVTPS2PD 32(R12), Y9
+	VADDPD    Y9, Y2, Y2
+	VCVTPS2PD 48(R12), Y9
+	VADDPD    Y9, Y3, Y3
+	VCVTPS2PD 64(R12), Y9
+	VADDPD    Y9, Y4, Y4
+	VCVTPS2PD 80(R12), Y9
+	VADDPD    Y9, Y5, Y5
+	VCVTPS2PD 96(R12), Y9
+	VADDPD    Y9, Y6, Y6
+	VCVTPS2PD 112(R12), Y9
+	VADDPD    Y9, Y7, Y7
+	VCVTPS2PD -16(R12)(DX*4), Y9
+	VADDPD    Y9, Y8, Y8
+	ADDQ      $0x01, R8
+	JMP       loop1879
+
+out1880:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1878
+
+done1881:
+	VZEROUPPER
+	RET
+
+above1862:
+	CMPQ  DX, $0x00000028
+	JGT   above1882
+	TESTQ R8, R8
+	JEQ   ones1883
+
+next1884:
+	CMPQ    CX, count+40(FP)
+	JGE     done1887
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD -32(AX)(DX*8), Y9
+
+loop1885:
+	CMPQ         R11, R12
+	JGE          out1886
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1886
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y10
+	VCVTPS2PD    (R13), Y11
+	VFMADD231PD  Y11, Y10, Y0
+	VCVTPS2PD    16(R13), Y11
+	VFMADD231PD  Y11, Y10, Y1
+	VCVTPS2PD    32(R13), Y11
+	VFMADD231PD  Y11, Y10, Y2
+	VCVTPS2PD    48(R13), Y11
+	VFMADD231PD  Y11, Y10, Y3
+	VCVTPS2PD    64(R13), Y11
+	VFMADD231PD  Y11, Y10, Y4
+	VCVTPS2PD    80(R13), Y11
+	VFMADD231PD  Y11, Y10, Y5
+	VCVTPS2PD    96(R13), Y11
+	VFMADD231PD  Y11, Y10, Y6
+	VCVTPS2PD    112(R13), Y11
+	VFMADD231PD  Y11, Y10, Y7
+	VCVTPS2PD    128(R13), Y11
+	VFMADD231PD  Y11, Y10, Y8
+	VCVTPS2PD    -16(R13)(DX*4), Y11
+	VFMADD231PD  Y11, Y10, Y9
+	ADDQ         $0x01, R11
+	JMP          loop1885
+
+out1886:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1884
+
+done1887:
+	VZEROUPPER
+	RET
+
+ones1883:
+next1888:
+	CMPQ    CX, count+40(FP)
+	JGE     done1891
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD -32(AX)(DX*8), Y9
+
+loop1889:
+	CMPQ      R8, R11
+	JGE       out1890
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1890
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y10
+	VADDPD    Y10, Y0, Y0
+	VCVTPS2PD 16(R12), Y10
+	VADDPD    Y10, Y1, Y1
+	VCVTPS2PD 32(R12), Y10
+	VADDPD    Y10, Y2, Y2
+	VCVTPS2PD 48(R12), Y10
+	VADDPD    Y10, Y3, Y3
+	VCVTPS2PD 64(R12), Y10
+	VADDPD    Y10, Y4, Y4
+	VCVTPS2PD 80(R12), Y10
+	VADDPD    Y10, Y5, Y5
+	VCVTPS2PD 96(R12), Y10
+	VADDPD    Y10, Y6, Y6
+	VCVTPS2PD 112(R12), Y10
+	VADDPD    Y10, Y7, Y7
+	VCVTPS2PD 128(R12), Y10
+	VADDPD    Y10, Y8, Y8
+	VCVTPS2PD -16(R12)(DX*4), Y10
+	VADDPD    Y10, Y9, Y9
+	ADDQ      $0x01, R8
+	JMP       loop1889
+
+out1890:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1888
+
+done1891:
+	VZEROUPPER
+	RET
+
+above1882:
+	TESTQ R8, R8
+	JEQ   ones1892
+
+next1893:
+	CMPQ    CX, count+40(FP)
+	JGE     done1896
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD -32(AX)(DX*8), Y10
+
+loop1894:
+	CMPQ         R11, R12
+	JGE          out1895
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1895
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y11
+	VCVTPS2PD    (R13), Y12
+	VFMADD231PD  Y12, Y11, Y0
+	VCVTPS2PD    16(R13), Y12
+	VFMADD231PD  Y12, Y11, Y1
+	VCVTPS2PD    32(R13), Y12
+	VFMADD231PD  Y12, Y11, Y2
+	VCVTPS2PD    48(R13), Y12
+	VFMADD231PD  Y12, Y11, Y3
+	VCVTPS2PD    64(R13), Y12
+	VFMADD231PD  Y12, Y11, Y4
+	VCVTPS2PD    80(R13), Y12
+	VFMADD231PD  Y12, Y11, Y5
+	VCVTPS2PD    96(R13), Y12
+	VFMADD231PD  Y12, Y11, Y6
+	VCVTPS2PD    112(R13), Y12
+	VFMADD231PD  Y12, Y11, Y7
+	VCVTPS2PD    128(R13), Y12
+	VFMADD231PD  Y12, Y11, Y8
+	VCVTPS2PD    144(R13), Y12
+	VFMADD231PD  Y12, Y11, Y9
+	VCVTPS2PD    -16(R13)(DX*4), Y12
+	VFMADD231PD  Y12, Y11, Y10
+	ADDQ         $0x01, R11
+	JMP          loop1894
+
+out1895:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1893
+
+done1896:
+	VZEROUPPER
+	RET
+
+ones1892:
+next1897:
+	CMPQ    CX, count+40(FP)
+	JGE     done1900
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD -32(AX)(DX*8), Y10
+
+loop1898:
+	CMPQ      R8, R11
+	JGE       out1899
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1899
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y11
+	VADDPD    Y11, Y0, Y0
+	VCVTPS2PD 16(R12), Y11
+	VADDPD    Y11, Y1, Y1
+	VCVTPS2PD 32(R12), Y11
+	VADDPD    Y11, Y2, Y2
+	VCVTPS2PD 48(R12), Y11
+	VADDPD    Y11, Y3, Y3
+	VCVTPS2PD 64(R12), Y11
+	VADDPD    Y11, Y4, Y4
+	VCVTPS2PD 80(R12), Y11
+	VADDPD    Y11, Y5, Y5
+	VCVTPS2PD 96(R12), Y11
+	VADDPD    Y11, Y6, Y6
+	VCVTPS2PD 112(R12), Y11
+	VADDPD    Y11, Y7, Y7
+	VCVTPS2PD 128(R12), Y11
+	VADDPD    Y11, Y8, Y8
+	VCVTPS2PD 144(R12), Y11
+	VADDPD    Y11, Y9, Y9
+	VCVTPS2PD -16(R12)(DX*4), Y11
+	VADDPD    Y11, Y10, Y10
+	ADDQ      $0x01, R8
+	JMP       loop1898
+
+out1899:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1897
+
+done1900:
+	VZEROUPPER
+	RET
+
+above1861:
+	CMPQ  DX, $0x00000034
+	JGT   above1901
+	CMPQ  DX, $0x00000030
+	JGT   above1902
+	TESTQ R8, R8
+	JEQ   ones1903
+
+next1904:
+	CMPQ    CX, count+40(FP)
+	JGE     done1907
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD -32(AX)(DX*8), Y11
+
+loop1905:
+	CMPQ         R11, R12
+	JGE          out1906
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1906
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y12
+	VCVTPS2PD    (R13), Y13
+	VFMADD231PD  Y13, Y12, Y0
+	VCVTPS2PD    16(R13), Y13
+	VFMADD231PD  Y13, Y12, Y1
+	VCVTPS2PD    32(R13), Y13
+	VFMADD231PD  Y13, Y12, Y2
+	VCVTPS2PD    48(R13), Y13
+	VFMADD231PD  Y13, Y12, Y3
+	VCVTPS2PD    64(R13), Y13
+	VFMADD231PD  Y13, Y12, Y4
+	VCVTPS2PD    80(R13), Y13
+	VFMADD231PD  Y13, Y12, Y5
+	VCVTPS2PD    96(R13), Y13
+	VFMADD231PD  Y13, Y12, Y6
+	VCVTPS2PD    112(R13), Y13
+	VFMADD231PD  Y13, Y12, Y7
+	VCVTPS2PD    128(R13), Y13
+	VFMADD231PD  Y13, Y12, Y8
+	VCVTPS2PD    144(R13), Y13
+	VFMADD231PD  Y13, Y12, Y9
+	VCVTPS2PD    160(R13), Y13
+	VFMADD231PD  Y13, Y12, Y10
+	VCVTPS2PD    -16(R13)(DX*4), Y13
+	VFMADD231PD  Y13, Y12, Y11
+	ADDQ         $0x01, R11
+	JMP          loop1905
+
+out1906:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1904
+
+done1907:
+	VZEROUPPER
+	RET
+
+ones1903:
+next1908:
+	CMPQ    CX, count+40(FP)
+	JGE     done1911
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD -32(AX)(DX*8), Y11
+
+loop1909:
+	CMPQ      R8, R11
+	JGE       out1910
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1910
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y12
+	VADDPD    Y12, Y0, Y0
+	VCVTPS2PD 16(R12), Y12
+	VADDPD    Y12, Y1, Y1
+	VCVTPS2PD 32(R12), Y12
+	VADDPD    Y12, Y2, Y2
+	VCVTPS2PD 48(R12), Y12
+	VADDPD    Y12, Y3, Y3
+	VCVTPS2PD 64(R12), Y12
+	VADDPD    Y12, Y4, Y4
+	VCVTPS2PD 80(R12), Y12
+	VADDPD    Y12, Y5, Y5
+	VCVTPS2PD 96(R12), Y12
+	VADDPD    Y12, Y6, Y6
+	VCVTPS2PD 112(R12), Y12
+	VADDPD    Y12, Y7, Y7
+	VCVTPS2PD 128(R12), Y12
+	VADDPD    Y12, Y8, Y8
+	VCVTPS2PD 144(R12), Y12
+	VADDPD    Y12, Y9, Y9
+	VCVTPS2PD 160(R12), Y12
+	VADDPD    Y12, Y10, Y10
+	VCVTPS2PD -16(R12)(DX*4), Y12
+	VADDPD    Y12, Y11, Y11
+	ADDQ      $0x01, R8
+	JMP       loop1909
+
+out1910:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1908
+
+done1911:
+	VZEROUPPER
+	RET
+
+above1902:
+	TESTQ R8, R8
+	JEQ   ones1912
+
+next1913:
+	CMPQ    CX, count+40(FP)
+	JGE     done1916
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD -32(AX)(DX*8), Y12
+
+loop1914:
+	CMPQ         R11, R12
+	JGE          out1915
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1915
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y13
+	VCVTPS2PD    (R13), Y14
+	VFMADD231PD  Y14, Y13, Y0
+	VCVTPS2PD    16(R13), Y14
+	VFMADD231PD  Y14, Y13, Y1
+	VCVTPS2PD    32(R13), Y14
+	VFMADD231PD  Y14, Y13, Y2
+	VCVTPS2PD    48(R13), Y14
+	VFMADD231PD  Y14, Y13, Y3
+	VCVTPS2PD    64(R13), Y14
+	VFMADD231PD  Y14, Y13, Y4
+	VCVTPS2PD    80(R13), Y14
+	VFMADD231PD  Y14, Y13, Y5
+	VCVTPS2PD    96(R13), Y14
+	VFMADD231PD  Y14, Y13, Y6
+	VCVTPS2PD    112(R13), Y14
+	VFMADD231PD  Y14, Y13, Y7
+	VCVTPS2PD    128(R13), Y14
+	VFMADD231PD  Y14, Y13, Y8
+	VCVTPS2PD    144(R13), Y14
+	VFMADD231PD  Y14, Y13, Y9
+	VCVTPS2PD    160(R13), Y14
+	VFMADD231PD  Y14, Y13, Y10
+	VCVTPS2PD    176(R13), Y14
+	VFMADD231PD  Y14, Y13, Y11
+	VCVTPS2PD    -16(R13)(DX*4), Y14
+	VFMADD231PD  Y14, Y13, Y12
+	ADDQ         $0x01, R11
+	JMP          loop1914
+
+out1915:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1913
+
+done1916:
+	VZEROUPPER
+	RET
+
+ones1912:
+next1917:
+	CMPQ    CX, count+40(FP)
+	JGE     done1920
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD -32(AX)(DX*8), Y12
+
+loop1918:
+	CMPQ      R8, R11
+	JGE       out1919
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1919
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y13
+	VADDPD    Y13, Y0, Y0
+	VCVTPS2PD 16(R12), Y13
+	VADDPD    Y13, Y1, Y1
+	VCVTPS2PD 32(R12), Y13
+	VADDPD    Y13, Y2, Y2
+	VCVTPS2PD 48(R12), Y13
+	VADDPD    Y13, Y3, Y3
+	VCVTPS2PD 64(R12), Y13
+	VADDPD    Y13, Y4, Y4
+	VCVTPS2PD 80(R12), Y13
+	VADDPD    Y13, Y5, Y5
+	VCVTPS2PD 96(R12), Y13
+	VADDPD    Y13, Y6, Y6
+	VCVTPS2PD 112(R12), Y13
+	VADDPD    Y13, Y7, Y7
+	VCVTPS2PD 128(R12), Y13
+	VADDPD    Y13, Y8, Y8
+	VCVTPS2PD 144(R12), Y13
+	VADDPD    Y13, Y9, Y9
+	VCVTPS2PD 160(R12), Y13
+	VADDPD    Y13, Y10, Y10
+	VCVTPS2PD 176(R12), Y13
+	VADDPD    Y13, Y11, Y11
+	VCVTPS2PD -16(R12)(DX*4), Y13
+	VADDPD    Y13, Y12, Y12
+	ADDQ      $0x01, R8
+	JMP       loop1918
+
+out1919:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1917
+
+done1920:
+	VZEROUPPER
+	RET
+
+above1901:
+	TESTQ R8, R8
+	JEQ   ones1921
+
+next1922:
+	CMPQ    CX, count+40(FP)
+	JGE     done1925
+	MOVQ    at+16(FP), R12
+	MOVQ    (R12)(CX*8), R11
+	MOVQ    end+32(FP), R12
+	MOVQ    (R12)(CX*8), R12
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD 384(AX), Y12
+	VMOVUPD -32(AX)(DX*8), Y13
+
+loop1923:
+	CMPQ         R11, R12
+	JGE          out1924
+	MOVLQSX      (DI)(R11*4), R13
+	MOVQ         R13, R14
+	SUBQ         R9, R14
+	CMPQ         R14, R10
+	JAE          out1924
+	IMULQ        SI, R13
+	ADDQ         BX, R13
+	VBROADCASTSD (R8)(R11*8), Y14
+	VCVTPS2PD    (R13), Y15
+	VFMADD231PD  Y15, Y14, Y0
+	VCVTPS2PD    16(R13), Y15
+	VFMADD231PD  Y15, Y14, Y1
+	VCVTPS2PD    32(R13), Y15
+	VFMADD231PD  Y15, Y14, Y2
+	VCVTPS2PD    48(R13), Y15
+	VFMADD231PD  Y15, Y14, Y3
+	VCVTPS2PD    64(R13), Y15
+	VFMADD231PD  Y15, Y14, Y4
+	VCVTPS2PD    80(R13), Y15
+	VFMADD231PD  Y15, Y14, Y5
+	VCVTPS2PD    96(R13), Y15
+	VFMADD231PD  Y15, Y14, Y6
+	VCVTPS2PD    112(R13), Y15
+	VFMADD231PD  Y15, Y14, Y7
+	VCVTPS2PD    128(R13), Y15
+	VFMADD231PD  Y15, Y14, Y8
+	VCVTPS2PD    144(R13), Y15
+	VFMADD231PD  Y15, Y14, Y9
+	VCVTPS2PD    160(R13), Y15
+	VFMADD231PD  Y15, Y14, Y10
+	VCVTPS2PD    176(R13), Y15
+	VFMADD231PD  Y15, Y14, Y11
+	VCVTPS2PD    192(R13), Y15
+	VFMADD231PD  Y15, Y14, Y12
+	VCVTPS2PD    -16(R13)(DX*4), Y15
+	VFMADD231PD  Y15, Y14, Y13
+	ADDQ         $0x01, R11
+	JMP          loop1923
+
+out1924:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, 384(AX)
+	VMOVUPD    Y13, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R12
+	MOVQ       R11, (R12)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R11*4)
+	PREFETCHT1 64(DI)(R11*4)
+	PREFETCHT1 128(DI)(R11*4)
+	PREFETCHT1 (R8)(R11*8)
+	PREFETCHT1 64(R8)(R11*8)
+	PREFETCHT1 128(R8)(R11*8)
+	PREFETCHT1 192(R8)(R11*8)
+	PREFETCHT1 256(R8)(R11*8)
+	JMP        next1922
+
+done1925:
+	VZEROUPPER
+	RET
+
+ones1921:
+next1926:
+	CMPQ    CX, count+40(FP)
+	JGE     done1929
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), R8
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VMOVUPD 128(AX), Y4
+	VMOVUPD 160(AX), Y5
+	VMOVUPD 192(AX), Y6
+	VMOVUPD 224(AX), Y7
+	VMOVUPD 256(AX), Y8
+	VMOVUPD 288(AX), Y9
+	VMOVUPD 320(AX), Y10
+	VMOVUPD 352(AX), Y11
+	VMOVUPD 384(AX), Y12
+	VMOVUPD -32(AX)(DX*8), Y13
+
+loop1927:
+	CMPQ      R8, R11
+	JGE       out1928
+	MOVLQSX   (DI)(R8*4), R12
+	MOVQ      R12, R13
+	SUBQ      R9, R13
+	CMPQ      R13, R10
+	JAE       out1928
+	IMULQ     SI, R12
+	ADDQ      BX, R12
+	VCVTPS2PD (R12), Y14
+	VADDPD    Y14, Y0, Y0
+	VCVTPS2PD 16(R12), Y14
+	VADDPD    Y14, Y1, Y1
+	VCVTPS2PD 32(R12), Y14
+	VADDPD    Y14, Y2, Y2
+	VCVTPS2PD 48(R12), Y14
+	VADDPD    Y14, Y3, Y3
+	VCVTPS2PD 64(R12), Y14
+	VADDPD    Y14, Y4, Y4
+	VCVTPS2PD 80(R12), Y14
+	VADDPD    Y14, Y5, Y5
+	VCVTPS2PD 96(R12), Y14
+	VADDPD    Y14, Y6, Y6
+	VCVTPS2PD 112(R12), Y14
+	VADDPD    Y14, Y7, Y7
+	VCVTPS2PD 128(R12), Y14
+	VADDPD    Y14, Y8, Y8
+	VCVTPS2PD 144(R12), Y14
+	VADDPD    Y14, Y9, Y9
+	VCVTPS2PD 160(R12), Y14
+	VADDPD    Y14, Y10, Y10
+	VCVTPS2PD 176(R12), Y14
+	VADDPD    Y14, Y11, Y11
+	VCVTPS2PD 192(R12), Y14
+	VADDPD    Y14, Y12, Y12
+	VCVTPS2PD -16(R12)(DX*4), Y14
+	VADDPD    Y14, Y13, Y13
+	ADDQ      $0x01, R8
+	JMP       loop1927
+
+out1928:
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, 32(AX)
+	VMOVUPD    Y2, 64(AX)
+	VMOVUPD    Y3, 96(AX)
+	VMOVUPD    Y4, 128(AX)
+	VMOVUPD    Y5, 160(AX)
+	VMOVUPD    Y6, 192(AX)
+	VMOVUPD    Y7, 224(AX)
+	VMOVUPD    Y8, 256(AX)
+	VMOVUPD    Y9, 288(AX)
+	VMOVUPD    Y10, 320(AX)
+	VMOVUPD    Y11, 352(AX)
+	VMOVUPD    Y12, 384(AX)
+	VMOVUPD    Y13, -32(AX)(DX*8)
+	MOVQ       to+24(FP), R11
+	MOVQ       R8, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(R8*4)
+	PREFETCHT1 64(DI)(R8*4)
+	PREFETCHT1 128(DI)(R8*4)
+	JMP        next1926
+
+done1929:
 	VZEROUPPER
 	RET
 
@@ -17493,7 +27074,7 @@ TEXT ·innersAVX2(SB), NOSPLIT, $0-72
 	VXORPD Y8, Y8, Y8
 	VXORPD Y9, Y9, Y9
 
-loop1307:
+loop1930:
 	VMOVUPD      (AX), Y10
 	VMOVUPD      (CX), Y11
 	VFMADD231PD  (DX), Y10, Y0
@@ -17512,7 +27093,7 @@ loop1307:
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, DX
 	SUBQ         $0x08, BX
-	JNE          loop1307
+	JNE          loop1930
 	VADDPD       Y5, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X5
 	VADDPD       X5, X0, X0
@@ -17546,6 +27127,114 @@ loop1307:
 	VZEROUPPER
 	RET
 
+// func hashSumAVX2(first uint64, shift int, col *int32, val *float64, n int) uint64
+// Requires: AVX, AVX2
+TEXT ·hashSumAVX2(SB), NOSPLIT, $0-48
+	MOVQ         col+16(FP), AX
+	MOVQ         val+24(FP), CX
+	MOVQ         n+32(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	VPSRLQ       $0x20, Y0, Y1
+	MOVQ         $0xbf58476d1ce4e5b9, BX
+	VMOVQ        BX, X2
+	VPBROADCASTQ X2, Y2
+	VPSRLQ       $0x20, Y2, Y3
+	MOVQ         $0x94d049bb133111eb, BX
+	VMOVQ        BX, X4
+	VPBROADCASTQ X4, Y4
+	VPSRLQ       $0x20, Y4, Y5
+	VXORPD       Y8, Y8, Y8
+	VPBROADCASTQ first+0(FP), Y6
+	VMOVQ        shift+8(FP), X7
+	TESTQ        CX, CX
+	JEQ          ones1932
+
+loop1933:
+	VPMOVSXDQ (AX), Y9
+	VPSLLQ    X7, Y9, Y9
+	VPOR      Y6, Y9, Y9
+	VMOVUPD   (CX), Y11
+	VPSRLQ    $0x20, Y11, Y10
+	VPXOR     Y10, Y11, Y11
+	VPSRLQ    $0x20, Y11, Y10
+	VPMULUDQ  Y0, Y10, Y10
+	VPMULUDQ  Y1, Y11, Y12
+	VPADDQ    Y12, Y10, Y10
+	VPSLLQ    $0x20, Y10, Y10
+	VPMULUDQ  Y0, Y11, Y11
+	VPADDQ    Y10, Y11, Y11
+	VPXOR     Y11, Y9, Y9
+	VPADDQ    Y0, Y9, Y9
+	VPSRLQ    $0x1e, Y9, Y10
+	VPXOR     Y10, Y9, Y9
+	VPSRLQ    $0x20, Y9, Y10
+	VPMULUDQ  Y2, Y10, Y10
+	VPMULUDQ  Y3, Y9, Y11
+	VPADDQ    Y11, Y10, Y10
+	VPSLLQ    $0x20, Y10, Y10
+	VPMULUDQ  Y2, Y9, Y9
+	VPADDQ    Y10, Y9, Y9
+	VPSRLQ    $0x1b, Y9, Y10
+	VPXOR     Y10, Y9, Y9
+	VPSRLQ    $0x20, Y9, Y10
+	VPMULUDQ  Y4, Y10, Y10
+	VPMULUDQ  Y5, Y9, Y11
+	VPADDQ    Y11, Y10, Y10
+	VPSLLQ    $0x20, Y10, Y10
+	VPMULUDQ  Y4, Y9, Y9
+	VPADDQ    Y10, Y9, Y9
+	VPSRLQ    $0x1f, Y9, Y10
+	VPXOR     Y10, Y9, Y9
+	VPADDQ    Y9, Y8, Y8
+	ADDQ      $0x10, AX
+	ADDQ      $0x20, CX
+	SUBQ      $0x04, DX
+	JNE       loop1933
+	JMP       done1931
+
+ones1932:
+loop1934:
+	VPMOVSXDQ (AX), Y1
+	VPSLLQ    X7, Y1, Y1
+	VPOR      Y6, Y1, Y1
+	VPADDQ    Y0, Y1, Y1
+	VPSRLQ    $0x1e, Y1, Y9
+	VPXOR     Y9, Y1, Y1
+	VPSRLQ    $0x20, Y1, Y9
+	VPMULUDQ  Y2, Y9, Y9
+	VPMULUDQ  Y3, Y1, Y10
+	VPADDQ    Y10, Y9, Y9
+	VPSLLQ    $0x20, Y9, Y9
+	VPMULUDQ  Y2, Y1, Y1
+	VPADDQ    Y9, Y1, Y1
+	VPSRLQ    $0x1b, Y1, Y9
+	VPXOR     Y9, Y1, Y1
+	VPSRLQ    $0x20, Y1, Y9
+	VPMULUDQ  Y4, Y9, Y9
+	VPMULUDQ  Y5, Y1, Y10
+	VPADDQ    Y10, Y9, Y9
+	VPSLLQ    $0x20, Y9, Y9
+	VPMULUDQ  Y4, Y1, Y1
+	VPADDQ    Y9, Y1, Y1
+	VPSRLQ    $0x1f, Y1, Y9
+	VPXOR     Y9, Y1, Y1
+	VPADDQ    Y1, Y8, Y8
+	ADDQ      $0x10, AX
+	SUBQ      $0x04, DX
+	JNE       loop1934
+
+done1931:
+	VEXTRACTI128 $0x01, Y8, X0
+	VPADDQ       X0, X8, X8
+	VPSRLDQ      $0x08, X8, X0
+	VPADDQ       X0, X8, X8
+	VMOVQ        X8, AX
+	VZEROUPPER
+	MOVQ         AX, ret+40(FP)
+	RET
+
 // func mirrorAVX2(s *float64, r int)
 // Requires: AVX
 TEXT ·mirrorAVX2(SB), NOSPLIT, $0-16
@@ -17555,7 +27244,7 @@ TEXT ·mirrorAVX2(SB), NOSPLIT, $0-16
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
 
-down1308:
+down1935:
 	VMOVUPD    (AX), Y0
 	VMOVUPD    (AX)(DX*1), Y1
 	VMOVUPD    (AX)(DX*2), Y2
@@ -17576,12 +27265,12 @@ down1308:
 	VMOVUPD    Y2, (AX)(DX*2)
 	VMOVUPD    Y3, (AX)(BX*1)
 	SUBQ       $0x04, CX
-	JEQ        done1310
+	JEQ        done1937
 	MOVQ       AX, SI
 	MOVQ       AX, DI
 	MOVQ       CX, R8
 
-across1309:
+across1936:
 	ADDQ       $0x20, SI
 	LEAQ       (DI)(DX*4), DI
 	VMOVUPD    (SI), Y0
@@ -17601,11 +27290,11 @@ across1309:
 	VMOVUPD    Y1, (DI)(DX*2)
 	VMOVUPD    Y0, (DI)(BX*1)
 	SUBQ       $0x04, R8
-	JNE        across1309
+	JNE        across1936
 	LEAQ       32(AX)(DX*4), AX
-	JMP        down1308
+	JMP        down1935
 
-done1310:
+done1937:
 	VZEROUPPER
 	RET
 
@@ -17618,7 +27307,7 @@ TEXT ·symmetrizeAVX2(SB), NOSPLIT, $0-16
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
 
-down1311:
+down1938:
 	VMOVUPD    (AX), Y0
 	VMOVUPD    (AX)(DX*1), Y1
 	VMOVUPD    (AX)(DX*2), Y2
@@ -17640,12 +27329,12 @@ down1311:
 	VMOVUPD    Y2, (AX)(DX*2)
 	VMOVUPD    Y3, (AX)(BX*1)
 	SUBQ       $0x04, CX
-	JEQ        done1313
+	JEQ        done1940
 	MOVQ       AX, SI
 	MOVQ       AX, DI
 	MOVQ       CX, R8
 
-across1312:
+across1939:
 	ADDQ       $0x20, SI
 	LEAQ       (DI)(DX*4), DI
 	VMOVUPD    (SI), Y0
@@ -17681,11 +27370,11 @@ across1312:
 	VMOVUPD    Y2, (SI)(DX*2)
 	VMOVUPD    Y0, (SI)(BX*1)
 	SUBQ       $0x04, R8
-	JNE        across1312
+	JNE        across1939
 	LEAQ       32(AX)(DX*4), AX
-	JMP        down1311
+	JMP        down1938
 
-done1313:
+done1940:
 	VZEROUPPER
 	RET
 
@@ -17696,13 +27385,13 @@ TEXT ·toFloat32AVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop1314:
+loop1941:
 	VCVTPD2PSY (CX), X0
 	VMOVUPS    X0, (AX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x10, AX
 	SUBQ       $0x04, DX
-	JNE        loop1314
+	JNE        loop1941
 	VZEROUPPER
 	RET
 
@@ -17718,17 +27407,17 @@ TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next1315:
+next1942:
 	SUBQ         $0x01, BX
-	JLT          done1316
+	JLT          done1943
 	VBROADCASTSD (DX), Y4
 	ADDQ         $0x08, DX
 	MOVQ         AX, SI
 	MOVQ         CX, DI
 	SUBQ         $0x10, DI
-	JLT          rest1318
+	JLT          rest1945
 
-loop1317:
+loop1944:
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -17743,11 +27432,11 @@ loop1317:
 	VFMADD231PD Y6, Y5, Y3
 	ADDQ        $+128, SI
 	SUBQ        $0x10, DI
-	JGE         loop1317
+	JGE         loop1944
 
-rest1318:
+rest1945:
 	TESTQ       $0x00000008, DI
-	JEQ         skip1319
+	JEQ         skip1946
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -17756,34 +27445,34 @@ rest1318:
 	VFMADD231PD Y6, Y5, Y1
 	ADDQ        $+64, SI
 
-skip1319:
+skip1946:
 	TESTQ       $0x00000004, DI
-	JEQ         skip1320
+	JEQ         skip1947
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
 	ADDQ        $+32, SI
 
-skip1320:
+skip1947:
 	TESTQ       $0x00000002, DI
-	JEQ         skip1321
+	JEQ         skip1948
 	VMOVUPD     (SI), X7
 	VMULPD      Y4, Y7, Y5
 	VFMADD231PD Y5, Y7, Y0
 	ADDQ        $+16, SI
 
-skip1321:
+skip1948:
 	TESTQ       $0x00000001, DI
-	JEQ         skip1322
+	JEQ         skip1949
 	VMOVSD      (SI), X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
 
-skip1322:
+skip1949:
 	LEAQ (AX)(CX*8), AX
-	JMP  next1315
+	JMP  next1942
 
-done1316:
+done1943:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -17807,52 +27496,52 @@ TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next1323:
+next1950:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out1325
+	JLT   out1952
 	MOVL  (DX), SI
 	MOVL  4(DX), R8
 	ADDQ  $0x08, DX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad1326
+	JAE   bad1953
 	MOVL  4(BX)(SI*8), DI
 	SUBL  (BX), DI
 	IMULQ CX, SI
 	LEAQ  (AX)(SI*8), SI
 	LEAQ  (DI)(R8*1), R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad1326
+	JHI   bad1953
 
-entry1324:
+entry1951:
 	SUBQ         $0x01, R8
-	JLT          next1323
+	JLT          next1950
 	MOVQ         idx+56(FP), R9
 	MOVL         (R9)(DI*4), R9
 	SUBL         first+24(FP), R9
 	CMPQ         R9, n+16(FP)
-	JAE          bad1326
+	JAE          bad1953
 	IMULQ        CX, R9
 	LEAQ         (AX)(R9*8), R9
 	MOVQ         val+72(FP), R10
 	TESTQ        R10, R10
-	JEQ          ones1327
+	JEQ          ones1954
 	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known1328
+	JMP          known1955
 
-ones1327:
+ones1954:
 	MOVQ         $0x3ff0000000000000, R10
 	VMOVQ        R10, X4
 	VBROADCASTSD X4, Y4
 
-known1328:
+known1955:
 	ADDQ $0x01, DI
 	MOVQ SI, R10
 	MOVQ CX, R11
 	SUBQ $0x10, R11
-	JLT  rest1330
+	JLT  rest1957
 
-loop1329:
+loop1956:
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -17872,11 +27561,11 @@ loop1329:
 	ADDQ        $+128, R9
 	ADDQ        $+128, R10
 	SUBQ        $0x10, R11
-	JGE         loop1329
+	JGE         loop1956
 
-rest1330:
+rest1957:
 	TESTQ       $0x00000008, R11
-	JEQ         skip1331
+	JEQ         skip1958
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -17888,9 +27577,9 @@ rest1330:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 
-skip1331:
+skip1958:
 	TESTQ       $0x00000004, R11
-	JEQ         skip1332
+	JEQ         skip1959
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -17898,9 +27587,9 @@ skip1331:
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 
-skip1332:
+skip1959:
 	TESTQ       $0x00000002, R11
-	JEQ         skip1333
+	JEQ         skip1960
 	VMOVUPD     (R9), X7
 	VMOVUPD     (R10), X8
 	VMULPD      Y4, Y7, Y7
@@ -17908,18 +27597,18 @@ skip1332:
 	ADDQ        $+16, R9
 	ADDQ        $+16, R10
 
-skip1333:
+skip1960:
 	TESTQ       $0x00000001, R11
-	JEQ         skip1334
+	JEQ         skip1961
 	VMOVSD      (R9), X9
 	VMOVSD      (R10), X8
 	VMULPD      Y4, Y9, Y9
 	VFMADD231PD Y9, Y8, Y0
 
-skip1334:
-	JMP entry1324
+skip1961:
+	JMP entry1951
 
-out1325:
+out1952:
 	XORQ         AX, AX
 	MOVQ         AX, bad+88(FP)
 	VADDPD       Y2, Y0, Y0
@@ -17933,7 +27622,7 @@ out1325:
 	MOVSD        X0, sum+80(FP)
 	RET
 
-bad1326:
+bad1953:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
@@ -17947,179 +27636,179 @@ TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
 	MOVQ lists+16(FP), DX
 	MOVQ count+24(FP), BX
 
-next1335:
+next1962:
 	SUBQ   $0x01, BX
-	JLT    out1337
+	JLT    out1964
 	MOVQ   (DX), SI
 	MOVQ   8(DX), DI
 	VMOVSD 16(DX), X0
 	CMPQ   DI, entries+48(FP)
-	JHI    bad1338
+	JHI    bad1965
 	SUBQ   SI, DI
-	JLT    bad1338
+	JLT    bad1965
 	TESTQ  SI, SI
-	JLT    bad1338
+	JLT    bad1965
 	XORQ   R8, R8
 	CMPQ   BX, $0x02
-	JLT    last1339
+	JLT    last1966
 	MOVQ   48(DX), R8
 	SUBQ   SI, R8
 	SHLQ   $0x02, R8
 
-last1339:
+last1966:
 	ADDQ  $0x18, DX
 	MOVQ  idx+32(FP), R9
 	LEAQ  (R9)(SI*4), R9
 	MOVQ  val+40(FP), R10
 	TESTQ R10, R10
-	JEQ   ones1336
+	JEQ   ones1963
 	LEAQ  (R10)(SI*8), R10
 	SUBQ  $0x08, DI
-	JLT   rest1341
+	JLT   rest1968
 
-loop1340:
+loop1967:
 	PREFETCHT0  (R9)(R8*1)
 	PREFETCHT0  (R10)(R8*2)
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad1338
+	JAE         bad1965
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     4(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1338
+	JAE         bad1965
 	VMOVSD      8(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     8(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1338
+	JAE         bad1965
 	VMOVSD      16(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     12(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1338
+	JAE         bad1965
 	VMOVSD      24(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     16(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1338
+	JAE         bad1965
 	VMOVSD      32(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     20(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1338
+	JAE         bad1965
 	VMOVSD      40(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     24(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1338
+	JAE         bad1965
 	VMOVSD      48(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     28(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1338
+	JAE         bad1965
 	VMOVSD      56(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x20, R9
 	ADDQ        $0x40, R10
 	SUBQ        $0x08, DI
-	JGE         loop1340
+	JGE         loop1967
 
-rest1341:
+rest1968:
 	ADDQ $0x08, DI
 
-one1342:
+one1969:
 	SUBQ        $0x01, DI
-	JLT         next1335
+	JLT         next1962
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad1338
+	JAE         bad1965
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x04, R9
 	ADDQ        $0x08, R10
-	JMP         one1342
+	JMP         one1969
 
-ones1336:
+ones1963:
 	SUBQ $0x08, DI
-	JLT  rest1344
+	JLT  rest1971
 
-loop1343:
+loop1970:
 	PREFETCHT0 (R9)(R8*1)
 	MOVLQSX    (R9), SI
 	CMPQ       SI, CX
-	JAE        bad1338
+	JAE        bad1965
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    4(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1338
+	JAE        bad1965
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    8(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1338
+	JAE        bad1965
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    12(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1338
+	JAE        bad1965
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    16(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1338
+	JAE        bad1965
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    20(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1338
+	JAE        bad1965
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    24(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1338
+	JAE        bad1965
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    28(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1338
+	JAE        bad1965
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	ADDQ       $0x20, R9
 	SUBQ       $0x08, DI
-	JGE        loop1343
+	JGE        loop1970
 
-rest1344:
+rest1971:
 	ADDQ $0x08, DI
 
-one1345:
+one1972:
 	SUBQ    $0x01, DI
-	JLT     next1335
+	JLT     next1962
 	MOVLQSX (R9), SI
 	CMPQ    SI, CX
-	JAE     bad1338
+	JAE     bad1965
 	VADDSD  (AX)(SI*8), X0, X1
 	VMOVSD  X1, (AX)(SI*8)
 	ADDQ    $0x04, R9
-	JMP     one1345
+	JMP     one1972
 
-out1337:
+out1964:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
 	RET
 
-bad1338:
+bad1965:
 	MOVB $0x00, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
@@ -18132,9 +27821,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest1347
+	JLT          rest1974
 
-loop1346:
+loop1973:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -18149,11 +27838,11 @@ loop1346:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop1346
+	JGE     loop1973
 
-rest1347:
+rest1974:
 	TESTQ   $0x00000008, CX
-	JEQ     skip1348
+	JEQ     skip1975
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -18162,30 +27851,30 @@ rest1347:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip1348:
+skip1975:
 	TESTQ   $0x00000004, CX
-	JEQ     skip1349
+	JEQ     skip1976
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip1349:
+skip1976:
 	TESTQ   $0x00000002, CX
-	JEQ     skip1350
+	JEQ     skip1977
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip1350:
+skip1977:
 	TESTQ  $0x00000001, CX
-	JEQ    skip1351
+	JEQ    skip1978
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip1351:
+skip1978:
 	VZEROUPPER
 	RET
 
@@ -18195,11 +27884,11 @@ TEXT ·fetchAVX2(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), AX
 	MOVQ lines+8(FP), CX
 
-loop1352:
+loop1979:
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
 	DECQ       CX
-	JNE        loop1352
+	JNE        loop1979
 	VZEROUPPER
 	RET
 
@@ -18212,9 +27901,9 @@ TEXT ·fetchNextAVX2(SB), NOSPLIT, $0-40
 	MOVQ  idx+24(FP), BX
 	MOVQ  val+32(FP), SI
 	TESTQ SI, SI
-	JEQ   ones1353
+	JEQ   ones1980
 
-loop1354:
+loop1981:
 	MOVQ       (AX), DI
 	PREFETCHT1 (BX)(DI*4)
 	PREFETCHT1 64(BX)(DI*4)
@@ -18223,18 +27912,18 @@ loop1354:
 	PREFETCHT1 128(SI)(DI*8)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop1354
+	JNE        loop1981
 	VZEROUPPER
 	RET
 
-ones1353:
-loop1355:
+ones1980:
+loop1982:
 	MOVQ       (AX), SI
 	PREFETCHT1 (BX)(SI*4)
 	PREFETCHT1 64(BX)(SI*4)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop1355
+	JNE        loop1982
 	VZEROUPPER
 	RET
 
@@ -18245,7 +27934,7 @@ TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ lines+16(FP), DX
 
-loop1356:
+loop1983:
 	VMOVUPD  (CX), Y0
 	VMOVNTPD Y0, (AX)
 	VMOVUPD  32(CX), Y0
@@ -18253,7 +27942,7 @@ loop1356:
 	ADDQ     $0x40, AX
 	ADDQ     $0x40, CX
 	DECQ     DX
-	JNE      loop1356
+	JNE      loop1983
 	SFENCE
 	VZEROUPPER
 	RET
@@ -18265,9 +27954,9 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest1358
+	JLT  rest1985
 
-loop1357:
+loop1984:
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -18287,11 +27976,11 @@ loop1357:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop1357
+	JGE     loop1984
 
-rest1358:
+rest1985:
 	TESTQ   $0x00000008, DX
-	JEQ     skip1359
+	JEQ     skip1986
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -18303,9 +27992,9 @@ rest1358:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip1359:
+skip1986:
 	TESTQ   $0x00000004, DX
-	JEQ     skip1360
+	JEQ     skip1987
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -18313,9 +28002,9 @@ skip1359:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip1360:
+skip1987:
 	TESTQ   $0x00000002, DX
-	JEQ     skip1361
+	JEQ     skip1988
 	VMOVUPD (AX), X2
 	VMOVUPD (CX), X3
 	VMULPD  Y3, Y2, Y2
@@ -18323,15 +28012,15 @@ skip1360:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip1361:
+skip1988:
 	TESTQ  $0x00000001, DX
-	JEQ    skip1362
+	JEQ    skip1989
 	VMOVSD (AX), X3
 	VMOVSD (CX), X4
 	VMULPD Y4, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip1362:
+skip1989:
 	VZEROUPPER
 	RET
 
@@ -18348,9 +28037,9 @@ TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
 	VMOVQ        DI, X1
 	VBROADCASTSD X1, Y1
 	SUBQ         $0x10, SI
-	JLT          rest1364
+	JLT          rest1991
 
-loop1363:
+loop1990:
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -18388,11 +28077,11 @@ loop1363:
 	ADDQ    $+128, DX
 	ADDQ    $+128, BX
 	SUBQ    $0x10, SI
-	JGE     loop1363
+	JGE     loop1990
 
-rest1364:
+rest1991:
 	TESTQ   $0x00000008, SI
-	JEQ     skip1365
+	JEQ     skip1992
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -18414,9 +28103,9 @@ rest1364:
 	ADDQ    $+64, DX
 	ADDQ    $+64, BX
 
-skip1365:
+skip1992:
 	TESTQ   $0x00000004, SI
-	JEQ     skip1366
+	JEQ     skip1993
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -18430,9 +28119,9 @@ skip1365:
 	ADDQ    $+32, DX
 	ADDQ    $+32, BX
 
-skip1366:
+skip1993:
 	TESTQ   $0x00000002, SI
-	JEQ     skip1367
+	JEQ     skip1994
 	VMOVUPD (BX), X4
 	VMOVUPD (CX), X5
 	VMULPD  Y5, Y4, Y4
@@ -18446,9 +28135,9 @@ skip1366:
 	ADDQ    $+16, DX
 	ADDQ    $+16, BX
 
-skip1367:
+skip1994:
 	TESTQ  $0x00000001, SI
-	JEQ    skip1368
+	JEQ    skip1995
 	VMOVSD (BX), X5
 	VMOVSD (CX), X6
 	VMULPD Y6, Y5, Y5
@@ -18458,7 +28147,7 @@ skip1367:
 	VANDPD Y1, Y5, Y5
 	VMOVSD X5, (AX)
 
-skip1368:
+skip1995:
 	VZEROUPPER
 	RET
 
@@ -18479,9 +28168,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop1369:
+loop1996:
 	SUBQ      $0x10, CX
-	JLE       done1370
+	JLE       done1997
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -18503,9 +28192,9 @@ loop1369:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop1369
+	JMP       loop1996
 
-done1370:
+done1997:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -18557,9 +28246,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest1372
+	JLT          rest1999
 
-loop1371:
+loop1998:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -18613,22 +28302,22 @@ loop1371:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same1373
+	JEQ         same2000
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same1373:
+same2000:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop1371
+	JGE  loop1998
 
-rest1372:
+rest1999:
 	TESTQ       $0x00000008, BX
-	JEQ         skip1374
+	JEQ         skip2001
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -18656,18 +28345,18 @@ rest1372:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same1375
+	JEQ         same2002
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same1375:
+same2002:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip1374:
+skip2001:
 	TESTQ       $0x00000004, BX
-	JEQ         skip1376
+	JEQ         skip2003
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -18682,17 +28371,17 @@ skip1374:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same1377
+	JEQ         same2004
 	VMOVUPD     Y8, (CX)
 
-same1377:
+same2004:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip1376:
+skip2003:
 	TESTQ       $0x00000002, BX
-	JEQ         skip1378
+	JEQ         skip2005
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -18707,17 +28396,17 @@ skip1376:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same1379
+	JEQ         same2006
 	VMOVUPD     X13, (CX)
 
-same1379:
+same2006:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip1378:
+skip2005:
 	TESTQ       $0x00000001, BX
-	JEQ         skip1380
+	JEQ         skip2007
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -18732,11 +28421,11 @@ skip1378:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same1381
+	JEQ         same2008
 	VMOVSD      X15, (CX)
 
-same1381:
-skip1380:
+same2008:
+skip2007:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -18749,6 +28438,328 @@ skip1380:
 	MOVSD        X2, along+40(FP)
 	RET
 
+// func advanceRoundedAVX2(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
+// Requires: AVX, FMA3, SSE2
+TEXT ·advanceRoundedAVX2(SB), NOSPLIT, $0-64
+	MOVQ         x+0(FP), AX
+	MOVQ         d+8(FP), CX
+	MOVQ         last+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         y+40(FP), SI
+	VBROADCASTSD t+16(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	MOVQ         t+16(FP), R8
+	MOVQ         $0x3ff0000000000000, DI
+	XORQ         DI, R8
+	XORQ         DI, DI
+	VXORPD       Y2, Y2, Y2
+	VXORPD       Y3, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+	VXORPD       Y5, Y5, Y5
+	SUBQ         $0x10, BX
+	JLT          rest2010
+
+loop2009:
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, (SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y8
+	VMOVUPD     (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	VMOVUPD     32(CX), Y9
+	VMOVUPD     32(AX), Y6
+	VMULPD      Y0, Y9, Y9
+	VADDPD      Y9, Y6, Y7
+	VMOVMSKPD   Y7, R10
+	ORQ         R10, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, 16(SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y9
+	VMOVUPD     32(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y9, Y3
+	VMOVUPD     Y7, 32(AX)
+	VMOVUPD     64(CX), Y10
+	VMOVUPD     64(AX), Y6
+	VMULPD      Y0, Y10, Y10
+	VADDPD      Y10, Y6, Y7
+	VMOVMSKPD   Y7, R10
+	ORQ         R10, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, 32(SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y10
+	VMOVUPD     64(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y10, Y4
+	VMOVUPD     Y7, 64(AX)
+	VMOVUPD     96(CX), Y11
+	VMOVUPD     96(AX), Y6
+	VMULPD      Y0, Y11, Y11
+	VADDPD      Y11, Y6, Y7
+	VMOVMSKPD   Y7, R10
+	ORQ         R10, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, 48(SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y11
+	VMOVUPD     96(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y11, Y5
+	VMOVUPD     Y7, 96(AX)
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same2011
+	VMOVUPD     Y8, (CX)
+	VMOVUPD     Y9, 32(CX)
+	VMOVUPD     Y10, 64(CX)
+	VMOVUPD     Y11, 96(CX)
+
+same2011:
+	ADDQ $+64, SI
+	ADDQ $+128, AX
+	ADDQ $+128, CX
+	ADDQ $+128, DX
+	SUBQ $0x10, BX
+	JGE  loop2009
+
+rest2010:
+	TESTQ       $0x00000008, BX
+	JEQ         skip2012
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, (SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y8
+	VMOVUPD     (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	VMOVUPD     32(CX), Y9
+	VMOVUPD     32(AX), Y6
+	VMULPD      Y0, Y9, Y9
+	VADDPD      Y9, Y6, Y7
+	VMOVMSKPD   Y7, R10
+	ORQ         R10, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, 16(SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y9
+	VMOVUPD     32(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y9, Y3
+	VMOVUPD     Y7, 32(AX)
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same2013
+	VMOVUPD     Y8, (CX)
+	VMOVUPD     Y9, 32(CX)
+
+same2013:
+	ADDQ $+32, SI
+	ADDQ $+64, AX
+	ADDQ $+64, CX
+	ADDQ $+64, DX
+
+skip2012:
+	TESTQ       $0x00000004, BX
+	JEQ         skip2014
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, (SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y8
+	VMOVUPD     (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same2015
+	VMOVUPD     Y8, (CX)
+
+same2015:
+	ADDQ $+16, SI
+	ADDQ $+32, AX
+	ADDQ $+32, CX
+	ADDQ $+32, DX
+
+skip2014:
+	TESTQ       $0x00000002, BX
+	JEQ         skip2016
+	VMOVUPD     (CX), X13
+	VMOVUPD     (AX), X12
+	VMULPD      Y0, Y13, Y13
+	VADDPD      Y13, Y12, Y6
+	VMOVMSKPD   Y6, R9
+	VMAXPD      Y1, Y6, Y6
+	VCVTPD2PSX  X6, X6
+	VMOVQ       X6, (SI)
+	VCVTPS2PD   X6, X6
+	VSUBPD      Y12, Y6, Y13
+	VMOVUPD     (DX), X12
+	VSUBPD      Y12, Y6, Y12
+	VFMADD231PD Y12, Y13, Y2
+	VMOVUPD     X6, (AX)
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same2017
+	VMOVUPD     X13, (CX)
+
+same2017:
+	ADDQ $+8, SI
+	ADDQ $+16, AX
+	ADDQ $+16, CX
+	ADDQ $+16, DX
+
+skip2016:
+	TESTQ       $0x00000001, BX
+	JEQ         skip2018
+	VMOVSD      (CX), X15
+	VMOVSD      (AX), X14
+	VMULPD      Y0, Y15, Y15
+	VADDPD      Y15, Y14, Y0
+	VMOVMSKPD   Y0, BX
+	VMAXPD      Y1, Y0, Y0
+	VCVTSD2SS   X0, X0, X0
+	VMOVSS      X0, (SI)
+	VCVTSS2SD   X0, X0, X0
+	VSUBPD      Y14, Y0, Y15
+	VMOVSD      (DX), X14
+	VSUBPD      Y14, Y0, Y14
+	VFMADD231PD Y14, Y15, Y2
+	VMOVSD      X0, (AX)
+	ORQ         BX, DI
+	ORQ         R8, BX
+	JEQ         same2019
+	VMOVSD      X15, (CX)
+
+same2019:
+	ADDQ $+4, SI
+
+skip2018:
+	MOVQ         DI, cut+56(FP)
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VZEROUPPER
+	MOVSD        X2, along+48(FP)
+	RET
+
+// func roundToAVX2(y *float32, x *float64, n int)
+// Requires: AVX
+TEXT ·roundToAVX2(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x10, DX
+	JLT  rest2021
+
+loop2020:
+	VMOVUPD    (CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)
+	VCVTPS2PD  X0, Y0
+	VMOVUPD    Y0, (CX)
+	VMOVUPD    32(CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 16(AX)
+	VCVTPS2PD  X0, Y0
+	VMOVUPD    Y0, 32(CX)
+	VMOVUPD    64(CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 32(AX)
+	VCVTPS2PD  X0, Y0
+	VMOVUPD    Y0, 64(CX)
+	VMOVUPD    96(CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 48(AX)
+	VCVTPS2PD  X0, Y0
+	VMOVUPD    Y0, 96(CX)
+	ADDQ       $+64, AX
+	ADDQ       $+128, CX
+	SUBQ       $0x10, DX
+	JGE        loop2020
+
+rest2021:
+	TESTQ      $0x00000008, DX
+	JEQ        skip2022
+	VMOVUPD    (CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)
+	VCVTPS2PD  X0, Y0
+	VMOVUPD    Y0, (CX)
+	VMOVUPD    32(CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 16(AX)
+	VCVTPS2PD  X0, Y0
+	VMOVUPD    Y0, 32(CX)
+	ADDQ       $+32, AX
+	ADDQ       $+64, CX
+
+skip2022:
+	TESTQ      $0x00000004, DX
+	JEQ        skip2023
+	VMOVUPD    (CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)
+	VCVTPS2PD  X0, Y0
+	VMOVUPD    Y0, (CX)
+	ADDQ       $+16, AX
+	ADDQ       $+32, CX
+
+skip2023:
+	TESTQ      $0x00000002, DX
+	JEQ        skip2024
+	VMOVUPD    (CX), X0
+	VCVTPD2PSX X0, X0
+	VMOVQ      X0, (AX)
+	VCVTPS2PD  X0, X0
+	VMOVUPD    X0, (CX)
+	ADDQ       $+8, AX
+	ADDQ       $+16, CX
+
+skip2024:
+	TESTQ     $0x00000001, DX
+	JEQ       skip2025
+	VMOVSD    (CX), X0
+	VCVTSD2SS X0, X0, X0
+	VMOVSS    X0, (AX)
+	VCVTSS2SD X0, X0, X0
+	VMOVSD    X0, (CX)
+	ADDQ      $+4, AX
+
+skip2025:
+	VZEROUPPER
+	RET
+
 // func extrapolateAVX2(y *float64, c float64, x *float64, least float64, n int)
 // Requires: AVX
 TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
@@ -18758,9 +28769,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest1383
+	JLT          rest2027
 
-loop1382:
+loop2026:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -18792,11 +28803,11 @@ loop1382:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop1382
+	JGE     loop2026
 
-rest1383:
+rest2027:
 	TESTQ   $0x00000008, DX
-	JEQ     skip1384
+	JEQ     skip2028
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -18814,9 +28825,9 @@ rest1383:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip1384:
+skip2028:
 	TESTQ   $0x00000004, DX
-	JEQ     skip1385
+	JEQ     skip2029
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -18827,9 +28838,9 @@ skip1384:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip1385:
+skip2029:
 	TESTQ   $0x00000002, DX
-	JEQ     skip1386
+	JEQ     skip2030
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -18840,9 +28851,9 @@ skip1385:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip1386:
+skip2030:
 	TESTQ  $0x00000001, DX
-	JEQ    skip1387
+	JEQ    skip2031
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -18851,7 +28862,7 @@ skip1386:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip1387:
+skip2031:
 	VZEROUPPER
 	RET
 
@@ -27036,6 +37047,4037 @@ bad381:
 	MOVB AL, ret+96(FP)
 	RET
 
+// func gatherSplit32AVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSplit32AVX512(SB), NOSPLIT, $0-97
+	MOVQ  z+0(FP), AX
+	MOVQ  from+24(FP), CX
+	MOVQ  low+8(FP), DX
+	MOVQ  w+16(FP), BX
+	MOVQ  x+56(FP), SI
+	MOVQ  stride+72(FP), DI
+	MOVQ  idx+40(FP), R8
+	MOVQ  val+48(FP), R9
+	MOVQ  fetch+88(FP), R10
+	CMPQ  BX, $0x00000020
+	JGT   above686
+	CMPQ  BX, $0x00000010
+	JGT   above687
+	CMPQ  BX, $0x00000008
+	JGT   above688
+	TESTQ R9, R9
+	JEQ   ones689
+
+next690:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done691
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near692
+	SUBQ   $0x02, BX
+	JLT    rest695
+
+loop694:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop694
+
+rest695:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest697
+
+loop696:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop696
+
+rest697:
+	JMP out693
+
+near692:
+	SUBQ $0x02, BX
+	JLT  rest699
+
+loop698:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop698
+
+rest699:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest701
+
+loop700:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop700
+
+rest701:
+out693:
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (DX)
+	VPXORQ  Z1, Z1, Z1
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near702
+	SUBQ    $0x02, BX
+	JLT     rest705
+
+loop704:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop704
+
+rest705:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest707
+
+loop706:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop706
+
+rest707:
+	JMP out703
+
+near702:
+	SUBQ $0x02, BX
+	JLT  rest709
+
+loop708:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z1
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop708
+
+rest709:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest711
+
+loop710:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD    (R11), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop710
+
+rest711:
+out703:
+	VADDPD       Z1, Z0, Z0
+	VBROADCASTSD scale+64(FP), Z2
+	VMULPD       Z2, Z0, Z0
+	VMOVUPD      Z0, (AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMULPD       Z2, Z0, Z0
+	VMOVUPD      Z0, (DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next690
+
+done691:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones689:
+next712:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done713
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near714
+	SUBQ   $0x02, BX
+	JLT    rest717
+
+loop716:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z2
+	VADDPD     Z2, Z0, Z0
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z2
+	VADDPD     Z2, Z1, Z1
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop716
+
+rest717:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest719
+
+loop718:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z2
+	VADDPD     Z2, Z0, Z0
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop718
+
+rest719:
+	JMP out715
+
+near714:
+	SUBQ $0x02, BX
+	JLT  rest721
+
+loop720:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z2
+	VADDPD    Z2, Z0, Z0
+	MOVLQSX   4(R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z2
+	VADDPD    Z2, Z1, Z1
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, BX
+	JGE       loop720
+
+rest721:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest723
+
+loop722:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z2
+	VADDPD    Z2, Z0, Z0
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop722
+
+rest723:
+out715:
+	VADDPD  Z1, Z0, Z0
+	VMOVUPD Z0, (DX)
+	VPXORQ  Z1, Z1, Z1
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near724
+	SUBQ    $0x02, BX
+	JLT     rest727
+
+loop726:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z2
+	VADDPD     Z2, Z0, Z0
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z2
+	VADDPD     Z2, Z1, Z1
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop726
+
+rest727:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest729
+
+loop728:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z2
+	VADDPD     Z2, Z0, Z0
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop728
+
+rest729:
+	JMP out725
+
+near724:
+	SUBQ $0x02, BX
+	JLT  rest731
+
+loop730:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z2
+	VADDPD    Z2, Z0, Z0
+	MOVLQSX   4(R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z2
+	VADDPD    Z2, Z1, Z1
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, BX
+	JGE       loop730
+
+rest731:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest733
+
+loop732:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z2
+	VADDPD    Z2, Z0, Z0
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop732
+
+rest733:
+out725:
+	VADDPD       Z1, Z0, Z0
+	VBROADCASTSD scale+64(FP), Z2
+	VMULPD       Z2, Z0, Z0
+	VMOVUPD      Z0, (AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMULPD       Z2, Z0, Z0
+	VMOVUPD      Z0, (DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next712
+
+done713:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above688:
+	TESTQ R9, R9
+	JEQ   ones734
+
+next735:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done736
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near737
+	SUBQ   $0x02, BX
+	JLT    rest740
+
+loop739:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop739
+
+rest740:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest742
+
+loop741:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop741
+
+rest742:
+	JMP out738
+
+near737:
+	SUBQ $0x02, BX
+	JLT  rest744
+
+loop743:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop743
+
+rest744:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest746
+
+loop745:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop745
+
+rest746:
+out738:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near747
+	SUBQ    $0x02, BX
+	JLT     rest750
+
+loop749:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop749
+
+rest750:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest752
+
+loop751:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop751
+
+rest752:
+	JMP out748
+
+near747:
+	SUBQ $0x02, BX
+	JLT  rest754
+
+loop753:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z3
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop753
+
+rest754:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest756
+
+loop755:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (R11), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VCVTPS2PD    32(R11), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop755
+
+rest756:
+out748:
+	VADDPD       Z2, Z0, Z0
+	VADDPD       Z3, Z1, Z1
+	VBROADCASTSD scale+64(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next735
+
+done736:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones734:
+next757:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done758
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near759
+	SUBQ   $0x02, BX
+	JLT    rest762
+
+loop761:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z4
+	VADDPD     Z4, Z0, Z0
+	VCVTPS2PD  32(R9), Z4
+	VADDPD     Z4, Z1, Z1
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z4
+	VADDPD     Z4, Z2, Z2
+	VCVTPS2PD  32(R9), Z4
+	VADDPD     Z4, Z3, Z3
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop761
+
+rest762:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest764
+
+loop763:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z4
+	VADDPD     Z4, Z0, Z0
+	VCVTPS2PD  32(R9), Z4
+	VADDPD     Z4, Z1, Z1
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop763
+
+rest764:
+	JMP out760
+
+near759:
+	SUBQ $0x02, BX
+	JLT  rest766
+
+loop765:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z4
+	VADDPD    Z4, Z0, Z0
+	VCVTPS2PD 32(R9), Z4
+	VADDPD    Z4, Z1, Z1
+	MOVLQSX   4(R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z4
+	VADDPD    Z4, Z2, Z2
+	VCVTPS2PD 32(R9), Z4
+	VADDPD    Z4, Z3, Z3
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, BX
+	JGE       loop765
+
+rest766:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest768
+
+loop767:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z4
+	VADDPD    Z4, Z0, Z0
+	VCVTPS2PD 32(R9), Z4
+	VADDPD    Z4, Z1, Z1
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop767
+
+rest768:
+out760:
+	VADDPD  Z2, Z0, Z0
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near769
+	SUBQ    $0x02, BX
+	JLT     rest772
+
+loop771:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z4
+	VADDPD     Z4, Z0, Z0
+	VCVTPS2PD  32(R9), Z4
+	VADDPD     Z4, Z1, Z1
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z4
+	VADDPD     Z4, Z2, Z2
+	VCVTPS2PD  32(R9), Z4
+	VADDPD     Z4, Z3, Z3
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop771
+
+rest772:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest774
+
+loop773:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z4
+	VADDPD     Z4, Z0, Z0
+	VCVTPS2PD  32(R9), Z4
+	VADDPD     Z4, Z1, Z1
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop773
+
+rest774:
+	JMP out770
+
+near769:
+	SUBQ $0x02, BX
+	JLT  rest776
+
+loop775:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z4
+	VADDPD    Z4, Z0, Z0
+	VCVTPS2PD 32(R9), Z4
+	VADDPD    Z4, Z1, Z1
+	MOVLQSX   4(R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z4
+	VADDPD    Z4, Z2, Z2
+	VCVTPS2PD 32(R9), Z4
+	VADDPD    Z4, Z3, Z3
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, BX
+	JGE       loop775
+
+rest776:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest778
+
+loop777:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z4
+	VADDPD    Z4, Z0, Z0
+	VCVTPS2PD 32(R9), Z4
+	VADDPD    Z4, Z1, Z1
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop777
+
+rest778:
+out770:
+	VADDPD       Z2, Z0, Z0
+	VADDPD       Z3, Z1, Z1
+	VBROADCASTSD scale+64(FP), Z4
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z4, Z1, Z1
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next757
+
+done758:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above687:
+	CMPQ  BX, $0x00000018
+	JGT   above779
+	TESTQ R9, R9
+	JEQ   ones780
+
+next781:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done782
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near783
+	SUBQ   $0x02, BX
+	JLT    rest786
+
+loop785:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop785
+
+rest786:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest788
+
+loop787:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop787
+
+rest788:
+	JMP out784
+
+near783:
+	SUBQ $0x02, BX
+	JLT  rest790
+
+loop789:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop789
+
+rest790:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest792
+
+loop791:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop791
+
+rest792:
+out784:
+	VADDPD  Z3, Z0, Z0
+	VADDPD  Z4, Z1, Z1
+	VADDPD  Z5, Z2, Z2
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near793
+	SUBQ    $0x02, BX
+	JLT     rest796
+
+loop795:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop795
+
+rest796:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest798
+
+loop797:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop797
+
+rest798:
+	JMP out794
+
+near793:
+	SUBQ $0x02, BX
+	JLT  rest800
+
+loop799:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop799
+
+rest800:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest802
+
+loop801:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop801
+
+rest802:
+out794:
+	VADDPD       Z3, Z0, Z0
+	VADDPD       Z4, Z1, Z1
+	VADDPD       Z5, Z2, Z2
+	VBROADCASTSD scale+64(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next781
+
+done782:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones780:
+next803:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done804
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near805
+	SUBQ   $0x02, BX
+	JLT    rest808
+
+loop807:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z6
+	VADDPD     Z6, Z0, Z0
+	VCVTPS2PD  32(R9), Z6
+	VADDPD     Z6, Z1, Z1
+	VCVTPS2PD  64(R9), Z6
+	VADDPD     Z6, Z2, Z2
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z6
+	VADDPD     Z6, Z3, Z3
+	VCVTPS2PD  32(R9), Z6
+	VADDPD     Z6, Z4, Z4
+	VCVTPS2PD  64(R9), Z6
+	VADDPD     Z6, Z5, Z5
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop807
+
+rest808:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest810
+
+loop809:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z6
+	VADDPD     Z6, Z0, Z0
+	VCVTPS2PD  32(R9), Z6
+	VADDPD     Z6, Z1, Z1
+	VCVTPS2PD  64(R9), Z6
+	VADDPD     Z6, Z2, Z2
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop809
+
+rest810:
+	JMP out806
+
+near805:
+	SUBQ $0x02, BX
+	JLT  rest812
+
+loop811:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z6
+	VADDPD    Z6, Z0, Z0
+	VCVTPS2PD 32(R9), Z6
+	VADDPD    Z6, Z1, Z1
+	VCVTPS2PD 64(R9), Z6
+	VADDPD    Z6, Z2, Z2
+	MOVLQSX   4(R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z6
+	VADDPD    Z6, Z3, Z3
+	VCVTPS2PD 32(R9), Z6
+	VADDPD    Z6, Z4, Z4
+	VCVTPS2PD 64(R9), Z6
+	VADDPD    Z6, Z5, Z5
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, BX
+	JGE       loop811
+
+rest812:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest814
+
+loop813:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z6
+	VADDPD    Z6, Z0, Z0
+	VCVTPS2PD 32(R9), Z6
+	VADDPD    Z6, Z1, Z1
+	VCVTPS2PD 64(R9), Z6
+	VADDPD    Z6, Z2, Z2
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop813
+
+rest814:
+out806:
+	VADDPD  Z3, Z0, Z0
+	VADDPD  Z4, Z1, Z1
+	VADDPD  Z5, Z2, Z2
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near815
+	SUBQ    $0x02, BX
+	JLT     rest818
+
+loop817:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z6
+	VADDPD     Z6, Z0, Z0
+	VCVTPS2PD  32(R9), Z6
+	VADDPD     Z6, Z1, Z1
+	VCVTPS2PD  64(R9), Z6
+	VADDPD     Z6, Z2, Z2
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z6
+	VADDPD     Z6, Z3, Z3
+	VCVTPS2PD  32(R9), Z6
+	VADDPD     Z6, Z4, Z4
+	VCVTPS2PD  64(R9), Z6
+	VADDPD     Z6, Z5, Z5
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop817
+
+rest818:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest820
+
+loop819:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z6
+	VADDPD     Z6, Z0, Z0
+	VCVTPS2PD  32(R9), Z6
+	VADDPD     Z6, Z1, Z1
+	VCVTPS2PD  64(R9), Z6
+	VADDPD     Z6, Z2, Z2
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop819
+
+rest820:
+	JMP out816
+
+near815:
+	SUBQ $0x02, BX
+	JLT  rest822
+
+loop821:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z6
+	VADDPD    Z6, Z0, Z0
+	VCVTPS2PD 32(R9), Z6
+	VADDPD    Z6, Z1, Z1
+	VCVTPS2PD 64(R9), Z6
+	VADDPD    Z6, Z2, Z2
+	MOVLQSX   4(R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z6
+	VADDPD    Z6, Z3, Z3
+	VCVTPS2PD 32(R9), Z6
+	VADDPD    Z6, Z4, Z4
+	VCVTPS2PD 64(R9), Z6
+	VADDPD    Z6, Z5, Z5
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, BX
+	JGE       loop821
+
+rest822:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest824
+
+loop823:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z6
+	VADDPD    Z6, Z0, Z0
+	VCVTPS2PD 32(R9), Z6
+	VADDPD    Z6, Z1, Z1
+	VCVTPS2PD 64(R9), Z6
+	VADDPD    Z6, Z2, Z2
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop823
+
+rest824:
+out816:
+	VADDPD       Z3, Z0, Z0
+	VADDPD       Z4, Z1, Z1
+	VADDPD       Z5, Z2, Z2
+	VBROADCASTSD scale+64(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next803
+
+done804:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above779:
+	TESTQ R9, R9
+	JEQ   ones825
+
+next826:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done827
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near828
+	SUBQ   $0x02, BX
+	JLT    rest831
+
+loop830:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop830
+
+rest831:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest833
+
+loop832:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop832
+
+rest833:
+	JMP out829
+
+near828:
+	SUBQ $0x02, BX
+	JLT  rest835
+
+loop834:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop834
+
+rest835:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest837
+
+loop836:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop836
+
+rest837:
+out829:
+	VADDPD  Z4, Z0, Z0
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z7, Z3, Z3
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near838
+	SUBQ    $0x02, BX
+	JLT     rest841
+
+loop840:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	MOVLQSX      68(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop840
+
+rest841:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest843
+
+loop842:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop842
+
+rest843:
+	JMP out839
+
+near838:
+	SUBQ $0x02, BX
+	JLT  rest845
+
+loop844:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	MOVLQSX      4(R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD 8(R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, BX
+	JGE          loop844
+
+rest845:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest847
+
+loop846:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop846
+
+rest847:
+out839:
+	VADDPD       Z4, Z0, Z0
+	VADDPD       Z5, Z1, Z1
+	VADDPD       Z6, Z2, Z2
+	VADDPD       Z7, Z3, Z3
+	VBROADCASTSD scale+64(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next826
+
+done827:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones825:
+next848:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done849
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near850
+	SUBQ   $0x02, BX
+	JLT    rest853
+
+loop852:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z8
+	VADDPD     Z8, Z0, Z0
+	VCVTPS2PD  32(R9), Z8
+	VADDPD     Z8, Z1, Z1
+	VCVTPS2PD  64(R9), Z8
+	VADDPD     Z8, Z2, Z2
+	VCVTPS2PD  96(R9), Z8
+	VADDPD     Z8, Z3, Z3
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z8
+	VADDPD     Z8, Z4, Z4
+	VCVTPS2PD  32(R9), Z8
+	VADDPD     Z8, Z5, Z5
+	VCVTPS2PD  64(R9), Z8
+	VADDPD     Z8, Z6, Z6
+	VCVTPS2PD  96(R9), Z8
+	VADDPD     Z8, Z7, Z7
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop852
+
+rest853:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest855
+
+loop854:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z8
+	VADDPD     Z8, Z0, Z0
+	VCVTPS2PD  32(R9), Z8
+	VADDPD     Z8, Z1, Z1
+	VCVTPS2PD  64(R9), Z8
+	VADDPD     Z8, Z2, Z2
+	VCVTPS2PD  96(R9), Z8
+	VADDPD     Z8, Z3, Z3
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop854
+
+rest855:
+	JMP out851
+
+near850:
+	SUBQ $0x02, BX
+	JLT  rest857
+
+loop856:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(R9), Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(R9), Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(R9), Z8
+	VADDPD    Z8, Z3, Z3
+	MOVLQSX   4(R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z8
+	VADDPD    Z8, Z4, Z4
+	VCVTPS2PD 32(R9), Z8
+	VADDPD    Z8, Z5, Z5
+	VCVTPS2PD 64(R9), Z8
+	VADDPD    Z8, Z6, Z6
+	VCVTPS2PD 96(R9), Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, BX
+	JGE       loop856
+
+rest857:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest859
+
+loop858:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(R9), Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(R9), Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(R9), Z8
+	VADDPD    Z8, Z3, Z3
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop858
+
+rest859:
+out851:
+	VADDPD  Z4, Z0, Z0
+	VADDPD  Z5, Z1, Z1
+	VADDPD  Z6, Z2, Z2
+	VADDPD  Z7, Z3, Z3
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near860
+	SUBQ    $0x02, BX
+	JLT     rest863
+
+loop862:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z8
+	VADDPD     Z8, Z0, Z0
+	VCVTPS2PD  32(R9), Z8
+	VADDPD     Z8, Z1, Z1
+	VCVTPS2PD  64(R9), Z8
+	VADDPD     Z8, Z2, Z2
+	VCVTPS2PD  96(R9), Z8
+	VADDPD     Z8, Z3, Z3
+	MOVLQSX    68(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    4(R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z8
+	VADDPD     Z8, Z4, Z4
+	VCVTPS2PD  32(R9), Z8
+	VADDPD     Z8, Z5, Z5
+	VCVTPS2PD  64(R9), Z8
+	VADDPD     Z8, Z6, Z6
+	VCVTPS2PD  96(R9), Z8
+	VADDPD     Z8, Z7, Z7
+	ADDQ       $0x08, R8
+	SUBQ       $0x02, BX
+	JGE        loop862
+
+rest863:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest865
+
+loop864:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z8
+	VADDPD     Z8, Z0, Z0
+	VCVTPS2PD  32(R9), Z8
+	VADDPD     Z8, Z1, Z1
+	VCVTPS2PD  64(R9), Z8
+	VADDPD     Z8, Z2, Z2
+	VCVTPS2PD  96(R9), Z8
+	VADDPD     Z8, Z3, Z3
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop864
+
+rest865:
+	JMP out861
+
+near860:
+	SUBQ $0x02, BX
+	JLT  rest867
+
+loop866:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(R9), Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(R9), Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(R9), Z8
+	VADDPD    Z8, Z3, Z3
+	MOVLQSX   4(R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z8
+	VADDPD    Z8, Z4, Z4
+	VCVTPS2PD 32(R9), Z8
+	VADDPD    Z8, Z5, Z5
+	VCVTPS2PD 64(R9), Z8
+	VADDPD    Z8, Z6, Z6
+	VCVTPS2PD 96(R9), Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      $0x08, R8
+	SUBQ      $0x02, BX
+	JGE       loop866
+
+rest867:
+	ADDQ $0x02, BX
+	SUBQ $0x01, BX
+	JLT  rest869
+
+loop868:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(R9), Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(R9), Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(R9), Z8
+	VADDPD    Z8, Z3, Z3
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop868
+
+rest869:
+out861:
+	VADDPD       Z4, Z0, Z0
+	VADDPD       Z5, Z1, Z1
+	VADDPD       Z6, Z2, Z2
+	VADDPD       Z7, Z3, Z3
+	VBROADCASTSD scale+64(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next848
+
+done849:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above686:
+	CMPQ  BX, $0x00000030
+	JGT   above870
+	CMPQ  BX, $0x00000028
+	JGT   above871
+	TESTQ R9, R9
+	JEQ   ones872
+
+next873:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done874
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near875
+	SUBQ   $0x01, BX
+	JLT    rest878
+
+loop877:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z5
+	VCVTPS2PD    (R11), Z6
+	VFMADD231PD  Z6, Z5, Z0
+	VCVTPS2PD    32(R11), Z6
+	VFMADD231PD  Z6, Z5, Z1
+	VCVTPS2PD    64(R11), Z6
+	VFMADD231PD  Z6, Z5, Z2
+	VCVTPS2PD    96(R11), Z6
+	VFMADD231PD  Z6, Z5, Z3
+	VCVTPS2PD    128(R11), Z6
+	VFMADD231PD  Z6, Z5, Z4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop877
+
+rest878:
+	JMP out876
+
+near875:
+	SUBQ $0x01, BX
+	JLT  rest880
+
+loop879:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z5
+	VCVTPS2PD    (R11), Z6
+	VFMADD231PD  Z6, Z5, Z0
+	VCVTPS2PD    32(R11), Z6
+	VFMADD231PD  Z6, Z5, Z1
+	VCVTPS2PD    64(R11), Z6
+	VFMADD231PD  Z6, Z5, Z2
+	VCVTPS2PD    96(R11), Z6
+	VFMADD231PD  Z6, Z5, Z3
+	VCVTPS2PD    128(R11), Z6
+	VFMADD231PD  Z6, Z5, Z4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop879
+
+rest880:
+out876:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near881
+	SUBQ    $0x01, BX
+	JLT     rest884
+
+loop883:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z5
+	VCVTPS2PD    (R11), Z6
+	VFMADD231PD  Z6, Z5, Z0
+	VCVTPS2PD    32(R11), Z6
+	VFMADD231PD  Z6, Z5, Z1
+	VCVTPS2PD    64(R11), Z6
+	VFMADD231PD  Z6, Z5, Z2
+	VCVTPS2PD    96(R11), Z6
+	VFMADD231PD  Z6, Z5, Z3
+	VCVTPS2PD    128(R11), Z6
+	VFMADD231PD  Z6, Z5, Z4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop883
+
+rest884:
+	JMP out882
+
+near881:
+	SUBQ $0x01, BX
+	JLT  rest886
+
+loop885:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z5
+	VCVTPS2PD    (R11), Z6
+	VFMADD231PD  Z6, Z5, Z0
+	VCVTPS2PD    32(R11), Z6
+	VFMADD231PD  Z6, Z5, Z1
+	VCVTPS2PD    64(R11), Z6
+	VFMADD231PD  Z6, Z5, Z2
+	VCVTPS2PD    96(R11), Z6
+	VFMADD231PD  Z6, Z5, Z3
+	VCVTPS2PD    128(R11), Z6
+	VFMADD231PD  Z6, Z5, Z4
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop885
+
+rest886:
+out882:
+	VBROADCASTSD scale+64(FP), Z5
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next873
+
+done874:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones872:
+next887:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done888
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near889
+	SUBQ   $0x01, BX
+	JLT    rest892
+
+loop891:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z5
+	VADDPD     Z5, Z0, Z0
+	VCVTPS2PD  32(R9), Z5
+	VADDPD     Z5, Z1, Z1
+	VCVTPS2PD  64(R9), Z5
+	VADDPD     Z5, Z2, Z2
+	VCVTPS2PD  96(R9), Z5
+	VADDPD     Z5, Z3, Z3
+	VCVTPS2PD  128(R9), Z5
+	VADDPD     Z5, Z4, Z4
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop891
+
+rest892:
+	JMP out890
+
+near889:
+	SUBQ $0x01, BX
+	JLT  rest894
+
+loop893:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z5
+	VADDPD    Z5, Z0, Z0
+	VCVTPS2PD 32(R9), Z5
+	VADDPD    Z5, Z1, Z1
+	VCVTPS2PD 64(R9), Z5
+	VADDPD    Z5, Z2, Z2
+	VCVTPS2PD 96(R9), Z5
+	VADDPD    Z5, Z3, Z3
+	VCVTPS2PD 128(R9), Z5
+	VADDPD    Z5, Z4, Z4
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop893
+
+rest894:
+out890:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near895
+	SUBQ    $0x01, BX
+	JLT     rest898
+
+loop897:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z5
+	VADDPD     Z5, Z0, Z0
+	VCVTPS2PD  32(R9), Z5
+	VADDPD     Z5, Z1, Z1
+	VCVTPS2PD  64(R9), Z5
+	VADDPD     Z5, Z2, Z2
+	VCVTPS2PD  96(R9), Z5
+	VADDPD     Z5, Z3, Z3
+	VCVTPS2PD  128(R9), Z5
+	VADDPD     Z5, Z4, Z4
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop897
+
+rest898:
+	JMP out896
+
+near895:
+	SUBQ $0x01, BX
+	JLT  rest900
+
+loop899:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z5
+	VADDPD    Z5, Z0, Z0
+	VCVTPS2PD 32(R9), Z5
+	VADDPD    Z5, Z1, Z1
+	VCVTPS2PD 64(R9), Z5
+	VADDPD    Z5, Z2, Z2
+	VCVTPS2PD 96(R9), Z5
+	VADDPD    Z5, Z3, Z3
+	VCVTPS2PD 128(R9), Z5
+	VADDPD    Z5, Z4, Z4
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop899
+
+rest900:
+out896:
+	VBROADCASTSD scale+64(FP), Z5
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMULPD       Z5, Z0, Z0
+	VMULPD       Z5, Z1, Z1
+	VMULPD       Z5, Z2, Z2
+	VMULPD       Z5, Z3, Z3
+	VMULPD       Z5, Z4, Z4
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next887
+
+done888:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above871:
+	TESTQ R9, R9
+	JEQ   ones901
+
+next902:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done903
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near904
+	SUBQ   $0x01, BX
+	JLT    rest907
+
+loop906:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	VCVTPS2PD    96(R11), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    128(R11), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    160(R11), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop906
+
+rest907:
+	JMP out905
+
+near904:
+	SUBQ $0x01, BX
+	JLT  rest909
+
+loop908:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	VCVTPS2PD    96(R11), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    128(R11), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    160(R11), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop908
+
+rest909:
+out905:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near910
+	SUBQ    $0x01, BX
+	JLT     rest913
+
+loop912:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	VCVTPS2PD    96(R11), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    128(R11), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    160(R11), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop912
+
+rest913:
+	JMP out911
+
+near910:
+	SUBQ $0x01, BX
+	JLT  rest915
+
+loop914:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (R11), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R11), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R11), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	VCVTPS2PD    96(R11), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    128(R11), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    160(R11), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop914
+
+rest915:
+out911:
+	VBROADCASTSD scale+64(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next902
+
+done903:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones901:
+next916:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done917
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near918
+	SUBQ   $0x01, BX
+	JLT    rest921
+
+loop920:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z6
+	VADDPD     Z6, Z0, Z0
+	VCVTPS2PD  32(R9), Z6
+	VADDPD     Z6, Z1, Z1
+	VCVTPS2PD  64(R9), Z6
+	VADDPD     Z6, Z2, Z2
+	VCVTPS2PD  96(R9), Z6
+	VADDPD     Z6, Z3, Z3
+	VCVTPS2PD  128(R9), Z6
+	VADDPD     Z6, Z4, Z4
+	VCVTPS2PD  160(R9), Z6
+	VADDPD     Z6, Z5, Z5
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop920
+
+rest921:
+	JMP out919
+
+near918:
+	SUBQ $0x01, BX
+	JLT  rest923
+
+loop922:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z6
+	VADDPD    Z6, Z0, Z0
+	VCVTPS2PD 32(R9), Z6
+	VADDPD    Z6, Z1, Z1
+	VCVTPS2PD 64(R9), Z6
+	VADDPD    Z6, Z2, Z2
+	VCVTPS2PD 96(R9), Z6
+	VADDPD    Z6, Z3, Z3
+	VCVTPS2PD 128(R9), Z6
+	VADDPD    Z6, Z4, Z4
+	VCVTPS2PD 160(R9), Z6
+	VADDPD    Z6, Z5, Z5
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop922
+
+rest923:
+out919:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near924
+	SUBQ    $0x01, BX
+	JLT     rest927
+
+loop926:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z6
+	VADDPD     Z6, Z0, Z0
+	VCVTPS2PD  32(R9), Z6
+	VADDPD     Z6, Z1, Z1
+	VCVTPS2PD  64(R9), Z6
+	VADDPD     Z6, Z2, Z2
+	VCVTPS2PD  96(R9), Z6
+	VADDPD     Z6, Z3, Z3
+	VCVTPS2PD  128(R9), Z6
+	VADDPD     Z6, Z4, Z4
+	VCVTPS2PD  160(R9), Z6
+	VADDPD     Z6, Z5, Z5
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop926
+
+rest927:
+	JMP out925
+
+near924:
+	SUBQ $0x01, BX
+	JLT  rest929
+
+loop928:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z6
+	VADDPD    Z6, Z0, Z0
+	VCVTPS2PD 32(R9), Z6
+	VADDPD    Z6, Z1, Z1
+	VCVTPS2PD 64(R9), Z6
+	VADDPD    Z6, Z2, Z2
+	VCVTPS2PD 96(R9), Z6
+	VADDPD    Z6, Z3, Z3
+	VCVTPS2PD 128(R9), Z6
+	VADDPD    Z6, Z4, Z4
+	VCVTPS2PD 160(R9), Z6
+	VADDPD    Z6, Z5, Z5
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop928
+
+rest929:
+out925:
+	VBROADCASTSD scale+64(FP), Z6
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMULPD       Z6, Z0, Z0
+	VMULPD       Z6, Z1, Z1
+	VMULPD       Z6, Z2, Z2
+	VMULPD       Z6, Z3, Z3
+	VMULPD       Z6, Z4, Z4
+	VMULPD       Z6, Z5, Z5
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next916
+
+done917:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above870:
+	CMPQ  BX, $0x00000038
+	JGT   above930
+	TESTQ R9, R9
+	JEQ   ones931
+
+next932:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done933
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near934
+	SUBQ   $0x01, BX
+	JLT    rest937
+
+loop936:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z7
+	VCVTPS2PD    (R11), Z8
+	VFMADD231PD  Z8, Z7, Z0
+	VCVTPS2PD    32(R11), Z8
+	VFMADD231PD  Z8, Z7, Z1
+	VCVTPS2PD    64(R11), Z8
+	VFMADD231PD  Z8, Z7, Z2
+	VCVTPS2PD    96(R11), Z8
+	VFMADD231PD  Z8, Z7, Z3
+	VCVTPS2PD    128(R11), Z8
+	VFMADD231PD  Z8, Z7, Z4
+	VCVTPS2PD    160(R11), Z8
+	VFMADD231PD  Z8, Z7, Z5
+	VCVTPS2PD    192(R11), Z8
+	VFMADD231PD  Z8, Z7, Z6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop936
+
+rest937:
+	JMP out935
+
+near934:
+	SUBQ $0x01, BX
+	JLT  rest939
+
+loop938:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z7
+	VCVTPS2PD    (R11), Z8
+	VFMADD231PD  Z8, Z7, Z0
+	VCVTPS2PD    32(R11), Z8
+	VFMADD231PD  Z8, Z7, Z1
+	VCVTPS2PD    64(R11), Z8
+	VFMADD231PD  Z8, Z7, Z2
+	VCVTPS2PD    96(R11), Z8
+	VFMADD231PD  Z8, Z7, Z3
+	VCVTPS2PD    128(R11), Z8
+	VFMADD231PD  Z8, Z7, Z4
+	VCVTPS2PD    160(R11), Z8
+	VFMADD231PD  Z8, Z7, Z5
+	VCVTPS2PD    192(R11), Z8
+	VFMADD231PD  Z8, Z7, Z6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop938
+
+rest939:
+out935:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	VMOVUPD Z6, 384(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near940
+	SUBQ    $0x01, BX
+	JLT     rest943
+
+loop942:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z7
+	VCVTPS2PD    (R11), Z8
+	VFMADD231PD  Z8, Z7, Z0
+	VCVTPS2PD    32(R11), Z8
+	VFMADD231PD  Z8, Z7, Z1
+	VCVTPS2PD    64(R11), Z8
+	VFMADD231PD  Z8, Z7, Z2
+	VCVTPS2PD    96(R11), Z8
+	VFMADD231PD  Z8, Z7, Z3
+	VCVTPS2PD    128(R11), Z8
+	VFMADD231PD  Z8, Z7, Z4
+	VCVTPS2PD    160(R11), Z8
+	VFMADD231PD  Z8, Z7, Z5
+	VCVTPS2PD    192(R11), Z8
+	VFMADD231PD  Z8, Z7, Z6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop942
+
+rest943:
+	JMP out941
+
+near940:
+	SUBQ $0x01, BX
+	JLT  rest945
+
+loop944:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z7
+	VCVTPS2PD    (R11), Z8
+	VFMADD231PD  Z8, Z7, Z0
+	VCVTPS2PD    32(R11), Z8
+	VFMADD231PD  Z8, Z7, Z1
+	VCVTPS2PD    64(R11), Z8
+	VFMADD231PD  Z8, Z7, Z2
+	VCVTPS2PD    96(R11), Z8
+	VFMADD231PD  Z8, Z7, Z3
+	VCVTPS2PD    128(R11), Z8
+	VFMADD231PD  Z8, Z7, Z4
+	VCVTPS2PD    160(R11), Z8
+	VFMADD231PD  Z8, Z7, Z5
+	VCVTPS2PD    192(R11), Z8
+	VFMADD231PD  Z8, Z7, Z6
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop944
+
+rest945:
+out941:
+	VBROADCASTSD scale+64(FP), Z7
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMOVUPD      384(DX), Z6
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	VMOVUPD      Z6, 384(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next932
+
+done933:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones931:
+next946:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done947
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near948
+	SUBQ   $0x01, BX
+	JLT    rest951
+
+loop950:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z7
+	VADDPD     Z7, Z0, Z0
+	VCVTPS2PD  32(R9), Z7
+	VADDPD     Z7, Z1, Z1
+	VCVTPS2PD  64(R9), Z7
+	VADDPD     Z7, Z2, Z2
+	VCVTPS2PD  96(R9), Z7
+	VADDPD     Z7, Z3, Z3
+	VCVTPS2PD  128(R9), Z7
+	VADDPD     Z7, Z4, Z4
+	VCVTPS2PD  160(R9), Z7
+	VADDPD     Z7, Z5, Z5
+	VCVTPS2PD  192(R9), Z7
+	VADDPD     Z7, Z6, Z6
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop950
+
+rest951:
+	JMP out949
+
+near948:
+	SUBQ $0x01, BX
+	JLT  rest953
+
+loop952:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z7
+	VADDPD    Z7, Z0, Z0
+	VCVTPS2PD 32(R9), Z7
+	VADDPD    Z7, Z1, Z1
+	VCVTPS2PD 64(R9), Z7
+	VADDPD    Z7, Z2, Z2
+	VCVTPS2PD 96(R9), Z7
+	VADDPD    Z7, Z3, Z3
+	VCVTPS2PD 128(R9), Z7
+	VADDPD    Z7, Z4, Z4
+	VCVTPS2PD 160(R9), Z7
+	VADDPD    Z7, Z5, Z5
+	VCVTPS2PD 192(R9), Z7
+	VADDPD    Z7, Z6, Z6
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop952
+
+rest953:
+out949:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	VMOVUPD Z6, 384(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near954
+	SUBQ    $0x01, BX
+	JLT     rest957
+
+loop956:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z7
+	VADDPD     Z7, Z0, Z0
+	VCVTPS2PD  32(R9), Z7
+	VADDPD     Z7, Z1, Z1
+	VCVTPS2PD  64(R9), Z7
+	VADDPD     Z7, Z2, Z2
+	VCVTPS2PD  96(R9), Z7
+	VADDPD     Z7, Z3, Z3
+	VCVTPS2PD  128(R9), Z7
+	VADDPD     Z7, Z4, Z4
+	VCVTPS2PD  160(R9), Z7
+	VADDPD     Z7, Z5, Z5
+	VCVTPS2PD  192(R9), Z7
+	VADDPD     Z7, Z6, Z6
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop956
+
+rest957:
+	JMP out955
+
+near954:
+	SUBQ $0x01, BX
+	JLT  rest959
+
+loop958:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z7
+	VADDPD    Z7, Z0, Z0
+	VCVTPS2PD 32(R9), Z7
+	VADDPD    Z7, Z1, Z1
+	VCVTPS2PD 64(R9), Z7
+	VADDPD    Z7, Z2, Z2
+	VCVTPS2PD 96(R9), Z7
+	VADDPD    Z7, Z3, Z3
+	VCVTPS2PD 128(R9), Z7
+	VADDPD    Z7, Z4, Z4
+	VCVTPS2PD 160(R9), Z7
+	VADDPD    Z7, Z5, Z5
+	VCVTPS2PD 192(R9), Z7
+	VADDPD    Z7, Z6, Z6
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop958
+
+rest959:
+out955:
+	VBROADCASTSD scale+64(FP), Z7
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMOVUPD      384(DX), Z6
+	VMULPD       Z7, Z0, Z0
+	VMULPD       Z7, Z1, Z1
+	VMULPD       Z7, Z2, Z2
+	VMULPD       Z7, Z3, Z3
+	VMULPD       Z7, Z4, Z4
+	VMULPD       Z7, Z5, Z5
+	VMULPD       Z7, Z6, Z6
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	VMOVUPD      Z6, 384(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next946
+
+done947:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+above930:
+	TESTQ R9, R9
+	JEQ   ones960
+
+next961:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done962
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R11
+	CMPQ   R11, R10
+	JHI    near963
+	SUBQ   $0x01, BX
+	JLT    rest966
+
+loop965:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VCVTPS2PD    128(R11), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    160(R11), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    192(R11), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    224(R11), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop965
+
+rest966:
+	JMP out964
+
+near963:
+	SUBQ $0x01, BX
+	JLT  rest968
+
+loop967:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VCVTPS2PD    128(R11), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    160(R11), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    192(R11), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    224(R11), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop967
+
+rest968:
+out964:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	VMOVUPD Z6, 384(DX)
+	VMOVUPD Z7, 448(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R11
+	CMPQ    R11, R10
+	JHI     near969
+	SUBQ    $0x01, BX
+	JLT     rest972
+
+loop971:
+	MOVLQSX      64(R8), R11
+	IMULQ        DI, R11
+	PREFETCHT0   (SI)(R11*1)
+	PREFETCHT0   64(SI)(R11*1)
+	PREFETCHT0   128(SI)(R11*1)
+	PREFETCHT0   192(SI)(R11*1)
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VCVTPS2PD    128(R11), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    160(R11), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    192(R11), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    224(R11), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop971
+
+rest972:
+	JMP out970
+
+near969:
+	SUBQ $0x01, BX
+	JLT  rest974
+
+loop973:
+	MOVLQSX      (R8), R11
+	IMULQ        DI, R11
+	CMPQ         R11, limit+80(FP)
+	JHI          bad685
+	ADDQ         SI, R11
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (R11), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R11), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R11), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R11), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VCVTPS2PD    128(R11), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    160(R11), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    192(R11), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    224(R11), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, BX
+	JGE          loop973
+
+rest974:
+out970:
+	VBROADCASTSD scale+64(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	VMOVUPD      Z7, 448(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMOVUPD      384(DX), Z6
+	VMOVUPD      448(DX), Z7
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	VMOVUPD      Z6, 384(DX)
+	VMOVUPD      Z7, 448(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next961
+
+done962:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+ones960:
+next975:
+	SUBQ   $0x01, count+32(FP)
+	JLT    done976
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVL   4(CX), BX
+	SUBL   (CX), BX
+	ADDQ   $0x04, CX
+	LEAQ   64(R8)(BX*4), R9
+	CMPQ   R9, R10
+	JHI    near977
+	SUBQ   $0x01, BX
+	JLT    rest980
+
+loop979:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z8
+	VADDPD     Z8, Z0, Z0
+	VCVTPS2PD  32(R9), Z8
+	VADDPD     Z8, Z1, Z1
+	VCVTPS2PD  64(R9), Z8
+	VADDPD     Z8, Z2, Z2
+	VCVTPS2PD  96(R9), Z8
+	VADDPD     Z8, Z3, Z3
+	VCVTPS2PD  128(R9), Z8
+	VADDPD     Z8, Z4, Z4
+	VCVTPS2PD  160(R9), Z8
+	VADDPD     Z8, Z5, Z5
+	VCVTPS2PD  192(R9), Z8
+	VADDPD     Z8, Z6, Z6
+	VCVTPS2PD  224(R9), Z8
+	VADDPD     Z8, Z7, Z7
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop979
+
+rest980:
+	JMP out978
+
+near977:
+	SUBQ $0x01, BX
+	JLT  rest982
+
+loop981:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(R9), Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(R9), Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(R9), Z8
+	VADDPD    Z8, Z3, Z3
+	VCVTPS2PD 128(R9), Z8
+	VADDPD    Z8, Z4, Z4
+	VCVTPS2PD 160(R9), Z8
+	VADDPD    Z8, Z5, Z5
+	VCVTPS2PD 192(R9), Z8
+	VADDPD    Z8, Z6, Z6
+	VCVTPS2PD 224(R9), Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop981
+
+rest982:
+out978:
+	VMOVUPD Z0, (DX)
+	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z4, 256(DX)
+	VMOVUPD Z5, 320(DX)
+	VMOVUPD Z6, 384(DX)
+	VMOVUPD Z7, 448(DX)
+	MOVL    4(CX), BX
+	SUBL    (CX), BX
+	ADDQ    $0x04, CX
+	LEAQ    64(R8)(BX*4), R9
+	CMPQ    R9, R10
+	JHI     near983
+	SUBQ    $0x01, BX
+	JLT     rest986
+
+loop985:
+	MOVLQSX    64(R8), R9
+	IMULQ      DI, R9
+	PREFETCHT0 (SI)(R9*1)
+	PREFETCHT0 64(SI)(R9*1)
+	PREFETCHT0 128(SI)(R9*1)
+	PREFETCHT0 192(SI)(R9*1)
+	MOVLQSX    (R8), R9
+	IMULQ      DI, R9
+	CMPQ       R9, limit+80(FP)
+	JHI        bad685
+	ADDQ       SI, R9
+	VCVTPS2PD  (R9), Z8
+	VADDPD     Z8, Z0, Z0
+	VCVTPS2PD  32(R9), Z8
+	VADDPD     Z8, Z1, Z1
+	VCVTPS2PD  64(R9), Z8
+	VADDPD     Z8, Z2, Z2
+	VCVTPS2PD  96(R9), Z8
+	VADDPD     Z8, Z3, Z3
+	VCVTPS2PD  128(R9), Z8
+	VADDPD     Z8, Z4, Z4
+	VCVTPS2PD  160(R9), Z8
+	VADDPD     Z8, Z5, Z5
+	VCVTPS2PD  192(R9), Z8
+	VADDPD     Z8, Z6, Z6
+	VCVTPS2PD  224(R9), Z8
+	VADDPD     Z8, Z7, Z7
+	ADDQ       $0x04, R8
+	SUBQ       $0x01, BX
+	JGE        loop985
+
+rest986:
+	JMP out984
+
+near983:
+	SUBQ $0x01, BX
+	JLT  rest988
+
+loop987:
+	MOVLQSX   (R8), R9
+	IMULQ     DI, R9
+	CMPQ      R9, limit+80(FP)
+	JHI       bad685
+	ADDQ      SI, R9
+	VCVTPS2PD (R9), Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(R9), Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(R9), Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(R9), Z8
+	VADDPD    Z8, Z3, Z3
+	VCVTPS2PD 128(R9), Z8
+	VADDPD    Z8, Z4, Z4
+	VCVTPS2PD 160(R9), Z8
+	VADDPD    Z8, Z5, Z5
+	VCVTPS2PD 192(R9), Z8
+	VADDPD    Z8, Z6, Z6
+	VCVTPS2PD 224(R9), Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      $0x04, R8
+	SUBQ      $0x01, BX
+	JGE       loop987
+
+rest988:
+out984:
+	VBROADCASTSD scale+64(FP), Z8
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (AX)
+	VMOVUPD      Z1, 64(AX)
+	VMOVUPD      Z2, 128(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 320(AX)
+	VMOVUPD      Z6, 384(AX)
+	VMOVUPD      Z7, 448(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
+	VMOVUPD      (DX), Z0
+	VMOVUPD      64(DX), Z1
+	VMOVUPD      128(DX), Z2
+	VMOVUPD      192(DX), Z3
+	VMOVUPD      256(DX), Z4
+	VMOVUPD      320(DX), Z5
+	VMOVUPD      384(DX), Z6
+	VMOVUPD      448(DX), Z7
+	VMULPD       Z8, Z0, Z0
+	VMULPD       Z8, Z1, Z1
+	VMULPD       Z8, Z2, Z2
+	VMULPD       Z8, Z3, Z3
+	VMULPD       Z8, Z4, Z4
+	VMULPD       Z8, Z5, Z5
+	VMULPD       Z8, Z6, Z6
+	VMULPD       Z8, Z7, Z7
+	VMOVUPD      Z0, (DX)
+	VMOVUPD      Z1, 64(DX)
+	VMOVUPD      Z2, 128(DX)
+	VMOVUPD      Z3, 192(DX)
+	VMOVUPD      Z4, 256(DX)
+	VMOVUPD      Z5, 320(DX)
+	VMOVUPD      Z6, 384(DX)
+	VMOVUPD      Z7, 448(DX)
+	ADDQ         DI, DX
+	ADDQ         DI, DX
+	JMP          next975
+
+done976:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
+bad685:
+	XORB AL, AL
+	VZEROUPPER
+	MOVB AL, ret+96(FP)
+	RET
+
 // func gatherSpanAVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gatherSpanAVX512(SB), NOSPLIT, $0-96
@@ -27052,17 +41094,17 @@ TEXT ·gatherSpanAVX512(SB), NOSPLIT, $0-96
 	SUBQ  CX, BX
 	XORQ  CX, CX
 	CMPQ  DX, $0x00000020
-	JGT   above685
+	JGT   above989
 	CMPQ  DX, $0x00000010
-	JGT   above686
+	JGT   above990
 	CMPQ  DX, $0x00000008
-	JGT   above687
+	JGT   above991
 	TESTQ R8, R8
-	JEQ   ones688
+	JEQ   ones992
 
-next689:
+next993:
 	CMPQ    CX, count+40(FP)
-	JGE     done692
+	JGE     done996
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), DX
 	MOVQ    end+32(FP), R11
@@ -27070,34 +41112,34 @@ next689:
 	VMOVUPD (AX), Z0
 	VPXORQ  Z1, Z1, Z1
 
-loop690:
+loop994:
 	CMPQ         DX, R11
-	JGE          out691
+	JGE          out995
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out691
+	JAE          out995
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z2
 	VFMADD231PD  (R12), Z2, Z0
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
-	JGE          out691
+	JGE          out995
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out691
+	JAE          out995
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z2
 	VFMADD231PD  (R12), Z2, Z1
 	ADDQ         $0x01, DX
-	JMP          loop690
+	JMP          loop994
 
-out691:
+out995:
 	VADDPD     Z1, Z0, Z0
 	VMOVUPD    Z0, (AX)
 	MOVQ       to+24(FP), R11
@@ -27112,16 +41154,16 @@ out691:
 	PREFETCHT1 128(R8)(DX*8)
 	PREFETCHT1 192(R8)(DX*8)
 	PREFETCHT1 256(R8)(DX*8)
-	JMP        next689
+	JMP        next993
 
-done692:
+done996:
 	VZEROUPPER
 	RET
 
-ones688:
-next693:
+ones992:
+next997:
 	CMPQ    CX, count+40(FP)
-	JGE     done696
+	JGE     done1000
 	MOVQ    at+16(FP), R8
 	MOVQ    (R8)(CX*8), DX
 	MOVQ    end+32(FP), R8
@@ -27129,32 +41171,32 @@ next693:
 	VMOVUPD (AX), Z0
 	VPXORQ  Z1, Z1, Z1
 
-loop694:
+loop998:
 	CMPQ    DX, R8
-	JGE     out695
+	JGE     out999
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out695
+	JAE     out999
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
 	ADDQ    $0x01, DX
 	CMPQ    DX, R8
-	JGE     out695
+	JGE     out999
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out695
+	JAE     out999
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z1, Z1
 	ADDQ    $0x01, DX
-	JMP     loop694
+	JMP     loop998
 
-out695:
+out999:
 	VADDPD     Z1, Z0, Z0
 	VMOVUPD    Z0, (AX)
 	MOVQ       to+24(FP), R8
@@ -27164,19 +41206,19 @@ out695:
 	PREFETCHT1 (DI)(DX*4)
 	PREFETCHT1 64(DI)(DX*4)
 	PREFETCHT1 128(DI)(DX*4)
-	JMP        next693
+	JMP        next997
 
-done696:
+done1000:
 	VZEROUPPER
 	RET
 
-above687:
+above991:
 	TESTQ R8, R8
-	JEQ   ones697
+	JEQ   ones1001
 
-next698:
+next1002:
 	CMPQ    CX, count+40(FP)
-	JGE     done701
+	JGE     done1005
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), DX
 	MOVQ    end+32(FP), R11
@@ -27186,14 +41228,14 @@ next698:
 	VPXORQ  Z2, Z2, Z2
 	VPXORQ  Z3, Z3, Z3
 
-loop699:
+loop1003:
 	CMPQ         DX, R11
-	JGE          out700
+	JGE          out1004
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out700
+	JAE          out1004
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z4
@@ -27201,21 +41243,21 @@ loop699:
 	VFMADD231PD  64(R12), Z4, Z1
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
-	JGE          out700
+	JGE          out1004
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out700
+	JAE          out1004
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z4
 	VFMADD231PD  (R12), Z4, Z2
 	VFMADD231PD  64(R12), Z4, Z3
 	ADDQ         $0x01, DX
-	JMP          loop699
+	JMP          loop1003
 
-out700:
+out1004:
 	VADDPD     Z2, Z0, Z0
 	VADDPD     Z3, Z1, Z1
 	VMOVUPD    Z0, (AX)
@@ -27232,16 +41274,16 @@ out700:
 	PREFETCHT1 128(R8)(DX*8)
 	PREFETCHT1 192(R8)(DX*8)
 	PREFETCHT1 256(R8)(DX*8)
-	JMP        next698
+	JMP        next1002
 
-done701:
+done1005:
 	VZEROUPPER
 	RET
 
-ones697:
-next702:
+ones1001:
+next1006:
 	CMPQ    CX, count+40(FP)
-	JGE     done705
+	JGE     done1009
 	MOVQ    at+16(FP), R8
 	MOVQ    (R8)(CX*8), DX
 	MOVQ    end+32(FP), R8
@@ -27251,34 +41293,34 @@ next702:
 	VPXORQ  Z2, Z2, Z2
 	VPXORQ  Z3, Z3, Z3
 
-loop703:
+loop1007:
 	CMPQ    DX, R8
-	JGE     out704
+	JGE     out1008
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out704
+	JAE     out1008
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
 	VADDPD  64(R11), Z1, Z1
 	ADDQ    $0x01, DX
 	CMPQ    DX, R8
-	JGE     out704
+	JGE     out1008
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out704
+	JAE     out1008
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z2, Z2
 	VADDPD  64(R11), Z3, Z3
 	ADDQ    $0x01, DX
-	JMP     loop703
+	JMP     loop1007
 
-out704:
+out1008:
 	VADDPD     Z2, Z0, Z0
 	VADDPD     Z3, Z1, Z1
 	VMOVUPD    Z0, (AX)
@@ -27290,21 +41332,21 @@ out704:
 	PREFETCHT1 (DI)(DX*4)
 	PREFETCHT1 64(DI)(DX*4)
 	PREFETCHT1 128(DI)(DX*4)
-	JMP        next702
+	JMP        next1006
 
-done705:
+done1009:
 	VZEROUPPER
 	RET
 
-above686:
+above990:
 	CMPQ  DX, $0x00000018
-	JGT   above706
+	JGT   above1010
 	TESTQ R8, R8
-	JEQ   ones707
+	JEQ   ones1011
 
-next708:
+next1012:
 	CMPQ    CX, count+40(FP)
-	JGE     done711
+	JGE     done1015
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), DX
 	MOVQ    end+32(FP), R11
@@ -27316,14 +41358,14 @@ next708:
 	VPXORQ  Z4, Z4, Z4
 	VPXORQ  Z5, Z5, Z5
 
-loop709:
+loop1013:
 	CMPQ         DX, R11
-	JGE          out710
+	JGE          out1014
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out710
+	JAE          out1014
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z6
@@ -27332,12 +41374,12 @@ loop709:
 	VFMADD231PD  128(R12), Z6, Z2
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
-	JGE          out710
+	JGE          out1014
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out710
+	JAE          out1014
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z6
@@ -27345,9 +41387,9 @@ loop709:
 	VFMADD231PD  64(R12), Z6, Z4
 	VFMADD231PD  128(R12), Z6, Z5
 	ADDQ         $0x01, DX
-	JMP          loop709
+	JMP          loop1013
 
-out710:
+out1014:
 	VADDPD     Z3, Z0, Z0
 	VADDPD     Z4, Z1, Z1
 	VADDPD     Z5, Z2, Z2
@@ -27366,16 +41408,16 @@ out710:
 	PREFETCHT1 128(R8)(DX*8)
 	PREFETCHT1 192(R8)(DX*8)
 	PREFETCHT1 256(R8)(DX*8)
-	JMP        next708
+	JMP        next1012
 
-done711:
+done1015:
 	VZEROUPPER
 	RET
 
-ones707:
-next712:
+ones1011:
+next1016:
 	CMPQ    CX, count+40(FP)
-	JGE     done715
+	JGE     done1019
 	MOVQ    at+16(FP), R8
 	MOVQ    (R8)(CX*8), DX
 	MOVQ    end+32(FP), R8
@@ -27387,14 +41429,14 @@ next712:
 	VPXORQ  Z4, Z4, Z4
 	VPXORQ  Z5, Z5, Z5
 
-loop713:
+loop1017:
 	CMPQ    DX, R8
-	JGE     out714
+	JGE     out1018
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out714
+	JAE     out1018
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
@@ -27402,21 +41444,21 @@ loop713:
 	VADDPD  128(R11), Z2, Z2
 	ADDQ    $0x01, DX
 	CMPQ    DX, R8
-	JGE     out714
+	JGE     out1018
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out714
+	JAE     out1018
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z3, Z3
 	VADDPD  64(R11), Z4, Z4
 	VADDPD  128(R11), Z5, Z5
 	ADDQ    $0x01, DX
-	JMP     loop713
+	JMP     loop1017
 
-out714:
+out1018:
 	VADDPD     Z3, Z0, Z0
 	VADDPD     Z4, Z1, Z1
 	VADDPD     Z5, Z2, Z2
@@ -27430,19 +41472,19 @@ out714:
 	PREFETCHT1 (DI)(DX*4)
 	PREFETCHT1 64(DI)(DX*4)
 	PREFETCHT1 128(DI)(DX*4)
-	JMP        next712
+	JMP        next1016
 
-done715:
+done1019:
 	VZEROUPPER
 	RET
 
-above706:
+above1010:
 	TESTQ R8, R8
-	JEQ   ones716
+	JEQ   ones1020
 
-next717:
+next1021:
 	CMPQ    CX, count+40(FP)
-	JGE     done720
+	JGE     done1024
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), DX
 	MOVQ    end+32(FP), R11
@@ -27456,14 +41498,14 @@ next717:
 	VPXORQ  Z6, Z6, Z6
 	VPXORQ  Z7, Z7, Z7
 
-loop718:
+loop1022:
 	CMPQ         DX, R11
-	JGE          out719
+	JGE          out1023
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out719
+	JAE          out1023
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z8
@@ -27473,12 +41515,12 @@ loop718:
 	VFMADD231PD  192(R12), Z8, Z3
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
-	JGE          out719
+	JGE          out1023
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out719
+	JAE          out1023
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z8
@@ -27487,9 +41529,9 @@ loop718:
 	VFMADD231PD  128(R12), Z8, Z6
 	VFMADD231PD  192(R12), Z8, Z7
 	ADDQ         $0x01, DX
-	JMP          loop718
+	JMP          loop1022
 
-out719:
+out1023:
 	VADDPD     Z4, Z0, Z0
 	VADDPD     Z5, Z1, Z1
 	VADDPD     Z6, Z2, Z2
@@ -27510,16 +41552,16 @@ out719:
 	PREFETCHT1 128(R8)(DX*8)
 	PREFETCHT1 192(R8)(DX*8)
 	PREFETCHT1 256(R8)(DX*8)
-	JMP        next717
+	JMP        next1021
 
-done720:
+done1024:
 	VZEROUPPER
 	RET
 
-ones716:
-next721:
+ones1020:
+next1025:
 	CMPQ    CX, count+40(FP)
-	JGE     done724
+	JGE     done1028
 	MOVQ    at+16(FP), R8
 	MOVQ    (R8)(CX*8), DX
 	MOVQ    end+32(FP), R8
@@ -27533,14 +41575,14 @@ next721:
 	VPXORQ  Z6, Z6, Z6
 	VPXORQ  Z7, Z7, Z7
 
-loop722:
+loop1026:
 	CMPQ    DX, R8
-	JGE     out723
+	JGE     out1027
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out723
+	JAE     out1027
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
@@ -27549,12 +41591,12 @@ loop722:
 	VADDPD  192(R11), Z3, Z3
 	ADDQ    $0x01, DX
 	CMPQ    DX, R8
-	JGE     out723
+	JGE     out1027
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out723
+	JAE     out1027
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z4, Z4
@@ -27562,9 +41604,9 @@ loop722:
 	VADDPD  128(R11), Z6, Z6
 	VADDPD  192(R11), Z7, Z7
 	ADDQ    $0x01, DX
-	JMP     loop722
+	JMP     loop1026
 
-out723:
+out1027:
 	VADDPD     Z4, Z0, Z0
 	VADDPD     Z5, Z1, Z1
 	VADDPD     Z6, Z2, Z2
@@ -27580,23 +41622,23 @@ out723:
 	PREFETCHT1 (DI)(DX*4)
 	PREFETCHT1 64(DI)(DX*4)
 	PREFETCHT1 128(DI)(DX*4)
-	JMP        next721
+	JMP        next1025
 
-done724:
+done1028:
 	VZEROUPPER
 	RET
 
-above685:
+above989:
 	CMPQ  DX, $0x00000030
-	JGT   above725
+	JGT   above1029
 	CMPQ  DX, $0x00000028
-	JGT   above726
+	JGT   above1030
 	TESTQ R8, R8
-	JEQ   ones727
+	JEQ   ones1031
 
-next728:
+next1032:
 	CMPQ    CX, count+40(FP)
-	JGE     done731
+	JGE     done1035
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), DX
 	MOVQ    end+32(FP), R11
@@ -27607,14 +41649,14 @@ next728:
 	VMOVUPD 192(AX), Z3
 	VMOVUPD 256(AX), Z4
 
-loop729:
+loop1033:
 	CMPQ         DX, R11
-	JGE          out730
+	JGE          out1034
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out730
+	JAE          out1034
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z5
@@ -27624,9 +41666,9 @@ loop729:
 	VFMADD231PD  192(R12), Z5, Z3
 	VFMADD231PD  256(R12), Z5, Z4
 	ADDQ         $0x01, DX
-	JMP          loop729
+	JMP          loop1033
 
-out730:
+out1034:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
@@ -27644,16 +41686,16 @@ out730:
 	PREFETCHT1 128(R8)(DX*8)
 	PREFETCHT1 192(R8)(DX*8)
 	PREFETCHT1 256(R8)(DX*8)
-	JMP        next728
+	JMP        next1032
 
-done731:
+done1035:
 	VZEROUPPER
 	RET
 
-ones727:
-next732:
+ones1031:
+next1036:
 	CMPQ    CX, count+40(FP)
-	JGE     done735
+	JGE     done1039
 	MOVQ    at+16(FP), R8
 	MOVQ    (R8)(CX*8), DX
 	MOVQ    end+32(FP), R8
@@ -27664,14 +41706,14 @@ next732:
 	VMOVUPD 192(AX), Z3
 	VMOVUPD 256(AX), Z4
 
-loop733:
+loop1037:
 	CMPQ    DX, R8
-	JGE     out734
+	JGE     out1038
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out734
+	JAE     out1038
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
@@ -27680,9 +41722,9 @@ loop733:
 	VADDPD  192(R11), Z3, Z3
 	VADDPD  256(R11), Z4, Z4
 	ADDQ    $0x01, DX
-	JMP     loop733
+	JMP     loop1037
 
-out734:
+out1038:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
@@ -27695,19 +41737,19 @@ out734:
 	PREFETCHT1 (DI)(DX*4)
 	PREFETCHT1 64(DI)(DX*4)
 	PREFETCHT1 128(DI)(DX*4)
-	JMP        next732
+	JMP        next1036
 
-done735:
+done1039:
 	VZEROUPPER
 	RET
 
-above726:
+above1030:
 	TESTQ R8, R8
-	JEQ   ones736
+	JEQ   ones1040
 
-next737:
+next1041:
 	CMPQ    CX, count+40(FP)
-	JGE     done740
+	JGE     done1044
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), DX
 	MOVQ    end+32(FP), R11
@@ -27719,14 +41761,14 @@ next737:
 	VMOVUPD 256(AX), Z4
 	VMOVUPD 320(AX), Z5
 
-loop738:
+loop1042:
 	CMPQ         DX, R11
-	JGE          out739
+	JGE          out1043
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out739
+	JAE          out1043
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z6
@@ -27737,9 +41779,9 @@ loop738:
 	VFMADD231PD  256(R12), Z6, Z4
 	VFMADD231PD  320(R12), Z6, Z5
 	ADDQ         $0x01, DX
-	JMP          loop738
+	JMP          loop1042
 
-out739:
+out1043:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
@@ -27758,16 +41800,16 @@ out739:
 	PREFETCHT1 128(R8)(DX*8)
 	PREFETCHT1 192(R8)(DX*8)
 	PREFETCHT1 256(R8)(DX*8)
-	JMP        next737
+	JMP        next1041
 
-done740:
+done1044:
 	VZEROUPPER
 	RET
 
-ones736:
-next741:
+ones1040:
+next1045:
 	CMPQ    CX, count+40(FP)
-	JGE     done744
+	JGE     done1048
 	MOVQ    at+16(FP), R8
 	MOVQ    (R8)(CX*8), DX
 	MOVQ    end+32(FP), R8
@@ -27779,14 +41821,14 @@ next741:
 	VMOVUPD 256(AX), Z4
 	VMOVUPD 320(AX), Z5
 
-loop742:
+loop1046:
 	CMPQ    DX, R8
-	JGE     out743
+	JGE     out1047
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out743
+	JAE     out1047
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
@@ -27796,9 +41838,9 @@ loop742:
 	VADDPD  256(R11), Z4, Z4
 	VADDPD  320(R11), Z5, Z5
 	ADDQ    $0x01, DX
-	JMP     loop742
+	JMP     loop1046
 
-out743:
+out1047:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
@@ -27812,21 +41854,21 @@ out743:
 	PREFETCHT1 (DI)(DX*4)
 	PREFETCHT1 64(DI)(DX*4)
 	PREFETCHT1 128(DI)(DX*4)
-	JMP        next741
+	JMP        next1045
 
-done744:
+done1048:
 	VZEROUPPER
 	RET
 
-above725:
+above1029:
 	CMPQ  DX, $0x00000038
-	JGT   above745
+	JGT   above1049
 	TESTQ R8, R8
-	JEQ   ones746
+	JEQ   ones1050
 
-next747:
+next1051:
 	CMPQ    CX, count+40(FP)
-	JGE     done750
+	JGE     done1054
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), DX
 	MOVQ    end+32(FP), R11
@@ -27839,14 +41881,14 @@ next747:
 	VMOVUPD 320(AX), Z5
 	VMOVUPD 384(AX), Z6
 
-loop748:
+loop1052:
 	CMPQ         DX, R11
-	JGE          out749
+	JGE          out1053
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out749
+	JAE          out1053
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z7
@@ -27858,9 +41900,9 @@ loop748:
 	VFMADD231PD  320(R12), Z7, Z5
 	VFMADD231PD  384(R12), Z7, Z6
 	ADDQ         $0x01, DX
-	JMP          loop748
+	JMP          loop1052
 
-out749:
+out1053:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
@@ -27880,16 +41922,16 @@ out749:
 	PREFETCHT1 128(R8)(DX*8)
 	PREFETCHT1 192(R8)(DX*8)
 	PREFETCHT1 256(R8)(DX*8)
-	JMP        next747
+	JMP        next1051
 
-done750:
+done1054:
 	VZEROUPPER
 	RET
 
-ones746:
-next751:
+ones1050:
+next1055:
 	CMPQ    CX, count+40(FP)
-	JGE     done754
+	JGE     done1058
 	MOVQ    at+16(FP), R8
 	MOVQ    (R8)(CX*8), DX
 	MOVQ    end+32(FP), R8
@@ -27902,14 +41944,14 @@ next751:
 	VMOVUPD 320(AX), Z5
 	VMOVUPD 384(AX), Z6
 
-loop752:
+loop1056:
 	CMPQ    DX, R8
-	JGE     out753
+	JGE     out1057
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out753
+	JAE     out1057
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
@@ -27920,9 +41962,9 @@ loop752:
 	VADDPD  320(R11), Z5, Z5
 	VADDPD  384(R11), Z6, Z6
 	ADDQ    $0x01, DX
-	JMP     loop752
+	JMP     loop1056
 
-out753:
+out1057:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
@@ -27937,19 +41979,19 @@ out753:
 	PREFETCHT1 (DI)(DX*4)
 	PREFETCHT1 64(DI)(DX*4)
 	PREFETCHT1 128(DI)(DX*4)
-	JMP        next751
+	JMP        next1055
 
-done754:
+done1058:
 	VZEROUPPER
 	RET
 
-above745:
+above1049:
 	TESTQ R8, R8
-	JEQ   ones755
+	JEQ   ones1059
 
-next756:
+next1060:
 	CMPQ    CX, count+40(FP)
-	JGE     done759
+	JGE     done1063
 	MOVQ    at+16(FP), R11
 	MOVQ    (R11)(CX*8), DX
 	MOVQ    end+32(FP), R11
@@ -27963,14 +42005,14 @@ next756:
 	VMOVUPD 384(AX), Z6
 	VMOVUPD 448(AX), Z7
 
-loop757:
+loop1061:
 	CMPQ         DX, R11
-	JGE          out758
+	JGE          out1062
 	MOVLQSX      (DI)(DX*4), R12
 	MOVQ         R12, R13
 	SUBQ         R9, R13
 	CMPQ         R13, R10
-	JAE          out758
+	JAE          out1062
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z8
@@ -27983,9 +42025,9 @@ loop757:
 	VFMADD231PD  384(R12), Z8, Z6
 	VFMADD231PD  448(R12), Z8, Z7
 	ADDQ         $0x01, DX
-	JMP          loop757
+	JMP          loop1061
 
-out758:
+out1062:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
@@ -28006,16 +42048,16 @@ out758:
 	PREFETCHT1 128(R8)(DX*8)
 	PREFETCHT1 192(R8)(DX*8)
 	PREFETCHT1 256(R8)(DX*8)
-	JMP        next756
+	JMP        next1060
 
-done759:
+done1063:
 	VZEROUPPER
 	RET
 
-ones755:
-next760:
+ones1059:
+next1064:
 	CMPQ    CX, count+40(FP)
-	JGE     done763
+	JGE     done1067
 	MOVQ    at+16(FP), R8
 	MOVQ    (R8)(CX*8), DX
 	MOVQ    end+32(FP), R8
@@ -28029,14 +42071,14 @@ next760:
 	VMOVUPD 384(AX), Z6
 	VMOVUPD 448(AX), Z7
 
-loop761:
+loop1065:
 	CMPQ    DX, R8
-	JGE     out762
+	JGE     out1066
 	MOVLQSX (DI)(DX*4), R11
 	MOVQ    R11, R12
 	SUBQ    R9, R12
 	CMPQ    R12, R10
-	JAE     out762
+	JAE     out1066
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
@@ -28048,9 +42090,9 @@ loop761:
 	VADDPD  384(R11), Z6, Z6
 	VADDPD  448(R11), Z7, Z7
 	ADDQ    $0x01, DX
-	JMP     loop761
+	JMP     loop1065
 
-out762:
+out1066:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
@@ -28066,9 +42108,1153 @@ out762:
 	PREFETCHT1 (DI)(DX*4)
 	PREFETCHT1 64(DI)(DX*4)
 	PREFETCHT1 128(DI)(DX*4)
-	JMP        next760
+	JMP        next1064
 
-done763:
+done1067:
+	VZEROUPPER
+	RET
+
+// func gatherSpan32AVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float32, stride int, first int, width int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·gatherSpan32AVX512(SB), NOSPLIT, $0-96
+	MOVQ  z+0(FP), AX
+	MOVQ  w+8(FP), DX
+	MOVQ  x+64(FP), BX
+	MOVQ  stride+72(FP), SI
+	MOVQ  idx+48(FP), DI
+	MOVQ  val+56(FP), R8
+	MOVQ  first+80(FP), R9
+	MOVQ  width+88(FP), R10
+	MOVQ  R9, CX
+	IMULQ SI, CX
+	SUBQ  CX, BX
+	XORQ  CX, CX
+	CMPQ  DX, $0x00000020
+	JGT   above1068
+	CMPQ  DX, $0x00000010
+	JGT   above1069
+	CMPQ  DX, $0x00000008
+	JGT   above1070
+	TESTQ R8, R8
+	JEQ   ones1071
+
+next1072:
+	CMPQ    CX, count+40(FP)
+	JGE     done1075
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VPXORQ  Z1, Z1, Z1
+
+loop1073:
+	CMPQ         DX, R11
+	JGE          out1074
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1074
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z2
+	VCVTPS2PD    (R12), Z3
+	VFMADD231PD  Z3, Z2, Z0
+	ADDQ         $0x01, DX
+	CMPQ         DX, R11
+	JGE          out1074
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1074
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z2
+	VCVTPS2PD    (R12), Z3
+	VFMADD231PD  Z3, Z2, Z1
+	ADDQ         $0x01, DX
+	JMP          loop1073
+
+out1074:
+	VADDPD     Z1, Z0, Z0
+	VMOVUPD    Z0, (AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next1072
+
+done1075:
+	VZEROUPPER
+	RET
+
+ones1071:
+next1076:
+	CMPQ    CX, count+40(FP)
+	JGE     done1079
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VPXORQ  Z1, Z1, Z1
+
+loop1077:
+	CMPQ      DX, R8
+	JGE       out1078
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1078
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z2
+	VADDPD    Z2, Z0, Z0
+	ADDQ      $0x01, DX
+	CMPQ      DX, R8
+	JGE       out1078
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1078
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z2
+	VADDPD    Z2, Z1, Z1
+	ADDQ      $0x01, DX
+	JMP       loop1077
+
+out1078:
+	VADDPD     Z1, Z0, Z0
+	VMOVUPD    Z0, (AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next1076
+
+done1079:
+	VZEROUPPER
+	RET
+
+above1070:
+	TESTQ R8, R8
+	JEQ   ones1080
+
+next1081:
+	CMPQ    CX, count+40(FP)
+	JGE     done1084
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+
+loop1082:
+	CMPQ         DX, R11
+	JGE          out1083
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1083
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z4
+	VCVTPS2PD    (R12), Z5
+	VFMADD231PD  Z5, Z4, Z0
+	VCVTPS2PD    32(R12), Z5
+	VFMADD231PD  Z5, Z4, Z1
+	ADDQ         $0x01, DX
+	CMPQ         DX, R11
+	JGE          out1083
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1083
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z4
+	VCVTPS2PD    (R12), Z5
+	VFMADD231PD  Z5, Z4, Z2
+	VCVTPS2PD    32(R12), Z5
+	VFMADD231PD  Z5, Z4, Z3
+	ADDQ         $0x01, DX
+	JMP          loop1082
+
+out1083:
+	VADDPD     Z2, Z0, Z0
+	VADDPD     Z3, Z1, Z1
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next1081
+
+done1084:
+	VZEROUPPER
+	RET
+
+ones1080:
+next1085:
+	CMPQ    CX, count+40(FP)
+	JGE     done1088
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VPXORQ  Z2, Z2, Z2
+	VPXORQ  Z3, Z3, Z3
+
+loop1086:
+	CMPQ      DX, R8
+	JGE       out1087
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1087
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z4
+	VADDPD    Z4, Z0, Z0
+	VCVTPS2PD 32(R11), Z4
+	VADDPD    Z4, Z1, Z1
+	ADDQ      $0x01, DX
+	CMPQ      DX, R8
+	JGE       out1087
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1087
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z4
+	VADDPD    Z4, Z2, Z2
+	VCVTPS2PD 32(R11), Z4
+	VADDPD    Z4, Z3, Z3
+	ADDQ      $0x01, DX
+	JMP       loop1086
+
+out1087:
+	VADDPD     Z2, Z0, Z0
+	VADDPD     Z3, Z1, Z1
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next1085
+
+done1088:
+	VZEROUPPER
+	RET
+
+above1069:
+	CMPQ  DX, $0x00000018
+	JGT   above1089
+	TESTQ R8, R8
+	JEQ   ones1090
+
+next1091:
+	CMPQ    CX, count+40(FP)
+	JGE     done1094
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+
+loop1092:
+	CMPQ         DX, R11
+	JGE          out1093
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1093
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z6
+	VCVTPS2PD    (R12), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R12), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R12), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	ADDQ         $0x01, DX
+	CMPQ         DX, R11
+	JGE          out1093
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1093
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z6
+	VCVTPS2PD    (R12), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    32(R12), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    64(R12), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x01, DX
+	JMP          loop1092
+
+out1093:
+	VADDPD     Z3, Z0, Z0
+	VADDPD     Z4, Z1, Z1
+	VADDPD     Z5, Z2, Z2
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next1091
+
+done1094:
+	VZEROUPPER
+	RET
+
+ones1090:
+next1095:
+	CMPQ    CX, count+40(FP)
+	JGE     done1098
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VPXORQ  Z3, Z3, Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+
+loop1096:
+	CMPQ      DX, R8
+	JGE       out1097
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1097
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z6
+	VADDPD    Z6, Z0, Z0
+	VCVTPS2PD 32(R11), Z6
+	VADDPD    Z6, Z1, Z1
+	VCVTPS2PD 64(R11), Z6
+	VADDPD    Z6, Z2, Z2
+	ADDQ      $0x01, DX
+	CMPQ      DX, R8
+	JGE       out1097
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1097
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z6
+	VADDPD    Z6, Z3, Z3
+	VCVTPS2PD 32(R11), Z6
+	VADDPD    Z6, Z4, Z4
+	VCVTPS2PD 64(R11), Z6
+	VADDPD    Z6, Z5, Z5
+	ADDQ      $0x01, DX
+	JMP       loop1096
+
+out1097:
+	VADDPD     Z3, Z0, Z0
+	VADDPD     Z4, Z1, Z1
+	VADDPD     Z5, Z2, Z2
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next1095
+
+done1098:
+	VZEROUPPER
+	RET
+
+above1089:
+	TESTQ R8, R8
+	JEQ   ones1099
+
+next1100:
+	CMPQ    CX, count+40(FP)
+	JGE     done1103
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+
+loop1101:
+	CMPQ         DX, R11
+	JGE          out1102
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1102
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z8
+	VCVTPS2PD    (R12), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R12), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R12), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R12), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	ADDQ         $0x01, DX
+	CMPQ         DX, R11
+	JGE          out1102
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1102
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z8
+	VCVTPS2PD    (R12), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    32(R12), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    64(R12), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    96(R12), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x01, DX
+	JMP          loop1101
+
+out1102:
+	VADDPD     Z4, Z0, Z0
+	VADDPD     Z5, Z1, Z1
+	VADDPD     Z6, Z2, Z2
+	VADDPD     Z7, Z3, Z3
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next1100
+
+done1103:
+	VZEROUPPER
+	RET
+
+ones1099:
+next1104:
+	CMPQ    CX, count+40(FP)
+	JGE     done1107
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VPXORQ  Z4, Z4, Z4
+	VPXORQ  Z5, Z5, Z5
+	VPXORQ  Z6, Z6, Z6
+	VPXORQ  Z7, Z7, Z7
+
+loop1105:
+	CMPQ      DX, R8
+	JGE       out1106
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1106
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(R11), Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(R11), Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(R11), Z8
+	VADDPD    Z8, Z3, Z3
+	ADDQ      $0x01, DX
+	CMPQ      DX, R8
+	JGE       out1106
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1106
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z8
+	VADDPD    Z8, Z4, Z4
+	VCVTPS2PD 32(R11), Z8
+	VADDPD    Z8, Z5, Z5
+	VCVTPS2PD 64(R11), Z8
+	VADDPD    Z8, Z6, Z6
+	VCVTPS2PD 96(R11), Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      $0x01, DX
+	JMP       loop1105
+
+out1106:
+	VADDPD     Z4, Z0, Z0
+	VADDPD     Z5, Z1, Z1
+	VADDPD     Z6, Z2, Z2
+	VADDPD     Z7, Z3, Z3
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next1104
+
+done1107:
+	VZEROUPPER
+	RET
+
+above1068:
+	CMPQ  DX, $0x00000030
+	JGT   above1108
+	CMPQ  DX, $0x00000028
+	JGT   above1109
+	TESTQ R8, R8
+	JEQ   ones1110
+
+next1111:
+	CMPQ    CX, count+40(FP)
+	JGE     done1114
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+
+loop1112:
+	CMPQ         DX, R11
+	JGE          out1113
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1113
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z5
+	VCVTPS2PD    (R12), Z6
+	VFMADD231PD  Z6, Z5, Z0
+	VCVTPS2PD    32(R12), Z6
+	VFMADD231PD  Z6, Z5, Z1
+	VCVTPS2PD    64(R12), Z6
+	VFMADD231PD  Z6, Z5, Z2
+	VCVTPS2PD    96(R12), Z6
+	VFMADD231PD  Z6, Z5, Z3
+	VCVTPS2PD    128(R12), Z6
+	VFMADD231PD  Z6, Z5, Z4
+	ADDQ         $0x01, DX
+	JMP          loop1112
+
+out1113:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next1111
+
+done1114:
+	VZEROUPPER
+	RET
+
+ones1110:
+next1115:
+	CMPQ    CX, count+40(FP)
+	JGE     done1118
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+
+loop1116:
+	CMPQ      DX, R8
+	JGE       out1117
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1117
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z5
+	VADDPD    Z5, Z0, Z0
+	VCVTPS2PD 32(R11), Z5
+	VADDPD    Z5, Z1, Z1
+	VCVTPS2PD 64(R11), Z5
+	VADDPD    Z5, Z2, Z2
+	VCVTPS2PD 96(R11), Z5
+	VADDPD    Z5, Z3, Z3
+	VCVTPS2PD 128(R11), Z5
+	VADDPD    Z5, Z4, Z4
+	ADDQ      $0x01, DX
+	JMP       loop1116
+
+out1117:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next1115
+
+done1118:
+	VZEROUPPER
+	RET
+
+above1109:
+	TESTQ R8, R8
+	JEQ   ones1119
+
+next1120:
+	CMPQ    CX, count+40(FP)
+	JGE     done1123
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+
+loop1121:
+	CMPQ         DX, R11
+	JGE          out1122
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1122
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z6
+	VCVTPS2PD    (R12), Z7
+	VFMADD231PD  Z7, Z6, Z0
+	VCVTPS2PD    32(R12), Z7
+	VFMADD231PD  Z7, Z6, Z1
+	VCVTPS2PD    64(R12), Z7
+	VFMADD231PD  Z7, Z6, Z2
+	VCVTPS2PD    96(R12), Z7
+	VFMADD231PD  Z7, Z6, Z3
+	VCVTPS2PD    128(R12), Z7
+	VFMADD231PD  Z7, Z6, Z4
+	VCVTPS2PD    160(R12), Z7
+	VFMADD231PD  Z7, Z6, Z5
+	ADDQ         $0x01, DX
+	JMP          loop1121
+
+out1122:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next1120
+
+done1123:
+	VZEROUPPER
+	RET
+
+ones1119:
+next1124:
+	CMPQ    CX, count+40(FP)
+	JGE     done1127
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+
+loop1125:
+	CMPQ      DX, R8
+	JGE       out1126
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1126
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z6
+	VADDPD    Z6, Z0, Z0
+	VCVTPS2PD 32(R11), Z6
+	VADDPD    Z6, Z1, Z1
+	VCVTPS2PD 64(R11), Z6
+	VADDPD    Z6, Z2, Z2
+	VCVTPS2PD 96(R11), Z6
+	VADDPD    Z6, Z3, Z3
+	VCVTPS2PD 128(R11), Z6
+	VADDPD    Z6, Z4, Z4
+	VCVTPS2PD 160(R11), Z6
+	VADDPD    Z6, Z5, Z5
+	ADDQ      $0x01, DX
+	JMP       loop1125
+
+out1126:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next1124
+
+done1127:
+	VZEROUPPER
+	RET
+
+above1108:
+	CMPQ  DX, $0x00000038
+	JGT   above1128
+	TESTQ R8, R8
+	JEQ   ones1129
+
+next1130:
+	CMPQ    CX, count+40(FP)
+	JGE     done1133
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+	VMOVUPD 384(AX), Z6
+
+loop1131:
+	CMPQ         DX, R11
+	JGE          out1132
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1132
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z7
+	VCVTPS2PD    (R12), Z8
+	VFMADD231PD  Z8, Z7, Z0
+	VCVTPS2PD    32(R12), Z8
+	VFMADD231PD  Z8, Z7, Z1
+	VCVTPS2PD    64(R12), Z8
+	VFMADD231PD  Z8, Z7, Z2
+	VCVTPS2PD    96(R12), Z8
+	VFMADD231PD  Z8, Z7, Z3
+	VCVTPS2PD    128(R12), Z8
+	VFMADD231PD  Z8, Z7, Z4
+	VCVTPS2PD    160(R12), Z8
+	VFMADD231PD  Z8, Z7, Z5
+	VCVTPS2PD    192(R12), Z8
+	VFMADD231PD  Z8, Z7, Z6
+	ADDQ         $0x01, DX
+	JMP          loop1131
+
+out1132:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z6, 384(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next1130
+
+done1133:
+	VZEROUPPER
+	RET
+
+ones1129:
+next1134:
+	CMPQ    CX, count+40(FP)
+	JGE     done1137
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+	VMOVUPD 384(AX), Z6
+
+loop1135:
+	CMPQ      DX, R8
+	JGE       out1136
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1136
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z7
+	VADDPD    Z7, Z0, Z0
+	VCVTPS2PD 32(R11), Z7
+	VADDPD    Z7, Z1, Z1
+	VCVTPS2PD 64(R11), Z7
+	VADDPD    Z7, Z2, Z2
+	VCVTPS2PD 96(R11), Z7
+	VADDPD    Z7, Z3, Z3
+	VCVTPS2PD 128(R11), Z7
+	VADDPD    Z7, Z4, Z4
+	VCVTPS2PD 160(R11), Z7
+	VADDPD    Z7, Z5, Z5
+	VCVTPS2PD 192(R11), Z7
+	VADDPD    Z7, Z6, Z6
+	ADDQ      $0x01, DX
+	JMP       loop1135
+
+out1136:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z6, 384(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next1134
+
+done1137:
+	VZEROUPPER
+	RET
+
+above1128:
+	TESTQ R8, R8
+	JEQ   ones1138
+
+next1139:
+	CMPQ    CX, count+40(FP)
+	JGE     done1142
+	MOVQ    at+16(FP), R11
+	MOVQ    (R11)(CX*8), DX
+	MOVQ    end+32(FP), R11
+	MOVQ    (R11)(CX*8), R11
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+	VMOVUPD 384(AX), Z6
+	VMOVUPD 448(AX), Z7
+
+loop1140:
+	CMPQ         DX, R11
+	JGE          out1141
+	MOVLQSX      (DI)(DX*4), R12
+	MOVQ         R12, R13
+	SUBQ         R9, R13
+	CMPQ         R13, R10
+	JAE          out1141
+	IMULQ        SI, R12
+	ADDQ         BX, R12
+	VBROADCASTSD (R8)(DX*8), Z8
+	VCVTPS2PD    (R12), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(R12), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(R12), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(R12), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VCVTPS2PD    128(R12), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    160(R12), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    192(R12), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    224(R12), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x01, DX
+	JMP          loop1140
+
+out1141:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z6, 384(AX)
+	VMOVUPD    Z7, 448(AX)
+	MOVQ       to+24(FP), R11
+	MOVQ       DX, (R11)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	PREFETCHT1 (R8)(DX*8)
+	PREFETCHT1 64(R8)(DX*8)
+	PREFETCHT1 128(R8)(DX*8)
+	PREFETCHT1 192(R8)(DX*8)
+	PREFETCHT1 256(R8)(DX*8)
+	JMP        next1139
+
+done1142:
+	VZEROUPPER
+	RET
+
+ones1138:
+next1143:
+	CMPQ    CX, count+40(FP)
+	JGE     done1146
+	MOVQ    at+16(FP), R8
+	MOVQ    (R8)(CX*8), DX
+	MOVQ    end+32(FP), R8
+	MOVQ    (R8)(CX*8), R8
+	VMOVUPD (AX), Z0
+	VMOVUPD 64(AX), Z1
+	VMOVUPD 128(AX), Z2
+	VMOVUPD 192(AX), Z3
+	VMOVUPD 256(AX), Z4
+	VMOVUPD 320(AX), Z5
+	VMOVUPD 384(AX), Z6
+	VMOVUPD 448(AX), Z7
+
+loop1144:
+	CMPQ      DX, R8
+	JGE       out1145
+	MOVLQSX   (DI)(DX*4), R11
+	MOVQ      R11, R12
+	SUBQ      R9, R12
+	CMPQ      R12, R10
+	JAE       out1145
+	IMULQ     SI, R11
+	ADDQ      BX, R11
+	VCVTPS2PD (R11), Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(R11), Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(R11), Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(R11), Z8
+	VADDPD    Z8, Z3, Z3
+	VCVTPS2PD 128(R11), Z8
+	VADDPD    Z8, Z4, Z4
+	VCVTPS2PD 160(R11), Z8
+	VADDPD    Z8, Z5, Z5
+	VCVTPS2PD 192(R11), Z8
+	VADDPD    Z8, Z6, Z6
+	VCVTPS2PD 224(R11), Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      $0x01, DX
+	JMP       loop1144
+
+out1145:
+	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z6, 384(AX)
+	VMOVUPD    Z7, 448(AX)
+	MOVQ       to+24(FP), R8
+	MOVQ       DX, (R8)(CX*8)
+	ADDQ       SI, AX
+	ADDQ       SI, AX
+	ADDQ       $0x01, CX
+	PREFETCHT1 (DI)(DX*4)
+	PREFETCHT1 64(DI)(DX*4)
+	PREFETCHT1 128(DI)(DX*4)
+	JMP        next1143
+
+done1146:
 	VZEROUPPER
 	RET
 
@@ -28090,7 +43276,7 @@ TEXT ·innersAVX512(SB), NOSPLIT, $0-72
 	VPXORQ Z8, Z8, Z8
 	VPXORQ Z9, Z9, Z9
 
-loop764:
+loop1147:
 	VMOVUPD       (AX), Z10
 	VMOVUPD       (CX), Z11
 	VFMADD231PD   (DX), Z10, Z0
@@ -28109,7 +43295,7 @@ loop764:
 	ADDQ          $0x00000080, CX
 	ADDQ          $0x00000080, DX
 	SUBQ          $0x10, BX
-	JNE           loop764
+	JNE           loop1147
 	VADDPD        Z5, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y5
 	VADDPD        Y5, Y0, Y0
@@ -28151,4 +43337,114 @@ loop764:
 	VADDSD        X0, X4, X4
 	MOVSD         X4, xx+64(FP)
 	VZEROUPPER
+	RET
+
+// func hashSumAVX512(first uint64, shift int, col *int32, val *float64, n int) uint64
+// Requires: AVX, AVX2, AVX512F
+TEXT ·hashSumAVX512(SB), NOSPLIT, $0-48
+	MOVQ         col+16(FP), AX
+	MOVQ         val+24(FP), CX
+	MOVQ         n+32(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+	VPSRLQ       $0x20, Z0, Z1
+	MOVQ         $0xbf58476d1ce4e5b9, BX
+	VMOVQ        BX, X2
+	VPBROADCASTQ X2, Z2
+	VPSRLQ       $0x20, Z2, Z3
+	MOVQ         $0x94d049bb133111eb, BX
+	VMOVQ        BX, X4
+	VPBROADCASTQ X4, Z4
+	VPSRLQ       $0x20, Z4, Z5
+	VPXORQ       Z8, Z8, Z8
+	VPBROADCASTQ first+0(FP), Z6
+	VMOVQ        shift+8(FP), X7
+	TESTQ        CX, CX
+	JEQ          ones1149
+
+loop1150:
+	VPMOVSXDQ (AX), Z9
+	VPSLLQ    X7, Z9, Z9
+	VPORQ     Z6, Z9, Z9
+	VMOVUPD   (CX), Z11
+	VPSRLQ    $0x20, Z11, Z10
+	VPXORQ    Z10, Z11, Z11
+	VPSRLQ    $0x20, Z11, Z10
+	VPMULUDQ  Z0, Z10, Z10
+	VPMULUDQ  Z1, Z11, Z12
+	VPADDQ    Z12, Z10, Z10
+	VPSLLQ    $0x20, Z10, Z10
+	VPMULUDQ  Z0, Z11, Z11
+	VPADDQ    Z10, Z11, Z11
+	VPXORQ    Z11, Z9, Z9
+	VPADDQ    Z0, Z9, Z9
+	VPSRLQ    $0x1e, Z9, Z10
+	VPXORQ    Z10, Z9, Z9
+	VPSRLQ    $0x20, Z9, Z10
+	VPMULUDQ  Z2, Z10, Z10
+	VPMULUDQ  Z3, Z9, Z11
+	VPADDQ    Z11, Z10, Z10
+	VPSLLQ    $0x20, Z10, Z10
+	VPMULUDQ  Z2, Z9, Z9
+	VPADDQ    Z10, Z9, Z9
+	VPSRLQ    $0x1b, Z9, Z10
+	VPXORQ    Z10, Z9, Z9
+	VPSRLQ    $0x20, Z9, Z10
+	VPMULUDQ  Z4, Z10, Z10
+	VPMULUDQ  Z5, Z9, Z11
+	VPADDQ    Z11, Z10, Z10
+	VPSLLQ    $0x20, Z10, Z10
+	VPMULUDQ  Z4, Z9, Z9
+	VPADDQ    Z10, Z9, Z9
+	VPSRLQ    $0x1f, Z9, Z10
+	VPXORQ    Z10, Z9, Z9
+	VPADDQ    Z9, Z8, Z8
+	ADDQ      $0x20, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x08, DX
+	JNE       loop1150
+	JMP       done1148
+
+ones1149:
+loop1151:
+	VPMOVSXDQ (AX), Z1
+	VPSLLQ    X7, Z1, Z1
+	VPORQ     Z6, Z1, Z1
+	VPADDQ    Z0, Z1, Z1
+	VPSRLQ    $0x1e, Z1, Z9
+	VPXORQ    Z9, Z1, Z1
+	VPSRLQ    $0x20, Z1, Z9
+	VPMULUDQ  Z2, Z9, Z9
+	VPMULUDQ  Z3, Z1, Z10
+	VPADDQ    Z10, Z9, Z9
+	VPSLLQ    $0x20, Z9, Z9
+	VPMULUDQ  Z2, Z1, Z1
+	VPADDQ    Z9, Z1, Z1
+	VPSRLQ    $0x1b, Z1, Z9
+	VPXORQ    Z9, Z1, Z1
+	VPSRLQ    $0x20, Z1, Z9
+	VPMULUDQ  Z4, Z9, Z9
+	VPMULUDQ  Z5, Z1, Z10
+	VPADDQ    Z10, Z9, Z9
+	VPSLLQ    $0x20, Z9, Z9
+	VPMULUDQ  Z4, Z1, Z1
+	VPADDQ    Z9, Z1, Z1
+	VPSRLQ    $0x1f, Z1, Z9
+	VPXORQ    Z9, Z1, Z1
+	VPADDQ    Z1, Z8, Z8
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, DX
+	JNE       loop1151
+
+done1148:
+	VEXTRACTI64X4 $0x01, Z8, Y0
+	VPADDQ        Y0, Y8, Y8
+	VEXTRACTI128  $0x01, Y8, X0
+	VPADDQ        X0, X8, X8
+	VPSRLDQ       $0x08, X8, X0
+	VPADDQ        X0, X8, X8
+	VMOVQ         X8, AX
+	VZEROUPPER
+	MOVQ          AX, ret+40(FP)
 	RET

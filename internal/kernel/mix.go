@@ -3,8 +3,11 @@ package kernel
 // Mix is the finalizer of SplitMix64 after one step of its counter: a bijection under which near inputs give unrelated
 // outputs. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
 func Mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
+	x += mixStep
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+// mixStep is 2⁶⁴ divided by the golden ratio.
+const mixStep = 0x9e3779b97f4a7c15

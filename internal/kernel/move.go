@@ -24,6 +24,45 @@ func advanceGo(x, d []float64, t float64, last []float64) (along float64, cut bo
 	return along, cut
 }
 
+// AdvanceRounded is Advance to the nearest number of float32, and sets y to x. x holds such numbers before, too.
+func AdvanceRounded(x []float64, y []float32, d []float64, t float64, last []float64) (along float64, cut bool) {
+	if len(y) != len(x) || len(d) != len(x) || len(last) != len(x) {
+		panic(badLen)
+	}
+	return advanceRounded(x, y, d, t, last)
+}
+
+func advanceRoundedGo(x []float64, y []float32, d []float64, t float64, last []float64) (along float64, cut bool) {
+	y, d, last = y[:len(x)], d[:len(x)], last[:len(x)]
+	for i, old := range x {
+		v := old + float64(t*d[i])
+		if v < 0 {
+			v, cut = 0, true
+		}
+		y[i] = float32(v)
+		x[i] = float64(y[i])
+		d[i] = x[i] - old
+		along += d[i] * (x[i] - last[i])
+	}
+	return along, cut
+}
+
+// RoundTo rounds x to numbers of float32, and sets y to it.
+func RoundTo(y []float32, x []float64) {
+	if len(y) != len(x) {
+		panic(badLen)
+	}
+	roundTo(y, x)
+}
+
+func roundToGo(y []float32, x []float64) {
+	y = y[:len(x)]
+	for i, v := range x {
+		y[i] = float32(v)
+		x[i] = float64(y[i])
+	}
+}
+
 // Extrapolate sets y to x + c·(x − y), or to least where that is below. They must not overlap. Every bit is the same on every path.
 func Extrapolate(y []float64, c float64, x []float64, least float64) {
 	if len(x) != len(y) {

@@ -122,6 +122,84 @@ func TestAdvance(t *testing.T) {
 	})
 }
 
+// TestAdvanceRounded compares with the definition, bit for bit but for the sum, steps of 1 to numbers of float32 among others: of them no bit of d changes.
+func TestAdvanceRounded(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		cuts := map[bool]int{}
+		for n := range 130 {
+			for _, step := range []float64{0.7, 1, 1.3} {
+				rng := rand.New(rand.NewPCG(uint64(n), 12))
+				x, d, last := make([]float64, n), make([]float64, n), make([]float64, n)
+				for i := range x {
+					x[i], last[i] = float64(rng.Float32()), rng.Float64()
+					d[i] = float64(rng.Float32()) - x[i]
+					if step > 1 && n%2 == 0 {
+						d[i] = -2 * d[i]
+					}
+				}
+				if n > 3 {
+					x[3], d[3] = 0x1p-100, float64(float32(0.7))-0x1p-100 // which is not exact
+				}
+				wantX, wantY, wantD := slices.Clone(x), make([]float32, n), slices.Clone(d)
+				var want, size float64
+				wantCut := false
+				for i, old := range x {
+					v := old + float64(step*d[i])
+					if v < 0 {
+						v, wantCut = 0, true
+					}
+					wantY[i] = float32(v)
+					wantX[i] = float64(float32(v))
+					wantD[i] = wantX[i] - old
+					want += wantD[i] * (wantX[i] - last[i])
+					size += math.Abs(wantD[i] * (wantX[i] - last[i]))
+				}
+				if step == 1 && !slices.Equal(wantD, d) {
+					t.Fatalf("%d numbers: d changes with a step of 1", n)
+				}
+				cuts[wantCut]++
+				gx, checkX := guarded(t, x, n%8)
+				gd, checkD := guarded(t, d, (n+3)%8)
+				y := make([]float32, n+2)
+				y[n], y[n+1] = -1, -2
+				along, cut := AdvanceRounded(gx, y[:n], gd, step, last)
+				checkX()
+				checkD()
+				if !slices.Equal(gx, wantX) || !slices.Equal(gd, wantD) || !slices.Equal(y[:n], wantY) || cut != wantCut || y[n] != -1 || y[n+1] != -2 {
+					t.Fatalf("%d numbers, step %v: x %v, want %v; y %v, want %v and -1, -2; d %v, want %v; cut %v, want %v", n, step, gx, wantX, y, wantY, gd, wantD, cut, wantCut)
+				}
+				if math.Abs(along-want) > float64(n+2)*eps*size {
+					t.Fatalf("%d numbers: ⟨d, x−last⟩ = %v, want %v", n, along, want)
+				}
+			}
+		}
+		if cuts[true] == 0 || cuts[false] == 0 {
+			t.Errorf("cut off, and not: %v", cuts)
+		}
+	})
+}
+
+// TestRoundTo compares with the definition, bit for bit.
+func TestRoundTo(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for n := range 70 {
+			x, check := guarded(t, random(uint64(n), n), n%8)
+			old, y := slices.Clone(x), make([]float32, n+1)
+			y[n] = -1
+			RoundTo(y[:n], x)
+			check()
+			for i, v := range old {
+				if y[i] != float32(v) || x[i] != float64(float32(v)) || x[i] == v {
+					t.Fatalf("%d numbers: %v becomes %v and %v", n, v, x[i], y[i])
+				}
+			}
+			if y[n] != -1 {
+				t.Fatalf("%d numbers: the one behind them changed", n)
+			}
+		}
+	})
+}
+
 func TestExtrapolate(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 130 {
@@ -195,7 +273,17 @@ func TestAddGathered(t *testing.T) {
 		}
 		AddGathered(nil, 3, nil, nil, nil, nil, nil)
 		for _, call := range []func(){func() { Advance(make([]float64, 2), make([]float64, 3), 1, make([]float64, 2)) },
-			func() { Extrapolate(make([]float64, 2), 1, make([]float64, 3), 0) }} {
+			func() { Extrapolate(make([]float64, 2), 1, make([]float64, 3), 0) },
+			func() {
+				AdvanceRounded(make([]float64, 2), make([]float32, 2), make([]float64, 2), 1, make([]float64, 3))
+			},
+			func() {
+				AdvanceRounded(make([]float64, 2), make([]float32, 2), make([]float64, 3), 1, make([]float64, 2))
+			},
+			func() {
+				AdvanceRounded(make([]float64, 2), make([]float32, 3), make([]float64, 2), 1, make([]float64, 2))
+			},
+			func() { RoundTo(make([]float32, 2), make([]float64, 3)) }} {
 			if panics(call) == nil {
 				t.Error("slices of different lengths are accepted")
 			}
@@ -204,7 +292,7 @@ func TestAddGathered(t *testing.T) {
 }
 
 // TestGatherEach compares with GatherRows, row by row, for every number of columns: rows in one piece and in two, with values and
-// without, empty ones among them, in a small x and in one whose rows are fetched ahead.
+// without, empty ones among them, in a small x and in one whose rows are fetched ahead, of float64 and, in two pieces, of float32.
 func TestGatherEach(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r++ {
@@ -217,7 +305,8 @@ func TestGatherEach(t *testing.T) {
 			if r%3 == 0 {
 				xRows = 1<<16/r + 1
 			}
-			x := random(1, xRows*r)
+			x, narrow := random(1, xRows*r), make([]float32, xRows*r)
+			RoundTo(narrow, x)
 			first := int32(math.MaxInt32 - 10) // from need not begin with 0, and may go beyond what it holds
 			from, idx, val := []int32{first}, []int32{}, []float64{}
 			for k := range 2 * rows {
@@ -261,9 +350,25 @@ func TestGatherEach(t *testing.T) {
 						t.Fatalf("r = %d, values %v, number %d: %v whole, %v in pieces, %v of the first; want %v and %v", r, values != nil, k, got[k], split[k], low[k], 0.5*want[k], 0.5*wantLow[k])
 					}
 				}
+				copy(split, dirty)
+				copy(low, dirty)
+				GatherSplit(split, low, r, from, idx, values, narrow, 0.5)
+				checkSplit()
+				checkLow()
+				for k := range split {
+					if math.Abs(split[k]-0.5*want[k]) > 10*eps*6 || math.Abs(low[k]-0.5*wantLow[k]) > 10*eps*6 {
+						t.Fatalf("r = %d, float32, values %v, number %d: %v in pieces, %v of the first; want %v and %v", r, values != nil, k, split[k], low[k], 0.5*want[k], 0.5*wantLow[k])
+					}
+				}
 			}
 			one := make([]float64, r)
 			for name, call := range map[string]func(){
+				"a row of float32 beyond the end": func() {
+					GatherSplit(one, slices.Clone(one), r, []int32{0, 0, 1}, []int32{int32(xRows)}, []float64{1}, narrow, 1)
+				},
+				"a negative row of float32": func() {
+					GatherSplit(one, slices.Clone(one), r, []int32{0, 1, 1}, []int32{-1}, nil, narrow, 1)
+				},
 				"a row beyond the end": func() { GatherEach(one, r, []int32{0, 1}, []int32{int32(xRows)}, []float64{1}, x, 1) },
 				"a negative row":       func() { GatherEach(one, r, []int32{0, 1}, []int32{-1}, nil, x, 1) },
 				"one in the second piece": func() {
@@ -295,7 +400,7 @@ func TestGatherEach(t *testing.T) {
 }
 
 // TestGatherSpan: span after span of the columns adds up to the plain sums of each row, for every number of columns of x, with values and without, and
-// each stops where the next goes on: at the end of its columns, or of its row though others follow with columns of the same span.
+// each stops where the next goes on: at the end of its columns, or of its row though others follow with columns of the same span. x is of float64, or of float32.
 func TestGatherSpan(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r++ {
@@ -304,7 +409,8 @@ func TestGatherSpan(t *testing.T) {
 			}
 			rng := rand.New(rand.NewPCG(uint64(r), 11))
 			const rows, xRows = 7, 40
-			x := random(1, xRows*r)
+			x, narrow := random(1, xRows*r), make([]float32, xRows*r)
+			RoundTo(narrow, x)
 			from, idx, val := []int64{0}, []int32{}, []float64{}
 			for k := range rows {
 				for c := range int32(xRows) {
@@ -317,6 +423,7 @@ func TestGatherSpan(t *testing.T) {
 			for _, values := range [][]float64{val, nil} {
 				want := random(7, rows*r)
 				got, check := guarded(t, want, r%8)
+				single, checkSingle := guarded(t, want, r%7)
 				at, to := slices.Clone(from[:rows]), make([]int64, rows)
 				for _, span := range [][2]int{{0, 9}, {9, 10}, {10, 31}, {31, 40}} {
 					for k := range rows {
@@ -332,8 +439,14 @@ func TestGatherSpan(t *testing.T) {
 							}
 						}
 					}
+					GatherSpan(single, r, at, to, from[1:], idx, values, narrow[span[0]*r:span[1]*r], span[0])
+					checkSingle()
+					stops := slices.Clone(to)
 					GatherSpan(got, r, at, to, from[1:], idx, values, x[span[0]*r:span[1]*r], span[0])
 					check()
+					if !slices.Equal(to, stops) {
+						t.Fatalf("r = %d, columns %d to %d: rows go on at %v, of float32 at %v", r, span[0], span[1], to, stops)
+					}
 					for k := range rows {
 						next := at[k]
 						for next < from[k+1] && int(idx[next]) < span[1] {
@@ -346,8 +459,8 @@ func TestGatherSpan(t *testing.T) {
 					at, to = to, at
 				}
 				for k, v := range got {
-					if math.Abs(v-want[k]) > 2*xRows*eps*(xRows+1) { // so many terms of at most 1, and as many roundings, in each
-						t.Fatalf("r = %d, values %v, number %d: %v, want %v", r, values != nil, k, v, want[k])
+					if most := 2 * xRows * eps * (xRows + 1); math.Abs(v-want[k]) > most || math.Abs(single[k]-want[k]) > most { // so many terms of at most 1, and as many roundings, in each
+						t.Fatalf("r = %d, values %v, number %d: %v, of float32 %v, want %v", r, values != nil, k, v, single[k], want[k])
 					}
 				}
 			}
@@ -370,16 +483,16 @@ func TestGatherSpan(t *testing.T) {
 				"too few ends":              func() { GatherSpan(one, r, zero, []int64{0}, nil, nil, nil, x, 0) },
 				"columns beyond 2³¹":        func() { GatherSpan(one, r, zero, []int64{0}, zero, nil, nil, x, math.MaxInt32-xRows+1) },
 				"a negative first column":   func() { GatherSpan(one, r, zero, []int64{0}, zero, nil, nil, x, -1) },
-				"part of a row":             func() { GatherSpan(make([]float64, r+1), r+2, zero, []int64{0}, zero, nil, nil, nil, 0) },
+				"part of a row":             func() { GatherSpan[float64](make([]float64, r+1), r+2, zero, []int64{0}, zero, nil, nil, nil, 0) },
 			} {
 				if panics(call) != badLen {
 					t.Errorf("r = %d: %s is accepted", r, name)
 				}
 			}
 		}
-		GatherSpan(nil, 3, nil, nil, nil, nil, nil, nil, 0)
+		GatherSpan[float64](nil, 3, nil, nil, nil, nil, nil, nil, 0)
 		stop := []int64{9}
-		if GatherSpan(make([]float64, 4), 4, []int64{1}, stop, []int64{2}, []int32{0, 1}, nil, nil, 0); stop[0] != 1 {
+		if GatherSpan[float64](make([]float64, 4), 4, []int64{1}, stop, []int64{2}, []int32{0, 1}, nil, nil, 0); stop[0] != 1 {
 			t.Errorf("a span of no column ends at %d, want 1", stop[0])
 		}
 		kept := []float64{1, 2, 3, 4}

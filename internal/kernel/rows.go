@@ -34,13 +34,13 @@ func GatherRows(acc []float64, idx []int32, val, x []float64) {
 	gatherRows(acc, idx, val, x)
 }
 
-func gatherRowsGo(acc []float64, idx []int32, val, x []float64) {
+func gatherRowsGo[F Float](acc []float64, idx []int32, val []float64, x []F) {
 	r := len(acc)
 	if r == 0 {
 		return
 	}
 	rows := uint(len(x) / r)
-	row := func(k int32) []float64 {
+	row := func(k int32) []F {
 		if uint(k) >= rows {
 			panic(badIndex)
 		}
@@ -75,8 +75,8 @@ func GatherEach(dst []float64, r int, from, idx []int32, val, x []float64, scale
 }
 
 // GatherSplit is GatherEach for rows in two pieces: row k of dst becomes scale times the row of all entries from from[2k] to from[2k+2],
-// that of lower scale times the row of those before from[2k+1].
-func GatherSplit(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+// that of lower scale times the row of those before from[2k+1]. x may be of float32, which is half as many cache lines, and widened on the way.
+func GatherSplit[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	if len(lower) != len(dst) {
 		panic(badLen)
 	}
@@ -112,7 +112,7 @@ func checkSteps(from []int32, entries int) {
 	}
 }
 
-func gatherEachGo(dst, lower []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+func gatherEachGo[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	take := func(acc []float64) {
 		n := from[1] - from[0]
 		if val == nil {
@@ -142,7 +142,7 @@ func gatherEachGo(dst, lower []float64, r int, from, idx []int32, val, x []float
 // GatherSpan adds to rows of acc (r columns) what entries of the columns from first on, as many as x has rows, contribute to those of a sparse matrix
 // times x: to row k the entries p from at[k] on, up to the first of another column, or end[k]. to[k] is where it stops: so one span of columns after the other makes
 // the product, if columns increase in each row. nil values stand for ones.
-func GatherSpan(acc []float64, r int, at, to, end []int64, idx []int32, val, x []float64, first int) {
+func GatherSpan[F Float](acc []float64, r int, at, to, end []int64, idx []int32, val []float64, x []F, first int) {
 	rows := shape(acc, r)
 	width := shape(x, r)
 	if len(at) != rows || len(to) != rows || len(end) != rows || val != nil && len(val) != len(idx) || first < 0 || first+width > math.MaxInt32 {
@@ -161,7 +161,7 @@ func GatherSpan(acc []float64, r int, at, to, end []int64, idx []int32, val, x [
 	}
 }
 
-func gatherSpanGo(acc []float64, r int, at, to, end []int64, idx []int32, val, x []float64, first, width int) {
+func gatherSpanGo[F Float](acc []float64, r int, at, to, end []int64, idx []int32, val []float64, x []F, first, width int) {
 	for k, p := range at {
 		for ; p < end[k]; p++ {
 			l := int(idx[p]) - first

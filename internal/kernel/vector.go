@@ -99,16 +99,16 @@ func Axpy(y []float64, c float64, x []float64) {
 	axpy(y, c, x)
 }
 
-func axpyGo(y []float64, c float64, x []float64) {
+func axpyGo[F Float](y []float64, c float64, x []F) {
 	for len(x) >= 4 && len(y) >= 4 {
-		y[0] += c * x[0]
-		y[1] += c * x[1]
-		y[2] += c * x[2]
-		y[3] += c * x[3]
+		y[0] += c * float64(x[0])
+		y[1] += c * float64(x[1])
+		y[2] += c * float64(x[2])
+		y[3] += c * float64(x[3])
 		x, y = x[4:], y[4:]
 	}
 	for i, v := range x {
-		y[i] += c * v
+		y[i] += c * float64(v)
 	}
 }
 
@@ -122,12 +122,12 @@ func Axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 	axpy4(y, c, x0, x1, x2, x3)
 }
 
-func axpy4Go(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
+func axpy4Go[F Float](y []float64, c *[4]float64, x0, x1, x2, x3 []F) {
 	c0, c1, c2, c3 := c[0], c[1], c[2], c[3]
 	n := len(y)
 	x0, x1, x2, x3 = x0[:n], x1[:n], x2[:n], x3[:n]
 	for i, v := range y {
-		y[i] = v + ((c0*x0[i] + c1*x1[i]) + (c2*x2[i] + c3*x3[i]))
+		y[i] = v + ((c0*float64(x0[i]) + c1*float64(x1[i])) + (c2*float64(x2[i]) + c3*float64(x3[i])))
 	}
 }
 

@@ -79,10 +79,13 @@ func (a *asm) rowKernels() {
 	a.rows(gather)
 	a.rows(inOrder)
 	a.addGathered()
-	a.gatherEach(false)
-	a.gatherEach(true)
-	a.gatherSpan()
+	a.gatherEach(false, double)
+	a.gatherEach(true, double)
+	a.gatherEach(true, single)
+	a.gatherSpan(double)
+	a.gatherSpan(single)
 	a.inners()
+	a.hashSum()
 	if a.lanes == 4 {
 		a.mirror()
 		a.symmetrize()
@@ -97,7 +100,9 @@ func (a *asm) rowKernels() {
 		a.mulInto()
 		a.freeRow()
 		a.bitRange()
-		a.advance()
+		a.advance(false)
+		a.advance(true)
+		a.roundTo()
 		a.extrapolate()
 	}
 }
@@ -111,6 +116,8 @@ const (
 	mostAVX2    = %[2]d
 	lanesAVX512 = %[3]d
 	mostAVX512  = %[4]d
+
+	mostAVX2Single = %[9]d // where x is of float32
 )
 
 // fetchAhead is how many entries before its turn gatherRows fetches a row into the cache.
@@ -124,7 +131,7 @@ const (
 	squareTile = %[7]d
 	innersStep = %[8]d
 )
-`, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead, lanesAVX2*rangeVectors, squareTile, innersStep)
+`, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead, lanesAVX2*rangeVectors, squareTile, innersStep, lanesAVX2*(rowVecsAVX2-1))
 
 // Numbers of a vector, and most vectors of accumulators in the row kernels: with AVX2 all registers but the one of the
 // factor.

@@ -13,10 +13,19 @@ var oneBits = math.Float64bits(1)
 
 // advance writes x = max(0, x + t·d), d = how far that is, and the sum of d·(x − last). Memory is the limit, so that wider
 // vectors would gain nothing. Where d stays as it is it is not stored: another processor may have read it, and would have to be told.
-func (a *asm) advance() {
-	a.begin("advance", "func(x, d *float64, t float64, last *float64, n int) (along float64, cut int)",
-		"advance"+a.name+" is advanceGo; cut is not 0 if zero has stopped any.")
+// With rounded the new x is rounded to float32 first, and y is x.
+func (a *asm) advance(rounded bool) {
+	name, param := "advance", ""
+	if rounded {
+		name, param = "advanceRounded", ", y *float32"
+	}
+	a.begin(name, "func(x, d *float64, t float64, last *float64, n int"+param+") (along float64, cut int)",
+		name+a.name+" is "+name+"Go; cut is not 0 if zero has stopped any.")
 	x, d, last, n := a.arg("x"), a.arg("d"), a.arg("last"), a.arg("n")
+	var copied reg.Register
+	if rounded {
+		copied = a.arg("y")
+	}
 	t := a.vec()
 	a.VBROADCASTSD(a.mem("t"), t)
 	zero, cut := a.zeros(1)[0], a.GP64()
@@ -43,9 +52,15 @@ func (a *asm) advance() {
 				a.VMOVMSKPD(v, signs.As32())
 				a.ORQ(signs, below)
 			}
-			a.VSUBPD(y, zero, y)
-			a.VBLENDVPD(v, y, e, e) // where v has the sign
-			a.VMAXPD(zero, v, v)
+			if rounded {
+				a.VMAXPD(zero, v, v)
+				a.round(v, operand.Mem{Base: copied, Disp: single.size * i * a.lanes}, l)
+				a.VSUBPD(y, v, e)
+			} else {
+				a.VSUBPD(y, zero, y)
+				a.VBLENDVPD(v, y, e, e) // where v has the sign
+				a.VMAXPD(zero, v, v)
+			}
 			a.load(at(last, i*a.lanes), y, l)
 			a.VSUBPD(y, v, y)
 			a.VFMADD231PD(y, e, acc[i])
@@ -59,9 +74,55 @@ func (a *asm) advance() {
 			a.store(moved[i], at(d, i*a.lanes), l)
 		}
 		a.Label(same)
+		if rounded {
+			a.ADDQ(operand.I32(single.size*numbersOf(lanes)), copied)
+		}
 	})
 	a.Store(cut, a.ReturnIndex(1))
 	a.end(a.sum(acc))
+}
+
+// numbersOf returns how many numbers vectors of so many lanes hold.
+func numbersOf(lanes []int) (sum int) {
+	for _, l := range lanes {
+		sum += l
+	}
+	return sum
+}
+
+// round rounds the first n numbers of v to float32, and stores them at m as such.
+func (a *asm) round(v reg.VecVirtual, m operand.Mem, n int) {
+	narrow := a.XMM()
+	switch n {
+	case 4:
+		a.VCVTPD2PSY(v.AsY(), narrow)
+		a.VMOVUPS(narrow, m)
+		a.VCVTPS2PD(narrow, v.AsY())
+	case 2:
+		a.VCVTPD2PSX(v.AsX(), narrow)
+		a.VMOVQ(narrow, m)
+		a.VCVTPS2PD(narrow, v.AsX())
+	default:
+		a.VCVTSD2SS(v.AsX(), v.AsX(), narrow)
+		a.VMOVSS(narrow, m)
+		a.VCVTSS2SD(narrow, narrow, v.AsX())
+	}
+}
+
+// roundTo writes x rounded to float32, and to y.
+func (a *asm) roundTo() {
+	a.begin("roundTo", "func(y *float32, x *float64, n int)", "roundTo"+a.name+" is roundToGo.")
+	y, x, n := a.arg("y"), a.arg("x"), a.arg("n")
+	a.steps(n, []reg.Register{x}, func(lanes []int) {
+		for i, l := range lanes {
+			v := a.vec()
+			a.load(at(x, i*a.lanes), v, l)
+			a.round(v, operand.Mem{Base: y, Disp: single.size * i * a.lanes}, l)
+			a.store(v, at(x, i*a.lanes), l)
+		}
+		a.ADDQ(operand.I32(single.size*numbersOf(lanes)), y)
+	})
+	a.end(nil)
 }
 
 // extrapolate writes y = max(x + c·(x − y), least).
@@ -87,21 +148,21 @@ func (a *asm) extrapolate() {
 }
 
 // wholeColumns says for how many columns the kernels of many short rows are: with wide vectors for whole ones, without a mask.
-func (a *asm) wholeColumns() string {
+func (a *asm) wholeColumns(of element) string {
 	if a.lanes == 8 {
-		return fmt.Sprintf("w = %d, %d, …, %d", a.lanes, 2*a.lanes, a.rowVecs*a.lanes)
+		return fmt.Sprintf("w = %d, %d, …, %d", a.lanes, 2*a.lanes, a.mostVecs(of)*a.lanes)
 	}
-	return fmt.Sprintf("%d ≤ w ≤ %d", a.lanes, a.rowVecs*a.lanes)
+	return fmt.Sprintf("%d ≤ w ≤ %d", a.lanes, a.mostVecs(of)*a.lanes)
 }
 
 // addGathered writes z[at[k]] += Σ_p val[p]·x[idx[p]] for w columns, a row of z in registers at a time. Rows have few terms, so
 // that memory is the limit here too.
 func (a *asm) addGathered() {
 	a.begin("addGathered", "func(z *float64, w int, at, from *int32, count int, idx *int32, val, x *float64, stride, limitZ, limitX int) bool",
-		fmt.Sprintf("addGathered%s adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.wholeColumns()),
+		fmt.Sprintf("addGathered%s adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.wholeColumns(double)),
 		"columns j and from[k+1] − from[k] values of p, going on from k to k. stride and limits are in bytes: it returns",
 		"false at an index that is negative or too large.")
-	r := &rowKernel{asm: a, source: gather}
+	r := &rowKernel{asm: a, source: gather, element: double}
 	z, from, places := a.arg("z"), a.arg("from"), a.arg("at")
 	r.w, r.x, r.stride, r.idx, r.val = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val")
 	r.bad = a.label("bad")
@@ -155,23 +216,23 @@ func (a *asm) addGathered() {
 
 // gatherEach writes z_k = scale·Σ_p val[p]·x[idx[p]] for w columns and one row k after the other, the entries of each going on from
 // those of the one before. With split a row has two pieces, and what the first gives alone goes to low_k.
-func (a *asm) gatherEach(split bool) {
-	name, low, pieces := "gatherEach", "", "from[k+1] − from[k] values of p, going on from k to k."
+func (a *asm) gatherEach(split bool, of element) {
+	name, low, pieces := "gatherEach"+of.suffix, "", "from[k+1] − from[k] values of p, going on from k to k."
 	if split {
-		name, low = "gatherSplit", ", low"
+		name, low = "gatherSplit"+of.suffix, ", low"
 		pieces = "from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give."
 	}
-	a.begin(name, "func(z"+low+" *float64, w int, from *int32, count int, idx *int32, val, x *float64, scale float64, stride, limit int, fetch *int32) bool",
-		fmt.Sprintf("%s%s sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and %s", name, a.name, a.wholeColumns()),
+	a.begin(name, fmt.Sprintf("func(z%s *float64, w int, from *int32, count int, idx *int32, val *float64, x *%s, scale float64, stride, limit int, fetch *int32) bool", low, of.name),
+		fmt.Sprintf("%s%s sets z[k·stride/%[3]d + j] to scale·Σ_p val[p]·x[idx[p]·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.wholeColumns(of)),
 		"columns j and "+pieces, "A nil val means ones. stride and limit are in bytes: it returns false at an index that is",
 		fmt.Sprintf("negative or too large. It fetches the rows of the indices %d further on into the cache, for a piece all of whose such indices lie before fetch or there.", fetchAhead))
-	e := &eachKernel{rowKernel: &rowKernel{asm: a, source: gather}, z: a.arg("z"), from: a.arg("from")}
+	e := &eachKernel{rowKernel: &rowKernel{asm: a, source: gather, element: of}, z: a.arg("z"), from: a.arg("from")}
 	if split {
 		e.low = a.arg("low")
 	}
 	e.w, e.x, e.stride, e.idx, e.val, e.fetch = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val"), a.arg("fetch")
 	e.limit, e.bad = a.mem("limit"), a.label("bad")
-	a.choose(e.w, 1, a.rowVecs, func(vecs int) {
+	a.choose(e.w, 1, a.mostVecs(of), func(vecs int) {
 		ones := a.label("ones")
 		a.TESTQ(e.val, e.val)
 		a.JEQ(operand.LabelRef(ones))
@@ -224,14 +285,14 @@ func (e *eachKernel) rows(vecs int, values bool) {
 		e.VMULPD(c, v, v)
 	}
 	e.put(acc[0], e.z)
-	e.ADDQ(e.stride, e.z)
+	e.nextRow(e.z)
 	if e.low != nil { // the last vector may overlap the one before: all are read before any is written
 		e.get(acc[0], e.low)
 		for _, v := range acc[0] {
 			e.VMULPD(c, v, v)
 		}
 		e.put(acc[0], e.low)
-		e.ADDQ(e.stride, e.low)
+		e.nextRow(e.low)
 	}
 	e.JMP(operand.LabelRef(next))
 	e.Label(done)
@@ -282,12 +343,13 @@ func (e *eachKernel) entries(acc [][]reg.VecVirtual, n reg.Register, values, fet
 
 // gatherSpan adds to z_k what the entries of row k in some columns of a sparse matrix contribute, for w columns of x and one row after the other. Rows of x that
 // belong to these columns are few enough to stay in the first-level cache from row to row.
-func (a *asm) gatherSpan() {
-	a.begin("gatherSpan", "func(z *float64, w int, at, to, end *int64, count int, idx *int32, val, x *float64, stride, first, width int)",
-		fmt.Sprintf("gatherSpan%s adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.wholeColumns()),
+func (a *asm) gatherSpan(of element) {
+	name := "gatherSpan" + of.suffix
+	a.begin(name, fmt.Sprintf("func(z *float64, w int, at, to, end *int64, count int, idx *int32, val *float64, x *%s, stride, first, width int)", of.name),
+		fmt.Sprintf("%s%s adds Σ_p val[p]·x[(idx[p] − first)·stride/%[3]d + j] to z[k·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.wholeColumns(of)),
 		"columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.",
 		"A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.")
-	r := &rowKernel{asm: a, source: gather}
+	r := &rowKernel{asm: a, source: gather, element: of}
 	z, k := a.arg("z"), a.GP64()
 	r.w, r.x, r.stride, r.idx, r.val = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val")
 	first, width := a.arg("first"), a.arg("width")
@@ -296,7 +358,7 @@ func (a *asm) gatherSpan() {
 	a.IMULQ(r.stride, back)
 	a.SUBQ(back, r.x)
 	a.XORQ(k, k)
-	a.choose(r.w, 1, a.rowVecs, func(vecs int) {
+	a.choose(r.w, 1, a.mostVecs(of), func(vecs int) {
 		ones := a.label("ones")
 		a.TESTQ(r.val, r.val)
 		a.JEQ(operand.LabelRef(ones))
@@ -358,7 +420,7 @@ func (r *rowKernel) span(z, k, first, width reg.Register, vecs int, values bool)
 	r.put(acc[0], z)
 	r.MOVQ(r.mem("to"), list)
 	r.MOVQ(p, operand.Mem{Base: list, Index: k, Scale: 8})
-	r.ADDQ(r.stride, z)
+	r.nextRow(z)
 	r.ADDQ(operand.U8(1), k)
 	for line := range 3 { // of what comes when the row has its turn again: some 32 entries, or more than that in a longer span
 		r.PREFETCHT1(operand.Mem{Base: r.idx, Index: p, Scale: 4, Disp: 64 * line})

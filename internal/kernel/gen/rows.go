@@ -19,11 +19,30 @@ const (
 // million rows of 16, 30 and 64 numbers in random order: 8 is up to 1.3 times slower, 32 gains nothing.
 const fetchAhead = 16
 
+// element is the type of the numbers of x in a row kernel, and size how many bytes one takes.
+type element struct {
+	name, suffix string // of the type, and of kernels with it
+	size         int
+}
+
+var (
+	double = element{"float64", "", 8}
+	single = element{"float32", "32", 4} // each becomes a float64 in a register of its own
+)
+
+// mostVecs is the most vectors of accumulators that row kernels with such an x have.
+func (a *asm) mostVecs(of element) int {
+	if of == single && a.lanes == lanesAVX2 {
+		return a.rowVecs - 1
+	}
+	return a.rowVecs
+}
+
 // rows writes acc[k] += Σ_p val[p]·x[row p][k] for w columns k, kept in registers over all p. There is a loop for each
 // number of vectors that w can need, reached by comparing.
 func (a *asm) rows(s source) {
 	columns := fmt.Sprintf("0 ≤ p < n, 0 ≤ k < w, %d ≤ w ≤ %d", a.leastColumns(), a.rowVecs*a.lanes)
-	r := &rowKernel{asm: a, source: s}
+	r := &rowKernel{asm: a, source: s, element: double}
 	if s == gather {
 		a.begin("gatherRows", "func(acc *float64, w int, idx *int32, val, x *float64, n, fetch, stride, limit int) bool",
 			fmt.Sprintf("gatherRows%s adds Σ_p val[p]·x[idx[p]·stride/8 + k] to acc[k], %s.", a.name, columns),
@@ -92,16 +111,22 @@ func (a *asm) choose(w reg.Register, lo, hi int, body func(vecs int)) {
 // the last vector ends at column w and so may overlap the one before; the numbers they share are computed in the same way
 // in both.
 func (a *asm) vecAt(p, w reg.Register, v, vecs int) operand.Mem {
+	return a.vecOf(double, p, w, v, vecs)
+}
+
+// vecOf is vecAt for numbers of that type.
+func (a *asm) vecOf(of element, p, w reg.Register, v, vecs int) operand.Mem {
 	if v == vecs-1 && a.lanes == 4 {
-		return operand.Mem{Base: p, Index: w, Scale: 8, Disp: -8 * a.lanes}
+		return operand.Mem{Base: p, Index: w, Scale: uint8(of.size), Disp: -of.size * a.lanes}
 	}
-	return at(p, v*a.lanes)
+	return operand.Mem{Base: p, Disp: of.size * v * a.lanes}
 }
 
 // rowKernel is what the code of one of the row kernels shares: its arguments in registers.
 type rowKernel struct {
 	*asm
 	source                 source
+	element                element // of x
 	acc, w, x, stride, val reg.Register
 	idx, fetch             reg.Register // gather only
 	limit                  operand.Op   // gather only
@@ -181,7 +206,7 @@ func (r *rowKernel) fetchRow(s, vecs int) {
 	next := r.GP64()
 	r.MOVLQSX(operand.Mem{Base: r.idx, Disp: 4 * (fetchAhead + s)}, next)
 	r.IMULQ(r.stride, next)
-	for line := range (8*vecs*r.lanes + 63) / 64 {
+	for line := range (r.element.size*vecs*r.lanes + 63) / 64 {
 		r.PREFETCHT0(operand.Mem{Base: r.x, Index: next, Scale: 1, Disp: 64 * line})
 	}
 }
@@ -236,8 +261,13 @@ func (r *rowKernel) entry(acc []reg.VecVirtual, s int, values bool) {
 // add adds c times the columns at row to acc, or once if c is nil.
 func (r *rowKernel) add(acc []reg.VecVirtual, row reg.Register, c reg.VecVirtual) {
 	for v := range acc {
-		m := r.vecAt(row, r.w, v, len(acc))
+		var m operand.Op = r.vecOf(r.element, row, r.w, v, len(acc))
 		masked := r.masked(v, len(acc))
+		if r.element == single {
+			wide := r.vec() // kernels with such an x take whole vectors, without a mask
+			r.VCVTPS2PD(m, wide)
+			m = wide
+		}
 		switch {
 		case c != nil && masked:
 			r.VFMADD231PD(m, c, r.mask, acc[v])
@@ -248,6 +278,13 @@ func (r *rowKernel) add(acc []reg.VecVirtual, row reg.Register, c reg.VecVirtual
 		default:
 			r.VADDPD(m, acc[v], acc[v])
 		}
+	}
+}
+
+// nextRow moves a pointer to rows of the result on by one: they have as many numbers as those of x.
+func (r *rowKernel) nextRow(p reg.Register) {
+	for range double.size / r.element.size {
+		r.ADDQ(r.stride, p)
 	}
 }
 
