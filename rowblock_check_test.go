@@ -407,7 +407,7 @@ func TestRowBlockRest(t *testing.T) {
 }
 
 // TestRounded: while passes are of float32 and rows of A are long, H has only numbers of float32, of which there is a copy, and D, the objective and all that verify looks at follow it
-// as it is; afterwards H is of float64, and converges as it does without.
+// as it is, in sweeps by blocks and for single rows; in a sweep row by row, and with any other precision, H is not rounded.
 func TestRounded(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
 	for _, tc := range []struct {
@@ -422,6 +422,9 @@ func TestRounded(t *testing.T) {
 		_, _, run := startRun(t, a, tc.r, RowBlock{First: FirstRows}, Options{Start: Random{}, Threads: 2})
 		best, steps := math.Inf(1), map[bool]int{}
 		for sweep := range 60 {
+			if sweep == 30 {
+				run.alone = true
+			}
 			single := run.single && !run.alone
 			rep := run.sweep(never)
 			if got := run.copied != nil; got != single {
@@ -430,6 +433,12 @@ func TestRounded(t *testing.T) {
 			steps[single]++
 			if rep.provisional { // H has gone back
 				continue
+			}
+			if sweep == 10 || sweep == 20 {
+				run.row(7)
+				run.report.decrease = 0
+				now := run.p.measure(run.h)
+				run.safeF = now.objective()
 			}
 			if err := run.verify(); err != nil {
 				t.Fatalf("%s, sweep %d: %v", tc.name, sweep+1, err)
@@ -447,6 +456,18 @@ func TestRounded(t *testing.T) {
 		if steps[true] == 0 {
 			t.Errorf("%s: %d sweeps of float32, %d of float64", tc.name, steps[true], steps[false])
 		}
+		_, _, run = startRun(t, a, tc.r, RowBlock{}, Options{Start: Random{}})
+		run.prepare()
+		for _, run.beta = range []float64{0, 0.5} { // what sweeps begin with is rounded, too
+			run.copyH(true)
+			run.extrapolate()
+			for k, v := range run.hv {
+				if float64(run.copied[k]) != v {
+					t.Fatalf("%s, momentum %v: H begins with %v, its copy with %v", tc.name, run.beta, v, run.copied[k])
+				}
+			}
+		}
+		run.end()
 		for _, precision := range []Precision{Double, Single} {
 			_, _, run := startRun(t, a, tc.r, RowBlock{Precision: precision}, Options{Start: Random{}})
 			run.sweep(never)

@@ -152,9 +152,6 @@ func (s *rowBlockRun) verify() error {
 			return fmt.Errorf("H[%d,%d] is %v, its copy %v", k/s.pitch, k%s.pitch, s.hv[k], v)
 		}
 	}
-	if p, can := s.product.(matrix.SingleProduct); can {
-		p.Single(false)
-	}
 	got, want := make([]float64, len(s.hv)), make([]float64, len(s.hv))
 	if s.termProduct == nil {
 		s.product.RowsTo(got, 0, s.p.n)

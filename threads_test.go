@@ -189,21 +189,26 @@ func TestThreads(t *testing.T) {
 }
 
 // TestThreadsSpans is the same for a sparse A of so many entries that its products go by spans of columns (decision 0012), with a diagonal that few rows have,
-// counted and ignored.
+// counted and ignored; and for one of long rows that do not, from whose H products read a copy (decision 0013), as they do of the first where its diagonal counts.
 func TestThreadsSpans(t *testing.T) {
-	a, err := matrix.FromCSR(sparseMatrix(t, 2100, 0.1), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const r = 30
-	for _, ignored := range []bool{false, true} {
+	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
+	for _, tc := range []struct {
+		name    string
+		a       *matrix.CSR
+		r       int
+		ignored bool
+	}{{"spans", sparseMatrix(t, 2100, 0.1), 30, false}, {"spans, diagonal ignored", sparseMatrix(t, 2100, 0.1), 30, true}, {"rows", graph, 16, false}} {
+		a, err := matrix.FromCSR(tc.a, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		hashes := map[string]bool{}
 		for _, threads := range []int{1, 2, 3, 8} {
-			opt := Options{Solver: RowBlock{}, Start: Random{}, IgnoreDiagonal: ignored, Threads: threads, Stop: Stop{Sweeps: 3, KKT: -1}}
-			hashes[instance.Hash(factorize(t, a, r, opt).H)] = true
+			opt := Options{Solver: RowBlock{}, Start: Random{}, IgnoreDiagonal: tc.ignored, Threads: threads, Stop: Stop{Sweeps: 3, KKT: -1}}
+			hashes[instance.Hash(factorize(t, a, tc.r, opt).H)] = true
 		}
 		if len(hashes) != 1 {
-			t.Errorf("diagonal ignored %t: %d answers", ignored, len(hashes))
+			t.Errorf("%s: %d answers", tc.name, len(hashes))
 		}
 	}
 }

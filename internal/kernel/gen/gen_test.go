@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -20,5 +22,35 @@ func TestGenerated(t *testing.T) {
 		} else if !bytes.Equal(got, want) {
 			t.Errorf("%s is not what the generator writes; run go generate ./internal/kernel", name)
 		}
+	}
+}
+
+// TestAVX2Registers: functions for AVX2 use the 16 vector registers that it has, and no mask. The assembler takes the others of AVX-512 in the same instructions, which run wherever that is.
+func TestAVX2Registers(t *testing.T) {
+	files, err := generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	beyond := regexp.MustCompile(`\b([XY](1[6-9]|2[0-9]|3[01])|Z[0-9]+|K[0-7])\b`)
+	functions, wide := 0, 0
+	for name, text := range files {
+		function := ""
+		for line := range strings.Lines(string(text)) {
+			if _, after, ok := strings.Cut(line, "TEXT ·"); ok {
+				if function, _, _ = strings.Cut(after, "("); strings.HasSuffix(function, "AVX2") {
+					functions++
+				}
+			}
+			switch {
+			case !strings.HasPrefix(line, "\t") || !beyond.MatchString(line):
+			case strings.HasSuffix(function, "AVX2"):
+				t.Fatalf("%s, %s: %s", name, function, strings.TrimSpace(line))
+			default:
+				wide++
+			}
+		}
+	}
+	if functions == 0 || wide == 0 {
+		t.Errorf("%d functions for AVX2, and %d lines with registers of AVX-512", functions, wide)
 	}
 }
