@@ -131,7 +131,7 @@ func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 	return sum
 }
 
-// verify implements checker: D and A·H, after a sweep and before momentum moves H. A block adds one rounding of the largest
+// verify implements checker: the copy of H, if there is one, D and A·H, after a sweep and before momentum moves H. A block adds one rounding of the largest
 // possible value to each number.
 func (s *rowBlockRun) verify() error {
 	most := max(2*s.p.norm, s.largest)
@@ -149,7 +149,7 @@ func (s *rowBlockRun) verify() error {
 	}
 	for k, v := range s.copied {
 		if float64(v) != s.hv[k] {
-			return fmt.Errorf("H[%d,%d] is %v, its copy %v", k/s.pitch, k%s.pitch, s.hv[k], v)
+			return fmt.Errorf("the copy of H[%d,%d] is %v, H has %v", k/s.pitch, k%s.pitch, v, s.hv[k])
 		}
 	}
 	got, want := make([]float64, len(s.hv)), make([]float64, len(s.hv))
