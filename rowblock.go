@@ -291,7 +291,7 @@ type rowBlockRun struct {
 // sweepTally is what the goroutine that runs the sweep counts block by block, apart from what all members of the team read.
 type sweepTally struct {
 	guessed   int     // blocks that moved by a guess
-	clipped   int     // groups of rows some of whose entries were cut off at zero
+	clipped   int     // groups of rows some of whose entries did not move by t·d: they were cut off at zero, or rounded
 	uphill    float64 // ⟨Y − H_new, H_new − H_prev⟩ so far, Y the sweep's start, after a joint step if it has one
 	ddd       float64 // Σ⟨D, dᵀd⟩ of the blocks
 	moved     float64 // Σ‖d‖²
@@ -314,7 +314,7 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 	if s.sweeps == 0 && !s.everySweep {
 		s.safe = append(s.safe[:0], s.hv...)
 	}
-	s.copyH(s.single && s.Precision == Adaptive && !s.alone)
+	s.copyH(s.single && s.Precision == Adaptive && !s.alone && s.roundable())
 	s.extrapolate()
 	s.product.Extrapolate(s.beta, s.h)
 	if s.sweeps == 0 && !kernel.Nonzero(s.gram) {
@@ -326,7 +326,7 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 	s.wasSo, s.alone = s.alone, false
 	for b := 0; b*s.Block < s.p.n; b++ {
 		if stop() {
-			if s.beta > 0 { // part of H is where momentum has put it
+			if s.beta > 0 || s.copied != nil { // part of H is where momentum has put it, or rounding
 				s.back(s.prev)
 			}
 			s.report.cut = true
@@ -386,13 +386,26 @@ func (s *rowBlockRun) prepare() {
 	}
 }
 
-// copyH says whether H may be rounded to float32 for the next sweep, where passes put it in any case as long as they are. What gathers rows of it then has half as many cache lines to wait for.
+// copyH says whether H may be rounded to float32 for the next sweep, as what passes propose is as long as they are of float32. Products that gather rows of it then have half as many cache lines to wait for.
 func (s *rowBlockRun) copyH(may bool) {
 	s.copied = nil
 	if p, can := s.product.(matrix.SingleProduct); can {
 		s.copied = p.Single(may)
 	}
 }
+
+// roundable says whether columns of H, as D knows them from the last sweep, are far above the least numbers of float32. A start may be of any size.
+func (s *rowBlockRun) roundable() bool {
+	for j := range s.p.r {
+		if v := s.gram[j*s.pitch+j]; v != 0 && v < leastRounded {
+			return false
+		}
+	}
+	return s.sweeps > 0
+}
+
+// leastRounded is the least square of a column that is rounded.
+const leastRounded = 0x1p-200
 
 // roundRow rounds row i if H is rounded.
 func (s *rowBlockRun) roundRow(i int) {

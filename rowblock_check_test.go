@@ -425,7 +425,7 @@ func TestRounded(t *testing.T) {
 			if sweep == 30 {
 				run.alone = true
 			}
-			single := run.single && !run.alone
+			single := run.single && !run.alone && sweep > 0
 			rep := run.sweep(never)
 			if got := run.copied != nil; got != single {
 				t.Fatalf("%s, sweep %d: float32 %t, a copy %t", tc.name, sweep+1, single, got)
@@ -477,5 +477,42 @@ func TestRounded(t *testing.T) {
 			}
 			run.end()
 		}
+	}
+}
+
+// TestRoundedNot: a start, or a column, far below the range of float32 is not rounded to zero, and a sweep that is cut short leaves H as it was.
+func TestRoundedNot(t *testing.T) {
+	const n, r = 4200, 16
+	graph, _ := instance.PlantedGraph(n, 20, 0.2, 0.002, 1)
+	a, err := matrix.FromCSR(graph, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tiny := instance.Start(n, r, 1)
+	for k := range tiny.Data() {
+		tiny.Data()[k] *= 1e-50
+	}
+	res := factorize(t, a, r, Options{Solver: RowBlock{}, Start: Given{tiny}, Stop: Stop{Sweeps: 30, KKT: -1}})
+	if res.RelErr > 0.95 || res.ZeroColumns > 0 {
+		t.Errorf("from a tiny start: relative error %v, %d columns of zeros", res.RelErr, res.ZeroColumns)
+	}
+	_, _, run := startRun(t, a, r, RowBlock{}, Options{Start: Random{}})
+	defer run.end()
+	for range 3 {
+		run.sweep(never)
+	}
+	if run.gram[0] = 0x1p-201; run.roundable() {
+		t.Error("a column of 2⁻¹⁰¹ is rounded")
+	}
+	if run.gram[0] = 0; !run.roundable() {
+		t.Error("a column of zeros keeps others from being rounded")
+	}
+	run.beta = 0
+	for k := range run.hv { // no number of float32
+		run.hv[k] *= 1 + 0x1p-40
+	}
+	was := slices.Clone(run.hv)
+	if rep := run.sweep(func() bool { return true }); !rep.cut || run.copied == nil || !slices.Equal(run.hv, was) {
+		t.Errorf("cut %t, rounded %t: H is another", rep.cut, run.copied != nil)
 	}
 }

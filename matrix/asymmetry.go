@@ -57,7 +57,8 @@ func (m *Dense) addPairs(a *Asymmetry, lo, hi int) {
 	}
 }
 
-// Asymmetry implements Table; it panics when m is not square. O(nnz) for a symmetric pattern. That there is none is told by sums of 64-bit hashes: all but once in 2⁶⁴.
+// Asymmetry implements Table; it panics when m is not square. O(nnz) for a symmetric pattern. Where sums of 64-bit hashes of
+// both triangles are the same it finds none (decision 0020).
 func (m *CSR) Asymmetry() Asymmetry {
 	if m.rows != m.cols {
 		panic(badLen)

@@ -280,8 +280,8 @@ type csrBlocks struct {
 	begin    []int            // where those of each block begin, and where the last end
 	work     []int            // of each block, how many entries those have near, and one more a row
 	diagonal bool             // whether A has any entry there
-	single   []float32        // H, or nil
-	room     []float32        // for that
+	single   []float32        // H in float32 while the caller keeps it so, or nil
+	room     []float32        // of single, kept while it is nil
 }
 
 var _ SingleProduct = (*csrBlocks)(nil)
@@ -320,7 +320,7 @@ func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
 	columns := a.spanColumns(r)
 	spans := columns > 0 && !b.m.leavesOut(first, min(first+b.size, a.rows))
 	switch {
-	case spans && b.single != nil: // of which as many bytes are twice as many rows
+	case spans && b.single != nil: // as many bytes of which have twice as many rows
 		lowerBySpans(b, b.single, dst, lower, first, lo, hi, 2*columns)
 	case spans:
 		lowerBySpans(b, h, dst, lower, first, lo, hi, columns)

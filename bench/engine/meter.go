@@ -261,8 +261,8 @@ func (m metered) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) m
 	switch p := b.BlockProduct.(type) {
 	case matrix.NearProduct: // of a dense A, which takes joint steps, too
 		return meteredNear{meteredLower{b, p}, p, p.(matrix.JointProduct)}
-	case matrix.LowerProduct:
-		return meteredLower{b, p}
+	case matrix.LowerProduct: // of a sparse A, which may read H from a copy
+		return meteredSingle{meteredLower{b, p}, p.(matrix.SingleProduct)}
 	case matrix.TermProduct:
 		return meteredTerms{b, p}
 	}
@@ -275,6 +275,14 @@ type meteredBlocks struct {
 	h          *matrix.Dense
 	size, cols int
 }
+
+type meteredSingle struct {
+	meteredLower
+	single matrix.SingleProduct
+}
+
+// Single implements matrix.SingleProduct.
+func (b meteredSingle) Single(on bool) []float32 { return b.single.Single(on) }
 
 // RowsTo implements matrix.Product.
 func (b meteredBlocks) RowsTo(dst []float64, lo, hi int) {

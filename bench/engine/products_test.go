@@ -27,6 +27,34 @@ var meterSets = []struct {
 	{"points", fromX, func() *dataset { return &dataset{x: instance.Text(90, 200, 12, 1)} }},
 }
 
+// TestMeterSingle: with a meter H is rounded as without, and read from its copy.
+func TestMeterSingle(t *testing.T) {
+	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
+	op, err := matrix.FromCSR(graph, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := entriesBefore(op, graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashOf := func(a matrix.Operator, precision symnmf.Precision) string {
+		res, err := symnmf.Factorize(context.Background(), a, 16, symnmf.Options{
+			Solver: symnmf.RowBlock{Precision: precision}, Start: symnmf.Random{}, Threads: 1, Stop: symnmf.Stop{Sweeps: 4, KKT: -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return instance.Hash(res.H)
+	}
+	rounded := hashOf(op, symnmf.Adaptive)
+	if hashOf(withMeter(op, newMeter(before, false)), symnmf.Adaptive) != rounded {
+		t.Error("another H with a meter")
+	}
+	if hashOf(op, symnmf.Single) == rounded {
+		t.Error("H is not rounded: this shows nothing")
+	}
+}
+
 // TestMeterJoint: with a meter joint steps are taken as without.
 func TestMeterJoint(t *testing.T) {
 	const n, features = 150, 60

@@ -328,7 +328,7 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	}
 }
 
-// gatherEach computes rows in two pieces if lower is not nil, as it must not be for an x of float32.
+// gatherEach computes rows in two pieces if lower is not nil. An x of float32 wants that.
 func gatherEach[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	if path == portable || r < leastAVX2 {
 		gatherEachGo(dst, lower, r, from, idx, val, x, scale)
