@@ -65,26 +65,11 @@ func (m *CSR) Asymmetry() Asymmetry {
 	}
 	workers := runtime.GOMAXPROCS(0)
 	above := m.above(workers)
-	f := findRows(m.rows, false, workers, func(f *found, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			f.lopsided += m.lopsided(i, above[i])
-			if _, val := m.Row(i); !finite(val) { // its own mirror image or not, it differs
-				f.NotFinite.Count++
-			}
-		}
-	})
-	if f.lopsided == 0 && f.NotFinite.Count == 0 {
+	f := m.surveySquare(above, workers)
+	if f.lopsided == 0 && f.NotFinite.Count == 0 { // numbers that are not finite differ from themselves
 		return Asymmetry{}
 	}
 	return m.asymmetry(above, workers)
-}
-
-func finite(val []float64) bool {
-	if len(val) == 0 {
-		return true
-	}
-	_, most := kernel.BitRange(val)
-	return most < infinity || !slices.ContainsFunc(val, func(v float64) bool { return v-v != 0 })
 }
 
 // lopsided returns the sum of hashes of the entries of row i left of the diagonal less that of those right of it, which begin in place above, where an entry and its mirror image have

@@ -131,13 +131,14 @@ const (
 	squareTile = %[7]d
 	innersStep = %[8]d
 )
-`, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead, lanesAVX2*rangeVectors, squareTile, innersStep, lanesAVX2*(rowVecsAVX2-1))
+`, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead, lanesAVX2*rangeVectors, squareTile, innersStep, lanesAVX2*singleVecs)
 
 // Numbers of a vector, and most vectors of accumulators in the row kernels: with AVX2 all registers but the one of the
 // factor.
 const (
 	lanesAVX2     = 4
 	rowVecsAVX2   = 15
+	singleVecs    = rowVecsAVX2 - 1 // where x is of float32: another register for what is widened
 	lanesAVX512   = 8
 	rowVecsAVX512 = 8
 )

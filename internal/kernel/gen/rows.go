@@ -33,7 +33,7 @@ var (
 // mostVecs is the most vectors of accumulators that row kernels with such an x have.
 func (a *asm) mostVecs(of element) int {
 	if of == single && a.lanes == lanesAVX2 {
-		return a.rowVecs - 1
+		return singleVecs
 	}
 	return a.rowVecs
 }
