@@ -16,6 +16,7 @@ type blockState struct {
 	more  [][]float64 // the terms that g lacks where products are TermProducts
 
 	way    []float64 // d without gaps, for all to read; d itself if there are none
+	short  []float32 // d as ⟨A_BB·d, d⟩ is found from, while H is rounded: half as much to hand on, of what its rounding changes by nothing that a step would show
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
@@ -62,6 +63,9 @@ func (s *rowBlockRun) at(x []float64, lo, from, to int) []float64 {
 
 // show has all members see the way of the rows from to to.
 func (s *rowBlockRun) show(lo, from, to int) {
+	if s.copied != nil {
+		kernel.ToFloat32(s.short[(from-lo)*s.pitch:(to-lo)*s.pitch], s.at(s.d, lo, from, to))
+	}
 	if s.gap > 0 {
 		kernel.HandOver(s.way[(from-lo)*s.pitch:(to-lo)*s.pitch], s.at(s.d, lo, from, to))
 	}
@@ -86,6 +90,14 @@ func (s *rowBlockRun) products(lo, hi int) {
 	}
 	if s.atOnce() {
 		s.productPart(lo, lo, hi)
+		return
+	}
+	if p := s.lowerProduct; p != nil {
+		unit, most := p.PartRows()
+		before := func(k int) int64 { return p.WorkBefore(min(lo+k*unit, hi)) }
+		s.team.DoUneven(kernel.BlockCount(hi-lo, unit), most/unit, before, func(from, to int) {
+			s.productPart(lo, lo+from*unit, min(lo+to*unit, hi))
+		})
 		return
 	}
 	s.team.Do(kernel.BlockCount(hi-lo, s.partRows), func(k int) {
@@ -161,7 +173,7 @@ func (s *rowBlockRun) block(b int) {
 		s.innerNow += 2 * groups[k].lower
 	}
 	if !s.moveKnown {
-		s.innerNow += s.product.Step(b, s.hv[lo*s.pitch:hi*s.pitch])
+		s.innerNow += s.ownInner(b, lo, hi)
 		return
 	}
 	for k := range groups {
@@ -173,6 +185,14 @@ func (s *rowBlockRun) block(b int) {
 // lowerInner returns ⟨lower, H⟩ over the rows from to to, in the block that begins with row lo.
 func (s *rowBlockRun) lowerInner(lo, from, to int) float64 {
 	return kernel.Dot(s.at(s.lower, lo, from, to), s.hv[from*s.pitch:to*s.pitch])
+}
+
+// ownInner returns ⟨A_BB·H_B, H_B⟩ for block b, rows lo to hi.
+func (s *rowBlockRun) ownInner(b, lo, hi int) float64 {
+	if s.copied != nil { // the same numbers, of which others have read all or will
+		return s.singleProduct.StepSingle(b, s.copied[lo*s.pitch:hi*s.pitch])
+	}
+	return s.product.Step(b, s.hv[lo*s.pitch:hi*s.pitch])
 }
 
 // restless and, where passes are of float32, restlessSingle are the least ‖d‖²/‖H‖² for which a block that does not move is taken
@@ -277,7 +297,11 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 			return t, fall, 0, false
 		}
 	}
-	q = s.product.Step(b, d)
+	if s.copied != nil {
+		q = s.singleProduct.StepSingle(b, s.short[:len(d)])
+	} else {
+		q = s.product.Step(b, d)
+	}
 	c[1] -= 2 * q
 	t, fall = s.wholeOrBest(c)
 	return t, fall, q, true
@@ -408,7 +432,7 @@ func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 		along, clipped = kernel.Advance(h, d, t, prev)
 	}
 	grp.uphill, grp.clipped = -along, clipped
-	if t != 1 || clipped {
+	if s.gap > 0 && (t != 1 || clipped) {
 		s.show(lo, from, to)
 	}
 	if s.lowerProduct != nil {

@@ -257,19 +257,20 @@ type rowBlockRun struct {
 	alone      bool // the next sweep takes rows one at a time
 	wasSo      bool // the last one did
 	// columnsFirst makes the first sweep one of CD's.
-	columnsFirst bool
-	partRows     int  // densePart or sparsePart, or what lowerProduct says
-	evenRows     bool // rows of a product are taken to cost the same
-	team         *kernel.Team
-	product      matrix.BlockProduct
-	lowerProduct matrix.LowerProduct // product, if it is one
-	nearProduct  matrix.NearProduct  // product, if it is one
-	termProduct  matrix.TermProduct  // product, if it is one
-	copied       []float32           // h, while it is rounded to float32 and the product finds it there
-	everySweep   bool                // the objective is known after every sweep, so that prev is what to go back to
-	gram         []float64           // D = HᵀH of the moving H
-	largest      float64             // of D as the sweep began
-	parts        [][]float64
+	columnsFirst  bool
+	partRows      int  // densePart or sparsePart, where lowerProduct does not say
+	evenRows      bool // rows of a product are taken to cost the same
+	team          *kernel.Team
+	product       matrix.BlockProduct
+	lowerProduct  matrix.LowerProduct  // product, if it is one
+	nearProduct   matrix.NearProduct   // product, if it is one
+	termProduct   matrix.TermProduct   // product, if it is one
+	singleProduct matrix.SingleProduct // product, if it is one
+	copied        []float32            // h, while it is rounded to float32 and the product finds it there
+	everySweep    bool                 // the objective is known after every sweep, so that prev is what to go back to
+	gram          []float64            // D = HᵀH of the moving H
+	largest       float64              // of D as the sweep began
+	parts         [][]float64
 
 	// guesses makes q = ⟨A_BB·d, d⟩ that of the diagonal of A alone as long as steps of 1 are good enough by it: of sparse points
 	// in a block few have much in common.
@@ -361,11 +362,8 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 func (s *rowBlockRun) prepare() {
 	if s.product == nil {
 		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
-		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil {
-			s.partRows = s.lowerProduct.PartRows()
-			if s.lower == nil {
-				s.lower = s.byGroups()
-			}
+		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil && s.lower == nil {
+			s.lower = s.byGroups()
 		}
 		if s.nearProduct, _ = s.product.(matrix.NearProduct); s.nearProduct != nil && s.near == nil {
 			s.near = s.byGroups()
@@ -389,8 +387,11 @@ func (s *rowBlockRun) prepare() {
 // copyH says whether H may be rounded to float32 for the next sweep, as what passes propose is as long as they are of float32. Products that gather rows of it then have half as many cache lines to wait for.
 func (s *rowBlockRun) copyH(may bool) {
 	s.copied = nil
-	if p, can := s.product.(matrix.SingleProduct); can {
-		s.copied = p.Single(may)
+	if s.singleProduct, _ = s.product.(matrix.SingleProduct); s.singleProduct != nil {
+		s.copied = s.singleProduct.Single(may)
+	}
+	if s.copied != nil && s.short == nil {
+		s.short = kernel.Singles(s.Block * s.pitch)
 	}
 }
 

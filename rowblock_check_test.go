@@ -480,6 +480,40 @@ func TestRounded(t *testing.T) {
 	}
 }
 
+// TestRoundedInner: while H is rounded, ⟨A_BB·d, d⟩ is that of d but for its rounding, and ⟨A_BB·H_B, H_B⟩ that of H, whoever else has read either.
+func TestRoundedInner(t *testing.T) {
+	a, err := matrix.FromCSR(sparseMatrix(t, 2100, 0.1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, run := startRun(t, a, 30, RowBlock{}, Options{Start: Random{}, Threads: 2})
+	for range 3 {
+		run.sweep(never)
+	}
+	if run.copied == nil {
+		t.Fatal("no copy of H")
+	}
+	for b := 0; b*run.Block < run.p.n; b++ {
+		lo, hi := b*run.Block, min((b+1)*run.Block, run.p.n)
+		run.packGram()
+		run.products(lo, hi)
+		run.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
+			run.propose(g, lo, from, to)
+			run.measureStep(g, lo, from, to)
+		})
+		groups, _ := run.groupsOf(hi - lo)
+		d := run.d[:(hi-lo)*run.pitch]
+		want := run.product.Step(b, d)
+		if _, _, q, asked := run.step(b, groups, d); !asked || math.Abs(q-want) > 1e-6*math.Abs(want) || want == 0 {
+			t.Fatalf("block %d: ⟨A_BB·d, d⟩ is %v, want %v", b, q, want)
+		}
+		if got, want := run.ownInner(b, lo, hi), run.product.Step(b, run.hv[lo*run.pitch:hi*run.pitch]); got != want {
+			t.Fatalf("block %d: ⟨A_BB·H_B, H_B⟩ is %v, want %v", b, got, want)
+		}
+	}
+	run.end()
+}
+
 // TestRoundedNot: a start, or a column, far below the range of float32 is not rounded to zero, and a sweep that is cut short leaves H as it was.
 func TestRoundedNot(t *testing.T) {
 	const n, r = 4200, 16

@@ -35,9 +35,11 @@ type LowerProduct interface {
 	// LowerTo is RowsTo for rows inside the block that begins with row first, and fills lower with what columns before first
 	// contribute.
 	LowerTo(dst, lower []float64, first, lo, hi int)
-	// PartRows returns for how many rows LowerTo is best called at a time, a divisor of 32, where members of a team share a block: few are dealt out more evenly,
-	// many read H less often.
-	PartRows() int
+	// PartRows says how a block is dealt out to members of a team: a call of LowerTo is for a multiple of unit rows of the block, or its last ones, and best for most, a
+	// multiple of unit too: many read H less often.
+	PartRows() (unit, most int)
+	// WorkBefore returns about how much work the rows before row i of A are, in any unit.
+	WorkBefore(i int) int64
 }
 
 // NearProduct is a LowerProduct that also tells apart what a block's own rows contribute. When they have moved by e since, ⟨A_BB·H_B, H_B⟩ is
@@ -65,6 +67,8 @@ type SingleProduct interface {
 	// Single says, just before an Extrapolate, whether H will have only numbers of float32 until the next call. If so, and if the product gains by that, it returns where
 	// LowerTo finds them, n×r, and the caller stores them there, too, as they change; else nil.
 	Single(on bool) (h []float32)
+	// StepSingle is Step for a d of float32.
+	StepSingle(b int, d []float32) float64
 }
 
 // JointProduct is a BlockProduct that takes steps of all rows, too.
@@ -152,7 +156,10 @@ func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
 }
 
 // PartRows implements LowerProduct.
-func (b *denseBlocks[F]) PartRows() int { return stepRows }
+func (b *denseBlocks[F]) PartRows() (unit, most int) { return stepRows, stepRows }
+
+// WorkBefore implements LowerProduct.
+func (b *denseBlocks[F]) WorkBefore(i int) int64 { return int64(i) }
 
 // LowerTo implements LowerProduct.
 func (b *denseBlocks[F]) LowerTo(dst, lower []float64, first, lo, hi int) {
@@ -303,13 +310,21 @@ func (b *csrBlocks) Single(on bool) []float32 {
 // before returns how many entries of row i are left of its block.
 func (b *csrBlocks) before(i int) int { return int(b.cut[2*i+1] - b.cut[2*i]) }
 
-// PartRows implements LowerProduct.
-func (b *csrBlocks) PartRows() int {
-	if b.m.a.spanColumns(b.rowBlocks.h.cols) > 0 {
-		return 2 * unitRows
+// PartRows implements LowerProduct. Where a row has the same sums whatever rows come with it, members' shares may end at any.
+func (b *csrBlocks) PartRows() (unit, most int) {
+	unit, most = unitRows, unitRows
+	spans := b.m.a.spanColumns(b.rowBlocks.h.cols) > 0
+	if spans {
+		most = spanRows
 	}
-	return unitRows
+	if (spans || b.single != nil) && !b.m.leavesOut(0, b.m.a.rows) {
+		unit = 1
+	}
+	return unit, most
 }
+
+// WorkBefore implements LowerProduct.
+func (b *csrBlocks) WorkBefore(i int) int64 { return b.m.a.RowPtr[i] }
 
 func (b *csrBlocks) Extrapolate(_ float64, h *Dense) { b.csrProduct.h, b.rowBlocks.h = h, h }
 
@@ -407,24 +422,30 @@ func (b *csrBlocks) lowerTo(dst, lower []float64, lo, hi int) {
 // aloneBelow is the least multiply–adds of a step that the team shares: meeting takes as long as some thousands.
 const aloneBelow = 1 << 13
 
-func (b *csrBlocks) Step(block int, d []float64) float64 {
+func (b *csrBlocks) Step(block int, d []float64) float64 { return stepOf(b, block, d) }
+
+// StepSingle implements SingleProduct.
+func (b *csrBlocks) StepSingle(block int, d []float32) float64 { return stepOf(b, block, d) }
+
+func stepOf[F kernel.Float](b *csrBlocks, block int, d []F) float64 {
 	r := b.rowBlocks.h.cols
 	lo, hi := b.bounds(block)
 	begin, end := b.begin[block], b.begin[block+1]
 	first, last := b.m.a.RowPtr[lo], b.m.a.RowPtr[hi]
 	cut, col, val := b.cut[2*lo:2*hi+1], b.m.a.Col[first:last], b.m.a.values(first, last)
-	sum := func(from, to int) (q float64) {
+	sum := func(from, to int) float64 {
 		rows := b.near[from:to]
-		q = 2 * kernel.SumPairs(d, r, int32(lo), rows, cut, col, val)
-		if b.diagonal {
-			for _, near := range rows {
-				i := int(near.Row)
-				q += b.m.diag[i] * kernel.SumSq(d[(i-lo)*r:(i-lo+1)*r])
-			}
+		q := 2 * kernel.SumPairs(d, r, int32(lo), rows, cut, col, val)
+		if b.diagonal { // which rows between those have not
+			from, to := int(rows[0].Row), int(rows[len(rows)-1].Row)+1
+			q += kernel.RowSquares(d[(from-lo)*r:(to-lo)*r], b.m.diag[from:to])
 		}
 		return q
 	}
-	if b.work[block]*r < aloneBelow {
+	switch {
+	case begin == end:
+		return 0
+	case b.work[block]*r < aloneBelow:
 		return b.m.scale * sum(begin, end)
 	}
 	return b.m.scale * b.sumRows(begin, end, sum)

@@ -669,8 +669,9 @@ func TestSpans(t *testing.T) {
 			}
 			dst, lower := make([]float64, (end-first)*r), make([]float64, (end-first)*r)
 			b.LowerTo(dst, lower, first, first, end)
-			for from := first; from < end; from += b.PartRows() {
-				to := min(from+b.PartRows(), end)
+			unit, _ := b.PartRows()
+			for from := first; from < end; from += unit {
+				to := min(from+unit, end)
 				some, low := make([]float64, (to-from)*r), make([]float64, (to-from)*r)
 				b.LowerTo(some, low, first, from, to)
 				if lo, hi := (from-first)*r, (to-first)*r; !slices.Equal(some, dst[lo:hi]) || !slices.Equal(low, lower[lo:hi]) {
@@ -1595,7 +1596,8 @@ func TestSingle(t *testing.T) {
 			end := min(first+size, c.n)
 			dst, lower := make([]float64, (end-first)*c.r), make([]float64, (end-first)*c.r)
 			b.LowerTo(dst, lower, first, first, end)
-			for _, rows := range []int{b.PartRows(), 32} {
+			unit, most := b.PartRows()
+			for _, rows := range []int{unit, most, 32} {
 				for from := first; from < end; from += rows {
 					to := min(from+rows, end)
 					some, low := make([]float64, (to-from)*c.r), make([]float64, (to-from)*c.r)
@@ -1605,6 +1607,10 @@ func TestSingle(t *testing.T) {
 					}
 				}
 			}
+			block := h.data[first*c.r : end*c.r]
+			if got, want := b.StepSingle(first/size, copied[first*c.r:end*c.r]), b.Step(first/size, block); got != want || want == 0 {
+				t.Errorf("%s: ⟨A_BB·H_B, H_B⟩ = %v of float32, %v of float64", c.name, got, want)
+			}
 			b.single = nil
 			plain, plainLower := make([]float64, len(dst)), make([]float64, len(dst))
 			b.LowerTo(plain, plainLower, first, first, end)
@@ -1613,6 +1619,11 @@ func TestSingle(t *testing.T) {
 				if w := want[first*c.r+k]; !near(v, w, float64(c.n)) || !near(plain[k], w, float64(c.n)) || !near(lower[k], plainLower[k], float64(c.n)) {
 					t.Fatalf("%s: (AH)[%d,%d] = %v, want %v; left of the block %v, want %v", c.name, first+k/c.r, k%c.r, v, w, lower[k], plainLower[k])
 				}
+			}
+		}
+		for i := range c.n {
+			if got, want := b.WorkBefore(i+1)-b.WorkBefore(i), a.RowPtr[i+1]-a.RowPtr[i]; got != want {
+				t.Fatalf("%s: the work of row %d is %d of %d entries", c.name, i, got, want)
 			}
 		}
 		for k := range copied { // which is where H is read

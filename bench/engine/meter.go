@@ -284,6 +284,12 @@ type meteredSingle struct {
 // Single implements matrix.SingleProduct.
 func (b meteredSingle) Single(on bool) []float32 { return b.single.Single(on) }
 
+// StepSingle implements matrix.SingleProduct.
+func (b meteredSingle) StepSingle(block int, d []float32) (q float64) {
+	b.m.aside(func() { q = b.single.StepSingle(block, d) })
+	return q
+}
+
 // RowsTo implements matrix.Product.
 func (b meteredBlocks) RowsTo(dst []float64, lo, hi int) {
 	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.BlockProduct.RowsTo(dst, lo, hi) })
@@ -337,7 +343,10 @@ func (b meteredLower) LowerTo(dst, lower []float64, first, lo, hi int) {
 }
 
 // PartRows implements matrix.LowerProduct.
-func (b meteredLower) PartRows() int { return b.lower.PartRows() }
+func (b meteredLower) PartRows() (unit, most int) { return b.lower.PartRows() }
+
+// WorkBefore implements matrix.LowerProduct.
+func (b meteredLower) WorkBefore(i int) int64 { return b.lower.WorkBefore(i) }
 
 var (
 	_ matrix.LowerProduct = meteredLower{}

@@ -62,11 +62,18 @@ func dot(x, y []float64) float64 {
 	}
 }
 
-func sumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
+func sumPairs[F Float](x []F, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
 	if path == portable || len(idx) == 0 {
 		return sumPairsGo(x, r, first, rows, cut, idx, val)
 	}
-	sum, bad := sumPairsAVX2(&x[0], r, len(x)/r, first, &rows[0].Row, len(rows), &cut[0], &idx[0], len(idx), unsafe.SliceData(val))
+	var sum float64
+	var bad int
+	switch start := any(&x[0]).(type) {
+	case *float64:
+		sum, bad = sumPairsAVX2(start, r, len(x)/r, first, &rows[0].Row, len(rows), &cut[0], &idx[0], len(idx), unsafe.SliceData(val))
+	case *float32:
+		sum, bad = sumPairs32AVX2(start, r, len(x)/r, first, &rows[0].Row, len(rows), &cut[0], &idx[0], len(idx), unsafe.SliceData(val))
+	}
 	if bad != 0 {
 		panic(badIndex)
 	}
@@ -191,11 +198,14 @@ func hashSum(first uint64, shift int, col []int32, val []float64) (sum uint64) {
 	return sum + hashSumGo(first, shift, col[done:], val)
 }
 
-func rowSquares(x []float64, r int, w []float64) float64 {
+func rowSquares[F Float](x []F, r int, w []float64) float64 {
 	if path == portable || r == 0 {
 		return rowSquaresGo(x, r, w)
 	}
-	return rowSquaresAVX2(&x[0], r, &w[0], len(w))
+	if narrow, is := any(&x[0]).(*float32); is {
+		return rowSquares32AVX2(narrow, r, &w[0], len(w))
+	}
+	return rowSquaresAVX2(any(&x[0]).(*float64), r, &w[0], len(w))
 }
 
 func scale(x []float64, c float64) {

@@ -17,13 +17,13 @@ func Portable() (restore func()) { return use(portable) }
 
 func use(int) (restore func()) { return func() {} }
 
-func rowSquares(x []float64, r int, w []float64) float64 { return rowSquaresGo(x, r, w) }
+func rowSquares[F Float](x []F, r int, w []float64) float64 { return rowSquaresGo(x, r, w) }
 
 func hashSum(first uint64, shift int, col []int32, val []float64) uint64 {
 	return hashSumGo(first, shift, col, val)
 }
 
-func sumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
+func sumPairs[F Float](x []F, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
 	return sumPairsGo(x, r, first, rows, cut, idx, val)
 }
 

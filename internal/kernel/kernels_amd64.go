@@ -108,10 +108,20 @@ func toFloat32AVX2(y *float32, x *float64, n int)
 //go:noescape
 func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
 
+// rowSquares32AVX2 returns Σ w[i]·x[i·r+j]², 0 ≤ i < rows, 0 ≤ j < r.
+//
+//go:noescape
+func rowSquares32AVX2(x *float32, r int, w *float64, rows int) float64
+
 // sumPairsAVX2 is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.
 //
 //go:noescape
 func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+
+// sumPairs32AVX2 is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.
+//
+//go:noescape
+func sumPairs32AVX2(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
 
 // scatterListsAVX2 is scatterListsGo for a y of n numbers and so many entries; it returns false, y changed, if anything lies outside of them.
 //

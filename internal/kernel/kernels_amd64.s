@@ -27467,12 +27467,104 @@ skip1948:
 	VMOVSD      (SI), X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
+	ADDQ        $+8, SI
 
 skip1949:
 	LEAQ (AX)(CX*8), AX
 	JMP  next1942
 
 done1943:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, ret+32(FP)
+	RET
+
+// func rowSquares32AVX2(x *float32, r int, w *float64, rows int) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·rowSquares32AVX2(SB), NOSPLIT, $0-40
+	MOVQ   x+0(FP), AX
+	MOVQ   r+8(FP), CX
+	MOVQ   w+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next1950:
+	SUBQ         $0x01, BX
+	JLT          done1951
+	VBROADCASTSD (DX), Y4
+	ADDQ         $0x08, DX
+	MOVQ         AX, SI
+	MOVQ         CX, DI
+	SUBQ         $0x10, DI
+	JLT          rest1953
+
+loop1952:
+	VCVTPS2PD   (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	VCVTPS2PD   16(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y1
+	VCVTPS2PD   32(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y2
+	VCVTPS2PD   48(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y3
+	ADDQ        $+64, SI
+	SUBQ        $0x10, DI
+	JGE         loop1952
+
+rest1953:
+	TESTQ       $0x00000008, DI
+	JEQ         skip1954
+	VCVTPS2PD   (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	VCVTPS2PD   16(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y1
+	ADDQ        $+32, SI
+
+skip1954:
+	TESTQ       $0x00000004, DI
+	JEQ         skip1955
+	VCVTPS2PD   (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	ADDQ        $+16, SI
+
+skip1955:
+	TESTQ       $0x00000002, DI
+	JEQ         skip1956
+	VCVTPS2PD   (SI), X7
+	VMULPD      Y4, Y7, Y5
+	VFMADD231PD Y5, Y7, Y0
+	ADDQ        $+8, SI
+
+skip1956:
+	TESTQ       $0x00000001, DI
+	JEQ         skip1957
+	VMOVSS      (SI), X7
+	VCVTPS2PD   X7, X7
+	VMULPD      Y4, Y7, Y4
+	VFMADD231PD Y4, Y7, Y0
+	ADDQ        $+4, SI
+
+skip1957:
+	LEAQ (AX)(CX*4), AX
+	JMP  next1950
+
+done1951:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -27496,52 +27588,52 @@ TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next1950:
+next1958:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out1952
+	JLT   out1960
 	MOVL  (DX), SI
 	MOVL  4(DX), R8
 	ADDQ  $0x08, DX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad1953
+	JAE   bad1961
 	MOVL  4(BX)(SI*8), DI
 	SUBL  (BX), DI
 	IMULQ CX, SI
 	LEAQ  (AX)(SI*8), SI
 	LEAQ  (DI)(R8*1), R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad1953
+	JHI   bad1961
 
-entry1951:
+entry1959:
 	SUBQ         $0x01, R8
-	JLT          next1950
+	JLT          next1958
 	MOVQ         idx+56(FP), R9
 	MOVL         (R9)(DI*4), R9
 	SUBL         first+24(FP), R9
 	CMPQ         R9, n+16(FP)
-	JAE          bad1953
+	JAE          bad1961
 	IMULQ        CX, R9
 	LEAQ         (AX)(R9*8), R9
 	MOVQ         val+72(FP), R10
 	TESTQ        R10, R10
-	JEQ          ones1954
+	JEQ          ones1962
 	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known1955
+	JMP          known1963
 
-ones1954:
+ones1962:
 	MOVQ         $0x3ff0000000000000, R10
 	VMOVQ        R10, X4
 	VBROADCASTSD X4, Y4
 
-known1955:
+known1963:
 	ADDQ $0x01, DI
 	MOVQ SI, R10
 	MOVQ CX, R11
 	SUBQ $0x10, R11
-	JLT  rest1957
+	JLT  rest1965
 
-loop1956:
+loop1964:
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -27561,11 +27653,11 @@ loop1956:
 	ADDQ        $+128, R9
 	ADDQ        $+128, R10
 	SUBQ        $0x10, R11
-	JGE         loop1956
+	JGE         loop1964
 
-rest1957:
+rest1965:
 	TESTQ       $0x00000008, R11
-	JEQ         skip1958
+	JEQ         skip1966
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -27577,9 +27669,9 @@ rest1957:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 
-skip1958:
+skip1966:
 	TESTQ       $0x00000004, R11
-	JEQ         skip1959
+	JEQ         skip1967
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -27587,9 +27679,9 @@ skip1958:
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 
-skip1959:
+skip1967:
 	TESTQ       $0x00000002, R11
-	JEQ         skip1960
+	JEQ         skip1968
 	VMOVUPD     (R9), X7
 	VMOVUPD     (R10), X8
 	VMULPD      Y4, Y7, Y7
@@ -27597,18 +27689,20 @@ skip1959:
 	ADDQ        $+16, R9
 	ADDQ        $+16, R10
 
-skip1960:
+skip1968:
 	TESTQ       $0x00000001, R11
-	JEQ         skip1961
+	JEQ         skip1969
 	VMOVSD      (R9), X9
 	VMOVSD      (R10), X8
 	VMULPD      Y4, Y9, Y9
 	VFMADD231PD Y9, Y8, Y0
+	ADDQ        $+8, R9
+	ADDQ        $+8, R10
 
-skip1961:
-	JMP entry1951
+skip1969:
+	JMP entry1959
 
-out1952:
+out1960:
 	XORQ         AX, AX
 	MOVQ         AX, bad+88(FP)
 	VADDPD       Y2, Y0, Y0
@@ -27622,7 +27716,155 @@ out1952:
 	MOVSD        X0, sum+80(FP)
 	RET
 
-bad1953:
+bad1961:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+88(FP)
+	VZEROUPPER
+	RET
+
+// func sumPairs32AVX2(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·sumPairs32AVX2(SB), NOSPLIT, $0-96
+	MOVQ   x+0(FP), AX
+	MOVQ   r+8(FP), CX
+	MOVQ   rows+32(FP), DX
+	MOVQ   cut+48(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next1970:
+	SUBQ  $0x01, count+40(FP)
+	JLT   out1972
+	MOVL  (DX), SI
+	MOVL  4(DX), R8
+	ADDQ  $0x08, DX
+	SUBL  first+24(FP), SI
+	CMPQ  SI, n+16(FP)
+	JAE   bad1973
+	MOVL  4(BX)(SI*8), DI
+	SUBL  (BX), DI
+	IMULQ CX, SI
+	LEAQ  (AX)(SI*4), SI
+	LEAQ  (DI)(R8*1), R9
+	CMPQ  R9, entries+64(FP)
+	JHI   bad1973
+
+entry1971:
+	SUBQ         $0x01, R8
+	JLT          next1970
+	MOVQ         idx+56(FP), R9
+	MOVL         (R9)(DI*4), R9
+	SUBL         first+24(FP), R9
+	CMPQ         R9, n+16(FP)
+	JAE          bad1973
+	IMULQ        CX, R9
+	LEAQ         (AX)(R9*4), R9
+	MOVQ         val+72(FP), R10
+	TESTQ        R10, R10
+	JEQ          ones1974
+	VBROADCASTSD (R10)(DI*8), Y4
+	JMP          known1975
+
+ones1974:
+	MOVQ         $0x3ff0000000000000, R10
+	VMOVQ        R10, X4
+	VBROADCASTSD X4, Y4
+
+known1975:
+	ADDQ $0x01, DI
+	MOVQ SI, R10
+	MOVQ CX, R11
+	SUBQ $0x10, R11
+	JLT  rest1977
+
+loop1976:
+	VCVTPS2PD   (R9), Y5
+	VCVTPS2PD   (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	VCVTPS2PD   16(R9), Y5
+	VCVTPS2PD   16(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y1
+	VCVTPS2PD   32(R9), Y5
+	VCVTPS2PD   32(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y2
+	VCVTPS2PD   48(R9), Y5
+	VCVTPS2PD   48(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y3
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $0x10, R11
+	JGE         loop1976
+
+rest1977:
+	TESTQ       $0x00000008, R11
+	JEQ         skip1978
+	VCVTPS2PD   (R9), Y5
+	VCVTPS2PD   (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	VCVTPS2PD   16(R9), Y5
+	VCVTPS2PD   16(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y1
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+
+skip1978:
+	TESTQ       $0x00000004, R11
+	JEQ         skip1979
+	VCVTPS2PD   (R9), Y5
+	VCVTPS2PD   (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	ADDQ        $+16, R9
+	ADDQ        $+16, R10
+
+skip1979:
+	TESTQ       $0x00000002, R11
+	JEQ         skip1980
+	VCVTPS2PD   (R9), X7
+	VCVTPS2PD   (R10), X8
+	VMULPD      Y4, Y7, Y7
+	VFMADD231PD Y7, Y8, Y0
+	ADDQ        $+8, R9
+	ADDQ        $+8, R10
+
+skip1980:
+	TESTQ       $0x00000001, R11
+	JEQ         skip1981
+	VMOVSS      (R9), X9
+	VCVTPS2PD   X9, X9
+	VMOVSS      (R10), X8
+	VCVTPS2PD   X8, X8
+	VMULPD      Y4, Y9, Y9
+	VFMADD231PD Y9, Y8, Y0
+	ADDQ        $+4, R9
+	ADDQ        $+4, R10
+
+skip1981:
+	JMP entry1971
+
+out1972:
+	XORQ         AX, AX
+	MOVQ         AX, bad+88(FP)
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, sum+80(FP)
+	RET
+
+bad1973:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
@@ -27636,179 +27878,179 @@ TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
 	MOVQ lists+16(FP), DX
 	MOVQ count+24(FP), BX
 
-next1962:
+next1982:
 	SUBQ   $0x01, BX
-	JLT    out1964
+	JLT    out1984
 	MOVQ   (DX), SI
 	MOVQ   8(DX), DI
 	VMOVSD 16(DX), X0
 	CMPQ   DI, entries+48(FP)
-	JHI    bad1965
+	JHI    bad1985
 	SUBQ   SI, DI
-	JLT    bad1965
+	JLT    bad1985
 	TESTQ  SI, SI
-	JLT    bad1965
+	JLT    bad1985
 	XORQ   R8, R8
 	CMPQ   BX, $0x02
-	JLT    last1966
+	JLT    last1986
 	MOVQ   48(DX), R8
 	SUBQ   SI, R8
 	SHLQ   $0x02, R8
 
-last1966:
+last1986:
 	ADDQ  $0x18, DX
 	MOVQ  idx+32(FP), R9
 	LEAQ  (R9)(SI*4), R9
 	MOVQ  val+40(FP), R10
 	TESTQ R10, R10
-	JEQ   ones1963
+	JEQ   ones1983
 	LEAQ  (R10)(SI*8), R10
 	SUBQ  $0x08, DI
-	JLT   rest1968
+	JLT   rest1988
 
-loop1967:
+loop1987:
 	PREFETCHT0  (R9)(R8*1)
 	PREFETCHT0  (R10)(R8*2)
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad1965
+	JAE         bad1985
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     4(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1965
+	JAE         bad1985
 	VMOVSD      8(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     8(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1965
+	JAE         bad1985
 	VMOVSD      16(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     12(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1965
+	JAE         bad1985
 	VMOVSD      24(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     16(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1965
+	JAE         bad1985
 	VMOVSD      32(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     20(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1965
+	JAE         bad1985
 	VMOVSD      40(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     24(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1965
+	JAE         bad1985
 	VMOVSD      48(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     28(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1965
+	JAE         bad1985
 	VMOVSD      56(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x20, R9
 	ADDQ        $0x40, R10
 	SUBQ        $0x08, DI
-	JGE         loop1967
+	JGE         loop1987
 
-rest1968:
+rest1988:
 	ADDQ $0x08, DI
 
-one1969:
+one1989:
 	SUBQ        $0x01, DI
-	JLT         next1962
+	JLT         next1982
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad1965
+	JAE         bad1985
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x04, R9
 	ADDQ        $0x08, R10
-	JMP         one1969
+	JMP         one1989
 
-ones1963:
+ones1983:
 	SUBQ $0x08, DI
-	JLT  rest1971
+	JLT  rest1991
 
-loop1970:
+loop1990:
 	PREFETCHT0 (R9)(R8*1)
 	MOVLQSX    (R9), SI
 	CMPQ       SI, CX
-	JAE        bad1965
+	JAE        bad1985
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    4(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1965
+	JAE        bad1985
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    8(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1965
+	JAE        bad1985
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    12(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1965
+	JAE        bad1985
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    16(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1965
+	JAE        bad1985
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    20(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1965
+	JAE        bad1985
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    24(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1965
+	JAE        bad1985
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    28(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1965
+	JAE        bad1985
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	ADDQ       $0x20, R9
 	SUBQ       $0x08, DI
-	JGE        loop1970
+	JGE        loop1990
 
-rest1971:
+rest1991:
 	ADDQ $0x08, DI
 
-one1972:
+one1992:
 	SUBQ    $0x01, DI
-	JLT     next1962
+	JLT     next1982
 	MOVLQSX (R9), SI
 	CMPQ    SI, CX
-	JAE     bad1965
+	JAE     bad1985
 	VADDSD  (AX)(SI*8), X0, X1
 	VMOVSD  X1, (AX)(SI*8)
 	ADDQ    $0x04, R9
-	JMP     one1972
+	JMP     one1992
 
-out1964:
+out1984:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
 	RET
 
-bad1965:
+bad1985:
 	MOVB $0x00, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
@@ -27821,9 +28063,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest1974
+	JLT          rest1994
 
-loop1973:
+loop1993:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -27838,11 +28080,11 @@ loop1973:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop1973
+	JGE     loop1993
 
-rest1974:
+rest1994:
 	TESTQ   $0x00000008, CX
-	JEQ     skip1975
+	JEQ     skip1995
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -27851,30 +28093,30 @@ rest1974:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip1975:
+skip1995:
 	TESTQ   $0x00000004, CX
-	JEQ     skip1976
+	JEQ     skip1996
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip1976:
+skip1996:
 	TESTQ   $0x00000002, CX
-	JEQ     skip1977
+	JEQ     skip1997
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip1977:
+skip1997:
 	TESTQ  $0x00000001, CX
-	JEQ    skip1978
+	JEQ    skip1998
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip1978:
+skip1998:
 	VZEROUPPER
 	RET
 
@@ -27884,11 +28126,11 @@ TEXT ·fetchAVX2(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), AX
 	MOVQ lines+8(FP), CX
 
-loop1979:
+loop1999:
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
 	DECQ       CX
-	JNE        loop1979
+	JNE        loop1999
 	VZEROUPPER
 	RET
 
@@ -27901,9 +28143,9 @@ TEXT ·fetchNextAVX2(SB), NOSPLIT, $0-40
 	MOVQ  idx+24(FP), BX
 	MOVQ  val+32(FP), SI
 	TESTQ SI, SI
-	JEQ   ones1980
+	JEQ   ones2000
 
-loop1981:
+loop2001:
 	MOVQ       (AX), DI
 	PREFETCHT1 (BX)(DI*4)
 	PREFETCHT1 64(BX)(DI*4)
@@ -27912,18 +28154,18 @@ loop1981:
 	PREFETCHT1 128(SI)(DI*8)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop1981
+	JNE        loop2001
 	VZEROUPPER
 	RET
 
-ones1980:
-loop1982:
+ones2000:
+loop2002:
 	MOVQ       (AX), SI
 	PREFETCHT1 (BX)(SI*4)
 	PREFETCHT1 64(BX)(SI*4)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop1982
+	JNE        loop2002
 	VZEROUPPER
 	RET
 
@@ -27934,7 +28176,7 @@ TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ lines+16(FP), DX
 
-loop1983:
+loop2003:
 	VMOVUPD  (CX), Y0
 	VMOVNTPD Y0, (AX)
 	VMOVUPD  32(CX), Y0
@@ -27942,7 +28184,7 @@ loop1983:
 	ADDQ     $0x40, AX
 	ADDQ     $0x40, CX
 	DECQ     DX
-	JNE      loop1983
+	JNE      loop2003
 	SFENCE
 	VZEROUPPER
 	RET
@@ -27954,9 +28196,9 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest1985
+	JLT  rest2005
 
-loop1984:
+loop2004:
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -27976,11 +28218,11 @@ loop1984:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop1984
+	JGE     loop2004
 
-rest1985:
+rest2005:
 	TESTQ   $0x00000008, DX
-	JEQ     skip1986
+	JEQ     skip2006
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -27992,9 +28234,9 @@ rest1985:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip1986:
+skip2006:
 	TESTQ   $0x00000004, DX
-	JEQ     skip1987
+	JEQ     skip2007
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -28002,9 +28244,9 @@ skip1986:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip1987:
+skip2007:
 	TESTQ   $0x00000002, DX
-	JEQ     skip1988
+	JEQ     skip2008
 	VMOVUPD (AX), X2
 	VMOVUPD (CX), X3
 	VMULPD  Y3, Y2, Y2
@@ -28012,15 +28254,15 @@ skip1987:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip1988:
+skip2008:
 	TESTQ  $0x00000001, DX
-	JEQ    skip1989
+	JEQ    skip2009
 	VMOVSD (AX), X3
 	VMOVSD (CX), X4
 	VMULPD Y4, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip1989:
+skip2009:
 	VZEROUPPER
 	RET
 
@@ -28037,9 +28279,9 @@ TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
 	VMOVQ        DI, X1
 	VBROADCASTSD X1, Y1
 	SUBQ         $0x10, SI
-	JLT          rest1991
+	JLT          rest2011
 
-loop1990:
+loop2010:
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -28077,11 +28319,11 @@ loop1990:
 	ADDQ    $+128, DX
 	ADDQ    $+128, BX
 	SUBQ    $0x10, SI
-	JGE     loop1990
+	JGE     loop2010
 
-rest1991:
+rest2011:
 	TESTQ   $0x00000008, SI
-	JEQ     skip1992
+	JEQ     skip2012
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -28103,9 +28345,9 @@ rest1991:
 	ADDQ    $+64, DX
 	ADDQ    $+64, BX
 
-skip1992:
+skip2012:
 	TESTQ   $0x00000004, SI
-	JEQ     skip1993
+	JEQ     skip2013
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -28119,9 +28361,9 @@ skip1992:
 	ADDQ    $+32, DX
 	ADDQ    $+32, BX
 
-skip1993:
+skip2013:
 	TESTQ   $0x00000002, SI
-	JEQ     skip1994
+	JEQ     skip2014
 	VMOVUPD (BX), X4
 	VMOVUPD (CX), X5
 	VMULPD  Y5, Y4, Y4
@@ -28135,9 +28377,9 @@ skip1993:
 	ADDQ    $+16, DX
 	ADDQ    $+16, BX
 
-skip1994:
+skip2014:
 	TESTQ  $0x00000001, SI
-	JEQ    skip1995
+	JEQ    skip2015
 	VMOVSD (BX), X5
 	VMOVSD (CX), X6
 	VMULPD Y6, Y5, Y5
@@ -28147,7 +28389,7 @@ skip1994:
 	VANDPD Y1, Y5, Y5
 	VMOVSD X5, (AX)
 
-skip1995:
+skip2015:
 	VZEROUPPER
 	RET
 
@@ -28168,9 +28410,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop1996:
+loop2016:
 	SUBQ      $0x10, CX
-	JLE       done1997
+	JLE       done2017
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -28192,9 +28434,9 @@ loop1996:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop1996
+	JMP       loop2016
 
-done1997:
+done2017:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -28246,9 +28488,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest1999
+	JLT          rest2019
 
-loop1998:
+loop2018:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28302,22 +28544,22 @@ loop1998:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2000
+	JEQ         same2020
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2000:
+same2020:
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop1998
+	JGE  loop2018
 
-rest1999:
+rest2019:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2001
+	JEQ         skip2021
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28345,18 +28587,18 @@ rest1999:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2002
+	JEQ         same2022
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2002:
+same2022:
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip2001:
+skip2021:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2003
+	JEQ         skip2023
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28371,17 +28613,17 @@ skip2001:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2004
+	JEQ         same2024
 	VMOVUPD     Y8, (CX)
 
-same2004:
+same2024:
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip2003:
+skip2023:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2005
+	JEQ         skip2025
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -28396,17 +28638,17 @@ skip2003:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2006
+	JEQ         same2026
 	VMOVUPD     X13, (CX)
 
-same2006:
+same2026:
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip2005:
+skip2025:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2007
+	JEQ         skip2027
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -28421,11 +28663,11 @@ skip2005:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same2008
+	JEQ         same2028
 	VMOVSD      X15, (CX)
 
-same2008:
-skip2007:
+same2028:
+skip2027:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -28457,9 +28699,9 @@ TEXT ·advanceRoundedAVX2(SB), NOSPLIT, $0-64
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2010
+	JLT          rest2030
 
-loop2009:
+loop2029:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28521,23 +28763,23 @@ loop2009:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2011
+	JEQ         same2031
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2011:
+same2031:
 	ADDQ $+64, SI
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop2009
+	JGE  loop2029
 
-rest2010:
+rest2030:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2012
+	JEQ         skip2032
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28569,19 +28811,19 @@ rest2010:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2013
+	JEQ         same2033
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2013:
+same2033:
 	ADDQ $+32, SI
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 	ADDQ $+64, DX
 
-skip2012:
+skip2032:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2014
+	JEQ         skip2034
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28598,18 +28840,18 @@ skip2012:
 	VMOVUPD     Y7, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2015
+	JEQ         same2035
 	VMOVUPD     Y8, (CX)
 
-same2015:
+same2035:
 	ADDQ $+16, SI
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 	ADDQ $+32, DX
 
-skip2014:
+skip2034:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2016
+	JEQ         skip2036
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -28626,18 +28868,18 @@ skip2014:
 	VMOVUPD     X6, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2017
+	JEQ         same2037
 	VMOVUPD     X13, (CX)
 
-same2017:
+same2037:
 	ADDQ $+8, SI
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 	ADDQ $+16, DX
 
-skip2016:
+skip2036:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2018
+	JEQ         skip2038
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -28654,13 +28896,13 @@ skip2016:
 	VMOVSD      X0, (AX)
 	ORQ         BX, DI
 	ORQ         R8, BX
-	JEQ         same2019
+	JEQ         same2039
 	VMOVSD      X15, (CX)
 
-same2019:
+same2039:
 	ADDQ $+4, SI
 
-skip2018:
+skip2038:
 	MOVQ         DI, cut+56(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -28680,9 +28922,9 @@ TEXT ·roundToAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest2021
+	JLT  rest2041
 
-loop2020:
+loop2040:
 	VMOVUPD    (CX), Y0
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)
@@ -28706,11 +28948,11 @@ loop2020:
 	ADDQ       $+64, AX
 	ADDQ       $+128, CX
 	SUBQ       $0x10, DX
-	JGE        loop2020
+	JGE        loop2040
 
-rest2021:
+rest2041:
 	TESTQ      $0x00000008, DX
-	JEQ        skip2022
+	JEQ        skip2042
 	VMOVUPD    (CX), Y0
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)
@@ -28724,9 +28966,9 @@ rest2021:
 	ADDQ       $+32, AX
 	ADDQ       $+64, CX
 
-skip2022:
+skip2042:
 	TESTQ      $0x00000004, DX
-	JEQ        skip2023
+	JEQ        skip2043
 	VMOVUPD    (CX), Y0
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)
@@ -28735,9 +28977,9 @@ skip2022:
 	ADDQ       $+16, AX
 	ADDQ       $+32, CX
 
-skip2023:
+skip2043:
 	TESTQ      $0x00000002, DX
-	JEQ        skip2024
+	JEQ        skip2044
 	VMOVUPD    (CX), X0
 	VCVTPD2PSX X0, X0
 	VMOVQ      X0, (AX)
@@ -28746,9 +28988,9 @@ skip2023:
 	ADDQ       $+8, AX
 	ADDQ       $+16, CX
 
-skip2024:
+skip2044:
 	TESTQ     $0x00000001, DX
-	JEQ       skip2025
+	JEQ       skip2045
 	VMOVSD    (CX), X0
 	VCVTSD2SS X0, X0, X0
 	VMOVSS    X0, (AX)
@@ -28756,7 +28998,7 @@ skip2024:
 	VMOVSD    X0, (CX)
 	ADDQ      $+4, AX
 
-skip2025:
+skip2045:
 	VZEROUPPER
 	RET
 
@@ -28769,9 +29011,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest2027
+	JLT          rest2047
 
-loop2026:
+loop2046:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -28803,11 +29045,11 @@ loop2026:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop2026
+	JGE     loop2046
 
-rest2027:
+rest2047:
 	TESTQ   $0x00000008, DX
-	JEQ     skip2028
+	JEQ     skip2048
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -28825,9 +29067,9 @@ rest2027:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip2028:
+skip2048:
 	TESTQ   $0x00000004, DX
-	JEQ     skip2029
+	JEQ     skip2049
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -28838,9 +29080,9 @@ skip2028:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip2029:
+skip2049:
 	TESTQ   $0x00000002, DX
-	JEQ     skip2030
+	JEQ     skip2050
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -28851,9 +29093,9 @@ skip2029:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip2030:
+skip2050:
 	TESTQ  $0x00000001, DX
-	JEQ    skip2031
+	JEQ    skip2051
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -28862,7 +29104,7 @@ skip2030:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip2031:
+skip2051:
 	VZEROUPPER
 	RET
 

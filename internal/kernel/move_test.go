@@ -34,6 +34,10 @@ func TestRowSquares(t *testing.T) {
 					want += w[k/r] * v * v
 					scale += math.Abs(w[k/r]) * v * v
 				}
+				narrow := narrowed(x) // the same sums, whatever x is made of
+				if got, want := RowSquares(narrow, w), RowSquares(widened(narrow), w); got != want {
+					t.Errorf("%d rows of %d, float32: %v, of the same numbers in float64 %v", rows, r, got, want)
+				}
 				if got := RowSquares(x, w); !(math.Abs(got-want) <= float64(2*rows*r+4)*eps*scale) {
 					t.Fatalf("%d rows of %d: %v, want %v", rows, r, got, want)
 				}

@@ -7,8 +7,8 @@ type PairRow struct{ Row, Entries int32 }
 
 // SumPairs returns Σ a_il·⟨x_i, x_l⟩ over the entries a_il, l < i, that rows tell of, of a block on the diagonal of a sparse matrix. The
 // block begins with row first, and has a row for each r numbers of x. idx and val are the columns and values of its rows one after the
-// other, fewer than 2³²; cut[2i] − cut[0] is where those of its row i begin, and cut[2i+1] − cut[0] where those in the block do, modulo 2³².
-func SumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
+// other, fewer than 2³²; cut[2i] − cut[0] is where those of its row i begin, and cut[2i+1] − cut[0] where those in the block do, modulo 2³². Sums are of float64.
+func SumPairs[F Float](x []F, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
 	if uint64(len(idx)) > math.MaxUint32 || val != nil && len(val) != len(idx) || len(cut) != 2*shape(x, r)+1 {
 		panic(badLen)
 	}
@@ -21,8 +21,8 @@ func SumPairs(x []float64, r int, first int32, rows []PairRow, cut, idx []int32,
 	return sumPairs(x, r, first, rows, cut, idx, val)
 }
 
-func sumPairsGo(x []float64, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) (sum float64) {
-	row := func(k int32) (number uint32, xk []float64) {
+func sumPairsGo[F Float](x []F, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) (sum float64) {
+	row := func(k int32) (number uint32, xk []F) {
 		if number = uint32(k - first); uint64(number) >= uint64(len(x)/r) {
 			panic(badIndex)
 		}

@@ -60,6 +60,13 @@ func TestSumPairs(t *testing.T) {
 				t.Errorf("r = %d, ones: %v, want %v", r, got, ones)
 			}
 			check()
+			narrow := narrowed(x) // the same sums, whatever x is made of
+			wide := widened(narrow)
+			for _, val := range [][]float64{val, nil} {
+				if got, want := SumPairs(narrow, r, first, rows, cut, idx, val), SumPairs(wide, r, first, rows, cut, idx, val); got != want {
+					t.Errorf("r = %d, float32: %v, of the same numbers in float64 %v", r, got, want)
+				}
+			}
 			one := []PairRow{{Row: first + 1, Entries: 1}}
 			small := []int32{0, 0, 1, 2, 2}
 			for name, call := range map[string]func(){
@@ -73,7 +80,7 @@ func TestSumPairs(t *testing.T) {
 				"too few places":               func() { SumPairs(x[:2*r], r, first, one, small[:4], []int32{first, first}, nil) },
 				"too few values":               func() { SumPairs(x[:2*r], r, first, one, small, []int32{first, first}, []float64{1}) },
 				"part of a row":                func() { SumPairs(x[:2*r], 2*r+1, first, one, small, []int32{first, first}, nil) },
-				"a row of a block of none":     func() { SumPairs(nil, r, first, one, []int32{0}, nil, nil) },
+				"a row of a block of none":     func() { SumPairs[float64](nil, r, first, one, []int32{0}, nil, nil) },
 				"an entry where there is none": func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 0}, nil, nil) },
 			} {
 				if panics(call) == nil {
@@ -81,7 +88,7 @@ func TestSumPairs(t *testing.T) {
 				}
 			}
 		}
-		if got := SumPairs(nil, 3, 0, nil, []int32{7}, nil, nil); got != 0 {
+		if got := SumPairs[float64](nil, 3, 0, nil, []int32{7}, nil, nil); got != 0 {
 			t.Errorf("a block of no rows: %v", got)
 		}
 		if got := SumPairs(slices.Repeat([]float64{1}, 4), 2, 0, []PairRow{{Row: 1}}, []int32{0, 0, 0, 0, 0}, nil, nil); got != 0 {

@@ -1,8 +1,8 @@
 package kernel
 
 import (
-	"math"
 	"runtime"
+	"sort"
 	"sync"
 	"sync/atomic"
 )
@@ -49,32 +49,46 @@ func Total(sums []Sum) (total float64) {
 // share is what a member and the caller tell each other: in one cache line what the caller says, in another the answer, which the caller
 // watches without disturbing the member. The ones fetched with them are empty.
 type share struct {
-	// word is the end of the member's parts of a call, in the upper half, and the next one nobody has taken. Both in one word:
-	// whoever exchanges it for the next has a part of the call that is under way, however old its knowledge of the word is.
+	// word is the end of the member's parts of a call, the next one nobody has taken, and how many may be taken at a time. All in one word:
+	// whoever exchanges it for the next has parts of the call that is under way, however old its knowledge of the word is.
 	word atomic.Uint64
-	f    func(part int) // written before word, and not before every part of the call before has been done
-	_    [112]byte
+	f    func(part int)     // written before word, and not before every part of the call before has been done
+	run  func(from, to int) // in place of f, of calls of DoUneven
+	_    [104]byte
 	done atomic.Int64 // parts the member has done in all calls
 	_    [120]byte
 }
 
-// take returns a part nobody has taken, to be done with f.
-func (s *share) take() (part int, ok bool) {
+// partBits are how many bits of a word the end and the next part have each; how many are taken at a time has the rest, above.
+const (
+	partBits = 26
+	partMask = 1<<partBits - 1
+	mostRun  = 1<<(64-2*partBits) - 1
+)
+
+// open returns the next part of a word, the end and how many may be taken at a time.
+func open(word uint64) (next, end, most uint64) {
+	return word & partMask, word >> partBits & partMask, word >> (2 * partBits)
+}
+
+// take returns parts nobody has taken, to be done with run, or one to be done with f.
+func (s *share) take() (from, to int, ok bool) {
 	for {
 		w := s.word.Load()
-		next := w & partMask
-		if next >= w>>partBits {
-			return 0, false
+		next, end, most := open(w)
+		if next >= end {
+			return 0, 0, false
 		}
-		if s.word.CompareAndSwap(w, w+1) {
-			return int(next), true
+		count := min(most, end-next)
+		if s.word.CompareAndSwap(w, w+count) {
+			return int(next), int(next + count), true
 		}
 	}
 }
 
 func (s *share) empty() bool {
-	w := s.word.Load()
-	return w&partMask >= w>>partBits
+	next, end, _ := open(s.word.Load())
+	return next >= end
 }
 
 type restingPlace struct {
@@ -83,8 +97,6 @@ type restingPlace struct {
 }
 
 const (
-	partBits = 32
-	partMask = 1<<partBits - 1
 	// watches is how often a member looks for work before it sleeps, some 50 µs.
 	watches = 30000
 	// yieldEvery is how many looks pass before a member lets others run that want its processor.
@@ -131,7 +143,7 @@ func (t *Team) Close() {
 // makes a call and when is left to chance: results that are combined in order of the parts are the same for any team. f must
 // not call Do.
 func (t *Team) Do(parts int, f func(part int)) {
-	if parts < 0 || parts > math.MaxInt32 {
+	if parts < 0 || parts > partMask {
 		panic(badLen)
 	}
 	if t.Members() == 1 || parts < 2 {
@@ -148,12 +160,59 @@ func (t *Team) Do(parts int, f func(part int)) {
 		if k < more {
 			to++
 		}
-		t.shares[k].f = f
-		t.shares[k].word.Store(uint64(to)<<partBits | uint64(from))
-		if k > 0 {
-			t.wake(&t.rest[k-1])
-		}
+		t.shares[k].f, t.shares[k].run = f, nil
+		t.give(k, from, to, 1)
 	}
+	t.join()
+}
+
+// DoUneven calls f for runs of parts, from ≤ part < to, at most so many at a time, that together are 0 ≤ part < parts, and returns when all calls have. before(p) is how much
+// work, in any unit, the parts before p are: each member gets parts next to each other that are about as much. Which parts a call has is left to chance, too. f must not call
+// Do or DoUneven.
+func (t *Team) DoUneven(parts, most int, before func(part int) int64, f func(from, to int)) {
+	if parts < 0 || parts > partMask || most < 1 || most > mostRun {
+		panic(badLen)
+	}
+	if t.Members() == 1 || parts < 2 {
+		for p := 0; p < parts; p += most {
+			f(p, min(p+most, parts))
+		}
+		return
+	}
+	t.called += int64(parts)
+	first, all := before(0), before(parts)-before(0)
+	members := int64(len(t.shares))
+	for k, to := members-1, parts; k >= 0; k-- {
+		from := 0
+		if k > 0 {
+			from = nearest(to, first+all/members*k+all%members*k/members, before)
+		}
+		t.shares[k].f, t.shares[k].run = nil, f
+		t.give(int(k), from, to, most)
+		to = from
+	}
+	t.join()
+}
+
+// nearest returns the part p ≤ most before which there is most nearly so much work.
+func nearest(most int, work int64, before func(part int) int64) int {
+	p := sort.Search(most, func(p int) bool { return before(p) >= work })
+	if p > 0 && work-before(p-1) < before(p)-work {
+		p--
+	}
+	return p
+}
+
+// give has member k see parts from to to, to be taken so many at a time.
+func (t *Team) give(k, from, to, most int) {
+	t.shares[k].word.Store(uint64(most)<<(2*partBits) | uint64(to)<<partBits | uint64(from))
+	if k > 0 && from < to {
+		t.wake(&t.rest[k-1])
+	}
+}
+
+// join works on what has been given until all of it is done.
+func (t *Team) join() {
 	t.work(0, 0)
 	for looks := 1; t.done() < t.called; looks++ {
 		if looks%helpEvery == 0 {
@@ -185,9 +244,13 @@ func (t *Team) help(k int) (some bool) {
 // work has member k do what is left of a share, and reports whether that was anything.
 func (t *Team) work(k, of int) bool {
 	s, parts := &t.shares[of], int64(0)
-	for p, ok := s.take(); ok; p, ok = s.take() {
-		s.f(p)
-		parts++
+	for from, to, ok := s.take(); ok; from, to, ok = s.take() {
+		if s.run != nil {
+			s.run(from, to)
+		} else {
+			s.f(from)
+		}
+		parts += int64(to - from)
 	}
 	if parts > 0 {
 		t.shares[k].done.Add(parts)

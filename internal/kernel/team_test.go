@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -41,6 +42,66 @@ func TestTeam(t *testing.T) {
 		if !done {
 			t.Error("a closed team does nothing")
 		}
+	}
+}
+
+// TestTeamUneven: every part of a call is in one run of it, none longer than it may be, whatever their work, with other calls between.
+func TestTeamUneven(t *testing.T) {
+	for _, members := range []int{1, 2, 3, 8} {
+		team := NewTeam(members)
+		rng := rand.New(rand.NewPCG(uint64(members), 1))
+		for call := range 2000 {
+			parts, most := rng.IntN(40), 1+rng.IntN(20)
+			before := make([]int64, parts+1) // from anything on; some parts are no work
+			before[0] = rng.Int64N(100)
+			for p := range parts {
+				before[p+1] = before[p] + rng.Int64N(3)*rng.Int64N(100)
+			}
+			count := make([]int, parts)
+			team.DoUneven(parts, most, func(p int) int64 { return before[p] }, func(from, to int) {
+				if to-from < 1 || to-from > most {
+					panic("a run of so many parts")
+				}
+				for p := from; p < to; p++ {
+					count[p]++ // a race if a part is done twice
+				}
+			})
+			for p, c := range count {
+				if c != 1 {
+					t.Fatalf("%d members, call %d: part %d of %d done %d times", members, call, p, parts, c)
+				}
+			}
+			if call%3 == 0 {
+				var total atomic.Int64
+				if team.Do(parts, func(p int) { total.Add(1) }); total.Load() != int64(parts) {
+					t.Fatalf("%d members, call %d: %d parts of %d", members, call, total.Load(), parts)
+				}
+			}
+		}
+		team.Close()
+	}
+	for name, call := range map[string]func(*Team){
+		"runs of none":       func(team *Team) { team.DoUneven(2, 0, nil, nil) },
+		"runs without end":   func(team *Team) { team.DoUneven(2, mostRun+1, nil, nil) },
+		"fewer parts than 0": func(team *Team) { team.DoUneven(-1, 1, nil, nil) },
+		"too many parts":     func(team *Team) { team.DoUneven(partMask+1, 1, nil, nil) },
+	} {
+		if panics(func() { call(NewTeam(1)) }) == nil {
+			t.Errorf("%s: no panic", name)
+		}
+	}
+}
+
+// TestNearest: shares end where the work before is nearest to what it should be.
+func TestNearest(t *testing.T) {
+	before := []int64{10, 10, 14, 20, 21, 50}
+	for work, want := range map[int64]int{0: 0, 10: 0, 11: 1, 12: 2, 13: 2, 16: 2, 17: 3, 18: 3, 20: 3, 21: 4, 35: 4, 36: 5, 50: 5, 99: 5} {
+		if got := nearest(5, work, func(p int) int64 { return before[p] }); got != want {
+			t.Errorf("work %d: part %d, want %d", work, got, want)
+		}
+	}
+	if got := nearest(2, 40, func(p int) int64 { return before[p] }); got != 2 {
+		t.Errorf("part %d, beyond those of the shares before", got)
 	}
 }
 

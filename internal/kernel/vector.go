@@ -10,17 +10,17 @@ func Dot(x, y []float64) float64 {
 	return dot(x, y)
 }
 
-func dotGo(x, y []float64) float64 {
+func dotGo[F Float](x, y []F) float64 {
 	var s0, s1, s2, s3 float64
 	for len(x) >= 4 && len(y) >= 4 {
-		s0 += x[0] * y[0]
-		s1 += x[1] * y[1]
-		s2 += x[2] * y[2]
-		s3 += x[3] * y[3]
+		s0 += float64(x[0]) * float64(y[0])
+		s1 += float64(x[1]) * float64(y[1])
+		s2 += float64(x[2]) * float64(y[2])
+		s3 += float64(x[3]) * float64(y[3])
 		x, y = x[4:], y[4:]
 	}
 	for i, v := range x {
-		s0 += v * y[i]
+		s0 += float64(v) * float64(y[i])
 	}
 	return (s0 + s1) + (s2 + s3)
 }
@@ -28,8 +28,8 @@ func dotGo(x, y []float64) float64 {
 // SumSq returns Σ x[i]².
 func SumSq(x []float64) float64 { return dot(x, x) }
 
-// RowSquares returns Σ w[i]·‖x_i‖², with x by rows, as many as w has numbers.
-func RowSquares(x, w []float64) float64 {
+// RowSquares returns Σ w[i]·‖x_i‖², with x by rows, as many as w has numbers. Sums are of float64.
+func RowSquares[F Float](x []F, w []float64) float64 {
 	if len(x) == 0 && len(w) == 0 {
 		return 0
 	}
@@ -39,7 +39,7 @@ func RowSquares(x, w []float64) float64 {
 	return rowSquares(x, len(x)/len(w), w)
 }
 
-func rowSquaresGo(x []float64, r int, w []float64) (sum float64) {
+func rowSquaresGo[F Float](x []F, r int, w []float64) (sum float64) {
 	for i, v := range w {
 		xi := x[i*r : (i+1)*r]
 		sum += v * dotGo(xi, xi)

@@ -90,8 +90,10 @@ func (a *asm) rowKernels() {
 		a.mirror()
 		a.symmetrize()
 		a.toFloat32()
-		a.rowSquares()
-		a.sumPairs()
+		a.rowSquares(double)
+		a.rowSquares(single)
+		a.sumPairs(double)
+		a.sumPairs(single)
 		a.scatterLists()
 		a.scale()
 		a.fetch()
@@ -229,6 +231,23 @@ func (a *asm) load(m operand.Mem, v reg.VecVirtual, n int) {
 		a.VMOVSD(m, part(v, 1))
 	} else {
 		a.VMOVUPD(m, part(v, n))
+	}
+}
+
+// loadOf is load of so many numbers of that kind.
+func (a *asm) loadOf(of element, m operand.Mem, v reg.VecVirtual, n int) {
+	if of == double {
+		a.load(m, v, n)
+		return
+	}
+	switch n {
+	case 4:
+		a.VCVTPS2PD(m, v.AsY())
+	case 2:
+		a.VCVTPS2PD(m, v.AsX())
+	default:
+		a.VMOVSS(m, v.AsX())
+		a.VCVTPS2PD(v.AsX(), v.AsX())
 	}
 }
 

@@ -6,10 +6,11 @@ import (
 )
 
 // sumPairs writes Σ val[p]·⟨x_i, x_l⟩ over entries near the diagonal, all in the lanes of the same accumulators: few rows have more than
-// one such entry, and finding them is what takes the time.
-func (a *asm) sumPairs() {
-	a.begin("sumPairs", "func(x *float64, r, n int, first int32, rows *int32, count int, cut, idx *int32, entries int, val *float64) (sum float64, bad int)",
-		"sumPairs"+a.name+" is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.")
+// one such entry, and finding them is what takes the time. Sums are in the same order whatever x is made of.
+func (a *asm) sumPairs(of element) {
+	name := "sumPairs" + of.suffix
+	a.begin(name, "func(x *"+of.name+", r, n int, first int32, rows *int32, count int, cut, idx *int32, entries int, val *float64) (sum float64, bad int)",
+		name+a.name+" is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.")
 	x, r, rows, cut := a.arg("x"), a.arg("r"), a.arg("rows"), a.arg("cut")
 	acc := a.zeros(unroll)
 	next, entry, out, bad := a.label("next"), a.label("entry"), a.label("out"), a.label("bad")
@@ -22,7 +23,7 @@ func (a *asm) sumPairs() {
 	}
 	place := func(row reg.GPVirtual) {
 		a.IMULQ(r, row)
-		a.LEAQ(operand.Mem{Base: x, Index: row, Scale: 8}, row)
+		a.LEAQ(operand.Mem{Base: x, Index: row, Scale: uint8(of.size)}, row)
 	}
 	a.Label(next)
 	a.SUBQ(operand.U8(1), a.mem("count"))
@@ -61,14 +62,16 @@ func (a *asm) sumPairs() {
 	a.ADDQ(operand.U8(1), p)
 	a.MOVQ(own, z)
 	a.MOVQ(r, n)
-	a.steps(n, []reg.Register{y, z}, func(lanes []int) {
+	a.steps(n, nil, func(lanes []int) {
 		for i, l := range lanes {
 			v, w := a.vec(), a.vec()
-			a.load(at(y, i*a.lanes), v, l) // a narrow load clears the other lanes
-			a.load(at(z, i*a.lanes), w, l)
+			a.loadOf(of, operand.Mem{Base: y, Disp: of.size * i * a.lanes}, v, l) // a narrow load clears the other lanes
+			a.loadOf(of, operand.Mem{Base: z, Disp: of.size * i * a.lanes}, w, l)
 			a.VMULPD(c, v, v)
 			a.VFMADD231PD(v, w, acc[i])
 		}
+		a.ADDQ(operand.I32(of.size*numbersOf(lanes)), y)
+		a.ADDQ(operand.I32(of.size*numbersOf(lanes)), z)
 	})
 	a.JMP(operand.LabelRef(entry))
 	a.Label(out)

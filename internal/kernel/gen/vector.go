@@ -31,10 +31,11 @@ func (a *asm) dot() {
 	a.end(a.sum(acc))
 }
 
-// rowSquares writes Σ_i w[i]·‖x_i‖², x by rows of r.
-func (a *asm) rowSquares() {
-	a.begin("rowSquares", "func(x *float64, r int, w *float64, rows int) float64",
-		"rowSquares"+a.name+" returns Σ w[i]·x[i·r+j]², 0 ≤ i < rows, 0 ≤ j < r.")
+// rowSquares writes Σ_i w[i]·‖x_i‖², x by rows of r. Sums are in the same order whatever x is made of.
+func (a *asm) rowSquares(of element) {
+	name := "rowSquares" + of.suffix
+	a.begin(name, "func(x *"+of.name+", r int, w *float64, rows int) float64",
+		name+a.name+" returns Σ w[i]·x[i·r+j]², 0 ≤ i < rows, 0 ≤ j < r.")
 	row, r, w, rows := a.arg("x"), a.arg("r"), a.arg("w"), a.arg("rows")
 	acc, c := a.zeros(unroll), a.vec()
 	next, done := a.label("next"), a.label("done")
@@ -46,15 +47,16 @@ func (a *asm) rowSquares() {
 	x, n := a.GP64(), a.GP64()
 	a.MOVQ(row, x)
 	a.MOVQ(r, n)
-	a.steps(n, []reg.Register{x}, func(lanes []int) {
+	a.steps(n, nil, func(lanes []int) {
 		for i, l := range lanes {
 			v, cv := a.vec(), a.vec()
-			a.load(at(x, i*a.lanes), v, l) // a narrow load clears the other lanes
+			a.loadOf(of, operand.Mem{Base: x, Disp: of.size * i * a.lanes}, v, l) // a narrow load clears the other lanes
 			a.VMULPD(c, v, cv)
 			a.VFMADD231PD(cv, v, acc[i])
 		}
+		a.ADDQ(operand.I32(of.size*numbersOf(lanes)), x)
 	})
-	a.LEAQ(operand.Mem{Base: row, Index: r, Scale: 8}, row)
+	a.LEAQ(operand.Mem{Base: row, Index: r, Scale: uint8(of.size)}, row)
 	a.JMP(operand.LabelRef(next))
 	a.Label(done)
 	a.end(a.sum(acc))
