@@ -7,7 +7,7 @@ const NoCompression = -1
 
 const (
 	defaultBeyond   = 20   // columns of the low rank beyond r
-	compressedCheck = 10   // sweeps between looks at A itself
+	compressedCheck = 15   // sweeps between looks at A itself, each of which takes as long as three (CBCL, n = 2429)
 	solvedWhile     = 5e-3 // the least part of the objective that a sweep must gain for the low rank to be kept
 	compressedFrom  = 8    // how many times cheaper a product must be
 	compressedNear  = 0.02 // ‖A−Ã‖/‖A‖ up to which the low rank is taken

@@ -34,7 +34,7 @@ type RowBlock struct {
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
 	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product of its own: for normalized
-	// views, the default 0 means 5, or 3 for a sparse A; with a low rank in place of A it is at least 10.
+	// views, the default 0 means 5, or 3 for a sparse A; with a low rank in place of A it is at least 15.
 	CheckEvery int
 	// First is how the first sweep goes.
 	First FirstSweep
