@@ -63,9 +63,6 @@ func (s *rowBlockRun) at(x []float64, lo, from, to int) []float64 {
 
 // show has all members see the way of the rows from to to.
 func (s *rowBlockRun) show(lo, from, to int) {
-	if s.copied != nil {
-		kernel.ToFloat32(s.short[(from-lo)*s.pitch:(to-lo)*s.pitch], s.at(s.d, lo, from, to))
-	}
 	if s.gap > 0 {
 		kernel.HandOver(s.way[(from-lo)*s.pitch:(to-lo)*s.pitch], s.at(s.d, lo, from, to))
 	}
@@ -77,7 +74,7 @@ func (s *rowBlockRun) eachGroup(lo, hi int, f func(g *rowGroup, from, to int)) {
 	s.team.Do(len(groups), func(k int) { f(&groups[k], lo+k*size, min(lo+(k+1)*size, hi)) })
 }
 
-// products has (A·H)_B computed, in g, for the rows lo to hi. Parts are no longer than groups: rows of a sparse A differ in length.
+// products has (A·H)_B computed, in g, for the rows lo to hi.
 func (s *rowBlockRun) products(lo, hi int) {
 	if p := s.termProduct; p != nil {
 		parts := kernel.BlockCount(hi-lo, s.partRows)
@@ -94,6 +91,13 @@ func (s *rowBlockRun) products(lo, hi int) {
 	}
 	if p := s.lowerProduct; p != nil {
 		unit, most := p.PartRows()
+		if s.gap > 0 {
+			unit, most = densePart, densePart // of one group each: the rows of others lie apart
+		}
+		for kernel.BlockCount(hi-lo, unit) > mostParts {
+			unit *= 2
+			most = max(most, unit)
+		}
 		before := func(k int) int64 { return p.WorkBefore(min(lo+k*unit, hi)) }
 		s.team.DoUneven(kernel.BlockCount(hi-lo, unit), most/unit, before, func(from, to int) {
 			s.productPart(lo, lo+from*unit, min(lo+to*unit, hi))
@@ -104,6 +108,9 @@ func (s *rowBlockRun) products(lo, hi int) {
 		s.productPart(lo, lo+k*s.partRows, min(lo+(k+1)*s.partRows, hi))
 	})
 }
+
+// mostParts is in how many parts rows of a block are dealt out at most.
+const mostParts = 1 << 20
 
 // atOnce says whether one part of the work has all rows of a block of products: of a dense A, one member alone then reads H once a block. Groups are not apart then.
 func (s *rowBlockRun) atOnce() bool { return s.nearProduct != nil && s.gap == 0 }
@@ -348,6 +355,9 @@ func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
 	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.hv[from*pitch:to*pitch]
 	s.show(lo, from, to)
+	if s.copied != nil {
+		kernel.ToFloat32(s.short[(from-lo)*pitch:(to-lo)*pitch], d)
+	}
 	clear(grp.dd)
 	clear(grp.hd)
 	kernel.GramRows(grp.dd, d, pitch, 0, pitch)
@@ -432,7 +442,7 @@ func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 		along, clipped = kernel.Advance(h, d, t, prev)
 	}
 	grp.uphill, grp.clipped = -along, clipped
-	if s.gap > 0 && (t != 1 || clipped) {
+	if t != 1 || clipped {
 		s.show(lo, from, to)
 	}
 	if s.lowerProduct != nil {

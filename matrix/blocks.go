@@ -256,6 +256,7 @@ func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockPro
 	n, blocks := m.a.rows, kernel.BlockCount(m.a.rows, size)
 	b := &csrBlocks{csrProduct: csrProduct{m, h}, rowBlocks: newRowBlocks(h, size, team), cut: make([]int32, 2*n+1), begin: make([]int, blocks+1), work: make([]int, blocks)}
 	b.diagonal = !m.offDiag && kernel.Nonzero(m.diag)
+	b.leaves = m.leavesOut(0, n)
 	near := make([][]kernel.PairRow, blocks)
 	kernel.Blocks(n, size, team.Members(), func(k, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -287,6 +288,7 @@ type csrBlocks struct {
 	begin    []int            // where those of each block begin, and where the last end
 	work     []int            // of each block, how many entries those have near, and one more a row
 	diagonal bool             // whether A has any entry there
+	leaves   bool             // whether it leaves out any
 	single   []float32        // H in float32 while the caller keeps it so, or nil
 	room     []float32        // of single, kept while it is nil
 }
@@ -298,7 +300,7 @@ var _ SingleProduct = (*csrBlocks)(nil)
 func (b *csrBlocks) Single(on bool) []float32 {
 	b.single = nil
 	n, r := b.rowBlocks.h.rows, b.rowBlocks.h.cols
-	if on && n*r >= spanFrom && b.m.a.NNZ() >= int64(2*n*r) && !b.m.leavesOut(0, n) {
+	if on && n*r >= spanFrom && b.m.a.NNZ() >= int64(2*n*r) && !b.leaves {
 		if b.room == nil {
 			b.room = kernel.Singles(n * r)
 		}
@@ -317,7 +319,7 @@ func (b *csrBlocks) PartRows() (unit, most int) {
 	if spans {
 		most = spanRows
 	}
-	if (spans || b.single != nil) && !b.m.leavesOut(0, b.m.a.rows) {
+	if (spans || b.single != nil) && !b.leaves {
 		unit = 1
 	}
 	return unit, most

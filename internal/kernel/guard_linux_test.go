@@ -123,6 +123,7 @@ func TestGuardPagesGathered(t *testing.T) {
 					x, z, low, val := numbers(xRows*r), numbers(rows*r), numbers(rows*r), numbers(each*rows)
 					narrow := make([]float32, xRows*r)
 					RoundTo(narrow, x)
+					short := placeGuarded(t, narrow[:rows*r], atEnd)
 					narrow = placeGuarded(t, narrow, atEnd)
 					idx := places(each*rows, func(k int) int { return (k * 4999) % xRows })
 					at, from := places(rows, func(k int) int { return k }), places(rows+1, func(k int) int { return each * k })
@@ -153,6 +154,8 @@ func TestGuardPagesGathered(t *testing.T) {
 						"AdvanceRounded":         func() { AdvanceRounded(z, narrow[:len(z)], low, 0.5, x[:len(z)]) },
 						"HashSum":                func() { HashSum(7, 32, idx, val); HashSum(7<<32, 0, idx, nil) },
 						"SumPairs":               func() { SumPairs(z, r, 0, near, cut, few, val) },
+						"SumPairs, float32":      func() { SumPairs(short, r, 0, near, cut, few, val) },
+						"RowSquares, float32":    func() { RowSquares(short, val[:rows]) },
 						"ScatterLists":           func() { ScatterLists(z, lists, few, val) },
 						"GatherSpan":             func() { GatherSpan(z, r, starts, stops, ends, last, val, x[first*r:], first) },
 						"GatherSpan, no values":  func() { GatherSpan(z, r, starts, stops, ends, last, nil, x[first*r:], first) },

@@ -141,7 +141,7 @@ func (t *Team) Close() {
 
 // Do calls f once for each part 0 ≤ part < parts, and returns when all calls have. Which member
 // makes a call and when is left to chance: results that are combined in order of the parts are the same for any team. f must
-// not call Do.
+// not call Do or DoUneven.
 func (t *Team) Do(parts int, f func(part int)) {
 	if parts < 0 || parts > partMask {
 		panic(badLen)
