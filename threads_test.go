@@ -198,7 +198,8 @@ func TestThreadsSpans(t *testing.T) {
 		r       int
 		ignored bool
 	}{{"spans", sparseMatrix(t, 2100, 0.1), 30, false}, {"spans, diagonal ignored", sparseMatrix(t, 2100, 0.1), 30, true}, {"rows", graph, 16, false},
-		{"a dense A stored as a sparse one", sparseMatrix(t, 2100, 0.3), 30, false}, {"the same, diagonal ignored", sparseMatrix(t, 2100, 0.3), 30, true}} {
+		{"a dense A stored as a sparse one", sparseMatrix(t, 2100, 0.3), 30, false}, {"the same, diagonal ignored", sparseMatrix(t, 2100, 0.3), 30, true},
+		{"spans of short rows, diagonal ignored", sparseMatrix(t, 2100, 0.08), 30, true}} {
 		a, err := matrix.FromCSR(tc.a, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -80,14 +80,9 @@ func TestTeamUneven(t *testing.T) {
 		}
 		team.Close()
 	}
-	for name, call := range map[string]func(*Team){
-		"runs of none":       func(team *Team) { team.DoUneven(2, 0, nil, nil) },
-		"runs without end":   func(team *Team) { team.DoUneven(2, mostRun+1, nil, nil) },
-		"fewer parts than 0": func(team *Team) { team.DoUneven(-1, 1, nil, nil) },
-		"too many parts":     func(team *Team) { team.DoUneven(partMask+1, 1, nil, nil) },
-	} {
-		if panics(func() { call(NewTeam(1)) }) == nil {
-			t.Errorf("%s: no panic", name)
+	for _, c := range []struct{ parts, most int }{{2, 0}, {2, mostRun + 1}, {-1, 1}, {partMask + 1, 1}} {
+		if panics(func() { NewTeam(1).DoUneven(c.parts, c.most, func(int) int64 { return 0 }, func(int, int) {}) }) == nil {
+			t.Errorf("%d parts, %d at a time: no panic", c.parts, c.most)
 		}
 	}
 }
