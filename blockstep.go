@@ -16,7 +16,7 @@ type blockState struct {
 	more  [][]float64 // the terms that g lacks where products are TermProducts
 
 	way    []float64 // d without gaps, for all to read; d itself if there are none
-	short  []float32 // d as ⟨A_BB·d, d⟩ is found from, while H is rounded: half as much to hand on, of what its rounding changes by nothing that a step would show
+	short  []float32 // d rounded, from which ⟨A_BB·d, d⟩ is found while H is rounded: half as much for others to read
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
