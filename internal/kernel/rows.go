@@ -145,7 +145,7 @@ func gatherEachGo[F Float](dst, lower []float64, r int, from, idx []int32, val [
 func GatherSpan[F Float](acc []float64, r int, at, to, end []int64, idx []int32, val []float64, x []F, first int) {
 	rows := shape(acc, r)
 	width := shape(x, r)
-	if len(at) != rows || len(to) != rows || len(end) != rows || val != nil && len(val) != len(idx) || first < 0 || first+width > math.MaxInt32 {
+	if len(at) != rows || len(to) != rows || len(end) != rows || val != nil && len(val) != len(idx) || first < 0 || first > math.MaxInt32-width {
 		panic(badLen)
 	}
 	for k, p := range at {
