@@ -10,17 +10,18 @@ func Dot(x, y []float64) float64 {
 	return dot(x, y)
 }
 
+// The outer conversions keep the compiler from fusing products and sums.
 func dotGo[F Float](x, y []F) float64 {
 	var s0, s1, s2, s3 float64
 	for len(x) >= 4 && len(y) >= 4 {
-		s0 += float64(x[0]) * float64(y[0])
-		s1 += float64(x[1]) * float64(y[1])
-		s2 += float64(x[2]) * float64(y[2])
-		s3 += float64(x[3]) * float64(y[3])
+		s0 += float64(float64(x[0]) * float64(y[0]))
+		s1 += float64(float64(x[1]) * float64(y[1]))
+		s2 += float64(float64(x[2]) * float64(y[2]))
+		s3 += float64(float64(x[3]) * float64(y[3]))
 		x, y = x[4:], y[4:]
 	}
 	for i, v := range x {
-		s0 += float64(v) * float64(y[i])
+		s0 += float64(float64(v) * float64(y[i]))
 	}
 	return (s0 + s1) + (s2 + s3)
 }
