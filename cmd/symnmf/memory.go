@@ -156,7 +156,7 @@ func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 const (
 	program = 19<<20 + late
 	slack   = 1.05    // for what waits to be collected, see within
-	late    = 3 << 20 // what is allocated while the last of it is being collected, by busy processors
+	late    = 5 << 20 // what is allocated while the last of it is being collected, by busy processors
 )
 
 // size returns the numbers of items and of the others: of features, or of items again.
