@@ -31,6 +31,7 @@ type rowGroup struct {
 	double  *kernel.RowSolver[float64]
 	single  *kernel.RowSolver[float32]
 	hd, dd  []float64 // H_Gᵀd, and dᵀd from the diagonal on
+	h       []float64 // room for its rows of an H that is narrow
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
 	own     float64   // Σ A_ii‖d_i‖², diagonal ignored or not, where q is guessed
 	lower   float64   // ⟨lower, H_G⟩ when they have moved
@@ -173,7 +174,7 @@ func (s *rowBlockRun) block(b int) {
 		return
 	}
 	if t == 0 { // improve has not moved them, or not last
-		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { g.lower = s.lowerInner(lo, from, to) })
+		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { g.lower = s.lowerInner(g, lo, from, to) })
 	}
 	groups, _ := s.groupsOf(hi - lo)
 	for k := range groups {
@@ -190,14 +191,14 @@ func (s *rowBlockRun) block(b int) {
 }
 
 // lowerInner returns ⟨lower, H⟩ over the rows from to to, in the block that begins with row lo.
-func (s *rowBlockRun) lowerInner(lo, from, to int) float64 {
-	return kernel.Dot(s.at(s.lower, lo, from, to), s.hv[from*s.pitch:to*s.pitch])
+func (s *rowBlockRun) lowerInner(grp *rowGroup, lo, from, to int) float64 {
+	return kernel.Dot(s.at(s.lower, lo, from, to), s.rowsOf(grp, from, to))
 }
 
 // ownInner returns ⟨A_BB·H_B, H_B⟩ for block b, rows lo to hi.
 func (s *rowBlockRun) ownInner(b, lo, hi int) float64 {
-	if s.copied != nil { // the same numbers, of which others have read all or will
-		return s.singleProduct.StepSingle(b, s.copied[lo*s.pitch:hi*s.pitch])
+	if h := s.rounded.now; h != nil {
+		return s.rounded.product.StepSingle(b, h[lo*s.pitch:hi*s.pitch])
 	}
 	return s.product.Step(b, s.hv[lo*s.pitch:hi*s.pitch])
 }
@@ -238,6 +239,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 			s.productPart(lo, from, to)
 		}
 		s.sumTerms(lo, from, to)
+		s.fetchRows(g, from, to)
 		s.propose(g, lo, from, to)
 		s.measureStep(g, lo, from, to)
 	})
@@ -304,8 +306,8 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 			return t, fall, 0, false
 		}
 	}
-	if s.copied != nil {
-		q = s.singleProduct.StepSingle(b, s.short[:len(d)])
+	if s.rounded.now != nil {
+		q = s.rounded.product.StepSingle(b, s.short[:len(d)])
 	} else {
 		q = s.product.Step(b, d)
 	}
@@ -341,8 +343,8 @@ func (s *rowBlockRun) packGram() {
 
 // propose finds the way d of the rows from to to, in the block that begins with row lo.
 func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
-	p, pitch := s.p, s.pitch
-	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.hv[from*pitch:to*pitch]
+	p := s.p
+	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
 	if s.single {
 		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, s.perms)
 	} else {
@@ -353,9 +355,9 @@ func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 // measureStep finds what the way d of these rows adds to the quartic.
 func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
-	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.hv[from*pitch:to*pitch]
+	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
 	s.show(lo, from, to)
-	if s.copied != nil {
+	if s.rounded.now != nil {
 		kernel.ToFloat32(s.short[(from-lo)*pitch:(to-lo)*pitch], d)
 	}
 	clear(grp.dd)
@@ -433,20 +435,14 @@ func addUp(sum []float64, groups []rowGroup, of func(g *rowGroup) []float64) {
 // the group has to tell of that. Where entries were cut off, or rounded, hd becomes Mᵀd with M the rows halfway: by that and its transpose HᵀH grows.
 func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	pitch := s.pitch
-	d, h, prev := s.at(s.d, lo, from, to), s.hv[from*pitch:to*pitch], s.prev[from*pitch:to*pitch]
-	along, clipped := 0.0, false
-	if s.copied != nil {
-		along, clipped = kernel.AdvanceRounded(h, s.copied[from*pitch:to*pitch], d, t, prev)
-		clipped = clipped || t != 1
-	} else {
-		along, clipped = kernel.Advance(h, d, t, prev)
-	}
+	d, h := s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
+	along, clipped := s.advance(grp, from, to, d, t)
 	grp.uphill, grp.clipped = -along, clipped
 	if t != 1 || clipped {
 		s.show(lo, from, to)
 	}
 	if s.lowerProduct != nil {
-		grp.lower = s.lowerInner(lo, from, to)
+		grp.lower = s.lowerInner(grp, lo, from, to)
 	}
 	if s.nearProduct != nil && !clipped {
 		near := s.at(s.near, lo, from, to)

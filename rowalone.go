@@ -33,6 +33,7 @@ func (s *rowBlockRun) revive() {
 		if s.gram[j*s.pitch+j] != 0 {
 			continue
 		}
+		s.widen()
 		best, at := 0.0, -1
 		for i, p := range s.p.diag {
 			if spare := p - kernel.SumSq(s.h.Row(i)); spare > best {
@@ -51,6 +52,7 @@ func (s *rowBlockRun) row(i int) { s.rowBy(s.Passes, i) }
 
 // rowBy is row with so many passes.
 func (s *rowBlockRun) rowBy(passes, i int) {
+	s.widen()
 	r := s.p.r
 	hi, old, g, d := s.h.Row(i), s.d[:s.pitch], s.g[:s.pitch], s.d[s.pitch:2*s.pitch]
 	copy(old, hi)
@@ -92,7 +94,6 @@ func (s *rowBlockRun) rowBy(passes, i int) {
 			break
 		}
 	}
-	s.roundRow(i)
 	for j := range r {
 		d[j] = hi[j] - old[j]
 		if d[j] != 0 {

@@ -16,7 +16,7 @@ import (
 // Near their answer dense data with a small error get joint steps of all rows, besides.
 //
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, the answer
-// among them, 8·n·r where joint steps are taken, half of n·r more for a sparse A of long rows, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
+// among them, 8·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
 // zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
@@ -44,7 +44,7 @@ type RowBlock struct {
 	// Joint is how many steps of conjugate gradients a joint step of all rows has, which dense data get every few sweeps once the error is small;
 	// the default 0 means 3, NoJoint never. At most 1000.
 	Joint int
-	// Precision is that of the passes. The step, and what is computed otherwise, is float64 in any case, but with Adaptive H is rounded to float32 while passes are, if A is sparse with long rows.
+	// Precision is that of the passes. The step, and what is computed otherwise, is float64 in any case, but with Adaptive an H of 65536 numbers or more is rounded to float32 while passes are, if A is sparse.
 	Precision Precision
 }
 
@@ -257,20 +257,19 @@ type rowBlockRun struct {
 	alone      bool // the next sweep takes rows one at a time
 	wasSo      bool // the last one did
 	// columnsFirst makes the first sweep one of CD's.
-	columnsFirst  bool
-	partRows      int  // densePart or sparsePart, where lowerProduct does not say
-	evenRows      bool // rows of a product are taken to cost the same
-	team          *kernel.Team
-	product       matrix.BlockProduct
-	lowerProduct  matrix.LowerProduct  // product, if it is one
-	nearProduct   matrix.NearProduct   // product, if it is one
-	termProduct   matrix.TermProduct   // product, if it is one
-	singleProduct matrix.SingleProduct // product, if it is one
-	copied        []float32            // h, while it is rounded to float32 and the product finds it there
-	everySweep    bool                 // the objective is known after every sweep, so that prev is what to go back to
-	gram          []float64            // D = HᵀH of the moving H
-	largest       float64              // of D as the sweep began
-	parts         [][]float64
+	columnsFirst bool
+	partRows     int  // densePart or sparsePart, where lowerProduct does not say
+	evenRows     bool // rows of a product are taken to cost the same
+	team         *kernel.Team
+	product      matrix.BlockProduct
+	lowerProduct matrix.LowerProduct // product, if it is one
+	nearProduct  matrix.NearProduct  // product, if it is one
+	termProduct  matrix.TermProduct  // product, if it is one
+	rounded      roundedH
+	everySweep   bool      // the objective is known after every sweep, so that prev is what to go back to
+	gram         []float64 // D = HᵀH of the moving H
+	largest      float64   // of D as the sweep began
+	parts        [][]float64
 
 	// guesses makes q = ⟨A_BB·d, d⟩ that of the diagonal of A alone as long as steps of 1 are good enough by it: of sparse points
 	// in a block few have much in common.
@@ -291,6 +290,7 @@ type rowBlockRun struct {
 
 // sweepTally is what the goroutine that runs the sweep counts block by block, apart from what all members of the team read.
 type sweepTally struct {
+	rounds    bool    // H has been rounded to float32 as the sweep began
 	guessed   int     // blocks that moved by a guess
 	clipped   int     // groups of rows some of whose entries did not move by t·d: they were cut off at zero, or rounded
 	uphill    float64 // ⟨Y − H_new, H_new − H_prev⟩ so far, Y the sweep's start, after a joint step if it has one
@@ -315,7 +315,6 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 	if s.sweeps == 0 && !s.everySweep {
 		s.safe = append(s.safe[:0], s.hv...)
 	}
-	s.copyH(s.single && s.Precision == Adaptive && !s.alone && s.roundable())
 	s.extrapolate()
 	s.product.Extrapolate(s.beta, s.h)
 	if s.sweeps == 0 && !kernel.Nonzero(s.gram) {
@@ -327,7 +326,7 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 	s.wasSo, s.alone = s.alone, false
 	for b := 0; b*s.Block < s.p.n; b++ {
 		if stop() {
-			if s.beta > 0 || s.copied != nil { // part of H is where momentum has put it, or rounding
+			if s.beta > 0 || s.rounds { // part of H is where momentum has put it, or rounding
 				s.back(s.prev)
 			}
 			s.report.cut = true
@@ -368,6 +367,7 @@ func (s *rowBlockRun) prepare() {
 		if s.nearProduct, _ = s.product.(matrix.NearProduct); s.nearProduct != nil && s.near == nil {
 			s.near = s.byGroups()
 		}
+		s.rounded.product, _ = s.product.(matrix.SingleProduct)
 		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil && s.more == nil {
 			for range s.termProduct.Terms() - 1 {
 				s.more = append(s.more, s.byGroups())
@@ -381,37 +381,6 @@ func (s *rowBlockRun) prepare() {
 		}
 		_, kept := s.product.Inner()
 		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
-	}
-}
-
-// copyH says whether H may be rounded to float32 for the next sweep, as what passes propose is as long as they are of float32. Products that gather rows of it then have half as many cache lines to wait for.
-func (s *rowBlockRun) copyH(may bool) {
-	s.copied = nil
-	if s.singleProduct, _ = s.product.(matrix.SingleProduct); s.singleProduct != nil {
-		s.copied = s.singleProduct.Single(may)
-	}
-	if s.copied != nil && s.short == nil {
-		s.short = kernel.Singles(s.Block * s.pitch)
-	}
-}
-
-// roundable says whether columns of H, as D knows them from the last sweep, are far above the least numbers of float32. A start may be of any size.
-func (s *rowBlockRun) roundable() bool {
-	for j := range s.p.r {
-		if v := s.gram[j*s.pitch+j]; v != 0 && v < leastRounded {
-			return false
-		}
-	}
-	return s.sweeps > 0
-}
-
-// leastRounded is the least square of a column that is rounded.
-const leastRounded = 0x1p-200
-
-// roundRow rounds row i if H is rounded.
-func (s *rowBlockRun) roundRow(i int) {
-	if s.copied != nil {
-		kernel.RoundTo(s.copied[i*s.pitch:(i+1)*s.pitch], s.h.Row(i))
 	}
 }
 
@@ -450,31 +419,41 @@ func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
 
 // extrapolate makes h the start of the next sweep and last H_t, and computes D.
 func (s *rowBlockRun) extrapolate() {
+	s.rounds = s.mayRound()
+	if !s.rounds {
+		s.widen()
+	}
 	if s.beta != 0 {
 		s.h, s.last = s.last, s.h
 		s.hv, s.prev = s.prev, s.hv
+		s.rounded.now, s.rounded.last = s.rounded.last, s.rounded.now
 	}
-	s.findGramAfter(func(lo, hi int) { // numbers
-		if s.beta == 0 {
-			copy(s.prev[lo:hi], s.hv[lo:hi])
-		} else {
-			kernel.Extrapolate(s.hv[lo:hi], s.beta, s.prev[lo:hi], s.least)
-		}
-		if s.copied != nil {
-			kernel.RoundTo(s.copied[lo:hi], s.hv[lo:hi])
-		}
+	if s.rounds {
+		s.extrapolateNarrow()
+		s.rounded.product.Single(s.rounded.now)
+		return
+	}
+	s.findGramAfter(func(_, lo, hi int) []float64 {
+		s.extrapolatePiece(lo, hi)
+		return s.hv[lo:hi]
 	})
 }
 
-// findGram computes D.
-func (s *rowBlockRun) findGram() { s.findGramAfter(func(int, int) {}) }
+// extrapolatePiece is extrapolate for the numbers lo to hi.
+func (s *rowBlockRun) extrapolatePiece(lo, hi int) {
+	if s.beta == 0 {
+		copy(s.prev[lo:hi], s.hv[lo:hi])
+	} else {
+		kernel.Extrapolate(s.hv[lo:hi], s.beta, s.prev[lo:hi], s.least)
+	}
+}
 
-// findGramAfter computes D, each piece of h, numbers lo to hi, after a call of first.
-func (s *rowBlockRun) findGramAfter(first func(lo, hi int)) {
-	s.inParts(func(k, lo, hi int) {
-		first(lo, hi)
-		kernel.GramRows(s.parts[k], s.hv[lo:hi], s.pitch, 0, s.pitch)
-	})
+// findGram computes D.
+func (s *rowBlockRun) findGram() { s.findGramAfter(s.piece) }
+
+// findGramAfter computes D of the pieces of h, numbers lo to hi of part k, that first returns.
+func (s *rowBlockRun) findGramAfter(first func(k, lo, hi int) []float64) {
+	s.inParts(func(k, lo, hi int) { kernel.GramRows(s.parts[k], first(k, lo, hi), s.pitch, 0, s.pitch) })
 	s.addParts(s.gram)
 	kernel.Mirror(s.gram, s.pitch)
 	s.largest = 0
@@ -503,6 +482,9 @@ func (s *rowBlockRun) inParts(f func(k, lo, hi int)) {
 		s.parts = append(s.parts, make([]float64, len(s.gram)))
 	}
 	rows := max(1, piece/s.pitch)
+	if s.rounded.now != nil {
+		rows = max(1, narrowPiece/s.pitch)
+	}
 	s.team.Do(count, func(k int) {
 		clear(s.parts[k])
 		at := k / perLane * lane
@@ -524,8 +506,9 @@ func (s *rowBlockRun) addParts(sum []float64) {
 
 // publish implements keeper.
 func (s *rowBlockRun) publish() {
+	room := make([]float64, s.pitch)
 	for i := range s.p.n {
-		copy(s.out.Row(i), s.h.Row(i))
+		copy(s.out.Row(i), s.rowOf(i, room))
 	}
 }
 

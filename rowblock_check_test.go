@@ -406,15 +406,16 @@ func TestRowBlockRest(t *testing.T) {
 	}
 }
 
-// TestRounded: while passes are of float32 and rows of A are long, H has only numbers of float32, of which there is a copy, and D, the objective and all that verify looks at follow it
+// TestRounded: while passes are of float32, a large H of a sparse A has only numbers of float32, and D, the objective and all that verify looks at follow it
 // as it is, in sweeps by blocks and for single rows; in a sweep row by row, and with any other precision, H is not rounded.
 func TestRounded(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
+	short, _ := instance.PlantedGraph(8200, 200, 0.3, 0.0003, 1)
 	for _, tc := range []struct {
 		name string
 		a    *matrix.CSR
 		r    int
-	}{{"rows", graph, 16}, {"spans", sparseMatrix(t, 2100, 0.1), 30}} {
+	}{{"rows", graph, 16}, {"short rows", short, 12}, {"spans", sparseMatrix(t, 2100, 0.1), 30}} {
 		a, err := matrix.FromCSR(tc.a, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -427,8 +428,8 @@ func TestRounded(t *testing.T) {
 			}
 			single := run.single && !run.alone && sweep > 0
 			rep := run.sweep(never)
-			if got := run.copied != nil; got != single {
-				t.Fatalf("%s, sweep %d: float32 %t, a copy %t", tc.name, sweep+1, single, got)
+			if run.rounds != single {
+				t.Fatalf("%s, sweep %d: float32 %t, H rounded %t", tc.name, sweep+1, single, run.rounds)
 			}
 			steps[single]++
 			if rep.provisional { // H has gone back
@@ -456,26 +457,81 @@ func TestRounded(t *testing.T) {
 		if steps[true] == 0 {
 			t.Errorf("%s: %d sweeps of float32, %d of float64", tc.name, steps[true], steps[false])
 		}
-		_, _, run = startRun(t, a, tc.r, RowBlock{}, Options{Start: Random{}})
-		run.prepare()
-		for _, run.beta = range []float64{0, 0.5} { // what sweeps begin with is rounded, too
-			run.copyH(true)
-			run.extrapolate()
-			for k, v := range run.hv {
-				if float64(run.copied[k]) != v {
-					t.Fatalf("%s, momentum %v: H begins with %v, its copy with %v", tc.name, run.beta, v, run.copied[k])
-				}
-			}
-		}
-		run.end()
 		for _, precision := range []Precision{Double, Single} {
 			_, _, run := startRun(t, a, tc.r, RowBlock{Precision: precision}, Options{Start: Random{}})
 			run.sweep(never)
 			run.sweep(never)
-			if run.copied != nil {
+			if run.rounds {
 				t.Errorf("%s, %v: H is rounded", tc.name, precision)
 			}
 			run.end()
+		}
+	}
+}
+
+// TestRoundedStarts: a sweep that rounds H starts from where momentum puts it, rounded, and H as it was is what it goes back to: of float64 in the first such sweep, in memory
+// that H has in the next. Widened, H has the same numbers.
+func TestRoundedStarts(t *testing.T) {
+	short, _ := instance.PlantedGraph(8200, 200, 0.3, 0.0003, 1)
+	a, err := matrix.FromCSR(short, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, run := startRun(t, a, 12, RowBlock{}, Options{Start: Random{}, Threads: 2})
+	defer run.end()
+	run.sweep(never)
+	numbers := func(wide []float64, narrow []float32) []float64 {
+		if narrow == nil {
+			return slices.Clone(wide)
+		}
+		x := make([]float64, len(narrow))
+		kernel.ToFloat64(x, narrow)
+		return x
+	}
+	for step, beta := range []float64{0.5, 0.3, 0, 0.7, 0.2, 0, 0, 0.4} {
+		if step == 4 {
+			run.widen()
+			if run.rounded.now != nil || run.rounded.last != nil {
+				t.Fatal("widened, and narrow")
+			}
+		}
+		h, last := numbers(run.hv, run.rounded.now), numbers(run.prev, run.rounded.last)
+		if step == 0 || step == 4 { // something to be seen of the first
+			for k := range h {
+				h[k] *= 1 + 0x1p-30
+				run.hv[k] = h[k]
+			}
+		}
+		run.beta = beta
+		run.extrapolate()
+		now, before := numbers(run.hv, run.rounded.now), numbers(run.prev, run.rounded.last)
+		if run.rounded.now == nil || !slices.Equal(before, h) {
+			t.Fatalf("step %d: H rounded %t, or the one before lost", step, run.rounded.now != nil)
+		}
+		for k, v := range now {
+			want := h[k]
+			if beta > 0 {
+				want = max(0, want+float64(beta*(want-float64(float32(last[k])))))
+			}
+			if want = float64(float32(want)); math.Abs(v-want) > 0x1p-23*want {
+				t.Fatalf("step %d: number %d begins with %v, want %v", step, k, v, want)
+			}
+		}
+		gram := slices.Clone(run.gram)
+		run.widen()
+		if !slices.Equal(run.hv, now) || !slices.Equal(run.prev, before) {
+			t.Fatalf("step %d: widened, H or the one before is another", step)
+		}
+		for k, want := range run.p.gram(run.h) {
+			if math.Abs(gram[k]-want) > 1e-12*want {
+				t.Fatalf("step %d: D[%d] = %v, want %v", step, k, gram[k], want)
+			}
+		}
+		if step != 3 { // or goes on as it is
+			run.rounded.now = kernel.Narrow(run.hv, run.team)
+			if step > 0 && step != 4 {
+				run.rounded.last = kernel.Narrow(run.prev, run.team)
+			}
 		}
 	}
 }
@@ -490,14 +546,17 @@ func TestRoundedInner(t *testing.T) {
 	for range 3 {
 		run.sweep(never)
 	}
-	if run.copied == nil {
-		t.Fatal("no copy of H")
+	if run.rounded.now == nil {
+		t.Fatal("H is not rounded")
 	}
+	wide := make([]float64, len(run.hv))
+	kernel.ToFloat64(wide, run.rounded.now)
 	for b := 0; b*run.Block < run.p.n; b++ {
 		lo, hi := b*run.Block, min((b+1)*run.Block, run.p.n)
 		run.packGram()
 		run.products(lo, hi)
 		run.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
+			run.fetchRows(g, from, to)
 			run.propose(g, lo, from, to)
 			run.measureStep(g, lo, from, to)
 		})
@@ -507,7 +566,7 @@ func TestRoundedInner(t *testing.T) {
 		if _, _, q, asked := run.step(b, groups, d); !asked || math.Abs(q-want) > 1e-6*math.Abs(want) || want == 0 {
 			t.Fatalf("block %d: ⟨A_BB·d, d⟩ is %v, want %v", b, q, want)
 		}
-		if got, want := run.ownInner(b, lo, hi), run.product.Step(b, run.hv[lo*run.pitch:hi*run.pitch]); got != want {
+		if got, want := run.ownInner(b, lo, hi), run.product.Step(b, wide[lo*run.pitch:hi*run.pitch]); got != want {
 			t.Fatalf("block %d: ⟨A_BB·H_B, H_B⟩ is %v, want %v", b, got, want)
 		}
 	}
@@ -535,18 +594,19 @@ func TestRoundedNot(t *testing.T) {
 	for range 3 {
 		run.sweep(never)
 	}
-	if run.gram[0] = 0x1p-201; run.roundable() {
+	if run.gram[0] = 0x1p-201; run.mayRound() {
 		t.Error("a column of 2⁻¹⁰¹ is rounded")
 	}
-	if run.gram[0] = 0; !run.roundable() {
+	if run.gram[0] = 0; !run.mayRound() {
 		t.Error("a column of zeros keeps others from being rounded")
 	}
+	run.widen()
 	run.beta = 0
 	for k := range run.hv { // no number of float32
 		run.hv[k] *= 1 + 0x1p-40
 	}
 	was := slices.Clone(run.hv)
-	if rep := run.sweep(func() bool { return true }); !rep.cut || run.copied == nil || !slices.Equal(run.hv, was) {
-		t.Errorf("cut %t, rounded %t: H is another", rep.cut, run.copied != nil)
+	if rep := run.sweep(func() bool { return true }); !rep.cut || !run.rounds || !slices.Equal(run.hv, was) {
+		t.Errorf("cut %t, rounded %t: H is another", rep.cut, run.rounds)
 	}
 }

@@ -688,11 +688,12 @@ func TestFindGramAfter(t *testing.T) {
 	_, h, s := startRun(t, a, r, RowBlock{Compress: NoCompression}, Options{Start: Random{}, Threads: 2})
 	defer s.end()
 	handed := make([]int, len(s.hv))
-	s.findGramAfter(func(lo, hi int) {
+	s.findGramAfter(func(_, lo, hi int) []float64 {
 		for k := lo; k < hi; k++ {
 			handed[k]++
 			s.hv[k] *= 2
 		}
+		return s.hv[lo:hi]
 	})
 	for k, times := range handed {
 		if times != 1 {

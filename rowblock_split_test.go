@@ -13,7 +13,7 @@ import (
 
 // BenchmarkSweepSplit takes a sweep of rowblock apart, one thread: the milliseconds of a whole sweep, those of its parts done by
 // themselves for all blocks on the same H, and for each part the least this machine could take, from figures of the same run:
-// multiply–adds at the rate of a product in cache, bytes at the rate of summing squares over as much memory, and for a root
+// multiply–adds at the rate of a product in cache, bytes, half as many of an H of float32, at the rate of summing squares over as much memory, and for a root
 // rootOps vector instructions, two a cycle as multiply–adds are. Of the rows that a sparse product gathers each counts once a
 // block at the rate of all of them, and as at hand where it comes again. What the whole takes beyond its parts is bookkeeping. Memory
 // gives rows in any order more slowly than in a stream: by lines, the rows that a sparse product gathers are counted as what a
@@ -72,6 +72,10 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	whole := least(5, func() { s.sweep(never) })
 	told := 1 - float64(s.guessed)/float64(kernel.BlockCount(p.n, s.Block)) // blocks that ask for ⟨A_BB·d, d⟩
 	single, pitch := s.single, s.pitch
+	size := 8.0 // bytes of a number of H
+	if s.rounded.now != nil {
+		size = 4
+	}
 	s.beta = 0
 
 	// The parts, block by block as in a sweep that changes nothing.
@@ -89,7 +93,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 		spent := make([]time.Duration, parts)
 		for k := 0; k*s.Block < p.n; k++ {
 			lo, hi := k*s.Block, min((k+1)*s.Block, p.n)
-			d, hb := s.d[:(hi-lo)*pitch], s.hv[lo*pitch:hi*pitch]
+			d := s.d[:(hi-lo)*pitch]
 			each := func(part int, f func()) {
 				start := time.Now()
 				f()
@@ -100,12 +104,19 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 				s.eachGroup(lo, hi, func(_ *rowGroup, from, to int) { s.sumTerms(lo, from, to) })
 			})
 			each(solving, func() {
-				s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) { s.propose(grp, lo, from, to) })
+				s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) {
+					s.fetchRows(grp, from, to)
+					s.propose(grp, lo, from, to)
+				})
 			})
 			each(owning, func() {
-				s.product.Step(k, d)
+				if s.rounded.now != nil {
+					s.rounded.product.StepSingle(k, s.short[:len(d)])
+				} else {
+					s.product.Step(k, d)
+				}
 				if s.lowerProduct != nil && s.nearProduct == nil {
-					s.product.Step(k, hb)
+					s.ownInner(k, lo, hi)
 				}
 			})
 			each(searching, func() {
@@ -114,14 +125,18 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 				s.wholeOrBest(s.quartic(all))
 			})
 			each(moving, func() {
-				kernel.Advance(hb, still[:len(hb)], 1, s.prev[lo*pitch:hi*pitch])
-				s.product.Move(k, 1, still[:len(hb)])
-				if s.lowerProduct != nil {
-					_ = s.lowerInner(lo, lo, hi)
-				}
-				if s.nearProduct != nil {
-					_ = kernel.Dot(s.near[:len(hb)], hb) + kernel.Dot(s.near[:len(hb)], still[:len(hb)])
-				}
+				s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) {
+					e := still[(from-lo)*pitch : (to-lo)*pitch]
+					s.advance(grp, from, to, e, 1)
+					if s.lowerProduct != nil {
+						_ = s.lowerInner(grp, lo, from, to)
+					}
+					if s.nearProduct != nil {
+						near := s.at(s.near, lo, from, to)
+						_ = kernel.Dot(near, s.rowsOf(grp, from, to)) + kernel.Dot(near, e)
+					}
+				})
+				s.product.Move(k, 1, still[:len(d)])
 			})
 		}
 		for k, v := range spent {
@@ -164,9 +179,9 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 		after        // what follows H
 	)
 	var limit, byLines [3]float64
-	far, near := perByte(16*n*rr), perByte(16*float64(s.Block)*rr) // for all of H and H as it was, and for what a block has at hand
-	bookLimit := 3*n*rr*8*far + madds(n*rr/2)                      // both read, and one of them written; HᵀH
-	moveLimit := 3*n*rr*8*far + 2*n*rr*8*near                      // the same, a block at a time; H_B and the step at hand
+	far, near := perByte(2*size*n*rr), perByte(16*float64(s.Block)*rr) // for all of H and H as it was, and for what a block has at hand
+	bookLimit := 3*n*rr*size*far + madds(n*rr/2)                       // both read, and one of them written; HᵀH
+	moveLimit := 3*n*rr*size*far + 2*n*rr*8*near                       // the same, a block at a time; H_B and the step at hand
 	if gathered == nil {
 		limit[fromH] = max(madds(stored), stream(stored))
 		limit[own] = madds(n * float64(s.Block) / 2)
@@ -177,9 +192,9 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 		z := float64(rows) * rr
 		list := 12 * stored * perByte(12*stored)
 		pairs, distinct := splitCounts(gathered, s.Block)
-		again := (stored - distinct) * perByte(8*float64(s.Block)*rr)
-		limit[fromH] = max(madds(stored), 8*rr*(distinct*perByte(8*z)+again)+list)
-		byLines[fromH] = max(madds(stored), readLines(gathered.Col, rows, pitch))
+		again := (stored - distinct) * perByte(size*float64(s.Block)*rr)
+		limit[fromH] = max(madds(stored), size*rr*(distinct*perByte(size*z)+again)+list)
+		byLines[fromH] = max(madds(stored), readLines(gathered.Col, rows, pitch*int(size)/8))
 		limit[own], limit[after] = 2*madds(pairs), moveLimit
 		if features { // A_BB·d feature by feature; rows of Z that a block changes, read and written
 			limit[own] = told * madds(stored)

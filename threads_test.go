@@ -189,7 +189,7 @@ func TestThreads(t *testing.T) {
 }
 
 // TestThreadsSpans is the same for a sparse A of so many entries that its products go by spans of columns (decision 0012), with a diagonal that few rows have,
-// counted and ignored; and for one of long rows that do not, from whose H products read a copy (decision 0013), as they do of the first where its diagonal counts.
+// counted and ignored; and for one of long rows that do not, whose H is of float32 for a while (decision 0013), as that of the first is where its diagonal counts.
 func TestThreadsSpans(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
 	for _, tc := range []struct {

@@ -61,12 +61,13 @@ type TermProduct interface {
 	TermTo(dst []float64, term, lo, hi int)
 }
 
-// SingleProduct is a BlockProduct that can read H from a copy in float32.
+// SingleProduct is a BlockProduct that can read an H of float32.
 type SingleProduct interface {
 	BlockProduct
-	// Single says, just before an Extrapolate, whether H will have only numbers of float32 until the next call. If so, and if the product gains by that, it returns where
-	// LowerTo finds them, n×r, and the caller stores them there, too, as they change; else nil.
-	Single(on bool) (h []float32)
+	// PrefersSingle says whether LowerTo gains by that.
+	PrefersSingle() bool
+	// Single says that H is h, n×r, until the next call: then only LowerTo and StepSingle may be called, besides Move and Extrapolate. With nil it is what the last Extrapolate said.
+	Single(h []float32)
 	// StepSingle is Step for a d of float32.
 	StepSingle(b int, d []float32) float64
 }
@@ -289,25 +290,19 @@ type csrBlocks struct {
 	work     []int            // of each block, how many entries those have near, and one more a row
 	diagonal bool             // whether A has any entry there
 	leaves   bool             // whether it leaves out any
-	single   []float32        // H in float32 while the caller keeps it so, or nil
-	room     []float32        // of single, kept while it is nil
+	single   []float32        // H where it is of float32, or nil
 }
 
 var _ SingleProduct = (*csrBlocks)(nil)
 
-// Single implements SingleProduct. It pays where rows of A are long, so that H is gathered often for each time it is written, and H exceeds half of a second-level
-// cache (decision 0013).
-func (b *csrBlocks) Single(on bool) []float32 {
-	b.single = nil
+// PrefersSingle implements SingleProduct. It pays where H exceeds half of a second-level cache (decision 0013).
+func (b *csrBlocks) PrefersSingle() bool {
 	n, r := b.rowBlocks.h.rows, b.rowBlocks.h.cols
-	if on && n*r >= spanFrom && b.m.a.NNZ() >= int64(2*n*r) && !b.leaves {
-		if b.room == nil {
-			b.room = kernel.Singles(n * r)
-		}
-		b.single = b.room
-	}
-	return b.single
+	return n*r >= spanFrom && !b.leaves
 }
+
+// Single implements SingleProduct.
+func (b *csrBlocks) Single(h []float32) { b.single = h }
 
 // before returns how many entries of row i are left of its block.
 func (b *csrBlocks) before(i int) int { return int(b.cut[2*i+1] - b.cut[2*i]) }

@@ -261,7 +261,7 @@ func (m metered) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) m
 	switch p := b.BlockProduct.(type) {
 	case matrix.NearProduct: // of a dense A, which takes joint steps, too
 		return meteredNear{meteredLower{b, p}, p, p.(matrix.JointProduct)}
-	case matrix.LowerProduct: // of a sparse A, which may read H from a copy
+	case matrix.LowerProduct: // of a sparse A, which may read an H of float32
 		return meteredSingle{meteredLower{b, p}, p.(matrix.SingleProduct)}
 	case matrix.TermProduct:
 		return meteredTerms{b, p}
@@ -281,8 +281,11 @@ type meteredSingle struct {
 	single matrix.SingleProduct
 }
 
+// PrefersSingle implements matrix.SingleProduct.
+func (b meteredSingle) PrefersSingle() bool { return b.single.PrefersSingle() }
+
 // Single implements matrix.SingleProduct.
-func (b meteredSingle) Single(on bool) []float32 { return b.single.Single(on) }
+func (b meteredSingle) Single(h []float32) { b.single.Single(h) }
 
 // StepSingle implements matrix.SingleProduct.
 func (b meteredSingle) StepSingle(block int, d []float32) (q float64) {

@@ -337,11 +337,11 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		}
 	}
 	if !points {
-		copied := 0.0 // H in float32, for long rows
-		if sh.sparse && n*pitch >= copiedFrom && sh.stored >= 2*n*pitch {
-			copied = 4 * n * pitch
+		rooms := 0.0 // for what is at work of an H of float32
+		if sh.sparse && n*pitch >= roundedFrom {
+			rooms = 8*roundedParts*roundedPiece + 12*graphBlock*pitch
 		}
-		return squares + 8*2*n*pitch + low + joint + copied // H and the one before
+		return squares + 8*2*n*pitch + low + joint + rooms // H and the one before
 	}
 	terms := 0.0 // X by terms
 	if sh.sparse {
@@ -350,8 +350,12 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	return squares + 8*(2*n*pitch+3*m*pitch) + terms + low + joint + sh.blockProduct(n, m, pitch) // H twice; Z, the one before, and that of the figures
 }
 
-// copiedFrom is the least n·r of an H that matrix copies for the products of a sparse A.
-const copiedFrom = 1 << 16
+// The least n·r of an H that symnmf.RowBlock rounds to float32, in how many parts at most, and by how many numbers of each, it is widened.
+const (
+	roundedFrom  = 1 << 16
+	roundedParts = 64
+	roundedPiece = 1 << 11
+)
 
 // squareParts is in how many parts HᵀH, and other sums of r×r numbers over rows, are computed at most.
 func squareParts(n float64) float64 { return min(64, n/256+8) }

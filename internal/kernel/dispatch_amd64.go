@@ -157,6 +157,17 @@ func toFloat32(y []float32, x []float64) {
 	toFloat32Go(y[done:], x[done:])
 }
 
+func toFloat64(y []float64, x []float32) {
+	done := len(x) / lanesAVX2 * lanesAVX2
+	if path == portable {
+		done = 0
+	}
+	if done > 0 {
+		toFloat64AVX2(&y[0], &x[0], done)
+	}
+	toFloat64Go(y[done:], x[done:])
+}
+
 func inners(x, y, z []float64) (xz, yz, yy, xy, xx float64) {
 	switch n := len(x); {
 	case path == portable || n == 0 || n%(innersStep*lanesAVX2) != 0:
@@ -425,20 +436,18 @@ func advance(x, d []float64, t float64, last []float64) (along float64, cut bool
 	return along, signs != 0
 }
 
-func advanceRounded(x []float64, y []float32, d []float64, t float64, last []float64) (along float64, cut bool) {
+func advanceRounded[F Float](x []float64, y []float32, d []float64, t float64, last []F) (along float64, cut bool) {
 	if path == portable || len(x) == 0 {
 		return advanceRoundedGo(x, y, d, t, last)
 	}
-	along, signs := advanceRoundedAVX2(&x[0], &d[0], t, &last[0], len(x), &y[0])
-	return along, signs != 0
-}
-
-func roundTo(y []float32, x []float64) {
-	if path == portable || len(x) == 0 {
-		roundToGo(y, x)
-	} else {
-		roundToAVX2(&y[0], &x[0], len(x))
+	var signs int
+	switch last := any(&last[0]).(type) {
+	case *float64:
+		along, signs = advanceRoundedAVX2(&x[0], &d[0], t, last, len(x), &y[0])
+	case *float32:
+		along, signs = advanceRounded32AVX2(&x[0], &d[0], t, last, len(x), &y[0])
 	}
+	return along, signs != 0
 }
 
 func extrapolate(y []float64, c float64, x []float64, least float64) {
@@ -446,6 +455,14 @@ func extrapolate(y []float64, c float64, x []float64, least float64) {
 		extrapolateGo(y, c, x, least)
 	} else {
 		extrapolateAVX2(&y[0], c, &x[0], least, len(y))
+	}
+}
+
+func extrapolateRounded(wide []float64, y []float32, c float64, x []float32, least float64) {
+	if path == portable || len(y) == 0 {
+		extrapolateRoundedGo(wide, y, c, x, least)
+	} else {
+		extrapolateRoundedAVX2(&wide[0], &y[0], c, &x[0], least, len(y))
 	}
 }
 

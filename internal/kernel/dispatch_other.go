@@ -42,6 +42,7 @@ func freeRow(free, h, g, d []float64) { freeRowGo(free, h, g, d) }
 func mirror(s []float64, r int)                             { mirrorGo(s, r) }
 func symmetrize(s []float64, r int)                         { symmetrizeGo(s, r) }
 func toFloat32(y []float32, x []float64)                    { toFloat32Go(y, x) }
+func toFloat64(y []float64, x []float32)                    { toFloat64Go(y, x) }
 func inners(x, y, z []float64) (xz, yz, yy, xy, xx float64) { return innersGo(x, y, z) }
 
 func bitRange(x []float64) (least, most uint64) { return bitRangeGo(x) }
@@ -89,12 +90,14 @@ func advance(x, d []float64, t float64, last []float64) (along float64, cut bool
 	return advanceGo(x, d, t, last)
 }
 
-func advanceRounded(x []float64, y []float32, d []float64, t float64, last []float64) (along float64, cut bool) {
+func advanceRounded[F Float](x []float64, y []float32, d []float64, t float64, last []F) (along float64, cut bool) {
 	return advanceRoundedGo(x, y, d, t, last)
 }
 
-func roundTo(y []float32, x []float64) { roundToGo(y, x) }
-
 func extrapolate(y []float64, c float64, x []float64, least float64) {
 	extrapolateGo(y, c, x, least)
+}
+
+func extrapolateRounded(wide []float64, y []float32, c float64, x []float32, least float64) {
+	extrapolateRoundedGo(wide, y, c, x, least)
 }

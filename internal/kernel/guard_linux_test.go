@@ -122,8 +122,8 @@ func TestGuardPagesGathered(t *testing.T) {
 					}
 					x, z, low, val := numbers(xRows*r), numbers(rows*r), numbers(rows*r), numbers(each*rows)
 					narrow := make([]float32, xRows*r)
-					RoundTo(narrow, x)
-					short := placeGuarded(t, narrow[:rows*r], atEnd)
+					roundBoth(narrow, x)
+					short, other := placeGuarded(t, narrow[:rows*r], atEnd), placeGuarded(t, narrow[:rows*r], atEnd)
 					narrow = placeGuarded(t, narrow, atEnd)
 					idx := places(each*rows, func(k int) int { return (k * 4999) % xRows })
 					at, from := places(rows, func(k int) int { return k }), places(rows+1, func(k int) int { return each * k })
@@ -150,8 +150,10 @@ func TestGuardPagesGathered(t *testing.T) {
 						"GatherSplit, no values": func() { GatherSplit(z, low, r, cut, idx, nil, x, 0.5) },
 						"GatherSplit, float32":   func() { GatherSplit(z, low, r, cut, idx, val, narrow, 0.5) },
 						"GatherSpan, float32":    func() { GatherSpan(z, r, starts, stops, ends, last, val, narrow[first*r:], first) },
-						"RoundTo":                func() { RoundTo(narrow, x) },
+						"ToFloat64":              func() { ToFloat64(x, narrow) },
 						"AdvanceRounded":         func() { AdvanceRounded(z, narrow[:len(z)], low, 0.5, x[:len(z)]) },
+						"AdvanceRounded32":       func() { AdvanceRounded(z, other, low, 0.5, short) },
+						"ExtrapolateRounded":     func() { ExtrapolateRounded(z, short, 0.5, other, 0) },
 						"HashSum":                func() { HashSum(7, 32, idx, val); HashSum(7<<32, 0, idx, nil) },
 						"SumPairs":               func() { SumPairs(z, r, 0, near, cut, few, val) },
 						"SumPairs, float32":      func() { SumPairs(short, r, 0, near, cut, few, val) },

@@ -103,6 +103,11 @@ func symmetrizeAVX2(s *float64, r int)
 //go:noescape
 func toFloat32AVX2(y *float32, x *float64, n int)
 
+// toFloat64AVX2 sets y[i] to x[i], 0 ≤ i < n, n a multiple of 4 above 0.
+//
+//go:noescape
+func toFloat64AVX2(y *float64, x *float32, n int)
+
 // rowSquaresAVX2 returns Σ w[i]·x[i·r+j]², 0 ≤ i < rows, 0 ≤ j < r.
 //
 //go:noescape
@@ -174,15 +179,20 @@ func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along
 //go:noescape
 func advanceRoundedAVX2(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
 
-// roundToAVX2 is roundToGo.
+// advanceRounded32AVX2 is advanceRounded32Go; cut is not 0 if zero has stopped any.
 //
 //go:noescape
-func roundToAVX2(y *float32, x *float64, n int)
+func advanceRounded32AVX2(x *float64, d *float64, t float64, last *float32, n int, y *float32) (along float64, cut int)
 
 // extrapolateAVX2 is extrapolateGo.
 //
 //go:noescape
 func extrapolateAVX2(y *float64, c float64, x *float64, least float64, n int)
+
+// extrapolateRoundedAVX2 is extrapolateRoundedGo.
+//
+//go:noescape
+func extrapolateRoundedAVX2(wide *float64, y *float32, c float64, x *float32, least float64, n int)
 
 // dotAVX512 returns Σ x[i]·y[i], 0 ≤ i < n.
 //

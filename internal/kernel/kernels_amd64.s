@@ -27395,6 +27395,23 @@ loop1941:
 	VZEROUPPER
 	RET
 
+// func toFloat64AVX2(y *float64, x *float32, n int)
+// Requires: AVX
+TEXT ·toFloat64AVX2(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop1942:
+	VCVTPS2PD (CX), Y0
+	VMOVUPD   Y0, (AX)
+	ADDQ      $0x20, AX
+	ADDQ      $0x10, CX
+	SUBQ      $0x04, DX
+	JNE       loop1942
+	VZEROUPPER
+	RET
+
 // func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
 // Requires: AVX, FMA3, SSE2
 TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
@@ -27407,17 +27424,17 @@ TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next1942:
+next1943:
 	SUBQ         $0x01, BX
-	JLT          done1943
+	JLT          done1944
 	VBROADCASTSD (DX), Y4
 	ADDQ         $0x08, DX
 	MOVQ         AX, SI
 	MOVQ         CX, DI
 	SUBQ         $0x10, DI
-	JLT          rest1945
+	JLT          rest1946
 
-loop1944:
+loop1945:
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -27432,11 +27449,11 @@ loop1944:
 	VFMADD231PD Y6, Y5, Y3
 	ADDQ        $+128, SI
 	SUBQ        $0x10, DI
-	JGE         loop1944
+	JGE         loop1945
 
-rest1945:
+rest1946:
 	TESTQ       $0x00000008, DI
-	JEQ         skip1946
+	JEQ         skip1947
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -27445,35 +27462,35 @@ rest1945:
 	VFMADD231PD Y6, Y5, Y1
 	ADDQ        $+64, SI
 
-skip1946:
+skip1947:
 	TESTQ       $0x00000004, DI
-	JEQ         skip1947
+	JEQ         skip1948
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
 	ADDQ        $+32, SI
 
-skip1947:
+skip1948:
 	TESTQ       $0x00000002, DI
-	JEQ         skip1948
+	JEQ         skip1949
 	VMOVUPD     (SI), X7
 	VMULPD      Y4, Y7, Y5
 	VFMADD231PD Y5, Y7, Y0
 	ADDQ        $+16, SI
 
-skip1948:
+skip1949:
 	TESTQ       $0x00000001, DI
-	JEQ         skip1949
+	JEQ         skip1950
 	VMOVSD      (SI), X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
 	ADDQ        $+8, SI
 
-skip1949:
+skip1950:
 	LEAQ (AX)(CX*8), AX
-	JMP  next1942
+	JMP  next1943
 
-done1943:
+done1944:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -27497,17 +27514,17 @@ TEXT ·rowSquares32AVX2(SB), NOSPLIT, $0-40
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next1950:
+next1951:
 	SUBQ         $0x01, BX
-	JLT          done1951
+	JLT          done1952
 	VBROADCASTSD (DX), Y4
 	ADDQ         $0x08, DX
 	MOVQ         AX, SI
 	MOVQ         CX, DI
 	SUBQ         $0x10, DI
-	JLT          rest1953
+	JLT          rest1954
 
-loop1952:
+loop1953:
 	VCVTPS2PD   (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -27522,11 +27539,11 @@ loop1952:
 	VFMADD231PD Y6, Y5, Y3
 	ADDQ        $+64, SI
 	SUBQ        $0x10, DI
-	JGE         loop1952
+	JGE         loop1953
 
-rest1953:
+rest1954:
 	TESTQ       $0x00000008, DI
-	JEQ         skip1954
+	JEQ         skip1955
 	VCVTPS2PD   (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -27535,36 +27552,36 @@ rest1953:
 	VFMADD231PD Y6, Y5, Y1
 	ADDQ        $+32, SI
 
-skip1954:
+skip1955:
 	TESTQ       $0x00000004, DI
-	JEQ         skip1955
+	JEQ         skip1956
 	VCVTPS2PD   (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
 	ADDQ        $+16, SI
 
-skip1955:
+skip1956:
 	TESTQ       $0x00000002, DI
-	JEQ         skip1956
+	JEQ         skip1957
 	VCVTPS2PD   (SI), X7
 	VMULPD      Y4, Y7, Y5
 	VFMADD231PD Y5, Y7, Y0
 	ADDQ        $+8, SI
 
-skip1956:
+skip1957:
 	TESTQ       $0x00000001, DI
-	JEQ         skip1957
+	JEQ         skip1958
 	VMOVSS      (SI), X7
 	VCVTPS2PD   X7, X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
 	ADDQ        $+4, SI
 
-skip1957:
+skip1958:
 	LEAQ (AX)(CX*4), AX
-	JMP  next1950
+	JMP  next1951
 
-done1951:
+done1952:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -27588,52 +27605,52 @@ TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next1958:
+next1959:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out1960
+	JLT   out1961
 	MOVL  (DX), SI
 	MOVL  4(DX), R8
 	ADDQ  $0x08, DX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad1961
+	JAE   bad1962
 	MOVL  4(BX)(SI*8), DI
 	SUBL  (BX), DI
 	IMULQ CX, SI
 	LEAQ  (AX)(SI*8), SI
 	LEAQ  (DI)(R8*1), R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad1961
+	JHI   bad1962
 
-entry1959:
+entry1960:
 	SUBQ         $0x01, R8
-	JLT          next1958
+	JLT          next1959
 	MOVQ         idx+56(FP), R9
 	MOVL         (R9)(DI*4), R9
 	SUBL         first+24(FP), R9
 	CMPQ         R9, n+16(FP)
-	JAE          bad1961
+	JAE          bad1962
 	IMULQ        CX, R9
 	LEAQ         (AX)(R9*8), R9
 	MOVQ         val+72(FP), R10
 	TESTQ        R10, R10
-	JEQ          ones1962
+	JEQ          ones1963
 	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known1963
+	JMP          known1964
 
-ones1962:
+ones1963:
 	MOVQ         $0x3ff0000000000000, R10
 	VMOVQ        R10, X4
 	VBROADCASTSD X4, Y4
 
-known1963:
+known1964:
 	ADDQ $0x01, DI
 	MOVQ SI, R10
 	MOVQ CX, R11
 	SUBQ $0x10, R11
-	JLT  rest1965
+	JLT  rest1966
 
-loop1964:
+loop1965:
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -27653,11 +27670,11 @@ loop1964:
 	ADDQ        $+128, R9
 	ADDQ        $+128, R10
 	SUBQ        $0x10, R11
-	JGE         loop1964
+	JGE         loop1965
 
-rest1965:
+rest1966:
 	TESTQ       $0x00000008, R11
-	JEQ         skip1966
+	JEQ         skip1967
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -27669,9 +27686,9 @@ rest1965:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 
-skip1966:
+skip1967:
 	TESTQ       $0x00000004, R11
-	JEQ         skip1967
+	JEQ         skip1968
 	VMOVUPD     (R9), Y5
 	VMOVUPD     (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -27679,9 +27696,9 @@ skip1966:
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 
-skip1967:
+skip1968:
 	TESTQ       $0x00000002, R11
-	JEQ         skip1968
+	JEQ         skip1969
 	VMOVUPD     (R9), X7
 	VMOVUPD     (R10), X8
 	VMULPD      Y4, Y7, Y7
@@ -27689,9 +27706,9 @@ skip1967:
 	ADDQ        $+16, R9
 	ADDQ        $+16, R10
 
-skip1968:
+skip1969:
 	TESTQ       $0x00000001, R11
-	JEQ         skip1969
+	JEQ         skip1970
 	VMOVSD      (R9), X9
 	VMOVSD      (R10), X8
 	VMULPD      Y4, Y9, Y9
@@ -27699,10 +27716,10 @@ skip1968:
 	ADDQ        $+8, R9
 	ADDQ        $+8, R10
 
-skip1969:
-	JMP entry1959
+skip1970:
+	JMP entry1960
 
-out1960:
+out1961:
 	XORQ         AX, AX
 	MOVQ         AX, bad+88(FP)
 	VADDPD       Y2, Y0, Y0
@@ -27716,7 +27733,7 @@ out1960:
 	MOVSD        X0, sum+80(FP)
 	RET
 
-bad1961:
+bad1962:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
@@ -27734,52 +27751,52 @@ TEXT ·sumPairs32AVX2(SB), NOSPLIT, $0-96
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next1970:
+next1971:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out1972
+	JLT   out1973
 	MOVL  (DX), SI
 	MOVL  4(DX), R8
 	ADDQ  $0x08, DX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad1973
+	JAE   bad1974
 	MOVL  4(BX)(SI*8), DI
 	SUBL  (BX), DI
 	IMULQ CX, SI
 	LEAQ  (AX)(SI*4), SI
 	LEAQ  (DI)(R8*1), R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad1973
+	JHI   bad1974
 
-entry1971:
+entry1972:
 	SUBQ         $0x01, R8
-	JLT          next1970
+	JLT          next1971
 	MOVQ         idx+56(FP), R9
 	MOVL         (R9)(DI*4), R9
 	SUBL         first+24(FP), R9
 	CMPQ         R9, n+16(FP)
-	JAE          bad1973
+	JAE          bad1974
 	IMULQ        CX, R9
 	LEAQ         (AX)(R9*4), R9
 	MOVQ         val+72(FP), R10
 	TESTQ        R10, R10
-	JEQ          ones1974
+	JEQ          ones1975
 	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known1975
+	JMP          known1976
 
-ones1974:
+ones1975:
 	MOVQ         $0x3ff0000000000000, R10
 	VMOVQ        R10, X4
 	VBROADCASTSD X4, Y4
 
-known1975:
+known1976:
 	ADDQ $0x01, DI
 	MOVQ SI, R10
 	MOVQ CX, R11
 	SUBQ $0x10, R11
-	JLT  rest1977
+	JLT  rest1978
 
-loop1976:
+loop1977:
 	VCVTPS2PD   (R9), Y5
 	VCVTPS2PD   (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -27799,11 +27816,11 @@ loop1976:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	SUBQ        $0x10, R11
-	JGE         loop1976
+	JGE         loop1977
 
-rest1977:
+rest1978:
 	TESTQ       $0x00000008, R11
-	JEQ         skip1978
+	JEQ         skip1979
 	VCVTPS2PD   (R9), Y5
 	VCVTPS2PD   (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -27815,9 +27832,9 @@ rest1977:
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
 
-skip1978:
+skip1979:
 	TESTQ       $0x00000004, R11
-	JEQ         skip1979
+	JEQ         skip1980
 	VCVTPS2PD   (R9), Y5
 	VCVTPS2PD   (R10), Y6
 	VMULPD      Y4, Y5, Y5
@@ -27825,9 +27842,9 @@ skip1978:
 	ADDQ        $+16, R9
 	ADDQ        $+16, R10
 
-skip1979:
+skip1980:
 	TESTQ       $0x00000002, R11
-	JEQ         skip1980
+	JEQ         skip1981
 	VCVTPS2PD   (R9), X7
 	VCVTPS2PD   (R10), X8
 	VMULPD      Y4, Y7, Y7
@@ -27835,9 +27852,9 @@ skip1979:
 	ADDQ        $+8, R9
 	ADDQ        $+8, R10
 
-skip1980:
+skip1981:
 	TESTQ       $0x00000001, R11
-	JEQ         skip1981
+	JEQ         skip1982
 	VMOVSS      (R9), X9
 	VCVTPS2PD   X9, X9
 	VMOVSS      (R10), X8
@@ -27847,10 +27864,10 @@ skip1980:
 	ADDQ        $+4, R9
 	ADDQ        $+4, R10
 
-skip1981:
-	JMP entry1971
+skip1982:
+	JMP entry1972
 
-out1972:
+out1973:
 	XORQ         AX, AX
 	MOVQ         AX, bad+88(FP)
 	VADDPD       Y2, Y0, Y0
@@ -27864,7 +27881,7 @@ out1972:
 	MOVSD        X0, sum+80(FP)
 	RET
 
-bad1973:
+bad1974:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
@@ -27878,179 +27895,179 @@ TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
 	MOVQ lists+16(FP), DX
 	MOVQ count+24(FP), BX
 
-next1982:
+next1983:
 	SUBQ   $0x01, BX
-	JLT    out1984
+	JLT    out1985
 	MOVQ   (DX), SI
 	MOVQ   8(DX), DI
 	VMOVSD 16(DX), X0
 	CMPQ   DI, entries+48(FP)
-	JHI    bad1985
+	JHI    bad1986
 	SUBQ   SI, DI
-	JLT    bad1985
+	JLT    bad1986
 	TESTQ  SI, SI
-	JLT    bad1985
+	JLT    bad1986
 	XORQ   R8, R8
 	CMPQ   BX, $0x02
-	JLT    last1986
+	JLT    last1987
 	MOVQ   48(DX), R8
 	SUBQ   SI, R8
 	SHLQ   $0x02, R8
 
-last1986:
+last1987:
 	ADDQ  $0x18, DX
 	MOVQ  idx+32(FP), R9
 	LEAQ  (R9)(SI*4), R9
 	MOVQ  val+40(FP), R10
 	TESTQ R10, R10
-	JEQ   ones1983
+	JEQ   ones1984
 	LEAQ  (R10)(SI*8), R10
 	SUBQ  $0x08, DI
-	JLT   rest1988
+	JLT   rest1989
 
-loop1987:
+loop1988:
 	PREFETCHT0  (R9)(R8*1)
 	PREFETCHT0  (R10)(R8*2)
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad1985
+	JAE         bad1986
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     4(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1985
+	JAE         bad1986
 	VMOVSD      8(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     8(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1985
+	JAE         bad1986
 	VMOVSD      16(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     12(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1985
+	JAE         bad1986
 	VMOVSD      24(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     16(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1985
+	JAE         bad1986
 	VMOVSD      32(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     20(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1985
+	JAE         bad1986
 	VMOVSD      40(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     24(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1985
+	JAE         bad1986
 	VMOVSD      48(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     28(R9), SI
 	CMPQ        SI, CX
-	JAE         bad1985
+	JAE         bad1986
 	VMOVSD      56(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x20, R9
 	ADDQ        $0x40, R10
 	SUBQ        $0x08, DI
-	JGE         loop1987
+	JGE         loop1988
 
-rest1988:
+rest1989:
 	ADDQ $0x08, DI
 
-one1989:
+one1990:
 	SUBQ        $0x01, DI
-	JLT         next1982
+	JLT         next1983
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad1985
+	JAE         bad1986
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x04, R9
 	ADDQ        $0x08, R10
-	JMP         one1989
+	JMP         one1990
 
-ones1983:
+ones1984:
 	SUBQ $0x08, DI
-	JLT  rest1991
+	JLT  rest1992
 
-loop1990:
+loop1991:
 	PREFETCHT0 (R9)(R8*1)
 	MOVLQSX    (R9), SI
 	CMPQ       SI, CX
-	JAE        bad1985
+	JAE        bad1986
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    4(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1985
+	JAE        bad1986
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    8(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1985
+	JAE        bad1986
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    12(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1985
+	JAE        bad1986
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    16(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1985
+	JAE        bad1986
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    20(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1985
+	JAE        bad1986
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    24(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1985
+	JAE        bad1986
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    28(R9), SI
 	CMPQ       SI, CX
-	JAE        bad1985
+	JAE        bad1986
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	ADDQ       $0x20, R9
 	SUBQ       $0x08, DI
-	JGE        loop1990
+	JGE        loop1991
 
-rest1991:
+rest1992:
 	ADDQ $0x08, DI
 
-one1992:
+one1993:
 	SUBQ    $0x01, DI
-	JLT     next1982
+	JLT     next1983
 	MOVLQSX (R9), SI
 	CMPQ    SI, CX
-	JAE     bad1985
+	JAE     bad1986
 	VADDSD  (AX)(SI*8), X0, X1
 	VMOVSD  X1, (AX)(SI*8)
 	ADDQ    $0x04, R9
-	JMP     one1992
+	JMP     one1993
 
-out1984:
+out1985:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
 	RET
 
-bad1985:
+bad1986:
 	MOVB $0x00, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
@@ -28063,9 +28080,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest1994
+	JLT          rest1995
 
-loop1993:
+loop1994:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -28080,11 +28097,11 @@ loop1993:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop1993
+	JGE     loop1994
 
-rest1994:
+rest1995:
 	TESTQ   $0x00000008, CX
-	JEQ     skip1995
+	JEQ     skip1996
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -28093,30 +28110,30 @@ rest1994:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip1995:
+skip1996:
 	TESTQ   $0x00000004, CX
-	JEQ     skip1996
+	JEQ     skip1997
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip1996:
+skip1997:
 	TESTQ   $0x00000002, CX
-	JEQ     skip1997
+	JEQ     skip1998
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip1997:
+skip1998:
 	TESTQ  $0x00000001, CX
-	JEQ    skip1998
+	JEQ    skip1999
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip1998:
+skip1999:
 	VZEROUPPER
 	RET
 
@@ -28126,11 +28143,11 @@ TEXT ·fetchAVX2(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), AX
 	MOVQ lines+8(FP), CX
 
-loop1999:
+loop2000:
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
 	DECQ       CX
-	JNE        loop1999
+	JNE        loop2000
 	VZEROUPPER
 	RET
 
@@ -28143,9 +28160,9 @@ TEXT ·fetchNextAVX2(SB), NOSPLIT, $0-40
 	MOVQ  idx+24(FP), BX
 	MOVQ  val+32(FP), SI
 	TESTQ SI, SI
-	JEQ   ones2000
+	JEQ   ones2001
 
-loop2001:
+loop2002:
 	MOVQ       (AX), DI
 	PREFETCHT1 (BX)(DI*4)
 	PREFETCHT1 64(BX)(DI*4)
@@ -28154,18 +28171,18 @@ loop2001:
 	PREFETCHT1 128(SI)(DI*8)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop2001
+	JNE        loop2002
 	VZEROUPPER
 	RET
 
-ones2000:
-loop2002:
+ones2001:
+loop2003:
 	MOVQ       (AX), SI
 	PREFETCHT1 (BX)(SI*4)
 	PREFETCHT1 64(BX)(SI*4)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop2002
+	JNE        loop2003
 	VZEROUPPER
 	RET
 
@@ -28176,7 +28193,7 @@ TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ lines+16(FP), DX
 
-loop2003:
+loop2004:
 	VMOVUPD  (CX), Y0
 	VMOVNTPD Y0, (AX)
 	VMOVUPD  32(CX), Y0
@@ -28184,7 +28201,7 @@ loop2003:
 	ADDQ     $0x40, AX
 	ADDQ     $0x40, CX
 	DECQ     DX
-	JNE      loop2003
+	JNE      loop2004
 	SFENCE
 	VZEROUPPER
 	RET
@@ -28196,9 +28213,9 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest2005
+	JLT  rest2006
 
-loop2004:
+loop2005:
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -28218,11 +28235,11 @@ loop2004:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop2004
+	JGE     loop2005
 
-rest2005:
+rest2006:
 	TESTQ   $0x00000008, DX
-	JEQ     skip2006
+	JEQ     skip2007
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -28234,9 +28251,9 @@ rest2005:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip2006:
+skip2007:
 	TESTQ   $0x00000004, DX
-	JEQ     skip2007
+	JEQ     skip2008
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -28244,9 +28261,9 @@ skip2006:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip2007:
+skip2008:
 	TESTQ   $0x00000002, DX
-	JEQ     skip2008
+	JEQ     skip2009
 	VMOVUPD (AX), X2
 	VMOVUPD (CX), X3
 	VMULPD  Y3, Y2, Y2
@@ -28254,15 +28271,15 @@ skip2007:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip2008:
+skip2009:
 	TESTQ  $0x00000001, DX
-	JEQ    skip2009
+	JEQ    skip2010
 	VMOVSD (AX), X3
 	VMOVSD (CX), X4
 	VMULPD Y4, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip2009:
+skip2010:
 	VZEROUPPER
 	RET
 
@@ -28279,9 +28296,9 @@ TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
 	VMOVQ        DI, X1
 	VBROADCASTSD X1, Y1
 	SUBQ         $0x10, SI
-	JLT          rest2011
+	JLT          rest2012
 
-loop2010:
+loop2011:
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -28319,11 +28336,11 @@ loop2010:
 	ADDQ    $+128, DX
 	ADDQ    $+128, BX
 	SUBQ    $0x10, SI
-	JGE     loop2010
+	JGE     loop2011
 
-rest2011:
+rest2012:
 	TESTQ   $0x00000008, SI
-	JEQ     skip2012
+	JEQ     skip2013
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -28345,9 +28362,9 @@ rest2011:
 	ADDQ    $+64, DX
 	ADDQ    $+64, BX
 
-skip2012:
+skip2013:
 	TESTQ   $0x00000004, SI
-	JEQ     skip2013
+	JEQ     skip2014
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -28361,9 +28378,9 @@ skip2012:
 	ADDQ    $+32, DX
 	ADDQ    $+32, BX
 
-skip2013:
+skip2014:
 	TESTQ   $0x00000002, SI
-	JEQ     skip2014
+	JEQ     skip2015
 	VMOVUPD (BX), X4
 	VMOVUPD (CX), X5
 	VMULPD  Y5, Y4, Y4
@@ -28377,9 +28394,9 @@ skip2013:
 	ADDQ    $+16, DX
 	ADDQ    $+16, BX
 
-skip2014:
+skip2015:
 	TESTQ  $0x00000001, SI
-	JEQ    skip2015
+	JEQ    skip2016
 	VMOVSD (BX), X5
 	VMOVSD (CX), X6
 	VMULPD Y6, Y5, Y5
@@ -28389,7 +28406,7 @@ skip2014:
 	VANDPD Y1, Y5, Y5
 	VMOVSD X5, (AX)
 
-skip2015:
+skip2016:
 	VZEROUPPER
 	RET
 
@@ -28410,9 +28427,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop2016:
+loop2017:
 	SUBQ      $0x10, CX
-	JLE       done2017
+	JLE       done2018
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -28434,9 +28451,9 @@ loop2016:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop2016
+	JMP       loop2017
 
-done2017:
+done2018:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -28488,9 +28505,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2019
+	JLT          rest2020
 
-loop2018:
+loop2019:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28544,22 +28561,22 @@ loop2018:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2020
+	JEQ         same2021
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2020:
+same2021:
+	ADDQ $+128, DX
 	ADDQ $+128, AX
 	ADDQ $+128, CX
-	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop2018
+	JGE  loop2019
 
-rest2019:
+rest2020:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2021
+	JEQ         skip2022
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28587,18 +28604,18 @@ rest2019:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2022
+	JEQ         same2023
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2022:
+same2023:
+	ADDQ $+64, DX
 	ADDQ $+64, AX
 	ADDQ $+64, CX
-	ADDQ $+64, DX
 
-skip2021:
+skip2022:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2023
+	JEQ         skip2024
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28613,17 +28630,17 @@ skip2021:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2024
+	JEQ         same2025
 	VMOVUPD     Y8, (CX)
 
-same2024:
+same2025:
+	ADDQ $+32, DX
 	ADDQ $+32, AX
 	ADDQ $+32, CX
-	ADDQ $+32, DX
 
-skip2023:
+skip2024:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2025
+	JEQ         skip2026
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -28638,17 +28655,17 @@ skip2023:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2026
+	JEQ         same2027
 	VMOVUPD     X13, (CX)
 
-same2026:
+same2027:
+	ADDQ $+16, DX
 	ADDQ $+16, AX
 	ADDQ $+16, CX
-	ADDQ $+16, DX
 
-skip2025:
+skip2026:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2027
+	JEQ         skip2028
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -28663,11 +28680,13 @@ skip2025:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same2028
+	JEQ         same2029
 	VMOVSD      X15, (CX)
 
-same2028:
-skip2027:
+same2029:
+	ADDQ $+8, DX
+
+skip2028:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -28699,9 +28718,9 @@ TEXT ·advanceRoundedAVX2(SB), NOSPLIT, $0-64
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2030
+	JLT          rest2031
 
-loop2029:
+loop2030:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28763,23 +28782,23 @@ loop2029:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2031
+	JEQ         same2032
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2031:
+same2032:
+	ADDQ $+128, DX
 	ADDQ $+64, SI
 	ADDQ $+128, AX
 	ADDQ $+128, CX
-	ADDQ $+128, DX
 	SUBQ $0x10, BX
-	JGE  loop2029
+	JGE  loop2030
 
-rest2030:
+rest2031:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2032
+	JEQ         skip2033
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28811,19 +28830,19 @@ rest2030:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2033
+	JEQ         same2034
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2033:
+same2034:
+	ADDQ $+64, DX
 	ADDQ $+32, SI
 	ADDQ $+64, AX
 	ADDQ $+64, CX
-	ADDQ $+64, DX
 
-skip2032:
+skip2033:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2034
+	JEQ         skip2035
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28840,18 +28859,18 @@ skip2032:
 	VMOVUPD     Y7, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2035
+	JEQ         same2036
 	VMOVUPD     Y8, (CX)
 
-same2035:
+same2036:
+	ADDQ $+32, DX
 	ADDQ $+16, SI
 	ADDQ $+32, AX
 	ADDQ $+32, CX
-	ADDQ $+32, DX
 
-skip2034:
+skip2035:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2036
+	JEQ         skip2037
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -28868,18 +28887,18 @@ skip2034:
 	VMOVUPD     X6, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2037
+	JEQ         same2038
 	VMOVUPD     X13, (CX)
 
-same2037:
+same2038:
+	ADDQ $+16, DX
 	ADDQ $+8, SI
 	ADDQ $+16, AX
 	ADDQ $+16, CX
-	ADDQ $+16, DX
 
-skip2036:
+skip2037:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2038
+	JEQ         skip2039
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -28896,13 +28915,14 @@ skip2036:
 	VMOVSD      X0, (AX)
 	ORQ         BX, DI
 	ORQ         R8, BX
-	JEQ         same2039
+	JEQ         same2040
 	VMOVSD      X15, (CX)
 
-same2039:
+same2040:
+	ADDQ $+8, DX
 	ADDQ $+4, SI
 
-skip2038:
+skip2039:
 	MOVQ         DI, cut+56(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -28915,91 +28935,241 @@ skip2038:
 	MOVSD        X2, along+48(FP)
 	RET
 
-// func roundToAVX2(y *float32, x *float64, n int)
-// Requires: AVX
-TEXT ·roundToAVX2(SB), NOSPLIT, $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x10, DX
-	JLT  rest2041
+// func advanceRounded32AVX2(x *float64, d *float64, t float64, last *float32, n int, y *float32) (along float64, cut int)
+// Requires: AVX, FMA3, SSE2
+TEXT ·advanceRounded32AVX2(SB), NOSPLIT, $0-64
+	MOVQ         x+0(FP), AX
+	MOVQ         d+8(FP), CX
+	MOVQ         last+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         y+40(FP), SI
+	VBROADCASTSD t+16(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	MOVQ         t+16(FP), R8
+	MOVQ         $0x3ff0000000000000, DI
+	XORQ         DI, R8
+	XORQ         DI, DI
+	VXORPD       Y2, Y2, Y2
+	VXORPD       Y3, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+	VXORPD       Y5, Y5, Y5
+	SUBQ         $0x10, BX
+	JLT          rest2042
 
-loop2040:
-	VMOVUPD    (CX), Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)
-	VCVTPS2PD  X0, Y0
-	VMOVUPD    Y0, (CX)
-	VMOVUPD    32(CX), Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, 16(AX)
-	VCVTPS2PD  X0, Y0
-	VMOVUPD    Y0, 32(CX)
-	VMOVUPD    64(CX), Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, 32(AX)
-	VCVTPS2PD  X0, Y0
-	VMOVUPD    Y0, 64(CX)
-	VMOVUPD    96(CX), Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, 48(AX)
-	VCVTPS2PD  X0, Y0
-	VMOVUPD    Y0, 96(CX)
-	ADDQ       $+64, AX
-	ADDQ       $+128, CX
-	SUBQ       $0x10, DX
-	JGE        loop2040
+loop2041:
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, (SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y8
+	VCVTPS2PD   (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	VMOVUPD     32(CX), Y9
+	VMOVUPD     32(AX), Y6
+	VMULPD      Y0, Y9, Y9
+	VADDPD      Y9, Y6, Y7
+	VMOVMSKPD   Y7, R10
+	ORQ         R10, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, 16(SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y9
+	VCVTPS2PD   16(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y9, Y3
+	VMOVUPD     Y7, 32(AX)
+	VMOVUPD     64(CX), Y10
+	VMOVUPD     64(AX), Y6
+	VMULPD      Y0, Y10, Y10
+	VADDPD      Y10, Y6, Y7
+	VMOVMSKPD   Y7, R10
+	ORQ         R10, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, 32(SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y10
+	VCVTPS2PD   32(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y10, Y4
+	VMOVUPD     Y7, 64(AX)
+	VMOVUPD     96(CX), Y11
+	VMOVUPD     96(AX), Y6
+	VMULPD      Y0, Y11, Y11
+	VADDPD      Y11, Y6, Y7
+	VMOVMSKPD   Y7, R10
+	ORQ         R10, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, 48(SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y11
+	VCVTPS2PD   48(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y11, Y5
+	VMOVUPD     Y7, 96(AX)
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same2043
+	VMOVUPD     Y8, (CX)
+	VMOVUPD     Y9, 32(CX)
+	VMOVUPD     Y10, 64(CX)
+	VMOVUPD     Y11, 96(CX)
 
-rest2041:
-	TESTQ      $0x00000008, DX
-	JEQ        skip2042
-	VMOVUPD    (CX), Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)
-	VCVTPS2PD  X0, Y0
-	VMOVUPD    Y0, (CX)
-	VMOVUPD    32(CX), Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, 16(AX)
-	VCVTPS2PD  X0, Y0
-	VMOVUPD    Y0, 32(CX)
-	ADDQ       $+32, AX
-	ADDQ       $+64, CX
+same2043:
+	ADDQ $+64, DX
+	ADDQ $+64, SI
+	ADDQ $+128, AX
+	ADDQ $+128, CX
+	SUBQ $0x10, BX
+	JGE  loop2041
 
-skip2042:
-	TESTQ      $0x00000004, DX
-	JEQ        skip2043
-	VMOVUPD    (CX), Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)
-	VCVTPS2PD  X0, Y0
-	VMOVUPD    Y0, (CX)
-	ADDQ       $+16, AX
-	ADDQ       $+32, CX
+rest2042:
+	TESTQ       $0x00000008, BX
+	JEQ         skip2044
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, (SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y8
+	VCVTPS2PD   (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	VMOVUPD     32(CX), Y9
+	VMOVUPD     32(AX), Y6
+	VMULPD      Y0, Y9, Y9
+	VADDPD      Y9, Y6, Y7
+	VMOVMSKPD   Y7, R10
+	ORQ         R10, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, 16(SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y9
+	VCVTPS2PD   16(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y9, Y3
+	VMOVUPD     Y7, 32(AX)
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same2045
+	VMOVUPD     Y8, (CX)
+	VMOVUPD     Y9, 32(CX)
 
-skip2043:
-	TESTQ      $0x00000002, DX
-	JEQ        skip2044
-	VMOVUPD    (CX), X0
-	VCVTPD2PSX X0, X0
-	VMOVQ      X0, (AX)
-	VCVTPS2PD  X0, X0
-	VMOVUPD    X0, (CX)
-	ADDQ       $+8, AX
-	ADDQ       $+16, CX
+same2045:
+	ADDQ $+32, DX
+	ADDQ $+32, SI
+	ADDQ $+64, AX
+	ADDQ $+64, CX
 
 skip2044:
-	TESTQ     $0x00000001, DX
-	JEQ       skip2045
-	VMOVSD    (CX), X0
-	VCVTSD2SS X0, X0, X0
-	VMOVSS    X0, (AX)
-	VCVTSS2SD X0, X0, X0
-	VMOVSD    X0, (CX)
-	ADDQ      $+4, AX
+	TESTQ       $0x00000004, BX
+	JEQ         skip2046
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	VMAXPD      Y1, Y7, Y7
+	VCVTPD2PSY  Y7, X7
+	VMOVUPS     X7, (SI)
+	VCVTPS2PD   X7, Y7
+	VSUBPD      Y6, Y7, Y8
+	VCVTPS2PD   (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same2047
+	VMOVUPD     Y8, (CX)
 
-skip2045:
+same2047:
+	ADDQ $+16, DX
+	ADDQ $+16, SI
+	ADDQ $+32, AX
+	ADDQ $+32, CX
+
+skip2046:
+	TESTQ       $0x00000002, BX
+	JEQ         skip2048
+	VMOVUPD     (CX), X13
+	VMOVUPD     (AX), X12
+	VMULPD      Y0, Y13, Y13
+	VADDPD      Y13, Y12, Y6
+	VMOVMSKPD   Y6, R9
+	VMAXPD      Y1, Y6, Y6
+	VCVTPD2PSX  X6, X6
+	VMOVQ       X6, (SI)
+	VCVTPS2PD   X6, X6
+	VSUBPD      Y12, Y6, Y13
+	VCVTPS2PD   (DX), X12
+	VSUBPD      Y12, Y6, Y12
+	VFMADD231PD Y12, Y13, Y2
+	VMOVUPD     X6, (AX)
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same2049
+	VMOVUPD     X13, (CX)
+
+same2049:
+	ADDQ $+8, DX
+	ADDQ $+8, SI
+	ADDQ $+16, AX
+	ADDQ $+16, CX
+
+skip2048:
+	TESTQ       $0x00000001, BX
+	JEQ         skip2050
+	VMOVSD      (CX), X15
+	VMOVSD      (AX), X14
+	VMULPD      Y0, Y15, Y15
+	VADDPD      Y15, Y14, Y0
+	VMOVMSKPD   Y0, BX
+	VMAXPD      Y1, Y0, Y0
+	VCVTSD2SS   X0, X0, X0
+	VMOVSS      X0, (SI)
+	VCVTSS2SD   X0, X0, X0
+	VSUBPD      Y14, Y0, Y15
+	VMOVSS      (DX), X14
+	VCVTPS2PD   X14, X14
+	VSUBPD      Y14, Y0, Y14
+	VFMADD231PD Y14, Y15, Y2
+	VMOVSD      X0, (AX)
+	ORQ         BX, DI
+	ORQ         R8, BX
+	JEQ         same2051
+	VMOVSD      X15, (CX)
+
+same2051:
+	ADDQ $+4, DX
+	ADDQ $+4, SI
+
+skip2050:
+	MOVQ         DI, cut+56(FP)
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
 	VZEROUPPER
+	MOVSD        X2, along+48(FP)
 	RET
 
 // func extrapolateAVX2(y *float64, c float64, x *float64, least float64, n int)
@@ -29011,9 +29181,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest2047
+	JLT          rest2053
 
-loop2046:
+loop2052:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -29045,11 +29215,11 @@ loop2046:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop2046
+	JGE     loop2052
 
-rest2047:
+rest2053:
 	TESTQ   $0x00000008, DX
-	JEQ     skip2048
+	JEQ     skip2054
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -29067,9 +29237,9 @@ rest2047:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip2048:
+skip2054:
 	TESTQ   $0x00000004, DX
-	JEQ     skip2049
+	JEQ     skip2055
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -29080,9 +29250,9 @@ skip2048:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip2049:
+skip2055:
 	TESTQ   $0x00000002, DX
-	JEQ     skip2050
+	JEQ     skip2056
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -29093,9 +29263,9 @@ skip2049:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip2050:
+skip2056:
 	TESTQ  $0x00000001, DX
-	JEQ    skip2051
+	JEQ    skip2057
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -29104,7 +29274,149 @@ skip2050:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip2051:
+skip2057:
+	VZEROUPPER
+	RET
+
+// func extrapolateRoundedAVX2(wide *float64, y *float32, c float64, x *float32, least float64, n int)
+// Requires: AVX
+TEXT ·extrapolateRoundedAVX2(SB), NOSPLIT, $0-48
+	MOVQ         wide+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+40(FP), BX
+	VBROADCASTSD c+16(FP), Y0
+	VBROADCASTSD least+32(FP), Y1
+	SUBQ         $0x10, BX
+	JLT          rest2059
+
+loop2058:
+	VCVTPS2PD  (DX), Y2
+	VCVTPS2PD  (CX), Y3
+	VSUBPD     Y3, Y2, Y3
+	VMULPD     Y0, Y3, Y3
+	VADDPD     Y3, Y2, Y3
+	VMAXPD     Y3, Y1, Y3
+	VCVTPD2PSY Y3, X2
+	VMOVUPS    X2, (CX)
+	VCVTPS2PD  X2, Y3
+	VMOVUPD    Y3, (AX)
+	VCVTPS2PD  16(DX), Y2
+	VCVTPS2PD  16(CX), Y3
+	VSUBPD     Y3, Y2, Y3
+	VMULPD     Y0, Y3, Y3
+	VADDPD     Y3, Y2, Y3
+	VMAXPD     Y3, Y1, Y3
+	VCVTPD2PSY Y3, X2
+	VMOVUPS    X2, 16(CX)
+	VCVTPS2PD  X2, Y3
+	VMOVUPD    Y3, 32(AX)
+	VCVTPS2PD  32(DX), Y2
+	VCVTPS2PD  32(CX), Y3
+	VSUBPD     Y3, Y2, Y3
+	VMULPD     Y0, Y3, Y3
+	VADDPD     Y3, Y2, Y3
+	VMAXPD     Y3, Y1, Y3
+	VCVTPD2PSY Y3, X2
+	VMOVUPS    X2, 32(CX)
+	VCVTPS2PD  X2, Y3
+	VMOVUPD    Y3, 64(AX)
+	VCVTPS2PD  48(DX), Y2
+	VCVTPS2PD  48(CX), Y3
+	VSUBPD     Y3, Y2, Y3
+	VMULPD     Y0, Y3, Y3
+	VADDPD     Y3, Y2, Y3
+	VMAXPD     Y3, Y1, Y3
+	VCVTPD2PSY Y3, X2
+	VMOVUPS    X2, 48(CX)
+	VCVTPS2PD  X2, Y3
+	VMOVUPD    Y3, 96(AX)
+	ADDQ       $+64, DX
+	ADDQ       $+64, CX
+	ADDQ       $+128, AX
+	SUBQ       $0x10, BX
+	JGE        loop2058
+
+rest2059:
+	TESTQ      $0x00000008, BX
+	JEQ        skip2060
+	VCVTPS2PD  (DX), Y2
+	VCVTPS2PD  (CX), Y3
+	VSUBPD     Y3, Y2, Y3
+	VMULPD     Y0, Y3, Y3
+	VADDPD     Y3, Y2, Y3
+	VMAXPD     Y3, Y1, Y3
+	VCVTPD2PSY Y3, X2
+	VMOVUPS    X2, (CX)
+	VCVTPS2PD  X2, Y3
+	VMOVUPD    Y3, (AX)
+	VCVTPS2PD  16(DX), Y2
+	VCVTPS2PD  16(CX), Y3
+	VSUBPD     Y3, Y2, Y3
+	VMULPD     Y0, Y3, Y3
+	VADDPD     Y3, Y2, Y3
+	VMAXPD     Y3, Y1, Y3
+	VCVTPD2PSY Y3, X2
+	VMOVUPS    X2, 16(CX)
+	VCVTPS2PD  X2, Y3
+	VMOVUPD    Y3, 32(AX)
+	ADDQ       $+32, DX
+	ADDQ       $+32, CX
+	ADDQ       $+64, AX
+
+skip2060:
+	TESTQ      $0x00000004, BX
+	JEQ        skip2061
+	VCVTPS2PD  (DX), Y2
+	VCVTPS2PD  (CX), Y3
+	VSUBPD     Y3, Y2, Y3
+	VMULPD     Y0, Y3, Y3
+	VADDPD     Y3, Y2, Y3
+	VMAXPD     Y3, Y1, Y3
+	VCVTPD2PSY Y3, X2
+	VMOVUPS    X2, (CX)
+	VCVTPS2PD  X2, Y3
+	VMOVUPD    Y3, (AX)
+	ADDQ       $+16, DX
+	ADDQ       $+16, CX
+	ADDQ       $+32, AX
+
+skip2061:
+	TESTQ      $0x00000002, BX
+	JEQ        skip2062
+	VCVTPS2PD  (DX), X4
+	VCVTPS2PD  (CX), X5
+	VSUBPD     Y5, Y4, Y5
+	VMULPD     Y0, Y5, Y5
+	VADDPD     Y5, Y4, Y5
+	VMAXPD     Y5, Y1, Y5
+	VCVTPD2PSX X5, X2
+	VMOVQ      X2, (CX)
+	VCVTPS2PD  X2, X5
+	VMOVUPD    X5, (AX)
+	ADDQ       $+8, DX
+	ADDQ       $+8, CX
+	ADDQ       $+16, AX
+
+skip2062:
+	TESTQ     $0x00000001, BX
+	JEQ       skip2063
+	VMOVSS    (DX), X4
+	VCVTPS2PD X4, X4
+	VMOVSS    (CX), X6
+	VCVTPS2PD X6, X6
+	VSUBPD    Y6, Y4, Y6
+	VMULPD    Y0, Y6, Y6
+	VADDPD    Y6, Y4, Y6
+	VMAXPD    Y6, Y1, Y6
+	VCVTSD2SS X6, X6, X0
+	VMOVSS    X0, (CX)
+	VCVTSS2SD X0, X0, X6
+	VMOVSD    X6, (AX)
+	ADDQ      $+4, DX
+	ADDQ      $+4, CX
+
+skip2063:
 	VZEROUPPER
 	RET
 

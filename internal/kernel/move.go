@@ -25,14 +25,14 @@ func advanceGo(x, d []float64, t float64, last []float64) (along float64, cut bo
 }
 
 // AdvanceRounded is Advance to the nearest number of float32, and sets y to x. x holds such numbers before, too.
-func AdvanceRounded(x []float64, y []float32, d []float64, t float64, last []float64) (along float64, cut bool) {
+func AdvanceRounded[F Float](x []float64, y []float32, d []float64, t float64, last []F) (along float64, cut bool) {
 	if len(y) != len(x) || len(d) != len(x) || len(last) != len(x) {
 		panic(badLen)
 	}
 	return advanceRounded(x, y, d, t, last)
 }
 
-func advanceRoundedGo(x []float64, y []float32, d []float64, t float64, last []float64) (along float64, cut bool) {
+func advanceRoundedGo[F Float](x []float64, y []float32, d []float64, t float64, last []F) (along float64, cut bool) {
 	y, d, last = y[:len(x)], d[:len(x)], last[:len(x)]
 	for i, old := range x {
 		v := old + float64(t*d[i])
@@ -42,25 +42,9 @@ func advanceRoundedGo(x []float64, y []float32, d []float64, t float64, last []f
 		y[i] = float32(v)
 		x[i] = float64(y[i])
 		d[i] = x[i] - old
-		along += d[i] * (x[i] - last[i])
+		along += d[i] * (x[i] - float64(last[i]))
 	}
 	return along, cut
-}
-
-// RoundTo rounds x to numbers of float32, and sets y to it.
-func RoundTo(y []float32, x []float64) {
-	if len(y) != len(x) {
-		panic(badLen)
-	}
-	roundTo(y, x)
-}
-
-func roundToGo(y []float32, x []float64) {
-	y = y[:len(x)]
-	for i, v := range x {
-		y[i] = float32(v)
-		x[i] = float64(y[i])
-	}
 }
 
 // Extrapolate sets y to x + c·(x − y), or to least where that is below. They must not overlap. Every bit is the same on every path.
@@ -79,6 +63,24 @@ func extrapolateGo(y []float64, c float64, x []float64, least float64) {
 			v = least
 		}
 		y[i] = v
+	}
+}
+
+// ExtrapolateRounded is Extrapolate to the nearest numbers of float32, and sets wide to y.
+func ExtrapolateRounded(wide []float64, y []float32, c float64, x []float32, least float64) {
+	if len(x) != len(y) || len(wide) != len(y) {
+		panic(badLen)
+	}
+	extrapolateRounded(wide, y, c, x, least)
+}
+
+func extrapolateRoundedGo(wide []float64, y []float32, c float64, x []float32, least float64) {
+	wide, x = wide[:len(y)], x[:len(y)]
+	for i, v := range x {
+		to := float64(v)
+		to += float64(c * (to - float64(y[i])))
+		y[i] = float32(max(to, least))
+		wide[i] = float64(y[i])
 	}
 }
 

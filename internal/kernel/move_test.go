@@ -169,6 +169,19 @@ func TestAdvanceRounded(t *testing.T) {
 				along, cut := AdvanceRounded(gx, y[:n], gd, step, last)
 				checkX()
 				checkD()
+				single, x32, d32, y32 := make([]float32, n), slices.Clone(x), slices.Clone(d), make([]float32, n)
+				roundBoth(single, last)
+				along32, cut32 := AdvanceRounded(x32, y32, d32, step, single)
+				if !slices.Equal(x32, gx) || !slices.Equal(d32, gd) || !slices.Equal(y32, y[:n]) || cut32 != cut {
+					t.Fatalf("%d numbers, step %v, the last of float32: x, y, d or whether it was cut is another", n, step)
+				}
+				want32 := 0.0
+				for i, v := range last {
+					want32 += wantD[i] * (wantX[i] - v)
+				}
+				if math.Abs(along32-want32) > float64(n+2)*eps*size {
+					t.Fatalf("%d numbers, the last of float32: ⟨d, x−last⟩ = %v, want %v", n, along32, want32)
+				}
 				if !slices.Equal(gx, wantX) || !slices.Equal(gd, wantD) || !slices.Equal(y[:n], wantY) || cut != wantCut || y[n] != -1 || y[n+1] != -2 {
 					t.Fatalf("%d numbers, step %v: x %v, want %v; y %v, want %v and -1, -2; d %v, want %v; cut %v, want %v", n, step, gx, wantX, y, wantY, gd, wantD, cut, wantCut)
 				}
@@ -179,27 +192,6 @@ func TestAdvanceRounded(t *testing.T) {
 		}
 		if cuts[true] == 0 || cuts[false] == 0 {
 			t.Errorf("cut off, and not: %v", cuts)
-		}
-	})
-}
-
-// TestRoundTo compares with the definition, bit for bit.
-func TestRoundTo(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		for n := range 70 {
-			x, check := guarded(t, random(uint64(n), n), n%8)
-			old, y := slices.Clone(x), make([]float32, n+1)
-			y[n] = -1
-			RoundTo(y[:n], x)
-			check()
-			for i, v := range old {
-				if y[i] != float32(v) || x[i] != float64(float32(v)) || x[i] == v {
-					t.Fatalf("%d numbers: %v becomes %v and %v", n, v, x[i], y[i])
-				}
-			}
-			if y[n] != -1 {
-				t.Fatalf("%d numbers: the one behind them changed", n)
-			}
 		}
 	})
 }
@@ -224,6 +216,44 @@ func TestExtrapolate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestExtrapolateRounded compares with the definition, bit for bit.
+func TestExtrapolateRounded(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for n := range 130 {
+			x, last := make([]float32, n), make([]float32, n)
+			ToFloat32(x, random(uint64(n), n))
+			ToFloat32(last, random(uint64(n)+1000, n))
+			for _, least := range []float64{math.Inf(-1), 0, 0.25} {
+				want := make([]float32, n)
+				for i, v := range x {
+					v := float64(v)
+					want[i] = float32(max(v+float64(0.7*(v-float64(last[i]))), least))
+				}
+				wide, check := guarded(t, make([]float64, n), n%8)
+				y, from := make([]float32, n+1), slices.Clone(x)
+				copy(y, last)
+				y[n] = -1
+				ExtrapolateRounded(wide, y[:n], 0.7, from, least)
+				check()
+				if !slices.Equal(y[:n], want) || !slices.Equal(from, x) || y[n] != -1 {
+					t.Fatalf("%d numbers, least %v: %v from %v, want %v and -1 from %v", n, least, y, from, want, x)
+				}
+				for i, v := range want {
+					if wide[i] != float64(v) {
+						t.Fatalf("%d numbers, least %v: number %d is %v, widened %v", n, least, i, v, wide[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+// roundBoth sets narrow to x, and x to that.
+func roundBoth(narrow []float32, x []float64) {
+	ToFloat32(narrow, x)
+	ToFloat64(x, narrow)
 }
 
 // TestAddGathered compares with GatherRows, row by row, for every number of columns.
@@ -287,7 +317,8 @@ func TestAddGathered(t *testing.T) {
 			func() {
 				AdvanceRounded(make([]float64, 2), make([]float32, 3), make([]float64, 2), 1, make([]float64, 2))
 			},
-			func() { RoundTo(make([]float32, 2), make([]float64, 3)) }} {
+			func() { ExtrapolateRounded(make([]float64, 2), make([]float32, 2), 1, make([]float32, 3), 0) },
+			func() { ExtrapolateRounded(make([]float64, 3), make([]float32, 2), 1, make([]float32, 2), 0) }} {
 			if panics(call) == nil {
 				t.Error("slices of different lengths are accepted")
 			}
@@ -310,7 +341,7 @@ func TestGatherEach(t *testing.T) {
 				xRows = 1<<16/r + 1
 			}
 			x, narrow := random(1, xRows*r), make([]float32, xRows*r)
-			RoundTo(narrow, x)
+			roundBoth(narrow, x)
 			first := int32(math.MaxInt32 - 10) // from need not begin with 0, and may go beyond what it holds
 			from, idx, val := []int32{first}, []int32{}, []float64{}
 			for k := range 2 * rows {
@@ -414,7 +445,7 @@ func TestGatherSpan(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(r), 11))
 			const rows, xRows = 7, 40
 			x, narrow := random(1, xRows*r), make([]float32, xRows*r)
-			RoundTo(narrow, x)
+			roundBoth(narrow, x)
 			from, idx, val := []int64{0}, []int32{}, []float64{}
 			for k := range rows {
 				for c := range int32(xRows) {

@@ -52,6 +52,21 @@ func toFloat32Go(y []float32, x []float64) {
 	}
 }
 
+// ToFloat64 sets y to x.
+func ToFloat64(y []float64, x []float32) {
+	if len(y) != len(x) {
+		panic(badLen)
+	}
+	toFloat64(y, x)
+}
+
+func toFloat64Go(y []float64, x []float32) {
+	y = y[:len(x)]
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+}
+
 // Inners returns Σ x·z, Σ y·z, Σ y², Σ x·y and Σ x².
 func Inners(x, y, z []float64) (xz, yz, yy, xy, xx float64) {
 	if len(x) != len(z) || len(y) != len(z) {

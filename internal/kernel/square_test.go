@@ -58,6 +58,29 @@ func TestToFloat32(t *testing.T) {
 	})
 }
 
+func TestToFloat64(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for n := range 70 {
+			x := make([]float32, n)
+			ToFloat32(x, random(uint64(n), n))
+			y := make([]float64, n+2)
+			y[0], y[n+1] = 7, 8
+			ToFloat64(y[1:n+1], x)
+			for i, v := range x {
+				if y[i+1] != float64(v) {
+					t.Errorf("%d numbers: %v is %v", n, v, y[i+1])
+				}
+			}
+			if y[0] != 7 || y[n+1] != 8 {
+				t.Errorf("%d numbers: %v beside them", n, y)
+			}
+		}
+		if panics(func() { ToFloat64(make([]float64, 2), make([]float32, 3)) }) == nil {
+			t.Error("slices of different lengths are accepted")
+		}
+	})
+}
+
 func TestInners(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 130 {

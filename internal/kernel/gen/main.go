@@ -90,6 +90,7 @@ func (a *asm) rowKernels() {
 		a.mirror()
 		a.symmetrize()
 		a.toFloat32()
+		a.toFloat64()
 		a.rowSquares(double)
 		a.rowSquares(single)
 		a.sumPairs(double)
@@ -102,10 +103,11 @@ func (a *asm) rowKernels() {
 		a.mulInto()
 		a.freeRow()
 		a.bitRange()
-		a.advance(false)
-		a.advance(true)
-		a.roundTo()
+		a.advance(false, double)
+		a.advance(true, double)
+		a.advance(true, single)
 		a.extrapolate()
+		a.extrapolateRounded()
 	}
 }
 

@@ -14,12 +14,12 @@ var oneBits = math.Float64bits(1)
 // advance writes x = max(0, x + t·d), d = how far that is, and the sum of d·(x − last). Memory is the limit, so that wider
 // vectors would gain nothing. Where d stays as it is it is not stored: another processor may have read it, and would have to be told.
 // With rounded the new x is rounded to float32 first, and y is x.
-func (a *asm) advance(rounded bool) {
+func (a *asm) advance(rounded bool, of element) {
 	name, param := "advance", ""
 	if rounded {
-		name, param = "advanceRounded", ", y *float32"
+		name, param = "advanceRounded"+of.suffix, ", y *float32"
 	}
-	a.begin(name, "func(x, d *float64, t float64, last *float64, n int"+param+") (along float64, cut int)",
+	a.begin(name, "func(x, d *float64, t float64, last *"+of.name+", n int"+param+") (along float64, cut int)",
 		name+a.name+" is "+name+"Go; cut is not 0 if zero has stopped any.")
 	x, d, last, n := a.arg("x"), a.arg("d"), a.arg("last"), a.arg("n")
 	var copied reg.Register
@@ -35,7 +35,7 @@ func (a *asm) advance(rounded bool) {
 	a.XORQ(one, scaled)
 	a.XORQ(cut, cut)
 	acc := a.zeros(unroll)
-	a.steps(n, []reg.Register{x, d, last}, func(lanes []int) {
+	a.steps(n, []reg.Register{x, d}, func(lanes []int) {
 		below, moved := a.GP64(), make([]reg.VecVirtual, len(lanes)) // whether any v is below zero, and the new d
 		y, v := a.vec(), a.vec()
 		for i, l := range lanes {
@@ -61,7 +61,7 @@ func (a *asm) advance(rounded bool) {
 				a.VBLENDVPD(v, y, e, e) // where v has the sign
 				a.VMAXPD(zero, v, v)
 			}
-			a.load(at(last, i*a.lanes), y, l)
+			a.loadOf(of, operand.Mem{Base: last, Disp: of.size * i * a.lanes}, y, l)
 			a.VSUBPD(y, v, y)
 			a.VFMADD231PD(y, e, acc[i])
 			a.store(v, at(x, i*a.lanes), l)
@@ -74,6 +74,7 @@ func (a *asm) advance(rounded bool) {
 			a.store(moved[i], at(d, i*a.lanes), l)
 		}
 		a.Label(same)
+		a.ADDQ(operand.I32(of.size*numbersOf(lanes)), last)
 		if rounded {
 			a.ADDQ(operand.I32(single.size*numbersOf(lanes)), copied)
 		}
@@ -109,22 +110,6 @@ func (a *asm) round(v reg.VecVirtual, m operand.Mem, n int) {
 	}
 }
 
-// roundTo writes x rounded to float32, and to y.
-func (a *asm) roundTo() {
-	a.begin("roundTo", "func(y *float32, x *float64, n int)", "roundTo"+a.name+" is roundToGo.")
-	y, x, n := a.arg("y"), a.arg("x"), a.arg("n")
-	a.steps(n, []reg.Register{x}, func(lanes []int) {
-		for i, l := range lanes {
-			v := a.vec()
-			a.load(at(x, i*a.lanes), v, l)
-			a.round(v, operand.Mem{Base: y, Disp: single.size * i * a.lanes}, l)
-			a.store(v, at(x, i*a.lanes), l)
-		}
-		a.ADDQ(operand.I32(single.size*numbersOf(lanes)), y)
-	})
-	a.end(nil)
-}
-
 // extrapolate writes y = max(x + c·(x − y), least).
 func (a *asm) extrapolate() {
 	a.begin("extrapolate", "func(y *float64, c float64, x *float64, least float64, n int)", "extrapolate"+a.name+" is extrapolateGo.")
@@ -142,6 +127,33 @@ func (a *asm) extrapolate() {
 			a.VADDPD(p, v, p)
 			a.VMAXPD(p, least, p) // p where they are equal, and with it its sign
 			a.store(p, at(y, i*a.lanes), l)
+		}
+	})
+	a.end(nil)
+}
+
+// extrapolateRounded writes y = max(x + c·(x − y), least) rounded to float32, and wide = y.
+func (a *asm) extrapolateRounded() {
+	a.begin("extrapolateRounded", "func(wide *float64, y *float32, c float64, x *float32, least float64, n int)", "extrapolateRounded"+a.name+" is extrapolateRoundedGo.")
+	wide, y, x, n := a.arg("wide"), a.arg("y"), a.arg("x"), a.arg("n")
+	c, least := a.vec(), a.vec()
+	a.VBROADCASTSD(a.mem("c"), c)
+	a.VBROADCASTSD(a.mem("least"), least)
+	a.steps(n, []reg.Register{wide}, func(lanes []int) {
+		for i, l := range lanes {
+			v, p := a.vec(), a.vec()
+			place := func(base reg.Register) operand.Mem { return operand.Mem{Base: base, Disp: single.size * i * a.lanes} }
+			a.loadOf(single, place(x), v, l)
+			a.loadOf(single, place(y), p, l)
+			a.VSUBPD(p, v, p)
+			a.VMULPD(c, p, p)
+			a.VADDPD(p, v, p)
+			a.VMAXPD(p, least, p)
+			a.round(p, place(y), l)
+			a.store(p, at(wide, i*a.lanes), l)
+		}
+		for _, p := range []reg.Register{x, y} {
+			a.ADDQ(operand.I32(single.size*numbersOf(lanes)), p)
 		}
 	})
 	a.end(nil)

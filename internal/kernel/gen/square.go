@@ -127,6 +127,21 @@ func (a *asm) toFloat32() {
 	a.end(nil)
 }
 
+// toFloat64 writes numbers of float32 as float64.
+func (a *asm) toFloat64() {
+	a.begin("toFloat64", "func(y *float64, x *float32, n int)", "toFloat64"+a.name+" sets y[i] to x[i], 0 ≤ i < n, n a multiple of 4 above 0.")
+	y, x, n := a.arg("y"), a.arg("x"), a.arg("n")
+	loop, v := a.label("loop"), a.YMM()
+	a.Label(loop)
+	a.VCVTPS2PD(operand.Mem{Base: x}, v)
+	a.VMOVUPD(v, at(y, 0))
+	a.ADDQ(operand.U8(32), y)
+	a.ADDQ(operand.U8(16), x)
+	a.SUBQ(operand.U8(4), n)
+	a.JNE(operand.LabelRef(loop))
+	a.end(nil)
+}
+
 // innersStep is how many vectors of each matrix inners takes at a time.
 const innersStep = 2
 
