@@ -29,14 +29,17 @@ const (
 
 // revive gives each column of zeros the row with most of A_ii to spare: there alone may such a column begin.
 func (s *rowBlockRun) revive() {
+	var room []float64
 	for j := range s.p.r {
 		if s.gram[j*s.pitch+j] != 0 {
 			continue
 		}
-		s.widen()
+		if room == nil {
+			room = make([]float64, s.pitch)
+		}
 		best, at := 0.0, -1
 		for i, p := range s.p.diag {
-			if spare := p - kernel.SumSq(s.h.Row(i)); spare > best {
+			if spare := p - kernel.SumSq(s.rowOf(i, room)); spare > best {
 				best, at = spare, i
 			}
 		}

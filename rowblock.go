@@ -44,7 +44,7 @@ type RowBlock struct {
 	// Joint is how many steps of conjugate gradients a joint step of all rows has, which dense data get every few sweeps once the error is small;
 	// the default 0 means 3, NoJoint never. At most 1000.
 	Joint int
-	// Precision is that of the passes. The step, and what is computed otherwise, is float64 in any case, but with Adaptive an H of 65536 numbers or more is rounded to float32 while passes are, if A is sparse.
+	// Precision is that of the passes. The step, and what is computed otherwise, is float64 in any case, but with Adaptive an H of 65536 numbers or more is rounded to float32 while passes are, if A is stored as a sparse one (no view of it, and no entry left out).
 	Precision Precision
 }
 
@@ -245,7 +245,7 @@ type rowBlockRun struct {
 	checked    int           // the sweep of the last check
 	out        *matrix.Dense // where H goes when it is asked for
 	pitch      int
-	h, last    *matrix.Dense // n×pitch, as all that has columns of H
+	h, last    *matrix.Dense // n×pitch, as all that has columns of H; without meaning while rounded.now or rounded.last has them
 	hv, prev   []float64     // of h and last
 	safe       []float64     // H at the last check, where checks are not made after every sweep
 	safeF      float64       // its objective

@@ -448,10 +448,12 @@ func TestRounded(t *testing.T) {
 				t.Fatalf("%s, sweep %d: the objective rises from %v to %v", tc.name, sweep+1, best, run.safeF)
 			}
 			best = run.safeF
-			now := run.p.measure(run.h)
-			if f := now.objective(); math.Abs(f-best) > run.noise() {
-				t.Fatalf("%s, sweep %d: the objective is %v, said to be %v", tc.name, sweep+1, f, best)
-			}
+			run.whileWide(func() {
+				now := run.p.measure(run.h)
+				if f := now.objective(); math.Abs(f-best) > run.noise() {
+					t.Fatalf("%s, sweep %d: the objective is %v, said to be %v", tc.name, sweep+1, f, best)
+				}
+			})
 		}
 		run.end()
 		if steps[true] == 0 {
@@ -536,6 +538,81 @@ func TestRoundedStarts(t *testing.T) {
 	}
 }
 
+// TestRoundedStill: whether H is widened between sweeps, or for a look, changes no bit, nor does what lies where it is when it is narrow; and after sweeps that nobody looked into D and the objective are those of H.
+func TestRoundedStill(t *testing.T) {
+	short, _ := instance.PlantedGraph(8200, 200, 0.3, 0.0003, 1)
+	for _, tc := range []struct {
+		name string
+		a    *matrix.CSR
+		r    int
+	}{{"short rows", short, 12}, {"spans", sparseMatrix(t, 2100, 0.1), 33}} {
+		a, err := matrix.FromCSR(tc.a, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var runs []*rowBlockRun
+		for range 3 {
+			_, _, run := startRun(t, a, tc.r, RowBlock{First: FirstRows}, Options{Start: Random{}, Threads: 2})
+			runs = append(runs, run)
+		}
+		still, widened, looked := runs[0], runs[1], runs[2]
+		numbers := func(run *rowBlockRun) []float64 {
+			x := make([]float64, len(run.hv))
+			if run.rounded.now == nil {
+				copy(x, run.hv)
+			} else {
+				kernel.ToFloat64(x, run.rounded.now)
+			}
+			return x
+		}
+		narrow, both := 0, 0
+		for sweep := range 16 {
+			for k, x := range [][]float64{still.hv, still.prev} {
+				if [][]float32{still.rounded.now, still.rounded.last}[k] != nil {
+					for i := range len(x) / 2 {
+						x[i] = math.NaN()
+					}
+				}
+			}
+			var reports []sweepReport
+			for _, run := range runs {
+				reports = append(reports, run.sweep(never))
+			}
+			if still.rounded.now != nil {
+				narrow++
+				if still.rounded.last != nil {
+					both++
+				}
+			}
+			h := numbers(still)
+			for k, run := range runs[1:] {
+				if !slices.Equal(numbers(run), h) || !slices.Equal(run.gram, still.gram) || reports[k+1] != reports[0] {
+					t.Fatalf("%s, sweep %d: H, D or the report differs", tc.name, sweep+1)
+				}
+			}
+			if still.rounded.last != nil || still.rounded.now == nil { // before that last has digits that go when it is narrowed
+				widened.widen()
+			}
+			if err := looked.verify(); err != nil {
+				t.Fatalf("%s, sweep %d: %v", tc.name, sweep+1, err)
+			}
+		}
+		if narrow < 10 || both < 5 {
+			t.Errorf("%s: after %d sweeps H was narrow, after %d the one before, too", tc.name, narrow, both)
+		}
+		if err := still.verify(); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		still.widen()
+		if now := still.p.measure(still.h); math.Abs(now.objective()-still.safeF) > still.noise() {
+			t.Errorf("%s: the objective is %v, said to be %v", tc.name, now.objective(), still.safeF)
+		}
+		for _, run := range runs {
+			run.end()
+		}
+	}
+}
+
 // TestRoundedInner: while H is rounded, ⟨A_BB·d, d⟩ is that of d but for its rounding, and ⟨A_BB·H_B, H_B⟩ that of H, whoever else has read either.
 func TestRoundedInner(t *testing.T) {
 	a, err := matrix.FromCSR(sparseMatrix(t, 2100, 0.1), 0)
@@ -608,5 +685,19 @@ func TestRoundedNot(t *testing.T) {
 	was := slices.Clone(run.hv)
 	if rep := run.sweep(func() bool { return true }); !rep.cut || !run.rounds || !slices.Equal(run.hv, was) {
 		t.Errorf("cut %t, rounded %t: H is another", rep.cut, run.rounds)
+	}
+
+	// A column of zeros that no row can begin, where no A_ii > 0, leaves H narrow.
+	start := instance.Start(n, r, 1)
+	for i := range n {
+		start.Set(i, r-1, 0)
+	}
+	_, _, lame := startRun(t, a, r, RowBlock{}, Options{Start: Given{start}})
+	defer lame.end()
+	for range 4 {
+		lame.sweep(never)
+	}
+	if lame.gram[(r-1)*lame.pitch+r-1] != 0 || lame.rounded.now == nil {
+		t.Errorf("a column of zeros: ‖h‖² = %v, H narrow %t", lame.gram[(r-1)*lame.pitch+r-1], lame.rounded.now != nil)
 	}
 }

@@ -83,9 +83,9 @@ func (s *rowBlockRun) back(to []float64) {
 // row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured, near rest or in long runs, when the sweeps
 // have doubled.
 func (s *rowBlockRun) estimate() float64 {
-	measure := func() float64 {
-		s.widen()
-		return s.p.measureWith(s.h, s.product).gradKKT
+	measure := func() (sq float64) {
+		s.whileWide(func() { sq = s.p.measureWith(s.h, s.product).gradKKT })
+		return sq
 	}
 	if s.wasSo { // row by row there was no d
 		return measure()
@@ -139,8 +139,13 @@ func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 
 // verify implements checker: D and A·H, after a sweep and before momentum moves H. A block adds one rounding of the largest
 // possible value to each number.
-func (s *rowBlockRun) verify() error {
-	s.widen()
+func (s *rowBlockRun) verify() (err error) {
+	s.whileWide(func() { err = s.verifyWide() })
+	return err
+}
+
+// verifyWide is verify while H is float64.
+func (s *rowBlockRun) verifyWide() error {
 	most := max(2*s.p.norm, s.largest)
 	for j := range s.p.r {
 		most = max(most, s.gram[j*s.pitch+j])

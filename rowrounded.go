@@ -11,8 +11,8 @@ import (
 
 // roundedH is what that needs.
 type roundedH struct {
-	product   matrix.SingleProduct // the product, if it is one
-	now, last []float32            // h and last, each in half of its memory while that is not nil, and means nothing itself
+	product   matrix.SingleProduct // the product, if it is one: then the objective is known after every sweep
+	now, last []float32            // h and last while they are narrow, else nil: each in half of its memory, and means nothing itself
 	rooms     [][]float64          // for a piece of each of the parts
 }
 
@@ -138,5 +138,20 @@ func (s *rowBlockRun) widen() {
 	if t.last != nil {
 		kernel.Widen(s.prev, s.team)
 		t.last = nil
+	}
+}
+
+// whileWide calls f while h and last are float64.
+func (s *rowBlockRun) whileWide(f func()) {
+	t := &s.rounded
+	now, last := t.now != nil, t.last != nil
+	s.widen()
+	f()
+	if now {
+		t.now = kernel.Narrow(s.hv, s.team)
+		t.product.Single(t.now)
+	}
+	if last {
+		t.last = kernel.Narrow(s.prev, s.team)
 	}
 }

@@ -64,9 +64,9 @@ type TermProduct interface {
 // SingleProduct is a BlockProduct that can read an H of float32.
 type SingleProduct interface {
 	BlockProduct
-	// PrefersSingle says whether LowerTo gains by that.
+	// PrefersSingle says whether LowerTo can do that, and gains by it.
 	PrefersSingle() bool
-	// Single says that H is h, n×r, until the next call: then only LowerTo and StepSingle may be called, besides Move and Extrapolate. With nil it is what the last Extrapolate said.
+	// Single says that H is h, n×r, until the next call: LowerTo and StepSingle read it, and RowsTo and Step may not be called meanwhile. With nil H is what the last Extrapolate said.
 	Single(h []float32)
 	// StepSingle is Step for a d of float32.
 	StepSingle(b int, d []float32) float64
@@ -295,7 +295,7 @@ type csrBlocks struct {
 
 var _ SingleProduct = (*csrBlocks)(nil)
 
-// PrefersSingle implements SingleProduct. It pays where H exceeds half of a second-level cache (decision 0013).
+// PrefersSingle implements SingleProduct. It pays where H exceeds half of a second-level cache (decision 0013); entries that are left out it would not leave out.
 func (b *csrBlocks) PrefersSingle() bool {
 	n, r := b.rowBlocks.h.rows, b.rowBlocks.h.cols
 	return n*r >= spanFrom && !b.leaves

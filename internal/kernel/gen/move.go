@@ -237,7 +237,7 @@ func (a *asm) gatherEach(split bool, of element) {
 	a.begin(name, fmt.Sprintf("func(z%s *float64, w int, from *int32, count int, idx *int32, val *float64, x *%s, scale float64, stride, limit int, fetch *int32) bool", low, of.name),
 		fmt.Sprintf("%s%s sets z[k·stride/%[3]d + j] to scale·Σ_p val[p]·x[idx[p]·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.wholeColumns(of)),
 		"columns j and "+pieces, "A nil val means ones. stride and limit are in bytes: it returns false at an index that is",
-		fmt.Sprintf("negative or too large. It fetches the rows of the indices %d further on into the cache, for a piece all of whose such indices lie before fetch or there.", fetchAhead))
+		fmt.Sprintf("negative or too large. It fetches the rows of the indices %d further on into the cache, %d if they are up to %d lines, for a piece all of whose such indices lie before fetch or there.", fetchAhead, fetchFar, fewLines))
 	e := &eachKernel{rowKernel: &rowKernel{asm: a, source: gather, element: of}, z: a.arg("z"), from: a.arg("from")}
 	if split {
 		e.low = a.arg("low")
@@ -262,6 +262,14 @@ func (a *asm) gatherEach(split bool, of element) {
 type eachKernel struct {
 	*rowKernel
 	z, low, from reg.Register
+}
+
+// ahead returns how many entries before their turn rows of so many vectors are fetched.
+func (e *eachKernel) ahead(vecs int) int {
+	if e.linesOf(vecs) <= fewLines {
+		return fetchFar
+	}
+	return fetchAhead
 }
 
 // rows writes the loop over the rows for so many vectors of columns, to its return.
@@ -321,7 +329,7 @@ func (e *eachKernel) piece(acc [][]reg.VecVirtual, values bool) {
 	e.SUBL(operand.Mem{Base: e.from}, n.As32())
 	e.ADDQ(operand.U8(4), e.from)
 	// Whether rows to come are fetched is decided once: near the end of all there are no indices so far ahead.
-	e.LEAQ(operand.Mem{Base: e.idx, Index: n, Scale: 4, Disp: 4 * fetchAhead}, last)
+	e.LEAQ(operand.Mem{Base: e.idx, Index: n, Scale: 4, Disp: 4 * e.ahead(len(acc[0]))}, last)
 	e.CMPQ(last, e.fetch)
 	e.JHI(operand.LabelRef(near))
 	e.entries(acc, n, values, true)
@@ -346,7 +354,7 @@ func (e *eachKernel) entries(acc [][]reg.VecVirtual, n reg.Register, values, fet
 	for sets := len(acc); sets > 0; sets /= 2 {
 		e.loop(n, sets, func(s int) {
 			if fetch {
-				e.fetchRow(s, len(acc[0]))
+				e.fetchRow(e.ahead(len(acc[0])), s, len(acc[0]))
 			}
 			e.entry(acc[s], s, values)
 		}, values)
