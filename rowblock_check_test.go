@@ -415,12 +415,16 @@ func TestRounded(t *testing.T) {
 		name string
 		a    *matrix.CSR
 		r    int
-	}{{"rows", graph, 16}, {"short rows", short, 12}, {"spans", sparseMatrix(t, 2100, 0.1), 30}} {
+		opt  Options
+	}{
+		{"rows", graph, 16, Options{}}, {"short rows", short, 12, Options{}}, {"spans", sparseMatrix(t, 2100, 0.1), 30, Options{}},
+		{"no diagonal", short, 12, Options{IgnoreDiagonal: true}}, {"weights", graph, 16, Options{L1: []float64{1e-3}}},
+	} {
 		a, err := matrix.FromCSR(tc.a, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, run := startRun(t, a, tc.r, RowBlock{First: FirstRows}, Options{Start: Random{}, Threads: 2})
+		_, _, run := startRun(t, a, tc.r, RowBlock{First: FirstRows}, Options{Start: Random{}, Threads: 2, IgnoreDiagonal: tc.opt.IgnoreDiagonal, L1: tc.opt.L1})
 		best, steps := math.Inf(1), map[bool]int{}
 		for sweep := range 60 {
 			if sweep == 30 {
@@ -433,6 +437,9 @@ func TestRounded(t *testing.T) {
 			}
 			steps[single]++
 			if rep.provisional { // H has gone back
+				if run.wasSo {
+					t.Errorf("%s, sweep %d: row by row H has got worse", tc.name, sweep+1)
+				}
 				continue
 			}
 			if sweep == 10 || sweep == 20 {
@@ -536,6 +543,16 @@ func TestRoundedStarts(t *testing.T) {
 			}
 		}
 	}
+	h, last := numbers(run.hv, run.rounded.now), numbers(run.prev, run.rounded.last)
+	run.single, run.beta = false, 0.4
+	if run.extrapolate(); run.rounded.now != nil || run.rounded.last != nil || !slices.Equal(run.prev, h) {
+		t.Fatal("passes are of float64 again: H is narrow, or the one before lost")
+	}
+	for k, v := range run.hv {
+		if want := max(0, h[k]+float64(0.4*(h[k]-last[k]))); math.Abs(v-want) > 0x1p-50*want {
+			t.Fatalf("passes are of float64 again: number %d begins with %v, want %v", k, v, want)
+		}
+	}
 }
 
 // TestRoundedStill: whether H is widened between sweeps, or for a look, changes no bit, nor does what lies where it is when it is narrow; and after sweeps that nobody looked into D and the objective are those of H.
@@ -574,9 +591,27 @@ func TestRoundedStill(t *testing.T) {
 					}
 				}
 			}
+			from, beta := [2][]float64{numbers(still)}, still.beta
+			if from[1] = slices.Clone(still.prev); still.rounded.last != nil {
+				kernel.ToFloat64(from[1], still.rounded.last)
+			}
 			var reports []sweepReport
 			for _, run := range runs {
 				reports = append(reports, run.sweep(never))
+			}
+			if still.rounds && !reports[0].provisional { // where momentum points, against where the sweep went
+				uphill, size := 0.0, 0.0
+				for k, v := range numbers(still) {
+					y := from[0][k]
+					if beta > 0 {
+						y = max(0, y+beta*(y-from[1][k]))
+					}
+					uphill += (y - v) * (v - from[0][k])
+					size += math.Abs((y - v) * (v - from[0][k]))
+				}
+				if math.Abs(uphill-still.uphill) > 1e-4*size {
+					t.Fatalf("%s, sweep %d: ⟨Y − H, H − H before⟩ = %v, want %v", tc.name, sweep+1, still.uphill, uphill)
+				}
 			}
 			if still.rounded.now != nil {
 				narrow++
@@ -609,6 +644,45 @@ func TestRoundedStill(t *testing.T) {
 		}
 		for _, run := range runs {
 			run.end()
+		}
+	}
+}
+
+// TestRoundedRevives: of a narrow H, too, a column of zeros begins in the row with most of A_ii to spare.
+func TestRoundedRevives(t *testing.T) {
+	a, err := matrix.FromCSR(sparseMatrix(t, 2100, 0.1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, run := startRun(t, a, 33, RowBlock{}, Options{Start: Random{}, Threads: 2})
+	defer run.end()
+	for range 3 {
+		run.sweep(never)
+	}
+	if run.rounded.now == nil {
+		t.Fatal("H is not narrow")
+	}
+	run.p.diag[5], run.rounded.now[5*run.pitch] = 100, 11 // nothing to spare
+	best, at := 0.0, -1
+	for i := range run.p.n {
+		row := run.rounded.now[i*run.pitch:][:run.p.r]
+		row[2] = 0
+		spare := run.p.diag[i]
+		for _, v := range row {
+			spare -= float64(v) * float64(v)
+		}
+		if spare > best {
+			best, at = spare, i
+		}
+	}
+	run.findGram()
+	clear(run.hv[:len(run.hv)/2]) // where nothing is
+	if run.revive(); at < 0 || run.h.At(at, 2) == 0 {
+		t.Fatalf("row %d, with %v to spare, does not begin it", at, best)
+	}
+	for i := range run.p.n {
+		if i != at && run.h.At(i, 2) != 0 {
+			t.Fatalf("row %d begins it, want row %d", i, at)
 		}
 	}
 }
@@ -685,6 +759,16 @@ func TestRoundedNot(t *testing.T) {
 	was := slices.Clone(run.hv)
 	if rep := run.sweep(func() bool { return true }); !rep.cut || !run.rounds || !slices.Equal(run.hv, was) {
 		t.Errorf("cut %t, rounded %t: H is another", rep.cut, run.rounds)
+	}
+
+	for range 4 { // and so does one cut later, when the H before is narrow, too
+		run.sweep(never)
+	}
+	run.publish()
+	before, blocks := run.out.Clone(), 0
+	rep := run.sweep(func() bool { blocks++; return blocks > 5 })
+	if run.publish(); !rep.cut || !slices.Equal(run.out.Data(), before.Data()) {
+		t.Errorf("cut %t after some blocks: H is another", rep.cut)
 	}
 
 	// A column of zeros that no row can begin, where no A_ii > 0, leaves H narrow.
