@@ -75,7 +75,7 @@ func (s *rowBlockRun) makeRooms() {
 	for k := range groups {
 		groups[k].h = make([]float64, rows*s.pitch)
 	}
-	s.short = kernel.Singles(s.Block * s.pitch)
+	s.short = make([]float32, s.Block*s.pitch)
 }
 
 // piece returns the numbers lo to hi of h, in a room of part k if they are narrow.

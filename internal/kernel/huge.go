@@ -10,14 +10,5 @@ func Numbers(n int) []float64 {
 	return x
 }
 
-// Singles is Numbers for numbers of float32.
-func Singles(n int) []float32 {
-	x := make([]float32, n)
-	if n >= 2*hugeFrom {
-		adviseHuge(x)
-	}
-	return x
-}
-
 // hugeFrom is the least length for which that is done, 4 MiB: pages of 2 MiB lie at multiples of their size.
 const hugeFrom = 1 << 19

@@ -2,4 +2,4 @@
 
 package kernel
 
-func adviseHuge[F Float]([]F) {}
+func adviseHuge([]float64) {}

@@ -20,7 +20,7 @@ const (
 const fetchAhead = 16
 
 // The kernels of many short rows fetch farther ahead as long as what is under way is a quarter of a first-level cache at most: of a graph of 10⁸ entries sweeps take 0.91 of the
-// time with r = 16, 0.94 with 32, of smaller ones as long as before (Zen 4).
+// time with r = 16, 0.94 with 32, of smaller ones as long as before (Zen 4; not archived).
 const (
 	fetchFar = 32
 	fewLines = 4 // of a row of x
