@@ -482,7 +482,7 @@ func (s *rowBlockRun) inParts(f func(k, lo, hi int)) {
 		s.parts = append(s.parts, make([]float64, len(s.gram)))
 	}
 	rows := max(1, piece/s.pitch)
-	if s.rounded.now != nil {
+	if s.rounds || s.rounded.now != nil {
 		rows = max(1, narrowPiece/s.pitch)
 	}
 	s.team.Do(count, func(k int) {

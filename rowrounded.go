@@ -6,7 +6,7 @@ import (
 )
 
 // While passes are of float32 RowBlock keeps H of a large sparse A in float32 too, where products gather rows of it (decision 0013): H and what it was
-// take half of their memory then, and so do the rows that are waited for. What is computed is float64 as ever: the rows of a group are widened when
+// take half of their memory then, and so do the rows that are waited for. What is computed is float64 as ever, but for where momentum leads: the rows of a group are widened when
 // their turn comes, and rounded when they have moved.
 
 // roundedH is what that needs.
@@ -14,6 +14,7 @@ type roundedH struct {
 	product   matrix.SingleProduct // the product, if it is one: then the objective is known after every sweep
 	now, last []float32            // h and last while they are narrow, else nil: each in half of its memory, and means nothing itself
 	rooms     [][]float64          // for a piece of each of the parts
+	narrow    [][]float32          // for two of them
 }
 
 // narrowPiece is how many numbers are widened at a time between sweeps, to stay in a first-level cache.
@@ -38,11 +39,22 @@ const leastRounded = 0x1p-200
 // extrapolateNarrow is extrapolate for an H that is of float32 from now on. If it was not, last stays float64, the H to go back to.
 func (s *rowBlockRun) extrapolateNarrow() {
 	t := &s.rounded
+	s.makeRooms()
 	if t.now == nil && t.last == nil {
-		s.inParts(func(_, lo, hi int) { s.extrapolatePiece(lo, hi) })
+		s.findGramAfter(func(k, lo, hi int) []float64 {
+			x, h, prev := t.rooms[k][:hi-lo], t.narrow[k][:hi-lo], t.narrow[k][hi-lo:][:hi-lo]
+			kernel.ToFloat32(h, s.hv[lo:hi])
+			if s.beta == 0 {
+				copy(s.prev[lo:hi], s.hv[lo:hi])
+				kernel.ToFloat64(x, h)
+			} else {
+				kernel.ToFloat32(prev, s.prev[lo:hi])
+				kernel.ExtrapolateRounded(x, h, float32(s.beta), prev, float32(s.least))
+			}
+			copy(s.hv[lo:hi], x)
+			return x
+		})
 		t.now = kernel.Narrow(s.hv, s.team)
-		s.makeRooms()
-		s.findGram()
 		return
 	}
 	if s.beta == 0 {
@@ -56,7 +68,7 @@ func (s *rowBlockRun) extrapolateNarrow() {
 			return s.piece(k, lo, hi)
 		}
 		x := t.rooms[k][:hi-lo]
-		kernel.ExtrapolateRounded(x, t.now[lo:hi], s.beta, t.last[lo:hi], s.least)
+		kernel.ExtrapolateRounded(x, t.now[lo:hi], float32(s.beta), t.last[lo:hi], float32(s.least))
 		return x
 	})
 }
@@ -67,9 +79,10 @@ func (s *rowBlockRun) makeRooms() {
 	if t.rooms != nil {
 		return
 	}
-	t.rooms = make([][]float64, len(s.parts))
+	t.rooms, t.narrow = make([][]float64, len(s.parts)), make([][]float32, len(s.parts))
+	most := max(narrowPiece, s.pitch)
 	for k := range t.rooms {
-		t.rooms[k] = make([]float64, max(narrowPiece, s.pitch))
+		t.rooms[k], t.narrow[k] = make([]float64, most), make([]float32, 2*most)
 	}
 	groups, rows := s.groupsOf(s.Block) // of float32, as passes are
 	for k := range groups {

@@ -339,7 +339,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if !points {
 		rooms := 0.0 // for what is at work of an H of float32
 		if sh.sparse && n*pitch >= roundedFrom {
-			rooms = 8*roundedParts*roundedPiece + 12*graphBlock*pitch
+			rooms = 16*roundedParts*roundedPiece + 12*graphBlock*pitch
 		}
 		return squares + 8*2*n*pitch + low + joint + rooms // H and the one before
 	}

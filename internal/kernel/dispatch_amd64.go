@@ -458,7 +458,7 @@ func extrapolate(y []float64, c float64, x []float64, least float64) {
 	}
 }
 
-func extrapolateRounded(wide []float64, y []float32, c float64, x []float32, least float64) {
+func extrapolateRounded(wide []float64, y []float32, c float32, x []float32, least float32) {
 	if path == portable || len(y) == 0 {
 		extrapolateRoundedGo(wide, y, c, x, least)
 	} else {
@@ -472,6 +472,17 @@ func times[F Float](c []float64, alpha float64, a []F, arow, astep int, x []floa
 	} else {
 		timesTiles(c, alpha, a, arow, astep, x, rows, n, cols, stride, gap)
 	}
+}
+
+func gramStrip(c, x []float64, n, cols, stride int) (done int) {
+	if path != avx512 {
+		return 0
+	}
+	w := panel(cols, tileColsAVX512, lanesAVX512)
+	for l := 0; l < n; l += chunkLen {
+		gramAVX512(&c[0], &x[l*stride], min(chunkLen, n-l), w, 8*stride, 8*stride)
+	}
+	return w
 }
 
 func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bool) {

@@ -66,6 +66,8 @@ func times[F Float](c []float64, alpha float64, a []F, arow, astep int, x []floa
 
 const solveBytes = 256 // as with assembly, though any would do
 
+func gramStrip(_, _ []float64, _, _, _ int) (done int) { return 0 }
+
 func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bool) {
 	solveRowsGo(x, width, n, d, lists, r, off)
 }
@@ -98,6 +100,6 @@ func extrapolate(y []float64, c float64, x []float64, least float64) {
 	extrapolateGo(y, c, x, least)
 }
 
-func extrapolateRounded(wide []float64, y []float32, c float64, x []float32, least float64) {
+func extrapolateRounded(wide []float64, y []float32, c float32, x []float32, least float32) {
 	extrapolateRoundedGo(wide, y, c, x, least)
 }

@@ -87,8 +87,13 @@ func GramRows(s, x []float64, r, lo, hi int) {
 		most = r
 	}
 	for j := lo; j < hi; j += gramRows {
-		k := max(0, min(j, most-gramColumns))
-		times(s[(j-lo)*r+k:], 1, x[j:], 1, r, x[k:], min(gramRows, hi-j), n, most-k, r, nothing)
+		rows, k := min(gramRows, hi-j), max(0, min(j, most-gramColumns))
+		strip, xk, cols := s[(j-lo)*r+k:], x[k:], most-k
+		if rows == gramRows && k == j {
+			done := gramStrip(strip, xk, n, cols, r)
+			strip, xk, cols = strip[done:], xk[done:], cols-done
+		}
+		times(strip, 1, x[j:], 1, r, xk, rows, n, cols, r, nothing)
 	}
 	if most < r && lo < hi {
 		times(s[most:], 1, x[lo:], 1, r, x[most:], hi-lo, n, r-most, r, nothing)

@@ -37,6 +37,12 @@ func tileAVX512(c *float64, alpha float64, a *float64, x *float64, n int, tiles 
 //go:noescape
 func tile32AVX512(c *float64, alpha float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
+// gramAVX512 adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < 8, 0 ≤ k < w, but for i ≥ 4 and k < 4,
+// with n ≥ 1 and 8 ≤ w ≤ 24. Strides are in bytes.
+//
+//go:noescape
+func gramAVX512(c *float64, x *float64, n int, w int, cstride int, xstride int)
+
 // peakAVX512 does n times 12 fused multiply–adds of vectors, in registers alone.
 //
 //go:noescape

@@ -192,7 +192,7 @@ func extrapolateAVX2(y *float64, c float64, x *float64, least float64, n int)
 // extrapolateRoundedAVX2 is extrapolateRoundedGo.
 //
 //go:noescape
-func extrapolateRoundedAVX2(wide *float64, y *float32, c float64, x *float32, least float64, n int)
+func extrapolateRoundedAVX2(wide *float64, y *float32, c float32, x *float32, least float32, n int)
 
 // dotAVX512 returns Σ x[i]·y[i], 0 ≤ i < n.
 //

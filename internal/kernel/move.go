@@ -66,21 +66,23 @@ func extrapolateGo(y []float64, c float64, x []float64, least float64) {
 	}
 }
 
-// ExtrapolateRounded is Extrapolate to the nearest numbers of float32, and sets wide to y.
-func ExtrapolateRounded(wide []float64, y []float32, c float64, x []float32, least float64) {
+// ExtrapolateRounded is Extrapolate in float32, and sets wide to y.
+func ExtrapolateRounded(wide []float64, y []float32, c float32, x []float32, least float32) {
 	if len(x) != len(y) || len(wide) != len(y) {
 		panic(badLen)
 	}
 	extrapolateRounded(wide, y, c, x, least)
 }
 
-func extrapolateRoundedGo(wide []float64, y []float32, c float64, x []float32, least float64) {
+func extrapolateRoundedGo(wide []float64, y []float32, c float32, x []float32, least float32) {
 	wide, x = wide[:len(y)], x[:len(y)]
 	for i, v := range x {
-		to := float64(v)
-		to += float64(c * (to - float64(y[i])))
-		y[i] = float32(max(to, least))
-		wide[i] = float64(y[i])
+		v += float32(c * (v - y[i]))
+		if v < least {
+			v = least
+		}
+		y[i] = v
+		wide[i] = float64(v)
 	}
 }
 

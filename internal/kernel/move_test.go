@@ -218,24 +218,26 @@ func TestExtrapolate(t *testing.T) {
 	})
 }
 
-// TestExtrapolateRounded compares with the definition, bit for bit.
+// TestExtrapolateRounded compares with the definition, each step of it rounded to float32, bit for bit.
 func TestExtrapolateRounded(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 130 {
 			x, last := make([]float32, n), make([]float32, n)
 			ToFloat32(x, random(uint64(n), n))
 			ToFloat32(last, random(uint64(n)+1000, n))
-			for _, least := range []float64{math.Inf(-1), 0, 0.25} {
+			const c = float32(0.7)
+			for _, least := range []float32{float32(math.Inf(-1)), 0, 0.25} {
 				want := make([]float32, n)
 				for i, v := range x {
-					v := float64(v)
-					want[i] = float32(max(v+float64(0.7*(v-float64(last[i]))), least))
+					step := float32(float64(v) - float64(last[i]))
+					step = float32(float64(c) * float64(step))
+					want[i] = max(float32(float64(v)+float64(step)), least)
 				}
 				wide, check := guarded(t, make([]float64, n), n%8)
 				y, from := make([]float32, n+1), slices.Clone(x)
 				copy(y, last)
 				y[n] = -1
-				ExtrapolateRounded(wide, y[:n], 0.7, from, least)
+				ExtrapolateRounded(wide, y[:n], c, from, least)
 				check()
 				if !slices.Equal(y[:n], want) || !slices.Equal(from, x) || y[n] != -1 {
 					t.Fatalf("%d numbers, least %v: %v from %v, want %v and -1 from %v", n, least, y, from, want, x)

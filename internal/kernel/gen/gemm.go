@@ -37,6 +37,9 @@ const peakChains = %d
 func (a *asm) gemmKernels() {
 	a.tile("float64")
 	a.tile("float32")
+	if a.lanes == 8 {
+		a.gram()
+	}
 	a.peak()
 }
 
@@ -74,6 +77,74 @@ func (a *asm) tile(element string) {
 	a.choose(t.w, 1, lineVecs, t.panel)
 }
 
+// gram writes the tile of 8 rows of c = xᵀ·x on the diagonal and beside it, from the diagonal on: of the last 4 rows the first 4 columns, left of it,
+// are left out. That is 6 and 14 vectors a step where a tile has 8 and 16.
+func (a *asm) gram() {
+	a.begin("gram", "func(c, x *float64, n, w, cstride, xstride int)",
+		fmt.Sprintf("gram%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < %d, 0 ≤ k < w, but for i ≥ 4 and k < 4,", a.name, tileRowsAVX512),
+		fmt.Sprintf("with n ≥ 1 and %d ≤ w ≤ %d. Strides are in bytes.", a.lanes, a.lanes*tileVecs))
+	t := &tileKernel{asm: a, size: 8, rows: tileRowsAVX512}
+	t.xstride, t.w, t.c, t.x, t.n = a.arg("xstride"), a.arg("w"), a.arg("c"), a.arg("x"), a.arg("n")
+	t.mask = a.lastMask(t.w)
+	a.choose(t.w, 1, tileVecs, func(vecs int) {
+		t.vecs = vecs
+		if vecs > 1 {
+			t.halfOrWhole(t.gramColumns)
+		} else {
+			t.gramColumns()
+		}
+	})
+}
+
+// gramColumns writes the tile of gram for vecs vectors, to its return.
+func (t *tileKernel) gramColumns() {
+	const half = 4                                               // rows, and columns, of half a vector
+	beside := func(i, v int) bool { return i >= half && v == 0 } // where half a vector is left of the diagonal
+	acc := make([][]reg.VecVirtual, t.rows)
+	for i := range acc {
+		acc[i] = t.zeros(t.vecs)
+	}
+	loop := t.label("loop")
+	t.Label(loop)
+	x, right := t.loadX(), t.YMM()
+	t.VMOVUPD(operand.Mem{Base: t.x, Disp: 8 * half}, right)
+	for i, sums := range acc {
+		f, l := t.vec(), t.lanes
+		if t.vecs == 1 && i >= half {
+			l = half
+		}
+		t.VBROADCASTSD(operand.Mem{Base: t.x, Disp: 8 * i}, part(f, l))
+		for v, sum := range sums {
+			if beside(i, v) {
+				t.VFMADD231PD(right, f.AsY(), sum.AsY())
+			} else {
+				l := t.lanesOf(v)
+				t.VFMADD231PD(part(x[v], l), part(f, l), part(sum, l))
+			}
+		}
+	}
+	t.ADDQ(t.xstride, t.x)
+	t.DECQ(t.n)
+	t.JNE(operand.LabelRef(loop))
+	for i, sums := range acc {
+		for v, sum := range sums {
+			m, s := t.vecAt(t.c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
+			if beside(i, v) {
+				m, s = operand.Mem{Base: t.c, Disp: 8 * half}, sum.AsY()
+			}
+			if v > 0 && t.masked(v) {
+				t.VADDPD_Z(m, s, t.mask, s)
+				t.VMOVUPD(s, t.mask, m)
+			} else {
+				t.VADDPD(m, s, s)
+				t.VMOVUPD(s, m)
+			}
+		}
+		t.ADDQ(t.mem("cstride"), t.c)
+	}
+	t.end(nil)
+}
+
 // aheadDoc says what becomes of ahead.
 func (a *asm) aheadDoc() string {
 	if a.lanes == 8 {
@@ -87,15 +158,22 @@ func (a *asm) aheadDoc() string {
 func (t *tileKernel) panel(vecs int) {
 	t.vecs = vecs
 	if t.lanes == 8 && t.rows > 1 {
-		whole := t.label("whole")
-		t.CMPQ(t.w, operand.U32(8*vecs-4))
-		t.JGT(operand.LabelRef(whole))
-		t.half = true
+		t.halfOrWhole(t.columns)
+	} else {
 		t.columns()
-		t.half = false
-		t.Label(whole)
 	}
-	t.columns()
+}
+
+// halfOrWhole writes body, which returns, for a last vector of at most 4 columns and for another.
+func (t *tileKernel) halfOrWhole(body func()) {
+	whole := t.label("whole")
+	t.CMPQ(t.w, operand.U32(8*t.vecs-4))
+	t.JGT(operand.LabelRef(whole))
+	t.half = true
+	body()
+	t.half = false
+	t.Label(whole)
+	body()
 }
 
 // tileKernel is what the code of one tile shares.
@@ -245,6 +323,18 @@ func (t *tileKernel) step(acc [][]reg.VecVirtual) {
 		}
 		return
 	}
+	x := t.loadX()
+	for i, sums := range acc {
+		f := t.element(i)
+		for v, sum := range sums {
+			l := t.lanesOf(v)
+			t.VFMADD231PD(part(x[v], l), part(f, l), part(sum, l))
+		}
+	}
+}
+
+// loadX returns a row of X in registers.
+func (t *tileKernel) loadX() []reg.VecVirtual {
 	x := make([]reg.VecVirtual, t.vecs)
 	for v := range x {
 		x[v] = t.vec()
@@ -254,13 +344,7 @@ func (t *tileKernel) step(acc [][]reg.VecVirtual) {
 			t.VMOVUPD(m, x[v])
 		}
 	}
-	for i, sums := range acc {
-		f := t.element(i)
-		for v, sum := range sums {
-			l := t.lanesOf(v)
-			t.VFMADD231PD(part(x[v], l), part(f, l), part(sum, l))
-		}
-	}
+	return x
 }
 
 // element returns a register full of the number of row i of A.

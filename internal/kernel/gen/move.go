@@ -97,17 +97,15 @@ func (a *asm) round(v reg.VecVirtual, m operand.Mem, n int) {
 	switch n {
 	case 4:
 		a.VCVTPD2PSY(v.AsY(), narrow)
-		a.VMOVUPS(narrow, m)
 		a.VCVTPS2PD(narrow, v.AsY())
 	case 2:
 		a.VCVTPD2PSX(v.AsX(), narrow)
-		a.VMOVQ(narrow, m)
 		a.VCVTPS2PD(narrow, v.AsX())
 	default:
 		a.VCVTSD2SS(v.AsX(), v.AsX(), narrow)
-		a.VMOVSS(narrow, m)
 		a.VCVTSS2SD(narrow, narrow, v.AsX())
 	}
+	a.storeSingle(narrow, m, n)
 }
 
 // extrapolate writes y = max(x + c·(x − y), least).
@@ -132,31 +130,55 @@ func (a *asm) extrapolate() {
 	a.end(nil)
 }
 
-// extrapolateRounded writes y = max(x + c·(x − y), least) rounded to float32, and wide = y.
+// extrapolateRounded writes y = max(x + c·(x − y), least) of float32, and wide = y.
 func (a *asm) extrapolateRounded() {
-	a.begin("extrapolateRounded", "func(wide *float64, y *float32, c float64, x *float32, least float64, n int)", "extrapolateRounded"+a.name+" is extrapolateRoundedGo.")
+	a.begin("extrapolateRounded", "func(wide *float64, y *float32, c float32, x *float32, least float32, n int)", "extrapolateRounded"+a.name+" is extrapolateRoundedGo.")
 	wide, y, x, n := a.arg("wide"), a.arg("y"), a.arg("x"), a.arg("n")
-	c, least := a.vec(), a.vec()
-	a.VBROADCASTSD(a.mem("c"), c)
-	a.VBROADCASTSD(a.mem("least"), least)
+	c, least := a.XMM(), a.XMM()
+	a.VBROADCASTSS(a.mem("c"), c)
+	a.VBROADCASTSS(a.mem("least"), least)
 	a.steps(n, []reg.Register{wide}, func(lanes []int) {
 		for i, l := range lanes {
-			v, p := a.vec(), a.vec()
+			v, p, w := a.XMM(), a.XMM(), a.vec()
 			place := func(base reg.Register) operand.Mem { return operand.Mem{Base: base, Disp: single.size * i * a.lanes} }
-			a.loadOf(single, place(x), v, l)
-			a.loadOf(single, place(y), p, l)
-			a.VSUBPD(p, v, p)
-			a.VMULPD(c, p, p)
-			a.VADDPD(p, v, p)
-			a.VMAXPD(p, least, p)
-			a.round(p, place(y), l)
-			a.store(p, at(wide, i*a.lanes), l)
+			a.loadSingle(place(x), v, l)
+			a.loadSingle(place(y), p, l)
+			a.VSUBPS(p, v, p)
+			a.VMULPS(c, p, p)
+			a.VADDPS(p, v, p)
+			a.VMAXPS(p, least, p) // p where they are equal, and with it its sign
+			a.storeSingle(p, place(y), l)
+			a.VCVTPS2PD(p, part(w, max(l, 2)))
+			a.store(w, at(wide, i*a.lanes), l)
 		}
 		for _, p := range []reg.Register{x, y} {
 			a.ADDQ(operand.I32(single.size*numbersOf(lanes)), p)
 		}
 	})
 	a.end(nil)
+}
+
+// loadSingle loads n numbers of float32 and clears the rest of v, storeSingle stores them.
+func (a *asm) loadSingle(m operand.Mem, v reg.VecVirtual, n int) {
+	switch n {
+	case 4:
+		a.VMOVUPS(m, v)
+	case 2:
+		a.VMOVQ(m, v)
+	default:
+		a.VMOVSS(m, v)
+	}
+}
+
+func (a *asm) storeSingle(v reg.VecVirtual, m operand.Mem, n int) {
+	switch n {
+	case 4:
+		a.VMOVUPS(v, m)
+	case 2:
+		a.VMOVQ(v, m)
+	default:
+		a.VMOVSS(v, m)
+	}
 }
 
 // wholeColumns says for how many columns the kernels of many short rows are: with wide vectors for whole ones, without a mask.
