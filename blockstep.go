@@ -20,10 +20,43 @@ type blockState struct {
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
-	perms  []int32
+	orders orders // of the coordinates, for the passes at work
+	coming orders // for those after them
 	groups []rowGroup
 
 	still []int // of each block, how many sweeps there were when it last did not move together
+}
+
+// orders are those in which passes visit the coordinates, one after the other.
+type orders struct {
+	perms        []int32
+	sweep, block int
+	drawn        bool
+}
+
+// draw makes the orders of a block's passes in a sweep.
+func (s *rowBlockRun) draw(o *orders, sweep, block int) {
+	o.sweep, o.block, o.drawn = sweep, block, true
+	for k := range s.Passes {
+		shuffle(o.perms[k*s.p.r:(k+1)*s.p.r], s.p.seed, uint64(s.number), uint64(sweep), uint64(block*s.Block), uint64(k))
+	}
+}
+
+// takeOrders has the orders for block b of this sweep drawn, unless they were while the block before was at work.
+func (s *rowBlockRun) takeOrders(b int) {
+	s.orders, s.coming = s.coming, s.orders
+	if o := &s.orders; !o.drawn || o.sweep != s.sweeps || o.block != b {
+		s.draw(o, s.sweeps, b)
+	}
+}
+
+// drawComing draws the orders for what comes after block b.
+func (s *rowBlockRun) drawComing(b int) {
+	sweep := s.sweeps
+	if b++; b*s.Block >= s.p.n {
+		sweep, b = sweep+1, 0
+	}
+	s.draw(&s.coming, sweep, b)
 }
 
 // rowGroup is the part of a block that goes through the row solver together.
@@ -223,9 +256,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 	p, pitch := s.p, s.pitch
 	lo := b * s.Block
 	hi := min(lo+s.Block, p.n)
-	for k := range s.Passes {
-		shuffle(s.perms[k*p.r:(k+1)*p.r], p.seed, uint64(s.number), uint64(s.sweeps), uint64(lo), uint64(k))
-	}
+	s.takeOrders(b)
 	s.packGram()
 	groups, _ := s.groupsOf(hi - lo)
 	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work. Terms belong to
@@ -242,6 +273,9 @@ func (s *rowBlockRun) improve(b int) float64 {
 		s.fetchRows(g, from, to)
 		s.propose(g, lo, from, to)
 		s.measureStep(g, lo, from, to)
+		if from == lo { // others may be longer at it: what they leave for this one to read was lately read by it
+			s.drawComing(b)
+		}
 	})
 	d := s.way[:(hi-lo)*pitch]
 	t, fall, q, asked := s.step(b, groups, d)
@@ -346,9 +380,9 @@ func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	p := s.p
 	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
 	if s.single {
-		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, s.perms)
+		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, s.orders.perms)
 	} else {
-		grp.double.Solve(d, h, g, p.diag[from:to], p.l1, s.packed, s.perms)
+		grp.double.Solve(d, h, g, p.diag[from:to], p.l1, s.packed, s.orders.perms)
 	}
 }
 

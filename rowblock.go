@@ -74,7 +74,7 @@ var precisionNames = [...]string{"adaptive", "double", "single"}
 
 func (p Precision) String() string { return precisionNames[p] }
 
-// mostPasses bounds what the orders of the coordinates take, 4·Passes·r bytes, and as much again twice for each group of rows; and Joint, where nobody wants as many.
+// mostPasses bounds what the orders of the coordinates take, 8·Passes·r bytes, and as much again for each group of rows; and Joint, where nobody wants as many.
 const mostPasses = 1000
 
 // singleWhile is the least (Σ⟨D, dᵀd⟩/‖D‖)^½/‖H‖ over a sweep after which the next has float32 passes. Their rounding alone makes it 1e-6 to
@@ -150,7 +150,8 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		blockState: blockState{
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
 			narrow: make([]float32, p.r*p.r),
-			perms:  make([]int32, s.Passes*p.r),
+			orders: orders{perms: make([]int32, s.Passes*p.r)},
+			coming: orders{perms: make([]int32, s.Passes*p.r)},
 			groups: make([]rowGroup, kernel.BlockCount(s.Block, kernel.SolveWidth[float64]())),
 			still:  make([]int, kernel.BlockCount(p.n, s.Block)),
 		},

@@ -508,7 +508,7 @@ func TestRowBlockOrders(t *testing.T) {
 			for b := range n / size {
 				run.improve(b)
 				for k := range passes {
-					seen[[r]int32(run.perms[k*r:(k+1)*r])] = true
+					seen[[r]int32(run.orders.perms[k*r:(k+1)*r])] = true
 					count++
 				}
 			}
