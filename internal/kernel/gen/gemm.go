@@ -98,28 +98,55 @@ func (a *asm) gram() {
 
 // gramColumns writes the tile of gram for vecs vectors, to its return.
 func (t *tileKernel) gramColumns() {
-	const half = 4                                               // rows, and columns, of half a vector
-	beside := func(i, v int) bool { return i >= half && v == 0 } // where half a vector is left of the diagonal
+	// A part of the columns goes by in one register. Rows of the upper half have all of them, those of the lower half not the first.
+	type columns struct {
+		at, lanes int
+		masked    bool
+		lower     bool // whether rows of the lower half have them, too
+		upper     bool // whether rows of the upper half do
+	}
+	const half = 4 // rows, and columns, of half a vector
+	var parts []columns
+	if t.vecs == 1 { // all halves: two of them, and what they are multiplied by, are loaded in the time of one vector (Zen 4)
+		parts = []columns{{lanes: half, upper: true}, {at: half, lanes: half, upper: true, lower: true}}
+	} else {
+		parts = []columns{{lanes: t.lanes, upper: true}, {at: half, lanes: half, lower: true}}
+		for v := 1; v < t.vecs; v++ {
+			parts = append(parts, columns{at: v * t.lanes, lanes: t.lanesOf(v), masked: t.masked(v), upper: true, lower: true})
+		}
+	}
+	has := func(i int, c columns) bool { return i < half && c.upper || i >= half && c.lower }
 	acc := make([][]reg.VecVirtual, t.rows)
 	for i := range acc {
-		acc[i] = t.zeros(t.vecs)
+		acc[i] = make([]reg.VecVirtual, len(parts))
+		for k, c := range parts {
+			if has(i, c) {
+				acc[i][k] = t.zeros(1)[0]
+			}
+		}
 	}
 	loop := t.label("loop")
 	t.Label(loop)
-	x, right := t.loadX(), t.YMM()
-	t.VMOVUPD(operand.Mem{Base: t.x, Disp: 8 * half}, right)
-	for i, sums := range acc {
-		f, l := t.vec(), t.lanes
-		if t.vecs == 1 && i >= half {
-			l = half
+	x := make([]reg.VecVirtual, len(parts))
+	for k, c := range parts {
+		x[k] = t.vec()
+		if m := at(t.x, c.at); c.masked {
+			t.VMOVUPD_Z(m, t.mask, part(x[k], c.lanes))
+		} else {
+			t.VMOVUPD(m, part(x[k], c.lanes))
 		}
-		t.VBROADCASTSD(operand.Mem{Base: t.x, Disp: 8 * i}, part(f, l))
-		for v, sum := range sums {
-			if beside(i, v) {
-				t.VFMADD231PD(right, f.AsY(), sum.AsY())
-			} else {
-				l := t.lanesOf(v)
-				t.VFMADD231PD(part(x[v], l), part(f, l), part(sum, l))
+	}
+	for i, sums := range acc {
+		f, most := t.vec(), 0
+		for _, c := range parts {
+			if has(i, c) {
+				most = max(most, c.lanes)
+			}
+		}
+		t.VBROADCASTSD(at(t.x, i), part(f, most))
+		for k, c := range parts {
+			if has(i, c) {
+				t.VFMADD231PD(part(x[k], c.lanes), part(f, c.lanes), part(sums[k], c.lanes))
 			}
 		}
 	}
@@ -127,12 +154,12 @@ func (t *tileKernel) gramColumns() {
 	t.DECQ(t.n)
 	t.JNE(operand.LabelRef(loop))
 	for i, sums := range acc {
-		for v, sum := range sums {
-			m, s := t.vecAt(t.c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
-			if beside(i, v) {
-				m, s = operand.Mem{Base: t.c, Disp: 8 * half}, sum.AsY()
+		for k, c := range parts {
+			if !has(i, c) {
+				continue
 			}
-			if v > 0 && t.masked(v) {
+			m, s := at(t.c, c.at), part(sums[k], c.lanes)
+			if c.masked {
 				t.VADDPD_Z(m, s, t.mask, s)
 				t.VMOVUPD(s, t.mask, m)
 			} else {
@@ -323,18 +350,6 @@ func (t *tileKernel) step(acc [][]reg.VecVirtual) {
 		}
 		return
 	}
-	x := t.loadX()
-	for i, sums := range acc {
-		f := t.element(i)
-		for v, sum := range sums {
-			l := t.lanesOf(v)
-			t.VFMADD231PD(part(x[v], l), part(f, l), part(sum, l))
-		}
-	}
-}
-
-// loadX returns a row of X in registers.
-func (t *tileKernel) loadX() []reg.VecVirtual {
 	x := make([]reg.VecVirtual, t.vecs)
 	for v := range x {
 		x[v] = t.vec()
@@ -344,7 +359,13 @@ func (t *tileKernel) loadX() []reg.VecVirtual {
 			t.VMOVUPD(m, x[v])
 		}
 	}
-	return x
+	for i, sums := range acc {
+		f := t.element(i)
+		for v, sum := range sums {
+			l := t.lanesOf(v)
+			t.VFMADD231PD(part(x[v], l), part(f, l), part(sum, l))
+		}
+	}
 }
 
 // element returns a register full of the number of row i of A.
