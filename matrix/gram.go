@@ -57,7 +57,7 @@ type points interface {
 //
 // The time is that of computing ‖A‖: at most that of the products that make up the entries of XᵀX or of XXᵀ, whichever are fewer, summed one
 // by one. New memory, beside a copy of X, is O(m+n) for a sparse x, and as much as the values of X take for columns that most rows have;
-// O(min(m, n)²) for a dense one.
+// O(min(m, n)²) for a dense one, and 8 MiB at most where that is computed in integers: see integers.go.
 func Gram(x Table, items Items, workers int) (Operator, error) {
 	s := x.survey(workers)
 	if err := s.finite(); err != nil {

@@ -43,6 +43,9 @@ const gramPart = 64
 // are f's for the call. A nil c means ones.
 func (m *Dense) grams(c func(i int) float64, workers int, f func(part int, g []float64, lo, hi int)) {
 	const rows = 128
+	if c == nil && m.integerGrams(workers, f) {
+		return
+	}
 	type room struct{ g, x []float64 }
 	scratch := func() *room {
 		s := &room{g: make([]float64, gramPart*m.cols)}

@@ -185,9 +185,18 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 			prepare += 8 * n * n
 			a, points = 8*n*n, false
 		}
+		if sums := min(n, m) * min(n, m); sums <= wholeSums { // the products that make it, or its norm, of whole numbers, and X as such
+			prepare += 8*sums + min(sh.table/4, wholeRoom)
+		}
 	}
 	return a, prepare, points
 }
+
+// The most inner products that are computed in integers at once, and the room for what they are of.
+const (
+	wholeSums = 1 << 22
+	wholeRoom = 8 << 20
+)
 
 // ahead predicts the most memory, in bytes, that a run needs at once after reading. It is the one place that knows: the
 // larger of what the norm of A takes and what the sweeps take, and a little for what waits to be collected, see within.

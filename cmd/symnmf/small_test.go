@@ -121,7 +121,12 @@ func TestAhead(t *testing.T) {
 	if got := with(points, func(sh *shape) { sh.items, sh.rows, sh.cols = "columns", m, n }); got < 99*mb {
 		t.Errorf("a transposed copy takes %v bytes more, want about 1.05 × 100 MiB", got)
 	}
-	if got := with(points, func(sh *shape) { sh.sparse = true }); got < 99*mb {
+	whole := 1.05 * (8*m*m + 8*mb) // for inner products in integers, which sparse points do not have
+	wide := shape{rows: 5000, cols: 2048, table: 100 * mb, items: "rows", method: "cd-cyclic", rank: 1, runs: 1}
+	if got, want := with(wide, func(sh *shape) { sh.cols++ }), -1.05*(8*2048*2048+8*mb); math.Abs(got-want) > mb {
+		t.Errorf("beyond 2048 features inner products are not computed in integers: %v bytes more, want about %v", got, want)
+	}
+	if got := with(points, func(sh *shape) { sh.sparse = true }) + whole; got < 99*mb {
 		t.Errorf("the norm of sparse points takes %v bytes more, want about 1.05 × 100 MiB", got)
 	}
 }

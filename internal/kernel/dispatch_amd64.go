@@ -485,6 +485,53 @@ func gramStrip(c, x []float64, n, cols, stride int) (done int) {
 	return w
 }
 
+// IntsPay says whether GramInts takes less time than GramRows.
+func IntsPay() bool { return path != portable }
+
+func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32) {
+	done := len(dst) / lanesAVX2 * lanesAVX2
+	if path == portable {
+		done = 0
+	}
+	if done > 0 {
+		d, b := packIntsAVX2(&dst[0], &u[0], &v[0], c, done)
+		if d != 0 {
+			return true, 0
+		}
+		bits = uint32(b) | uint32(b>>32)
+	}
+	differ, rest := packIntsGo(dst[done:], u[done:], v[done:], c)
+	return differ, bits | rest
+}
+
+func gramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
+	if path == portable {
+		gramIntsGo(s, c, x, stride, r, lo, hi)
+		return
+	}
+	rows, most, lanes, wide := intRowsAVX2, intColsAVX2, intLanesAVX2, path == avx512 && cpu.X86.HasAVX512VNNI
+	if wide {
+		rows, most, lanes = intRowsAVX512, intColsAVX512, intLanesAVX512
+	}
+	var t [intRowsAVX512 * intColsAVX512]int32
+	for j := lo; j < hi; j += rows {
+		for k := j / lanes * lanes; k < r; k += most {
+			w := min(most, (r-k+lanes-1)/lanes*lanes)
+			if wide {
+				gramIntsAVX512(&t[0], &x[j], &x[k], len(x)/stride, w, 4*stride)
+			} else {
+				gramIntsAVX2(&t[0], &x[j], &x[k], len(x)/stride, w, 4*stride)
+			}
+			for i := range min(rows, hi-j) {
+				sums, to := t[i*most:i*most+min(w, r-k)], s[(j+i-lo)*r+k:]
+				for q := max(0, j+i-k); q < len(sums); q++ {
+					to[q] += c * float64(sums[q])
+				}
+			}
+		}
+	}
+}
+
 func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bool) {
 	if path == portable {
 		solveRowsGo(x, width, n, d, lists, r, off)

@@ -68,6 +68,17 @@ const solveBytes = 256 // as with assembly, though any would do
 
 func gramStrip(_, _ []float64, _, _, _ int) (done int) { return 0 }
 
+// IntsPay says whether GramInts takes less time than GramRows.
+func IntsPay() bool { return false }
+
+func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32) {
+	return packIntsGo(dst, u, v, c)
+}
+
+func gramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
+	gramIntsGo(s, c, x, stride, r, lo, hi)
+}
+
 func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bool) {
 	solveRowsGo(x, width, n, d, lists, r, off)
 }

@@ -86,12 +86,16 @@ func TestGuardPagesBlocks(t *testing.T) {
 					const rows, gap = 15, 3
 					x, c, s := place(n*r), place(rows*r), place(r*r)
 					byRows := placeGuarded(t, make([]float32, (rows-1)*(n+gap)+n), atEnd)
+					stride := BlockCount(r, IntColumns) * IntColumns
+					pairs, packed := placeGuarded(t, make([]int32, n*stride), atEnd), placeGuarded(t, make([]int32, len(x)), atEnd)
 					byColumns := placeGuarded(t, make([]float32, (n-1)*(rows+gap)+rows), atEnd)
 					for name, f := range map[string]func(){
 						"RowsTimes":      func() { RowsTimes(c, byRows, n+gap, x, r) },
 						"AddRowsTimesOn": func() { AddRowsTimesOn(c, 1, byRows, n+gap, x, r, rows*n) },
 						"TransTimes":     func() { TransTimes(c, byColumns, rows+gap, x, r) },
 						"Gram":           func() { Gram(s, x, r) },
+						"GramInts":       func() { GramInts(s, 1, pairs, stride, r, 0, r) },
+						"PackInts":       func() { PackInts(packed, x, x, 1) },
 					} {
 						if fault := panics(f); fault != nil {
 							t.Fatalf("%s, n = %d, r = %d, at the end %t: %v", name, n, r, atEnd, fault)

@@ -1,0 +1,96 @@
+package matrix
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"symnmf/internal/kernel"
+)
+
+// TestIntegerGrams: whole multiples of a unit have the same XᵀX bit for bit as from float64, by GramRows, for any number of workers: with an odd
+// number of rows, more of them than go by at a time or lie in hand at once, of the most bits and with either sign; and what is no such table is left alone.
+func TestIntegerGrams(t *testing.T) {
+	if !kernel.IntsPay() {
+		t.Skip("no assembly on this processor")
+	}
+	for _, tc := range []struct {
+		name       string
+		rows, cols int
+		unit       float64
+		most       int
+		spoil      float64 // an entry near the end, if not 0
+		taken      bool
+	}{
+		{"pixels", 1001, 150, 1, 255, 0, true},
+		{"fractions", 77, 33, 0x1p-8, 255, 0, true},
+		{"large units", 12, 70, 0x1p300, 7, 0, true},
+		{"small units", 12, 70, 0x1p-300, 7, 0, true},
+		{"a single row", 1, 9, 1, 99, 0, true},
+		{"as many bits as may be", 5000, 17, 1, 4095, 0, true},
+		{"a bit more", 5000, 17, 1, 4095, 4096, false},
+		{"many rows", 2*intPairs/16 + 4097, 16, 1, 63, 0, true},
+		{"many rows, not all whole", 2*intPairs/16 + 4097, 16, 1, 63, 0.5, false},
+		{"not whole", 300, 40, 1, 255, 1e-9, false},
+		{"no bound", 300, 40, 1, 255, 0x1p80, false},
+		{"units too small to square", 12, 70, 0x1p-500, 7, 0, false},
+		{"units too large to square", 12, 70, 0x1p500, 7, 0, false},
+		{"too many columns", 2, 2049, 1, 255, 0, false},
+	} {
+		rng := rand.New(rand.NewPCG(uint64(tc.rows), 4))
+		x := NewDense(tc.rows, tc.cols, nil)
+		for k := range x.data {
+			x.data[k] = tc.unit * float64(rng.IntN(2*tc.most+1)-tc.most)
+		}
+		x.data[0] = tc.unit // the unit is there
+		if tc.spoil != 0 {
+			x.data[len(x.data)-2] = tc.spoil
+		}
+		n := tc.cols
+		take := func(workers int) (got []float64, taken bool) {
+			got = make([]float64, n*n)
+			taken = x.integerGrams(workers, func(part int, g []float64, lo, hi int) {
+				if lo != part*gramPart || hi != min(lo+gramPart, n) || len(g) != (hi-lo)*n {
+					t.Errorf("%s: part %d is rows %d to %d", tc.name, part, lo, hi)
+				}
+				for j := lo; j < hi; j++ {
+					copy(got[j*n+j:(j+1)*n], g[(j-lo)*n+j:(j-lo+1)*n])
+				}
+			})
+			return got, taken
+		}
+		want := make([]float64, n*n)
+		kernel.GramRows(want, x.data, n, 0, n)
+		for j := range n {
+			clear(want[j*n : j*n+j])
+		}
+		for _, workers := range []int{1, 3} {
+			got, taken := take(workers)
+			if taken != tc.taken {
+				t.Errorf("%s, %d workers: taken %t", tc.name, workers, taken)
+			} else if taken && !slices.Equal(got, want) {
+				t.Errorf("%s, %d workers: other numbers than of float64", tc.name, workers)
+			}
+		}
+		// Whichever way it goes the operator has the same norm.
+		if tc.rows > 5000 || n > 2000 {
+			continue
+		}
+		for _, items := range []Items{Rows, Columns} {
+			a, err := Gram(x, items, 2)
+			if err != nil {
+				continue // beyond the range, said elsewhere
+			}
+			restore := kernel.Portable()
+			b, err := Gram(x, items, 2)
+			restore()
+			if err != nil {
+				t.Fatalf("%s: %v", tc.name, err)
+			}
+			if math.Abs(a.Norm()-b.Norm()) > 1e-13*b.Norm() {
+				t.Errorf("%s: ‖A‖ = %v, by portable code %v", tc.name, a.Norm(), b.Norm())
+			}
+		}
+	}
+}
