@@ -106,8 +106,12 @@ func (s *rowBlockRun) rowBy(passes, i int) {
 	s.report.decrease -= s.rowChange(i, old, d, g) / 4
 	for j := range r {
 		dj := s.gram[j*s.pitch : (j+1)*s.pitch]
-		kernel.Axpy(dj, hi[j], hi)
-		kernel.Axpy(dj, -old[j], old)
+		if hi[j] != 0 {
+			kernel.Axpy(dj, hi[j], hi)
+		}
+		if old[j] != 0 {
+			kernel.Axpy(dj, -old[j], old)
+		}
 	}
 	s.product.AddRow(i, d)
 	clear(s.d[:2*s.pitch])
