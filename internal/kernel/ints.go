@@ -37,7 +37,7 @@ func packIntsGo(dst []int32, u, v []float64, c float64) (differ bool, bits uint3
 }
 
 // GramInts adds c times rows lo ≤ j < hi of xᵀ·x to the (hi−lo)×r matrix s, from the diagonal on: s[(j−lo)·r+k] += c·Σ_l of the products of both
-// halves of x[l·stride+j] and x[l·stride+k], k ≥ j. lo is a multiple of 8; what x has before column lo does not matter, and beyond r it is zero. No sum may leave 32 bits.
+// halves of x[l·stride+j] and x[l·stride+k], k ≥ j. lo is a multiple of 8; what x has before column lo, and from r on, does not matter. No sum may leave 32 bits.
 func GramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	if stride < r || stride%IntColumns != 0 || stride == 0 || len(x)%stride != 0 || lo < 0 || lo%gramRows != 0 || lo > hi || hi > r || len(s) != (hi-lo)*r {
 		panic(badLen)

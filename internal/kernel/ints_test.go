@@ -30,7 +30,10 @@ func TestGramInts(t *testing.T) {
 					}
 				}
 				for lo := 0; lo <= r; lo += 8 {
-					for l := range pairs { // what is left of column lo does not matter
+					for l := range pairs { // what is left of column lo, or beyond the last one, does not matter
+						for k := r; k < stride; k++ {
+							packed[l*stride+k] = math.MinInt32 + 7
+						}
 						for k := range lo {
 							packed[l*stride+k] = -1
 						}
