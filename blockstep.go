@@ -20,8 +20,8 @@ type blockState struct {
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
-	orders orders // of the coordinates, for the passes at work
-	coming orders // for those after them
+	orders orders    // of the coordinates, for the passes at work
+	coming orders    // for those after them
 	groups []rowGroup
 
 	still []int // of each block, how many sweeps there were when it last did not move together

@@ -9,12 +9,13 @@ const (
 	defaultBeyond   = 20   // columns of the low rank beyond r
 	compressedCheck = 15   // sweeps between looks at A itself, each of which takes as long as three (CBCL, n = 2429)
 	solvedWhile     = 5e-3 // the least part of the objective that a sweep must gain for the low rank to be kept
-	compressedFrom  = 8    // how many times cheaper a product must be
+	compressedFrom  = 5    // how many times cheaper a product must be
+	compressedRows  = 450  // rows that A must have: finding Ã takes a good part of the time of fewer
 	compressedNear  = 0.02 // ‖A−Ã‖/‖A‖ up to which the low rank is taken
 )
 
 // compressed returns the problem of a low rank Ã ≈ A, r + beyond, in place of A, or p itself if that would not pay: for a beyond
-// of 0, unless products with Ã are compressedFrom times cheaper and ‖A−Ã‖ ≤ compressedNear·‖A‖. Everything else, and the norm,
+// of 0, unless A has compressedRows rows, products with Ã are compressedFrom times cheaper and ‖A−Ã‖ ≤ compressedNear·‖A‖. Everything else, and the norm,
 // is as in p. All runs share it.
 //
 // For HHᵀ of rank r, ‖A−HHᵀ‖² differs from ‖A−Ã‖² + ‖Ã−HHᵀ‖² by 2⟨A−Ã, HHᵀ⟩ alone, which is small where the columns of H are
@@ -33,10 +34,14 @@ func (p *problem) compressed(beyond int) *problem {
 	if _, explicit := p.a.(matrix.RowVisitor); !explicit {
 		perProduct *= 2
 	}
-	if p.ignoreDiag || rank >= p.n || automatic && (p.a.Density() < denseFrom || perProduct < compressedFrom*2*float64(p.n)*float64(rank)) {
+	if p.ignoreDiag || rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < denseFrom || perProduct < compressedFrom*2*float64(p.n)*float64(rank)) {
 		return p
 	}
-	a, errNorm, err := matrix.Compress(p.a, matrix.Compression{Columns: rank + beyond/2, Power: 1, Keep: rank, Seed: p.seed, Workers: p.workers})
+	c := matrix.Compression{Columns: rank + beyond/2, Power: 1, Keep: rank, Seed: p.seed, Workers: p.workers}
+	if automatic {
+		c.Near = compressedNear
+	}
+	a, errNorm, err := matrix.Compress(p.a, c)
 	if err != nil || automatic && errNorm > compressedNear*p.norm {
 		return p
 	}

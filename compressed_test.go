@@ -186,3 +186,21 @@ func TestCompressedSparse(t *testing.T) {
 		t.Errorf("with A: guesses %v, least %v", run.guesses, run.least)
 	}
 }
+
+// TestCompressedWhere: the low rank is looked for where A has rows enough and products become cheap enough, and not otherwise.
+func TestCompressedWhere(t *testing.T) {
+	for _, tc := range []struct {
+		n, r int
+		want bool
+	}{{450, 24, true}, {450, 25, true}, {450, 26, false}, {449, 5, false}, {500, 30, true}, {500, 31, false}} {
+		a, _ := instance.LowRank(tc.n, tc.r, 3)
+		opt := Options{Threads: 1}
+		p, err := newProblem(mustDense(t, a), tc.r, &opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.compressed(0) != p; got != tc.want {
+			t.Errorf("n = %d, r = %d: compressed %t, want %t", tc.n, tc.r, got, tc.want)
+		}
+	}
+}

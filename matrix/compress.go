@@ -23,14 +23,20 @@ type Compression struct {
 	// Keep is how many eigenvalues to keep, those of the largest magnitude; 0 means all. Those below some 10⁻¹⁴ of the largest
 	// are not found.
 	Keep int
+	// Near, if it is not 0, is how far from A the operator may be to be of use, relatively: where the first product shows that it would be
+	// much farther Compress gives up with ErrFar, having spent a third of the time or less.
+	Near float64
 	// Seed fixes the vectors at the start.
 	Seed uint64
 	// Workers is how many goroutines may work at once.
 	Workers int
 }
 
-// ErrCompression reports a Compression that makes no sense.
-var ErrCompression = errors.New("matrix: bad compression")
+// ErrCompression reports a Compression that makes no sense, ErrFar that there is no operator of that rank as near as wanted.
+var (
+	ErrCompression = errors.New("matrix: bad compression")
+	ErrFar         = errors.New("matrix: no low rank is near")
+)
 
 // Compress returns an operator of low rank near a, and ‖A − U·diag(λ)·Uᵀ‖_F. With Ω an n×Columns matrix of uniform numbers in
 // [−1, 1], Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: U = Q·W.
@@ -47,7 +53,7 @@ var ErrCompression = errors.New("matrix: bad compression")
 //
 // Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithms 4.4 and 5.3.
 func Compress(a Operator, c Compression) (Operator, float64, error) {
-	if c.Columns < 1 || c.Power < 0 || c.Keep < 0 {
+	if c.Columns < 1 || c.Power < 0 || c.Keep < 0 || !(c.Near >= 0) {
 		return nil, 0, fmt.Errorf("%w: %+v", ErrCompression, c)
 	}
 	n := a.Dim()
@@ -63,8 +69,17 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	for p := range q.data {
 		q.data[p] = float64(int64(kernel.Mix(c.Seed^kernel.Mix(uint64(p))))) * 0x1p-63
 	}
-	for range 1 + c.Power {
-		q = orthonormalize(multiply(a, q, c.Workers), c.Workers)
+	for k := range 1 + c.Power {
+		y := multiply(a, q, c.Workers)
+		if k == 0 && c.Near > 0 && c.Keep > 0 && c.Keep < columns {
+			// Of vectors not used for Q the part outside of its space is, on average, that of A, times what a number of Ω has.
+			const variance = 1.0 / 3
+			rest := restOfColumns(gram(y, c.Workers), c.Keep) / float64(columns-c.Keep) / variance
+			if far := surelyFar * c.Near * a.Norm(); rest > far*far {
+				return nil, math.Sqrt(rest) / scale, ErrFar
+			}
+		}
+		q = orthonormalize(y, c.Workers)
 	}
 	lambda, w, ok := eigen(transTimes(q, multiply(a, q, c.Workers), c.Workers))
 	if !ok {
@@ -83,6 +98,33 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	}
 	m.negatives = negatives
 	return m.Scaled(1 / scale), math.Sqrt(max(0, errSq)) / scale, nil
+}
+
+// surelyFar is how many times as far as wanted A must seem to be from the space of a few columns: ones that have been turned towards its
+// eigenvectors come nearer, by far less.
+const surelyFar = 5
+
+// restOfColumns returns the sum of the squares of what is left of the columns of Y from keep on when each is freed of what it has in common with
+// those before, from g = YᵀY (k×k).
+func restOfColumns(g *Dense, keep int) (rest float64) {
+	const dependent = 0x1p-40 // of its square is left of a column that is rounding of others
+	k := g.rows
+	l := make([]float64, k*k) // of Cholesky's decomposition
+	for i := range k {
+		row := l[i*k : (i+1)*k]
+		for j := range i {
+			if d := l[j*k+j]; d > 0 {
+				row[j] = (g.At(i, j) - kernel.Dot(row[:j], l[j*k:j*k+j])) / d
+			}
+		}
+		if left := g.At(i, i) - kernel.SumSq(row[:i]); left > dependent*g.At(i, i) {
+			row[i] = math.Sqrt(left)
+			if i >= keep {
+				rest += left
+			}
+		}
+	}
+	return rest
 }
 
 // eigen returns the eigenvalues of the symmetric matrix b, in order of falling magnitude, and in the same order its

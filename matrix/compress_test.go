@@ -301,3 +301,97 @@ func TestOrthonormalize(t *testing.T) {
 		}
 	}
 }
+
+// TestRestOfColumns compares with Gram and Schmidt's method: columns that hang together have nothing left.
+func TestRestOfColumns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 21))
+	const n, k = 30, 9
+	y := draw(rng, k, n, 1) // by columns
+	for i := range n {
+		y[6][i] = y[1][i] - 2*y[4][i]
+		y[7][i] = 0
+	}
+	for keep := range k + 1 {
+		free, want := zeros(0, 0), 0.0
+		for j, column := range y {
+			v := slices.Clone(column)
+			for range 2 {
+				for _, q := range free {
+					var c float64
+					for i := range v {
+						c += v[i] * q[i]
+					}
+					for i := range v {
+						v[i] -= c * q[i]
+					}
+				}
+			}
+			var sq, all float64
+			for i := range v {
+				sq += v[i] * v[i]
+				all += column[i] * column[i]
+			}
+			if sq <= 1e-20*all {
+				continue
+			}
+			if j >= keep {
+				want += sq
+			}
+			for i := range v {
+				v[i] /= math.Sqrt(sq)
+			}
+			free = append(free, v)
+		}
+		if got := restOfColumns(gram(y.transpose().dense(), 1), keep); math.Abs(got-want) > 1e-12*float64(k*n) {
+			t.Errorf("%d columns kept: %v is left, want %v", keep, got, want)
+		}
+	}
+}
+
+// TestCompressNear: what is far is given up, and said to be about as far as it is; what is near, or not so far that it is sure, is not, and then Near changes no bit.
+func TestCompressNear(t *testing.T) {
+	rng := rand.New(rand.NewPCG(22, 22))
+	const n, rank, keep = 200, 6, 10
+	u := orthogonal(rng, n, n)
+	for _, rest := range []float64{0, 1e-3, 0.019, 0.05, 0.5, 2} {
+		m := zeros(n, n) // eigenvalues of 1, rank of them, and n−rank of as many that are `rest` together
+		for i := range n {
+			for j := range i + 1 {
+				for k := range n {
+					l := 1.0
+					if k >= rank {
+						l = rest / math.Sqrt(n-rank)
+					}
+					m[i][j] += l * u[i][k] * u[j][k]
+				}
+				m[j][i] = m[i][j]
+			}
+		}
+		for _, scale := range []float64{1, 1e-60} {
+			a := fromDense(t, m).Scaled(scale)
+			for seed := range uint64(20) {
+				c := Compression{Columns: keep + 5, Keep: keep, Power: 1, Seed: seed}
+				want, wantNorm := compress(t, a, c)
+				c.Near = 0.02
+				got, norm, err := Compress(a, c)
+				relative := rest / math.Sqrt(rank+rest*rest)
+				switch {
+				case relative > 2*surelyFar*c.Near:
+					if !errors.Is(err, ErrFar) || got != nil || norm < 0.5*rest*scale || norm > 2*rest*scale {
+						t.Errorf("‖A−Ã‖ = %v·‖A‖, seed %d: %v, error %v, distance %v, want about %v", relative, seed, got, err, norm, rest*scale)
+					}
+				case relative < 0.5*surelyFar*c.Near:
+					if err != nil {
+						t.Fatalf("‖A−Ã‖ = %v·‖A‖, seed %d: %v", relative, seed, err)
+					}
+					if norm != wantNorm || !slices.Equal(got.(*GramOperator).diag, want.(*GramOperator).diag) {
+						t.Errorf("‖A−Ã‖ = %v·‖A‖, seed %d: Near changes the operator", relative, seed)
+					}
+				}
+			}
+		}
+	}
+	if _, _, err := Compress(fromDense(t, naive{{1, 0}, {0, 1}}), Compression{Columns: 2, Near: math.NaN()}); !errors.Is(err, ErrCompression) {
+		t.Errorf("a Near that is no number: %v", err)
+	}
+}
