@@ -192,7 +192,7 @@ func TestCompressedWhere(t *testing.T) {
 	for _, tc := range []struct {
 		n, r int
 		want bool
-	}{{450, 24, true}, {450, 25, true}, {450, 26, false}, {449, 5, false}, {500, 30, true}, {500, 31, false}} {
+	}{{450, 35, true}, {450, 36, true}, {450, 37, false}, {449, 5, false}, {500, 42, true}, {500, 43, false}} {
 		a, _ := instance.LowRank(tc.n, tc.r, 3)
 		opt := Options{Threads: 1}
 		p, err := newProblem(mustDense(t, a), tc.r, &opt)

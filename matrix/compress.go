@@ -39,7 +39,7 @@ var (
 )
 
 // Compress returns an operator of low rank near a, and ‖A − U·diag(λ)·Uᵀ‖_F. With Ω an n×Columns matrix of uniform numbers in
-// [−1, 1], Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: U = Q·W.
+// [−1, 1], or eight of them for each item and zeros otherwise where there are more columns than are kept and many, Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: U = Q·W.
 //
 // The distance is exact for an orthonormal Q, as QBQᵀ is the projection of A on the matrices QMQᵀ, and dropping eigenvalues
 // of B is dropping orthogonal terms:
@@ -48,7 +48,7 @@ var (
 //
 // The difference cancels: below some 1e-7·‖A‖ it is noise, and 0 where it comes out negative.
 //
-// Power+2 products of A with Columns vectors, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
+// Power+2 products of A with Columns vectors, of a dense A the first with 8 if that is enough, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
 // number of workers.
 //
 // Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithms 4.4 and 5.3.
@@ -65,21 +65,19 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 		scale = math.Ldexp(1, -(e+1)/2*2)
 	}
 	a, negatives := a.Scaled(scale), a.Negatives()
-	q := NewDense(n, columns, nil)
-	for p := range q.data {
-		q.data[p] = float64(int64(kernel.Mix(c.Seed^kernel.Mix(uint64(p))))) * 0x1p-63
-	}
-	for k := range 1 + c.Power {
-		y := multiply(a, q, c.Workers)
-		if k == 0 && c.Near > 0 && c.Keep > 0 && c.Keep < columns {
-			// Of vectors not used for Q the part outside of its space is, on average, that of A, times what a number of Ω has.
-			const variance = 1.0 / 3
-			rest := restOfColumns(gram(y, c.Workers), c.Keep) / float64(columns-c.Keep) / variance
-			if far := surelyFar * c.Near * a.Norm(); rest > far*far {
-				return nil, math.Sqrt(rest) / scale, ErrFar
-			}
+	start := newSketch(n, columns, c.Keep > 0 && c.Keep < columns, c.Seed)
+	y := start.times(a, c.Workers)
+	if c.Near > 0 && c.Keep > 0 && c.Keep < columns {
+		// Of columns not used for Q the part outside of its space is, on average, what A has there of a group of items, times what a number of Ω has.
+		const variance = 1.0 / 3
+		rest := restOfColumns(gram(y, c.Workers), c.Keep) / float64(columns-c.Keep) * float64(start.groups) / variance
+		if far := surelyFar * c.Near * a.Norm(); rest > far*far {
+			return nil, math.Sqrt(rest) / scale, ErrFar
 		}
-		q = orthonormalize(y, c.Workers)
+	}
+	q := orthonormalize(y, c.Workers)
+	for range c.Power {
+		q = orthonormalize(multiply(a, q, c.Workers), c.Workers)
 	}
 	lambda, w, ok := eigen(transTimes(q, multiply(a, q, c.Workers), c.Workers))
 	if !ok {

@@ -151,6 +151,107 @@ func TestCompressDecays(t *testing.T) {
 	}
 }
 
+// TestSketch: A·Ω by groups of items is that of the whole Ω, of a dense A and of points, for any number of workers; items have their numbers in as many columns, no fewer than one less,
+// each column has some everywhere, and few columns or none to spare have all.
+func TestSketch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 23))
+	for _, tc := range []struct {
+		n, columns int
+		spare      bool
+		width      int
+	}{{500, 48, true, 8}, {333, 61, true, 8}, {70, 50, true, 8}, {500, 47, true, 47}, {500, 60, false, 60}, {1, 1, false, 1}} {
+		s := newSketch(tc.n, tc.columns, tc.spare, 5)
+		omega := s.dense()
+		for i := range tc.n {
+			has := 0
+			for _, v := range omega.Row(i) {
+				if v != 0 {
+					has++
+				}
+			}
+			if has > tc.width || has < tc.width-1 || has == 0 {
+				t.Fatalf("n = %d, %d columns: item %d has %d, want %d", tc.n, tc.columns, i, has, tc.width)
+			}
+		}
+		for j := range tc.columns {
+			longest, since := 0, 0 // items in turn that the column has none of
+			for i := range tc.n {
+				if since++; omega.At(i, j) != 0 {
+					since = 0
+				}
+				longest = max(longest, since)
+			}
+			if most := s.groups * s.together; longest >= most || longest > max(tc.n/2, 1) {
+				t.Fatalf("n = %d, %d columns: column %d misses %d items next to each other", tc.n, tc.columns, j, longest)
+			}
+		}
+		m := drawSymmetric(rng, tc.n, 1)
+		x := draw(rng, tc.n, 20, 1)
+		points, err := Gram(x.dense(), Rows, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, a := range map[string]Operator{"dense": fromDense(t, m).Scaled(4), "points": points.Scaled(4), "no diagonal": fromDense(t, m).OffDiagonal(), "points, no diagonal": points.OffDiagonal()} {
+			want := multiply(a, omega, 1)
+			first := s.times(a, 1)
+			for k, v := range first.data {
+				if math.Abs(v-want.data[k]) > 1e-12*a.Norm() {
+					t.Fatalf("n = %d, %d columns, %s: number %d is %v, want %v", tc.n, tc.columns, name, k, v, want.data[k])
+				}
+			}
+			if !slices.Equal(s.times(a, 3).data, first.data) {
+				t.Errorf("n = %d, %d columns, %s: other bits with three workers", tc.n, tc.columns, name)
+			}
+		}
+	}
+}
+
+// TestCompressManyColumns: where there are so many columns that items have numbers in some of them only, what is left out is as little as with numbers in all, to some percent, and what Compress says of it is true.
+func TestCompressManyColumns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(24, 24))
+	const n = 240
+	for name, falls := range map[string]func(k int) float64{
+		"geometric": func(k int) float64 { return math.Pow(0.95, float64(k)) },
+		"inverse":   func(k int) float64 { return 1 / float64(k+1) },
+		"slow":      func(k int) float64 { return 1 / math.Sqrt(float64(k+1)) },
+	} {
+		for _, parts := range []int{1, 3} { // eigenvectors of all items, or of a third of them each
+			m := zeros(n, n)
+			for p := range parts {
+				size := n / parts
+				u := orthogonal(rng, size, size)
+				lambda := make([]float64, size)
+				for k := range lambda {
+					if lambda[k] = falls(k) / float64(p+1); k%3 == 1 {
+						lambda[k] = -lambda[k]
+					}
+				}
+				part := u.spectral(lambda)
+				for i := range size {
+					copy(m[p*size+i][p*size:], part[i])
+				}
+			}
+			a := fromDense(t, m)
+			for _, c := range []Compression{{Columns: 70, Power: 2, Keep: 60}, {Columns: 70, Power: 1, Keep: 60}, {Columns: 90, Power: 1, Keep: 60}} {
+				q := orthonormalize(multiply(a, newSketch(n, c.Columns, false, 0).dense(), 1), 1)
+				for range c.Power {
+					q = orthonormalize(multiply(a, q, 1), 1)
+				}
+				lambda, _, _ := eigen(transTimes(q, multiply(a, q, 1), 1))
+				sq := a.Norm() * a.Norm()
+				for _, v := range lambda[:c.Keep] {
+					sq -= v * v
+				}
+				l, told := compress(t, a, c)
+				found := entries(l).distance(m)
+				if found > 1.08*math.Sqrt(sq) || math.Abs(told-found) > 1e-7*a.Norm() {
+					t.Errorf("%s, %d parts, %+v: error %.6g, %.6g told, with numbers everywhere %.6g", name, parts, c, found, told, math.Sqrt(sq))
+				}
+			}
+		}
+	}
+}
+
 // TestNoWorkers: a number of goroutines left at 0 is one, also for sparse points, whose rows of Z are dealt out.
 func TestNoWorkers(t *testing.T) {
 	x, err := NewCSR(4, 6, []int64{0, 2, 3, 5, 6}, []int32{0, 3, 1, 2, 5, 4}, []float64{1, 2, 3, 4, 5, 6})
