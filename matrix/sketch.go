@@ -112,6 +112,6 @@ func (m *GramOperator) sketchTo(y *Dense, s *sketch, workers int) bool {
 			kernel.AddTransTimes(c, m.scale, p.data[from*p.cols+lo:(to-1)*p.cols+hi], p.cols, x, s.width)
 		})
 	})
-	productTo(y, &gramProduct{m, s.dense(), z}, workers)
+	productTo(y, &gramProduct{m, &Dense{cols: y.cols}, z}, workers) // which wants no more of Ω without a diagonal to leave out
 	return true
 }
