@@ -21,42 +21,49 @@ type blockState struct {
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
 	orders orders    // of the coordinates, for the passes at work
-	coming orders    // for those after them
+	_      kernel.LinesApart
+	coming orders // for those after them, which one member draws while others read the ones above
+	_      kernel.LinesApart
 	groups []rowGroup
 
 	still []int // of each block, how many sweeps there were when it last did not move together
 }
 
-// orders are those in which passes visit the coordinates, one after the other.
+// orders are those in which the passes over a block in a sweep visit the coordinates, one after the other.
 type orders struct {
-	perms        []int32
-	sweep, block int
-	drawn        bool
+	perms []int32
+	of    blockInSweep
 }
 
-// draw makes the orders of a block's passes in a sweep.
-func (s *rowBlockRun) draw(o *orders, sweep, block int) {
-	o.sweep, o.block, o.drawn = sweep, block, true
+type blockInSweep struct{ sweep, block int }
+
+func newOrders(passes, r int) orders {
+	const apart = 32 // numbers, so that none of another slice share a cache line, or a pair of them, with these
+	return orders{make([]int32, passes*r, passes*r+apart), blockInSweep{-1, -1}}
+}
+
+// draw fills perms with the orders for a block in a sweep.
+func (s *rowBlockRun) draw(perms []int32, of blockInSweep) {
 	for k := range s.Passes {
-		shuffle(o.perms[k*s.p.r:(k+1)*s.p.r], s.p.seed, uint64(s.number), uint64(sweep), uint64(block*s.Block), uint64(k))
+		shuffle(perms[k*s.p.r:(k+1)*s.p.r], s.p.seed, uint64(s.number), uint64(of.sweep), uint64(of.block*s.Block), uint64(k))
 	}
 }
 
-// takeOrders has the orders for block b of this sweep drawn, unless they were while the block before was at work.
+// takeOrders has the orders for block b of this sweep, those that are coming as a rule.
 func (s *rowBlockRun) takeOrders(b int) {
 	s.orders, s.coming = s.coming, s.orders
-	if o := &s.orders; !o.drawn || o.sweep != s.sweeps || o.block != b {
-		s.draw(o, s.sweeps, b)
+	if at := (blockInSweep{s.sweeps, b}); s.orders.of != at {
+		s.draw(s.orders.perms, at)
+		s.orders.of = at
 	}
 }
 
-// drawComing draws the orders for what comes after block b.
-func (s *rowBlockRun) drawComing(b int) {
-	sweep := s.sweeps
-	if b++; b*s.Block >= s.p.n {
-		sweep, b = sweep+1, 0
+// after returns what comes after block b of this sweep.
+func (s *rowBlockRun) after(b int) blockInSweep {
+	if (b+1)*s.Block < s.p.n {
+		return blockInSweep{s.sweeps, b + 1}
 	}
-	s.draw(&s.coming, sweep, b)
+	return blockInSweep{s.sweeps + 1, 0}
 }
 
 // rowGroup is the part of a block that goes through the row solver together.
@@ -265,6 +272,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 	if !together {
 		s.products(lo, hi)
 	}
+	coming := s.after(b)
 	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
 		if together {
 			s.productPart(lo, from, to)
@@ -273,10 +281,11 @@ func (s *rowBlockRun) improve(b int) float64 {
 		s.fetchRows(g, from, to)
 		s.propose(g, lo, from, to)
 		s.measureStep(g, lo, from, to)
-		if from == lo { // others may be longer at it: what they leave for this one to read was lately read by it
-			s.drawComing(b)
+		if from == lo { // while other members are still at work, as a rule: the sums they write to have been read by this one
+			s.draw(s.coming.perms, coming)
 		}
 	})
+	s.coming.of = coming
 	d := s.way[:(hi-lo)*pitch]
 	t, fall, q, asked := s.step(b, groups, d)
 	if t > 0 {

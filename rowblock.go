@@ -150,8 +150,8 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		blockState: blockState{
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
 			narrow: make([]float32, p.r*p.r),
-			orders: orders{perms: make([]int32, s.Passes*p.r)},
-			coming: orders{perms: make([]int32, s.Passes*p.r)},
+			orders: newOrders(s.Passes, p.r),
+			coming: newOrders(s.Passes, p.r),
 			groups: make([]rowGroup, kernel.BlockCount(s.Block, kernel.SolveWidth[float64]())),
 			still:  make([]int, kernel.BlockCount(p.n, s.Block)),
 		},
@@ -483,7 +483,7 @@ func (s *rowBlockRun) inParts(f func(k, lo, hi int)) {
 		s.parts = append(s.parts, make([]float64, len(s.gram)))
 	}
 	rows := max(1, piece/s.pitch)
-	if s.rounds || s.rounded.now != nil {
+	if s.rounded.now != nil {
 		rows = max(1, narrowPiece/s.pitch)
 	}
 	s.team.Do(count, func(k int) {

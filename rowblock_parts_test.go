@@ -518,6 +518,30 @@ func TestRowBlockOrders(t *testing.T) {
 	if len(seen) != count {
 		t.Errorf("%d orders in %d passes", len(seen), count)
 	}
+	// Whatever comes after what, a block has the orders of its place: again at once, out of turn, in a sweep that nobody foresaw, and in whole sweeps.
+	_, _, run = startRun(t, mustDense(t, a), r, RowBlock{Block: size, Passes: passes}, Options{Start: Random{}, Threads: 2, Seed: 7})
+	run.prepare()
+	run.findGram()
+	check := func(sweep, b int) {
+		t.Helper()
+		for k := range passes {
+			want := make([]int32, r)
+			shuffle(want, 7, 0, uint64(sweep), uint64(b*size), uint64(k))
+			if got := run.orders.perms[k*r : (k+1)*r]; !slices.Equal(got, want) {
+				t.Errorf("sweep %d, block %d, pass %d: %v, want %v", sweep, b, k, got, want)
+			}
+		}
+	}
+	for _, at := range [][2]int{{0, 0}, {0, 0}, {0, 1}, {0, 3}, {1, 0}, {1, 2}, {5, 3}, {5, 0}, {6, 1}} {
+		run.sweeps = at[0]
+		run.improve(at[1])
+		check(at[0], at[1])
+	}
+	run.sweep(never)
+	check(6, 3)
+	run.sweep(never)
+	check(7, 3)
+	run.end()
 }
 
 // TestRowBlockEstimate: after 32 sweeps, or after 8 and near rest, and whenever the sweeps have doubled since, what is told of

@@ -14,7 +14,7 @@ type roundedH struct {
 	product   matrix.SingleProduct // the product, if it is one: then the objective is known after every sweep
 	now, last []float32            // h and last while they are narrow, else nil: each in half of its memory, and means nothing itself
 	rooms     [][]float64          // for a piece of each of the parts
-	narrow    [][]float32          // for two of them
+	narrow    [][]float32          // for the same of a last that is not narrow yet
 }
 
 // narrowPiece is how many numbers are widened at a time between sweeps, to stay in a first-level cache.
@@ -40,35 +40,31 @@ const leastRounded = 0x1p-200
 func (s *rowBlockRun) extrapolateNarrow() {
 	t := &s.rounded
 	s.makeRooms()
-	if t.now == nil && t.last == nil {
-		s.findGramAfter(func(k, lo, hi int) []float64 {
-			x, h, prev := t.rooms[k][:hi-lo], t.narrow[k][:hi-lo], t.narrow[k][hi-lo:][:hi-lo]
-			kernel.ToFloat32(h, s.hv[lo:hi])
-			if s.beta == 0 {
-				copy(s.prev[lo:hi], s.hv[lo:hi])
-				kernel.ToFloat64(x, h)
-			} else {
-				kernel.ToFloat32(prev, s.prev[lo:hi])
-				kernel.ExtrapolateRounded(x, h, float32(s.beta), prev, float32(s.least))
-			}
-			copy(s.hv[lo:hi], x)
-			return x
-		})
-		t.now = kernel.Narrow(s.hv, s.team)
-		return
-	}
-	if s.beta == 0 {
+	first := t.now == nil && t.last == nil
+	switch {
+	case s.beta != 0:
+	case first:
+		s.inParts(func(_, lo, hi int) { copy(s.prev[lo:hi], s.hv[lo:hi]) })
+	default:
 		t.last = kernel.Half(s.prev)
-	} else if t.now == nil {
+	}
+	if t.now == nil {
 		t.now = kernel.Narrow(s.hv, s.team)
 	}
 	s.findGramAfter(func(k, lo, hi int) []float64 {
 		if s.beta == 0 {
-			copy(t.last[lo:hi], t.now[lo:hi])
+			if !first {
+				copy(t.last[lo:hi], t.now[lo:hi])
+			}
 			return s.piece(k, lo, hi)
 		}
-		x := t.rooms[k][:hi-lo]
-		kernel.ExtrapolateRounded(x, t.now[lo:hi], float32(s.beta), t.last[lo:hi], float32(s.least))
+		x, last := t.rooms[k][:hi-lo], t.narrow[k][:hi-lo]
+		if first {
+			kernel.ToFloat32(last, s.prev[lo:hi])
+		} else {
+			last = t.last[lo:hi]
+		}
+		kernel.ExtrapolateRounded(x, t.now[lo:hi], float32(s.beta), last, float32(s.least))
 		return x
 	})
 }
@@ -82,7 +78,7 @@ func (s *rowBlockRun) makeRooms() {
 	t.rooms, t.narrow = make([][]float64, len(s.parts)), make([][]float32, len(s.parts))
 	most := max(narrowPiece, s.pitch)
 	for k := range t.rooms {
-		t.rooms[k], t.narrow[k] = make([]float64, most), make([]float32, 2*most)
+		t.rooms[k], t.narrow[k] = make([]float64, most), make([]float32, most)
 	}
 	groups, rows := s.groupsOf(s.Block) // of float32, as passes are
 	for k := range groups {

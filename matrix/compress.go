@@ -23,8 +23,8 @@ type Compression struct {
 	// Keep is how many eigenvalues to keep, those of the largest magnitude; 0 means all. Those below some 10⁻¹⁴ of the largest
 	// are not found.
 	Keep int
-	// Near, if it is not 0, is how far from A the operator may be to be of use, relatively: where the first product shows that it would be
-	// much farther Compress gives up with ErrFar, having spent a third of the time or less.
+	// Near, if it is not 0, is how far from A the operator may be to be of use, relatively. Where the first product shows that it would be
+	// much farther Compress gives up with ErrFar; and with columns to spare it begins with an Ω that has zeros, which takes less time, and now and then misses what numbers everywhere would find.
 	Near float64
 	// Seed fixes the vectors at the start.
 	Seed uint64
@@ -39,14 +39,14 @@ var (
 )
 
 // Compress returns an operator of low rank near a, and ‖A − U·diag(λ)·Uᵀ‖_F. With Ω an n×Columns matrix of uniform numbers in
-// [−1, 1], or eight of them for each item and zeros otherwise where there are more columns than are kept and many, Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: U = Q·W.
+// [−1, 1], or zeros but for eight of them for each item, or seven, where Near is given and there are 48 columns or more and more than are kept, Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: U = Q·W.
 //
 // The distance is exact for an orthonormal Q, as QBQᵀ is the projection of A on the matrices QMQᵀ, and dropping eigenvalues
 // of B is dropping orthogonal terms:
 //
 //	‖A − U·diag(λ)·Uᵀ‖² = ‖A‖² − Σλ²   over the λ that are kept
 //
-// The difference cancels: below some 1e-7·‖A‖ it is noise, and 0 where it comes out negative.
+// The difference cancels: below some 1e-7·‖A‖ it is noise, and 0 where it comes out negative. With ErrFar it is an estimate.
 //
 // Power+2 products of A with Columns vectors, of a dense A the first with 8 if that is enough, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
 // number of workers.
@@ -65,10 +65,12 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 		scale = math.Ldexp(1, -(e+1)/2*2)
 	}
 	a, negatives := a.Scaled(scale), a.Negatives()
-	start := newSketch(n, columns, c.Keep > 0 && c.Keep < columns, c.Seed)
+	spare := c.Near > 0 && c.Keep > 0 && c.Keep < columns
+	start := newSketch(n, columns, spare, c.Seed)
 	y := start.times(a, c.Workers)
-	if c.Near > 0 && c.Keep > 0 && c.Keep < columns {
-		// Of columns not used for Q the part outside of its space is, on average, what A has there of a group of items, times what a number of Ω has.
+	if spare {
+		// What is left of a column that is freed of those before it is, on average, what A has outside of their space of a group of items, times what a number of Ω
+		// has. The last columns are of as many groups as there are of them, or of all: those are taken for the others.
 		const variance = 1.0 / 3
 		rest := restOfColumns(gram(y, c.Workers), c.Keep) / float64(columns-c.Keep) * float64(start.groups) / variance
 		if far := surelyFar * c.Near * a.Norm(); rest > far*far {

@@ -232,7 +232,7 @@ func TestCompressManyColumns(t *testing.T) {
 				}
 			}
 			a := fromDense(t, m)
-			for _, c := range []Compression{{Columns: 70, Power: 2, Keep: 60}, {Columns: 70, Power: 1, Keep: 60}, {Columns: 90, Power: 1, Keep: 60}} {
+			for _, c := range []Compression{{Columns: 70, Power: 2, Keep: 60, Near: 1}, {Columns: 70, Power: 1, Keep: 60, Near: 1}, {Columns: 90, Power: 1, Keep: 60, Near: 1}} {
 				q := orthonormalize(multiply(a, newSketch(n, c.Columns, false, 0).dense(), 1), 1)
 				for range c.Power {
 					q = orthonormalize(multiply(a, q, 1), 1)
@@ -449,44 +449,46 @@ func TestRestOfColumns(t *testing.T) {
 	}
 }
 
-// TestCompressNear: what is far is given up, and said to be about as far as it is; what is near, or not so far that it is sure, is not, and then Near changes no bit.
+// TestCompressNear: what is far is given up, and said to be about as far as it is, where items have numbers in all columns and where in some; what is near is not, be what is left of many directions or of few, and with all columns Near changes no bit.
 func TestCompressNear(t *testing.T) {
-	rng := rand.New(rand.NewPCG(22, 22))
-	const n, rank, keep = 200, 6, 10
-	u := orthogonal(rng, n, n)
-	for _, rest := range []float64{0, 1e-3, 0.019, 0.05, 0.5, 2} {
-		m := zeros(n, n) // eigenvalues of 1, rank of them, and n−rank of as many that are `rest` together
-		for i := range n {
-			for j := range i + 1 {
-				for k := range n {
-					l := 1.0
-					if k >= rank {
-						l = rest / math.Sqrt(n-rank)
+	rng := rand.New(rand.NewPCG(25, 25))
+	for _, tc := range []struct{ n, rank, keep, columns int }{{200, 6, 10, 15}, {320, 50, 60, 70}} {
+		u := orthogonal(rng, tc.n, tc.n)
+		for _, rest := range []float64{0, 1e-3, 0.019, 0.05, 0.5, 2} {
+			for _, falls := range []float64{1, 0.9} { // from one eigenvalue to the next, beyond the first
+				lambda, sq := make([]float64, tc.n), 0.0 // of 1, rank of them, and others that are rest·√rank together
+				for k := range lambda {
+					if lambda[k] = 1; k >= tc.rank {
+						lambda[k] = math.Pow(falls, float64(k-tc.rank))
+						sq += lambda[k] * lambda[k]
 					}
-					m[i][j] += l * u[i][k] * u[j][k]
 				}
-				m[j][i] = m[i][j]
-			}
-		}
-		for _, scale := range []float64{1, 1e-60} {
-			a := fromDense(t, m).Scaled(scale)
-			for seed := range uint64(20) {
-				c := Compression{Columns: keep + 5, Keep: keep, Power: 1, Seed: seed}
-				want, wantNorm := compress(t, a, c)
-				c.Near = 0.02
-				got, norm, err := Compress(a, c)
-				relative := rest / math.Sqrt(rank+rest*rest)
-				switch {
-				case relative > 2*surelyFar*c.Near:
-					if !errors.Is(err, ErrFar) || got != nil || norm < 0.5*rest*scale || norm > 2*rest*scale {
-						t.Errorf("‖A−Ã‖ = %v·‖A‖, seed %d: %v, error %v, distance %v, want about %v", relative, seed, got, err, norm, rest*scale)
+				beyond := 0.0 // what no such rank has
+				for k := range lambda[tc.rank:] {
+					v := &lambda[tc.rank+k]
+					if *v *= rest * math.Sqrt(float64(tc.rank)/sq); tc.rank+k >= tc.keep {
+						beyond += *v * *v
 					}
-				case relative < 0.5*surelyFar*c.Near:
-					if err != nil {
-						t.Fatalf("‖A−Ã‖ = %v·‖A‖, seed %d: %v", relative, seed, err)
-					}
-					if norm != wantNorm || !slices.Equal(got.(*GramOperator).diag, want.(*GramOperator).diag) {
-						t.Errorf("‖A−Ã‖ = %v·‖A‖, seed %d: Near changes the operator", relative, seed)
+				}
+				a := fromDense(t, u.spectral(lambda)).Scaled(0x1p-200)
+				relative := math.Sqrt(beyond) / a.Norm() * 0x1p-200
+				for seed := range uint64(5) {
+					c := Compression{Columns: tc.columns, Keep: tc.keep, Power: 1, Seed: seed, Near: 0.02}
+					got, norm, err := Compress(a, c)
+					switch {
+					case relative > 2*surelyFar*c.Near:
+						if least := math.Sqrt(beyond) * 0x1p-200; !errors.Is(err, ErrFar) || got != nil || norm < 0.6*least || norm > 4*least {
+							t.Errorf("%+v, ‖A−Ã‖ = %v·‖A‖ or more, falling by %v, seed %d: %v, error %v, distance %v, want about %v", tc, relative, falls, seed, got, err, norm, least)
+						}
+					case relative < c.Near:
+						if err != nil || norm > 1.5*c.Near*a.Norm() {
+							t.Fatalf("%+v, ‖A−Ã‖ = %v·‖A‖ or more, falling by %v, seed %d: distance %v, %v", tc, relative, falls, seed, norm/a.Norm(), err)
+						}
+						if c.Near = 0; tc.columns < sketchFrom {
+							if want, wantNorm := compress(t, a, c); norm != wantNorm || !slices.Equal(got.(*GramOperator).diag, want.(*GramOperator).diag) {
+								t.Errorf("%+v, ‖A−Ã‖ = %v·‖A‖, seed %d: Near changes the operator", tc, relative, seed)
+							}
+						}
 					}
 				}
 			}

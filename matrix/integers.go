@@ -7,7 +7,7 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// Pixels and counts, times a power of two perhaps, are whole numbers of few bits. Their inner products are exact as float64, and as integers in a
+// Pixels and counts, times a power of two perhaps, are whole numbers of few bits. Their inner products are exact as float64, of up to 2²⁹ of them, and as integers in a
 // fraction of the time (kernel.GramInts): the same numbers either way.
 
 const (
@@ -18,10 +18,14 @@ const (
 	intSamples  = 1 << 12 // entries that are looked at to find the unit
 )
 
-// unitOf returns the power of two of which the entries of m seem to be whole multiples below 2^intBits, or ok = false.
+// unitOf returns the power of two, at most 1, of which the entries of m seem to be whole multiples below 2^intBits, or ok = false.
 func (m *Dense) unitOf() (unit float64, ok bool) {
-	least, most := math.MaxInt, math.MinInt // exponents
-	for k := 0; k < len(m.data); k += max(1, len(m.data)/intSamples) {
+	least, most := 0, math.MinInt // exponents; a unit above 1 would take entries far below it for zeros
+	step := max(1, len(m.data)/intSamples)
+	for gcd(step, m.cols) > 1 { // or some columns would never be seen
+		step++
+	}
+	for k := 0; k < len(m.data); k += step {
 		frac, exp := math.Frexp(m.data[k])
 		if frac == 0 {
 			continue
@@ -32,17 +36,21 @@ func (m *Dense) unitOf() (unit float64, ok bool) {
 			return 0, false
 		}
 	}
-	if least > most {
-		return 1, true
+	const smallest = -400 // the square of the unit is no subnormal
+	return math.Ldexp(1, least), least > smallest
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
 	}
-	const safe = 400 // the square of the unit is no subnormal
-	return math.Ldexp(1, least), least > -safe && least < safe
+	return a
 }
 
 // integerGrams does what grams does for ones, in integers, or returns false before the first call of f if that cannot be or does not pay.
 func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi int)) bool {
 	n, r := kernel.BlockCount(m.rows, 2), m.cols
-	if !kernel.IntsPay() || r*r > intSums || n == 0 || r == 0 {
+	if !kernel.IntsPay() || r < kernel.IntColumns || r*r > intSums || n == 0 {
 		return false
 	}
 	unit, ok := m.unitOf()
@@ -63,16 +71,16 @@ func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi i
 				if i := 2*(from+l) + 1; i < m.rows {
 					second = m.Row(i)
 				}
-				bits, whole := kernel.PackInts(pairs[l*stride:l*stride+r], m.Row(2*(from+l)), second, 1/unit)
+				own, whole := kernel.PackInts(pairs[l*stride:l*stride+r], m.Row(2*(from+l)), second, 1/unit)
 				if !whole {
-					bits = math.MaxUint16
+					own = math.MaxUint16
 				}
-				magnitudes[b] |= bits
+				magnitudes[b] |= own
 			}
 		})
 		var all uint16
-		for _, bits := range magnitudes {
-			all |= bits
+		for _, own := range magnitudes {
+			all |= own
 		}
 		if all >= 1<<intBits {
 			return false

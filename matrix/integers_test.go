@@ -9,6 +9,24 @@ import (
 	"symnmf/internal/kernel"
 )
 
+// TestUnitOf: a table whose corner, or first column, has larger numbers than others has the unit of all.
+func TestUnitOf(t *testing.T) {
+	for _, size := range [][2]int{{8192, 16}, {4096, 1024}, {1440, 1024}, {3, 7}} {
+		x := NewDense(size[0], size[1], nil)
+		for k := range x.data {
+			if x.data[k] = 128; k%size[1] > 0 {
+				x.data[k] = float64(k%100) / 4
+			}
+		}
+		if unit, ok := x.unitOf(); !ok || unit != 0.25 {
+			t.Errorf("%d × %d: unit %v, %t, want 0.25", size[0], size[1], unit, ok)
+		}
+	}
+	if unit, ok := NewDense(3, 3, nil).unitOf(); !ok || unit != 1 {
+		t.Errorf("zeros: unit %v, %t", unit, ok)
+	}
+}
+
 // TestIntegerGrams: whole multiples of a unit have the same XᵀX bit for bit as from float64, by GramRows, for any number of workers: with an odd
 // number of rows, more of them than go by at a time or lie in hand at once, of the most bits and with either sign; and what is no such table is left alone, as all are where it does not pay.
 func TestIntegerGrams(t *testing.T) {
@@ -22,9 +40,11 @@ func TestIntegerGrams(t *testing.T) {
 	}{
 		{"pixels", 1001, 150, 1, 255, 0, true},
 		{"fractions", 77, 33, 0x1p-8, 255, 0, true},
-		{"large units", 12, 70, 0x1p300, 7, 0, true},
+		{"units above 1", 12, 70, 0x1p300, 7, 0, false},
+		{"next to nothing in a column that is not looked at", 8192, 16, 2, 1, 5e-324, false},
 		{"small units", 12, 70, 0x1p-300, 7, 0, true},
-		{"a single row", 1, 9, 1, 99, 0, true},
+		{"a single row", 1, 19, 1, 99, 0, true},
+		{"few columns", 99, 15, 1, 99, 0, false},
 		{"as many bits as may be", 5000, 17, 1, 4095, 0, true},
 		{"a bit more", 5000, 17, 1, 4095, 4096, false},
 		{"many rows", 2*intPairs/16 + 4097, 16, 1, 63, 0, true},
@@ -40,7 +60,12 @@ func TestIntegerGrams(t *testing.T) {
 		for k := range x.data {
 			x.data[k] = tc.unit * float64(rng.IntN(2*tc.most+1)-tc.most)
 		}
-		x.data[0] = tc.unit // the unit is there
+		x.data[0] = tc.unit  // the unit is there
+		if tc.most == 4095 { // sums as large as they can be, of either sign
+			for i := range tc.rows {
+				x.data[i*tc.cols+3], x.data[i*tc.cols+4] = 4095, -4095
+			}
+		}
 		if tc.spoil != 0 {
 			x.data[len(x.data)-2] = tc.spoil
 		}

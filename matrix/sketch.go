@@ -3,8 +3,9 @@ package matrix
 import "symnmf/internal/kernel"
 
 // sketch is the Ω (n×columns) with which Compress starts: items have uniform numbers in [−1, 1] in width columns or one fewer, and zeros in the others, a few
-// items next to each other in the same ones and the next few in the next. So every item has its part, items that are alike have it in different columns even if they come together, and A·Ω takes n²·width multiply–adds. What
-// spans A's range after another product with A is as near to it as with numbers everywhere: see docs/decisions/0015.
+// items next to each other in the same ones and the next few in the next. So every item has its part, items that are alike have it in different columns even if many of them come together, and A·Ω takes n²·width multiply–adds. What
+// spans A's range after another product with A is as near to it as with numbers everywhere, as a rule (docs/decisions/0015): but of more than width items next to each other that have nothing to do with any other
+// some are lost. So it is for a caller who does without a low rank that is not near.
 type sketch struct {
 	n, columns int
 	width      int
@@ -20,7 +21,7 @@ const (
 	sketchFrom     = 48 // columns from which on items do not have all of them
 )
 
-// newSketch returns an Ω, with zeros if there are many columns and spare says that not all will be wanted.
+// newSketch returns an Ω, with zeros if there are many columns and spare says that what some of them miss can be told.
 func newSketch(n, columns int, spare bool, seed uint64) *sketch {
 	s := &sketch{n: n, columns: columns, width: max(columns, 1)}
 	if spare && columns >= sketchFrom {
@@ -76,42 +77,50 @@ func (s *sketch) dense() *Dense {
 
 // sketcher is an operator that can leave zeros of a sketch out.
 type sketcher interface {
-	// sketchTo sets y to A·Ω, or returns false.
-	sketchTo(y *Dense, s *sketch, workers int) bool
+	// sketch returns A·Ω, or nil.
+	sketch(s *sketch, workers int) *Dense
 }
 
 // times returns A·Ω.
 func (s *sketch) times(a Operator, workers int) *Dense {
-	y := NewDense(s.n, s.columns, nil)
-	if t, ok := a.(sketcher); ok && t.sketchTo(y, s, workers) {
-		return y
+	if t, ok := a.(sketcher); ok {
+		if y := t.sketch(s, workers); y != nil {
+			return y
+		}
 	}
 	return multiply(a, s.dense(), workers)
 }
 
-func (m *symDense[F]) sketchTo(y *Dense, s *sketch, workers int) bool {
+func (m *symDense[F]) sketch(s *sketch, workers int) *Dense {
 	if m.offDiag {
-		return false
+		return nil
 	}
+	y := NewDense(s.n, s.columns, nil)
 	kernel.Blocks(m.n, productRows, workers, func(_, lo, hi int) {
 		s.spread(y.data[lo*y.cols:hi*y.cols], hi-lo, func(c, x []float64, from, to int) {
 			kernel.AddRowsTimes(c, m.scale, m.a[lo*m.n+from:(hi-1)*m.n+to], m.n, x, s.width)
 		})
 	})
-	return true
+	return y
 }
 
-func (m *GramOperator) sketchTo(y *Dense, s *sketch, workers int) bool {
+func (m *GramOperator) sketch(s *sketch, workers int) *Dense {
 	p, dense := m.points.(*Dense)
 	if !dense || m.offDiag {
-		return false
+		return nil
 	}
-	z := make([]float64, p.cols*y.cols)
+	r := s.columns
+	z := make([]float64, p.cols*r)
 	kernel.Blocks(p.cols, featureBlock, workers, func(_, lo, hi int) {
-		s.spread(z[lo*y.cols:hi*y.cols], hi-lo, func(c, x []float64, from, to int) {
+		s.spread(z[lo*r:hi*r], hi-lo, func(c, x []float64, from, to int) {
 			kernel.AddTransTimes(c, m.scale, p.data[from*p.cols+lo:(to-1)*p.cols+hi], p.cols, x, s.width)
 		})
 	})
-	productTo(y, &gramProduct{m, &Dense{cols: y.cols}, z}, workers) // which wants no more of Ω without a diagonal to leave out
-	return true
+	y := NewDense(s.n, r, nil)
+	kernel.Blocks(s.n, productRows, workers, func(_, lo, hi int) {
+		rows := y.data[lo*r : hi*r]
+		p.rowsTo(rows, lo, hi, z, r)
+		kernel.Scale(rows, m.scale)
+	})
+	return y
 }

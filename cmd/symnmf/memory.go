@@ -185,17 +185,18 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 			prepare += 8 * n * n
 			a, points = 8*n*n, false
 		}
-		if sums := min(n, m) * min(n, m); sums <= wholeSums { // the products that make it, or its norm, of whole numbers, and X as such
-			prepare += 8*sums + min(sh.table/4, wholeRoom)
+		if r := min(n, m); r >= wholeColumns && r*r <= wholeSums { // the products that make it, or its norm, of whole numbers, and X as such
+			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, wholeRoom)
 		}
 	}
 	return a, prepare, points
 }
 
-// The most inner products that are computed in integers at once, and the room for what they are of.
+// The least columns and the most inner products that are computed in integers at once, and the room for what they are of.
 const (
-	wholeSums = 1 << 22
-	wholeRoom = 8 << 20
+	wholeColumns = 16
+	wholeSums    = 1 << 22
+	wholeRoom    = 8 << 20
 )
 
 // ahead predicts the most memory, in bytes, that a run needs at once after reading. It is the one place that knows: the
@@ -348,7 +349,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if !points {
 		rooms := 0.0 // for what is at work of an H of float32
 		if sh.sparse && n*pitch >= roundedFrom {
-			rooms = 16*roundedParts*roundedPiece + 12*graphBlock*pitch
+			rooms = 12*roundedParts*roundedPiece + 12*graphBlock*pitch
 		}
 		return squares + 8*2*n*pitch + low + joint + rooms // H and the one before
 	}

@@ -89,7 +89,7 @@ func GramRows(s, x []float64, r, lo, hi int) {
 	for j := lo; j < hi; j += gramRows {
 		rows, k := min(gramRows, hi-j), max(0, min(j, most-gramColumns))
 		strip, xk, cols := s[(j-lo)*r+k:], x[k:], most-k
-		if rows == gramRows && k == j {
+		if rows == gramRows { // then k is j
 			done := gramStrip(strip, xk, n, cols, r)
 			strip, xk, cols = strip[done:], xk[done:], cols-done
 		}
