@@ -163,6 +163,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	if e.team.Members() > 1 && !(sparse && explicit) {
 		e.gap = kernel.FarApart
 	}
+	e.paced = e.team.Members() > 1 && e.blockMadds() < paceMadds*float64(e.team.Members())
 	e.g, e.d = e.byGroups(), e.byGroups()
 	if e.way = e.d; e.gap > 0 {
 		e.way = make([]float64, s.Block*pitch)
@@ -175,11 +176,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			e.CheckEvery = compressedCheck
 		}
 	}
-	few := paceMadds
-	if !sparse {
-		few *= paceDense
-	}
-	e.paced = e.team.Members() > 1 && e.blockMadds() < few*float64(e.team.Members())
 	for k := range e.groups {
 		e.groups[k] = rowGroup{
 			double: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),

@@ -15,10 +15,6 @@ var paceMadds float64 = defaultPaceMadds
 
 const defaultPaceMadds = 250_000
 
-// paceDense is how many times as many are few of dense data, whose members hand each other sums of r×r numbers and the ways of all rows for less work: exact low rank, n = 500, r = 30,
-// on a low rank in place of A, 0.0449 s alone, by two 0.034 where caches are near and 0.053 where they are far apart.
-const paceDense = 3.5
-
 // paceAgain is how many sweeps pass before the slower kind has another chance.
 const paceAgain = 32
 
