@@ -409,6 +409,7 @@ func TestRestOfColumns(t *testing.T) {
 	const n, k = 30, 9
 	y := draw(rng, k, n, 1) // by columns
 	for i := range n {
+		y[1][i] *= 1e6 // beside which what others have is next to rounding
 		y[6][i] = y[1][i] - 2*y[4][i]
 		y[7][i] = 0
 	}
@@ -443,7 +444,7 @@ func TestRestOfColumns(t *testing.T) {
 			}
 			free = append(free, v)
 		}
-		if got := restOfColumns(gram(y.transpose().dense(), 1), keep); math.Abs(got-want) > 1e-12*float64(k*n) {
+		if got := restOfColumns(gram(y.transpose().dense(), 1), keep); math.Abs(got-want) > 1e-12*(want+k*n) {
 			t.Errorf("%d columns kept: %v is left, want %v", keep, got, want)
 		}
 	}
@@ -476,7 +477,7 @@ func TestCompressNear(t *testing.T) {
 					c := Compression{Columns: tc.columns, Keep: tc.keep, Power: 1, Seed: seed, Near: 0.02}
 					got, norm, err := Compress(a, c)
 					switch {
-					case relative > 2*surelyFar*c.Near:
+					case relative > 0.2:
 						if least := math.Sqrt(beyond) * 0x1p-200; !errors.Is(err, ErrFar) || got != nil || norm < 0.6*least || norm > 4*least {
 							t.Errorf("%+v, ‖A−Ã‖ = %v·‖A‖ or more, falling by %v, seed %d: %v, error %v, distance %v, want about %v", tc, relative, falls, seed, got, err, norm, least)
 						}

@@ -35,7 +35,7 @@ func TestIntegerGrams(t *testing.T) {
 		rows, cols int
 		unit       float64
 		most       int
-		spoil      float64 // an entry near the end, if not 0
+		spoil      float64 // an entry near the end, or at the beginning if below 0; none if 0
 		taken      bool
 	}{
 		{"pixels", 1001, 150, 1, 255, 0, true},
@@ -50,6 +50,7 @@ func TestIntegerGrams(t *testing.T) {
 		{"many rows", 2*intPairs/16 + 4097, 16, 1, 63, 0, true},
 		{"many rows, not all whole", 2*intPairs/16 + 4097, 16, 1, 63, 0.5, false},
 		{"not whole", 300, 40, 1, 255, 1e-9, false},
+		{"not whole in the first row", 300, 40, 1, 255, -0.3, false},
 		{"no bound", 300, 40, 1, 255, 0x1p80, false},
 		{"units too small to square", 12, 70, 0x1p-500, 7, 0, false},
 		{"units too large to square", 12, 70, 0x1p500, 7, 0, false},
@@ -66,7 +67,10 @@ func TestIntegerGrams(t *testing.T) {
 				x.data[i*tc.cols+3], x.data[i*tc.cols+4] = 4095, -4095
 			}
 		}
-		if tc.spoil != 0 {
+		switch {
+		case tc.spoil < 0:
+			x.data[1] = tc.spoil
+		case tc.spoil > 0:
 			x.data[len(x.data)-2] = tc.spoil
 		}
 		n := tc.cols
