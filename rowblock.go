@@ -38,7 +38,7 @@ type RowBlock struct {
 	CheckEvery int
 	// First is how the first sweep goes.
 	First FirstSweep
-	// Compress is how many columns beyond r the low rank has that takes the place of a dense A until little is left to gain;
+	// Compress is how many columns beyond r the low rank has that takes the place of dense data until little is left to gain;
 	// the default 0 means 20 where that is much cheaper and near A, NoCompression never.
 	Compress int
 	// Joint is how many steps of conjugate gradients a joint step of all rows has, which dense data get every few sweeps once the error is small;
@@ -435,18 +435,13 @@ func (s *rowBlockRun) extrapolate() {
 		return
 	}
 	s.findGramAfter(func(_, lo, hi int) []float64 {
-		s.extrapolatePiece(lo, hi)
+		if s.beta == 0 {
+			copy(s.prev[lo:hi], s.hv[lo:hi])
+		} else {
+			kernel.Extrapolate(s.hv[lo:hi], s.beta, s.prev[lo:hi], s.least)
+		}
 		return s.hv[lo:hi]
 	})
-}
-
-// extrapolatePiece is extrapolate for the numbers lo to hi.
-func (s *rowBlockRun) extrapolatePiece(lo, hi int) {
-	if s.beta == 0 {
-		copy(s.prev[lo:hi], s.hv[lo:hi])
-	} else {
-		kernel.Extrapolate(s.hv[lo:hi], s.beta, s.prev[lo:hi], s.least)
-	}
 }
 
 // findGram computes D.

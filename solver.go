@@ -125,7 +125,7 @@ var rowBlockKnobs = []Knob{
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
 	{"precision", "of the passes: double, single, adaptive (single while they change H by much more than its rounding)", Adaptive.String(),
 		nameKnob("precision", precisionNames[:], func(s *RowBlock, k int) { s.Precision = Precision(k) })},
-	{"compress", "columns beyond r of the low rank used first in place of a dense A; -1 = never, 0 = 20 where it pays", "0",
+	{"compress", "columns beyond r of the low rank used first in place of dense data; -1 = never, 0 = 20 where it pays", "0",
 		wholeKnob("compress", NoCompression, math.MaxInt, func(s *RowBlock, k int) { s.Compress = k })},
 	{"joint", "steps of conjugate gradients for a step of all rows together, which dense data get every few sweeps once the error is small; -1 = never, 0 = 3", "0",
 		wholeKnob("joint", NoJoint, mostPasses, func(s *RowBlock, k int) { s.Joint = k })},

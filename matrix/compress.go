@@ -165,14 +165,13 @@ func eigen(b *Dense) (values []float64, vectors *Dense, ok bool) {
 // common with those, and have their turn.
 func orthonormalize(y *Dense, workers int) *Dense {
 	const dependent = 0x1p-46 // of its norm is left of a column that is rounding of others
-	q, all, norms := NewDense(y.rows, 0, nil), y, columnNorms(gram(y, workers))
+	q, all, g := NewDense(y.rows, 0, nil), y, gram(y, workers)
+	norms := columnNorms(g)
 	rest := make([]int, y.cols) // the columns of all that y has
 	for k := range rest {
 		rest[k] = k
 	}
 	for {
-		y = project(y, q, workers)
-		g := gram(y, workers)
 		left := columnNorms(g)
 		for k, f := range rest {
 			if left[k] <= dependent*norms[f] {
@@ -196,7 +195,8 @@ func orthonormalize(y *Dense, workers int) *Dense {
 		if len(next) == 0 {
 			return q
 		}
-		rest, y = next, columnsOf(all, next)
+		rest, y = next, project(columnsOf(all, next), q, workers)
+		g = gram(y, workers)
 	}
 }
 

@@ -60,7 +60,7 @@ func (a *asm) gramInts() {
 		v := make([]reg.VecVirtual, vecs)
 		for k := range v {
 			v[k] = a.vec()
-			a.loadInts(operand.Mem{Base: x, Disp: 8 * a.lanes * k}, v[k])
+			a.load(at(x, a.lanes*k), v[k], a.lanes)
 		}
 		for i, sums := range acc {
 			f := a.vec()
@@ -81,27 +81,11 @@ func (a *asm) gramInts() {
 		a.JNE(operand.LabelRef(loop))
 		for i, sums := range acc {
 			for k, sum := range sums {
-				a.storeInts(sum, operand.Mem{Base: t, Disp: 8 * a.lanes * (i*most + k)})
+				a.store(sum, at(t, a.lanes*(i*most+k)), a.lanes)
 			}
 		}
 		a.end(nil)
 	})
-}
-
-func (a *asm) loadInts(m operand.Mem, v reg.VecVirtual) {
-	if a.lanes == 8 {
-		a.VMOVDQU32(m, v)
-	} else {
-		a.VMOVDQU(m, v)
-	}
-}
-
-func (a *asm) storeInts(v reg.VecVirtual, m operand.Mem) {
-	if a.lanes == 8 {
-		a.VMOVDQU32(v, m)
-	} else {
-		a.VMOVDQU(v, m)
-	}
 }
 
 // packInts writes the whole numbers c·u and c·v, 16 bits each, side by side, and finds out whether they are whole.
