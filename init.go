@@ -146,7 +146,11 @@ func (g Given) fill(p *problem, h *matrix.Dense, _ int) error {
 // which without ℓ₁ term is β* of eq. 16, √(⟨AH,H⟩/‖HᵀH‖²). Where the term would make it 0, it counts for nothing, since
 // coordinate descent can do better than the ray through h but starts badly from 0.
 func (p *problem) rescale(h *matrix.Dense) {
-	ah, hhSq, penalty := p.alongRay(h)
+	p.startAH = nil
+	if p.n*p.r <= mostKept {
+		p.startAH = make([]float64, p.n*p.r)
+	}
+	ah, hhSq, penalty := p.alongRay(h, p.startAH)
 	if hhSq <= 0 {
 		return
 	}
@@ -155,8 +159,16 @@ func (p *problem) rescale(h *matrix.Dense) {
 		beta = bestRoot(-ah/hhSq, 0)
 	}
 	data := h.Data()
-	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) { kernel.Scale(data[lo:hi], beta) })
+	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) {
+		kernel.Scale(data[lo:hi], beta)
+		if p.startAH != nil {
+			kernel.Scale(p.startAH[lo:hi], beta)
+		}
+	})
 }
+
+// mostKept is of how many numbers A·H of a start is kept at most, 32 MiB, until the start is measured.
+const mostKept = 1 << 22
 
 // uniform is a generator whose numbers are addressed, not drawn: the k-th depends on key and k alone, so any part of a
 // start can be made anywhere.

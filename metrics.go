@@ -90,6 +90,17 @@ func (p *problem) measure(h *matrix.Dense) figures {
 	return p.measureWith(h, p.a.NewProduct(h, p.workers))
 }
 
+// measureStart is measure for an h that its start has just filled.
+func (p *problem) measureStart(h *matrix.Dense) figures {
+	kept := p.startAH
+	if p.startAH = nil; kept == nil {
+		return p.measure(h)
+	}
+	f := p.measureRows(h, p.gram(h), nil, func(_ []float64, lo, hi int) []float64 { return kept[lo*p.r : hi*p.r] })
+	p.count(h, &f)
+	return f
+}
+
 // measureWith is measure for a product at hand, and an h that may have more columns, of zeros.
 func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
 	f := p.measureRows(h, p.gram(h), nil, func(scratch []float64, lo, hi int) []float64 {
@@ -194,18 +205,22 @@ func (p *problem) measureDirectly(a matrix.RowVisitor, h *matrix.Dense, f *figur
 }
 
 // alongRay returns what the objective along the ray through h is made of: ⟨A·H, H⟩, ‖HᵀH‖² less Σ‖H_i,:‖⁴ where the diagonal is ignored, and
-// Σ_jΛ_j‖H_:,j‖₁.
-func (p *problem) alongRay(h *matrix.Dense) (ah, hhSq, penalty float64) {
+// Σ_jΛ_j‖H_:,j‖₁. It leaves A·H in keep, unless that is nil.
+func (p *problem) alongRay(h *matrix.Dense, keep []float64) (ah, hhSq, penalty float64) {
 	product := p.a.NewProduct(h, p.workers)
 	ahs := make([]float64, kernel.BlockCount(p.n, measureBlock))
 	rowQuads := make([]float64, len(ahs))
 	scratch := func() []float64 { return make([]float64, measureBlock*p.r) }
 	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
-		product.RowsTo(s[:(hi-lo)*p.r], lo, hi)
+		rows := s[:(hi-lo)*p.r]
+		if keep != nil {
+			rows = keep[lo*p.r : hi*p.r]
+		}
+		product.RowsTo(rows, lo, hi)
 		var inner, quads float64
 		for i := lo; i < hi; i++ {
 			hi := h.Row(i)
-			inner += kernel.Dot(s[(i-lo)*p.r:(i-lo+1)*p.r], hi)
+			inner += kernel.Dot(rows[(i-lo)*p.r:(i-lo+1)*p.r], hi)
 			if p.ignoreDiag {
 				li := kernel.SumSq(hi)
 				quads += li * li

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -242,5 +243,67 @@ func TestGramMatrix(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestMeasureStart: what is known of a start before it is measured is of that start, and not of one before or of another H.
+func TestMeasureStart(t *testing.T) {
+	const n, r = 120, 3
+	near := func(a, b figures) bool {
+		return math.Abs(a.objective()-b.objective()) <= 1e-14*(a.normOfA*a.normOfA+b.hhSq) && math.Abs(a.kkt()-b.kkt()) <= 1e-13 && a.zeroCols == b.zeroCols && a.zeroRows == b.zeroRows
+	}
+	for _, f := range operatorForms(t, n, 1) {
+		for _, opt := range []Options{{}, {IgnoreDiagonal: true}, {L1: []float64{1e-3 * math.Pow(f.a.Norm(), 1.5) / n}}} {
+			p, err := newProblem(f.a, r, &opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for run := range 2 {
+				h := matrix.NewDense(n, r, nil)
+				if err := (Random{}).fill(p, h, run); err != nil {
+					t.Fatal(err)
+				}
+				if p.startAH == nil {
+					t.Fatalf("%s: A·H of the start is not kept: this shows nothing", f.name)
+				}
+				want := p.measure(h)
+				if got := p.measureStart(h); !near(got, want) {
+					t.Errorf("%s, %+v, run %d: %+v, want %+v", f.name, opt, run, got, want)
+				}
+				kernel.Scale(h.Data(), 0.5)
+				want = p.measure(h)
+				if got := p.measureStart(h); !near(got, want) {
+					t.Errorf("%s, %+v, run %d, another H: %+v, want %+v", f.name, opt, run, got, want)
+				}
+			}
+		}
+	}
+	tall := mustCSR(t, instance.RandomSparse(mostKept+1, 10, 1))
+	p, h, run := startRun(t, tall, 1, RowBlock{}, Options{Start: Random{}})
+	run.end()
+	if p.startAH != nil {
+		t.Error("A·H of a large start is kept")
+	}
+	if got, want := p.measureStart(h), p.measure(h); !near(got, want) {
+		t.Errorf("a large start: %+v, want %+v", got, want)
+	}
+	// A start of the caller's own after a random one that nobody has measured.
+	opt := Options{Start: Random{}}
+	q, err := newProblem(lowRank(t, 9, 3), 3, &opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (Random{}).fill(q, matrix.NewDense(9, 3, nil), 0); err != nil {
+		t.Fatal(err)
+	}
+	own := instance.Start(9, 3, 1)
+	res, err := q.run(t.Context(), &Options{Solver: RowBlock{}, Start: Given{own}, Stop: Stop{Sweeps: 1}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, first, run2 := startRun(t, lowRank(t, 9, 3), 3, RowBlock{}, Options{Start: Given{own}})
+	run2.end()
+	if want := q.measure(first); res.First.RelErr != want.relErr() {
+		t.Errorf("the caller's own start has error %v, want %v", res.First.RelErr, want.relErr())
 	}
 }

@@ -386,13 +386,14 @@ func (s *rowBlockRun) prepare() {
 }
 
 // doubt implements doubter. Rows that are alike, and equally far along, move alike when they move together, and can come to rest
-// together at a saddle point. One at a time the first of them leaves it.
+// together at a saddle point. One at a time the first of them leaves it. That takes as long as several sweeps, so it is for where rows have held
+// each other back, and for starts whose rows may be alike to the last bit.
 func (s *rowBlockRun) doubt() bool {
 	if s.p != s.full {
 		s.expand()
 		return true
 	}
-	s.alone = !s.wasSo
+	s.alone = !s.wasSo && (s.p.alike || s.heldBack())
 	s.tk, s.beta = 1, 0
 	return s.alone
 }

@@ -183,6 +183,7 @@ type problem struct {
 	l1         []float64 // Λ_j, scaled, r values
 	ignoreDiag bool
 	clearLoose bool
+	alike      bool    // rows of the start may be, to the last bit
 	scale      float64 // a = scale · the user's A
 	seed       uint64
 	workers    int
@@ -198,6 +199,8 @@ type problem struct {
 	stop  func() bool                     // whether the run at work has to end; nil before there is one
 	shown *clock                          // of the run at work, where it has a trace
 	notes []string                        // of the run at work
+
+	startAH []float64 // A·H of the start just filled, n×r, until it is measured; or nil
 }
 
 // aside does work of which the method itself has no use, only what is shown: off the clock where there is a trace, as that is.
@@ -234,10 +237,15 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if opt.IgnoreDiagonal {
 		a = a.OffDiagonal()
 	}
+	drawn := opt.Start == nil // then the start chosen is one of these
+	switch opt.Start.(type) {
+	case Random, Zero:
+		drawn = true
+	}
 	c := powerOf4(a.Norm())
 	p := &problem{
 		a: a.Scaled(c), n: n, r: r, diag: make([]float64, n), l1: make([]float64, r),
-		ignoreDiag: opt.IgnoreDiagonal, clearLoose: opt.ClearLoose, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
+		ignoreDiag: opt.IgnoreDiagonal, clearLoose: opt.ClearLoose, alike: !drawn, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
 	}
 	p.norm = p.a.Norm()
 	p.normFrom = p.norm

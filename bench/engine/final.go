@@ -21,6 +21,7 @@ type finish struct {
 	Sweeps  int     `json:"sweeps"`
 	RelErr  float64 `json:"relerr"`
 	KKT     float64 `json:"kkt"`
+	Status  string  `json:"status"`
 }
 
 // randomStarts is how many of them the best is taken of.
@@ -73,7 +74,7 @@ func (c *config) final(after time.Duration, log *journal) error {
 	return nil
 }
 
-// finish runs for the time given, of which making the operator takes a part.
+// finish runs for the time given, of which making the operator takes a part, or, for 0, until it has converged as it does by default.
 func (t *task) finish(after time.Duration, seed uint64, threads int) (finish, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 	runtime.GC()
@@ -83,12 +84,17 @@ func (t *task) finish(after time.Duration, seed uint64, threads int) (finish, er
 		return finish{}, err
 	}
 	made := time.Since(begin)
+	var stop symnmf.Stop
+	if after > 0 {
+		stop = symnmf.Stop{Time: max(after-made, time.Nanosecond), Sweeps: -1, KKT: -1}
+	}
 	res, err := symnmf.Factorize(context.Background(), a, t.rank, symnmf.Options{
-		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads,
-		Stop: symnmf.Stop{Time: max(after-made, time.Nanosecond), Sweeps: -1, KKT: -1},
+		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads, Stop: stop,
 	})
 	if err != nil {
 		return finish{}, err
 	}
-	return finish{Threads: threads, Seed: seed, Seconds: (made + res.Time).Seconds(), Sweeps: res.Sweeps, RelErr: res.RelErr, KKT: res.KKT}, nil
+	return finish{
+		Start: res.Start, Threads: threads, Seed: seed, Seconds: (made + res.Time).Seconds(), Sweeps: res.Sweeps, RelErr: res.RelErr, KKT: res.KKT, Status: res.Status.String(),
+	}, nil
 }

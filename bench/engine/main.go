@@ -5,6 +5,7 @@
 //	go run ./bench/engine -list                            the rows
 //	go run ./bench/engine -method rowblock -set passes=2   another method, or knobs: for ablations
 //	go run ./bench/engine -final 5s                        final errors: the zero start, and the best of five random ones
+//	go run ./bench/engine -rest                            the way to rest: start and stopping rule of the program's own choice
 //	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, which ties this machine to others
 //	go run ./bench/engine -growth                          n, stored entries and r doubled three times each
 //	go run ./bench/engine -rmat                            R-MAT graphs of 10⁷ and 10⁸ entries: sweeps and memory
@@ -72,6 +73,7 @@ func run(args []string) error {
 	flags.DurationVar(&c.limit, "limit", 0, "how long a start may take to reach its target; 0 is the row's own, 5 to 30 s")
 	list := flags.Bool("list", false, "list the rows")
 	final := flags.Duration("final", 0, "final errors after so long")
+	rest := flags.Bool("rest", false, "runs that start and stop as they do by themselves, on sets of every kind")
 	yardstick := flags.Bool("yardstick", false, "ns an entry and column of cd-cyclic")
 	growth := flags.Bool("growth", false, "exponents of n, stored entries and r")
 	rmat := flags.Bool("rmat", false, "R-MAT graphs, a process each")
@@ -117,6 +119,8 @@ func run(args []string) error {
 	switch {
 	case *final > 0:
 		return c.final(*final, log)
+	case *rest:
+		return c.rest(log)
 	case *yardstick:
 		return c.yardstick(log)
 	case *growth:

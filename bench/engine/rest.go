@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+)
+
+// left is a set that a run is left alone with.
+type left struct {
+	set  string
+	form form
+	rank int
+}
+
+func (l *left) name() string { return fmt.Sprintf("%s/%s/%d", l.set, l.form, l.rank) }
+
+// lefts are sets of every kind, those that defaults were found on and others.
+var lefts = []left{
+	{"CBCL", fromX, 60}, {"Frey", fromX, 60}, {"ORL", fromX, 60}, {"coil20", fromX, 20}, {"mnist4000", fromX, 20}, {"digits", fromX, 60}, {"umist_32x32", fromX, 60},
+	{"hitech", fromX, 30}, {"classic", fromX, 30}, {"reuters21578", fromX, 30}, {"tdt2", fromX, 30}, {"k1b", fromX, 8}, {"tr11", fromX, 30}, {"classic3", fromX, 30},
+	{"polblogs", fromGraph, 16}, {"ego-Facebook", fromGraph, 16}, {"lastfm-asia", fromGraph, 16}, {"facebook-pages", fromGraph, 16}, {"ca-CondMat", fromGraph, 16},
+	{"ca-AstroPh", fromGraph, 16}, {"blogcatalog", fromGraph, 16}, {"soc-Slashdot0902", fromGraph, 16},
+}
+
+// rest measures what a run takes that starts and stops as it does by itself, the making of the operator included, and where it ends.
+func (c *config) rest(log *journal) error {
+	s := &shelf{folder: c.data}
+	var lines [][]string
+	for _, l := range selectRows(lefts, c.rows) {
+		data, err := s.take(l.set, l.form)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.name(), err)
+		}
+		if data == nil {
+			continue
+		}
+		t := &task{data: data, form: l.form, rank: l.rank, solver: c.solver}
+		for _, threads := range c.threads {
+			var f finish
+			var seconds []float64
+			for range c.repeats {
+				if f, err = t.finish(c.limit, 0, threads); err != nil {
+					return fmt.Errorf("%s: %w", l.name(), err)
+				}
+				f.Row = l.name()
+				log.add(f)
+				seconds = append(seconds, f.Seconds)
+			}
+			fmt.Fprintf(os.Stderr, "%s, threads %d: %.4g s, %d sweeps\n", f.Row, threads, median(seconds), f.Sweeps)
+			lines = append(lines, []string{l.set, string(l.form), fmt.Sprint(l.rank), f.Start, fmt.Sprint(threads), fmt.Sprintf("%.4g", median(seconds)),
+				fmt.Sprintf("%.4g", slices.Min(seconds)), fmt.Sprintf("%.4g", slices.Max(seconds)), fmt.Sprint(f.Sweeps), fmt.Sprintf("%.5g", 100*f.RelErr), fmt.Sprintf("%.2g", f.KKT), f.Status})
+		}
+	}
+	printTable(os.Stdout, []string{"set", "form", "r", "start", "threads", "seconds", "least", "most", "sweeps", "error, %", "KKT residual", "status"}, lines)
+	printMissing(os.Stdout, s.missing)
+	return nil
+}
