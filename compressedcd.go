@@ -112,10 +112,11 @@ func (s *compressedRun) turn(stop func() bool) {
 func (s *compressedRun) publish() {}
 
 // end implements keeper.
-func (s *compressedRun) end() {
+func (s *compressedRun) end() (last bool) {
 	if s.cd == nil {
 		s.from.orBetter(s.p, s.h)
 	}
+	return false
 }
 
 // verify implements checker.

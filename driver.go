@@ -37,7 +37,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		res.Trace = append(res.Trace, res.First)
 	}
 	if p.norm == 0 { // H = 0 is the answer
-		return p.finish(res, h, Converged, clk, limits.KKT), nil
+		return p.finish(res, h, nil, Converged, clk, limits.KKT), nil
 	}
 	work := opt.Solver.start(p, h, number)
 	if b, ok := work.(beginner); ok {
@@ -48,9 +48,10 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			k.publish()
 		}
 	}
+	var known *figures // of H, if it has been measured since the last sweep
 	end := func() {
-		if k, ok := work.(keeper); ok {
-			k.end()
+		if k, ok := work.(keeper); ok && !k.end() {
+			known = nil
 		}
 	}
 	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
@@ -67,6 +68,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			break
 		}
 		before := objective
+		known = nil
 		rep := work.sweep(stop)
 		objective -= rep.decrease
 		if rep.planted > 0 {
@@ -84,17 +86,16 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 				return nil, err
 			}
 		}
-		var exact *figures // of this H, if the trace wants them
 		if opt.Trace && !rep.provisional {
 			clk.pause(func() {
 				if opt.TraceAt == nil || opt.TraceAt(res.Sweeps) {
 					show()
 					f := p.measure(h)
-					exact = &f
+					known = &f
 				}
 			})
-			if exact != nil {
-				res.Trace = append(res.Trace, exact.point(res.Sweeps, clk))
+			if known != nil {
+				res.Trace = append(res.Trace, known.point(res.Sweeps, clk))
 			}
 		}
 		if !rep.provisional {
@@ -110,8 +111,16 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			continue
 		}
 		last.to(objective, res.Sweeps)
+		look := func() *figures {
+			if known == nil {
+				show()
+				f := p.measure(h)
+				known = &f
+			}
+			return known
+		}
 		switch {
-		case watch.reached(func() figures { show(); return p.measure(h) }, estimate, rep.changed == 0 || doubted, exact):
+		case watch.reached(look, estimate, rep.changed == 0 || doubted):
 			status, ended = Converged, true
 		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before:
 			status, ended = Stalled, true
@@ -122,7 +131,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		}
 	}
 	end()
-	p.finish(res, h, status, clk, limits.KKT)
+	p.finish(res, h, known, status, clk, limits.KKT)
 	if last.rate > worthTelling && res.Status == Converged && res.RelErr > 10*res.ErrFloor {
 		res.Notes = append(res.Notes, fmt.Sprintf("the error was still falling by %.2g %% a sweep when the KKT residual met its tolerance; a smaller tolerance goes on", 100*last.rate))
 	}
@@ -164,10 +173,10 @@ type teller interface {
 }
 
 // keeper is a run that keeps H elsewhere: publish brings the H it was given up to date, end does so for the last time, with the
-// best H if the last is not that, and lets go of what it holds.
+// best H if the last is not that, and lets go of what it holds; last says that it is what publish would have made of it.
 type keeper interface {
 	publish()
-	end()
+	end() (last bool)
 }
 
 // limitStatus says which of the two things stop looks at was the reason.
@@ -188,15 +197,11 @@ func (f *figures) point(sweep int, clk *clock) TracePoint {
 // fallen further. A trace, which has the exact figures at hand, changes nothing in these decisions.
 type kktWatch struct{ tol, next float64 }
 
-func (w *kktWatch) reached(measure func() figures, estimate float64, fixed bool, f *figures) bool {
+func (w *kktWatch) reached(look func() *figures, estimate float64, fixed bool) bool {
 	if w.tol == 0 || estimate > w.next && !fixed {
 		return false
 	}
-	if f == nil {
-		g := measure()
-		f = &g
-	}
-	if f.kkt() <= w.tol {
+	if look().kkt() <= w.tol {
 		return true
 	}
 	if estimate > 0 {
@@ -205,11 +210,15 @@ func (w *kktWatch) reached(measure func() figures, estimate float64, fixed bool,
 	return false
 }
 
-// finish measures h, brings everything back to the user's units, and closes res. A limit reached at a point that meets the
+// finish measures h, unless what is known of it comes with it, brings everything back to the user's units, and closes res. A limit reached at a point that meets the
 // bound tol on the KKT residual all the same has converged.
-func (p *problem) finish(res *Result, h *matrix.Dense, status Status, clk *clock, tol float64) *Result {
+func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status Status, clk *clock, tol float64) *Result {
 	res.Time = clk.elapsed()
-	f := p.measure(h)
+	if known == nil {
+		f := p.measure(h)
+		known = &f
+	}
+	f := *known
 	if p.clearLoose && len(f.loose) > 0 {
 		for _, i := range f.loose {
 			clear(h.Row(i))

@@ -226,12 +226,13 @@ func (s *laiRun) publish() {
 }
 
 // end implements keeper.
-func (s *laiRun) end() {
+func (s *laiRun) end() (last bool) {
 	if s.near != nil {
 		s.rest()
 	} else if k, ok := s.work.(keeper); ok {
 		k.end()
 	}
+	return false
 }
 
 // verify implements checker, once A itself is at work.

@@ -510,8 +510,9 @@ func (s *rowBlockRun) publish() {
 }
 
 // end implements keeper: after sweeps whose objective nobody has looked at, H is the better of the last and the last checked.
-func (s *rowBlockRun) end() {
-	if (s.report.provisional || s.report.cut) && !s.everySweep && len(s.safe) > 0 {
+func (s *rowBlockRun) end() (last bool) {
+	last = !s.report.provisional && !s.report.cut
+	if !last && !s.everySweep && len(s.safe) > 0 {
 		s.findGram()
 		if s.objective(s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))) > s.safeF {
 			copy(s.hv, s.safe)
@@ -519,4 +520,5 @@ func (s *rowBlockRun) end() {
 	}
 	s.publish()
 	s.team.Close()
+	return last
 }

@@ -23,8 +23,8 @@ type Compression struct {
 	// Keep is how many eigenvalues to keep, those of the largest magnitude; 0 means all. Those below some 10⁻¹⁴ of the largest
 	// are not found.
 	Keep int
-	// Near, if it is not 0, is how far from A the operator may be to be of use, relatively. Where the first product shows that it would be
-	// much farther Compress gives up with ErrFar; and with columns to spare it begins with an Ω that has zeros, which takes less time, and now and then misses what numbers everywhere would find.
+	// Near, if it is not 0, is how far from A the operator may be to be of use, relatively. Where the first product shows that the best of its rank is most likely
+	// farther, Compress gives up with ErrFar; and with columns to spare it begins with an Ω that has zeros, which takes less time, and now and then misses what numbers everywhere would find.
 	Near float64
 	// Seed fixes the vectors at the start.
 	Seed uint64
@@ -72,8 +72,10 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 		// What is left of a column that is freed of those before it is, on average, what A has outside of their space of a group of items, times what a number of Ω
 		// has. The last columns are of as many groups as there are of them, or of all: those are taken for the others.
 		const variance = 1.0 / 3
-		rest := restOfColumns(gram(y, c.Workers), c.Keep) / float64(columns-c.Keep) * float64(start.groups) / variance
-		if far := surelyFar * c.Near * a.Norm(); rest > far*far {
+		over := float64(columns - c.Keep)
+		rest := restOfColumns(gram(y, c.Workers), c.Keep) / over * float64(start.groups) / variance
+		// On average that is at most 1 + keep/(over − 1) times what the best of rank keep leaves (Theorem 10.5).
+		if far := c.Near * a.Norm(); rest > far*far*(1+float64(c.Keep)/(over-1)) {
 			return nil, math.Sqrt(rest) / scale, ErrFar
 		}
 	}
@@ -99,10 +101,6 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	m.negatives = negatives
 	return m.Scaled(1 / scale), math.Sqrt(max(0, errSq)) / scale, nil
 }
-
-// surelyFar is how many times as far as wanted A must seem to be from the space of a few columns: ones that have been turned towards its
-// eigenvectors come nearer, by far less.
-const surelyFar = 5
 
 // restOfColumns returns the sum of the squares of what is left of the columns of Y from keep on when each is freed of what it has in common with
 // those before, from g = YᵀY (k×k).
