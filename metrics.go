@@ -133,8 +133,9 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		var inner, grads, quads float64 // sums of the block: those of others are in the same cache line
 		for i := lo; i < hi; i++ {
 			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
-			inner += kernel.Dot(ahi, hi)
-			if !kernel.Nonzero(ahi) && kernel.Nonzero(hi) {
+			along := kernel.Dot(ahi, hi)
+			inner += along
+			if along == 0 && !kernel.Nonzero(ahi) && kernel.Nonzero(hi) {
 				loose[b] = append(loose[b], i)
 			}
 			li := 0.0
