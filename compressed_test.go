@@ -32,7 +32,7 @@ func TestCompressed(t *testing.T) {
 		s := solver.start(p, h, 0).(*rowBlockRun)
 		first := p.measure(h)
 		s.begin(&first)
-		t.Cleanup(func() { s.end() })
+		t.Cleanup(s.end)
 		return s
 	}
 	s := begin(a, RowBlock{})

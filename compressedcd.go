@@ -112,11 +112,10 @@ func (s *compressedRun) turn(stop func() bool) {
 func (s *compressedRun) publish() {}
 
 // end implements keeper.
-func (s *compressedRun) end() (last bool) {
+func (s *compressedRun) end() {
 	if s.cd == nil {
 		s.from.orBetter(s.p, s.h)
 	}
-	return false
 }
 
 // verify implements checker.

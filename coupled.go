@@ -227,7 +227,7 @@ func (s *coupled) balance() {
 func (s *coupled) publish() { copy(s.out.Data(), s.better().h.Data()) }
 
 // end implements keeper. On a low rank in place of A, the answer is the better factor for A.
-func (s *coupled) end() (last bool) {
+func (s *coupled) end() {
 	x := s.better()
 	if of := s.p.of; of != nil && s.only == nil {
 		x = s.h
@@ -236,7 +236,6 @@ func (s *coupled) end() (last bool) {
 		}
 	}
 	copy(s.out.Data(), x.h.Data())
-	return false
 }
 
 // verify implements checker.

@@ -21,6 +21,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
 	p.stop, p.shown, p.notes, p.startAH = stop, nil, nil, nil
+	_, p.drawn = opt.Start.(Random)
 	if opt.Trace {
 		p.shown = clk
 	}
@@ -48,17 +49,17 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			k.publish()
 		}
 	}
-	var known *figures // of H, if it has been measured since the last sweep
 	end := func() {
-		if k, ok := work.(keeper); ok && !k.end() {
-			known = nil
+		if k, ok := work.(keeper); ok {
+			k.end()
 		}
 	}
+	var known *figures // of H, if it has been measured since the last sweep; one that is not provisional ends with the H it has published
 	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
 	estimate := first.kkt()
 	status, ended := SweepLimit, false
 	doubted := false // the run makes a sweep to see whether it has ended
-	last := falling{objective: objective}
+	var last falling
 	for !ended {
 		if stop() {
 			status = p.limitStatus(ctx)
@@ -132,8 +133,8 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	}
 	end()
 	p.finish(res, h, known, status, clk, limits.KKT)
-	if last.rate > worthTelling && res.Status == Converged && res.RelErr > 10*res.ErrFloor {
-		res.Notes = append(res.Notes, fmt.Sprintf("the error was still falling by %.2g %% a sweep when the KKT residual met its tolerance; a smaller tolerance goes on", 100*last.rate))
+	if rate := last.rate(); rate > worthTelling && res.Status == Converged && res.RelErr > leastTold && !kernel.Nonzero(p.l1) {
+		res.Notes = append(res.Notes, fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*rate))
 	}
 	if t, ok := work.(teller); ok {
 		res.Notes = append(res.Notes, t.tell(ctx, res.Status)...)
@@ -141,24 +142,30 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	return res, nil
 }
 
-// falling follows the error of the H whose objectives are known.
+// falling follows the error of the H whose objectives are known, from the first of them on: what comes before may be another method's.
 type falling struct {
 	objective float64
 	sweep     int
-	rate      float64 // of itself, by which the error has fallen a sweep
+	rates     [2]float64 // of itself, by which the error has fallen a sweep, the last twice: sweeps of some kinds take turns
 }
 
 func (f *falling) to(objective float64, sweep int) {
-	f.rate = 0
-	if objective < f.objective && f.objective > 0 {
-		f.rate = 1 - math.Pow(max(0, objective)/f.objective, 0.5/float64(sweep-f.sweep))
+	rate := 0.0
+	if f.sweep > 0 && f.objective > 0 && objective < f.objective {
+		rate = 1 - math.Pow(max(0, objective)/f.objective, 0.5/float64(sweep-f.sweep))
 	}
+	f.rates[0], f.rates[1] = f.rates[1], rate
 	f.objective, f.sweep = objective, sweep
 }
 
-// worthTelling is the rate at which an error still falls enough for a run not to be called converged without a word: where errors are small, as of dense points with many
-// columns, they fall by several percent a sweep at a KKT residual of 1e-4.
-const worthTelling = 0.01
+func (f *falling) rate() float64 { return max(f.rates[0], f.rates[1]) }
+
+// A run that has converged says so where its error still fell by more than worthTelling of itself a sweep, as small errors of dense points with many columns do at a KKT residual
+// of 1e-4; but not where objectives, sums of terms as large as ‖A‖², no longer tell errors from one another.
+const (
+	worthTelling = 0.01
+	leastTold    = 1e-5
+)
 
 // beginner is a run that wants to know the figures of its start.
 type beginner interface{ begin(first *figures) }
@@ -173,10 +180,10 @@ type teller interface {
 }
 
 // keeper is a run that keeps H elsewhere: publish brings the H it was given up to date, end does so for the last time, with the
-// best H if the last is not that, and lets go of what it holds; last says that it is what publish would have made of it.
+// best H if the last is not that, and lets go of what it holds. After a sweep that is neither provisional nor cut both are the same.
 type keeper interface {
 	publish()
-	end() (last bool)
+	end()
 }
 
 // limitStatus says which of the two things stop looks at was the reason.

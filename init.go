@@ -116,6 +116,7 @@ func (LAIStart) fill(p *problem, h *matrix.Dense, run int) error {
 	if err := (Random{}).fill(p, h, run); err != nil {
 		return err
 	}
+	p.startAH = nil
 	p.lai(h, run, func() bool { return p.stop != nil && p.stop() })
 	p.rescale(h)
 	return nil
@@ -167,7 +168,7 @@ func (p *problem) rescale(h *matrix.Dense) {
 	})
 }
 
-// mostKept is of how many numbers A·H of a start is kept at most, 32 MiB, until the start is measured.
+// mostKept is how many numbers A·H may have to be kept until its start is measured: 32 MiB.
 const mostKept = 1 << 22
 
 // uniform is a generator whose numbers are addressed, not drawn: the k-th depends on key and k alone, so any part of a

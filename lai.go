@@ -226,13 +226,12 @@ func (s *laiRun) publish() {
 }
 
 // end implements keeper.
-func (s *laiRun) end() (last bool) {
+func (s *laiRun) end() {
 	if s.near != nil {
 		s.rest()
 	} else if k, ok := s.work.(keeper); ok {
 		k.end()
 	}
-	return false
 }
 
 // verify implements checker, once A itself is at work.
@@ -289,7 +288,7 @@ func (p *problem) with(a matrix.Operator) *problem {
 	near.a, near.diag = a, make([]float64, p.n)
 	a.DiagTo(near.diag)
 	near.selfs = near.diag
-	near.near, near.of, near.top, near.lows, near.notes = &near, p, nil, nil, nil
+	near.near, near.of, near.top, near.lows, near.notes, near.startAH = &near, p, nil, nil, nil, nil
 	near.spectral, near.least, near.multiplyA = 0, nil, nil
 	near.shown = nil // figures there decide when to leave it
 	return &near

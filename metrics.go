@@ -96,17 +96,20 @@ func (p *problem) measureStart(h *matrix.Dense) figures {
 	if p.startAH = nil; kept == nil {
 		return p.measure(h)
 	}
-	f := p.measureRows(h, p.gram(h), nil, func(_ []float64, lo, hi int) []float64 { return kept[lo*p.r : hi*p.r] })
-	p.count(h, &f)
-	return f
+	return p.measureFrom(h, func(_ []float64, lo, hi int) []float64 { return kept[lo*p.r : hi*p.r] })
 }
 
 // measureWith is measure for a product at hand, and an h that may have more columns, of zeros.
 func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
-	f := p.measureRows(h, p.gram(h), nil, func(scratch []float64, lo, hi int) []float64 {
+	return p.measureFrom(h, func(scratch []float64, lo, hi int) []float64 {
 		product.RowsTo(scratch, lo, hi)
 		return scratch
 	})
+}
+
+// measureFrom is measureWith for an ahOf as measureRows has.
+func (p *problem) measureFrom(h *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
+	f := p.measureRows(h, p.gram(h), nil, ahOf)
 	p.count(h, &f)
 	return f
 }
@@ -212,10 +215,15 @@ func (p *problem) alongRay(h *matrix.Dense, keep []float64) (ah, hhSq, penalty f
 	ahs := make([]float64, kernel.BlockCount(p.n, measureBlock))
 	rowQuads := make([]float64, len(ahs))
 	scratch := func() []float64 { return make([]float64, measureBlock*p.r) }
+	if keep != nil {
+		scratch = func() []float64 { return nil }
+	}
 	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
-		rows := s[:(hi-lo)*p.r]
+		rows := keep
 		if keep != nil {
 			rows = keep[lo*p.r : hi*p.r]
+		} else {
+			rows = s[:(hi-lo)*p.r]
 		}
 		product.RowsTo(rows, lo, hi)
 		var inner, quads float64

@@ -278,13 +278,19 @@ func TestMeasureStart(t *testing.T) {
 			}
 		}
 	}
-	tall := mustCSR(t, instance.RandomSparse(mostKept+1, 10, 1))
-	p, h, run := startRun(t, tall, 1, RowBlock{}, Options{Start: Random{}})
-	run.end()
-	if p.startAH != nil {
+	const columns = 64
+	large, err := newProblem(mustCSR(t, instance.RandomSparse(mostKept/columns+1, 10, 1)), columns, &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := matrix.NewDense(large.n, columns, nil)
+	if err := (Random{}).fill(large, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	if large.startAH != nil {
 		t.Error("A·H of a large start is kept")
 	}
-	if got, want := p.measureStart(h), p.measure(h); !near(got, want) {
+	if got, want := large.measureStart(h), large.measure(h); !near(got, want) {
 		t.Errorf("a large start: %+v, want %+v", got, want)
 	}
 	// A start of the caller's own after a random one that nobody has measured.

@@ -1,9 +1,12 @@
 package symnmf
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"symnmf/internal/kernel"
+	"symnmf/matrix"
 )
 
 // seed improves some rows, spread evenly over all, one at a time from H = 0: in a block they would all choose the same first
@@ -48,6 +51,75 @@ func (s *rowBlockRun) revive() {
 		}
 		s.row(at)
 	}
+}
+
+// rowsAlone improves the rows of block b, or those that are alike, one at a time.
+func (s *rowBlockRun) rowsAlone(b int) {
+	lo, hi := b*s.Block, min((b+1)*s.Block, s.p.n)
+	if s.onlyAlike {
+		for _, i := range s.alike(lo, hi) {
+			s.row(i)
+		}
+		return
+	}
+	for i := lo; i < hi; i++ {
+		s.row(i)
+	}
+}
+
+// alike returns the rows lo ≤ i < hi of a float64 h that are no zeros and equal, but for rounding, to another of them whose row of A is not: alone they would gain
+// nothing, but to be told apart.
+func (s *rowBlockRun) alike(lo, hi int) (rows []int) {
+	const (
+		sameH = 0x1p-40 // of their squares
+		sameA = 0x1p-30 // of rows of A times the same vector
+	)
+	type length struct {
+		sq  float64
+		row int
+	}
+	order := make([]length, 0, hi-lo)
+	for i := lo; i < hi; i++ {
+		if sq := kernel.SumSq(s.h.Row(i)); sq > 0 {
+			order = append(order, length{sq, i})
+		}
+	}
+	slices.SortFunc(order, func(x, y length) int { return cmp.Or(cmp.Compare(x.sq, y.sq), x.row-y.row) })
+	for k, x := range order[:max(0, len(order)-1)] {
+		y := order[k+1]
+		if y.sq-x.sq > sameH*x.sq || math.Abs(s.apart[x.row]-s.apart[y.row]) <= sameA*s.apart[x.row] {
+			continue
+		}
+		distance := 0.0
+		for j, v := range s.h.Row(x.row) {
+			d := v - s.h.Row(y.row)[j]
+			distance += d * d
+		}
+		if distance <= sameH*x.sq {
+			rows = append(rows, x.row, y.row)
+		}
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// anyAlike says whether any block has rows that are, and finds what tells rows of A apart.
+func (s *rowBlockRun) anyAlike() bool {
+	if s.apart == nil {
+		v, u := matrix.NewDense(s.p.n, 1, nil), uniform{kernel.Mix(s.p.seed)}
+		for i := range v.Data() {
+			v.Data()[i] = 1 + u.at(uint64(i))
+		}
+		s.apart = make([]float64, s.p.n)
+		product := s.p.a.NewProduct(v, s.p.workers)
+		kernel.Blocks(s.p.n, measureBlock, s.p.workers, func(_, lo, hi int) { product.RowsTo(s.apart[lo:hi], lo, hi) })
+	}
+	for lo := 0; lo < s.p.n; lo += s.Block {
+		if len(s.alike(lo, min(lo+s.Block, s.p.n))) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // row improves row i alone: then the objective over the row is what the passes minimize, and no step is needed.

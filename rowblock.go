@@ -255,8 +255,10 @@ type rowBlockRun struct {
 	least      float64 // of the entries of the start of a sweep
 	number     int
 	sweeps     int
-	alone      bool // the next sweep takes rows one at a time
-	wasSo      bool // the last one did
+	alone      bool      // the next sweep takes rows one at a time
+	wasSo      bool      // the last one did
+	onlyAlike  bool      // of them those of a block that are alike
+	apart      []float64 // A times a vector, which tells rows of A apart
 	// columnsFirst makes the first sweep one of CD's.
 	columnsFirst bool
 	partRows     int  // densePart or sparsePart, where lowerProduct does not say
@@ -277,6 +279,7 @@ type rowBlockRun struct {
 	guesses bool
 	single  bool    // whether passes are of float32
 	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it, by the quartics and guesses
+	fell    float64 // by how much it fell a sweep between the last two checks
 	trust   float64 // what the residual was the last time over what ddd made of it
 	next    int     // the sweep after which that is compared again
 	joint   jointState
@@ -334,9 +337,7 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 			return s.report
 		}
 		if s.wasSo {
-			for i := b * s.Block; i < min((b+1)*s.Block, s.p.n); i++ {
-				s.row(i)
-			}
+			s.rowsAlone(b)
 		} else {
 			s.block(b)
 		}
@@ -386,14 +387,19 @@ func (s *rowBlockRun) prepare() {
 }
 
 // doubt implements doubter. Rows that are alike, and equally far along, move alike when they move together, and can come to rest
-// together at a saddle point. One at a time the first of them leaves it. That takes as long as several sweeps, so it is for where rows have held
-// each other back, and for starts whose rows may be alike to the last bit.
+// together at a saddle point. One at a time the first of them leaves it. That takes as long as several sweeps, so all rows are moved so only where they have held
+// each other back, and else those that are alike.
 func (s *rowBlockRun) doubt() bool {
 	if s.p != s.full {
 		s.expand()
 		return true
 	}
-	s.alone = !s.wasSo && (s.p.alike || s.heldBack())
+	s.alone = false
+	if !s.wasSo {
+		s.widen()
+		s.onlyAlike = !s.heldBack()
+		s.alone = !s.onlyAlike || !s.p.drawn && s.anyAlike()
+	}
 	s.tk, s.beta = 1, 0
 	return s.alone
 }
@@ -410,6 +416,7 @@ func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
 	if !rep.cut {
 		s.sweeps++
 		s.safeF -= rep.decrease
+		s.fell, s.checked = rep.decrease, s.sweeps
 		s.findGram()
 		s.prepare()
 		if !s.everySweep {
@@ -510,9 +517,8 @@ func (s *rowBlockRun) publish() {
 }
 
 // end implements keeper: after sweeps whose objective nobody has looked at, H is the better of the last and the last checked.
-func (s *rowBlockRun) end() (last bool) {
-	last = !s.report.provisional && !s.report.cut
-	if !last && !s.everySweep && len(s.safe) > 0 {
+func (s *rowBlockRun) end() {
+	if (s.report.provisional || s.report.cut) && !s.everySweep && len(s.safe) > 0 {
 		s.findGram()
 		if s.objective(s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))) > s.safeF {
 			copy(s.hv, s.safe)
@@ -520,5 +526,4 @@ func (s *rowBlockRun) end() (last bool) {
 	}
 	s.publish()
 	s.team.Close()
-	return last
 }

@@ -610,6 +610,8 @@ func TestRowBlockDoubt(t *testing.T) {
 	if f := p.measure(h); math.Abs(f.relErr()-math.Sqrt(0.5)) > 1e-12 || f.kkt() > 1e-12 {
 		t.Fatalf("the start has relative error %v and KKT residual %v", f.relErr(), f.kkt())
 	}
+	run.prepare()
+	run.findGram()
 	if !run.doubt() {
 		t.Error("no doubt at first")
 	}

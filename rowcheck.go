@@ -53,11 +53,11 @@ func (s *rowBlockRun) check() bool {
 		if s.safeF-f < solvedWhile*float64(s.sweeps-s.checked)*f {
 			s.expand()
 		}
-		s.checked = s.sweeps
 		s.report.changed = max(s.report.changed, 1)
 	}
 	s.report.decrease = s.safeF - f
-	s.safeF = f
+	s.fell = s.report.decrease / float64(max(s.sweeps-s.checked, 1))
+	s.safeF, s.checked = f, s.sweeps
 	if !s.everySweep {
 		s.safe = append(s.safe[:0], s.hv...)
 	}
@@ -179,7 +179,7 @@ func (s *rowBlockRun) verifyWide() error {
 
 // heldBack says, after a sweep, whether rows that move one at a time would do much better than it has.
 func (s *rowBlockRun) heldBack() bool {
-	return s.gainAlone() > heldFrom*s.report.decrease+s.noise()+worthMoving*s.safeF
+	return s.gainAlone() > heldFrom*s.fell+s.noise()+worthMoving*s.safeF
 }
 
 // When real data come to rest, rows alone would gain 0.003 to 1.1 times what the last sweep has, mostly a third (78 runs: digits, images, documents and graphs,
@@ -190,12 +190,14 @@ const (
 	worthMoving = 1e-6
 )
 
-// gainAlone returns by how much the objective would fall if each row moved, and the others had not.
+// gainAlone returns by how much the objective would fall if each row of a float64 h moved and the others had not, or 0 when the run has to end first.
 func (s *rowBlockRun) gainAlone() (gain float64) {
-	s.widen()
 	s.takeOrders(0)
 	s.packGram()
 	for lo := 0; lo < s.p.n; lo += s.Block {
+		if s.p.stop != nil && s.p.stop() {
+			return 0
+		}
 		hi := min(lo+s.Block, s.p.n)
 		s.products(lo, hi)
 		s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) {

@@ -183,6 +183,7 @@ type problem struct {
 	l1         []float64 // Λ_j, scaled, r values
 	ignoreDiag bool
 	clearLoose bool
+	drawn      bool    // each row of the start at work by itself, so that no two are alike
 	alike      bool    // rows of the start may be, to the last bit
 	scale      float64 // a = scale · the user's A
 	seed       uint64
@@ -237,15 +238,10 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if opt.IgnoreDiagonal {
 		a = a.OffDiagonal()
 	}
-	drawn := opt.Start == nil // then the start chosen is one of these
-	switch opt.Start.(type) {
-	case Random, Zero:
-		drawn = true
-	}
 	c := powerOf4(a.Norm())
 	p := &problem{
 		a: a.Scaled(c), n: n, r: r, diag: make([]float64, n), l1: make([]float64, r),
-		ignoreDiag: opt.IgnoreDiagonal, clearLoose: opt.ClearLoose, alike: !drawn, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
+		ignoreDiag: opt.IgnoreDiagonal, clearLoose: opt.ClearLoose, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
 	}
 	p.norm = p.a.Norm()
 	p.normFrom = p.norm

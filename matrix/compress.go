@@ -23,7 +23,7 @@ type Compression struct {
 	// Keep is how many eigenvalues to keep, those of the largest magnitude; 0 means all. Those below some 10⁻¹⁴ of the largest
 	// are not found.
 	Keep int
-	// Near, if it is not 0, is how far from A the operator may be to be of use, relatively. Where the first product shows that the best of its rank is most likely
+	// Near, if it is not 0, is how far from A the operator may be to be of use, relatively. Where by the first product it looks as if the best of its rank were
 	// farther, Compress gives up with ErrFar; and with columns to spare it begins with an Ω that has zeros, which takes less time, and now and then misses what numbers everywhere would find.
 	Near float64
 	// Seed fixes the vectors at the start.
@@ -74,7 +74,7 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 		const variance = 1.0 / 3
 		over := float64(columns - c.Keep)
 		rest := restOfColumns(gram(y, c.Workers), c.Keep) / over * float64(start.groups) / variance
-		// On average that is at most 1 + keep/(over − 1) times what the best of rank keep leaves (Theorem 10.5).
+		// A rule of thumb, after what the space of all columns leaves on average for a Gaussian Ω: at most 1 + keep/(over − 1) times what the best of rank keep does (Theorem 10.5).
 		if far := c.Near * a.Norm(); rest > far*far*(1+float64(c.Keep)/(over-1)) {
 			return nil, math.Sqrt(rest) / scale, ErrFar
 		}

@@ -11,7 +11,7 @@ import (
 	"symnmf"
 )
 
-// finish is a run of a fixed time.
+// finish is a run of a fixed time, or to its own end.
 type finish struct {
 	Row     string  `json:"row"`
 	Start   string  `json:"start"`

@@ -94,6 +94,11 @@ func run(args []string) error {
 	if c.rows, err = regexp.Compile("(?i)" + *rows); err != nil {
 		return err
 	}
+	named := false
+	flags.Visit(func(f *flag.Flag) { named = named || f.Name == "method" || f.Name == "set" })
+	if *rest && !named {
+		c.method = "auto"
+	}
 	if c.method != "auto" {
 		if c.solver, err = symnmf.ParseSolver(c.method, c.knobs); err != nil {
 			return err

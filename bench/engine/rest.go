@@ -23,7 +23,7 @@ var lefts = []left{
 	{"ca-AstroPh", fromGraph, 16}, {"blogcatalog", fromGraph, 16}, {"soc-Slashdot0902", fromGraph, 16},
 }
 
-// rest measures what a run takes that starts and stops as it does by itself, the making of the operator included, and where it ends.
+// rest measures what a run takes that starts and stops as it does by itself, the making of the operator included, and where it ends: of auto, unless another method is asked for.
 func (c *config) rest(log *journal) error {
 	s := &shelf{folder: c.data}
 	var lines [][]string
@@ -40,7 +40,7 @@ func (c *config) rest(log *journal) error {
 			var f finish
 			var seconds []float64
 			for range c.repeats {
-				if f, err = t.finish(c.limit, 0, threads); err != nil {
+				if f, err = t.finish(0, 0, threads); err != nil {
 					return fmt.Errorf("%s: %w", l.name(), err)
 				}
 				f.Row = l.name()
