@@ -863,7 +863,7 @@ func TestRowBlockAlike(t *testing.T) {
 	}{
 		{func() {}, 0, 4, []int{0, 1, 2, 3}, true, false},
 		{func() { run.h.Row(1)[0] += 0x1p-54 }, 0, 3, []int{1, 2}, true, false}, // next to each other by length
-		{func() { run.h.Row(1)[0] += 0x1p-10 }, 0, 3, nil, true, false}, // 0 and 2 are the same item
+		{func() { run.h.Row(1)[0] += 0x1p-10 }, 0, 3, nil, true, false},         // 0 and 2 are the same item
 		{func() { clear(run.hv) }, 0, 100, nil, false, true},
 		{func() { run.h.Row(150)[1], run.h.Row(151)[1], run.h.Row(5)[1] = 1, 1, 1 }, 100, 200, []int{150, 151}, true, false},
 		{func() { run.h.Row(151)[0], run.h.Row(151)[1] = 1, 0 }, 100, 200, nil, false, true}, // as long, but not alike
