@@ -184,7 +184,6 @@ type problem struct {
 	ignoreDiag bool
 	clearLoose bool
 	drawn      bool    // each row of the start at work by itself, so that no two are alike
-	alike      bool    // rows of the start may be, to the last bit
 	scale      float64 // a = scale · the user's A
 	seed       uint64
 	workers    int
