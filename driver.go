@@ -144,14 +144,14 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 
 // falling follows the error of the H whose objectives are known, from the first of them on: what comes before may be another method's.
 type falling struct {
-	objective float64
+	objective float64 // 0 before the first
 	sweep     int
 	rates     [2]float64 // of itself, by which the error has fallen a sweep, the last twice: sweeps of some kinds take turns
 }
 
 func (f *falling) to(objective float64, sweep int) {
 	rate := 0.0
-	if f.sweep > 0 && f.objective > 0 && objective < f.objective {
+	if f.objective > 0 && objective < f.objective {
 		rate = 1 - math.Pow(max(0, objective)/f.objective, 0.5/float64(sweep-f.sweep))
 	}
 	f.rates[0], f.rates[1] = f.rates[1], rate

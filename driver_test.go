@@ -617,7 +617,7 @@ func TestStillFalling(t *testing.T) {
 	}{
 		{mustDense(t, small), Options{Stop: Stop{KKT: 1e-3}}, true},
 		{mustDense(t, small), Options{Stop: Stop{KKT: 1e-3}, L1: []float64{1e-9}}, false},
-		{mustDense(t, small), Options{Stop: Stop{KKT: 1e-9}}, false},
+		{mustDense(t, small), Options{Stop: Stop{KKT: 1e-7}}, false},
 		{mustDense(t, small), Options{Stop: Stop{Sweeps: 4}}, false},
 		{mustDense(t, instance.FullRank(60, 1)), Options{Stop: Stop{KKT: 1e-5}}, false},
 	} {

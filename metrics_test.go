@@ -313,3 +313,16 @@ func TestMeasureStart(t *testing.T) {
 		t.Errorf("the caller's own start has error %v, want %v", res.First.RelErr, want.relErr())
 	}
 }
+
+// TestLooseRows: an item is loose where its row of A·H is zero, not where that has nothing in common with its row of H.
+func TestLooseRows(t *testing.T) {
+	a := mustDense(t, matrix.NewDense(3, 3, []float64{0, 1, 0, 1, 0, 0, 0, 0, 0})) // an edge between 0 and 1
+	p, err := newProblem(a, 2, &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := matrix.NewDense(3, 2, []float64{1, 0, 0, 1, 1, 1})
+	if f := p.measure(h); !reflect.DeepEqual(f.loose, []int{2}) {
+		t.Errorf("loose %v, want 2 alone", f.loose)
+	}
+}

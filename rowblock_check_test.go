@@ -805,6 +805,15 @@ func TestRowBlockHeldBack(t *testing.T) {
 		}
 		if run.heldBack() {
 			held++
+			gain := run.gainAlone()
+			for _, c := range []struct {
+				part float64
+				want bool
+			}{{3, false}, {5, true}} {
+				if run.fell = gain / c.part; run.heldBack() != c.want {
+					t.Errorf("seed %d: a sweep gained 1/%v of what rows alone would: held back %v", seed, c.part, !c.want)
+				}
+			}
 		}
 		run.end()
 	}
@@ -815,7 +824,15 @@ func TestRowBlockHeldBack(t *testing.T) {
 		const r = 3
 		for _, start := range []Start{Random{}, Given{instance.Start(120, r, 1)}} {
 			_, _, run := startRun(t, f.a, r, RowBlock{Compress: NoCompression}, Options{Start: start})
-			for sweeps := 0; run.sweep(never).provisional || sweeps < 12; sweeps++ {
+			checked, told := 0, false
+			for sweeps := 1; sweeps <= 12 || !told; sweeps++ {
+				rep := run.sweep(never)
+				if told = !rep.provisional; told {
+					if want := rep.decrease / float64(sweeps-checked); run.fell != want {
+						t.Errorf("%s, sweep %d: fell %v a sweep, want %v", f.name, sweeps, run.fell, want)
+					}
+					checked = sweeps
+				}
 			}
 			if run.heldBack() {
 				t.Errorf("%s, %s: rows alone would gain %v, the last sweep has %v", f.name, start.Name(), run.gainAlone(), run.fell)
@@ -861,7 +878,7 @@ func TestRowBlockAlike(t *testing.T) {
 		}
 	}
 
-	_, _, run := startRun(t, groups, 2, RowBlock{Block: 100}, Options{Start: start})
+	p, _, run := startRun(t, groups, 2, RowBlock{Block: 100}, Options{Start: start})
 	defer run.end()
 	for _, c := range []struct {
 		set       func()
@@ -884,6 +901,19 @@ func TestRowBlockAlike(t *testing.T) {
 		}
 		if got := run.alike(c.lo, c.hi); !slices.Equal(got, c.want) {
 			t.Errorf("alike from %d to %d: %v, want %v", c.lo, c.hi, got, c.want)
+		}
+	}
+
+	run.h.Row(153)[0] = 0.5
+	run.h.Row(150)[0], run.h.Row(151)[0], run.h.Row(150)[1], run.h.Row(151)[1] = 0.7, 0.7, 0.1, 0.1
+	run.prepare()
+	run.findGram()
+	before := slices.Clone(run.hv)
+	run.onlyAlike = true
+	run.rowsAlone(1)
+	for i := range p.n {
+		if moved := !slices.Equal(run.h.Row(i), before[i*run.pitch:(i+1)*run.pitch]); moved != (i == 150 || i == 151) {
+			t.Errorf("row %d moved: %v", i, moved)
 		}
 	}
 
@@ -966,5 +996,16 @@ func TestRowBlockGainAlone(t *testing.T) {
 				run.end()
 			}
 		}
+	}
+	_, _, run := startRun(t, mustCSR(t, instance.RandomSparse(25000, 60000, 1)), 3, RowBlock{}, Options{Start: Random{}})
+	defer run.end()
+	for range 3 {
+		run.sweep(never)
+	}
+	if run.rounded.now == nil {
+		t.Error("H is not of float32: this shows nothing")
+	}
+	if run.doubt(); run.rounded.now != nil {
+		t.Error("rows are looked at while H is of float32")
 	}
 }
