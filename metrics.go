@@ -219,12 +219,11 @@ func (p *problem) alongRay(h *matrix.Dense, keep []float64) (ah, hhSq, penalty f
 		scratch = func() []float64 { return nil }
 	}
 	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
-		rows := keep
+		rows := s
 		if keep != nil {
-			rows = keep[lo*p.r : hi*p.r]
-		} else {
-			rows = s[:(hi-lo)*p.r]
+			rows = keep[lo*p.r:]
 		}
+		rows = rows[:(hi-lo)*p.r]
 		product.RowsTo(rows, lo, hi)
 		var inner, quads float64
 		for i := lo; i < hi; i++ {
