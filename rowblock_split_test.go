@@ -190,7 +190,11 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	} else {
 		_, rows := gathered.Dims()
 		z := float64(rows) * rr
-		list := 12 * stored * perByte(12*stored)
+		entry := 12.0 // bytes of a place and a value, or of a place where all values are 1
+		if gathered.Val == nil {
+			entry = 4
+		}
+		list := entry * stored * perByte(entry*stored)
 		pairs, distinct := splitCounts(gathered, s.Block)
 		again := (stored - distinct) * perByte(size*float64(s.Block)*rr)
 		limit[fromH] = max(madds(stored), size*rr*(distinct*perByte(size*z)+again)+list)
