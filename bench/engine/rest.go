@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// left is a set that a run is left alone with.
+// left is a set that a run is left alone with, until it rests or for some time.
 type left struct {
 	set  string
 	form form
