@@ -52,7 +52,13 @@ func (s CD) start(p *problem, h *matrix.Dense, run int) run {
 	if s.Nu == 0 {
 		s.Nu = defaultNu
 	}
-	return &cdRun{CD: s, cdState: newCDState(p, h), number: run, order: make([]int, p.r), keys: make([]float64, p.n)}
+	e := &cdRun{CD: s, cdState: newCDState(p, h), number: run, order: make([]int, p.r), keys: make([]float64, p.n)}
+	for _, v := range h.Data() {
+		if v != 0 {
+			e.report.changed++ // as it will, as a rule, in the first sweep
+		}
+	}
+	return e
 }
 
 // Maintained quantities are computed afresh from H every so many sweeps. Drift grows with the number of updates, by one
@@ -236,10 +242,10 @@ func (s *cdState) set(i int, x float64) {
 	kernel.Axpy(s.dj, x-o, hi)
 	s.dj[s.j] = 0
 	hi[s.j] = x
-	if x == 0 {
-		s.rowSq[i] = kernel.SumSq(hi) // what is left may be far smaller than the rounding of what it was
+	if rest := s.rowSq[i] + grown; 2*rest < s.rowSq[i] {
+		s.rowSq[i] = kernel.SumSq(hi) // the less is left, the more of it is the rounding of what it was
 	} else {
-		s.rowSq[i] = max(0, s.rowSq[i]+grown)
+		s.rowSq[i] = rest
 	}
 	s.cursor.Add(i, x-o)
 	s.report.changed++

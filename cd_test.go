@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -390,6 +391,73 @@ func TestDriftBetweenRefreshes(t *testing.T) {
 		}
 	}
 	t.Logf("largest drift %.2g, with ‖A‖ between 1 and 4", worst)
+}
+
+// TestFirstSweepForward: a sweep that begins with most entries of H above zero looks forward where the cursor can, others do not, and H is the same to rounding.
+func TestFirstSweepForward(t *testing.T) {
+	never := func() bool { return false }
+	for _, f := range operatorForms(t, 200, 1) {
+		for _, ignore := range []bool{false, true} {
+			var h [3]*matrix.Dense
+			for k := range h {
+				p, err := newProblem(f.a, 5, &Options{Threads: 1, IgnoreDiagonal: ignore})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h[k] = matrix.NewDense(p.n, p.r, nil)
+				if err := (Random{}).fill(p, h[k], 0); err != nil {
+					t.Fatal(err)
+				}
+				if k == 2 { // two thirds of it zero
+					for i := range h[k].Data() {
+						if i%3 > 0 {
+							h[k].Data()[i] = 0
+						}
+					}
+				}
+				run := CD{}.start(p, h[k], 0).(*cdRun)
+				if k == 1 {
+					run.report.changed = 0
+				}
+				run.sweep(never)
+				_, can := run.cursor.(matrix.Forwarder)
+				if run.forward != (k == 0 && can) {
+					t.Errorf("%s, diagonal ignored %t: start %d looked forward: %t", f.name, ignore, k, run.forward)
+				}
+				if err := run.verify(); err != nil {
+					t.Errorf("%s, diagonal ignored %t: start %d: %v", f.name, ignore, k, err)
+				}
+			}
+			for k, v := range h[0].Data() {
+				if w := h[1].Data()[k]; math.Abs(v-w) > 1e-10 {
+					t.Fatalf("%s, diagonal ignored %t: entry %d is %v, without looking forward %v", f.name, ignore, k, v, w)
+				}
+			}
+		}
+	}
+}
+
+// TestRowLength: ‖H_i,:‖² is right to its last digits when most of the row goes, at once or nearly so.
+func TestRowLength(t *testing.T) {
+	a, err := matrix.FromDense(instance.FullRank(4, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newProblem(a, 3, &Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []float64{0, 3e-9, 0.4, 2} {
+		h := matrix.NewDense(4, 3, nil)
+		h.Set(1, 0, 1.1)
+		h.Set(1, 2, 1e-9)
+		s := newCDState(p, h)
+		s.begin(0)
+		s.set(1, to)
+		if want := kernel.SumSq(h.Row(1)); math.Abs(s.rowSq[1]-want) > 4*0x1p-52*want {
+			t.Errorf("to %v: %v, want %v", to, s.rowSq[1], want)
+		}
+	}
 }
 
 // TestVerifyFindsMistakes spoils each maintained quantity in turn.

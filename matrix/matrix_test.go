@@ -378,6 +378,18 @@ func TestForward(t *testing.T) {
 			d.Set(rng.IntN(n), rng.IntN(r), rng.Float64()) // and nobody is told
 			if cur.Forward(); sweep == 2 {
 				cur.Refresh()
+				cur.Column(0)
+				before := cur.At(0)
+				for l := range n { // and again nobody is told: what is kept stays
+					d.Set(l, 0, d.At(l, 0)+1)
+				}
+				if cur.Column(0); cur.At(0) != before {
+					t.Fatalf("%s: A·H is not kept after a refresh", c.name)
+				}
+				for l := range n {
+					d.Set(l, 0, d.At(l, 0)-1)
+				}
+				cur.Refresh()
 			}
 			for _, j := range rng.Perm(r) {
 				cur.Column(j)
@@ -398,7 +410,7 @@ func TestForward(t *testing.T) {
 			}
 		}
 	}
-	if tried < 4 {
+	if tried < 50 {
 		t.Errorf("%d cursors look forward", tried)
 	}
 }

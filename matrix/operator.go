@@ -48,10 +48,11 @@ type Cursor interface {
 	Refresh()
 }
 
-// Forwarder is a cursor that can save half of its work while the entries of each column are visited in order.
+// Forwarder is a cursor that can save work while the entries of each column are visited in order. It computes A·H when the first column is made current, unless
+// Forward comes before.
 type Forwarder interface {
 	Cursor
-	// Forward refreshes. Until the next Refresh, each column may be made current once, and At be asked only for entries
+	// Forward takes H as it is. Until the next Refresh, each column may be made current once, and At be asked only for entries
 	// after every one that Add has announced.
 	Forward()
 }

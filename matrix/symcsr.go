@@ -286,30 +286,57 @@ func from(val []float64, p int) []float64 {
 	return val[p:]
 }
 
-// csrCursor keeps Y = A·H by columns; a change of one entry of H is scattered over the neighbours of its row.
+// csrCursor keeps Y = A·H by columns; a change of one entry of H is scattered over the neighbours of its row. While it looks forward it keeps nothing but the current
+// column of H, and gathers from that: where all entries change, it is as many multiply–adds, but numbers are only read, and the product is saved.
 type csrCursor struct {
 	m       *SymCSR
 	h       *Dense
 	workers int
-	y       []float64 // n·r, column j at j·n
-	col     []float64 // the current one
+	y       []float64 // n·r, column j at j·n; nil before it is wanted
+	col     []float64 // the current one, or, looking forward, that of H
+	j       int
+	forward bool
 }
 
 // NewCursor implements Operator.
 func (m *SymCSR) NewCursor(h *Dense, workers int) Cursor {
-	c := &csrCursor{m: m, h: h, workers: workers, y: make([]float64, len(h.data))}
-	c.Refresh()
-	return c
+	return &csrCursor{m: m, h: h, workers: workers}
 }
 
 func (c *csrCursor) Column(j int) {
 	n := c.m.a.rows
+	c.j = j
+	switch {
+	case c.forward:
+		for i := range c.col {
+			c.col[i] = c.h.data[i*c.h.cols+j]
+		}
+		return
+	case c.y == nil:
+		c.Refresh()
+	}
 	c.col = c.y[j*n : (j+1)*n]
 }
 
-func (c *csrCursor) At(i int) float64 { return c.col[i] }
+func (c *csrCursor) At(i int) float64 {
+	if !c.forward {
+		return c.col[i]
+	}
+	own := c.col[i]
+	if c.m.offDiag {
+		c.col[i] = 0
+	}
+	idx, val := c.m.a.Row(i)
+	ah := c.m.scale * kernel.GatherDot(idx, val, c.col)
+	c.col[i] = own
+	return ah
+}
 
 func (c *csrCursor) Add(i int, delta float64) {
+	if c.forward {
+		c.col[i] = c.h.data[i*c.h.cols+c.j]
+		return
+	}
 	own := c.col[i]
 	idx, val := c.m.a.Row(i)
 	kernel.Scatter(c.col, delta*c.m.scale, idx, val)
@@ -318,6 +345,14 @@ func (c *csrCursor) Add(i int, delta float64) {
 	}
 }
 
+func (c *csrCursor) Forward() {
+	c.forward, c.col = true, make([]float64, c.m.a.rows)
+}
+
 func (c *csrCursor) Refresh() {
+	if c.y == nil {
+		c.y = make([]float64, len(c.h.data))
+	}
+	c.forward = false
 	refreshColumns(c.y, c.m.NewProduct(c.h, c.workers), c.m.a.rows, c.h.cols, c.workers)
 }

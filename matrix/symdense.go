@@ -226,7 +226,7 @@ type denseCursor[F kernel.Float] struct {
 	m       *symDense[F]
 	h       *Dense
 	workers int
-	y       []float64 // n·r, column j at j·n
+	y       []float64 // n·r, column j at j·n; nil before it is wanted
 	col     []float64 // the current one
 	rows    [4]int    // of the waiting changes
 	delta   [4]float64
@@ -236,13 +236,13 @@ type denseCursor[F kernel.Float] struct {
 
 // NewCursor implements Operator.
 func (m *symDense[F]) NewCursor(h *Dense, workers int) Cursor {
-	c := &denseCursor[F]{m: m, h: h, workers: workers, y: make([]float64, len(h.data))}
-	c.Refresh()
-	return c
+	return &denseCursor[F]{m: m, h: h, workers: workers}
 }
 
 func (c *denseCursor[F]) Column(j int) {
-	c.flush()
+	if c.flush(); c.y == nil {
+		c.Refresh()
+	}
 	n := c.m.n
 	c.col = c.y[j*n : (j+1)*n]
 }
@@ -332,6 +332,9 @@ func (c *denseCursor[F]) Forward() {
 
 func (c *denseCursor[F]) Refresh() {
 	c.waiting, c.forward = 0, false
+	if c.y == nil {
+		c.y = make([]float64, len(c.h.data))
+	}
 	refreshColumns(c.y, c.m.NewProduct(c.h, c.workers), c.m.n, c.h.cols, c.workers)
 }
 

@@ -51,10 +51,12 @@ type meter struct {
 
 	// A tape of the calls of a cursor for single entries, which are too short to be timed: −1−j for column j, 2i for At(i), 2i+1
 	// for Add(i, ·).
-	taping bool
-	tape   []int32
-	cursor matrix.Cursor // that made it
-	seen   float64       // what its At gave, so that it is called
+	taping  bool
+	tape    []int32
+	cursor  matrix.Cursor // that made it
+	forward bool          // which looks forward
+	ahead   bool          // or did as the tape began
+	seen    float64       // what its At gave, so that it is called
 }
 
 func newMeter(before []int64, points bool) *meter {
@@ -85,16 +87,20 @@ func (m *meter) single(i int, call int32) {
 }
 
 func (m *meter) record(call int32) {
-	if m.taping {
-		m.tape = append(m.tape, call)
+	if !m.taping {
+		return
 	}
+	if len(m.tape) == 0 {
+		m.ahead = m.forward
+	}
+	m.tape = append(m.tape, call)
 }
 
 // replay returns how long what is on the tape takes by itself, the least of three times.
 func (m *meter) replay() (least time.Duration) {
 	for range 3 {
-		if f, ok := m.cursor.(matrix.Forwarder); ok {
-			f.Forward()
+		if m.ahead {
+			m.cursor.(matrix.Forwarder).Forward()
 		} else {
 			m.cursor.Refresh()
 		}
@@ -187,12 +193,15 @@ func (p meteredProduct) RowsTo(dst []float64, lo, hi int) {
 func (m metered) NewCursor(h *matrix.Dense, workers int) matrix.Cursor {
 	_, cols := h.Dims()
 	c := meteredCursor{m: m.meter, cols: cols}
-	m.all(cols, func() { c.Cursor = m.Operator.NewCursor(h, workers) })
-	c.m.cursor = c.Cursor
-	if f, ok := c.Cursor.(matrix.Forwarder); ok {
-		return meteredForwarder{c, f, new(bool)}
+	if m.points {
+		m.all(cols, func() { c.Cursor = m.Operator.NewCursor(h, workers) })
+		c.m.cursor = c.Cursor
+		return c
 	}
-	return c
+	c.Cursor = m.Operator.NewCursor(h, workers)
+	c.m.cursor = c.Cursor
+	_, sparse := m.Operator.(*matrix.SymCSR)
+	return &meteredForwarder{meteredCursor: c, forwarder: c.Cursor.(matrix.Forwarder), gathers: sparse}
 }
 
 type meteredCursor struct {
@@ -226,28 +235,59 @@ func (c meteredCursor) Add(i int, delta float64) {
 // Refresh implements matrix.Cursor.
 func (c meteredCursor) Refresh() { c.m.all(c.cols, c.Cursor.Refresh) }
 
-// meteredForwarder is for cursors of a dense A, of which an Add that looks forward passes over what comes after i.
+// meteredForwarder is for cursors of an explicit A, of which an Add that looks forward passes over what comes after i, or, if A is sparse, nothing: then At passes over all
+// of row i.
 type meteredForwarder struct {
 	meteredCursor
 	forwarder matrix.Forwarder
-	forward   *bool
+	gathers   bool
+	known     bool // whether A·H has been computed
+}
+
+// Column implements matrix.Cursor.
+func (c *meteredForwarder) Column(j int) {
+	c.m.record(int32(-1 - j))
+	if c.known || c.m.forward {
+		c.Cursor.Column(j)
+		return
+	}
+	c.known = true
+	c.m.all(c.cols, func() { c.Cursor.Column(j) })
 }
 
 // Refresh implements matrix.Cursor.
-func (c meteredForwarder) Refresh() {
-	*c.forward = false
+func (c *meteredForwarder) Refresh() {
+	c.known, c.m.forward = true, false
 	c.meteredCursor.Refresh()
 }
 
 // Forward implements matrix.Forwarder.
-func (c meteredForwarder) Forward() {
-	*c.forward = true
+func (c *meteredForwarder) Forward() {
+	c.m.forward = true
+	if c.gathers {
+		c.m.aside(c.forwarder.Forward)
+		return
+	}
 	c.m.all(c.cols, c.forwarder.Forward)
 }
 
+// At implements matrix.Cursor.
+func (c *meteredForwarder) At(i int) float64 {
+	if !c.m.forward || !c.gathers {
+		return c.meteredCursor.At(i)
+	}
+	c.m.single(i, int32(2*i))
+	return c.Cursor.At(i)
+}
+
 // Add implements matrix.Cursor.
-func (c meteredForwarder) Add(i int, delta float64) {
-	if *c.forward {
+func (c *meteredForwarder) Add(i int, delta float64) {
+	switch {
+	case c.m.forward && c.gathers:
+		c.m.record(int32(2*i + 1))
+		c.Cursor.Add(i, delta)
+		return
+	case c.m.forward:
 		c.m.singles -= int64(i + 1)
 	}
 	c.meteredCursor.Add(i, delta)

@@ -196,11 +196,14 @@ func TestCursorTape(t *testing.T) {
 	m := newMeter(before, false)
 	h := instance.Start(40, 3, 2)
 	c := withMeter(a, m).NewCursor(h, 1)
-	if m.terms[kind{3, allRows}] != 3*a.Stored() || m.calls != 1 || m.spent <= 0 {
-		t.Errorf("after the first product: %+v", m.tally)
+	if m.calls != 0 {
+		t.Errorf("before anything is asked for: %+v", m.tally)
 	}
 	m.taping = true
 	c.Column(2)
+	if m.terms[kind{3, allRows}] != 3*a.Stored() || m.calls != 1 || m.spent <= 0 {
+		t.Errorf("after the first product: %+v", m.tally)
+	}
 	at := c.At(7)
 	c.Add(5, 0.25)
 	h.Set(5, 2, h.At(5, 2)+0.25)
@@ -219,6 +222,30 @@ func TestCursorTape(t *testing.T) {
 	a.(matrix.RowVisitor).VisitRow(7, func(l int, v float64) { want += v * h.At(l, 2) })
 	if got := c.At(7); math.Abs(got-want) > 1e-12*want || got < at {
 		t.Errorf("entry [7,2] of A·H is %v after playing back, want %v", got, want)
+	}
+
+	// Looking forward it is asked for rows, and told of changes for nothing.
+	m.tape, m.singles = nil, 0
+	terms := m.terms[kind{3, allRows}]
+	c.(matrix.Forwarder).Forward()
+	c.Column(1)
+	c.At(7)
+	c.Add(7, 0)
+	if row := before[8] - before[7]; m.singles != row || m.terms[kind{3, allRows}] != terms || !m.ahead || len(m.tape) != 3 {
+		t.Errorf("looking forward: %+v, tape %v, row 7 has %d entries", m.tally, m.tape, row)
+	}
+	m.replay()
+	before7 := c.At(7)
+	a.(matrix.RowVisitor).VisitRow(7, func(l int, _ float64) { h.Set(l, 1, h.At(l, 1)+1) })
+	if c.Column(1); c.At(7) <= before7 { // only then it sees what nobody has told it
+		t.Error("played back by a cursor that does not look forward")
+	}
+	if c.Refresh(); m.forward {
+		t.Error("looks forward after a refresh")
+	}
+	calls := m.calls
+	if c.Column(0); m.calls != calls {
+		t.Error("a column after a refresh is a product")
 	}
 }
 
