@@ -201,7 +201,7 @@ func TestPrintTable(t *testing.T) {
 	out.Reset()
 	printTimes(&out, []measured{
 		{row: table[0], threads: 1, target: 0.30684, tried: 1, sweeps: 12, median: 0.2, least: 0.1, most: 0.3},
-		{row: table[0], threads: 2, target: 0.30684, tried: 1, sweeps: 12, median: 0.1, least: 0.1, most: 0.1, speedup: 2, astray: 1},
+		{row: table[0], threads: 2, target: 0.30684, tried: 1, sweeps: 12, median: 0.1, least: 0.1, most: 0.1, speedup: 2, apart: 1.9, astray: 1},
 	})
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	for _, line := range lines[:4] {
@@ -209,8 +209,26 @@ func TestPrintTable(t *testing.T) {
 			t.Errorf("not aligned:\n%s", out.String())
 		}
 	}
-	if !strings.Contains(lines[2], " 100.5 |") || !strings.Contains(lines[2], " below |") || !strings.Contains(lines[3], " floor |     2.00 |") || len(lines) != 5 {
+	if !strings.Contains(lines[2], " 100.5 |") || !strings.Contains(lines[2], " below |") || !strings.Contains(lines[3], " floor |     2.00 |  1.90 |") || len(lines) != 5 {
 		t.Errorf("%s", out.String())
+	}
+}
+
+// TestApart: runs at once are as many as processors, and all of them are timed; of two, each half as fast as one alone, one gets done in its time.
+func TestApart(t *testing.T) {
+	task, err := new(config).newTask(&shelf{}, "full-rank", fromA, 3, "zero")
+	if err != nil {
+		t.Fatal(err)
+	}
+	each, err := task.apart(2, 0, 3)
+	if err != nil || len(each) != 3 || slices.Min(each) <= 0 {
+		t.Errorf("%v, %v", each, err)
+	}
+	if gains, err := task.atOnce(4, 2, 0, 2); err != nil || len(gains) != 4 || slices.Min(gains) <= 0 {
+		t.Errorf("%v, %v", gains, err)
+	}
+	if got := doneAtOnce(3, []float64{6, 6}); got != 1 {
+		t.Errorf("%v runs, want 1", got)
 	}
 }
 

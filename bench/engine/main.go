@@ -18,7 +18,8 @@
 // traces; the timed runs compute no errors but those the method needs for itself. With k threads the program may use k
 // processors, the garbage collector included.
 //
-// Beside what more threads gain stands how long a cache line took from one processor to another and back just then.
+// Beside what more threads gain (speed-up) stands what they could gain if they had nothing to tell each other (apart): how many times as much as one run of one thread as
+// many of them at once get done, a processor each; and how long a cache line took from one processor to another and back just then.
 //
 // Rows with a random start are run from several seeds; their seconds are the median over the seeds that reach the target, and
 // "never" counts the others. Tables go to standard output, in Markdown; -json appends a line for every run. Sets that are not

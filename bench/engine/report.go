@@ -169,19 +169,22 @@ func printTimes(w io.Writer, results []measured) {
 		return
 	}
 	header := []string{"set", "form", "r", "start", "error, %", "threads", "seconds", "least", "most", "sweeps", "never",
-		"reference, s", "times faster", "floor", "goal", "reached", "speed-up", "line, ns"}
+		"reference, s", "times faster", "floor", "goal", "reached", "speed-up", "apart", "line, ns"}
 	var lines [][]string
 	var notes []string
 	for _, m := range results {
 		line := []string{m.set, string(m.form), fmt.Sprint(m.rank), m.start, short5(100 * m.target), fmt.Sprint(m.threads)}
-		rest := []string{"-", "-", "-", "-", never(m), short(m.reference), "-", short(m.floor), short(m.goal), "never", "-", "-"}
+		rest := []string{"-", "-", "-", "-", never(m), short(m.reference), "-", short(m.floor), short(m.goal), "never", "-", "-", "-"}
 		if m.sweeps > 0 {
 			rest[0], rest[1], rest[2], rest[3] = short(m.median), short(m.least), short(m.most), fmt.Sprint(m.sweeps)
 			rest[6], rest[9] = short(m.reference/m.median), verdict(m.reference/m.median, m.floor, m.goal, false)
 		}
 		if m.speedup > 0 {
 			rest[10] = fmt.Sprintf("%.2f", m.speedup)
-			rest[11] = fmt.Sprint(m.passed.Nanoseconds())
+			rest[12] = fmt.Sprint(m.passed.Nanoseconds())
+		}
+		if m.apart > 0 {
+			rest[11] = fmt.Sprintf("%.2f", m.apart)
 		}
 		if m.astray > 0 {
 			notes = append(notes, fmt.Sprintf("%s, threads %d: %d timed runs ended above the error", m.name(), m.threads, m.astray))

@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"symnmf"
@@ -96,6 +98,55 @@ func (t *task) factorize(ctx context.Context, opt symnmf.Options) (*symnmf.Resul
 func (t *task) timed(sweeps int, seed uint64, threads int) (seconds, relErr float64, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 	runtime.GC()
+	return t.once(sweeps, seed, threads)
+}
+
+// apart measures as many runs of one thread as there are processors to use, all at work at once, and returns what each of them takes.
+func (t *task) apart(sweeps int, seed uint64, processors int) ([]float64, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+	runtime.GC()
+	seconds, errs := make([]float64, processors), make([]error, processors)
+	var left atomic.Int64 // that have not ended once
+	left.Store(int64(processors))
+	var all sync.WaitGroup
+	for k := range processors {
+		all.Go(func() {
+			seconds[k], _, errs[k] = t.once(sweeps, seed, 1)
+			for left.Add(-1); left.Load() > 0 && errs[k] == nil; { // leaves nobody with more room than the others had
+				_, _, errs[k] = t.once(sweeps, seed, 1)
+			}
+		})
+	}
+	all.Wait()
+	return seconds, errors.Join(errs...)
+}
+
+// atOnce measures how many times as much as one run of one thread as many at once as there are processors to use get done: what so many threads could gain if they had
+// nothing to tell each other.
+func (t *task) atOnce(repeats, sweeps int, seed uint64, processors int) (gains []float64, err error) {
+	for range repeats {
+		alone, _, err := t.timed(sweeps, seed, 1)
+		if err != nil {
+			return nil, err
+		}
+		each, err := t.apart(sweeps, seed, processors)
+		if err != nil {
+			return nil, err
+		}
+		gains = append(gains, doneAtOnce(alone, each))
+	}
+	return gains, nil
+}
+
+// doneAtOnce returns how many runs get done, when each of several at once takes so long, in the time of one alone.
+func doneAtOnce(alone float64, each []float64) (runs float64) {
+	for _, took := range each {
+		runs += alone / took
+	}
+	return runs
+}
+
+func (t *task) once(sweeps int, seed uint64, threads int) (seconds, relErr float64, err error) {
 	begin := time.Now()
 	a, err := t.data.operator(t.form, threads)
 	if err != nil {
@@ -145,6 +196,7 @@ type measured struct {
 	tried, never int           // seeds, and those that do not reach it
 	astray       int           // timed runs whose answer missed it
 	speedup      float64       // of this number of threads over the first; 0 for that
+	apart        float64       // how many times as much as one run of one thread as many at once get done; 0 if the first is not of one thread
 	passed       time.Duration // what a cache line took from one processor to another and back, after the runs
 }
 
@@ -187,6 +239,7 @@ func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 	}
 	seconds := make([][]float64, len(rows)) // a seed's median each, or every repeat where there is one seed
 	var sweeps []float64
+	apart := make([][]float64, len(rows))
 	for seed := range uint64(seeds) {
 		found, err := t.find(target, seed, limit)
 		if err != nil {
@@ -214,6 +267,11 @@ func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 				log.add(timing{r.name(), threads, seed, repeat, took, found.sweeps, relErr, reached})
 				times = append(times, took)
 			}
+			if k > 0 && c.threads[0] == 1 && len(sweeps) == 1 {
+				if apart[k], err = t.atOnce(c.repeats, found.sweeps, seed, threads); err != nil {
+					return nil, err
+				}
+			}
 			if seeds > 1 {
 				times = []float64{median(times)}
 			}
@@ -230,6 +288,9 @@ func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 		if k > 0 {
 			m.speedup = rows[0].median / m.median
 			m.passed = passedOn()
+		}
+		if len(apart[k]) > 0 {
+			m.apart = median(apart[k])
 		}
 		fmt.Fprintf(os.Stderr, "%s, threads %d: %.4g s, %d sweeps\n", r.name(), m.threads, m.median, m.sweeps)
 	}
