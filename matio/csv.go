@@ -28,13 +28,27 @@ type cell struct {
 	quoted bool
 }
 
-// isName tells whether a cell is something that can only be a name.
+// isName tells whether a cell is something that can only be a name. What stands for a missing number is none, unless quotes say so.
 func (c cell) isName(ignoreQuotes bool) bool {
 	if len(c.text) == 0 {
 		return false
 	}
-	_, ok := parseFloat(c.text)
-	return !ok || c.quoted && !ignoreQuotes
+	return c.quoted && !ignoreQuotes || !isNumber(c.text) && !isMissing(c.text)
+}
+
+// isNumber tells whether a text is spelled as a number, be it too large for float64.
+func isNumber(text []byte) bool {
+	v, ok := parseFloat(text)
+	return ok || v != 0
+}
+
+// isMissing tells whether a text stands for a number that is not known, as programs write it.
+func isMissing(text []byte) bool {
+	switch string(bytes.ToLower(text)) {
+	case "na", "n/a", "#n/a", "<na>", "null", "none", "-", "?", ".":
+		return true
+	}
+	return false
 }
 
 func allQuoted(cells []cell) bool {
@@ -257,8 +271,13 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	}
 	if !names && !corner && !short && !alone {
 		t.fields, t.named = len(first), len(first) > 1 && isName(first[0])
-		if second != nil && countsUp(first) {
+		switch {
+		case second == nil:
+		case countsUp(first):
 			t.warnings = append(t.warnings, "the first row, 0, 1, 2, …, was taken as numbers like all others: put its fields in quotes if it is a header")
+		case t.named && !first[0].quoted && (stepsUp(first[1:]) || namesIndex(first[0].text)):
+			t.warnings = append(t.warnings, fmt.Sprintf("the first row, %s, %s, …, was taken as numbers like all others, of an item of that name: put its fields in quotes if it is a header",
+				first[0].text, first[1].text))
 		}
 		return nil
 	}
@@ -280,8 +299,12 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 		}
 		t.colIDs = append(t.colIDs, string(c.text))
 	}
-	if k := slices.IndexFunc(first, func(c cell) bool { return !c.quoted && !isName(c) }); k >= 0 {
-		t.warnings = append(t.warnings, fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(first[k].text)))
+	if k := slices.IndexFunc(first, func(c cell) bool { return !c.quoted && isNumber(c.text) }); k >= 0 {
+		warning := fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(first[k].text))
+		if other := slices.IndexFunc(first, isName); other >= 0 {
+			warning += fmt.Sprintf(", because %s is none: if the row is an item, put a number there", show(first[other].text))
+		}
+		t.warnings = append(t.warnings, warning)
 	}
 	return nil
 }
@@ -294,6 +317,26 @@ func countsUp(row []cell) bool {
 		}
 	}
 	return len(row) > 2
+}
+
+// stepsUp tells whether the cells are whole numbers that grow by one, as years do, and too many to be a row of such numbers by chance.
+func stepsUp(row []cell) bool {
+	first, err := strconv.Atoi(string(row[0].text))
+	for k, c := range row {
+		if err != nil || string(c.text) != strconv.Itoa(first+k) {
+			return false
+		}
+	}
+	return len(row) > 2
+}
+
+// namesIndex tells whether a text is what programs and people call the column of names.
+func namesIndex(text []byte) bool {
+	switch string(bytes.ToLower(text)) {
+	case "id", "ids", "index", "name", "names", "item", "items", "label":
+		return true
+	}
+	return false
 }
 
 // parseRow appends a row of numbers to p.
@@ -309,7 +352,7 @@ func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
 	if t.named {
 		start = 1
 		name := cells[0]
-		if !t.anyName && len(name.text) > 0 && !name.isName(t.anyQuote) {
+		if !t.anyName && isNumber(name.text) && (!name.quoted || t.anyQuote) {
 			return p.errAt(line, "the first column holds the number %s here, but names above: put all names in quotes, or begin a header with an empty field",
 				show(name.text))
 		}
@@ -355,7 +398,11 @@ func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64
 			}
 		}
 	}
-	return p.errAt(line, "%s: %s", where, notNumber(text, v))
+	hint := ""
+	if !t.named && j == 0 && fields > 1 && isMissing(text) {
+		hint = "; put it in quotes if it is a name"
+	}
+	return p.errAt(line, "%s: %s%s", where, notNumber(text, v), hint)
 }
 
 func writeTable(w *writer, t *Table, separator byte) error {
@@ -402,7 +449,7 @@ func (w *writer) name(name string) {
 	for _, c := range []byte(name) {
 		plain = plain && (c >= 0x80 || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || bytes.IndexByte([]byte("_-.: ()/"), c) >= 0)
 	}
-	if _, number := parseFloat([]byte(name)); plain && !number {
+	if plain && !isNumber([]byte(name)) && !isMissing([]byte(name)) {
 		w.WriteString(name)
 		return
 	}

@@ -36,6 +36,24 @@ func TestCSV(t *testing.T) {
 		{name: "line break in quotes", text: "\"a\r\n\r\nb\",c\r\n1,2\r\n", want: `dense 1×2 [1 2] columns ["a\n\nb" "c"]`},
 		{name: "mixed header", text: "1,b,3\n4,5,6\n", want: `dense 1×3 [4 5 6] columns ["1" "b" "3"]`, warn: `"1" in it is a number`},
 
+		{name: "mixed header, and why", text: "1,2x\n3,4\n", want: `dense 1×2 [3 4] columns ["1" "2x"]`, warn: `because "2x" is none: if the row is an item, put a number there`},
+		{name: "years under a named corner", text: "city,2019,2020,2021\nfoo,1,2,3\n", want: `dense 2×3 [2019 2020 2021] [1 2 3] rows ["city" "foo"]`, warn: `the first row, city, 2019, …, was taken as numbers`},
+		{name: "a corner that says so", text: "Id,7,9\nfoo,1,2\n", want: `dense 2×2 [7 9] [1 2] rows ["Id" "foo"]`, warn: `the first row, Id, 7, …, was taken as numbers`},
+		{name: "one row that begins so", text: "id,7,9\n", want: `dense 1×2 [7 9] rows ["id"]`},
+		{name: "one row that counts up", text: "0,1,2\n", want: `dense 1×3 [0 1 2]`},
+		{name: "an item of that name, in quotes", text: "\"id\",7,9\n\"foo\",1,2\n", want: `dense 2×2 [7 9] [1 2] rows ["id" "foo"]`},
+		{name: "quoted years under a corner", text: "id,\"2019\",\"2020\"\nfoo,1,2\n", want: `dense 1×2 [1 2] rows ["foo"] columns ["2019" "2020"]`},
+		{name: "missing among names", text: "a,NA,c\n1,2,3\n", want: `dense 1×3 [1 2 3] columns ["a" "NA" "c"]`},
+		{name: "missing as a later name", text: "x,1\nNA,2\n", want: `dense 2×1 [1] [2] rows ["x" "NA"]`},
+		{name: "missing in quotes is a name", text: "\"NA\",1\nx,2\n", want: `dense 2×1 [1] [2] rows ["NA" "x"]`},
+		{name: "too large is no name", text: "1,1e309\n1e309,1\n", wrong: []string{"t.csv:1: ", "column 2", "too large"}},
+		{name: "too large is no name of a row", text: "1e309,2\n-1e400,3\n", wrong: []string{"t.csv:1: ", "column 1", "too large"}},
+		{name: "too large in quotes is a name", text: "\"1e309\",2\n\"1e310\",3\n", want: `dense 2×1 [2] [3] rows ["1e309" "1e310"]`},
+		{name: "too large among names", text: "x,1\n1e309,2\n", wrong: []string{"t.csv:2: ", `the number "1e309"`}},
+		{name: "missing in the first row", text: "1,2,N/A\n3,4,5\n", wrong: []string{"t.csv:1: ", "column 3", `"N/A" is not a number`}},
+		{name: "missing in the first column", text: "NA,2,3\nNA,1,5\n", wrong: []string{"t.csv:1: ", "column 1", `"NA" is not a number`, "in quotes if it is a name"}},
+		{name: "missing first under a header", text: "a,b\n?,5\n", wrong: []string{"t.csv:2: ", `column 1 ("a")`, `"?" is not a number`}},
+
 		{name: "numbered columns of pandas", text: "0,1,2\n5,6,7\n", want: `dense 2×3 [0 1 2] [5 6 7]`, warn: "put its fields in quotes if it is a header"},
 		{name: "name with a semicolon", text: "\"a;b\",1\n\"c;d\",2\n", want: `dense 2×1 [1] [2] rows ["a;b" "c;d"]`},
 
@@ -87,6 +105,7 @@ func TestWriteCSV(t *testing.T) {
 	}{
 		{&Table{Dense: m}, "1,0.1\n5e-324,-1e+300\n"},
 		{&Table{Dense: m, ColIDs: []string{"a b", "nan"}}, "a b,\"nan\"\n1,0.1\n5e-324,-1e+300\n"},
+		{&Table{Dense: m, RowIDs: []string{"1e999", "na"}}, "\"1e999\",1,0.1\n\"na\",5e-324,-1e+300\n"},
 		{&Table{Dense: m, RowIDs: []string{"x\"", "1"}}, "\"x\"\"\",1,0.1\n\"1\",5e-324,-1e+300\n"},
 		{&Table{Dense: m, RowIDs: []string{"é", " x"}, ColIDs: []string{"a,b", "#"}}, ",\"a,b\",\"#\"\né,1,0.1\n\" x\",5e-324,-1e+300\n"},
 	} {

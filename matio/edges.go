@@ -271,7 +271,7 @@ func readEdges(in *input) (*Table, error) {
 	}
 	n := len(g.names)
 	if n == 0 {
-		return nil, l.errf("the file holds no edge")
+		return nil, l.errAt(max(l.n, 1), "the file holds no edge")
 	}
 	t := &Table{Eps: 0x1p-53}
 	if len(g.byName) == 2 && n > 2 && g.names[0] != "" && g.names[1] != "" && g.uses == [2]int{} {

@@ -34,6 +34,7 @@ func TestEdges(t *testing.T) {
 		{name: "header among integers", text: "source target\n1 2\n2 3\n", want: `sparse 5×5 0,1 1,0 2,3 3,2 3,4 4,3 rows ["source" "target" "1" "2" "3"] symmetric`, warn: `line 1, "source" and "target"`},
 		{name: "two names among integers", text: "x y\n1 2\n2 y\n", want: `sparse 4×4 0,1 1,0 1,3 2,3 3,1 3,2 rows ["x" "y" "1" "2"] symmetric`},
 
+		{name: "nothing at all", text: "", wrong: []string{"g.edges:1: ", "no edge"}},
 		{name: "nothing", text: "# none\n", wrong: []string{"g.edges:1: ", "no edge"}},
 		{name: "semicolons and a decimal comma", text: "1;2;0,5\n1;3;0,7\n", wrong: []string{"g.edges:1: ", `"1;2;0"`, "separated by semicolons"}},
 		{name: "quotes with nothing in them", text: "a \"\"\n", wrong: []string{"g.edges:1: ", "a field is empty"}},

@@ -162,7 +162,7 @@ func (in *input) broken(err error) error {
 		return fmt.Errorf("%w: %s: the zstd stream asks for a larger window than %d bytes: compress it without --long",
 			ErrTooLarge, in.name, maxWindow)
 	case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
-		return &badFile{fmt.Sprintf("matio: %s: the %s stream ends early: the file is truncated", in.name, in.codec)}
+		return &badFile{fmt.Sprintf("matio: %s: the %s stream ends early: the file is truncated, or something follows the stream", in.name, in.codec)}
 	}
 	return &badFile{fmt.Sprintf("matio: %s: corrupt %s stream: %v", in.name, in.codec, err)}
 }

@@ -16,8 +16,9 @@
 //     and row names when the first field of every data row is not a number. An empty first field of the first row is
 //     a corner: then the first row and the first column are names, whatever they hold. A header one field shorter than
 //     the rows (as R writes it) also means row names; of one field above two numbers, it may be a title, and is refused.
-//     A field in quotes is not a number for these rules, unless every field of the first data row is quoted. Lines without a character are skipped. Names are written so that they are
-//     found again.
+//     A field in quotes is not a number for these rules, unless every field of the first data row is quoted; one that is too
+//     large for float64, or stands for a missing number, as NA and - do, is not a name, and refused where a number is wanted.
+//     Lines without a character are skipped. Names are written so that they are found again.
 //   - edges: a line "u v" or "u v weight", separated by blanks, tabs or one comma, each perhaps in quotes; '#' or '%'
 //     before a field starts a comment. See the rules below.
 //

@@ -374,7 +374,7 @@ func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
 		return usagef("-o %s: the directory is not empty; --force writes into it all the same", f.out)
 	}
-	if err := claimDir(f.out); err != nil {
+	if _, err := claimDir(f.out); err != nil {
 		return err
 	}
 	files := 0

@@ -377,19 +377,25 @@ func (f *fitFlags) run(s *streams) error {
 		return err
 	}
 	opt.Bound = bound
+	var ans *answer // nil until there is one
 	if f.out != "" {
-		if err := claimDir(f.out); err != nil {
+		made, err := claimDir(f.out)
+		if err != nil {
 			return err
 		}
+		defer func() {
+			if ans == nil {
+				removeEmpty(made)
+			}
+		}()
 	}
 	if f.trace != "" {
 		if err := claimFile(f.trace); err != nil {
 			return err
 		}
 	}
-	ans := &answer{flags: f, data: d, command: s.args, threads: threads, memoryLimit: limit}
-	ans.rows, ans.cols = d.table.Dims()
-	ans.nnz = d.nonzeros()
+	rows, cols := d.table.Dims()
+	nnz := d.nonzeros()
 	a, err := d.operator(threads)
 	if err != nil {
 		return err
@@ -412,7 +418,7 @@ func (f *fitFlags) run(s *streams) error {
 	ctx, release := catchSignals()
 	defer release()
 	if f.verbose && !f.quiet {
-		fmt.Fprintf(s.err, "factoring: n = %d, nnz = %d, r = %d, %s, predicted memory %s\n", a.Dim(), ans.nnz, f.rank,
+		fmt.Fprintf(s.err, "factoring: n = %d, nnz = %d, r = %d, %s, predicted memory %s\n", a.Dim(), nnz, f.rank,
 			count(int64(threads), "thread", "threads"), showBytes(need.peak()))
 	}
 	res, err := symnmf.Factorize(ctx, a, f.rank, opt)
@@ -420,6 +426,7 @@ func (f *fitFlags) run(s *streams) error {
 	if res == nil {
 		return err
 	}
+	ans = &answer{flags: f, data: d, command: s.args, threads: threads, memoryLimit: limit, rows: rows, cols: cols, nnz: nnz}
 	ans.take(res, hist)
 	if original != nil {
 		if ans.record.Original, err = original.measure(res.H, opt); err != nil {
@@ -496,15 +503,30 @@ func (f *fitFlags) print(ans *answer, s *streams) error {
 	return err
 }
 
-// claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for.
-func claimDir(dir string) error {
+// claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for. It returns those it has made, the inner ones first.
+func claimDir(dir string) (made []string, err error) {
+	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(d); !os.IsNotExist(err) || d == filepath.Dir(d) {
+			break
+		}
+		made = append(made, d)
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("-o %s: cannot make the directory: %w", dir, reason(err))
+		removeEmpty(made)
+		return nil, fmt.Errorf("-o %s: cannot make the directory: %w", dir, reason(err))
 	}
 	if err := probe(dir); err != nil {
-		return fmt.Errorf("-o %s: cannot write into the directory: %w", dir, reason(err))
+		removeEmpty(made)
+		return nil, fmt.Errorf("-o %s: cannot write into the directory: %w", dir, reason(err))
 	}
-	return nil
+	return made, nil
+}
+
+// removeEmpty removes the directories that are empty.
+func removeEmpty(dirs []string) {
+	for _, d := range dirs {
+		os.Remove(d) // fails for others
+	}
 }
 
 // claimFile finds out the same for the directory of a file, which is not touched.

@@ -250,7 +250,11 @@ func (f *facts) print(t *tabwriter.Writer, flags *infoFlags) {
 	} else {
 		line("items", "%d, points in the %s of %d×%d", f.N, f.Items, f.Rows, f.Columns)
 	}
-	line("nonzero entries", "%d (%.3g %%)", f.NNZ, 100*float64(f.Density))
+	share := ""
+	if !math.IsNaN(float64(f.Density)) {
+		share = fmt.Sprintf(" (%.3g %%)", 100*float64(f.Density))
+	}
+	line("nonzero entries", "%d%s", f.NNZ, share)
 	line("range", "%v to %v", float64(f.Min), float64(f.Max))
 	if f.Negative > 0 {
 		line("negative entries", "%d (fit needs --negatives zero or abs)", f.Negative)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -278,6 +279,11 @@ func (d *dataset) repair(r repairs) error {
 	if err := d.checkNames(); err != nil {
 		return err
 	}
+	if d.format == "csv" || d.format == "tsv" { // what has names otherwise has each once
+		if first, again, found := repeated(d.ids()); found {
+			d.warnings = append(d.warnings, fmt.Sprintf("items %d and %d are both called %q: 'symnmf score' cannot tell such items apart", first+1, again+1, d.ids()[first]))
+		}
+	}
 	survey := d.table.Survey()
 	if c := survey.NotFinite; c.Count > 0 {
 		return inputf("%s: %s not finite, the first is %v in %s: remove or replace %s", d.name, count(c.Count, "entry is", "entries are"), c.Value,
@@ -316,6 +322,21 @@ func (d *dataset) checkNames() error {
 	d.warnings = append(d.warnings, fmt.Sprintf("rows and columns have different names, as %s and %s in place %d: the items are called as the rows",
 		d.rowIDs[at], d.colIDs[at], at+1))
 	return nil
+}
+
+// repeated returns the places of two names that are the same, the first such in order of the names.
+func repeated(names []string) (first, again int, found bool) {
+	order := make([]int32, len(names))
+	for k := range order {
+		order[k] = int32(k)
+	}
+	slices.SortFunc(order, func(i, j int32) int { return cmp.Or(strings.Compare(names[i], names[j]), int(i-j)) })
+	for k := range max(0, len(order)-1) {
+		if i, j := int(order[k]), int(order[k+1]); names[i] == names[j] {
+			return i, j, true
+		}
+	}
+	return 0, 0, false
 }
 
 var symmetrizations = map[string]matrix.Symmetrization{"average": matrix.Average, "max": matrix.Maximum, "min": matrix.Minimum}

@@ -196,7 +196,22 @@ func readLabels(s *streams, name string) (*labeling, error) {
 	if len(l.class) == 0 {
 		return nil, inputf("%s: no labels", l.name)
 	}
+	if fields == 1 && idsInLabels(l.class) {
+		return nil, inputf("%s:1: %q holds more than a label, and so do all others, each of them another: an id and a label are separated by a tab", l.name, l.class[0])
+	}
 	return l, nil
+}
+
+// idsInLabels tells whether all labels are different and each is two words with a comma or a blank between: ids and labels, then.
+func idsInLabels(labels []string) bool {
+	seen := make(map[string]bool, len(labels))
+	for _, l := range labels {
+		if seen[l] || len(strings.FieldsFunc(l, func(c rune) bool { return c == ',' || c == ' ' })) != 2 {
+			return false
+		}
+		seen[l] = true
+	}
+	return len(labels) > 2
 }
 
 func noLabel(name string, line int) error {
