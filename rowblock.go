@@ -163,7 +163,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	if e.team.Members() > 1 && !(sparse && explicit) {
 		e.gap = kernel.FarApart
 	}
-	e.paced = e.team.Members() > 1 && e.blockMadds() < paceMadds*float64(e.team.Members())
 	e.g, e.d = e.byGroups(), e.byGroups()
 	if e.way = e.d; e.gap > 0 {
 		e.way = make([]float64, s.Block*pitch)
@@ -283,8 +282,7 @@ type rowBlockRun struct {
 	trust   float64 // what the residual was the last time over what ddd made of it
 	next    int     // the sweep after which that is compared again
 	joint   jointState
-	paced   bool // whether a block is so little work for a team that sweeps are measured
-	pace    sweepPace
+	pace    *teamPace // nil where there is nobody to be measured
 
 	blockState
 	_ kernel.LinesApart
@@ -309,8 +307,8 @@ type sweepTally struct {
 // begin implements beginner.
 func (s *rowBlockRun) begin(first *figures) { s.safeF = first.objective() }
 
-// sweepOnce makes a sweep with whom the team has.
-func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
+// sweep implements run.
+func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	s.sweepTally = sweepTally{}
 	if s.columnsFirst && s.sweeps == 0 {
 		return s.byColumns(stop)
@@ -328,6 +326,11 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 		s.jointly(stop)
 	}
 	s.wasSo, s.alone = s.alone, false
+	pace := s.pace
+	if s.wasSo {
+		pace = nil
+	}
+	pace.beginSweep()
 	for b := 0; b*s.Block < s.p.n; b++ {
 		if stop() {
 			if s.beta > 0 || s.rounds { // part of H is where momentum has put it, or rounding
@@ -336,12 +339,14 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 			s.report.cut = true
 			return s.report
 		}
+		pace.beginBlock(b)
 		if s.wasSo {
 			s.rowsAlone(b)
 		} else {
 			s.block(b)
 		}
 	}
+	pace.endSweep()
 	s.sweeps++
 	if s.Precision == Adaptive {
 		s.single = s.ddd > singleWhile*singleWhile*math.Sqrt(kernel.SumSq(s.gram))*s.size()
@@ -362,6 +367,7 @@ func (s *rowBlockRun) sweepOnce(stop func() bool) sweepReport {
 // prepare makes the product if there is none.
 func (s *rowBlockRun) prepare() {
 	if s.product == nil {
+		s.team.Use(math.MaxInt)
 		s.product = s.p.a.(matrix.BlockMultiplier).NewBlockProduct(s.h, s.Block, s.team)
 		if s.lowerProduct, _ = s.product.(matrix.LowerProduct); s.lowerProduct != nil && s.lower == nil {
 			s.lower = s.byGroups()
@@ -383,6 +389,7 @@ func (s *rowBlockRun) prepare() {
 		}
 		_, kept := s.product.Inner()
 		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
+		s.pace = newTeamPace(s.team, kernel.BlockCount(s.p.n, s.Block), s.blockMadds())
 	}
 }
 

@@ -20,7 +20,7 @@ type Team struct {
 	left   sync.WaitGroup
 	_      LinesApart
 	called int64 // parts of all calls so far: the members who watch for work read what is above
-	alone  bool
+	most   int   // members that calls are dealt out to
 	_      LinesApart
 }
 
@@ -108,7 +108,7 @@ const (
 // NewTeam returns a team of the given number of members, at least the caller. Close it.
 func NewTeam(members int) *Team {
 	members = max(members, 1)
-	t := &Team{shares: make([]share, members), rest: make([]restingPlace, members-1)}
+	t := &Team{shares: make([]share, members), rest: make([]restingPlace, members-1), most: members}
 	for k := range t.rest {
 		t.rest[k].wake = make(chan struct{}, 1)
 		t.left.Go(func() { t.member(k + 1) })
@@ -116,16 +116,11 @@ func NewTeam(members int) *Team {
 	return t
 }
 
-// Members returns how many members there are, or 1 while the caller is alone.
-func (t *Team) Members() int {
-	if t.alone {
-		return 1
-	}
-	return len(t.rest) + 1
-}
+// Members returns how many members calls are dealt out to.
+func (t *Team) Members() int { return min(t.most, len(t.rest)+1) }
 
-// Alone has the caller do all parts of calls to come itself, or no more. The other members sleep meanwhile.
-func (t *Team) Alone(alone bool) { t.alone = alone }
+// Use deals calls to come out to so many members, the caller among them, or to all if there are fewer. The others sleep meanwhile.
+func (t *Team) Use(members int) { t.most = max(members, 1) }
 
 // Close sends the members home; a closed team still works, with the caller alone.
 func (t *Team) Close() {
@@ -146,15 +141,16 @@ func (t *Team) Do(parts int, f func(part int)) {
 	if parts < 0 || parts > partMask {
 		panic(badLen)
 	}
-	if t.Members() == 1 || parts < 2 {
+	members := t.Members()
+	if members == 1 || parts < 2 {
 		for p := range parts {
 			f(p)
 		}
 		return
 	}
 	t.called += int64(parts)
-	each, more := parts/len(t.shares), parts%len(t.shares)
-	for k := min(len(t.shares), parts) - 1; k >= 0; k-- { // the caller's last, so that the others have begun
+	each, more := parts/members, parts%members
+	for k := min(members, parts) - 1; k >= 0; k-- { // the caller's last, so that the others have begun
 		from := k*each + min(k, more)
 		to := from + each
 		if k < more {
@@ -173,7 +169,8 @@ func (t *Team) DoUneven(parts, most int, before func(part int) int64, f func(fro
 	if parts < 0 || parts > partMask || most < 1 || most > mostRun {
 		panic(badLen)
 	}
-	if t.Members() == 1 || parts < 2 {
+	members := int64(t.Members())
+	if members == 1 || parts < 2 {
 		for p := 0; p < parts; p += most {
 			f(p, min(p+most, parts))
 		}
@@ -181,7 +178,6 @@ func (t *Team) DoUneven(parts, most int, before func(part int) int64, f func(fro
 	}
 	t.called += int64(parts)
 	first, all := before(0), before(parts)-before(0)
-	members := int64(len(t.shares))
 	for k, to := members-1, parts; k >= 0; k-- {
 		from := 0
 		if k > 0 {

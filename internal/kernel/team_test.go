@@ -100,12 +100,12 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestTeamAlone: the caller, while alone, does all parts in their order and counts as all there are.
-func TestTeamAlone(t *testing.T) {
+// TestTeamUse: calls are dealt out to as many members as are to be used; the caller alone does all parts in their order.
+func TestTeamUse(t *testing.T) {
 	team := NewTeam(3)
 	defer team.Close()
 	for range 20 {
-		team.Alone(true)
+		team.Use(0)
 		var order []int
 		team.Do(50, func(p int) { order = append(order, p) })
 		for p, got := range order {
@@ -116,11 +116,25 @@ func TestTeamAlone(t *testing.T) {
 		if len(order) != 50 || team.Members() != 1 {
 			t.Fatalf("%d parts of 50 by %d members", len(order), team.Members())
 		}
-		team.Alone(false)
-		var count atomic.Int64
-		if team.Do(50, func(int) { count.Add(1) }); count.Load() != 50 || team.Members() != 3 {
-			t.Fatalf("together: %d parts of 50 by %d members", count.Load(), team.Members())
+		for _, members := range []int{2, 3, 9} {
+			team.Use(members)
+			var count atomic.Int64
+			team.Do(50, func(int) { count.Add(1) })
+			team.DoUneven(40, 3, func(p int) int64 { return int64(p) }, func(from, to int) { count.Add(int64(to - from)) })
+			if count.Load() != 90 || team.Members() != min(members, 3) {
+				t.Fatalf("%d parts of 90 by %d members", count.Load(), team.Members())
+			}
 		}
+	}
+	// What is given away at first is for those to be used.
+	team.Use(2)
+	for k := range team.shares {
+		team.shares[k].word.Store(0)
+	}
+	team.Do(10, func(int) {})
+	team.DoUneven(10, 1, func(p int) int64 { return int64(p) }, func(int, int) {})
+	if w := team.shares[2].word.Load(); w != 0 {
+		t.Errorf("the third member of two was given %x", w)
 	}
 }
 
