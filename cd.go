@@ -242,7 +242,7 @@ func (s *cdState) set(i int, x float64) {
 	kernel.Axpy(s.dj, x-o, hi)
 	s.dj[s.j] = 0
 	hi[s.j] = x
-	if rest := s.rowSq[i] + grown; 2*rest < s.rowSq[i] {
+	if rest := s.rowSq[i] + grown; x == 0 || 2*rest < s.rowSq[i] {
 		s.rowSq[i] = kernel.SumSq(hi) // the less is left, the more of it is the rounding of what it was
 	} else {
 		s.rowSq[i] = rest
@@ -285,15 +285,14 @@ func (s *cdRun) sweep(stop func() bool) sweepReport {
 	if s.sweeps%refreshGramEvery == 0 {
 		s.refreshGram()
 	}
-	if s.sweeps%refreshCursorEvery == 0 {
+	if s.sweeps%refreshCursorEvery == 0 && !s.forward { // else it begins afresh anyway
 		s.cursor.Refresh()
-		s.forward = false
 	}
 	return s.report
 }
 
-// prepare lets the cursor look forward only where that pays: when entries are visited in order and most of them change,
-// computing A·H afresh and half of each change cost less than all of each change.
+// prepare lets the cursor look forward only where that pays: when entries are visited in order and most of them change. Then a dense A costs less by A·H
+// afresh and half of each change than by all of each change, and a sparse one by a row for each visit.
 func (s *cdRun) prepare() {
 	f, ok := s.cursor.(matrix.Forwarder)
 	most := float64(s.p.n) * float64(s.p.r)

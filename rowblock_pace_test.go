@@ -60,6 +60,9 @@ func TestTeamPace(t *testing.T) {
 			}
 			return time.Duration(1800 / size)
 		}, 2, 0, 2, 6},
+		{"and so by one block a sweep", 4, 1, large, func(size, _ int) time.Duration {
+			return map[int]time.Duration{1: 800, 2: 500, 4: 750}[size]
+		}, 4, 3, 2, 10},
 		{"two are better than four, and than one", 4, 40, large, func(size, _ int) time.Duration {
 			return map[int]time.Duration{1: 600, 2: 500, 4: 1000}[size]
 		}, 4, 3, 2, 14},

@@ -80,7 +80,7 @@ func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 	}
 	p.blocks = max(segmentBlocks, int(math.Ceil(segmentMadds/blockMadds)), kernel.BlockCount(blocks, mostSegments))
 	p.blocks = kernel.BlockCount(blocks, max(blocks/p.blocks, 1))
-	segments := kernel.BlockCount(blocks, p.blocks)
+	segments := max(blocks/p.blocks, 1) // the last has what is left besides
 	p.took, p.before, p.ago = make([]time.Duration, segments), make([]time.Duration, segments), make([]time.Duration, segments)
 	p.rivals = make([]rival, len(p.sizes))
 	p.meet(firstTry)
@@ -121,7 +121,8 @@ func (p *teamPace) beginBlock(b int) {
 	if p == nil {
 		return
 	}
-	switch segment, nth := b/p.blocks, b%p.blocks; {
+	segment := min(b/p.blocks, len(p.took)-1)
+	switch nth := b - segment*p.blocks; {
 	case nth == 0:
 		if segment > 0 {
 			p.endSegment(segment - 1)
@@ -161,7 +162,7 @@ func (p *teamPace) endSweep() {
 			p.tried = p.try
 		}
 	}
-	if at == p.at {
+	if at == p.at && p.try < 0 {
 		if p.least = min(p.least, all); ratioOf(all, p.least) > paceLoss {
 			for k := range p.rivals {
 				p.rivals[k].next = min(p.rivals[k].next, p.sweep+2)

@@ -33,7 +33,7 @@ func (c cell) isName(ignoreQuotes bool) bool {
 	if len(c.text) == 0 {
 		return false
 	}
-	return c.quoted && !ignoreQuotes || !isNumber(c.text) && !isMissing(c.text)
+	return c.quoted && !ignoreQuotes || !isNumber(c.text) && (c.quoted || !isMissing(c.text))
 }
 
 // isNumber tells whether a text is spelled as a number, be it too large for float64.
@@ -301,7 +301,7 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	}
 	if k := slices.IndexFunc(first, func(c cell) bool { return !c.quoted && isNumber(c.text) }); k >= 0 {
 		warning := fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(first[k].text))
-		if other := slices.IndexFunc(first, isName); other >= 0 {
+		if other := slices.IndexFunc(first, isName); other >= 0 && !corner && !short {
 			warning += fmt.Sprintf(", because %s is none: if the row is an item, put a number there", show(first[other].text))
 		}
 		t.warnings = append(t.warnings, warning)

@@ -46,6 +46,7 @@ func TestCSV(t *testing.T) {
 		{name: "missing among names", text: "a,NA,c\n1,2,3\n", want: `dense 1×3 [1 2 3] columns ["a" "NA" "c"]`},
 		{name: "missing as a later name", text: "x,1\nNA,2\n", want: `dense 2×1 [1] [2] rows ["x" "NA"]`},
 		{name: "missing in quotes is a name", text: "\"NA\",1\nx,2\n", want: `dense 2×1 [1] [2] rows ["NA" "x"]`},
+		{name: "missing where all is quoted", text: "\"NA\",\"1\"\n\"x\",\"2\"\n", want: `dense 2×1 [1] [2] rows ["NA" "x"]`},
 		{name: "too large is no name", text: "1,1e309\n1e309,1\n", wrong: []string{"t.csv:1: ", "column 2", "too large"}},
 		{name: "too large is no name of a row", text: "1e309,2\n-1e400,3\n", wrong: []string{"t.csv:1: ", "column 1", "too large"}},
 		{name: "too large in quotes is a name", text: "\"1e309\",2\n\"1e310\",3\n", want: `dense 2×1 [2] [3] rows ["1e309" "1e310"]`},

@@ -199,7 +199,7 @@ func (m metered) NewCursor(h *matrix.Dense, workers int) matrix.Cursor {
 		return c
 	}
 	c.Cursor = m.Operator.NewCursor(h, workers)
-	c.m.cursor = c.Cursor
+	c.m.cursor, c.m.forward = c.Cursor, false
 	_, sparse := m.Operator.(*matrix.SymCSR)
 	return &meteredForwarder{meteredCursor: c, forwarder: c.Cursor.(matrix.Forwarder), gathers: sparse}
 }

@@ -202,16 +202,17 @@ func readLabels(s *streams, name string) (*labeling, error) {
 	return l, nil
 }
 
-// idsInLabels tells whether all labels are different and each is two words with a comma or a blank between: ids and labels, then.
+// idsInLabels tells whether all labels are different and each is two words with a comma or a blank between, of which the second ones are fewer: ids and labels, then.
 func idsInLabels(labels []string) bool {
-	seen := make(map[string]bool, len(labels))
+	seen, seconds := make(map[string]bool, len(labels)), map[string]bool{}
 	for _, l := range labels {
-		if seen[l] || len(strings.FieldsFunc(l, func(c rune) bool { return c == ',' || c == ' ' })) != 2 {
+		words := strings.FieldsFunc(l, func(c rune) bool { return c == ',' || c == ' ' })
+		if seen[l] || len(words) != 2 {
 			return false
 		}
-		seen[l] = true
+		seen[l], seconds[words[1]] = true, true
 	}
-	return len(labels) > 2
+	return len(seconds) < len(labels)
 }
 
 func noLabel(name string, line int) error {

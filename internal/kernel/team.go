@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"runtime"
 	"sort"
 	"sync"
@@ -18,9 +19,9 @@ type Team struct {
 	shares []share        // one for each member, the caller's first
 	rest   []restingPlace // of the members but the caller
 	left   sync.WaitGroup
+	most   atomic.Int32 // members that calls are dealt out to, who help each other
 	_      LinesApart
 	called int64 // parts of all calls so far: the members who watch for work read what is above
-	most   int   // members that calls are dealt out to
 	_      LinesApart
 }
 
@@ -108,7 +109,8 @@ const (
 // NewTeam returns a team of the given number of members, at least the caller. Close it.
 func NewTeam(members int) *Team {
 	members = max(members, 1)
-	t := &Team{shares: make([]share, members), rest: make([]restingPlace, members-1), most: members}
+	t := &Team{shares: make([]share, members), rest: make([]restingPlace, members-1)}
+	t.Use(members)
 	for k := range t.rest {
 		t.rest[k].wake = make(chan struct{}, 1)
 		t.left.Go(func() { t.member(k + 1) })
@@ -117,10 +119,14 @@ func NewTeam(members int) *Team {
 }
 
 // Members returns how many members calls are dealt out to.
-func (t *Team) Members() int { return min(t.most, len(t.rest)+1) }
+func (t *Team) Members() int { return min(int(t.most.Load()), len(t.rest)+1) }
 
 // Use deals calls to come out to so many members, the caller among them, or to all if there are fewer. The others sleep meanwhile.
-func (t *Team) Use(members int) { t.most = max(members, 1) }
+func (t *Team) Use(members int) {
+	if most := int32(min(max(members, 1), math.MaxInt32)); most != t.most.Load() { // which all read
+		t.most.Store(most)
+	}
+}
 
 // Close sends the members home; a closed team still works, with the caller alone.
 func (t *Team) Close() {
@@ -264,7 +270,7 @@ func (t *Team) wake(r *restingPlace) {
 func (t *Team) member(k int) {
 	r, looks := &t.rest[k-1], 0
 	for !t.closed.Load() {
-		if looks++; !t.shares[k].empty() && t.work(k, k) || looks%helpEvery == 0 && t.help(k) {
+		if looks++; !t.shares[k].empty() && t.work(k, k) || looks%helpEvery == 0 && k < int(t.most.Load()) && t.help(k) {
 			looks = 0
 			continue
 		}
@@ -275,16 +281,16 @@ func (t *Team) member(k int) {
 			continue
 		}
 		looks = 0
-		t.sleep(r)
+		t.sleep(k, r)
 	}
 }
 
 // sleep returns when the member is woken, or at once if work or the end came after its last look and nobody has woken it for that.
-func (t *Team) sleep(r *restingPlace) {
+func (t *Team) sleep(k int, r *restingPlace) {
 	r.asleep.Store(true)
 	some := t.closed.Load()
-	for k := range t.shares {
-		some = some || !t.shares[k].empty()
+	for of := range t.shares {
+		some = some || (of == k || k < int(t.most.Load())) && !t.shares[of].empty()
 	}
 	if some && r.asleep.CompareAndSwap(true, false) {
 		return

@@ -126,6 +126,23 @@ func TestTeamUse(t *testing.T) {
 			}
 		}
 	}
+	// The others, be they awake, do not help, and sleep while a call goes on.
+	for range 5 {
+		team.Use(2)
+		team.wake(&team.rest[1])
+		before := team.shares[2].done.Load()
+		var asleep bool
+		team.Do(40, func(p int) {
+			if time.Sleep(time.Millisecond); p == 19 { // the last of the caller's
+				for began := time.Now(); !asleep && time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
+					asleep = team.rest[1].asleep.Load()
+				}
+			}
+		})
+		if did := team.shares[2].done.Load() - before; did > 0 || !asleep {
+			t.Fatalf("the third member of two did %d parts, asleep %t", did, asleep)
+		}
+	}
 	// What is given away at first is for those to be used.
 	team.Use(2)
 	for k := range team.shares {
@@ -209,7 +226,7 @@ func TestTeamSleep(t *testing.T) {
 		team.shares[1].word.Store(c.parts<<partBits | c.next)
 		team.closed.Store(c.closed)
 		go func() {
-			team.sleep(&r)
+			team.sleep(1, &r)
 			close(back)
 		}()
 		for !c.stays && !r.asleep.Load() {
