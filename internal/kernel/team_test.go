@@ -134,9 +134,13 @@ func TestTeamUse(t *testing.T) {
 		var asleep bool
 		team.Do(40, func(p int) {
 			if time.Sleep(time.Millisecond); p == 19 { // the last of the caller's
-				for began := time.Now(); !asleep && time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
-					asleep = team.rest[1].asleep.Load()
+				looks := 0 // on end that saw it asleep: who is about to sleep may seem so for a moment
+				for began := time.Now(); looks < 50 && time.Since(began) < 10*time.Second; time.Sleep(100 * time.Microsecond) {
+					if looks++; !team.rest[1].asleep.Load() {
+						looks = 0
+					}
 				}
+				asleep = looks == 50
 			}
 		})
 		if did := team.shares[2].done.Load() - before; did > 0 || !asleep {
