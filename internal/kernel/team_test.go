@@ -133,7 +133,7 @@ func TestTeamUse(t *testing.T) {
 		before := team.shares[2].done.Load()
 		var asleep bool
 		team.Do(40, func(p int) {
-			if time.Sleep(time.Millisecond); p == 19 { // the last of the caller's
+			if time.Sleep(time.Millisecond); p == 10 { // of the caller, who has others left
 				looks := 0 // on end that saw it asleep: who is about to sleep may seem so for a moment
 				for began := time.Now(); looks < 50 && time.Since(began) < 10*time.Second; time.Sleep(100 * time.Microsecond) {
 					if looks++; !team.rest[1].asleep.Load() {
