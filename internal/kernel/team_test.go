@@ -126,14 +126,15 @@ func TestTeamUse(t *testing.T) {
 			}
 		}
 	}
-	// The others, be they awake, do not help, and sleep while a call goes on.
+	// The others, be they awake, do not help, and sleep while a call goes on: here until they have been seen to.
 	for range 5 {
 		team.Use(2)
 		team.wake(&team.rest[1])
 		before := team.shares[2].done.Load()
-		var asleep bool
+		asleep, seen := false, make(chan struct{})
 		team.Do(40, func(p int) {
-			if time.Sleep(time.Millisecond); p == 10 { // of the caller, who has others left
+			switch p {
+			case 0: // of the caller
 				looks := 0 // on end that saw it asleep: who is about to sleep may seem so for a moment
 				for began := time.Now(); looks < 50 && time.Since(began) < 10*time.Second; time.Sleep(100 * time.Microsecond) {
 					if looks++; !team.rest[1].asleep.Load() {
@@ -141,6 +142,9 @@ func TestTeamUse(t *testing.T) {
 					}
 				}
 				asleep = looks == 50
+				close(seen)
+			case 20: // of the other
+				<-seen
 			}
 		})
 		if did := team.shares[2].done.Load() - before; did > 0 || !asleep {
