@@ -13,7 +13,7 @@ import (
 // alone, the root of a cubic. The objective never rises. The zero value is the paper's CD-Cyclic.
 //
 // A sweep visits r columns of n entries. Each visit costs O(r), and each entry that changes as much as row i of A has
-// entries (twice the length of X_:,i for inner products). Memory: n·r numbers besides H, m·r for inner products.
+// entries (twice the length of X_:,i for inner products); of a sparse A, while most entries change, each visit does. Memory: n·r numbers besides H, m·r for inner products.
 //
 // Source: the paper, Algorithm 4 and sections 3.3 and 4.2, with the corrections of docs/errata.md.
 type CD struct {

@@ -310,14 +310,7 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 }
 
 // countsUp tells whether the cells are 0, 1, 2, …, as pandas numbers columns, and too many to be a row of such numbers by chance.
-func countsUp(row []cell) bool {
-	for k, c := range row {
-		if string(c.text) != strconv.Itoa(k) {
-			return false
-		}
-	}
-	return len(row) > 2
-}
+func countsUp(row []cell) bool { return string(row[0].text) == "0" && stepsUp(row) }
 
 // stepsUp tells whether the cells are whole numbers that grow by one, as years do, and too many to be a row of such numbers by chance.
 func stepsUp(row []cell) bool {
