@@ -4,7 +4,8 @@
 
 # What must pass before review.
 check:
-	bash .ci/run format vet staticcheck tidy readme_test
+	bash .ci/run format vet staticcheck tidy
+	go test ./...
 
 # Other architectures (compiled and vetted), and the tests with 32 bits, portable code, fused multiply-adds, the race detector,
 # self-checks.

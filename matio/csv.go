@@ -291,7 +291,7 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 		t.fields++
 	}
 	if len(second) != t.fields {
-		return r.errAt(r.line, "the row has %d fields, but after the header in line %d it must have %d", len(second), line, t.fields)
+		return r.errAt(r.line, "the row has %s, but after the header in line %d it must have %d", count(int64(len(second)), "field", "fields"), line, t.fields)
 	}
 	for j, c := range first {
 		if why := checkName(c.text); why != "" {
@@ -339,7 +339,7 @@ func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
 		if len(cells[len(cells)-1].text) == 0 {
 			hint = "; it ends in a separator"
 		}
-		return p.errAt(line, "the row has %d fields, but those before have %d%s", len(cells), t.fields, hint)
+		return p.errAt(line, "the row has %s, but those before have %d%s", count(int64(len(cells)), "field", "fields"), t.fields, hint)
 	}
 	start := 0
 	if t.named {

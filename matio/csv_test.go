@@ -63,7 +63,7 @@ func TestCSV(t *testing.T) {
 		{name: "tabs and one comma", text: "1\t0,5\n3\t0,05\n", wrong: []string{"t.csv:1: ", "separated by tabs"}},
 		{name: "title above two columns", text: "# two moons\n1,2\n3,4\n", wrong: []string{"t.csv:1: ", `"# two moons"`, "remove it if it is a title"}},
 		{name: "empty", text: "\n\n", wrong: []string{"t.csv:1: ", "empty"}},
-		{name: "ragged", text: "1,2\n3,4\n5\n", wrong: []string{"t.csv:3: ", "1 fields", "have 2"}},
+		{name: "ragged", text: "1,2\n3,4\n5\n", wrong: []string{"t.csv:3: ", "has 1 field,", "have 2"}},
 		{name: "ragged, longer", text: "1,2\n3,4,5\n", wrong: []string{"t.csv:2: ", "3 fields", "have 2"}},
 		{name: "ragged after header", text: "a,b,c\n1,2\n", wrong: []string{"t.csv:2: ", "2 fields", "line 1", "3"}},
 		{name: "ragged after corner", text: ",a,b\nx,1\n", wrong: []string{"t.csv:2: ", "2 fields", "3"}},

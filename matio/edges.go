@@ -178,7 +178,7 @@ func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 		case len(fields) == 0:
 			continue
 		case len(fields) == 1 || len(fields) > 3:
-			return l.errf("the line has %d fields: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas", len(fields))
+			return l.errf("the line has %s: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas", count(int64(len(fields)), "field", "fields"))
 		}
 		weight := 1.0
 		if len(fields) == 3 {
@@ -395,7 +395,7 @@ func (t *Table) undirected(in *input, said *matrix.CSR) error {
 		}
 	})
 	if t.Symmetric = conflicts == 0; !t.Symmetric {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("%d pairs have different weights in the two directions, the first %s; the matrix is not symmetric", conflicts, first))
+		t.Warnings = append(t.Warnings, fmt.Sprintf("%s different weights in the two directions, the first %s; the matrix is not symmetric", count(conflicts, "pair has", "pairs have"), first))
 	}
 	var err error
 	t.Sparse, err = newCSR(n, n, rowPtr, col, val)

@@ -236,7 +236,7 @@ func read(r io.Reader, name string, opt Options, blockSize int) (*Table, error) 
 		return nil, err
 	}
 	if t.Duplicates > 0 {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("%d repeated entries were summed", t.Duplicates))
+		t.Warnings = append(t.Warnings, count(t.Duplicates, "repeated entry was summed", "repeated entries were summed"))
 	}
 	return t, nil
 }

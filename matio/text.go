@@ -110,6 +110,14 @@ func show(text []byte) string {
 	return strconv.Quote(string(text))
 }
 
+// count returns how many there are, in words for one of them or more.
+func count(n int64, one, more string) string {
+	if n == 1 {
+		more = one
+	}
+	return strconv.FormatInt(n, 10) + " " + more
+}
+
 // checkName returns why a text cannot name a row or a node, or "". Names must survive any of the text formats and JSON.
 func checkName(name []byte) string {
 	switch {

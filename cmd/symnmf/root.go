@@ -198,7 +198,12 @@ func flagError(cmd *cobra.Command, err error) error {
 			msg = fmt.Sprintf("unknown flag -%s%s", long, didYouMean(long, flagNames(cmd), "--"))
 		}
 	case errors.As(err, &unknown):
-		msg = fmt.Sprintf("unknown flag --%s%s", unknown.GetSpecifiedName(), didYouMean(unknown.GetSpecifiedName(), flagNames(cmd), "--"))
+		name := unknown.GetSpecifiedName()
+		hint := didYouMean(name, flagNames(cmd), "--")
+		if len(name) == 1 && cmd.Flags().ShorthandLookup(name) != nil {
+			hint = fmt.Sprintf(": did you mean -%s?", name)
+		}
+		msg = fmt.Sprintf("unknown flag --%s%s", name, hint)
 	case errors.As(err, &invalid):
 		flag := invalid.GetFlag()
 		what, known := map[string]string{
