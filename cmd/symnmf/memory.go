@@ -432,15 +432,24 @@ func (sh shape) fits(limit int64) error {
 	if need <= most {
 		return nil
 	}
-	shrink := "a smaller -k, or a sparse file (mtx, npz)"
+	var ways []string
+	if sh.method != "clique" {
+		ways = append(ways, "a smaller -k")
+	}
 	switch {
-	case sh.method == "clique":
-		shrink = "a sparse file (mtx, npz, edges)"
+	case sh.sparse && sh.method == "clique":
+		ways = append(ways, "fewer edges")
+	case sh.sparse:
 	case sh.items == similarity:
-		shrink = "a smaller -k, a sparse file (mtx, npz, edges), or --items with the points it comes from"
+		ways = append(ways, "a sparse file (mtx, npz, edges)")
+	default:
+		ways = append(ways, "a sparse file (mtx, npz)")
+	}
+	if sh.items == similarity && sh.method != "clique" {
+		ways = append(ways, "--items with the points it comes from")
 	}
 	return fmt.Errorf("this run %w: it is predicted to need %s, the limit is %s; what would shrink it: %s; --memory-limit raises the limit",
-		errMemory, showBytes(need), showBytes(most), shrink)
+		errMemory, showBytes(need), showBytes(most), strings.Join(ways, ", or "))
 }
 
 // errorBytes returns what an A takes that is kept only for the error of an H of the given rank: itself, or what making it
