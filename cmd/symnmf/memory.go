@@ -433,12 +433,13 @@ func (sh shape) fits(limit int64) error {
 		return nil
 	}
 	var ways []string
-	if sh.method != "clique" {
+	switch {
+	case sh.method != "clique":
 		ways = append(ways, "a smaller -k")
+	case sh.sparse:
+		ways = append(ways, "fewer edges")
 	}
 	switch {
-	case sh.sparse && sh.method == "clique":
-		ways = append(ways, "fewer edges")
 	case sh.sparse:
 	case sh.items == similarity:
 		ways = append(ways, "a sparse file (mtx, npz, edges)")
