@@ -52,7 +52,7 @@ type RowBlock struct {
 type FirstSweep int
 
 const (
-	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of r to 2r entries a row, else FirstRows
+	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of r to 2r entries a row if n·r ≤ 2¹⁹, else FirstRows
 	FirstRows                      // as all the others
 	FirstColumns                   // as a sweep of CD
 )
@@ -157,8 +157,11 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		},
 		team: kernel.NewTeam(p.workers),
 		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
-		columnsFirst: (s.First == FirstColumns || s.First == FirstAuto && short && p.a.Stored() >= int64(p.n*p.r)) && kernel.Nonzero(h.Data()),
 	}
+	if s.First == FirstAuto && short && p.a.Stored() >= int64(p.n*p.r) && p.n*p.r <= mostByColumns {
+		e.First = FirstColumns
+	}
+	e.columnsFirst = e.First == FirstColumns && kernel.Nonzero(h.Data())
 	e.hv, e.prev = e.h.Data(), e.last.Data()
 	if e.team.Members() > 1 && !(sparse && explicit) {
 		e.gap = kernel.FarApart
@@ -189,6 +192,9 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	})
 	return e
 }
+
+// mostByColumns is how large an H may be for its first sweep to go by columns by default: no thread can help with that, and on larger graphs it gains nothing.
+const mostByColumns = 1 << 19
 
 // byGroups returns room for the rows of a block, group by group.
 func (s *rowBlockRun) byGroups() []float64 {

@@ -325,6 +325,23 @@ func TestRowBlockFirstSweep(t *testing.T) {
 	}
 }
 
+// TestRowBlockFirstOfLarge: auto goes by columns up to n·r = 2¹⁹; whoever asks for columns gets them beyond that too.
+func TestRowBlockFirstOfLarge(t *testing.T) {
+	const n, r = 1 << 16, 8
+	for _, c := range []struct {
+		n         int
+		first     FirstSweep
+		byColumns bool
+	}{{n, FirstAuto, true}, {n + 1, FirstAuto, false}, {n + 1, FirstColumns, true}, {n, FirstRows, false}} {
+		a := mustCSR(t, instance.RandomSparse(c.n, 12*n, 1))
+		_, _, run := startRun(t, a, r, RowBlock{First: c.first}, Options{Start: Random{}})
+		if run.columnsFirst != c.byColumns {
+			t.Errorf("n = %d, first by %v: by columns %v, want %v", c.n, c.first, run.columnsFirst, c.byColumns)
+		}
+		run.end()
+	}
+}
+
 // TestRowBlockSeed: from zero 4·r rows, 8·r of a sparse A, spread over all, are given values first, and 64 of them at least; of dense data by 3 passes at most.
 func TestRowBlockSeed(t *testing.T) {
 	for _, c := range []struct {

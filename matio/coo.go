@@ -168,7 +168,7 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 	})
 	for i := range rows {
 		if rowPtr[i+1] > math.MaxUint32 { // rowSorter's limit
-			return nil, 0, fmt.Errorf("%w: %s: row %d is given %d entries: a row can hold 2^32", ErrTooLarge, e.in.name, i+1, rowPtr[i+1])
+			return nil, 0, tooLong(e.in, i+1, rowPtr[i+1])
 		}
 		rowPtr[i+1] += rowPtr[i]
 	}
@@ -207,6 +207,18 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 	copy(rowPtr[1:], rowPtr[:rows])
 	rowPtr[0] = 0
 
+	return inOrder(e.in, rows, cols, rowPtr, col, val, e.mirror)
+}
+
+func tooLong(in *input, row int, entries int64) error {
+	return fmt.Errorf("%w: %s: row %d is given %d entries: a row can hold 2^32", ErrTooLarge, in.name, row, entries)
+}
+
+// inOrder returns the matrix of arrays that it may change: rows that are not in order are sorted, entries of one place summed in the order that they have. Of a
+// mirrored matrix those off the diagonal count once for the two of a pair.
+func inOrder(in *input, rows, cols int, rowPtr []int64, col []int32, val []float64, mirrored bool) (m *matrix.CSR, duplicates int64, err error) {
+	workers := in.workers(int64(len(col)))
+	bounds := evenRows(rowPtr, workers)
 	var repeated atomic.Bool
 	split(workers, func(w int) {
 		var s rowSorter
@@ -227,7 +239,7 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 		}
 	})
 	if repeated.Load() {
-		col, val, duplicates = sumDuplicates(rowPtr, col, val, e.mirror)
+		col, val, duplicates = sumDuplicates(rowPtr, col, val, mirrored)
 	}
 	m, err = newCSR(rows, cols, rowPtr, col, val)
 	return m, duplicates, err

@@ -33,6 +33,7 @@ type array struct {
 	fortran bool
 	shape   []int64
 	left    int64 // items not read yet
+	most    int64 // of a member: the bytes that it can have at most, whatever its header says
 	buf     []byte
 	chunk   []float64 // for next: items read together, of which ahead are not handed out
 	ahead   []float64
@@ -292,10 +293,46 @@ func (a *array) floats(dst []float64, n int) ([]float64, error) {
 	if err != nil {
 		return dst, err
 	}
+	if a.kind == 'f' && a.size == 8 { // most files have these
+		for ; len(b) >= 8; b = b[8:] {
+			dst = append(dst, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		}
+		return dst, nil
+	}
 	for p := 0; p < len(b); p += a.size {
 		dst = append(dst, a.decode(b[p:]))
 	}
 	return dst, nil
+}
+
+// indices appends the next n items to dst, or as many as are left: whole numbers in [0, size), which is at most 2³¹.
+func (a *array) indices(dst []int32, n int, size int64) ([]int32, error) {
+	b, err := a.raw(n)
+	if err != nil {
+		return dst, err
+	}
+	if a.kind == 'i' && a.size == 4 { // most files have these
+		for ; len(b) >= 4; b = b[4:] {
+			k := int32(binary.LittleEndian.Uint32(b))
+			if k < 0 || int64(k) >= size {
+				return dst, a.noIndex(float64(k), size)
+			}
+			dst = append(dst, k)
+		}
+		return dst, nil
+	}
+	for p := 0; p < len(b); p += a.size {
+		v := a.decode(b[p:])
+		if !(v >= 0 && v < float64(size)) {
+			return dst, a.noIndex(v, size)
+		}
+		dst = append(dst, int32(v))
+	}
+	return dst, nil
+}
+
+func (a *array) noIndex(v float64, size int64) error {
+	return a.errf("index %.0f in this part of the array is not between 0 and %d", v, size-1)
 }
 
 const arrayChunk = 1 << 13 // items read at once
@@ -321,7 +358,7 @@ func (a *array) index(size int64) (int64, error) {
 		return 0, err
 	}
 	if !(v >= 0 && v < float64(size)) {
-		return 0, a.errf("index %.0f in this part of the array is not between 0 and %d", v, size-1)
+		return 0, a.noIndex(v, size)
 	}
 	return int64(v), nil
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"maps"
 	"math"
+	"math/bits"
+	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -197,6 +199,7 @@ func TestNPZWrong(t *testing.T) {
 	}
 	word := func(s string) string { return string(npyHeader("|S3", "()")) + s }
 	// change returns a good archive (1 in row 0, column 1; 2 in row 1, column 0) with some members replaced, "" = left out.
+	pack := npzOf
 	change := func(format string, changes ...string) string {
 		members := map[string]string{
 			"format": word(format), "shape": ints(2, 3), "data": reals(1, 2), "indices": ints(1, 0), "indptr": ints(0, 1, 2),
@@ -213,14 +216,54 @@ func TestNPZWrong(t *testing.T) {
 				delete(members, changes[k])
 			}
 		}
-		return npzOf(members)
+		return pack(members)
 	}
+	// plain makes an archive without compression whose directory claims that the indices take the given number of bytes, if that is not 0.
+	plain := func(claimed uint32) func(map[string]string) string {
+		return func(members map[string]string) string {
+			var files []string
+			for name, text := range members {
+				files = append(files, name+".npy", text)
+			}
+			text := []byte(zipOf(zip.Store, files...))
+			const header, sizes = 46, 20 // of an entry of the directory, whose name follows, and where the two sizes are
+			if at := bytes.LastIndex(text, []byte("indices.npy")) - header; claimed > 0 {
+				binary.LittleEndian.PutUint32(text[at+sizes:], claimed)
+				binary.LittleEndian.PutUint32(text[at+sizes+4:], claimed)
+			}
+			return string(text)
+		}
+	}
+	narrow := func(descr string, vals ...uint32) string {
+		text := npyHeader(descr, fmt.Sprintf("(%d,)", len(vals)))
+		for _, v := range vals {
+			if descr[0] == '>' {
+				v = bits.ReverseBytes32(v)
+			}
+			text = binary.LittleEndian.AppendUint32(text, v)
+		}
+		return string(text)
+	}
+	many := func(descr string) string { return string(npyHeader(descr, "(1000000000,)")) }
 	good := change("csr")
 	one := string(npyHeader("<f8", "(1, 1)")) + "\x00\x00\x00\x00\x00\x00\xf0\x3f"
 	stored := zipOf(zip.Store, "arr_0.npy", one)
+	pack = plain(0)
+	storedCSR, storedMore := change("csr"), change("csr", "indptr", ints(0, 1, 100), "indices", string(npyHeader("<i4", "(100,)")), "data", string(npyHeader("|u1", "(100,)"))+strings.Repeat("\x01", 100))
+	pack = plain(1 << 31)
+	claimsMore := change("csr", "indptr", ints(0, 1, 1e6), "indices", string(npyHeader("<i4", "(1000000,)")), "data", string(npyHeader("|u1", "(1000000,)")))
+	pack = npzOf
 	flipped := strings.Replace(stored, "\xf0\x3f", "\xf1\x3f", 1)
 	runReadCases(t, "a.npz", []readCase{
 		{name: "csr", text: good, want: "sparse 2×3 0,1=1 1,0=2"},
+		{name: "csr of one row", text: change("csr", "indptr", ints(0, 0, 2)), want: "sparse 2×3 1,0=2 1,1=1"},
+		{name: "csr of 4 bytes", text: change("csr", "indices", narrow("<i4", 1, 0)), want: "sparse 2×3 0,1=1 1,0=2"},
+		{name: "csr of 4 bytes unsigned", text: change("csr", "indices", narrow("<u4", 1, 0)), want: "sparse 2×3 0,1=1 1,0=2"},
+		{name: "csr of 4 bytes big-endian", text: change("csr", "indices", narrow(">i4", 1, 0)), want: "sparse 2×3 0,1=1 1,0=2"},
+		{name: "csr stored", text: storedCSR, want: "sparse 2×3 0,1=1 1,0=2"},
+		{name: "csr stored, more indices than there can be", text: storedMore, wrong: []string{"(indices.npy)", "100 numbers", "cannot hold more than 128"}},
+		{name: "csr of fewer bytes than the directory says", text: claimsMore, wrong: []string{"(indices.npy)", "1000000 numbers", "cannot hold more"}},
+		{name: "hollow csr", text: change("csr", "shape", ints(2, 2e9)), wrong: []string{"2×2000000000", "is the size wrong?"}},
 		{name: "csc", text: change("csc"), want: "sparse 3×2 0,1=2 1,0=1"},
 		{name: "coo", text: change("coo"), want: "sparse 2×3 0,1=1 1,0=2"},
 		{name: "bsr", text: change("bsr"), want: "sparse 2×3 0,1=1 1,0=2"},
@@ -250,6 +293,16 @@ func TestNPZWrong(t *testing.T) {
 		{name: "too few values", text: change("csr", "data", reals(1)), wrong: []string{"1 values"}},
 		{name: "index too large", text: change("csr", "indices", ints(1, 3)), wrong: []string{"index 3", "between 0 and 2"}},
 		{name: "index negative", text: change("csr", "indices", ints(-1, 0)), wrong: []string{"index -1"}},
+		{name: "index of 4 bytes too large", text: change("csr", "indices", narrow("<i4", 1, 3)), wrong: []string{"(indices.npy)", "index 3", "between 0 and 2"}},
+		{name: "index of 4 bytes negative", text: change("csr", "indices", narrow("<i4", 1, math.MaxUint32)), wrong: []string{"index -1"}},
+		{name: "index of 4 bytes far too large", text: change("csr", "indices", narrow("<u4", 1, math.MaxUint32)), wrong: []string{"index 4294967295"}},
+		{name: "data of csr as text", text: change("csr", "data", string(npyHeader("|S1", "(2,)"))+"ab"), wrong: []string{"text"}},
+		{name: "data of csr in two dimensions", text: change("csr", "data", string(npyHeader("<f8", "(2, 1)"))+reals(1, 2)[128:]), wrong: []string{"2 dimensions instead of 1"}},
+		{name: "bytes after the values of a csr", text: change("csr", "data", reals(1, 2)+"x"), wrong: []string{"(data.npy)", "bytes follow"}},
+		{name: "bytes after the indices of a csr", text: change("csr", "indices", ints(1, 0)+"x"), wrong: []string{"(indices.npy)", "bytes follow"}},
+		{name: "csr cut", text: change("csr", "indices", ints(1, 0)[:140]), wrong: []string{"(indices.npy)", "truncated"}},
+		{name: "more indices than there can be", text: change("csr", "indptr", ints(0, 1, 1e9), "indices", many("<i4"), "data", many("|u1")), wrong: []string{"(indices.npy)", "1000000000 numbers", "4000000000 bytes", "cannot hold more"}},
+		{name: "more values than there can be", text: change("csr", "indptr", ints(0, 0, 4e4), "indices", narrow("<i4", make([]uint32, 4e4)...), "data", string(npyHeader("<f8", "(40000,)"))), wrong: []string{"(data.npy)", "40000 numbers", "cannot hold more"}},
 		{name: "row too large", text: change("coo", "row", ints(0, 2)), wrong: []string{"(row.npy)", "index 2", "between 0 and 1"}},
 		{name: "column too large", text: change("coo", "col", ints(0, 3)), wrong: []string{"(col.npy)", "index 3", "between 0 and 2"}},
 		{name: "coo lengths", text: change("coo", "col", ints(0)), wrong: []string{"2 rows, 1 columns and 2 values"}},
@@ -258,6 +311,103 @@ func TestNPZWrong(t *testing.T) {
 		{name: "blocks without size", text: change("bsr", "data", string(npyHeader("<f8", "(1, 0, 1)"))), wrong: []string{"0×1 do not tile"}},
 		{name: "blocks flat", text: change("bsr", "data", reals(1, 2)), wrong: []string{"1 dimensions instead of 3"}},
 	})
+}
+
+// TestNPZRows: a csr of several pieces is read to the last value, whether and wherever one of them is not 1; what its rows repeat is summed and counted, and columns are
+// put in order. Beside the arrays of the matrix and the file there is next to nothing.
+func TestNPZRows(t *testing.T) {
+	const n, perRow = 5*arrayChunk + 3, 7
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, other := range []int{-1, 0, arrayChunk - 1, arrayChunk, 3*arrayChunk + 17, n - 1} {
+		for _, repeats := range []bool{false, true} {
+			col, val := make([]int32, n), make([]float64, n)
+			rowPtr := []int64{0}
+			want := map[[2]int32]float64{}
+			for p := range n {
+				val[p] = 1
+				if p == other {
+					val[p] = 0.5 + float64(p%2)*2
+				}
+				if p%perRow == 0 && p > 0 {
+					rowPtr = append(rowPtr, int64(p))
+				}
+				row := int32(len(rowPtr) - 1)
+				for col[p] = rng.Int32N(1000); want[[2]int32{row, col[p]}] != 0; {
+					col[p] = rng.Int32N(1000)
+				}
+				if repeats && p%perRow == 3 {
+					col[p] = col[p-2]
+				}
+				want[[2]int32{row, col[p]}] += val[p]
+			}
+			rowPtr = append(rowPtr, n)
+			rows := len(rowPtr) - 1
+			var b []byte
+			member := func(descr, shape string, add func()) string {
+				b = npyHeader(descr, shape)
+				add()
+				return string(b)
+			}
+			file := npzOf(map[string]string{
+				"format": string(npyHeader("|S3", "()")) + "csr",
+				"shape": member("<i8", "(2,)", func() {
+					b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, uint64(rows)), 1000)
+				}),
+				"indptr": member("<i4", fmt.Sprintf("(%d,)", rows+1), func() {
+					for _, p := range rowPtr {
+						b = binary.LittleEndian.AppendUint32(b, uint32(p))
+					}
+				}),
+				"indices": member("<i4", fmt.Sprintf("(%d,)", n), func() {
+					for _, c := range col {
+						b = binary.LittleEndian.AppendUint32(b, uint32(c))
+					}
+				}),
+				"data": member("<f8", fmt.Sprintf("(%d,)", n), func() {
+					for _, v := range val {
+						b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+					}
+				}),
+			})
+			table, err := Read(strings.NewReader(file), "a.npz", Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := table.Sparse
+			if r, c := m.Dims(); r != rows || c != 1000 || int(m.NNZ()) != len(want) || table.Duplicates != int64(n-len(want)) {
+				t.Fatalf("other %d, repeats %v: %d×%d with %d entries, %d repeated; want %d×1000 with %d, %d", other, repeats, r, c, m.NNZ(), table.Duplicates, rows, len(want), n-len(want))
+			}
+			if (m.Val == nil) != (other < 0 && !repeats) {
+				t.Errorf("other %d, repeats %v: values kept: %v", other, repeats, m.Val != nil)
+			}
+			for i := range rows {
+				cols, vals := m.Row(i)
+				if !slices.IsSorted(cols) {
+					t.Fatalf("other %d, repeats %v: row %d has columns %v", other, repeats, i, cols)
+				}
+				for k, c := range cols {
+					v := 1.0
+					if vals != nil {
+						v = vals[k]
+					}
+					if v != want[[2]int32{int32(i), c}] {
+						t.Fatalf("other %d, repeats %v: entry %d,%d is %v, want %v", other, repeats, i, c, v, want[[2]int32{int32(i), c}])
+					}
+				}
+			}
+			if !repeats { // 4 bytes an entry, 12 with a value, and 16 a row
+				need := int64(len(file)) + 4*n + 8*2*int64(rows+1)
+				if other >= 0 {
+					need += 8 * n
+				}
+				for limit, wantErr := range map[int64]error{need - n: ErrTooLarge, need + need/4: nil} {
+					if _, err := Read(strings.NewReader(file), "a.npz", Options{MaxBytes: limit}); !errors.Is(err, wantErr) {
+						t.Errorf("under %d bytes: error %v, want %v", limit, err, wantErr)
+					}
+				}
+			}
+		}
+	}
 }
 
 // TestSciPyReads shows what is written to SciPy and NumPy themselves.

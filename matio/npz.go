@@ -13,14 +13,20 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/flate"
+
+	"symnmf/matrix"
 )
 
 // NumPy's .npz is a zip archive of .npy files. What SciPy's save_npz puts there: format, shape, data, and for csr, csc
 // and bsr indices and indptr, for coo row and col. Source: scipy/sparse/_matrix_io.py.
 
+// mostDeflate is how many bytes one of DEFLATE can stand for, 258 for two bits, and a little more.
+const mostDeflate = 1040
+
 // archive is an .npz file.
 type archive struct {
 	in      *input
+	size    int                  // bytes
 	members map[string]*zip.File // by name without .npy
 	opened  []io.Closer
 }
@@ -40,7 +46,15 @@ func (z *archive) open(name string) (*array, error) {
 		return nil, z.errf("array %s: %v", name, err)
 	}
 	z.opened = append(z.opened, r)
-	return newArray(z.in, z.in.name+"("+name+".npy)", r)
+	a, err := newArray(z.in, z.in.name+"("+name+".npy)", r)
+	if err != nil {
+		return nil, err
+	}
+	a.most = int64(min(f.CompressedSize64, uint64(z.size)))
+	if f.Method != zip.Store {
+		a.most = mulAtMost(a.most, mostDeflate)
+	}
+	return a, nil
 }
 
 // openVector opens a member with one dimension, of integers when it holds indices.
@@ -93,7 +107,7 @@ func readNPZ(in *input) (*Table, error) {
 		}
 	}
 	in.held = int64(cap(data))
-	z := &archive{in: in, members: map[string]*zip.File{}}
+	z := &archive{in: in, size: len(data), members: map[string]*zip.File{}}
 	defer func() {
 		for _, c := range z.opened {
 			c.Close()
@@ -171,10 +185,15 @@ func (z *archive) readSparse() (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &entries{in: z.in}
+	t := &Table{Eps: data.eps()}
 	rows, cols := int64(dims[0]), int64(dims[1])
+	if format == "csr" {
+		t.Sparse, t.Duplicates, err = z.rows(rows, cols, data)
+		return t, err
+	}
+	e := &entries{in: z.in}
 	switch format {
-	case "csr", "csc", "bsr":
+	case "csc", "bsr":
 		err = z.compressed(e, format, rows, cols, data)
 	case "coo":
 		err = z.coordinates(e, rows, cols, data)
@@ -184,12 +203,74 @@ func (z *archive) readSparse() (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table{Eps: data.eps()}
 	t.Sparse, t.Duplicates, err = e.assemble(int(rows), int(cols), data.errf)
 	return t, err
 }
 
-// compressed reads the formats with pointers: csr, csc, and bsr, whose entries are blocks of br×bc values.
+// rows reads the format csr into the arrays that the matrix will have: in a graph that fills the memory there is room for nothing else.
+func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates int64, err error) {
+	if len(data.shape) != 1 {
+		return nil, 0, data.errf("the array has %d dimensions instead of %d", len(data.shape), 1)
+	}
+	ptr, indices, err := z.pointers(rows, cols, rows, 1, data)
+	if err != nil {
+		return nil, 0, err
+	}
+	n := indices.left
+	for _, a := range []*array{indices, data} {
+		if need := mulAtMost(n, int64(a.size)); need > a.most {
+			return nil, 0, a.errf("%d numbers are declared, which take %d bytes, but the archive cannot hold more than %d of them: it is truncated or its header is wrong", n, need, a.most)
+		}
+	}
+	if why := hollow(rows, cols, n); why != "" {
+		return nil, 0, data.errf("%s", why)
+	}
+	if n > math.MaxInt/16 {
+		return nil, 0, fmt.Errorf("%w: %s: %d entries are more than this machine can address", ErrTooLarge, z.in.name, n)
+	}
+	need := 8*(rows+1) + 4*n
+	what := fmt.Sprintf("%d entries of a %d×%d matrix", n, rows, cols)
+	if err := z.in.fits(need, what); err != nil {
+		return nil, 0, err
+	}
+	rowPtr := make([]int64, rows+1)
+	for i, p := range ptr {
+		rowPtr[i] = int64(p)
+		if i > 0 && rowPtr[i]-rowPtr[i-1] > math.MaxUint32 {
+			return nil, 0, tooLong(z.in, i, rowPtr[i]-rowPtr[i-1])
+		}
+	}
+	col := make([]int32, 0, n)
+	for indices.left > 0 {
+		if col, err = indices.indices(col, arrayChunk, cols); err != nil {
+			return nil, 0, err
+		}
+	}
+	var val []float64 // none as long as all are 1
+	for read := int64(0); data.left > 0; read = n - data.left {
+		if data.chunk, err = data.floats(data.chunk[:0], arrayChunk); err != nil {
+			return nil, 0, err
+		}
+		if val == nil && slices.ContainsFunc(data.chunk, func(v float64) bool { return v != 1 }) {
+			if err := z.in.fits(need+8*n, what); err != nil {
+				return nil, 0, err
+			}
+			val = make([]float64, read, n)
+			for p := range val {
+				val[p] = 1
+			}
+		}
+		if val != nil {
+			val = append(val, data.chunk...)
+		}
+	}
+	if err := errors.Join(indices.end(), data.end()); err != nil {
+		return nil, 0, err
+	}
+	return inOrder(z.in, int(rows), int(cols), rowPtr, col, val, false)
+}
+
+// compressed reads the formats csc, and bsr, whose entries are blocks of br×bc values.
 func (z *archive) compressed(e *entries, format string, rows, cols int64, data *array) error {
 	br, bc := int64(1), int64(1)
 	dims := 1
@@ -209,27 +290,9 @@ func (z *archive) compressed(e *entries, format string, rows, cols int64, data *
 	if format == "csc" {
 		majors, minors = cols, rows
 	}
-	pointers, err := z.openVector("indptr", true)
+	ptr, indices, err := z.pointers(rows, cols, majors, br*bc, data)
 	if err != nil {
 		return err
-	}
-	if pointers.left != majors+1 {
-		return pointers.errf("%d pointers for a %d×%d matrix, %d are needed", pointers.left, rows, cols, majors+1)
-	}
-	ptr, err := pointers.all()
-	if err != nil {
-		return err
-	}
-	z.in.held += 8 * int64(len(ptr))
-	indices, err := z.openVector("indices", true)
-	if err != nil {
-		return err
-	}
-	if blocks := indices.left; ptr[0] != 0 || ptr[majors] != float64(blocks) || data.left != mulAtMost(blocks, br*bc) {
-		return pointers.errf("pointers from %.0f to %.0f, %d indices and %d values do not agree", ptr[0], ptr[majors], blocks, data.left)
-	}
-	if !slices.IsSorted(ptr) {
-		return pointers.errf("the pointers do not increase")
 	}
 	for major := range majors {
 		for range int64(ptr[major+1] - ptr[major]) {
@@ -256,6 +319,31 @@ func (z *archive) compressed(e *entries, format string, rows, cols int64, data *
 		}
 	}
 	return errors.Join(indices.end(), data.end())
+}
+
+// pointers reads where each row, or column, begins among the indices, each of which has so many values of data, and opens those.
+func (z *archive) pointers(rows, cols, majors, values int64, data *array) (ptr []float64, indices *array, err error) {
+	pointers, err := z.openVector("indptr", true)
+	if err != nil {
+		return nil, nil, err
+	}
+	if pointers.left != majors+1 {
+		return nil, nil, pointers.errf("%d pointers for a %d×%d matrix, %d are needed", pointers.left, rows, cols, majors+1)
+	}
+	if ptr, err = pointers.all(); err != nil {
+		return nil, nil, err
+	}
+	z.in.held += 8 * int64(len(ptr))
+	if indices, err = z.openVector("indices", true); err != nil {
+		return nil, nil, err
+	}
+	if ptr[0] != 0 || ptr[majors] != float64(indices.left) || data.left != mulAtMost(indices.left, values) {
+		return nil, nil, pointers.errf("pointers from %.0f to %.0f, %d indices and %d values do not agree", ptr[0], ptr[majors], indices.left, data.left)
+	}
+	if !slices.IsSorted(ptr) {
+		return nil, nil, pointers.errf("the pointers do not increase")
+	}
+	return ptr, indices, nil
 }
 
 // coordinates reads the format coo.
