@@ -32,7 +32,7 @@ func TestCompressed(t *testing.T) {
 		s := solver.start(p, h, 0).(*rowBlockRun)
 		first := p.measure(h)
 		s.begin(&first)
-		t.Cleanup(s.end)
+		t.Cleanup(func() { s.end() })
 		return s
 	}
 	s := begin(a, RowBlock{})
@@ -45,8 +45,7 @@ func TestCompressed(t *testing.T) {
 	last := math.Inf(1)
 	for range 400 {
 		if rep := s.sweep(func() bool { return false }); !rep.provisional {
-			s.publish()
-			f := s.full.measure(s.out)
+			f := s.full.measure(s.publish())
 			if f.objective() > last+1e-12 || math.Abs(f.objective()-s.safeF) > 1e-9 {
 				t.Fatalf("sweep %d: objective %v after %v, the run has %v", s.sweeps, f.objective(), last, s.safeF)
 			}
@@ -93,7 +92,7 @@ func TestCompressedExpands(t *testing.T) {
 		for run.p != p && run.sweeps < 300 {
 			before := run.sweeps
 			rep := run.sweep(never)
-			switch run.publish(); {
+			switch h = run.publish(); {
 			case rep.provisional && run.p != p:
 				if run.sweeps%compressedCheck == 0 {
 					t.Fatalf("%s, sweep %d: A has not been looked at", f.name, run.sweeps)
@@ -129,7 +128,7 @@ func TestCompressedExpands(t *testing.T) {
 
 		p, h, run = begin(FirstColumns)
 		run.sweep(never)
-		run.publish()
+		h = run.publish()
 		if now := p.measure(h); math.Abs(now.objective()-run.safeF) > run.noise() {
 			t.Errorf("%s: after a sweep by columns the objective is %v, the run has %v", f.name, now.objective(), run.safeF)
 		}

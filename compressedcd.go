@@ -109,13 +109,14 @@ func (s *compressedRun) turn(stop func() bool) {
 }
 
 // publish implements keeper.
-func (s *compressedRun) publish() {}
+func (s *compressedRun) publish() *matrix.Dense { return s.h }
 
 // end implements keeper.
-func (s *compressedRun) end() {
+func (s *compressedRun) end() *matrix.Dense {
 	if s.cd == nil {
 		s.from.orBetter(s.p, s.h)
 	}
+	return s.h
 }
 
 // verify implements checker.

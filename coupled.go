@@ -224,10 +224,13 @@ func (s *coupled) balance() {
 }
 
 // publish implements keeper.
-func (s *coupled) publish() { copy(s.out.Data(), s.better().h.Data()) }
+func (s *coupled) publish() *matrix.Dense {
+	copy(s.out.Data(), s.better().h.Data())
+	return s.out
+}
 
 // end implements keeper. On a low rank in place of A, the answer is the better factor for A.
-func (s *coupled) end() {
+func (s *coupled) end() *matrix.Dense {
 	x := s.better()
 	if of := s.p.of; of != nil && s.only == nil {
 		x = s.h
@@ -236,6 +239,7 @@ func (s *coupled) end() {
 		}
 	}
 	copy(s.out.Data(), x.h.Data())
+	return s.out
 }
 
 // verify implements checker.

@@ -46,12 +46,12 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	}
 	show := func() {
 		if k, ok := work.(keeper); ok {
-			k.publish()
+			h = k.publish()
 		}
 	}
 	end := func() {
 		if k, ok := work.(keeper); ok {
-			k.end()
+			h = k.end()
 		}
 	}
 	var known *figures // of H, if it has been measured since the last sweep; one that is not provisional ends with the H it has published
@@ -179,11 +179,11 @@ type teller interface {
 	tell(ctx context.Context, status Status) []string
 }
 
-// keeper is a run that keeps H elsewhere: publish brings the H it was given up to date, end does so for the last time, with the
-// best H if the last is not that, and lets go of what it holds. After a sweep that is neither provisional nor cut both are the same.
+// keeper is a run that may keep H elsewhere than in the memory it was given, of which nothing is known then. publish returns H, n×r, as it stands until the next sweep; end
+// does so for good, the best H if the last is not that, and lets go of what it holds. After a sweep that is neither provisional nor cut both are the same.
 type keeper interface {
-	publish()
-	end()
+	publish() *matrix.Dense
+	end() *matrix.Dense
 }
 
 // limitStatus says which of the two things stop looks at was the reason.

@@ -385,7 +385,7 @@ func TestCancellationInsideASweep(t *testing.T) {
 				t.Errorf("%s: cut %v, decrease %v, H as it was: %v", v.name, rep.cut, rep.decrease, slices.Equal(h.Data(), was))
 			}
 			if k, ok := work.(keeper); ok {
-				k.end()
+				h = k.end()
 			}
 			continue
 		}
@@ -395,7 +395,7 @@ func TestCancellationInsideASweep(t *testing.T) {
 		}
 		rep := work.sweep(func() bool { calls++; return calls > most })
 		if k, ok := work.(keeper); ok {
-			k.publish()
+			h = k.publish()
 		}
 		after := p.measure(h)
 		if !rep.cut || after.errSq >= before.errSq && !is.rises {

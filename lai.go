@@ -196,7 +196,7 @@ func (s *laiRun) leave() (rep sweepReport) {
 // rest ends the work on Â, and returns the figures of what comes of it.
 func (s *laiRun) rest() figures {
 	if k, ok := s.work.(keeper); ok {
-		k.end()
+		s.h = k.end()
 	}
 	if s.published {
 		return s.p.measure(s.h)
@@ -219,19 +219,21 @@ func (s *laiRun) doubt() bool {
 }
 
 // publish implements keeper.
-func (s *laiRun) publish() {
+func (s *laiRun) publish() *matrix.Dense {
 	if k, ok := s.work.(keeper); ok {
-		k.publish()
+		s.h = k.publish()
 	}
+	return s.h
 }
 
 // end implements keeper.
-func (s *laiRun) end() {
+func (s *laiRun) end() *matrix.Dense {
 	if s.near != nil {
 		s.rest()
 	} else if k, ok := s.work.(keeper); ok {
-		k.end()
+		s.h = k.end()
 	}
+	return s.h
 }
 
 // verify implements checker, once A itself is at work.
@@ -253,7 +255,9 @@ func (p *problem) lai(h *matrix.Dense, number int, stop func() bool) {
 		}
 		s.sweep(stop)
 	}
-	s.end()
+	if best := s.end(); best != h {
+		copy(h.Data(), best.Data())
+	}
 }
 
 // lowRank returns the problem of Â in place of A, once for all runs, or nil when there is none, which a note tells.

@@ -81,7 +81,7 @@ func TestLAIGoesBack(t *testing.T) {
 				break
 			}
 		}
-		work.(keeper).end()
+		h = work.(keeper).end()
 		if after := p.measure(h); after.objective() > before.objective()+1e-14 {
 			t.Errorf("%+v, cut: objective %v after %v", s, after.objective(), before.objective())
 		}
@@ -238,5 +238,72 @@ func TestCompressedStages(t *testing.T) {
 		if !slices.ContainsFunc(got.Notes, func(s string) bool { return strings.HasPrefix(s, "the first stage took ") }) {
 			t.Errorf("%+v: notes %q", c.solver, got.Notes)
 		}
+	}
+}
+
+// TestLAITakesWhereHIs: the method that it runs may leave H in other memory than it was given, and that is what LAI hands on: when it is asked, when it ends on the low rank, and to
+// those who wanted it in place.
+func TestLAITakesWhereHIs(t *testing.T) {
+	const n, r = 60, 8
+	a := mustDense(t, instance.FullRank(n, 1))
+	elsewhere, ended := 0, 0
+	for sweeps := 1; sweeps <= 60; sweeps++ {
+		for _, refine := range []bool{true, false} {
+			p, h, other := startRun(t, a, r, RowBlock{Compress: NoCompression}, Options{Start: Random{}})
+			other.end()
+			s := LAI{NoRefine: !refine}.start(p, h, 0).(*laiRun)
+			first := p.measure(h)
+			s.begin(&first)
+			var inner *rowBlockRun
+			for range sweeps {
+				if inner != nil && s.work == nil && !refine {
+					break
+				}
+				s.sweep(never)
+				if s.work != nil {
+					inner = s.work.(*rowBlockRun)
+				}
+			}
+			if s.work == nil { // it has just left the low rank
+				ended++
+				if !slices.Equal(s.h.Data(), inner.hv) {
+					t.Fatalf("%d sweeps, refined %t: on leaving the low rank H is not that of its method", sweeps, refine)
+				}
+				continue
+			}
+			if sweeps%3 == 0 && !slices.Equal(s.publish().Data(), inner.hv) {
+				t.Fatalf("%d sweeps, refined %t: published is another H than that of its method", sweeps, refine)
+			}
+			if got := s.end(); !slices.Equal(got.Data(), inner.hv) {
+				t.Fatalf("%d sweeps, refined %t: the answer is another H than that of its method", sweeps, refine)
+			} else if got != h {
+				elsewhere++
+			}
+		}
+	}
+	if elsewhere == 0 || ended == 0 {
+		t.Errorf("%d answers in other memory, %d runs just off the low rank", elsewhere, ended)
+	}
+	moved := 0
+	for seed := range uint64(6) {
+		opt := Options{Start: Random{}, Seed: seed}
+		p, h, other := startRun(t, a, r, RowBlock{Compress: NoCompression}, opt)
+		other.end()
+		s := LAI{NoRefine: true}.start(p, h.Clone(), 0).(*laiRun)
+		given, first := s.h, p.measure(h)
+		s.begin(&first)
+		for s.near != nil {
+			s.sweep(never)
+		}
+		want := s.end()
+		if want != given {
+			moved++
+		}
+		if p.lai(h, 0, never); !slices.Equal(h.Data(), want.Data()) {
+			t.Errorf("seed %d: what LAI comes to is not where it was wanted", seed)
+		}
+	}
+	if moved == 0 {
+		t.Error("LAI always ends in the memory it was given")
 	}
 }

@@ -15,8 +15,8 @@ import (
 //
 // Near their answer dense data with a small error get joint steps of all rows, besides.
 //
-// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 3·n·r numbers besides A, the answer
-// among them, 8·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
+// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 2·n·r numbers besides A, the answer
+// among them, n·r more where its rows are kept with zeros between them (r no multiple of 4, for sparse data of 8), 5·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
 // zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
@@ -145,7 +145,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	pitch := pitchOf(p.r, sparse)
 	e := &rowBlockRun{
 		RowBlock: s, p: p, full: p, checkEvery: s.CheckEvery, out: h, pitch: pitch, number: number,
-		h: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)), last: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)),
+		h: h, last: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)),
 		gram: make([]float64, pitch*pitch),
 		blockState: blockState{
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),
@@ -162,6 +162,14 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		e.First = FirstColumns
 	}
 	e.columnsFirst = e.First == FirstColumns && kernel.Nonzero(h.Data())
+	if pitch > p.r {
+		e.h = matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch))
+		e.team.Do(kernel.BlockCount(p.n, rowsCopied), func(k int) {
+			for i := k * rowsCopied; i < min((k+1)*rowsCopied, p.n); i++ {
+				copy(e.h.Row(i), h.Row(i))
+			}
+		})
+	}
 	e.hv, e.prev = e.h.Data(), e.last.Data()
 	if e.team.Members() > 1 && !(sparse && explicit) {
 		e.gap = kernel.FarApart
@@ -185,11 +193,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			hd:     make([]float64, pitch*pitch), dd: make([]float64, pitch*pitch),
 		}
 	}
-	e.team.Do(kernel.BlockCount(p.n, rowsCopied), func(k int) {
-		for i := k * rowsCopied; i < min((k+1)*rowsCopied, p.n); i++ {
-			copy(e.h.Row(i), h.Row(i))
-		}
-	})
 	return e
 }
 
@@ -201,7 +204,7 @@ func (s *rowBlockRun) byGroups() []float64 {
 	return make([]float64, max(s.Block, 2)*s.pitch+len(s.groups)*s.gap) // row wants two rows of d
 }
 
-// rowsCopied is how many rows of the start one part of the work of taking it has.
+// rowsCopied is how many rows of the start, if it has to be copied, one part of the work of that has.
 const rowsCopied = 1024
 
 // blocksOfGraph is how many blocks a large graph has at least: then they may be larger, and members of a team meet less often.
@@ -249,7 +252,7 @@ type rowBlockRun struct {
 	full       *problem      // to be solved
 	checkEvery int           // CheckEvery for full
 	checked    int           // the sweep of the last check
-	out        *matrix.Dense // where H goes when it is asked for
+	out        *matrix.Dense // n×r, what the run was given: where H goes when it is asked for and has another pitch; else the memory of h or last
 	pitch      int
 	h, last    *matrix.Dense // n×pitch, as all that has columns of H; without meaning while rounded.now or rounded.last has them
 	hv, prev   []float64     // of h and last
@@ -521,22 +524,28 @@ func (s *rowBlockRun) addParts(sum []float64) {
 	}
 }
 
-// publish implements keeper.
-func (s *rowBlockRun) publish() {
+// publish implements keeper. Where rows have no zeros between them H is where it is, and nothing is copied.
+func (s *rowBlockRun) publish() *matrix.Dense {
+	if s.pitch == s.p.r {
+		s.widen()
+		return s.h
+	}
 	room := make([]float64, s.pitch)
 	for i := range s.p.n {
 		copy(s.out.Row(i), s.rowOf(i, room))
 	}
+	return s.out
 }
 
 // end implements keeper: after sweeps whose objective nobody has looked at, H is the better of the last and the last checked.
-func (s *rowBlockRun) end() {
+func (s *rowBlockRun) end() *matrix.Dense {
 	if (s.report.provisional || s.report.cut) && !s.everySweep && len(s.safe) > 0 {
 		s.findGram()
 		if s.objective(s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))) > s.safeF {
 			copy(s.hv, s.safe)
 		}
 	}
-	s.publish()
+	h := s.publish()
 	s.team.Close()
+	return h
 }

@@ -52,11 +52,11 @@ func TestMomentumNeedsTheCheck(t *testing.T) {
 					run.safeF = math.Inf(1) // whatever H is, it counts as better
 				}
 				run.sweep(never)
-				run.publish()
+				h = run.publish()
 				f := p.measure(h)
 				errs = append(errs, f.relErr())
 			}
-			run.end()
+			h = run.end()
 			f := p.measure(h)
 			return append(errs, f.relErr())
 		}
@@ -141,7 +141,7 @@ func TestRowBlockMonotone(t *testing.T) {
 							blocks[run.moveKnown]++
 						}
 						at := run.safeF
-						run.publish()
+						h = run.publish()
 						now := p.measure(h)
 						if math.Abs(now.objective()-at) > run.noise() {
 							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective is %v, the run has %v", f.name, seed, passes, k, sweep+1, now.objective(), at)
@@ -151,7 +151,7 @@ func TestRowBlockMonotone(t *testing.T) {
 						}
 						last = now
 					}
-					run.end()
+					h = run.end()
 					if now := p.measure(h); now.objective() > last.objective()+run.noise() {
 						t.Errorf("%s, seed %d, %d passes, options %d: ends at %v, reported %v", f.name, seed, passes, k, now.objective(), last.objective())
 					}
@@ -204,13 +204,13 @@ func TestRowBlockUndoneLast(t *testing.T) {
 		for range 10 {
 			run.sweep(never)
 		}
-		run.publish()
+		h = run.publish()
 		want := p.measure(h)
 		run.safeF = 0 // nothing is as good as that
 		if rep := run.sweep(never); !rep.provisional {
 			t.Fatalf("%s: not undone", f.name)
 		}
-		run.end()
+		h = run.end()
 		if now := p.measure(h); now.objective() > want.objective()+run.noise() {
 			t.Errorf("%s: the objective is %v, before the sweep it was %v", f.name, now.objective(), want.objective())
 		}
@@ -228,11 +228,11 @@ func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, sta
 	last := p.measure(h)
 	for range full {
 		if rep := run.sweep(never); !rep.provisional {
-			run.publish()
+			h = run.publish()
 			last = p.measure(h)
 		}
 	}
-	run.publish()
+	h = run.publish()
 	if now := p.measure(h); now.objective() > last.objective()+run.noise() {
 		astray = 1
 	}
@@ -241,7 +241,7 @@ func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, sta
 	if rep := run.sweep(func() bool { calls++; return calls > blocks }); !rep.cut && blocks < p.n/run.Block {
 		t.Errorf("%s: not cut", what)
 	}
-	run.end()
+	h = run.end()
 	if now := p.measure(h); now.objective() > last.objective()+run.noise() {
 		t.Errorf("%s: the objective is %v, reported was %v", what, now.objective(), last.objective())
 	}
@@ -405,6 +405,43 @@ func TestRowBlockRest(t *testing.T) {
 	}
 	if rests[true] == 0 || rests[false] == 0 {
 		t.Errorf("blocks that did not move, again and for the first time: %v", rests)
+	}
+}
+
+// TestRowBlockPublishes: where rows need no zeros between them a run works in the memory it was given, and H is where it is; else it goes to that memory when it is asked for. Asking
+// changes nothing in what follows, whether H is float64 or rounded to float32 meanwhile.
+func TestRowBlockPublishes(t *testing.T) {
+	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
+	for _, r := range []int{16, 15, 12} { // 12 is a pitch of dense data alone
+		for name, a := range map[string]matrix.Operator{"graph": mustCSR(t, graph), "dense": mustDense(t, instance.FullRank(200, 1))} {
+			p, given, run := startRun(t, a, r, RowBlock{}, Options{Start: Random{}, Threads: 2})
+			_, _, quiet := startRun(t, a, r, RowBlock{}, Options{Start: Random{}, Threads: 2})
+			inPlace := r == 16 || r == 12 && name == "dense"
+			if got := &run.hv[0] == &given.Data()[0]; got != inPlace {
+				t.Errorf("%s, r = %d: in the memory given %t, want %t", name, r, got, inPlace)
+			}
+			rounded := 0
+			for sweep := range 20 {
+				rep := run.sweep(never)
+				quiet.sweep(never)
+				if quiet.rounds {
+					rounded++
+				}
+				h := run.publish()
+				if n, cols := h.Dims(); n != p.n || cols != r || !inPlace && h != given {
+					t.Fatalf("%s, r = %d: %d×%d, in the memory given %t", name, r, n, cols, h == given)
+				}
+				if now := p.measure(h); !rep.provisional && math.Abs(now.objective()-run.safeF) > run.noise() {
+					t.Fatalf("%s, r = %d, sweep %d: the objective is %v, the run has %v", name, r, sweep+1, now.objective(), run.safeF)
+				}
+			}
+			if got, want := run.end(), quiet.end(); !slices.Equal(got.Data(), want.Data()) {
+				t.Errorf("%s, r = %d: another H where it was asked for", name, r)
+			}
+			if (rounded > 0) != (name == "graph" && p.n*run.pitch >= 1<<16) {
+				t.Errorf("%s, r = %d: rounded in %d sweeps", name, r, rounded)
+			}
+		}
 	}
 }
 
@@ -766,10 +803,9 @@ func TestRoundedNot(t *testing.T) {
 	for range 4 { // and so does one cut later, when the H before is narrow, too
 		run.sweep(never)
 	}
-	run.publish()
-	before, blocks := run.out.Clone(), 0
+	before, blocks := run.publish().Clone(), 0
 	rep := run.sweep(func() bool { blocks++; return blocks > 5 })
-	if run.publish(); !rep.cut || !slices.Equal(run.out.Data(), before.Data()) {
+	if h := run.publish(); !rep.cut || !slices.Equal(h.Data(), before.Data()) {
 		t.Errorf("cut %t after some blocks: H is another", rep.cut)
 	}
 
@@ -961,13 +997,13 @@ func TestRowBlockGainAlone(t *testing.T) {
 				opt.Threads = threads
 				p, h, run := startRun(t, f.a, r, RowBlock{Block: block, Compress: NoCompression}, opt)
 				run.sweep(never)
-				run.publish()
+				h = run.publish()
 				gain := run.gainAlone()
 				if threads > 1 {
 					if gain != first {
 						t.Errorf("%s, %+v: %v with one thread, %v with %d", f.name, opt, first, gain, threads)
 					}
-					run.end()
+					h = run.end()
 					continue
 				}
 				first = gain

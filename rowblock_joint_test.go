@@ -179,7 +179,7 @@ func TestJointCut(t *testing.T) {
 			for run.sweeps < 40 || run.sweeps < 300 && !run.jointDue() {
 				run.sweep(never)
 			}
-			run.publish()
+			h = run.publish()
 			before := p.measure(h)
 			was, looks := run.joint.next, 0
 			rep := run.sweep(func() bool { looks++; return looks > cut })
@@ -189,7 +189,7 @@ func TestJointCut(t *testing.T) {
 			if moved := run.joint.next != was; moved != (cut > jointSteps) {
 				t.Errorf("%+v: cut at look %d, a joint step has been taken: %v", s, cut, moved)
 			}
-			run.end()
+			h = run.end()
 			if after := p.measure(h); after.objective() > before.objective()+run.noise() {
 				t.Errorf("%+v, cut at look %d: the objective rose from %v to %v", s, cut, before.objective(), after.objective())
 			}
@@ -314,11 +314,11 @@ func TestJointThreads(t *testing.T) {
 			for range 60 {
 				s.sweep(never)
 			}
-			s.publish()
+			h = s.publish()
 			if s.joint.x == nil {
 				t.Fatalf("%s: no joint step", f.name)
 			}
-			s.end()
+			h = s.end()
 			if got := instance.Hash(h); want == "" {
 				want = got
 			} else if got != want {

@@ -192,14 +192,14 @@ func TestGuessedSteps(t *testing.T) {
 				run.extrapolate()
 				for b := range 4 {
 					blocks++
-					run.publish()
+					h = run.publish()
 					before, already, told := p.measure(h), run.guessed, run.report.decrease
 					run.improve(b)
 					if run.guessed == already {
 						continue
 					}
 					guessed++
-					run.publish()
+					h = run.publish()
 					after := p.measure(h)
 					d := run.d[:64*run.pitch] // a step of 1 leaves it as it was
 					guess := 0.0
@@ -235,7 +235,7 @@ func TestGuessedSteps(t *testing.T) {
 	run.prepare()
 	run.extrapolate()
 	run.improve(0)
-	run.publish()
+	h = run.publish()
 	if after := p.measure(h); run.guessed != 0 || !(after.objective() < before.objective()) {
 		t.Errorf("two points in one place: guessed %d times, the objective goes from %v to %v", run.guessed, before.objective(), after.objective())
 	}
@@ -301,7 +301,7 @@ func TestRowBlockFirstSweep(t *testing.T) {
 				byCD := h.Clone()
 				CD{}.start(p, byCD, 0).sweep(never)
 				run.sweep(never)
-				run.publish()
+				h = run.publish()
 				_, explicit := f.a.(matrix.RowVisitor)
 				some := explicit && f.a.Stored() >= n*r && f.a.Stored() < min(2*n*r, n*n/4)
 				byColumns := start == Random{} && (first == FirstColumns || first == FirstAuto && some)
@@ -396,11 +396,11 @@ func TestRowBlockRow(t *testing.T) {
 				run.findGram()
 				dense := denseOf(p.a)
 				for _, i := range []int{0, 7, n - 1, 7} {
-					run.publish()
+					h = run.publish()
 					before := measureNaively(dense, h, p.l1, ignore)
 					run.report = sweepReport{}
 					run.row(i)
-					run.publish()
+					h = run.publish()
 					after := measureNaively(dense, h, p.l1, ignore)
 					if fell := before.objective - after.objective; math.Abs(fell-run.report.decrease) > 1e-12*(1+before.objective) {
 						t.Errorf("%s, row %d: the objective falls by %v, it says %v", what, i, fell, run.report.decrease)
@@ -457,7 +457,7 @@ func TestRowBlockRowRests(t *testing.T) {
 			run.row(i)
 		}
 	}
-	run.publish()
+	h = run.publish()
 	for k, v := range h.Data() {
 		if w := start.Data()[k]; math.Abs(v-w) > 1e-12 || w == 0 && v != 0 {
 			t.Errorf("H[%d,%d] goes from %v to %v", k/r, k%r, w, v)
@@ -477,7 +477,7 @@ func TestRowBlockRowRests(t *testing.T) {
 		run.prepare()
 		run.findGram()
 		run.row(0)
-		run.publish()
+		h = run.publish()
 		entries := 0
 		for _, v := range h.Row(0) {
 			if v != 0 {
@@ -504,7 +504,7 @@ func TestRowBlockRowRests(t *testing.T) {
 	run.gram[0] *= 1 + 0x1p-52
 	was := run.hv[7*run.pitch]
 	run.row(7)
-	if run.publish(); h.At(7, 0) != was {
+	if h = run.publish(); h.At(7, 0) != was {
 		t.Errorf("alone in its column: from %v to %v", was, h.At(7, 0))
 	}
 	run.end()
@@ -515,7 +515,7 @@ func TestRowBlockOrders(t *testing.T) {
 	const n, r, passes, size = 60, 20, 3, 16
 	a, _ := instance.LowRank(n, 4, 1)
 	p, h, run := startRun(t, mustDense(t, a), r, RowBlock{Block: size, Passes: passes}, Options{Start: Random{}})
-	other := run.RowBlock.start(p, h, 1).(*rowBlockRun)
+	other := run.RowBlock.start(p, h.Clone(), 1).(*rowBlockRun)
 	seen := map[[r]int32]bool{}
 	count := 0
 	for _, run := range []*rowBlockRun{run, other} {
@@ -606,7 +606,7 @@ func TestRowBlockTakenApart(t *testing.T) {
 		t.Errorf("together they move by %v of a way of %v: this shows nothing", step, math.Sqrt(run.moved))
 	}
 	run.block(0)
-	run.publish()
+	h = run.publish()
 	if after := p.measure(h); !(after.objective() < before.objective()-0.01) || math.Abs(before.objective()-after.objective()-run.report.decrease) > 1e-14 {
 		t.Errorf("the objective goes from %v to %v, told is a decrease of %v", before.objective(), after.objective(), run.report.decrease)
 	}
@@ -633,7 +633,7 @@ func TestRowBlockDoubt(t *testing.T) {
 		t.Error("no doubt at first")
 	}
 	run.sweep(never)
-	run.publish()
+	h = run.publish()
 	if f := p.measure(h); !(f.relErr() < 0.6) {
 		t.Errorf("row by row the relative error is %v", f.relErr())
 	}

@@ -37,7 +37,7 @@ func TestRowBlockDecrease(t *testing.T) {
 						s.guesses = guesses && sweep%2 == 1
 						s.sweep(func() bool { return false })
 						clips += s.clipped
-						s.publish()
+						h = s.publish()
 						after := p.measure(h)
 						if err := s.verify(); err != nil {
 							t.Fatalf("%s (%s), sweep %d: %v", in.name, form, sweep, err)

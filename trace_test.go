@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"symnmf/internal/instance"
 	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
@@ -66,6 +67,40 @@ func TestTraceIsOffTheClock(t *testing.T) {
 	for k := 1; k < len(traced.Trace); k++ {
 		if traced.Trace[k].Time < traced.Trace[k-1].Time {
 			t.Errorf("row %d is before row %d", k, k-1)
+		}
+	}
+}
+
+// TestTraceOfEverySweep: whatever memory H is in after a sweep, with rows as they are given or with zeros between them: a run that ends there has the figures that a longer one has in its
+// trace, and the same H whether it has a trace or not; and a start that another method has worked on is where that came to.
+func TestTraceOfEverySweep(t *testing.T) {
+	const most = 7
+	low, _ := instance.LowRank(60, 8, 1)
+	for name, a := range map[string]matrix.Operator{"low rank": mustDense(t, low), "sparse": mustCSR(t, looped(t, instance.RandomSparse(90, 1500, 1)))} {
+		for _, r := range []int{8, 7} {
+			for _, solver := range []Solver{RowBlock{}, RowBlock{NoMomentum: true}, LAI{}, LAI{NoRefine: true}, LAI{Over: ANLS{}}, CompressedCD{First: FirstLAI}, ANLS{}} {
+				opt := Options{Solver: solver, Start: Random{}, Trace: true, Stop: Stop{Sweeps: most, KKT: -1}}
+				long := factorize(t, a, r, opt)
+				for _, p := range long.Trace[1:] {
+					opt.Stop.Sweeps, opt.Trace = p.Sweep, false
+					plain := factorize(t, a, r, opt)
+					opt.Trace = true
+					traced := factorize(t, a, r, opt)
+					if !slices.Equal(plain.H.Data(), traced.H.Data()) {
+						t.Errorf("%s, r = %d, %+v, %d sweeps: a trace changes H", name, r, solver, p.Sweep)
+					}
+					if plain.RelErr != p.RelErr || plain.KKT != p.KKT {
+						t.Errorf("%s, r = %d, %+v, %d sweeps: error %v and KKT residual %v, in the trace of %d sweeps %v and %v",
+							name, r, solver, p.Sweep, plain.RelErr, plain.KKT, most, p.RelErr, p.KKT)
+					}
+				}
+			}
+			opt := Options{Solver: RowBlock{}, Start: LAIStart{}, Stop: Stop{Sweeps: 1, KKT: -1}}
+			worked := factorize(t, a, r, opt)
+			opt.Start = Random{}
+			if drawn := factorize(t, a, r, opt); worked.First.RelErr > 0.98*drawn.First.RelErr || worked.First.RelErr > 1.1*worked.RelErr {
+				t.Errorf("%s, r = %d: an error of %v at random, of %v after LAI, of %v after a sweep", name, r, drawn.First.RelErr, worked.First.RelErr, worked.RelErr)
+			}
 		}
 	}
 }

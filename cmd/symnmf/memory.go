@@ -334,6 +334,10 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
 		pitch = float64(p)
 	}
+	hs := 2 * n * pitch // H and the one before
+	if pitch == float64(sh.rank) {
+		hs -= n * pitch // works in the memory of the H it is given
+	}
 	squares := 8 * (2*sh.groups(points) + squareParts(n)) * pitch * pitch // dᵀd and H_Bᵀd of each group, HᵀH in parts
 	low := 0.0                                                            // the low rank that takes the place of a dense A for a while, and what finding it takes
 	if wide := float64(sh.rank + 30); !sh.sparse && n > 2*wide {
@@ -351,13 +355,13 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		if sh.sparse && n*pitch >= roundedFrom {
 			rooms = 12*roundedParts*roundedPiece + 12*graphBlock*pitch
 		}
-		return squares + 8*2*n*pitch + low + joint + rooms // H and the one before
+		return squares + 8*hs + low + joint + rooms
 	}
 	terms := 0.0 // X by terms
 	if sh.sparse {
 		terms = 12*sh.stored + 8*2*n
 	}
-	return squares + 8*(2*n*pitch+3*m*pitch) + terms + low + joint + sh.blockProduct(n, m, pitch) // H twice; Z, the one before, and that of the figures
+	return squares + 8*(hs+3*m*pitch) + terms + low + joint + sh.blockProduct(n, m, pitch) // Z, the one before, and that of the figures
 }
 
 // The least n·r of an H that symnmf.RowBlock rounds to float32, in how many parts at most, and by how many numbers of each, it is widened.

@@ -84,6 +84,7 @@ func TestPeakPrediction(t *testing.T) {
 		{dense("table.npy", 3000, 400), "--items", "columns", "-k", "20"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--runs", "2"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "100", "--max-sweeps", "40"}, // among them joint steps
+		{graph, "-k", "64"}, // rows without zeros between them
 		{graph, "-k", "30", "--bound"},
 		{graph, "-k", "30", "--original", sparse("denser.npz", 40000, 40000, 60, true)},
 		{graph, "-k", "30", "--init", "svd"},
