@@ -385,7 +385,7 @@ func TestCancellationInsideASweep(t *testing.T) {
 				t.Errorf("%s: cut %v, decrease %v, H as it was: %v", v.name, rep.cut, rep.decrease, slices.Equal(h.Data(), was))
 			}
 			if k, ok := work.(keeper); ok {
-				h = k.end()
+				k.end()
 			}
 			continue
 		}

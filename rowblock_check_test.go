@@ -46,7 +46,8 @@ func TestMomentumNeedsTheCheck(t *testing.T) {
 		method := RowBlock{Passes: 1, CheckEvery: 5, First: FirstRows}
 		const sweeps = 200
 		drive := func(s RowBlock, checked bool) (errs []float64) {
-			p, h, run := startRun(t, a, c.r, s, Options{Start: c.start})
+			p, _, run := startRun(t, a, c.r, s, Options{Start: c.start})
+			var h *matrix.Dense
 			for range sweeps {
 				if !checked {
 					run.safeF = math.Inf(1) // whatever H is, it counts as better
@@ -200,7 +201,8 @@ func TestRowBlockCut(t *testing.T) {
 // TestRowBlockUndoneLast: a run whose last sweep was undone ends where that sweep began, also where its first went by columns.
 func TestRowBlockUndoneLast(t *testing.T) {
 	for _, f := range operatorForms(t, 120, 1) {
-		p, h, run := startRun(t, f.a, 6, RowBlock{Block: 32, CheckEvery: 1, First: FirstColumns}, Options{Start: Random{}})
+		p, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, CheckEvery: 1, First: FirstColumns}, Options{Start: Random{}})
+		var h *matrix.Dense
 		for range 10 {
 			run.sweep(never)
 		}

@@ -175,7 +175,8 @@ func TestJointCut(t *testing.T) {
 	a := mustDense(t, curves(t, 200))
 	for _, s := range []RowBlock{{}, {NoMomentum: true}, {Compress: 10, Block: 64}} {
 		for cut := range jointSteps + 3 { // looks in the joint step, and before two blocks
-			p, h, run := startRun(t, a, 10, s, Options{Start: Zero{}})
+			p, _, run := startRun(t, a, 10, s, Options{Start: Zero{}})
+			var h *matrix.Dense
 			for run.sweeps < 40 || run.sweeps < 300 && !run.jointDue() {
 				run.sweep(never)
 			}
@@ -310,11 +311,12 @@ func TestJointThreads(t *testing.T) {
 	for _, f := range []testForm{{"dense", mustDense(t, denseOf(points))}, {"float32", single}, {"dense points", points}, {"few features", few}} {
 		want := ""
 		for _, threads := range []int{1, 2, 3, 8} {
-			_, h, s := startRun(t, f.a, 13, RowBlock{Block: 64}, Options{Start: Zero{}, Threads: threads})
+			_, _, s := startRun(t, f.a, 13, RowBlock{Block: 64}, Options{Start: Zero{}, Threads: threads})
+			var h *matrix.Dense
 			for range 60 {
 				s.sweep(never)
 			}
-			h = s.publish()
+			s.publish()
 			if s.joint.x == nil {
 				t.Fatalf("%s: no joint step", f.name)
 			}

@@ -184,7 +184,8 @@ func TestGuessedSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, h, run := startRun(t, a, 6, RowBlock{Block: 64, NoMomentum: true}, Options{Start: Random{}, IgnoreDiagonal: ignore})
+			p, _, run := startRun(t, a, 6, RowBlock{Block: 64, NoMomentum: true}, Options{Start: Random{}, IgnoreDiagonal: ignore})
+			var h *matrix.Dense
 			selfs := make([]float64, p.n)
 			a.Scaled(p.scale).DiagTo(selfs)
 			run.prepare()
@@ -391,7 +392,8 @@ func TestRowBlockRow(t *testing.T) {
 			for _, w := range []float64{0, 0.01} {
 				what := fmt.Sprintf("%s, diagonal ignored %v, weight %v", f.name, ignore, w)
 				opt := Options{Start: Random{}, IgnoreDiagonal: ignore, L1: []float64{w * math.Pow(f.a.Norm(), 1.5)}}
-				p, h, run := startRun(t, f.a, r, RowBlock{Passes: 200, First: FirstRows, Compress: NoCompression}, opt)
+				p, _, run := startRun(t, f.a, r, RowBlock{Passes: 200, First: FirstRows, Compress: NoCompression}, opt)
+				var h *matrix.Dense
 				run.prepare()
 				run.findGram()
 				dense := denseOf(p.a)
@@ -473,7 +475,8 @@ func TestRowBlockRowRests(t *testing.T) {
 			}
 			return u.at(1000 + 4*k + uint64(i))
 		})
-		_, h, run := startRun(t, mustDense(t, d), 3, RowBlock{}, Options{Start: Zero{}})
+		_, _, run := startRun(t, mustDense(t, d), 3, RowBlock{}, Options{Start: Zero{}})
+		var h *matrix.Dense
 		run.prepare()
 		run.findGram()
 		run.row(0)
@@ -498,7 +501,7 @@ func TestRowBlockRowRests(t *testing.T) {
 		}
 	}
 	b.Set(7, 0, 0.7)
-	_, h, run = startRun(t, mustDense(t, a), r, RowBlock{}, Options{Start: Given{b}, IgnoreDiagonal: true})
+	_, _, run = startRun(t, mustDense(t, a), r, RowBlock{}, Options{Start: Given{b}, IgnoreDiagonal: true})
 	run.prepare()
 	run.findGram()
 	run.gram[0] *= 1 + 0x1p-52
