@@ -16,7 +16,7 @@ import (
 // Near their answer dense data with a small error get joint steps of all rows, besides.
 //
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 2·n·r numbers besides A, the answer
-// among them, n·r more where its rows are kept with zeros between them (r no multiple of 4, for sparse data of 8), 5·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
+// among them, n·r more where its rows are kept with zeros between them (r no multiple of 4 or, for sparse data and r > 4, of 8), 5·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
 // zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
@@ -164,11 +164,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	e.columnsFirst = e.First == FirstColumns && kernel.Nonzero(h.Data())
 	if pitch > p.r {
 		e.h = matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch))
-		e.team.Do(kernel.BlockCount(p.n, rowsCopied), func(k int) {
-			for i := k * rowsCopied; i < min((k+1)*rowsCopied, p.n); i++ {
-				copy(e.h.Row(i), h.Row(i))
-			}
-		})
+		e.take()
 	}
 	e.hv, e.prev = e.h.Data(), e.last.Data()
 	if e.team.Members() > 1 && !(sparse && explicit) {
@@ -204,8 +200,17 @@ func (s *rowBlockRun) byGroups() []float64 {
 	return make([]float64, max(s.Block, 2)*s.pitch+len(s.groups)*s.gap) // row wants two rows of d
 }
 
-// rowsCopied is how many rows of the start, if it has to be copied, one part of the work of that has.
+// rowsCopied is how many rows one part of the work of take has.
 const rowsCopied = 1024
+
+// take sets h, whose rows have zeros between them, to out.
+func (s *rowBlockRun) take() {
+	s.team.Do(kernel.BlockCount(s.p.n, rowsCopied), func(k int) {
+		for i := k * rowsCopied; i < min((k+1)*rowsCopied, s.p.n); i++ {
+			copy(s.h.Row(i), s.out.Row(i))
+		}
+	})
+}
 
 // blocksOfGraph is how many blocks a large graph has at least: then they may be larger, and members of a team meet less often.
 const blocksOfGraph = 80
@@ -425,8 +430,8 @@ func (s *rowBlockRun) doubt() bool {
 func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
 	cd := CD{}.start(s.full, s.out, s.number)
 	rep := cd.sweep(stop)
-	for i := range s.p.n {
-		copy(s.h.Row(i), s.out.Row(i))
+	if s.pitch > s.p.r {
+		s.take()
 	}
 	s.report = rep
 	if !rep.cut {

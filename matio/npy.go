@@ -315,24 +315,21 @@ func (a *array) indices(dst []int32, n int, size int64) ([]int32, error) {
 		for ; len(b) >= 4; b = b[4:] {
 			k := int32(binary.LittleEndian.Uint32(b))
 			if k < 0 || int64(k) >= size {
-				return dst, a.noIndex(float64(k), size)
+				_, err := a.indexOf(float64(k), size)
+				return dst, err
 			}
 			dst = append(dst, k)
 		}
 		return dst, nil
 	}
 	for p := 0; p < len(b); p += a.size {
-		v := a.decode(b[p:])
-		if !(v >= 0 && v < float64(size)) {
-			return dst, a.noIndex(v, size)
+		k, err := a.indexOf(a.decode(b[p:]), size)
+		if err != nil {
+			return dst, err
 		}
-		dst = append(dst, int32(v))
+		dst = append(dst, int32(k))
 	}
 	return dst, nil
-}
-
-func (a *array) noIndex(v float64, size int64) error {
-	return a.errf("index %.0f in this part of the array is not between 0 and %d", v, size-1)
 }
 
 const arrayChunk = 1 << 13 // items read at once
@@ -357,8 +354,12 @@ func (a *array) index(size int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return a.indexOf(v, size)
+}
+
+func (a *array) indexOf(v float64, size int64) (int64, error) {
 	if !(v >= 0 && v < float64(size)) {
-		return 0, a.noIndex(v, size)
+		return 0, a.errf("index %.0f in this part of the array is not between 0 and %d", v, size-1)
 	}
 	return int64(v), nil
 }

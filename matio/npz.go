@@ -60,15 +60,24 @@ func (z *archive) open(name string) (*array, error) {
 // openVector opens a member with one dimension, of integers when it holds indices.
 func (z *archive) openVector(name string, indices bool) (*array, error) {
 	a, err := z.open(name)
+	if err == nil {
+		err = a.vector()
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case len(a.shape) != 1:
-		return nil, a.errf("the array has %d dimensions instead of one", len(a.shape))
 	case indices && a.kind != 'i' && a.kind != 'u':
 		return nil, a.errf("the array must hold integers")
 	}
 	return a, nil
+}
+
+// vector refuses an array that has not one dimension.
+func (a *array) vector() error {
+	if len(a.shape) != 1 {
+		return a.errf("the array has %d dimensions instead of one", len(a.shape))
+	}
+	return nil
 }
 
 // text reads a member that holds one word.
@@ -209,8 +218,8 @@ func (z *archive) readSparse() (*Table, error) {
 
 // rows reads the format csr into the arrays that the matrix will have: in a graph that fills the memory there is room for nothing else.
 func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates int64, err error) {
-	if len(data.shape) != 1 {
-		return nil, 0, data.errf("the array has %d dimensions instead of %d", len(data.shape), 1)
+	if err := data.vector(); err != nil {
+		return nil, 0, err
 	}
 	ptr, indices, err := z.pointers(rows, cols, rows, 1, data)
 	if err != nil {

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// byteSize is a flag that counts bytes: 1000000, 500M, 4G, 1.5GiB; units are powers of 1024.
+type byteSize struct {
+	bytes int64
+	set   bool
+}
+
+func (b *byteSize) Type() string { return "BYTES" }
+
+func (b *byteSize) String() string { return "" }
+
+func (b *byteSize) Set(text string) error {
+	digits := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I")
+	unit := 1.0
+	if k := strings.IndexByte("KMGT", lastByte(digits)); k >= 0 {
+		unit = math.Ldexp(1, 10*(k+1))
+		digits = digits[:len(digits)-1]
+	}
+	x, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !(x >= 0) || x*unit > math.MaxInt64/2 {
+		return errors.New("a number of bytes such as 500M or 4G")
+	}
+	b.bytes, b.set = int64(x*unit), true
+	return nil
+}
+
+func lastByte(s string) byte {
+	if s == "" {
+		return 0
+	}
+	return s[len(s)-1]
+}
+
+// limit returns the bytes that may be used, 0 when nobody knows: what the flag says, or 90 % of what is free when it is
+// first asked, before anything is read.
+func (b *byteSize) limit() int64 {
+	if !b.set {
+		free := freeMemory()
+		b.bytes, b.set = (free+9)/10*9, true // 0 only where that is not known
+	}
+	return b.bytes
+}
+
+// showBytes writes a number of bytes for people.
+func showBytes(b float64) string {
+	for _, unit := range []string{"bytes", "KiB", "MiB", "GiB"} {
+		if b < 1024 {
+			return strconv.FormatFloat(b, 'g', 3, 64) + " " + unit
+		}
+		b /= 1024
+	}
+	return strconv.FormatFloat(b, 'f', 1, 64) + " TiB"
+}
+
+// mostBytes is the limit, or that of addresses where there is none.
+func mostBytes(limit int64) float64 {
+	if limit == 0 {
+		return math.MaxInt / 2
+	}
+	return float64(limit)
+}
+
+// within makes the process collect garbage early enough not to need more memory than predicted, until the returned function is
+// called.
+func within(predicted float64) (restore func()) {
+	before := debug.SetMemoryLimit(-1)
+	code := fieldOf("/proc/self/status", "RssFile:") * 1024 // which the limit does not count
+	debug.SetMemoryLimit(min(before, max(int64(min(predicted, math.MaxInt64/2))-late-code, 1)))
+	return func() { debug.SetMemoryLimit(before) }
+}
+
+// lean makes the process collect garbage early, until the returned function is called. Nearly all of its memory is in a
+// few long-lived slices without pointers, so that costs little.
+func lean() (restore func()) {
+	before := debug.SetGCPercent(25)
+	return func() { debug.SetGCPercent(before) }
+}
+
+// freeMemory returns the bytes that the system can still give this process, 0 when it does not say. Linux only: the least
+// of what the machine has and what the control group (a container) may still take.
+func freeMemory() int64 {
+	free := fieldOf("/proc/meminfo", "MemAvailable:") * 1024
+	most, err := strconv.ParseInt(firstLine("/sys/fs/cgroup/memory.max"), 10, 64)
+	if err != nil { // "max", or no control groups
+		return free
+	}
+	used, _ := strconv.ParseInt(firstLine("/sys/fs/cgroup/memory.current"), 10, 64)
+	cache := fieldOf("/sys/fs/cgroup/memory.stat", "inactive_file") // given back on demand
+	left := max(most-used+cache, 1)
+	if free == 0 {
+		return left
+	}
+	return min(free, left)
+}
+
+// peakMemory returns the most bytes this process has had in memory; ok is false when the system does not say.
+func peakMemory() (bytes int64, ok bool) {
+	// Linux: ru_maxrss would include the parent's memory before exec.
+	if kib := fieldOf("/proc/self/status", "VmHWM:"); kib > 0 {
+		return kib * 1024, true
+	}
+	return maxRSS()
+}
+
+// fieldOf returns the number after the given first word of a line of a file of the kernel's, 0 when there is none.
+func fieldOf(file, first string) int64 {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == first {
+			v, _ := strconv.ParseInt(words[1], 10, 64)
+			return v
+		}
+	}
+	return 0
+}
+
+func firstLine(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return line
+}
