@@ -37,7 +37,7 @@ var layers = map[string]layer{
 	".":                   {[]string{"internal/kernel", "matrix"}, numeric},
 	"similarity":          {[]string{"internal/kernel", "matrix"}, numeric},
 	"cluster":             {[]string{"matrix"}, numeric},
-	"matio":               {[]string{"matrix"}, formats},
+	"matio":               {[]string{"internal/kernel", "matrix"}, formats},
 	"internal/instance":   {[]string{"matrix"}, nil},
 	"internal/demo":       {[]string{"matrix"}, nil},
 	"dist":                {[]string{"internal/kernel", "matrix", "."}, numeric},

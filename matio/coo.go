@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -25,9 +26,15 @@ type triples struct {
 	val      []float64 // nil for a pattern
 }
 
+// before returns the first k of entries that have values, from those after them.
+func (t triples) before(k int) triples { return triples{t.row[:k], t.col[:k], t.val[:k]} }
+func (t triples) from(k int) triples   { return triples{t.row[k:], t.col[k:], t.val[k:]} }
+
+// Parts are twice as long each as the one before, up to shortPart, and an eighth of all before them from then on, up to longPart.
 const (
 	firstPart = 1 << 10
-	partLen   = 1 << 16
+	shortPart = 1 << 16
+	longPart  = 1 << 21
 )
 
 // add appends an entry, counted from 0; the caller has checked its range.
@@ -72,14 +79,14 @@ func (e *entries) room() (*triples, error) {
 		if len(last.row) < cap(last.row) {
 			return last, nil
 		}
-		size = min(2*cap(last.row), partLen)
+		size = max(min(2*cap(last.row), shortPart), int(min(e.n/8, longPart)))
 	}
 	if err := e.in.fits((e.n+int64(size))*e.entryBytes(), fmt.Sprintf("the first %d entries", e.n+1)); err != nil {
 		return nil, err
 	}
-	t := triples{row: make([]int32, 0, size), col: make([]int32, 0, size)}
+	t := triples{row: kernel.Room[int32](size)[:0], col: kernel.Room[int32](size)[:0]}
 	if !e.pattern {
-		t.val = make([]float64, 0, size)
+		t.val = kernel.Numbers(size)[:0]
 	}
 	e.parts = append(e.parts, t)
 	return &e.parts[len(e.parts)-1], nil
@@ -100,7 +107,7 @@ func (e *entries) weigh() error {
 	}
 	for k := range e.parts {
 		t := &e.parts[k]
-		t.val = make([]float64, len(t.row), cap(t.row))
+		t.val = kernel.Numbers(cap(t.row))[:len(t.row)]
 		for p := range t.val {
 			t.val[p] = 1
 		}
@@ -151,7 +158,7 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 			ErrTooLarge, e.in.name, e.n, rows, cols)
 	}
 	workers := e.in.workers(e.n)
-	rowPtr := make([]int64, rows+1)
+	rowPtr := kernel.Room[int64](rows + 1)
 	split(workers, func(w int) {
 		bound := func(w int) int32 { return int32(int64(rows) * int64(w) / int64(workers)) }
 		first, end := bound(w), bound(w+1)
@@ -173,10 +180,10 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 		rowPtr[i+1] += rowPtr[i]
 	}
 	stored := rowPtr[rows]
-	col := make([]int32, stored)
+	col := kernel.Room[int32](int(stored))
 	var val []float64
 	if !e.pattern {
-		val = make([]float64, stored)
+		val = kernel.Numbers(int(stored))
 	}
 	bounds := evenRows(rowPtr, workers)
 	split(workers, func(w int) { // moves rowPtr[i] from the beginning of row i to its end

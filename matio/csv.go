@@ -432,6 +432,9 @@ func writeTable(w *writer, t *Table, separator byte) error {
 			w.float(v)
 		}
 		w.WriteByte('\n')
+		if err := w.failed(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -2,94 +2,18 @@ package matio
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
 // Edge lists, by the rules in the package comment.
-
-// nodes numbers the ids of an edge list in order of first appearance.
-type nodes struct {
-	sync.RWMutex // for the maps
-	byNumber     map[int64]int32
-	byName       map[string]int32
-	numbers      []int64  // of each node; 0 where the id is no integer
-	names        []string // "" where it is
-}
-
-// find returns the number of the node with the id text, if it has appeared.
-func (ns *nodes) find(text []byte) (i int32, ok bool) {
-	if id, isID := parseID(text); isID {
-		i, ok = ns.byNumber[id]
-	} else {
-		i, ok = ns.byName[string(text)]
-	}
-	return i, ok
-}
-
-// number returns the number of the node with the id text, a new one at its first appearance, or why it cannot be one.
-func (ns *nodes) number(text []byte) (i int32, why string) {
-	if i, ok := ns.find(text); ok {
-		return i, ""
-	}
-	i = int32(len(ns.numbers))
-	if i == math.MaxInt32-1 {
-		return 0, fmt.Sprintf("more than %d nodes", i)
-	}
-	if id, ok := parseID(text); ok {
-		ns.byNumber[id] = i
-		ns.numbers, ns.names = append(ns.numbers, id), append(ns.names, "")
-		return i, ""
-	}
-	name := string(text)
-	ns.byName[name] = i
-	ns.numbers, ns.names = append(ns.numbers, 0), append(ns.names, name)
-	return i, checkName(text)
-}
-
-// parseID returns the integer that text spells in plain decimal, the one way strconv writes it, of at most 18 digits.
-func parseID(text []byte) (id int64, ok bool) {
-	digits, negative := bytes.CutPrefix(text, []byte("-"))
-	if len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && (len(digits) > 1 || negative) {
-		return 0, false
-	}
-	for _, c := range digits {
-		if c-'0' > 9 {
-			return 0, false
-		}
-		id = 10*id + int64(c-'0')
-	}
-	if negative {
-		id = -id
-	}
-	return id, true
-}
-
-// order returns the ids in the order of the matrix, and where each number of appearance goes (nil: it stays).
-func (ns *nodes) order() (ids []string, place []int32) {
-	if len(ns.byName) > 0 {
-		for i, id := range ns.numbers {
-			if ns.names[i] == "" {
-				ns.names[i] = strconv.FormatInt(id, 10)
-			}
-		}
-		return ns.names, nil
-	}
-	place = make([]int32, len(ns.numbers))
-	ids = ns.names
-	slices.Sort(ns.numbers)
-	for i, id := range ns.numbers {
-		place[ns.byNumber[id]] = int32(i)
-		ids[i] = strconv.FormatInt(id, 10)
-	}
-	return ids, place
-}
 
 // edgeFields cuts a line into fields, separated by blanks with at most one comma among them; ok is false when a field is
 // empty. Quotes around a field are no part of it. A field that would begin with '#' or '%' is a comment, as is all behind it.
@@ -223,41 +147,63 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 	if err != nil && g.n == 0 { // this time as the beginning of the file
 		err = g.parse(l, r, 0)
 	}
-	if g.n == 0 {
-		g.line = r.first
-	}
 	if len(r.unknown) > 0 {
-		g.Lock()
-		defer g.Unlock()
+		if wrong := g.name(l, r); wrong != nil {
+			err = wrong
+		}
 	}
-	for k, weight := range r.val {
-		if g.pattern && weight != 1 {
-			if err := g.weigh(); err != nil {
-				return err
-			}
-		}
-		ends := [2]int32{r.row[k], r.col[k]}
-		for x, i := range ends {
-			if i < 0 {
-				node := r.unknown[-1-i]
-				before := len(g.names)
-				var why string
-				if ends[x], why = g.number(node.id); why != "" {
-					return l.errAt(node.line, "%s", why)
-				}
-				if len(g.names) > before {
-					g.in.held += int64(len(g.names[before])) + 64 // the id as number and as text, and its place in the map
+	edges := r.triples
+	if g.n == 0 && len(edges.row) > 0 {
+		g.line = r.first
+		edges = triples{edges.row[1:], edges.col[1:], edges.val[1:]}
+	}
+	for k, i := range edges.row {
+		if j := edges.col[k]; min(i, j) < 2 {
+			for _, end := range [2]int32{i, j} {
+				if end < 2 {
+					g.uses[end]++
 				}
 			}
-			if g.n > 0 && ends[x] < 2 {
-				g.uses[ends[x]]++
-			}
 		}
-		if err := g.add(ends[0], ends[1], weight); err != nil {
+	}
+	edges = r.triples
+	if weighted := slices.IndexFunc(edges.val, func(w float64) bool { return w != 1 }); g.pattern && weighted >= 0 {
+		if err := g.addAll(edges.before(weighted)); err != nil {
 			return err
 		}
+		if err := g.weigh(); err != nil {
+			return err
+		}
+		edges = edges.from(weighted)
 	}
-	return err
+	return cmp.Or(g.addAll(edges), err)
+}
+
+// name gives the nodes of r that were unknown their numbers. An edge that names no node is wrong: r ends before it.
+func (g *graph) name(l *lines, r *edgeRun) error {
+	g.Lock()
+	defer g.Unlock()
+	for k := range r.row {
+		for _, end := range [2]*int32{&r.row[k], &r.col[k]} {
+			if *end >= 0 {
+				continue
+			}
+			node := r.unknown[-1-*end]
+			before := len(g.numbers)
+			var why string
+			if *end, why = g.number(node.id); why != "" {
+				r.triples = r.before(k)
+				return l.errAt(node.line, "%s", why)
+			}
+			if len(g.numbers) > before {
+				g.in.held += nodeBytes
+				if g.names != nil {
+					g.in.held += int64(len(g.names[before]))
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func readEdges(in *input) (*Table, error) {
@@ -265,11 +211,11 @@ func readEdges(in *input) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &graph{entries: entries{in: in, pattern: true}, nodes: nodes{byNumber: map[int64]int32{}, byName: map[string]int32{}}}
+	g := &graph{entries: entries{in: in, pattern: true}, nodes: newNodes()}
 	if err := parseBlocks(l, func(l *lines, r *edgeRun) error { return g.parse(l, r, 1) }, g.merge); err != nil {
 		return nil, err
 	}
-	n := len(g.names)
+	n := len(g.numbers)
 	if n == 0 {
 		return nil, l.errAt(max(l.n, 1), "the file holds no edge")
 	}
@@ -332,10 +278,15 @@ func pairs(m, tr *matrix.CSR, i int, f func(pair)) {
 // undirected stores the matrix of what was said about each pair.
 func (t *Table) undirected(in *input, said *matrix.CSR) error {
 	n, _ := said.Dims()
-	if err := in.fits(48*said.NNZ()+32*int64(n), "the edges in both directions"); err != nil {
+	perEdge := int64(48)
+	if said.Val == nil {
+		perEdge = 16
+	}
+	if err := in.fits(perEdge*said.NNZ()+32*int64(n), "the edges in both directions"); err != nil {
 		return err
 	}
-	tr := said.Transpose()
+	workers := in.workers(said.NNZ())
+	tr := said.TransposeBy(workers)
 	// value returns A_ij; 0 is not stored.
 	value := func(e pair) float64 {
 		if e.isThere {
@@ -343,9 +294,8 @@ func (t *Table) undirected(in *input, said *matrix.CSR) error {
 		}
 		return e.back
 	}
-	workers := in.workers(said.NNZ())
 	bounds := evenRows(said.RowPtr, workers)
-	rowPtr := make([]int64, n+1)
+	rowPtr := kernel.Room[int64](n + 1)
 	found := make([]struct { // in the rows of each worker
 		loops, conflicts int64
 		first            string
@@ -382,15 +332,23 @@ func (t *Table) undirected(in *input, said *matrix.CSR) error {
 		}
 		conflicts += seen.conflicts
 	}
-	col, val := make([]int32, rowPtr[n]), make([]float64, rowPtr[n])
+	col := kernel.Room[int32](int(rowPtr[n]))
+	var val []float64
+	if said.Val != nil {
+		val = kernel.Numbers(int(rowPtr[n]))
+	}
 	split(workers, func(w int) {
 		p := rowPtr[bounds[w]]
 		for i := int(bounds[w]); i < int(bounds[w+1]); i++ {
 			pairs(said, tr, i, func(e pair) {
-				if v := value(e); v != 0 {
-					col[p], val[p] = e.j, v
-					p++
+				v := value(e)
+				if v == 0 {
+					return
 				}
+				if col[p] = e.j; val != nil {
+					val[p] = v
+				}
+				p++
 			})
 		}
 	})
@@ -464,6 +422,9 @@ func writeEdges(w *writer, t *Table) error {
 			if e.there != e.back && !(math.IsNaN(e.there) && math.IsNaN(e.back)) {
 				line(i, int(e.j), e.there)
 			}
+		}
+		if err := w.failed(); err != nil {
+			return err
 		}
 	}
 	if waiting {

@@ -37,7 +37,7 @@
 // Text numbers are correctly rounded. Writing and reading again gives the same bits, except that a NaN is only a NaN.
 // Nothing is allocated on the word of a header alone: memory follows the bytes that have arrived, so a file that lies
 // about its size fails cheaply, and stays under [Options].MaxBytes. While reading, a sparse entry costs at most 28 bytes
-// (16 as it arrives, 12 stored; an edge 48 for its two entries) beside 8 for each row; a dense one 8 where an
+// (16 as it arrives, 12 stored; an edge 48 for its two entries, 16 without weights) beside 8 for each row; a dense one 8 where an
 // uncompressed .npy in C order tells its length, else up to 24 while an array grows; an .npz is itself in memory too. A
 // file that is wrong gives an error that is [ErrFormat] with the line or byte and, where there is one, the repair.
 //
@@ -128,6 +128,7 @@ type FormatInfo struct {
 	Extensions  []string // with the dot
 	Description string   // one line
 	Names       bool     // it can hold names of rows and columns
+	ZeroBytes   int      // what each zero takes at least, uncompressed; 0 where a sparse table's are not written
 }
 
 type format struct {
@@ -138,12 +139,12 @@ type format struct {
 
 // formats is the list that extension detection, help, round-trip tests and fuzz targets follow.
 var formats = []format{
-	{FormatInfo{"mtx", []string{".mtx"}, "Matrix Market: coordinate or array, general or symmetric", false}, readMTX, writeMTX},
-	{FormatInfo{"npy", []string{".npy"}, "NumPy: one dense matrix", false}, readNPY, writeNPY},
-	{FormatInfo{"npz", []string{".npz"}, "NumPy archive: SciPy sparse (CSR, CSC, COO, BSR) or one dense matrix", false}, readNPZ, writeNPZ},
-	{FormatInfo{"csv", []string{".csv"}, "table of numbers separated by commas, with optional names", true}, readCSV, writeCSV},
-	{FormatInfo{"tsv", []string{".tsv"}, "table of numbers separated by tabs, with optional names", true}, readTSV, writeTSV},
-	{FormatInfo{"edges", []string{".edges", ".txt", ".abc"}, "undirected edge list: u v [weight]", true}, readEdges, writeEdges},
+	{FormatInfo{"mtx", []string{".mtx"}, "Matrix Market: coordinate or array, general or symmetric", false, 0}, readMTX, writeMTX},
+	{FormatInfo{"npy", []string{".npy"}, "NumPy: one dense matrix", false, 8}, readNPY, writeNPY},
+	{FormatInfo{"npz", []string{".npz"}, "NumPy archive: SciPy sparse (CSR, CSC, COO, BSR) or one dense matrix", false, 0}, readNPZ, writeNPZ},
+	{FormatInfo{"csv", []string{".csv"}, "table of numbers separated by commas, with optional names", true, 2}, readCSV, writeCSV},
+	{FormatInfo{"tsv", []string{".tsv"}, "table of numbers separated by tabs, with optional names", true, 2}, readTSV, writeTSV},
+	{FormatInfo{"edges", []string{".edges", ".txt", ".abc"}, "undirected edge list: u v [weight]", true, 0}, readEdges, writeEdges},
 }
 
 // Formats describes the formats that are read and written, in the order help shows them.

@@ -385,6 +385,9 @@ func writeMTX(w *writer, t *Table) error {
 				w.float(t.Dense.At(i, j))
 				w.WriteByte('\n')
 			}
+			if err := w.failed(); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -413,6 +416,9 @@ func writeMTX(w *writer, t *Table) error {
 				w.float(val[p])
 			}
 			w.WriteByte('\n')
+		}
+		if err := w.failed(); err != nil {
+			return err
 		}
 	}
 	return nil

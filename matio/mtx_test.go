@@ -86,7 +86,7 @@ func TestCoordinatesReference(t *testing.T) {
 		}
 		count := rng.IntN(3 * rows)
 		if seed > 36 {
-			count = 3 * partLen / 2 // more than one part of every size
+			count = 3 * shortPart / 2 // more than one part of every size
 		}
 		symmetry := []string{"general", "symmetric"}[seed%2]
 		var text strings.Builder
@@ -210,7 +210,7 @@ func TestMemoryPerEntry(t *testing.T) {
 		// quarters is less than 1.25 times too long, and 5 times that is what was allocated on the way. The last part is
 		// not full, sorting takes 16 bytes for each entry of the longest row, of about n, and there are buffers.
 		blocks := (2*threads + 1) * blockSize * (9 + 16*7) / 9
-		limit := uint64(28*count + 8*n + blocks + 16*partLen + threads*16*5*2*n + 1<<18)
+		limit := uint64(28*count + 8*n + blocks + 16*shortPart + threads*16*5*2*n + 1<<18)
 		var err error
 		if got := allocated(func() { _, err = Read(bytes.NewReader(data), "a.mtx", Options{Threads: threads}) }); err != nil || got > limit {
 			t.Errorf("%d goroutines: %d bytes were allocated, %v, want at most %d", threads, got, err, limit)

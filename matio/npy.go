@@ -466,6 +466,9 @@ func writeNPY(w *writer, t *Table) error {
 	}
 	for i := range rows {
 		w.writeFloats(t.row(i, buf))
+		if err := w.failed(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -242,14 +243,14 @@ func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates
 	if err := z.in.fits(need, what); err != nil {
 		return nil, 0, err
 	}
-	rowPtr := make([]int64, rows+1)
+	rowPtr := kernel.Room[int64](int(rows) + 1)
 	for i, p := range ptr {
 		rowPtr[i] = int64(p)
 		if i > 0 && rowPtr[i]-rowPtr[i-1] > math.MaxUint32 {
 			return nil, 0, tooLong(z.in, i, rowPtr[i]-rowPtr[i-1])
 		}
 	}
-	col := make([]int32, 0, n)
+	col := kernel.Room[int32](int(n))[:0]
 	for indices.left > 0 {
 		if col, err = indices.indices(col, arrayChunk, cols); err != nil {
 			return nil, 0, err
@@ -264,7 +265,7 @@ func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates
 			if err := z.in.fits(need+8*n, what); err != nil {
 				return nil, 0, err
 			}
-			val = make([]float64, read, n)
+			val = kernel.Numbers(int(n))[:read]
 			for p := range val {
 				val[p] = 1
 			}

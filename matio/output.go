@@ -20,6 +20,12 @@ type writer struct {
 	num [32]byte // room for one number
 }
 
+// failed returns the first error. Who writes much asks after each row: what comes after it goes nowhere.
+func (w *writer) failed() error {
+	_, err := w.Write(nil)
+	return err
+}
+
 // float writes v in the shortest decimal form that reads back as the same bits.
 func (w *writer) float(v float64) { w.Write(strconv.AppendFloat(w.num[:0], v, 'g', -1, 64)) }
 

@@ -218,3 +218,35 @@ func TestCreateContext(t *testing.T) {
 		t.Errorf("%v, %v", files, err)
 	}
 }
+
+// TestWriteStops: where nothing can be written the rows that are left are not made. They would take weeks.
+func TestWriteStops(t *testing.T) {
+	const n = 1 << 20
+	rowPtr := make([]int64, n+1)
+	for i := range rowPtr {
+		rowPtr[i] = 1
+	}
+	rowPtr[0] = 0
+	m, err := matrix.NewCSR(n, n, rowPtr, []int32{5}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("no more ink")
+	for _, f := range Formats() {
+		w := &broken{full, 0}
+		if err := Write(w, &Table{Sparse: m}, f.Name); !errors.Is(err, full) || w.calls != 1 {
+			t.Errorf("%s: %v after %d calls, want the first error of the writer", f.Name, err, w.calls)
+		}
+	}
+}
+
+// broken is a writer that takes nothing.
+type broken struct {
+	err   error
+	calls int
+}
+
+func (w *broken) Write([]byte) (int, error) {
+	w.calls++
+	return 0, w.err
+}

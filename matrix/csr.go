@@ -98,12 +98,15 @@ func (m *CSR) At(i, j int) float64 {
 // Transpose returns a copy with rows and columns exchanged, O(nnz + rows + cols) time and that much new memory.
 func (m *CSR) Transpose() *CSR { return m.transpose(1) }
 
+// TransposeBy is Transpose by so many goroutines at once.
+func (m *CSR) TransposeBy(workers int) *CSR { return m.transpose(workers) }
+
 // transpose cuts the columns into parts with about as many entries each, found by a sample: a part of the rows would write to the same
 // cache lines of short columns as others.
 func (m *CSR) transpose(workers int) *CSR {
-	t := &CSR{rows: m.cols, cols: m.rows, RowPtr: make([]int64, m.cols+1), Col: make([]int32, len(m.Col))}
+	t := &CSR{rows: m.cols, cols: m.rows, RowPtr: kernel.Room[int64](m.cols + 1), Col: kernel.Room[int32](len(m.Col))}
 	if m.Val != nil {
-		t.Val = make([]float64, len(m.Val))
+		t.Val = kernel.Numbers(len(m.Val))
 	}
 	bounds := m.columnParts(min(workers, len(m.Col)/(m.rows+1)))
 	each := func(f func(i int, from, to int64)) {
@@ -127,7 +130,8 @@ func (m *CSR) transpose(workers int) *CSR {
 	for c := range m.cols {
 		t.RowPtr[c+1] += t.RowPtr[c]
 	}
-	next := slices.Clone(t.RowPtr) // where the next entry of each column goes
+	next := kernel.Room[int64](len(t.RowPtr)) // where the next entry of each column goes
+	copy(next, t.RowPtr)
 	each(func(i int, from, to int64) {
 		for p := from; p < to; p++ {
 			c := m.Col[p]

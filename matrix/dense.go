@@ -20,8 +20,8 @@ type Dense struct {
 // NewDense returns a rows×cols matrix over data, which it keeps and does not copy; a nil data means a zero matrix.
 // It panics when len(data) is not rows·cols.
 func NewDense(rows, cols int, data []float64) *Dense {
-	if data == nil {
-		data = make([]float64, rows*cols)
+	if data == nil && rows >= 0 && cols >= 0 {
+		data = kernel.Numbers(rows * cols)
 	}
 	if rows < 0 || cols < 0 || len(data) != rows*cols {
 		panic(badLen)

@@ -1094,6 +1094,12 @@ func TestTranspose(t *testing.T) {
 			}
 		}
 	}
+	for _, workers := range []int{1, 2, 3, 7} {
+		by := m.csr(t).TransposeBy(workers)
+		if !slices.Equal(by.RowPtr, c.RowPtr) || !slices.Equal(by.Col, c.Col) || !slices.Equal(by.Val, c.Val) {
+			t.Errorf("%d goroutines find another transpose", workers)
+		}
+	}
 }
 
 func TestDense(t *testing.T) {

@@ -226,33 +226,24 @@ var clustersHeader = []string{"id", "cluster", "strength", "margin"}
 
 // writeClusters writes clusters.tsv.
 func (a *answer) writeClusters(w io.Writer) error {
-	return writeTSV(w, clustersHeader, func(line func(...string)) {
-		ids := a.data.ids()
-		for i, c := range a.assign {
-			line(ids.of(i), strconv.Itoa(c.Cluster), text(c.Strength), text(c.Margin))
-		}
+	ids := a.data.ids()
+	return writeTSV(w, clustersHeader, a.threads, upTo(len(a.assign)), func(l *tsvLines, i int) {
+		c := a.assign[i]
+		l.name(ids.of(i))
+		l.int(c.Cluster)
+		l.float(c.Strength)
+		l.float(c.Margin)
 	})
 }
 
 func (a *answer) writeMemberships(w io.Writer) error {
-	return writeTSV(w, []string{"id", "cluster", "weight", "share"}, func(line func(...string)) {
-		ids := a.data.ids()
-		for m := range cluster.Memberships(a.res.H) {
-			line(ids.of(m.Item), strconv.Itoa(m.Cluster), text(m.Weight), text(m.Share))
-		}
+	ids := a.data.ids()
+	return writeTSV(w, []string{"id", "cluster", "weight", "share"}, a.threads, cluster.Memberships(a.res.H), func(l *tsvLines, m cluster.Membership) {
+		l.name(ids.of(m.Item))
+		l.int(m.Cluster)
+		l.float(m.Weight)
+		l.float(m.Share)
 	})
-}
-
-// writeTSV writes a header, if any, and lines separated by tabs, with quotes around the rare id that needs them.
-func writeTSV(w io.Writer, header []string, body func(line func(...string))) error {
-	out := csv.NewWriter(w)
-	out.Comma = '\t'
-	if header != nil {
-		out.Write(header) // its errors stick until Error
-	}
-	body(func(fields ...string) { out.Write(fields) })
-	out.Flush()
-	return out.Error()
 }
 
 func (a *answer) writeTrace(w io.Writer) error {

@@ -129,12 +129,12 @@ func (f *cliqueFlags) run(s *streams) error {
 			return err
 		}
 	} else {
-		err := writeTSV(w, nil, func(line func(...string)) {
-			for _, id := range rec.Items {
-				line(id)
-			}
-		})
-		if err != nil {
+		var lines tsvLines
+		for _, id := range rec.Items {
+			lines.name(id)
+			lines.end()
+		}
+		if _, err := w.Write(lines.text); err != nil {
 			return err
 		}
 	}

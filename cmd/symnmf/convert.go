@@ -67,7 +67,7 @@ func (f *convertFlags) run(s *streams) error {
 	case *matrix.CSR:
 		t.Sparse = m
 	}
-	warnOfNames(s, t, f.out, f.to)
+	warnOfLoss(s, t, f.out, f.to)
 	if f.out == "-" {
 		return matio.Write(s.out, t, f.to)
 	}
@@ -86,19 +86,31 @@ func (f *convertFlags) run(s *streams) error {
 	return cannotWrite(f.out, err)
 }
 
-// warnOfNames says when the names of t are lost in the format of out.
-func warnOfNames(s *streams, t *matio.Table, out, to string) {
+// warnOfLoss says when the names of t are lost in the format of out, and when its zeros would fill a disk.
+func warnOfLoss(s *streams, t *matio.Table, out, to string) {
 	info, err := matio.FormatFor(out, to)
-	if err != nil || info.Names || onlyPlaces(t.RowIDs) && onlyPlaces(t.ColIDs) {
-		return
+	if err != nil {
+		return // and writing will say so
 	}
-	var keep []string
-	for _, f := range matio.Formats() {
-		if f.Names {
-			keep = append(keep, f.Name)
+	others := func(fit func(matio.FormatInfo) bool) string {
+		var names []string
+		for _, f := range matio.Formats() {
+			if fit(f) {
+				names = append(names, f.Name)
+			}
 		}
+		return strings.Join(names, ", ")
 	}
-	s.warn(fmt.Sprintf("%s holds no names: those of the items are left out; %s keep them", info.Name, strings.Join(keep, ", ")))
+	if !info.Names && !(onlyPlaces(t.RowIDs) && onlyPlaces(t.ColIDs)) {
+		s.warn(fmt.Sprintf("%s holds no names: those of the items are left out; %s keep them", info.Name, others(func(f matio.FormatInfo) bool { return f.Names })))
+	}
+	const large, share = 1 << 30, 10
+	rows, cols := t.Dims()
+	cells := float64(rows) * float64(cols)
+	if size := cells * float64(info.ZeroBytes); t.Sparse != nil && size >= large && cells > share*float64(t.Sparse.NNZ()) {
+		s.warn(fmt.Sprintf("%s holds every zero: %d×%d numbers take %s or more, uncompressed; %s hold what is not zero", info.Name, rows, cols, showBytes(size),
+			others(func(f matio.FormatInfo) bool { return f.ZeroBytes == 0 })))
+	}
 }
 
 // onlyPlaces tells whether names say no more than the place: there are none, or they are 0, 1, … or 1, 2, ….

@@ -118,7 +118,6 @@ func (d *dataset) facts() *facts {
 		Min: number(survey.Min), Max: number(survey.Max), Negative: survey.Negative.Count, NotFinite: survey.NotFinite.Count,
 		EmptyItems: empty, NormA: number(math.NaN()), Warnings: append([]string{}, d.warnings...),
 	}
-	f.Components, f.Largest = d.components()
 	f.Degrees = d.degrees()
 	if d.items == similarity {
 		diagonal := 0
@@ -128,11 +127,14 @@ func (d *dataset) facts() *facts {
 			}
 		})
 		a := d.table.Asymmetry()
+		f.Components, f.Largest = d.components(a.Pairs == 0)
 		symmetric, difference, distances := a.Diff <= d.symmetryTol(survey.MaxAbs()), number(a.Diff), d.looksLikeDistances()
 		f.Symmetric, f.Difference, f.Diagonal, f.Distances = &symmetric, &difference, &diagonal, &distances
 		if distances {
 			f.Warnings = append(f.Warnings, distancesWarning)
 		}
+	} else {
+		f.Components, f.Largest = d.components(false)
 	}
 	if survey.NotFinite.Count == 0 && rows > 0 && cols > 0 {
 		f.NormA = number(d.norm(survey.MaxAbs()))
@@ -194,34 +196,41 @@ func median(sorted []int) float64 {
 }
 
 // components returns the number of connected components of the items and the size of the largest. Items of a similarity
-// are joined by entries that are not 0, points by a coordinate that is 0 in neither. Union-find with path halving, by
-// size: O(nnz) but for a factor below 5.
-func (d *dataset) components() (number, largest int) {
+// are joined by entries that are not 0, points by a coordinate that is 0 in neither; of a matrix that is symmetric those on one
+// side of the diagonal tell. Union-find with path halving, by size: O(nnz) but for a factor below 5.
+func (d *dataset) components(symmetric bool) (number, largest int) {
 	rows, cols := d.table.Dims()
 	nodes, shift := rows, 0
 	if d.items != similarity { // a graph of rows and columns
 		nodes, shift = rows+cols, rows
 	}
-	parent, size := make([]int, nodes), make([]int, nodes)
-	first := 0 // the nodes that are items: first ≤ v < first+n
+	parent, size := make([]uint32, nodes), make([]uint32, nodes) // rows and columns are fewer than 2³¹ each
+	first := 0                                                   // the nodes that are items: first ≤ v < first+n
 	if d.items == "columns" {
 		first = rows
 	}
 	for v := range parent {
-		parent[v] = v
+		parent[v] = uint32(v)
 		if v >= first && v < first+d.n() {
 			size[v] = 1 // of items only
 		}
 	}
-	root := func(v int) int {
+	root := func(v uint32) uint32 {
 		for parent[v] != v {
 			parent[v] = parent[parent[v]]
 			v = parent[v]
 		}
 		return v
 	}
+	row, a := -1, uint32(0) // the row at hand and its root
 	d.each(func(i, j int, _ float64) {
-		a, b := root(i), root(j+shift)
+		if symmetric && j > i {
+			return
+		}
+		if i != row {
+			row, a = i, root(uint32(i))
+		}
+		b := root(uint32(j + shift))
 		if a == b {
 			return
 		}
@@ -231,10 +240,10 @@ func (d *dataset) components() (number, largest int) {
 		parent[b] = a
 		size[a] += size[b]
 	})
-	for v := range parent {
-		if parent[v] == v && size[v] > 0 {
+	for v, up := range parent {
+		if up == uint32(v) && size[v] > 0 {
 			number++
-			largest = max(largest, size[v])
+			largest = max(largest, int(size[v]))
 		}
 	}
 	return number, largest

@@ -441,6 +441,10 @@ func (d *dataset) looksLikeDistances() bool {
 	if n < 4 {
 		return false
 	}
+	enough := 0.9 * float64(n) * float64(n-1)
+	if s, ok := d.table.(*matrix.CSR); ok && float64(s.NNZ()) <= enough {
+		return false
+	}
 	table := d.table.(interface{ At(i, j int) float64 })
 	for i := range n {
 		if table.At(i, i) != 0 {
@@ -455,7 +459,7 @@ func (d *dataset) looksLikeDistances() bool {
 			least, most = min(least, v), max(most, v)
 		}
 	})
-	if float64(positive) <= 0.9*float64(n)*float64(n-1) || least == most {
+	if float64(positive) <= enough || least == most {
 		return false
 	}
 	draw := rand.New(rand.NewPCG(0, 0)) // the same triples every time

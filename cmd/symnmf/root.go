@@ -231,20 +231,27 @@ func didYouMean(name string, known []string, prefix string) string {
 	return ": did you mean " + prefix + strings.Join(near, " or "+prefix) + "?"
 }
 
-// nearest returns the known names that begin with name, or else the nearest by edits, when those are at most a third of
-// the name, and always two.
+// nearest returns the known names that begin with name, or else those of whose words one does, or else the nearest by edits, when
+// those are at most a third of the name, and always two.
 func nearest(name string, known []string) (near []string) {
-	for _, k := range known {
-		if len(name) > 1 && strings.HasPrefix(k, strings.ToLower(name)) {
-			near = append(near, k)
-		}
+	lower := strings.ToLower(name)
+	begins := []func(k string) bool{
+		func(k string) bool { return strings.HasPrefix(k, lower) },
+		func(k string) bool { return strings.Contains(k, "-"+lower) },
 	}
-	if len(near) > 0 {
-		return near
+	for _, begin := range begins {
+		for _, k := range known {
+			if len(name) > 1 && begin(k) {
+				near = append(near, k)
+			}
+		}
+		if len(near) > 0 {
+			return near
+		}
 	}
 	best := max(2, len(name)/3)
 	for _, k := range known {
-		switch d := edits(strings.ToLower(name), k); {
+		switch d := edits(lower, k); {
 		case d < best:
 			best, near = d, []string{k}
 		case d == best:

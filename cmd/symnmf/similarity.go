@@ -248,7 +248,7 @@ func (f *similarityFlags) run(s *streams) error {
 	rec.Warnings = append([]string{}, d.warnings...)
 	ids := []string(d.ids())
 	t := &matio.Table{Sparse: res.S, RowIDs: ids, ColIDs: ids, Symmetric: true, Eps: d.eps}
-	warnOfNames(s, t, f.out, f.to)
+	warnOfLoss(s, t, f.out, f.to)
 	if f.out == "-" {
 		err = matio.Write(s.out, t, f.to)
 	} else {

@@ -294,6 +294,10 @@ func TestComponents(t *testing.T) {
 				m.Data()[k] = 1
 			}
 		}
+		symmetric := items == similarity && rapid.Bool().Draw(t, "symmetric")
+		if symmetric {
+			m.Symmetrize(matrix.Maximum)
+		}
 		d := &dataset{table: m, items: items}
 		alike := func(i, l int) bool {
 			switch items {
@@ -333,8 +337,10 @@ func TestComponents(t *testing.T) {
 				largest = max(largest, visit(i))
 			}
 		}
-		if gotNumber, gotLargest := d.components(); gotNumber != number || gotLargest != largest {
-			t.Fatalf("%s of\n%v: %d components, the largest of %d, want %d and %d", items, m.Data(), gotNumber, gotLargest, number, largest)
+		for _, told := range []bool{false, symmetric} {
+			if gotNumber, gotLargest := d.components(told); gotNumber != number || gotLargest != largest {
+				t.Fatalf("%s of\n%v, symmetric %v: %d components, the largest of %d, want %d and %d", items, m.Data(), told, gotNumber, gotLargest, number, largest)
+			}
 		}
 	})
 }

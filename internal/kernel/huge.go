@@ -1,14 +1,20 @@
 package kernel
 
-// Numbers returns n zeros in memory that is to be read in no order: from some megabytes on the system is asked for large pages,
-// where it offers them. Each page of 4 KiB costs a search of its own otherwise: that of rows of 16 numbers gathered from 10⁶.
-func Numbers(n int) []float64 {
-	x := make([]float64, n)
-	if n >= hugeFrom {
-		adviseHuge(x)
+import "unsafe"
+
+// Numbers is [Room] for float64.
+func Numbers(n int) []float64 { return Room[float64](n) }
+
+// Room returns n zeros, and asks the system for large pages, where it offers them, for as many of them as lie in whole ones.
+// In memory that is read or written in no order each page of 4 KiB costs a search of its own otherwise, and each costs an
+// interrupt when it is first written: in virtual machines ten times what writing it takes.
+func Room[T int32 | int64 | float32 | float64](n int) []T {
+	x := make([]T, n)
+	if size := n * int(unsafe.Sizeof(T(0))); size >= hugeFrom {
+		adviseHuge(unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size))
 	}
 	return x
 }
 
-// hugeFrom is the least length for which that is done, 4 MiB: pages of 2 MiB lie at multiples of their size.
-const hugeFrom = 1 << 19
+// hugeFrom is the least size in bytes for which that is done: pages of 2 MiB lie at multiples of their size.
+const hugeFrom = 4 << 20

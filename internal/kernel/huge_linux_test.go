@@ -25,7 +25,7 @@ func TestAdviseHuge(t *testing.T) {
 		begin := uintptr(unsafe.Pointer(&m[0]))
 		first := (begin + page - 1) / page * page // of five pages in m
 		from, to := int(first-begin)+c.skip, int(first-begin)+5*page-c.leave
-		adviseHuge(unsafe.Slice((*float64)(unsafe.Pointer(&m[from])), (to-from)/8))
+		adviseHuge(m[from:to])
 		lo, hi := first+uintptr((c.skip+page-1)/page*page), first+5*page-uintptr((c.leave+page-1)/page*page)
 		if all, inside := advised(t, first, first+5*page), advised(t, lo, hi); all != inside || inside != hi-lo {
 			t.Errorf("bytes %d to %d of five large pages: %d are asked for, %d in whole ones, want %d", c.skip, 5*page-c.leave, all, inside, hi-lo)
@@ -34,9 +34,13 @@ func TestAdviseHuge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	x := Numbers(3 * hugeFrom)
-	if begin := (uintptr(unsafe.Pointer(&x[0])) + page - 1) / page * page; advised(t, begin, begin+page) != page {
-		t.Error("Numbers does not ask")
+	asks := func(x unsafe.Pointer) bool {
+		begin := (uintptr(x) + page - 1) / page * page
+		return advised(t, begin, begin+page) == page
+	}
+	x, y := Numbers(3*hugeFrom/8), Room[int32](3*hugeFrom/4)
+	if !asks(unsafe.Pointer(&x[0])) || !asks(unsafe.Pointer(&y[0])) {
+		t.Error("Numbers or Room does not ask")
 	}
 }
 

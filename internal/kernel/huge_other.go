@@ -2,4 +2,4 @@
 
 package kernel
 
-func adviseHuge([]float64) {}
+func adviseHuge([]byte) {}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"testing"
+
+	"symnmf/matio"
+	"symnmf/matrix"
+)
+
+// TestTSV compares with encoding/csv, over several batches, for any number of goroutines.
+func TestTSV(t *testing.T) {
+	names := []string{"a", "", " a", "a b", "a\tb", `"a"`, `a"b`, "a\nb", "a\r", `\.`, "\u00a0a", "é", "\u2028", "a ", "#"}
+	floats := []float64{0, 1, -2.5, 1e-300, 1.0 / 3, math.Inf(1), math.NaN()}
+	header := []string{"id", "a number", "and \t another"}
+	line := func(i int) (string, int, float64) {
+		return names[i%len(names)], i - 5, floats[i%len(floats)] / float64(i%3+1)
+	}
+	for _, n := range []int{0, 1, tsvBatch - 1, tsvBatch, 9*tsvBatch + 5} {
+		var want bytes.Buffer
+		w := csv.NewWriter(&want)
+		w.Comma = '\t'
+		w.Write(header)
+		for i := range n {
+			name, k, x := line(i)
+			number := ""
+			if !math.IsNaN(x) {
+				number = strconv.FormatFloat(x, 'g', -1, 64)
+			}
+			w.Write([]string{name, strconv.Itoa(k), number})
+		}
+		w.Flush()
+		for _, workers := range []int{1, 2, 3} {
+			var got bytes.Buffer
+			err := writeTSV(&got, header, workers, upTo(n), func(l *tsvLines, i int) {
+				name, k, x := line(i)
+				l.name(name)
+				l.int(k)
+				l.float(x)
+			})
+			if err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
+				t.Errorf("%d lines by %d goroutines: %v, or others than of encoding/csv", n, workers, err)
+			}
+		}
+	}
+}
+
+// TestTSVBroken: the first error is told, nothing is written after it, and not all lines are made.
+func TestTSVBroken(t *testing.T) {
+	full := errors.New("no more ink")
+	const n = 1000 * tsvBatch
+	for _, room := range []int{0, 1, 3} {
+		w := &smallWriter{room: room, err: full}
+		drawn := 0
+		items := func(yield func(int) bool) {
+			for i := range upTo(n) {
+				if drawn++; !yield(i) {
+					return
+				}
+			}
+		}
+		err := writeTSV(w, []string{"id"}, 2, items, func(l *tsvLines, i int) { l.int(i) })
+		if !errors.Is(err, full) || w.calls != room+1 || drawn == n {
+			t.Errorf("with room for %d writes: %v after %d calls and %d lines", room, err, w.calls, drawn)
+		}
+	}
+}
+
+// smallWriter takes so many writes.
+type smallWriter struct {
+	room, calls int
+	err         error
+}
+
+func (w *smallWriter) Write(p []byte) (int, error) {
+	if w.calls++; w.calls > w.room {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+// TestWarnOfZeros: of a large sparse matrix that is about to be written with all its zeros.
+func TestWarnOfZeros(t *testing.T) {
+	empty := func(n int) *matrix.CSR {
+		m, err := matrix.NewCSR(n, n, make([]int64, n+1), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	const n = 30000 // 1.7 GiB of zeros and commas
+	for _, c := range []struct {
+		table *matio.Table
+		out   string
+		want  string
+	}{
+		{&matio.Table{Sparse: empty(n)}, "a.csv", "warning: csv holds every zero: 30000×30000 numbers take 1.68 GiB or more, uncompressed; mtx, npz, edges hold what is not zero\n"},
+		{&matio.Table{Sparse: empty(n)}, "a.tsv.gz", "warning: tsv holds every zero: 30000×30000 numbers take 1.68 GiB or more, uncompressed; mtx, npz, edges hold what is not zero\n"},
+		{&matio.Table{Sparse: empty(n)}, "a.npy", "warning: npy holds every zero: 30000×30000 numbers take 6.71 GiB or more, uncompressed; mtx, npz, edges hold what is not zero\n"},
+		{&matio.Table{Sparse: empty(n)}, "a.npz", ""},
+		{&matio.Table{Sparse: empty(n)}, "a.mtx", ""},
+		{&matio.Table{Sparse: empty(n / 2)}, "a.csv", ""},
+		{&matio.Table{Dense: matrix.NewDense(3, 3, nil)}, "a.csv", ""},
+	} {
+		var stderr bytes.Buffer
+		warnOfLoss(&streams{out: io.Discard, err: &stderr}, c.table, c.out, "")
+		if stderr.String() != c.want {
+			t.Errorf("%s: %q, want %q", c.out, stderr.String(), c.want)
+		}
+	}
+}
