@@ -149,7 +149,7 @@ func (g Given) fill(p *problem, h *matrix.Dense, _ int) error {
 func (p *problem) rescale(h *matrix.Dense) {
 	p.startAH = nil
 	if p.n*p.r <= mostKept {
-		p.startAH = make([]float64, p.n*p.r)
+		p.startAH = kernel.Numbers(p.n * p.r)
 	}
 	ah, hhSq, penalty := p.alongRay(h, p.startAH)
 	if hhSq <= 0 {

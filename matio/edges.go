@@ -138,8 +138,8 @@ func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 type graph struct {
 	entries
 	nodes
-	line int64  // of the first edge
-	uses [2]int // of its two nodes, later on
+	line  int64 // of the first edge
+	again bool  // whether a later one has one of its two nodes
 }
 
 // merge appends the edges of r.
@@ -158,13 +158,7 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 		edges = triples{edges.row[1:], edges.col[1:], edges.val[1:]}
 	}
 	for k, i := range edges.row {
-		if j := edges.col[k]; min(i, j) < 2 {
-			for _, end := range [2]int32{i, j} {
-				if end < 2 {
-					g.uses[end]++
-				}
-			}
-		}
+		g.again = g.again || min(i, edges.col[k]) < 2
 	}
 	edges = r.triples
 	if weighted := slices.IndexFunc(edges.val, func(w float64) bool { return w != 1 }); g.pattern && weighted >= 0 {
@@ -220,7 +214,7 @@ func readEdges(in *input) (*Table, error) {
 		return nil, l.errAt(max(l.n, 1), "the file holds no edge")
 	}
 	t := &Table{Eps: 0x1p-53}
-	if len(g.byName) == 2 && n > 2 && g.names[0] != "" && g.names[1] != "" && g.uses == [2]int{} {
+	if len(g.byName) == 2 && n > 2 && g.names[0] != "" && g.names[1] != "" && !g.again {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("line %d, %s and %s, was read as an edge, the only one between ids that are no integers: begin it with # if it is a header",
 			g.line, strconv.Quote(g.names[0]), strconv.Quote(g.names[1])))
 	}

@@ -81,12 +81,16 @@ func TestNodesReach(t *testing.T) {
 			t.Fatalf("number(%d) = %d %s", id, i, why)
 		}
 	}
-	if len(ns.byNumber) > 2500 {
-		t.Errorf("%d of 10000 ids are left in the map", len(ns.byNumber))
+	if in := len(ns.byNumber); in == 0 || in > 2500 {
+		t.Errorf("%d of 10000 ids are left in the map, want some", in)
 	}
-	before := len(ns.byNumber)
-	ns.number([]byte("10000"))
-	if before == 0 || len(ns.byNumber) != 0 {
-		t.Errorf("%d ids are in the map, then %d, want some and then none", before, len(ns.byNumber))
+	for id := 10000; id <= 20000; id++ {
+		ns.number([]byte(strconv.Itoa(id)))
+	}
+	if len(ns.byNumber) != 0 {
+		t.Errorf("%d ids are in the map in the end", len(ns.byNumber))
+	}
+	if len(ns.low) < 24000 { // after growing twice since
+		t.Errorf("low has %d places: it does not grow ahead", len(ns.low))
 	}
 }

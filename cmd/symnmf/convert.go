@@ -104,13 +104,21 @@ func warnOfLoss(s *streams, t *matio.Table, out, to string) {
 	if !info.Names && !(onlyPlaces(t.RowIDs) && onlyPlaces(t.ColIDs)) {
 		s.warn(fmt.Sprintf("%s holds no names: those of the items are left out; %s keep them", info.Name, others(func(f matio.FormatInfo) bool { return f.Names })))
 	}
-	const large, share = 1 << 30, 10
+	if t.Sparse == nil {
+		return
+	}
 	rows, cols := t.Dims()
-	cells := float64(rows) * float64(cols)
-	if size := cells * float64(info.ZeroBytes); t.Sparse != nil && size >= large && cells > share*float64(t.Sparse.NNZ()) {
+	if size, large := withZeros(info, rows, cols, t.Sparse.NNZ()); large {
 		s.warn(fmt.Sprintf("%s holds every zero: %d×%d numbers take %s or more, uncompressed; %s hold what is not zero", info.Name, rows, cols, showBytes(size),
 			others(func(f matio.FormatInfo) bool { return f.ZeroBytes == 0 })))
 	}
+}
+
+// withZeros returns the least size in bytes of a matrix with all its zeros, and whether that is much: 1 GiB, and ten times as many numbers as are stored.
+func withZeros(info matio.FormatInfo, rows, cols int, stored int64) (size float64, large bool) {
+	cells := float64(rows) * float64(cols)
+	size = cells * float64(info.ZeroBytes)
+	return size, size >= 1<<30 && cells >= 10*float64(stored)
 }
 
 // onlyPlaces tells whether names say no more than the place: there are none, or they are 0, 1, … or 1, 2, ….

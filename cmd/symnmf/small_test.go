@@ -30,6 +30,9 @@ func TestNearest(t *testing.T) {
 		{"cd-s", []string{"cd-shuffle"}},
 		{"cd-mbo", []string{"cd-mbi"}},
 		{"cd", known},
+		{"Cyclic", []string{"cd-cyclic"}},
+		{"shuf", []string{"cd-shuffle"}},
+		{"yclic", nil}, // no word begins so
 		{"newton", nil},
 		{"", nil},
 	} {
@@ -377,11 +380,36 @@ func TestLooksLikeDistances(t *testing.T) {
 		if got := d.looksLikeDistances(); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)
 		}
+		if got := (&dataset{table: stored(t, m), items: similarity}).looksLikeDistances(); got != tc.want {
+			t.Errorf("%s, sparse: %v", tc.name, got)
+		}
 		m.Set(3, 3, 1)
 		if d.looksLikeDistances() {
 			t.Errorf("%s with a diagonal entry look like distances", tc.name)
 		}
 	}
+}
+
+// stored returns the entries of m that are not 0.
+func stored(t *testing.T, m *matrix.Dense) *matrix.CSR {
+	t.Helper()
+	rows, cols := m.Dims()
+	rowPtr := make([]int64, rows+1)
+	var col []int32
+	var val []float64
+	for i := range rows {
+		for j, v := range m.Row(i) {
+			if v != 0 {
+				col, val = append(col, int32(j)), append(val, v)
+			}
+		}
+		rowPtr[i+1] = int64(len(col))
+	}
+	s, err := matrix.NewCSR(rows, cols, rowPtr, col, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // TestManyGroups: similarities of groups in a row are no distances, whatever the groups' width.

@@ -106,11 +106,17 @@ func TestWarnOfZeros(t *testing.T) {
 		{&matio.Table{Sparse: empty(n)}, "a.mtx", ""},
 		{&matio.Table{Sparse: empty(n / 2)}, "a.csv", ""},
 		{&matio.Table{Dense: matrix.NewDense(3, 3, nil)}, "a.csv", ""},
+		{&matio.Table{Sparse: empty(n)}, "a", ""}, // an error of writing
 	} {
 		var stderr bytes.Buffer
 		warnOfLoss(&streams{out: io.Discard, err: &stderr}, c.table, c.out, "")
 		if stderr.String() != c.want {
 			t.Errorf("%s: %q, want %q", c.out, stderr.String(), c.want)
+		}
+	}
+	for stored, want := range map[int64]bool{0: true, 1 << 26: true, 1<<26 + 1<<20: false} {
+		if size, large := withZeros(matio.FormatInfo{ZeroBytes: 2}, 1<<15, 5<<12, stored); size != 5<<28 || large != want {
+			t.Errorf("%d stored: %v bytes, %v, want %v", stored, size, large, want)
 		}
 	}
 }

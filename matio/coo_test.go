@@ -1,0 +1,65 @@
+package matio
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestEntriesRoom: what has been set aside for entries is little more than they take, however many they are.
+func TestEntriesRoom(t *testing.T) {
+	e := &entries{in: &input{}, pattern: true}
+	for k := range 5_000_000 {
+		if err := e.add(int32(k), int32(k), 1); err != nil {
+			t.Fatal(err)
+		}
+		if k&(k+1) != 0 { // for some
+			continue
+		}
+		room := 0
+		for _, part := range e.parts {
+			room += cap(part.row)
+		}
+		if most := max(2*(k+1), firstPart); room > most || room > k+1+max(shortPart, (k+1)/8) {
+			t.Errorf("room for %d entries is set aside for %d", room, k+1)
+		}
+	}
+	if parts := len(e.parts); parts > 60 {
+		t.Errorf("%d parts", parts)
+	}
+}
+
+// TestEdgesLimit: what nodes take, what long names take, and what edges take in both directions count.
+func TestEdgesLimit(t *testing.T) {
+	const n, m = 300, 40000
+	var path, long, all, weighted strings.Builder
+	for i := range 20000 {
+		fmt.Fprintf(&path, "%d %d\n", i, i+1)
+	}
+	for i := range 500 {
+		fmt.Fprintf(&long, "%s%d a\n", strings.Repeat("n", 1000), i)
+	}
+	for k := range m {
+		fmt.Fprintf(&all, "%d %d\n", k/n, n+k%n)
+		fmt.Fprintf(&weighted, "%d %d 2\n", k/n, n+k%n)
+	}
+	for _, c := range []struct {
+		name, text string
+		limit      int64
+		want       error
+	}{
+		{"nodes", path.String(), 20000 * 70, ErrTooLarge},
+		{"nodes", path.String(), 20000 * 140, nil},
+		{"names", long.String(), 450_000, ErrTooLarge},
+		{"names", long.String(), 700_000, nil},
+		{"edges", all.String(), 14 * m, ErrTooLarge},
+		{"edges", all.String(), 24 * m, nil},
+		{"weighted edges", weighted.String(), 40 * m, ErrTooLarge},
+		{"weighted edges", weighted.String(), 56 * m, nil},
+	} {
+		if _, err := Read(strings.NewReader(c.text), "g.edges", Options{MaxBytes: c.limit}); !errors.Is(err, c.want) {
+			t.Errorf("%s under %d bytes: %v, want %v", c.name, c.limit, err, c.want)
+		}
+	}
+}
