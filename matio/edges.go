@@ -63,35 +63,45 @@ func unquoted(field []byte) (inside []byte, ok bool) {
 // index of its id in unknown.
 type edgeRun struct {
 	triples
-	unknown []unknownNode
-	first   int64 // line of the first edge
+	unknown []edgeEnd
+	first   int64     // line of the first edge
+	ends    []edgeEnd // of edges that have weights and no nodes yet, two each
+	ids     []int64   // of ends
+	nodes   []int32   // of ends
 	fields  [][]byte
 }
 
-type unknownNode struct {
+// edgeEnd is a node as a line names it.
+type edgeEnd struct {
 	id   []byte
 	line int64
 }
 
-// node returns the number of the node id, as edgeRun says.
-func (r *edgeRun) node(ns *nodes, id []byte, line int64) int32 {
-	if i, ok := ns.find(id); ok {
-		return i
-	}
-	r.unknown = append(r.unknown, unknownNode{id, line})
-	return -int32(len(r.unknown))
-}
+// edgesAtOnce is how many edges find their nodes one right after the other: what they look up lies anywhere, and comes side by side so.
+const edgesAtOnce = 256
 
 // parse sets r to the edges of l, before which there are so many. It finds nodes while merge adds others.
 func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 	r.triples, r.unknown = triples{r.row[:0], r.col[:0], r.val[:0]}, r.unknown[:0]
-	ns.RLock()
-	defer ns.RUnlock()
 	for {
-		line, err := l.next()
-		if err == io.EOF {
+		err := r.take(l, before)
+		r.join(ns)
+		switch err {
+		case nil:
+		case io.EOF:
 			return nil
-		} else if err != nil {
+		default:
+			return err
+		}
+	}
+}
+
+// take reads up to edgesAtOnce edges of l, without looking for their nodes.
+func (r *edgeRun) take(l *lines, before int64) error {
+	r.ends = r.ends[:0]
+	for len(r.ends) < 2*edgesAtOnce {
+		line, err := l.next()
+		if err != nil {
 			return err
 		}
 		fields, ok := edgeFields(line, r.fields)
@@ -108,7 +118,7 @@ func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 		if len(fields) == 3 {
 			if weight, ok = parseFloat(fields[2]); !ok {
 				hint := ""
-				if before+int64(len(r.row)) == 0 {
+				if before+int64(len(r.val)) == 0 {
 					hint = "; begin a header line with #"
 				} else if fields[2][0] == '{' {
 					hint = "; with networkx write the list by write_weighted_edgelist, or data=False"
@@ -116,21 +126,52 @@ func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 				return l.errf("the weight: %s%s", notNumber(fields[2], weight), hint)
 			}
 		}
-		if len(r.row) == 0 {
-			r.first = l.n
-		}
-		from := r.node(ns, fields[0], l.n)
-		if end := cap(line) - cap(fields[0]) + len(fields[0]); from < 0 && bytes.IndexByte(fields[0], ';') >= 0 && line[end] == ',' {
+		if end := cap(line) - cap(fields[0]) + len(fields[0]); line[end] == ',' && bytes.IndexByte(fields[0], ';') >= 0 {
 			return l.errf("%s before a comma: are the fields separated by semicolons? They are separated by blanks, tabs or commas, and numbers have points",
 				show(fields[0]))
 		}
-		r.row = append(r.row, from)
-		r.col = append(r.col, r.node(ns, fields[1], l.n))
-		r.val = append(r.val, weight)
-		if len(r.row)%256 == 0 { // let new nodes in
-			ns.RUnlock()
-			ns.RLock()
+		if len(r.val) == 0 {
+			r.first = l.n
 		}
+		r.ends = append(r.ends, edgeEnd{fields[0], l.n}, edgeEnd{fields[1], l.n})
+		r.val = append(r.val, weight)
+	}
+	return nil
+}
+
+// join finds the nodes of the edges just taken.
+func (r *edgeRun) join(ns *nodes) {
+	const none = -1 // also of ids that are no integers: both are looked up by text
+	r.ids, r.nodes = r.ids[:0], r.nodes[:0]
+	for _, end := range r.ends {
+		id, ok := parseID(end.id)
+		if !ok {
+			id = none
+		}
+		r.ids = append(r.ids, id)
+	}
+	ns.RLock()
+	defer ns.RUnlock()
+	for _, id := range r.ids {
+		i := int32(none)
+		if uint64(id) < uint64(len(ns.low)) {
+			i = ns.low[id] - 1
+		}
+		r.nodes = append(r.nodes, i)
+	}
+	for k, i := range r.nodes {
+		if i >= 0 {
+			continue
+		}
+		if i, ok := ns.find(r.ends[k].id); ok {
+			r.nodes[k] = i
+			continue
+		}
+		r.unknown = append(r.unknown, r.ends[k])
+		r.nodes[k] = -int32(len(r.unknown))
+	}
+	for k := 0; k < len(r.nodes); k += 2 {
+		r.row, r.col = append(r.row, r.nodes[k]), append(r.col, r.nodes[k+1])
 	}
 }
 
