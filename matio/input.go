@@ -16,6 +16,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"symnmf/internal/kernel"
 )
 
 // input is a file being read: its bytes are hashed as they arrive and decompressed when they are compressed. Errors of
@@ -209,7 +211,7 @@ func (in *input) declared(bytes, need int64, what string, lie func(string, ...an
 // grow returns s with room for more elements of size bytes each. In all there will be total of them, or an unknown
 // number when total is negative. The capacity at most doubles, so that memory follows the data that has arrived, unless
 // the file is known to be long enough for the total, at perElement bytes in the file each.
-func grow[T any](in *input, s []T, more int, total, size, perElement int64) ([]T, error) {
+func grow[T byte | float64](in *input, s []T, more int, total, size, perElement int64) ([]T, error) {
 	have := int64(len(s))
 	need := have + int64(more)
 	if need <= int64(cap(s)) {
@@ -232,7 +234,7 @@ func grow[T any](in *input, s []T, more int, total, size, perElement int64) ([]T
 	if err := in.fits((have+want)*size, fmt.Sprintf("the first %d values", need)); err != nil {
 		return nil, err
 	}
-	grown := make([]T, have, want)
+	grown := kernel.Room[T](int(want))[:have]
 	copy(grown, s)
 	return grown, nil
 }

@@ -85,7 +85,7 @@ func (m *CSR) lopsided(i int, above int64) uint64 {
 
 // above returns for each row the place of its first entry right of the diagonal, or where the row ends.
 func (m *CSR) above(workers int) []int64 {
-	above := make([]int64, m.rows)
+	above := kernel.Room[int64](m.rows)
 	kernel.Blocks(m.rows, normBlock, workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			col, _ := m.Row(i)

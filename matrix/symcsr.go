@@ -40,7 +40,7 @@ func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
 	if err := f.checkAsymmetry(tol); err != nil {
 		return nil, err
 	}
-	m := &SymCSR{a: a, scale: 1, negatives: f.Negative, diag: make([]float64, a.rows)}
+	m := &SymCSR{a: a, scale: 1, negatives: f.Negative, diag: kernel.Numbers(a.rows)}
 	for i, p := range above {
 		if p--; p >= a.RowPtr[i] && int(a.Col[p]) == i {
 			m.diag[i] = value(a.Val, int(p))

@@ -3,13 +3,14 @@ package kernel
 import "testing"
 
 func TestRoom(t *testing.T) {
+	testRoom[byte](t, 1)
 	testRoom[float64](t, 8)
 	testRoom[float32](t, 4)
 	testRoom[int32](t, 4)
 	testRoom[int64](t, 8)
 }
 
-func testRoom[T int32 | int64 | float32 | float64](t *testing.T, size int) {
+func testRoom[T byte | int32 | int64 | float32 | float64](t *testing.T, size int) {
 	for _, n := range []int{0, 1, 1000, hugeFrom/size - 1, hugeFrom / size, (3*hugeFrom + 17*size) / size} {
 		x := Room[T](n)
 		if len(x) != n {
