@@ -204,8 +204,9 @@ func (d *dataset) components(symmetric bool) (number, largest int) {
 	if d.items != similarity { // a graph of rows and columns
 		nodes, shift = rows+cols, rows
 	}
-	parent, size := make([]uint32, nodes), make([]uint32, nodes) // rows and columns are fewer than 2³¹ each
-	first := 0                                                   // the nodes that are items: first ≤ v < first+n
+	// Rows and columns are fewer than 2³¹ each.
+	parent, size := make([]uint32, nodes), make([]uint32, nodes)
+	first := 0 // the nodes that are items: first ≤ v < first+n
 	if d.items == "columns" {
 		first = rows
 	}
