@@ -196,7 +196,7 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 	edges := r.triples
 	if g.n == 0 && len(edges.row) > 0 {
 		g.line = r.first
-		edges = triples{edges.row[1:], edges.col[1:], edges.val[1:]}
+		edges = edges.from(1)
 	}
 	for k, i := range edges.row {
 		g.again = g.again || min(i, edges.col[k]) < 2

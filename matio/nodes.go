@@ -127,7 +127,7 @@ func (ns *nodes) order() (ids []string, place []int32) {
 		k, _ := ns.findNumber(id)
 		place[k] = int32(i)
 		text = strconv.AppendInt(text, id, 10)
-		ns.numbers[i] = int64(len(text))
+		ns.numbers[i] = int64(len(text)) // no more the id, but where it ends
 	}
 	all, from := string(text), int64(0)
 	ids = make([]string, len(ns.numbers))

@@ -380,7 +380,15 @@ func TestLooksLikeDistances(t *testing.T) {
 		if got := d.looksLikeDistances(); got != tc.want {
 			t.Errorf("%s: %v", tc.name, got)
 		}
-		if got := (&dataset{table: stored(t, m), items: similarity}).looksLikeDistances(); got != tc.want {
+		var list bytes.Buffer
+		if err := matio.Write(&list, &matio.Table{Dense: m}, "edges"); err != nil {
+			t.Fatal(err)
+		}
+		sparse, err := matio.Read(&list, "m.edges", matio.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&dataset{table: sparse.Sparse, items: similarity}).looksLikeDistances(); got != tc.want {
 			t.Errorf("%s, sparse: %v", tc.name, got)
 		}
 		m.Set(3, 3, 1)
@@ -388,28 +396,6 @@ func TestLooksLikeDistances(t *testing.T) {
 			t.Errorf("%s with a diagonal entry look like distances", tc.name)
 		}
 	}
-}
-
-// stored returns the entries of m that are not 0.
-func stored(t *testing.T, m *matrix.Dense) *matrix.CSR {
-	t.Helper()
-	rows, cols := m.Dims()
-	rowPtr := make([]int64, rows+1)
-	var col []int32
-	var val []float64
-	for i := range rows {
-		for j, v := range m.Row(i) {
-			if v != 0 {
-				col, val = append(col, int32(j)), append(val, v)
-			}
-		}
-		rowPtr[i+1] = int64(len(col))
-	}
-	s, err := matrix.NewCSR(rows, cols, rowPtr, col, val)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // TestManyGroups: similarities of groups in a row are no distances, whatever the groups' width.
