@@ -26,18 +26,19 @@ type layer struct {
 var (
 	numeric = []string{"gonum.org/v1/gonum", "golang.org/x/sys"}
 	formats = append([]string{"github.com/klauspost/compress"}, numeric...)
-	library = []string{".", "matrix", "similarity", "cluster", "matio", "dist", "internal/instance", "internal/demo"}
+	library = []string{".", "matrix", "similarity", "cluster", "matio", "dist", "internal/inorder", "internal/instance", "internal/demo"}
 )
 
 // layers has a line for every directory with Go files, lowest first: imports point to lines above only. A new directory
 // is a new line here.
 var layers = map[string]layer{
 	"internal/kernel":     {nil, numeric},
+	"internal/inorder":    {nil, nil},
 	"matrix":              {[]string{"internal/kernel"}, numeric},
 	".":                   {[]string{"internal/kernel", "matrix"}, numeric},
 	"similarity":          {[]string{"internal/kernel", "matrix"}, numeric},
 	"cluster":             {[]string{"matrix"}, numeric},
-	"matio":               {[]string{"internal/kernel", "matrix"}, formats},
+	"matio":               {[]string{"internal/kernel", "internal/inorder", "matrix"}, formats},
 	"internal/instance":   {[]string{"matrix"}, nil},
 	"internal/demo":       {[]string{"matrix"}, nil},
 	"dist":                {[]string{"internal/kernel", "matrix", "."}, numeric},

@@ -18,6 +18,7 @@ type entries struct {
 	mirror  bool // each entry off the diagonal also stands for its mirror image
 	parts   []triples
 	n       int64
+	named   int64 // how many more were given that only say that their row and column are there
 }
 
 // triples are the rows, columns and values of entries, counted from 0.
@@ -147,7 +148,7 @@ func hollow(rows, cols, n int64) string {
 // write, triangles included; rows that are not in order are sorted. O(nnz·log(longest row) + rows), with the memory that
 // peak says. Every worker looks at all entries and moves those of its own rows.
 func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *matrix.CSR, duplicates int64, err error) {
-	if why := hollow(int64(rows), int64(cols), e.n); why != "" {
+	if why := hollow(int64(rows), int64(cols), e.n+e.named); why != "" {
 		return nil, 0, errf("%s", why)
 	}
 	if err := e.in.fits(e.peak(int64(rows), e.n), fmt.Sprintf("%d entries of a %d×%d matrix", e.n, rows, cols)); err != nil {

@@ -33,7 +33,7 @@ func TestEntriesRoom(t *testing.T) {
 // TestEdgesLimit: what nodes take, what long names take, and what edges take in both directions count.
 func TestEdgesLimit(t *testing.T) {
 	const n, m = 300, 40000
-	var path, long, all, weighted strings.Builder
+	var path, long, all, weighted, named strings.Builder
 	for i := range 20000 {
 		fmt.Fprintf(&path, "%d %d\n", i, i+1)
 	}
@@ -43,6 +43,9 @@ func TestEdgesLimit(t *testing.T) {
 	for k := range m {
 		fmt.Fprintf(&all, "%d %d\n", k/n, n+k%n)
 		fmt.Fprintf(&weighted, "%d %d 2\n", k/n, n+k%n)
+	}
+	for i := range n {
+		fmt.Fprintf(&named, "%d %[1]d 0\n", 1000+i)
 	}
 	for _, c := range []struct {
 		name, text string
@@ -55,6 +58,7 @@ func TestEdgesLimit(t *testing.T) {
 		{"names", long.String(), 700_000, nil},
 		{"edges", all.String(), 14 * m, ErrTooLarge},
 		{"edges", all.String(), 24 * m, nil},
+		{"edges and lone nodes", all.String() + named.String(), 26 * m, nil},
 		{"weighted edges", weighted.String(), 40 * m, ErrTooLarge},
 		{"weighted edges", weighted.String(), 56 * m, nil},
 	} {

@@ -419,24 +419,24 @@ func writeTable(w *writer, t *Table, separator byte) error {
 		}
 		w.WriteByte('\n')
 	}
-	buf := make([]float64, cols)
-	for i := range rows {
-		if t.RowIDs != nil {
-			w.name(t.RowIDs[i])
-			w.WriteByte(separator)
-		}
-		for j, v := range t.row(i, buf) {
-			if j > 0 {
-				w.WriteByte(separator)
+	return w.parts(rows, func(int) int { return cols }, func() rowWriter {
+		buf := make([]float64, cols)
+		return func(w *writer, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				if t.RowIDs != nil {
+					w.name(t.RowIDs[i])
+					w.WriteByte(separator)
+				}
+				for j, v := range t.row(i, buf) {
+					if j > 0 {
+						w.WriteByte(separator)
+					}
+					w.float(v)
+				}
+				w.WriteByte('\n')
 			}
-			w.float(v)
 		}
-		w.WriteByte('\n')
-		if err := w.failed(); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // name writes a name, in quotes unless it is plain and cannot be taken for a number.

@@ -65,6 +65,7 @@ type edgeRun struct {
 	triples
 	unknown []edgeEnd
 	first   int64     // line of the first edge
+	zeros   bool      // whether any has weight 0
 	ends    []edgeEnd // of edges that have weights and no nodes yet, two each
 	ids     []int64   // of ends
 	nodes   []int32   // of ends
@@ -82,7 +83,7 @@ const edgesAtOnce = 256
 
 // parse sets r to the edges of l, before which there are so many. It finds nodes while merge adds others.
 func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
-	r.triples, r.unknown = triples{r.row[:0], r.col[:0], r.val[:0]}, r.unknown[:0]
+	r.triples, r.unknown, r.zeros = triples{r.row[:0], r.col[:0], r.val[:0]}, r.unknown[:0], false
 	for {
 		err := r.take(l, before)
 		r.join(ns)
@@ -133,6 +134,7 @@ func (r *edgeRun) take(l *lines, before int64) error {
 		if len(r.val) == 0 {
 			r.first = l.n
 		}
+		r.zeros = r.zeros || weight == 0
 		r.ends = append(r.ends, edgeEnd{fields[0], l.n}, edgeEnd{fields[1], l.n})
 		r.val = append(r.val, weight)
 	}
@@ -175,6 +177,20 @@ func (r *edgeRun) join(ns *nodes) {
 	}
 }
 
+// dropNames takes out the lines that only name a node, "u u 0", and returns how many there were.
+func (r *edgeRun) dropNames() int64 {
+	kept := 0
+	for k, i := range r.row {
+		if j, w := r.col[k], r.val[k]; i != j || w != 0 {
+			r.row[kept], r.col[kept], r.val[kept] = i, j, w
+			kept++
+		}
+	}
+	dropped := len(r.row) - kept
+	r.triples = r.before(kept)
+	return int64(dropped)
+}
+
 // graph collects the edges.
 type graph struct {
 	entries
@@ -185,7 +201,8 @@ type graph struct {
 
 // merge appends the edges of r.
 func (g *graph) merge(l *lines, r *edgeRun, err error) error {
-	if err != nil && g.n == 0 { // this time as the beginning of the file
+	first := len(g.numbers) == 0
+	if err != nil && first { // this time as the beginning of the file
 		err = g.parse(l, r, 0)
 	}
 	if len(r.unknown) > 0 {
@@ -194,12 +211,15 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 		}
 	}
 	edges := r.triples
-	if g.n == 0 && len(edges.row) > 0 {
+	if first && len(edges.row) > 0 {
 		g.line = r.first
 		edges = edges.from(1)
 	}
 	for k, i := range edges.row {
 		g.again = g.again || min(i, edges.col[k]) < 2
+	}
+	if r.zeros {
+		g.named += r.dropNames()
 	}
 	edges = r.triples
 	if weighted := slices.IndexFunc(edges.val, func(w float64) bool { return w != 1 }); g.pattern && weighted >= 0 {
@@ -412,60 +432,66 @@ func writeEdges(w *writer, t *Table) error {
 			return err
 		}
 	}
-	tr := m.Transpose()
+	tr := m.TransposeBy(w.workers)
 	weighted := m.Val != nil
-	line := func(i, j int, v float64) {
-		w.WriteString(ids[i])
-		w.WriteByte(' ')
-		w.WriteString(ids[j])
-		if weighted || v != 1 {
-			w.WriteByte(' ')
-			w.float(v)
+	return w.parts(n, rowLengths(m), func() rowWriter {
+		var edges []pair // of row i with nodes up to i
+		take := func(i int) (isolated bool) {
+			edges, isolated = edges[:0], true
+			pairs(m, tr, i, func(e pair) {
+				if e.there == 0 && e.back == 0 {
+					return
+				}
+				isolated = false
+				if int(e.j) <= i {
+					edges = append(edges, e)
+				}
+			})
+			return isolated
 		}
-		w.WriteByte('\n')
-	}
-	waiting := false // node i-1 has not been named yet; those before it have
-	var edges []pair
-	for i := range n {
-		edges = edges[:0]
-		isolated := true
-		pairs(m, tr, i, func(e pair) {
-			if e.there == 0 && e.back == 0 {
-				return
+		return func(w *writer, lo, hi int) {
+			line := func(i, j int, v float64) {
+				w.WriteString(ids[i])
+				w.WriteByte(' ')
+				w.WriteString(ids[j])
+				if weighted || v != 1 {
+					w.WriteByte(' ')
+					w.float(v)
+				}
+				w.WriteByte('\n')
 			}
-			isolated = false
-			if int(e.j) <= i {
-				edges = append(edges, e)
+			waiting := false // node i-1 has not been named yet; those before it have
+			if lo > 0 && !numbered {
+				take(lo - 1)
+				waiting = len(edges) == 0
 			}
-		})
-		if numbered {
-			waiting = false
-			if isolated {
-				line(i, i, 0)
+			for i := lo; i < hi; i++ {
+				isolated := take(i)
+				if numbered {
+					if isolated {
+						line(i, i, 0)
+					}
+				} else {
+					if k := slices.IndexFunc(edges, func(e pair) bool { return int(e.j) == i-1 }); waiting && k >= 0 {
+						edges[0], edges[k] = edges[k], edges[0] // comes first and so names i-1 and i in this order
+					} else if waiting {
+						line(i-1, i-1, 0)
+					}
+					waiting = len(edges) == 0
+				}
+				for _, e := range edges {
+					// there is A_ij, back is A_ji.
+					line(int(e.j), i, e.back)
+					if e.there != e.back && !(math.IsNaN(e.there) && math.IsNaN(e.back)) {
+						line(i, int(e.j), e.there)
+					}
+				}
 			}
-		} else {
-			if k := slices.IndexFunc(edges, func(e pair) bool { return int(e.j) == i-1 }); waiting && k >= 0 {
-				edges[0], edges[k] = edges[k], edges[0] // comes first and so names i-1 and i in this order
-			} else if waiting {
-				line(i-1, i-1, 0)
+			if hi == n && waiting {
+				line(n-1, n-1, 0)
 			}
-			waiting = len(edges) == 0
 		}
-		for _, e := range edges {
-			// there is A_ij, back is A_ji.
-			line(int(e.j), i, e.back)
-			if e.there != e.back && !(math.IsNaN(e.there) && math.IsNaN(e.back)) {
-				line(i, int(e.j), e.there)
-			}
-		}
-		if err := w.failed(); err != nil {
-			return err
-		}
-	}
-	if waiting {
-		line(n-1, n-1, 0)
-	}
-	return nil
+	})
 }
 
 // edgeIDs returns the ids to write, and whether all are integers as the reader understands it.

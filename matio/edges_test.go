@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,6 +29,8 @@ func TestEdges(t *testing.T) {
 		{name: "conflict", text: "a b 2\nb a 3\na c 1\n", want: `sparse 3×3 0,1=2 0,2=1 1,0=3 2,0=1 rows ["a" "b" "c"]`, warn: "1 pair has different weights in the two directions, the first a b 2, b a 3"},
 		{name: "loops", text: "a a 3\na b 2\nb b\n", want: `sparse 2×2 0,0=3 0,1=2 1,0=2 1,1=1 rows ["a" "b"] symmetric loops 2`},
 		{name: "zero weights", text: "a a 0\nb c 1\nc d 0\n", want: `sparse 4×4 1,2 2,1 rows ["a" "b" "c" "d"] symmetric`},
+		{name: "names alone are no weights, and not given twice", text: "1 1 0\n2 2 0\n2 2 0.0\n5 3\n3 3\n3 3 -0\n4 4 0\n", want: `sparse 5×5 2,2 2,4 4,2 rows ["1" "2" "3" "4" "5"] symmetric loops 1`},
+		{name: "nothing but names", text: "1 1 0\n2 2 0\n", want: `sparse 2×2 rows ["1" "2"] symmetric`},
 		{name: "one way", text: "a b 0\nb a 2\n", want: `sparse 2×2 1,0=2 rows ["a" "b"]`, warn: "a b 0, b a 2"},
 		{name: "NaN", text: "a b nan\nb a NaN\nb c inf\n", want: `sparse 3×3 0,1=NaN 1,0=NaN 1,2=+Inf 2,1=+Inf rows ["a" "b" "c"] symmetric`},
 		{name: "late weight", text: "1 2\n2 3\n3 4 0.5\n1 4\n", want: `sparse 4×4 0,1=1 0,3=1 1,0=1 1,2=1 2,1=1 2,3=0.5 3,0=1 3,2=0.5 rows ["1" "2" "3" "4"] symmetric`},
@@ -66,6 +69,9 @@ func TestEdgesReference(t *testing.T) {
 		for range lines {
 			u, v, w := rng.IntN(n), rng.IntN(n), float64(rng.IntN(3))
 			fmt.Fprintf(&text, "%d %d %v\n", 10*u, 10*v, w)
+			if u == v && w == 0 { // names u once more
+				continue
+			}
 			said.Set(u, v, said.At(u, v)+w)
 			count.Set(u, v, count.At(u, v)+1)
 		}
@@ -77,9 +83,6 @@ func TestEdgesReference(t *testing.T) {
 				switch {
 				case count.At(u, v) == 0:
 					w = said.At(v, u)
-				case u == v:
-					duplicates++ // with the line that names it
-					fallthrough
 				default:
 					duplicates += int64(count.At(u, v)) - 1
 				}
@@ -103,6 +106,33 @@ func TestEdgesReference(t *testing.T) {
 			t.Fatalf("seed %d: symmetric %v, %d duplicates, %d loops, want %v, %d, %d\n%s",
 				seed, got.Symmetric, got.Duplicates, got.SelfLoops, symmetric, duplicates, loops, &text)
 		}
+	}
+}
+
+// TestEdgesNames: a line that only names a node is neither an entry nor without meaning. An error after such lines is not taken for a header, and
+// any number of them is no shape without entries.
+func TestEdgesNames(t *testing.T) {
+	_, err := Read(strings.NewReader("a a 0\na b weight\n"), "g.edges", Options{})
+	if want := `matio: g.edges:2: the weight: "weight" is not a number`; err == nil || err.Error() != want {
+		t.Errorf("after a node's name: %v, want %s", err, want)
+	}
+	if testing.Short() {
+		return
+	}
+	const n = 2_200_000
+	text := []byte("0 1\n")
+	for i := range int64(n) {
+		text = strconv.AppendInt(text, i, 10)
+		text = append(text, ' ')
+		text = strconv.AppendInt(text, i, 10)
+		text = append(text, " 0\n"...)
+	}
+	got, err := Read(bytes.NewReader(text), "g.edges", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows, _ := got.Dims(); rows != n || got.Sparse.NNZ() != 2 || got.Sparse.Val != nil || got.Duplicates != 0 {
+		t.Errorf("%d nodes, %d entries, %d duplicates, want %d, 2 without values, 0", rows, got.Sparse.NNZ(), got.Duplicates, n)
 	}
 }
 

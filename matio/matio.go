@@ -27,8 +27,8 @@
 // The graph is undirected. A pair may be listed once, as "u v" or "v u", or in both directions with one weight: that
 // is one edge. A pair listed twice in the same direction is a duplicate: its weights are summed and it is counted. Where
 // both directions occur and their sums differ, A_uv and A_vu keep what was said and [Table].Symmetric is false. A
-// weight of 0 stores nothing but names its nodes, which is how an isolated node ("u u 0") and a one-way edge ("v u 0"
-// after "u v w") are written. Self-loops are kept and counted. When every id is an integer, in plain decimal without
+// weight of 0 stores nothing but names its nodes, which is how an isolated node ("u u 0", which is no duplicate of anything) and a one-way
+// edge ("v u 0" after "u v w") are written. Self-loops are kept and counted. When every id is an integer, in plain decimal without
 // sign + or leading zeros, nodes are in increasing order of the ids; otherwise in order of first appearance. A table
 // without names is written with the ids 1, 2, …, n.
 //
@@ -42,7 +42,7 @@
 // file that is wrong gives an error that is [ErrFormat] with the line or byte and, where there is one, the repair.
 //
 // Text is parsed by as many goroutines as [Options].Threads says, in blocks of 128 KiB, two for each and one more; what
-// is read, and the error, which is always the first in the file, are the same for any number of them. A file is hashed,
+// is read, and the error, which is always the first in the file, are the same for any number of them. As many make the text that is written. A file is hashed,
 // and text decompressed, in goroutines of their own. None outlives the call.
 package matio
 
@@ -119,7 +119,7 @@ func (t *Table) row(i int, buf []float64) []float64 {
 type Options struct {
 	Format   string // name in the list; "" = by the extension, looking through .gz and .zst
 	MaxBytes int64  // reading: keep no more than this in memory, else ErrTooLarge; 0 = no limit
-	Threads  int    // reading: goroutines that parse at once, 1 = none but the caller's; 0 = as many as processors
+	Threads  int    // goroutines that parse, or make text, at once, 1 = none but the caller's; 0 = as many as processors
 }
 
 // FormatInfo describes one format.

@@ -366,7 +366,7 @@ func fromLowerColumns(n int, vals []float64) *matrix.Dense {
 }
 
 func writeMTX(w *writer, t *Table) error {
-	if t.Symmetric && !isSymmetric(t) {
+	if t.Symmetric && !isSymmetric(t, w.workers) {
 		return fmt.Errorf("%w: the table says that it is symmetric and is not", ErrUnfit)
 	}
 	rows, cols := t.Dims()
@@ -376,20 +376,20 @@ func writeMTX(w *writer, t *Table) error {
 	}
 	if t.Dense != nil {
 		fmt.Fprintf(w, "%%%%MatrixMarket matrix array real %s\n%d %d\n", symmetry, rows, cols)
-		for j := range cols {
-			first := 0
-			if t.Symmetric {
-				first = j
+		return w.parts(cols, func(int) int { return rows }, func() rowWriter {
+			return func(w *writer, lo, hi int) {
+				for j := lo; j < hi; j++ {
+					first := 0
+					if t.Symmetric {
+						first = j
+					}
+					for i := first; i < rows; i++ {
+						w.float(t.Dense.At(i, j))
+						w.WriteByte('\n')
+					}
+				}
 			}
-			for i := first; i < rows; i++ {
-				w.float(t.Dense.At(i, j))
-				w.WriteByte('\n')
-			}
-			if err := w.failed(); err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	}
 	field, count := "pattern", t.Sparse.NNZ()
 	if t.Sparse.Val != nil {
@@ -402,26 +402,26 @@ func writeMTX(w *writer, t *Table) error {
 		}
 	}
 	fmt.Fprintf(w, "%%%%MatrixMarket matrix coordinate %s %s\n%d %d %d\n", field, symmetry, rows, cols, count)
-	for i := range rows {
-		col, val := t.Sparse.Row(i)
-		if t.Symmetric {
-			col = col[:lower(t.Sparse, i)]
-		}
-		for p, j := range col {
-			w.int(int64(i) + 1)
-			w.WriteByte(' ')
-			w.int(int64(j) + 1)
-			if val != nil {
-				w.WriteByte(' ')
-				w.float(val[p])
+	return w.parts(rows, rowLengths(t.Sparse), func() rowWriter {
+		return func(w *writer, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				col, val := t.Sparse.Row(i)
+				if t.Symmetric {
+					col = col[:lower(t.Sparse, i)]
+				}
+				for p, j := range col {
+					w.int(int64(i) + 1)
+					w.WriteByte(' ')
+					w.int(int64(j) + 1)
+					if val != nil {
+						w.WriteByte(' ')
+						w.float(val[p])
+					}
+					w.WriteByte('\n')
+				}
 			}
-			w.WriteByte('\n')
 		}
-		if err := w.failed(); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // lower returns the number of entries of row i up to the diagonal.
@@ -435,14 +435,14 @@ func lower(m *matrix.CSR, i int) int {
 }
 
 // isSymmetric tells whether the matrix equals its transpose, all NaN being equal; a sparse one in its pattern too.
-func isSymmetric(t *Table) bool {
+func isSymmetric(t *Table, workers int) bool {
 	rows, cols := t.Dims()
 	if rows != cols {
 		return false
 	}
 	same := func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y } // 0 is not -0
 	if t.Sparse != nil {
-		u := t.Sparse.Transpose()
+		u := t.Sparse.TransposeBy(workers)
 		return slices.Equal(u.RowPtr, t.Sparse.RowPtr) && slices.Equal(u.Col, t.Sparse.Col) && slices.EqualFunc(u.Val, t.Sparse.Val, same)
 	}
 	for i := range rows {

@@ -398,7 +398,7 @@ func writeNPZ(w *writer, t *Table) error {
 		if err != nil {
 			return err
 		}
-		m := &writer{Writer: bufio.NewWriterSize(f, 1<<16)}
+		m := &writer{Writer: bufio.NewWriterSize(f, writeBuffer)}
 		m.Write(npyHeader(descr, shape))
 		body(m)
 		return m.Flush()

@@ -2,23 +2,75 @@ package matio
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"symnmf/internal/inorder"
+	"symnmf/matrix"
 )
 
 // writer collects what a format writes. Its errors stick: Flush returns the first.
 type writer struct {
 	*bufio.Writer
-	num [32]byte // room for one number
+	num     [32]byte // room for one number
+	workers int      // that make what parts writes
 }
+
+// parts writes what rowWriters write for the rows lo ≤ i < hi of each part, which all workers make at once. A part holds some partNumbers numbers, of which
+// row i has so many as numbers says. The first error ends it.
+func (w *writer) parts(rows int, numbers func(i int) int, start func() rowWriter) error {
+	type part struct {
+		text  bytes.Buffer
+		w     *writer
+		write rowWriter
+	}
+	type span struct{ lo, hi int }
+	spans := func(yield func(span) bool) {
+		lo, held := 0, 0
+		for i := range rows {
+			if held += 1 + numbers(i); held >= partNumbers || i == rows-1 {
+				if !yield(span{lo, i + 1}) {
+					return
+				}
+				lo, held = i+1, 0
+			}
+		}
+	}
+	return inorder.Do(w.workers, spans, func(s span, p *part) {
+		if p.w == nil {
+			p.w, p.write = &writer{Writer: bufio.NewWriterSize(&p.text, writeBuffer)}, start()
+		}
+		p.text.Reset()
+		p.write(p.w, s.lo, s.hi)
+		p.w.Flush() // a buffer takes all
+	}, func(p *part) error {
+		_, err := w.Write(p.text.Bytes())
+		return err
+	})
+}
+
+// rowWriter writes rows to w. One is never called by two at once, and may keep what it writes on.
+type rowWriter func(w *writer, lo, hi int)
+
+// rowLengths returns how many entries each row has.
+func rowLengths(m *matrix.CSR) func(i int) int {
+	return func(i int) int { return int(m.RowPtr[i+1] - m.RowPtr[i]) }
+}
+
+const (
+	writeBuffer = 1 << 16
+	partNumbers = 1 << 13
+)
 
 // failed returns the first error. Who writes much asks after each row: what comes after it goes nowhere.
 func (w *writer) failed() error {
@@ -55,9 +107,9 @@ func CreateContext(ctx context.Context, name string, t *Table, opt Options) erro
 				return err
 			}
 		default:
-			return f.to(w, t)
+			return f.to(w, t, opt.Threads)
 		}
-		if err := f.to(z, t); err != nil {
+		if err := f.to(z, t, opt.Threads); err != nil {
 			z.Close() // its goroutines end; what it wrote is dropped with the file
 			return err
 		}
@@ -85,11 +137,11 @@ func Write(w io.Writer, t *Table, format string) error {
 	if err != nil {
 		return err
 	}
-	return f.to(w, t)
+	return f.to(w, t, 0)
 }
 
-// to checks the table and writes it.
-func (f *format) to(w io.Writer, t *Table) error {
+// to checks the table and writes it, with so many goroutines; 0 means as many as processors.
+func (f *format) to(w io.Writer, t *Table, workers int) error {
 	if (t.Dense == nil) == (t.Sparse == nil) {
 		return fmt.Errorf("%w: exactly one of Dense and Sparse must be set", ErrUnfit)
 	}
@@ -97,7 +149,10 @@ func (f *format) to(w io.Writer, t *Table) error {
 	if t.RowIDs != nil && len(t.RowIDs) != rows || t.ColIDs != nil && len(t.ColIDs) != cols {
 		return fmt.Errorf("%w: %d row and %d column names for a %d×%d matrix", ErrUnfit, len(t.RowIDs), len(t.ColIDs), rows, cols)
 	}
-	buffered := &writer{Writer: bufio.NewWriterSize(w, 1<<16)}
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	buffered := &writer{Writer: bufio.NewWriterSize(w, writeBuffer), workers: workers}
 	if err := f.write(buffered, t); err != nil {
 		return err
 	}

@@ -5,10 +5,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -249,4 +252,79 @@ type broken struct {
 func (w *broken) Write([]byte) (int, error) {
 	w.calls++
 	return 0, w.err
+}
+
+// TestWriteParts: text of many parts is the same for any number of threads, and what is read from it is what was written; with names, too, of which
+// a part must know whether the last node before it has been named.
+func TestWriteParts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 28))
+	const n = 40000
+	rowPtr, col, val := []int64{0}, []int32{}, []float64{}
+	for i := range n {
+		if i > 0 && rng.IntN(2) == 0 { // half of them have no node before them
+			col, val = append(col, int32(rng.IntN(i))), append(val, rng.Float64())
+		}
+		rowPtr = append(rowPtr, int64(len(col)))
+	}
+	graph, err := matrix.NewCSR(n, n, rowPtr, col, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("n%d", i)
+	}
+	table := matrix.NewDense(300, 200, nil)
+	for p := range table.Data() {
+		table.Data()[p] = rng.NormFloat64()
+	}
+	square := matrix.NewDense(200, 200, nil)
+	for i := range 200 {
+		for j := range i + 1 {
+			square.Set(i, j, rng.Float64())
+			square.Set(j, i, square.At(i, j))
+		}
+	}
+	for _, c := range []struct {
+		name string
+		t    *Table
+	}{
+		{"named.edges", &Table{Sparse: graph, RowIDs: ids, ColIDs: ids}},
+		{"numbered.edges", &Table{Sparse: graph}},
+		{"graph.mtx", &Table{Sparse: graph}},
+		{"table.mtx", &Table{Dense: table}},
+		{"square.mtx", &Table{Dense: square, Symmetric: true}},
+		{"table.csv", &Table{Dense: table, RowIDs: ids[:300], ColIDs: ids[:200]}},
+	} {
+		var want []byte
+		for _, threads := range []int{1, 2, 3} {
+			name := filepath.Join(t.TempDir(), c.name)
+			if err := Create(name, c.t, Options{Threads: threads}); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			got, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				if want = got; len(want) < 5*writeBuffer {
+					t.Errorf("%s has %d bytes: fewer than five parts", c.name, len(want))
+				}
+				back, err := Open(name, Options{})
+				if err != nil {
+					t.Fatalf("%s: %v", c.name, err)
+				}
+				if a, b := c.t.Sparse, back.Sparse; a != nil {
+					if !slices.Equal(a.RowPtr, b.RowPtr) || !slices.Equal(a.Col, b.Col) || !slices.Equal(a.Val, b.Val) || c.t.RowIDs != nil && !slices.Equal(c.t.RowIDs, back.RowIDs) {
+						t.Errorf("%s: another graph is read than was written", c.name)
+					}
+				} else if why := differ(c.t, back, true); why != "" {
+					t.Errorf("%s: %s", c.name, why)
+				}
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s by %d threads is not what one writes", c.name, threads)
+			}
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"symnmf"
 	"symnmf/cluster"
+	"symnmf/internal/inorder"
 	"symnmf/matio"
 )
 
@@ -227,7 +228,7 @@ var clustersHeader = []string{"id", "cluster", "strength", "margin"}
 // writeClusters writes clusters.tsv.
 func (a *answer) writeClusters(w io.Writer) error {
 	ids := a.data.ids()
-	return writeTSV(w, clustersHeader, a.threads, upTo(len(a.assign)), func(l *tsvLines, i int) {
+	return writeTSV(w, clustersHeader, a.threads, inorder.UpTo(len(a.assign)), func(l *tsvLines, i int) {
 		c := a.assign[i]
 		l.name(ids.of(i))
 		l.int(c.Cluster)

@@ -377,17 +377,12 @@ func (f *fitFlags) run(s *streams) error {
 		return err
 	}
 	opt.Bound = bound
-	var ans *answer // nil until there is one
 	if f.out != "" {
 		made, err := claimDir(f.out)
 		if err != nil {
 			return err
 		}
-		defer func() {
-			if ans == nil {
-				removeEmpty(made)
-			}
-		}()
+		defer removeEmpty(made) // where nothing has been written
 	}
 	if f.trace != "" {
 		if err := claimFile(f.trace); err != nil {
@@ -426,7 +421,7 @@ func (f *fitFlags) run(s *streams) error {
 	if res == nil {
 		return err
 	}
-	ans = &answer{flags: f, data: d, command: s.args, threads: threads, memoryLimit: limit, rows: rows, cols: cols, nnz: nnz}
+	ans := &answer{flags: f, data: d, command: s.args, threads: threads, memoryLimit: limit, rows: rows, cols: cols, nnz: nnz}
 	ans.take(res, hist)
 	if original != nil {
 		if ans.record.Original, err = original.measure(res.H, opt); err != nil {

@@ -8,9 +8,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"unicode"
+
+	"symnmf/internal/inorder"
 )
 
 // tsvLines are lines of fields separated by tabs.
@@ -56,80 +56,46 @@ func (l *tsvLines) float(x float64) {
 	}
 }
 
-// upTo yields the whole numbers below n.
-func upTo(n int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for i := range n {
-			if !yield(i) {
-				return
-			}
-		}
-	}
-}
-
 // tsvBatch is how many lines a goroutine makes at a time.
 const tsvBatch = 1 << 12
 
 // writeTSV writes a header and a line for each of items, which as many goroutines as workers make with line. The first error of w
 // ends it.
 func writeTSV[T any](w io.Writer, header []string, workers int, items iter.Seq[T], line func(*tsvLines, T)) error {
-	type batch struct {
-		items []T
-		lines tsvLines
-		made  chan struct{}
-	}
-	count := 2*workers + 1
-	free, work, order := make(chan *batch, count), make(chan *batch, count), make(chan *batch, count) // with room for all: no send waits
-	for range count {
-		free <- &batch{made: make(chan struct{}, 1)}
-	}
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for b := range work {
-				b.lines.text = b.lines.text[:0]
-				for _, item := range b.items {
-					line(&b.lines, item)
-					b.lines.end()
-				}
-				b.made <- struct{}{}
-			}
-		})
-	}
 	var head tsvLines
 	for _, name := range header {
 		head.name(name)
 	}
 	head.end()
-	_, err := w.Write(head.text)
-	var failed atomic.Bool
-	failed.Store(err != nil)
-	group.Go(func() {
-		for b := range order {
-			<-b.made
-			if err == nil {
-				_, err = w.Write(b.lines.text)
-				failed.Store(err != nil)
-			}
-			b.items = b.items[:0]
-			free <- b
+	if _, err := w.Write(head.text); err != nil {
+		return err
+	}
+	return inorder.Do(workers, batches(items, tsvBatch), func(items []T, lines *tsvLines) {
+		lines.text = lines.text[:0]
+		for _, item := range items {
+			line(lines, item)
+			lines.end()
 		}
+	}, func(lines *tsvLines) error {
+		_, err := w.Write(lines.text)
+		return err
 	})
-	b := <-free
-	for item := range items {
-		if failed.Load() {
-			break
+}
+
+// batches yields items so many at a time, and at the end what is left.
+func batches[T any](items iter.Seq[T], size int) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		var batch []T
+		for item := range items {
+			if batch = append(batch, item); len(batch) == size {
+				if !yield(batch) {
+					return
+				}
+				batch = make([]T, 0, size)
+			}
 		}
-		if b.items = append(b.items, item); len(b.items) == tsvBatch {
-			order <- b
-			work <- b
-			b = <-free
+		if len(batch) > 0 {
+			yield(batch)
 		}
 	}
-	order <- b
-	work <- b
-	close(order)
-	close(work)
-	group.Wait()
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"symnmf/internal/inorder"
 	"symnmf/matio"
 	"symnmf/matrix"
 )
@@ -37,7 +38,7 @@ func TestTSV(t *testing.T) {
 		w.Flush()
 		for _, workers := range []int{1, 2, 3} {
 			var got bytes.Buffer
-			err := writeTSV(&got, header, workers, upTo(n), func(l *tsvLines, i int) {
+			err := writeTSV(&got, header, workers, inorder.UpTo(n), func(l *tsvLines, i int) {
 				name, k, x := line(i)
 				l.name(name)
 				l.int(k)
@@ -58,7 +59,7 @@ func TestTSVBroken(t *testing.T) {
 		w := &smallWriter{room: room, err: full}
 		drawn := 0
 		items := func(yield func(int) bool) {
-			for i := range upTo(n) {
+			for i := range inorder.UpTo(n) {
 				if drawn++; !yield(i) {
 					return
 				}
