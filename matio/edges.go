@@ -281,11 +281,12 @@ func readEdges(in *input) (*Table, error) {
 	}
 	ids, place := g.order()
 	if place != nil {
-		for _, part := range g.parts {
+		kernel.Blocks(len(g.parts), 1, in.workers(g.n), func(k, _, _ int) {
+			part := g.parts[k]
 			for p := range part.row {
 				part.row[p], part.col[p] = place[part.row[p]], place[part.col[p]]
 			}
-		}
+		})
 	}
 	said, duplicates, err := g.assemble(n, n, l.errf)
 	if err != nil {
