@@ -13,7 +13,7 @@ import (
 //	γ = 1 − 3/(5+t),   Y = max((1+γ)·H_t − γ·H_{t−1}, η),   H_{t+1} = Y∘R(Y)^{1/3},   η = 1e-16·√(‖A‖/n)
 //
 // and Y = H_0 when t = 0. If F(H_{t+1}) > F(H_t), H_{t+1} is made from H_t in place of Y, with t = 0. So the objective does not
-// rise. η keeps entries that Y would have at zero or below alive, so zeros of the start do not stay. A sweep is one update:
+// rise, of an A ≥ 0. η keeps entries that Y would have at zero or below alive, so zeros of the start do not stay. A sweep is one update:
 // two products A·H and 4·n·r² multiply–adds, three and 6 where there is a restart. Memory: 6·n·r numbers besides H.
 //
 // Source: Wang, He, Lu et al., Accelerated symmetric NMF using extrapolation, Symmetry 12:1187, 2020, Algorithm 2, where η is

@@ -711,3 +711,18 @@ func TestMBITies(t *testing.T) {
 		}
 	}
 }
+
+// TestResidualOfView: A without its diagonal, as a view, has zeros there, which count.
+func TestResidualOfView(t *testing.T) {
+	full := instance.FullRank(7, 3)
+	hollow := full.Clone()
+	for i := range 7 {
+		hollow.Set(i, i, 0)
+	}
+	opt := Options{Solver: Residual{}, Start: Random{}, Seed: 1, Stop: Stop{Sweeps: 60, KKT: -1}}
+	want := factorize(t, mustDense(t, hollow), 2, opt)
+	got := factorize(t, mustDense(t, full).OffDiagonal(), 2, opt)
+	if d := math.Abs(got.RelErr - want.RelErr); d > 1e-12 {
+		t.Errorf("error %v, of the same matrix with zeros %v", got.RelErr, want.RelErr)
+	}
+}

@@ -32,7 +32,7 @@ const (
 
 var firstStageNames = [...]string{"svd", "lai"}
 
-func (f FirstStage) String() string { return firstStageNames[f] }
+func (f FirstStage) String() string { return nameOf(f, firstStageNames[:]) }
 
 const defaultTurns = 50
 

@@ -33,7 +33,7 @@
 //
 // # What is promised
 //
-// The objective never rises beyond rounding, but with methods whose comments say that it may: TSVD, those with two factors, and MU
+// The objective never rises beyond rounding where A ≥ 0, but with methods whose comments say that it may: TSVD, those with two factors, and MU
 // with an exponent above 1/3. Figures in Result are computed afresh from H by their definitions. One seed gives the same bits for any
 // number of Threads on one kind of processor; between instruction sets only rounding differs, which a non-convex problem can amplify
 // into another local optimum.

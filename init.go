@@ -123,22 +123,29 @@ func (LAIStart) fill(p *problem, h *matrix.Dense, run int) error {
 }
 
 func (g Given) fill(p *problem, h *matrix.Dense, _ int) error {
-	if g.H == nil {
-		return fmt.Errorf("%w: Given.H is nil", ErrStart)
-	}
-	if n, r := g.H.Dims(); n != p.n || r != p.r {
-		return fmt.Errorf("%w: it is %d×%d, want %d×%d", ErrStart, n, r, p.n, p.r)
-	}
 	s := math.Sqrt(p.scale)
 	for k, v := range g.H.Data() {
-		if !(v >= 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("%w: entry [%d,%d] is %v, want a finite number ≥ 0", ErrStart, k/p.r, k%p.r, v)
-		}
 		h.Data()[k] = v * s
 	}
 	// From there a sweep can do no better than round H to a few columns, or to zero.
 	if f := p.measure(h); f.hhSq > mostStart*mostStart*p.norm*p.norm {
 		return fmt.Errorf("%w: ‖HHᵀ‖ is %.2g times ‖A‖; scale it down", ErrStart, math.Sqrt(f.hhSq)/p.norm)
+	}
+	return nil
+}
+
+// check says what is wrong with H before any work, or nil.
+func (g Given) check(n, r int) error {
+	if g.H == nil {
+		return fmt.Errorf("%w: Given.H is nil", ErrStart)
+	}
+	if rows, cols := g.H.Dims(); rows != n || cols != r {
+		return fmt.Errorf("%w: it is %d×%d, want %d×%d", ErrStart, rows, cols, n, r)
+	}
+	for k, v := range g.H.Data() {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("%w: entry [%d,%d] is %v, want a finite number ≥ 0", ErrStart, k/r, k%r, v)
+		}
 	}
 	return nil
 }

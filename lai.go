@@ -45,6 +45,7 @@ type LAI struct {
 const (
 	defaultOversample = 10
 	defaultPower      = 2
+	mostPower         = 100
 	settledBy         = 1e-5 // of the relative error a sweep
 	settledFor        = 4    // sweeps in a row
 	settledFrom       = 10   // sweeps
@@ -58,7 +59,7 @@ var laiKnobs = []Knob{
 	{"over", "the method it runs: " + strings.Join(laiNames(), ", "), laiOver[0].Name(),
 		nameKnob("over", laiNames(), func(s *LAI, k int) { s.Over = laiOver[k] })},
 	{"oversample", "columns of the low rank beyond R", "10", wholeKnob("oversample", 1, 1<<30, func(s *LAI, k int) { s.Oversample = k })},
-	{"power", "times A is applied to them beyond the first", "2", wholeKnob("power", 1, 100, func(s *LAI, k int) { s.Power = k })},
+	{"power", "times A is applied to them beyond the first", "2", wholeKnob("power", 1, mostPower, func(s *LAI, k int) { s.Power = k })},
 	{"refine", "whether to go on with A itself: yes, no", "yes",
 		nameKnob("refine", []string{"yes", "no"}, func(s *LAI, k int) { s.NoRefine = k == 1 })},
 }
@@ -77,8 +78,8 @@ func (LAI) ownStart() Start { return Random{} }
 
 func (s LAI) accepts(p *problem, opt *Options) error {
 	switch {
-	case s.Oversample < 0 || s.Power < 0:
-		return fmt.Errorf("%w: LAI.Oversample = %d, LAI.Power = %d", ErrOption, s.Oversample, s.Power)
+	case s.Oversample < 0 || s.Power < 0 || s.Power > mostPower:
+		return fmt.Errorf("%w: LAI.Oversample = %d, LAI.Power = %d, want 0 or more, and a power up to %d", ErrOption, s.Oversample, s.Power, mostPower)
 	case s.Over != nil && !slices.Contains(laiNames(), s.Over.Name()):
 		return fmt.Errorf("%w: LAI.Over is %s, want one of %v", ErrOption, s.Over.Name(), laiNames())
 	}
@@ -234,6 +235,13 @@ func (s *laiRun) end() *matrix.Dense {
 		s.h = k.end()
 	}
 	return s.h
+}
+
+// release implements releaser.
+func (s *laiRun) release() {
+	if r, ok := s.work.(releaser); ok {
+		r.release()
+	}
 }
 
 // verify implements checker, once A itself is at work.

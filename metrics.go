@@ -14,8 +14,8 @@ type figures struct {
 	floorSq  float64 // bound on the rounding error of errSq
 	gradKKT  float64 // ‖H − [H − G/‖A‖]₊‖²
 	penalty  float64 // Σ_j Λ_j‖H_:,j‖₁
-	ah, hhSq float64 // ⟨AH,H⟩ and ‖HᵀH‖² (less rowQuad)
-	rowQuad  float64 // Σ‖H_i,:‖⁴ when the diagonal is ignored, else 0
+	ah, hhSq float64 // ⟨AH,H⟩ and ‖HHᵀ‖², off the diagonal when that is ignored
+	rowQuad  float64 // Σ‖H_i,:‖⁴ then, else 0
 	zeroCols int
 	zeroRows int
 	loose    []int // items i with (A·H)_i,: = 0 and H_i,: ≠ 0: with 0 the objective is less
@@ -51,13 +51,18 @@ func (f *figures) kkt() float64 {
 // objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
 
-// RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r), and the floor below which it is noise, as Result does of the A it was fitted to:
-// of an H that was fitted to something else in place of A. Of the options Threads and IgnoreDiagonal count. A product A·H and O(n·r²).
-// ErrUnfit when H has not n rows; else what Factorize says of A.
+// RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r) of finite numbers, and the floor below which it is noise, as Result does of the A it was fitted to:
+// of an H that was fitted to something else in place of A. Both are +Inf where their squares are beyond float64. Of the options Threads and IgnoreDiagonal count. A product A·H and O(n·r²).
+// ErrUnfit when H has not n rows, or an entry that is not finite; else what Factorize says of A, r and Threads.
 func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor float64, err error) {
 	n, r := h.Dims()
 	if n != a.Dim() {
 		return 0, 0, fmt.Errorf("%w: H has %d rows and A %d items", ErrUnfit, n, a.Dim())
+	}
+	for k, v := range h.Data() {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return 0, 0, fmt.Errorf("%w: H[%d,%d] = %v", ErrUnfit, k/r, k%r, v)
+		}
 	}
 	p, err := newProblem(a, r, &Options{Threads: opt.Threads, IgnoreDiagonal: opt.IgnoreDiagonal})
 	if err != nil {
@@ -78,7 +83,7 @@ const measureBlock = 64
 //
 //	‖A−HHᵀ‖² = ‖A‖² − 2⟨AH,H⟩ + ‖HᵀH‖²,   G = H·(HᵀH) − A·H + Λ
 //
-// and, when the diagonal is ignored (p.a has none), Σ‖H_i,:‖⁴ less in the first and ‖H_i,:‖²·H_i,: less in the second.
+// and, when the diagonal is ignored (p.a has none), Σ‖H_i,:‖⁴ less in the first and ‖H_i,:‖²·H_i,: less in the second (others).
 // The first cancels: its terms carry a relative rounding error of ε times the depth of their sums. Where that shows, and
 // n is small enough, the error is summed again entry by entry. O(nnz·r + n·r²); O(blocks·r) memory.
 func (p *problem) measure(h *matrix.Dense) figures {
@@ -115,11 +120,12 @@ func (p *problem) measureFrom(h *matrix.Dense, ahOf func(scratch []float64, lo, 
 }
 
 // measureRows is measureWith without what only reads h, for d = HᵀH, an ah that returns rows of A·H, perhaps in the scratch it gets,
-// and a matrix to keep H·(HᵀH) in, or nil.
+// and a matrix to keep H·(HᵀH) in, of other rows when the diagonal is ignored, or nil.
 func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
 	f := figures{normOfA: p.norm}
 	blocks := kernel.BlockCount(p.n, measureBlock)
 	ahs, gradSqs, rowQuads, loose := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks), make([][]int, blocks)
+	offs, rounded := make([]float64, blocks), make([]float64, blocks)
 	invNorm := 1.0
 	if p.norm > 0 {
 		invNorm = 1 / p.norm
@@ -133,7 +139,7 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		}
 		clear(hd)
 		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
-		var inner, grads, quads float64 // sums of the block: those of others are in the same cache line
+		var inner, grads, quads, off, summed float64 // sums of the block: those of others are in the same cache line
 		for i := lo; i < hi; i++ {
 			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
 			along := kernel.Dot(ahi, hi)
@@ -141,34 +147,45 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 			if along == 0 && !kernel.Nonzero(ahi) && kernel.Nonzero(hi) {
 				loose[b] = append(loose[b], i)
 			}
-			li := 0.0
 			if p.ignoreDiag {
-				li = kernel.SumSq(hi)
-				quads += li * li
+				own := kernel.SumSq(hi)
+				quads += own * own
+				anew := p.others(g, h, i, own)
+				along := kernel.Dot(g, hi)
+				if off += along; anew {
+					summed += along
+				} else {
+					summed += along + 2*own*own
+				}
 			}
 			for j, v := range hi[:p.r] {
-				grad := g[j] - ahi[j] - li*v + p.l1[j]
+				grad := g[j] - ahi[j] + p.l1[j]
 				step := min(v, grad*invNorm) // v − max(0, v − grad/‖A‖)
 				grads += step * step
 			}
 		}
-		ahs[b], gradSqs[b], rowQuads[b] = inner, grads, quads
+		ahs[b], gradSqs[b], rowQuads[b], offs[b], rounded[b] = inner, grads, quads, off, summed
 	})
+	var summed float64
 	for b := range blocks {
 		f.ah += ahs[b]
 		f.gradKKT += gradSqs[b]
 		f.rowQuad += rowQuads[b]
+		f.hhSq += offs[b]
+		summed += rounded[b]
 		f.loose = append(f.loose, loose[b]...)
 	}
-	for _, v := range d {
-		f.hhSq += v * v
+	if !p.ignoreDiag {
+		for _, v := range d {
+			f.hhSq += v * v
+		}
+		summed = f.hhSq
 	}
-	f.hhSq -= f.rowQuad
 
 	f.errSq = max(0, p.norm*p.norm-2*f.ah+f.hhSq)
 	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, the last two in two stages.
 	depth := float64(min(p.n, int(p.a.Stored()/int64(p.n))*4+64) + p.r + measureBlock + blocks)
-	f.floorSq = 0x1p-53 * depth * (p.normFrom*p.normFrom + 2*f.ah + f.hhSq + f.rowQuad)
+	f.floorSq = 0x1p-53 * depth * (p.normFrom*p.normFrom + 2*f.ah + summed)
 	if f.errSq < 1e4*f.floorSq {
 		if visitor, ok := p.a.(matrix.RowVisitor); ok && float64(p.n)*float64(p.n)*float64(p.r) <= directLimit {
 			p.measureDirectly(visitor, h, &f)
@@ -183,29 +200,55 @@ const directLimit = 2e9
 // measureDirectly replaces errSq by the sum of (A_il − H_i,:·H_l,:)² over all i and l, whose terms do not cancel: each is
 // wrong by at most (r+2)·ε·(|A_il| + H_i,:·H_l,:), so their root is right to (r+2)·ε·(‖A‖ + ‖HHᵀ‖).
 func (p *problem) measureDirectly(a matrix.RowVisitor, h *matrix.Dense, f *figures) {
-	part := make([]float64, p.n)
+	part, fit := make([]float64, p.n), make([]float64, p.n)
 	scratch := func() []float64 { return make([]float64, p.n) }
 	kernel.BlocksWith(p.n, 16, p.workers, scratch, func(row []float64, _, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			clear(row)
 			a.VisitRow(i, func(l int, v float64) { row[l] = v })
-			var sum float64
+			var sum, hh float64
 			for l, v := range row {
 				if l == i && p.ignoreDiag {
 					continue
 				}
-				d := v - kernel.Dot(h.Row(i), h.Row(l))
-				sum += d * d
+				x := kernel.Dot(h.Row(i), h.Row(l))
+				sum += (v - x) * (v - x)
+				hh += x * x
 			}
-			part[i] = sum
+			part[i], fit[i] = sum, hh
 		}
 	})
-	f.errSq = 0
-	for _, v := range part {
+	f.errSq, f.hhSq = 0, 0
+	for i, v := range part {
 		f.errSq += v
+		f.hhSq += fit[i]
 	}
-	bound := float64(p.r+2) * 0x1p-53 * (p.norm + math.Sqrt(max(0, f.hhSq)))
+	bound := float64(p.r+2) * 0x1p-53 * (p.norm + math.Sqrt(f.hhSq))
 	f.floorSq = bound * bound
+}
+
+// others makes of hd, row i of H·(HᵀH), what other rows contribute to it: ‖H_i,:‖²·H_i,:, own times that row, is taken off. Where next to nothing is left of an
+// entry, as of a column that hardly any other item has, that difference is noise: then the row is summed anew, which it says. O(r), or O(n·r) for such a
+// row, of which a column has at most one that is large in it, and each row that outgrows all others is one.
+func (p *problem) others(hd []float64, h *matrix.Dense, i int, own float64) (anew bool) {
+	const noise = 0x1p-20
+	hi := h.Row(i)
+	for k, v := range hi {
+		whole := hd[k]
+		hd[k] -= own * v
+		anew = anew || hd[k] < noise*whole
+	}
+	if !anew {
+		return false
+	}
+	clear(hd)
+	n, _ := h.Dims()
+	for l := range n {
+		if l != i {
+			kernel.Axpy(hd, kernel.Dot(hi, h.Row(l)), h.Row(l))
+		}
+	}
+	return true
 }
 
 // alongRay returns what the objective along the ray through h is made of: ⟨A·H, H⟩, ‖HᵀH‖² less Σ‖H_i,:‖⁴ where the diagonal is ignored, and
@@ -282,13 +325,16 @@ func (p *problem) gram(h *matrix.Dense) []float64 {
 	return p.sums(r*r, func(d []float64, lo, hi int) { kernel.Gram(d, h.Data()[lo*r:hi*r], r) })
 }
 
-// timesGram sets dst to H·D, all of n rows.
+// timesGram sets dst to H·D, D = HᵀH, all of n rows, and of other rows where the diagonal is ignored.
 func (p *problem) timesGram(dst, h *matrix.Dense, d []float64) {
 	_, r := h.Dims()
 	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
 		rows := dst.Data()[lo*r : hi*r]
 		clear(rows)
 		kernel.RowsTimes(rows, h.Data()[lo*r:hi*r], r, d, r)
+		for i := lo; i < hi && p.ignoreDiag; i++ {
+			p.others(dst.Row(i), h, i, kernel.SumSq(h.Row(i)))
+		}
 	})
 }
 

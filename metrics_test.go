@@ -3,6 +3,7 @@ package symnmf
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 
@@ -324,5 +325,58 @@ func TestLooseRows(t *testing.T) {
 	h := matrix.NewDense(3, 2, []float64{1, 0, 0, 1, 1, 1})
 	if f := p.measure(h); !reflect.DeepEqual(f.loose, []int{2}) {
 		t.Errorf("loose %v, want 2 alone", f.loose)
+	}
+}
+
+// TestFiguresOfOwners: where the diagonal is ignored, rows that own a column, or outgrow all others, leave next to nothing of the differences from HᵀH. What
+// is told is that of the definition all the same, as is what the multiplicative methods divide by.
+func TestFiguresOfOwners(t *testing.T) {
+	const n, r = 9, 3
+	rng := rand.New(rand.NewPCG(28, 1))
+	a := instance.FullRank(n, 2)
+	for _, scales := range [][]float64{{1}, {1e5, 1e-5}, {1e9, 1e-9, 1e-9}, {1, 1e-12, 1e-12, 1e-12, 1e-12, 1e-12, 1e-12, 1e-12, 1e-12}} {
+		h := matrix.NewDense(n, r, nil)
+		for i := range n {
+			for j := range r {
+				h.Set(i, j, scales[min(i, len(scales)-1)]*rng.Float64())
+			}
+		}
+		for form, op := range map[string]matrix.Operator{"dense": mustDense(t, a), "sparse": mustCSR(t, sparseOf(t, a))} {
+			p, err := newProblem(op, r, &Options{IgnoreDiagonal: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			scaled := h.Clone()
+			for k := range scaled.Data() {
+				scaled.Data()[k] *= math.Sqrt(p.scale)
+			}
+			want, f := measureNaively(a, h, nil, true), p.measure(scaled)
+			if d := math.Abs(f.relErr() - want.err/want.normA); d > f.floor()+1e-12*want.err/want.normA {
+				t.Errorf("%s, rows of %v: error %v, want %v, floor %v", form, scales, f.relErr(), want.err/want.normA, f.floor())
+			}
+			if most := 1e-6 * (want.err/want.normA + 1); f.floor() > most {
+				t.Errorf("%s, rows of %v: floor %v, want at most %v", form, scales, f.floor(), most)
+			}
+			if d := math.Abs(f.kkt() - want.kkt); d > 1e-8*want.kkt {
+				t.Errorf("%s, rows of %v: KKT residual %v, want %v", form, scales, f.kkt(), want.kkt)
+			}
+			got := matrix.NewDense(n, r, nil)
+			p.timesGram(got, h, p.gram(h))
+			for i := range n {
+				for k := range r {
+					sum := 0.0
+					for l := range n {
+						for j := range r {
+							if l != i {
+								sum += h.At(i, j) * h.At(l, j) * h.At(l, k)
+							}
+						}
+					}
+					if d := math.Abs(got.At(i, k) - sum); d > 1e-8*sum {
+						t.Errorf("rows of %v: (H·HᵀH)[%d,%d] of other rows is %v, want %v", scales, i, k, got.At(i, k), sum)
+					}
+				}
+			}
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 //
 //	H_ik ← H_ik·R_ik^e,   R = (A·H) ⊘ (H·(HᵀH))
 //
-// When the diagonal is ignored, ‖H_i,:‖²·H_i,: is missing below the line. The objective does not rise for e ≤ 1/3; nothing is
+// When the diagonal is ignored, ‖H_i,:‖²·H_i,: is missing below the line. Of an A ≥ 0 the objective does not rise for e ≤ 1/3; nothing is
 // known beyond, and with e = 0.99 it does rise. A zero entry is zero for ever, so H has to be positive at the start wherever
 // the answer is to be. A sweep is one update: a product A·H and 2·n·r² multiply–adds. Memory: 2·n·r numbers besides H.
 //
@@ -96,18 +96,14 @@ const (
 	leastEntry = 1e-300
 )
 
-// multiply sets dst to h∘factor(R) for R = (A·H) ⊘ (H·D), all n×r, given A·H and H·D, D = HᵀH; R is 0 where both parts are.
+// multiply sets dst to h∘factor(R) for R = (A·H) ⊘ (H·D), all n×r, given A·H and H·D, D = HᵀH, of other rows where the diagonal is ignored; R is 0 where both parts are.
 // Entries of A·H that are below zero by rounding, or from a low rank in place of A ≥ 0, count as zero. dst may be h.
 func (p *problem) multiply(dst, h, ah, hd *matrix.Dense, factor func(ratio float64) float64) {
 	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			li := 0.0
-			if p.ignoreDiag {
-				li = kernel.SumSq(h.Row(i))
-			}
 			to, ahi, hdi := dst.Row(i), ah.Row(i), hd.Row(i)
 			for k, v := range h.Row(i) {
-				plus, minus := max(0, ahi[k]), hdi[k]-li*v
+				plus, minus := max(0, ahi[k]), hdi[k]
 				ratio := 0.0
 				switch {
 				case minus > 0:

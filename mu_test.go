@@ -394,3 +394,30 @@ func TestIterateVerify(t *testing.T) {
 		t.Errorf("a wrong A·H: %v", err)
 	}
 }
+
+// TestRestartWithoutDiagonal: where an item comes to own a column, its entry there and those of others grow apart without end. Still the objective does not rise.
+func TestRestartWithoutDiagonal(t *testing.T) {
+	a := matrix.NewDense(8, 8, []float64{
+		0, 0, 0, .99, .63, 0, 0, 0,
+		0, 0, 0, .65, 0, 0, .78, .82,
+		0, 0, 0, 0, .74, 0, .96, .19,
+		.99, .65, 0, .5, .66, 0, 0, 0,
+		.63, 0, .74, .66, 0, 0, .9, 0,
+		0, 0, 0, 0, 0, 0, 0, 0,
+		0, .78, .96, 0, .9, 0, 0, .41,
+		0, .82, .19, 0, 0, 0, .41, .2,
+	})
+	for _, s := range []Solver{AMU{}, MU{}, BetaSNMF{}} {
+		for _, seed := range []uint64{142, 255, 267, 395} {
+			res := factorize(t, mustCSR(t, sparseOf(t, a)), 8, Options{Solver: s, Start: Random{}, Seed: seed, IgnoreDiagonal: true, Trace: true})
+			for k, at := range res.Trace[1:] {
+				if before := res.Trace[k].RelErr; !(at.RelErr <= before+1e-6) {
+					t.Fatalf("%s, seed %d: the error is %v after sweep %d, %v before", s.Name(), seed, at.RelErr, at.Sweep, before)
+				}
+			}
+			if want := measureNaively(a, res.H, nil, true); math.Abs(res.RelErr-want.err/want.normA) > 1e-9 || math.Abs(res.KKT-want.kkt) > 1e-8 {
+				t.Errorf("%s, seed %d: error %v, KKT residual %v, want %v, %v", s.Name(), seed, res.RelErr, res.KKT, want.err/want.normA, want.kkt)
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"symnmf/internal/kernel"
 )
@@ -20,7 +21,7 @@ const (
 
 var columnOrderNames = [...]string{"cyclic", "shuffle"}
 
-func (o ColumnOrder) String() string { return columnOrderNames[o] }
+func (o ColumnOrder) String() string { return nameOf(o, columnOrderNames[:]) }
 
 // EntryOrder is the order in which a column's entries are visited, and whether all are.
 type EntryOrder int
@@ -36,7 +37,15 @@ const (
 
 var entryOrderNames = [...]string{"natural", "shuffled", "decrease", "gradient", "select"}
 
-func (o EntryOrder) String() string { return entryOrderNames[o] }
+func (o EntryOrder) String() string { return nameOf(o, entryOrderNames[:]) }
+
+// nameOf returns the name of k in a list of them, or the number where it has none.
+func nameOf[T ~int](k T, names []string) string {
+	if k < 0 || int(k) >= len(names) {
+		return strconv.Itoa(int(k))
+	}
+	return names[k]
+}
 
 // parseName finds a name in a list of them.
 func parseName(what, name string, names []string) (int, error) {

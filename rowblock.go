@@ -59,7 +59,7 @@ const (
 
 var firstSweepNames = [...]string{"auto", "rows", "columns"}
 
-func (f FirstSweep) String() string { return firstSweepNames[f] }
+func (f FirstSweep) String() string { return nameOf(f, firstSweepNames[:]) }
 
 // Precision is how numbers are computed.
 type Precision int
@@ -72,7 +72,7 @@ const (
 
 var precisionNames = [...]string{"adaptive", "double", "single"}
 
-func (p Precision) String() string { return precisionNames[p] }
+func (p Precision) String() string { return nameOf(p, precisionNames[:]) }
 
 // mostPasses bounds what the orders of the coordinates take, 8·Passes·r bytes, and as much again for each group of rows; and Joint, where nobody wants as many.
 const mostPasses = 1000
@@ -91,17 +91,33 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	if _, blocks := p.a.(matrix.BlockMultiplier); !blocks {
 		return fmt.Errorf("%w: rowblock wants products by blocks of rows, which the matrix has not; use cd-cyclic", ErrUnfit)
 	}
-	if s.Block < 0 || s.Passes < 0 || s.Passes > mostPasses || s.CheckEvery < 0 || s.Compress < NoCompression || s.Joint < NoJoint || s.Joint > mostPasses || !(s.MaxStep >= 0 && s.MaxStep <= 2) || !(s.Whole >= 0 && s.Whole <= 1) ||
-		s.First < FirstAuto || s.First > FirstColumns || s.Precision < Adaptive || s.Precision > Single {
-		return fmt.Errorf("%w: %+v", ErrOption, s)
+	for _, f := range []struct {
+		name               string
+		value, least, most float64
+	}{
+		{"Block", float64(s.Block), 0, math.MaxInt}, {"Passes", float64(s.Passes), 0, mostPasses}, {"MaxStep", s.MaxStep, 0, 2}, {"Whole", s.Whole, 0, 1},
+		{"CheckEvery", float64(s.CheckEvery), 0, math.MaxInt}, {"First", float64(s.First), float64(FirstAuto), float64(FirstColumns)},
+		{"Compress", float64(s.Compress), NoCompression, math.MaxInt}, {"Joint", float64(s.Joint), NoJoint, mostPasses}, {"Precision", float64(s.Precision), float64(Adaptive), float64(Single)},
+	} {
+		if !(f.value >= f.least && f.value <= f.most) {
+			want := fmt.Sprintf("%v to %v", f.least, f.most)
+			if f.most == math.MaxInt {
+				want = fmt.Sprintf("%v or more", f.least)
+			}
+			return fmt.Errorf("%w: RowBlock.%s = %v, want %s", ErrOption, f.name, f.value, want)
+		}
 	}
-	if _, listed := p.a.(matrix.RowVisitor); listed && s.Block > mostRows && p.a.Stored() > math.MaxUint32 {
-		return fmt.Errorf("%w: Block = %d, want at most %d where A has 2³² entries or more", ErrOption, s.Block, mostRows)
+	counted := int64(math.MaxInt32) // entries of a block
+	if _, listed := p.a.(matrix.RowVisitor); listed {
+		counted = math.MaxUint32
+	}
+	if s.Block > mostRows && p.a.Stored() > counted {
+		return fmt.Errorf("%w: Block = %d, want at most %d where A or X has more than %d entries", ErrOption, s.Block, mostRows, counted)
 	}
 	return nil
 }
 
-// mostRows is the most rows that a block of a graph has by default, and where A is so large that the entries of a block might not be counted in 32 bits.
+// mostRows is the most rows that a block of a graph has by default, and any where A or X is so large that the entries of a block might not be counted in 32 bits.
 const mostRows = 512
 
 func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
@@ -551,6 +567,9 @@ func (s *rowBlockRun) end() *matrix.Dense {
 		}
 	}
 	h := s.publish()
-	s.team.Close()
+	s.release()
 	return h
 }
+
+// release implements releaser.
+func (s *rowBlockRun) release() { s.team.Close() }

@@ -195,7 +195,13 @@ var cdKnobs = []Knob{
 }
 
 // Methods returns the list of methods.
-func Methods() []Method { return slices.Clone(methods) }
+func Methods() []Method {
+	list := slices.Clone(methods)
+	for k := range list {
+		list[k].Knobs = slices.Clone(list[k].Knobs)
+	}
+	return list
+}
 
 // ParseSolver returns the method of that name with its knobs set from text; set may be nil. The error is an ErrOption.
 func ParseSolver(name string, set map[string]string) (Solver, error) {

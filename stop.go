@@ -3,6 +3,7 @@ package symnmf
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"time"
 )
@@ -12,7 +13,7 @@ type Stop struct {
 	// Sweeps is the largest number of sweeps; 0 means 1000, negative no limit.
 	Sweeps int
 	// Time is the longest time one run may take, looked at between pieces of work: a column of H with CD, a block of rows with
-	// RowBlock, a factor with methods that have two, a step with those that change all of H at once; 0 means no limit.
+	// RowBlock, a factor with methods that have two, a step with those that change all of H at once; 0 means no limit. What Options.Progress and a trace take does not count, and a low rank in place of A is made whole.
 	Time time.Duration
 	// KKT is the KKT residual at which the run has converged; 0 means 1e-4, negative never.
 	KKT float64
@@ -66,6 +67,19 @@ func (o *Options) check(n, r int) error {
 			return fmt.Errorf("%w: L1[%d] = %v, want a finite weight ≥ 0", ErrOption, j, w)
 		}
 	}
+	for _, x := range []struct {
+		name  string
+		value any
+	}{{"Solver", o.Solver}, {"Start", o.Start}} {
+		if kind := reflect.TypeOf(x.value); kind != nil && kind.Kind() == reflect.Pointer {
+			return fmt.Errorf("%w: %s is a %v, want the %v itself", ErrOption, x.name, kind, kind.Elem())
+		}
+	}
+	if g, given := o.Start.(Given); given {
+		if err := g.check(n, r); err != nil {
+			return err
+		}
+	}
 	if o.Runs > 1 && o.Start != nil {
 		if _, random := o.Start.(Random); !random {
 			return fmt.Errorf("%w: Runs = %d needs random starts, and Start is %s", ErrOption, o.Runs, o.Start.Name())
@@ -78,8 +92,11 @@ func threads(n int) int {
 	if n == 0 {
 		return runtime.GOMAXPROCS(0)
 	}
-	return n
+	return min(n, mostThreads)
 }
+
+// mostThreads is far beyond what helps: each is a goroutine that looks for work.
+const mostThreads = 1024
 
 // powerOf4 returns c = 4^k, as near to it as the exponents of doubles go, with 1 ≤ c·norm < 4; 1 for norm = 0.
 func powerOf4(norm float64) float64 {

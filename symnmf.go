@@ -32,7 +32,7 @@ type Options struct {
 	Seed uint64
 	// Runs is the number of independent random starts, of which the one with the least objective is kept; 0 means 1.
 	Runs int
-	// Threads bounds the goroutines at work; 0 means all processors. The answer does not depend on it.
+	// Threads bounds the goroutines at work; 0 means all processors, and more than 1024 are not used. The answer does not depend on it.
 	Threads int
 	// Trace asks for the exact error and KKT residual of the start, of every sweep that is not provisional (see Progress) and
 	// of the last, in Result.Trace. The clock stops while they are computed, and while a method computes figures it has itself no
@@ -75,7 +75,7 @@ const (
 
 var statusNames = [...]string{"converged", "sweep-limit", "time-limit", "stalled", "interrupted"}
 
-func (s Status) String() string { return statusNames[s] }
+func (s Status) String() string { return nameOf(s, statusNames[:]) }
 
 // Result is the outcome of Factorize.
 type Result struct {
@@ -167,6 +167,9 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 		}
 		p.multiplyA = nil // and with it what it holds of points
 		p.bound(ctx, opt.Bound, sweeps, res)
+		if err = ctx.Err(); err != nil {
+			err = fmt.Errorf("symnmf: stopped early, perhaps before the lower bound was found: %w", err)
+		}
 	}
 	return res, err
 }
@@ -224,8 +227,8 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("%w: n = 0", ErrEmpty)
 	}
-	if r < 1 || r > math.MaxInt/8/n {
-		return nil, fmt.Errorf("%w: r = %d, want at least 1 and n·r numbers that fit in memory", ErrRank, r)
+	if r < 1 || r > math.MaxInt/16/max(n, r) { // rows may be padded
+		return nil, fmt.Errorf("%w: r = %d, want at least 1, and n·r and r² numbers that can be addressed", ErrRank, r)
 	}
 	if c := a.Negatives(); c.Count > 0 {
 		return nil, fmt.Errorf("%w: %d, the least %.6g, the first %.6g at [%d,%d]", ErrNegative, c.Count, c.Least, c.Value, c.Row, c.Col)
@@ -236,6 +239,9 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	whole, all := a.Norm(), a
 	if opt.IgnoreDiagonal {
 		a = a.OffDiagonal()
+	}
+	if norm := a.Norm(); !(norm >= 0) || math.IsInf(norm, 0) {
+		return nil, fmt.Errorf("%w: ‖A‖ = %v, want a finite number ≥ 0: was A scaled by c > 0, and within what float64 holds?", matrix.ErrRange, norm)
 	}
 	c := powerOf4(a.Norm())
 	p := &problem{

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -131,8 +132,8 @@ func isZstd(magic []byte) bool {
 // sizeOf returns the number of bytes r has left when it knows, else -1.
 func sizeOf(r io.Reader) int64 {
 	switch r := r.(type) {
-	case interface{ Len() int }:
-		return int64(r.Len())
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader: // of others Len may mean anything
+		return int64(r.(interface{ Len() int }).Len())
 	case *os.File:
 		info, err := r.Stat()
 		if err != nil || !info.Mode().IsRegular() {

@@ -331,3 +331,16 @@ func TestBomb(t *testing.T) {
 		}
 	}
 }
+
+// hoarder is a Reader whose Len is not what is left of it.
+type hoarder struct{ io.Reader }
+
+func (hoarder) Len() int { return 0 }
+
+// TestLenOfOthers: Len of a Reader of the user's says nothing of how long a file is.
+func TestLenOfOthers(t *testing.T) {
+	text := "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n"
+	if got, err := Read(hoarder{strings.NewReader(text)}, "a.mtx", Options{}); err != nil || got.Dense.At(1, 0) != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+}

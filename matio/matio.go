@@ -42,7 +42,7 @@
 // file that is wrong gives an error that is [ErrFormat] with the line or byte and, where there is one, the repair.
 //
 // Text is parsed by as many goroutines as [Options].Threads says, in blocks of 128 KiB, two for each and one more; what
-// is read, and the error, which is always the first in the file, are the same for any number of them. As many make the text that is written. A file is hashed,
+// is read, and the error, which is always the first in the file, are the same for any number of them. As many make the text that is written. A file is read and hashed,
 // and text decompressed, in goroutines of their own. None outlives the call.
 package matio
 

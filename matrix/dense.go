@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -20,10 +21,13 @@ type Dense struct {
 // NewDense returns a rows×cols matrix over data, which it keeps and does not copy; a nil data means a zero matrix.
 // It panics when len(data) is not rows·cols.
 func NewDense(rows, cols int, data []float64) *Dense {
-	if data == nil && rows >= 0 && cols >= 0 {
+	if rows < 0 || cols < 0 || cols > 0 && rows > math.MaxInt/cols {
+		panic(badLen)
+	}
+	if data == nil {
 		data = kernel.Numbers(rows * cols)
 	}
-	if rows < 0 || cols < 0 || len(data) != rows*cols {
+	if len(data) != rows*cols {
 		panic(badLen)
 	}
 	return &Dense{rows, cols, data}

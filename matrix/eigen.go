@@ -114,7 +114,7 @@ func LowerBound(values []float64, normA float64, r int) float64 {
 		return 0
 	}
 	left := 1 - slack
-	for _, v := range values[:min(r, len(values))] {
+	for _, v := range values[:min(max(r, 0), len(values))] {
 		v = max(v, 0) / normA
 		left -= v * v
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -1695,5 +1696,40 @@ func TestOwnProducts(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestShapesBeyondInt: a shape whose product is beyond an int is a mistake of the program, and not as large as what is left of it.
+func TestShapesBeyondInt(t *testing.T) {
+	half := 1 << (bits.UintSize / 2)
+	for _, data := range [][]float64{nil, {}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%d×%d over %v is accepted", half, half, data)
+				}
+			}()
+			NewDense(half, half, data)
+		}()
+	}
+	if bits.UintSize == 64 {
+		if c := (&CSR{rows: half / 4, cols: half / 4}).spanColumns(1); c != 0 {
+			t.Errorf("spans of %d columns of a matrix without entries", c)
+		}
+	}
+}
+
+// TestTolerance: a tolerance that is no number, or below zero, is refused for what it is.
+func TestTolerance(t *testing.T) {
+	lopsided := NewDense(2, 2, []float64{1, 2, 3, 1})
+	for _, tol := range []float64{math.NaN(), -1} {
+		for _, d := range []*Dense{lopsided, NewDense(2, 2, []float64{1, 2, 2, 1})} {
+			if _, err := FromDense(d, tol); !errors.Is(err, ErrAsymmetric) || !strings.Contains(err.Error(), "tolerance is") {
+				t.Errorf("tolerance %v: %v", tol, err)
+			}
+		}
+	}
+	if got := LowerBound([]float64{1}, 2, -5); math.Abs(got-1) > 1e-12 {
+		t.Errorf("a bound for rank -5 is %v, want that of rank 0", got)
 	}
 }

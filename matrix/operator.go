@@ -142,7 +142,10 @@ func (s Survey) finite() error {
 }
 
 func (f found) checkAsymmetry(tol float64) error {
-	if tol == 0 {
+	switch {
+	case !(tol >= 0):
+		return fmt.Errorf("%w: the tolerance is %v, want a number ≥ 0", ErrAsymmetric, tol)
+	case tol == 0:
 		tol = DefaultSymmetryTol
 	}
 	if a := f.asymmetry; a.Diff > tol*f.MaxAbs() {

@@ -60,7 +60,7 @@ const mostDraws = math.MaxInt32
 // Source: Spielman, Srivastava, Graph sparsification by effective resistances, SIAM J. Comput. 40, 2011.
 func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling) (*ResistanceSample, error) {
 	if !(opt.Eps > 0) || math.IsInf(opt.Eps, 0) || opt.Draws < 0 {
-		return nil, fmt.Errorf("%w: ε = %v, %d draws: want ε above 0", ErrResistance, opt.Eps, opt.Draws)
+		return nil, fmt.Errorf("%w: ε = %v, %d draws: want ε above 0, and 0 draws or more", ErrResistance, opt.Eps, opt.Draws)
 	}
 	g, err := newResistor(a, opt.Workers)
 	if err != nil {

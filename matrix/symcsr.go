@@ -215,7 +215,7 @@ func (m *CSR) spanColumns(r int) int {
 		return 0
 	}
 	columns := spanNumbers / r
-	if m.NNZ()*int64(columns) < spanEntries*int64(m.rows)*int64(m.cols) {
+	if float64(m.NNZ())*float64(columns) < spanEntries*float64(m.rows)*float64(m.cols) {
 		return 0
 	}
 	return columns

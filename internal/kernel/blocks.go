@@ -24,7 +24,7 @@ func BlocksWith[S any](n, size, workers int, scratch func() S, f func(s S, b, lo
 			if b >= count {
 				return
 			}
-			f(s, b, b*size, min((b+1)*size, n))
+			f(s, b, b*size, b*size+min(size, n-b*size))
 		}
 	}
 	var wg sync.WaitGroup
@@ -38,4 +38,10 @@ func BlocksWith[S any](n, size, workers int, scratch func() S, f func(s S, b, lo
 }
 
 // BlockCount returns the number of blocks that Blocks makes.
-func BlockCount(n, size int) int { return (n + size - 1) / size }
+func BlockCount(n, size int) int {
+	count := n / size
+	if n%size > 0 {
+		count++
+	}
+	return count
+}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"sync"
 	"testing"
 )
@@ -45,5 +46,24 @@ func TestBlocks(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestBlockCountOfMost: the largest n does not overflow.
+func TestBlockCountOfMost(t *testing.T) {
+	for size, want := range map[int]int{1: math.MaxInt, 2: math.MaxInt/2 + 1, 1 << 14: math.MaxInt>>14 + 1, math.MaxInt: 1} {
+		if got := BlockCount(math.MaxInt, size); got != want {
+			t.Errorf("size %d: %d blocks, want %d", size, got, want)
+		}
+	}
+	last := 0
+	Blocks(math.MaxInt, math.MaxInt-1, 1, func(_, lo, hi int) {
+		if lo != last || hi <= lo {
+			t.Errorf("a block from %d to %d after %d", lo, hi, last)
+		}
+		last = hi
+	})
+	if last != math.MaxInt {
+		t.Errorf("the last block ends at %d", last)
 	}
 }

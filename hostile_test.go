@@ -1,0 +1,129 @@
+package symnmf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// TestHostileArguments: what nobody should pass is an error that names it, or a name that says no more than the number.
+func TestHostileArguments(t *testing.T) {
+	ctx := context.Background()
+	a, err := matrix.FromDense(instance.FullRank(6, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := matrix.FromDense(matrix.NewDense(6, 6, nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inf := matrix.NewDense(6, 2, nil)
+	inf.Set(4, 1, math.Inf(1))
+	for _, c := range []struct {
+		a    matrix.Operator
+		r    int
+		opt  Options
+		want error
+		says string
+	}{
+		{a, 2, Options{Solver: RowBlock{MaxStep: 3}}, ErrOption, "RowBlock.MaxStep = 3, want 0 to 2"},
+		{a, 2, Options{Solver: RowBlock{Block: -1}}, ErrOption, "RowBlock.Block = -1, want 0 or more"},
+		{a, 2, Options{Solver: RowBlock{First: 7}}, ErrOption, "RowBlock.First = 7, want 0 to 2"},
+		{a, 2, Options{Solver: RowBlock{Joint: -2}}, ErrOption, "RowBlock.Joint = -2, want -1 to 1000"},
+		{a, 2, Options{Solver: RowBlock{Joint: 1001}}, ErrOption, "RowBlock.Joint = 1001"},
+		{a, 2, Options{Solver: LAI{Power: 101}}, ErrOption, "up to 100"},
+		{a, 2, Options{Solver: &MU{}}, ErrOption, "Solver is a *symnmf.MU, want the symnmf.MU itself"},
+		{a, 2, Options{Solver: (*CD)(nil)}, ErrOption, "*symnmf.CD"},
+		{a, 2, Options{Start: &Zero{}}, ErrOption, "Start is a *symnmf.Zero"},
+		{none, 2, Options{Start: Given{}}, ErrStart, "Given.H is nil"},
+		{none, 2, Options{Start: Given{inf}}, ErrStart, "entry [4,1] is +Inf"},
+		{a.Scaled(1e308), 2, Options{}, matrix.ErrRange, "‖A‖ = +Inf"},
+		{a.Scaled(-1), 2, Options{}, matrix.ErrRange, "‖A‖ = -"},
+		{a.Scaled(math.NaN()), 2, Options{}, matrix.ErrRange, "‖A‖ = NaN"},
+		{a, int(math.Sqrt(math.MaxInt) / 2), Options{}, ErrRank, "r² numbers"},
+	} {
+		res, err := Factorize(ctx, c.a, c.r, c.opt)
+		if res != nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v, r = %d: %v, want an error with %q", c.opt, c.r, err, c.says)
+		}
+	}
+	if _, _, err := RelErr(a, inf, Options{}); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "H[4,1] = +Inf") {
+		t.Errorf("RelErr of an infinite H: %v", err)
+	}
+	for _, s := range []fmt.Stringer{Status(9), ColumnOrder(9), EntryOrder(9), FirstStage(9), FirstSweep(9), Precision(9)} {
+		if s.String() != "9" {
+			t.Errorf("%T(9) is %q", s, s)
+		}
+	}
+	if name := Status(-1).String(); name != "-1" {
+		t.Errorf("Status(-1) is %q", name)
+	}
+}
+
+// TestMethodsAreCopies: what a caller does to the list stays with the caller.
+func TestMethodsAreCopies(t *testing.T) {
+	list := Methods()
+	list[0].Knobs[0].Name, list[0].Name = "mine", "mine"
+	if _, err := ParseSolver("cd-cyclic", map[string]string{"entries": "shuffled"}); err != nil {
+		t.Errorf("after a change of the list that Methods returned: %v", err)
+	}
+}
+
+// TestPanickingCaller: a panic in a function of the caller's goes on to the caller, and no goroutine stays behind.
+func TestPanickingCaller(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	a := lowRank(t, 60, 6)
+	for _, s := range []Solver{RowBlock{}, LAI{}, LAI{NoRefine: true}} {
+		for _, opt := range []Options{
+			{Progress: func(p Progress) { panic("mine") }},
+			{Trace: true, TraceAt: func(sweep int) bool { panic("mine") }},
+		} {
+			opt.Solver, opt.Start, opt.Threads = s, Random{}, 4
+			func() {
+				defer func() {
+					if what := recover(); what != "mine" {
+						t.Errorf("%s: recovered %v", s.Name(), what)
+					}
+				}()
+				Factorize(context.Background(), a, 6, opt)
+			}()
+		}
+	}
+}
+
+// TestCancelledBound: a context that ends while the lower bound is sought is told, with the answer.
+func TestCancelledBound(t *testing.T) {
+	a := lowRank(t, 60, 6)
+	opt := Options{Solver: CD{}, Threads: 1, Stop: Stop{Sweeps: 3, KKT: -1}}
+	ctx := &lateContext{Context: context.Background(), ends: math.MaxInt}
+	if _, err := Factorize(ctx, a, 6, opt); err != nil {
+		t.Fatal(err)
+	}
+	ctx.ends, ctx.asked = ctx.asked, 0
+	opt.Bound = AnyBound
+	res, err := Factorize(ctx, a, 6, opt)
+	if res == nil || !errors.Is(err, context.Canceled) || res.Status != SweepLimit || !math.IsNaN(res.LowerBound) {
+		t.Errorf("result %+v, error %v, want both, and no bound", res, err)
+	}
+}
+
+// lateContext is cancelled once it has been asked so often.
+type lateContext struct {
+	context.Context
+	asked, ends int
+}
+
+func (c *lateContext) Err() error {
+	if c.asked++; c.asked > c.ends {
+		return context.Canceled
+	}
+	return nil
+}
