@@ -247,6 +247,11 @@ func inOrder(in *input, rows, cols int, rowPtr []int64, col []int32, val []float
 		}
 	})
 	if repeated.Load() {
+		if val == nil { // sums are no longer 1
+			if err := in.fits(12*int64(len(col))+8*int64(len(rowPtr)), fmt.Sprintf("the sums of %d entries, some of them repeated,", len(col))); err != nil {
+				return nil, 0, err
+			}
+		}
 		col, val, duplicates = sumDuplicates(rowPtr, col, val, mirrored)
 	}
 	m, err = newCSR(rows, cols, rowPtr, col, val)
@@ -273,10 +278,13 @@ type rowSorter struct {
 	vals []float64
 }
 
+// sortedInPlace is how many entries a row has at most that is sorted without more memory.
+const sortedInPlace = 32
+
 func (s *rowSorter) sort(col []int32, val []float64) {
 	switch {
 	case slices.IsSorted(col):
-	case len(col) <= 32: // insertion
+	case len(col) <= sortedInPlace: // insertion
 		for p, j := range col {
 			var v float64
 			if val != nil {

@@ -1,6 +1,7 @@
 package matio
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -65,5 +66,45 @@ func TestEdgesLimit(t *testing.T) {
 		if _, err := Read(strings.NewReader(c.text), "g.edges", Options{MaxBytes: c.limit}); !errors.Is(err, c.want) {
 			t.Errorf("%s under %d bytes: %v, want %v", c.name, c.limit, err, c.want)
 		}
+	}
+}
+
+// TestHeld: what others hold counts, and so do the values that duplicates of ones bring about.
+func TestHeld(t *testing.T) {
+	const side = 300
+	const n = side * (side - 1) / 2
+	ones, again := &bytes.Buffer{}, &bytes.Buffer{}
+	for _, c := range []struct {
+		b     *bytes.Buffer
+		extra string
+	}{{ones, ""}, {again, "2 1\n"}} {
+		fmt.Fprintf(c.b, "%%%%MatrixMarket matrix coordinate pattern symmetric\n%d %d %d\n", side, side, n+strings.Count(c.extra, "\n"))
+		for i := range side {
+			for j := range i {
+				fmt.Fprintf(c.b, "%d %d\n", i+1, j+1)
+			}
+		}
+		c.b.WriteString(c.extra)
+	}
+	least := func(text []byte, held int64) int64 {
+		lo, hi := int64(0), int64(1<<30)
+		for hi-lo > 1000 {
+			mid := (lo + hi) / 2
+			if _, err := Read(bytes.NewReader(text), "a.mtx", Options{MaxBytes: mid, Held: held, Threads: 1}); err == nil {
+				hi = mid
+			} else if errors.Is(err, ErrTooLarge) {
+				lo = mid
+			} else {
+				t.Fatal(err)
+			}
+		}
+		return hi
+	}
+	without := least(ones.Bytes(), 0)
+	if with := least(ones.Bytes(), 1<<20); with < without+1<<20-1000 || with > without+1<<20+1000 {
+		t.Errorf("%d bytes are needed, %d beside a mebibyte", without, with)
+	}
+	if dup := least(again.Bytes(), 0); dup < 24*n {
+		t.Errorf("ones with a duplicate are read with %d bytes, and take %d", dup, 24*n)
 	}
 }

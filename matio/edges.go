@@ -429,9 +429,7 @@ func writeEdges(w *writer, t *Table) error {
 	}
 	m := t.Sparse
 	if m == nil {
-		if m, err = nonzeros(t.Dense); err != nil {
-			return err
-		}
+		m = t.Dense.CSR()
 	}
 	tr := m.TransposeBy(w.workers)
 	weighted := m.Val != nil
@@ -529,21 +527,4 @@ func edgeIDs(t *Table) (ids []string, numbered bool, err error) {
 		numbered = numbered && ok
 	}
 	return ids, numbered, nil
-}
-
-// nonzeros returns the entries of m that are not 0.
-func nonzeros(m *matrix.Dense) (*matrix.CSR, error) {
-	rows, cols := m.Dims()
-	rowPtr := make([]int64, rows+1)
-	var col []int32
-	var val []float64
-	for i := range rows {
-		for j, v := range m.Row(i) {
-			if v != 0 {
-				col, val = append(col, int32(j)), append(val, v)
-			}
-		}
-		rowPtr[i+1] = int64(len(col))
-	}
-	return newCSR(rows, cols, rowPtr, col, val)
 }

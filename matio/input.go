@@ -65,7 +65,7 @@ const (
 
 // newInput looks at the first bytes of r and sets decompression up.
 func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, error) {
-	in := &input{name: name, limit: opt.MaxBytes, atMost: sizeOf(r), sum: sha256.New(),
+	in := &input{name: name, limit: opt.MaxBytes, held: opt.Held, atMost: sizeOf(r), sum: sha256.New(),
 		threads: opt.Threads, blockSize: blockSize, stop: make(chan struct{})}
 	if in.threads < 1 {
 		in.threads = runtime.GOMAXPROCS(0)

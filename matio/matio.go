@@ -119,6 +119,7 @@ func (t *Table) row(i int, buf []float64) []float64 {
 type Options struct {
 	Format   string // name in the list; "" = by the extension, looking through .gz and .zst
 	MaxBytes int64  // reading: keep no more than this in memory, else ErrTooLarge; 0 = no limit
+	Held     int64  // of which so much is taken already, by others
 	Threads  int    // goroutines that parse, or make text, at once, 1 = none but the caller's; 0 = as many as processors
 }
 

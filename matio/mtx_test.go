@@ -182,7 +182,7 @@ func TestWriteMTX(t *testing.T) {
 		}
 	}
 	for _, bad := range []*matrix.Dense{matrix.NewDense(2, 2, []float64{1, 2, 3, 4}), matrix.NewDense(1, 2, nil)} {
-		sparse, err := nonzeros(bad)
+		sparse, err := bad.CSR(), error(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -452,8 +452,18 @@ func npyHeader(descr, shape string) []byte {
 
 // writeFloats writes the values as <f8.
 func (w *writer) writeFloats(vals []float64) {
-	for _, v := range vals {
-		w.Write(binary.LittleEndian.AppendUint64(w.num[:0], math.Float64bits(v)))
+	inChunks(w, vals, func(v float64) []byte { return binary.LittleEndian.AppendUint64(w.num[:0], math.Float64bits(v)) })
+}
+
+// inChunks writes the bytes of each of list, until w has failed.
+func inChunks[T any](w *writer, list []T, bytes func(v T) []byte) {
+	const chunk = 1 << 13
+	for len(list) > 0 && w.failed() == nil {
+		n := min(chunk, len(list))
+		for _, v := range list[:n] {
+			w.Write(bytes(v))
+		}
+		list = list[n:]
 	}
 }
 

@@ -116,7 +116,7 @@ func readNPZ(in *input) (*Table, error) {
 			return nil, err
 		}
 	}
-	in.held = int64(cap(data))
+	in.held += int64(cap(data))
 	z := &archive{in: in, size: len(data), members: map[string]*zip.File{}}
 	defer func() {
 		for _, c := range z.opened {
@@ -277,6 +277,20 @@ func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates
 	if err := errors.Join(indices.end(), data.end()); err != nil {
 		return nil, 0, err
 	}
+	longest := int64(0) // of the rows that will be sorted
+	for i := range int(rows) {
+		if from, to := rowPtr[i], rowPtr[i+1]; to-from > max(longest, sortedInPlace) && !slices.IsSorted(col[from:to]) {
+			longest = to - from
+		}
+	}
+	if val != nil {
+		need += 8 * n
+	}
+	if longest > 0 {
+		if err := z.in.fits(need+16*longest*int64(z.in.workers(n)), what+" and room for the longest row, whose columns are not in order,"); err != nil {
+			return nil, 0, err
+		}
+	}
 	return inOrder(z.in, int(rows), int(cols), rowPtr, col, val, false)
 }
 
@@ -392,7 +406,6 @@ func (z *archive) coordinates(e *entries, rows, cols int64, data *array) error {
 func writeNPZ(w *writer, t *Table) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.DefaultCompression) })
-	// Errors of the members stick in w, which Flush reports.
 	member := func(name, descr, shape string, body func(m *writer)) error {
 		f, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Deflate})
 		if err != nil {
@@ -405,44 +418,50 @@ func writeNPZ(w *writer, t *Table) error {
 	}
 	rows, cols := t.Dims()
 	if t.Dense != nil {
-		err := member("arr_0", "<f8", fmt.Sprintf("(%d, %d)", rows, cols), func(m *writer) { m.writeFloats(t.Dense.Data()) })
-		return errors.Join(err, z.Close())
+		if err := member("arr_0", "<f8", fmt.Sprintf("(%d, %d)", rows, cols), func(m *writer) { m.writeFloats(t.Dense.Data()) }); err != nil {
+			return err
+		}
+		return z.Close()
 	}
 	a := t.Sparse
 	le := binary.LittleEndian
 	length := fmt.Sprintf("(%d,)", a.NNZ())
-	err := member("indices", "<i4", length, func(m *writer) {
-		for _, j := range a.Col {
-			m.Write(le.AppendUint32(m.num[:0], uint32(j)))
-		}
-	})
 	descr := "<i4" // as SciPy, which gives both arrays of indices one type where that is possible
 	if a.NNZ() > math.MaxInt32 {
 		descr = "<i8"
 	}
-	err = errors.Join(err, member("indptr", descr, fmt.Sprintf("(%d,)", rows+1), func(m *writer) {
-		for _, p := range a.RowPtr {
-			if descr == "<i4" {
-				m.Write(le.AppendUint32(m.num[:0], uint32(p)))
-			} else {
-				m.Write(le.AppendUint64(m.num[:0], uint64(p)))
+	for _, part := range []struct {
+		name, descr, shape string
+		body               func(m *writer)
+	}{
+		{"indices", "<i4", length, func(m *writer) {
+			inChunks(m, a.Col, func(j int32) []byte { return le.AppendUint32(m.num[:0], uint32(j)) })
+		}},
+		{"indptr", descr, fmt.Sprintf("(%d,)", rows+1), func(m *writer) {
+			inChunks(m, a.RowPtr, func(p int64) []byte {
+				if descr == "<i4" {
+					return le.AppendUint32(m.num[:0], uint32(p))
+				}
+				return le.AppendUint64(m.num[:0], uint64(p))
+			})
+		}},
+		{"format", "|S3", "()", func(m *writer) { m.WriteString("csr") }},
+		{"shape", "<i8", "(2,)", func(m *writer) {
+			for _, size := range []int{rows, cols} {
+				m.Write(le.AppendUint64(m.num[:0], uint64(size)))
 			}
+		}},
+		{"data", "<f8", length, func(m *writer) {
+			if a.Val != nil {
+				m.writeFloats(a.Val)
+				return
+			}
+			inChunks(m, a.Col, func(int32) []byte { return le.AppendUint64(m.num[:0], math.Float64bits(1)) })
+		}},
+	} {
+		if err := member(part.name, part.descr, part.shape, part.body); err != nil {
+			return err
 		}
-	}))
-	err = errors.Join(err, member("format", "|S3", "()", func(m *writer) { m.WriteString("csr") }))
-	err = errors.Join(err, member("shape", "<i8", "(2,)", func(m *writer) {
-		for _, size := range []int{rows, cols} {
-			m.Write(le.AppendUint64(m.num[:0], uint64(size)))
-		}
-	}))
-	err = errors.Join(err, member("data", "<f8", length, func(m *writer) {
-		if a.Val != nil {
-			m.writeFloats(a.Val)
-			return
-		}
-		for range a.NNZ() {
-			m.writeFloats([]float64{1})
-		}
-	}))
-	return errors.Join(err, z.Close())
+	}
+	return z.Close()
 }

@@ -1,6 +1,7 @@
 package matio
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"symnmf/matrix"
@@ -237,7 +239,7 @@ func TestWriteStops(t *testing.T) {
 	full := errors.New("no more ink")
 	for _, f := range Formats() {
 		w := &broken{full, 0}
-		if err := Write(w, &Table{Sparse: m}, f.Name); !errors.Is(err, full) || w.calls != 1 {
+		if err := Write(w, &Table{Sparse: m}, f.Name); !errors.Is(err, full) || err.Error() != full.Error() || w.calls != 1 {
 			t.Errorf("%s: %v after %d calls, want the first error of the writer", f.Name, err, w.calls)
 		}
 	}
@@ -326,5 +328,34 @@ func TestWriteParts(t *testing.T) {
 				t.Errorf("%s by %d threads is not what one writes", c.name, threads)
 			}
 		}
+	}
+}
+
+// TestPiecesStop: after the first error of a writer little more is made: of rows, and of the bytes of numbers.
+func TestPiecesStop(t *testing.T) {
+	full := errors.New("no more ink")
+	for _, workers := range []int{1, 3} {
+		w := &writer{Writer: bufio.NewWriterSize(&broken{full, 0}, writeBuffer), workers: workers}
+		var made atomic.Int64
+		err := w.parts(1000*partNumbers, func(int) int { return 0 }, func() rowWriter {
+			return func(w *writer, lo, hi int) {
+				made.Add(int64(hi - lo))
+				for range hi - lo {
+					w.WriteString("a row of sixteen")
+				}
+			}
+		})
+		if most := int64(2*(2*workers+1)+2) * partNumbers; err != full || made.Load() > most {
+			t.Errorf("%d workers: %v, %d rows, want at most %d", workers, err, made.Load(), most)
+		}
+	}
+	w := &writer{Writer: bufio.NewWriterSize(&broken{full, 0}, writeBuffer)}
+	calls := 0
+	inChunks(w, make([]byte, 1<<20), func(v byte) []byte {
+		calls++
+		return []byte{v, v, v, v, v, v, v, v}
+	})
+	if w.failed() != full || calls > 1<<15 {
+		t.Errorf("%v, the bytes of %d numbers", w.failed(), calls)
 	}
 }

@@ -66,7 +66,7 @@ func drawTable(t *rapid.T) *Table {
 		table.ColIDs = table.RowIDs
 	}
 	if table.Dense = m; rapid.Bool().Draw(t, "sparse") {
-		s, err := nonzeros(m)
+		s, err := m.CSR(), error(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	table := &Table{Dense: matrix.NewDense(2, 2, []float64{1, 2, 0, 5e-324})}
-	sparse, err := nonzeros(table.Dense)
+	sparse, err := table.Dense.CSR(), error(nil)
 	if err != nil {
 		f.Fatal(err)
 	}

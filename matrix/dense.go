@@ -56,6 +56,37 @@ func (m *Dense) Clone() *Dense {
 	return &Dense{m.rows, m.cols, append([]float64(nil), m.data...)}
 }
 
+// CSR returns the entries of m that are not 0 as a sparse matrix, without values where each is 1; columns must fit 32 bits, or it panics.
+// O(rows·cols), 12 bytes an entry.
+func (m *Dense) CSR() *CSR {
+	if m.cols > math.MaxInt32 {
+		panic(badLen)
+	}
+	s := &CSR{rows: m.rows, cols: m.cols, RowPtr: kernel.Room[int64](m.rows + 1)}
+	for i := range m.rows {
+		s.RowPtr[i+1] = s.RowPtr[i]
+		for _, v := range m.Row(i) {
+			if v != 0 {
+				s.RowPtr[i+1]++
+			}
+		}
+	}
+	s.Col, s.Val = kernel.Room[int32](int(s.RowPtr[m.rows]))[:0], kernel.Numbers(int(s.RowPtr[m.rows]))[:0]
+	ones := true
+	for i := range m.rows {
+		for j, v := range m.Row(i) {
+			if v != 0 {
+				s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, v)
+				ones = ones && v == 1
+			}
+		}
+	}
+	if ones {
+		s.Val = nil
+	}
+	return s
+}
+
 // Transpose returns a copy of m with rows and columns exchanged.
 func (m *Dense) Transpose() *Dense { return m.transpose(1) }
 

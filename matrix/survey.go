@@ -303,37 +303,38 @@ func (m *Dense) Symmetrize(how Symmetrization) {
 }
 
 // Symmetrize returns a symmetric matrix made from the square matrix m, with a stored entry wherever m or its
-// transpose has one. O(nnz). It panics when m is not square.
+// transpose has one. O(nnz), with the memory of both besides. It panics when m is not square.
 func (m *CSR) Symmetrize(how Symmetrization) *CSR {
 	if m.rows != m.cols {
 		panic(badLen)
 	}
-	t := m.Transpose()
-	s := &CSR{rows: m.rows, cols: m.cols, RowPtr: make([]int64, m.rows+1)}
-	for i := range m.rows {
+	t := m.TransposeBy(runtime.GOMAXPROCS(0))
+	s := &CSR{rows: m.rows, cols: m.cols, RowPtr: kernel.Room[int64](m.rows + 1)}
+	pairs := func(i int, f func(c int32, v, w float64)) {
 		c0, v0 := m.Row(i)
 		c1, v1 := t.Row(i)
 		for p, q := 0, 0; p < len(c0) || q < len(c1); {
-			var c int32
-			var v, w float64
 			switch {
 			case q == len(c1) || p < len(c0) && c0[p] < c1[q]:
-				c, v = c0[p], value(v0, p)
+				f(c0[p], value(v0, p), 0)
 				p++
 			case p == len(c0) || c1[q] < c0[p]:
-				c, w = c1[q], value(v1, q)
+				f(c1[q], 0, value(v1, q))
 				q++
 			default:
-				c, v, w = c0[p], value(v0, p), value(v1, q)
+				f(c0[p], value(v0, p), value(v1, q))
 				p, q = p+1, q+1
 			}
-			s.Col = append(s.Col, c)
-			s.Val = append(s.Val, how.merge(v, w))
 		}
-		s.RowPtr[i+1] = int64(len(s.Col))
 	}
-	if s.Val == nil {
-		s.Val = []float64{}
+	for i := range m.rows {
+		s.RowPtr[i+1] = s.RowPtr[i]
+		pairs(i, func(int32, float64, float64) { s.RowPtr[i+1]++ })
+	}
+	n := int(s.RowPtr[m.rows])
+	s.Col, s.Val = kernel.Room[int32](n)[:0], kernel.Numbers(n)[:0]
+	for i := range m.rows {
+		pairs(i, func(c int32, v, w float64) { s.Col, s.Val = append(s.Col, c), append(s.Val, how.merge(v, w)) })
 	}
 	return s
 }

@@ -26,7 +26,8 @@ func newConvert(s *streams) *cobra.Command {
 		Use:   "convert IN OUT",
 		Short: "convert between file formats: " + formatNames(),
 		Long: `Read IN (a file, - or demo:NAME) and write OUT (a file, or - for standard output), in the formats of their extensions
-or of --from and --to. OUT ending in .gz or .zst is compressed. Values keep every bit; names are lost in formats without them.`,
+or of --from and --to. OUT ending in .gz or .zst is compressed. Values are numbers of double precision, and keep
+every bit of it; names are lost in formats without them.`,
 		Example: `  symnmf convert graph.edges graph.mtx.gz
   symnmf convert demo:karate - --to edges`,
 		Args: exactArgs("an IN: a file, - or demo:NAME", "an OUT: a file or -"),
@@ -68,6 +69,11 @@ func (f *convertFlags) run(s *streams) error {
 		t.Sparse = m
 	}
 	warnOfLoss(s, t, f.out, f.to)
+	if info, err := matio.FormatFor(f.out, f.to); t.Dense != nil && err == nil && info.Name == "edges" { // with a transpose
+		if err := d.room(24*float64(d.nonzeros()), "entries that are not 0, twice,"); err != nil {
+			return err
+		}
+	}
 	if f.out == "-" {
 		return matio.Write(s.out, t, f.to)
 	}

@@ -274,7 +274,7 @@ func (f *fitFlags) start(d *dataset, s *streams) (symnmf.Start, error) {
 	if slices.Contains(startNames(), f.init) {
 		return symnmf.ParseStart(f.init)
 	}
-	t, err := readTable(s, f.init, "npy", f.input.memory.limit())
+	t, err := readTable(s, f.init, "npy", f.input.memory.limit(), shapeOf(d).table)
 	if err != nil {
 		return nil, err
 	}
@@ -359,11 +359,19 @@ func (f *fitFlags) run(s *streams) error {
 		need.init = f.init
 	}
 	for _, knob := range f.knobs {
-		if over, ok := strings.CutPrefix(knob, "over="); ok {
-			need.over = over
-		}
-		if first, ok := strings.CutPrefix(knob, "first="); ok {
-			need.first = first
+		key, value, _ := strings.Cut(knob, "=")
+		whole, _ := strconv.Atoi(value) // what is wrong with it is told elsewhere
+		switch key {
+		case "over":
+			need.over = value
+		case "first":
+			need.first = value
+		case "block":
+			need.block = whole
+		case "compress":
+			need.compress = whole
+		case "oversample":
+			need.oversample = whole
 		}
 	}
 	bound := need.boundOf(f.bound)

@@ -137,7 +137,13 @@ func (d *dataset) facts() *facts {
 		f.Components, f.Largest = d.components(false)
 	}
 	if survey.NotFinite.Count == 0 && rows > 0 && cols > 0 {
-		f.NormA = number(d.norm(survey.MaxAbs()))
+		sh := shapeOf(d)
+		_, prepare, _ := sh.operator()
+		if err := d.room(prepare-sh.table, "the norm of A"); err != nil {
+			f.Warnings = append(f.Warnings, fmt.Sprintf("‖A‖ is left out: %v", err))
+		} else {
+			f.NormA = number(d.norm(survey.MaxAbs()))
+		}
 	}
 	f.L1Unit = number(math.Pow(float64(f.NormA), 1.5) / float64(f.N))
 	return f

@@ -26,6 +26,7 @@ type inputFlags struct {
 	items      string // "": a similarity; rows, columns: a table of points
 	itemsFlag  string // which says so
 	memory     byteSize
+	held       float64 // bytes of what has been read before
 }
 
 const inputArg = "an INPUT: a file, - or demo:NAME"
@@ -82,6 +83,7 @@ type dataset struct {
 	symmetric      bool   // the file declares it
 	eps            float64
 	warnings       []string
+	limit          int64 // bytes of memory that may be used; 0 means any
 }
 
 const (
@@ -96,6 +98,7 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 		d.items = similarity
 	}
 	limit := f.memory.limit()
+	d.limit = limit
 	if set, ok := strings.CutPrefix(f.name, demoPrefix); ok {
 		return d, d.openDemo(set, f.items)
 	}
@@ -105,7 +108,7 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 	if f.name == "-" && f.format == "" {
 		return nil, usagef("reading standard input needs --%s, for there is no extension to tell it by", f.formatFlag)
 	}
-	t, err := readTable(s, f.name, f.format, limit)
+	t, err := readTable(s, f.name, f.format, limit, f.held)
 	if errors.Is(err, matio.ErrUnknownFormat) {
 		return nil, fmt.Errorf("%w; --%s says it", err, f.formatFlag)
 	}
@@ -122,9 +125,13 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 	return d, nil
 }
 
-// readTable reads a file, or standard input when the name is "-".
-func readTable(s *streams, name, format string, limit int64) (*matio.Table, error) {
+// readTable reads a file, or standard input when the name is "-", beside a table that takes so many bytes, 0 if there is none.
+func readTable(s *streams, name, format string, limit int64, held float64) (*matio.Table, error) {
 	opt := matio.Options{Format: format, MaxBytes: limit}
+	if limit > program { // less is too little for anything, which is told when it is known for what
+		opt.Held = program + int64(held)
+		defer within(float64(limit))()
+	}
 	if name == "-" {
 		return matio.Read(s.in, standardInput, opt)
 	}
@@ -359,12 +366,25 @@ func (d *dataset) makeSymmetric(how string, largest float64) error {
 	switch t := d.table.(type) {
 	case *matrix.Dense:
 		t.Symmetrize(symmetrizations[how])
-	case *matrix.CSR:
+	case *matrix.CSR: // a transpose, and what comes of both
+		if err := d.room(12*float64(2*t.NNZ()+a.Pairs), "--symmetrize "+how); err != nil {
+			return err
+		}
 		d.table = t.Symmetrize(symmetrizations[how])
 	}
 	d.warnings = append(d.warnings, fmt.Sprintf("--symmetrize %s: %s changed; the largest difference was %v, in %s", how,
 		count(a.Pairs, "pair of entries was", "pairs of entries were"), a.Diff, d.at(a.Row, a.Col)))
 	return nil
+}
+
+// room refuses what would take so many bytes beside the table and exceed the limit with them; what says what that is.
+func (d *dataset) room(bytes float64, what string) error {
+	held := program + shapeOf(d).table
+	if d.limit <= program || held+bytes <= float64(d.limit) {
+		return nil
+	}
+	return fmt.Errorf("%s: this %w: with %s it takes %s, the limit is %s; --memory-limit raises the limit", d.name, errMemory, what,
+		showBytes(held+bytes), showBytes(float64(d.limit)))
 }
 
 // emptyItems counts the items whose row of A is zero (outside the diagonal, when that is ignored); first is one of them.

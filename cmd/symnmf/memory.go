@@ -24,6 +24,9 @@ type shape struct {
 	init       string  // the start, when it has a name
 	over       string  // what lai runs, when it is said
 	first      string  // and compressed, at first
+	block      int     // rows of a block of rowblock, when it is said
+	compress   int     // columns that its low rank has beyond the rank, likewise
+	oversample int     // and that of lai
 	bound      bool    // the lower bound is looked for
 	held       float64 // bytes of another A that is kept meanwhile
 	distinct   float64 // of sparse points: features in a block, all blocks together
@@ -148,7 +151,9 @@ func (sh shape) ahead() float64 {
 	n, m := sh.size()
 	r := float64(sh.rank)
 	a, prepare, points := sh.operator()
-	eigen, low := sh.eigen(n, points), 8*2*n*(r+lowBeyond)
+	wide := min(r+sh.lowBeyond(), n)
+	eigen, low := sh.eigen(n, points), 8*2*n*wide
+	finding := 2*low + 8*wideParts(n)*wide*wide
 	turned := 0.0 // X by features, for methods with many products
 	if points && sh.sparse {
 		turned = sh.table
@@ -169,7 +174,7 @@ func (sh shape) ahead() float64 {
 		before = max(before, 8*n*r+eigen)
 	case "lai":
 		work += low
-		before = max(before, 2*low+sh.rowBlock(n, r, true))
+		before = max(before, finding+sh.rowBlock(n, r, true))
 	}
 	switch sh.method {
 	case "", "auto", "rowblock":
@@ -193,7 +198,7 @@ func (sh shape) ahead() float64 {
 			work += 8 * 3 * m * r
 		}
 	case "lai": // Â, H of the start, and another method
-		before = max(before, 2*low)
+		before = max(before, finding)
 		other := sh.rowBlock(n, m, points)
 		if sh.over == "pgncg" {
 			other = 8*7*n*r + turned
@@ -219,7 +224,7 @@ func (sh shape) ahead() float64 {
 	case "compressed":
 		first := eigen
 		if sh.first == "lai" {
-			first = 2*low + sh.rowBlock(n, r, true)
+			first = finding + sh.rowBlock(n, r, true)
 		}
 		before = max(before, 8*2*n*r+first)
 		work += 8 * 2 * n * r
@@ -237,8 +242,13 @@ func (sh shape) ahead() float64 {
 	return program + sh.ids + slack*(max(prepare+sh.held, work, base+before)+8*(squareParts(n)+8)*r*r)
 }
 
-// lowBeyond is how many columns beyond the rank symnmf.LAI has by default.
-const lowBeyond = 10
+// lowBeyond is how many columns beyond the rank symnmf.LAI has.
+func (sh shape) lowBeyond() float64 {
+	if sh.oversample > 0 {
+		return float64(sh.oversample)
+	}
+	return 10
+}
 
 // eigen returns the bytes of matrix.Eigen for as many pairs as the rank, besides A.
 func (sh shape) eigen(n float64, points bool) float64 {
@@ -282,9 +292,16 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		hs -= n * pitch // works in the memory of the H it is given
 	}
 	squares := 8 * (2*sh.groups(points) + squareParts(n)) * pitch * pitch // dᵀd and H_Bᵀd of each group, HᵀH in parts
-	low := 0.0                                                            // the low rank that takes the place of a dense A for a while, and what finding it takes
-	if wide := float64(sh.rank + 30); !sh.sparse && n > 2*wide {
-		low = 8 * (3*n*wide + n*pitch) // and H of the last check
+	more := max(0, sh.blockRows(points)-sh.usualBlock(points))
+	squares += more * (8*2*pitch + packed*pitch/groupRows) // what a block moves by, and what its groups work on
+	low := 0.0                                             // the low rank that takes the place of A for a while, and what finding it takes
+	beyond, copies := sh.compress, 6.0                     // of its columns while it is found, if it is wide
+	if beyond == 0 && !sh.sparse {
+		beyond, copies = 20, 3
+	}
+	if wide := float64(sh.rank + beyond + 10); beyond > 0 && (sh.compress > 0 || n > 2*wide) {
+		wide = min(wide, n)
+		low = 8 * (copies*n*wide + wideParts(n)*wide*wide + n*pitch) // and H of the last check
 	}
 	joint := 0.0 // joint steps, and what X makes of them
 	if !sh.sparse {
@@ -296,7 +313,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if !points {
 		rooms := 0.0 // for what is at work of an H of float32
 		if sh.sparse && n*pitch >= roundedFrom {
-			rooms = 12*roundedParts*roundedPiece + 12*graphBlock*pitch
+			rooms = 12*roundedParts*roundedPiece + 12*max(graphBlock, sh.blockRows(points))*pitch
 		}
 		return squares + 8*hs + low + joint + rooms
 	}
@@ -314,27 +331,46 @@ const (
 	roundedPiece = 1 << 11
 )
 
+// wideParts is in how many parts inner products of the columns of a low rank are summed at most, and what is made of them.
+func wideParts(n float64) float64 { return min(64, n/256+2) }
+
 // squareParts is in how many parts HᵀH, and other sums of r×r numbers over rows, are computed at most.
 func squareParts(n float64) float64 { return min(64, n/256+8) }
 
-// groups is how many groups of rows a block of symnmf.RowBlock has at most.
-func (sh shape) groups(points bool) float64 {
+// usualBlock is how many rows a block of symnmf.RowBlock has at most by default, and blockRows how many it has.
+func (sh shape) usualBlock(points bool) float64 {
 	switch {
 	case !sh.sparse:
-		return denseBlock / groupRows
+		return denseBlock
 	case points:
-		return pointsBlock / groupRows
+		return pointsBlock
 	}
-	return graphBlock / groupRows
+	return graphBlock
 }
+
+func (sh shape) blockRows(points bool) float64 {
+	if sh.block == 0 {
+		return sh.usualBlock(points)
+	}
+	n, _ := sh.size()
+	return min(float64(sh.block), n)
+}
+
+// groups is how many groups of rows a block has at most.
+func (sh shape) groups(points bool) float64 { return math.Ceil(sh.blockRows(points) / groupRows) }
+
+// packed is the bytes that a group takes for each column of H, laid out for the solver in either precision.
+const packed = 8 * 3 * groupRows
 
 // blockProduct returns the bytes of a product with points by blocks, for an H of so many columns, besides Z.
 func (sh shape) blockProduct(n, m, columns float64) float64 {
 	switch {
-	case sh.sparse: // X by blocks and features
+	case sh.sparse && sh.blockRows(true) < pointsBlock: // X by blocks and features, of which nobody has looked at so many
+		return 20 * sh.stored
+	case sh.sparse:
 		return 12*sh.stored + 8*sh.distinct
-	case m >= denseBlock: // inner products within blocks
-		return 8 * n * denseBlock
+	case m >= sh.blockRows(true): // inner products within blocks
+		return 8 * n * sh.blockRows(true)
 	}
 	return 8 * m * columns // the change of Z
 }

@@ -85,6 +85,11 @@ func TestPeakPrediction(t *testing.T) {
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--runs", "2"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "100", "--max-sweeps", "40"}, // among them joint steps
 		{graph, "-k", "64"}, // rows without zeros between them
+		{graph, "-k", "30", "--method", "rowblock", "--set", "block=20000", "--set", "precision=double"},
+		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--method", "rowblock", "--set", "compress=600"},
+		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--method", "rowblock", "--set", "block=390"},
+		{points, "--items", "rows", "-k", "40", "--method", "rowblock", "--set", "block=20"},
+		{points, "--items", "rows", "-k", "40", "--method", "lai", "--set", "oversample=500"},
 		{graph, "-k", "30", "--bound"},
 		{graph, "-k", "30", "--original", sparse("denser.npz", 40000, 40000, 60, true)},
 		{graph, "-k", "30", "--init", "svd"},

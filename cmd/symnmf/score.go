@@ -352,30 +352,15 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 	}
 	graph, ok := d.table.(*matrix.CSR)
 	if !ok {
-		if graph, err = compress(d); err != nil {
+		if err := d.room(12*float64(d.nonzeros()), "its entries that are not 0"); err != nil {
 			return 0, err
 		}
+		graph = d.table.(*matrix.Dense).CSR()
 	}
 	if graph.Asymmetry().Diff > 0 { // what repair let pass is rounding
 		graph = graph.Symmetrize(matrix.Average)
 	}
 	return cluster.Modularity(graph, numbered(class))
-}
-
-// compress returns the entries of a dense table that are not 0.
-func compress(d *dataset) (*matrix.CSR, error) {
-	rows, cols := d.table.Dims()
-	rowPtr := make([]int64, rows+1)
-	var col []int32
-	var val []float64
-	d.each(func(i, j int, v float64) {
-		col, val = append(col, int32(j)), append(val, v)
-		rowPtr[i+1]++
-	})
-	for i := range rows {
-		rowPtr[i+1] += rowPtr[i]
-	}
-	return matrix.NewCSR(rows, cols, rowPtr, col, val)
 }
 
 func (r *report) print(w io.Writer) {

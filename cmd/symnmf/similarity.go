@@ -250,6 +250,7 @@ func (f *similarityFlags) run(s *streams) error {
 	t := &matio.Table{Sparse: res.S, RowIDs: ids, ColIDs: ids, Symmetric: true, Eps: d.eps}
 	warnOfLoss(s, t, f.out, f.to)
 	if f.out == "-" {
+		release() // from here on a signal ends the process
 		err = matio.Write(s.out, t, f.to)
 	} else {
 		err = cannotWrite(f.out, matio.CreateContext(ctx, f.out, t, matio.Options{Format: f.to}))
