@@ -784,3 +784,29 @@ func TestTermsAddUp(t *testing.T) {
 		}
 	})
 }
+
+// TestGuessIsSafe: a step is taken on a guess of q only where φ falls even if q is 0, for it may be; else q is asked for.
+func TestGuessIsSafe(t *testing.T) {
+	points, err := matrix.Gram(instance.Text(100, 300, 10, 1), matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, run := startRun(t, points, 4, RowBlock{}, Options{Start: Random{}})
+	defer run.end()
+	if run.prepare(); !run.guesses {
+		t.Fatal("sparse points are not guessed")
+	}
+	for _, c := range []struct {
+		first, second float64 // of t and, but for −2q, of t²
+		asked         bool
+	}{{-18, 17, false}, {-12, 14, true}} { // by the guess φ falls by 9 and 6, without q by 1 and −2
+		groups := run.groups[:1]
+		clear(groups[0].dd)
+		clear(groups[0].hd)
+		groups[0].quartic, groups[0].lin, groups[0].own = [4]float64{c.first, c.second, 0, 0}, 0, 4
+		_, fall, _, asked := run.step(0, groups, make([]float64, run.Block*run.pitch))
+		if asked != c.asked || !asked && fall != 8-c.first-c.second {
+			t.Errorf("%v·t + (%v − 2q)·t², A_ii‖d_i‖² = 4: q is asked for: %v, want %v; falls by %v", c.first, c.second, asked, c.asked, fall)
+		}
+	}
+}

@@ -190,7 +190,7 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 // among the answers of the rows from lo on, and returns how many it passed.
 func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []kernel.Rest, lo int) int64 {
 	mirror, others := m.Col, m.Val
-	col, val := mirror[p:stop], valuesOf(others, p, stop)
+	col, val := mirror[p:stop], m.values(p, stop)
 	for k, j := range col {
 		if j >= end {
 			return int64(k)

@@ -239,13 +239,6 @@ func takeSquares(x []float64, idx []int32) float64 {
 	return s0 + s1
 }
 
-func valuesOf(val []float64, from, to int64) []float64 {
-	if val == nil {
-		return nil
-	}
-	return val[from:to]
-}
-
 // sum adds the parts in order.
 func sum(part []float64) (s float64) {
 	for _, v := range part {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"symnmf"
+	"symnmf/matrix"
 )
 
 // cliqueFlags is the command line of clique.
@@ -73,6 +74,31 @@ type cliqueRecord struct {
 	Warnings    []string `json:"warnings"`
 }
 
+// unweigh makes every positive entry 1: as edges they count whatever their size, which may be out of the range of a norm.
+func (d *dataset) unweigh() {
+	var data []float64
+	switch t := d.table.(type) {
+	case *matrix.Dense:
+		data = t.Data()
+	case *matrix.CSR:
+		data = t.Val
+	}
+	for p, v := range data {
+		if v > 0 {
+			data[p] = 1
+		}
+	}
+	if d.table.Asymmetry().Diff == 0 {
+		return
+	}
+	switch t := d.table.(type) { // one that rounding has left in one direction alone
+	case *matrix.Dense:
+		t.Symmetrize(matrix.Maximum)
+	case *matrix.CSR:
+		d.table = t.Symmetrize(matrix.Maximum)
+	}
+}
+
 func (f *cliqueFlags) run(s *streams) error {
 	defer lean()()
 	d, err := f.input.open(s)
@@ -88,6 +114,7 @@ func (f *cliqueFlags) run(s *streams) error {
 	weighted := false
 	d.each(func(i, j int, v float64) { weighted = weighted || i != j && v != 1 })
 	if weighted {
+		d.unweigh()
 		d.warnings = append(d.warnings, "entries other than 1 count as edges like all others")
 	}
 	for _, w := range d.warnings {

@@ -46,7 +46,19 @@ func run(args []string, s *streams) int {
 	s.args, s.out = args, out
 	root := newRoot(s)
 	root.SetArgs(args[1:])
+	var wrong error // a command that there is not, whose help was asked for
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if rest := cmd.Flags().Args(); cmd == root && len(rest) > 0 {
+			wrong = unknownCommand(root, rest[0])
+			return
+		}
+		help(cmd, args)
+	})
 	err := root.Execute()
+	if err == nil {
+		err = wrong
+	}
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) { // cobra's help drops it, others wrap it
 		err = out.err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -466,6 +467,59 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 		cmd, _, err := root.Find([]string{name})
 		if err != nil || cmd.Short == "" || !strings.Contains(cmd.Example, "symnmf "+name) {
 			t.Errorf("%s: %v, short %q, example %q", name, err, cmd.Short, cmd.Example)
+		}
+	}
+}
+
+// TestRoom: what is done to a table beside it has to stay below the limit, or is refused or left out, and no table is read as if it were the only one.
+func TestRoom(t *testing.T) {
+	const n, nnz = 1000, 200_000
+	rowPtr, col := []int64{0}, []int32{}
+	for i := range n {
+		for j := range nnz / n {
+			col = append(col, int32((i+j+1)%n))
+		}
+		slices.Sort(col[rowPtr[i]:])
+		rowPtr = append(rowPtr, int64(len(col)))
+	}
+	oneWay, err := matrix.NewCSR(n, n, rowPtr, col, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asymmetry := oneWay.Asymmetry()
+	table := 4*nnz + 8*(n+1)
+	need := int64(program + table + 12*(2*nnz+int(asymmetry.Pairs)))
+	for _, c := range []struct {
+		limit int64
+		want  error
+	}{{need - 1, errMemory}, {need, nil}, {0, nil}, {program, nil}} {
+		d := &dataset{table: oneWay, items: similarity, limit: c.limit}
+		if err := d.makeSymmetric("max", 1); !errors.Is(err, c.want) {
+			t.Errorf("--symmetrize under %d bytes: %v, want %v", c.limit, err, c.want)
+		}
+	}
+	points := matrix.NewDense(600, 500, nil)
+	for i := range 500 {
+		points.Set(i, i, 0.5)
+	}
+	for _, c := range []struct {
+		limit   int64
+		leftOut bool
+	}{{program + 8*600*500 + 1000, true}, {program + 16*600*500 + 8*500*500 + 1<<24, false}} {
+		d := &dataset{table: points, items: "rows", limit: c.limit}
+		f := d.facts()
+		if said := len(f.Warnings) == 1 && strings.Contains(f.Warnings[0], "left out"); math.IsNaN(float64(f.NormA)) != c.leftOut || said != c.leftOut {
+			t.Errorf("info under %d bytes: ‖A‖ = %v, warnings %q", c.limit, f.NormA, f.Warnings)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "a.npy")
+	if err := matio.Create(name, &matio.Table{Dense: points}, matio.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	limit := int64(program + 8*600*500 + 1<<20)
+	for held, want := range map[float64]error{0: nil, 1 << 21: matio.ErrTooLarge} {
+		if _, err := readTable(&streams{}, name, "", limit, held); !errors.Is(err, want) {
+			t.Errorf("read beside %v bytes: %v, want %v", held, err, want)
 		}
 	}
 }
