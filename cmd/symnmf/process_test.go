@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // child runs the program in a process of its own.
@@ -160,6 +161,35 @@ func TestSignalToSimilarity(t *testing.T) {
 }
 
 // TestSecondSignal: while H is being written to a pipe that nobody reads, another signal ends the process at once, and what it has written aside
+// TestSignalWhileSimilarityPrints: a pipe that nobody reads any more does not keep it.
+func TestSignalWhileSimilarityPrints(t *testing.T) {
+	cmd := exec.Command("symnmf", "similarity", "demo:digits", "--threshold", "1", "-o", "-", "--to", "csv")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	if _, err := io.ReadFull(stdout, make([]byte, 1000)); err != nil { // it is at it, and has some 10 MB left
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if code := exitOf(t, err); code != -int(syscall.SIGTERM) && code != 143 {
+			t.Errorf("exit code %d", code)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it is still there after a minute")
+	}
+}
+
 // is gone.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
