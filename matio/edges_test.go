@@ -112,9 +112,12 @@ func TestEdgesReference(t *testing.T) {
 // TestEdgesNames: a line that only names a node is neither an entry nor without meaning. An error after such lines is not taken for a header, and
 // any number of them is no shape without entries.
 func TestEdgesNames(t *testing.T) {
-	_, err := Read(strings.NewReader("a a 0\na b weight\n"), "g.edges", Options{})
-	if want := `matio: g.edges:2: the weight: "weight" is not a number`; err == nil || err.Error() != want {
-		t.Errorf("after a node's name: %v, want %s", err, want)
+	const name = "aa aa 0\n"
+	for _, lines := range []int{1, 2 * blockSize / len(name)} { // the line after them begins a block
+		_, err := Read(strings.NewReader(strings.Repeat(name, lines)+"aa b weight\n"), "g.edges", Options{})
+		if want := fmt.Sprintf(`matio: g.edges:%d: the weight: "weight" is not a number`, lines+1); err == nil || err.Error() != want {
+			t.Errorf("after a node's name: %v, want %s", err, want)
+		}
 	}
 	if testing.Short() {
 		return
