@@ -41,12 +41,9 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		return p.finish(res, h, nil, Converged, clk, limits.KKT), nil
 	}
 	work := opt.Solver.start(p, h, number)
-	atWork := true
-	defer func() { // where a function of the caller's has panicked
-		if r, ok := work.(releaser); ok && atWork {
-			r.release()
-		}
-	}()
+	if r, ok := work.(releaser); ok {
+		defer r.release() // where a function of the caller's panics
+	}
 	if b, ok := work.(beginner); ok {
 		b.begin(&first)
 	}
@@ -59,7 +56,6 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		if k, ok := work.(keeper); ok {
 			h = k.end()
 		}
-		atWork = false
 	}
 	var known *figures // of H, if it has been measured since the last sweep; one that is not provisional ends with the H it has published
 	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
@@ -193,7 +189,7 @@ type keeper interface {
 	end() *matrix.Dense
 }
 
-// releaser is a keeper with goroutines, which release ends if end will not be called.
+// releaser is a keeper with goroutines, which release ends, if end has not done so.
 type releaser interface{ release() }
 
 // limitStatus says which of the two things stop looks at was the reason.

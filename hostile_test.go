@@ -55,6 +55,9 @@ func TestHostileArguments(t *testing.T) {
 			t.Errorf("%+v, r = %d: %v, want an error with %q", c.opt, c.r, err, c.says)
 		}
 	}
+	if res, err := Factorize(ctx, a, 2, Options{Threads: math.MaxInt, Stop: Stop{Sweeps: 1}}); err != nil || res.Sweeps != 1 {
+		t.Errorf("any number of threads: %v, %v", res, err)
+	}
 	if _, _, err := RelErr(a, inf, Options{}); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "H[4,1] = +Inf") {
 		t.Errorf("RelErr of an infinite H: %v", err)
 	}

@@ -200,6 +200,7 @@ func TestErrorFloor(t *testing.T) {
 type blind struct{ matrix.Operator }
 
 func (b blind) Scaled(c float64) matrix.Operator { return blind{b.Operator.Scaled(c)} }
+func (b blind) OffDiagonal() matrix.Operator     { return blind{b.Operator.OffDiagonal()} }
 
 // TestErrorFloorWithoutDiagonal: for points that are all but orthogonal, ‖A‖² off the diagonal is a difference of far larger
 // numbers, and the floor has to say so.
@@ -377,6 +378,44 @@ func TestFiguresOfOwners(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestErrorFloorOfLargeRows: without the diagonal, a row much larger than the others adds to the rounding of a sum in which its square has no part.
+func TestErrorFloorOfLargeRows(t *testing.T) {
+	const n, r = 60, 4
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(28, seed))
+		h := matrix.NewDense(n, r, nil)
+		for i := range n {
+			for j := range r {
+				v := rng.Float64()
+				if i > 0 {
+					v *= 0.0004
+				}
+				h.Set(i, j, v)
+			}
+		}
+		a := matrix.NewDense(n, n, nil)
+		for i := range n {
+			for l := range n {
+				if i != l {
+					a.Set(i, l, kernel.Dot(h.Row(i), h.Row(l)))
+				}
+			}
+		}
+		p, err := newProblem(blind{mustDense(t, a)}, r, &Options{IgnoreDiagonal: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		scaled := h.Clone()
+		for k := range scaled.Data() {
+			scaled.Data()[k] *= math.Sqrt(p.scale)
+		}
+		want, f := measureNaively(a, h, nil, true), p.measure(scaled)
+		if d := math.Abs(f.relErr() - want.err/want.normA); d > f.floor() {
+			t.Errorf("seed %d: error %v, want %v, floor %v", seed, f.relErr(), want.err/want.normA, f.floor())
 		}
 	}
 }
