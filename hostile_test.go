@@ -40,6 +40,7 @@ func TestHostileArguments(t *testing.T) {
 		{a, 2, Options{Solver: RowBlock{Joint: -2}}, ErrOption, "RowBlock.Joint = -2, want -1 to 1000"},
 		{a, 2, Options{Solver: RowBlock{Joint: 1001}}, ErrOption, "RowBlock.Joint = 1001"},
 		{a, 2, Options{Solver: LAI{Power: 101}}, ErrOption, "up to 100"},
+		{a, 2, Options{Solver: LAI{Over: (*RowBlock)(nil)}}, ErrOption, "LAI.Over is a *symnmf.RowBlock"},
 		{a, 2, Options{Solver: &MU{}}, ErrOption, "Solver is a *symnmf.MU, want the symnmf.MU itself"},
 		{a, 2, Options{Solver: (*CD)(nil)}, ErrOption, "*symnmf.CD"},
 		{a, 2, Options{Start: &Zero{}}, ErrOption, "Start is a *symnmf.Zero"},
@@ -57,6 +58,13 @@ func TestHostileArguments(t *testing.T) {
 	}
 	if res, err := Factorize(ctx, a, 2, Options{Threads: math.MaxInt, Stop: Stop{Sweeps: 1}}); err != nil || res.Sweeps != 1 {
 		t.Errorf("any number of threads: %v, %v", res, err)
+	}
+	for _, ignore := range []bool{false, true} {
+		for _, size := range []float64{1e110, 1e200} {
+			if got, floor, err := RelErr(a, filled(6, 2, size), Options{IgnoreDiagonal: ignore}); !math.IsInf(got, 1) || !math.IsInf(floor, 1) || err != nil {
+				t.Errorf("RelErr of entries of %v, diagonal ignored %v: %v, %v, %v", size, ignore, got, floor, err)
+			}
+		}
 	}
 	if _, _, err := RelErr(a, inf, Options{}); !errors.Is(err, ErrUnfit) || !strings.Contains(err.Error(), "H[4,1] = +Inf") {
 		t.Errorf("RelErr of an infinite H: %v", err)

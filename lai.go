@@ -77,6 +77,9 @@ func (LAI) Name() string { return "lai" }
 func (LAI) ownStart() Start { return Random{} }
 
 func (s LAI) accepts(p *problem, opt *Options) error {
+	if err := noPointer("LAI.Over", s.Over); err != nil {
+		return err
+	}
 	switch {
 	case s.Oversample < 0 || s.Power < 0 || s.Power > mostPower:
 		return fmt.Errorf("%w: LAI.Oversample = %d, LAI.Power = %d, want 0 or more, and a power up to %d", ErrOption, s.Oversample, s.Power, mostPower)

@@ -73,6 +73,9 @@ func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor floa
 		scaled.Data()[k] *= math.Sqrt(p.scale)
 	}
 	f := p.measure(scaled)
+	if math.IsNaN(f.errSq) || math.IsNaN(f.floorSq) { // infinite terms
+		return math.Inf(1), math.Inf(1), nil
+	}
 	return f.relErr(), f.floor(), nil
 }
 
@@ -229,7 +232,7 @@ func (p *problem) measureDirectly(a matrix.RowVisitor, h *matrix.Dense, f *figur
 
 // others makes of hd, row i of H·(HᵀH), what other rows contribute to it: ‖H_i,:‖²·H_i,:, own times that row, is taken off. Where next to nothing is left of an
 // entry, as of a column that hardly any other item has, that difference is noise: then the row is summed anew, which it says. O(r), or O(n·r) for such a
-// row, of which a column has at most one that is large in it, and each row that outgrows all others is one.
+// row. Two rows that are summed anew for one column are all but orthogonal, so that there are at most r such rows a column, and where they come from a sweep hardly any.
 func (p *problem) others(hd []float64, h *matrix.Dense, i int, own float64) (anew bool) {
 	const noise = 0x1p-20
 	hi := h.Row(i)
@@ -256,40 +259,43 @@ func (p *problem) others(hd []float64, h *matrix.Dense, i int, own float64) (ane
 func (p *problem) alongRay(h *matrix.Dense, keep []float64) (ah, hhSq, penalty float64) {
 	product := p.a.NewProduct(h, p.workers)
 	ahs := make([]float64, kernel.BlockCount(p.n, measureBlock))
-	rowQuads := make([]float64, len(ahs))
-	scratch := func() []float64 { return make([]float64, measureBlock*p.r) }
-	if keep != nil {
-		scratch = func() []float64 { return nil }
-	}
+	offs := make([]float64, len(ahs))
+	d := p.gram(h)
+	scratch := func() []float64 { return make([]float64, 2*measureBlock*p.r) }
 	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
-		rows := s
+		rows, hd := s[measureBlock*p.r:], s[:(hi-lo)*p.r]
 		if keep != nil {
 			rows = keep[lo*p.r:]
 		}
 		rows = rows[:(hi-lo)*p.r]
 		product.RowsTo(rows, lo, hi)
-		var inner, quads float64
+		if p.ignoreDiag {
+			clear(hd)
+			kernel.RowsTimes(hd, h.Data()[lo*p.r:hi*p.r], p.r, d, p.r)
+		}
+		var inner, off float64
 		for i := lo; i < hi; i++ {
-			hi := h.Row(i)
-			inner += kernel.Dot(rows[(i-lo)*p.r:(i-lo+1)*p.r], hi)
+			hi, from, to := h.Row(i), (i-lo)*p.r, (i-lo+1)*p.r
+			inner += kernel.Dot(rows[from:to], hi)
 			if p.ignoreDiag {
-				li := kernel.SumSq(hi)
-				quads += li * li
+				p.others(hd[from:to], h, i, kernel.SumSq(hi))
+				off += kernel.Dot(hd[from:to], hi)
 			}
 		}
-		ahs[b], rowQuads[b] = inner, quads
+		ahs[b], offs[b] = inner, off
 	})
-	var rowQuad float64
 	for b, v := range ahs {
 		ah += v
-		rowQuad += rowQuads[b]
+		hhSq += offs[b]
 	}
-	for _, v := range p.gram(h) {
-		hhSq += v * v
+	if !p.ignoreDiag {
+		for _, v := range d {
+			hhSq += v * v
+		}
 	}
 	var f figures
 	p.count(h, &f)
-	return ah, hhSq - rowQuad, f.penalty
+	return ah, hhSq, f.penalty
 }
 
 // count fills in what only reads h.

@@ -53,7 +53,7 @@ func (s *residualRun) refresh() {
 	kernel.Blocks(n, 16, s.p.workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := s.resid[i*n : (i+1)*n]
-			for l := range row { // of which A need not list the one on a diagonal that it leaves out
+			for l := range row { // A without its diagonal does not list row[i]
 				row[l] = -kernel.Dot(s.h.Row(i), s.h.Row(l))
 			}
 			visitor.VisitRow(i, func(l int, v float64) { row[l] += v })

@@ -1,6 +1,7 @@
 package symnmf
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -67,13 +68,8 @@ func (o *Options) check(n, r int) error {
 			return fmt.Errorf("%w: L1[%d] = %v, want a finite weight ≥ 0", ErrOption, j, w)
 		}
 	}
-	for _, x := range []struct {
-		name  string
-		value any
-	}{{"Solver", o.Solver}, {"Start", o.Start}} {
-		if kind := reflect.TypeOf(x.value); kind != nil && kind.Kind() == reflect.Pointer {
-			return fmt.Errorf("%w: %s is a %v, want the %v itself", ErrOption, x.name, kind, kind.Elem())
-		}
+	if err := cmp.Or(noPointer("Solver", o.Solver), noPointer("Start", o.Start)); err != nil {
+		return err
 	}
 	if g, given := o.Start.(Given); given {
 		if err := g.check(n, r); err != nil {
@@ -84,6 +80,14 @@ func (o *Options) check(n, r int) error {
 		if _, random := o.Start.(Random); !random {
 			return fmt.Errorf("%w: Runs = %d needs random starts, and Start is %s", ErrOption, o.Runs, o.Start.Name())
 		}
+	}
+	return nil
+}
+
+// noPointer refuses a pointer where the value that it points to is wanted, which the compiler lets pass.
+func noPointer(name string, x any) error {
+	if kind := reflect.TypeOf(x); kind != nil && kind.Kind() == reflect.Pointer {
+		return fmt.Errorf("%w: %s is a %v, want the %v itself", ErrOption, name, kind, kind.Elem())
 	}
 	return nil
 }

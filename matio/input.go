@@ -190,7 +190,7 @@ func (in *input) fits(bytes int64, what string) error { return in.under(bytes+in
 // under refuses more bytes of memory than the limit.
 func (in *input) under(bytes int64, what string) error {
 	if in.limit > 0 && bytes > in.limit {
-		return fmt.Errorf("%w: %s: %s take %d bytes, the limit is %d", ErrTooLarge, in.name, what, bytes, in.limit)
+		return fmt.Errorf("%w: %s: with what is held %s take %d bytes, the limit is %d", ErrTooLarge, in.name, what, bytes, in.limit)
 	}
 	return nil
 }

@@ -450,3 +450,39 @@ ndarray float64 (2, 2) [[1.5, 2.0], [2.0, 1e+300]]
 		t.Errorf("%v, got\n%swant\n%s", err, got, want)
 	}
 }
+
+// TestUnsortedLimit: room to sort the longest row of an archive counts.
+func TestUnsortedLimit(t *testing.T) {
+	const n = 1 << 15
+	col := make([]int32, n)
+	for j := range col {
+		col[j] = int32(j)
+	}
+	m, err := matrix.NewCSR(1, n, []int64{0, n}, col, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := func() int64 {
+		var b bytes.Buffer
+		if err := Write(&b, &Table{Sparse: m}, "npz"); err != nil {
+			t.Fatal(err)
+		}
+		lo, hi := int64(0), int64(1<<30)
+		for hi-lo > 1000 {
+			mid := (lo + hi) / 2
+			if _, err := Read(bytes.NewReader(b.Bytes()), "a.npz", Options{MaxBytes: mid, Threads: 1}); err == nil {
+				hi = mid
+			} else if errors.Is(err, ErrTooLarge) {
+				lo = mid
+			} else {
+				t.Fatal(err)
+			}
+		}
+		return hi - int64(b.Len())
+	}
+	sorted := least()
+	slices.Reverse(col)
+	if unsorted := least(); unsorted < sorted+15*n {
+		t.Errorf("a row whose columns are in order needs %d bytes beside the file, in reverse %d", sorted, unsorted)
+	}
+}

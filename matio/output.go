@@ -27,7 +27,7 @@ type writer struct {
 }
 
 // parts writes what rowWriters write for the rows lo ≤ i < hi of each part, which all workers make at once. A part holds some partNumbers numbers, of which
-// row i has so many as numbers says. The first error ends it.
+// row i has so many as numbers says; where a row has more than partMost, or for one worker, rows are written one after the other. The first error ends it.
 func (w *writer) parts(rows int, numbers func(i int) int, start func() rowWriter) error {
 	type part struct {
 		text  bytes.Buffer
@@ -45,6 +45,20 @@ func (w *writer) parts(rows int, numbers func(i int) int, start func() rowWriter
 				lo, held = i+1, 0
 			}
 		}
+	}
+	longest := 0
+	for i := range rows {
+		longest = max(longest, numbers(i))
+	}
+	if w.workers <= 1 || longest > partMost { // no text is kept
+		write := start()
+		for s := range spans {
+			write(w, s.lo, s.hi)
+			if err := w.failed(); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return inorder.Do(w.workers, spans, func(s span, p *part) {
 		if p.w == nil {
@@ -70,6 +84,7 @@ func rowLengths(m *matrix.CSR) func(i int) int {
 const (
 	writeBuffer = 1 << 16
 	partNumbers = 1 << 13
+	partMost    = 1 << 16 // in a row of which more than one part is kept at a time
 )
 
 // failed returns the first error. Who writes much asks after each row: what comes after it goes nowhere.

@@ -1727,7 +1727,7 @@ func TestTolerance(t *testing.T) {
 	lopsided := NewDense(2, 2, []float64{1, 2, 3, 1})
 	for _, tol := range []float64{math.NaN(), -1} {
 		for _, d := range []*Dense{lopsided, NewDense(2, 2, []float64{1, 2, 2, 1})} {
-			if _, err := FromDense(d, tol); !errors.Is(err, ErrAsymmetric) || !strings.Contains(err.Error(), "tolerance is") {
+			if _, err := FromDense(d, tol); !errors.Is(err, ErrTolerance) {
 				t.Errorf("tolerance %v: %v", tol, err)
 			}
 		}

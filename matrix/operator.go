@@ -119,6 +119,7 @@ var (
 	ErrNotSquare  = errors.New("matrix: not square")
 	ErrAsymmetric = errors.New("matrix: not symmetric")
 	ErrRange      = errors.New("matrix: norm outside the range of double precision")
+	ErrTolerance  = errors.New("matrix: bad tolerance of symmetry")
 )
 
 // DefaultSymmetryTol is the asymmetry, relative to the largest entry, that FromDense and FromCSR put down to rounding:
@@ -144,7 +145,7 @@ func (s Survey) finite() error {
 func (f found) checkAsymmetry(tol float64) error {
 	switch {
 	case !(tol >= 0):
-		return fmt.Errorf("%w: the tolerance is %v, want a number ≥ 0", ErrAsymmetric, tol)
+		return fmt.Errorf("%w: %v, want a number ≥ 0", ErrTolerance, tol)
 	case tol == 0:
 		tol = DefaultSymmetryTol
 	}

@@ -303,7 +303,7 @@ func (m *Dense) Symmetrize(how Symmetrization) {
 }
 
 // Symmetrize returns a symmetric matrix made from the square matrix m, with a stored entry wherever m or its
-// transpose has one. O(nnz), with the memory of both besides. It panics when m is not square.
+// transpose has one. O(nnz), with the memory of the transpose and of the result. It panics when m is not square.
 func (m *CSR) Symmetrize(how Symmetrization) *CSR {
 	if m.rows != m.cols {
 		panic(badLen)

@@ -75,7 +75,7 @@ type cliqueRecord struct {
 }
 
 // unweigh makes every positive entry 1: as edges they count whatever their size, which may be out of the range of a norm.
-func (d *dataset) unweigh() {
+func (d *dataset) unweigh() error {
 	var data []float64
 	switch t := d.table.(type) {
 	case *matrix.Dense:
@@ -89,14 +89,18 @@ func (d *dataset) unweigh() {
 		}
 	}
 	if d.table.Asymmetry().Diff == 0 {
-		return
+		return nil
 	}
 	switch t := d.table.(type) { // one that rounding has left in one direction alone
 	case *matrix.Dense:
 		t.Symmetrize(matrix.Maximum)
 	case *matrix.CSR:
+		if err := d.room(3*transposeBytes(t), "edges made symmetric"); err != nil {
+			return err
+		}
 		d.table = t.Symmetrize(matrix.Maximum)
 	}
+	return nil
 }
 
 func (f *cliqueFlags) run(s *streams) error {
@@ -114,7 +118,9 @@ func (f *cliqueFlags) run(s *streams) error {
 	weighted := false
 	d.each(func(i, j int, v float64) { weighted = weighted || i != j && v != 1 })
 	if weighted {
-		d.unweigh()
+		if err := d.unweigh(); err != nil {
+			return err
+		}
 		d.warnings = append(d.warnings, "entries other than 1 count as edges like all others")
 	}
 	for _, w := range d.warnings {

@@ -69,10 +69,8 @@ func (f *convertFlags) run(s *streams) error {
 		t.Sparse = m
 	}
 	warnOfLoss(s, t, f.out, f.to)
-	if info, err := matio.FormatFor(f.out, f.to); t.Dense != nil && err == nil && info.Name == "edges" { // with a transpose
-		if err := d.room(24*float64(d.nonzeros()), "entries that are not 0, twice,"); err != nil {
-			return err
-		}
+	if err := d.roomToWrite(t, f.out, f.to); err != nil {
+		return err
 	}
 	if f.out == "-" {
 		return matio.Write(s.out, t, f.to)
@@ -90,6 +88,27 @@ func (f *convertFlags) run(s *streams) error {
 		return fmt.Errorf("%w; --to says it", err)
 	}
 	return cannotWrite(f.out, err)
+}
+
+// roomToWrite refuses what writing t takes beside it, if it exceeds the limit: as edges, or as a symmetric mtx, a transpose, and the entries of a dense table.
+func (d *dataset) roomToWrite(t *matio.Table, out, to string) error {
+	info, err := matio.FormatFor(out, to)
+	if err != nil {
+		return nil // which writing will say
+	}
+	switch {
+	case info.Name == "edges" && t.Dense != nil:
+		return d.room(24*float64(d.nonzeros()), "entries that are not 0, and their transpose,")
+	case t.Sparse != nil && (info.Name == "edges" || info.Name == "mtx" && t.Symmetric):
+		return d.room(transposeBytes(t.Sparse), "its transpose")
+	}
+	return nil
+}
+
+// transposeBytes is what a transpose of m takes.
+func transposeBytes(m *matrix.CSR) float64 {
+	_, cols := m.Dims()
+	return 4*float64(len(m.Col)) + 8*float64(len(m.Val)) + 8*float64(cols+1)
 }
 
 // warnOfLoss says when the names of t are lost in the format of out, and when its zeros would fill a disk.

@@ -26,6 +26,7 @@ import (
 // fitFlags is the command line of fit.
 type fitFlags struct {
 	input   inputFlags
+	held    float64    // bytes of what has been read
 	whole   inputFlags // --original: what INPUT was made from
 	repairs repairs
 	rank    int
@@ -274,7 +275,7 @@ func (f *fitFlags) start(d *dataset, s *streams) (symnmf.Start, error) {
 	if slices.Contains(startNames(), f.init) {
 		return symnmf.ParseStart(f.init)
 	}
-	t, err := readTable(s, f.init, "npy", f.input.memory.limit(), shapeOf(d).table)
+	t, err := readTable(s, f.init, "npy", f.input.memory.limit(), f.held)
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +353,9 @@ func (f *fitFlags) run(s *streams) error {
 	}
 	need := shapeOf(d)
 	need.method, need.rank, need.runs = f.method, f.rank, f.runs
+	f.held = need.table + need.ids
 	if original != nil {
+		f.held += shapeOf(original.dataset).table
 		need.held = shapeOf(original.dataset).errorBytes(f.rank)
 	}
 	if need.given = f.fileStart(); !need.given {

@@ -407,6 +407,14 @@ func (sh shape) fits(limit int64) error {
 		return nil
 	}
 	var ways []string
+	for _, knob := range []struct {
+		name  string
+		value int
+	}{{"block", sh.block}, {"compress", sh.compress}, {"oversample", sh.oversample}} {
+		if knob.value > 0 {
+			ways = append(ways, fmt.Sprintf("a smaller %s than %d", knob.name, knob.value))
+		}
+	}
 	switch {
 	case sh.method != "clique":
 		ways = append(ways, "a smaller -k")

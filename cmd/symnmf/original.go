@@ -28,7 +28,7 @@ func (f *fitFlags) openOriginal(d *dataset, s *streams) (*original, error) {
 	if f.whole.name == "" {
 		return nil, nil
 	}
-	f.whole.memory, f.whole.held = f.input.memory, shapeOf(d).table
+	f.whole.memory, f.whole.held = f.input.memory, shapeOf(d).table+shapeOf(d).ids
 	whole, err := f.whole.open(s)
 	if err != nil {
 		return nil, err

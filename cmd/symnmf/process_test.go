@@ -160,7 +160,6 @@ func TestSignalToSimilarity(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: while H is being written to a pipe that nobody reads, another signal ends the process at once, and what it has written aside
 // TestSignalWhileSimilarityPrints: a pipe that nobody reads any more does not keep it.
 func TestSignalWhileSimilarityPrints(t *testing.T) {
 	cmd := exec.Command("symnmf", "similarity", "demo:digits", "--threshold", "1", "-o", "-", "--to", "csv")
@@ -190,6 +189,7 @@ func TestSignalWhileSimilarityPrints(t *testing.T) {
 	}
 }
 
+// TestSecondSignal: while H is being written to a pipe that nobody reads, another signal ends the process at once, and what it has written aside
 // is gone.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()

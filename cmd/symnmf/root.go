@@ -49,9 +49,14 @@ func run(args []string, s *streams) int {
 	var wrong error // a command that there is not, whose help was asked for
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		if rest := cmd.Flags().Args(); cmd == root && len(rest) > 0 {
-			wrong = unknownCommand(root, rest[0])
-			return
+		if rest := cmd.Flags().Args(); cmd == root && len(rest) > 0 { // as in --help fit
+			about, _, err := root.Find(rest[:1])
+			if err != nil || about == root {
+				wrong = unknownCommand(root, rest[0])
+				return
+			}
+			cmd = about
+			cmd.InitDefaultHelpFlag()
 		}
 		help(cmd, args)
 	})

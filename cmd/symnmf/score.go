@@ -358,6 +358,9 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 		graph = d.table.(*matrix.Dense).CSR()
 	}
 	if graph.Asymmetry().Diff > 0 { // what repair let pass is rounding
+		if err := d.room(3*transposeBytes(graph), "rounding made symmetric"); err != nil {
+			return 0, err
+		}
 		graph = graph.Symmetrize(matrix.Average)
 	}
 	return cluster.Modularity(graph, numbered(class))

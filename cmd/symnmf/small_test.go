@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -496,6 +499,36 @@ func TestRoom(t *testing.T) {
 		d := &dataset{table: oneWay, items: similarity, limit: c.limit}
 		if err := d.makeSymmetric("max", 1); !errors.Is(err, c.want) {
 			t.Errorf("--symmetrize under %d bytes: %v, want %v", c.limit, err, c.want)
+		}
+	}
+	need = int64(program + table + 4*nnz + 8*(n+1))
+	for _, c := range []struct {
+		to        string
+		symmetric bool
+		limit     int64
+		want      error
+	}{{"edges", false, need - 1, errMemory}, {"edges", false, need, nil}, {"mtx", true, need - 1, errMemory}, {"mtx", false, need - 1, nil}, {"npz", true, need - 1, nil}} {
+		d := &dataset{table: oneWay, items: similarity, limit: c.limit}
+		if err := d.roomToWrite(&matio.Table{Sparse: oneWay, Symmetric: c.symmetric}, "-", c.to); !errors.Is(err, c.want) {
+			t.Errorf("convert to %s, symmetric %v, under %d bytes: %v, want %v", c.to, c.symmetric, c.limit, err, c.want)
+		}
+	}
+	dense := matrix.NewDense(800, 800, nil)
+	for k := range dense.Data() {
+		dense.Data()[k] = 1
+	}
+	d := &dataset{table: dense, items: similarity, limit: program + 8*800*800 + 24*800*800 - 1}
+	if err := d.roomToWrite(&matio.Table{Dense: dense}, "-", "edges"); !errors.Is(err, errMemory) {
+		t.Errorf("convert of a dense table to edges: %v", err)
+	}
+	graph, labels := filepath.Join(t.TempDir(), "a.npy"), filepath.Join(t.TempDir(), "labels.txt")
+	if err := cmp.Or(matio.Create(graph, &matio.Table{Dense: dense}, matio.Options{}), os.WriteFile(labels, []byte(strings.Repeat("1\n", 800)), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int]int{program + 16*800*800: 5, program + 24*800*800: 0} { // 12 bytes an entry beside 8
+		var stderr bytes.Buffer
+		if code := run([]string{"symnmf", "score", labels, labels, "--graph", graph, "--memory-limit", fmt.Sprint(limit)}, &streams{out: io.Discard, err: &stderr}); code != want {
+			t.Errorf("score under %d bytes: exit code %d, want %d: %s", limit, code, want, &stderr)
 		}
 	}
 	points := matrix.NewDense(600, 500, nil)

@@ -4,12 +4,11 @@ package inorder
 import (
 	"iter"
 	"sync"
-	"sync/atomic"
 )
 
 // Do draws items, calls fill for each with room for what it makes of it, on workers goroutines at once, and then take with that room, in
-// the order of the items and one at a time. No more than 2·workers+1 rooms are made; fill finds in one what take left in it. The first error of
-// take ends it: of the items drawn by then no more are taken. One worker means the calling goroutine alone.
+// the order of the items. Items are drawn and taken by the calling goroutine. No more than 2·workers+1 rooms are made; fill finds in one what take left in it. The first error of
+// take ends it, as a panic does: of the items drawn by then no more are taken. One worker means the calling goroutine alone. fill may not panic.
 func Do[T, R any](workers int, items iter.Seq[T], fill func(item T, room *R), take func(room *R) error) error {
 	if workers <= 1 {
 		var room R
@@ -26,12 +25,11 @@ func Do[T, R any](workers int, items iter.Seq[T], fill func(item T, room *R), ta
 		room   R
 		filled chan struct{}
 	}
-	count := 2*workers + 1
-	free, work, order := make(chan *place, count), make(chan *place, count), make(chan *place, count) // with room for all: no send waits
-	for range count {
-		free <- &place{filled: make(chan struct{}, 1)}
-	}
+	places := make([]place, 2*workers+1)
+	work := make(chan *place, len(places)) // with room for all: no send waits
 	var group sync.WaitGroup
+	defer group.Wait()
+	defer close(work)
 	for range workers {
 		group.Go(func() {
 			for p := range work {
@@ -40,31 +38,33 @@ func Do[T, R any](workers int, items iter.Seq[T], fill func(item T, room *R), ta
 			}
 		})
 	}
-	var err error
-	var failed atomic.Bool
-	group.Go(func() {
-		for p := range order {
-			<-p.filled
-			if err == nil {
-				err = take(&p.room)
-				failed.Store(err != nil)
-			}
-			free <- p
-		}
-	})
+	drawn, taken := 0, 0
+	next := func() error {
+		p := &places[taken%len(places)]
+		taken++
+		<-p.filled
+		return take(&p.room)
+	}
 	for item := range items {
-		p := <-free
-		if failed.Load() {
-			break
+		if drawn-taken == len(places) {
+			if err := next(); err != nil {
+				return err
+			}
+		}
+		p := &places[drawn%len(places)]
+		drawn++
+		if p.filled == nil {
+			p.filled = make(chan struct{}, 1)
 		}
 		p.item = item
-		order <- p
 		work <- p
 	}
-	close(order)
-	close(work)
-	group.Wait()
-	return err
+	for taken < drawn {
+		if err := next(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // UpTo yields the whole numbers below n.

@@ -2,10 +2,12 @@ package inorder
 
 import (
 	"errors"
+	"iter"
 	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestDo: everything drawn is taken once, in its order, whatever takes longer, and few rooms are made.
@@ -68,5 +70,46 @@ func TestDoFails(t *testing.T) {
 				t.Errorf("%d workers, error at %d: %v, %d taken, %d drawn", workers, last, err, taken, drawn)
 			}
 		}
+	}
+}
+
+// TestDoPanics: a panic of what the caller gave goes on to the caller, and so does the end of its goroutine; none stays behind.
+func TestDoPanics(t *testing.T) {
+	before := runtime.NumGoroutine()
+	items := func(yield func(int) bool) {
+		for i := range 100 {
+			if i == 50 {
+				panic("items")
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+	for _, workers := range []int{1, 3} {
+		for _, c := range []struct {
+			items iter.Seq[int]
+			take  func(*int) error
+			want  any
+		}{
+			{UpTo(100), func(*int) error { panic("take") }, "take"},
+			{items, func(*int) error { return nil }, "items"},
+			{UpTo(100), func(*int) error { runtime.Goexit(); return nil }, nil},
+		} {
+			ended := make(chan any)
+			go func() {
+				defer func() { ended <- recover() }()
+				Do(workers, c.items, func(i int, room *int) { *room = i }, c.take)
+			}()
+			if got := <-ended; got != c.want {
+				t.Errorf("%d workers: %v, want %v", workers, got, c.want)
+			}
+		}
+	}
+	for k := 0; runtime.NumGoroutine() > before; k++ {
+		if k == 1000 {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
