@@ -509,63 +509,6 @@ func (f *fitFlags) print(ans *answer, s *streams) error {
 	return err
 }
 
-// claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for. It returns those it has made, the inner ones first.
-func claimDir(dir string) (made []string, err error) {
-	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(d); !os.IsNotExist(err) || d == filepath.Dir(d) {
-			break
-		}
-		made = append(made, d)
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		removeEmpty(made)
-		return nil, fmt.Errorf("-o %s: cannot make the directory: %w", dir, reason(err))
-	}
-	if err := probe(dir); err != nil {
-		removeEmpty(made)
-		return nil, fmt.Errorf("-o %s: cannot write into the directory: %w", dir, reason(err))
-	}
-	return made, nil
-}
-
-// removeEmpty removes the directories that are empty.
-func removeEmpty(dirs []string) {
-	for _, d := range dirs {
-		os.Remove(d) // fails for others
-	}
-}
-
-// claimFile finds out the same for the directory of a file, which is not touched.
-func claimFile(name string) error {
-	target := name
-	switch old, err := os.Stat(name); {
-	case err != nil && !os.IsNotExist(err):
-		return cannotWrite(name, err)
-	case err == nil && old.IsDir():
-		return fmt.Errorf("cannot write the file %s: it is a directory", name)
-	case err == nil && !old.Mode().IsRegular(): // a pipe or a device, which is written to as it is
-		return nil
-	case err == nil:
-		if target, err = filepath.EvalSymlinks(name); err != nil {
-			return cannotWrite(name, err)
-		}
-	}
-	if err := probe(filepath.Dir(target)); err != nil {
-		return cannotWrite(name, err)
-	}
-	return nil
-}
-
-// probe makes a file in a directory and removes it.
-func probe(dir string) error {
-	f, err := os.CreateTemp(dir, ".symnmf-*")
-	if err != nil {
-		return err
-	}
-	f.Close()
-	return os.Remove(f.Name())
-}
-
 // history is what Progress told of every sweep that was looked at, for history.csv when no exact trace was asked for: it costs nothing. The
 // error is the one from the summed decreases, and the KKT residual, which only a product with A would give, is left
 // empty; the first row and the last have exact figures.
