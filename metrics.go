@@ -59,10 +59,8 @@ func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor floa
 	if n != a.Dim() {
 		return 0, 0, fmt.Errorf("%w: H has %d rows and A %d items", ErrUnfit, n, a.Dim())
 	}
-	for k, v := range h.Data() {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return 0, 0, fmt.Errorf("%w: H[%d,%d] = %v", ErrUnfit, k/r, k%r, v)
-		}
+	if c := h.Survey().NotFinite; c.Count > 0 {
+		return 0, 0, fmt.Errorf("%w: H[%d,%d] = %v", ErrUnfit, c.Row, c.Col, c.Value)
 	}
 	p, err := newProblem(a, r, &Options{Threads: opt.Threads, IgnoreDiagonal: opt.IgnoreDiagonal})
 	if err != nil {
@@ -239,7 +237,7 @@ func (p *problem) others(hd []float64, h *matrix.Dense, i int, own float64) (ane
 	for k, v := range hi {
 		whole := hd[k]
 		hd[k] -= own * v
-		anew = anew || hd[k] < noise*whole
+		anew = anew || math.Abs(hd[k]) < noise*math.Abs(whole)
 	}
 	if !anew {
 		return false

@@ -88,17 +88,8 @@ func (d *dataset) unweigh() error {
 			data[p] = 1
 		}
 	}
-	if d.table.Asymmetry().Diff == 0 {
-		return nil
-	}
-	switch t := d.table.(type) { // one that rounding has left in one direction alone
-	case *matrix.Dense:
-		t.Symmetrize(matrix.Maximum)
-	case *matrix.CSR:
-		if err := d.room(3*transposeBytes(t), "edges made symmetric"); err != nil {
-			return err
-		}
-		d.table = t.Symmetrize(matrix.Maximum)
+	if a := d.table.Asymmetry(); a.Diff > 0 { // one that rounding has left in one direction alone
+		return d.symmetrize(matrix.Maximum, a.Pairs)
 	}
 	return nil
 }

@@ -100,15 +100,9 @@ func (d *dataset) roomToWrite(t *matio.Table, out, to string) error {
 	case info.Name == "edges" && t.Dense != nil:
 		return d.room(24*float64(d.nonzeros()), "entries that are not 0, and their transpose,")
 	case t.Sparse != nil && (info.Name == "edges" || info.Name == "mtx" && t.Symmetric):
-		return d.room(transposeBytes(t.Sparse), "its transpose")
+		return d.room(shapeOf(d).table, "its transpose") // which is as large
 	}
 	return nil
-}
-
-// transposeBytes is what a transpose of m takes.
-func transposeBytes(m *matrix.CSR) float64 {
-	_, cols := m.Dims()
-	return 4*float64(len(m.Col)) + 8*float64(len(m.Val)) + 8*float64(cols+1)
 }
 
 // warnOfLoss says when the names of t are lost in the format of out, and when its zeros would fill a disk.

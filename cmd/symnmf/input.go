@@ -363,17 +363,25 @@ func (d *dataset) makeSymmetric(how string, largest float64) error {
 		return inputf("%s: not symmetric: %s; the largest difference is %v: %v in %s against %v in %s; --symmetrize average, max or min repairs it%s",
 			d.name, count(a.Pairs, "pair differs", "pairs differ"), a.Diff, v, d.at(a.Row, a.Col), w, d.at(a.Col, a.Row), points)
 	}
-	switch t := d.table.(type) {
-	case *matrix.Dense:
-		t.Symmetrize(symmetrizations[how])
-	case *matrix.CSR: // a transpose, and what comes of both
-		if err := d.room(12*float64(2*t.NNZ()+a.Pairs), "--symmetrize "+how); err != nil {
-			return err
-		}
-		d.table = t.Symmetrize(symmetrizations[how])
+	if err := d.symmetrize(symmetrizations[how], a.Pairs); err != nil {
+		return err
 	}
 	d.warnings = append(d.warnings, fmt.Sprintf("--symmetrize %s: %s changed; the largest difference was %v, in %s", how,
 		count(a.Pairs, "pair of entries was", "pairs of entries were"), a.Diff, d.at(a.Row, a.Col)))
+	return nil
+}
+
+// symmetrize makes a table symmetric of which so many pairs differ.
+func (d *dataset) symmetrize(how matrix.Symmetrization, pairs int64) error {
+	switch t := d.table.(type) {
+	case *matrix.Dense:
+		t.Symmetrize(how)
+	case *matrix.CSR: // a transpose, and what comes of both
+		if err := d.room(12*float64(2*t.NNZ()+pairs), "what makes it symmetric"); err != nil {
+			return err
+		}
+		d.table = t.Symmetrize(how)
+	}
 	return nil
 }
 

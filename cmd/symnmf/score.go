@@ -350,18 +350,17 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 	if len(class) != rows {
 		return 0, inputf("%s has %s and %s has %s", d.name, count(int64(rows), "node", "nodes"), found.name, items(len(class)))
 	}
+	if a := d.table.Asymmetry(); a.Diff > 0 { // what repair let pass is rounding
+		if err := d.symmetrize(matrix.Average, a.Pairs); err != nil {
+			return 0, err
+		}
+	}
 	graph, ok := d.table.(*matrix.CSR)
 	if !ok {
 		if err := d.room(12*float64(d.nonzeros()), "its entries that are not 0"); err != nil {
 			return 0, err
 		}
 		graph = d.table.(*matrix.Dense).CSR()
-	}
-	if graph.Asymmetry().Diff > 0 { // what repair let pass is rounding
-		if err := d.room(3*transposeBytes(graph), "rounding made symmetric"); err != nil {
-			return 0, err
-		}
-		graph = graph.Symmetrize(matrix.Average)
 	}
 	return cluster.Modularity(graph, numbered(class))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -554,5 +555,30 @@ func TestRoom(t *testing.T) {
 		if _, err := readTable(&streams{}, name, "", limit, held); !errors.Is(err, want) {
 			t.Errorf("read beside %v bytes: %v, want %v", held, err, want)
 		}
+	}
+}
+
+// TestScoreOfRounded: a graph of float32 whose halves differ in the last place, more than modularity grants, is averaged.
+func TestScoreOfRounded(t *testing.T) {
+	dir := t.TempDir()
+	dense, labels := filepath.Join(dir, "a.npy"), filepath.Join(dir, "labels.txt")
+	text := fmt.Sprintf("%-117s\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }")
+	file := append([]byte("\x93NUMPY\x01\x00"), byte(len(text)), 0)
+	file = append(file, text...)
+	for _, v := range []float32{0.5, 1, math.Nextafter32(1, 2), 0.5} {
+		file = binary.LittleEndian.AppendUint32(file, math.Float32bits(v))
+	}
+	if err := cmp.Or(os.WriteFile(dense, file, 0o666), os.WriteFile(labels, []byte("1\n2\n"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	score := func(graph string) string {
+		var stdout, stderr bytes.Buffer
+		if code := run([]string{"symnmf", "score", labels, labels, "--graph", graph}, &streams{out: &stdout, err: &stderr}); code != 0 {
+			t.Errorf("%s: exit code %d, %s", graph, code, &stderr)
+		}
+		return stdout.String()
+	}
+	if got := score(dense); !strings.Contains(got, "modularity  -0.1667") { // (1 − 3/2)/3
+		t.Errorf("modularity of a dense graph: %s", got)
 	}
 }
