@@ -9,8 +9,6 @@ import (
 	"sort"
 	"sync/atomic"
 
-	"gonum.org/v1/gonum/mat"
-
 	"symnmf/internal/kernel"
 )
 
@@ -25,8 +23,14 @@ type ResistanceSampling struct {
 	Seed uint64
 	// Workers is how many goroutines may work at once, at least 1. The answer does not depend on it.
 	Workers int
-	// Progress is called on the caller's goroutine with the Laplacian systems solved; nil is no call.
+	// Progress is called on the caller's goroutine with the Laplacian systems solved, n where a matrix is inverted; nil is no call.
 	Progress func(solved, of int)
+}
+
+func (o *ResistanceSampling) progress(solved, of int) {
+	if o.Progress != nil {
+		o.Progress(solved, of)
+	}
 }
 
 // ResistanceSample is a graph with the edges drawn.
@@ -54,8 +58,8 @@ const mostDraws = math.MaxInt32
 // instead, and they are exact but for rounding.
 //
 // Entries must be ≥ 0 and a must list them (a RowVisitor): make points a graph first, by Strongest. Memory: 10 bytes for each
-// entry of A and some 64 numbers for each item, or 2·n² numbers; time: k systems by conjugate gradients, some passes over A for
-// each 16.
+// entry of A and some 64 numbers for each item, or n² numbers; time: k systems by conjugate gradients, some passes over A for
+// each 16, or n³ multiply–adds.
 //
 // Source: Spielman, Srivastava, Graph sparsification by effective resistances, SIAM J. Comput. 40, 2011.
 func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling) (*ResistanceSample, error) {
@@ -79,7 +83,9 @@ func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling)
 	exact := n <= min(k, MostExact)
 	var r []float64
 	if exact {
-		r, exact = g.exactResistances()
+		if r, exact, err = g.exactResistances(ctx, opt.progress); err != nil {
+			return nil, err
+		}
 	}
 	if !exact {
 		if k > math.MaxInt32 {
@@ -199,13 +205,13 @@ func (g *resistor) findComponents() {
 	}
 }
 
-// MostExact bounds the n of which an n×n matrix is inverted, at 4096 some ten seconds.
+// MostExact bounds the n of which an n×n matrix is inverted.
 const MostExact = 4096
 
 // exactResistances returns R_e, in units of the scaled a, for all edges, from the inverse of L + s·Σ_c 1_c·1_cᵀ/n_c, with the
 // components c and s near the mean degree: that is L⁺ + Σ_c 1_c·1_cᵀ/(s·n_c), in which the last term does not matter to R_e. ok
 // is false when rounding makes the matrix indefinite, as weights of very different size may.
-func (g *resistor) exactResistances() (r []float64, ok bool) {
+func (g *resistor) exactResistances(ctx context.Context, progress func(solved, of int)) (r []float64, ok bool, err error) {
 	sizes := make([]float64, g.components)
 	for _, c := range g.component {
 		sizes[c]++
@@ -215,33 +221,36 @@ func (g *resistor) exactResistances() (r []float64, ok bool) {
 		s += d / float64(g.n)
 	}
 	if s == 0 {
-		return nil, true
+		return nil, true, nil
 	}
-	l := mat.NewSymDense(g.n, nil)
-	for i := range g.n {
-		for j := i; j < g.n; j++ {
-			if c := g.component[i]; c == g.component[j] {
-				l.SetSym(i, j, s/sizes[c])
+	n := g.n
+	l := kernel.Numbers(n * n)
+	for i := range n {
+		row, c := l[i*n:(i+1)*n], g.component[i]
+		for j := range row {
+			if g.component[j] == c {
+				row[j] = s / sizes[c]
 			}
 		}
-		l.SetSym(i, i, l.At(i, i)+g.degree[i])
-		g.above(i, func(j int, w float64) { l.SetSym(i, j, l.At(i, j)-w) })
+		row[i] += g.degree[i]
 	}
-	var chol mat.Cholesky
-	if !chol.Factorize(l) {
-		return nil, false
-	}
-	if err := chol.InverseTo(l); err != nil {
-		return nil, false
-	}
-	r = make([]float64, 0, g.edges[g.n])
-	for i := range g.n {
+	for i := range n {
 		g.above(i, func(j int, w float64) {
-			least := 1 / min(g.degree[i], g.degree[j]) // were all others joined to one wire
-			r = append(r, min(max(l.At(i, i)+l.At(j, j)-2*l.At(i, j), least), 1/w))
+			l[i*n+j] -= w
+			l[j*n+i] = l[i*n+j]
 		})
 	}
-	return r, true
+	if ok, err := invert(ctx, l, n, g.workers, func(rows int) { progress(rows, n) }); !ok {
+		return nil, false, err
+	}
+	r = make([]float64, 0, g.edges[n])
+	for i := range n {
+		g.above(i, func(j int, w float64) { // of minus the inverse
+			least := 1 / min(g.degree[i], g.degree[j]) // were all others joined to one wire
+			r = append(r, min(max(2*l[i*n+j]-l[i*n+i]-l[j*n+j], least), 1/w))
+		})
+	}
+	return r, true, nil
 }
 
 const (
@@ -288,9 +297,7 @@ func (g *resistor) estimate(ctx context.Context, k int, opt *ResistanceSampling)
 				})
 			}
 		})
-		if opt.Progress != nil {
-			opt.Progress(from+columns, k)
-		}
+		opt.progress(from+columns, k)
 	}
 	return r, nil
 }

@@ -40,8 +40,8 @@ func TestGoldenResistances(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exact, ok := g.exactResistances()
-	if !ok || len(exact) != len(golden.Edges) {
+	exact, ok, err := g.exactResistances(context.Background(), func(int, int) {})
+	if err != nil || !ok || len(exact) != len(golden.Edges) {
 		t.Fatalf("%d resistances, want %d", len(exact), len(golden.Edges))
 	}
 	const k = 20000
@@ -168,8 +168,8 @@ func TestResistances(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			exact, ok := g.exactResistances()
-			if !ok {
+			exact, ok, err := g.exactResistances(context.Background(), func(int, int) {})
+			if err != nil || !ok {
 				t.Fatal("not positive definite")
 			}
 			const k = 4096
@@ -510,6 +510,19 @@ func TestSampleRefuses(t *testing.T) {
 	}
 	if s, err := SampleByResistance(gone, big, ResistanceSampling{Eps: 2, Workers: 1}); !errors.Is(err, context.Canceled) || s != nil {
 		t.Errorf("cancelled: %v", err)
+	}
+	on, stop := context.WithCancel(ctx)
+	told := 0
+	exact := ResistanceSampling{Eps: 0.4, Workers: 1, Progress: func(solved, of int) {
+		if told++; of != 1000 || solved != told*sweepRows {
+			t.Errorf("exact resistances of 1000 items: told %d of %d", solved, of)
+		}
+		if told == 2 {
+			stop()
+		}
+	}}
+	if s, err := SampleByResistance(on, big, exact); !errors.Is(err, context.Canceled) || s != nil || told != 2 {
+		t.Errorf("cancelled while a matrix is inverted, told %d times: %v", told, err)
 	}
 }
 

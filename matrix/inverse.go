@@ -1,0 +1,79 @@
+package matrix
+
+import (
+	"context"
+
+	"symnmf/internal/kernel"
+)
+
+// sweepRows is how many rows of a matrix one step of its inversion takes, and how many a part of the work has.
+const sweepRows = 64
+
+// invert replaces the symmetric positive definite a, n×n by rows, by minus its inverse, symmetric but for rounding. It sweeps the diagonal blocks K out one after the other:
+//
+//	A_KK ← −P,  A_KJ ← P·A_KJ,  A_IK ← A_IK·P,  A_IJ ← A_IJ − A_IK·P·A_KJ,  P = A_KK⁻¹,
+//
+// after which A is that of the blocks swept, and of the others what they leave, both at once. done is called with the rows that have been. It costs n³ multiply–adds, nearly all of
+// them in products of tiles, and n²/16 numbers of scratch at most; ok is false when rounding has made a block indefinite, and a is lost then.
+//
+// Source: Goodnight, A tutorial on the SWEEP operator, The American Statistician 33, 1979.
+func invert(ctx context.Context, a []float64, n, workers int, done func(rows int)) (ok bool, err error) {
+	across, down := make([]float64, sweepRows*n), make([]float64, n*sweepRows) // A_K: without A_KK, and its transpose times P
+	for from := 0; from < n; from += sweepRows {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		k := min(sweepRows, n-from)
+		rows, p := across[:k*n], make([]float64, k*k)
+		copy(rows, a[from*n:(from+k)*n])
+		for i := range k {
+			own := rows[i*n+from : i*n+from+k]
+			copy(p[i*k:(i+1)*k], own)
+			clear(own)
+		}
+		if !invertSmall(p, k) {
+			return false, nil
+		}
+		w := down[:n*k]
+		kernel.Blocks(n, sweepRows, workers, func(_, lo, hi int) {
+			wi := w[lo*k : hi*k]
+			clear(wi)
+			kernel.AddTransTimes(wi, -1, rows[lo:(k-1)*n+hi], n, p, k) // p is −P
+			kernel.AddRowsTimes(a[lo*n:hi*n], -1, wi, k, rows, n)
+			for i := lo; i < hi; i++ {
+				copy(a[i*n+from:i*n+from+k], w[i*k:(i+1)*k])
+			}
+		})
+		for i := range k {
+			row := a[(from+i)*n : (from+i+1)*n]
+			for j := range n {
+				row[j] = w[j*k+i]
+			}
+			copy(row[from:from+k], p[i*k:(i+1)*k])
+		}
+		done(from + k)
+	}
+	return true, nil
+}
+
+// invertSmall is invert for a few rows, one at a time, without scratch.
+func invertSmall(a []float64, n int) (ok bool) {
+	for k := range n {
+		row := a[k*n : (k+1)*n]
+		pivot := row[k]
+		if !(pivot > 0) {
+			return false
+		}
+		row[k] = 0
+		kernel.Scale(row, 1/pivot)
+		for i := range n {
+			if i != k {
+				c := a[i*n+k]
+				kernel.Axpy(a[i*n:(i+1)*n], -c, row)
+				a[i*n+k] = c / pivot
+			}
+		}
+		row[k] = -1 / pivot
+	}
+	return true
+}
