@@ -11,7 +11,7 @@ import (
 
 // TestInvert multiplies with what was inverted: of a condition number of some hundred, sizes below, at and above those of a step.
 func TestInvert(t *testing.T) {
-	for _, n := range []int{0, 1, 2, sweepRows - 1, sweepRows, sweepRows + 1, 2*sweepRows + 7} {
+	for _, n := range []int{0, 1, 2, 7, sweepRows - 1, sweepRows, sweepRows + 1, 2*sweepRows + 7} {
 		rng := rand.New(rand.NewPCG(uint64(n), 1))
 		a := make([]float64, n*n)
 		for i := range n {

@@ -471,7 +471,7 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 		edges = min(draws, entries/2)
 		base += 20 * entries / 2
 		if n <= min(24*logs, matrix.MostExact) {
-			systems = 8 * (n*n + 3*64*n)
+			systems = 8 * (n*n + 2*128*n)
 		} else {
 			systems = 8 * (4*16 + 16) * n
 		}
