@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sync"
 	"sync/atomic"
 
 	"symnmf/internal/kernel"
@@ -57,7 +58,7 @@ const mostDraws = math.MaxInt32
 // ‖Y(e_i−e_l)‖², where a row of Y solves L·y = BᵀW^½s/√k for signs s. Where n ≤ k and n ≤ MostExact an n×n matrix is inverted
 // instead, and they are exact but for rounding.
 //
-// Entries must be ≥ 0 and a must list them (a RowVisitor): make points a graph first, by Strongest. Memory: 10 bytes for each
+// Entries must be ≥ 0 and a must list them (a RowVisitor): make points a graph first, by Strongest. Memory: some 10 bytes for each
 // entry of A and some 64 numbers for each item, or n² numbers; time: k systems by conjugate gradients, some passes over A for
 // each 16, or n³ multiply–adds.
 //
@@ -445,17 +446,80 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 	}
 	const block = 1 << 14
 	total := upTo[len(upTo)-1]
-	kernel.Blocks(int(draws), block, opt.Workers, func(_, lo, hi int) {
+	find := newGuide(upTo)
+	// Of a short list each goroutine counts for itself: what they count together goes from one cache to the other.
+	var apart [][]uint32
+	var mu sync.Mutex
+	counts := func() []uint32 {
+		if opt.Workers == 1 || len(hits) > mostApart/opt.Workers {
+			return nil
+		}
+		own := make([]uint32, len(hits))
+		mu.Lock()
+		defer mu.Unlock()
+		apart = append(apart, own)
+		return own
+	}
+	kernel.BlocksWith(int(draws), block, opt.Workers, counts, func(own []uint32, _, lo, hi int) {
 		if ctx.Err() != nil {
 			return
 		}
 		for t := lo; t < hi; t++ {
 			u := float64(bitsOf(opt.Seed, streamDraws, uint64(t))>>11) * 0x1p-53 * total
-			e := sort.Search(len(upTo)-1, func(e int) bool { return upTo[e] > u })
-			atomic.AddUint32(&hits[e], 1)
+			if e := min(find.above(u), len(upTo)-1); own != nil {
+				own[e]++
+			} else {
+				atomic.AddUint32(&hits[e], 1)
+			}
 		}
 	})
+	for _, own := range apart {
+		for e, n := range own {
+			hits[e] += n
+		}
+	}
 	return hits, ctx.Err()
+}
+
+// mostApart is how many counts goroutines keep for themselves, all together: 16 MiB.
+const mostApart = 1 << 22
+
+// guide finds numbers in a list that never falls, of which it knows where those of each of many steps from 0 to the last begin.
+type guide struct {
+	upTo  []float64
+	scale float64  // steps for 1
+	first []uint32 // of each step
+}
+
+// perStep is how many numbers a step has on average.
+const perStep = 8
+
+func newGuide(upTo []float64) *guide {
+	steps := len(upTo)/perStep + 1
+	g := &guide{upTo: upTo, scale: float64(steps) / upTo[len(upTo)-1], first: make([]uint32, steps+2)}
+	if math.IsInf(g.scale, 0) {
+		g.scale = 0
+	}
+	next := 0
+	for e, v := range upTo {
+		for step := g.step(v); next <= step; next++ {
+			g.first[next] = uint32(e)
+		}
+	}
+	for ; next < len(g.first); next++ {
+		g.first[next] = uint32(len(upTo))
+	}
+	return g
+}
+
+// step returns that of v. It never falls as v grows.
+func (g *guide) step(v float64) int { return int(min(v*g.scale, float64(len(g.first)-2))) }
+
+// above returns the first place of a number above v ≥ 0, or how many there are: of a step before that of v none is above it, and of later ones all are.
+func (g *guide) above(v float64) int {
+	k := g.step(v)
+	from, to := int(g.first[k]), int(g.first[k+1])
+	return from + sort.Search(to-from, func(e int) bool { return g.upTo[from+e] > v })
 }
 
 // collect makes S from the hits and the weights w_e·R_e.

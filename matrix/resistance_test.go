@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -470,6 +471,68 @@ func TestSampleOfLittle(t *testing.T) {
 	}
 	if res, err := Strongest(context.Background(), none, Selection{PerItem: 1, Workers: 1}); err != nil || res.S.NNZ() != 0 {
 		t.Errorf("no items: %v", err)
+	}
+}
+
+// TestGuide compares with a look at all numbers: lists of one number, of equal ones, of ones that lie together, and of any size.
+func TestGuide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	for name, upTo := range map[string][]float64{
+		"one": {3}, "equal": {2, 2, 2}, "zeros first": {0, 0, 0, 1}, "least": {5e-324, 5e-324, 1e-323}, "largest": {1, 1e300, math.MaxFloat64},
+		"uniform": sums(rng, 1000, func(float64) float64 { return 1 }), "random": sums(rng, 999, func(x float64) float64 { return x }),
+		"skewed": sums(rng, 500, func(x float64) float64 { return math.Exp(60 * x) }),
+	} {
+		g := newGuide(upTo)
+		last := upTo[len(upTo)-1]
+		look := func(v float64) {
+			want := 0
+			for want < len(upTo) && upTo[want] <= v {
+				want++
+			}
+			if got := g.above(v); got != want {
+				t.Errorf("%s: the first above %v is %d, want %d", name, v, got, want)
+			}
+		}
+		for _, v := range upTo {
+			look(v)
+			look(math.Nextafter(v, 0))
+			look(math.Nextafter(v, 2*v))
+		}
+		for range 1000 {
+			look(rng.Float64() * last)
+		}
+		look(0)
+	}
+}
+
+// sums returns n sums of f of random numbers.
+func sums(rng *rand.Rand, n int, f func(float64) float64) []float64 {
+	s, sum := make([]float64, n), 0.0
+	for k := range s {
+		sum += f(rng.Float64())
+		s[k] = sum
+	}
+	return s
+}
+
+// TestDraws counts the same draws one by one: by one goroutine, by some that count for themselves, and by some that count together.
+func TestDraws(t *testing.T) {
+	upTo := sums(rand.New(rand.NewPCG(8, 2)), 100, func(x float64) float64 { return x * x })
+	const draws = 100000
+	want := make([]uint32, len(upTo))
+	for k := range uint64(draws) {
+		u := float64(bitsOf(5, streamDraws, k)>>11) * 0x1p-53 * upTo[len(upTo)-1]
+		e := 0
+		for e < len(upTo)-1 && upTo[e] <= u {
+			e++
+		}
+		want[e]++
+	}
+	for _, workers := range []int{1, 3, mostApart} {
+		got, err := drawWithReplacement(context.Background(), upTo, draws, &ResistanceSampling{Seed: 5, Workers: workers})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d workers: other counts, %v", workers, err)
+		}
 	}
 }
 
