@@ -18,7 +18,7 @@ const sweepRows = 128
 //
 // Source: Goodnight, A tutorial on the SWEEP operator, The American Statistician 33, 1979.
 func invert(ctx context.Context, a []float64, n, workers int, done func(rows int)) (ok bool, err error) {
-	across, down := make([]float64, sweepRows*n), make([]float64, n*sweepRows) // A_K: without A_KK, and its transpose times P
+	across, down := make([]float64, sweepRows*n), make([]float64, n*sweepRows) // A_K:, and its transpose times P
 	for from := 0; from < n; from += sweepRows {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -27,9 +27,7 @@ func invert(ctx context.Context, a []float64, n, workers int, done func(rows int
 		rows, p := across[:k*n], make([]float64, k*k)
 		copy(rows, a[from*n:(from+k)*n])
 		for i := range k {
-			own := rows[i*n+from : i*n+from+k]
-			copy(p[i*k:(i+1)*k], own)
-			clear(own)
+			copy(p[i*k:(i+1)*k], rows[i*n+from:])
 		}
 		if !invertSmall(p, k) {
 			return false, nil

@@ -465,8 +465,8 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 			return
 		}
 		for t := lo; t < hi; t++ {
-			u := float64(bitsOf(opt.Seed, streamDraws, uint64(t))>>11) * 0x1p-53 * total
-			if e := min(find.above(u), len(upTo)-1); own != nil {
+			u := float64(bitsOf(opt.Seed, streamDraws, uint64(t))>>11) * 0x1p-53 * total // below total, rounding included
+			if e := find.above(u); own != nil {
 				own[e]++
 			} else {
 				atomic.AddUint32(&hits[e], 1)
