@@ -465,8 +465,8 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 			return
 		}
 		for t := lo; t < hi; t++ {
-			u := float64(bitsOf(opt.Seed, streamDraws, uint64(t))>>11) * 0x1p-53 * total // below total, rounding included
-			if e := find.above(u); own != nil {
+			u := float64(bitsOf(opt.Seed, streamDraws, uint64(t))>>11) * 0x1p-53 * total
+			if e := min(find.above(u), len(upTo)-1); own != nil { // u may be rounded to a total next to 0
 				own[e]++
 			} else {
 				atomic.AddUint32(&hits[e], 1)
@@ -487,8 +487,8 @@ const mostApart = 1 << 22
 // guide finds numbers in a list that never falls, of which it knows where those of each of many steps from 0 to the last begin.
 type guide struct {
 	upTo  []float64
-	scale float64  // steps for 1
-	first []uint32 // of each step
+	scale float64 // steps for 1
+	first []int   // of each step
 }
 
 // perStep is how many numbers a step has on average.
@@ -496,18 +496,18 @@ const perStep = 8
 
 func newGuide(upTo []float64) *guide {
 	steps := len(upTo)/perStep + 1
-	g := &guide{upTo: upTo, scale: float64(steps) / upTo[len(upTo)-1], first: make([]uint32, steps+2)}
+	g := &guide{upTo: upTo, scale: float64(steps) / upTo[len(upTo)-1], first: make([]int, steps+2)}
 	if math.IsInf(g.scale, 0) {
 		g.scale = 0
 	}
 	next := 0
 	for e, v := range upTo {
 		for step := g.step(v); next <= step; next++ {
-			g.first[next] = uint32(e)
+			g.first[next] = e
 		}
 	}
 	for ; next < len(g.first); next++ {
-		g.first[next] = uint32(len(upTo))
+		g.first[next] = len(upTo)
 	}
 	return g
 }
@@ -518,7 +518,7 @@ func (g *guide) step(v float64) int { return int(min(v*g.scale, float64(len(g.fi
 // above returns the first place of a number above v ≥ 0, or how many there are: of a step before that of v none is above it, and of later ones all are.
 func (g *guide) above(v float64) int {
 	k := g.step(v)
-	from, to := int(g.first[k]), int(g.first[k+1])
+	from, to := g.first[k], g.first[k+1]
 	return from + sort.Search(to-from, func(e int) bool { return g.upTo[from+e] > v })
 }
 

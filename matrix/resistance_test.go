@@ -534,6 +534,11 @@ func TestDraws(t *testing.T) {
 			t.Errorf("%d workers: other counts, %v", workers, err)
 		}
 	}
+	for _, upTo := range [][]float64{{0, 0}, {0, 5e-324}, {1e-323, 1e-323}} { // of which u may be the last
+		if got, err := drawWithReplacement(context.Background(), upTo, 100, &ResistanceSampling{Workers: 1}); err != nil || got[0]+got[1] != 100 {
+			t.Errorf("%v: %v, %v", upTo, got, err)
+		}
+	}
 }
 
 func TestSampleRefuses(t *testing.T) {

@@ -469,7 +469,7 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 			draws = 9 * n * logs
 		}
 		edges = min(draws, entries/2)
-		base += 20.5*entries/2 + 16<<20 // and counts of goroutines
+		base += 21*entries/2 + 16<<20 // and counts of goroutines
 		if n <= min(24*logs, matrix.MostExact) {
 			systems = 8 * (n*n + 2*128*n)
 		} else {
