@@ -14,7 +14,7 @@ const sweepRows = 128
 //	A_KK ← −P,  A_KJ ← P·A_KJ,  A_IK ← A_IK·P,  A_IJ ← A_IJ − A_IK·P·A_KJ,  P = A_KK⁻¹,
 //
 // after which A is that of the blocks swept, and of the others what they leave, both at once. done is called with the rows that have been. It costs n³ multiply–adds, nearly all of
-// them in products of tiles, and 2·sweepRows·n numbers of scratch; ok is false when rounding has made a block indefinite, and a is lost then.
+// them in products of tiles, and 2·sweepRows·n numbers of scratch; ok is false when rounding has made a block indefinite, or with the error of ctx, and a is lost then.
 //
 // Source: Goodnight, A tutorial on the SWEEP operator, The American Statistician 33, 1979.
 func invert(ctx context.Context, a []float64, n, workers int, done func(rows int)) (ok bool, err error) {

@@ -474,6 +474,45 @@ func TestSampleOfLittle(t *testing.T) {
 	}
 }
 
+// TestSampleFarApart: where the inverse keeps no digits resistances are estimated, and where no number holds them there is an error. Two groups of
+// items all joined to each other hang together by three edges next to nothing.
+func TestSampleFarApart(t *testing.T) {
+	const half = 20
+	for _, tc := range []struct {
+		bridge float64
+		exact  bool
+	}{{1, true}, {1e-8, true}, {1e-16, false}, {1e-310, false}} {
+		m := zeros(2*half, 2*half)
+		for i := range m {
+			for l := range m {
+				if i != l && i/half == l/half {
+					m[i][l] = 1
+				}
+			}
+		}
+		for i := range 3 {
+			m[i][half+i], m[half+i][i] = tc.bridge, tc.bridge
+		}
+		a, err := FromCSR(m.csr(t), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 0.5, Draws: 1000, Workers: 2})
+		if err != nil {
+			t.Errorf("edges of %v: error %v", tc.bridge, err)
+		} else if (s.Combinations == 0) != tc.exact || tc.exact && math.Abs(s.Sum-(2*half-1)) > 1e-5 {
+			t.Errorf("edges of %v: %d combinations, sum %v", tc.bridge, s.Combinations, s.Sum)
+		}
+	}
+	a, err := FromDense(naive{{0, 1, 0, 0}, {1, 0, 0, 0}, {0, 0, 0, 1e-310}, {0, 0, 1e-310, 0}}.dense(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 0.5, Draws: 100, Workers: 1}); !errors.Is(err, ErrRange) || s != nil {
+		t.Errorf("weights of 1 and 1e-310: error %v", err)
+	}
+}
+
 // TestGuide compares with a look at all numbers: lists of one number, of equal ones, of ones that lie together, and of any size.
 func TestGuide(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
@@ -528,7 +567,7 @@ func TestDraws(t *testing.T) {
 		}
 		want[e]++
 	}
-	for _, workers := range []int{1, 3, mostApart} {
+	for _, workers := range []int{0, 1, 3, mostApart} {
 		got, err := drawWithReplacement(context.Background(), upTo, draws, &ResistanceSampling{Seed: 5, Workers: workers})
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%d workers: other counts, %v", workers, err)

@@ -469,7 +469,10 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 			draws = 9 * n * logs
 		}
 		edges = min(draws, entries/2)
-		base += 21*entries/2 + 16<<20 // and counts of goroutines
+		base += 21 * entries / 2
+		if threads > 1 { // counts of goroutines
+			base += min(16<<20, 4*float64(threads)*entries/2)
+		}
 		if n <= min(24*logs, matrix.MostExact) {
 			systems = 8 * (n*n + 2*128*n)
 		} else {
