@@ -42,12 +42,9 @@ func invert(ctx context.Context, a []float64, n, workers int, done func(rows int
 				copy(a[i*n+from:i*n+from+k], w[i*k:(i+1)*k])
 			}
 		})
+		transpose(a[from*n:], n, w, k, n, k)
 		for i := range k {
-			row := a[(from+i)*n : (from+i+1)*n]
-			for j := range n {
-				row[j] = w[j*k+i]
-			}
-			copy(row[from:from+k], p[i*k:(i+1)*k])
+			copy(a[(from+i)*n+from:], p[i*k:(i+1)*k])
 		}
 		done(from + k)
 	}

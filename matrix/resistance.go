@@ -241,9 +241,9 @@ func (g *resistor) exactResistances(ctx context.Context, progress func(solved, o
 	for i := range n {
 		g.above(i, func(j int, w float64) {
 			l[i*n+j] -= w
-			l[j*n+i] = l[i*n+j]
 		})
 	}
+	kernel.Mirror(l, n)
 	size := mostRow(l, n)
 	if ok, err := invert(ctx, l, n, g.workers, func(rows int) { progress(rows, n) }); !ok {
 		return nil, false, err
@@ -293,10 +293,11 @@ const (
 	streamSigns
 )
 
-// bitsOf returns 64 random bits, number k of a stream.
-func bitsOf(seed, stream, k uint64) uint64 {
-	return kernel.Mix(kernel.Mix(kernel.Mix(seed)^kernel.Mix(stream)) ^ kernel.Mix(k))
-}
+// keyOf returns the key of a stream.
+func keyOf(seed, stream uint64) uint64 { return kernel.Mix(kernel.Mix(seed) ^ kernel.Mix(stream)) }
+
+// bitsOf returns 64 random bits, number k of the stream with that key.
+func bitsOf(key, k uint64) uint64 { return kernel.Mix(key ^ kernel.Mix(k)) }
 
 // estimate returns R_e, in the same units, for all edges from k random combinations.
 func (g *resistor) estimate(ctx context.Context, k int, opt *ResistanceSampling) ([]float64, error) {
@@ -328,7 +329,7 @@ func (g *resistor) estimate(ctx context.Context, k int, opt *ResistanceSampling)
 // combine fills b (n×solveColumns) with BᵀW^½s for the signs of combinations from on: item i gets +√w_e·s_e from edges to later
 // items and −√w_e·s_e from those to earlier ones. Columns sum to 0 on each component, rounding included.
 func (g *resistor) combine(b *Dense, from int, seed uint64) {
-	stream, shift := uint64(streamSigns+from/64), from%64
+	key, shift := keyOf(seed, uint64(streamSigns+from/64)), from%64
 	g.sums.each(func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := b.Row(i)
@@ -337,7 +338,7 @@ func (g *resistor) combine(b *Dense, from int, seed uint64) {
 				if !(w > 0) {
 					return
 				}
-				signs := bitsOf(seed, stream, uint64(min(i, l))*uint64(g.n)+uint64(max(i, l))) >> shift
+				signs := bitsOf(key, uint64(min(i, l))*uint64(g.n)+uint64(max(i, l))) >> shift
 				root := math.Sqrt(w)
 				if l < i {
 					root = -root
@@ -468,7 +469,7 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 	}
 	const block = 1 << 14
 	total := upTo[len(upTo)-1]
-	find := newGuide(upTo)
+	find, key := newGuide(upTo), keyOf(opt.Seed, streamDraws)
 	// Of a short list each goroutine counts for itself: what they count together goes from one cache to the other.
 	var apart [][]uint32
 	var mu sync.Mutex
@@ -487,7 +488,7 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 			return
 		}
 		for t := lo; t < hi; t++ {
-			u := float64(bitsOf(opt.Seed, streamDraws, uint64(t))>>11) * 0x1p-53 * total
+			u := float64(bitsOf(key, uint64(t))>>11) * 0x1p-53 * total
 			if e := min(find.above(u), len(upTo)-1); own != nil { // u may be rounded to a total next to 0
 				own[e]++
 			} else {

@@ -560,7 +560,7 @@ func TestDraws(t *testing.T) {
 	const draws = 100000
 	want := make([]uint32, len(upTo))
 	for k := range uint64(draws) {
-		u := float64(bitsOf(5, streamDraws, k)>>11) * 0x1p-53 * upTo[len(upTo)-1]
+		u := float64(bitsOf(keyOf(5, streamDraws), k)>>11) * 0x1p-53 * upTo[len(upTo)-1]
 		e := 0
 		for e < len(upTo)-1 && upTo[e] <= u {
 			e++
