@@ -56,8 +56,6 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	if c.Columns < 1 || c.Power < 0 || c.Keep < 0 || !(c.Near >= 0) {
 		return nil, 0, fmt.Errorf("%w: %+v", ErrCompression, c)
 	}
-	n := a.Dim()
-	columns := min(c.Columns, n)
 	// Squares of what follows must exist.
 	scale := 1.0
 	if norm := a.Norm(); norm > 0 {
@@ -65,8 +63,45 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 		scale = math.Ldexp(1, -(e+1)/2*2)
 	}
 	a, negatives := a.Scaled(scale), a.Negatives()
+	of := a
+	g, points := fold(a)
+	if points != nil {
+		of = g
+	}
+	q, aq, rest, err := c.span(of, min(c.Columns, of.Dim()))
+	if err != nil {
+		return nil, math.Sqrt(rest) / scale, err
+	}
+	lambda, w, ok := eigen(transTimes(q, aq, c.Workers))
+	if !ok {
+		return nil, 0, fmt.Errorf("matrix: no eigenvalues of a %d×%d matrix", q.cols, q.cols)
+	}
+	if c.Keep > 0 {
+		lambda = lambda[:min(c.Keep, len(lambda))]
+	}
+	errSq := a.Norm() * a.Norm()
+	var m *GramOperator
+	if points != nil {
+		var left float64
+		m, left, err = points.project(q, aq, w, lambda, c.Workers)
+		errSq += left
+	} else {
+		for _, l := range lambda {
+			errSq -= l * l
+		}
+		m, err = newLowRank(q, w, lambda, c.Workers)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	m.negatives = negatives
+	return m.Scaled(1 / scale), math.Sqrt(max(0, errSq)) / scale, nil
+}
+
+// span returns an orthonormal basis Q of what so many columns make of a, and A·Q; or ErrFar, and what rest is about then.
+func (c Compression) span(a Operator, columns int) (q, aq *Dense, rest float64, err error) {
 	spare := c.Near > 0 && c.Keep > 0 && c.Keep < columns
-	start := newSketch(n, columns, spare, c.Seed)
+	start := newSketch(a.Dim(), columns, spare, c.Seed)
 	y := start.times(a, c.Workers)
 	if spare {
 		// What is left of a column that is freed of those before it is, on average, what A has outside of their space of a group of items, times what a number of Ω
@@ -76,30 +111,14 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 		rest := restOfColumns(gram(y, c.Workers), c.Keep) / over * float64(start.groups) / variance
 		// A rule of thumb, after what the space of all columns leaves on average for a Gaussian Ω: at most 1 + keep/(over − 1) times what the best of rank keep does (Theorem 10.5).
 		if far := c.Near * a.Norm(); rest > far*far*(1+float64(c.Keep)/(over-1)) {
-			return nil, math.Sqrt(rest) / scale, ErrFar
+			return nil, nil, rest, ErrFar
 		}
 	}
-	q := orthonormalize(y, c.Workers)
+	q = orthonormalize(y, c.Workers)
 	for range c.Power {
 		q = orthonormalize(multiply(a, q, c.Workers), c.Workers)
 	}
-	lambda, w, ok := eigen(transTimes(q, multiply(a, q, c.Workers), c.Workers))
-	if !ok {
-		return nil, 0, fmt.Errorf("matrix: no eigenvalues of a %d×%d matrix", q.cols, q.cols)
-	}
-	if c.Keep > 0 {
-		lambda = lambda[:min(c.Keep, len(lambda))]
-	}
-	errSq := a.Norm() * a.Norm()
-	for _, l := range lambda {
-		errSq -= l * l
-	}
-	m, err := newLowRank(q, w, lambda, c.Workers)
-	if err != nil {
-		return nil, 0, err
-	}
-	m.negatives = negatives
-	return m.Scaled(1 / scale), math.Sqrt(max(0, errSq)) / scale, nil
+	return q, multiply(a, q, c.Workers), 0, nil
 }
 
 // restOfColumns returns the sum of the squares of what is left of the columns of Y from keep on when each is freed of what it has in common with

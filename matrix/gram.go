@@ -32,6 +32,7 @@ type GramOperator struct {
 	normOff   float64
 	negatives Cells
 	kept      *keptBlocks // for all block products of this view; nil keeps none
+	folded    *SymDense   // XXᵀ, unscaled, where it is kept: see fold
 }
 
 // points is a table with one point a row.
@@ -72,7 +73,8 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 		if items == Rows {
 			d = d.transpose(workers)
 		}
-		a, err := checkedDense(d.columnProducts(workers), 0, workers)
+		products, _ := d.columnProducts(workers)
+		a, err := checkedDense(products, 0, workers)
 		if err != nil || !normInRange(a.norm, s) {
 			return nil, outOfRange
 		}
@@ -101,7 +103,10 @@ func newGram(p points, back Table, most float64, workers int) *GramOperator {
 			m.diag[i] = p.sumSq(i, u) / u / u
 		}
 	})
-	all, off := m.sumSq(u, nil, back, workers)
+	all, off := m.foldedSq(u, workers)
+	if m.folded == nil {
+		all, off = m.sumSq(u, nil, back, workers)
+	}
 	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(off)/u/u
 	return m
 }
@@ -110,9 +115,14 @@ func newGram(p points, back Table, most float64, workers int) *GramOperator {
 func (m *GramOperator) sumSq(u float64, w []float64, back Table, workers int) (all, off float64) {
 	all, off = m.points.gramNormSq(u, w, back, workers)
 	if off < 0 {
-		off = max(0, all-diagSumSq(m.diag, u, w))
+		off = m.withoutDiagonal(all, u, w)
 	}
 	return all, off
+}
+
+// withoutDiagonal returns what is left of Σ(u²·w_i·w_j·A_ij)² without the diagonal.
+func (m *GramOperator) withoutDiagonal(all, u float64, w []float64) float64 {
+	return max(0, all-diagSumSq(m.diag, u, w))
 }
 
 // diagSumSq returns Σ(u²·w_i²·d_i)².

@@ -55,7 +55,11 @@ func newLowRank(q, w *Dense, lambda []float64, workers int) (*GramOperator, erro
 			row[k] *= math.Sqrt(math.Abs(lambda[f]))
 		}
 	}
-	v := times(q, turn, workers)
+	return lowRankOf(times(q, turn, workers), positive, workers)
+}
+
+// lowRankOf returns V·diag(σ)·Vᵀ, σ = 1 for the first positive columns and −1 for the others. It keeps v.
+func lowRankOf(v *Dense, positive, workers int) (*GramOperator, error) {
 	s := v.survey(workers)
 	m := newGram(signedPoints{v, positive}, nil, s.MaxAbs(), workers)
 	// The norm of columns that cancel may be small or 0, so it cannot tell underflow.

@@ -81,37 +81,38 @@ func (m *Dense) grams(c func(i int) float64, workers int, f func(part int, g []f
 	})
 }
 
-// columnProducts returns XᵀX.
-func (m *Dense) columnProducts(workers int) *Dense {
+// columnProducts returns XᵀX, and the sum of the squares of its entries.
+func (m *Dense) columnProducts(workers int) (a *Dense, sq float64) {
+	a = NewDense(m.cols, m.cols, nil)
+	sq = m.sumGrams(nil, a.data, workers)
+	kernel.Mirror(a.data, m.cols)
+	return a, sq
+}
+
+// sumGrams returns the sum of the squares of the entries of (CX)ᵀ(CX), C = diag(c), and leaves the upper triangle in keep (m.cols²) unless that is nil.
+func (m *Dense) sumGrams(c func(i int) float64, keep []float64, workers int) float64 {
 	n := m.cols
-	a := NewDense(n, n, nil)
-	m.grams(nil, workers, func(_ int, g []float64, lo, hi int) {
+	part := make([]float64, kernel.BlockCount(n, gramPart))
+	m.grams(c, workers, func(k int, g []float64, lo, hi int) {
+		var sum float64
 		for j := lo; j < hi; j++ {
-			copy(a.data[j*n+j:(j+1)*n], g[(j-lo)*n+j:(j-lo+1)*n])
+			row := g[(j-lo)*n+j : (j-lo+1)*n]
+			sum += row[0]*row[0] + 2*kernel.SumSq(row[1:])
+			if keep != nil {
+				copy(keep[j*n+j:(j+1)*n], row)
+			}
 		}
+		part[k] = sum
 	})
-	kernel.Mirror(a.data, n)
-	return a
+	return sum(part)
 }
 
 // gramNormSq sums the squares of the entries of XᵀX, features by features, which are fewer than the points.
 func (m *Dense) gramNormSq(u float64, w []float64, _ Table, workers int) (all, off float64) {
-	fourth, c := fourthPower(u), func(i int) float64 { return u * value(w, i) }
-	if w == nil && fourth != 0 {
-		c = nil
-	} else {
-		fourth = 1
+	if fourth := fourthPower(u); w == nil && fourth != 0 {
+		return m.sumGrams(nil, nil, workers) * fourth, -1
 	}
-	part := make([]float64, kernel.BlockCount(m.cols, gramPart))
-	m.grams(c, workers, func(k int, g []float64, lo, hi int) {
-		var sum float64
-		for j := lo; j < hi; j++ {
-			row := g[(j-lo)*m.cols+j : (j-lo+1)*m.cols]
-			sum += row[0]*row[0] + 2*kernel.SumSq(row[1:])
-		}
-		part[k] = sum
-	})
-	return sum(part) * fourth, -1
+	return m.sumGrams(func(i int) float64 { return u * value(w, i) }, nil, workers), -1
 }
 
 // fourthPower returns u⁴ for a power of two u with which Σ(u²·A_ij)² may be taken as u⁴·ΣA_ij², else 0: what is lost to underflow is

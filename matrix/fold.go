@@ -1,0 +1,65 @@
+package matrix
+
+import (
+	"math"
+
+	"symnmf/internal/kernel"
+)
+
+// XᵀX of n items and XXᵀ of m features have the same eigenvalues but for zeros: XᵀX·u = λ·u if u = Xᵀw and XXᵀ·w = λ·w. Of dense points there are fewer features than items, and ‖A‖ has been
+// computed from XXᵀ. Where that is small enough to be kept, eigenvalues and a low rank come from it: a product with one vector takes m² multiply–adds instead of 2·n·m.
+
+const (
+	foldNumbers = 1 << 22 // of XXᵀ, 32 MiB, or
+	foldPart    = 8       // a part of those of X, to be kept
+)
+
+// folds says whether XXᵀ of such points is kept.
+func folds(n, m int) bool { return m*m <= max(foldNumbers, n*m/foldPart) }
+
+// foldedSq computes XXᵀ, for the m.folded of dense points, and returns what sumSq does for ones. It leaves nil there if XXᵀ is not to be kept.
+func (m *GramOperator) foldedSq(u float64, workers int) (all, off float64) {
+	x, dense := m.points.(*Dense)
+	fourth := fourthPower(u)
+	if !dense || fourth == 0 || !folds(x.rows, x.cols) {
+		return 0, 0
+	}
+	g, sq := x.columnProducts(workers)
+	m.folded = &SymDense{n: x.cols, a: g.data, scale: 1, norm: math.Sqrt(sq)}
+	return sq * fourth, m.withoutDiagonal(sq*fourth, u, nil)
+}
+
+// fold returns the operator XXᵀ that has the nonzero eigenvalues of a, scale included, and a as what makes vectors of features those of items: nil if there is none.
+func fold(a Operator) (g Operator, m *GramOperator) {
+	m, ok := a.(*GramOperator)
+	if !ok || m.folded == nil || m.offDiag {
+		return nil, nil
+	}
+	return m.folded.Scaled(m.scale * m.scale), m
+}
+
+// unfold returns Xᵀ·w (n×k), scale included.
+func (m *GramOperator) unfold(w *Dense, workers int) *Dense {
+	v := NewDense(m.Dim(), w.cols, nil)
+	productTo(v, &gramProduct{m: m, h: v, z: w.data}, workers)
+	return v
+}
+
+// project returns Ã = XᵀPX with P = W·Wᵀ, W = Q·w the eigenvectors of QᵀGQ with λ > 0, given G·Q for G = XXᵀ, and what has to be added to ‖A‖² for ‖A − Ã‖²:
+//
+//	‖Xᵀ(I − P)X‖² = tr G(I − P)G(I − P) = ‖G‖² − 2‖G·W‖² + Σλ²,   ‖G‖ = ‖A‖
+//
+// which is no more than the ‖G‖² − Σλ² = ‖G − PGP‖² of a projection on both sides.
+func (m *GramOperator) project(q, gq, w *Dense, lambda []float64, workers int) (low *GramOperator, left float64, err error) {
+	var taken []int
+	for k, l := range lambda {
+		if l > 0 {
+			taken = append(taken, k)
+			left += l * l
+		}
+	}
+	turn := columnsOf(w, taken)
+	left -= 2 * kernel.SumSq(times(gq, turn, workers).data)
+	low, err = lowRankOf(m.unfold(times(q, turn, workers), workers), len(taken), workers)
+	return low, left, err
+}
