@@ -39,7 +39,8 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 			res.Notes = append(res.Notes, "no lower bound: "+fmt.Sprintf(why, args...))
 		}
 	}
-	k := min(p.r, p.n)
+	a := matrix.Folded(p.a)
+	k := min(p.r, a.Dim()) // all others are 0
 	switch {
 	case p.norm == 0:
 		res.LowerBound = 0
@@ -50,11 +51,11 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 	default:
 		opt := matrix.EigenOptions{Seed: p.seed, Workers: p.workers}
 		if choice == CheapBound {
-			if opt.MaxProducts = p.boundProducts(k, sweeps); opt.MaxProducts == 0 {
+			if opt.MaxProducts = p.boundProducts(a, k, sweeps); opt.MaxProducts == 0 {
 				return
 			}
 		}
-		pairs, err := matrix.Eigen(ctx, p.a, k, opt)
+		pairs, err := matrix.Eigen(ctx, a, k, opt)
 		switch {
 		case err != nil:
 			unknown("%v", err)
@@ -67,17 +68,14 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 	res.BoundTime = time.Since(began)
 }
 
-// boundProducts returns how many products with A may be spent on k eigenpairs to remain cheap, 0 when that is too few. Work
+// boundProducts returns how many products with a, which has the eigenvalues of A, may be spent on k eigenpairs to remain cheap, 0 when that is too few. Work
 // is counted in multiply–adds: for a sweep a product with r columns and 6·n·r², for eigenpairs a product with a column and
-// four with all of the basis for each, or, of small matrices, the reduction of A itself.
-func (p *problem) boundProducts(k, sweeps int) int {
-	n, r := float64(p.n), float64(p.r)
-	product := float64(p.a.Stored())
-	if _, explicit := p.a.(matrix.RowVisitor); !explicit {
-		product *= 2
-	}
-	work := max(boundPart*float64(sweeps)*(product*r+6*n*r*r), boundFloor)
-	basis, whole := matrix.EigenBasis(p.n, k)
+// four with all of the basis for each, or, of small matrices, the reduction of a itself.
+func (p *problem) boundProducts(a matrix.Operator, k, sweeps int) int {
+	r := float64(p.r)
+	work := max(boundPart*float64(sweeps)*(perProduct(p.a)*r+6*float64(p.n)*r*r), boundFloor)
+	n, product := float64(a.Dim()), perProduct(a)
+	basis, whole := matrix.EigenBasis(a.Dim(), k)
 	if whole {
 		if n*product+10*n*n*n > work {
 			return 0
@@ -89,4 +87,13 @@ func (p *problem) boundProducts(k, sweeps int) int {
 		return 0
 	}
 	return int(min(products, math.MaxInt32))
+}
+
+// perProduct returns how many multiply–adds a product with a takes for each column of H.
+func perProduct(a matrix.Operator) float64 {
+	stored := float64(a.Stored())
+	if _, explicit := a.(matrix.RowVisitor); !explicit {
+		stored *= 2
+	}
+	return stored
 }

@@ -30,11 +30,7 @@ func (p *problem) compressed(beyond int) *problem {
 		beyond = defaultBeyond
 	}
 	rank := p.r + beyond
-	perProduct := float64(p.a.Stored()) // multiply–adds for each column of H
-	if _, explicit := p.a.(matrix.RowVisitor); !explicit {
-		perProduct *= 2
-	}
-	if p.ignoreDiag || rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < denseFrom || perProduct < compressedFrom*2*float64(p.n)*float64(rank)) {
+	if p.ignoreDiag || rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < denseFrom || perProduct(p.a) < compressedFrom*2*float64(p.n)*float64(rank)) {
 		return p
 	}
 	c := matrix.Compression{Columns: rank + beyond/2, Power: 1, Keep: rank, Seed: p.seed, Workers: p.workers}

@@ -494,7 +494,7 @@ func (s *rowBlockRun) findGram() { s.findGramAfter(s.piece) }
 
 // findGramAfter computes D of the pieces of h, numbers lo to hi of part k, that first returns.
 func (s *rowBlockRun) findGramAfter(first func(k, lo, hi int) []float64) {
-	s.inParts(func(k, lo, hi int) { kernel.GramRows(s.parts[k], first(k, lo, hi), s.pitch, 0, s.pitch) })
+	s.inSums(func(k, lo, hi int) { kernel.GramRows(s.parts[k], first(k, lo, hi), s.pitch, 0, s.pitch) })
 	s.addParts(s.gram)
 	kernel.Mirror(s.gram, s.pitch)
 	s.largest = 0
@@ -503,10 +503,18 @@ func (s *rowBlockRun) findGramAfter(first func(k, lo, hi int) []float64) {
 	}
 }
 
-// inParts calls f for pieces of h, numbers lo to hi, one after the other for those of part k, for which parts[k] was cleared before. Parts depend on n and
+// inSums is inParts for an f that adds to parts[k], which are cleared before. What one member has cleared the other has to take back when it is read: so it is not done for nothing.
+func (s *rowBlockRun) inSums(f func(k, lo, hi int)) {
+	s.eachPart(func(k int) { clear(s.parts[k]) }, f)
+}
+
+// inParts calls f for pieces of h, numbers lo to hi, one after the other for those of part k. Parts depend on n and
 // the size of blocks alone. One has the same rows of every block, of some blocks next to each other, and parts are in the order of those rows: so they fall
 // to the members of the team that work on them in a block.
-func (s *rowBlockRun) inParts(f func(k, lo, hi int)) {
+func (s *rowBlockRun) inParts(f func(k, lo, hi int)) { s.eachPart(func(int) {}, f) }
+
+// eachPart is inParts with something to be done before the pieces of part k.
+func (s *rowBlockRun) eachPart(before func(k int), f func(k, lo, hi int)) {
 	const (
 		most  = 64      // parts, each with an r×r matrix of its own
 		least = 256     // rows of a part
@@ -527,7 +535,7 @@ func (s *rowBlockRun) inParts(f func(k, lo, hi int)) {
 		rows = max(1, narrowPiece/s.pitch)
 	}
 	s.team.Do(count, func(k int) {
-		clear(s.parts[k])
+		before(k)
 		at := k / perLane * lane
 		for b := k % perLane * size; b < min((k%perLane+1)*size, blocks); b++ {
 			for lo, end := b*s.Block+at, min(b*s.Block+min(at+lane, s.Block), s.p.n); lo < end; lo += rows {

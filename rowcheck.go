@@ -28,7 +28,7 @@ func (s *rowBlockRun) check() bool {
 			return true
 		}
 		if compressed {
-			inner = s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))
+			inner = s.innerOfFull()
 		} else {
 			inner = s.innerOf(s.product)
 		}
@@ -118,6 +118,16 @@ func (s *rowBlockRun) objective(inner float64) float64 {
 		}
 	}
 	return sum/4 + penalty
+}
+
+// innerOfFull returns ⟨A·H, H⟩ of the A to be solved while another is at work.
+func (s *rowBlockRun) innerOfFull() float64 {
+	if m, ok := s.full.a.(matrix.InnerMultiplier); ok {
+		if v, ok := m.Inner(s.h, s.p.workers); ok {
+			return v
+		}
+	}
+	return s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))
 }
 
 // innerOf returns ⟨A·H, H⟩ by a product.

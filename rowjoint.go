@@ -132,7 +132,7 @@ func (s *rowBlockRun) findWay(stop func() bool) bool {
 		kernel.Mul(y, j.free[from:to])
 		j.sums[k].Value += kernel.Dot(j.res[from:to], y)
 	}
-	s.inParts(func(k, from, to int) {
+	s.inSums(func(k, from, to int) {
 		res := j.res[from:to]
 		s.product.RowsTo(res, from/pitch, to/pitch)
 		kernel.AddRowsTimes(res, -1, s.hv[from:to], pitch, s.gram, pitch)
@@ -175,7 +175,7 @@ func (s *rowBlockRun) findWay(stop func() bool) bool {
 		after := s.jointSum()
 		beta := after / before
 		before = after
-		s.inParts(func(k, from, to int) {
+		s.inSums(func(k, from, to int) {
 			kernel.Scale(j.p[from:to], beta)
 			kernel.Axpy(j.p[from:to], 1, j.y[from:to])
 			kernel.TransTimes(s.parts[k], j.p[from:to], pitch, s.hv[from:to], pitch)
@@ -187,7 +187,7 @@ func (s *rowBlockRun) findWay(stop func() bool) bool {
 // alongWay makes of the way in x the direction d that stays above zero, and returns ⟨A·H, d⟩, ⟨A·d, d⟩, dᵀd and Hᵀd + dᵀH.
 func (s *rowBlockRun) alongWay(product matrix.JointProduct) (along, own float64, dd, hd []float64) {
 	j, pitch := &s.joint, s.pitch
-	s.inParts(func(k, from, to int) {
+	s.inSums(func(k, from, to int) {
 		copy(j.p[from:to], s.hv[from:to])
 		kernel.Advance(j.p[from:to], j.x[from:to], 1, s.hv[from:to])
 		kernel.TransTimes(s.parts[k], s.hv[from:to], pitch, j.x[from:to], pitch)
@@ -195,7 +195,7 @@ func (s *rowBlockRun) alongWay(product matrix.JointProduct) (along, own float64,
 	hd = s.hd
 	s.addParts(hd)
 	kernel.Symmetrize(hd, pitch)
-	s.inParts(func(k, from, to int) { kernel.GramRows(s.parts[k], j.x[from:to], pitch, 0, pitch) })
+	s.inSums(func(k, from, to int) { kernel.GramRows(s.parts[k], j.x[from:to], pitch, 0, pitch) })
 	dd = s.dd
 	s.addParts(dd)
 	kernel.Mirror(dd, pitch)

@@ -21,7 +21,7 @@ func folds(n, m int) bool { return m*m <= max(foldNumbers, n*m/foldPart) }
 func (m *GramOperator) foldedSq(u float64, workers int) (all, off float64) {
 	x, dense := m.points.(*Dense)
 	fourth := fourthPower(u)
-	if !dense || fourth == 0 || !folds(x.rows, x.cols) {
+	if !dense || fourth == 0 || x.cols == 0 || !folds(x.rows, x.cols) {
 		return 0, 0
 	}
 	g, sq := x.columnProducts(workers)
@@ -36,6 +36,14 @@ func fold(a Operator) (g Operator, m *GramOperator) {
 		return nil, nil
 	}
 	return m.folded.Scaled(m.scale * m.scale), m
+}
+
+// Folded returns an operator that has the eigenvalues of a but for zeros, and fewer rows: XXᵀ for the A = XᵀX of dense points that keeps it (m² numbers for m features, at most 32 MiB or an eighth of X), else a itself.
+func Folded(a Operator) Operator {
+	if g, m := fold(a); m != nil {
+		return g
+	}
+	return a
 }
 
 // unfold returns Xᵀ·w (n×k), scale included.

@@ -134,9 +134,19 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 		if r := min(n, m); r >= wholeColumns && r*r <= wholeSums { // the products that make it, or its norm, of whole numbers, and X as such
 			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, wholeRoom)
 		}
+		if points && sh.folds(n, m) { // products of features, from which eigenvalues and a low rank come
+			a += 8 * m * m
+			prepare += 8 * m * m
+		}
 	}
 	return a, prepare, points
 }
+
+// folds says whether XXᵀ of dense points is kept, m×m.
+func (sh shape) folds(n, m float64) bool { return m*m <= max(wholeSums, n*m/foldPart) }
+
+// foldPart is what part of X that may be where it is large.
+const foldPart = 8
 
 // The least columns and the most inner products that are computed in integers at once, and the room for what they are of.
 const (
@@ -167,6 +177,9 @@ func (sh shape) ahead() float64 {
 	before := 0.0 // what goes before the method has anything
 	if sh.bound { // after it has let go of it
 		before = eigen
+		if points && !sh.sparse && sh.folds(n, m) {
+			before = sh.eigen(m, points)
+		}
 	}
 	switch sh.init {
 	case "svd":

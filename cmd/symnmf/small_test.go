@@ -132,8 +132,16 @@ func TestAhead(t *testing.T) {
 	}
 	whole := 1.05 * (8*m*m + 8*mb) // for inner products in integers, which sparse points do not have
 	wide := shape{rows: 5000, cols: 2048, table: 100 * mb, items: "rows", method: "cd-cyclic", rank: 1, runs: 1}
-	if got, want := with(wide, func(sh *shape) { sh.cols++ }), -1.05*(8*2048*2048+8*mb); math.Abs(got-want) > mb {
-		t.Errorf("beyond 2048 features inner products are not computed in integers: %v bytes more, want about %v", got, want)
+	if got, want := with(wide, func(sh *shape) { sh.cols++ }), -1.05*(2*8*2048*2048+8*mb); math.Abs(got-want) > mb {
+		t.Errorf("beyond 2048 features inner products are neither computed in integers nor kept: %v bytes more, want about %v", got, want)
+	}
+	wide.rows, wide.cols = 8*2100-1, 2100
+	if got, want := with(wide, func(sh *shape) { sh.rows++ }), 1.05*8*2100*2100; math.Abs(got-want) > mb {
+		t.Errorf("those of 2100 features are kept where they are an eighth of the table: %v bytes more, want about %v", got, want)
+	}
+	wide.rows, wide.cols = 100000, 50
+	if got := with(wide, func(sh *shape) { sh.bound = true }); got < 0 || got > mb {
+		t.Errorf("a bound takes %v bytes more, want what a basis for eigenvectors of 50 features does", got)
 	}
 	if got := with(points, func(sh *shape) { sh.sparse = true }) + whole; got < 99*mb {
 		t.Errorf("the norm of sparse points takes %v bytes more, want about 1.05 × 100 MiB", got)
