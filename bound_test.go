@@ -54,6 +54,33 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// TestBoundOfPoints: that of dense points, from the products of their features, is that of A written out, also where these are fewer than the columns of H.
+func TestBoundOfPoints(t *testing.T) {
+	const n, m = 40, 6
+	x, a := matrix.NewDense(n, m, nil), matrix.NewDense(n, n, nil)
+	for k := range x.Data() {
+		x.Data()[k] = float64(k*k%31) / 31
+	}
+	for i := range n {
+		for l := range n {
+			for j := range m {
+				a.Data()[i*n+l] += x.At(i, j) * x.At(l, j)
+			}
+		}
+	}
+	points, err := matrix.Gram(x, matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []int{1, 3, 5, 6, 9} {
+		opt := Options{Start: Random{}, Bound: AnyBound, Stop: Stop{Sweeps: 3}}
+		got, want := factorize(t, points, r, opt).LowerBound, factorize(t, mustDense(t, a), r, opt).LowerBound
+		if math.Abs(got*got-want*want) > 0x1p-43 || r < m && !(got > 1e-3) || r >= m && got > 1e-6 {
+			t.Errorf("r = %d: bound %v, of A written out %v", r, got, want)
+		}
+	}
+}
+
 // TestCheapBound: it is found where that is a small part of the work, and else given up, early or at the limit.
 func TestCheapBound(t *testing.T) {
 	graph := mustCSR(t, instance.RandomSparse(3000, 30000, 1))

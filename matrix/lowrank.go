@@ -94,9 +94,11 @@ func (m signedPoints) gramNormSq(u float64, w []float64, _ Table, workers int) (
 	g := sumParts(m.rows, k*k, workers, func(g []float64, lo, hi int) {
 		scaled := make([]float64, min(productRows, hi-lo)*k)
 		for ; lo < hi; lo += productRows {
-			rows := scaled[:min(productRows, hi-lo)*k]
-			for p := range rows {
-				rows[p] = u * value(w, lo+p/k) * m.data[lo*k+p]
+			n := min(productRows, hi-lo)
+			rows := scaled[:n*k]
+			clear(rows)
+			for i := range n {
+				kernel.Axpy(rows[i*k:(i+1)*k], u*value(w, lo+i), m.Row(lo+i))
 			}
 			kernel.Gram(g, rows, k)
 		}

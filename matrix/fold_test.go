@@ -1,0 +1,190 @@
+package matrix
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// gramOf returns the operator of the rows of x, and A by its definition.
+func gramOf(t testing.TB, x naive) (*GramOperator, naive) {
+	t.Helper()
+	a, err := Gram(x.dense(), Rows, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.(*GramOperator), x.times(x.transpose())
+}
+
+// TestFolded: the products of features have the eigenvalues of A, at any scale, and only A that they stand for is told to have them.
+func TestFolded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(40, 40))
+	const n, m, k = 90, 30, 12
+	for name, x := range map[string]naive{"real": draw(rng, n, m, 1), "whole": draw(rng, n, m, 1), "of rank 5": draw(rng, n, 5, 1).times(draw(rng, 5, m, 1))} {
+		if name == "whole" {
+			for i := range x {
+				for j := range x[i] {
+					x[i][j] = math.Round(100 * x[i][j])
+				}
+			}
+		}
+		points, a := gramOf(t, x)
+		for _, c := range []float64{1, 4, 0x1p-80} {
+			g := Folded(points.Scaled(c))
+			if g.Dim() != m || math.Abs(g.Norm()-c*a.norm()) > 1e-13*c*a.norm() {
+				t.Fatalf("%s, times %v: %d rows of norm %v, want %d of %v", name, c, g.Dim(), g.Norm(), m, c*a.norm())
+			}
+			want, err := Eigen(context.Background(), fromDense(t, a), k, EigenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Eigen(context.Background(), g, k, EigenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for l, v := range want.Values {
+				if math.Abs(got.Values[l]-c*v) > 1e-13*c*want.Norm2 {
+					t.Errorf("%s, times %v: eigenvalue %d is %v, of A %v", name, c, l, got.Values[l], c*v)
+				}
+			}
+		}
+	}
+	points, _ := gramOf(t, draw(rng, n, m, 1))
+	sparse, err := Gram(draw(rng, n, m, 0.2).csr(t), Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := NewLowRank(draw(rng, n, 3, 1).dense(), []float64{2, 1, -1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit, err := Normalized(points, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tiny := draw(rng, n, m, 1)
+	for i := range tiny {
+		for j := range tiny[i] {
+			tiny[i][j] *= 0x1p-250 // whose squares, squared, are none
+		}
+	}
+	small, _ := gramOf(t, tiny)
+	none, _ := gramOf(t, zeros(n, m))
+	for name, a := range map[string]Operator{
+		"no diagonal": points.OffDiagonal(), "sparse": sparse, "signs": signed, "normalized": unit, "dense": fromDense(t, drawSymmetric(rng, 20, 1)), "too small": small,
+	} {
+		if Folded(a) != a {
+			t.Errorf("%s: folded", name)
+		}
+	}
+	if g := Folded(none); g.Dim() != m || g.Norm() != 0 {
+		t.Errorf("zeros: %d rows of norm %v", g.Dim(), g.Norm())
+	}
+	for _, tc := range []struct {
+		n, m int
+		want bool
+	}{{3000, 2048, true}, {3000, 2049, false}, {8 * 2100, 2100, true}, {8*2100 - 1, 2100, false}} {
+		if folds(tc.n, tc.m) != tc.want {
+			t.Errorf("%d points of %d features: kept %v", tc.n, tc.m, !tc.want)
+		}
+	}
+}
+
+// TestCompressFolded: of dense points Compress finds a low rank no farther from A than it would from A written out, says how far, and keeps no more of it than there is.
+func TestCompressFolded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 41))
+	const n, m = 150, 60
+	left, right := orthogonal(rng, n, m), orthogonal(rng, m, m)
+	for name, falls := range map[string]func(k int) float64{
+		"geometric": func(k int) float64 { return math.Pow(0.9, float64(k)) },
+		"inverse":   func(k int) float64 { return 1 / float64(k+1) },
+		"of rank 7": func(k int) float64 {
+			if k < 7 {
+				return 1 + float64(k)
+			}
+			return 0
+		},
+	} {
+		stretched := zeros(n, m)
+		for i := range n {
+			for k := range m {
+				stretched[i][k] = left[i][k] * math.Sqrt(falls(k))
+			}
+		}
+		points, a := gramOf(t, stretched.times(right.transpose()))
+		for _, c := range []Compression{{Columns: 20, Power: 1}, {Columns: 25, Power: 1, Keep: 15}, {Columns: 25, Keep: 15, Seed: 3}, {Columns: math.MaxInt32}, {Columns: 55, Keep: 45, Power: 1, Near: 2}} {
+			l, told := compress(t, points.Scaled(0.25), c)
+			_, most := compress(t, fromDense(t, a), c)
+			got := entries(l.Scaled(4))
+			found := got.distance(a)
+			if found > most*(1+1e-9)+1e-12 {
+				t.Errorf("%s, %+v: %v from A, written out %v", name, c, found, most)
+			}
+			if math.Abs(4*told-found) > 1e-7*points.Norm() {
+				t.Errorf("%s, %+v: %v from A told, %v found", name, c, 4*told, found)
+			}
+			if name == "of rank 7" && columns(l) != 7 {
+				t.Errorf("%s, %+v: %d columns", name, c, columns(l))
+			}
+			if want := min(max(c.Keep, min(c.Columns, m)*(1-min(c.Keep, 1))), m); name != "of rank 7" && columns(l) != want {
+				t.Errorf("%s, %+v: %d columns, want %d", name, c, columns(l), want)
+			}
+		}
+	}
+}
+
+// TestInner compares ⟨A·H, H⟩ with its definition, and a bit with what other numbers of workers find.
+func TestInner(t *testing.T) {
+	rng := rand.New(rand.NewPCG(42, 42))
+	for _, n := range []int{1, 63, 64, 65, 200} {
+		const r = 5
+		h, m := draw(rng, n, r, 1), drawSymmetric(rng, n, 1)
+		u := draw(rng, n, 4, 1)
+		lambda := []float64{2, -3, 1, -0.5}
+		signed, err := NewLowRank(u.dense(), lambda, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		single, err := FromDense32(m.dense(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := map[string]Operator{"dense": fromDense(t, m).Scaled(3), "float32": single, "signs": signed.Scaled(2)}
+		if n > 20 {
+			points, _ := gramOf(t, draw(rng, n, 20, 1))
+			list["points"] = points.Scaled(7)
+		}
+		for name, a := range list {
+			var want, size float64
+			for i, row := range rowsOf(multiply(a, h.dense(), 1)) {
+				for j, v := range row {
+					want += v * h[i][j]
+					size += math.Abs(v * h[i][j])
+				}
+			}
+			var all []float64
+			for _, workers := range []int{1, 2, 5} {
+				got, ok := a.(InnerMultiplier).Inner(h.dense(), workers)
+				if !ok || math.Abs(got-want) > 1e-13*size {
+					t.Errorf("%s, n = %d: %v, %v, want %v", name, n, got, ok, want)
+				}
+				all = append(all, got)
+			}
+			if slices.Min(all) != slices.Max(all) {
+				t.Errorf("%s, n = %d: other workers find %v", name, n, all)
+			}
+			if _, ok := a.OffDiagonal().(InnerMultiplier).Inner(h.dense(), 1); ok {
+				t.Errorf("%s, n = %d: without its diagonal", name, n)
+			}
+		}
+	}
+	sparse, err := Gram(draw(rng, 9, 4, 0.5).csr(t), Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := sparse.(InnerMultiplier).Inner(draw(rng, 9, 2, 1).dense(), 1); ok {
+		t.Error("sparse points, whose products are added up point by point")
+	}
+}
