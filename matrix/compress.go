@@ -68,9 +68,24 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	if points != nil {
 		of = g
 	}
-	q, aq, rest, err := c.span(of, min(c.Columns, of.Dim()))
+	q, rest, err := c.span(of, min(c.Columns, of.Dim()))
 	if err != nil {
 		return nil, math.Sqrt(rest) / scale, err
+	}
+	told := func(m *GramOperator, distance float64) (Operator, float64, error) {
+		m.negatives = negatives
+		return m.Scaled(1 / scale), distance / scale, nil
+	}
+	aq := multiply(of, q, c.Workers)
+	for left := c.Power; left > 0; left-- {
+		if left == 1 && c.Near > 0 && points == nil { // for points another product takes next to nothing
+			m, bound, err := nystrom(q, aq, a.Norm(), c.Keep, c.Workers)
+			if err == nil && m != nil && bound <= c.Near*a.Norm() {
+				return told(m, bound)
+			}
+		}
+		q = orthonormalize(aq, c.Workers)
+		aq = multiply(of, q, c.Workers)
 	}
 	lambda, w, ok := eigen(transTimes(q, aq, c.Workers))
 	if !ok {
@@ -94,12 +109,11 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	m.negatives = negatives
-	return m.Scaled(1 / scale), math.Sqrt(max(0, errSq)) / scale, nil
+	return told(m, math.Sqrt(max(0, errSq)))
 }
 
-// span returns an orthonormal basis Q of what so many columns make of a, and A·Q; or ErrFar, and what rest is about then.
-func (c Compression) span(a Operator, columns int) (q, aq *Dense, rest float64, err error) {
+// span returns an orthonormal basis of A·Ω with so many columns, or ErrFar, and the square of about how far A is.
+func (c Compression) span(a Operator, columns int) (q *Dense, rest float64, err error) {
 	spare := c.Near > 0 && c.Keep > 0 && c.Keep < columns
 	start := newSketch(a.Dim(), columns, spare, c.Seed)
 	y := start.times(a, c.Workers)
@@ -111,14 +125,10 @@ func (c Compression) span(a Operator, columns int) (q, aq *Dense, rest float64, 
 		rest := restOfColumns(gram(y, c.Workers), c.Keep) / over * float64(start.groups) / variance
 		// A rule of thumb, after what the space of all columns leaves on average for a Gaussian Ω: at most 1 + keep/(over − 1) times what the best of rank keep does (Theorem 10.5).
 		if far := c.Near * a.Norm(); rest > far*far*(1+float64(c.Keep)/(over-1)) {
-			return nil, nil, rest, ErrFar
+			return nil, rest, ErrFar
 		}
 	}
-	q = orthonormalize(y, c.Workers)
-	for range c.Power {
-		q = orthonormalize(multiply(a, q, c.Workers), c.Workers)
-	}
-	return q, multiply(a, q, c.Workers), 0, nil
+	return orthonormalize(y, c.Workers), 0, nil
 }
 
 // restOfColumns returns the sum of the squares of what is left of the columns of Y from keep on when each is freed of what it has in common with

@@ -450,7 +450,7 @@ func TestRestOfColumns(t *testing.T) {
 	}
 }
 
-// TestCompressNear: what is far is given up, and said to be about as far as it is, where items have numbers in all columns and where in some; what is near is not, be what is left of many directions or of few, and with all columns Near changes no bit.
+// TestCompressNear: what is far is given up, and said to be about as far as it is, where items have numbers in all columns and where in some; what is near is not, be what is left of many directions or of few, is no farther than it is told, and hardly farther than without Near.
 func TestCompressNear(t *testing.T) {
 	rng := rand.New(rand.NewPCG(25, 25))
 	for _, tc := range []struct{ n, rank, keep, columns int }{{200, 6, 10, 15}, {320, 50, 60, 70}} {
@@ -485,10 +485,11 @@ func TestCompressNear(t *testing.T) {
 						if err != nil || norm > 1.5*c.Near*a.Norm() {
 							t.Fatalf("%+v, ‖A−Ã‖ = %v·‖A‖ or more, falling by %v, seed %d: distance %v, %v", tc, relative, falls, seed, norm/a.Norm(), err)
 						}
-						if c.Near = 0; tc.columns < sketchFrom {
-							if want, wantNorm := compress(t, a, c); norm != wantNorm || !slices.Equal(got.(*GramOperator).diag, want.(*GramOperator).diag) {
-								t.Errorf("%+v, ‖A−Ã‖ = %v·‖A‖, seed %d: Near changes the operator", tc, relative, seed)
-							}
+						c.Near = 0
+						_, most := compress(t, a, c)
+						found := entries(got.Scaled(0x1p200)).distance(entries(a.Scaled(0x1p200))) * 0x1p-200
+						if rounding := 1e-7 * a.Norm(); found > 1.08*most+rounding || norm < found-rounding {
+							t.Errorf("%+v, ‖A−Ã‖ = %v·‖A‖, seed %d: distance %v, %v told, %v without Near", tc, relative, seed, found, norm, most)
 						}
 					}
 				}
