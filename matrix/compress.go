@@ -24,7 +24,8 @@ type Compression struct {
 	// are not found.
 	Keep int
 	// Near, if it is not 0, is how far from A the operator may be to be of use, relatively. Where by the first product it looks as if the best of its rank were
-	// farther, Compress gives up with ErrFar; and with columns to spare it begins with an Ω that has zeros, which takes less time, and now and then misses what numbers everywhere would find.
+	// farther, Compress gives up with ErrFar; and with columns to spare it begins with an Ω that has zeros, which takes less time, and now and then misses what numbers everywhere would find. It does without
+	// the last product where what it has is near enough by a bound.
 	Near float64
 	// Seed fixes the vectors at the start.
 	Seed uint64
@@ -38,8 +39,8 @@ var (
 	ErrFar         = errors.New("matrix: no low rank is near")
 )
 
-// Compress returns an operator of low rank near a, and ‖A − U·diag(λ)·Uᵀ‖_F. With Ω an n×Columns matrix of uniform numbers in
-// [−1, 1], or zeros but for eight of them for each item, or seven, where Near is given and there are 48 columns or more and more than are kept, Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: U = Q·W.
+// Compress returns an operator Ã of low rank near a, and ‖A − Ã‖_F. With Ω an n×Columns matrix of uniform numbers in
+// [−1, 1], or zeros but for eight of them for each item, or seven, where Near is given and there are 48 columns or more and more than are kept, Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: Ã = U·diag(λ)·Uᵀ for U = Q·W.
 //
 // The distance is exact for an orthonormal Q, as QBQᵀ is the projection of A on the matrices QMQᵀ, and dropping eigenvalues
 // of B is dropping orthogonal terms:
@@ -48,10 +49,13 @@ var (
 //
 // The difference cancels: below some 1e-7·‖A‖ it is noise, and 0 where it comes out negative. With ErrFar it is an estimate.
 //
-// Power+2 products of A with Columns vectors, of a dense A the first with 8 if that is enough, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
+// For dense points that keep XXᵀ (Folded) all of that is of XXᵀ, whose products take next to nothing, and Ã = Xᵀ·U·Uᵀ·X, which is no farther from A; the distance is exact, too. Where Near is given and Power ≥ 1, the last product but one
+// with any other A is enough if Nyström's formula is, and the distance is a bound.
+//
+// Power+2 products of A with Columns vectors, or one less, of a dense A the first with 8 if that is enough, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
 // number of workers.
 //
-// Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithms 4.4 and 5.3.
+// Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithms 4.4, 5.3 and 5.5.
 func Compress(a Operator, c Compression) (Operator, float64, error) {
 	if c.Columns < 1 || c.Power < 0 || c.Keep < 0 || !(c.Near >= 0) {
 		return nil, 0, fmt.Errorf("%w: %+v", ErrCompression, c)
