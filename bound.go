@@ -39,7 +39,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 			res.Notes = append(res.Notes, "no lower bound: "+fmt.Sprintf(why, args...))
 		}
 	}
-	a := matrix.Folded(p.a)
+	a, _ := matrix.Folded(p.a)
 	k := min(p.r, a.Dim()) // all others are 0
 	switch {
 	case p.norm == 0:

@@ -97,7 +97,8 @@ func (p *problem) weight(w Weight) float64 {
 // with signs the largest Ritz value of either sign. It does not depend on the seed.
 func (p *problem) norm2() float64 {
 	if p.spectral == 0 {
-		e, err := matrix.Eigen(context.Background(), matrix.Folded(p.a), 1, p.roughly())
+		a, _ := matrix.Folded(p.a)
+		e, err := matrix.Eigen(context.Background(), a, 1, p.roughly())
 		if err != nil {
 			panic("symnmf: eigenvalues of a finite matrix")
 		}

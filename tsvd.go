@@ -186,29 +186,37 @@ type leading struct {
 func (p *problem) leading() (*leading, error) {
 	if p.top == nil {
 		began := time.Now()
-		pairs, err := matrix.Eigen(p.context(), p.a, min(p.r, p.n), matrix.EigenOptions{Seed: p.seed, Workers: p.workers})
+		of, unfold := matrix.Folded(p.a)
+		pairs, err := matrix.Eigen(p.context(), of, min(p.r, of.Dim()), matrix.EigenOptions{Seed: p.seed, Workers: p.workers})
 		if err != nil {
 			return nil, err
 		}
 		top := &leading{values: pairs.Values, b: matrix.NewDense(p.n, p.r, nil), sure: !pairs.Limited && len(pairs.Failed) == 0}
+		u := pairs.Vectors
+		if unfold != nil {
+			u = unfold(u, p.workers)
+		}
 		for j, v := range pairs.Values {
 			if v <= float64(p.n)*0x1p-52*pairs.Values[0] {
 				break
 			}
 			var plus, minus float64
 			for i := range p.n {
-				if u := pairs.Vectors.At(i, j); u > 0 {
+				if u := u.At(i, j); u > 0 {
 					plus += u * u
 				} else {
 					minus += u * u
 				}
 			}
-			c := math.Sqrt(v)
+			c := 1.0
+			if unfold == nil { // else they are √λ long
+				c = math.Sqrt(v)
+			}
 			if minus > plus {
 				c = -c
 			}
 			for i := range p.n {
-				top.b.Set(i, j, c*pairs.Vectors.At(i, j))
+				top.b.Set(i, j, c*u.At(i, j))
 			}
 		}
 		top.took = time.Since(began)

@@ -38,12 +38,13 @@ func fold(a Operator) (g Operator, m *GramOperator) {
 	return m.folded.Scaled(m.scale * m.scale), m
 }
 
-// Folded returns an operator that has the eigenvalues of a but for zeros, and fewer rows: XXᵀ for the A = XᵀX of dense points that keeps it (m² numbers for m features, at most 32 MiB or an eighth of X), else a itself.
-func Folded(a Operator) Operator {
+// Folded returns an operator that has the eigenvalues of a but for zeros, and fewer rows: XXᵀ for the A = XᵀX of dense points that keeps it (m² numbers for m features, at most 32 MiB or an eighth of X), else a itself. Of
+// vectors w (m×k) unfold then makes Xᵀ·w (n×k): of an eigenvector of length 1 with the eigenvalue λ one of a, √λ long. It is nil with a itself.
+func Folded(a Operator) (g Operator, unfold func(w *Dense, workers int) *Dense) {
 	if g, m := fold(a); m != nil {
-		return g
+		return g, m.unfold
 	}
-	return a
+	return a, nil
 }
 
 // unfold returns Xᵀ·w (n×k), scale included.

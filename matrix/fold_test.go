@@ -32,7 +32,7 @@ func TestFolded(t *testing.T) {
 		}
 		points, a := gramOf(t, x)
 		for _, c := range []float64{1, 4, 0x1p-80} {
-			g := Folded(points.Scaled(c))
+			g, unfold := Folded(points.Scaled(c))
 			if g.Dim() != m || math.Abs(g.Norm()-c*a.norm()) > 1e-13*c*a.norm() {
 				t.Fatalf("%s, times %v: %d rows of norm %v, want %d of %v", name, c, g.Dim(), g.Norm(), m, c*a.norm())
 			}
@@ -47,6 +47,18 @@ func TestFolded(t *testing.T) {
 			for l, v := range want.Values {
 				if math.Abs(got.Values[l]-c*v) > 1e-13*c*want.Norm2 {
 					t.Errorf("%s, times %v: eigenvalue %d is %v, of A %v", name, c, l, got.Values[l], c*v)
+				}
+			}
+			u := rowsOf(unfold(got.Vectors, 2))
+			au := a.times(u)
+			for l, v := range got.Values {
+				var norm, off float64
+				for i := range u {
+					norm += u[i][l] * u[i][l]
+					off += (c*au[i][l] - v*u[i][l]) * (c*au[i][l] - v*u[i][l])
+				}
+				if math.Abs(norm-v) > 1e-13*c*want.Norm2 || math.Sqrt(off) > 1e-10*math.Pow(c*want.Norm2, 1.5) {
+					t.Errorf("%s, times %v: vector %d is %v long, its residual %v, of the eigenvalue %v", name, c, l, math.Sqrt(norm), math.Sqrt(off), v)
 				}
 			}
 		}
@@ -75,11 +87,11 @@ func TestFolded(t *testing.T) {
 	for name, a := range map[string]Operator{
 		"no diagonal": points.OffDiagonal(), "sparse": sparse, "signs": signed, "normalized": unit, "dense": fromDense(t, drawSymmetric(rng, 20, 1)), "too small": small,
 	} {
-		if Folded(a) != a {
+		if g, unfold := Folded(a); g != a || unfold != nil {
 			t.Errorf("%s: folded", name)
 		}
 	}
-	if g := Folded(none); g.Dim() != m || g.Norm() != 0 {
+	if g, _ := Folded(none); g.Dim() != m || g.Norm() != 0 {
 		t.Errorf("zeros: %d rows of norm %v", g.Dim(), g.Norm())
 	}
 	for _, tc := range []struct {

@@ -134,7 +134,7 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 		if r := min(n, m); r >= wholeColumns && r*r <= wholeSums { // the products that make it, or its norm, of whole numbers, and X as such
 			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, wholeRoom)
 		}
-		if points && sh.folds(n, m) { // products of features, from which eigenvalues and a low rank come
+		if points && sh.folds(n, m) {
 			a += 8 * m * m
 			prepare += 8 * m * m
 		}
@@ -142,8 +142,18 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	return a, prepare, points
 }
 
-// folds says whether XXᵀ of dense points is kept, m×m.
-func (sh shape) folds(n, m float64) bool { return m*m <= max(wholeSums, n*m/foldPart) }
+// folds says whether XXᵀ of points is kept, m×m, from which eigenvalues and a low rank come.
+func (sh shape) folds(n, m float64) bool { return !sh.sparse && m*m <= max(wholeSums, n*m/foldPart) }
+
+// finding returns the bytes that a low rank of so many columns takes while it is found, itself included: so many matrices of them, of items or of features.
+func (sh shape) finding(n, m, wide, copies float64, points bool) float64 {
+	sums := func(wide float64) float64 { return wideParts(n) * wide * wide }
+	if points && sh.folds(n, m) {
+		wide = min(wide, m)
+		return 8 * (n*wide + copies*m*wide + sums(wide))
+	}
+	return 8 * (copies*n*wide + sums(wide))
+}
 
 // foldPart is what part of X that may be where it is large.
 const foldPart = 8
@@ -163,7 +173,10 @@ func (sh shape) ahead() float64 {
 	a, prepare, points := sh.operator()
 	wide := min(r+sh.lowBeyond(), n)
 	eigen, low := sh.eigen(n, points), 8*2*n*wide
-	finding := 2*low + 8*wideParts(n)*wide*wide
+	if points && sh.folds(n, m) {
+		eigen = sh.eigen(m, points)
+	}
+	finding := sh.finding(n, m, wide, 4, points)
 	turned := 0.0 // X by features, for methods with many products
 	if points && sh.sparse {
 		turned = sh.table
@@ -177,9 +190,6 @@ func (sh shape) ahead() float64 {
 	before := 0.0 // what goes before the method has anything
 	if sh.bound { // after it has let go of it
 		before = eigen
-		if points && !sh.sparse && sh.folds(n, m) {
-			before = sh.eigen(m, points)
-		}
 	}
 	switch sh.init {
 	case "svd":
@@ -314,7 +324,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	}
 	if wide := float64(sh.rank + beyond + 10); beyond > 0 && (sh.compress > 0 || n > 2*wide) {
 		wide = min(wide, n)
-		low = 8 * (copies*n*wide + wideParts(n)*wide*wide + n*pitch) // and H of the last check
+		low = sh.finding(n, m, wide, copies, points) + 8*n*pitch // and H of the last check
 	}
 	joint := 0.0 // joint steps, and what X makes of them
 	if !sh.sparse {
