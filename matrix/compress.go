@@ -49,8 +49,8 @@ var (
 //
 // The difference cancels: below some 1e-7·‖A‖ it is noise, and 0 where it comes out negative. With ErrFar it is an estimate.
 //
-// For dense points that keep XXᵀ (Folded) all of that is of XXᵀ, whose products take next to nothing, and Ã = Xᵀ·U·Uᵀ·X, which is no farther from A; the distance is exact, too. Where Near is given and Power ≥ 1, the last product but one
-// with any other A is enough if Nyström's formula is, and the distance is a bound.
+// Where Near is given, all of that is of XXᵀ for dense points that keep it (Folded), since products with that take next to nothing, and Ã = Xᵀ·U·Uᵀ·X; the distance is exact, too. Of any other A, with Power ≥ 1, the last product but one is enough if
+// Nyström's formula is, and the distance is a bound. Else Ã is, to rounding, the same for A in any form.
 //
 // Power+2 products of A with Columns vectors, or one less, of a dense A the first with 8 if that is enough, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
 // number of workers.
@@ -67,10 +67,9 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 		scale = math.Ldexp(1, -(e+1)/2*2)
 	}
 	a, negatives := a.Scaled(scale), a.Negatives()
-	of := a
-	g, points := fold(a)
-	if points != nil {
-		of = g
+	of, points := a, (*GramOperator)(nil)
+	if g, m := fold(a); m != nil && c.Near > 0 {
+		of, points = g, m
 	}
 	q, rest, err := c.span(of, min(c.Columns, of.Dim()))
 	if err != nil {

@@ -126,8 +126,9 @@ func TestCompressFolded(t *testing.T) {
 			}
 		}
 		points, a := gramOf(t, stretched.times(right.transpose()))
-		for _, c := range []Compression{{Columns: 20, Power: 1}, {Columns: 25, Power: 1, Keep: 15}, {Columns: 25, Keep: 15, Seed: 3}, {Columns: math.MaxInt32}, {Columns: 55, Keep: 45, Power: 1, Near: 2}} {
+		for _, c := range []Compression{{Columns: 20, Power: 1, Near: 2}, {Columns: 25, Power: 1, Keep: 15, Near: 2}, {Columns: 25, Keep: 15, Seed: 3, Near: 2}, {Columns: math.MaxInt32, Near: 2}, {Columns: 55, Keep: 45, Power: 1, Near: 2}} {
 			l, told := compress(t, points.Scaled(0.25), c)
+			c.Near = 0
 			_, most := compress(t, fromDense(t, a), c)
 			got := entries(l.Scaled(4))
 			found := got.distance(a)

@@ -142,18 +142,8 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	return a, prepare, points
 }
 
-// folds says whether XXᵀ of points is kept, m×m, from which eigenvalues and a low rank come.
+// folds says whether XXᵀ of points is kept, m×m, from which eigenvalues come, and a low rank at times.
 func (sh shape) folds(n, m float64) bool { return !sh.sparse && m*m <= max(wholeSums, n*m/foldPart) }
-
-// finding returns the bytes that a low rank of so many columns takes while it is found, itself included: so many matrices of them, of items or of features.
-func (sh shape) finding(n, m, wide, copies float64, points bool) float64 {
-	sums := func(wide float64) float64 { return wideParts(n) * wide * wide }
-	if points && sh.folds(n, m) {
-		wide = min(wide, m)
-		return 8 * (n*wide + copies*m*wide + sums(wide))
-	}
-	return 8 * (copies*n*wide + sums(wide))
-}
 
 // foldPart is what part of X that may be where it is large.
 const foldPart = 8
@@ -176,7 +166,7 @@ func (sh shape) ahead() float64 {
 	if points && sh.folds(n, m) {
 		eigen = sh.eigen(m, points)
 	}
-	finding := sh.finding(n, m, wide, 4, points)
+	finding := 8 * (4*n*wide + wideParts(n)*wide*wide)
 	turned := 0.0 // X by features, for methods with many products
 	if points && sh.sparse {
 		turned = sh.table
@@ -324,7 +314,10 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	}
 	if wide := float64(sh.rank + beyond + 10); beyond > 0 && (sh.compress > 0 || n > 2*wide) {
 		wide = min(wide, n)
-		low = sh.finding(n, m, wide, copies, points) + 8*n*pitch // and H of the last check
+		low = 8 * (copies*n*wide + wideParts(n)*wide*wide + n*pitch) // and H of the last check
+		if points && sh.compress == 0 && sh.folds(n, m) { // found among the features
+			low += 8 * wide * (n - copies*(n-m))
+		}
 	}
 	joint := 0.0 // joint steps, and what X makes of them
 	if !sh.sparse {
