@@ -7,7 +7,7 @@ const NoCompression = -1
 
 const (
 	defaultBeyond   = 20   // columns of the low rank beyond r
-	compressedCheck = 15   // sweeps between looks at A itself, each of which takes as long as three (CBCL, n = 2429)
+	compressedCheck = 15   // sweeps between looks at A itself, each of which takes as long as one or two (CBCL, n = 2429)
 	solvedWhile     = 5e-3 // the least part of the objective that a sweep must gain for the low rank to be kept
 	compressedFrom  = 4    // how many times cheaper a product must be
 	compressedRows  = 450  // rows that A must have: finding Ã takes a good part of the time of fewer

@@ -503,7 +503,7 @@ func (s *rowBlockRun) findGramAfter(first func(k, lo, hi int) []float64) {
 	}
 }
 
-// inSums is inParts for an f that adds to parts[k], which are cleared before. What one member has cleared the other has to take back when it is read: so it is not done for nothing.
+// inSums is inParts for an f that adds to parts[k], which are cleared before.
 func (s *rowBlockRun) inSums(f func(k, lo, hi int)) {
 	s.eachPart(func(k int) { clear(s.parts[k]) }, f)
 }

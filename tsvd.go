@@ -169,7 +169,7 @@ func (s *tsvdRun) verify() error {
 	return nil
 }
 
-// leading is what the min(r, n) largest eigenvalues of A make.
+// leading is what the min(r, n) largest eigenvalues of A make, or fewer where all others are 0.
 type leading struct {
 	values []float64     // decreasing, scaled
 	b      *matrix.Dense // U·√max(Λ, 0), n×r, with columns of zeros where there are no more positive ones

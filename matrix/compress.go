@@ -39,7 +39,7 @@ var (
 	ErrFar         = errors.New("matrix: no low rank is near")
 )
 
-// Compress returns an operator Ã of low rank near a, and ‖A − Ã‖_F. With Ω an n×Columns matrix of uniform numbers in
+// Compress returns an operator Ã of low rank near a, and ‖A − Ã‖_F or, with Near, a bound on it. With Ω an n×Columns matrix of uniform numbers in
 // [−1, 1], or zeros but for eight of them for each item, or seven, where Near is given and there are 48 columns or more and more than are kept, Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: Ã = U·diag(λ)·Uᵀ for U = Q·W.
 //
 // The distance is exact for an orthonormal Q, as QBQᵀ is the projection of A on the matrices QMQᵀ, and dropping eigenvalues
@@ -49,7 +49,7 @@ var (
 //
 // The difference cancels: below some 1e-7·‖A‖ it is noise, and 0 where it comes out negative. With ErrFar it is an estimate.
 //
-// Where Near is given, all of that is of XXᵀ for dense points that keep it (Folded), since products with that take next to nothing, and Ã = Xᵀ·U·Uᵀ·X; the distance is exact, too. Of any other A, with Power ≥ 1, the last product but one is enough if
+// Where Near is given, all of that is of XXᵀ for dense points that keep it (Folded), since products with that take next to nothing, and Ã = Xᵀ·U·Uᵀ·X; Ω has no zeros then, and the distance is exact, too. Of any other A, with Power ≥ 1, the last product but one is enough if
 // Nyström's formula is, and the distance is a bound. Else Ã is, to rounding, the same for A in any form.
 //
 // Power+2 products of A with Columns vectors, or one less, of a dense A the first with 8 if that is enough, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
@@ -68,10 +68,10 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	}
 	a, negatives := a.Scaled(scale), a.Negatives()
 	of, points := a, (*GramOperator)(nil)
-	if g, m := fold(a); m != nil && c.Near > 0 {
+	if g, m := featuresOf(a); m != nil && c.Near > 0 {
 		of, points = g, m
 	}
-	q, rest, err := c.span(of, min(c.Columns, of.Dim()))
+	q, rest, err := c.span(of, min(c.Columns, of.Dim()), points == nil)
 	if err != nil {
 		return nil, math.Sqrt(rest) / scale, err
 	}
@@ -81,9 +81,8 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	}
 	aq := multiply(of, q, c.Workers)
 	for left := c.Power; left > 0; left-- {
-		if left == 1 && c.Near > 0 && points == nil { // for points another product takes next to nothing
-			m, bound, err := nystrom(q, aq, a.Norm(), c.Keep, c.Workers)
-			if err == nil && m != nil && bound <= c.Near*a.Norm() {
+		if left == 1 && points == nil { // for points another product takes next to nothing
+			if m, bound := c.nearEnough(a, q, aq); m != nil {
 				return told(m, bound)
 			}
 		}
@@ -101,7 +100,7 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	var m *GramOperator
 	if points != nil {
 		var left float64
-		m, left, err = points.project(q, aq, w, lambda, c.Workers)
+		m, left, err = points.lowRankAlong(q, aq, w, lambda, c.Workers)
 		errSq += left
 	} else {
 		for _, l := range lambda {
@@ -115,10 +114,23 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	return told(m, math.Sqrt(max(0, errSq)))
 }
 
-// span returns an orthonormal basis of A·Ω with so many columns, or ErrFar, and the square of about how far A is.
-func (c Compression) span(a Operator, columns int) (q *Dense, rest float64, err error) {
+// nearEnough returns what Nyström's formula makes of the orthonormal q and A·q, and a bound on its distance from A, or nil where that is not as near as is asked for.
+func (c Compression) nearEnough(a Operator, q, aq *Dense) (m *GramOperator, bound float64) {
+	if c.Near == 0 {
+		return nil, 0
+	}
+	m, bound, err := nystrom(q, aq, a.Norm(), c.Keep, c.Workers)
+	if err != nil || bound > c.Near*a.Norm() {
+		return nil, 0
+	}
+	return m, bound
+}
+
+// span returns an orthonormal basis of A·Ω with so many columns, or ErrFar, and the square of about how far A is. Ω may have zeros only where rows of A are items, of which it takes long: features
+// next to each other often have nothing to do with any others.
+func (c Compression) span(a Operator, columns int, items bool) (q *Dense, rest float64, err error) {
 	spare := c.Near > 0 && c.Keep > 0 && c.Keep < columns
-	start := newSketch(a.Dim(), columns, spare, c.Seed)
+	start := newSketch(a.Dim(), columns, spare && items, c.Seed)
 	y := start.times(a, c.Workers)
 	if spare {
 		// What is left of a column that is freed of those before it is, on average, what A has outside of their space of a group of items, times what a number of Ω
@@ -192,8 +204,9 @@ func eigen(b *Dense) (values []float64, vectors *Dense, ok bool) {
 // It is the QR decomposition by way of Cholesky's, YᵀY = RᵀR and Q = Y·R⁻¹, which costs three products of blocks but squares
 // the condition of Y. So only as many columns are taken at once, by pivoting, as have a condition of some 10⁴; their Q is
 // orthogonal to 10⁻⁸ or so, and when the same is done to Q, to rounding. The other columns are freed of what they have in
-// common with those, and have their turn.
+// common with those, as often as that makes them much shorter, and have their turn.
 func orthonormalize(y *Dense, workers int) *Dense {
+	const mostTurns = 5       // two or three do
 	const dependent = 0x1p-46 // of its norm is left of a column that is rounding of others
 	q, all, g := NewDense(y.rows, 0, nil), y, gram(y, workers)
 	norms := columnNorms(g)
@@ -212,10 +225,18 @@ func orthonormalize(y *Dense, workers int) *Dense {
 		if len(taken) == 0 {
 			return q
 		}
-		more := project(times(y, t, workers), q, workers)
-		g = gram(more, workers)
-		t, _ = inverseFactor(g, columnNorms(g))
-		q = beside(q, times(more, t, workers))
+		more := times(y, t, workers)
+		for range mostTurns {
+			more = project(more, q, workers)
+			g = gram(more, workers)
+			of := columnNorms(g)
+			t, _ = inverseFactor(g, of)
+			more = times(more, t, workers)
+			if len(of) == 0 || slices.Min(of) > 0.5 { // else rounding of what was taken off is more beside what is left
+				break
+			}
+		}
+		q = beside(q, more)
 		var next []int
 		for k, f := range rest {
 			if left[k] > 0 && !slices.Contains(taken, k) {

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -365,15 +366,29 @@ func TestOrthonormalize(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct {
+	smaller := make([]naive, 20) // rows, each a tenth of the one before, or a thousandth
+	for s := range smaller {
+		smaller[s] = draw(rng, k, k, 1)
+		for i, row := range smaller[s] {
+			for j := range row {
+				row[j] *= math.Pow(10, -float64(i*(1+2*(s%2))))
+			}
+		}
+	}
+	type basisCase struct {
 		name string
 		y    naive
 		rank int
-	}{
+	}
+	cases := []basisCase{
 		{"random", random, k}, {"repeated", repeated, 7}, {"graded", graded, k}, {"alike", alike, k}, {"rounded", rounded, -1},
 		{"ill-conditioned", falling, k},
 		{"zero", zeros(n, k), 0}, {"square", draw(rng, k, k, 1), k}, {"one", draw(rng, 1, 1, 1), 1}, {"one row", draw(rng, 1, 3, 1), 1},
-	} {
+	}
+	for s, y := range smaller {
+		cases = append(cases, basisCase{fmt.Sprintf("smaller rows, %d", s), y, -1})
+	}
+	for _, c := range cases {
 		y := c.y.dense()
 		q := orthonormalize(y, 2)
 		if q.cols != c.rank && c.rank >= 0 { // how many vectors rounding makes is its own affair

@@ -9,39 +9,46 @@ import (
 // XᵀX of n items and XXᵀ of m features have the same eigenvalues but for zeros: XᵀX·u = λ·u if u = Xᵀw and XXᵀ·w = λ·w. Of dense points there are fewer features than items, and ‖A‖ has been
 // computed from XXᵀ. Where that is small enough to be kept, eigenvalues and a low rank come from it: a product with one vector takes m² multiply–adds instead of 2·n·m.
 
+// How many numbers XXᵀ may have to be kept: 32 MiB, or a part of those of X.
 const (
-	foldNumbers = 1 << 22 // of XXᵀ, 32 MiB, or
-	foldPart    = 8       // a part of those of X, to be kept
+	mostFeatureProducts = 1 << 22
+	featureProductsPart = 8
 )
 
-// folds says whether XXᵀ of such points is kept.
-func folds(n, m int) bool { return m*m <= max(foldNumbers, n*m/foldPart) }
-
-// foldedSq computes XXᵀ, for the m.folded of dense points, and returns what sumSq does for ones. It leaves nil there if XXᵀ is not to be kept.
-func (m *GramOperator) foldedSq(u float64, workers int) (all, off float64) {
-	x, dense := m.points.(*Dense)
-	fourth := fourthPower(u)
-	if !dense || fourth == 0 || x.cols == 0 || !folds(x.rows, x.cols) {
-		return 0, 0
-	}
-	g, sq := x.columnProducts(workers)
-	m.folded = &SymDense{n: x.cols, a: g.data, scale: 1, norm: math.Sqrt(sq)}
-	return sq * fourth, m.withoutDiagonal(sq*fourth, u, nil)
+// keepsFeatures says whether XXᵀ of n dense points of m features is kept.
+func keepsFeatures(n, m int) bool {
+	return m > 0 && m*m <= max(mostFeatureProducts, n*m/featureProductsPart)
 }
 
-// fold returns the operator XXᵀ that has the nonzero eigenvalues of a, scale included, and a as what makes vectors of features those of items: nil if there is none.
-func fold(a Operator) (g Operator, m *GramOperator) {
+// keepFeatures computes XXᵀ, for m.features, and returns what sumSq does for ones, or ok = false where XXᵀ is not to be kept.
+func (m *GramOperator) keepFeatures(u float64, workers int) (all, off float64, ok bool) {
+	x, dense := m.points.(*Dense)
+	fourth := fourthPower(u)
+	if !dense || fourth == 0 || !keepsFeatures(x.rows, x.cols) {
+		return 0, 0, false
+	}
+	g, sq := x.columnProducts(workers)
+	var diagonal float64
+	for j := range g.rows {
+		diagonal += g.At(j, j) * g.At(j, j)
+	}
+	m.features = &SymDense{n: g.rows, a: g.data, scale: 1, norm: math.Sqrt(sq), normOff: math.Sqrt(max(0, sq-diagonal)), negatives: g.survey(workers).Negative}
+	return sq * fourth, m.withoutDiagonal(sq*fourth, u, nil), true
+}
+
+// featuresOf returns XXᵀ for the A = XᵀX of points that keep it, scale included, and a as what makes vectors of features those of items; else nil.
+func featuresOf(a Operator) (g Operator, m *GramOperator) {
 	m, ok := a.(*GramOperator)
-	if !ok || m.folded == nil || m.offDiag {
+	if !ok || m.features == nil || m.offDiag {
 		return nil, nil
 	}
-	return m.folded.Scaled(m.scale * m.scale), m
+	return m.features.Scaled(m.scale * m.scale), m
 }
 
 // Folded returns an operator that has the eigenvalues of a but for zeros, and fewer rows: XXᵀ for the A = XᵀX of dense points that keeps it (m² numbers for m features, at most 32 MiB or an eighth of X), else a itself. Of
 // vectors w (m×k) unfold then makes Xᵀ·w (n×k): of an eigenvector of length 1 with the eigenvalue λ one of a, √λ long. It is nil with a itself.
 func Folded(a Operator) (g Operator, unfold func(w *Dense, workers int) *Dense) {
-	if g, m := fold(a); m != nil {
+	if g, m := featuresOf(a); m != nil {
 		return g, m.unfold
 	}
 	return a, nil
@@ -54,12 +61,12 @@ func (m *GramOperator) unfold(w *Dense, workers int) *Dense {
 	return v
 }
 
-// project returns Ã = XᵀPX with P = W·Wᵀ, W = Q·w the eigenvectors of QᵀGQ with λ > 0, given G·Q for G = XXᵀ, and what has to be added to ‖A‖² for ‖A − Ã‖²:
+// lowRankAlong returns Ã = XᵀPX with P = W·Wᵀ, W = Q·w the eigenvectors of QᵀGQ with λ > 0, given G·Q for G = XXᵀ, and what has to be added to ‖A‖² for ‖A − Ã‖²:
 //
 //	‖Xᵀ(I − P)X‖² = tr G(I − P)G(I − P) = ‖G‖² − 2‖G·W‖² + Σλ²,   ‖G‖ = ‖A‖
 //
 // which is no more than the ‖G‖² − Σλ² = ‖G − PGP‖² of a projection on both sides.
-func (m *GramOperator) project(q, gq, w *Dense, lambda []float64, workers int) (low *GramOperator, left float64, err error) {
+func (m *GramOperator) lowRankAlong(q, gq, w *Dense, lambda []float64, workers int) (low *GramOperator, left float64, err error) {
 	var taken []int
 	for k, l := range lambda {
 		if l > 0 {

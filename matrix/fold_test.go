@@ -36,6 +36,9 @@ func TestFolded(t *testing.T) {
 			if g.Dim() != m || math.Abs(g.Norm()-c*a.norm()) > 1e-13*c*a.norm() {
 				t.Fatalf("%s, times %v: %d rows of norm %v, want %d of %v", name, c, g.Dim(), g.Norm(), m, c*a.norm())
 			}
+			if off := math.Abs(g.OffDiagonal().Norm() - c*offDiagonalNorm(x.transpose().times(x))); off > 1e-12*c*a.norm() {
+				t.Errorf("%s, times %v: the norm without diagonal is off by %v", name, c, off)
+			}
 			want, err := Eigen(context.Background(), fromDense(t, a), k, EigenOptions{})
 			if err != nil {
 				t.Fatal(err)
@@ -97,8 +100,8 @@ func TestFolded(t *testing.T) {
 	for _, tc := range []struct {
 		n, m int
 		want bool
-	}{{3000, 2048, true}, {3000, 2049, false}, {8 * 2100, 2100, true}, {8*2100 - 1, 2100, false}} {
-		if folds(tc.n, tc.m) != tc.want {
+	}{{3000, 2048, true}, {3000, 2049, false}, {8 * 2100, 2100, true}, {8*2100 - 1, 2100, false}, {5, 0, false}} {
+		if keepsFeatures(tc.n, tc.m) != tc.want {
 			t.Errorf("%d points of %d features: kept %v", tc.n, tc.m, !tc.want)
 		}
 	}
@@ -199,5 +202,56 @@ func TestInner(t *testing.T) {
 	}
 	if _, ok := sparse.(InnerMultiplier).Inner(draw(rng, 9, 2, 1).dense(), 1); ok {
 		t.Error("sparse points, whose products are added up point by point")
+	}
+}
+
+// offDiagonalNorm returns ‖m‖ without the diagonal.
+func offDiagonalNorm(m naive) float64 {
+	var sq float64
+	for i := range m {
+		for j, v := range m[i] {
+			if i != j {
+				sq += v * v
+			}
+		}
+	}
+	return math.Sqrt(sq)
+}
+
+// TestCompressFoldedFar: features next to each other that have nothing to do with others, and features ever so much smaller than those before, leave Compress no blinder than A written out does.
+func TestCompressFoldedFar(t *testing.T) {
+	rng := rand.New(rand.NewPCG(43, 43))
+	const n, m = 1200, 1024
+	topics := zeros(n, m) // 45 of two features each, and rare features after them
+	for i := range topics {
+		for k := range 2 {
+			topics[i][2*(i%45)+k] = 1 + rng.Float64()
+		}
+		topics[i][90+rng.IntN(m-90)] = 0.05
+	}
+	points, err := Gram(topics.dense(), Rows, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Compression{Columns: 60, Power: 1, Keep: 50}
+	_, most := compress(t, points, c)
+	c.Near = 0.15
+	if _, told, err := Compress(points, c); err != nil || told > 1.1*most {
+		t.Errorf("topics: %v from A, written out %v, %v", told, most, err)
+	}
+	for seed := range uint64(40) {
+		x := draw(rng, 100, 14, 1)
+		for i := range x {
+			for j := range x[i] {
+				x[i][j] *= math.Pow(10, -float64(j))
+			}
+		}
+		points, a := gramOf(t, x)
+		for power := range 2 {
+			l, told := compress(t, points, Compression{Columns: 14, Power: power, Seed: seed, Near: 1})
+			if found := entries(l).distance(a); found > 1e-6*points.Norm() || math.Abs(told-found) > 1e-6*points.Norm() {
+				t.Errorf("smaller features, seed %d, power %d: %v·‖A‖ from A, %v told", seed, power, found/points.Norm(), told/points.Norm())
+			}
+		}
 	}
 }

@@ -32,7 +32,7 @@ type GramOperator struct {
 	normOff   float64
 	negatives Cells
 	kept      *keptBlocks // for all block products of this view; nil keeps none
-	folded    *SymDense   // XXᵀ, unscaled, where it is kept: see fold
+	features  *SymDense   // XXᵀ, unscaled, or nil: see Folded
 }
 
 // points is a table with one point a row.
@@ -58,7 +58,7 @@ type points interface {
 //
 // The time is that of computing ‖A‖: at most that of the products that make up the entries of XᵀX or of XXᵀ, whichever are fewer, summed one
 // by one. New memory, beside a copy of X, is O(m+n) for a sparse x, and as much as the values of X take for columns that most rows have;
-// O(min(m, n)²) for a dense one, and 8 MiB at most where that is computed in integers: see integers.go.
+// O(min(m, n)²) for a dense one, of which m² numbers are kept with A where they are few (Folded), and 8 MiB at most where that is computed in integers: see integers.go.
 func Gram(x Table, items Items, workers int) (Operator, error) {
 	s := x.survey(workers)
 	if err := s.finite(); err != nil {
@@ -103,8 +103,8 @@ func newGram(p points, back Table, most float64, workers int) *GramOperator {
 			m.diag[i] = p.sumSq(i, u) / u / u
 		}
 	})
-	all, off := m.foldedSq(u, workers)
-	if m.folded == nil {
+	all, off, ok := m.keepFeatures(u, workers)
+	if !ok {
 		all, off = m.sumSq(u, nil, back, workers)
 	}
 	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(off)/u/u

@@ -15,7 +15,7 @@ var (
 	_ InnerMultiplier = (*GramOperator)(nil)
 )
 
-// Inner implements InnerMultiplier: of A it reads what is below the diagonal, and some blocks on it.
+// Inner implements InnerMultiplier: of A it reads what is below the diagonal, and some blocks on it, so that where A differs from Aᵀ, within the tolerance, it takes the one for the other.
 func (m *symDense[F]) Inner(h *Dense, workers int) (float64, bool) {
 	if m.offDiag {
 		return 0, false

@@ -10,7 +10,7 @@ import "math"
 //	A = ⎡M  Bᵀ⎤   Ã = ⎡M  Bᵀ     ⎤   ‖Y‖² = ‖M‖² + ‖B‖²,   ‖A‖² = ‖M‖² + 2‖B‖² + ‖C‖²,   ‖Ã‖² = ‖M‖² + 2‖B‖² + ‖BM⁻¹Bᵀ‖²
 //	    ⎣B  C ⎦       ⎣B  BM⁻¹Bᵀ⎦
 //
-// so that ‖A − Ã‖ ≤ ‖C‖ + ‖BM⁻¹Bᵀ‖, and what is not kept comes on top of that; where A has no negative eigenvalues 0 ≤ BM⁻¹Bᵀ ≤ C, and it is less than ‖C‖. It is about as near
+// so that ‖A − Ã‖ ≤ ‖C‖ + ‖BM⁻¹Bᵀ‖, and what is not kept comes on top of that, and rounding, some 3e-8·‖A‖; where A has no negative eigenvalues 0 ≤ BM⁻¹Bᵀ ≤ C, and it is less than ‖C‖. It is about as near
 // as what another product with A finds, the projection of A on the columns of Y: within 1 % of it on pictures.
 //
 // Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithm 5.5.

@@ -352,6 +352,7 @@ func (f *fitFlags) run(s *streams) error {
 		return err
 	}
 	need := shapeOf(d)
+	need.offDiag = f.diag == "ignore"
 	need.method, need.rank, need.runs = f.method, f.rank, f.runs
 	f.held = need.table + need.ids
 	if original != nil {

@@ -27,6 +27,7 @@ type shape struct {
 	block      int     // rows of a block of rowblock, when it is said
 	compress   int     // columns that its low rank has beyond the rank, likewise
 	oversample int     // and that of lai
+	offDiag    bool    // the diagonal is ignored
 	bound      bool    // the lower bound is looked for
 	held       float64 // bytes of another A that is kept meanwhile
 	distinct   float64 // of sparse points: features in a block, all blocks together
@@ -134,7 +135,7 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 		if r := min(n, m); r >= wholeColumns && r*r <= wholeSums { // the products that make it, or its norm, of whole numbers, and X as such
 			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, wholeRoom)
 		}
-		if points && sh.folds(n, m) {
+		if points && sh.keepsFeatures(n, m) {
 			a += 8 * m * m
 			prepare += 8 * m * m
 		}
@@ -142,11 +143,16 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	return a, prepare, points
 }
 
-// folds says whether XXᵀ of points is kept, m×m, from which eigenvalues come, and a low rank at times.
-func (sh shape) folds(n, m float64) bool { return !sh.sparse && m*m <= max(wholeSums, n*m/foldPart) }
+// Of how many numbers matrix.Gram keeps XXᵀ of dense points, at most, or which part of X.
+const (
+	mostFeatureProducts = 1 << 22
+	featureProductsPart = 8
+)
 
-// foldPart is what part of X that may be where it is large.
-const foldPart = 8
+// keepsFeatures says whether it does, of n points of m features.
+func (sh shape) keepsFeatures(n, m float64) bool {
+	return !sh.sparse && m*m <= max(mostFeatureProducts, n*m/featureProductsPart)
+}
 
 // The least columns and the most inner products that are computed in integers at once, and the room for what they are of.
 const (
@@ -163,7 +169,7 @@ func (sh shape) ahead() float64 {
 	a, prepare, points := sh.operator()
 	wide := min(r+sh.lowBeyond(), n)
 	eigen, low := sh.eigen(n, points), 8*2*n*wide
-	if points && sh.folds(n, m) {
+	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
 		eigen = sh.eigen(m, points)
 	}
 	finding := 8 * (4*n*wide + wideParts(n)*wide*wide)
@@ -315,7 +321,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if wide := float64(sh.rank + beyond + 10); beyond > 0 && (sh.compress > 0 || n > 2*wide) {
 		wide = min(wide, n)
 		low = 8 * (copies*n*wide + wideParts(n)*wide*wide + n*pitch) // and H of the last check
-		if points && sh.compress == 0 && sh.folds(n, m) { // found among the features
+		if points && sh.compress == 0 && sh.keepsFeatures(n, m) {    // found among the features
 			low += 8 * wide * (n - copies*(n-m))
 		}
 	}
