@@ -222,12 +222,15 @@ func offDiagonalNorm(m naive) float64 {
 func TestCompressFoldedFar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 43))
 	const n, m = 1200, 1024
-	topics := zeros(n, m) // 45 of two features each, and rare features after them
+	topics := zeros(n, m) // 45 of two features each, and items of other, rare features
 	for i := range topics {
+		if i >= 900 {
+			topics[i][90+rng.IntN(m-90)] = 0.05
+			continue
+		}
 		for k := range 2 {
 			topics[i][2*(i%45)+k] = 1 + rng.Float64()
 		}
-		topics[i][90+rng.IntN(m-90)] = 0.05
 	}
 	points, err := Gram(topics.dense(), Rows, 2)
 	if err != nil {
