@@ -75,7 +75,7 @@ func TestBoundOfPoints(t *testing.T) {
 	for _, r := range []int{1, 3, 5, 6, 9} {
 		opt := Options{Start: Random{}, Bound: AnyBound, Stop: Stop{Sweeps: 3}}
 		got, want := factorize(t, points, r, opt).LowerBound, factorize(t, mustDense(t, a), r, opt).LowerBound
-		if math.Abs(got*got-want*want) > 0x1p-43 || r < m && !(got > 1e-3) || r >= m && got > 1e-6 {
+		if !(math.Abs(got*got-want*want) <= 0x1p-43) || r < m && !(got > 1e-3) || r >= m && !(got <= 1e-6) {
 			t.Errorf("r = %d: bound %v, of A written out %v", r, got, want)
 		}
 	}

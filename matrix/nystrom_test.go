@@ -1,0 +1,92 @@
+package matrix
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestNystrom: Ã agrees with A on the columns of Q, has the rank that is left to it, and is no farther from A than the bound, which is not far above where A has no negative eigenvalues; where QᵀAQ has some there is no Ã.
+func TestNystrom(t *testing.T) {
+	rng := rand.New(rand.NewPCG(44, 44))
+	const n, k = 60, 12
+	falls := func(l int) float64 { return math.Pow(0.7, float64(l)) }
+	for _, tc := range []struct {
+		name     string
+		lambda   func(l int) float64
+		rank     int // of Ã
+		positive bool
+	}{
+		{"positive", falls, k, true},
+		{"of rank 5", func(l int) float64 { return max(0, float64(5-l)) }, 5, true},
+		{"negative behind the others", func(l int) float64 {
+			if l >= 40 {
+				return -0.005
+			}
+			return falls(l)
+		}, k, false},
+		{"mostly negative", func(l int) float64 { return 1 - 0.4*float64(l) }, 0, false},
+	} {
+		lambda := make([]float64, n)
+		for l := range lambda {
+			lambda[l] = tc.lambda(l)
+		}
+		m := orthogonal(rng, n, n).spectral(lambda)
+		a := fromDense(t, m)
+		omega := draw(rng, n, k, 1).dense()
+		q := orthonormalize(multiply(a, orthonormalize(multiply(a, omega, 1), 1), 1), 1)
+		if tc.name == "of rank 5" { // with columns of which A leaves nothing
+			q = orthonormalize(beside(multiply(a, omega, 1), omega), 1)
+		}
+		for _, keep := range []int{0, 3, k} {
+			l, bound, err := nystrom(q, multiply(a, q, 1), a.Norm(), keep, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.rank == 0 {
+				if l != nil {
+					t.Errorf("%s: there is an Ã", tc.name)
+				}
+				continue
+			}
+			want := tc.rank
+			if keep > 0 {
+				want = min(want, keep)
+			}
+			if l == nil || columns(l) != want {
+				t.Fatalf("%s, keep %d: %v, want %d columns", tc.name, keep, l, want)
+			}
+			low := entries(l)
+			found := low.distance(m)
+			if found > bound+1e-7*a.Norm() || tc.positive && bound > 2.5*found+1e-7*a.Norm() {
+				t.Errorf("%s, keep %d: %v from A, bound %v", tc.name, keep, found, bound)
+			}
+			if keep == 3 {
+				continue
+			}
+			basis := rowsOf(q)
+			if d := low.times(basis).distance(m.times(basis)); d > 1e-12*a.Norm() {
+				t.Errorf("%s, keep %d: Ã·Q differs from A·Q by %v", tc.name, keep, d)
+			}
+		}
+	}
+}
+
+// TestCompressSoon: where Nyström's formula is near enough, Compress makes no other product.
+func TestCompressSoon(t *testing.T) {
+	rng := rand.New(rand.NewPCG(45, 45))
+	lambda := make([]float64, 80)
+	for l := range lambda {
+		lambda[l] = math.Pow(0.5, float64(l))
+	}
+	a := fromDense(t, orthogonal(rng, 80, 80).spectral(lambda))
+	for _, tc := range []struct {
+		near float64
+		want int
+	}{{0.02, 2}, {1e-7, 3}, {0, 3}} {
+		counted := &counter{Operator: a}
+		if compress(t, counted, Compression{Columns: 10, Power: 1, Near: tc.near}); counted.products != tc.want {
+			t.Errorf("Near = %v: %d products, want %d", tc.near, counted.products, tc.want)
+		}
+	}
+}
