@@ -72,6 +72,19 @@ func TestNystrom(t *testing.T) {
 	}
 }
 
+// TestNystromBound: where what is left of A is the opposite of what Ã has there, the bound is all that it is.
+func TestNystromBound(t *testing.T) {
+	const b = 0.25
+	a, q := fromDense(t, naive{{1, b}, {b, -b * b}}), naive{{1}, {0}}.dense()
+	l, bound, err := nystrom(q, multiply(a, q, 1), a.Norm(), 0, 1)
+	if err != nil || l == nil {
+		t.Fatal(l, err)
+	}
+	if found := entries(l).distance(entries(a)); math.Abs(found-2*b*b) > 1e-15 || math.Abs(bound-found) > 1e-7 {
+		t.Errorf("%v from A, bound %v, want %v", found, bound, 2*b*b)
+	}
+}
+
 // TestCompressSoon: where Nyström's formula is near enough, Compress makes no other product.
 func TestCompressSoon(t *testing.T) {
 	rng := rand.New(rand.NewPCG(45, 45))
