@@ -204,7 +204,7 @@ func eigen(b *Dense) (values []float64, vectors *Dense, ok bool) {
 // It is the QR decomposition by way of Cholesky's, YᵀY = RᵀR and Q = Y·R⁻¹, which costs three products of blocks but squares
 // the condition of Y. So only as many columns are taken at once, by pivoting, as have a condition of some 10⁴; their Q is
 // orthogonal to 10⁻⁸ or so, and when the same is done to Q, to rounding. The other columns are freed of what they have in
-// common with those, as often as that makes them much shorter, and have their turn.
+// common with those, as often as that makes them much shorter or alike, and have their turn.
 func orthonormalize(y *Dense, workers int) *Dense {
 	const mostTurns = 5       // two or three do
 	const dependent = 0x1p-46 // of its norm is left of a column that is rounding of others
@@ -229,10 +229,9 @@ func orthonormalize(y *Dense, workers int) *Dense {
 		for range mostTurns {
 			more = project(more, q, workers)
 			g = gram(more, workers)
-			of := columnNorms(g)
-			t, _ = inverseFactor(g, of)
+			t, _ = inverseFactor(g, columnNorms(g))
 			more = times(more, t, workers)
-			if len(of) == 0 || slices.Min(of) > 0.5 { // else rounding of what was taken off is more beside what is left
+			if fromIdentity(g) < 0.5 { // else rounding of what was taken off is more beside what is left
 				break
 			}
 		}
@@ -249,6 +248,20 @@ func orthonormalize(y *Dense, workers int) *Dense {
 		rest, y = next, project(columnsOf(all, next), q, workers)
 		g = gram(y, workers)
 	}
+}
+
+// fromIdentity returns ‖g − I‖_F.
+func fromIdentity(g *Dense) float64 {
+	var sq float64
+	for i := range g.rows {
+		for j, v := range g.Row(i) {
+			if i == j {
+				v--
+			}
+			sq += v * v
+		}
+	}
+	return math.Sqrt(sq)
 }
 
 // inverseFactor returns the t (k×q) that makes the columns of Y·t orthonormal for YᵀY = g (k×k), and the q columns of Y that

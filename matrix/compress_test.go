@@ -366,7 +366,7 @@ func TestOrthonormalize(t *testing.T) {
 			}
 		}
 	}
-	smaller := make([]naive, 20) // rows, each a tenth of the one before, or a thousandth
+	smaller := make([]naive, 200) // rows, each a tenth of the one before, or a thousandth
 	for s := range smaller {
 		smaller[s] = draw(rng, k, k, 1)
 		for i, row := range smaller[s] {
