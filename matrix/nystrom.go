@@ -40,14 +40,11 @@ func nystrom(q, y *Dense, norm float64, keep, workers int) (low *GramOperator, b
 		}
 	}
 	root := times(y, turn, workers) // Ã = root·rootᵀ
-	var ySq float64
-	for i := range root.rows {
-		for k, f := range taken {
-			r := root.data[i*root.cols+k]
-			ySq += theta[f] * r * r
-		}
+	g, ySq := gram(root, workers), 0.0
+	for k, f := range taken {
+		ySq += theta[f] * g.At(k, k)
 	}
-	lambda, w, ok := eigen(gram(root, workers))
+	lambda, w, ok := eigen(g)
 	if !ok {
 		return nil, 0, nil
 	}
