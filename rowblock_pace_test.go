@@ -1,6 +1,7 @@
 package symnmf
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +43,10 @@ func TestTeamPace(t *testing.T) {
 			return map[int]time.Duration{1: 1000, 2: 600, 4: 400, 8: 500, 16: 900}[size]
 		}, 16, 20, 4, 20},
 		{"of six one", 6, 40, 3.9 * paceMadds, func(size, _ int) time.Duration { return time.Duration(1000 + 100*size) }, 2, 7, 1, 14},
+		{"of sixteen all, with which such blocks do not begin", 16, 400, 2.5 * paceMadds, func(size, _ int) time.Duration { return time.Duration(100 + 1800/size) }, 2, 3, 16, 5},
+		{"of sixteen four, where one block is a segment", 16, 3, 2.5 * paceMadds, func(size, _ int) time.Duration {
+			return map[int]time.Duration{1: 1000, 2: 600, 4: 400, 8: 500, 16: 900}[size]
+		}, 2, 7, 4, 14},
 		{"others come to want the processors", 2, 40, large, func(size, sweep int) time.Duration {
 			if sweep > 90 && size == 2 {
 				return 3000
@@ -74,7 +79,7 @@ func TestTeamPace(t *testing.T) {
 		}, 2, 100 + mostPause + 3, 2, 5},
 	} {
 		team := kernel.NewTeam(c.members)
-		p := newTeamPace(team, c.blocks, c.madds)
+		p := newTeamPace(team, c.members, c.blocks, c.madds)
 		var clock time.Duration
 		p.now = func() time.Duration { return clock }
 		tries, last := 0, 0
@@ -121,7 +126,7 @@ func TestTeamPaceJudges(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(2)
 	defer team.Close()
-	p := newTeamPace(team, 40, 1e9)
+	p := newTeamPace(team, 2, 40, 1e9)
 	for k, lost := range []float64{-0.1, 0.1, -0.1, 0, -0.1, -0.02, -0.1} {
 		if p.judge(0, lost); p.at != 1 {
 			t.Fatalf("after try %d", k)
@@ -137,7 +142,7 @@ func TestNobodyToMeasure(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(1)
 	defer team.Close()
-	p := newTeamPace(team, 40, 1e9)
+	p := newTeamPace(team, 2, 40, 1e9)
 	if p != nil {
 		t.Fatalf("%+v", p)
 	}
@@ -147,7 +152,7 @@ func TestNobodyToMeasure(t *testing.T) {
 
 	two := kernel.NewTeam(2)
 	defer two.Close()
-	p = newTeamPace(two, 40, 1e9)
+	p = newTeamPace(two, 2, 40, 1e9)
 	p.now = func() time.Duration { return 0 }
 	for range 100 {
 		p.beginSweep()
@@ -158,6 +163,19 @@ func TestNobodyToMeasure(t *testing.T) {
 	}
 	if two.Members() != 2 {
 		t.Errorf("%d members", two.Members())
+	}
+}
+
+// TestPaceProcessors: no more members are at work than there are processors, and on one nothing is measured.
+func TestPaceProcessors(t *testing.T) {
+	pace(t)
+	team := kernel.NewTeam(16)
+	defer team.Close()
+	if p := newTeamPace(team, 5, 40, 1e9); p == nil || !slices.Equal(p.sizes, []int{1, 2, 4, 5}) || team.Members() != 5 {
+		t.Errorf("of 16 on 5 processors %+v, %d at work", p, team.Members())
+	}
+	if p := newTeamPace(team, 1, 40, 1e9); p != nil || team.Members() != 1 {
+		t.Errorf("of 16 on one processor %+v, %d at work", p, team.Members())
 	}
 }
 

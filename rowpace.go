@@ -11,7 +11,8 @@ import (
 // depends on how far apart their caches are, on whether their processors are alike, and on what else these have to do, which changes. The answer has the same bits whoever
 // makes it.
 //
-// A sweep is cut into segments of blocks. Now and then one of them is made by half as many members, or twice as many, and what it takes compared with what it took in the
+// A sweep is cut into segments of blocks. Where it is in doubt which size is best, one of the first sweeps, or a few, are made by all larger ones and the next smaller in turn,
+// segment by segment. Now and then one segment is made by half as many members, or twice as many, and what it takes compared with what it took in the
 // sweep before and takes in the next one. A nil teamPace measures nothing.
 type teamPace struct {
 	team   *kernel.Team
@@ -21,6 +22,8 @@ type teamPace struct {
 	blocks int // of a segment
 
 	sweep  int
+	heats  []heat
+	turns  []int           // the heats of the segments of a sweep that is made in turn, by their places; else empty
 	try    int             // the size tried in this sweep, or −1
 	tried  int             // and in the last one, which is not judged yet
 	where  int             // the segment that the last try had, or has
@@ -40,11 +43,20 @@ type rival struct {
 	pause int // sweeps between tries
 }
 
+// heat is a size that is still to be compared with the one the team began with, or is that one, the first; and how long its segments took, as logarithms, over what they
+// took in the sweep before.
+type heat struct {
+	size  int // by its place
+	lost  float64
+	times int
+}
+
 const (
-	// paceMadds is how many multiply–adds of a block each member has at first, or more.
-	paceMadds = 250_000
-	// A segment has segmentMadds or more, some 200 µs, so that its time tells something, and segmentBlocks blocks, of which the first is not
-	// measured: lines have to change hands after the number of members has.
+	// paceMadds is how many multiply–adds of a block each member has at first, or more. With paceSure there is little doubt that all do best.
+	paceMadds = 200_000
+	paceSure  = 250_000
+	// A segment has segmentMadds or more, some 200 µs, so that its time tells something, and segmentBlocks blocks, of which the first quarter, one at least, is not
+	// measured: members have to wake, and lines to change hands, after the number of members has changed.
 	segmentMadds  = 4_000_000
 	segmentBlocks = 3
 	mostSegments  = 8
@@ -62,11 +74,15 @@ const (
 // pacing is whether teams are measured. Tests that want all members at work clear it.
 var pacing = true
 
-// newTeamPace has the team be of the size that such blocks would seem to want. It returns nil where there is one member.
-func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
+// newTeamPace has the team be of the size that such blocks would seem to want, and no larger than there are processors. It returns nil where there is one member.
+func newTeamPace(team *kernel.Team, processors, blocks int, blockMadds float64) *teamPace {
 	team.Use(math.MaxInt)
+	if !pacing {
+		return nil
+	}
+	team.Use(processors)
 	members := team.Members()
-	if members == 1 || !pacing {
+	if members == 1 {
 		return nil
 	}
 	epoch := time.Now()
@@ -84,6 +100,14 @@ func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 	p.took, p.before, p.ago = make([]time.Duration, segments), make([]time.Duration, segments), make([]time.Duration, segments)
 	p.rivals = make([]rival, len(p.sizes))
 	p.meet(firstTry)
+	if blockMadds < paceSure*float64(members) {
+		p.heats = append(p.heats, heat{size: p.at})
+		for k := range p.sizes {
+			if k != p.at && k >= p.at-1 {
+				p.heats = append(p.heats, heat{size: k})
+			}
+		}
+	}
 	team.Use(p.sizes[p.at])
 	return p
 }
@@ -102,9 +126,13 @@ func (p *teamPace) beginSweep() {
 		return
 	}
 	p.team.Use(p.sizes[p.at]) // whatever the last sweep left behind
-	p.try = -1
+	p.try, p.turns = -1, p.turns[:0]
 	if p.tried >= 0 {
 		return // whose segment is measured once more
+	}
+	if len(p.heats) > 0 {
+		p.takeTurns()
+		return
 	}
 	for _, k := range [...]int{p.at - 1, p.at + 1} {
 		if k >= 0 && k < len(p.sizes) && p.try < 0 && p.sweep >= p.rivals[k].next {
@@ -114,6 +142,56 @@ func (p *teamPace) beginSweep() {
 	if p.try >= 0 {
 		p.where = (p.where + 1) % len(p.took)
 	}
+}
+
+// takeTurns deals the segments of a sweep out to the heats that have had none, and to the size at work.
+func (p *teamPace) takeTurns() {
+	if p.sweep < firstTry {
+		return
+	}
+	var open []int
+	if len(p.took) > 1 && p.heats[0].times == 0 {
+		open = append(open, 0)
+	}
+	for k := 1; k < len(p.heats) && len(open) < len(p.took); k++ {
+		if p.heats[k].times == 0 {
+			open = append(open, k)
+		}
+	}
+	for k := range p.took {
+		p.turns = append(p.turns, open[k%len(open)])
+	}
+}
+
+// endTurns has the size that was fastest make the sweeps to come, once all have had their turn; the next tries are the later the slower the others were.
+func (p *teamPace) endTurns() {
+	for segment, k := range p.turns {
+		p.heats[k].lost += ratioOf(p.took[segment], p.before[segment])
+		p.heats[k].times++
+	}
+	best := 0
+	for k := range p.heats {
+		h := &p.heats[k]
+		if k > 0 && h.times == 0 {
+			return
+		}
+		h.lost /= float64(max(h.times, 1))
+		if k > 0 && h.lost < min(p.heats[0].lost-paceGain, p.heats[best].lost) {
+			best = k
+		}
+	}
+	if best > 0 {
+		p.take(p.heats[best].size)
+	} else {
+		p.meet(p.sweep + 1)
+	}
+	for _, h := range p.heats {
+		if h.size != p.at {
+			p.judge(h.size, max(h.lost-p.heats[best].lost, 0))
+		}
+	}
+	p.heats = nil
+	p.team.Use(p.sizes[p.at])
 }
 
 // beginBlock comes before block b.
@@ -127,13 +205,16 @@ func (p *teamPace) beginBlock(b int) {
 		if segment > 0 {
 			p.endSegment(segment - 1)
 		}
-		if p.try >= 0 && segment == p.where {
+		switch {
+		case len(p.turns) > 0:
+			p.team.Use(p.sizes[p.heats[p.turns[segment]].size])
+		case p.try >= 0 && segment == p.where:
 			p.team.Use(p.sizes[p.try])
-		} else {
+		default:
 			p.team.Use(p.sizes[p.at])
 		}
 		p.began = p.now()
-	case nth == 1 && p.blocks >= segmentBlocks:
+	case nth == max(p.blocks/4, 1) && p.blocks >= segmentBlocks:
 		p.began = p.now()
 	}
 }
@@ -151,6 +232,11 @@ func (p *teamPace) endSweep() {
 		all += d
 	}
 	at := p.at
+	if len(p.turns) > 0 {
+		p.endTurns()
+		p.sweep++
+		return // and keeps what segments took before
+	}
 	if p.tried >= 0 {
 		p.judge(p.tried, ratioOf(2*p.before[p.where], p.usual+p.took[p.where]))
 	}
