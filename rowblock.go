@@ -3,7 +3,6 @@ package symnmf
 import (
 	"fmt"
 	"math"
-	"runtime"
 
 	"symnmf/internal/kernel"
 	"symnmf/matrix"
@@ -420,7 +419,7 @@ func (s *rowBlockRun) prepare() {
 		}
 		_, kept := s.product.Inner()
 		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
-		s.pace = newTeamPace(s.team, min(runtime.GOMAXPROCS(0), runtime.NumCPU()), kernel.BlockCount(s.p.n, s.Block), s.blockMadds())
+		s.pace = newTeamPace(s.team, kernel.BlockCount(s.p.n, s.Block), s.blockMadds())
 	}
 }
 

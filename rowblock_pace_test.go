@@ -1,6 +1,8 @@
 package symnmf
 
 import (
+	"math"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -14,8 +16,9 @@ import (
 func init() { pacing = false }
 
 func pace(t *testing.T) {
-	pacing = true
-	t.Cleanup(func() { pacing = false })
+	real := processors
+	pacing, processors = true, func() int { return 64 }
+	t.Cleanup(func() { pacing, processors = false, real })
 }
 
 // TestTeamPace: whatever number of members makes a block fastest is found, soon where it tells, and tries of others that are slower become rare.
@@ -47,6 +50,16 @@ func TestTeamPace(t *testing.T) {
 		{"of sixteen four, where one block is a segment", 16, 3, 2.5 * paceMadds, func(size, _ int) time.Duration {
 			return map[int]time.Duration{1: 1000, 2: 600, 4: 400, 8: 500, 16: 900}[size]
 		}, 2, 7, 4, 14},
+		{"alone is faster, where two have little to do", 2, 400, 2.4 * paceMadds, func(size, _ int) time.Duration { return time.Duration(1000 + 60*size) }, 2, 3, 1, 6},
+		{"and somebody has the processors once before", 8, 40, 4.1 * paceMadds, func(size, sweep int) time.Duration {
+			if sweep == 1 {
+				return 9000
+			}
+			return map[int]time.Duration{1: 4000, 2: 2000, 4: 1000, 8: 1200}[size]
+		}, 4, 0, 4, 12},
+		{"and sweeps become faster by themselves", 16, 3, 2.5 * paceMadds, func(size, sweep int) time.Duration {
+			return time.Duration(float64(map[int]time.Duration{1: 1300, 2: 1000, 4: 1200, 8: 1300, 16: 1400}[size]) * math.Pow(0.99, float64(sweep)))
+		}, 2, 0, 2, 24},
 		{"others come to want the processors", 2, 40, large, func(size, sweep int) time.Duration {
 			if sweep > 90 && size == 2 {
 				return 3000
@@ -79,7 +92,7 @@ func TestTeamPace(t *testing.T) {
 		}, 2, 100 + mostPause + 3, 2, 5},
 	} {
 		team := kernel.NewTeam(c.members)
-		p := newTeamPace(team, c.members, c.blocks, c.madds)
+		p := newTeamPace(team, c.blocks, c.madds)
 		var clock time.Duration
 		p.now = func() time.Duration { return clock }
 		tries, last := 0, 0
@@ -89,13 +102,15 @@ func TestTeamPace(t *testing.T) {
 		}
 		for sweep := range sweeps {
 			p.beginSweep()
-			before := team.Members()
+			before, settled := team.Members(), 0
 			for b := range c.blocks {
 				p.beginBlock(b)
 				d := c.cost(team.Members(), sweep)
-				if team.Members() != before && p.blocks >= segmentBlocks { // lines change hands
+				if team.Members() != before {
+					before, settled = team.Members(), b+max(p.blocks/4, 1)
+				}
+				if b < settled && p.blocks >= segmentBlocks { // members wake, and lines change hands
 					d *= 4
-					before = team.Members()
 				}
 				clock += d
 				if team.Members() != c.end && sweep >= c.by && b%p.blocks == 0 {
@@ -126,7 +141,7 @@ func TestTeamPaceJudges(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(2)
 	defer team.Close()
-	p := newTeamPace(team, 2, 40, 1e9)
+	p := newTeamPace(team, 40, 1e9)
 	for k, lost := range []float64{-0.1, 0.1, -0.1, 0, -0.1, -0.02, -0.1} {
 		if p.judge(0, lost); p.at != 1 {
 			t.Fatalf("after try %d", k)
@@ -142,7 +157,7 @@ func TestNobodyToMeasure(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(1)
 	defer team.Close()
-	p := newTeamPace(team, 2, 40, 1e9)
+	p := newTeamPace(team, 40, 1e9)
 	if p != nil {
 		t.Fatalf("%+v", p)
 	}
@@ -152,7 +167,7 @@ func TestNobodyToMeasure(t *testing.T) {
 
 	two := kernel.NewTeam(2)
 	defer two.Close()
-	p = newTeamPace(two, 2, 40, 1e9)
+	p = newTeamPace(two, 40, 1e9)
 	p.now = func() time.Duration { return 0 }
 	for range 100 {
 		p.beginSweep()
@@ -168,14 +183,116 @@ func TestNobodyToMeasure(t *testing.T) {
 
 // TestPaceProcessors: no more members are at work than there are processors, and on one nothing is measured.
 func TestPaceProcessors(t *testing.T) {
+	real := processors
 	pace(t)
 	team := kernel.NewTeam(16)
 	defer team.Close()
-	if p := newTeamPace(team, 5, 40, 1e9); p == nil || !slices.Equal(p.sizes, []int{1, 2, 4, 5}) || team.Members() != 5 {
+	processors = func() int { return 5 }
+	if p := newTeamPace(team, 40, 1e9); p == nil || !slices.Equal(p.sizes, []int{1, 2, 4, 5}) || team.Members() != 5 {
 		t.Errorf("of 16 on 5 processors %+v, %d at work", p, team.Members())
 	}
-	if p := newTeamPace(team, 1, 40, 1e9); p != nil || team.Members() != 1 {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	processors = real
+	if p := newTeamPace(team, 40, 1e9); p != nil || team.Members() != 1 {
 		t.Errorf("of 16 on one processor %+v, %d at work", p, team.Members())
+	}
+	runtime.GOMAXPROCS(runtime.NumCPU() + 3)
+	if real() != runtime.NumCPU() {
+		t.Errorf("%d of %d processors", real(), runtime.NumCPU())
+	}
+}
+
+// TestPaceTurns: who has which segment of a sweep in turn.
+func TestPaceTurns(t *testing.T) {
+	pace(t)
+	team := kernel.NewTeam(16)
+	defer team.Close()
+	for _, c := range []struct {
+		blocks int
+		madds  float64
+		costs  map[int]time.Duration // of a block
+		sizes  [][]int               // of the segments, by sweep
+		end    int
+		next   map[int]int // by size, in how many sweeps from then on it is tried
+	}{
+		{800, 500_000, map[int]time.Duration{1: 100, 2: 60, 4: 50, 8: 45, 16: 46}, [][]int{{2, 1, 4, 8, 16, 2, 1, 4}}, 8, map[int]int{2: 8, 4: 4, 16: 4}},
+		{16, 500_000, map[int]time.Duration{1: 100, 2: 60, 4: 50, 8: 45, 16: 46}, [][]int{{2, 1}, {2, 4}, {2, 8}, {2, 16}}, 8, nil},
+		{8, 500_000, map[int]time.Duration{1: 100, 2: 60, 4: 50, 8: 45, 16: 46}, [][]int{{1}, {4}, {8}, {16}}, 8, nil},
+		{16, 500_000, map[int]time.Duration{1: 100, 2: 60, 4: 90, 8: 95, 16: 96}, [][]int{{2, 1}, {2, 4}}, 2, map[int]int{1: 8, 4: 8}}, // the others would lose more
+		{8, 16 * paceLeast, map[int]time.Duration{1: 100, 2: 103, 4: 102, 8: 101, 16: 100}, [][]int{{2}, {4}, {8}, {16}}, 1, nil},
+		{8, 16*paceLeast - 1, map[int]time.Duration{1: 100, 2: 103, 4: 102, 8: 101, 16: 100}, [][]int{{2}, {4}, {8}}, 1, nil},
+		{800, 500_000, map[int]time.Duration{1: 60, 2: 60, 4: 59, 8: 60, 16: 61}, [][]int{{2, 1, 4, 8, 16, 2, 1, 4}}, 2, map[int]int{1: 4, 4: 4}}, // 2 % are not worth it
+		{800, 500_000, map[int]time.Duration{1: 60, 2: 60, 4: 57, 8: 60, 16: 61}, [][]int{{2, 1, 4, 8, 16, 2, 1, 4}}, 4, nil},
+		{800, 16*paceSure - 1, map[int]time.Duration{8: 100, 16: 104}, [][]int{{16, 8, 16, 8, 16, 8, 16, 8}}, 8, nil},
+		{800, 16 * paceSure, nil, [][]int{{16, 16, 16, 16, 16, 16, 16, 16}}, 16, nil},
+		{800, 399_999, map[int]time.Duration{1: 60, 2: 65, 4: 70, 8: 60, 16: 60}, [][]int{{1, 2, 4, 8, 16, 1, 2, 4}}, 1, nil},
+		{800, 400_000, map[int]time.Duration{1: 60, 2: 60, 4: 70, 8: 60, 16: 60}, [][]int{{2, 1, 4, 8, 16, 2, 1, 4}}, 2, nil},
+	} {
+		p := newTeamPace(team, c.blocks, c.madds)
+		p.rivals[max(p.at-1, 0)].next = 1000 // no tries
+		var clock time.Duration
+		p.now = func() time.Duration { return clock }
+		sweep := func() (sizes []int) {
+			p.beginSweep()
+			for b := range c.blocks {
+				p.beginBlock(b)
+				if c.costs != nil {
+					clock += c.costs[team.Members()]
+				}
+				if b%p.blocks == 0 && len(sizes) < len(p.took) {
+					sizes = append(sizes, team.Members())
+				}
+			}
+			p.endSweep()
+			if team.Members() != p.sizes[p.at] {
+				t.Errorf("%v: %d members after a sweep, want %d", c.sizes, team.Members(), p.sizes[p.at])
+			}
+			return sizes
+		}
+		sweep()
+		sweep()
+		for k, want := range c.sizes {
+			if got := sweep(); !slices.Equal(got, want) {
+				t.Errorf("%v, sweep %d: %v", c.sizes, k, got)
+			}
+		}
+		for size, want := range c.next {
+			if got := p.rivals[slices.Index(p.sizes, size)].next - (p.sweep - 1); got != want {
+				t.Errorf("%v: %d members tried after %d sweeps, want %d", c.sizes, size, got, want)
+			}
+		}
+		if want := 2 + len(c.sizes); p.sweep != want {
+			t.Errorf("%v: sweep %d, want %d", c.sizes, p.sweep, want)
+		}
+		if p.sizes[p.at] != c.end || len(p.heats) > 0 {
+			t.Errorf("%v: ends with %d, want %d; left %v", c.sizes, p.sizes[p.at], c.end, p.heats)
+		}
+	}
+}
+
+// TestPaceStalls: a size does not win because the segment it is measured by took long in one of the sweeps before.
+func TestPaceStalls(t *testing.T) {
+	pace(t)
+	team := kernel.NewTeam(4)
+	defer team.Close()
+	for stalled := range 2 {
+		p := newTeamPace(team, 800, 500_000)
+		var clock time.Duration
+		p.now = func() time.Duration { return clock }
+		for sweep := range 3 {
+			p.beginSweep()
+			for b := range 800 {
+				p.beginBlock(b)
+				clock += map[int]time.Duration{1: 300, 2: 100, 4: 300}[team.Members()]
+				if sweep == stalled && b%p.blocks == p.blocks-1 && (b/p.blocks)%3 == 1 {
+					clock += 1000 * 100
+				}
+			}
+			p.endSweep()
+		}
+		if team.Members() != 2 {
+			t.Errorf("somebody else had the processors in sweep %d, and %d members make the next ones", stalled, team.Members())
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package symnmf
 
 import (
 	"math"
+	"runtime"
+	"slices"
 	"time"
 
 	"symnmf/internal/kernel"
@@ -23,7 +25,7 @@ type teamPace struct {
 
 	sweep  int
 	heats  []heat
-	turns  []int           // the heats of the segments of a sweep that is made in turn, by their places; else empty
+	turns  []int           // the heats of the segments of a sweep that is made in turn, by their places, or −1 for the size at work; else empty
 	try    int             // the size tried in this sweep, or −1
 	tried  int             // and in the last one, which is not judged yet
 	where  int             // the segment that the last try had, or has
@@ -43,18 +45,19 @@ type rival struct {
 	pause int // sweeps between tries
 }
 
-// heat is a size that is still to be compared with the one the team began with, or is that one, the first; and how long its segments took, as logarithms, over what they
-// took in the sweep before.
+// heat is a size that is compared with the one the team began with, and how much more time its segments took, as a logarithm, by what each took in the sweeps before.
 type heat struct {
-	size  int // by its place
-	lost  float64
-	times int
+	size int // by its place
+	lost float64
+	done bool
 }
 
 const (
 	// paceMadds is how many multiply–adds of a block each member has at first, or more. With paceSure there is little doubt that all do best.
 	paceMadds = 200_000
 	paceSure  = 250_000
+	// With fewer than paceLeast each does less than meeting takes, so that larger teams are left out where it is in doubt.
+	paceLeast = 12_000
 	// A segment has segmentMadds or more, some 200 µs, so that its time tells something, and segmentBlocks blocks, of which the first quarter, one at least, is not
 	// measured: members have to wake, and lines to change hands, after the number of members has changed.
 	segmentMadds  = 4_000_000
@@ -65,22 +68,26 @@ const (
 	leastPause = 2 // sweeps
 	mostPause  = 64
 	// paceGain is by how much, as a logarithm, another size has to be faster, twice on end; paceLeap by how much for once to be enough; and paceLoss by how much
-	// sweeps become slower than the fastest for tries to come at once.
+	// sweeps become slower than the fastest for tries to come at once. One turn tells no more than paceLost about when the next try should be.
 	paceGain = 0.03
 	paceLeap = 0.35
 	paceLoss = 0.35
+	paceLost = 0.3
 )
 
 // pacing is whether teams are measured. Tests that want all members at work clear it.
 var pacing = true
 
+// processors returns how many members can be at work at once. Tests have more.
+var processors = func() int { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) }
+
 // newTeamPace has the team be of the size that such blocks would seem to want, and no larger than there are processors. It returns nil where there is one member.
-func newTeamPace(team *kernel.Team, processors, blocks int, blockMadds float64) *teamPace {
+func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 	team.Use(math.MaxInt)
 	if !pacing {
 		return nil
 	}
-	team.Use(processors)
+	team.Use(processors())
 	members := team.Members()
 	if members == 1 {
 		return nil
@@ -101,9 +108,8 @@ func newTeamPace(team *kernel.Team, processors, blocks int, blockMadds float64) 
 	p.rivals = make([]rival, len(p.sizes))
 	p.meet(firstTry)
 	if blockMadds < paceSure*float64(members) {
-		p.heats = append(p.heats, heat{size: p.at})
-		for k := range p.sizes {
-			if k != p.at && k >= p.at-1 {
+		for k, size := range p.sizes {
+			if k == p.at-1 || k > p.at && blockMadds >= paceLeast*float64(size) {
 				p.heats = append(p.heats, heat{size: k})
 			}
 		}
@@ -144,17 +150,17 @@ func (p *teamPace) beginSweep() {
 	}
 }
 
-// takeTurns deals the segments of a sweep out to the heats that have had none, and to the size at work.
+// takeTurns deals the segments of a sweep out to the heats that have had none and, where there are several, to the size at work.
 func (p *teamPace) takeTurns() {
 	if p.sweep < firstTry {
 		return
 	}
 	var open []int
-	if len(p.took) > 1 && p.heats[0].times == 0 {
-		open = append(open, 0)
+	if len(p.took) > 1 {
+		open = append(open, -1)
 	}
-	for k := 1; k < len(p.heats) && len(open) < len(p.took); k++ {
-		if p.heats[k].times == 0 {
+	for k, h := range p.heats {
+		if !h.done && len(open) < len(p.took) {
 			open = append(open, k)
 		}
 	}
@@ -163,35 +169,52 @@ func (p *teamPace) takeTurns() {
 	}
 }
 
-// endTurns has the size that was fastest make the sweeps to come, once all have had their turn; the next tries are the later the slower the others were.
+// endTurns has the size that was fastest make the sweeps to come, by more than paceGain, once all have had their turn; the next tries are the later the slower the others
+// were. A size that loses much leaves no turn to larger ones.
 func (p *teamPace) endTurns() {
-	for segment, k := range p.turns {
-		p.heats[k].lost += ratioOf(p.took[segment], p.before[segment])
-		p.heats[k].times++
+	mean := func(of int) float64 {
+		sum, times := 0.0, 0
+		for segment, k := range p.turns {
+			if k == of {
+				sum += ratioOf(p.took[segment], min(p.before[segment], p.ago[segment])) // not because somebody had the processors once
+				times++
+			}
+		}
+		return sum / float64(max(times, 1))
 	}
-	best := 0
+	own, most, left := mean(-1), len(p.sizes), false
 	for k := range p.heats {
 		h := &p.heats[k]
-		if k > 0 && h.times == 0 {
-			return
+		if slices.Contains(p.turns, k) {
+			h.lost, h.done = mean(k)-own, true
 		}
-		h.lost /= float64(max(h.times, 1))
-		if k > 0 && h.lost < min(p.heats[0].lost-paceGain, p.heats[best].lost) {
-			best = k
+		if h.done && h.size > p.at && h.lost > paceLeap {
+			most = min(most, h.size)
 		}
 	}
-	if best > 0 {
-		p.take(p.heats[best].size)
+	for _, h := range p.heats {
+		left = left || !h.done && h.size < most
+	}
+	if left {
+		return
+	}
+	best := heat{size: p.at}
+	for _, h := range p.heats {
+		if h.lost < min(best.lost, -paceGain) {
+			best = h
+		}
+	}
+	if best.size != p.at {
+		p.take(best.size)
 	} else {
 		p.meet(p.sweep + 1)
 	}
 	for _, h := range p.heats {
 		if h.size != p.at {
-			p.judge(h.size, max(h.lost-p.heats[best].lost, 0))
+			p.judge(h.size, min(max(h.lost-best.lost, 0), paceLost))
 		}
 	}
 	p.heats = nil
-	p.team.Use(p.sizes[p.at])
 }
 
 // beginBlock comes before block b.
@@ -207,7 +230,7 @@ func (p *teamPace) beginBlock(b int) {
 		}
 		switch {
 		case len(p.turns) > 0:
-			p.team.Use(p.sizes[p.heats[p.turns[segment]].size])
+			p.team.Use(p.sizes[p.turnOf(segment)])
 		case p.try >= 0 && segment == p.where:
 			p.team.Use(p.sizes[p.try])
 		default:
@@ -217,6 +240,14 @@ func (p *teamPace) beginBlock(b int) {
 	case nth == max(p.blocks/4, 1) && p.blocks >= segmentBlocks:
 		p.began = p.now()
 	}
+}
+
+// turnOf returns which size has a segment of a sweep made in turn, by its place.
+func (p *teamPace) turnOf(segment int) int {
+	if k := p.turns[segment]; k >= 0 {
+		return p.heats[k].size
+	}
+	return p.at
 }
 
 func (p *teamPace) endSegment(k int) { p.took[k] = p.now() - p.began }
@@ -234,6 +265,7 @@ func (p *teamPace) endSweep() {
 	at := p.at
 	if len(p.turns) > 0 {
 		p.endTurns()
+		p.team.Use(p.sizes[p.at])
 		p.sweep++
 		return // and keeps what segments took before
 	}

@@ -82,7 +82,7 @@ func run(args []string) error {
 	flags.StringVar(&c.symnmf, "symnmf", "", "the `program` whose predictions -rmat compares with; default: built from ./cmd/symnmf")
 	products := flags.Bool("products", false, "products with A of every method, beside what they could take; -rows selects set/form/rank/method,\n"+
 		"-limit is how long sweeps are counted, 1 s by default")
-	hash := flags.Bool("hash", false, "hashes of H for 1, 2, 3 and 8 threads")
+	hash := flags.Bool("hash", false, "hashes of H for 1, 2, 3 and 8 threads, of which no more make sweeps than there are processors")
 	child := flags.String("rmat-child", "", "what -rmat gives the processes it starts")
 	flags.Parse(args)
 	if flags.NArg() > 0 {
