@@ -275,30 +275,34 @@ func TestPaceStalls(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(4)
 	defer team.Close()
-	for stalled := range 3 {
+	for _, c := range []struct {
+		name string
+		cost func(size, sweep int) time.Duration // of a block
+		// stalled is the sweep in which somebody else has the processors for a while in the segments that are later made by one.
+		stalled int
+	}{
+		{"a stall two sweeps before", func(size, _ int) time.Duration { return map[int]time.Duration{1: 300, 2: 100, 4: 300}[size] }, 0},
+		{"a stall in the sweep before", func(size, _ int) time.Duration { return map[int]time.Duration{1: 300, 2: 100, 4: 300}[size] }, 1},
+		{"all twice as fast", func(size, sweep int) time.Duration {
+			return map[int]time.Duration{1: 101, 2: 100, 4: 101}[size] * time.Duration(2-sweep/2)
+		}, -1},
+	} {
 		p := newTeamPace(team, 800, 500_000)
 		var clock time.Duration
 		p.now = func() time.Duration { return clock }
-		for sweep := range 3 {
+		for sweep := range firstTry + 1 {
 			p.beginSweep()
 			for b := range 800 {
 				p.beginBlock(b)
-				cost := map[int]time.Duration{1: 300, 2: 100, 4: 300}
-				if stalled == 2 { // the sweep that is made in turn is the faster one
-					cost = map[int]time.Duration{1: 202, 2: 200, 4: 202}
-					if sweep == 2 {
-						cost = map[int]time.Duration{1: 101, 2: 100, 4: 101}
-					}
-				}
-				clock += cost[team.Members()]
-				if sweep == stalled && sweep < 2 && b%p.blocks == p.blocks-1 && (b/p.blocks)%3 == 1 {
-					clock += 1000 * 100
+				clock += c.cost(team.Members(), sweep)
+				if sweep == c.stalled && b%p.blocks == p.blocks-1 && b/p.blocks%3 == 1 {
+					clock += 100_000
 				}
 			}
 			p.endSweep()
 		}
 		if team.Members() != 2 {
-			t.Errorf("the other speed in sweep %d, and %d members make the next ones", stalled, team.Members())
+			t.Errorf("%s: %d members make the next sweeps", c.name, team.Members())
 		}
 	}
 }

@@ -24,8 +24,9 @@ type teamPace struct {
 	blocks int // of a segment
 
 	sweep  int
-	heats  []heat
-	turns  []int           // the heats of the segments of a sweep that is made in turn, by their places, or −1 for the size at work; else empty
+	plan   []int           // the sizes that make the segments of the sweep under way, by their places
+	heats  []heat          // what is in doubt
+	inTurn bool            // whether the sweep under way is made by them
 	try    int             // the size tried in this sweep, or −1
 	tried  int             // and in the last one, which is not judged yet
 	where  int             // the segment that the last try had, or has
@@ -104,6 +105,7 @@ func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 	p.blocks = max(segmentBlocks, int(math.Ceil(segmentMadds/blockMadds)), kernel.BlockCount(blocks, mostSegments))
 	p.blocks = kernel.BlockCount(blocks, max(blocks/p.blocks, 1))
 	segments := max(blocks/p.blocks, 1) // the last has what is left besides
+	p.plan = make([]int, segments)
 	p.took, p.before, p.ago = make([]time.Duration, segments), make([]time.Duration, segments), make([]time.Duration, segments)
 	p.rivals = make([]rival, len(p.sizes))
 	p.meet(firstTry)
@@ -132,7 +134,10 @@ func (p *teamPace) beginSweep() {
 		return
 	}
 	p.team.Use(p.sizes[p.at]) // whatever the last sweep left behind
-	p.try, p.turns = -1, p.turns[:0]
+	p.try, p.inTurn = -1, false
+	for k := range p.plan {
+		p.plan[k] = p.at
+	}
 	if p.tried >= 0 {
 		return // whose segment is measured once more
 	}
@@ -147,6 +152,7 @@ func (p *teamPace) beginSweep() {
 	}
 	if p.try >= 0 {
 		p.where = (p.where + 1) % len(p.took)
+		p.plan[p.where] = p.try
 	}
 }
 
@@ -156,37 +162,38 @@ func (p *teamPace) takeTurns() {
 		return
 	}
 	var open []int
-	if len(p.took) > 1 {
-		open = append(open, -1)
+	if len(p.plan) > 1 {
+		open = append(open, p.at)
 	}
-	for k, h := range p.heats {
-		if !h.done && len(open) < len(p.took) {
-			open = append(open, k)
+	for _, h := range p.heats {
+		if !h.done && len(open) < len(p.plan) {
+			open = append(open, h.size)
 		}
 	}
-	for k := range p.took {
-		p.turns = append(p.turns, open[k%len(open)])
+	for k := range p.plan {
+		p.plan[k] = open[k%len(open)]
 	}
+	p.inTurn = true
 }
 
 // endTurns has the size that was fastest make the sweeps to come, by more than paceGain, once all have had their turn; the next tries are the later the slower the others
 // were. A size that loses much leaves no turn to larger ones.
 func (p *teamPace) endTurns() {
-	mean := func(of int) float64 {
+	mean := func(size int) float64 {
 		sum, times := 0.0, 0
-		for segment, k := range p.turns {
-			if k == of {
+		for segment, k := range p.plan {
+			if k == size {
 				sum += ratioOf(p.took[segment], min(p.before[segment], p.ago[segment])) // not because somebody had the processors once
 				times++
 			}
 		}
 		return sum / float64(max(times, 1))
 	}
-	own, most, left := mean(-1), len(p.sizes), false
+	own, most, left := mean(p.at), len(p.sizes), false
 	for k := range p.heats {
 		h := &p.heats[k]
-		if slices.Contains(p.turns, k) {
-			h.lost, h.done = mean(k)-own, true
+		if slices.Contains(p.plan, h.size) {
+			h.lost, h.done = mean(h.size)-own, true
 		}
 		if h.done && h.size > p.at && h.lost > paceLeap {
 			most = min(most, h.size)
@@ -228,26 +235,11 @@ func (p *teamPace) beginBlock(b int) {
 		if segment > 0 {
 			p.endSegment(segment - 1)
 		}
-		switch {
-		case len(p.turns) > 0:
-			p.team.Use(p.sizes[p.turnOf(segment)])
-		case p.try >= 0 && segment == p.where:
-			p.team.Use(p.sizes[p.try])
-		default:
-			p.team.Use(p.sizes[p.at])
-		}
+		p.team.Use(p.sizes[p.plan[segment]])
 		p.began = p.now()
 	case nth == max(p.blocks/4, 1) && p.blocks >= segmentBlocks:
 		p.began = p.now()
 	}
-}
-
-// turnOf returns which size has a segment of a sweep made in turn, by its place.
-func (p *teamPace) turnOf(segment int) int {
-	if k := p.turns[segment]; k >= 0 {
-		return p.heats[k].size
-	}
-	return p.at
 }
 
 func (p *teamPace) endSegment(k int) { p.took[k] = p.now() - p.began }
@@ -258,17 +250,23 @@ func (p *teamPace) endSweep() {
 		return
 	}
 	p.endSegment(len(p.took) - 1)
+	if p.inTurn {
+		p.endTurns() // which wants what segments took before for those still to come
+	} else {
+		p.endTries()
+		p.took, p.before, p.ago = p.ago, p.took, p.before
+	}
+	p.team.Use(p.sizes[p.at])
+	p.sweep++
+}
+
+// endTries judges the try of the last sweep, or counts that of this one, and has tries come at once where all has become slower.
+func (p *teamPace) endTries() {
 	var all time.Duration
 	for _, d := range p.took {
 		all += d
 	}
 	at := p.at
-	if len(p.turns) > 0 {
-		p.endTurns()
-		p.team.Use(p.sizes[p.at])
-		p.sweep++
-		return // and keeps what segments took before
-	}
 	if p.tried >= 0 {
 		p.judge(p.tried, ratioOf(2*p.before[p.where], p.usual+p.took[p.where]))
 	}
@@ -288,9 +286,6 @@ func (p *teamPace) endSweep() {
 			p.least = all // tells of the next change only
 		}
 	}
-	p.team.Use(p.sizes[p.at])
-	p.took, p.before, p.ago = p.ago, p.took, p.before
-	p.sweep++
 }
 
 // ratioOf returns log(x/y), or 0 where the clock is too coarse to tell.
