@@ -25,6 +25,8 @@ type blockState struct {
 	coming orders // for those after them, which one member draws while others read the ones above
 	_      kernel.LinesApart
 	groups []rowGroup
+	gains  [][]float64 // of each group, where products are GainProducts: what its rows add to Z by d, without t, or by how they have moved if that is not t·d
+	counts []float64   // how many times those count
 
 	still []int // of each block, how many sweeps there were when it last did not move together
 }
@@ -102,11 +104,24 @@ func (s *rowBlockRun) at(x []float64, lo, from, to int) []float64 {
 	return x[first : first+(to-from)*s.pitch]
 }
 
-// show has all members see the way of the rows from to to.
+// show has all members see the way of the rows from to to, unless they see gains instead.
 func (s *rowBlockRun) show(lo, from, to int) {
-	if s.gap > 0 {
+	if s.gap > 0 && s.gainProduct == nil {
 		kernel.HandOver(s.way[(from-lo)*s.pitch:(to-lo)*s.pitch], s.at(s.d, lo, from, to))
 	}
+}
+
+// makeGains makes room for gains of so many numbers.
+func (s *rowBlockRun) makeGains(length int) {
+	s.gains, s.counts = make([][]float64, len(s.groups)), make([]float64, len(s.groups))
+	for k := range s.gains {
+		s.gains[k] = make([]float64, length)
+	}
+}
+
+// findGain finds the gain of the rows from to to, all of one group, in the block that begins with row lo, as d is.
+func (s *rowBlockRun) findGain(lo, from, to int) {
+	s.gainProduct.GainTo(s.gains[(from-lo)/s.groupRows()], from, to, s.at(s.d, lo, from, to))
 }
 
 // eachGroup calls f for the groups of rows lo to hi.
@@ -281,6 +296,9 @@ func (s *rowBlockRun) improve(b int) float64 {
 		s.fetchRows(g, from, to)
 		s.propose(g, lo, from, to)
 		s.measureStep(g, lo, from, to)
+		if s.gainProduct != nil {
+			s.findGain(lo, from, to)
+		}
 		if from == lo { // while other members are still at work, as a rule: the sums they write to have been read by this one
 			s.draw(s.coming.perms, coming)
 		}
@@ -328,7 +346,16 @@ func (s *rowBlockRun) improve(b int) float64 {
 	}
 	kernel.Symmetrize(s.hd, pitch)
 	kernel.Axpy(s.gram, 1, s.hd)
-	s.product.Move(b, 0, d)
+	if s.gainProduct == nil {
+		s.product.Move(b, 0, d)
+		return t
+	}
+	for k := range groups {
+		if s.counts[k] = t; groups[k].clipped {
+			s.counts[k] = 1
+		}
+	}
+	s.gainProduct.MoveGains(s.counts[:len(groups)], s.gains[:len(groups)])
 	return t
 }
 
@@ -349,9 +376,12 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 			return t, fall, 0, false
 		}
 	}
-	if s.rounded.now != nil {
+	switch {
+	case s.gainProduct != nil:
+		q = s.gainProduct.StepGains(s.gains[:len(groups)])
+	case s.rounded.now != nil:
 		q = s.rounded.product.StepSingle(b, s.short[:len(d)])
-	} else {
+	default:
 		q = s.product.Step(b, d)
 	}
 	c[1] -= 2 * q
@@ -497,6 +527,9 @@ func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 		kernel.Axpy(mid, -0.5, d)
 		clear(grp.hd)
 		kernel.TransTimes(grp.hd, mid, pitch, d, pitch)
+		if s.gainProduct != nil {
+			s.findGain(lo, from, to)
+		}
 	}
 }
 

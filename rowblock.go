@@ -296,7 +296,8 @@ type rowBlockRun struct {
 	product      matrix.BlockProduct
 	lowerProduct matrix.LowerProduct // product, if it is one
 	nearProduct  matrix.NearProduct  // product, if it is one
-	termProduct  matrix.TermProduct  // product, if it is one
+	gainProduct  matrix.GainProduct  // product, if it is one
+	termProduct  matrix.TermProduct  // product, if it is one, and no GainProduct
 	rounded      roundedH
 	everySweep   bool      // the objective is known after every sweep, so that prev is what to go back to
 	gram         []float64 // D = HᵀH of the moving H
@@ -406,7 +407,13 @@ func (s *rowBlockRun) prepare() {
 			s.near = s.byGroups()
 		}
 		s.rounded.product, _ = s.product.(matrix.SingleProduct)
-		if s.termProduct, _ = s.product.(matrix.TermProduct); s.termProduct != nil && s.more == nil {
+		s.gainProduct, _ = s.product.(matrix.GainProduct)
+		s.termProduct, _ = s.product.(matrix.TermProduct)
+		switch {
+		case s.gainProduct != nil:
+			s.termProduct = nil
+			s.makeGains(s.gainProduct.GainLen())
+		case s.termProduct != nil && s.more == nil:
 			for range s.termProduct.Terms() - 1 {
 				s.more = append(s.more, s.byGroups())
 			}

@@ -810,3 +810,46 @@ func TestGuessIsSafe(t *testing.T) {
 		}
 	}
 }
+
+// TestGainsFollow: Z stays X·H where groups of a block have moved by t·d, others were cut off at zero, and all on the way t = 1, in float32 and float64, and H does not depend on
+// who finds the gains.
+func TestGainsFollow(t *testing.T) {
+	const n, r = 400, 7
+	_, points := instance.LowRank(n, 20, 1)
+	a, err := matrix.Gram(points, matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, precision := range []Precision{Single, Double} {
+		var first []float64
+		for _, threads := range []int{1, 2, 8} {
+			_, _, s := startRun(t, a, r, RowBlock{Precision: precision, Compress: NoCompression, Whole: 1}, Options{Start: Random{}, Threads: threads})
+			mixed := 0 // sweeps in which some groups, and not all, were cut off
+			for range 12 {
+				s.sweep(never)
+				if s.gainProduct == nil || s.termProduct != nil {
+					t.Fatal("points of few features without gains")
+				}
+				if s.clipped > 0 && s.clipped < n/s.groupRows() {
+					mixed++
+				}
+				if s.report.provisional {
+					continue // undone, and D not known
+				}
+				if err := s.verify(); err != nil {
+					t.Fatalf("%v, %d threads, sweep %d: %v", precision, threads, s.sweeps, err)
+				}
+			}
+			h := slices.Clone(s.hv)
+			s.end()
+			if mixed == 0 {
+				t.Errorf("%v: in no sweep some groups were cut off and some not", precision)
+			}
+			if first == nil {
+				first = h
+			} else if !slices.Equal(h, first) {
+				t.Errorf("%v: H differs on %d threads", precision, threads)
+			}
+		}
+	}
+}

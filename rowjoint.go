@@ -82,7 +82,7 @@ func (s *rowBlockRun) jointCost() float64 {
 	n, r := float64(s.p.n), float64(s.p.r)
 	twice := 2 * float64(s.p.a.Stored()) // two products with A; or with points, whose X·H is at hand, X·Z and then X·d
 	sweep := twice                       // with points X·Z and what Z gains
-	if s.termProduct == nil {
+	if s.termProduct == nil && s.gainProduct == nil {
 		sweep /= 2
 	}
 	return (twice + float64(4*s.Joint+3)*n*r) / (sweep + 2*float64(s.Passes)*n*r)

@@ -19,14 +19,14 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 		if features >= size {
 			m.kept.get(size, func(k *keptBlocks) { k.own = x.ownProducts(size, team.Members()) }, func(k *keptBlocks) { d.own = k.own })
 			d.t = newStepRooms(size, h.cols)
-		} else {
-			d.y = make([]float64, len(s.z))
+			b = d
+			break
 		}
-		b = d
+		b = d.withSteps(size)
 	case signedPoints:
 		s.positive = x.positive
 		s.divide()
-		b = &densePoints{pointState: s, x: x.Dense, y: make([]float64, len(s.z))}
+		b = (&densePoints{pointState: s, x: x.Dense}).withSteps(size)
 	case *CSR:
 		p := &sparsePoints{pointState: s, x: x, y: make([]float64, pointTerms*moveParts*stepFeatures*h.cols)}
 		m.kept.get(size, func(k *keptBlocks) { k.blocks = splitBlocks(x, m.scale, size, team.Members()) }, func(k *keptBlocks) { p.blocks = k.blocks })
@@ -181,6 +181,15 @@ type densePoints struct {
 	all []float64 // diag(σ)·X·d of the last StepAll, without scale
 }
 
+// withSteps returns b with room for what Z gains by a step, as a GainProduct where that is smaller than the rows of a block and all that a step wants.
+func (b *densePoints) withSteps(size int) BlockProduct {
+	b.y = make([]float64, len(b.z))
+	if b.features < size && !b.m.offDiag {
+		return &fewFeatures{b}
+	}
+	return b
+}
+
 // ownFeatures is how many features ownProducts takes at a time.
 const ownFeatures = 128
 
@@ -331,6 +340,43 @@ func (b *densePoints) Refresh() {
 		z := b.z[from*r : to*r]
 		b.times(z, b.h.data, 0, from, to)
 		kernel.Scale(z, b.m.scale)
+	})
+}
+
+// fewFeatures is densePoints of fewer features than a block has rows. Rows of Z are fewer than those of d, so it is they that members of a team hand on.
+type fewFeatures struct{ *densePoints }
+
+var _ GainProduct = (*fewFeatures)(nil)
+
+// GainLen implements GainProduct.
+func (b *fewFeatures) GainLen() int { return len(b.z) }
+
+// GainTo implements GainProduct: a gain is diag(σ)·X_G·d, without scale.
+func (b *fewFeatures) GainTo(gain []float64, lo, _ int, d []float64) {
+	b.times(gain, d, lo, 0, b.features)
+}
+
+// StepGains implements GainProduct.
+func (b *fewFeatures) StepGains(gains [][]float64) float64 {
+	r := b.h.cols
+	b.each(func(k, from, to int) {
+		y := b.y[from*r : to*r]
+		copy(y, gains[0][from*r:to*r])
+		for _, gain := range gains[1:] {
+			kernel.Axpy(y, 1, gain[from*r:to*r])
+		}
+		b.partOf[k].Value = b.sumSq(y, from)
+	})
+	return kernel.Total(b.partOf) * b.m.scale * b.m.scale
+}
+
+// MoveGains implements GainProduct.
+func (b *fewFeatures) MoveGains(t []float64, gains [][]float64) {
+	r := b.h.cols
+	b.each(func(_, from, to int) {
+		for k, gain := range gains {
+			kernel.Axpy(b.z[from*r:to*r], t[k]*b.m.scale, gain[from*r:to*r])
+		}
 	})
 }
 

@@ -303,6 +303,8 @@ func (m metered) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) m
 		return meteredNear{meteredLower{b, p}, p, p.(matrix.JointProduct)}
 	case matrix.LowerProduct: // of a sparse A, which may read an H of float32
 		return meteredSingle{meteredLower{b, p}, p.(matrix.SingleProduct)}
+	case matrix.GainProduct: // of points with few features, which take joint steps, too
+		return meteredGains{b, p, p.(matrix.JointProduct)}
 	case matrix.TermProduct:
 		return meteredTerms{b, p}
 	}
@@ -394,6 +396,7 @@ func (b meteredLower) WorkBefore(i int) int64 { return b.lower.WorkBefore(i) }
 var (
 	_ matrix.LowerProduct = meteredLower{}
 	_ matrix.NearProduct  = meteredNear{}
+	_ matrix.GainProduct  = meteredGains{}
 )
 
 type meteredNear struct {
@@ -406,6 +409,50 @@ type meteredNear struct {
 func (b meteredNear) NearTo(dst, lower, near []float64, first, lo, hi int) {
 	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.near.NearTo(dst, lower, near, first, lo, hi) })
 }
+
+// meteredGains counts the rows of X that a gain reads in place of those of a move.
+type meteredGains struct {
+	meteredBlocks
+	gain  matrix.GainProduct
+	joint matrix.JointProduct
+}
+
+// GainLen implements matrix.GainProduct.
+func (b meteredGains) GainLen() int { return b.gain.GainLen() }
+
+// GainTo implements matrix.GainProduct.
+func (b meteredGains) GainTo(gain []float64, lo, hi int, d []float64) {
+	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.gain.GainTo(gain, lo, hi, d) })
+}
+
+// StepGains implements matrix.GainProduct.
+func (b meteredGains) StepGains(gains [][]float64) (q float64) {
+	b.m.aside(func() { q = b.gain.StepGains(gains) })
+	return q
+}
+
+// MoveGains implements matrix.GainProduct.
+func (b meteredGains) MoveGains(t []float64, gains [][]float64) {
+	b.m.aside(func() { b.gain.MoveGains(t, gains) })
+}
+
+// Move implements matrix.BlockProduct: by the gains of the last step, or by rows that are read for it.
+func (b meteredGains) Move(block int, t float64, e []float64) {
+	if t == 0 {
+		b.meteredBlocks.Move(block, t, e)
+		return
+	}
+	b.m.aside(func() { b.BlockProduct.Move(block, t, e) })
+}
+
+// StepAll implements matrix.JointProduct.
+func (b meteredGains) StepAll(d *matrix.Dense, scratch []float64) (own, along float64) {
+	b.m.all(b.cols, func() { own, along = b.joint.StepAll(d, scratch) })
+	return own, along
+}
+
+// MoveAll implements matrix.JointProduct.
+func (b meteredGains) MoveAll(t float64) { b.joint.MoveAll(t) }
 
 // StepAll implements matrix.JointProduct.
 func (b meteredNear) StepAll(d *matrix.Dense, scratch []float64) (own, along float64) {

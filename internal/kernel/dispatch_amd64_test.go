@@ -115,3 +115,30 @@ func TestPanels(t *testing.T) {
 		}
 	}
 }
+
+// TestHandOverBothWays: a processor of one maker copies as those of others would, too.
+func TestHandOverBothWays(t *testing.T) {
+	defer func(was bool) { throughCaches = was }(throughCaches)
+	for _, throughCaches = range []bool{true, false} {
+		t.Run(fmt.Sprint("through caches: ", throughCaches), testHandOver)
+	}
+}
+
+// TestMadeBy compares with what Linux says.
+func TestMadeBy(t *testing.T) {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		t.Skip("no /proc/cpuinfo:", err)
+	}
+	_, rest, found := strings.Cut(string(info), "vendor_id")
+	if !found {
+		t.Skip("/proc/cpuinfo names no vendor")
+	}
+	vendor, _, _ := strings.Cut(rest, "\n")
+	vendor = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(vendor), ":"))
+	for _, name := range []string{"GenuineIntel", "AuthenticAMD", vendor} {
+		if got := madeBy(name); got != (name == vendor) {
+			t.Errorf("made by %q: %v, and Linux says %q", name, got, vendor)
+		}
+	}
+}

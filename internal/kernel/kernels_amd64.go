@@ -154,6 +154,9 @@ func fetchNextAVX2(places *int64, step int, count int, idx *int32, val *float64)
 //go:noescape
 func handOverAVX2(y *float64, x *float64, lines int)
 
+// vendor returns the maker of the processor, four letters each.
+func vendor() (b uint32, d uint32, c uint32)
+
 // mulAVX2 is mulGo.
 //
 //go:noescape

@@ -28206,6 +28206,17 @@ loop2004:
 	VZEROUPPER
 	RET
 
+// func vendor() (b uint32, d uint32, c uint32)
+// Requires: CPUID
+TEXT ·vendor(SB), NOSPLIT, $0-12
+	XORL AX, AX
+	XORL CX, CX
+	CPUID
+	MOVL BX, b+0(FP)
+	MOVL DX, d+4(FP)
+	MOVL CX, c+8(FP)
+	RET
+
 // func mulAVX2(y *float64, x *float64, n int)
 // Requires: AVX
 TEXT ·mulAVX2(SB), NOSPLIT, $0-24

@@ -625,7 +625,9 @@ func TestNonzero(t *testing.T) {
 }
 
 // TestHandOver compares with the copy that it is, wherever in a cache line either begins.
-func TestHandOver(t *testing.T) {
+func TestHandOver(t *testing.T) { testHandOver(t) }
+
+func testHandOver(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 100 {
 			for offset := range 8 {

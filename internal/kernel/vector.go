@@ -168,8 +168,8 @@ func freeRowGo(free, h, g, d []float64) {
 	}
 }
 
-// HandOver copies x to y, of as many numbers, for others to read: past the caches where that is possible, since a line of which others have a copy is
-// theirs no sooner than they have let go of it. They must not overlap.
+// HandOver copies x to y, of as many numbers, for others to read: past the caches where that is sooner done, since a line of which others have a copy is
+// the writer's no sooner than they have let go of it. They must not overlap.
 func HandOver(y, x []float64) {
 	if len(x) != len(y) {
 		panic(badLen)

@@ -101,6 +101,7 @@ func (a *asm) rowKernels() {
 		a.fetch()
 		a.fetchNext()
 		a.handOver()
+		a.vendor()
 		a.mulInto()
 		a.freeRow()
 		a.bitRange()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -224,6 +225,21 @@ func (a *asm) handOver() {
 	a.JNE(operand.LabelRef(loop))
 	a.SFENCE()
 	a.end(nil)
+}
+
+// vendor writes what asks the processor who made it.
+func (a *asm) vendor() {
+	a.Function("vendor")
+	a.Attributes(attr.NOSPLIT)
+	a.SignatureExpr("func() (b, d, c uint32)")
+	a.Doc("vendor returns the maker of the processor, four letters each.")
+	a.XORL(reg.EAX, reg.EAX)
+	a.XORL(reg.ECX, reg.ECX)
+	a.CPUID()
+	for k, letters := range []reg.Register{reg.EBX, reg.EDX, reg.ECX} {
+		a.Store(letters, a.ReturnIndex(k))
+	}
+	a.RET()
 }
 
 // fetch writes a prefetch of every cache line into the second-level cache.
