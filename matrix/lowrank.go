@@ -60,14 +60,30 @@ func newLowRank(q, w *Dense, lambda []float64, workers int) (*GramOperator, erro
 
 // lowRankOf returns V·diag(σ)·Vᵀ, σ = 1 for the first positive columns and −1 for the others. It keeps v.
 func lowRankOf(v *Dense, positive, workers int) (*GramOperator, error) {
-	s := v.survey(workers)
-	m := newGram(signedPoints{v, positive}, nil, s.MaxAbs(), workers)
+	most := v.largest(workers)
 	// The norm of columns that cancel may be small or 0, so it cannot tell underflow.
-	sq := s.MaxAbs() * s.MaxAbs()
-	if s.NotFinite.Count > 0 || s.MaxAbs() > 0 && sq < 0x1p-1000 || math.IsInf(sq*float64(len(v.data)), 0) {
-		return nil, fmt.Errorf("%w: the largest √|λ_k|·|U_ik| is %.3g; divide the λ by its square", ErrRange, s.MaxAbs())
+	if sq := most * most; most > 0 && sq < 0x1p-1000 || !(sq*float64(len(v.data)) <= math.MaxFloat64) {
+		return nil, fmt.Errorf("%w: the largest √|λ_k|·|U_ik| is %.3g; divide the λ by its square", ErrRange, most)
 	}
-	return m, nil
+	return newGram(signedPoints{v, positive}, nil, most, workers), nil
+}
+
+// largest returns the largest magnitude of the numbers of m, an infinity if there are any, or NaN.
+func (m *Dense) largest(workers int) float64 {
+	const sign = 1 << 63
+	parts := make([]uint64, kernel.BlockCount(m.rows, normBlock))
+	kernel.Blocks(m.rows, normBlock, workers, func(b, lo, hi int) {
+		var most uint64 // bits of numbers without a sign are in their order, infinities and then NaNs last
+		for _, v := range m.data[lo*m.cols : hi*m.cols] {
+			most = max(most, math.Float64bits(v)&^sign)
+		}
+		parts[b] = most
+	})
+	var most uint64
+	for _, v := range parts {
+		most = max(most, v)
+	}
+	return math.Float64frombits(most)
 }
 
 func (m signedPoints) addTo(z []float64, c float64, i int) {

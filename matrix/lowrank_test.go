@@ -111,6 +111,7 @@ func TestLowRankRefuses(t *testing.T) {
 		{one, -1e-305, ErrRange},
 		{naive{{1e200}, {1}}, 1e300, ErrRange},
 		{naive{{1e300}, {1}}, 1e300, ErrRange},
+		{naive{{1}, {-1e300}}, 1e300, ErrRange},
 	} {
 		if _, err := NewLowRank(c.u.dense(), []float64{c.lambda}, 1); !errors.Is(err, c.want) {
 			t.Errorf("%v, λ = %v: error %v, want %v", c.u, c.lambda, err, c.want)
