@@ -500,6 +500,17 @@ func gramStrip(c, x []float64, n, cols, stride int) (done int) {
 	return w
 }
 
+// gramSquare does what GramRows does for the last rows and columns, as many of both, or returns false.
+func gramSquare(c, x []float64, n, columns, stride int) bool {
+	if path != avx512 || columns != gramSquareColumns {
+		return false
+	}
+	for l := 0; l < n; l += chunkLen {
+		gramSquareAVX512(&c[0], &x[l*stride], min(chunkLen, n-l), 8*stride, 8*stride)
+	}
+	return true
+}
+
 // IntsPay says whether GramInts takes less time than GramRows.
 func IntsPay() bool { return path != portable }
 

@@ -68,6 +68,8 @@ const solveBytes = 256 // as with assembly, though any would do
 
 func gramStrip(_, _ []float64, _, _, _ int) (done int) { return 0 }
 
+func gramSquare(_, _ []float64, _, _, _ int) bool { return false }
+
 // IntsPay says whether GramInts takes less time than GramRows.
 func IntsPay() bool { return false }
 

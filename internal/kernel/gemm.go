@@ -87,6 +87,9 @@ func GramRows(s, x []float64, r, lo, hi int) {
 		most = r
 	}
 	for j := lo; j < hi; j += gramRows {
+		if rest := hi - j; rest == most-j && gramSquare(s[(j-lo)*r+j:], x[j:], n, rest, r) {
+			break
+		}
 		rows, k := min(gramRows, hi-j), max(0, min(j, most-gramColumns))
 		strip, xk, cols := s[(j-lo)*r+k:], x[k:], most-k
 		if rows == gramRows { // then k is j

@@ -43,6 +43,12 @@ func tile32AVX512(c *float64, alpha float64, a *float32, x *float64, n int, tile
 //go:noescape
 func gramAVX512(c *float64, x *float64, n int, w int, cstride int, xstride int)
 
+// gramSquareAVX512 adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i, k < 16, but for i ≥ 8 and k < 8,
+// with n ≥ 1. Strides are in bytes.
+//
+//go:noescape
+func gramSquareAVX512(c *float64, x *float64, n int, cstride int, xstride int)
+
 // peakAVX512 does n times 12 fused multiply–adds of vectors, in registers alone.
 //
 //go:noescape
@@ -57,6 +63,9 @@ const (
 	tileColsAVX512 = 24
 	lineColsAVX512 = 64
 )
+
+// gramSquareColumns is how many columns gramSquare has.
+const gramSquareColumns = 16
 
 // peakChains is how many fused multiply–adds of vectors a turn of peak does.
 const peakChains = 12

@@ -9399,6 +9399,143 @@ loop251:
 	VZEROUPPER
 	RET
 
+// func gramSquareAVX512(c *float64, x *float64, n int, cstride int, xstride int)
+// Requires: AVX, AVX512F
+TEXT ·gramSquareAVX512(SB), NOSPLIT, $0-40
+	MOVQ   xstride+32(FP), AX
+	MOVQ   c+0(FP), CX
+	MOVQ   x+8(FP), DX
+	MOVQ   n+16(FP), BX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z23, Z23, Z23
+
+loop252:
+	VMOVUPD          (DX), Z24
+	VMOVUPD          64(DX), Z25
+	VBROADCASTSD     (DX), Z26
+	VFMADD231PD      Z24, Z26, Z0
+	VFMADD231PD      Z25, Z26, Z1
+	VBROADCASTSD     8(DX), Z26
+	VFMADD231PD      Z24, Z26, Z2
+	VFMADD231PD      Z25, Z26, Z3
+	VBROADCASTSD     16(DX), Z26
+	VFMADD231PD      Z24, Z26, Z4
+	VFMADD231PD      Z25, Z26, Z5
+	VBROADCASTSD     24(DX), Z26
+	VFMADD231PD      Z24, Z26, Z6
+	VFMADD231PD      Z25, Z26, Z7
+	VBROADCASTSD     32(DX), Z26
+	VFMADD231PD      Z24, Z26, Z8
+	VFMADD231PD      Z25, Z26, Z9
+	VBROADCASTSD     40(DX), Z26
+	VFMADD231PD      Z24, Z26, Z10
+	VFMADD231PD      Z25, Z26, Z11
+	VBROADCASTSD     48(DX), Z26
+	VFMADD231PD      Z24, Z26, Z12
+	VFMADD231PD      Z25, Z26, Z13
+	VBROADCASTSD     56(DX), Z26
+	VFMADD231PD      Z24, Z26, Z14
+	VFMADD231PD      Z25, Z26, Z15
+	VFMADD231PD.BCST 64(DX), Z25, Z16
+	VFMADD231PD.BCST 72(DX), Z25, Z17
+	VFMADD231PD.BCST 80(DX), Z25, Z18
+	VFMADD231PD.BCST 88(DX), Z25, Z19
+	VFMADD231PD.BCST 96(DX), Z25, Z20
+	VFMADD231PD.BCST 104(DX), Z25, Z21
+	VFMADD231PD.BCST 112(DX), Z25, Z22
+	VFMADD231PD.BCST 120(DX), Z25, Z23
+	ADDQ             AX, DX
+	DECQ             BX
+	JNE              loop252
+	VADDPD           (CX), Z0, Z0
+	VMOVUPD          Z0, (CX)
+	VADDPD           64(CX), Z1, Z1
+	VMOVUPD          Z1, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           (CX), Z2, Z2
+	VMOVUPD          Z2, (CX)
+	VADDPD           64(CX), Z3, Z3
+	VMOVUPD          Z3, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           (CX), Z4, Z4
+	VMOVUPD          Z4, (CX)
+	VADDPD           64(CX), Z5, Z5
+	VMOVUPD          Z5, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           (CX), Z6, Z6
+	VMOVUPD          Z6, (CX)
+	VADDPD           64(CX), Z7, Z7
+	VMOVUPD          Z7, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           (CX), Z8, Z8
+	VMOVUPD          Z8, (CX)
+	VADDPD           64(CX), Z9, Z9
+	VMOVUPD          Z9, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           (CX), Z10, Z10
+	VMOVUPD          Z10, (CX)
+	VADDPD           64(CX), Z11, Z11
+	VMOVUPD          Z11, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           (CX), Z12, Z12
+	VMOVUPD          Z12, (CX)
+	VADDPD           64(CX), Z13, Z13
+	VMOVUPD          Z13, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           (CX), Z14, Z14
+	VMOVUPD          Z14, (CX)
+	VADDPD           64(CX), Z15, Z15
+	VMOVUPD          Z15, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           64(CX), Z16, Z16
+	VMOVUPD          Z16, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           64(CX), Z17, Z17
+	VMOVUPD          Z17, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           64(CX), Z18, Z18
+	VMOVUPD          Z18, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           64(CX), Z19, Z19
+	VMOVUPD          Z19, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           64(CX), Z20, Z20
+	VMOVUPD          Z20, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           64(CX), Z21, Z21
+	VMOVUPD          Z21, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           64(CX), Z22, Z22
+	VMOVUPD          Z22, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VADDPD           64(CX), Z23, Z23
+	VMOVUPD          Z23, 64(CX)
+	ADDQ             cstride+24(FP), CX
+	VZEROUPPER
+	RET
+
 // func peakAVX512(n int)
 // Requires: AVX, AVX512F
 TEXT ·peakAVX512(SB), NOSPLIT, $0-8
@@ -9418,7 +9555,7 @@ TEXT ·peakAVX512(SB), NOSPLIT, $0-8
 	VPXORQ Z12, Z12, Z12
 	VPXORQ Z13, Z13, Z13
 
-loop252:
+loop253:
 	VFMADD231PD Z0, Z1, Z2
 	VFMADD231PD Z0, Z1, Z3
 	VFMADD231PD Z0, Z1, Z4
@@ -9432,6 +9569,6 @@ loop252:
 	VFMADD231PD Z0, Z1, Z12
 	VFMADD231PD Z0, Z1, Z13
 	DECQ        AX
-	JNE         loop252
+	JNE         loop253
 	VZEROUPPER
 	RET

@@ -240,7 +240,7 @@ func TestGram(t *testing.T) {
 func TestGramRows(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, n := range []int{0, 1, 130} {
-			for _, r := range []int{1, 3, 8, 20, 60, 77} {
+			for _, r := range []int{1, 3, 8, 16, 20, 24, 32, 60, 77} {
 				x, all := random(1, n*r), make([]float64, r*r)
 				TransTimes(all, x, r, x, r)
 				for lo := 0; lo <= r; lo += 8 {

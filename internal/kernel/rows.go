@@ -99,15 +99,14 @@ func checkPieces(dst []float64, r int, from, idx []int32, val []float64, pieces 
 
 // checkSteps panics unless places of entries, modulo 2³², never step back and come to so many entries.
 func checkSteps(from []int32, entries int) {
-	sum := int64(0)
+	var sum int64
+	var all int32 // with a sign if any step has one
 	for k, v := range from[1:] {
 		step := v - from[k]
-		if step < 0 {
-			panic(badLen)
-		}
+		all |= step
 		sum += int64(step)
 	}
-	if sum != int64(entries) {
+	if all < 0 || sum != int64(entries) {
 		panic(badLen)
 	}
 }

@@ -15,6 +15,8 @@ const (
 	tileRowsAVX512 = 8
 	tileVecs       = 3
 	lineVecs       = 8
+
+	gramSquareColumns = 16
 )
 
 // gemmConsts tells package kernel the shapes.
@@ -29,9 +31,12 @@ const (
 	lineColsAVX512 = %d
 )
 
+// gramSquareColumns is how many columns gramSquare has.
+const gramSquareColumns = %d
+
 // peakChains is how many fused multiply–adds of vectors a turn of peak does.
 const peakChains = %d
-`, tileRowsAVX2, tileVecs*lanesAVX2, lineVecs*lanesAVX2, tileRowsAVX512, tileVecs*lanesAVX512, lineVecs*lanesAVX512, peakChains)
+`, tileRowsAVX2, tileVecs*lanesAVX2, lineVecs*lanesAVX2, tileRowsAVX512, tileVecs*lanesAVX512, lineVecs*lanesAVX512, gramSquareColumns, peakChains)
 
 // gemmKernels writes what goes into gemm_amd64.s.
 func (a *asm) gemmKernels() {
@@ -39,6 +44,7 @@ func (a *asm) gemmKernels() {
 	a.tile("float32")
 	if a.lanes == 8 {
 		a.gram()
+		a.gramSquare()
 	}
 	a.peak()
 }
@@ -94,6 +100,52 @@ func (a *asm) gram() {
 			t.gramColumns()
 		}
 	})
+}
+
+// gramSquare writes all of c = xᵀ·x for 16 columns, from the diagonal on and some left of it: 24 vectors a step in one pass over x, where tiles of 8 rows take 28 halves and wholes in two.
+func (a *asm) gramSquare() {
+	const columns, vecs = gramSquareColumns, gramSquareColumns / lanesAVX512
+	a.begin("gramSquare", "func(c, x *float64, n, cstride, xstride int)",
+		fmt.Sprintf("gramSquare%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i, k < %d, but for i ≥ %d and k < %[3]d,", a.name, columns, lanesAVX512),
+		"with n ≥ 1. Strides are in bytes.")
+	xstride, c, x, n := a.arg("xstride"), a.arg("c"), a.arg("x"), a.arg("n")
+	var acc [columns][vecs]reg.VecVirtual // nil left of the diagonal
+	each := func(i int, f func(v int)) {
+		for v := i / a.lanes; v < vecs; v++ {
+			f(v)
+		}
+	}
+	for i := range columns {
+		each(i, func(v int) { acc[i][v] = a.zeros(1)[0] })
+	}
+	loop := a.label("loop")
+	a.Label(loop)
+	var row [vecs]reg.VecVirtual
+	for v := range row {
+		row[v] = a.vec()
+		a.VMOVUPD(at(x, v*a.lanes), row[v])
+	}
+	for i := range columns {
+		if last := vecs - 1; i/a.lanes == last {
+			a.VFMADD231PD_BCST(at(x, i), row[last], acc[i][last])
+			continue
+		}
+		f := a.vec()
+		a.VBROADCASTSD(at(x, i), f)
+		each(i, func(v int) { a.VFMADD231PD(row[v], f, acc[i][v]) })
+	}
+	a.ADDQ(xstride, x)
+	a.DECQ(n)
+	a.JNE(operand.LabelRef(loop))
+	for i := range columns {
+		each(i, func(v int) {
+			m, sum := at(c, v*a.lanes), acc[i][v]
+			a.VADDPD(m, sum, sum)
+			a.VMOVUPD(sum, m)
+		})
+		a.ADDQ(a.mem("cstride"), c)
+	}
+	a.end(nil)
 }
 
 // gramColumns writes the tile of gram for vecs vectors, to its return.
