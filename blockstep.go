@@ -15,8 +15,11 @@ type blockState struct {
 	near  []float64   // and what its own rows do
 	more  [][]float64 // the terms that g lacks where products are TermProducts
 
-	way    []float64 // d without gaps, for all to read; d itself if there are none
-	short  []float32 // d rounded, from which ⟨A_BB·d, d⟩ is found while H is rounded: half as much for others to read
+	way []float64 // d without gaps, for all to read; d itself if there are none
+	// While H is rounded ⟨A_BB·d, d⟩ is found from d rounded, half as much for others to read, unless that is little work.
+	shortens bool
+	short    []float32
+
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
@@ -280,6 +283,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 	hi := min(lo+s.Block, p.n)
 	s.takeOrders(b)
 	s.packGram()
+	s.shortens = s.rounded.now != nil && !s.rounded.product.FewPairs(b)
 	groups, _ := s.groupsOf(hi - lo)
 	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work. Terms belong to
 	// members by what they read.
@@ -379,7 +383,7 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 	switch {
 	case s.gainProduct != nil:
 		q = s.gainProduct.StepGains(s.gains[:len(groups)])
-	case s.rounded.now != nil:
+	case s.shortens:
 		q = s.rounded.product.StepSingle(b, s.short[:len(d)])
 	default:
 		q = s.product.Step(b, d)
@@ -430,7 +434,7 @@ func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
 	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
 	s.show(lo, from, to)
-	if s.rounded.now != nil {
+	if s.shortens {
 		kernel.ToFloat32(s.short[(from-lo)*pitch:(to-lo)*pitch], d)
 	}
 	clear(grp.dd)

@@ -99,6 +99,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 				f()
 				spent[part] += time.Since(start)
 			}
+			s.shortens = s.rounded.now != nil && !s.rounded.product.FewPairs(k)
 			each(rowsOfAH, func() {
 				s.products(lo, hi)
 				s.eachGroup(lo, hi, func(_ *rowGroup, from, to int) { s.sumTerms(lo, from, to) })
@@ -110,7 +111,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 				})
 			})
 			each(owning, func() {
-				if s.rounded.now != nil {
+				if s.shortens {
 					s.rounded.product.StepSingle(k, s.short[:len(d)])
 				} else {
 					s.product.Step(k, d)

@@ -80,10 +80,12 @@ type SingleProduct interface {
 	BlockProduct
 	// PrefersSingle says whether LowerTo can do that, and gains by it.
 	PrefersSingle() bool
-	// Single says that H is h, n×r, until the next call: LowerTo and StepSingle read it, and RowsTo and Step may not be called meanwhile. With nil H is what the last Extrapolate said.
+	// Single says that H is h, n×r, until the next call: LowerTo reads it, and RowsTo may not be called meanwhile. With nil H is what the last Extrapolate said.
 	Single(h []float32)
 	// StepSingle is Step for a d of float32.
 	StepSingle(b int, d []float32) float64
+	// FewPairs says whether block b has so few entries of its own that one member of a team finds ⟨A_BB·d, d⟩ alone: rounding d for that would take longer.
+	FewPairs(b int) bool
 }
 
 // JointProduct is a BlockProduct that takes steps of all rows, too.
@@ -438,6 +440,9 @@ func (b *csrBlocks) Step(block int, d []float64) float64 { return stepOf(b, bloc
 // StepSingle implements SingleProduct.
 func (b *csrBlocks) StepSingle(block int, d []float32) float64 { return stepOf(b, block, d) }
 
+// FewPairs implements SingleProduct.
+func (b *csrBlocks) FewPairs(block int) bool { return b.work[block]*b.rowBlocks.h.cols < aloneBelow }
+
 func stepOf[F kernel.Float](b *csrBlocks, block int, d []F) float64 {
 	r := b.rowBlocks.h.cols
 	lo, hi := b.bounds(block)
@@ -456,7 +461,7 @@ func stepOf[F kernel.Float](b *csrBlocks, block int, d []F) float64 {
 	switch {
 	case begin == end:
 		return 0
-	case b.work[block]*r < aloneBelow:
+	case b.FewPairs(block):
 		return b.m.scale * sum(begin, end)
 	}
 	return b.m.scale * b.sumRows(begin, end, sum)

@@ -335,6 +335,9 @@ func (b meteredSingle) StepSingle(block int, d []float32) (q float64) {
 	return q
 }
 
+// FewPairs implements matrix.SingleProduct.
+func (b meteredSingle) FewPairs(block int) bool { return b.single.FewPairs(block) }
+
 // RowsTo implements matrix.Product.
 func (b meteredBlocks) RowsTo(dst []float64, lo, hi int) {
 	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.BlockProduct.RowsTo(dst, lo, hi) })
