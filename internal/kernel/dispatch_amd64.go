@@ -162,25 +162,25 @@ func symmetrize(s []float64, r int) {
 }
 
 func toFloat32(y []float32, x []float64) {
-	done := len(x) / lanesAVX2 * lanesAVX2
-	if path == portable {
-		done = 0
+	switch {
+	case path == portable || len(x) == 0:
+		toFloat32Go(y, x)
+	case path == avx2:
+		toFloat32AVX2(&y[0], &x[0], len(x))
+	default:
+		toFloat32AVX512(&y[0], &x[0], len(x))
 	}
-	if done > 0 {
-		toFloat32AVX2(&y[0], &x[0], done)
-	}
-	toFloat32Go(y[done:], x[done:])
 }
 
 func toFloat64(y []float64, x []float32) {
-	done := len(x) / lanesAVX2 * lanesAVX2
-	if path == portable {
-		done = 0
+	switch {
+	case path == portable || len(x) == 0:
+		toFloat64Go(y, x)
+	case path == avx2:
+		toFloat64AVX2(&y[0], &x[0], len(x))
+	default:
+		toFloat64AVX512(&y[0], &x[0], len(x))
 	}
-	if done > 0 {
-		toFloat64AVX2(&y[0], &x[0], done)
-	}
-	toFloat64Go(y[done:], x[done:])
 }
 
 func inners(x, y, z []float64) (xz, yz, yy, xy, xx float64) {
@@ -458,9 +458,17 @@ func advanceRounded[F Float](x []float64, y []float32, d []float64, t float64, l
 	var signs int
 	switch last := any(&last[0]).(type) {
 	case *float64:
-		along, signs = advanceRoundedAVX2(&x[0], &d[0], t, last, len(x), &y[0])
+		if path == avx2 {
+			along, signs = advanceRoundedAVX2(&x[0], &d[0], t, last, len(x), &y[0])
+		} else {
+			along, signs = advanceRoundedAVX512(&x[0], &d[0], t, last, len(x), &y[0])
+		}
 	case *float32:
-		along, signs = advanceRounded32AVX2(&x[0], &d[0], t, last, len(x), &y[0])
+		if path == avx2 {
+			along, signs = advanceRounded32AVX2(&x[0], &d[0], t, last, len(x), &y[0])
+		} else {
+			along, signs = advanceRounded32AVX512(&x[0], &d[0], t, last, len(x), &y[0])
+		}
 	}
 	return along, signs != 0
 }
@@ -474,10 +482,13 @@ func extrapolate(y []float64, c float64, x []float64, least float64) {
 }
 
 func extrapolateRounded(wide []float64, y []float32, c float32, x []float32, least float32) {
-	if path == portable || len(y) == 0 {
+	switch {
+	case path == portable || len(y) == 0:
 		extrapolateRoundedGo(wide, y, c, x, least)
-	} else {
+	case path == avx2:
 		extrapolateRoundedAVX2(&wide[0], &y[0], c, &x[0], least, len(y))
+	default:
+		extrapolateRoundedAVX512(&wide[0], &y[0], c, &x[0], least, len(y))
 	}
 }
 

@@ -88,6 +88,31 @@ func innersAVX2(x *float64, y *float64, z *float64, n int) (xz float64, yz float
 //go:noescape
 func hashSumAVX2(first uint64, shift int, col *int32, val *float64, n int) uint64
 
+// toFloat32AVX2 sets y[i] to x[i], 0 ≤ i < n.
+//
+//go:noescape
+func toFloat32AVX2(y *float32, x *float64, n int)
+
+// toFloat64AVX2 sets y[i] to x[i], 0 ≤ i < n.
+//
+//go:noescape
+func toFloat64AVX2(y *float64, x *float32, n int)
+
+// advanceRoundedAVX2 is advanceRoundedGo; cut is not 0 if zero has stopped any.
+//
+//go:noescape
+func advanceRoundedAVX2(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
+
+// advanceRounded32AVX2 is advanceRounded32Go; cut is not 0 if zero has stopped any.
+//
+//go:noescape
+func advanceRounded32AVX2(x *float64, d *float64, t float64, last *float32, n int, y *float32) (along float64, cut int)
+
+// extrapolateRoundedAVX2 is extrapolateRoundedGo.
+//
+//go:noescape
+func extrapolateRoundedAVX2(wide *float64, y *float32, c float32, x *float32, least float32, n int)
+
 // mirrorAVX2 is mirrorGo for an r that is a multiple of 4.
 //
 //go:noescape
@@ -97,16 +122,6 @@ func mirrorAVX2(s *float64, r int)
 //
 //go:noescape
 func symmetrizeAVX2(s *float64, r int)
-
-// toFloat32AVX2 sets y[i] to x[i], 0 ≤ i < n, n a multiple of 4 above 0.
-//
-//go:noescape
-func toFloat32AVX2(y *float32, x *float64, n int)
-
-// toFloat64AVX2 sets y[i] to x[i], 0 ≤ i < n, n a multiple of 4 above 0.
-//
-//go:noescape
-func toFloat64AVX2(y *float64, x *float32, n int)
 
 // rowSquaresAVX2 returns Σ w[i]·x[i·r+j]², 0 ≤ i < rows, 0 ≤ j < r.
 //
@@ -177,25 +192,10 @@ func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
 //go:noescape
 func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)
 
-// advanceRoundedAVX2 is advanceRoundedGo; cut is not 0 if zero has stopped any.
-//
-//go:noescape
-func advanceRoundedAVX2(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
-
-// advanceRounded32AVX2 is advanceRounded32Go; cut is not 0 if zero has stopped any.
-//
-//go:noescape
-func advanceRounded32AVX2(x *float64, d *float64, t float64, last *float32, n int, y *float32) (along float64, cut int)
-
 // extrapolateAVX2 is extrapolateGo.
 //
 //go:noescape
 func extrapolateAVX2(y *float64, c float64, x *float64, least float64, n int)
-
-// extrapolateRoundedAVX2 is extrapolateRoundedGo.
-//
-//go:noescape
-func extrapolateRoundedAVX2(wide *float64, y *float32, c float32, x *float32, least float32, n int)
 
 // dotAVX512 returns Σ x[i]·y[i], 0 ≤ i < n.
 //
@@ -280,6 +280,31 @@ func innersAVX512(x *float64, y *float64, z *float64, n int) (xz float64, yz flo
 //
 //go:noescape
 func hashSumAVX512(first uint64, shift int, col *int32, val *float64, n int) uint64
+
+// toFloat32AVX512 sets y[i] to x[i], 0 ≤ i < n.
+//
+//go:noescape
+func toFloat32AVX512(y *float32, x *float64, n int)
+
+// toFloat64AVX512 sets y[i] to x[i], 0 ≤ i < n.
+//
+//go:noescape
+func toFloat64AVX512(y *float64, x *float32, n int)
+
+// advanceRoundedAVX512 is advanceRoundedGo; cut is not 0 if zero has stopped any.
+//
+//go:noescape
+func advanceRoundedAVX512(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
+
+// advanceRounded32AVX512 is advanceRounded32Go; cut is not 0 if zero has stopped any.
+//
+//go:noescape
+func advanceRounded32AVX512(x *float64, d *float64, t float64, last *float32, n int, y *float32) (along float64, cut int)
+
+// extrapolateRoundedAVX512 is extrapolateRoundedGo.
+//
+//go:noescape
+func extrapolateRoundedAVX512(wide *float64, y *float32, c float32, x *float32, least float32, n int)
 
 // Numbers of a vector, and least and most columns of the row kernels.
 const (

@@ -27235,163 +27235,72 @@ done1931:
 	MOVQ         AX, ret+40(FP)
 	RET
 
-// func mirrorAVX2(s *float64, r int)
-// Requires: AVX
-TEXT ·mirrorAVX2(SB), NOSPLIT, $0-16
-	MOVQ s+0(FP), AX
-	MOVQ r+8(FP), CX
-	MOVQ CX, DX
-	SHLQ $0x03, DX
-	LEAQ (DX)(DX*2), BX
-
-down1935:
-	VMOVUPD    (AX), Y0
-	VMOVUPD    (AX)(DX*1), Y1
-	VMOVUPD    (AX)(DX*2), Y2
-	VMOVUPD    (AX)(BX*1), Y3
-	VUNPCKLPD  Y1, Y0, Y4
-	VUNPCKHPD  Y1, Y0, Y5
-	VUNPCKLPD  Y3, Y2, Y6
-	VUNPCKHPD  Y3, Y2, Y7
-	VPERM2F128 $0x20, Y6, Y4, Y8
-	VPERM2F128 $0x20, Y7, Y5, Y8
-	VPERM2F128 $0x31, Y6, Y4, Y4
-	VPERM2F128 $0x31, Y7, Y5, Y5
-	VBLENDPD   $0x01, Y8, Y1, Y1
-	VBLENDPD   $0x03, Y4, Y2, Y2
-	VBLENDPD   $0x07, Y5, Y3, Y3
-	VMOVUPD    Y0, (AX)
-	VMOVUPD    Y1, (AX)(DX*1)
-	VMOVUPD    Y2, (AX)(DX*2)
-	VMOVUPD    Y3, (AX)(BX*1)
-	SUBQ       $0x04, CX
-	JEQ        done1937
-	MOVQ       AX, SI
-	MOVQ       AX, DI
-	MOVQ       CX, R8
-
-across1936:
-	ADDQ       $0x20, SI
-	LEAQ       (DI)(DX*4), DI
-	VMOVUPD    (SI), Y0
-	VMOVUPD    (SI)(DX*1), Y1
-	VMOVUPD    (SI)(DX*2), Y2
-	VMOVUPD    (SI)(BX*1), Y3
-	VUNPCKLPD  Y1, Y0, Y4
-	VUNPCKHPD  Y1, Y0, Y0
-	VUNPCKLPD  Y3, Y2, Y1
-	VUNPCKHPD  Y3, Y2, Y2
-	VPERM2F128 $0x20, Y1, Y4, Y3
-	VPERM2F128 $0x20, Y2, Y0, Y5
-	VPERM2F128 $0x31, Y1, Y4, Y1
-	VPERM2F128 $0x31, Y2, Y0, Y0
-	VMOVUPD    Y3, (DI)
-	VMOVUPD    Y5, (DI)(DX*1)
-	VMOVUPD    Y1, (DI)(DX*2)
-	VMOVUPD    Y0, (DI)(BX*1)
-	SUBQ       $0x04, R8
-	JNE        across1936
-	LEAQ       32(AX)(DX*4), AX
-	JMP        down1935
-
-done1937:
-	VZEROUPPER
-	RET
-
-// func symmetrizeAVX2(s *float64, r int)
-// Requires: AVX
-TEXT ·symmetrizeAVX2(SB), NOSPLIT, $0-16
-	MOVQ s+0(FP), AX
-	MOVQ r+8(FP), CX
-	MOVQ CX, DX
-	SHLQ $0x03, DX
-	LEAQ (DX)(DX*2), BX
-
-down1938:
-	VMOVUPD    (AX), Y0
-	VMOVUPD    (AX)(DX*1), Y1
-	VMOVUPD    (AX)(DX*2), Y2
-	VMOVUPD    (AX)(BX*1), Y3
-	VUNPCKLPD  Y1, Y0, Y4
-	VUNPCKHPD  Y1, Y0, Y5
-	VUNPCKLPD  Y3, Y2, Y6
-	VUNPCKHPD  Y3, Y2, Y7
-	VPERM2F128 $0x20, Y6, Y4, Y8
-	VPERM2F128 $0x20, Y7, Y5, Y9
-	VPERM2F128 $0x31, Y6, Y4, Y4
-	VPERM2F128 $0x31, Y7, Y5, Y5
-	VADDPD     Y8, Y0, Y0
-	VADDPD     Y9, Y1, Y1
-	VADDPD     Y4, Y2, Y2
-	VADDPD     Y5, Y3, Y3
-	VMOVUPD    Y0, (AX)
-	VMOVUPD    Y1, (AX)(DX*1)
-	VMOVUPD    Y2, (AX)(DX*2)
-	VMOVUPD    Y3, (AX)(BX*1)
-	SUBQ       $0x04, CX
-	JEQ        done1940
-	MOVQ       AX, SI
-	MOVQ       AX, DI
-	MOVQ       CX, R8
-
-across1939:
-	ADDQ       $0x20, SI
-	LEAQ       (DI)(DX*4), DI
-	VMOVUPD    (SI), Y0
-	VMOVUPD    (SI)(DX*1), Y1
-	VMOVUPD    (SI)(DX*2), Y2
-	VMOVUPD    (SI)(BX*1), Y3
-	VUNPCKLPD  Y1, Y0, Y4
-	VUNPCKHPD  Y1, Y0, Y0
-	VUNPCKLPD  Y3, Y2, Y1
-	VUNPCKHPD  Y3, Y2, Y2
-	VPERM2F128 $0x20, Y1, Y4, Y3
-	VPERM2F128 $0x20, Y2, Y0, Y5
-	VPERM2F128 $0x31, Y1, Y4, Y1
-	VPERM2F128 $0x31, Y2, Y0, Y0
-	VADDPD     (DI), Y3, Y3
-	VADDPD     (DI)(DX*1), Y5, Y5
-	VADDPD     (DI)(DX*2), Y1, Y1
-	VADDPD     (DI)(BX*1), Y0, Y0
-	VMOVUPD    Y3, (DI)
-	VMOVUPD    Y5, (DI)(DX*1)
-	VMOVUPD    Y1, (DI)(DX*2)
-	VMOVUPD    Y0, (DI)(BX*1)
-	VUNPCKLPD  Y5, Y3, Y2
-	VUNPCKHPD  Y5, Y3, Y3
-	VUNPCKLPD  Y0, Y1, Y4
-	VUNPCKHPD  Y0, Y1, Y0
-	VPERM2F128 $0x20, Y4, Y2, Y1
-	VPERM2F128 $0x20, Y0, Y3, Y5
-	VPERM2F128 $0x31, Y4, Y2, Y2
-	VPERM2F128 $0x31, Y0, Y3, Y0
-	VMOVUPD    Y1, (SI)
-	VMOVUPD    Y5, (SI)(DX*1)
-	VMOVUPD    Y2, (SI)(DX*2)
-	VMOVUPD    Y0, (SI)(BX*1)
-	SUBQ       $0x04, R8
-	JNE        across1939
-	LEAQ       32(AX)(DX*4), AX
-	JMP        down1938
-
-done1940:
-	VZEROUPPER
-	RET
-
 // func toFloat32AVX2(y *float32, x *float64, n int)
 // Requires: AVX
 TEXT ·toFloat32AVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
+	SUBQ $0x10, DX
+	JLT  rest1936
 
-loop1941:
-	VCVTPD2PSY (CX), X0
+loop1935:
+	VMOVUPD    (CX), Y0
+	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)
-	ADDQ       $0x20, CX
-	ADDQ       $0x10, AX
-	SUBQ       $0x04, DX
-	JNE        loop1941
+	VMOVUPD    32(CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 16(AX)
+	VMOVUPD    64(CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 32(AX)
+	VMOVUPD    96(CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 48(AX)
+	ADDQ       $+64, AX
+	ADDQ       $+128, CX
+	SUBQ       $0x10, DX
+	JGE        loop1935
+
+rest1936:
+	TESTQ      $0x00000008, DX
+	JEQ        skip1937
+	VMOVUPD    (CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)
+	VMOVUPD    32(CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, 16(AX)
+	ADDQ       $+32, AX
+	ADDQ       $+64, CX
+
+skip1937:
+	TESTQ      $0x00000004, DX
+	JEQ        skip1938
+	VMOVUPD    (CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)
+	ADDQ       $+16, AX
+	ADDQ       $+32, CX
+
+skip1938:
+	TESTQ      $0x00000002, DX
+	JEQ        skip1939
+	VMOVUPD    (CX), X0
+	VCVTPD2PSX X0, X0
+	VMOVQ      X0, (AX)
+	ADDQ       $+8, AX
+	ADDQ       $+16, CX
+
+skip1939:
+	TESTQ     $0x00000001, DX
+	JEQ       skip1940
+	VMOVSD    (CX), X0
+	VCVTSD2SS X0, X0, X0
+	VMOVSS    X0, (AX)
+	ADDQ      $+4, AX
+
+skip1940:
 	VZEROUPPER
 	RET
 
@@ -27401,1313 +27310,59 @@ TEXT ·toFloat64AVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
+	SUBQ $0x10, DX
+	JLT  rest1942
 
-loop1942:
+loop1941:
 	VCVTPS2PD (CX), Y0
 	VMOVUPD   Y0, (AX)
-	ADDQ      $0x20, AX
-	ADDQ      $0x10, CX
-	SUBQ      $0x04, DX
-	JNE       loop1942
-	VZEROUPPER
-	RET
-
-// func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
-// Requires: AVX, FMA3, SSE2
-TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
-	MOVQ   x+0(FP), AX
-	MOVQ   r+8(FP), CX
-	MOVQ   w+16(FP), DX
-	MOVQ   rows+24(FP), BX
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-
-next1943:
-	SUBQ         $0x01, BX
-	JLT          done1944
-	VBROADCASTSD (DX), Y4
-	ADDQ         $0x08, DX
-	MOVQ         AX, SI
-	MOVQ         CX, DI
-	SUBQ         $0x10, DI
-	JLT          rest1946
-
-loop1945:
-	VMOVUPD     (SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y0
-	VMOVUPD     32(SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y1
-	VMOVUPD     64(SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y2
-	VMOVUPD     96(SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y3
-	ADDQ        $+128, SI
-	SUBQ        $0x10, DI
-	JGE         loop1945
-
-rest1946:
-	TESTQ       $0x00000008, DI
-	JEQ         skip1947
-	VMOVUPD     (SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y0
-	VMOVUPD     32(SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y1
-	ADDQ        $+64, SI
-
-skip1947:
-	TESTQ       $0x00000004, DI
-	JEQ         skip1948
-	VMOVUPD     (SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y0
-	ADDQ        $+32, SI
-
-skip1948:
-	TESTQ       $0x00000002, DI
-	JEQ         skip1949
-	VMOVUPD     (SI), X7
-	VMULPD      Y4, Y7, Y5
-	VFMADD231PD Y5, Y7, Y0
-	ADDQ        $+16, SI
-
-skip1949:
-	TESTQ       $0x00000001, DI
-	JEQ         skip1950
-	VMOVSD      (SI), X7
-	VMULPD      Y4, Y7, Y4
-	VFMADD231PD Y4, Y7, Y0
-	ADDQ        $+8, SI
-
-skip1950:
-	LEAQ (AX)(CX*8), AX
-	JMP  next1943
-
-done1944:
-	VADDPD       Y2, Y0, Y0
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VUNPCKHPD    X0, X0, X1
-	VADDSD       X1, X0, X0
-	VZEROUPPER
-	MOVSD        X0, ret+32(FP)
-	RET
-
-// func rowSquares32AVX2(x *float32, r int, w *float64, rows int) float64
-// Requires: AVX, FMA3, SSE2
-TEXT ·rowSquares32AVX2(SB), NOSPLIT, $0-40
-	MOVQ   x+0(FP), AX
-	MOVQ   r+8(FP), CX
-	MOVQ   w+16(FP), DX
-	MOVQ   rows+24(FP), BX
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-
-next1951:
-	SUBQ         $0x01, BX
-	JLT          done1952
-	VBROADCASTSD (DX), Y4
-	ADDQ         $0x08, DX
-	MOVQ         AX, SI
-	MOVQ         CX, DI
-	SUBQ         $0x10, DI
-	JLT          rest1954
-
-loop1953:
-	VCVTPS2PD   (SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y0
-	VCVTPS2PD   16(SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y1
-	VCVTPS2PD   32(SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y2
-	VCVTPS2PD   48(SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y3
-	ADDQ        $+64, SI
-	SUBQ        $0x10, DI
-	JGE         loop1953
-
-rest1954:
-	TESTQ       $0x00000008, DI
-	JEQ         skip1955
-	VCVTPS2PD   (SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y0
-	VCVTPS2PD   16(SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y1
-	ADDQ        $+32, SI
-
-skip1955:
-	TESTQ       $0x00000004, DI
-	JEQ         skip1956
-	VCVTPS2PD   (SI), Y5
-	VMULPD      Y4, Y5, Y6
-	VFMADD231PD Y6, Y5, Y0
-	ADDQ        $+16, SI
-
-skip1956:
-	TESTQ       $0x00000002, DI
-	JEQ         skip1957
-	VCVTPS2PD   (SI), X7
-	VMULPD      Y4, Y7, Y5
-	VFMADD231PD Y5, Y7, Y0
-	ADDQ        $+8, SI
-
-skip1957:
-	TESTQ       $0x00000001, DI
-	JEQ         skip1958
-	VMOVSS      (SI), X7
-	VCVTPS2PD   X7, X7
-	VMULPD      Y4, Y7, Y4
-	VFMADD231PD Y4, Y7, Y0
-	ADDQ        $+4, SI
-
-skip1958:
-	LEAQ (AX)(CX*4), AX
-	JMP  next1951
-
-done1952:
-	VADDPD       Y2, Y0, Y0
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VUNPCKHPD    X0, X0, X1
-	VADDSD       X1, X0, X0
-	VZEROUPPER
-	MOVSD        X0, ret+32(FP)
-	RET
-
-// func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
-// Requires: AVX, AVX2, FMA3, SSE2
-TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
-	MOVQ   x+0(FP), AX
-	MOVQ   r+8(FP), CX
-	MOVQ   rows+32(FP), DX
-	MOVQ   cut+48(FP), BX
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-
-next1959:
-	SUBQ  $0x01, count+40(FP)
-	JLT   out1961
-	MOVL  (DX), SI
-	MOVL  4(DX), R8
-	ADDQ  $0x08, DX
-	SUBL  first+24(FP), SI
-	CMPQ  SI, n+16(FP)
-	JAE   bad1962
-	MOVL  4(BX)(SI*8), DI
-	SUBL  (BX), DI
-	IMULQ CX, SI
-	LEAQ  (AX)(SI*8), SI
-	LEAQ  (DI)(R8*1), R9
-	CMPQ  R9, entries+64(FP)
-	JHI   bad1962
-
-entry1960:
-	SUBQ         $0x01, R8
-	JLT          next1959
-	MOVQ         idx+56(FP), R9
-	MOVL         (R9)(DI*4), R9
-	SUBL         first+24(FP), R9
-	CMPQ         R9, n+16(FP)
-	JAE          bad1962
-	IMULQ        CX, R9
-	LEAQ         (AX)(R9*8), R9
-	MOVQ         val+72(FP), R10
-	TESTQ        R10, R10
-	JEQ          ones1963
-	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known1964
-
-ones1963:
-	MOVQ         $0x3ff0000000000000, R10
-	VMOVQ        R10, X4
-	VBROADCASTSD X4, Y4
-
-known1964:
-	ADDQ $0x01, DI
-	MOVQ SI, R10
-	MOVQ CX, R11
-	SUBQ $0x10, R11
-	JLT  rest1966
-
-loop1965:
-	VMOVUPD     (R9), Y5
-	VMOVUPD     (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	VMOVUPD     32(R9), Y5
-	VMOVUPD     32(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y1
-	VMOVUPD     64(R9), Y5
-	VMOVUPD     64(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y2
-	VMOVUPD     96(R9), Y5
-	VMOVUPD     96(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y3
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $0x10, R11
-	JGE         loop1965
-
-rest1966:
-	TESTQ       $0x00000008, R11
-	JEQ         skip1967
-	VMOVUPD     (R9), Y5
-	VMOVUPD     (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	VMOVUPD     32(R9), Y5
-	VMOVUPD     32(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y1
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-
-skip1967:
-	TESTQ       $0x00000004, R11
-	JEQ         skip1968
-	VMOVUPD     (R9), Y5
-	VMOVUPD     (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-
-skip1968:
-	TESTQ       $0x00000002, R11
-	JEQ         skip1969
-	VMOVUPD     (R9), X7
-	VMOVUPD     (R10), X8
-	VMULPD      Y4, Y7, Y7
-	VFMADD231PD Y7, Y8, Y0
-	ADDQ        $+16, R9
-	ADDQ        $+16, R10
-
-skip1969:
-	TESTQ       $0x00000001, R11
-	JEQ         skip1970
-	VMOVSD      (R9), X9
-	VMOVSD      (R10), X8
-	VMULPD      Y4, Y9, Y9
-	VFMADD231PD Y9, Y8, Y0
-	ADDQ        $+8, R9
-	ADDQ        $+8, R10
-
-skip1970:
-	JMP entry1960
-
-out1961:
-	XORQ         AX, AX
-	MOVQ         AX, bad+88(FP)
-	VADDPD       Y2, Y0, Y0
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VUNPCKHPD    X0, X0, X1
-	VADDSD       X1, X0, X0
-	VZEROUPPER
-	MOVSD        X0, sum+80(FP)
-	RET
-
-bad1962:
-	MOVQ $0x0000000000000001, AX
-	MOVQ AX, bad+88(FP)
-	VZEROUPPER
-	RET
-
-// func sumPairs32AVX2(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
-// Requires: AVX, AVX2, FMA3, SSE2
-TEXT ·sumPairs32AVX2(SB), NOSPLIT, $0-96
-	MOVQ   x+0(FP), AX
-	MOVQ   r+8(FP), CX
-	MOVQ   rows+32(FP), DX
-	MOVQ   cut+48(FP), BX
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-
-next1971:
-	SUBQ  $0x01, count+40(FP)
-	JLT   out1973
-	MOVL  (DX), SI
-	MOVL  4(DX), R8
-	ADDQ  $0x08, DX
-	SUBL  first+24(FP), SI
-	CMPQ  SI, n+16(FP)
-	JAE   bad1974
-	MOVL  4(BX)(SI*8), DI
-	SUBL  (BX), DI
-	IMULQ CX, SI
-	LEAQ  (AX)(SI*4), SI
-	LEAQ  (DI)(R8*1), R9
-	CMPQ  R9, entries+64(FP)
-	JHI   bad1974
-
-entry1972:
-	SUBQ         $0x01, R8
-	JLT          next1971
-	MOVQ         idx+56(FP), R9
-	MOVL         (R9)(DI*4), R9
-	SUBL         first+24(FP), R9
-	CMPQ         R9, n+16(FP)
-	JAE          bad1974
-	IMULQ        CX, R9
-	LEAQ         (AX)(R9*4), R9
-	MOVQ         val+72(FP), R10
-	TESTQ        R10, R10
-	JEQ          ones1975
-	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known1976
-
-ones1975:
-	MOVQ         $0x3ff0000000000000, R10
-	VMOVQ        R10, X4
-	VBROADCASTSD X4, Y4
-
-known1976:
-	ADDQ $0x01, DI
-	MOVQ SI, R10
-	MOVQ CX, R11
-	SUBQ $0x10, R11
-	JLT  rest1978
-
-loop1977:
-	VCVTPS2PD   (R9), Y5
-	VCVTPS2PD   (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	VCVTPS2PD   16(R9), Y5
-	VCVTPS2PD   16(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y1
-	VCVTPS2PD   32(R9), Y5
-	VCVTPS2PD   32(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y2
-	VCVTPS2PD   48(R9), Y5
-	VCVTPS2PD   48(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y3
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $0x10, R11
-	JGE         loop1977
-
-rest1978:
-	TESTQ       $0x00000008, R11
-	JEQ         skip1979
-	VCVTPS2PD   (R9), Y5
-	VCVTPS2PD   (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	VCVTPS2PD   16(R9), Y5
-	VCVTPS2PD   16(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y1
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-
-skip1979:
-	TESTQ       $0x00000004, R11
-	JEQ         skip1980
-	VCVTPS2PD   (R9), Y5
-	VCVTPS2PD   (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	ADDQ        $+16, R9
-	ADDQ        $+16, R10
-
-skip1980:
-	TESTQ       $0x00000002, R11
-	JEQ         skip1981
-	VCVTPS2PD   (R9), X7
-	VCVTPS2PD   (R10), X8
-	VMULPD      Y4, Y7, Y7
-	VFMADD231PD Y7, Y8, Y0
-	ADDQ        $+8, R9
-	ADDQ        $+8, R10
-
-skip1981:
-	TESTQ       $0x00000001, R11
-	JEQ         skip1982
-	VMOVSS      (R9), X9
-	VCVTPS2PD   X9, X9
-	VMOVSS      (R10), X8
-	VCVTPS2PD   X8, X8
-	VMULPD      Y4, Y9, Y9
-	VFMADD231PD Y9, Y8, Y0
-	ADDQ        $+4, R9
-	ADDQ        $+4, R10
-
-skip1982:
-	JMP entry1972
-
-out1973:
-	XORQ         AX, AX
-	MOVQ         AX, bad+88(FP)
-	VADDPD       Y2, Y0, Y0
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VUNPCKHPD    X0, X0, X1
-	VADDSD       X1, X0, X0
-	VZEROUPPER
-	MOVSD        X0, sum+80(FP)
-	RET
-
-bad1974:
-	MOVQ $0x0000000000000001, AX
-	MOVQ AX, bad+88(FP)
-	VZEROUPPER
-	RET
-
-// func scatterListsAVX2(y *float64, n int, lists *int64, count int, idx *int32, val *float64, entries int) (ok bool)
-// Requires: AVX, FMA3, MMX+
-TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
-	MOVQ y+0(FP), AX
-	MOVQ n+8(FP), CX
-	MOVQ lists+16(FP), DX
-	MOVQ count+24(FP), BX
-
-next1983:
-	SUBQ   $0x01, BX
-	JLT    out1985
-	MOVQ   (DX), SI
-	MOVQ   8(DX), DI
-	VMOVSD 16(DX), X0
-	CMPQ   DI, entries+48(FP)
-	JHI    bad1986
-	SUBQ   SI, DI
-	JLT    bad1986
-	TESTQ  SI, SI
-	JLT    bad1986
-	XORQ   R8, R8
-	CMPQ   BX, $0x02
-	JLT    last1987
-	MOVQ   48(DX), R8
-	SUBQ   SI, R8
-	SHLQ   $0x02, R8
-
-last1987:
-	ADDQ  $0x18, DX
-	MOVQ  idx+32(FP), R9
-	LEAQ  (R9)(SI*4), R9
-	MOVQ  val+40(FP), R10
-	TESTQ R10, R10
-	JEQ   ones1984
-	LEAQ  (R10)(SI*8), R10
-	SUBQ  $0x08, DI
-	JLT   rest1989
-
-loop1988:
-	PREFETCHT0  (R9)(R8*1)
-	PREFETCHT0  (R10)(R8*2)
-	MOVLQSX     (R9), SI
-	CMPQ        SI, CX
-	JAE         bad1986
-	VMOVSD      (R10), X1
-	VFMADD213SD (AX)(SI*8), X0, X1
-	VMOVSD      X1, (AX)(SI*8)
-	MOVLQSX     4(R9), SI
-	CMPQ        SI, CX
-	JAE         bad1986
-	VMOVSD      8(R10), X1
-	VFMADD213SD (AX)(SI*8), X0, X1
-	VMOVSD      X1, (AX)(SI*8)
-	MOVLQSX     8(R9), SI
-	CMPQ        SI, CX
-	JAE         bad1986
-	VMOVSD      16(R10), X1
-	VFMADD213SD (AX)(SI*8), X0, X1
-	VMOVSD      X1, (AX)(SI*8)
-	MOVLQSX     12(R9), SI
-	CMPQ        SI, CX
-	JAE         bad1986
-	VMOVSD      24(R10), X1
-	VFMADD213SD (AX)(SI*8), X0, X1
-	VMOVSD      X1, (AX)(SI*8)
-	MOVLQSX     16(R9), SI
-	CMPQ        SI, CX
-	JAE         bad1986
-	VMOVSD      32(R10), X1
-	VFMADD213SD (AX)(SI*8), X0, X1
-	VMOVSD      X1, (AX)(SI*8)
-	MOVLQSX     20(R9), SI
-	CMPQ        SI, CX
-	JAE         bad1986
-	VMOVSD      40(R10), X1
-	VFMADD213SD (AX)(SI*8), X0, X1
-	VMOVSD      X1, (AX)(SI*8)
-	MOVLQSX     24(R9), SI
-	CMPQ        SI, CX
-	JAE         bad1986
-	VMOVSD      48(R10), X1
-	VFMADD213SD (AX)(SI*8), X0, X1
-	VMOVSD      X1, (AX)(SI*8)
-	MOVLQSX     28(R9), SI
-	CMPQ        SI, CX
-	JAE         bad1986
-	VMOVSD      56(R10), X1
-	VFMADD213SD (AX)(SI*8), X0, X1
-	VMOVSD      X1, (AX)(SI*8)
-	ADDQ        $0x20, R9
-	ADDQ        $0x40, R10
-	SUBQ        $0x08, DI
-	JGE         loop1988
-
-rest1989:
-	ADDQ $0x08, DI
-
-one1990:
-	SUBQ        $0x01, DI
-	JLT         next1983
-	MOVLQSX     (R9), SI
-	CMPQ        SI, CX
-	JAE         bad1986
-	VMOVSD      (R10), X1
-	VFMADD213SD (AX)(SI*8), X0, X1
-	VMOVSD      X1, (AX)(SI*8)
-	ADDQ        $0x04, R9
-	ADDQ        $0x08, R10
-	JMP         one1990
-
-ones1984:
-	SUBQ $0x08, DI
-	JLT  rest1992
-
-loop1991:
-	PREFETCHT0 (R9)(R8*1)
-	MOVLQSX    (R9), SI
-	CMPQ       SI, CX
-	JAE        bad1986
-	VADDSD     (AX)(SI*8), X0, X1
-	VMOVSD     X1, (AX)(SI*8)
-	MOVLQSX    4(R9), SI
-	CMPQ       SI, CX
-	JAE        bad1986
-	VADDSD     (AX)(SI*8), X0, X1
-	VMOVSD     X1, (AX)(SI*8)
-	MOVLQSX    8(R9), SI
-	CMPQ       SI, CX
-	JAE        bad1986
-	VADDSD     (AX)(SI*8), X0, X1
-	VMOVSD     X1, (AX)(SI*8)
-	MOVLQSX    12(R9), SI
-	CMPQ       SI, CX
-	JAE        bad1986
-	VADDSD     (AX)(SI*8), X0, X1
-	VMOVSD     X1, (AX)(SI*8)
-	MOVLQSX    16(R9), SI
-	CMPQ       SI, CX
-	JAE        bad1986
-	VADDSD     (AX)(SI*8), X0, X1
-	VMOVSD     X1, (AX)(SI*8)
-	MOVLQSX    20(R9), SI
-	CMPQ       SI, CX
-	JAE        bad1986
-	VADDSD     (AX)(SI*8), X0, X1
-	VMOVSD     X1, (AX)(SI*8)
-	MOVLQSX    24(R9), SI
-	CMPQ       SI, CX
-	JAE        bad1986
-	VADDSD     (AX)(SI*8), X0, X1
-	VMOVSD     X1, (AX)(SI*8)
-	MOVLQSX    28(R9), SI
-	CMPQ       SI, CX
-	JAE        bad1986
-	VADDSD     (AX)(SI*8), X0, X1
-	VMOVSD     X1, (AX)(SI*8)
-	ADDQ       $0x20, R9
-	SUBQ       $0x08, DI
-	JGE        loop1991
-
-rest1992:
-	ADDQ $0x08, DI
-
-one1993:
-	SUBQ    $0x01, DI
-	JLT     next1983
-	MOVLQSX (R9), SI
-	CMPQ    SI, CX
-	JAE     bad1986
-	VADDSD  (AX)(SI*8), X0, X1
-	VMOVSD  X1, (AX)(SI*8)
-	ADDQ    $0x04, R9
-	JMP     one1993
-
-out1985:
-	MOVB $0x01, AL
-	VZEROUPPER
-	MOVB AL, ok+56(FP)
-	RET
-
-bad1986:
-	MOVB $0x00, AL
-	VZEROUPPER
-	MOVB AL, ok+56(FP)
-	RET
-
-// func scaleAVX2(x *float64, c float64, n int)
-// Requires: AVX
-TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
-	MOVQ         x+0(FP), AX
-	MOVQ         n+16(FP), CX
-	VBROADCASTSD c+8(FP), Y0
-	SUBQ         $0x10, CX
-	JLT          rest1995
-
-loop1994:
-	VMOVUPD (AX), Y1
-	VMULPD  Y0, Y1, Y1
-	VMOVUPD Y1, (AX)
-	VMOVUPD 32(AX), Y1
-	VMULPD  Y0, Y1, Y1
-	VMOVUPD Y1, 32(AX)
-	VMOVUPD 64(AX), Y1
-	VMULPD  Y0, Y1, Y1
-	VMOVUPD Y1, 64(AX)
-	VMOVUPD 96(AX), Y1
-	VMULPD  Y0, Y1, Y1
-	VMOVUPD Y1, 96(AX)
-	ADDQ    $+128, AX
-	SUBQ    $0x10, CX
-	JGE     loop1994
-
-rest1995:
-	TESTQ   $0x00000008, CX
-	JEQ     skip1996
-	VMOVUPD (AX), Y1
-	VMULPD  Y0, Y1, Y1
-	VMOVUPD Y1, (AX)
-	VMOVUPD 32(AX), Y1
-	VMULPD  Y0, Y1, Y1
-	VMOVUPD Y1, 32(AX)
-	ADDQ    $+64, AX
-
-skip1996:
-	TESTQ   $0x00000004, CX
-	JEQ     skip1997
-	VMOVUPD (AX), Y1
-	VMULPD  Y0, Y1, Y1
-	VMOVUPD Y1, (AX)
-	ADDQ    $+32, AX
-
-skip1997:
-	TESTQ   $0x00000002, CX
-	JEQ     skip1998
-	VMOVUPD (AX), X2
-	VMULPD  Y0, Y2, Y2
-	VMOVUPD X2, (AX)
-	ADDQ    $+16, AX
-
-skip1998:
-	TESTQ  $0x00000001, CX
-	JEQ    skip1999
-	VMOVSD (AX), X3
-	VMULPD Y0, Y3, Y3
-	VMOVSD X3, (AX)
-
-skip1999:
-	VZEROUPPER
-	RET
-
-// func fetchAVX2(x *float64, lines int)
-// Requires: AVX, MMX+
-TEXT ·fetchAVX2(SB), NOSPLIT, $0-16
-	MOVQ x+0(FP), AX
-	MOVQ lines+8(FP), CX
-
-loop2000:
-	PREFETCHT1 (AX)
-	ADDQ       $0x40, AX
-	DECQ       CX
-	JNE        loop2000
-	VZEROUPPER
-	RET
-
-// func fetchNextAVX2(places *int64, step int, count int, idx *int32, val *float64)
-// Requires: AVX, MMX+
-TEXT ·fetchNextAVX2(SB), NOSPLIT, $0-40
-	MOVQ  places+0(FP), AX
-	MOVQ  step+8(FP), CX
-	MOVQ  count+16(FP), DX
-	MOVQ  idx+24(FP), BX
-	MOVQ  val+32(FP), SI
-	TESTQ SI, SI
-	JEQ   ones2001
-
-loop2002:
-	MOVQ       (AX), DI
-	PREFETCHT1 (BX)(DI*4)
-	PREFETCHT1 64(BX)(DI*4)
-	PREFETCHT1 (SI)(DI*8)
-	PREFETCHT1 64(SI)(DI*8)
-	PREFETCHT1 128(SI)(DI*8)
-	ADDQ       CX, AX
-	DECQ       DX
-	JNE        loop2002
-	VZEROUPPER
-	RET
-
-ones2001:
-loop2003:
-	MOVQ       (AX), SI
-	PREFETCHT1 (BX)(SI*4)
-	PREFETCHT1 64(BX)(SI*4)
-	ADDQ       CX, AX
-	DECQ       DX
-	JNE        loop2003
-	VZEROUPPER
-	RET
-
-// func handOverAVX2(y *float64, x *float64, lines int)
-// Requires: AVX, MMX+
-TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lines+16(FP), DX
-
-loop2004:
-	VMOVUPD  (CX), Y0
-	VMOVNTPD Y0, (AX)
-	VMOVUPD  32(CX), Y0
-	VMOVNTPD Y0, 32(AX)
-	ADDQ     $0x40, AX
-	ADDQ     $0x40, CX
-	DECQ     DX
-	JNE      loop2004
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func vendor() (b uint32, d uint32, c uint32)
-// Requires: CPUID
-TEXT ·vendor(SB), NOSPLIT, $0-12
-	XORL AX, AX
-	XORL CX, CX
-	CPUID
-	MOVL BX, b+0(FP)
-	MOVL DX, d+4(FP)
-	MOVL CX, c+8(FP)
-	RET
-
-// func mulAVX2(y *float64, x *float64, n int)
-// Requires: AVX
-TEXT ·mulAVX2(SB), NOSPLIT, $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x10, DX
-	JLT  rest2006
-
-loop2005:
-	VMOVUPD (AX), Y0
-	VMOVUPD (CX), Y1
-	VMULPD  Y1, Y0, Y0
-	VMOVUPD Y0, (AX)
-	VMOVUPD 32(AX), Y0
-	VMOVUPD 32(CX), Y1
-	VMULPD  Y1, Y0, Y0
-	VMOVUPD Y0, 32(AX)
-	VMOVUPD 64(AX), Y0
-	VMOVUPD 64(CX), Y1
-	VMULPD  Y1, Y0, Y0
-	VMOVUPD Y0, 64(AX)
-	VMOVUPD 96(AX), Y0
-	VMOVUPD 96(CX), Y1
-	VMULPD  Y1, Y0, Y0
-	VMOVUPD Y0, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	SUBQ    $0x10, DX
-	JGE     loop2005
-
-rest2006:
-	TESTQ   $0x00000008, DX
-	JEQ     skip2007
-	VMOVUPD (AX), Y0
-	VMOVUPD (CX), Y1
-	VMULPD  Y1, Y0, Y0
-	VMOVUPD Y0, (AX)
-	VMOVUPD 32(AX), Y0
-	VMOVUPD 32(CX), Y1
-	VMULPD  Y1, Y0, Y0
-	VMOVUPD Y0, 32(AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-
-skip2007:
-	TESTQ   $0x00000004, DX
-	JEQ     skip2008
-	VMOVUPD (AX), Y0
-	VMOVUPD (CX), Y1
-	VMULPD  Y1, Y0, Y0
-	VMOVUPD Y0, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-
-skip2008:
-	TESTQ   $0x00000002, DX
-	JEQ     skip2009
-	VMOVUPD (AX), X2
-	VMOVUPD (CX), X3
-	VMULPD  Y3, Y2, Y2
-	VMOVUPD X2, (AX)
-	ADDQ    $+16, AX
-	ADDQ    $+16, CX
-
-skip2009:
-	TESTQ  $0x00000001, DX
-	JEQ    skip2010
-	VMOVSD (AX), X3
-	VMOVSD (CX), X4
-	VMULPD Y4, Y3, Y3
-	VMOVSD X3, (AX)
-
-skip2010:
-	VZEROUPPER
-	RET
-
-// func freeRowAVX2(free *float64, h *float64, lin *float64, d *float64, n int)
-// Requires: AVX, AVX2
-TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
-	MOVQ         free+0(FP), AX
-	MOVQ         h+8(FP), CX
-	MOVQ         lin+16(FP), DX
-	MOVQ         d+24(FP), BX
-	MOVQ         n+32(FP), SI
-	VXORPD       Y0, Y0, Y0
-	MOVQ         $0x3ff0000000000000, DI
-	VMOVQ        DI, X1
-	VBROADCASTSD X1, Y1
-	SUBQ         $0x10, SI
-	JLT          rest2012
-
-loop2011:
-	VMOVUPD (BX), Y2
-	VMOVUPD (CX), Y3
-	VMULPD  Y3, Y2, Y2
-	VMOVUPD (DX), Y3
-	VADDPD  Y3, Y2, Y2
-	VCMPPD  $0x01, Y2, Y0, Y2
-	VANDPD  Y1, Y2, Y2
-	VMOVUPD Y2, (AX)
-	VMOVUPD 32(BX), Y2
-	VMOVUPD 32(CX), Y3
-	VMULPD  Y3, Y2, Y2
-	VMOVUPD 32(DX), Y3
-	VADDPD  Y3, Y2, Y2
-	VCMPPD  $0x01, Y2, Y0, Y2
-	VANDPD  Y1, Y2, Y2
-	VMOVUPD Y2, 32(AX)
-	VMOVUPD 64(BX), Y2
-	VMOVUPD 64(CX), Y3
-	VMULPD  Y3, Y2, Y2
-	VMOVUPD 64(DX), Y3
-	VADDPD  Y3, Y2, Y2
-	VCMPPD  $0x01, Y2, Y0, Y2
-	VANDPD  Y1, Y2, Y2
-	VMOVUPD Y2, 64(AX)
-	VMOVUPD 96(BX), Y2
-	VMOVUPD 96(CX), Y3
-	VMULPD  Y3, Y2, Y2
-	VMOVUPD 96(DX), Y3
-	VADDPD  Y3, Y2, Y2
-	VCMPPD  $0x01, Y2, Y0, Y2
-	VANDPD  Y1, Y2, Y2
-	VMOVUPD Y2, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	ADDQ    $+128, DX
-	ADDQ    $+128, BX
-	SUBQ    $0x10, SI
-	JGE     loop2011
-
-rest2012:
-	TESTQ   $0x00000008, SI
-	JEQ     skip2013
-	VMOVUPD (BX), Y2
-	VMOVUPD (CX), Y3
-	VMULPD  Y3, Y2, Y2
-	VMOVUPD (DX), Y3
-	VADDPD  Y3, Y2, Y2
-	VCMPPD  $0x01, Y2, Y0, Y2
-	VANDPD  Y1, Y2, Y2
-	VMOVUPD Y2, (AX)
-	VMOVUPD 32(BX), Y2
-	VMOVUPD 32(CX), Y3
-	VMULPD  Y3, Y2, Y2
-	VMOVUPD 32(DX), Y3
-	VADDPD  Y3, Y2, Y2
-	VCMPPD  $0x01, Y2, Y0, Y2
-	VANDPD  Y1, Y2, Y2
-	VMOVUPD Y2, 32(AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	ADDQ    $+64, DX
-	ADDQ    $+64, BX
-
-skip2013:
-	TESTQ   $0x00000004, SI
-	JEQ     skip2014
-	VMOVUPD (BX), Y2
-	VMOVUPD (CX), Y3
-	VMULPD  Y3, Y2, Y2
-	VMOVUPD (DX), Y3
-	VADDPD  Y3, Y2, Y2
-	VCMPPD  $0x01, Y2, Y0, Y2
-	VANDPD  Y1, Y2, Y2
-	VMOVUPD Y2, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-	ADDQ    $+32, DX
-	ADDQ    $+32, BX
-
-skip2014:
-	TESTQ   $0x00000002, SI
-	JEQ     skip2015
-	VMOVUPD (BX), X4
-	VMOVUPD (CX), X5
-	VMULPD  Y5, Y4, Y4
-	VMOVUPD (DX), X5
-	VADDPD  Y5, Y4, Y4
-	VCMPPD  $0x01, Y4, Y0, Y4
-	VANDPD  Y1, Y4, Y4
-	VMOVUPD X4, (AX)
-	ADDQ    $+16, AX
-	ADDQ    $+16, CX
-	ADDQ    $+16, DX
-	ADDQ    $+16, BX
-
-skip2015:
-	TESTQ  $0x00000001, SI
-	JEQ    skip2016
-	VMOVSD (BX), X5
-	VMOVSD (CX), X6
-	VMULPD Y6, Y5, Y5
-	VMOVSD (DX), X6
-	VADDPD Y6, Y5, Y5
-	VCMPPD $0x01, Y5, Y0, Y5
-	VANDPD Y1, Y5, Y5
-	VMOVSD X5, (AX)
-
-skip2016:
-	VZEROUPPER
-	RET
-
-// func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
-// Requires: AVX, AVX2
-TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
-	MOVQ         x+0(FP), AX
-	MOVQ         n+8(FP), CX
-	MOVQ         $0x8000000000000000, DX
-	VMOVQ        DX, X0
-	VPBROADCASTQ X0, Y0
-	VPXOR        (AX), Y0, Y1
-	VMOVDQA      Y1, Y2
-	VPXOR        32(AX), Y0, Y3
-	VMOVDQA      Y3, Y4
-	VPXOR        64(AX), Y0, Y5
-	VMOVDQA      Y5, Y6
-	VPXOR        96(AX), Y0, Y7
-	VMOVDQA      Y7, Y8
-
-loop2017:
-	SUBQ      $0x10, CX
-	JLE       done2018
+	VCVTPS2PD 16(CX), Y0
+	VMOVUPD   Y0, 32(AX)
+	VCVTPS2PD 32(CX), Y0
+	VMOVUPD   Y0, 64(AX)
+	VCVTPS2PD 48(CX), Y0
+	VMOVUPD   Y0, 96(AX)
+	ADDQ      $+64, CX
 	ADDQ      $+128, AX
-	VPXOR     (AX), Y0, Y9
-	VPCMPGTQ  Y9, Y1, Y10
-	VBLENDVPD Y10, Y9, Y1, Y1
-	VPCMPGTQ  Y2, Y9, Y10
-	VBLENDVPD Y10, Y9, Y2, Y2
-	VPXOR     32(AX), Y0, Y9
-	VPCMPGTQ  Y9, Y3, Y10
-	VBLENDVPD Y10, Y9, Y3, Y3
-	VPCMPGTQ  Y4, Y9, Y10
-	VBLENDVPD Y10, Y9, Y4, Y4
-	VPXOR     64(AX), Y0, Y9
-	VPCMPGTQ  Y9, Y5, Y10
-	VBLENDVPD Y10, Y9, Y5, Y5
-	VPCMPGTQ  Y6, Y9, Y10
-	VBLENDVPD Y10, Y9, Y6, Y6
-	VPXOR     96(AX), Y0, Y9
-	VPCMPGTQ  Y9, Y7, Y10
-	VBLENDVPD Y10, Y9, Y7, Y7
-	VPCMPGTQ  Y8, Y9, Y10
-	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop2017
+	SUBQ      $0x10, DX
+	JGE       loop1941
 
-done2018:
-	VPCMPGTQ  Y3, Y1, Y9
-	VBLENDVPD Y9, Y3, Y1, Y1
-	VPCMPGTQ  Y2, Y3, Y9
-	VBLENDVPD Y9, Y3, Y2, Y2
-	VPCMPGTQ  Y4, Y1, Y3
-	VBLENDVPD Y3, Y4, Y1, Y1
-	VPCMPGTQ  Y2, Y4, Y3
-	VBLENDVPD Y3, Y4, Y2, Y2
-	VPCMPGTQ  Y5, Y1, Y3
-	VBLENDVPD Y3, Y5, Y1, Y1
-	VPCMPGTQ  Y2, Y5, Y3
-	VBLENDVPD Y3, Y5, Y2, Y2
-	VPCMPGTQ  Y6, Y1, Y3
-	VBLENDVPD Y3, Y6, Y1, Y1
-	VPCMPGTQ  Y2, Y6, Y3
-	VBLENDVPD Y3, Y6, Y2, Y2
-	VPCMPGTQ  Y7, Y1, Y3
-	VBLENDVPD Y3, Y7, Y1, Y1
-	VPCMPGTQ  Y2, Y7, Y3
-	VBLENDVPD Y3, Y7, Y2, Y2
-	VPCMPGTQ  Y8, Y1, Y3
-	VBLENDVPD Y3, Y8, Y1, Y1
-	VPCMPGTQ  Y2, Y8, Y3
-	VBLENDVPD Y3, Y8, Y2, Y2
-	VPXOR     Y1, Y0, Y1
-	VPXOR     Y2, Y0, Y2
-	MOVQ      least+16(FP), AX
-	VMOVDQU   Y1, (AX)
-	MOVQ      most+24(FP), AX
-	VMOVDQU   Y2, (AX)
+rest1942:
+	TESTQ     $0x00000008, DX
+	JEQ       skip1943
+	VCVTPS2PD (CX), Y0
+	VMOVUPD   Y0, (AX)
+	VCVTPS2PD 16(CX), Y0
+	VMOVUPD   Y0, 32(AX)
+	ADDQ      $+32, CX
+	ADDQ      $+64, AX
+
+skip1943:
+	TESTQ     $0x00000004, DX
+	JEQ       skip1944
+	VCVTPS2PD (CX), Y0
+	VMOVUPD   Y0, (AX)
+	ADDQ      $+16, CX
+	ADDQ      $+32, AX
+
+skip1944:
+	TESTQ     $0x00000002, DX
+	JEQ       skip1945
+	VCVTPS2PD (CX), X0
+	VMOVUPD   X0, (AX)
+	ADDQ      $+8, CX
+	ADDQ      $+16, AX
+
+skip1945:
+	TESTQ     $0x00000001, DX
+	JEQ       skip1946
+	VMOVSS    (CX), X0
+	VCVTPS2PD X0, X0
+	VMOVSD    X0, (AX)
+	ADDQ      $+4, CX
+
+skip1946:
 	VZEROUPPER
-	RET
-
-// func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)
-// Requires: AVX, FMA3, SSE2
-TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
-	MOVQ         x+0(FP), AX
-	MOVQ         d+8(FP), CX
-	MOVQ         last+24(FP), DX
-	MOVQ         n+32(FP), BX
-	VBROADCASTSD t+16(FP), Y0
-	VXORPD       Y1, Y1, Y1
-	MOVQ         t+16(FP), DI
-	MOVQ         $0x3ff0000000000000, SI
-	XORQ         SI, DI
-	XORQ         SI, SI
-	VXORPD       Y2, Y2, Y2
-	VXORPD       Y3, Y3, Y3
-	VXORPD       Y4, Y4, Y4
-	VXORPD       Y5, Y5, Y5
-	SUBQ         $0x10, BX
-	JLT          rest2020
-
-loop2019:
-	VMOVUPD     (CX), Y8
-	VMOVUPD     (AX), Y6
-	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y6, Y7
-	VMOVMSKPD   Y7, R8
-	VSUBPD      Y6, Y1, Y6
-	VBLENDVPD   Y7, Y6, Y8, Y8
-	VMAXPD      Y1, Y7, Y7
-	VMOVUPD     (DX), Y6
-	VSUBPD      Y6, Y7, Y6
-	VFMADD231PD Y6, Y8, Y2
-	VMOVUPD     Y7, (AX)
-	VMOVUPD     32(CX), Y9
-	VMOVUPD     32(AX), Y6
-	VMULPD      Y0, Y9, Y9
-	VADDPD      Y9, Y6, Y7
-	VMOVMSKPD   Y7, R9
-	ORQ         R9, R8
-	VSUBPD      Y6, Y1, Y6
-	VBLENDVPD   Y7, Y6, Y9, Y9
-	VMAXPD      Y1, Y7, Y7
-	VMOVUPD     32(DX), Y6
-	VSUBPD      Y6, Y7, Y6
-	VFMADD231PD Y6, Y9, Y3
-	VMOVUPD     Y7, 32(AX)
-	VMOVUPD     64(CX), Y10
-	VMOVUPD     64(AX), Y6
-	VMULPD      Y0, Y10, Y10
-	VADDPD      Y10, Y6, Y7
-	VMOVMSKPD   Y7, R9
-	ORQ         R9, R8
-	VSUBPD      Y6, Y1, Y6
-	VBLENDVPD   Y7, Y6, Y10, Y10
-	VMAXPD      Y1, Y7, Y7
-	VMOVUPD     64(DX), Y6
-	VSUBPD      Y6, Y7, Y6
-	VFMADD231PD Y6, Y10, Y4
-	VMOVUPD     Y7, 64(AX)
-	VMOVUPD     96(CX), Y11
-	VMOVUPD     96(AX), Y6
-	VMULPD      Y0, Y11, Y11
-	VADDPD      Y11, Y6, Y7
-	VMOVMSKPD   Y7, R9
-	ORQ         R9, R8
-	VSUBPD      Y6, Y1, Y6
-	VBLENDVPD   Y7, Y6, Y11, Y11
-	VMAXPD      Y1, Y7, Y7
-	VMOVUPD     96(DX), Y6
-	VSUBPD      Y6, Y7, Y6
-	VFMADD231PD Y6, Y11, Y5
-	VMOVUPD     Y7, 96(AX)
-	ORQ         R8, SI
-	ORQ         DI, R8
-	JEQ         same2021
-	VMOVUPD     Y8, (CX)
-	VMOVUPD     Y9, 32(CX)
-	VMOVUPD     Y10, 64(CX)
-	VMOVUPD     Y11, 96(CX)
-
-same2021:
-	ADDQ $+128, DX
-	ADDQ $+128, AX
-	ADDQ $+128, CX
-	SUBQ $0x10, BX
-	JGE  loop2019
-
-rest2020:
-	TESTQ       $0x00000008, BX
-	JEQ         skip2022
-	VMOVUPD     (CX), Y8
-	VMOVUPD     (AX), Y6
-	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y6, Y7
-	VMOVMSKPD   Y7, R8
-	VSUBPD      Y6, Y1, Y6
-	VBLENDVPD   Y7, Y6, Y8, Y8
-	VMAXPD      Y1, Y7, Y7
-	VMOVUPD     (DX), Y6
-	VSUBPD      Y6, Y7, Y6
-	VFMADD231PD Y6, Y8, Y2
-	VMOVUPD     Y7, (AX)
-	VMOVUPD     32(CX), Y9
-	VMOVUPD     32(AX), Y6
-	VMULPD      Y0, Y9, Y9
-	VADDPD      Y9, Y6, Y7
-	VMOVMSKPD   Y7, R9
-	ORQ         R9, R8
-	VSUBPD      Y6, Y1, Y6
-	VBLENDVPD   Y7, Y6, Y9, Y9
-	VMAXPD      Y1, Y7, Y7
-	VMOVUPD     32(DX), Y6
-	VSUBPD      Y6, Y7, Y6
-	VFMADD231PD Y6, Y9, Y3
-	VMOVUPD     Y7, 32(AX)
-	ORQ         R8, SI
-	ORQ         DI, R8
-	JEQ         same2023
-	VMOVUPD     Y8, (CX)
-	VMOVUPD     Y9, 32(CX)
-
-same2023:
-	ADDQ $+64, DX
-	ADDQ $+64, AX
-	ADDQ $+64, CX
-
-skip2022:
-	TESTQ       $0x00000004, BX
-	JEQ         skip2024
-	VMOVUPD     (CX), Y8
-	VMOVUPD     (AX), Y6
-	VMULPD      Y0, Y8, Y8
-	VADDPD      Y8, Y6, Y7
-	VMOVMSKPD   Y7, R8
-	VSUBPD      Y6, Y1, Y6
-	VBLENDVPD   Y7, Y6, Y8, Y8
-	VMAXPD      Y1, Y7, Y7
-	VMOVUPD     (DX), Y6
-	VSUBPD      Y6, Y7, Y6
-	VFMADD231PD Y6, Y8, Y2
-	VMOVUPD     Y7, (AX)
-	ORQ         R8, SI
-	ORQ         DI, R8
-	JEQ         same2025
-	VMOVUPD     Y8, (CX)
-
-same2025:
-	ADDQ $+32, DX
-	ADDQ $+32, AX
-	ADDQ $+32, CX
-
-skip2024:
-	TESTQ       $0x00000002, BX
-	JEQ         skip2026
-	VMOVUPD     (CX), X13
-	VMOVUPD     (AX), X12
-	VMULPD      Y0, Y13, Y13
-	VADDPD      Y13, Y12, Y6
-	VMOVMSKPD   Y6, R8
-	VSUBPD      Y12, Y1, Y12
-	VBLENDVPD   Y6, Y12, Y13, Y13
-	VMAXPD      Y1, Y6, Y6
-	VMOVUPD     (DX), X12
-	VSUBPD      Y12, Y6, Y12
-	VFMADD231PD Y12, Y13, Y2
-	VMOVUPD     X6, (AX)
-	ORQ         R8, SI
-	ORQ         DI, R8
-	JEQ         same2027
-	VMOVUPD     X13, (CX)
-
-same2027:
-	ADDQ $+16, DX
-	ADDQ $+16, AX
-	ADDQ $+16, CX
-
-skip2026:
-	TESTQ       $0x00000001, BX
-	JEQ         skip2028
-	VMOVSD      (CX), X15
-	VMOVSD      (AX), X14
-	VMULPD      Y0, Y15, Y15
-	VADDPD      Y15, Y14, Y0
-	VMOVMSKPD   Y0, BX
-	VSUBPD      Y14, Y1, Y14
-	VBLENDVPD   Y0, Y14, Y15, Y15
-	VMAXPD      Y1, Y0, Y0
-	VMOVSD      (DX), X14
-	VSUBPD      Y14, Y0, Y14
-	VFMADD231PD Y14, Y15, Y2
-	VMOVSD      X0, (AX)
-	ORQ         BX, SI
-	ORQ         DI, BX
-	JEQ         same2029
-	VMOVSD      X15, (CX)
-
-same2029:
-	ADDQ $+8, DX
-
-skip2028:
-	MOVQ         SI, cut+48(FP)
-	VADDPD       Y4, Y2, Y2
-	VADDPD       Y5, Y3, Y3
-	VADDPD       Y3, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VZEROUPPER
-	MOVSD        X2, along+40(FP)
 	RET
 
 // func advanceRoundedAVX2(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
@@ -28729,9 +27384,9 @@ TEXT ·advanceRoundedAVX2(SB), NOSPLIT, $0-64
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2031
+	JLT          rest1948
 
-loop2030:
+loop1947:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28793,23 +27448,23 @@ loop2030:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2032
+	JEQ         same1949
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2032:
+same1949:
 	ADDQ $+128, DX
 	ADDQ $+64, SI
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	SUBQ $0x10, BX
-	JGE  loop2030
+	JGE  loop1947
 
-rest2031:
+rest1948:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2033
+	JEQ         skip1950
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28841,19 +27496,19 @@ rest2031:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2034
+	JEQ         same1951
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2034:
+same1951:
 	ADDQ $+64, DX
 	ADDQ $+32, SI
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 
-skip2033:
+skip1950:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2035
+	JEQ         skip1952
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -28870,18 +27525,18 @@ skip2033:
 	VMOVUPD     Y7, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2036
+	JEQ         same1953
 	VMOVUPD     Y8, (CX)
 
-same2036:
+same1953:
 	ADDQ $+32, DX
 	ADDQ $+16, SI
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 
-skip2035:
+skip1952:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2037
+	JEQ         skip1954
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -28898,18 +27553,18 @@ skip2035:
 	VMOVUPD     X6, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2038
+	JEQ         same1955
 	VMOVUPD     X13, (CX)
 
-same2038:
+same1955:
 	ADDQ $+16, DX
 	ADDQ $+8, SI
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 
-skip2037:
+skip1954:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2039
+	JEQ         skip1956
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -28926,14 +27581,14 @@ skip2037:
 	VMOVSD      X0, (AX)
 	ORQ         BX, DI
 	ORQ         R8, BX
-	JEQ         same2040
+	JEQ         same1957
 	VMOVSD      X15, (CX)
 
-same2040:
+same1957:
 	ADDQ $+8, DX
 	ADDQ $+4, SI
 
-skip2039:
+skip1956:
 	MOVQ         DI, cut+56(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -28965,9 +27620,9 @@ TEXT ·advanceRounded32AVX2(SB), NOSPLIT, $0-64
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2042
+	JLT          rest1959
 
-loop2041:
+loop1958:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -29029,23 +27684,23 @@ loop2041:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2043
+	JEQ         same1960
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2043:
+same1960:
 	ADDQ $+64, DX
 	ADDQ $+64, SI
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	SUBQ $0x10, BX
-	JGE  loop2041
+	JGE  loop1958
 
-rest2042:
+rest1959:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2044
+	JEQ         skip1961
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -29077,19 +27732,19 @@ rest2042:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2045
+	JEQ         same1962
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2045:
+same1962:
 	ADDQ $+32, DX
 	ADDQ $+32, SI
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 
-skip2044:
+skip1961:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2046
+	JEQ         skip1963
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -29106,18 +27761,18 @@ skip2044:
 	VMOVUPD     Y7, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2047
+	JEQ         same1964
 	VMOVUPD     Y8, (CX)
 
-same2047:
+same1964:
 	ADDQ $+16, DX
 	ADDQ $+16, SI
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 
-skip2046:
+skip1963:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2048
+	JEQ         skip1965
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -29134,18 +27789,18 @@ skip2046:
 	VMOVUPD     X6, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2049
+	JEQ         same1966
 	VMOVUPD     X13, (CX)
 
-same2049:
+same1966:
 	ADDQ $+8, DX
 	ADDQ $+8, SI
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 
-skip2048:
+skip1965:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2050
+	JEQ         skip1967
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -29163,14 +27818,14 @@ skip2048:
 	VMOVSD      X0, (AX)
 	ORQ         BX, DI
 	ORQ         R8, BX
-	JEQ         same2051
+	JEQ         same1968
 	VMOVSD      X15, (CX)
 
-same2051:
+same1968:
 	ADDQ $+4, DX
 	ADDQ $+4, SI
 
-skip2050:
+skip1967:
 	MOVQ         DI, cut+56(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -29183,112 +27838,6 @@ skip2050:
 	MOVSD        X2, along+48(FP)
 	RET
 
-// func extrapolateAVX2(y *float64, c float64, x *float64, least float64, n int)
-// Requires: AVX
-TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
-	MOVQ         y+0(FP), AX
-	MOVQ         x+16(FP), CX
-	MOVQ         n+32(FP), DX
-	VBROADCASTSD c+8(FP), Y0
-	VBROADCASTSD least+24(FP), Y1
-	SUBQ         $0x10, DX
-	JLT          rest2053
-
-loop2052:
-	VMOVUPD (CX), Y2
-	VMOVUPD (AX), Y3
-	VSUBPD  Y3, Y2, Y3
-	VMULPD  Y0, Y3, Y3
-	VADDPD  Y3, Y2, Y3
-	VMAXPD  Y3, Y1, Y3
-	VMOVUPD Y3, (AX)
-	VMOVUPD 32(CX), Y2
-	VMOVUPD 32(AX), Y3
-	VSUBPD  Y3, Y2, Y3
-	VMULPD  Y0, Y3, Y3
-	VADDPD  Y3, Y2, Y3
-	VMAXPD  Y3, Y1, Y3
-	VMOVUPD Y3, 32(AX)
-	VMOVUPD 64(CX), Y2
-	VMOVUPD 64(AX), Y3
-	VSUBPD  Y3, Y2, Y3
-	VMULPD  Y0, Y3, Y3
-	VADDPD  Y3, Y2, Y3
-	VMAXPD  Y3, Y1, Y3
-	VMOVUPD Y3, 64(AX)
-	VMOVUPD 96(CX), Y2
-	VMOVUPD 96(AX), Y3
-	VSUBPD  Y3, Y2, Y3
-	VMULPD  Y0, Y3, Y3
-	VADDPD  Y3, Y2, Y3
-	VMAXPD  Y3, Y1, Y3
-	VMOVUPD Y3, 96(AX)
-	ADDQ    $+128, AX
-	ADDQ    $+128, CX
-	SUBQ    $0x10, DX
-	JGE     loop2052
-
-rest2053:
-	TESTQ   $0x00000008, DX
-	JEQ     skip2054
-	VMOVUPD (CX), Y2
-	VMOVUPD (AX), Y3
-	VSUBPD  Y3, Y2, Y3
-	VMULPD  Y0, Y3, Y3
-	VADDPD  Y3, Y2, Y3
-	VMAXPD  Y3, Y1, Y3
-	VMOVUPD Y3, (AX)
-	VMOVUPD 32(CX), Y2
-	VMOVUPD 32(AX), Y3
-	VSUBPD  Y3, Y2, Y3
-	VMULPD  Y0, Y3, Y3
-	VADDPD  Y3, Y2, Y3
-	VMAXPD  Y3, Y1, Y3
-	VMOVUPD Y3, 32(AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-
-skip2054:
-	TESTQ   $0x00000004, DX
-	JEQ     skip2055
-	VMOVUPD (CX), Y2
-	VMOVUPD (AX), Y3
-	VSUBPD  Y3, Y2, Y3
-	VMULPD  Y0, Y3, Y3
-	VADDPD  Y3, Y2, Y3
-	VMAXPD  Y3, Y1, Y3
-	VMOVUPD Y3, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-
-skip2055:
-	TESTQ   $0x00000002, DX
-	JEQ     skip2056
-	VMOVUPD (CX), X4
-	VMOVUPD (AX), X5
-	VSUBPD  Y5, Y4, Y5
-	VMULPD  Y0, Y5, Y5
-	VADDPD  Y5, Y4, Y5
-	VMAXPD  Y5, Y1, Y5
-	VMOVUPD X5, (AX)
-	ADDQ    $+16, AX
-	ADDQ    $+16, CX
-
-skip2056:
-	TESTQ  $0x00000001, DX
-	JEQ    skip2057
-	VMOVSD (CX), X4
-	VMOVSD (AX), X6
-	VSUBPD Y6, Y4, Y6
-	VMULPD Y0, Y6, Y6
-	VADDPD Y6, Y4, Y6
-	VMAXPD Y6, Y1, Y6
-	VMOVSD X6, (AX)
-
-skip2057:
-	VZEROUPPER
-	RET
-
 // func extrapolateRoundedAVX2(wide *float64, y *float32, c float32, x *float32, least float32, n int)
 // Requires: AVX
 TEXT ·extrapolateRoundedAVX2(SB), NOSPLIT, $0-48
@@ -29299,9 +27848,9 @@ TEXT ·extrapolateRoundedAVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSS c+16(FP), X0
 	VBROADCASTSS least+32(FP), X1
 	SUBQ         $0x10, BX
-	JLT          rest2059
+	JLT          rest1970
 
-loop2058:
+loop1969:
 	VMOVUPS   (DX), X2
 	VMOVUPS   (CX), X3
 	VSUBPS    X3, X2, X3
@@ -29342,11 +27891,11 @@ loop2058:
 	ADDQ      $+64, CX
 	ADDQ      $+128, AX
 	SUBQ      $0x10, BX
-	JGE       loop2058
+	JGE       loop1969
 
-rest2059:
+rest1970:
 	TESTQ     $0x00000008, BX
-	JEQ       skip2060
+	JEQ       skip1971
 	VMOVUPS   (DX), X2
 	VMOVUPS   (CX), X3
 	VSUBPS    X3, X2, X3
@@ -29369,9 +27918,9 @@ rest2059:
 	ADDQ      $+32, CX
 	ADDQ      $+64, AX
 
-skip2060:
+skip1971:
 	TESTQ     $0x00000004, BX
-	JEQ       skip2061
+	JEQ       skip1972
 	VMOVUPS   (DX), X2
 	VMOVUPS   (CX), X3
 	VSUBPS    X3, X2, X3
@@ -29385,9 +27934,9 @@ skip2060:
 	ADDQ      $+16, CX
 	ADDQ      $+32, AX
 
-skip2061:
+skip1972:
 	TESTQ     $0x00000002, BX
-	JEQ       skip2062
+	JEQ       skip1973
 	VMOVQ     (DX), X2
 	VMOVQ     (CX), X3
 	VSUBPS    X3, X2, X3
@@ -29401,9 +27950,9 @@ skip2061:
 	ADDQ      $+8, CX
 	ADDQ      $+16, AX
 
-skip2062:
+skip1973:
 	TESTQ     $0x00000001, BX
-	JEQ       skip2063
+	JEQ       skip1974
 	VMOVSS    (DX), X2
 	VMOVSS    (CX), X3
 	VSUBPS    X3, X2, X3
@@ -29416,7 +27965,1554 @@ skip2062:
 	ADDQ      $+4, DX
 	ADDQ      $+4, CX
 
-skip2063:
+skip1974:
+	VZEROUPPER
+	RET
+
+// func mirrorAVX2(s *float64, r int)
+// Requires: AVX
+TEXT ·mirrorAVX2(SB), NOSPLIT, $0-16
+	MOVQ s+0(FP), AX
+	MOVQ r+8(FP), CX
+	MOVQ CX, DX
+	SHLQ $0x03, DX
+	LEAQ (DX)(DX*2), BX
+
+down1975:
+	VMOVUPD    (AX), Y0
+	VMOVUPD    (AX)(DX*1), Y1
+	VMOVUPD    (AX)(DX*2), Y2
+	VMOVUPD    (AX)(BX*1), Y3
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y5
+	VUNPCKLPD  Y3, Y2, Y6
+	VUNPCKHPD  Y3, Y2, Y7
+	VPERM2F128 $0x20, Y6, Y4, Y8
+	VPERM2F128 $0x20, Y7, Y5, Y8
+	VPERM2F128 $0x31, Y6, Y4, Y4
+	VPERM2F128 $0x31, Y7, Y5, Y5
+	VBLENDPD   $0x01, Y8, Y1, Y1
+	VBLENDPD   $0x03, Y4, Y2, Y2
+	VBLENDPD   $0x07, Y5, Y3, Y3
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, (AX)(DX*1)
+	VMOVUPD    Y2, (AX)(DX*2)
+	VMOVUPD    Y3, (AX)(BX*1)
+	SUBQ       $0x04, CX
+	JEQ        done1977
+	MOVQ       AX, SI
+	MOVQ       AX, DI
+	MOVQ       CX, R8
+
+across1976:
+	ADDQ       $0x20, SI
+	LEAQ       (DI)(DX*4), DI
+	VMOVUPD    (SI), Y0
+	VMOVUPD    (SI)(DX*1), Y1
+	VMOVUPD    (SI)(DX*2), Y2
+	VMOVUPD    (SI)(BX*1), Y3
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y0
+	VUNPCKLPD  Y3, Y2, Y1
+	VUNPCKHPD  Y3, Y2, Y2
+	VPERM2F128 $0x20, Y1, Y4, Y3
+	VPERM2F128 $0x20, Y2, Y0, Y5
+	VPERM2F128 $0x31, Y1, Y4, Y1
+	VPERM2F128 $0x31, Y2, Y0, Y0
+	VMOVUPD    Y3, (DI)
+	VMOVUPD    Y5, (DI)(DX*1)
+	VMOVUPD    Y1, (DI)(DX*2)
+	VMOVUPD    Y0, (DI)(BX*1)
+	SUBQ       $0x04, R8
+	JNE        across1976
+	LEAQ       32(AX)(DX*4), AX
+	JMP        down1975
+
+done1977:
+	VZEROUPPER
+	RET
+
+// func symmetrizeAVX2(s *float64, r int)
+// Requires: AVX
+TEXT ·symmetrizeAVX2(SB), NOSPLIT, $0-16
+	MOVQ s+0(FP), AX
+	MOVQ r+8(FP), CX
+	MOVQ CX, DX
+	SHLQ $0x03, DX
+	LEAQ (DX)(DX*2), BX
+
+down1978:
+	VMOVUPD    (AX), Y0
+	VMOVUPD    (AX)(DX*1), Y1
+	VMOVUPD    (AX)(DX*2), Y2
+	VMOVUPD    (AX)(BX*1), Y3
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y5
+	VUNPCKLPD  Y3, Y2, Y6
+	VUNPCKHPD  Y3, Y2, Y7
+	VPERM2F128 $0x20, Y6, Y4, Y8
+	VPERM2F128 $0x20, Y7, Y5, Y9
+	VPERM2F128 $0x31, Y6, Y4, Y4
+	VPERM2F128 $0x31, Y7, Y5, Y5
+	VADDPD     Y8, Y0, Y0
+	VADDPD     Y9, Y1, Y1
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y5, Y3, Y3
+	VMOVUPD    Y0, (AX)
+	VMOVUPD    Y1, (AX)(DX*1)
+	VMOVUPD    Y2, (AX)(DX*2)
+	VMOVUPD    Y3, (AX)(BX*1)
+	SUBQ       $0x04, CX
+	JEQ        done1980
+	MOVQ       AX, SI
+	MOVQ       AX, DI
+	MOVQ       CX, R8
+
+across1979:
+	ADDQ       $0x20, SI
+	LEAQ       (DI)(DX*4), DI
+	VMOVUPD    (SI), Y0
+	VMOVUPD    (SI)(DX*1), Y1
+	VMOVUPD    (SI)(DX*2), Y2
+	VMOVUPD    (SI)(BX*1), Y3
+	VUNPCKLPD  Y1, Y0, Y4
+	VUNPCKHPD  Y1, Y0, Y0
+	VUNPCKLPD  Y3, Y2, Y1
+	VUNPCKHPD  Y3, Y2, Y2
+	VPERM2F128 $0x20, Y1, Y4, Y3
+	VPERM2F128 $0x20, Y2, Y0, Y5
+	VPERM2F128 $0x31, Y1, Y4, Y1
+	VPERM2F128 $0x31, Y2, Y0, Y0
+	VADDPD     (DI), Y3, Y3
+	VADDPD     (DI)(DX*1), Y5, Y5
+	VADDPD     (DI)(DX*2), Y1, Y1
+	VADDPD     (DI)(BX*1), Y0, Y0
+	VMOVUPD    Y3, (DI)
+	VMOVUPD    Y5, (DI)(DX*1)
+	VMOVUPD    Y1, (DI)(DX*2)
+	VMOVUPD    Y0, (DI)(BX*1)
+	VUNPCKLPD  Y5, Y3, Y2
+	VUNPCKHPD  Y5, Y3, Y3
+	VUNPCKLPD  Y0, Y1, Y4
+	VUNPCKHPD  Y0, Y1, Y0
+	VPERM2F128 $0x20, Y4, Y2, Y1
+	VPERM2F128 $0x20, Y0, Y3, Y5
+	VPERM2F128 $0x31, Y4, Y2, Y2
+	VPERM2F128 $0x31, Y0, Y3, Y0
+	VMOVUPD    Y1, (SI)
+	VMOVUPD    Y5, (SI)(DX*1)
+	VMOVUPD    Y2, (SI)(DX*2)
+	VMOVUPD    Y0, (SI)(BX*1)
+	SUBQ       $0x04, R8
+	JNE        across1979
+	LEAQ       32(AX)(DX*4), AX
+	JMP        down1978
+
+done1980:
+	VZEROUPPER
+	RET
+
+// func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
+	MOVQ   x+0(FP), AX
+	MOVQ   r+8(FP), CX
+	MOVQ   w+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next1981:
+	SUBQ         $0x01, BX
+	JLT          done1982
+	VBROADCASTSD (DX), Y4
+	ADDQ         $0x08, DX
+	MOVQ         AX, SI
+	MOVQ         CX, DI
+	SUBQ         $0x10, DI
+	JLT          rest1984
+
+loop1983:
+	VMOVUPD     (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	VMOVUPD     32(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y1
+	VMOVUPD     64(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y2
+	VMOVUPD     96(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y3
+	ADDQ        $+128, SI
+	SUBQ        $0x10, DI
+	JGE         loop1983
+
+rest1984:
+	TESTQ       $0x00000008, DI
+	JEQ         skip1985
+	VMOVUPD     (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	VMOVUPD     32(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y1
+	ADDQ        $+64, SI
+
+skip1985:
+	TESTQ       $0x00000004, DI
+	JEQ         skip1986
+	VMOVUPD     (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	ADDQ        $+32, SI
+
+skip1986:
+	TESTQ       $0x00000002, DI
+	JEQ         skip1987
+	VMOVUPD     (SI), X7
+	VMULPD      Y4, Y7, Y5
+	VFMADD231PD Y5, Y7, Y0
+	ADDQ        $+16, SI
+
+skip1987:
+	TESTQ       $0x00000001, DI
+	JEQ         skip1988
+	VMOVSD      (SI), X7
+	VMULPD      Y4, Y7, Y4
+	VFMADD231PD Y4, Y7, Y0
+	ADDQ        $+8, SI
+
+skip1988:
+	LEAQ (AX)(CX*8), AX
+	JMP  next1981
+
+done1982:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, ret+32(FP)
+	RET
+
+// func rowSquares32AVX2(x *float32, r int, w *float64, rows int) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·rowSquares32AVX2(SB), NOSPLIT, $0-40
+	MOVQ   x+0(FP), AX
+	MOVQ   r+8(FP), CX
+	MOVQ   w+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next1989:
+	SUBQ         $0x01, BX
+	JLT          done1990
+	VBROADCASTSD (DX), Y4
+	ADDQ         $0x08, DX
+	MOVQ         AX, SI
+	MOVQ         CX, DI
+	SUBQ         $0x10, DI
+	JLT          rest1992
+
+loop1991:
+	VCVTPS2PD   (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	VCVTPS2PD   16(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y1
+	VCVTPS2PD   32(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y2
+	VCVTPS2PD   48(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y3
+	ADDQ        $+64, SI
+	SUBQ        $0x10, DI
+	JGE         loop1991
+
+rest1992:
+	TESTQ       $0x00000008, DI
+	JEQ         skip1993
+	VCVTPS2PD   (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	VCVTPS2PD   16(SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y1
+	ADDQ        $+32, SI
+
+skip1993:
+	TESTQ       $0x00000004, DI
+	JEQ         skip1994
+	VCVTPS2PD   (SI), Y5
+	VMULPD      Y4, Y5, Y6
+	VFMADD231PD Y6, Y5, Y0
+	ADDQ        $+16, SI
+
+skip1994:
+	TESTQ       $0x00000002, DI
+	JEQ         skip1995
+	VCVTPS2PD   (SI), X7
+	VMULPD      Y4, Y7, Y5
+	VFMADD231PD Y5, Y7, Y0
+	ADDQ        $+8, SI
+
+skip1995:
+	TESTQ       $0x00000001, DI
+	JEQ         skip1996
+	VMOVSS      (SI), X7
+	VCVTPS2PD   X7, X7
+	VMULPD      Y4, Y7, Y4
+	VFMADD231PD Y4, Y7, Y0
+	ADDQ        $+4, SI
+
+skip1996:
+	LEAQ (AX)(CX*4), AX
+	JMP  next1989
+
+done1990:
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, ret+32(FP)
+	RET
+
+// func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
+	MOVQ   x+0(FP), AX
+	MOVQ   r+8(FP), CX
+	MOVQ   rows+32(FP), DX
+	MOVQ   cut+48(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next1997:
+	SUBQ  $0x01, count+40(FP)
+	JLT   out1999
+	MOVL  (DX), SI
+	MOVL  4(DX), R8
+	ADDQ  $0x08, DX
+	SUBL  first+24(FP), SI
+	CMPQ  SI, n+16(FP)
+	JAE   bad2000
+	MOVL  4(BX)(SI*8), DI
+	SUBL  (BX), DI
+	IMULQ CX, SI
+	LEAQ  (AX)(SI*8), SI
+	LEAQ  (DI)(R8*1), R9
+	CMPQ  R9, entries+64(FP)
+	JHI   bad2000
+
+entry1998:
+	SUBQ         $0x01, R8
+	JLT          next1997
+	MOVQ         idx+56(FP), R9
+	MOVL         (R9)(DI*4), R9
+	SUBL         first+24(FP), R9
+	CMPQ         R9, n+16(FP)
+	JAE          bad2000
+	IMULQ        CX, R9
+	LEAQ         (AX)(R9*8), R9
+	MOVQ         val+72(FP), R10
+	TESTQ        R10, R10
+	JEQ          ones2001
+	VBROADCASTSD (R10)(DI*8), Y4
+	JMP          known2002
+
+ones2001:
+	MOVQ         $0x3ff0000000000000, R10
+	VMOVQ        R10, X4
+	VBROADCASTSD X4, Y4
+
+known2002:
+	ADDQ $0x01, DI
+	MOVQ SI, R10
+	MOVQ CX, R11
+	SUBQ $0x10, R11
+	JLT  rest2004
+
+loop2003:
+	VMOVUPD     (R9), Y5
+	VMOVUPD     (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	VMOVUPD     32(R9), Y5
+	VMOVUPD     32(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y1
+	VMOVUPD     64(R9), Y5
+	VMOVUPD     64(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y2
+	VMOVUPD     96(R9), Y5
+	VMOVUPD     96(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y3
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $0x10, R11
+	JGE         loop2003
+
+rest2004:
+	TESTQ       $0x00000008, R11
+	JEQ         skip2005
+	VMOVUPD     (R9), Y5
+	VMOVUPD     (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	VMOVUPD     32(R9), Y5
+	VMOVUPD     32(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y1
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+
+skip2005:
+	TESTQ       $0x00000004, R11
+	JEQ         skip2006
+	VMOVUPD     (R9), Y5
+	VMOVUPD     (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+
+skip2006:
+	TESTQ       $0x00000002, R11
+	JEQ         skip2007
+	VMOVUPD     (R9), X7
+	VMOVUPD     (R10), X8
+	VMULPD      Y4, Y7, Y7
+	VFMADD231PD Y7, Y8, Y0
+	ADDQ        $+16, R9
+	ADDQ        $+16, R10
+
+skip2007:
+	TESTQ       $0x00000001, R11
+	JEQ         skip2008
+	VMOVSD      (R9), X9
+	VMOVSD      (R10), X8
+	VMULPD      Y4, Y9, Y9
+	VFMADD231PD Y9, Y8, Y0
+	ADDQ        $+8, R9
+	ADDQ        $+8, R10
+
+skip2008:
+	JMP entry1998
+
+out1999:
+	XORQ         AX, AX
+	MOVQ         AX, bad+88(FP)
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, sum+80(FP)
+	RET
+
+bad2000:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+88(FP)
+	VZEROUPPER
+	RET
+
+// func sumPairs32AVX2(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·sumPairs32AVX2(SB), NOSPLIT, $0-96
+	MOVQ   x+0(FP), AX
+	MOVQ   r+8(FP), CX
+	MOVQ   rows+32(FP), DX
+	MOVQ   cut+48(FP), BX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next2009:
+	SUBQ  $0x01, count+40(FP)
+	JLT   out2011
+	MOVL  (DX), SI
+	MOVL  4(DX), R8
+	ADDQ  $0x08, DX
+	SUBL  first+24(FP), SI
+	CMPQ  SI, n+16(FP)
+	JAE   bad2012
+	MOVL  4(BX)(SI*8), DI
+	SUBL  (BX), DI
+	IMULQ CX, SI
+	LEAQ  (AX)(SI*4), SI
+	LEAQ  (DI)(R8*1), R9
+	CMPQ  R9, entries+64(FP)
+	JHI   bad2012
+
+entry2010:
+	SUBQ         $0x01, R8
+	JLT          next2009
+	MOVQ         idx+56(FP), R9
+	MOVL         (R9)(DI*4), R9
+	SUBL         first+24(FP), R9
+	CMPQ         R9, n+16(FP)
+	JAE          bad2012
+	IMULQ        CX, R9
+	LEAQ         (AX)(R9*4), R9
+	MOVQ         val+72(FP), R10
+	TESTQ        R10, R10
+	JEQ          ones2013
+	VBROADCASTSD (R10)(DI*8), Y4
+	JMP          known2014
+
+ones2013:
+	MOVQ         $0x3ff0000000000000, R10
+	VMOVQ        R10, X4
+	VBROADCASTSD X4, Y4
+
+known2014:
+	ADDQ $0x01, DI
+	MOVQ SI, R10
+	MOVQ CX, R11
+	SUBQ $0x10, R11
+	JLT  rest2016
+
+loop2015:
+	VCVTPS2PD   (R9), Y5
+	VCVTPS2PD   (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	VCVTPS2PD   16(R9), Y5
+	VCVTPS2PD   16(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y1
+	VCVTPS2PD   32(R9), Y5
+	VCVTPS2PD   32(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y2
+	VCVTPS2PD   48(R9), Y5
+	VCVTPS2PD   48(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y3
+	ADDQ        $+64, R9
+	ADDQ        $+64, R10
+	SUBQ        $0x10, R11
+	JGE         loop2015
+
+rest2016:
+	TESTQ       $0x00000008, R11
+	JEQ         skip2017
+	VCVTPS2PD   (R9), Y5
+	VCVTPS2PD   (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	VCVTPS2PD   16(R9), Y5
+	VCVTPS2PD   16(R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y1
+	ADDQ        $+32, R9
+	ADDQ        $+32, R10
+
+skip2017:
+	TESTQ       $0x00000004, R11
+	JEQ         skip2018
+	VCVTPS2PD   (R9), Y5
+	VCVTPS2PD   (R10), Y6
+	VMULPD      Y4, Y5, Y5
+	VFMADD231PD Y5, Y6, Y0
+	ADDQ        $+16, R9
+	ADDQ        $+16, R10
+
+skip2018:
+	TESTQ       $0x00000002, R11
+	JEQ         skip2019
+	VCVTPS2PD   (R9), X7
+	VCVTPS2PD   (R10), X8
+	VMULPD      Y4, Y7, Y7
+	VFMADD231PD Y7, Y8, Y0
+	ADDQ        $+8, R9
+	ADDQ        $+8, R10
+
+skip2019:
+	TESTQ       $0x00000001, R11
+	JEQ         skip2020
+	VMOVSS      (R9), X9
+	VCVTPS2PD   X9, X9
+	VMOVSS      (R10), X8
+	VCVTPS2PD   X8, X8
+	VMULPD      Y4, Y9, Y9
+	VFMADD231PD Y9, Y8, Y0
+	ADDQ        $+4, R9
+	ADDQ        $+4, R10
+
+skip2020:
+	JMP entry2010
+
+out2011:
+	XORQ         AX, AX
+	MOVQ         AX, bad+88(FP)
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, sum+80(FP)
+	RET
+
+bad2012:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+88(FP)
+	VZEROUPPER
+	RET
+
+// func scatterListsAVX2(y *float64, n int, lists *int64, count int, idx *int32, val *float64, entries int) (ok bool)
+// Requires: AVX, FMA3, MMX+
+TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
+	MOVQ y+0(FP), AX
+	MOVQ n+8(FP), CX
+	MOVQ lists+16(FP), DX
+	MOVQ count+24(FP), BX
+
+next2021:
+	SUBQ   $0x01, BX
+	JLT    out2023
+	MOVQ   (DX), SI
+	MOVQ   8(DX), DI
+	VMOVSD 16(DX), X0
+	CMPQ   DI, entries+48(FP)
+	JHI    bad2024
+	SUBQ   SI, DI
+	JLT    bad2024
+	TESTQ  SI, SI
+	JLT    bad2024
+	XORQ   R8, R8
+	CMPQ   BX, $0x02
+	JLT    last2025
+	MOVQ   48(DX), R8
+	SUBQ   SI, R8
+	SHLQ   $0x02, R8
+
+last2025:
+	ADDQ  $0x18, DX
+	MOVQ  idx+32(FP), R9
+	LEAQ  (R9)(SI*4), R9
+	MOVQ  val+40(FP), R10
+	TESTQ R10, R10
+	JEQ   ones2022
+	LEAQ  (R10)(SI*8), R10
+	SUBQ  $0x08, DI
+	JLT   rest2027
+
+loop2026:
+	PREFETCHT0  (R9)(R8*1)
+	PREFETCHT0  (R10)(R8*2)
+	MOVLQSX     (R9), SI
+	CMPQ        SI, CX
+	JAE         bad2024
+	VMOVSD      (R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     4(R9), SI
+	CMPQ        SI, CX
+	JAE         bad2024
+	VMOVSD      8(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     8(R9), SI
+	CMPQ        SI, CX
+	JAE         bad2024
+	VMOVSD      16(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     12(R9), SI
+	CMPQ        SI, CX
+	JAE         bad2024
+	VMOVSD      24(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     16(R9), SI
+	CMPQ        SI, CX
+	JAE         bad2024
+	VMOVSD      32(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     20(R9), SI
+	CMPQ        SI, CX
+	JAE         bad2024
+	VMOVSD      40(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     24(R9), SI
+	CMPQ        SI, CX
+	JAE         bad2024
+	VMOVSD      48(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	MOVLQSX     28(R9), SI
+	CMPQ        SI, CX
+	JAE         bad2024
+	VMOVSD      56(R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	ADDQ        $0x20, R9
+	ADDQ        $0x40, R10
+	SUBQ        $0x08, DI
+	JGE         loop2026
+
+rest2027:
+	ADDQ $0x08, DI
+
+one2028:
+	SUBQ        $0x01, DI
+	JLT         next2021
+	MOVLQSX     (R9), SI
+	CMPQ        SI, CX
+	JAE         bad2024
+	VMOVSD      (R10), X1
+	VFMADD213SD (AX)(SI*8), X0, X1
+	VMOVSD      X1, (AX)(SI*8)
+	ADDQ        $0x04, R9
+	ADDQ        $0x08, R10
+	JMP         one2028
+
+ones2022:
+	SUBQ $0x08, DI
+	JLT  rest2030
+
+loop2029:
+	PREFETCHT0 (R9)(R8*1)
+	MOVLQSX    (R9), SI
+	CMPQ       SI, CX
+	JAE        bad2024
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    4(R9), SI
+	CMPQ       SI, CX
+	JAE        bad2024
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    8(R9), SI
+	CMPQ       SI, CX
+	JAE        bad2024
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    12(R9), SI
+	CMPQ       SI, CX
+	JAE        bad2024
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    16(R9), SI
+	CMPQ       SI, CX
+	JAE        bad2024
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    20(R9), SI
+	CMPQ       SI, CX
+	JAE        bad2024
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    24(R9), SI
+	CMPQ       SI, CX
+	JAE        bad2024
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	MOVLQSX    28(R9), SI
+	CMPQ       SI, CX
+	JAE        bad2024
+	VADDSD     (AX)(SI*8), X0, X1
+	VMOVSD     X1, (AX)(SI*8)
+	ADDQ       $0x20, R9
+	SUBQ       $0x08, DI
+	JGE        loop2029
+
+rest2030:
+	ADDQ $0x08, DI
+
+one2031:
+	SUBQ    $0x01, DI
+	JLT     next2021
+	MOVLQSX (R9), SI
+	CMPQ    SI, CX
+	JAE     bad2024
+	VADDSD  (AX)(SI*8), X0, X1
+	VMOVSD  X1, (AX)(SI*8)
+	ADDQ    $0x04, R9
+	JMP     one2031
+
+out2023:
+	MOVB $0x01, AL
+	VZEROUPPER
+	MOVB AL, ok+56(FP)
+	RET
+
+bad2024:
+	MOVB $0x00, AL
+	VZEROUPPER
+	MOVB AL, ok+56(FP)
+	RET
+
+// func scaleAVX2(x *float64, c float64, n int)
+// Requires: AVX
+TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
+	MOVQ         x+0(FP), AX
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD c+8(FP), Y0
+	SUBQ         $0x10, CX
+	JLT          rest2033
+
+loop2032:
+	VMOVUPD (AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, (AX)
+	VMOVUPD 32(AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD 64(AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, 64(AX)
+	VMOVUPD 96(AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, 96(AX)
+	ADDQ    $+128, AX
+	SUBQ    $0x10, CX
+	JGE     loop2032
+
+rest2033:
+	TESTQ   $0x00000008, CX
+	JEQ     skip2034
+	VMOVUPD (AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, (AX)
+	VMOVUPD 32(AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $+64, AX
+
+skip2034:
+	TESTQ   $0x00000004, CX
+	JEQ     skip2035
+	VMOVUPD (AX), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPD Y1, (AX)
+	ADDQ    $+32, AX
+
+skip2035:
+	TESTQ   $0x00000002, CX
+	JEQ     skip2036
+	VMOVUPD (AX), X2
+	VMULPD  Y0, Y2, Y2
+	VMOVUPD X2, (AX)
+	ADDQ    $+16, AX
+
+skip2036:
+	TESTQ  $0x00000001, CX
+	JEQ    skip2037
+	VMOVSD (AX), X3
+	VMULPD Y0, Y3, Y3
+	VMOVSD X3, (AX)
+
+skip2037:
+	VZEROUPPER
+	RET
+
+// func fetchAVX2(x *float64, lines int)
+// Requires: AVX, MMX+
+TEXT ·fetchAVX2(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), AX
+	MOVQ lines+8(FP), CX
+
+loop2038:
+	PREFETCHT1 (AX)
+	ADDQ       $0x40, AX
+	DECQ       CX
+	JNE        loop2038
+	VZEROUPPER
+	RET
+
+// func fetchNextAVX2(places *int64, step int, count int, idx *int32, val *float64)
+// Requires: AVX, MMX+
+TEXT ·fetchNextAVX2(SB), NOSPLIT, $0-40
+	MOVQ  places+0(FP), AX
+	MOVQ  step+8(FP), CX
+	MOVQ  count+16(FP), DX
+	MOVQ  idx+24(FP), BX
+	MOVQ  val+32(FP), SI
+	TESTQ SI, SI
+	JEQ   ones2039
+
+loop2040:
+	MOVQ       (AX), DI
+	PREFETCHT1 (BX)(DI*4)
+	PREFETCHT1 64(BX)(DI*4)
+	PREFETCHT1 (SI)(DI*8)
+	PREFETCHT1 64(SI)(DI*8)
+	PREFETCHT1 128(SI)(DI*8)
+	ADDQ       CX, AX
+	DECQ       DX
+	JNE        loop2040
+	VZEROUPPER
+	RET
+
+ones2039:
+loop2041:
+	MOVQ       (AX), SI
+	PREFETCHT1 (BX)(SI*4)
+	PREFETCHT1 64(BX)(SI*4)
+	ADDQ       CX, AX
+	DECQ       DX
+	JNE        loop2041
+	VZEROUPPER
+	RET
+
+// func handOverAVX2(y *float64, x *float64, lines int)
+// Requires: AVX, MMX+
+TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ lines+16(FP), DX
+
+loop2042:
+	VMOVUPD  (CX), Y0
+	VMOVNTPD Y0, (AX)
+	VMOVUPD  32(CX), Y0
+	VMOVNTPD Y0, 32(AX)
+	ADDQ     $0x40, AX
+	ADDQ     $0x40, CX
+	DECQ     DX
+	JNE      loop2042
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func vendor() (b uint32, d uint32, c uint32)
+// Requires: CPUID
+TEXT ·vendor(SB), NOSPLIT, $0-12
+	XORL AX, AX
+	XORL CX, CX
+	CPUID
+	MOVL BX, b+0(FP)
+	MOVL DX, d+4(FP)
+	MOVL CX, c+8(FP)
+	RET
+
+// func mulAVX2(y *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·mulAVX2(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x10, DX
+	JLT  rest2044
+
+loop2043:
+	VMOVUPD (AX), Y0
+	VMOVUPD (CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	VMOVUPD 32(AX), Y0
+	VMOVUPD 32(CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, 32(AX)
+	VMOVUPD 64(AX), Y0
+	VMOVUPD 64(CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, 64(AX)
+	VMOVUPD 96(AX), Y0
+	VMOVUPD 96(CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $0x10, DX
+	JGE     loop2043
+
+rest2044:
+	TESTQ   $0x00000008, DX
+	JEQ     skip2045
+	VMOVUPD (AX), Y0
+	VMOVUPD (CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	VMOVUPD 32(AX), Y0
+	VMOVUPD 32(CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+
+skip2045:
+	TESTQ   $0x00000004, DX
+	JEQ     skip2046
+	VMOVUPD (AX), Y0
+	VMOVUPD (CX), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+
+skip2046:
+	TESTQ   $0x00000002, DX
+	JEQ     skip2047
+	VMOVUPD (AX), X2
+	VMOVUPD (CX), X3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD X2, (AX)
+	ADDQ    $+16, AX
+	ADDQ    $+16, CX
+
+skip2047:
+	TESTQ  $0x00000001, DX
+	JEQ    skip2048
+	VMOVSD (AX), X3
+	VMOVSD (CX), X4
+	VMULPD Y4, Y3, Y3
+	VMOVSD X3, (AX)
+
+skip2048:
+	VZEROUPPER
+	RET
+
+// func freeRowAVX2(free *float64, h *float64, lin *float64, d *float64, n int)
+// Requires: AVX, AVX2
+TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
+	MOVQ         free+0(FP), AX
+	MOVQ         h+8(FP), CX
+	MOVQ         lin+16(FP), DX
+	MOVQ         d+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VXORPD       Y0, Y0, Y0
+	MOVQ         $0x3ff0000000000000, DI
+	VMOVQ        DI, X1
+	VBROADCASTSD X1, Y1
+	SUBQ         $0x10, SI
+	JLT          rest2050
+
+loop2049:
+	VMOVUPD (BX), Y2
+	VMOVUPD (CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD (DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, (AX)
+	VMOVUPD 32(BX), Y2
+	VMOVUPD 32(CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD 32(DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, 32(AX)
+	VMOVUPD 64(BX), Y2
+	VMOVUPD 64(CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD 64(DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD 96(BX), Y2
+	VMOVUPD 96(CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD 96(DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $0x10, SI
+	JGE     loop2049
+
+rest2050:
+	TESTQ   $0x00000008, SI
+	JEQ     skip2051
+	VMOVUPD (BX), Y2
+	VMOVUPD (CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD (DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, (AX)
+	VMOVUPD 32(BX), Y2
+	VMOVUPD 32(CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD 32(DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+
+skip2051:
+	TESTQ   $0x00000004, SI
+	JEQ     skip2052
+	VMOVUPD (BX), Y2
+	VMOVUPD (CX), Y3
+	VMULPD  Y3, Y2, Y2
+	VMOVUPD (DX), Y3
+	VADDPD  Y3, Y2, Y2
+	VCMPPD  $0x01, Y2, Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMOVUPD Y2, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
+
+skip2052:
+	TESTQ   $0x00000002, SI
+	JEQ     skip2053
+	VMOVUPD (BX), X4
+	VMOVUPD (CX), X5
+	VMULPD  Y5, Y4, Y4
+	VMOVUPD (DX), X5
+	VADDPD  Y5, Y4, Y4
+	VCMPPD  $0x01, Y4, Y0, Y4
+	VANDPD  Y1, Y4, Y4
+	VMOVUPD X4, (AX)
+	ADDQ    $+16, AX
+	ADDQ    $+16, CX
+	ADDQ    $+16, DX
+	ADDQ    $+16, BX
+
+skip2053:
+	TESTQ  $0x00000001, SI
+	JEQ    skip2054
+	VMOVSD (BX), X5
+	VMOVSD (CX), X6
+	VMULPD Y6, Y5, Y5
+	VMOVSD (DX), X6
+	VADDPD Y6, Y5, Y5
+	VCMPPD $0x01, Y5, Y0, Y5
+	VANDPD Y1, Y5, Y5
+	VMOVSD X5, (AX)
+
+skip2054:
+	VZEROUPPER
+	RET
+
+// func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
+// Requires: AVX, AVX2
+TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         $0x8000000000000000, DX
+	VMOVQ        DX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        (AX), Y0, Y1
+	VMOVDQA      Y1, Y2
+	VPXOR        32(AX), Y0, Y3
+	VMOVDQA      Y3, Y4
+	VPXOR        64(AX), Y0, Y5
+	VMOVDQA      Y5, Y6
+	VPXOR        96(AX), Y0, Y7
+	VMOVDQA      Y7, Y8
+
+loop2055:
+	SUBQ      $0x10, CX
+	JLE       done2056
+	ADDQ      $+128, AX
+	VPXOR     (AX), Y0, Y9
+	VPCMPGTQ  Y9, Y1, Y10
+	VBLENDVPD Y10, Y9, Y1, Y1
+	VPCMPGTQ  Y2, Y9, Y10
+	VBLENDVPD Y10, Y9, Y2, Y2
+	VPXOR     32(AX), Y0, Y9
+	VPCMPGTQ  Y9, Y3, Y10
+	VBLENDVPD Y10, Y9, Y3, Y3
+	VPCMPGTQ  Y4, Y9, Y10
+	VBLENDVPD Y10, Y9, Y4, Y4
+	VPXOR     64(AX), Y0, Y9
+	VPCMPGTQ  Y9, Y5, Y10
+	VBLENDVPD Y10, Y9, Y5, Y5
+	VPCMPGTQ  Y6, Y9, Y10
+	VBLENDVPD Y10, Y9, Y6, Y6
+	VPXOR     96(AX), Y0, Y9
+	VPCMPGTQ  Y9, Y7, Y10
+	VBLENDVPD Y10, Y9, Y7, Y7
+	VPCMPGTQ  Y8, Y9, Y10
+	VBLENDVPD Y10, Y9, Y8, Y8
+	JMP       loop2055
+
+done2056:
+	VPCMPGTQ  Y3, Y1, Y9
+	VBLENDVPD Y9, Y3, Y1, Y1
+	VPCMPGTQ  Y2, Y3, Y9
+	VBLENDVPD Y9, Y3, Y2, Y2
+	VPCMPGTQ  Y4, Y1, Y3
+	VBLENDVPD Y3, Y4, Y1, Y1
+	VPCMPGTQ  Y2, Y4, Y3
+	VBLENDVPD Y3, Y4, Y2, Y2
+	VPCMPGTQ  Y5, Y1, Y3
+	VBLENDVPD Y3, Y5, Y1, Y1
+	VPCMPGTQ  Y2, Y5, Y3
+	VBLENDVPD Y3, Y5, Y2, Y2
+	VPCMPGTQ  Y6, Y1, Y3
+	VBLENDVPD Y3, Y6, Y1, Y1
+	VPCMPGTQ  Y2, Y6, Y3
+	VBLENDVPD Y3, Y6, Y2, Y2
+	VPCMPGTQ  Y7, Y1, Y3
+	VBLENDVPD Y3, Y7, Y1, Y1
+	VPCMPGTQ  Y2, Y7, Y3
+	VBLENDVPD Y3, Y7, Y2, Y2
+	VPCMPGTQ  Y8, Y1, Y3
+	VBLENDVPD Y3, Y8, Y1, Y1
+	VPCMPGTQ  Y2, Y8, Y3
+	VBLENDVPD Y3, Y8, Y2, Y2
+	VPXOR     Y1, Y0, Y1
+	VPXOR     Y2, Y0, Y2
+	MOVQ      least+16(FP), AX
+	VMOVDQU   Y1, (AX)
+	MOVQ      most+24(FP), AX
+	VMOVDQU   Y2, (AX)
+	VZEROUPPER
+	RET
+
+// func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)
+// Requires: AVX, FMA3, SSE2
+TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
+	MOVQ         x+0(FP), AX
+	MOVQ         d+8(FP), CX
+	MOVQ         last+24(FP), DX
+	MOVQ         n+32(FP), BX
+	VBROADCASTSD t+16(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	MOVQ         t+16(FP), DI
+	MOVQ         $0x3ff0000000000000, SI
+	XORQ         SI, DI
+	XORQ         SI, SI
+	VXORPD       Y2, Y2, Y2
+	VXORPD       Y3, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+	VXORPD       Y5, Y5, Y5
+	SUBQ         $0x10, BX
+	JLT          rest2058
+
+loop2057:
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y8, Y8
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	VMOVUPD     32(CX), Y9
+	VMOVUPD     32(AX), Y6
+	VMULPD      Y0, Y9, Y9
+	VADDPD      Y9, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	ORQ         R9, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y9, Y9
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     32(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y9, Y3
+	VMOVUPD     Y7, 32(AX)
+	VMOVUPD     64(CX), Y10
+	VMOVUPD     64(AX), Y6
+	VMULPD      Y0, Y10, Y10
+	VADDPD      Y10, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	ORQ         R9, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y10, Y10
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     64(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y10, Y4
+	VMOVUPD     Y7, 64(AX)
+	VMOVUPD     96(CX), Y11
+	VMOVUPD     96(AX), Y6
+	VMULPD      Y0, Y11, Y11
+	VADDPD      Y11, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	ORQ         R9, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y11, Y11
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     96(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y11, Y5
+	VMOVUPD     Y7, 96(AX)
+	ORQ         R8, SI
+	ORQ         DI, R8
+	JEQ         same2059
+	VMOVUPD     Y8, (CX)
+	VMOVUPD     Y9, 32(CX)
+	VMOVUPD     Y10, 64(CX)
+	VMOVUPD     Y11, 96(CX)
+
+same2059:
+	ADDQ $+128, DX
+	ADDQ $+128, AX
+	ADDQ $+128, CX
+	SUBQ $0x10, BX
+	JGE  loop2057
+
+rest2058:
+	TESTQ       $0x00000008, BX
+	JEQ         skip2060
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y8, Y8
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	VMOVUPD     32(CX), Y9
+	VMOVUPD     32(AX), Y6
+	VMULPD      Y0, Y9, Y9
+	VADDPD      Y9, Y6, Y7
+	VMOVMSKPD   Y7, R9
+	ORQ         R9, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y9, Y9
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     32(DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y9, Y3
+	VMOVUPD     Y7, 32(AX)
+	ORQ         R8, SI
+	ORQ         DI, R8
+	JEQ         same2061
+	VMOVUPD     Y8, (CX)
+	VMOVUPD     Y9, 32(CX)
+
+same2061:
+	ADDQ $+64, DX
+	ADDQ $+64, AX
+	ADDQ $+64, CX
+
+skip2060:
+	TESTQ       $0x00000004, BX
+	JEQ         skip2062
+	VMOVUPD     (CX), Y8
+	VMOVUPD     (AX), Y6
+	VMULPD      Y0, Y8, Y8
+	VADDPD      Y8, Y6, Y7
+	VMOVMSKPD   Y7, R8
+	VSUBPD      Y6, Y1, Y6
+	VBLENDVPD   Y7, Y6, Y8, Y8
+	VMAXPD      Y1, Y7, Y7
+	VMOVUPD     (DX), Y6
+	VSUBPD      Y6, Y7, Y6
+	VFMADD231PD Y6, Y8, Y2
+	VMOVUPD     Y7, (AX)
+	ORQ         R8, SI
+	ORQ         DI, R8
+	JEQ         same2063
+	VMOVUPD     Y8, (CX)
+
+same2063:
+	ADDQ $+32, DX
+	ADDQ $+32, AX
+	ADDQ $+32, CX
+
+skip2062:
+	TESTQ       $0x00000002, BX
+	JEQ         skip2064
+	VMOVUPD     (CX), X13
+	VMOVUPD     (AX), X12
+	VMULPD      Y0, Y13, Y13
+	VADDPD      Y13, Y12, Y6
+	VMOVMSKPD   Y6, R8
+	VSUBPD      Y12, Y1, Y12
+	VBLENDVPD   Y6, Y12, Y13, Y13
+	VMAXPD      Y1, Y6, Y6
+	VMOVUPD     (DX), X12
+	VSUBPD      Y12, Y6, Y12
+	VFMADD231PD Y12, Y13, Y2
+	VMOVUPD     X6, (AX)
+	ORQ         R8, SI
+	ORQ         DI, R8
+	JEQ         same2065
+	VMOVUPD     X13, (CX)
+
+same2065:
+	ADDQ $+16, DX
+	ADDQ $+16, AX
+	ADDQ $+16, CX
+
+skip2064:
+	TESTQ       $0x00000001, BX
+	JEQ         skip2066
+	VMOVSD      (CX), X15
+	VMOVSD      (AX), X14
+	VMULPD      Y0, Y15, Y15
+	VADDPD      Y15, Y14, Y0
+	VMOVMSKPD   Y0, BX
+	VSUBPD      Y14, Y1, Y14
+	VBLENDVPD   Y0, Y14, Y15, Y15
+	VMAXPD      Y1, Y0, Y0
+	VMOVSD      (DX), X14
+	VSUBPD      Y14, Y0, Y14
+	VFMADD231PD Y14, Y15, Y2
+	VMOVSD      X0, (AX)
+	ORQ         BX, SI
+	ORQ         DI, BX
+	JEQ         same2067
+	VMOVSD      X15, (CX)
+
+same2067:
+	ADDQ $+8, DX
+
+skip2066:
+	MOVQ         SI, cut+48(FP)
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VZEROUPPER
+	MOVSD        X2, along+40(FP)
+	RET
+
+// func extrapolateAVX2(y *float64, c float64, x *float64, least float64, n int)
+// Requires: AVX
+TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
+	MOVQ         y+0(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         n+32(FP), DX
+	VBROADCASTSD c+8(FP), Y0
+	VBROADCASTSD least+24(FP), Y1
+	SUBQ         $0x10, DX
+	JLT          rest2069
+
+loop2068:
+	VMOVUPD (CX), Y2
+	VMOVUPD (AX), Y3
+	VSUBPD  Y3, Y2, Y3
+	VMULPD  Y0, Y3, Y3
+	VADDPD  Y3, Y2, Y3
+	VMAXPD  Y3, Y1, Y3
+	VMOVUPD Y3, (AX)
+	VMOVUPD 32(CX), Y2
+	VMOVUPD 32(AX), Y3
+	VSUBPD  Y3, Y2, Y3
+	VMULPD  Y0, Y3, Y3
+	VADDPD  Y3, Y2, Y3
+	VMAXPD  Y3, Y1, Y3
+	VMOVUPD Y3, 32(AX)
+	VMOVUPD 64(CX), Y2
+	VMOVUPD 64(AX), Y3
+	VSUBPD  Y3, Y2, Y3
+	VMULPD  Y0, Y3, Y3
+	VADDPD  Y3, Y2, Y3
+	VMAXPD  Y3, Y1, Y3
+	VMOVUPD Y3, 64(AX)
+	VMOVUPD 96(CX), Y2
+	VMOVUPD 96(AX), Y3
+	VSUBPD  Y3, Y2, Y3
+	VMULPD  Y0, Y3, Y3
+	VADDPD  Y3, Y2, Y3
+	VMAXPD  Y3, Y1, Y3
+	VMOVUPD Y3, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $0x10, DX
+	JGE     loop2068
+
+rest2069:
+	TESTQ   $0x00000008, DX
+	JEQ     skip2070
+	VMOVUPD (CX), Y2
+	VMOVUPD (AX), Y3
+	VSUBPD  Y3, Y2, Y3
+	VMULPD  Y0, Y3, Y3
+	VADDPD  Y3, Y2, Y3
+	VMAXPD  Y3, Y1, Y3
+	VMOVUPD Y3, (AX)
+	VMOVUPD 32(CX), Y2
+	VMOVUPD 32(AX), Y3
+	VSUBPD  Y3, Y2, Y3
+	VMULPD  Y0, Y3, Y3
+	VADDPD  Y3, Y2, Y3
+	VMAXPD  Y3, Y1, Y3
+	VMOVUPD Y3, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+
+skip2070:
+	TESTQ   $0x00000004, DX
+	JEQ     skip2071
+	VMOVUPD (CX), Y2
+	VMOVUPD (AX), Y3
+	VSUBPD  Y3, Y2, Y3
+	VMULPD  Y0, Y3, Y3
+	VADDPD  Y3, Y2, Y3
+	VMAXPD  Y3, Y1, Y3
+	VMOVUPD Y3, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+
+skip2071:
+	TESTQ   $0x00000002, DX
+	JEQ     skip2072
+	VMOVUPD (CX), X4
+	VMOVUPD (AX), X5
+	VSUBPD  Y5, Y4, Y5
+	VMULPD  Y0, Y5, Y5
+	VADDPD  Y5, Y4, Y5
+	VMAXPD  Y5, Y1, Y5
+	VMOVUPD X5, (AX)
+	ADDQ    $+16, AX
+	ADDQ    $+16, CX
+
+skip2072:
+	TESTQ  $0x00000001, DX
+	JEQ    skip2073
+	VMOVSD (CX), X4
+	VMOVSD (AX), X6
+	VSUBPD Y6, Y4, Y6
+	VMULPD Y0, Y6, Y6
+	VADDPD Y6, Y4, Y6
+	VMAXPD Y6, Y1, Y6
+	VMOVSD X6, (AX)
+
+skip2073:
 	VZEROUPPER
 	RET
 
@@ -44001,4 +44097,851 @@ done1148:
 	VMOVQ         X8, AX
 	VZEROUPPER
 	MOVQ          AX, ret+40(FP)
+	RET
+
+// func toFloat32AVX512(y *float32, x *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·toFloat32AVX512(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x20, DX
+	JLT  rest1153
+
+loop1152:
+	VMOVUPD   (CX), Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, (AX)
+	VMOVUPD   64(CX), Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, 32(AX)
+	VMOVUPD   128(CX), Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, 64(AX)
+	VMOVUPD   192(CX), Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $+128, AX
+	ADDQ      $+256, CX
+	SUBQ      $0x20, DX
+	JGE       loop1152
+
+rest1153:
+	TESTQ     $0x00000010, DX
+	JEQ       skip1154
+	VMOVUPD   (CX), Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, (AX)
+	VMOVUPD   64(CX), Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $+64, AX
+	ADDQ      $+128, CX
+
+skip1154:
+	TESTQ     $0x00000008, DX
+	JEQ       skip1155
+	VMOVUPD   (CX), Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $+32, AX
+	ADDQ      $+64, CX
+
+skip1155:
+	TESTQ      $0x00000004, DX
+	JEQ        skip1156
+	VMOVUPD    (CX), Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)
+	ADDQ       $+16, AX
+	ADDQ       $+32, CX
+
+skip1156:
+	TESTQ      $0x00000002, DX
+	JEQ        skip1157
+	VMOVUPD    (CX), X0
+	VCVTPD2PSX X0, X0
+	VMOVQ      X0, (AX)
+	ADDQ       $+8, AX
+	ADDQ       $+16, CX
+
+skip1157:
+	TESTQ     $0x00000001, DX
+	JEQ       skip1158
+	VMOVSD    (CX), X0
+	VCVTSD2SS X0, X0, X0
+	VMOVSS    X0, (AX)
+	ADDQ      $+4, AX
+
+skip1158:
+	VZEROUPPER
+	RET
+
+// func toFloat64AVX512(y *float64, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·toFloat64AVX512(SB), NOSPLIT, $0-24
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x20, DX
+	JLT  rest1160
+
+loop1159:
+	VCVTPS2PD (CX), Z0
+	VMOVUPD   Z0, (AX)
+	VCVTPS2PD 32(CX), Z0
+	VMOVUPD   Z0, 64(AX)
+	VCVTPS2PD 64(CX), Z0
+	VMOVUPD   Z0, 128(AX)
+	VCVTPS2PD 96(CX), Z0
+	VMOVUPD   Z0, 192(AX)
+	ADDQ      $+128, CX
+	ADDQ      $+256, AX
+	SUBQ      $0x20, DX
+	JGE       loop1159
+
+rest1160:
+	TESTQ     $0x00000010, DX
+	JEQ       skip1161
+	VCVTPS2PD (CX), Z0
+	VMOVUPD   Z0, (AX)
+	VCVTPS2PD 32(CX), Z0
+	VMOVUPD   Z0, 64(AX)
+	ADDQ      $+64, CX
+	ADDQ      $+128, AX
+
+skip1161:
+	TESTQ     $0x00000008, DX
+	JEQ       skip1162
+	VCVTPS2PD (CX), Z0
+	VMOVUPD   Z0, (AX)
+	ADDQ      $+32, CX
+	ADDQ      $+64, AX
+
+skip1162:
+	TESTQ     $0x00000004, DX
+	JEQ       skip1163
+	VCVTPS2PD (CX), Y0
+	VMOVUPD   Y0, (AX)
+	ADDQ      $+16, CX
+	ADDQ      $+32, AX
+
+skip1163:
+	TESTQ     $0x00000002, DX
+	JEQ       skip1164
+	VCVTPS2PD (CX), X0
+	VMOVUPD   X0, (AX)
+	ADDQ      $+8, CX
+	ADDQ      $+16, AX
+
+skip1164:
+	TESTQ     $0x00000001, DX
+	JEQ       skip1165
+	VMOVSS    (CX), X0
+	VCVTPS2PD X0, X0
+	VMOVSD    X0, (AX)
+	ADDQ      $+4, CX
+
+skip1165:
+	VZEROUPPER
+	RET
+
+// func advanceRoundedAVX512(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·advanceRoundedAVX512(SB), NOSPLIT, $0-64
+	MOVQ         x+0(FP), AX
+	MOVQ         d+8(FP), CX
+	MOVQ         last+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         y+40(FP), SI
+	VBROADCASTSD t+16(FP), Z0
+	VPXORQ       Z1, Z1, Z1
+	MOVQ         t+16(FP), R8
+	MOVQ         $0x3ff0000000000000, DI
+	XORQ         DI, R8
+	XORQ         DI, DI
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPTERNLOGQ   $0xff, Z6, Z6, Z6
+	VPSLLQ       $0x3f, Z6, Z6
+	SUBQ         $0x20, BX
+	JLT          rest1167
+
+loop1166:
+	VMOVUPD     (CX), Z9
+	VMOVUPD     (AX), Z7
+	VMULPD      Z0, Z9, Z9
+	VADDPD      Z9, Z7, Z8
+	VMOVUPD     Z8, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y9
+	VCVTPS2PD   Y9, Z8
+	VMOVUPS     Y9, (SI)
+	VSUBPD      Z7, Z8, Z9
+	VMOVUPD     (DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z9, Z2
+	VMOVUPD     Z8, (AX)
+	VMOVUPD     64(CX), Z11
+	VMOVUPD     64(AX), Z7
+	VMULPD      Z0, Z11, Z11
+	VADDPD      Z11, Z7, Z8
+	VPORQ       Z8, Z10, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y11
+	VCVTPS2PD   Y11, Z8
+	VMOVUPS     Y11, 32(SI)
+	VSUBPD      Z7, Z8, Z11
+	VMOVUPD     64(DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z11, Z3
+	VMOVUPD     Z8, 64(AX)
+	VMOVUPD     128(CX), Z12
+	VMOVUPD     128(AX), Z7
+	VMULPD      Z0, Z12, Z12
+	VADDPD      Z12, Z7, Z8
+	VPORQ       Z8, Z10, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y12
+	VCVTPS2PD   Y12, Z8
+	VMOVUPS     Y12, 64(SI)
+	VSUBPD      Z7, Z8, Z12
+	VMOVUPD     128(DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z12, Z4
+	VMOVUPD     Z8, 128(AX)
+	VMOVUPD     192(CX), Z13
+	VMOVUPD     192(AX), Z7
+	VMULPD      Z0, Z13, Z13
+	VADDPD      Z13, Z7, Z8
+	VPORQ       Z8, Z10, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y13
+	VCVTPS2PD   Y13, Z8
+	VMOVUPS     Y13, 96(SI)
+	VSUBPD      Z7, Z8, Z13
+	VMOVUPD     192(DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z13, Z5
+	VMOVUPD     Z8, 192(AX)
+	VPTESTMQ    Z6, Z10, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1168
+	VMOVUPD     Z9, (CX)
+	VMOVUPD     Z11, 64(CX)
+	VMOVUPD     Z12, 128(CX)
+	VMOVUPD     Z13, 192(CX)
+
+same1168:
+	ADDQ $+256, DX
+	ADDQ $+128, SI
+	ADDQ $+256, AX
+	ADDQ $+256, CX
+	SUBQ $0x20, BX
+	JGE  loop1166
+
+rest1167:
+	TESTQ       $0x00000010, BX
+	JEQ         skip1169
+	VMOVUPD     (CX), Z9
+	VMOVUPD     (AX), Z7
+	VMULPD      Z0, Z9, Z9
+	VADDPD      Z9, Z7, Z8
+	VMOVUPD     Z8, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y9
+	VCVTPS2PD   Y9, Z8
+	VMOVUPS     Y9, (SI)
+	VSUBPD      Z7, Z8, Z9
+	VMOVUPD     (DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z9, Z2
+	VMOVUPD     Z8, (AX)
+	VMOVUPD     64(CX), Z11
+	VMOVUPD     64(AX), Z7
+	VMULPD      Z0, Z11, Z11
+	VADDPD      Z11, Z7, Z8
+	VPORQ       Z8, Z10, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y11
+	VCVTPS2PD   Y11, Z8
+	VMOVUPS     Y11, 32(SI)
+	VSUBPD      Z7, Z8, Z11
+	VMOVUPD     64(DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z11, Z3
+	VMOVUPD     Z8, 64(AX)
+	VPTESTMQ    Z6, Z10, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1170
+	VMOVUPD     Z9, (CX)
+	VMOVUPD     Z11, 64(CX)
+
+same1170:
+	ADDQ $+128, DX
+	ADDQ $+64, SI
+	ADDQ $+128, AX
+	ADDQ $+128, CX
+
+skip1169:
+	TESTQ       $0x00000008, BX
+	JEQ         skip1171
+	VMOVUPD     (CX), Z9
+	VMOVUPD     (AX), Z7
+	VMULPD      Z0, Z9, Z9
+	VADDPD      Z9, Z7, Z8
+	VMOVUPD     Z8, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y9
+	VCVTPS2PD   Y9, Z8
+	VMOVUPS     Y9, (SI)
+	VSUBPD      Z7, Z8, Z9
+	VMOVUPD     (DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z9, Z2
+	VMOVUPD     Z8, (AX)
+	VPTESTMQ    Z6, Z10, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1172
+	VMOVUPD     Z9, (CX)
+
+same1172:
+	ADDQ $+64, DX
+	ADDQ $+32, SI
+	ADDQ $+64, AX
+	ADDQ $+64, CX
+
+skip1171:
+	TESTQ       $0x00000004, BX
+	JEQ         skip1173
+	VMOVUPD     (CX), Y15
+	VMOVUPD     (AX), Y14
+	VMULPD      Z0, Z15, Z15
+	VADDPD      Z15, Z14, Z7
+	VMOVUPD     Z7, Z8
+	VMAXPD      Z1, Z7, Z7
+	VCVTPD2PSY  Y7, X9
+	VCVTPS2PD   X9, Y7
+	VMOVUPS     X9, (SI)
+	VSUBPD      Z14, Z7, Z15
+	VMOVUPD     (DX), Y14
+	VSUBPD      Z14, Z7, Z14
+	VFMADD231PD Z14, Z15, Z2
+	VMOVUPD     Y7, (AX)
+	VPTESTMQ    Z6, Z8, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1174
+	VMOVUPD     Y15, (CX)
+
+same1174:
+	ADDQ $+32, DX
+	ADDQ $+16, SI
+	ADDQ $+32, AX
+	ADDQ $+32, CX
+
+skip1173:
+	TESTQ       $0x00000002, BX
+	JEQ         skip1175
+	VMOVUPD     (CX), X17
+	VMOVUPD     (AX), X16
+	VMULPD      Z0, Z17, Z17
+	VADDPD      Z17, Z16, Z7
+	VMOVUPD     Z7, Z8
+	VMAXPD      Z1, Z7, Z7
+	VCVTPD2PSX  X7, X9
+	VCVTPS2PD   X9, X7
+	VMOVQ       X9, (SI)
+	VSUBPD      Z16, Z7, Z17
+	VMOVUPD     (DX), X16
+	VSUBPD      Z16, Z7, Z16
+	VFMADD231PD Z16, Z17, Z2
+	VMOVUPD     X7, (AX)
+	VPTESTMQ    Z6, Z8, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1176
+	VMOVUPD     X17, (CX)
+
+same1176:
+	ADDQ $+16, DX
+	ADDQ $+8, SI
+	ADDQ $+16, AX
+	ADDQ $+16, CX
+
+skip1175:
+	TESTQ       $0x00000001, BX
+	JEQ         skip1177
+	VMOVSD      (CX), X19
+	VMOVSD      (AX), X18
+	VMULPD      Z0, Z19, Z19
+	VADDPD      Z19, Z18, Z0
+	VMOVUPD     Z0, Z7
+	VMAXPD      Z1, Z0, Z0
+	VCVTSD2SS   X0, X0, X1
+	VCVTSS2SD   X1, X1, X0
+	VMOVSS      X1, (SI)
+	VSUBPD      Z18, Z0, Z19
+	VMOVSD      (DX), X18
+	VSUBPD      Z18, Z0, Z18
+	VFMADD231PD Z18, Z19, Z2
+	VMOVSD      X0, (AX)
+	VPTESTMQ    Z6, Z7, K1
+	KMOVW       K1, AX
+	ORQ         AX, DI
+	ORQ         R8, AX
+	JEQ         same1178
+	VMOVSD      X19, (CX)
+
+same1178:
+	ADDQ $+8, DX
+	ADDQ $+4, SI
+
+skip1177:
+	MOVQ          DI, cut+56(FP)
+	VADDPD        Z4, Z2, Z2
+	VADDPD        Z5, Z3, Z3
+	VADDPD        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPD        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPD        X0, X2, X2
+	VUNPCKHPD     X2, X2, X0
+	VADDSD        X0, X2, X2
+	VZEROUPPER
+	MOVSD         X2, along+48(FP)
+	RET
+
+// func advanceRounded32AVX512(x *float64, d *float64, t float64, last *float32, n int, y *float32) (along float64, cut int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·advanceRounded32AVX512(SB), NOSPLIT, $0-64
+	MOVQ         x+0(FP), AX
+	MOVQ         d+8(FP), CX
+	MOVQ         last+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         y+40(FP), SI
+	VBROADCASTSD t+16(FP), Z0
+	VPXORQ       Z1, Z1, Z1
+	MOVQ         t+16(FP), R8
+	MOVQ         $0x3ff0000000000000, DI
+	XORQ         DI, R8
+	XORQ         DI, DI
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPTERNLOGQ   $0xff, Z6, Z6, Z6
+	VPSLLQ       $0x3f, Z6, Z6
+	SUBQ         $0x20, BX
+	JLT          rest1180
+
+loop1179:
+	VMOVUPD     (CX), Z9
+	VMOVUPD     (AX), Z7
+	VMULPD      Z0, Z9, Z9
+	VADDPD      Z9, Z7, Z8
+	VMOVUPD     Z8, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y9
+	VCVTPS2PD   Y9, Z8
+	VMOVUPS     Y9, (SI)
+	VSUBPD      Z7, Z8, Z9
+	VCVTPS2PD   (DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z9, Z2
+	VMOVUPD     Z8, (AX)
+	VMOVUPD     64(CX), Z11
+	VMOVUPD     64(AX), Z7
+	VMULPD      Z0, Z11, Z11
+	VADDPD      Z11, Z7, Z8
+	VPORQ       Z8, Z10, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y11
+	VCVTPS2PD   Y11, Z8
+	VMOVUPS     Y11, 32(SI)
+	VSUBPD      Z7, Z8, Z11
+	VCVTPS2PD   32(DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z11, Z3
+	VMOVUPD     Z8, 64(AX)
+	VMOVUPD     128(CX), Z12
+	VMOVUPD     128(AX), Z7
+	VMULPD      Z0, Z12, Z12
+	VADDPD      Z12, Z7, Z8
+	VPORQ       Z8, Z10, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y12
+	VCVTPS2PD   Y12, Z8
+	VMOVUPS     Y12, 64(SI)
+	VSUBPD      Z7, Z8, Z12
+	VCVTPS2PD   64(DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z12, Z4
+	VMOVUPD     Z8, 128(AX)
+	VMOVUPD     192(CX), Z13
+	VMOVUPD     192(AX), Z7
+	VMULPD      Z0, Z13, Z13
+	VADDPD      Z13, Z7, Z8
+	VPORQ       Z8, Z10, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y13
+	VCVTPS2PD   Y13, Z8
+	VMOVUPS     Y13, 96(SI)
+	VSUBPD      Z7, Z8, Z13
+	VCVTPS2PD   96(DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z13, Z5
+	VMOVUPD     Z8, 192(AX)
+	VPTESTMQ    Z6, Z10, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1181
+	VMOVUPD     Z9, (CX)
+	VMOVUPD     Z11, 64(CX)
+	VMOVUPD     Z12, 128(CX)
+	VMOVUPD     Z13, 192(CX)
+
+same1181:
+	ADDQ $+128, DX
+	ADDQ $+128, SI
+	ADDQ $+256, AX
+	ADDQ $+256, CX
+	SUBQ $0x20, BX
+	JGE  loop1179
+
+rest1180:
+	TESTQ       $0x00000010, BX
+	JEQ         skip1182
+	VMOVUPD     (CX), Z9
+	VMOVUPD     (AX), Z7
+	VMULPD      Z0, Z9, Z9
+	VADDPD      Z9, Z7, Z8
+	VMOVUPD     Z8, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y9
+	VCVTPS2PD   Y9, Z8
+	VMOVUPS     Y9, (SI)
+	VSUBPD      Z7, Z8, Z9
+	VCVTPS2PD   (DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z9, Z2
+	VMOVUPD     Z8, (AX)
+	VMOVUPD     64(CX), Z11
+	VMOVUPD     64(AX), Z7
+	VMULPD      Z0, Z11, Z11
+	VADDPD      Z11, Z7, Z8
+	VPORQ       Z8, Z10, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y11
+	VCVTPS2PD   Y11, Z8
+	VMOVUPS     Y11, 32(SI)
+	VSUBPD      Z7, Z8, Z11
+	VCVTPS2PD   32(DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z11, Z3
+	VMOVUPD     Z8, 64(AX)
+	VPTESTMQ    Z6, Z10, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1183
+	VMOVUPD     Z9, (CX)
+	VMOVUPD     Z11, 64(CX)
+
+same1183:
+	ADDQ $+64, DX
+	ADDQ $+64, SI
+	ADDQ $+128, AX
+	ADDQ $+128, CX
+
+skip1182:
+	TESTQ       $0x00000008, BX
+	JEQ         skip1184
+	VMOVUPD     (CX), Z9
+	VMOVUPD     (AX), Z7
+	VMULPD      Z0, Z9, Z9
+	VADDPD      Z9, Z7, Z8
+	VMOVUPD     Z8, Z10
+	VMAXPD      Z1, Z8, Z8
+	VCVTPD2PS   Z8, Y9
+	VCVTPS2PD   Y9, Z8
+	VMOVUPS     Y9, (SI)
+	VSUBPD      Z7, Z8, Z9
+	VCVTPS2PD   (DX), Z7
+	VSUBPD      Z7, Z8, Z7
+	VFMADD231PD Z7, Z9, Z2
+	VMOVUPD     Z8, (AX)
+	VPTESTMQ    Z6, Z10, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1185
+	VMOVUPD     Z9, (CX)
+
+same1185:
+	ADDQ $+32, DX
+	ADDQ $+32, SI
+	ADDQ $+64, AX
+	ADDQ $+64, CX
+
+skip1184:
+	TESTQ       $0x00000004, BX
+	JEQ         skip1186
+	VMOVUPD     (CX), Y15
+	VMOVUPD     (AX), Y14
+	VMULPD      Z0, Z15, Z15
+	VADDPD      Z15, Z14, Z7
+	VMOVUPD     Z7, Z8
+	VMAXPD      Z1, Z7, Z7
+	VCVTPD2PSY  Y7, X9
+	VCVTPS2PD   X9, Y7
+	VMOVUPS     X9, (SI)
+	VSUBPD      Z14, Z7, Z15
+	VCVTPS2PD   (DX), Y14
+	VSUBPD      Z14, Z7, Z14
+	VFMADD231PD Z14, Z15, Z2
+	VMOVUPD     Y7, (AX)
+	VPTESTMQ    Z6, Z8, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1187
+	VMOVUPD     Y15, (CX)
+
+same1187:
+	ADDQ $+16, DX
+	ADDQ $+16, SI
+	ADDQ $+32, AX
+	ADDQ $+32, CX
+
+skip1186:
+	TESTQ       $0x00000002, BX
+	JEQ         skip1188
+	VMOVUPD     (CX), X17
+	VMOVUPD     (AX), X16
+	VMULPD      Z0, Z17, Z17
+	VADDPD      Z17, Z16, Z7
+	VMOVUPD     Z7, Z8
+	VMAXPD      Z1, Z7, Z7
+	VCVTPD2PSX  X7, X9
+	VCVTPS2PD   X9, X7
+	VMOVQ       X9, (SI)
+	VSUBPD      Z16, Z7, Z17
+	VCVTPS2PD   (DX), X16
+	VSUBPD      Z16, Z7, Z16
+	VFMADD231PD Z16, Z17, Z2
+	VMOVUPD     X7, (AX)
+	VPTESTMQ    Z6, Z8, K1
+	KMOVW       K1, R9
+	ORQ         R9, DI
+	ORQ         R8, R9
+	JEQ         same1189
+	VMOVUPD     X17, (CX)
+
+same1189:
+	ADDQ $+8, DX
+	ADDQ $+8, SI
+	ADDQ $+16, AX
+	ADDQ $+16, CX
+
+skip1188:
+	TESTQ       $0x00000001, BX
+	JEQ         skip1190
+	VMOVSD      (CX), X19
+	VMOVSD      (AX), X18
+	VMULPD      Z0, Z19, Z19
+	VADDPD      Z19, Z18, Z0
+	VMOVUPD     Z0, Z7
+	VMAXPD      Z1, Z0, Z0
+	VCVTSD2SS   X0, X0, X1
+	VCVTSS2SD   X1, X1, X0
+	VMOVSS      X1, (SI)
+	VSUBPD      Z18, Z0, Z19
+	VMOVSS      (DX), X18
+	VCVTPS2PD   X18, X18
+	VSUBPD      Z18, Z0, Z18
+	VFMADD231PD Z18, Z19, Z2
+	VMOVSD      X0, (AX)
+	VPTESTMQ    Z6, Z7, K1
+	KMOVW       K1, AX
+	ORQ         AX, DI
+	ORQ         R8, AX
+	JEQ         same1191
+	VMOVSD      X19, (CX)
+
+same1191:
+	ADDQ $+4, DX
+	ADDQ $+4, SI
+
+skip1190:
+	MOVQ          DI, cut+56(FP)
+	VADDPD        Z4, Z2, Z2
+	VADDPD        Z5, Z3, Z3
+	VADDPD        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPD        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPD        X0, X2, X2
+	VUNPCKHPD     X2, X2, X0
+	VADDSD        X0, X2, X2
+	VZEROUPPER
+	MOVSD         X2, along+48(FP)
+	RET
+
+// func extrapolateRoundedAVX512(wide *float64, y *float32, c float32, x *float32, least float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·extrapolateRoundedAVX512(SB), NOSPLIT, $0-48
+	MOVQ         wide+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+40(FP), BX
+	VBROADCASTSS c+16(FP), Y0
+	VBROADCASTSS least+32(FP), Y1
+	SUBQ         $0x20, BX
+	JLT          rest1193
+
+loop1192:
+	VMOVUPS   (DX), Y2
+	VMOVUPS   (CX), Y3
+	VSUBPS    Y3, Y2, Y3
+	VMULPS    Y0, Y3, Y3
+	VADDPS    Y3, Y2, Y3
+	VMAXPS    Y3, Y1, Y3
+	VMOVUPS   Y3, (CX)
+	VCVTPS2PD Y3, Z2
+	VMOVUPD   Z2, (AX)
+	VMOVUPS   32(DX), Y2
+	VMOVUPS   32(CX), Y3
+	VSUBPS    Y3, Y2, Y3
+	VMULPS    Y0, Y3, Y3
+	VADDPS    Y3, Y2, Y3
+	VMAXPS    Y3, Y1, Y3
+	VMOVUPS   Y3, 32(CX)
+	VCVTPS2PD Y3, Z2
+	VMOVUPD   Z2, 64(AX)
+	VMOVUPS   64(DX), Y2
+	VMOVUPS   64(CX), Y3
+	VSUBPS    Y3, Y2, Y3
+	VMULPS    Y0, Y3, Y3
+	VADDPS    Y3, Y2, Y3
+	VMAXPS    Y3, Y1, Y3
+	VMOVUPS   Y3, 64(CX)
+	VCVTPS2PD Y3, Z2
+	VMOVUPD   Z2, 128(AX)
+	VMOVUPS   96(DX), Y2
+	VMOVUPS   96(CX), Y3
+	VSUBPS    Y3, Y2, Y3
+	VMULPS    Y0, Y3, Y3
+	VADDPS    Y3, Y2, Y3
+	VMAXPS    Y3, Y1, Y3
+	VMOVUPS   Y3, 96(CX)
+	VCVTPS2PD Y3, Z2
+	VMOVUPD   Z2, 192(AX)
+	ADDQ      $+128, DX
+	ADDQ      $+128, CX
+	ADDQ      $+256, AX
+	SUBQ      $0x20, BX
+	JGE       loop1192
+
+rest1193:
+	TESTQ     $0x00000010, BX
+	JEQ       skip1194
+	VMOVUPS   (DX), Y2
+	VMOVUPS   (CX), Y3
+	VSUBPS    Y3, Y2, Y3
+	VMULPS    Y0, Y3, Y3
+	VADDPS    Y3, Y2, Y3
+	VMAXPS    Y3, Y1, Y3
+	VMOVUPS   Y3, (CX)
+	VCVTPS2PD Y3, Z2
+	VMOVUPD   Z2, (AX)
+	VMOVUPS   32(DX), Y2
+	VMOVUPS   32(CX), Y3
+	VSUBPS    Y3, Y2, Y3
+	VMULPS    Y0, Y3, Y3
+	VADDPS    Y3, Y2, Y3
+	VMAXPS    Y3, Y1, Y3
+	VMOVUPS   Y3, 32(CX)
+	VCVTPS2PD Y3, Z2
+	VMOVUPD   Z2, 64(AX)
+	ADDQ      $+64, DX
+	ADDQ      $+64, CX
+	ADDQ      $+128, AX
+
+skip1194:
+	TESTQ     $0x00000008, BX
+	JEQ       skip1195
+	VMOVUPS   (DX), Y2
+	VMOVUPS   (CX), Y3
+	VSUBPS    Y3, Y2, Y3
+	VMULPS    Y0, Y3, Y3
+	VADDPS    Y3, Y2, Y3
+	VMAXPS    Y3, Y1, Y3
+	VMOVUPS   Y3, (CX)
+	VCVTPS2PD Y3, Z2
+	VMOVUPD   Z2, (AX)
+	ADDQ      $+32, DX
+	ADDQ      $+32, CX
+	ADDQ      $+64, AX
+
+skip1195:
+	TESTQ     $0x00000004, BX
+	JEQ       skip1196
+	VMOVUPS   (DX), X4
+	VMOVUPS   (CX), X5
+	VSUBPS    Y5, Y4, Y5
+	VMULPS    Y0, Y5, Y5
+	VADDPS    Y5, Y4, Y5
+	VMAXPS    Y5, Y1, Y5
+	VMOVUPS   X5, (CX)
+	VCVTPS2PD X5, Y2
+	VMOVUPD   Y2, (AX)
+	ADDQ      $+16, DX
+	ADDQ      $+16, CX
+	ADDQ      $+32, AX
+
+skip1196:
+	TESTQ     $0x00000002, BX
+	JEQ       skip1197
+	VMOVQ     (DX), X4
+	VMOVQ     (CX), X6
+	VSUBPS    Y6, Y4, Y6
+	VMULPS    Y0, Y6, Y6
+	VADDPS    Y6, Y4, Y6
+	VMAXPS    Y6, Y1, Y6
+	VMOVQ     X6, (CX)
+	VCVTPS2PD X6, X2
+	VMOVUPD   X2, (AX)
+	ADDQ      $+8, DX
+	ADDQ      $+8, CX
+	ADDQ      $+16, AX
+
+skip1197:
+	TESTQ     $0x00000001, BX
+	JEQ       skip1198
+	VMOVSS    (DX), X4
+	VMOVSS    (CX), X7
+	VSUBPS    Y7, Y4, Y7
+	VMULPS    Y0, Y7, Y7
+	VADDPS    Y7, Y4, Y7
+	VMAXPS    Y7, Y1, Y7
+	VMOVSS    X7, (CX)
+	VCVTPS2PD X7, X0
+	VMOVSD    X0, (AX)
+	ADDQ      $+4, DX
+	ADDQ      $+4, CX
+
+skip1198:
+	VZEROUPPER
 	RET

@@ -87,11 +87,14 @@ func (a *asm) rowKernels() {
 	a.gatherSpan(single)
 	a.inners()
 	a.hashSum()
+	a.toFloat32()
+	a.toFloat64()
+	a.advance(true, double)
+	a.advance(true, single)
+	a.extrapolateRounded()
 	if a.lanes == 4 {
 		a.mirror()
 		a.symmetrize()
-		a.toFloat32()
-		a.toFloat64()
 		a.rowSquares(double)
 		a.rowSquares(single)
 		a.sumPairs(double)
@@ -106,10 +109,7 @@ func (a *asm) rowKernels() {
 		a.freeRow()
 		a.bitRange()
 		a.advance(false, double)
-		a.advance(true, double)
-		a.advance(true, single)
 		a.extrapolate()
-		a.extrapolateRounded()
 	}
 }
 
@@ -245,6 +245,8 @@ func (a *asm) loadOf(of element, m operand.Mem, v reg.VecVirtual, n int) {
 		return
 	}
 	switch n {
+	case 8:
+		a.VCVTPS2PD(m, v.AsZ())
 	case 4:
 		a.VCVTPS2PD(m, v.AsY())
 	case 2:

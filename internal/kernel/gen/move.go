@@ -12,7 +12,7 @@ import (
 var oneBits = math.Float64bits(1)
 
 // advance writes x = max(0, x + t·d), d = how far that is, and the sum of d·(x − last). Memory is the limit, so that wider
-// vectors would gain nothing. Where d stays as it is it is not stored: another processor may have read it, and would have to be told.
+// vectors would gain nothing but with rounded, where conversions are. Where d stays as it is it is not stored: another processor may have read it, and would have to be told.
 // With rounded the new x is rounded to float32 first, and y is x.
 func (a *asm) advance(rounded bool, of element) {
 	name, param := "advance", ""
@@ -35,9 +35,16 @@ func (a *asm) advance(rounded bool, of element) {
 	a.XORQ(one, scaled)
 	a.XORQ(cut, cut)
 	acc := a.zeros(unroll)
+	var sign reg.VecVirtual
+	if a.lanes == 8 {
+		sign = a.vec()
+		a.VPTERNLOGQ(operand.U8(255), sign, sign, sign)
+		a.VPSLLQ(operand.U8(63), sign, sign)
+	}
 	a.steps(n, []reg.Register{x, d}, func(lanes []int) {
 		below, moved := a.GP64(), make([]reg.VecVirtual, len(lanes)) // whether any v is below zero, and the new d
 		y, v := a.vec(), a.vec()
+		var signs reg.VecVirtual // of all v so far
 		for i, l := range lanes {
 			e := a.vec()
 			moved[i] = e
@@ -45,12 +52,18 @@ func (a *asm) advance(rounded bool, of element) {
 			a.load(at(x, i*a.lanes), y, l)
 			a.VMULPD(t, e, e)
 			a.VADDPD(e, y, v)
-			if i == 0 {
+			switch {
+			case a.lanes == 8 && i == 0:
+				signs = a.vec()
+				a.VMOVUPD(v, signs)
+			case a.lanes == 8:
+				a.VPORQ(v, signs, signs)
+			case i == 0:
 				a.VMOVMSKPD(v, below.As32())
-			} else {
-				signs := a.GP64()
-				a.VMOVMSKPD(v, signs.As32())
-				a.ORQ(signs, below)
+			default:
+				own := a.GP64()
+				a.VMOVMSKPD(v, own.As32())
+				a.ORQ(own, below)
 			}
 			if rounded {
 				a.VMAXPD(zero, v, v)
@@ -65,6 +78,11 @@ func (a *asm) advance(rounded bool, of element) {
 			a.VSUBPD(y, v, y)
 			a.VFMADD231PD(y, e, acc[i])
 			a.store(v, at(x, i*a.lanes), l)
+		}
+		if a.lanes == 8 {
+			k := a.K()
+			a.VPTESTMQ(sign, signs, k)
+			a.KMOVW(k, below.As32())
 		}
 		same := a.label("same")
 		a.ORQ(below, cut)
@@ -93,17 +111,20 @@ func numbersOf(lanes []int) (sum int) {
 
 // round rounds the first n numbers of v to float32, and stores them at m as such.
 func (a *asm) round(v reg.VecVirtual, m operand.Mem, n int) {
-	narrow := a.XMM()
+	narrow := a.singles()
 	switch n {
+	case 8:
+		a.VCVTPD2PS(v.AsZ(), narrow.AsY())
+		a.VCVTPS2PD(narrow.AsY(), v.AsZ())
 	case 4:
-		a.VCVTPD2PSY(v.AsY(), narrow)
-		a.VCVTPS2PD(narrow, v.AsY())
+		a.VCVTPD2PSY(v.AsY(), narrow.AsX())
+		a.VCVTPS2PD(narrow.AsX(), v.AsY())
 	case 2:
-		a.VCVTPD2PSX(v.AsX(), narrow)
-		a.VCVTPS2PD(narrow, v.AsX())
+		a.VCVTPD2PSX(v.AsX(), narrow.AsX())
+		a.VCVTPS2PD(narrow.AsX(), v.AsX())
 	default:
-		a.VCVTSD2SS(v.AsX(), v.AsX(), narrow)
-		a.VCVTSS2SD(narrow, narrow, v.AsX())
+		a.VCVTSD2SS(v.AsX(), v.AsX(), narrow.AsX())
+		a.VCVTSS2SD(narrow.AsX(), narrow.AsX(), v.AsX())
 	}
 	a.storeSingle(narrow, m, n)
 }
@@ -134,12 +155,12 @@ func (a *asm) extrapolate() {
 func (a *asm) extrapolateRounded() {
 	a.begin("extrapolateRounded", "func(wide *float64, y *float32, c float32, x *float32, least float32, n int)", "extrapolateRounded"+a.name+" is extrapolateRoundedGo.")
 	wide, y, x, n := a.arg("wide"), a.arg("y"), a.arg("x"), a.arg("n")
-	c, least := a.XMM(), a.XMM()
+	c, least := a.singles(), a.singles()
 	a.VBROADCASTSS(a.mem("c"), c)
 	a.VBROADCASTSS(a.mem("least"), least)
 	a.steps(n, []reg.Register{wide}, func(lanes []int) {
 		for i, l := range lanes {
-			v, p, w := a.XMM(), a.XMM(), a.vec()
+			v, p, w := a.singles(), a.singles(), a.vec()
 			place := func(base reg.Register) operand.Mem { return operand.Mem{Base: base, Disp: single.size * i * a.lanes} }
 			a.loadSingle(place(x), v, l)
 			a.loadSingle(place(y), p, l)
@@ -148,7 +169,11 @@ func (a *asm) extrapolateRounded() {
 			a.VADDPS(p, v, p)
 			a.VMAXPS(p, least, p) // p where they are equal, and with it its sign
 			a.storeSingle(p, place(y), l)
-			a.VCVTPS2PD(p, part(w, max(l, 2)))
+			if l == 8 {
+				a.VCVTPS2PD(p, w)
+			} else {
+				a.VCVTPS2PD(p.AsX(), part(w, max(l, 2)))
+			}
 			a.store(w, at(wide, i*a.lanes), l)
 		}
 		for _, p := range []reg.Register{x, y} {
@@ -158,26 +183,38 @@ func (a *asm) extrapolateRounded() {
 	a.end(nil)
 }
 
+// singles returns a register for as many numbers of float32 as a vector has of float64.
+func (a *asm) singles() reg.VecVirtual {
+	if a.lanes == 8 {
+		return a.YMM()
+	}
+	return a.XMM()
+}
+
 // loadSingle loads n numbers of float32 and clears the rest of v, storeSingle stores them.
 func (a *asm) loadSingle(m operand.Mem, v reg.VecVirtual, n int) {
 	switch n {
+	case 8:
+		a.VMOVUPS(m, v.AsY())
 	case 4:
-		a.VMOVUPS(m, v)
+		a.VMOVUPS(m, v.AsX())
 	case 2:
-		a.VMOVQ(m, v)
+		a.VMOVQ(m, v.AsX())
 	default:
-		a.VMOVSS(m, v)
+		a.VMOVSS(m, v.AsX())
 	}
 }
 
 func (a *asm) storeSingle(v reg.VecVirtual, m operand.Mem, n int) {
 	switch n {
+	case 8:
+		a.VMOVUPS(v.AsY(), m)
 	case 4:
-		a.VMOVUPS(v, m)
+		a.VMOVUPS(v.AsX(), m)
 	case 2:
-		a.VMOVQ(v, m)
+		a.VMOVQ(v.AsX(), m)
 	default:
-		a.VMOVSS(v, m)
+		a.VMOVSS(v.AsX(), m)
 	}
 }
 

@@ -114,31 +114,41 @@ func (a *asm) symmetrize() {
 
 // toFloat32 writes numbers as float32.
 func (a *asm) toFloat32() {
-	a.begin("toFloat32", "func(y *float32, x *float64, n int)", "toFloat32"+a.name+" sets y[i] to x[i], 0 ≤ i < n, n a multiple of 4 above 0.")
+	a.begin("toFloat32", "func(y *float32, x *float64, n int)", "toFloat32"+a.name+" sets y[i] to x[i], 0 ≤ i < n.")
 	y, x, n := a.arg("y"), a.arg("x"), a.arg("n")
-	loop, v := a.label("loop"), a.XMM()
-	a.Label(loop)
-	a.VCVTPD2PSY(at(x, 0), v)
-	a.VMOVUPS(v, operand.Mem{Base: y})
-	a.ADDQ(operand.U8(32), x)
-	a.ADDQ(operand.U8(16), y)
-	a.SUBQ(operand.U8(4), n)
-	a.JNE(operand.LabelRef(loop))
+	a.steps(n, []reg.Register{x}, func(lanes []int) {
+		for i, l := range lanes {
+			v, narrow := a.vec(), a.singles()
+			a.load(at(x, i*a.lanes), v, l)
+			switch l {
+			case 8:
+				a.VCVTPD2PS(v, narrow)
+			case 4:
+				a.VCVTPD2PSY(v.AsY(), narrow.AsX())
+			case 2:
+				a.VCVTPD2PSX(v.AsX(), narrow.AsX())
+			default:
+				a.VCVTSD2SS(v.AsX(), v.AsX(), narrow.AsX())
+			}
+			a.storeSingle(narrow, operand.Mem{Base: y, Disp: single.size * i * a.lanes}, l)
+		}
+		a.ADDQ(operand.I32(single.size*numbersOf(lanes)), y)
+	})
 	a.end(nil)
 }
 
 // toFloat64 writes numbers of float32 as float64.
 func (a *asm) toFloat64() {
-	a.begin("toFloat64", "func(y *float64, x *float32, n int)", "toFloat64"+a.name+" sets y[i] to x[i], 0 ≤ i < n, n a multiple of 4 above 0.")
+	a.begin("toFloat64", "func(y *float64, x *float32, n int)", "toFloat64"+a.name+" sets y[i] to x[i], 0 ≤ i < n.")
 	y, x, n := a.arg("y"), a.arg("x"), a.arg("n")
-	loop, v := a.label("loop"), a.YMM()
-	a.Label(loop)
-	a.VCVTPS2PD(operand.Mem{Base: x}, v)
-	a.VMOVUPD(v, at(y, 0))
-	a.ADDQ(operand.U8(32), y)
-	a.ADDQ(operand.U8(16), x)
-	a.SUBQ(operand.U8(4), n)
-	a.JNE(operand.LabelRef(loop))
+	a.steps(n, []reg.Register{y}, func(lanes []int) {
+		for i, l := range lanes {
+			v := a.vec()
+			a.loadOf(single, operand.Mem{Base: x, Disp: single.size * i * a.lanes}, v, l)
+			a.store(v, at(y, i*a.lanes), l)
+		}
+		a.ADDQ(operand.I32(single.size*numbersOf(lanes)), x)
+	})
 	a.end(nil)
 }
 
