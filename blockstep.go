@@ -15,10 +15,9 @@ type blockState struct {
 	near  []float64   // and what its own rows do
 	more  [][]float64 // the terms that g lacks where products are TermProducts
 
-	way []float64 // d without gaps, for all to read; d itself if there are none
-	// While H is rounded ⟨A_BB·d, d⟩ is found from d rounded, half as much for others to read, unless that is little work.
-	shortens bool
-	short    []float32
+	way      []float64 // d without gaps, for all to read; d itself if there are none
+	shortens bool      // whether ⟨A_BB·d, d⟩ is found from d rounded, half as much for others to read: while H is rounded, unless that is little work
+	short    []float32 // d rounded
 
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
@@ -283,7 +282,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 	hi := min(lo+s.Block, p.n)
 	s.takeOrders(b)
 	s.packGram()
-	s.shortens = s.rounded.now != nil && !s.rounded.product.FewPairs(b)
+	s.shortens = s.roundsWay(b)
 	groups, _ := s.groupsOf(hi - lo)
 	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work. Terms belong to
 	// members by what they read.
@@ -400,6 +399,11 @@ func (s *rowBlockRun) wholeOrBest(c [4]float64) (t, fall float64) {
 		return 1, whole
 	}
 	return t, fall
+}
+
+// roundsWay says whether ⟨A_BB·d, d⟩ of block b is found from d rounded.
+func (s *rowBlockRun) roundsWay(b int) bool {
+	return s.rounded.now != nil && !s.rounded.product.FewPairs(b)
 }
 
 // packGram puts D where the passes look for it.

@@ -730,39 +730,49 @@ func TestRoundedRevives(t *testing.T) {
 
 // TestRoundedInner: while H is rounded, ⟨A_BB·d, d⟩ is that of d but for its rounding, and ⟨A_BB·H_B, H_B⟩ that of H, whoever else has read either.
 func TestRoundedInner(t *testing.T) {
-	a, err := matrix.FromCSR(sparseMatrix(t, 2100, 0.1), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, run := startRun(t, a, 30, RowBlock{}, Options{Start: Random{}, Threads: 2})
-	for range 3 {
-		run.sweep(never)
-	}
-	if run.rounded.now == nil {
-		t.Fatal("H is not rounded")
-	}
-	wide := make([]float64, len(run.hv))
-	kernel.ToFloat64(wide, run.rounded.now)
-	for b := 0; b*run.Block < run.p.n; b++ {
-		lo, hi := b*run.Block, min((b+1)*run.Block, run.p.n)
-		run.packGram()
-		run.products(lo, hi)
-		run.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
-			run.fetchRows(g, from, to)
-			run.propose(g, lo, from, to)
-			run.measureStep(g, lo, from, to)
-		})
-		groups, _ := run.groupsOf(hi - lo)
-		d := run.d[:(hi-lo)*run.pitch]
-		want := run.product.Step(b, d)
-		if _, _, q, asked := run.step(b, groups, d); !asked || math.Abs(q-want) > 1e-6*math.Abs(want) || want == 0 {
-			t.Fatalf("block %d: ⟨A_BB·d, d⟩ is %v, want %v", b, q, want)
+	graph, _ := instance.PlantedGraph(4200, 20, 0.02, 0.002, 1)
+	for _, c := range []struct {
+		name   string
+		x      *matrix.CSR
+		r      int
+		rounds bool // d, since blocks have many entries of their own
+	}{{"long rows", sparseMatrix(t, 2100, 0.1), 30, true}, {"short rows", graph, 16, false}} {
+		a, err := matrix.FromCSR(c.x, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got, want := run.ownInner(b, lo, hi), run.product.Step(b, wide[lo*run.pitch:hi*run.pitch]); got != want {
-			t.Fatalf("block %d: ⟨A_BB·H_B, H_B⟩ is %v, want %v", b, got, want)
+		_, _, run := startRun(t, a, c.r, RowBlock{}, Options{Start: Random{}, Threads: 2})
+		for range 3 {
+			run.sweep(never)
 		}
+		if run.improve(0); run.rounded.now == nil || run.shortens != c.rounds {
+			t.Fatalf("%s: H is rounded: %v, d: %v", c.name, run.rounded.now != nil, run.shortens)
+		}
+		wide := make([]float64, len(run.hv))
+		kernel.ToFloat64(wide, run.rounded.now)
+		for b := 0; b*run.Block < run.p.n; b++ {
+			lo, hi := b*run.Block, min((b+1)*run.Block, run.p.n)
+			run.packGram()
+			run.products(lo, hi)
+			clear(run.short)
+			run.shortens = run.roundsWay(b)
+			run.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
+				run.fetchRows(g, from, to)
+				run.propose(g, lo, from, to)
+				run.measureStep(g, lo, from, to)
+			})
+			groups, _ := run.groupsOf(hi - lo)
+			d := run.d[:(hi-lo)*run.pitch]
+			want := run.product.Step(b, d)
+			if _, _, q, asked := run.step(b, groups, d); !asked || math.Abs(q-want) > 1e-6*math.Abs(want) || want == 0 {
+				t.Fatalf("%s, block %d: ⟨A_BB·d, d⟩ is %v, want %v", c.name, b, q, want)
+			}
+			if got, want := run.ownInner(b, lo, hi), run.product.Step(b, wide[lo*run.pitch:hi*run.pitch]); got != want {
+				t.Fatalf("%s, block %d: ⟨A_BB·H_B, H_B⟩ is %v, want %v", c.name, b, got, want)
+			}
+		}
+		run.end()
 	}
-	run.end()
 }
 
 // TestRoundedNot: a start, or a column, far below the range of float32 is not rounded to zero, and a sweep that is cut short leaves H as it was.
