@@ -117,6 +117,14 @@ func TestLowRankRefuses(t *testing.T) {
 			t.Errorf("%v, λ = %v: error %v, want %v", c.u, c.lambda, err, c.want)
 		}
 	}
+	long := zeros(3000, 1) // more rows than are looked at together
+	for _, at := range []int{0, 1500, 2999} {
+		long[at][0] = -1e300
+		if _, err := NewLowRank(long.dense(), []float64{1e300}, 2); !errors.Is(err, ErrRange) {
+			t.Errorf("row %d of 3000 is too large: error %v", at, err)
+		}
+		long[at][0] = 0
+	}
 	defer func() {
 		if recover() == nil {
 			t.Error("a λ too many is accepted")

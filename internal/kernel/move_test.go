@@ -196,6 +196,29 @@ func TestAdvanceRounded(t *testing.T) {
 	})
 }
 
+// TestAdvanceRoundedOne: one number alone is cut off, wherever it is among the others, and no other bit of d changes.
+func TestAdvanceRoundedOne(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		const n = 75
+		for at := range n {
+			x, d, y := make([]float64, n), make([]float64, n), make([]float32, n)
+			for i := range x {
+				x[i], d[i] = 1, 0.5
+			}
+			d[at] = -1.5
+			wantD := slices.Clone(d)
+			wantD[at] = -1
+			d32, x32 := slices.Clone(d), slices.Clone(x)
+			if _, cut := AdvanceRounded(x, y, d, 1, make([]float64, n)); !cut || !slices.Equal(d, wantD) {
+				t.Fatalf("number %d is cut off: %v, d %v", at, cut, d)
+			}
+			if _, cut := AdvanceRounded(x32, y, d32, 1, make([]float32, n)); !cut || !slices.Equal(d32, wantD) {
+				t.Fatalf("number %d is cut off, the last of float32: %v, d %v", at, cut, d32)
+			}
+		}
+	})
+}
+
 func TestExtrapolate(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 130 {
@@ -413,6 +436,9 @@ func TestGatherEach(t *testing.T) {
 				},
 				"an x of no row": func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, nil, nil, 1) },
 				"a step back":    func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 2, 1}, []int32{0}, nil, x, 1) },
+				"a step back before others": func() {
+					GatherSplit(one, slices.Clone(one), r, []int32{0, -1, 1}, []int32{0}, nil, x, 1)
+				},
 				"steps that come to 2³² and one": func() {
 					GatherEach(make([]float64, 4*r), r, []int32{0, math.MaxInt32, -2, 0, 1}, []int32{0}, nil, x, 1)
 				},
