@@ -28,7 +28,7 @@ type blockState struct {
 	_      kernel.LinesApart
 	groups []rowGroup
 	gains  [][]float64 // of each group, where products are GainProducts: what its rows add to Z by d, without t, or by how they have moved if that is not t·d
-	counts []float64   // how many times those count
+	counts []float64   // what each of them is multiplied by as Z grows by it
 
 	still []int // of each block, how many sweeps there were when it last did not move together
 }
@@ -113,17 +113,9 @@ func (s *rowBlockRun) show(lo, from, to int) {
 	}
 }
 
-// makeGains makes room for gains of so many numbers.
-func (s *rowBlockRun) makeGains(length int) {
-	s.gains, s.counts = make([][]float64, len(s.groups)), make([]float64, len(s.groups))
-	for k := range s.gains {
-		s.gains[k] = make([]float64, length)
-	}
-}
-
 // findGain finds the gain of the rows from to to, all of one group, in the block that begins with row lo, as d is.
 func (s *rowBlockRun) findGain(lo, from, to int) {
-	s.gainProduct.GainTo(s.gains[(from-lo)/s.groupRows()], from, to, s.at(s.d, lo, from, to))
+	s.gainProduct.GainTo(s.gains[(from-lo)/s.groupRows()], from, s.at(s.d, lo, from, to))
 }
 
 // eachGroup calls f for the groups of rows lo to hi.

@@ -409,10 +409,14 @@ func (s *rowBlockRun) prepare() {
 		s.rounded.product, _ = s.product.(matrix.SingleProduct)
 		s.gainProduct, _ = s.product.(matrix.GainProduct)
 		s.termProduct, _ = s.product.(matrix.TermProduct)
+		s.gains, s.counts = nil, nil
 		switch {
 		case s.gainProduct != nil:
 			s.termProduct = nil
-			s.makeGains(s.gainProduct.GainLen())
+			for range s.groups {
+				s.gains = append(s.gains, make([]float64, s.gainProduct.GainLen()))
+			}
+			s.counts = make([]float64, len(s.groups))
 		case s.termProduct != nil && s.more == nil:
 			for range s.termProduct.Terms() - 1 {
 				s.more = append(s.more, s.byGroups())

@@ -61,17 +61,17 @@ type TermProduct interface {
 	TermTo(dst []float64, term, lo, hi int)
 }
 
-// GainProduct is a BlockProduct in which what follows H is smaller than a block of rows: what each of some groups of them adds to that when they move, its gain, is found
-// by whoever moves them, and gains are added up, so that nobody else reads d.
+// GainProduct is a BlockProduct in which what follows H is smaller than a block of rows. The gain of a group of its rows is what it adds to that when it moves; whoever moves the group
+// finds it, and gains are added up, so that nobody else reads d.
 type GainProduct interface {
 	BlockProduct
 	// GainLen returns how many numbers a gain has.
 	GainLen() int
-	// GainTo fills gain with that of rows lo ≤ i < hi of H, all in one block, as they move by d, (hi−lo)×r. It may be called at the same time as others.
-	GainTo(gain []float64, lo, hi int, d []float64)
-	// StepGains is Step for a block whose groups of rows have these gains. Move then wants nothing but t, unless that is 0.
+	// GainTo fills gain with that of the rows of H from row lo on that d has, all in one block, as they move by d. It may be called at the same time as others.
+	GainTo(gain []float64, lo int, d []float64)
+	// StepGains is Step for a block whose groups of rows have these gains. Move after it reads t alone, unless that is 0.
 	StepGains(gains [][]float64) float64
-	// MoveGains is Move for rows that have moved t[k] times the way with gains[k].
+	// MoveGains is Move for groups of rows that have moved t[k] times the way with gains[k].
 	MoveGains(t []float64, gains [][]float64)
 }
 

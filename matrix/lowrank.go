@@ -68,7 +68,7 @@ func lowRankOf(v *Dense, positive, workers int) (*GramOperator, error) {
 	return newGram(signedPoints{v, positive}, nil, most, workers), nil
 }
 
-// largest returns the largest magnitude of the numbers of m, an infinity if there are any, or NaN.
+// largest returns the largest magnitude of the numbers of m: NaN if any is, else an infinity if any is.
 func (m *Dense) largest(workers int) float64 {
 	const sign = 1 << 63
 	parts := make([]uint64, kernel.BlockCount(m.rows, normBlock))

@@ -97,6 +97,19 @@ func TestLowRankBlocks(t *testing.T) {
 	}
 }
 
+func TestLargest(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct{ first, second, want float64 }{{3, -5, 5}, {-3, 2, 3}, {0, math.Copysign(0, -1), 0}, {-inf, 1e300, inf}, {nan, inf, nan}, {-inf, math.Copysign(nan, -1), nan}} {
+		for _, at := range []int{0, normBlock, 2*normBlock + 7} {
+			m := NewDense(3*normBlock, 1, nil)
+			m.data[at], m.data[700] = c.first, c.second
+			if got := m.largest(2); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+				t.Errorf("%v in row %d, %v in row 700: the largest is %v, want %v", c.first, at, c.second, got, c.want)
+			}
+		}
+	}
+}
+
 func TestLowRankRefuses(t *testing.T) {
 	one := naive{{1}, {2}}
 	for _, c := range []struct {

@@ -16,13 +16,13 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 	case *Dense:
 		s.divide()
 		d := &densePoints{pointState: s, x: x}
-		if features >= size {
+		if features < size {
+			b = d.withSteps(size)
+		} else {
 			m.kept.get(size, func(k *keptBlocks) { k.own = x.ownProducts(size, team.Members()) }, func(k *keptBlocks) { d.own = k.own })
 			d.t = newStepRooms(size, h.cols)
 			b = d
-			break
 		}
-		b = d.withSteps(size)
 	case signedPoints:
 		s.positive = x.positive
 		s.divide()
@@ -181,10 +181,17 @@ type densePoints struct {
 	all []float64 // diag(σ)·X·d of the last StepAll, without scale
 }
 
+// What Z gains is told by groups of rows where there are at most so many features and rows of a block: then all gains of a block together are a few times as large as
+// its rows, which are few.
+const (
+	mostGainFeatures = 127
+	mostGainRows     = 512
+)
+
 // withSteps returns b with room for what Z gains by a step, as a GainProduct where that is smaller than the rows of a block and all that a step wants.
 func (b *densePoints) withSteps(size int) BlockProduct {
 	b.y = make([]float64, len(b.z))
-	if b.features < size && !b.m.offDiag {
+	if b.features < size && b.features <= mostGainFeatures && size <= mostGainRows && !b.m.offDiag {
 		return &fewFeatures{b}
 	}
 	return b
@@ -352,7 +359,7 @@ var _ GainProduct = (*fewFeatures)(nil)
 func (b *fewFeatures) GainLen() int { return len(b.z) }
 
 // GainTo implements GainProduct: a gain is diag(σ)·X_G·d, without scale.
-func (b *fewFeatures) GainTo(gain []float64, lo, _ int, d []float64) {
+func (b *fewFeatures) GainTo(gain []float64, lo int, d []float64) {
 	b.times(gain, d, lo, 0, b.features)
 }
 

@@ -48,7 +48,7 @@ func TestGains(t *testing.T) {
 					for p := range gain {
 						gain[p] = math.NaN()
 					}
-					b.GainTo(gain, from, cuts[k+1], d.data[(from-lo)*r:(cuts[k+1]-lo)*r])
+					b.GainTo(gain, from, d.data[(from-lo)*r:(cuts[k+1]-lo)*r])
 					gains = append(gains, gain)
 				}
 				var q float64
@@ -66,7 +66,7 @@ func TestGains(t *testing.T) {
 					for p := range d.data[17*r:] {
 						d.data[17*r+p] -= 0.3 * float64(p%4)
 					}
-					b.GainTo(gains[2], cuts[2], hi, d.data[17*r:])
+					b.GainTo(gains[2], cuts[2], d.data[17*r:])
 				}
 				for k, from := range cuts[:3] {
 					for i := from; i < cuts[k+1]; i++ {
@@ -92,6 +92,9 @@ func TestGains(t *testing.T) {
 			}
 			if _, ok := a.(BlockMultiplier).NewBlockProduct(h, features, team).(GainProduct); ok {
 				t.Errorf("%s: rows of a block are not more", what)
+			}
+			if _, ok := a.(BlockMultiplier).NewBlockProduct(h, mostGainRows+1, team).(GainProduct); ok {
+				t.Errorf("%s: gains of so many groups take too much room", what)
 			}
 		}
 	}

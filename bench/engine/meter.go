@@ -424,8 +424,9 @@ type meteredGains struct {
 func (b meteredGains) GainLen() int { return b.gain.GainLen() }
 
 // GainTo implements matrix.GainProduct.
-func (b meteredGains) GainTo(gain []float64, lo, hi int, d []float64) {
-	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.gain.GainTo(gain, lo, hi, d) })
+func (b meteredGains) GainTo(gain []float64, lo int, d []float64) {
+	rows := len(d) / b.cols
+	b.m.timed(lo, lo+rows, b.cols, rows, func() { b.gain.GainTo(gain, lo, d) })
 }
 
 // StepGains implements matrix.GainProduct.

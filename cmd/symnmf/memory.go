@@ -384,6 +384,12 @@ func (sh shape) groups(points bool) float64 { return math.Ceil(sh.blockRows(poin
 // packed is the bytes that a group takes for each column of H, laid out for the solver in either precision.
 const packed = 8 * 3 * groupRows
 
+// Where what Z gains is told by groups of rows: at most so many features, and rows of a block.
+const (
+	mostGainFeatures = 127
+	mostGainRows     = 512
+)
+
 // blockProduct returns the bytes of a product with points by blocks, for an H of so many columns, besides Z.
 func (sh shape) blockProduct(n, m, columns float64) float64 {
 	switch {
@@ -394,7 +400,11 @@ func (sh shape) blockProduct(n, m, columns float64) float64 {
 	case m >= sh.blockRows(true): // inner products within blocks
 		return 8 * n * sh.blockRows(true)
 	}
-	return 8 * m * columns // the change of Z
+	bytes := 8 * m * columns // the change of Z
+	if m <= mostGainFeatures && sh.blockRows(true) <= mostGainRows {
+		bytes *= 1 + sh.groups(true) // and what each group adds to it
+	}
+	return bytes
 }
 
 // twoFactors returns the bytes of the methods with two factors, besides A and the H of the answer: both, their products with A,

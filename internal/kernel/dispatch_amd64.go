@@ -118,8 +118,8 @@ func freeRow(free, h, g, d []float64) {
 	}
 }
 
-// throughCaches says that lines are handed over sooner by ordinary stores than by those past the caches: so it is on a Xeon, whose stores past them go to memory, and the other way round on
-// Zen 5 (docs/decisions/0017).
+// throughCaches says that lines are handed over sooner by ordinary stores than by those past the caches, which take them to memory: so it was measured on one Xeon, and the other way round on
+// one Zen 5 (docs/decisions/0017). The rest of either family is taken to be alike.
 var throughCaches = madeBy("GenuineIntel")
 
 // madeBy says whether that is the maker of this processor, of twelve letters.

@@ -142,3 +142,14 @@ func TestMadeBy(t *testing.T) {
 		}
 	}
 }
+
+// TestGramSquareIsTaken: with AVX-512, for 16 columns and no others.
+func TestGramSquareIsTaken(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for _, r := range []int{8, 16, 24} {
+			if got := gramSquare(make([]float64, r*r), make([]float64, r), 1, r, r); got != (path == avx512 && r == 16) {
+				t.Errorf("%d columns: %v", r, got)
+			}
+		}
+	})
+}

@@ -102,7 +102,7 @@ func (a *asm) gram() {
 	})
 }
 
-// gramSquare writes all of c = xᵀ·x for 16 columns, from the diagonal on and some left of it: 24 vectors a step in one pass over x, where tiles of 8 rows take 28 halves and wholes in two.
+// gramSquare writes all of c = xᵀ·x for 16 columns, from the diagonal on and some left of it: 24 vectors a step in one pass over x, where gram takes two passes, of 12 vectors and four halves and of 12 halves.
 func (a *asm) gramSquare() {
 	const columns, vecs = gramSquareColumns, gramSquareColumns / lanesAVX512
 	a.begin("gramSquare", "func(c, x *float64, n, cstride, xstride int)",

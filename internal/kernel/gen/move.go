@@ -12,7 +12,7 @@ import (
 var oneBits = math.Float64bits(1)
 
 // advance writes x = max(0, x + t·d), d = how far that is, and the sum of d·(x − last). Memory is the limit, so that wider
-// vectors would gain nothing but with rounded, where conversions are. Where d stays as it is it is not stored: another processor may have read it, and would have to be told.
+// vectors would gain nothing, except with rounded, where conversions cost. Where d stays as it is it is not stored: another processor may have read it, and would have to be told.
 // With rounded the new x is rounded to float32 first, and y is x.
 func (a *asm) advance(rounded bool, of element) {
 	name, param := "advance", ""
