@@ -15,7 +15,7 @@ type blockState struct {
 	near  []float64   // and what its own rows do
 	more  [][]float64 // the terms that g lacks where products are TermProducts
 
-	way      []float64 // d without gaps, for all to read; d itself if there are none
+	way      []float64 // d without gaps, for all to read; d itself if there are none. Where they read gains it is not kept up
 	shortens bool      // whether ⟨A_BB·d, d⟩ is found from d rounded, half as much for others to read: while H is rounded, unless that is little work
 	short    []float32 // d rounded
 
