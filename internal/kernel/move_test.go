@@ -462,6 +462,23 @@ func TestGatherEach(t *testing.T) {
 	})
 }
 
+// TestCheckSteps: places that step back anywhere, or do not come to all entries, are refused, whatever others make of that; so they are modulo 2³².
+func TestCheckSteps(t *testing.T) {
+	for _, c := range []struct {
+		from    []int32
+		entries int
+		right   bool
+	}{
+		{[]int32{5, 5, 7, 8}, 3, true}, {[]int32{math.MaxInt32, math.MinInt32 + 1}, 2, true}, {[]int32{0}, 0, true},
+		{[]int32{0, -1, 1, 2}, 2, false}, {[]int32{0, 2, 1, 2}, 2, false}, {[]int32{0, 1, 3, 2}, 2, false},
+		{[]int32{0, 1, 2}, 3, false}, {[]int32{0, math.MaxInt32, -2, 0, 1}, 1, false},
+	} {
+		if got := panics(func() { checkSteps(c.from, c.entries) }); (got == nil) != c.right || got != nil && got != badLen {
+			t.Errorf("%v and %d entries: %v, right: %v", c.from, c.entries, got, c.right)
+		}
+	}
+}
+
 // TestGatherSpan: span after span of the columns adds up to the plain sums of each row, for every number of columns of x, with values and without, and
 // each stops where the next goes on: at the end of its columns, or of its row though others follow with columns of the same span. x is of float64, or of float32.
 func TestGatherSpan(t *testing.T) {
