@@ -22,6 +22,9 @@ func (m *CSR) gramNormSq(u float64, w []float64, back Table, workers int) (all, 
 		t = t.weighed(func(_, l int) float64 { return u * value(w, l) })
 		m = m.weighed(func(i, _ int) float64 { return u * value(w, i) })
 	}
+	if all, ok := wholeNorm(m, t, workers); ok {
+		return all * fourth, -1
+	}
 	left, right := m, t
 	common, work := commonColumns(m, t)
 	if c, w := commonColumns(t, m); w < work {
@@ -67,18 +70,22 @@ const (
 	rarely       = 64  // columns with fewer than one entry in so many rows are not looked at
 )
 
-// commonColumns returns the columns of left whose entries are best multiplied as dense ones, for the norm of left·leftᵀ, those with most
-// entries first, in whole panels that take no more memory than the values of left, had it any; and the work then. right is leftᵀ.
-func commonColumns(left, right *CSR) (best []int32, work float64) {
+// listAdditions returns what the lists of a column with so many entries take, in scattered additions, as one of a matrix of n rows.
+func listAdditions(n int) func(entries int64) float64 {
 	addition := 1.0
-	if left.rows > inCache {
+	if n > inCache {
 		addition = 2 // sums beyond a first-level cache take twice the time
 	}
-	list := func(entries int64) float64 {
+	return func(entries int64) float64 {
 		f := float64(entries)
 		return f * (additionsPerList + f/2*addition)
 	}
-	count := func(k int32) int64 { return right.RowPtr[k+1] - right.RowPtr[k] }
+}
+
+// commonColumns returns the columns of left whose entries are best multiplied as dense ones, for the norm of left·leftᵀ, those with most
+// entries first, in whole panels that take no more memory than the values of left, had it any; and the work then. right is leftᵀ.
+func commonColumns(left, right *CSR) (best []int32, work float64) {
+	list, count := listAdditions(left.rows), right.count
 	var columns []int32
 	for k := range int32(right.rows) {
 		f := count(k)

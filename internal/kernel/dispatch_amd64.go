@@ -544,29 +544,25 @@ func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32)
 func gramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	if path == portable {
 		gramIntsGo(s, c, x, stride, r, lo, hi)
-		return
+	} else {
+		gramIntTiles(s, c, x, stride, r, lo, hi)
 	}
-	rows, most, lanes, wide := intRowsAVX2, intColsAVX2, intLanesAVX2, path == avx512 && cpu.X86.HasAVX512VNNI
-	if wide {
-		rows, most, lanes = intRowsAVX512, intColsAVX512, intLanesAVX512
+}
+
+func panelSquares(x []int16, spans []Span, idx []int32, val []int16) (sum float64) {
+	if path == portable || len(x) == 0 || len(idx) == 0 {
+		return panelSquaresGo(x, spans, idx, val)
 	}
-	var t [intRowsAVX512 * intColsAVX512]int32
-	for j := lo; j < hi; j += rows {
-		for k := j / lanes * lanes; k < r; k += most {
-			w := min(most, (r-k+lanes-1)/lanes*lanes)
-			if wide {
-				gramIntsAVX512(&t[0], &x[j], &x[k], len(x)/stride, w, 4*stride)
-			} else {
-				gramIntsAVX2(&t[0], &x[j], &x[k], len(x)/stride, w, 4*stride)
-			}
-			for i := range min(rows, hi-j) {
-				sums, to := t[i*most:i*most+min(w, r-k)], s[(j+i-lo)*r+k:]
-				for q := max(0, j+i-k); q < len(sums); q++ {
-					to[q] += c * float64(sums[q])
-				}
-			}
-		}
+	var bad int
+	if haveVNNI() {
+		sum, bad = panelSquaresAVX512(&x[0], len(x)/PanelColumns, &spans[0].From, len(spans), &idx[0], &val[0], len(idx))
+	} else {
+		sum, bad = panelSquaresAVX2(&x[0], len(x)/PanelColumns, &spans[0].From, len(spans), &idx[0], &val[0], len(idx))
 	}
+	if bad != 0 {
+		panic(badIndex)
+	}
+	return sum
 }
 
 func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bool) {

@@ -77,6 +77,10 @@ func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32)
 	return packIntsGo(dst, u, v, c)
 }
 
+func panelSquares(x []int16, spans []Span, idx []int32, val []int16) float64 {
+	return panelSquaresGo(x, spans, idx, val)
+}
+
 func gramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	gramIntsGo(s, c, x, stride, r, lo, hi)
 }

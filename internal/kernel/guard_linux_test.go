@@ -89,6 +89,9 @@ func TestGuardPagesBlocks(t *testing.T) {
 					stride := BlockCount(r, IntColumns) * IntColumns
 					pairs, packed := placeGuarded(t, make([]int32, n*stride), atEnd), placeGuarded(t, make([]int32, len(x)), atEnd)
 					byColumns := placeGuarded(t, make([]float32, (n-1)*(rows+gap)+rows), atEnd)
+					panel, entries, values := placeGuarded(t, make([]int16, n*PanelColumns), atEnd), placeGuarded(t, make([]int32, r), atEnd), placeGuarded(t, make([]int16, r), atEnd)
+					entries[r-1] = int32(n - 1)
+					ends := placeGuarded(t, []Span{{0, int32(r)}, {int32(r / 2), int32(r)}, {int32(r - 1), int32(r)}}, atEnd)
 					for name, f := range map[string]func(){
 						"RowsTimes":      func() { RowsTimes(c, byRows, n+gap, x, r) },
 						"AddRowsTimesOn": func() { AddRowsTimesOn(c, 1, byRows, n+gap, x, r, rows*n) },
@@ -96,6 +99,7 @@ func TestGuardPagesBlocks(t *testing.T) {
 						"Gram":           func() { Gram(s, x, r) },
 						"GramInts":       func() { GramInts(s, 1, pairs, stride, r, 0, r) },
 						"PackInts":       func() { PackInts(packed, x, x, 1) },
+						"PanelSquares":   func() { PanelSquares(panel, ends, entries, values) },
 					} {
 						if fault := panics(f); fault != nil {
 							t.Fatalf("%s, n = %d, r = %d, at the end %t: %v", name, n, r, atEnd, fault)

@@ -63,3 +63,38 @@ func gramIntsGo(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 		}
 	}
 }
+
+// PanelColumns is how many columns a panel of whole numbers has: of 16 bits two cache lines a row.
+const PanelColumns = 64
+
+// A Span is the entries From ≤ p < To of columns and values that are given beside it.
+type Span struct{ From, To int32 }
+
+// PanelSquares returns Σ_k ‖Σ_p val[p]·x_idx[p]‖², where p goes over the entries of span k and x_i is row i of x, of PanelColumns numbers. No inner sum
+// may leave 32 bits, and no two products together. Sums of squares up to 2⁵³ are exact.
+func PanelSquares(x []int16, spans []Span, idx []int32, val []int16) float64 {
+	if len(x)%PanelColumns != 0 || len(val) != len(idx) {
+		panic(badLen)
+	}
+	if len(spans) == 0 {
+		return 0
+	}
+	return panelSquares(x, spans, idx, val)
+}
+
+func panelSquaresGo(x []int16, spans []Span, idx []int32, val []int16) (sum float64) {
+	for _, s := range spans {
+		var acc [PanelColumns]int32
+		idx, val := idx[s.From:s.To], val[s.From:s.To]
+		for p, i := range idx {
+			v := int32(val[p])
+			for j, u := range x[int(i)*PanelColumns:][:PanelColumns] {
+				acc[j] += v * int32(u)
+			}
+		}
+		for _, v := range acc {
+			sum += float64(float64(v) * float64(v))
+		}
+	}
+	return sum
+}

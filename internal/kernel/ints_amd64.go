@@ -15,11 +15,21 @@ func packIntsAVX2(dst *int32, u *float64, v *float64, c float64, n int) (differ 
 //go:noescape
 func gramIntsAVX2(t *int32, a *int32, x *int32, n int, w int, stride int)
 
+// panelSquaresAVX2 is panelSquaresGo for so many rows of x, and entries; bad is not 0 if anything lies outside of them.
+//
+//go:noescape
+func panelSquaresAVX2(x *int16, rows int, lists *int32, count int, idx *int32, val *int16, entries int) (sum float64, bad int)
+
 // gramIntsAVX512 sets t[i·48 + k] to Σ_l of the products of the halves of a[l·stride/4 + i] and x[l·stride/4 + k], 0 ≤ i < 8, 0 ≤ k < w, 0 ≤ l < n,
 // with n ≥ 1 and w = 16, …, 48 a multiple of 16. stride is in bytes.
 //
 //go:noescape
 func gramIntsAVX512(t *int32, a *int32, x *int32, n int, w int, stride int)
+
+// panelSquaresAVX512 is panelSquaresGo for so many rows of x, and entries; bad is not 0 if anything lies outside of them.
+//
+//go:noescape
+func panelSquaresAVX512(x *int16, rows int, lists *int32, count int, idx *int32, val *int16, entries int) (sum float64, bad int)
 
 // Rows and most columns of a tile of whole numbers, and the columns of a vector.
 const (

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -117,6 +118,82 @@ func TestPackInts(t *testing.T) {
 			if panics(call) == nil {
 				t.Errorf("%s is accepted", name)
 			}
+		}
+	})
+}
+
+// TestPanelSquares: sums of whole numbers of either sign, up to what 32 bits hold, are exact for lists of any length, in any order and none among them, and an entry, a
+// row or a list that is not there panics.
+func TestPanelSquares(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(3, 1))
+		const rows = 37
+		for _, most := range []int{1, 9, 200, math.MaxInt16} {
+			x := make([]int16, rows*PanelColumns)
+			for i := range x {
+				x[i] = int16(rng.IntN(2*most+1) - most)
+			}
+			var idx []int32
+			var val []int16
+			var spans []Span
+			for length := range 24 {
+				if most == math.MaxInt16 {
+					length %= 3 // of which two fill 31 bits
+				}
+				from := int32(len(idx))
+				for range length {
+					idx, val = append(idx, int32(rng.IntN(rows))), append(val, int16(rng.IntN(2*most+1)-most))
+				}
+				spans = append(spans, Span{from, int32(len(idx))})
+			}
+			for k := range spans { // not in the order of memory
+				l := rng.IntN(k + 1)
+				spans[k], spans[l] = spans[l], spans[k]
+			}
+			for first := range spans {
+				for last := first; last <= len(spans); last += 1 + last/3 {
+					var want, terms float64
+					exact := new(big.Int)
+					for _, s := range spans[first:last] {
+						for j := range PanelColumns {
+							var v int64
+							for p := s.From; p < s.To; p++ {
+								v += int64(val[p]) * int64(x[int(idx[p])*PanelColumns+j])
+							}
+							exact.Add(exact, new(big.Int).Mul(big.NewInt(v), big.NewInt(v)))
+							terms++
+						}
+					}
+					want, _ = new(big.Float).SetInt(exact).Float64()
+					bound := 0.0
+					if want > 1<<53 {
+						bound = terms * eps * want
+					}
+					if got := PanelSquares(x, spans[first:last], idx, val); !(math.Abs(got-want) <= bound) {
+						t.Fatalf("numbers up to %d, spans %d to %d: %v, want %v", most, first, last, got, want)
+					}
+				}
+			}
+		}
+		x, idx, val := make([]int16, 2*PanelColumns), []int32{0, 1, 1}, []int16{1, 2, 3}
+		for name, call := range map[string]func(){
+			"part of a row":       func() { PanelSquares(x[:PanelColumns+1], []Span{{0, 1}}, idx, val) },
+			"values":              func() { PanelSquares(x, []Span{{0, 1}}, idx, val[:2]) },
+			"a row, in a pair":    func() { PanelSquares(x, []Span{{0, 2}}, []int32{0, 2, 0}, val) },
+			"the first of a pair": func() { PanelSquares(x, []Span{{0, 2}}, []int32{2, 0, 0}, val) },
+			"a row, alone":        func() { PanelSquares(x, []Span{{0, 3}}, []int32{0, 1, 2}, val) },
+			"a negative row":      func() { PanelSquares(x, []Span{{0, 3}}, []int32{0, 1, -1}, val) },
+			"beyond the entries":  func() { PanelSquares(x, []Span{{0, 2}, {2, 4}}, idx, val) },
+			"backwards":           func() { PanelSquares(x, []Span{{2, 1}}, idx, val) },
+			"before the entries":  func() { PanelSquares(x, []Span{{-1, 1}}, idx, val) },
+			"a negative end":      func() { PanelSquares(x, []Span{{0, -1}}, idx, val) },
+		} {
+			if panics(call) == nil {
+				t.Errorf("%s is accepted", name)
+			}
+		}
+		if got := PanelSquares(nil, []Span{{0, 0}}, nil, nil); got != 0 {
+			t.Errorf("of nothing %v", got)
 		}
 	})
 }

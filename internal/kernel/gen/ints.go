@@ -21,6 +21,7 @@ func (a *asm) intKernels() {
 		a.packInts()
 	}
 	a.gramInts()
+	a.panelSquares()
 }
 
 // intConsts tells package kernel the shapes.
@@ -130,5 +131,128 @@ func (a *asm) packInts() {
 		a.ORQ(high, low)
 		a.Store(low, a.ReturnIndex(k))
 	}
+	a.end(nil)
+}
+
+// panelColumns is PanelColumns of package kernel.
+const panelColumns = 64
+
+// panelSquares writes Σ_k ‖Σ_p val[p]·x_idx[p]‖² over lists k: entries in pairs, whose rows side by side are halves of 32 bits. In what order
+// that leaves the columns does not matter for their squares.
+func (a *asm) panelSquares() {
+	a.begin("panelSquares", "func(x *int16, rows int, lists *int32, count int, idx *int32, val *int16, entries int) (sum float64, bad int)",
+		"panelSquares"+a.name+" is panelSquaresGo for so many rows of x, and entries; bad is not 0 if anything lies outside of them.")
+	x, rows, lists, count, idx, val := a.arg("x"), a.arg("rows"), a.arg("lists"), a.arg("count"), a.arg("idx"), a.arg("val")
+	vecs := 2 * panelColumns / (8 * a.lanes) // of a row
+	sums, acc := a.zeros(4), make([]reg.VecVirtual, 2*vecs)
+	for k := range acc {
+		acc[k] = a.vec()
+	}
+	next, loop, rest, squares, out, bad := a.label("next"), a.label("loop"), a.label("rest"), a.label("squares"), a.label("out"), a.label("bad")
+	from, left, at := a.GP64(), a.GP64(), a.GP64()
+	// row makes k the address of the row of the entry s places on.
+	row := func(k reg.Register, s int) {
+		a.MOVLQSX(operand.Mem{Base: at, Disp: 4 * s}, k)
+		a.CMPQ(k, rows) // unsigned: a negative one is above too
+		a.JAE(operand.LabelRef(bad))
+		a.SHLQ(operand.U8(7), k) // 2·panelColumns bytes
+		a.ADDQ(x, k)
+	}
+	// add adds the rows at k and l, of which the latter is the former again, or missing, times the halves of factor.
+	add := func(factor reg.VecVirtual, k, l reg.Register) {
+		for v := range vecs {
+			p, q, t := a.vec(), a.vec(), a.vec()
+			a.load(operand.Mem{Base: k, Disp: 8 * a.lanes * v}, p, a.lanes)
+			a.load(operand.Mem{Base: l, Disp: 8 * a.lanes * v}, q, a.lanes)
+			a.VPUNPCKLWD(q, p, t)
+			a.VPUNPCKHWD(q, p, p)
+			for half, pairs := range []reg.VecVirtual{t, p} {
+				sum := acc[2*v+half]
+				if a.lanes == 8 {
+					a.VPDPWSSD(factor, pairs, sum)
+				} else {
+					a.VPMADDWD(factor, pairs, pairs)
+					a.VPADDD(pairs, sum, sum)
+				}
+			}
+		}
+	}
+	a.Label(next)
+	a.SUBQ(operand.U8(1), count)
+	a.JLT(operand.LabelRef(out))
+	a.MOVLQSX(operand.Mem{Base: lists}, from)
+	a.MOVLQSX(operand.Mem{Base: lists, Disp: 4}, left)
+	a.ADDQ(operand.U8(8), lists)
+	a.TESTQ(from, from)
+	a.JLT(operand.LabelRef(bad))
+	a.CMPQ(left, a.mem("entries"))
+	a.JHI(operand.LabelRef(bad))
+	a.SUBQ(from, left)
+	a.JLT(operand.LabelRef(bad))
+	a.LEAQ(operand.Mem{Base: idx, Index: from, Scale: 4}, at)
+	a.LEAQ(operand.Mem{Base: val, Index: from, Scale: 2}, from)
+	last := a.label("last")
+	a.TESTQ(count, count)
+	a.JEQ(operand.LabelRef(last))
+	ahead := a.GP64() // the next list, wherever it is
+	a.MOVLQSX(operand.Mem{Base: lists}, ahead)
+	a.PREFETCHT0(operand.Mem{Base: val, Index: ahead, Scale: 2})
+	a.PREFETCHT0(operand.Mem{Base: val, Index: ahead, Scale: 2, Disp: 64})
+	a.LEAQ(operand.Mem{Base: idx, Index: ahead, Scale: 4}, ahead)
+	for line := range 4 {
+		a.PREFETCHT0(operand.Mem{Base: ahead, Disp: 64 * line})
+	}
+	a.Label(last)
+	for _, sum := range acc {
+		a.VPXOR(sum.AsY(), sum.AsY(), sum.AsY())
+	}
+	k, l, factor := a.GP64(), a.GP64(), a.vec()
+	a.SUBQ(operand.U8(2), left)
+	a.JLT(operand.LabelRef(rest))
+	a.Label(loop)
+	row(k, 0)
+	row(l, 1)
+	a.VPBROADCASTD(operand.Mem{Base: from}, factor)
+	add(factor, k, l)
+	a.ADDQ(operand.U8(8), at)
+	a.ADDQ(operand.U8(4), from)
+	a.SUBQ(operand.U8(2), left)
+	a.JGE(operand.LabelRef(loop))
+	a.Label(rest)
+	a.CMPQ(left, operand.I8(-1))
+	a.JNE(operand.LabelRef(squares))
+	row(k, 0)
+	a.MOVWLZX(operand.Mem{Base: from}, l.(reg.GPVirtual).As32())
+	a.VMOVD(l.(reg.GPVirtual).As32(), factor.AsX())
+	a.VPBROADCASTD(factor.AsX(), factor)
+	add(factor, k, k)
+	a.Label(squares)
+	for i, sum := range acc {
+		wide := a.vec()
+		if a.lanes == 8 {
+			a.VCVTDQ2PD(sum.AsY(), wide)
+			a.VEXTRACTI64X4(operand.U8(1), sum, sum.AsY())
+		} else {
+			a.VCVTDQ2PD(sum.AsX(), wide)
+			a.VEXTRACTI128(operand.U8(1), sum, sum.AsX())
+		}
+		a.VFMADD231PD(wide, wide, sums[2*i%4])
+		if a.lanes == 8 {
+			a.VCVTDQ2PD(sum.AsY(), wide)
+		} else {
+			a.VCVTDQ2PD(sum.AsX(), wide)
+		}
+		a.VFMADD231PD(wide, wide, sums[(2*i+1)%4])
+	}
+	a.JMP(operand.LabelRef(next))
+	a.Label(out)
+	none := a.GP64()
+	a.XORQ(none, none)
+	a.Store(none, a.ReturnIndex(1))
+	a.end(a.sum(sums))
+	a.Label(bad)
+	one := a.GP64()
+	a.MOVQ(operand.U64(1), one)
+	a.Store(one, a.ReturnIndex(1))
 	a.end(nil)
 }

@@ -1,0 +1,187 @@
+package matrix
+
+import (
+	"math"
+	"slices"
+
+	"symnmf/internal/kernel"
+)
+
+// The norm of L·Lᵀ where the entries of L are whole numbers, such as counts of words: a panel is some columns, those with most entries first, as whole rows of 16
+// bits. Every column from the first of the panel on, entry by entry, adds up its inner products with all of the panel at once, in 32 bits and so without an error. The
+// columns after the last panel are left to lists (normHalf). See decision 0009.
+
+// wholePlan is how that is done, and what it takes, in scattered additions.
+type wholePlan struct {
+	left, right *CSR    // right is leftᵀ
+	columns     []int32 // by entries, those with most first
+	panels      int
+	room        int64 // bytes for panels at work
+	work        float64
+}
+
+// What a panel takes in scattered additions, with vectors of eight numbers of float64: for each column that is multiplied by it, and for each entry of one. A panel
+// of panelFar bytes and more, far from a processor, takes twice as much (Xeon).
+const (
+	additionsPerSpan       = 6
+	additionsPerSpanEntry8 = 1.5
+	panelFar               = 4 << 20
+)
+
+// panelsRoom is how many bytes of panels there may be at work, where entries are few.
+const panelsRoom = 8 << 20
+
+// planWhole returns the cheapest number of panels for the norm of left·leftᵀ.
+func planWhole(left, right *CSR) wholePlan {
+	const c = kernel.PanelColumns
+	p := wholePlan{left: left, right: right, columns: right.longestRows()}
+	p.room = max((8-2)*right.NNZ(), panelsRoom) // of 8 bytes an entry values take 2
+	perList, lists := listAdditions(left.rows), 0.0
+	for _, k := range p.columns {
+		lists += perList(right.count(k))
+	}
+	p.work = lists
+	if 2*p.panelBytes() > p.room {
+		return p
+	}
+	done, rest := 0.0, right.NNZ()
+	perEntry := additionsPerSpanEntry8 * 8 / float64(kernel.Lanes()) * (1 + min(1, float64(p.panelBytes())/panelFar))
+	for q := 0; q*c < len(p.columns); q++ {
+		var own int64
+		for _, k := range p.columns[q*c : min((q+1)*c, len(p.columns))] {
+			own += right.count(k)
+			lists -= perList(right.count(k))
+		}
+		done += additionsPerSpan*float64(len(p.columns)-q*c) + perEntry*float64(rest) + 2*float64(own) // which are put into the panel, and taken out
+		rest -= own
+		if done+lists < p.work {
+			p.panels, p.work = q+1, done+lists
+		}
+	}
+	return p
+}
+
+// panelBytes is what a panel takes.
+func (p *wholePlan) panelBytes() int64 { return 2 * kernel.PanelColumns * int64(p.left.rows) }
+
+// count returns how many entries row i has.
+func (m *CSR) count(i int32) int64 { return m.RowPtr[i+1] - m.RowPtr[i] }
+
+// longestRows returns the rows that have entries, those with most first, and those with as many in their order.
+func (m *CSR) longestRows() []int32 {
+	most := int64(0)
+	for i := range int32(m.rows) {
+		most = max(most, m.count(i))
+	}
+	next := make([]int32, most+1) // where the next row of so many entries goes
+	for i := range int32(m.rows) {
+		next[m.count(i)]++
+	}
+	next[0] = 0
+	at := int32(0)
+	for f := most; f > 0; f-- {
+		next[f], at = at, at+next[f]
+	}
+	rows := make([]int32, at)
+	for i := range int32(m.rows) {
+		if f := m.count(i); f > 0 {
+			rows[next[f]] = i
+			next[f]++
+		}
+	}
+	return rows
+}
+
+// wholeNorm returns ‖m·mᵀ‖² = ‖mᵀ·m‖², or false if the entries are no whole numbers or panels do not pay; t is mᵀ. It takes at most 8 bytes an entry, or panelsRoom, and 12 a row or column.
+func wholeNorm(m, t *CSR, workers int) (float64, bool) {
+	if !kernel.IntsPay() || m.NNZ() > math.MaxInt32 {
+		return 0, false
+	}
+	p := planWhole(m, t)
+	if other := planWhole(t, m); other.work < p.work {
+		p = other
+	}
+	if p.panels == 0 {
+		return 0, false
+	}
+	val, ok := p.right.wholeValues(p.right.count(p.columns[0]), workers)
+	if !ok {
+		return 0, false
+	}
+	return p.norm(val, workers), true
+}
+
+// norm computes it. val are the values of right.
+func (p *wholePlan) norm(val []int16, workers int) float64 {
+	const c = kernel.PanelColumns
+	right, common := p.right, min(p.panels*c, len(p.columns))
+	apart := make([]bool, right.rows)
+	for _, k := range p.columns[:common] {
+		apart[k] = true
+	}
+	spans := make([]kernel.Span, 0, len(p.columns)) // those of panels first, the others in the order of memory
+	add := func(k int32) {
+		spans = append(spans, kernel.Span{From: int32(right.RowPtr[k]), To: int32(right.RowPtr[k+1])})
+	}
+	for _, k := range p.columns[:common] {
+		add(k)
+	}
+	for k := range int32(right.rows) {
+		if !apart[k] && right.count(k) > 0 {
+			add(k)
+		}
+	}
+	squares := make([]float64, p.panels)
+	scratch := func() []int16 { return make([]int16, p.left.rows*c) }
+	kernel.BlocksWith(p.panels, 1, min(workers, int(p.room/p.panelBytes())), scratch, func(x []int16, q, _, _ int) {
+		end := min((q+1)*c, len(spans))
+		own, later := spans[q*c:end], spans[end:]
+		for j, s := range own {
+			val := val[s.From:s.To]
+			for p, i := range right.Col[s.From:s.To] {
+				x[int(i)*c+j] = val[p]
+			}
+		}
+		squares[q] = kernel.PanelSquares(x, own, right.Col, val) + 2*kernel.PanelSquares(x, later, right.Col, val)
+		for j, s := range own {
+			for _, i := range right.Col[s.From:s.To] {
+				x[int(i)*c+j] = 0
+			}
+		}
+	})
+	if common == len(p.columns) {
+		return sum(squares)
+	}
+	half, diag := normHalf(p.left, right, apart, workers)
+	return sum(squares) + 2*half + diag
+}
+
+// wholeValues returns the values of m, or false if some are no whole numbers of 16 bits, or too large for inner products of rows, of up to most entries, in 32 bits.
+func (m *CSR) wholeValues(most int64, workers int) ([]int16, bool) {
+	const size = 1 << 14
+	val := make([]int16, len(m.Col))
+	refused := make([]bool, kernel.BlockCount(len(val), size))
+	bound := min(math.Sqrt(math.MaxInt32/float64(most)), math.MaxInt16)
+	kernel.Blocks(len(val), size, workers, func(b, lo, hi int) {
+		own := val[lo:hi]
+		if m.Val == nil {
+			for p := range own {
+				own[p] = 1
+			}
+			return
+		}
+		for p, v := range m.Val[lo:hi] {
+			if !(v >= -bound && v <= bound) {
+				refused[b] = true
+				return
+			}
+			k := int32(v)
+			if float64(k) != v {
+				refused[b] = true
+				return
+			}
+			own[p] = int16(k)
+		}
+	})
+	return val, !slices.Contains(refused, true)
+}

@@ -1,0 +1,169 @@
+package matrix
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"symnmf/internal/kernel"
+)
+
+// counts returns a table of whole numbers of either sign, or of ones, of which a few columns have most entries.
+func counts(seed uint64, rows, cols int, ones bool) *Dense {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	d := NewDense(rows, cols, nil)
+	for i := range rows {
+		for l := range cols {
+			if rng.Float64() < 0.01+1/float64(1+l%97) {
+				v := 1
+				if !ones {
+					v = rng.IntN(41) - 20
+				}
+				d.Set(i, l, float64(v))
+			}
+		}
+	}
+	return d
+}
+
+// productsSq returns ‖D·Dᵀ‖² and Σ_i (D·Dᵀ)_ii² of whole numbers, without an error.
+func productsSq(d *Dense) (all, diag int64) {
+	for i := range d.rows {
+		for l := range d.rows {
+			v := int64(0)
+			for f, x := range d.Row(i) {
+				v += int64(x) * int64(d.At(l, f))
+			}
+			all += v * v
+			if i == l {
+				diag += v * v
+			}
+		}
+	}
+	return all, diag
+}
+
+// TestWholeNorm: the norm of whole numbers is exact however many columns are in panels, for either side of G, with signs and without values, for any number of
+// workers; and whoever asks for it gets the same.
+func TestWholeNorm(t *testing.T) {
+	if !kernel.IntsPay() {
+		t.Skip("whole numbers take more time than others without vector instructions")
+	}
+	for _, size := range [][2]int{{300, 250}, {150, 400}, {500, 60}} {
+		for _, ones := range []bool{false, true} {
+			d := counts(1, size[0], size[1], ones)
+			all, diag := productsSq(d)
+			if all >= 1<<53 {
+				t.Fatalf("%v: %d is not exact", size, all)
+			}
+			x := sparse(d, 1, ones)
+			back := x.transpose(1)
+			for side, p := range map[string]wholePlan{"points": planWhole(x, back), "features": planWhole(back, x)} {
+				name := fmt.Sprintf("%v, ones %t, %s", size, ones, side)
+				if p.panels == 0 {
+					t.Fatalf("%s: no panels", name)
+				}
+				val, ok := p.right.wholeValues(p.right.count(p.columns[0]), 2)
+				if !ok {
+					t.Fatalf("%s: no whole numbers", name)
+				}
+				for p.panels = range kernel.BlockCount(len(p.columns), kernel.PanelColumns) + 1 {
+					for _, workers := range []int{1, 3} {
+						if got := p.norm(val, workers); got != float64(all) {
+							t.Fatalf("%s, %d panels, %d workers: %v, want %d", name, p.panels, workers, got, all)
+						}
+					}
+				}
+			}
+			for _, workers := range []int{1, 3} {
+				if got, ok := wholeNorm(x, back, workers); !ok || got != float64(all) {
+					t.Errorf("%v, ones %t: %v, %t, want %d", size, ones, got, ok, all)
+				}
+				a, err := Gram(x, Rows, workers)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := a.Norm(), math.Sqrt(float64(all)); math.Abs(got-want) > 4e-16*want {
+					t.Errorf("%v, ones %t: ‖A‖ = %v, want %v", size, ones, got, want)
+				}
+				if got, want := a.OffDiagonal().Norm(), math.Sqrt(float64(all-diag)); math.Abs(got-want) > 1e-15*want {
+					t.Errorf("%v, ones %t: without the diagonal ‖A‖ = %v, want %v", size, ones, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestWholeNormRefuses: what is not whole, or could leave 32 bits, is left to others, wherever it is, and the norm is right all the same.
+func TestWholeNormRefuses(t *testing.T) {
+	if !kernel.IntsPay() {
+		t.Skip("whole numbers take more time than others without vector instructions")
+	}
+	d := counts(2, 300, 250, false)
+	x := sparse(d, 1, false)
+	back := x.transpose(1)
+	most := back.count(back.longestRows()[0])
+	if other := x.count(x.longestRows()[0]); other > most {
+		t.Fatal("rows are longer than columns")
+	}
+	if _, ok := wholeNorm(x, back, 1); !ok {
+		t.Fatal("whole numbers are refused")
+	}
+	largest := math.Floor(math.Sqrt(math.MaxInt32 / float64(most)))
+	for _, at := range []int{0, len(x.Val) / 2, len(x.Val) - 1} {
+		old := x.Val[at]
+		for _, c := range []struct {
+			value float64
+			right bool
+		}{{0.5, false}, {1e-300, false}, {largest, true}, {-largest, true}, {largest + 1, false}, {-largest - 1, false}, {1 << 40, false}} {
+			x.Val[at] = c.value
+			if _, ok := x.wholeValues(most, 2); ok != c.right {
+				t.Errorf("entry %d is %v: whole %t", at, c.value, ok)
+			}
+			a, err := Gram(x, Rows, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want float64
+			dense := NewDense(x.rows, x.cols, nil)
+			for i := range x.rows {
+				col, val := x.Row(i)
+				for p, k := range col {
+					dense.Set(i, int(k), val[p])
+				}
+			}
+			for i := range dense.rows {
+				for l := range dense.rows {
+					v := kernel.Dot(dense.Row(i), dense.Row(l))
+					want += v * v
+				}
+			}
+			if got := a.Norm(); math.Abs(got-math.Sqrt(want)) > 1e-13*got {
+				t.Errorf("entry %d is %v: ‖A‖ = %v, want %v", at, c.value, got, math.Sqrt(want))
+			}
+		}
+		x.Val[at] = old
+	}
+}
+
+// TestLongestRows compares with a stable sort.
+func TestLongestRows(t *testing.T) {
+	x := sparse(counts(3, 200, 90, true), 1, true).transpose(1)
+	x.RowPtr = append(slices.Clone(x.RowPtr), x.RowPtr[x.rows], x.RowPtr[x.rows]) // two more, without entries
+	x.rows += 2
+	var want []int32
+	for i := range int32(x.rows) {
+		if x.count(i) > 0 {
+			want = append(want, i)
+		}
+	}
+	slices.SortStableFunc(want, func(i, k int32) int { return int(x.count(k) - x.count(i)) })
+	if got := x.longestRows(); !slices.Equal(got, want) {
+		t.Errorf("rows %v, want %v", got, want)
+	}
+	if got := (&CSR{rows: 2, cols: 1, RowPtr: []int64{0, 0, 0}}).longestRows(); len(got) != 0 {
+		t.Errorf("rows %v of none", got)
+	}
+}
