@@ -77,7 +77,6 @@ func (m *CSR) longestRows() []int32 {
 	for i := range int32(m.rows) {
 		next[m.count(i)]++
 	}
-	next[0] = 0
 	at := int32(0)
 	for f := most; f > 0; f-- {
 		next[f], at = at, at+next[f]

@@ -148,6 +148,27 @@ func TestWholeNormRefuses(t *testing.T) {
 	}
 }
 
+// TestWholePlan: where panels of one side of X are larger than there is room for, those of the other are taken, as cheap as they may be.
+func TestWholePlan(t *testing.T) {
+	if !kernel.IntsPay() {
+		t.Skip("whole numbers take more time than others without vector instructions")
+	}
+	x := sparse(counts(4, 40000, 120, true), 1, true)
+	back := x.transpose(1)
+	if p := planWhole(x, back); p.panels != 0 {
+		t.Errorf("%d panels of %d bytes, in %d bytes", p.panels, p.panelBytes(), p.room)
+	}
+	p := planWhole(back, x)
+	if lists := listsWork(back, x); p.panels == 0 || p.work >= lists {
+		t.Errorf("%d panels for %v additions, %v without", p.panels, p.work, lists)
+	}
+	for name, sides := range map[string][2]*CSR{"x": {x, back}, "back": {back, x}} {
+		if _, ok := wholeNorm(sides[0], sides[1], 1); !ok {
+			t.Errorf("%s: no panels", name)
+		}
+	}
+}
+
 // TestLongestRows compares with a stable sort.
 func TestLongestRows(t *testing.T) {
 	x := sparse(counts(3, 200, 90, true), 1, true).transpose(1)

@@ -175,7 +175,7 @@ func TestPanelSquares(t *testing.T) {
 				}
 			}
 		}
-		x, idx, val := make([]int16, 2*PanelColumns), []int32{0, 1, 1}, []int16{1, 2, 3}
+		x, idx, val := make([]int16, 2*PanelColumns), []int32{0, 0, 1, 1, 0}[1:4], []int16{0, 1, 2, 3, 0}[1:4]
 		for name, call := range map[string]func(){
 			"part of a row":       func() { PanelSquares(x[:PanelColumns+1], []Span{{0, 1}}, idx, val) },
 			"values":              func() { PanelSquares(x, []Span{{0, 1}}, idx, val[:2]) },
