@@ -153,8 +153,18 @@ func TestWholePlan(t *testing.T) {
 	if !kernel.IntsPay() {
 		t.Skip("whole numbers take more time than others without vector instructions")
 	}
-	x := sparse(counts(4, 40000, 120, true), 1, true)
-	back := x.transpose(1)
+	rng := rand.New(rand.NewPCG(4, 9))
+	back := &CSR{rows: 1500, cols: 40000, RowPtr: []int64{0}}
+	for range back.rows { // documents, many of which have the same few words
+		var words []int32
+		for range 100 {
+			words = append(words, int32(float64(back.cols)*math.Pow(rng.Float64(), 4)))
+		}
+		slices.Sort(words)
+		back.Col = append(back.Col, slices.Compact(words)...)
+		back.RowPtr = append(back.RowPtr, int64(len(back.Col)))
+	}
+	x := back.transpose(1)
 	if p := planWhole(x, back); p.panels != 0 {
 		t.Errorf("%d panels of %d bytes, in %d bytes", p.panels, p.panelBytes(), p.room)
 	}

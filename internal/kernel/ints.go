@@ -85,7 +85,7 @@ func PanelSquares(x []int16, spans []Span, idx []int32, val []int16) float64 {
 func panelSquaresGo(x []int16, spans []Span, idx []int32, val []int16) (sum float64) {
 	for _, s := range spans {
 		var acc [PanelColumns]int32
-		idx, val := idx[s.From:s.To], val[s.From:s.To]
+		idx, val := idx[s.From:s.To:len(idx)], val[s.From:s.To] // none beyond its length
 		for p, i := range idx {
 			v := int32(val[p])
 			for j, u := range x[int(i)*PanelColumns:][:PanelColumns] {
