@@ -146,6 +146,18 @@ func TestWholeNormRefuses(t *testing.T) {
 		}
 		x.Val[at] = old
 	}
+	const many = 40000
+	long := &CSR{rows: 1, cols: many, RowPtr: []int64{0, many}, Col: make([]int32, many), Val: make([]float64, many)}
+	for _, at := range []int{0, many / 2, many - 1} {
+		long.Val[at] = 0.5
+		if _, ok := long.wholeValues(1, 3); ok {
+			t.Errorf("0.5 at %d of %d is whole", at, many)
+		}
+		long.Val[at] = -7
+	}
+	if val, ok := long.wholeValues(1, 3); !ok || val[many/2] != -7 || val[1] != 0 {
+		t.Errorf("whole numbers are refused, or others: %t", ok)
+	}
 }
 
 // TestWholePlan: where panels of one side of X are larger than there is room for, those of the other are taken, as cheap as they may be.

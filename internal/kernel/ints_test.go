@@ -192,8 +192,10 @@ func TestPanelSquares(t *testing.T) {
 				t.Errorf("%s is accepted", name)
 			}
 		}
-		if got := PanelSquares(nil, []Span{{0, 0}}, nil, nil); got != 0 {
-			t.Errorf("of nothing %v", got)
+		for _, x := range [][]int16{nil, x} {
+			if got := PanelSquares(x, []Span{{0, 0}}, nil, nil); got != 0 {
+				t.Errorf("of nothing %v", got)
+			}
 		}
 	})
 }
