@@ -549,6 +549,15 @@ func gramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	}
 }
 
+func stepBits(from []int32) uint32 {
+	done := (len(from) - 1) / stepsAtOnce * stepsAtOnce
+	if path == portable || done == 0 {
+		return stepBitsGo(from)
+	}
+	bits := stepBitsAVX2(&from[0], done)
+	return uint32(bits) | uint32(bits>>32) | stepBitsGo(from[done:])
+}
+
 func panelSquares(x []int16, spans []Span, idx []int32, val []int16) (sum float64) {
 	if path == portable || len(x) == 0 || len(idx) == 0 {
 		return panelSquaresGo(x, spans, idx, val)

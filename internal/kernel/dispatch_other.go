@@ -77,6 +77,8 @@ func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32)
 	return packIntsGo(dst, u, v, c)
 }
 
+func stepBits(from []int32) uint32 { return stepBitsGo(from) }
+
 func panelSquares(x []int16, spans []Span, idx []int32, val []int16) float64 {
 	return panelSquaresGo(x, spans, idx, val)
 }

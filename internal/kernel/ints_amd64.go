@@ -9,6 +9,11 @@ package kernel
 //go:noescape
 func packIntsAVX2(dst *int32, u *float64, v *float64, c float64, n int) (differ uint64, bits uint64)
 
+// stepBitsAVX2 returns the bits that from[k+1] − from[k] have together, 0 ≤ k < n = 16, 32, …, in its lower half and its upper one.
+//
+//go:noescape
+func stepBitsAVX2(from *int32, n int) (bits uint64)
+
 // gramIntsAVX2 sets t[i·16 + k] to Σ_l of the products of the halves of a[l·stride/4 + i] and x[l·stride/4 + k], 0 ≤ i < 4, 0 ≤ k < w, 0 ≤ l < n,
 // with n ≥ 1 and w = 8, …, 16 a multiple of 8. stride is in bytes.
 //
@@ -40,3 +45,6 @@ const (
 	intColsAVX512  = 48
 	intLanesAVX512 = 16
 )
+
+// stepsAtOnce is of what the number of steps is a multiple in assembly.
+const stepsAtOnce = 16

@@ -51,6 +51,34 @@ loop1:
 	VZEROUPPER
 	RET
 
+// func stepBitsAVX2(from *int32, n int) (bits uint64)
+// Requires: AVX, AVX2
+TEXT ·stepBitsAVX2(SB), NOSPLIT, $0-24
+	MOVQ   from+0(FP), AX
+	MOVQ   n+8(FP), CX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+
+loop2:
+	VMOVDQU      4(AX), Y2
+	VPSUBD       (AX), Y2, Y2
+	VPOR         Y2, Y0, Y0
+	VMOVDQU      36(AX), Y2
+	VPSUBD       32(AX), Y2, Y2
+	VPOR         Y2, Y1, Y1
+	ADDQ         $+64, AX
+	SUBQ         $+16, CX
+	JNE          loop2
+	VPOR         Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPOR         X0, X1, X1
+	VMOVQ        X1, AX
+	VPEXTRQ      $0x01, X1, CX
+	ORQ          CX, AX
+	VZEROUPPER
+	MOVQ         AX, bits+16(FP)
+	RET
+
 // func gramIntsAVX2(t *int32, a *int32, x *int32, n int, w int, stride int)
 // Requires: AVX, AVX2
 TEXT ·gramIntsAVX2(SB), NOSPLIT, $0-48
@@ -62,13 +90,13 @@ TEXT ·gramIntsAVX2(SB), NOSPLIT, $0-48
 	MOVQ   w+32(FP), DI
 	SHRQ   $0x01, DI
 	CMPQ   DI, $0x00000004
-	JGT    above2
+	JGT    above3
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-loop3:
+loop4:
 	VMOVUPD      (DX), Y4
 	VPBROADCASTD (CX), Y5
 	VPMADDWD     Y4, Y5, Y5
@@ -85,7 +113,7 @@ loop3:
 	ADDQ         SI, CX
 	ADDQ         SI, DX
 	DECQ         BX
-	JNE          loop3
+	JNE          loop4
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, 64(AX)
 	VMOVUPD      Y2, 128(AX)
@@ -93,7 +121,7 @@ loop3:
 	VZEROUPPER
 	RET
 
-above2:
+above3:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -103,7 +131,7 @@ above2:
 	VXORPD Y6, Y6, Y6
 	VXORPD Y7, Y7, Y7
 
-loop4:
+loop5:
 	VMOVUPD      (DX), Y8
 	VMOVUPD      32(DX), Y9
 	VPBROADCASTD (CX), Y10
@@ -129,7 +157,7 @@ loop4:
 	ADDQ         SI, CX
 	ADDQ         SI, DX
 	DECQ         BX
-	JNE          loop4
+	JNE          loop5
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, 32(AX)
 	VMOVUPD      Y2, 64(AX)
@@ -155,22 +183,22 @@ TEXT ·panelSquaresAVX2(SB), NOSPLIT, $0-72
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next5:
+next6:
 	SUBQ       $0x01, BX
-	JLT        out9
+	JLT        out10
 	MOVLQSX    (DX), R8
 	MOVLQSX    4(DX), R9
 	ADDQ       $0x08, DX
 	TESTQ      R8, R8
-	JLT        bad10
+	JLT        bad11
 	CMPQ       R9, entries+48(FP)
-	JHI        bad10
+	JHI        bad11
 	SUBQ       R8, R9
-	JLT        bad10
+	JLT        bad11
 	LEAQ       (SI)(R8*4), R10
 	LEAQ       (DI)(R8*2), R8
 	TESTQ      BX, BX
-	JEQ        last11
+	JEQ        last12
 	MOVLQSX    (DX), R11
 	PREFETCHT0 (DI)(R11*2)
 	PREFETCHT0 64(DI)(R11*2)
@@ -180,7 +208,7 @@ next5:
 	PREFETCHT0 128(R11)
 	PREFETCHT0 192(R11)
 
-last11:
+last12:
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -190,17 +218,17 @@ last11:
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
 	SUBQ  $0x02, R9
-	JLT   rest7
+	JLT   rest8
 
-loop6:
+loop7:
 	MOVLQSX      (R10), R11
 	CMPQ         R11, CX
-	JAE          bad10
+	JAE          bad11
 	SHLQ         $0x07, R11
 	ADDQ         AX, R11
 	MOVLQSX      4(R10), R12
 	CMPQ         R12, CX
-	JAE          bad10
+	JAE          bad11
 	SHLQ         $0x07, R12
 	ADDQ         AX, R12
 	VPBROADCASTD (R8), Y12
@@ -239,14 +267,14 @@ loop6:
 	ADDQ         $0x08, R10
 	ADDQ         $0x04, R8
 	SUBQ         $0x02, R9
-	JGE          loop6
+	JGE          loop7
 
-rest7:
+rest8:
 	CMPQ         R9, $-1
-	JNE          squares8
+	JNE          squares9
 	MOVLQSX      (R10), R11
 	CMPQ         R11, CX
-	JAE          bad10
+	JAE          bad11
 	SHLQ         $0x07, R11
 	ADDQ         AX, R11
 	MOVWLZX      (R8), R12
@@ -285,7 +313,7 @@ rest7:
 	VPMADDWD     Y12, Y13, Y13
 	VPADDD       Y13, Y11, Y11
 
-squares8:
+squares9:
 	VCVTDQ2PD    X4, Y12
 	VEXTRACTI128 $0x01, Y4, X4
 	VFMADD231PD  Y12, Y12, Y0
@@ -326,9 +354,9 @@ squares8:
 	VFMADD231PD  Y4, Y4, Y2
 	VCVTDQ2PD    X11, Y4
 	VFMADD231PD  Y4, Y4, Y3
-	JMP          next5
+	JMP          next6
 
-out9:
+out10:
 	XORQ         AX, AX
 	MOVQ         AX, bad+64(FP)
 	VADDPD       Y2, Y0, Y0
@@ -342,7 +370,7 @@ out9:
 	MOVSD        X0, sum+56(FP)
 	RET
 
-bad10:
+bad11:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+64(FP)
 	VZEROUPPER

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -464,19 +465,49 @@ func TestGatherEach(t *testing.T) {
 
 // TestCheckSteps: places that step back anywhere, or do not come to all entries, are refused, whatever others make of that; so they are modulo 2³².
 func TestCheckSteps(t *testing.T) {
-	for _, c := range []struct {
-		from    []int32
-		entries int
-		right   bool
-	}{
-		{[]int32{5, 5, 7, 8}, 3, true}, {[]int32{math.MaxInt32, math.MinInt32 + 1}, 2, true}, {[]int32{0}, 0, true},
-		{[]int32{0, -1, 1, 2}, 2, false}, {[]int32{0, 2, 1, 2}, 2, false}, {[]int32{0, 1, 3, 2}, 2, false},
-		{[]int32{0, 1, 2}, 3, false}, {[]int32{0, math.MaxInt32, -2, 0, 1}, 1, false},
-	} {
-		if got := panics(func() { checkSteps(c.from, c.entries) }); (got == nil) != c.right || got != nil && got != badLen {
-			t.Errorf("%v and %d entries: %v, right: %v", c.from, c.entries, got, c.right)
+	eachPath(t, func(t *testing.T) {
+		check := func(from []int32, entries int, right bool) {
+			t.Helper()
+			if got := panics(func() { checkSteps(from, entries) }); (got == nil) != right || got != nil && got != badLen {
+				t.Errorf("%v and %d entries: %v, right: %v", from, entries, got, right)
+			}
 		}
-	}
+		check([]int32{5, 5, 7, 8}, 3, true)
+		check([]int32{math.MaxInt32, math.MinInt32 + 1}, 2, true)
+		check([]int32{0}, 0, true)
+		check([]int32{0, -1, 1, 2}, 2, false)
+		check([]int32{0, 2, 1, 2}, 2, false)
+		check([]int32{0, 1, 3, 2}, 2, false)
+		check([]int32{0, 1, 2}, 3, false)
+		check([]int32{0, math.MaxInt32, -2, 0, 1}, 1, false)
+		for n := range 50 {
+			from := make([]int32, n+1) // across the largest number
+			for k := range from {
+				from[k] = math.MaxInt32 - 20 + int32(k*k%7+7*k)
+			}
+			entries := int(from[n] - from[0])
+			check(from, entries, true)
+			check(from, entries+1, false)
+			for k := 1; k < n; k++ {
+				old := from[k]
+				from[k] = from[k-1] - 1
+				check(from, entries, false)
+				from[k] = old
+			}
+		}
+		if bits.UintSize < 64 {
+			return // there are never so many entries
+		}
+		for _, n := range []int{3, 4, 17, 40} { // all the same, as large as they may be
+			from := make([]int32, n+1)
+			for k := range from {
+				from[k] = int32(uint32(k) * math.MaxInt32)
+			}
+			sum := int64(n) * math.MaxInt32
+			check(from, int(sum), true)
+			check(from, int(uint32(sum)), false)
+		}
+	})
 }
 
 // TestGatherSpan: span after span of the columns adds up to the plain sums of each row, for every number of columns of x, with values and without, and

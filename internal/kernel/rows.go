@@ -99,16 +99,27 @@ func checkPieces(dst []float64, r int, from, idx []int32, val []float64, pieces 
 
 // checkSteps panics unless places of entries, modulo 2³², never step back and come to so many entries.
 func checkSteps(from []int32, entries int) {
-	var sum int64
-	var all int32 // with a sign if any step has one
-	for k, v := range from[1:] {
-		step := v - from[k]
-		all |= step
-		sum += int64(step)
+	steps := len(from) - 1
+	all := stepBits(from) // no step is larger
+	sum := int64(uint32(from[steps] - from[0]))
+	if int64(all) > math.MaxUint32/int64(max(steps, 1)) {
+		sum = 0
+		for k, v := range from[1:] {
+			sum += int64(v - from[k])
+		}
 	}
-	if all < 0 || sum != int64(entries) {
+	if all > math.MaxInt32 || sum != int64(entries) {
 		panic(badLen)
 	}
+}
+
+func stepBitsGo(from []int32) (bits uint32) {
+	last := from[0]
+	for _, v := range from[1:] {
+		bits |= uint32(v - last)
+		last = v
+	}
+	return bits
 }
 
 func gatherEachGo[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {

@@ -19,6 +19,7 @@ const (
 func (a *asm) intKernels() {
 	if a.lanes == 4 {
 		a.packInts()
+		a.stepBits()
 	}
 	a.gramInts()
 	a.panelSquares()
@@ -35,7 +36,10 @@ const (
 	intColsAVX512  = %d
 	intLanesAVX512 = %d
 )
-`, intRowsAVX2, intVecsAVX2*2*lanesAVX2, 2*lanesAVX2, intRowsAVX512, intVecsAVX512*2*lanesAVX512, 2*lanesAVX512)
+
+// stepsAtOnce is of what the number of steps is a multiple in assembly.
+const stepsAtOnce = %d
+`, intRowsAVX2, intVecsAVX2*2*lanesAVX2, 2*lanesAVX2, intRowsAVX512, intVecsAVX512*2*lanesAVX512, 2*lanesAVX512, stepVecs*2*lanesAVX2)
 
 // gramInts writes t[i][k] = Σ_l of the products of both halves of x[l][i] and x[l][j+k]: of 32 bits, where 32 lanes of 16 bits and one
 // instruction, or 16 and two, do what a vector of float64 does for 8.
@@ -119,19 +123,50 @@ func (a *asm) packInts() {
 	a.ADDQ(operand.U8(16), dst)
 	a.SUBQ(operand.U8(4), n)
 	a.JNE(operand.LabelRef(loop))
-	for k, v := range []reg.VecVirtual{differ, bits} {
-		low, high, half := a.GP64(), a.GP64(), a.XMM()
-		if k == 0 {
-			a.VEXTRACTF128(operand.U8(1), v, half)
-			a.VPOR(v.AsX(), half, half)
-			v = half
-		}
-		a.VMOVQ(v.AsX(), low)
-		a.VPEXTRQ(operand.U8(1), v.AsX(), high)
-		a.ORQ(high, low)
-		a.Store(low, a.ReturnIndex(k))
-	}
+	a.Store(a.orLanes(differ, true), a.ReturnIndex(0))
+	a.Store(a.orLanes(bits, false), a.ReturnIndex(1))
 	a.end(nil)
+}
+
+// orLanes returns the bits that numbers of v have together, of a whole vector or of its lower half, those of 32 bits still two side by side.
+func (a *asm) orLanes(v reg.VecVirtual, whole bool) reg.Register {
+	low, high := a.GP64(), a.GP64()
+	if whole {
+		half := a.XMM()
+		a.VEXTRACTF128(operand.U8(1), v, half)
+		a.VPOR(v.AsX(), half, half)
+		v = half
+	}
+	a.VMOVQ(v.AsX(), low)
+	a.VPEXTRQ(operand.U8(1), v.AsX(), high)
+	a.ORQ(high, low)
+	return low
+}
+
+// stepVecs is how many vectors of steps stepBits takes at a time.
+const stepVecs = 2
+
+// stepBits writes the bits that the differences of neighbours have together.
+func (a *asm) stepBits() {
+	step := stepVecs * 2 * a.lanes
+	a.begin("stepBits", "func(from *int32, n int) (bits uint64)",
+		fmt.Sprintf("stepBits%s returns the bits that from[k+1] − from[k] have together, 0 ≤ k < n = %d, %d, …, in its lower half and its upper one.", a.name, step, 2*step))
+	from, n, acc := a.arg("from"), a.arg("n"), a.zeros(stepVecs)
+	loop := a.label("loop")
+	a.Label(loop)
+	for k, sum := range acc {
+		v := a.vec()
+		a.VMOVDQU(operand.Mem{Base: from, Disp: 8*a.lanes*k + 4}, v)
+		a.VPSUBD(operand.Mem{Base: from, Disp: 8 * a.lanes * k}, v, v)
+		a.VPOR(v, sum, sum)
+	}
+	a.ADDQ(operand.I32(4*step), from)
+	a.SUBQ(operand.I32(step), n)
+	a.JNE(operand.LabelRef(loop))
+	for _, sum := range acc[1:] {
+		a.VPOR(sum, acc[0], acc[0])
+	}
+	a.end(a.orLanes(acc[0], true))
 }
 
 // panelColumns is PanelColumns of package kernel.
