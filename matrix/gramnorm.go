@@ -22,7 +22,7 @@ func (m *CSR) gramNormSq(u float64, w []float64, back Table, workers int) (all, 
 		t = t.weighed(func(_, l int) float64 { return u * value(w, l) })
 		m = m.weighed(func(i, _ int) float64 { return u * value(w, i) })
 	}
-	if all, ok := wholeNorm(m, t, workers); ok {
+	if all, ok := wholeNorm(m, t, workers); ok && (all < exactSums || m.offCounts(all)) {
 		return all * fourth, -1
 	}
 	left, right := m, t
@@ -31,14 +31,30 @@ func (m *CSR) gramNormSq(u float64, w []float64, back Table, workers int) (all, 
 		left, right, common = t, m, c
 	}
 	if len(common) > 0 {
-		return normApart(left, right, common, workers) * fourth, -1
+		if all := normApart(left, right, common, workers); m.offCounts(all) {
+			return all * fourth, -1
+		}
+	} else if left != m {
+		half, diag := normHalf(left, right, nil, workers)
+		if all := 2*half + diag; m.offCounts(all) {
+			return all * fourth, -1
+		}
 	}
-	half, diag := normHalf(left, right, nil, workers)
-	all = (2*half + diag) * fourth
-	if left == m {
-		return all, 2 * half * fourth
+	half, diag := normHalf(m, t, nil, workers)
+	return (2*half + diag) * fourth, 2 * half * fourth
+}
+
+// exactSums is below what sums of whole numbers are exact.
+const exactSums = 1 << 53
+
+// offCounts says whether all less Σ_i (m·mᵀ)_ii², a difference, has digits enough: a millionth of all or more.
+func (m *CSR) offCounts(all float64) bool {
+	var diag float64
+	for i := range m.rows {
+		v := m.sumSq(i, 1)
+		diag += v * v
 	}
-	return all, -1
+	return all-diag > 0x1p-20*all
 }
 
 // weighed returns m with entry (i, l) times c(i, l).

@@ -110,6 +110,9 @@ func wholeNorm(m, t *CSR, workers int) (float64, bool) {
 	return p.norm(val, workers), true
 }
 
+// spansTogether is how many columns go into one sum, so that rounding stays small where there are many.
+const spansTogether = 1024
+
 // norm computes it. val are the values of right.
 func (p *wholePlan) norm(val []int16, workers int) float64 {
 	const c = kernel.PanelColumns
@@ -141,7 +144,10 @@ func (p *wholePlan) norm(val []int16, workers int) float64 {
 				x[int(i)*c+j] = val[p]
 			}
 		}
-		squares[q] = kernel.PanelSquares(x, own, right.Col, val) + 2*kernel.PanelSquares(x, later, right.Col, val)
+		squares[q] = kernel.PanelSquares(x, own, right.Col, val)
+		for lo := 0; lo < len(later); lo += spansTogether {
+			squares[q] += 2 * kernel.PanelSquares(x, later[lo:min(lo+spansTogether, len(later))], right.Col, val)
+		}
 		for j, s := range own {
 			for _, i := range right.Col[s.From:s.To] {
 				x[int(i)*c+j] = 0

@@ -160,6 +160,44 @@ func TestWholeNormRefuses(t *testing.T) {
 	}
 }
 
+// TestGramNormFarDiagonal: where the squares of the diagonal are so much larger that nothing would be left of the others as a difference, those are summed by
+// themselves, for whole numbers and others, and for either side of X; where the sum is exact that is not needed.
+func TestGramNormFarDiagonal(t *testing.T) {
+	const points, features = 1000, 64
+	for _, c := range []struct{ own, scale float64 }{{4000, 1}, {20, 1}, {4000, 0.1}, {20, 0.1}} { // own is an entry that no other point has
+		rng := rand.New(rand.NewPCG(1, 2))
+		x := &CSR{rows: points, cols: features + points, RowPtr: []int64{0}}
+		for i := range points {
+			for l := range int32(features) {
+				if rng.IntN(16) == 0 {
+					x.Col, x.Val = append(x.Col, l), append(x.Val, c.scale)
+				}
+			}
+			x.Col, x.Val = append(x.Col, int32(features+i)), append(x.Val, c.scale*(c.own+float64(rng.IntN(9))))
+			x.RowPtr = append(x.RowPtr, int64(len(x.Col)))
+		}
+		dense := NewDense(points, features, nil) // all that points have in common
+		for i := range points {
+			col, val := x.Row(i)
+			for p, l := range col[:len(col)-1] {
+				dense.Set(i, int(l), math.Round(val[p]/c.scale))
+			}
+		}
+		all, diag := productsSq(dense)
+		a, err := Gram(x, Rows, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound := 1e-13
+		if c.own < 100 { // a difference
+			bound = 1e-11
+		}
+		if got, want := a.OffDiagonal().Norm(), c.scale*c.scale*math.Sqrt(float64(all-diag)); math.Abs(got-want) > bound*want {
+			t.Errorf("own entries of %v times %v: without the diagonal ‖A‖ = %v, want %v", c.own, c.scale, got, want)
+		}
+	}
+}
+
 // TestWholePlan: where panels of one side of X are larger than there is room for, those of the other are taken, as cheap as they may be.
 func TestWholePlan(t *testing.T) {
 	if !kernel.IntsPay() {
