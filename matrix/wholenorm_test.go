@@ -164,12 +164,15 @@ func TestWholeNormRefuses(t *testing.T) {
 // themselves, for whole numbers and others, and for either side of X; where the sum is exact that is not needed.
 func TestGramNormFarDiagonal(t *testing.T) {
 	const points, features = 1000, 64
-	for _, c := range []struct{ own, scale float64 }{{4000, 1}, {20, 1}, {4000, 0.1}, {20, 0.1}} { // own is an entry that no other point has
+	for _, c := range []struct {
+		own, scale float64 // own is an entry that no other point has
+		rare       int     // of how many points one has a feature
+	}{{4000, 1, 16}, {20, 1, 16}, {4000, 0.1, 16}, {20, 0.1, 16}, {9000, 0.1, 2}} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		x := &CSR{rows: points, cols: features + points, RowPtr: []int64{0}}
 		for i := range points {
 			for l := range int32(features) {
-				if rng.IntN(16) == 0 {
+				if rng.IntN(c.rare) == 0 {
 					x.Col, x.Val = append(x.Col, l), append(x.Val, c.scale)
 				}
 			}
@@ -223,8 +226,9 @@ func TestWholePlan(t *testing.T) {
 		t.Errorf("%d panels for %v additions, %v without", p.panels, p.work, lists)
 	}
 	for name, sides := range map[string][2]*CSR{"x": {x, back}, "back": {back, x}} {
-		if _, ok := wholeNorm(sides[0], sides[1], 1); !ok {
-			t.Errorf("%s: no panels", name)
+		half, diag := normHalf(sides[0], sides[1], nil, 1)
+		if got, ok := wholeNorm(sides[0], sides[1], 1); !ok || got != 2*half+diag {
+			t.Errorf("%s: %v, %t, want %v", name, got, ok, 2*half+diag)
 		}
 	}
 }
