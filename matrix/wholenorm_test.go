@@ -163,11 +163,12 @@ func TestWholeNormRefuses(t *testing.T) {
 // TestGramNormFarDiagonal: where the squares of the diagonal are so much larger that nothing would be left of the others as a difference, those are summed by
 // themselves, for whole numbers and others, and for either side of X; where the sum is exact that is not needed.
 func TestGramNormFarDiagonal(t *testing.T) {
-	const points, features = 1000, 64
 	for _, c := range []struct {
-		own, scale float64 // own is an entry that no other point has
-		rare       int     // of how many points one has a feature
-	}{{4000, 1, 16}, {20, 1, 16}, {4000, 0.1, 16}, {20, 0.1, 16}, {9000, 0.1, 2}} {
+		points, features int
+		own, scale       float64 // own is an entry that no other point has
+		rare             int     // of how many points one has a feature
+	}{{1000, 64, 4000, 1, 16}, {1000, 64, 20, 1, 16}, {1000, 64, 4000, 0.1, 16}, {1000, 64, 20, 0.1, 16}, {300, 600, 20000, 0.1, 4}} { // the last with common columns
+		points, features := c.points, c.features
 		rng := rand.New(rand.NewPCG(1, 2))
 		x := &CSR{rows: points, cols: features + points, RowPtr: []int64{0}}
 		for i := range points {
