@@ -22,7 +22,7 @@
 // many of them at once get done, a processor each; and how long a cache line took from one processor to another and back just then.
 //
 // Rows with a random start are run from several seeds; their seconds are the median over the seeds that reach the target, and
-// "never" counts the others. Tables go to standard output, in Markdown; -json appends a line for every run. Sets that are not
+// "never" counts the others. From zero the seed still fixes in which order coordinates are visited: one order a row, or more by -orders. Tables go to standard output, in Markdown; -json appends a line for every run. Sets that are not
 // under -data are named and left out.
 package main
 
@@ -47,6 +47,7 @@ type config struct {
 	rows                *regexp.Regexp
 	threads             []int
 	repeats, seeds      int
+	orders              int // seeds of a row from zero
 	limit               time.Duration
 	dir, symnmf         string // of -rmat
 	solver              symnmf.Solver
@@ -71,6 +72,7 @@ func run(args []string) error {
 	flags.Func("threads", "numbers of threads, as in 1,2 (default 1,2)", c.setThreads)
 	flags.IntVar(&c.repeats, "repeats", 5, "`times` each run is repeated")
 	flags.IntVar(&c.seeds, "seeds", 10, "at most so many random starts a row, `seeds` 0, 1, …")
+	flags.IntVar(&c.orders, "orders", 1, "so many random orders of the coordinates a row from zero, `seeds` 0, 1, …")
 	flags.DurationVar(&c.limit, "limit", 0, "how long a start may take to reach its target; 0 is the row's own, 5 to 30 s")
 	list := flags.Bool("list", false, "list the rows")
 	final := flags.Duration("final", 0, "final errors after so long")
@@ -88,8 +90,8 @@ func run(args []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("arguments %q, want only flags", flags.Args())
 	}
-	if c.repeats < 1 || c.seeds < 1 {
-		return fmt.Errorf("-repeats %d, -seeds %d: want at least 1", c.repeats, c.seeds)
+	if c.repeats < 1 || c.seeds < 1 || c.orders < 1 {
+		return fmt.Errorf("-repeats %d, -seeds %d, -orders %d: want at least 1", c.repeats, c.seeds, c.orders)
 	}
 	var err error
 	if c.rows, err = regexp.Compile("(?i)" + *rows); err != nil {

@@ -233,6 +233,9 @@ func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 		limit = time.Duration(r.limit() * float64(time.Second))
 	}
 	seeds := min(r.seeds, c.seeds)
+	if r.start == "zero" {
+		seeds = c.orders
+	}
 	rows := make([]measured, len(c.threads))
 	for k, threads := range c.threads {
 		rows[k] = measured{row: r, threads: threads, target: target, tried: seeds}

@@ -116,7 +116,7 @@ func TestRun(t *testing.T) {
 	if text, err = os.ReadFile(lines); err != nil || strings.Count(string(text), `"row":"dense A/zero"`) != 4 {
 		t.Errorf("four hashes should have been added:\n%s", text)
 	}
-	for _, bad := range [][]string{{"-method", "nothing"}, {"-set", "passes=0"}, {"-method", "auto", "-set", "passes=2"}, {"-rows", "("}, {"-repeats", "0"}, {"more"}} {
+	for _, bad := range [][]string{{"-method", "nothing"}, {"-set", "passes=0"}, {"-method", "auto", "-set", "passes=2"}, {"-rows", "("}, {"-repeats", "0"}, {"-orders", "0"}, {"more"}} {
 		if err := run(append([]string{"-list"}, bad...)); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
@@ -151,6 +151,18 @@ func TestSeeds(t *testing.T) {
 	c.limit = time.Nanosecond
 	if rows, err = c.measure(s, r, &journal{}); err != nil || rows[0].never != 4 || rows[0].sweeps != 0 {
 		t.Errorf("with no time: %+v, %v", rows, err)
+	}
+	r.start, c.orders, c.limit = "zero", 3, 0 // as many as the orders of it that are wanted, whatever is said of random starts
+	if task, err = c.newTask(s, r.set, r.form, r.rank, r.start); err != nil {
+		t.Fatal(err)
+	}
+	_, relErr, err := task.timed(12, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.percent = 100 * relErr
+	if zero, err := c.measure(s, r, &journal{}); err != nil || zero[0].tried != 3 || zero[0].never == 3 {
+		t.Errorf("from zero: %+v, %v", zero, err)
 	}
 	var out bytes.Buffer
 	printTimes(&out, rows)
