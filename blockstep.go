@@ -35,6 +35,7 @@ type blockState struct {
 
 // orders are those in which the passes over a block in a sweep visit the coordinates, one after the other.
 type orders struct {
+	kernel.Orders
 	perms []int32
 	of    blockInSweep
 }
@@ -43,22 +44,24 @@ type blockInSweep struct{ sweep, block int }
 
 func newOrders(passes, r int) orders {
 	const apart = 32 // numbers, so that none of another slice share a cache line, or a pair of them, with these
-	return orders{make([]int32, passes*r, passes*r+apart), blockInSweep{-1, -1}}
+	return orders{perms: make([]int32, passes*r, passes*r+apart), of: blockInSweep{-1, -1}}
 }
 
-// draw fills perms with the orders for a block in a sweep.
-func (s *rowBlockRun) draw(perms []int32, of blockInSweep) {
+// draw makes o the orders for a block in a sweep.
+func (s *rowBlockRun) draw(o *orders, of blockInSweep) {
+	r := s.p.r
 	for k := range s.Passes {
-		shuffle(perms[k*s.p.r:(k+1)*s.p.r], s.p.seed, uint64(s.number), uint64(of.sweep), uint64(of.block*s.Block), uint64(k))
+		shuffle(o.perms[k*r:(k+1)*r], s.p.seed, uint64(s.number), uint64(of.sweep), uint64(of.block*s.Block), uint64(k))
 	}
+	o.Set(r, o.perms)
+	o.of = of
 }
 
 // takeOrders has the orders for block b of this sweep, those that are coming as a rule.
 func (s *rowBlockRun) takeOrders(b int) {
 	s.orders, s.coming = s.coming, s.orders
 	if at := (blockInSweep{s.sweeps, b}); s.orders.of != at {
-		s.draw(s.orders.perms, at)
-		s.orders.of = at
+		s.draw(&s.orders, at)
 	}
 }
 
@@ -295,10 +298,9 @@ func (s *rowBlockRun) improve(b int) float64 {
 			s.findGain(lo, from, to)
 		}
 		if from == lo { // while other members are still at work, as a rule: the sums they write to have been read by this one
-			s.draw(s.coming.perms, coming)
+			s.draw(&s.coming, coming)
 		}
 	})
-	s.coming.of = coming
 	d := s.way[:(hi-lo)*pitch]
 	t, fall, q, asked := s.step(b, groups, d)
 	if t > 0 {
@@ -419,9 +421,9 @@ func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	p := s.p
 	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
 	if s.single {
-		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, s.orders.perms)
+		grp.single.Solve(d, h, g, p.diag[from:to], p.l1, s.narrow, &s.orders.Orders)
 	} else {
-		grp.double.Solve(d, h, g, p.diag[from:to], p.l1, s.packed, s.orders.perms)
+		grp.double.Solve(d, h, g, p.diag[from:to], p.l1, s.packed, &s.orders.Orders)
 	}
 }
 

@@ -74,7 +74,7 @@ var precisionNames = [...]string{"adaptive", "double", "single"}
 
 func (p Precision) String() string { return nameOf(p, precisionNames[:]) }
 
-// mostPasses bounds what the orders of the coordinates take, 8·Passes·r bytes, and as much again for each group of rows; and Joint, where nobody wants as many.
+// mostPasses bounds what the orders of the coordinates take, 24·Passes·r bytes; and Joint, where nobody wants as many.
 const mostPasses = 1000
 
 // singleWhile is the least (Σ⟨D, dᵀd⟩/‖D‖)^½/‖H‖ over a sweep after which the next has float32 passes. Their rounding alone makes it 1e-6 to

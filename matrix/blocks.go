@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"math"
 	"slices"
 
 	"symnmf/internal/kernel"
@@ -323,6 +324,14 @@ func (b *csrBlocks) Single(h []float32) { b.single = h }
 // before returns how many entries of row i are left of its block.
 func (b *csrBlocks) before(i int) int { return int(b.cut[2*i+1] - b.cut[2*i]) }
 
+// places returns where the entries of the rows from lo to hi begin and end: of cut, which is about to be read, as long as that tells.
+func (b *csrBlocks) places(lo, hi int) (begin, end int64) {
+	if int64(len(b.m.a.Col)) > math.MaxUint32 {
+		return b.m.a.RowPtr[lo], b.m.a.RowPtr[hi]
+	}
+	return int64(uint32(b.cut[2*lo])), int64(uint32(b.cut[2*hi]))
+}
+
 // PartRows implements LowerProduct. Where a row has the same sums whatever rows come with it, members' shares may end at any.
 func (b *csrBlocks) PartRows() (unit, most int) {
 	unit, most = unitRows, unitRows
@@ -379,7 +388,7 @@ func lowerBySpans[F kernel.Float](b *csrBlocks, x []F, dst, lower []float64, fir
 // lowerAtOnce is LowerTo of rows all of whose entries count, where H is x.
 func lowerAtOnce[F kernel.Float](b *csrBlocks, x []F, dst, lower []float64, lo, hi int) {
 	a := b.m.a
-	begin, end := a.RowPtr[lo], a.RowPtr[hi]
+	begin, end := b.places(lo, hi)
 	kernel.GatherSplit(dst, lower, b.rowBlocks.h.cols, b.cut[2*lo:2*hi+1], a.Col[begin:end], a.values(begin, end), x, b.m.scale)
 }
 

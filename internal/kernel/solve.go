@@ -17,7 +17,6 @@ type RowSolver[F Float] struct {
 	r, pitch int
 	off      bool
 	x        []F
-	lists    []int32
 	_        LinesApart
 }
 
@@ -41,6 +40,32 @@ func NewRowSolver[F Float](r, pitch int, offDiagonal bool) *RowSolver[F] {
 	return &RowSolver[F]{r: r, pitch: pitch, off: offDiagonal}
 }
 
+// Orders are permutations of the coordinates that a RowSolver visits, one a pass. Several may read them at once.
+type Orders struct {
+	r     int
+	lists []int32 // each permutation twice over: then the coordinates other than one are those that follow it
+}
+
+// Set makes them perms, r coordinates each, which it copies.
+func (o *Orders) Set(r int, perms []int32) {
+	if r > 0 && len(perms)%r != 0 {
+		panic(badLen)
+	}
+	for _, k := range perms {
+		if uint(k) >= uint(r) {
+			panic(badIndex)
+		}
+	}
+	if need := 2 * len(perms); cap(o.lists) < need {
+		const apart = 32 // numbers, so that none of another slice share a cache line, or a pair of them, with these
+		o.lists = make([]int32, 0, need+apart)
+	}
+	o.r, o.lists = r, o.lists[:0]
+	for p := perms; len(p) > 0; p = p[r:] {
+		o.lists = append(append(o.lists, p[:r]...), p[:r]...)
+	}
+}
+
 // SolveWidth is how many rows a solver works on at once: 32, or 64 of float32. Fewer take as long.
 func SolveWidth[F Float]() int { return solveBytes / int(unsafe.Sizeof(*new(F))) }
 
@@ -59,8 +84,7 @@ func (s *RowSolver[F]) scratch(width int) []F {
 }
 
 // Solve sets dst to the way from the rows h (len(diag) rows, r numbers every pitch, the rest neither read nor written, in dst
-// and g as in h) to better ones. For each permutation in perms, r
-// coordinates each, it passes over the coordinates j in this order, and sets h_j to the minimizer over h_j alone of
+// and g as in h) to better ones. For each permutation of orders it passes over the coordinates j in this order, and sets h_j to the minimizer over h_j alone of
 //
 //	¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − (g − p·o − λ)ᵀh,   h ≥ 0,
 //
@@ -74,24 +98,13 @@ func (s *RowSolver[F]) scratch(width int) []F {
 //
 // A minimizer is within 1e-12 of what a and b give, relatively, or 1e-6 with float32; a and b have the rounding errors of
 // their sums. All that is finite and does not overflow as x³ gives finite results.
-func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, perms []int32) {
+func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, orders *Orders) {
 	r, pitch := s.r, s.pitch
-	if len(h) != pitch*len(diag) || len(g) != len(h) || len(dst) != len(h) || len(l1) != r || len(d) != r*r || r > 0 && len(perms)%r != 0 {
+	if len(h) != pitch*len(diag) || len(g) != len(h) || len(dst) != len(h) || len(l1) != r || len(d) != r*r || orders.r != r {
 		panic(badLen)
 	}
 	if r == 0 {
 		return
-	}
-	// Each permutation twice over: then the coordinates other than one are those that follow it.
-	lists := s.lists[:0]
-	for p := perms; len(p) > 0; p = p[r:] {
-		lists = append(append(lists, p[:r]...), p[:r]...)
-	}
-	s.lists = lists
-	for _, k := range perms {
-		if uint(k) >= uint(r) {
-			panic(badIndex)
-		}
 	}
 	width := SolveWidth[F]()
 	x := s.scratch(width)
@@ -99,7 +112,7 @@ func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, perms []int32
 		n := min(width, len(diag)-lo)
 		from, to := lo*pitch, (lo+n)*pitch
 		packRows(x, width, h[from:to], g[from:to], pitch, diag[lo:lo+n], l1)
-		solveRows(x, width, n, d, s.lists, r, s.off)
+		solveRows(x, width, n, d, orders.lists, r, s.off)
 		unpackRows(dst[from:to], h[from:to], x, width, pitch, n, r)
 	}
 }
@@ -122,10 +135,13 @@ func packRowsGo[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 [
 		}
 	}
 	p := x[packedArrays*r*width:][:width]
-	clear(p)
-	for i, v := range diag {
-		p[i] = F(v)
+	switch p := any(p).(type) {
+	case []float32:
+		ToFloat32(p[:n], diag)
+	case []float64:
+		copy(p, diag)
 	}
+	clear(p[n:])
 }
 
 // unpackRowsGo sets the n rows of dst from first on to the way there from those of h.

@@ -21,10 +21,12 @@ func testSolveRowsGuardPages[F Float](t *testing.T) {
 				for _, s := range []*[]float64{&c.dst, &c.h, &c.g, &c.diag, &c.l1} {
 					*s = placeGuarded(t, *s, atEnd)
 				}
-				c.d, c.perms = placeGuarded(t, c.d, atEnd), placeGuarded(t, c.perms, atEnd)
+				c.d = placeGuarded(t, c.d, atEnd)
+				orders := ordersOf(r, c.perms)
+				orders.lists = placeGuarded(t, orders.lists, atEnd)
 				s := NewRowSolver[F](r, r, c.off)
 				s.x = placeGuarded(t, s.scratch(SolveWidth[F]()), atEnd)
-				if fault := panics(func() { s.Solve(c.dst, c.h, c.g, c.diag, c.l1, c.d, c.perms) }); fault != nil {
+				if fault := panics(func() { s.Solve(c.dst, c.h, c.g, c.diag, c.l1, c.d, orders) }); fault != nil {
 					t.Fatalf("r = %d, %d rows, at the end %t: %v", r, n, atEnd, fault)
 				}
 			}

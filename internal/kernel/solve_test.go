@@ -70,7 +70,13 @@ func newRowCall[F Float](rng *rand.Rand, r, n, passes int, off bool) *rowCall[F]
 }
 
 func (c *rowCall[F]) run() {
-	NewRowSolver[F](c.r, c.r, c.off).Solve(c.dst, c.h, c.g, c.diag, c.l1, c.d, c.perms)
+	NewRowSolver[F](c.r, c.r, c.off).Solve(c.dst, c.h, c.g, c.diag, c.l1, c.d, ordersOf(c.r, c.perms))
+}
+
+func ordersOf(r int, perms []int32) *Orders {
+	var o Orders
+	o.Set(r, perms)
+	return &o
 }
 
 // leastQuartic returns argmin x⁴/4 + a·x²/2 − b·x over x ≥ 0: where the derivative, convex there, is zero and rises, or 0.
@@ -182,7 +188,7 @@ func testSolveRowsApart[F Float](t *testing.T) {
 				for lo := 0; lo < c.n; lo += size {
 					hi := min(lo+size, c.n)
 					dst := make([]float64, (hi-lo)*r)
-					NewRowSolver[F](r, r, off).Solve(dst, c.h[lo*r:hi*r], c.g[lo*r:hi*r], c.diag[lo:hi], c.l1, c.d, c.perms)
+					NewRowSolver[F](r, r, off).Solve(dst, c.h[lo*r:hi*r], c.g[lo*r:hi*r], c.diag[lo:hi], c.l1, c.d, ordersOf(r, c.perms))
 					if !slices.Equal(dst, c.dst[lo*r:hi*r]) {
 						t.Fatalf("r = %d, off %t: rows %d to %d alone differ from the same among %d", r, off, lo, hi, c.n)
 					}
@@ -214,7 +220,7 @@ func testSolveRowsPitch[F Float](t *testing.T) {
 				return y
 			}
 			dst := spread(make([]float64, c.n*r))
-			NewRowSolver[F](r, pitch, c.off).Solve(dst, spread(c.h), spread(c.g), c.diag, c.l1, c.d, c.perms)
+			NewRowSolver[F](r, pitch, c.off).Solve(dst, spread(c.h), spread(c.g), c.diag, c.l1, c.d, ordersOf(r, c.perms))
 			for k, v := range spread(c.dst) {
 				if math.Float64bits(dst[k]) != math.Float64bits(v) {
 					t.Fatalf("r = %d, pitch %d: number %d is %v, want %v", r, pitch, k, dst[k], v)
@@ -289,7 +295,7 @@ func testMinimizer[F Float](t *testing.T) {
 		diag[i] = -a
 	}
 	x := make([]float64, len(as))
-	NewRowSolver[F](1, 1, false).Solve(x, make([]float64, len(as)), bs, diag, []float64{0}, []F{0}, []int32{0})
+	NewRowSolver[F](1, 1, false).Solve(x, make([]float64, len(as)), bs, diag, []float64{0}, []F{0}, ordersOf(1, []int32{0}))
 	zeros := 0
 	for i, x := range x {
 		if err := checkQuartic(as[i], bs[i], x, rootBound[F]()); err != nil {
@@ -359,7 +365,7 @@ func testMinimizerOff[F Float](t *testing.T) {
 			h, g := make([]float64, 50), make([]float64, 50)
 			h[at], g[at] = tc.h, tc.b
 			dst := make([]float64, 50)
-			NewRowSolver[F](1, 1, true).Solve(dst, h, g, make([]float64, 50), []float64{0}, []F{d}, []int32{0})
+			NewRowSolver[F](1, 1, true).Solve(dst, h, g, make([]float64, 50), []float64{0}, []F{d}, ordersOf(1, []int32{0}))
 			if got := tc.h + dst[at]; !(math.Abs(got-tc.want) <= rootBound[F]()*tc.want) {
 				t.Errorf("a = %g, b = %g, h = %g: %g, want %g", tc.a, tc.b, tc.h, got, tc.want)
 			}
@@ -455,13 +461,25 @@ func TestSolveRowsEdges(t *testing.T) {
 				t.Errorf("%s too short: panic %v, want %q", name, got, badLen)
 			}
 		}
+		other := ordersOf(4, []int32{0, 1, 2, 3})
+		if got := panics(func() { NewRowSolver[float64](3, 3, false).Solve(c.dst, c.h, c.g, c.diag, c.l1, c.d, other) }); got != badLen {
+			t.Errorf("orders of 4 coordinates for 3: panic %v, want %q", got, badLen)
+		}
+		other.Set(3, []int32{2, 1, 0, 0, 1, 2}) // in the same memory, and once more in other
+		other.Set(3, c.perms)
+		alone := slices.Clone(c.dst)
+		c.run()
+		NewRowSolver[float64](3, 3, false).Solve(alone, c.h, c.g, c.diag, c.l1, c.d, other)
+		if !slices.Equal(alone, c.dst) {
+			t.Errorf("orders set again: %v, want %v", alone, c.dst)
+		}
 		for _, k := range []int32{-1, 3, math.MaxInt32, math.MinInt32} {
 			c.perms[1] = k
 			if got := panics(c.run); got != badIndex {
 				t.Errorf("coordinate %d of 3: panic %v, want %q", k, got, badIndex)
 			}
 		}
-		NewRowSolver[float64](0, 0, false).Solve(nil, nil, nil, make([]float64, 3), nil, nil, nil)
+		NewRowSolver[float64](0, 0, false).Solve(nil, nil, nil, make([]float64, 3), nil, nil, new(Orders))
 	})
 }
 
