@@ -20,15 +20,18 @@ type wholePlan struct {
 	work        float64
 }
 
-// What a panel takes in scattered additions, with vectors of eight numbers of float64: for each column that is multiplied by it, and for each entry of one. A panel
-// of panelFar bytes and more, far from a processor, takes twice as much (Xeon).
+// What a panel takes in scattered additions, with vectors of eight numbers of float64: for each column that is multiplied by it, for each entry of one, and for each of its
+// own, which is put into it and taken out; and what its memory takes at first, a byte. For an entry a panel of panelFar bytes and more, far from a processor, takes twice as
+// much (Xeon; over some 250 shapes).
 const (
-	additionsPerSpan       = 6
-	additionsPerSpanEntry8 = 1.5
-	panelFar               = 4 << 20
+	additionsPerSpan       = 9
+	additionsPerSpanEntry8 = 2.25
+	additionsPerOwnEntry   = 3
+	additionsPerByte       = 0.25
+	panelFar               = 2 << 20
 )
 
-// panelsRoom is how many bytes of panels there may be at work, where entries are few.
+// panelsRoom is how many bytes of panels there may be at work, beside values, where entries are few.
 const panelsRoom = 8 << 20
 
 // planWhole returns the cheapest number of panels for the norm of left·leftᵀ.
@@ -44,7 +47,7 @@ func planWhole(left, right *CSR) wholePlan {
 	if 2*p.panelBytes() > p.room {
 		return p
 	}
-	done, rest := 0.0, right.NNZ()
+	done, rest := additionsPerByte*float64(p.panelBytes()), right.NNZ()
 	perEntry := additionsPerSpanEntry8 * 8 / float64(kernel.Lanes()) * (1 + min(1, float64(p.panelBytes())/panelFar))
 	for q := 0; q*c < len(p.columns); q++ {
 		var own int64
@@ -52,7 +55,7 @@ func planWhole(left, right *CSR) wholePlan {
 			own += right.count(k)
 			lists -= perList(right.count(k))
 		}
-		done += additionsPerSpan*float64(len(p.columns)-q*c) + perEntry*float64(rest) + 2*float64(own) // which are put into the panel, and taken out
+		done += additionsPerSpan*float64(len(p.columns)-q*c) + perEntry*float64(rest) + additionsPerOwnEntry*float64(own)
 		rest -= own
 		if done+lists < p.work {
 			p.panels, p.work = q+1, done+lists
@@ -91,7 +94,8 @@ func (m *CSR) longestRows() []int32 {
 	return rows
 }
 
-// wholeNorm returns ‖m·mᵀ‖² = ‖mᵀ·m‖², or false if the entries are no whole numbers or panels do not pay; t is mᵀ. It takes at most 8 bytes an entry, or panelsRoom, and 12 a row or column.
+// wholeNorm returns ‖m·mᵀ‖² = ‖mᵀ·m‖², or false if the entries are no whole numbers or panels do not pay; t is mᵀ. It takes 2 bytes an entry, at most 6 more or
+// panelsRoom for panels, and some 16 a row or column.
 func wholeNorm(m, t *CSR, workers int) (float64, bool) {
 	if !kernel.IntsPay() || m.NNZ() > math.MaxInt32 {
 		return 0, false

@@ -121,8 +121,8 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	a, prepare = sh.table, sh.table
 	points = sh.items != similarity
 	switch {
-	case points && sh.sparse: // ‖A‖ takes X by features too, and common columns, 8 bytes an entry at most, or panels of whole numbers, and 12 a column
-		prepare = 2*sh.table + 2*sh.stored + max(6*sh.stored, min(panelsRoom, panelsBytes*max(n, m))) + 8*m + 12*max(n, m)
+	case points && sh.sparse: // ‖A‖ takes X by features too, and common columns, 8 bytes an entry at most, or panels of whole numbers, and 16 a column
+		prepare = 2*sh.table + 2*sh.stored + max(6*sh.stored, min(panelsRoom, panelsBytes*max(n, m))) + 8*m + 16*max(n, m)
 	case points:
 		formed := n <= m                    // A is, and X let go
 		if formed == (sh.items == "rows") { // X and its transpose
@@ -161,10 +161,10 @@ const (
 	wholeRoom    = 8 << 20
 )
 
-// The room for panels of the whole numbers of sparse points, and what those of eight threads take of it a row.
+// The room for panels of the whole numbers of sparse points, and what those of 64 threads take of it a row.
 const (
 	panelsRoom  = 8 << 20
-	panelsBytes = 8 * 128
+	panelsBytes = 64 * 128
 )
 
 // ahead predicts the most memory, in bytes, that a run needs at once after reading. It is the one place that knows: the

@@ -522,7 +522,7 @@ func gramSquare(c, x []float64, n, columns, stride int) bool {
 	return true
 }
 
-// IntsPay says whether GramInts takes less time than GramRows.
+// IntsPay says whether GramInts takes less time than GramRows, and PanelSquares than lists.
 func IntsPay() bool { return path != portable }
 
 func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32) {

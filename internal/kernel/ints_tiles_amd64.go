@@ -5,7 +5,7 @@ package kernel
 import "golang.org/x/sys/cpu"
 
 // haveVNNI says whether whole numbers are multiplied with the instructions that AVX-512 has for neural networks.
-func haveVNNI() bool { return path == avx512 && cpu.X86.HasAVX512VNNI }
+func haveVNNI() bool { return path == avx512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BW }
 
 // gramIntTiles is gramIntsGo by tiles.
 func gramIntTiles(s []float64, c float64, x []int32, stride, r, lo, hi int) {
