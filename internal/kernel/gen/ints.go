@@ -280,14 +280,5 @@ func (a *asm) panelSquares() {
 		a.VFMADD231PD(wide, wide, sums[(2*i+1)%4])
 	}
 	a.JMP(operand.LabelRef(next))
-	a.Label(out)
-	none := a.GP64()
-	a.XORQ(none, none)
-	a.Store(none, a.ReturnIndex(1))
-	a.end(a.sum(sums))
-	a.Label(bad)
-	one := a.GP64()
-	a.MOVQ(operand.U64(1), one)
-	a.Store(one, a.ReturnIndex(1))
-	a.end(nil)
+	a.endSum(out, bad, sums)
 }

@@ -176,6 +176,20 @@ func (a *asm) end(result reg.Register) {
 	a.RET()
 }
 
+// endSum ends a function that returns a sum and whether anything was wrong: at out with the sum of acc and 0, at bad with 1.
+func (a *asm) endSum(out, bad string, acc []reg.VecVirtual) {
+	a.Label(out)
+	none := a.GP64()
+	a.XORQ(none, none)
+	a.Store(none, a.ReturnIndex(1))
+	a.end(a.sum(acc))
+	a.Label(bad)
+	one := a.GP64()
+	a.MOVQ(operand.U64(1), one)
+	a.Store(one, a.ReturnIndex(1))
+	a.end(nil)
+}
+
 // label returns a new label, to be placed with Label and jumped to with operand.LabelRef.
 func (a *asm) label(what string) string {
 	a.labels++
