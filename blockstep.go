@@ -111,7 +111,10 @@ func (s *rowBlockRun) at(x []float64, lo, from, to int) []float64 {
 
 // show has all members see the way of the rows from to to, unless they see gains instead.
 func (s *rowBlockRun) show(lo, from, to int) {
-	if s.gap > 0 && s.gainProduct == nil {
+	switch {
+	case s.rough.now:
+		s.rough.product.TakeWay(s.at(s.d, lo, from, to), from, to)
+	case s.gap > 0 && s.gainProduct == nil:
 		kernel.HandOver(s.way[(from-lo)*s.pitch:(to-lo)*s.pitch], s.at(s.d, lo, from, to))
 	}
 }
@@ -172,6 +175,8 @@ func (s *rowBlockRun) atOnce() bool { return s.nearProduct != nil && s.gap == 0 
 func (s *rowBlockRun) productPart(lo, from, to int) {
 	g := s.at(s.g, lo, from, to)
 	switch {
+	case s.rough.now:
+		s.rough.product.RoughTo(g, from, to)
 	case s.nearProduct != nil:
 		s.nearProduct.NearTo(g, s.at(s.lower, lo, from, to), s.at(s.near, lo, from, to), lo, from, to)
 	case s.lowerProduct != nil:
@@ -222,7 +227,7 @@ func (s *rowBlockRun) block(b int) {
 			}
 		}
 	}
-	if s.lowerProduct == nil {
+	if !s.tellsLower() {
 		return
 	}
 	if t == 0 { // improve has not moved them, or not last
@@ -241,6 +246,9 @@ func (s *rowBlockRun) block(b int) {
 	}
 	s.innerNow += s.moveInner
 }
+
+// tellsLower says whether products tell what the rows before a block contribute.
+func (s *rowBlockRun) tellsLower() bool { return s.lowerProduct != nil && !s.rough.now }
 
 // lowerInner returns ⟨lower, H⟩ over the rows from to to, in the block that begins with row lo.
 func (s *rowBlockRun) lowerInner(grp *rowGroup, lo, from, to int) float64 {
@@ -376,6 +384,8 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 	switch {
 	case s.gainProduct != nil:
 		q = s.gainProduct.StepGains(s.gains[:len(groups)])
+	case s.rough.now:
+		q = s.rough.product.RoughStep(b)
 	case s.shortens:
 		q = s.rounded.product.StepSingle(b, s.short[:len(d)])
 	default:
@@ -513,13 +523,16 @@ func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	d, h := s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
 	along, clipped := s.advance(grp, from, to, d, t)
 	grp.uphill, grp.clipped = -along, clipped
-	if t != 1 || clipped {
+	if (t != 1 || clipped) && !s.rough.now {
 		s.show(lo, from, to)
 	}
-	if s.lowerProduct != nil {
+	if s.rough.now {
+		s.rough.product.Take(from, to)
+	}
+	if s.tellsLower() {
 		grp.lower = s.lowerInner(grp, lo, from, to)
 	}
-	if s.nearProduct != nil && !clipped {
+	if s.tellsLower() && s.nearProduct != nil && !clipped {
 		near := s.at(s.near, lo, from, to)
 		grp.near = kernel.Dot(near, h) + kernel.Dot(near, d)
 	}

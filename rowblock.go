@@ -34,7 +34,7 @@ type RowBlock struct {
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
 	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product of its own: for normalized
-	// views, the default 0 means 5, or 3 for a sparse A; with a low rank in place of A it is at least 15.
+	// views, the default 0 means 5, or 3 for a sparse A; with a low rank in place of A it is at least 15. For a dense A whose products are of float32 meanwhile it means 10.
 	CheckEvery int
 	// First is how the first sweep goes.
 	First FirstSweep
@@ -140,6 +140,8 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	}
 	setDefault(&s.Block, 128)
 	setDefault(&s.Passes, 4)
+	rough := roughSweeps{every: s.CheckEvery}
+	setDefault(&rough.every, roughEvery)
 	setDefault(&s.CheckEvery, 5)
 	setDefault(&s.Joint, jointSteps)
 	s.Block = min(s.Block, p.n)
@@ -171,8 +173,9 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			groups: make([]rowGroup, kernel.BlockCount(s.Block, kernel.SolveWidth[float64]())),
 			still:  make([]int, kernel.BlockCount(p.n, s.Block)),
 		},
-		team: kernel.NewTeam(p.workers),
-		tk:   1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
+		team:  kernel.NewTeam(p.workers),
+		rough: rough,
+		tk:    1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
 	}
 	if s.First == FirstAuto && short && p.a.Stored() >= int64(p.n*p.r) && p.n*p.r <= mostByColumns {
 		e.First = FirstColumns
@@ -299,6 +302,7 @@ type rowBlockRun struct {
 	gainProduct  matrix.GainProduct  // product, if it is one
 	termProduct  matrix.TermProduct  // product, if it is one, and no GainProduct
 	rounded      roundedH
+	rough        roughSweeps
 	everySweep   bool      // the objective is known after every sweep, so that prev is what to go back to
 	gram         []float64 // D = HᵀH of the moving H
 	largest      float64   // of D as the sweep began
@@ -345,6 +349,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		return s.byColumns(stop)
 	}
 	s.prepare()
+	s.rough.now = s.mayBeRough()
 	if s.sweeps == 0 && !s.everySweep {
 		s.safe = append(s.safe[:0], s.hv...)
 	}
@@ -356,6 +361,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		s.revive()
 		s.jointly(stop)
 	}
+	s.startRough()
 	s.wasSo, s.alone = s.alone, false
 	pace := s.pace
 	if s.wasSo {
@@ -367,7 +373,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 			if s.beta > 0 || s.rounds { // part of H is where momentum has put it, or rounding
 				s.back(s.prev)
 			}
-			s.report.cut = true
+			s.rough.now, s.report.cut = false, true
 			return s.report
 		}
 		pace.beginBlock(b)
@@ -392,6 +398,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 			s.beta, s.tk = (s.tk-1)/t, t
 		}
 	}
+	s.rough.now = false
 	return s.report
 }
 
@@ -407,6 +414,7 @@ func (s *rowBlockRun) prepare() {
 			s.near = s.byGroups()
 		}
 		s.rounded.product, _ = s.product.(matrix.SingleProduct)
+		s.findRough()
 		s.gainProduct, _ = s.product.(matrix.GainProduct)
 		s.termProduct, _ = s.product.(matrix.TermProduct)
 		s.gains, s.counts = nil, nil
@@ -429,7 +437,7 @@ func (s *rowBlockRun) prepare() {
 			s.least = 0
 		}
 		_, kept := s.product.Inner()
-		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil)
+		s.everySweep = s.p == s.full && (kept || s.lowerProduct != nil) && s.rough.product == nil
 		s.pace = newTeamPace(s.team, kernel.BlockCount(s.p.n, s.Block), s.blockMadds())
 	}
 }

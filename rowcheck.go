@@ -17,13 +17,13 @@ func (s *rowBlockRun) check() bool {
 	inner, kept := 0.0, false
 	switch {
 	case compressed:
-	case s.lowerProduct != nil && !s.wasSo:
+	case s.tellsLower() && !s.wasSo:
 		inner, kept = s.innerNow, true
 	default:
 		inner, kept = s.product.Inner()
 	}
 	if !kept {
-		if s.sweeps%s.CheckEvery != 0 && s.report.changed > 0 && !s.wasSo {
+		if (s.rough.now || s.sweeps%s.CheckEvery != 0) && s.report.changed > 0 && !s.wasSo {
 			s.report.provisional = true
 			return true
 		}
@@ -35,7 +35,7 @@ func (s *rowBlockRun) check() bool {
 	}
 	f := s.objective(inner)
 	if f > s.safeF+s.noise() {
-		if s.beta == 0 {
+		if !s.foundRisen() && s.beta == 0 {
 			s.MaxStep = 1 // it was the cutting at zero
 		}
 		if s.everySweep {
@@ -57,7 +57,7 @@ func (s *rowBlockRun) check() bool {
 	}
 	s.report.decrease = s.safeF - f
 	s.fell = s.report.decrease / float64(max(s.sweeps-s.checked, 1))
-	s.safeF, s.checked = f, s.sweeps
+	s.safeF, s.checked, s.rough.since, s.rough.rose = f, s.sweeps, false, false
 	if !s.everySweep {
 		s.safe = append(s.safe[:0], s.hv...)
 	}

@@ -166,7 +166,11 @@ type denseBlocks[F kernel.Float] struct {
 	stateless
 	m *symDense[F]
 	rowBlocks
-	t stepRooms
+	t           stepRooms
+	single      []float32 // A and H rounded, once StartRough has been called
+	singleScale float64
+	narrow      []float32
+	way         []float32 // the way of a block, too
 }
 
 func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
@@ -219,12 +223,17 @@ func (b *denseBlocks[F]) Step(block int, d []float64) float64 {
 type stepRooms []float64
 
 func newStepRooms(size, cols int) stepRooms {
-	return make(stepRooms, kernel.BlockCount(size, stepRows)*(stepRows*cols+kernel.FarApart))
+	return make(stepRooms, kernel.BlockCount(size, stepRows)*(2*stepRows*cols+kernel.FarApart))
 }
 
 // of returns the room of the rows from to to, of r numbers.
 func (t stepRooms) of(from, to, r int) []float64 {
-	return t[from/stepRows*(stepRows*r+kernel.FarApart):][:(to-from)*r]
+	return t[from/stepRows*(2*stepRows*r+kernel.FarApart):][:(to-from)*r]
+}
+
+// ofOther returns another room of these rows.
+func (t stepRooms) ofOther(from, to, r int) []float64 {
+	return t[from/stepRows*(2*stepRows*r+kernel.FarApart)+stepRows*r:][:(to-from)*r]
 }
 
 // StepAll implements JointProduct.

@@ -24,6 +24,7 @@ type symDense[F kernel.Float] struct {
 	norm      float64 // of the entries that count, scale included
 	normOff   float64 // the same without the diagonal
 	negatives Cells
+	rounded   *rounded // of float64
 }
 
 // FromDense returns the operator over the symmetric matrix a. Entries must be finite and |A_ij − A_ji| at most tol times
@@ -83,7 +84,7 @@ func FromDense32(a *Dense, tol float64) (*SymDense32, error) {
 
 // newSymDense returns the operator scale·A for the n×n matrix a, in which f was found; sumSquares has the sums of u·a.
 func newSymDense[F kernel.Float](n int, a []F, scale float64, f found, sumSquares func(u float64) (all, off float64)) (*symDense[F], error) {
-	m := &symDense[F]{n: n, a: a, scale: scale, negatives: f.Negative}
+	m := &symDense[F]{n: n, a: a, scale: scale, negatives: f.Negative, rounded: new(rounded)}
 	all, off := f.norms(sumSquares)
 	m.norm, m.normOff = scale*all, scale*off
 	if !normInRange(m.norm, f.Survey) {
@@ -165,7 +166,7 @@ func (m *symDense[F]) Scaled(c float64) Operator {
 // OffDiagonal implements Operator.
 func (m *symDense[F]) OffDiagonal() Operator {
 	v := *m
-	v.offDiag, v.norm = true, m.normOff
+	v.offDiag, v.norm, v.rounded = true, m.normOff, new(rounded)
 	return &v
 }
 

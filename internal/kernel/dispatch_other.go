@@ -64,6 +64,10 @@ func times[F Float](c []float64, alpha float64, a []F, arow, astep int, x []floa
 	timesGo(c, alpha, a, arow, astep, x, rows, n, cols, stride)
 }
 
+func singleTimes(c []float64, alpha float64, a []float32, stride int, x []float32, r, _ int) {
+	singleTimesGo(c, alpha, a, stride, x, r)
+}
+
 const solveBytes = 256 // as with assembly, though any would do
 
 func gramStrip(_, _ []float64, _, _, _ int) (done int) { return 0 }

@@ -18,6 +18,12 @@ func tileAVX2(c *float64, alpha float64, a *float64, x *float64, n int, tiles in
 //go:noescape
 func tile32AVX2(c *float64, alpha float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
+// tileSingleAVX2 adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < 4, 0 ≤ k < w, with n ≥ 1 and 1 ≤ w ≤ 24
+// (a multiple of 4 with AVX2). It reads whole vectors of x, and fetches what lies ahead bytes beyond in the rows of a. Strides are in bytes.
+//
+//go:noescape
+func tileSingleAVX2(c *float64, alpha float64, a *float32, x *float32, n int, w int, cstride int, arow int, xstride int, ahead int)
+
 // peakAVX2 does n times 12 fused multiply–adds of vectors, in registers alone.
 //
 //go:noescape
@@ -36,6 +42,12 @@ func tileAVX512(c *float64, alpha float64, a *float64, x *float64, n int, tiles 
 //
 //go:noescape
 func tile32AVX512(c *float64, alpha float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
+
+// tileSingleAVX512 adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < 8, 0 ≤ k < w, with n ≥ 1 and 1 ≤ w ≤ 48
+// (a multiple of 4 with AVX2). It reads whole vectors of x, and fetches what lies ahead bytes beyond in the rows of a. Strides are in bytes.
+//
+//go:noescape
+func tileSingleAVX512(c *float64, alpha float64, a *float32, x *float32, n int, w int, cstride int, arow int, xstride int, ahead int)
 
 // gramAVX512 adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < 8, 0 ≤ k < w, but for i ≥ 4 and k < 4,
 // with n ≥ 1 and 8 ≤ w ≤ 24. Strides are in bytes.

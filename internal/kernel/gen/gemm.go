@@ -42,6 +42,7 @@ const peakChains = %d
 func (a *asm) gemmKernels() {
 	a.tile("float64")
 	a.tile("float32")
+	a.tileSingle()
 	if a.lanes == 8 {
 		a.gram()
 		a.gramSquare()

@@ -120,21 +120,26 @@ func (a *asm) toFloat32() {
 		for i, l := range lanes {
 			v, narrow := a.vec(), a.singles()
 			a.load(at(x, i*a.lanes), v, l)
-			switch l {
-			case 8:
-				a.VCVTPD2PS(v, narrow)
-			case 4:
-				a.VCVTPD2PSY(v.AsY(), narrow.AsX())
-			case 2:
-				a.VCVTPD2PSX(v.AsX(), narrow.AsX())
-			default:
-				a.VCVTSD2SS(v.AsX(), v.AsX(), narrow.AsX())
-			}
+			a.toSingles(v, narrow, l)
 			a.storeSingle(narrow, operand.Mem{Base: y, Disp: single.size * i * a.lanes}, l)
 		}
 		a.ADDQ(operand.I32(single.size*numbersOf(lanes)), y)
 	})
 	a.end(nil)
+}
+
+// toSingles rounds the first n numbers of v, a whole vector or 4, 2 or 1.
+func (a *asm) toSingles(v, narrow reg.VecVirtual, n int) {
+	switch n {
+	case 8:
+		a.VCVTPD2PS(v, narrow)
+	case 4:
+		a.VCVTPD2PSY(v.AsY(), narrow.AsX())
+	case 2:
+		a.VCVTPD2PSX(v.AsX(), narrow.AsX())
+	default:
+		a.VCVTSD2SS(v.AsX(), v.AsX(), narrow.AsX())
+	}
 }
 
 // toFloat64 writes numbers of float32 as float64.

@@ -1,0 +1,141 @@
+package matrix
+
+import (
+	"sync"
+
+	"symnmf/internal/kernel"
+)
+
+// RoughProduct is a BlockProduct that also multiplies in float32, which takes half as long, by a copy of H that is rounded.
+type RoughProduct interface {
+	BlockProduct
+	// PrefersRough says whether that pays.
+	PrefersRough() bool
+	// StartRough takes over all of H as it is, and makes what RoughTo needs, the first time in O(n²).
+	StartRough()
+	// Take takes over rows lo ≤ i < hi of H. It may be called at the same time as others for other rows; AddRow takes its row itself.
+	Take(lo, hi int)
+	// RoughTo is RowsTo for H as it was taken over. A number errs by some 1e-7 of the sum of its terms' magnitudes.
+	RoughTo(dst []float64, lo, hi int)
+	// TakeWay takes over the d of rows lo ≤ i < hi, of one block. It may be called at the same time as others for other rows.
+	TakeWay(d []float64, lo, hi int)
+	// RoughStep is Step for the d that TakeWay was given, with products of float32.
+	RoughStep(b int) float64
+}
+
+// rounded is an A of float64 in float32, made when it is first wanted and shared by all that multiply with A.
+type rounded struct {
+	once sync.Once
+	a    []float32 // unit times A, without its diagonal if that does not count
+	unit float64
+}
+
+// Where a rough product pays: below roughFrom rows a sweep has other things to do, and of fewer than roughCols columns a vector is not full. Of more than roughTo rows a copy would take
+// more than half a gigabyte.
+const (
+	roughFrom = 256
+	roughTo   = 11585
+	roughCols = 8
+)
+
+// PrefersRough implements RoughProduct.
+func (b *denseBlocks[F]) PrefersRough() bool {
+	n, r := b.m.n, b.h.cols
+	if n < roughFrom || r < roughCols {
+		return false
+	}
+	if _, single := any(b.m.a).([]float32); single {
+		return !b.m.offDiag
+	}
+	return n <= roughTo
+}
+
+// StartRough implements RoughProduct.
+func (b *denseBlocks[F]) StartRough() {
+	n := b.m.n
+	if b.narrow == nil {
+		b.single, b.singleScale = b.m.singles(b.team)
+		pitch := kernel.SinglePitch(b.h.cols)
+		b.narrow, b.way = make([]float32, n*pitch), make([]float32, b.size*pitch)
+	}
+	b.team.Do(kernel.BlockCount(n, b.size), func(k int) { b.Take(b.bounds(k)) })
+}
+
+// singles returns A in float32, and what that is to be multiplied by.
+func (m *symDense[F]) singles(team *kernel.Team) (a []float32, scale float64) {
+	if a, is := any(m.a).([]float32); is {
+		return a, m.scale
+	}
+	c, wide := m.rounded, any(m.a).([]float64)
+	c.once.Do(func() {
+		c.a, c.unit = make([]float32, len(wide)), 1
+		if m.norm > 0 {
+			c.unit = unit(m.norm / m.scale)
+		}
+		const size = 1 << 10 // numbers, which a cache holds
+		team.Do(kernel.BlockCount(len(wide), size), func(k int) {
+			var room [size]float64
+			lo, hi := k*size, min((k+1)*size, len(wide))
+			part := room[:hi-lo]
+			copy(part, wide[lo:hi])
+			kernel.Scale(part, c.unit)
+			kernel.ToFloat32(c.a[lo:hi], part)
+		})
+		for i := 0; m.offDiag && i < m.n; i++ {
+			c.a[i*m.n+i] = 0
+		}
+	})
+	return c.a, m.scale / c.unit
+}
+
+// Take implements RoughProduct.
+func (b *denseBlocks[F]) Take(lo, hi int) {
+	pitch := kernel.SinglePitch(b.h.cols)
+	for i := lo; i < hi; i++ {
+		kernel.ToFloat32(b.narrow[i*pitch:i*pitch+b.h.cols], b.h.Row(i))
+	}
+}
+
+// RoughTo implements RoughProduct.
+func (b *denseBlocks[F]) RoughTo(dst []float64, lo, hi int) {
+	n := b.m.n
+	clear(dst)
+	kernel.SingleTimes(dst, b.singleScale, b.single[lo*n:hi*n], n, b.narrow, b.h.cols, (hi-lo-1)*n)
+}
+
+// TakeWay implements RoughProduct.
+func (b *denseBlocks[F]) TakeWay(d []float64, lo, hi int) {
+	r := b.h.cols
+	pitch := kernel.SinglePitch(r)
+	for i := range hi - lo {
+		to := (lo%b.size + i) * pitch
+		kernel.ToFloat32(b.way[to:to+r], d[i*r:(i+1)*r])
+	}
+}
+
+// RoughStep implements RoughProduct.
+func (b *denseBlocks[F]) RoughStep(block int) float64 {
+	n, r := b.m.n, b.h.cols
+	pitch := kernel.SinglePitch(r)
+	first, last := b.bounds(block)
+	return b.singleScale * b.sumRows(0, last-first, func(from, to int) float64 {
+		sums, own := b.t.of(from, to, r), b.t.ofOther(from, to, r)
+		for i := range to - from {
+			kernel.ToFloat64(own[i*r:(i+1)*r], b.way[(from+i)*pitch:(from+i)*pitch+r])
+		}
+		clear(sums)
+		row, end := (first+from)*n+first, (first+to-1)*n+first
+		if from > 0 {
+			kernel.SingleTimes(sums, 2, b.single[row:end+from], n, b.way[:from*pitch], r, 0)
+		}
+		kernel.SingleTimes(sums, 1, b.single[row+from:end+to], n, b.way[from*pitch:to*pitch], r, 0)
+		return kernel.Dot(sums, own)
+	})
+}
+
+// AddRow implements BlockProduct.
+func (b *denseBlocks[F]) AddRow(i int, _ []float64) {
+	if b.narrow != nil {
+		b.Take(i, i+1)
+	}
+}
