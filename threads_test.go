@@ -324,22 +324,7 @@ type pathProblem struct {
 func pathProblems(t testing.TB) []pathProblem {
 	t.Helper()
 	const n, r = 120, 5
-	_, b := instance.LowRank(n, r, 4)
-	for i := range n { // each item has one large entry, so that the columns are told apart
-		b.Row(i)[i%r] += 3
-	}
-	noise := instance.FullRank(n, 5)
-	d := matrix.NewDense(n, n, nil)
-	for i := range n {
-		for l := range i + 1 {
-			v := noise.At(i, l)
-			for k, w := range b.Row(i) {
-				v += w * b.Row(l)[k]
-			}
-			d.Set(i, l, v)
-			d.Set(l, i, v)
-		}
-	}
+	d, b, noise := plantedDense(n, r)
 	s := matrix.NewDense(n, n, nil) // a third of it
 	for i := range n {
 		for l := range n {
@@ -362,7 +347,28 @@ func pathProblems(t testing.TB) []pathProblem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []pathProblem{{"dense", mustDense(t, d), r}, {"sparse", mustCSR(t, sparseOf(t, s)), r}, {"points", points, r}}
+	large, _, _ := plantedDense(260, 8)
+	return []pathProblem{{"dense", mustDense(t, d), r}, {"dense with rough sweeps", mustDense(t, large), 8}, {"sparse", mustCSR(t, sparseOf(t, s)), r}, {"points", points, r}}
+}
+
+// plantedDense returns BBᵀ and noise, for a B whose rows have one large entry each, so that the columns are told apart.
+func plantedDense(n, r int) (a, b, noise *matrix.Dense) {
+	_, b = instance.LowRank(n, r, 4)
+	for i := range n {
+		b.Row(i)[i%r] += 3
+	}
+	a, noise = matrix.NewDense(n, n, nil), instance.FullRank(n, 5)
+	for i := range n {
+		for l := range i + 1 {
+			v := noise.At(i, l)
+			for k, w := range b.Row(i) {
+				v += w * b.Row(l)[k]
+			}
+			a.Set(i, l, v)
+			a.Set(l, i, v)
+		}
+	}
+	return a, b, noise
 }
 
 // TestHubs: a graph of short rows with a few long ones, whose products are summed in another order, in a block of so many groups that a few

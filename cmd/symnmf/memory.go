@@ -343,7 +343,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		if sh.sparse && n*pitch >= roundedFrom {
 			rooms = 12*roundedParts*roundedPiece + 12*max(graphBlock, sh.blockRows(points))*pitch
 		}
-		return squares + 8*hs + low + joint + rooms
+		return squares + 8*hs + low + joint + rooms + sh.rough(n, pitch)
 	}
 	terms := 0.0 // X by terms
 	if sh.sparse {
@@ -358,6 +358,22 @@ const (
 	roundedParts = 64
 	roundedPiece = 1 << 11
 )
+
+// Of how many rows at least and at most, and of how many columns, symnmf.RowBlock multiplies a dense A in float32.
+const (
+	roughFrom = 256
+	roughTo   = 11585
+	roughCols = 8
+)
+
+// rough returns the bytes that takes: A, H and a block's way rounded, and H as it was when the objective was last known.
+func (sh shape) rough(n, pitch float64) float64 {
+	if sh.sparse || n < roughFrom || n > roughTo || sh.rank < roughCols {
+		return 0
+	}
+	wide := float64((sh.rank + 15) / 16 * 16)
+	return 4*(n*n+(n+sh.blockRows(false))*wide) + 8*n*pitch
+}
 
 // wideParts is in how many parts inner products of the columns of a low rank are summed at most, and what is made of them.
 func wideParts(n float64) float64 { return min(64, n/256+2) }

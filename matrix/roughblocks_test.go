@@ -1,0 +1,187 @@
+package matrix
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"symnmf/internal/kernel"
+)
+
+// TestRough compares products of float32 with the definition: within what rounding may do, and not as near as products of float64.
+func TestRough(t *testing.T) {
+	const n, block = 150, 64
+	rng := rand.New(rand.NewPCG(34, 0))
+	a := drawSymmetric(rng, n, 0.9)
+	for i := range n {
+		a[i][i] *= 1e9 // where it counts it makes the others of no account
+	}
+	for _, size := range []float64{1, 1e140, 1e-140} {
+		large := zeros(n, n)
+		for i := range n {
+			for j := range n {
+				large[i][j] = size * a[i][j]
+			}
+		}
+		wide, err := FromDense(large.dense(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		narrow, err := FromDense32(large.dense(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, op := range map[string]Operator{
+			"float64": wide, "float64, scaled": wide.Scaled(0.25), "float64, without the diagonal": wide.OffDiagonal(), "float64, both": wide.OffDiagonal().Scaled(4),
+			"float32": narrow, "float32, scaled": narrow.Scaled(0.25),
+		} {
+			for _, r := range []int{4, 30, 60} {
+				for _, members := range []int{1, 3} {
+					team := kernel.NewTeam(members)
+					h := draw(rng, n, r, 0.7).dense()
+					b := op.(BlockMultiplier).NewBlockProduct(h, block, team).(RoughProduct)
+					checkRough(t, name, op, b, h, block, rng)
+					team.Close()
+				}
+			}
+		}
+	}
+}
+
+// checkRough compares b with sums over what op lists, for the H at first and as it changes.
+func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense, block int, rng *rand.Rand) {
+	t.Helper()
+	n, r := h.rows, h.cols
+	worst := 0.0 // error, in parts of the terms
+	compare := func(when string, i, j int, got float64, x func(l, j int) float64) {
+		t.Helper()
+		var want, terms float64
+		op.(RowVisitor).VisitRow(i, func(l int, v float64) {
+			want += v * x(l, j)
+			terms += math.Abs(v * x(l, j))
+		})
+		if e := math.Abs(got - want); !(e <= 135*0x1p-24*terms) {
+			t.Fatalf("%s, r = %d, %s: (AH)[%d,%d] = %v, want %v", name, r, when, i, j, got, want)
+		} else if terms > 0 {
+			worst = max(worst, e/terms)
+		}
+	}
+	check := func(when string) {
+		t.Helper()
+		for _, rows := range [][2]int{{0, n}, {70, 75}} {
+			dst := make([]float64, (rows[1]-rows[0])*r)
+			for k := range dst {
+				dst[k] = math.NaN()
+			}
+			b.RoughTo(dst, rows[0], rows[1])
+			for k, v := range dst {
+				compare(when, rows[0]+k/r, k%r, v, h.At)
+			}
+		}
+	}
+	change := func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for j := range r {
+				h.Set(i, j, rng.Float64())
+			}
+		}
+	}
+	b.StartRough()
+	check("at first")
+	change(block, 2*block)
+	b.Take(block, 2*block)
+	check("rows taken")
+	change(3, 4)
+	b.AddRow(3, nil)
+	check("a row added")
+	change(0, n)
+	b.StartRough()
+	check("started again")
+	other := NewDense(n, r, nil)
+	h.data, other.data = other.data, h.data
+	change(0, n)
+	b.Extrapolate(0, h)
+	b.StartRough()
+	check("elsewhere")
+	if worst < 1e-9 {
+		t.Errorf("%s, r = %d: products err by %.2g: they are not of float32", name, r, worst)
+	}
+	for k := range kernel.BlockCount(n, block) {
+		lo, hi := k*block, min((k+1)*block, n)
+		d := draw(rng, hi-lo, r, 0.8)
+		for i := range d {
+			for j := range d[i] {
+				d[i][j] -= 0.3
+			}
+		}
+		var want, terms float64
+		for i := lo; i < hi; i++ {
+			op.(RowVisitor).VisitRow(i, func(l int, v float64) {
+				if l < lo || l >= hi {
+					return
+				}
+				for j := range r {
+					want += v * d[i-lo][j] * d[l-lo][j]
+					terms += math.Abs(v * d[i-lo][j] * d[l-lo][j])
+				}
+			})
+		}
+		way := d.dense().data
+		mid := (hi - lo) / 2
+		b.TakeWay(way[mid*r:], lo+mid, hi)
+		b.TakeWay(way[:mid*r], lo, lo+mid)
+		if got := b.RoughStep(k); !(math.Abs(got-want) <= 70*0x1p-24*terms) {
+			t.Errorf("%s, r = %d: ⟨A_BB·d,d⟩ = %v for rows %d to %d, want %v", name, r, got, lo, hi, want)
+		}
+	}
+}
+
+func TestPrefersRough(t *testing.T) {
+	dense := func(n int) *SymDense { // which nobody reads
+		return &SymDense{n: n, scale: 1, norm: 1, rounded: new(rounded)}
+	}
+	narrow := &SymDense32{n: roughTo + 1, scale: 1, norm: 1}
+	for _, tc := range []struct {
+		name string
+		op   BlockMultiplier
+		n, r int
+		want bool
+	}{
+		{"dense", dense(roughFrom), roughFrom, roughCols, true},
+		{"few rows", dense(roughFrom - 1), roughFrom - 1, roughCols, false},
+		{"few columns", dense(roughFrom), roughFrom, roughCols - 1, false},
+		{"as many as are copied", dense(roughTo), roughTo, roughCols, true},
+		{"more", dense(roughTo + 1), roughTo + 1, roughCols, false},
+		{"more of float32", narrow, roughTo + 1, roughCols, true},
+		{"of float32 without its diagonal", narrow.OffDiagonal().(BlockMultiplier), roughTo + 1, roughCols, false},
+		{"without its diagonal", dense(roughFrom).OffDiagonal().(BlockMultiplier), roughFrom, roughCols, true},
+	} {
+		team := kernel.NewTeam(1)
+		if got := tc.op.NewBlockProduct(NewDense(tc.n, tc.r, nil), 128, team).(RoughProduct).PrefersRough(); got != tc.want {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+		team.Close()
+	}
+}
+
+// A rounded A is made once for all that multiply with it, however scaled, and without its diagonal apart.
+func TestRoundedOnce(t *testing.T) {
+	const n = 70
+	a, err := FromDense(drawSymmetric(rand.New(rand.NewPCG(34, 1)), n, 1).dense(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	team := kernel.NewTeam(1)
+	defer team.Close()
+	start := func(op Operator) *float32 {
+		b := op.(BlockMultiplier).NewBlockProduct(NewDense(n, 8, nil), 64, team).(*denseBlocks[float64])
+		b.StartRough()
+		return &b.single[0]
+	}
+	if p := start(a); p != start(a) || p != start(a.Scaled(2)) || p == start(a.OffDiagonal()) {
+		t.Error("not the same copy for A and 2A, or the same without the diagonal")
+	}
+	if off := a.OffDiagonal(); start(off) != start(off.Scaled(3)) {
+		t.Error("not the same copy without the diagonal")
+	}
+}

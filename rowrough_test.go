@@ -1,0 +1,198 @@
+package symnmf
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
+	"symnmf/matrix"
+)
+
+// roughProblem is one that has rough sweeps: a dense A that no low rank takes the place of.
+func roughProblem(t testing.TB) matrix.Operator {
+	return mustDense(t, instance.FullRank(roughRows, 1))
+}
+
+const roughRows = 300
+
+// countingRough counts what a product of float32 is asked for.
+type countingRough struct {
+	matrix.RoughProduct
+	times, steps int
+}
+
+func (c *countingRough) RoughTo(dst []float64, lo, hi int) {
+	c.times++
+	c.RoughProduct.RoughTo(dst, lo, hi)
+}
+
+func (c *countingRough) RoughStep(b int) float64 {
+	c.steps++
+	return c.RoughProduct.RoughStep(b)
+}
+
+// TestRoughSweeps: all sweeps have products of float32 but the first, every tenth, and all once passes are of float64; these tell the objective of the H they lead to, as the definition has it,
+// and that falls from one to the next. What is maintained is right after each.
+func TestRoughSweeps(t *testing.T) {
+	for _, every := range []int{0, 4} {
+		p, _, run := startRun(t, roughProblem(t), 10, RowBlock{CheckEvery: every}, Options{Start: Random{}, Threads: 1})
+		step := every
+		if step == 0 {
+			step = roughEvery
+		}
+		f, ended := run.safeF, 0
+		blocks := kernel.BlockCount(roughRows, run.Block)
+		for sweep := 1; ended < 5; sweep++ {
+			if sweep > 1000 {
+				t.Fatal("passes stay of float32")
+			}
+			single := run.single
+			run.prepare()
+			counts := &countingRough{RoughProduct: run.rough.product}
+			run.rough.product = counts
+			rep := run.sweep(never)
+			want := single && sweep > 1 && sweep%step != 0
+			if rough := counts.times > 0; rough != want || rough && counts.steps != blocks || rep.provisional != want {
+				t.Fatalf("every %d, sweep %d: %d products and %d steps of float32, provisional %v", every, sweep, counts.times, counts.steps, rep.provisional)
+			}
+			run.rough.product = counts.RoughProduct
+			if err := run.verify(); err != nil {
+				t.Fatalf("every %d, sweep %d: %v", every, sweep, err)
+			}
+			if !single {
+				ended++
+			}
+			if rep.provisional {
+				continue
+			}
+			now := p.measure(run.publish())
+			if math.Abs(run.safeF-now.objective()) > run.noise() || run.safeF > f+run.noise() || math.Abs(rep.decrease-(f-run.safeF)) > run.noise() {
+				t.Fatalf("every %d, sweep %d: objective %v, said to have fallen by %v from %v; H has %v", every, sweep, run.safeF, rep.decrease, f, now.objective())
+			}
+			f = run.safeF
+		}
+		run.release()
+	}
+}
+
+// TestRoughPrecision: they need passes that may be of float32 or not, and checks that are not made after every sweep.
+func TestRoughPrecision(t *testing.T) {
+	for _, s := range []RowBlock{{Precision: Double}, {Precision: Single}, {CheckEvery: 1}} {
+		_, _, run := startRun(t, roughProblem(t), 10, s, Options{Start: Random{}, Threads: 1})
+		for range 5 {
+			if rep := run.sweep(never); rep.provisional {
+				t.Errorf("%+v: a provisional sweep", s)
+			}
+		}
+		run.release()
+	}
+}
+
+// TestRoughRises: H goes back to the last check when the objective has risen at the next, and has no rough sweeps any more when it has twice in a row; the steps stay as long as they may be.
+func TestRoughRises(t *testing.T) {
+	_, _, run := startRun(t, roughProblem(t), 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
+	defer run.release()
+	check := func(low float64) (before []float64, f float64) {
+		for run.sweeps%roughEvery != roughEvery-1 {
+			run.sweep(never)
+		}
+		before, f = slices.Clone(run.safe), run.safeF
+		run.safeF -= low
+		run.beta, run.tk = 0, 1
+		run.sweep(never)
+		run.safeF = f
+		return before, f
+	}
+	for k, want := range []struct {
+		risen, rose, never bool
+	}{{false, false, false}, {true, true, false}, {false, false, false}, {true, true, false}, {true, true, true}} {
+		low := 0.0
+		if want.risen {
+			low = 10
+		}
+		before, _ := check(low)
+		if slices.Equal(run.hv, before) != want.risen || run.rough.rose != want.rose || run.rough.never != want.never || run.MaxStep != 2 {
+			t.Errorf("check %d: H is what it was: %v; rose %v, never %v, steps up to %v", k, slices.Equal(run.hv, before), run.rough.rose, run.rough.never, run.MaxStep)
+		}
+	}
+	for range 2 * roughEvery {
+		if run.sweep(never).provisional {
+			t.Fatal("rough again")
+		}
+	}
+	run.safeF -= 10
+	run.beta = 0
+	if run.sweep(never); run.MaxStep != 1 {
+		t.Error("a rise without rough sweeps is not taken for one by cutting off")
+	}
+}
+
+// TestRoughStarts: columns whose squares float32 cannot hold have no rough sweep, nor has one in which rows move alone.
+func TestRoughStarts(t *testing.T) {
+	_, _, run := startRun(t, roughProblem(t), 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
+	defer run.release()
+	for range 3 {
+		run.sweep(never)
+	}
+	if !run.mayBeRough() {
+		t.Fatal("no rough sweep: this shows nothing")
+	}
+	for _, v := range []float64{leastRounded / 2, 2 / leastRounded, math.NaN()} {
+		old := run.gram[run.pitch+1]
+		run.gram[run.pitch+1] = v
+		if run.mayBeRough() {
+			t.Errorf("rough with a column of square %v", v)
+		}
+		run.gram[run.pitch+1] = 0
+		if !run.mayBeRough() {
+			t.Error("a column of zeros stops it")
+		}
+		run.gram[run.pitch+1] = old
+	}
+	run.alone = true
+	if run.mayBeRough() {
+		t.Error("rough with rows that move alone")
+	}
+}
+
+// TestRoughEnds: however many sweeps a run has, its answer is no worse than the last check, and its error that of its H; and a sweep that is cut short leaves a whole one.
+func TestRoughEnds(t *testing.T) {
+	a := roughProblem(t)
+	for sweeps := range 25 {
+		res := factorize(t, a, 10, Options{Solver: RowBlock{}, Start: Random{}, Trace: true, Threads: 2, Stop: Stop{Sweeps: sweeps + 1, KKT: -1}})
+		last := math.Inf(1)
+		for _, row := range res.Trace {
+			if row.Sweep <= sweeps {
+				last = row.RelErr
+			}
+		}
+		if res.Sweeps != sweeps+1 || res.RelErr > last {
+			t.Errorf("%d sweeps: error %v, before %v", res.Sweeps, res.RelErr, last)
+		}
+	}
+	p, _, run := startRun(t, a, 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
+	for range 13 {
+		run.sweep(never)
+	}
+	whole, calls := slices.Clone(run.hv), 0
+	rep := run.sweep(func() bool { calls++; return calls == 2 })
+	if !rep.cut || run.rough.now || !slices.Equal(run.hv, whole) {
+		t.Errorf("cut short: %v, still rough: %v, H as it was: %v", rep.cut, run.rough.now, slices.Equal(run.hv, whole))
+	}
+	before := run.safeF
+	if now := p.measure(run.end()); now.objective() > before {
+		t.Errorf("objective %v in the end, %v at the last check", now.objective(), before)
+	}
+}
+
+// TestRoughMinimum: rough sweeps lead to a minimum as others do, to the last digits.
+func TestRoughMinimum(t *testing.T) {
+	for seed := range uint64(3) {
+		res := factorize(t, roughProblem(t), 10, Options{Solver: RowBlock{}, Start: Random{}, Seed: seed, Stop: Stop{Sweeps: 3000, KKT: 1e-9}})
+		if res.Status != Converged || !(res.KKT <= 1e-9) {
+			t.Errorf("seed %d: %v after %d sweeps, KKT residual %v", seed, res.Status, res.Sweeps, res.KKT)
+		}
+	}
+}
