@@ -90,10 +90,9 @@ func (m *symDense[F]) singles(team *kernel.Team) (a []float32, scale float64) {
 
 // Take implements RoughProduct.
 func (b *denseBlocks[F]) Take(lo, hi int) {
-	pitch := kernel.SinglePitch(b.h.cols)
-	for i := lo; i < hi; i++ {
-		kernel.ToFloat32(b.narrow[i*pitch:i*pitch+b.h.cols], b.h.Row(i))
-	}
+	r := b.h.cols
+	pitch := kernel.SinglePitch(r)
+	kernel.ToSingles(b.narrow[lo*pitch:hi*pitch], b.h.data[lo*r:hi*r], r)
 }
 
 // RoughTo implements RoughProduct.
@@ -105,12 +104,8 @@ func (b *denseBlocks[F]) RoughTo(dst []float64, lo, hi int) {
 
 // TakeWay implements RoughProduct.
 func (b *denseBlocks[F]) TakeWay(d []float64, lo, hi int) {
-	r := b.h.cols
-	pitch := kernel.SinglePitch(r)
-	for i := range hi - lo {
-		to := (lo%b.size + i) * pitch
-		kernel.ToFloat32(b.way[to:to+r], d[i*r:(i+1)*r])
-	}
+	pitch, first := kernel.SinglePitch(b.h.cols), lo/b.size*b.size
+	kernel.ToSingles(b.way[(lo-first)*pitch:(hi-first)*pitch], d, b.h.cols)
 }
 
 // RoughStep implements RoughProduct.

@@ -5,6 +5,21 @@ package kernel
 // SinglePitch returns how far apart rows of r numbers of float32 lie for SingleTimes: whole vectors.
 func SinglePitch(r int) int { return (r + 15) / 16 * 16 }
 
+// ToSingles sets the rows of y, which are SinglePitch(r) numbers apart, to those of x, of r numbers.
+func ToSingles(y []float32, x []float64, r int) {
+	pitch := SinglePitch(r)
+	if shape(y, pitch) != shape(x, r) {
+		panic(badLen)
+	}
+	if pitch == r {
+		ToFloat32(y, x)
+		return
+	}
+	for i := range shape(x, r) {
+		ToFloat32(y[i*pitch:i*pitch+r], x[i*r:(i+1)*r])
+	}
+}
+
 // SingleTimes adds alpha·A·x to c, c[i·r+k] += alpha·Σ_l a[i·stride+l]·x[l·SinglePitch(r)+k]: terms are multiplied and added up in float32, chunkLen at a time, and the
 // sums in float64. A has as many columns as x has rows, and as many rows as c. What lies beyond the end of each row by gap ≥ 0 numbers is wanted next.
 //

@@ -11,10 +11,13 @@ import (
 func singleOf(x []float64, r int) []float32 {
 	pitch := SinglePitch(r)
 	y := make([]float32, len(x)/r*pitch)
-	for i := range len(x) / r {
-		ToFloat32(y[i*pitch:i*pitch+r], x[i*r:(i+1)*r])
-		for k := r; k < pitch; k++ {
-			y[i*pitch+k] = 1e30
+	for i := range y {
+		y[i] = 1e30
+	}
+	ToSingles(y, x, r)
+	for i, v := range y {
+		if k := i % pitch; k < r && v != float32(x[i/pitch*r+k]) || k >= r && v != 1e30 {
+			panic("ToSingles is wrong")
 		}
 	}
 	return y
@@ -107,6 +110,7 @@ func TestSingleTimesRefuses(t *testing.T) {
 		"short A": func() { SingleTimes(make([]float64, 8), 1, make([]float32, 5), 3, make([]float32, 48), 4, 0) },
 		"short x": func() { SingleTimes(make([]float64, 8), 1, make([]float32, 6), 3, make([]float32, 40), 4, 0) },
 		"c":       func() { SingleTimes(make([]float64, 7), 1, make([]float32, 6), 3, make([]float32, 48), 4, 0) },
+		"rows":    func() { ToSingles(make([]float32, 32), make([]float64, 12), 4) },
 		"stride":  func() { SingleTimes(make([]float64, 8), 1, make([]float32, 6), 2, make([]float32, 48), 4, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
