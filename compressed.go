@@ -1,6 +1,10 @@
 package symnmf
 
-import "symnmf/matrix"
+import (
+	"math"
+
+	"symnmf/matrix"
+)
 
 // NoCompression, as RowBlock.Compress, has A itself used throughout.
 const NoCompression = -1
@@ -49,6 +53,7 @@ func (p *problem) compressed(beyond int) *problem {
 func (s *rowBlockRun) expand() {
 	s.p = s.full
 	s.CheckEvery = s.checkEvery
+	s.joint.left = math.NaN()
 	last := append([]float64(nil), s.hv...)
 	copy(s.hv, s.prev)
 	s.product = nil

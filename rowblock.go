@@ -389,6 +389,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		s.single = s.ddd > singleWhile*singleWhile*math.Sqrt(kernel.SumSq(s.gram))*s.size()
 	}
 	s.fallen = s.report.decrease
+	s.noteNet()
 	s.report.decrease = 0
 	if s.check() {
 		if s.NoMomentum || s.uphill > 0 {

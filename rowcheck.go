@@ -76,6 +76,7 @@ func (s *rowBlockRun) back(to []float64) {
 	s.widen()
 	copy(s.hv, to)
 	s.product.Refresh()
+	s.joint.left = math.NaN()
 	s.tk, s.beta = 1, 0
 }
 

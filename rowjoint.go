@@ -1,6 +1,8 @@
 package symnmf
 
 import (
+	"math"
+
 	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
@@ -27,6 +29,7 @@ type jointState struct {
 	inverse      []float64    // (D + damp·I)⁻¹
 	k            []float64    // PᵀH of the direction
 	sums         []kernel.Sum // of the parts of inParts
+	left, net    float64      // what is left of the objective of the A at work, but for a constant, and by how much the last sweep has lowered it; NaN if nobody knows
 	every        int          // sweeps to the next
 	next         int          // the sweep before which that is due
 }
@@ -54,7 +57,11 @@ func (s *rowBlockRun) jointly(stop func() bool) {
 	along, own, dd, hd := s.alongWay(product)
 	ddd, dhd, hdhd, ddhd, dddd := kernel.Inners(dd, hd, s.gram)
 	t, fall := bestStep([4]float64{2*dhd - 4*along, hdhd + 2*ddd - 2*own, 2 * ddhd, dddd}, 1)
-	if j.every += jointEvery; fall/4 > jointPays*s.jointCost()*s.fallen {
+	usual := s.fallen
+	if math.Abs(j.net) > s.noise() {
+		usual = j.net
+	}
+	if j.every += jointEvery; fall/4 > jointPays*s.jointCost()*usual {
 		j.every = jointEvery
 	}
 	j.every = min(j.every, jointMost)
@@ -68,6 +75,19 @@ func (s *rowBlockRun) jointly(stop func() bool) {
 	kernel.Axpy(s.gram, t, hd)
 	kernel.Axpy(s.gram, t*t, dd)
 	product.MoveAll(t)
+}
+
+// noteNet finds by how much a sweep has lowered the objective, from where the last one left it: with what momentum has done, which may be most of it.
+func (s *rowBlockRun) noteNet() {
+	inner, known := s.innerNow, s.tellsLower() && !s.wasSo
+	if !known {
+		inner, known = s.product.Inner()
+	}
+	left := (kernel.SumSq(s.gram) - 2*inner) / 4
+	if !known {
+		left = math.NaN()
+	}
+	s.joint.left, s.joint.net = left, s.joint.left-left
 }
 
 // jointDue says whether a joint step is defined, due, and likely to pay.
