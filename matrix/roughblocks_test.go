@@ -48,6 +48,23 @@ func TestRough(t *testing.T) {
 	}
 }
 
+// What Folded hands out has rough products, too.
+func TestRoughFolded(t *testing.T) {
+	rng := rand.New(rand.NewPCG(34, 2))
+	points, err := Gram(draw(rng, 130, 400, 1).dense(), Columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folded, unfold := Folded(points)
+	if unfold == nil {
+		t.Fatal("nothing is folded: this shows nothing")
+	}
+	team := kernel.NewTeam(1)
+	defer team.Close()
+	h := draw(rng, folded.Dim(), 12, 1).dense()
+	checkRough(t, "folded", folded, folded.(BlockMultiplier).NewBlockProduct(h, 64, team).(RoughProduct), h, 64, rng)
+}
+
 // checkRough compares b with sums over what op lists, for the H at first and as it changes.
 func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense, block int, rng *rand.Rand) {
 	t.Helper()
@@ -138,9 +155,9 @@ func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense
 
 func TestPrefersRough(t *testing.T) {
 	dense := func(n int) *SymDense { // which nobody reads
-		return &SymDense{n: n, scale: 1, norm: 1, rounded: new(rounded)}
+		return bareSymDense[float64](n, nil, 1)
 	}
-	narrow := &SymDense32{n: roughTo + 1, scale: 1, norm: 1}
+	narrow := bareSymDense[float32](roughTo+1, nil, 1)
 	for _, tc := range []struct {
 		name string
 		op   BlockMultiplier
