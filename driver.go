@@ -63,6 +63,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	status, ended := SweepLimit, false
 	doubted := false // the run makes a sweep to see whether it has ended
 	var last falling
+	told := 0 // the last sweep that told the objective
 	for !ended {
 		if stop() {
 			status = p.limitStatus(ctx)
@@ -115,6 +116,8 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			continue
 		}
 		last.to(objective, res.Sweeps)
+		sweeps := float64(res.Sweeps - told) // since the objective was last known
+		told = res.Sweeps
 		look := func() *figures {
 			if known == nil {
 				show()
@@ -126,7 +129,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		switch {
 		case watch.reached(look, estimate, rep.changed == 0 || doubted):
 			status, ended = Converged, true
-		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before:
+		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before*sweeps:
 			status, ended = Stalled, true
 		}
 		doubted = false

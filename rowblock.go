@@ -16,7 +16,7 @@ import (
 // Near their answer dense data with a small error get joint steps of all rows, besides.
 //
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 2·n·r numbers besides A, the answer
-// among them, n·r more where its rows are kept with zeros between them (r no multiple of 4 or, for sparse data and r > 4, of 8), 5·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
+// among them, for a dense A n²/2 + 1.5·n·r more and n·r more where its rows are kept with zeros between them (r no multiple of 4 or, for sparse data and r > 4, of 8), 5·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
 // zero where no A_ii > 0. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
@@ -34,7 +34,7 @@ type RowBlock struct {
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
 	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product of its own: for normalized
-	// views, the default 0 means 5, or 3 for a sparse A; with a low rank in place of A it is at least 15. For a dense A whose products are of float32 meanwhile it means 10.
+	// views, the default 0 means 5, or 3 for a sparse A; with a low rank in place of A it is at least 15. For a dense A whose products are of float32 meanwhile it is at most that, or 10, and fewer at first.
 	CheckEvery int
 	// First is how the first sweep goes.
 	First FirstSweep
@@ -45,6 +45,7 @@ type RowBlock struct {
 	// the default 0 means 3, NoJoint never. At most 1000.
 	Joint int
 	// Precision is that of the passes. The step, and what is computed otherwise, is float64 in any case, but with Adaptive an H of 65536 numbers or more is rounded to float32 while passes are, if A is stored as a sparse one (no view of it, and no entry left out).
+	// A dense A of 256 to 11585 rows, in single precision of any number, is multiplied by an H of 8 columns or more in float32 meanwhile, by a copy if it is of float64 and by one of H; every few sweeps one has products of float64 (CheckEvery).
 	Precision Precision
 }
 
@@ -364,7 +365,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	s.startRough()
 	s.wasSo, s.alone = s.alone, false
 	pace := s.pace
-	if s.wasSo {
+	if s.wasSo || s.hasRough() && !s.rough.now { // which take longer than those they would be compared with
 		pace = nil
 	}
 	pace.beginSweep()

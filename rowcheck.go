@@ -33,6 +33,7 @@ func (s *rowBlockRun) check() bool {
 			inner = s.innerOf(s.product)
 		}
 	}
+	s.nextRough()
 	f := s.objective(inner)
 	if f > s.safeF+s.noise() {
 		if !s.foundRisen() && s.beta == 0 {

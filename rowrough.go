@@ -5,7 +5,7 @@ import "symnmf/matrix"
 // While passes over a dense A are of float32, most of its products are, too (decision 0023): both only say where rows go. Every few sweeps one has products of float64, and tells the objective of the H it
 // leads to; H goes back to the last of these if that has risen.
 
-// roughEvery is how many sweeps there are from one that tells the objective to the next.
+// roughEvery is how many sweeps there are at most from one that tells the objective to the next; at first half as many as there have been, so that a run that is soon done ends soon.
 const roughEvery = 10
 
 // roughSweeps is what that needs.
@@ -13,6 +13,7 @@ type roughSweeps struct {
 	product matrix.RoughProduct // the product, if it is one and that pays
 	every   int                 // roughEvery, unless it was given
 	now     bool                // products of this sweep are of float32
+	due     int                 // the sweep that will tell the objective
 	since   bool                // those of others since the last check were
 	rose    bool                // and at the check before the objective had risen
 	never   bool                // it has twice in a row: no more of this
@@ -20,8 +21,7 @@ type roughSweeps struct {
 
 // mayBeRough says whether the sweep that begins, from H and D as they are, may be a rough one.
 func (s *rowBlockRun) mayBeRough() bool {
-	t := &s.rough
-	if t.product == nil || t.never || !s.single || s.alone || s.sweeps == 0 || (s.sweeps+1)%t.every == 0 {
+	if !s.hasRough() || s.alone || s.sweeps == 0 || s.sweeps+1 >= s.rough.due {
 		return false
 	}
 	for j := range s.p.r { // a start may be of any size
@@ -31,6 +31,9 @@ func (s *rowBlockRun) mayBeRough() bool {
 	}
 	return true
 }
+
+// hasRough says whether there are rough sweeps from now on.
+func (s *rowBlockRun) hasRough() bool { return s.rough.product != nil && !s.rough.never && s.single }
 
 // startRough begins with H if the sweep is rough.
 func (s *rowBlockRun) startRough() {
@@ -47,6 +50,9 @@ func (s *rowBlockRun) findRough() {
 		s.rough.product = p
 	}
 }
+
+// nextRough has sweeps be rough until the next is due that tells the objective, as the last one has.
+func (s *rowBlockRun) nextRough() { s.rough.due = s.sweeps + min(max(s.sweeps/2, 1), s.rough.every) }
 
 // foundRisen says that the objective has risen at a check, and whether it was for rough sweeps, or for momentum in them.
 func (s *rowBlockRun) foundRisen() bool {

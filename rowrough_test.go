@@ -33,7 +33,7 @@ func (c *countingRough) RoughStep(b int) float64 {
 	return c.RoughProduct.RoughStep(b)
 }
 
-// TestRoughSweeps: all sweeps have products of float32 but the first, every tenth, and all once passes are of float64; these tell the objective of the H they lead to, as the definition has it,
+// TestRoughSweeps: all sweeps have products of float32 but some first ones, every tenth after another, and all once passes are of float64; these tell the objective of the H they lead to, as the definition has it,
 // and that falls from one to the next. What is maintained is right after each.
 func TestRoughSweeps(t *testing.T) {
 	for _, every := range []int{0, 4} {
@@ -42,7 +42,7 @@ func TestRoughSweeps(t *testing.T) {
 		if step == 0 {
 			step = roughEvery
 		}
-		f, ended := run.safeF, 0
+		f, ended, due := run.safeF, 0, 1
 		blocks := kernel.BlockCount(roughRows, run.Block)
 		for sweep := 1; ended < 5; sweep++ {
 			if sweep > 1000 {
@@ -53,7 +53,10 @@ func TestRoughSweeps(t *testing.T) {
 			counts := &countingRough{RoughProduct: run.rough.product}
 			run.rough.product = counts
 			rep := run.sweep(never)
-			want := single && sweep > 1 && sweep%step != 0
+			want := single && sweep < due
+			if !want {
+				due = sweep + min(max(sweep/2, 1), step)
+			}
 			if rough := counts.times > 0; rough != want || rough && counts.steps != blocks || rep.provisional != want {
 				t.Fatalf("every %d, sweep %d: %d products and %d steps of float32, provisional %v", every, sweep, counts.times, counts.steps, rep.provisional)
 			}
@@ -81,7 +84,7 @@ func TestRoughSweeps(t *testing.T) {
 func TestRoughPrecision(t *testing.T) {
 	for _, s := range []RowBlock{{Precision: Double}, {Precision: Single}, {CheckEvery: 1}} {
 		_, _, run := startRun(t, roughProblem(t), 10, s, Options{Start: Random{}, Threads: 1})
-		for range 5 {
+		for range 12 {
 			if rep := run.sweep(never); rep.provisional {
 				t.Errorf("%+v: a provisional sweep", s)
 			}
@@ -95,7 +98,7 @@ func TestRoughRises(t *testing.T) {
 	_, _, run := startRun(t, roughProblem(t), 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
 	defer run.release()
 	check := func(low float64) (before []float64, f float64) {
-		for run.sweeps%roughEvery != roughEvery-1 {
+		for run.sweeps < 9 || run.sweeps+1 < run.rough.due {
 			run.sweep(never)
 		}
 		before, f = slices.Clone(run.safe), run.safeF
@@ -133,7 +136,7 @@ func TestRoughRises(t *testing.T) {
 func TestRoughStarts(t *testing.T) {
 	_, _, run := startRun(t, roughProblem(t), 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
 	defer run.release()
-	for range 3 {
+	for range 4 {
 		run.sweep(never)
 	}
 	if !run.mayBeRough() {
@@ -193,6 +196,22 @@ func TestRoughMinimum(t *testing.T) {
 		res := factorize(t, roughProblem(t), 10, Options{Solver: RowBlock{}, Start: Random{}, Seed: seed, Stop: Stop{Sweeps: 3000, KKT: 1e-9}})
 		if res.Status != Converged || !(res.KKT <= 1e-9) {
 			t.Errorf("seed %d: %v after %d sweeps, KKT residual %v", seed, res.Status, res.Sweeps, res.KKT)
+		}
+	}
+}
+
+// TestRoughRelChange: a fall over several sweeps is held against as many times what one may have.
+func TestRoughRelChange(t *testing.T) {
+	const change = 2e-4
+	res := factorize(t, roughProblem(t), 10, Options{Solver: RowBlock{}, Start: Random{}, Trace: true, Stop: Stop{KKT: -1, RelChange: change}})
+	if res.Status != Stalled || len(res.Trace) < 4 || res.Trace[len(res.Trace)-1].Sweep-res.Trace[len(res.Trace)-2].Sweep < 3 {
+		t.Fatalf("%v after %d sweeps: this shows nothing", res.Status, res.Sweeps)
+	}
+	for k := 1; k < len(res.Trace); k++ {
+		now, before := res.Trace[k], res.Trace[k-1]
+		f, last := now.RelErr*now.RelErr, before.RelErr*before.RelErr
+		if small, end := last-f <= change*last*float64(now.Sweep-before.Sweep), k == len(res.Trace)-1; small != end {
+			t.Errorf("from sweep %d to %d the objective falls by %.3g of itself; the last: %v", before.Sweep, now.Sweep, 1-f/last, end)
 		}
 	}
 }

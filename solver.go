@@ -119,7 +119,7 @@ var rowBlockKnobs = []Knob{
 	{"block", "rows of H that move together", "128, sparse points 256, sparse A with two passes 64 to 512", wholeKnob("block", 1, math.MaxInt, func(s *RowBlock, k int) { s.Block = k })},
 	{"passes", "visits to each coordinate of a block before it moves", "6 dense, 4 sparse points, 2 to 6 sparse A",
 		wholeKnob("passes", 1, mostPasses, func(s *RowBlock, k int) { s.Passes = k })},
-	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone, where that takes a product of its own: a low rank in place of A (at least 15), normalized views; elsewhere always 1", "15, normalized 5, sparse 3",
+	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone, where that takes a product of its own: a low rank in place of A (at least 15), normalized views; or one of float64, of a dense A (1 = always); elsewhere always 1", "15, normalized 5, sparse 3, dense 10, fewer at first",
 		wholeKnob("check-every", 1, math.MaxInt, func(s *RowBlock, k int) { s.CheckEvery = k })},
 	{"first", "order of the first sweep from a start that is not zero: rows, columns (as cd-cyclic), auto (columns for a sparse A of r to 2r entries a row)", FirstAuto.String(),
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},

@@ -18,7 +18,7 @@ type Stop struct {
 	Time time.Duration
 	// KKT is the KKT residual at which the run has converged; 0 means 1e-4, negative never.
 	KKT float64
-	// RelChange ends the run when the objective falls by no more than this part of itself over a sweep; 0 means never.
+	// RelChange ends the run when the objective falls by no more than this part of itself over a sweep, on average over those since it was last known; 0 means never.
 	RelChange float64
 }
 

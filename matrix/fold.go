@@ -32,8 +32,7 @@ func (m *GramOperator) keepFeatures(u float64, workers int) (all, off float64, o
 	for j := range g.rows {
 		diagonal += g.At(j, j) * g.At(j, j)
 	}
-	m.features = bareSymDense(g.rows, g.data, 1)
-	m.features.norm, m.features.normOff, m.features.negatives = math.Sqrt(sq), math.Sqrt(max(0, sq-diagonal)), g.survey(workers).Negative
+	m.features = &SymDense{n: g.rows, a: g.data, scale: 1, norm: math.Sqrt(sq), normOff: math.Sqrt(max(0, sq-diagonal)), negatives: g.survey(workers).Negative}
 	return sq * fourth, m.withoutDiagonal(sq*fourth, u, nil), true
 }
 

@@ -1,10 +1,6 @@
 package matrix
 
-import (
-	"sync"
-
-	"symnmf/internal/kernel"
-)
+import "symnmf/internal/kernel"
 
 // RoughProduct is a BlockProduct that also multiplies in float32, which takes half as long, by a copy of H that is rounded.
 type RoughProduct interface {
@@ -21,13 +17,6 @@ type RoughProduct interface {
 	TakeWay(d []float64, lo, hi int)
 	// RoughStep is Step for the d that TakeWay was given, with products of float32.
 	RoughStep(b int) float64
-}
-
-// rounded is an A of float64 in float32, made when it is first wanted and shared by all that multiply with A.
-type rounded struct {
-	once sync.Once
-	a    []float32 // unit times A, without its diagonal if that does not count
-	unit float64
 }
 
 // Where a rough product pays: below roughFrom rows a sweep has other things to do, and of fewer than roughCols columns a vector is not full. Of more than roughTo rows a copy would take
@@ -54,38 +43,37 @@ func (b *denseBlocks[F]) PrefersRough() bool {
 func (b *denseBlocks[F]) StartRough() {
 	n := b.m.n
 	if b.narrow == nil {
-		b.single, b.singleScale = b.m.singles(b.team)
 		pitch := kernel.SinglePitch(b.h.cols)
 		b.narrow, b.way = make([]float32, n*pitch), make([]float32, b.size*pitch)
+		b.single, b.singleScale = b.singles()
 	}
 	b.team.Do(kernel.BlockCount(n, b.size), func(k int) { b.Take(b.bounds(k)) })
 }
 
-// singles returns A in float32, and what that is to be multiplied by.
-func (m *symDense[F]) singles(team *kernel.Team) (a []float32, scale float64) {
+// singles returns A in float32, a copy unless it is, and what that is to be multiplied by.
+func (b *denseBlocks[F]) singles() (a []float32, scale float64) {
+	m := b.m
 	if a, is := any(m.a).([]float32); is {
 		return a, m.scale
 	}
-	c, wide := m.rounded, any(m.a).([]float64)
-	c.once.Do(func() {
-		c.a, c.unit = make([]float32, len(wide)), 1
-		if m.norm > 0 {
-			c.unit = unit(m.norm / m.scale)
-		}
-		const size = 1 << 10 // numbers, which a cache holds
-		team.Do(kernel.BlockCount(len(wide), size), func(k int) {
-			var room [size]float64
-			lo, hi := k*size, min((k+1)*size, len(wide))
-			part := room[:hi-lo]
-			copy(part, wide[lo:hi])
-			kernel.Scale(part, c.unit)
-			kernel.ToFloat32(c.a[lo:hi], part)
-		})
-		for i := 0; m.offDiag && i < m.n; i++ {
-			c.a[i*m.n+i] = 0
-		}
+	wide, u := any(m.a).([]float64), 1.0
+	if m.norm > 0 {
+		u = unit(m.norm / m.scale)
+	}
+	a = make([]float32, len(wide))
+	const size = 1 << 10 // numbers, which a cache holds
+	b.team.Do(kernel.BlockCount(len(wide), size), func(k int) {
+		var room [size]float64
+		lo, hi := k*size, min((k+1)*size, len(wide))
+		part := room[:hi-lo]
+		copy(part, wide[lo:hi])
+		kernel.Scale(part, u)
+		kernel.ToFloat32(a[lo:hi], part)
 	})
-	return c.a, m.scale / c.unit
+	for i := 0; m.offDiag && i < m.n; i++ {
+		a[i*m.n+i] = 0
+	}
+	return a, m.scale / u
 }
 
 // Take implements RoughProduct.

@@ -155,9 +155,9 @@ func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense
 
 func TestPrefersRough(t *testing.T) {
 	dense := func(n int) *SymDense { // which nobody reads
-		return bareSymDense[float64](n, nil, 1)
+		return &SymDense{n: n, scale: 1, norm: 1}
 	}
-	narrow := bareSymDense[float32](roughTo+1, nil, 1)
+	narrow := &SymDense32{n: roughTo + 1, scale: 1, norm: 1}
 	for _, tc := range []struct {
 		name string
 		op   BlockMultiplier
@@ -178,27 +178,5 @@ func TestPrefersRough(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, got)
 		}
 		team.Close()
-	}
-}
-
-// A rounded A is made once for all that multiply with it, however scaled, and without its diagonal apart.
-func TestRoundedOnce(t *testing.T) {
-	const n = 70
-	a, err := FromDense(drawSymmetric(rand.New(rand.NewPCG(34, 1)), n, 1).dense(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	team := kernel.NewTeam(1)
-	defer team.Close()
-	start := func(op Operator) *float32 {
-		b := op.(BlockMultiplier).NewBlockProduct(NewDense(n, 8, nil), 64, team).(*denseBlocks[float64])
-		b.StartRough()
-		return &b.single[0]
-	}
-	if p := start(a); p != start(a) || p != start(a.Scaled(2)) || p == start(a.OffDiagonal()) {
-		t.Error("not the same copy for A and 2A, or the same without the diagonal")
-	}
-	if off := a.OffDiagonal(); start(off) != start(off.Scaled(3)) {
-		t.Error("not the same copy without the diagonal")
 	}
 }

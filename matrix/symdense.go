@@ -24,7 +24,6 @@ type symDense[F kernel.Float] struct {
 	norm      float64 // of the entries that count, scale included
 	normOff   float64 // the same without the diagonal
 	negatives Cells
-	rounded   *rounded // A in float32, if it is not
 }
 
 // FromDense returns the operator over the symmetric matrix a. Entries must be finite and |A_ij − A_ji| at most tol times
@@ -77,20 +76,14 @@ func FromDense32(a *Dense, tol float64) (*SymDense32, error) {
 		}
 	})
 	s.Min, s.Max = u*s.Min, u*s.Max
-	rounded := bareSymDense(n, f, 1)
+	rounded := &SymDense32{n: n, a: f}
 	s.all, s.off = rounded.sumSq(1, nil, workers)
 	return newSymDense(n, f, 1/u, s, func(u float64) (all, off float64) { return rounded.sumSq(u, nil, workers) })
 }
 
-// bareSymDense returns scale·A without what is known of it.
-func bareSymDense[F kernel.Float](n int, a []F, scale float64) *symDense[F] {
-	return &symDense[F]{n: n, a: a, scale: scale, rounded: new(rounded)}
-}
-
 // newSymDense returns the operator scale·A for the n×n matrix a, in which f was found; sumSquares has the sums of u·a.
 func newSymDense[F kernel.Float](n int, a []F, scale float64, f found, sumSquares func(u float64) (all, off float64)) (*symDense[F], error) {
-	m := bareSymDense(n, a, scale)
-	m.negatives = f.Negative
+	m := &symDense[F]{n: n, a: a, scale: scale, negatives: f.Negative}
 	all, off := f.norms(sumSquares)
 	m.norm, m.normOff = scale*all, scale*off
 	if !normInRange(m.norm, f.Survey) {
@@ -172,7 +165,7 @@ func (m *symDense[F]) Scaled(c float64) Operator {
 // OffDiagonal implements Operator.
 func (m *symDense[F]) OffDiagonal() Operator {
 	v := *m
-	v.offDiag, v.norm, v.rounded = true, m.normOff, new(rounded)
+	v.offDiag, v.norm = true, m.normOff
 	return &v
 }
 

@@ -299,8 +299,8 @@ func (m metered) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) m
 	b := meteredBlocks{m: m.meter, h: h, size: size, cols: cols}
 	m.aside(func() { b.BlockProduct = m.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team) })
 	switch p := b.BlockProduct.(type) {
-	case matrix.NearProduct: // of a dense A, which takes joint steps, too
-		return meteredNear{meteredLower{b, p}, p, p.(matrix.JointProduct)}
+	case matrix.NearProduct: // of a dense A, which takes joint steps and has rough sweeps, too
+		return meteredNear{meteredLower{b, p}, p.(matrix.RoughProduct), p, p.(matrix.JointProduct)}
 	case matrix.LowerProduct: // of a sparse A, which may read an H of float32
 		return meteredSingle{meteredLower{b, p}, p.(matrix.SingleProduct)}
 	case matrix.GainProduct: // of points with few features, which take joint steps, too
@@ -399,11 +399,13 @@ func (b meteredLower) WorkBefore(i int) int64 { return b.lower.WorkBefore(i) }
 var (
 	_ matrix.LowerProduct = meteredLower{}
 	_ matrix.NearProduct  = meteredNear{}
+	_ matrix.RoughProduct = meteredNear{}
 	_ matrix.GainProduct  = meteredGains{}
 )
 
 type meteredNear struct {
 	meteredLower
+	rough matrix.RoughProduct
 	near  matrix.NearProduct
 	joint matrix.JointProduct
 }
@@ -411,6 +413,29 @@ type meteredNear struct {
 // NearTo implements matrix.NearProduct.
 func (b meteredNear) NearTo(dst, lower, near []float64, first, lo, hi int) {
 	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.near.NearTo(dst, lower, near, first, lo, hi) })
+}
+
+// PrefersRough implements matrix.RoughProduct.
+func (b meteredNear) PrefersRough() bool { return b.rough.PrefersRough() }
+
+// StartRough implements matrix.RoughProduct.
+func (b meteredNear) StartRough() { b.m.aside(b.rough.StartRough) }
+
+// Take implements matrix.RoughProduct.
+func (b meteredNear) Take(lo, hi int) { b.rough.Take(lo, hi) }
+
+// RoughTo implements matrix.RoughProduct.
+func (b meteredNear) RoughTo(dst []float64, lo, hi int) {
+	b.m.timed(lo, hi, b.cols, hi-lo, func() { b.rough.RoughTo(dst, lo, hi) })
+}
+
+// TakeWay implements matrix.RoughProduct.
+func (b meteredNear) TakeWay(d []float64, lo, hi int) { b.rough.TakeWay(d, lo, hi) }
+
+// RoughStep implements matrix.RoughProduct.
+func (b meteredNear) RoughStep(block int) (q float64) {
+	b.m.aside(func() { q = b.rough.RoughStep(block) })
+	return q
 }
 
 // meteredGains counts the rows of X that a gain reads in place of those of a move.

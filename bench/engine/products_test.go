@@ -55,6 +55,34 @@ func TestMeterSingle(t *testing.T) {
 	}
 }
 
+// TestMeterRough: with a meter sweeps are rough as without.
+func TestMeterRough(t *testing.T) {
+	a := instance.FullRank(300, 1)
+	op, err := matrix.FromDense(a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := entriesBefore(op, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hashOf := func(a matrix.Operator, every int) string {
+		res, err := symnmf.Factorize(context.Background(), a, 10, symnmf.Options{
+			Solver: symnmf.RowBlock{CheckEvery: every}, Start: symnmf.Random{}, Threads: 1, Stop: symnmf.Stop{Sweeps: 25, KKT: -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return instance.Hash(res.H)
+	}
+	rough := hashOf(op, 0)
+	if hashOf(withMeter(op, newMeter(before, false)), 0) != rough {
+		t.Error("another H with a meter")
+	}
+	if hashOf(op, 1) == rough {
+		t.Error("no sweep is rough: this shows nothing")
+	}
+}
+
 // TestMeterJoint: with a meter joint steps are taken as without.
 func TestMeterJoint(t *testing.T) {
 	const n, features = 150, 60

@@ -81,7 +81,7 @@ func TestPeakPrediction(t *testing.T) {
 		{sparse("graph.npz", 40000, 40000, 16, true), "-k", "30", "--method", "anls"},
 		{points, "--items", "rows", "-k", "40", "--method", "symhals"},
 		{dense("similarity.npy", 1500, 1500), "-k", "20"},
-		{dense("similarity.npy", 1500, 1500), "-k", "20", "--max-sweeps", "30", "--set", "compress=-1", "--method", "rowblock"}, // most of them rough
+		{dense("similarity.npy", 1500, 1500), "-k", "20", "--max-sweeps", "30", "--runs", "3", "--set", "compress=-1", "--method", "rowblock"}, // most of them rough
 		{dense("table.npy", 3000, 400), "--items", "columns", "-k", "20"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--runs", "2"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "100", "--max-sweeps", "40"}, // among them joint steps
