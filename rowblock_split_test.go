@@ -13,7 +13,7 @@ import (
 
 // BenchmarkSweepSplit takes a sweep of rowblock apart, one thread: the milliseconds of a whole sweep, those of its parts done by
 // themselves for all blocks on the same H, and for each part the least this machine could take, from figures of the same run:
-// multiply–adds at the rate of a product in cache, bytes, half as many of an H of float32, at the rate of summing squares over as much memory, and for a root
+// multiply–adds at the rate of a product in cache, of float32 at twice that, bytes, half as many of an H of float32, at the rate of summing squares over as much memory, and for a root
 // rootOps vector instructions, two a cycle as multiply–adds are. Of the rows that a sparse product gathers each counts once a
 // block at the rate of all of them, and as at hand where it comes again. What the whole takes beyond its parts is bookkeeping. Memory
 // gives rows in any order more slowly than in a stream: by lines, the rows that a sparse product gathers are counted as what a
@@ -26,12 +26,13 @@ func BenchmarkSweepSplit(b *testing.B) {
 		d := matrix.NewDense(n, n, nil)
 		kernel.TransTimes(d.Data(), x.Data(), n, x.Data(), n)
 		a, err := matrix.FromDense(d, 0)
-		benchSplit(b, a, err, 60, nil)
+		benchSplit(b, a, err, 60, false, nil)
+		benchSplit(b, a, err, 60, true, nil)
 	})
 	b.Run("hitech from X", func(b *testing.B) {
 		x := sharedX(b, "hitech")
 		a, err := matrix.Gram(x, matrix.Columns, 1)
-		benchSplit(b, a, err, 30, x.(*matrix.CSR).Transpose())
+		benchSplit(b, a, err, 30, false, x.(*matrix.CSR).Transpose())
 	})
 	b.Run("Slashdot", func(b *testing.B) {
 		t, err := matio.Open("../shared/data/soc-Slashdot0902/A.mtx.gz", matio.Options{})
@@ -39,15 +40,15 @@ func BenchmarkSweepSplit(b *testing.B) {
 			b.Skipf("soc-Slashdot0902: %v", err)
 		}
 		a, err := matrix.FromCSR(t.Sparse, 0)
-		benchSplit(b, a, err, 16, t.Sparse)
+		benchSplit(b, a, err, 16, false, t.Sparse)
 	})
 }
 
 // rootOps is the vector instructions of a root beyond its inner product, its division counted as nine: of AVX2, by count.
 const rootOps = 28
 
-// benchSplit prints the table. A sparse product gathers by the entries of gathered: those of A, or of the points by rows.
-func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *matrix.CSR) {
+// benchSplit prints the table, of a sweep whose products are of float32 if it is to be rough. A sparse product gathers by the entries of gathered: those of A, or of the points by rows.
+func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, gathered *matrix.CSR) {
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	if err := (Random{}).fill(p, h, 0); err != nil {
 		b.Fatal(err)
 	}
-	s := RowBlock{Compress: NoCompression}.start(p, h, 0).(*rowBlockRun)
+	s := RowBlock{Compress: NoCompression, CheckEvery: 1}.start(p, h, 0).(*rowBlockRun)
 	_, explicit := a.(matrix.RowVisitor)
 	features := !explicit
 	first := p.measure(h)
@@ -69,6 +70,11 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	for range 4 {
 		s.sweep(never)
 	}
+	if rough {
+		s.rough.due = math.MaxInt
+		s.sweep(never)
+		s.rough.due = math.MaxInt
+	}
 	whole := least(5, func() { s.sweep(never) })
 	told := 1 - float64(s.guessed)/float64(kernel.BlockCount(p.n, s.Block)) // blocks that ask for ⟨A_BB·d, d⟩
 	single, pitch := s.single, s.pitch
@@ -76,7 +82,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	if s.rounded.now != nil {
 		size = 4
 	}
-	s.beta = 0
+	s.beta, s.rough.now = 0, rough
 
 	// The parts, block by block as in a sweep that changes nothing.
 	const (
@@ -111,9 +117,12 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 				})
 			})
 			each(owning, func() {
-				if s.shortens {
+				switch {
+				case rough:
+					s.rough.product.RoughStep(k)
+				case s.shortens:
 					s.rounded.product.StepSingle(k, s.short[:len(d)])
-				} else {
+				default:
 					s.product.Step(k, d)
 				}
 				if s.lowerProduct != nil && s.nearProduct == nil {
@@ -129,10 +138,13 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 				s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) {
 					e := still[(from-lo)*pitch : (to-lo)*pitch]
 					s.advance(grp, from, to, e, 1)
-					if s.lowerProduct != nil {
+					if rough {
+						s.rough.product.Take(from, to)
+					}
+					if s.tellsLower() {
 						_ = s.lowerInner(grp, lo, from, to)
 					}
-					if s.nearProduct != nil {
+					if s.tellsLower() && s.nearProduct != nil {
 						near := s.at(s.near, lo, from, to)
 						_ = kernel.Dot(near, s.rowsOf(grp, from, to)) + kernel.Dot(near, e)
 					}
@@ -183,12 +195,18 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	far, near := perByte(2*size*n*rr), perByte(16*float64(s.Block)*rr) // for all of H and H as it was, and for what a block has at hand
 	bookLimit := 3*n*rr*size*far + madds(n*rr/2)                       // both read, and one of them written; HᵀH
 	moveLimit := 3*n*rr*size*far + 2*n*rr*8*near                       // the same, a block at a time; H_B and the step at hand
-	if gathered == nil {
+	switch {
+	case rough: // half of the bytes, and twice as many lanes; H in float32 is written
+		limit[fromH] = max(madds(stored)/2, stream(stored/2))
+		limit[own] = madds(n*float64(s.Block)/2) / 2
+		limit[after] = moveLimit + 4*n*float64(kernel.SinglePitch(pitch))*far
+		byLines = limit
+	case gathered == nil:
 		limit[fromH] = max(madds(stored), stream(stored))
 		limit[own] = madds(n * float64(s.Block) / 2)
 		limit[after] = moveLimit
 		byLines = limit
-	} else {
+	default:
 		_, rows := gathered.Dims()
 		z := float64(rows) * rr
 		entry := 12.0 // bytes of a place and a value, or of a place where all values are 1
@@ -214,7 +232,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, gathered *mat
 	book := whole - rows - solve - ownMs - search - move
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(whole, "ms")
-	fmt.Printf("%s r=%d, %d passes, float32 %v: a madd %.3f ns\n", b.Name(), r, s.Passes, single, perMadd*1e6)
+	fmt.Printf("%s r=%d, %d passes, float32 %v, rough %v: a madd %.3f ns\n", b.Name(), r, s.Passes, single, rough, perMadd*1e6)
 	fmt.Printf("  %-22s %8s %8s %6s %8s %6s\n", "", "ms", "limit", "ratio", "by lines", "ratio")
 	line := func(name string, ms, limit, byLines float64) {
 		fmt.Printf("  %-22s %8.2f %8.2f %6.2f %8.2f %6.2f\n", name, ms, limit, ms/limit, byLines, ms/byLines)

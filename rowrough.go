@@ -46,7 +46,7 @@ func (s *rowBlockRun) startRough() {
 // findRough makes product the one of rough sweeps, if it is of that kind and there will be any.
 func (s *rowBlockRun) findRough() {
 	s.rough.product = nil
-	if p, is := s.product.(matrix.RoughProduct); is && s.Precision == Adaptive && p.PrefersRough() {
+	if p, is := s.product.(matrix.RoughProduct); is && s.Precision == Adaptive && s.rough.every > 1 && p.PrefersRough() {
 		s.rough.product = p
 	}
 }
