@@ -61,7 +61,11 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, g
 	if err := (Random{}).fill(p, h, 0); err != nil {
 		b.Fatal(err)
 	}
-	s := RowBlock{Compress: NoCompression, CheckEvery: 1}.start(p, h, 0).(*rowBlockRun)
+	every := 1 // no sweep is rough
+	if rough {
+		every = math.MaxInt
+	}
+	s := RowBlock{Compress: NoCompression, CheckEvery: every}.start(p, h, 0).(*rowBlockRun)
 	_, explicit := a.(matrix.RowVisitor)
 	features := !explicit
 	first := p.measure(h)
@@ -73,7 +77,6 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, g
 	if rough {
 		s.rough.due = math.MaxInt
 		s.sweep(never)
-		s.rough.due = math.MaxInt
 	}
 	whole := least(5, func() { s.sweep(never) })
 	told := 1 - float64(s.guessed)/float64(kernel.BlockCount(p.n, s.Block)) // blocks that ask for ⟨A_BB·d, d⟩
