@@ -329,3 +329,87 @@ func TestJointThreads(t *testing.T) {
 		}
 	}
 }
+
+// TestJointNet: what a sweep has gained, momentum and all, is known where the objective is, also with a low rank in place of A, and not in rough sweeps, nor from one A to another, nor from where H went back.
+func TestJointNet(t *testing.T) {
+	const r = 10
+	low, _ := instance.LowRank(500, r, 1)
+	for _, c := range []struct {
+		name  string
+		a     matrix.Operator
+		s     RowBlock
+		known bool
+	}{
+		{"dense", mustDense(t, instance.FullRank(100, 1)), RowBlock{}, true},
+		{"points", jointForms(t, 60)[1].a, RowBlock{}, true},
+		{"low rank", mustDense(t, low), RowBlock{Compress: 5}, true},
+		{"rough", roughProblem(t), RowBlock{}, false},
+	} {
+		_, _, s := startRun(t, c.a, r, c.s, Options{Start: Random{}, Threads: 1})
+		s.release()
+		left := func() float64 {
+			product := s.p.a.NewProduct(s.h, 1)
+			return s.objective(s.innerOf(product))
+		}
+		before := math.NaN()
+		for k := range 12 {
+			provisional := s.sweep(never).provisional
+			now := left()
+			if want := before - now; k > 0 && (c.known || !provisional && !math.IsNaN(s.joint.net)) && !(math.Abs(s.joint.net-want) <= s.noise()) {
+				t.Errorf("%s, sweep %d: said to have gained %v, has gained %v", c.name, k+1, s.joint.net, want)
+			}
+			if !c.known && provisional && !math.IsNaN(s.joint.net) {
+				t.Errorf("%s, sweep %d: said to have gained %v", c.name, k+1, s.joint.net)
+			}
+			before = now
+		}
+		if s.p != s.full {
+			s.expand()
+			if s.sweep(never); !math.IsNaN(s.joint.net) {
+				t.Errorf("%s: said to have gained %v as A takes over", c.name, s.joint.net)
+			}
+		}
+		s.back(s.prev)
+		if s.sweep(never); !math.IsNaN(s.joint.net) {
+			t.Errorf("%s: said to have gained %v from where H went back", c.name, s.joint.net)
+		}
+	}
+}
+
+// TestJointWeighed: a joint step has to gain half of what the last sweep has for as much work: from where the one before left H if that is known, else from where momentum had put it.
+func TestJointWeighed(t *testing.T) {
+	a, _ := instance.LowRank(40, 3, 1)
+	for _, c := range []struct {
+		name        string
+		net, fallen float64 // in parts of what the joint step gains
+		pays        bool
+	}{
+		{"known, little", 0.1, 10, true}, {"known, much", 10, 0.1, false}, {"risen", -10, 10, true},
+		{"unknown, little", math.NaN(), 0.1, true}, {"unknown, much", math.NaN(), 10, false}, {"rounding", 0, 10, false},
+	} {
+		gain := 0.0
+		for range 2 { // first to find out what a step gains
+			s := startJointRun(t, mustDense(t, a), 3, RowBlock{NoMomentum: true}, Options{Start: Random{}})
+			s.safeF = math.Inf(1)
+			for range 45 {
+				s.sweep(never)
+			}
+			s.safeF = jointWithin * jointWithin * s.p.norm * s.p.norm / 4
+			s.joint = jointState{net: c.net * gain}
+			if s.fallen = c.fallen * gain; s.fallen > jointBelow*s.safeF {
+				t.Fatalf("%s: no joint step is due", c.name)
+			}
+			before := s.report.decrease
+			s.jointly(never)
+			if gain == 0 {
+				gain = s.report.decrease - before
+				s.end()
+				continue
+			}
+			if paid := s.joint.every == jointEvery; paid != c.pays || !paid && s.joint.every != 2*jointEvery {
+				t.Errorf("%s: the next joint step comes %d sweeps later", c.name, s.joint.every)
+			}
+			s.end()
+		}
+	}
+}
