@@ -32,7 +32,7 @@ func TestRough(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, op := range map[string]Operator{
-			"float64": wide, "float64, scaled": wide.Scaled(0.25), "float64, without the diagonal": wide.OffDiagonal(), "float64, both": wide.OffDiagonal().Scaled(4),
+			"float64": wide, "float64, scaled": wide.Scaled(0.25), "float64, of size 1": wide.Scaled(1 / size), "float64, without the diagonal": wide.OffDiagonal(), "float64, both": wide.OffDiagonal().Scaled(4),
 			"float32": narrow, "float32, scaled": narrow.Scaled(0.25),
 		} {
 			for _, r := range []int{4, 30, 60} {

@@ -94,7 +94,7 @@ func TestSingleTimesRows(t *testing.T) {
 					}
 				}
 			}
-			if path == portable {
+			if Lanes() == 1 {
 				return
 			}
 			if last != nil && !slices.Equal(last, all) {

@@ -1,0 +1,21 @@
+package main
+
+import "testing"
+
+// TestRoughMemory: what rough sweeps need is counted where there are any.
+func TestRoughMemory(t *testing.T) {
+	const n, pitch = 1000, 20
+	want := 4.0*(n*n+(n+denseBlock)*32) + 8*n*pitch // A, H and a block's way in whole vectors, and H of the last check
+	for _, tc := range []struct {
+		n    float64
+		sh   shape
+		want float64
+	}{
+		{n, shape{rank: 20}, want}, {n, shape{rank: 20, sparse: true}, 0}, {n, shape{rank: roughCols - 1}, 0},
+		{roughFrom - 1, shape{rank: 20}, 0}, {roughTo + 1, shape{rank: 20}, 0},
+	} {
+		if got := tc.sh.rough(tc.n, pitch); got != tc.want {
+			t.Errorf("%v rows, %+v: %v bytes, want %v", tc.n, tc.sh, got, tc.want)
+		}
+	}
+}
