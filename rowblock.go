@@ -45,7 +45,7 @@ type RowBlock struct {
 	// the default 0 means 3, NoJoint never. At most 1000.
 	Joint int
 	// Precision is that of the passes. The step, and what is computed otherwise, is float64 in any case, but with Adaptive an H of 65536 numbers or more is rounded to float32 while passes are, if A is stored as a sparse one (no view of it, and no entry left out).
-	// A dense A of 256 to 11585 rows, in single precision of any number, is multiplied by an H of 8 columns or more in float32 meanwhile, by a copy if it is of float64 and by one of H; every few sweeps one has products of float64 (CheckEvery).
+	// A dense A of 256 to 11585 rows, in single precision of any number from there, is multiplied by an H of 8 columns and 4096 numbers or more in float32 meanwhile, by a copy if it is of float64 and by one of H; every few sweeps one has products of float64 (CheckEvery).
 	Precision Precision
 }
 

@@ -332,7 +332,7 @@ func TestJointThreads(t *testing.T) {
 
 // TestJointNet: what a sweep has gained, momentum and all, is known where the objective is, also with a low rank in place of A, and not in rough sweeps, nor from one A to another, nor from where H went back.
 func TestJointNet(t *testing.T) {
-	const r = 10
+	const r = roughRank
 	low, _ := instance.LowRank(500, r, 1)
 	for _, c := range []struct {
 		name  string

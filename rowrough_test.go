@@ -15,7 +15,7 @@ func roughProblem(t testing.TB) matrix.Operator {
 	return mustDense(t, instance.FullRank(roughRows, 1))
 }
 
-const roughRows = 300
+const roughRows, roughRank = 300, 14
 
 // countingRough counts what a product of float32 is asked for.
 type countingRough struct {
@@ -37,7 +37,7 @@ func (c *countingRough) RoughStep(b int) float64 {
 // and that falls from one to the next. What is maintained is right after each.
 func TestRoughSweeps(t *testing.T) {
 	for _, every := range []int{0, 4} {
-		p, _, run := startRun(t, roughProblem(t), 10, RowBlock{CheckEvery: every}, Options{Start: Random{}, Threads: 1})
+		p, _, run := startRun(t, roughProblem(t), roughRank, RowBlock{CheckEvery: every}, Options{Start: Random{}, Threads: 1})
 		step := every
 		if step == 0 {
 			step = roughEvery
@@ -86,7 +86,7 @@ func TestRoughSweeps(t *testing.T) {
 // TestRoughPrecision: they need passes that may be of float32 or not, and checks that are not made after every sweep.
 func TestRoughPrecision(t *testing.T) {
 	for _, s := range []RowBlock{{Precision: Double}, {Precision: Single}, {CheckEvery: 1}} {
-		_, _, run := startRun(t, roughProblem(t), 10, s, Options{Start: Random{}, Threads: 1})
+		_, _, run := startRun(t, roughProblem(t), roughRank, s, Options{Start: Random{}, Threads: 1})
 		for range 12 {
 			if rep := run.sweep(never); rep.provisional {
 				t.Errorf("%+v: a provisional sweep", s)
@@ -98,7 +98,7 @@ func TestRoughPrecision(t *testing.T) {
 
 // TestRoughRises: H goes back to the last check when the objective has risen at the next, and has no rough sweeps any more when it has twice in a row; the steps stay as long as they may be.
 func TestRoughRises(t *testing.T) {
-	_, _, run := startRun(t, roughProblem(t), 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
+	_, _, run := startRun(t, roughProblem(t), roughRank, RowBlock{}, Options{Start: Random{}, Threads: 1})
 	defer run.release()
 	check := func(low float64) (before []float64, f float64) {
 		for run.sweeps < 9 || run.sweeps+1 < run.rough.due {
@@ -143,7 +143,7 @@ func TestRoughSince(t *testing.T) {
 		run.sweep(never)
 	}
 	for _, passed := range []bool{true, false} {
-		_, _, run := startRun(t, roughProblem(t), 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
+		_, _, run := startRun(t, roughProblem(t), roughRank, RowBlock{}, Options{Start: Random{}, Threads: 1})
 		for run.sweeps < 9 || run.sweeps+1 < run.rough.due {
 			run.sweep(never)
 		}
@@ -184,8 +184,8 @@ func (c *comparedRough) RoughTo(dst []float64, lo, hi int) {
 
 // TestRoughFollows: rough products are of the H that joint steps, momentum, steps, single rows and a column that begins anew have left.
 func TestRoughFollows(t *testing.T) {
-	a, _ := instance.LowRank(roughRows, 10, 1)
-	_, _, run := startRun(t, mustDense(t, a), 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
+	a, _ := instance.LowRank(roughRows, roughRank, 1)
+	_, _, run := startRun(t, mustDense(t, a), roughRank, RowBlock{}, Options{Start: Random{}, Threads: 1})
 	defer run.release()
 	run.prepare()
 	c := &comparedRough{RoughProduct: run.rough.product, run: run}
@@ -215,7 +215,7 @@ func TestRoughFollows(t *testing.T) {
 
 // TestRoughStarts: columns whose squares float32 cannot hold have no rough sweep, nor has one in which rows move alone.
 func TestRoughStarts(t *testing.T) {
-	_, _, run := startRun(t, roughProblem(t), 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
+	_, _, run := startRun(t, roughProblem(t), roughRank, RowBlock{}, Options{Start: Random{}, Threads: 1})
 	defer run.release()
 	for range 4 {
 		run.sweep(never)
@@ -245,7 +245,7 @@ func TestRoughStarts(t *testing.T) {
 func TestRoughEnds(t *testing.T) {
 	a := roughProblem(t)
 	for sweeps := range 25 {
-		res := factorize(t, a, 10, Options{Solver: RowBlock{}, Start: Random{}, Trace: true, Threads: 2, Stop: Stop{Sweeps: sweeps + 1, KKT: -1}})
+		res := factorize(t, a, roughRank, Options{Solver: RowBlock{}, Start: Random{}, Trace: true, Threads: 2, Stop: Stop{Sweeps: sweeps + 1, KKT: -1}})
 		last := math.Inf(1)
 		for _, row := range res.Trace {
 			if row.Sweep <= sweeps {
@@ -256,7 +256,7 @@ func TestRoughEnds(t *testing.T) {
 			t.Errorf("%d sweeps: error %v, before %v", res.Sweeps, res.RelErr, last)
 		}
 	}
-	p, _, run := startRun(t, a, 10, RowBlock{}, Options{Start: Random{}, Threads: 1})
+	p, _, run := startRun(t, a, roughRank, RowBlock{}, Options{Start: Random{}, Threads: 1})
 	for range 13 {
 		run.sweep(never)
 	}
@@ -274,7 +274,7 @@ func TestRoughEnds(t *testing.T) {
 // TestRoughMinimum: rough sweeps lead to a minimum as others do, to the last digits.
 func TestRoughMinimum(t *testing.T) {
 	for seed := range uint64(3) {
-		res := factorize(t, roughProblem(t), 10, Options{Solver: RowBlock{}, Start: Random{}, Seed: seed, Stop: Stop{Sweeps: 3000, KKT: 1e-9}})
+		res := factorize(t, roughProblem(t), roughRank, Options{Solver: RowBlock{}, Start: Random{}, Seed: seed, Stop: Stop{Sweeps: 3000, KKT: 1e-9}})
 		if res.Status != Converged || !(res.KKT <= 1e-9) {
 			t.Errorf("seed %d: %v after %d sweeps, KKT residual %v", seed, res.Status, res.Sweeps, res.KKT)
 		}
@@ -284,7 +284,7 @@ func TestRoughMinimum(t *testing.T) {
 // TestRoughRelChange: a fall over several sweeps is held against as many times what one may have.
 func TestRoughRelChange(t *testing.T) {
 	const change = 2e-4
-	res := factorize(t, roughProblem(t), 10, Options{Solver: RowBlock{}, Start: Random{}, Trace: true, Stop: Stop{KKT: -1, RelChange: change}})
+	res := factorize(t, roughProblem(t), roughRank, Options{Solver: RowBlock{}, Start: Random{}, Trace: true, Stop: Stop{KKT: -1, RelChange: change}})
 	if res.Status != Stalled || len(res.Trace) < 4 || res.Trace[len(res.Trace)-1].Sweep-res.Trace[len(res.Trace)-2].Sweep < 3 {
 		t.Fatalf("%v after %d sweeps: this shows nothing", res.Status, res.Sweeps)
 	}

@@ -347,8 +347,8 @@ func pathProblems(t testing.TB) []pathProblem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	large, _, _ := plantedDense(260, 8)
-	return []pathProblem{{"dense", mustDense(t, d), r}, {"dense with rough sweeps", mustDense(t, large), 8}, {"sparse", mustCSR(t, sparseOf(t, s)), r}, {"points", points, r}}
+	large, _, _ := plantedDense(260, 16)
+	return []pathProblem{{"dense", mustDense(t, d), r}, {"dense with rough sweeps", mustDense(t, large), 16}, {"sparse", mustCSR(t, sparseOf(t, s)), r}, {"points", points, r}}
 }
 
 // plantedDense returns BBᵀ and noise, for a B whose rows have one large entry each, so that the columns are told apart.

@@ -19,18 +19,19 @@ type RoughProduct interface {
 	RoughStep(b int) float64
 }
 
-// Where a rough product pays: below roughFrom rows a sweep has other things to do, and of fewer than roughCols columns a vector is not full. Of more than roughTo rows a copy would take
+// Where a rough product pays: with fewer than roughFrom rows, or an H of fewer than roughSize numbers, a sweep has other things to do, and of fewer than roughCols columns a vector is not full. Of more than roughTo rows a copy would take
 // more than half a gigabyte.
 const (
 	roughFrom = 256
 	roughTo   = 11585
 	roughCols = 8
+	roughSize = 1 << 12
 )
 
 // PrefersRough implements RoughProduct.
 func (b *denseBlocks[F]) PrefersRough() bool {
 	n, r := b.m.n, b.h.cols
-	if n < roughFrom || r < roughCols {
+	if n < roughFrom || r < roughCols || n*r < roughSize {
 		return false
 	}
 	if _, single := any(b.m.a).([]float32); single {

@@ -164,14 +164,16 @@ func TestPrefersRough(t *testing.T) {
 		n, r int
 		want bool
 	}{
-		{"dense", dense(roughFrom), roughFrom, roughCols, true},
-		{"few rows", dense(roughFrom - 1), roughFrom - 1, roughCols, false},
-		{"few columns", dense(roughFrom), roughFrom, roughCols - 1, false},
+		{"dense", dense(roughFrom), roughFrom, 16, true},
+		{"few rows", dense(roughFrom - 1), roughFrom - 1, 60, false},
+		{"few columns", dense(4 * roughFrom), 4 * roughFrom, roughCols - 1, false},
+		{"as few as may be", dense(2 * roughFrom), 2 * roughFrom, roughCols, true},
+		{"small H", dense(2*roughFrom - 1), 2*roughFrom - 1, roughCols, false},
 		{"as many as are copied", dense(roughTo), roughTo, roughCols, true},
 		{"more", dense(roughTo + 1), roughTo + 1, roughCols, false},
 		{"more of float32", narrow, roughTo + 1, roughCols, true},
 		{"of float32 without its diagonal", narrow.OffDiagonal().(BlockMultiplier), roughTo + 1, roughCols, false},
-		{"without its diagonal", dense(roughFrom).OffDiagonal().(BlockMultiplier), roughFrom, roughCols, true},
+		{"without its diagonal", dense(roughFrom).OffDiagonal().(BlockMultiplier), roughFrom, 16, true},
 	} {
 		team := kernel.NewTeam(1)
 		if got := tc.op.NewBlockProduct(NewDense(tc.n, tc.r, nil), 128, team).(RoughProduct).PrefersRough(); got != tc.want {

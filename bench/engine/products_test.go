@@ -67,7 +67,7 @@ func TestMeterRough(t *testing.T) {
 		t.Fatal(err)
 	}
 	hashOf := func(a matrix.Operator, every int) string {
-		res, err := symnmf.Factorize(context.Background(), a, 10, symnmf.Options{
+		res, err := symnmf.Factorize(context.Background(), a, 14, symnmf.Options{
 			Solver: symnmf.RowBlock{CheckEvery: every}, Start: symnmf.Random{}, Threads: 1, Stop: symnmf.Stop{Sweeps: 25, KKT: -1}})
 		if err != nil {
 			t.Fatal(err)

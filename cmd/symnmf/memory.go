@@ -359,16 +359,17 @@ const (
 	roundedPiece = 1 << 11
 )
 
-// Of how many rows at least and at most, and of how many columns, symnmf.RowBlock multiplies a dense A in float32.
+// Of how many rows at least and at most, and with how many columns and numbers of H, symnmf.RowBlock multiplies a dense A in float32.
 const (
 	roughFrom = 256
 	roughTo   = 11585
 	roughCols = 8
+	roughSize = 1 << 12
 )
 
 // rough returns the bytes that takes: A, H and a block's way rounded, and H as it was when the objective was last known.
 func (sh shape) rough(n, pitch float64) float64 {
-	if sh.sparse || n < roughFrom || n > roughTo || sh.rank < roughCols {
+	if sh.sparse || n < roughFrom || n > roughTo || sh.rank < roughCols || n*pitch < roughSize {
 		return 0
 	}
 	wide := float64((sh.rank + 15) / 16 * 16)

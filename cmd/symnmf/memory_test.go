@@ -18,4 +18,8 @@ func TestRoughMemory(t *testing.T) {
 			t.Errorf("%v rows, %+v: %v bytes, want %v", tc.n, tc.sh, got, tc.want)
 		}
 	}
+	const rows = roughSize / roughCols
+	if few, enough := (shape{rank: roughCols}).rough(rows-1, roughCols), (shape{rank: roughCols}).rough(rows, roughCols); few != 0 || enough == 0 {
+		t.Errorf("H of %d columns: %v bytes for %d rows, %v for one less", roughCols, enough, rows, few)
+	}
 }
