@@ -37,6 +37,9 @@ func TestRough(t *testing.T) {
 		} {
 			for _, r := range []int{4, 30, 60} {
 				for _, members := range []int{1, 3} {
+					if size != 1 && (r != 30 || members > 1) {
+						continue
+					}
 					team := kernel.NewTeam(members)
 					h := draw(rng, n, r, 0.7).dense()
 					b := op.(BlockMultiplier).NewBlockProduct(h, block, team).(RoughProduct)
@@ -92,7 +95,9 @@ func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense
 			}
 			b.RoughTo(dst, rows[0], rows[1])
 			for k, v := range dst {
-				compare(when, rows[0]+k/r, k%r, v, h.At)
+				if i, j := rows[0]+k/r, k%r; (i+j)%5 == 0 || math.IsNaN(v) {
+					compare(when, i, j, v, h.At)
+				}
 			}
 		}
 	}

@@ -56,9 +56,9 @@ func testSingle(t *testing.T, rows, n, r, stride int) {
 
 func TestSingleTimes(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
-		for _, rows := range []int{0, 1, 3, 4, 5, 7, 8, 9, 21} {
-			for _, n := range []int{1, 2, 3, 5, 8, 9, 15, 127, 128, 129, 300} {
-				for _, r := range []int{1, 2, 4, 8, 12, 16, 20, 24, 28, 30, 32, 36, 44, 48, 52, 60, 96, 100} {
+		for _, rows := range []int{0, 1, 3, 4, 5, 8, 21} {
+			for _, n := range []int{1, 3, 8, 15, 128, 129, 300} {
+				for _, r := range []int{1, 4, 8, 12, 16, 20, 24, 30, 36, 48, 52, 60, 100} {
 					testSingle(t, rows, n, r, n)
 					testSingle(t, rows, n, r, n+3)
 				}
