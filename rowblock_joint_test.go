@@ -369,6 +369,13 @@ func TestJointNet(t *testing.T) {
 				t.Errorf("%s: said to have gained %v as A takes over", c.name, s.joint.net)
 			}
 		}
+		if c.name == "dense" {
+			s.alone = true
+			if s.sweep(never); !math.IsNaN(s.joint.net) {
+				t.Errorf("said to have gained %v row by row", s.joint.net)
+			}
+			s.sweep(never)
+		}
 		s.back(s.prev)
 		if s.sweep(never); !math.IsNaN(s.joint.net) {
 			t.Errorf("%s: said to have gained %v from where H went back", c.name, s.joint.net)

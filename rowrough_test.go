@@ -182,6 +182,13 @@ func (c *comparedRough) RoughTo(dst []float64, lo, hi int) {
 	c.after = c.after || c.run.joint.next == c.run.sweeps+c.run.joint.every
 }
 
+func (c *comparedRough) RoughStep(b int) float64 {
+	got := c.RoughProduct.RoughStep(b)
+	d := c.run.way[:(min((b+1)*c.run.Block, c.run.p.n)-b*c.run.Block)*c.run.pitch]
+	c.worst = max(c.worst, math.Abs(got-c.RoughProduct.Step(b, d))/(c.run.p.norm*kernel.SumSq(d)+0x1p-1000))
+	return got
+}
+
 // TestRoughFollows: rough products are of the H that joint steps, momentum, steps, single rows and a column that begins anew have left.
 func TestRoughFollows(t *testing.T) {
 	a, _ := instance.LowRank(roughRows, roughRank, 1)
