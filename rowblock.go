@@ -215,11 +215,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 // mostByColumns is how large an H may be for its first sweep to go by columns by default: no thread can help with that, and on larger graphs it gains nothing.
 const mostByColumns = 1 << 19
 
-// byGroups returns room for the rows of a block, group by group.
-func (s *rowBlockRun) byGroups() []float64 {
-	return make([]float64, max(s.Block, 2)*s.pitch+len(s.groups)*s.gap) // row wants two rows of d
-}
-
 // rowsCopied is how many rows one part of the work of take has.
 const rowsCopied = 1024
 
