@@ -79,6 +79,9 @@ func (s *rowBlockRun) jointly(stop func() bool) {
 
 // noteNet finds by how much a sweep has lowered the objective, from where the last one left it: with what momentum has done, which may be most of it.
 func (s *rowBlockRun) noteNet() {
+	if _, joint := s.product.(matrix.JointProduct); !joint || s.Joint == NoJoint {
+		return
+	}
 	inner, known := s.innerNow, s.tellsLower() && !s.wasSo
 	if !known {
 		inner, known = s.product.Inner()
