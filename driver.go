@@ -63,7 +63,6 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	status, ended := SweepLimit, false
 	doubted := false // the run makes a sweep to see whether it has ended
 	var last falling
-	told := 0 // the last sweep that told the objective
 	for !ended {
 		if stop() {
 			status = p.limitStatus(ctx)
@@ -115,9 +114,8 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		if rep.provisional {
 			continue
 		}
+		sweeps := float64(res.Sweeps - last.sweep) // since the objective was last known
 		last.to(objective, res.Sweeps)
-		sweeps := float64(res.Sweeps - told) // since the objective was last known
-		told = res.Sweeps
 		look := func() *figures {
 			if known == nil {
 				show()

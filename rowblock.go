@@ -34,7 +34,7 @@ type RowBlock struct {
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
 	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product of its own: for normalized
-	// views, the default 0 means 5, or 3 for a sparse A; with a low rank in place of A it is at least 15. For a dense A whose products are of float32 meanwhile it is at most that, or 10, and fewer at first.
+	// views, the default 0 means 5, or 3 for a sparse A; with a low rank in place of A it is at least 15. For a dense A multiplied in float32 meanwhile (Precision) it is how many pass at most between sweeps of float64, at first half of those so far; the default is 10 then.
 	CheckEvery int
 	// First is how the first sweep goes.
 	First FirstSweep

@@ -171,6 +171,7 @@ type denseBlocks[F kernel.Float] struct {
 	singleScale float64
 	narrow      []float32
 	way         []float32 // the way of a block, too
+	wide        stepRooms // for parts of it in float64
 }
 
 func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
@@ -223,17 +224,12 @@ func (b *denseBlocks[F]) Step(block int, d []float64) float64 {
 type stepRooms []float64
 
 func newStepRooms(size, cols int) stepRooms {
-	return make(stepRooms, kernel.BlockCount(size, stepRows)*(2*stepRows*cols+kernel.FarApart))
+	return make(stepRooms, kernel.BlockCount(size, stepRows)*(stepRows*cols+kernel.FarApart))
 }
 
 // of returns the room of the rows from to to, of r numbers.
 func (t stepRooms) of(from, to, r int) []float64 {
-	return t[from/stepRows*(2*stepRows*r+kernel.FarApart):][:(to-from)*r]
-}
-
-// ofOther returns another room of these rows.
-func (t stepRooms) ofOther(from, to, r int) []float64 {
-	return t[from/stepRows*(2*stepRows*r+kernel.FarApart)+stepRows*r:][:(to-from)*r]
+	return t[from/stepRows*(stepRows*r+kernel.FarApart):][:(to-from)*r]
 }
 
 // StepAll implements JointProduct.

@@ -45,7 +45,7 @@ func (b *denseBlocks[F]) StartRough() {
 	n := b.m.n
 	if b.narrow == nil {
 		pitch := kernel.SinglePitch(b.h.cols)
-		b.narrow, b.way = make([]float32, n*pitch), make([]float32, b.size*pitch)
+		b.narrow, b.way, b.wide = make([]float32, n*pitch), make([]float32, b.size*pitch), newStepRooms(b.size, b.h.cols)
 		b.single, b.singleScale = b.singles()
 	}
 	b.team.Do(kernel.BlockCount(n, b.size), func(k int) { b.Take(b.bounds(k)) })
@@ -103,7 +103,7 @@ func (b *denseBlocks[F]) RoughStep(block int) float64 {
 	pitch := kernel.SinglePitch(r)
 	first, last := b.bounds(block)
 	return b.singleScale * b.sumRows(0, last-first, func(from, to int) float64 {
-		sums, own := b.t.of(from, to, r), b.t.ofOther(from, to, r)
+		sums, own := b.t.of(from, to, r), b.wide.of(from, to, r)
 		for i := range to - from {
 			kernel.ToFloat64(own[i*r:(i+1)*r], b.way[(from+i)*pitch:(from+i)*pitch+r])
 		}

@@ -38,20 +38,27 @@ func TestMeterSingle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hashOf := func(a matrix.Operator, precision symnmf.Precision) string {
-		res, err := symnmf.Factorize(context.Background(), a, 16, symnmf.Options{
-			Solver: symnmf.RowBlock{Precision: precision}, Start: symnmf.Random{}, Threads: 1, Stop: symnmf.Stop{Sweeps: 4, KKT: -1}})
+	on, off := symnmf.RowBlock{}, symnmf.RowBlock{Precision: symnmf.Single}
+	checkMeter(t, op, before, 16, on, off, symnmf.Options{Start: symnmf.Random{}, Stop: symnmf.Stop{Sweeps: 4, KKT: -1}})
+}
+
+// checkMeter checks that a method makes the same H with a meter as without, and another one where it is off.
+func checkMeter(t *testing.T, op matrix.Operator, before []int64, r int, on, off symnmf.RowBlock, opt symnmf.Options) {
+	t.Helper()
+	hashOf := func(a matrix.Operator, s symnmf.RowBlock) string {
+		opt.Solver, opt.Threads = s, 1
+		res, err := symnmf.Factorize(context.Background(), a, r, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return instance.Hash(res.H)
 	}
-	rounded := hashOf(op, symnmf.Adaptive)
-	if hashOf(withMeter(op, newMeter(before, false)), symnmf.Adaptive) != rounded {
+	want := hashOf(op, on)
+	if hashOf(withMeter(op, newMeter(before, false)), on) != want {
 		t.Error("another H with a meter")
 	}
-	if hashOf(op, symnmf.Single) == rounded {
-		t.Error("H is not rounded: this shows nothing")
+	if hashOf(op, off) == want {
+		t.Errorf("the same H with %+v: this shows nothing", off)
 	}
 }
 
@@ -66,21 +73,7 @@ func TestMeterRough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hashOf := func(a matrix.Operator, every int) string {
-		res, err := symnmf.Factorize(context.Background(), a, 14, symnmf.Options{
-			Solver: symnmf.RowBlock{CheckEvery: every}, Start: symnmf.Random{}, Threads: 1, Stop: symnmf.Stop{Sweeps: 25, KKT: -1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return instance.Hash(res.H)
-	}
-	rough := hashOf(op, 0)
-	if hashOf(withMeter(op, newMeter(before, false)), 0) != rough {
-		t.Error("another H with a meter")
-	}
-	if hashOf(op, 1) == rough {
-		t.Error("no sweep is rough: this shows nothing")
-	}
+	checkMeter(t, op, before, 14, symnmf.RowBlock{}, symnmf.RowBlock{CheckEvery: 1}, symnmf.Options{Start: symnmf.Random{}, Stop: symnmf.Stop{Sweeps: 25, KKT: -1}})
 }
 
 // TestMeterJoint: with a meter joint steps are taken as without.
@@ -108,21 +101,7 @@ func TestMeterJoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hashOf := func(a matrix.Operator, joint int) string {
-		res, err := symnmf.Factorize(context.Background(), a, 5, symnmf.Options{
-			Solver: symnmf.RowBlock{Joint: joint}, Start: symnmf.Random{}, Threads: 1, Seed: 1, Stop: symnmf.Stop{Sweeps: 60, KKT: -1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return instance.Hash(res.H)
-	}
-	want := hashOf(op, 0)
-	if want == hashOf(op, symnmf.NoJoint) {
-		t.Error("no joint step")
-	}
-	if hashOf(withMeter(op, newMeter(before, false)), 0) != want {
-		t.Error("another H with a meter")
-	}
+	checkMeter(t, op, before, 5, symnmf.RowBlock{}, symnmf.RowBlock{Joint: symnmf.NoJoint}, symnmf.Options{Start: symnmf.Random{}, Seed: 1, Stop: symnmf.Stop{Sweeps: 60, KKT: -1}})
 }
 
 // TestMeter: a method does the same with a meter as without, to the bit: it sees the same ways to multiply.
