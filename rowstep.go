@@ -10,8 +10,10 @@ import (
 
 // step returns how far block b moves by d, by how much φ falls, and q if the product was asked for that; else fall is a guess.
 func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q float64, asked bool) {
-	c := s.quartic(groups)
+	var c [4]float64
+	s.team.Beside(func() { c = s.quartic(groups) }) // others look for q meanwhile
 	if s.guesses {
+		s.team.FinishBeside()
 		own := 0.0
 		for k := range groups {
 			own += groups[k].own
@@ -35,6 +37,7 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 	default:
 		q = s.product.Step(b, d)
 	}
+	s.team.FinishBeside() // unless q has taken no team
 	c[1] -= 2 * q
 	t, fall = s.wholeOrBest(c)
 	return t, fall, q, true
