@@ -124,7 +124,7 @@ func (s *rowBlockRun) startJoint() bool {
 	for k := range r {
 		damp += jointDamp / float64(r) * s.gram[k*s.pitch+k]
 	}
-	l, e := make([]float64, r*r), make([]float64, r)
+	l, m := make([]float64, r*r), make([]float64, r*s.pitch) // L, and its inverse
 	for k := range r {
 		copy(l[k*r:(k+1)*r], s.gram[k*s.pitch:])
 		l[k*r+k] += damp
@@ -132,11 +132,19 @@ func (s *rowBlockRun) startJoint() bool {
 	if !cholesky(l, r, 1) {
 		return false
 	}
-	for k := range r {
-		clear(e)
-		e[k] = 1
-		choleskySolve(l, r, e)
-		copy(j.inverse[k*s.pitch:], e)
+	for i := range r {
+		row := m[i*s.pitch:][:i+1]
+		row[i] = 1
+		for k := range i {
+			kernel.Axpy(row[:k+1], -l[i*r+k], m[k*s.pitch:][:k+1])
+		}
+		kernel.Scale(row, 1/l[i*r+i])
+	}
+	clear(j.inverse)
+	kernel.GramRows(j.inverse, m, s.pitch, 0, s.pitch)
+	kernel.Mirror(j.inverse, s.pitch)
+	if s.rough.now { // of H as momentum has left it
+		s.rough.product.StartRough()
 	}
 	return true
 }
@@ -157,7 +165,11 @@ func (s *rowBlockRun) findWay(stop func() bool) bool {
 	}
 	s.inSums(func(k, from, to int) {
 		res := j.res[from:to]
-		s.product.RowsTo(res, from/pitch, to/pitch)
+		if s.rough.now {
+			s.rough.product.RoughTo(res, from/pitch, to/pitch)
+		} else {
+			s.product.RowsTo(res, from/pitch, to/pitch)
+		}
 		kernel.AddRowsTimes(res, -1, s.hv[from:to], pitch, s.gram, pitch)
 		kernel.Free(j.free[from:to], s.hv[from:to], res, diag)
 		kernel.Mul(res, j.free[from:to])
@@ -222,7 +234,12 @@ func (s *rowBlockRun) alongWay(product matrix.JointProduct) (along, own float64,
 	dd = s.dd
 	s.addParts(dd)
 	kernel.Mirror(dd, pitch)
-	own, along = product.StepAll(matrix.NewDense(s.p.n, pitch, j.x), j.y)
+	way := matrix.NewDense(s.p.n, pitch, j.x)
+	if s.rough.now {
+		own, along = s.rough.product.RoughStepAll(way, j.y)
+	} else {
+		own, along = product.StepAll(way, j.y)
+	}
 	return along, own, dd, hd
 }
 

@@ -438,6 +438,12 @@ func (b meteredNear) RoughStep(block int) (q float64) {
 	return q
 }
 
+// RoughStepAll implements matrix.RoughProduct.
+func (b meteredNear) RoughStepAll(d *matrix.Dense, scratch []float64) (own, along float64) {
+	b.m.all(b.cols, func() { own, along = b.rough.RoughStepAll(d, scratch) })
+	return own, along
+}
+
 // meteredGains counts the rows of X that a gain reads in place of those of a move.
 type meteredGains struct {
 	meteredBlocks
