@@ -8,20 +8,20 @@ import (
 )
 
 // Pixels and counts, times a power of two perhaps, are whole numbers of few bits. Their inner products are exact as float64, of up to 2²⁹ of them, and as integers in a
-// fraction of the time (kernel.GramInts): the same numbers either way.
+// fraction of the time (kernel.GramInts, kernel.GramBytes): the same numbers either way.
 
 const (
 	intBits     = 12      // of a number at most
-	intPairs    = 1 << 21 // in hand at once, of two numbers each: 8 MiB
+	intPacked   = 1 << 21 // in hand at once, of two numbers or four: 8 MiB
 	intSums     = 1 << 22 // numbers of XᵀX that may be kept meanwhile
-	intTogether = 1 << 10 // pairs of rows that go by at a time: what tiles read of them stays in a second-level cache
+	intTogether = 1 << 10 // rows of integers that go by at a time: what tiles read of them stays in a second-level cache
 	intSamples  = 1 << 12 // entries that are looked at to find the unit
 )
 
-// unitOf returns the power of two, at most 1, of which the entries of m seem to be whole multiples below 2^intBits, or ok = false.
-func (m *Dense) unitOf() (unit float64, ok bool) {
+// unitOf returns the power of two, at most 1, of which the entries of m seem to be whole multiples below 2^intBits, or ok = false, and whether they seem to be bytes of it.
+func (m *Dense) unitOf() (unit float64, bytes, ok bool) {
 	least, most := 0, math.MinInt // exponents; a unit above 1 would take entries far below it for zeros
-	step := max(1, len(m.data)/intSamples)
+	negative, step := false, max(1, len(m.data)/intSamples)
 	for gcd(step, m.cols) > 1 { // or some columns would never be seen
 		step++
 	}
@@ -30,14 +30,15 @@ func (m *Dense) unitOf() (unit float64, ok bool) {
 		if frac == 0 {
 			continue
 		}
+		negative = negative || frac < 0
 		digits := uint64(math.Abs(math.Ldexp(frac, 53)))
 		least, most = min(least, exp-53+bits.TrailingZeros64(digits)), max(most, exp)
 		if most-least > intBits {
-			return 0, false
+			return 0, false, false
 		}
 	}
 	const smallest = -400 // the square of the unit is no subnormal
-	return math.Ldexp(1, least), least > smallest
+	return math.Ldexp(1, least), most-least <= 8 && !negative, least > smallest
 }
 
 func gcd(a, b int) int {
@@ -47,31 +48,76 @@ func gcd(a, b int) int {
 	return a
 }
 
+// packing is how whole numbers of several rows lie side by side in an int32.
+type packing struct {
+	rows  int  // how many
+	bits  int  // of a number at most
+	bytes bool // without a sign
+	pays  func() bool
+	pack  func(dst []int32, rows [][]float64, c float64) (bits uint16, ok bool)
+	grams func(s []float64, c float64, x []int32, stride, r, lo, hi int)
+}
+
+// packings are those there are, the fastest first.
+var packings = [...]packing{
+	{4, 8, true, kernel.BytesPay, func(dst []int32, rows [][]float64, c float64) (uint16, bool) {
+		return 0xff, kernel.PackBytes(dst, rows[0], rows[1], rows[2], rows[3], c)
+	}, kernel.GramBytes},
+	{2, intBits, false, kernel.IntsPay, func(dst []int32, rows [][]float64, c float64) (uint16, bool) {
+		return kernel.PackInts(dst, rows[0], rows[1], c)
+	}, kernel.GramInts},
+}
+
 // integerGrams does what grams does for ones, in integers, or returns false before the first call of f if that cannot be or does not pay.
 func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi int)) bool {
-	n, r := kernel.BlockCount(m.rows, 2), m.cols
-	if !kernel.IntsPay() || r < kernel.IntColumns || r*r > intSums || n == 0 {
+	r := m.cols
+	if r < kernel.IntColumns || r*r > intSums || m.rows == 0 {
 		return false
 	}
-	unit, ok := m.unitOf()
-	if !ok {
-		return false
+	unit, bytes, ok := 0.0, false, false
+	for k := range packings {
+		p := &packings[k]
+		if !p.pays() {
+			continue
+		}
+		if !ok {
+			if unit, bytes, ok = m.unitOf(); !ok {
+				return false
+			}
+		}
+		if p.bytes && !bytes {
+			continue
+		}
+		if g := m.packedGrams(p, unit, workers); g != nil {
+			kernel.Blocks(r, gramPart, workers, func(part, lo, hi int) { f(part, g[lo*r:hi*r], lo, hi) })
+			return true
+		}
 	}
+	return false
+}
+
+// packedGrams returns XᵀX, from the diagonal on, for an X of whole multiples of unit, or nil if it is not one.
+func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
+	n, r := kernel.BlockCount(m.rows, p.rows), m.cols
 	stride := kernel.BlockCount(r, kernel.IntColumns) * kernel.IntColumns
-	segment := min(max(1, intPairs/stride), n)
-	pairs := make([]int32, segment*stride)
-	last := make([]float64, r) // in place of a row after the last
+	segment := min(max(1, intPacked/stride), n)
+	packed := make([]int32, segment*stride)
+	zeros := make([]float64, r) // in place of rows after the last
 	var g []float64
 	for from := 0; from < n; from += segment {
 		to := min(from+segment, n)
-		magnitudes := make([]uint16, kernel.BlockCount(to-from, pairsPacked))
-		kernel.Blocks(to-from, pairsPacked, workers, func(b, lo, hi int) {
+		magnitudes := make([]uint16, kernel.BlockCount(to-from, packedAtOnce))
+		kernel.Blocks(to-from, packedAtOnce, workers, func(b, lo, hi int) {
+			var rows [4][]float64
 			for l := lo; l < hi; l++ {
-				second := last
-				if i := 2*(from+l) + 1; i < m.rows {
-					second = m.Row(i)
+				for k := range p.rows {
+					if i := p.rows*(from+l) + k; i < m.rows {
+						rows[k] = m.Row(i)
+					} else {
+						rows[k] = zeros
+					}
 				}
-				own, whole := kernel.PackInts(pairs[l*stride:l*stride+r], m.Row(2*(from+l)), second, 1/unit)
+				own, whole := p.pack(packed[l*stride:l*stride+r], rows[:], 1/unit)
 				if !whole {
 					own = math.MaxUint16
 				}
@@ -82,23 +128,22 @@ func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi i
 		for _, own := range magnitudes {
 			all |= own
 		}
-		if all >= 1<<intBits {
-			return false
+		if all >= 1<<p.bits {
+			return nil
 		}
 		if g == nil {
 			g = make([]float64, r*r)
 		}
-		together := min(intTogether, 1<<(30-2*bits.Len16(all))) // sums stay below 2³¹
+		together := min(intTogether, 1<<(31-2*bits.Len16(all))/p.rows) // sums stay below 2³¹
 		kernel.Blocks(r, gramPart, workers, func(_, lo, hi int) {
 			for l := 0; l < to-from; l += together {
-				x := pairs[l*stride : min(l+together, to-from)*stride]
-				kernel.GramInts(g[lo*r:hi*r], unit*unit, x, stride, r, lo, hi)
+				x := packed[l*stride : min(l+together, to-from)*stride]
+				p.grams(g[lo*r:hi*r], unit*unit, x, stride, r, lo, hi)
 			}
 		})
 	}
-	kernel.Blocks(r, gramPart, workers, func(part, lo, hi int) { f(part, g[lo*r:hi*r], lo, hi) })
-	return true
+	return g
 }
 
-// pairsPacked is how many pairs of rows are packed by one worker at a time.
-const pairsPacked = 32
+// packedAtOnce is how many rows of integers are packed by one worker at a time.
+const packedAtOnce = 32

@@ -18,12 +18,17 @@ func TestUnitOf(t *testing.T) {
 				x.data[k] = float64(k%100) / 4
 			}
 		}
-		if unit, ok := x.unitOf(); !ok || unit != 0.25 {
-			t.Errorf("%d × %d: unit %v, %t, want 0.25", size[0], size[1], unit, ok)
+		if unit, bytes, ok := x.unitOf(); !ok || unit != 0.25 || bytes {
+			t.Errorf("%d × %d: unit %v, %t, bytes %t, want 0.25 and no bytes", size[0], size[1], unit, ok, bytes)
 		}
 	}
-	if unit, ok := NewDense(3, 3, nil).unitOf(); !ok || unit != 1 {
-		t.Errorf("zeros: unit %v, %t", unit, ok)
+	if unit, bytes, ok := NewDense(3, 3, nil).unitOf(); !ok || unit != 1 || !bytes {
+		t.Errorf("zeros: unit %v, %t, bytes %t", unit, ok, bytes)
+	}
+	for v, want := range map[float64]bool{255: true, 256: false, 257: false, -255: false} {
+		if _, bytes, ok := NewDense(1, 2, []float64{v, 3}).unitOf(); !ok || bytes != want {
+			t.Errorf("3 and %v: bytes %t, %t", v, bytes, ok)
+		}
 	}
 }
 
@@ -34,7 +39,7 @@ func TestIntegerGrams(t *testing.T) {
 		name       string
 		rows, cols int
 		unit       float64
-		most       int
+		most       int     // their magnitude; below 0 none has a sign
 		spoil      float64 // an entry near the end, or at the beginning if below 0; none if 0
 		taken      bool
 	}{
@@ -47,19 +52,28 @@ func TestIntegerGrams(t *testing.T) {
 		{"few columns", 99, 15, 1, 99, 0, false},
 		{"as many bits as may be", 5000, 17, 1, 4095, 0, true},
 		{"a bit more", 5000, 17, 1, 4095, 4096, false},
-		{"many rows", 2*intPairs/16 + 4097, 16, 1, 63, 0, true},
-		{"many rows, not all whole", 2*intPairs/16 + 4097, 16, 1, 63, 0.5, false},
+		{"many rows", 2*intPacked/16 + 4097, 16, 1, 63, 0, true},
+		{"many rows, not all whole", 2*intPacked/16 + 4097, 16, 1, 63, 0.5, false},
 		{"not whole", 300, 40, 1, 255, 1e-9, false},
 		{"not whole in the first row", 300, 40, 1, 255, -0.3, false},
 		{"no bound", 300, 40, 1, 255, 0x1p80, false},
 		{"units too small to square", 12, 70, 0x1p-500, 7, 0, false},
 		{"units too large to square", 12, 70, 0x1p500, 7, 0, false},
 		{"too many columns", 2, 2049, 1, 255, 0, false},
+		{"bytes", 1002, 150, 1, -255, 0, true},
+		{"bytes, fractions", 75, 33, 0x1p-8, -255, 0, true},
+		{"bytes, a single row", 1, 19, 1, -99, 0, true},
+		{"bytes, many rows", 4*intPacked/16 + 4097, 16, 1, -255, 0, true},
+		{"bytes, not all whole", 4*intPacked/16 + 4097, 16, 1, -255, 0.5, false},
+		{"bytes but for one", 9003, 40, 1, -255, 256, true},
+		{"bytes but for a sign", 9003, 40, 1, -255, -3, true},
 	} {
 		rng := rand.New(rand.NewPCG(uint64(tc.rows), 4))
 		x := NewDense(tc.rows, tc.cols, nil)
 		for k := range x.data {
-			x.data[k] = tc.unit * float64(rng.IntN(2*tc.most+1)-tc.most)
+			if x.data[k] = tc.unit * float64(rng.IntN(2*max(tc.most, -tc.most)+1)-max(tc.most, -tc.most)); tc.most < 0 {
+				x.data[k] = math.Abs(x.data[k])
+			}
 		}
 		x.data[0] = tc.unit  // the unit is there
 		if tc.most == 4095 { // sums as large as they can be, of either sign

@@ -87,6 +87,17 @@ func panelSquares(x []int16, spans []Span, idx []int32, val []int16) float64 {
 	return panelSquaresGo(x, spans, idx, val)
 }
 
+// BytesPay says whether GramBytes takes less time than GramInts.
+func BytesPay() bool { return false }
+
+func packBytes(dst []int32, u, v, w, z []float64, c float64) (differ bool, bits uint32) {
+	return packBytesGo(dst, u, v, w, z, c)
+}
+
+func gramBytes(s []float64, c float64, x []int32, stride, r, lo, hi int) {
+	gramBytesGo(s, c, x, stride, r, lo, hi)
+}
+
 func gramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	gramIntsGo(s, c, x, stride, r, lo, hi)
 }

@@ -2,7 +2,7 @@ package kernel
 
 // Inner products of whole numbers of few bits, such as pixels and counts, are exact in integers too, of which a vector holds more: AVX-512 with
 // VNNI does four times as many multiply–adds a cycle as of float64, AVX2 twice as many. Numbers come in pairs, those of two rows in
-// the halves of an int32.
+// the halves of an int32; or, where VNNI multiplies bytes, eight times as many, four bytes of as many rows.
 
 // IntColumns is of what the length of a row of pairs is a multiple.
 const IntColumns = 16
@@ -39,11 +39,15 @@ func packIntsGo(dst []int32, u, v []float64, c float64) (differ bool, bits uint3
 // GramInts adds c times rows lo ≤ j < hi of xᵀ·x to the (hi−lo)×r matrix s, from the diagonal on: s[(j−lo)·r+k] += c·Σ_l of the products of both
 // halves of x[l·stride+j] and x[l·stride+k], k ≥ j. lo is a multiple of 8; what x has before column lo, and from r on, does not matter. No sum may leave 32 bits.
 func GramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
-	if stride < r || stride%IntColumns != 0 || stride == 0 || len(x)%stride != 0 || lo < 0 || lo%gramRows != 0 || lo > hi || hi > r || len(s) != (hi-lo)*r {
-		panic(badLen)
-	}
+	checkPacked(s, x, stride, r, lo, hi)
 	if len(x) > 0 {
 		gramInts(s, c, x, stride, r, lo, hi)
+	}
+}
+
+func checkPacked(s []float64, x []int32, stride, r, lo, hi int) {
+	if stride < r || stride%IntColumns != 0 || stride == 0 || len(x)%stride != 0 || lo < 0 || lo%gramRows != 0 || lo > hi || hi > r || len(s) != (hi-lo)*r {
+		panic(badLen)
 	}
 }
 
@@ -56,6 +60,57 @@ func gramIntsGo(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 			low, high := int32(int16(row[j])), row[j]>>16
 			for k := j; k < r; k++ {
 				sums[k] += low*int32(int16(row[k])) + high*(row[k]>>16)
+			}
+		}
+		for k := j; k < r; k++ {
+			s[(j-lo)*r+k] += c * float64(sums[k])
+		}
+	}
+}
+
+// PackBytes fills dst with the bytes of c·u[k], c·v[k], c·w[k] and c·z[k], the first the lowest, and says whether all are whole numbers from 0 to 255.
+func PackBytes(dst []int32, u, v, w, z []float64, c float64) bool {
+	if len(u) != len(dst) || len(v) != len(dst) || len(w) != len(dst) || len(z) != len(dst) {
+		panic(badLen)
+	}
+	differ, all := packBytes(dst, u, v, w, z, c)
+	return !differ && all < 1<<8
+}
+
+func packBytesGo(dst []int32, u, v, w, z []float64, c float64) (differ bool, bits uint32) {
+	for k := range dst {
+		var four uint32
+		for i, x := range [4]float64{u[k] * c, v[k] * c, w[k] * c, z[k] * c} {
+			if !(x > -1<<31 && x < 1<<31) || float64(int32(x)) != x {
+				return true, 0
+			}
+			bits |= uint32(int32(x))
+			four |= uint32(int32(x)) << (8 * i)
+		}
+		dst[k] = int32(four)
+	}
+	return false, bits
+}
+
+// GramBytes is GramInts for x of four bytes each, none of which has a sign.
+func GramBytes(s []float64, c float64, x []int32, stride, r, lo, hi int) {
+	checkPacked(s, x, stride, r, lo, hi)
+	if len(x) > 0 {
+		gramBytes(s, c, x, stride, r, lo, hi)
+	}
+}
+
+func gramBytesGo(s []float64, c float64, x []int32, stride, r, lo, hi int) {
+	sums := make([]int32, r)
+	for j := lo; j < hi; j++ {
+		clear(sums)
+		for l := 0; l < len(x); l += stride {
+			row := x[l : l+r]
+			for shift := 0; shift < 32; shift += 8 {
+				v := row[j] >> shift & 0xff
+				for k := j; k < r; k++ {
+					sums[k] += v * (row[k] >> shift & 0xff)
+				}
 			}
 		}
 		for k := j; k < r; k++ {

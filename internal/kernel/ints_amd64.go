@@ -9,6 +9,11 @@ package kernel
 //go:noescape
 func packIntsAVX2(dst *int32, u *float64, v *float64, c float64, n int) (differ uint64, bits uint64)
 
+// packBytesAVX2 is packBytesGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what they have together.
+//
+//go:noescape
+func packBytesAVX2(dst *int32, u *float64, v *float64, w *float64, z *float64, c float64, n int) (differ uint64, bits uint64)
+
 // stepBitsAVX2 returns the bits that from[k+1] − from[k] have together, 0 ≤ k < n = 16, 32, …, in its lower half and its upper one.
 //
 //go:noescape
@@ -30,6 +35,12 @@ func panelSquaresAVX2(x *int16, rows int, lists *int32, count int, idx *int32, v
 //
 //go:noescape
 func gramIntsAVX512(t *int32, a *int32, x *int32, n int, w int, stride int)
+
+// gramBytesAVX512 sets t[i·48 + k] to Σ_l of the products of the four bytes of a[l·stride/4 + i] and those, less 128 each, of x[l·xstride/4 + k], 0 ≤ i < 8,
+// 0 ≤ k < w, 0 ≤ l < n, with n ≥ 1 and w = 16, …, 48 a multiple of 16. Strides are in bytes.
+//
+//go:noescape
+func gramBytesAVX512(t *int32, a *int32, x *int32, n int, w int, stride int, xstride int)
 
 // panelSquaresAVX512 is panelSquaresGo for so many rows of x, and entries; bad is not 0 if anything lies outside of them.
 //

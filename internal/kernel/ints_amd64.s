@@ -51,6 +51,72 @@ loop1:
 	VZEROUPPER
 	RET
 
+// func packBytesAVX2(dst *int32, u *float64, v *float64, w *float64, z *float64, c float64, n int) (differ uint64, bits uint64)
+// Requires: AVX
+TEXT ·packBytesAVX2(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+48(FP), CX
+	MOVQ         u+8(FP), DX
+	MOVQ         v+16(FP), BX
+	MOVQ         w+24(FP), SI
+	MOVQ         z+32(FP), DI
+	VXORPD       Y1, Y1, Y1
+	VBROADCASTSD c+40(FP), Y0
+	VPXOR        X2, X2, X2
+
+loop2:
+	VMULPD       (DX), Y0, Y3
+	VCVTTPD2DQY  Y3, X5
+	VCVTDQ2PD    X5, Y4
+	VSUBPD       Y3, Y4, Y4
+	VORPD        Y4, Y1, Y1
+	VPOR         X5, X2, X2
+	ADDQ         $0x20, DX
+	VMOVDQU      X5, X3
+	VMULPD       (BX), Y0, Y4
+	VCVTTPD2DQY  Y4, X6
+	VCVTDQ2PD    X6, Y5
+	VSUBPD       Y4, Y5, Y5
+	VORPD        Y5, Y1, Y1
+	VPOR         X6, X2, X2
+	ADDQ         $0x20, BX
+	VPSLLD       $0x08, X6, X6
+	VPOR         X6, X3, X3
+	VMULPD       (SI), Y0, Y4
+	VCVTTPD2DQY  Y4, X6
+	VCVTDQ2PD    X6, Y5
+	VSUBPD       Y4, Y5, Y5
+	VORPD        Y5, Y1, Y1
+	VPOR         X6, X2, X2
+	ADDQ         $0x20, SI
+	VPSLLD       $0x10, X6, X6
+	VPOR         X6, X3, X3
+	VMULPD       (DI), Y0, Y4
+	VCVTTPD2DQY  Y4, X6
+	VCVTDQ2PD    X6, Y5
+	VSUBPD       Y4, Y5, Y5
+	VORPD        Y5, Y1, Y1
+	VPOR         X6, X2, X2
+	ADDQ         $0x20, DI
+	VPSLLD       $0x18, X6, X6
+	VPOR         X6, X3, X3
+	VMOVDQU      X3, (AX)
+	ADDQ         $0x10, AX
+	SUBQ         $0x04, CX
+	JNE          loop2
+	VEXTRACTF128 $0x01, Y1, X0
+	VPOR         X1, X0, X0
+	VMOVQ        X0, AX
+	VPEXTRQ      $0x01, X0, CX
+	ORQ          CX, AX
+	MOVQ         AX, differ+56(FP)
+	VMOVQ        X2, AX
+	VPEXTRQ      $0x01, X2, CX
+	ORQ          CX, AX
+	MOVQ         AX, bits+64(FP)
+	VZEROUPPER
+	RET
+
 // func stepBitsAVX2(from *int32, n int) (bits uint64)
 // Requires: AVX, AVX2
 TEXT ·stepBitsAVX2(SB), NOSPLIT, $0-24
@@ -59,7 +125,7 @@ TEXT ·stepBitsAVX2(SB), NOSPLIT, $0-24
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 
-loop2:
+loop3:
 	VMOVDQU      4(AX), Y2
 	VPSUBD       (AX), Y2, Y2
 	VPOR         Y2, Y0, Y0
@@ -68,7 +134,7 @@ loop2:
 	VPOR         Y2, Y1, Y1
 	ADDQ         $+64, AX
 	SUBQ         $+16, CX
-	JNE          loop2
+	JNE          loop3
 	VPOR         Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VPOR         X0, X1, X1
@@ -90,13 +156,13 @@ TEXT ·gramIntsAVX2(SB), NOSPLIT, $0-48
 	MOVQ   w+32(FP), DI
 	SHRQ   $0x01, DI
 	CMPQ   DI, $0x00000004
-	JGT    above3
+	JGT    above4
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-loop4:
+loop5:
 	VMOVUPD      (DX), Y4
 	VPBROADCASTD (CX), Y5
 	VPMADDWD     Y4, Y5, Y5
@@ -113,7 +179,7 @@ loop4:
 	ADDQ         SI, CX
 	ADDQ         SI, DX
 	DECQ         BX
-	JNE          loop4
+	JNE          loop5
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, 64(AX)
 	VMOVUPD      Y2, 128(AX)
@@ -121,7 +187,7 @@ loop4:
 	VZEROUPPER
 	RET
 
-above3:
+above4:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -131,7 +197,7 @@ above3:
 	VXORPD Y6, Y6, Y6
 	VXORPD Y7, Y7, Y7
 
-loop5:
+loop6:
 	VMOVUPD      (DX), Y8
 	VMOVUPD      32(DX), Y9
 	VPBROADCASTD (CX), Y10
@@ -157,7 +223,7 @@ loop5:
 	ADDQ         SI, CX
 	ADDQ         SI, DX
 	DECQ         BX
-	JNE          loop5
+	JNE          loop6
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, 32(AX)
 	VMOVUPD      Y2, 64(AX)
@@ -183,22 +249,22 @@ TEXT ·panelSquaresAVX2(SB), NOSPLIT, $0-72
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next6:
+next7:
 	SUBQ       $0x01, BX
-	JLT        out10
+	JLT        out11
 	MOVLQSX    (DX), R8
 	MOVLQSX    4(DX), R9
 	ADDQ       $0x08, DX
 	TESTQ      R8, R8
-	JLT        bad11
+	JLT        bad12
 	CMPQ       R9, entries+48(FP)
-	JHI        bad11
+	JHI        bad12
 	SUBQ       R8, R9
-	JLT        bad11
+	JLT        bad12
 	LEAQ       (SI)(R8*4), R10
 	LEAQ       (DI)(R8*2), R8
 	TESTQ      BX, BX
-	JEQ        last12
+	JEQ        last13
 	MOVLQSX    (DX), R11
 	PREFETCHT0 (DI)(R11*2)
 	PREFETCHT0 64(DI)(R11*2)
@@ -208,7 +274,7 @@ next6:
 	PREFETCHT0 128(R11)
 	PREFETCHT0 192(R11)
 
-last12:
+last13:
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -218,17 +284,17 @@ last12:
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
 	SUBQ  $0x02, R9
-	JLT   rest8
+	JLT   rest9
 
-loop7:
+loop8:
 	MOVLQSX      (R10), R11
 	CMPQ         R11, CX
-	JAE          bad11
+	JAE          bad12
 	SHLQ         $0x07, R11
 	ADDQ         AX, R11
 	MOVLQSX      4(R10), R12
 	CMPQ         R12, CX
-	JAE          bad11
+	JAE          bad12
 	SHLQ         $0x07, R12
 	ADDQ         AX, R12
 	VPBROADCASTD (R8), Y12
@@ -267,14 +333,14 @@ loop7:
 	ADDQ         $0x08, R10
 	ADDQ         $0x04, R8
 	SUBQ         $0x02, R9
-	JGE          loop7
+	JGE          loop8
 
-rest8:
+rest9:
 	CMPQ         R9, $-1
-	JNE          squares9
+	JNE          squares10
 	MOVLQSX      (R10), R11
 	CMPQ         R11, CX
-	JAE          bad11
+	JAE          bad12
 	SHLQ         $0x07, R11
 	ADDQ         AX, R11
 	MOVWLZX      (R8), R12
@@ -313,7 +379,7 @@ rest8:
 	VPMADDWD     Y12, Y13, Y13
 	VPADDD       Y13, Y11, Y11
 
-squares9:
+squares10:
 	VCVTDQ2PD    X4, Y12
 	VEXTRACTI128 $0x01, Y4, X4
 	VFMADD231PD  Y12, Y12, Y0
@@ -354,9 +420,9 @@ squares9:
 	VFMADD231PD  Y4, Y4, Y2
 	VCVTDQ2PD    X11, Y4
 	VFMADD231PD  Y4, Y4, Y3
-	JMP          next6
+	JMP          next7
 
-out10:
+out11:
 	XORQ         AX, AX
 	MOVQ         AX, bad+64(FP)
 	VADDPD       Y2, Y0, Y0
@@ -370,7 +436,7 @@ out10:
 	MOVSD        X0, sum+56(FP)
 	RET
 
-bad11:
+bad12:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+64(FP)
 	VZEROUPPER
@@ -593,6 +659,226 @@ loop5:
 	VZEROUPPER
 	RET
 
+// func gramBytesAVX512(t *int32, a *int32, x *int32, n int, w int, stride int, xstride int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·gramBytesAVX512(SB), NOSPLIT, $0-56
+	MOVQ         t+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         stride+40(FP), SI
+	MOVQ         xstride+48(FP), DI
+	MOVQ         w+32(FP), R8
+	SHRQ         $0x01, R8
+	MOVL         $0x80808080, R9
+	VPBROADCASTD R9, Z0
+	CMPQ         R8, $0x00000010
+	JGT          above6
+	CMPQ         R8, $0x00000008
+	JGT          above7
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
+
+loop8:
+	VPXORD       (DX), Z0, Z9
+	VPBROADCASTD (CX), Z10
+	VPDPBUSD     Z9, Z10, Z1
+	VPBROADCASTD 4(CX), Z10
+	VPDPBUSD     Z9, Z10, Z2
+	VPBROADCASTD 8(CX), Z10
+	VPDPBUSD     Z9, Z10, Z3
+	VPBROADCASTD 12(CX), Z10
+	VPDPBUSD     Z9, Z10, Z4
+	VPBROADCASTD 16(CX), Z10
+	VPDPBUSD     Z9, Z10, Z5
+	VPBROADCASTD 20(CX), Z10
+	VPDPBUSD     Z9, Z10, Z6
+	VPBROADCASTD 24(CX), Z10
+	VPDPBUSD     Z9, Z10, Z7
+	VPBROADCASTD 28(CX), Z10
+	VPDPBUSD     Z9, Z10, Z8
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	DECQ         BX
+	JNE          loop8
+	VMOVUPD      Z1, (AX)
+	VMOVUPD      Z2, 192(AX)
+	VMOVUPD      Z3, 384(AX)
+	VMOVUPD      Z4, 576(AX)
+	VMOVUPD      Z5, 768(AX)
+	VMOVUPD      Z6, 960(AX)
+	VMOVUPD      Z7, 1152(AX)
+	VMOVUPD      Z8, 1344(AX)
+	VZEROUPPER
+	RET
+
+above7:
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z16, Z16, Z16
+
+loop9:
+	VPXORD       (DX), Z0, Z17
+	VPXORD       64(DX), Z0, Z18
+	VPBROADCASTD (CX), Z19
+	VPDPBUSD     Z17, Z19, Z1
+	VPDPBUSD     Z18, Z19, Z2
+	VPBROADCASTD 4(CX), Z19
+	VPDPBUSD     Z17, Z19, Z3
+	VPDPBUSD     Z18, Z19, Z4
+	VPBROADCASTD 8(CX), Z19
+	VPDPBUSD     Z17, Z19, Z5
+	VPDPBUSD     Z18, Z19, Z6
+	VPBROADCASTD 12(CX), Z19
+	VPDPBUSD     Z17, Z19, Z7
+	VPDPBUSD     Z18, Z19, Z8
+	VPBROADCASTD 16(CX), Z19
+	VPDPBUSD     Z17, Z19, Z9
+	VPDPBUSD     Z18, Z19, Z10
+	VPBROADCASTD 20(CX), Z19
+	VPDPBUSD     Z17, Z19, Z11
+	VPDPBUSD     Z18, Z19, Z12
+	VPBROADCASTD 24(CX), Z19
+	VPDPBUSD     Z17, Z19, Z13
+	VPDPBUSD     Z18, Z19, Z14
+	VPBROADCASTD 28(CX), Z19
+	VPDPBUSD     Z17, Z19, Z15
+	VPDPBUSD     Z18, Z19, Z16
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	DECQ         BX
+	JNE          loop9
+	VMOVUPD      Z1, (AX)
+	VMOVUPD      Z2, 64(AX)
+	VMOVUPD      Z3, 192(AX)
+	VMOVUPD      Z4, 256(AX)
+	VMOVUPD      Z5, 384(AX)
+	VMOVUPD      Z6, 448(AX)
+	VMOVUPD      Z7, 576(AX)
+	VMOVUPD      Z8, 640(AX)
+	VMOVUPD      Z9, 768(AX)
+	VMOVUPD      Z10, 832(AX)
+	VMOVUPD      Z11, 960(AX)
+	VMOVUPD      Z12, 1024(AX)
+	VMOVUPD      Z13, 1152(AX)
+	VMOVUPD      Z14, 1216(AX)
+	VMOVUPD      Z15, 1344(AX)
+	VMOVUPD      Z16, 1408(AX)
+	VZEROUPPER
+	RET
+
+above6:
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	VPXORQ Z8, Z8, Z8
+	VPXORQ Z9, Z9, Z9
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	VPXORQ Z12, Z12, Z12
+	VPXORQ Z13, Z13, Z13
+	VPXORQ Z14, Z14, Z14
+	VPXORQ Z15, Z15, Z15
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z19, Z19, Z19
+	VPXORQ Z20, Z20, Z20
+	VPXORQ Z21, Z21, Z21
+	VPXORQ Z22, Z22, Z22
+	VPXORQ Z23, Z23, Z23
+	VPXORQ Z24, Z24, Z24
+
+loop10:
+	VPXORD       (DX), Z0, Z25
+	VPXORD       64(DX), Z0, Z26
+	VPXORD       128(DX), Z0, Z27
+	VPBROADCASTD (CX), Z28
+	VPDPBUSD     Z25, Z28, Z1
+	VPDPBUSD     Z26, Z28, Z2
+	VPDPBUSD     Z27, Z28, Z3
+	VPBROADCASTD 4(CX), Z28
+	VPDPBUSD     Z25, Z28, Z4
+	VPDPBUSD     Z26, Z28, Z5
+	VPDPBUSD     Z27, Z28, Z6
+	VPBROADCASTD 8(CX), Z28
+	VPDPBUSD     Z25, Z28, Z7
+	VPDPBUSD     Z26, Z28, Z8
+	VPDPBUSD     Z27, Z28, Z9
+	VPBROADCASTD 12(CX), Z28
+	VPDPBUSD     Z25, Z28, Z10
+	VPDPBUSD     Z26, Z28, Z11
+	VPDPBUSD     Z27, Z28, Z12
+	VPBROADCASTD 16(CX), Z28
+	VPDPBUSD     Z25, Z28, Z13
+	VPDPBUSD     Z26, Z28, Z14
+	VPDPBUSD     Z27, Z28, Z15
+	VPBROADCASTD 20(CX), Z28
+	VPDPBUSD     Z25, Z28, Z16
+	VPDPBUSD     Z26, Z28, Z17
+	VPDPBUSD     Z27, Z28, Z18
+	VPBROADCASTD 24(CX), Z28
+	VPDPBUSD     Z25, Z28, Z19
+	VPDPBUSD     Z26, Z28, Z20
+	VPDPBUSD     Z27, Z28, Z21
+	VPBROADCASTD 28(CX), Z28
+	VPDPBUSD     Z25, Z28, Z22
+	VPDPBUSD     Z26, Z28, Z23
+	VPDPBUSD     Z27, Z28, Z24
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	DECQ         BX
+	JNE          loop10
+	VMOVUPD      Z1, (AX)
+	VMOVUPD      Z2, 64(AX)
+	VMOVUPD      Z3, 128(AX)
+	VMOVUPD      Z4, 192(AX)
+	VMOVUPD      Z5, 256(AX)
+	VMOVUPD      Z6, 320(AX)
+	VMOVUPD      Z7, 384(AX)
+	VMOVUPD      Z8, 448(AX)
+	VMOVUPD      Z9, 512(AX)
+	VMOVUPD      Z10, 576(AX)
+	VMOVUPD      Z11, 640(AX)
+	VMOVUPD      Z12, 704(AX)
+	VMOVUPD      Z13, 768(AX)
+	VMOVUPD      Z14, 832(AX)
+	VMOVUPD      Z15, 896(AX)
+	VMOVUPD      Z16, 960(AX)
+	VMOVUPD      Z17, 1024(AX)
+	VMOVUPD      Z18, 1088(AX)
+	VMOVUPD      Z19, 1152(AX)
+	VMOVUPD      Z20, 1216(AX)
+	VMOVUPD      Z21, 1280(AX)
+	VMOVUPD      Z22, 1344(AX)
+	VMOVUPD      Z23, 1408(AX)
+	VMOVUPD      Z24, 1472(AX)
+	VZEROUPPER
+	RET
+
 // func panelSquaresAVX512(x *int16, rows int, lists *int32, count int, idx *int32, val *int16, entries int) (sum float64, bad int)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VNNI, MMX+, SSE2
 TEXT ·panelSquaresAVX512(SB), NOSPLIT, $0-72
@@ -607,22 +893,22 @@ TEXT ·panelSquaresAVX512(SB), NOSPLIT, $0-72
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 
-next6:
+next11:
 	SUBQ       $0x01, BX
-	JLT        out10
+	JLT        out15
 	MOVLQSX    (DX), R8
 	MOVLQSX    4(DX), R9
 	ADDQ       $0x08, DX
 	TESTQ      R8, R8
-	JLT        bad11
+	JLT        bad16
 	CMPQ       R9, entries+48(FP)
-	JHI        bad11
+	JHI        bad16
 	SUBQ       R8, R9
-	JLT        bad11
+	JLT        bad16
 	LEAQ       (SI)(R8*4), R10
 	LEAQ       (DI)(R8*2), R8
 	TESTQ      BX, BX
-	JEQ        last12
+	JEQ        last17
 	MOVLQSX    (DX), R11
 	PREFETCHT0 (DI)(R11*2)
 	PREFETCHT0 64(DI)(R11*2)
@@ -632,23 +918,23 @@ next6:
 	PREFETCHT0 128(R11)
 	PREFETCHT0 192(R11)
 
-last12:
+last17:
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	SUBQ  $0x02, R9
-	JLT   rest8
+	JLT   rest13
 
-loop7:
+loop12:
 	MOVLQSX      (R10), R11
 	CMPQ         R11, CX
-	JAE          bad11
+	JAE          bad16
 	SHLQ         $0x07, R11
 	ADDQ         AX, R11
 	MOVLQSX      4(R10), R12
 	CMPQ         R12, CX
-	JAE          bad11
+	JAE          bad16
 	SHLQ         $0x07, R12
 	ADDQ         AX, R12
 	VPBROADCASTD (R8), Z8
@@ -667,14 +953,14 @@ loop7:
 	ADDQ         $0x08, R10
 	ADDQ         $0x04, R8
 	SUBQ         $0x02, R9
-	JGE          loop7
+	JGE          loop12
 
-rest8:
+rest13:
 	CMPQ         R9, $-1
-	JNE          squares9
+	JNE          squares14
 	MOVLQSX      (R10), R11
 	CMPQ         R11, CX
-	JAE          bad11
+	JAE          bad16
 	SHLQ         $0x07, R11
 	ADDQ         AX, R11
 	MOVWLZX      (R8), R12
@@ -693,7 +979,7 @@ rest8:
 	VPDPWSSD     Z8, Z11, Z6
 	VPDPWSSD     Z8, Z9, Z7
 
-squares9:
+squares14:
 	VCVTDQ2PD     Y4, Z8
 	VEXTRACTI64X4 $0x01, Z4, Y4
 	VFMADD231PD   Z8, Z8, Z0
@@ -714,9 +1000,9 @@ squares9:
 	VFMADD231PD   Z8, Z8, Z2
 	VCVTDQ2PD     Y7, Z8
 	VFMADD231PD   Z8, Z8, Z3
-	JMP           next6
+	JMP           next11
 
-out10:
+out15:
 	XORQ          AX, AX
 	MOVQ          AX, bad+64(FP)
 	VADDPD        Z2, Z0, Z0
@@ -732,7 +1018,7 @@ out10:
 	MOVSD         X0, sum+56(FP)
 	RET
 
-bad11:
+bad16:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+64(FP)
 	VZEROUPPER

@@ -65,6 +65,129 @@ func TestGramInts(t *testing.T) {
 	})
 }
 
+// TestGramBytes: whole numbers from 0 to 255, in fours of rows, give bit for bit what GramRows gives of them as float64.
+func TestGramBytes(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for r := 1; r <= 130; r++ {
+			if testing.Short() && r%7 != 1 {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(uint64(r), 2))
+			stride := (r + IntColumns - 1) / IntColumns * IntColumns
+			for _, fours := range []int{0, 1, 3, 1024} {
+				if fours > 3 && r%31 != 5 {
+					continue
+				}
+				const unit = 0x1p-8
+				x, packed := make([]float64, 4*fours*r), make([]int32, fours*stride)
+				for i := range x {
+					x[i] = unit * float64(rng.IntN(256))
+					if fours > 3 {
+						x[i] = unit * 255 // the largest sums that there may be
+					}
+				}
+				for l := range fours {
+					if !PackBytes(packed[l*stride:l*stride+r], x[4*l*r:(4*l+1)*r], x[(4*l+1)*r:(4*l+2)*r], x[(4*l+2)*r:(4*l+3)*r], x[(4*l+3)*r:(4*l+4)*r], 1/unit) {
+						t.Fatalf("r = %d: no bytes", r)
+					}
+				}
+				for lo := 0; lo <= r; lo += 8 {
+					for l := range fours { // what is left of column lo, or beyond the last one, does not matter
+						for k := r; k < stride; k++ {
+							packed[l*stride+k] = math.MinInt32 + 7
+						}
+						for k := range lo {
+							packed[l*stride+k] = -1
+						}
+					}
+					for hi := lo; hi <= r; hi += 1 + r/9 {
+						start := random(uint64(hi), (hi-lo)*r)
+						for i := range start {
+							start[i] = math.Round(start[i] * 1000)
+						}
+						want := slices.Clone(start)
+						whole := make([]float64, (hi-lo)*r)
+						GramRows(whole, x, r, lo, hi)
+						for j := lo; j < hi; j++ {
+							for k := j; k < r; k++ {
+								want[(j-lo)*r+k] += whole[(j-lo)*r+k]
+							}
+						}
+						got, check := guarded(t, start, r%8)
+						GramBytes(got, unit*unit, packed, stride, r, lo, hi)
+						check()
+						if !slices.Equal(got, want) {
+							t.Fatalf("r = %d, %d fours, rows %d to %d: %v, want %v", r, fours, lo, hi, got, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestPackBytes: what are whole numbers from 0 to 255 comes out in its place, and what is not is found wherever it is.
+func TestPackBytes(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		for n := range 20 {
+			var rows [4][]float64
+			for i := range rows {
+				for k := range n {
+					rows[i] = append(rows[i], float64((97*i+41*k)%256)/4)
+				}
+			}
+			dst := make([]int32, n)
+			pack := func() bool { return PackBytes(dst, rows[0], rows[1], rows[2], rows[3], 4) }
+			if !pack() {
+				t.Fatalf("n = %d: no bytes", n)
+			}
+			for k, four := range dst {
+				for i := range rows {
+					if got := four >> (8 * i) & 0xff; got != int32(97*i+41*k)%256 {
+						t.Fatalf("n = %d: byte %d of %d is %d", n, i, k, got)
+					}
+				}
+			}
+			for i := range rows {
+				for k := range n {
+					old := rows[i][k]
+					for _, bad := range []float64{0.125, -1e-300, -0.25, 64, 1 << 29, -1 << 29, 1e300, math.Inf(-1), math.NaN()} {
+						rows[i][k] = bad
+						if pack() {
+							t.Fatalf("n = %d: 4 times %v at %d of row %d passes for a byte", n, bad, k, i)
+						}
+					}
+					rows[i][k] = math.Copysign(0, -1)
+					if !pack() {
+						t.Fatalf("n = %d: −0 at %d of row %d is no byte", n, k, i)
+					}
+					rows[i][k] = old
+				}
+			}
+		}
+		for name, call := range map[string]func(){
+			"u": func() {
+				PackBytes(make([]int32, 3), make([]float64, 2), make([]float64, 3), make([]float64, 3), make([]float64, 3), 1)
+			},
+			"v": func() {
+				PackBytes(make([]int32, 3), make([]float64, 3), make([]float64, 2), make([]float64, 3), make([]float64, 3), 1)
+			},
+			"w": func() {
+				PackBytes(make([]int32, 3), make([]float64, 3), make([]float64, 3), make([]float64, 4), make([]float64, 3), 1)
+			},
+			"z": func() {
+				PackBytes(make([]int32, 3), make([]float64, 3), make([]float64, 3), make([]float64, 3), make([]float64, 2), 1)
+			},
+			"x": func() { GramBytes(make([]float64, 6), 1, make([]int32, 24), 16, 3, 0, 2) },
+			"s": func() { GramBytes(make([]float64, 5), 1, make([]int32, 16), 16, 3, 0, 2) },
+		} {
+			if panics(call) == nil {
+				t.Errorf("%s of a wrong length is accepted", name)
+			}
+		}
+	})
+}
+
 // TestPackInts: what is whole comes out, with the bits it has, and what is not is found wherever it is.
 func TestPackInts(t *testing.T) {
 	eachPath(t, func(t *testing.T) {

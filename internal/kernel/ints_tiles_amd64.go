@@ -23,10 +23,59 @@ func gramIntTiles(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 				gramIntsAVX2(&t[0], &x[j], &x[k], len(x)/stride, w, 4*stride)
 			}
 			for i := range min(rows, hi-j) {
-				sums, to := t[i*most:i*most+min(w, r-k)], s[(j+i-lo)*r+k:]
-				for q := max(0, j+i-k); q < len(sums); q++ {
-					to[q] += c * float64(sums[q])
-				}
+				addInts(s[(j+i-lo)*r:][:r], c, t[i*most:][:w], k, j+i, 0)
+			}
+		}
+	}
+}
+
+// addInts adds c times the sums of row j, of columns k and so on, and as much more each, to what s has from column j on.
+func addInts(s []float64, c float64, sums []int32, k, j int, more int32) {
+	sums, to := sums[:min(len(sums), len(s)-k)], s[k:]
+	for q := max(0, j-k); q < len(sums); q++ {
+		to[q] += c * float64(sums[q]+more)
+	}
+}
+
+// BytesPay says whether GramBytes takes less time than GramInts.
+func BytesPay() bool { return haveVNNI() }
+
+func packBytes(dst []int32, u, v, w, z []float64, c float64) (differ bool, bits uint32) {
+	done := len(dst) / lanesAVX2 * lanesAVX2
+	if path == portable {
+		done = 0
+	}
+	if done > 0 {
+		d, b := packBytesAVX2(&dst[0], &u[0], &v[0], &w[0], &z[0], c, done)
+		if d != 0 {
+			return true, 0
+		}
+		bits = uint32(b) | uint32(b>>32)
+	}
+	differ, rest := packBytesGo(dst[done:], u[done:], v[done:], w[done:], z[done:], c)
+	return differ, bits | rest
+}
+
+// gramBytes is gramBytesGo, by tiles where there are instructions for it. Products are of numbers less 128, so each row's own sum is found, too: by products with 1.
+func gramBytes(s []float64, c float64, x []int32, stride, r, lo, hi int) {
+	if !haveVNNI() {
+		gramBytesGo(s, c, x, stride, r, lo, hi)
+		return
+	}
+	const rows, most, lanes = intRowsAVX512, intColsAVX512, intLanesAVX512
+	var t, own [rows * most]int32
+	var ones [lanes]int32
+	for k := range ones {
+		ones[k] = -0x7e7e7e7f // four bytes of 129
+	}
+	n := len(x) / stride
+	for j := lo; j < hi; j += rows {
+		gramBytesAVX512(&own[0], &x[j], &ones[0], n, lanes, 4*stride, 0)
+		for k := j / lanes * lanes; k < r; k += most {
+			w := min(most, (r-k+lanes-1)/lanes*lanes)
+			gramBytesAVX512(&t[0], &x[j], &x[k], n, w, 4*stride, 4*stride)
+			for i := range min(rows, hi-j) {
+				addInts(s[(j+i-lo)*r:][:r], c, t[i*most:][:w], k, j+i, 128*own[i*most])
 			}
 		}
 	}

@@ -19,9 +19,13 @@ const (
 func (a *asm) intKernels() {
 	if a.lanes == 4 {
 		a.packInts()
+		a.packBytes()
 		a.stepBits()
 	}
 	a.gramInts()
+	if a.lanes == 8 {
+		a.gramBytes()
+	}
 	a.panelSquares()
 }
 
@@ -91,6 +95,86 @@ func (a *asm) gramInts() {
 		}
 		a.end(nil)
 	})
+}
+
+// gramBytes writes the same of four rows of bytes, without a sign: those of x are taken less 128, since one factor has to have one.
+func (a *asm) gramBytes() {
+	const columns, most, signs = 2 * lanesAVX512, intVecsAVX512, 0x80808080
+	a.begin("gramBytes", "func(t, a, x *int32, n, w, stride, xstride int)",
+		fmt.Sprintf("gramBytes%s sets t[i·%d + k] to Σ_l of the products of the four bytes of a[l·stride/4 + i] and those, less 128 each, of x[l·xstride/4 + k], 0 ≤ i < %d,", a.name, most*columns, intRowsAVX512),
+		fmt.Sprintf("0 ≤ k < w, 0 ≤ l < n, with n ≥ 1 and w = %d, …, %d a multiple of %[1]d. Strides are in bytes.", columns, most*columns))
+	t, left, x, n, stride, xstride := a.arg("t"), a.arg("a"), a.arg("x"), a.arg("n"), a.arg("stride"), a.arg("xstride")
+	w := a.arg("w")
+	a.SHRQ(operand.U8(1), w) // choose counts in numbers of float64
+	bits, sign := a.GP32(), a.vec()
+	a.MOVL(operand.U32(signs), bits)
+	a.VPBROADCASTD(bits, sign)
+	a.choose(w, 1, most, func(vecs int) {
+		acc := make([][]reg.VecVirtual, intRowsAVX512)
+		for i := range acc {
+			acc[i] = a.zeros(vecs)
+		}
+		loop := a.label("loop")
+		a.Label(loop)
+		v := make([]reg.VecVirtual, vecs)
+		for k := range v {
+			v[k] = a.vec()
+			a.VPXORD(at(x, a.lanes*k), sign, v[k])
+		}
+		for i, sums := range acc {
+			f := a.vec()
+			a.VPBROADCASTD(operand.Mem{Base: left, Disp: 4 * i}, f)
+			for k, sum := range sums {
+				a.VPDPBUSD(v[k], f, sum)
+			}
+		}
+		a.ADDQ(stride, left)
+		a.ADDQ(xstride, x)
+		a.DECQ(n)
+		a.JNE(operand.LabelRef(loop))
+		for i, sums := range acc {
+			for k, sum := range sums {
+				a.store(sum, at(t, a.lanes*(i*most+k)), a.lanes)
+			}
+		}
+		a.end(nil)
+	})
+}
+
+// packBytes writes the whole numbers c·u, c·v, c·w and c·z, 8 bits each, side by side, and finds out whether they are whole and what bits they have.
+func (a *asm) packBytes() {
+	a.begin("packBytes", "func(dst *int32, u, v, w, z *float64, c float64, n int) (differ, bits uint64)",
+		"packBytes"+a.name+" is packBytesGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what they have together.")
+	dst, n := a.arg("dst"), a.arg("n")
+	from := []reg.Register{a.arg("u"), a.arg("v"), a.arg("w"), a.arg("z")}
+	c, differ, bits, four := a.vec(), a.zeros(1)[0], a.XMM(), a.XMM()
+	a.VBROADCASTSD(a.mem("c"), c)
+	a.VPXOR(bits, bits, bits)
+	loop := a.label("loop")
+	a.Label(loop)
+	for i, p := range from {
+		x, back, k := a.vec(), a.vec(), a.XMM()
+		a.VMULPD(operand.Mem{Base: p}, c, x)
+		a.VCVTTPD2DQY(x, k)
+		a.VCVTDQ2PD(k, back)
+		a.VSUBPD(x, back, back)
+		a.VORPD(back, differ, differ)
+		a.VPOR(k, bits, bits)
+		a.ADDQ(operand.U8(32), p)
+		if i == 0 {
+			a.VMOVDQU(k, four)
+		} else {
+			a.VPSLLD(operand.U8(8*i), k, k)
+			a.VPOR(k, four, four)
+		}
+	}
+	a.VMOVDQU(four, operand.Mem{Base: dst})
+	a.ADDQ(operand.U8(16), dst)
+	a.SUBQ(operand.U8(4), n)
+	a.JNE(operand.LabelRef(loop))
+	a.Store(a.orLanes(differ, true), a.ReturnIndex(0))
+	a.Store(a.orLanes(bits, false), a.ReturnIndex(1))
+	a.end(nil)
 }
 
 // packInts writes the whole numbers c·u and c·v, 16 bits each, side by side, and finds out whether they are whole.
