@@ -420,3 +420,43 @@ func TestJointWeighed(t *testing.T) {
 		}
 	}
 }
+
+// TestJointInverse: the preconditioner is (D + damp·I)⁻¹, with zeros between its rows if these lie apart.
+func TestJointInverse(t *testing.T) {
+	a, _ := instance.LowRank(90, 7, 1)
+	_, _, run := startRun(t, mustDense(t, a), 7, RowBlock{}, Options{Start: Random{}, Threads: 1})
+	defer run.release()
+	for range 3 {
+		run.sweep(never)
+	}
+	for range 2 { // the second time there is something to be overwritten
+		if !run.startJoint() {
+			t.Fatal("no preconditioner")
+		}
+	}
+	damp := 0.0
+	for k := range 7 {
+		damp += jointDamp / 7 * run.gram[k*run.pitch+k]
+	}
+	for i := range run.pitch {
+		for j := range run.pitch {
+			got, want := 0.0, 0.0
+			for k := range 7 {
+				d := run.gram[i*run.pitch+k]
+				if i == k {
+					d += damp
+				}
+				got += d * run.joint.inverse[k*run.pitch+j]
+			}
+			if i == j && i < 7 {
+				want = 1
+			}
+			if i < 7 && math.Abs(got-want) > 1e-9 {
+				t.Errorf("(D + damp·I)·inverse is %v at %d, %d", got, i, j)
+			}
+			if v := run.joint.inverse[i*run.pitch+j]; (i >= 7 || j >= 7) && v != 0 {
+				t.Errorf("%v at %d, %d, where the inverse has nothing", v, i, j)
+			}
+		}
+	}
+}

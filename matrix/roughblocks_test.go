@@ -128,6 +128,7 @@ func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense
 	if worst < 1e-9 {
 		t.Errorf("%s, r = %d: products err by %.2g: they are not of float32", name, r, worst)
 	}
+	checkRoughStepAll(t, name, op, b, h, rng)
 	for k := range kernel.BlockCount(n, block) {
 		lo, hi := k*block, min((k+1)*block, n)
 		d := draw(rng, hi-lo, r, 0.8)
@@ -158,6 +159,34 @@ func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense
 		if got := b.RoughStep(k); !(math.Abs(got-want) <= 70*0x1p-24*terms) {
 			t.Errorf("%s, r = %d: ⟨A_BB·d,d⟩ = %v for rows %d to %d, want %v", name, r, got, lo, hi, want)
 		}
+	}
+}
+
+// checkRoughStepAll compares a step of all rows with sums over what op lists.
+func checkRoughStepAll(t *testing.T, name string, op Operator, b RoughProduct, h *Dense, rng *rand.Rand) {
+	t.Helper()
+	n, r := h.rows, h.cols
+	d := NewDense(n, r, nil)
+	for k := range d.data {
+		d.data[k] = rng.Float64() - 0.3
+	}
+	var own, along, ownTerms, alongTerms float64
+	for i := range n {
+		op.(RowVisitor).VisitRow(i, func(l int, v float64) {
+			for j := range r {
+				p, q := v*d.At(i, j)*d.At(l, j), v*d.At(i, j)*h.At(l, j)
+				own, along = own+p, along+q
+				ownTerms, alongTerms = ownTerms+math.Abs(p), alongTerms+math.Abs(q)
+			}
+		})
+	}
+	scratch := make([]float64, n*r)
+	for k := range scratch {
+		scratch[k] = math.NaN()
+	}
+	gotOwn, gotAlong := b.RoughStepAll(d, scratch)
+	if !(math.Abs(gotOwn-own) <= 135*0x1p-24*ownTerms) || !(math.Abs(gotAlong-along) <= 135*0x1p-24*alongTerms) {
+		t.Errorf("%s, r = %d: ⟨A·d,d⟩ = %v, ⟨A·d,H⟩ = %v, want %v, %v", name, r, gotOwn, gotAlong, own, along)
 	}
 }
 

@@ -373,7 +373,7 @@ func (sh shape) rough(n, pitch float64) float64 {
 		return 0
 	}
 	wide := float64((sh.rank + 15) / 16 * 16)
-	return 4*(n*n+(n+sh.blockRows(false))*wide) + 8*n*pitch
+	return 4*(n*n+(2*n+sh.blockRows(false))*wide) + 8*n*pitch
 }
 
 // wideParts is in how many parts inner products of the columns of a low rank are summed at most, and what is made of them.

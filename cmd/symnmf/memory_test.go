@@ -5,7 +5,7 @@ import "testing"
 // TestRoughMemory: what rough sweeps need is counted where there are any.
 func TestRoughMemory(t *testing.T) {
 	const n, pitch = 1000, 20
-	want := 4.0*(n*n+(n+denseBlock)*32) + 8*n*pitch // A, H and a block's way in whole vectors, and H of the last check
+	want := 4.0*(n*n+(2*n+denseBlock)*32) + 8*n*pitch // A, H, the way of a joint step and that of a block in whole vectors, and H of the last check
 	for _, tc := range []struct {
 		n    float64
 		sh   shape
