@@ -10,15 +10,15 @@ import (
 
 // step returns how far block b moves by d, by how much φ falls, and q if the product was asked for that; else fall is a guess.
 func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q float64, asked bool) {
-	var c [4]float64
-	s.team.Beside(func() { c = s.quartic(groups) }) // others look for q meanwhile
+	s.inHand = groups
+	s.team.Beside(s.addsUp) // others look for q meanwhile
 	if s.guesses {
 		s.team.FinishBeside()
 		own := 0.0
 		for k := range groups {
 			own += groups[k].own
 		}
-		guess := c
+		guess := s.coefs
 		if !s.p.ignoreDiag {
 			guess[1] -= 2 * own
 		}
@@ -38,6 +38,7 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 		q = s.product.Step(b, d)
 	}
 	s.team.FinishBeside() // unless q has taken no team
+	c := s.coefs
 	c[1] -= 2 * q
 	t, fall = s.wholeOrBest(c)
 	return t, fall, q, true
