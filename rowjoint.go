@@ -44,7 +44,7 @@ type jointState struct {
 // over the entries that are free, H_ij·D_jj > ∇_ij: one step down their column's diagonal leaves them above zero. (Second derivatives
 // leave R·P out, which is small where the error is.) Some steps of conjugate gradients, preconditioned by (D + damp·I)⁻¹ for each row's
 // free entries, go towards it; d = [H + P]₊ − H then is a direction along which the objective is the quartic of docs/engine.md for all rows at once,
-// and H goes its best t ≤ 1 of the way. So no joint step raises the objective.
+// and H goes its best t ≤ 1 of the way. So no joint step raises the objective, but by what products of float32 do in a rough sweep.
 //
 // It takes a product with A for the gradient, one for ⟨A·d, d⟩, and about (4·steps + 3)·n·r² multiply–adds. When stop says so it
 // leaves H where it is.
