@@ -148,6 +148,12 @@ func TestPackBytes(t *testing.T) {
 					}
 				}
 			}
+			if n > 0 { // nothing but 256
+				zeros, one := make([]float64, n), make([]float64, n)
+				if one[n-1] = 64; PackBytes(dst, zeros, zeros, one, zeros, 4) {
+					t.Fatalf("n = %d: 256 at the end passes for a byte", n)
+				}
+			}
 			for i := range rows {
 				for k := range n {
 					old := rows[i][k]
