@@ -13,7 +13,7 @@ import (
 // its members; between calls the others watch for work for a while and then sleep. Only one goroutine may call it.
 //
 // Parts next to each other fall to the same member, so that what it wrote in one call it finds in its own cache in the next. It does those of
-// another only after a while: a part taken away takes what it is about from the other's cache, and back in the next call.
+// another only after a while: a part taken away takes what it is about from the other's cache, and back in the next call. Those of a caller who is busy (Beside) it does at once.
 type Team struct {
 	closed atomic.Bool
 	shares []share        // one for each member, the caller's first
