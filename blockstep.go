@@ -15,10 +15,7 @@ type blockState struct {
 	shortens bool      // whether ⟨A_BB·d, d⟩ is found from d rounded, half as much for others to read: while H is rounded, unless that is little work
 	short    []float32 // d rounded
 
-	dd, hd []float64  // dᵀd, and H_Bᵀd + dᵀH_B
-	inHand []rowGroup // those that addsUp is about
-	addsUp func()     // sets coefs to their quartic
-	coefs  [4]float64
+	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
 	packed []float64 // D, r×r, for the passes
 	narrow []float32 // the same, for those of float32
 	orders orders    // of the coordinates, for the passes at work

@@ -178,7 +178,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		rough: rough,
 		tk:    1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
 	}
-	e.addsUp = func() { e.coefs = e.quartic(e.inHand) }
 	if s.First == FirstAuto && short && p.a.Stored() >= int64(p.n*p.r) && p.n*p.r <= mostByColumns {
 		e.First = FirstColumns
 	}

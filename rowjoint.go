@@ -124,7 +124,7 @@ func (s *rowBlockRun) startJoint() bool {
 	for k := range r {
 		damp += jointDamp / float64(r) * s.gram[k*s.pitch+k]
 	}
-	l, m := make([]float64, r*r), make([]float64, r*s.pitch) // L, and its inverse
+	l, e := make([]float64, r*r), make([]float64, r)
 	for k := range r {
 		copy(l[k*r:(k+1)*r], s.gram[k*s.pitch:])
 		l[k*r+k] += damp
@@ -132,17 +132,12 @@ func (s *rowBlockRun) startJoint() bool {
 	if !cholesky(l, r, 1) {
 		return false
 	}
-	for i := range r {
-		row := m[i*s.pitch:][:i+1]
-		row[i] = 1
-		for k := range i {
-			kernel.Axpy(row[:k+1], -l[i*r+k], m[k*s.pitch:][:k+1])
-		}
-		kernel.Scale(row, 1/l[i*r+i])
+	for k := range r {
+		clear(e)
+		e[k] = 1
+		choleskySolve(l, r, e)
+		copy(j.inverse[k*s.pitch:], e)
 	}
-	clear(j.inverse)
-	kernel.GramRows(j.inverse, m, s.pitch, 0, s.pitch)
-	kernel.Mirror(j.inverse, s.pitch)
 	if s.rough.now { // of H as momentum has left it
 		s.rough.product.StartRough()
 	}

@@ -10,15 +10,13 @@ import (
 
 // step returns how far block b moves by d, by how much φ falls, and q if the product was asked for that; else fall is a guess.
 func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q float64, asked bool) {
-	s.inHand = groups
-	s.team.Beside(s.addsUp) // others look for q meanwhile
+	c := s.quartic(groups)
 	if s.guesses {
-		s.team.FinishBeside()
 		own := 0.0
 		for k := range groups {
 			own += groups[k].own
 		}
-		guess := s.coefs
+		guess := c
 		if !s.p.ignoreDiag {
 			guess[1] -= 2 * own
 		}
@@ -37,8 +35,6 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 	default:
 		q = s.product.Step(b, d)
 	}
-	s.team.FinishBeside() // unless q has taken no team
-	c := s.coefs
 	c[1] -= 2 * q
 	t, fall = s.wholeOrBest(c)
 	return t, fall, q, true

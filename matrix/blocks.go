@@ -170,10 +170,9 @@ type denseBlocks[F kernel.Float] struct {
 	single      []float32 // A and H rounded, once StartRough has been called
 	singleScale float64
 	narrow      []float32
-	wayOfAll    []float32    // the way of all rows, for joint steps
-	way         []float32    // the way of a block, too
-	wide        stepRooms    // for parts of it in float64
-	inGroup     []kernel.Sum // ⟨A_GG·d, d⟩ of its groups, without singleScale
+	wayOfAll    []float32 // the way of all rows, for joint steps
+	way         []float32 // the way of a block, too
+	wide        stepRooms // for parts of it in float64
 }
 
 func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {

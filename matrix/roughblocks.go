@@ -13,7 +13,7 @@ type RoughProduct interface {
 	Take(lo, hi int)
 	// RoughTo is RowsTo for H as it was taken over. A number errs by some 1e-7 of the sum of its terms' magnitudes.
 	RoughTo(dst []float64, lo, hi int)
-	// TakeWay takes over the d of rows lo ≤ i < hi: those of a block by groups of as many as the row solver takes, from its first on. It may be called at the same time as others for other groups.
+	// TakeWay takes over the d of rows lo ≤ i < hi, of one block. It may be called at the same time as others for other rows.
 	TakeWay(d []float64, lo, hi int)
 	// RoughStep is Step for the d that TakeWay was given, with products of float32.
 	RoughStep(b int) float64
@@ -48,7 +48,6 @@ func (b *denseBlocks[F]) StartRough() {
 	if b.narrow == nil {
 		pitch := kernel.SinglePitch(b.h.cols)
 		b.narrow, b.way, b.wide = make([]float32, n*pitch), make([]float32, b.size*pitch), newStepRooms(b.size, b.h.cols)
-		b.inGroup = make([]kernel.Sum, kernel.BlockCount(b.size, roughGroup))
 		b.single, b.singleScale = b.singles()
 	}
 	b.team.Do(kernel.BlockCount(n, b.size), func(k int) { b.Take(b.bounds(k)) })
@@ -94,55 +93,34 @@ func (b *denseBlocks[F]) RoughTo(dst []float64, lo, hi int) {
 	kernel.SingleTimes(dst, b.singleScale, b.single[lo*n:hi*n], n, b.narrow, b.h.cols, (hi-lo-1)*n)
 }
 
-// roughGroup is how many rows of a block TakeWay is given at once, all but the last time: those the row solver takes.
-var roughGroup = kernel.SolveWidth[float32]()
-
-// TakeWay implements RoughProduct. What rows of d have to do with each other is found here, by the one who has them at hand.
+// TakeWay implements RoughProduct.
 func (b *denseBlocks[F]) TakeWay(d []float64, lo, hi int) {
-	r, first := b.h.cols, lo/b.size*b.size
-	pitch := kernel.SinglePitch(r)
-	kernel.ToSingles(b.way[(lo-first)*pitch:(hi-first)*pitch], d, r)
-	lo, hi = lo-first, hi-first
-	own := &b.inGroup[lo/roughGroup].Value
-	*own = 0
-	for from := lo; from < hi; from += stepRows {
-		to := min(from+stepRows, hi)
-		sums := b.t.of(from, to, r)
-		clear(sums)
-		b.addPairs(sums, 2, first, from, to, lo, from)
-		b.addPairs(sums, 1, first, from, to, from, to)
-		*own += kernel.Dot(sums, d[(from-lo)*r:(to-lo)*r])
-	}
+	pitch, first := kernel.SinglePitch(b.h.cols), lo/b.size*b.size
+	kernel.ToSingles(b.way[(lo-first)*pitch:(hi-first)*pitch], d, b.h.cols)
 }
 
-// addPairs adds to sums, rows from to to of the block that begins with row first, alpha times what A and the d of its rows left to right make there.
-func (b *denseBlocks[F]) addPairs(sums []float64, alpha float64, first, from, to, left, right int) {
-	if n, pitch := b.m.n, kernel.SinglePitch(b.h.cols); left < right {
-		a := b.single[(first+from)*n+first+left : (first+to-1)*n+first+right]
-		kernel.SingleTimes(sums, alpha, a, n, b.way[left*pitch:right*pitch], b.h.cols, 0)
-	}
-}
-
-// RoughStep implements RoughProduct: it finds what groups of rows have to do with those before them.
+// RoughStep implements RoughProduct.
 func (b *denseBlocks[F]) RoughStep(block int) float64 {
-	r := b.h.cols
+	n, r := b.m.n, b.h.cols
 	pitch := kernel.SinglePitch(r)
 	first, last := b.bounds(block)
-	rows := last - first
-	q := kernel.Total(b.inGroup[:kernel.BlockCount(rows, roughGroup)])
-	if rows > roughGroup {
-		q += b.sumRows(roughGroup, rows, func(from, to int) float64 {
-			sums, own := b.t.of(from, to, r), b.wide.of(from, to, r)
-			for i := range to - from {
-				kernel.ToFloat64(own[i*r:(i+1)*r], b.way[(from+i)*pitch:(from+i)*pitch+r])
-			}
-			clear(sums)
-			b.addPairs(sums, 2, first, from, to, 0, from/roughGroup*roughGroup)
-			return kernel.Dot(sums, own)
-		})
-	}
-	return b.singleScale * q
+	return b.singleScale * b.sumRows(0, last-first, func(from, to int) float64 {
+		sums, own := b.t.of(from, to, r), b.wide.of(from, to, r)
+		for i := range to - from {
+			kernel.ToFloat64(own[i*r:(i+1)*r], b.way[(from+i)*pitch:(from+i)*pitch+r])
+		}
+		clear(sums)
+		row, end := (first+from)*n+first, (first+to-1)*n+first
+		if from > 0 {
+			kernel.SingleTimes(sums, 2, b.single[row:end+from], n, b.way[:from*pitch], r, 0)
+		}
+		kernel.SingleTimes(sums, 1, b.single[row+from:end+to], n, b.way[from*pitch:to*pitch], r, 0)
+		return kernel.Dot(sums, own)
+	})
 }
+
+// roughRows is how many rows of all one part of the work has.
+const roughRows = 64
 
 // RoughStepAll implements RoughProduct.
 func (b *denseBlocks[F]) RoughStepAll(d *Dense, scratch []float64) (own, along float64) {
@@ -151,8 +129,8 @@ func (b *denseBlocks[F]) RoughStepAll(d *Dense, scratch []float64) (own, along f
 	if b.wayOfAll == nil {
 		b.wayOfAll = make([]float32, n*pitch)
 	}
-	parts := kernel.BlockCount(n, roughGroup)
-	rows := func(k int) (lo, hi int) { return k * roughGroup, min((k+1)*roughGroup, n) }
+	parts := kernel.BlockCount(n, roughRows)
+	rows := func(k int) (lo, hi int) { return k * roughRows, min((k+1)*roughRows, n) }
 	b.team.Do(parts, func(k int) {
 		lo, hi := rows(k)
 		kernel.ToSingles(b.wayOfAll[lo*pitch:hi*pitch], d.data[lo*r:hi*r], r)

@@ -13,7 +13,7 @@ import (
 // its members; between calls the others watch for work for a while and then sleep. Only one goroutine may call it.
 //
 // Parts next to each other fall to the same member, so that what it wrote in one call it finds in its own cache in the next. It does those of
-// another only after a while: a part taken away takes what it is about from the other's cache, and back in the next call. Those of a caller who is busy (Beside) it does at once.
+// another only after a while: a part taken away takes what it is about from the other's cache, and back in the next call.
 type Team struct {
 	closed atomic.Bool
 	shares []share        // one for each member, the caller's first
@@ -21,10 +21,7 @@ type Team struct {
 	left   sync.WaitGroup
 	most   atomic.Int32 // members that calls are dealt out to, who help each other
 	_      LinesApart
-	busy   atomic.Bool // whether the caller has something of its own to do first
-	_      LinesApart
-	called int64  // parts of all calls so far: the members who watch for work read what is above
-	beside func() // what the caller does first in the next call, or nil
+	called int64 // parts of all calls so far: the members who watch for work read what is above
 	_      LinesApart
 }
 
@@ -152,13 +149,12 @@ func (t *Team) Do(parts int, f func(part int)) {
 	}
 	members := t.Members()
 	if members == 1 || parts < 2 {
-		t.FinishBeside()
 		for p := range parts {
 			f(p)
 		}
 		return
 	}
-	t.begin(parts)
+	t.called += int64(parts)
 	each, more := parts/members, parts%members
 	for k := min(members, parts) - 1; k >= 0; k-- { // the caller's last, so that the others have begun
 		from := k*each + min(k, more)
@@ -181,13 +177,12 @@ func (t *Team) DoUneven(parts, most int, before func(part int) int64, f func(fro
 	}
 	members := int64(t.Members())
 	if members == 1 || parts < 2 {
-		t.FinishBeside()
 		for p := 0; p < parts; p += most {
 			f(p, min(p+most, parts))
 		}
 		return
 	}
-	t.begin(parts)
+	t.called += int64(parts)
 	first, all := before(0), before(parts)-before(0)
 	for k, to := members-1, parts; k >= 0; k-- {
 		from := 0
@@ -199,26 +194,6 @@ func (t *Team) DoUneven(parts, most int, before func(part int) int64, f func(fro
 		to = from
 	}
 	t.join()
-}
-
-// Beside has f done by the caller in its next call, once all parts have been dealt out: the others, who have parts meanwhile, take those of the caller, too, as soon as they are done with
-// theirs. f must not read what the parts write, nor write what they read or write.
-func (t *Team) Beside(f func()) { t.beside = f }
-
-// FinishBeside does what Beside wants done, if no call has come that did.
-func (t *Team) FinishBeside() {
-	if f := t.beside; f != nil {
-		t.beside = nil
-		f()
-	}
-}
-
-// begin counts parts, before they are dealt out, and says whether the caller will begin with others.
-func (t *Team) begin(parts int) {
-	t.called += int64(parts)
-	if busy := t.beside != nil; busy != t.busy.Load() {
-		t.busy.Store(busy)
-	}
 }
 
 // nearest returns the part p ≤ most before which there is most nearly so much work.
@@ -240,7 +215,6 @@ func (t *Team) give(k, from, to, most int) {
 
 // join works on what has been given until all of it is done.
 func (t *Team) join() {
-	t.FinishBeside()
 	t.work(0, 0)
 	for looks := 1; t.done() < t.called; looks++ {
 		if looks%helpEvery == 0 {
@@ -286,15 +260,6 @@ func (t *Team) work(k, of int) bool {
 	return parts > 0
 }
 
-// workFirst has member k do what is left of its own share, and of the others' if the caller is busy, and reports whether that was anything.
-func (t *Team) workFirst(k int) bool {
-	some := t.work(k, k)
-	if some && t.busy.Load() {
-		t.work(k, 0)
-	}
-	return some
-}
-
 func (t *Team) wake(r *restingPlace) {
 	if r.asleep.CompareAndSwap(true, false) {
 		r.wake <- struct{}{}
@@ -305,7 +270,7 @@ func (t *Team) wake(r *restingPlace) {
 func (t *Team) member(k int) {
 	r, looks := &t.rest[k-1], 0
 	for !t.closed.Load() {
-		if looks++; !t.shares[k].empty() && t.workFirst(k) || looks%helpEvery == 0 && k < int(t.most.Load()) && t.help(k) {
+		if looks++; !t.shares[k].empty() && t.work(k, k) || looks%helpEvery == 0 && k < int(t.most.Load()) && t.help(k) {
 			looks = 0
 			continue
 		}

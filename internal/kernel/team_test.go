@@ -45,44 +45,6 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// TestTeamBeside: what the caller has to do first is done once, by the time the next call returns, with any number of members and parts, and the others do the caller's parts meanwhile; or when it is asked for.
-func TestTeamBeside(t *testing.T) {
-	for _, members := range []int{1, 2, 3} {
-		team := NewTeam(members)
-		for call := range 900 {
-			parts, times := call%9, 0
-			var done atomic.Int64
-			if call%3 > 0 {
-				team.Beside(func() {
-					if times++; members > 1 && parts > 1 {
-						for done.Load() < int64(parts) { // or this never ends
-							runtime.Gosched()
-						}
-					}
-				})
-			}
-			if call%2 == 0 {
-				team.Do(parts, func(int) { done.Add(1) })
-			} else {
-				team.DoUneven(parts, 2, func(p int) int64 { return int64(p) }, func(from, to int) { done.Add(int64(to - from)) })
-			}
-			if want := min(call%3, 1); times != want || done.Load() != int64(parts) {
-				t.Fatalf("%d members, call %d: done %d times, not %d, and %d parts of %d", members, call, times, want, done.Load(), parts)
-			}
-			if team.FinishBeside(); times > 1 {
-				t.Fatalf("%d members, call %d: done again", members, call)
-			}
-		}
-		times := 0
-		team.Beside(func() { times++ })
-		team.FinishBeside()
-		if team.Do(3, func(int) {}); times != 1 {
-			t.Errorf("%d members: done %d times", members, times)
-		}
-		team.Close()
-	}
-}
-
 // TestTeamUneven: every part of a call is in one run of it, none longer than it may be, whatever their work, with other calls between.
 func TestTeamUneven(t *testing.T) {
 	for _, members := range []int{1, 2, 3, 8} {
