@@ -3,6 +3,7 @@ package matrix
 import (
 	"math"
 	"math/bits"
+	"sync/atomic"
 
 	"symnmf/internal/kernel"
 )
@@ -104,12 +105,13 @@ func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 	packed := make([]int32, segment*stride)
 	zeros := make([]float64, r) // in place of rows after the last
 	var g []float64
+	var failed atomic.Bool // some number is none of these: no need to go on
 	for from := 0; from < n; from += segment {
 		to := min(from+segment, n)
 		magnitudes := make([]uint16, kernel.BlockCount(to-from, packedAtOnce))
 		kernel.Blocks(to-from, packedAtOnce, workers, func(b, lo, hi int) {
 			var rows [4][]float64
-			for l := lo; l < hi; l++ {
+			for l := lo; l < hi && !failed.Load(); l++ {
 				for k := range p.rows {
 					if i := p.rows*(from+l) + k; i < m.rows {
 						rows[k] = m.Row(i)
@@ -118,18 +120,18 @@ func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 					}
 				}
 				own, whole := p.pack(packed[l*stride:l*stride+r], rows[:], 1/unit)
-				if !whole {
-					own = math.MaxUint16
+				if !whole || own >= 1<<p.bits {
+					failed.Store(true)
 				}
 				magnitudes[b] |= own
 			}
 		})
+		if failed.Load() {
+			return nil
+		}
 		var all uint16
 		for _, own := range magnitudes {
 			all |= own
-		}
-		if all >= 1<<p.bits {
-			return nil
 		}
 		if g == nil {
 			g = make([]float64, r*r)
