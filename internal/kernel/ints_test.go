@@ -11,6 +11,27 @@ import (
 // TestGramInts: whole numbers of either sign, in pairs of rows, give bit for bit what GramRows gives of them as float64, for every number of columns and
 // wherever rows begin and end, and nothing left of the diagonal changes.
 func TestGramInts(t *testing.T) {
+	testPacked(t, 2, []int{0, 1, 5}, 9, GramInts, func(rng *rand.Rand, _ int) int { return rng.IntN(2*1023+1) - 1023 }, func(dst []int32, rows [][]float64, c float64) bool {
+		bits, ok := PackInts(dst, rows[0], rows[1], c)
+		return ok && bits < 1024
+	})
+}
+
+// TestGramBytes: so do whole numbers from 0 to 255, in fours of rows, and the largest sums that there may be.
+func TestGramBytes(t *testing.T) {
+	number := func(rng *rand.Rand, packed int) int {
+		if packed > 3 {
+			return 255
+		}
+		return rng.IntN(256)
+	}
+	testPacked(t, 4, []int{0, 1, 3, 1024}, 4, GramBytes, number, func(dst []int32, rows [][]float64, c float64) bool {
+		return PackBytes(dst, rows[0], rows[1], rows[2], rows[3], c)
+	})
+}
+
+// testPacked compares grams of so many packed rows, per rows of numbers in each, with GramRows, for several ends of them.
+func testPacked(t *testing.T, per int, counts []int, ends int, grams func(s []float64, c float64, x []int32, stride, r, lo, hi int), number func(rng *rand.Rand, packed int) int, pack func(dst []int32, rows [][]float64, c float64) bool) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r++ {
 			if testing.Short() && r%7 != 1 {
@@ -18,81 +39,26 @@ func TestGramInts(t *testing.T) {
 			}
 			rng := rand.New(rand.NewPCG(uint64(r), 1))
 			stride := (r + IntColumns - 1) / IntColumns * IntColumns
-			for _, pairs := range []int{0, 1, 5} {
-				const unit = 0x1p-8
-				x, packed := make([]float64, 2*pairs*r), make([]int32, pairs*stride)
-				for i := range x {
-					x[i] = unit * float64(rng.IntN(2*1023+1)-1023)
-				}
-				for l := range pairs {
-					bits, ok := PackInts(packed[l*stride:l*stride+r], x[2*l*r:(2*l+1)*r], x[(2*l+1)*r:(2*l+2)*r], 1/unit)
-					if !ok || bits >= 1024 {
-						t.Fatalf("r = %d: bits %b, whole %t", r, bits, ok)
-					}
-				}
-				for lo := 0; lo <= r; lo += 8 {
-					for l := range pairs { // what is left of column lo, or beyond the last one, does not matter
-						for k := r; k < stride; k++ {
-							packed[l*stride+k] = math.MinInt32 + 7
-						}
-						for k := range lo {
-							packed[l*stride+k] = -1
-						}
-					}
-					for hi := lo; hi <= r; hi += 1 + r/9 {
-						start := random(uint64(hi), (hi-lo)*r)
-						for i := range start {
-							start[i] = math.Round(start[i] * 1000)
-						}
-						want := slices.Clone(start)
-						whole := make([]float64, (hi-lo)*r)
-						GramRows(whole, x, r, lo, hi)
-						for j := lo; j < hi; j++ {
-							for k := j; k < r; k++ {
-								want[(j-lo)*r+k] += whole[(j-lo)*r+k]
-							}
-						}
-						got, check := guarded(t, start, r%8)
-						GramInts(got, unit*unit, packed, stride, r, lo, hi)
-						check()
-						if !slices.Equal(got, want) {
-							t.Fatalf("r = %d, %d pairs, rows %d to %d: %v, want %v", r, pairs, lo, hi, got, want)
-						}
-					}
-				}
-			}
-		}
-	})
-}
-
-// TestGramBytes: whole numbers from 0 to 255, in fours of rows, give bit for bit what GramRows gives of them as float64.
-func TestGramBytes(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		for r := 1; r <= 130; r++ {
-			if testing.Short() && r%7 != 1 {
-				continue
-			}
-			rng := rand.New(rand.NewPCG(uint64(r), 2))
-			stride := (r + IntColumns - 1) / IntColumns * IntColumns
-			for _, fours := range []int{0, 1, 3, 1024} {
-				if fours > 3 && r != 36 {
+			for _, count := range counts {
+				if count > 100 && r != 36 {
 					continue
 				}
 				const unit = 0x1p-8
-				x, packed := make([]float64, 4*fours*r), make([]int32, fours*stride)
+				x, packed := make([]float64, per*count*r), make([]int32, count*stride)
 				for i := range x {
-					x[i] = unit * float64(rng.IntN(256))
-					if fours > 3 {
-						x[i] = unit * 255 // the largest sums that there may be
-					}
+					x[i] = unit * float64(number(rng, count))
 				}
-				for l := range fours {
-					if !PackBytes(packed[l*stride:l*stride+r], x[4*l*r:(4*l+1)*r], x[(4*l+1)*r:(4*l+2)*r], x[(4*l+2)*r:(4*l+3)*r], x[(4*l+3)*r:(4*l+4)*r], 1/unit) {
-						t.Fatalf("r = %d: no bytes", r)
+				for l := range count {
+					var rows [][]float64
+					for k := per * l; k < per*(l+1); k++ {
+						rows = append(rows, x[k*r:(k+1)*r])
+					}
+					if !pack(packed[l*stride:l*stride+r], rows, 1/unit) {
+						t.Fatalf("r = %d: packed row %d is refused", r, l)
 					}
 				}
 				for lo := 0; lo <= r; lo += 8 {
-					for l := range fours { // what is left of column lo, or beyond the last one, does not matter
+					for l := range count { // what is left of column lo, or beyond the last one, does not matter
 						for k := r; k < stride; k++ {
 							packed[l*stride+k] = math.MinInt32 + 7
 						}
@@ -100,7 +66,7 @@ func TestGramBytes(t *testing.T) {
 							packed[l*stride+k] = -1
 						}
 					}
-					for hi := lo; hi <= r; hi += 1 + r/4 {
+					for hi := lo; hi <= r; hi += 1 + r/ends {
 						start := random(uint64(hi), (hi-lo)*r)
 						for i := range start {
 							start[i] = math.Round(start[i] * 1000)
@@ -114,10 +80,10 @@ func TestGramBytes(t *testing.T) {
 							}
 						}
 						got, check := guarded(t, start, r%8)
-						GramBytes(got, unit*unit, packed, stride, r, lo, hi)
+						grams(got, unit*unit, packed, stride, r, lo, hi)
 						check()
 						if !slices.Equal(got, want) {
-							t.Fatalf("r = %d, %d fours, rows %d to %d: %v, want %v", r, fours, lo, hi, got, want)
+							t.Fatalf("r = %d, %d packed rows, rows %d to %d: %v, want %v", r, count, lo, hi, got, want)
 						}
 					}
 				}

@@ -60,41 +60,49 @@ func (a *asm) gramInts() {
 	w := a.arg("w")
 	a.SHRQ(operand.U8(1), w) // choose counts in numbers of float64
 	a.choose(w, 1, most, func(vecs int) {
-		acc := make([][]reg.VecVirtual, rows)
-		for i := range acc {
-			acc[i] = a.zeros(vecs)
-		}
-		loop := a.label("loop")
-		a.Label(loop)
-		v := make([]reg.VecVirtual, vecs)
-		for k := range v {
-			v[k] = a.vec()
-			a.load(at(x, a.lanes*k), v[k], a.lanes)
-		}
-		for i, sums := range acc {
-			f := a.vec()
-			a.VPBROADCASTD(operand.Mem{Base: left, Disp: 4 * i}, f)
-			for k, sum := range sums {
-				if a.lanes == 8 {
-					a.VPDPWSSD(v[k], f, sum)
-				} else {
-					p := a.vec()
-					a.VPMADDWD(v[k], f, p)
-					a.VPADDD(p, sum, sum)
-				}
+		load := func(k int, v reg.VecVirtual) { a.load(at(x, a.lanes*k), v, a.lanes) }
+		a.intTile(t, left, x, n, stride, stride, rows, most, vecs, load, func(v, f, sum reg.VecVirtual) {
+			if a.lanes == 8 {
+				a.VPDPWSSD(v, f, sum)
+			} else {
+				p := a.vec()
+				a.VPMADDWD(v, f, p)
+				a.VPADDD(p, sum, sum)
 			}
-		}
-		a.ADDQ(stride, left)
-		a.ADDQ(stride, x)
-		a.DECQ(n)
-		a.JNE(operand.LabelRef(loop))
-		for i, sums := range acc {
-			for k, sum := range sums {
-				a.store(sum, at(t, a.lanes*(i*most+k)), a.lanes)
-			}
-		}
-		a.end(nil)
+		})
 	})
+}
+
+// intTile writes a tile of so many rows and vectors of columns, from its sums of nothing to its return: load fetches vector k of a row of x, and add adds its products with a number of left.
+func (a *asm) intTile(t, left, x, n, stride, xstride reg.Register, rows, most, vecs int, load func(k int, v reg.VecVirtual), add func(v, f, sum reg.VecVirtual)) {
+	acc := make([][]reg.VecVirtual, rows)
+	for i := range acc {
+		acc[i] = a.zeros(vecs)
+	}
+	loop := a.label("loop")
+	a.Label(loop)
+	v := make([]reg.VecVirtual, vecs)
+	for k := range v {
+		v[k] = a.vec()
+		load(k, v[k])
+	}
+	for i, sums := range acc {
+		f := a.vec()
+		a.VPBROADCASTD(operand.Mem{Base: left, Disp: 4 * i}, f)
+		for k, sum := range sums {
+			add(v[k], f, sum)
+		}
+	}
+	a.ADDQ(stride, left)
+	a.ADDQ(xstride, x)
+	a.DECQ(n)
+	a.JNE(operand.LabelRef(loop))
+	for i, sums := range acc {
+		for k, sum := range sums {
+			a.store(sum, at(t, a.lanes*(i*most+k)), a.lanes)
+		}
+	}
+	a.end(nil)
 }
 
 // gramBytes writes the same of four rows of bytes, without a sign: those of x are taken less 128, since one factor has to have one.
@@ -110,34 +118,8 @@ func (a *asm) gramBytes() {
 	a.MOVL(operand.U32(signs), bits)
 	a.VPBROADCASTD(bits, sign)
 	a.choose(w, 1, most, func(vecs int) {
-		acc := make([][]reg.VecVirtual, intRowsAVX512)
-		for i := range acc {
-			acc[i] = a.zeros(vecs)
-		}
-		loop := a.label("loop")
-		a.Label(loop)
-		v := make([]reg.VecVirtual, vecs)
-		for k := range v {
-			v[k] = a.vec()
-			a.VPXORD(at(x, a.lanes*k), sign, v[k])
-		}
-		for i, sums := range acc {
-			f := a.vec()
-			a.VPBROADCASTD(operand.Mem{Base: left, Disp: 4 * i}, f)
-			for k, sum := range sums {
-				a.VPDPBUSD(v[k], f, sum)
-			}
-		}
-		a.ADDQ(stride, left)
-		a.ADDQ(xstride, x)
-		a.DECQ(n)
-		a.JNE(operand.LabelRef(loop))
-		for i, sums := range acc {
-			for k, sum := range sums {
-				a.store(sum, at(t, a.lanes*(i*most+k)), a.lanes)
-			}
-		}
-		a.end(nil)
+		load := func(k int, v reg.VecVirtual) { a.VPXORD(at(x, a.lanes*k), sign, v) }
+		a.intTile(t, left, x, n, stride, xstride, intRowsAVX512, most, vecs, load, func(v, f, sum reg.VecVirtual) { a.VPDPBUSD(v, f, sum) })
 	})
 }
 
