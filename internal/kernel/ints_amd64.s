@@ -60,58 +60,58 @@ TEXT ·packBytesAVX2(SB), NOSPLIT, $0-72
 	MOVQ         v+16(FP), BX
 	MOVQ         w+24(FP), SI
 	MOVQ         z+32(FP), DI
-	VXORPD       Y1, Y1, Y1
-	VBROADCASTSD c+40(FP), Y0
-	VPXOR        X2, X2, X2
+	VXORPD       Y2, Y2, Y2
+	VBROADCASTSD c+40(FP), Y1
+	VPXOR        X3, X3, X3
 
 loop2:
-	VMULPD       (DX), Y0, Y3
-	VCVTTPD2DQY  Y3, X5
+	VMULPD       (DX), Y1, Y0
+	VCVTTPD2DQY  Y0, X5
 	VCVTDQ2PD    X5, Y4
-	VSUBPD       Y3, Y4, Y4
-	VORPD        Y4, Y1, Y1
-	VPOR         X5, X2, X2
+	VSUBPD       Y0, Y4, Y4
+	VORPD        Y4, Y2, Y2
+	VPOR         X5, X3, X3
+	VMOVDQU      X5, X0
 	ADDQ         $0x20, DX
-	VMOVDQU      X5, X3
-	VMULPD       (BX), Y0, Y4
+	VMULPD       (BX), Y1, Y4
 	VCVTTPD2DQY  Y4, X6
 	VCVTDQ2PD    X6, Y5
 	VSUBPD       Y4, Y5, Y5
-	VORPD        Y5, Y1, Y1
-	VPOR         X6, X2, X2
-	ADDQ         $0x20, BX
+	VORPD        Y5, Y2, Y2
+	VPOR         X6, X3, X3
 	VPSLLD       $0x08, X6, X6
-	VPOR         X6, X3, X3
-	VMULPD       (SI), Y0, Y4
+	VPOR         X6, X0, X0
+	ADDQ         $0x20, BX
+	VMULPD       (SI), Y1, Y4
 	VCVTTPD2DQY  Y4, X6
 	VCVTDQ2PD    X6, Y5
 	VSUBPD       Y4, Y5, Y5
-	VORPD        Y5, Y1, Y1
-	VPOR         X6, X2, X2
-	ADDQ         $0x20, SI
+	VORPD        Y5, Y2, Y2
+	VPOR         X6, X3, X3
 	VPSLLD       $0x10, X6, X6
-	VPOR         X6, X3, X3
-	VMULPD       (DI), Y0, Y4
+	VPOR         X6, X0, X0
+	ADDQ         $0x20, SI
+	VMULPD       (DI), Y1, Y4
 	VCVTTPD2DQY  Y4, X6
 	VCVTDQ2PD    X6, Y5
 	VSUBPD       Y4, Y5, Y5
-	VORPD        Y5, Y1, Y1
-	VPOR         X6, X2, X2
-	ADDQ         $0x20, DI
-	VPSLLD       $0x18, X6, X6
+	VORPD        Y5, Y2, Y2
 	VPOR         X6, X3, X3
-	VMOVDQU      X3, (AX)
+	VPSLLD       $0x18, X6, X6
+	VPOR         X6, X0, X0
+	ADDQ         $0x20, DI
+	VMOVDQU      X0, (AX)
 	ADDQ         $0x10, AX
 	SUBQ         $0x04, CX
 	JNE          loop2
-	VEXTRACTF128 $0x01, Y1, X0
-	VPOR         X1, X0, X0
+	VEXTRACTF128 $0x01, Y2, X0
+	VPOR         X2, X0, X0
 	VMOVQ        X0, AX
 	VPEXTRQ      $0x01, X0, CX
 	ORQ          CX, AX
 	MOVQ         AX, differ+56(FP)
-	VMOVQ        X2, AX
-	VPEXTRQ      $0x01, X2, CX
+	VMOVQ        X3, AX
+	VPEXTRQ      $0x01, X3, CX
 	ORQ          CX, AX
 	MOVQ         AX, bits+64(FP)
 	VZEROUPPER

@@ -127,9 +127,43 @@ func (a *asm) gramBytes() {
 func (a *asm) packBytes() {
 	a.begin("packBytes", "func(dst *int32, u, v, w, z *float64, c float64, n int) (differ, bits uint64)",
 		"packBytes"+a.name+" is packBytesGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what they have together.")
+	four := a.XMM()
+	a.packWhole([]string{"u", "v", "w", "z"}, func(i int, k reg.VecVirtual, bits reg.Register) {
+		a.VPOR(k, bits, bits)
+		if i == 0 {
+			a.VMOVDQU(k, four)
+		} else {
+			a.VPSLLD(operand.U8(8*i), k, k)
+			a.VPOR(k, four, four)
+		}
+	}, func() reg.Register { return four })
+}
+
+// packInts writes the whole numbers c·u and c·v, 16 bits each, side by side, and finds out whether they are whole.
+func (a *asm) packInts() {
+	a.begin("packInts", "func(dst *int32, u, v *float64, c float64, n int) (differ, bits uint64)",
+		"packInts"+a.name+" is packIntsGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what their magnitudes have together.")
+	var whole []reg.VecVirtual
+	a.packWhole([]string{"u", "v"}, func(_ int, k reg.VecVirtual, bits reg.Register) {
+		size := a.XMM()
+		a.VPABSD(k, size)
+		a.VPOR(size, bits, bits)
+		whole = append(whole, k)
+	}, func() reg.Register {
+		a.VPSLLD(operand.U8(16), whole[1], whole[1])
+		a.VPBLENDW(operand.U8(0xaa), whole[1], whole[0], whole[0])
+		return whole[0]
+	})
+}
+
+// packWhole writes what packs four numbers of each row at a time: take has the whole numbers k of row i, and adds what bits they have; packed returns what becomes of those of all rows.
+func (a *asm) packWhole(rows []string, take func(i int, k reg.VecVirtual, bits reg.Register), packed func() reg.Register) {
 	dst, n := a.arg("dst"), a.arg("n")
-	from := []reg.Register{a.arg("u"), a.arg("v"), a.arg("w"), a.arg("z")}
-	c, differ, bits, four := a.vec(), a.zeros(1)[0], a.XMM(), a.XMM()
+	var from []reg.Register
+	for _, row := range rows {
+		from = append(from, a.arg(row))
+	}
+	c, differ, bits := a.vec(), a.zeros(1)[0], a.XMM()
 	a.VBROADCASTSD(a.mem("c"), c)
 	a.VPXOR(bits, bits, bits)
 	loop := a.label("loop")
@@ -141,51 +175,10 @@ func (a *asm) packBytes() {
 		a.VCVTDQ2PD(k, back)
 		a.VSUBPD(x, back, back)
 		a.VORPD(back, differ, differ)
-		a.VPOR(k, bits, bits)
+		take(i, k, bits)
 		a.ADDQ(operand.U8(32), p)
-		if i == 0 {
-			a.VMOVDQU(k, four)
-		} else {
-			a.VPSLLD(operand.U8(8*i), k, k)
-			a.VPOR(k, four, four)
-		}
 	}
-	a.VMOVDQU(four, operand.Mem{Base: dst})
-	a.ADDQ(operand.U8(16), dst)
-	a.SUBQ(operand.U8(4), n)
-	a.JNE(operand.LabelRef(loop))
-	a.Store(a.orLanes(differ, true), a.ReturnIndex(0))
-	a.Store(a.orLanes(bits, false), a.ReturnIndex(1))
-	a.end(nil)
-}
-
-// packInts writes the whole numbers c·u and c·v, 16 bits each, side by side, and finds out whether they are whole.
-func (a *asm) packInts() {
-	a.begin("packInts", "func(dst *int32, u, v *float64, c float64, n int) (differ, bits uint64)",
-		"packInts"+a.name+" is packIntsGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what their magnitudes have together.")
-	dst, n := a.arg("dst"), a.arg("n")
-	from := []reg.Register{a.arg("u"), a.arg("v")}
-	c, differ, bits := a.vec(), a.zeros(1)[0], a.XMM()
-	a.VBROADCASTSD(a.mem("c"), c)
-	a.VPXOR(bits, bits, bits)
-	loop := a.label("loop")
-	a.Label(loop)
-	var whole []reg.VecVirtual
-	for _, p := range from {
-		x, back, k, size := a.vec(), a.vec(), a.XMM(), a.XMM()
-		a.VMULPD(operand.Mem{Base: p}, c, x)
-		a.VCVTTPD2DQY(x, k)
-		a.VCVTDQ2PD(k, back)
-		a.VSUBPD(x, back, back)
-		a.VORPD(back, differ, differ)
-		a.VPABSD(k, size)
-		a.VPOR(size, bits, bits)
-		a.ADDQ(operand.U8(32), p)
-		whole = append(whole, k)
-	}
-	a.VPSLLD(operand.U8(16), whole[1], whole[1])
-	a.VPBLENDW(operand.U8(0xaa), whole[1], whole[0], whole[0])
-	a.VMOVDQU(whole[0], operand.Mem{Base: dst})
+	a.VMOVDQU(packed(), operand.Mem{Base: dst})
 	a.ADDQ(operand.U8(16), dst)
 	a.SUBQ(operand.U8(4), n)
 	a.JNE(operand.LabelRef(loop))
