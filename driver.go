@@ -124,14 +124,15 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 			}
 			return known
 		}
+		far := last.far(p.target)
 		switch {
 		case watch.reached(look, estimate, rep.changed == 0 || doubted):
 			status, ended = Converged, true
-		case rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before*sweeps:
+		case far, rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before*sweeps:
 			status, ended = Stalled, true
 		}
 		doubted = false
-		if d, ok := work.(doubter); ok && ended && d.doubt() {
+		if d, ok := work.(doubter); ok && ended && !far && d.doubt() {
 			status, ended, doubted = SweepLimit, false, true
 		}
 	}
@@ -150,6 +151,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 type falling struct {
 	objective float64 // 0 before the first
 	sweep     int
+	falls     [2]float64 // by how much the objective has fallen a sweep, the last twice; 0 before
 	rates     [2]float64 // of itself, by which the error has fallen a sweep, the last twice: sweeps of some kinds take turns
 }
 
@@ -158,11 +160,18 @@ func (f *falling) to(objective float64, sweep int) {
 	if f.objective > 0 && objective < f.objective {
 		rate = 1 - math.Pow(max(0, objective)/f.objective, 0.5/float64(sweep-f.sweep))
 	}
-	f.rates[0], f.rates[1] = f.rates[1], rate
+	if f.rates[0], f.rates[1] = f.rates[1], rate; f.sweep > 0 {
+		f.falls[0], f.falls[1] = f.falls[1], (f.objective-objective)/float64(sweep-f.sweep)
+	}
 	f.objective, f.sweep = objective, sweep
 }
 
 func (f *falling) rate() float64 { return max(f.rates[0], f.rates[1]) }
+
+// far says that sweeps like the last would not soon bring the objective down to target.
+func (f *falling) far(target float64) bool {
+	return f.falls[0] != 0 && f.objective-target > patience*max(f.falls[0], f.falls[1])
+}
 
 // A run that has converged says so where its error still fell by more than worthTelling of itself a sweep, as small errors of dense points with many columns do at a KKT residual
 // of 1e-4; but not where objectives, sums of terms as large as ‖A‖², no longer tell errors from one another.

@@ -123,15 +123,19 @@ func (LAIStart) fill(p *problem, h *matrix.Dense, run int) error {
 }
 
 func (g Given) fill(p *problem, h *matrix.Dense, _ int) error {
-	s := math.Sqrt(p.scale)
-	for k, v := range g.H.Data() {
-		h.Data()[k] = v * s
-	}
+	g.scaleTo(p, h)
 	// From there a sweep can do no better than round H to a few columns, or to zero.
 	if f := p.measure(h); f.hhSq > mostStart*mostStart*p.norm*p.norm {
 		return fmt.Errorf("%w: ‖HHᵀ‖ is %.2g times ‖A‖; scale it down", ErrStart, math.Sqrt(f.hhSq)/p.norm)
 	}
 	return nil
+}
+
+func (g Given) scaleTo(p *problem, h *matrix.Dense) {
+	s := math.Sqrt(p.scale)
+	for k, v := range g.H.Data() {
+		h.Data()[k] = v * s
+	}
 }
 
 // check says what is wrong with H before any work, or nil.

@@ -56,6 +56,8 @@ func (o *Options) check(n, r int) error {
 		return fmt.Errorf("%w: Stop.KKT = %v, Stop.RelChange = %v", ErrOption, l.KKT, l.RelChange)
 	case o.Runs < 0:
 		return fmt.Errorf("%w: Runs = %d", ErrOption, o.Runs)
+	case o.Kicks < 0:
+		return fmt.Errorf("%w: Kicks = %d", ErrOption, o.Kicks)
 	case o.Threads < 0:
 		return fmt.Errorf("%w: Threads = %d", ErrOption, o.Threads)
 	case o.Bound < NoBound || o.Bound > AnyBound:

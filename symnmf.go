@@ -32,6 +32,10 @@ type Options struct {
 	Seed uint64
 	// Runs is the number of independent random starts, of which the one with the least objective is kept; 0 means 1.
 	Runs int
+	// Kicks is how many times a run, when it has come to rest, begins again from the best H so far with two of its columns joined and one split at random, which
+	// finds lower objectives than as many random starts in as much time; 0 means none, and none are made of one column. They count for the bounds of Stop, so that a large number means as many as
+	// these allow. The trace has a point at the end of each that was taken.
+	Kicks int
 	// Threads bounds the goroutines at work; 0 means all processors, and more than 1024 are not used. The answer does not depend on it.
 	Threads int
 	// Trace asks for the exact error and KKT residual of the start, of every sweep that is not provisional (see Progress) and
@@ -51,13 +55,14 @@ type Options struct {
 // Progress tells how far a run is.
 type Progress struct {
 	Run, Runs int // this one, from 1, of so many
+	Kick      int // the one at work or just taken, from 1, or 0 before the first; the last while the best H is brought to rest
 	Sweep     int
 	Elapsed   time.Duration // since this run began
 	// RelErr is ‖A−HHᵀ‖/‖A‖ from the summed decreases, without a product (with an ℓ₁ term: of the whole objective).
 	RelErr float64
 	// KKT estimates the KKT residual from what the sweep met on its way.
 	KKT float64
-	// Provisional says that the method has not looked at what this sweep did, so that RelErr and KKT are of one before.
+	// Provisional says that RelErr and KKT are of a sweep before: the method has not looked at what this one did, or it is one of a kick.
 	Provisional bool
 }
 
@@ -107,6 +112,7 @@ type Result struct {
 	Trace                 []TracePoint
 	Run                   int // the one kept, from 1
 	Runs                  []RunSummary
+	Kicks                 KickSummary // of the run kept
 	Seed                  uint64
 }
 
@@ -203,6 +209,8 @@ type problem struct {
 	shown *clock                          // of the run at work, where it has a trace
 	notes []string                        // of the run at work
 
+	target float64 // the objective that the run at work has to come down to, or may end; +Inf where any will do
+
 	startAH []float64 // A·H of the start just filled, n×r, until it is measured; or nil
 }
 
@@ -276,7 +284,7 @@ func (p *problem) best(ctx context.Context, opt *Options) (*Result, error) {
 	var best *Result
 	var summaries []RunSummary
 	for run := range max(opt.Runs, 1) {
-		res, err := p.run(ctx, opt, run)
+		res, err := p.search(ctx, opt, run)
 		if err != nil {
 			return nil, err
 		}

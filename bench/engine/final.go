@@ -19,6 +19,8 @@ type finish struct {
 	Seed    uint64  `json:"seed"`
 	Seconds float64 `json:"seconds"`
 	Sweeps  int     `json:"sweeps"`
+	Kicks   int     `json:"kicks"`
+	Taken   int     `json:"taken"`
 	RelErr  float64 `json:"relerr"`
 	KKT     float64 `json:"kkt"`
 	Status  string  `json:"status"`
@@ -58,7 +60,7 @@ func (c *config) final(after time.Duration, log *journal) error {
 				}
 				f.Row, f.Start = e.name(), start
 				log.add(f)
-				fmt.Fprintf(os.Stderr, "%s, %s, seed %d: %.6g %%, %d sweeps\n", f.Row, start, seed, 100*f.RelErr, f.Sweeps)
+				fmt.Fprintf(os.Stderr, "%s, %s, seed %d: %.6g %%, %d sweeps, %d of %d kicks taken\n", f.Row, start, seed, 100*f.RelErr, f.Sweeps, f.Taken, f.Kicks)
 				if errors = append(errors, 100*f.RelErr); slices.Min(errors) == 100*f.RelErr {
 					sweeps = f.Sweeps
 				}
@@ -68,7 +70,7 @@ func (c *config) final(after time.Duration, log *journal) error {
 				fmt.Sprintf("%.6g", median(errors)), fmt.Sprint(sweeps), short5(e.floor), short5(e.goal), verdict(best, e.floor, e.goal, true)})
 		}
 	}
-	fmt.Printf("after %v, %d threads\n\n", after, threads)
+	fmt.Printf("after %v, %d threads, at most %d kicks\n\n", after, threads, c.kicks)
 	printTable(os.Stdout, []string{"set", "form", "r", "start", "starts", "error, %", "median", "sweeps", "floor", "goal", "reached"}, lines)
 	printMissing(os.Stdout, s.missing)
 	return nil
@@ -89,12 +91,12 @@ func (t *task) finish(after time.Duration, seed uint64, threads int) (finish, er
 		stop = symnmf.Stop{Time: max(after-made, time.Nanosecond), Sweeps: -1, KKT: -1}
 	}
 	res, err := symnmf.Factorize(context.Background(), a, t.rank, symnmf.Options{
-		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads, Stop: stop,
+		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads, Stop: stop, Kicks: t.kicks,
 	})
 	if err != nil {
 		return finish{}, err
 	}
 	return finish{
-		Start: res.Start, Threads: threads, Seed: seed, Seconds: (made + res.Time).Seconds(), Sweeps: res.Sweeps, RelErr: res.RelErr, KKT: res.KKT, Status: res.Status.String(),
+		Start: res.Start, Threads: threads, Seed: seed, Seconds: (made + res.Time).Seconds(), Sweeps: res.Sweeps, Kicks: res.Kicks.Made, Taken: res.Kicks.Taken, RelErr: res.RelErr, KKT: res.KKT, Status: res.Status.String(),
 	}, nil
 }

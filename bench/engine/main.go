@@ -48,6 +48,7 @@ type config struct {
 	threads             []int
 	repeats, seeds      int
 	orders              int // seeds of a row from zero
+	kicks               int
 	limit               time.Duration
 	dir, symnmf         string // of -rmat
 	solver              symnmf.Solver
@@ -74,6 +75,7 @@ func run(args []string) error {
 	flags.IntVar(&c.seeds, "seeds", 10, "at most so many random starts a row, `seeds` 0, 1, …")
 	flags.IntVar(&c.orders, "orders", 1, "so many random orders of the coordinates a row from zero, `seeds` 0, 1, …")
 	flags.DurationVar(&c.limit, "limit", 0, "how long a start may take to reach its target; 0 is the row's own, 5 to 30 s")
+	flags.IntVar(&c.kicks, "kicks", 0, "at most so many `kicks` a run of -final, as many as the time allows")
 	list := flags.Bool("list", false, "list the rows")
 	final := flags.Duration("final", 0, "final errors after so long")
 	rest := flags.Bool("rest", false, "runs that start and stop as they do by themselves, on sets of every kind")

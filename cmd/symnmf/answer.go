@@ -61,6 +61,7 @@ type record struct {
 	Seed         uint64      `json:"seed"`
 	Threads      int         `json:"threads"`
 	Runs         []runRecord `json:"runs"`
+	Kicks        *kickRecord `json:"kicks,omitempty"` // where they were asked for
 	Sweeps       int         `json:"sweeps"`
 	Seconds      number      `json:"seconds"`
 	Status       string      `json:"status"`
@@ -87,6 +88,13 @@ type runRecord struct {
 	Sweeps    int    `json:"sweeps"`
 	Seconds   number `json:"seconds"`
 	Status    string `json:"status"`
+}
+
+// kickRecord tells of the kicks of the run that was kept.
+type kickRecord struct {
+	Made   int    `json:"made"`
+	Taken  int    `json:"taken"` // that found a lower objective
+	Before number `json:"relative_error_before"`
 }
 
 // limits are what bounds the run; null means no bound.
@@ -132,6 +140,9 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 	for _, r := range res.Runs {
 		a.record.Runs = append(a.record.Runs, runRecord{r.Run, number(r.RelErr), number(r.KKT), number(r.Objective), r.Sweeps,
 			number(r.Time.Seconds()), r.Status.String()})
+	}
+	if f.kicks > 0 {
+		a.record.Kicks = &kickRecord{res.Kicks.Made, res.Kicks.Taken, number(res.Kicks.RelErr)}
 	}
 	if b := number(res.LowerBound); !math.IsNaN(res.LowerBound) {
 		a.record.LowerBound = &b
@@ -283,6 +294,13 @@ func (a *answer) summary(s *streams) {
 		a.runTable(s)
 	}
 	fmt.Fprintf(s.err, "%v: %s in %s\n", res.Status, count(int64(res.Sweeps), "sweep", "sweeps"), showTime(res.Time))
+	if k := a.record.Kicks; k != nil {
+		made := count(int64(k.Made), "kick", "kicks")
+		if k.Made < f.kicks {
+			made += ", all that the limits allow"
+		}
+		fmt.Fprintf(s.err, "%s: %d found a lower objective; relative error before %s\n", made, k.Taken, percent(float64(k.Before)))
+	}
 	fmt.Fprintf(s.err, "relative error %s, KKT residual %.3g\n", showError(res.RelErr, res.ErrFloor), res.KKT)
 	if !math.IsNaN(res.LowerBound) {
 		fmt.Fprintf(s.err, "no H of %s has an error below %s, found in another %s\n", count(int64(f.rank), "column", "columns"), percent(res.LowerBound), showTime(res.BoundTime))

@@ -35,6 +35,7 @@ type fitFlags struct {
 	init    string
 	seed    uint64
 	runs    int
+	kicks   int
 	sweeps  int
 	time    time.Duration
 	tol     float64
@@ -92,6 +93,7 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(startNames(), cobra.ShellCompDirectiveDefault))
 	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
 	wholeVar(flags, &f.runs, "runs", "", 1, "`N` independent random starts, of which the best is kept")
+	wholeVar(flags, &f.kicks, "kicks", "", 0, "`N` times begin again from the best H, two of its columns joined and one split at random; within the limits (default 0)")
 	wholeVar(flags, &f.sweeps, "max-sweeps", "", 1000, "at most `N` sweeps; 0 = no limit")
 	flags.DurationVar(&f.time, "time-limit", 0, "at most time `D` a run, as 30s or 5m; 0 = no limit (default 0)")
 	flags.Float64Var(&f.tol, "tol", 1e-4, "a run has converged when the KKT residual is at most `T`; 0 = never")
@@ -159,6 +161,10 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		return bad("--force is about the directory of -o, which is missing")
 	case f.runs > 1 && f.init != "" && f.init != "random":
 		return bad("--runs %d needs random starts, not --init %s", f.runs, f.init)
+	case f.kicks < 0:
+		return bad("--kicks %d: 0 means none, and the limits bound how many are made", f.kicks)
+	case f.kicks > 0 && f.rank == 1:
+		return bad("--kicks %d needs at least 2 columns to join and split, and -k is 1", f.kicks)
 	case f.method != "auto" && !slices.Contains(methodNames(), f.method):
 		near := didYouMean(f.method, methodNames(), "")
 		if near == "" {
@@ -353,7 +359,7 @@ func (f *fitFlags) run(s *streams) error {
 	}
 	need := shapeOf(d)
 	need.offDiag = f.diag == "ignore"
-	need.method, need.rank, need.runs = f.method, f.rank, f.runs
+	need.method, need.rank, need.runs, need.kicks = f.method, f.rank, f.runs, f.kicks > 0
 	f.held = need.table + need.ids
 	if original != nil {
 		f.held += shapeOf(original.dataset).table
@@ -479,7 +485,7 @@ func (f *fitFlags) options(d *dataset, s *streams, threads int) (opt symnmf.Opti
 	}
 	opt.Stop = symnmf.Stop{Sweeps: orNone(f.sweeps), Time: f.time, KKT: orNone(f.tol)}
 	opt.L1, opt.IgnoreDiagonal, opt.ClearLoose = f.l1, f.diag == "ignore", true
-	opt.Seed, opt.Runs, opt.Threads = f.seed, f.runs, threads
+	opt.Seed, opt.Runs, opt.Kicks, opt.Threads = f.seed, f.runs, f.kicks, threads
 	opt.Trace = f.trace != ""
 	return opt, nil
 }

@@ -20,6 +20,7 @@ type shape struct {
 	items      string
 	method     string
 	rank, runs int
+	kicks      bool
 	given      bool    // the start is a file
 	init       string  // the start, when it has a name
 	over       string  // what lai runs, when it is said
@@ -186,6 +187,9 @@ func (sh shape) ahead() float64 {
 	factors := 1 + float64(min(sh.runs, 2)-1) // the one at work, and the best so far
 	if sh.given {
 		factors++
+	}
+	if sh.kicks {
+		factors += 2 // the best of them, and the start of one
 	}
 	base := a + sh.held + 8*(factors*n*r+8*n) // the vectors: A_ii twice and others
 	work := base

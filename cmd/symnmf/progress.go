@@ -51,6 +51,9 @@ func (p *progress) show(now symnmf.Progress) {
 		return
 	}
 	line := fmt.Sprintf("sweep %d, %s, error %s, KKT about %.1e", now.Sweep, showTime(now.Elapsed), percent(now.RelErr), now.KKT)
+	if now.Kick > 0 {
+		line = fmt.Sprintf("kick %d, %s", now.Kick, line)
+	}
 	if now.Runs > 1 {
 		line = fmt.Sprintf("run %d of %d, %s", now.Run, now.Runs, line)
 	}
