@@ -139,7 +139,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	end()
 	p.finish(res, h, known, status, clk, limits.KKT)
 	if rate := last.rate(); rate > worthTelling && res.Status == Converged && res.RelErr > leastTold && !kernel.Nonzero(p.l1) {
-		res.Notes = append(res.Notes, fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*rate))
+		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*rate)
 	}
 	if t, ok := work.(teller); ok {
 		res.Notes = append(res.Notes, t.tell(ctx, res.Status)...)
@@ -170,7 +170,7 @@ func (f *falling) rate() float64 { return max(f.rates[0], f.rates[1]) }
 
 // far says that sweeps like the last would not soon bring the objective down to target.
 func (f *falling) far(target float64) bool {
-	return f.falls[0] != 0 && f.objective-target > patience*max(f.falls[0], f.falls[1])
+	return f.falls[0] != 0 && f.objective-target > patience*max(0, f.falls[0], f.falls[1])
 }
 
 // A run that has converged says so where its error still fell by more than worthTelling of itself a sweep, as small errors of dense points with many columns do at a KKT residual

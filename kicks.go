@@ -2,95 +2,88 @@ package symnmf
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
 // KickSummary tells of the kicks of a run.
 type KickSummary struct {
-	Made, Taken int     // all, and those that led to a lower objective
+	Made, Taken int     // begun, and those that ended with a lower objective
 	RelErr      float64 // before the first
 }
 
-// search does one run and, as long as its limits allow, the kicks asked for: runs from the best H so far with two columns joined and one split at
-// random, which replace it where they end lower. Until the last of them none goes on to the last digits, nor where it would at most come near the best.
-//
-// Source: iterated local search, Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003.
+// search does one run, and then as many kicks as are asked for and its bounds allow.
 func (p *problem) search(ctx context.Context, opt *Options, number int) (*Result, error) {
 	p.target = math.Inf(1)
-	if opt.Kicks == 0 || p.r == 1 || p.norm == 0 {
-		return p.run(ctx, opt, number)
+	res, err := p.run(ctx, opt, number)
+	if err == nil && opt.Kicks > 0 && p.r > 1 && p.norm > 0 {
+		s := &kicks{p: p, opt: opt, number: number, best: res, before: res.Time, sweeps: res.Sweeps, clock: newClock(time.Now)}
+		res, err = s.make(ctx)
 	}
-	first := *opt
-	first.Stop.RelChange = max(opt.Stop.RelChange, restOfKicks)
-	best, err := p.run(ctx, &first, number)
 	if err != nil {
 		return nil, err
 	}
-	s := &kicks{p: p, opt: opt, number: number, best: best, sum: KickSummary{RelErr: best.RelErr}, before: best.Time, sweeps: best.Sweeps, clock: newClock(time.Now)}
-	stop, more := s.left()
-	for ; s.sum.Made < opt.Kicks && more && ctx.Err() == nil; stop, more = s.left() {
-		stop.RelChange = first.Stop.RelChange
-		s.sum.Made++
-		lower, err := s.from(ctx, kicked(s.best.H, p.seed, uint64(number), uint64(s.sum.Made)), stop, s.best.scaled*(1-lowerByKick))
-		if err != nil {
-			return nil, err
-		}
-		if lower {
-			s.sum.Taken++
-		}
+	if res.falls != "" {
+		res.Notes = append(res.Notes, res.falls)
 	}
-	resting := s.best.Status == Stalled && opt.Stop.RelChange < restOfKicks // as far as kicks want it
-	switch {
-	case ctx.Err() != nil || !resting && s.sum.Made == opt.Kicks:
-	case more:
-		kept, err := s.from(ctx, s.best.H, stop, math.Inf(1))
-		if err != nil {
-			return nil, err
-		}
-		if _, more = s.left(); !kept && !more {
-			s.best.Status = s.limit()
-		}
-	case s.best.Status != Converged:
-		s.best.Status = s.limit()
-	}
-	s.best.Sweeps, s.best.Time, s.best.Kicks = s.sweeps, s.elapsed(), s.sum
-	return s.best, nil
+	return res, nil
 }
 
-const (
-	// restOfKicks is the Stop.RelChange of runs until the last kick: from there to rest an error falls in its sixth digit at most, in several
-	// times as many sweeps.
-	restOfKicks = 1e-7
-	// lowerByKick is by which part of the best objective a kick has to get below it, and patience in how many sweeps like its last ones, or it ends.
-	lowerByKick = 1e-6
-	patience    = 20
-	// noiseOfKicks·‖A‖² is more than what rounding makes of an objective.
-	noiseOfKicks = 64 * 0x1p-52
-	// keyOfKicks sets what kicks draw apart from what methods draw for their sweeps.
-	keyOfKicks = 0x6b69636b
-)
-
-// kicks is a run with those made after it.
+// kicks makes a run begin again from the best H so far, two of its columns joined and one split at random, and keeps what ends lower. A kick
+// ends early when it would at most come near the best.
+//
+// Source: iterated local search, Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003.
 type kicks struct {
 	p      *problem
-	opt    *Options // the caller's
-	number int
-	best   *Result // with the start and the trace of the whole
+	opt    *Options
+	number int     // of the run
+	best   *Result // with the start, the trace and the notes of the whole
 	sum    KickSummary
 	sweeps int
-	before time.Duration // which the first run took
+	before time.Duration // which the run took without kicks
 	clock  *clock        // since then
 }
 
-func (s *kicks) elapsed() time.Duration { return s.before + s.clock.elapsed() }
+const (
+	// lowerByKick is by which part of the best objective a kick has to come below it.
+	lowerByKick = 1e-6
+	// patience is how many sweeps like its last ones a kick may need for that.
+	patience = 20
+	// keyOfKicks keeps what kicks draw apart from what sweeps do.
+	keyOfKicks = 0x6b69636b
+)
+
+func (s *kicks) make(ctx context.Context) (*Result, error) {
+	s.sum.RelErr = s.best.RelErr
+	for s.sum.Made < s.opt.Kicks && s.best.RelErr > s.best.ErrFloor && ctx.Err() == nil {
+		stop, more := s.left()
+		if !more {
+			break
+		}
+		s.sum.Made++
+		if err := s.kick(ctx, stop); err != nil {
+			return nil, err
+		}
+	}
+	if s.opt.Trace && s.best.Trace[len(s.best.Trace)-1].Sweep < s.sweeps && s.sum.Made > 0 {
+		s.addPoint()
+	}
+	s.best.Sweeps, s.best.Time, s.best.Kicks = s.sweeps, s.elapsed(), s.sum
+	if ctx.Err() != nil {
+		s.best.Status = Interrupted
+	}
+	return s.best, nil
+}
 
 // left returns what is left of the bounds, and whether anything is.
 func (s *kicks) left() (stop Stop, more bool) {
-	stop = s.opt.Stop
-	limits, more := stop.limits(), true
+	stop, more = s.opt.Stop, true
+	limits := stop.limits()
 	if limits.Sweeps > 0 {
 		stop.Sweeps = limits.Sweeps - s.sweeps
 		more = stop.Sweeps > 0
@@ -102,47 +95,41 @@ func (s *kicks) left() (stop Stop, more bool) {
 	return stop, more
 }
 
-// limit says which bound has been reached.
-func (s *kicks) limit() Status {
-	if limits := s.opt.Stop.limits(); limits.Sweeps > 0 && s.sweeps >= limits.Sweeps {
-		return SweepLimit
-	}
-	return TimeLimit
-}
+func (s *kicks) elapsed() time.Duration { return s.before + s.clock.elapsed() }
 
-// from does a run from h, which ends early where it would not come down to target, and keeps its answer if it does; without a target if no more
-// than rounding errors make it higher than the best so far.
-func (s *kicks) from(ctx context.Context, h *matrix.Dense, stop Stop, target float64) (lower bool, err error) {
+// kick makes one.
+func (s *kicks) kick(ctx context.Context, stop Stop) error {
 	opt := *s.opt
-	opt.Start, opt.Stop, opt.Trace = again{Given{h}}, stop, false
+	opt.Start, opt.Stop, opt.Trace = again{Given{kicked(s.best.H, s.p.seed, uint64(s.number), uint64(s.sum.Made))}}, stop, false
 	opt.Progress = func(now Progress) { s.tell(s.sweeps+now.Sweep, true) }
-	s.p.target = target
-	next, err := s.p.run(ctx, &opt, s.number)
+	s.p.target = s.best.scaled * (1 - lowerByKick)
+	res, err := s.p.run(ctx, &opt, s.number)
 	if err != nil {
-		return false, err
+		return err
 	}
-	s.sweeps += next.Sweeps
-	if next.scaled > min(target, s.best.scaled+noiseOfKicks*s.p.normFrom*s.p.normFrom) {
-		return false, nil
+	s.sweeps += res.Sweeps
+	if !(res.scaled <= s.p.target) {
+		return nil
 	}
-	next.Start, next.First, next.Trace = s.best.Start, s.best.First, s.best.Trace
-	s.best = next
+	s.sum.Taken++
+	notes := s.best.Notes
+	for _, note := range res.Notes {
+		notes = append(notes, fmt.Sprintf("kick %d: %s", s.sum.Made, note))
+	}
+	res.Start, res.First, res.Trace, res.Notes = s.best.Start, s.best.First, s.best.Trace, notes
+	s.best = res
 	if s.opt.Trace && (s.opt.TraceAt == nil || s.opt.TraceAt(s.sweeps)) {
-		next.Trace = append(next.Trace, TracePoint{Sweep: s.sweeps, Time: s.elapsed(), RelErr: next.RelErr, KKT: next.KKT})
+		s.addPoint()
 	}
 	s.tell(s.sweeps, false)
-	return true, nil
-}
-
-// again is a start from an answer, which needs no look whether it is of a size for A.
-type again struct{ Given }
-
-func (a again) fill(p *problem, h *matrix.Dense, _ int) error {
-	a.scaleTo(p, h)
 	return nil
 }
 
-// tell tells the caller of a sweep, of the best H in any case.
+func (s *kicks) addPoint() {
+	s.best.Trace = append(s.best.Trace, TracePoint{Sweep: s.sweeps, Time: s.elapsed(), RelErr: s.best.RelErr, KKT: s.best.KKT})
+}
+
+// tell tells the caller of a sweep, and of the best H.
 func (s *kicks) tell(sweep int, provisional bool) {
 	if s.opt.Progress == nil {
 		return
@@ -153,14 +140,32 @@ func (s *kicks) tell(sweep int, provisional bool) {
 	})
 }
 
-// kicked returns h with two columns joined, by the larger entries, and one split: each row divides its entry at random between that and the column that has become free. With
-// two columns, the one they have become is split.
+// again is a start from an answer, which needs no look whether it is of a size for A.
+type again struct{ Given }
+
+func (a again) fill(p *problem, h *matrix.Dense, _ int) error {
+	a.scaleTo(p, h)
+	return nil
+}
+
+// kicked returns h with one column, the first that is zero or any, joined to another by the larger entries, and one split: each row divides its entry at random
+// between that and the column that has become free. With two columns, the one they have become is split.
 func kicked(h *matrix.Dense, seed uint64, where ...uint64) *matrix.Dense {
 	to := h.Clone()
 	n, r := to.Dims()
 	where = append([]uint64{keyOfKicks}, where...)
 	perm := make([]int, r)
 	permutation(perm, seed, where...)
+	used := make([]float64, r)
+	for i := range n {
+		kernel.Axpy(used, 1, to.Row(i))
+	}
+	if zero := slices.IndexFunc(perm, func(j int) bool { return used[j] == 0 }); zero > 0 {
+		perm[0], perm[zero] = perm[zero], perm[0]
+	}
+	if other := slices.IndexFunc(perm[1:], func(j int) bool { return used[j] > 0 }); other > 0 {
+		perm[1], perm[1+other] = perm[1+other], perm[1]
+	}
 	free, split, joined := perm[0], perm[1], perm[min(2, r-1)]
 	u := uniform{keyOf(seed, where)}
 	for i := range n {

@@ -32,9 +32,9 @@ type Options struct {
 	Seed uint64
 	// Runs is the number of independent random starts, of which the one with the least objective is kept; 0 means 1.
 	Runs int
-	// Kicks is how many times a run, when it has come to rest, begins again from the best H so far with two of its columns joined and one split at random, which
-	// finds lower objectives than as many random starts in as much time; 0 means none, and none are made of one column. They count for the bounds of Stop, so that a large number means as many as
-	// these allow. The trace has a point at the end of each that was taken.
+	// Kicks is how many times a run, when it has ended, begins again from the best H so far with two of its columns joined and one split at random; what ends with
+	// a lower objective, by a millionth of it at least, is the best from then on. Mostly that finds lower ones than more Runs in as much time. 0 means none, and of one column none are made. The bounds of Stop on sweeps and
+	// time are of a run with its kicks, so that a large number means as many as these allow, and Status is that of the run or kick which H comes from. The trace has a point for each kick that was taken.
 	Kicks int
 	// Threads bounds the goroutines at work; 0 means all processors, and more than 1024 are not used. The answer does not depend on it.
 	Threads int
@@ -62,7 +62,8 @@ type Progress struct {
 	RelErr float64
 	// KKT estimates the KKT residual from what the sweep met on its way.
 	KKT float64
-	// Provisional says that RelErr and KKT are of a sweep before: the method has not looked at what this one did, or it is one of a kick.
+	// Provisional says that RelErr and KKT are of a sweep before: the method has not looked at what this one did, or it is one of a
+	// kick. When a kick is taken its last sweep is told once more.
 	Provisional bool
 }
 
@@ -93,6 +94,7 @@ type Result struct {
 	// Objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 	Objective float64
 	scaled    float64 // of the scaled A, which neither overflows nor underflows
+	falls     string  // what Notes will say of an error that was still falling
 	// LowerBound is what RelErr cannot fall below for any H of r columns, from the eigenvalues of A; NaN where Options.Bound did
 	// not ask for it, or it was not found. BoundTime is what the search took, after the runs.
 	LowerBound float64

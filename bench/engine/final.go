@@ -70,7 +70,7 @@ func (c *config) final(after time.Duration, log *journal) error {
 				fmt.Sprintf("%.6g", median(errors)), fmt.Sprint(sweeps), short5(e.floor), short5(e.goal), verdict(best, e.floor, e.goal, true)})
 		}
 	}
-	fmt.Printf("after %v, %d threads, at most %d kicks\n\n", after, threads, c.kicks)
+	fmt.Printf("after %v, %d threads, at most %d kicks, tolerance %g\n\n", after, threads, c.kicks, c.tol)
 	printTable(os.Stdout, []string{"set", "form", "r", "start", "starts", "error, %", "median", "sweeps", "floor", "goal", "reached"}, lines)
 	printMissing(os.Stdout, s.missing)
 	return nil
@@ -88,7 +88,7 @@ func (t *task) finish(after time.Duration, seed uint64, threads int) (finish, er
 	made := time.Since(begin)
 	var stop symnmf.Stop
 	if after > 0 {
-		stop = symnmf.Stop{Time: max(after-made, time.Nanosecond), Sweeps: -1, KKT: -1}
+		stop = symnmf.Stop{Time: max(after-made, time.Nanosecond), Sweeps: -1, KKT: t.tol}
 	}
 	res, err := symnmf.Factorize(context.Background(), a, t.rank, symnmf.Options{
 		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads, Stop: stop, Kicks: t.kicks,

@@ -23,7 +23,8 @@ type task struct {
 	rank   int
 	start  symnmf.Start
 	solver symnmf.Solver // nil lets Factorize choose
-	kicks  int           // of finish
+	kicks  int           // these are of finish
+	tol    float64
 }
 
 // newTask reads the set. It returns nil, without an error, when the set is missing.
@@ -32,7 +33,7 @@ func (c *config) newTask(s *shelf, set string, f form, rank int, start string) (
 	if data == nil {
 		return nil, err
 	}
-	t := &task{data: data, form: f, rank: rank, solver: c.solver, kicks: c.kicks}
+	t := &task{data: data, form: f, rank: rank, solver: c.solver, kicks: c.kicks, tol: c.tol}
 	t.start, err = symnmf.ParseStart(start)
 	return t, err
 }

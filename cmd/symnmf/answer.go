@@ -295,11 +295,7 @@ func (a *answer) summary(s *streams) {
 	}
 	fmt.Fprintf(s.err, "%v: %s in %s\n", res.Status, count(int64(res.Sweeps), "sweep", "sweeps"), showTime(res.Time))
 	if k := a.record.Kicks; k != nil {
-		made := count(int64(k.Made), "kick", "kicks")
-		if k.Made < f.kicks {
-			made += ", all that the limits allow"
-		}
-		fmt.Fprintf(s.err, "%s: %d found a lower objective; relative error before %s\n", made, k.Taken, percent(float64(k.Before)))
+		fmt.Fprintf(s.err, "%d of %s made: %d found a lower objective; relative error before them %s\n", k.Made, count(int64(f.kicks), "kick", "kicks"), k.Taken, percent(float64(k.Before)))
 	}
 	fmt.Fprintf(s.err, "relative error %s, KKT residual %.3g\n", showError(res.RelErr, res.ErrFloor), res.KKT)
 	if !math.IsNaN(res.LowerBound) {
