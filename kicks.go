@@ -23,7 +23,7 @@ func (p *problem) search(ctx context.Context, opt *Options, number int) (*Result
 	res, err := p.run(ctx, opt, number)
 	if err == nil && opt.Kicks > 0 && p.r > 1 && p.norm > 0 {
 		s := &kicks{p: p, opt: opt, number: number, best: res, before: res.Time, sweeps: res.Sweeps, clock: newClock(time.Now)}
-		res, err = s.make(ctx)
+		res, err = s.makeAll(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ const (
 	keyOfKicks = 0x6b69636b
 )
 
-func (s *kicks) make(ctx context.Context) (*Result, error) {
+func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
 	s.sum.RelErr = s.best.RelErr
 	for s.sum.Made < s.opt.Kicks && s.best.RelErr > s.best.ErrFloor && ctx.Err() == nil {
 		stop, more := s.left()
