@@ -70,7 +70,7 @@ func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 	}
-	if s.opt.Trace && s.best.Trace[len(s.best.Trace)-1].Sweep < s.sweeps && s.sum.Made > 0 {
+	if s.opt.Trace && s.best.Trace[len(s.best.Trace)-1].Sweep < s.sweeps {
 		s.addPoint()
 	}
 	s.best.Sweeps, s.best.Time, s.best.Kicks = s.sweeps, s.elapsed(), s.sum

@@ -186,7 +186,14 @@ func TestKicksAccount(t *testing.T) {
 	if beyond != res.Kicks.Taken && beyond != res.Kicks.Taken+1 {
 		t.Errorf("the trace has %d points after more than one sweep, %d kicks were taken", beyond, res.Kicks.Taken)
 	}
-	for _, at := range []func(int) bool{nil, func(int) bool { return false }} {
+	begun, before := 0, math.MaxInt
+	for _, at := range []func(int) bool{nil, func(sweep int) bool {
+		if sweep <= before {
+			begun++
+		}
+		before = sweep
+		return false
+	}} {
 		opt.TraceAt = at
 		again := factorize(t, a, 6, opt)
 		if again.Objective != res.Objective || again.Sweeps != res.Sweeps {
@@ -198,6 +205,9 @@ func TestKicksAccount(t *testing.T) {
 		}
 		if at != nil && len(again.Trace) > 3 { // the start, the end of the run, the last
 			t.Errorf("asked for no points, the trace has %+v", again.Trace)
+		}
+		if at != nil && begun != 2 {
+			t.Errorf("asked for the sweeps of 2 runs, from the first on %d times", begun)
 		}
 	}
 }
@@ -214,6 +224,7 @@ func TestKicksLimits(t *testing.T) {
 		{Stop{KKT: -1, Sweeps: 20000, RelChange: 1e-4}, Stalled, 8},
 		{Stop{KKT: 1e-8, Sweeps: 40}, SweepLimit, 0},
 		{Stop{KKT: 1e-5, Sweeps: 300}, Converged, -1},
+		{Stop{KKT: 1e-5, Sweeps: 300, Time: time.Hour}, Converged, -1},
 		{Stop{KKT: 1e-8, Time: time.Nanosecond}, TimeLimit, 0},
 	} {
 		opt := Options{Solver: RowBlock{}, Start: Random{}, Kicks: 8, Stop: c.stop}
@@ -334,6 +345,15 @@ func TestKicksInterrupted(t *testing.T) {
 	}
 	if alone := factorize(t, a, 3, Options{Solver: CD{}, Start: start, Stop: opt.Stop}); res.RelErr > alone.RelErr {
 		t.Errorf("error %v, of the run alone %v", res.RelErr, alone.RelErr)
+	}
+}
+
+// TestKicksTheSameAgain: one that comes to the same minimum is not taken, though it may be lower in the last digits.
+func TestKicksTheSameAgain(t *testing.T) {
+	a := mustDense(t, instance.FullRank(60, 3))
+	opt := Options{Solver: RowBlock{}, Start: Random{}, Kicks: 30, Stop: Stop{KKT: 1e-6, Sweeps: 5000}}
+	if res := factorize(t, a, 2, opt); res.Kicks.Made != 30 || res.Kicks.Taken != 0 || res.RelErr != res.Kicks.RelErr {
+		t.Errorf("error %v, kicks %+v", res.RelErr, res.Kicks)
 	}
 }
 
