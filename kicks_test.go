@@ -143,6 +143,9 @@ func TestKicksAccount(t *testing.T) {
 	if res.Kicks.Made != 12 || res.Kicks.Taken == 0 || res.Kicks.RelErr <= res.RelErr {
 		t.Fatalf("kicks %+v, error %v: this shows nothing", res.Kicks, res.RelErr)
 	}
+	if res.Start != "random" || res.First.RelErr != res.Trace[0].RelErr {
+		t.Errorf("from %s, error %v, the trace begins with %+v", res.Start, res.First.RelErr, res.Trace[0])
+	}
 	slept := time.Duration(len(told)/every) * rest
 	if all := res.Runs[0].Time + res.Runs[1].Time; all > took-slept {
 		t.Errorf("calls took %v at least of %v, and the runs %v", slept, took, all)
@@ -421,7 +424,7 @@ func TestFar(t *testing.T) {
 	if !f.far(8.7) || f.far(8.9) {
 		t.Error("where it rises it is far from all that is below it, and from nothing above")
 	}
-	// A run that is far from its target ends, and is not doubted.
+	// A run that is far from its target ends, where others go on.
 	a := mustDense(t, instance.FullRank(60, 3))
 	p, err := newProblem(a, 6, &Options{})
 	if err != nil {
@@ -433,5 +436,34 @@ func TestFar(t *testing.T) {
 		if err != nil || res.Sweeps > most || most > 1000 && res.Sweeps < 100 || target == 0 && res.Status != Stalled {
 			t.Errorf("target %v: %v after %d sweeps, %v", target, res.Status, res.Sweeps, err)
 		}
+	} // Nor is it asked whether another kind of sweep would help it.
+	low, err := newProblem(lowRank(t, 60, 10), 4, &Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	s := &doubted{}
+	low.target = 0
+	if res, err := low.run(context.Background(), &Options{Solver: s, Start: Random{}, Stop: Stop{Sweeps: 2000, KKT: 1e-12}}, 0); err != nil || res.Status != Stalled || s.asked > 0 {
+		t.Errorf("%v after %d sweeps, %v; asked %d times whether it has ended", res.Status, res.Sweeps, err, s.asked)
+	}
+}
+
+// doubted is RowBlock that counts how often its runs are asked whether they have ended.
+type doubted struct {
+	RowBlock
+	asked int
+}
+
+func (s *doubted) start(p *problem, h *matrix.Dense, number int) run {
+	return doubtedRun{s.RowBlock.start(p, h, number).(*rowBlockRun), s}
+}
+
+type doubtedRun struct {
+	*rowBlockRun
+	of *doubted
+}
+
+func (s doubtedRun) doubt() bool {
+	s.of.asked++
+	return s.rowBlockRun.doubt()
 }
