@@ -55,7 +55,7 @@ type Options struct {
 // Progress tells how far a run is.
 type Progress struct {
 	Run, Runs int // this one, from 1, of so many
-	Kick      int // the one at work or just taken, from 1, or 0 before the first; the last while the best H is brought to rest
+	Kick      int // the one at work or just taken, from 1; 0 before the first
 	Sweep     int
 	Elapsed   time.Duration // since this run began
 	// RelErr is ‖A−HHᵀ‖/‖A‖ from the summed decreases, without a product (with an ℓ₁ term: of the whole objective).
