@@ -298,6 +298,38 @@ func (s told) start(p *problem, h *matrix.Dense, number int) run {
 	return s.CD.start(p, h, number)
 }
 
+// TestKicksOfRunsDiffer: two runs that end alike are kicked in other ways.
+func TestKicksOfRunsDiffer(t *testing.T) {
+	s := &kickedAlike{kicks: map[string]bool{}}
+	for number := range 2 {
+		p, err := newProblem(mustDense(t, instance.FullRank(20, 1)), 3, &Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.search(context.Background(), &Options{Solver: s, Start: Given{instance.Start(20, 3, 1)}, Kicks: 5, Stop: Stop{Sweeps: 1000}}, number); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.made != 10 || len(s.kicks) != 10 {
+		t.Errorf("%d kicks from %d starts, want 10 each", s.made, len(s.kicks))
+	}
+}
+
+// kickedAlike is CD that notes where kicks begin.
+type kickedAlike struct {
+	CD
+	made  int
+	kicks map[string]bool
+}
+
+func (s *kickedAlike) start(p *problem, h *matrix.Dense, number int) run {
+	if !math.IsInf(p.target, 1) {
+		s.made++
+		s.kicks[instance.Hash(h)] = true
+	}
+	return s.CD.start(p, h, number)
+}
+
 func TestKicksBeginWhereTheyEnd(t *testing.T) {
 	a := mustDense(t, instance.FullRank(20, 1))
 	p, err := newProblem(a.Scaled(1e8), 3, &Options{})

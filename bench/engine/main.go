@@ -77,7 +77,7 @@ func run(args []string) error {
 	flags.IntVar(&c.orders, "orders", 1, "so many random orders of the coordinates a row from zero, `seeds` 0, 1, …")
 	flags.DurationVar(&c.limit, "limit", 0, "how long a start may take to reach its target; 0 is the row's own, 5 to 30 s")
 	flags.IntVar(&c.kicks, "kicks", 0, "at most so many `kicks` a run of -final, as many as the time allows")
-	flags.Float64Var(&c.tol, "tol", -1, "the KKT `residual` at which a run of -final, or a kick, ends; -1 is none")
+	flags.Float64Var(&c.tol, "tol", -1, "the KKT `residual` at which a run of -final, or a kick, ends; -1 is none, 0 that of every run")
 	list := flags.Bool("list", false, "list the rows")
 	final := flags.Duration("final", 0, "final errors after so long")
 	rest := flags.Bool("rest", false, "runs that start and stop as they do by themselves, on sets of every kind")
@@ -94,8 +94,8 @@ func run(args []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("arguments %q, want only flags", flags.Args())
 	}
-	if c.kicks != 0 && *final == 0 {
-		return fmt.Errorf("-kicks %d: they are made by -final alone", c.kicks)
+	if (c.kicks != 0 || c.tol != -1) && *final == 0 {
+		return fmt.Errorf("-kicks %d, -tol %v: they are for -final alone", c.kicks, c.tol)
 	}
 	if c.repeats < 1 || c.seeds < 1 || c.orders < 1 {
 		return fmt.Errorf("-repeats %d, -seeds %d, -orders %d: want at least 1", c.repeats, c.seeds, c.orders)

@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"symnmf"
 	"symnmf/matio"
 	"symnmf/matrix"
 )
@@ -270,5 +272,22 @@ func TestHistoryWithL1(t *testing.T) {
 	lines := readTSV(t, filepath.Join(dir, "history.csv"), ',')
 	if lines[2][2] != "" || lines[len(lines)-1][2] == "" {
 		t.Errorf("%v", lines)
+	}
+}
+
+// TestProgressOfKicks: which run and which kick is at work comes before its sweep.
+func TestProgressOfKicks(t *testing.T) {
+	for _, tc := range []struct {
+		now  symnmf.Progress
+		want string
+	}{
+		{symnmf.Progress{Run: 2, Runs: 3, Kick: 4, Sweep: 5, Elapsed: time.Second, RelErr: 0.25, KKT: 1e-3}, "run 2 of 3, kick 4, sweep 5, 1s, error 25 %, KKT about 1.0e-03\n"},
+		{symnmf.Progress{Run: 1, Runs: 1, Sweep: 5, Elapsed: time.Second, RelErr: 0.25, KKT: 1e-3}, "sweep 5, 1s, error 25 %, KKT about 1.0e-03\n"},
+	} {
+		var out bytes.Buffer
+		p := progress{s: &streams{err: &out}, last: time.Now().Add(-plainEvery)}
+		if p.show(tc.now); out.String() != tc.want {
+			t.Errorf("%q, want %q", out.String(), tc.want)
+		}
 	}
 }
