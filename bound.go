@@ -46,8 +46,8 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 		res.LowerBound = 0
 	case p.ignoreDiag:
 		unknown("without the diagonal eigenvalues say nothing")
-	case p.top != nil && p.top.sure:
-		res.LowerBound = matrix.LowerBound(p.top.values, p.norm, p.r)
+	case p.common.top != nil && p.common.top.sure:
+		res.LowerBound = matrix.LowerBound(p.common.top.values, p.norm, p.r)
 	default:
 		opt := matrix.EigenOptions{Seed: p.seed, Workers: p.workers}
 		if choice == CheapBound {

@@ -37,15 +37,15 @@ func (p *problem) compressed(beyond int) *problem {
 	if p.ignoreDiag || rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < denseFrom || perProduct(p.a) < compressedFrom*2*float64(p.n)*float64(rank)) {
 		return p
 	}
-	c := matrix.Compression{Columns: rank + beyond/2, Power: 1, Keep: rank, Seed: p.seed, Workers: p.workers}
+	c := matrix.Compression{Columns: rank + beyond/2, Power: 1, Keep: rank, Seed: p.seed}
 	if automatic {
 		c.Near = compressedNear
 	}
-	a, errNorm, err := matrix.Compress(p.a, c)
-	if err != nil || automatic && errNorm > compressedNear*p.norm {
+	low, err := p.common.inPlaceOf(p.a, c)
+	if err != nil || automatic && low.apart > compressedNear*p.norm {
 		return p
 	}
-	p.near = p.with(a)
+	p.near = p.with(low)
 	return p.near
 }
 

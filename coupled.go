@@ -96,21 +96,23 @@ func (p *problem) weight(w Weight) float64 {
 // norm2 returns ‖A‖₂: of a matrix without negative entries the largest eigenvalue, by Perron and Frobenius, and of a low rank
 // with signs the largest Ritz value of either sign. It does not depend on the seed.
 func (p *problem) norm2() float64 {
-	if p.spectral == 0 {
+	p.common.mu.Lock()
+	defer p.common.mu.Unlock()
+	if p.common.spectral == 0 {
 		a, _ := matrix.Folded(p.a)
 		e, err := matrix.Eigen(context.Background(), a, 1, p.roughly())
 		if err != nil {
 			panic("symnmf: eigenvalues of a finite matrix")
 		}
-		p.spectral = e.Norm2
+		p.common.spectral = e.Norm2
 	}
-	return p.spectral
+	return p.common.spectral
 }
 
 // roughly asks for an eigenvalue to 1e-8 of ‖A‖₂, the square of the residual, or where they crowd, as on a ring of 40,000 items,
 // to 1e-4, after 0.6 s there; up to n = 144 it is exact but for rounding.
 func (p *problem) roughly() matrix.EigenOptions {
-	return matrix.EigenOptions{Tol: 1e-4, MaxProducts: 400, Workers: p.workers}
+	return matrix.EigenOptions{Tol: 1e-4, MaxProducts: 400, Workers: p.common.workers}
 }
 
 // largest returns max A, of the A that is approximated where p has a low rank: of inner products max A_ii, where the largest is.
@@ -309,15 +311,17 @@ func (s *coupled) tell(ctx context.Context, status Status) []string {
 
 // leastEigenvalue returns a lower bound of λ_min(A).
 func (p *problem) leastEigenvalue(ctx context.Context) (float64, error) {
-	if p.least != nil {
-		return *p.least, nil
+	p.common.mu.Lock()
+	defer p.common.mu.Unlock()
+	if p.common.least != nil {
+		return *p.common.least, nil
 	}
 	e, err := matrix.Eigen(ctx, negated{p.a}, 1, p.roughly())
 	if err != nil {
 		return 0, err
 	}
 	least := -e.Values[0] - e.Residuals[0]
-	p.least = &least
+	p.common.least = &least
 	return least, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"symnmf/internal/kernel"
@@ -37,16 +38,41 @@ func (p *problem) search(ctx context.Context, opt *Options, number int) (*Result
 // kicks makes a run begin again from the best H so far, two of its columns joined and one split at random, and keeps what ends lower. A kick
 // ends early when it would at most come near the best.
 //
+// Several lanes make kicks ahead, from the same H: they count in their order, and when one is taken those after it begin again, from there. So
+// the answer is that of kicks made one after another, however many lanes there are.
+//
 // Source: iterated local search, Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003.
 type kicks struct {
 	p      *problem
 	opt    *Options
-	number int     // of the run
-	best   *Result // with the start, the trace and the notes of the whole
-	sum    KickSummary
-	sweeps int
+	number int // of the run
+	lanes  int
 	before time.Duration // which the run took without kicks
 	clock  *clock        // since then
+
+	mu     sync.Mutex // for all that follows
+	best   *Result    // with the start, the trace and the notes of the whole
+	sum    KickSummary
+	sweeps int // of the run and the kicks made
+	told   int // of the sweeps, at most
+	taken  int // the last kick taken, until that is told, or 0
+	err    error
+
+	begun int                // kicks, those made among them
+	ended map[int]*kick      // by their numbers: those whose turn has not come
+	from  context.Context    // of all that begin from the best H; nil while none has
+	drop  context.CancelFunc // ends them
+}
+
+// kick is one of them.
+type kick struct {
+	number int // from 1
+	from   context.Context
+	best   *Result // from which it begins
+	stop   Stop
+	target float64
+	res    *Result
+	err    error
 }
 
 const (
@@ -59,16 +85,23 @@ const (
 )
 
 func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
-	s.sum.RelErr = s.best.RelErr
-	for s.sum.Made < s.opt.Kicks && s.best.RelErr > s.best.ErrFloor && ctx.Err() == nil {
-		stop, more := s.left()
-		if !more {
-			break
+	s.sum.RelErr, s.ended = s.best.RelErr, map[int]*kick{}
+	s.lanes = s.opt.lanes(s.p, s.opt.Kicks)
+	s.p.together(ctx, s.opt, s.lanes, func(ctx context.Context, l *lane) {
+		for k := s.begin(ctx); k != nil; k = s.begin(ctx) {
+			s.kick(l, k)
+			s.end(k)
+			if l.first && s.untold() {
+				s.tell(nil, 0)
+			}
 		}
-		s.sum.Made++
-		if err := s.kick(ctx, stop); err != nil {
-			return nil, err
-		}
+	})
+	s.restart()
+	if s.err != nil {
+		return nil, s.err
+	}
+	if s.untold() || s.sweeps > s.told {
+		s.tell(nil, 0)
 	}
 	if s.opt.Trace && s.best.Trace[len(s.best.Trace)-1].Sweep < s.sweeps {
 		s.addPoint()
@@ -78,6 +111,30 @@ func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
 		s.best.Status = Interrupted
 	}
 	return s.best, nil
+}
+
+// begin returns the next kick, or nil when there is none.
+func (s *kicks) begin(ctx context.Context) *kick {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stop, more := s.left()
+	if !more || s.err != nil || s.begun >= s.opt.Kicks || !(s.best.RelErr > s.best.ErrFloor) || ctx.Err() != nil {
+		return nil
+	}
+	if s.from == nil {
+		s.from, s.drop = context.WithCancel(ctx)
+	}
+	s.begun++
+	return &kick{number: s.begun, from: s.from, best: s.best, stop: stop, target: s.best.scaled * (1 - lowerByKick)}
+}
+
+// restart drops the kicks that are under way and those whose turn has not come.
+func (s *kicks) restart() {
+	if s.from != nil {
+		s.drop()
+	}
+	s.from, s.begun = nil, s.sum.Made
+	clear(s.ended)
 }
 
 // left returns what is left of the bounds, and whether anything is.
@@ -98,46 +155,95 @@ func (s *kicks) left() (stop Stop, more bool) {
 func (s *kicks) elapsed() time.Duration { return s.before + s.clock.elapsed() }
 
 // kick makes one.
-func (s *kicks) kick(ctx context.Context, stop Stop) error {
+func (s *kicks) kick(l *lane, k *kick) {
 	opt := *s.opt
-	opt.Start, opt.Stop, opt.Trace = again{Given{kicked(s.best.H, s.p.seed, uint64(s.number), uint64(s.sum.Made))}}, stop, false
-	opt.Progress = func(now Progress) { s.tell(s.sweeps+now.Sweep, true) }
-	s.p.target = s.best.scaled * (1 - lowerByKick)
-	res, err := s.p.run(ctx, &opt, s.number)
-	if err != nil {
-		return err
+	opt.Start, opt.Stop, opt.Trace = again{Given{kicked(k.best.H, l.p.seed, uint64(s.number), uint64(k.number))}}, k.stop, false
+	opt.Progress = nil
+	if l.first {
+		opt.Progress = func(now Progress) { s.tell(k, now.Sweep) }
 	}
-	s.sweeps += res.Sweeps
-	if !(res.scaled <= s.p.target) {
-		return nil
+	l.p.target = k.target
+	if k.res, k.err = l.p.run(k.from, &opt, s.number); k.err == nil && !k.lower() {
+		k.res.H = nil
+	}
+}
+
+func (k *kick) lower() bool { return k.res.scaled <= k.target }
+
+// end counts a kick, and those after it whose turn has come by that.
+func (s *kicks) end(k *kick) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k.from != s.from {
+		return
+	}
+	for s.ended[k.number] = k; s.from != nil && s.ended[s.sum.Made+1] != nil; {
+		s.count(s.ended[s.sum.Made+1])
+	}
+}
+
+// count counts the kick whose turn it is.
+func (s *kicks) count(k *kick) {
+	if limits := s.opt.Stop.limits(); k.err == nil && limits.Sweeps > 0 && s.sweeps+k.res.Sweeps > limits.Sweeps {
+		s.restart() // more sweeps than those before it have left
+		return
+	}
+	delete(s.ended, k.number)
+	s.sum.Made++
+	if s.err = k.err; s.err != nil {
+		s.restart()
+		return
+	}
+	s.sweeps += k.res.Sweeps
+	if !k.lower() {
+		return
 	}
 	s.sum.Taken++
 	notes := s.best.Notes
-	for _, note := range res.Notes {
-		notes = append(notes, fmt.Sprintf("kick %d: %s", s.sum.Made, note))
+	for _, note := range k.res.Notes {
+		notes = append(notes, fmt.Sprintf("kick %d: %s", k.number, note))
 	}
-	res.Start, res.First, res.Trace, res.Notes = s.best.Start, s.best.First, s.best.Trace, notes
-	s.best = res
+	k.res.Start, k.res.First, k.res.Trace, k.res.Notes = s.best.Start, s.best.First, s.best.Trace, notes
+	s.best, s.taken = k.res, k.number
 	if s.opt.Trace && (s.opt.TraceAt == nil || s.opt.TraceAt(s.sweeps)) {
 		s.addPoint()
 	}
-	s.tell(s.sweeps, false)
-	return nil
+	s.restart()
 }
 
 func (s *kicks) addPoint() {
 	s.best.Trace = append(s.best.Trace, TracePoint{Sweep: s.sweeps, Time: s.elapsed(), RelErr: s.best.RelErr, KKT: s.best.KKT})
 }
 
-// tell tells the caller of a sweep, and of the best H.
-func (s *kicks) tell(sweep int, provisional bool) {
+// untold says whether a kick has been taken that nobody has been told of.
+func (s *kicks) untold() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken > 0
+}
+
+// tell tells the caller of the best H, and of a sweep of k, which counts if it is the turn of k; nil tells of a kick just taken.
+func (s *kicks) tell(k *kick, sweep int) {
 	if s.opt.Progress == nil {
 		return
 	}
-	s.clock.pause(func() {
-		s.opt.Progress(Progress{Run: s.number + 1, Runs: max(s.opt.Runs, 1), Kick: s.sum.Made, Sweep: sweep, Elapsed: s.elapsed(),
-			RelErr: 2 * math.Sqrt(max(0, s.best.scaled)) / s.p.norm, KKT: s.best.KKT, Provisional: provisional})
-	})
+	s.mu.Lock()
+	now := Progress{Run: s.number + 1, Runs: max(s.opt.Runs, 1), Kick: min(s.sum.Made+1, s.opt.Kicks), Sweep: s.sweeps, Elapsed: s.elapsed(),
+		RelErr: 2 * math.Sqrt(max(0, s.best.scaled)) / s.p.norm, KKT: s.best.KKT, Provisional: true}
+	switch {
+	case s.taken > 0:
+		now.Kick, now.Provisional, s.taken = s.taken, false, 0
+	case k != nil && k.from == s.from && k.number == s.sum.Made+1:
+		now.Sweep += sweep
+	}
+	s.told = max(s.told, now.Sweep)
+	now.Sweep = s.told
+	s.mu.Unlock()
+	if s.lanes > 1 { // the others go on meanwhile
+		s.opt.Progress(now)
+		return
+	}
+	s.clock.pause(func() { s.opt.Progress(now) })
 }
 
 // again is a start from an answer, which needs no look whether it is of a size for A.

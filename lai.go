@@ -104,7 +104,7 @@ func (s LAI) start(p *problem, h *matrix.Dense, number int) run {
 	setDefault(&s.Power, defaultPower)
 	e := &laiRun{LAI: s, p: p, h: h, number: number}
 	if s.given != nil {
-		e.near = p.with(s.given.Scaled(p.scale))
+		e.near = p.with(&replacement{a: s.given.Scaled(p.scale), common: &common{workers: p.workers}})
 	} else {
 		e.near = p.lowRank(s.Oversample, s.Power)
 	}
@@ -271,31 +271,20 @@ func (p *problem) lai(h *matrix.Dense, number int, stop func() bool) {
 	}
 }
 
-// lowRank returns the problem of Â in place of A, once for all runs, or nil when there is none, which a note tells.
+// lowRank returns the problem of Â in place of A, which all runs share, or nil when there is none, which a note tells.
 func (p *problem) lowRank(oversample, power int) *problem {
-	c := matrix.Compression{Columns: p.r + oversample, Power: power, Seed: p.seed, Workers: p.workers}
-	near, ok := p.lows[c]
-	if !ok {
-		began := time.Now()
-		a, errNorm, err := matrix.Compress(p.a, c)
-		if err != nil {
-			p.note("no low rank in place of A: %v", err)
-			return nil
-		}
-		near = p.with(a)
-		took := time.Since(began).Round(time.Microsecond)
-		near.notes = []string{fmt.Sprintf("the low rank in place of A, %.2g·‖A‖ from it, took %v", errNorm/p.norm, took)}
-		if p.lows == nil {
-			p.lows = map[matrix.Compression]*problem{}
-		}
-		p.lows[c] = near
+	low, err := p.common.inPlaceOf(p.a, matrix.Compression{Columns: p.r + oversample, Power: power, Seed: p.seed})
+	if err != nil {
+		p.note("no low rank in place of A: %v", err)
+		return nil
 	}
-	p.note("%s", near.notes[0])
-	return near
+	p.note("the low rank in place of A, %.2g·‖A‖ from it, took %v", low.apart/p.norm, low.took.Round(time.Microsecond))
+	return p.with(low)
 }
 
-// with returns the problem of another matrix in place of A; everything else, and the norm, is as in p.
-func (p *problem) with(a matrix.Operator) *problem {
+// with returns the problem of a low rank in place of A; everything else, and the norm, is as in p.
+func (p *problem) with(low *replacement) *problem {
+	a := low.a
 	if p.ignoreDiag {
 		a = a.OffDiagonal()
 	}
@@ -303,8 +292,7 @@ func (p *problem) with(a matrix.Operator) *problem {
 	near.a, near.diag = a, make([]float64, p.n)
 	a.DiagTo(near.diag)
 	near.selfs = near.diag
-	near.near, near.of, near.top, near.lows, near.notes, near.startAH = &near, p, nil, nil, nil, nil
-	near.spectral, near.least, near.multiplyA = 0, nil, nil
+	near.near, near.of, near.common, near.notes, near.startAH, near.multiplyA = &near, p, low.common, nil, nil, nil
 	near.shown = nil // figures there decide when to leave it
 	return &near
 }

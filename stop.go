@@ -58,6 +58,8 @@ func (o *Options) check(n, r int) error {
 		return fmt.Errorf("%w: Runs = %d", ErrOption, o.Runs)
 	case o.Kicks < 0:
 		return fmt.Errorf("%w: Kicks = %d", ErrOption, o.Kicks)
+	case o.AtOnce < 0:
+		return fmt.Errorf("%w: AtOnce = %d", ErrOption, o.AtOnce)
 	case o.Threads < 0:
 		return fmt.Errorf("%w: Threads = %d", ErrOption, o.Threads)
 	case o.Bound < NoBound || o.Bound > AnyBound:

@@ -36,6 +36,10 @@ type Options struct {
 	// a lower objective, by a millionth of it at least, is the best from then on. On graphs and documents with many columns that mostly ends lower than more Runs in as much time, with few about as low (decision 0024). 0 means none, and of one column none are made. The bounds of Stop on sweeps and
 	// time are of a run with its kicks, so that a large number means as many as these allow, and Status is that of the run or kick which H comes from. The trace has a point for each kick that was taken.
 	Kicks int
+	// AtOnce is how many runs, or of one run kicks, may be at work at once, each with its share of Threads and with memory of its own; 0 means 1, one after another with all
+	// threads. Where threads gain a run little, many runs take a fraction of the time, and come to the same answer. Kicks begin ahead of those before them, and again where one of these is taken.
+	// It counts for nothing with a Trace, and with a Stop.Time for kicks alone.
+	AtOnce int
 	// Threads bounds the goroutines at work; 0 means all processors, and more than 1024 are not used. The answer does not depend on it.
 	Threads int
 	// Trace asks for the exact error and KKT residual of the start, of every sweep that is not provisional (see Progress) and
@@ -200,16 +204,13 @@ type problem struct {
 	workers    int
 	near       *problem // what compressed returned
 	of         *problem // whose A this one's is a low rank for, if any
-	spectral   float64  // what norm2 returned
-	least      *float64 // what leastEigenvalue returned
+	common     *common
 
 	multiplyA func(dst, x *matrix.Dense) // of times; nil before its first call
 
-	top   *leading                        // what leading returned
-	lows  map[matrix.Compression]*problem // what lowRank returned
-	stop  func() bool                     // whether the run at work has to end; nil before there is one
-	shown *clock                          // of the run at work, where it has a trace
-	notes []string                        // of the run at work
+	stop  func() bool // whether the run at work has to end; nil before there is one
+	shown *clock      // of the run at work, where it has a trace
+	notes []string    // of the run at work
 
 	target float64 // the objective that the run at work has to come down to, or may end; +Inf where any will do
 
@@ -258,6 +259,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 		a: a.Scaled(c), n: n, r: r, diag: make([]float64, n), l1: make([]float64, r),
 		ignoreDiag: opt.IgnoreDiagonal, clearLoose: opt.ClearLoose, scale: c, seed: opt.Seed, workers: threads(opt.Threads),
 	}
+	p.common = &common{workers: p.workers}
 	p.norm = p.a.Norm()
 	p.normFrom = p.norm
 	if _, listed := a.(matrix.RowVisitor); !listed {
@@ -279,33 +281,4 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 		p.l1[j] = p.l1[j] * c * math.Sqrt(c) // F grows by c², ‖H_:,j‖₁ by √c
 	}
 	return p, nil
-}
-
-// best runs all starts asked for and keeps the one with the least objective.
-func (p *problem) best(ctx context.Context, opt *Options) (*Result, error) {
-	var best *Result
-	var summaries []RunSummary
-	for run := range max(opt.Runs, 1) {
-		res, err := p.search(ctx, opt, run)
-		if err != nil {
-			return nil, err
-		}
-		summaries = append(summaries, RunSummary{
-			Run: run + 1, RelErr: res.RelErr, KKT: res.KKT, Objective: res.Objective,
-			Sweeps: res.Sweeps, Time: res.Time, Status: res.Status,
-		})
-		if best == nil || res.scaled < best.scaled {
-			best = res
-			best.Run = run + 1
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	best.Runs = summaries
-	if err := ctx.Err(); err != nil {
-		best.Status = Interrupted
-		return best, fmt.Errorf("symnmf: stopped early with the best factor so far: %w", err)
-	}
-	return best, nil
 }

@@ -184,17 +184,19 @@ type leading struct {
 // Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J. Chemom. 22,
 // 2008.
 func (p *problem) leading() (*leading, error) {
-	if p.top == nil {
+	p.common.mu.Lock()
+	defer p.common.mu.Unlock()
+	if p.common.top == nil {
 		began := time.Now()
 		of, unfold := matrix.Folded(p.a)
-		pairs, err := matrix.Eigen(p.context(), of, min(p.r, of.Dim()), matrix.EigenOptions{Seed: p.seed, Workers: p.workers})
+		pairs, err := matrix.Eigen(p.context(), of, min(p.r, of.Dim()), matrix.EigenOptions{Seed: p.seed, Workers: p.common.workers})
 		if err != nil {
 			return nil, err
 		}
 		top := &leading{values: pairs.Values, b: matrix.NewDense(p.n, p.r, nil), sure: !pairs.Limited && len(pairs.Failed) == 0}
 		u := pairs.Vectors
 		if unfold != nil {
-			u = unfold(u, p.workers)
+			u = unfold(u, p.common.workers)
 		}
 		for j, v := range pairs.Values {
 			if v <= float64(p.n)*0x1p-52*pairs.Values[0] {
@@ -220,14 +222,14 @@ func (p *problem) leading() (*leading, error) {
 			}
 		}
 		top.took = time.Since(began)
-		p.top = top
+		p.common.top = top
 	}
 	what := "the largest eigenpairs"
-	if !p.top.sure {
+	if !p.common.top.sure {
 		what += ", of which some are not exact,"
 	}
-	p.note("%s took %v", what, p.top.took.Round(time.Microsecond))
-	return p.top, nil
+	p.note("%s took %v", what, p.common.top.took.Round(time.Microsecond))
+	return p.common.top, nil
 }
 
 // context returns one that is cancelled when the run at work has to end.

@@ -124,7 +124,7 @@ func TestSVDStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		scale := 0.0
-		for k, v := range p.top.b.Data() {
+		for k, v := range p.common.top.b.Data() {
 			if v > 0 && scale == 0 {
 				scale = h.Data()[k] / v
 			}

@@ -359,7 +359,7 @@ func (f *fitFlags) run(s *streams) error {
 	}
 	need := shapeOf(d)
 	need.offDiag = f.diag == "ignore"
-	need.method, need.rank, need.runs, need.kicks = f.method, f.rank, f.runs, f.kicks > 0
+	need.method, need.rank, need.runs, need.kicks = f.method, f.rank, f.runs, f.kicks
 	f.held = need.table + need.ids
 	if original != nil {
 		f.held += shapeOf(original.dataset).table
@@ -389,12 +389,17 @@ func (f *fitFlags) run(s *streams) error {
 	if err := need.fits(limit); err != nil {
 		return err
 	}
+	if f.trace == "" && (f.kicks > 0 || f.time == 0) {
+		if need.together(threads, limit); need.atOnce > 1 {
+			busy(need.ahead())
+		}
+	}
 	defer within(need.ahead())()
 	opt, err := f.options(d, s, threads)
 	if err != nil {
 		return err
 	}
-	opt.Bound = bound
+	opt.Bound, opt.AtOnce = bound, need.atOnce
 	if f.out != "" {
 		made, err := claimDir(f.out)
 		if err != nil {

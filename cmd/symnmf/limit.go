@@ -79,11 +79,19 @@ func within(predicted float64) (restore func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
+const leanPercent = 25
+
 // lean makes the process collect garbage early, until the returned function is called. Nearly all of its memory is in a
 // few long-lived slices without pointers, so that costs little.
 func lean() (restore func()) {
-	before := debug.SetGCPercent(25)
+	before := debug.SetGCPercent(leanPercent)
 	return func() { debug.SetGCPercent(before) }
+}
+
+// busy has less garbage collected than lean, as much as is predicted of runs and kicks at once: each collection stops all of them for a while, and the
+// short ones leave little each.
+func busy(predicted float64) {
+	debug.SetGCPercent(leanPercent + int(100*garbage/predicted))
 }
 
 // freeMemory returns the bytes that the system can still give this process, 0 when it does not say. Linux only: the least

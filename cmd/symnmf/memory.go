@@ -20,7 +20,8 @@ type shape struct {
 	items      string
 	method     string
 	rank, runs int
-	kicks      bool
+	kicks      int
+	atOnce     int     // how many runs or kicks are, 0 for one
 	given      bool    // the start is a file
 	init       string  // the start, when it has a name
 	over       string  // what lai runs, when it is said
@@ -103,8 +104,9 @@ func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 
 const (
 	program = 19<<20 + late
-	slack   = 1.05    // for what waits to be collected, see within
-	late    = 5 << 20 // what is allocated while the last of it is being collected, by busy processors
+	slack   = 1.05     // for what waits to be collected, see within
+	late    = 5 << 20  // what is allocated while the last of it is being collected, by busy processors
+	garbage = 64 << 20 // of runs and kicks at once, see busy
 )
 
 // size returns the numbers of items and of the others: of features, or of items again.
@@ -188,87 +190,100 @@ func (sh shape) ahead() float64 {
 	if sh.given {
 		factors++
 	}
-	if sh.kicks {
+	if sh.kicks > 0 {
 		factors += 2 // the best of them, and the start of one
 	}
+	more := float64(max(sh.atOnce, 1) - 1) // runs and kicks beside the first
+	switch factors += more; {
+	case sh.kicks > 0 && sh.runs > 1:
+		factors += 2 * more
+	case sh.kicks > 0: // from one best H
+		factors += more
+	}
 	base := a + sh.held + 8*(factors*n*r+8*n) // the vectors: A_ii twice and others
-	work := base
-	before := 0.0 // what goes before the method has anything
-	if sh.bound { // after it has let go of it
+	each, shared := 0.0, 0.0                  // what a run needs, and all of them together
+	before := 0.0                             // what goes before the method has anything
+	if sh.bound {                             // after it has let go of it
 		before = eigen
 	}
 	switch sh.init {
 	case "svd":
-		work += 8 * n * r
+		shared += 8 * n * r
 		before = max(before, 8*n*r+eigen)
 	case "lai":
-		work += low
-		before = max(before, finding+sh.rowBlock(n, r, true))
+		shared += low
+		before = max(before, finding+(1+more)*sh.rowBlock(n, r, true)+sh.lowFirst(n, r, true))
 	}
 	switch sh.method {
 	case "", "auto", "rowblock":
-		work += sh.rowBlock(n, m, points)
+		each += sh.rowBlock(n, m, points)
+		shared += sh.lowFirst(n, m, points)
 	case "cd-residual":
-		work += 8 * n * n
+		each += 8 * n * n
 	case "anls", "symanls", "symhals", "snmpbb", "lvs":
-		work += sh.twoFactors(n, m, points) + turned
+		each += sh.twoFactors(n, m, points) + turned
 		if sh.method == "snmpbb" || sh.method == "lvs" { // D and D·Q; ΩH and Q
-			work += 8 * 2 * n * r
+			each += 8 * 2 * n * r
 		}
 	case "tsvd":
 		before = max(before, 8*n*r+eigen)
-		work += 8 * n * r
+		shared += 8 * n * r
 		if points {
-			work += 8 * 2 * m * r
+			each += 8 * 2 * m * r
 		}
 	case "pgncg":
-		work += 8*7*n*r + turned
+		each += 8*7*n*r + turned
 		if points {
-			work += 8 * 3 * m * r
+			each += 8 * 3 * m * r
 		}
 	case "lai": // Â, H of the start, and another method
 		before = max(before, finding)
-		other := sh.rowBlock(n, m, points)
+		other := sh.rowBlock(n, m, points) + sh.lowFirst(n, m, points)
 		if sh.over == "pgncg" {
 			other = 8*7*n*r + turned
 		}
-		work += low + 8*2*n*r + other
+		shared += low
+		each += 8*2*n*r + other
 	case "clique":
-		work += 4 * sh.stored
+		each += 4 * sh.stored
 	case "newton":
-		work += 8*(2*n*n+9*n*r) + turned
+		each += 8*(2*n*n+9*n*r) + turned
 		if points {
-			work += 8 * 3 * m * max(r, 64)
+			each += 8 * 3 * m * max(r, 64)
 		}
 	case "mu", "amu", "betasnmf":
-		work += 8*r*map[string]float64{"mu": 2, "amu": 6, "betasnmf": 5}[sh.method]*n + turned
+		each += 8*r*map[string]float64{"mu": 2, "amu": 6, "betasnmf": 5}[sh.method]*n + turned
 		if points {
-			work += 8 * 3 * m * r // X·H of the products, and of the figures
+			each += 8 * 3 * m * r // X·H of the products, and of the figures
 		}
 	case "vbsum":
-		work += 8*n*r + turned
+		each += 8*n*r + turned
 		if points {
-			work += 8*4*m*r + sh.blockProduct(n, m, r) // its own besides
+			each += 8*4*m*r + sh.blockProduct(n, m, r) // its own besides
 		}
 	case "compressed":
 		first := eigen
 		if sh.first == "lai" {
-			first = finding + sh.rowBlock(n, r, true)
+			first = finding + sh.rowBlock(n, r, true) + sh.lowFirst(n, r, true)
 		}
 		before = max(before, 8*2*n*r+first)
-		work += 8 * 2 * n * r
+		each += 8 * 2 * n * r
 		fallthrough
 	default:
 		kept := n // the cursor keeps A·H, as many numbers as H
 		if points {
 			kept = 3 * m // it keeps Z = X·H; the error takes it twice more
 		}
-		work += 8 * kept * r
+		each += 8 * kept * r
 		if sh.method == "cd-mbi" {
-			work += 8 * 3 * n * r
+			each += 8 * 3 * n * r
 		}
 	}
-	return program + sh.ids + slack*(max(prepare+sh.held, work, base+before)+8*(squareParts(n)+8)*r*r)
+	all, waste := 1+more, 0.0
+	if more > 0 {
+		waste = garbage
+	}
+	return program + sh.ids + waste + slack*(max(prepare+sh.held, base+shared+all*each, base+before)+8*all*(squareParts(n)+8)*r*r)
 }
 
 // lowBeyond is how many columns beyond the rank symnmf.LAI has.
@@ -310,12 +325,24 @@ func (sh *shape) boundOf(choice string) symnmf.Bound {
 	return symnmf.CheapBound
 }
 
-// rowBlock returns the bytes of symnmf.RowBlock, besides A and the H it is given.
-func (sh shape) rowBlock(n, m float64, points bool) float64 {
-	pitch := float64((sh.rank + 3) / 4 * 4)
-	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
-		pitch = float64(p)
+// alongside is by how many bytes runs and kicks at once may need more than one, where they need more than twice as much.
+const alongside = 512 << 20
+
+// together has as many runs, or kicks, be at once as there are threads for, as limit allows, and as need at most twice the memory of one, or alongside more.
+func (sh *shape) together(threads int, limit int64) {
+	alone := sh.ahead()
+	most := min(max(2*alone, alone+alongside), mostBytes(limit))
+	pieces := min(sh.runs, threads)
+	if sh.kicks > 0 {
+		pieces *= min(sh.kicks, threads)
 	}
+	for sh.atOnce = max(1, min(threads, pieces)); sh.atOnce > 1 && sh.ahead() > most; sh.atOnce-- {
+	}
+}
+
+// rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, and lowFirst.
+func (sh shape) rowBlock(n, m float64, points bool) float64 {
+	pitch := sh.pitch()
 	hs := 2 * n * pitch // H and the one before
 	if pitch == float64(sh.rank) {
 		hs -= n * pitch // works in the memory of the H it is given
@@ -323,19 +350,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	squares := 8 * (2*sh.groups(points) + squareParts(n)) * pitch * pitch // dᵀd and H_Bᵀd of each group, HᵀH in parts
 	more := max(0, sh.blockRows(points)-sh.usualBlock(points))
 	squares += more * (8*2*pitch + packed*pitch/groupRows) // what a block moves by, and what its groups work on
-	low := 0.0                                             // the low rank that takes the place of A for a while, and what finding it takes
-	beyond, copies := sh.compress, 6.0                     // of its columns while it is found, if it is wide
-	if beyond == 0 && !sh.sparse {
-		beyond, copies = 20, 3
-	}
-	if wide := float64(sh.rank + beyond + 10); beyond > 0 && (sh.compress > 0 || n > 2*wide) {
-		wide = min(wide, n)
-		low = 8 * (copies*n*wide + wideParts(n)*wide*wide + n*pitch) // and H of the last check
-		if points && sh.compress == 0 && sh.keepsFeatures(n, m) {    // found among the features
-			low += 8 * wide * (n - copies*(n-m))
-		}
-	}
-	joint := 0.0 // joint steps, and what X makes of them
+	joint := 0.0                                           // joint steps, and what X makes of them
 	if !sh.sparse {
 		joint = 8 * 5 * n * pitch
 		if points {
@@ -347,13 +362,31 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		if sh.sparse && n*pitch >= roundedFrom {
 			rooms = 12*roundedParts*roundedPiece + 12*max(graphBlock, sh.blockRows(points))*pitch
 		}
-		return squares + 8*hs + low + joint + rooms + sh.rough(n, pitch)
+		return squares + 8*hs + joint + rooms + sh.rough(n, pitch)
 	}
 	terms := 0.0 // X by terms
 	if sh.sparse {
 		terms = 12*sh.stored + 8*2*n
 	}
-	return squares + 8*(hs+3*m*pitch) + terms + low + joint + sh.blockProduct(n, m, pitch) // Z, the one before, and that of the figures
+	return squares + 8*(hs+3*m*pitch) + terms + joint + sh.blockProduct(n, m, pitch) // Z, the one before, and that of the figures
+}
+
+// lowFirst returns the bytes of the low rank that takes the place of A in symnmf.RowBlock for a while, and of finding it.
+func (sh shape) lowFirst(n, m float64, points bool) float64 {
+	beyond, copies := sh.compress, 6.0 // of its columns while it is found, if it is wide
+	if beyond == 0 && !sh.sparse {
+		beyond, copies = 20, 3
+	}
+	wide := float64(sh.rank + beyond + 10)
+	if beyond <= 0 || sh.compress <= 0 && n <= 2*wide {
+		return 0
+	}
+	wide = min(wide, n)
+	low := 8 * (copies*n*wide + wideParts(n)*wide*wide + n*sh.pitch()) // and H of the last check
+	if points && sh.compress == 0 && sh.keepsFeatures(n, m) {          // found among the features
+		low += 8 * wide * (n - copies*(n-m))
+	}
+	return low
 }
 
 // The least n·r of an H that symnmf.RowBlock rounds to float32, in how many parts at most, and by how many numbers of each, it is widened.
@@ -370,6 +403,14 @@ const (
 	roughCols = 8
 	roughSize = 1 << 12
 )
+
+// pitch is how far apart rows of H lie in symnmf.RowBlock.
+func (sh shape) pitch() float64 {
+	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
+		return float64(p)
+	}
+	return float64((sh.rank + 3) / 4 * 4)
+}
 
 // rough returns the bytes that takes: A, H and a block's way rounded, and H as it was when the objective was last known.
 func (sh shape) rough(n, pitch float64) float64 {

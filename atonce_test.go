@@ -1,0 +1,380 @@
+package symnmf
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"symnmf/internal/instance"
+	"symnmf/matrix"
+)
+
+// sameRuns reports what is not the same in two results but for times, or "".
+func sameRuns(a, b *Result) string {
+	switch {
+	case instance.Hash(a.H) != instance.Hash(b.H):
+		return "H"
+	case a.Run != b.Run || len(a.Runs) != len(b.Runs):
+		return fmt.Sprintf("run %d of %d, and %d of %d", a.Run, len(a.Runs), b.Run, len(b.Runs))
+	case a.Kicks != b.Kicks || a.Sweeps != b.Sweeps || a.Status != b.Status || a.First.RelErr != b.First.RelErr || len(a.Notes) != len(b.Notes):
+		return fmt.Sprintf("%+v, %v after %d sweeps, notes %q, and %+v, %v after %d, notes %q", a.Kicks, a.Status, a.Sweeps, a.Notes, b.Kicks, b.Status, b.Sweeps, b.Notes)
+	}
+	for k, run := range a.Runs {
+		other := b.Runs[k]
+		run.Time, other.Time = 0, 0
+		if run != other {
+			return fmt.Sprintf("%+v and %+v", run, other)
+		}
+	}
+	return ""
+}
+
+// TestAtOnce: runs and kicks at once come to what they come to one after another, with every method.
+func TestAtOnce(t *testing.T) {
+	d, _ := instance.LowRank(24, 5, 1)
+	points, err := matrix.Gram(instance.Start(40, 6, 2), matrix.Rows, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, a := range []matrix.Operator{mustDense(t, d), mustCSR(t, instance.RandomSparse(50, 300, 1)), points} {
+		for _, m := range Methods() {
+			opt := Options{Solver: m.solver, Start: Random{}, Seed: 1, Runs: 5, Kicks: 4, Threads: 3, Stop: Stop{Sweeps: 100, KKT: 1e-4}}
+			want, err := Factorize(context.Background(), a, 3, opt)
+			if errors.Is(err, ErrUnfit) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, opt.AtOnce = range []int{2, 1000} {
+				if what := sameRuns(want, factorize(t, a, 3, opt)); what != "" {
+					t.Errorf("matrix %d, %s, %d at once: %s", k, m.Name, opt.AtOnce, what)
+				}
+			}
+		}
+	}
+}
+
+// TestKicksAtOnce: kicks that began ahead count as they would have counted, up to the last sweep there is.
+func TestKicksAtOnce(t *testing.T) {
+	a := mustDense(t, instance.FullRank(60, 3))
+	opt := Options{Solver: RowBlock{}, Start: Random{}, Seed: 6, Kicks: 25, Threads: 4, Stop: Stop{KKT: 1e-5, Sweeps: 100000}}
+	want := factorize(t, a, 10, opt)
+	if want.Kicks.Made != 25 || want.Kicks.Taken < 2 {
+		t.Fatalf("%+v: this shows nothing", want.Kicks)
+	}
+	for _, opt.AtOnce = range []int{2, 3, 4} {
+		if what := sameRuns(want, factorize(t, a, 10, opt)); what != "" {
+			t.Errorf("%d at once: %s", opt.AtOnce, what)
+		}
+	}
+	run := factorize(t, a, 10, Options{Solver: RowBlock{}, Start: Random{}, Seed: 6, Stop: opt.Stop}).Sweeps
+	for sweeps := run; sweeps <= want.Sweeps; sweeps += 1 + (want.Sweeps-run)/60 {
+		opt.AtOnce, opt.Stop.Sweeps = 1, sweeps
+		want := factorize(t, a, 10, opt)
+		opt.AtOnce = 4
+		if what := sameRuns(want, factorize(t, a, 10, opt)); what != "" {
+			t.Errorf("at most %d sweeps: %s", sweeps, what)
+		}
+	}
+}
+
+// meeting is CD whose runs, or kicks, wait as they begin for so many to be there as want has next.
+type meeting struct {
+	CD
+	of *meetingPlace
+}
+
+type meetingPlace struct {
+	want  []int
+	kicks bool // meet, not the runs
+
+	mu      sync.Mutex
+	workers [][]int // of each meeting
+	all     []chan struct{}
+}
+
+func (s meeting) start(p *problem, h *matrix.Dense, number int) run {
+	if s.of.kicks != math.IsInf(p.target, 1) {
+		<-s.of.enter(p.workers)
+	}
+	return s.CD.start(p, h, number)
+}
+
+// enter returns what is closed when all are there, or after a while.
+func (m *meetingPlace) enter(workers int) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := len(m.workers) - 1
+	if at < 0 || len(m.workers[at]) == m.want[at] {
+		at++
+		all := make(chan struct{})
+		m.workers, m.all = append(m.workers, nil), append(m.all, all)
+		if at == len(m.want) {
+			m.want = append(m.want, -1) // one more than there should be
+		}
+		time.AfterFunc(20*time.Second, sync.OnceFunc(func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if len(m.workers[at]) != m.want[at] {
+				close(all)
+			}
+		}))
+	}
+	if m.workers[at] = append(m.workers[at], workers); len(m.workers[at]) == m.want[at] {
+		close(m.all[at])
+	}
+	return m.all[at]
+}
+
+// TestAtOnceTogether: as many runs and kicks are at work at once as may be, with a share of the threads each, and none has nothing to do while others wait.
+func TestAtOnceTogether(t *testing.T) {
+	a := mustDense(t, instance.FullRank(20, 1))
+	turns := func(count, threads int) (want [][]int) {
+		for range count {
+			want = append(want, []int{threads})
+		}
+		return want
+	}
+	for _, c := range []struct {
+		what  string
+		opt   Options
+		kicks bool
+		want  [][]int // the workers of those that meet
+	}{
+		{"one after another", Options{Runs: 3, Threads: 8}, false, turns(3, 8)},
+		{"the two that are left over first", Options{Runs: 8, AtOnce: 3, Threads: 8}, false, [][]int{{4, 4}, {2, 3, 3}, {2, 3, 3}}},
+		{"no more than there are", Options{Runs: 2, AtOnce: 7, Threads: 8}, false, [][]int{{4, 4}}},
+		{"no more than threads", Options{Runs: 4, AtOnce: 7, Threads: 2}, false, [][]int{{1, 1}, {1, 1}}},
+		{"with a trace", Options{Runs: 3, AtOnce: 3, Threads: 8, Trace: true}, false, turns(3, 8)},
+		{"with so much time each", Options{Runs: 3, AtOnce: 3, Threads: 8, Stop: Stop{Time: time.Hour}}, false, turns(3, 8)},
+		{"kicks", Options{Kicks: 4, AtOnce: 2, Threads: 8, Stop: Stop{Time: time.Hour}}, true, [][]int{{4, 4}, {4, 4}}},
+		{"kicks with a trace", Options{Kicks: 4, AtOnce: 2, Threads: 8, Trace: true}, true, turns(4, 8)},
+		{"kicks of runs", Options{Runs: 2, Kicks: 2, AtOnce: 4, Threads: 9}, true, [][]int{{2, 2, 2, 3}}},
+	} {
+		place := &meetingPlace{kicks: c.kicks}
+		for _, meets := range c.want {
+			place.want = append(place.want, len(meets))
+		}
+		c.opt.Solver, c.opt.Start = meeting{CD{}, place}, Random{}
+		if c.kicks { // from a minimum that none of them leaves
+			c.opt.Seed, c.opt.Stop.KKT = 3, 1e-4
+		}
+		factorize(t, a, 2, c.opt)
+		for _, workers := range place.workers {
+			slices.Sort(workers)
+		}
+		if !slices.EqualFunc(place.workers, c.want, slices.Equal) {
+			t.Errorf("%s: those that met had %v threads, want %v", c.what, place.workers, c.want)
+		}
+	}
+}
+
+// TestAtOnceProgress: of runs at once every sweep is told, on the goroutine of the caller, each run's in their order.
+func TestAtOnceProgress(t *testing.T) {
+	a := mustDense(t, instance.FullRank(60, 3))
+	goroutine := func() string {
+		b := make([]byte, 64)
+		return string(b[:runtime.Stack(b, false)])[:20]
+	}
+	here := goroutine()
+	all := 0 // kicks taken
+	for _, opt := range []Options{{Runs: 7, AtOnce: 3}, {Runs: 2, Kicks: 10, AtOnce: 2}, {Runs: 2, Kicks: 20, AtOnce: 6}, {Kicks: 30, AtOnce: 4}} {
+		var told []Progress
+		opt.Solver, opt.Start, opt.Seed, opt.Threads, opt.Stop = RowBlock{}, Random{}, 6, 6, Stop{KKT: 1e-5, Sweeps: 20000}
+		opt.Progress = func(p Progress) {
+			if told = append(told, p); goroutine() != here {
+				t.Error("told on another goroutine")
+			}
+		}
+		res := factorize(t, a, 10, opt)
+		last, taken := map[int]Progress{}, map[int]int{}
+		for _, p := range told {
+			q, before := last[p.Run]
+			if before && (p.RelErr > q.RelErr+1e-12 || p.Elapsed < q.Elapsed || p.Sweep < q.Sweep || p.Kick < q.Kick) {
+				t.Fatalf("%d runs, %d kicks, %d at once: told %+v after %+v", opt.Runs, opt.Kicks, opt.AtOnce, p, q)
+			}
+			if p.Kick == 0 && p.Sweep != q.Sweep+1 {
+				t.Fatalf("%d runs, %d at once: told %+v after %+v", opt.Runs, opt.AtOnce, p, q)
+			}
+			if p.Kick > 0 && !p.Provisional {
+				taken[p.Run]++
+			}
+			if last[p.Run] = p; p.Runs != max(opt.Runs, 1) || p.Kick > opt.Kicks {
+				t.Fatalf("told %+v", p)
+			}
+		}
+		for _, run := range res.Runs {
+			if p := last[run.Run]; p.Sweep != run.Sweeps || math.Abs(p.RelErr-run.RelErr) > 1e-9 {
+				t.Errorf("%d runs, %d kicks, %d at once: %+v, and last told %+v", opt.Runs, opt.Kicks, opt.AtOnce, run, p)
+			}
+		}
+		all += res.Kicks.Taken
+		if most := res.Kicks.Taken; taken[res.Run] > most || most > 0 && taken[res.Run] == 0 {
+			t.Errorf("%d at once: %d kicks were told to be taken, %d are", opt.AtOnce, taken[res.Run], most)
+		}
+	}
+	if all < 5 {
+		t.Errorf("%d kicks taken: this shows nothing", all)
+	}
+}
+
+// failing is CD whose runs after the first fail.
+type failing struct {
+	Random
+	at []int
+}
+
+func (s failing) fill(p *problem, h *matrix.Dense, number int) error {
+	if slices.Contains(s.at, number) {
+		return fmt.Errorf("run %d", number+1)
+	}
+	return s.Random.fill(p, h, number)
+}
+
+// TestAtOnceFails: the first run that fails says why, and the others end.
+func TestAtOnceFails(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	a := mustDense(t, instance.FullRank(20, 1))
+	for _, at := range [][]int{{1}, {1, 2, 3}, {3, 7}} {
+		p, err := newProblem(a, 3, &Options{Threads: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := &Options{Solver: CD{}, Start: failing{at: at}, Runs: 8, AtOnce: 4, Stop: Stop{Sweeps: 30, KKT: -1}}
+		res, err := p.best(context.Background(), opt)
+		if want := fmt.Sprintf("run %d", at[0]+1); res != nil || err == nil || err.Error() != want && len(at) == 1 {
+			t.Errorf("%v fail: %v, %v, want %s", at, res, err, want)
+		}
+	}
+	c := &contest{fail: func() {}}
+	for _, number := range []int{3, 1, 2} {
+		c.enter(nil, fmt.Errorf("run %d", number+1), number)
+	}
+	if c.err.Error() != "run 2" {
+		t.Errorf("the error of runs 4, 2 and 3 is %v", c.err)
+	}
+	alike := &contest{}
+	for _, number := range []int{3, 1, 2} {
+		alike.enter(&Result{scaled: 1}, nil, number)
+	}
+	if alike.best.Run != 2 {
+		t.Errorf("of runs 4, 2 and 3, which are alike, %d is kept", alike.best.Run)
+	}
+}
+
+// panicking is CD that panics as a run begins.
+type panicking struct {
+	CD
+	number int
+}
+
+func (s panicking) start(p *problem, h *matrix.Dense, number int) run {
+	if number == s.number {
+		panic("mine")
+	}
+	return s.CD.start(p, h, number)
+}
+
+// TestAtOncePanics: a panic goes on to the caller, wherever it was, and no goroutine stays behind.
+func TestAtOncePanics(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	a := mustDense(t, instance.FullRank(60, 3))
+	for k, opt := range []Options{
+		{Solver: RowBlock{}, Runs: 5, Progress: func(p Progress) { panic("mine") }},
+		{Solver: RowBlock{}, Kicks: 50, Progress: func(p Progress) {
+			if p.Kick > 2 {
+				panic("mine")
+			}
+		}},
+		{Solver: RowBlock{}, Runs: 5, Progress: func(p Progress) {
+			if p.Run == 2 {
+				panic("mine")
+			}
+		}},
+		{Solver: panicking{number: 0}, Runs: 5}, {Solver: panicking{number: 1}, Runs: 5}, {Solver: panicking{number: 4}, Runs: 5},
+	} {
+		opt.Start, opt.Threads, opt.AtOnce, opt.Stop = Random{}, 4, 4, Stop{Sweeps: 3000, KKT: 1e-9}
+		func() {
+			defer func() {
+				if what := recover(); what != "mine" {
+					t.Errorf("case %d: recovered %v", k, what)
+				}
+			}()
+			Factorize(context.Background(), a, 6, opt)
+		}()
+	}
+}
+
+// TestAtOnceInterrupted: runs that were under way count, those that had not begun do not, and without a run there is no answer.
+func TestAtOnceInterrupted(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	a := mustDense(t, instance.FullRank(60, 3))
+	for _, after := range []int{0, 5, 50} {
+		ctx, cancel := context.WithCancel(context.Background())
+		calls := 0
+		opt := Options{Solver: CD{}, Start: Random{}, Runs: 900, Threads: 3, AtOnce: 3, Stop: Stop{Sweeps: 40, KKT: -1}, Progress: func(Progress) {
+			if calls++; calls == after {
+				cancel()
+			}
+		}}
+		if after == 0 {
+			cancel()
+		}
+		res, err := Factorize(ctx, a, 4, opt)
+		if res == nil || !errors.Is(err, context.Canceled) || res.Status != Interrupted || len(res.Runs) == 0 || len(res.Runs) > 899 {
+			t.Fatalf("cancelled after %d sweeps: %v, %v", after, res, err)
+		}
+		for k, run := range res.Runs {
+			if run.Run != k+1 || run.Objective < res.Objective || after == 0 && run.Sweeps > 0 {
+				t.Errorf("cancelled after %d sweeps: run %d is %+v, the best has %v", after, k+1, run, res.Objective)
+			}
+		}
+		cancel()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	opt := Options{Solver: RowBlock{}, Start: Random{}, Kicks: 1 << 30, Threads: 3, AtOnce: 3, Stop: Stop{KKT: 1e-8, Sweeps: -1, Time: time.Hour}, Progress: func(p Progress) {
+		if p.Kick >= 5 { // some may have been and gone
+			cancel()
+		}
+	}}
+	alone := factorize(t, a, 6, Options{Solver: RowBlock{}, Start: Random{}, Stop: opt.Stop})
+	res, err := Factorize(ctx, a, 6, opt)
+	if res == nil || !errors.Is(err, context.Canceled) || res.Status != Interrupted || res.Kicks.Made < 3 || res.RelErr > alone.RelErr {
+		t.Errorf("%+v, %v, error of the run alone %v", res, err, alone.RelErr)
+	}
+}
+
+// TestCommon: what all runs need is computed once, and by all threads.
+func TestCommon(t *testing.T) {
+	d, _ := instance.LowRank(60, 20, 1)
+	p, err := newProblem(mustDense(t, d), 4, &Options{Threads: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	tops, lows, norms := map[*leading]bool{}, map[matrix.Operator]bool{}, map[float64]bool{}
+	p.together(context.Background(), &Options{}, 3, func(_ context.Context, l *lane) {
+		top, err := l.p.leading()
+		_, failed := l.p.leastEigenvalue(context.Background())
+		low, norm := l.p.lowRank(5, 2), l.p.norm2()
+		mu.Lock()
+		defer mu.Unlock()
+		tops[top], lows[low.a], norms[norm] = true, true, true
+		if err := cmp.Or(err, failed); err != nil || low.common.workers != 5 || low.workers != l.p.workers || low.stop != nil {
+			t.Errorf("%v, %+v", err, low)
+		}
+	})
+	if len(tops) != 1 || len(lows) != 1 || len(norms) != 1 {
+		t.Errorf("three lanes have %d sets of eigenpairs, %d low ranks, %d norms", len(tops), len(lows), len(norms))
+	}
+}
