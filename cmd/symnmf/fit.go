@@ -436,8 +436,12 @@ func (f *fitFlags) run(s *streams) error {
 	ctx, release := catchSignals()
 	defer release()
 	if f.verbose && !f.quiet {
-		fmt.Fprintf(s.err, "factoring: n = %d, nnz = %d, r = %d, %s, predicted memory %s\n", a.Dim(), nnz, f.rank,
-			count(int64(threads), "thread", "threads"), showBytes(need.peak()))
+		var atOnce string
+		if need.atOnce > 1 {
+			atOnce = fmt.Sprintf(", %d runs or kicks at once", need.atOnce)
+		}
+		fmt.Fprintf(s.err, "factoring: n = %d, nnz = %d, r = %d, %s%s, predicted memory %s\n", a.Dim(), nnz, f.rank,
+			count(int64(threads), "thread", "threads"), atOnce, showBytes(need.peak()))
 	}
 	res, err := symnmf.Factorize(ctx, a, f.rank, opt)
 	progress.done()

@@ -88,10 +88,10 @@ func lean() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// busy has less garbage collected than lean, as much as is predicted of runs and kicks at once: each collection stops all of them for a while, and the
-// short ones leave little each.
+// busy has garbage of runs and kicks at once collected less often than lean, as far as what is predicted allows: each collection stops all of them for a while, and
+// short ones leave little garbage each.
 func busy(predicted float64) {
-	debug.SetGCPercent(leanPercent + int(100*garbage/predicted))
+	debug.SetGCPercent(leanPercent + int(100*4*garbage/predicted))
 }
 
 // freeMemory returns the bytes that the system can still give this process, 0 when it does not say. Linux only: the least

@@ -104,9 +104,9 @@ func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 
 const (
 	program = 19<<20 + late
-	slack   = 1.05     // for what waits to be collected, see within
-	late    = 5 << 20  // what is allocated while the last of it is being collected, by busy processors
-	garbage = 64 << 20 // of runs and kicks at once, see busy
+	slack   = 1.05    // for what waits to be collected, see within
+	late    = 5 << 20 // what is allocated while the last of it is being collected, by busy processors
+	garbage = 8 << 20 // that runs and kicks at once leave besides, see busy
 )
 
 // size returns the numbers of items and of the others: of features, or of items again.
@@ -212,12 +212,12 @@ func (sh shape) ahead() float64 {
 		before = max(before, 8*n*r+eigen)
 	case "lai":
 		shared += low
-		before = max(before, finding+(1+more)*sh.rowBlock(n, r, true)+sh.lowFirst(n, r, true))
+		before = max(before, finding+(1+more)*sh.rowBlock(n, r, true)+sh.lowFirst(n, r, true)+sh.kept(n, r, true))
 	}
 	switch sh.method {
 	case "", "auto", "rowblock":
 		each += sh.rowBlock(n, m, points)
-		shared += sh.lowFirst(n, m, points)
+		shared += sh.lowFirst(n, m, points) + sh.kept(n, m, points)
 	case "cd-residual":
 		each += 8 * n * n
 	case "anls", "symanls", "symhals", "snmpbb", "lvs":
@@ -238,11 +238,12 @@ func (sh shape) ahead() float64 {
 		}
 	case "lai": // Â, H of the start, and another method
 		before = max(before, finding)
-		other := sh.rowBlock(n, m, points) + sh.lowFirst(n, m, points)
-		if sh.over == "pgncg" {
+		other := sh.rowBlock(n, m, points)
+		if shared += low; sh.over == "pgncg" {
 			other = 8*7*n*r + turned
+		} else {
+			shared += sh.lowFirst(n, m, points) + sh.kept(n, m, points)
 		}
-		shared += low
 		each += 8*2*n*r + other
 	case "clique":
 		each += 4 * sh.stored
@@ -259,12 +260,13 @@ func (sh shape) ahead() float64 {
 	case "vbsum":
 		each += 8*n*r + turned
 		if points {
-			each += 8*4*m*r + sh.blockProduct(n, m, r) // its own besides
+			each += 8*4*m*r + sh.change(n, m, r)
+			shared += sh.blockProduct(n, m) // its own besides
 		}
 	case "compressed":
 		first := eigen
 		if sh.first == "lai" {
-			first = finding + sh.rowBlock(n, r, true) + sh.lowFirst(n, r, true)
+			first = finding + sh.rowBlock(n, r, true) + sh.lowFirst(n, r, true) + sh.kept(n, r, true)
 		}
 		before = max(before, 8*2*n*r+first)
 		each += 8 * 2 * n * r
@@ -340,7 +342,7 @@ func (sh *shape) together(threads int, limit int64) {
 	}
 }
 
-// rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, and lowFirst.
+// rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, lowFirst and kept.
 func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	pitch := sh.pitch()
 	hs := 2 * n * pitch // H and the one before
@@ -364,11 +366,18 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		}
 		return squares + 8*hs + joint + rooms + sh.rough(n, pitch)
 	}
-	terms := 0.0 // X by terms
-	if sh.sparse {
-		terms = 12*sh.stored + 8*2*n
+	return squares + 8*(hs+3*m*pitch) + joint + sh.change(n, m, pitch) // Z, the one before, and that of the figures
+}
+
+// kept returns the bytes of what the first run of symnmf.RowBlock leaves with A for those after it.
+func (sh shape) kept(n, m float64, points bool) float64 {
+	switch {
+	case !points:
+		return 0
+	case sh.sparse: // X by terms, besides
+		return 12*sh.stored + 8*2*n + sh.blockProduct(n, m)
 	}
-	return squares + 8*(hs+3*m*pitch) + terms + joint + sh.blockProduct(n, m, pitch) // Z, the one before, and that of the figures
+	return sh.blockProduct(n, m)
 }
 
 // lowFirst returns the bytes of the low rank that takes the place of A in symnmf.RowBlock for a while, and of finding it.
@@ -458,8 +467,8 @@ const (
 	mostGainRows     = 512
 )
 
-// blockProduct returns the bytes of a product with points by blocks, for an H of so many columns, besides Z.
-func (sh shape) blockProduct(n, m, columns float64) float64 {
+// blockProduct returns the bytes of what is derived from points for products by blocks.
+func (sh shape) blockProduct(n, m float64) float64 {
 	switch {
 	case sh.sparse && sh.blockRows(true) < pointsBlock: // X by blocks and features, of which nobody has looked at so many
 		return 20 * sh.stored
@@ -467,6 +476,14 @@ func (sh shape) blockProduct(n, m, columns float64) float64 {
 		return 12*sh.stored + 8*sh.distinct
 	case m >= sh.blockRows(true): // inner products within blocks
 		return 8 * n * sh.blockRows(true)
+	}
+	return 0
+}
+
+// change returns the bytes of what such products make of a block's step, for an H of so many columns, where they have no inner products.
+func (sh shape) change(n, m, columns float64) float64 {
+	if sh.sparse || m >= sh.blockRows(true) {
+		return 0
 	}
 	bytes := 8 * m * columns // the change of Z
 	if m <= mostGainFeatures && sh.blockRows(true) <= mostGainRows {

@@ -87,6 +87,11 @@ func TestPeakPrediction(t *testing.T) {
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "100", "--max-sweeps", "40"}, // among them joint steps
 		{points, "--items", "rows", "-k", "40", "--kicks", "2", "--max-sweeps", "300", "--tol", "0.01"},
 		{graph, "-k", "64", "--kicks", "1", "--runs", "2", "--max-sweeps", "300", "--tol", "0.01"},
+		{graph, "-k", "30", "--runs", "4", "-t", "3"},
+		{graph, "-k", "30", "-m", "anls", "--runs", "3", "-t", "3"},
+		{points, "--items", "rows", "-k", "40", "--runs", "4", "-t", "4", "--max-sweeps", "10"},
+		{points, "--items", "columns", "-k", "40", "--kicks", "6", "-t", "3", "--max-sweeps", "300", "--tol", "0.01"},
+		{points, "--items", "columns", "-k", "40", "--kicks", "2", "--runs", "2", "-t", "4", "--max-sweeps", "100", "--tol", "0.01"},
 		{graph, "-k", "64"}, // rows without zeros between them
 		{graph, "-k", "30", "--method", "rowblock", "--set", "block=20000", "--set", "precision=double"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--method", "rowblock", "--set", "compress=600"},

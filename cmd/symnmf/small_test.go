@@ -120,6 +120,14 @@ func TestAhead(t *testing.T) {
 		{"a small one is not of float32, and where no rows are padded it is one of n×r in place of the other", with(base, func(sh *shape) { sh.rank, sh.method = 64, "rowblock" }) -
 			with(base, func(sh *shape) { sh.rank = 64 }), squares(64)},
 		{"a second run keeps the best", with(base, func(sh *shape) { sh.runs = 7 }), 8 * n * 10},
+		{"three at once have an H each, twice A·H more, a little waste each, and together more", with(base, func(sh *shape) { sh.runs, sh.atOnce = 7, 3 }) - garbage,
+			8*n*(1+2+2)*10 + 8*2*(n/256.0+16)*100},
+		{"kicks at once begin from an H each besides", with(base, func(sh *shape) { sh.kicks, sh.atOnce = 7, 2 }) - with(base, func(sh *shape) { sh.kicks = 7 }) - garbage,
+			8*n*(2+1)*10 + 8*(n/256.0+16)*100},
+		{"of two runs each keeps its best, too", with(base, func(sh *shape) { sh.runs, sh.kicks, sh.atOnce = 2, 7, 2 }) - with(base, func(sh *shape) { sh.runs, sh.kicks = 2, 7 }) - garbage,
+			8*n*(3+1)*10 + 8*(n/256.0+16)*100},
+		{"the eigenvectors of a start are of all", with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 21 }) - with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 20 }),
+			8*n*(7+1)*10 + 8*(n/256.0+16)*100},
 		{"a start from a file is kept", with(base, func(sh *shape) { sh.given = true }), 8 * n * 10},
 		{"names are kept", with(base, func(sh *shape) { sh.ids = 1000 }), 1000 / 1.05},
 	} {
@@ -149,6 +157,33 @@ func TestAhead(t *testing.T) {
 	}
 	if got := with(points, func(sh *shape) { sh.sparse = true }) + whole; got < 99*mb {
 		t.Errorf("the norm of sparse points takes %v bytes more, want about 1.05 × 100 MiB", got)
+	}
+}
+
+// TestTogether: as many are at once as there are, threads for them, and room.
+func TestTogether(t *testing.T) {
+	const mb = 1 << 20
+	small := shape{rows: 1000, cols: 1000, table: mb, items: similarity, method: "rowblock", sparse: true, rank: 10, runs: 1}
+	medium := small // 57 MB a run at once: some of them need no more than alongside
+	medium.rows, medium.cols = 2e5, 2e5
+	large := small // 286 MB, and 443 for one alone, with the best: a second run needs less than that again, a third more
+	large.rows, large.cols = 1e6, 1e6
+	huge := large // 2.2 GB more of A: nine beside the first need no more than all
+	huge.table = 2000 * mb
+	for _, c := range []struct {
+		sh                   shape
+		runs, kicks, threads int
+		limit                int64
+		want                 int
+	}{
+		{small, 1, 0, 8, 0, 1}, {small, 3, 0, 8, 0, 3}, {small, 30, 0, 8, 0, 8}, {small, 1, 5, 8, 0, 5}, {small, 2, 3, 8, 0, 6}, {small, 1 << 30, 1 << 30, 8, 0, 8},
+		{small, 30, 0, 8, 30 * mb, 1}, {large, 30, 0, 1, 0, 1},
+		{medium, 30, 0, 16, 0, 9}, {medium, 3, 0, 16, 0, 3}, {large, 30, 0, 16, 0, 2}, {large, 30, 0, 2, 0, 2}, {large, 30, 0, 16, 600 * mb, 1}, {large, 30, 0, 16, 900 * mb, 2}, {huge, 30, 0, 16, 0, 10},
+	} {
+		c.sh.runs, c.sh.kicks = c.runs, c.kicks
+		if c.sh.together(c.threads, c.limit); c.sh.atOnce != c.want {
+			t.Errorf("%d items, %d runs, %d kicks, %d threads, at most %d bytes: %d at once, want %d", c.sh.rows, c.runs, c.kicks, c.threads, c.limit, c.sh.atOnce, c.want)
+		}
 	}
 }
 
