@@ -5,6 +5,7 @@
 //	go run ./bench/engine -list                            the rows
 //	go run ./bench/engine -method rowblock -set passes=2   another method, or knobs: for ablations
 //	go run ./bench/engine -final 5s                        final errors: the zero start, and the best of five random ones
+//	go run ./bench/engine -starts 8 -kicks 40              so many starts, or kicks of one, one after another and at once
 //	go run ./bench/engine -rest                            the way to rest: start and stopping rule of the program's own choice
 //	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, which ties this machine to others
 //	go run ./bench/engine -growth                          n, stored entries and r doubled three times each
@@ -76,10 +77,11 @@ func run(args []string) error {
 	flags.IntVar(&c.seeds, "seeds", 10, "at most so many random starts a row, `seeds` 0, 1, …")
 	flags.IntVar(&c.orders, "orders", 1, "so many random orders of the coordinates a row from zero, `seeds` 0, 1, …")
 	flags.DurationVar(&c.limit, "limit", 0, "how long a start may take to reach its target; 0 is the row's own, 5 to 30 s")
-	flags.IntVar(&c.kicks, "kicks", 0, "at most so many `kicks` a run of -final, as many as the time allows")
+	flags.IntVar(&c.kicks, "kicks", 0, "at most so many `kicks` a run of -final, as many as the time allows, and so many of -starts")
 	flags.Float64Var(&c.tol, "tol", -1, "the KKT `residual` at which a run of -final, or a kick, ends; -1 is none, 0 that of every run")
 	list := flags.Bool("list", false, "list the rows")
 	final := flags.Duration("final", 0, "final errors after so long")
+	starts := flags.Int("starts", 0, "what so many random `starts` take, with default bounds, one after another and at once, and the -kicks of one")
 	rest := flags.Bool("rest", false, "runs that start and stop as they do by themselves, on sets of every kind")
 	yardstick := flags.Bool("yardstick", false, "ns an entry and column of cd-cyclic")
 	growth := flags.Bool("growth", false, "exponents of n, stored entries and r")
@@ -94,8 +96,8 @@ func run(args []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("arguments %q, want only flags", flags.Args())
 	}
-	if (c.kicks != 0 || c.tol != -1) && *final == 0 {
-		return fmt.Errorf("-kicks %d, -tol %v: they are for -final alone", c.kicks, c.tol)
+	if c.kicks != 0 && *final == 0 && *starts == 0 || c.tol != -1 && *final == 0 {
+		return fmt.Errorf("-kicks %d, -tol %v: they are for -final, and kicks for -starts", c.kicks, c.tol)
 	}
 	if c.repeats < 1 || c.seeds < 1 || c.orders < 1 {
 		return fmt.Errorf("-repeats %d, -seeds %d, -orders %d: want at least 1", c.repeats, c.seeds, c.orders)
@@ -134,6 +136,8 @@ func run(args []string) error {
 	switch {
 	case *final > 0:
 		return c.final(*final, log)
+	case *starts > 0:
+		return c.atOnce(*starts, log)
 	case *rest:
 		return c.rest(log)
 	case *yardstick:
