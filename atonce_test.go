@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,13 +229,15 @@ func TestAtOnceProgress(t *testing.T) {
 	}
 }
 
-// failing is CD whose runs after the first fail.
+// failing is Random where some runs fail.
 type failing struct {
 	Random
-	at []int
+	at    []int
+	begun *atomic.Int32
 }
 
 func (s failing) fill(p *problem, h *matrix.Dense, number int) error {
+	s.begun.Add(1)
 	if slices.Contains(s.at, number) {
 		return fmt.Errorf("run %d", number+1)
 	}
@@ -250,10 +253,14 @@ func TestAtOnceFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt := &Options{Solver: CD{}, Start: failing{at: at}, Runs: 8, AtOnce: 4, Stop: Stop{Sweeps: 30, KKT: -1}}
+		var begun atomic.Int32
+		opt := &Options{Solver: CD{}, Start: failing{at: at, begun: &begun}, Runs: 40, AtOnce: 4, Stop: Stop{Sweeps: 1e5, KKT: -1}}
 		res, err := p.best(context.Background(), opt)
 		if want := fmt.Sprintf("run %d", at[0]+1); res != nil || err == nil || err.Error() != want && len(at) == 1 {
 			t.Errorf("%v fail: %v, %v, want %s", at, res, err, want)
+		}
+		if begun.Load() == 40 {
+			t.Errorf("%v fail: all runs have begun", at)
 		}
 	}
 	c := &contest{fail: func() {}}
@@ -301,9 +308,13 @@ func TestAtOncePanics(t *testing.T) {
 				panic("mine")
 			}
 		}},
+		{Solver: RowBlock{}, Runs: 5, Progress: func(p Progress) { // which others wait for, with more to tell than there is room for
+			time.Sleep(100 * time.Millisecond)
+			panic("mine")
+		}},
 		{Solver: panicking{number: 0}, Runs: 5}, {Solver: panicking{number: 1}, Runs: 5}, {Solver: panicking{number: 4}, Runs: 5},
 	} {
-		opt.Start, opt.Threads, opt.AtOnce, opt.Stop = Random{}, 4, 4, Stop{Sweeps: 3000, KKT: 1e-9}
+		opt.Start, opt.Threads, opt.AtOnce, opt.Stop = Random{}, 4, 4, Stop{Sweeps: 3000, KKT: -1}
 		func() {
 			defer func() {
 				if what := recover(); what != "mine" {

@@ -52,7 +52,8 @@ type Options struct {
 	TraceAt func(sweep int) bool
 	// Bound says whether Result.LowerBound is looked for, after the runs; the default is NoBound.
 	Bound Bound
-	// Progress is called after every sweep, on the goroutine that called Factorize; nil means no calls.
+	// Progress is called after every sweep, on the goroutine that called Factorize; nil means no calls. Of runs at once the sweeps of each come in their order, perhaps a little late,
+	// and of kicks at once those whose turn it is are told as that goroutine makes others.
 	Progress func(Progress)
 }
 

@@ -232,6 +232,18 @@ func TestApart(t *testing.T) {
 	}
 }
 
+// TestSeveral: the sweeps are those of all runs.
+func TestSeveral(t *testing.T) {
+	task, err := new(config).newTask(&shelf{}, "full-rank", fromA, 3, "random")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := symnmf.Options{Solver: symnmf.CD{}, Start: symnmf.Random{}, Runs: 3, Threads: 2, AtOnce: 2, Stop: symnmf.Stop{Sweeps: 2, KKT: -1}}
+	if f, err := task.several(opt); err != nil || f.Sweeps != 6 || f.Seconds <= 0 || f.Threads != 2 || f.AtOnce != 2 || !(f.RelErr > 0 && f.RelErr < 1) {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 func TestPredictedBytes(t *testing.T) {
 	for text, want := range map[string]int64{
 		"reading\nfactoring: n = 3, predicted memory 505 MiB\nmore": 505 << 20, "predicted memory 1.5 GiB\n": 3 << 29, "predicted memory 100 bytes": 100, "none": 0,
