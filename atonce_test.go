@@ -89,6 +89,69 @@ func TestKicksAtOnce(t *testing.T) {
 	}
 }
 
+// TestKicksAhead: what has ended lower before its turn is waited for, and what began after it is dropped; no more sweeps are told than there may be.
+func TestKicksAhead(t *testing.T) {
+	p, err := newProblem(mustDense(t, instance.FullRank(20, 1)), 3, &Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []Progress
+	opt := &Options{Kicks: 5, Stop: Stop{Sweeps: 100}, Progress: func(now Progress) { told = append(told, now) }}
+	s := &kicks{p: p, opt: opt, lanes: 2, sweeps: 80, clock: newClock(time.Now), kicks: map[int]*kick{}, change: make(chan struct{}), best: &Result{RelErr: 1, scaled: 1}}
+	begin := func(number int) (*kick, context.Context) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		if number > 0 {
+			ctx = context.Background()
+		}
+		t.Cleanup(cancel)
+		k, of := s.begin(ctx)
+		if k == nil != (number == 0) || k != nil && (k.number != number || k.best != s.best) {
+			t.Fatalf("%+v begins, want number %d from the best", k, number)
+		}
+		return k, of
+	}
+	end := func(k *kick, scaled float64, sweeps int) {
+		k.res = &Result{RelErr: 1, scaled: scaled, Sweeps: sweeps}
+		s.end(k)
+	}
+	first, ofFirst := begin(1)
+	second, _ := begin(2)
+	third, ofThird := begin(3)
+	s.tell(second, 4)
+	s.tell(first, 30)
+	if len(told) != 2 || told[0].Sweep != 80 || told[1].Sweep != 100 || told[1].Kick != 1 {
+		t.Errorf("told %+v", told)
+	}
+	end(second, 0.5, 2)
+	if ofThird.Err() == nil || ofFirst.Err() != nil {
+		t.Errorf("the second has ended lower: the first %v, the third %v", ofFirst.Err(), ofThird.Err())
+	}
+	end(third, 0.1, 1)
+	begin(0) // but waits
+	end(first, 1, 3)
+	if s.best != second.res || s.sum.Made != 2 || s.sum.Taken != 1 || s.sweeps != 85 || len(s.taken) != 1 {
+		t.Errorf("%+v, %d sweeps, %+v untold", s.sum, s.sweeps, s.taken)
+	}
+	begin(3)
+	fourth, _ := begin(4)
+	begin(5)
+	waits := make(chan *kick)
+	go func() {
+		k, _ := s.begin(context.Background()) // no more, unless one of these is taken
+		waits <- k
+	}()
+	end(fourth, 0.5, 1)
+	end(s.kicks[3], 0.2, 5)
+	if again := <-waits; again == nil || again.number != 4 || again.stop.Sweeps != 10 || again.best != s.best || s.sweeps != 90 {
+		t.Errorf("after %d sweeps %+v begins", s.sweeps, again)
+	}
+	end(s.kicks[4], 0.1, 11)
+	if s.sum.Made != 3 || s.sum.Taken != 2 {
+		t.Errorf("%+v, with more sweeps than there are", s.sum)
+	}
+}
+
 // meeting is CD whose runs, or kicks, wait as they begin for so many to be there as want has next.
 type meeting struct {
 	CD
@@ -160,6 +223,8 @@ func TestAtOnceTogether(t *testing.T) {
 		{"with so much time each", Options{Runs: 3, AtOnce: 3, Threads: 8, Stop: Stop{Time: time.Hour}}, false, turns(3, 8)},
 		{"kicks", Options{Kicks: 4, AtOnce: 2, Threads: 8, Stop: Stop{Time: time.Hour}}, true, [][]int{{4, 4}, {4, 4}}},
 		{"kicks with a trace", Options{Kicks: 4, AtOnce: 2, Threads: 8, Trace: true}, true, turns(4, 8)},
+		{"no more kicks than there are", Options{Kicks: 2, AtOnce: 7, Threads: 8}, true, [][]int{{4, 4}}},
+		{"kicks of runs that are at once, one after another", Options{Runs: 2, Kicks: 3, AtOnce: 2, Threads: 8}, true, [][]int{{4, 4}, {4, 4}, {4, 4}}},
 		{"kicks of runs", Options{Runs: 2, Kicks: 2, AtOnce: 4, Threads: 9}, true, [][]int{{2, 2, 2, 3}}},
 	} {
 		place := &meetingPlace{kicks: c.kicks}
@@ -219,6 +284,9 @@ func TestAtOnceProgress(t *testing.T) {
 				t.Errorf("%d runs, %d kicks, %d at once: %+v, and last told %+v", opt.Runs, opt.Kicks, opt.AtOnce, run, p)
 			}
 		}
+		if kick := last[res.Run].Kick; kick != res.Kicks.Made {
+			t.Errorf("%d runs, %d at once: the last told is of kick %d, %d were made", opt.Runs, opt.AtOnce, kick, res.Kicks.Made)
+		}
 		all += res.Kicks.Taken
 		if most := res.Kicks.Taken; taken[res.Run] > most || most > 0 && taken[res.Run] == 0 {
 			t.Errorf("%d at once: %d kicks were told to be taken, %d are", opt.AtOnce, taken[res.Run], most)
@@ -226,6 +294,43 @@ func TestAtOnceProgress(t *testing.T) {
 	}
 	if all < 5 {
 		t.Errorf("%d kicks taken: this shows nothing", all)
+	}
+}
+
+// TestTold: what one lane has told comes before what the first tells after it, and nobody waits for a first that has gone.
+func TestTold(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	p, err := newProblem(mustDense(t, instance.FullRank(20, 1)), 3, &Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leave := range []bool{false, true} {
+		var told []int
+		full := make(chan struct{})
+		func() {
+			defer func() {
+				if what := recover(); leave != (what == "mine") {
+					t.Errorf("recovered %v", what)
+				}
+			}()
+			p.together(context.Background(), &Options{Progress: func(now Progress) { told = append(told, now.Sweep) }}, 2, func(_ context.Context, l *lane) {
+				if l.first {
+					if <-full; leave {
+						panic("mine")
+					}
+					l.opt.Progress(Progress{Sweep: -1})
+					return
+				}
+				for sweep := range toldAhead {
+					l.opt.Progress(Progress{Sweep: sweep})
+				}
+				close(full)
+				l.opt.Progress(Progress{Sweep: toldAhead})
+			})
+		}()
+		if at := slices.Index(told, -1); !leave && (at < toldAhead || len(told) != toldAhead+2) || leave && len(told) > 0 {
+			t.Errorf("the first leaves: %v; told %d times, by the first as number %d", leave, len(told), at)
+		}
 	}
 }
 
@@ -279,6 +384,39 @@ func TestAtOnceFails(t *testing.T) {
 	}
 }
 
+// TestKicksFail: a kick that fails ends the run, and all others.
+func TestKicksFail(t *testing.T) {
+	defer func(v bool) { verifying = v }(verifying)
+	verifying = true
+	a := mustDense(t, instance.FullRank(20, 1))
+	for _, atOnce := range []int{1, 3} {
+		var begun atomic.Int32
+		opt := Options{Solver: mistakenKicks{begun: &begun}, Start: Random{}, Kicks: 40, Threads: 3, AtOnce: atOnce}
+		if res, err := Factorize(context.Background(), a, 3, opt); res != nil || !errors.Is(err, errMistaken) || begun.Load() == 0 || begun.Load() > 20 {
+			t.Errorf("%d at once: %v, %v after %d kicks", atOnce, res, err, begun.Load())
+		}
+	}
+}
+
+// mistakenKicks is CD whose kicks never verify.
+type mistakenKicks struct {
+	CD
+	begun *atomic.Int32
+}
+
+type mistakenKick struct{ run }
+
+func (s mistakenKicks) start(p *problem, h *matrix.Dense, number int) run {
+	work := s.CD.start(p, h, number)
+	if math.IsInf(p.target, 1) {
+		return work
+	}
+	s.begun.Add(1)
+	return mistakenKick{work}
+}
+
+func (mistakenKick) verify() error { return errMistaken }
+
 // panicking is CD that panics as a run begins.
 type panicking struct {
 	CD
@@ -307,10 +445,6 @@ func TestAtOncePanics(t *testing.T) {
 			if p.Run == 2 {
 				panic("mine")
 			}
-		}},
-		{Solver: RowBlock{}, Runs: 5, Progress: func(p Progress) { // which others wait for, with more to tell than there is room for
-			time.Sleep(100 * time.Millisecond)
-			panic("mine")
 		}},
 		{Solver: panicking{number: 0}, Runs: 5}, {Solver: panicking{number: 1}, Runs: 5}, {Solver: panicking{number: 4}, Runs: 5},
 	} {
@@ -387,5 +521,10 @@ func TestCommon(t *testing.T) {
 	})
 	if len(tops) != 1 || len(lows) != 1 || len(norms) != 1 {
 		t.Errorf("three lanes have %d sets of eigenpairs, %d low ranks, %d norms", len(tops), len(lows), len(norms))
+	}
+	none := matrix.Compression{Power: 1}
+	_, err = p.common.inPlaceOf(p.a, none)
+	if _, again := p.common.inPlaceOf(p.a, none); err == nil || again != err {
+		t.Errorf("a low rank that there is not was looked for twice: %v, %v", err, again)
 	}
 }

@@ -23,6 +23,7 @@ type replacement struct {
 	apart  float64 // the norm of the difference
 	took   time.Duration
 	common *common // of problems of a
+	err    error   // there is none
 }
 
 // inPlaceOf returns the low rank in place of a that c asks for, but for its workers.
@@ -30,17 +31,16 @@ func (m *common) inPlaceOf(a matrix.Operator, c matrix.Compression) (*replacemen
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.Workers = m.workers
-	if low, ok := m.lows[c]; ok {
-		return low, nil
+	low := m.lows[c]
+	if low == nil {
+		began := time.Now()
+		low = &replacement{common: &common{workers: m.workers}}
+		low.a, low.apart, low.err = matrix.Compress(a, c)
+		low.took = time.Since(began)
+		if m.lows == nil {
+			m.lows = map[matrix.Compression]*replacement{}
+		}
+		m.lows[c] = low
 	}
-	began := time.Now()
-	near, apart, err := matrix.Compress(a, c)
-	if err != nil {
-		return nil, err
-	}
-	if m.lows == nil {
-		m.lows = map[matrix.Compression]*replacement{}
-	}
-	m.lows[c] = &replacement{a: near, apart: apart, took: time.Since(began), common: &common{workers: m.workers}}
-	return m.lows[c], nil
+	return low, low.err
 }

@@ -83,6 +83,7 @@ func TestOptionsRefused(t *testing.T) {
 		{"negative change", a, 2, Options{Stop: Stop{RelChange: -1}}, ErrOption},
 		{"negative runs", a, 2, Options{Runs: -1}, ErrOption},
 		{"negative kicks", a, 2, Options{Kicks: -1}, ErrOption},
+		{"−1 runs at once", a, 2, Options{AtOnce: -1}, ErrOption},
 		{"negative threads", a, 2, Options{Threads: -1}, ErrOption},
 		{"three weights for two columns", a, 2, Options{L1: []float64{1, 2, 3}}, ErrOption},
 		{"a negative weight", a, 2, Options{L1: []float64{-1}}, ErrOption},

@@ -50,27 +50,28 @@ type kicks struct {
 	before time.Duration // which the run took without kicks
 	clock  *clock        // since then
 
-	mu     sync.Mutex // for all that follows
+	mu     sync.Mutex // of lanes, for what follows
 	best   *Result    // with the start, the trace and the notes of the whole
 	sum    KickSummary
-	sweeps int // of the run and the kicks made
-	told   int // of the sweeps, at most
-	taken  int // the last kick taken, until that is told, or 0
+	sweeps int        // of the run and the kicks made
+	told   int        // of the sweeps, at most
+	taken  []Progress // that nobody has been told of
 	err    error
 
-	begun int                // kicks, those made among them
-	ended map[int]*kick      // by their numbers: those whose turn has not come
-	from  context.Context    // of all that begin from the best H; nil while none has
-	drop  context.CancelFunc // ends them
+	begun  int           // kicks, those made among them
+	lower  int           // the first kick that has ended lower before its turn; 0 if none has
+	kicks  map[int]*kick // by their numbers: under way, or ended before their turn
+	change chan struct{} // closed when any of this changes
 }
 
 // kick is one of them.
 type kick struct {
 	number int // from 1
-	from   context.Context
+	drop   context.CancelFunc
 	best   *Result // from which it begins
 	stop   Stop
 	target float64
+	ended  bool
 	res    *Result
 	err    error
 }
@@ -85,22 +86,25 @@ const (
 )
 
 func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
-	s.sum.RelErr, s.ended = s.best.RelErr, map[int]*kick{}
+	s.sum.RelErr, s.kicks, s.change = s.best.RelErr, map[int]*kick{}, make(chan struct{})
 	s.lanes = s.opt.lanes(s.p, s.opt.Kicks)
 	s.p.together(ctx, s.opt, s.lanes, func(ctx context.Context, l *lane) {
-		for k := s.begin(ctx); k != nil; k = s.begin(ctx) {
-			s.kick(l, k)
+		for {
+			k, ctx := s.begin(ctx)
+			if k == nil {
+				return
+			}
+			s.kick(ctx, l, k)
 			s.end(k)
-			if l.first && s.untold() {
-				s.tell(nil, 0)
+			if l.first {
+				s.tellTaken()
 			}
 		}
 	})
-	s.restart()
 	if s.err != nil {
 		return nil, s.err
 	}
-	if s.untold() || s.sweeps > s.told {
+	if s.tellTaken(); s.sweeps > s.told {
 		s.tell(nil, 0)
 	}
 	if s.opt.Trace && s.best.Trace[len(s.best.Trace)-1].Sweep < s.sweeps {
@@ -113,28 +117,47 @@ func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
 	return s.best, nil
 }
 
-// begin returns the next kick, or nil when there is none.
-func (s *kicks) begin(ctx context.Context) *kick {
+// begin returns the next kick, with a context that ends when it is dropped, or nil when there is none. It waits while those under way may lead to another H, which is so
+// beyond one that has ended lower, or to one more after the last.
+func (s *kicks) begin(ctx context.Context) (*kick, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stop, more := s.left()
-	if !more || s.err != nil || s.begun >= s.opt.Kicks || !(s.best.RelErr > s.best.ErrFloor) || ctx.Err() != nil {
-		return nil
+	for {
+		stop, more := s.left()
+		if !more || s.err != nil || s.sum.Made >= s.opt.Kicks || !(s.best.RelErr > s.best.ErrFloor) || ctx.Err() != nil {
+			return nil, nil
+		}
+		if s.begun < s.opt.Kicks && s.lower == 0 {
+			s.begun++
+			k := &kick{number: s.begun, best: s.best, stop: stop, target: s.best.scaled * (1 - lowerByKick)}
+			ctx, k.drop = context.WithCancel(ctx)
+			s.kicks[k.number] = k
+			return k, ctx
+		}
+		change := s.change
+		s.mu.Unlock()
+		select {
+		case <-change:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
 	}
-	if s.from == nil {
-		s.from, s.drop = context.WithCancel(ctx)
-	}
-	s.begun++
-	return &kick{number: s.begun, from: s.from, best: s.best, stop: stop, target: s.best.scaled * (1 - lowerByKick)}
 }
 
-// restart drops the kicks that are under way and those whose turn has not come.
-func (s *kicks) restart() {
-	if s.from != nil {
-		s.drop()
+// drop ends the kicks after a number, and lets go of what they have come to.
+func (s *kicks) drop(after int) {
+	for number, k := range s.kicks {
+		if number > after {
+			k.drop()
+			delete(s.kicks, number)
+		}
 	}
-	s.from, s.begun = nil, s.sum.Made
-	clear(s.ended)
+}
+
+// restart drops all kicks whose turn has not come, to begin them again.
+func (s *kicks) restart() {
+	s.drop(s.sum.Made)
+	s.begun, s.lower = s.sum.Made, 0
 }
 
 // left returns what is left of the bounds, and whether anything is.
@@ -155,7 +178,7 @@ func (s *kicks) left() (stop Stop, more bool) {
 func (s *kicks) elapsed() time.Duration { return s.before + s.clock.elapsed() }
 
 // kick makes one.
-func (s *kicks) kick(l *lane, k *kick) {
+func (s *kicks) kick(ctx context.Context, l *lane, k *kick) {
 	opt := *s.opt
 	opt.Start, opt.Stop, opt.Trace = again{Given{kicked(k.best.H, l.p.seed, uint64(s.number), uint64(k.number))}}, k.stop, false
 	opt.Progress = nil
@@ -163,23 +186,30 @@ func (s *kicks) kick(l *lane, k *kick) {
 		opt.Progress = func(now Progress) { s.tell(k, now.Sweep) }
 	}
 	l.p.target = k.target
-	if k.res, k.err = l.p.run(k.from, &opt, s.number); k.err == nil && !k.lower() {
+	if k.res, k.err = l.p.run(ctx, &opt, s.number); k.err == nil && !k.lower() {
 		k.res.H = nil
 	}
 }
 
-func (k *kick) lower() bool { return k.res.scaled <= k.target }
+func (k *kick) lower() bool { return k.err == nil && k.res.scaled <= k.target }
 
 // end counts a kick, and those after it whose turn has come by that.
 func (s *kicks) end(k *kick) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k.from != s.from {
+	k.drop()
+	if s.kicks[k.number] != k { // it has been dropped
 		return
 	}
-	for s.ended[k.number] = k; s.from != nil && s.ended[s.sum.Made+1] != nil; {
-		s.count(s.ended[s.sum.Made+1])
+	if k.ended = true; k.lower() { // one of those up to this will be taken
+		s.lower = k.number
+		s.drop(k.number)
 	}
+	for next := s.kicks[s.sum.Made+1]; next != nil && next.ended; next = s.kicks[s.sum.Made+1] {
+		s.count(next)
+	}
+	close(s.change)
+	s.change = make(chan struct{})
 }
 
 // count counts the kick whose turn it is.
@@ -188,7 +218,7 @@ func (s *kicks) count(k *kick) {
 		s.restart() // more sweeps than those before it have left
 		return
 	}
-	delete(s.ended, k.number)
+	delete(s.kicks, k.number)
 	s.sum.Made++
 	if s.err = k.err; s.err != nil {
 		s.restart()
@@ -204,7 +234,8 @@ func (s *kicks) count(k *kick) {
 		notes = append(notes, fmt.Sprintf("kick %d: %s", k.number, note))
 	}
 	k.res.Start, k.res.First, k.res.Trace, k.res.Notes = s.best.Start, s.best.First, s.best.Trace, notes
-	s.best, s.taken = k.res, k.number
+	s.best = k.res
+	s.taken = append(s.taken, s.now(k.number, s.sweeps, false))
 	if s.opt.Trace && (s.opt.TraceAt == nil || s.opt.TraceAt(s.sweeps)) {
 		s.addPoint()
 	}
@@ -215,30 +246,50 @@ func (s *kicks) addPoint() {
 	s.best.Trace = append(s.best.Trace, TracePoint{Sweep: s.sweeps, Time: s.elapsed(), RelErr: s.best.RelErr, KKT: s.best.KKT})
 }
 
-// untold says whether a kick has been taken that nobody has been told of.
-func (s *kicks) untold() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.taken > 0
+// now is what is told of the best H at a sweep.
+func (s *kicks) now(kick, sweep int, provisional bool) Progress {
+	return Progress{Run: s.number + 1, Runs: max(s.opt.Runs, 1), Kick: kick, Sweep: sweep, Elapsed: s.elapsed(),
+		RelErr: 2 * math.Sqrt(max(0, s.best.scaled)) / s.p.norm, KKT: s.best.KKT, Provisional: provisional}
 }
 
-// tell tells the caller of the best H, and of a sweep of k, which counts if it is the turn of k; nil tells of a kick just taken.
+// tellTaken tells the caller of the kicks taken that have not been told.
+func (s *kicks) tellTaken() {
+	s.mu.Lock()
+	taken := s.taken
+	s.taken = nil
+	s.mu.Unlock()
+	for _, now := range taken {
+		s.report(now)
+	}
+}
+
+// tell tells the caller of a sweep of k, which counts if it is the turn of k, or, for nil, of all sweeps in the end.
 func (s *kicks) tell(k *kick, sweep int) {
+	s.tellTaken()
+	s.mu.Lock()
+	now := s.now(min(s.sum.Made+1, s.opt.Kicks), s.sweeps, true)
+	switch {
+	case k == nil:
+		now.Kick = s.sum.Made
+	case k == s.kicks[s.sum.Made+1]:
+		now.Sweep += sweep
+	}
+	if limits := s.opt.Stop.limits(); limits.Sweeps > 0 {
+		now.Sweep = min(now.Sweep, limits.Sweeps) // one that began ahead may have more than is left
+	}
+	now.Sweep = max(now.Sweep, s.told)
+	untold := len(s.taken) > 0 // since a moment ago: this would come before it
+	s.mu.Unlock()
+	if !untold {
+		s.report(now)
+	}
+}
+
+func (s *kicks) report(now Progress) {
+	s.told = now.Sweep
 	if s.opt.Progress == nil {
 		return
 	}
-	s.mu.Lock()
-	now := Progress{Run: s.number + 1, Runs: max(s.opt.Runs, 1), Kick: min(s.sum.Made+1, s.opt.Kicks), Sweep: s.sweeps, Elapsed: s.elapsed(),
-		RelErr: 2 * math.Sqrt(max(0, s.best.scaled)) / s.p.norm, KKT: s.best.KKT, Provisional: true}
-	switch {
-	case s.taken > 0:
-		now.Kick, now.Provisional, s.taken = s.taken, false, 0
-	case k != nil && k.from == s.from && k.number == s.sum.Made+1:
-		now.Sweep += sweep
-	}
-	s.told = max(s.told, now.Sweep)
-	now.Sweep = s.told
-	s.mu.Unlock()
 	if s.lanes > 1 { // the others go on meanwhile
 		s.opt.Progress(now)
 		return

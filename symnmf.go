@@ -36,9 +36,9 @@ type Options struct {
 	// a lower objective, by a millionth of it at least, is the best from then on. On graphs and documents with many columns that mostly ends lower than more Runs in as much time, with few about as low (decision 0024). 0 means none, and of one column none are made. The bounds of Stop on sweeps and
 	// time are of a run with its kicks, so that a large number means as many as these allow, and Status is that of the run or kick which H comes from. The trace has a point for each kick that was taken.
 	Kicks int
-	// AtOnce is how many runs, or of one run kicks, may be at work at once, each with its share of Threads and with memory of its own; 0 means 1, one after another with all
-	// threads. Where threads gain a run little, many runs take a fraction of the time, and come to the same answer. Kicks begin ahead of those before them, and again where one of these is taken.
-	// It counts for nothing with a Trace, and with a Stop.Time for kicks alone.
+	// AtOnce is how many runs and kicks may be at work at once, each with its share of Threads and with memory of its own; 0 means 1, one after another with all
+	// threads. They come to the same answer, and where threads gain a run little, sooner; their times are what they took beside each other. Kicks begin ahead of those before them, and again when one of these is taken.
+	// With a Trace all go one after another, and runs with a Stop.Time do, each with all threads for its time.
 	AtOnce int
 	// Threads bounds the goroutines at work; 0 means all processors, and more than 1024 are not used. The answer does not depend on it.
 	Threads int

@@ -389,8 +389,8 @@ func (f *fitFlags) run(s *streams) error {
 	if err := need.fits(limit); err != nil {
 		return err
 	}
-	if f.trace == "" && (f.kicks > 0 || f.time == 0) {
-		if need.together(threads, limit); need.atOnce > 1 {
+	if f.trace == "" {
+		if need.together(threads, limit, f.time > 0); need.atOnce > 1 {
 			busy(need.ahead())
 		}
 	}

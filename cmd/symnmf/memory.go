@@ -193,7 +193,8 @@ func (sh shape) ahead() float64 {
 	if sh.kicks > 0 {
 		factors += 2 // the best of them, and the start of one
 	}
-	more := float64(max(sh.atOnce, 1) - 1) // runs and kicks beside the first
+	all := float64(max(sh.atOnce, 1)) // runs and kicks at once
+	more := all - 1
 	switch factors += more; {
 	case sh.kicks > 0 && sh.runs > 1:
 		factors += 2 * more
@@ -212,7 +213,7 @@ func (sh shape) ahead() float64 {
 		before = max(before, 8*n*r+eigen)
 	case "lai":
 		shared += low
-		before = max(before, finding+(1+more)*sh.rowBlock(n, r, true)+sh.lowFirst(n, r, true)+sh.kept(n, r, true))
+		before = max(before, finding+all*sh.rowBlock(n, r, true)+sh.lowFirst(n, r, true)+sh.kept(n, r, true))
 	}
 	switch sh.method {
 	case "", "auto", "rowblock":
@@ -266,9 +267,9 @@ func (sh shape) ahead() float64 {
 	case "compressed":
 		first := eigen
 		if sh.first == "lai" {
-			first = finding + sh.rowBlock(n, r, true) + sh.lowFirst(n, r, true) + sh.kept(n, r, true)
+			first = finding + all*sh.rowBlock(n, r, true) + sh.lowFirst(n, r, true) + sh.kept(n, r, true)
 		}
-		before = max(before, 8*2*n*r+first)
+		before = max(before, 8*2*all*n*r+first)
 		each += 8 * 2 * n * r
 		fallthrough
 	default:
@@ -281,7 +282,7 @@ func (sh shape) ahead() float64 {
 			each += 8 * 3 * n * r
 		}
 	}
-	all, waste := 1+more, 0.0
+	waste := 0.0
 	if more > 0 {
 		waste = garbage
 	}
@@ -330,11 +331,15 @@ func (sh *shape) boundOf(choice string) symnmf.Bound {
 // alongside is by how many bytes runs and kicks at once may need more than one, where they need more than twice as much.
 const alongside = 512 << 20
 
-// together has as many runs, or kicks, be at once as there are threads for, as limit allows, and as need at most twice the memory of one, or alongside more.
-func (sh *shape) together(threads int, limit int64) {
+// together has as many runs, or kicks, be at once as there are threads for, as limit allows, and as need at most twice the memory of one, or alongside more. Runs
+// with a limit on their time are none of them.
+func (sh *shape) together(threads int, limit int64, timed bool) {
 	alone := sh.ahead()
 	most := min(max(2*alone, alone+alongside), mostBytes(limit))
 	pieces := min(sh.runs, threads)
+	if timed {
+		pieces = 1
+	}
 	if sh.kicks > 0 {
 		pieces *= min(sh.kicks, threads)
 	}
@@ -352,7 +357,11 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	squares := 8 * (2*sh.groups(points) + squareParts(n)) * pitch * pitch // dᵀd and H_Bᵀd of each group, HᵀH in parts
 	more := max(0, sh.blockRows(points)-sh.usualBlock(points))
 	squares += more * (8*2*pitch + packed*pitch/groupRows) // what a block moves by, and what its groups work on
-	joint := 0.0                                           // joint steps, and what X makes of them
+	last := 0.0                                            // H of the last check of a low rank
+	if sh.lowFirst(n, m, points) != 0 {
+		last = 8 * n * pitch
+	}
+	joint := 0.0 // joint steps, and what X makes of them
 	if !sh.sparse {
 		joint = 8 * 5 * n * pitch
 		if points {
@@ -364,9 +373,9 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		if sh.sparse && n*pitch >= roundedFrom {
 			rooms = 12*roundedParts*roundedPiece + 12*max(graphBlock, sh.blockRows(points))*pitch
 		}
-		return squares + 8*hs + joint + rooms + sh.rough(n, pitch)
+		return squares + 8*hs + last + joint + rooms + sh.rough(n, pitch)
 	}
-	return squares + 8*(hs+3*m*pitch) + joint + sh.change(n, m, pitch) // Z, the one before, and that of the figures
+	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(n, m, pitch) // Z, the one before, and that of the figures
 }
 
 // kept returns the bytes of what the first run of symnmf.RowBlock leaves with A for those after it.
@@ -391,8 +400,8 @@ func (sh shape) lowFirst(n, m float64, points bool) float64 {
 		return 0
 	}
 	wide = min(wide, n)
-	low := 8 * (copies*n*wide + wideParts(n)*wide*wide + n*sh.pitch()) // and H of the last check
-	if points && sh.compress == 0 && sh.keepsFeatures(n, m) {          // found among the features
+	low := 8 * (copies*n*wide + wideParts(n)*wide*wide)
+	if points && sh.compress == 0 && sh.keepsFeatures(n, m) { // found among the features
 		low += 8 * wide * (n - copies*(n-m))
 	}
 	return low

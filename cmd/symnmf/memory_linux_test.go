@@ -92,6 +92,7 @@ func TestPeakPrediction(t *testing.T) {
 		{points, "--items", "rows", "-k", "40", "--runs", "4", "-t", "4", "--max-sweeps", "10"},
 		{points, "--items", "columns", "-k", "40", "--kicks", "6", "-t", "3", "--max-sweeps", "300", "--tol", "0.01"},
 		{points, "--items", "columns", "-k", "40", "--kicks", "2", "--runs", "2", "-t", "4", "--max-sweeps", "100", "--tol", "0.01"},
+		{graph, "-k", "30", "-m", "compressed", "--set", "first=lai", "--runs", "4", "-t", "4"},
 		{graph, "-k", "64"}, // rows without zeros between them
 		{graph, "-k", "30", "--method", "rowblock", "--set", "block=20000", "--set", "precision=double"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--method", "rowblock", "--set", "compress=600"},

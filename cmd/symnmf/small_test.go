@@ -172,16 +172,19 @@ func TestTogether(t *testing.T) {
 	huge.table = 2000 * mb
 	for _, c := range []struct {
 		sh                   shape
-		runs, kicks, threads int
+		runs, kicks, threads int // with a limit on the time −kicks, or −1 for none
 		limit                int64
 		want                 int
 	}{
 		{small, 1, 0, 8, 0, 1}, {small, 3, 0, 8, 0, 3}, {small, 30, 0, 8, 0, 8}, {small, 1, 5, 8, 0, 5}, {small, 2, 3, 8, 0, 6}, {small, 1 << 30, 1 << 30, 8, 0, 8},
-		{small, 30, 0, 8, 30 * mb, 1}, {large, 30, 0, 1, 0, 1},
+		{small, 30, 0, 8, 30 * mb, 1}, {small, 9, -1, 8, 0, 1}, {small, 9, -3, 8, 0, 3}, {large, 30, 0, 1, 0, 1},
 		{medium, 30, 0, 16, 0, 9}, {medium, 3, 0, 16, 0, 3}, {large, 30, 0, 16, 0, 2}, {large, 30, 0, 2, 0, 2}, {large, 30, 0, 16, 600 * mb, 1}, {large, 30, 0, 16, 900 * mb, 2}, {huge, 30, 0, 16, 0, 10},
 	} {
-		c.sh.runs, c.sh.kicks = c.runs, c.kicks
-		if c.sh.together(c.threads, c.limit); c.sh.atOnce != c.want {
+		c.sh.runs, c.sh.kicks = c.runs, max(c.kicks, -c.kicks)
+		if c.kicks == -1 {
+			c.sh.kicks = 0
+		}
+		if c.sh.together(c.threads, c.limit, c.kicks < 0); c.sh.atOnce != c.want {
 			t.Errorf("%d items, %d runs, %d kicks, %d threads, at most %d bytes: %d at once, want %d", c.sh.rows, c.runs, c.kicks, c.threads, c.limit, c.sh.atOnce, c.want)
 		}
 	}
