@@ -59,7 +59,7 @@ type kicks struct {
 	err    error
 
 	begun  int           // kicks, those made among them
-	lower  int           // the first kick that has ended lower before its turn; 0 if none has
+	lower  int           // the first kick that has ended lower, or failed, before its turn; 0 if none has
 	kicks  map[int]*kick // by their numbers: under way, or ended before their turn
 	change chan struct{} // closed when any of this changes
 }
@@ -201,7 +201,7 @@ func (s *kicks) end(k *kick) {
 	if s.kicks[k.number] != k { // it has been dropped
 		return
 	}
-	if k.ended = true; k.lower() { // one of those up to this will be taken
+	if k.ended = true; k.err != nil || k.lower() { // no kick after it will count: one of those up to it will be taken, or fail
 		s.lower = k.number
 		s.drop(k.number)
 	}
