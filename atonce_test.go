@@ -150,6 +150,13 @@ func TestKicksAhead(t *testing.T) {
 	if s.sum.Made != 3 || s.sum.Taken != 2 {
 		t.Errorf("%+v, with more sweeps than there are", s.sum)
 	}
+	told = nil
+	s.tell(nil, 0)
+	s.sum.Made = 5
+	s.tell(fourth, 1)
+	if len(told) != 4 || told[0].Kick != 2 || told[1].Kick != 3 || told[2].Kick != 3 || told[3].Kick != 5 || told[1].Provisional || !told[2].Provisional {
+		t.Errorf("of two kicks taken, three made and all made is told %+v", told)
+	}
 }
 
 // meeting is CD whose runs, or kicks, wait as they begin for so many to be there as want has next.

@@ -1,0 +1,157 @@
+package main
+
+import "math"
+
+// rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, lowFirst and kept.
+func (sh shape) rowBlock(n, m float64, points bool) float64 {
+	pitch := sh.pitch()
+	hs := 2 * n * pitch // H and the one before
+	if pitch == float64(sh.rank) {
+		hs -= n * pitch // works in the memory of the H it is given
+	}
+	squares := 8 * (2*sh.groups(points) + squareParts(n)) * pitch * pitch // dᵀd and H_Bᵀd of each group, HᵀH in parts
+	more := max(0, sh.blockRows(points)-sh.usualBlock(points))
+	squares += more * (8*2*pitch + packed*pitch/groupRows) // what a block moves by, and what its groups work on
+	last := 0.0                                            // H of the last check of a low rank
+	if sh.lowFirst(n, m, points) != 0 {
+		last = 8 * n * pitch
+	}
+	joint := 0.0 // joint steps, and what X makes of them
+	if !sh.sparse {
+		joint = 8 * 5 * n * pitch
+		if points {
+			joint += 8 * m * pitch
+		}
+	}
+	if !points {
+		rooms := 0.0 // for what is at work of an H of float32
+		if sh.sparse && n*pitch >= roundedFrom {
+			rooms = 12*roundedParts*roundedPiece + 12*max(graphBlock, sh.blockRows(points))*pitch
+		}
+		return squares + 8*hs + last + joint + rooms + sh.rough(n, pitch)
+	}
+	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(n, m, pitch) // Z, the one before, and that of the figures
+}
+
+// kept returns the bytes of what the first run of symnmf.RowBlock leaves with A for those after it.
+func (sh shape) kept(n, m float64, points bool) float64 {
+	switch {
+	case !points:
+		return 0
+	case sh.sparse: // X by terms, besides
+		return 12*sh.stored + 8*2*n + sh.blockProduct(n, m)
+	}
+	return sh.blockProduct(n, m)
+}
+
+// lowFirst returns the bytes of the low rank that takes the place of A in symnmf.RowBlock for a while, and of finding it.
+func (sh shape) lowFirst(n, m float64, points bool) float64 {
+	beyond, copies := sh.compress, 6.0 // of its columns while it is found, if it is wide
+	if beyond == 0 && !sh.sparse {
+		beyond, copies = 20, 3
+	}
+	wide := float64(sh.rank + beyond + 10)
+	if beyond <= 0 || sh.compress <= 0 && n <= 2*wide {
+		return 0
+	}
+	wide = min(wide, n)
+	low := 8 * (copies*n*wide + wideParts(n)*wide*wide)
+	if points && sh.compress == 0 && sh.keepsFeatures(n, m) { // found among the features
+		low += 8 * wide * (n - copies*(n-m))
+	}
+	return low
+}
+
+// The least n·r of an H that symnmf.RowBlock rounds to float32, in how many parts at most, and by how many numbers of each, it is widened.
+const (
+	roundedFrom  = 1 << 16
+	roundedParts = 64
+	roundedPiece = 1 << 11
+)
+
+// Of how many rows at least and at most, and with how many columns and numbers of H, symnmf.RowBlock multiplies a dense A in float32.
+const (
+	roughFrom = 256
+	roughTo   = 11585
+	roughCols = 8
+	roughSize = 1 << 12
+)
+
+// pitch is how far apart rows of H lie in symnmf.RowBlock.
+func (sh shape) pitch() float64 {
+	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
+		return float64(p)
+	}
+	return float64((sh.rank + 3) / 4 * 4)
+}
+
+// rough returns the bytes that takes: A, H and a block's way rounded, and H as it was when the objective was last known.
+func (sh shape) rough(n, pitch float64) float64 {
+	if sh.sparse || n < roughFrom || n > roughTo || sh.rank < roughCols || n*pitch < roughSize {
+		return 0
+	}
+	wide := float64((sh.rank + 15) / 16 * 16)
+	return 4*(n*n+(2*n+sh.blockRows(false))*wide) + 8*n*pitch
+}
+
+// wideParts is in how many parts inner products of the columns of a low rank are summed at most, and what is made of them.
+func wideParts(n float64) float64 { return min(64, n/256+2) }
+
+// squareParts is in how many parts HᵀH, and other sums of r×r numbers over rows, are computed at most.
+func squareParts(n float64) float64 { return min(64, n/256+8) }
+
+// usualBlock is how many rows a block of symnmf.RowBlock has at most by default, and blockRows how many it has.
+func (sh shape) usualBlock(points bool) float64 {
+	switch {
+	case !sh.sparse:
+		return denseBlock
+	case points:
+		return pointsBlock
+	}
+	return graphBlock
+}
+
+func (sh shape) blockRows(points bool) float64 {
+	if sh.block == 0 {
+		return sh.usualBlock(points)
+	}
+	n, _ := sh.size()
+	return min(float64(sh.block), n)
+}
+
+// groups is how many groups of rows a block has at most.
+func (sh shape) groups(points bool) float64 { return math.Ceil(sh.blockRows(points) / groupRows) }
+
+// packed is the bytes that a group takes for each column of H, laid out for the solver in either precision.
+const packed = 8 * 3 * groupRows
+
+// Where what Z gains is told by groups of rows: at most so many features, and rows of a block.
+const (
+	mostGainFeatures = 127
+	mostGainRows     = 512
+)
+
+// blockProduct returns the bytes of what is derived from points for products by blocks.
+func (sh shape) blockProduct(n, m float64) float64 {
+	switch {
+	case sh.sparse && sh.blockRows(true) < pointsBlock: // X by blocks and features, of which nobody has looked at so many
+		return 20 * sh.stored
+	case sh.sparse:
+		return 12*sh.stored + 8*sh.distinct
+	case m >= sh.blockRows(true): // inner products within blocks
+		return 8 * n * sh.blockRows(true)
+	}
+	return 0
+}
+
+// change returns the bytes of what such products make of a block's step, for an H of so many columns, where they have no inner products.
+func (sh shape) change(n, m, columns float64) float64 {
+	if sh.sparse || m >= sh.blockRows(true) {
+		return 0
+	}
+	bytes := 8 * m * columns // the change of Z
+	if m <= mostGainFeatures && sh.blockRows(true) <= mostGainRows {
+		bytes *= 1 + sh.groups(true) // and what each group adds to it
+	}
+	return bytes
+}
