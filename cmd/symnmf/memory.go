@@ -21,7 +21,7 @@ type shape struct {
 	method     string
 	rank, runs int
 	kicks      int
-	atOnce     int     // how many runs or kicks are, 0 for one
+	atOnce     int     // how many runs or kicks are made at once, 0 for one
 	given      bool    // the start is a file
 	init       string  // the start, when it has a name
 	over       string  // what lai runs, when it is said
@@ -195,11 +195,9 @@ func (sh shape) ahead() float64 {
 	}
 	all := float64(max(sh.atOnce, 1)) // runs and kicks at once
 	more := all - 1
-	switch factors += more; {
-	case sh.kicks > 0 && sh.runs > 1:
-		factors += 2 * more
-	case sh.kicks > 0: // from one best H
-		factors += more
+	factors += more
+	if sh.kicks > 0 { // each begins from an H of its own, and each of several runs has its best
+		factors += more * float64(min(sh.runs, 2))
 	}
 	base := a + sh.held + 8*(factors*n*r+8*n) // the vectors: A_ii twice and others
 	each, shared := 0.0, 0.0                  // what a run needs, and all of them together

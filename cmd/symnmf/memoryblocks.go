@@ -33,6 +33,14 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(n, m, pitch) // Z, the one before, and that of the figures
 }
 
+// pitch is how far apart rows of H lie in symnmf.RowBlock.
+func (sh shape) pitch() float64 {
+	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
+		return float64(p)
+	}
+	return float64((sh.rank + 3) / 4 * 4)
+}
+
 // kept returns the bytes of what the first run of symnmf.RowBlock leaves with A for those after it.
 func (sh shape) kept(n, m float64, points bool) float64 {
 	switch {
@@ -76,14 +84,6 @@ const (
 	roughCols = 8
 	roughSize = 1 << 12
 )
-
-// pitch is how far apart rows of H lie in symnmf.RowBlock.
-func (sh shape) pitch() float64 {
-	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
-		return float64(p)
-	}
-	return float64((sh.rank + 3) / 4 * 4)
-}
 
 // rough returns the bytes that takes: A, H and a block's way rounded, and H as it was when the objective was last known.
 func (sh shape) rough(n, pitch float64) float64 {

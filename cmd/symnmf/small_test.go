@@ -126,6 +126,8 @@ func TestAhead(t *testing.T) {
 			8*n*(2+1)*10 + 8*(n/256.0+16)*100},
 		{"of two runs each keeps its best, too", with(base, func(sh *shape) { sh.runs, sh.kicks, sh.atOnce = 2, 7, 2 }) - with(base, func(sh *shape) { sh.runs, sh.kicks = 2, 7 }) - garbage,
 			8*n*(3+1)*10 + 8*(n/256.0+16)*100},
+		{"each of compressed has a rowblock on its low rank first", with(base, func(sh *shape) { sh.method, sh.first, sh.atOnce = "compressed", "lai", 21 }) - with(base, func(sh *shape) { sh.method, sh.first, sh.atOnce = "compressed", "lai", 20 }),
+			8*n*(1+2)*10 + 8*(2*n+3*10)*12 + 8*(2*8+n/256.0+8)*144 + 8*(n/256.0+16)*100},
 		{"the eigenvectors of a start are of all", with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 21 }) - with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 20 }),
 			8*n*(7+1)*10 + 8*(n/256.0+16)*100},
 		{"a start from a file is kept", with(base, func(sh *shape) { sh.given = true }), 8 * n * 10},
