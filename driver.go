@@ -22,6 +22,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	}
 	p.stop, p.shown, p.notes, p.startAH = stop, nil, nil, nil
 	_, p.drawn = opt.Start.(Random)
+	_, p.turned = opt.Start.(TSVDStart)
 	if opt.Trace {
 		p.shown = clk
 	}

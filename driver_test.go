@@ -220,7 +220,11 @@ func TestChoice(t *testing.T) {
 	}{
 		{"points", text, Options{}, "rowblock", "zero", true},
 		{"several runs", text, Options{Runs: 2}, "rowblock", "random", true},
-		{"a graph", mustCSR(t, graph), Options{}, "rowblock", "random", true},
+		{"a graph", mustCSR(t, graph), Options{}, "rowblock", "tsvd", true},
+		{"a graph, several runs", mustCSR(t, graph), Options{Runs: 2}, "rowblock", "tsvd", true},
+		{"a graph, with a weight", mustCSR(t, graph), Options{L1: []float64{0.1}}, "rowblock", "random", true},
+		{"a graph whose diagonal does not count", mustCSR(t, graph), Options{IgnoreDiagonal: true}, "rowblock", "random", true},
+		{"a graph and a method", mustCSR(t, graph), Options{Solver: RowBlock{}}, "rowblock", "random", true},
 		{"a diagonal that does not count", text, Options{IgnoreDiagonal: true}, "rowblock", "random", true},
 		{"dense points", points, Options{}, "rowblock", "random", true},
 		{"a dense matrix and a method", lowRank(t, 9, 3), Options{Solver: CD{}}, "cd-cyclic", "zero", true},

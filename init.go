@@ -8,7 +8,7 @@ import (
 	"symnmf/matrix"
 )
 
-// Start is the first H of a run: Zero, Random, SVDStart, LAIStart or Given.
+// Start is the first H of a run: Zero, Random, SVDStart, TSVDStart, LAIStart or Given.
 type Start interface {
 	// Name is the start's name in Starts and in files.
 	Name() string
@@ -50,13 +50,14 @@ func Starts() []StartInfo {
 		{Zero{}.Name(), "H = 0; deterministic, for matrices with a positive diagonal"},
 		{Random{}.Name(), "uniform entries, scaled to the best multiple"},
 		{SVDStart{}.Name(), "positive part of the leading eigenvectors, scaled; deterministic, where A is near rank R"},
+		{TSVDStart{}.Name(), "about the leading eigenvectors, turned to be nonnegative, scaled; mostly ends lower than the others, after fewer sweeps"},
 		{LAIStart{}.Name(), "the answer for a randomized low rank in place of A, scaled"},
 	}
 }
 
 // ParseStart returns the start of that name.
 func ParseStart(name string) (Start, error) {
-	for _, s := range []Start{Zero{}, Random{}, SVDStart{}, LAIStart{}} {
+	for _, s := range []Start{Zero{}, Random{}, SVDStart{}, TSVDStart{}, LAIStart{}} {
 		if s.Name() == name {
 			return s, nil
 		}

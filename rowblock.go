@@ -53,7 +53,7 @@ type RowBlock struct {
 type FirstSweep int
 
 const (
-	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of r to 2r entries a row if n·r ≤ 2¹⁹, else FirstRows
+	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of r to 2r entries a row if n·r ≤ 2¹⁹, but from TSVDStart, else FirstRows
 	FirstRows                      // as all the others
 	FirstColumns                   // as a sweep of CD
 )
@@ -178,7 +178,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		rough: rough,
 		tk:    1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
 	}
-	if s.First == FirstAuto && short && p.a.Stored() >= int64(p.n*p.r) && p.n*p.r <= mostByColumns {
+	if s.First == FirstAuto && short && !p.turned && p.a.Stored() >= int64(p.n*p.r) && p.n*p.r <= mostByColumns {
 		e.First = FirstColumns
 	}
 	e.columnsFirst = e.First == FirstColumns && kernel.Nonzero(h.Data())

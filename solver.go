@@ -257,14 +257,16 @@ func (m *Method) knobNames() string {
 
 // choose fills in the method and the start where opt leaves them open, and says why. rowblock reaches what cd-cyclic
 // does in 15 s in 0.1 to 0.7 s on dense matrices, one thread (bench/runs/2026-11-22-engine). Of the starts, on dense data random ends
-// lowest; on sparse data with a positive diagonal no start is better than zero, which needs no luck
-// (bench/runs/2026-11-20-choice).
+// lowest; on sparse data with a positive diagonal no start is as fast as zero, which needs no luck
+// (bench/runs/2026-11-20-choice); on graphs TSVDStart ends lower than Random after half of the sweeps (decision 0026).
 func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()
 	sparse := p.a.Density() < denseFrom
 	if opt.Start == nil {
 		own, has := opt.Solver.(starter)
 		switch {
+		case opt.Solver == nil && sparse && !positive && p.turns():
+			opt.Start, why = TSVDStart{}, "start tsvd, for on a zero diagonal nothing moves from zero, and random mostly ends higher"
 		case opt.Runs > 1:
 			opt.Start, why = Random{}, "start random, for several starts were asked for"
 		case has:
@@ -297,6 +299,15 @@ func (p *problem) choose(opt *Options) (why string) {
 	}
 	return why
 }
+
+// turns reports whether auto may begin from TSVDStart: it takes no account of an ℓ₁ weight or of a diagonal that is ignored, and its vectors have to be few enough to be no burden.
+func (p *problem) turns() bool {
+	_, explicit := p.a.(matrix.RowVisitor)
+	return explicit && p.norm > 0 && !p.ignoreDiag && !kernel.Nonzero(p.l1) && p.n*p.r <= mostTurned
+}
+
+// mostTurned is how many numbers H may have for auto to begin from TSVDStart: 64 MiB.
+const mostTurned = 1 << 23
 
 // starter is a method with a start of its own.
 type starter interface{ ownStart() Start }

@@ -81,7 +81,8 @@ func (o *Options) check(n, r int) error {
 		}
 	}
 	if o.Runs > 1 && o.Start != nil {
-		if _, random := o.Start.(Random); !random {
+		_, random := o.Start.(Random)
+		if _, turned := o.Start.(TSVDStart); !random && !turned {
 			return fmt.Errorf("%w: Runs = %d needs random starts, and Start is %s", ErrOption, o.Runs, o.Start.Name())
 		}
 	}

@@ -16,7 +16,7 @@ type Options struct {
 	// Solver is the method with its own knobs. nil chooses one for the matrix; Result says which and why.
 	Solver Solver
 	// Start is the first H. nil is the method's own: for coordinate descent Zero when some A_ii > 0, else Random. When Solver
-	// is nil too, dense data start from Random.
+	// is nil too, dense data start from Random, and graphs with a diagonal of zeros from TSVDStart.
 	Start Start
 	// Stop bounds the run.
 	Stop Stop
@@ -30,7 +30,7 @@ type Options struct {
 	ClearLoose bool
 	// Seed fixes every random choice of the run. The default 0 is a seed like any other.
 	Seed uint64
-	// Runs is the number of independent random starts, of which the one with the least objective is kept; 0 means 1.
+	// Runs is the number of independent random starts, by Random or TSVDStart, of which the one with the least objective is kept; 0 means 1.
 	Runs int
 	// Kicks is how many times a run, when it has ended, begins again from the best H so far with two of its columns joined and one split at random; what ends with
 	// a lower objective, by a millionth of it at least, is the best from then on. On graphs and documents with many columns that mostly ends lower than more Runs in as much time, with few about as low (decision 0024). 0 means none, and of one column none are made. The bounds of Stop on sweeps and
@@ -200,6 +200,7 @@ type problem struct {
 	ignoreDiag bool
 	clearLoose bool
 	drawn      bool    // each row of the start at work by itself, so that no two are alike
+	turned     bool    // the start at work is a TSVDStart
 	scale      float64 // a = scale · the user's A
 	seed       uint64
 	workers    int

@@ -145,7 +145,7 @@ func TestThreads(t *testing.T) {
 				CompressedCD{First: FirstLAI}, ANLS{}, SymHALS{}, SNMPBB{}, LvS{}, LvS{LeastSquares: true}} {
 				tries = append(tries, try{"random", Options{Solver: s, Start: Random{}}})
 			}
-			tries = append(tries, try{"svd", Options{Solver: CD{}, Start: SVDStart{}}}, try{"lai", Options{Solver: CD{}, Start: LAIStart{}}})
+			tries = append(tries, try{"svd", Options{Solver: CD{}, Start: SVDStart{}}}, try{"lai", Options{Solver: CD{}, Start: LAIStart{}}}, try{"tsvd start", Options{Solver: CD{}, Start: TSVDStart{}}})
 		}
 		hashes := map[string]bool{}
 		for _, c := range tries {

@@ -256,7 +256,7 @@ func TestOddMatrices(t *testing.T) {
 			n, _ := d.Dims()
 			a := mustDense(t, d)
 			for _, r := range []int{1, 3, n + 2} {
-				starts := []Start{Random{}, SVDStart{}, LAIStart{}}
+				starts := []Start{Random{}, SVDStart{}, TSVDStart{}, LAIStart{}}
 				if a.Norm() > 0 {
 					some := instance.Start(n, r, 1)
 					for i := range n {

@@ -6,6 +6,7 @@
 //	go run ./bench/engine -method rowblock -set passes=2   another method, or knobs: for ablations
 //	go run ./bench/engine -final 5s                        final errors: the zero start, and the best of five random ones
 //	go run ./bench/engine -starts 8 -kicks 40              so many starts, or kicks of one, one after another and at once
+//	go run ./bench/engine -choices                         what auto chooses beside every other choice
 //	go run ./bench/engine -rest                            the way to rest: start and stopping rule of the program's own choice
 //	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, which ties this machine to others
 //	go run ./bench/engine -growth                          n, stored entries and r doubled three times each
@@ -82,6 +83,7 @@ func run(args []string) error {
 	list := flags.Bool("list", false, "list the rows")
 	final := flags.Duration("final", 0, "final errors after so long")
 	starts := flags.Int("starts", 0, "what so many random `starts` take, with default bounds, one after another and at once, and the -kicks of one")
+	choices := flags.Bool("choices", false, "what auto takes to each error of the table, its own start included, beside other forms, starts, precisions and methods")
 	rest := flags.Bool("rest", false, "runs that start and stop as they do by themselves, on sets of every kind")
 	yardstick := flags.Bool("yardstick", false, "ns an entry and column of cd-cyclic")
 	growth := flags.Bool("growth", false, "exponents of n, stored entries and r")
@@ -138,6 +140,8 @@ func run(args []string) error {
 		return c.final(*final, log)
 	case *starts > 0:
 		return c.atOnce(*starts, log)
+	case *choices:
+		return c.choices(log)
 	case *rest:
 		return c.rest(log)
 	case *yardstick:

@@ -89,7 +89,7 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	flags.StringVarP(&f.method, "method", "m", "auto", "a `NAME` from 'symnmf methods'; auto chooses for the input")
 	cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methodNames(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringArrayVar(&f.knobs, "set", nil, "`KEY=VALUE`, a knob of the method, see 'symnmf methods -v' (repeatable)")
-	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, svd, lai, or FILE.npy with an H, n×R (the method's own when left out)")
+	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, svd, tsvd, lai, or FILE.npy with an H, n×R (the method's own when left out)")
 	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(startNames(), cobra.ShellCompDirectiveDefault))
 	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
 	wholeVar(flags, &f.runs, "runs", "", 1, "`N` independent random starts, of which the best is kept; as many at once as there are threads and memory for")
@@ -159,7 +159,7 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		return bad("-o -: an answer is several files, so name a directory; the clusters go to standard output where there is no -o")
 	case f.force && f.out == "":
 		return bad("--force is about the directory of -o, which is missing")
-	case f.runs > 1 && f.init != "" && f.init != "random":
+	case f.runs > 1 && f.init != "" && f.init != "random" && f.init != "tsvd":
 		return bad("--runs %d needs random starts, not --init %s", f.runs, f.init)
 	case f.kicks < 0:
 		return bad("--kicks %d: 0 means none, and the limits bound how many are made", f.kicks)

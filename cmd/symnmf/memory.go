@@ -209,6 +209,12 @@ func (sh shape) ahead() float64 {
 	case "svd":
 		shared += 8 * n * r
 		before = max(before, 8*n*r+eigen)
+	case "tsvd":
+		before = max(before, all*sh.turned(n, m, points)+sh.lowFirst(n, r, points))
+	case "":
+		if sh.beginsTurned(n) {
+			before = max(before, all*sh.turned(n, m, points))
+		}
 	case "lai":
 		shared += low
 		before = max(before, finding+all*sh.rowBlock(n, r, true)+sh.lowFirst(n, r, true)+sh.kept(n, r, true))
@@ -301,6 +307,27 @@ func (sh shape) eigen(n float64, points bool) float64 {
 	bytes := 8 * n * max(4*k+32, 3*k+80)
 	if points && sh.sparse {
 		bytes += sh.table // X by features
+	}
+	return bytes
+}
+
+// mostTurned is how many numbers H may have for auto to begin from symnmf.TSVDStart.
+const mostTurned = 1 << 23
+
+// beginsTurned says whether auto may begin from symnmf.TSVDStart, which it does where the diagonal of a graph is zero.
+func (sh shape) beginsTurned(n float64) bool {
+	return (sh.method == "" || sh.method == "auto") && sh.sparse && sh.items == similarity && !sh.offDiag && n*float64(sh.rank) <= mostTurned
+}
+
+// turned returns the bytes of symnmf.TSVDStart, besides the H it fills: those of matrix.RitzPairs, and a copy of some rows of H.
+func (sh shape) turned(n, m float64, points bool) float64 {
+	k := float64((sh.rank + max(8, sh.rank/4) + 7) / 8 * 8)
+	bytes := 8 * (3*n*k + wideParts(n)*k*k + min(n, 64*float64(sh.rank))*float64(sh.rank))
+	if points {
+		bytes += 8 * m * k
+		if sh.sparse { // X by features
+			bytes += sh.table
+		}
 	}
 	return bytes
 }

@@ -112,7 +112,11 @@ func TestAhead(t *testing.T) {
 		{"snmpbb keeps two of n×r more", with(base, func(sh *shape) { sh.method = "snmpbb" }), 8 * n * (5*10 + 83)},
 		{"so does lvs", with(base, func(sh *shape) { sh.method = "lvs" }), 8 * n * (5*10 + 83)},
 		{"rowblock keeps two of n×12 in place of one of n×10", with(base, func(sh *shape) { sh.method = "rowblock" }), 8*n*14 + squares(12)},
-		{"auto is rowblock", with(base, func(sh *shape) { sh.method = "auto" }), 8*n*14 + squares(12)},
+		{"auto is rowblock", with(base, func(sh *shape) { sh.method, sh.init = "auto", "random" }), 8*n*14 + squares(12)},
+		{"on graphs each of its runs begins from vectors of its own", with(base, func(sh *shape) { sh.method, sh.atOnce = "auto", 21 }) - with(base, func(sh *shape) { sh.method, sh.atOnce = "auto", 20 }),
+			8*n*10 + 8*(3*24*n+wideParts(n)*24*24+640*10) + 8*(n/256.0+16)*100},
+		{"but not where their diagonal is ignored", with(base, func(sh *shape) { sh.method, sh.offDiag = "auto", true }), 8*n*14 + squares(12)},
+		{"nor where they are large", with(base, func(sh *shape) { sh.method, sh.rank = "auto", 10000 }) - with(base, func(sh *shape) { sh.method, sh.init, sh.rank = "auto", "random", 10000 }), 0},
 		{"on a sparse A its rows begin with a cache line where that is cheap", with(base, func(sh *shape) { sh.rank, sh.method = 15, "rowblock" }) -
 			with(base, func(sh *shape) { sh.rank = 15 }), 8*n*(2*16-15) + squares(16)},
 		{"an H of float32 wants room for rows at work", with(base, func(sh *shape) { sh.rank, sh.method = 66, "rowblock" }) - with(base, func(sh *shape) { sh.rank = 66 }),

@@ -1,0 +1,187 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func ritzPairs(t testing.TB, a Operator, k int, seed uint64, workers int) ([]float64, *Dense) {
+	t.Helper()
+	values, u, err := RitzPairs(context.Background(), a, k, seed, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values, u
+}
+
+// TestRitzPairs: the vectors are orthonormal, each value is ⟨A·u, u⟩ of its own, and so below the eigenvalue of its place; where eigenvalues fall, whatever the sign of those that
+// are not wanted, they are near.
+func TestRitzPairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(38, 1))
+	const n = 300
+	q := orthogonal(rng, n, n)
+	with := func(d func(j int) float64) naive {
+		a := zeros(n, n)
+		for j := range n {
+			v := d(j)
+			for i := range n {
+				for l := range n {
+					a[i][l] += v * q[i][j] * q[l][j]
+				}
+			}
+		}
+		for i := range n {
+			for l := range i {
+				a[i][l] = a[l][i]
+			}
+		}
+		return a
+	}
+	for _, c := range []struct {
+		name  string
+		a     naive
+		k     int
+		apart float64 // of the first value, how far from it a value may be
+	}{
+		{"falling by a tenth", with(func(j int) float64 { return math.Pow(0.9, float64(j)) }), 12, 1e-6},
+		{"negative ones as large", with(func(j int) float64 { return math.Pow(0.95, float64(j/2)) * (1 - 2*float64(j%2)) }), 12, 0.02},
+		{"most of them negative", with(func(j int) float64 {
+			if j < 10 {
+				return 1 - 0.05*float64(j)
+			}
+			return -0.6
+		}), 10, 1e-3},
+		{"a graph", drawSymmetric(rng, n, 0.05), 16, 0.1},
+		{"falling by nine tenths", with(func(j int) float64 { return math.Pow(0.1, float64(j)) }), 5, 1e-9},
+	} {
+		want := allEigenvalues(t, c.a)
+		for seed := range uint64(3) {
+			values, u := ritzPairs(t, fromDense(t, c.a), c.k, seed, 2)
+			if len(values) != c.k || u.rows != n || u.cols != c.k {
+				t.Fatalf("%s: %d values, vectors %d×%d", c.name, len(values), u.rows, u.cols)
+			}
+			for j, v := range values {
+				if j > 0 && v > values[j-1] {
+					t.Errorf("%s: values %v rise", c.name, values)
+				}
+				if !(v <= want[j]+1e-7*want[0]) || !(v >= want[j]-c.apart*want[0]) {
+					t.Errorf("%s, seed %d: value %d is %v, the eigenvalue %v", c.name, seed, j, v, want[j])
+				}
+				var au, uu float64
+				for i := range n {
+					uu += u.At(i, j) * u.At(i, j)
+					for l, x := range c.a[i] {
+						au += u.At(i, j) * x * u.At(l, j)
+					}
+				}
+				if !(math.Abs(uu-1) <= 1e-6) || !(math.Abs(au-v) <= 1e-6*want[0]) {
+					t.Errorf("%s: ‖u‖² = %v, ⟨Au, u⟩ = %v, the value is %v", c.name, uu, au, v)
+				}
+				for l := range j {
+					var with float64
+					for i := range n {
+						with += u.At(i, j) * u.At(i, l)
+					}
+					if !(math.Abs(with) <= 1e-6) {
+						t.Errorf("%s: columns %d and %d have %v in common", c.name, l, j, with)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRitzPairsOf: small, singular and extreme matrices, all forms, and one answer for any number of workers.
+func TestRitzPairsOf(t *testing.T) {
+	rng := rand.New(rand.NewPCG(38, 2))
+	for _, c := range operators(t) {
+		n := len(c.want)
+		want := allEigenvalues(t, c.want)
+		for _, k := range []int{1, n} {
+			values, u := ritzPairs(t, c.a, k, 1, 1)
+			if len(values) > k || u.cols != len(values) {
+				t.Fatalf("%s: %d values, %d vectors, want at most %d", c.name, len(values), u.cols, k)
+			}
+			for j, v := range values {
+				size := max(want[0], -want[n-1])
+				if !(v <= want[j]+1e-7*size) || k == 1 && want[0] > 1e-9*size && !(v >= want[j]-0.01*size) { // with k = n, what is dependent to rounding is missing anywhere
+					t.Errorf("%s, k = %d: value %d is %v, want %v", c.name, k, j, v, want[j])
+				}
+			}
+			for _, workers := range []int{2, 3, 8} {
+				again, v := ritzPairs(t, c.a, k, 1, workers)
+				if !slices.Equal(values, again) || !slices.Equal(u.data, v.data) {
+					t.Errorf("%s, k = %d: %d workers give other pairs", c.name, k, workers)
+				}
+			}
+		}
+	}
+	low := draw(rng, 120, 4, 1)
+	rank4 := low.times(low.transpose())
+	for _, scale := range []float64{1, 0x1p-400, 0x1p400} {
+		a := zeros(120, 120)
+		for i := range a {
+			for j := range a {
+				a[i][j] = rank4[i][j] * scale
+			}
+		}
+		want := allEigenvalues(t, rank4)
+		values, _ := ritzPairs(t, fromDense(t, a), 9, 0, 2)
+		if len(values) < 4 || values[4%len(values)] > 1e-9*values[0] && len(values) > 4 {
+			t.Errorf("of rank 4 times %g the values are %v", scale, values)
+		}
+		for j := range 4 {
+			if !(math.Abs(values[j]/scale-want[j]) <= 1e-9*want[0]) {
+				t.Errorf("times %g: value %d is %v, want %v", scale, j, values[j]/scale, want[j])
+			}
+		}
+	}
+	if values, u := ritzPairs(t, fromDense(t, zeros(5, 5)), 2, 0, 1); len(values) != 0 || u.rows != 5 || u.cols != 0 {
+		t.Errorf("of A = 0: %v, %d×%d", values, u.rows, u.cols)
+	}
+}
+
+// TestRitzPairsLowRank: of a low rank of few columns the pairs are exact, whatever its signs.
+func TestRitzPairsLowRank(t *testing.T) {
+	rng := rand.New(rand.NewPCG(38, 3))
+	u := draw(rng, 200, 12, 1)
+	lambda := make([]float64, 12)
+	for k := range lambda {
+		lambda[k] = float64(k) - 3.5
+	}
+	m, err := NewLowRank(u.dense(), lambda, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := allEigenvalues(t, entries(m))
+	values, _ := ritzPairs(t, m.Scaled(4), 8, 0, 2)
+	for j, v := range values {
+		if !(math.Abs(v/4-want[j]) <= 1e-10*want[0]) {
+			t.Errorf("value %d is %v, want %v", j, v/4, want[j])
+		}
+	}
+	if len(values) != 8 {
+		t.Errorf("%d values, want 8", len(values))
+	}
+}
+
+func TestRitzPairsErrors(t *testing.T) {
+	a := fromDense(t, diagonal(3, 2, 1))
+	for _, k := range []int{0, -1, 4} {
+		if _, _, err := RitzPairs(context.Background(), a, k, 0, 1); !errors.Is(err, ErrEigen) {
+			t.Errorf("k = %d: %v", k, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if values, u, err := RitzPairs(ctx, fromDense(t, cliques(30, 4, 0)), 3, 0, 1); !errors.Is(err, context.Canceled) || values != nil || u != nil {
+		t.Errorf("cancelled: %v, %v", values, err)
+	}
+	if _, _, err := RitzPairs(context.Background(), broken{Operator: fromDense(t, cliques(30, 4, 0))}, 3, 0, 1); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("a product with NaN: %v", err)
+	}
+}
