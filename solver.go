@@ -306,8 +306,8 @@ func (p *problem) turns() bool {
 	return explicit && p.norm > 0 && !p.ignoreDiag && !kernel.Nonzero(p.l1) && p.n*p.r <= mostTurned
 }
 
-// mostTurned is how many numbers H may have for auto to begin from TSVDStart: 64 MiB.
-const mostTurned = 1 << 23
+// mostTurned is how many numbers H may have for auto to begin from TSVDStart: 32 MiB.
+const mostTurned = 1 << 22
 
 // starter is a method with a start of its own.
 type starter interface{ ownStart() Start }

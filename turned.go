@@ -26,16 +26,11 @@ const (
 )
 
 func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
-	near := p
-	if p.a.Density() >= denseFrom {
-		near = p.compressed(0)
-	}
-	positive, err := near.spectral(h)
+	positive, err := p.spectral(h)
 	if err != nil {
 		if p.stop != nil && p.stop() {
-			p.note("the run ended before the eigenvectors of its start were there")
-			clear(h.Data())
-			return nil
+			p.note("the run ended before the eigenvectors of its start were there, and began at random")
+			return Random{}.fill(p, h, run)
 		}
 		return fmt.Errorf("%w: %w", ErrStart, err)
 	}
@@ -43,8 +38,7 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 	if run > 0 || p.a.Density() >= denseFrom || positive < p.r {
 		first = randomRotation(p.seed, run, p.r)
 	}
-	q := turned(p.sample(h, startRows*p.r), first, p.r, p.workers)
-	p.turnBy(h, q)
+	p.turnBy(h, p.turnFrom(p.sample(h, startRows*p.r), first))
 	p.fillColumns(h, run)
 	p.rescale(h)
 	return nil
@@ -83,9 +77,13 @@ func (p *problem) fillColumns(h *matrix.Dense, run int) {
 
 // spectral sets h to about U·√Λ of the largest eigenvalues that are positive, with the signs of leading, and returns how many they are; columns beyond are zero.
 func (p *problem) spectral(h *matrix.Dense) (columns int, err error) {
-	values, u, err := matrix.RitzPairs(p.context(), p.a, min(p.r, p.n), p.seed, p.workers)
+	of, unfold := matrix.Folded(p.a)
+	values, u, err := matrix.RitzPairs(p.context(), of, min(p.r, of.Dim()), p.seed, p.workers)
 	if err != nil {
 		return 0, err
+	}
+	if unfold != nil {
+		u = unfold(u, p.workers)
 	}
 	for columns < len(values) && values[columns] > 0 {
 		columns++
@@ -104,7 +102,9 @@ func (p *problem) spectral(h *matrix.Dense) (columns int, err error) {
 	})
 	factor := make([]float64, columns)
 	for j := range factor {
-		factor[j] = math.Sqrt(values[j])
+		if factor[j] = 1; unfold == nil { // else they are √λ long
+			factor[j] = math.Sqrt(values[j])
+		}
 		if cut[r+j] > cut[j] {
 			factor[j] = -factor[j]
 		}
@@ -173,19 +173,22 @@ func largest(x []float64, k int) float64 {
 	}
 }
 
-// turned returns where turns of TSVD lead from q for the rows of b: Q is the rotation nearest to Bᵀ·[B·Q]₊.
-func turned(b, q []float64, r, workers int) []float64 {
+// turnFrom returns where turns of TSVD lead from q for the rows of b, or as many of them as there is time for: Q is the rotation nearest to Bᵀ·[B·Q]₊.
+func (p *problem) turnFrom(b, q []float64) []float64 {
 	const rows = 256 // of a part
+	r := p.r
 	parts := make([][]float64, kernel.BlockCount(len(b)/r, rows))
 	for k := range parts {
 		parts[k] = make([]float64, r*r)
 	}
 	m := make([]float64, r*r)
 	for range startTurns {
-		turnRows(len(b)/r, rows, workers, r, func(c []float64, k, lo, hi int) {
-			part := b[lo*r : hi*r]
+		if p.stop != nil && p.stop() {
+			break
+		}
+		turnRows(len(b)/r, rows, p.workers, r, func(c []float64, k, lo, hi int) {
 			clear(parts[k])
-			for len(part) > 0 {
+			for part := b[lo*r : hi*r]; len(part) > 0; {
 				now := part[:min(len(part), turnBlock*r)]
 				kernel.TransTimes(parts[k], now, r, timesPositive(c, now, q, r), r)
 				part = part[len(now):]
@@ -232,17 +235,18 @@ func nearestRotation(m []float64, r int) []float64 {
 		most = 20   // iterations: ten do for a condition of 1e8
 		end  = 1e-6 // of ‖X‖², the change after which what is left is as small, of ‖X‖
 	)
-	x, y, g := slices.Clone(m), make([]float64, r*r), make([]float64, r*r)
+	x, y, g, l := slices.Clone(m), make([]float64, r*r), make([]float64, r*r), make([]float64, r*r)
 	for range most {
-		clear(g)
-		kernel.TransTimes(g, x, r, x, r)
-		if !cholesky(g, r, 1) {
+		clear(l)
+		kernel.TransTimes(l, x, r, x, r)
+		if !cholesky(l, r, 1) {
 			break
 		}
-		copy(y, x)
-		for i := range r {
-			choleskySolve(g, r, y[i*r:(i+1)*r]) // X·(XᵀX)⁻¹ = X⁻ᵀ
-		}
+		invertLower(g, l, r)
+		clear(l)
+		kernel.TransTimes(l, g, r, g, r) // L⁻ᵀL⁻¹ = (XᵀX)⁻¹
+		clear(y)
+		kernel.RowsTimes(y, x, r, l, r) // X·(XᵀX)⁻¹ = X⁻ᵀ
 		scale := math.Sqrt(math.Sqrt(kernel.SumSq(y) / kernel.SumSq(x)))
 		if !(scale > 0 && scale < math.MaxFloat64) {
 			break
@@ -257,6 +261,19 @@ func nearestRotation(m []float64, r int) []float64 {
 		}
 	}
 	return rotation(m, r)
+}
+
+// invertLower sets x to L⁻¹ for the lower triangle l (r×r).
+func invertLower(x, l []float64, r int) {
+	clear(x)
+	for i := range r {
+		row := x[i*r : i*r+i+1]
+		for k := range i {
+			kernel.Axpy(row[:k+1], -l[i*r+k], x[k*r:k*r+k+1])
+		}
+		row[i] = 1
+		kernel.Scale(row, 1/l[i*r+i])
+	}
 }
 
 // randomRotation returns an orthogonal matrix that is a function of seed and run: that nearest to one of random numbers.

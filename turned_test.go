@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -128,7 +130,8 @@ func TestTurned(t *testing.T) {
 	_, begin := goldenProblem(t, g, g.forms(t)["dense"])
 	first := rotation(p.cross(s.b, begin), g.R)
 	for _, workers := range []int{1, 3} {
-		q := turned(b, first, g.R, workers)
+		p.workers = workers
+		q := p.turnFrom(b, first)
 		if d := apart(q, s.q); !(d <= 1e-4) {
 			t.Errorf("%d workers: Q is %v from that of TSVD", workers, d)
 		}
@@ -227,13 +230,46 @@ func star(t *testing.T, neighbours int) matrix.Operator {
 	return mustCSR(t, d.CSR())
 }
 
-// TestTSVDStartStopped: where a limit comes before the vectors, H = 0 is where a run begins, and it says so.
+// TestTSVDStartStopped: where a limit comes before the vectors, or the turns, a run begins at random, or as far as it has come, and is no answer of zeros that has converged.
 func TestTSVDStartStopped(t *testing.T) {
 	graph, _ := instance.PlantedGraph(300, 5, 0.3, 0.02, 1)
+	a := mustCSR(t, graph)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	res, err := Factorize(ctx, mustCSR(t, graph), 5, Options{Solver: RowBlock{}, Start: TSVDStart{}})
-	if !errors.Is(err, context.Canceled) || res == nil || res.RelErr != 1 || !slices.ContainsFunc(res.Notes, func(s string) bool { return s == "the run ended before the eigenvectors of its start were there" }) {
+	res, err := Factorize(ctx, a, 5, Options{Solver: RowBlock{}, Start: TSVDStart{}})
+	if !errors.Is(err, context.Canceled) || res == nil || !(res.RelErr < 1) || !slices.Contains(res.Notes, "the run ended before the eigenvectors of its start were there, and began at random") {
 		t.Errorf("%+v, %v", res, err)
+	}
+	for _, dense := range []bool{false, true} { // of every run of several
+		a := a
+		if dense {
+			a = lowRank(t, 500, 3)
+		}
+		for _, limit := range []time.Duration{1, time.Millisecond, 3 * time.Millisecond} {
+			res, err := Factorize(context.Background(), a, 5, Options{Start: TSVDStart{}, Runs: 3, Stop: Stop{Time: limit, KKT: -1}})
+			if err != nil || !(res.RelErr < 1) || res.Status == Converged {
+				t.Errorf("dense %v, %v: %+v, %v", dense, limit, res, err)
+			}
+		}
+	}
+	for looks := range 40 { // whenever it is asked
+		p := mustProblem(t, a, 5)
+		asked := 0
+		p.stop = func() bool { asked++; return asked > looks }
+		h := matrix.NewDense(p.n, p.r, nil)
+		if err := (TSVDStart{}).fill(p, h, 0); err != nil || !kernel.Nonzero(h.Data()) {
+			t.Fatalf("stopped when asked for the %d-th time: %v", looks+1, err)
+		}
+	}
+}
+
+// TestTSVDStartAndLowRank: the start leaves the low rank that the method asks for alone.
+func TestTSVDStartAndLowRank(t *testing.T) {
+	p := mustProblem(t, mustDense(t, instance.FullRank(500, 1)), 5)
+	if err := (TSVDStart{}).fill(p, matrix.NewDense(p.n, p.r, nil), 0); err != nil {
+		t.Fatal(err)
+	}
+	if near := p.compressed(60); near == p || near.a.Stored() != 500*65 {
+		t.Errorf("a low rank of %d numbers, want %d", near.a.Stored(), 500*65)
 	}
 }

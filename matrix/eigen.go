@@ -75,11 +75,7 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	if opt.MaxProducts == 0 {
 		opt.MaxProducts = eigenLimit * p
 	}
-	scale := 1.0
-	if norm := a.Norm(); norm > 0 {
-		_, e := math.Frexp(norm)
-		scale = math.Ldexp(1, clamp(-e&^1, -1022, 1022)) // a power of 4: exact, and ½ ≤ scale·norm < 2
-	}
+	scale := unitScale(a.Norm())
 	multiply := Repeated(a.Scaled(scale), opt.Workers)
 	var res *Eigenpairs
 	var err error
@@ -98,6 +94,15 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	}
 	res.Norm2 /= scale
 	return res, nil
+}
+
+// unitScale returns a power of 4, by which A is scaled exactly, with ½ ≤ scale·norm < 2; 1 for a norm of 0.
+func unitScale(norm float64) float64 {
+	if !(norm > 0) {
+		return 1
+	}
+	_, e := math.Frexp(norm)
+	return math.Ldexp(1, clamp(-e&^1, -1022, 1022))
 }
 
 // LowerBound returns the least ‖A−B‖/‖A‖ of any positive semidefinite B of rank r, such as HHᵀ, in the Frobenius norm:

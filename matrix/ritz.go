@@ -13,8 +13,7 @@ import (
 // RitzPairs approximates the k algebraically largest eigenvalues of a and their eigenvectors, 1 ≤ k ≤ n, by a fixed number of products with A: enough for a start, where Eigen finds them to an
 // error that it tells. Nothing says how near they are; each value is ⟨A·u, u⟩ of its vector, so none is above λ₁.
 //
-// Values decrease, and vectors are the columns of an n×k matrix, orthonormal to some 1e-6; there are fewer where A, or what rounding leaves of it, has no more. Of a low rank of few
-// columns they are exact, but for zeros, which are not among them. When ctx is cancelled nothing but its error is returned. The answer is a function of a, k and seed, and the same for any number of workers.
+// Values decrease, and vectors are the columns of an n×k matrix, orthonormal to some 1e-6; there are fewer where A, or what rounding leaves of it, has no more, zeros not counted. When ctx is cancelled nothing but its error is returned. The answer is a function of a, k and seed, and the same for any number of workers.
 //
 // 8 products of A with k + 8 vectors, or 1.25·k, or a few more, and O(n·k²) for two Rayleigh–Ritz steps; four matrices of that size.
 //
@@ -28,35 +27,29 @@ func RitzPairs(ctx context.Context, a Operator, k int, seed uint64, workers int)
 	if a.Norm() == 0 {
 		return nil, NewDense(n, 0, nil), nil
 	}
-	_, e := math.Frexp(a.Norm())
-	scale := math.Ldexp(1, -(e+1)/2*2) // squares of what follows must exist
+	scale := unitScale(a.Norm()) // squares of what follows must exist
 	s := &subspace{a: a.Scaled(scale), k: min((k+max(ritzSpare, k/4)+7)/8*8, n), workers: workers}
-	low, few := s.a.(*GramOperator)
-	if few {
-		few = s.lowRank(low)
-	}
-	if !few {
-		s.x, s.ax = s.room(), s.room()
-		kernel.Blocks(n, productRows, workers, func(_, lo, hi int) {
-			for p := lo * s.k; p < hi*s.k; p++ {
-				s.ax.data[p] = float64(int64(kernel.Mix(seed^kernel.Mix(uint64(p))))) * 0x1p-63
-			}
-		})
-		s.multiply(s.x, s.ax)
-		s.multiply(s.ax, s.x)
-		if err = s.turn(); err == nil {
-			err = s.filter(ctx)
+	s.multiply = Repeated(s.a, workers)
+	s.x, s.ax = s.room(), s.room()
+	kernel.Blocks(n, productRows, workers, func(_, lo, hi int) {
+		for p := lo * s.k; p < hi*s.k; p++ {
+			s.ax.data[p] = float64(int64(kernel.Mix(seed^kernel.Mix(uint64(p))))) * 0x1p-63
+		}
+	})
+	for _, step := range []func() error{
+		func() error { s.multiply(s.x, s.ax); return nil },
+		func() error { s.multiply(s.ax, s.x); return nil },
+		s.turn,
+		func() error { return s.filter(ctx) },
+		func() error { s.multiply(s.ax, s.x); return nil },
+		s.turn,
+	} {
+		if err = ctx.Err(); err == nil {
+			err = step()
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		s.multiply(s.ax, s.x)
-	}
-	if err := s.turn(); err != nil {
-		return nil, nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
 	}
 	k = min(k, s.k)
 	for _, v := range s.values[:k] {
@@ -78,29 +71,15 @@ const (
 
 // subspace is a space of k vectors.
 type subspace struct {
-	a       Operator
-	k       int
-	x, ax   *Dense // n×k: a basis, and A times it
-	values  []float64
-	workers int
+	a        Operator
+	multiply func(dst, x *Dense) // sets dst to A·x
+	k        int
+	x, ax    *Dense // n×k: a basis, and A times it
+	values   []float64
+	workers  int
 }
 
 func (s *subspace) room() *Dense { return NewDense(s.a.Dim(), s.k, kernel.Numbers(s.a.Dim()*s.k)) }
-
-// lowRank makes the basis that of the columns of a low rank, where there are few of them, and reports whether it is: A has no other eigenvectors.
-func (s *subspace) lowRank(m *GramOperator) bool {
-	v, ok := m.points.(signedPoints)
-	if !ok || m.offDiag || v.cols > 2*s.k {
-		return false
-	}
-	s.k = v.cols
-	s.x, s.ax = s.room(), s.room()
-	copy(s.x.data, v.data)
-	s.multiply(s.ax, s.x)
-	return true
-}
-
-func (s *subspace) multiply(dst, x *Dense) { productTo(dst, s.a.NewProduct(x, s.workers), s.workers) }
 
 // turn makes the basis that of the Ritz vectors, by falling values, and A·X follow; what is not independent is left out.
 func (s *subspace) turn() error {

@@ -145,30 +145,6 @@ func TestRitzPairsOf(t *testing.T) {
 	}
 }
 
-// TestRitzPairsLowRank: of a low rank of few columns the pairs are exact, whatever its signs.
-func TestRitzPairsLowRank(t *testing.T) {
-	rng := rand.New(rand.NewPCG(38, 3))
-	u := draw(rng, 200, 12, 1)
-	lambda := make([]float64, 12)
-	for k := range lambda {
-		lambda[k] = float64(k) - 3.5
-	}
-	m, err := NewLowRank(u.dense(), lambda, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := allEigenvalues(t, entries(m))
-	values, _ := ritzPairs(t, m.Scaled(4), 8, 0, 2)
-	for j, v := range values {
-		if !(math.Abs(v/4-want[j]) <= 1e-10*want[0]) {
-			t.Errorf("value %d is %v, want %v", j, v/4, want[j])
-		}
-	}
-	if len(values) != 8 {
-		t.Errorf("%d values, want 8", len(values))
-	}
-}
-
 func TestRitzPairsErrors(t *testing.T) {
 	a := fromDense(t, diagonal(3, 2, 1))
 	for _, k := range []int{0, -1, 4} {

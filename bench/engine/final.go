@@ -26,17 +26,21 @@ type finish struct {
 	Status  string  `json:"status"`
 }
 
-// randomStarts is how many of them the best is taken of.
+// randomStarts is how many of them, or of others that depend on the seed, the best is taken of.
 const randomStarts = 5
 
 // final measures the error each set has after so long, the making of the operator included: from zero, and the best of some
-// random starts of which each has all the time.
+// random starts, or others, of which each has all the time.
 func (c *config) final(after time.Duration, log *journal) error {
 	s := &shelf{folder: c.data}
 	threads := slices.Max(c.threads)
 	var lines [][]string
+	starts := c.from
+	if len(starts) == 0 {
+		starts = []string{"zero", "random"}
+	}
 	for _, e := range selectRows(ends, c.rows) {
-		for _, start := range []string{"zero", "random"} {
+		for _, start := range starts {
 			if start == "zero" && !e.zero {
 				continue
 			}
@@ -48,7 +52,7 @@ func (c *config) final(after time.Duration, log *journal) error {
 				break
 			}
 			seeds := 1
-			if start == "random" {
+			if start != "zero" {
 				seeds = min(randomStarts, c.seeds)
 			}
 			var errors []float64

@@ -8,6 +8,7 @@
 //	go run ./bench/engine -starts 8 -kicks 40              so many starts, or kicks of one, one after another and at once
 //	go run ./bench/engine -choices                         what auto chooses beside every other choice
 //	go run ./bench/engine -rest                            the way to rest: start and stopping rule of the program's own choice
+//	go run ./bench/engine -rest -from random,tsvd -ranks 8,16,40 -rows graph   where runs from these starts come to rest
 //	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, which ties this machine to others
 //	go run ./bench/engine -growth                          n, stored entries and r doubled three times each
 //	go run ./bench/engine -rmat                            R-MAT graphs of 10⁷ and 10⁸ entries: sweeps and memory
@@ -49,7 +50,9 @@ type config struct {
 	rows                *regexp.Regexp
 	threads             []int
 	repeats, seeds      int
-	orders              int // seeds of a row from zero
+	orders              int      // seeds of a row from zero
+	from                []string // starts of -final and -rest
+	ranks               []int    // of -rest, in place of those of its sets
 	kicks               int
 	tol                 float64
 	limit               time.Duration
@@ -73,7 +76,13 @@ func run(args []string) error {
 	flags.StringVar(&c.method, "method", "rowblock", "`name` of the method, or auto")
 	flags.Func("set", "`knob=value` of the method, repeatable", c.setKnob)
 	rows := flags.String("rows", "", "only rows, or sets, that match this `regexp`; case does not count")
-	flags.Func("threads", "numbers of threads, as in 1,2 (default 1,2)", c.setThreads)
+	wholes := func(to *[]int) func(string) error { return func(text string) error { return parseWholes(text, to) } }
+	flags.Func("threads", "numbers of threads, as in 1,2 (default 1,2)", wholes(&c.threads))
+	flags.Func("from", "names of `starts`, as in random,tsvd: those of -final (default zero,random), and of -rest, from -seeds seeds each, in place of the program's own", func(text string) error {
+		c.from = strings.Split(text, ",")
+		return nil
+	})
+	flags.Func("ranks", "ranks of -rest, as in 8,16,40 (default those of its sets)", wholes(&c.ranks))
 	flags.IntVar(&c.repeats, "repeats", 5, "`times` each run is repeated")
 	flags.IntVar(&c.seeds, "seeds", 10, "at most so many random starts a row, `seeds` 0, 1, …")
 	flags.IntVar(&c.orders, "orders", 1, "so many random orders of the coordinates a row from zero, `seeds` 0, 1, …")
@@ -100,6 +109,9 @@ func run(args []string) error {
 	}
 	if c.kicks != 0 && *final == 0 && *starts == 0 || c.tol != -1 && *final == 0 {
 		return fmt.Errorf("-kicks %d, -tol %v: they are for -final, and kicks for -starts", c.kicks, c.tol)
+	}
+	if len(c.from) > 0 && !*rest && *final == 0 || len(c.ranks) > 0 && !*rest {
+		return fmt.Errorf("-from %v, -ranks %v: they are for -rest, and -from for -final", c.from, c.ranks)
 	}
 	if c.repeats < 1 || c.seeds < 1 || c.orders < 1 {
 		return fmt.Errorf("-repeats %d, -seeds %d, -orders %d: want at least 1", c.repeats, c.seeds, c.orders)
@@ -167,14 +179,14 @@ func (c *config) setKnob(text string) error {
 	return nil
 }
 
-func (c *config) setThreads(text string) error {
-	c.threads = nil
+func parseWholes(text string, to *[]int) error {
+	*to = nil
 	for _, word := range strings.Split(text, ",") {
 		k, err := strconv.Atoi(word)
 		if err != nil || k < 1 {
 			return fmt.Errorf("want whole numbers from 1 on, as in 1,2")
 		}
-		c.threads = append(c.threads, k)
+		*to = append(*to, k)
 	}
 	return nil
 }

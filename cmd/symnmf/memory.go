@@ -205,15 +205,16 @@ func (sh shape) ahead() float64 {
 	if sh.bound {                             // after it has let go of it
 		before = eigen
 	}
+	starts := min(all, float64(max(sh.runs, 1))) // at once: kicks have none
 	switch sh.init {
 	case "svd":
 		shared += 8 * n * r
 		before = max(before, 8*n*r+eigen)
 	case "tsvd":
-		before = max(before, all*sh.turned(n, m, points)+sh.lowFirst(n, r, points))
+		before = max(before, starts*sh.turned(n, m, points))
 	case "":
 		if sh.beginsTurned(n) {
-			before = max(before, all*sh.turned(n, m, points))
+			before = max(before, starts*sh.turned(n, m, points))
 		}
 	case "lai":
 		shared += low
@@ -312,7 +313,7 @@ func (sh shape) eigen(n float64, points bool) float64 {
 }
 
 // mostTurned is how many numbers H may have for auto to begin from symnmf.TSVDStart.
-const mostTurned = 1 << 23
+const mostTurned = 1 << 22
 
 // beginsTurned says whether auto may begin from symnmf.TSVDStart, which it does where the diagonal of a graph is zero.
 func (sh shape) beginsTurned(n float64) bool {
@@ -410,6 +411,11 @@ func (sh shape) fits(limit int64) error {
 	}{{"block", sh.block}, {"compress", sh.compress}, {"oversample", sh.oversample}} {
 		if knob.value > 0 {
 			ways = append(ways, fmt.Sprintf("a smaller %s than %d", knob.name, knob.value))
+		}
+	}
+	if random := sh; sh.init == "" && !sh.given {
+		if random.init = "random"; random.ahead() <= most {
+			ways = append(ways, "--init random")
 		}
 	}
 	switch {

@@ -90,6 +90,19 @@ func TestByteSize(t *testing.T) {
 	}
 }
 
+// TestFitsTurned: where the start that auto takes for graphs is too much, the way out is named.
+func TestFitsTurned(t *testing.T) {
+	graph := shape{rows: 20000, cols: 20000, table: 2e6, items: similarity, sparse: true, stored: 1e5, rank: 200, runs: 1}
+	random := graph
+	random.init = "random"
+	if err := graph.fits(int64(random.ahead()) + 1); err == nil || !strings.Contains(err.Error(), "what would shrink it: --init random, or a smaller -k") {
+		t.Errorf("a limit that random meets: %v", err)
+	}
+	if err := graph.fits(1 << 20); err == nil || strings.Contains(err.Error(), "--init") {
+		t.Errorf("a limit that nothing meets: %v", err)
+	}
+}
+
 // TestAhead checks what TestPeakPrediction cannot tell from the memory that reading took.
 func TestAhead(t *testing.T) {
 	const n, m, mb = 1000, 500, 1 << 20
@@ -113,8 +126,10 @@ func TestAhead(t *testing.T) {
 		{"so does lvs", with(base, func(sh *shape) { sh.method = "lvs" }), 8 * n * (5*10 + 83)},
 		{"rowblock keeps two of n×12 in place of one of n×10", with(base, func(sh *shape) { sh.method = "rowblock" }), 8*n*14 + squares(12)},
 		{"auto is rowblock", with(base, func(sh *shape) { sh.method, sh.init = "auto", "random" }), 8*n*14 + squares(12)},
-		{"on graphs each of its runs begins from vectors of its own", with(base, func(sh *shape) { sh.method, sh.atOnce = "auto", 21 }) - with(base, func(sh *shape) { sh.method, sh.atOnce = "auto", 20 }),
+		{"on graphs each of its runs begins from vectors of its own", with(base, func(sh *shape) { sh.method, sh.runs, sh.atOnce = "auto", 30, 21 }) - with(base, func(sh *shape) { sh.method, sh.runs, sh.atOnce = "auto", 30, 20 }),
 			8*n*10 + 8*(3*24*n+wideParts(n)*24*24+640*10) + 8*(n/256.0+16)*100},
+		{"its kicks begin from none", with(base, func(sh *shape) { sh.method, sh.kicks, sh.atOnce = "auto", 30, 41 }) - with(base, func(sh *shape) { sh.method, sh.kicks, sh.atOnce = "auto", 30, 40 }),
+			with(base, func(sh *shape) { sh.method, sh.init, sh.kicks, sh.atOnce = "auto", "random", 30, 41 })/1.05 - with(base, func(sh *shape) { sh.method, sh.init, sh.kicks, sh.atOnce = "auto", "random", 30, 40 })/1.05},
 		{"but not where their diagonal is ignored", with(base, func(sh *shape) { sh.method, sh.offDiag = "auto", true }), 8*n*14 + squares(12)},
 		{"nor where they are large", with(base, func(sh *shape) { sh.method, sh.rank = "auto", 10000 }) - with(base, func(sh *shape) { sh.method, sh.init, sh.rank = "auto", "random", 10000 }), 0},
 		{"on a sparse A its rows begin with a cache line where that is cheap", with(base, func(sh *shape) { sh.rank, sh.method = 15, "rowblock" }) -
