@@ -207,6 +207,12 @@ func TestChoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	graph, _ := instance.PlantedGraph(30, 3, 0.2, 0.02, 1)
+	looped := matrix.NewDense(30, 30, nil)
+	whole := mustCSR(t, graph).(matrix.RowVisitor)
+	for i := range 30 {
+		whole.VisitRow(i, func(l int, v float64) { looped.Set(i, l, v) })
+	}
+	looped.Set(4, 4, 1)
 	points, err := matrix.Gram(instance.Start(30, 8, 1), matrix.Rows, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -222,6 +228,7 @@ func TestChoice(t *testing.T) {
 		{"several runs", text, Options{Runs: 2}, "rowblock", "random", true},
 		{"a graph", mustCSR(t, graph), Options{}, "rowblock", "tsvd", true},
 		{"a graph, several runs", mustCSR(t, graph), Options{Runs: 2}, "rowblock", "tsvd", true},
+		{"a graph with a loop", mustCSR(t, looped.CSR()), Options{}, "rowblock", "zero", true},
 		{"a graph, with a weight", mustCSR(t, graph), Options{L1: []float64{0.1}}, "rowblock", "random", true},
 		{"a graph whose diagonal does not count", mustCSR(t, graph), Options{IgnoreDiagonal: true}, "rowblock", "random", true},
 		{"a graph and a method", mustCSR(t, graph), Options{Solver: RowBlock{}}, "rowblock", "random", true},
@@ -239,6 +246,25 @@ func TestChoice(t *testing.T) {
 		}
 		if res.ZeroColumns == 3 {
 			t.Errorf("%s: H = 0", c.name)
+		}
+	}
+	for _, r := range []int{2, 5} { // 2²⁰ items in a ring
+		const n = 1 << 20
+		ptr, col := make([]int64, n+1), make([]int32, 0, 2*n)
+		for i := range n {
+			before, after := int32((i+n-1)%n), int32((i+1)%n)
+			col = append(col, min(before, after), max(before, after))
+			ptr[i+1] = int64(len(col))
+		}
+		ring, err := matrix.NewCSR(n, n, ptr, col, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := mustProblem(t, mustCSR(t, ring), r)
+		opt := Options{}
+		p.choose(&opt)
+		if _, turned := opt.Start.(TSVDStart); turned != (r == 2) {
+			t.Errorf("a ring of 2²⁰ items, r = %d: from %s", r, opt.Start.Name())
 		}
 	}
 }

@@ -53,7 +53,7 @@ type RowBlock struct {
 type FirstSweep int
 
 const (
-	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of r to 2r entries a row if n·r ≤ 2¹⁹, but from TSVDStart, else FirstRows
+	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of r to 2r entries a row if n·r ≤ 2¹⁹ and the start is no TSVDStart, else FirstRows
 	FirstRows                      // as all the others
 	FirstColumns                   // as a sweep of CD
 )

@@ -121,7 +121,7 @@ var rowBlockKnobs = []Knob{
 		wholeKnob("passes", 1, mostPasses, func(s *RowBlock, k int) { s.Passes = k })},
 	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone, where that takes a product of its own: a low rank in place of A (at least 15), normalized views; or one of float64, of a dense A (1 = always); elsewhere always 1", "15, normalized 5, sparse 3, dense 10, fewer at first",
 		wholeKnob("check-every", 1, math.MaxInt, func(s *RowBlock, k int) { s.CheckEvery = k })},
-	{"first", "order of the first sweep from a start that is not zero: rows, columns (as cd-cyclic), auto (columns for a sparse A of r to 2r entries a row)", FirstAuto.String(),
+	{"first", "order of the first sweep from a start that is not zero: rows, columns (as cd-cyclic), auto (columns for a sparse A of r to 2r entries a row, but not from tsvd)", FirstAuto.String(),
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
 	{"precision", "of the passes: double, single, adaptive (single while they change H by much more than its rounding)", Adaptive.String(),
 		nameKnob("precision", precisionNames[:], func(s *RowBlock, k int) { s.Precision = Precision(k) })},

@@ -14,7 +14,7 @@ import (
 //
 // The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q, and columns that come out zero are drawn as by Random.
 //
-// Memory, before the first sweep: what matrix.RitzPairs takes. See docs/decisions/0026-turned-starts.md.
+// Memory, before the first sweep: what matrix.RitzPairs takes, and the rows that turns look at, 64·r of them at most. See docs/decisions/0026-turned-starts.md.
 type TSVDStart struct{}
 
 // Name implements Start.
@@ -123,7 +123,7 @@ func (p *problem) spectral(h *matrix.Dense) (columns int, err error) {
 // turnBlock is how many rows are turned at a time.
 const turnBlock = 64
 
-// sample returns a copy of about so many rows of b, those that are longest, or all of them.
+// sample returns a copy of so many rows of b, those that are longest, or all of them.
 func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 	if rows >= p.n {
 		return slices.Clone(b.Data())
@@ -135,9 +135,23 @@ func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 		}
 	})
 	least := largest(slices.Clone(length), rows)
+	longer, equal := 0, 0
+	for _, v := range length {
+		if v > least {
+			longer++
+		} else if v == least {
+			equal++
+		}
+	}
 	chosen := make([]float64, 0, rows*p.r)
+	passed := 0 // of those that are as long as the last, of which some at even distances are taken
 	for i, v := range length {
-		if v >= least && len(chosen) < cap(chosen) {
+		take := v > least
+		if v == least {
+			passed++
+			take = passed*(rows-longer)/equal > (passed-1)*(rows-longer)/equal
+		}
+		if take {
 			chosen = append(chosen, b.Row(i)...)
 		}
 	}
@@ -227,12 +241,12 @@ func timesPositive(c, x, q []float64, r int) []float64 {
 	return c
 }
 
-// nearestRotation returns what rotation does, faster where M is far from singular: by Newton's iteration for the polar decomposition, X ← (γX + X⁻ᵀ/γ)/2, to some six digits.
+// nearestRotation returns what rotation does, faster where M is far from singular: by Newton's iteration for the polar decomposition, X ← (γX + X⁻ᵀ/γ)/2, to some six digits; by singular values where that fails.
 //
 // Source: Higham, Functions of Matrices, 2008, section 8.
 func nearestRotation(m []float64, r int) []float64 {
 	const (
-		most = 20   // iterations: ten do for a condition of 1e8
+		most = 20   // iterations: seven to ten do
 		end  = 1e-6 // of ‖X‖², the change after which what is left is as small, of ‖X‖
 	)
 	x, y, g, l := slices.Clone(m), make([]float64, r*r), make([]float64, r*r), make([]float64, r*r)

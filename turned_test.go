@@ -60,6 +60,15 @@ func TestNearestRotation(t *testing.T) {
 			}
 		}
 	}
+	mean := 0.0 // of first columns that may point anywhere
+	for run := range 200 {
+		for i, q := 0, randomRotation(7, run, 4); i < 4; i++ {
+			mean += q[i*4] / 800
+		}
+	}
+	if !(math.Abs(mean) <= 0.1) || slices.Equal(randomRotation(1, 0, 4), randomRotation(2, 0, 4)) {
+		t.Errorf("random rotations: the mean of entries is %v, and seeds may make no difference", mean)
+	}
 	if one, other := randomRotation(1, 0, 5), randomRotation(1, 1, 5); slices.Equal(one, other) || !slices.Equal(one, randomRotation(1, 0, 5)) {
 		t.Error("a random rotation is no function of seed and run, or the same for all")
 	}
@@ -116,6 +125,95 @@ func TestSample(t *testing.T) {
 	}
 }
 
+// TestSampleEqual: of rows that are equally long some everywhere are taken.
+func TestSampleEqual(t *testing.T) {
+	p := &problem{n: 100, r: 2, workers: 1}
+	b := matrix.NewDense(100, 2, nil)
+	for i := range 100 {
+		b.Set(i, i%2, 1)
+	}
+	b.Set(7, 0, 5)
+	if got := p.sample(b, 11); len(got) != 22 {
+		t.Errorf("%d numbers, want 22", len(got))
+	}
+	b.Set(7, 0, 0)
+	for i := range 100 { // the second half is told apart by its column
+		b.Set(i, 0, 0)
+		b.Set(i, 1, 0)
+		b.Set(i, i/50, 1)
+	}
+	first := 0.0
+	got := p.sample(b, 10)
+	for k := 0; k < len(got); k += 2 {
+		first += got[k]
+	}
+	if len(got) != 20 || first != 5 {
+		t.Errorf("%d rows, %v of the first half, want 10 and 5", len(got)/2, first)
+	}
+}
+
+// TestSpectral: columns are as long as the roots of the eigenvalues, most of each is positive, and together they are as near to A as a matrix of their rank gets.
+func TestSpectral(t *testing.T) {
+	graph, _ := instance.PlantedGraph(300, 5, 0.3, 0.02, 1)
+	points, err := matrix.Gram(instance.Start(400, 20, 1), matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]matrix.Operator{"a graph": mustCSR(t, graph), "points of few features": points, "dense": lowRank(t, 100, 7)} {
+		p := mustProblem(t, a, 4)
+		h := matrix.NewDense(p.n, p.r, nil)
+		positive, err := p.spectral(h)
+		if err != nil || positive != 4 {
+			t.Fatalf("%s: %d columns, %v", name, positive, err)
+		}
+		top, err := p.leading()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range p.r {
+			var sq, positive float64
+			for i := range p.n {
+				v := h.At(i, j)
+				if sq += v * v; v > 0 {
+					positive += v * v
+				}
+			}
+			if want := top.values[j]; !(math.Abs(sq-want) <= 0.02*want) || positive < sq/2 {
+				t.Errorf("%s: column %d has ‖·‖² = %v, %v of it positive, the eigenvalue is %v", name, j, sq, positive, want)
+			}
+		}
+	}
+}
+
+// TestFillColumns: columns of zeros get the length of the shortest of the others, by seed and run; where all are zero, some.
+func TestFillColumns(t *testing.T) {
+	p := &problem{n: 4000, r: 3, workers: 2}
+	length := func(h *matrix.Dense, j int) (sum float64) {
+		for i := range p.n {
+			sum += h.At(i, j) * h.At(i, j)
+		}
+		return sum
+	}
+	fill := func(run int) *matrix.Dense {
+		h := matrix.NewDense(p.n, p.r, nil)
+		h.Set(3, 0, 2)
+		h.Set(5, 2, 3)
+		p.fillColumns(h, run)
+		return h
+	}
+	h := fill(0)
+	if l := length(h, 1); !(math.Abs(l-4) <= 0.2) || length(h, 0) != 4 || length(h, 2) != 9 || slices.Min(h.Data()) < 0 {
+		t.Errorf("lengths² %v, %v, %v, want 4, about 4, 9", length(h, 0), l, length(h, 2))
+	}
+	if other := fill(1); slices.Equal(h.Data(), other.Data()) {
+		t.Error("every run has the same")
+	}
+	h = matrix.NewDense(p.n, p.r, nil)
+	if p.fillColumns(h, 0); !(math.Abs(length(h, 2)-1) <= 0.1) {
+		t.Errorf("of zeros: length² %v, want about 1", length(h, 2))
+	}
+}
+
 // TestTurned: the turns are those of TSVD.
 func TestTurned(t *testing.T) {
 	g := readGolden(t, "fullrank60")
@@ -149,6 +247,9 @@ func TestTSVDStart(t *testing.T) {
 	tsvd := first(TSVDStart{}, 0)
 	if svd, random := first(SVDStart{}, 0), first(Random{}, 0); !(tsvd < svd) || !(tsvd < random) {
 		t.Errorf("it begins at %v, svd at %v, random at %v", tsvd, svd, random)
+	}
+	if exact := factorize(t, a, 5, Options{Solver: TSVD{}, Stop: Stop{Sweeps: startTurns}}).RelErr; !(math.Abs(tsvd-exact) <= 0.005) {
+		t.Errorf("it begins at %v, where %d turns of all rows of exact eigenvectors lead to %v", tsvd, startTurns, exact)
 	}
 	p := mustProblem(t, a, 5)
 	var last []float64
@@ -260,6 +361,9 @@ func TestTSVDStartStopped(t *testing.T) {
 		if err := (TSVDStart{}).fill(p, h, 0); err != nil || !kernel.Nonzero(h.Data()) {
 			t.Fatalf("stopped when asked for the %d-th time: %v", looks+1, err)
 		}
+		if looks == 39 && asked < startTurns {
+			t.Errorf("asked %d times, want one for each turn at least", asked)
+		}
 	}
 }
 
@@ -271,5 +375,44 @@ func TestTSVDStartAndLowRank(t *testing.T) {
 	}
 	if near := p.compressed(60); near == p || near.a.Stored() != 500*65 {
 		t.Errorf("a low rank of %d numbers, want %d", near.a.Stored(), 500*65)
+	}
+}
+
+// TestTSVDStartFirst: a run that begins from it makes its first sweep by rows where one from another start makes it by columns.
+func TestTSVDStartFirst(t *testing.T) {
+	graph, _ := instance.PlantedGraph(300, 5, 0.02, 0.01, 1)
+	p := mustProblem(t, mustCSR(t, graph), 3)
+	h := matrix.NewDense(p.n, p.r, nil)
+	if err := (TSVDStart{}).fill(p, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, p.turned = range []bool{false, true} {
+		e := RowBlock{}.start(p, h.Clone(), 0).(*rowBlockRun)
+		if e.release(); e.columnsFirst == p.turned {
+			t.Errorf("turned %v: by columns %v", p.turned, e.columnsFirst)
+		}
+	}
+	after := func(first FirstSweep) []float64 {
+		return factorize(t, mustCSR(t, graph), 3, Options{Solver: RowBlock{First: first}, Start: TSVDStart{}, Stop: Stop{Sweeps: 1}}).H.Data()
+	}
+	if auto := after(FirstAuto); !slices.Equal(auto, after(FirstRows)) || slices.Equal(auto, after(FirstColumns)) {
+		t.Error("a whole run does not begin by rows")
+	}
+}
+
+// TestTSVDStartSeeds: dense data begin from another Q with another seed; of an exact low rank the eigenvectors are the same.
+func TestTSVDStartSeeds(t *testing.T) {
+	var last []float64
+	for seed := range uint64(2) {
+		p := mustProblem(t, lowRank(t, 300, 3), 3)
+		p.seed = seed
+		h := matrix.NewDense(p.n, p.r, nil)
+		if err := (TSVDStart{}).fill(p, h, 0); err != nil {
+			t.Fatal(err)
+		}
+		if d := apart(last, h.Data()[:len(last)]); last != nil && d < 0.01*slices.Max(last) {
+			t.Errorf("another seed changes H by %v of %v", d, slices.Max(last))
+		}
+		last = h.Data()
 	}
 }

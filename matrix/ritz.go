@@ -15,7 +15,7 @@ import (
 //
 // Values decrease, and vectors are the columns of an n×k matrix, orthonormal to some 1e-6; there are fewer where A, or what rounding leaves of it, has no more, zeros not counted. When ctx is cancelled nothing but its error is returned. The answer is a function of a, k and seed, and the same for any number of workers.
 //
-// 8 products of A with k + 8 vectors, or 1.25·k, or a few more, and O(n·k²) for two Rayleigh–Ritz steps; four matrices of that size.
+// 6 products of A with k + 8 vectors, or 1.25·k, or a few more, and O(n·k²) for two Rayleigh–Ritz steps; three matrices of that size.
 //
 // Method: a Rayleigh–Ritz step on A·Ω, Ω random; of its vectors, a Chebyshev polynomial in A that is small where the unwanted eigenvalues are, negative ones as well; and another such step.
 // Source: Zhou, Saad, Tiago, Chelikowsky, Self-consistent-field calculations using Chebyshev-filtered subspace iteration, J. Comput. Phys. 219, 2006, of which this is one pass.

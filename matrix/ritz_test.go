@@ -161,3 +161,32 @@ func TestRitzPairsErrors(t *testing.T) {
 		t.Errorf("a product with NaN: %v", err)
 	}
 }
+
+// asks counts how often it is asked, and is cancelled from one time on.
+type asks struct {
+	context.Context
+	count, from int
+}
+
+func (a *asks) Err() error {
+	if a.count++; a.count > a.from {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestRitzPairsCancelled: before each product ctx is asked, and nothing comes after.
+func TestRitzPairsCancelled(t *testing.T) {
+	const products = 3 + ritzDegree - 1
+	a := fromDense(t, cliques(30, 4, 0))
+	whole := &asks{Context: context.Background(), from: math.MaxInt}
+	if _, _, err := RitzPairs(whole, a, 3, 0, 1); err != nil || whole.count < products {
+		t.Fatalf("%d times, %v, want %d at least", whole.count, err, products)
+	}
+	for from := range whole.count {
+		ctx := &asks{Context: context.Background(), from: from}
+		if values, _, err := RitzPairs(ctx, a, 3, 0, 1); !errors.Is(err, context.Canceled) || values != nil || ctx.count != from+1 {
+			t.Errorf("cancelled when asked for the %d-th time: %v, %v, asked %d times", from+1, values, err, ctx.count)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (c *choice) String() string {
 	return c.name
 }
 
-// choices are what each row is tried with. Methods that take n³ or n²·r a sweep more than others are left out: a sweep of theirs takes longer than auto.
+// choices are what each row is tried with: all that auto chooses of, and the methods that have come nearest to it.
 var choices = []choice{
 	{},
 	{name: "A written out", form: fromA},
@@ -60,7 +60,7 @@ type chosen struct {
 	Threads int     `json:"threads"`
 	Start   string  `json:"start"`
 	Seeds   int     `json:"seeds"`
-	Never   int     `json:"never"`
+	Never   int     `json:"never"`   // of the seeds tried: no more are where so many have not that there is no median
 	Seconds float64 `json:"seconds"` // the median over the seeds; those that do not get there in time count as longer than all
 	Sweeps  int     `json:"sweeps"`
 }
@@ -97,7 +97,7 @@ func (c *config) choices(log *journal) error {
 		limit := time.Duration(r.limit() * float64(time.Second))
 		var auto, best chosen
 		for _, way := range choices {
-			if way.form != "" && (r.form != fromX) {
+			if way.form != "" && r.form != fromX {
 				continue
 			}
 			got, err := c.choose(own, way, target, limit, threads)

@@ -211,10 +211,10 @@ func (sh shape) ahead() float64 {
 		shared += 8 * n * r
 		before = max(before, 8*n*r+eigen)
 	case "tsvd":
-		before = max(before, starts*sh.turned(n, m, points))
+		before = max(before, starts*sh.turnedStart(n, m, points))
 	case "":
 		if sh.beginsTurned(n) {
-			before = max(before, starts*sh.turned(n, m, points))
+			before = max(before, starts*sh.turnedStart(n, m, points))
 		}
 	case "lai":
 		shared += low
@@ -320,8 +320,8 @@ func (sh shape) beginsTurned(n float64) bool {
 	return (sh.method == "" || sh.method == "auto") && sh.sparse && sh.items == similarity && !sh.offDiag && n*float64(sh.rank) <= mostTurned
 }
 
-// turned returns the bytes of symnmf.TSVDStart, besides the H it fills: those of matrix.RitzPairs, and a copy of some rows of H.
-func (sh shape) turned(n, m float64, points bool) float64 {
+// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills: those of matrix.RitzPairs, and a copy of some rows of H.
+func (sh shape) turnedStart(n, m float64, points bool) float64 {
 	k := float64((sh.rank + max(8, sh.rank/4) + 7) / 8 * 8)
 	bytes := 8 * (3*n*k + wideParts(n)*k*k + min(n, 64*float64(sh.rank))*float64(sh.rank))
 	if points {
