@@ -175,7 +175,7 @@ func printTimes(w io.Writer, results []measured) {
 	for _, m := range results {
 		line := []string{m.set, string(m.form), fmt.Sprint(m.rank), m.start, short5(100 * m.target), fmt.Sprint(m.threads)}
 		rest := []string{"-", "-", "-", "-", never(m), short(m.reference), "-", short(m.floor), short(m.goal), "never", "-", "-", "-"}
-		if m.sweeps > 0 {
+		if m.median > 0 {
 			rest[0], rest[1], rest[2], rest[3] = short(m.median), short(m.least), short(m.most), fmt.Sprint(m.sweeps)
 			rest[6], rest[9] = short(m.reference/m.median), verdict(m.reference/m.median, m.floor, m.goal, false)
 		}
