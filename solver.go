@@ -257,7 +257,7 @@ func (m *Method) knobNames() string {
 
 // choose fills in the method and the start where opt leaves them open, and says why. rowblock reaches what cd-cyclic
 // does in 15 s in 0.1 to 0.7 s on dense matrices, one thread (bench/runs/2026-11-22-engine). Of the starts, on dense data random ends
-// lowest; on sparse data with a positive diagonal no start is as fast as zero, which needs no luck
+// lowest; on sparse data with a positive diagonal none gets far sooner than zero, which needs no luck
 // (bench/runs/2026-11-20-choice); on graphs TSVDStart ends lower than Random after half of the sweeps (decision 0026).
 func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()
