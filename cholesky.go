@@ -74,3 +74,54 @@ func choleskySolve(l []float64, n int, x []float64) {
 		kernel.Axpy(x[:i], -x[i], l[i*n:i*n+i])
 	}
 }
+
+// inverseRoot sets g to L⁻¹ and gt to L⁻ᵀ for the lower triangle L with L·Lᵀ = A, of a (n×n) of which nothing above the diagonal is read, and reports whether A is positive definite, and not nearly singular: n³ multiply–adds for
+// products of matrices, and little else.
+//
+// By blocks of rows: of those at work, L is A·L⁻ᵀ of the columns before, and L⁻¹ is what makes L⁻¹·L = I.
+func inverseRoot(g, gt, a []float64, n int) bool {
+	const (
+		width    = 8
+		singular = 0x1p-46 // of its square is left of a row that is rounding of others
+	)
+	clear(g)
+	clear(gt)
+	before, product := make([]float64, width*n), make([]float64, width*n)
+	var d [width][width]float64 // L from the diagonal on
+	for from := 0; from < n; from += width {
+		to := min(from+width, n)
+		l, p := before[:(to-from)*n], product[:(to-from)*n]
+		clear(l)
+		clear(p)
+		if from > 0 {
+			kernel.RowsTimes(l, a[from*n:to*n], n, gt[:from*n], n)
+			kernel.RowsTimes(p, l, n, g[:from*n], n)
+		}
+		for i := range to - from {
+			for j := range i + 1 {
+				s := a[(from+i)*n+from+j] - kernel.Dot(l[i*n:i*n+from], l[j*n:j*n+from])
+				for k := range j {
+					s -= d[i][k] * d[j][k]
+				}
+				if j < i {
+					d[i][j] = s / d[j][j]
+				} else if s > singular*a[(from+i)*n+from+i] {
+					d[i][i] = math.Sqrt(s)
+				} else {
+					return false
+				}
+			}
+			row := g[(from+i)*n : (from+i)*n+from+i+1]
+			kernel.Axpy(row, -1, p[i*n:i*n+len(row)])
+			for k := range i {
+				kernel.Axpy(row, -d[i][k], g[(from+k)*n:(from+k)*n+len(row)])
+			}
+			row[from+i]++
+			kernel.Scale(row, 1/d[i][i])
+			for k, v := range row {
+				gt[k*n+from+i] = v
+			}
+		}
+	}
+	return true
+}

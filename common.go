@@ -13,6 +13,7 @@ type common struct {
 	workers  int                                 // all there are: those of a run may be fewer
 	lows     map[matrix.Compression]*replacement // what inPlaceOf returned
 	top      *leading                            // what leading returned
+	roots    *roots                              // what roots returned
 	spectral float64                             // what norm2 returned
 	least    *float64                            // what leastEigenvalue returned
 }

@@ -15,6 +15,7 @@ const (
 	solvedWhile     = 5e-3 // the least part of the objective that a sweep must gain for the low rank to be kept
 	compressedFrom  = 4    // how many times cheaper a product must be
 	compressedRows  = 450  // rows that A must have: finding Ã takes a good part of the time of fewer
+	compressedFar   = 0.1  // of ‖A−HHᵀ‖, up to which ‖A−Ã‖ may be for the low rank to be used
 	compressedNear  = 0.02 // ‖A−Ã‖/‖A‖ up to which the low rank is taken
 )
 
@@ -25,10 +26,10 @@ const (
 // For HHᵀ of rank r, ‖A−HHᵀ‖² differs from ‖A−Ã‖² + ‖Ã−HHᵀ‖² by 2⟨A−Ã, HHᵀ⟩ alone, which is small where the columns of H are
 // near the space of Ã's.
 func (p *problem) compressed(beyond int) *problem {
-	if p.near != nil {
+	if p.near != nil && (p.nearBeyond == beyond || p.of != nil) {
 		return p.near
 	}
-	p.near = p
+	p.near, p.nearBeyond = p, beyond
 	automatic := beyond == 0
 	if automatic {
 		beyond = defaultBeyond

@@ -293,6 +293,7 @@ func (p *problem) with(low *replacement) *problem {
 	a.DiagTo(near.diag)
 	near.selfs = near.diag
 	near.near, near.of, near.common, near.notes, near.startAH, near.multiplyA = &near, p, low.common, nil, nil, nil
+	near.apart = low.apart
 	near.shown = nil // figures there decide when to leave it
 	return &near
 }

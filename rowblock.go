@@ -198,7 +198,11 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		e.partRows, e.evenRows = sparsePart, false
 	}
 	if s.Compress != NoCompression {
-		if e.p = p.compressed(s.Compress); e.p != p && s.CheckEvery < compressedCheck {
+		near := p.compressed(s.Compress)
+		if s.Compress > 0 || near.apart <= compressedFar*math.Sqrt(max(0, p.firstSq)) {
+			e.p = near
+		}
+		if e.p != p && s.CheckEvery < compressedCheck {
 			e.CheckEvery = compressedCheck
 		}
 	}

@@ -256,17 +256,15 @@ func (m *Method) knobNames() string {
 }
 
 // choose fills in the method and the start where opt leaves them open, and says why. rowblock reaches what cd-cyclic
-// does in 15 s in 0.1 to 0.7 s on dense matrices, one thread (bench/runs/2026-11-22-engine). Of the starts, on dense data random ends
-// lowest; on sparse data with a positive diagonal none gets far sooner than zero, which needs no luck
-// (bench/runs/2026-11-20-choice); on graphs TSVDStart ends lower than Random after half of the sweeps (decision 0026).
+// does in 15 s in 0.1 to 0.7 s on dense matrices, one thread (bench/runs/2026-11-22-engine). TSVDStart ends lower than Random and Zero after fewer sweeps, on
+// dense data by far (decision 0027).
 func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()
-	sparse := p.a.Density() < denseFrom
 	if opt.Start == nil {
 		own, has := opt.Solver.(starter)
 		switch {
-		case opt.Solver == nil && sparse && !positive && p.turns():
-			opt.Start, why = TSVDStart{}, "start tsvd, for on a zero diagonal nothing moves from zero, and random mostly ends higher"
+		case opt.Solver == nil && p.turns():
+			opt.Start, why = TSVDStart{}, "start tsvd, for from there it takes the fewest sweeps"
 		case opt.Runs > 1:
 			opt.Start, why = Random{}, "start random, for several starts were asked for"
 		case has:
@@ -274,7 +272,7 @@ func (p *problem) choose(opt *Options) (why string) {
 			why = "start " + opt.Start.Name() + ", the method's own"
 		case !positive:
 			opt.Start, why = Random{}, "start random, for on a zero diagonal nothing moves from zero"
-		case opt.Solver == nil && !sparse:
+		case opt.Solver == nil && p.a.Density() >= denseFrom:
 			opt.Start, why = Random{}, "start random, for the data are dense"
 		default:
 			opt.Start, why = Zero{}, "start zero, for the diagonal is positive"
@@ -300,10 +298,10 @@ func (p *problem) choose(opt *Options) (why string) {
 	return why
 }
 
-// turns reports whether auto may begin from TSVDStart: it takes no account of an ℓ₁ weight or of a diagonal that is ignored, and its vectors have to be few enough to be no burden.
+// turns reports whether auto may begin from TSVDStart: it takes no account of an ℓ₁ weight or of a diagonal that is ignored, its vectors have to be few enough to be no burden, and products by blocks are wanted.
 func (p *problem) turns() bool {
-	_, explicit := p.a.(matrix.RowVisitor)
-	return explicit && p.norm > 0 && !p.ignoreDiag && !kernel.Nonzero(p.l1) && p.n*p.r <= mostTurned
+	_, blocks := p.a.(matrix.BlockMultiplier)
+	return blocks && p.norm > 0 && !p.ignoreDiag && !kernel.Nonzero(p.l1) && p.n*p.r <= mostTurned
 }
 
 // mostTurned is how many numbers H may have for auto to begin from TSVDStart: 32 MiB.

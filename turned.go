@@ -21,12 +21,16 @@ type TSVDStart struct{}
 func (TSVDStart) Name() string { return "tsvd" }
 
 const (
-	startTurns = 20
-	startRows  = 64 // times r, how many rows they look at
+	startRows    = 64   // times r, how many rows turns look at
+	mostTurns    = 40   // and how many there are
+	turnMomentum = 0.9  // of the last turn, how far beyond it the next begins, at most
+	turnsEnough  = 0.25 // of the part of A that no rank r has, the part of B that may be left negative
+	turnsLooked  = 5    // after so many
+	turnsFall    = 0.95 // more than that being left of the negative part squared is too much
 )
 
 func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
-	positive, err := p.spectral(h)
+	top, err := p.roots()
 	if err != nil {
 		if p.stop != nil && p.stop() {
 			p.note("the run ended before the eigenvectors of its start were there, and began at random")
@@ -35,10 +39,10 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 		return fmt.Errorf("%w: %w", ErrStart, err)
 	}
 	first := identity(p.r)
-	if run > 0 || p.a.Density() >= denseFrom || positive < p.r {
+	if run > 0 || p.a.Density() >= denseFrom || len(top.values) < p.r {
 		first = randomRotation(p.seed, run, p.r)
 	}
-	p.turnBy(h, p.turnFrom(p.sample(h, startRows*p.r), first))
+	p.turnBy(h, top.b, p.turnFrom(p.sample(top.b, startRows*p.r), first, top.enough))
 	p.fillColumns(h, run)
 	p.rescale(h)
 	return nil
@@ -75,23 +79,45 @@ func (p *problem) fillColumns(h *matrix.Dense, run int) {
 	}
 }
 
-// spectral sets h to about U·√Λ of the largest eigenvalues that are positive, with the signs of leading, and returns how many they are; columns beyond are zero.
-func (p *problem) spectral(h *matrix.Dense) (columns int, err error) {
-	of, unfold := matrix.Folded(p.a)
-	values, u, err := matrix.RitzPairs(p.context(), of, min(p.r, of.Dim()), p.seed, p.workers)
-	if err != nil {
-		return 0, err
+// roots is about U·√Λ of the largest eigenvalues that are positive.
+type roots struct {
+	values []float64     // decreasing, scaled
+	b      *matrix.Dense // n×r, columns beyond are zero
+	enough float64       // how little of B, relatively, may as well be negative
+}
+
+// roots returns them with the signs of leading, computed once for all runs. Where there is a low rank to use in place of A its own are taken.
+func (p *problem) roots() (*roots, error) {
+	near := p.compressed(0)
+	p.common.mu.Lock()
+	defer p.common.mu.Unlock()
+	if p.common.roots != nil {
+		return p.common.roots, nil
 	}
-	if unfold != nil {
-		u = unfold(u, p.workers)
-	}
-	for columns < len(values) && values[columns] > 0 {
-		columns++
+	var u *matrix.Dense
+	var values []float64
+	workers, rooted := p.common.workers, true // whether columns of u are √λ long
+	if near != p {
+		u = matrix.LowRankRoot(near.a, p.r)
+		_, columns := u.Dims()
+		values = make([]float64, columns)
+	} else {
+		var err error
+		of, unfold := matrix.Folded(p.a)
+		if values, u, err = matrix.RitzPairs(p.context(), of, min(p.r, of.Dim()), p.seed, workers); err != nil {
+			return nil, err
+		}
+		if rooted = unfold != nil; rooted {
+			u = unfold(u, workers)
+		}
+		if k := slices.IndexFunc(values, func(v float64) bool { return !(v > 0) }); k >= 0 {
+			values = values[:k]
+		}
 	}
 	r := p.r
 	cut := p.sums(2*r, func(c []float64, lo, hi int) { // squares of positive and of negative numbers
 		for i := lo; i < hi; i++ {
-			for j, v := range u.Row(i)[:columns] {
+			for j, v := range u.Row(i)[:len(values)] {
 				if v > 0 {
 					c[j] += v * v
 				} else {
@@ -100,24 +126,29 @@ func (p *problem) spectral(h *matrix.Dense) (columns int, err error) {
 			}
 		}
 	})
-	factor := make([]float64, columns)
+	factor := make([]float64, len(values))
 	for j := range factor {
-		if factor[j] = 1; unfold == nil { // else they are √λ long
+		if factor[j] = 1; rooted {
+			values[j] = cut[j] + cut[r+j]
+		} else {
 			factor[j] = math.Sqrt(values[j])
 		}
 		if cut[r+j] > cut[j] {
 			factor[j] = -factor[j]
 		}
 	}
-	kernel.Blocks(p.n, turnBlock, p.workers, func(_, lo, hi int) {
+	top := &roots{values: values, b: matrix.NewDense(p.n, r, kernel.Numbers(p.n*r))}
+	kernel.Blocks(p.n, turnBlock, workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			row := h.Row(i)
+			row, from := top.b.Row(i), u.Row(i)
 			for j, f := range factor {
-				row[j] = f * u.At(i, j)
+				row[j] = f * from[j]
 			}
 		}
 	})
-	return columns, nil
+	top.enough = turnsEnough * math.Sqrt(max(0, p.norm*p.norm-kernel.SumSq(values))) / p.norm
+	p.common.roots = top
+	return top, nil
 }
 
 // turnBlock is how many rows are turned at a time.
@@ -187,107 +218,153 @@ func largest(x []float64, k int) float64 {
 	}
 }
 
-// turnFrom returns where turns of TSVD lead from q for the rows of b, or as many of them as there is time for: Q is the rotation nearest to Bᵀ·[B·Q]₊.
-func (p *problem) turnFrom(b, q []float64) []float64 {
-	const rows = 256 // of a part
+// turnFrom returns where turns of TSVD lead from q for the rows of b: Q is the rotation nearest to Bᵀ·[B·Y]₊, for a Y beyond the last Q by what Nesterov's method adds to a step. They end where the
+// negative part of B·Y is as little as enough, of ‖B‖, where it hardly falls any more, and where there is no time.
+func (p *problem) turnFrom(b, q []float64, enough float64) []float64 {
 	r := p.r
-	parts := make([][]float64, kernel.BlockCount(len(b)/r, rows))
-	for k := range parts {
-		parts[k] = make([]float64, r*r)
+	n := len(b) / r
+	rows := max(256, r) // of a part
+	type part struct {
+		m, c, h []float64
+		cut     float64
 	}
-	m := make([]float64, r*r)
-	for range startTurns {
+	parts := make([]part, kernel.BlockCount(n, rows))
+	for k := range parts {
+		parts[k] = part{m: make([]float64, r*r), c: make([]float64, turnBlock*r), h: make([]float64, turnBlock*r)}
+	}
+	team := kernel.NewTeam(p.workers)
+	defer team.Close()
+	m, y := make([]float64, r*r), make([]float64, r*r)
+	q, last, next := slices.Clone(q), slices.Clone(q), make([]float64, r*r)
+	find := newPolar(r)
+	enough *= enough * kernel.SumSq(b)
+	before := math.Inf(1)
+	for turn := range mostTurns {
 		if p.stop != nil && p.stop() {
 			break
 		}
-		turnRows(len(b)/r, rows, p.workers, r, func(c []float64, k, lo, hi int) {
-			clear(parts[k])
-			for part := b[lo*r : hi*r]; len(part) > 0; {
-				now := part[:min(len(part), turnBlock*r)]
-				kernel.TransTimes(parts[k], now, r, timesPositive(c, now, q, r), r)
-				part = part[len(now):]
+		beyond := min(turnMomentum, float64(turn+4)/float64(turn+7))
+		for k, v := range q {
+			y[k] = v + beyond*(v-last[k])
+		}
+		team.Do(len(parts), func(k int) {
+			t := &parts[k]
+			clear(t.m)
+			t.cut = 0
+			for left := b[k*rows*r : min((k+1)*rows, n)*r]; len(left) > 0; {
+				now := left[:min(len(left), turnBlock*r)]
+				h := t.h[:len(now)]
+				t.cut += timesPositive(h, t.c, now, y, r)
+				kernel.TransTimes(t.m, now, r, h, r)
+				left = left[len(now):]
 			}
 		})
 		clear(m)
-		for _, part := range parts {
-			kernel.Axpy(m, 1, part)
+		cut := 0.0
+		for k := range parts {
+			kernel.Axpy(m, 1, parts[k].m)
+			cut += parts[k].cut
 		}
-		q = nearestRotation(m, r)
+		find.nearest(next, m)
+		q, last, next = next, q, last
+		if cut <= enough {
+			break
+		}
+		if turn%turnsLooked == turnsLooked-1 {
+			if cut > turnsFall*before {
+				break
+			}
+			before = cut
+		}
 	}
 	return q
 }
 
-// turnRows calls f for parts of so many rows, with room for turnBlock rows of r numbers.
-func turnRows(n, rows, workers, r int, f func(c []float64, k, lo, hi int)) {
-	kernel.BlocksWith(n, rows, workers, func() []float64 { return make([]float64, turnBlock*r) }, f)
-}
-
-// turnBy sets h to [H·Q]₊.
-func (p *problem) turnBy(h *matrix.Dense, q []float64) {
-	turnRows(p.n, turnBlock, p.workers, p.r, func(c []float64, _, lo, hi int) {
-		rows := h.Data()[lo*p.r : hi*p.r]
-		copy(rows, timesPositive(c, rows, q, p.r))
+// turnBy sets h to [B·Q]₊.
+func (p *problem) turnBy(h, b *matrix.Dense, q []float64) {
+	room := func() []float64 { return make([]float64, turnBlock*p.r) }
+	kernel.BlocksWith(p.n, turnBlock, p.workers, room, func(c []float64, _, lo, hi int) {
+		timesPositive(h.Data()[lo*p.r:hi*p.r], c, b.Data()[lo*p.r:hi*p.r], q, p.r)
 	})
 }
 
-// timesPositive returns [X·Q]₊ for rows of r numbers, in c.
-func timesPositive(c, x, q []float64, r int) []float64 {
+// timesPositive sets h to [X·Q]₊ for rows of r numbers, and returns the square of what was cut off; c is room.
+func timesPositive(h, c, x, q []float64, r int) (cut float64) {
 	c = c[:len(x)]
 	clear(c)
 	kernel.RowsTimes(c, x, r, q, r)
-	for k, v := range c {
-		c[k] = max(v, 0)
-	}
-	return c
+	kernel.Extrapolate(h, 0, c, 0)
+	return kernel.SumSq(c) - kernel.SumSq(h)
 }
 
-// nearestRotation returns what rotation does, faster where M is far from singular: by Newton's iteration for the polar decomposition, X ← (γX + X⁻ᵀ/γ)/2, to some six digits; by singular values where that fails.
+// polar finds the orthogonal matrices nearest to others of r×r, in room of its own.
+type polar struct {
+	r              int
+	x, y, c, g, gt []float64
+}
+
+func newPolar(r int) *polar {
+	w := &polar{r: r}
+	for _, m := range []*[]float64{&w.x, &w.y, &w.c, &w.g, &w.gt} {
+		*m = make([]float64, r*r)
+	}
+	return w
+}
+
+// nearest sets q to what rotation returns, faster where M is far from singular: by Newton's iteration for the polar decomposition, X ← (γX + X⁻ᵀ/γ)/2, and, near the end, that of Newton and Schulz,
+// X ← X·(3I − XᵀX)/2, to some seven digits; by singular values where that fails.
 //
 // Source: Higham, Functions of Matrices, 2008, section 8.
-func nearestRotation(m []float64, r int) []float64 {
+func (w *polar) nearest(q, m []float64) {
 	const (
 		most = 20   // iterations: seven to ten do
-		end  = 1e-6 // of ‖X‖², the change after which what is left is as small, of ‖X‖
+		near = 0.5  // ‖XᵀX − I‖² from which on no inverse is needed; below 4 the next is less
+		end  = 1e-7 // after which one more is the last
 	)
-	x, y, g, l := slices.Clone(m), make([]float64, r*r), make([]float64, r*r), make([]float64, r*r)
+	r, x, y, c := w.r, w.x, w.y, w.c
+	copy(x, m)
 	for range most {
-		clear(l)
-		kernel.TransTimes(l, x, r, x, r)
-		if !cholesky(l, r, 1) {
+		clear(c)
+		kernel.TransTimes(c, x, r, x, r)
+		off := kernel.SumSq(c) + float64(r)
+		for j := range r {
+			off -= 2 * c[j*r+j]
+		}
+		clear(y)
+		if off <= near {
+			kernel.Scale(c, -0.5)
+			for j := range r {
+				c[j*r+j] += 1.5
+			}
+			kernel.RowsTimes(y, x, r, c, r)
+			if off <= end {
+				copy(q, y)
+				return
+			}
+			x, y = y, x
+			continue
+		}
+		if !inverseRoot(w.g, w.gt, c, r) {
 			break
 		}
-		invertLower(g, l, r)
-		clear(l)
-		kernel.TransTimes(l, g, r, g, r) // L⁻ᵀL⁻¹ = (XᵀX)⁻¹
-		clear(y)
-		kernel.RowsTimes(y, x, r, l, r) // X·(XᵀX)⁻¹ = X⁻ᵀ
+		clear(c)
+		kernel.TransTimes(c, w.g, r, w.g, r) // L⁻ᵀL⁻¹ = (XᵀX)⁻¹
+		kernel.RowsTimes(y, x, r, c, r)      // X·(XᵀX)⁻¹ = X⁻ᵀ
 		scale := math.Sqrt(math.Sqrt(kernel.SumSq(y) / kernel.SumSq(x)))
 		if !(scale > 0 && scale < math.MaxFloat64) {
 			break
 		}
-		changed := 0.0
-		for k, v := range x {
-			x[k] = (scale*v + y[k]/scale) / 2
-			changed += (x[k] - v) * (x[k] - v)
-		}
-		if changed <= end*float64(r) {
-			return x
-		}
+		kernel.Scale(x, scale/2)
+		kernel.Axpy(x, 0.5/scale, y)
 	}
-	return rotation(m, r)
+	copy(q, rotation(m, r))
 }
 
-// invertLower sets x to L⁻¹ for the lower triangle l (r×r).
-func invertLower(x, l []float64, r int) {
-	clear(x)
-	for i := range r {
-		row := x[i*r : i*r+i+1]
-		for k := range i {
-			kernel.Axpy(row[:k+1], -l[i*r+k], x[k*r:k*r+k+1])
-		}
-		row[i] = 1
-		kernel.Scale(row, 1/l[i*r+i])
-	}
+// nearestRotation returns the orthogonal r×r matrix nearest to m.
+func nearestRotation(m []float64, r int) []float64 {
+	q := make([]float64, r*r)
+	newPolar(r).nearest(q, m)
+	return q
 }
 
 // randomRotation returns an orthogonal matrix that is a function of seed and run: that nearest to one of random numbers.

@@ -152,35 +152,46 @@ func TestSampleEqual(t *testing.T) {
 	}
 }
 
-// TestSpectral: columns are as long as the roots of the eigenvalues, most of each is positive, and together they are as near to A as a matrix of their rank gets.
-func TestSpectral(t *testing.T) {
+// TestRoots: columns are as long as the roots of the eigenvalues, most of each is positive, together they are as near to A as a matrix of their rank gets, and all runs share them; of a low rank in place of A they are its own.
+func TestRoots(t *testing.T) {
 	graph, _ := instance.PlantedGraph(300, 5, 0.3, 0.02, 1)
 	points, err := matrix.Gram(instance.Start(400, 20, 1), matrix.Rows, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, a := range map[string]matrix.Operator{"a graph": mustCSR(t, graph), "points of few features": points, "dense": lowRank(t, 100, 7)} {
+	for name, a := range map[string]matrix.Operator{"a graph": mustCSR(t, graph), "points of few features": points, "dense": lowRank(t, 100, 7), "compressed": lowRank(t, 500, 7)} {
 		p := mustProblem(t, a, 4)
-		h := matrix.NewDense(p.n, p.r, nil)
-		positive, err := p.spectral(h)
-		if err != nil || positive != 4 {
-			t.Fatalf("%s: %d columns, %v", name, positive, err)
+		got, err := p.roots()
+		if err != nil || len(got.values) != 4 {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		if (p.compressed(0) != p) != (name == "compressed") {
+			t.Errorf("%s: there is a low rank: %v", name, p.compressed(0) != p)
 		}
 		top, err := p.leading()
 		if err != nil {
 			t.Fatal(err)
 		}
+		left := p.norm * p.norm
 		for j := range p.r {
 			var sq, positive float64
 			for i := range p.n {
-				v := h.At(i, j)
+				v := got.b.At(i, j)
 				if sq += v * v; v > 0 {
 					positive += v * v
 				}
 			}
-			if want := top.values[j]; !(math.Abs(sq-want) <= 0.02*want) || positive < sq/2 {
-				t.Errorf("%s: column %d has ‖·‖² = %v, %v of it positive, the eigenvalue is %v", name, j, sq, positive, want)
+			want := top.values[j]
+			left -= want * want
+			if !(math.Abs(sq-want) <= 0.02*want) || !(math.Abs(got.values[j]-sq) <= 1e-6*sq) || positive < sq/2 {
+				t.Errorf("%s: column %d has ‖·‖² = %v, %v of it positive, the eigenvalue is %v, or %v", name, j, sq, positive, want, got.values[j])
 			}
+		}
+		if want := 0.25 * math.Sqrt(left) / p.norm; !(math.Abs(got.enough-want) <= 0.02*want) {
+			t.Errorf("%s: %v of B may be negative, want %v", name, got.enough, want)
+		}
+		if again, _ := p.roots(); again != got {
+			t.Errorf("%s: found twice", name)
 		}
 	}
 }
@@ -214,25 +225,94 @@ func TestFillColumns(t *testing.T) {
 	}
 }
 
-// TestTurned: the turns are those of TSVD.
+// TestTurned: the turns are those of the definition, and lead lower than as many of TSVD.
 func TestTurned(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	p, h := goldenProblem(t, g, g.forms(t)["dense"])
 	s := TSVD{}.start(p, h, 0).(*tsvdRun)
-	for range startTurns + 1 {
+	if !s.turn() { // to where it begins
+		t.Fatal(p.notes)
+	}
+	n, r, b := p.n, p.r, s.b
+	first := slices.Clone(s.q)
+	cut := func(q []float64) (sq float64) {
+		h := matrix.NewDense(n, r, nil)
+		return p.positive(h, b, q)
+	}
+	want, last := slices.Clone(first), slices.Clone(first)
+	least := math.Inf(1)
+	for turn := range 40 {
+		y := make([]float64, r*r)
+		for k := range y {
+			y[k] = want[k] + min(0.9, float64(turn+4)/float64(turn+7))*(want[k]-last[k])
+		}
+		m := make([]float64, r*r) // Bᵀ·[B·Y]₊
+		sq := 0.0
+		for i := range n {
+			for k := range r {
+				h := 0.0
+				for j := range r {
+					h += b.At(i, j) * y[j*r+k]
+				}
+				if h < 0 {
+					sq += h * h
+				}
+				for j := range r {
+					m[j*r+k] += b.At(i, j) * max(h, 0)
+				}
+			}
+		}
+		last, want = want, rotation(m, r)
+		if turn%5 == 4 {
+			if sq > 0.95*least {
+				break
+			}
+			least = sq
+		}
+	}
+	for _, workers := range []int{1, 3} {
+		p.workers = workers
+		if d := apart(p.turnFrom(b.Data(), first, 0), want); !(d <= 1e-5) {
+			t.Errorf("%d workers: Q is %v from that of the definition", workers, d)
+		}
+	}
+	for range 40 {
 		if !s.turn() {
 			t.Fatal(p.notes)
 		}
 	}
-	b := s.b.Data()
-	_, begin := goldenProblem(t, g, g.forms(t)["dense"])
-	first := rotation(p.cross(s.b, begin), g.R)
-	for _, workers := range []int{1, 3} {
-		p.workers = workers
-		q := p.turnFrom(b, first)
-		if d := apart(q, s.q); !(d <= 1e-4) {
-			t.Errorf("%d workers: Q is %v from that of TSVD", workers, d)
-		}
+	if plain := cut(s.q); !(cut(want) < 0.9*plain) {
+		t.Errorf("what is negative is %v, after as many turns of TSVD %v", cut(want), plain)
+	}
+}
+
+// TestTurnsEnd: where little enough is negative, and where that falls no more.
+func TestTurnsEnd(t *testing.T) {
+	turns := func(b []float64, enough float64) int {
+		p := &problem{n: len(b) / 2, r: 2, workers: 1}
+		asked := 0
+		p.stop = func() bool { asked++; return false }
+		p.turnFrom(b, identity(2), enough)
+		return asked
+	}
+	var even, half []float64 // a circle is the same however it is turned; so is not half of one
+	for i := range 100 {
+		y, x := math.Sincos(float64(i) / 100 * 2 * math.Pi)
+		even = append(even, x, y)
+		y, x = math.Sincos(float64(i) / 100 * math.Pi)
+		half = append(half, x, y)
+	}
+	if got := turns(even, 0); got != 10 {
+		t.Errorf("%d turns of a circle, want 10", got)
+	}
+	if got := turns(even, 0.75); got != 1 { // half of it is negative
+		t.Errorf("%d turns where enough is positive, want 1", got)
+	}
+	if got := turns([]float64{1, 0, 0, 2, 1, 1}, 0); got != 1 {
+		t.Errorf("%d turns of what is positive, want 1", got)
+	}
+	if got := turns(half, 0); got <= 1 || got > 40 {
+		t.Errorf("%d turns of half a circle", got)
 	}
 }
 
@@ -248,8 +328,8 @@ func TestTSVDStart(t *testing.T) {
 	if svd, random := first(SVDStart{}, 0), first(Random{}, 0); !(tsvd < svd) || !(tsvd < random) {
 		t.Errorf("it begins at %v, svd at %v, random at %v", tsvd, svd, random)
 	}
-	if exact := factorize(t, a, 5, Options{Solver: TSVD{}, Stop: Stop{Sweeps: startTurns}}).RelErr; !(math.Abs(tsvd-exact) <= 0.005) {
-		t.Errorf("it begins at %v, where %d turns of all rows of exact eigenvectors lead to %v", tsvd, startTurns, exact)
+	if exact := factorize(t, a, 5, Options{Solver: TSVD{}, Stop: Stop{Sweeps: mostTurns}}).RelErr; !(math.Abs(tsvd-exact) <= 0.005) {
+		t.Errorf("it begins at %v, where %d turns of all rows of exact eigenvectors lead to %v", tsvd, mostTurns, exact)
 	}
 	p := mustProblem(t, a, 5)
 	var last []float64
@@ -361,20 +441,23 @@ func TestTSVDStartStopped(t *testing.T) {
 		if err := (TSVDStart{}).fill(p, h, 0); err != nil || !kernel.Nonzero(h.Data()) {
 			t.Fatalf("stopped when asked for the %d-th time: %v", looks+1, err)
 		}
-		if looks == 39 && asked < startTurns {
-			t.Errorf("asked %d times, want one for each turn at least", asked)
+		if looks == 39 && asked < 5 {
+			t.Errorf("asked %d times, want one for each of some turns at least", asked)
 		}
 	}
 }
 
 // TestTSVDStartAndLowRank: the start leaves the low rank that the method asks for alone.
 func TestTSVDStartAndLowRank(t *testing.T) {
-	p := mustProblem(t, mustDense(t, instance.FullRank(500, 1)), 5)
+	p := mustProblem(t, lowRank(t, 500, 7), 5)
 	if err := (TSVDStart{}).fill(p, matrix.NewDense(p.n, p.r, nil), 0); err != nil {
 		t.Fatal(err)
 	}
-	if near := p.compressed(60); near == p || near.a.Stored() != 500*65 {
-		t.Errorf("a low rank of %d numbers, want %d", near.a.Stored(), 500*65)
+	if near := p.compressed(0); near == p || p.compressed(0) != near {
+		t.Error("the low rank of the start is not there, or there are two")
+	}
+	if near := p.compressed(60); near == p || near.a.Stored() != 500*7 {
+		t.Errorf("a low rank of %d numbers, want %d", near.a.Stored(), 500*7)
 	}
 }
 

@@ -68,6 +68,26 @@ func lowRankOf(v *Dense, positive, workers int) (*GramOperator, error) {
 	return newGram(signedPoints{v, positive}, nil, most, workers), nil
 }
 
+// LowRankRoot returns √λ·u for the first k of the λ > 0 of an operator that Compress or NewLowRank made, or a scaled one of those, as columns of an n×k matrix, fewer if it has no more: with all of them, and no λ < 0, B of A = B·Bᵀ. The order is that of
+// NewLowRank, or by falling λ. It is nil for any other operator, and without its diagonal. O(n·k).
+func LowRankRoot(a Operator, k int) *Dense {
+	m, ok := a.(*GramOperator)
+	if !ok || m.offDiag {
+		return nil
+	}
+	v, ok := m.points.(signedPoints)
+	if !ok {
+		return nil
+	}
+	b := NewDense(v.rows, min(k, v.positive), nil)
+	for i := range v.rows {
+		for j, x := range v.Row(i)[:b.cols] {
+			b.data[i*b.cols+j] = m.scale * x
+		}
+	}
+	return b
+}
+
 // largest returns the largest magnitude of the numbers of m: NaN if any is, else an infinity if any is.
 func (m *Dense) largest(workers int) float64 {
 	const sign = 1 << 63

@@ -210,11 +210,11 @@ func (sh shape) ahead() float64 {
 	case "svd":
 		shared += 8 * n * r
 		before = max(before, 8*n*r+eigen)
-	case "tsvd":
-		before = max(before, starts*sh.turnedStart(n, m, points))
-	case "":
-		if sh.beginsTurned(n) {
-			before = max(before, starts*sh.turnedStart(n, m, points))
+	case "", "tsvd":
+		if sh.init != "" || sh.beginsTurned(n) {
+			once, turns := sh.turnedStart(n, m, points)
+			shared += 8 * n * r
+			before = max(before, 8*n*r+max(once, starts*turns))
 		}
 	case "lai":
 		shared += low
@@ -315,22 +315,27 @@ func (sh shape) eigen(n float64, points bool) float64 {
 // mostTurned is how many numbers H may have for auto to begin from symnmf.TSVDStart.
 const mostTurned = 1 << 22
 
-// beginsTurned says whether auto may begin from symnmf.TSVDStart, which it does where the diagonal of a graph is zero.
+// beginsTurned says whether auto may begin from symnmf.TSVDStart.
 func (sh shape) beginsTurned(n float64) bool {
-	return (sh.method == "" || sh.method == "auto") && sh.sparse && sh.items == similarity && !sh.offDiag && n*float64(sh.rank) <= mostTurned
+	return (sh.method == "" || sh.method == "auto") && !sh.offDiag && n*float64(sh.rank) <= mostTurned
 }
 
-// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills: those of matrix.RitzPairs, and a copy of some rows of H.
-func (sh shape) turnedStart(n, m float64, points bool) float64 {
-	k := float64((sh.rank + max(8, sh.rank/4) + 7) / 8 * 8)
-	bytes := 8 * (3*n*k + wideParts(n)*k*k + min(n, 64*float64(sh.rank))*float64(sh.rank))
+// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all share: those of matrix.RitzPairs, and for each start a copy of some rows of B and what turns need.
+func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
+	k, r := float64((sh.rank+max(8, sh.rank/4)+7)/8*8), float64(sh.rank)
+	rows := min(n, 64*r)
+	turns = 8 * (rows*r + math.Ceil(rows/max(256, r))*(r*r+128*r) + 12*r*r)
+	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
+		return 8 * (3*m*k + wideParts(m)*k*k + n*k), turns
+	}
+	once = 8 * (3*n*k + wideParts(n)*k*k)
 	if points {
-		bytes += 8 * m * k
+		once += 8 * m * k
 		if sh.sparse { // X by features
-			bytes += sh.table
+			once += sh.table
 		}
 	}
-	return bytes
+	return once, turns
 }
 
 // boundMost is by what part more memory a lower bound that nobody asked for may need.
