@@ -59,6 +59,19 @@ func TestCompressed(t *testing.T) {
 	if d := math.Sqrt(4*last)/s.full.norm - plain.RelErr; d > 1e-6 {
 		t.Errorf("relative error %v with compression, %v without", math.Sqrt(4*last)/s.full.norm, plain.RelErr)
 	}
+	for part, compressed := range map[float64]bool{0.09: false, 0.11: true} { // of ‖A−HHᵀ‖, and no more, is what the low rank may miss
+		p := s.full
+		p.firstSq = math.Pow(s.full.near.apart*part/0.01, 2)
+		e := RowBlock{}.start(p, matrix.NewDense(n, r, nil), 0).(*rowBlockRun)
+		if e.end(); (e.p != p) != compressed {
+			t.Errorf("compressed where ‖A−Ã‖ is %v of ‖A−HHᵀ‖: %v", p.near.apart/math.Sqrt(p.firstSq), e.p != p)
+		}
+		e = RowBlock{Compress: 20}.start(p, matrix.NewDense(n, r, nil), 0).(*rowBlockRun)
+		if e.end(); e.p == p {
+			t.Error("not compressed where 20 columns beyond were asked for")
+		}
+		p.compressed(0)
+	}
 	if s := begin(mustDense(t, noise), RowBlock{}); s.p != s.full {
 		t.Error("a random matrix is compressed")
 	}

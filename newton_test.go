@@ -79,6 +79,57 @@ func TestCholesky(t *testing.T) {
 	}
 }
 
+// TestInverseRoot: G·L = I and GᵀG is A⁻¹ for sizes around those of blocks, Gᵀ is its transpose; what is singular, or no number, is refused.
+func TestInverseRoot(t *testing.T) {
+	for _, m := range []int{1, 2, 7, 8, 9, 16, 17, 61} {
+		a := definite(m, 1)
+		lower := slices.Clone(a)
+		for i := range m { // what must not matter
+			for k := i + 1; k < m; k++ {
+				lower[i*m+k] = math.NaN()
+			}
+		}
+		g, gt := make([]float64, m*m), make([]float64, m*m)
+		g[m-1], gt[m*m-1] = 3, 3 // neither must what was there
+		if !inverseRoot(g, gt, lower, m) {
+			t.Fatalf("m = %d: not positive definite", m)
+		}
+		for i := range m {
+			for k := range m {
+				if g[i*m+k] != gt[k*m+i] || k > i && g[i*m+k] != 0 {
+					t.Fatalf("m = %d: G[%d,%d] = %v, of the transpose %v", m, i, k, g[i*m+k], gt[k*m+i])
+				}
+				sum := 0.0 // (G·A·Gᵀ)[i,k]
+				for c := range m {
+					for l := range m {
+						sum += g[i*m+c] * a[c*m+l] * g[k*m+l]
+					}
+				}
+				if i == k {
+					sum--
+				}
+				if !(math.Abs(sum) <= 1e-13*float64(m)) {
+					t.Fatalf("m = %d: (GAGᵀ)[%d,%d] is off by %v", m, i, k, sum)
+				}
+			}
+		}
+		for bad := range m {
+			b := slices.Clone(a)
+			b[bad*m+bad] = 0
+			if inverseRoot(g, gt, b, m) {
+				t.Errorf("m = %d: positive definite with a zero at %d", m, bad)
+			}
+			b[bad*m+bad] = math.NaN()
+			if inverseRoot(g, gt, b, m) {
+				t.Errorf("m = %d: positive definite with NaN at %d", m, bad)
+			}
+		}
+	}
+	if g := make([]float64, 4); inverseRoot(g, g, []float64{1, 1, 1, 1 + 0x1p-50}, 2) {
+		t.Error("a matrix that is singular but for rounding is not")
+	}
+}
+
 // TestNewtonStep: a Newton step of a column undoes the gradient to first order: along it, the gradient of the column's own block
 // changes as fast as it is large. The rate is that of central differences, exact for cubic gradients but for the third power.
 func TestNewtonStep(t *testing.T) {

@@ -97,6 +97,60 @@ func TestLowRankBlocks(t *testing.T) {
 	}
 }
 
+// TestLowRankRoot: B·Bᵀ is what A has of its largest positive eigenvalues.
+func TestLowRankRoot(t *testing.T) {
+	const n = 30
+	rng := rand.New(rand.NewPCG(41, 1))
+	u := NewDense(n, 4, nil)
+	for k := range u.data {
+		u.data[k] = rng.NormFloat64()
+	}
+	q := orthonormalize(u, 1)
+	made, err := NewLowRank(q, []float64{-3, 5, 2, 9}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _, err := Compress(made, Compression{Columns: 6, Power: 1, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		a    Operator
+		k    int
+		of   []int // columns of q
+		want []float64
+	}{
+		"in the order given": {made, 2, []int{1, 2}, []float64{5, 2}},
+		"by falling values":  {found, 2, []int{3, 1}, []float64{9, 5}},
+		"scaled":             {found.Scaled(4), 2, []int{3, 1}, []float64{36, 20}},
+		"all there are":      {found, 10, []int{3, 1, 2}, []float64{9, 5, 2}},
+	} {
+		b := LowRankRoot(c.a, c.k)
+		if rows, columns := b.Dims(); rows != n || columns != len(c.of) {
+			t.Fatalf("%s: %d×%d, want %d columns", name, rows, columns, len(c.of))
+		}
+		for i := range n {
+			for j := range n {
+				got, want := 0.0, 0.0
+				for k, f := range c.of {
+					got += b.At(i, k) * b.At(j, k)
+					want += c.want[k] * q.At(i, f) * q.At(j, f)
+				}
+				if !(math.Abs(got-want) <= 1e-12) {
+					t.Fatalf("%s: (BBᵀ)[%d,%d] = %v, want %v", name, i, j, got, want)
+				}
+			}
+		}
+	}
+	points, err := Gram(u, Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if LowRankRoot(points, 2) != nil || LowRankRoot(found.OffDiagonal(), 2) != nil {
+		t.Error("points, or a low rank without its diagonal, have a root")
+	}
+}
+
 func TestLargest(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct{ first, second, want float64 }{{3, -5, 5}, {-3, 2, 3}, {0, math.Copysign(0, -1), 0}, {-inf, 1e300, inf}, {nan, inf, nan}, {-inf, math.Copysign(nan, -1), nan}} {
