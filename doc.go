@@ -27,8 +27,7 @@
 // # Which method
 //
 // Leave Options.Solver nil unless you compare methods: it means RowBlock, or CD where that cannot go, from Zero with no A_ii > 0.
-// From Zero runs are deterministic and quick on sparse data with a positive diagonal, documents for one; Random, best of
-// several Runs, ends lower on dense data. TSVDStart mostly ends lowest on graphs, where it is chosen, and on documents, where it is not, for it takes longer to get anywhere. Where the error counts more than the time, Kicks lower it from any start, of
+// TSVDStart, which is chosen wherever it can be, mostly ends lowest, on dense data by far, after the fewest sweeps; Zero needs no vectors, and Random is for comparisons. Where the error counts more than the time, Kicks lower it from any start, of
 // graphs and documents with many columns mostly further than more Runs do. Several AtOnce mostly take less time. CD is the paper's method; MBI and Residual are for small problems and for checking.
 //
 // # What is promised

@@ -237,6 +237,7 @@ func TestChoice(t *testing.T) {
 		{"a weight", text, Options{L1: []float64{0.1}}, "rowblock", "zero", true},
 		{"a weight, several runs", text, Options{L1: []float64{0.1}, Runs: 2}, "rowblock", "random", true},
 		{"dense points, with a weight", points, Options{L1: []float64{0.1}}, "rowblock", "random", true},
+		{"no products by blocks", plainOperator{text}, Options{}, "cd-cyclic", "zero", true},
 		{"a method, several runs", text, Options{Solver: RowBlock{}, Runs: 2}, "rowblock", "random", true},
 		{"a dense matrix and a method", lowRank(t, 9, 3), Options{Solver: CD{}}, "cd-cyclic", "zero", true},
 		{"a given start", lowRank(t, 9, 3), Options{Start: Given{instance.Start(9, 3, 1)}}, "rowblock", "given", true},
@@ -269,6 +270,30 @@ func TestChoice(t *testing.T) {
 		p.choose(&opt)
 		if _, turned := opt.Start.(TSVDStart); turned != (r == 2) {
 			t.Errorf("a ring of 2²⁰ items, r = %d: from %s", r, opt.Start.Name())
+		}
+	}
+}
+
+// TestChoiceOfColumns: auto begins from turned vectors where their rotations take little beside sweeps.
+func TestChoiceOfColumns(t *testing.T) {
+	few, err := matrix.Gram(instance.Start(400, 10, 1), matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		a    matrix.Operator
+		r    int
+		want string
+	}{
+		{"64 columns", mustDense(t, instance.FullRank(400, 1)), 64, "tsvd"},
+		{"more, and more than an eighth", mustDense(t, instance.FullRank(400, 1)), 65, "random"},
+		{"an eighth", mustDense(t, instance.FullRank(528, 1)), 66, "tsvd"},
+		{"as many, of ten features", few, 300, "tsvd"},
+	} {
+		opt := Options{}
+		if mustProblem(t, c.a, c.r).choose(&opt); opt.Start.Name() != c.want {
+			t.Errorf("%s: from %s, want %s", c.name, opt.Start.Name(), c.want)
 		}
 	}
 }

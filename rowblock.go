@@ -39,7 +39,7 @@ type RowBlock struct {
 	// First is how the first sweep goes.
 	First FirstSweep
 	// Compress is how many columns beyond r the low rank has that takes the place of dense data until little is left to gain;
-	// the default 0 means 20 where that is much cheaper and near A, NoCompression never.
+	// the default 0 means 20 where that is much cheaper and ten times nearer to A than HHᵀ is, NoCompression never.
 	Compress int
 	// Joint is how many steps of conjugate gradients a joint step of all rows has, which dense data get every few sweeps once the error is small;
 	// the default 0 means 3, NoJoint never. At most 1000.

@@ -125,7 +125,7 @@ var rowBlockKnobs = []Knob{
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
 	{"precision", "of the passes: double, single, adaptive (single while they change H by much more than its rounding)", Adaptive.String(),
 		nameKnob("precision", precisionNames[:], func(s *RowBlock, k int) { s.Precision = Precision(k) })},
-	{"compress", "columns beyond r of the low rank used first in place of dense data; -1 = never, 0 = 20 where it pays", "0",
+	{"compress", "columns beyond r of the low rank used first in place of dense data; -1 = never, 0 = 20 where it pays and is far nearer to A than HHᵀ", "0",
 		wholeKnob("compress", NoCompression, math.MaxInt, func(s *RowBlock, k int) { s.Compress = k })},
 	{"joint", "steps of conjugate gradients for a step of all rows together, which dense data get every few sweeps once the error is small; -1 = never, 0 = 3", "0",
 		wholeKnob("joint", NoJoint, mostPasses, func(s *RowBlock, k int) { s.Joint = k })},
@@ -301,11 +301,18 @@ func (p *problem) choose(opt *Options) (why string) {
 // turns reports whether auto may begin from TSVDStart: it takes no account of an ℓ₁ weight or of a diagonal that is ignored, its vectors have to be few enough to be no burden, and products by blocks are wanted.
 func (p *problem) turns() bool {
 	_, blocks := p.a.(matrix.BlockMultiplier)
-	return blocks && p.norm > 0 && !p.ignoreDiag && !kernel.Nonzero(p.l1) && p.n*p.r <= mostTurned
+	of, _ := matrix.Folded(p.a)
+	columns := min(p.r, of.Dim())
+	few := p.n*p.r <= mostTurned && (columns <= turnedColumns || columns <= p.n/turnedPart)
+	return blocks && few && p.norm > 0 && !p.ignoreDiag && !kernel.Nonzero(p.l1)
 }
 
-// mostTurned is how many numbers H may have for auto to begin from TSVDStart: 32 MiB.
-const mostTurned = 1 << 22
+// How many numbers H may have for auto to begin from TSVDStart, 32 MiB; and up to how many columns of B, or which part of n, rotations take little beside sweeps.
+const (
+	mostTurned    = 1 << 22
+	turnedColumns = 64
+	turnedPart    = 8
+)
 
 // starter is a method with a start of its own.
 type starter interface{ ownStart() Start }

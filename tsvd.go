@@ -103,17 +103,17 @@ func (s *tsvdRun) turn() bool {
 		}
 		s.b = top.b
 	}
-	s.q = rotation(s.p.cross(s.b, s.h), s.p.r)
+	s.q = rotation(s.p.cross(s.b, s.h), s.p.r, s.p.r)
 	s.distance = math.Sqrt(s.p.positive(s.h, s.b, s.q))
 	return true
 }
 
-// rotation returns the orthogonal Q that maximizes ⟨Q, M⟩ for the r×r matrix m: Y·Zᵀ of M = Y·S·Zᵀ; the identity for M = 0.
-func rotation(m []float64, r int) []float64 {
-	q := make([]float64, r*r)
+// rotation returns the Q with orthonormal rows that maximizes ⟨Q, M⟩ for the k×r matrix m, k ≤ r: Y·Zᵀ of M = Y·S·Zᵀ; of the identity for M = 0.
+func rotation(m []float64, k, r int) []float64 {
+	q := make([]float64, k*r)
 	var svd mat.SVD
-	if !kernel.Nonzero(m) || !svd.Factorize(mat.NewDense(r, r, m), mat.SVDFull) {
-		for j := range r {
+	if !kernel.Nonzero(m) || !svd.Factorize(mat.NewDense(k, r, m), mat.SVDThin) {
+		for j := range k {
 			q[j*r+j] = 1
 		}
 		return q
@@ -121,7 +121,7 @@ func rotation(m []float64, r int) []float64 {
 	var y, z mat.Dense
 	svd.UTo(&y)
 	svd.VTo(&z)
-	mat.NewDense(r, r, q).Mul(&y, z.T())
+	mat.NewDense(k, r, q).Mul(&y, z.T())
 	return q
 }
 

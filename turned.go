@@ -9,12 +9,12 @@ import (
 	"symnmf/matrix"
 )
 
-// TSVDStart is [B·Q]₊ times the best multiple, where B = U·√Λ has about the r largest eigenvalues of A, and Q, orthogonal, is where some turns of TSVD lead that look at the rows of B that matter most. It costs about as
-// much as some sweeps, and mostly ends lower than Random and Zero, after fewer of them.
+// TSVDStart is [B·Q]₊ times the best multiple, where B = U·√Λ has about the r largest eigenvalues of A, and Q, orthogonal, is where turns of TSVD with momentum lead that look at the rows of B that matter most. It costs about as
+// much as some sweeps, and mostly ends lower than Random and Zero, on dense data by far, after fewer of them.
 //
-// The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q, and columns that come out zero are drawn as by Random.
+// The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q, and columns that come out zero are drawn as by Random. All runs share B.
 //
-// Memory, before the first sweep: what matrix.RitzPairs takes, and the rows that turns look at, 64·r of them at most. See docs/decisions/0026-turned-starts.md.
+// Memory: B as long as there are runs; before the first sweep what matrix.RitzPairs takes, or the low rank of RowBlock.Compress that is found in place of that for dense data near one; and for each start the rows that turns look at, 64·r of them at most. See docs/decisions/0026-turned-starts.md and 0027.
 type TSVDStart struct{}
 
 // Name implements Start.
@@ -38,14 +38,19 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 		}
 		return fmt.Errorf("%w: %w", ErrStart, err)
 	}
-	first := identity(p.r)
-	if run > 0 || p.a.Density() >= denseFrom || len(top.values) < p.r {
-		first = randomRotation(p.seed, run, p.r)
-	}
-	p.turnBy(h, top.b, p.turnFrom(p.sample(top.b, startRows*p.r), first, top.enough))
+	q, _ := p.turnFrom(p.sample(top.b, startRows*p.r), p.firstTurn(len(top.values), run), top.enough)
+	p.turnBy(h, top.b, q)
 	p.fillColumns(h, run)
 	p.rescale(h)
 	return nil
+}
+
+// firstTurn returns the k×r matrix with orthonormal rows that turns begin with.
+func (p *problem) firstTurn(k, run int) []float64 {
+	if run > 0 || p.a.Density() >= denseFrom || k < p.r {
+		return p.randomTurn(k, run)
+	}
+	return identity(p.r)
 }
 
 // fillColumns draws the columns of h that are zero, as there are where A has fewer than r positive eigenvalues: nothing may lead out of zero. They get the length of the shortest of the others.
@@ -81,8 +86,8 @@ func (p *problem) fillColumns(h *matrix.Dense, run int) {
 
 // roots is about U·√Λ of the largest eigenvalues that are positive.
 type roots struct {
-	values []float64     // decreasing, scaled
-	b      *matrix.Dense // n×r, columns beyond are zero
+	values []float64     // decreasing, scaled; r of them or fewer
+	b      *matrix.Dense // as many columns
 	enough float64       // how little of B, relatively, may as well be negative
 }
 
@@ -137,7 +142,7 @@ func (p *problem) roots() (*roots, error) {
 			factor[j] = -factor[j]
 		}
 	}
-	top := &roots{values: values, b: matrix.NewDense(p.n, r, kernel.Numbers(p.n*r))}
+	top := &roots{values: values, b: matrix.NewDense(p.n, len(values), kernel.Numbers(p.n*len(values)))}
 	kernel.Blocks(p.n, turnBlock, workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row, from := top.b.Row(i), u.Row(i)
@@ -159,6 +164,7 @@ func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 	if rows >= p.n {
 		return slices.Clone(b.Data())
 	}
+	_, k := b.Dims()
 	length := make([]float64, p.n)
 	kernel.Blocks(p.n, turnBlock, p.workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -174,7 +180,7 @@ func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 			equal++
 		}
 	}
-	chosen := make([]float64, 0, rows*p.r)
+	chosen := make([]float64, 0, rows*k)
 	passed := 0 // of those that are as long as the last, of which some at even distances are taken
 	for i, v := range length {
 		take := v > least
@@ -218,138 +224,153 @@ func largest(x []float64, k int) float64 {
 	}
 }
 
-// turnFrom returns where turns of TSVD lead from q for the rows of b: Q is the rotation nearest to Bᵀ·[B·Y]₊, for a Y beyond the last Q by what Nesterov's method adds to a step. They end where the
-// negative part of B·Y is as little as enough, of ‖B‖, where it hardly falls any more, and where there is no time.
-func (p *problem) turnFrom(b, q []float64, enough float64) []float64 {
+// turnFrom returns where turns of TSVD lead from q (k×r) for rows of b, of k numbers: Q is what has orthonormal rows and is nearest to Bᵀ·[B·Y]₊, for a Y beyond the last Q by what Nesterov's method adds to a step. They end where the
+// negative part of B·Y is as little as enough, of ‖B‖, where it hardly falls any more, and where there is no time; turns says after how many.
+func (p *problem) turnFrom(b, q []float64, enough float64) (to []float64, turns int) {
 	r := p.r
-	n := len(b) / r
+	k := len(q) / r
+	if k == 0 {
+		return q, 0
+	}
+	n := len(b) / k
 	rows := max(256, r) // of a part
 	type part struct {
 		m, c, h []float64
 		cut     float64
 	}
 	parts := make([]part, kernel.BlockCount(n, rows))
-	for k := range parts {
-		parts[k] = part{m: make([]float64, r*r), c: make([]float64, turnBlock*r), h: make([]float64, turnBlock*r)}
+	for i := range parts {
+		parts[i] = part{m: make([]float64, k*r), c: make([]float64, turnBlock*r), h: make([]float64, turnBlock*r)}
 	}
 	team := kernel.NewTeam(p.workers)
 	defer team.Close()
-	m, y := make([]float64, r*r), make([]float64, r*r)
-	q, last, next := slices.Clone(q), slices.Clone(q), make([]float64, r*r)
-	find := newPolar(r)
+	m, y := make([]float64, k*r), make([]float64, k*r)
+	q, last, next := slices.Clone(q), slices.Clone(q), make([]float64, k*r)
+	find := newPolar(k, r, p.stop)
 	enough *= enough * kernel.SumSq(b)
 	before := math.Inf(1)
-	for turn := range mostTurns {
+	for turns < mostTurns {
 		if p.stop != nil && p.stop() {
 			break
 		}
-		beyond := min(turnMomentum, float64(turn+4)/float64(turn+7))
-		for k, v := range q {
-			y[k] = v + beyond*(v-last[k])
+		beyond := min(turnMomentum, float64(turns+4)/float64(turns+7))
+		for i, v := range q {
+			y[i] = v + beyond*(v-last[i])
 		}
-		team.Do(len(parts), func(k int) {
-			t := &parts[k]
+		team.Do(len(parts), func(i int) {
+			t := &parts[i]
 			clear(t.m)
 			t.cut = 0
-			for left := b[k*rows*r : min((k+1)*rows, n)*r]; len(left) > 0; {
-				now := left[:min(len(left), turnBlock*r)]
-				h := t.h[:len(now)]
-				t.cut += timesPositive(h, t.c, now, y, r)
-				kernel.TransTimes(t.m, now, r, h, r)
+			for left := b[i*rows*k : min((i+1)*rows, n)*k]; len(left) > 0; {
+				now := left[:min(len(left), turnBlock*k)]
+				h := t.h[:len(now)/k*r]
+				t.cut += timesPositive(h, t.c, now, k, y, r)
+				kernel.TransTimes(t.m, now, k, h, r)
 				left = left[len(now):]
 			}
 		})
 		clear(m)
 		cut := 0.0
-		for k := range parts {
-			kernel.Axpy(m, 1, parts[k].m)
-			cut += parts[k].cut
+		for i := range parts {
+			kernel.Axpy(m, 1, parts[i].m)
+			cut += parts[i].cut
 		}
-		find.nearest(next, m)
+		if !find.nearest(next, m) {
+			break
+		}
 		q, last, next = next, q, last
+		turns++
 		if cut <= enough {
 			break
 		}
-		if turn%turnsLooked == turnsLooked-1 {
+		if turns%turnsLooked == 0 {
 			if cut > turnsFall*before {
 				break
 			}
 			before = cut
 		}
 	}
-	return q
+	return q, turns
 }
 
 // turnBy sets h to [B·Q]₊.
 func (p *problem) turnBy(h, b *matrix.Dense, q []float64) {
+	_, k := b.Dims()
 	room := func() []float64 { return make([]float64, turnBlock*p.r) }
 	kernel.BlocksWith(p.n, turnBlock, p.workers, room, func(c []float64, _, lo, hi int) {
-		timesPositive(h.Data()[lo*p.r:hi*p.r], c, b.Data()[lo*p.r:hi*p.r], q, p.r)
+		timesPositive(h.Data()[lo*p.r:hi*p.r], c, b.Data()[lo*k:hi*k], k, q, p.r)
 	})
 }
 
-// timesPositive sets h to [X·Q]₊ for rows of r numbers, and returns the square of what was cut off; c is room.
-func timesPositive(h, c, x, q []float64, r int) (cut float64) {
-	c = c[:len(x)]
+// timesPositive sets h to [X·Q]₊ for rows of k numbers and a k×r matrix Q, and returns the square of what was cut off; c is room.
+func timesPositive(h, c, x []float64, k int, q []float64, r int) (cut float64) {
+	c = c[:len(h)]
 	clear(c)
-	kernel.RowsTimes(c, x, r, q, r)
+	if k > 0 {
+		kernel.RowsTimes(c, x, k, q, r)
+	}
 	kernel.Extrapolate(h, 0, c, 0)
 	return kernel.SumSq(c) - kernel.SumSq(h)
 }
 
-// polar finds the orthogonal matrices nearest to others of r×r, in room of its own.
+// polar finds what has orthonormal rows and is nearest to k×r matrices, k ≤ r, in room of its own.
 type polar struct {
-	r              int
-	x, y, c, g, gt []float64
+	k, r     int
+	stop     func() bool // or nil
+	x, y     []float64   // r×k
+	c, g, gt []float64   // k×k
 }
 
-func newPolar(r int) *polar {
-	w := &polar{r: r}
-	for _, m := range []*[]float64{&w.x, &w.y, &w.c, &w.g, &w.gt} {
-		*m = make([]float64, r*r)
+func newPolar(k, r int, stop func() bool) *polar {
+	w := &polar{k: k, r: r, stop: stop, x: make([]float64, k*r), y: make([]float64, k*r)}
+	for _, m := range []*[]float64{&w.c, &w.g, &w.gt} {
+		*m = make([]float64, k*k)
 	}
 	return w
 }
 
-// nearest sets q to what rotation returns, faster where M is far from singular: by Newton's iteration for the polar decomposition, X ← (γX + X⁻ᵀ/γ)/2, and, near the end, that of Newton and Schulz,
-// X ← X·(3I − XᵀX)/2, to some seven digits; by singular values where that fails.
+// nearest sets q to the polar factor of M (k×r): by Newton's iteration for X = Mᵀ, X ← (γX + X·(XᵀX)⁻¹/γ)/2, and, near the end, that of Newton and Schulz,
+// X ← X·(3I − XᵀX)/2, to some seven digits where the condition of M is a million at most; by singular values where M is singular, or all but that. It reports false, and q is spoilt, when the run has to end.
 //
 // Source: Higham, Functions of Matrices, 2008, section 8.
-func (w *polar) nearest(q, m []float64) {
+func (w *polar) nearest(q, m []float64) bool {
 	const (
 		most = 20   // iterations: seven to ten do
 		near = 0.5  // ‖XᵀX − I‖² from which on no inverse is needed; below 4 the next is less
 		end  = 1e-7 // after which one more is the last
 	)
-	r, x, y, c := w.r, w.x, w.y, w.c
-	copy(x, m)
+	k, x, y, c := w.k, w.x, w.y, w.c
+	transposeTo(x, m, w.k, w.r)
 	for range most {
+		if w.stop != nil && w.stop() {
+			return false
+		}
 		clear(c)
-		kernel.TransTimes(c, x, r, x, r)
-		off := kernel.SumSq(c) + float64(r)
-		for j := range r {
-			off -= 2 * c[j*r+j]
+		kernel.TransTimes(c, x, k, x, k)
+		off := kernel.SumSq(c) + float64(k)
+		for j := range k {
+			off -= 2 * c[j*k+j]
 		}
 		clear(y)
 		if off <= near {
 			kernel.Scale(c, -0.5)
-			for j := range r {
-				c[j*r+j] += 1.5
+			for j := range k {
+				c[j*k+j] += 1.5
 			}
-			kernel.RowsTimes(y, x, r, c, r)
+			kernel.RowsTimes(y, x, k, c, k)
 			if off <= end {
-				copy(q, y)
-				return
+				transposeTo(q, y, w.r, k)
+				return true
 			}
 			x, y = y, x
 			continue
 		}
-		if !inverseRoot(w.g, w.gt, c, r) {
+		if !inverseRoot(w.g, w.gt, c, k) {
 			break
 		}
 		clear(c)
-		kernel.TransTimes(c, w.g, r, w.g, r) // L⁻ᵀL⁻¹ = (XᵀX)⁻¹
-		kernel.RowsTimes(y, x, r, c, r)      // X·(XᵀX)⁻¹ = X⁻ᵀ
+		kernel.TransTimes(c, w.g, k, w.g, k) // L⁻ᵀL⁻¹ = (XᵀX)⁻¹
+		kernel.RowsTimes(y, x, k, c, k)
 		scale := math.Sqrt(math.Sqrt(kernel.SumSq(y) / kernel.SumSq(x)))
 		if !(scale > 0 && scale < math.MaxFloat64) {
 			break
@@ -357,27 +378,34 @@ func (w *polar) nearest(q, m []float64) {
 		kernel.Scale(x, scale/2)
 		kernel.Axpy(x, 0.5/scale, y)
 	}
-	copy(q, rotation(m, r))
+	copy(q, rotation(m, k, w.r))
+	return true
 }
 
-// nearestRotation returns the orthogonal r×r matrix nearest to m.
-func nearestRotation(m []float64, r int) []float64 {
-	q := make([]float64, r*r)
-	newPolar(r).nearest(q, m)
-	return q
-}
-
-// randomRotation returns an orthogonal matrix that is a function of seed and run: that nearest to one of random numbers.
-func randomRotation(seed uint64, run, r int) []float64 {
-	const summed = 12 // uniform numbers, for one that is nearly normal
-	u := uniform{key: kernel.Mix(seed) + uint64(run)}
-	g := make([]float64, r*r)
-	for k := range g {
-		for l := range uint64(summed) {
-			g[k] += u.at(uint64(k)*summed+l) - 0.5
+// transposeTo sets y to the transpose of x (rows×columns).
+func transposeTo(y, x []float64, rows, columns int) {
+	for i := range rows {
+		for j, v := range x[i*columns : (i+1)*columns] {
+			y[j*rows+i] = v
 		}
 	}
-	return nearestRotation(g, r)
+}
+
+// randomTurn returns a k×r matrix with orthonormal rows that is a function of seed and run: that nearest to one of random numbers, or those where there is no time.
+func (p *problem) randomTurn(k, run int) []float64 {
+	const summed = 12 // uniform numbers, for one that is nearly normal
+	u := uniform{key: kernel.Mix(p.seed) + uint64(run)}
+	g := make([]float64, k*p.r)
+	for i := range g {
+		for l := range uint64(summed) {
+			g[i] += u.at(uint64(i)*summed+l) - 0.5
+		}
+	}
+	q := make([]float64, k*p.r)
+	if !newPolar(k, p.r, p.stop).nearest(q, g) {
+		return g
+	}
+	return q
 }
 
 func identity(r int) []float64 {

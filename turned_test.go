@@ -23,54 +23,94 @@ func apart(x, y []float64) (most float64) {
 	return most
 }
 
-// TestNearestRotation: it is orthogonal and that of the singular value decomposition, also of what is singular, or nearly.
-func TestNearestRotation(t *testing.T) {
+// TestPolar: rows are orthonormal and the matrix is that of the singular value decomposition, of fewer rows than columns, too, and of what is singular, or nearly; a run that has to end gets none.
+func TestPolar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(39, 1))
-	for _, r := range []int{1, 2, 7, 16, 61} {
-		m := make([]float64, r*r)
-		for k := range m {
-			m[k] = rng.Float64() - 0.4
+	for _, shape := range [][2]int{{1, 1}, {2, 2}, {7, 7}, {16, 16}, {61, 61}, {1, 5}, {3, 4}, {9, 40}} {
+		k, r := shape[0], shape[1]
+		m := make([]float64, k*r)
+		for i := range m {
+			m[i] = rng.Float64() - 0.4
+		}
+		nearest := func(m []float64) []float64 {
+			q := make([]float64, k*r)
+			if !newPolar(k, r, func() bool { return false }).nearest(q, m) {
+				t.Fatal("it has to end")
+			}
+			for i := range k {
+				for j := range k {
+					d := kernel.Dot(q[i*r:(i+1)*r], q[j*r:(j+1)*r])
+					if i == j {
+						d--
+					}
+					if !(math.Abs(d) <= 1e-6) {
+						t.Errorf("%d×%d: (QQᵀ)[%d,%d] is off by %v", k, r, i, j, d)
+					}
+				}
+			}
+			return q
 		}
 		steep := slices.Clone(m) // rows of very unlike sizes
-		for i := range r {
+		for i := range k {
 			for j := range r {
-				steep[i*r+j] *= math.Pow(10, -4*float64(i)/float64(r))
+				steep[i*r+j] *= math.Pow(10, -4*float64(i)/float64(k))
 			}
 		}
 		for name, m := range map[string][]float64{"any": m, "steep": steep} {
-			q, want := nearestRotation(m, r), rotation(m, r)
-			if d := apart(q, want); !(d <= 1e-5) {
-				t.Errorf("%s, r = %d: %v from that of the singular value decomposition", name, r, d)
+			if d := apart(nearest(m), rotation(m, k, r)); !(d <= 1e-5) {
+				t.Errorf("%s, %d×%d: %v from that of the singular value decomposition", name, k, r, d)
 			}
 		}
-		clear(m[:r])
-		q := nearestRotation(m, r)
-		for j := range r {
-			for k := range r {
-				var d float64
-				for i := range r {
-					d += q[i*r+j] * q[i*r+k]
-				}
-				if j == k {
-					d--
-				}
-				if !(math.Abs(d) <= 1e-12) {
-					t.Errorf("singular, r = %d: (QᵀQ)[%d,%d] is off by %v", r, j, k, d)
-				}
+		clear(m[:r]) // any unit vector apart from the others will do there
+		if got, want := kernel.Dot(nearest(m), m), kernel.Dot(rotation(m, k, r), m); !(math.Abs(got-want) <= 1e-12*math.Abs(want)) {
+			t.Errorf("singular, %d×%d: ⟨Q, M⟩ = %v, want %v", k, r, got, want)
+		}
+		for looks := range 3 {
+			asked := 0
+			stop := func() bool { asked++; return asked > looks }
+			if newPolar(k, r, stop).nearest(make([]float64, k*r), steep) && asked > looks {
+				t.Errorf("%d×%d: stopped when asked for the %d-th time, it goes on", k, r, looks+1)
 			}
 		}
+	}
+}
+
+func TestFirstTurn(t *testing.T) {
+	graph, _ := instance.PlantedGraph(300, 5, 0.3, 0.02, 1)
+	p, dense := mustProblem(t, mustCSR(t, graph), 4), mustProblem(t, lowRank(t, 30, 4), 4)
+	if !slices.Equal(p.firstTurn(4, 0), identity(4)) {
+		t.Error("the first run of a graph does not begin with I")
+	}
+	for name, q := range map[string][]float64{"the second run": p.firstTurn(4, 1), "too few columns": p.firstTurn(3, 0), "dense data": dense.firstTurn(4, 0)} {
+		k := len(q) / 4
+		if slices.Equal(q, identity(4)[:len(q)]) {
+			t.Errorf("%s begins with I", name)
+		}
+		for i := range k {
+			if d := kernel.Dot(q[i*4:i*4+4], q[i*4:i*4+4]) - 1; !(math.Abs(d) <= 1e-6) {
+				t.Errorf("%s: row %d has ‖·‖² − 1 = %v", name, i, d)
+			}
+		}
+	}
+	random := func(seed uint64, k, run int) []float64 {
+		p.seed = seed
+		return p.randomTurn(k, run)
 	}
 	mean := 0.0 // of first columns that may point anywhere
 	for run := range 200 {
-		for i, q := 0, randomRotation(7, run, 4); i < 4; i++ {
+		for i, q := 0, random(7, 4, run); i < 4; i++ {
 			mean += q[i*4] / 800
 		}
 	}
-	if !(math.Abs(mean) <= 0.1) || slices.Equal(randomRotation(1, 0, 4), randomRotation(2, 0, 4)) {
-		t.Errorf("random rotations: the mean of entries is %v, and seeds may make no difference", mean)
+	if !(math.Abs(mean) <= 0.1) || slices.Equal(random(1, 4, 0), random(2, 4, 0)) {
+		t.Errorf("random ones: the mean of entries is %v, and seeds may make no difference", mean)
 	}
-	if one, other := randomRotation(1, 0, 5), randomRotation(1, 1, 5); slices.Equal(one, other) || !slices.Equal(one, randomRotation(1, 0, 5)) {
-		t.Error("a random rotation is no function of seed and run, or the same for all")
+	if one, other := random(1, 3, 0), random(1, 3, 1); slices.Equal(one, other) || !slices.Equal(one, random(1, 3, 0)) {
+		t.Error("a random one is no function of seed and run, or the same for all")
+	}
+	p.stop = func() bool { return true }
+	if q := random(1, 4, 0); !kernel.Nonzero(q) {
+		t.Error("where there is no time it is zero")
 	}
 }
 
@@ -262,7 +302,7 @@ func TestTurned(t *testing.T) {
 				}
 			}
 		}
-		last, want = want, rotation(m, r)
+		last, want = want, rotation(m, r, r)
 		if turn%5 == 4 {
 			if sq > 0.95*least {
 				break
@@ -272,7 +312,8 @@ func TestTurned(t *testing.T) {
 	}
 	for _, workers := range []int{1, 3} {
 		p.workers = workers
-		if d := apart(p.turnFrom(b.Data(), first, 0), want); !(d <= 1e-5) {
+		q, _ := p.turnFrom(b.Data(), first, 0)
+		if d := apart(q, want); !(d <= 1e-5) {
 			t.Errorf("%d workers: Q is %v from that of the definition", workers, d)
 		}
 	}
@@ -290,10 +331,8 @@ func TestTurned(t *testing.T) {
 func TestTurnsEnd(t *testing.T) {
 	turns := func(b []float64, enough float64) int {
 		p := &problem{n: len(b) / 2, r: 2, workers: 1}
-		asked := 0
-		p.stop = func() bool { asked++; return false }
-		p.turnFrom(b, identity(2), enough)
-		return asked
+		_, made := p.turnFrom(b, identity(2), enough)
+		return made
 	}
 	var even, half []float64 // a circle is the same however it is turned; so is not half of one
 	for i := range 100 {
@@ -305,8 +344,8 @@ func TestTurnsEnd(t *testing.T) {
 	if got := turns(even, 0); got != 10 {
 		t.Errorf("%d turns of a circle, want 10", got)
 	}
-	if got := turns(even, 0.75); got != 1 { // half of it is negative
-		t.Errorf("%d turns where enough is positive, want 1", got)
+	if near, far := turns(even, 0.72), turns(even, 0.69); near != 1 || far != 10 { // half of the squares are negative
+		t.Errorf("%d and %d turns where 0.72 and 0.69 may be negative, want 1 and 10", near, far)
 	}
 	if got := turns([]float64{1, 0, 0, 2, 1, 1}, 0); got != 1 {
 		t.Errorf("%d turns of what is positive, want 1", got)
@@ -447,17 +486,59 @@ func TestTSVDStartStopped(t *testing.T) {
 	}
 }
 
-// TestTSVDStartAndLowRank: the start leaves the low rank that the method asks for alone.
+// TestTSVDStartAndLowRank: of dense data near a low rank the start takes B from that, and leaves the one that the method asks for alone; the run after it has A itself, where one from a random start has the low rank.
 func TestTSVDStartAndLowRank(t *testing.T) {
-	p := mustProblem(t, lowRank(t, 500, 7), 5)
-	if err := (TSVDStart{}).fill(p, matrix.NewDense(p.n, p.r, nil), 0); err != nil {
+	const n, r = 500, 5
+	d, _ := instance.LowRank(n, r, 1)
+	noise := instance.FullRank(n, 1)
+	for k, v := range noise.Data() {
+		d.Data()[k] += 0.02 * v
+	}
+	p := mustProblem(t, mustDense(t, d), r)
+	top, err := p.roots()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if near := p.compressed(0); near == p || p.compressed(0) != near {
-		t.Error("the low rank of the start is not there, or there are two")
+	near := p.compressed(0)
+	if near == p || p.compressed(0) != near {
+		t.Fatal("the low rank of the start is not there, or there are two")
 	}
-	if near := p.compressed(60); near == p || near.a.Stored() != 500*7 {
-		t.Errorf("a low rank of %d numbers, want %d", near.a.Stored(), 500*7)
+	for j, root := 0, matrix.LowRankRoot(near.a, r); j < r; j++ {
+		for i := range n {
+			if math.Abs(top.b.At(i, j)) != math.Abs(root.At(i, j)) {
+				t.Fatalf("B[%d,%d] = %v, the low rank has %v", i, j, top.b.At(i, j), root.At(i, j))
+			}
+		}
+	}
+	if own := p.compressed(60); own == p || own.a.Stored() != n*(r+60) {
+		t.Errorf("a low rank of %d numbers, want %d", own.a.Stored(), n*(r+60))
+	}
+	for start, want := range map[Start]bool{TSVDStart{}: false, Random{}: true} {
+		provisional := false
+		factorize(t, mustDense(t, d), r, Options{Solver: RowBlock{Precision: Double}, Start: start, Stop: Stop{Sweeps: 3, KKT: -1}, Progress: func(at Progress) { provisional = provisional || at.Provisional }})
+		if provisional != want {
+			t.Errorf("from %s the low rank is in the place of A: %v", start.Name(), provisional)
+		}
+	}
+}
+
+// TestTSVDStartEnough: turns end where as much is negative as the roots allow.
+func TestTSVDStartEnough(t *testing.T) {
+	starts := make([]*matrix.Dense, 2)
+	for k := range starts {
+		p := mustProblem(t, lowRank(t, 100, 7), 4)
+		top, err := p.roots()
+		if err != nil {
+			t.Fatal(err)
+		}
+		top.enough = float64(k)
+		starts[k] = matrix.NewDense(p.n, p.r, nil)
+		if err := (TSVDStart{}).fill(p, starts[k], 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if slices.Equal(starts[0].Data(), starts[1].Data()) {
+		t.Error("the same where all may be negative")
 	}
 }
 

@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"-data", dir, "-targets", targets, "-json", lines, "-repeats", "2", "-threads", "1,2", "-set", "passes=3",
-		"-rows", "full-rank/A/30|KARATE|hitech/X"}
+		"-rows", "full-rank/A/30/zero|KARATE|hitech/X"}
 	for range 2 { // the second appends
 		if err := run(args); err != nil {
 			t.Fatal(err)

@@ -211,7 +211,7 @@ func (sh shape) ahead() float64 {
 		shared += 8 * n * r
 		before = max(before, 8*n*r+eigen)
 	case "", "tsvd":
-		if sh.init != "" || sh.beginsTurned(n) {
+		if sh.init != "" || sh.beginsTurned(n, m, points) {
 			once, turns := sh.turnedStart(n, m, points)
 			shared += 8 * n * r
 			before = max(before, 8*n*r+max(once, starts*turns))
@@ -312,12 +312,21 @@ func (sh shape) eigen(n float64, points bool) float64 {
 	return bytes
 }
 
-// mostTurned is how many numbers H may have for auto to begin from symnmf.TSVDStart.
-const mostTurned = 1 << 22
+// How many numbers H may have for auto to begin from symnmf.TSVDStart, and up to how many columns of B, or which part of n.
+const (
+	mostTurned    = 1 << 22
+	turnedColumns = 64
+	turnedPart    = 8
+)
 
 // beginsTurned says whether auto may begin from symnmf.TSVDStart.
-func (sh shape) beginsTurned(n float64) bool {
-	return (sh.method == "" || sh.method == "auto") && !sh.offDiag && n*float64(sh.rank) <= mostTurned
+func (sh shape) beginsTurned(n, m float64, points bool) bool {
+	columns := float64(sh.rank)
+	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
+		columns = min(columns, m)
+	}
+	few := columns <= turnedColumns || columns <= math.Floor(n/turnedPart)
+	return few && (sh.method == "" || sh.method == "auto") && !sh.offDiag && n*float64(sh.rank) <= mostTurned
 }
 
 // turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all share: those of matrix.RitzPairs, and for each start a copy of some rows of B and what turns need.

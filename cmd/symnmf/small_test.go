@@ -103,6 +103,46 @@ func TestFitsTurned(t *testing.T) {
 	}
 }
 
+// TestTurnedStart: what symnmf.TSVDStart takes, once and for each start, and where auto takes it.
+func TestTurnedStart(t *testing.T) {
+	graph := shape{rows: 1000, cols: 1000, table: 1e6, items: similarity, sparse: true, rank: 10, runs: 1}
+	points := shape{rows: 1000, cols: 500, table: 4e6, items: "rows", rank: 10, runs: 1}
+	text := points
+	text.sparse = true
+	for name, c := range map[string]struct {
+		sh   shape
+		want float64
+	}{
+		"a graph":       {graph, 8 * (3*24*1000 + wideParts(1000)*24*24)},
+		"few features":  {points, 8 * (3*24*500 + wideParts(500)*24*24 + 24*1000)},
+		"sparse points": {text, 8*(3*24*1000+wideParts(1000)*24*24+24*500) + 4e6},
+	} {
+		n, m := c.sh.size()
+		once, turns := c.sh.turnedStart(n, m, c.sh.items != similarity)
+		if want := 8.0 * (640*10 + 3*(10*10+128*10) + 12*10*10); once != c.want || turns != want {
+			t.Errorf("%s: %v once and %v for each, want %v and %v", name, once, turns, c.want, want)
+		}
+	}
+	for _, c := range []struct {
+		n, m     float64
+		rank     int
+		features bool
+		want     bool
+	}{{400, 400, 64, false, true}, {400, 400, 65, false, false}, {528, 528, 66, false, true}, {400, 10, 300, true, true}, {400, 10, 300, false, false}, {1 << 20, 10, 5, false, false}} {
+		sh := shape{rows: int(c.n), cols: int(c.m), items: similarity, rank: c.rank}
+		if got := sh.beginsTurned(c.n, c.m, c.features); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	many := shape{rows: 4000, cols: 4000, table: 1e6, items: similarity, sparse: true, rank: 500, runs: 30, atOnce: 20, method: "cd-cyclic", init: "tsvd"}
+	one := many
+	one.atOnce++
+	_, turns := many.turnedStart(4000, 4000, false)
+	if got, want := (one.ahead()-many.ahead())/slack, 8*4000*500+turns+8*(squareParts(4000)+8)*500*500; !(math.Abs(got-want) <= 1) {
+		t.Errorf("a start more at once takes %v, want %v", got, want)
+	}
+}
+
 // TestAhead checks what TestPeakPrediction cannot tell from the memory that reading took.
 func TestAhead(t *testing.T) {
 	const n, m, mb = 1000, 500, 1 << 20
