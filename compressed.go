@@ -6,7 +6,7 @@ import (
 	"symnmf/matrix"
 )
 
-// NoCompression, as RowBlock.Compress, has A itself used throughout.
+// NoCompression, as RowBlock.Compress, has A itself used throughout, but by its start.
 const NoCompression = -1
 
 const (

@@ -65,6 +65,9 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	status, ended := SweepLimit, false
 	doubted := false // the run makes a sweep to see whether it has ended
 	var last falling
+	stillFalls := func(relErr float64) bool {
+		return last.rate() > worthTelling && relErr > leastTold && !kernel.Nonzero(p.l1)
+	}
 	for !ended {
 		if stop() {
 			status = p.limitStatus(ctx)
@@ -128,7 +131,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		}
 		far := last.far(p.target)
 		switch {
-		case watch.reached(look, estimate, rep.changed == 0 || doubted):
+		case watch.reached(look, estimate, rep.changed == 0 || doubted) && !(p.turned && stillFalls(look().relErr())): // such a start is near by its gradient before it is by its error
 			status, ended = Converged, true
 		case far, rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before*sweeps:
 			status, ended = Stalled, true
@@ -140,8 +143,8 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	}
 	end()
 	p.finish(res, h, known, status, clk, limits.KKT)
-	if rate := last.rate(); rate > worthTelling && res.Status == Converged && res.RelErr > leastTold && !kernel.Nonzero(p.l1) {
-		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*rate)
+	if res.Status == Converged && stillFalls(res.RelErr) {
+		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*last.rate())
 	}
 	if t, ok := work.(teller); ok {
 		res.Notes = append(res.Notes, t.tell(ctx, res.Status)...)

@@ -17,7 +17,7 @@ type Start interface {
 }
 
 // Zero is H = 0. Column 1 then approximates A alone and later columns what is left, so they come out sparser and clusters
-// less balanced than from Random; on matrices with a positive diagonal it is hard to beat. Only coordinate descent and
+// less balanced than from Random; it needs a positive diagonal. Only coordinate descent and
 // TSVD can leave it, the first only where some A_ii > 0; elsewhere CD and MBI plant a pair of entries and say so in
 // Result.Notes, or, for inner products without their diagonal, the start is refused.
 type Zero struct{}

@@ -580,3 +580,17 @@ func TestTSVDStartSeeds(t *testing.T) {
 		last = h.Data()
 	}
 }
+
+// TestTSVDStartFalls: a run from it has not converged while its error falls by a hundredth a sweep, whatever the KKT residual is; one from another start has.
+func TestTSVDStartFalls(t *testing.T) {
+	a, err := matrix.Gram(instance.Start(200, 10, 1), matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for start, falls := range map[Start]bool{TSVDStart{}: false, Random{}: true} {
+		res := factorize(t, a, 15, Options{Solver: RowBlock{}, Start: start, Stop: Stop{KKT: 1e-4}})
+		if res.Status != Converged || (res.falls != "") != falls {
+			t.Errorf("from %s: %v after %d sweeps at %v, %q", start.Name(), res.Status, res.Sweeps, res.RelErr, res.falls)
+		}
+	}
+}

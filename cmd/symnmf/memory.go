@@ -329,13 +329,13 @@ func (sh shape) beginsTurned(n, m float64, points bool) bool {
 	return few && (sh.method == "" || sh.method == "auto") && !sh.offDiag && n*float64(sh.rank) <= mostTurned
 }
 
-// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all share: those of matrix.RitzPairs, and for each start a copy of some rows of B and what turns need.
+// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all share: those of matrix.RitzPairs, or of the low rank that takes its place, and for each start a copy of some rows of B and what turns need.
 func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	k, r := float64((sh.rank+max(8, sh.rank/4)+7)/8*8), float64(sh.rank)
 	rows := min(n, 64*r)
 	turns = 8 * (rows*r + math.Ceil(rows/max(256, r))*(r*r+128*r) + 12*r*r)
 	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
-		return 8 * (3*m*k + wideParts(m)*k*k + n*k), turns
+		return max(8*(3*m*k+wideParts(m)*k*k+n*k), sh.lowFirst(n, m, points)), turns
 	}
 	once = 8 * (3*n*k + wideParts(n)*k*k)
 	if points {
@@ -344,7 +344,7 @@ func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 			once += sh.table
 		}
 	}
-	return once, turns
+	return max(once, sh.lowFirst(n, m, points)), turns
 }
 
 // boundMost is by what part more memory a lower bound that nobody asked for may need.
