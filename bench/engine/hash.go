@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"symnmf"
 	"symnmf/internal/instance"
@@ -53,8 +54,16 @@ func (c *config) hashCases(s *shelf) []hashCase {
 			return d.operator(f, threads)
 		}}
 	}
+	for k := range cases { // the start that auto takes, too
+		if turned := cases[k]; strings.HasSuffix(turned.name, "/random") {
+			turned.name, turned.start = strings.TrimSuffix(turned.name, "random")+"tsvd", symnmf.TSVDStart{}
+			cases = append(cases, turned)
+		}
+	}
 	return append(cases, real("ego-Facebook", fromGraph, 16, symnmf.Random{}), real("hitech", fromX, 30, symnmf.Zero{}), real("hitech", fromA, 30, symnmf.Zero{}),
-		real("CBCL", fromX, 60, symnmf.Zero{}), real("CBCL", fromA, 60, symnmf.Zero{}), real("ORL", fromA, 60, symnmf.Random{}))
+		real("CBCL", fromX, 60, symnmf.Zero{}), real("CBCL", fromA, 60, symnmf.Zero{}), real("ORL", fromA, 60, symnmf.Random{}),
+		real("ego-Facebook", fromGraph, 16, symnmf.TSVDStart{}), real("hitech", fromX, 30, symnmf.TSVDStart{}), real("hitech", fromA, 30, symnmf.TSVDStart{}),
+		real("CBCL", fromX, 60, symnmf.TSVDStart{}), real("CBCL", fromA, 60, symnmf.TSVDStart{}), real("ORL", fromA, 60, symnmf.TSVDStart{}))
 }
 
 // hash factors every kind of operator with several numbers of threads and compares the bits.
