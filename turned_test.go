@@ -32,9 +32,10 @@ func TestPolar(t *testing.T) {
 		for i := range m {
 			m[i] = rng.Float64() - 0.4
 		}
+		asked := 0 // once an iteration
 		nearest := func(m []float64) []float64 {
 			q := make([]float64, k*r)
-			if !newPolar(k, r, func() bool { return false }).nearest(q, m) {
+			if !newPolar(k, r, func() bool { asked++; return false }).nearest(q, m) {
 				t.Fatal("it has to end")
 			}
 			for i := range k {
@@ -57,8 +58,12 @@ func TestPolar(t *testing.T) {
 			}
 		}
 		for name, m := range map[string][]float64{"any": m, "steep": steep} {
+			asked = 0
 			if d := apart(nearest(m), rotation(m, k, r)); !(d <= 1e-5) {
 				t.Errorf("%s, %d×%d: %v from that of the singular value decomposition", name, k, r, d)
+			}
+			if asked > 14 {
+				t.Errorf("%s, %d×%d: %d iterations", name, k, r, asked)
 			}
 		}
 		clear(m[:r]) // any unit vector apart from the others will do there
@@ -68,7 +73,7 @@ func TestPolar(t *testing.T) {
 		for looks := range 3 {
 			asked := 0
 			stop := func() bool { asked++; return asked > looks }
-			if newPolar(k, r, stop).nearest(make([]float64, k*r), steep) && asked > looks {
+			if newPolar(k, r, stop).nearest(make([]float64, k*r), steep) && (asked > looks || looks == 0) {
 				t.Errorf("%d×%d: stopped when asked for the %d-th time, it goes on", k, r, looks+1)
 			}
 		}
@@ -324,6 +329,35 @@ func TestTurned(t *testing.T) {
 	}
 	if plain := cut(s.q); !(cut(want) < 0.9*plain) {
 		t.Errorf("what is negative is %v, after as many turns of TSVD %v", cut(want), plain)
+	}
+}
+
+// TestTurnsStop: whenever a run has to end Q has orthonormal rows, and no turn begins after it.
+func TestTurnsStop(t *testing.T) {
+	p := mustProblem(t, lowRank(t, 60, 5), 4)
+	top, err := p.roots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := p.firstTurn(4, 0)
+	for looks := range 60 {
+		asked := 0
+		p.stop = func() bool { asked++; return asked > looks }
+		q, turns := p.turnFrom(top.b.Data(), first, 0)
+		if asked > looks+1 || looks == 0 && turns > 0 {
+			t.Errorf("stopped when asked for the %d-th time: asked %d times, %d turns", looks+1, asked, turns)
+		}
+		for i := range 4 {
+			for j := range 4 {
+				d := kernel.Dot(q[i*4:i*4+4], q[j*4:j*4+4])
+				if i == j {
+					d--
+				}
+				if !(math.Abs(d) <= 1e-6) {
+					t.Fatalf("stopped when asked for the %d-th time: (QQᵀ)[%d,%d] is off by %v", looks+1, i, j, d)
+				}
+			}
+		}
 	}
 }
 
