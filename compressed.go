@@ -50,6 +50,20 @@ func (p *problem) compressed(beyond int) *problem {
 	return p.near
 }
 
+// compress has a low rank take the place of A where one is asked for, or found that is far nearer to A than HHᵀ is.
+func (s *rowBlockRun) compress() {
+	if s.Compress == NoCompression {
+		return
+	}
+	near := s.full.compressed(s.Compress)
+	if s.Compress > 0 || near.apart <= compressedFar*math.Sqrt(max(0, s.full.firstSq)) {
+		s.p = near
+	}
+	if s.p != s.full && s.CheckEvery < compressedCheck {
+		s.CheckEvery = compressedCheck
+	}
+}
+
 // expand goes on with A itself, momentum and all.
 func (s *rowBlockRun) expand() {
 	s.p = s.full

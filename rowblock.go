@@ -197,15 +197,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	if e.partRows, e.evenRows = densePart, true; sparse {
 		e.partRows, e.evenRows = sparsePart, false
 	}
-	if s.Compress != NoCompression {
-		near := p.compressed(s.Compress)
-		if s.Compress > 0 || near.apart <= compressedFar*math.Sqrt(max(0, p.firstSq)) {
-			e.p = near
-		}
-		if e.p != p && s.CheckEvery < compressedCheck {
-			e.CheckEvery = compressedCheck
-		}
-	}
+	e.compress()
 	for k := range e.groups {
 		e.groups[k] = rowGroup{
 			double: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),
