@@ -12,7 +12,7 @@ import (
 // TSVDStart is [B·Q]₊ times the best multiple, where B = U·√Λ has about the r largest eigenvalues of A, and Q, orthogonal, is where turns of TSVD with momentum lead that look at the rows of B that matter most. It costs about as
 // much as some sweeps, and mostly ends lower than Random and Zero, on dense data by far, after fewer of them.
 //
-// The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q, and columns that come out zero are drawn as by Random. All runs share B.
+// The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q that deals the leading eigenvector out to all columns alike, so that none of them is everything's largest, and columns that come out zero are drawn as by Random. All runs share B.
 //
 // Memory: B as long as there are runs; before the first sweep what matrix.RitzPairs takes, or the low rank of RowBlock.Compress that is found in place of that for dense data near one; and for each start the rows that turns look at, 64·r of them at most. See docs/decisions/0026-turned-starts.md and 0027.
 type TSVDStart struct{}
@@ -391,7 +391,7 @@ func transposeTo(y, x []float64, rows, columns int) {
 	}
 }
 
-// randomTurn returns a k×r matrix with orthonormal rows that is a function of seed and run: that nearest to one of random numbers, or those where there is no time.
+// randomTurn returns a k×r matrix with orthonormal rows that is a function of seed and run: all of the first are alike, so that columns of B·Q have as much of the leading eigenvector each, which of connected data is positive; the others are nearest to random ones, or those where there is no time.
 func (p *problem) randomTurn(k, run int) []float64 {
 	const summed = 12 // uniform numbers, for one that is nearly normal
 	u := uniform{key: kernel.Mix(p.seed) + uint64(run)}
@@ -399,6 +399,18 @@ func (p *problem) randomTurn(k, run int) []float64 {
 	for i := range g {
 		for l := range uint64(summed) {
 			g[i] += u.at(uint64(i)*summed+l) - 0.5
+		}
+	}
+	for i := range k { // orthogonal to the first
+		row := g[i*p.r : (i+1)*p.r]
+		mean := 0.0
+		for _, v := range row {
+			mean += v / float64(p.r)
+		}
+		for j := range row {
+			if row[j] -= mean; i == 0 {
+				row[j] = 1
+			}
 		}
 	}
 	q := make([]float64, k*p.r)

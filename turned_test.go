@@ -101,10 +101,16 @@ func TestFirstTurn(t *testing.T) {
 		p.seed = seed
 		return p.randomTurn(k, run)
 	}
-	mean := 0.0 // of first columns that may point anywhere
+	mean := 0.0 // of first columns, which may point anywhere but in the first row, whose numbers are alike
 	for run := range 200 {
-		for i, q := 0, random(7, 4, run); i < 4; i++ {
-			mean += q[i*4] / 800
+		q := random(7, 4, run)
+		for i := 1; i < 4; i++ {
+			mean += q[i*4] / 600
+		}
+		for j, v := range q[:4] {
+			if !(math.Abs(v-0.5) <= 1e-6) {
+				t.Fatalf("run %d: the first row has %v at %d, want 0.5", run, v, j)
+			}
 		}
 	}
 	if !(math.Abs(mean) <= 0.1) || slices.Equal(random(1, 4, 0), random(2, 4, 0)) {
@@ -444,6 +450,39 @@ func TestTSVDStart(t *testing.T) {
 			if !(sum > 0) {
 				t.Errorf("%s: column %d is zero", name, j)
 			}
+		}
+	}
+}
+
+// TestTSVDStartDealsOut: no column of H is the largest of nearly all items where all have much in common.
+func TestTSVDStartDealsOut(t *testing.T) {
+	x := instance.Start(300, 40, 1)
+	for k := range x.Data() {
+		x.Data()[k] += 3
+	}
+	a, err := matrix.Gram(x, matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := mustProblem(t, a, 10)
+	for seed := range uint64(3) {
+		p.seed = seed
+		h := matrix.NewDense(p.n, p.r, nil)
+		if err := (TSVDStart{}).fill(p, h, 0); err != nil {
+			t.Fatal(err)
+		}
+		items := make([]int, p.r)
+		for i := range p.n {
+			best := 0
+			for j, v := range h.Row(i) {
+				if v > h.At(i, best) {
+					best = j
+				}
+			}
+			items[best]++
+		}
+		if most := slices.Max(items); most > 120 {
+			t.Errorf("seed %d: columns are the largest of %v items", seed, items)
 		}
 	}
 }
