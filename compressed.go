@@ -50,13 +50,13 @@ func (p *problem) compressed(beyond int) *problem {
 	return p.near
 }
 
-// compress has a low rank take the place of A where one is asked for, or found that is far nearer to A than HHᵀ is.
-func (s *rowBlockRun) compress() {
+// compress has a low rank take the place of A where one is asked for, or found that is far nearer to A than the first HHᵀ is.
+func (s *rowBlockRun) compress(first *figures) {
 	if s.Compress == NoCompression {
 		return
 	}
 	near := s.full.compressed(s.Compress)
-	if s.Compress > 0 || near.apart <= compressedFar*math.Sqrt(max(0, s.full.firstSq)) {
+	if s.Compress > 0 || near.apart <= compressedFar*math.Sqrt(max(0, first.errSq)) {
 		s.p = near
 	}
 	if s.p != s.full && s.CheckEvery < compressedCheck {

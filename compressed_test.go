@@ -61,12 +61,14 @@ func TestCompressed(t *testing.T) {
 	}
 	for part, compressed := range map[float64]bool{0.09: false, 0.11: true} { // of ‖A−HHᵀ‖, and no more, is what the low rank may miss
 		p := s.full
-		p.firstSq = math.Pow(s.full.near.apart*part/0.01, 2)
+		first := figures{errSq: math.Pow(s.full.near.apart*part/0.01, 2)}
 		e := RowBlock{}.start(p, matrix.NewDense(n, r, nil), 0).(*rowBlockRun)
+		e.begin(&first)
 		if e.end(); (e.p != p) != compressed {
-			t.Errorf("compressed where ‖A−Ã‖ is %v of ‖A−HHᵀ‖: %v", p.near.apart/math.Sqrt(p.firstSq), e.p != p)
+			t.Errorf("compressed where ‖A−Ã‖ is %v of ‖A−HHᵀ‖: %v", p.near.apart/math.Sqrt(first.errSq), e.p != p)
 		}
 		e = RowBlock{Compress: 20}.start(p, matrix.NewDense(n, r, nil), 0).(*rowBlockRun)
+		e.begin(&first)
 		if e.end(); e.p == p {
 			t.Error("not compressed where 20 columns beyond were asked for")
 		}

@@ -33,7 +33,6 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		}
 	}
 	first := p.measureStart(h)
-	p.firstSq = first.errSq
 	objective := first.objective()
 	res.First = first.point(0, clk)
 	if opt.Trace {

@@ -197,7 +197,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	if e.partRows, e.evenRows = densePart, true; sparse {
 		e.partRows, e.evenRows = sparsePart, false
 	}
-	e.compress()
 	for k := range e.groups {
 		e.groups[k] = rowGroup{
 			double: kernel.NewRowSolver[float64](p.r, pitch, p.ignoreDiag),
@@ -332,7 +331,10 @@ type sweepTally struct {
 }
 
 // begin implements beginner.
-func (s *rowBlockRun) begin(first *figures) { s.safeF = first.objective() }
+func (s *rowBlockRun) begin(first *figures) {
+	s.safeF = first.objective()
+	s.compress(first)
+}
 
 // sweep implements run.
 func (s *rowBlockRun) sweep(stop func() bool) sweepReport {

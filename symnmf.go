@@ -207,7 +207,6 @@ type problem struct {
 	near       *problem // what compressed returned
 	nearBeyond int      // for that
 	apart      float64  // of a low rank, how far from A it is, at most
-	firstSq    float64  // ‖A−HHᵀ‖² of the start of the run at work; ‖A‖² before there is one
 	of         *problem // whose A this one's is a low rank for, if any
 	common     *common
 
@@ -267,7 +266,6 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	p.common = &common{workers: p.workers}
 	p.norm = p.a.Norm()
 	p.normFrom = p.norm
-	p.firstSq = p.norm * p.norm
 	if _, listed := a.(matrix.RowVisitor); !listed {
 		p.normFrom = c * whole
 	}

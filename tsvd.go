@@ -177,12 +177,8 @@ type leading struct {
 	took   time.Duration
 }
 
-// leading returns the eigenpairs, which are computed once for all runs. It gives up when the run has to end. Of each column
-// of U the sign is taken with which the positive part is the larger one. Values of no more than n·ε·λ₁ are rounding of
-// zeros.
-//
-// Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J. Chemom. 22,
-// 2008.
+// leading returns the eigenpairs, which are computed once for all runs. It gives up when the run has to end. Signs of columns
+// are those of signRoots. Values of no more than n·ε·λ₁ are rounding of zeros.
 func (p *problem) leading() (*leading, error) {
 	p.common.mu.Lock()
 	defer p.common.mu.Unlock()
@@ -198,29 +194,11 @@ func (p *problem) leading() (*leading, error) {
 		if unfold != nil {
 			u = unfold(u, p.common.workers)
 		}
-		for j, v := range pairs.Values {
-			if v <= float64(p.n)*0x1p-52*pairs.Values[0] {
-				break
-			}
-			var plus, minus float64
-			for i := range p.n {
-				if u := u.At(i, j); u > 0 {
-					plus += u * u
-				} else {
-					minus += u * u
-				}
-			}
-			c := 1.0
-			if unfold == nil { // else they are √λ long
-				c = math.Sqrt(v)
-			}
-			if minus > plus {
-				c = -c
-			}
-			for i := range p.n {
-				top.b.Set(i, j, c*u.At(i, j))
-			}
+		positive := 0
+		for positive < len(pairs.Values) && pairs.Values[positive] > float64(p.n)*0x1p-52*pairs.Values[0] {
+			positive++
 		}
+		p.signRoots(top.b, u, pairs.Values[:positive], unfold != nil)
 		top.took = time.Since(began)
 		p.common.top = top
 	}

@@ -119,10 +119,24 @@ func (p *problem) roots() (*roots, error) {
 			values = values[:k]
 		}
 	}
-	r := p.r
-	cut := p.sums(2*r, func(c []float64, lo, hi int) { // squares of positive and of negative numbers
+	top := &roots{values: values, b: matrix.NewDense(p.n, len(values), kernel.Numbers(p.n*len(values)))}
+	if squares := p.signRoots(top.b, u, values, rooted); rooted {
+		top.values = squares
+	}
+	top.enough = turnsEnough * math.Sqrt(max(0, p.norm*p.norm-kernel.SumSq(top.values))) / p.norm
+	p.common.roots = top
+	return top, nil
+}
+
+// signRoots sets the first columns of b to √λ·u, of each with the sign with which its positive part is the larger one, for as many as there are values λ. Columns of u are √λ long already if rooted. It returns the squares of their lengths.
+//
+// Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J. Chemom. 22,
+// 2008.
+func (p *problem) signRoots(b, u *matrix.Dense, values []float64, rooted bool) (squares []float64) {
+	r := len(values)
+	squares = p.sums(2*r, func(c []float64, lo, hi int) { // of positive and of negative numbers
 		for i := lo; i < hi; i++ {
-			for j, v := range u.Row(i)[:len(values)] {
+			for j, v := range u.Row(i)[:r] {
 				if v > 0 {
 					c[j] += v * v
 				} else {
@@ -131,29 +145,25 @@ func (p *problem) roots() (*roots, error) {
 			}
 		}
 	})
-	factor := make([]float64, len(values))
+	factor := make([]float64, r)
 	for j := range factor {
-		if factor[j] = 1; rooted {
-			values[j] = cut[j] + cut[r+j]
-		} else {
+		if factor[j] = 1; !rooted {
 			factor[j] = math.Sqrt(values[j])
 		}
-		if cut[r+j] > cut[j] {
+		if squares[r+j] > squares[j] {
 			factor[j] = -factor[j]
 		}
+		squares[j] += squares[r+j]
 	}
-	top := &roots{values: values, b: matrix.NewDense(p.n, len(values), kernel.Numbers(p.n*len(values)))}
-	kernel.Blocks(p.n, turnBlock, workers, func(_, lo, hi int) {
+	kernel.Blocks(p.n, turnBlock, p.workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			row, from := top.b.Row(i), u.Row(i)
+			row, from := b.Row(i), u.Row(i)
 			for j, f := range factor {
 				row[j] = f * from[j]
 			}
 		}
 	})
-	top.enough = turnsEnough * math.Sqrt(max(0, p.norm*p.norm-kernel.SumSq(values))) / p.norm
-	p.common.roots = top
-	return top, nil
+	return squares[:r]
 }
 
 // turnBlock is how many rows are turned at a time.
