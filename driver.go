@@ -64,8 +64,16 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	status, ended := SweepLimit, false
 	doubted := false // the run makes a sweep to see whether it has ended
 	var last falling
+	if p.turned {
+		last.objective = objective
+	}
 	stillFalls := func(relErr float64) bool {
 		return last.rate() > worthTelling && relErr > leastTold && !kernel.Nonzero(p.l1)
+	}
+	// From TSVDStart the KKT residual is small long before the error has come to rest (decision 0004).
+	goesOn := func() bool {
+		relErr := p.relErrOf(objective)
+		return p.turned && (stillFalls(relErr) || last.rate()*relErr > worthGoing && !kernel.Nonzero(p.l1))
 	}
 	for !ended {
 		if stop() {
@@ -112,7 +120,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		if opt.Progress != nil {
 			clk.pause(func() {
 				opt.Progress(Progress{Run: number + 1, Runs: max(opt.Runs, 1), Sweep: res.Sweeps, Elapsed: clk.elapsed(),
-					RelErr: 2 * math.Sqrt(max(0, objective)) / p.norm, KKT: estimate, Provisional: rep.provisional})
+					RelErr: p.relErrOf(objective), KKT: estimate, Provisional: rep.provisional})
 			})
 		}
 		if rep.provisional {
@@ -130,7 +138,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		}
 		far := last.far(p.target)
 		switch {
-		case watch.reached(look, estimate, rep.changed == 0 || doubted) && !(p.turned && stillFalls(look().relErr())): // such a start is near by its gradient before it is by its error
+		case !goesOn() && watch.reached(look, estimate, rep.changed == 0 || doubted):
 			status, ended = Converged, true
 		case far, rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before*sweeps:
 			status, ended = Stalled, true
@@ -151,7 +159,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	return res, nil
 }
 
-// falling follows the error of the H whose objectives are known, from the first of them on: what comes before may be another method's.
+// falling follows the error of the H whose objectives are known, from the first of them on, what comes before may be another method's; or from a start that is of the same A.
 type falling struct {
 	objective float64 // 0 before the first
 	sweep     int
@@ -177,11 +185,17 @@ func (f *falling) far(target float64) bool {
 	return f.falls[0] != 0 && f.objective-target > patience*max(0, f.falls[0], f.falls[1])
 }
 
+// relErrOf returns ‖A−HHᵀ‖/‖A‖ of an H with that objective, or more with an ℓ₁ term.
+func (p *problem) relErrOf(objective float64) float64 {
+	return 2 * math.Sqrt(max(0, objective)) / p.norm
+}
+
 // A run that has converged says so where its error still fell by more than worthTelling of itself a sweep, as small errors of dense points with many columns do at a KKT residual
 // of 1e-4; but not where objectives, sums of terms as large as ‖A‖², no longer tell errors from one another.
 const (
 	worthTelling = 0.01
 	leastTold    = 1e-5
+	worthGoing   = 1e-5 // of ‖A‖, by how much the error fell where a run from TSVDStart goes on, too
 )
 
 // beginner is a run that wants to know the figures of its start.
@@ -238,7 +252,7 @@ func (w *kktWatch) reached(look func() *figures, estimate float64, fixed bool) b
 }
 
 // finish measures h, unless what is known of it comes with it, brings everything back to the user's units, and closes res. A limit reached at a point that meets the
-// bound tol on the KKT residual all the same has converged.
+// bound tol on the KKT residual all the same has converged; but not at an H = 0 that no sweep has tried to leave, where that is 0 whatever A is.
 func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status Status, clk *clock, tol float64) *Result {
 	res.Time = clk.elapsed()
 	if known == nil {
@@ -254,7 +268,9 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 	}
 	res.Notes = append(res.Notes, p.notes...)
 	res.Status = status
-	if status != Interrupted && tol > 0 && f.kkt() <= tol {
+	zero := f.zeroCols == p.r && p.norm > 0
+	untried := zero && res.Sweeps == 0 && (status == TimeLimit || status == Interrupted)
+	if status != Interrupted && tol > 0 && f.kkt() <= tol && !untried {
 		res.Status = Converged
 	}
 	res.RelErr, res.ErrFloor, res.KKT = f.relErr(), f.floor(), f.kkt()
@@ -262,7 +278,10 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 		res.Trace = append(res.Trace, f.point(res.Sweeps, clk))
 	}
 	res.ZeroColumns, res.ZeroRows = f.zeroCols, f.zeroRows
-	if f.zeroCols == p.r && p.norm > 0 {
+	switch {
+	case untried:
+		res.Notes = append(res.Notes, "H = 0, for the run ended before its first sweep had left it")
+	case zero:
 		res.Notes = append(res.Notes, "H = 0, a stationary point like others; a smaller l1 weight or a random start may leave it")
 	}
 	res.NormA = p.norm / p.scale

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -664,6 +665,22 @@ func TestLimitAtAConvergedPoint(t *testing.T) {
 			if got := factorize(t, a, g.R, opt); got.Status != Converged || got.KKT > opt.Stop.KKT {
 				t.Errorf("%s, %d sweeps: %v at %v, bound %v", name, sweeps, got.Status, got.KKT, opt.Stop.KKT)
 			}
+		}
+	}
+}
+
+// TestLimitBeforeZeroIsLeft: a run that ends before its first sweep from H = 0 has met its limit, though the KKT residual is 0 there; one whose sweeps stay there has converged.
+func TestLimitBeforeZeroIsLeft(t *testing.T) {
+	a := lowRank(t, 60, 6)
+	for _, s := range []Solver{CD{}, RowBlock{}} {
+		res := factorize(t, a, 6, Options{Solver: s, Start: Zero{}, Stop: Stop{Time: time.Nanosecond}})
+		if res.Status != TimeLimit || res.Sweeps != 0 || kernel.Nonzero(res.H.Data()) || res.KKT != 0 ||
+			!slices.Equal(res.Notes, []string{"H = 0, for the run ended before its first sweep had left it"}) {
+			t.Errorf("%s for 1 ns: %v after %d sweeps, KKT residual %v, notes %q", s.Name(), res.Status, res.Sweeps, res.KKT, res.Notes)
+		}
+		res = factorize(t, a, 6, Options{Solver: s, Start: Zero{}, L1: []float64{1e3}, Stop: Stop{Sweeps: 1}})
+		if res.Status != Converged || res.Sweeps != 1 || kernel.Nonzero(res.H.Data()) || len(res.Notes) != 1 || !strings.HasPrefix(res.Notes[0], "H = 0, a stationary point") {
+			t.Errorf("%s, an l1 weight that holds it at zero: %v after %d sweeps, notes %q", s.Name(), res.Status, res.Sweeps, res.Notes)
 		}
 	}
 }

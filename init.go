@@ -97,20 +97,25 @@ func (Random) fill(p *problem, h *matrix.Dense, run int) error {
 // fillBlock is how many numbers of a start one part of the work of making it has.
 const fillBlock = 1 << 14
 
-func (SVDStart) fill(p *problem, h *matrix.Dense, _ int) error {
+func (SVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 	top, err := p.leading()
 	if err != nil {
-		if p.stop != nil && p.stop() {
-			p.note("the run ended before the eigenpairs of its start were there")
-			return nil
-		}
-		return fmt.Errorf("%w: %w", ErrStart, err)
+		return p.fillWithout(err, h, run)
 	}
 	for k, v := range top.b.Data() {
 		h.Data()[k] = max(v, 0)
 	}
 	p.rescale(h)
 	return nil
+}
+
+// fillWithout fills h where its start lacks eigenvectors because of err: at random, if that is for the run having to end.
+func (p *problem) fillWithout(err error, h *matrix.Dense, run int) error {
+	if p.stop == nil || !p.stop() {
+		return fmt.Errorf("%w: %w", ErrStart, err)
+	}
+	p.note("the run ended before the eigenvectors of its start were there, and began at random")
+	return Random{}.fill(p, h, run)
 }
 
 func (LAIStart) fill(p *problem, h *matrix.Dense, run int) error {

@@ -1,7 +1,6 @@
 package symnmf
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -32,11 +31,7 @@ const (
 func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 	top, err := p.roots()
 	if err != nil {
-		if p.stop != nil && p.stop() {
-			p.note("the run ended before the eigenvectors of its start were there, and began at random")
-			return Random{}.fill(p, h, run)
-		}
-		return fmt.Errorf("%w: %w", ErrStart, err)
+		return p.fillWithout(err, h, run)
 	}
 	q, _ := p.turnFrom(p.sample(top.b, startRows*p.r), p.firstTurn(len(top.values), run), top.enough)
 	p.turnBy(h, top.b, q)

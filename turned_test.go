@@ -654,16 +654,42 @@ func TestTSVDStartSeeds(t *testing.T) {
 	}
 }
 
-// TestTSVDStartFalls: a run from it has not converged while its error falls by a hundredth a sweep, whatever the KKT residual is; one from another start has.
-func TestTSVDStartFalls(t *testing.T) {
-	a, err := matrix.Gram(instance.Start(200, 10, 1), matrix.Rows, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for start, falls := range map[Start]bool{TSVDStart{}: false, Random{}: true} {
-		res := factorize(t, a, 15, Options{Solver: RowBlock{}, Start: start, Stop: Stop{KKT: 1e-4}})
-		if res.Status != Converged || (res.falls != "") != falls {
-			t.Errorf("from %s: %v after %d sweeps at %v, %q", start.Name(), res.Status, res.Sweeps, res.RelErr, res.falls)
+// TestTSVDStartGoesOn: a run from it has not converged while, by one of the last two sweeps, its error falls by more than a hundredth of itself or a hundred-thousandth of ‖A‖, whatever the KKT residual is, and has when
+// that is over; one from another start goes by the residual alone, and says where the error still falls.
+func TestTSVDStartGoesOn(t *testing.T) {
+	const tol = 1e-4
+	for _, c := range []struct {
+		features, r int
+		part, much  bool // for which of the two alone it goes on at some time
+	}{{10, 15, true, false}, {40, 15, false, true}, {40, 2, false, false}} {
+		a, err := matrix.Gram(instance.Start(300, c.features, 1), matrix.Rows, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := Options{Solver: RowBlock{}, Start: TSVDStart{}, Stop: Stop{KKT: tol}}
+		got := factorize(t, a, c.r, opt)
+		var part, much bool
+		before, rate := got.First.RelErr, 0.0
+		for sweep := 1; sweep <= got.Sweeps; sweep++ {
+			opt.Stop = Stop{Sweeps: sweep, KKT: -1}
+			now := factorize(t, a, c.r, opt)
+			last := rate
+			rate = 1 - now.RelErr/before
+			before = now.RelErr
+			most := max(last, rate)
+			byPart, byMuch := most > 0.01, most*now.RelErr > 1e-5
+			rests := !byPart && !byMuch && now.KKT <= tol
+			if rests != (sweep == got.Sweeps) {
+				t.Errorf("%d features, r = %d, sweep %d of %d: KKT residual %v, the error %v falls by %v of itself", c.features, c.r, sweep, got.Sweeps, now.KKT, now.RelErr, most)
+			}
+			part, much = part || byPart && !byMuch && now.KKT <= tol, much || byMuch && !byPart && now.KKT <= tol
+		}
+		if got.Status != Converged || got.falls != "" || part != c.part || much != c.much {
+			t.Errorf("%d features, r = %d: %v after %d sweeps, %q; by part alone %v, by much alone %v", c.features, c.r, got.Status, got.Sweeps, got.falls, part, much)
+		}
+		opt.Start, opt.Stop = Random{}, Stop{KKT: tol}
+		if other := factorize(t, a, c.r, opt); other.Status != Converged || (other.falls != "") != c.part {
+			t.Errorf("%d features, r = %d, at random: %v after %d sweeps, %q", c.features, c.r, other.Status, other.Sweeps, other.falls)
 		}
 	}
 }

@@ -113,27 +113,38 @@ func version() string {
 // passedOn returns how long a cache line takes from one processor to another and back, the least of several tries: some 100 ns where they share a cache, 500 where they
 // do not. What a second thread gains rests on it, and on a virtual machine it may change from one minute to the next.
 func passedOn() time.Duration {
-	const turns = 2000
-	least, start := time.Duration(math.MaxInt64), time.Now()
-	for try := 0; try < 5 && (try == 0 || time.Since(start) < time.Second); try++ { // with one processor for two threads each turn takes milliseconds
-		var ball atomic.Int64
-		begin := time.Now()
-		play := func(first int64) {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			for turn := first; turn < 2*turns; turn += 2 {
-				for ball.Load() != turn {
+	const (
+		tries = 5
+		turns = 2000
+		few   = 4                     // turns of the first tries
+		slow  = 50 * time.Microsecond // a turn of those, when threads share one processor and each turn takes milliseconds
+	)
+	least := func(turns int64) time.Duration {
+		took := time.Duration(math.MaxInt64)
+		for range tries {
+			var ball atomic.Int64
+			begin := time.Now()
+			play := func(first int64) {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				for turn := first; turn < 2*turns; turn += 2 {
+					for ball.Load() != turn {
+					}
+					ball.Store(turn + 1)
 				}
-				ball.Store(turn + 1)
 			}
+			var other sync.WaitGroup
+			other.Go(func() { play(1) })
+			play(0)
+			other.Wait()
+			took = min(took, time.Since(begin)/time.Duration(turns))
 		}
-		var other sync.WaitGroup
-		other.Go(func() { play(1) })
-		play(0)
-		other.Wait()
-		least = min(least, time.Since(begin)/turns)
+		return took
 	}
-	return least
+	if took := least(few); took > slow {
+		return took
+	}
+	return least(turns)
 }
 
 // load is what the system says of how busy it is.
