@@ -67,13 +67,10 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	if p.turned {
 		last.objective = objective
 	}
-	stillFalls := func(relErr float64) bool {
-		return last.rate() > worthTelling && relErr > leastTold && !kernel.Nonzero(p.l1)
-	}
 	// From TSVDStart the KKT residual is small long before the error has come to rest (decision 0004).
 	goesOn := func() bool {
 		relErr := p.relErrOf(objective)
-		return p.turned && (stillFalls(relErr) || last.rate()*relErr > worthGoing && !kernel.Nonzero(p.l1))
+		return p.turned && (last.rate() > worthTelling && relErr > leastTold || last.rate()*relErr > worthGoing)
 	}
 	for !ended {
 		if stop() {
@@ -150,7 +147,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	}
 	end()
 	p.finish(res, h, known, status, clk, limits.KKT)
-	if res.Status == Converged && stillFalls(res.RelErr) {
+	if res.Status == Converged && last.rate() > worthTelling && res.RelErr > leastTold && !kernel.Nonzero(p.l1) {
 		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*last.rate())
 	}
 	if t, ok := work.(teller); ok {
@@ -282,7 +279,14 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 	case untried:
 		res.Notes = append(res.Notes, "H = 0, for the run ended before its first sweep had left it")
 	case zero:
-		res.Notes = append(res.Notes, "H = 0, a stationary point like others; a smaller l1 weight or a random start may leave it")
+		note := "H = 0, a stationary point like others"
+		switch {
+		case kernel.Nonzero(p.l1):
+			note += "; a smaller l1 weight may leave it"
+		case !p.drawn:
+			note += "; a random start may leave it"
+		}
+		res.Notes = append(res.Notes, note)
 	}
 	res.NormA = p.norm / p.scale
 	res.scaled = f.objective()

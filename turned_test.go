@@ -660,36 +660,41 @@ func TestTSVDStartGoesOn(t *testing.T) {
 	const tol = 1e-4
 	for _, c := range []struct {
 		features, r int
+		l1          float64
 		part, much  bool // for which of the two alone it goes on at some time
-	}{{10, 15, true, false}, {40, 15, false, true}, {40, 2, false, false}} {
+	}{{10, 15, 0, true, false}, {40, 15, 0, false, true}, {40, 2, 0, false, false}, {40, 15, 10, false, true}} {
 		a, err := matrix.Gram(instance.Start(300, c.features, 1), matrix.Rows, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt := Options{Solver: RowBlock{}, Start: TSVDStart{}, Stop: Stop{KKT: tol}}
+		opt := Options{Solver: RowBlock{}, Start: TSVDStart{}, L1: []float64{c.l1}, Stop: Stop{KKT: tol}}
 		got := factorize(t, a, c.r, opt)
+		root := func(res *Result) float64 { return 2 * math.Sqrt(res.Objective) / res.NormA } // the error, if there is no weight
 		var part, much bool
 		before, rate := got.First.RelErr, 0.0
+		if c.l1 > 0 {
+			before = 1 // or less: a start is better than H = 0, by more than a hundredth
+		}
 		for sweep := 1; sweep <= got.Sweeps; sweep++ {
 			opt.Stop = Stop{Sweeps: sweep, KKT: -1}
 			now := factorize(t, a, c.r, opt)
 			last := rate
-			rate = 1 - now.RelErr/before
-			before = now.RelErr
+			rate = 1 - root(now)/before
+			before = root(now)
 			most := max(last, rate)
-			byPart, byMuch := most > 0.01, most*now.RelErr > 1e-5
+			byPart, byMuch := most > 0.01, most*root(now) > 1e-5
 			rests := !byPart && !byMuch && now.KKT <= tol
 			if rests != (sweep == got.Sweeps) {
-				t.Errorf("%d features, r = %d, sweep %d of %d: KKT residual %v, the error %v falls by %v of itself", c.features, c.r, sweep, got.Sweeps, now.KKT, now.RelErr, most)
+				t.Errorf("%+v, sweep %d of %d: KKT residual %v, the error %v falls by %v of itself", c, sweep, got.Sweeps, now.KKT, root(now), most)
 			}
 			part, much = part || byPart && !byMuch && now.KKT <= tol, much || byMuch && !byPart && now.KKT <= tol
 		}
 		if got.Status != Converged || got.falls != "" || part != c.part || much != c.much {
-			t.Errorf("%d features, r = %d: %v after %d sweeps, %q; by part alone %v, by much alone %v", c.features, c.r, got.Status, got.Sweeps, got.falls, part, much)
+			t.Errorf("%+v: %v after %d sweeps, %q; by part alone %v, by much alone %v", c, got.Status, got.Sweeps, got.falls, part, much)
 		}
 		opt.Start, opt.Stop = Random{}, Stop{KKT: tol}
 		if other := factorize(t, a, c.r, opt); other.Status != Converged || (other.falls != "") != c.part {
-			t.Errorf("%d features, r = %d, at random: %v after %d sweeps, %q", c.features, c.r, other.Status, other.Sweeps, other.falls)
+			t.Errorf("%+v, at random: %v after %d sweeps, %q", c, other.Status, other.Sweeps, other.falls)
 		}
 	}
 }

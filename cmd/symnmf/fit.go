@@ -96,7 +96,7 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	wholeVar(flags, &f.kicks, "kicks", "", 0, "`N` times begin again from the best H, two of its columns joined and one split at random; within the limits, several at once as with --runs (default 0)")
 	wholeVar(flags, &f.sweeps, "max-sweeps", "", 1000, "at most `N` sweeps; 0 = no limit")
 	flags.DurationVar(&f.time, "time-limit", 0, "at most time `D` a run, as 30s or 5m; 0 = no limit (default 0)")
-	flags.Float64Var(&f.tol, "tol", 1e-4, "a run has converged when the KKT residual is at most `T`; 0 = never")
+	flags.Float64Var(&f.tol, "tol", 1e-4, "a run has converged when the KKT residual is at most `T`, and from tsvd the error has nearly come to rest; 0 = never")
 	flags.Var((*weights)(&f.l1), "l1", "weights of the l1 term, one or R, which makes H sparser; 'symnmf info' shows the unit (default 0)")
 	f.diag = "keep"
 	choiceFlag(cmd, &f.diag, "diagonal", "whether the diagonal of A counts in the error", "keep", "ignore")
