@@ -266,7 +266,7 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 	res.Notes = append(res.Notes, p.notes...)
 	res.Status = status
 	zero := f.zeroCols == p.r && p.norm > 0
-	untried := zero && res.Sweeps == 0 && (status == TimeLimit || status == Interrupted)
+	untried := zero && res.Sweeps == 0
 	if status != Interrupted && tol > 0 && f.kkt() <= tol && !untried {
 		res.Status = Converged
 	}

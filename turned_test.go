@@ -657,17 +657,16 @@ func TestTSVDStartSeeds(t *testing.T) {
 // TestTSVDStartGoesOn: a run from it has not converged while, by one of the last two sweeps, its error falls by more than a hundredth of itself or a hundred-thousandth of ‖A‖, whatever the KKT residual is, and has when
 // that is over; one from another start goes by the residual alone, and says where the error still falls.
 func TestTSVDStartGoesOn(t *testing.T) {
-	const tol = 1e-4
 	for _, c := range []struct {
 		features, r int
-		l1          float64
+		l1, tol     float64
 		part, much  bool // for which of the two alone it goes on at some time
-	}{{10, 15, 0, true, false}, {40, 15, 0, false, true}, {40, 2, 0, false, false}, {40, 15, 10, false, true}} {
+	}{{10, 15, 0, 1e-4, true, false}, {40, 15, 0, 1e-4, false, true}, {40, 2, 0, 1e-4, false, false}, {40, 2, 0, 2e-4, false, true}, {40, 15, 10, 1e-4, false, true}} {
 		a, err := matrix.Gram(instance.Start(300, c.features, 1), matrix.Rows, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt := Options{Solver: RowBlock{}, Start: TSVDStart{}, L1: []float64{c.l1}, Stop: Stop{KKT: tol}}
+		opt := Options{Solver: RowBlock{}, Start: TSVDStart{}, L1: []float64{c.l1}, Stop: Stop{KKT: c.tol}}
 		got := factorize(t, a, c.r, opt)
 		root := func(res *Result) float64 { return 2 * math.Sqrt(res.Objective) / res.NormA } // the error, if there is no weight
 		var part, much bool
@@ -683,16 +682,16 @@ func TestTSVDStartGoesOn(t *testing.T) {
 			before = root(now)
 			most := max(last, rate)
 			byPart, byMuch := most > 0.01, most*root(now) > 1e-5
-			rests := !byPart && !byMuch && now.KKT <= tol
+			rests := !byPart && !byMuch && now.KKT <= c.tol
 			if rests != (sweep == got.Sweeps) {
 				t.Errorf("%+v, sweep %d of %d: KKT residual %v, the error %v falls by %v of itself", c, sweep, got.Sweeps, now.KKT, root(now), most)
 			}
-			part, much = part || byPart && !byMuch && now.KKT <= tol, much || byMuch && !byPart && now.KKT <= tol
+			part, much = part || byPart && !byMuch && now.KKT <= c.tol, much || byMuch && !byPart && now.KKT <= c.tol
 		}
 		if got.Status != Converged || got.falls != "" || part != c.part || much != c.much {
 			t.Errorf("%+v: %v after %d sweeps, %q; by part alone %v, by much alone %v", c, got.Status, got.Sweeps, got.falls, part, much)
 		}
-		opt.Start, opt.Stop = Random{}, Stop{KKT: tol}
+		opt.Start, opt.Stop = Random{}, Stop{KKT: c.tol}
 		if other := factorize(t, a, c.r, opt); other.Status != Converged || (other.falls != "") != c.part {
 			t.Errorf("%+v, at random: %v after %d sweeps, %q", c, other.Status, other.Sweeps, other.falls)
 		}

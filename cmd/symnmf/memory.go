@@ -326,7 +326,7 @@ func (sh shape) beginsTurned(n, m float64, points bool) bool {
 		columns = min(columns, m)
 	}
 	few := columns <= turnedColumns || columns <= math.Floor(n/turnedPart)
-	return few && (sh.method == "" || sh.method == "auto") && !sh.offDiag && n*float64(sh.rank) <= mostTurned
+	return few && (sh.method == "" || sh.method == "auto") && n*float64(sh.rank) <= mostTurned
 }
 
 // turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all share: those of matrix.RitzPairs, or of the low rank that takes its place, and for each start a copy of some rows of B and what turns need.

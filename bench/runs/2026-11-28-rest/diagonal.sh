@@ -1,11 +1,11 @@
 #!/bin/sh
 # Errors at rest without the diagonal, of two starts: SYMNMF is the program, DATA the folder of the sets.
-# Columns: set, rank, start, relative error, objective, sweeps, seconds.
+# SEED is that of both, 0 if left out. Columns: set, rank, start, relative error, objective, sweeps, seconds.
 set -eu
 while read -r set file items; do
 	for rank in 8 30; do
 		for start in random tsvd; do
-			"$SYMNMF" fit "$DATA/$set/$file" $items -k $rank --diagonal ignore --init $start --bound=no --json 2>/dev/null |
+			"$SYMNMF" fit "$DATA/$set/$file" $items -k $rank --seed "${SEED:-0}" --diagonal ignore --init $start --bound=no --json 2>/dev/null |
 				awk -v at="$set $rank $start" -F'[:,]' '/^  "sweeps"/ { s = $2 } /^  "seconds"/ { t = $2 } /^  "objective"/ { f = $2 } /^  "relative_error"/ { e = $2 } END { print at, e, f, s, t }'
 		done
 	done
