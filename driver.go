@@ -69,8 +69,9 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	}
 	// From TSVDStart the KKT residual is small long before the error has come to rest (decision 0004).
 	goesOn := func() bool {
-		relErr := p.relErrOf(objective)
-		return p.turned && (last.rate() > worthTelling && relErr > leastTold || last.rate()*relErr > worthGoing)
+		rate, relErr := last.rate(), p.relErrOf(objective)
+		loose := max(1, limits.KKT/defaultKKT)
+		return p.turned && (rate > loose*worthTelling && relErr > leastTold || rate*relErr > loose*worthGoing)
 	}
 	for !ended {
 		if stop() {
@@ -146,7 +147,11 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		}
 	}
 	end()
-	p.finish(res, h, known, status, clk, limits.KKT)
+	met := limits.KKT // the bound that counts where a limit was reached
+	if (status == SweepLimit || status == TimeLimit) && goesOn() {
+		met = 0
+	}
+	p.finish(res, h, known, status, clk, met)
 	if res.Status == Converged && last.rate() > worthTelling && res.RelErr > leastTold && !kernel.Nonzero(p.l1) {
 		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*last.rate())
 	}
@@ -192,7 +197,7 @@ func (p *problem) relErrOf(objective float64) float64 {
 const (
 	worthTelling = 0.01
 	leastTold    = 1e-5
-	worthGoing   = 1e-5 // of ‖A‖, by how much the error fell where a run from TSVDStart goes on, too
+	worthGoing   = 1e-5 // of ‖A‖, by how much the error fell where a run from TSVDStart goes on, too; both with a tolerance up to the default one, in proportion beyond
 )
 
 // beginner is a run that wants to know the figures of its start.
@@ -279,14 +284,11 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 	case untried:
 		res.Notes = append(res.Notes, "H = 0, for the run ended before its first sweep had left it")
 	case zero:
-		note := "H = 0, a stationary point like others"
-		switch {
-		case kernel.Nonzero(p.l1):
-			note += "; a smaller l1 weight may leave it"
-		case !p.drawn:
-			note += "; a random start may leave it"
+		way := "a random start"
+		if kernel.Nonzero(p.l1) {
+			way = "a smaller l1 weight"
 		}
-		res.Notes = append(res.Notes, note)
+		res.Notes = append(res.Notes, "H = 0, a stationary point like others; "+way+" may leave it")
 	}
 	res.NormA = p.norm / p.scale
 	res.scaled = f.objective()

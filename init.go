@@ -28,7 +28,7 @@ type Random struct{}
 
 // SVDStart is [B]₊ times the best multiple, where B = U·√max(Λ, 0), n×r, has the r largest eigenvalues of A and the signs with
 // which the positive part of each column is the larger one: deterministic but for eigenvalues that coincide, and near where A is
-// near rank r. Columns beyond the positive eigenvalues are zero. When a limit comes before the eigenpairs, it is H = 0.
+// near rank r. Columns beyond the positive eigenvalues are zero. When a limit comes before the eigenpairs, it is Random.
 type SVDStart struct{}
 
 // LAIStart is where LAI comes to from Random on a low rank in place of A, times the best multiple: some products with A for most

@@ -17,7 +17,7 @@ type Stop struct {
 	// RowBlock, a factor with methods that have two, a step with those that change all of H at once; 0 means no limit. What Options.Progress and a trace take does not count, and a low rank in place of A is made whole.
 	Time time.Duration
 	// KKT is the KKT residual at which the run has converged; 0 means 1e-4, negative never. From TSVDStart, which is near by its gradient before it is by its error, a run goes on
-	// while the error, or with ℓ₁ weights twice the root of the objective, falls by more than 1e-5 of ‖A‖ a sweep, or by more than a hundredth of itself, down to 1e-5.
+	// while the error, or with ℓ₁ weights twice the root of the objective, falls by more than 1e-5 of ‖A‖ a sweep, or by more than a hundredth of itself, down to 1e-5; with a KKT above 1e-4 by as many times more.
 	KKT float64
 	// RelChange ends the run when the objective falls by no more than this part of itself over a sweep, on average over those since it was last known; 0 means never.
 	RelChange float64

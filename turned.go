@@ -11,7 +11,7 @@ import (
 // TSVDStart is [B·Q]₊ times the best multiple, where B = U·√Λ has about the r largest eigenvalues of A, and Q, orthogonal, is where turns of TSVD with momentum lead that look at the rows of B that matter most. It costs about as
 // much as some sweeps, and mostly ends lower than Random and Zero, on dense data by far, after fewer of them.
 //
-// The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q that deals the leading eigenvector out to all columns alike, so that none of them is everything's largest, and columns that come out zero are drawn as by Random. All runs share B.
+// The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q that deals the leading eigenvector out to all columns alike, so that none of them is everything's largest, and columns that come out zero are drawn as by Random; all are, where the diagonal is ignored and there are fewer. All runs share B.
 //
 // Memory: B as long as there are runs; before the first sweep what matrix.RitzPairs takes, or the low rank of RowBlock.Compress that is found in place of that for dense data near one; and for each start the rows that turns look at, 64·r of them at most. See docs/decisions/0026-turned-starts.md and 0027.
 type TSVDStart struct{}
@@ -32,6 +32,9 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 	top, err := p.roots()
 	if err != nil {
 		return p.fillWithout(err, h, run)
+	}
+	if p.ignoreDiag && len(top.values) < p.r { // columns that deal out the same few vectors are alike, and items that are, as in a complete bipartite graph, stay together at a saddle point of this problem
+		return Random{}.fill(p, h, run)
 	}
 	q, _ := p.turnFrom(p.sample(top.b, startRows*p.r), p.firstTurn(len(top.values), run), top.enough)
 	p.turnBy(h, top.b, q)
