@@ -34,6 +34,7 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 		return p.fillWithout(err, h, run)
 	}
 	if p.ignoreDiag && len(top.values) < p.r { // columns that deal out the same few vectors are alike, and items that are, as in a complete bipartite graph, stay together at a saddle point of this problem
+		p.note("without the diagonal fewer eigenvalues are positive (%d) than H has columns, so the run began at random", len(top.values))
 		return Random{}.fill(p, h, run)
 	}
 	q, _ := p.turnFrom(p.sample(top.b, startRows*p.r), p.firstTurn(len(top.values), run), top.enough)

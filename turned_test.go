@@ -728,6 +728,9 @@ func TestTSVDStartWithoutDiagonal(t *testing.T) {
 	a := mustCSR(t, both.CSR())
 	drawn := factorize(t, a, 4, Options{IgnoreDiagonal: true, Start: Random{}})
 	got := factorize(t, a, 4, Options{IgnoreDiagonal: true})
+	if !slices.Equal(got.Notes, []string{"without the diagonal fewer eigenvalues are positive (1) than H has columns, so the run began at random"}) {
+		t.Errorf("notes %q", got.Notes)
+	}
 	if got.Start != "tsvd" || got.First.RelErr != drawn.First.RelErr || !(got.Objective < 17) {
 		t.Errorf("from %s: the error %v at first, at random %v; in the end F = %v, at random %v", got.Start, got.First.RelErr, drawn.First.RelErr, got.Objective, drawn.Objective)
 	}
