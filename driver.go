@@ -68,9 +68,9 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		last.objective = objective
 	}
 	// From TSVDStart the KKT residual is small long before the error has come to rest (decision 0004).
+	loose := max(1, limits.KKT/defaultKKT)
 	goesOn := func() bool {
 		rate, relErr := last.rate(), p.relErrOf(objective)
-		loose := max(1, limits.KKT/defaultKKT)
 		return p.turned && (rate > loose*worthTelling && relErr > leastTold || rate*relErr > loose*worthGoing)
 	}
 	for !ended {
@@ -197,7 +197,7 @@ func (p *problem) relErrOf(objective float64) float64 {
 const (
 	worthTelling = 0.01
 	leastTold    = 1e-5
-	worthGoing   = 1e-5 // of ‖A‖, by how much the error fell where a run from TSVDStart goes on, too; both with a tolerance up to the default one, in proportion beyond
+	worthGoing   = 1e-5 // of ‖A‖: a run from TSVDStart goes on where the error falls by more than that or worthTelling, or with a tolerance beyond the default one as many times as much
 )
 
 // beginner is a run that wants to know the figures of its start.

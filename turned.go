@@ -11,9 +11,9 @@ import (
 // TSVDStart is [B·Q]₊ times the best multiple, where B = U·√Λ has about the r largest eigenvalues of A, and Q, orthogonal, is where turns of TSVD with momentum lead that look at the rows of B that matter most. It costs about as
 // much as some sweeps, and mostly ends lower than Random and Zero, on dense data by far, after fewer of them.
 //
-// The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q that deals the leading eigenvector out to all columns alike, so that none of them is everything's largest, and columns that come out zero are drawn as by Random; all are, where the diagonal is ignored and there are fewer. All runs share B.
+// The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q that deals the leading eigenvector out to all columns alike, so that none of them is everything's largest, and columns that come out zero are drawn as by Random. Where the diagonal is ignored and fewer than r eigenvalues are positive all of it is Random. All runs share B.
 //
-// Memory: B as long as there are runs; before the first sweep what matrix.RitzPairs takes, or the low rank of RowBlock.Compress that is found in place of that for dense data near one; and for each start the rows that turns look at, 64·r of them at most. See docs/decisions/0026-turned-starts.md and 0027.
+// Memory: B as long as there are runs; before the first sweep what matrix.RitzPairs takes, or the low rank of RowBlock.Compress that is found in place of that for dense data near one; and for each start the rows that turns look at, 64·r of them at most. See docs/decisions/0026-turned-starts.md, 0027 and 0028.
 type TSVDStart struct{}
 
 // Name implements Start.

@@ -119,7 +119,7 @@ func passedOn() time.Duration {
 		few   = 4                     // turns of the first tries
 		slow  = 50 * time.Microsecond // a turn of those, when threads share one processor and each turn takes milliseconds
 	)
-	least := func(turns int64) time.Duration {
+	least := func(count int64) time.Duration {
 		took := time.Duration(math.MaxInt64)
 		for range tries {
 			var ball atomic.Int64
@@ -127,7 +127,7 @@ func passedOn() time.Duration {
 			play := func(first int64) {
 				runtime.LockOSThread()
 				defer runtime.UnlockOSThread()
-				for turn := first; turn < 2*(turns+1); turn += 2 {
+				for turn := first; turn < 2*(count+1); turn += 2 {
 					for ball.Load() != turn {
 					}
 					if turn == 2 {
@@ -140,7 +140,7 @@ func passedOn() time.Duration {
 			other.Go(func() { play(1) })
 			play(0)
 			other.Wait()
-			took = min(took, time.Since(begin)/time.Duration(turns))
+			took = min(took, time.Since(begin)/time.Duration(count))
 		}
 		return took
 	}
