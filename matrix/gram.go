@@ -227,27 +227,26 @@ func (p *gramProduct) RowsTo(dst []float64, lo, hi int) {
 
 // Repeat implements Repeater. Sparse points are transposed once, so that the numbers of a feature of X·h are gathered, which the
 // workers share, and not added up point by point.
-func (m *GramOperator) Repeat(workers int) func(dst, h *Dense) {
+func (m *GramOperator) Repeat(workers int) func(h *Dense) Product {
+	x, sparse := m.points.(*CSR)
 	var features *CSR // X by rows
-	if x, sparse := m.points.(*CSR); sparse {
+	if sparse {
 		features = x.transpose(workers)
 	}
 	var z []float64
-	return func(dst, h *Dense) {
+	return func(h *Dense) Product {
 		_, rows := m.points.Dims()
 		if size := rows * h.cols; len(z) != size {
 			z = make([]float64, size)
 		}
 		if features != nil {
 			kernel.Blocks(rows, productRows, workers, func(_, lo, hi int) {
-				part := z[lo*h.cols : hi*h.cols]
-				features.rowsTo(part, lo, hi, h.data, h.cols)
-				kernel.Scale(part, m.scale)
+				gatherTo(features, z[lo*h.cols:hi*h.cols], lo, hi, h.data, h.cols, m.scale)
 			})
 		} else {
 			m.timesTo(z, h, workers)
 		}
-		productTo(dst, &gramProduct{m, h, z}, workers)
+		return &gramProduct{m, h, z}
 	}
 }
 

@@ -171,7 +171,7 @@ func normApart(left, right *CSR, common []int32, workers int) float64 {
 			}
 			dst := s[:(end-lo)*panelColumns]
 			for _, x := range panels {
-				right.gatherTo(dst, lo, end, x, panelColumns, 1)
+				gatherTo(right, dst, lo, end, x, panelColumns, 1)
 				sum += kernel.SumSq(dst)
 			}
 			lo = end + 1

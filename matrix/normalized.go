@@ -200,15 +200,11 @@ func (m *normalized) NewProduct(h *Dense, workers int) Product {
 }
 
 // Repeat implements Repeater.
-func (m *normalized) Repeat(workers int) func(dst, h *Dense) {
-	inner := Repeated(m.inner, workers)
-	return func(dst, h *Dense) {
+func (m *normalized) Repeat(workers int) func(h *Dense) Product {
+	products := productsOf(m.inner, workers)
+	return func(h *Dense) Product {
 		w := m.shadow(h)
-		inner(dst, w.sh)
-		kernel.Blocks(h.rows, productRows, workers, func(_, lo, hi int) {
-			rows := dst.data[lo*h.cols : hi*h.cols]
-			w.rowsTo(rows, rows, lo)
-		})
+		return &normalizedProduct{w, products(w.sh)}
 	}
 }
 

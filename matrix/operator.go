@@ -66,17 +66,22 @@ type Product interface {
 
 // Repeater is an operator for which many products together can be cheaper than as many by NewProduct.
 type Repeater interface {
-	// Repeat is Repeated for it.
-	Repeat(workers int) func(dst, h *Dense)
+	// Repeat returns a function that is NewProduct, and may keep what all its calls need; the Product is good until the next of them.
+	Repeat(workers int) func(h *Dense) Product
 }
 
 // Repeated returns a function that sets dst to A·h, both n×k for any k, and may keep what all its calls need. Only one may be at
 // work at a time.
 func Repeated(a Operator, workers int) func(dst, h *Dense) {
+	products := productsOf(a, workers)
+	return func(dst, h *Dense) { productTo(dst, products(h), workers) }
+}
+
+func productsOf(a Operator, workers int) func(h *Dense) Product {
 	if m, ok := a.(Repeater); ok {
 		return m.Repeat(workers)
 	}
-	return func(dst, h *Dense) { productTo(dst, a.NewProduct(h, workers), workers) }
+	return func(h *Dense) Product { return a.NewProduct(h, workers) }
 }
 
 // RowVisitor is implemented by operators that can list the entries of a row of A without computing them.

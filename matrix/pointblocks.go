@@ -485,7 +485,7 @@ func (b *sparsePoints) Terms() int {
 // TermTo implements TermProduct.
 func (b *sparsePoints) TermTo(dst []float64, term, lo, hi int) {
 	r := b.h.cols
-	b.byTerm[term].gatherTo(dst, lo, hi, b.z, r, b.m.scale)
+	gatherTo(b.byTerm[term], dst, lo, hi, b.z, r, b.m.scale)
 	if term == 0 {
 		b.m.leaveOut(dst, lo, hi, b.h)
 	}

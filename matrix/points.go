@@ -157,7 +157,7 @@ func (m *CSR) timesTo(z []float64, h *Dense, workers int) {
 }
 
 func (m *CSR) rowsTo(dst []float64, lo, hi int, z []float64, r int) {
-	m.gatherTo(dst, lo, hi, z, r, 1)
+	gatherTo(m, dst, lo, hi, z, r, 1)
 }
 
 func (m *CSR) size() int64                  { return m.NNZ() }

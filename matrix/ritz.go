@@ -11,11 +11,11 @@ import (
 )
 
 // RitzPairs approximates the k algebraically largest eigenvalues of a and their eigenvectors, 1 ≤ k ≤ n, by a fixed number of products with A: enough for a start, where Eigen finds them to an
-// error that it tells. Nothing says how near they are; each value is ⟨A·u, u⟩ of its vector, so none is above λ₁.
+// error that it tells. Nothing says how near they are; each value is ⟨A·u, u⟩ of its vector to some 1e-7 of the first, so none is above λ₁ by more.
 //
 // Values decrease, and vectors are the columns of an n×k matrix, orthonormal to some 1e-6; there are fewer where A, or what rounding leaves of it, has no more, zeros not counted. When ctx is cancelled nothing but its error is returned. The answer is a function of a, k and seed, and the same for any number of workers.
 //
-// 6 products of A with k + 8 vectors, or 1.25·k, or a few more, and O(n·k²) for two Rayleigh–Ritz steps; three matrices of that size.
+// 6 products of A with k + 8 vectors, or 1.25·k, or a few more, and O(n·k²) for two Rayleigh–Ritz steps; two matrices of that size, besides the vectors. Those are of float32 where A is sparse and they are large, unless A has fewer eigenvalues than they have columns, which is found after two products.
 //
 // Method: a Rayleigh–Ritz step on A·Ω, Ω random; of its vectors, a Chebyshev polynomial in A that is small where the unwanted eigenvalues are, negative ones as well; and another such step.
 // Source: Zhou, Saad, Tiago, Chelikowsky, Self-consistent-field calculations using Chebyshev-filtered subspace iteration, J. Comput. Phys. 219, 2006, of which this is one pass.
@@ -28,37 +28,26 @@ func RitzPairs(ctx context.Context, a Operator, k int, seed uint64, workers int)
 		return nil, NewDense(n, 0, nil), nil
 	}
 	scale := unitScale(a.Norm()) // squares of what follows must exist
-	s := &subspace{a: a.Scaled(scale), k: min((k+max(ritzSpare, k/4)+7)/8*8, n), workers: workers}
-	s.multiply = Repeated(s.a, workers)
-	s.x, s.ax = s.room(), s.room()
-	kernel.Blocks(n, productRows, workers, func(_, lo, hi int) {
-		for p := lo * s.k; p < hi*s.k; p++ {
-			s.ax.data[p] = float64(int64(kernel.Mix(seed^kernel.Mix(uint64(p))))) * 0x1p-63
-		}
-	})
-	for _, step := range []func() error{
-		func() error { s.multiply(s.x, s.ax); return nil },
-		func() error { s.multiply(s.ax, s.x); return nil },
-		s.turn,
-		func() error { return s.filter(ctx) },
-		func() error { s.multiply(s.ax, s.x); return nil },
-		s.turn,
-	} {
-		if err = ctx.Err(); err == nil {
-			err = step()
-		}
-		if err != nil {
-			return nil, nil, err
+	a = a.Scaled(scale)
+	columns := min((k+max(ritzSpare, k/4)+7)/8*8, n)
+	if single, ok := a.(singleRepeater); ok {
+		if products := single.repeatSingle(columns, workers); products != nil {
+			s := &subspace[float32]{product: products, n: n, k: columns, workers: workers}
+			if values, vectors, err = s.pairs(ctx, k, seed); err == nil && s.k < columns { // a rounding stands where the vectors end
+				values = nil
+			}
 		}
 	}
-	k = min(k, s.k)
-	for _, v := range s.values[:k] {
-		values = append(values, v/scale)
+	if values == nil && err == nil {
+		products := productsOf(a, workers)
+		s := &subspace[float64]{n: n, k: columns, workers: workers}
+		s.product = func(x []float64) Product { return products(NewDense(n, s.k, x)) }
+		values, vectors, err = s.pairs(ctx, k, seed)
 	}
-	vectors = NewDense(n, k, s.ax.data[:n*k]) // A·X is not wanted any more
-	for i := range n {
-		copy(vectors.Row(i), s.x.Row(i))
+	if err != nil {
+		return nil, nil, err
 	}
+	kernel.Scale(values, 1/scale)
 	return values, vectors, nil
 }
 
@@ -66,127 +55,239 @@ const (
 	ritzSpare  = 8    // vectors beyond those that are wanted, at least
 	ritzDegree = 4    // of the polynomial
 	ritzWider  = 1.2  // times the least value, how far down that is small
-	ritzAbove  = 0.02 // of the first value, how far up at least
+	ritzAbove  = 0.02 // of the first value, how far up at least: what is rounded in the vector of another grows by T₄(1/0.02) at most, which leaves float32 half of its digits
 )
 
 // subspace is a space of k vectors.
-type subspace struct {
-	a        Operator
-	multiply func(dst, x *Dense) // sets dst to A·x
-	k        int
-	x, ax    *Dense // n×k: a basis, and A times it
-	values   []float64
-	workers  int
+type subspace[F kernel.Float] struct {
+	product       func(x []F) Product // A·x for an x of n×k, good until the next
+	n, k, workers int
+	x, ax         []F // n×k: a basis, and A times it
 }
 
-func (s *subspace) room() *Dense { return NewDense(s.a.Dim(), s.k, kernel.Numbers(s.a.Dim()*s.k)) }
+// pairs returns the first k values and their vectors. Of float32 it ends early if there are fewer than the columns it began with, and s.k is less then.
+func (s *subspace[F]) pairs(ctx context.Context, k int, seed uint64) (values []float64, vectors *Dense, err error) {
+	s.x, s.ax = kernel.Room[F](s.n*s.k), kernel.Room[F](s.n*s.k)
+	s.inBlocks(func(_ []float64, lo, hi int) {
+		for p := lo * s.k; p < hi*s.k; p++ {
+			s.ax[p] = F(float64(int64(kernel.Mix(seed^kernel.Mix(uint64(p))))) * 0x1p-63)
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	s.multiply(s.x, s.ax, 1, 0, 0)
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	g, c := s.forms(s.ax)
+	all, t, err := ritzTurn(g, c, s.k)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, single := any(s.x).([]float32); single && t.cols < s.k {
+		s.k = t.cols
+		return nil, nil, nil
+	}
+	if err := s.filter(ctx, all, t); err != nil {
+		return nil, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	g, c = s.forms(nil)
+	values, t, err = ritzTurn(g, c, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	vectors = NewDense(s.n, t.cols, kernel.Numbers(s.n*t.cols))
+	kernel.Blocks(s.n, productRows, s.workers, func(_, lo, hi int) {
+		kernel.RowsTimes(vectors.data[lo*t.cols:hi*t.cols], s.x[lo*s.k:hi*s.k], s.k, t.data, t.cols)
+	})
+	return values, vectors, nil
+}
 
-// turn makes the basis that of the Ritz vectors, by falling values, and A·X follow; what is not independent is left out.
-func (s *subspace) turn() error {
-	g, c := gram(s.x, s.workers), transTimes(s.x, s.ax, s.workers)
+// inBlocks calls f for blocks of rows, and gives it room for twice their numbers.
+func (s *subspace[F]) inBlocks(f func(room []float64, lo, hi int)) {
+	kernel.BlocksWith(s.n, productRows, s.workers, func() []float64 { return make([]float64, 2*productRows*s.k) }, func(room []float64, _, lo, hi int) { f(room, lo, hi) })
+}
+
+// widened returns x, of float64; room is for those numbers where it is not.
+func widened[F kernel.Float](room []float64, x []F) []float64 {
+	switch x := any(x).(type) {
+	case []float32:
+		kernel.ToFloat64(room[:len(x)], x)
+		return room[:len(x)]
+	default:
+		return x.([]float64)
+	}
+}
+
+// store sets dst to x, rounded where it is of float32.
+func store[F kernel.Float](dst []F, x []float64) {
+	switch dst := any(dst).(type) {
+	case []float32:
+		kernel.ToFloat32(dst, x)
+	case []float64:
+		copy(dst, x)
+	}
+}
+
+// multiply sets y to a·A·x + b·x + c·y.
+func (s *subspace[F]) multiply(y, x []F, a, b, c float64) {
+	p := s.product(x)
+	s.inBlocks(func(room []float64, lo, hi int) {
+		from, to := lo*s.k, hi*s.k
+		rows, other := room[:to-from], room[to-from:]
+		p.RowsTo(rows, lo, hi)
+		if a != 1 {
+			kernel.Scale(rows, a)
+		}
+		if b != 0 {
+			kernel.Axpy(rows, b, widened(other, x[from:to]))
+		}
+		if c != 0 {
+			kernel.Axpy(rows, c, widened(other, y[from:to]))
+		}
+		store(y[from:to], rows)
+	})
+}
+
+// forms returns xᵀx and xᵀAx for the basis x; ax becomes A·x, unless it is nil.
+func (s *subspace[F]) forms(ax []F) (g, c *Dense) {
+	k, p := s.k, s.product(s.x)
+	sums := sumParts(s.n, 2*k*k, s.workers, func(sums []float64, lo, hi int) {
+		room := make([]float64, 2*productRows*k)
+		for ; lo < hi; lo += productRows {
+			from, to := lo*k, min(lo+productRows, hi)*k
+			rows, x := room[:to-from], widened(room[to-from:], s.x[from:to])
+			p.RowsTo(rows, lo, to/k)
+			kernel.Gram(sums[:k*k], x, k)
+			kernel.TransTimes(sums[k*k:], x, k, rows, k)
+			if ax != nil {
+				store(ax[from:to], rows)
+			}
+		}
+	})
+	return NewDense(k, k, sums[:k*k]), NewDense(k, k, sums[k*k:])
+}
+
+// ritzTurn returns, of a basis x with g = xᵀx and c = xᵀAx, at most so many of the Ritz values, decreasing, and the t for which x·t are their vectors. What is not independent is left out. It spoils g and c.
+func ritzTurn(g, c *Dense, most int) (values []float64, t *Dense, err error) {
+	k := g.cols
 	lengths := columnNorms(g)
-	divide := func(m *Dense) { // as if all columns had length 1
-		for i := range s.k {
-			for j := range s.k {
+	for _, m := range []*Dense{g, c} { // as if all columns had length 1
+		for i := range k {
+			for j := range k {
 				if d := lengths[i] * lengths[j]; d != 0 {
-					m.data[i*s.k+j] /= d
+					m.data[i*k+j] /= d
 				}
 			}
 		}
 	}
-	divide(g)
-	divide(c)
-	size, w, _, err := topEigen(mat.NewSymDense(s.k, g.data), s.k)
+	t, err = inverseRootOf(g)
 	if err != nil {
-		return err
-	}
-	const dependent = 0x1p-40 // of what is left of squares of length 1 where vectors are alike to rounding
-	kept := 0
-	for kept < s.k && size[kept] > dependent*size[0] {
-		kept++
-	}
-	if kept == 0 {
-		return fmt.Errorf("%w: products with the operator are zero though its norm is %v", ErrEigen, s.a.Norm())
-	}
-	t := NewDense(s.k, kept, nil)
-	for i := range s.k {
-		for j := range kept {
-			t.data[i*kept+j] = w[i*s.k+j] / math.Sqrt(size[j])
-		}
+		return nil, nil, err
 	}
 	c = transTimes(t, times(c, t, 1), 1)
 	c.Symmetrize(Average)
-	values, z, _, err := topEigen(mat.NewSymDense(kept, c.data), kept)
+	values, z, _, err := topEigen(mat.NewSymDense(t.cols, c.data), min(most, t.cols))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	s.values = values
-	t = times(t, NewDense(kept, kept, z), 1)
-	for i := range s.k {
-		for j := range kept {
-			if lengths[i] > 0 {
-				t.data[i*kept+j] /= lengths[i]
+	t = times(t, NewDense(t.cols, len(values), z), 1)
+	for i, length := range lengths {
+		if length > 0 {
+			kernel.Scale(t.Row(i), 1/length)
+		}
+	}
+	return values, t, nil
+}
+
+// inverseRootOf returns a t with tᵀgt = I for the inner products g of some vectors of length 1, by Cholesky's factor, or, where some of them depend on others up to rounding, by the eigenvalues that are left.
+func inverseRootOf(g *Dense) (t *Dense, err error) {
+	const (
+		mostCond  = 1e10    // of g for the former
+		dependent = 0x1p-40 // of the largest eigenvalue, for the latter
+	)
+	k := g.cols
+	sym := mat.NewSymDense(k, g.data)
+	var chol mat.Cholesky
+	if chol.Factorize(sym) && chol.Cond() <= mostCond {
+		var root, inverse mat.TriDense
+		chol.UTo(&root)
+		if err := inverse.InverseTri(&root); err == nil {
+			t = NewDense(k, k, nil)
+			for i := range k {
+				for j := i; j < k; j++ {
+					t.data[i*k+j] = inverse.At(i, j)
+				}
 			}
+			return t, nil
 		}
 	}
-	s.rotate(t)
-	return nil
-}
-
-// rotate multiplies the basis, and A times it, by t.
-func (s *subspace) rotate(t *Dense) {
-	if t.cols < s.k { // rare
-		s.x, s.ax, s.k = times(s.x, t, s.workers), times(s.ax, t, s.workers), t.cols
-		return
+	size, w, _, err := topEigen(sym, k)
+	if err != nil {
+		return nil, err
 	}
-	k := s.k
-	kernel.BlocksWith(s.x.rows, productRows, s.workers, func() []float64 { return make([]float64, productRows*k) }, func(c []float64, _, lo, hi int) {
-		for _, m := range []*Dense{s.x, s.ax} {
-			rows, c := m.data[lo*k:hi*k], c[:(hi-lo)*k]
-			clear(c)
-			kernel.RowsTimes(c, rows, k, t.data, k)
-			copy(rows, c)
+	kept := 0
+	for kept < k && size[kept] > dependent*size[0] {
+		kept++
+	}
+	if kept == 0 {
+		return nil, fmt.Errorf("%w: products with the operator are zero though its norm is not", ErrEigen)
+	}
+	t = NewDense(k, kept, nil)
+	for i := range k {
+		for j := range kept {
+			t.data[i*kept+j] = w[i*k+j] / math.Sqrt(size[j])
 		}
-	})
+	}
+	return t, nil
 }
 
-// filter sets the basis to p(A) times itself, from Ritz vectors and A times them; A·X is not known then.
+// filter sets the basis to p(A) times its Ritz vectors x·t, of these values; A·x is used up.
 //
 // p is the Chebyshev polynomial of an interval from below the least value to the last of the block, with p(λ) = 1 for the largest one: what is in between becomes small, whatever its sign.
 // Where values at the end are negative the block has more than all positive ones; then the interval goes up to a part of the first.
-func (s *subspace) filter(ctx context.Context) error {
-	first, last := s.values[0], s.values[len(s.values)-1]
+func (s *subspace[F]) filter(ctx context.Context, values []float64, t *Dense) error {
+	first, last := values[0], values[len(values)-1]
 	first = max(first, -last) // where negative ones are so many, or so large, that they hide the others
 	above := max(ritzAbove*first, last)
 	below := min(-above, ritzWider*last)
 	center, half := (above+below)/2, (above-below)/2
 	sigma := half / (first - center)
-	now, before, next := s.ax, s.x, s.room()
 	ratio := sigma
-	combine(now, ratio/half, before, -center*ratio/half, nil, 0, s.workers)
+	s.turn(t, ratio/half, -center*ratio/half)
 	for range ritzDegree - 1 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		after := 1 / (2/sigma - ratio)
-		s.multiply(next, now)
-		combine(next, 2*after/half, now, -2*after*center/half, before, -ratio*after, s.workers)
+		s.multiply(s.x, s.ax, 2*after/half, -2*after*center/half, -ratio*after)
 		ratio = after
-		before, now, next = now, next, before
+		s.x, s.ax = s.ax, s.x
 	}
-	s.x, s.ax = now, before
+	s.x, s.ax = s.ax, nil
 	return nil
 }
 
-// combine sets x to a·x + b·y + c·z; z may be nil.
-func combine(x *Dense, a float64, y *Dense, b float64, z *Dense, c float64, workers int) {
-	k := x.cols
-	kernel.Blocks(x.rows, productRows, workers, func(_, lo, hi int) {
-		rows := x.data[lo*k : hi*k]
-		kernel.Scale(rows, a)
-		kernel.Axpy(rows, b, y.data[lo*k:hi*k])
-		if z != nil {
-			kernel.Axpy(rows, c, z.data[lo*k:hi*k])
-		}
+// turn sets the basis to x·t and what was A·x to a·A·x·t + b·x·t.
+func (s *subspace[F]) turn(t *Dense, a, b float64) {
+	k, to := s.k, t.cols
+	x, ax := s.x, s.ax
+	if to < k { // rare
+		s.x, s.ax = make([]F, s.n*to), make([]F, s.n*to)
+	}
+	s.inBlocks(func(room []float64, lo, hi int) {
+		n := (hi - lo) * to
+		turned, other := room[:n], room[n:2*n]
+		clear(room[:2*n])
+		kernel.RowsTimes(turned, x[lo*k:hi*k], k, t.data, to)
+		kernel.AddRowsTimes(other, a, ax[lo*k:hi*k], k, t.data, to)
+		kernel.Axpy(other, b, turned)
+		store(s.x[lo*to:hi*to], turned)
+		store(s.ax[lo*to:hi*to], other)
 	})
+	s.k = to
 }

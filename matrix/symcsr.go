@@ -149,7 +149,7 @@ func (m *SymCSR) leavesOut(lo, hi int) bool {
 func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
 	r := p.h.cols
 	if !p.m.leavesOut(lo, hi) {
-		p.m.a.gatherTo(dst, lo, hi, p.h.data, r, p.m.scale)
+		gatherTo(p.m.a, dst, lo, hi, p.h.data, r, p.m.scale)
 		return
 	}
 	for ; lo < hi; lo += rowsAtOnce {
@@ -157,14 +157,14 @@ func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
 		if p.m.leavesOut(lo, lo+n) {
 			p.rowsTo(dst, lo, lo+n)
 		} else {
-			p.m.a.gatherTo(dst[:n*r], lo, lo+n, p.h.data, r, p.m.scale)
+			gatherTo(p.m.a, dst[:n*r], lo, lo+n, p.h.data, r, p.m.scale)
 		}
 		dst = dst[n*r:]
 	}
 }
 
 // gatherTo sets dst to scale times rows lo to hi of m·z, for a z of r columns.
-func (m *CSR) gatherTo(dst []float64, lo, hi int, z []float64, r int, scale float64) {
+func gatherTo[F kernel.Float](m *CSR, dst []float64, lo, hi int, z []F, r int, scale float64) {
 	if columns := m.spanColumns(r); columns > 0 {
 		for ; lo < hi; lo += spanRows {
 			n := min(spanRows, hi-lo)
@@ -177,11 +177,12 @@ func (m *CSR) gatherTo(dst []float64, lo, hi int, z []float64, r int, scale floa
 		}
 		return
 	}
+	wide, double := any(z).([]float64)
 	var cut [rowsAtOnce + 1]int32
 	for ; lo < hi; lo += rowsAtOnce {
 		n := min(rowsAtOnce, hi-lo)
 		begin, end := m.RowPtr[lo], m.RowPtr[lo+n]
-		if end-begin <= int64(shortRow*n) {
+		if !double || end-begin <= int64(shortRow*n) {
 			for k := range cut[:n+1] {
 				cut[k] = int32(m.RowPtr[lo+k] - begin)
 			}
@@ -191,7 +192,7 @@ func (m *CSR) gatherTo(dst []float64, lo, hi int, z []float64, r int, scale floa
 				acc := dst[i*r : (i+1)*r]
 				clear(acc)
 				col, val := m.rowAhead(lo + i)
-				kernel.GatherRows(acc, col, val, z)
+				kernel.GatherRows(acc, col, val, wide)
 				kernel.Scale(acc, scale)
 			}
 		}

@@ -151,32 +151,29 @@ func (m metered) Scaled(c float64) matrix.Operator { return withMeter(m.Operator
 func (m metered) OffDiagonal() matrix.Operator { return withMeter(m.Operator.OffDiagonal(), m.meter) }
 
 // NewProduct implements matrix.Operator.
-func (m metered) NewProduct(h *matrix.Dense, workers int) (p matrix.Product) {
-	_, cols := h.Dims()
-	make := func() { p = m.Operator.NewProduct(h, workers) }
-	if m.points {
-		m.all(cols, make)
-	} else {
-		m.aside(make)
-	}
-	return meteredProduct{p, m.meter, cols}
+func (m metered) NewProduct(h *matrix.Dense, workers int) matrix.Product {
+	return m.product(h, func(h *matrix.Dense) matrix.Product { return m.Operator.NewProduct(h, workers) })
 }
 
 // Repeat implements matrix.Repeater.
-func (m metered) Repeat(workers int) func(dst, h *matrix.Dense) {
-	var multiply func(dst, h *matrix.Dense)
-	m.aside(func() { multiply = matrix.Repeated(m.Operator, workers) })
-	return func(dst, h *matrix.Dense) {
-		n, cols := h.Dims()
-		m.timed(0, n, cols, repeatedRows, func() { multiply(dst, h) })
-		if m.points { // once for X·h
-			m.terms[kind{cols, repeatedRows}] += m.before[n] * int64(cols)
-		}
+func (m metered) Repeat(workers int) func(h *matrix.Dense) matrix.Product {
+	products := func(h *matrix.Dense) matrix.Product { return m.Operator.NewProduct(h, workers) }
+	if r, ok := m.Operator.(matrix.Repeater); ok {
+		m.aside(func() { products = r.Repeat(workers) })
 	}
+	return func(h *matrix.Dense) matrix.Product { return m.product(h, products) }
 }
 
-// repeatedRows is how many rows of a product matrix.Repeated makes at a time.
-const repeatedRows = 64
+func (m metered) product(h *matrix.Dense, from func(h *matrix.Dense) matrix.Product) (p matrix.Product) {
+	_, cols := h.Dims()
+	begin := func() { p = from(h) }
+	if m.points {
+		m.all(cols, begin) // X·h
+	} else {
+		m.aside(begin)
+	}
+	return meteredProduct{p, m.meter, cols}
+}
 
 type meteredProduct struct {
 	matrix.Product

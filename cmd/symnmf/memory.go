@@ -335,11 +335,15 @@ func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	rows := min(n, 64*r)
 	turns = 8 * (rows*r + math.Ceil(rows/max(256, r))*(r*r+128*r) + 12*r*r)
 	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
-		return max(8*(3*m*k+wideParts(m)*k*k+n*k), sh.lowFirst(n, m, points)), turns
+		return max(8*(2*m*k+m*r+2*wideParts(m)*k*k+n*k), sh.lowFirst(n, m, points)), turns
 	}
-	once = 8 * (3*n*k + wideParts(n)*k*k)
+	number := 8.0
+	if sh.sparse && n*k >= roundedFrom && (points || !sh.offDiag) {
+		number = 4
+	}
+	once = number*2*n*k + 8*(n*r+2*wideParts(n)*k*k)
 	if points {
-		once += 8 * m * k
+		once += number * m * k
 		if sh.sparse { // X by features
 			once += sh.table
 		}

@@ -364,9 +364,9 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	}
 }
 
-// gatherEach computes rows in two pieces if lower is not nil. An x of float32 wants that.
+// gatherEach computes rows in two pieces if lower is not nil.
 func gatherEach[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
-	if path == portable || r < leastAVX2 {
+	if path == portable || r < leastAVX2 || len(x) < r {
 		gatherEachGo(dst, lower, r, from, idx, val, x, scale)
 		return
 	}
@@ -375,21 +375,16 @@ func gatherEach[F Float](dst, lower []float64, r int, from, idx []int32, val []f
 	if size*len(x) >= fetchFrom && len(idx) > 0 {
 		fetch = &idx[:cap(idx)][cap(idx)-1]
 	}
-	stride, limit, ok := size*r, size*(len(x)-r), len(idx) == 0 || len(x) >= r
+	stride, limit, ok := size*r, size*(len(x)-r), true
 	for k, w := 0, 0; k < r && ok; k += w {
 		if w = panel(r-k, mostOfAVX2[F](), lanesAVX2); wide(r) {
 			w = panel(r-k, mostAVX512, lanesAVX512)
 		}
-		at := unsafe.SliceData(x)
-		if len(x) >= r {
-			at = &x[k]
-		}
-		z, count := &dst[k], len(dst)/r
-		var low *float64
+		z, low, count := &dst[k], (*float64)(nil), len(dst)/r
 		if lower != nil {
 			low = &lower[k]
 		}
-		switch x := any(at).(type) {
+		switch x := any(&x[k]).(type) {
 		case *float64:
 			switch {
 			case lower == nil && wide(r):
@@ -402,9 +397,14 @@ func gatherEach[F Float](dst, lower []float64, r int, from, idx []int32, val []f
 				ok = gatherSplitAVX2(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
 			}
 		case *float32:
-			if wide(r) {
+			switch {
+			case lower == nil && wide(r):
+				ok = gatherEach32AVX512(z, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
+			case lower == nil:
+				ok = gatherEach32AVX2(z, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
+			case wide(r):
 				ok = gatherSplit32AVX512(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
-			} else {
+			default:
 				ok = gatherSplit32AVX2(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
 			}
 		}

@@ -154,6 +154,7 @@ func TestGuardPagesGathered(t *testing.T) {
 						"AddGathered":            func() { AddGathered(z, r, at, from, idx, val, x) },
 						"GatherEach":             func() { GatherEach(z, r, from, idx, val, x, 0.5) },
 						"GatherEach, no values":  func() { GatherEach(z, r, from, idx, nil, x, 0.5) },
+						"GatherEach, float32":    func() { GatherEach(z, r, from, idx, val, narrow, 0.5) },
 						"GatherSplit":            func() { GatherSplit(z, low, r, cut, idx, val, x, 0.5) },
 						"GatherSplit, no values": func() { GatherSplit(z, low, r, cut, idx, nil, x, 0.5) },
 						"GatherSplit, float32":   func() { GatherSplit(z, low, r, cut, idx, val, narrow, 0.5) },

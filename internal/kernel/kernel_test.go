@@ -385,6 +385,11 @@ func TestFetching(t *testing.T) {
 					GatherEach(dst, r, from, idx, val, x, 0.7)
 					return dst
 				},
+				"GatherEach, float32": func(idx []int32) []float64 {
+					dst := make([]float64, 4*r)
+					GatherEach(dst, r, from, idx, val, narrow, 0.7)
+					return dst
+				},
 				"GatherSplit, float32": func(idx []int32) []float64 {
 					both := make([]float64, 4*r)
 					GatherSplit(both[:2*r], both[2*r:], r, from, idx, val, narrow, 0.7)

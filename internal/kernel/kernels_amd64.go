@@ -48,6 +48,14 @@ func addGatheredAVX2(z *float64, w int, at *int32, from *int32, count int, idx *
 //go:noescape
 func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
+// gatherEach32AVX2 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and 4 ≤ w ≤ 56
+// columns j and from[k+1] − from[k] values of p, going on from k to k.
+// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
+// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+//
+//go:noescape
+func gatherEach32AVX2(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
+
 // gatherSplitAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
 // columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
 // A nil val means ones. stride and limit are in bytes: it returns false at an index that is
@@ -240,6 +248,14 @@ func addGatheredAVX512(z *float64, w int, at *int32, from *int32, count int, idx
 //
 //go:noescape
 func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
+
+// gatherEach32AVX512 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// columns j and from[k+1] − from[k] values of p, going on from k to k.
+// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
+// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+//
+//go:noescape
+func gatherEach32AVX512(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherSplitAVX512 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
 // columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.

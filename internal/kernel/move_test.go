@@ -353,7 +353,7 @@ func TestAddGathered(t *testing.T) {
 }
 
 // TestGatherEach compares with GatherRows, row by row, for every number of columns: rows in one piece and in two, with values and
-// without, empty ones among them, in a small x and in one whose rows are fetched ahead, of float64 and, in two pieces, of float32.
+// without, empty ones among them, in a small x and in one whose rows are fetched ahead, of float64 and of float32.
 func TestGatherEach(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r++ {
@@ -411,23 +411,28 @@ func TestGatherEach(t *testing.T) {
 						t.Fatalf("r = %d, values %v, number %d: %v whole, %v in pieces, %v of the first; want %v and %v", r, values != nil, k, got[k], split[k], low[k], 0.5*want[k], 0.5*wantLow[k])
 					}
 				}
+				copy(got, dirty)
 				copy(split, dirty)
 				copy(low, dirty)
+				GatherEach(got, r, whole, idx, values, narrow, 0.5)
+				check()
 				GatherSplit(split, low, r, from, idx, values, narrow, 0.5)
 				checkSplit()
 				checkLow()
 				for k := range split {
-					if math.Abs(split[k]-0.5*want[k]) > 10*eps*6 || math.Abs(low[k]-0.5*wantLow[k]) > 10*eps*6 {
-						t.Fatalf("r = %d, float32, values %v, number %d: %v in pieces, %v of the first; want %v and %v", r, values != nil, k, split[k], low[k], 0.5*want[k], 0.5*wantLow[k])
+					if math.Abs(got[k]-0.5*want[k]) > 10*eps*6 || math.Abs(split[k]-0.5*want[k]) > 10*eps*6 || math.Abs(low[k]-0.5*wantLow[k]) > 10*eps*6 {
+						t.Fatalf("r = %d, float32, values %v, number %d: %v whole, %v in pieces, %v of the first; want %v and %v", r, values != nil, k, got[k], split[k], low[k], 0.5*want[k], 0.5*wantLow[k])
 					}
 				}
 			}
 			one := make([]float64, r)
 			for name, call := range map[string]func(){
-				"a row of float32 beyond the end": func() {
+				"a row of float32 beyond the end": func() { GatherEach(one, r, []int32{0, 1}, []int32{int32(xRows)}, []float64{1}, narrow, 1) },
+				"a negative row of float32":       func() { GatherEach(one, r, []int32{0, 1}, []int32{-1}, nil, narrow, 1) },
+				"a row of float32 beyond the end, in pieces": func() {
 					GatherSplit(one, slices.Clone(one), r, []int32{0, 0, 1}, []int32{int32(xRows)}, []float64{1}, narrow, 1)
 				},
-				"a negative row of float32": func() {
+				"a negative row of float32, in pieces": func() {
 					GatherSplit(one, slices.Clone(one), r, []int32{0, 1, 1}, []int32{-1}, nil, narrow, 1)
 				},
 				"a row beyond the end": func() { GatherEach(one, r, []int32{0, 1}, []int32{int32(xRows)}, []float64{1}, x, 1) },
@@ -435,7 +440,7 @@ func TestGatherEach(t *testing.T) {
 				"one in the second piece": func() {
 					GatherSplit(one, slices.Clone(one), r, []int32{0, 1, 2}, []int32{0, int32(xRows)}, nil, x, 1)
 				},
-				"an x of no row": func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, nil, nil, 1) },
+				"an x of no row": func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, nil, []float64(nil), 1) },
 				"a step back":    func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 2, 1}, []int32{0}, nil, x, 1) },
 				"a step back before others": func() {
 					GatherSplit(one, slices.Clone(one), r, []int32{0, -1, 1}, []int32{0}, nil, x, 1)
@@ -454,9 +459,9 @@ func TestGatherEach(t *testing.T) {
 				}
 			}
 		}
-		GatherEach(nil, 3, nil, nil, nil, nil, 1)
+		GatherEach(nil, 3, nil, nil, nil, []float64(nil), 1)
 		empty := []float64{1, 2, 3, 4}
-		GatherEach(empty, 4, []int32{5, 5}, nil, nil, nil, 1)
+		GatherEach(empty, 4, []int32{5, 5}, nil, nil, []float64(nil), 1)
 		if !slices.Equal(empty, make([]float64, 4)) {
 			t.Errorf("a row without entries is %v", empty)
 		}

@@ -67,15 +67,15 @@ func gatherRowsGo[F Float](acc []float64, idx []int32, val []float64, x []F) {
 
 // GatherEach sets rows of dst (r columns) to scale times those of a sparse matrix times x: row k has the entries p − from[0] for
 // from[k] ≤ p < from[k+1]. It is GatherRows for many short rows, elements beyond the length of idx included. Elements of from may be
-// places modulo 2³²: all that counts is how far they are apart.
-func GatherEach(dst []float64, r int, from, idx []int32, val, x []float64, scale float64) {
+// places modulo 2³²: all that counts is how far they are apart. x may be of float32, which is half as many cache lines, and widened on the way.
+func GatherEach[F Float](dst []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	if checkPieces(dst, r, from, idx, val, 1) {
 		gatherEach(dst, nil, r, from, idx, val, x, scale)
 	}
 }
 
 // GatherSplit is GatherEach for rows in two pieces: row k of dst becomes scale times the row of all entries from from[2k] to from[2k+2],
-// that of lower scale times the row of those before from[2k+1]. x may be of float32, which is half as many cache lines, and widened on the way.
+// that of lower scale times the row of those before from[2k+1].
 func GatherSplit[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	if len(lower) != len(dst) {
 		panic(badLen)

@@ -81,6 +81,7 @@ func (a *asm) rowKernels() {
 	a.rows(inOrder)
 	a.addGathered()
 	a.gatherEach(false, double)
+	a.gatherEach(false, single)
 	a.gatherEach(true, double)
 	a.gatherEach(true, single)
 	a.gatherSpan(double)

@@ -1,0 +1,102 @@
+package matrix
+
+import "symnmf/internal/kernel"
+
+// singleRepeater is an operator whose products with matrices of float32 wait for half as much memory as with those of float64.
+type singleRepeater interface {
+	// repeatSingle is Repeat for matrices of float32, n×k. It returns nil where there is nothing to gain.
+	repeatSingle(k, workers int) func(x []float32) Product
+}
+
+// repeatSingle implements singleRepeater. It pays from where rowblock has H in float32 on (decision 0013); entries that are left out it would not leave out.
+func (m *SymCSR) repeatSingle(k, _ int) func(x []float32) Product {
+	if m.a.rows*k < spanFrom || m.leavesOut(0, m.a.rows) {
+		return nil
+	}
+	return func(x []float32) Product { return &csrSingles{m, x, k} }
+}
+
+type csrSingles struct {
+	m *SymCSR
+	x []float32
+	k int
+}
+
+func (p *csrSingles) RowsTo(dst []float64, lo, hi int) {
+	gatherTo(p.m.a, dst, lo, hi, p.x, p.k, p.m.scale)
+}
+
+// repeatSingle implements singleRepeater for sparse points: Z is of float32, too.
+func (m *GramOperator) repeatSingle(k, workers int) func(x []float32) Product {
+	points, sparse := m.points.(*CSR)
+	n, rows := m.points.Dims()
+	if !sparse || n*k < spanFrom {
+		return nil
+	}
+	features := points.transpose(workers)
+	z := kernel.Room[float32](rows * k)
+	return func(x []float32) Product {
+		kernel.BlocksWith(rows, productRows, workers, func() []float64 { return make([]float64, productRows*k) }, func(sums []float64, _, lo, hi int) {
+			sums = sums[:(hi-lo)*k]
+			gatherTo(features, sums, lo, hi, x, k, m.scale)
+			kernel.ToFloat32(z[lo*k:hi*k], sums)
+		})
+		return &gramSingles{m, points, x, z, k}
+	}
+}
+
+type gramSingles struct {
+	m      *GramOperator
+	points *CSR
+	x, z   []float32
+	k      int
+}
+
+func (p *gramSingles) RowsTo(dst []float64, lo, hi int) {
+	gatherTo(p.points, dst, lo, hi, p.z, p.k, p.m.scale)
+	if !p.m.offDiag {
+		return
+	}
+	own := make([]float64, p.k)
+	for i := lo; i < hi; i++ {
+		kernel.ToFloat64(own, p.x[i*p.k:(i+1)*p.k])
+		kernel.Axpy(dst[(i-lo)*p.k:(i-lo+1)*p.k], -p.m.scale*(p.m.scale*p.m.diag[i]), own)
+	}
+}
+
+// repeatSingle implements singleRepeater where the operator inside does.
+func (m *normalized) repeatSingle(k, workers int) func(x []float32) Product {
+	inner, ok := m.inner.(singleRepeater)
+	if !ok {
+		return nil
+	}
+	products := inner.repeatSingle(k, workers)
+	if products == nil {
+		return nil
+	}
+	sx := kernel.Room[float32](len(m.s) * k)
+	return func(x []float32) Product {
+		kernel.Blocks(len(m.s), productRows, workers, func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				s := float32(m.s[i])
+				for j, v := range x[i*k : (i+1)*k] {
+					sx[i*k+j] = s * v
+				}
+			}
+		})
+		return &normalizedSingles{m.s, products(sx), k}
+	}
+}
+
+type normalizedSingles struct {
+	s     []float64
+	inner Product
+	k     int
+}
+
+func (p *normalizedSingles) RowsTo(dst []float64, lo, hi int) {
+	p.inner.RowsTo(dst, lo, hi)
+	for i := lo; i < hi; i++ {
+		kernel.Scale(dst[(i-lo)*p.k:(i-lo+1)*p.k], p.s[i])
+	}
+}

@@ -1,0 +1,235 @@
+package matrix
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// sparseFrom returns the rows×cols matrix of the entries f gives for a few columns of each row.
+func sparseFrom(rows, cols int, f func(i int) map[int]float64) *CSR {
+	m := &CSR{rows: rows, cols: cols, RowPtr: []int64{0}}
+	for i := range rows {
+		row := f(i)
+		for _, j := range sorted(row) {
+			m.Col, m.Val = append(m.Col, int32(j)), append(m.Val, row[j])
+		}
+		m.RowPtr = append(m.RowPtr, int64(len(m.Col)))
+	}
+	return m
+}
+
+func sorted[V any](row map[int]V) []int {
+	var keys []int
+	for j := range row {
+		keys = append(keys, j)
+	}
+	slices.SortFunc(keys, cmp.Compare)
+	return keys
+}
+
+// randomGraph has about so many neighbours a node, most of them among the first nodes, and some loops.
+func randomGraph(rng *rand.Rand, n, degree int) *CSR {
+	rows := make([]map[int]float64, n)
+	for i := range rows {
+		rows[i] = map[int]float64{}
+	}
+	for i := range n {
+		for range degree / 2 {
+			j := int(float64(n) * math.Pow(rng.Float64(), 3))
+			v := 1 + rng.Float64()
+			rows[i][j], rows[j][i] = v, v
+		}
+	}
+	return sparseFrom(n, n, func(i int) map[int]float64 { return rows[i] })
+}
+
+// singlesCases are operators whose products may be with float32, and how each multiplies by definition.
+func singlesCases(t *testing.T) map[string]Operator {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(41, 1))
+	const n = 2800
+	graph := randomGraph(rng, n, 12)
+	points := sparseFrom(n, 700, func(int) map[int]float64 {
+		row := map[int]float64{}
+		for range 1 + rng.IntN(20) {
+			row[int(700*math.Pow(rng.Float64(), 2))] = rng.Float64()
+		}
+		return row
+	})
+	a, err := FromCSR(graph, 1e-12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := Gram(points, Rows, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]Operator{
+		"graph": a, "graph, scaled": a.Scaled(0.37), "graph, normalized": normalize(t, a, 0), "graph without the diagonal": a.OffDiagonal(),
+		"points": x, "points, scaled": x.Scaled(0.37), "points, normalized": normalize(t, x, 2), "points without the diagonal": x.OffDiagonal(),
+	}
+}
+
+// TestSingles: products with float32 are those with the same numbers in float64, to what rounding Z, or S·H, may cost. Small ones, and those of a graph that leaves a diagonal out, are not offered.
+func TestSingles(t *testing.T) {
+	const k = 24
+	rng := rand.New(rand.NewPCG(41, 2))
+	for name, a := range singlesCases(t) {
+		n := a.Dim()
+		if few := a.(singleRepeater).repeatSingle(8, 1); few != nil {
+			t.Errorf("%s: offered for a few columns", name)
+		}
+		products := a.(singleRepeater).repeatSingle(k, 2)
+		if offered := name != "graph without the diagonal"; (products != nil) != offered {
+			t.Errorf("%s: offered %v, want %v", name, products != nil, offered)
+		}
+		if products == nil {
+			continue
+		}
+		for range 2 { // the second is by the same room
+			h := NewDense(n, k, nil)
+			x := make([]float32, n*k)
+			for p := range x {
+				x[p] = float32(rng.NormFloat64())
+				h.data[p] = float64(x[p])
+			}
+			want, size := NewDense(n, k, nil), NewDense(n, k, nil)
+			productTo(want, a.NewProduct(h, 1), 1)
+			for p, v := range h.data {
+				h.data[p] = math.Abs(v)
+			}
+			productTo(size, a.NewProduct(h, 1), 1)
+			p := products(x)
+			for _, rows := range [][2]int{{0, 64}, {64, 100}, {100, n}} {
+				got := make([]float64, (rows[1]-rows[0])*k)
+				p.RowsTo(got, rows[0], rows[1])
+				for q, v := range got {
+					at := rows[0]*k + q
+					most := 0x1p-23 * (math.Abs(size.data[at]) + a.Norm()) // without the diagonal the rest of size is what the diagonal leaves
+					if !(math.Abs(v-want.data[at]) <= most) {
+						t.Fatalf("%s: number %d is %v, want %v", name, at, v, want.data[at])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRitzPairsSingle: from a basis of float32 values are ⟨A·u, u⟩ of vectors that are orthonormal, near those from one of float64, and the same for any number of workers.
+func TestRitzPairsSingle(t *testing.T) {
+	const k = 16
+	for name, a := range singlesCases(t) {
+		values, u := ritzPairs(t, a, k, 3, 1)
+		for _, workers := range []int{2, 3, 8} {
+			again, v := ritzPairs(t, a, k, 3, workers)
+			if !slices.Equal(values, again) || !slices.Equal(u.data, v.data) {
+				t.Errorf("%s: %d workers give other pairs", name, workers)
+			}
+		}
+		products := productsOf(a, 1)
+		s := &subspace[float64]{n: a.Dim(), k: 24, workers: 1, product: func(x []float64) Product { return products(NewDense(a.Dim(), 24, x)) }}
+		want, _, err := s.pairs(context.Background(), k, 3)
+		if err != nil || len(values) != k {
+			t.Fatalf("%s: %d values, %v", name, len(values), err)
+		}
+		au := NewDense(a.Dim(), k, nil)
+		productTo(au, a.NewProduct(u, 1), 1)
+		uau, uu := transTimes(u, au, 1), gram(u, 1)
+		for j, v := range values {
+			if !(math.Abs(v-want[j]) <= 1e-4*want[0]) {
+				t.Errorf("%s: value %d is %v, of float64 %v", name, j, v, want[j])
+			}
+			if !(math.Abs(uau.At(j, j)-v) <= 2e-7*want[0]) {
+				t.Errorf("%s: ⟨A·u, u⟩ = %v, the value is %v", name, uau.At(j, j), v)
+			}
+			for l := range k {
+				unit := 0.0
+				if l == j {
+					unit = 1
+				}
+				if !(math.Abs(uu.At(j, l)-unit) <= 1e-6) {
+					t.Errorf("%s: ⟨u_%d, u_%d⟩ = %v", name, j, l, uu.At(j, l))
+				}
+			}
+		}
+	}
+}
+
+// TestRitzPairsSingleOfLowRank: a large sparse matrix with fewer eigenvalues than a basis has columns has no values that are but roundings of float32.
+func TestRitzPairsSingleOfLowRank(t *testing.T) {
+	const n, size = 2800, 400
+	a, err := FromCSR(sparseFrom(n, n, func(i int) map[int]float64 {
+		row := map[int]float64{}
+		for j := i / size * size; j < (i/size+1)*size; j++ {
+			row[j] = float64(1 + i/size)
+		}
+		return row
+	}), 1e-12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, u := ritzPairs(t, a, 16, 0, 2)
+	if len(values) < n/size || u.cols != len(values) {
+		t.Fatalf("%d values, want %d", len(values), n/size)
+	}
+	for j, v := range values {
+		want := 0.0
+		if j < n/size {
+			want = float64(n/size-j) * size
+		}
+		if !(math.Abs(v-want) <= 1e-9*values[0]) {
+			t.Errorf("value %d is %v, want %v", j, v, want)
+		}
+	}
+	asked := &asks{Context: context.Background(), from: 2}
+	if values, _, err := RitzPairs(asked, a, 16, 0, 1); !errors.Is(err, context.Canceled) || values != nil {
+		t.Errorf("cancelled as float64 begins: %v, %v", values, err)
+	}
+}
+
+// TestInverseRootOf: tᵀgt = I for inner products of vectors that are independent, nearly dependent, and dependent.
+func TestInverseRootOf(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 3))
+	const n, k = 40, 6
+	for _, c := range []struct {
+		apart float64 // how far the last vector is from one before it
+		kept  int
+		bound float64
+	}{{1, k, 1e-12}, {1e-3, k, 1e-9}, {1e-5, k, 1e-4}, {1e-9, k - 1, 1e-9}, {0, k - 1, 1e-9}} {
+		x := draw(rng, n, k, 1)
+		for i := range x {
+			x[i][k-1] = x[i][0] + c.apart*x[i][k-1]
+		}
+		g := gram(x.dense(), 1)
+		lengths := columnNorms(g)
+		for i := range k {
+			for j := range k {
+				g.data[i*k+j] /= lengths[i] * lengths[j]
+			}
+		}
+		root, err := inverseRootOf(g)
+		if err != nil || root.rows != k || root.cols != c.kept {
+			t.Fatalf("%g apart: %d×%d, %v", c.apart, root.rows, root.cols, err)
+		}
+		one := transTimes(root, times(g, root, 1), 1)
+		for i := range c.kept {
+			for j := range c.kept {
+				unit := 0.0
+				if i == j {
+					unit = 1
+				}
+				if !(math.Abs(one.At(i, j)-unit) <= c.bound) {
+					t.Errorf("%g apart: tᵀgt has %v at %d, %d", c.apart, one.At(i, j), i, j)
+				}
+			}
+		}
+	}
+	if _, err := inverseRootOf(NewDense(2, 2, nil)); !errors.Is(err, ErrEigen) {
+		t.Errorf("of zeros: %v", err)
+	}
+}
