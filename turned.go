@@ -13,7 +13,7 @@ import (
 //
 // The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q that deals the leading eigenvector out to all columns alike, so that none of them is everything's largest, and columns that come out zero are drawn as by Random. Where the diagonal is ignored and fewer than r eigenvalues are positive all of it is Random. All runs share B.
 //
-// Memory: B as long as there are runs; before the first sweep what matrix.RitzPairs takes, or the low rank of RowBlock.Compress that is found in place of that for dense data near one; and for each start the rows that turns look at, 64·r of them at most. See docs/decisions/0026-turned-starts.md, 0027 and 0028.
+// Memory: B as long as there are runs; before the first sweep what matrix.RitzPairs takes, or the low rank of RowBlock.Compress that is found in place of that for dense data near one; and for each start the rows that turns look at, 64·r of them at most, twice in float32, and as they are where there are more. See docs/decisions/0026-turned-starts.md, 0027 and 0028.
 type TSVDStart struct{}
 
 // Name implements Start.
@@ -37,7 +37,7 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 		p.note("without the diagonal fewer eigenvalues are positive (%d) than H has columns, so the run began at random", len(top.values))
 		return Random{}.fill(p, h, run)
 	}
-	q, _ := p.turnFrom(p.sample(top.b, startRows*p.r), p.firstTurn(len(top.values), run), top.enough)
+	q, _ := p.turnFrom(p.sample(top.b, startRows*p.r), p.firstTurn(len(top.values), run), top.leastTurned(), top.enough)
 	p.turnBy(h, top.b, q)
 	p.fillColumns(h, run)
 	p.rescale(h)
@@ -127,6 +127,14 @@ func (p *problem) roots() (*roots, error) {
 	return top, nil
 }
 
+// leastTurned returns about the least singular value of Bᵀ·[B·Q]₊ relative to the largest: that of BᵀB·Q is that of the values.
+func (t *roots) leastTurned() float64 {
+	if len(t.values) == 0 {
+		return 1
+	}
+	return t.values[len(t.values)-1] / t.values[0] / 4
+}
+
 // signRoots sets the first columns of b to √λ·u, of each with the sign with which its positive part is the larger one, for as many as there are values λ. Columns of u are √λ long already if rooted. It returns the squares of their lengths.
 //
 // Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J. Chemom. 22,
@@ -165,13 +173,16 @@ func (p *problem) signRoots(b, u *matrix.Dense, values []float64, rooted bool) (
 	return squares[:r]
 }
 
-// turnBlock is how many rows are turned at a time.
-const turnBlock = 64
+// turnBlock is how many rows are turned at a time, and turnedAtOnce how many in float32, where a product adds up as many terms in a row.
+const (
+	turnBlock    = 64
+	turnedAtOnce = 128
+)
 
-// sample returns a copy of so many rows of b, those that are longest, or all of them.
+// sample returns a copy of so many rows of b, those that are longest, or all of them as they are.
 func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 	if rows >= p.n {
-		return slices.Clone(b.Data())
+		return b.Data()
 	}
 	_, k := b.Dims()
 	length := make([]float64, p.n)
@@ -234,28 +245,42 @@ func largest(x []float64, k int) float64 {
 }
 
 // turnFrom returns where turns of TSVD lead from q (k×r) for rows of b, of k numbers: Q is what has orthonormal rows and is nearest to Bᵀ·[B·Y]₊, for a Y beyond the last Q by what Nesterov's method adds to a step. They end where the
-// negative part of B·Y is as little as enough, of ‖B‖, where it hardly falls any more, and where there is no time; turns says after how many.
-func (p *problem) turnFrom(b, q []float64, enough float64) (to []float64, turns int) {
+// negative part of B·Y is as little as enough, of ‖B‖, where it hardly falls any more, and where there is no time; turns says after how many. least is as for polar.
+//
+// B·Y and Bᵀ·[B·Y]₊ are products of float32: a direction is all that comes of them.
+func (p *problem) turnFrom(b, q []float64, least, enough float64) (to []float64, turns int) {
 	r := p.r
 	k := len(q) / r
 	if k == 0 {
 		return q, 0
 	}
+	wide, pitch := (r+3)/4*4, kernel.SinglePitch(r) // columns of products, and how far their rows of float32 are apart
 	n := len(b) / k
 	rows := max(256, r) // of a part
 	type part struct {
-		m, c, h []float64
-		cut     float64
+		m, h []float64
+		h32  []float32
+		cut  float64
 	}
 	parts := make([]part, kernel.BlockCount(n, rows))
 	for i := range parts {
-		parts[i] = part{m: make([]float64, k*r), c: make([]float64, turnBlock*r), h: make([]float64, turnBlock*r)}
+		parts[i] = part{m: make([]float64, k*wide), h: make([]float64, turnedAtOnce*wide), h32: make([]float32, turnedAtOnce*pitch)}
 	}
 	team := kernel.NewTeam(p.workers)
 	defer team.Close()
-	m, y := make([]float64, k*r), make([]float64, k*r)
+	rounded, across := make([]float32, n*k), make([]float32, n*k) // B, and each turnedAtOnce rows of it transposed
+	team.Do(len(parts), func(i int) {
+		for lo := i * rows; lo < min((i+1)*rows, n); lo += turnedAtOnce {
+			hi := min(lo+turnedAtOnce, (i+1)*rows, n)
+			from := rounded[lo*k : hi*k]
+			kernel.ToFloat32(from, b[lo*k:hi*k])
+			transposeTo(across[lo*k:hi*k], from, hi-lo, k)
+		}
+	})
+	m, y, y32 := make([]float64, k*wide), make([]float64, k*r), make([]float32, k*pitch)
+	sum := make([]float64, k*r)
 	q, last, next := slices.Clone(q), slices.Clone(q), make([]float64, k*r)
-	find := newPolar(k, r, p.stop)
+	find := newPolar(k, r, least, p.stop)
 	enough *= enough * kernel.SumSq(b)
 	before := math.Inf(1)
 	for turns < mostTurns {
@@ -266,16 +291,21 @@ func (p *problem) turnFrom(b, q []float64, enough float64) (to []float64, turns 
 		for i, v := range q {
 			y[i] = v + beyond*(v-last[i])
 		}
+		kernel.ToSingles(y32, y, r)
 		team.Do(len(parts), func(i int) {
 			t := &parts[i]
 			clear(t.m)
 			t.cut = 0
-			for left := b[i*rows*k : min((i+1)*rows, n)*k]; len(left) > 0; {
-				now := left[:min(len(left), turnBlock*k)]
-				h := t.h[:len(now)/k*r]
-				t.cut += timesPositive(h, t.c, now, k, y, r)
-				kernel.TransTimes(t.m, now, k, h, r)
-				left = left[len(now):]
+			for lo := i * rows; lo < min((i+1)*rows, n); lo += turnedAtOnce {
+				hi := min(lo+turnedAtOnce, (i+1)*rows, n)
+				h, h32 := t.h[:(hi-lo)*wide], t.h32[:(hi-lo)*pitch]
+				clear(h)
+				kernel.SingleTimes(h, 1, rounded[lo*k:hi*k], k, y32, wide, 0)
+				all := kernel.SumSq(h)
+				kernel.Extrapolate(h, 0, h, 0)
+				t.cut += all - kernel.SumSq(h)
+				kernel.ToSingles(h32, h, wide)
+				kernel.SingleTimes(t.m, 1, across[lo*k:hi*k], hi-lo, h32, wide, 0)
 			}
 		})
 		clear(m)
@@ -284,7 +314,10 @@ func (p *problem) turnFrom(b, q []float64, enough float64) (to []float64, turns 
 			kernel.Axpy(m, 1, parts[i].m)
 			cut += parts[i].cut
 		}
-		if !find.nearest(next, m) {
+		for i := range k {
+			copy(sum[i*r:(i+1)*r], m[i*wide:])
+		}
+		if !find.nearest(next, sum) {
 			break
 		}
 		q, last, next = next, q, last
@@ -305,58 +338,56 @@ func (p *problem) turnFrom(b, q []float64, enough float64) (to []float64, turns 
 // turnBy sets h to [B·Q]₊.
 func (p *problem) turnBy(h, b *matrix.Dense, q []float64) {
 	_, k := b.Dims()
-	room := func() []float64 { return make([]float64, turnBlock*p.r) }
-	kernel.BlocksWith(p.n, turnBlock, p.workers, room, func(c []float64, _, lo, hi int) {
-		timesPositive(h.Data()[lo*p.r:hi*p.r], c, b.Data()[lo*k:hi*k], k, q, p.r)
+	kernel.Blocks(p.n, turnBlock, p.workers, func(_, lo, hi int) {
+		rows := h.Data()[lo*p.r : hi*p.r]
+		clear(rows)
+		if k > 0 {
+			kernel.RowsTimes(rows, b.Data()[lo*k:hi*k], k, q, p.r)
+		}
+		kernel.Extrapolate(rows, 0, rows, 0)
 	})
-}
-
-// timesPositive sets h to [X·Q]₊ for rows of k numbers and a k×r matrix Q, and returns the square of what was cut off; c is room.
-func timesPositive(h, c, x []float64, k int, q []float64, r int) (cut float64) {
-	c = c[:len(h)]
-	clear(c)
-	if k > 0 {
-		kernel.RowsTimes(c, x, k, q, r)
-	}
-	kernel.Extrapolate(h, 0, c, 0)
-	return kernel.SumSq(c) - kernel.SumSq(h)
 }
 
 // polar finds what has orthonormal rows and is nearest to k×r matrices, k ≤ r, in room of its own.
 type polar struct {
 	k, r     int
+	least    float64     // about the least singular value of the matrices, relative to the largest: one that is too large costs iterations, and one too small fewer
 	stop     func() bool // or nil
 	x, y     []float64   // r×k
 	c, g, gt []float64   // k×k
 }
 
-func newPolar(k, r int, stop func() bool) *polar {
-	w := &polar{k: k, r: r, stop: stop, x: make([]float64, k*r), y: make([]float64, k*r)}
+func newPolar(k, r int, least float64, stop func() bool) *polar {
+	w := &polar{k: k, r: r, least: min(max(least, leastRatio), 1), stop: stop, x: make([]float64, k*r), y: make([]float64, k*r)}
 	for _, m := range []*[]float64{&w.c, &w.g, &w.gt} {
 		*m = make([]float64, k*k)
 	}
 	return w
 }
 
-// nearest sets q to the polar factor of M (k×r): by Newton's iteration for X = Mᵀ, X ← (γX + X·(XᵀX)⁻¹/γ)/2, and, near the end, that of Newton and Schulz,
+const leastRatio = 1e-5 // taken for singular values; for less a product of them would be lost in rounding
+
+// nearest sets q to the polar factor of M (k×r): by Halley's iteration with weights for X = Mᵀ, X ← X·(aI + bXᵀX)·(I + cXᵀX)⁻¹, and, near the end, that of Newton and Schulz,
 // X ← X·(3I − XᵀX)/2, to some seven digits where the condition of M is a million at most; by singular values where M is singular, or all but that. It reports false, and q is spoilt, when the run has to end.
 //
-// Source: Higham, Functions of Matrices, 2008, section 8.
+// Source: Nakatsukasa, Bai, Gygi, Optimizing Halley's iteration for computing the matrix polar decomposition, SIAM J. Matrix Anal. Appl. 31, 2010; Higham, Functions of Matrices, 2008, section 8.
 func (w *polar) nearest(q, m []float64) bool {
 	const (
-		most = 20   // iterations: seven to ten do
-		near = 0.5  // ‖XᵀX − I‖² from which on no inverse is needed; below 4 the next is less
+		most = 20   // iterations: five to seven do
+		near = 0.1  // ‖XᵀX − I‖² from which on no inverse is needed; below 4 the next is less
 		end  = 1e-7 // after which one more is the last
 	)
 	k, x, y, c := w.k, w.x, w.y, w.c
 	transposeTo(x, m, w.k, w.r)
-	for range most {
+	least := w.least
+	for i := range most {
 		if w.stop != nil && w.stop() {
 			return false
 		}
 		clear(c)
-		kernel.TransTimes(c, x, k, x, k)
-		off := kernel.SumSq(c) + float64(k)
+		kernel.Gram(c, x, k)
+		size := kernel.SumSq(c)
+		off := size + float64(k)
 		for j := range k {
 			off -= 2 * c[j*k+j]
 		}
@@ -374,25 +405,44 @@ func (w *polar) nearest(q, m []float64) bool {
 			x, y = y, x
 			continue
 		}
-		if !inverseRoot(w.g, w.gt, c, k) {
+		unit := 1.0 // the square of X's multiple whose singular values are 1 at most
+		if i == 0 {
+			unit = 1 / math.Sqrt(size)
+		}
+		ha, hb, hc := halleyWeights(least)
+		least = min(1, least*(ha+hb*least*least)/(1+hc*least*least))
+		kernel.Scale(c, hc*unit)
+		for j := range k {
+			c[j*k+j]++
+		}
+		if !(size > 0 && size < math.MaxFloat64) || !inverseRoot(w.g, w.gt, c, k) {
 			break
 		}
 		clear(c)
-		kernel.TransTimes(c, w.g, k, w.g, k) // L⁻ᵀL⁻¹ = (XᵀX)⁻¹
-		kernel.RowsTimes(y, x, k, c, k)
-		scale := math.Sqrt(math.Sqrt(kernel.SumSq(y) / kernel.SumSq(x)))
-		if !(scale > 0 && scale < math.MaxFloat64) {
-			break
+		kernel.TransTimes(c, w.g, k, w.g, k) // L⁻ᵀL⁻¹ = (I + cXᵀX)⁻¹
+		kernel.Scale(c, (ha-hb/hc)*math.Sqrt(unit))
+		for j := range k {
+			c[j*k+j] += hb / hc * math.Sqrt(unit)
 		}
-		kernel.Scale(x, scale/2)
-		kernel.Axpy(x, 0.5/scale, y)
+		kernel.RowsTimes(y, x, k, c, k)
+		x, y = y, x
 	}
 	copy(q, rotation(m, k, w.r))
 	return true
 }
 
+// halleyWeights returns the a, b and c with which σ·(a + bσ²)/(1 + cσ²) brings all of [least, 1] nearest to 1.
+func halleyWeights(least float64) (a, b, c float64) {
+	l := least * least
+	d := math.Cbrt(4 * (1 - l) / (l * l))
+	root := math.Sqrt(1 + d)
+	a = root + math.Sqrt(8-4*d+8*(2-l)/(l*root))/2
+	b = (a - 1) * (a - 1) / 4
+	return a, b, a + b - 1
+}
+
 // transposeTo sets y to the transpose of x (rows×columns).
-func transposeTo(y, x []float64, rows, columns int) {
+func transposeTo[F kernel.Float](y, x []F, rows, columns int) {
 	for i := range rows {
 		for j, v := range x[i*columns : (i+1)*columns] {
 			y[j*rows+i] = v
@@ -423,7 +473,7 @@ func (p *problem) randomTurn(k, run int) []float64 {
 		}
 	}
 	q := make([]float64, k*p.r)
-	if !newPolar(k, p.r, p.stop).nearest(q, g) {
+	if !newPolar(k, p.r, 0, p.stop).nearest(q, g) {
 		return g
 	}
 	return q

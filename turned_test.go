@@ -35,7 +35,7 @@ func TestPolar(t *testing.T) {
 		asked := 0 // once an iteration
 		nearest := func(m []float64) []float64 {
 			q := make([]float64, k*r)
-			if !newPolar(k, r, func() bool { asked++; return false }).nearest(q, m) {
+			if !newPolar(k, r, 0, func() bool { asked++; return false }).nearest(q, m) {
 				t.Fatal("it has to end")
 			}
 			for i := range k {
@@ -73,10 +73,71 @@ func TestPolar(t *testing.T) {
 		for looks := range 3 {
 			asked := 0
 			stop := func() bool { asked++; return asked > looks }
-			if newPolar(k, r, stop).nearest(make([]float64, k*r), steep) && (asked > looks || looks == 0) {
+			if newPolar(k, r, 0, stop).nearest(make([]float64, k*r), steep) && (asked > looks || looks == 0) {
 				t.Errorf("%d×%d: stopped when asked for the %d-th time, it goes on", k, r, looks+1)
 			}
 		}
+	}
+}
+
+// TestPolarLeast: whatever is said about the least singular value the factor is right, and what is near takes the fewest iterations.
+func TestPolarLeast(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 1))
+	const k = 20
+	m := rotation(normals(rng, k*k), k, k)
+	for i := range k { // singular values from 1 to 1e-4
+		kernel.Scale(m[i*k:(i+1)*k], math.Pow(10, -4*float64(i)/(k-1)))
+	}
+	turn := rotation(normals(rng, k*k), k, k)
+	mixed, want := make([]float64, k*k), make([]float64, k*k)
+	kernel.RowsTimes(mixed, turn, k, m, k)
+	kernel.RowsTimes(want, turn, k, rotation(m, k, k), k)
+	for _, c := range []struct {
+		least float64
+		most  int
+	}{{1e-4, 6}, {3e-5, 6}, {0, 7}, {1e-2, 9}, {1, 13}} {
+		asked, q := 0, make([]float64, k*k)
+		if !newPolar(k, k, c.least, func() bool { asked++; return false }).nearest(q, mixed) {
+			t.Fatal("it has to end")
+		}
+		if d := apart(q, want); !(d <= 1e-6) || asked > c.most {
+			t.Errorf("a least value of 1e-4 said to be %g: %v apart after %d iterations, want %d at most", c.least, d, asked, c.most)
+		}
+	}
+}
+
+func normals(rng *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	return x
+}
+
+// TestHalleyWeights: σ·(a + bσ²)/(1 + cσ²) takes [least, 1] to the narrowest interval that ends with 1: it comes to both ends of it twice, first at least and last at 1.
+func TestHalleyWeights(t *testing.T) {
+	const points = 100000
+	for _, least := range []float64{0.9, 0.3, 1e-2, 1e-5} {
+		a, b, c := halleyWeights(least)
+		values := make([]float64, points+1)
+		for i := range values {
+			s := math.Pow(least, 1-float64(i)/points)
+			values[i] = s * (a + b*s*s) / (1 + c*s*s)
+		}
+		turns := []float64{values[0]}
+		for i := 1; i < points; i++ {
+			if (values[i]-values[i-1])*(values[i+1]-values[i]) < 0 {
+				turns = append(turns, values[i])
+			}
+		}
+		turns = append(turns, values[points])
+		want := []float64{values[0], 1, values[0], 1}
+		if len(turns) != len(want) || apart(turns, want) > 1e-6 {
+			t.Errorf("from %g: it turns at %v, want %v", least, turns, want)
+		}
+	}
+	if a, b, c := halleyWeights(1); a != 3 || b != 1 || c != 3 {
+		t.Errorf("weights of 1 are %v, %v, %v, want Halley's 3, 1, 3", a, b, c)
 	}
 }
 
@@ -323,7 +384,7 @@ func TestTurned(t *testing.T) {
 	}
 	for _, workers := range []int{1, 3} {
 		p.workers = workers
-		q, _ := p.turnFrom(b.Data(), first, 0)
+		q, _ := p.turnFrom(b.Data(), first, 0, 0)
 		if d := apart(q, want); !(d <= 1e-5) {
 			t.Errorf("%d workers: Q is %v from that of the definition", workers, d)
 		}
@@ -349,7 +410,7 @@ func TestTurnsStop(t *testing.T) {
 	for looks := range 60 {
 		asked := 0
 		p.stop = func() bool { asked++; return asked > looks }
-		q, turns := p.turnFrom(top.b.Data(), first, 0)
+		q, turns := p.turnFrom(top.b.Data(), first, 0, 0)
 		if asked > looks+1 || looks == 0 && turns > 0 {
 			t.Errorf("stopped when asked for the %d-th time: asked %d times, %d turns", looks+1, asked, turns)
 		}
@@ -371,7 +432,7 @@ func TestTurnsStop(t *testing.T) {
 func TestTurnsEnd(t *testing.T) {
 	turns := func(b []float64, enough float64) int {
 		p := &problem{n: len(b) / 2, r: 2, workers: 1}
-		_, made := p.turnFrom(b, identity(2), enough)
+		_, made := p.turnFrom(b, identity(2), 0, enough)
 		return made
 	}
 	var even, half []float64 // a circle is the same however it is turned; so is not half of one

@@ -333,7 +333,11 @@ func (sh shape) beginsTurned(n, m float64, points bool) bool {
 func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	k, r := float64((sh.rank+max(8, sh.rank/4)+7)/8*8), float64(sh.rank)
 	rows := min(n, 64*r)
-	turns = 8 * (rows*r + math.Ceil(rows/max(256, r))*(r*r+128*r) + 12*r*r)
+	wide, pitch := 4*math.Ceil(r/4), 16*math.Ceil(r/16)
+	turns = 8 * (rows*r + math.Ceil(rows/max(256, r))*(r*wide+128*wide+64*pitch) + 13*r*wide)
+	if rows < n {
+		turns += 8 * rows * r
+	}
 	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
 		return max(8*(2*m*k+m*r+2*wideParts(m)*k*k+n*k), sh.lowFirst(n, m, points)), turns
 	}

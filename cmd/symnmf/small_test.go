@@ -133,7 +133,7 @@ func TestTurnedStart(t *testing.T) {
 		if once != c.want {
 			t.Errorf("%s: %v once, want %v", name, once, c.want)
 		}
-		if want := 8.0 * (640*10 + 3*(10*10+128*10) + 12*10*10); c.sh.rank == 10 && turns != want {
+		if want := 8.0 * (2*640*10 + 3*(10*12+128*12+64*16) + 13*10*12); c.sh.rank == 10 && turns != want {
 			t.Errorf("%s: %v for each start, want %v", name, turns, want)
 		}
 	}

@@ -47,7 +47,7 @@ func advanceRoundedGo[F Float](x []float64, y []float32, d []float64, t float64,
 	return along, cut
 }
 
-// Extrapolate sets y to x + c·(x − y), or to least where that is below. They must not overlap. Every bit is the same on every path.
+// Extrapolate sets y to x + c·(x − y), or to least where that is below. They may be the same, but not overlap otherwise. Every bit is the same on every path.
 func Extrapolate(y []float64, c float64, x []float64, least float64) {
 	if len(x) != len(y) {
 		panic(badLen)

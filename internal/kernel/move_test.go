@@ -237,6 +237,13 @@ func TestExtrapolate(t *testing.T) {
 				if !slices.Equal(gl, want) || !slices.Equal(gx, x) {
 					t.Fatalf("%d numbers, least %v: %v from %v, want %v from %v", n, least, gl, gx, want, x)
 				}
+				for i, v := range x {
+					want[i] = max(v, least)
+				}
+				if Extrapolate(gx, 0.7, gx, least); !slices.Equal(gx, want) {
+					t.Fatalf("%d numbers, least %v: %v from itself, want %v", n, least, gx, want)
+				}
+				checkX()
 			}
 		}
 	})
