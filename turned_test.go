@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"symnmf/internal/instance"
 	"symnmf/internal/kernel"
+	"symnmf/matio"
 	"symnmf/matrix"
 )
 
@@ -797,5 +799,61 @@ func TestTSVDStartWithoutDiagonal(t *testing.T) {
 	}
 	if got := factorize(t, a, 1, Options{IgnoreDiagonal: true}); got.First.RelErr == factorize(t, a, 1, Options{IgnoreDiagonal: true, Start: Random{}}).First.RelErr {
 		t.Error("with as many columns as positive eigenvalues it is drawn, too")
+	}
+}
+
+// BenchmarkTSVDStart is how long the start of a run takes, eigenvectors, turns, the best multiple and its measurement, with one thread and with two.
+func BenchmarkTSVDStart(b *testing.B) {
+	must := func(a matrix.Operator, err error) matrix.Operator {
+		if err != nil {
+			b.Fatal(err)
+		}
+		return a
+	}
+	sparse := func(name string) matrix.Operator {
+		t, err := matio.Open("../shared/data/"+name+"/A.mtx.gz", matio.Options{})
+		if err != nil {
+			b.Skipf("%s: %v", name, err)
+		}
+		a, err := matrix.FromCSR(t.Sparse, 0)
+		return must(a, err)
+	}
+	points := func(name string) matrix.Operator {
+		a, err := matrix.Gram(sharedX(b, name), matrix.Columns, 2)
+		return must(a, err)
+	}
+	dense := func(a *matrix.Dense) matrix.Operator { op, err := matrix.FromDense(a, 0); return must(op, err) }
+	for _, c := range []struct {
+		name string
+		r    int
+		a    func() matrix.Operator
+	}{
+		{"low rank", 30, func() matrix.Operator { a, _ := instance.LowRank(500, 30, 1); return dense(a) }},
+		{"low rank", 60, func() matrix.Operator { a, _ := instance.LowRank(500, 60, 1); return dense(a) }},
+		{"full rank", 60, func() matrix.Operator { return dense(instance.FullRank(500, 1)) }},
+		{"CBCL", 60, func() matrix.Operator { return points("cbcl") }},
+		{"ORL", 60, func() matrix.Operator { return points("orl") }},
+		{"hitech", 30, func() matrix.Operator { return points("hitech") }},
+		{"classic", 30, func() matrix.Operator { return points("classic") }},
+		{"blogcatalog", 16, func() matrix.Operator { return sparse("blogcatalog") }},
+		{"ca-AstroPh", 16, func() matrix.Operator { return sparse("ca-AstroPh") }},
+		{"soc-Slashdot0902", 16, func() matrix.Operator { return sparse("soc-Slashdot0902") }},
+	} {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s, r=%d, %d", c.name, c.r, threads), func(b *testing.B) {
+				a := c.a()
+				for b.Loop() {
+					p, err := newProblem(a, c.r, &Options{Threads: threads})
+					if err != nil {
+						b.Fatal(err)
+					}
+					h := matrix.NewDense(p.n, c.r, kernel.Numbers(p.n*c.r))
+					if err := (TSVDStart{}).fill(p, h, 0); err != nil {
+						b.Fatal(err)
+					}
+					p.measureStart(h)
+				}
+			})
+		}
 	}
 }
