@@ -33,9 +33,7 @@ func RitzPairs(ctx context.Context, a Operator, k int, seed uint64, workers int)
 	if single, ok := a.(singleRepeater); ok {
 		if products := single.repeatSingle(columns, workers); products != nil {
 			s := &subspace[float32]{product: products, n: n, k: columns, workers: workers}
-			if values, vectors, err = s.pairs(ctx, k, seed); err == nil && s.k < columns { // a rounding stands where the vectors end
-				values = nil
-			}
+			values, vectors, err = s.pairs(ctx, k, seed)
 		}
 	}
 	if values == nil && err == nil {
@@ -47,7 +45,9 @@ func RitzPairs(ctx context.Context, a Operator, k int, seed uint64, workers int)
 	if err != nil {
 		return nil, nil, err
 	}
-	kernel.Scale(values, 1/scale)
+	for j := range values {
+		values[j] /= scale
+	}
 	return values, vectors, nil
 }
 
@@ -65,7 +65,7 @@ type subspace[F kernel.Float] struct {
 	x, ax         []F // n×k: a basis, and A times it
 }
 
-// pairs returns the first k values and their vectors. Of float32 it ends early if there are fewer than the columns it began with, and s.k is less then.
+// pairs returns the first k values and their vectors; from a basis of float32 none if A has fewer than that has columns, since roundings would stand in their place.
 func (s *subspace[F]) pairs(ctx context.Context, k int, seed uint64) (values []float64, vectors *Dense, err error) {
 	s.x, s.ax = kernel.Room[F](s.n*s.k), kernel.Room[F](s.n*s.k)
 	s.inBlocks(func(_ []float64, lo, hi int) {
@@ -86,7 +86,6 @@ func (s *subspace[F]) pairs(ctx context.Context, k int, seed uint64) (values []f
 		return nil, nil, err
 	}
 	if _, single := any(s.x).([]float32); single && t.cols < s.k {
-		s.k = t.cols
 		return nil, nil, nil
 	}
 	if err := s.filter(ctx, all, t); err != nil {
