@@ -98,13 +98,23 @@ func TestPolarLeast(t *testing.T) {
 		least float64
 		most  int
 	}{{1e-4, 6}, {3e-5, 6}, {0, 7}, {1e-2, 9}, {1, 13}} {
-		asked, q := 0, make([]float64, k*k)
-		if !newPolar(k, k, c.least, func() bool { asked++; return false }).nearest(q, mixed) {
-			t.Fatal("it has to end")
+		for _, size := range []float64{1, 1e4, 1e-4} {
+			m := slices.Clone(mixed)
+			kernel.Scale(m, size)
+			asked, q := 0, make([]float64, k*k)
+			if !newPolar(k, k, c.least, func() bool { asked++; return false }).nearest(q, m) {
+				t.Fatal("it has to end")
+			}
+			if d := apart(q, want); !(d <= 1e-6) || asked > c.most || asked < 5 { // fewer, and it is that of the singular value decomposition
+				t.Errorf("a least value of 1e-4, times %g, said to be %g: %v apart after %d iterations, want 5 to %d", size, c.least, d, asked, c.most)
+			}
 		}
-		if d := apart(q, want); !(d <= 1e-6) || asked > c.most {
-			t.Errorf("a least value of 1e-4 said to be %g: %v apart after %d iterations, want %d at most", c.least, d, asked, c.most)
-		}
+	}
+	if least := (&roots{values: []float64{8, 4, 2}}).leastTurned(); least != 1.0/16 {
+		t.Errorf("of values from 8 to 2 the least is %v, want a quarter of their ratio", least)
+	}
+	if least := (&roots{}).leastTurned(); least != 1 {
+		t.Errorf("of no values the least is %v", least)
 	}
 }
 
