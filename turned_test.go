@@ -97,7 +97,7 @@ func TestPolarLeast(t *testing.T) {
 	for _, c := range []struct {
 		least float64
 		most  int
-	}{{1e-4, 6}, {3e-5, 6}, {0, 7}, {1e-2, 9}, {1, 13}} {
+	}{{1e-4, 4}, {3e-5, 5}, {0, 5}, {1e-2, 9}, {1, 13}} {
 		for _, size := range []float64{1, 1e4, 1e-4} {
 			m := slices.Clone(mixed)
 			kernel.Scale(m, size)
@@ -448,10 +448,11 @@ func TestTurnsEnd(t *testing.T) {
 		return made
 	}
 	var even, half []float64 // a circle is the same however it is turned; so is not half of one
-	for i := range 100 {
-		y, x := math.Sincos(float64(i) / 100 * 2 * math.Pi)
+	const points = 200       // more than go into one product
+	for i := range points {
+		y, x := math.Sincos(float64(i) / points * 2 * math.Pi)
 		even = append(even, x, y)
-		y, x = math.Sincos(float64(i) / 100 * math.Pi)
+		y, x = math.Sincos(float64(i) / points * math.Pi)
 		half = append(half, x, y)
 	}
 	if got := turns(even, 0); got != 10 {

@@ -1,6 +1,10 @@
 package matrix
 
-import "symnmf/internal/kernel"
+import (
+	"slices"
+
+	"symnmf/internal/kernel"
+)
 
 // singleRepeater is an operator whose products with matrices of float32 wait for half as much memory as with those of float64.
 type singleRepeater interface {
@@ -64,10 +68,11 @@ func (p *gramSingles) RowsTo(dst []float64, lo, hi int) {
 	}
 }
 
-// repeatSingle implements singleRepeater where the operator inside does.
+// repeatSingle implements singleRepeater where the operator inside does and float32 has room for S·x.
 func (m *normalized) repeatSingle(k, workers int) func(x []float32) Product {
+	const least, most = 0x1p-40, 0x1p40
 	inner, ok := m.inner.(singleRepeater)
-	if !ok {
+	if !ok || slices.ContainsFunc(m.s, func(s float64) bool { return s != 0 && !(s >= least && s <= most) }) {
 		return nil
 	}
 	products := inner.repeatSingle(k, workers)

@@ -48,7 +48,7 @@ func randomGraph(rng *rand.Rand, n, degree int) *CSR {
 	return sparseFrom(n, n, func(i int) map[int]float64 { return rows[i] })
 }
 
-// singlesCases are operators whose products may be with float32, and how each multiplies by definition.
+// singlesCases are operators whose products may be with float32.
 func singlesCases(t *testing.T) map[string]Operator {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(41, 1))
@@ -189,6 +189,40 @@ func TestRitzPairsSingleOfLowRank(t *testing.T) {
 	asked := &asks{Context: context.Background(), from: 2}
 	if values, _, err := RitzPairs(asked, a, 16, 0, 1); !errors.Is(err, context.Canceled) || values != nil {
 		t.Errorf("cancelled as float64 begins: %v, %v", values, err)
+	}
+}
+
+// TestRitzPairsOfUnlikeDegrees: of a normalized graph in two parts the second has the same values whatever its weights, however far from those of the first.
+func TestRitzPairsOfUnlikeDegrees(t *testing.T) {
+	const n, k = 1400, 16
+	part := randomGraph(rand.New(rand.NewPCG(41, 4)), n, 12)
+	var want []float64
+	for _, weight := range []float64{1, 1e-80, 1e-150, 1e30, 1e90} {
+		a, err := FromCSR(sparseFrom(2*n, 2*n, func(i int) map[int]float64 {
+			row := map[int]float64{}
+			col, val := part.Row(i % n)
+			for p, j := range col {
+				if i < n {
+					row[int(j)] = val[p]
+				} else {
+					row[n+int(j)] = weight * val[p]
+				}
+			}
+			return row
+		}), 1e-12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, _ := ritzPairs(t, normalize(t, a, 0), k, 0, 2)
+		if want == nil {
+			want = values
+		}
+		for j, v := range values {
+			if !(math.Abs(v-want[j]) <= 1e-5) || len(values) != k {
+				t.Errorf("weights times %g: values %v, want %v", weight, values, want)
+				break
+			}
+		}
 	}
 }
 

@@ -122,7 +122,7 @@ func (m *meter) replay() (least time.Duration) {
 	return least
 }
 
-// metered is an operator with a meter. It has the same optional ways to multiply, so that methods treat it alike.
+// metered is an operator with a meter. It has the same optional ways to multiply, so that methods treat it alike, but for products of matrix.RitzPairs with float32, of TSVDStart.
 type metered struct {
 	matrix.Operator
 	*meter

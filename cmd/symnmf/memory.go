@@ -341,13 +341,9 @@ func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
 		return max(8*(2*m*k+m*r+2*wideParts(m)*k*k+n*k), sh.lowFirst(n, m, points)), turns
 	}
-	number := 8.0
-	if sh.sparse && n*k >= roundedFrom && (points || !sh.offDiag) {
-		number = 4
-	}
-	once = number*2*n*k + 8*(n*r+2*wideParts(n)*k*k)
+	once = 8 * (2*n*k + n*r + 2*wideParts(n)*k*k) // half of n·k where they are of float32, unless A has too few eigenvalues for that
 	if points {
-		once += number * m * k
+		once += 8 * m * k
 		if sh.sparse { // X by features
 			once += sh.table
 		}
