@@ -242,10 +242,31 @@ func TestKicksLimits(t *testing.T) {
 			t.Errorf("%+v: KKT residual %v", c.stop, res.KKT)
 		}
 	}
-	began := time.Now()
-	res := factorize(t, a, 6, Options{Solver: RowBlock{}, Start: Random{}, Kicks: 1 << 30, Stop: Stop{Sweeps: -1, Time: 50 * time.Millisecond}})
-	if took := time.Since(began); res.Time > took || res.Kicks.Made == 0 {
-		t.Errorf("%v of 50 ms, %v by the clock of the run, %+v", took, res.Time, res.Kicks)
+	for limit := 10 * time.Millisecond; ; limit *= 2 { // until it leaves time for a kick
+		began := time.Now()
+		res := factorize(t, a, 6, Options{Solver: RowBlock{}, Start: Random{}, Kicks: 1 << 30, Stop: Stop{Sweeps: -1, Time: limit}})
+		if took := time.Since(began); res.Time > took || limit > time.Minute {
+			t.Fatalf("%v of %v, %v by the clock of the run, %+v", took, limit, res.Time, res.Kicks)
+		}
+		if res.Kicks.Made > 0 {
+			break
+		}
+	}
+}
+
+// TestKicksLeft: of a limit on time, what the run and the kicks so far have left of it.
+func TestKicksLeft(t *testing.T) {
+	now := time.Unix(0, 0)
+	s := &kicks{opt: &Options{Stop: Stop{Time: 10 * time.Second}}, before: 4 * time.Second, clock: newClock(func() time.Time { return now })}
+	for _, c := range []struct{ at, left time.Duration }{{0, 6 * time.Second}, {5 * time.Second, time.Second}, {6 * time.Second, 0}} {
+		now = time.Unix(0, 0).Add(c.at)
+		if stop, more := s.left(); stop.Time != c.left || more != (c.left > 0) {
+			t.Errorf("after %v: %v left, %v", c.at, stop.Time, more)
+		}
+	}
+	s.opt.Stop.Time = 0
+	if stop, more := s.left(); stop.Time != 0 || !more {
+		t.Errorf("without a limit: %v left, %v", stop.Time, more)
 	}
 }
 
