@@ -39,8 +39,8 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 			res.Notes = append(res.Notes, "no lower bound: "+fmt.Sprintf(why, args...))
 		}
 	}
-	a, _ := matrix.Folded(p.a)
-	k := min(p.r, a.Dim()) // all others are 0
+	n, _ := matrix.FoldedSize(p.a)
+	k := min(p.r, n) // all others are 0
 	switch {
 	case p.norm == 0:
 		res.LowerBound = 0
@@ -51,10 +51,11 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 	default:
 		opt := matrix.EigenOptions{Seed: p.seed, Workers: p.workers}
 		if choice == CheapBound {
-			if opt.MaxProducts = p.boundProducts(a, k, sweeps); opt.MaxProducts == 0 {
+			if opt.MaxProducts = p.boundProducts(k, sweeps); opt.MaxProducts == 0 {
 				return
 			}
 		}
+		a, _ := matrix.Folded(p.a, p.workers)
 		pairs, err := matrix.Eigen(ctx, a, k, opt)
 		switch {
 		case err != nil:
@@ -68,14 +69,15 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 	res.BoundTime = time.Since(began)
 }
 
-// boundProducts returns how many products with a, which has the eigenvalues of A, may be spent on k eigenpairs to remain cheap, 0 when that is too few. Work
+// boundProducts returns how many products with what matrix.Folded makes of A may be spent on k eigenpairs to remain cheap, 0 when that is too few. Work
 // is counted in multiply–adds: for a sweep a product with r columns and 6·n·r², for eigenpairs a product with a column and
 // four with all of the basis for each, or, of small matrices, the reduction of a itself.
-func (p *problem) boundProducts(a matrix.Operator, k, sweeps int) int {
+func (p *problem) boundProducts(k, sweeps int) int {
 	r := float64(p.r)
-	work := max(boundPart*float64(sweeps)*(perProduct(p.a)*r+6*float64(p.n)*r*r), boundFloor)
-	n, product := float64(a.Dim()), perProduct(a)
-	basis, whole := matrix.EigenBasis(a.Dim(), k)
+	work := max(boundPart*float64(sweeps)*(float64(matrix.Madds(p.a))*r+6*float64(p.n)*r*r), boundFloor)
+	rows, madds := matrix.FoldedSize(p.a)
+	n, product := float64(rows), float64(madds)
+	basis, whole := matrix.EigenBasis(rows, k)
 	if whole {
 		if n*product+10*n*n*n > work {
 			return 0
@@ -87,13 +89,4 @@ func (p *problem) boundProducts(a matrix.Operator, k, sweeps int) int {
 		return 0
 	}
 	return int(min(products, math.MaxInt32))
-}
-
-// perProduct returns how many multiply–adds a product with a takes for each column of H.
-func perProduct(a matrix.Operator) float64 {
-	stored := float64(a.Stored())
-	if _, explicit := a.(matrix.RowVisitor); !explicit {
-		stored *= 2
-	}
-	return stored
 }

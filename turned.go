@@ -107,7 +107,7 @@ func (p *problem) roots() (*roots, error) {
 		values = make([]float64, columns)
 	} else {
 		var err error
-		of, unfold := matrix.Folded(p.a)
+		of, unfold := matrix.Folded(p.a, workers)
 		if values, u, err = matrix.RitzPairs(p.context(), of, min(p.r, of.Dim()), p.seed, workers); err != nil {
 			return nil, err
 		}
@@ -118,7 +118,10 @@ func (p *problem) roots() (*roots, error) {
 			values = values[:k]
 		}
 	}
-	top := &roots{values: values, b: matrix.NewDense(p.n, len(values), kernel.Numbers(p.n*len(values)))}
+	top := &roots{values: values, b: u}
+	if _, columns := u.Dims(); columns > len(values) {
+		top.b = matrix.NewDense(p.n, len(values), kernel.Numbers(p.n*len(values)))
+	}
 	if squares := p.signRoots(top.b, u, values, rooted); rooted {
 		top.values = squares
 	}
@@ -135,7 +138,7 @@ func (t *roots) leastTurned() float64 {
 	return t.values[len(t.values)-1] / t.values[0] / 4
 }
 
-// signRoots sets the first columns of b to √λ·u, of each with the sign with which its positive part is the larger one, for as many as there are values λ. Columns of u are √λ long already if rooted. It returns the squares of their lengths.
+// signRoots sets the first columns of b to √λ·u, of each with the sign with which its positive part is the larger one, for as many as there are values λ. Columns of u are √λ long already if rooted. It returns the squares of their lengths. b may be u.
 //
 // Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J. Chemom. 22,
 // 2008.

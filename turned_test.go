@@ -283,7 +283,11 @@ func TestRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, a := range map[string]matrix.Operator{"a graph": mustCSR(t, graph), "points of few features": points, "dense": lowRank(t, 100, 7), "compressed": lowRank(t, 500, 7)} {
+	words, err := matrix.Gram(instance.Text(60, 400, 40, 1), matrix.Columns, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]matrix.Operator{"a graph": mustCSR(t, graph), "points of few features": points, "sparse points of few features": words, "dense": lowRank(t, 100, 7), "compressed": lowRank(t, 500, 7)} {
 		p := mustProblem(t, a, 4)
 		got, err := p.roots()
 		if err != nil || len(got.values) != 4 {

@@ -7,7 +7,8 @@ import (
 )
 
 // XᵀX of n items and XXᵀ of m features have the same eigenvalues but for zeros: XᵀX·u = λ·u if u = Xᵀw and XXᵀ·w = λ·w. Of dense points there are fewer features than items, and ‖A‖ has been
-// computed from XXᵀ. Where that is small enough to be kept, eigenvalues and a low rank come from it: a product with one vector takes m² multiply–adds instead of 2·n·m.
+// computed from XXᵀ. Where that is small enough to be kept, eigenvalues and a low rank come from it: a product with one vector takes m² multiply–adds instead of 2·n·m. Of sparse points XXᵀ is not formed
+// either: what is gained where features are few is that vectors, and all that is done to them between products, are short.
 
 // How many numbers XXᵀ may have to be kept: 32 MiB, or a part of those of X.
 const (
@@ -45,18 +46,72 @@ func featuresOf(a Operator) (g Operator, m *GramOperator) {
 	return m.features.Scaled(m.scale * m.scale), m
 }
 
-// Folded returns an operator that has the eigenvalues of a but for zeros, and fewer rows: XXᵀ for the A = XᵀX of dense points that keeps it (m² numbers for m features, at most 32 MiB or an eighth of X), else a itself. Of
+// leastFolded is how many times as many items as features sparse points have at least for Folded to take XXᵀ.
+const leastFolded = 2
+
+// foldedSparse returns the sparse points of a, if a is the XᵀX of such and XXᵀ is to be taken instead, and a as what makes vectors of features those of items; else nil.
+func foldedSparse(a Operator) (*CSR, *GramOperator) {
+	m, ok := a.(*GramOperator)
+	if !ok || m.offDiag {
+		return nil, nil
+	}
+	x, sparse := m.points.(*CSR)
+	if !sparse || x.cols == 0 || x.rows < leastFolded*x.cols {
+		return nil, nil
+	}
+	return x, m
+}
+
+// Folded returns an operator that has the eigenvalues of a but for zeros, and fewer rows: XXᵀ for the A = XᵀX of dense points that keeps it (m² numbers for m features, at most 32 MiB or an eighth of X), and of sparse points at least twice as
+// many as their features, which takes a copy of X by features; else a itself. Of
 // vectors w (m×k) unfold then makes Xᵀ·w (n×k): of an eigenvector of length 1 with the eigenvalue λ one of a, √λ long. It is nil with a itself.
-func Folded(a Operator) (g Operator, unfold func(w *Dense, workers int) *Dense) {
+func Folded(a Operator, workers int) (g Operator, unfold func(w *Dense, workers int) *Dense) {
 	if g, m := featuresOf(a); m != nil {
 		return g, m.unfold
 	}
-	return a, nil
+	x, m := foldedSparse(a)
+	if m == nil {
+		return a, nil
+	}
+	return m.ofFeatures(x, workers), m.unfold
+}
+
+// ofFeatures returns XXᵀ for sparse points x, as a product.
+func (m *GramOperator) ofFeatures(x *CSR, workers int) *GramOperator {
+	t := &GramOperator{points: x.transpose(workers), diag: make([]float64, x.cols), scale: m.scale, norm: m.norm, back: x}
+	if m.negatives.Count > 0 {
+		t.negatives = t.points.survey(workers).Negative
+	}
+	root := math.Sqrt(m.norm) / m.scale // no coordinate is larger
+	u := unit(root)
+	t.findDiag(u, workers)
+	off := t.withoutDiagonal(math.Pow(u*root, 4), u, nil)
+	t.normOff = math.Sqrt(off) * (m.scale / u) * (m.scale / u)
+	return t
+}
+
+// FoldedSize returns how many rows the operator of Folded has, and how many multiply–adds a product of it with one vector takes, without making it.
+func FoldedSize(a Operator) (n int, madds int64) {
+	if g, m := featuresOf(a); m != nil {
+		return g.Dim(), Madds(g)
+	}
+	if x, m := foldedSparse(a); m != nil {
+		return x.cols, Madds(a)
+	}
+	return a.Dim(), Madds(a)
+}
+
+// Madds returns how many multiply–adds a product of a with one vector takes: as many as numbers are stored, or twice that where a is a product itself.
+func Madds(a Operator) int64 {
+	if _, explicit := a.(RowVisitor); explicit {
+		return a.Stored()
+	}
+	return 2 * a.Stored()
 }
 
 // unfold returns Xᵀ·w (n×k), scale included.
 func (m *GramOperator) unfold(w *Dense, workers int) *Dense {
-	v := NewDense(m.Dim(), w.cols, nil)
+	v := NewDense(m.Dim(), w.cols, kernel.Numbers(m.Dim()*w.cols))
 	productTo(v, &gramProduct{m: m, h: v, z: w.data}, workers)
 	return v
 }

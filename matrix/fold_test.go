@@ -22,7 +22,9 @@ func gramOf(t testing.TB, x naive) (*GramOperator, naive) {
 func TestFolded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 40))
 	const n, m, k = 90, 30, 12
-	for name, x := range map[string]naive{"real": draw(rng, n, m, 1), "whole": draw(rng, n, m, 1), "of rank 5": draw(rng, n, 5, 1).times(draw(rng, 5, m, 1))} {
+	for name, x := range map[string]naive{
+		"real": draw(rng, n, m, 1), "whole": draw(rng, n, m, 1), "of rank 5": draw(rng, n, 5, 1).times(draw(rng, 5, m, 1)), "sparse": draw(rng, n, m, 0.2), "signed": draw(rng, n, m, 0.2),
+	} {
 		if name == "whole" {
 			for i := range x {
 				for j := range x[i] {
@@ -30,11 +32,23 @@ func TestFolded(t *testing.T) {
 				}
 			}
 		}
+		if name == "signed" {
+			x[7][3] = -2
+		}
 		points, a := gramOf(t, x)
+		if name == "sparse" || name == "signed" {
+			points = sparseGram(t, x)
+		}
 		for _, c := range []float64{1, 4, 0x1p-80} {
-			g, unfold := Folded(points.Scaled(c))
+			g, unfold := Folded(points.Scaled(c), 2)
 			if g.Dim() != m || math.Abs(g.Norm()-c*a.norm()) > 1e-13*c*a.norm() {
 				t.Fatalf("%s, times %v: %d rows of norm %v, want %d of %v", name, c, g.Dim(), g.Norm(), m, c*a.norm())
+			}
+			if rows, madds := FoldedSize(points.Scaled(c)); rows != m || madds != Madds(g) {
+				t.Errorf("%s: %d rows of %d multiply–adds, want %d of %d", name, rows, madds, m, Madds(g))
+			}
+			if (g.Negatives().Count > 0) != (points.Negatives().Count > 0) {
+				t.Errorf("%s: %+v negative, of features %+v", name, points.Negatives(), g.Negatives())
 			}
 			if off := math.Abs(g.OffDiagonal().Norm() - c*offDiagonalNorm(x.transpose().times(x))); off > 1e-12*c*a.norm() {
 				t.Errorf("%s, times %v: the norm without diagonal is off by %v", name, c, off)
@@ -67,10 +81,7 @@ func TestFolded(t *testing.T) {
 		}
 	}
 	points, _ := gramOf(t, draw(rng, n, m, 1))
-	sparse, err := Gram(draw(rng, n, m, 0.2).csr(t), Rows, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := sparseGram(t, draw(rng, n, m, 0.2))
 	signed, err := NewLowRank(draw(rng, n, 3, 1).dense(), []float64{2, 1, -1}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -88,13 +99,16 @@ func TestFolded(t *testing.T) {
 	small, _ := gramOf(t, tiny)
 	none, _ := gramOf(t, zeros(n, m))
 	for name, a := range map[string]Operator{
-		"no diagonal": points.OffDiagonal(), "sparse": sparse, "signs": signed, "normalized": unit, "dense": fromDense(t, drawSymmetric(rng, 20, 1)), "too small": small,
+		"no diagonal": points.OffDiagonal(), "sparse, no diagonal": sparse.OffDiagonal(), "too few": sparseGram(t, draw(rng, 59, 30, 0.2)), "no features": sparseGram(t, zeros(5, 0)), "signs": signed, "normalized": unit, "dense": fromDense(t, drawSymmetric(rng, 20, 1)), "too small": small,
 	} {
-		if g, unfold := Folded(a); g != a || unfold != nil {
+		if g, unfold := Folded(a, 1); g != a || unfold != nil {
 			t.Errorf("%s: folded", name)
 		}
+		if rows, madds := FoldedSize(a); rows != a.Dim() || madds != Madds(a) {
+			t.Errorf("%s: folded, %d rows of %d multiply–adds", name, rows, madds)
+		}
 	}
-	if g, _ := Folded(none); g.Dim() != m || g.Norm() != 0 {
+	if g, _ := Folded(none, 1); g.Dim() != m || g.Norm() != 0 {
 		t.Errorf("zeros: %d rows of norm %v", g.Dim(), g.Norm())
 	}
 	for _, tc := range []struct {
@@ -105,6 +119,60 @@ func TestFolded(t *testing.T) {
 			t.Errorf("%d points of %d features: kept %v", tc.n, tc.m, !tc.want)
 		}
 	}
+}
+
+// TestFoldedSparse: the XXᵀ of sparse points is that of X by features, product, diagonal and norms, at scales whose squares do not exist, and of twice as many points as features from 2·m on.
+func TestFoldedSparse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(40, 43))
+	const m, k = 30, 4
+	for _, scale := range []float64{1, 0x1p-240, 0x1p240} {
+		x := draw(rng, 2*m, m, 0.2)
+		for i := range x {
+			for j := range x[i] {
+				x[i][j] *= scale
+			}
+		}
+		x[0][1], x[1][1] = 0, scale
+		points := sparseGram(t, x).Scaled(0.25)
+		folded, unfold := Folded(points, 2)
+		if unfold == nil {
+			t.Fatalf("times %v: not folded", scale)
+		}
+		want := sparseGram(t, x.transpose()).Scaled(0.25)
+		if got := folded.Norm(); math.Abs(got-want.Norm()) > 1e-13*want.Norm() {
+			t.Errorf("times %v: norm %v, want %v", scale, got, want.Norm())
+		}
+		if got, want := folded.OffDiagonal().Norm(), want.OffDiagonal().Norm(); math.Abs(got-want) > 1e-12*want {
+			t.Errorf("times %v: norm without diagonal %v, want %v", scale, got, want)
+		}
+		got, wanted := make([]float64, m), make([]float64, m)
+		folded.DiagTo(got)
+		want.DiagTo(wanted)
+		if !slices.Equal(got, wanted) {
+			t.Errorf("times %v: diagonal %v, want %v", scale, got, wanted)
+		}
+		h := draw(rng, m, k, 1).dense()
+		for name, product := range map[string]Product{"once": folded.NewProduct(h, 2), "again": folded.(Repeater).Repeat(2)(h)} {
+			got, wanted := make([]float64, m*k), make([]float64, m*k)
+			product.RowsTo(got, 0, m)
+			want.NewProduct(h, 1).RowsTo(wanted, 0, m)
+			for i, v := range wanted {
+				if math.Abs(got[i]-v) > 1e-13*want.Norm()*k {
+					t.Fatalf("times %v, %s: number %d of the product is %v, want %v", scale, name, i, got[i], v)
+				}
+			}
+		}
+	}
+}
+
+// sparseGram returns the operator of the rows of x, sparse.
+func sparseGram(t testing.TB, x naive) *GramOperator {
+	t.Helper()
+	a, err := Gram(x.csr(t), Rows, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.(*GramOperator)
 }
 
 // TestCompressFolded: of dense points Compress finds a low rank no farther from A than it would from A written out, says how far, and keeps no more of it than there is.

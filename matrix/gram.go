@@ -31,6 +31,7 @@ type GramOperator struct {
 	norm      float64
 	normOff   float64
 	negatives Cells
+	back      *CSR        // X by features, where Folded has it at hand
 	kept      *keptBlocks // for all block products of this view; nil keeps none
 	features  *SymDense   // XXᵀ, unscaled, or nil: see Folded
 }
@@ -98,17 +99,22 @@ func newGram(p points, back Table, most float64, workers int) *GramOperator {
 	n, _ := p.Dims()
 	m := &GramOperator{points: p, scale: 1, diag: make([]float64, n)}
 	u := unit(most)
-	kernel.Blocks(n, normBlock, workers, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			m.diag[i] = p.sumSq(i, u) / u / u
-		}
-	})
+	m.findDiag(u, workers)
 	all, off, ok := m.keepFeatures(u, workers)
 	if !ok {
 		all, off = m.sumSq(u, nil, back, workers)
 	}
 	m.norm, m.normOff = math.Sqrt(all)/u/u, math.Sqrt(off)/u/u
 	return m
+}
+
+// findDiag computes the diagonal, scale left out, of points no coordinate of which is much larger than 1/u.
+func (m *GramOperator) findDiag(u float64, workers int) {
+	kernel.Blocks(len(m.diag), normBlock, workers, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			m.diag[i] = m.points.sumSq(i, u) / u / u
+		}
+	})
 }
 
 // sumSq returns Σ(u²·w_i·w_j·A_ij)², scale left out, over all entries and over those off the diagonal; w = nil means ones.
@@ -228,11 +234,7 @@ func (p *gramProduct) RowsTo(dst []float64, lo, hi int) {
 // Repeat implements Repeater. Sparse points are transposed once, so that the numbers of a feature of X·h are gathered, which the
 // workers share, and not added up point by point.
 func (m *GramOperator) Repeat(workers int) func(h *Dense) Product {
-	x, sparse := m.points.(*CSR)
-	var features *CSR // X by rows
-	if sparse {
-		features = x.transpose(workers)
-	}
+	features := m.byFeatures(workers)
 	var z []float64
 	return func(h *Dense) Product {
 		_, rows := m.points.Dims()
@@ -248,6 +250,15 @@ func (m *GramOperator) Repeat(workers int) func(h *Dense) Product {
 		}
 		return &gramProduct{m, h, z}
 	}
+}
+
+// byFeatures returns X by features, of sparse points; of others nil.
+func (m *GramOperator) byFeatures(workers int) *CSR {
+	x, sparse := m.points.(*CSR)
+	if !sparse || m.back != nil {
+		return m.back
+	}
+	return x.transpose(workers)
 }
 
 // finish makes rows lo to hi of Xᵀ·Z those of A·H: scales them, and takes the diagonal away where it is ignored. The digits by which

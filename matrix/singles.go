@@ -34,10 +34,10 @@ func (p *csrSingles) RowsTo(dst []float64, lo, hi int) {
 func (m *GramOperator) repeatSingle(k, workers int) func(x []float32) Product {
 	points, sparse := m.points.(*CSR)
 	n, rows := m.points.Dims()
-	if !sparse || n*k < spanFrom {
+	if !sparse || max(n, rows)*k < spanFrom {
 		return nil
 	}
-	features := points.transpose(workers)
+	features := m.byFeatures(workers)
 	z := kernel.Room[float32](rows * k)
 	return func(x []float32) Product {
 		kernel.BlocksWith(rows, productRows, workers, func() []float64 { return make([]float64, productRows*k) }, func(sums []float64, _, lo, hi int) {

@@ -69,8 +69,10 @@ func singlesCases(t *testing.T) map[string]Operator {
 	if err != nil {
 		t.Fatal(err)
 	}
+	features, _ := Folded(x.Scaled(0.37), 2)
 	return map[string]Operator{
-		"graph": a, "graph, scaled": a.Scaled(0.37), "graph, normalized": normalize(t, a, 0), "graph without the diagonal": a.OffDiagonal(),
+		"points by features": features,
+		"graph":              a, "graph, scaled": a.Scaled(0.37), "graph, normalized": normalize(t, a, 0), "graph without the diagonal": a.OffDiagonal(),
 		"points": x, "points, scaled": x.Scaled(0.37), "points, normalized": normalize(t, x, 2), "points without the diagonal": x.OffDiagonal(),
 	}
 }

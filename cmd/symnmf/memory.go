@@ -157,6 +157,14 @@ func (sh shape) keepsFeatures(n, m float64) bool {
 	return !sh.sparse && m*m <= max(mostFeatureProducts, n*m/featureProductsPart)
 }
 
+// leastFolded is how many times as many items as features sparse points have at least for matrix.Folded to take XXᵀ.
+const leastFolded = 2
+
+// folds says whether matrix.Folded takes XXᵀ of m features in place of A = XᵀX of n points.
+func (sh shape) folds(n, m float64, points bool) bool {
+	return points && !sh.offDiag && (sh.keepsFeatures(n, m) || sh.sparse && m > 0 && n >= leastFolded*m)
+}
+
 // The least columns and the most inner products that are computed in integers at once, and the room for what they are of.
 const (
 	wholeColumns = 16
@@ -177,10 +185,7 @@ func (sh shape) ahead() float64 {
 	r := float64(sh.rank)
 	a, prepare, points := sh.operator()
 	wide := min(r+sh.lowBeyond(), n)
-	eigen, low := sh.eigen(n, points), 8*2*n*wide
-	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
-		eigen = sh.eigen(m, points)
-	}
+	eigen, low := sh.eigen(n, m, points), 8*2*n*wide
 	finding := 8 * (4*n*wide + wideParts(n)*wide*wide)
 	turned := 0.0 // X by features, for methods with many products
 	if points && sh.sparse {
@@ -302,10 +307,15 @@ func (sh shape) lowBeyond() float64 {
 	return 10
 }
 
-// eigen returns the bytes of matrix.Eigen for as many pairs as the rank, besides A.
-func (sh shape) eigen(n float64, points bool) float64 {
-	k := float64(sh.rank)
-	bytes := 8 * n * max(4*k+32, 3*k+80)
+// eigen returns the bytes of matrix.Eigen for as many pairs as the rank, of what matrix.Folded makes of A, besides A.
+func (sh shape) eigen(n, m float64, points bool) float64 {
+	k, rows, z := float64(sh.rank), n, 0.0
+	if sh.folds(n, m, points) {
+		if rows = m; sh.sparse {
+			z = 8 * n * (k + 8) // products with blocks, and at last with all vectors, by items
+		}
+	}
+	bytes := 8*rows*max(4*k+32, 3*k+80) + z
 	if points && sh.sparse {
 		bytes += sh.table // X by features
 	}
@@ -322,7 +332,7 @@ const (
 // beginsTurned says whether auto may begin from symnmf.TSVDStart.
 func (sh shape) beginsTurned(n, m float64, points bool) bool {
 	columns := float64(sh.rank)
-	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
+	if sh.folds(n, m, points) {
 		columns = min(columns, m)
 	}
 	few := columns <= turnedColumns || columns <= math.Floor(n/turnedPart)
@@ -338,8 +348,12 @@ func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	if rows < n {
 		turns += 8 * rows * r
 	}
-	if points && !sh.offDiag && sh.keepsFeatures(n, m) {
-		return max(8*(2*m*k+m*r+2*wideParts(m)*k*k+n*k), sh.lowFirst(n, m, points)), turns
+	if sh.folds(n, m, points) {
+		once = 8 * (2*m*k + m*r + 2*wideParts(m)*k*k + n*k)
+		if sh.sparse { // X by features
+			once += sh.table
+		}
+		return max(once, sh.lowFirst(n, m, points)), turns
 	}
 	once = 8 * (2*n*k + n*r + 2*wideParts(n)*k*k) // half of n·k where they are of float32, unless A has too few eigenvalues for that
 	if points {

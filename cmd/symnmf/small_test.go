@@ -109,17 +109,21 @@ func TestTurnedStart(t *testing.T) {
 	points := shape{rows: 1000, cols: 500, table: 4e6, items: "rows", rank: 10, runs: 1}
 	text := points
 	text.sparse = true
+	text.cols = 501
+	words := text
+	words.cols = 500 // half as many as rows: products of features
 	dense := graph
 	dense.sparse = false
 	for name, c := range map[string]struct {
 		sh   shape
 		want float64
 	}{
-		"a graph":       {graph, 8 * (2*24*1000 + 10*1000 + 2*wideParts(1000)*24*24)},
-		"few features":  {points, 8 * (3*40*1000 + wideParts(1000)*40*40 + 40*(1000-3*500))}, // a low rank of 40 columns
-		"a dense A":     {dense, 8 * (3*40*1000 + wideParts(1000)*40*40)},
-		"150 columns":   {shape{rows: 1000, cols: 1000, items: similarity, rank: 150}, 8 * (2*192*1000 + 150*1000 + 2*wideParts(1000)*192*192)},
-		"sparse points": {text, 8*(2*24*1000+10*1000+2*wideParts(1000)*24*24+24*500) + 4e6},
+		"a graph":         {graph, 8 * (2*24*1000 + 10*1000 + 2*wideParts(1000)*24*24)},
+		"few features":    {points, 8 * (3*40*1000 + wideParts(1000)*40*40 + 40*(1000-3*500))}, // a low rank of 40 columns
+		"a dense A":       {dense, 8 * (3*40*1000 + wideParts(1000)*40*40)},
+		"150 columns":     {shape{rows: 1000, cols: 1000, items: similarity, rank: 150}, 8 * (2*192*1000 + 150*1000 + 2*wideParts(1000)*192*192)},
+		"sparse points":   {text, 8*(2*24*1000+10*1000+2*wideParts(1000)*24*24+24*501) + 4e6},
+		"of few features": {words, 8*(2*24*500+10*500+2*wideParts(500)*24*24+24*1000) + 4e6},
 	} {
 		n, m := c.sh.size()
 		once, turns := c.sh.turnedStart(n, m, c.sh.items != similarity)
@@ -147,6 +151,27 @@ func TestTurnedStart(t *testing.T) {
 	_, turns := many.turnedStart(4000, 4000, false)
 	if got, want := (one.ahead()-many.ahead())/slack, 8*4000*500+turns+8*(squareParts(4000)+8)*500*500; !(math.Abs(got-want) <= 1) {
 		t.Errorf("a start more at once takes %v, want %v", got, want)
+	}
+}
+
+// TestEigenAhead: eigenpairs are of the features where Folded takes those.
+func TestEigenAhead(t *testing.T) {
+	text := shape{rows: 1000, cols: 500, table: 4e6, items: "rows", sparse: true, rank: 10}
+	fewer, without, dense := text, text, text
+	fewer.rows, without.offDiag, dense.sparse = 999, true, false
+	for name, c := range map[string]struct {
+		sh   shape
+		want float64
+	}{
+		"twice as many points": {text, 8*(500*110+1000*18) + 4e6},
+		"not as many":          {fewer, 8*999*110 + 4e6},
+		"no diagonal":          {without, 8*1000*110 + 4e6},
+		"dense points":         {dense, 8 * 500 * 110},
+	} {
+		n, m := c.sh.size()
+		if got := c.sh.eigen(n, m, true); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }
 
