@@ -849,6 +849,8 @@ func BenchmarkTSVDStart(b *testing.B) {
 		{"CBCL", 60, func() matrix.Operator { return points("cbcl") }},
 		{"ORL", 60, func() matrix.Operator { return points("orl") }},
 		{"hitech", 30, func() matrix.Operator { return points("hitech") }},
+		{"reviews", 30, func() matrix.Operator { return points("reviews") }},
+		{"la1", 30, func() matrix.Operator { return points("la1") }},
 		{"classic", 30, func() matrix.Operator { return points("classic") }},
 		{"blogcatalog", 16, func() matrix.Operator { return sparse("blogcatalog") }},
 		{"ca-AstroPh", 16, func() matrix.Operator { return sparse("ca-AstroPh") }},

@@ -101,38 +101,40 @@ func (m *CSR) Transpose() *CSR { return m.transpose(1) }
 // TransposeBy is Transpose by so many goroutines at once.
 func (m *CSR) TransposeBy(workers int) *CSR { return m.transpose(workers) }
 
-// transpose cuts the columns into parts with about as many entries each, found by a sample: a part of the rows would write to the same
-// cache lines of short columns as others.
+// longColumn is how many entries a part of the rows has in a column, on average, for transpose to take it: fewer would all write to the same cache lines, and
+// places in columns would take as much memory as entries.
+const longColumn = 4
+
+// transpose goes by parts of the rows with about as many entries each.
 func (m *CSR) transpose(workers int) *CSR {
 	t := &CSR{rows: m.cols, cols: m.rows, RowPtr: kernel.Room[int64](m.cols + 1), Col: kernel.Room[int32](len(m.Col))}
 	if m.Val != nil {
 		t.Val = kernel.Numbers(len(m.Val))
 	}
-	bounds := m.columnParts(min(workers, len(m.Col)/(m.rows+1)))
-	each := func(f func(i int, from, to int64)) {
-		kernel.Blocks(len(bounds)-1, 1, workers, func(k, _, _ int) {
-			for i := range m.rows {
-				from, to := m.RowPtr[i], m.RowPtr[i+1]
-				if col := m.Col[from:to]; len(bounds) > 2 {
-					lo, _ := slices.BinarySearch(col, bounds[k])
-					hi, _ := slices.BinarySearch(col[lo:], bounds[k+1])
-					from, to = from+int64(lo), from+int64(lo+hi)
-				}
-				f(i, from, to)
+	next := make([][]int64, max(1, min(workers, len(m.Col)/(longColumn*m.cols+1)))) // of each part, how many entries a column has, and then where the next one goes
+	each := func(f func(next []int64, i int, from, to int64)) {
+		kernel.Blocks(len(next), 1, workers, func(k, _, _ int) {
+			if next[k] == nil {
+				next[k] = kernel.Room[int64](m.cols)
+			}
+			for i, end := m.rowAt(k, len(next)), m.rowAt(k+1, len(next)); i < end; i++ {
+				f(next[k], i, m.RowPtr[i], m.RowPtr[i+1])
 			}
 		})
 	}
-	each(func(_ int, from, to int64) {
+	each(func(next []int64, _ int, from, to int64) {
 		for _, c := range m.Col[from:to] {
-			t.RowPtr[c+1]++
+			next[c]++
 		}
 	})
 	for c := range m.cols {
-		t.RowPtr[c+1] += t.RowPtr[c]
+		at := t.RowPtr[c]
+		for _, next := range next {
+			next[c], at = at, at+next[c]
+		}
+		t.RowPtr[c+1] = at
 	}
-	next := kernel.Room[int64](len(t.RowPtr)) // where the next entry of each column goes
-	copy(next, t.RowPtr)
-	each(func(i int, from, to int64) {
+	each(func(next []int64, i int, from, to int64) {
 		for p := from; p < to; p++ {
 			c := m.Col[p]
 			q := next[c]
@@ -146,19 +148,13 @@ func (m *CSR) transpose(workers int) *CSR {
 	return t
 }
 
-// columnParts returns the bounds of count parts of the columns, at least one, the last beyond all columns.
-func (m *CSR) columnParts(count int) []int32 {
-	const each = 512 // entries of the sample for each part
-	sample := make([]int32, max(count-1, 0)*each)
-	for k := range sample {
-		sample[k] = m.Col[kernel.Mix(uint64(k))%uint64(len(m.Col))]
+// rowAt returns the first row of part k of so many with about as many entries each.
+func (m *CSR) rowAt(k, parts int) int {
+	if k == parts {
+		return m.rows
 	}
-	slices.Sort(sample)
-	bounds := []int32{0}
-	for k := 1; k < count; k++ {
-		bounds = append(bounds, sample[k*len(sample)/count])
-	}
-	return append(bounds, math.MaxInt32)
+	i, _ := slices.BinarySearch(m.RowPtr[:m.rows], int64(k)*m.NNZ()/int64(parts))
+	return i
 }
 
 func (m *CSR) String() string {
