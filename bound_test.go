@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -119,5 +120,29 @@ func TestCheapBound(t *testing.T) {
 	res := &Result{LowerBound: math.NaN()}
 	if p.bound(ctx, AnyBound, 1, res); !math.IsNaN(res.LowerBound) || !slices.Contains(res.Notes, "no lower bound: context canceled") {
 		t.Errorf("cancelled: bound %v, notes %q", res.LowerBound, res.Notes)
+	}
+}
+
+// BenchmarkPointsBound is how long the lower bound of documents takes, words the items, with one thread and with two.
+func BenchmarkPointsBound(b *testing.B) {
+	for _, name := range []string{"hitech", "reviews", "la1", "classic"} {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s, r=30, %d", name, threads), func(b *testing.B) {
+				a, err := matrix.Gram(sharedX(b, name), matrix.Columns, 2)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for b.Loop() {
+					p, err := newProblem(a, 30, &Options{Threads: threads})
+					if err != nil {
+						b.Fatal(err)
+					}
+					res := &Result{LowerBound: math.NaN()}
+					if p.bound(context.Background(), AnyBound, 1, res); math.IsNaN(res.LowerBound) {
+						b.Fatal(res.Notes)
+					}
+				}
+			})
+		}
 	}
 }

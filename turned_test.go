@@ -324,6 +324,34 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// TestRootsOfFewValues: B has no columns for eigenvalues that are not positive.
+func TestRootsOfFewValues(t *testing.T) {
+	d := matrix.NewDense(60, 60, nil)
+	for i := range 20 { // complete between 20 items and 40: √800, its negative, and zeros
+		for j := 20; j < 60; j++ {
+			d.Set(i, j, 1)
+			d.Set(j, i, 1)
+		}
+	}
+	p := mustProblem(t, mustDense(t, d), 4)
+	got, err := p.roots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, k := got.b.Dims(); n != 60 || k != 1 || len(got.values) != 1 {
+		t.Fatalf("B is %d×%d, of the values %v", n, k, got.values)
+	}
+	for i := range 60 {
+		want := math.Sqrt(got.values[0] / 80)
+		if i < 20 {
+			want = math.Sqrt(got.values[0] / 40)
+		}
+		if !(math.Abs(got.b.At(i, 0)-want) <= 1e-9*want) {
+			t.Errorf("row %d of B is %v, want %v", i, got.b.At(i, 0), want)
+		}
+	}
+}
+
 // TestFillColumns: columns of zeros get the length of the shortest of the others, by seed and run; where all are zero, some.
 func TestFillColumns(t *testing.T) {
 	p := &problem{n: 4000, r: 3, workers: 2}

@@ -148,11 +148,8 @@ func (m *CSR) transpose(workers int) *CSR {
 	return t
 }
 
-// rowAt returns the first row of part k of so many with about as many entries each.
+// rowAt returns the first row of part k of so many with about as many entries each; of one more, a row after the last that has any.
 func (m *CSR) rowAt(k, parts int) int {
-	if k == parts {
-		return m.rows
-	}
 	i, _ := slices.BinarySearch(m.RowPtr[:m.rows], int64(k)*m.NNZ()/int64(parts))
 	return i
 }

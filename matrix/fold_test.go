@@ -47,6 +47,13 @@ func TestFolded(t *testing.T) {
 			if rows, madds := FoldedSize(points.Scaled(c)); rows != m || madds != Madds(g) {
 				t.Errorf("%s: %d rows of %d multiply–adds, want %d of %d", name, rows, madds, m, Madds(g))
 			}
+			each := int64(m * m)
+			if name == "sparse" || name == "signed" {
+				each = 2 * points.Stored()
+			}
+			if got := Madds(g); got != each {
+				t.Errorf("%s: %d multiply–adds, want %d", name, got, each)
+			}
 			if (g.Negatives().Count > 0) != (points.Negatives().Count > 0) {
 				t.Errorf("%s: %+v negative, of features %+v", name, points.Negatives(), g.Negatives())
 			}
@@ -125,7 +132,7 @@ func TestFolded(t *testing.T) {
 func TestFoldedSparse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 43))
 	const m, k = 30, 4
-	for _, scale := range []float64{1, 0x1p-240, 0x1p240} {
+	for _, scale := range []float64{1, 0x1p-300, 0x1p300} {
 		x := draw(rng, 2*m, m, 0.2)
 		for i := range x {
 			for j := range x[i] {

@@ -145,6 +145,12 @@ func TestTurnedStart(t *testing.T) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
+	few := shape{rows: 400, cols: 10, items: "rows", sparse: true, rank: 300} // by features there are 10 vectors
+	without := few
+	without.offDiag = true
+	if !few.beginsTurned(400, 10, true) || without.beginsTurned(400, 10, true) {
+		t.Errorf("sparse points of 10 features: %v, without the diagonal %v", few.beginsTurned(400, 10, true), without.beginsTurned(400, 10, true))
+	}
 	many := shape{rows: 4000, cols: 4000, table: 1e6, items: similarity, sparse: true, rank: 500, runs: 30, atOnce: 20, method: "cd-cyclic", init: "tsvd"}
 	one := many
 	one.atOnce++
