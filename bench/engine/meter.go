@@ -122,7 +122,7 @@ func (m *meter) replay() (least time.Duration) {
 	return least
 }
 
-// metered is an operator with a meter. It has the same optional ways to multiply, so that methods treat it alike, but for products of matrix.RitzPairs with float32, of TSVDStart.
+// metered is an operator with a meter. It has the same optional ways to multiply, so that methods treat it alike, but for what takes eigenvalues: matrix.Folded leaves it as it is, and matrix.RitzPairs has no products with float32 of it.
 type metered struct {
 	matrix.Operator
 	*meter

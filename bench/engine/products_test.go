@@ -15,7 +15,7 @@ import (
 	"symnmf/matrix"
 )
 
-// meterSets are small sets of every form.
+// meterSets are small sets of every form, points of more than half as many features, which have not theirs in place of A (matrix.Folded).
 var meterSets = []struct {
 	name string
 	form form
@@ -24,7 +24,7 @@ var meterSets = []struct {
 	{"dense", fromA, func() *dataset { return &dataset{a: instance.FullRank(150, 1)} }},
 	{"sparse", fromA, func() *dataset { return &dataset{a: instance.RandomSparse(300, 4000, 1)} }},
 	{"graph", fromGraph, func() *dataset { return &dataset{a: instance.RMAT(8, 1500, 1)} }},
-	{"points", fromX, func() *dataset { return &dataset{x: instance.Text(90, 200, 12, 1)} }},
+	{"points", fromX, func() *dataset { return &dataset{x: instance.Text(110, 200, 12, 1)} }},
 }
 
 // TestMeterSingle: with a meter H is rounded as without, and read from its copy.
