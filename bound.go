@@ -39,7 +39,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 			res.Notes = append(res.Notes, "no lower bound: "+fmt.Sprintf(why, args...))
 		}
 	}
-	n, _ := matrix.FoldedSize(p.a)
+	n, _ := matrix.FoldedSize(p.a, p.r)
 	k := min(p.r, n) // all others are 0
 	switch {
 	case p.norm == 0:
@@ -55,7 +55,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 				return
 			}
 		}
-		a, _ := matrix.Folded(p.a, p.workers)
+		a, _ := matrix.Folded(p.a, k, p.workers)
 		pairs, err := matrix.Eigen(ctx, a, k, opt)
 		switch {
 		case err != nil:
@@ -75,7 +75,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 func (p *problem) boundProducts(k, sweeps int) int {
 	r := float64(p.r)
 	work := max(boundPart*float64(sweeps)*(float64(matrix.Madds(p.a))*r+6*float64(p.n)*r*r), boundFloor)
-	rows, madds := matrix.FoldedSize(p.a)
+	rows, madds := matrix.FoldedSize(p.a, k)
 	n, product := float64(rows), float64(madds)
 	basis, whole := matrix.EigenBasis(rows, k)
 	if whole {

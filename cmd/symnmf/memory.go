@@ -157,12 +157,20 @@ func (sh shape) keepsFeatures(n, m float64) bool {
 	return !sh.sparse && m*m <= max(mostFeatureProducts, n*m/featureProductsPart)
 }
 
-// leastFolded is how many times as many items as features sparse points have at least for matrix.Folded to take XXᵀ.
-const leastFolded = 2
+// How many times as many items as features sparse points have at least for matrix.Folded to take XXᵀ, and how many features may be reduced whole in place of a basis.
+const (
+	leastFolded = 2
+	mostReduced = 512
+)
 
 // folds says whether matrix.Folded takes XXᵀ of m features in place of A = XᵀX of n points.
 func (sh shape) folds(n, m float64, points bool) bool {
-	return points && !sh.offDiag && (sh.keepsFeatures(n, m) || sh.sparse && m > 0 && n >= leastFolded*m)
+	if !points || sh.offDiag || !sh.sparse {
+		return points && !sh.offDiag && sh.keepsFeatures(n, m)
+	}
+	_, before := matrix.EigenBasis(int(n), sh.rank)
+	_, whole := matrix.EigenBasis(int(m), sh.rank)
+	return m > 0 && n >= leastFolded*m && !(whole && !before && m > mostReduced)
 }
 
 // The least columns and the most inner products that are computed in integers at once, and the room for what they are of.

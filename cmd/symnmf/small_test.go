@@ -165,6 +165,17 @@ func TestEigenAhead(t *testing.T) {
 	text := shape{rows: 1000, cols: 500, table: 4e6, items: "rows", sparse: true, rank: 10}
 	fewer, without, dense := text, text, text
 	fewer.rows, without.offDiag, dense.sparse = 999, true, false
+	for _, c := range []struct { // as TestFoldedOfManyFeatures of package matrix has them
+		n, m float64
+		rank int
+		want bool
+	}{{1200, 600, 20, true}, {1200, 600, 200, false}, {1200, 600, 300, true}, {1040, 512, 200, true}, {1040, 513, 200, false}} {
+		sh := text
+		sh.rank = c.rank
+		if got := sh.folds(c.n, c.m, true); got != c.want {
+			t.Errorf("%+v: folded %v", c, got)
+		}
+	}
 	for name, c := range map[string]struct {
 		sh   shape
 		want float64
