@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -89,7 +90,7 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 		q = orthonormalize(aq, c.Workers)
 		aq = multiply(of, q, c.Workers)
 	}
-	lambda, w, ok := eigen(transTimes(q, aq, c.Workers))
+	lambda, w, ok := eigen(transTimes(q, aq, c.Workers), c.Workers)
 	if !ok {
 		return nil, 0, fmt.Errorf("matrix: no eigenvalues of a %d×%d matrix", q.cols, q.cols)
 	}
@@ -170,30 +171,24 @@ func restOfColumns(g *Dense, keep int) (rest float64) {
 }
 
 // eigen returns the eigenvalues of the symmetric matrix b, in order of falling magnitude, and in the same order its
-// eigenvectors, as columns. Of b_ij and b_ji it takes the mean.
-func eigen(b *Dense) (values []float64, vectors *Dense, ok bool) {
+// eigenvectors, as columns. Of b_ij and b_ji it takes the mean. It spoils b.
+func eigen(b *Dense, workers int) (values []float64, vectors *Dense, ok bool) {
 	n := b.rows
-	vectors = NewDense(n, n, nil)
-	if n == 0 {
-		return nil, vectors, true
-	}
 	b.Symmetrize(Average)
-	var e mat.EigenSym
-	if !e.Factorize(mat.NewSymDense(n, b.data), true) {
+	found, w, _, err := topEigen(context.Background(), b.data, n, n, workers)
+	if err != nil {
 		return nil, nil, false
 	}
-	found := e.Values(nil)
 	order := make([]int, n)
 	for k := range order {
 		order[k] = k
 	}
 	slices.SortStableFunc(order, func(k, l int) int { return cmp.Compare(math.Abs(found[l]), math.Abs(found[k])) })
-	var w mat.Dense
-	e.VectorsTo(&w)
+	vectors = NewDense(n, n, nil)
 	for k, f := range order {
 		values = append(values, found[f])
 		for i := range n {
-			vectors.Set(i, k, w.At(i, f))
+			vectors.Set(i, k, w[i*n+f])
 		}
 	}
 	return values, vectors, true

@@ -238,7 +238,7 @@ func TestCompressManyColumns(t *testing.T) {
 				for range c.Power {
 					q = orthonormalize(multiply(a, q, 1), 1)
 				}
-				lambda, _, _ := eigen(transTimes(q, multiply(a, q, 1), 1))
+				lambda, _, _ := eigen(transTimes(q, multiply(a, q, 1), 1), 1)
 				sq := a.Norm() * a.Norm()
 				for _, v := range lambda[:c.Keep] {
 					sq -= v * v

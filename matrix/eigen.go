@@ -80,7 +80,7 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	var res *Eigenpairs
 	var err error
 	if _, whole := EigenBasis(n, k); whole {
-		res, err = eigenWhole(ctx, n, k, multiply)
+		res, err = eigenWhole(ctx, n, k, opt.Workers, multiply)
 	} else {
 		res, err = newKrylov(n, k, p, multiply, &opt).run(ctx)
 	}
@@ -165,7 +165,7 @@ func (res *Eigenpairs) check(multiply func(dst, h *Dense), opt *EigenOptions) {
 }
 
 // eigenWhole forms A, a column block at a time, and reduces it.
-func eigenWhole(ctx context.Context, n, k int, multiply func(dst, h *Dense)) (*Eigenpairs, error) {
+func eigenWhole(ctx context.Context, n, k, workers int, multiply func(dst, h *Dense)) (*Eigenpairs, error) {
 	a := make([]float64, n*n)
 	for lo := 0; lo < n; lo += eigenBlock {
 		if err := ctx.Err(); err != nil {
@@ -181,41 +181,11 @@ func eigenWhole(ctx context.Context, n, k int, multiply func(dst, h *Dense)) (*E
 			copy(a[i*n+lo:], c.Row(i))
 		}
 	}
-	val, vec, norm2, err := topEigen(mat.NewSymDense(n, a), k)
+	val, vec, norm2, err := topEigen(ctx, a, n, k, workers)
 	if err != nil {
 		return nil, err
 	}
 	return &Eigenpairs{Values: val, Vectors: NewDense(n, k, vec), Norm2: norm2, Products: n}, nil
-}
-
-// topEigen returns the k largest eigenvalues of t (p×p), decreasing, their eigenvectors as the columns of vec (p×k by
-// rows), and ‖t‖₂. It looks at the upper triangle of t.
-func topEigen(t mat.Symmetric, k int) (val, vec []float64, norm2 float64, err error) {
-	for i := range t.SymmetricDim() {
-		for l := range i + 1 {
-			if v := t.At(l, i); math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, nil, 0, fmt.Errorf("%w: a product with the operator has %v", ErrNotFinite, v)
-			}
-		}
-	}
-	var e mat.EigenSym
-	if !e.Factorize(t, true) {
-		return nil, nil, 0, fmt.Errorf("%w: the QL iteration on a matrix of %d rows did not converge", ErrEigen, t.SymmetricDim())
-	}
-	all := e.Values(nil) // increasing
-	var u mat.Dense
-	e.VectorsTo(&u)
-	p := len(all)
-	val, vec = make([]float64, k), make([]float64, p*k)
-	for l := range k {
-		val[l] = all[p-1-l]
-	}
-	for i := range p {
-		for l := range k {
-			vec[i*k+l] = u.At(i, p-1-l)
-		}
-	}
-	return val, vec, max(math.Abs(all[0]), math.Abs(all[p-1])), nil
 }
 
 // krylov is the state of block Lanczos: an orthonormal basis V (n×j), and a block Q (n×b) orthonormal and orthogonal to V,
@@ -274,7 +244,7 @@ func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 		}
 		// About two thirds of the room for new columns: one half to four fifths take about as long.
 		keep := min(s.j, s.p-(s.p-s.k)*2/3/s.b*s.b)
-		val, vec, norm2, err := topEigen(s.t.SliceSym(0, s.j), keep)
+		val, vec, norm2, err := topEigen(ctx, s.small(), s.j, keep, s.opt.Workers)
 		if err != nil {
 			return nil, err
 		}
@@ -308,6 +278,15 @@ func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 			return nil, err
 		}
 	}
+}
+
+// small returns the j×j matrix T, the upper triangle of it.
+func (s *krylov) small() []float64 {
+	t := make([]float64, s.j*s.j)
+	for i := range s.j {
+		copy(t[i*s.j+i:(i+1)*s.j], s.t.RawSymmetric().Data[i*s.p+i:])
+	}
+	return t
 }
 
 // largestCluster returns how many of the decreasing values follow one another at distances up to gap, at most, those that
@@ -445,7 +424,7 @@ func (s *krylov) orthonormalize() ([]float64, error) {
 			s.sums.each(func(lo, hi int) { kernel.RowsTimes(q[lo*b:hi*b], s.v[lo*p:(hi-1)*p+j], p, c, b) })
 		}
 		g := s.sums.of(b*b, func(c []float64, lo, hi int) { kernel.Gram(c, q[lo*b:hi*b], b) })
-		lambda, u, most, err := topEigen(mat.NewSymDense(b, g), b)
+		lambda, u, most, err := topEigen(context.Background(), g, b, b, 1)
 		if err != nil {
 			return nil, err
 		}

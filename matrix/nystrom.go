@@ -16,7 +16,7 @@ import "math"
 // Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithm 5.5.
 func nystrom(q, y *Dense, norm float64, keep, workers int) (low *GramOperator, bound float64, err error) {
 	const dependent = 0x1p-40 // of the largest eigenvalue of M is rounding
-	theta, v, ok := eigen(transTimes(q, y, workers))
+	theta, v, ok := eigen(transTimes(q, y, workers), workers)
 	if !ok {
 		return nil, 0, nil
 	}
@@ -44,7 +44,7 @@ func nystrom(q, y *Dense, norm float64, keep, workers int) (low *GramOperator, b
 	for k, f := range taken {
 		ySq += theta[f] * g.At(k, k)
 	}
-	lambda, w, ok := eigen(g)
+	lambda, w, ok := eigen(g, workers)
 	if !ok {
 		return nil, 0, nil
 	}

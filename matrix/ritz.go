@@ -81,7 +81,7 @@ func (s *subspace[F]) pairs(ctx context.Context, k int, seed uint64) (values []f
 		return nil, nil, err
 	}
 	g, c := s.forms(s.ax)
-	all, t, err := ritzTurn(g, c, s.k)
+	all, t, err := ritzTurn(ctx, g, c, s.k, s.workers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,7 +95,7 @@ func (s *subspace[F]) pairs(ctx context.Context, k int, seed uint64) (values []f
 		return nil, nil, err
 	}
 	g, c = s.forms(nil)
-	values, t, err = ritzTurn(g, c, k)
+	values, t, err = ritzTurn(ctx, g, c, k, s.workers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -172,7 +172,7 @@ func (s *subspace[F]) forms(ax []F) (g, c *Dense) {
 }
 
 // ritzTurn returns, of a basis x with g = xᵀx and c = xᵀAx, at most so many of the Ritz values, decreasing, and the t for which x·t are their vectors. What is not independent is left out. It spoils g and c.
-func ritzTurn(g, c *Dense, most int) (values []float64, t *Dense, err error) {
+func ritzTurn(ctx context.Context, g, c *Dense, most, workers int) (values []float64, t *Dense, err error) {
 	k := g.cols
 	lengths := columnNorms(g)
 	for _, m := range []*Dense{g, c} { // as if all columns had length 1
@@ -184,13 +184,13 @@ func ritzTurn(g, c *Dense, most int) (values []float64, t *Dense, err error) {
 			}
 		}
 	}
-	t, err = inverseRootOf(g)
+	t, err = inverseRootOf(ctx, g, workers)
 	if err != nil {
 		return nil, nil, err
 	}
 	c = transTimes(t, times(c, t, 1), 1)
 	c.Symmetrize(Average)
-	values, z, _, err := topEigen(mat.NewSymDense(t.cols, c.data), min(most, t.cols))
+	values, z, _, err := topEigen(ctx, c.data, t.cols, min(most, t.cols), workers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,8 +203,8 @@ func ritzTurn(g, c *Dense, most int) (values []float64, t *Dense, err error) {
 	return values, t, nil
 }
 
-// inverseRootOf returns a t with tᵀgt = I for the inner products g of some vectors of length 1, by Cholesky's factor, or, where some of them depend on others up to rounding, by the eigenvalues that are left.
-func inverseRootOf(g *Dense) (t *Dense, err error) {
+// inverseRootOf returns a t with tᵀgt = I for the inner products g of some vectors of length 1, by Cholesky's factor, or, where some of them depend on others up to rounding, by the eigenvalues that are left. It spoils g.
+func inverseRootOf(ctx context.Context, g *Dense, workers int) (t *Dense, err error) {
 	const (
 		mostCond  = 1e10    // of g for the former
 		dependent = 0x1p-40 // of the largest eigenvalue, for the latter
@@ -225,7 +225,7 @@ func inverseRootOf(g *Dense) (t *Dense, err error) {
 			return t, nil
 		}
 	}
-	size, w, _, err := topEigen(sym, k)
+	size, w, _, err := topEigen(ctx, g.data, k, k, workers)
 	if err != nil {
 		return nil, err
 	}

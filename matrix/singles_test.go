@@ -248,7 +248,7 @@ func TestInverseRootOf(t *testing.T) {
 				g.data[i*k+j] /= lengths[i] * lengths[j]
 			}
 		}
-		root, err := inverseRootOf(g)
+		root, err := inverseRootOf(context.Background(), NewDense(k, k, slices.Clone(g.data)), 1)
 		if err != nil || root.rows != k || root.cols != c.kept {
 			t.Fatalf("%g apart: %d×%d, %v", c.apart, root.rows, root.cols, err)
 		}
@@ -265,7 +265,7 @@ func TestInverseRootOf(t *testing.T) {
 			}
 		}
 	}
-	if _, err := inverseRootOf(NewDense(2, 2, nil)); !errors.Is(err, ErrEigen) {
+	if _, err := inverseRootOf(context.Background(), NewDense(2, 2, nil), 1); !errors.Is(err, ErrEigen) {
 		t.Errorf("of zeros: %v", err)
 	}
 }

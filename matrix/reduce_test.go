@@ -1,0 +1,273 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// hardSymmetric returns matrices by name whose eigenvalues are far apart, near each other, the same, or none.
+func hardSymmetric() map[string]naive {
+	rng := rand.New(rand.NewPCG(43, 0))
+	cases := map[string]naive{
+		"empty":      {},
+		"1":          diagonal(3),
+		"2":          {{1, 2}, {2, -5}},
+		"3":          {{0, 2, 0}, {2, 0, 1e-9}, {0, 1e-9, 0}},
+		"zeros":      zeros(9, 9),
+		"identity":   diagonal(1, 1, 1, 1, 1, 1, 1),
+		"diagonal":   diagonal(3, -1, 3, 0, 1e-300, -8, 3, 1e-20),
+		"cliques":    cliques(9, 5, 7),
+		"stars":      stars(6, 7),
+		"ones":       zeros(70, 70),
+		"Wilkinson":  zeros(21, 21),
+		"glued":      zeros(210, 210),
+		"graded":     zeros(60, 60),
+		"clustered":  zeros(90, 90),
+		"chain":      zeros(130, 130),
+		"rank one":   zeros(50, 50),
+		"two values": zeros(64, 64),
+	}
+	for i := range 70 {
+		for l := range 70 {
+			cases["ones"][i][l] = 1
+		}
+	}
+	wilkinson := func(a naive, from int, beside float64) {
+		for i := range 21 {
+			a[from+i][from+i] = math.Abs(float64(i - 10))
+			if i > 0 {
+				a[from+i][from+i-1], a[from+i-1][from+i] = beside, beside
+			}
+		}
+	}
+	wilkinson(cases["Wilkinson"], 0, 1)
+	for k := range 10 {
+		wilkinson(cases["glued"], 21*k, 1)
+		if k > 0 {
+			cases["glued"][21*k][21*k-1], cases["glued"][21*k-1][21*k] = 1e-8, 1e-8
+		}
+	}
+	for i := range 60 {
+		for l := range 60 {
+			cases["graded"][i][l] = math.Ldexp(1, -i-l)
+		}
+	}
+	turned := func(a naive, values func(k int) float64) {
+		n := len(a)
+		var qr mat.QR
+		qr.Factorize(drawSymmetric(rng, n, 1).matDense())
+		var q mat.Dense
+		qr.QTo(&q)
+		for i := range n {
+			for l := range n {
+				for k := range n {
+					a[i][l] += q.At(i, k) * values(k) * q.At(l, k)
+				}
+			}
+		}
+		for i := range n {
+			for l := range i {
+				a[i][l] = a[l][i]
+			}
+		}
+	}
+	turned(cases["clustered"], func(k int) float64 { return 1 + 1e-13*float64(k) + float64(k/30) })
+	turned(cases["two values"], func(k int) float64 { return float64(k % 2) })
+	turned(cases["rank one"], func(k int) float64 { return float64(1 - min(k, 1)) })
+	for i := range 129 {
+		cases["chain"][i][i+1], cases["chain"][i+1][i] = 1, 1
+	}
+	for _, n := range []int{4, 5, 31, 32, 33, 34, 64, 65, 199, 200, 260} {
+		cases[fmt.Sprintf("drawn, %d", n)] = drawSymmetric(rng, n, 1)
+	}
+	return cases
+}
+
+func (a naive) matDense() *mat.Dense {
+	d := mat.NewDense(len(a), len(a), nil)
+	for i, row := range a {
+		d.SetRow(i, row)
+	}
+	return d
+}
+
+// upper returns a by rows with nothing sensible below the diagonal, where nobody looks.
+func (a naive) upper(scale float64) []float64 {
+	var flat []float64
+	for i, row := range a {
+		for l, v := range row {
+			if l < i {
+				v = math.NaN()
+			}
+			flat = append(flat, scale*v)
+		}
+	}
+	return flat
+}
+
+// checkTop compares pairs of a/norm2 with the definitions: values with want, which increase, residuals, inner products.
+func checkTop(t *testing.T, name string, a naive, scale float64, val, vec []float64) {
+	t.Helper()
+	p, k := len(a), len(val)
+	if p == 0 {
+		return
+	}
+	var e mat.EigenSym
+	if !e.Factorize(mat.NewSymDense(p, slices.Concat(a...)), false) {
+		t.Fatal(name)
+	}
+	want := e.Values(nil)
+	norm := max(math.Abs(want[0]), math.Abs(want[p-1]))
+	bound := float64(8+p) * 0x1p-52
+	for l, v := range val {
+		if !(math.Abs(v/scale-want[p-1-l]) <= bound*norm) {
+			t.Errorf("%s: value %d of %d is %v, want %v", name, l, k, v/scale, want[p-1-l])
+		}
+		var sq float64
+		for i, row := range a {
+			sum := -v / scale * vec[i*k+l]
+			for j, x := range row {
+				sum += x * vec[j*k+l]
+			}
+			sq += sum * sum
+		}
+		if !(math.Sqrt(sq) <= 2*bound*norm) {
+			t.Errorf("%s: residual %d of %d is %.3g of ‖A‖₂", name, l, k, math.Sqrt(sq)/norm)
+		}
+		for m := range l + 1 {
+			var sum float64
+			for i := range p {
+				sum += vec[i*k+l] * vec[i*k+m]
+			}
+			if m == l {
+				sum--
+			}
+			if !(math.Abs(sum) <= 2*bound) {
+				t.Fatalf("%s: UᵀU−I has %.3g at [%d,%d] of %d", name, sum, l, m, k)
+			}
+		}
+	}
+}
+
+// TestTopEigen: pairs are those of the definition, for every number of them, any scale, and on any number of threads the same.
+func TestTopEigen(t *testing.T) {
+	ctx := context.Background()
+	for name, a := range hardSymmetric() {
+		p := len(a)
+		for _, k := range []int{p, (p + 1) / 3, min(p, 1)} {
+			for _, scale := range []float64{1, 0x1p-900, 0x1p900} {
+				val, vec, norm2, err := topEigen(ctx, a.upper(scale), p, k, 1)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if len(val) != k || len(vec) != p*k {
+					t.Fatalf("%s: %d values, %d numbers of vectors, want %d and %d", name, len(val), len(vec), k, p*k)
+				}
+				checkTop(t, name, a, scale, val, vec)
+				if k == p && p > 0 && norm2 != max(math.Abs(val[0]), math.Abs(val[p-1])) {
+					t.Errorf("%s: ‖A‖₂ = %v with values from %v to %v", name, norm2, val[0], val[p-1])
+				}
+				if scale != 1 {
+					continue
+				}
+				for _, workers := range []int{2, 3} {
+					val2, vec2, norm22, err := topEigen(ctx, a.upper(1), p, k, workers)
+					if err != nil || norm2 != norm22 || !slices.Equal(val, val2) || !slices.Equal(vec, vec2) {
+						t.Errorf("%s: %d threads find another answer, or %v", name, workers, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestVectorsByQL: what is there in case inverse iteration does not end finds the same.
+func TestVectorsByQL(t *testing.T) {
+	for name, a := range hardSymmetric() {
+		p := len(a)
+		if p == 0 {
+			continue
+		}
+		d, e := make([]float64, p), make([]float64, p-1)
+		b := zeros(p, p)
+		for i := range p {
+			d[i] = a[i][i]
+			b[i][i] = d[i]
+			if i > 0 {
+				e[i-1] = a[i][i-1]
+				b[i][i-1], b[i-1][i] = e[i-1], e[i-1]
+			}
+		}
+		for _, k := range []int{p, (p + 1) / 2} {
+			tri, err := newTridiagonal(slices.Clone(d), slices.Clone(e))
+			if err != nil {
+				t.Fatal(err)
+			}
+			byIteration, err := tri.vectors(context.Background(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			byQL, err := tri.vectorsByQL(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for way, y := range map[string][]float64{"iteration": byIteration, "QL": byQL} {
+				val, vec := make([]float64, k), make([]float64, p*k)
+				for l := range k {
+					val[l] = tri.values[l].value
+					for i := range p {
+						vec[i*k+l] = y[l*p+i]
+					}
+				}
+				checkTop(t, name+", T by "+way, b, 1, val, vec)
+			}
+		}
+	}
+}
+
+// A matrix that is not finite is told, and whoever no longer wants the answer does not wait for it.
+func TestTopEigenErrors(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		a := zeros(3, 3)
+		a[1][2] = v
+		if _, _, _, err := topEigen(context.Background(), slices.Concat(a...), 3, 2, 1); !errors.Is(err, ErrNotFinite) {
+			t.Errorf("%v: %v", v, err)
+		}
+	}
+	a := drawSymmetric(rand.New(rand.NewPCG(44, 0)), 300, 1)
+	for polls := 0; ; polls++ {
+		ctx := &countdown{Context: context.Background()}
+		ctx.left.Store(int64(polls))
+		val, vec, _, err := topEigen(ctx, a.upper(1), 300, 40, 2)
+		if err == nil {
+			if polls < 300/panelSteps+40 {
+				t.Errorf("asked %d times only", polls)
+			}
+			return
+		}
+		if !errors.Is(err, context.Canceled) || val != nil || vec != nil {
+			t.Fatalf("cancelled after %d looks: %v, %d values", polls, err, len(val))
+		}
+	}
+}
+
+// countdown is a context that is cancelled once it has been asked so often.
+type countdown struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (c *countdown) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package matrix
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/gonum"
+
+	"symnmf/internal/kernel"
+)
+
+// tridiagonal is a symmetric tridiagonal matrix whose largest entry is 1 or so, cut into pieces where what is beside its diagonal is rounding.
+type tridiagonal struct {
+	d, e   []float64    // e[i] is between i and i+1, 0 where it is cut
+	small  float64      // ε·‖T‖, of which a few are rounding
+	values []eigenvalue // decreasing
+}
+
+type eigenvalue struct {
+	value float64
+	of    *piece
+}
+
+// piece is rows and columns lo to hi, and what is known of its eigenvectors, from the first value on.
+type piece struct {
+	lo, hi int
+	values []float64
+	rows   []int   // of the vectors
+	shift  float64 // by which the last of them was found
+	lu     tridiagonalLU
+}
+
+// newTridiagonal returns the matrix of that diagonal, e beside it. It keeps both.
+func newTridiagonal(d, e []float64) (*tridiagonal, error) {
+	p := len(d)
+	t := &tridiagonal{d: d, e: e}
+	for i := range d {
+		sum := math.Abs(d[i])
+		if i > 0 {
+			sum += math.Abs(e[i-1])
+		}
+		if i < len(e) {
+			sum += math.Abs(e[i])
+		}
+		t.small = max(t.small, sum*0x1p-52)
+	}
+	for lo, hi := 0, 0; lo < p; lo = hi {
+		for hi = lo + 1; hi < p && math.Abs(e[hi-1]) > t.small; hi++ {
+		}
+		if hi < p {
+			e[hi-1] = 0
+		}
+		values := slices.Clone(d[lo:hi])
+		if !(gonum.Implementation{}).Dsterf(hi-lo, values, slices.Clone(e[lo:hi-1])) {
+			return nil, fmt.Errorf("%w: the QL iteration on a matrix of %d rows did not converge", ErrEigen, p)
+		}
+		of := &piece{lo: lo, hi: hi, shift: math.Inf(1)}
+		for _, v := range values {
+			t.values = append(t.values, eigenvalue{v, of})
+		}
+	}
+	slices.SortStableFunc(t.values, func(a, b eigenvalue) int { return cmp.Compare(b.value, a.value) })
+	return t, nil
+}
+
+// norm2 returns ‖T‖₂.
+func (t *tridiagonal) norm2() float64 {
+	if len(t.values) == 0 {
+		return 0
+	}
+	return max(math.Abs(t.values[0].value), math.Abs(t.values[len(t.values)-1].value))
+}
+
+// vectors returns the eigenvectors of the first k values as the rows of a k×p matrix. Once.
+func (t *tridiagonal) vectors(ctx context.Context, k int) ([]float64, error) {
+	y := make([]float64, k*len(t.d))
+	rng := rand.New(rand.NewPCG(0, 0))
+	for l, v := range t.values[:k] {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !t.vector(y, l, v, rng) {
+			return t.vectorsByQL(k)
+		}
+	}
+	return y, nil
+}
+
+// vector makes of row l of y the eigenvector of v, orthogonal to those of its piece before, by inverse iteration: x becomes (T − v·I)⁻¹x, and is as much
+// longer then as it is nearer to one. It returns false when that does not come to an end.
+func (t *tridiagonal) vector(y []float64, l int, v eigenvalue, rng *rand.Rand) bool {
+	const (
+		near  = 1e-3 // of ‖T‖: values no further apart make vectors that inverse iteration mixes
+		most  = 8    // rounds; two or three do
+		twice = 2    // rounds with nothing but rounding left, of which the second also frees x of what the first has left of those before
+	)
+	p, of := len(t.d), v.of
+	x := y[l*p+of.lo : l*p+of.hi]
+	if len(x) == 1 {
+		x[0] = 1
+		return true
+	}
+	shift := min(v.value, of.shift-t.small) // no factors twice
+	of.lu.factor(t.d[of.lo:of.hi], t.e[of.lo:of.hi-1], shift, t.small)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	kernel.Scale(x, 1/math.Sqrt(kernel.SumSq(x)))
+	from := len(of.values) // of those before the nearest ones
+	for from > 0 && of.values[from-1]-v.value <= near*t.small*0x1p52 {
+		from--
+	}
+	for round, good := 0, 0; round < most; round++ {
+		grown := of.lu.solve(x)
+		if good+1 == twice {
+			from = 0
+		}
+		for _, r := range of.rows[from:] {
+			b := y[r*p+of.lo : r*p+of.hi]
+			kernel.Axpy(x, -kernel.Dot(b, x), b)
+		}
+		length := math.Sqrt(kernel.SumSq(x))
+		if !(length > 0) {
+			return false
+		}
+		kernel.Scale(x, 1/length)
+		if length*grown*t.small < 1.0/64 {
+			good = 0
+			continue
+		}
+		if good++; good == twice {
+			of.values, of.rows, of.shift = append(of.values, v.value), append(of.rows, l), shift
+			return true
+		}
+	}
+	return false
+}
+
+// vectorsByQL returns what vectors does, from all eigenvectors, in time O(p³) and memory for p².
+func (t *tridiagonal) vectorsByQL(k int) ([]float64, error) {
+	p := len(t.d)
+	z, values := make([]float64, p*p), slices.Clone(t.d)
+	if !(gonum.Implementation{}).Dsteqr(lapack.EVTridiag, p, values, slices.Clone(t.e), z, p, make([]float64, 2*p)) {
+		return nil, fmt.Errorf("%w: the QL iteration on a matrix of %d rows did not converge", ErrEigen, p)
+	}
+	y := make([]float64, k*p)
+	for l := range k {
+		for i := range p {
+			y[l*p+i] = z[i*p+p-1-l]
+		}
+	}
+	return y, nil
+}
+
+// tridiagonalLU is P·L·U = T − shift·I, by rows with partial pivoting.
+type tridiagonalLU struct {
+	inverse, u1, u2, l []float64 // of U's diagonal, and the two beside it; multiples of a row that the next lost
+	swapped            []bool    // the two rows first changed places
+}
+
+// factor finds the factors; a diagonal entry of U below small becomes that.
+func (f *tridiagonalLU) factor(d, e []float64, shift, small float64) {
+	m := len(d)
+	if f.inverse == nil {
+		f.inverse, f.u1, f.u2, f.l, f.swapped = make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m), make([]bool, m)
+	}
+	d0, d1 := d[0]-shift, 0.0 // what is left of a row
+	if m > 1 {
+		d1 = e[0]
+	}
+	for i := range m - 1 {
+		sub, next, beyond := e[i], d[i+1]-shift, 0.0
+		if i+2 < m {
+			beyond = e[i+1]
+		}
+		if f.swapped[i] = math.Abs(d0) < math.Abs(sub); f.swapped[i] {
+			c := d0 / sub
+			f.inverse[i], f.u1[i], f.u2[i], f.l[i] = sub, next, beyond, c
+			d0, d1 = d1-c*next, -c*beyond
+		} else {
+			c := sub / d0
+			f.inverse[i], f.u1[i], f.u2[i], f.l[i] = d0, d1, 0, c
+			d0, d1 = next-c*d1, beyond
+		}
+	}
+	f.inverse[m-1] = d0
+	for i, u := range f.inverse {
+		f.inverse[i] = 1 / math.Copysign(max(math.Abs(u), small), u)
+	}
+}
+
+// solve makes of x a multiple of (T − shift·I)⁻¹x that no number of is beyond 2⁵⁰⁰, and returns by how much more that should be.
+func (f *tridiagonalLU) solve(x []float64) (grown float64) {
+	const large = 0x1p500
+	m := len(x)
+	for i := range m - 1 {
+		if f.swapped[i] {
+			x[i], x[i+1] = x[i+1], x[i]
+		}
+		x[i+1] -= f.l[i] * x[i]
+	}
+	grown = 1
+	x1, x2 := 0.0, 0.0
+	for i := m - 1; i >= 0; i-- {
+		v := (x[i] - f.u1[i]*x1 - f.u2[i]*x2) * f.inverse[i]
+		if math.Abs(v) > large {
+			kernel.Scale(x, 1/large)
+			grown = large // once or often: it is a vector
+			v, x1 = v/large, x1/large
+		}
+		x[i] = v
+		x1, x2 = v, x1
+	}
+	return grown
+}
