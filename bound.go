@@ -39,7 +39,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 			res.Notes = append(res.Notes, "no lower bound: "+fmt.Sprintf(why, args...))
 		}
 	}
-	n, _ := matrix.FoldedSize(p.a, p.r)
+	n, _ := matrix.FoldedSize(p.a)
 	k := min(p.r, n) // all others are 0
 	switch {
 	case p.norm == 0:
@@ -55,7 +55,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 				return
 			}
 		}
-		a, _ := matrix.Folded(p.a, k, p.workers)
+		a, _ := matrix.Folded(p.a, p.workers)
 		pairs, err := matrix.Eigen(ctx, a, k, opt)
 		switch {
 		case err != nil:
@@ -71,15 +71,15 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 
 // boundProducts returns how many products with what matrix.Folded makes of A may be spent on k eigenpairs to remain cheap, 0 when that is too few. Work
 // is counted in multiply–adds: for a sweep a product with r columns and 6·n·r², for eigenpairs a product with a column and
-// four with all of the basis for each, or, of small matrices, the reduction of a itself.
+// four with all of the basis for each, or, of small matrices, the reduction of a itself and three with it for each.
 func (p *problem) boundProducts(k, sweeps int) int {
 	r := float64(p.r)
 	work := max(boundPart*float64(sweeps)*(float64(matrix.Madds(p.a))*r+6*float64(p.n)*r*r), boundFloor)
-	rows, madds := matrix.FoldedSize(p.a, k)
+	rows, madds := matrix.FoldedSize(p.a)
 	n, product := float64(rows), float64(madds)
 	basis, whole := matrix.EigenBasis(rows, k)
 	if whole {
-		if n*product+10*n*n*n > work {
+		if n*product+2*n*n*n+3*float64(k)*n*n > work {
 			return 0
 		}
 		return 1 // they are not counted

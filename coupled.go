@@ -99,7 +99,7 @@ func (p *problem) norm2() float64 {
 	p.common.mu.Lock()
 	defer p.common.mu.Unlock()
 	if p.common.spectral == 0 {
-		a, _ := matrix.Folded(p.a, 1, p.workers)
+		a, _ := matrix.Folded(p.a, p.workers)
 		e, err := matrix.Eigen(context.Background(), a, 1, p.roughly())
 		if err != nil {
 			panic("symnmf: eigenvalues of a finite matrix")

@@ -301,7 +301,7 @@ func (p *problem) choose(opt *Options) (why string) {
 // turns reports whether auto may begin from TSVDStart: it takes no account of an ℓ₁ weight, with which dense data do better from random starts, and sparse data do not (decision 0028); its vectors have to be few enough to be no burden, and products by blocks are wanted.
 func (p *problem) turns() bool {
 	_, blocks := p.a.(matrix.BlockMultiplier)
-	rows, _ := matrix.FoldedSize(p.a, p.r)
+	rows, _ := matrix.FoldedSize(p.a)
 	columns := min(p.r, rows)
 	few := p.n*p.r <= mostTurned && (columns <= turnedColumns || columns <= p.n/turnedPart)
 	fair := !kernel.Nonzero(p.l1) || p.a.Density() < denseFrom

@@ -184,7 +184,7 @@ func (p *problem) leading() (*leading, error) {
 	defer p.common.mu.Unlock()
 	if p.common.top == nil {
 		began := time.Now()
-		of, unfold := matrix.Folded(p.a, p.r, p.common.workers)
+		of, unfold := matrix.Folded(p.a, p.common.workers)
 		pairs, err := matrix.Eigen(p.context(), of, min(p.r, of.Dim()), matrix.EigenOptions{Seed: p.seed, Workers: p.common.workers})
 		if err != nil {
 			return nil, err

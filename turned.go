@@ -107,7 +107,7 @@ func (p *problem) roots() (*roots, error) {
 		values = make([]float64, columns)
 	} else {
 		var err error
-		of, unfold := matrix.Folded(p.a, p.r, workers)
+		of, unfold := matrix.Folded(p.a, workers)
 		if values, u, err = matrix.RitzPairs(p.context(), of, min(p.r, of.Dim()), p.seed, workers); err != nil {
 			return nil, err
 		}

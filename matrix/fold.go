@@ -46,15 +46,11 @@ func featuresOf(a Operator) (g Operator, m *GramOperator) {
 	return m.features.Scaled(m.scale * m.scale), m
 }
 
-const (
-	// leastFolded is how many times as many items as features sparse points have at least for Folded to take XXᵀ.
-	leastFolded = 2
-	// mostReduced is how many features Eigen may reduce XXᵀ of whole in place of a basis of vectors of items: that takes O(m³), on one thread, and nothing ends it.
-	mostReduced = 512
-)
+// leastFolded is how many times as many items as features sparse points have at least for Folded to take XXᵀ.
+const leastFolded = 2
 
 // foldedSparse returns the sparse points of a, if a is the XᵀX of such and XXᵀ is to be taken instead, and a as what makes vectors of features those of items; else nil.
-func foldedSparse(a Operator, k int) (*CSR, *GramOperator) {
+func foldedSparse(a Operator) (*CSR, *GramOperator) {
 	m, ok := a.(*GramOperator)
 	if !ok || m.offDiag {
 		return nil, nil
@@ -63,21 +59,17 @@ func foldedSparse(a Operator, k int) (*CSR, *GramOperator) {
 	if !sparse || x.cols == 0 || x.rows/leastFolded < x.cols {
 		return nil, nil
 	}
-	_, before := EigenBasis(x.rows, k)
-	if _, whole := EigenBasis(x.cols, k); whole && !before && x.cols > mostReduced {
-		return nil, nil
-	}
 	return x, m
 }
 
 // Folded returns an operator that has the eigenvalues of a but for zeros, and fewer rows: XXᵀ for the A = XᵀX of dense points that keeps it (m² numbers for m features, at most 32 MiB or an eighth of X), and of sparse points at least twice as
-// many as their features, which takes a copy of X by features, unless there are more than 512 of them and Eigen for k pairs would reduce XXᵀ whole where it would not A; else a itself. Of
+// many as their features, which takes a copy of X by features; else a itself. Of
 // vectors w (m×k) unfold then makes Xᵀ·w (n×k): of an eigenvector of length 1 with the eigenvalue λ one of a, √λ long. It is nil with a itself.
-func Folded(a Operator, k, workers int) (g Operator, unfold func(w *Dense, workers int) *Dense) {
+func Folded(a Operator, workers int) (g Operator, unfold func(w *Dense, workers int) *Dense) {
 	if g, m := featuresOf(a); m != nil {
 		return g, m.unfold
 	}
-	x, m := foldedSparse(a, k)
+	x, m := foldedSparse(a)
 	if m == nil {
 		return a, nil
 	}
@@ -99,11 +91,11 @@ func (m *GramOperator) ofFeatures(x *CSR, workers int) *GramOperator {
 }
 
 // FoldedSize returns how many rows the operator of Folded has, and how many multiply–adds a product of it with one vector takes, without making it.
-func FoldedSize(a Operator, k int) (n int, madds int64) {
+func FoldedSize(a Operator) (n int, madds int64) {
 	if g, m := featuresOf(a); m != nil {
 		return g.Dim(), Madds(g)
 	}
-	if x, m := foldedSparse(a, k); m != nil {
+	if x, m := foldedSparse(a); m != nil {
 		return x.cols, Madds(a)
 	}
 	return a.Dim(), Madds(a)

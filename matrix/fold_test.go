@@ -40,11 +40,11 @@ func TestFolded(t *testing.T) {
 			points = sparseGram(t, x)
 		}
 		for _, c := range []float64{1, 4, 0x1p-80} {
-			g, unfold := Folded(points.Scaled(c), k, 2)
+			g, unfold := Folded(points.Scaled(c), 2)
 			if g.Dim() != m || math.Abs(g.Norm()-c*a.norm()) > 1e-13*c*a.norm() {
 				t.Fatalf("%s, times %v: %d rows of norm %v, want %d of %v", name, c, g.Dim(), g.Norm(), m, c*a.norm())
 			}
-			if rows, madds := FoldedSize(points.Scaled(c), k); rows != m || madds != Madds(g) {
+			if rows, madds := FoldedSize(points.Scaled(c)); rows != m || madds != Madds(g) {
 				t.Errorf("%s: %d rows of %d multiply–adds, want %d of %d", name, rows, madds, m, Madds(g))
 			}
 			each := int64(m * m)
@@ -108,14 +108,14 @@ func TestFolded(t *testing.T) {
 	for name, a := range map[string]Operator{
 		"no diagonal": points.OffDiagonal(), "sparse, no diagonal": sparse.OffDiagonal(), "too few": sparseGram(t, draw(rng, 59, 30, 0.2)), "no features": sparseGram(t, zeros(5, 0)), "signs": signed, "normalized": unit, "dense": fromDense(t, drawSymmetric(rng, 20, 1)), "too small": small,
 	} {
-		if g, unfold := Folded(a, k, 1); g != a || unfold != nil {
+		if g, unfold := Folded(a, 1); g != a || unfold != nil {
 			t.Errorf("%s: folded", name)
 		}
-		if rows, madds := FoldedSize(a, k); rows != a.Dim() || madds != Madds(a) {
+		if rows, madds := FoldedSize(a); rows != a.Dim() || madds != Madds(a) {
 			t.Errorf("%s: folded, %d rows of %d multiply–adds", name, rows, madds)
 		}
 	}
-	if g, _ := Folded(none, k, 1); g.Dim() != m || g.Norm() != 0 {
+	if g, _ := Folded(none, 1); g.Dim() != m || g.Norm() != 0 {
 		t.Errorf("zeros: %d rows of norm %v", g.Dim(), g.Norm())
 	}
 	for _, tc := range []struct {
@@ -141,7 +141,7 @@ func TestFoldedSparse(t *testing.T) {
 		}
 		x[0][1], x[1][1] = 0, scale
 		points := sparseGram(t, x).Scaled(0.25)
-		folded, unfold := Folded(points, k, 2)
+		folded, unfold := Folded(points, 2)
 		if unfold == nil {
 			t.Fatalf("times %v: not folded", scale)
 		}
@@ -168,24 +168,6 @@ func TestFoldedSparse(t *testing.T) {
 					t.Fatalf("times %v, %s: number %d of the product is %v, want %v", scale, name, i, got[i], v)
 				}
 			}
-		}
-	}
-}
-
-// TestFoldedOfManyFeatures: more than 512 features are not reduced whole in place of a basis of items, and all else is folded.
-func TestFoldedOfManyFeatures(t *testing.T) {
-	for _, c := range []struct {
-		n, m, k int
-		want    bool
-	}{{1200, 600, 20, true}, {1200, 600, 200, false}, {1200, 600, 300, true}, {1040, 512, 200, true}, {1040, 513, 200, false}} { // 300 pairs are more than half of 1200, too
-		a, err := Gram(sparseFrom(c.n, c.m, func(i int) map[int]float64 { return map[int]float64{i % c.m: 1} }), Rows, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, unfold := Folded(a, c.k, 1)
-		rows, _ := FoldedSize(a, c.k)
-		if got := unfold != nil; got != c.want || rows != g.Dim() {
-			t.Errorf("%+v: folded %v, %d rows, told %d", c, got, g.Dim(), rows)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestRoughFolded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folded, unfold := Folded(points, 5, 2)
+	folded, unfold := Folded(points, 2)
 	if unfold == nil {
 		t.Fatal("nothing is folded: this shows nothing")
 	}

@@ -69,7 +69,7 @@ func singlesCases(t *testing.T) map[string]Operator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	features, _ := Folded(x.Scaled(0.37), 16, 2)
+	features, _ := Folded(x.Scaled(0.37), 2)
 	return map[string]Operator{
 		"points by features": features,
 		"graph":              a, "graph, scaled": a.Scaled(0.37), "graph, normalized": normalize(t, a, 0), "graph without the diagonal": a.OffDiagonal(),

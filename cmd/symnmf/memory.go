@@ -157,20 +157,15 @@ func (sh shape) keepsFeatures(n, m float64) bool {
 	return !sh.sparse && m*m <= max(mostFeatureProducts, n*m/featureProductsPart)
 }
 
-// How many times as many items as features sparse points have at least for matrix.Folded to take XXᵀ, and how many features may be reduced whole in place of a basis.
-const (
-	leastFolded = 2
-	mostReduced = 512
-)
+// leastFolded is how many times as many items as features sparse points have at least for matrix.Folded to take XXᵀ.
+const leastFolded = 2
 
 // folds says whether matrix.Folded takes XXᵀ of m features in place of A = XᵀX of n points.
 func (sh shape) folds(n, m float64, points bool) bool {
 	if !points || sh.offDiag || !sh.sparse {
 		return points && !sh.offDiag && sh.keepsFeatures(n, m)
 	}
-	_, before := matrix.EigenBasis(int(n), sh.rank)
-	_, whole := matrix.EigenBasis(int(m), sh.rank)
-	return m > 0 && n >= leastFolded*m && !(whole && !before && m > mostReduced)
+	return m > 0 && n >= leastFolded*m
 }
 
 // The least columns and the most inner products that are computed in integers at once, and the room for what they are of.
@@ -324,6 +319,9 @@ func (sh shape) eigen(n, m float64, points bool) float64 {
 		}
 	}
 	bytes := 8*rows*max(4*k+32, 3*k+80) + z
+	if _, whole := matrix.EigenBasis(int(rows), sh.rank); whole {
+		bytes = 8*rows*(rows+3*k) + z
+	}
 	if points && sh.sparse {
 		bytes += sh.table // X by features
 	}
@@ -419,8 +417,8 @@ func (sh shape) twoFactors(n, m float64, points bool) float64 {
 	r := float64(sh.rank)
 	bytes := 8 * 4 * n * r
 	eigen := 8 * 83 * n
-	if n <= 144 {
-		eigen = 8 * 3 * n * n
+	if _, whole := matrix.EigenBasis(int(n), 1); whole {
+		eigen = 8 * n * (n + 3)
 	}
 	if points {
 		bytes += 8 * m * r // Z = X·H

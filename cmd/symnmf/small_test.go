@@ -163,19 +163,8 @@ func TestTurnedStart(t *testing.T) {
 // TestEigenAhead: eigenpairs are of the features where Folded takes those.
 func TestEigenAhead(t *testing.T) {
 	text := shape{rows: 1000, cols: 500, table: 4e6, items: "rows", sparse: true, rank: 10}
-	fewer, without, dense := text, text, text
-	fewer.rows, without.offDiag, dense.sparse = 999, true, false
-	for _, c := range []struct { // as TestFoldedOfManyFeatures of package matrix has them
-		n, m float64
-		rank int
-		want bool
-	}{{1200, 600, 20, true}, {1200, 600, 200, false}, {1200, 600, 300, true}, {1040, 512, 200, true}, {1040, 513, 200, false}} {
-		sh := text
-		sh.rank = c.rank
-		if got := sh.folds(c.n, c.m, true); got != c.want {
-			t.Errorf("%+v: folded %v", c, got)
-		}
-	}
+	fewer, without, dense, most, many := text, text, text, text, text
+	fewer.rows, without.offDiag, dense.sparse, most.rank, many.rank = 999, true, false, 116, 117
 	for name, c := range map[string]struct {
 		sh   shape
 		want float64
@@ -184,6 +173,8 @@ func TestEigenAhead(t *testing.T) {
 		"not as many":          {fewer, 8*999*110 + 4e6},
 		"no diagonal":          {without, 8*1000*110 + 4e6},
 		"dense points":         {dense, 8 * 500 * 110},
+		"a basis":              {most, 8*(500*(4*116+32)+1000*124) + 4e6},
+		"XXᵀ whole":            {many, 8*(500*(500+3*117)+1000*125) + 4e6},
 	} {
 		n, m := c.sh.size()
 		if got := c.sh.eigen(n, m, true); got != c.want {

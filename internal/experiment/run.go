@@ -278,7 +278,7 @@ func (rec *Record) take(res *symnmf.Result) {
 
 // lowerBound returns the least relative error of rank r; NaN where the eigenpairs did not come out.
 func lowerBound(ctx context.Context, a matrix.Operator, r int) (float64, error) {
-	a, _ = matrix.Folded(a, r, 0)
+	a, _ = matrix.Folded(a, 0)
 	e, err := matrix.Eigen(ctx, a, min(r, a.Dim()), matrix.EigenOptions{})
 	switch {
 	case ctx.Err() != nil:
