@@ -115,6 +115,14 @@ func TestCheapBound(t *testing.T) {
 	if few == 0 || math.Abs(float64(many)/float64(few)-3) > 0.1 {
 		t.Errorf("%d products after 10000 sweeps, %d after 30000", few, many)
 	}
+	if p, err = newProblem(mustDense(t, instance.FullRank(300, 1)), 70, &Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range map[int]int{70: 1, 71: 0} { // 300³ + 2·300³ + 3·k·300² against 10⁸
+		if got := p.boundProducts(k, 1); got != want {
+			t.Errorf("%d pairs of 300 rows: %d, want %d", k, got, want)
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	res := &Result{LowerBound: math.NaN()}

@@ -51,10 +51,10 @@ const (
 // error is returned. Residuals bound errors: some eigenvalue lies within each residual of
 // each value. That none is left out is not certain but almost: it takes a random block that misses an eigenvector.
 //
-// Where the basis would be half of ℝⁿ, A is formed and reduced whole: n products, O(n³), whatever MaxProducts. Otherwise
+// Where the basis would be half of ℝⁿ, A is formed and reduced whole: n products, O(n³), whatever MaxProducts, in memory for n·(n+3k) numbers. Otherwise
 // memory is some n·(4k+32) numbers, n·(3k+80) below k = 48, and, for sparse points, another copy of them.
 //
-// Method: thick-restart block Lanczos, every block orthogonalized against the whole basis. Sources: Wu and Simon,
+// Method: reduction to a tridiagonal matrix (reduce.go), or thick-restart block Lanczos, every block orthogonalized against the whole basis. Sources: Wu and Simon,
 // Thick-restart Lanczos method for large symmetric eigenvalue problems, SIAM J. Matrix Anal. Appl. 22 (2000); Stathopoulos
 // and Wu, A block orthogonalization procedure with constant synchronization requirements, SIAM J. Sci. Comput. 23 (2002).
 func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpairs, error) {

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"symnmf/internal/instance"
 	"symnmf/matio"
 	"symnmf/matrix"
 )
@@ -166,6 +167,25 @@ func BenchmarkEigen(b *testing.B) {
 				})
 			}
 		})
+	}
+}
+
+// BenchmarkEigenWhole has as many eigenpairs found as make Eigen reduce A whole.
+func BenchmarkEigenWhole(b *testing.B) {
+	for _, c := range []struct{ n, k int }{{100, 20}, {300, 100}, {600, 200}, {1000, 300}, {2000, 500}} {
+		a, err := matrix.FromDense(instance.FullRank(c.n, 1), 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("n=%d/k=%d/workers=%d", c.n, c.k, workers), func(b *testing.B) {
+				for range b.N {
+					if _, err := matrix.Eigen(context.Background(), a, c.k, matrix.EigenOptions{Workers: workers}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
 

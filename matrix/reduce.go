@@ -15,8 +15,9 @@ const (
 )
 
 // topEigen returns the k largest eigenvalues of a (p×p, by rows, symmetric), decreasing, their eigenvectors as the columns of vec (p×k by
-// rows), and ‖a‖₂. It looks at the upper triangle of a, and spoils all of it. Values err by some p·ε·‖a‖₂, and vectors are orthonormal to some p·ε.
-// When ctx is cancelled nothing but its error is returned. O(p³) for the reduction, and O(k·p²) for the rest. The bits do not depend on workers.
+// rows), and ‖a‖₂. It looks at the upper triangle of a, and spoils all of it. Values and residuals err by some p·ε·‖a‖₂, and vectors are orthonormal to some p·ε.
+// When ctx is cancelled nothing but its error is returned. O(p³) for the reduction, and O(k·p²) for the rest, in memory for k·p numbers more; where a hundred of the values or more are the same it may be O(p³) and p², too,
+// and that does not look at ctx. The bits do not depend on workers.
 //
 // Method: a = Q·T·Qᵀ by Householder's reflections, with T tridiagonal; its eigenvalues by the QL iteration, the vectors by inverse iteration,
 // each orthogonal to those before. Sources: Dongarra, Hammarling and Sorensen, Block reduction of matrices to condensed forms for eigenvalue
@@ -131,12 +132,10 @@ func (s *reduction) update(i, column, from, upTo int, w []float64) {
 
 // mirrorFirst makes of x the v, with 1 at first, for which (I − τvvᵀ)x = (e, 0, …).
 func mirrorFirst(x []float64) (e, tau float64) {
-	first, rest := x[0], 0.0
-	if len(x) > 1 {
-		rest = math.Sqrt(kernel.SumSq(x[1:]))
-	}
+	const nothing = 0x1p-400 // beside a matrix of size 1, and what has no exact squares
+	first, rest := x[0], math.Sqrt(kernel.SumSq(x[1:]))
 	x[0] = 1
-	if rest == 0 {
+	if rest < nothing {
 		clear(x[1:])
 		return first, 0
 	}

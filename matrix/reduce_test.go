@@ -20,6 +20,7 @@ func hardSymmetric() map[string]naive {
 		"empty":      {},
 		"1":          diagonal(3),
 		"2":          {{1, 2}, {2, -5}},
+		"pair":       {{0, 1}, {1, 0}},
 		"3":          {{0, 2, 0}, {2, 0, 1e-9}, {0, 1e-9, 0}},
 		"zeros":      zeros(9, 9),
 		"identity":   diagonal(1, 1, 1, 1, 1, 1, 1),
@@ -29,11 +30,14 @@ func hardSymmetric() map[string]naive {
 		"ones":       zeros(70, 70),
 		"Wilkinson":  zeros(21, 21),
 		"glued":      zeros(210, 210),
+		"glued, 40":  zeros(200, 200),
+		"glued, 20":  zeros(100, 100),
 		"graded":     zeros(60, 60),
 		"clustered":  zeros(90, 90),
 		"chain":      zeros(130, 130),
 		"rank one":   zeros(50, 50),
 		"two values": zeros(64, 64),
+		"90 alike":   zeros(180, 180),
 	}
 	for i := range 70 {
 		for l := range 70 {
@@ -53,6 +57,21 @@ func hardSymmetric() map[string]naive {
 		wilkinson(cases["glued"], 21*k, 1)
 		if k > 0 {
 			cases["glued"][21*k][21*k-1], cases["glued"][21*k-1][21*k] = 1e-8, 1e-8
+		}
+	}
+	for i := range 200 {
+		for name, beside := range map[string]float64{"glued, 40": 1e-13, "glued, 20": 3e-15} {
+			a := cases[name]
+			if i >= len(a) {
+				continue
+			}
+			a[i][i] = math.Abs(float64(i%5 - 2))
+			if i%5 > 0 {
+				beside = 1
+			}
+			if i > 0 {
+				a[i][i-1], a[i-1][i] = beside, beside
+			}
 		}
 	}
 	for i := range 60 {
@@ -82,6 +101,15 @@ func hardSymmetric() map[string]naive {
 	turned(cases["clustered"], func(k int) float64 { return 1 + 1e-13*float64(k) + float64(k/30) })
 	turned(cases["two values"], func(k int) float64 { return float64(k % 2) })
 	turned(cases["rank one"], func(k int) float64 { return float64(1 - min(k, 1)) })
+	turned(cases["90 alike"], func(k int) float64 { return float64(k % 2) })
+	for _, x := range []float64{100, 156, 159, 161, 161.5, 162, 310} { // whose squares have fewer digits than they
+		a := drawSymmetric(rng, 40, 1)
+		for i := range 39 {
+			a[0][i+1] *= math.Pow(10, -x)
+			a[i+1][0] = a[0][i+1]
+		}
+		cases[fmt.Sprintf("an outlier, 1e-%v", x)] = a
+	}
 	for i := range 129 {
 		cases["chain"][i][i+1], cases["chain"][i+1][i] = 1, 1
 	}
@@ -189,8 +217,8 @@ func TestTopEigen(t *testing.T) {
 	}
 }
 
-// TestVectorsByQL: what is there in case inverse iteration does not end finds the same.
-func TestVectorsByQL(t *testing.T) {
+// TestTridiagonal: inverse iteration ends for every vector, and what is there in case it does not finds as good ones.
+func TestTridiagonal(t *testing.T) {
 	for name, a := range hardSymmetric() {
 		p := len(a)
 		if p == 0 {
@@ -211,9 +239,11 @@ func TestVectorsByQL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			byIteration, err := tri.vectors(context.Background(), k)
-			if err != nil {
-				t.Fatal(err)
+			byIteration, rng := make([]float64, k*p), rand.New(rand.NewPCG(0, 0))
+			for l, v := range tri.values[:k] {
+				if !tri.vector(byIteration, l, v, rng) {
+					t.Fatalf("%s: no end for vector %d of %d", name, l, k)
+				}
 			}
 			byQL, err := tri.vectorsByQL(k)
 			if err != nil {
@@ -233,6 +263,38 @@ func TestVectorsByQL(t *testing.T) {
 	}
 }
 
+// TestVectorsOfNoValue: of what is no eigenvalue there is no vector, and the QL iteration has its turn.
+func TestVectorsOfNoValue(t *testing.T) {
+	tri, err := newTridiagonal([]float64{1, 2, 3, 4}, []float64{1, 1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := tri.vectorsByQL(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tri.values[1].value = (tri.values[1].value + tri.values[2].value) / 2
+	if got, err := tri.vectors(context.Background(), 2); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
+// TestSolveFar: what would overflow is a multiple of what it should be.
+func TestSolveFar(t *testing.T) {
+	const m = 30
+	f := tridiagonalLU{swapped: make([]bool, m)}
+	for range m { // x_i = 2⁶⁰·(1 + x_{i+1})
+		f.inverse, f.u1, f.u2, f.l = append(f.inverse, 0x1p60), append(f.u1, -1), append(f.u2, 0), append(f.l, 0)
+	}
+	x := slices.Repeat([]float64{1}, m)
+	f.solve(x)
+	for i := range 4 {
+		if !(math.Abs(x[i]-x[i+1]*0x1p60) <= 0x1p-50*x[i]) || math.IsInf(x[i], 0) {
+			t.Errorf("x[%d] = %v and then %v", i, x[i], x[i+1])
+		}
+	}
+}
+
 // A matrix that is not finite is told, and whoever no longer wants the answer does not wait for it.
 func TestTopEigenErrors(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -248,8 +310,8 @@ func TestTopEigenErrors(t *testing.T) {
 		ctx.left.Store(int64(polls))
 		val, vec, _, err := topEigen(ctx, a.upper(1), 300, 40, 2)
 		if err == nil {
-			if polls < 300/panelSteps+40 {
-				t.Errorf("asked %d times only", polls)
+			if want := (300+panelSteps-1)/panelSteps + 40 + 1; polls != want {
+				t.Errorf("asked %d times, want %d", polls, want)
 			}
 			return
 		}

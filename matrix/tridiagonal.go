@@ -14,9 +14,9 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// tridiagonal is a symmetric tridiagonal matrix whose largest entry is 1 or so, cut into pieces where what is beside its diagonal is rounding.
+// tridiagonal is a symmetric tridiagonal matrix, of a norm far from what over- or underflows, cut into pieces where what is beside its diagonal is rounding.
 type tridiagonal struct {
-	d, e   []float64    // e[i] is between i and i+1, 0 where it is cut
+	d, e   []float64    // e[i] is between i and i+1
 	small  float64      // ε·‖T‖, of which a few are rounding
 	values []eigenvalue // decreasing
 }
@@ -26,12 +26,10 @@ type eigenvalue struct {
 	of    *piece
 }
 
-// piece is rows and columns lo to hi, and what is known of its eigenvectors, from the first value on.
+// piece is rows and columns lo to hi.
 type piece struct {
 	lo, hi int
-	values []float64
-	rows   []int   // of the vectors
-	shift  float64 // by which the last of them was found
+	known  []int // eigenvectors, by their rows
 	lu     tridiagonalLU
 }
 
@@ -52,14 +50,11 @@ func newTridiagonal(d, e []float64) (*tridiagonal, error) {
 	for lo, hi := 0, 0; lo < p; lo = hi {
 		for hi = lo + 1; hi < p && math.Abs(e[hi-1]) > t.small; hi++ {
 		}
-		if hi < p {
-			e[hi-1] = 0
-		}
 		values := slices.Clone(d[lo:hi])
 		if !(gonum.Implementation{}).Dsterf(hi-lo, values, slices.Clone(e[lo:hi-1])) {
 			return nil, fmt.Errorf("%w: the QL iteration on a matrix of %d rows did not converge", ErrEigen, p)
 		}
-		of := &piece{lo: lo, hi: hi, shift: math.Inf(1)}
+		of := &piece{lo: lo, hi: hi}
 		for _, v := range values {
 			t.values = append(t.values, eigenvalue{v, of})
 		}
@@ -91,57 +86,85 @@ func (t *tridiagonal) vectors(ctx context.Context, k int) ([]float64, error) {
 	return y, nil
 }
 
-// vector makes of row l of y the eigenvector of v, orthogonal to those of its piece before, by inverse iteration: x becomes (T − v·I)⁻¹x, and is as much
-// longer then as it is nearer to one. It returns false when that does not come to an end.
+// vector makes of row l of y the eigenvector of v, orthogonal to those of its piece before, by inverse iteration: x becomes (T − v·I)⁻¹x until its residual
+// is rounding. It returns false when that does not come to an end.
 func (t *tridiagonal) vector(y []float64, l int, v eigenvalue, rng *rand.Rand) bool {
 	const (
-		near  = 1e-3 // of ‖T‖: values no further apart make vectors that inverse iteration mixes
-		most  = 8    // rounds; two or three do
-		twice = 2    // rounds with nothing but rounding left, of which the second also frees x of what the first has left of those before
+		most     = 8   // rounds; two or three do
+		aside    = 4   // the round from which on the shift is beside v, so far that of a cluster as narrow as rounding none is nearer to it: near v what x has been freed of would come back
+		rounding = 64  // times small: 0.1 to 2 where values are apart, 25 in a cluster as wide, more in one of a hundred
+		left     = 0.5 // of x, when it has been freed: of less the rest is not orthogonal to rounding
 	)
 	p, of := len(t.d), v.of
-	x := y[l*p+of.lo : l*p+of.hi]
+	d, e, x := t.d[of.lo:of.hi], t.e[of.lo:max(of.hi-1, of.lo)], y[l*p+of.lo:l*p+of.hi]
 	if len(x) == 1 {
 		x[0] = 1
 		return true
 	}
-	shift := min(v.value, of.shift-t.small) // no factors twice
-	of.lu.factor(t.d[of.lo:of.hi], t.e[of.lo:of.hi-1], shift, t.small)
 	for i := range x {
 		x[i] = rng.NormFloat64()
 	}
-	kernel.Scale(x, 1/math.Sqrt(kernel.SumSq(x)))
-	from := len(of.values) // of those before the nearest ones
-	for from > 0 && of.values[from-1]-v.value <= near*t.small*0x1p52 {
-		from--
-	}
-	for round, good := 0, 0; round < most; round++ {
-		grown := of.lu.solve(x)
-		if good+1 == twice {
-			from = 0
+	unitLength(x)
+	for round := range most {
+		switch round {
+		case 0:
+			of.lu.factor(d, e, v.value, t.small)
+		case aside:
+			of.lu.factor(d, e, v.value+rounding*t.small, t.small)
 		}
-		for _, r := range of.rows[from:] {
-			b := y[r*p+of.lo : r*p+of.hi]
-			kernel.Axpy(x, -kernel.Dot(b, x), b)
-		}
-		length := math.Sqrt(kernel.SumSq(x))
-		if !(length > 0) {
+		of.lu.solve(x)
+		if !unitLength(x) {
 			return false
 		}
-		kernel.Scale(x, 1/length)
-		if length*grown*t.small < 1.0/64 {
-			good = 0
+		if round == 0 {
 			continue
 		}
-		if good++; good == twice {
-			of.values, of.rows, of.shift = append(of.values, v.value), append(of.rows, l), shift
+		for again := true; again; {
+			for _, r := range of.known {
+				b := y[r*p+of.lo : r*p+of.hi]
+				kernel.Axpy(x, -kernel.Dot(b, x), b)
+			}
+			again = kernel.SumSq(x) < left*left
+			if !unitLength(x) {
+				return false
+			}
+		}
+		if residual(d, e, v.value, x) <= rounding*t.small {
+			of.known = append(of.known, l)
 			return true
 		}
 	}
 	return false
 }
 
-// vectorsByQL returns what vectors does, from all eigenvectors, in time O(p³) and memory for p².
+// unitLength makes x of length 1, unless it is 0 or not finite.
+func unitLength(x []float64) bool {
+	length := math.Sqrt(kernel.SumSq(x))
+	if !(length > 0 && length <= math.MaxFloat64) {
+		return false
+	}
+	kernel.Scale(x, 1/length)
+	return true
+}
+
+// residual returns the least ‖Tx − λx‖ for any λ, near value, with x of length 1.
+func residual(d, e []float64, value float64, x []float64) float64 {
+	var sq, along float64 // of (T − value·I)x
+	for i, v := range x {
+		r := (d[i] - value) * v
+		if i > 0 {
+			r += e[i-1] * x[i-1]
+		}
+		if i < len(e) {
+			r += e[i] * x[i+1]
+		}
+		sq += r * r
+		along += r * v
+	}
+	return math.Sqrt(max(0, sq-along*along))
+}
+
+// vectorsByQL returns what vectors does, from all eigenvectors, in time O(p³) and memory for p², whatever a context says.
 func (t *tridiagonal) vectorsByQL(k int) ([]float64, error) {
 	p := len(t.d)
 	z, values := make([]float64, p*p), slices.Clone(t.d)
@@ -194,8 +217,8 @@ func (f *tridiagonalLU) factor(d, e []float64, shift, small float64) {
 	}
 }
 
-// solve makes of x a multiple of (T − shift·I)⁻¹x that no number of is beyond 2⁵⁰⁰, and returns by how much more that should be.
-func (f *tridiagonalLU) solve(x []float64) (grown float64) {
+// solve makes of x a multiple of (T − shift·I)⁻¹x whose numbers are not beyond 2⁵⁰⁰.
+func (f *tridiagonalLU) solve(x []float64) {
 	const large = 0x1p500
 	m := len(x)
 	for i := range m - 1 {
@@ -204,17 +227,14 @@ func (f *tridiagonalLU) solve(x []float64) (grown float64) {
 		}
 		x[i+1] -= f.l[i] * x[i]
 	}
-	grown = 1
 	x1, x2 := 0.0, 0.0
 	for i := m - 1; i >= 0; i-- {
 		v := (x[i] - f.u1[i]*x1 - f.u2[i]*x2) * f.inverse[i]
 		if math.Abs(v) > large {
 			kernel.Scale(x, 1/large)
-			grown = large // once or often: it is a vector
 			v, x1 = v/large, x1/large
 		}
 		x[i] = v
 		x1, x2 = v, x1
 	}
-	return grown
 }

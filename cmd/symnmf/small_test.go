@@ -181,6 +181,11 @@ func TestEigenAhead(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
+	for n, want := range map[float64]float64{144: 144 * (4*10 + 147), 145: 145 * (4*10 + 83)} { // one eigenvalue besides
+		if got := text.twoFactors(n, 0, false); got != 8*want {
+			t.Errorf("two factors of %v rows: %v, want %v", n, got, 8*want)
+		}
+	}
 }
 
 // TestAhead checks what TestPeakPrediction cannot tell from the memory that reading took.
