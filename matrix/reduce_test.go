@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/kernel"
 )
 
 // hardSymmetric returns matrices by name whose eigenvalues are far apart, near each other, the same, or none.
@@ -21,6 +23,7 @@ func hardSymmetric() map[string]naive {
 		"1":          diagonal(3),
 		"2":          {{1, 2}, {2, -5}},
 		"pair":       {{0, 1}, {1, 0}},
+		"tiny block": {{1, 0, 0}, {0, 1e-200, 1e-200}, {0, 1e-200, -1e-200}},
 		"3":          {{0, 2, 0}, {2, 0, 1e-9}, {0, 1e-9, 0}},
 		"zeros":      zeros(9, 9),
 		"identity":   diagonal(1, 1, 1, 1, 1, 1, 1),
@@ -148,8 +151,14 @@ func checkTop(t *testing.T, name string, a naive, scale float64, val, vec []floa
 	if p == 0 {
 		return
 	}
+	reference := slices.Concat(a...)
+	for i, v := range reference {
+		if math.Abs(v) < 1e-150 { // gonum panics on a block of such entries alone
+			reference[i] = 0
+		}
+	}
 	var e mat.EigenSym
-	if !e.Factorize(mat.NewSymDense(p, slices.Concat(a...)), false) {
+	if !e.Factorize(mat.NewSymDense(p, reference), false) {
 		t.Fatal(name)
 	}
 	want := e.Values(nil)
@@ -224,13 +233,15 @@ func TestTridiagonal(t *testing.T) {
 		if p == 0 {
 			continue
 		}
-		d, e := make([]float64, p), make([]float64, p-1)
-		b := zeros(p, p)
-		for i := range p {
-			d[i] = a[i][i]
-			b[i][i] = d[i]
-			if i > 0 {
-				e[i-1] = a[i][i-1]
+		team := kernel.NewTeam(1)
+		reduced := reduction{p: p, a: slices.Concat(a...), team: team, d: make([]float64, p), e: make([]float64, p), tau: make([]float64, p)}
+		if err := reduced.reduce(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		team.Close()
+		d, e, b := reduced.d, reduced.e[:p-1], zeros(p, p)
+		for i, v := range d {
+			if b[i][i] = v; i > 0 {
 				b[i][i-1], b[i-1][i] = e[i-1], e[i-1]
 			}
 		}
@@ -276,6 +287,16 @@ func TestVectorsOfNoValue(t *testing.T) {
 	tri.values[1].value = (tri.values[1].value + tri.values[2].value) / 2
 	if got, err := tri.vectors(context.Background(), 2); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
+// TestResidual: it is that of the best value, for a vector of length 1.
+func TestResidual(t *testing.T) {
+	x := []float64{math.Sqrt(0.5), math.Sqrt(0.5)}
+	for _, c := range []struct{ below, want float64 }{{2, 0}, {3, 0.5}} {
+		if got := residual([]float64{2, c.below}, []float64{1}, 3.25, x); math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("%v: %v, want %v", c.below, got, c.want)
+		}
 	}
 }
 
