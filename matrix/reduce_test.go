@@ -250,17 +250,20 @@ func TestTridiagonal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			byIteration, rng := make([]float64, k*p), rand.New(rand.NewPCG(0, 0))
-			for l, v := range tri.values[:k] {
-				if !tri.vector(byIteration, l, v, rng) {
-					t.Fatalf("%s: no end for vector %d of %d", name, l, k)
+			ways := map[string][]float64{}
+			if name != "90 alike" || k < p { // all of two such clusters may take the QL iteration
+				y, rng := make([]float64, k*p), rand.New(rand.NewPCG(0, 0))
+				for l, v := range tri.values[:k] {
+					if !tri.vector(y, l, v, rng) {
+						t.Fatalf("%s: no end for vector %d of %d", name, l, k)
+					}
 				}
+				ways["iteration"] = y
 			}
-			byQL, err := tri.vectorsByQL(k)
-			if err != nil {
+			if ways["QL"], err = tri.vectorsByQL(k); err != nil {
 				t.Fatal(err)
 			}
-			for way, y := range map[string][]float64{"iteration": byIteration, "QL": byQL} {
+			for way, y := range ways {
 				val, vec := make([]float64, k), make([]float64, p*k)
 				for l := range k {
 					val[l] = tri.values[l].value

@@ -92,7 +92,7 @@ func (t *tridiagonal) vector(y []float64, l int, v eigenvalue, rng *rand.Rand) b
 	const (
 		most     = 8   // rounds; two or three do
 		aside    = 4   // the round from which on the shift is beside v, so far that of a cluster as narrow as rounding none is nearer to it: near v what x has been freed of would come back
-		rounding = 64  // times small: 0.1 to 2 where values are apart, 25 in a cluster as wide, more in one of a hundred
+		rounding = 128 // times small: 0.1 to 2 where values are apart, 25 to 70 in a cluster as wide
 		left     = 0.5 // of x, when it has been freed: of less the rest is not orthogonal to rounding
 	)
 	p, of := len(t.d), v.of
