@@ -91,9 +91,10 @@ func (t *tridiagonal) vectors(ctx context.Context, k int) ([]float64, error) {
 func (t *tridiagonal) vector(y []float64, l int, v eigenvalue, rng *rand.Rand) bool {
 	const (
 		most     = 8   // rounds; two or three do
-		aside    = 4   // the round from which on the shift is beside v, so far that of a cluster as narrow as rounding none is nearer to it: near v what x has been freed of would come back
+		aside    = 4   // the first of those with a shift that is as far from all of a cluster as narrow as rounding: near v each brings back what x was freed of
 		rounding = 128 // times small: 0.1 to 2 where values are apart, 25 to 70 in a cluster as wide
-		left     = 0.5 // of x, when it has been freed: of less the rest is not orthogonal to rounding
+		passes   = 3   // to free x of the others; one or two do
+		left     = 0.5 // of x after a pass; of less the rest is not orthogonal to rounding
 	)
 	p, of := len(t.d), v.of
 	d, e, x := t.d[of.lo:of.hi], t.e[of.lo:max(of.hi-1, of.lo)], y[l*p+of.lo:l*p+of.hi]
@@ -119,17 +120,18 @@ func (t *tridiagonal) vector(y []float64, l int, v eigenvalue, rng *rand.Rand) b
 		if round == 0 {
 			continue
 		}
-		for again := true; again; {
+		orthogonal := false
+		for pass := 0; pass < passes && !orthogonal; pass++ {
 			for _, r := range of.known {
 				b := y[r*p+of.lo : r*p+of.hi]
 				kernel.Axpy(x, -kernel.Dot(b, x), b)
 			}
-			again = kernel.SumSq(x) < left*left
+			orthogonal = kernel.SumSq(x) >= left*left
 			if !unitLength(x) {
 				return false
 			}
 		}
-		if residual(d, e, v.value, x) <= rounding*t.small {
+		if orthogonal && residual(d, e, v.value, x) <= rounding*t.small {
 			of.known = append(of.known, l)
 			return true
 		}
