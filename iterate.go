@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -108,13 +109,25 @@ func (p *problem) times(dst, x *matrix.Dense) {
 // largestEigenvalue returns that of a symmetric r×r matrix without negative ones but for rounding; should the iteration not end,
 // which has not been seen, their sum, a bound too.
 func largestEigenvalue(a []float64, r int) float64 {
-	var e mat.EigenSym
-	if r > 1 && e.Factorize(mat.NewSymDense(r, a), false) {
-		return max(0, e.Values(nil)[r-1])
-	}
-	sum := 0.0
+	const nothing = 0x1p-200 // of the largest entry, which is on the diagonal: gonum's iteration panics on a block of such entries alone
+	var sum, largest float64
 	for j := range r {
 		sum += a[j*r+j]
+		largest = max(largest, a[j*r+j])
 	}
-	return max(0, sum)
+	if r < 2 {
+		return max(0, sum)
+	}
+	_, exponent := math.Frexp(largest)
+	b := make([]float64, len(a))
+	for i, v := range a {
+		if math.Abs(v) >= nothing*largest {
+			b[i] = math.Ldexp(v, -exponent)
+		}
+	}
+	var e mat.EigenSym
+	if !e.Factorize(mat.NewSymDense(r, b), false) {
+		return max(0, sum)
+	}
+	return max(0, math.Ldexp(e.Values(nil)[r-1], exponent))
 }
