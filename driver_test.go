@@ -274,7 +274,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestChoiceOfColumns: auto begins from turned vectors where their rotations take little beside sweeps.
+// TestChoiceOfColumns: auto begins from turned vectors where their rotations take little beside sweeps, or data are dense.
 func TestChoiceOfColumns(t *testing.T) {
 	few, err := matrix.Gram(instance.Start(400, 10, 1), matrix.Rows, 1)
 	if err != nil {
@@ -286,9 +286,11 @@ func TestChoiceOfColumns(t *testing.T) {
 		r    int
 		want string
 	}{
-		{"64 columns", mustDense(t, instance.FullRank(400, 1)), 64, "tsvd"},
-		{"more, and more than an eighth", mustDense(t, instance.FullRank(400, 1)), 65, "random"},
-		{"an eighth", mustDense(t, instance.FullRank(528, 1)), 66, "tsvd"},
+		{"64 columns", mustCSR(t, instance.RandomSparse(400, 4000, 1)), 64, "tsvd"},
+		{"more, and more than an eighth", mustCSR(t, instance.RandomSparse(400, 4000, 1)), 65, "random"},
+		{"an eighth", mustCSR(t, instance.RandomSparse(528, 4000, 1)), 66, "tsvd"},
+		{"dense, of any number", mustDense(t, instance.FullRank(400, 1)), 401, "tsvd"},
+		{"dense, of many numbers", mustDense(t, instance.FullRank(400, 1)), 1<<22/400 + 1, "random"},
 		{"as many, of ten features", few, 300, "tsvd"},
 	} {
 		opt := Options{}

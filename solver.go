@@ -298,17 +298,18 @@ func (p *problem) choose(opt *Options) (why string) {
 	return why
 }
 
-// turns reports whether auto may begin from TSVDStart: it takes no account of an ℓ₁ weight, with which dense data do better from random starts, and sparse data do not (decision 0028); its vectors have to be few enough to be no burden, and products by blocks are wanted.
+// turns reports whether auto may begin from TSVDStart: it takes no account of an ℓ₁ weight, with which dense data do better from random starts, and sparse data do not (decision 0028); its vectors have to be few enough to be no burden, or to be of dense data, which end far lower for it (decision 0032), and products by blocks are wanted.
 func (p *problem) turns() bool {
 	_, blocks := p.a.(matrix.BlockMultiplier)
 	rows, _ := matrix.FoldedSize(p.a)
 	columns := min(p.r, rows)
-	few := p.n*p.r <= mostTurned && (columns <= turnedColumns || columns <= p.n/turnedPart)
-	fair := !kernel.Nonzero(p.l1) || p.a.Density() < denseFrom
+	dense := p.a.Density() >= denseFrom
+	few := p.n*p.r <= mostTurned && (dense || columns <= turnedColumns || columns <= p.n/turnedPart)
+	fair := !kernel.Nonzero(p.l1) || !dense
 	return blocks && few && fair && p.norm > 0
 }
 
-// How many numbers H may have for auto to begin from TSVDStart, 32 MiB; and up to how many columns of B, or which part of n, rotations take little beside sweeps.
+// How many numbers H may have for auto to begin from TSVDStart, 32 MiB; and up to how many columns of B, or which part of n, rotations take little beside sweeps of sparse data.
 const (
 	mostTurned    = 1 << 22
 	turnedColumns = 64

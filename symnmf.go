@@ -16,7 +16,7 @@ type Options struct {
 	// Solver is the method with its own knobs. nil chooses one for the matrix; Result says which and why.
 	Solver Solver
 	// Start is the first H. nil is the method's own: for coordinate descent Zero when some A_ii > 0, else Random. When Solver
-	// is nil too, the start is TSVDStart, but with an ℓ₁ weight on dense data, or an H of more than 2²² numbers or very many columns.
+	// is nil too, the start is TSVDStart, but with an ℓ₁ weight on dense data, an H of more than 2²² numbers, or on sparse data very many columns.
 	Start Start
 	// Stop bounds the run.
 	Stop Stop

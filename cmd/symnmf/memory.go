@@ -328,9 +328,10 @@ func (sh shape) eigen(n, m float64, points bool) float64 {
 	return bytes
 }
 
-// How many numbers H may have for auto to begin from symnmf.TSVDStart, and up to how many columns of B, or which part of n.
+// How many numbers H may have for auto to begin from symnmf.TSVDStart, and of which density on, or else up to how many columns of B, or which part of n.
 const (
 	mostTurned    = 1 << 22
+	denseFrom     = 0.25
 	turnedColumns = 64
 	turnedPart    = 8
 )
@@ -341,7 +342,8 @@ func (sh shape) beginsTurned(n, m float64, points bool) bool {
 	if sh.folds(n, m, points) {
 		columns = min(columns, m)
 	}
-	few := columns <= turnedColumns || columns <= math.Floor(n/turnedPart)
+	dense := sh.stored >= denseFrom*float64(sh.rows)*float64(sh.cols)
+	few := dense || columns <= turnedColumns || columns <= math.Floor(n/turnedPart)
 	return few && (sh.method == "" || sh.method == "auto") && n*float64(sh.rank) <= mostTurned
 }
 

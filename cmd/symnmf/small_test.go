@@ -138,9 +138,13 @@ func TestTurnedStart(t *testing.T) {
 		n, m     float64
 		rank     int
 		features bool
+		density  float64
 		want     bool
-	}{{400, 400, 64, false, true}, {400, 400, 65, false, false}, {528, 528, 66, false, true}, {400, 10, 300, true, true}, {400, 10, 300, false, false}, {1 << 20, 10, 5, false, false}} {
-		sh := shape{rows: int(c.n), cols: int(c.m), items: similarity, rank: c.rank}
+	}{
+		{400, 400, 64, false, 0, true}, {400, 400, 65, false, 0.249, false}, {528, 528, 66, false, 0, true}, {400, 10, 300, true, 0, true}, {400, 10, 300, false, 0, false},
+		{400, 400, 65, false, 0.25, true}, {400, 400, 400, false, 1, true}, {1 << 20, 10, 5, false, 1, false},
+	} {
+		sh := shape{rows: int(c.n), cols: int(c.m), items: similarity, rank: c.rank, stored: c.density * c.n * c.m}
 		if got := sh.beginsTurned(c.n, c.m, c.features); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
