@@ -257,14 +257,14 @@ func (m *Method) knobNames() string {
 
 // choose fills in the method and the start where opt leaves them open, and says why. rowblock reaches what cd-cyclic
 // does in 15 s in 0.1 to 0.7 s on dense matrices, one thread (bench/runs/2026-11-22-engine). TSVDStart ends lower than Random and Zero after fewer sweeps, on
-// dense data by far (decision 0027).
+// dense data by far (decision 0027), with many columns after more (decision 0032).
 func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()
 	if opt.Start == nil {
 		own, has := opt.Solver.(starter)
 		switch {
 		case opt.Solver == nil && p.turns():
-			opt.Start, why = TSVDStart{}, "start tsvd, for from there it takes the fewest sweeps"
+			opt.Start, why = TSVDStart{}, "start tsvd, for from there it mostly ends lowest"
 		case opt.Runs > 1:
 			opt.Start, why = Random{}, "start random, for several starts were asked for"
 		case has:

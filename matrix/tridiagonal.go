@@ -97,7 +97,7 @@ func (t *tridiagonal) vector(y []float64, l int, v eigenvalue, rng *rand.Rand) b
 		left     = 0.5 // of x after a pass; of less the rest is not orthogonal to rounding
 	)
 	p, of := len(t.d), v.of
-	d, e, x := t.d[of.lo:of.hi], t.e[of.lo:max(of.hi-1, of.lo)], y[l*p+of.lo:l*p+of.hi]
+	d, e, x := t.d[of.lo:of.hi], t.e[of.lo:of.hi-1], y[l*p+of.lo:l*p+of.hi]
 	if len(x) == 1 {
 		x[0] = 1
 		return true

@@ -162,10 +162,7 @@ const leastFolded = 2
 
 // folds says whether matrix.Folded takes XXᵀ of m features in place of A = XᵀX of n points.
 func (sh shape) folds(n, m float64, points bool) bool {
-	if !points || sh.offDiag || !sh.sparse {
-		return points && !sh.offDiag && sh.keepsFeatures(n, m)
-	}
-	return m > 0 && n >= leastFolded*m
+	return points && !sh.offDiag && (sh.keepsFeatures(n, m) || sh.sparse && m > 0 && n >= leastFolded*m)
 }
 
 // The least columns and the most inner products that are computed in integers at once, and the room for what they are of.
