@@ -540,8 +540,17 @@ func TestCommon(t *testing.T) {
 		t.Errorf("three lanes have %d sets of eigenpairs, %d low ranks, %d norms", len(tops), len(lows), len(norms))
 	}
 	none := matrix.Compression{Power: 1}
-	_, err = p.common.inPlaceOf(p.a, none)
-	if _, again := p.common.inPlaceOf(p.a, none); err == nil || again != err {
+	_, err = p.common.inPlaceOf(context.Background(), p.a, none)
+	if _, again := p.common.inPlaceOf(context.Background(), p.a, none); err == nil || again != err {
 		t.Errorf("a low rank that there is not was looked for twice: %v, %v", err, again)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	other := matrix.Compression{Columns: 8}
+	if low, err := p.common.inPlaceOf(cancelled, p.a, other); low != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v, %v", low, err)
+	}
+	if low, err := p.common.inPlaceOf(context.Background(), p.a, other); low == nil || err != nil {
+		t.Errorf("a low rank whose search was cancelled before: %v, %v", low, err)
 	}
 }

@@ -1,6 +1,8 @@
 package symnmf
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -27,8 +29,8 @@ type replacement struct {
 	err    error   // there is none
 }
 
-// inPlaceOf returns the low rank in place of a that c asks for, but for its workers.
-func (m *common) inPlaceOf(a matrix.Operator, c matrix.Compression) (*replacement, error) {
+// inPlaceOf returns the low rank in place of a that c asks for, but for its workers. When ctx is cancelled meanwhile there is none, until the next call.
+func (m *common) inPlaceOf(ctx context.Context, a matrix.Operator, c matrix.Compression) (*replacement, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.Workers = m.workers
@@ -36,7 +38,10 @@ func (m *common) inPlaceOf(a matrix.Operator, c matrix.Compression) (*replacemen
 	if low == nil {
 		began := time.Now()
 		low = &replacement{common: &common{workers: m.workers}}
-		low.a, low.apart, low.err = matrix.Compress(a, c)
+		low.a, low.apart, low.err = matrix.Compress(ctx, a, c)
+		if errors.Is(low.err, context.Canceled) {
+			return nil, low.err
+		}
 		low.took = time.Since(began)
 		if m.lows == nil {
 			m.lows = map[matrix.Compression]*replacement{}

@@ -1,6 +1,8 @@
 package symnmf
 
 import (
+	"context"
+	"errors"
 	"math"
 
 	"symnmf/matrix"
@@ -42,7 +44,11 @@ func (p *problem) compressed(beyond int) *problem {
 	if automatic {
 		c.Near = compressedNear
 	}
-	low, err := p.common.inPlaceOf(p.a, c)
+	low, err := p.common.inPlaceOf(p.context(), p.a, c)
+	if errors.Is(err, context.Canceled) { // another run may have the time
+		p.near = nil
+		return p
+	}
 	if err != nil || automatic && low.apart > compressedNear*p.norm {
 		return p
 	}

@@ -74,6 +74,14 @@ func TestCompressed(t *testing.T) {
 		}
 		p.compressed(0)
 	}
+	stopped := mustProblem(t, a, r)
+	stopped.stop = func() bool { return true }
+	if stopped.compressed(0) != stopped {
+		t.Error("compressed when the run has to end")
+	}
+	if stopped.stop = nil; stopped.compressed(0) == stopped {
+		t.Error("a run is not compressed since the one before had to end")
+	}
 	if s := begin(mustDense(t, noise), RowBlock{}); s.p != s.full {
 		t.Error("a random matrix is compressed")
 	}

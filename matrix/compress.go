@@ -54,10 +54,10 @@ var (
 // Nyström's formula is, and the distance is a bound. Else Ã is, to rounding, the same for A in any form.
 //
 // Power+2 products of A with Columns vectors, or one less, of a dense A the first with 8 if that is enough, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
-// number of workers.
+// number of workers. A context that is cancelled is noticed after the product at work, and then its error is returned and nothing else.
 //
 // Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithms 4.4, 5.3 and 5.5.
-func Compress(a Operator, c Compression) (Operator, float64, error) {
+func Compress(ctx context.Context, a Operator, c Compression) (Operator, float64, error) {
 	if c.Columns < 1 || c.Power < 0 || c.Keep < 0 || !(c.Near >= 0) {
 		return nil, 0, fmt.Errorf("%w: %+v", ErrCompression, c)
 	}
@@ -72,7 +72,7 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	if g, m := featuresOf(a); m != nil && c.Near > 0 {
 		of, points = g, m
 	}
-	q, rest, err := c.span(of, min(c.Columns, of.Dim()), points == nil)
+	q, rest, err := c.span(ctx, of, min(c.Columns, of.Dim()), points == nil)
 	if err != nil {
 		return nil, math.Sqrt(rest) / scale, err
 	}
@@ -83,16 +83,19 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 	aq := multiply(of, q, c.Workers)
 	for left := c.Power; left > 0; left-- {
 		if left == 1 && points == nil { // for points another product takes next to nothing
-			if m, bound := c.nearEnough(a, q, aq); m != nil {
+			if m, bound := c.nearEnough(ctx, a, q, aq); m != nil {
 				return told(m, bound)
 			}
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
 		}
 		q = orthonormalize(aq, c.Workers)
 		aq = multiply(of, q, c.Workers)
 	}
-	lambda, w, ok := eigen(transTimes(q, aq, c.Workers), c.Workers)
-	if !ok {
-		return nil, 0, fmt.Errorf("matrix: no eigenvalues of a %d×%d matrix", q.cols, q.cols)
+	lambda, w, err := eigen(ctx, transTimes(q, aq, c.Workers), c.Workers)
+	if err != nil {
+		return nil, 0, err
 	}
 	if c.Keep > 0 {
 		lambda = lambda[:min(c.Keep, len(lambda))]
@@ -116,11 +119,11 @@ func Compress(a Operator, c Compression) (Operator, float64, error) {
 }
 
 // nearEnough returns what Nyström's formula makes of the orthonormal q and A·q, and a bound on its distance from A, or nil where that is not as near as is asked for.
-func (c Compression) nearEnough(a Operator, q, aq *Dense) (m *GramOperator, bound float64) {
+func (c Compression) nearEnough(ctx context.Context, a Operator, q, aq *Dense) (m *GramOperator, bound float64) {
 	if c.Near == 0 {
 		return nil, 0
 	}
-	m, bound, err := nystrom(q, aq, a.Norm(), c.Keep, c.Workers)
+	m, bound, err := nystrom(ctx, q, aq, a.Norm(), c.Keep, c.Workers)
 	if err != nil || bound > c.Near*a.Norm() {
 		return nil, 0
 	}
@@ -129,10 +132,13 @@ func (c Compression) nearEnough(a Operator, q, aq *Dense) (m *GramOperator, boun
 
 // span returns an orthonormal basis of A·Ω with so many columns, or ErrFar, and the square of about how far A is. Ω may have zeros only where rows of A are items, of which it takes long: features
 // next to each other often have nothing to do with any others.
-func (c Compression) span(a Operator, columns int, items bool) (q *Dense, rest float64, err error) {
+func (c Compression) span(ctx context.Context, a Operator, columns int, items bool) (q *Dense, rest float64, err error) {
 	spare := c.Near > 0 && c.Keep > 0 && c.Keep < columns
 	start := newSketch(a.Dim(), columns, spare && items, c.Seed)
 	y := start.times(a, c.Workers)
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
 	if spare {
 		// What is left of a column that is freed of those before it is, on average, what A has outside of their space of a group of items, times what a number of Ω
 		// has. The last columns are of as many groups as there are of them, or of all: those are taken for the others.
@@ -172,12 +178,12 @@ func restOfColumns(g *Dense, keep int) (rest float64) {
 
 // eigen returns the eigenvalues of the symmetric matrix b, in order of falling magnitude, and in the same order its
 // eigenvectors, as columns. Of b_ij and b_ji it takes the mean. It spoils b.
-func eigen(b *Dense, workers int) (values []float64, vectors *Dense, ok bool) {
+func eigen(ctx context.Context, b *Dense, workers int) (values []float64, vectors *Dense, err error) {
 	n := b.rows
 	b.Symmetrize(Average)
-	found, w, _, err := topEigen(context.Background(), b.data, n, n, workers)
+	found, w, _, err := topEigen(ctx, b.data, n, n, workers)
 	if err != nil {
-		return nil, nil, false
+		return nil, nil, err
 	}
 	order := make([]int, n)
 	for k := range order {
@@ -191,7 +197,7 @@ func eigen(b *Dense, workers int) (values []float64, vectors *Dense, ok bool) {
 			vectors.Set(i, k, w[i*n+f])
 		}
 	}
-	return values, vectors, true
+	return values, vectors, nil
 }
 
 // orthonormalize returns an orthonormal basis of the columns of y (n×k), of as many vectors as are independent to rounding.

@@ -1,6 +1,7 @@
 package matrix_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -40,7 +41,7 @@ func BenchmarkCompress(b *testing.B) {
 			b.Run(fmt.Sprintf("cbcl %s/workers=%d", c.name, workers), func(b *testing.B) {
 				var errNorm float64
 				for b.Loop() {
-					_, errNorm, err = matrix.Compress(c.a, matrix.Compression{Columns: 80, Power: 2, Workers: workers})
+					_, errNorm, err = matrix.Compress(context.Background(), c.a, matrix.Compression{Columns: 80, Power: 2, Workers: workers})
 					if err != nil {
 						b.Fatal(err)
 					}

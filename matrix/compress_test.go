@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -64,7 +65,7 @@ func fromDense(t testing.TB, m naive) *SymDense {
 
 func compress(t testing.TB, a Operator, c Compression) (Operator, float64) {
 	t.Helper()
-	l, errNorm, err := Compress(a, c)
+	l, errNorm, err := Compress(context.Background(), a, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,7 @@ func TestCompressManyColumns(t *testing.T) {
 				for range c.Power {
 					q = orthonormalize(multiply(a, q, 1), 1)
 				}
-				lambda, _, _ := eigen(transTimes(q, multiply(a, q, 1), 1), 1)
+				lambda, _, _ := eigen(context.Background(), transTimes(q, multiply(a, q, 1), 1), 1)
 				sq := a.Norm() * a.Norm()
 				for _, v := range lambda[:c.Keep] {
 					sq -= v * v
@@ -263,7 +264,7 @@ func TestNoWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Compress(a, Compression{Columns: 2}); err != nil {
+	if _, _, err := Compress(context.Background(), a, Compression{Columns: 2}); err != nil {
 		t.Error(err)
 	}
 }
@@ -321,7 +322,7 @@ func TestCompressSmall(t *testing.T) {
 		t.Errorf("%d products for Power = 3, want 5", counted.products)
 	}
 	for _, c := range []Compression{{}, {Columns: -1}, {Columns: 1, Power: -1}, {Columns: 1, Keep: -1}} {
-		if _, _, err := Compress(fromDense(t, naive{{1}}), c); !errors.Is(err, ErrCompression) {
+		if _, _, err := Compress(context.Background(), fromDense(t, naive{{1}}), c); !errors.Is(err, ErrCompression) {
 			t.Errorf("%+v: error %v, want %v", c, err, ErrCompression)
 		}
 	}
@@ -490,7 +491,7 @@ func TestCompressNear(t *testing.T) {
 				relative := math.Sqrt(beyond) / a.Norm() * 0x1p-200
 				for seed := range uint64(5) {
 					c := Compression{Columns: tc.columns, Keep: tc.keep, Power: 1, Seed: seed, Near: 0.02}
-					got, norm, err := Compress(a, c)
+					got, norm, err := Compress(context.Background(), a, c)
 					switch {
 					case relative > 0.2:
 						if least := math.Sqrt(beyond) * 0x1p-200; !errors.Is(err, ErrFar) || got != nil || norm < 0.6*least || norm > 4*least {
@@ -511,7 +512,50 @@ func TestCompressNear(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := Compress(fromDense(t, naive{{1, 0}, {0, 1}}), Compression{Columns: 2, Near: math.NaN()}); !errors.Is(err, ErrCompression) {
+	if _, _, err := Compress(context.Background(), fromDense(t, naive{{1, 0}, {0, 1}}), Compression{Columns: 2, Near: math.NaN()}); !errors.Is(err, ErrCompression) {
 		t.Errorf("a Near that is no number: %v", err)
+	}
+}
+
+// watched is an operator that calls before before each product.
+type watched struct {
+	Operator
+	before func()
+}
+
+func (w watched) Scaled(s float64) Operator { return watched{w.Operator.Scaled(s), w.before} }
+
+func (w watched) NewProduct(h *Dense, workers int) Product {
+	w.before()
+	return w.Operator.NewProduct(h, workers)
+}
+
+// TestCompressCancelled: ctx is asked between any two products and after the last, and none comes after it says that it is cancelled.
+func TestCompressCancelled(t *testing.T) {
+	groups := cliques(6, 4, 0) // of rank 6 with the diagonal
+	for i := range groups {
+		groups[i][i] = 1
+	}
+	for _, c := range []Compression{{Columns: 9, Power: 2}, {Columns: 9, Keep: 6, Power: 1, Near: 0.01}, {Columns: 9}} {
+		products, unasked, late, last := 0, 0, 0, -1
+		ctx := &asks{Context: context.Background(), from: math.MaxInt}
+		a := watched{fromDense(t, groups), func() {
+			products++
+			if ctx.count == last {
+				unasked++
+			}
+			if last = ctx.count; ctx.count > ctx.from {
+				late++
+			}
+		}}
+		if _, _, err := Compress(ctx, a, c); err != nil || products < 2 || unasked > 0 || ctx.count == last {
+			t.Fatalf("%+v: asked %d times, %d before the last product, %d of %d come without asking, %v", c, ctx.count, last, unasked, products, err)
+		}
+		for from := range ctx.count {
+			*ctx, last = asks{Context: context.Background(), from: from}, -1
+			if got, _, err := Compress(ctx, a, c); !errors.Is(err, context.Canceled) || got != nil || late > 0 {
+				t.Errorf("%+v, cancelled when asked for the %d-th time: %v, %v, %d products after that", c, from+1, got, err, late)
+			}
+		}
 	}
 }

@@ -56,7 +56,7 @@ func ExampleCompress() {
 	if err != nil {
 		panic(err)
 	}
-	l, errNorm, err := matrix.Compress(a, matrix.Compression{Columns: 3, Power: 1})
+	l, errNorm, err := matrix.Compress(context.Background(), a, matrix.Compression{Columns: 3, Power: 1})
 	if err != nil {
 		panic(err)
 	}

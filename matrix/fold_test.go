@@ -314,7 +314,7 @@ func TestCompressFoldedFar(t *testing.T) {
 	c := Compression{Columns: 60, Power: 1, Keep: 50}
 	_, most := compress(t, points, c)
 	c.Near = 0.15
-	if _, told, err := Compress(points, c); err != nil || told > 1.1*most {
+	if _, told, err := Compress(context.Background(), points, c); err != nil || told > 1.1*most {
 		t.Errorf("topics: %v from A, written out %v, %v", told, most, err)
 	}
 	for seed := range uint64(40) {

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -110,7 +111,7 @@ func TestLowRankRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _, err := Compress(made, Compression{Columns: 6, Power: 1, Seed: 1})
+	found, _, err := Compress(context.Background(), made, Compression{Columns: 6, Power: 1, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package matrix
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // nystrom returns Ã = Y·M⁻¹·Yᵀ, Y = A·Q and M = QᵀY for the orthonormal q (n×k), of which the keep largest eigenvalues are kept, or all if keep = 0, and a bound on
 // ‖A − Ã‖ for ‖A‖ = norm. It returns nil where M has negative eigenvalues, and Ã has nothing to do with A.
@@ -14,11 +17,11 @@ import "math"
 // as what another product with A finds, the projection of A on the columns of Y: within 1 % of it on pictures.
 //
 // Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithm 5.5.
-func nystrom(q, y *Dense, norm float64, keep, workers int) (low *GramOperator, bound float64, err error) {
+func nystrom(ctx context.Context, q, y *Dense, norm float64, keep, workers int) (low *GramOperator, bound float64, err error) {
 	const dependent = 0x1p-40 // of the largest eigenvalue of M is rounding
-	theta, v, ok := eigen(transTimes(q, y, workers), workers)
-	if !ok {
-		return nil, 0, nil
+	theta, v, err := eigen(ctx, transTimes(q, y, workers), workers)
+	if err != nil {
+		return nil, 0, err
 	}
 	var taken []int
 	var mSq float64
@@ -44,9 +47,9 @@ func nystrom(q, y *Dense, norm float64, keep, workers int) (low *GramOperator, b
 	for k, f := range taken {
 		ySq += theta[f] * g.At(k, k)
 	}
-	lambda, w, ok := eigen(g, workers)
-	if !ok {
-		return nil, 0, nil
+	lambda, w, err := eigen(ctx, g, workers)
+	if err != nil {
+		return nil, 0, err
 	}
 	if keep == 0 {
 		keep = len(lambda)

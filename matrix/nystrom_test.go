@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -39,7 +40,7 @@ func TestNystrom(t *testing.T) {
 			q = orthonormalize(beside(multiply(a, omega, 1), omega), 1)
 		}
 		for _, keep := range []int{0, 3, k} {
-			l, bound, err := nystrom(q, multiply(a, q, 1), a.Norm(), keep, 2)
+			l, bound, err := nystrom(context.Background(), q, multiply(a, q, 1), a.Norm(), keep, 2)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +77,7 @@ func TestNystrom(t *testing.T) {
 func TestNystromBound(t *testing.T) {
 	const b = 0.25
 	a, q := fromDense(t, naive{{1, b}, {b, -b * b}}), naive{{1}, {0}}.dense()
-	l, bound, err := nystrom(q, multiply(a, q, 1), a.Norm(), 0, 1)
+	l, bound, err := nystrom(context.Background(), q, multiply(a, q, 1), a.Norm(), 0, 1)
 	if err != nil || l == nil {
 		t.Fatal(l, err)
 	}
