@@ -18,7 +18,7 @@ type figures struct {
 	rowQuad  float64 // Σ‖H_i,:‖⁴ then, else 0
 	zeroCols int
 	zeroRows int
-	loose    []int // items i with (A·H)_i,: = 0 and H_i,: ≠ 0: with 0 the objective is less
+	loose    []int // items i with (A·H)_i,: = 0, to rounding, and H_i,: ≠ 0: with 0 the objective is less
 	normOfA  float64
 }
 
@@ -140,13 +140,16 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		}
 		clear(hd)
 		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
-		var inner, grads, quads, off, summed float64 // sums of the block: those of others are in the same cache line
+		var inner, grads, quads, off, summed, taken float64 // sums of the block: those of others are in the same cache line
 		for i := lo; i < hi; i++ {
 			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
 			along := kernel.Dot(ahi, hi)
 			inner += along
-			if along == 0 && !kernel.Nonzero(ahi) && kernel.Nonzero(hi) {
+			if kernel.Nonzero(hi) && p.isRounding(ahi, hi, i) {
 				loose[b] = append(loose[b], i)
+			}
+			if p.taken != nil {
+				taken += p.taken[i] * kernel.SumSq(hi)
 			}
 			if p.ignoreDiag {
 				own := kernel.SumSq(hi)
@@ -165,7 +168,7 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 				grads += step * step
 			}
 		}
-		ahs[b], gradSqs[b], rowQuads[b], offs[b], rounded[b] = inner, grads, quads, off, summed
+		ahs[b], gradSqs[b], rowQuads[b], offs[b], rounded[b] = inner, grads, quads, off, summed+4*taken
 	})
 	var summed float64
 	for b := range blocks {
@@ -180,12 +183,12 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		for _, v := range d {
 			f.hhSq += v * v
 		}
-		summed = f.hhSq
+		summed += f.hhSq
 	}
 
 	f.errSq = max(0, p.norm*p.norm-2*f.ah+f.hhSq)
 	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, the last two in two stages.
-	depth := float64(min(p.n, int(p.a.Stored()/int64(p.n))*4+64) + p.r + measureBlock + blocks)
+	depth := float64(p.rowDepth() + p.r + measureBlock + blocks)
 	f.floorSq = 0x1p-53 * depth * (p.normFrom*p.normFrom + 2*f.ah + summed)
 	if f.errSq < 1e4*f.floorSq {
 		if visitor, ok := p.a.(matrix.RowVisitor); ok && float64(p.n)*float64(p.n)*float64(p.r) <= directLimit {
@@ -193,6 +196,23 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		}
 	}
 	return f
+}
+
+// rowDepth is about how many terms a number of A·H has at most.
+func (p *problem) rowDepth() int { return min(p.n, int(p.a.Stored()/int64(p.n))*4+64) }
+
+// isRounding reports whether ah, row i of A·H, is zero, or what rounding leaves of that where products take the diagonal away from what they have summed.
+func (p *problem) isRounding(ah, h []float64, i int) bool {
+	if p.taken == nil {
+		return !kernel.Nonzero(ah)
+	}
+	most := 0x1p-53 * float64(p.rowDepth()) * p.taken[i]
+	for j, v := range ah {
+		if math.Abs(v) > most*math.Abs(h[j]) {
+			return false
+		}
+	}
+	return true
 }
 
 // directLimit bounds n²·r for the sum over all entries, some seconds of work.

@@ -69,7 +69,11 @@ func (s *rowBlockRun) check() bool {
 // noise bounds the rounding error of a difference of two objectives. Of inner products without their diagonal, ⟨A·H, H⟩ is a
 // difference too.
 func (s *rowBlockRun) noise() float64 {
-	return 64 * 0x1p-52 * (s.p.normFrom*s.p.normFrom + kernel.SumSq(s.gram))
+	taken := 0.0
+	for i, v := range s.p.taken {
+		taken += v * kernel.SumSq(s.h.Row(i))
+	}
+	return 64 * 0x1p-52 * (s.p.norm*s.p.norm + 2*taken + kernel.SumSq(s.gram))
 }
 
 // back makes h what it was, without momentum.

@@ -193,7 +193,8 @@ type problem struct {
 	a          matrix.Operator // without its diagonal when that is ignored
 	n, r       int
 	norm       float64   // ‖A‖, scaled; 0 when A = 0
-	normFrom   float64   // root of the sum that norm² is a difference of, when the diagonal of inner products is ignored; else norm
+	normFrom   float64   // root of the sum that norm² is a difference of, where inner products are without their diagonal; else norm
+	taken      []float64 // the numbers that products with A take away for its diagonal, or nil
 	diag       []float64 // A_ii, scaled; zeros when ignored
 	selfs      []float64 // A_ii, scaled, ignored or not
 	l1         []float64 // Λ_j, scaled, r values
@@ -251,7 +252,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if err := opt.check(n, r); err != nil {
 		return nil, err
 	}
-	whole, all := a.Norm(), a
+	all := a
 	if opt.IgnoreDiagonal {
 		a = a.OffDiagonal()
 	}
@@ -265,14 +266,14 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	}
 	p.common = &common{workers: p.workers}
 	p.norm = p.a.Norm()
-	p.normFrom = p.norm
-	if _, listed := a.(matrix.RowVisitor); !listed {
-		p.normFrom = c * whole
-	}
+	p.taken, p.normFrom = matrix.Taken(p.a)
 	p.a.DiagTo(p.diag)
 	if p.selfs = p.diag; opt.IgnoreDiagonal {
 		p.selfs = make([]float64, n)
 		all.Scaled(c).DiagTo(p.selfs)
+		if _, listed := a.(matrix.RowVisitor); !listed && p.taken == nil { // an operator of the caller's
+			p.taken, p.normFrom = p.selfs, c*all.Norm()
+		}
 	}
 	for j := range p.l1 {
 		switch len(opt.L1) {

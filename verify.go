@@ -3,6 +3,7 @@ package symnmf
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"symnmf/internal/kernel"
 	"symnmf/matrix"
@@ -68,7 +69,11 @@ func (s *cdState) verify() error {
 // productTol is the allowance for numbers of A·H where tol is that for numbers up to most, of which C_j is one:
 // |(AH)_ij| ≤ ‖A‖·‖H_:,j‖ ≤ most·√most, or, where A_ii·H_ij is taken off it, as much as that may be.
 func (p *problem) productTol(tol, most float64) float64 {
-	return tol * max(1, p.normFrom/most) * math.Sqrt(most)
+	taken := p.norm
+	if p.taken != nil {
+		taken = max(taken, slices.Max(p.taken))
+	}
+	return tol * max(1, taken/most) * math.Sqrt(most)
 }
 
 // verify implements checker: R.

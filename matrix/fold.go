@@ -34,7 +34,7 @@ func (m *GramOperator) keepFeatures(u float64, workers int) (all, off float64, o
 		diagonal += g.At(j, j) * g.At(j, j)
 	}
 	m.features = &SymDense{n: g.rows, a: g.data, scale: 1, norm: math.Sqrt(sq), normOff: math.Sqrt(max(0, sq-diagonal)), negatives: g.survey(workers).Negative}
-	return sq * fourth, m.withoutDiagonal(sq*fourth, u, nil), true
+	return sq * fourth, m.withoutDiagonal(sq*fourth, u, nil, workers), true
 }
 
 // featuresOf returns XXᵀ for the A = XᵀX of points that keep it, scale included, and a as what makes vectors of features those of items; else nil.
@@ -85,7 +85,7 @@ func (m *GramOperator) ofFeatures(x *CSR, workers int) *GramOperator {
 	root := math.Sqrt(m.norm) / m.scale // no coordinate is larger
 	u := unit(root)
 	t.findDiag(u, workers)
-	off := t.withoutDiagonal(math.Pow(u*root, 4), u, nil)
+	off := t.withoutDiagonal(math.Pow(u*root, 4), u, nil, workers)
 	t.normOff = math.Sqrt(off) * (m.scale / u) * (m.scale / u)
 	return t
 }

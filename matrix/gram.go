@@ -28,7 +28,7 @@ type GramOperator struct {
 	diag      []float64 // ‖X_:,i‖², unscaled
 	scale     float64   // of X: the square root of that of A
 	offDiag   bool
-	norm      float64
+	norm      float64 // with the diagonal
 	normOff   float64
 	negatives Cells
 	back      *CSR        // X by features, where Folded has it at hand
@@ -40,6 +40,7 @@ type GramOperator struct {
 type points interface {
 	Table
 	dot(i int, z []float64) float64                       // x_iᵀz, z of length m
+	dotOthers(i int, z []float64, w float64) float64      // x_iᵀ(z − w·x_i)
 	addTo(z []float64, c float64, i int)                  // z += c·x_i
 	timesTo(z []float64, h *Dense, workers int)           // Z = X·H, m×r by rows
 	rowsTo(dst []float64, lo, hi int, z []float64, r int) // x_iᵀZ for lo ≤ i < hi, by rows, Z m×r by rows
@@ -121,14 +122,9 @@ func (m *GramOperator) findDiag(u float64, workers int) {
 func (m *GramOperator) sumSq(u float64, w []float64, back Table, workers int) (all, off float64) {
 	all, off = m.points.gramNormSq(u, w, back, workers)
 	if off < 0 {
-		off = m.withoutDiagonal(all, u, w)
+		off = m.withoutDiagonal(all, u, w, workers)
 	}
 	return all, off
-}
-
-// withoutDiagonal returns what is left of Σ(u²·w_i·w_j·A_ij)² without the diagonal.
-func (m *GramOperator) withoutDiagonal(all, u float64, w []float64) float64 {
-	return max(0, all-diagSumSq(m.diag, u, w))
 }
 
 // diagSumSq returns Σ(u²·w_i²·d_i)².
@@ -154,7 +150,12 @@ func (m *GramOperator) Density() float64 {
 }
 
 // Norm implements Operator.
-func (m *GramOperator) Norm() float64 { return m.norm }
+func (m *GramOperator) Norm() float64 {
+	if m.offDiag {
+		return m.normOff
+	}
+	return m.norm
+}
 
 // Negatives implements Operator: of X.
 func (m *GramOperator) Negatives() Cells { return m.negatives }
@@ -180,7 +181,7 @@ func (m *GramOperator) Scaled(c float64) Operator {
 // OffDiagonal implements Operator.
 func (m *GramOperator) OffDiagonal() Operator {
 	v := *m
-	v.offDiag, v.norm = true, m.normOff
+	v.offDiag = true
 	v.kept = new(keptBlocks)
 	return &v
 }

@@ -11,13 +11,21 @@ import (
 // ErrDegree reports degrees that do not normalize a matrix.
 var ErrDegree = errors.New("matrix: not a degree")
 
-// Degrees returns the n row sums d = A·1, by a product with one vector.
+// Degrees returns the n row sums d = A·1, by a product with one vector. Of points ≥ 0 without their diagonal none is below 0, and one that has no feature in common with others has 0.
 func Degrees(a Operator, workers int) []float64 {
-	one := NewDense(a.Dim(), 1, nil)
-	for i := range one.data {
-		one.data[i] = 1
+	one := make([]float64, a.Dim())
+	for i := range one {
+		one[i] = 1
 	}
-	return multiply(a, one, workers).data
+	if inner, ok := a.(weightable); ok {
+		return inner.degrees(one, workers)
+	}
+	return timesVector(a, one, workers)
+}
+
+// timesVector returns A·w.
+func timesVector(a Operator, w []float64, workers int) []float64 {
+	return multiply(a, NewDense(len(w), 1, w), workers).data
 }
 
 // Normalized returns (D+τI)^(−½)·A·(D+τI)^(−½), D = diag(d) with the degrees d = A·1, as a view on a: only the n numbers
@@ -57,57 +65,119 @@ func Normalized(a Operator, tau float64, workers int) (Operator, error) {
 		w[i] = root * v
 	}
 	norm, normOff := inner.weightedNorms(w, workers)
-	norm, normOff = norm/root/root, normOff/root/root
-	if norm > 0 && norm < 0x1p-1000 || math.IsNaN(norm) || math.IsInf(norm, 0) {
+	m := &normalized{inner: inner, s: s, norm: norm / root / root, normOff: normOff / root / root}
+	if norm := m.Norm(); norm > 0 && norm < 0x1p-1000 || math.IsNaN(norm) || math.IsInf(norm, 0) {
 		return nil, fmt.Errorf("%w: of the normalized matrix it is %.3g, with τ = %v", ErrRange, norm, tau)
 	}
-	return newNormalized(inner, s, norm, normOff), nil
+	return m.listed(), nil
 }
 
 // weightable is an operator that Normalized can take.
 type weightable interface {
 	Operator
 	BlockMultiplier
-	// weightedNorms returns ‖WAW‖, W = diag(w), and the same without the diagonal.
+	// weightedNorms returns ‖WAW‖, W = diag(w), with the diagonal and without it, whether a has one or not.
 	weightedNorms(w []float64, workers int) (norm, off float64)
+	// degrees returns A·w as Degrees has it, for w ≥ 0.
+	degrees(w []float64, workers int) []float64
+	// diagonalLeft reports whether the diagonal is left out, and taken returns the numbers that products take away where it is, or nil where they leave it out of their sums.
+	diagonalLeft() bool
+	taken() []float64
+	// fromOff returns the root of the sum that the square of off is a difference of, for what weightedNorms has found.
+	fromOff(norm, off float64) float64
 }
 
-// rootsOf turns sums of squares into norms.
-func rootsOf(all, off float64, offDiag bool) (norm, normOff float64) {
-	if offDiag {
-		all = off
+// Taken tells what A without its diagonal is a difference of, where A is inner products of points, or a view of such: the numbers that products take away, A_ii of what it was, and the root of the sum of which ‖A‖² is what is left. Rounding is relative to these. Of any other
+// operator nothing is taken away: nil, and ‖A‖.
+func Taken(a Operator) (diag []float64, from float64) {
+	switch m := a.(type) {
+	case *GramOperator:
+		if m.offDiag {
+			return m.taken(), m.fromOff(m.norm, m.normOff)
+		}
+	case *normalized:
+		if m.diagonalLeft() {
+			return m.taken(), m.fromOff(m.norm, m.normOff)
+		}
 	}
-	return math.Sqrt(all), math.Sqrt(off)
+	return nil, a.Norm()
 }
 
 func (m *symDense[F]) weightedNorms(w []float64, workers int) (norm, off float64) {
-	all, off := m.sumSq(m.scale, w, workers)
-	return rootsOf(all, off, m.offDiag)
+	all, without := m.sumSq(m.scale, w, workers)
+	return math.Sqrt(all), math.Sqrt(without)
 }
 
 func (m *SymCSR) weightedNorms(w []float64, workers int) (norm, off float64) {
-	all, off := m.sumSq(m.scale, w, workers)
-	return rootsOf(all, off, m.offDiag)
+	all, without := m.sumSq(m.scale, w, workers)
+	return math.Sqrt(all), math.Sqrt(without)
 }
 
 func (m *GramOperator) weightedNorms(w []float64, workers int) (norm, off float64) {
-	all, off := m.sumSq(m.scale, w, nil, workers)
-	return rootsOf(all, off, m.offDiag)
+	all, without := m.sumSq(m.scale, w, nil, workers)
+	return math.Sqrt(all), math.Sqrt(without)
 }
 
 func (m *normalized) weightedNorms(w []float64, workers int) (norm, off float64) {
-	ws := make([]float64, len(w))
-	for i, v := range w {
-		ws[i] = v * m.s[i]
-	}
-	return m.inner.weightedNorms(ws, workers)
+	return m.inner.weightedNorms(m.weigh(w), workers)
 }
+
+func (m *symDense[F]) degrees(w []float64, workers int) []float64 { return timesVector(m, w, workers) }
+
+func (m *SymCSR) degrees(w []float64, workers int) []float64 { return timesVector(m, w, workers) }
+
+func (m *normalized) degrees(w []float64, workers int) []float64 {
+	return m.weigh(m.inner.degrees(m.weigh(w), workers))
+}
+
+// weigh returns S·w.
+func (m *normalized) weigh(w []float64) []float64 {
+	sw := make([]float64, len(w))
+	for i, v := range w {
+		sw[i] = v * m.s[i]
+	}
+	return sw
+}
+
+func (m *symDense[F]) diagonalLeft() bool { return m.offDiag }
+
+func (m *SymCSR) diagonalLeft() bool { return m.offDiag }
+
+func (m *GramOperator) diagonalLeft() bool { return m.offDiag }
+
+func (m *normalized) diagonalLeft() bool { return m.inner.diagonalLeft() }
+
+func (m *symDense[F]) taken() []float64 { return nil }
+
+func (m *SymCSR) taken() []float64 { return nil }
+
+func (m *GramOperator) taken() []float64 {
+	t := make([]float64, len(m.diag))
+	for i, v := range m.diag {
+		t[i] = m.scale * (m.scale * v)
+	}
+	return t
+}
+
+func (m *normalized) taken() []float64 {
+	t := m.inner.taken()
+	if t != nil {
+		t = m.weigh(m.weigh(t))
+	}
+	return t
+}
+
+func (m *symDense[F]) fromOff(_, off float64) float64 { return off }
+
+func (m *SymCSR) fromOff(_, off float64) float64 { return off }
+
+func (m *normalized) fromOff(norm, off float64) float64 { return m.inner.fromOff(norm, off) }
 
 // normalized is S·A·S, S = diag(s), as (SAS)·H = S·(A·(S·H)). It multiplies S·H, kept beside H, by A.
 type normalized struct {
 	inner   weightable // A, scaled or without its diagonal as the view is
 	s       []float64
-	norm    float64
+	norm    float64 // with the diagonal
 	normOff float64
 }
 
@@ -117,12 +187,12 @@ type normalizedRows struct {
 	visitor RowVisitor
 }
 
-func newNormalized(a weightable, s []float64, norm, normOff float64) Operator {
-	m := normalized{a, s, norm, normOff}
-	if v, ok := a.(RowVisitor); ok {
-		return &normalizedRows{m, v}
+// listed returns m, as one that lists its entries where A does.
+func (m *normalized) listed() Operator {
+	if v, ok := m.inner.(RowVisitor); ok {
+		return &normalizedRows{*m, v}
 	}
-	return &m
+	return m
 }
 
 // Dim implements Operator.
@@ -135,7 +205,12 @@ func (m *normalized) Stored() int64 { return m.inner.Stored() }
 func (m *normalized) Density() float64 { return m.inner.Density() }
 
 // Norm implements Operator.
-func (m *normalized) Norm() float64 { return m.norm }
+func (m *normalized) Norm() float64 {
+	if m.diagonalLeft() {
+		return m.normOff
+	}
+	return m.norm
+}
 
 // Negatives implements Operator: of A.
 func (m *normalized) Negatives() Cells { return m.inner.Negatives() }
@@ -150,12 +225,15 @@ func (m *normalized) DiagTo(dst []float64) {
 
 // Scaled implements Operator.
 func (m *normalized) Scaled(c float64) Operator {
-	return newNormalized(m.inner.Scaled(c).(weightable), m.s, c*m.norm, c*m.normOff)
+	v := normalized{m.inner.Scaled(c).(weightable), m.s, c * m.norm, c * m.normOff}
+	return v.listed()
 }
 
 // OffDiagonal implements Operator.
 func (m *normalized) OffDiagonal() Operator {
-	return newNormalized(m.inner.OffDiagonal().(weightable), m.s, m.normOff, m.normOff)
+	v := *m
+	v.inner = m.inner.OffDiagonal().(weightable)
+	return v.listed()
 }
 
 // VisitRow implements RowVisitor.
