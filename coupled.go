@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -94,14 +95,17 @@ func (p *problem) weight(w Weight) float64 {
 }
 
 // norm2 returns ‖A‖₂: of a matrix without negative entries the largest eigenvalue, by Perron and Frobenius, and of a low rank
-// with signs the largest Ritz value of either sign. It does not depend on the seed.
+// with signs the largest Ritz value of either sign. It does not depend on the seed. Where the run has to end meanwhile it is ‖A‖, with which nothing is done.
 func (p *problem) norm2() float64 {
 	p.common.mu.Lock()
 	defer p.common.mu.Unlock()
 	if p.common.spectral == 0 {
 		a, _ := matrix.Folded(p.a, p.workers)
-		e, err := matrix.Eigen(context.Background(), a, 1, p.roughly())
-		if err != nil {
+		e, err := matrix.Eigen(p.context(), a, 1, p.roughly())
+		switch {
+		case errors.Is(err, context.Canceled):
+			return p.norm
+		case err != nil:
 			panic("symnmf: eigenvalues of a finite matrix")
 		}
 		p.common.spectral = e.Norm2

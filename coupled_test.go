@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -559,5 +560,40 @@ func TestCoupledStops(t *testing.T) {
 	}
 	if f := s.p.measure(s.out); f.errSq != min(s.w.at.errSq, s.h.at.errSq) {
 		t.Errorf("‖A−HHᵀ‖² = %v, of the factors %v and %v", f.errSq, s.w.at.errSq, s.h.at.errSq)
+	}
+}
+
+// TestCoupledEnds: what the default weight and the note at the end take of the eigenvalues of A ends when the run has to, and leaves nothing behind.
+func TestCoupledEnds(t *testing.T) {
+	const n = 500
+	ring := matrix.NewDense(n, n, nil)
+	for i := range n {
+		ring.Set(i, (i+1)%n, 1)
+		ring.Set((i+1)%n, i, 1)
+	}
+	p := mustProblem(t, mustCSR(t, ring.CSR()), 3)
+	looks := 0
+	p.stop = func() bool { looks++; return looks > 3 }
+	if got := p.norm2(); got != p.norm || looks != 4 {
+		t.Errorf("asked %d times, a run that has to end has the weight %v, want ‖A‖ = %v", looks, got, p.norm)
+	}
+	p.stop = nil
+	if got := p.norm2() / p.scale; math.Abs(got-2) > 1e-3 {
+		t.Errorf("after that ‖A‖₂ is %v, want 2", got)
+	}
+
+	h := matrix.NewDense(4, 1, []float64{1, 2, 3, 4})
+	a := matrix.NewDense(4, 4, nil)
+	for i := range 4 {
+		for l := range 4 {
+			a.Set(i, l, h.At(i, 0)*h.At(l, 0))
+		}
+	}
+	for _, limit := range []time.Duration{1, 0} {
+		res := factorize(t, mustDense(t, a), 1, Options{Solver: SymHALS{}, Start: Given{H: h}, Stop: Stop{Time: limit}})
+		told := slices.ContainsFunc(res.Notes, func(s string) bool { return strings.Contains(s, "λ_min") })
+		if res.Status != Converged || told != (limit == 0) {
+			t.Errorf("limit %v: %v, notes %q", limit, res.Status, res.Notes)
+		}
 	}
 }

@@ -156,7 +156,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*last.rate())
 	}
 	if t, ok := work.(teller); ok {
-		res.Notes = append(res.Notes, t.tell(ctx, res.Status)...)
+		res.Notes = append(res.Notes, t.tell(ctx, status)...)
 	}
 	return res, nil
 }
