@@ -189,16 +189,22 @@ func (p *problem) leading() (*leading, error) {
 		if err != nil {
 			return nil, err
 		}
-		top := &leading{values: pairs.Values, b: matrix.NewDense(p.n, p.r, nil), sure: !pairs.Limited && len(pairs.Failed) == 0}
 		u := pairs.Vectors
 		if unfold != nil {
 			u = unfold(u, p.common.workers)
+		}
+		top := &leading{values: pairs.Values, b: u, sure: !pairs.Limited && len(pairs.Failed) == 0}
+		if len(pairs.Values) < p.r {
+			top.b = matrix.NewDense(p.n, p.r, nil)
 		}
 		positive := 0
 		for positive < len(pairs.Values) && pairs.Values[positive] > float64(p.n)*0x1p-52*pairs.Values[0] {
 			positive++
 		}
 		p.signRoots(top.b, u, pairs.Values[:positive], unfold != nil)
+		for i := range p.n {
+			clear(top.b.Row(i)[positive:])
+		}
 		top.took = time.Since(began)
 		p.common.top = top
 	}

@@ -418,7 +418,7 @@ func (w *polar) nearest(q, m []float64) bool {
 		for j := range k {
 			c[j*k+j]++
 		}
-		if !(size > 0 && size < math.MaxFloat64) || !inverseRoot(w.g, w.gt, c, k) {
+		if !inverseRoot(w.g, w.gt, c, k) {
 			break
 		}
 		clear(c)

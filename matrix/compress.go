@@ -62,11 +62,7 @@ func Compress(ctx context.Context, a Operator, c Compression) (Operator, float64
 		return nil, 0, fmt.Errorf("%w: %+v", ErrCompression, c)
 	}
 	// Squares of what follows must exist.
-	scale := 1.0
-	if norm := a.Norm(); norm > 0 {
-		_, e := math.Frexp(norm)
-		scale = math.Ldexp(1, -(e+1)/2*2)
-	}
+	scale := unitScale(a.Norm())
 	a, negatives := a.Scaled(scale), a.Negatives()
 	of, points := a, (*GramOperator)(nil)
 	if g, m := featuresOf(a); m != nil && c.Near > 0 {

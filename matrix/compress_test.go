@@ -559,3 +559,26 @@ func TestCompressCancelled(t *testing.T) {
 		}
 	}
 }
+
+// TestCompressRange: norms near the ends of float64 are those of the same numbers in the middle of it.
+func TestCompressRange(t *testing.T) {
+	diagonal := zeros(12, 12)
+	for i := range diagonal {
+		diagonal[i][i] = float64(12 - i)
+	}
+	c := Compression{Columns: 8, Keep: 4, Power: 3}
+	_, want, err := Compress(context.Background(), fromDense(t, diagonal), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []int{1018, -990} {
+		for i := range diagonal {
+			diagonal[i][i] = math.Ldexp(float64(12-i), e)
+		}
+		a := fromDense(t, diagonal)
+		got, apart, err := Compress(context.Background(), a, c)
+		if err != nil || !(math.Abs(math.Ldexp(apart, -e)-want) <= 1e-12*want) || !(math.Abs(got.Norm()/a.Norm()-1) < 0.3) {
+			t.Errorf("times 2^%d: %v apart, want %v, norm %v of %v, %v", e, math.Ldexp(apart, -e), want, got, a.Norm(), err)
+		}
+	}
+}

@@ -96,7 +96,7 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	return res, nil
 }
 
-// unitScale returns a power of 4, by which A is scaled exactly, with ½ ≤ scale·norm < 2; 1 for a norm of 0.
+// unitScale returns a power of 4, by which A is scaled exactly, with ¼ ≤ scale·norm < 1, or as near as powers of 2 come to that; 1 for a norm of 0.
 func unitScale(norm float64) float64 {
 	if !(norm > 0) {
 		return 1

@@ -144,7 +144,7 @@ func (a naive) upper(scale float64) []float64 {
 	return flat
 }
 
-// checkTop compares pairs of a/norm2 with the definitions: values with want, which increase, residuals, inner products.
+// checkTop compares pairs of scale·a with the definitions: values, which decrease, residuals, inner products.
 func checkTop(t *testing.T, name string, a naive, scale float64, val, vec []float64) {
 	t.Helper()
 	p, k := len(a), len(val)

@@ -136,11 +136,7 @@ type resistor struct {
 func newResistor(a Operator, workers int) (*resistor, error) {
 	n := a.Dim()
 	a = a.OffDiagonal()
-	scale := 1.0
-	if norm := a.Norm(); norm > 0 {
-		_, e := math.Frexp(norm)
-		scale = math.Ldexp(1, clamp(-e&^1, -1022, 1022)) // a power of 4
-	}
+	scale := unitScale(a.Norm())
 	a = a.Scaled(scale)
 	v, listed := a.(RowVisitor)
 	if !listed || n > math.MaxInt32 {

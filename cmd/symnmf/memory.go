@@ -53,7 +53,7 @@ func shapeOf(d *dataset) shape {
 	}
 	for _, ids := range [][]string{d.rowIDs, d.colIDs} {
 		for _, id := range ids {
-			sh.ids += 16 + float64(len(id)+7)/8*8
+			sh.ids += 16 + float64((len(id)+7)/8*8)
 		}
 	}
 	return sh
@@ -211,15 +211,19 @@ func (sh shape) ahead() float64 {
 		before = eigen
 	}
 	starts := min(all, float64(max(sh.runs, 1))) // at once: kicks have none
+	measured := 0.0                              // A·H of a start, until its figures are known
+	if n*r <= mostKept {
+		measured = 8 * n * r
+	}
 	switch sh.init {
 	case "svd":
 		shared += 8 * n * r
-		before = max(before, 8*n*r+eigen)
+		before = max(before, 8*n*r+max(eigen, starts*measured))
 	case "", "tsvd":
 		if sh.init != "" || sh.beginsTurned(n, m, points) {
 			once, turns := sh.turnedStart(n, m, points)
 			shared += 8 * n * r
-			before = max(before, 8*n*r+max(once, starts*turns))
+			before = max(before, 8*n*r+max(once, starts*turns, starts*measured))
 		}
 	case "lai":
 		shared += low
@@ -237,7 +241,7 @@ func (sh shape) ahead() float64 {
 			each += 8 * 2 * n * r
 		}
 	case "tsvd":
-		before = max(before, 8*n*r+eigen)
+		before = max(before, 8*n*r+max(eigen, starts*measured))
 		shared += 8 * n * r
 		if points {
 			each += 8 * 2 * m * r
@@ -324,6 +328,9 @@ func (sh shape) eigen(n, m float64, points bool) float64 {
 	}
 	return bytes
 }
+
+// mostKept is how many numbers A·H of a start may have for it to be kept until that is measured.
+const mostKept = 1 << 22
 
 // How many numbers H may have for auto to begin from symnmf.TSVDStart, and of which density on, or else up to how many columns of B, or which part of n.
 const (

@@ -99,6 +99,7 @@ func TestPeakPrediction(t *testing.T) {
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--method", "rowblock", "--set", "block=390"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "60", "--method", "rowblock", "--set", "block=3000", "--set", "precision=double", "--set", "compress=-1"},
 		{dense("tall.npy", 40000, 50), "--items", "rows", "-k", "20", "-m", "cd-cyclic", "--diagonal", "ignore", "--init", "svd"},
+		{dense("tall.npy", 40000, 50), "--items", "rows", "-k", "40", "-m", "tsvd"},
 		{points, "--items", "rows", "-k", "40", "--method", "rowblock", "--set", "block=20"},
 		{points, "--items", "rows", "-k", "40", "--method", "lai", "--set", "oversample=500"},
 		{graph, "-k", "30", "--bound"},
