@@ -66,6 +66,9 @@ func weightKnob[S any](name string, rules []string, check func(w Weight, name st
 
 // check reports a weight that is none.
 func (w Weight) check(name string) error {
+	if w.Rule != WeightValue && w.Value != 0 {
+		return fmt.Errorf("%w: %s = %+v: a Value counts with WeightValue alone", ErrOption, name, w)
+	}
 	if w.Rule < WeightNorm || w.Rule > WeightValue || w.Rule == WeightValue && (!(w.Value >= 0) || math.IsInf(w.Value, 0)) {
 		return fmt.Errorf("%w: %s = %+v, want a rule or a finite value ≥ 0", ErrOption, name, w)
 	}

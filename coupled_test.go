@@ -486,7 +486,7 @@ func TestWeights(t *testing.T) {
 	a := readGolden(t, "cp5").forms(t)["dense"]
 	for _, s := range []Solver{
 		ANLS{Coupling: Weight{WeightValue, -1}}, ANLS{Coupling: Weight{WeightValue, math.NaN()}}, ANLS{Coupling: Weight{WeightValue, math.Inf(1)}},
-		ANLS{Coupling: Weight{Rule: -1}}, ANLS{Coupling: Weight{Rule: WeightValue + 1}},
+		ANLS{Coupling: Weight{Value: 1e6}}, SymHALS{Lambda: Weight{WeightMax, 2}}, ANLS{Coupling: Weight{Rule: -1}}, ANLS{Coupling: Weight{Rule: WeightValue + 1}},
 		SymANLS{Lambda: Weight{WeightValue, 0}}, SymANLS{Lambda: Weight{WeightValue, -1}},
 		SymHALS{Lambda: Weight{WeightValue, 0}}, SymHALS{Lambda: Weight{Rule: 7}},
 		LvS{Samples: -1}, LvS{Coupling: Weight{WeightValue, 0}}, SNMPBB{Mu: Weight{WeightValue, 0}}, SNMPBB{Mu: Weight{WeightValue, math.Inf(1)}},

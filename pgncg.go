@@ -85,7 +85,7 @@ func (s *pgncgRun) sweep(stop func() bool) (rep sweepReport) {
 		halving int
 	}{{s.z, false, enough, fewHalvings}, {s.z, true, enough, fewHalvings}, {s.grad, false, 0, mostHalvings}} {
 		if way.step == s.z {
-			s.solve(way.held)
+			s.solve(way.held, stop)
 		}
 		var ok bool
 		if rep, ok = s.search(way.step, way.enough*s.p.norm*s.stepSq, way.halving, stop); ok || rep.cut {
@@ -132,8 +132,8 @@ func (s *pgncgRun) slope() {
 }
 
 // solve makes z what CG steps of conjugate gradients from 0 make of Z·D + H·(ZᵀH) = G; when held, of these equations for the
-// entries that [H − G/‖A‖]₊ leaves above zero alone, with Z = G/‖A‖ for the others.
-func (s *pgncgRun) solve(held bool) {
+// entries that [H − G/‖A‖]₊ leaves above zero alone, with Z = G/‖A‖ for the others. It gives up when the run has to end.
+func (s *pgncgRun) solve(held bool, stop func() bool) {
 	r := s.p.r
 	z, rest, way, y, h, grad := s.z.Data(), s.rest.Data(), s.way.Data(), s.y.Data(), s.h.Data(), s.grad.Data()
 	mask := func(x []float64, lo, hi int) {
@@ -152,6 +152,9 @@ func (s *pgncgRun) solve(held bool) {
 	})
 	end := cgEnd * left
 	for range s.CG {
+		if stop() {
+			return
+		}
 		wh := s.p.cross(s.way, s.h)
 		curve := s.p.sum(func(lo, hi int) float64 {
 			part := y[lo*r : hi*r]

@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"symnmf/internal/kernel"
@@ -11,13 +12,12 @@ import (
 // TestPGNCGStep: Z nearly solves the normal equations when CG is large, and the change of the objective that a step is
 // judged by is that of its definition.
 func TestPGNCGStep(t *testing.T) {
-	never := func() bool { return false }
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
 		p, h := goldenProblem(t, g, g.forms(t)["dense"])
 		s := PGNCG{CG: 200}.start(p, h, 0).(*pgncgRun)
 		for sweep := range 3 {
-			s.solve(false)
+			s.solve(false, never)
 			z, d := s.z, s.gram
 			zh := make([]float64, g.R*g.R) // ZᵀH, and all below, from the definitions
 			for j := range g.R {
@@ -115,7 +115,7 @@ func TestPGNCGHeld(t *testing.T) {
 	for range 5 {
 		s.sweep(func() bool { return false })
 	}
-	s.solve(true)
+	s.solve(true, never)
 	held := 0
 	free := s.z.Clone() // Z without the entries held
 	for k, v := range s.grad.Data() {
@@ -144,6 +144,18 @@ func TestPGNCGHeld(t *testing.T) {
 	}
 	if held == 0 || held == g.N*g.R {
 		t.Errorf("%d entries of %d are held", held, g.N*g.R)
+	}
+}
+
+// TestPGNCGEnds: steps of conjugate gradients end with the run, of which H stays as it is.
+func TestPGNCGEnds(t *testing.T) {
+	g := readGolden(t, "graph80")
+	p, h := goldenProblem(t, g, g.forms(t)["dense"])
+	s := PGNCG{CG: 300}.start(p, h, 0).(*pgncgRun)
+	before, looks := h.Clone(), 0
+	rep := s.sweep(func() bool { looks++; return looks > 5 })
+	if !rep.cut || looks > 7 || !slices.Equal(h.Data(), before.Data()) {
+		t.Errorf("%+v after %d looks", rep, looks)
 	}
 }
 

@@ -1058,3 +1058,27 @@ func TestRowBlockGainAlone(t *testing.T) {
 		t.Error("rows are looked at while H is of float32")
 	}
 }
+
+// TestEstimateOfNothing: the KKT residual between sweeps is a number, and the right one when it is looked at, however little the way of rows was.
+func TestEstimateOfNothing(t *testing.T) {
+	p := mustProblem(t, lowRank(t, 40, 2), 3)
+	h := matrix.NewDense(p.n, p.r, nil)
+	if err := (Random{}).fill(p, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	s := RowBlock{Compress: NoCompression}.start(p, h, 0).(*rowBlockRun)
+	first := p.measure(h)
+	s.begin(&first)
+	defer s.end()
+	for range 40 {
+		s.sweep(never)
+	}
+	s.ddd, s.next = 5e-324, 0
+	want := p.measure(s.publish()).gradKKT
+	if got := s.estimate(); got != want {
+		t.Errorf("estimated %v, measured %v", got, want)
+	}
+	if got := s.estimate(); !(got >= 0 && got <= 1) {
+		t.Errorf("estimated %v between looks", got)
+	}
+}

@@ -99,7 +99,11 @@ func (s *rowBlockRun) estimate() float64 {
 	e := s.ddd / s.p.norm
 	if (s.sweeps >= 32 || s.sweeps >= 8 && e <= nearRest*s.p.norm) && s.sweeps >= s.next && e > 0 && s.p == s.full {
 		s.next = 2 * s.sweeps
-		s.trust = measure() / e
+		sq := measure()
+		if s.trust = sq / e; math.IsInf(s.trust, 0) { // of an e that is next to nothing
+			s.trust = 1
+			return sq
+		}
 	}
 	return s.trust * e
 }

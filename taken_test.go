@@ -123,7 +123,6 @@ func TestNoiseWithoutDiagonal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		never := func() bool { return false }
 		h := matrix.NewDense(n, r, nil)
 		if err := (Random{}).fill(p, h, 0); err != nil {
 			t.Fatal(err)

@@ -29,8 +29,8 @@ func NewCSR(rows, cols int, rowPtr []int64, col []int32, val []float64) (*CSR, e
 	switch {
 	case rows < 0 || cols < 0 || cols > math.MaxInt32:
 		return nil, fmt.Errorf("%w: shape %d×%d, columns must fit 32 bits", ErrMalformed, rows, cols)
-	case len(rowPtr) != rows+1:
-		return nil, fmt.Errorf("%w: %d row pointers for %d rows, want %d", ErrMalformed, len(rowPtr), rows, rows+1)
+	case len(rowPtr)-1 != rows:
+		return nil, fmt.Errorf("%w: %d row pointers for %d rows, want one more than rows", ErrMalformed, len(rowPtr), rows)
 	case rowPtr[0] != 0 || rowPtr[rows] != int64(len(col)):
 		return nil, fmt.Errorf("%w: row pointers run from %d to %d, want 0 to %d", ErrMalformed, rowPtr[0], rowPtr[rows], len(col))
 	case val != nil && len(val) != len(col):

@@ -278,10 +278,12 @@ const (
 )
 
 func (how Symmetrization) merge(v, w float64) float64 {
-	switch how {
-	case Average:
+	switch {
+	case v == w: // half of the least number is 0
+		return v
+	case how == Average:
 		return v/2 + w/2
-	case Maximum:
+	case how == Maximum:
 		return max(v, w)
 	default:
 		return min(v, w)
