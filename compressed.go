@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -37,7 +38,7 @@ func (p *problem) compressed(beyond int) *problem {
 		beyond = defaultBeyond
 	}
 	rank := p.r + beyond
-	if p.ignoreDiag || rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < denseFrom || float64(matrix.Madds(p.a)) < compressedFrom*2*float64(p.n)*float64(rank)) {
+	if p.ignoreDiag || rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < rules.DenseFrom || float64(matrix.Madds(p.a)) < compressedFrom*2*float64(p.n)*float64(rank)) {
 		return p
 	}
 	c := matrix.Compression{Columns: rank + beyond/2, Power: 1, Keep: rank, Seed: p.seed}

@@ -12,6 +12,7 @@ import (
 
 	"symnmf/internal/instance"
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -410,7 +411,7 @@ func TestFormsAgree(t *testing.T) {
 			for _, solver := range solvers {
 				var first *Result
 				for _, form := range slices.Sorted(mapKeys(in.forms)) {
-					if s, ok := solver.(RowBlock); ok && !s.NoMomentum && form == "sparse" && in.forms[form].Density() < denseFrom {
+					if s, ok := solver.(RowBlock); ok && !s.NoMomentum && form == "sparse" && in.forms[form].Density() < rules.DenseFrom {
 						continue
 					}
 					res := factorize(t, in.forms[form], in.r, Options{Solver: solver, Start: Random{}, Seed: 9, Stop: Stop{Sweeps: 3, KKT: -1}})

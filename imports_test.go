@@ -34,8 +34,9 @@ var (
 var layers = map[string]layer{
 	"internal/kernel":     {nil, numeric},
 	"internal/inorder":    {nil, nil},
-	"matrix":              {[]string{"internal/kernel"}, numeric},
-	".":                   {[]string{"internal/kernel", "matrix"}, numeric},
+	"internal/rules":      {nil, nil},
+	"matrix":              {[]string{"internal/kernel", "internal/rules"}, numeric},
+	".":                   {[]string{"internal/kernel", "internal/rules", "matrix"}, numeric},
 	"similarity":          {[]string{"internal/kernel", "matrix"}, numeric},
 	"cluster":             {[]string{"matrix"}, numeric},
 	"matio":               {[]string{"internal/kernel", "internal/inorder", "matrix"}, formats},
@@ -45,7 +46,7 @@ var layers = map[string]layer{
 	"internal/report":     {nil, []string{"*"}},
 	"internal/experiment": {append([]string{"internal/report"}, library...), []string{"*"}},
 	"bench/engine":        {[]string{".", "matrix", "matio", "internal/instance", "internal/kernel"}, numeric},
-	"cmd/symnmf":          {append([]string{"internal/report", "internal/experiment"}, library...), []string{"*"}},
+	"cmd/symnmf":          {append([]string{"internal/rules", "internal/report", "internal/experiment"}, library...), []string{"*"}},
 }
 
 // TestImports reads every file that is not a test, whatever its build tags, and fails on an import its layer does not

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -165,7 +166,7 @@ func (g Given) check(n, r int) error {
 // coordinate descent can do better than the ray through h but starts badly from 0.
 func (p *problem) rescale(h *matrix.Dense) {
 	p.startAH = nil
-	if p.n*p.r <= mostKept {
+	if p.n*p.r <= rules.MostKept {
 		p.startAH = kernel.Numbers(p.n * p.r)
 	}
 	ah, hhSq, penalty := p.alongRay(h, p.startAH)
@@ -184,9 +185,6 @@ func (p *problem) rescale(h *matrix.Dense) {
 		}
 	})
 }
-
-// mostKept is how many numbers A·H may have to be kept until its start is measured: 32 MiB.
-const mostKept = 1 << 22
 
 // uniform is a generator whose numbers are addressed, not drawn: the k-th depends on key and k alone, so any part of a
 // start can be made anywhere.

@@ -9,6 +9,7 @@ import (
 
 	"symnmf/internal/instance"
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -281,7 +282,7 @@ func TestMeasureStart(t *testing.T) {
 		}
 	}
 	const columns = 64
-	large, err := newProblem(mustCSR(t, instance.RandomSparse(mostKept/columns+1, 10, 1)), columns, &Options{})
+	large, err := newProblem(mustCSR(t, instance.RandomSparse(rules.MostKept/columns+1, 10, 1)), columns, &Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -112,17 +113,14 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	if _, listed := p.a.(matrix.RowVisitor); listed {
 		counted = math.MaxUint32
 	}
-	if s.Block > mostRows && p.a.Stored() > counted {
-		return fmt.Errorf("%w: Block = %d, want at most %d where A or X has more than %d entries", ErrOption, s.Block, mostRows, counted)
+	if s.Block > rules.GraphBlock && p.a.Stored() > counted {
+		return fmt.Errorf("%w: Block = %d, want at most %d where A or X has more than %d entries", ErrOption, s.Block, rules.GraphBlock, counted)
 	}
 	return nil
 }
 
-// mostRows is the most rows that a block of a graph has by default, and any where A or X is so large that the entries of a block might not be counted in 32 bits.
-const mostRows = 512
-
 func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
-	sparse := p.a.Density() < denseFrom
+	sparse := p.a.Density() < rules.DenseFrom
 	_, explicit := p.a.(matrix.RowVisitor)
 	short := false // rows of A, against those of H
 	switch {
@@ -133,13 +131,13 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		setDefault(&s.Passes, min(max(int(p.a.Stored()/int64(2*p.n*p.r)), 2), 6))
 		setDefault(&s.CheckEvery, 3)
 		if s.Passes <= 2 {
-			setDefault(&s.Block, min(max(p.n/blocksOfGraph/64*64, 64), mostRows))
+			setDefault(&s.Block, min(max(p.n/blocksOfGraph/64*64, 64), rules.GraphBlock))
 		}
 		short = p.a.Stored() < int64(2*p.n*p.r)
 	default:
-		setDefault(&s.Block, 256)
+		setDefault(&s.Block, rules.PointsBlock)
 	}
-	setDefault(&s.Block, 128)
+	setDefault(&s.Block, rules.DenseBlock)
 	setDefault(&s.Passes, 4)
 	rough := roughSweeps{every: s.CheckEvery}
 	setDefault(&rough.every, roughEvery)
@@ -428,7 +426,7 @@ func (s *rowBlockRun) prepare() {
 		// What takes the place of A may be indefinite; and an operator may have come without its diagonal.
 		s.guesses = s.termProduct != nil && !s.evenRows && s.p == s.full && kernel.Nonzero(s.p.selfs)
 		s.least = math.Inf(-1)
-		if _, listed := s.p.a.(matrix.RowVisitor); listed && s.p.a.Density() < denseFrom {
+		if _, listed := s.p.a.(matrix.RowVisitor); listed && s.p.a.Density() < rules.DenseFrom {
 			s.least = 0
 		}
 		_, kept := s.product.Inner()

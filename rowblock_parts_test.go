@@ -8,6 +8,7 @@ import (
 
 	"symnmf/internal/instance"
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -64,7 +65,7 @@ func TestStartOfSweep(t *testing.T) {
 	for _, f := range operatorForms(t, 120, 1) {
 		_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, Passes: 1, First: FirstRows}, Options{Start: Random{}})
 		_, lists := f.a.(matrix.RowVisitor)
-		above := lists && f.a.Density() < denseFrom
+		above := lists && f.a.Density() < rules.DenseFrom
 		for range 60 {
 			run.sweep(never)
 			h, last, beta := slices.Clone(run.hv), slices.Clone(run.prev), run.beta

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -272,7 +273,7 @@ func (p *problem) choose(opt *Options) (why string) {
 			why = "start " + opt.Start.Name() + ", the method's own"
 		case !positive:
 			opt.Start, why = Random{}, "start random, for on a zero diagonal nothing moves from zero"
-		case opt.Solver == nil && p.a.Density() >= denseFrom:
+		case opt.Solver == nil && p.a.Density() >= rules.DenseFrom:
 			opt.Start, why = Random{}, "start random, for the data are dense"
 		default:
 			opt.Start, why = Zero{}, "start zero, for the diagonal is positive"
@@ -303,18 +304,10 @@ func (p *problem) turns() bool {
 	_, blocks := p.a.(matrix.BlockMultiplier)
 	rows, _ := matrix.FoldedSize(p.a)
 	columns := min(p.r, rows)
-	dense := p.a.Density() >= denseFrom
-	few := p.n*p.r <= mostTurned && (dense || columns <= turnedColumns || columns <= p.n/turnedPart)
+	dense := p.a.Density() >= rules.DenseFrom
 	fair := !kernel.Nonzero(p.l1) || !dense
-	return blocks && few && fair && p.norm > 0
+	return blocks && rules.TurnsPay(p.n, p.r, columns, dense) && fair && p.norm > 0
 }
-
-// How many numbers H may have for auto to begin from TSVDStart, 32 MiB; and up to how many columns of B, or which part of n, rotations take little beside sweeps of sparse data.
-const (
-	mostTurned    = 1 << 22
-	turnedColumns = 64
-	turnedPart    = 8
-)
 
 // starter is a method with a start of its own.
 type starter interface{ ownStart() Start }
@@ -328,6 +321,3 @@ func (p *problem) positiveDiagonal() bool {
 	}
 	return false
 }
-
-// denseFrom is the density from which data count as dense here: sets of pictures have 0.7 and more, documents 0.03 and less.
-const denseFrom = 0.25

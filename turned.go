@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -46,7 +47,7 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 
 // firstTurn returns the k×r matrix with orthonormal rows that turns begin with.
 func (p *problem) firstTurn(k, run int) []float64 {
-	if run > 0 || p.a.Density() >= denseFrom || k < p.r {
+	if run > 0 || p.a.Density() >= rules.DenseFrom || k < p.r {
 		return p.randomTurn(k, run)
 	}
 	return identity(p.r)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // BlockProduct gives rows of A·H for an H (n×r) that changes by blocks of rows, b·size ≤ i < (b+1)·size, and follows it. Only
@@ -321,7 +322,7 @@ var _ SingleProduct = (*csrBlocks)(nil)
 // PrefersSingle implements SingleProduct. It pays where H exceeds half of a second-level cache (decision 0013); entries that are left out it would not leave out.
 func (b *csrBlocks) PrefersSingle() bool {
 	n, r := b.rowBlocks.h.rows, b.rowBlocks.h.cols
-	return n*r >= spanFrom && !b.leaves
+	return n*r >= rules.SpanFrom && !b.leaves
 }
 
 // Single implements SingleProduct.

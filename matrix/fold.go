@@ -4,28 +4,18 @@ import (
 	"math"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // XᵀX of n items and XXᵀ of m features have the same eigenvalues but for zeros: XᵀX·u = λ·u if u = Xᵀw and XXᵀ·w = λ·w. Of dense points there are fewer features than items, and ‖A‖ has been
 // computed from XXᵀ. Where that is small enough to be kept, eigenvalues and a low rank come from it: a product with one vector takes m² multiply–adds instead of 2·n·m. Of sparse points XXᵀ is a product
 // as well: what is gained where features are few is that vectors, and all that is done to them between products, are short.
 
-// How many numbers XXᵀ may have to be kept: 32 MiB, or a part of those of X.
-const (
-	mostFeatureProducts = 1 << 22
-	featureProductsPart = 8
-)
-
-// keepsFeatures says whether XXᵀ of n dense points of m features is kept.
-func keepsFeatures(n, m int) bool {
-	return m > 0 && m*m <= max(mostFeatureProducts, n*m/featureProductsPart)
-}
-
 // keepFeatures computes XXᵀ, for m.features, and returns what sumSq does for ones, or ok = false where XXᵀ is not to be kept.
 func (m *GramOperator) keepFeatures(u float64, workers int) (all, off float64, ok bool) {
 	x, dense := m.points.(*Dense)
 	fourth := fourthPower(u)
-	if !dense || fourth == 0 || !keepsFeatures(x.rows, x.cols) {
+	if !dense || fourth == 0 || !rules.KeepsFeatures(x.rows, x.cols) {
 		return 0, 0, false
 	}
 	g, sq := x.columnProducts(workers)
@@ -46,9 +36,6 @@ func featuresOf(a Operator) (g Operator, m *GramOperator) {
 	return m.features.Scaled(m.scale * m.scale), m
 }
 
-// leastFolded is how many times as many items as features sparse points have at least for Folded to take XXᵀ.
-const leastFolded = 2
-
 // foldedSparse returns the sparse points of a, if a is the XᵀX of such and XXᵀ is to be taken instead, and a as what makes vectors of features those of items; else nil.
 func foldedSparse(a Operator) (*CSR, *GramOperator) {
 	m, ok := a.(*GramOperator)
@@ -56,7 +43,7 @@ func foldedSparse(a Operator) (*CSR, *GramOperator) {
 		return nil, nil
 	}
 	x, sparse := m.points.(*CSR)
-	if !sparse || x.cols == 0 || x.rows/leastFolded < x.cols {
+	if !sparse || !rules.FoldsSparse(x.rows, x.cols) {
 		return nil, nil
 	}
 	return x, m

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"symnmf/internal/rules"
 )
 
 // gramOf returns the operator of the rows of x, and A by its definition.
@@ -122,7 +124,7 @@ func TestFolded(t *testing.T) {
 		n, m int
 		want bool
 	}{{3000, 2048, true}, {3000, 2049, false}, {8 * 2100, 2100, true}, {8*2100 - 1, 2100, false}, {5, 0, false}} {
-		if keepsFeatures(tc.n, tc.m) != tc.want {
+		if rules.KeepsFeatures(tc.n, tc.m) != tc.want {
 			t.Errorf("%d points of %d features: kept %v", tc.n, tc.m, !tc.want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // NewBlockProduct implements BlockMultiplier.
@@ -181,17 +182,10 @@ type densePoints struct {
 	all []float64 // diag(σ)·X·d of the last StepAll, without scale
 }
 
-// What Z gains is told by groups of rows where there are at most so many features and rows of a block: then all gains of a block together are a few times as large as
-// its rows, which are few.
-const (
-	mostGainFeatures = 127
-	mostGainRows     = 512
-)
-
 // withSteps returns b with room for what Z gains by a step, as a GainProduct where that is smaller than the rows of a block and all that a step wants.
 func (b *densePoints) withSteps(size int) BlockProduct {
 	b.y = make([]float64, len(b.z))
-	if b.features < size && b.features <= mostGainFeatures && size <= mostGainRows && !b.m.offDiag {
+	if b.features < size && b.features <= rules.MostGainFeatures && size <= rules.MostGainRows && !b.m.offDiag {
 		return &fewFeatures{b}
 	}
 	return b

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // TestGains: gains of groups of rows add up to what a step of the block wants to know and what Z gains, however far each group went and on whatever way; also of features that count
@@ -93,7 +94,7 @@ func TestGains(t *testing.T) {
 			if _, ok := a.(BlockMultiplier).NewBlockProduct(h, features, team).(GainProduct); ok {
 				t.Errorf("%s: rows of a block are not more", what)
 			}
-			if _, ok := a.(BlockMultiplier).NewBlockProduct(h, mostGainRows+1, team).(GainProduct); ok {
+			if _, ok := a.(BlockMultiplier).NewBlockProduct(h, rules.MostGainRows+1, team).(GainProduct); ok {
 				t.Errorf("%s: gains of so many groups take too much room", what)
 			}
 		}

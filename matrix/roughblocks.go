@@ -1,6 +1,9 @@
 package matrix
 
-import "symnmf/internal/kernel"
+import (
+	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
+)
 
 // RoughProduct is a BlockProduct that also multiplies in float32, which takes half as long, by a copy of H that is rounded.
 type RoughProduct interface {
@@ -21,25 +24,16 @@ type RoughProduct interface {
 	RoughStepAll(d *Dense, scratch []float64) (own, along float64)
 }
 
-// Where a rough product pays: with fewer than roughFrom rows, or an H of fewer than roughSize numbers, a sweep has other things to do, and of fewer than roughCols columns a vector is not full. Of more than roughTo rows a copy would take
-// more than half a gigabyte.
-const (
-	roughFrom = 256
-	roughTo   = 11585
-	roughCols = 8
-	roughSize = 1 << 12
-)
-
 // PrefersRough implements RoughProduct.
 func (b *denseBlocks[F]) PrefersRough() bool {
 	n, r := b.m.n, b.h.cols
-	if n < roughFrom || r < roughCols || n*r < roughSize {
+	if n < rules.RoughFrom || r < rules.RoughCols || n*r < rules.RoughSize {
 		return false
 	}
 	if _, single := any(b.m.a).([]float32); single {
 		return !b.m.offDiag
 	}
-	return n <= roughTo
+	return n <= rules.RoughTo
 }
 
 // StartRough implements RoughProduct.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // TestRough compares products of float32 with the definition: within what rounding may do, and not as near as products of float64.
@@ -193,23 +194,23 @@ func TestPrefersRough(t *testing.T) {
 	dense := func(n int) *SymDense { // which nobody reads
 		return &SymDense{n: n, scale: 1, norm: 1}
 	}
-	narrow := &SymDense32{n: roughTo + 1, scale: 1, norm: 1}
+	narrow := &SymDense32{n: rules.RoughTo + 1, scale: 1, norm: 1}
 	for _, tc := range []struct {
 		name string
 		op   BlockMultiplier
 		n, r int
 		want bool
 	}{
-		{"dense", dense(roughFrom), roughFrom, 16, true},
-		{"few rows", dense(roughFrom - 1), roughFrom - 1, 60, false},
-		{"few columns", dense(4 * roughFrom), 4 * roughFrom, roughCols - 1, false},
-		{"as few as may be", dense(2 * roughFrom), 2 * roughFrom, roughCols, true},
-		{"small H", dense(2*roughFrom - 1), 2*roughFrom - 1, roughCols, false},
-		{"as many as are copied", dense(roughTo), roughTo, roughCols, true},
-		{"more", dense(roughTo + 1), roughTo + 1, roughCols, false},
-		{"more of float32", narrow, roughTo + 1, roughCols, true},
-		{"of float32 without its diagonal", narrow.OffDiagonal().(BlockMultiplier), roughTo + 1, roughCols, false},
-		{"without its diagonal", dense(roughFrom).OffDiagonal().(BlockMultiplier), roughFrom, 16, true},
+		{"dense", dense(rules.RoughFrom), rules.RoughFrom, 16, true},
+		{"few rows", dense(rules.RoughFrom - 1), rules.RoughFrom - 1, 60, false},
+		{"few columns", dense(4 * rules.RoughFrom), 4 * rules.RoughFrom, rules.RoughCols - 1, false},
+		{"as few as may be", dense(2 * rules.RoughFrom), 2 * rules.RoughFrom, rules.RoughCols, true},
+		{"small H", dense(2*rules.RoughFrom - 1), 2*rules.RoughFrom - 1, rules.RoughCols, false},
+		{"as many as are copied", dense(rules.RoughTo), rules.RoughTo, rules.RoughCols, true},
+		{"more", dense(rules.RoughTo + 1), rules.RoughTo + 1, rules.RoughCols, false},
+		{"more of float32", narrow, rules.RoughTo + 1, rules.RoughCols, true},
+		{"of float32 without its diagonal", narrow.OffDiagonal().(BlockMultiplier), rules.RoughTo + 1, rules.RoughCols, false},
+		{"without its diagonal", dense(rules.RoughFrom).OffDiagonal().(BlockMultiplier), rules.RoughFrom, 16, true},
 	} {
 		team := kernel.NewTeam(1)
 		if got := tc.op.NewBlockProduct(NewDense(tc.n, tc.r, nil), 128, team).(RoughProduct).PrefersRough(); got != tc.want {

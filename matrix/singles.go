@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // singleRepeater is an operator whose products with matrices of float32 wait for half as much memory as with those of float64.
@@ -14,7 +15,7 @@ type singleRepeater interface {
 
 // repeatSingle implements singleRepeater. It pays from where rowblock has H in float32 on (decision 0013); entries that are left out it would not leave out.
 func (m *SymCSR) repeatSingle(k, _ int) func(x []float32) Product {
-	if m.a.rows*k < spanFrom || m.leavesOut(0, m.a.rows) {
+	if m.a.rows*k < rules.SpanFrom || m.leavesOut(0, m.a.rows) {
 		return nil
 	}
 	return func(x []float32) Product { return &csrSingles{m, x, k} }
@@ -34,7 +35,7 @@ func (p *csrSingles) RowsTo(dst []float64, lo, hi int) {
 func (m *GramOperator) repeatSingle(k, workers int) func(x []float32) Product {
 	points, sparse := m.points.(*CSR)
 	n, rows := m.points.Dims()
-	if !sparse || max(n, rows)*k < spanFrom {
+	if !sparse || max(n, rows)*k < rules.SpanFrom {
 		return nil
 	}
 	features := m.byFeatures(workers)

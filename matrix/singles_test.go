@@ -162,6 +162,33 @@ func TestRitzPairsSingle(t *testing.T) {
 	}
 }
 
+// TestRitzPairsSingleOfWideSpectrum: the polynomial does not make what rounding to float32 leaves of the first vectors larger than all else, where values fall by factors: vectors stay orthonormal.
+func TestRitzPairsSingleOfWideSpectrum(t *testing.T) {
+	const n, block, k = 2800, 28, 16
+	a, err := FromCSR(sparseFrom(n, n, func(i int) map[int]float64 {
+		row := map[int]float64{}
+		for l := range block {
+			row[i/block*block+l] = math.Pow(0.3, float64(i/block))
+		}
+		return row
+	}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.repeatSingle(k+ritzSpare, 1) == nil {
+		t.Fatal("not of float32")
+	}
+	_, u := ritzPairs(t, a, k, 3, 2)
+	for j, v := range gram(u, 1).data {
+		if j%(u.cols+1) == 0 {
+			v--
+		}
+		if !(math.Abs(v) <= 1e-6) {
+			t.Fatalf("⟨u_%d, u_%d⟩ is off by %v", j/u.cols, j%u.cols, v)
+		}
+	}
+}
+
 // TestRitzPairsSingleOfLowRank: a large sparse matrix with fewer eigenvalues than a basis has columns has no values that are but roundings of float32.
 func TestRitzPairsSingleOfLowRank(t *testing.T) {
 	const n, size = 2800, 400

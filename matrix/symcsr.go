@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // SymCSR is a sparse A as an Operator. A cursor holds n·r numbers besides H; one Add costs as many multiply–adds as row
@@ -206,13 +207,12 @@ func gatherTo[F kernel.Float](m *CSR, dst []float64, lo, hi int, z []F, r int, s
 const (
 	spanNumbers = 1 << 12
 	spanEntries = 8
-	spanFrom    = 1 << 16 // numbers of x
-	spanRows    = 64      // that take turns
+	spanRows    = 64 // that take turns
 )
 
 // spanColumns returns how many columns of m a span has where products with r columns go by spans, else 0.
 func (m *CSR) spanColumns(r int) int {
-	if r < 1 || r > spanNumbers || m.cols*r < spanFrom {
+	if r < 1 || r > spanNumbers || m.cols*r < rules.SpanFrom {
 		return 0
 	}
 	columns := spanNumbers / r

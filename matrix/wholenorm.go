@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // The norm of L·Lᵀ where the entries of L are whole numbers, such as counts of words: a panel is some columns, those with most entries first, as whole rows of 16
@@ -31,14 +32,11 @@ const (
 	panelFar               = 2 << 20
 )
 
-// panelsRoom is how many bytes of panels there may be at work, beside values, where entries are few.
-const panelsRoom = 8 << 20
-
 // planWhole returns the cheapest number of panels for the norm of left·leftᵀ.
 func planWhole(left, right *CSR) wholePlan {
 	const c = kernel.PanelColumns
 	p := wholePlan{left: left, right: right, columns: right.longestRows()}
-	p.room = max((8-2)*right.NNZ(), panelsRoom) // of 8 bytes an entry values take 2
+	p.room = max((8-2)*right.NNZ(), rules.PanelsRoom) // of 8 bytes an entry values take 2
 	perList, lists := listAdditions(left.rows), 0.0
 	for _, k := range p.columns {
 		lists += perList(right.count(k))
@@ -95,7 +93,7 @@ func (m *CSR) longestRows() []int32 {
 }
 
 // wholeNorm returns ‖m·mᵀ‖² = ‖mᵀ·m‖², or false if the entries are no whole numbers or panels do not pay; t is mᵀ. It takes 2 bytes an entry, at most 6 more or
-// panelsRoom for panels, and some 16 a row or column.
+// rules.PanelsRoom for panels, and some 16 a row or column.
 func wholeNorm(m, t *CSR, workers int) (float64, bool) {
 	if !kernel.IntsPay() || m.NNZ() > math.MaxInt32 {
 		return 0, false

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"symnmf"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -59,13 +60,8 @@ func shapeOf(d *dataset) shape {
 	return sh
 }
 
-// Rows of a block, of sparse points, of dense data and, at most, of a sparse A, and of a group, as symnmf.RowBlock has them.
-const (
-	pointsBlock = 256
-	denseBlock  = 128
-	graphBlock  = 512
-	groupRows   = 32
-)
+// groupRows is how many rows a group of symnmf.RowBlock has, at least.
+const groupRows = 32
 
 // sampleBlocks returns how many features the items of a block of x have, all blocks together, from a look at some.
 func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
@@ -74,12 +70,12 @@ func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 	if columns {
 		n, m = m, n
 	}
-	blocks := (n + pointsBlock - 1) / pointsBlock
+	blocks := (n + rules.PointsBlock - 1) / rules.PointsBlock
 	take := min(samples, blocks)
 	last := make([]int, m) // the block that had the feature last, from 1
 	for k := range take {
-		lo := k * blocks / take * pointsBlock
-		hi := min(lo+pointsBlock, n)
+		lo := k * blocks / take * rules.PointsBlock
+		hi := min(lo+rules.PointsBlock, n)
 		if columns {
 			for c := range m {
 				col, _ := x.Row(c)
@@ -125,7 +121,7 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	points = sh.items != similarity
 	switch {
 	case points && sh.sparse: // ‖A‖ takes X by features too, and common columns, 8 bytes an entry at most, or panels of whole numbers, and 16 a column
-		prepare = 2*sh.table + 2*sh.stored + max(6*sh.stored, min(panelsRoom, panelsBytes*max(n, m))) + 8*m + 16*max(n, m)
+		prepare = 2*sh.table + 2*sh.stored + max(6*sh.stored, min(rules.PanelsRoom, panelsBytes*max(n, m))) + 8*m + 16*max(n, m)
 	case points:
 		formed := n <= m                    // A is, and X let go
 		if formed == (sh.items == "rows") { // X and its transpose
@@ -146,23 +142,14 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	return a, prepare, points
 }
 
-// Of how many numbers matrix.Gram keeps XXᵀ of dense points, at most, or which part of X.
-const (
-	mostFeatureProducts = 1 << 22
-	featureProductsPart = 8
-)
-
 // keepsFeatures says whether it does, of n points of m features.
 func (sh shape) keepsFeatures(n, m float64) bool {
-	return !sh.sparse && m*m <= max(mostFeatureProducts, n*m/featureProductsPart)
+	return !sh.sparse && rules.KeepsFeatures(int(n), int(m))
 }
-
-// leastFolded is how many times as many items as features sparse points have at least for matrix.Folded to take XXᵀ.
-const leastFolded = 2
 
 // folds says whether matrix.Folded takes XXᵀ of m features in place of A = XᵀX of n points.
 func (sh shape) folds(n, m float64, points bool) bool {
-	return points && !sh.offDiag && (sh.keepsFeatures(n, m) || sh.sparse && m > 0 && n >= leastFolded*m)
+	return points && !sh.offDiag && (sh.keepsFeatures(n, m) || sh.sparse && rules.FoldsSparse(int(n), int(m)))
 }
 
 // The least columns and the most inner products that are computed in integers at once, and the room for what they are of.
@@ -172,11 +159,8 @@ const (
 	wholeRoom    = 8 << 20
 )
 
-// The room for panels of the whole numbers of sparse points, and what those of 64 threads take of it a row.
-const (
-	panelsRoom  = 8 << 20
-	panelsBytes = 64 * 128
-)
+// panelsBytes is what panels of the whole numbers of sparse points take of their room a row, for 64 threads.
+const panelsBytes = 64 * 128
 
 // ahead predicts the most memory, in bytes, that a run needs at once after reading. It is the one place that knows: the
 // larger of what the norm of A takes and what the sweeps take, and a little for what waits to be collected, see within.
@@ -212,7 +196,7 @@ func (sh shape) ahead() float64 {
 	}
 	starts := min(all, float64(max(sh.runs, 1))) // at once: kicks have none
 	measured := 0.0                              // A·H of a start, until its figures are known
-	if n*r <= mostKept {
+	if n*r <= rules.MostKept {
 		measured = 8 * n * r
 	}
 	switch sh.init {
@@ -329,26 +313,14 @@ func (sh shape) eigen(n, m float64, points bool) float64 {
 	return bytes
 }
 
-// mostKept is how many numbers A·H of a start may have for it to be kept until that is measured.
-const mostKept = 1 << 22
-
-// How many numbers H may have for auto to begin from symnmf.TSVDStart, and of which density on, or else up to how many columns of B, or which part of n.
-const (
-	mostTurned    = 1 << 22
-	denseFrom     = 0.25
-	turnedColumns = 64
-	turnedPart    = 8
-)
-
 // beginsTurned says whether auto may begin from symnmf.TSVDStart.
 func (sh shape) beginsTurned(n, m float64, points bool) bool {
-	columns := float64(sh.rank)
+	vectors := sh.rank
 	if sh.folds(n, m, points) {
-		columns = min(columns, m)
+		vectors = min(vectors, int(m))
 	}
-	dense := sh.stored >= denseFrom*float64(sh.rows)*float64(sh.cols)
-	few := dense || columns <= turnedColumns || columns <= math.Floor(n/turnedPart)
-	return few && (sh.method == "" || sh.method == "auto") && n*float64(sh.rank) <= mostTurned
+	dense := sh.stored >= rules.DenseFrom*float64(sh.rows)*float64(sh.cols)
+	return (sh.method == "" || sh.method == "auto") && rules.TurnsPay(int(n), sh.rank, vectors, dense)
 }
 
 // turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all share: those of matrix.RitzPairs, or of the low rank that takes its place, and for each start a copy of some rows of B and what turns need.

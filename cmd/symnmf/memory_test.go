@@ -1,25 +1,29 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"symnmf/internal/rules"
+)
 
 // TestRoughMemory: what rough sweeps need is counted where there are any.
 func TestRoughMemory(t *testing.T) {
 	const n, pitch = 1000, 20
-	want := 4.0*(n*n+(2*n+denseBlock)*32) + 8*n*pitch // A, H, the way of a joint step and that of a block in whole vectors, and H of the last check
+	want := 4.0*(n*n+(2*n+rules.DenseBlock)*32) + 8*n*pitch // A, H, the way of a joint step and that of a block in whole vectors, and H of the last check
 	for _, tc := range []struct {
 		n    float64
 		sh   shape
 		want float64
 	}{
-		{n, shape{rank: 20}, want}, {n, shape{rank: 20, sparse: true}, 0}, {n, shape{rank: roughCols - 1}, 0},
-		{roughFrom - 1, shape{rank: 20}, 0}, {roughTo + 1, shape{rank: 20}, 0},
+		{n, shape{rank: 20}, want}, {n, shape{rank: 20, sparse: true}, 0}, {n, shape{rank: rules.RoughCols - 1}, 0},
+		{rules.RoughFrom - 1, shape{rank: 20}, 0}, {rules.RoughTo + 1, shape{rank: 20}, 0},
 	} {
 		if got := tc.sh.rough(tc.n, pitch); got != tc.want {
 			t.Errorf("%v rows, %+v: %v bytes, want %v", tc.n, tc.sh, got, tc.want)
 		}
 	}
-	const rows = roughSize / roughCols
-	if few, enough := (shape{rank: roughCols}).rough(rows-1, roughCols), (shape{rank: roughCols}).rough(rows, roughCols); few != 0 || enough == 0 {
-		t.Errorf("H of %d columns: %v bytes for %d rows, %v for one less", roughCols, enough, rows, few)
+	const rows = rules.RoughSize / rules.RoughCols
+	if few, enough := (shape{rank: rules.RoughCols}).rough(rows-1, rules.RoughCols), (shape{rank: rules.RoughCols}).rough(rows, rules.RoughCols); few != 0 || enough == 0 {
+		t.Errorf("H of %d columns: %v bytes for %d rows, %v for one less", rules.RoughCols, enough, rows, few)
 	}
 }

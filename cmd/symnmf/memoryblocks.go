@@ -1,6 +1,10 @@
 package main
 
-import "math"
+import (
+	"math"
+
+	"symnmf/internal/rules"
+)
 
 // rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, lowFirst and kept.
 func (sh shape) rowBlock(n, m float64, points bool) float64 {
@@ -25,8 +29,8 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	}
 	if !points {
 		rooms := 0.0 // for what is at work of an H of float32
-		if sh.sparse && n*pitch >= roundedFrom {
-			rooms = 12*roundedParts*roundedPiece + 12*max(graphBlock, sh.blockRows(points))*pitch
+		if sh.sparse && n*pitch >= rules.SpanFrom {
+			rooms = 12*roundedParts*roundedPiece + 12*max(rules.GraphBlock, sh.blockRows(points))*pitch
 		}
 		return squares + 8*hs + last + joint + rooms + sh.rough(n, pitch)
 	}
@@ -70,24 +74,15 @@ func (sh shape) lowFirst(n, m float64, points bool) float64 {
 	return low
 }
 
-// The least n·r of an H that symnmf.RowBlock rounds to float32, in how many parts at most, and by how many numbers of each, it is widened.
+// In how many parts at most, and by how many numbers of each, symnmf.RowBlock widens an H of float32.
 const (
-	roundedFrom  = 1 << 16
 	roundedParts = 64
 	roundedPiece = 1 << 11
 )
 
-// Of how many rows at least and at most, and with how many columns and numbers of H, symnmf.RowBlock multiplies a dense A in float32.
-const (
-	roughFrom = 256
-	roughTo   = 11585
-	roughCols = 8
-	roughSize = 1 << 12
-)
-
 // rough returns the bytes that takes: A, H and a block's way rounded, and H as it was when the objective was last known.
 func (sh shape) rough(n, pitch float64) float64 {
-	if sh.sparse || n < roughFrom || n > roughTo || sh.rank < roughCols || n*pitch < roughSize {
+	if sh.sparse || n < rules.RoughFrom || n > rules.RoughTo || sh.rank < rules.RoughCols || n*pitch < rules.RoughSize {
 		return 0
 	}
 	wide := float64((sh.rank + 15) / 16 * 16)
@@ -104,11 +99,11 @@ func squareParts(n float64) float64 { return min(64, n/256+8) }
 func (sh shape) usualBlock(points bool) float64 {
 	switch {
 	case !sh.sparse:
-		return denseBlock
+		return rules.DenseBlock
 	case points:
-		return pointsBlock
+		return rules.PointsBlock
 	}
-	return graphBlock
+	return rules.GraphBlock
 }
 
 func (sh shape) blockRows(points bool) float64 {
@@ -125,16 +120,10 @@ func (sh shape) groups(points bool) float64 { return math.Ceil(sh.blockRows(poin
 // packed is the bytes that a group takes for each column of H, laid out for the solver in either precision.
 const packed = 8 * 3 * groupRows
 
-// Where what Z gains is told by groups of rows: at most so many features, and rows of a block.
-const (
-	mostGainFeatures = 127
-	mostGainRows     = 512
-)
-
 // blockProduct returns the bytes of what is derived from points for products by blocks.
 func (sh shape) blockProduct(n, m float64) float64 {
 	switch {
-	case sh.sparse && sh.blockRows(true) < pointsBlock: // X by blocks and features, of which nobody has looked at so many
+	case sh.sparse && sh.blockRows(true) < rules.PointsBlock: // X by blocks and features, of which nobody has looked at so many
 		return 20 * sh.stored
 	case sh.sparse:
 		return 12*sh.stored + 8*sh.distinct
@@ -150,7 +139,7 @@ func (sh shape) change(n, m, columns float64) float64 {
 		return 0
 	}
 	bytes := 8 * m * columns // the change of Z
-	if m <= mostGainFeatures && sh.blockRows(true) <= mostGainRows {
+	if m <= rules.MostGainFeatures && sh.blockRows(true) <= rules.MostGainRows {
 		bytes *= 1 + sh.groups(true) // and what each group adds to it
 	}
 	return bytes

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"symnmf"
+	"symnmf/internal/rules"
 	"symnmf/matio"
 	"symnmf/matrix"
 )
@@ -317,8 +318,8 @@ func TestSampleBlocks(t *testing.T) {
 		}
 	}
 	var distinct float64
-	for lo := 0; lo < n; lo += pointsBlock {
-		hi := min(lo+pointsBlock, n)
+	for lo := 0; lo < n; lo += rules.PointsBlock {
+		hi := min(lo+rules.PointsBlock, n)
 		for c := range m {
 			for i := lo; i < hi; i++ {
 				if x.At(i, c) != 0 {
