@@ -272,7 +272,8 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 	res.Status = status
 	zero := f.zeroCols == p.r && p.norm > 0
 	untried := zero && res.Sweeps == 0
-	if status != Interrupted && tol > 0 && f.kkt() <= tol && !untried {
+	begun := res.Sweeps == 0 && f.zeroCols > 0 && p.norm > 0 // columns that have not had their turn are stationary
+	if status != Interrupted && tol > 0 && f.kkt() <= tol && !begun {
 		res.Status = Converged
 	}
 	res.RelErr, res.ErrFloor, res.KKT = f.relErr(), f.floor(), f.kkt()

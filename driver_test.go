@@ -727,3 +727,25 @@ func TestStillFalling(t *testing.T) {
 		t.Errorf("rate %v, want 0.5", f.rate())
 	}
 }
+
+// TestCutFirstSweep: a run that time ends inside its first sweep, with columns still zero, has not converged, though what it has is stationary.
+func TestCutFirstSweep(t *testing.T) {
+	one := matrix.NewDense(6, 6, nil)
+	for i := range 6 {
+		one.Set(i, i, 1)
+	}
+	p := mustProblem(t, mustDense(t, one), 3)
+	for _, tc := range []struct {
+		sweeps, columns int
+		status, want    Status
+	}{{0, 1, TimeLimit, TimeLimit}, {0, 3, TimeLimit, Converged}, {1, 1, TimeLimit, Converged}, {0, 1, Interrupted, Interrupted}, {1, 1, SweepLimit, Converged}} {
+		h := matrix.NewDense(6, 3, nil)
+		for j := range tc.columns {
+			h.Set(j, j, math.Sqrt(p.scale))
+		}
+		res := p.finish(&Result{Sweeps: tc.sweeps}, h, nil, tc.status, newClock(time.Now), 1e-6)
+		if res.Status != tc.want || !(res.KKT < 1e-12) {
+			t.Errorf("%d sweeps, %d columns, %v: %v, KKT %v, want %v", tc.sweeps, tc.columns, tc.status, res.Status, res.KKT, tc.want)
+		}
+	}
+}

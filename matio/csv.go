@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"symnmf/matrix"
 )
@@ -28,6 +29,9 @@ type cell struct {
 	quoted bool
 }
 
+// cellBytes is what a cell takes.
+const cellBytes = 32
+
 // isName tells whether a cell is something that can only be a name. What stands for a missing number is none, unless quotes say so.
 func (c cell) isName(ignoreQuotes bool) bool {
 	if len(c.text) == 0 {
@@ -40,6 +44,15 @@ func (c cell) isName(ignoreQuotes bool) bool {
 func isNumber(text []byte) bool {
 	v, ok := parseFloat(text)
 	return ok || v != 0
+}
+
+// spelledAnew tells whether a text that is no number is one as people write it: with a comma for the point, commas in thousands, a percent sign, or a currency's.
+func spelledAnew(text string) bool {
+	if isNumber([]byte(text)) {
+		return false
+	}
+	text = strings.TrimSpace(strings.TrimSuffix(strings.Trim(text, "$€£¥ "), "%"))
+	return isNumber([]byte(strings.ReplaceAll(text, ",", "")))
 }
 
 // isMissing tells whether a text stands for a number that is not known, as programs write it.
@@ -99,6 +112,12 @@ func (r *rowReader) nextRow() ([]cell, error) {
 // quoted field in place.
 func (r *rowReader) split(row []byte) error {
 	r.cells = r.cells[:0]
+	if fields := bytes.Count(row, []byte{r.separator}) + 1; fields > cap(r.cells) {
+		if err := r.in.under(cellBytes*int64(fields)+int64(len(row)), fmt.Sprintf("line %d and its %d fields", r.line, fields)); err != nil {
+			return err
+		}
+		r.cells = make([]cell, 0, fields)
+	}
 	blank := func(p int) bool { return row[p] != r.separator && isBlank(row[p]) }
 	for p := 0; ; p++ { // p is at a separator when a cell ends
 		for p < len(row) && blank(p) {
@@ -121,7 +140,11 @@ func (r *rowReader) split(row []byte) error {
 				p++
 			}
 			if p < len(row) && row[p] != r.separator {
-				return r.errAt(r.line, "field %d goes on after its closing quote: double a quote that belongs to the text", len(r.cells))
+				hint := "double a quote that belongs to the text"
+				if what := otherSeparator(row[p:p+1], r.separator); what != "" {
+					hint = "are the fields separated by " + what + "? Commas are read as csv, tabs as tsv"
+				}
+				return r.errAt(r.line, "field %d goes on after its closing quote: %s", len(r.cells), hint)
 			}
 		} else {
 			end := bytes.IndexByte(row[p:], r.separator)
@@ -144,17 +167,29 @@ func (r *rowReader) split(row []byte) error {
 	}
 }
 
+// otherSeparator returns what separates fields in a text, if that can be told: semicolons, or tabs where commas should.
+func otherSeparator(text []byte, separator byte) string {
+	switch {
+	case bytes.IndexByte(text, ';') >= 0:
+		return "semicolons"
+	case separator != '\t' && bytes.IndexByte(text, '\t') >= 0:
+		return "tabs"
+	}
+	return ""
+}
+
 // tableReader collects the rows of numbers.
 type tableReader struct {
-	in       *input
-	fields   int  // of every row of numbers, name included
-	named    bool // the first field is a name
-	anyName  bool // and may look like a number
-	anyQuote bool // quotes do not tell a name from a number
-	colIDs   []string
-	rowIDs   []string
-	vals     []float64
-	warnings []string
+	in         *input
+	fields     int  // of every row of numbers, name included
+	named      bool // the first field is a name
+	anyName    bool // and may look like a number
+	anyQuote   bool // quotes do not tell a name from a number
+	likeNumber bool // the first name looks like one
+	colIDs     []string
+	rowIDs     []string
+	vals       []float64
+	warnings   []string
 }
 
 // rows is a run of rows of numbers, with a name each when they have one.
@@ -177,11 +212,13 @@ func readTable(in *input, separator byte, is string) (*Table, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	first = slices.Clone(first) // the buffers are used again
-	for i := range first {
-		first[i].text = bytes.Clone(first[i].text)
+	if first, err = keepCells(in, first); err != nil { // the buffers are used again
+		return nil, err
 	}
 	firstLine := r.line
+	if string(bytes.ToLower(first[0].text[:min(4, len(first[0].text))])) == "sep=" && len(first) <= 2 {
+		return nil, r.errAt(firstLine, "%s is for spreadsheets: remove this line", show(first[0].text))
+	}
 	second, err := r.nextRow()
 	if err != nil && err != io.EOF {
 		return nil, err
@@ -190,6 +227,11 @@ func readTable(in *input, separator byte, is string) (*Table, error) {
 	if err := t.header(r, first, second, firstLine); err != nil {
 		return nil, err
 	}
+	top := first
+	if t.colIDs != nil {
+		top = second
+	}
+	t.likeNumber = t.named && len(top) > 0 && spelledAnew(string(top[0].text))
 	head := &rows{rowReader: *r}
 	if t.colIDs == nil {
 		if err := t.parseRow(head, first, firstLine); err != nil {
@@ -222,8 +264,29 @@ func readTable(in *input, separator byte, is string) (*Table, error) {
 		return nil, err
 	}
 	cols := t.cols()
+	if t.named && !t.anyName && !slices.ContainsFunc(t.rowIDs, func(id string) bool { return !spelledAnew(id) }) {
+		t.warnings = append(t.warnings, fmt.Sprintf("the first column was taken as names, though all, as %s, look like numbers: those are written with a point, without signs of percent or money or marks of thousands",
+			show([]byte(t.rowIDs[0]))))
+	}
 	m := matrix.NewDense(len(t.vals)/cols, cols, slices.Clip(t.vals))
 	return &Table{Dense: m, RowIDs: t.rowIDs, ColIDs: t.colIDs, Eps: 0x1p-53, Warnings: t.warnings}, nil
+}
+
+// keepCells returns a copy of cells, if there is room for the one and the other.
+func keepCells(in *input, cells []cell) ([]cell, error) {
+	bytes := 0
+	for _, c := range cells {
+		bytes += len(c.text)
+	}
+	if err := in.under(2*(cellBytes*int64(len(cells))+int64(bytes)), fmt.Sprintf("the %d fields of the first line", len(cells))); err != nil {
+		return nil, err
+	}
+	kept, text := slices.Clone(cells), make([]byte, 0, bytes)
+	for i, c := range cells {
+		text = append(text, c.text...)
+		kept[i].text = text[len(text)-len(c.text):]
+	}
+	return kept, nil
 }
 
 // cols returns the number of numbers in a row.
@@ -283,7 +346,11 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	}
 	t.anyName = short || corner
 	t.named = t.anyName || len(second) > 1 && isName(second[0])
+	above := first[:0] // a number above names
 	if t.named && !short {
+		if c := first[0]; !c.quoted && isNumber(c.text) {
+			above = first[:1]
+		}
 		first = first[1:]
 	}
 	t.fields = len(first)
@@ -291,7 +358,14 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 		t.fields++
 	}
 	if len(second) != t.fields {
-		return r.errAt(r.line, "the row has %s, but after the header in line %d it must have %d", count(int64(len(second)), "field", "fields"), line, t.fields)
+		hint := ""
+		for _, c := range slices.Concat(first, second) {
+			if what := otherSeparator(c.text, r.separator); what != "" && !c.quoted {
+				hint = ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and numbers have points"
+				break
+			}
+		}
+		return r.errAt(r.line, "the row has %s, but after the header in line %d it must have %d%s", count(int64(len(second)), "field", "fields"), line, t.fields, hint)
 	}
 	for j, c := range first {
 		if why := checkName(c.text); why != "" {
@@ -299,8 +373,11 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 		}
 		t.colIDs = append(t.colIDs, string(c.text))
 	}
-	if k := slices.IndexFunc(first, func(c cell) bool { return !c.quoted && isNumber(c.text) }); k >= 0 {
-		warning := fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(first[k].text))
+	if k := slices.IndexFunc(first, func(c cell) bool { return !c.quoted && isNumber(c.text) }); k >= 0 || len(above) > 0 {
+		if k >= 0 {
+			above = first[k:]
+		}
+		warning := fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(above[0].text))
 		if other := slices.IndexFunc(first, isName); other >= 0 && !corner && !short {
 			warning += fmt.Sprintf(", because %s is none: if the row is an item, put a number there", show(first[other].text))
 		}
@@ -346,6 +423,9 @@ func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
 		start = 1
 		name := cells[0]
 		if !t.anyName && isNumber(name.text) && (!name.quoted || t.anyQuote) {
+			if t.likeNumber {
+				return p.errAt(line, "the first column holds the number %s here, and above what is none: numbers are written with a point, without signs of percent or money; put all in quotes if they are names", show(name.text))
+			}
 			return p.errAt(line, "the first column holds the number %s here, but names above: put all names in quotes, or begin a header with an empty field",
 				show(name.text))
 		}
@@ -392,6 +472,9 @@ func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64
 		}
 	}
 	hint := ""
+	if what := otherSeparator(text, p.separator); what != "" {
+		hint = ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and numbers have points"
+	}
 	if !t.named && j == 0 && fields > 1 && isMissing(text) {
 		hint = "; put it in quotes if it is a name"
 	}

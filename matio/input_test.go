@@ -344,3 +344,15 @@ func TestLenOfOthers(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// TestWideLine: a line of very many fields is refused before they are told apart, or kept, and read where there is room.
+func TestWideLine(t *testing.T) {
+	text := strings.Repeat("1,", 200_000) + "1\n"
+	for limit, want := range map[int64]error{2 << 20: ErrTooLarge, 10 << 20: ErrTooLarge, 40 << 20: nil} {
+		var err error
+		used := allocated(func() { _, err = Read(strings.NewReader(text), "-", Options{Format: "csv", MaxBytes: limit}) })
+		if !errors.Is(err, want) || int64(used) > limit+4<<20 {
+			t.Errorf("limit %d: error %v, want %v, %d bytes", limit, err, want, used)
+		}
+	}
+}

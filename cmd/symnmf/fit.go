@@ -556,7 +556,8 @@ func (h *history) of(res *symnmf.Result) []symnmf.TracePoint {
 	if rows[len(rows)-1].Sweep < res.Sweeps {
 		rows = append(rows, symnmf.TracePoint{Sweep: res.Sweeps, Time: res.Time})
 	}
-	last := &rows[len(rows)-1]
-	last.RelErr, last.KKT = res.RelErr, res.KKT
+	if last := &rows[len(rows)-1]; last.Sweep > 0 { // row 0 is the start, whatever has become of it since
+		last.RelErr, last.KKT = res.RelErr, res.KKT
+	}
 	return rows
 }

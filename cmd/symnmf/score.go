@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -31,8 +32,8 @@ func newScore(s *streams) *cobra.Command {
 		Use:   "score CLUSTERS LABELS",
 		Short: "compare clusters with known classes: NMI, ARI, accuracy, purity, modularity",
 		Long: `Compare CLUSTERS, a clusters.tsv of fit or any list of labels, with LABELS: a label a line (numbers or names), or lines
-of an id, a tab and a label. Items are matched by id when both files have ids, else by position. Unassigned items (cluster 0)
-are scored twice: left out, and as one more class.`,
+of an id, a tab and a label. Items are matched by id when both files have ids, else by position. Unassigned items (cluster 0
+of a clusters.tsv with all its columns) are scored twice: left out, and as one more class.`,
 		Example: `  symnmf score answer/clusters.tsv labels.txt
   symnmf fit graph.mtx -k 5 -q | symnmf score - labels.txt --graph graph.mtx`,
 		Args: exactArgs("CLUSTERS: a file or -", "LABELS: a file or -"),
@@ -139,6 +140,9 @@ func readLabels(s *streams, name string) (*labeling, error) {
 	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
 		text.Discard(3)
 	}
+	if err := isText(text, l.name); err != nil {
+		return nil, err
+	}
 	lines := csv.NewReader(text)
 	lines.Comma, lines.FieldsPerRecord, lines.ReuseRecord = '\t', -1, true
 	seen := map[string]int{}
@@ -200,6 +204,20 @@ func readLabels(s *streams, name string) (*labeling, error) {
 		return nil, inputf("%s:1: %q holds more than a label, and so do all others, each of them another: an id and a label are separated by a tab", l.name, l.class[0])
 	}
 	return l, nil
+}
+
+// isText refuses what begins as files do that are no text.
+func isText(r *bufio.Reader, name string) error {
+	head, _ := r.Peek(512)
+	for _, packed := range []struct{ magic, how string }{{"\x1f\x8b", "gzip -dc"}, {"\x28\xb5\x2f\xfd", "zstd -dc"}} {
+		if strings.HasPrefix(string(head), packed.magic) {
+			return inputf("%s is compressed, and labels are read as text: write what %s makes of it to a file, or pipe that in as -", name, packed.how)
+		}
+	}
+	if k := bytes.IndexByte(head, 0); k >= 0 {
+		return inputf("%s is no text in UTF-8: byte %d is 0", name, k+1)
+	}
+	return nil
 }
 
 // idsInLabels tells whether all labels are different and each is two words with a comma or a blank between, of which the second ones are fewer: ids and labels, then.
