@@ -110,13 +110,6 @@ func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
 	if s.opt.Trace && s.best.Trace[len(s.best.Trace)-1].Sweep < s.sweeps {
 		s.addPoint()
 	}
-	if _, more := s.left(); !more && s.sum.Made < s.opt.Kicks && s.best.RelErr > s.best.ErrFloor {
-		what := "the limit of time"
-		if limit := s.opt.Stop.limits().Sweeps; limit > 0 && s.sweeps >= limit {
-			what = fmt.Sprintf("the limit of %d sweeps, which counts those of kicks,", limit)
-		}
-		s.best.Notes = append(s.best.Notes, fmt.Sprintf("%s ended the kicks: %d of %d were made", what, s.sum.Made, s.opt.Kicks))
-	}
 	s.best.Sweeps, s.best.Time, s.best.Kicks = s.sweeps, s.elapsed(), s.sum
 	if ctx.Err() != nil {
 		s.best.Status = Interrupted

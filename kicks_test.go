@@ -1,7 +1,6 @@
 package symnmf
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -520,26 +519,4 @@ type doubtedRun struct {
 func (s doubtedRun) doubt() bool {
 	s.of.asked++
 	return s.rowBlockRun.doubt()
-}
-
-// TestKicksTellLimit: a bound that ends the kicks before all are made is told, and one that does not is not.
-func TestKicksTellLimit(t *testing.T) {
-	a := readGolden(t, "graph80").forms(t)["dense"]
-	for _, tc := range []struct {
-		kicks int
-		stop  Stop
-		want  string
-	}{
-		{1000, Stop{Sweeps: 150}, "the limit of 150 sweeps, which counts those of kicks, ended the kicks"},
-		{1 << 30, Stop{Sweeps: -1, Time: 50 * time.Millisecond}, "the limit of time ended the kicks"},
-		{1 << 30, Stop{Sweeps: 1 << 30, Time: 50 * time.Millisecond}, "the limit of time ended the kicks"},
-		{1, Stop{Sweeps: 1 << 20}, ""},
-	} {
-		res := factorize(t, a, 6, Options{Kicks: tc.kicks, Stop: tc.stop})
-		told := slices.ContainsFunc(res.Notes, func(s string) bool { return strings.Contains(s, "ended the kicks") })
-		right := slices.ContainsFunc(res.Notes, func(s string) bool { return strings.HasPrefix(s, cmp.Or(tc.want, "\x00")) })
-		if told != (tc.want != "") || right != told {
-			t.Errorf("%+v: %d kicks, notes %q", tc, res.Kicks.Made, res.Notes)
-		}
-	}
 }

@@ -295,7 +295,15 @@ func (a *answer) summary(s *streams) {
 	}
 	fmt.Fprintf(s.err, "%v: %s in %s\n", res.Status, count(int64(res.Sweeps), "sweep", "sweeps"), showTime(res.Time))
 	if k := a.record.Kicks; k != nil {
-		fmt.Fprintf(s.err, "%d of %s made: %d found a lower objective; relative error before them %s\n", k.Made, count(int64(f.kicks), "kick", "kicks"), k.Taken, percent(float64(k.Before)))
+		ended := ""
+		switch {
+		case k.Made == f.kicks:
+		case f.sweeps > 0 && res.Sweeps >= f.sweeps:
+			ended = fmt.Sprintf(", as --max-sweeps %d counts theirs, too", f.sweeps)
+		case f.time > 0 && res.Time >= f.time:
+			ended = ", as the time was over"
+		}
+		fmt.Fprintf(s.err, "%d of %s made%s: %d found a lower objective; relative error before them %s\n", k.Made, count(int64(f.kicks), "kick", "kicks"), ended, k.Taken, percent(float64(k.Before)))
 	}
 	fmt.Fprintf(s.err, "relative error %s, KKT residual %.3g\n", showError(res.RelErr, res.ErrFloor), res.KKT)
 	if !math.IsNaN(res.LowerBound) {

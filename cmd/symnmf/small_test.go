@@ -748,3 +748,14 @@ func TestScoreOfRounded(t *testing.T) {
 		t.Errorf("modularity of a dense graph: %s", got)
 	}
 }
+
+// TestHistoryOfCut: row 0 is the start, also of a run that has no other; else the last row is the answer.
+func TestHistoryOfCut(t *testing.T) {
+	first := symnmf.TracePoint{RelErr: 1, KKT: 0.5}
+	for _, sweeps := range []int{0, 1} {
+		rows := (&history{}).of(&symnmf.Result{First: first, Sweeps: sweeps, RelErr: 0.25, KKT: 1e-9, Status: symnmf.Converged, Run: 1})
+		if rows[0] != first || len(rows) != 1+sweeps || sweeps > 0 && (rows[1].RelErr != 0.25 || rows[1].KKT != 1e-9) {
+			t.Errorf("%d sweeps: %+v", sweeps, rows)
+		}
+	}
+}
