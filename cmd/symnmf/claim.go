@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for. It returns those it has made, the inner ones first.
@@ -23,6 +25,33 @@ func claimDir(dir string) (made []string, err error) {
 		return nil, fmt.Errorf("-o %s: cannot write into the directory: %w", dir, reason(err))
 	}
 	return made, nil
+}
+
+// holdDir keeps an empty directory for this run: another finds it not empty. It refuses one that is not, by now.
+func holdDir(dir string) (release func(), err error) {
+	own, release, err := makeAside(dir)
+	if err != nil {
+		return nil, cannotWrite(dir, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		release()
+		return nil, cannotWrite(dir, err)
+	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == filepath.Base(own) })
+	if len(entries) > 0 {
+		release()
+		return nil, notEmpty(dir, entries)
+	}
+	return release, nil
+}
+
+// notEmpty is the error of a directory with these entries.
+func notEmpty(dir string, entries []os.DirEntry) error {
+	if name := entries[0].Name(); len(entries) == 1 && strings.HasPrefix(name, asidePrefix) {
+		return usagef("-o %s: another run is about to write there; if there is none, one that was killed has left %s; --force writes into it all the same", dir, name)
+	}
+	return usagef("-o %s: the directory is not empty; --force writes into it all the same", dir)
 }
 
 // removeEmpty removes the directories that are empty.
@@ -55,7 +84,7 @@ func claimFile(name string) error {
 
 // probe makes a file in a directory and removes it.
 func probe(dir string) error {
-	f, err := os.CreateTemp(dir, ".symnmf-*")
+	f, err := os.CreateTemp(dir, asidePrefix+"*")
 	if err != nil {
 		return err
 	}

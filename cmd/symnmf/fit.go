@@ -225,7 +225,7 @@ func (f *fitFlags) checkOut(in io.Reader) error {
 		return nil
 	}
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
-		return usagef("-o %s: the directory is not empty; --force writes into it all the same", f.out)
+		return notEmpty(f.out, entries)
 	}
 	for _, name := range answerFiles {
 		file, err := os.Stat(filepath.Join(f.out, name))
@@ -406,6 +406,13 @@ func (f *fitFlags) run(s *streams) error {
 			return err
 		}
 		defer removeEmpty(made) // where nothing has been written
+		if !f.force {
+			release, err := holdDir(f.out)
+			if err != nil {
+				return err
+			}
+			defer release()
+		}
 	}
 	if f.trace != "" {
 		if err := claimFile(f.trace); err != nil {
