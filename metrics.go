@@ -145,7 +145,7 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
 			along := kernel.Dot(ahi, hi)
 			inner += along
-			if kernel.Nonzero(hi) && p.isRounding(ahi, hi, i) {
+			if (along == 0 || p.taken != nil) && p.isRounding(ahi, hi, i) && kernel.Nonzero(hi) {
 				loose[b] = append(loose[b], i)
 			}
 			if p.taken != nil {
