@@ -95,6 +95,9 @@ func (c *config) choices(log *journal) error {
 			}
 		}
 		limit := time.Duration(r.limit() * float64(time.Second))
+		if _, err := c.choose(own, choices[0], target, limit, threads); err != nil { // what comes first finds memory that is new, and auto does: its second time counts
+			return fmt.Errorf("%s: %w", r.name(), err)
+		}
 		var auto, best chosen
 		for _, way := range choices {
 			if way.form != "" && r.form != fromX {
