@@ -115,6 +115,16 @@ func TestCheapBound(t *testing.T) {
 	if few == 0 || math.Abs(float64(many)/float64(few)-3) > 0.1 {
 		t.Errorf("%d products after 10000 sweeps, %d after 30000", few, many)
 	}
+	madds := float64(matrix.Madds(graph))
+	basis, _ := matrix.EigenBasis(3000, 5)
+	if want := boundPart * 30000 * (5*madds + 6*3000*25) / (madds + 4*3000*float64(basis)); many != int(want) {
+		t.Errorf("%d products after 30000 sweeps, want %v", many, want)
+	}
+	p.common.top = &leading{values: []float64{1e3, 1e3, 1e3, 1e3, 1e3}} // not sure
+	found := &Result{LowerBound: math.NaN()}
+	if p.bound(context.Background(), AnyBound, 1, found); !(found.LowerBound > 0.5) {
+		t.Errorf("bound %v, from eigenvalues that are not sure", found.LowerBound)
+	}
 	if p, err = newProblem(mustDense(t, instance.FullRank(300, 1)), 70, &Options{}); err != nil {
 		t.Fatal(err)
 	}
