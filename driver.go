@@ -254,7 +254,7 @@ func (w *kktWatch) reached(look func() *figures, estimate float64, fixed bool) b
 }
 
 // finish measures h, unless what is known of it comes with it, brings everything back to the user's units, and closes res. A limit reached at a point that meets the
-// bound tol on the KKT residual all the same has converged; but not at an H = 0 that no sweep has tried to leave, where that is 0 whatever A is.
+// bound tol on the KKT residual all the same has converged; but not before a first sweep has ended, with columns that are zero, where that is 0 whatever A is.
 func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status Status, clk *clock, tol float64) *Result {
 	res.Time = clk.elapsed()
 	if known == nil {

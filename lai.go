@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -274,7 +275,11 @@ func (p *problem) lai(h *matrix.Dense, number int, stop func() bool) {
 // lowRank returns the problem of Â in place of A, which all runs share, or nil when there is none, which a note tells.
 func (p *problem) lowRank(oversample, power int) *problem {
 	low, err := p.common.inPlaceOf(p.context(), p.a, matrix.Compression{Columns: p.r + oversample, Power: power, Seed: p.seed})
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled):
+		p.note("the run ended before the low rank in place of A was there")
+		return nil
+	case err != nil:
 		p.note("no low rank in place of A: %v", err)
 		return nil
 	}

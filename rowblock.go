@@ -271,6 +271,7 @@ type rowBlockRun struct {
 	hv, prev   []float64     // of h and last
 	safe       []float64     // H at the last check, where checks are not made after every sweep
 	safeF      float64       // its objective
+	safeNoise  float64       // takenNoise of it
 	tk         float64       // Nesterov's
 	beta       float64
 	least      float64 // of the entries of the start of a sweep
@@ -330,7 +331,7 @@ type sweepTally struct {
 
 // begin implements beginner.
 func (s *rowBlockRun) begin(first *figures) {
-	s.safeF = first.objective()
+	s.safeF, s.safeNoise = first.objective(), s.takenNoise(s.out)
 	s.compress(first)
 }
 

@@ -35,7 +35,7 @@ func (s *rowBlockRun) check() bool {
 	}
 	s.nextRough()
 	f := s.objective(inner)
-	if f > s.safeF+s.noise() {
+	if f > s.safeF+s.noise()+s.safeNoise {
 		if !s.foundRisen() && s.beta == 0 {
 			s.MaxStep = 1 // it was the cutting at zero
 		}
@@ -58,7 +58,7 @@ func (s *rowBlockRun) check() bool {
 	}
 	s.report.decrease = s.safeF - f
 	s.fell = s.report.decrease / float64(max(s.sweeps-s.checked, 1))
-	s.safeF, s.checked, s.rough.since, s.rough.rose = f, s.sweeps, false, false
+	s.safeF, s.safeNoise, s.checked, s.rough.since, s.rough.rose = f, s.takenNoise(s.h), s.sweeps, false, false
 	if !s.everySweep {
 		s.safe = append(s.safe[:0], s.hv...)
 	}
@@ -66,14 +66,18 @@ func (s *rowBlockRun) check() bool {
 	return true
 }
 
-// noise bounds the rounding error of a difference of two objectives. Of inner products without their diagonal, ⟨A·H, H⟩ is a
-// difference too.
+// noise bounds the rounding error of a difference of two objectives, but for what takenNoise says of the other H.
 func (s *rowBlockRun) noise() float64 {
+	return 64*0x1p-52*(s.p.norm*s.p.norm+kernel.SumSq(s.gram)) + s.takenNoise(s.h)
+}
+
+// takenNoise bounds what ⟨A·H, H⟩ errs by where it is a difference, too, of inner products without their diagonal.
+func (s *rowBlockRun) takenNoise(h *matrix.Dense) float64 {
 	taken := 0.0
 	for i, v := range s.p.taken {
-		taken += v * kernel.SumSq(s.h.Row(i))
+		taken += v * kernel.SumSq(h.Row(i))
 	}
-	return 64 * 0x1p-52 * (s.p.norm*s.p.norm + 2*taken + kernel.SumSq(s.gram))
+	return 128 * 0x1p-52 * taken
 }
 
 // back makes h what it was, without momentum.

@@ -175,3 +175,49 @@ func TestClearLoosePoints(t *testing.T) {
 		}
 	}
 }
+
+// TestNoiseOfStart: what rounding may have taken from the objective of the H before is allowed for, too: a point alone, far longer than the others, has it at a random start, and none once its row is zero.
+func TestNoiseOfStart(t *testing.T) {
+	const n, r = 24, 3
+	rng := rand.New(rand.NewPCG(44, 7))
+	x := matrix.NewDense(n, 5, nil)
+	for i := 1; i < n; i++ {
+		for k := 1; k < 5; k++ {
+			x.Set(i, k, rng.Float64())
+		}
+	}
+	x.Set(0, 0, 1e4)
+	for form, a := range pointsOf(t, x) {
+		p, err := newProblem(a, r, &Options{Threads: 1, IgnoreDiagonal: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var after float64 // one sweep
+		for _, lost := range []float64{0, 0.5} {
+			h := matrix.NewDense(n, r, nil)
+			if err := (Random{}).fill(p, h, 0); err != nil {
+				t.Fatal(err)
+			}
+			first := p.measure(h)
+			s := RowBlock{CheckEvery: 1}.start(p, h, 0).(*rowBlockRun)
+			s.begin(&first)
+			if s.safeNoise == 0 || s.safeNoise != s.takenNoise(h) {
+				t.Fatalf("%s: %v is allowed for at the start", form, s.safeNoise)
+			}
+			lost *= s.safeNoise
+			if lost > 0 {
+				s.safeF = after - lost
+			}
+			s.sweep(never)
+			if lost == 0 {
+				after = s.safeF
+			} else if noise := s.noise(); lost < 2*noise || math.Abs(s.safeF-after) > noise {
+				t.Errorf("%s: objective %v, want %v, noise %v, %v lost", form, s.safeF, after, noise, lost)
+			}
+			if want := s.takenNoise(s.h); want == 0 || s.safeNoise != want {
+				t.Errorf("%s: after a sweep %v is allowed for, want %v", form, s.safeNoise, want)
+			}
+			s.end()
+		}
+	}
+}

@@ -112,7 +112,7 @@ func (r *rowReader) nextRow() ([]cell, error) {
 // quoted field in place.
 func (r *rowReader) split(row []byte) error {
 	r.cells = r.cells[:0]
-	if fields := bytes.Count(row, []byte{r.separator}) + 1; fields > cap(r.cells) {
+	if fields := bytes.Count(row, []byte{r.separator}) + 1; fields > cap(r.cells) && bytes.IndexByte(row, '"') < 0 { // in quotes a separator is none
 		if err := r.in.under(cellBytes*int64(fields)+int64(len(row)), fmt.Sprintf("line %d and its %d fields", r.line, fields)); err != nil {
 			return err
 		}
@@ -135,7 +135,9 @@ func (r *rowReader) split(row []byte) error {
 				}
 				text = append(text, row[p])
 			}
-			r.cells = append(r.cells, cell{text, true})
+			if err := r.add(cell{text, true}); err != nil {
+				return err
+			}
 			for p < len(row) && blank(p) {
 				p++
 			}
@@ -159,12 +161,25 @@ func (r *rowReader) split(row []byte) error {
 			if bytes.IndexByte(text, '"') >= 0 {
 				return r.errAt(r.line, "field %d has a quote inside: put the field in quotes and double the quote", len(r.cells)+1)
 			}
-			r.cells = append(r.cells, cell{text, false})
+			if err := r.add(cell{text, false}); err != nil {
+				return err
+			}
 		}
 		if p >= len(row) {
 			return nil
 		}
 	}
+}
+
+// add appends a cell, if there is room for as many as that may take.
+func (r *rowReader) add(c cell) error {
+	if n := int64(len(r.cells)); n == int64(cap(r.cells)) {
+		if err := r.in.under(3*cellBytes*n, fmt.Sprintf("line %d and its first %d fields", r.line, n)); err != nil {
+			return err
+		}
+	}
+	r.cells = append(r.cells, c)
+	return nil
 }
 
 // otherSeparator returns what separates fields in a text, if that can be told: semicolons, or tabs where commas should.
@@ -216,7 +231,7 @@ func readTable(in *input, separator byte, is string) (*Table, error) {
 		return nil, err
 	}
 	firstLine := r.line
-	if string(bytes.ToLower(first[0].text[:min(4, len(first[0].text))])) == "sep=" && len(first) <= 2 {
+	if c := first[0]; !c.quoted && len(c.text) < 6 && len(first) <= 2 && strings.HasPrefix(strings.ToLower(string(c.text)), "sep=") && (len(c.text) == 4 || bytes.IndexByte([]byte(",;|:"), c.text[4]) >= 0) {
 		return nil, r.errAt(firstLine, "%s is for spreadsheets: remove this line", show(first[0].text))
 	}
 	second, err := r.nextRow()
@@ -265,7 +280,7 @@ func readTable(in *input, separator byte, is string) (*Table, error) {
 	}
 	cols := t.cols()
 	if t.named && !t.anyName && !slices.ContainsFunc(t.rowIDs, func(id string) bool { return !spelledAnew(id) }) {
-		t.warnings = append(t.warnings, fmt.Sprintf("the first column was taken as names, though all, as %s, look like numbers: those are written with a point, without signs of percent or money or marks of thousands",
+		t.warnings = append(t.warnings, fmt.Sprintf("the first column was taken as names, though all, as %s, look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names",
 			show([]byte(t.rowIDs[0]))))
 	}
 	m := matrix.NewDense(len(t.vals)/cols, cols, slices.Clip(t.vals))

@@ -92,8 +92,8 @@ func TestCSV(t *testing.T) {
 
 		{name: "a number above names", text: "1,FALSE\nFALSE,1\n", want: `dense 1×1 [1] rows ["FALSE"]`, warn: `the first row was taken as names, though "1" in it is a number, because "FALSE" is none: if the row is an item, put a number there`},
 		{name: "a number beside names", text: "x,1,a\ny,3,4\n", want: `dense 1×2 [3 4] rows ["y"] columns ["1" "a"]`, warn: `the first row was taken as names, though "1" in it is a number, because "a" is none: if the row is an item, put a number there`},
-		{name: "prices", text: "price,n\n$1.00,2\n$2.50,1\n", want: `dense 2×1 [2] [1] rows ["$1.00" "$2.50"] columns ["n"]`, warn: `the first column was taken as names, though all, as "$1.00", look like numbers: those are written with a point, without signs of percent or money or marks of thousands`},
-		{name: "percent", text: "12%,2\n13 %,1\n", want: `dense 2×1 [2] [1] rows ["12%" "13 %"]`, warn: `the first column was taken as names, though all, as "12%", look like numbers: those are written with a point, without signs of percent or money or marks of thousands`},
+		{name: "prices", text: "price,n\n$1.00,2\n$2.50,1\n", want: `dense 2×1 [2] [1] rows ["$1.00" "$2.50"] columns ["n"]`, warn: `the first column was taken as names, though all, as "$1.00", look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names`},
+		{name: "percent", text: "12%,2\n13 %,1\n", want: `dense 2×1 [2] [1] rows ["12%" "13 %"]`, warn: `the first column was taken as names, though all, as "12%", look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names`},
 		{name: "some percent", text: "12%,2\nx,1\n", want: `dense 2×1 [2] [1] rows ["12%" "x"]`},
 		{name: "percent under a corner", text: ",n\n12%,2\n", want: `dense 1×1 [2] rows ["12%"] columns ["n"]`},
 		{name: "semicolons and commas", text: "1,5;2,5;3,0\n2,5;1,5;0,5\n", wrong: []string{"t.csv:2: ", `"5;1" is not a number`, "separated by semicolons"}},
@@ -101,14 +101,16 @@ func TestCSV(t *testing.T) {
 		{name: "semicolons behind quotes", text: "\"0,5\";1\n1;\"0,5\"\n", wrong: []string{"t.csv:1: ", "field 1", "separated by semicolons"}},
 		{name: "tabs behind quotes", text: "\"0,5\"\t1\n", wrong: []string{"t.csv:1: ", "field 1", "closing quote: double", "quote that belongs"}},
 		{name: "a line for spreadsheets", text: "sep=,\n1,2\n", wrong: []string{"t.csv:1: ", "remove this line"}},
+		{name: "a name that is quoted", text: "\"sep=\",b\n1,2\n", want: `dense 1×2 [1 2] columns ["sep=" "b"]`},
+		{name: "a name that goes on", text: "sep=a\n1\n2\n", want: `dense 2×1 [1] [2] columns ["sep=a"]`},
 		{name: "a line for spreadsheets, of semicolons", text: "SEP=;\n1;2\n", wrong: []string{"t.csv:1: ", `"SEP=;" is for spreadsheets`}},
 	})
 	runReadCases(t, "t.tsv", []readCase{
 		{name: "names", text: "\ta b\tc,d\nx\t1\t2\n", want: `dense 1×2 [1 2] rows ["x"] columns ["a b" "c,d"]`},
 		{name: "empty cell", text: "1\t\t3\n", wrong: []string{"t.tsv:1: ", "column 2 is empty"}},
 		{name: "commas", text: "1,2\n3,4\n", wrong: []string{"commas"}},
-		{name: "commas for points", text: "a\tb\n1,5\t2\n2,5\t1\n", want: `dense 2×1 [2] [1] rows ["1,5" "2,5"] columns ["b"]`, warn: `the first column was taken as names, though all, as "1,5", look like numbers: those are written with a point, without signs of percent or money or marks of thousands`},
-		{name: "thousands", text: "1,500,000\t2\n2,500,000\t1\n", want: `dense 2×1 [2] [1] rows ["1,500,000" "2,500,000"]`, warn: `the first column was taken as names, though all, as "1,500,000", look like numbers: those are written with a point, without signs of percent or money or marks of thousands`},
+		{name: "commas for points", text: "a\tb\n1,5\t2\n2,5\t1\n", want: `dense 2×1 [2] [1] rows ["1,5" "2,5"] columns ["b"]`, warn: `the first column was taken as names, though all, as "1,5", look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names`},
+		{name: "thousands", text: "1,500,000\t2\n2,500,000\t1\n", want: `dense 2×1 [2] [1] rows ["1,500,000" "2,500,000"]`, warn: `the first column was taken as names, though all, as "1,500,000", look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names`},
 		{name: "a comma for a point above a number, under names", text: "a\tb\n0,5\t1\n1\t0,5\n", wrong: []string{"t.tsv:3: ", "written with a point"}},
 		{name: "a comma for a point above a number", text: "0,5\t1\n1\t0,5\n", wrong: []string{"t.tsv:2: ", `the number "1" here`, "written with a point"}},
 	})

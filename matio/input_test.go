@@ -347,12 +347,20 @@ func TestLenOfOthers(t *testing.T) {
 
 // TestWideLine: a line of very many fields is refused before they are told apart, or kept, and read where there is room.
 func TestWideLine(t *testing.T) {
-	text := strings.Repeat("1,", 200_000) + "1\n"
-	for limit, want := range map[int64]error{2 << 20: ErrTooLarge, 10 << 20: ErrTooLarge, 40 << 20: nil} {
+	wide := strings.Repeat("1,", 200_000) + "1\n"
+	for _, c := range []struct {
+		text  string
+		limit int64
+		want  error
+	}{
+		{wide, 2 << 20, ErrTooLarge}, {wide, 10 << 20, ErrTooLarge}, {wide, 40 << 20, nil},
+		{"\"x\"," + wide, 2 << 20, ErrTooLarge}, {"\"x\"," + wide, 60 << 20, nil},
+		{"\"" + strings.Repeat(",", 200_000) + "\",1\n", 2 << 20, nil}, // a name
+	} {
 		var err error
-		used := allocated(func() { _, err = Read(strings.NewReader(text), "-", Options{Format: "csv", MaxBytes: limit}) })
-		if !errors.Is(err, want) || int64(used) > limit+4<<20 {
-			t.Errorf("limit %d: error %v, want %v, %d bytes", limit, err, want, used)
+		used := allocated(func() { _, err = Read(strings.NewReader(c.text), "-", Options{Format: "csv", MaxBytes: c.limit}) })
+		if !errors.Is(err, c.want) || int64(used) > c.limit+4<<20 {
+			t.Errorf("%.10s…, limit %d: error %v, want %v, %d bytes", c.text, c.limit, err, c.want, used)
 		}
 	}
 }

@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 )
 
 // claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for. It returns those it has made, the inner ones first.
@@ -27,32 +26,24 @@ func claimDir(dir string) (made []string, err error) {
 	return made, nil
 }
 
-// holdDir keeps an empty directory for this run: another finds it not empty. It refuses one that is not, by now.
+// holdDir keeps an empty directory for this run until release: another that would hold it is refused, as is one that is not empty by now. Nothing is written for that, so that nothing stays, however this process ends.
 func holdDir(dir string) (release func(), err error) {
-	own, release, err := makeAside(dir)
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil, cannotWrite(dir, err)
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		release()
-		return nil, cannotWrite(dir, err)
+	if !lock(f) {
+		f.Close()
+		return nil, usagef("-o %s: another run is about to write there; --force writes into it all the same", dir)
 	}
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() == filepath.Base(own) })
-	if len(entries) > 0 {
-		release()
-		return nil, notEmpty(dir, entries)
+	if entries, err := f.ReadDir(1); len(entries) > 0 || err != io.EOF {
+		f.Close()
+		return nil, usagef("-o %s: %s", dir, notEmpty)
 	}
-	return release, nil
+	return func() { f.Close() }, nil
 }
 
-// notEmpty is the error of a directory with these entries.
-func notEmpty(dir string, entries []os.DirEntry) error {
-	if name := entries[0].Name(); len(entries) == 1 && strings.HasPrefix(name, asidePrefix) {
-		return usagef("-o %s: another run is about to write there; if there is none, one that was killed has left %s; --force writes into it all the same", dir, name)
-	}
-	return usagef("-o %s: the directory is not empty; --force writes into it all the same", dir)
-}
+const notEmpty = "the directory is not empty; --force writes into it all the same"
 
 // removeEmpty removes the directories that are empty.
 func removeEmpty(dirs []string) {
@@ -84,7 +75,7 @@ func claimFile(name string) error {
 
 // probe makes a file in a directory and removes it.
 func probe(dir string) error {
-	f, err := os.CreateTemp(dir, asidePrefix+"*")
+	f, err := os.CreateTemp(dir, ".symnmf-*")
 	if err != nil {
 		return err
 	}

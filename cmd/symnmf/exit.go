@@ -175,14 +175,11 @@ var unfinished = struct {
 	dirs map[string]bool
 }{dirs: map[string]bool{}}
 
-// asidePrefix begins the names of what is there for a while only.
-const asidePrefix = ".symnmf-"
-
 // makeAside makes such a directory inside another. remove takes it away.
 func makeAside(dir string) (aside string, remove func(), err error) {
 	unfinished.Lock()
 	defer unfinished.Unlock()
-	if aside, err = os.MkdirTemp(dir, asidePrefix+"*"); err != nil {
+	if aside, err = os.MkdirTemp(dir, ".symnmf-*"); err != nil {
 		return "", nil, err
 	}
 	unfinished.dirs[aside] = true

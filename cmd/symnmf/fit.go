@@ -225,7 +225,7 @@ func (f *fitFlags) checkOut(in io.Reader) error {
 		return nil
 	}
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
-		return notEmpty(f.out, entries)
+		return usagef("-o %s: %s", f.out, notEmpty)
 	}
 	for _, name := range answerFiles {
 		file, err := os.Stat(filepath.Join(f.out, name))
