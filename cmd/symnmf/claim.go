@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for. It returns those it has made, the inner ones first.
@@ -36,7 +37,12 @@ func holdDir(dir string) (release func(), err error) {
 		f.Close()
 		return nil, usagef("-o %s: another run is about to write there; --force writes into it all the same", dir)
 	}
-	if entries, err := f.ReadDir(1); len(entries) > 0 || err != io.EOF {
+	entries, err := f.Readdirnames(-1)
+	if err != nil {
+		f.Close()
+		return nil, cannotWrite(dir, err)
+	}
+	if slices.ContainsFunc(entries, func(name string) bool { return !strings.HasPrefix(name, ".symnmf-") }) { // such a one is of a run that tries the directory, too
 		f.Close()
 		return nil, usagef("-o %s: %s", dir, notEmpty)
 	}

@@ -782,10 +782,17 @@ func TestHoldDir(t *testing.T) {
 		t.Errorf("held: %v", entries)
 	}
 	release()
+	probe := filepath.Join(dir, ".symnmf-1")
+	if err := os.WriteFile(probe, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	if release, err = holdDir(dir); err != nil {
-		t.Fatalf("after it was let go: %v", err)
+		t.Fatalf("after it was let go, tried by another run: %v", err)
 	}
 	release()
+	if err := os.Remove(probe); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "H.npy"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
