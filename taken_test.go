@@ -107,6 +107,19 @@ func TestFloorWithoutDiagonal(t *testing.T) {
 	}
 }
 
+// beginRandom begins a run of rowblock that checks every sweep, from a random start, and returns the figures of that.
+func beginRandom(t *testing.T, p *problem) (*rowBlockRun, *matrix.Dense, figures) {
+	t.Helper()
+	h := matrix.NewDense(p.n, p.r, nil)
+	if err := (Random{}).fill(p, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	first := p.measure(h)
+	s := RowBlock{CheckEvery: 1}.start(p, h, 0).(*rowBlockRun)
+	s.begin(&first)
+	return s, h, first
+}
+
 // TestNoiseWithoutDiagonal: rowblock and cd-cyclic allow for that rounding in what they know of a run.
 func TestNoiseWithoutDiagonal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(44, 6))
@@ -123,13 +136,7 @@ func TestNoiseWithoutDiagonal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := matrix.NewDense(n, r, nil)
-		if err := (Random{}).fill(p, h, 0); err != nil {
-			t.Fatal(err)
-		}
-		first := p.measure(h)
-		s := RowBlock{CheckEvery: 1}.start(p, h, 0).(*rowBlockRun)
-		s.begin(&first)
+		s, h, first := beginRandom(t, p)
 		for range 5 {
 			s.sweep(never)
 			if now := p.measure(s.publish()); !(math.Abs(now.objective()-s.safeF) <= s.noise()) || s.noise() > 1e-12*p.taken[0]*first.hhSq {
@@ -194,13 +201,7 @@ func TestNoiseOfStart(t *testing.T) {
 		}
 		var after float64 // one sweep
 		for _, lost := range []float64{0, 0.5} {
-			h := matrix.NewDense(n, r, nil)
-			if err := (Random{}).fill(p, h, 0); err != nil {
-				t.Fatal(err)
-			}
-			first := p.measure(h)
-			s := RowBlock{CheckEvery: 1}.start(p, h, 0).(*rowBlockRun)
-			s.begin(&first)
+			s, h, _ := beginRandom(t, p)
 			if s.safeNoise == 0 || s.safeNoise != s.takenNoise(h) {
 				t.Fatalf("%s: %v is allowed for at the start", form, s.safeNoise)
 			}

@@ -29,8 +29,10 @@ type cell struct {
 	quoted bool
 }
 
-// cellBytes is what a cell takes.
-const cellBytes = 32
+const (
+	cellBytes = 32      // that a cell takes
+	longRow   = 1 << 16 // bytes of a row whose fields are worth counting beforehand
+)
 
 // isName tells whether a cell is something that can only be a name. What stands for a missing number is none, unless quotes say so.
 func (c cell) isName(ignoreQuotes bool) bool {
@@ -112,11 +114,13 @@ func (r *rowReader) nextRow() ([]cell, error) {
 // quoted field in place.
 func (r *rowReader) split(row []byte) error {
 	r.cells = r.cells[:0]
-	if fields := bytes.Count(row, []byte{r.separator}) + 1; fields > cap(r.cells) && bytes.IndexByte(row, '"') < 0 { // in quotes a separator is none
-		if err := r.in.under(cellBytes*int64(fields)+int64(len(row)), fmt.Sprintf("line %d and its %d fields", r.line, fields)); err != nil {
-			return err
+	if len(row) > longRow && bytes.IndexByte(row, '"') < 0 { // in quotes a separator is none
+		if fields := bytes.Count(row, []byte{r.separator}) + 1; fields > cap(r.cells) {
+			if err := r.in.under(cellBytes*int64(fields)+int64(len(row)), fmt.Sprintf("line %d and its %d fields", r.line, fields)); err != nil {
+				return err
+			}
+			r.cells = make([]cell, 0, fields)
 		}
-		r.cells = make([]cell, 0, fields)
 	}
 	blank := func(p int) bool { return row[p] != r.separator && isBlank(row[p]) }
 	for p := 0; ; p++ { // p is at a separator when a cell ends
@@ -142,11 +146,8 @@ func (r *rowReader) split(row []byte) error {
 				p++
 			}
 			if p < len(row) && row[p] != r.separator {
-				hint := "double a quote that belongs to the text"
-				if what := otherSeparator(row[p:p+1], r.separator); what != "" {
-					hint = "are the fields separated by " + what + "? Commas are read as csv, tabs as tsv"
-				}
-				return r.errAt(r.line, "field %d goes on after its closing quote: %s", len(r.cells), hint)
+				hint := cmp.Or(otherSeparator(row[p:p+1], r.separator), ": double a quote that belongs to the text")
+				return r.errAt(r.line, "field %d goes on after its closing quote%s", len(r.cells), hint)
 			}
 		} else {
 			end := bytes.IndexByte(row[p:], r.separator)
@@ -171,26 +172,30 @@ func (r *rowReader) split(row []byte) error {
 	}
 }
 
-// add appends a cell, if there is room for as many as that may take.
+// add appends a cell, if there is room for twice as many when they have to be moved.
 func (r *rowReader) add(c cell) error {
-	if n := int64(len(r.cells)); n == int64(cap(r.cells)) {
-		if err := r.in.under(3*cellBytes*n, fmt.Sprintf("line %d and its first %d fields", r.line, n)); err != nil {
+	if n := len(r.cells); n == cap(r.cells) {
+		if err := r.in.under(3*cellBytes*int64(n), fmt.Sprintf("line %d and its first %d fields", r.line, n)); err != nil {
 			return err
 		}
+		r.cells = slices.Grow(r.cells, max(n, 16))
 	}
 	r.cells = append(r.cells, c)
 	return nil
 }
 
-// otherSeparator returns what separates fields in a text, if that can be told: semicolons, or tabs where commas should.
+// otherSeparator asks whether semicolons separate fields in a text, or tabs where commas should, if that can be told; else it is empty.
 func otherSeparator(text []byte, separator byte) string {
+	what := ""
 	switch {
 	case bytes.IndexByte(text, ';') >= 0:
-		return "semicolons"
+		what = "semicolons"
 	case separator != '\t' && bytes.IndexByte(text, '\t') >= 0:
-		return "tabs"
+		what = "tabs"
+	default:
+		return ""
 	}
-	return ""
+	return ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and numbers have points"
 }
 
 // tableReader collects the rows of numbers.
@@ -375,9 +380,8 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	if len(second) != t.fields {
 		hint := ""
 		for _, c := range slices.Concat(first, second) {
-			if what := otherSeparator(c.text, r.separator); what != "" && !c.quoted {
-				hint = ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and numbers have points"
-				break
+			if !c.quoted {
+				hint = cmp.Or(hint, otherSeparator(c.text, r.separator))
 			}
 		}
 		return r.errAt(r.line, "the row has %s, but after the header in line %d it must have %d%s", count(int64(len(second)), "field", "fields"), line, t.fields, hint)
@@ -486,10 +490,7 @@ func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64
 			}
 		}
 	}
-	hint := ""
-	if what := otherSeparator(text, p.separator); what != "" {
-		hint = ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and numbers have points"
-	}
+	hint := otherSeparator(text, p.separator)
 	if !t.named && j == 0 && fields > 1 && isMissing(text) {
 		hint = "; put it in quotes if it is a name"
 	}

@@ -37,17 +37,12 @@ func (m *GramOperator) fromOff(norm, off float64) float64 {
 // A few are mostly enough: m + 1 points of m features that are as long have a part of 1/(m + 1) of the squares off the diagonal.
 func (m *GramOperator) offSumSq(x *Dense, u float64, w []float64, workers int) float64 {
 	const most = 256 // points taken before the rest is looked at again
-	size := make([]float64, x.rows)
-	order := make([]int, x.rows)
+	order, weight, size := make([]int, x.rows), make([]float64, x.rows), make([]float64, x.rows)
 	for i := range order {
 		c := u * value(w, i)
-		order[i], size[i] = i, c*m.diag[i]*c
+		order[i], weight[i], size[i] = i, c, c*m.diag[i]*c
 	}
 	slices.SortStableFunc(order, func(i, l int) int { return cmp.Compare(size[l], size[i]) })
-	weight := make([]float64, x.rows)
-	for i := range weight {
-		weight[i] = u * value(w, i)
-	}
 	for taken, pairs := 1, 0.0; ; taken = min(2*taken, most) {
 		n := min(taken, len(order))
 		pairs += 2 * x.pairSumSq(order, n, weight, workers)
