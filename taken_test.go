@@ -136,14 +136,14 @@ func TestNoiseWithoutDiagonal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, h, first := beginRandom(t, p)
+		s, _, first := beginRandom(t, p)
 		for range 5 {
 			s.sweep(never)
 			if now := p.measure(s.publish()); !(math.Abs(now.objective()-s.safeF) <= s.noise()) || s.noise() > 1e-12*p.taken[0]*first.hhSq {
 				t.Errorf("%s: objective %v, the run has %v, noise %v", form, now.objective(), s.safeF, s.noise())
 			}
 		}
-		h = s.end()
+		h := s.end()
 		c := CD{}.start(p, h, 0).(*cdRun)
 		for range 5 {
 			c.sweep(never)
