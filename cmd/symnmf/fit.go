@@ -394,7 +394,7 @@ func (f *fitFlags) run(s *streams) error {
 			busy(need.ahead())
 		}
 	}
-	defer within(need.ahead())()
+	defer within(need.ahead() - need.begun())()
 	opt, err := f.options(d, s, threads)
 	if err != nil {
 		return err

@@ -284,7 +284,16 @@ func (sh shape) ahead() float64 {
 	if more > 0 {
 		waste = garbage
 	}
-	return program + sh.ids + waste + slack*(max(prepare+sh.held, base+shared+all*each, base+before)+8*all*(squareParts(n)+8)*r*r)
+	return program + sh.ids + waste + sh.begun() + slack*(max(prepare+sh.held, base+shared+all*each, base+before)+8*all*(squareParts(n)+8)*r*r)
+}
+
+// begun returns the bytes of an H that one of several runs at once begins with while what others leave is being collected: slowly, where processors are busy.
+func (sh shape) begun() float64 {
+	if sh.atOnce <= 1 {
+		return 0
+	}
+	n, _ := sh.size()
+	return 8 * n * float64(sh.rank)
 }
 
 // lowBeyond is how many columns beyond the rank symnmf.LAI has.
