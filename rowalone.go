@@ -11,13 +11,13 @@ import (
 
 // seed improves some rows, spread evenly over all, one at a time from H = 0: in a block they would all choose the same first
 // column. Then each column has rows of its own.
-func (s *rowBlockRun) seed() {
+func (s *rowBlockRun) seed(stop func() bool) {
 	perColumn, passes := seedsSparse, s.Passes
 	if s.evenRows {
 		perColumn, passes = seedsDense, min(passes, seedPasses)
 	}
 	count := min(s.p.n, max(perColumn*s.p.r, 64))
-	for k := range count {
+	for k := 0; k < count && !stop(); k++ {
 		s.rowBy(passes, k*s.p.n/count)
 	}
 }
@@ -31,7 +31,7 @@ const (
 )
 
 // revive gives each column of zeros the row with most of A_ii to spare: there alone may such a column begin.
-func (s *rowBlockRun) revive() {
+func (s *rowBlockRun) revive(stop func() bool) {
 	var room []float64
 	for j := range s.p.r {
 		if s.gram[j*s.pitch+j] != 0 {
@@ -46,25 +46,32 @@ func (s *rowBlockRun) revive() {
 				best, at = spare, i
 			}
 		}
-		if at < 0 || best <= 0x1p-40*s.p.diag[at] {
+		if at < 0 || best <= 0x1p-40*s.p.diag[at] || stop() {
 			return
 		}
 		s.row(at)
 	}
 }
 
-// rowsAlone improves the rows of block b, or those that are alike, one at a time.
-func (s *rowBlockRun) rowsAlone(b int) {
+// rowsAlone improves the rows of block b, or those that are alike, one at a time, and says whether it came to the last of them before a limit.
+func (s *rowBlockRun) rowsAlone(b int, stop func() bool) bool {
 	lo, hi := b*s.Block, min((b+1)*s.Block, s.p.n)
 	if s.onlyAlike {
 		for _, i := range s.alike(lo, hi) {
+			if stop() {
+				return false
+			}
 			s.row(i)
 		}
-		return
+		return true
 	}
 	for i := lo; i < hi; i++ {
+		if stop() {
+			return false
+		}
 		s.row(i)
 	}
+	return true
 }
 
 // alike returns the rows lo ≤ i < hi of a float64 h that are no zeros and equal, but for rounding, to another of them whose row of A is not: alone they would gain

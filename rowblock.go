@@ -349,9 +349,9 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	s.extrapolate()
 	s.product.Extrapolate(s.beta, s.h)
 	if s.sweeps == 0 && !kernel.Nonzero(s.gram) {
-		s.seed()
+		s.seed(stop)
 	} else {
-		s.revive()
+		s.revive(stop)
 		s.jointly(stop)
 	}
 	s.startRough()
@@ -363,17 +363,13 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	pace.beginSweep()
 	for b := 0; b*s.Block < s.p.n; b++ {
 		if stop() {
-			if s.beta > 0 || s.rounds { // part of H is where momentum has put it, or rounding
-				s.back(s.prev)
-			}
-			s.rough.now, s.report.cut = false, true
-			return s.report
+			return s.cut()
 		}
 		pace.beginBlock(b)
-		if s.wasSo {
-			s.rowsAlone(b)
-		} else {
+		if !s.wasSo {
 			s.block(b)
+		} else if !s.rowsAlone(b, stop) {
+			return s.cut()
 		}
 	}
 	pace.endSweep()

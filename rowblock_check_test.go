@@ -719,7 +719,7 @@ func TestRoundedRevives(t *testing.T) {
 	}
 	run.findGram()
 	clear(run.hv[:len(run.hv)/2]) // where nothing is
-	if run.revive(); at < 0 || run.h.At(at, 2) == 0 {
+	if run.revive(never); at < 0 || run.h.At(at, 2) == 0 {
 		t.Fatalf("row %d, with %v to spare, does not begin it", at, best)
 	}
 	for i := range run.p.n {
@@ -959,7 +959,7 @@ func TestRowBlockAlike(t *testing.T) {
 	run.findGram()
 	before := slices.Clone(run.hv)
 	run.onlyAlike = true
-	run.rowsAlone(1)
+	run.rowsAlone(1, never)
 	for i := range p.n {
 		if moved := !slices.Equal(run.h.Row(i), before[i*run.pitch:(i+1)*run.pitch]); moved != (i == 150 || i == 151) {
 			t.Errorf("row %d moved: %v", i, moved)
@@ -1080,5 +1080,60 @@ func TestEstimateOfNothing(t *testing.T) {
 	}
 	if got := s.estimate(); !(got >= 0 && got <= 1) {
 		t.Errorf("estimated %v between looks", got)
+	}
+}
+
+// TestRowsAloneCut: a limit ends what goes row by row, which may take as long as many sweeps, before the next row, and the sweep is none.
+func TestRowsAloneCut(t *testing.T) {
+	after := func(calls int) func() bool {
+		return func() bool { calls--; return calls < 0 }
+	}
+	a := mustDense(t, instance.FullRank(200, 1))
+	_, _, run := startRun(t, a, 4, RowBlock{Joint: NoJoint, Compress: NoCompression}, Options{Start: Zero{}})
+	defer run.end()
+	if rep := run.sweep(after(5)); !rep.cut || run.sweeps != 0 {
+		t.Errorf("a limit after five rows of the first sweep: %+v, %d sweeps", rep, run.sweeps)
+	}
+	rows := 0
+	for i := range 200 {
+		if kernel.Nonzero(run.h.Row(i)) {
+			rows++
+		}
+	}
+	if rows != 5 {
+		t.Errorf("%d rows were improved, want 5", rows)
+	}
+
+	run.sweep(never)
+	for _, onlyAlike := range []bool{false, true} {
+		if run.onlyAlike = onlyAlike; onlyAlike {
+			copy(run.h.Row(199), run.h.Row(198))
+			run.anyAlike()
+			run.findGram()
+			run.product.Refresh()
+		}
+		run.tk, run.beta, run.alone = 1, 0, true
+		before := slices.Clone(run.hv)
+		blocks := kernel.BlockCount(200, run.Block)
+		calls := blocks + 199 // the last row is to come
+		if onlyAlike {
+			calls = blocks + 1
+		}
+		done := run.sweeps
+		if rep := run.sweep(after(calls)); !rep.cut || run.sweeps != done {
+			t.Errorf("only alike %v, a limit before the last row: %+v", onlyAlike, rep)
+		}
+		if last := 199 * run.pitch; !slices.Equal(run.hv[last:], before[last:]) || slices.Equal(run.hv[:last], before[:last]) {
+			t.Errorf("only alike %v: before a limit rows but the last are to move", onlyAlike)
+		}
+	}
+
+	for i := range 200 {
+		run.h.Row(i)[2] = 0
+	}
+	run.findGram()
+	before := slices.Clone(run.hv)
+	if run.revive(after(0)); !slices.Equal(run.hv, before) {
+		t.Error("a column begins after a limit")
 	}
 }

@@ -89,6 +89,15 @@ func (s *rowBlockRun) back(to []float64) {
 	s.tk, s.beta = 1, 0
 }
 
+// cut ends a sweep at a limit.
+func (s *rowBlockRun) cut() sweepReport {
+	if s.beta > 0 || s.rounds { // part of H is where momentum has put it, or rounding
+		s.back(s.prev)
+	}
+	s.rough.now, s.report.cut = false, true
+	return s.report
+}
+
 // estimate returns what ‖H − [H − G/‖A‖]₊‖² is about. The way d of a row to the minimizer is G·D⁻¹ but for the terms of the
 // row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured, near rest or in long runs, when the sweeps
 // have doubled.
