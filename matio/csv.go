@@ -364,8 +364,8 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 		}
 		return nil
 	}
-	t.anyName = short || corner
-	t.named = t.anyName || len(second) > 1 && isName(second[0])
+	t.named = short || corner || len(second) > 1 && isName(second[0])
+	t.anyName = short || corner || t.named && namesIndex(first[0].text)
 	above := first[:0] // a number above names
 	if t.named && !short {
 		if c := first[0]; !c.quoted && isNumber(c.text) {

@@ -24,6 +24,8 @@ func TestCSV(t *testing.T) {
 		{name: "both, empty corner", text: ",a,b\nx,1,2\ny,3,4\n", want: `dense 2×2 [1 2] [3 4] rows ["x" "y"] columns ["a" "b"]`},
 		{name: "both, named corner", text: "id,a,b\nx,1,2\ny,3,4\n", want: `dense 2×2 [1 2] [3 4] rows ["x" "y"] columns ["a" "b"]`},
 		{name: "numbered rows under a named corner are data", text: "id,a\n0,1\n1,2\n", want: `dense 2×2 [0 1] [1 2] columns ["id" "a"]`},
+		{name: "numbers among names under a corner that says so", text: "ID,a\nx,1\n2,3\n", want: `dense 2×1 [1] [3] rows ["x" "2"] columns ["a"]`},
+		{name: "numbers among names under another", text: "b,a\nx,1\n2,3\n", wrong: []string{"t.csv:3: ", `the number "2" here, but names above`}},
 		{name: "pandas with names", text: ",a,b\n0,1,2\n1,3,4\n", want: `dense 2×2 [1 2] [3 4] rows ["0" "1"] columns ["a" "b"]`},
 		{name: "pandas without names", text: ",0,1\n0,5,6\n1,7,8\n", want: `dense 2×2 [5 6] [7 8] rows ["0" "1"]`, warn: `the first row was taken as names, though "0" in it is a number`},
 		{name: "R write.csv", text: "\"\",\"V1\",\"V2\"\n\"1\",5,6\n\"2\",7,8\n", want: `dense 2×2 [5 6] [7 8] rows ["1" "2"] columns ["V1" "V2"]`},

@@ -113,7 +113,11 @@ func (r *edgeRun) take(l *lines, before int64) error {
 		case len(fields) == 0:
 			continue
 		case len(fields) == 1 || len(fields) > 3:
-			return l.errf("the line has %s: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas", count(int64(len(fields)), "field", "fields"))
+			hint := ""
+			if tabs := bytes.Count(line, []byte("\t")); tabs == 1 || tabs == 2 {
+				hint = "; put no blanks into names, but _ for instance"
+			}
+			return l.errf("the line has %s: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas%s", count(int64(len(fields)), "field", "fields"), hint)
 		}
 		weight := 1.0
 		if len(fields) == 3 {

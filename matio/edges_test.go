@@ -44,6 +44,7 @@ func TestEdges(t *testing.T) {
 		{name: "one field", text: "a b\nc\n", wrong: []string{"g.edges:2: ", "has 1 field:"}},
 		{name: "four fields", text: "a b 1 2\n", wrong: []string{":1: ", "4 fields", `"u v weight"`}},
 		{name: "weight no number", text: "a b\na c x\n", wrong: []string{":2: ", `"x" is not a number`}},
+		{name: "names with blanks, between tabs", text: "new york\tlos angeles\t2\n", wrong: []string{":1: ", "5 fields", "put no blanks into names, but _ for instance"}},
 		{name: "header with weight", text: "u v weight\na b 1\n", wrong: []string{":1: ", "begin a header line with #"}},
 		{name: "networkx", text: "a c\na b {}\n", wrong: []string{":2: ", "write_weighted_edgelist"}},
 		{name: "weight too large", text: "a b 1e400\n", wrong: []string{":1: ", "too large"}},
