@@ -36,6 +36,9 @@ every bit of it; names are lost in formats without them.`,
 			if f.out == "-" && f.to == "" {
 				return usageError{"writing to standard output needs --to, for there is no extension to tell it by", cmd}
 			}
+			if f.out != "-" && f.input.isFile(f.out) {
+				return usageError{fmt.Sprintf("OUT %s: that is IN, which it would replace", f.out), cmd}
+			}
 			return f.run(s)
 		},
 	}
@@ -58,9 +61,6 @@ func (f *convertFlags) run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range d.warnings {
-		s.warn(w)
-	}
 	t := &matio.Table{RowIDs: d.rowIDs, ColIDs: d.colIDs, Symmetric: d.symmetric, Eps: d.eps}
 	switch m := d.table.(type) {
 	case *matrix.Dense:
@@ -68,7 +68,9 @@ func (f *convertFlags) run(s *streams) error {
 	case *matrix.CSR:
 		t.Sparse = m
 	}
-	warnOfLoss(s, t, f.out, f.to)
+	for _, w := range append(d.warnings, losses(t, f.out, f.to)...) {
+		s.warn(w)
+	}
 	if err := d.roomToWrite(t, f.out, f.to); err != nil {
 		return err
 	}
@@ -105,11 +107,11 @@ func (d *dataset) roomToWrite(t *matio.Table, out, to string) error {
 	return nil
 }
 
-// warnOfLoss says when the names of t are lost in the format of out, and when its zeros would fill a disk.
-func warnOfLoss(s *streams, t *matio.Table, out, to string) {
+// losses says when the names of t are lost in the format of out, and when its zeros would fill a disk.
+func losses(t *matio.Table, out, to string) (told []string) {
 	info, err := matio.FormatFor(out, to)
 	if err != nil {
-		return // and writing will say so
+		return nil // and writing will say so
 	}
 	others := func(fit func(matio.FormatInfo) bool) string {
 		var names []string
@@ -121,16 +123,17 @@ func warnOfLoss(s *streams, t *matio.Table, out, to string) {
 		return strings.Join(names, ", ")
 	}
 	if !info.Names && !(onlyPlaces(t.RowIDs) && onlyPlaces(t.ColIDs)) {
-		s.warn(fmt.Sprintf("%s holds no names: those of the items are left out; %s keep them", info.Name, others(func(f matio.FormatInfo) bool { return f.Names })))
+		told = append(told, fmt.Sprintf("%s holds no names: those of the items are left out; %s keep them", info.Name, others(func(f matio.FormatInfo) bool { return f.Names })))
 	}
 	if t.Sparse == nil {
-		return
+		return told
 	}
 	rows, cols := t.Dims()
 	if size, large := withZeros(info, rows, cols, t.Sparse.NNZ()); large {
-		s.warn(fmt.Sprintf("%s holds every zero: %d×%d numbers take %s or more, uncompressed; %s hold what is not zero", info.Name, rows, cols, showBytes(size),
+		told = append(told, fmt.Sprintf("%s holds every zero: %d×%d numbers take %s or more, uncompressed; %s hold what is not zero", info.Name, rows, cols, showBytes(size),
 			others(func(f matio.FormatInfo) bool { return f.ZeroBytes == 0 })))
 	}
+	return told
 }
 
 // withZeros returns the least size in bytes of a matrix with all its zeros, and whether that is much: 1 GiB, and ten times as many numbers as are stored.

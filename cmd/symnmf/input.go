@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -91,6 +92,19 @@ const (
 	standardInput = "standard input"
 )
 
+// isFile says whether out is the file that INPUT is read from, by whatever name.
+func (f *inputFlags) isFile(out string) bool {
+	in, err := os.Stat(f.name)
+	if f.name == "-" {
+		in, err = os.Stdin.Stat()
+	}
+	if err != nil {
+		return false
+	}
+	to, err := os.Stat(out)
+	return err == nil && os.SameFile(in, to) && to.Mode().IsRegular()
+}
+
 // open reads INPUT. Its warnings are those of the reader.
 func (f *inputFlags) open(s *streams) (*dataset, error) {
 	d := &dataset{input: f.name, name: f.name, items: f.items, itemsFlag: f.itemsFlag}
@@ -100,6 +114,9 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 	limit := f.memory.limit()
 	d.limit = limit
 	if set, ok := strings.CutPrefix(f.name, demoPrefix); ok {
+		if f.format != "" {
+			return nil, usagef("--%s %s is for files, and %s is none", f.formatFlag, f.format, f.name)
+		}
 		return d, d.openDemo(set, f.items)
 	}
 	if f.name == "-" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -131,14 +130,7 @@ func (f *similarityFlags) check(cmd *cobra.Command) error {
 	if _, err := matio.FormatFor(f.out, f.to); err != nil {
 		return fmt.Errorf("-o: %w; --to says it", err)
 	}
-	in, err := os.Stat(f.input.name)
-	if f.input.name == "-" {
-		in, err = os.Stdin.Stat()
-	}
-	if err != nil {
-		return nil
-	}
-	if out, err := os.Stat(f.out); err == nil && os.SameFile(in, out) && out.Mode().IsRegular() {
+	if f.input.isFile(f.out) {
 		return bad("-o %s: that is the INPUT, which it would replace", f.out)
 	}
 	return nil
@@ -242,13 +234,12 @@ func (f *similarityFlags) run(s *streams) error {
 		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS, or --draws, leaves more of them out",
 			res.Draws, res.Of))
 	}
-	for _, w := range d.warnings {
-		s.warn(w)
-	}
-	rec.Warnings = append([]string{}, d.warnings...)
 	ids := []string(d.ids())
 	t := &matio.Table{Sparse: res.S, RowIDs: ids, ColIDs: ids, Symmetric: true, Eps: d.eps}
-	warnOfLoss(s, t, f.out, f.to)
+	rec.Warnings = append(append([]string{}, d.warnings...), losses(t, f.out, f.to)...)
+	for _, w := range rec.Warnings {
+		s.warn(w)
+	}
 	if f.out == "-" {
 		release() // from here on a signal ends the process
 		err = matio.Write(s.out, t, f.to)
