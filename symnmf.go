@@ -63,7 +63,7 @@ type Progress struct {
 	Kick      int // the one at work or just taken, from 1; 0 before the first
 	Sweep     int
 	Elapsed   time.Duration // since this run began
-	// RelErr is ‖A−HHᵀ‖/‖A‖ from the summed decreases, without a product (with an ℓ₁ term: of the whole objective).
+	// RelErr is ‖A−HHᵀ‖/‖A‖ from the summed decreases, without a product (with an ℓ₁ term: of the whole objective). Below 1e-6 it is rounding.
 	RelErr float64
 	// KKT estimates the KKT residual from what the sweep met on its way.
 	KKT float64

@@ -306,7 +306,11 @@ func (a *answer) summary(s *streams) {
 		fmt.Fprintf(s.err, "%d of %s made%s: %d found a lower objective; relative error before them %s\n", k.Made, count(int64(f.kicks), "kick", "kicks"), ended, k.Taken, percent(float64(k.Before)))
 	}
 	fmt.Fprintf(s.err, "relative error %s, KKT residual %.3g\n", showError(res.RelErr, res.ErrFloor), res.KKT)
-	if !math.IsNaN(res.LowerBound) {
+	switch {
+	case math.IsNaN(res.LowerBound):
+	case res.LowerBound == 0:
+		fmt.Fprintf(s.err, "the lower bound is 0, found in another %s\n", showTime(res.BoundTime))
+	default:
 		fmt.Fprintf(s.err, "no H of %s has an error below %s, found in another %s\n", count(int64(f.rank), "column", "columns"), percent(res.LowerBound), showTime(res.BoundTime))
 	}
 	if o := a.record.Original; o != nil {
@@ -345,10 +349,13 @@ func (a *answer) runTable(s *streams) {
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'g', 5, 64) + " %" }
 
-// showError writes a relative error; near the floor, where it is noise, only the floor means something.
+// showError writes a relative error, with the floor where that matters; below it is only noise.
 func showError(x, floor float64) string {
-	if x > 0 && x < 10*floor {
-		return fmt.Sprintf("below %s (rounding floor)", percent(10*floor))
+	switch {
+	case x > 0 && x < floor:
+		return fmt.Sprintf("below %.2g %% (rounding floor)", 100*floor)
+	case x > 0 && x < 10*floor:
+		return fmt.Sprintf("%.2g %% ± %.2g %%", 100*x, 100*floor)
 	}
 	return percent(x)
 }

@@ -533,19 +533,22 @@ func (f *fitFlags) print(ans *answer, s *streams) error {
 }
 
 // history is what Progress told of every sweep that was looked at, for history.csv when no exact trace was asked for: it costs nothing. The
-// error is the one from the summed decreases, and the KKT residual, which only a product with A would give, is left
+// error is the one from the summed decreases, left empty below leastSummed, and the KKT residual, which only a product with A would give, is left
 // empty; the first row and the last have exact figures.
 type history struct {
 	exact bool // the errors told are those of HHᵀ alone, without an ℓ₁ term
 	runs  [][]symnmf.TracePoint
 }
 
+// leastSummed is the least relative error that summed decreases tell to some digits: its square is of the size of a thousand roundings of 1.
+const leastSummed = 1e-6
+
 func (h *history) add(p symnmf.Progress) {
 	for len(h.runs) < p.Run {
 		h.runs = append(h.runs, nil)
 	}
 	row := symnmf.TracePoint{Sweep: p.Sweep, Time: p.Elapsed, RelErr: p.RelErr, KKT: math.NaN()}
-	if !h.exact {
+	if !h.exact || p.RelErr < leastSummed {
 		row.RelErr = math.NaN()
 	}
 	h.runs[p.Run-1] = append(h.runs[p.Run-1], row)

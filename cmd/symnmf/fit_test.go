@@ -265,6 +265,21 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryOfSums: what summed decreases cannot tell is left empty.
+func TestHistoryOfSums(t *testing.T) {
+	var h history
+	h.exact = true
+	for sweep, relErr := range []float64{0.5, 1e-6, 0.9e-6, 0} {
+		h.add(symnmf.Progress{Run: 1, Sweep: sweep + 1, RelErr: relErr, KKT: 0.1})
+	}
+	rows := h.of(&symnmf.Result{Run: 1, Sweeps: 4, RelErr: 1e-9, KKT: 1e-8})
+	for k, want := range []float64{0, 0.5, 1e-6, math.NaN(), 1e-9} {
+		if got := rows[k].RelErr; got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("row %d: %v, want %v", k, got, want)
+		}
+	}
+}
+
 // TestHistoryWithL1: with an ℓ₁ term, what is told of each sweep is no error of HHᵀ, so the field is empty.
 func TestHistoryWithL1(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")

@@ -447,7 +447,10 @@ func TestShowError(t *testing.T) {
 		want     string
 	}{
 		{0.25, 1e-8, "25 %"},
-		{3e-8, 1e-8, "below 1e-05 % (rounding floor)"},
+		{1.01e-7, 1e-8, "1.01e-05 %"},
+		{3.14e-8, 1.23e-8, "3.1e-06 % ± 1.2e-06 %"},
+		{1e-8, 1e-8, "1e-06 % ± 1e-06 %"},
+		{0.9e-8, 1.23e-8, "below 1.2e-06 % (rounding floor)"},
 		{0, 1e-8, "0 %"},
 	} {
 		if got := showError(tc.x, tc.floor); got != tc.want {
