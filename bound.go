@@ -47,7 +47,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 	case p.ignoreDiag:
 		unknown("without the diagonal eigenvalues say nothing")
 	case p.common.top != nil && p.common.top.sure:
-		res.LowerBound = matrix.LowerBound(p.common.top.values, p.norm, p.r)
+		res.LowerBound = p.lowerBound(p.common.top.values)
 	default:
 		opt := matrix.EigenOptions{Seed: p.seed, Workers: p.workers}
 		if choice == CheapBound {
@@ -63,10 +63,19 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 		case pairs.Limited || len(pairs.Failed) > 0:
 			unknown("of %d eigenpairs some were not found", k)
 		default:
-			res.LowerBound = matrix.LowerBound(pairs.Values, p.norm, p.r)
+			res.LowerBound = p.lowerBound(pairs.Values)
 		}
 	}
 	res.BoundTime = time.Since(began)
+}
+
+// lowerBound returns the least error by these eigenvalues, less what rounding may have added where ‖A‖ is what cancels in it leaves.
+func (p *problem) lowerBound(values []float64) float64 {
+	bound, from := matrix.LowerBound(values, p.norm, p.r), p.normFrom/p.norm
+	if from <= 2 {
+		return bound
+	}
+	return math.Sqrt(max(0, bound*bound-0x1p-53*float64(p.rowDepth()+p.r+measureBlock)*from*from))
 }
 
 // boundProducts returns how many products with what matrix.Folded makes of A may be spent on k eigenpairs to remain cheap, 0 when that is too few. Work

@@ -2,9 +2,11 @@ package symnmf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"symnmf/internal/instance"
@@ -162,5 +164,54 @@ func BenchmarkPointsBound(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// TestBoundOfSigns: of a low rank whose columns all but cancel, the floor and the bound allow for what ‖A‖ is a difference of, and a norm that is nothing but rounding is an error.
+func TestBoundOfSigns(t *testing.T) {
+	const n = 20
+	h := matrix.NewDense(n, 1, nil)
+	twice := matrix.NewDense(n, 2, nil)
+	for i := range n {
+		v := math.Sqrt(float64(i%7) + 0.3)
+		h.Set(i, 0, v)
+		twice.Set(i, 0, v)
+		twice.Set(i, 1, v)
+	}
+	truth := matrix.NewDense(n, n, nil)
+	for i := range n {
+		for j := range n {
+			truth.Set(i, j, h.At(i, 0)*h.At(j, 0))
+		}
+	}
+	for _, c := range []float64{1, 100, 1e4, 1e6} { // c·hhᵀ − (c − 1)·hhᵀ = hhᵀ
+		a, err := matrix.NewLowRank(twice, []float64{c, 1 - c}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, view := range []matrix.Operator{a, a.Scaled(4)} {
+			res, err := Factorize(t.Context(), view, 1, Options{Bound: AnyBound})
+			if err != nil {
+				t.Fatal(err)
+			}
+			scale := view.Norm() / a.Norm()
+			got, _, err := RelErr(mustDense(t, truth).Scaled(scale), res.H, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !(res.LowerBound <= got) || !(math.Abs(got-res.RelErr) <= res.ErrFloor) {
+				t.Errorf("%v: error %v, told %v ± %v, bound %v", c, got, res.RelErr, res.ErrFloor, res.LowerBound)
+			}
+			if most := 1e-6 * c; res.ErrFloor > most {
+				t.Errorf("%v: a floor of %v, want %v at most", c, res.ErrFloor, most)
+			}
+		}
+	}
+	a, err := matrix.NewLowRank(twice, []float64{1e8, 1 - 1e8}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Factorize(t.Context(), a, 1, Options{}); !errors.Is(err, matrix.ErrRange) || !strings.Contains(err.Error(), "cancels") {
+		t.Errorf("a norm that is rounding alone: %v", err)
 	}
 }

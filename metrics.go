@@ -149,7 +149,7 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 				loose[b] = append(loose[b], i)
 			}
 			if p.taken != nil {
-				taken += p.taken[i] * kernel.SumSq(hi)
+				taken += math.Abs(p.taken[i]) * kernel.SumSq(hi)
 			}
 			if p.ignoreDiag {
 				own := kernel.SumSq(hi)
@@ -206,7 +206,7 @@ func (p *problem) isRounding(ah, h []float64, i int) bool {
 	if p.taken == nil {
 		return !kernel.Nonzero(ah)
 	}
-	most := 0x1p-53 * float64(p.rowDepth()) * p.taken[i]
+	most := 0x1p-53 * float64(p.rowDepth()) * math.Abs(p.taken[i])
 	for j, v := range ah {
 		if math.Abs(v) > most*math.Abs(h[j]) {
 			return false

@@ -193,7 +193,7 @@ type problem struct {
 	a          matrix.Operator // without its diagonal when that is ignored
 	n, r       int
 	norm       float64   // ‖A‖, scaled; 0 when A = 0
-	normFrom   float64   // root of the sum that norm² is a difference of, where inner products are without their diagonal; else norm
+	normFrom   float64   // root of the sum that norm² is a difference of, see matrix.Taken; else norm
 	taken      []float64 // the numbers that products with A take away for its diagonal, or nil
 	diag       []float64 // A_ii, scaled; zeros when ignored
 	selfs      []float64 // A_ii, scaled, ignored or not
@@ -267,6 +267,9 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	p.common = &common{workers: p.workers}
 	p.norm = p.a.Norm()
 	p.taken, p.normFrom = matrix.Taken(p.a)
+	if p.norm == 0 && p.normFrom > 0 {
+		return nil, fmt.Errorf("%w: ‖A‖ is 0, what rounding leaves of %.3g: what A is a sum of cancels", matrix.ErrRange, p.normFrom/c)
+	}
 	p.a.DiagTo(p.diag)
 	if p.selfs = p.diag; opt.IgnoreDiagonal {
 		p.selfs = make([]float64, n)

@@ -24,7 +24,7 @@ func (m *GramOperator) withoutDiagonal(all, u float64, w []float64, workers int)
 	return m.offSumSq(x, u, w, workers)
 }
 
-// fromOff implements weightable: withoutDiagonal leaves a millionth, but of points with signs.
+// fromOff implements weightable: withoutDiagonal leaves a millionth, but of points with signs, of which unsigned tells.
 func (m *GramOperator) fromOff(norm, off float64) float64 {
 	if _, signed := m.points.(signedPoints); signed {
 		return norm

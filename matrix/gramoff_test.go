@@ -116,8 +116,27 @@ func TestTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	self := make([]float64, 12)
+	unsigned, err := NewLowRank(x.dense(), []float64{1, 2, 1, 3}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := unsigned.Norm()
+	view, err := Normalized(signed, 1e16, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, degrees := make([]float64, 12), Degrees(signed, 1)
 	signed.DiagTo(self)
+	apart := x.dense()
+	for i, d := range degrees {
+		for k := range 4 {
+			apart.Set(i, k, apart.At(i, k)/math.Sqrt(d+1e16))
+		}
+	}
+	unsignedView, err := NewLowRank(apart, []float64{1, 2, 1, 3}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	norm, off := a.norm(), dense.OffDiagonal().Norm()
 	for _, tc := range []struct {
 		name  string
@@ -130,7 +149,9 @@ func TestTaken(t *testing.T) {
 		{"entries", fromDense(t, a).OffDiagonal(), nil, 0, norm / 1e3},
 		{"points without the diagonal", dense.OffDiagonal(), func(i int) float64 { return a[i][i] }, 1e3 * off, norm / 1e3},
 		{"sparse points", sparse.OffDiagonal().Scaled(4), func(i int) float64 { return 4 * a[i][i] }, 0, 4 * norm / 1e3},
-		{"with signs", signed.OffDiagonal(), func(i int) float64 { return self[i] }, signed.Norm(), signed.Norm()},
+		{"signs", signed, nil, from * (1 - 1e-12), from * (1 + 1e-12)},
+		{"with signs", signed.OffDiagonal(), func(i int) float64 { return self[i] }, from * (1 - 1e-12), from * (1 + 1e-12)},
+		{"a view of such", view.Scaled(4), nil, 4 * unsignedView.Norm() * (1 - 1e-12), 4 * unsignedView.Norm() * (1 + 1e-12)},
 		{"a view", normalize(t, dense, 0), nil, 0, 12},
 		{"a view without the diagonal", normalize(t, dense.OffDiagonal(), 0), func(i int) float64 {
 			d := -a[i][i]

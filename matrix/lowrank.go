@@ -124,8 +124,14 @@ func (m signedPoints) timesTo(z []float64, h *Dense, workers int) {
 	negate(z[m.positive*h.cols:])
 }
 
-// gramNormSq implements points: the norm is that of G = (uXW)(uXW)ᵀ, features by features, with signs.
+// gramNormSq implements points.
 func (m signedPoints) gramNormSq(u float64, w []float64, _ Table, workers int) (all, off float64) {
+	all, _ = m.normSq(u, w, workers)
+	return all, -1
+}
+
+// normSq returns the sum of the squares of G = (uXW)(uXW)ᵀ, features by features, with signs, and without, of which that is what is left.
+func (m signedPoints) normSq(u float64, w []float64, workers int) (all, from float64) {
 	k := m.cols
 	g := sumParts(m.rows, k*k, workers, func(g []float64, lo, hi int) {
 		scaled := make([]float64, min(productRows, hi-lo)*k)
@@ -141,6 +147,7 @@ func (m signedPoints) gramNormSq(u float64, w []float64, _ Table, workers int) (
 	})
 	for i := range k {
 		for j, v := range g[i*k : (i+1)*k] {
+			from += v * v
 			if (i < m.positive) == (j < m.positive) {
 				all += v * v
 			} else {
@@ -148,7 +155,7 @@ func (m signedPoints) gramNormSq(u float64, w []float64, _ Table, workers int) (
 			}
 		}
 	}
-	return max(0, all), -1
+	return max(0, all), from
 }
 
 func identity(n int) *Dense {

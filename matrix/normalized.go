@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 
 	"symnmf/internal/kernel"
 )
@@ -85,22 +86,27 @@ type weightable interface {
 	taken() []float64
 	// fromOff returns the root of the sum that the square of off is a difference of, for what weightedNorms has found.
 	fromOff(norm, off float64) float64
+	// unsigned returns what ‖WAW‖ would be if what A is a sum of had no signs, W = diag(w), or I for w = nil; 0 where it has none.
+	unsigned(w []float64) float64
 }
 
-// Taken tells what A without its diagonal is a difference of, where A is inner products of points, or a view of such: the numbers that products take away, A_ii of what it was, and the root of the sum of which ‖A‖² is what is left. Rounding is relative to these. Of any other
-// operator nothing is taken away: nil, and ‖A‖.
+// Taken tells what A is a difference of: without its diagonal, where A is inner products of points, or a view of such, the numbers that products take away, A_ii of what it was, else nil; and the root of the sum of which ‖A‖² is what is left: so, or of a low rank with signs
+// (NewLowRank) or a view of that. Rounding is relative to these. Of any other operator nothing is taken away: nil, and ‖A‖.
 func Taken(a Operator) (diag []float64, from float64) {
+	from = a.Norm()
 	switch m := a.(type) {
 	case *GramOperator:
 		if m.offDiag {
-			return m.taken(), m.fromOff(m.norm, m.normOff)
+			diag, from = m.taken(), m.fromOff(m.norm, m.normOff)
 		}
+		from = max(from, m.unsigned(nil))
 	case *normalized:
 		if m.diagonalLeft() {
-			return m.taken(), m.fromOff(m.norm, m.normOff)
+			diag, from = m.taken(), m.fromOff(m.norm, m.normOff)
 		}
+		from = max(from, m.unsigned(nil))
 	}
-	return nil, a.Norm()
+	return diag, from
 }
 
 func (m *symDense[F]) weightedNorms(w []float64, workers int) (norm, off float64) {
@@ -170,6 +176,26 @@ func (m *normalized) taken() []float64 {
 func (m *symDense[F]) fromOff(_, off float64) float64 { return off }
 
 func (m *SymCSR) fromOff(_, off float64) float64 { return off }
+
+func (m *symDense[F]) unsigned([]float64) float64 { return 0 }
+
+func (m *SymCSR) unsigned([]float64) float64 { return 0 }
+
+func (m *GramOperator) unsigned(w []float64) float64 {
+	p, signed := m.points.(signedPoints)
+	if !signed {
+		return 0
+	}
+	_, from := p.normSq(m.scale, w, runtime.GOMAXPROCS(0))
+	return math.Sqrt(from)
+}
+
+func (m *normalized) unsigned(w []float64) float64 {
+	if w == nil {
+		return m.inner.unsigned(m.s)
+	}
+	return m.inner.unsigned(m.weigh(w))
+}
 
 func (m *normalized) fromOff(norm, off float64) float64 { return m.inner.fromOff(norm, off) }
 
