@@ -112,11 +112,12 @@ func TestTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := NewLowRank(x.dense(), []float64{1, 2, -1, -3}, 1)
+	alike := draw(rng, 12, 4, 1)
+	signed, err := NewLowRank(alike.dense(), []float64{1, 2, -1, -3}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	unsigned, err := NewLowRank(x.dense(), []float64{1, 2, 1, 3}, 1)
+	unsigned, err := NewLowRank(alike.dense(), []float64{1, 2, 1, 3}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestTaken(t *testing.T) {
 	}
 	self, degrees := make([]float64, 12), Degrees(signed, 1)
 	signed.DiagTo(self)
-	apart := x.dense()
+	apart := alike.dense()
 	for i, d := range degrees {
 		for k := range 4 {
 			apart.Set(i, k, apart.At(i, k)/math.Sqrt(d+1e16))
