@@ -111,7 +111,7 @@ func newCliqueSearch(a matrix.Operator) (*cliqueSearch, error) {
 	case n == 0:
 		return nil, fmt.Errorf("%w: n = 0", ErrEmpty)
 	case !listed || n > math.MaxInt32:
-		return nil, fmt.Errorf("%w: a clique is sought in a graph of up to 2³¹−1 items, dense or sparse; inner products list no edges", ErrUnfit)
+		return nil, fmt.Errorf("%w: a clique is sought in a graph of up to 2³¹−1 items, dense or sparse, that lists its entries (matrix.RowVisitor), as inner products do not", ErrUnfit)
 	}
 	s := &cliqueSearch{
 		n: n, from: make([]int64, n+1), u: make([]float64, n), nu: make([]float64, n), order: make([]int, n), count: make([]int32, n),

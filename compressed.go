@@ -37,7 +37,7 @@ func (p *problem) compressed(beyond int) *problem {
 	if automatic {
 		beyond = defaultBeyond
 	}
-	rank := p.r + beyond
+	rank := p.r + min(beyond, p.n)
 	if p.ignoreDiag || rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < rules.DenseFrom || float64(matrix.Madds(p.a)) < compressedFrom*2*float64(p.n)*float64(rank)) {
 		return p
 	}

@@ -33,6 +33,9 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		}
 	}
 	first := p.measureStart(h)
+	if !finite(first.errSq) {
+		return nil, errProducts
+	}
 	objective := first.objective()
 	res.First = first.point(0, clk)
 	if opt.Trace {
@@ -152,6 +155,9 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		met = 0
 	}
 	p.finish(res, h, known, status, clk, met)
+	if !finite(res.RelErr) {
+		return nil, errProducts
+	}
 	if res.Status == Converged && last.rate() > worthTelling && res.RelErr > leastTold && !kernel.Nonzero(p.l1) {
 		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*last.rate())
 	}
@@ -160,6 +166,10 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	}
 	return res, nil
 }
+
+var errProducts = fmt.Errorf("%w: a product of the operator with an H of finite numbers has such", matrix.ErrNotFinite)
+
+func finite(x float64) bool { return x-x == 0 }
 
 // falling follows the error of the H whose objectives are known, from the first of them on, what comes before may be another method's; or from a start that is of the same A.
 type falling struct {
@@ -267,6 +277,9 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 			clear(h.Row(i))
 		}
 		f = p.measure(h)
+		if k := len(res.Trace); k > 0 && res.Sweeps > 0 && res.Trace[k-1].Sweep == res.Sweeps { // a point of the H before
+			res.Trace[k-1].RelErr, res.Trace[k-1].KKT = f.relErr(), f.kkt()
+		}
 	}
 	res.Notes = append(res.Notes, p.notes...)
 	res.Status = status

@@ -50,6 +50,10 @@ func TestHostileArguments(t *testing.T) {
 		{a.Scaled(-1), 2, Options{}, matrix.ErrRange, "‖A‖ = -"},
 		{a.Scaled(math.NaN()), 2, Options{}, matrix.ErrRange, "‖A‖ = NaN"},
 		{a, int(math.Sqrt(math.MaxInt) / 2), Options{}, ErrRank, "r² numbers"},
+		{a, min(1<<22+1, math.MaxInt/64), Options{Solver: MU{}}, ErrRank, "r² numbers"},
+		{blind{a}, 2, Options{Solver: MU{}, Start: Zero{}, IgnoreDiagonal: true}, ErrUnfit, "cannot leave H = 0; start at random"},
+		{blind{a}, 2, Options{Solver: CD{}, Start: Zero{}, IgnoreDiagonal: true}, ErrStart, "does not list its entries"},
+		{blind{a}, 2, Options{Solver: LAI{}, Start: Random{}}, ErrUnfit, "LAI.Over may name another method, one of [rowblock"},
 	} {
 		res, err := Factorize(ctx, c.a, c.r, c.opt)
 		if res != nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
@@ -58,6 +62,17 @@ func TestHostileArguments(t *testing.T) {
 	}
 	if res, err := Factorize(ctx, a, 2, Options{Threads: math.MaxInt, Stop: Stop{Sweeps: 1}}); err != nil || res.Sweeps != 1 {
 		t.Errorf("any number of threads: %v, %v", res, err)
+	}
+	if _, err := Factorize(ctx, a, 2, Options{Solver: LAI{Oversample: math.MaxInt}, Start: Random{}}); err != nil {
+		t.Errorf("more columns than there are: %v", err)
+	}
+	if _, err := Factorize(ctx, a, 2, Options{Solver: RowBlock{Compress: math.MaxInt}, Start: Random{}}); err != nil {
+		t.Errorf("more columns than there are: %v", err)
+	}
+	for _, value := range []float64{0, 1} {
+		if got, floor, err := RelErr(none, filled(6, 2, value), Options{}); math.IsInf(got, 1) != (value > 0) || floor != 0 || err != nil {
+			t.Errorf("RelErr of A = 0 and entries of %v: %v, %v, %v", value, got, floor, err)
+		}
 	}
 	for _, ignore := range []bool{false, true} {
 		for _, size := range []float64{1e110, 1e200} {
@@ -76,6 +91,70 @@ func TestHostileArguments(t *testing.T) {
 	}
 	if name := Status(-1).String(); name != "-1" {
 		t.Errorf("Status(-1) is %q", name)
+	}
+}
+
+// poisoned is an operator with a number in its products that is none.
+type poisoned struct {
+	matrix.Operator
+	v float64
+}
+
+func (a poisoned) Scaled(c float64) matrix.Operator { return poisoned{a.Operator.Scaled(c), a.v} }
+func (a poisoned) OffDiagonal() matrix.Operator     { return poisoned{a.Operator.OffDiagonal(), a.v} }
+func (a poisoned) NewProduct(h *matrix.Dense, workers int) matrix.Product {
+	return poisonedProduct{a.Operator.NewProduct(h, workers), a.v}
+}
+
+type poisonedProduct struct {
+	matrix.Product
+	v float64
+}
+
+func (p poisonedProduct) RowsTo(dst []float64, lo, hi int) {
+	if p.Product.RowsTo(dst, lo, hi); lo <= 3 && 3 < hi {
+		dst[(3-lo)*len(dst)/(hi-lo)] = p.v
+	}
+}
+
+// TestNotFiniteProducts: an operator of the caller's whose products are not finite is an error, of every method and start.
+func TestNotFiniteProducts(t *testing.T) {
+	a, err := matrix.FromDense(instance.FullRank(12, 1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, m := range Methods() {
+			solver, err := ParseSolver(m.Name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Name == "lai" {
+				solver = LAI{Over: CD{}}
+			}
+			for _, start := range Starts() {
+				s, err := ParseStart(start.Name)
+				if err != nil {
+					continue // it wants a file
+				}
+				res, err := Factorize(context.Background(), poisoned{a, v}, 2, Options{Solver: solver, Start: s, Stop: Stop{Sweeps: 3}})
+				if m.Name == "tsvd" && start.Name == "zero" { // nothing is computed but eigenpairs, which there are none
+					if err != nil || len(res.Notes) == 0 || !strings.Contains(res.Notes[0], "not a finite number") {
+						t.Errorf("tsvd from zero, %v: %+v, %v", v, res, err)
+					}
+					continue
+				}
+				if res != nil || !errors.Is(err, matrix.ErrNotFinite) && !errors.Is(err, ErrUnfit) {
+					t.Errorf("%s from %s, %v: %v", m.Name, start.Name, v, err)
+				}
+			}
+		}
+		if _, _, err := matrix.Compress(context.Background(), poisoned{a, v}, matrix.Compression{Columns: 3}); !errors.Is(err, matrix.ErrNotFinite) {
+			t.Errorf("Compress, %v: %v", v, err)
+		}
+		if _, _, err := RelErr(poisoned{a, v}, filled(12, 2, 1), Options{}); !errors.Is(err, matrix.ErrNotFinite) {
+			t.Errorf("RelErr, %v: %v", v, err)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (LAI) Name() string { return "lai" }
 func (LAI) ownStart() Start { return Random{} }
 
 func (s LAI) accepts(p *problem, opt *Options) error {
-	if err := noPointer("LAI.Over", s.Over); err != nil {
+	if err := ours("LAI.Over", s.Over); err != nil {
 		return err
 	}
 	switch {
@@ -90,7 +90,10 @@ func (s LAI) accepts(p *problem, opt *Options) error {
 	if err := p.unfit(s.Name(), needsDiagonal, opt); err != nil {
 		return err
 	}
-	return s.over().accepts(p, opt)
+	if err := s.over().accepts(p, opt); err != nil {
+		return fmt.Errorf("%w; LAI.Over may name another method, one of %v", err, laiNames())
+	}
+	return nil
 }
 
 func (s LAI) over() Solver {
@@ -274,7 +277,7 @@ func (p *problem) lai(h *matrix.Dense, number int, stop func() bool) {
 
 // lowRank returns the problem of Â in place of A, which all runs share, or nil when there is none, which a note tells.
 func (p *problem) lowRank(oversample, power int) *problem {
-	low, err := p.common.inPlaceOf(p.context(), p.a, matrix.Compression{Columns: p.r + oversample, Power: power, Seed: p.seed})
+	low, err := p.common.inPlaceOf(p.context(), p.a, matrix.Compression{Columns: p.r + min(oversample, p.n), Power: power, Seed: p.seed})
 	switch {
 	case errors.Is(err, context.Canceled):
 		p.note("the run ended before the low rank in place of A was there")

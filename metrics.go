@@ -22,10 +22,14 @@ type figures struct {
 	normOfA  float64
 }
 
-// relErr is ‖A−HHᵀ‖/‖A‖; 0 when A = 0.
+// relErr is ‖A−HHᵀ‖/‖A‖. When A = 0 it is 0 for H = 0 and infinite for any other H.
 func (f *figures) relErr() float64 {
-	if f.normOfA == 0 {
+	switch {
+	case f.normOfA > 0:
+	case f.hhSq == 0:
 		return 0
+	default:
+		return math.Inf(1)
 	}
 	return math.Sqrt(f.errSq) / f.normOfA
 }
@@ -52,7 +56,7 @@ func (f *figures) kkt() float64 {
 func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
 
 // RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r) of finite numbers, and the floor below which it is noise, as Result does of the A it was fitted to:
-// of an H that was fitted to something else in place of A. Both are +Inf where their squares are beyond float64. Of the options Threads and IgnoreDiagonal count. A product A·H and O(n·r²).
+// of an H that was fitted to something else in place of A. Both are +Inf where their squares are beyond float64, and the error is where A = 0 and H is not. Of the options Threads and IgnoreDiagonal count. A product A·H and O(n·r²).
 // ErrUnfit when H has not n rows, or an entry that is not finite; else what Factorize says of A, r and Threads.
 func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor float64, err error) {
 	n, r := h.Dims()
@@ -71,6 +75,9 @@ func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor floa
 		scaled.Data()[k] *= math.Sqrt(p.scale)
 	}
 	f := p.measure(scaled)
+	if !finite(f.ah) && finite(f.hhSq) {
+		return 0, 0, errProducts
+	}
 	if math.IsNaN(f.errSq) || math.IsNaN(f.floorSq) { // infinite terms
 		return math.Inf(1), math.Inf(1), nil
 	}
@@ -187,6 +194,9 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 	}
 
 	f.errSq = max(0, p.norm*p.norm-2*f.ah+f.hhSq)
+	if !finite(f.ah) { // +Inf would make that 0
+		f.errSq = math.NaN()
+	}
 	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, the last two in two stages.
 	depth := float64(p.rowDepth() + p.r + measureBlock + blocks)
 	f.floorSq = 0x1p-53 * depth * (p.normFrom*p.normFrom + 2*f.ah + summed)

@@ -24,7 +24,7 @@ func (Residual) accepts(p *problem, opt *Options) error {
 	case p.ignoreDiag:
 		return fmt.Errorf("%w: cd-residual counts the diagonal; use cd-cyclic", ErrUnfit)
 	case opt.Start == Zero{} && p.norm > 0 && !p.positiveDiagonal():
-		return fmt.Errorf("%w: cd-residual cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
+		return fmt.Errorf("%w: cd-residual cannot leave zero when no A_ii > 0; %s", ErrUnfit, p.awayFromZero())
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (s RowBlock) Name() string { return "rowblock" }
 
 func (s RowBlock) accepts(p *problem, opt *Options) error {
 	if opt.Start == (Zero{}) && p.norm > 0 && !p.positiveDiagonal() {
-		return fmt.Errorf("%w: rowblock cannot leave zero when no A_ii > 0; start at random, or use cd-cyclic", ErrUnfit)
+		return fmt.Errorf("%w: rowblock cannot leave zero when no A_ii > 0; %s", ErrUnfit, p.awayFromZero())
 	}
 	if _, blocks := p.a.(matrix.BlockMultiplier); !blocks {
 		return fmt.Errorf("%w: rowblock wants products by blocks of rows, which the matrix has not; use cd-cyclic", ErrUnfit)

@@ -61,9 +61,17 @@ func (p *problem) unfit(name string, cannot int, opt *Options) error {
 	case cannot&lacksL1 != 0 && kernel.Nonzero(p.l1):
 		return fmt.Errorf("%w: %s has no rule for an ℓ₁ term; use rowblock or cd-cyclic", ErrUnfit, name)
 	case cannot&heldByZero != 0 && opt.Start == Zero{} && p.norm > 0:
-		return fmt.Errorf("%w: %s cannot leave H = 0; start at random, or use cd-cyclic", ErrUnfit, name)
+		return fmt.Errorf("%w: %s cannot leave H = 0; %s", ErrUnfit, name, p.awayFromZero())
 	}
 	return nil
+}
+
+// awayFromZero says what leaves H = 0 where a method cannot.
+func (p *problem) awayFromZero() string {
+	if _, listed := p.a.(matrix.RowVisitor); !listed && !p.positiveDiagonal() {
+		return "start at random"
+	}
+	return "start at random, or use cd-cyclic"
 }
 
 // Method is one line of the list of methods.

@@ -73,7 +73,7 @@ func (o *Options) check(n, r int) error {
 			return fmt.Errorf("%w: L1[%d] = %v, want a finite weight ≥ 0", ErrOption, j, w)
 		}
 	}
-	if err := cmp.Or(noPointer("Solver", o.Solver), noPointer("Start", o.Start)); err != nil {
+	if err := cmp.Or(ours("Solver", o.Solver), ours("Start", o.Start)); err != nil {
 		return err
 	}
 	if g, given := o.Start.(Given); given {
@@ -90,10 +90,15 @@ func (o *Options) check(n, r int) error {
 	return nil
 }
 
-// noPointer refuses a pointer where the value that it points to is wanted, which the compiler lets pass.
-func noPointer(name string, x any) error {
-	if kind := reflect.TypeOf(x); kind != nil && kind.Kind() == reflect.Pointer {
+// ours refuses what the compiler lets pass: a pointer where the value that it points to is wanted, and another package's type with one of this package in it.
+func ours(name string, x any) error {
+	kind := reflect.TypeOf(x)
+	switch {
+	case kind == nil:
+	case kind.Kind() == reflect.Pointer:
 		return fmt.Errorf("%w: %s is a %v, want the %v itself", ErrOption, name, kind, kind.Elem())
+	case kind.PkgPath() != reflect.TypeFor[Options]().PkgPath():
+		return fmt.Errorf("%w: %s is a %v, want a type of this package", ErrOption, name, kind)
 	}
 	return nil
 }

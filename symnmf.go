@@ -166,7 +166,7 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 		return nil, err
 	}
 	if _, listed := a.(matrix.RowVisitor); opt.Start == (Zero{}) && !listed && p.norm > 0 && !p.positiveDiagonal() {
-		return nil, fmt.Errorf("%w: from zero nothing moves when the diagonal of inner products is ignored; start at random", ErrStart)
+		return nil, fmt.Errorf("%w: from zero nothing moves where no A_ii > 0 and the matrix does not list its entries, as inner products without their diagonal; start at random", ErrStart)
 	}
 	res, err := p.best(ctx, &opt)
 	if res == nil {
@@ -238,12 +238,15 @@ func (p *problem) note(format string, args ...any) {
 	}
 }
 
+// mostNumbers is how many an H or an r×r matrix may have: rows may be padded, and addresses have some 48 bits.
+const mostNumbers = min(math.MaxInt/16, 1<<44)
+
 func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	n := a.Dim()
 	if n == 0 {
 		return nil, fmt.Errorf("%w: n = 0", ErrEmpty)
 	}
-	if r < 1 || r > math.MaxInt/16/max(n, r) { // rows may be padded
+	if r < 1 || r > mostNumbers/max(n, r) {
 		return nil, fmt.Errorf("%w: r = %d, want at least 1, and n·r and r² numbers that can be addressed", ErrRank, r)
 	}
 	if c := a.Negatives(); c.Count > 0 {

@@ -222,3 +222,16 @@ func TestNoiseOfStart(t *testing.T) {
 		}
 	}
 }
+
+// TestClearLooseTrace: where rows are cleared at the end, the last point of the trace is of the H that is returned.
+func TestClearLooseTrace(t *testing.T) {
+	a := mustDense(t, matrix.NewDense(3, 3, []float64{2, 1, 0, 1, 2, 0, 0, 0, 0}))
+	res, err := Factorize(context.Background(), a, 1, Options{Solver: ANLS{}, Start: Given{H: filled(3, 1, 1)}, ClearLoose: true, Trace: true, Stop: Stop{Sweeps: 1, KKT: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := res.Trace[len(res.Trace)-1]
+	if len(res.Trace) != 2 || last.Sweep != 1 || last.RelErr != res.RelErr || last.KKT != res.KKT || res.ZeroRows != 1 {
+		t.Errorf("the trace %+v, the result %v and %v, %d rows of zeros", res.Trace, res.RelErr, res.KKT, res.ZeroRows)
+	}
+}

@@ -37,7 +37,7 @@ func Assign(h *matrix.Dense) []Assignment {
 }
 
 // Sizes returns the number of items in each of the clusters 1 … r, in that order. Items that are unassigned count
-// nowhere. It panics when a names a cluster above r.
+// nowhere. It panics when a names a cluster above r, or r is negative.
 func Sizes(a []Assignment, r int) []int {
 	sizes := make([]int, r)
 	for _, item := range a {

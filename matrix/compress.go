@@ -135,6 +135,9 @@ func (c Compression) span(ctx context.Context, a Operator, columns int, items bo
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
+	if most := y.largest(c.Workers); !(most <= math.MaxFloat64) {
+		return nil, 0, fmt.Errorf("%w: a product with the operator has %v", ErrNotFinite, most)
+	}
 	if spare {
 		// What is left of a column that is freed of those before it is, on average, what A has outside of their space of a group of items, times what a number of Ω
 		// has. The last columns are of as many groups as there are of them, or of all: those are taken for the others.

@@ -82,8 +82,11 @@ func (m *CSR) values(from, to int64) []float64 {
 	return m.Val[from:to]
 }
 
-// At returns the entry in row i, column j, counted from 0; 0 when it is not stored. O(log nnz(row)).
+// At returns the entry in row i, column j, counted from 0; 0 when it is not stored. It panics where there is no such place. O(log nnz(row)).
 func (m *CSR) At(i, j int) float64 {
+	if j < 0 || j >= m.cols {
+		panic(badColumn)
+	}
 	col, val := m.Row(i)
 	p, ok := slices.BinarySearch(col, int32(j))
 	switch {

@@ -11,6 +11,8 @@ import (
 
 const badLen = "matrix: length of data does not match the shape" // a mistake of the caller's program, not of its data
 
+const badColumn = "matrix: there is no such column"
+
 // Dense is a rows×cols matrix stored by rows in one slice, without padding. The factor H is a Dense, and so is a
 // table of points. It implements gonum's mat.Matrix.
 type Dense struct {

@@ -61,7 +61,12 @@ type points interface {
 // The time is that of computing ‖A‖: at most that of the products that make up the entries of XᵀX or of XXᵀ, whichever are fewer, summed one
 // by one. New memory, beside a copy of X, is O(m+n) for a sparse x, and as much as the values of X take, or a quarter of that and 8 MiB, for columns that many rows have;
 // O(min(m, n)²) for a dense one, of which m² numbers are kept with A where they are few (Folded), and 8 MiB at most where that is computed in integers: see integers.go.
+//
+// It panics where items are neither Rows nor Columns.
 func Gram(x Table, items Items, workers int) (Operator, error) {
+	if items != Rows && items != Columns {
+		panic("matrix: items are neither rows nor columns")
+	}
 	s := x.survey(workers)
 	if err := s.finite(); err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func lowRankOf(v *Dense, positive, workers int) (*GramOperator, error) {
 }
 
 // LowRankRoot returns √λ·u for the first k of the λ > 0 of an operator that Compress or NewLowRank made, or a scaled one of those, as columns of an n×k matrix, fewer if it has no more: with all of them, and no λ < 0, B of A = B·Bᵀ. The order is that of
-// NewLowRank, or by falling λ. It is nil for any other operator, and without its diagonal. O(n·k).
+// NewLowRank, or by falling λ. It is nil for any other operator, and without its diagonal. It panics where k < 0. O(n·k).
 func LowRankRoot(a Operator, k int) *Dense {
 	m, ok := a.(*GramOperator)
 	if !ok || m.offDiag {

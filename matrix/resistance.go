@@ -22,7 +22,7 @@ type ResistanceSampling struct {
 	Draws int64
 	// Seed fixes every random choice.
 	Seed uint64
-	// Workers is how many goroutines may work at once, at least 1. The answer does not depend on it.
+	// Workers is how many goroutines may work at once, less than 1 meaning 1. The answer does not depend on it.
 	Workers int
 	// Progress is called on the caller's goroutine with the Laplacian systems solved, n where a matrix is inverted; nil is no call.
 	Progress func(solved, of int)
@@ -140,7 +140,7 @@ func newResistor(a Operator, workers int) (*resistor, error) {
 	a = a.Scaled(scale)
 	v, listed := a.(RowVisitor)
 	if !listed || n > math.MaxInt32 {
-		return nil, fmt.Errorf("%w: of a graph of up to 2³¹−1 items, dense or sparse; inner products list no edges", ErrResistance)
+		return nil, fmt.Errorf("%w: of a graph of up to 2³¹−1 items, dense or sparse, that lists its entries (RowVisitor), as inner products do not", ErrResistance)
 	}
 	g := &resistor{
 		a: a, visitor: v, scale: scale, n: n, workers: workers, degree: make([]float64, n), edges: make([]int64, n+1),

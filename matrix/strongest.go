@@ -34,7 +34,7 @@ type Selection struct {
 	Quantile float64
 
 	MaxEdges int64 // more is an error, ErrTooMany; 0 means no limit. With PerItem it bounds the choices, of which there are more
-	Workers  int   // goroutines, at least 1. The answer does not depend on it
+	Workers  int   // goroutines, less than 1 meaning 1. The answer does not depend on it
 
 	// Progress is called on the caller's goroutine with the part done, from 0 to 1; nil is no call.
 	Progress func(part float64)
@@ -64,6 +64,10 @@ func Strongest(ctx context.Context, a Operator, sel Selection) (*Sparsified, err
 	switch {
 	case given != 1:
 		return nil, fmt.Errorf("%w: of PerItem, Threshold and Quantile %d are given, want one", ErrSelection, given)
+	case sel.Mutual && sel.PerItem == 0:
+		return nil, fmt.Errorf("%w: Mutual is for PerItem", ErrSelection)
+	case sel.MaxEdges < 0:
+		return nil, fmt.Errorf("%w: MaxEdges %d, want 0 for no limit, or more", ErrSelection, sel.MaxEdges)
 	case sel.PerItem < 0 || math.IsInf(sel.Threshold, 0) || !(sel.Threshold >= 0) || !(sel.Quantile >= 0 && sel.Quantile <= 1):
 		return nil, fmt.Errorf("%w: PerItem %d, Threshold %v, Quantile %v", ErrSelection, sel.PerItem, sel.Threshold, sel.Quantile)
 	case a.Dim() > math.MaxInt32:
@@ -204,6 +208,9 @@ func (s *selector) run(ctx context.Context) (*Sparsified, error) {
 	res.Kept, res.RelErr = 1, 0
 	if norm := s.u * s.a.Norm(); norm > 0 {
 		res.RelErr = math.Sqrt(left+neg) / norm
+		if math.IsNaN(res.RelErr) {
+			return nil, fmt.Errorf("%w: an entry of the operator is none", ErrNotFinite)
+		}
 		if res.RelErr > 0 {
 			res.Kept = min(1, kept/norm/norm)
 		}

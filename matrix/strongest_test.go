@@ -286,7 +286,7 @@ func TestStrongestRefuses(t *testing.T) {
 	}
 	for _, sel := range []Selection{
 		{}, {PerItem: 1, Threshold: 1}, {Threshold: 1, Quantile: 0.5}, {PerItem: -1}, {Threshold: -1}, {Threshold: math.NaN()},
-		{Threshold: math.Inf(1)}, {Quantile: 1.5}, {Quantile: -0.5}, {Quantile: math.NaN()},
+		{Threshold: math.Inf(1)}, {Quantile: 1.5}, {Quantile: -0.5}, {Quantile: math.NaN()}, {Threshold: 1, Mutual: true}, {PerItem: 1, MaxEdges: -1},
 	} {
 		sel.Workers = 1
 		if s, err := Strongest(ctx, a, sel); !errors.Is(err, ErrSelection) || s != nil {

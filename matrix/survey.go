@@ -285,12 +285,13 @@ func (how Symmetrization) merge(v, w float64) float64 {
 		return v/2 + w/2
 	case how == Maximum:
 		return max(v, w)
-	default:
+	case how == Minimum:
 		return min(v, w)
 	}
+	panic("matrix: there is no such symmetrization")
 }
 
-// Symmetrize changes the square matrix m in place to a symmetric one. O(n²). It panics when m is not square.
+// Symmetrize changes the square matrix m in place to a symmetric one. O(n²). It panics when m is not square, and where entries differ and there is no such way.
 func (m *Dense) Symmetrize(how Symmetrization) {
 	if m.rows != m.cols {
 		panic(badLen)
@@ -305,7 +306,7 @@ func (m *Dense) Symmetrize(how Symmetrization) {
 }
 
 // Symmetrize returns a symmetric matrix made from the square matrix m, with a stored entry wherever m or its
-// transpose has one. O(nnz), with the memory of the transpose and of the result. It panics when m is not square.
+// transpose has one. O(nnz), with the memory of the transpose and of the result. It panics as that does.
 func (m *CSR) Symmetrize(how Symmetrization) *CSR {
 	if m.rows != m.cols {
 		panic(badLen)

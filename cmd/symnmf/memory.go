@@ -386,7 +386,7 @@ const alongside = 512 << 20
 // with a limit on their time are none of them.
 func (sh *shape) together(threads int, limit int64, timed bool) {
 	alone := sh.ahead()
-	most := min(max(2*alone, alone+alongside), mostBytes(limit))
+	much := func() bool { return sh.ahead() > mostBytes(limit) || sh.ahead()-sh.begun() > max(2*alone, alone+alongside) }
 	pieces := min(sh.runs, threads)
 	if timed {
 		pieces = 1
@@ -394,7 +394,7 @@ func (sh *shape) together(threads int, limit int64, timed bool) {
 	if sh.kicks > 0 {
 		pieces *= min(sh.kicks, threads)
 	}
-	for sh.atOnce = max(1, min(threads, pieces)); sh.atOnce > 1 && sh.ahead() > most; sh.atOnce-- {
+	for sh.atOnce = max(1, min(threads, pieces)); sh.atOnce > 1 && much(); sh.atOnce-- {
 	}
 }
 

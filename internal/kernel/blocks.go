@@ -7,7 +7,7 @@ import (
 
 // Blocks calls f(b, lo, hi) for every block b = 0, 1, … of [0, n) cut every size places, on at most workers goroutines,
 // the calling one among them. Blocks never depend on workers, so a result that f stores by block and the caller combines
-// in order of b is the same for any number of them. It returns when all calls have.
+// in order of b is the same for any number of them. It returns when all calls have; where one panics no others begin, and it panics with the same.
 func Blocks(n, size, workers int, f func(b, lo, hi int)) {
 	BlocksWith(n, size, workers, func() struct{} { return struct{}{} }, func(_ struct{}, b, lo, hi int) { f(b, lo, hi) })
 }
@@ -28,13 +28,30 @@ func BlocksWith[S any](n, size, workers int, scratch func() S, f func(s S, b, lo
 		}
 	}
 	var wg sync.WaitGroup
+	var panicked atomic.Pointer[any]
+	ended := false
+	defer func() {
+		next.Store(int64(count))
+		wg.Wait()
+		if v := panicked.Load(); v != nil && ended {
+			panic(*v)
+		}
+	}()
 	for range min(workers, count) - 1 {
-		wg.Go(work)
+		wg.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					panicked.Store(&v)
+					next.Store(int64(count))
+				}
+			}()
+			work()
+		})
 	}
 	if count > 0 {
 		work()
 	}
-	wg.Wait()
+	ended = true
 }
 
 // BlockCount returns the number of blocks that Blocks makes.

@@ -2,7 +2,9 @@ package kernel
 
 import (
 	"math"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -65,5 +67,27 @@ func TestBlockCountOfMost(t *testing.T) {
 	})
 	if last != math.MaxInt {
 		t.Errorf("the last block ends at %d", last)
+	}
+}
+
+// TestBlocksPanic: whoever's call panics, the caller panics with the same, when no other call is at work.
+func TestBlocksPanic(t *testing.T) {
+	for at := range 200 {
+		var running atomic.Int64
+		got := func() (v any) {
+			defer func() { v = recover() }()
+			Blocks(1000, 1, 4, func(b, _, _ int) {
+				running.Add(1)
+				defer running.Add(-1)
+				if b == at {
+					panic(at)
+				}
+				runtime.Gosched()
+			})
+			return "none"
+		}()
+		if got != at || running.Load() != 0 {
+			t.Fatalf("block %d: panicked with %v, %d calls are at work", at, got, running.Load())
+		}
 	}
 }

@@ -1,0 +1,27 @@
+package matrix
+
+import "testing"
+
+// TestNoSuchPlace: what is not there is a mistake of the caller's program, not 0, or another.
+func TestNoSuchPlace(t *testing.T) {
+	m, err := NewCSR(2, 2, []int64{0, 1, 2}, []int32{0, 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]func(){
+		"a column before the first": func() { m.At(0, -1) },
+		"a column behind the last":  func() { m.At(0, 2) },
+		"a row behind the last":     func() { m.At(2, 0) },
+		"items of another kind":     func() { Gram(m, 2, 1) },
+		"a symmetrization":          func() { NewDense(2, 2, []float64{1, 2, 3, 4}).Symmetrize(3) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
