@@ -299,6 +299,21 @@ func TestCompareLarge(t *testing.T) {
 	}
 }
 
+// TestAccuracyOfPath: the best matching takes a path on which prices of clusters change more than once.
+func TestAccuracyOfPath(t *testing.T) {
+	var found, truth []int
+	for a, row := range [][]int{{1, 5, 2}, {0, 2, 0}, {5, 3, 0}} {
+		for b, count := range row {
+			for range count {
+				found, truth = append(found, a), append(truth, b)
+			}
+		}
+	}
+	if got, err := cluster.Accuracy(found, truth); err != nil || got != 10.0/18 {
+		t.Errorf("%v, %v, want 10 of 18", got, err)
+	}
+}
+
 func TestCompareTrivial(t *testing.T) {
 	one := label(5, func(int) int { return 9 })
 	all := label(5, func(i int) int { return -i })

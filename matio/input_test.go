@@ -208,6 +208,16 @@ func TestMaxBytes(t *testing.T) {
 			t.Errorf("archive under %d bytes: error %v, want %v", limit, err, want)
 		}
 	}
+	// Columns one after the other are turned, and the matrix is there twice meanwhile: of 100×100 numbers 160,000 bytes, else half of that.
+	for order, want := range map[string]error{"False": nil, "True": ErrTooLarge} {
+		text := strings.Replace(string(npyHeader("<f8", "(100, 100)")), "'fortran_order': False", "'fortran_order': "+order, 1)
+		if len(order) < len("False") {
+			text = strings.Replace(text, " }", "  }", 1)
+		}
+		if _, err := Read(strings.NewReader(text+strings.Repeat("\x00", 80_000)), "a.npy", Options{MaxBytes: 120_000}); !errors.Is(err, want) {
+			t.Errorf("fortran_order %s under 120,000 bytes: error %v, want %v", order, err, want)
+		}
+	}
 	// The prediction comes from the header, before any entry is read.
 	_, err := Read(strings.NewReader(mtx.String()), "a.mtx", Options{MaxBytes: 60000})
 	if want := fmt.Sprint(28*9000 + 8*301); err == nil || !strings.Contains(err.Error(), want) {

@@ -66,6 +66,11 @@ func TestEdits(t *testing.T) {
 		}
 		return d
 	}
+	for pair, want := range map[[2]string]int{{"ab", "ba"}: 1, {"aaab", "aaba"}: 1, {"ab", "ca"}: 2, {"abcd", "badc"}: 2} {
+		if got := edits(pair[0], pair[1]); got != want {
+			t.Errorf("from %s to %s: %d edits, want %d", pair[0], pair[1], got, want)
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.StringMatching(`[ab]{0,6}`).Draw(t, "a"), rapid.StringMatching(`[abc]{0,6}`).Draw(t, "b")
 		if got, want := edits(a, b), naive(a, b); got != want {
@@ -242,6 +247,8 @@ func TestAhead(t *testing.T) {
 			8*n*(1+2)*10 + 8*(2*n+3*10)*12 + 8*(2*8+n/256.0+8)*144 + 8*(n/256.0+16)*100},
 		{"the eigenvectors of a start are of all", with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 21 }) - with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 20 }),
 			8*n*(7+1)*10 + 8*(n/256.0+16)*100},
+		{"the low rank that a start is of is kept", with(base, func(sh *shape) { sh.method, sh.init = "cd-residual", "lai" }) - with(base, func(sh *shape) { sh.method = "cd-residual" }), 8 * 2 * n * (10 + 10)},
+		{"mu of points has X·H three times, as cd-cyclic, and two of n×r", with(points, func(sh *shape) { sh.method, sh.rank = "mu", 1000 }) - with(points, func(sh *shape) { sh.rank = 1000 }), 8 * 2 * n * 1000},
 		{"a start from a file is kept", with(base, func(sh *shape) { sh.given = true }), 8 * n * 10},
 		{"names are kept", with(base, func(sh *shape) { sh.ids = 1000 }), 1000 / 1.05},
 	} {
