@@ -49,6 +49,9 @@ type Clique struct {
 // Source: Belachew, Gillis, Solving the maximum clique problem with symmetric rank-one nonnegative matrix approximation, J. Optim.
 // Theory Appl. 173, 2017.
 func MaxClique(ctx context.Context, a matrix.Operator, opt CliqueOptions) (*Clique, error) {
+	if a == nil {
+		return nil, fmt.Errorf("%w: there is none", ErrEmpty)
+	}
 	if opt.Runs < 0 {
 		return nil, fmt.Errorf("%w: Runs = %d", ErrOption, opt.Runs)
 	}

@@ -70,6 +70,22 @@ func TestHostileArguments(t *testing.T) {
 	if _, err := Factorize(ctx, blind{a}, 2, Options{Solver: MU{}, Start: Zero{}, IgnoreDiagonal: true}); !strings.HasSuffix(err.Error(), "cannot leave H = 0; start at random") {
 		t.Errorf("from zero, where nothing leaves it: %v", err)
 	}
+	for _, nothing := range []matrix.Operator{nil, &matrix.SymCSR{}, &matrix.SymDense{}, &matrix.GramOperator{}} {
+		if _, err := Factorize(ctx, nothing, 1, Options{}); !errors.Is(err, ErrEmpty) {
+			t.Errorf("Factorize of %T: %v", nothing, err)
+		}
+	}
+	if _, err := MaxClique(ctx, nil, CliqueOptions{}); !errors.Is(err, ErrEmpty) {
+		t.Errorf("MaxClique of nil: %v", err)
+	}
+	for _, h := range []*matrix.Dense{nil, filled(6, 2, 1)} {
+		if _, _, err := RelErr(nil, h, Options{}); !errors.Is(err, ErrUnfit) {
+			t.Errorf("RelErr of nil and %v: %v", h, err)
+		}
+	}
+	if _, _, err := RelErr(a, nil, Options{}); !errors.Is(err, ErrUnfit) {
+		t.Errorf("RelErr of no H: %v", err)
+	}
 	for _, value := range []float64{0, 1} {
 		if got, floor, err := RelErr(none, filled(6, 2, value), Options{}); math.IsInf(got, 1) != (value > 0) || floor != 0 || err != nil {
 			t.Errorf("RelErr of A = 0 and entries of %v: %v, %v, %v", value, got, floor, err)

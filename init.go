@@ -20,7 +20,7 @@ type Start interface {
 // Zero is H = 0. Column 1 then approximates A alone and later columns what is left, so they come out sparser and clusters
 // less balanced than from Random; it needs a positive diagonal. Only coordinate descent and
 // TSVD can leave it, the first only where some A_ii > 0; elsewhere CD and MBI plant a pair of entries and say so in
-// Result.Notes, or, for inner products without their diagonal, the start is refused.
+// Result.Notes, or, where A does not list its entries (matrix.RowVisitor), as inner products without their diagonal, the start is refused.
 type Zero struct{}
 
 // Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq. 16), which
@@ -37,7 +37,7 @@ type SVDStart struct{}
 type LAIStart struct{}
 
 // Given is a start of the caller's own, n×r, ≥ 0, in the units of √A, with ‖HHᵀ‖ at most 10⁶·‖A‖. It is used as it is and
-// not changed.
+// not changed; where A = 0 the answer is zero whatever it is.
 type Given struct{ H *matrix.Dense }
 
 const mostStart = 1e6 // times ‖A‖

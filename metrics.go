@@ -59,6 +59,9 @@ func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
 // of an H that was fitted to something else in place of A. Both are +Inf where their squares are beyond float64, and the error is where A = 0 and H is not. Of the options Threads and IgnoreDiagonal count. A product A·H and O(n·r²).
 // ErrUnfit when H has not n rows, or an entry that is not finite; else what Factorize says of A, r and Threads.
 func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor float64, err error) {
+	if a == nil || h == nil {
+		return 0, 0, fmt.Errorf("%w: the matrix or H is not there", ErrUnfit)
+	}
 	n, r := h.Dims()
 	if n != a.Dim() {
 		return 0, 0, fmt.Errorf("%w: H has %d rows and A %d items", ErrUnfit, n, a.Dim())

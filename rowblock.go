@@ -18,7 +18,7 @@ import (
 //
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 2·n·r numbers besides A, the answer
 // among them, for a dense A n²/2 + 2·n·r more and n·r more where its rows are kept with zeros between them (r no multiple of 4 or, for sparse data and r > 4, of 8), 5·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
-// zero where no A_ii > 0. See docs/engine.md.
+// zero where no A_ii > 0. A must be an operator of package matrix, or a view of one. See docs/engine.md.
 type RowBlock struct {
 	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
 	// with two passes.

@@ -16,7 +16,7 @@ type Options struct {
 	// Solver is the method with its own knobs. nil chooses one for the matrix; Result says which and why.
 	Solver Solver
 	// Start is the first H. nil is the method's own: for coordinate descent Zero when some A_ii > 0, else Random. When Solver
-	// is nil too, the start is TSVDStart, but with an ℓ₁ weight on dense data, an H of more than 2²² numbers, or on sparse data very many columns.
+	// is nil too, the start is TSVDStart, but with an ℓ₁ weight on dense data, an H of more than 2²² numbers, or on sparse data very many columns, or with an operator from elsewhere than package matrix.
 	Start Start
 	// Stop bounds the run.
 	Stop Stop
@@ -48,7 +48,7 @@ type Options struct {
 	Trace bool
 	// TraceAt says which sweeps the trace has, besides the start and the last, and is asked about each that is not provisional in
 	// turn, with several runs about those of each; nil means all. The figures of one take about as long as a sweep, and those of
-	// the last are not known when a limit cuts the next one short.
+	// the last are not known when a limit cuts the next one short. With Kicks the trace has the last of the first run, too.
 	TraceAt func(sweep int) bool
 	// Bound says whether Result.LowerBound is looked for, after the runs; the default is NoBound.
 	Bound Bound
@@ -242,9 +242,12 @@ func (p *problem) note(format string, args ...any) {
 const mostNumbers = min(math.MaxInt/16, 1<<44)
 
 func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
+	if a == nil {
+		return nil, fmt.Errorf("%w: there is none", ErrEmpty)
+	}
 	n := a.Dim()
-	if n == 0 {
-		return nil, fmt.Errorf("%w: n = 0", ErrEmpty)
+	if n <= 0 {
+		return nil, fmt.Errorf("%w: n = %d", ErrEmpty, n)
 	}
 	if r < 1 || r > mostNumbers/max(n, r) {
 		return nil, fmt.Errorf("%w: r = %d, want at least 1, and n·r and r² numbers that can be addressed", ErrRank, r)

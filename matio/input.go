@@ -75,7 +75,7 @@ func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, err
 		// new, fields of two bytes), so that all take about a quarter of the limit at most.
 		in.threads = int(max(1, min(int64(in.threads), in.limit/(256*int64(blockSize)))))
 	}
-	hashed := io.TeeReader(r, in.sum)
+	hashed := io.TeeReader(guarded{r}, in.sum)
 	in.src = &source{r: io.NopCloser(hashed)}
 	if in.threads > 1 { // hash ahead of what decompresses or parses
 		from, to := io.Pipe()
@@ -111,6 +111,18 @@ func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, err
 		return nil, err
 	}
 	return in, nil
+}
+
+// guarded is a reader of the caller's, whose panics are errors: it is read on other goroutines, where nobody could recover.
+type guarded struct{ r io.Reader }
+
+func (g guarded) Read(p []byte) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			n, err = 0, fmt.Errorf("matio: the reader panicked: %v", v)
+		}
+	}()
+	return g.r.Read(p)
 }
 
 // close ends the goroutines that work for the input. It waits for a Read of the file that has begun.

@@ -374,3 +374,26 @@ func TestWideLine(t *testing.T) {
 		}
 	}
 }
+
+type panicking struct{ left int }
+
+func (r *panicking) Read(p []byte) (int, error) {
+	if r.left--; r.left < 0 {
+		panic("mine")
+	}
+	return copy(p, "1,2\n"), nil
+}
+
+// TestPanickingReader: a panic of the caller's reader, which other goroutines read, is an error.
+func TestPanickingReader(t *testing.T) {
+	for _, threads := range []int{1, 4} {
+		for _, left := range []int{0, 1, 100000} {
+			if _, err := Read(&panicking{left}, "-", Options{Format: "csv", Threads: threads}); err == nil || !strings.Contains(err.Error(), "the reader panicked: mine") {
+				t.Errorf("%d threads, after %d reads: %v", threads, left, err)
+			}
+		}
+		if _, err := Read(nil, "-", Options{Format: "csv", Threads: threads}); err == nil || !strings.Contains(err.Error(), "the reader panicked") {
+			t.Errorf("%d threads, no reader: %v", threads, err)
+		}
+	}
+}

@@ -99,7 +99,7 @@ type JointProduct interface {
 	MoveAll(t float64)
 }
 
-// BlockMultiplier is an operator with a BlockProduct.
+// BlockMultiplier is an operator with a BlockProduct: those of this package. What multiplies for symnmf.RowBlock, symnmf.VBSUM and symnmf.LAI cannot be written elsewhere, as its team of goroutines is internal.
 type BlockMultiplier interface {
 	// NewBlockProduct returns the product with h, which it watches, in blocks of size rows; team does the work.
 	NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct

@@ -48,7 +48,7 @@ var (
 //
 //	‖A − U·diag(λ)·Uᵀ‖² = ‖A‖² − Σλ²   over the λ that are kept
 //
-// The difference cancels: below some 1e-7·‖A‖ it is noise, and 0 where it comes out negative. With ErrFar it is an estimate.
+// The difference cancels: below some 1e-7·‖A‖, or of what ‖A‖² itself is what is left of (Taken), it is noise, and 0 where it comes out negative. With ErrFar it is an estimate.
 //
 // Where Near is given, all of that is of XXᵀ for dense points that keep it (Folded), since products with that take next to nothing, and Ã = Xᵀ·U·Uᵀ·X; Ω has no zeros then, and the distance is exact, too. Of any other A, with Power ≥ 1, the last product but one is enough if
 // Nyström's formula is, and the distance is a bound. Else Ã is, to rounding, the same for A in any form.

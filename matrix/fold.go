@@ -88,7 +88,7 @@ func FoldedSize(a Operator) (n int, madds int64) {
 	return a.Dim(), Madds(a)
 }
 
-// Madds returns how many multiply–adds a product of a with one vector takes: as many as numbers are stored, or twice that where a is a product itself.
+// Madds returns how many multiply–adds a product of a with one vector takes: as many as numbers are stored, or twice that where a does not list its entries (RowVisitor), as where it is a product itself.
 func Madds(a Operator) int64 {
 	if _, explicit := a.(RowVisitor); explicit {
 		return a.Stored()

@@ -77,7 +77,12 @@ func (m *SymCSR) sumSq(u float64, w []float64, workers int) (all, off float64) {
 }
 
 // Dim implements Operator.
-func (m *SymCSR) Dim() int { return m.a.rows }
+func (m *SymCSR) Dim() int {
+	if m.a == nil { // of the zero value
+		return 0
+	}
+	return m.a.rows
+}
 
 // Stored implements Operator.
 func (m *SymCSR) Stored() int64 { return m.a.NNZ() }

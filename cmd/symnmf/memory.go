@@ -386,7 +386,9 @@ const alongside = 512 << 20
 // with a limit on their time are none of them.
 func (sh *shape) together(threads int, limit int64, timed bool) {
 	alone := sh.ahead()
-	much := func() bool { return sh.ahead() > mostBytes(limit) || sh.ahead()-sh.begun() > max(2*alone, alone+alongside) }
+	much := func() bool {
+		return sh.ahead() > mostBytes(limit) || sh.ahead()-sh.begun() > max(2*alone, alone+alongside)
+	}
 	pieces := min(sh.runs, threads)
 	if timed {
 		pieces = 1
