@@ -60,6 +60,7 @@ type benchFlags struct {
 	experiments        []string
 	sets, methods      []string
 	threads            int
+	memory             byteSize
 	mixed              bool
 	quiet, still, list bool
 }
@@ -103,6 +104,7 @@ Runs use one thread unless the plan or --threads says otherwise, so that no meth
 	flags.StringSliceVar(&f.sets, "sets", nil, "only the sets `NAME[,NAME...]`")
 	flags.StringSliceVar(&f.methods, "methods", nil, "only the methods `NAME[,NAME...]`, as the plan labels them")
 	wholeVar(flags, &f.threads, "threads", "t", 0, "`N` processors for every run; 0 = the plan's, which is 1 unless it says otherwise (default 0)")
+	memoryFlag(flags, &f.memory)
 	flags.BoolVar(&f.mixed, "mixed", false, "go on with records of another version or machine, whose times do not compare")
 	flags.BoolVar(&f.list, "list", false, "list the runs and make none")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
@@ -177,7 +179,13 @@ func (f *benchFlags) run(s *streams) error {
 	}
 	ctx, release := catchSignals()
 	defer release()
-	out, err := experiment.Run(ctx, plan, experiment.Options{Dir: f.out, Data: f.data, Version: version(), Mixed: f.mixed, Begin: begin, Progress: progress.show})
+	limit := f.memory.limit()
+	defer within(mostBytes(limit))()
+	out, err := experiment.Run(ctx, plan, experiment.Options{
+		Dir: f.out, Data: f.data, Version: version(), Mixed: f.mixed, Begin: begin, Progress: progress.show,
+		MaxBytes: max(limit-program, min(limit, 1)), Fits: func(need experiment.Need) error { return benchFits(need, limit) },
+	})
+	err = raisable(err, limit)
 	progress.done()
 	var sig signalError
 	if err != nil && ctx.Err() != nil {

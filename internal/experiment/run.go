@@ -16,11 +16,13 @@ import (
 
 // Options says how [Run] goes about a plan.
 type Options struct {
-	Dir      string        // of the records
-	Data     string        // folder of the sets, "" if there is none
-	Version  string        // of the program, for the records
-	Mixed    bool          // go on with records of another version or machine
-	Begin    func(Outcome) // called once, when it is known what there is to do
+	Dir      string           // of the records
+	Data     string           // folder of the sets, "" if there is none
+	Version  string           // of the program, for the records
+	Mixed    bool             // go on with records of another version or machine
+	MaxBytes int64            // that a set may take while it is read; 0 = no limit
+	Fits     func(Need) error // asked before the first run of all whose needs are known by then, and before each; an error is why it is not made
+	Begin    func(Outcome)    // called once, when it is known what there is to do
 	Progress func(Progress)
 }
 
@@ -66,7 +68,16 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		begin()
 		return out, nil
 	}
-	w := &worker{plan: p, opt: opt, shelf: shelf{dir: opt.Data}, machine: Machine(), bounds: map[string]float64{}, sums: map[string]string{}}
+	w := &worker{plan: p, opt: opt, shelf: shelf{dir: opt.Data, most: opt.MaxBytes}, machine: Machine(), bounds: map[string]float64{}, sums: map[string]string{}}
+	done := map[string]bool{}
+	if old, err := Read(opt.Dir); err == nil { // what is wrong with it openLog tells
+		for k := range old.List {
+			done[old.List[k].Key] = true
+		}
+	}
+	if err := w.checkAhead(list, done); err != nil {
+		return out, err
+	}
 	log, err := openLog(opt.Dir, Header{
 		Format: formatName, PlanName: p.Name, PlanHash: p.hash(), Plan: p.String(),
 		Version: opt.Version, Machine: w.machine, Created: now(),
@@ -76,7 +87,6 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	}
 	defer log.Close()
 	out.Dropped = log.Dropped
-	done := map[string]bool{}
 	guess := newEstimate()
 	for k := range log.List {
 		rec := &log.List[k]
@@ -168,6 +178,9 @@ func (w *worker) make(ctx context.Context, r *run, show func(Progress)) (*Record
 	if err != nil {
 		return nil, err
 	}
+	if err := w.fits(r.needOf(d)); err != nil {
+		return nil, err
+	}
 	id := r.set.id()
 	if old := w.sums[formless(id)]; old != "" && old != d.sha256 {
 		return nil, fmt.Errorf("%w: the file of %s has changed since the first records of it (SHA-256 %.8s…, then %.8s…); give another directory",
@@ -205,11 +218,7 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 	if len(m.Knobs) > 0 {
 		rec.Knobs = m.Knobs
 	}
-	form := formX
-	if r.set.Options["form"] == "explicit" {
-		form = formA
-	}
-	a, err := d.operator(form, w.plan.Threads)
+	a, err := d.operator(r.form(), w.plan.Threads)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.set.Name, err)
 	}

@@ -327,6 +327,50 @@ func lastLines(t *testing.T, dir string, n int) []byte {
 	return []byte(strings.Join(strings.SplitAfter(string(text), "\n")[:n], ""))
 }
 
+// TestNeeds: what is known of a set before it is made is what it has, and inner products are counted before they are written out.
+func TestNeeds(t *testing.T) {
+	const text = "plan p\nexperiment e\ndata synthetic:low-rank n=20\ndata synthetic:full-rank n=20\ndata synthetic:planted n=300 groups=3 in=0.5 out=0.1\n" +
+		"data synthetic:text m=30 n=40 words=5\ndata synthetic:text m=30 n=40 words=5 form=explicit\nrank 2\nsweeps 1\nmethod cd-cyclic\n"
+	asked := map[string][]Need{}
+	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: t.TempDir(), Fits: func(n Need) error {
+		asked[n.Key] = append(asked[n.Key], n)
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 5 {
+		t.Errorf("%d runs, want 5", len(asked))
+	}
+	for key, list := range asked {
+		if len(list) != 2 {
+			t.Fatalf("%s: asked %d times, want before all and before each", key, len(list))
+		}
+		before, after := list[0], list[1]
+		if strings.Contains(key, "explicit") {
+			a := innerProducts(instance.Text(30, 40, 5, 1), matrix.Columns).(*matrix.CSR)
+			if after.Rows != 40 || after.Cols != 40 || after.Items != "" || after.Stored != float64(len(a.Col)) || after.Held != before.Bytes() {
+				t.Errorf("%s: %+v", key, after)
+			}
+			continue
+		}
+		off := math.Abs(before.Stored - after.Stored)
+		if strings.Contains(key, "planted") { // drawn: eight standard deviations of each pair's, twice
+			off = max(0, off-16*math.Sqrt(300*300/8))
+		}
+		if off > 0 || before.Making < before.Bytes() || before.Rows != after.Rows || before.Cols != after.Cols || before.Items != after.Items || before.Sparse != after.Sparse {
+			t.Errorf("%s: %+v before, %+v after", key, before, after)
+		}
+	}
+	why := errors.New("too large")
+	dir := filepath.Join(t.TempDir(), "records")
+	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: dir, Fits: func(Need) error { return why }}); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the directory is there")
+	}
+}
+
 // TestInnerProducts compares with the definition.
 func TestInnerProducts(t *testing.T) {
 	sparse := instance.Text(7, 12, 3, 1)
