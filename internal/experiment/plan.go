@@ -226,20 +226,17 @@ func (s Selection) has(r *run) bool {
 // Select chooses the runs that Keys, Size and [Run] are about; the plan and its records stay what they are. Names that fit nothing are
 // an error, which lists those there are, and so is a selection without a run.
 func (p *Plan) Select(s Selection) error {
-	var experiments, sets, labels []string
+	var experiments, sets []string
 	for _, e := range p.Experiments {
 		experiments = append(experiments, e.Name)
 		for _, set := range e.Data {
 			sets = append(sets, set.Name)
 		}
-		for _, m := range e.Methods {
-			labels = append(labels, m.Label)
-		}
 	}
 	for _, check := range []struct {
 		what            string
 		wanted, present []string
-	}{{"experiment", s.Experiments, experiments}, {"set", s.Sets, sets}, {"method", s.Methods, labels}} {
+	}{{"experiment", s.Experiments, experiments}, {"set", s.Sets, sets}, {"method", s.Methods, p.labels()}} {
 		for _, name := range check.wanted {
 			if !slices.Contains(check.present, name) {
 				return fmt.Errorf("%w: plan %s has no %s %q; it has %s", ErrPlan, p.Name, check.what, name, strings.Join(unique(check.present), ", "))
@@ -251,6 +248,16 @@ func (p *Plan) Select(s Selection) error {
 		return fmt.Errorf("%w: plan %s has no run that is of %s at once", ErrPlan, p.Name, s)
 	}
 	return nil
+}
+
+// labels are those of all methods, in the order in which they first come.
+func (p *Plan) labels() (list []string) {
+	for _, e := range p.Experiments {
+		for _, m := range e.Methods {
+			list = append(list, m.Label)
+		}
+	}
+	return unique(list)
 }
 
 // String names what is selected.
