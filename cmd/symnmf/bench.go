@@ -195,14 +195,20 @@ func (f *benchFlags) run(s *streams) error {
 		}
 		return sig
 	}
-	if err != nil {
+	if err != nil && out.NotMade == 0 {
 		return err
 	}
 	if out.Total == 0 {
 		return usagef("plan %s: none of its data is here; --data DIR says where sets are", plan.Name)
 	}
 	if !f.quiet {
-		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Total), "run", "runs"), f.out, out.Made, f.out)
+		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Before+out.Made), "run", "runs"), f.out, out.Made, f.out)
+		if len(out.Refused) > 0 {
+			s.warn(fmt.Sprintf("%s: the first is %s", count(int64(len(out.Refused)), "run is refused", "runs are refused"), out.Refused[0]))
+		}
+	}
+	if err != nil {
+		return err
 	}
 	if len(out.Failed) > 0 {
 		return fmt.Errorf("%s: the first is %s", count(int64(len(out.Failed)), "run failed", "runs failed"), out.Failed[0])

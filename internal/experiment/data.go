@@ -67,6 +67,7 @@ type shelf struct {
 	most int64 // bytes that reading may keep, 0 for no limit
 	key  string
 	last *dataset
+	err  error // in place of last
 }
 
 // take returns the matrix of that run. Low rank without r= has that of the run.
@@ -75,16 +76,12 @@ func (s *shelf) take(r *run) (*dataset, error) {
 	if r.set.Name == synthetic+"low-rank" && r.set.Options["r"] == "" {
 		key += fmt.Sprintf(",r=%d", r.rank)
 	}
-	if s.key == key {
-		return s.last, nil
+	if s.key != key {
+		s.last = nil // let go of it first
+		s.last, s.err = s.read(r)
+		s.key = key
 	}
-	s.key, s.last = "", nil // let go of it first
-	d, err := s.read(r)
-	if err != nil {
-		return nil, err
-	}
-	s.key, s.last = key, d
-	return d, nil
+	return s.last, s.err
 }
 
 func (s *shelf) read(r *run) (*dataset, error) {
@@ -113,7 +110,7 @@ func (s *shelf) read(r *run) (*dataset, error) {
 	}
 	t, err := matio.Open(name, matio.Options{MaxBytes: s.most})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err // which has the name
 	}
 	var table matrix.Table = t.Dense
 	if t.Sparse != nil {

@@ -121,8 +121,16 @@ func (d *dataset) n() int {
 	return rows
 }
 
-// checkAhead refuses, before the first run, what is known to need too much memory by then: sets that are made, and those inside the program. done are the
-// runs that are not made again.
+// items is how many there are.
+func (n Need) items() int {
+	if n.Items == inColumns {
+		return n.Cols
+	}
+	return n.Rows
+}
+
+// checkAhead refuses, before the first run, what is known by then not to come about: runs on sets that are made, and on those inside the program. done are
+// the runs that are not made again.
 func (w *worker) checkAhead(list []run, done map[string]bool) error {
 	for k := range list {
 		r := &list[k]
@@ -139,12 +147,30 @@ func (w *worker) checkAhead(list []run, done map[string]bool) error {
 		default:
 			continue
 		}
+		if n := need.items(); r.rank > n {
+			return w.plan.errorf(r.experiment.line, "experiment %s: %d columns for the %d items of %s; a smaller rank, or larger sets", r.experiment.Name, r.rank, n, r.set.Name)
+		}
+		if err := w.suits(r, need.items()); err != nil {
+			return err
+		}
 		if done[r.key] {
 			continue
 		}
 		if err := w.fits(need); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// suits refuses items that are not the pixels of the pictures that are to be kept.
+func (w *worker) suits(r *run, n int) error {
+	e := r.experiment
+	if e.Pictures == nil {
+		return nil
+	}
+	if err := e.Pictures.fit(n); err != nil {
+		return w.plan.errorf(e.line, "experiment %s: %v, the items of %s; give another WxH, or items= where the pixels are", e.Name, err, r.set.Name)
 	}
 	return nil
 }

@@ -21,7 +21,12 @@ type Plan struct {
 	Experiments []*Experiment
 	LeftOut     []string // what method? asks for and this build lacks, as "method anls"
 
+	file     string // it was read from
 	selected Selection
+}
+
+func (p *Plan) errorf(line int, format string, args ...any) error {
+	return fmt.Errorf("%w: %s:%d: %s", ErrPlan, p.file, line, fmt.Sprintf(format, args...))
 }
 
 // The tasks.

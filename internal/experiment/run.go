@@ -42,7 +42,8 @@ type Outcome struct {
 	Missing             []string      // sets that are not under Options.Data
 	Unbounded           int           // how many of the runs not recorded before have no time limit
 	Limits              time.Duration // the sum of the time limits of the others
-	Failed              []string      // keys of all records that say so, with the reason
+	Failed, Refused     []string      // keys of all records that say so, with the reason
+	NotMade             int           // how many runs could not be, about which the error tells
 	Dropped             int           // bytes of a last line that was not whole
 }
 
@@ -99,6 +100,7 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	out.Before = out.Total - len(todo)
 	out.Unbounded, out.Limits = limits(todo)
 	begin()
+	var hindered []error // each that is another once
 	for k := range todo {
 		r := &todo[k]
 		if err := ctx.Err(); err != nil {
@@ -117,6 +119,13 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 			opt.Progress(at)
 		}
 		rec, err := w.make(ctx, r, show)
+		if why := (hindrance{}); errors.As(err, &why) {
+			out.NotMade++
+			if !slices.ContainsFunc(hindered, func(other error) bool { return other.Error() == why.Error() }) {
+				hindered = append(hindered, why)
+			}
+			continue
+		}
 		if err != nil {
 			return out, err
 		}
@@ -130,7 +139,32 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		out.Made++
 		show(Progress{Record: rec})
 	}
-	return out, nil
+	return out, notMade(out.NotMade, hindered)
+}
+
+// hindrance is what keeps runs on a set from being made, and no others.
+type hindrance struct {
+	set string
+	err error
+}
+
+func (h hindrance) Error() string { return h.set + ": " + h.err.Error() }
+func (h hindrance) Unwrap() error { return h.err }
+
+// notMade is the error of so many runs that something hindered, nil if nothing did.
+func notMade(runs int, hindered []error) error {
+	if runs == 0 {
+		return nil
+	}
+	all := hindered[0]
+	for _, why := range hindered[1:] {
+		all = fmt.Errorf("%w; %w", all, why)
+	}
+	noun := "runs"
+	if runs == 1 {
+		noun = "run"
+	}
+	return fmt.Errorf("experiment: %d %s not made: %w", runs, noun, all)
 }
 
 func stopped(err error) error {
@@ -138,8 +172,11 @@ func stopped(err error) error {
 }
 
 func (o *Outcome) fail(rec *Record) {
-	if rec.Status == Failed {
+	switch rec.Status {
+	case Failed:
 		o.Failed = append(o.Failed, rec.Key+": "+rec.Error)
+	case Refused:
+		o.Refused = append(o.Refused, rec.Key+": "+rec.Error)
 	}
 }
 
@@ -175,16 +212,19 @@ func (w *worker) learn(rec *Record) {
 // make makes one run. What the method refuses is a record; an error is what keeps the whole plan from going on.
 func (w *worker) make(ctx context.Context, r *run, show func(Progress)) (*Record, error) {
 	d, err := w.shelf.take(r)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = w.suits(r, d.n())
 	}
-	if err := w.fits(r.needOf(d)); err != nil {
-		return nil, err
+	if err == nil {
+		err = w.fits(r.needOf(d))
+	}
+	if err != nil {
+		return nil, hindrance{r.set.Name, err}
 	}
 	id := r.set.id()
 	if old := w.sums[formless(id)]; old != "" && old != d.sha256 {
-		return nil, fmt.Errorf("%w: the file of %s has changed since the first records of it (SHA-256 %.8s…, then %.8s…); give another directory",
-			ErrOther, r.set.Name, d.sha256, old)
+		return nil, fmt.Errorf("%w: the file of %s has changed since the first records of it (SHA-256 %.8s…, now %.8s…); give another directory",
+			ErrOther, r.set.Name, old, d.sha256)
 	}
 	rec := &Record{
 		Key: r.key, Experiment: r.experiment.Name, Task: r.experiment.Task, Set: id, Instance: r.instance, SHA256: d.sha256,
@@ -220,7 +260,7 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 	}
 	a, err := d.operator(r.form(), w.plan.Threads)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.set.Name, err)
+		return hindrance{r.set.Name, err}
 	}
 	rec.N, rec.Stored = a.Dim(), a.Stored()
 	if r.rank > rec.N { // the library would take it; a table has no use for it
@@ -254,7 +294,7 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 	rec.take(res)
 	if f := r.experiment.Pictures; f != nil {
 		if rec.Pictures, err = f.of(res.H); err != nil {
-			return fmt.Errorf("experiment %s: %w", r.experiment.Name, err)
+			return err
 		}
 	}
 	key := matrixKey(rec.Set, rec.Instance, rec.Rank)
@@ -306,7 +346,7 @@ func (w *worker) eigen(ctx context.Context, r *run, d *dataset, rec *Record) err
 	}
 	a, err := d.operator(r.label, w.plan.Threads)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.set.Name, err)
+		return hindrance{r.set.Name, err}
 	}
 	rec.N, rec.Stored, rec.NormA = a.Dim(), a.Stored(), Number(a.Norm())
 	runtime.GC()
@@ -333,11 +373,19 @@ func (w *worker) eigen(ctx context.Context, r *run, d *dataset, rec *Record) err
 	return nil
 }
 
+// fit refuses n items that are not the pixels.
+func (f *Pictures) fit(n int) error {
+	if n != f.W*f.H {
+		return fmt.Errorf("pictures of %d×%d pixels, and H has %d rows", f.W, f.H, n)
+	}
+	return nil
+}
+
 // of returns the columns of h as bytes, each scaled to its own largest entry, by rows of the picture.
 func (f *Pictures) of(h *matrix.Dense) ([]byte, error) {
 	n, r := h.Dims()
-	if n != f.W*f.H {
-		return nil, fmt.Errorf("pictures of %d×%d pixels, and H has %d rows", f.W, f.H, n)
+	if err := f.fit(n); err != nil {
+		return nil, err
 	}
 	b := make([]byte, n*r)
 	for j := range r {
