@@ -20,7 +20,23 @@ func Draw(rs *Records) *report.Page {
 			p.Sections = append(p.Sections, d.section(e))
 		}
 	}
+	giveLooks(p)
 	return p
+}
+
+// giveLooks has what has one name drawn alike in all charts.
+func giveLooks(p *report.Page) {
+	looks := map[string]int{}
+	for _, s := range p.Sections {
+		for _, c := range s.Charts {
+			for _, series := range c.Series {
+				if _, ok := looks[series.Name]; !ok {
+					looks[series.Name] = len(looks)
+				}
+				c.Looks = append(c.Looks, looks[series.Name])
+			}
+		}
+	}
 }
 
 // drawer holds what all sections need.

@@ -320,6 +320,22 @@ func TestCurves(t *testing.T) {
 	}
 }
 
+// TestLooks: one name is one look on the whole page, by when it first comes.
+func TestLooks(t *testing.T) {
+	const text = "plan p\nexperiment e\ndata cbcl\nrank 60\nsweeps 1\nmethod anls\nmethod cd-cyclic\nexperiment f\ndata cbcl\nrank 60\nsweeps 1\nmethod rowblock\nmethod cd-cyclic\nmethod anls\n"
+	run := func(label string) Record {
+		return Record{Set: "cbcl", Rank: 60, Label: label, Sweeps: 1, Seconds: 1, RelErr: 0.3, Trace: &Trace{Seconds: []float64{0, 1}, RelErr: []Number{0.2, 0.3}, KKT: make([]Number, 2)}}
+	}
+	rs := made(t, text, run("anls"), run("cd-cyclic"), run("rowblock"), run("cd-cyclic"), run("anls"))
+	for k := 2; k < 5; k++ {
+		rs.List[k].Experiment = "f"
+	}
+	p := Draw(rs)
+	if first, second := p.Sections[0].Charts[0].Looks, p.Sections[1].Charts[0].Looks; !slices.Equal(first, []int{0, 1}) || !slices.Equal(second, []int{2, 1, 0}) {
+		t.Errorf("%v, %v", first, second)
+	}
+}
+
 // TestEndAlone: a run whose sweeps had no figures has its end, where others have a curve.
 func TestEndAlone(t *testing.T) {
 	page := Draw(made(t, cbclPlan,
