@@ -386,42 +386,47 @@ func (f *drawFlags) narrow(page *drawing.Page) error {
 // write makes the files.
 func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
-		return usagef("-o %s: the directory is not empty; --force writes into it all the same", f.out)
+		return usagef("-o %s: %s", f.out, notEmpty)
 	}
-	if _, err := claimDir(f.out); err != nil {
+	made, err := claimDir(f.out)
+	if err != nil {
 		return err
 	}
-	files := 0
-	put := func(name string, writers map[string]func(io.Writer) error) error {
-		for _, ext := range []string{"txt", "csv", "tex", "svg", "png"} {
-			if write := writers[ext]; write != nil {
-				if err := writeFile(filepath.Join(f.out, name+"."+ext), write); err != nil {
-					return err
-				}
-				files++
-			}
+	defer removeEmpty(made) // where nothing has been written
+	if !f.force {
+		release, err := holdDir(f.out)
+		if err != nil {
+			return err
 		}
-		return nil
+		defer release()
 	}
-	type writers = map[string]func(io.Writer) error
+	var files []outFile
+	put := func(name string, write func(io.Writer) error) {
+		again := func(file outFile) bool { return file.name == name } // the last of a name is kept
+		files = append(slices.DeleteFunc(files, again), outFile{name, write})
+	}
 	for _, section := range page.Sections {
 		for _, t := range section.Tables {
-			if err := put(t.Name, writers{"txt": t.WriteText, "csv": t.WriteCSV, "tex": t.WriteLaTeX}); err != nil {
-				return err
-			}
+			put(t.Name+".txt", t.WriteText)
+			put(t.Name+".csv", t.WriteCSV)
+			put(t.Name+".tex", t.WriteLaTeX)
 		}
 		for _, c := range section.Charts {
-			if err := put(c.Name, writers{"csv": c.WriteCSV, "svg": c.WriteSVG, "png": c.WritePNG}); err != nil {
-				return err
-			}
+			put(c.Name+".csv", c.WriteCSV)
+			put(c.Name+".svg", c.WriteSVG)
+			put(c.Name+".png", c.WritePNG)
 		}
 		for _, g := range section.Galleries {
-			if err := put(g.Name, writers{"svg": g.WriteSVG, "png": g.WritePNG}); err != nil {
-				return err
-			}
+			put(g.Name+".svg", g.WriteSVG)
+			put(g.Name+".png", g.WritePNG)
 		}
 	}
-	fmt.Fprintf(s.err, "%s written to %s\n", count(int64(files), "file", "files"), f.out)
+	if len(files) > 0 { // of an empty page there is none
+		if err := writeFiles(f.out, files); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(s.err, "%s written to %s\n", count(int64(len(files)), "file", "files"), f.out)
 	return nil
 }
 
