@@ -380,6 +380,16 @@ func TestOver(t *testing.T) {
 	}
 }
 
+// TestFromFirstSweep: seconds to an error are of sweeps, not of the start, which may be better than they are.
+func TestFromFirstSweep(t *testing.T) {
+	r := &Record{Seconds: 4, RelErr: 0.4, Trace: &Trace{Sweep: []int{0, 1, 2}, Seconds: []float64{0.1, 1, 2}, RelErr: []Number{0.2, 0.6, 0.5}}}
+	for target, want := range map[float64]float64{0.6: 1, 0.5: 2, 0.4: 4, 0.3: math.NaN()} {
+		if got := r.secondsTo(target); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("to %v: %v, want %v", target, got, want)
+		}
+	}
+}
+
 // TestWithoutAnswer: runs that a limit ended before their first sweep count.
 func TestWithoutAnswer(t *testing.T) {
 	rs := made(t, cbclPlan,

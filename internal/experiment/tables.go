@@ -348,10 +348,10 @@ func (d *drawer) leastOf(c *column, like *Record) (relErr, by string) {
 	return showMean(errors, false), by
 }
 
-// secondsTo returns when the error of a run is first at most target; NaN if never.
+// secondsTo returns when the error of a run is first at most target, from the end of its first sweep on, as curves have it; NaN if never.
 func (r *Record) secondsTo(target float64) float64 {
 	for k, e := range r.Trace.RelErr {
-		if float64(e) <= target {
+		if r.Trace.Sweep[k] > 0 && float64(e) <= target {
 			return r.Trace.Seconds[k]
 		}
 	}
