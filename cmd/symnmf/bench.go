@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -36,11 +37,7 @@ func newBench(s *streams) *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			var names []string
-			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
-			}
-			return usageError{msg: fmt.Sprintf("unknown command bench %q%s", args[0], didYouMean(args[0], names, "")), command: cmd}
+			return unknownCommand(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(s.err)
@@ -202,7 +199,7 @@ func (f *benchFlags) run(s *streams) error {
 		return usagef("plan %s: none of its data is here; --data DIR says where sets are", plan.Name)
 	}
 	if !f.quiet {
-		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Before+out.Made), "run", "runs"), f.out, out.Made, f.out)
+		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Before+out.Made), "run", "runs"), f.out, out.Made, inShell(f.out))
 		if len(out.Refused) > 0 {
 			s.warn(fmt.Sprintf("%s: the first is %s", count(int64(len(out.Refused)), "run is refused", "runs are refused"), out.Refused[0]))
 		}
@@ -247,6 +244,17 @@ func (f *benchFlags) begin(plan *experiment.Plan, out experiment.Outcome, s *str
 		fmt.Fprintf(s.err, ", %d without a limit in time", out.Unbounded)
 	}
 	fmt.Fprintln(s.err)
+}
+
+// inShell writes a name as a shell reads it back, in double quotes where it needs any.
+func inShell(name string) string {
+	plain := func(c rune) bool {
+		return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_./:,+@%=", c) || c == filepath.Separator
+	}
+	if name != "" && strings.IndexFunc(name, func(c rune) bool { return !plain(c) }) < 0 {
+		return name
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(name) + `"`
 }
 
 func writeLines(w io.Writer, lines []string) error {

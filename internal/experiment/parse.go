@@ -78,7 +78,7 @@ func parseWritten(text string) (*Plan, error) {
 
 func (p *parser) parse(text string) (*Plan, error) {
 	p.plan, p.seen = &Plan{Threads: 1, file: p.file}, map[string]bool{}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) { // a byte-order mark
 		p.line++
 		if k := strings.IndexByte(line, '#'); k == 0 || k > 0 && (line[k-1] == ' ' || line[k-1] == '\t') { // not the one in a name
 			line = line[:k]

@@ -231,6 +231,10 @@ func (s Selection) has(r *run) bool {
 // Select chooses the runs that Keys, Size and [Run] are about; the plan and its records stay what they are. Names that fit nothing are
 // an error, which lists those there are, and so is a selection without a run.
 func (p *Plan) Select(s Selection) error {
+	if len(p.Experiments) == 0 {
+		return fmt.Errorf("%w: plan %s has no run left without %s, which this program lacks; it has the methods %s", ErrPlan, p.Name,
+			strings.Join(p.LeftOut, ", "), strings.Join(methodNames(), ", "))
+	}
 	var experiments, sets []string
 	for _, e := range p.Experiments {
 		experiments = append(experiments, e.Name)

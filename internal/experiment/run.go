@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"runtime"
 	"slices"
@@ -131,6 +132,9 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		}
 		rec.WallSeconds = microseconds(time.Since(began))
 		if err := log.append(rec); err != nil {
+			if path := (*fs.PathError)(nil); errors.As(err, &path) { // it has the name, too
+				err = path.Err
+			}
 			return out, fmt.Errorf("cannot write %s: %w", log.name, err)
 		}
 		w.learn(rec)
