@@ -198,7 +198,7 @@ func (f *benchFlags) run(s *streams) error {
 	if out.Total == 0 {
 		return usagef("plan %s: none of its data is here; --data DIR says where sets are", plan.Name)
 	}
-	if !f.quiet {
+	if !f.quiet && out.Before+out.Made > 0 {
 		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Before+out.Made), "run", "runs"), f.out, out.Made, inShell(f.out))
 		if len(out.Refused) > 0 {
 			s.warn(fmt.Sprintf("%s: the first is %s", count(int64(len(out.Refused)), "run is refused", "runs are refused"), out.Refused[0]))

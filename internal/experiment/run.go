@@ -49,7 +49,8 @@ type Outcome struct {
 }
 
 // Run makes the selected runs of the plan that are not yet in the records, in order, and appends each. When ctx is cancelled, it drops the
-// run at work and returns an error that wraps ctx.Err(); the same call goes on later.
+// run at work and returns an error that wraps ctx.Err(); the same call goes on later. Runs on a set that cannot be read, or that [Options.Fits] refuses once
+// it is, are left out, and told of by the error at the end.
 func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	out := &Outcome{}
 	var list []run
