@@ -156,28 +156,43 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 // others, all of one answer.
 var answerFiles = []string{"H.npy", "clusters.tsv", "memberships.tsv", "history.csv", "run.json"}
 
-// writeFiles writes the output directory: all files aside, what is no file (a pipe) where it is, and then each file takes its name, which
-// needs no more room. Links are followed, and a file that is replaced keeps its permissions, as matio.Atomic has it.
 func (a *answer) writeFiles() error {
-	out := a.flags.out
+	writers := []func(io.Writer) error{
+		func(w io.Writer) error { return matio.WriteNPY(w, a.res.H) }, a.writeClusters, a.writeMemberships, a.writeTrace, a.writeRecord,
+	}
+	var files []outFile
+	for k, name := range answerFiles {
+		files = append(files, outFile{name, writers[k]})
+	}
+	return writeFiles(a.flags.out, files)
+}
+
+// outFile is a file of an output directory, in which no other has its name.
+type outFile struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// writeFiles writes an output directory: all files aside, what is no file (a pipe) where it is, and then each file takes its name, which
+// needs no more room; the last is the last to appear and the first to go. Links are followed, and a file that is replaced keeps its permissions, as
+// matio.Atomic has it.
+func writeFiles(out string, files []outFile) error {
 	aside, remove, err := makeAside(out)
 	if err != nil {
 		return cannotWrite(out, err)
 	}
 	defer remove()
-	ready := map[string]bool{} // aside
-	writers := []func(io.Writer) error{
-		func(w io.Writer) error { return matio.WriteNPY(w, a.res.H) }, a.writeClusters, a.writeMemberships, a.writeTrace, a.writeRecord,
-	}
+	ready := map[string]bool{}   // aside
 	written := map[string]bool{} // where they are
-	for k, name := range answerFiles {
+	for _, file := range files {
+		name := file.name
 		old, err := os.Lstat(filepath.Join(out, name))
 		switch {
 		case err == nil && old.IsDir():
 			return fmt.Errorf("cannot write the file %s: it is a directory", filepath.Join(out, name))
 		case err == nil && !old.Mode().IsRegular():
 			if at, err := os.Stat(filepath.Join(out, name)); err == nil && !at.Mode().IsRegular() {
-				if err := writeFile(filepath.Join(out, name), writers[k]); err != nil {
+				if err := writeFile(filepath.Join(out, name), file.write); err != nil {
 					return err
 				}
 				written[name] = true
@@ -185,7 +200,7 @@ func (a *answer) writeFiles() error {
 			continue
 		}
 		temp := filepath.Join(aside, name)
-		if err := matio.Atomic(temp, writers[k]); err != nil {
+		if err := matio.Atomic(temp, file.write); err != nil {
 			return cannotWrite(filepath.Join(out, name), err)
 		}
 		if err == nil {
@@ -197,19 +212,19 @@ func (a *answer) writeFiles() error {
 	}
 	unfinished.Lock()
 	defer unfinished.Unlock()
-	if last := answerFiles[len(answerFiles)-1]; ready[last] {
+	if last := files[len(files)-1].name; ready[last] {
 		if err := os.Remove(filepath.Join(out, last)); err != nil && !os.IsNotExist(err) {
 			return cannotWrite(filepath.Join(out, last), err)
 		}
 	}
-	for k, name := range answerFiles {
-		target := filepath.Join(out, name)
+	for _, file := range files {
+		target := filepath.Join(out, file.name)
 		var err error
 		switch {
-		case ready[name]:
-			err = os.Rename(filepath.Join(aside, name), target)
-		case !written[name]: // a link
-			err = matio.Atomic(target, writers[k])
+		case ready[file.name]:
+			err = os.Rename(filepath.Join(aside, file.name), target)
+		case !written[file.name]: // a link
+			err = matio.Atomic(target, file.write)
 		}
 		if err != nil {
 			return cannotWrite(target, err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -36,11 +37,7 @@ func newBench(s *streams) *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			var names []string
-			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
-			}
-			return usageError{msg: fmt.Sprintf("unknown command bench %q%s", args[0], didYouMean(args[0], names, "")), command: cmd}
+			return unknownCommand(cmd, args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(s.err)
@@ -60,6 +57,7 @@ type benchFlags struct {
 	experiments        []string
 	sets, methods      []string
 	threads            int
+	memory             byteSize
 	mixed              bool
 	quiet, still, list bool
 }
@@ -103,6 +101,7 @@ Runs use one thread unless the plan or --threads says otherwise, so that no meth
 	flags.StringSliceVar(&f.sets, "sets", nil, "only the sets `NAME[,NAME...]`")
 	flags.StringSliceVar(&f.methods, "methods", nil, "only the methods `NAME[,NAME...]`, as the plan labels them")
 	wholeVar(flags, &f.threads, "threads", "t", 0, "`N` processors for every run; 0 = the plan's, which is 1 unless it says otherwise (default 0)")
+	memoryFlag(flags, &f.memory)
 	flags.BoolVar(&f.mixed, "mixed", false, "go on with records of another version or machine, whose times do not compare")
 	flags.BoolVar(&f.list, "list", false, "list the runs and make none")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
@@ -177,7 +176,13 @@ func (f *benchFlags) run(s *streams) error {
 	}
 	ctx, release := catchSignals()
 	defer release()
-	out, err := experiment.Run(ctx, plan, experiment.Options{Dir: f.out, Data: f.data, Version: version(), Mixed: f.mixed, Begin: begin, Progress: progress.show})
+	limit := f.memory.limit()
+	defer within(mostBytes(limit))()
+	out, err := experiment.Run(ctx, plan, experiment.Options{
+		Dir: f.out, Data: f.data, Version: version(), Mixed: f.mixed, Begin: begin, Progress: progress.show,
+		MaxBytes: max(limit-program, min(limit, 1)), Fits: func(need experiment.Need) error { return benchFits(need, limit) },
+	})
+	err = raisable(err, limit)
 	progress.done()
 	var sig signalError
 	if err != nil && ctx.Err() != nil {
@@ -187,14 +192,20 @@ func (f *benchFlags) run(s *streams) error {
 		}
 		return sig
 	}
-	if err != nil {
+	if err != nil && out.NotMade == 0 {
 		return err
 	}
 	if out.Total == 0 {
 		return usagef("plan %s: none of its data is here; --data DIR says where sets are", plan.Name)
 	}
-	if !f.quiet {
-		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Total), "run", "runs"), f.out, out.Made, f.out)
+	if !f.quiet && out.Before+out.Made > 0 {
+		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Before+out.Made), "run", "runs"), f.out, out.Made, inShell(f.out))
+		if len(out.Refused) > 0 {
+			s.warn(fmt.Sprintf("%s: the first is %s", count(int64(len(out.Refused)), "run is refused", "runs are refused"), out.Refused[0]))
+		}
+	}
+	if err != nil {
+		return err
 	}
 	if len(out.Failed) > 0 {
 		return fmt.Errorf("%s: the first is %s", count(int64(len(out.Failed)), "run failed", "runs failed"), out.Failed[0])
@@ -233,6 +244,17 @@ func (f *benchFlags) begin(plan *experiment.Plan, out experiment.Outcome, s *str
 		fmt.Fprintf(s.err, ", %d without a limit in time", out.Unbounded)
 	}
 	fmt.Fprintln(s.err)
+}
+
+// inShell writes a name as a shell reads it back, in double quotes where it needs any.
+func inShell(name string) string {
+	plain := func(c rune) bool {
+		return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_./:,+@%=", c) || c == filepath.Separator
+	}
+	if name != "" && strings.IndexFunc(name, func(c rune) bool { return !plain(c) }) < 0 {
+		return name
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(name) + `"`
 }
 
 func writeLines(w io.Writer, lines []string) error {
@@ -372,42 +394,47 @@ func (f *drawFlags) narrow(page *drawing.Page) error {
 // write makes the files.
 func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
-		return usagef("-o %s: the directory is not empty; --force writes into it all the same", f.out)
+		return usagef("-o %s: %s", f.out, notEmpty)
 	}
-	if _, err := claimDir(f.out); err != nil {
+	made, err := claimDir(f.out)
+	if err != nil {
 		return err
 	}
-	files := 0
-	put := func(name string, writers map[string]func(io.Writer) error) error {
-		for _, ext := range []string{"txt", "csv", "tex", "svg", "png"} {
-			if write := writers[ext]; write != nil {
-				if err := writeFile(filepath.Join(f.out, name+"."+ext), write); err != nil {
-					return err
-				}
-				files++
-			}
+	defer removeEmpty(made) // where nothing has been written
+	if !f.force {
+		release, err := holdDir(f.out)
+		if err != nil {
+			return err
 		}
-		return nil
+		defer release()
 	}
-	type writers = map[string]func(io.Writer) error
+	var files []outFile
+	put := func(name string, write func(io.Writer) error) {
+		again := func(file outFile) bool { return file.name == name } // the last of a name is kept
+		files = append(slices.DeleteFunc(files, again), outFile{name, write})
+	}
 	for _, section := range page.Sections {
 		for _, t := range section.Tables {
-			if err := put(t.Name, writers{"txt": t.WriteText, "csv": t.WriteCSV, "tex": t.WriteLaTeX}); err != nil {
-				return err
-			}
+			put(t.Name+".txt", t.WriteText)
+			put(t.Name+".csv", t.WriteCSV)
+			put(t.Name+".tex", t.WriteLaTeX)
 		}
 		for _, c := range section.Charts {
-			if err := put(c.Name, writers{"csv": c.WriteCSV, "svg": c.WriteSVG, "png": c.WritePNG}); err != nil {
-				return err
-			}
+			put(c.Name+".csv", c.WriteCSV)
+			put(c.Name+".svg", c.WriteSVG)
+			put(c.Name+".png", c.WritePNG)
 		}
 		for _, g := range section.Galleries {
-			if err := put(g.Name, writers{"svg": g.WriteSVG, "png": g.WritePNG}); err != nil {
-				return err
-			}
+			put(g.Name+".svg", g.WriteSVG)
+			put(g.Name+".png", g.WritePNG)
 		}
 	}
-	fmt.Fprintf(s.err, "%s written to %s\n", count(int64(files), "file", "files"), f.out)
+	if len(files) > 0 { // of an empty page there is none
+		if err := writeFiles(f.out, files); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(s.err, "%s written to %s\n", count(int64(len(files)), "file", "files"), f.out)
 	return nil
 }
 

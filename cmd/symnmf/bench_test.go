@@ -202,6 +202,33 @@ func TestBenchTwice(t *testing.T) {
 	cmd.Wait()
 }
 
+// TestBenchAhead: all that a run of bench has in memory counts.
+func TestBenchAhead(t *testing.T) {
+	const n = 3000
+	method := &experiment.Method{Name: "rowblock", Start: "random"}
+	need := experiment.Need{Rows: n, Cols: n, Stored: n * n, Rank: 20, Method: method}
+	plain := benchAhead(need)
+	if least := program + need.Bytes(); need.Bytes() != 8*n*n || plain < least || plain > 2*least { // with a copy in float32
+		t.Errorf("%v bytes for a table of %v", plain, need.Bytes())
+	}
+	pairs, held, making, block, points := need, need, need, need, need
+	pairs.Method = nil
+	held.Held, making.Making = 1e9, 1e9
+	block.Method = &experiment.Method{Name: "rowblock", Start: "random", Knobs: map[string]string{"block": "2000"}}
+	points.Items, points.Rows, points.Stored, points.Sparse = "columns", 1e6, 1e7, true
+	rows := points
+	rows.Items = "rows" // 10⁶ items, not 3000
+	for what, got := range map[string][2]float64{
+		"eigenpairs": {benchAhead(pairs), program + slack*(need.Bytes()+8*n*20)}, "points held": {benchAhead(held), plain + 1e9},
+		"what making takes": {benchAhead(making), program + 1e9}, "a block": {benchAhead(block), plain + 1},
+		"points": {benchAhead(points), program + points.Bytes()}, "rows": {benchAhead(rows), benchAhead(points) + 1},
+	} {
+		if got[0] < got[1] {
+			t.Errorf("%s: %v, want %v and more", what, got[0], got[1])
+		}
+	}
+}
+
 // TestBenchProgress: one line that moves on a terminal, lines far apart elsewhere, with what is left where that is known.
 func TestBenchProgress(t *testing.T) {
 	at := experiment.Progress{Done: 2, Total: 9, Key: "e/cbcl/r=60/anls/seed=0", Sweep: 7, RelErr: 0.25, Left: 90 * time.Second}

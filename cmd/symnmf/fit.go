@@ -370,19 +370,7 @@ func (f *fitFlags) run(s *streams) error {
 	}
 	for _, knob := range f.knobs {
 		key, value, _ := strings.Cut(knob, "=")
-		whole, _ := strconv.Atoi(value) // what is wrong with it is told elsewhere
-		switch key {
-		case "over":
-			need.over = value
-		case "first":
-			need.first = value
-		case "block":
-			need.block = whole
-		case "compress":
-			need.compress = whole
-		case "oversample":
-			need.oversample = whole
-		}
+		need.knob(key, value)
 	}
 	bound := need.boundOf(f.bound)
 	limit := f.input.memory.limit()

@@ -46,7 +46,7 @@ func (f *inputFlags) defineFormat(cmd *cobra.Command, flag, what string) {
 }
 
 func (f *inputFlags) defineMemory(cmd *cobra.Command) {
-	cmd.Flags().Var(&f.memory, "memory-limit", "refuse to need more memory than this, as 500M or 4G; 0 = no limit (default 90 % of what is free)")
+	memoryFlag(cmd.Flags(), &f.memory)
 }
 
 // formatFlag defines a flag that names a file format.
@@ -129,17 +129,22 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 	if errors.Is(err, matio.ErrUnknownFormat) {
 		return nil, fmt.Errorf("%w; --%s says it", err, f.formatFlag)
 	}
-	if errors.Is(err, matio.ErrTooLarge) && limit > 0 {
-		return nil, fmt.Errorf("%w; --memory-limit raises the limit", err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, raisable(err, limit)
 	}
 	d.format, d.sha256, d.eps, d.warnings = t.Format, t.SHA256, t.Eps, t.Warnings
 	d.rowIDs, d.colIDs, d.symmetric = t.RowIDs, t.ColIDs, t.Symmetric
 	d.table = t.Matrix()
 	debug.FreeOSMemory() // what reading took besides, before more is asked for
 	return d, nil
+}
+
+// raisable adds to what is too large to be read what may be done about it.
+func raisable(err error, limit int64) error {
+	if errors.Is(err, matio.ErrTooLarge) && limit > 0 {
+		return fmt.Errorf("%w; --memory-limit raises the limit", err)
+	}
+	return err
 }
 
 // readTable reads a file, or standard input when the name is "-", beside a table that takes so many bytes, 0 if there is none.

@@ -7,12 +7,18 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // byteSize is a flag that counts bytes: 1000000, 500M, 4G, 1.5GiB; units are powers of 1024.
 type byteSize struct {
 	bytes int64
 	set   bool
+}
+
+func memoryFlag(flags *pflag.FlagSet, b *byteSize) {
+	flags.Var(b, "memory-limit", "refuse to need more memory than this, as 500M or 4G; 0 = no limit (default 90 % of what is free)")
 }
 
 func (b *byteSize) Type() string { return "BYTES" }

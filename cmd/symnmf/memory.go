@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"symnmf"
@@ -58,6 +59,23 @@ func shapeOf(d *dataset) shape {
 		}
 	}
 	return sh
+}
+
+// knob has the shape be that of a method with that knob.
+func (sh *shape) knob(key, value string) {
+	whole, _ := strconv.Atoi(value) // what is wrong with it is told elsewhere
+	switch key {
+	case "over":
+		sh.over = value
+	case "first":
+		sh.first = value
+	case "block":
+		sh.block = whole
+	case "compress":
+		sh.compress = whole
+	case "oversample":
+		sh.oversample = whole
+	}
 }
 
 // groupRows is how many rows a group of symnmf.RowBlock has, at least.
@@ -544,7 +562,7 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 	return predicted, max(spare, 1), nil
 }
 
-// tooMuch is the error of what similarity will not do.
+// tooMuch is the error of what similarity and bench will not do.
 func tooMuch(why error, limit int64, shrink string) error {
 	return fmt.Errorf("this %w: %w, the limit is %s; what would shrink it: %s; --memory-limit raises the limit", errMemory, why,
 		showBytes(mostBytes(limit)), shrink)

@@ -49,10 +49,13 @@ func run(args []string, s *streams) int {
 	var wrong error // a command that there is not, whose help was asked for
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		if rest := cmd.Flags().Args(); cmd == root && len(rest) > 0 { // as in --help fit
-			about, _, err := root.Find(rest[:1])
-			if err != nil || about == root {
-				wrong = unknownCommand(root, rest[0])
+		for _, name := range cmd.Flags().Args() { // as in --help fit
+			if !cmd.HasSubCommands() {
+				break
+			}
+			about, _, err := cmd.Find([]string{name})
+			if err != nil || about == cmd {
+				wrong = unknownCommand(cmd, name)
 				return
 			}
 			cmd = about
@@ -157,7 +160,10 @@ func newHelp() *cobra.Command {
 				rest = args
 			}
 			if len(rest) > 0 {
-				return unknownCommand(cmd.Root(), rest[0])
+				if err != nil || !about.HasSubCommands() {
+					about = cmd.Root()
+				}
+				return unknownCommand(about, rest[0])
 			}
 			about.InitDefaultHelpFlag()
 			return about.Help()
@@ -165,8 +171,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-func commandNames(root *cobra.Command) (names []string) {
-	for _, c := range root.Commands() {
+func commandNames(of *cobra.Command) (names []string) {
+	for _, c := range of.Commands() {
 		if c.IsAvailableCommand() || c.Name() == "help" {
 			names = append(names, c.Name())
 		}
@@ -174,8 +180,10 @@ func commandNames(root *cobra.Command) (names []string) {
 	return names
 }
 
-func unknownCommand(root *cobra.Command, name string) error {
-	return usageError{msg: fmt.Sprintf("unknown command %q%s", name, didYouMean(name, commandNames(root), "")), command: root}
+// unknownCommand is the error of a name that no command of that one has.
+func unknownCommand(of *cobra.Command, name string) error {
+	path := strings.TrimPrefix(of.CommandPath()+" ", of.Root().Name()+" ")
+	return usageError{msg: fmt.Sprintf("unknown command %s%q%s", path, name, didYouMean(name, commandNames(of), "")), command: of}
 }
 
 // atMostArgs asks for no more arguments than there are names.

@@ -64,8 +64,10 @@ type dataset struct {
 // shelf reads sets and holds the last one.
 type shelf struct {
 	dir  string
+	most int64 // bytes that reading may keep, 0 for no limit
 	key  string
 	last *dataset
+	err  error // in place of last
 }
 
 // take returns the matrix of that run. Low rank without r= has that of the run.
@@ -74,16 +76,12 @@ func (s *shelf) take(r *run) (*dataset, error) {
 	if r.set.Name == synthetic+"low-rank" && r.set.Options["r"] == "" {
 		key += fmt.Sprintf(",r=%d", r.rank)
 	}
-	if s.key == key {
-		return s.last, nil
+	if s.key != key {
+		s.last = nil // let go of it first
+		s.last, s.err = s.read(r)
+		s.key = key
 	}
-	s.key, s.last = "", nil // let go of it first
-	d, err := s.read(r)
-	if err != nil {
-		return nil, err
-	}
-	s.key, s.last = key, d
-	return d, nil
+	return s.last, s.err
 }
 
 func (s *shelf) read(r *run) (*dataset, error) {
@@ -110,9 +108,9 @@ func (s *shelf) read(r *run) (*dataset, error) {
 	if name == "" {
 		return nil, fmt.Errorf("experiment: %s: %w under %s", r.set.Name, fs.ErrNotExist, s.dir)
 	}
-	t, err := matio.Open(name, matio.Options{})
+	t, err := matio.Open(name, matio.Options{MaxBytes: s.most})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err // which has the name
 	}
 	var table matrix.Table = t.Dense
 	if t.Sparse != nil {
@@ -132,7 +130,7 @@ func itemsOf(s Set) matrix.Items {
 	if where == "" {
 		where = defaultItems(s.Name)
 	}
-	if where == "rows" {
+	if where == inRows {
 		return matrix.Rows
 	}
 	return matrix.Columns
@@ -140,30 +138,42 @@ func itemsOf(s Set) matrix.Items {
 
 // makeSet makes a synthetic set, whose options have been checked.
 func makeSet(kind string, r *run) *dataset {
-	number := func(key string) int {
-		k, _ := strconv.Atoi(r.set.Options[key])
-		return k
-	}
-	part := func(key string) float64 {
-		x, _ := strconv.ParseFloat(r.set.Options[key], 64)
-		return x
-	}
-	n := number("n")
+	option := r.set.options()
+	n := option.whole("n")
 	switch kind {
 	case "low-rank":
-		rank := r.rank
-		if k := number("r"); k > 0 {
-			rank = k
-		}
-		a, _ := instance.LowRank(n, rank, r.instance)
+		a, _ := instance.LowRank(n, r.lowRank(), r.instance)
 		return &dataset{a: a}
 	case "full-rank":
 		return &dataset{a: instance.FullRank(n, r.instance)}
 	case "planted":
-		a, _ := instance.PlantedGraph(n, number("groups"), part("in"), part("out"), r.instance)
+		a, _ := instance.PlantedGraph(n, option.whole("groups"), option.part("in"), option.part("out"), r.instance)
 		return &dataset{a: a}
 	}
-	return &dataset{x: instance.Text(number("m"), n, number("words"), r.instance), items: matrix.Columns}
+	return &dataset{x: instance.Text(option.whole("m"), n, option.whole("words"), r.instance), items: matrix.Columns}
+}
+
+// options are those of a synthetic set, which have been checked.
+type options map[string]string
+
+func (s Set) options() options { return s.Options }
+
+func (o options) whole(key string) int {
+	k, _ := strconv.Atoi(o[key])
+	return k
+}
+
+func (o options) part(key string) float64 {
+	x, _ := strconv.ParseFloat(o[key], 64)
+	return x
+}
+
+// lowRank is the rank of a set of low rank.
+func (r *run) lowRank() int {
+	if k := r.set.options().whole("r"); k > 0 {
+		return k
+	}
+	return r.rank
 }
 
 var errNoPoints = errors.New("experiment: a similarity, not points")
@@ -200,33 +210,36 @@ func innerProducts(x matrix.Table, items matrix.Items) matrix.Table {
 		}
 		return a
 	}
-	features := x.(*matrix.CSR)
-	points := features.Transpose()
-	if items == matrix.Rows {
-		features, points = points, features
-	}
-	return sparseProduct(points, features)
+	return sparseProduct(inItems(x.(*matrix.CSR), items))
 }
 
-// sparseProduct returns points·features, n×n with n the rows of points: a row at a time, whose entries are first marked, then
-// sorted. O(Σ products) time.
-func sparseProduct(points, features *matrix.CSR) *matrix.CSR {
-	n, _ := points.Dims()
-	sum := make([]float64, n)
-	each := func(i int, f func(j int32, v float64)) {
-		kept, xi := points.Row(i)
-		for p, k := range kept {
-			others, xk := features.Row(int(k))
-			for q, j := range others {
-				f(j, valueAt(xi, p)*valueAt(xk, q))
-			}
+// inItems returns x by points and by features.
+func inItems(x *matrix.CSR, items matrix.Items) (points, features *matrix.CSR) {
+	if items == matrix.Rows {
+		return x, x.Transpose()
+	}
+	return x.Transpose(), x
+}
+
+// eachProduct calls f for all products of which the sums are row i of points·features.
+func eachProduct(points, features *matrix.CSR, i int, f func(j int32, v float64)) {
+	kept, xi := points.Row(i)
+	for p, k := range kept {
+		others, xk := features.Row(int(k))
+		for q, j := range others {
+			f(j, valueAt(xi, p)*valueAt(xk, q))
 		}
 	}
-	ptr := make([]int64, n+1)
+}
+
+// productRows returns where the rows of points·features begin and end.
+func productRows(points, features *matrix.CSR) (ptr []int64) {
+	n, _ := points.Dims()
+	ptr = make([]int64, n+1)
 	marked := make([]int, n) // the last row, from 1, that has an entry there
 	for i := range n {
 		count := int64(0)
-		each(i, func(j int32, _ float64) {
+		eachProduct(points, features, i, func(j int32, _ float64) {
 			if marked[j] != i+1 {
 				marked[j] = i + 1
 				count++
@@ -234,12 +247,22 @@ func sparseProduct(points, features *matrix.CSR) *matrix.CSR {
 		})
 		ptr[i+1] = ptr[i] + count
 	}
+	return ptr
+}
+
+// sparseProduct returns points·features, n×n with n the rows of points: a row at a time, whose entries are first marked, then
+// sorted. O(Σ products) time.
+func sparseProduct(points, features *matrix.CSR) *matrix.CSR {
+	n, _ := points.Dims()
+	ptr := productRows(points, features)
+	sum := make([]float64, n)
+	marked := make([]int, n) // as there
 	col, val := make([]int32, 0, ptr[n]), make([]float64, 0, ptr[n])
 	for i := range n {
 		from := len(col)
-		each(i, func(j int32, v float64) {
-			if marked[j] != -i-1 {
-				marked[j] = -i - 1
+		eachProduct(points, features, i, func(j int32, v float64) {
+			if marked[j] != i+1 {
+				marked[j] = i + 1
 				col = append(col, j)
 			}
 			sum[j] += v

@@ -12,7 +12,7 @@ import (
 
 // Draw makes the tables, curves and pictures of the records, a section for each experiment that has any.
 func Draw(rs *Records) *report.Page {
-	d := &drawer{rs: rs, best: map[string]leader{}}
+	d := &drawer{rs: rs, best: map[string]leader{}, labels: rs.Plan.labels()}
 	d.findBest()
 	p := &report.Page{Title: cmp.Or(rs.Plan.Title, rs.Plan.Name), Intro: d.intro()}
 	for _, e := range rs.Plan.Experiments {
@@ -20,38 +20,79 @@ func Draw(rs *Records) *report.Page {
 			p.Sections = append(p.Sections, d.section(e))
 		}
 	}
+	giveLooks(p)
 	return p
+}
+
+// giveLooks has what has one name drawn alike in all charts.
+func giveLooks(p *report.Page) {
+	looks := map[string]int{}
+	for _, s := range p.Sections {
+		for _, c := range s.Charts {
+			for _, series := range c.Series {
+				if _, ok := looks[series.Name]; !ok {
+					looks[series.Name] = len(looks)
+				}
+				c.Looks = append(c.Looks, looks[series.Name])
+			}
+		}
+	}
 }
 
 // drawer holds what all sections need.
 type drawer struct {
-	rs   *Records
-	best map[string]leader // by matrixKey
+	rs     *Records
+	best   map[string]leader // by matrixKey
+	labels []string          // of the methods, in the order of the plan
 }
 
 // leader is the least error on a matrix.
 type leader struct {
-	relErr float64
-	label  string
+	relErr float64 // as it was computed, which may be below its floor
+	least  known
+	floor  float64 // of the error that least is
+	label  string  // of the first method, in the order of the plan, whose error cannot be told from it
 }
 
 // findBest looks for the least error of each matrix and rank, over all experiments.
 func (d *drawer) findBest() {
+	by := map[string]map[string]known{} // the least of each label
 	for k := range d.rs.List {
 		r := &d.rs.List[k]
 		if !r.ended() {
 			continue
 		}
 		key := matrixKey(r.Set, r.Instance, r.Rank)
-		least := float64(r.RelErr)
+		relErr := float64(r.RelErr)
 		for _, e := range r.Trace.RelErr {
-			if float64(e) < least {
-				least = float64(e)
+			if float64(e) < relErr {
+				relErr = float64(e)
 			}
 		}
-		if old, ok := d.best[key]; !ok || least < old.relErr {
-			d.best[key] = leader{least, r.Label}
+		least := r.known(relErr)
+		best, any := d.best[key]
+		if !any {
+			best = leader{relErr: relErr, least: least, floor: float64(r.ErrFloor)}
+			by[key] = map[string]known{}
 		}
+		best.relErr = min(best.relErr, relErr)
+		if least.relErr < best.least.relErr {
+			best.least, best.floor = least, float64(r.ErrFloor)
+		}
+		d.best[key] = best
+		if old, again := by[key][r.Label]; !again || least.relErr < old.relErr {
+			by[key][r.Label] = least
+		}
+	}
+	for key, best := range d.best {
+		e := best.least.relErr
+		for _, label := range d.labels {
+			if k, ok := by[key][label]; ok && k.relErr <= e+errorUnit(best.floor, e) {
+				best.label = label
+				break
+			}
+		}
+		d.best[key] = best
 	}
 }
 
@@ -71,14 +112,20 @@ func (d *drawer) bestOf(e *Experiment, r *Record) float64 {
 // gap is E = (e − e_min)/(‖A‖ − e_min), the paper's equation 18, with e and best over ‖A‖.
 func gap(relErr, best float64) float64 { return (relErr - best) / (1 - best) }
 
-// gapFloor is how far E near best is known where e² is known to floor²: e itself is then known to floor²/2e, or to floor if e is
-// no larger, and in the records to a unit of its last digit.
-func gapFloor(floor, best float64) float64 {
-	if best > floor {
-		floor *= floor / (2 * best)
+// errorUnit is how far an error e is known where e² is known to floor²: to floor²/2e, or to floor if e is no larger, and in the
+// records to a unit of its last digit.
+func errorUnit(floor, e float64) float64 {
+	switch {
+	case math.IsNaN(floor):
+		floor = 0
+	case e > floor:
+		floor *= floor / (2 * e)
 	}
-	return max(floor, best*math.Pow10(1-errorDigits)) / (1 - best)
+	return max(floor, e*math.Pow10(1-errorDigits))
 }
+
+// gapFloor is how far E near best is known.
+func gapFloor(floor, best float64) float64 { return errorUnit(floor, best) / (1 - best) }
 
 func (d *drawer) intro() string {
 	done := map[string]bool{}

@@ -148,10 +148,10 @@ func TestTables(t *testing.T) {
 		t.Errorf("%q, want %q", table.Columns, want)
 	}
 	checkRows(t, table,
-		[]string{"cd-cyclic-0", "20", "0.169", "", "0.105"},
-		[]string{"cd-cyclic-rand", "40 ± 10", "0.751 ± 0.007", "", "0.765 ± 0.004"},
+		[]string{"cd-cyclic-0", "20.00", "0.169", "", "0.105"},
+		[]string{"cd-cyclic-rand", "40.00 ± 10", "0.751 ± 0.007", "", "0.765 ± 0.004"},
 		[]string{"rowblock-rand", "none", "", "refused", ""},
-		[]string{"bound", "10", "", "", ""})
+		[]string{"bound", "10.00", "", "", ""})
 	if want := []string{"bound: no matrix of that rank has a smaller error.", "rowblock-rand refused: too tall", "Version v1.", "Machine: m."}; !slices.Equal(table.Notes, want) {
 		t.Errorf("%q, want %q", table.Notes, want)
 	}
@@ -176,11 +176,11 @@ func TestTables(t *testing.T) {
 	if long.Status = "stalled"; long.errorAfter(10) != 0.1 {
 		t.Error("a run that ended by itself")
 	}
-	checkRows(t, tableOf(t, page, "e-sets"), []string{"cbcl", "60", "5", "0", "7", "10", "20", "cd-cyclic-0"},
+	checkRows(t, tableOf(t, page, "e-sets"), []string{"cbcl", "60", "5", "0", "7", "10.00", "20.00", "cd-cyclic-0"},
 		[]string{"frey", "60", "5", "0", "", "", "", ""})
 	// E ≤ 0.1 is an error of 0.2 + 0.1·0.8 = 0.28; of the zero start only the end, cut short, is below it.
 	when := tableOf(t, page, "when-cbcl")
-	if want := []string{"method", "E ≤ 0.1 (28%)", "31%"}; !slices.Equal(when.Columns, want) {
+	if want := []string{"method", "E ≤ 0.1 (28.00%)", "31%"}; !slices.Equal(when.Columns, want) {
 		t.Errorf("%q, want %q", when.Columns, want)
 	}
 	checkRows(t, when,
@@ -209,16 +209,63 @@ func TestPartly(t *testing.T) {
 	checkRows(t, tableOf(t, page, "when-cbcl"), []string{"cd-cyclic-0", "1", "never"})
 }
 
-// TestFloors: below its floor an error is not shown.
+// TestPercent: four digits, of which none is lost.
+func TestPercent(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 0.669: "66.90", 0.00045774: "0.04577", 1: "100.0", 0.9999: "99.99", 12.344: "1234", 1.377e-14: "1.377e-12"} {
+		if got := percent(x); got != want {
+			t.Errorf("%v: %q, want %q", x, got, want)
+		}
+	}
+}
+
+// TestFloors: below its floor an error is not shown, but the floor, and no deviation; the table of matrices agrees with that of errors.
 func TestFloors(t *testing.T) {
-	rs := made(t, cbclPlan, Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 1, RelErr: 1e-12, LowerBound: Number(math.NaN())})
-	table := tableOf(t, Draw(rs), "table4")
-	if table.Rows[0][1] != "1e-07" || !slices.Contains(table.Notes, "Errors below what rounding leaves of them are shown as that.") || table.Rows[len(table.Rows)-1][1] != "" {
+	none := Number(math.NaN())
+	rs := made(t, cbclPlan, Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 1, RelErr: 1e-12, LowerBound: none},
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Sweeps: 1, RelErr: 1e-13, LowerBound: none},
+		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Sweeps: 1, RelErr: 3e-8, LowerBound: none, Seed: 1})
+	rs.List[1].ErrFloor, rs.List[2].ErrFloor = 1e-8, 1e-8
+	page := Draw(rs)
+	table := tableOf(t, page, "table4")
+	if table.Rows[0][1] != "< 1e-07" || table.Rows[1][1] != "< 2e-06" || table.Rows[len(table.Rows)-1][1] != "" ||
+		!slices.Contains(table.Notes, "<: of these errors some are below what rounding leaves of them.") {
 		t.Errorf("%q, %q", table.Rows, table.Notes)
+	}
+	if row := tableOf(t, page, "e-sets").Rows[0]; row[6] != "< 1e-07" || row[7] != "cd-cyclic-0" {
+		t.Errorf("%q", row)
 	}
 	for _, tc := range []struct{ floor, best, want float64 }{{1e-7, 0, 1e-7}, {1e-4, 0.5, 1e-8 / 0.5}, {1e-7, 0.5, 0.5e-9 / 0.5}, {1e-3, 1e-3, 1e-3 / 0.999}} {
 		if got := gapFloor(tc.floor, tc.best); math.Abs(got-tc.want) > 1e-12*tc.want {
 			t.Errorf("floor %v, best %v: %v, want %v", tc.floor, tc.best, got, tc.want)
+		}
+	}
+}
+
+// TestTies: of errors that only rounding tells apart the first of the plan is the least, whatever order the records and the alphabet have.
+func TestTies(t *testing.T) {
+	const text = "plan p\nexperiment e\ndata cbcl\nrank 60\nsweeps 1\nmethod rowblock\nmethod cd-cyclic\nmethod anls\n"
+	run := func(label string, e, floor Number) Record {
+		return Record{Set: "cbcl", Rank: 60, Label: label, Sweeps: 1, RelErr: e, ErrFloor: floor}
+	}
+	for _, tc := range []struct {
+		list []Record
+		want string
+	}{
+		{[]Record{run("cd-cyclic", 0.6303747941297789, 1e-9), run("rowblock", 0.6303747941297793, 1e-9)}, "rowblock"},
+		{[]Record{run("cd-cyclic", 0.6303747941297789, 1e-9), run("rowblock", 0.63037479, Number(math.NaN()))}, "rowblock"},
+		{[]Record{run("cd-cyclic", 0.6303747, 1e-9), run("rowblock", 0.6303748, 1e-9)}, "cd-cyclic"},
+		{[]Record{run("anls", 0.6303747, 1e-3), run("cd-cyclic", 0.6303748, 1e-3), run("rowblock", 0.6304, 1e-3)}, "cd-cyclic"}, // e is known to 8e-7
+	} {
+		floors := []Number{}
+		for _, r := range tc.list {
+			floors = append(floors, r.ErrFloor)
+		}
+		rs := made(t, text, tc.list...)
+		for k := range rs.List {
+			rs.List[k].ErrFloor = floors[k]
+		}
+		if row := tableOf(t, Draw(rs), "e-sets").Rows[0]; row[7] != tc.want {
+			t.Errorf("%q, want %s", row, tc.want)
 		}
 	}
 }
@@ -273,6 +320,22 @@ func TestCurves(t *testing.T) {
 	}
 }
 
+// TestLooks: one name is one look on the whole page, by when it first comes.
+func TestLooks(t *testing.T) {
+	const text = "plan p\nexperiment e\ndata cbcl\nrank 60\nsweeps 1\nmethod anls\nmethod cd-cyclic\nexperiment f\ndata cbcl\nrank 60\nsweeps 1\nmethod rowblock\nmethod cd-cyclic\nmethod anls\n"
+	run := func(label string) Record {
+		return Record{Set: "cbcl", Rank: 60, Label: label, Sweeps: 1, Seconds: 1, RelErr: 0.3, Trace: &Trace{Seconds: []float64{0, 1}, RelErr: []Number{0.2, 0.3}, KKT: make([]Number, 2)}}
+	}
+	rs := made(t, text, run("anls"), run("cd-cyclic"), run("rowblock"), run("cd-cyclic"), run("anls"))
+	for k := 2; k < 5; k++ {
+		rs.List[k].Experiment = "f"
+	}
+	p := Draw(rs)
+	if first, second := p.Sections[0].Charts[0].Looks, p.Sections[1].Charts[0].Looks; !slices.Equal(first, []int{0, 1}) || !slices.Equal(second, []int{2, 1, 0}) {
+		t.Errorf("%v, %v", first, second)
+	}
+}
+
 // TestEndAlone: a run whose sweeps had no figures has its end, where others have a curve.
 func TestEndAlone(t *testing.T) {
 	page := Draw(made(t, cbclPlan,
@@ -317,6 +380,16 @@ func TestOver(t *testing.T) {
 	}
 }
 
+// TestFromFirstSweep: seconds to an error are of sweeps, not of the start, which may be better than they are.
+func TestFromFirstSweep(t *testing.T) {
+	r := &Record{Seconds: 4, RelErr: 0.4, Trace: &Trace{Sweep: []int{0, 1, 2}, Seconds: []float64{0.1, 1, 2}, RelErr: []Number{0.2, 0.6, 0.5}}}
+	for target, want := range map[float64]float64{0.6: 1, 0.5: 2, 0.4: 4, 0.3: math.NaN()} {
+		if got := r.secondsTo(target); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("to %v: %v, want %v", target, got, want)
+		}
+	}
+}
+
 // TestWithoutAnswer: runs that a limit ended before their first sweep count.
 func TestWithoutAnswer(t *testing.T) {
 	rs := made(t, cbclPlan,
@@ -324,7 +397,7 @@ func TestWithoutAnswer(t *testing.T) {
 		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Seed: 1, Sweeps: 0, Seconds: 1, RelErr: 1})
 	page := Draw(rs)
 	checkRows(t, tableOf(t, page, "table3"), []string{"cd-cyclic-0", "", "116", "", "166"}, []string{"cd-cyclic-rand", "1.5", "95", "", "138"})
-	if row := tableOf(t, page, "table4").Rows[1]; row[1] != "50 (1 of 2)" {
+	if row := tableOf(t, page, "table4").Rows[1]; row[1] != "50.00 (1 of 2)" {
 		t.Errorf("%q", row)
 	}
 	checkRows(t, tableOf(t, page, "when-cbcl"), []string{"cd-cyclic-rand", "1 (1/2)", "never"})
@@ -352,7 +425,7 @@ func TestInstances(t *testing.T) {
 	if table.Columns[1] != "full-rank n=5" {
 		t.Errorf("%q", table.Columns)
 	}
-	checkRows(t, table, []string{"cd-cyclic-rand", "37.5 ± 18"}, []string{"cd-shuffle-rand", "18.75 ± 8.8"}, []string{"bound", "9.375"})
+	checkRows(t, table, []string{"cd-cyclic-rand", "37.50 ± 18"}, []string{"cd-shuffle-rand", "18.75 ± 8.8"}, []string{"bound", "9.375"})
 	chart := page.Sections[0].Charts[0]
 	want := ((0.25-0.125)/0.875 + (0.5-0.25)/0.75) / 2
 	if len(chart.Series) != 1 || math.Abs(chart.Series[0].Y[0]-want) > 1e-15 {
@@ -369,7 +442,7 @@ func TestGallery(t *testing.T) {
 	text := "plan p\nexperiment e\ndata cbcl\nrank 2\nsweeps 9\nmethod cd-cyclic start=zero\npictures 2x1\nfigure figure1\n"
 	page := Draw(made(t, text, Record{Set: "cbcl", Rank: 2, Label: "cd-cyclic-0", RelErr: 0.000618, Sweeps: 9, Pictures: []byte{0, 255, 51, 102}}))
 	g := page.Sections[0].Galleries[0]
-	if g.Name != "figure1-cbcl-cd-cyclic-0" || g.Title != "cbcl: cd-cyclic-0, relative error 0.0618 %" || g.W != 2 || g.H != 1 || g.PerRow != 2 {
+	if g.Name != "figure1-cbcl-cd-cyclic-0" || g.Title != "cbcl: cd-cyclic-0, relative error 0.06180 %" || g.W != 2 || g.H != 1 || g.PerRow != 2 {
 		t.Errorf("%+v", g)
 	}
 	if want := [][]float64{{0, 1}, {0.2, 0.4}}; !g.Inverted || len(g.Pictures) != 2 || !slices.Equal(g.Pictures[0], want[0]) || !slices.Equal(g.Pictures[1], want[1]) {

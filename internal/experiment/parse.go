@@ -53,7 +53,7 @@ type parser struct {
 }
 
 func (p *parser) errorf(line int, format string, args ...any) error {
-	return fmt.Errorf("%w: %s:%d: %s", ErrPlan, p.file, line, fmt.Sprintf(format, args...))
+	return p.plan.errorf(line, format, args...)
 }
 
 // directives of a plan and of an experiment; those marked may come several times.
@@ -77,8 +77,8 @@ func parseWritten(text string) (*Plan, error) {
 }
 
 func (p *parser) parse(text string) (*Plan, error) {
-	p.plan, p.seen = &Plan{Threads: 1}, map[string]bool{}
-	for line := range strings.Lines(text) {
+	p.plan, p.seen = &Plan{Threads: 1, file: p.file}, map[string]bool{}
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) { // a byte-order mark
 		p.line++
 		if k := strings.IndexByte(line, '#'); k == 0 || k > 0 && (line[k-1] == ' ' || line[k-1] == '\t') { // not the one in a name
 			line = line[:k]

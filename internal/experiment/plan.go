@@ -21,7 +21,12 @@ type Plan struct {
 	Experiments []*Experiment
 	LeftOut     []string // what method? asks for and this build lacks, as "method anls"
 
+	file     string // it was read from
 	selected Selection
+}
+
+func (p *Plan) errorf(line int, format string, args ...any) error {
+	return fmt.Errorf("%w: %s:%d: %s", ErrPlan, p.file, line, fmt.Sprintf(format, args...))
 }
 
 // The tasks.
@@ -226,20 +231,21 @@ func (s Selection) has(r *run) bool {
 // Select chooses the runs that Keys, Size and [Run] are about; the plan and its records stay what they are. Names that fit nothing are
 // an error, which lists those there are, and so is a selection without a run.
 func (p *Plan) Select(s Selection) error {
-	var experiments, sets, labels []string
+	if len(p.Experiments) == 0 {
+		return fmt.Errorf("%w: plan %s has no run left without %s, which this program lacks; it has the methods %s", ErrPlan, p.Name,
+			strings.Join(p.LeftOut, ", "), strings.Join(methodNames(), ", "))
+	}
+	var experiments, sets []string
 	for _, e := range p.Experiments {
 		experiments = append(experiments, e.Name)
 		for _, set := range e.Data {
 			sets = append(sets, set.Name)
 		}
-		for _, m := range e.Methods {
-			labels = append(labels, m.Label)
-		}
 	}
 	for _, check := range []struct {
 		what            string
 		wanted, present []string
-	}{{"experiment", s.Experiments, experiments}, {"set", s.Sets, sets}, {"method", s.Methods, labels}} {
+	}{{"experiment", s.Experiments, experiments}, {"set", s.Sets, sets}, {"method", s.Methods, p.labels()}} {
 		for _, name := range check.wanted {
 			if !slices.Contains(check.present, name) {
 				return fmt.Errorf("%w: plan %s has no %s %q; it has %s", ErrPlan, p.Name, check.what, name, strings.Join(unique(check.present), ", "))
@@ -251,6 +257,16 @@ func (p *Plan) Select(s Selection) error {
 		return fmt.Errorf("%w: plan %s has no run that is of %s at once", ErrPlan, p.Name, s)
 	}
 	return nil
+}
+
+// labels are those of all methods, in the order in which they first come.
+func (p *Plan) labels() (list []string) {
+	for _, e := range p.Experiments {
+		for _, m := range e.Methods {
+			list = append(list, m.Label)
+		}
+	}
+	return unique(list)
 }
 
 // String names what is selected.

@@ -83,6 +83,13 @@ func TestParsePlan(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark: a plan may begin with one, as some editors have it.
+func TestByteOrderMark(t *testing.T) {
+	if got, want := mustParse(t, "\ufeff"+onePicture).String(), mustParse(t, onePicture).String(); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 func TestSize(t *testing.T) {
 	// On each of 3 matrices: 1 run from zero and 2·2 shuffled ones of 5 s, 3 of blocks of 60 s.
 	runs, unbounded, limits := mustParse(t, onePicture+"experiment more\ndata demo:karate\nrank 2\nsweeps 9\nmethod cd-cyclic\n").Size()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"runtime"
 	"slices"
@@ -16,11 +17,13 @@ import (
 
 // Options says how [Run] goes about a plan.
 type Options struct {
-	Dir      string        // of the records
-	Data     string        // folder of the sets, "" if there is none
-	Version  string        // of the program, for the records
-	Mixed    bool          // go on with records of another version or machine
-	Begin    func(Outcome) // called once, when it is known what there is to do
+	Dir      string           // of the records
+	Data     string           // folder of the sets, "" if there is none
+	Version  string           // of the program, for the records
+	Mixed    bool             // go on with records of another version or machine
+	MaxBytes int64            // that a set may take while it is read; 0 = no limit
+	Fits     func(Need) error // asked before the first run of all whose needs are known by then, and before each; an error is why it is not made
+	Begin    func(Outcome)    // called once, when it is known what there is to do
 	Progress func(Progress)
 }
 
@@ -40,12 +43,14 @@ type Outcome struct {
 	Missing             []string      // sets that are not under Options.Data
 	Unbounded           int           // how many of the runs not recorded before have no time limit
 	Limits              time.Duration // the sum of the time limits of the others
-	Failed              []string      // keys of all records that say so, with the reason
+	Failed, Refused     []string      // keys of all records that say so, with the reason
+	NotMade             int           // how many runs could not be, about which the error tells
 	Dropped             int           // bytes of a last line that was not whole
 }
 
 // Run makes the selected runs of the plan that are not yet in the records, in order, and appends each. When ctx is cancelled, it drops the
-// run at work and returns an error that wraps ctx.Err(); the same call goes on later.
+// run at work and returns an error that wraps ctx.Err(); the same call goes on later. Runs on a set that cannot be read, or that [Options.Fits] refuses once
+// it is, are left out, and told of by the error at the end.
 func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	out := &Outcome{}
 	var list []run
@@ -66,7 +71,16 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		begin()
 		return out, nil
 	}
-	w := &worker{plan: p, opt: opt, shelf: shelf{dir: opt.Data}, machine: Machine(), bounds: map[string]float64{}, sums: map[string]string{}}
+	w := &worker{plan: p, opt: opt, shelf: shelf{dir: opt.Data, most: opt.MaxBytes}, machine: Machine(), bounds: map[string]float64{}, sums: map[string]string{}}
+	done := map[string]bool{}
+	if old, err := Read(opt.Dir); err == nil { // what is wrong with it openLog tells
+		for k := range old.List {
+			done[old.List[k].Key] = true
+		}
+	}
+	if err := w.checkAhead(list, done); err != nil {
+		return out, err
+	}
 	log, err := openLog(opt.Dir, Header{
 		Format: formatName, PlanName: p.Name, PlanHash: p.hash(), Plan: p.String(),
 		Version: opt.Version, Machine: w.machine, Created: now(),
@@ -76,7 +90,6 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	}
 	defer log.Close()
 	out.Dropped = log.Dropped
-	done := map[string]bool{}
 	guess := newEstimate()
 	for k := range log.List {
 		rec := &log.List[k]
@@ -89,6 +102,7 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	out.Before = out.Total - len(todo)
 	out.Unbounded, out.Limits = limits(todo)
 	begin()
+	var hindered []error // each that is another once
 	for k := range todo {
 		r := &todo[k]
 		if err := ctx.Err(); err != nil {
@@ -107,11 +121,21 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 			opt.Progress(at)
 		}
 		rec, err := w.make(ctx, r, show)
+		if why := (hindrance{}); errors.As(err, &why) {
+			out.NotMade++
+			if !slices.ContainsFunc(hindered, func(other error) bool { return other.Error() == why.Error() }) {
+				hindered = append(hindered, why)
+			}
+			continue
+		}
 		if err != nil {
 			return out, err
 		}
 		rec.WallSeconds = microseconds(time.Since(began))
 		if err := log.append(rec); err != nil {
+			if path := (*fs.PathError)(nil); errors.As(err, &path) { // it has the name, too
+				err = path.Err
+			}
 			return out, fmt.Errorf("cannot write %s: %w", log.name, err)
 		}
 		w.learn(rec)
@@ -120,7 +144,32 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		out.Made++
 		show(Progress{Record: rec})
 	}
-	return out, nil
+	return out, notMade(out.NotMade, hindered)
+}
+
+// hindrance is what keeps runs on a set from being made, and no others.
+type hindrance struct {
+	set string
+	err error
+}
+
+func (h hindrance) Error() string { return h.set + ": " + h.err.Error() }
+func (h hindrance) Unwrap() error { return h.err }
+
+// notMade is the error of so many runs that something hindered, nil if nothing did.
+func notMade(runs int, hindered []error) error {
+	if runs == 0 {
+		return nil
+	}
+	all := hindered[0]
+	for _, why := range hindered[1:] {
+		all = fmt.Errorf("%w; %w", all, why)
+	}
+	noun := "runs"
+	if runs == 1 {
+		noun = "run"
+	}
+	return fmt.Errorf("experiment: %d %s not made: %w", runs, noun, all)
 }
 
 func stopped(err error) error {
@@ -128,8 +177,11 @@ func stopped(err error) error {
 }
 
 func (o *Outcome) fail(rec *Record) {
-	if rec.Status == Failed {
+	switch rec.Status {
+	case Failed:
 		o.Failed = append(o.Failed, rec.Key+": "+rec.Error)
+	case Refused:
+		o.Refused = append(o.Refused, rec.Key+": "+rec.Error)
 	}
 }
 
@@ -165,13 +217,19 @@ func (w *worker) learn(rec *Record) {
 // make makes one run. What the method refuses is a record; an error is what keeps the whole plan from going on.
 func (w *worker) make(ctx context.Context, r *run, show func(Progress)) (*Record, error) {
 	d, err := w.shelf.take(r)
+	if err == nil {
+		err = w.suits(r, d.n())
+	}
+	if err == nil {
+		err = w.fits(r.needOf(d))
+	}
 	if err != nil {
-		return nil, err
+		return nil, hindrance{r.set.Name, err}
 	}
 	id := r.set.id()
 	if old := w.sums[formless(id)]; old != "" && old != d.sha256 {
-		return nil, fmt.Errorf("%w: the file of %s has changed since the first records of it (SHA-256 %.8s…, then %.8s…); give another directory",
-			ErrOther, r.set.Name, d.sha256, old)
+		return nil, fmt.Errorf("%w: the file of %s has changed since the first records of it (SHA-256 %.8s…, now %.8s…); give another directory",
+			ErrOther, r.set.Name, old, d.sha256)
 	}
 	rec := &Record{
 		Key: r.key, Experiment: r.experiment.Name, Task: r.experiment.Task, Set: id, Instance: r.instance, SHA256: d.sha256,
@@ -205,13 +263,9 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 	if len(m.Knobs) > 0 {
 		rec.Knobs = m.Knobs
 	}
-	form := formX
-	if r.set.Options["form"] == "explicit" {
-		form = formA
-	}
-	a, err := d.operator(form, w.plan.Threads)
+	a, err := d.operator(r.form(), w.plan.Threads)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.set.Name, err)
+		return hindrance{r.set.Name, err}
 	}
 	rec.N, rec.Stored = a.Dim(), a.Stored()
 	if r.rank > rec.N { // the library would take it; a table has no use for it
@@ -245,7 +299,7 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 	rec.take(res)
 	if f := r.experiment.Pictures; f != nil {
 		if rec.Pictures, err = f.of(res.H); err != nil {
-			return fmt.Errorf("experiment %s: %w", r.experiment.Name, err)
+			return err
 		}
 	}
 	key := matrixKey(rec.Set, rec.Instance, rec.Rank)
@@ -297,7 +351,7 @@ func (w *worker) eigen(ctx context.Context, r *run, d *dataset, rec *Record) err
 	}
 	a, err := d.operator(r.label, w.plan.Threads)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.set.Name, err)
+		return hindrance{r.set.Name, err}
 	}
 	rec.N, rec.Stored, rec.NormA = a.Dim(), a.Stored(), Number(a.Norm())
 	runtime.GC()
@@ -324,11 +378,19 @@ func (w *worker) eigen(ctx context.Context, r *run, d *dataset, rec *Record) err
 	return nil
 }
 
+// fit refuses n items that are not the pixels.
+func (f *Pictures) fit(n int) error {
+	if n != f.W*f.H {
+		return fmt.Errorf("pictures of %d×%d pixels, and H has %d rows", f.W, f.H, n)
+	}
+	return nil
+}
+
 // of returns the columns of h as bytes, each scaled to its own largest entry, by rows of the picture.
 func (f *Pictures) of(h *matrix.Dense) ([]byte, error) {
 	n, r := h.Dims()
-	if n != f.W*f.H {
-		return nil, fmt.Errorf("pictures of %d×%d pixels, and H has %d rows", f.W, f.H, n)
+	if err := f.fit(n); err != nil {
+		return nil, err
 	}
 	b := make([]byte, n*r)
 	for j := range r {

@@ -243,9 +243,23 @@ func TestRefused(t *testing.T) {
 	if out, _ := mustRun(t, text, Options{Dir: dir}); out.Made != 0 {
 		t.Errorf("%d runs are made again", out.Made)
 	}
-	_, rs = mustRun(t, "plan p\nexperiment e\ndata demo:karate\nrank 35\nsweeps 1\nmethod cd-cyclic start=random\n", Options{Dir: t.TempDir()})
+	if len(out.Refused) != 3 || out.Refused[0] != rs.List[0].Key+": "+rs.List[0].Error {
+		t.Errorf("%q", out.Refused)
+	}
+	data := t.TempDir()
+	graph, _ := instance.PlantedGraph(34, 2, 0.5, 0.1, 1)
+	store(t, data, "graph", "A.mtx", &matio.Table{Sparse: graph})
+	_, rs = mustRun(t, "plan p\nexperiment e\ndata graph\nrank 35\nsweeps 1\nmethod cd-cyclic start=random\n", Options{Dir: t.TempDir(), Data: data})
 	if rs.List[0].Status != Refused || !strings.Contains(rs.List[0].Error, "35 columns for 34 items") {
 		t.Errorf("%+v", rs.List)
+	}
+	dir = filepath.Join(t.TempDir(), "records") // where the number of items is known before, it is the plan that is refused
+	_, err := Run(context.Background(), mustParse(t, "plan p\nexperiment e\ndata demo:karate\nrank 2 35\nsweeps 1\nmethod cd-cyclic start=random\n"), Options{Dir: dir})
+	if !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), "test.plan:2: experiment e: 35 columns for the 34 items of demo:karate") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the directory is there")
 	}
 	rec := &Record{Key: "k"}
 	rec.refuse(errors.New("out of luck"))
@@ -302,7 +316,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Run(context.Background(), mustParse(t, text2), Options{Dir: dir, Data: data}); !errors.Is(err, ErrOther) ||
-		!strings.Contains(err.Error(), "the file of words has changed") {
+		!strings.Contains(err.Error(), fmt.Sprintf("the file of words has changed since the first records of it (SHA-256 %.8s…, now ", rs.List[0].SHA256)) {
 		t.Errorf("%v", err)
 	}
 	if err := os.WriteFile(filepath.Join(data, "words", "X.mtx.gz"), []byte("junk"), 0o666); err != nil {
@@ -325,6 +339,50 @@ func lastLines(t *testing.T, dir string, n int) []byte {
 		t.Fatal(err)
 	}
 	return []byte(strings.Join(strings.SplitAfter(string(text), "\n")[:n], ""))
+}
+
+// TestNeeds: what is known of a set before it is made is what it has, and inner products are counted before they are written out.
+func TestNeeds(t *testing.T) {
+	const text = "plan p\nexperiment e\ndata synthetic:low-rank n=20\ndata synthetic:full-rank n=20\ndata synthetic:planted n=300 groups=3 in=0.5 out=0.1\n" +
+		"data synthetic:text m=30 n=40 words=5\ndata synthetic:text m=30 n=40 words=5 form=explicit\nrank 2\nsweeps 1\nmethod cd-cyclic\n"
+	asked := map[string][]Need{}
+	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: t.TempDir(), Fits: func(n Need) error {
+		asked[n.Key] = append(asked[n.Key], n)
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 5 {
+		t.Errorf("%d runs, want 5", len(asked))
+	}
+	for key, list := range asked {
+		if len(list) != 2 {
+			t.Fatalf("%s: asked %d times, want before all and before each", key, len(list))
+		}
+		before, after := list[0], list[1]
+		if strings.Contains(key, "explicit") {
+			a := innerProducts(instance.Text(30, 40, 5, 1), matrix.Columns).(*matrix.CSR)
+			if after.Rows != 40 || after.Cols != 40 || after.Items != "" || after.Stored != float64(len(a.Col)) || after.Held != before.Bytes() {
+				t.Errorf("%s: %+v", key, after)
+			}
+			continue
+		}
+		off := math.Abs(before.Stored - after.Stored)
+		if strings.Contains(key, "planted") { // drawn: eight standard deviations of each pair's, twice
+			off = max(0, off-16*math.Sqrt(300*300/8))
+		}
+		if off > 0 || before.Making < before.Bytes() || before.Rows != after.Rows || before.Cols != after.Cols || before.Items != after.Items || before.Sparse != after.Sparse {
+			t.Errorf("%s: %+v before, %+v after", key, before, after)
+		}
+	}
+	why := errors.New("too large")
+	dir := filepath.Join(t.TempDir(), "records")
+	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: dir, Fits: func(Need) error { return why }}); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the directory is there")
+	}
 }
 
 // TestInnerProducts compares with the definition.
@@ -418,8 +476,42 @@ func TestPictures(t *testing.T) {
 		t.Error("8 pixels of 6 entries")
 	}
 	const text = "plan p\nexperiment e\ndata demo:karate\nrank 2\nsweeps 1\nmethod cd-cyclic\npictures 5x5\n"
-	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "pictures of 5×5 pixels, and H has 34 rows") {
+	dir := filepath.Join(t.TempDir(), "records")
+	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: dir}); !errors.Is(err, ErrPlan) ||
+		!strings.Contains(err.Error(), "test.plan:2: experiment e: pictures of 5×5 pixels, and H has 34 rows") {
 		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("the directory is there")
+	}
+}
+
+// TestHindered: sets that cannot be read, and those whose items are no pixels, keep no other from being factored, and are told at the end, each once.
+func TestHindered(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	graph, _ := instance.PlantedGraph(15, 3, 0.8, 0.1, 1)
+	for _, set := range []string{"bad", "good", "worse", "flat"} {
+		store(t, data, set, "A.mtx", &matio.Table{Sparse: graph})
+	}
+	for _, set := range []string{"bad", "worse"} {
+		if err := os.WriteFile(filepath.Join(data, set, "A.mtx"), []byte("junk"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const text = "plan p\nexperiment e\ndata bad worse good\nrank 2\nsweeps 1\nseeds 0-2\nmethod cd-cyclic start=random\n" +
+		"experiment f\ndata flat\nrank 2\nsweeps 1\nmethod cd-cyclic\npictures 5x5\n"
+	out, err := Run(context.Background(), mustParse(t, text), Options{Dir: dir, Data: data})
+	if out.Made != 3 || out.NotMade != 7 || !errors.Is(err, matio.ErrFormat) || !errors.Is(err, ErrPlan) {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for _, once := range []string{"7 runs not made: bad: matio: ", filepath.Join("bad", "A.mtx:1"), "; worse: ", filepath.Join("worse", "A.mtx:1"), "pictures of 5×5 pixels, and H has 15 rows"} {
+		if strings.Count(err.Error(), once) != 1 {
+			t.Errorf("%v: %d times %q", err, strings.Count(err.Error(), once), once)
+		}
+	}
+	store(t, data, "bad", "A.mtx", &matio.Table{Sparse: graph})
+	if out, err := Run(context.Background(), mustParse(t, text), Options{Dir: dir, Data: data}); out.Before != 3 || out.Made != 3 || out.NotMade != 4 || err == nil {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
 

@@ -15,6 +15,12 @@ const (
 	demoPrefix = "demo:"
 )
 
+// Where points are in a table.
+const (
+	inRows    = "rows"
+	inColumns = "columns"
+)
+
 // setOptions are the options of sets that are made, in their order; those without a default must be given.
 var setOptions = map[string][]setOption{
 	"low-rank":  {{"n", whole, true}, {"r", whole, false}},
@@ -30,16 +36,16 @@ type setOption struct {
 }
 
 var (
-	fileOptions = []setOption{{"items", oneOf("columns", "rows"), false}, {"form", explicit, false}}
-	demoOptions = []setOption{{"items", oneOf("rows", "columns"), false}, {"form", explicit, false}}
+	fileOptions = []setOption{{"items", oneOf(inColumns, inRows), false}, {"form", explicit, false}}
+	demoOptions = []setOption{{"items", oneOf(inRows, inColumns), false}, {"form", explicit, false}}
 )
 
 // defaultItems says where the points of a set are.
 func defaultItems(name string) string {
 	if strings.HasPrefix(name, demoPrefix) {
-		return "rows"
+		return inRows
 	}
-	return "columns"
+	return inColumns
 }
 
 func whole(v string) error {

@@ -6,13 +6,49 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"symnmf"
 	"symnmf/internal/report"
 )
 
-// percent shows a relative error in percent.
-func percent(x float64) string { return strconv.FormatFloat(100*x, 'g', 4, 64) }
+// percent shows a relative error in percent, with four digits unless it is 0.
+func percent(x float64) string {
+	if x == 0 {
+		return "0"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%#.4g", 100*x), ".")
+}
+
+// known is a relative error or, where that is below what rounding leaves of it, the floor.
+type known struct {
+	relErr float64
+	below  bool
+}
+
+func (r *Record) known(relErr float64) known {
+	if floor := float64(r.ErrFloor); floor > relErr {
+		return known{floor, true}
+	}
+	return known{relErr, false}
+}
+
+// showMean shows the mean of errors in percent and, of several, their standard deviation. Of floors there is only a bound to tell.
+func showMean(list []known, spread bool) string {
+	var x []float64
+	below := false
+	for _, k := range list {
+		x, below = append(x, k.relErr), below || k.below
+	}
+	mean, std := moments(x)
+	switch {
+	case below:
+		return "< " + strconv.FormatFloat(100*mean, 'g', 2, 64)
+	case spread && len(x) > 1:
+		return percent(mean) + " ± " + strconv.FormatFloat(100*std, 'g', 2, 64)
+	}
+	return percent(mean)
+}
 
 func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
@@ -44,8 +80,8 @@ const (
 
 // cell shows the records of one method in one column: what show makes of the values of those that have an answer, and of how many
 // runs that is, or what became of them.
-func cell(list []*Record, value func(r *Record) float64, show func(x []float64, of int) string) string {
-	var x []float64
+func cell[T any](list []*Record, value func(r *Record) T, show func(x []T, of int) string) string {
+	var x []T
 	status, none := noCell, 0
 	for _, r := range list {
 		switch {
@@ -65,8 +101,8 @@ func cell(list []*Record, value func(r *Record) float64, show func(x []float64, 
 }
 
 // methodTable has a row for each method and a column for each set, beside it the paper's where there is one.
-func (d *drawer) methodTable(e *Experiment, columns []column, key, what string, value func(r *Record) float64,
-	show func(x []float64, of int) string, theirs func(p paperValue) string) *report.Table {
+func methodTable[T any](d *drawer, e *Experiment, columns []column, key, what string, value func(r *Record) T,
+	show func(x []T, of int) string, theirs func(p paperValue) string) *report.Table {
 	t := &report.Table{Name: cmp.Or(e.Tables[key], e.Name+"-"+key), Title: cmp.Or(e.Title, e.Name) + ": " + what, Columns: []string{"method"}}
 	for k := range columns {
 		t.Columns = append(t.Columns, columns[k].title)
@@ -110,13 +146,11 @@ func (d *drawer) refusals(e *Experiment) (notes []string) {
 
 func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
 	floored := false
-	t := d.methodTable(e, columns, "errors", "relative error at the end, percent, mean ± standard deviation over "+over(columns),
-		func(r *Record) float64 { // below its floor an error is rounding
-			if r.ErrFloor > r.RelErr {
-				floored = true
-				return float64(r.ErrFloor)
-			}
-			return float64(r.RelErr)
+	t := methodTable(d, e, columns, "errors", "relative error at the end, percent, mean ± standard deviation over "+over(columns),
+		func(r *Record) known {
+			k := r.known(float64(r.RelErr))
+			floored = floored || k.below
+			return k
 		},
 		showErrors, paperValue.show)
 	row := []string{"bound"}
@@ -130,7 +164,7 @@ func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
 	t.Rows = append(t.Rows, row)
 	notes := []string{"bound: no matrix of that rank has a smaller error."}
 	if floored {
-		notes = append(notes, "Errors below what rounding leaves of them are shown as that.")
+		notes = append(notes, "<: of these errors some are below what rounding leaves of them.")
 	}
 	t.Notes = append(notes, t.Notes...)
 	return t
@@ -160,15 +194,11 @@ func over(columns []column) string {
 }
 
 // showErrors shows mean and standard deviation of errors in percent, and how many they are if not all.
-func showErrors(x []float64, of int) string {
-	if slices.ContainsFunc(x, math.IsNaN) {
+func showErrors(x []known, of int) string {
+	if slices.ContainsFunc(x, func(k known) bool { return math.IsNaN(k.relErr) }) {
 		return "fewer"
 	}
-	mean, std := moments(x)
-	text := percent(mean)
-	if len(x) > 1 {
-		text += " ± " + strconv.FormatFloat(100*std, 'g', 2, 64)
-	}
+	text := showMean(x, true)
 	if len(x) < of {
 		text += fmt.Sprintf(" (%d of %d)", len(x), of)
 	}
@@ -215,7 +245,7 @@ func (d *drawer) sweepTable(e *Experiment, columns []column) *report.Table {
 		}
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	}
-	return d.methodTable(e, columns, "iterations", "sweeps in the limit, mean",
+	return methodTable(d, e, columns, "iterations", "sweeps in the limit, mean",
 		func(r *Record) float64 { return float64(r.Sweeps) },
 		func(x []float64, of int) string { // a run without an answer made none
 			mean, _ := moments(append(x, make([]float64, of-len(x))...))
@@ -247,7 +277,7 @@ func (d *drawer) equalSweepsTable(e *Experiment, columns []column) *report.Table
 				row = append(row, noCell, noCell, noCell)
 				continue
 			}
-			ours := cell(c.by[m.Label], func(r *Record) float64 { return r.errorAfter(int(math.Round(sweeps))) }, showErrors)
+			ours := cell(c.by[m.Label], func(r *Record) known { return r.known(r.errorAfter(int(math.Round(sweeps)))) }, showErrors)
 			some = some || ours != noCell
 			row = append(row, ours, theirs.show(), strconv.FormatFloat(sweeps, 'g', -1, 64))
 		}
@@ -294,32 +324,34 @@ func (d *drawer) setTable(e *Experiment, columns []column) *report.Table {
 	return t
 }
 
-// leastOf shows the least error, the mean over instances, and the method that had it most often.
+// leastOf shows the least error, the mean over instances, and the method that had it most often, of several the first of the plan.
 func (d *drawer) leastOf(c *column, like *Record) (relErr, by string) {
-	var errors []float64
+	var errors []known
 	times := map[string]int{}
 	for _, instance := range c.set.Instances {
 		if best, ok := d.best[matrixKey(like.Set, instance, like.Rank)]; ok {
-			errors = append(errors, best.relErr)
-			if times[best.label]++; by == "" || times[best.label] > times[by] || times[best.label] == times[by] && best.label < by {
-				by = best.label
-			}
+			errors = append(errors, best.least)
+			times[best.label]++
 		}
 	}
 	if len(errors) == 0 {
 		return noCell, noCell
 	}
-	mean, _ := moments(errors)
+	for _, label := range d.labels {
+		if times[label] > times[by] {
+			by = label
+		}
+	}
 	if len(errors) > 1 {
 		by += fmt.Sprintf(" (%d/%d)", times[by], len(errors))
 	}
-	return percent(mean), by
+	return showMean(errors, false), by
 }
 
-// secondsTo returns when the error of a run is first at most target; NaN if never.
+// secondsTo returns when the error of a run is first at most target, from the end of its first sweep on, as curves have it; NaN if never.
 func (r *Record) secondsTo(target float64) float64 {
 	for k, e := range r.Trace.RelErr {
-		if float64(e) <= target {
+		if r.Trace.Sweep[k] > 0 && float64(e) <= target {
 			return r.Trace.Seconds[k]
 		}
 	}

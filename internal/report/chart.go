@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ type Chart struct {
 	XLabel, YLabel string
 	LogX, LogY     bool
 	Series         []Series
+	Looks          []int   // numbers of how series are drawn, the same for the same curve in several charts; nil: those of their places, from 0
 	Floor          float64 // values below are not drawn; 0: none
 }
 
@@ -31,7 +33,18 @@ func (c *Chart) check() error {
 			return errorf("chart", c.Name, "series %q has %d x and %d y", s.Name, len(s.X), len(s.Y))
 		}
 	}
+	if c.Looks != nil && len(c.Looks) != len(c.Series) {
+		return errorf("chart", c.Name, "%d looks of %d series", len(c.Looks), len(c.Series))
+	}
 	return nil
+}
+
+// look returns the number of how series k is drawn.
+func (c *Chart) look(k int) int {
+	if c.Looks == nil {
+		return k
+	}
+	return c.Looks[k]
 }
 
 // drawable tells whether a point has a place in the chart.
@@ -111,13 +124,13 @@ func (c *Chart) missing() string {
 	}
 	text := ""
 	if below > 0 {
-		text = fmt.Sprintf("Not drawn: %d values below %s.", below, short(c.Floor))
+		text = fmt.Sprintf("Not drawn: %d %s below %s.", below, []string{"values", "value"}[index(below == 1)], short(c.Floor))
 	}
 	if other > 0 {
 		if text != "" {
 			text += " "
 		}
-		text += fmt.Sprintf("Gaps: %d values are missing, not finite, or not positive on a logarithmic axis.", other)
+		text += fmt.Sprintf("Gaps: %d %s missing, not finite, or not positive on a logarithmic axis.", other, []string{"values are", "value is"}[index(other == 1)])
 	}
 	return text
 }
@@ -236,7 +249,7 @@ func (c *Chart) draw(width, height float64, whole bool) (*drawing, frame) {
 		d.items = append(d.items, item{curve: -1, ink: inkMuted, text: label{"no values to draw", ""}, at: point{f.left + f.width/2, f.top + f.height/2}, size: tickSize, align: 0.5})
 	}
 	for k, s := range c.Series {
-		d.curves = append(d.curves, clean(s.Name))
+		d.curves, d.looks = append(d.curves, clean(s.Name)), append(d.looks, c.look(k))
 		d.items = append(d.items, c.curve(k, s, f)...)
 	}
 	down = bottom + 25
@@ -251,7 +264,7 @@ func (c *Chart) draw(width, height float64, whole bool) (*drawing, frame) {
 
 // curve draws series k: a line for each run of points, a disc for a point alone, and the curve's marks about 90 units apart.
 func (c *Chart) curve(k int, s Series, f frame) (items []item) {
-	ink, dash, mark := look(k)
+	ink, dash, mark := look(c.look(k))
 	line := item{curve: k, ink: ink, width: 2, dash: dash}
 	alone := item{curve: k, ink: ink, mark: disc}
 	marks := item{curve: k, ink: ink, mark: mark}
@@ -285,9 +298,9 @@ func (c *Chart) curve(k int, s Series, f frame) (items []item) {
 	return items
 }
 
-// sample draws a short piece of curve k around the middle of its left end.
-func sample(k int, left, middle float64) (items []item) {
-	ink, dash, mark := look(k)
+// sample draws a short piece of a curve of that look around the middle of its left end.
+func sample(number int, left, middle float64) (items []item) {
+	ink, dash, mark := look(number)
 	items = append(items, item{curve: -1, ink: ink, width: 2, dash: dash, lines: [][]point{{{left, middle}, {left + sampleWidth, middle}}}})
 	if mark != noMark {
 		items = append(items, item{curve: -1, ink: ink, mark: mark, marks: []point{{left + sampleWidth/2, middle}}})
@@ -320,7 +333,7 @@ func (d *drawing) legend(down, edge float64) float64 {
 		left := edge + float64(pitch*float64(k%cols))
 		lines := wrap(name, legendSize, pitch-gap-sampleWidth-8, 4)
 		tallest = max(tallest, len(lines))
-		d.items = append(d.items, sample(k, left, down+line/2.0)...)
+		d.items = append(d.items, sample(d.looks[k], left, down+line/2.0)...)
 		for i, text := range lines {
 			at := point{left + sampleWidth + 8, down + float64(line*i) + line/2.0 + 0.36*legendSize}
 			d.items = append(d.items, item{curve: -1, ink: inkText, text: label{text, ""}, at: at, size: legendSize})
@@ -355,7 +368,7 @@ func (c *Chart) WritePNG(w io.Writer) error {
 	return d.png(w, pixelsAUnit)
 }
 
-// WriteCSV writes every point, drawn or not, a line each: series,x,y, in the shortest form that reads back equal. NaN is an empty
+// WriteCSV writes every point, drawn or not, a line each: series and, under the labels of the axes, x and y, in the shortest form that reads back equal. NaN is an empty
 // field.
 func (c *Chart) WriteCSV(w io.Writer) error {
 	if err := c.check(); err != nil {
@@ -368,7 +381,7 @@ func (c *Chart) WriteCSV(w io.Writer) error {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	out := csv.NewWriter(w)
-	if err := out.Write([]string{"series", "x", "y"}); err != nil {
+	if err := out.Write([]string{"series", cmp.Or(clean(c.XLabel), "x"), cmp.Or(clean(c.YLabel), "y")}); err != nil {
 		return err
 	}
 	for _, s := range c.Series {

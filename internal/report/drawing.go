@@ -17,6 +17,7 @@ type drawing struct {
 	title, desc string
 	items       []item
 	curves      []string // names, by the number of the curve
+	looks       []int    // likewise
 }
 
 type point struct{ x, y float64 }
@@ -70,7 +71,7 @@ const (
 	ring // where the pointer is
 )
 
-// look returns how curve k is drawn.
+// look returns how a curve of number k is drawn.
 func look(k int) (ink, []float64, mark) {
 	return inkCurve + ink(k%(len(lightInks)-int(inkCurve))), dashes[k%len(dashes)], mark(k / len(dashes) % 4)
 }

@@ -186,7 +186,7 @@ func (c *Chart) view(id string) chartView {
 	}
 	x, y, _ := c.axes()
 	for k, s := range c.Series {
-		d := drawing{w: sampleWidth, h: 12, items: sample(k, 0, 6)}
+		d := drawing{w: sampleWidth, h: 12, items: sample(c.look(k), 0, 6)}
 		runs := slices.Concat(c.runs(s, x, y)...)
 		view.Curves = append(view.Curves, curveView{clean(s.Name), template.HTML(d.svgInline(`class="sample" aria-hidden="true"`)), len(runs) == 0})
 		data := dataView{Name: clean(s.Name), X: []float64{}, Y: []float64{}}

@@ -2,14 +2,17 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image/color"
 	"image/png"
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,6 +139,9 @@ func TestChartCSV(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
 		}
+		if want := []string{"series", cmp.Or(clean(c.XLabel), "x"), cmp.Or(clean(c.YLabel), "y")}; !slices.Equal(lines[0], want) {
+			t.Errorf("%s: %q, want %q", c.Name, lines[0], want)
+		}
 		k := 1
 		for _, s := range c.Series {
 			for i := range s.X {
@@ -214,6 +220,53 @@ func TestTableCSV(t *testing.T) {
 	lines, err := csv.NewReader(bytes.NewReader(written(t, "CSV", table.WriteCSV))).ReadAll()
 	if err != nil || len(lines) != 3 || lines[0][1] != `b "quoted"` || lines[1][0] != "x, y" {
 		t.Errorf("%q, %v", lines, err)
+	}
+}
+
+// TestTableCSVParts: deviations and counts are in columns of their own.
+func TestTableCSVParts(t *testing.T) {
+	table := &Table{Columns: []string{"method", "error", "seconds"}, Rows: [][]string{{"a ± b", "74.51 ± 0.001 (2 of 3)", "0.5 (2/3)"}, {"bound", "74.25", "never"}, {"c", "< 1e-12"}, {"d"}}}
+	want := `method,method deviation,error,error deviation,error count,seconds,seconds count
+a,b,74.51,0.001,2 of 3,0.5,2/3
+bound,,74.25,,,never,
+c,,< 1e-12,,,,
+d,,,,,,
+`
+	if text := string(written(t, "CSV", table.WriteCSV)); text != want {
+		t.Errorf("%s\nwant\n%s", text, want)
+	}
+}
+
+// TestLooks: a curve has the look of its number in the chart, in the legend and on a page, and otherwise that of its place.
+func TestLooks(t *testing.T) {
+	line := Series{"one", []float64{1, 2}, []float64{3, 4}}
+	for _, c := range []*Chart{{Series: []Series{line}, Looks: []int{2}}, {Series: []Series{{Name: "zero"}, {Name: "none"}, line}}} {
+		ink, dash, _ := look(2)
+		d, _ := c.draw(wholeWidth, axesHeight, true)
+		drawn := 0
+		for _, it := range d.items {
+			if it.ink == ink && it.lines != nil && slices.Equal(it.dash, dash) {
+				drawn++
+			}
+		}
+		if drawn != 2 {
+			t.Errorf("looks %v: %d lines of look 2, want the curve and its sample", c.Looks, drawn)
+		}
+		page := &Page{Sections: []Section{{Charts: []*Chart{c}}}}
+		if html := string(written(t, "page", page.WriteHTML)); strings.Count(html, fmt.Sprintf(`class="ink%d"`, ink)) < 3 { // wide, narrow, sample
+			t.Errorf("looks %v: the page has it %d times", c.Looks, strings.Count(html, fmt.Sprintf(`class="ink%d"`, ink)))
+		}
+	}
+	if err := (&Chart{Series: []Series{line}, Looks: []int{1, 2}}).WriteSVG(io.Discard); err == nil {
+		t.Error("two looks of one series")
+	}
+}
+
+// TestMissingSingular: one value is not several.
+func TestMissingSingular(t *testing.T) {
+	c := &Chart{Floor: 1, Series: []Series{{"one", []float64{1, math.NaN()}, []float64{0.5, 2}}}}
+	if got := c.missing(); got != "Not drawn: 1 value below 1. Gaps: 1 value is missing, not finite, or not positive on a logarithmic axis." {
+		t.Errorf("%q", got)
 	}
 }
 

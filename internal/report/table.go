@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/csv"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -128,21 +129,42 @@ func (t *Table) WriteText(w io.Writer) error {
 	return b.Flush()
 }
 
-// WriteCSV writes heads and rows, all of one length, without title and notes.
-func (t *Table) WriteCSV(w io.Writer) error {
+// measured is a cell of a number, its deviation, and how many it is of: 3.1 ± 0.2, 3.1 ± 0.2 (4 of 5), 3.1 (4/5).
+var measured = regexp.MustCompile(`^(.*?)(?: ± (\S+))?(?: \((\d+(?: of |/)\d+)\))?$`)
+
+// parted returns heads and rows, all of one length, with deviations and counts in columns of their own after the number, where there are any.
+func (t *Table) parted() [][]string {
 	cols := t.width()
-	out := csv.NewWriter(w)
-	for i := range len(t.Rows) + 1 {
-		row := t.Columns
-		if i > 0 {
-			row = t.Rows[i-1]
+	heads := filled(t.Columns, cols)
+	lines := make([][]string, 1+len(t.Rows))
+	for j := range cols {
+		parts := [][]string{{heads[j], heads[j] + " deviation", heads[j] + " count"}}
+		used := [3]bool{0: true}
+		for _, row := range t.Rows {
+			cell := filled(row, cols)[j]
+			found := measured.FindStringSubmatch(cell)
+			if found == nil { // of several lines
+				found = []string{cell, cell, "", ""}
+			}
+			parts = append(parts, found[1:])
+			for k, part := range found[1:] {
+				used[k] = used[k] || part != ""
+			}
 		}
-		if err := out.Write(filled(row, cols)); err != nil {
-			return err
+		for i := range lines {
+			for k, part := range parts[i] {
+				if used[k] {
+					lines[i] = append(lines[i], part)
+				}
+			}
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return lines
+}
+
+// WriteCSV writes heads and rows without title and notes.
+func (t *Table) WriteCSV(w io.Writer) error {
+	return csv.NewWriter(w).WriteAll(t.parted())
 }
 
 // WriteLaTeX writes a table environment with heavy rules above and below, as booktabs sets them; it needs no package.
