@@ -26,9 +26,11 @@
 //
 // # Which method
 //
-// Leave Options.Solver nil unless you compare methods: it means RowBlock, or CD where that cannot go, from Zero with no A_ii > 0.
-// TSVDStart, which is chosen but for dense data with an ℓ₁ weight and very large H, mostly ends lowest, on dense data by far, and with few columns after the fewest sweeps; Zero needs no vectors, and Random is for comparisons. Where the error counts more than the time, Kicks lower it from any start, of
-// graphs and documents with many columns mostly further than more Runs do. Several AtOnce mostly take less time. CD is the paper's method; MBI and Residual are for small problems and for checking.
+// Leave Options.Solver nil unless you compare methods: it means RowBlock, or CD where that cannot go, from Zero with no A_ii > 0. The start is then
+// TSVDStart, which mostly ends lowest, on dense data by far, and with few columns after the fewest sweeps. Exceptions are dense data with an ℓ₁ weight, sparse
+// data with more columns than 64 and than an eighth of the items, and an H of more than 2²² numbers. Zero needs no vectors, and Random is for comparisons.
+// Where the error counts more than the time, Kicks lower it from any start, of graphs and documents with many columns mostly further than more Runs do. Several
+// AtOnce mostly take less time. CD is the paper's method; MBI and Residual are for small problems and for checking.
 //
 // # What is promised
 //

@@ -89,7 +89,7 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	flags.StringVarP(&f.method, "method", "m", "auto", "a `NAME` from 'symnmf methods'; auto chooses for the input")
 	cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methodNames(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringArrayVar(&f.knobs, "set", nil, "`KEY=VALUE`, a knob of the method, see 'symnmf methods -v' (repeatable)")
-	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, svd, tsvd, lai, or FILE.npy with an H, n×R (tsvd, or the method's own with -m, when left out)")
+	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, svd, tsvd, lai, or FILE.npy with an H, n×R; left out, the method's own; that of auto is tsvd, but zero or random for dense data with --l1, for sparse data with R above 64 and an eighth of the items, and for an H of more than 4 million numbers")
 	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(startNames(), cobra.ShellCompDirectiveDefault))
 	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
 	wholeVar(flags, &f.runs, "runs", "", 1, "`N` independent random starts, of which the best is kept; as many at once as there are threads and memory for")

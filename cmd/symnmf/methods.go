@@ -29,7 +29,7 @@ func listMethods(s *streams, verbose bool) error {
 	w := bufio.NewWriter(s.out)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "METHOD\tWHAT\tACCEPTS\tSTART")
-	fmt.Fprintln(t, "auto\tthe one of the following that suits the input; fit says which\tdense, sparse, points\tthe method's")
+	fmt.Fprintln(t, "auto\tthe one of the following that suits the input; fit says which\tdense, sparse, points\ttsvd; zero or random where 'fit --help' says")
 	for _, m := range symnmf.Methods() {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", m.Name, m.Doc, m.Accepts, m.Start)
 	}
