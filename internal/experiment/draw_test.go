@@ -103,6 +103,11 @@ func tableOf(t *testing.T, p *report.Page, name string) *report.Table {
 	for _, s := range p.Sections {
 		for _, table := range s.Tables {
 			if table.Name == name {
+				for _, row := range table.Rows {
+					if len(row) != len(table.Columns) {
+						t.Errorf("%s: a row %q under %q", name, row, table.Columns)
+					}
+				}
 				return table
 			}
 			names = append(names, table.Name)

@@ -155,8 +155,21 @@ func TestPlanText(t *testing.T) {
 	if commented := mustParse(t, "# a remark\n\n"+onePicture); commented.hash() != p.hash() {
 		t.Error("a comment makes another plan")
 	}
-	if other := mustParse(t, strings.Replace(onePicture, "sweeps 4", "sweeps 5", 1)); other.hash() == p.hash() {
-		t.Error("another limit makes no other plan")
+	for what, by := range map[string]string{
+		"sweeps 4": "sweeps 5", "start=zero": "start=random", " columns": "", "seeds=1,7": "seeds=1,8", "repeats=2": "repeats=3", "set=block=3": "set=block=4", "as=blocks": "as=parts",
+		"time=1m": "time=2m", "time 5s": "time 6s", "best 0": "best 0.5", "30%": "40%", "4x3": "3x4", "figure2": "figure3", "table4": "table3", "instances=2-3": "instances=2", "n=12": "n=13", "rank 2": "rank 3",
+	} {
+		other := mustParse(t, strings.Replace(onePicture, what, by, 1))
+		if other.hash() == p.hash() {
+			t.Errorf("%q in place of %q makes no other plan", by, what)
+		}
+		if again := mustParse(t, other.String()); again.hash() != other.hash() || again.Experiments[0].Methods[0].Start != other.Experiments[0].Methods[0].Start || *again.Experiments[0].Pictures != *other.Experiments[0].Pictures {
+			t.Errorf("with %q it reads back as\n%s\nwant\n%s", by, again, other)
+		}
+	}
+	points := "plan p\nexperiment e\ndata hitech%s\nrank 2\nsweeps 1\nmethod mu start=random\n"
+	if bare, said := mustParse(t, fmt.Sprintf(points, "")), mustParse(t, fmt.Sprintf(points, " items="+defaultItems("hitech"))); bare.hash() != said.hash() || !slices.Equal(bare.Keys(), said.Keys()) {
+		t.Errorf("the default said makes another plan:\n%s\n%s", bare, said)
 	}
 	written, err := parseWritten(strings.Replace(p.String(), "method rowblock", "method of-another-build", 1))
 	if err != nil || len(written.runs()) != len(p.runs()) {

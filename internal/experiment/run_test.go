@@ -537,3 +537,18 @@ func TestEstimate(t *testing.T) {
 		t.Errorf("longer at work than expected: %v left", d)
 	}
 }
+
+// TestRankOfSet: a low rank without r= is of the rank of its run, whatever runs came before it.
+func TestRankOfSet(t *testing.T) {
+	norms := func(ranks string) (norms []Number) {
+		_, rs := mustRun(t, "plan p\nexperiment e\ndata synthetic:low-rank n=20\nrank "+ranks+"\nsweeps 1\nmethod mu start=random\n", Options{Dir: t.TempDir()})
+		for _, r := range rs.List {
+			norms = append(norms, r.NormA)
+		}
+		return norms
+	}
+	both, second := norms("2 3"), norms("3")
+	if len(both) != 2 || len(second) != 1 || both[1] != second[0] || both[0] == both[1] {
+		t.Errorf("of ranks 2 and 3 ‖A‖ is %v, of 3 alone %v", both, second)
+	}
+}
