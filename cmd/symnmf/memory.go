@@ -305,13 +305,16 @@ func (sh shape) ahead() float64 {
 	return program + sh.ids + waste + sh.begun() + slack*(max(prepare+sh.held, base+shared+all*each, base+before)+8*all*(squareParts(n)+8)*r*r)
 }
 
-// begun returns the bytes of an H that one of several runs at once begins with while what others leave is being collected: slowly, where processors are busy.
+// begun returns the bytes of an H, and of X·H twice, that one of several runs at once begins with while what others leave is being collected: slowly, where processors are busy.
 func (sh shape) begun() float64 {
 	if sh.atOnce <= 1 {
 		return 0
 	}
-	n, _ := sh.size()
-	return 8 * n * float64(sh.rank)
+	n, m := sh.size()
+	if sh.items == similarity {
+		m = 0
+	}
+	return 8 * (n + 2*m) * float64(sh.rank)
 }
 
 // lowBeyond is how many columns beyond the rank symnmf.LAI has.

@@ -199,6 +199,23 @@ func TestEigenAhead(t *testing.T) {
 	}
 }
 
+// TestBegun: an H for runs at once, and X·H twice of points, and nothing for one.
+func TestBegun(t *testing.T) {
+	for _, tc := range []struct {
+		items  string
+		atOnce int
+		want   float64
+	}{{similarity, 1, 0}, {similarity, 0, 0}, {"rows", 1, 0}, {similarity, 2, 8 * 300 * 7}, {"rows", 3, 8 * (300 + 2*50) * 7}, {"columns", 3, 8 * (50 + 2*300) * 7}} {
+		sh := shape{rows: 300, cols: 50, items: tc.items, rank: 7, atOnce: tc.atOnce}
+		if tc.items == similarity {
+			sh.cols = 300
+		}
+		if got := sh.begun(); got != tc.want {
+			t.Errorf("%s, %d at once: %v bytes, want %v", tc.items, tc.atOnce, got, tc.want)
+		}
+	}
+}
+
 // TestAhead checks what TestPeakPrediction cannot tell from the memory that reading took.
 func TestAhead(t *testing.T) {
 	const n, m, mb = 1000, 500, 1 << 20
