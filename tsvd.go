@@ -144,6 +144,9 @@ func (p *problem) positive(h, b *matrix.Dense, q []float64) float64 {
 
 // verify implements checker: QᵀQ = I to rounding, and H = [B·Q]₊.
 func (s *tsvdRun) verify() error {
+	if s.b == nil { // no turn has been made
+		return nil
+	}
 	r := s.p.r
 	var qq mat.Dense
 	q := mat.NewDense(r, r, s.q)

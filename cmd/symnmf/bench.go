@@ -396,18 +396,11 @@ func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
 		return usagef("-o %s: %s", f.out, notEmpty)
 	}
-	made, err := claimDir(f.out)
+	leave, err := takeDir(f.out, f.force)
 	if err != nil {
 		return err
 	}
-	defer removeEmpty(made) // where nothing has been written
-	if !f.force {
-		release, err := holdDir(f.out)
-		if err != nil {
-			return err
-		}
-		defer release()
-	}
+	defer leave()
 	var files []outFile
 	put := func(name string, write func(io.Writer) error) {
 		again := func(file outFile) bool { return file.name == name } // the last of a name is kept

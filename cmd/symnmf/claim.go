@@ -8,6 +8,26 @@ import (
 	"strings"
 )
 
+// takeDir makes the directory for this run, and unless forced keeps it empty for it until leave, which removes it if nothing has been written.
+func takeDir(dir string, force bool) (leave func(), err error) {
+	made, err := claimDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if force {
+		return func() { removeEmpty(made) }, nil
+	}
+	release, err := holdDir(dir)
+	if err != nil {
+		removeEmpty(made)
+		return nil, err
+	}
+	return func() {
+		release()
+		removeEmpty(made)
+	}, nil
+}
+
 // claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for. It returns those it has made, the inner ones first.
 func claimDir(dir string) (made []string, err error) {
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {

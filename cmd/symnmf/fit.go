@@ -389,18 +389,11 @@ func (f *fitFlags) run(s *streams) error {
 	}
 	opt.Bound, opt.AtOnce = bound, need.atOnce
 	if f.out != "" {
-		made, err := claimDir(f.out)
+		leave, err := takeDir(f.out, f.force)
 		if err != nil {
 			return err
 		}
-		defer removeEmpty(made) // where nothing has been written
-		if !f.force {
-			release, err := holdDir(f.out)
-			if err != nil {
-				return err
-			}
-			defer release()
-		}
+		defer leave()
 	}
 	if f.trace != "" {
 		if err := claimFile(f.trace); err != nil {
