@@ -215,3 +215,66 @@ func TestBoundOfSigns(t *testing.T) {
 		t.Errorf("a norm that is rounding alone: %v", err)
 	}
 }
+
+// TestNothingLeft: a low rank of which nothing is left, exactly, is A = 0: with signs that cancel, or off the diagonal.
+func TestNothingLeft(t *testing.T) {
+	one := matrix.NewDense(6, 6, nil)
+	for i := range 6 {
+		one.Set(i, i, 1)
+	}
+	diagonal, err := matrix.NewLowRank(one, []float64{1, 2, 3, 1, 1, 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancels, err := matrix.NewLowRank(filled(6, 2, 0.3), []float64{1, -1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		a      matrix.Operator
+		ignore bool
+	}{{diagonal, true}, {cancels, false}, {cancels, true}} {
+		res, err := Factorize(t.Context(), tc.a, 2, Options{IgnoreDiagonal: tc.ignore})
+		if err != nil || res.RelErr != 0 || res.Status != Converged || res.ZeroRows != 6 {
+			t.Errorf("diagonal ignored %v: %+v, %v", tc.ignore, res, err)
+		}
+	}
+}
+
+// laterPoisoned is an operator whose products are finite for a while.
+type laterPoisoned struct {
+	matrix.Operator
+	v    float64
+	left *int
+}
+
+func (a laterPoisoned) Scaled(c float64) matrix.Operator {
+	return laterPoisoned{a.Operator.Scaled(c), a.v, a.left}
+}
+
+func (a laterPoisoned) NewProduct(h *matrix.Dense, workers int) matrix.Product {
+	if *a.left--; *a.left < 0 {
+		return poisonedProduct{a.Operator.NewProduct(h, workers), a.v}
+	}
+	return a.Operator.NewProduct(h, workers)
+}
+
+// TestNotFiniteLater: so it is where products are not finite from some on.
+func TestNotFiniteLater(t *testing.T) {
+	a := mustDense(t, instance.FullRank(30, 1))
+	for _, v := range []float64{math.NaN(), math.Inf(1)} {
+		for _, m := range Methods() {
+			solver, err := ParseSolver(m.Name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, calls := range []int{1, 2, 4, 6, 9, 14} {
+				left := calls
+				res, err := Factorize(t.Context(), laterPoisoned{a, v, &left}, 3, Options{Solver: solver, Start: Random{}, Threads: 1, Stop: Stop{Sweeps: 40, KKT: -1}})
+				if err == nil && left < 0 && res.ZeroRows == 30 || err != nil && !verifying && !errors.Is(err, matrix.ErrNotFinite) && !errors.Is(err, ErrUnfit) {
+					t.Errorf("%s, %v after %d products: %+v, %v", m.Name, v, calls, res, err)
+				}
+			}
+		}
+	}
+}

@@ -87,7 +87,10 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		before := objective
 		known = nil
 		rep := work.sweep(stop)
-		objective -= rep.decrease
+		if objective -= rep.decrease; !finite(objective) {
+			end()
+			return nil, errProducts
+		}
 		if rep.planted > 0 {
 			res.Notes = append(res.Notes, fmt.Sprintf("sweep %d: columns that could not leave zero were given the pair of items that fits best: %d", res.Sweeps+1, rep.planted))
 		}
@@ -277,7 +280,7 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 			clear(h.Row(i))
 		}
 		f = p.measure(h)
-		if k := len(res.Trace); k > 0 && res.Sweeps > 0 && res.Trace[k-1].Sweep == res.Sweeps { // a point of the H before
+		if k := len(res.Trace); k > 0 && res.Sweeps > 0 && res.Trace[k-1].Sweep == res.Sweeps && status != TimeLimit && status != Interrupted { // a point of the H before
 			res.Trace[k-1].RelErr, res.Trace[k-1].KKT = f.relErr(), f.kkt()
 		}
 	}

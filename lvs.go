@@ -135,6 +135,7 @@ func sampleWeights(scores []float64, s int, u uniform) []float64 {
 			}
 			return -1
 		})
+		l = min(l, len(scores)-1) // of numbers that are not finite
 		omega[l] += rest / (float64(left) * scores[l])
 	}
 	return omega

@@ -22,14 +22,10 @@ type figures struct {
 	normOfA  float64
 }
 
-// relErr is ‖A−HHᵀ‖/‖A‖. When A = 0 it is 0 for H = 0 and infinite for any other H.
+// relErr is ‖A−HHᵀ‖/‖A‖; 0 when A = 0.
 func (f *figures) relErr() float64 {
-	switch {
-	case f.normOfA > 0:
-	case f.hhSq == 0:
+	if f.normOfA == 0 {
 		return 0
-	default:
-		return math.Inf(1)
 	}
 	return math.Sqrt(f.errSq) / f.normOfA
 }
@@ -56,7 +52,7 @@ func (f *figures) kkt() float64 {
 func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
 
 // RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r) of finite numbers, and the floor below which it is noise, as Result does of the A it was fitted to:
-// of an H that was fitted to something else in place of A. Both are +Inf where their squares are beyond float64, and the error is where A = 0 and H is not. Of the options Threads and IgnoreDiagonal count. A product A·H and O(n·r²).
+// of an H that was fitted to something else in place of A. Both are +Inf where their squares are beyond float64, and 0 where A = 0, whatever H is. Of the options Threads and IgnoreDiagonal count. A product A·H and O(n·r²).
 // ErrUnfit when H has not n rows, or an entry that is not finite; else what Factorize says of A, r and Threads.
 func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor float64, err error) {
 	if a == nil || h == nil {

@@ -273,7 +273,8 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	p.common = &common{workers: p.workers}
 	p.norm = p.a.Norm()
 	p.taken, p.normFrom = matrix.Taken(p.a)
-	if p.norm == 0 && p.normFrom > 0 {
+	more := func(d float64) bool { return math.Abs(d) > 0x1p-46*p.normFrom*math.Sqrt(float64(n)) } // than rounding
+	if p.norm == 0 && p.normFrom > 0 && slices.ContainsFunc(matrix.Degrees(p.a, p.workers), more) {
 		return nil, fmt.Errorf("%w: ‖A‖ is 0, what rounding leaves of %.3g: what A is a sum of cancels", matrix.ErrRange, p.normFrom/c)
 	}
 	p.a.DiagTo(p.diag)

@@ -113,19 +113,17 @@ func (r *edgeRun) take(l *lines, before int64) error {
 		case len(fields) == 0:
 			continue
 		case len(fields) == 1 || len(fields) > 3:
-			hint := ""
-			if tabs := bytes.Count(line, []byte("\t")); tabs == 1 || tabs == 2 {
-				hint = "; put no blanks into names, but _ for instance"
-			}
-			return l.errf("the line has %s: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas%s", count(int64(len(fields)), "field", "fields"), hint)
+			return l.errf("the line has %s: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas%s", count(int64(len(fields)), "field", "fields"), blanksIn(line, len(fields)))
 		}
 		weight := 1.0
 		if len(fields) == 3 {
 			if weight, ok = parseFloat(fields[2]); !ok {
-				hint := ""
-				if before+int64(len(r.val)) == 0 {
+				hint := blanksIn(line, len(fields))
+				switch {
+				case hint != "":
+				case before+int64(len(r.val)) == 0:
 					hint = "; begin a header line with #"
-				} else if fields[2][0] == '{' {
+				case fields[2][0] == '{':
 					hint = "; with networkx write the list by write_weighted_edgelist, or data=False"
 				}
 				return l.errf("the weight: %s%s", notNumber(fields[2], weight), hint)
@@ -143,6 +141,14 @@ func (r *edgeRun) take(l *lines, before int64) error {
 		r.val = append(r.val, weight)
 	}
 	return nil
+}
+
+// blanksIn is a hint where tabs make two or three fields of a line, and blanks make more of them.
+func blanksIn(line []byte, fields int) string {
+	if tabs := bytes.Count(line, []byte("\t")); (tabs == 1 || tabs == 2) && fields > tabs+1 {
+		return "; put no blanks into names, but _ for instance"
+	}
+	return ""
 }
 
 // join finds the nodes of the edges just taken.

@@ -91,7 +91,7 @@ type weightable interface {
 }
 
 // Taken tells what A is a difference of: without its diagonal, where A is inner products of points, or a view of such, the numbers that products take away, A_ii of what it was, else nil; and the root of the sum of which ‖A‖² is what is left: so, or of a low rank with signs
-// (NewLowRank) or a view of that. Rounding is relative to these. Of any other operator nothing is taken away: nil, and ‖A‖.
+// (NewLowRank) or a view of that. Rounding is relative to these. Of any other operator nothing is taken away: nil, and ‖A‖. O(n), or O(n·k²) of a low rank.
 func Taken(a Operator) (diag []float64, from float64) {
 	from = a.Norm()
 	switch m := a.(type) {

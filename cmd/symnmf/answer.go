@@ -364,11 +364,11 @@ func (a *answer) runTable(s *streams) {
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'g', 5, 64) + " %" }
 
-// showError writes a relative error, with the floor where that matters; below it is only noise.
+// showError writes a relative error, with the floor where that matters; below it is only noise, and the truth below twice that.
 func showError(x, floor float64) string {
 	switch {
 	case x > 0 && x < floor:
-		return fmt.Sprintf("below %.2g %% (rounding floor)", 100*floor)
+		return fmt.Sprintf("below %.2g %% (rounding floor)", 2*100*floor)
 	case x > 0 && x < 10*floor:
 		return fmt.Sprintf("%.2g %% ± %.2g %%", 100*x, 100*floor)
 	}

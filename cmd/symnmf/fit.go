@@ -521,7 +521,7 @@ type history struct {
 	runs  [][]symnmf.TracePoint
 }
 
-// leastSummed is the least relative error that summed decreases tell to some digits: its square is of the size of a thousand roundings of 1.
+// leastSummed is the least relative error that summed decreases tell to some digits: its square is of the size of some thousand roundings of 1.
 const leastSummed = 1e-6
 
 func (h *history) add(p symnmf.Progress) {

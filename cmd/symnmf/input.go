@@ -94,6 +94,9 @@ const (
 
 // isFile says whether out is the file that INPUT is read from, by whatever name.
 func (f *inputFlags) isFile(out string) bool {
+	if strings.HasPrefix(f.name, demoPrefix) {
+		return false
+	}
 	in, err := os.Stat(f.name)
 	if f.name == "-" {
 		in, err = os.Stdin.Stat()

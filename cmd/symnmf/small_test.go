@@ -474,7 +474,7 @@ func TestShowError(t *testing.T) {
 		{1.01e-7, 1e-8, "1.01e-05 %"},
 		{3.14e-8, 1.23e-8, "3.1e-06 % ± 1.2e-06 %"},
 		{1e-8, 1e-8, "1e-06 % ± 1e-06 %"},
-		{0.9e-8, 1.23e-8, "below 1.2e-06 % (rounding floor)"},
+		{0.9e-8, 1.23e-8, "below 2.5e-06 % (rounding floor)"},
 		{0, 1e-8, "0 %"},
 	} {
 		if got := showError(tc.x, tc.floor); got != tc.want {

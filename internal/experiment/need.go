@@ -13,6 +13,7 @@ type Need struct {
 	Items      string // where its items are, as of points: rows or columns; "" of a similarity
 	Sparse     bool
 	Stored     float64 // numbers of the table
+	Ones       bool    // that are all 1 and not there
 	Held       float64 // bytes of the points that a similarity was made from
 	Making     float64 // bytes that are needed while the table is made, itself included
 	Rank       int
@@ -23,11 +24,15 @@ type Need struct {
 const (
 	denseBytes  = 8
 	sparseBytes = 12
+	placeBytes  = 4
 )
 
 // Bytes returns those of the table.
 func (n Need) Bytes() float64 {
-	if n.Sparse {
+	switch {
+	case n.Ones:
+		return placeBytes*n.Stored + 8*float64(n.Rows)
+	case n.Sparse:
 		return sparseBytes*n.Stored + 8*float64(n.Rows)
 	}
 	return denseBytes * n.Stored
@@ -35,7 +40,7 @@ func (n Need) Bytes() float64 {
 
 // explicit has the inner products of points, of which so many are stored, in their place.
 func (n *Need) explicit(items int, stored float64) {
-	n.Held, n.Rows, n.Cols, n.Items, n.Stored = n.Bytes(), items, items, "", stored
+	n.Held, n.Rows, n.Cols, n.Items, n.Stored, n.Ones = n.Bytes(), items, items, "", stored, false
 	n.Making = n.Held + n.Bytes()
 	if !n.Sparse { // once more, as gonum has them
 		n.Making += n.Bytes()
@@ -90,7 +95,7 @@ func (r *run) needOf(d *dataset) Need {
 	need.Rows, need.Cols = table.Dims()
 	need.Stored = float64(need.Rows) * float64(need.Cols)
 	if a, sparse := table.(*matrix.CSR); sparse {
-		need.Sparse, need.Stored = true, float64(len(a.Col))
+		need.Sparse, need.Stored, need.Ones = true, float64(len(a.Col)), a.Val == nil
 	}
 	if d.x == nil || r.form() == formX {
 		return need
@@ -134,6 +139,9 @@ func (n Need) items() int {
 func (w *worker) checkAhead(list []run, done map[string]bool) error {
 	for k := range list {
 		r := &list[k]
+		if done[r.key] {
+			continue
+		}
 		var need Need
 		switch made := strings.HasPrefix(r.set.Name, synthetic); {
 		case made:
@@ -152,9 +160,6 @@ func (w *worker) checkAhead(list []run, done map[string]bool) error {
 		}
 		if err := w.suits(r, need.items()); err != nil {
 			return err
-		}
-		if done[r.key] {
-			continue
 		}
 		if err := w.fits(need); err != nil {
 			return err

@@ -96,7 +96,9 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		done[rec.Key] = true
 		w.learn(rec)
 		guess.learn(rec)
-		out.fail(rec)
+		if rec.Status != Refused || slices.ContainsFunc(list, func(r run) bool { return r.key == rec.Key }) { // of those that are not selected nobody asked
+			out.fail(rec)
+		}
 	}
 	todo := slices.DeleteFunc(list, func(r run) bool { return done[r.key] })
 	out.Before = out.Total - len(todo)

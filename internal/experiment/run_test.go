@@ -243,6 +243,13 @@ func TestRefused(t *testing.T) {
 	if out, _ := mustRun(t, text, Options{Dir: dir}); out.Made != 0 {
 		t.Errorf("%d runs are made again", out.Made)
 	}
+	p := mustParse(t, text)
+	if err := p.Select(Selection{Methods: []string{"cd-cyclic-rand"}}); err != nil {
+		t.Fatal(err)
+	}
+	if some, err := Run(context.Background(), p, Options{Dir: dir}); err != nil || len(some.Refused) != 0 {
+		t.Errorf("of a selection %q are told, %v", some.Refused, err)
+	}
 	if len(out.Refused) != 3 || out.Refused[0] != rs.List[0].Key+": "+rs.List[0].Error {
 		t.Errorf("%q", out.Refused)
 	}
@@ -260,6 +267,11 @@ func TestRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the directory is there")
+	}
+	p = mustParse(t, "plan p\nexperiment e\ndata demo:karate\nrank 35\nsweeps 1\nmethod cd-cyclic start=random\n")
+	w := &worker{plan: p}
+	if err := w.checkAhead(p.runs(), map[string]bool{p.runs()[0].key: true}); err != nil {
+		t.Errorf("what has been recorded is looked at again: %v", err)
 	}
 	rec := &Record{Key: "k"}
 	rec.refuse(errors.New("out of luck"))
@@ -550,5 +562,22 @@ func TestRankOfSet(t *testing.T) {
 	both, second := norms("2 3"), norms("3")
 	if len(both) != 2 || len(second) != 1 || both[1] != second[0] || both[0] == both[1] {
 		t.Errorf("of ranks 2 and 3 ‖A‖ is %v, of 3 alone %v", both, second)
+	}
+}
+
+// TestBytesOfOnes: a sparse table whose numbers are all 1 has only places.
+func TestBytesOfOnes(t *testing.T) {
+	ones, err := matrix.NewCSR(2, 2, []int64{0, 2, 3}, []int32{0, 1, 0}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := mustParse(t, "plan p\nexperiment e\ndata demo:karate\nrank 2\nsweeps 1\nmethod cd-cyclic start=random\n")
+	r := p.runs()[0]
+	if got := r.needOf(&dataset{a: ones}).Bytes(); got != 4*3+8*2 {
+		t.Errorf("%v bytes, want 28", got)
+	}
+	ones.Val = []float64{1, 1, 1}
+	if got := r.needOf(&dataset{a: ones}).Bytes(); got != 12*3+8*2 {
+		t.Errorf("%v bytes with numbers, want 52", got)
 	}
 }
