@@ -86,12 +86,12 @@ type weightable interface {
 	taken() []float64
 	// fromOff returns the root of the sum that the square of off is a difference of, for what weightedNorms has found.
 	fromOff(norm, off float64) float64
-	// unsigned returns what ‖WAW‖ would be if what A is a sum of had no signs, W = diag(w), or I for w = nil; 0 where it has none.
+	// unsigned returns what ‖WAW‖ would be if what A is a sum of had no signs, W = diag(w), or I for w = nil; 0 where none is minus.
 	unsigned(w []float64) float64
 }
 
 // Taken tells what A is a difference of: without its diagonal, where A is inner products of points, or a view of such, the numbers that products take away, A_ii of what it was, else nil; and the root of the sum of which ‖A‖² is what is left: so, or of a low rank with signs
-// (NewLowRank) or a view of that. Rounding is relative to these. Of any other operator nothing is taken away: nil, and ‖A‖. O(n), or O(n·k²) of a low rank.
+// (NewLowRank) or a view of that. Rounding is relative to these. Of any other operator nothing is taken away: nil, and ‖A‖. O(n), or O(n·k²) of a low rank with signs.
 func Taken(a Operator) (diag []float64, from float64) {
 	from = a.Norm()
 	switch m := a.(type) {
@@ -183,7 +183,7 @@ func (m *SymCSR) unsigned([]float64) float64 { return 0 }
 
 func (m *GramOperator) unsigned(w []float64) float64 {
 	p, signed := m.points.(signedPoints)
-	if !signed {
+	if !signed || p.positive == p.cols { // none is minus
 		return 0
 	}
 	_, from := p.normSq(m.scale, w, runtime.GOMAXPROCS(0))
