@@ -7,7 +7,8 @@ import (
 
 // Blocks calls f(b, lo, hi) for every block b = 0, 1, … of [0, n) cut every size places, on at most workers goroutines,
 // the calling one among them. Blocks never depend on workers, so a result that f stores by block and the caller combines
-// in order of b is the same for any number of them. It returns when all calls have; where one panics no others begin, and it panics with the same.
+// in order of b is the same for any number of them. It returns when all calls have; where one panics no others begin, and it panics with the same;
+// where one ends its goroutine (runtime.Goexit) it panics, too.
 func Blocks(n, size, workers int, f func(b, lo, hi int)) {
 	BlocksWith(n, size, workers, func() struct{} { return struct{}{} }, func(_ struct{}, b, lo, hi int) { f(b, lo, hi) })
 }
@@ -39,13 +40,18 @@ func BlocksWith[S any](n, size, workers int, scratch func() S, f func(s S, b, lo
 	}()
 	for range min(workers, count) - 1 {
 		wg.Go(func() {
+			done := false
 			defer func() {
-				if v := recover(); v != nil {
+				if v := recover(); !done {
+					if v == nil {
+						v = "kernel: runtime.Goexit in a block, whose rows are not done"
+					}
 					panicked.Store(&v)
 					next.Store(int64(count))
 				}
 			}()
 			work()
+			done = true
 		})
 	}
 	if count > 0 {

@@ -3,6 +3,8 @@ package kernel
 import (
 	"math"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,4 +92,28 @@ func TestBlocksPanic(t *testing.T) {
 			t.Fatalf("block %d: panicked with %v, %d calls are at work", at, got, running.Load())
 		}
 	}
+}
+
+// TestBlocksGoexit: who ends a goroutine that Blocks began leaves rows undone, and the caller is not told that they are done.
+func TestBlocksGoexit(t *testing.T) {
+	goroutine := func() string {
+		line, _, _ := strings.Cut(string(debug.Stack()), "\n")
+		return line
+	}
+	caller := goroutine()
+	var begun sync.WaitGroup
+	begun.Add(2)
+	defer func() {
+		if v, _ := recover().(string); !strings.Contains(v, "Goexit") {
+			t.Errorf("the caller is told %q", v)
+		}
+	}()
+	Blocks(2, 1, 2, func(_, _, _ int) {
+		begun.Done()
+		begun.Wait() // so that each of two goroutines has one
+		if goroutine() != caller {
+			runtime.Goexit()
+		}
+	})
+	t.Error("Blocks returned")
 }
