@@ -362,8 +362,9 @@ func (f *fitFlags) run(s *streams) error {
 	need.method, need.rank, need.runs, need.kicks = f.method, f.rank, f.runs, f.kicks
 	f.held = need.table + need.ids
 	if original != nil {
-		f.held += shapeOf(original.dataset).table
-		need.held = shapeOf(original.dataset).errorBytes(f.rank)
+		whole := shapeOf(original.dataset)
+		f.held += whole.table
+		need.held = whole.errorBytes(f.rank)
 	}
 	if need.given = f.fileStart(); !need.given {
 		need.init = f.init

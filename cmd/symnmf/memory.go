@@ -41,24 +41,38 @@ type shape struct {
 func shapeOf(d *dataset) shape {
 	sh := shape{items: d.items, runs: 1}
 	sh.rows, sh.cols = d.table.Dims()
+	sh.table, sh.ids = d.bytes()
 	switch t := d.table.(type) {
 	case *matrix.Dense:
 		sh.stored = float64(sh.rows) * float64(sh.cols)
-		sh.table = 8 * sh.stored
 	case *matrix.CSR:
 		sh.sparse = true
 		sh.stored = float64(len(t.Col))
-		sh.table = 4*sh.stored + 8*float64(len(t.Val)) + 8*float64(len(t.RowPtr))
-		if d.items != similarity {
-			sh.distinct = sampleBlocks(t, d.items == "columns")
-		}
-	}
-	for _, ids := range [][]string{d.rowIDs, d.colIDs} {
-		for _, id := range ids {
-			sh.ids += 16 + float64((len(id)+7)/8*8)
-		}
+		sh.countFeatures(t)
 	}
 	return sh
+}
+
+// bytes returns what the table takes as it is stored, and its names.
+func (d *dataset) bytes() (table, ids float64) {
+	rows, cols := d.table.Dims()
+	table = 8 * float64(rows) * float64(cols)
+	if t, sparse := d.table.(*matrix.CSR); sparse {
+		table = rules.SparseBytes(rows, float64(len(t.Col)), float64(len(t.Val)))
+	}
+	for _, names := range [][]string{d.rowIDs, d.colIDs} {
+		for _, id := range names {
+			ids += 16 + float64((len(id)+7)/8*8)
+		}
+	}
+	return table, ids
+}
+
+// countFeatures looks at the sparse points x, if x is not a similarity, for distinct.
+func (sh *shape) countFeatures(x *matrix.CSR) {
+	if sh.items != similarity {
+		sh.distinct = sampleBlocks(x, sh.items == "columns")
+	}
 }
 
 // knob has the shape be that of a method with that knob.

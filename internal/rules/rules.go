@@ -8,6 +8,11 @@ const (
 	GraphBlock  = 512
 )
 
+// SparseBytes returns what a sparse table of so many rows takes: 4 bytes for the column of each entry, 8 for each value that is not left out as 1, and 8 for where each row begins and the last ends.
+func SparseBytes(rows int, entries, values float64) float64 {
+	return 4*entries + 8*values + 8*(float64(rows)+1)
+}
+
 // KeepsFeatures says whether XXᵀ of n dense points of m features is kept with them: up to 32 MiB, or an eighth of X.
 func KeepsFeatures(n, m int) bool {
 	products := int64(m) * int64(m)
