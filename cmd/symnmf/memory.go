@@ -347,14 +347,20 @@ func (sh shape) eigen(n, m float64, points bool) float64 {
 			z = 8 * n * (k + 8) // products with blocks, and at last with all vectors, by items
 		}
 	}
-	bytes := 8*rows*max(4*k+32, 3*k+80) + z
-	if _, whole := matrix.EigenBasis(int(rows), sh.rank); whole {
-		bytes = 8*rows*(rows+3*k) + z
-	}
+	bytes := eigenBasis(rows, sh.rank) + z
 	if points && sh.sparse {
 		bytes += sh.table // X by features
 	}
 	return bytes
+}
+
+// eigenBasis returns the bytes of matrix.Eigen for some pairs of a matrix of so many rows, besides what products with it take.
+func eigenBasis(rows float64, pairs int) float64 {
+	k := float64(pairs)
+	if _, whole := matrix.EigenBasis(int(rows), pairs); whole {
+		return 8 * rows * (rows + 3*k)
+	}
+	return 8 * rows * max(4*k+32, 3*k+80)
 }
 
 // beginsTurned says whether auto may begin from symnmf.TSVDStart.
@@ -439,11 +445,7 @@ func (sh *shape) together(threads int, limit int64, timed bool) {
 // and, with them in the end, what the least eigenvalue of A takes.
 func (sh shape) twoFactors(n, m float64, points bool) float64 {
 	r := float64(sh.rank)
-	bytes := 8 * 4 * n * r
-	eigen := 8 * 83 * n
-	if _, whole := matrix.EigenBasis(int(n), 1); whole {
-		eigen = 8 * n * (n + 3)
-	}
+	bytes, eigen := 8*4*n*r, eigenBasis(n, 1)
 	if points {
 		bytes += 8 * m * r // Z = X·H
 		eigen += 8 * m * 8
