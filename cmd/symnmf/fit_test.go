@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -304,5 +305,25 @@ func TestProgressOfKicks(t *testing.T) {
 		if p.show(tc.now); out.String() != tc.want {
 			t.Errorf("%q, want %q", out.String(), tc.want)
 		}
+	}
+}
+
+// TestFitOptions: what the flags and the prediction say is what the library is asked for.
+func TestFitOptions(t *testing.T) {
+	f := &fitFlags{
+		method: "cd-cyclic", knobs: []string{"nu=0.5", "entries=select"}, init: "random", seed: 7, runs: 5, kicks: 6, time: 3 * time.Second, tol: 1e-5,
+		l1: []float64{2, 3}, diag: "ignore", trace: "x.csv",
+	}
+	got, err := f.options(nil, nil, 3, 2, symnmf.CheapBound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := symnmf.Options{
+		Solver: symnmf.CD{Order: symnmf.Cyclic, Entries: symnmf.Selected, Nu: 0.5}, Start: symnmf.Random{}, Seed: 7, Runs: 5, Kicks: 6,
+		Stop: symnmf.Stop{Sweeps: -1, Time: 3 * time.Second, KKT: 1e-5}, L1: []float64{2, 3}, IgnoreDiagonal: true, ClearLoose: true,
+		Threads: 3, AtOnce: 2, Bound: symnmf.CheapBound, Trace: true,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
