@@ -163,8 +163,8 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 			prepare += 8 * n * n
 			a, points = 8*n*n, false
 		}
-		if r := min(n, m); r >= wholeColumns && r*r <= wholeSums { // the products that make it, or its norm, of whole numbers, and X as such
-			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, wholeRoom)
+		if r := min(n, m); r >= wholeColumns && r*r <= rules.MostIntSums { // the products that make it, or its norm, of whole numbers, and X as such
+			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, rules.IntRoom)
 		}
 		if points && sh.keepsFeatures(n, m) {
 			a += 8 * m * m
@@ -184,12 +184,8 @@ func (sh shape) folds(n, m float64, points bool) bool {
 	return points && !sh.offDiag && (sh.keepsFeatures(n, m) || sh.sparse && rules.FoldsSparse(int(n), int(m)))
 }
 
-// The least columns and the most inner products that are computed in integers at once, and the room for what they are of.
-const (
-	wholeColumns = 16
-	wholeSums    = 1 << 22
-	wholeRoom    = 8 << 20
-)
+// wholeColumns is of what inner products in integers have a multiple of columns, and how many at least.
+const wholeColumns = 16
 
 // panelsBytes is what panels of the whole numbers of sparse points take of their room a row, for 64 threads.
 const panelsBytes = 64 * 128

@@ -30,7 +30,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if !points {
 		rooms := 0.0 // for what is at work of an H of float32
 		if sh.sparse && n*pitch >= rules.SpanFrom {
-			rooms = 12*roundedParts*roundedPiece + 12*max(rules.GraphBlock, sh.blockRows(points))*pitch
+			rooms = 12*roundedParts*rules.NarrowPiece + 12*max(rules.GraphBlock, sh.blockRows(points))*pitch
 		}
 		return squares + 8*hs + last + joint + rooms + sh.rough(n, pitch)
 	}
@@ -74,11 +74,8 @@ func (sh shape) lowFirst(n, m float64, points bool) float64 {
 	return low
 }
 
-// In how many parts at most, and by how many numbers of each, symnmf.RowBlock widens an H of float32.
-const (
-	roundedParts = 64
-	roundedPiece = 1 << 11
-)
+// roundedParts is in how many parts at most symnmf.RowBlock widens an H of float32.
+const roundedParts = 64
 
 // rough returns the bytes that takes: A, H and a block's way rounded, and H as it was when the objective was last known.
 func (sh shape) rough(n, pitch float64) float64 {

@@ -134,7 +134,7 @@ func (sh shape) lowBeyond() float64 {
 	if sh.oversample > 0 {
 		return float64(sh.oversample)
 	}
-	return 10
+	return rules.Oversample
 }
 
 // eigen returns the bytes of matrix.Eigen for as many pairs as the rank, of what matrix.Folded makes of A, besides A.
