@@ -34,7 +34,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		}
 		return squares + 8*hs + last + joint + rooms + sh.rough(n, pitch)
 	}
-	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(n, m, pitch) // Z, the one before, and that of the figures
+	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(m, pitch) // Z, the one before, and that of the figures
 }
 
 // pitch is how far apart rows of H lie in symnmf.RowBlock.
@@ -131,7 +131,7 @@ func (sh shape) blockProduct(n, m float64) float64 {
 }
 
 // change returns the bytes of what such products make of a block's step, for an H of so many columns, where they have no inner products.
-func (sh shape) change(n, m, columns float64) float64 {
+func (sh shape) change(m, columns float64) float64 {
 	if sh.sparse || m >= sh.blockRows(true) {
 		return 0
 	}

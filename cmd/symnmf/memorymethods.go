@@ -105,7 +105,7 @@ func (sh shape) ofMethod(n, m float64, points bool) (b needs) {
 	case "vbsum":
 		b.each = h + turned + 4*z
 		if points {
-			b.each += sh.change(n, m, float64(sh.rank))
+			b.each += sh.change(m, float64(sh.rank))
 			b.shared = sh.blockProduct(n, m) // its own besides
 		}
 	case "compressed":

@@ -96,10 +96,10 @@ func TestChartSVG(t *testing.T) {
 		if at := bad.Find(drawn); at != nil {
 			t.Errorf("%s: %q among the coordinates", c.Name, at)
 		}
-		x, y, _ := c.axes()
+		x, _, _ := c.axes()
 		want := 0
 		for _, s := range c.Series {
-			if len(c.runs(s, x, y)) > 0 {
+			if len(c.runs(s, x)) > 0 {
 				want++
 			}
 		}
