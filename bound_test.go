@@ -114,7 +114,7 @@ func TestCheapBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	few, many := p.boundProducts(5, 10000), p.boundProducts(5, 30000)
-	if few == 0 || math.Abs(float64(many)/float64(few)-3) > 0.1 {
+	if few == 0 || !(math.Abs(float64(many)/float64(few)-3) <= 0.1) {
 		t.Errorf("%d products after 10000 sweeps, %d after 30000", few, many)
 	}
 	madds := float64(matrix.Madds(graph))

@@ -171,7 +171,7 @@ func TestFilesAgree(t *testing.T) {
 	if d := math.Abs(relErr - float64(rec.RelErr)); d > tol {
 		t.Errorf("relative_error %v, by the definition %v", rec.RelErr, relErr)
 	}
-	if got := math.Sqrt(normSq); math.Abs(got-float64(rec.NormA)) > 1e-13*got { // n² = 5929 roundings of 2⁻⁵³
+	if got := math.Sqrt(normSq); !(math.Abs(got-float64(rec.NormA)) <= 1e-13*got) { // n² = 5929 roundings of 2⁻⁵³
 		t.Errorf("norm_a %v, by the definition %v", rec.NormA, got)
 	}
 	if rec.N != n || rec.Rank != r || rec.NNZ != a.NNZ() || len(rec.Runs) != 3 {
@@ -210,7 +210,7 @@ func TestFilesAgree(t *testing.T) {
 			m := members[0]
 			members = members[1:]
 			share := hik * colSum[k] / degree[i]
-			if m[0] != d.rowIDs[i] || m[1] != strconv.Itoa(k+1) || parse(t, m[2]) != hik || math.Abs(parse(t, m[3])-share) > float64(2*(n+r))*0x1p-52 {
+			if m[0] != d.rowIDs[i] || m[1] != strconv.Itoa(k+1) || parse(t, m[2]) != hik || !(math.Abs(parse(t, m[3])-share) <= float64(2*(n+r))*0x1p-52) {
 				t.Errorf("memberships.tsv has %v, want share %v of H[%d,%d] = %v", m, share, i, k, hik)
 			}
 		}
@@ -247,7 +247,7 @@ func TestHistory(t *testing.T) {
 		if k == 1 && (c[2] != e[2] || c[3] != e[3]) {
 			t.Errorf("the start is %v, exactly %v", c, e)
 		}
-		if math.Abs(parse(t, c[2])-parse(t, e[2])) > tol {
+		if !(math.Abs(parse(t, c[2])-parse(t, e[2])) <= tol) {
 			t.Errorf("sweep %s: relative error %s, exactly %s", c[0], c[2], e[2])
 		}
 		if (c[3] == "") != (k > 1 && k < final) || e[3] == "" {

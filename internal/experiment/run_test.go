@@ -192,7 +192,7 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	for s, p := range res.Trace {
-		if r.Trace.Sweep[s] != p.Sweep || math.Abs(float64(r.Trace.RelErr[s])-p.RelErr) > 0.5e-9*p.RelErr || math.Abs(float64(r.Trace.KKT[s])-p.KKT) > 0.5e-3*p.KKT {
+		if r.Trace.Sweep[s] != p.Sweep || !(math.Abs(float64(r.Trace.RelErr[s])-p.RelErr) <= 0.5e-9*p.RelErr) || !(math.Abs(float64(r.Trace.KKT[s])-p.KKT) <= 0.5e-3*p.KKT) {
 			t.Errorf("point %d of the trace: %d, %v, %v, want %+v", s, r.Trace.Sweep[s], r.Trace.RelErr[s], r.Trace.KKT[s], p)
 		}
 	}
@@ -422,7 +422,7 @@ func TestInnerProducts(t *testing.T) {
 					for k := range m {
 						want += entry(k, i) * entry(k, j)
 					}
-					if got := a.(at).At(i, j); math.Abs(got-want) > 1e-14*float64(m)*(1+want) {
+					if got := a.(at).At(i, j); !(math.Abs(got-want) <= 1e-14*float64(m)*(1+want)) {
 						t.Fatalf("%T, items %v: [%d,%d] = %v, want %v", x, items, i, j, got, want)
 					}
 				}
@@ -459,7 +459,7 @@ func TestEigenTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k, v := range want.Values {
-		if math.Abs(x.Eigen.Values[k]-v) > 1e-9*v || math.Abs(a.Eigen.Values[k]-v) > 1e-9*v {
+		if !(math.Abs(x.Eigen.Values[k]-v) <= 1e-9*v) || !(math.Abs(a.Eigen.Values[k]-v) <= 1e-9*v) {
 			t.Errorf("eigenvalue %d: %v and %v, want %v", k, x.Eigen.Values[k], a.Eigen.Values[k], v)
 		}
 	}

@@ -299,7 +299,7 @@ func TestTicks(t *testing.T) {
 			if at := a.at(tick.v); !(at > -1e-9 && at < 1+1e-9) || k > 0 && tick.v <= a.ticks[k-1].v {
 				t.Errorf("%+v: tick %v at %v", c, tick.v, at)
 			}
-			if e := math.Log10(tick.v); c.log && c.hi/c.lo > 1e4 && math.Abs(e-math.Round(e)) > 1e-9 {
+			if e := math.Log10(tick.v); c.log && c.hi/c.lo > 1e4 && !(math.Abs(e-math.Round(e)) <= 1e-9) {
 				t.Errorf("%+v: tick %v is no power of 10", c, tick.v)
 			}
 		}
