@@ -294,7 +294,7 @@ func TestAtOnceProgress(t *testing.T) {
 			}
 		}
 		for _, run := range res.Runs {
-			if p := last[run.Run]; p.Sweep != run.Sweeps || math.Abs(p.RelErr-run.RelErr) > 1e-9 {
+			if p := last[run.Run]; p.Sweep != run.Sweeps || !(math.Abs(p.RelErr-run.RelErr) <= 1e-9) {
 				t.Errorf("%d runs, %d kicks, %d at once: %+v, and last told %+v", opt.Runs, opt.Kicks, opt.AtOnce, run, p)
 			}
 		}

@@ -27,13 +27,7 @@ const defaultBeta = 0.99
 
 var betaKnobs = []Knob{
 	{"beta", "part of the ratio that counts, above 0 and up to 1", strconv.FormatFloat(defaultBeta, 'g', -1, 64),
-		func(s Solver, v string) (Solver, error) {
-			x, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(x > 0 && x <= 1) {
-				return nil, fmt.Errorf("%w: beta=%s, want a number above 0 and up to 1", ErrOption, v)
-			}
-			return BetaSNMF{Beta: x}, nil
-		}},
+		partKnob("beta", 1, func(s *BetaSNMF, x float64) { s.Beta = x })},
 }
 
 // Name implements Solver.

@@ -114,7 +114,7 @@ func TestCheapBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	few, many := p.boundProducts(5, 10000), p.boundProducts(5, 30000)
-	if few == 0 || math.Abs(float64(many)/float64(few)-3) > 0.1 {
+	if few == 0 || !(math.Abs(float64(many)/float64(few)-3) <= 0.1) {
 		t.Errorf("%d products after 10000 sweeps, %d after 30000", few, many)
 	}
 	madds := float64(matrix.Madds(graph))
@@ -278,6 +278,44 @@ func TestNotFiniteLater(t *testing.T) {
 					t.Errorf("%s, %v after %d products: %+v, %v", m.Name, v, calls, res, err)
 				}
 			}
+		}
+	}
+}
+
+// shifting is an operator whose products are twice what they were, from some on.
+type shifting struct {
+	matrix.Operator
+	left *int
+}
+
+func (a shifting) Scaled(c float64) matrix.Operator { return shifting{a.Operator.Scaled(c), a.left} }
+
+func (a shifting) NewProduct(h *matrix.Dense, workers int) matrix.Product {
+	if *a.left--; *a.left >= 0 {
+		return a.Operator.NewProduct(h, workers)
+	}
+	return a.Operator.Scaled(2).NewProduct(h, workers)
+}
+
+// TestBoundOfFailedPairs: of eigenpairs whose residuals are large, though no limit ended the search for them, there is no bound, neither from a search of its own nor from those of TSVD.
+func TestBoundOfFailedPairs(t *testing.T) {
+	const n, r = 30, 3
+	for _, tsvd := range []bool{false, true} {
+		left := (n + 7) / 8 // products that form A, all but those of the residuals
+		p, err := newProblem(shifting{mustDense(t, instance.FullRank(n, 1)), &left}, r, &Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tsvd {
+			if top, err := p.leading(); err != nil || top.sure {
+				t.Fatalf("pairs that failed are sure: %+v, %v", top, err)
+			}
+			left = (n + 7) / 8
+		}
+		res := &Result{LowerBound: math.NaN()}
+		p.bound(t.Context(), AnyBound, 1, res)
+		if !math.IsNaN(res.LowerBound) || !slices.Equal(res.Notes, []string{"no lower bound: of 3 eigenpairs some were not found"}) {
+			t.Errorf("after pairs of TSVD %v: bound %v, notes %q", tsvd, res.LowerBound, res.Notes)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func TestNoEntryImproves(t *testing.T) {
 func TestPlantAgreesWithVisit(t *testing.T) {
 	d := matrix.NewDense(3, 3, []float64{3, 0, 0, 0, 0, 1, 0, 1, 0})
 	res := factorize(t, mustDense(t, d), 2, Options{Solver: CD{}, Start: Zero{}})
-	if res.ZeroColumns > 0 || len(res.Notes) == 0 || math.Abs(res.RelErr-1/math.Sqrt(11)) > 1e-12 {
+	if res.ZeroColumns > 0 || len(res.Notes) == 0 || !(math.Abs(res.RelErr-1/math.Sqrt(11)) <= 1e-12) {
 		t.Errorf("%d zero columns, notes %q, relative error %v, want 1/√11", res.ZeroColumns, res.Notes, res.RelErr)
 	}
 }
@@ -429,7 +429,7 @@ func TestFirstSweepForward(t *testing.T) {
 				}
 			}
 			for k, v := range h[0].Data() {
-				if w := h[1].Data()[k]; math.Abs(v-w) > 1e-10 {
+				if w := h[1].Data()[k]; !(math.Abs(v-w) <= 1e-10) {
 					t.Fatalf("%s, diagonal ignored %t: entry %d is %v, without looking forward %v", f.name, ignore, k, v, w)
 				}
 			}
@@ -454,7 +454,7 @@ func TestRowLength(t *testing.T) {
 		s := newCDState(p, h)
 		s.begin(0)
 		s.set(1, to)
-		if want := kernel.SumSq(h.Row(1)); math.Abs(s.rowSq[1]-want) > 4*0x1p-52*want {
+		if want := kernel.SumSq(h.Row(1)); !(math.Abs(s.rowSq[1]-want) <= 4*0x1p-52*want) {
 			t.Errorf("to %v: %v, want %v", to, s.rowSq[1], want)
 		}
 	}
@@ -533,7 +533,7 @@ func TestRankOneReachesTheBound(t *testing.T) {
 		rankOne(g.a.Data(), h, 0, g.NormA, scratch[:g.N], scratch[g.N:])
 	}
 	for i, x := range h {
-		if want := math.Sqrt(lambda) * v[i]; math.Abs(x-want) > 1e-10 {
+		if want := math.Sqrt(lambda) * v[i]; !(math.Abs(x-want) <= 1e-10) {
 			t.Errorf("h[%d] = %v, Perron vector %v", i, x, want)
 		}
 	}
@@ -643,7 +643,7 @@ func TestQuadraticMinimizer(t *testing.T) {
 	} {
 		x, decrease := quadraticMinimizer(c.a, c.b, c.o)
 		want := (c.a/2*c.o*c.o + c.b*c.o) - (c.a/2*c.want*c.want + c.b*c.want)
-		if math.Abs(x-c.want) > 1e-12*c.want || math.Abs(decrease-want) > 1e-12*math.Abs(want) {
+		if !(math.Abs(x-c.want) <= 1e-12*c.want) || !(math.Abs(decrease-want) <= 1e-12*math.Abs(want)) {
 			t.Errorf("a = %v, b = %v from %v: %v, decrease %v, want %v, %v", c.a, c.b, c.o, x, decrease, c.want, want)
 		}
 	}

@@ -58,8 +58,8 @@ func MaxClique(ctx context.Context, a matrix.Operator, opt CliqueOptions) (*Cliq
 	if opt.Runs == 0 {
 		opt.Runs = defaultCliqueRuns
 	}
-	if c := a.Negatives(); c.Count > 0 {
-		return nil, fmt.Errorf("%w: %d, the least %.6g, the first %.6g at [%d,%d]", ErrNegative, c.Count, c.Least, c.Value, c.Row, c.Col)
+	if err := refuseNegatives(a); err != nil {
+		return nil, err
 	}
 	s, err := newCliqueSearch(a)
 	if err != nil {

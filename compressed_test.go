@@ -46,7 +46,7 @@ func TestCompressed(t *testing.T) {
 	for range 400 {
 		if rep := s.sweep(func() bool { return false }); !rep.provisional {
 			f := s.full.measure(s.publish())
-			if f.objective() > last+1e-12 || math.Abs(f.objective()-s.safeF) > 1e-9 {
+			if f.objective() > last+1e-12 || !(math.Abs(f.objective()-s.safeF) <= 1e-9) {
 				t.Fatalf("sweep %d: objective %v after %v, the run has %v", s.sweeps, f.objective(), last, s.safeF)
 			}
 			last = f.objective()
@@ -108,7 +108,7 @@ func TestCompressedExpands(t *testing.T) {
 		var h *matrix.Dense
 		low := denseOf(run.p.a)
 		for i, v := range run.p.diag {
-			if math.Abs(v-low.At(i, i)) > 1e-13 {
+			if !(math.Abs(v-low.At(i, i)) <= 1e-13) {
 				t.Fatalf("%s: A_ii = %v for i = %d, want %v", f.name, v, i, low.At(i, i))
 			}
 		}
@@ -124,7 +124,7 @@ func TestCompressedExpands(t *testing.T) {
 			case !rep.provisional:
 				now := p.measure(h)
 				gain := (last - now.objective()) / now.objective() / compressedCheck
-				if math.Abs(now.objective()-run.safeF) > run.noise() || now.objective() > last+run.noise() || (run.p == p) != (gain < 0.005) {
+				if !(math.Abs(now.objective()-run.safeF) <= run.noise()) || now.objective() > last+run.noise() || (run.p == p) != (gain < 0.005) {
 					t.Fatalf("%s, sweep %d: the objective goes from %v to %v, and A takes over: %v", f.name, run.sweeps, last, now.objective(), run.p == p)
 				}
 				last = now.objective()
@@ -153,7 +153,7 @@ func TestCompressedExpands(t *testing.T) {
 		p, run = begin(FirstColumns)
 		run.sweep(never)
 		h = run.publish()
-		if now := p.measure(h); math.Abs(now.objective()-run.safeF) > run.noise() {
+		if now := p.measure(h); !(math.Abs(now.objective()-run.safeF) <= run.noise()) {
 			t.Errorf("%s: after a sweep by columns the objective is %v, the run has %v", f.name, now.objective(), run.safeF)
 		}
 		for range 3 {

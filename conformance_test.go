@@ -320,10 +320,10 @@ func checkResult(t *testing.T, what string, in testInstance, res *Result, l1 []f
 	if d := math.Abs(res.RelErr - rel); d > 2*res.ErrFloor {
 		t.Errorf("%s: relative error %v, by definition %v", what, res.RelErr, rel)
 	}
-	if want.normA > 0 && math.Abs(res.KKT-want.kkt) > 1e-10 {
+	if want.normA > 0 && !(math.Abs(res.KKT-want.kkt) <= 1e-10) {
 		t.Errorf("%s: KKT residual %v, by definition %v", what, res.KKT, want.kkt)
 	}
-	if math.Abs(res.Objective-want.objective) > 1e-11*(want.normA*want.normA+want.objective) {
+	if !(math.Abs(res.Objective-want.objective) <= 1e-11*(want.normA*want.normA+want.objective)) {
 		t.Errorf("%s: objective %v, by definition %v", what, res.Objective, want.objective)
 	}
 	if res.Status == Converged && res.KKT > defaultKKT {

@@ -97,7 +97,7 @@ func TestPenalizedFalls(t *testing.T) {
 						s.update(f.x, f.y)
 						f.x.look()
 						now, gapSq := s.penalized()
-						if want := naivePenalized(scaled, s.w.h, s.h.h, s.alpha); math.Abs(now-want) > 1e-12*(size+s.alpha*gapSq) {
+						if want := naivePenalized(scaled, s.w.h, s.h.h, s.alpha); !(math.Abs(now-want) <= 1e-12*(size+s.alpha*gapSq)) {
 							t.Fatalf("%s on %s (%s), sweep %d: P = %v, by definition %v", v.name, in.name, form, sweep, now, want)
 						}
 						if now > before+1e-14*(size+s.alpha*gapSq) {
@@ -305,10 +305,10 @@ func TestCoupledNotes(t *testing.T) {
 		values := e.Values(nil)
 		for form, a := range g.forms(t) {
 			p, _ := goldenProblem(t, g, a)
-			if got, want := p.norm2()/p.scale, values[g.N-1]; math.Abs(got-want) > 1e-11*want {
+			if got, want := p.norm2()/p.scale, values[g.N-1]; !(math.Abs(got-want) <= 1e-11*want) {
 				t.Errorf("%s (%s): ‖A‖₂ = %v, want %v", name, form, got, want)
 			}
-			if got, want := p.largest()/p.scale, slices.Max(g.a.Data()); math.Abs(got-want) > 1e-14*want {
+			if got, want := p.largest()/p.scale, slices.Max(g.a.Data()); !(math.Abs(got-want) <= 1e-14*want) {
 				t.Errorf("%s (%s): max A = %v, want %v", name, form, got, want)
 			}
 			got, err := p.leastEigenvalue(context.Background())
@@ -337,7 +337,7 @@ func TestCoupledNotes(t *testing.T) {
 					t.Fatalf("%s (%s): %q", name, form, note)
 				}
 				for k, want := range []float64{norms, 2*lambda + values[0]} {
-					if got, err := strconv.ParseFloat(m[k+1], 64); err != nil || math.Abs(got-want) > 6e-4*math.Abs(want)+1e-4*values[g.N-1] {
+					if got, err := strconv.ParseFloat(m[k+1], 64); err != nil || !(math.Abs(got-want) <= 6e-4*math.Abs(want)+1e-4*values[g.N-1]) {
 						t.Errorf("%s (%s): %v is said to be %v: %q", name, form, want, got, note)
 					}
 				}
@@ -367,7 +367,7 @@ func TestBalance(t *testing.T) {
 	for range 3 {
 		s.sweep(never)
 		for j := range g.R {
-			if w, h := s.w.gram[j*g.R+j], s.h.gram[j*g.R+j]; math.Abs(w-h) > 1e-13*w {
+			if w, h := s.w.gram[j*g.R+j], s.h.gram[j*g.R+j]; !(math.Abs(w-h) <= 1e-13*w) {
 				t.Errorf("‖w_%d‖² = %v, ‖h_%d‖² = %v", j, w, j, h)
 			}
 		}
@@ -578,7 +578,7 @@ func TestCoupledEnds(t *testing.T) {
 		t.Errorf("asked %d times, a run that has to end has the weight %v, want ‖A‖ = %v", looks, got, p.norm)
 	}
 	p.stop = nil
-	if got := p.norm2() / p.scale; math.Abs(got-2) > 1e-3 {
+	if got := p.norm2() / p.scale; !(math.Abs(got-2) <= 1e-3) {
 		t.Errorf("after that ‖A‖₂ is %v, want 2", got)
 	}
 

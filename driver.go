@@ -14,158 +14,221 @@ import (
 // run does one run from its start to the first limit: the loop every method shares. A cancelled ctx is a limit like others,
 // and no error here.
 func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, error) {
-	res := &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed, LowerBound: math.NaN()}
-	limits := opt.Stop.limits()
-	clk := newClock(time.Now)
-	stop := func() bool {
+	c, err := p.begin(ctx, opt, number)
+	if err != nil {
+		return nil, err
+	}
+	if p.norm == 0 { // H = 0 is the answer
+		return p.finish(c.res, c.h, nil, Converged, c.clk, c.limits.KKT), nil
+	}
+	c.work = opt.Solver.start(p, c.h, number)
+	if r, ok := c.work.(releaser); ok {
+		defer r.release() // where a function of the caller's panics
+	}
+	if b, ok := c.work.(beginner); ok {
+		b.begin(&c.first)
+	}
+	for more := true; more; {
+		if more, err = c.sweep(); err != nil {
+			c.end()
+			return nil, err
+		}
+	}
+	c.end()
+	return c.close()
+}
+
+// course is a run on its way.
+type course struct {
+	p      *problem
+	ctx    context.Context
+	opt    *Options
+	number int
+	limits Stop
+	clk    *clock
+	stop   func() bool // whether the run has to end
+	res    *Result
+	work   run
+
+	h         *matrix.Dense // what the run last published, or was given
+	first     figures       // of the start
+	known     *figures      // of H, if it has been measured since the last sweep; one that is not provisional ends with the H it has published
+	objective float64       // of H, by the decreases
+	estimate  float64       // of the KKT residual, as the last sweep that is not provisional met it
+	watch     kktWatch
+	last      falling
+	status    Status // SweepLimit until another is known
+	doubted   bool   // the run makes a sweep to see whether it has ended
+}
+
+// begin fills and measures the start.
+func (p *problem) begin(ctx context.Context, opt *Options, number int) (*course, error) {
+	limits, clk := opt.Stop.limits(), newClock(time.Now)
+	stop := func() bool { // p keeps it beyond the run, and nothing else of that
 		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
+	c := &course{
+		p: p, ctx: ctx, opt: opt, number: number, limits: limits, clk: clk, stop: stop, status: SweepLimit,
+		res: &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed, LowerBound: math.NaN()},
+	}
+	c.watch = kktWatch{tol: c.limits.KKT, next: 10 * c.limits.KKT}
 	p.stop, p.shown, p.notes, p.startAH = stop, nil, nil, nil
 	_, p.drawn = opt.Start.(Random)
 	_, p.turned = opt.Start.(TSVDStart)
 	if opt.Trace {
 		p.shown = clk
 	}
-	h := matrix.NewDense(p.n, p.r, kernel.Numbers(p.n*p.r))
+	c.h = matrix.NewDense(p.n, p.r, kernel.Numbers(p.n*p.r))
 	if p.norm > 0 {
-		if err := opt.Start.fill(p, h, number); err != nil {
+		if err := opt.Start.fill(p, c.h, number); err != nil {
 			return nil, err
 		}
 	}
-	first := p.measureStart(h)
-	if !finite(first.errSq) {
+	c.first = p.measureStart(c.h)
+	if !finite(c.first.errSq) {
 		return nil, errProducts
 	}
-	objective := first.objective()
-	res.First = first.point(0, clk)
-	if opt.Trace {
-		res.Trace = append(res.Trace, res.First)
-	}
-	if p.norm == 0 { // H = 0 is the answer
-		return p.finish(res, h, nil, Converged, clk, limits.KKT), nil
-	}
-	work := opt.Solver.start(p, h, number)
-	if r, ok := work.(releaser); ok {
-		defer r.release() // where a function of the caller's panics
-	}
-	if b, ok := work.(beginner); ok {
-		b.begin(&first)
-	}
-	show := func() {
-		if k, ok := work.(keeper); ok {
-			h = k.publish()
-		}
-	}
-	end := func() {
-		if k, ok := work.(keeper); ok {
-			h = k.end()
-		}
-	}
-	var known *figures // of H, if it has been measured since the last sweep; one that is not provisional ends with the H it has published
-	watch := kktWatch{tol: limits.KKT, next: 10 * limits.KKT}
-	estimate := first.kkt()
-	status, ended := SweepLimit, false
-	doubted := false // the run makes a sweep to see whether it has ended
-	var last falling
+	c.objective, c.estimate = c.first.objective(), c.first.kkt()
 	if p.turned {
-		last.objective = objective
+		c.last.objective = c.objective
 	}
-	// From TSVDStart the KKT residual is small long before the error has come to rest (decision 0004).
-	loose := max(1, limits.KKT/defaultKKT)
-	goesOn := func() bool {
-		rate, relErr := last.rate(), p.relErrOf(objective)
-		return p.turned && (rate > loose*worthTelling && relErr > leastTold || rate*relErr > loose*worthGoing)
+	c.res.First = c.first.point(0, clk)
+	if opt.Trace {
+		c.res.Trace = append(c.res.Trace, c.res.First)
 	}
-	for !ended {
-		if stop() {
-			status = p.limitStatus(ctx)
-			break
-		}
-		if limits.Sweeps > 0 && res.Sweeps >= limits.Sweeps {
-			break
-		}
-		before := objective
-		known = nil
-		rep := work.sweep(stop)
-		if objective -= rep.decrease; !finite(objective) {
-			end()
-			return nil, errProducts
-		}
-		if rep.planted > 0 {
-			res.Notes = append(res.Notes, fmt.Sprintf("sweep %d: columns that could not leave zero were given the pair of items that fits best: %d", res.Sweeps+1, rep.planted))
-		}
-		if rep.cut {
-			status = p.limitStatus(ctx)
-			break
-		}
-		res.Sweeps++
-		if verifying && !rep.provisional {
-			show()
-			if err := p.verify(work, h, first.objective(), objective, res.Sweeps); err != nil {
-				end()
-				return nil, err
-			}
-		}
-		if opt.Trace && !rep.provisional {
-			clk.pause(func() {
-				if opt.TraceAt == nil || opt.TraceAt(res.Sweeps) {
-					show()
-					f := p.measure(h)
-					known = &f
-				}
-			})
-			if known != nil {
-				res.Trace = append(res.Trace, known.point(res.Sweeps, clk))
-			}
-		}
-		if !rep.provisional {
-			estimate = math.Sqrt(rep.stepSq / p.norm)
-		}
-		if opt.Progress != nil {
-			clk.pause(func() {
-				opt.Progress(Progress{Run: number + 1, Runs: max(opt.Runs, 1), Sweep: res.Sweeps, Elapsed: clk.elapsed(),
-					RelErr: p.relErrOf(objective), KKT: estimate, Provisional: rep.provisional})
-			})
-		}
-		if rep.provisional {
-			continue
-		}
-		sweeps := float64(res.Sweeps - last.sweep) // since the objective was last known
-		last.to(objective, res.Sweeps)
-		look := func() *figures {
-			if known == nil {
-				show()
-				f := p.measure(h)
-				known = &f
-			}
-			return known
-		}
-		far := last.far(p.target)
-		switch {
-		case !goesOn() && watch.reached(look, estimate, rep.changed == 0 || doubted):
-			status, ended = Converged, true
-		case far, rep.changed == 0, limits.RelChange > 0 && before-objective <= limits.RelChange*before*sweeps:
-			status, ended = Stalled, true
-		}
-		doubted = false
-		if d, ok := work.(doubter); ok && ended && !far && d.doubt() {
-			status, ended, doubted = SweepLimit, false, true
+	return c, nil
+}
+
+// limitStatus says which of the two things stop looks at was the reason.
+func (c *course) limitStatus() Status {
+	if c.ctx.Err() != nil {
+		return Interrupted
+	}
+	return TimeLimit
+}
+
+// sweep makes one, unless a limit is there before, and says whether there will be more.
+func (c *course) sweep() (more bool, err error) {
+	if c.stop() {
+		c.status = c.limitStatus()
+		return false, nil
+	}
+	if c.limits.Sweeps > 0 && c.res.Sweeps >= c.limits.Sweeps {
+		return false, nil
+	}
+	before := c.objective
+	c.known = nil
+	rep := c.work.sweep(c.stop)
+	if c.objective -= rep.decrease; !finite(c.objective) {
+		return false, errProducts
+	}
+	if rep.planted > 0 {
+		c.res.Notes = append(c.res.Notes, fmt.Sprintf("sweep %d: columns that could not leave zero were given the pair of items that fits best: %d", c.res.Sweeps+1, rep.planted))
+	}
+	if rep.cut {
+		c.status = c.limitStatus()
+		return false, nil
+	}
+	c.res.Sweeps++
+	if verifying && !rep.provisional {
+		c.show()
+		if err := c.p.verify(c.work, c.h, c.first.objective(), c.objective, c.res.Sweeps); err != nil {
+			return false, err
 		}
 	}
-	end()
-	met := limits.KKT // the bound that counts where a limit was reached
-	if (status == SweepLimit || status == TimeLimit) && goesOn() {
+	c.tell(&rep)
+	return rep.provisional || !c.ended(&rep, before), nil
+}
+
+// tell adds a sweep to the trace, and tells the caller of it.
+func (c *course) tell(rep *sweepReport) {
+	if c.opt.Trace && !rep.provisional {
+		c.clk.pause(func() {
+			if c.opt.TraceAt == nil || c.opt.TraceAt(c.res.Sweeps) {
+				c.look()
+			}
+		})
+		if c.known != nil {
+			c.res.Trace = append(c.res.Trace, c.known.point(c.res.Sweeps, c.clk))
+		}
+	}
+	if !rep.provisional {
+		c.estimate = math.Sqrt(rep.stepSq / c.p.norm)
+	}
+	if c.opt.Progress != nil {
+		c.clk.pause(func() {
+			c.opt.Progress(Progress{Run: c.number + 1, Runs: max(c.opt.Runs, 1), Sweep: c.res.Sweeps, Elapsed: c.clk.elapsed(),
+				RelErr: c.p.relErrOf(c.objective), KKT: c.estimate, Provisional: rep.provisional})
+		})
+	}
+}
+
+// ended says whether a sweep, before which the objective was that, is the last: because it has converged, or stands still.
+func (c *course) ended(rep *sweepReport, before float64) bool {
+	sweeps := float64(c.res.Sweeps - c.last.sweep) // since the objective was last known
+	c.last.to(c.objective, c.res.Sweeps)
+	far := c.last.far(c.p.target)
+	switch {
+	case !c.goesOn() && c.watch.reached(c.look, c.estimate, rep.changed == 0 || c.doubted):
+		c.status = Converged
+	case far, rep.changed == 0, c.limits.RelChange > 0 && before-c.objective <= c.limits.RelChange*before*sweeps:
+		c.status = Stalled
+	default:
+		c.doubted = false
+		return false
+	}
+	c.doubted = false
+	if d, ok := c.work.(doubter); ok && !far && d.doubt() {
+		c.status, c.doubted = SweepLimit, true
+		return false
+	}
+	return true
+}
+
+// goesOn says that the error still falls too fast for the KKT residual to end a run from TSVDStart, where that is small long before the error has come to rest (decision 0004).
+func (c *course) goesOn() bool {
+	loose := max(1, c.limits.KKT/defaultKKT)
+	rate, relErr := c.last.rate(), c.p.relErrOf(c.objective)
+	return c.p.turned && (rate > loose*worthTelling && relErr > leastTold || rate*relErr > loose*worthGoing)
+}
+
+// look measures H, unless that has been done since the last sweep.
+func (c *course) look() *figures {
+	if c.known == nil {
+		c.show()
+		f := c.p.measure(c.h)
+		c.known = &f
+	}
+	return c.known
+}
+
+func (c *course) show() {
+	if k, ok := c.work.(keeper); ok {
+		c.h = k.publish()
+	}
+}
+
+func (c *course) end() {
+	if k, ok := c.work.(keeper); ok {
+		c.h = k.end()
+	}
+}
+
+// close makes the result of a run that has ended.
+func (c *course) close() (*Result, error) {
+	res, met := c.res, c.limits.KKT // the bound that counts where a limit was reached
+	if (c.status == SweepLimit || c.status == TimeLimit) && c.goesOn() {
 		met = 0
 	}
-	p.finish(res, h, known, status, clk, met)
+	c.p.finish(res, c.h, c.known, c.status, c.clk, met)
 	if !finite(res.RelErr) {
 		return nil, errProducts
 	}
-	if res.Status == Converged && last.rate() > worthTelling && res.RelErr > leastTold && !kernel.Nonzero(p.l1) {
-		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*last.rate())
+	if res.Status == Converged && c.last.rate() > worthTelling && res.RelErr > leastTold && !kernel.Nonzero(c.p.l1) {
+		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*c.last.rate())
 	}
-	if t, ok := work.(teller); ok {
-		res.Notes = append(res.Notes, t.tell(ctx, status)...)
+	if t, ok := c.work.(teller); ok {
+		res.Notes = append(res.Notes, t.tell(c.ctx, c.status)...)
 	}
 	return res, nil
 }
@@ -234,14 +297,6 @@ type keeper interface {
 
 // releaser is a keeper with goroutines, which release ends, if end has not done so.
 type releaser interface{ release() }
-
-// limitStatus says which of the two things stop looks at was the reason.
-func (p *problem) limitStatus(ctx context.Context) Status {
-	if ctx.Err() != nil {
-		return Interrupted
-	}
-	return TimeLimit
-}
 
 // point is a row of the trace.
 func (f *figures) point(sweep int, clk *clock) TracePoint {

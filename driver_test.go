@@ -310,7 +310,7 @@ func TestEdgesOfTheProblem(t *testing.T) {
 		}
 	}
 	one := factorize(t, mustDense(t, matrix.NewDense(1, 1, []float64{9})), 1, Options{})
-	if h := one.H.At(0, 0); math.Abs(h-3) > 1e-15 || one.Status != Converged {
+	if h := one.H.At(0, 0); !(math.Abs(h-3) <= 1e-15) || one.Status != Converged {
 		t.Errorf("A = [9]: H = [%v], %v", h, one.Status)
 	}
 	loops, err := matrix.NewCSR(3, 3, []int64{0, 1, 2, 3}, []int32{0, 1, 2}, nil) // of ones, and nothing beside the diagonal
@@ -568,10 +568,10 @@ func TestRandomStartIsScaled(t *testing.T) {
 		}
 		sum, sumSq = sum+v, sumSq+v*v
 	}
-	if m := sum / n; math.Abs(m-0.5) > 5*math.Sqrt(1.0/12/n) {
+	if m := sum / n; !(math.Abs(m-0.5) <= 5*math.Sqrt(1.0/12/n)) {
 		t.Errorf("mean %v", m)
 	}
-	if m := sumSq / n; math.Abs(m-1.0/3) > 5*math.Sqrt(4.0/45/n) {
+	if m := sumSq / n; !(math.Abs(m-1.0/3) <= 5*math.Sqrt(4.0/45/n)) {
 		t.Errorf("mean square %v", m)
 	}
 }

@@ -314,10 +314,10 @@ func TestGoldenTrajectories(t *testing.T) {
 					if d > tol {
 						t.Errorf("%s: relative error %v, golden %v (off by %.2g)", what, res.RelErr, want, d)
 					}
-					if want, ok := m.KKT[count]; ok && !tr.weigh && math.Abs(res.KKT-want) > 1e-7 {
+					if want, ok := m.KKT[count]; ok && !tr.weigh && !(math.Abs(res.KKT-want) <= 1e-7) {
 						t.Errorf("%s: KKT residual %v, golden %v", what, res.KKT, want)
 					}
-					if want, ok := m.Objective[count]; ok && math.Abs(res.Objective-want) > 1e-10*g.NormA*g.NormA {
+					if want, ok := m.Objective[count]; ok && !(math.Abs(res.Objective-want) <= 1e-10*g.NormA*g.NormA) {
 						t.Errorf("%s: objective %v, golden %v", what, res.Objective, want)
 					}
 					if k, ok := m.HIndex[count]; ok {
@@ -406,7 +406,7 @@ func TestGoldenEntryOrders(t *testing.T) {
 					if diff := firstDifference(got, want); diff >= 0 {
 						// Equal keys may trade places by rounding; others may not.
 						k, l := s.keys[got[diff]], s.keys[want[diff]]
-						if math.Abs(k-l) > 1e-12*max(1, math.Abs(k)) {
+						if !(math.Abs(k-l) <= 1e-12*max(1, math.Abs(k))) {
 							t.Errorf("%s/%s/%s column %d: position %d has entry %d, golden %d (keys %v, %v)", name, form, method, j, diff, got[diff], want[diff], k, l)
 						}
 					}
@@ -461,10 +461,10 @@ func TestGoldenMBI(t *testing.T) {
 						t.Fatalf("%s/%s update %d: entry (%d,%d) changed: %v; golden changes (%d,%d)", name, form, k, e/g.R, e%g.R, want, i, j)
 					}
 				}
-				if got := h.At(i, j) * unscale; math.Abs(got-u[2]) > 1e-10*math.Sqrt(g.NormA) {
+				if got := h.At(i, j) * unscale; !(math.Abs(got-u[2]) <= 1e-10*math.Sqrt(g.NormA)) {
 					t.Errorf("%s/%s update %d: H[%d,%d] = %v, golden %v", name, form, k, i, j, got, u[2])
 				}
-				if got := (s.report.decrease - decrease) / p.scale / p.scale; math.Abs(got-u[3]) > 1e-12*g.NormA*g.NormA {
+				if got := (s.report.decrease - decrease) / p.scale / p.scale; !(math.Abs(got-u[3]) <= 1e-12*g.NormA*g.NormA) {
 					t.Errorf("%s/%s update %d: decrease %v, golden %v", name, form, k, got, u[3])
 				}
 			}
@@ -488,7 +488,7 @@ func TestGoldenStart(t *testing.T) {
 			again := h.Clone()
 			p.rescale(again)
 			for e, v := range again.Data() {
-				if math.Abs(v-h.Data()[e]) > 1e-13*(1+v) {
+				if !(math.Abs(v-h.Data()[e]) <= 1e-13*(1+v)) {
 					t.Fatalf("%s/%s: rescaling the scaled start changes entry %d from %v to %v", name, form, e, h.Data()[e], v)
 				}
 			}

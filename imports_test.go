@@ -44,7 +44,7 @@ var layers = map[string]layer{
 	"internal/demo":       {[]string{"matrix"}, nil},
 	"dist":                {[]string{"internal/kernel", "matrix", "."}, numeric},
 	"internal/report":     {nil, []string{"*"}},
-	"internal/experiment": {append([]string{"internal/report"}, library...), []string{"*"}},
+	"internal/experiment": {append([]string{"internal/rules", "internal/report"}, library...), []string{"*"}},
 	"bench/engine":        {[]string{".", "matrix", "matio", "internal/instance", "internal/kernel"}, numeric},
 	"cmd/symnmf":          {append([]string{"internal/rules", "internal/report", "internal/experiment"}, library...), []string{"*"}},
 }

@@ -45,22 +45,31 @@ const mostStart = 1e6 // times ‖A‖
 // StartInfo is one line of the list of starts.
 type StartInfo struct{ Name, Doc string }
 
-// Starts lists the starts that have a name.
-func Starts() []StartInfo {
-	return []StartInfo{
-		{Zero{}.Name(), "H = 0; deterministic, for matrices with a positive diagonal"},
-		{Random{}.Name(), "uniform entries, scaled to the best multiple"},
-		{SVDStart{}.Name(), "positive part of the leading eigenvectors, scaled; deterministic, where A is near rank R"},
-		{TSVDStart{}.Name(), "about the leading eigenvectors, turned to be nonnegative, scaled; mostly ends lower than the others, after fewer sweeps"},
-		{LAIStart{}.Name(), "the answer for a randomized low rank in place of A, scaled"},
-	}
+// starts is the list; all that a new start with a name needs besides its own file is a line here.
+var starts = []struct {
+	start Start
+	doc   string
+}{
+	{Zero{}, "H = 0; deterministic, for matrices with a positive diagonal"},
+	{Random{}, "uniform entries, scaled to the best multiple"},
+	{SVDStart{}, "positive part of the leading eigenvectors, scaled; deterministic, where A is near rank R"},
+	{TSVDStart{}, "about the leading eigenvectors, turned to be nonnegative, scaled; mostly ends lower than the others, after fewer sweeps"},
+	{LAIStart{}, "the answer for a randomized low rank in place of A, scaled"},
 }
 
-// ParseStart returns the start of that name.
+// Starts lists the starts that have a name.
+func Starts() (list []StartInfo) {
+	for _, s := range starts {
+		list = append(list, StartInfo{s.start.Name(), s.doc})
+	}
+	return list
+}
+
+// ParseStart returns the start of that name. The error is an ErrOption.
 func ParseStart(name string) (Start, error) {
-	for _, s := range []Start{Zero{}, Random{}, SVDStart{}, TSVDStart{}, LAIStart{}} {
-		if s.Name() == name {
-			return s, nil
+	for _, s := range starts {
+		if s.start.Name() == name {
+			return s.start, nil
 		}
 	}
 	return nil, fmt.Errorf("%w: start %q is not in the list", ErrOption, name)

@@ -21,14 +21,17 @@ type iterate struct {
 
 // newIterate looks at h. O(nnz·r + n·r²), as every look.
 func newIterate(p *problem, h *matrix.Dense) *iterate {
-	s := &iterate{p: p, h: h, ah: matrix.NewDense(p.n, p.r, nil)}
-	s.look()
-	return s
+	return newIterateIn(p, h, nil)
 }
 
 // newSloped is newIterate for methods that want the two parts of the gradient, H·D and A·H.
 func newSloped(p *problem, h *matrix.Dense) *iterate {
-	s := &iterate{p: p, h: h, ah: matrix.NewDense(p.n, p.r, nil), hd: matrix.NewDense(p.n, p.r, nil)}
+	return newIterateIn(p, h, matrix.NewDense(p.n, p.r, nil))
+}
+
+// newIterateIn looks at h, with room for H·D or nil.
+func newIterateIn(p *problem, h, hd *matrix.Dense) *iterate {
+	s := &iterate{p: p, h: h, ah: matrix.NewDense(p.n, p.r, nil), hd: hd}
 	s.look()
 	return s
 }

@@ -165,7 +165,7 @@ func TestKicksAccount(t *testing.T) {
 		}
 		last := told[at-1]
 		penalized := 2 * math.Sqrt(run.Objective) / res.NormA
-		if last.Sweep != run.Sweeps || math.Abs(last.RelErr-penalized) > 1e-9 {
+		if last.Sweep != run.Sweeps || !(math.Abs(last.RelErr-penalized) <= 1e-9) {
 			t.Errorf("run %d: the last call has %+v, the result %+v, error with the ℓ₁ term %v", run.Run, last, run, penalized)
 		}
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -44,13 +46,12 @@ type LAI struct {
 }
 
 const (
-	defaultOversample = 10
-	defaultPower      = 2
-	mostPower         = 100
-	settledBy         = 1e-5 // of the relative error a sweep
-	settledFor        = 4    // sweeps in a row
-	settledFrom       = 10   // sweeps
-	mostLAI           = 200  // sweeps, where something else comes after
+	defaultPower = 2
+	mostPower    = 100
+	settledBy    = 1e-5 // of the relative error a sweep
+	settledFor   = 4    // sweeps in a row
+	settledFrom  = 10   // sweeps
+	mostLAI      = 200  // sweeps, where something else comes after
 )
 
 // laiOver lists the methods that LAI runs: each needs no more of A than its products, diagonal and cursor.
@@ -59,7 +60,7 @@ var laiOver = []Solver{RowBlock{Compress: NoCompression}, CD{Order: Cyclic}, CD{
 var laiKnobs = []Knob{
 	{"over", "the method it runs: " + strings.Join(laiNames(), ", "), laiOver[0].Name(),
 		nameKnob("over", laiNames(), func(s *LAI, k int) { s.Over = laiOver[k] })},
-	{"oversample", "columns of the low rank beyond R", "10", wholeKnob("oversample", 1, 1<<30, func(s *LAI, k int) { s.Oversample = k })},
+	{"oversample", "columns of the low rank beyond R", strconv.Itoa(rules.Oversample), wholeKnob("oversample", 1, 1<<30, func(s *LAI, k int) { s.Oversample = k })},
 	{"power", "times A is applied to them beyond the first", "2", wholeKnob("power", 1, mostPower, func(s *LAI, k int) { s.Power = k })},
 	{"refine", "whether to go on with A itself: yes, no", "yes",
 		nameKnob("refine", []string{"yes", "no"}, func(s *LAI, k int) { s.NoRefine = k == 1 })},
@@ -104,7 +105,7 @@ func (s LAI) over() Solver {
 }
 
 func (s LAI) start(p *problem, h *matrix.Dense, number int) run {
-	setDefault(&s.Oversample, defaultOversample)
+	setDefault(&s.Oversample, rules.Oversample)
 	setDefault(&s.Power, defaultPower)
 	e := &laiRun{LAI: s, p: p, h: h, number: number}
 	if s.given != nil {

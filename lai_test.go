@@ -121,7 +121,7 @@ func TestLAIStart(t *testing.T) {
 		again := h.Clone()
 		p.rescale(again)
 		for k, v := range again.Data() {
-			if math.Abs(v-h.Data()[k]) > 1e-7 {
+			if !(math.Abs(v-h.Data()[k]) <= 1e-7) {
 				t.Fatalf("%s: rescaling changes H[%d] from %v to %v", name, k, h.Data()[k], v)
 			}
 		}

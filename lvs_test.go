@@ -98,7 +98,7 @@ func TestSampleWeights(t *testing.T) {
 		if scores[l] == 0 {
 			want = 0
 		}
-		if bound := 5 * math.Sqrt(max(0, sq[l]-m*m)/tries); math.Abs(m-want) > bound+1e-12 {
+		if bound := 5 * math.Sqrt(max(0, sq[l]-m*m)/tries); !(math.Abs(m-want) <= bound+1e-12) {
 			t.Errorf("row %d: mean weight %v, want %v within %v", l, m, want, bound)
 		}
 	}
@@ -158,7 +158,7 @@ func TestLvSStatistics(t *testing.T) {
 			other += factorize(t, g.forms(t)["sparse"], g.R, opt).RelErr / 10
 		}
 		t.Logf("%s: mean %.4f by hals, %.4f by bpp, recorded %.4f ± %.4f", name, mean, other, want.Mean, want.Std)
-		if math.Abs(mean-want.Mean) > 4*want.Std {
+		if !(math.Abs(mean-want.Mean) <= 4*want.Std) {
 			t.Errorf("%s: mean relative error %v, recorded %v ± %v", name, mean, want.Mean, want.Std)
 		}
 	}

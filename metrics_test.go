@@ -97,7 +97,7 @@ func TestMeasureAgainstDefinition(t *testing.T) {
 						"objective":      {got.objective() / p.scale / p.scale, want.objective},
 						"norm":           {p.norm / p.scale, want.normA},
 					} {
-						if math.Abs(pair[0]-pair[1]) > 1e-11*math.Max(pair[1], 1) {
+						if !(math.Abs(pair[0]-pair[1]) <= 1e-11*math.Max(pair[1], 1)) {
 							t.Errorf("%s/%s, diagonal ignored %v, l1 %v: %s %v, want %v", name, form, ignore, l1, what, pair[0], pair[1])
 						}
 					}
@@ -119,7 +119,7 @@ func TestRelErr(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !(floor > 0 && floor < 1e-5) || math.Abs(got-want.err/want.normA) > 1e-11*want.err/want.normA {
+				if !(floor > 0 && floor < 1e-5) || !(math.Abs(got-want.err/want.normA) <= 1e-11*want.err/want.normA) {
 					t.Errorf("%s/%s, diagonal ignored %v: error %v (floor %v), want %v", name, form, ignore, got, floor, want.err/want.normA)
 				}
 			}
@@ -144,7 +144,7 @@ func TestMeasureOfZero(t *testing.T) {
 			h := matrix.NewDense(p.n, p.r, nil)
 			got, want := p.measure(h), p.measureWith(h, p.a.NewProduct(h, 1))
 			got.floorSq, want.floorSq = 0, 0
-			if math.Abs(got.errSq-want.errSq) > 1e-13*want.errSq {
+			if !(math.Abs(got.errSq-want.errSq) <= 1e-13*want.errSq) {
 				t.Errorf("%s: ‖A‖² = %v, entry by entry %v", name, got.errSq, want.errSq)
 			}
 			if want.errSq = got.errSq; !reflect.DeepEqual(got, want) {
@@ -241,7 +241,7 @@ func TestGramMatrix(t *testing.T) {
 				for i := range n {
 					want += h.At(i, j) * h.At(i, k)
 				}
-				if got := d[j*3+k]; math.Abs(got-want) > 1e-13*float64(n) {
+				if got := d[j*3+k]; !(math.Abs(got-want) <= 1e-13*float64(n)) {
 					t.Errorf("n = %d: D[%d,%d] = %v, want %v", n, j, k, got, want)
 				}
 			}
@@ -410,7 +410,7 @@ func TestErrorFloorOfLargeRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := measureNaively(a, h, nil, true); math.Abs(got-want.err/want.normA) > floor {
+		if want := measureNaively(a, h, nil, true); !(math.Abs(got-want.err/want.normA) <= floor) {
 			t.Errorf("seed %d: error %v, want %v, floor %v", seed, got, want.err/want.normA, floor)
 		}
 	}

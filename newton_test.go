@@ -258,7 +258,7 @@ func TestNewtonHeldAtZero(t *testing.T) {
 		s := Newton{}.start(p, matrix.NewDense(2, 1, []float64{1, 0}), 0).(*newtonRun)
 		copy(s.diff, []float64{0, math.NaN(), c.off, 0}) // B/4 = [2, off; off, 1]
 		s.column(0, matrix.NewDense(2, 1, []float64{1, 0}))
-		if v, w := s.step.At(0, 0), s.step.At(1, 0); s.newton != 1 || math.Abs(v-1/1.19/4) > 1e-15 || math.Abs(w-c.want) > 1e-15 {
+		if v, w := s.step.At(0, 0), s.step.At(1, 0); s.newton != 1 || !(math.Abs(v-1/1.19/4) <= 1e-15) || !(math.Abs(w-c.want) <= 1e-15) {
 			t.Errorf("A_12 = %v: step %v, %v, want %v, %v", c.off, v, w, 1/1.19/4, c.want)
 		}
 	}

@@ -57,22 +57,22 @@ func TestPGNCGStep(t *testing.T) {
 			}
 			for _, step := range []float64{1, 0.25, 1e-3} {
 				change, along := s.try(s.z, step)
-				if want := objective(s.next) - objective(h); math.Abs(change-want) > 1e-13*max(1, want) {
+				if want := objective(s.next) - objective(h); !(math.Abs(change-want) <= 1e-13*max(1, want)) {
 					t.Errorf("%s, sweep %d, step %v: the objective changes by %v, not %v", name, sweep, step, want, change)
 				}
 				want := 0.0
 				for k, v := range s.next.Data() {
 					want += s.grad.Data()[k] * (v - h.Data()[k])
 				}
-				if math.Abs(along-want) > 1e-14 {
+				if !(math.Abs(along-want) <= 1e-14) {
 					t.Errorf("%s, sweep %d, step %v: ⟨G,δ⟩ = %v, not %v", name, sweep, step, want, along)
 				}
 			}
 			before := objective(h)
-			if rep := s.sweep(never); rep.changed == 0 || math.Abs(before-objective(h)-rep.decrease) > 1e-13 {
+			if rep := s.sweep(never); rep.changed == 0 || !(math.Abs(before-objective(h)-rep.decrease) <= 1e-13) {
 				t.Errorf("%s, sweep %d: %+v, the objective goes from %v to %v", name, sweep, rep, before, objective(h))
 			}
-			if f := p.measure(h); math.Abs(f.gradKKT-s.stepSq) > 1e-14 {
+			if f := p.measure(h); !(math.Abs(f.gradKKT-s.stepSq) <= 1e-14) {
 				t.Errorf("%s, sweep %d: stepSq %v, by definition %v", name, sweep, s.stepSq, f.gradKKT)
 			}
 		}
@@ -137,7 +137,7 @@ func TestPGNCGHeld(t *testing.T) {
 			for j := range g.R {
 				left -= free.At(i, j)*s.gram[j*g.R+k] + h.At(i, j)*zh[j*g.R+k]
 			}
-			if math.Abs(left) > 1e-9 {
+			if !(math.Abs(left) <= 1e-9) {
 				t.Errorf("the equation of (%d,%d) is off by %.2g", i, k, left)
 			}
 		}

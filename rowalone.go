@@ -56,16 +56,14 @@ func (s *rowBlockRun) revive(stop func() bool) {
 // rowsAlone improves the rows of block b, or those that are alike, one at a time, and says whether it came to the last of them before a limit.
 func (s *rowBlockRun) rowsAlone(b int, stop func() bool) bool {
 	lo, hi := b*s.Block, min((b+1)*s.Block, s.p.n)
-	if s.onlyAlike {
-		for _, i := range s.alike(lo, hi) {
-			if stop() {
-				return false
-			}
-			s.row(i)
+	rows := func(yield func(i int) bool) { // all of them
+		for i := lo; i < hi && yield(i); i++ {
 		}
-		return true
 	}
-	for i := lo; i < hi; i++ {
+	if s.onlyAlike {
+		rows = slices.Values(s.alike(lo, hi))
+	}
+	for i := range rows {
 		if stop() {
 			return false
 		}

@@ -541,7 +541,7 @@ func (s *rowBlockRun) eachPart(before func(k int), f func(k, lo, hi int)) {
 	}
 	rows := max(1, piece/s.pitch)
 	if s.rounded.now != nil {
-		rows = max(1, narrowPiece/s.pitch)
+		rows = max(1, rules.NarrowPiece/s.pitch)
 	}
 	s.team.Do(count, func(k int) {
 		before(k)

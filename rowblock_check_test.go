@@ -144,7 +144,7 @@ func TestRowBlockMonotone(t *testing.T) {
 						at := run.safeF
 						h = run.publish()
 						now := p.measure(h)
-						if math.Abs(now.objective()-at) > run.noise() {
+						if !(math.Abs(now.objective()-at) <= run.noise()) {
 							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective is %v, the run has %v", f.name, seed, passes, k, sweep+1, now.objective(), at)
 						}
 						if now.objective() > last.objective()+run.noise() {
@@ -332,7 +332,7 @@ func TestLastResidual(t *testing.T) {
 	ring := mustDense(t, fill(60, func(i, l int) float64 { return map[int]float64{0: 2, 1: 1, 59: 1}[(i-l+60)%60] }))
 	res := factorize(t, ring, 1, Options{Solver: RowBlock{}, Start: Given{filled(60, 1, 0.1)}, Stop: Stop{KKT: 1e-6, Sweeps: 1000},
 		Progress: func(p Progress) { last = p.KKT }})
-	if res.Status != Converged || math.Abs(last-res.KKT) > 1e-3*res.KKT {
+	if res.Status != Converged || !(math.Abs(last-res.KKT) <= 1e-3*res.KKT) {
 		t.Errorf("%v: progress told %v, the result %v", res.Status, last, res.KKT)
 	}
 }
@@ -434,7 +434,7 @@ func TestRowBlockPublishes(t *testing.T) {
 				if n, cols := h.Dims(); n != p.n || cols != r || !inPlace && h != given {
 					t.Fatalf("%s, r = %d: %d×%d, in the memory given %t", name, r, n, cols, h == given)
 				}
-				if now := p.measure(h); !rep.provisional && math.Abs(now.objective()-run.safeF) > run.noise() {
+				if now := p.measure(h); !rep.provisional && !(math.Abs(now.objective()-run.safeF) <= run.noise()) {
 					t.Fatalf("%s, r = %d, sweep %d: the objective is %v, the run has %v", name, r, sweep+1, now.objective(), run.safeF)
 				}
 			}
@@ -499,7 +499,7 @@ func TestRounded(t *testing.T) {
 			best = run.safeF
 			run.whileWide(func() {
 				now := run.p.measure(run.h)
-				if f := now.objective(); math.Abs(f-best) > run.noise() {
+				if f := now.objective(); !(math.Abs(f-best) <= run.noise()) {
 					t.Fatalf("%s, sweep %d: the objective is %v, said to be %v", tc.name, sweep+1, f, best)
 				}
 			})
@@ -564,7 +564,7 @@ func TestRoundedStarts(t *testing.T) {
 			if beta > 0 {
 				want = max(0, want+float64(beta*(want-float64(float32(last[k])))))
 			}
-			if want = float64(float32(want)); math.Abs(v-want) > 0x1p-23*want {
+			if want = float64(float32(want)); !(math.Abs(v-want) <= 0x1p-23*want) {
 				t.Fatalf("step %d: number %d begins with %v, want %v", step, k, v, want)
 			}
 		}
@@ -574,7 +574,7 @@ func TestRoundedStarts(t *testing.T) {
 			t.Fatalf("step %d: widened, H or the one before is another", step)
 		}
 		for k, want := range run.p.gram(run.h) {
-			if math.Abs(gram[k]-want) > 1e-12*want {
+			if !(math.Abs(gram[k]-want) <= 1e-12*want) {
 				t.Fatalf("step %d: D[%d] = %v, want %v", step, k, gram[k], want)
 			}
 		}
@@ -591,7 +591,7 @@ func TestRoundedStarts(t *testing.T) {
 		t.Fatal("passes are of float64 again: H is narrow, or the one before lost")
 	}
 	for k, v := range run.hv {
-		if want := max(0, h[k]+float64(0.4*(h[k]-last[k]))); math.Abs(v-want) > 0x1p-50*want {
+		if want := max(0, h[k]+float64(0.4*(h[k]-last[k]))); !(math.Abs(v-want) <= 0x1p-50*want) {
 			t.Fatalf("passes are of float64 again: number %d begins with %v, want %v", k, v, want)
 		}
 	}
@@ -651,7 +651,7 @@ func TestRoundedStill(t *testing.T) {
 					uphill += (y - v) * (v - from[0][k])
 					size += math.Abs((y - v) * (v - from[0][k]))
 				}
-				if math.Abs(uphill-still.uphill) > 1e-4*size {
+				if !(math.Abs(uphill-still.uphill) <= 1e-4*size) {
 					t.Fatalf("%s, sweep %d: ⟨Y − H, H − H before⟩ = %v, want %v", tc.name, sweep+1, still.uphill, uphill)
 				}
 			}
@@ -681,7 +681,7 @@ func TestRoundedStill(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 		still.widen()
-		if now := still.p.measure(still.h); math.Abs(now.objective()-still.safeF) > still.noise() {
+		if now := still.p.measure(still.h); !(math.Abs(now.objective()-still.safeF) <= still.noise()) {
 			t.Errorf("%s: the objective is %v, said to be %v", tc.name, now.objective(), still.safeF)
 		}
 		for _, run := range runs {
@@ -765,7 +765,7 @@ func TestRoundedInner(t *testing.T) {
 			groups, _ := run.groupsOf(hi - lo)
 			d := run.d[:(hi-lo)*run.pitch]
 			want := run.product.Step(b, d)
-			if _, _, q, asked := run.step(b, groups, d); !asked || math.Abs(q-want) > 1e-6*math.Abs(want) || want == 0 {
+			if _, _, q, asked := run.step(b, groups, d); !asked || !(math.Abs(q-want) <= 1e-6*math.Abs(want)) || want == 0 {
 				t.Fatalf("%s, block %d: ⟨A_BB·d, d⟩ is %v, want %v", c.name, b, q, want)
 			}
 			if got, want := run.ownInner(b, lo, hi), run.product.Step(b, wide[lo*run.pitch:hi*run.pitch]); got != want {
@@ -1035,7 +1035,7 @@ func TestRowBlockGainAlone(t *testing.T) {
 						}
 					})
 				}
-				if !(want > 0) || math.Abs(gain-want) > 1e-9*(want+p.norm*p.norm) {
+				if !(want > 0) || !(math.Abs(gain-want) <= 1e-9*(want+p.norm*p.norm)) {
 					t.Errorf("%s, %+v: %v, want %v", f.name, opt, gain, want)
 				}
 				run.p.stop = func() bool { return true }

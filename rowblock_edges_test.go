@@ -170,7 +170,7 @@ func TestRowBlockScale(t *testing.T) {
 					}
 				}
 			}
-			if math.Abs(got.RelErr-want.RelErr) > 1e-4*want.RelErr {
+			if !(math.Abs(got.RelErr-want.RelErr) <= 1e-4*want.RelErr) {
 				t.Errorf("%s, times %v: relative error %v, want %v", f.name, c, got.RelErr, want.RelErr)
 			}
 		}

@@ -140,7 +140,7 @@ func TestJointStep(t *testing.T) {
 			after := s.p.measure(s.h)
 			fell := before.objective() - after.objective()
 			tol := 1e-12 * (s.p.norm*s.p.norm + before.objective())
-			if math.Abs(fell-s.report.decrease) > tol || !(fell > 0) || s.report.changed == 0 {
+			if !(math.Abs(fell-s.report.decrease) <= tol) || !(fell > 0) || s.report.changed == 0 {
 				t.Errorf("%s, %s: fell by %v, told of %v", f.name, c.name, fell, s.report.decrease)
 			}
 			if err := s.verify(); err != nil {
@@ -451,7 +451,7 @@ func TestJointInverse(t *testing.T) {
 			if i == j && i < 7 {
 				want = 1
 			}
-			if i < 7 && math.Abs(got-want) > 1e-9 {
+			if i < 7 && !(math.Abs(got-want) <= 1e-9) {
 				t.Errorf("(D + damp·I)·inverse is %v at %d, %d", got, i, j)
 			}
 			if v := run.joint.inverse[i*run.pitch+j]; (i >= 7 || j >= 7) && v != 0 {

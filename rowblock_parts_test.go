@@ -47,7 +47,7 @@ func TestMomentumRestarts(t *testing.T) {
 			} else {
 				goesOn++
 			}
-			if math.Abs(along) > 1e-12*size && (math.Abs(run.beta-beta) > 1e-14 || math.Abs(run.tk-tk) > 1e-14*tk) {
+			if !(math.Abs(along) <= 1e-12*size) && (math.Abs(run.beta-beta) > 1e-14 || math.Abs(run.tk-tk) > 1e-14*tk) {
 				t.Fatalf("%s, sweep %d: β = %v, t = %v, want %v and %v: ⟨Y−H,H−H_old⟩ = %v", f.name, sweep+1, run.beta, run.tk, beta, tk, along)
 			}
 			tk, beta, older = run.tk, run.beta, old
@@ -103,7 +103,7 @@ func TestWholeSteps(t *testing.T) {
 	}{{0.98, 1.1, 1}, {0.98, 0.9, 1}, {0.98, 1.2, 1.2}, {0.98, 0.8, 0.8}, {0.95, 1.2, 1}, {1, 1.01, 1.01}, {0.95, 3, 2}} {
 		run := &rowBlockRun{RowBlock: RowBlock{Whole: tc.whole, MaxStep: 2}}
 		step, fall := run.wholeOrBest([4]float64{-2 * tc.best, 1, 0, 0}) // t² − 2·best·t: 1 gains 1 − (1−1/best)² of the best
-		if math.Abs(step-tc.want) > 1e-12 || math.Abs(fall-step*(2*tc.best-step)) > 1e-12 {
+		if !(math.Abs(step-tc.want) <= 1e-12) || !(math.Abs(fall-step*(2*tc.best-step)) <= 1e-12) {
 			t.Errorf("Whole = %v, the best step %v: it goes %v, and falls by %v", tc.whole, tc.best, step, fall)
 		}
 	}
@@ -212,7 +212,7 @@ func TestGuessedSteps(t *testing.T) {
 					}
 					fell, tol := before.objective()-after.objective(), 1e-12*p.normFrom*p.normFrom
 					want := run.report.decrease - told + (run.product.Step(b, d)-guess)/2
-					if math.Abs(fell-want) > tol || fell < -tol {
+					if !(math.Abs(fell-want) <= tol) || fell < -tol {
 						t.Errorf("%d features, diagonal ignored %v: the objective falls by %v, want %v", features, ignore, fell, want)
 					}
 				}
@@ -313,7 +313,7 @@ func TestRowBlockFirstSweep(t *testing.T) {
 				if err := run.verify(); err != nil {
 					t.Errorf("%s: %v", what, err)
 				}
-				if now := p.measure(h); math.Abs(now.objective()-run.safeF) > run.noise() {
+				if now := p.measure(h); !(math.Abs(now.objective()-run.safeF) <= run.noise()) {
 					t.Errorf("%s: the objective is %v, the run has %v", what, now.objective(), run.safeF)
 				}
 				was := slices.Clone(run.hv)
@@ -405,7 +405,7 @@ func TestRowBlockRow(t *testing.T) {
 					run.row(i)
 					h = run.publish()
 					after := measureNaively(dense, h, p.l1, ignore)
-					if fell := before.objective - after.objective; math.Abs(fell-run.report.decrease) > 1e-12*(1+before.objective) {
+					if fell := before.objective - after.objective; !(math.Abs(fell-run.report.decrease) <= 1e-12*(1+before.objective)) {
 						t.Errorf("%s, row %d: the objective falls by %v, it says %v", what, i, fell, run.report.decrease)
 					}
 					if err := run.verify(); err != nil {
@@ -422,7 +422,7 @@ func TestRowBlockRow(t *testing.T) {
 								grad += e * h.At(l, j)
 							}
 						}
-						if v > 0 && math.Abs(grad) > 1e-9 || grad < -1e-9 {
+						if v > 0 && !(math.Abs(grad) <= 1e-9) || grad < -1e-9 {
 							t.Errorf("%s: H[%d,%d] = %v, where the gradient is %v", what, i, j, v, grad)
 						}
 					}
@@ -462,7 +462,7 @@ func TestRowBlockRowRests(t *testing.T) {
 	}
 	h = run.publish()
 	for k, v := range h.Data() {
-		if w := start.Data()[k]; math.Abs(v-w) > 1e-12 || w == 0 && v != 0 {
+		if w := start.Data()[k]; !(math.Abs(v-w) <= 1e-12) || w == 0 && v != 0 {
 			t.Errorf("H[%d,%d] goes from %v to %v", k/r, k%r, w, v)
 		}
 	}
@@ -583,7 +583,7 @@ func TestRowBlockEstimate(t *testing.T) {
 				want, exact = figures.gradKKT, 2*sweep
 				trust = want / (run.ddd / run.p.norm)
 			}
-			if math.Abs(rep.stepSq-want) > 1e-9*want {
+			if !(math.Abs(rep.stepSq-want) <= 1e-9*want) {
 				t.Errorf("%s, sweep %d: %v, want %v", f.name, sweep, rep.stepSq, want)
 			}
 		}
@@ -611,7 +611,7 @@ func TestRowBlockTakenApart(t *testing.T) {
 	}
 	run.block(0)
 	h = run.publish()
-	if after := p.measure(h); !(after.objective() < before.objective()-0.01) || math.Abs(before.objective()-after.objective()-run.report.decrease) > 1e-14 {
+	if after := p.measure(h); !(after.objective() < before.objective()-0.01) || !(math.Abs(before.objective()-after.objective()-run.report.decrease) <= 1e-14) {
 		t.Errorf("the objective goes from %v to %v, told is a decrease of %v", before.objective(), after.objective(), run.report.decrease)
 	}
 	if err := run.verify(); err != nil {
@@ -628,7 +628,7 @@ func TestRowBlockDoubt(t *testing.T) {
 	identity := mustDense(t, fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) }))
 	rest := filled(n, r, math.Sqrt(1.0/6)) // h·h = ½ for both rows: ‖I − HHᵀ‖² = 1
 	p, h, run := startRun(t, identity, r, RowBlock{}, Options{Start: Given{rest}})
-	if f := p.measure(h); math.Abs(f.relErr()-math.Sqrt(0.5)) > 1e-12 || f.kkt() > 1e-12 {
+	if f := p.measure(h); !(math.Abs(f.relErr()-math.Sqrt(0.5)) <= 1e-12) || f.kkt() > 1e-12 {
 		t.Fatalf("the start has relative error %v and KKT residual %v", f.relErr(), f.kkt())
 	}
 	run.prepare()
@@ -753,7 +753,7 @@ func TestFindGramAfter(t *testing.T) {
 			for i := range n {
 				want += 4 * h.At(i, j) * h.At(i, l)
 			}
-			if got := s.gram[j*s.pitch+l]; math.Abs(got-want) > 1e-12*want {
+			if got := s.gram[j*s.pitch+l]; !(math.Abs(got-want) <= 1e-12*want) {
 				t.Fatalf("D[%d,%d] = %v, want %v", j, l, got, want)
 			}
 		}
@@ -779,7 +779,7 @@ func TestTermsAddUp(t *testing.T) {
 	s.p.a.NewProduct(s.h, 1).RowsTo(want, lo, hi)
 	s.eachGroup(lo, hi, func(_ *rowGroup, from, to int) {
 		for k, got := range s.at(s.g, lo, from, to) {
-			if i, j := from+k/s.pitch, k%s.pitch; math.Abs(got-want[(i-lo)*s.pitch+j]) > 1e-13*math.Abs(got) {
+			if i, j := from+k/s.pitch, k%s.pitch; !(math.Abs(got-want[(i-lo)*s.pitch+j]) <= 1e-13*math.Abs(got)) {
 				t.Errorf("(A·H)[%d,%d] is %v, want %v", i, j, got, want[(i-lo)*s.pitch+j])
 			}
 		}

@@ -71,7 +71,7 @@ func TestBestStep(t *testing.T) {
 		c := [4]float64{4*u.at(4*k) - 3, 8*u.at(4*k+1) - 4, 8*u.at(4*k+2) - 4, 4 * u.at(4*k+3)}
 		f := func(t float64) float64 { return t * (c[0] + t*(c[1]+t*(c[2]+t*c[3]))) }
 		x, fall := bestStep(c, 2)
-		if x < 0 || x > 2 || math.Abs(f(x)+fall) > 1e-12 {
+		if x < 0 || x > 2 || !(math.Abs(f(x)+fall) <= 1e-12) {
 			t.Fatalf("%v: step %v, fall %v, f = %v", c, x, fall, f(x))
 		}
 		for g := 0.0; g <= 2; g += 1.0 / 512 {
@@ -119,7 +119,7 @@ func TestShuffle(t *testing.T) {
 		count[perm]++
 	}
 	for perm, n := range count {
-		if math.Abs(float64(n)-draws/24) > 5*math.Sqrt(draws/24) {
+		if !(math.Abs(float64(n)-draws/24) <= 5*math.Sqrt(draws/24)) {
 			t.Errorf("%v came up %d times of %d", perm, n, draws)
 		}
 	}
@@ -149,7 +149,7 @@ func TestRowBlockConverges(t *testing.T) {
 					}
 					continue
 				}
-				if len(rows) == 0 || rows[0].Sweep != p.Sweep || math.Abs(rows[0].RelErr-p.RelErr) > 1e-6 {
+				if len(rows) == 0 || rows[0].Sweep != p.Sweep || !(math.Abs(rows[0].RelErr-p.RelErr) <= 1e-6) {
 					t.Fatalf("%T, checks every %d sweeps: %+v, in the trace %+v", a, every, p, rows)
 				}
 				rows = rows[1:]

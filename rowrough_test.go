@@ -74,7 +74,7 @@ func TestRoughSweeps(t *testing.T) {
 				continue
 			}
 			now := p.measure(run.publish())
-			if math.Abs(run.safeF-now.objective()) > run.noise() || run.safeF > f+run.noise() || math.Abs(rep.decrease-(f-run.safeF)) > run.noise() {
+			if !(math.Abs(run.safeF-now.objective()) <= run.noise()) || run.safeF > f+run.noise() || !(math.Abs(rep.decrease-(f-run.safeF)) <= run.noise()) {
 				t.Fatalf("every %d, sweep %d: objective %v, said to have fallen by %v from %v; H has %v", every, sweep, run.safeF, rep.decrease, f, now.objective())
 			}
 			f = run.safeF

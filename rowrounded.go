@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -16,9 +17,6 @@ type roundedH struct {
 	rooms     [][]float64          // for a piece of each of the parts
 	narrow    [][]float32          // for the same of a last that is not narrow yet
 }
-
-// narrowPiece is how many numbers are widened at a time between sweeps, to stay in a first-level cache.
-const narrowPiece = 1 << 11
 
 // mayRound says whether H may be rounded to float32 for the next sweep, as what passes propose is as long as they are of float32.
 func (s *rowBlockRun) mayRound() bool {
@@ -76,7 +74,7 @@ func (s *rowBlockRun) makeRooms() {
 		return
 	}
 	t.rooms, t.narrow = make([][]float64, len(s.parts)), make([][]float32, len(s.parts))
-	most := max(narrowPiece, s.pitch)
+	most := max(rules.NarrowPiece, s.pitch)
 	for k := range t.rooms {
 		t.rooms[k], t.narrow[k] = make([]float64, most), make([]float32, most)
 	}

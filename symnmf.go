@@ -252,8 +252,8 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if r < 1 || r > mostNumbers/max(n, r) {
 		return nil, fmt.Errorf("%w: r = %d, want at least 1, and n·r and r² numbers that can be addressed", ErrRank, r)
 	}
-	if c := a.Negatives(); c.Count > 0 {
-		return nil, fmt.Errorf("%w: %d, the least %.6g, the first %.6g at [%d,%d]", ErrNegative, c.Count, c.Least, c.Value, c.Row, c.Col)
+	if err := refuseNegatives(a); err != nil {
+		return nil, err
 	}
 	if err := opt.check(n, r); err != nil {
 		return nil, err
@@ -296,4 +296,11 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 		p.l1[j] = p.l1[j] * c * math.Sqrt(c) // F grows by c², ‖H_:,j‖₁ by √c
 	}
 	return p, nil
+}
+
+func refuseNegatives(a matrix.Operator) error {
+	if c := a.Negatives(); c.Count > 0 {
+		return fmt.Errorf("%w: %d, the least %.6g, the first %.6g at [%d,%d]", ErrNegative, c.Count, c.Least, c.Value, c.Row, c.Col)
+	}
+	return nil
 }

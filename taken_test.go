@@ -212,7 +212,7 @@ func TestNoiseOfStart(t *testing.T) {
 			s.sweep(never)
 			if lost == 0 {
 				after = s.safeF
-			} else if noise := s.noise(); lost < 2*noise || math.Abs(s.safeF-after) > noise {
+			} else if noise := s.noise(); lost < 2*noise || !(math.Abs(s.safeF-after) <= noise) {
 				t.Errorf("%s: objective %v, want %v, noise %v, %v lost", form, s.safeF, after, noise, lost)
 			}
 			if want := s.takenNoise(s.h); want == 0 || s.safeNoise != want {

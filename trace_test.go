@@ -28,7 +28,7 @@ func TestProgress(t *testing.T) {
 		}
 	}
 	for k, s := range res.Runs {
-		if p := got[4*k+3]; math.Abs(p.RelErr-s.RelErr) > 1e-9 {
+		if p := got[4*k+3]; !(math.Abs(p.RelErr-s.RelErr) <= 1e-9) {
 			t.Errorf("run %d: progress says %v, the result %v", k+1, p.RelErr, s.RelErr)
 		}
 	}

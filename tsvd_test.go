@@ -128,7 +128,7 @@ func TestSVDStart(t *testing.T) {
 			if v > 0 && scale == 0 {
 				scale = h.Data()[k] / v
 			}
-			if math.Abs(h.Data()[k]-scale*max(v, 0)) > 1e-15 {
+			if !(math.Abs(h.Data()[k]-scale*max(v, 0)) <= 1e-15) {
 				t.Fatalf("%s: H[%d] = %v, B has %v there, the scale is %v", name, k, h.Data()[k], v, scale)
 			}
 		}
@@ -185,7 +185,7 @@ func TestTSVDLooks(t *testing.T) {
 		t.Errorf("%v after %d sweeps", res.Status, res.Sweeps)
 	}
 	for k, p := range told {
-		if last := k == len(told)-1; p.Provisional == (p.Sweep%10 == 0 || last) || last && math.Abs(p.RelErr-res.RelErr) > 1e-12 {
+		if last := k == len(told)-1; p.Provisional == (p.Sweep%10 == 0 || last) || last && !(math.Abs(p.RelErr-res.RelErr) <= 1e-12) {
 			t.Errorf("%+v, in the end %v", p, res.RelErr)
 		}
 	}
@@ -312,7 +312,7 @@ func TestItemsInAnotherOrder(t *testing.T) {
 		got := factorize(t, mustDense(t, turned), g.R, Options{Solver: c.solver, Start: c.then, Stop: stop}).H
 		for i, from := range perm {
 			for j, v := range got.Row(i) {
-				if w := want.At(from, j); math.Abs(v-w) > 1e-9 {
+				if w := want.At(from, j); !(math.Abs(v-w) <= 1e-9) {
 					t.Fatalf("%s from %s: H[%d,%d] = %v, %v in the old order", c.solver.Name(), c.was.Name(), i, j, v, w)
 				}
 			}

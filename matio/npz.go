@@ -58,8 +58,8 @@ func (z *archive) open(name string) (*array, error) {
 	return a, nil
 }
 
-// openVector opens a member with one dimension, of integers when it holds indices.
-func (z *archive) openVector(name string, indices bool) (*array, error) {
+// openIndices opens a member with one dimension, of integers.
+func (z *archive) openIndices(name string) (*array, error) {
 	a, err := z.open(name)
 	if err == nil {
 		err = a.vector()
@@ -67,7 +67,7 @@ func (z *archive) openVector(name string, indices bool) (*array, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case indices && a.kind != 'i' && a.kind != 'u':
+	case a.kind != 'i' && a.kind != 'u':
 		return nil, a.errf("the array must hold integers")
 	}
 	return a, nil
@@ -175,7 +175,7 @@ func (z *archive) readSparse() (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	shape, err := z.openVector("shape", true)
+	shape, err := z.openIndices("shape")
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +347,7 @@ func (z *archive) compressed(e *entries, format string, rows, cols int64, data *
 
 // pointers reads where each row, or column, begins among the indices, each of which has so many values of data, and opens those.
 func (z *archive) pointers(rows, cols, majors, values int64, data *array) (ptr []float64, indices *array, err error) {
-	pointers, err := z.openVector("indptr", true)
+	pointers, err := z.openIndices("indptr")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -358,7 +358,7 @@ func (z *archive) pointers(rows, cols, majors, values int64, data *array) (ptr [
 		return nil, nil, err
 	}
 	z.in.held += 8 * int64(len(ptr))
-	if indices, err = z.openVector("indices", true); err != nil {
+	if indices, err = z.openIndices("indices"); err != nil {
 		return nil, nil, err
 	}
 	if ptr[0] != 0 || ptr[majors] != float64(indices.left) || data.left != mulAtMost(indices.left, values) {
@@ -372,11 +372,11 @@ func (z *archive) pointers(rows, cols, majors, values int64, data *array) (ptr [
 
 // coordinates reads the format coo.
 func (z *archive) coordinates(e *entries, rows, cols int64, data *array) error {
-	row, err := z.openVector("row", true)
+	row, err := z.openIndices("row")
 	if err != nil {
 		return err
 	}
-	col, err := z.openVector("col", true)
+	col, err := z.openIndices("col")
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func TestCompressDecays(t *testing.T) {
 			if found > most*least || found < least*(1-1e-9) {
 				t.Errorf("%s, %+v: error %.6g, the least is %.6g", name, c, found, least)
 			}
-			if math.Abs(told-found) > 1e-7*a.Norm() {
+			if !(math.Abs(told-found) <= 1e-7*a.Norm()) {
 				t.Errorf("%s, %+v: error %.9g told, %.9g found", name, c, told, found)
 			}
 		}
@@ -197,7 +197,7 @@ func TestSketch(t *testing.T) {
 			want := multiply(a, omega, 1)
 			first := s.times(a, 1)
 			for k, v := range first.data {
-				if math.Abs(v-want.data[k]) > 1e-12*a.Norm() {
+				if !(math.Abs(v-want.data[k]) <= 1e-12*a.Norm()) {
 					t.Fatalf("n = %d, %d columns, %s: number %d is %v, want %v", tc.n, tc.columns, name, k, v, want.data[k])
 				}
 			}
@@ -246,7 +246,7 @@ func TestCompressManyColumns(t *testing.T) {
 				}
 				l, told := compress(t, a, c)
 				found := entries(l).distance(m)
-				if found > 1.08*math.Sqrt(sq) || math.Abs(told-found) > 1e-7*a.Norm() {
+				if found > 1.08*math.Sqrt(sq) || !(math.Abs(told-found) <= 1e-7*a.Norm()) {
 					t.Errorf("%s, %d parts, %+v: error %.6g, %.6g told, with numbers everywhere %.6g", name, parts, c, found, told, math.Sqrt(sq))
 				}
 			}
@@ -306,7 +306,7 @@ func TestCompressSmall(t *testing.T) {
 		t.Errorf("of zero: rank %d, error %v, norm %v", columns(l), errNorm, l.Norm())
 	}
 	l, errNorm = compress(t, fromDense(t, naive{{-3}}), Compression{Columns: 1})
-	if v := entries(l)[0][0]; math.Abs(v+3) > 1e-15 || errNorm > 1e-7 || l.Negatives().Count != 1 {
+	if v := entries(l)[0][0]; !(math.Abs(v+3) <= 1e-15) || errNorm > 1e-7 || l.Negatives().Count != 1 {
 		t.Errorf("of −3: %v, error %v, negatives %+v", v, errNorm, l.Negatives())
 	}
 	empty, err := FromDense(NewDense(0, 0, nil), 0)
@@ -460,7 +460,7 @@ func TestRestOfColumns(t *testing.T) {
 			}
 			free = append(free, v)
 		}
-		if got := restOfColumns(gram(y.transpose().dense(), 1), keep); math.Abs(got-want) > 1e-12*(want+k*n) {
+		if got := restOfColumns(gram(y.transpose().dense(), 1), keep); !(math.Abs(got-want) <= 1e-12*(want+k*n)) {
 			t.Errorf("%d columns kept: %v is left, want %v", keep, got, want)
 		}
 	}

@@ -86,7 +86,7 @@ func TestEigenGolden(t *testing.T) {
 				t.Fatalf("%s: %v, failed %v", name, err, pairs.Failed)
 			}
 			for l, v := range pairs.Values {
-				if math.Abs(v-want[l]) > 1e-14*want[0] {
+				if !(math.Abs(v-want[l]) <= 1e-14*want[0]) {
 					t.Errorf("%s: λ[%d] = %v, want %v", name, l, v, want[l])
 				}
 			}

@@ -76,7 +76,7 @@ func checkPairs(t *testing.T, name string, a naive, want []float64, k int, tol f
 			d := (au - v*res.Vectors.At(i, l)) / norm2
 			sq += d * d
 		}
-		if r := math.Sqrt(sq); r > tol+1e-14 || math.Abs(r-res.Residuals[l]/norm2) > 1e-14 {
+		if r := math.Sqrt(sq); r > tol+1e-14 || !(math.Abs(r-res.Residuals[l]/norm2) <= 1e-14) {
 			t.Errorf("%s: residual %d is %.3g of ‖A‖₂, and %.3g by Eigen", name, l, r, res.Residuals[l]/norm2)
 		}
 	}
@@ -94,7 +94,7 @@ func checkOrthonormal(t *testing.T, name string, u *Dense) {
 			if j == l {
 				s--
 			}
-			if math.Abs(s) > 1e-13 {
+			if !(math.Abs(s) <= 1e-13) {
 				t.Errorf("%s: UᵀU−I has %.2g at [%d,%d]", name, s, j, l)
 			}
 		}
@@ -195,7 +195,7 @@ func TestEigenLarge(t *testing.T) {
 	}
 	res := eigenpairs(t, a, k, EigenOptions{Workers: 3})
 	for l, v := range res.Values {
-		if u := res.Vectors.At(n-1-l, l); math.Abs(v-1/float64(l+1)) > 1e-14 || math.Abs(math.Abs(u)-1) > 1e-9 || len(res.Failed) > 0 {
+		if u := res.Vectors.At(n-1-l, l); !(math.Abs(v-1/float64(l+1)) <= 1e-14) || !(math.Abs(math.Abs(u)-1) <= 1e-9) || len(res.Failed) > 0 {
 			t.Errorf("λ[%d] = %v, u = %v, failed %v", l, v, u, res.Failed)
 		}
 	}
@@ -229,7 +229,7 @@ func TestEigenSlow(t *testing.T) {
 	}
 	for _, k := range []int{eigenBlock + 1, 2*eigenBlock + 1, copies - 1} {
 		for l, v := range eigenpairs(t, a, k, EigenOptions{}).Values {
-			if math.Abs(v-1.01) > 1e-13 {
+			if !(math.Abs(v-1.01) <= 1e-13) {
 				t.Errorf("k = %d: λ[%d] = %v, want 1.01", k, l, v)
 			}
 		}
@@ -411,7 +411,7 @@ func TestEigenRepeats(t *testing.T) {
 				t.Errorf("%s: seeds 3 and 4 give the same bits", kind)
 			}
 			for l, v := range other.Values {
-				if math.Abs(v-first.Values[l]) > 1e-12*first.Norm2 {
+				if !(math.Abs(v-first.Values[l]) <= 1e-12*first.Norm2) {
 					t.Errorf("%s: λ[%d] is %v and %v by seeds 3 and 4", kind, l, first.Values[l], v)
 				}
 			}
@@ -446,7 +446,7 @@ func TestEigenLimit(t *testing.T) {
 				d := au - res.Values[l]*res.Vectors.At(i, l)
 				sq += d * d
 			}
-			if math.Abs(math.Sqrt(sq)-r) > 1e-13 || slices.Contains(res.Failed, l) != (r > 1e-10*res.Norm2) {
+			if !(math.Abs(math.Sqrt(sq)-r) <= 1e-13) || slices.Contains(res.Failed, l) != (r > 1e-10*res.Norm2) {
 				t.Errorf("limit %d, pair %d: residual %v, want %v; failed %v", limit, l, r, math.Sqrt(sq), res.Failed)
 			}
 		}
@@ -454,7 +454,7 @@ func TestEigenLimit(t *testing.T) {
 	}
 	res := eigenpairs(t, op, k, EigenOptions{})
 	for l, v := range res.Values {
-		if want := 2 * math.Cos(math.Pi*float64(l+1)/(n+1)); math.Abs(v-want) > 1e-13 || len(res.Failed) > 0 || res.Limited {
+		if want := 2 * math.Cos(math.Pi*float64(l+1)/(n+1)); !(math.Abs(v-want) <= 1e-13) || len(res.Failed) > 0 || res.Limited {
 			t.Errorf("λ[%d] = %v, want %v; failed %v, limited %v", l, v, want, res.Failed, res.Limited)
 		}
 	}
@@ -622,7 +622,7 @@ func TestLanczos(t *testing.T) {
 						want += s.q.At(i, c) * s.e[(l-s.lo)*s.b+c]
 					}
 				}
-				if math.Abs(av-want) > 1e-12 {
+				if !(math.Abs(av-want) <= 1e-12) {
 					t.Fatalf("%s: (AV)[%d,%d] = %v, VT+QEᵀ has %v", when, i, l, av, want)
 				}
 			}

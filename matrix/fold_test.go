@@ -43,7 +43,7 @@ func TestFolded(t *testing.T) {
 		}
 		for _, c := range []float64{1, 4, 0x1p-80} {
 			g, unfold := Folded(points.Scaled(c), 2)
-			if g.Dim() != m || math.Abs(g.Norm()-c*a.norm()) > 1e-13*c*a.norm() {
+			if g.Dim() != m || !(math.Abs(g.Norm()-c*a.norm()) <= 1e-13*c*a.norm()) {
 				t.Fatalf("%s, times %v: %d rows of norm %v, want %d of %v", name, c, g.Dim(), g.Norm(), m, c*a.norm())
 			}
 			if rows, madds := FoldedSize(points.Scaled(c)); rows != m || madds != Madds(g) {
@@ -71,7 +71,7 @@ func TestFolded(t *testing.T) {
 				t.Fatal(err)
 			}
 			for l, v := range want.Values {
-				if math.Abs(got.Values[l]-c*v) > 1e-13*c*want.Norm2 {
+				if !(math.Abs(got.Values[l]-c*v) <= 1e-13*c*want.Norm2) {
 					t.Errorf("%s, times %v: eigenvalue %d is %v, of A %v", name, c, l, got.Values[l], c*v)
 				}
 			}
@@ -83,7 +83,7 @@ func TestFolded(t *testing.T) {
 					norm += u[i][l] * u[i][l]
 					off += (c*au[i][l] - v*u[i][l]) * (c*au[i][l] - v*u[i][l])
 				}
-				if math.Abs(norm-v) > 1e-13*c*want.Norm2 || math.Sqrt(off) > 1e-10*math.Pow(c*want.Norm2, 1.5) {
+				if !(math.Abs(norm-v) <= 1e-13*c*want.Norm2) || math.Sqrt(off) > 1e-10*math.Pow(c*want.Norm2, 1.5) {
 					t.Errorf("%s, times %v: vector %d is %v long, its residual %v, of the eigenvalue %v", name, c, l, math.Sqrt(norm), math.Sqrt(off), v)
 				}
 			}
@@ -148,10 +148,10 @@ func TestFoldedSparse(t *testing.T) {
 			t.Fatalf("times %v: not folded", scale)
 		}
 		want := sparseGram(t, x.transpose()).Scaled(0.25)
-		if got := folded.Norm(); math.Abs(got-want.Norm()) > 1e-13*want.Norm() {
+		if got := folded.Norm(); !(math.Abs(got-want.Norm()) <= 1e-13*want.Norm()) {
 			t.Errorf("times %v: norm %v, want %v", scale, got, want.Norm())
 		}
-		if got, want := folded.OffDiagonal().Norm(), want.OffDiagonal().Norm(); math.Abs(got-want) > 1e-12*want {
+		if got, want := folded.OffDiagonal().Norm(), want.OffDiagonal().Norm(); !(math.Abs(got-want) <= 1e-12*want) {
 			t.Errorf("times %v: norm without diagonal %v, want %v", scale, got, want)
 		}
 		got, wanted := make([]float64, m), make([]float64, m)
@@ -166,7 +166,7 @@ func TestFoldedSparse(t *testing.T) {
 			product.RowsTo(got, 0, m)
 			want.NewProduct(h, 1).RowsTo(wanted, 0, m)
 			for i, v := range wanted {
-				if math.Abs(got[i]-v) > 1e-13*want.Norm()*k {
+				if !(math.Abs(got[i]-v) <= 1e-13*want.Norm()*k) {
 					t.Fatalf("times %v, %s: number %d of the product is %v, want %v", scale, name, i, got[i], v)
 				}
 			}
@@ -215,7 +215,7 @@ func TestCompressFolded(t *testing.T) {
 			if found > most*(1+1e-9)+1e-12 {
 				t.Errorf("%s, %+v: %v from A, written out %v", name, c, found, most)
 			}
-			if math.Abs(4*told-found) > 1e-7*points.Norm() {
+			if !(math.Abs(4*told-found) <= 1e-7*points.Norm()) {
 				t.Errorf("%s, %+v: %v from A told, %v found", name, c, 4*told, found)
 			}
 			if name == "of rank 7" && columns(l) != 7 {
@@ -260,7 +260,7 @@ func TestInner(t *testing.T) {
 			var all []float64
 			for _, workers := range []int{1, 2, 5} {
 				got, ok := a.(InnerMultiplier).Inner(h.dense(), workers)
-				if !ok || math.Abs(got-want) > 1e-13*size {
+				if !ok || !(math.Abs(got-want) <= 1e-13*size) {
 					t.Errorf("%s, n = %d: %v, %v, want %v", name, n, got, ok, want)
 				}
 				all = append(all, got)
@@ -329,7 +329,7 @@ func TestCompressFoldedFar(t *testing.T) {
 		points, a := gramOf(t, x)
 		for power := range 2 {
 			l, told := compress(t, points, Compression{Columns: 14, Power: power, Seed: seed, Near: 1})
-			if found := entries(l).distance(a); found > 1e-6*points.Norm() || math.Abs(told-found) > 1e-6*points.Norm() {
+			if found := entries(l).distance(a); found > 1e-6*points.Norm() || !(math.Abs(told-found) <= 1e-6*points.Norm()) {
 				t.Errorf("smaller features, seed %d, power %d: %v·‖A‖ from A, %v told", seed, power, found/points.Norm(), told/points.Norm())
 			}
 		}

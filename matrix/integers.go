@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // Pixels and counts, times a power of two perhaps, are whole numbers of few bits. Their inner products are exact as float64, of up to 2²⁹ of them, and as integers in a
 // fraction of the time (kernel.GramInts, kernel.GramBytes): the same numbers either way.
 
 const (
-	intBits     = 12      // of a number at most
-	intPacked   = 1 << 21 // in hand at once, of two numbers or four: 8 MiB
-	intSums     = 1 << 22 // numbers of XᵀX that may be kept meanwhile
-	intTogether = 1 << 10 // rows of integers that go by at a time: what tiles read of them stays in a second-level cache
-	intSamples  = 1 << 12 // entries that are looked at to find the unit
+	intBits     = 12                // of a number at most
+	intPacked   = rules.IntRoom / 4 // in hand at once, of two numbers or four
+	intTogether = 1 << 10           // rows of integers that go by at a time: what tiles read of them stays in a second-level cache
+	intSamples  = 1 << 12           // entries that are looked at to find the unit
 )
 
 // unitOf returns the power of two, at most 1, of which the entries of m seem to be whole multiples below 2^intBits, or ok = false, and whether they seem to be bytes of it.
@@ -72,7 +72,7 @@ var packings = [...]packing{
 // integerGrams does what grams does for ones, in integers, or returns false before the first call of f if that cannot be or does not pay.
 func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi int)) bool {
 	r := m.cols
-	if r < kernel.IntColumns || r*r > intSums || m.rows == 0 {
+	if r < kernel.IntColumns || r*r > rules.MostIntSums || m.rows == 0 {
 		return false
 	}
 	unit, bytes, ok := 0.0, false, false

@@ -526,7 +526,7 @@ func TestNormWithoutDiagonal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := a.OffDiagonal().Norm(), math.Sqrt(50); math.Abs(got-want) > 1e-14*want {
+		if got, want := a.OffDiagonal().Norm(), math.Sqrt(50); !(math.Abs(got-want) <= 1e-14*want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
@@ -795,7 +795,7 @@ func TestFromDense32(t *testing.T) {
 			a.VisitRow(i, func(l int, v float64) {
 				v = math.Ldexp(v, -e)
 				normSq += v * v
-				if math.Abs(v-m[i][l]) > 0x1p-24*math.Abs(m[i][l])+2e-45 {
+				if !(math.Abs(v-m[i][l]) <= 0x1p-24*math.Abs(m[i][l])+2e-45) {
 					t.Fatalf("2^%d: A[%d,%d] = %v, want %v", e, i, l, v, m[i][l])
 				}
 			})
@@ -1251,7 +1251,7 @@ func testJointProduct(t *testing.T, rng *rand.Rand, c operatorCase, b JointProdu
 			size += math.Abs(v * h.At(i, j))
 		}
 	}
-	if tol := 1e-12 * (size + 1); math.Abs(own-wantOwn) > tol || math.Abs(along-wantAlong) > tol {
+	if tol := 1e-12 * (size + 1); !(math.Abs(own-wantOwn) <= tol) || !(math.Abs(along-wantAlong) <= tol) {
 		t.Fatalf("%s, r = %d, %s: ⟨A·d, d⟩ = %v and ⟨A·d, H⟩ = %v, want %v and %v", c.name, r, when, own, along, wantOwn, wantAlong)
 	}
 	was := h.Clone()
@@ -1734,7 +1734,7 @@ func TestTolerance(t *testing.T) {
 			}
 		}
 	}
-	if got := LowerBound([]float64{1}, 2, -5); math.Abs(got-1) > 1e-12 {
+	if got := LowerBound([]float64{1}, 2, -5); !(math.Abs(got-1) <= 1e-12) {
 		t.Errorf("a bound for rank -5 is %v, want that of rank 0", got)
 	}
 }

@@ -138,7 +138,7 @@ func TestNormalizedScales(t *testing.T) {
 			}
 		}
 	}
-	if v := normalize(t, fromDense(t, naive{{7}}), 0); math.Abs(v.Norm()-1) > 1e-15 {
+	if v := normalize(t, fromDense(t, naive{{7}}), 0); !(math.Abs(v.Norm()-1) <= 1e-15) {
 		t.Errorf("one item: norm %v, want 1", v.Norm())
 	}
 }

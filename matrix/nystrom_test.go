@@ -81,7 +81,7 @@ func TestNystromBound(t *testing.T) {
 	if err != nil || l == nil {
 		t.Fatal(l, err)
 	}
-	if found := entries(l).distance(entries(a)); math.Abs(found-2*b*b) > 1e-15 || math.Abs(bound-found) > 1e-7 {
+	if found := entries(l).distance(entries(a)); !(math.Abs(found-2*b*b) <= 1e-15) || !(math.Abs(bound-found) <= 1e-7) {
 		t.Errorf("%v from A, bound %v, want %v", found, bound, 2*b*b)
 	}
 }

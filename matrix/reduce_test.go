@@ -297,7 +297,7 @@ func TestVectorsOfNoValue(t *testing.T) {
 func TestResidual(t *testing.T) {
 	x := []float64{math.Sqrt(0.5), math.Sqrt(0.5)}
 	for _, c := range []struct{ below, want float64 }{{2, 0}, {3, 0.5}} {
-		if got := residual([]float64{2, c.below}, []float64{1}, 3.25, x); math.Abs(got-c.want) > 1e-15 {
+		if got := residual([]float64{2, c.below}, []float64{1}, 3.25, x); !(math.Abs(got-c.want) <= 1e-15) {
 			t.Errorf("%v: %v, want %v", c.below, got, c.want)
 		}
 	}

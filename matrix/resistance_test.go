@@ -51,16 +51,16 @@ func TestGoldenResistances(t *testing.T) {
 		t.Fatal(err)
 	}
 	for e, want := range golden.Edges {
-		if got := exact[e] * g.scale; math.Abs(got-want[3]) > 1e-13 {
+		if got := exact[e] * g.scale; !(math.Abs(got-want[3]) <= 1e-13) {
 			t.Errorf("edge %v: resistance %v", want, got)
 		}
 		// a sum of k squares of standard deviation √2·R, nearly normal: 5 of them
-		if got := random[e] * g.scale; math.Abs(got/want[3]-1) > 5*math.Sqrt(2.0/k) {
+		if got := random[e] * g.scale; !(math.Abs(got/want[3]-1) <= 5*math.Sqrt(2.0/k)) {
 			t.Errorf("edge %v: estimated resistance %v", want, got)
 		}
 	}
 	s, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 1, Workers: 1})
-	if err != nil || s.Components != golden.Components || math.Abs(s.Sum-golden.Sum) > 1e-11 || s.Combinations != 0 {
+	if err != nil || s.Components != golden.Components || !(math.Abs(s.Sum-golden.Sum) <= 1e-11) || s.Combinations != 0 {
 		t.Errorf("%v; sum %v, %d components, %d combinations", err, s.Sum, s.Components, s.Combinations)
 	}
 }
@@ -185,10 +185,10 @@ func TestResistances(t *testing.T) {
 						continue
 					}
 					want := resistanceNaively(m, i, l)
-					if got := exact[e] * g.scale; math.Abs(got/want-1) > 1e-9 {
+					if got := exact[e] * g.scale; !(math.Abs(got/want-1) <= 1e-9) {
 						t.Errorf("%s, 2^±%d: edge %d %d: resistance %v, want %v", name, apart, i, l, got, want)
 					}
-					if got := random[e] * g.scale; math.Abs(got/want-1) > 5*math.Sqrt(2.0/k) {
+					if got := random[e] * g.scale; !(math.Abs(got/want-1) <= 5*math.Sqrt(2.0/k)) {
 						t.Errorf("%s, 2^±%d: edge %d %d: estimated resistance %v, want %v", name, apart, i, l, got, want)
 					}
 					sum += m[i][l] * exact[e] * g.scale
@@ -196,7 +196,7 @@ func TestResistances(t *testing.T) {
 				}
 			}
 			// 12 even items, 8 odd ones, the path 17-19-21, and 23
-			if g.components != 4 || math.Abs(sum-20) > 1e-9 {
+			if g.components != 4 || !(math.Abs(sum-20) <= 1e-9) {
 				t.Errorf("%s: %d components, Σ w·R = %v", name, g.components, sum)
 			}
 		}
@@ -238,7 +238,7 @@ func TestLaplacianSystems(t *testing.T) {
 			t.Errorf("column %d: residual %v of %v", c, math.Sqrt(diff), math.Sqrt(size))
 		}
 		for k, v := range sums {
-			if math.Abs(v) > 1e-14*math.Sqrt(size) {
+			if !(math.Abs(v) <= 1e-14*math.Sqrt(size)) {
 				t.Errorf("column %d sums to %v on component %d", c, v, k)
 			}
 		}
@@ -335,14 +335,14 @@ func TestSample(t *testing.T) {
 				}
 				p := w * resistanceNaively(m, i, l) / 20
 				count := s / w * float64(q) * p
-				if math.Abs(count-math.Round(count)) > 1e-6 {
+				if !(math.Abs(count-math.Round(count)) <= 1e-6) {
 					t.Errorf("edge %d %d: %v draws", i, l, count)
 				}
 				hits += math.Round(count)
 				if s > 0 {
 					edges++
 				}
-				if q == draws && math.Abs(count-draws*p) > 5*math.Sqrt(draws*p*(1-p)) {
+				if q == draws && !(math.Abs(count-draws*p) <= 5*math.Sqrt(draws*p*(1-p))) {
 					t.Errorf("edge %d %d: %v draws of %d with probability %v", i, l, count, draws, p)
 				}
 			}
@@ -350,7 +350,7 @@ func TestSample(t *testing.T) {
 		if hits != float64(q) || edges != res.Edges {
 			t.Errorf("%v draws, want %d; %d edges, want %d", hits, q, res.Edges, edges)
 		}
-		if !near(res.Kept, keptSq/normSq, 0) || math.Abs(res.RelErr-math.Sqrt(errSq/normSq)) > 1e-12*math.Sqrt(errSq/normSq) {
+		if !near(res.Kept, keptSq/normSq, 0) || !(math.Abs(res.RelErr-math.Sqrt(errSq/normSq)) <= 1e-12*math.Sqrt(errSq/normSq)) {
 			t.Errorf("kept %v, error %v, want %v, %v", res.Kept, res.RelErr, keptSq/normSq, math.Sqrt(errSq/normSq))
 		}
 	}
@@ -394,7 +394,7 @@ func TestSampleDoesNotDependOnWorkers(t *testing.T) {
 		}
 	}
 	// Σ w·R over many edges: its standard deviation is that of R, √(2/k), over about the root of their number, which is above 50
-	if rank := float64(1500 - want.Components); math.Abs(want.Sum/rank-1) > 5*math.Sqrt(2.0/44)/50*math.Sqrt2 {
+	if rank := float64(1500 - want.Components); !(math.Abs(want.Sum/rank-1) <= 5*math.Sqrt(2.0/44)/50*math.Sqrt2) {
 		t.Errorf("Σ w·R = %v, want %v", want.Sum, rank)
 	}
 	other, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 2, Draws: 3000, Seed: 5, Workers: 2})
@@ -500,7 +500,7 @@ func TestSampleFarApart(t *testing.T) {
 		s, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 0.5, Draws: 1000, Workers: 2})
 		if err != nil {
 			t.Errorf("edges of %v: error %v", tc.bridge, err)
-		} else if (s.Combinations == 0) != tc.exact || tc.exact && math.Abs(s.Sum-(2*half-1)) > 1e-5 {
+		} else if (s.Combinations == 0) != tc.exact || tc.exact && !(math.Abs(s.Sum-(2*half-1)) <= 1e-5) {
 			t.Errorf("edges of %v: %d combinations, sum %v", tc.bridge, s.Combinations, s.Sum)
 		}
 	}
@@ -644,7 +644,7 @@ func TestSampleOfARing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Combinations != 42 || math.Abs(res.Sum-(n-1)) > 5 { // each w·R is 1 less the small square of a mean of signs
+	if res.Combinations != 42 || !(math.Abs(res.Sum-(n-1)) <= 5) { // each w·R is 1 less the small square of a mean of signs
 		t.Errorf("%d combinations, Σ w·R = %v, want %d", res.Combinations, res.Sum, n-1)
 	}
 }

@@ -55,6 +55,12 @@ func TestRitzPairs(t *testing.T) {
 			}
 			return -0.6
 		}), 10, 1e-3},
+		{"negative ones up to nearly as large", with(func(j int) float64 {
+			if j < 12 {
+				return 1 - 0.04*float64(j)
+			}
+			return -0.09 * float64(j%10+1)
+		}), 12, 5e-3},
 		{"a graph", drawSymmetric(rng, n, 0.05), 16, 0.1},
 		{"falling by nine tenths", with(func(j int) float64 { return math.Pow(0.1, float64(j)) }), 5, 1e-9},
 	} {
@@ -142,6 +148,30 @@ func TestRitzPairsOf(t *testing.T) {
 	}
 	if values, u := ritzPairs(t, fromDense(t, zeros(5, 5)), 2, 0, 1); len(values) != 0 || u.rows != 5 || u.cols != 0 {
 		t.Errorf("of A = 0: %v, %d×%d", values, u.rows, u.cols)
+	}
+}
+
+// TestRitzFilter: the polynomial is 1 for the value of the largest size, where that is the first, and nowhere up to it more; where there are nothing but negative values, too.
+func TestRitzFilter(t *testing.T) {
+	for _, values := range [][]float64{{1, 0.5, -0.2, -0.9}, {0.3, 0, -0.5, -1}, {-0.41, -0.5, -0.7, -1}, {1, 0.9, 0.5, 0.1}} {
+		k := len(values)
+		a := fromDense(t, diagonal(values...))
+		one := NewDense(k, k, nil)
+		for j := range k {
+			one.Set(j, j, 1)
+		}
+		products := productsOf(a, 1)
+		s := &subspace[float64]{n: k, k: k, workers: 1, x: slices.Clone(one.data), ax: make([]float64, k*k)}
+		s.product = func(x []float64) Product { return products(NewDense(k, k, x)) }
+		s.multiply(s.ax, s.x, 1, 0, 0)
+		if err := s.filter(context.Background(), values, one); err != nil {
+			t.Fatal(err)
+		}
+		for j := range k {
+			if p := s.x[j*k+j]; !(math.Abs(p) <= 1+1e-12) || j == 0 && values[0] == 1 && !(p >= 1-1e-12) {
+				t.Errorf("of %v the polynomial is %v for %v", values, p, values[j])
+			}
+		}
 	}
 }
 

@@ -294,7 +294,7 @@ func TestFromParts(t *testing.T) {
 			}
 			norms := [2]float64{a.Norm(), a.OffDiagonal().Norm()}
 			for k, want := range [2]float64{math.Sqrt(all) * size, math.Sqrt(off) * size} {
-				if math.Abs(norms[k]-want) > 1e-13*want { // 150² additions, each within 2⁻⁵³
+				if !(math.Abs(norms[k]-want) <= 1e-13*want) { // 150² additions, each within 2⁻⁵³
 					t.Errorf("%s times %g: norm %v, want %v", name, size, norms[k], want)
 				}
 			}
@@ -403,10 +403,10 @@ func TestSmallBesideDiagonal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, a := range []Operator{dense, sparse} {
-			if got, want := a.OffDiagonal().Norm(), 2*c.off; math.Abs(got-want) > 1e-14*want {
+			if got, want := a.OffDiagonal().Norm(), 2*c.off; !(math.Abs(got-want) <= 1e-14*want) {
 				t.Errorf("%T, %v beside %v: norm without the diagonal %v, want %v", a, c.off, c.diag, got, want)
 			}
-			if got, want := a.Norm(), math.Sqrt2*c.diag; math.Abs(got-want) > 1e-14*want {
+			if got, want := a.Norm(), math.Sqrt2*c.diag; !(math.Abs(got-want) <= 1e-14*want) {
 				t.Errorf("%T, %v beside %v: norm %v, want %v", a, c.off, c.diag, got, want)
 			}
 		}

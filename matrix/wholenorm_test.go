@@ -85,10 +85,10 @@ func TestWholeNorm(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, want := a.Norm(), math.Sqrt(float64(all)); math.Abs(got-want) > 4e-16*want {
+				if got, want := a.Norm(), math.Sqrt(float64(all)); !(math.Abs(got-want) <= 4e-16*want) {
 					t.Errorf("%v, ones %t: ‖A‖ = %v, want %v", size, ones, got, want)
 				}
-				if got, want := a.OffDiagonal().Norm(), math.Sqrt(float64(all-diag)); math.Abs(got-want) > 1e-15*want {
+				if got, want := a.OffDiagonal().Norm(), math.Sqrt(float64(all-diag)); !(math.Abs(got-want) <= 1e-15*want) {
 					t.Errorf("%v, ones %t: without the diagonal ‖A‖ = %v, want %v", size, ones, got, want)
 				}
 			}
@@ -140,7 +140,7 @@ func TestWholeNormRefuses(t *testing.T) {
 					want += v * v
 				}
 			}
-			if got := a.Norm(); math.Abs(got-math.Sqrt(want)) > 1e-13*got {
+			if got := a.Norm(); !(math.Abs(got-math.Sqrt(want)) <= 1e-13*got) {
 				t.Errorf("entry %d is %v: ‖A‖ = %v, want %v", at, c.value, got, math.Sqrt(want))
 			}
 		}
@@ -196,7 +196,7 @@ func TestGramNormFarDiagonal(t *testing.T) {
 		if c.own < 100 { // a difference
 			bound = 1e-11
 		}
-		if got, want := a.OffDiagonal().Norm(), c.scale*c.scale*math.Sqrt(float64(all-diag)); math.Abs(got-want) > bound*want {
+		if got, want := a.OffDiagonal().Norm(), c.scale*c.scale*math.Sqrt(float64(all-diag)); !(math.Abs(got-want) <= bound*want) {
 			t.Errorf("own entries of %v times %v: without the diagonal ‖A‖ = %v, want %v", c.own, c.scale, got, want)
 		}
 	}

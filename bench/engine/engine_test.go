@@ -38,12 +38,12 @@ func TestExponent(t *testing.T) {
 		for k, v := range x {
 			y[k] = 7 * math.Pow(v, p)
 		}
-		if got := exponent(x, y); math.Abs(got-p) > 1e-12 { // logarithms below 10, a few roundings
+		if got := exponent(x, y); !(math.Abs(got-p) <= 1e-12) { // logarithms below 10, a few roundings
 			t.Errorf("exponent %v, want %v", got, p)
 		}
 	}
 	// In units of log 2 the points are (0, 0), (1, 0), (2, 3): the slope is 3/2.
-	if got := exponent([]float64{1, 2, 4}, []float64{1, 1, 8}); math.Abs(got-1.5) > 1e-12 {
+	if got := exponent([]float64{1, 2, 4}, []float64{1, 1, 8}); !(math.Abs(got-1.5) <= 1e-12) {
 		t.Errorf("exponent %v, want 1.5", got)
 	}
 }
@@ -137,7 +137,7 @@ func TestInnerProducts(t *testing.T) {
 				for k := range m {
 					want += x.At(k, i) * x.At(k, j)
 				}
-				if math.Abs(a.At(i, j)-want) > float64(2*m)*0x1p-53*want { // positive terms, m roundings here and there
+				if !(math.Abs(a.At(i, j)-want) <= float64(2*m)*0x1p-53*want) { // positive terms, m roundings here and there
 					t.Fatalf("%s: A[%d,%d] = %v, want %v", name, i, j, a.At(i, j), want)
 				}
 			}
@@ -182,7 +182,7 @@ func TestShelf(t *testing.T) {
 		t.Fatalf("words again: %+v, %v", again, err)
 	}
 	for form, norm := range map[form]float64{fromX: math.Sqrt(16 + 4 + 4 + 1 + 1), fromA: math.Sqrt(16 + 4 + 4 + 1 + 1)} {
-		if a, err := words.operator(form, 1); err != nil || math.Abs(a.Norm()-norm) > 1e-14*norm {
+		if a, err := words.operator(form, 1); err != nil || !(math.Abs(a.Norm()-norm) <= 1e-14*norm) {
 			t.Errorf("words as %s: %v, %v", form, a, err)
 		}
 	}

@@ -227,7 +227,7 @@ func TestCursorTape(t *testing.T) {
 	c.Column(2)
 	var want float64
 	a.(matrix.RowVisitor).VisitRow(7, func(l int, v float64) { want += v * h.At(l, 2) })
-	if got := c.At(7); math.Abs(got-want) > 1e-12*want || got < at {
+	if got := c.At(7); !(math.Abs(got-want) <= 1e-12*want) || got < at {
 		t.Errorf("entry [7,2] of A·H is %v after playing back, want %v", got, want)
 	}
 

@@ -154,17 +154,33 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 
 // answerFiles are the files of an answer. run.json is the last to appear and the first to go: a directory that has it has the
 // others, all of one answer.
-var answerFiles = []string{"H.npy", "clusters.tsv", "memberships.tsv", "history.csv", "run.json"}
+var answerFiles = []struct {
+	name  string
+	write func(*answer, io.Writer) error
+}{
+	{"H.npy", (*answer).writeFactor},
+	{"clusters.tsv", (*answer).writeClusters},
+	{"memberships.tsv", (*answer).writeMemberships},
+	{"history.csv", (*answer).writeTrace},
+	{"run.json", (*answer).writeRecord},
+}
 
 func (a *answer) writeFiles() error {
-	writers := []func(io.Writer) error{
-		func(w io.Writer) error { return matio.WriteNPY(w, a.res.H) }, a.writeClusters, a.writeMemberships, a.writeTrace, a.writeRecord,
-	}
 	var files []outFile
-	for k, name := range answerFiles {
-		files = append(files, outFile{name, writers[k]})
+	for _, file := range answerFiles {
+		files = append(files, outFile{file.name, func(w io.Writer) error { return file.write(a, w) }})
 	}
 	return writeFiles(a.flags.out, files)
+}
+
+// isAnswerFile tells whether an answer has a file of that name.
+func isAnswerFile(name string) bool {
+	for _, file := range answerFiles {
+		if file.name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // outFile is a file of an output directory, in which no other has its name.
@@ -248,6 +264,8 @@ func text(x float64) string {
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
+
+func (a *answer) writeFactor(w io.Writer) error { return matio.WriteNPY(w, a.res.H) }
 
 var clustersHeader = []string{"id", "cluster", "strength", "margin"}
 

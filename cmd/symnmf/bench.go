@@ -45,7 +45,7 @@ func newBench(s *streams) *cobra.Command {
 			return usageError{msg: "say what to do: run, tables, report or plans", command: cmd}
 		},
 	}
-	cmd.AddCommand(newBenchRun(s), newBenchTables(s), newBenchReport(s), newBenchPlans(s))
+	cmd.AddCommand(newBenchRun(s), newBenchTables(s), newBenchReport(), newBenchPlans(s))
 	return cmd
 }
 
@@ -431,7 +431,7 @@ func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	return nil
 }
 
-func newBenchReport(s *streams) *cobra.Command {
+func newBenchReport() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:     "report DIR -o FILE.html",

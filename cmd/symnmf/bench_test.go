@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"symnmf/internal/experiment"
+	"symnmf/internal/instance"
 )
 
 // benchPlan has runs of some milliseconds each, with limits in sweeps, so that they repeat to the last bit.
@@ -225,6 +226,23 @@ func TestBenchAhead(t *testing.T) {
 	} {
 		if got[0] < got[1] {
 			t.Errorf("%s: %v, want %v and more", what, got[0], got[1])
+		}
+	}
+}
+
+// TestBenchAheadOfPoints: bench predicts for sparse points in memory what fit does.
+func TestBenchAheadOfPoints(t *testing.T) {
+	x := instance.Text(3000, 4000, 60, 1) // features × items
+	for _, items := range []string{"rows", "columns"} {
+		fit := shapeOf(&dataset{table: x, items: items})
+		fit.rank, fit.method, fit.init, fit.bound = 60, "rowblock", "random", true
+		rows, cols := x.Dims()
+		need := experiment.Need{
+			Rows: rows, Cols: cols, Items: items, Sparse: true, Stored: float64(len(x.Col)), Ones: x.Val == nil, Table: x, Rank: 60,
+			Method: &experiment.Method{Name: "rowblock", Start: "random"},
+		}
+		if got, want := benchAhead(need), fit.ahead(); got != want || fit.distinct == 0 {
+			t.Errorf("%s: bench predicts %v, fit %v, with %v features in blocks", items, got, want, fit.distinct)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"symnmf/internal/experiment"
+	"symnmf/matrix"
 )
 
 // benchFits refuses a run of bench that would need more than limit bytes.
@@ -24,6 +25,9 @@ func benchAhead(need experiment.Need) float64 {
 	}
 	if need.Items == "" {
 		sh.items = similarity
+	}
+	if x, sparse := need.Table.(*matrix.CSR); sparse {
+		sh.countFeatures(x)
 	}
 	predicted := 0.0
 	if m := need.Method; m != nil {

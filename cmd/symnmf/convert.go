@@ -102,7 +102,8 @@ func (d *dataset) roomToWrite(t *matio.Table, out, to string) error {
 	case info.Name == "edges" && t.Dense != nil:
 		return d.room(24*float64(d.nonzeros()), "entries that are not 0, and their transpose,")
 	case t.Sparse != nil && (info.Name == "edges" || info.Name == "mtx" && t.Symmetric):
-		return d.room(shapeOf(d).table, "its transpose") // which is as large
+		table, _ := d.bytes()
+		return d.room(table, "its transpose") // which is as large
 	}
 	return nil
 }

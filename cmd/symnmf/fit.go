@@ -10,7 +10,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -194,7 +193,7 @@ func (f *fitFlags) checkTrace(in io.Reader) error {
 	if f.trace == "-" {
 		return usagef("--trace -: standard output is for the answer, so name a file")
 	}
-	if f.out != "" && sameDir(filepath.Dir(f.trace), f.out) && slices.Contains(answerFiles, filepath.Base(f.trace)) {
+	if f.out != "" && sameDir(filepath.Dir(f.trace), f.out) && isAnswerFile(filepath.Base(f.trace)) {
 		return usagef("--trace %s: -o %s writes a file of that name", f.trace, f.out)
 	}
 	trace, err := os.Stat(f.trace)
@@ -227,13 +226,13 @@ func (f *fitFlags) checkOut(in io.Reader) error {
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
 		return usagef("-o %s: %s", f.out, notEmpty)
 	}
-	for _, name := range answerFiles {
-		file, err := os.Stat(filepath.Join(f.out, name))
+	for _, file := range answerFiles {
+		old, err := os.Stat(filepath.Join(f.out, file.name))
 		if err != nil {
 			continue
 		}
-		if what := f.reads(file, in); what != "" {
-			return usagef("-o %s: its %s is %s, which would be replaced", f.out, name, what)
+		if what := f.reads(old, in); what != "" {
+			return usagef("-o %s: its %s is %s, which would be replaced", f.out, file.name, what)
 		}
 	}
 	return nil
@@ -333,75 +332,32 @@ func startNames() (list []string) {
 
 // run does the work.
 func (f *fitFlags) run(s *streams) error {
-	threads := f.threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
-	defer lean()()
-
-	d, err := f.input.open(s)
+	threads, restore := useThreads(f.threads)
+	defer restore()
+	d, original, err := f.openInputs(s)
 	if err != nil {
 		return err
 	}
-	if n := d.n(); f.rank > n && n > 0 {
-		return usagef("-k %d: more columns than the %s of %s", f.rank, count(int64(n), "item", "items"), d.name)
-	}
-	if err := d.prepare(f.repairs, f.diag == "ignore"); err != nil {
-		return err
-	}
-	for _, w := range d.warnings {
-		s.warn(w)
-	}
-	original, err := f.openOriginal(d, s)
-	if err != nil {
-		return err
-	}
-	need := shapeOf(d)
-	need.offDiag = f.diag == "ignore"
-	need.method, need.rank, need.runs, need.kicks = f.method, f.rank, f.runs, f.kicks
-	f.held = need.table + need.ids
-	if original != nil {
-		f.held += shapeOf(original.dataset).table
-		need.held = shapeOf(original.dataset).errorBytes(f.rank)
-	}
-	if need.given = f.fileStart(); !need.given {
-		need.init = f.init
-	}
-	for _, knob := range f.knobs {
-		key, value, _ := strings.Cut(knob, "=")
-		need.knob(key, value)
-	}
-	bound := need.boundOf(f.bound)
 	limit := f.input.memory.limit()
-	if err := need.fits(limit); err != nil {
+	need, bound, err := f.foresee(d, original, threads, limit)
+	if err != nil {
 		return err
 	}
-	if f.trace == "" {
-		if need.together(threads, limit, f.time > 0); need.atOnce > 1 {
-			busy(need.ahead())
-		}
+	if need.atOnce > 1 {
+		busy(need.ahead())
 	}
 	defer within(need.ahead() - need.begun())()
-	opt, err := f.options(d, s, threads)
+	opt, err := f.options(d, s, threads, need.atOnce, bound)
 	if err != nil {
 		return err
 	}
-	opt.Bound, opt.AtOnce = bound, need.atOnce
-	if f.out != "" {
-		leave, err := takeDir(f.out, f.force)
-		if err != nil {
-			return err
-		}
-		defer leave()
+	leave, err := f.claim()
+	if err != nil {
+		return err
 	}
-	if f.trace != "" {
-		if err := claimFile(f.trace); err != nil {
-			return err
-		}
-	}
-	rows, cols := d.table.Dims()
-	nnz := d.nonzeros()
+	defer leave()
+	ans := &answer{flags: f, data: d, command: s.args, threads: threads, memoryLimit: limit, nnz: d.nonzeros()}
+	ans.rows, ans.cols = d.table.Dims()
 	a, err := d.operator(threads)
 	if err != nil {
 		return err
@@ -413,14 +369,6 @@ func (f *fitFlags) run(s *streams) error {
 	}
 	debug.FreeOSMemory() // the table, where A does not use it
 
-	progress := newProgress(s, f)
-	hist := &history{exact: len(f.l1) == 0}
-	opt.Progress = func(p symnmf.Progress) {
-		progress.show(p)
-		if f.out != "" && !p.Provisional {
-			hist.add(p)
-		}
-	}
 	ctx, release := catchSignals()
 	defer release()
 	if f.verbose && !f.quiet {
@@ -428,21 +376,106 @@ func (f *fitFlags) run(s *streams) error {
 		if need.atOnce > 1 {
 			atOnce = fmt.Sprintf(", %d runs or kicks at once", need.atOnce)
 		}
-		fmt.Fprintf(s.err, "factoring: n = %d, nnz = %d, r = %d, %s%s, predicted memory %s\n", a.Dim(), nnz, f.rank,
+		fmt.Fprintf(s.err, "factoring: n = %d, nnz = %d, r = %d, %s%s, predicted memory %s\n", a.Dim(), ans.nnz, f.rank,
 			count(int64(threads), "thread", "threads"), atOnce, showBytes(need.peak()))
 	}
-	res, err := symnmf.Factorize(ctx, a, f.rank, opt)
-	progress.done()
-	if res == nil {
+	if err := ans.find(ctx, a, opt, s); ans.res == nil {
 		return err
 	}
-	ans := &answer{flags: f, data: d, command: s.args, threads: threads, memoryLimit: limit, rows: rows, cols: cols, nnz: nnz}
-	ans.take(res, hist)
 	if original != nil {
-		if ans.record.Original, err = original.measure(res.H, opt); err != nil {
+		if ans.record.Original, err = original.measure(ans.res.H, opt); err != nil {
 			return err
 		}
 	}
+	return f.deliver(ctx, release, ans, s)
+}
+
+// openInputs reads, repairs and checks INPUT, and the file of --original, nil where there is none.
+func (f *fitFlags) openInputs(s *streams) (*dataset, *original, error) {
+	d, err := f.input.open(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n := d.n(); f.rank > n && n > 0 {
+		return nil, nil, usagef("-k %d: more columns than the %s of %s", f.rank, count(int64(n), "item", "items"), d.name)
+	}
+	if err := d.prepare(f.repairs, f.diag == "ignore"); err != nil {
+		return nil, nil, err
+	}
+	for _, w := range d.warnings {
+		s.warn(w)
+	}
+	original, err := f.openOriginal(d, s)
+	return d, original, err
+}
+
+// foresee returns what the memory of the run depends on, with as many runs or kicks at once as there is room for, and whether a lower bound will be looked for; it refuses a run that
+// would need more than limit bytes.
+func (f *fitFlags) foresee(d *dataset, original *original, threads int, limit int64) (shape, symnmf.Bound, error) {
+	need := shapeOf(d)
+	need.offDiag = f.diag == "ignore"
+	need.method, need.rank, need.runs, need.kicks = f.method, f.rank, f.runs, f.kicks
+	f.held = need.table + need.ids
+	if original != nil {
+		whole := shapeOf(original.dataset)
+		f.held += whole.table
+		need.held = whole.errorBytes(f.rank)
+	}
+	if need.given = f.fileStart(); !need.given {
+		need.init = f.init
+	}
+	for _, knob := range f.knobs {
+		key, value, _ := strings.Cut(knob, "=")
+		need.knob(key, value)
+	}
+	bound := need.boundOf(f.bound)
+	if err := need.fits(limit); err != nil {
+		return need, bound, err
+	}
+	if f.trace == "" {
+		need.together(threads, limit, f.time > 0)
+	}
+	return need, bound, nil
+}
+
+// claim makes sure, before the work, that the answer and the trace can be written, until leave.
+func (f *fitFlags) claim() (leave func(), err error) {
+	leave = func() {}
+	if f.out != "" {
+		if leave, err = takeDir(f.out, f.force); err != nil {
+			return nil, err
+		}
+	}
+	if f.trace != "" {
+		if err := claimFile(f.trace); err != nil {
+			leave()
+			return nil, err
+		}
+	}
+	return leave, nil
+}
+
+// find does the runs, and takes what they come to, if there is anything.
+func (a *answer) find(ctx context.Context, op matrix.Operator, opt symnmf.Options, s *streams) error {
+	progress := newProgress(s, a.flags)
+	hist := &history{exact: len(a.flags.l1) == 0}
+	opt.Progress = func(p symnmf.Progress) {
+		progress.show(p)
+		if a.flags.out != "" && !p.Provisional {
+			hist.add(p)
+		}
+	}
+	res, err := symnmf.Factorize(ctx, op, a.flags.rank, opt)
+	progress.done()
+	if res != nil {
+		a.take(res, hist)
+	}
+	return err
+}
+
+// deliver writes and prints the answer, and returns what the exit code is made of; release ends the care for signals.
+func (f *fitFlags) deliver(ctx context.Context, release func(), ans *answer, s *streams) error {
+	res := ans.res
 	for _, w := range res.Notes {
 		s.warn(w)
 	}
@@ -473,7 +506,7 @@ func (f *fitFlags) run(s *streams) error {
 }
 
 // options translates the flags; Progress is still missing.
-func (f *fitFlags) options(d *dataset, s *streams, threads int) (opt symnmf.Options, err error) {
+func (f *fitFlags) options(d *dataset, s *streams, threads, atOnce int, bound symnmf.Bound) (opt symnmf.Options, err error) {
 	if opt.Solver, err = f.solver(); err != nil {
 		return opt, err
 	}
@@ -483,7 +516,7 @@ func (f *fitFlags) options(d *dataset, s *streams, threads int) (opt symnmf.Opti
 	opt.Stop = symnmf.Stop{Sweeps: orNone(f.sweeps), Time: f.time, KKT: orNone(f.tol)}
 	opt.L1, opt.IgnoreDiagonal, opt.ClearLoose = f.l1, f.diag == "ignore", true
 	opt.Seed, opt.Runs, opt.Kicks, opt.Threads = f.seed, f.runs, f.kicks, threads
-	opt.Trace = f.trace != ""
+	opt.AtOnce, opt.Bound, opt.Trace = atOnce, bound, f.trace != ""
 	return opt, nil
 }
 

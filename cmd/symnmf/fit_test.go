@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,7 +171,7 @@ func TestFilesAgree(t *testing.T) {
 	if d := math.Abs(relErr - float64(rec.RelErr)); d > tol {
 		t.Errorf("relative_error %v, by the definition %v", rec.RelErr, relErr)
 	}
-	if got := math.Sqrt(normSq); math.Abs(got-float64(rec.NormA)) > 1e-13*got { // n² = 5929 roundings of 2⁻⁵³
+	if got := math.Sqrt(normSq); !(math.Abs(got-float64(rec.NormA)) <= 1e-13*got) { // n² = 5929 roundings of 2⁻⁵³
 		t.Errorf("norm_a %v, by the definition %v", rec.NormA, got)
 	}
 	if rec.N != n || rec.Rank != r || rec.NNZ != a.NNZ() || len(rec.Runs) != 3 {
@@ -209,7 +210,7 @@ func TestFilesAgree(t *testing.T) {
 			m := members[0]
 			members = members[1:]
 			share := hik * colSum[k] / degree[i]
-			if m[0] != d.rowIDs[i] || m[1] != strconv.Itoa(k+1) || parse(t, m[2]) != hik || math.Abs(parse(t, m[3])-share) > float64(2*(n+r))*0x1p-52 {
+			if m[0] != d.rowIDs[i] || m[1] != strconv.Itoa(k+1) || parse(t, m[2]) != hik || !(math.Abs(parse(t, m[3])-share) <= float64(2*(n+r))*0x1p-52) {
 				t.Errorf("memberships.tsv has %v, want share %v of H[%d,%d] = %v", m, share, i, k, hik)
 			}
 		}
@@ -246,7 +247,7 @@ func TestHistory(t *testing.T) {
 		if k == 1 && (c[2] != e[2] || c[3] != e[3]) {
 			t.Errorf("the start is %v, exactly %v", c, e)
 		}
-		if math.Abs(parse(t, c[2])-parse(t, e[2])) > tol {
+		if !(math.Abs(parse(t, c[2])-parse(t, e[2])) <= tol) {
 			t.Errorf("sweep %s: relative error %s, exactly %s", c[0], c[2], e[2])
 		}
 		if (c[3] == "") != (k > 1 && k < final) || e[3] == "" {
@@ -304,5 +305,25 @@ func TestProgressOfKicks(t *testing.T) {
 		if p.show(tc.now); out.String() != tc.want {
 			t.Errorf("%q, want %q", out.String(), tc.want)
 		}
+	}
+}
+
+// TestFitOptions: what the flags and the prediction say is what the library is asked for.
+func TestFitOptions(t *testing.T) {
+	f := &fitFlags{
+		method: "cd-cyclic", knobs: []string{"nu=0.5", "entries=select"}, init: "random", seed: 7, runs: 5, kicks: 6, time: 3 * time.Second, tol: 1e-5,
+		l1: []float64{2, 3}, diag: "ignore", trace: "x.csv",
+	}
+	got, err := f.options(nil, nil, 3, 2, symnmf.CheapBound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := symnmf.Options{
+		Solver: symnmf.CD{Order: symnmf.Cyclic, Entries: symnmf.Selected, Nu: 0.5}, Start: symnmf.Random{}, Seed: 7, Runs: 5, Kicks: 6,
+		Stop: symnmf.Stop{Sweeps: -1, Time: 3 * time.Second, KKT: 1e-5}, L1: []float64{2, 3}, IgnoreDiagonal: true, ClearLoose: true,
+		Threads: 3, AtOnce: 2, Bound: symnmf.CheapBound, Trace: true,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

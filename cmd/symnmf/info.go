@@ -98,7 +98,7 @@ func (f *infoFlags) run(s *streams) error {
 	if f.json {
 		err = writeJSON(w, facts)
 	} else {
-		facts.print(tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), f)
+		facts.print(tabwriter.NewWriter(w, 0, 0, 2, ' ', 0))
 	}
 	if err == nil {
 		err = w.Flush()
@@ -257,7 +257,7 @@ func (d *dataset) components(symmetric bool) (number, largest int) {
 }
 
 // print writes the facts for people.
-func (f *facts) print(t *tabwriter.Writer, flags *infoFlags) {
+func (f *facts) print(t *tabwriter.Writer) {
 	defer t.Flush()
 	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	line("input", "%s (%s)", f.Input, f.Format)

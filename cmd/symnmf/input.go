@@ -412,7 +412,8 @@ func (d *dataset) symmetrize(how matrix.Symmetrization, pairs int64) error {
 
 // room refuses what would take so many bytes beside the table and exceed the limit with them; what says what that is.
 func (d *dataset) room(bytes float64, what string) error {
-	held := program + shapeOf(d).table
+	table, _ := d.bytes()
+	held := program + table
 	if d.limit <= program || held+bytes <= float64(d.limit) {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -92,6 +93,18 @@ const leanPercent = 25
 func lean() (restore func()) {
 	before := debug.SetGCPercent(leanPercent)
 	return func() { debug.SetGCPercent(before) }
+}
+
+// useThreads has the process use so many processors, all for 0, and collect garbage early, until restore.
+func useThreads(threads int) (used int, restore func()) {
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	before, fat := runtime.GOMAXPROCS(threads), lean()
+	return threads, func() {
+		fat()
+		runtime.GOMAXPROCS(before)
+	}
 }
 
 // busy has garbage of runs and kicks at once collected less often than lean, as far as what is predicted allows: each collection stops all of them for a while, and

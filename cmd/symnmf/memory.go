@@ -41,24 +41,38 @@ type shape struct {
 func shapeOf(d *dataset) shape {
 	sh := shape{items: d.items, runs: 1}
 	sh.rows, sh.cols = d.table.Dims()
+	sh.table, sh.ids = d.bytes()
 	switch t := d.table.(type) {
 	case *matrix.Dense:
 		sh.stored = float64(sh.rows) * float64(sh.cols)
-		sh.table = 8 * sh.stored
 	case *matrix.CSR:
 		sh.sparse = true
 		sh.stored = float64(len(t.Col))
-		sh.table = 4*sh.stored + 8*float64(len(t.Val)) + 8*float64(len(t.RowPtr))
-		if d.items != similarity {
-			sh.distinct = sampleBlocks(t, d.items == "columns")
-		}
-	}
-	for _, ids := range [][]string{d.rowIDs, d.colIDs} {
-		for _, id := range ids {
-			sh.ids += 16 + float64((len(id)+7)/8*8)
-		}
+		sh.countFeatures(t)
 	}
 	return sh
+}
+
+// bytes returns what the table takes as it is stored, and its names.
+func (d *dataset) bytes() (table, ids float64) {
+	rows, cols := d.table.Dims()
+	table = 8 * float64(rows) * float64(cols)
+	if t, sparse := d.table.(*matrix.CSR); sparse {
+		table = rules.SparseBytes(rows, float64(len(t.Col)), float64(len(t.Val)))
+	}
+	for _, names := range [][]string{d.rowIDs, d.colIDs} {
+		for _, id := range names {
+			ids += 16 + float64((len(id)+7)/8*8)
+		}
+	}
+	return table, ids
+}
+
+// countFeatures looks at the sparse points x, if x is not a similarity, for distinct.
+func (sh *shape) countFeatures(x *matrix.CSR) {
+	if sh.items != similarity {
+		sh.distinct = sampleBlocks(x, sh.items == "columns")
+	}
 }
 
 // knob has the shape be that of a method with that knob.
@@ -149,8 +163,8 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 			prepare += 8 * n * n
 			a, points = 8*n*n, false
 		}
-		if r := min(n, m); r >= wholeColumns && r*r <= wholeSums { // the products that make it, or its norm, of whole numbers, and X as such
-			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, wholeRoom)
+		if r := min(n, m); r >= wholeColumns && r*r <= rules.MostIntSums { // the products that make it, or its norm, of whole numbers, and X as such
+			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, rules.IntRoom)
 		}
 		if points && sh.keepsFeatures(n, m) {
 			a += 8 * m * m
@@ -170,12 +184,8 @@ func (sh shape) folds(n, m float64, points bool) bool {
 	return points && !sh.offDiag && (sh.keepsFeatures(n, m) || sh.sparse && rules.FoldsSparse(int(n), int(m)))
 }
 
-// The least columns and the most inner products that are computed in integers at once, and the room for what they are of.
-const (
-	wholeColumns = 16
-	wholeSums    = 1 << 22
-	wholeRoom    = 8 << 20
-)
+// wholeColumns is of what inner products in integers have a multiple of columns, and how many at least.
+const wholeColumns = 16
 
 // panelsBytes is what panels of the whole numbers of sparse points take of their room a row, for 64 threads.
 const panelsBytes = 64 * 128
@@ -184,125 +194,36 @@ const panelsBytes = 64 * 128
 // larger of what the norm of A takes and what the sweeps take, and a little for what waits to be collected, see within.
 func (sh shape) ahead() float64 {
 	n, m := sh.size()
-	r := float64(sh.rank)
+	r, all := float64(sh.rank), sh.lanes()
 	a, prepare, points := sh.operator()
-	wide := min(r+sh.lowBeyond(), n)
-	eigen, low := sh.eigen(n, m, points), 8*2*n*wide
-	finding := 8 * (4*n*wide + wideParts(n)*wide*wide)
-	turned := 0.0 // X by features, for methods with many products
-	if points && sh.sparse {
-		turned = sh.table
+	base := a + sh.held + 8*(sh.factors()*n*r+8*n) // the vectors: A_ii twice and others
+	start, method := sh.ofStart(n, m, points), sh.ofMethod(n, m, points)
+	before := max(start.before, method.before)
+	if sh.bound { // after the method has let go of what it has
+		before = max(before, sh.eigen(n, m, points))
 	}
-	factors := 1 + float64(min(sh.runs, 2)-1) // the one at work, and the best so far
+	at := base + start.shared + method.shared + all*(start.each+method.each)
+	waste := 0.0
+	if all > 1 {
+		waste = garbage
+	}
+	return program + sh.ids + waste + sh.begun() + slack*(max(prepare+sh.held, at, base+before)+8*all*(squareParts(n)+8)*r*r)
+}
+
+// lanes is how many runs and kicks are at once.
+func (sh shape) lanes() float64 { return float64(max(sh.atOnce, 1)) }
+
+// factors is how many H there are besides those of the method: those at work, and the best so far.
+func (sh shape) factors() float64 {
+	more := sh.lanes() - 1
+	factors := float64(min(sh.runs, 2)) + more
 	if sh.given {
 		factors++
 	}
-	if sh.kicks > 0 {
-		factors += 2 // the best of them, and the start of one
+	if sh.kicks > 0 { // the best of them, and the start of one; each at once begins from an H of its own, and each of several runs has its best
+		factors += 2 + more*float64(min(sh.runs, 2))
 	}
-	all := float64(max(sh.atOnce, 1)) // runs and kicks at once
-	more := all - 1
-	factors += more
-	if sh.kicks > 0 { // each begins from an H of its own, and each of several runs has its best
-		factors += more * float64(min(sh.runs, 2))
-	}
-	base := a + sh.held + 8*(factors*n*r+8*n) // the vectors: A_ii twice and others
-	each, shared := 0.0, 0.0                  // what a run needs, and all of them together
-	before := 0.0                             // what goes before the method has anything
-	if sh.bound {                             // after it has let go of it
-		before = eigen
-	}
-	starts := min(all, float64(max(sh.runs, 1))) // at once: kicks have none
-	measured := 0.0                              // A·H of a start, until its figures are known
-	if n*r <= rules.MostKept {
-		measured = 8 * n * r
-	}
-	switch sh.init {
-	case "svd":
-		shared += 8 * n * r
-		before = max(before, 8*n*r+max(eigen, starts*measured))
-	case "", "tsvd":
-		if sh.init != "" || sh.beginsTurned(n, m, points) {
-			once, turns := sh.turnedStart(n, m, points)
-			shared += 8 * n * r
-			before = max(before, 8*n*r+max(once, starts*turns, starts*measured))
-		}
-	case "lai":
-		shared += low
-		before = max(before, finding+all*sh.rowBlock(n, r, true)+sh.lowFirst(n, r, true)+sh.kept(n, r, true))
-	}
-	switch sh.method {
-	case "", "auto", "rowblock":
-		each += sh.rowBlock(n, m, points)
-		shared += sh.lowFirst(n, m, points) + sh.kept(n, m, points)
-	case "cd-residual":
-		each += 8 * n * n
-	case "anls", "symanls", "symhals", "snmpbb", "lvs":
-		each += sh.twoFactors(n, m, points) + turned
-		if sh.method == "snmpbb" || sh.method == "lvs" { // D and D·Q; ΩH and Q
-			each += 8 * 2 * n * r
-		}
-	case "tsvd":
-		before = max(before, 8*n*r+max(eigen, starts*measured))
-		shared += 8 * n * r
-		if points {
-			each += 8 * 2 * m * r
-		}
-	case "pgncg":
-		each += 8*7*n*r + turned
-		if points {
-			each += 8 * 3 * m * r
-		}
-	case "lai": // Â, H of the start, and another method
-		before = max(before, finding)
-		other := sh.rowBlock(n, m, points)
-		if shared += low; sh.over == "pgncg" {
-			other = 8*7*n*r + turned
-		} else {
-			shared += sh.lowFirst(n, m, points) + sh.kept(n, m, points)
-		}
-		each += 8*2*n*r + other
-	case "clique":
-		each += 4 * sh.stored
-	case "newton":
-		each += 8*(2*n*n+9*n*r) + turned
-		if points {
-			each += 8 * 3 * m * max(r, 64)
-		}
-	case "mu", "amu", "betasnmf":
-		each += 8*r*map[string]float64{"mu": 2, "amu": 6, "betasnmf": 5}[sh.method]*n + turned
-		if points {
-			each += 8 * 3 * m * r // X·H of the products, and of the figures
-		}
-	case "vbsum":
-		each += 8*n*r + turned
-		if points {
-			each += 8*4*m*r + sh.change(n, m, r)
-			shared += sh.blockProduct(n, m) // its own besides
-		}
-	case "compressed":
-		first := eigen
-		if sh.first == "lai" {
-			first = finding + all*sh.rowBlock(n, r, true) + sh.lowFirst(n, r, true) + sh.kept(n, r, true)
-		}
-		before = max(before, 8*2*all*n*r+first)
-		each += 8 * 2 * n * r
-		fallthrough
-	default:
-		kept := n // the cursor keeps A·H, as many numbers as H
-		if points {
-			kept = 3 * m // it keeps Z = X·H; the error takes it twice more
-		}
-		each += 8 * kept * r
-		if sh.method == "cd-mbi" {
-			each += 8 * 3 * n * r
-		}
-	}
-	waste := 0.0
-	if more > 0 {
-		waste = garbage
-	}
-	return program + sh.ids + waste + sh.begun() + slack*(max(prepare+sh.held, base+shared+all*each, base+before)+8*all*(squareParts(n)+8)*r*r)
+	return factors
 }
 
 // begun returns the bytes of an H, and of X·H twice, that one of several runs at once begins with while what others leave is being collected: slowly, where processors are busy.
@@ -315,68 +236,6 @@ func (sh shape) begun() float64 {
 		m = 0
 	}
 	return 8 * (n + 2*m) * float64(sh.rank)
-}
-
-// lowBeyond is how many columns beyond the rank symnmf.LAI has.
-func (sh shape) lowBeyond() float64 {
-	if sh.oversample > 0 {
-		return float64(sh.oversample)
-	}
-	return 10
-}
-
-// eigen returns the bytes of matrix.Eigen for as many pairs as the rank, of what matrix.Folded makes of A, besides A.
-func (sh shape) eigen(n, m float64, points bool) float64 {
-	k, rows, z := float64(sh.rank), n, 0.0
-	if sh.folds(n, m, points) {
-		if rows = m; sh.sparse {
-			z = 8 * n * (k + 8) // products with blocks, and at last with all vectors, by items
-		}
-	}
-	bytes := 8*rows*max(4*k+32, 3*k+80) + z
-	if _, whole := matrix.EigenBasis(int(rows), sh.rank); whole {
-		bytes = 8*rows*(rows+3*k) + z
-	}
-	if points && sh.sparse {
-		bytes += sh.table // X by features
-	}
-	return bytes
-}
-
-// beginsTurned says whether auto may begin from symnmf.TSVDStart.
-func (sh shape) beginsTurned(n, m float64, points bool) bool {
-	vectors := sh.rank
-	if sh.folds(n, m, points) {
-		vectors = min(vectors, int(m))
-	}
-	dense := sh.stored >= rules.DenseFrom*float64(sh.rows)*float64(sh.cols)
-	return (sh.method == "" || sh.method == "auto") && rules.TurnsPay(int(n), sh.rank, vectors, dense)
-}
-
-// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all share: those of matrix.RitzPairs, or of the low rank that takes its place, and for each start a copy of some rows of B and what turns need.
-func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
-	k, r := float64((sh.rank+max(8, sh.rank/4)+7)/8*8), float64(sh.rank)
-	rows := min(n, 64*r)
-	wide, pitch := 4*math.Ceil(r/4), 16*math.Ceil(r/16)
-	turns = 8 * (rows*r + math.Ceil(rows/max(256, r))*(r*wide+128*wide+64*pitch) + 13*r*wide)
-	if rows < n {
-		turns += 8 * rows * r
-	}
-	if sh.folds(n, m, points) {
-		once = 8 * (2*m*k + m*r + 2*wideParts(m)*k*k + n*k)
-		if sh.sparse { // X by features
-			once += sh.table
-		}
-		return max(once, sh.lowFirst(n, m, points)), turns
-	}
-	once = 8 * (2*n*k + n*r + 2*wideParts(n)*k*k) // half of n·k where they are of float32, unless A has too few eigenvalues for that
-	if points {
-		once += 8 * m * k
-		if sh.sparse { // X by features
-			once += sh.table
-		}
-	}
-	return max(once, sh.lowFirst(n, m, points)), turns
 }
 
 // boundMost is by what part more memory a lower bound that nobody asked for may need.
@@ -419,25 +278,6 @@ func (sh *shape) together(threads int, limit int64, timed bool) {
 	}
 	for sh.atOnce = max(1, min(threads, pieces)); sh.atOnce > 1 && much(); sh.atOnce-- {
 	}
-}
-
-// twoFactors returns the bytes of the methods with two factors, besides A and the H of the answer: both, their products with A,
-// and, with them in the end, what the least eigenvalue of A takes.
-func (sh shape) twoFactors(n, m float64, points bool) float64 {
-	r := float64(sh.rank)
-	bytes := 8 * 4 * n * r
-	eigen := 8 * 83 * n
-	if _, whole := matrix.EigenBasis(int(n), 1); whole {
-		eigen = 8 * n * (n + 3)
-	}
-	if points {
-		bytes += 8 * m * r // Z = X·H
-		eigen += 8 * m * 8
-		if sh.sparse { // X by features
-			eigen += sh.table
-		}
-	}
-	return bytes + eigen
 }
 
 // peak is ahead, or what has been needed already if that is more.

@@ -30,11 +30,11 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	if !points {
 		rooms := 0.0 // for what is at work of an H of float32
 		if sh.sparse && n*pitch >= rules.SpanFrom {
-			rooms = 12*roundedParts*roundedPiece + 12*max(rules.GraphBlock, sh.blockRows(points))*pitch
+			rooms = 12*roundedParts*rules.NarrowPiece + 12*max(rules.GraphBlock, sh.blockRows(points))*pitch
 		}
 		return squares + 8*hs + last + joint + rooms + sh.rough(n, pitch)
 	}
-	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(n, m, pitch) // Z, the one before, and that of the figures
+	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(m, pitch) // Z, the one before, and that of the figures
 }
 
 // pitch is how far apart rows of H lie in symnmf.RowBlock.
@@ -74,11 +74,8 @@ func (sh shape) lowFirst(n, m float64, points bool) float64 {
 	return low
 }
 
-// In how many parts at most, and by how many numbers of each, symnmf.RowBlock widens an H of float32.
-const (
-	roundedParts = 64
-	roundedPiece = 1 << 11
-)
+// roundedParts is in how many parts at most symnmf.RowBlock widens an H of float32.
+const roundedParts = 64
 
 // rough returns the bytes that takes: A, H and a block's way rounded, and H as it was when the objective was last known.
 func (sh shape) rough(n, pitch float64) float64 {
@@ -134,7 +131,7 @@ func (sh shape) blockProduct(n, m float64) float64 {
 }
 
 // change returns the bytes of what such products make of a block's step, for an H of so many columns, where they have no inner products.
-func (sh shape) change(n, m, columns float64) float64 {
+func (sh shape) change(m, columns float64) float64 {
 	if sh.sparse || m >= sh.blockRows(true) {
 		return 0
 	}

@@ -28,7 +28,8 @@ func (f *fitFlags) openOriginal(d *dataset, s *streams) (*original, error) {
 	if f.whole.name == "" {
 		return nil, nil
 	}
-	f.whole.memory, f.whole.held = f.input.memory, shapeOf(d).table+shapeOf(d).ids
+	table, ids := d.bytes()
+	f.whole.memory, f.whole.held = f.input.memory, table+ids
 	whole, err := f.whole.open(s)
 	if err != nil {
 		return nil, err

@@ -125,7 +125,7 @@ func (f *scoreFlags) run(s *streams) error {
 // "cluster", "label" or "class", after "id" where there are ids, is a header.
 func readLabels(s *streams, name string) (*labeling, error) {
 	in := s.in
-	l := &labeling{name: name}
+	l := &labelReader{labeling: labeling{name: name}, seen: map[string]int{}, next: 1}
 	if name == "-" {
 		l.name = standardInput
 	} else {
@@ -145,65 +145,88 @@ func readLabels(s *streams, name string) (*labeling, error) {
 	}
 	lines := csv.NewReader(text)
 	lines.Comma, lines.FieldsPerRecord, lines.ReuseRecord = '\t', -1, true
-	seen := map[string]int{}
-	fields, next := 0, 1 // 1 or 2; the line to come
 	for {
 		record, err := lines.Read()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			var bad *csv.ParseError
-			switch {
-			case !errors.As(err, &bad):
-			case bad.Err == csv.ErrQuote:
-				return nil, unbalanced(l.name, bad.StartLine)
-			case bad.Err == csv.ErrBareQuote:
-				return nil, inputf("%s:%d: a quote inside a field: put the whole field in quotes and double those inside", l.name, bad.Line)
-			}
-			return nil, fmt.Errorf("reading %s: %w", l.name, err)
+		switch {
+		case err == io.EOF:
+			return l.end()
+		case err != nil:
+			return nil, l.wrong(err)
 		}
 		line, _ := lines.FieldPos(0)
-		if line > next { // the reader skips empty lines
-			return nil, noLabel(l.name, next)
+		last, _ := lines.FieldPos(len(record) - 1)
+		if err := l.add(record, line, last); err != nil {
+			return nil, err
 		}
-		end, _ := lines.FieldPos(len(record) - 1)
-		next = end + strings.Count(record[len(record)-1], "\n") + 1
-		if fields == 0 {
-			fields = min(len(record), 2)
-			header := slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(record[fields-1]))
-			if header && (fields == 1 || strings.EqualFold(record[0], "id")) {
-				l.fitted = slices.Equal(record, clustersHeader)
-				continue
-			}
-		}
-		if min(len(record), 2) != fields {
-			return nil, inputf("%s:%d: %s, and the lines before have %d", l.name, line, count(int64(len(record)), "field", "fields"), fields)
-		}
-		label := strings.TrimSpace(strings.Clone(record[fields-1]))
-		switch {
-		case label == "":
-			return nil, noLabel(l.name, line)
-		case strings.Contains(label, "\n"):
-			return nil, unbalanced(l.name, line)
-		}
-		if fields == 2 {
-			id := strings.Clone(record[0])
-			if before, again := seen[id]; again {
-				return nil, inputf("%s:%d: id %q again, after line %d", l.name, line, id, before)
-			}
-			seen[id] = line
-			l.ids = append(l.ids, id)
-		}
-		l.class = append(l.class, label)
 	}
+}
+
+// labelReader makes a labeling of its records.
+type labelReader struct {
+	labeling
+	seen   map[string]int // the lines of the ids
+	fields int            // of a record, 1 or 2; 0 before the first
+	next   int            // the line to come
+}
+
+// add takes one, whose first and last fields begin in these lines.
+func (l *labelReader) add(record []string, line, last int) error {
+	if line > l.next { // the reader skips empty lines
+		return noLabel(l.name, l.next)
+	}
+	l.next = last + strings.Count(record[len(record)-1], "\n") + 1
+	if l.fields == 0 {
+		l.fields = min(len(record), 2)
+		header := slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(record[l.fields-1]))
+		if header && (l.fields == 1 || strings.EqualFold(record[0], "id")) {
+			l.fitted = slices.Equal(record, clustersHeader)
+			return nil
+		}
+	}
+	if min(len(record), 2) != l.fields {
+		return inputf("%s:%d: %s, and the lines before have %d", l.name, line, count(int64(len(record)), "field", "fields"), l.fields)
+	}
+	label := strings.TrimSpace(strings.Clone(record[l.fields-1]))
+	switch {
+	case label == "":
+		return noLabel(l.name, line)
+	case strings.Contains(label, "\n"):
+		return unbalanced(l.name, line)
+	}
+	if l.fields == 2 {
+		id := strings.Clone(record[0])
+		if before, again := l.seen[id]; again {
+			return inputf("%s:%d: id %q again, after line %d", l.name, line, id, before)
+		}
+		l.seen[id] = line
+		l.ids = append(l.ids, id)
+	}
+	l.class = append(l.class, label)
+	return nil
+}
+
+// wrong explains an error of reading.
+func (l *labelReader) wrong(err error) error {
+	var bad *csv.ParseError
+	switch {
+	case !errors.As(err, &bad):
+	case bad.Err == csv.ErrQuote:
+		return unbalanced(l.name, bad.StartLine)
+	case bad.Err == csv.ErrBareQuote:
+		return inputf("%s:%d: a quote inside a field: put the whole field in quotes and double those inside", l.name, bad.Line)
+	}
+	return fmt.Errorf("reading %s: %w", l.name, err)
+}
+
+// end returns the labeling, unless there is none or its lines were no labels.
+func (l *labelReader) end() (*labeling, error) {
 	if len(l.class) == 0 {
 		return nil, inputf("%s: no labels", l.name)
 	}
-	if fields == 1 && idsInLabels(l.class) {
+	if l.fields == 1 && idsInLabels(l.class) {
 		return nil, inputf("%s:1: %q holds more than a label, and so do all others, each of them another: an id and a label are separated by a tab", l.name, l.class[0])
 	}
-	return l, nil
+	return &l.labeling, nil
 }
 
 // isText refuses what begins as files do that are no text.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -170,12 +169,8 @@ type similarityRecord struct {
 }
 
 func (f *similarityFlags) run(s *streams) error {
-	threads := f.threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
-	defer lean()()
+	threads, restore := useThreads(f.threads)
+	defer restore()
 	if f.out != "-" {
 		if err := claimFile(f.out); err != nil {
 			return err

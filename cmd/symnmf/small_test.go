@@ -269,7 +269,7 @@ func TestAhead(t *testing.T) {
 		{"a start from a file is kept", with(base, func(sh *shape) { sh.given = true }), 8 * n * 10},
 		{"names are kept", with(base, func(sh *shape) { sh.ids = 1000 }), 1000 / 1.05},
 	} {
-		if math.Abs(tc.got-1.05*tc.want) > 1 {
+		if !(math.Abs(tc.got-1.05*tc.want) <= 1) {
 			t.Errorf("%s: %v bytes more, want %v", tc.name, tc.got, 1.05*tc.want)
 		}
 	}
@@ -278,11 +278,11 @@ func TestAhead(t *testing.T) {
 	}
 	whole := 1.05 * (8*m*m + 8*mb) // for inner products in integers, which sparse points do not have
 	wide := shape{rows: 5000, cols: 2048, table: 100 * mb, items: "rows", method: "cd-cyclic", rank: 1, runs: 1}
-	if got, want := with(wide, func(sh *shape) { sh.cols++ }), -1.05*(2*8*2048*2048+8*mb); math.Abs(got-want) > mb {
+	if got, want := with(wide, func(sh *shape) { sh.cols++ }), -1.05*(2*8*2048*2048+8*mb); !(math.Abs(got-want) <= mb) {
 		t.Errorf("beyond 2048 features inner products are neither computed in integers nor kept: %v bytes more, want about %v", got, want)
 	}
 	wide.rows, wide.cols = 8*2100-1, 2100
-	if got, want := with(wide, func(sh *shape) { sh.rows++ }), 1.05*8*2100*2100; math.Abs(got-want) > mb {
+	if got, want := with(wide, func(sh *shape) { sh.rows++ }), 1.05*8*2100*2100; !(math.Abs(got-want) <= mb) {
 		t.Errorf("those of 2100 features are kept where they are an eighth of the table: %v bytes more, want about %v", got, want)
 	}
 	wide.rows, wide.cols = 100000, 50
@@ -290,7 +290,7 @@ func TestAhead(t *testing.T) {
 		t.Errorf("a bound takes %v bytes more, want what a basis for eigenvectors of 50 features does", got)
 	}
 	wide.rank, wide.init = 20, "svd"
-	if got, want := with(wide, func(sh *shape) { sh.offDiag = true }), 1.05*8*100000*(140-20); math.Abs(got-want) > mb {
+	if got, want := with(wide, func(sh *shape) { sh.offDiag = true }), 1.05*8*100000*(140-20); !(math.Abs(got-want) <= mb) {
 		t.Errorf("without the diagonal eigenvectors take %v bytes more, want about %v, a basis of items less A·H of the start", got, want)
 	}
 	if got := with(points, func(sh *shape) { sh.sparse = true }) + whole; got < 99*mb {

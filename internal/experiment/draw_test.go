@@ -240,7 +240,7 @@ func TestFloors(t *testing.T) {
 		t.Errorf("%q", row)
 	}
 	for _, tc := range []struct{ floor, best, want float64 }{{1e-7, 0, 1e-7}, {1e-4, 0.5, 1e-8 / 0.5}, {1e-7, 0.5, 0.5e-9 / 0.5}, {1e-3, 1e-3, 1e-3 / 0.999}} {
-		if got := gapFloor(tc.floor, tc.best); math.Abs(got-tc.want) > 1e-12*tc.want {
+		if got := gapFloor(tc.floor, tc.best); !(math.Abs(got-tc.want) <= 1e-12*tc.want) {
 			t.Errorf("floor %v, best %v: %v, want %v", tc.floor, tc.best, got, tc.want)
 		}
 	}
@@ -294,7 +294,7 @@ func TestCurves(t *testing.T) {
 	}
 	want := []float64{0.5, 0.25, 0.125} // (0.6−0.2)/0.8, …
 	for k, y := range c.Series[0].Y {
-		if math.Abs(y-want[k]) > 1e-15 || c.Series[0].X[k] != []float64{1, 3, 4}[k] {
+		if !(math.Abs(y-want[k]) <= 1e-15) || c.Series[0].X[k] != []float64{1, 3, 4}[k] {
 			t.Errorf("point %d: %v, %v, want E = %v", k, c.Series[0].X[k], y, want[k])
 		}
 	}
@@ -316,7 +316,7 @@ func TestCurves(t *testing.T) {
 		if x >= 4 {
 			eb = 0.1
 		}
-		if math.Abs(s.Y[k]-(ea+eb)/2) > 1e-15 {
+		if !(math.Abs(s.Y[k]-(ea+eb)/2) <= 1e-15) {
 			t.Errorf("at %v: %v, want %v", x, s.Y[k], (ea+eb)/2)
 		}
 	}
@@ -348,7 +348,7 @@ func TestEndAlone(t *testing.T) {
 			Trace: &Trace{Seconds: []float64{0}, RelErr: []Number{1}, KKT: make([]Number, 1)}},
 		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Sweeps: 1, Seconds: 1, RelErr: 0.2}))
 	c := page.Sections[0].Charts[0]
-	if len(c.Series) != 1 || c.Series[0].Name != "cd-cyclic-0" || !slices.Equal(c.Series[0].X, []float64{7}) || math.Abs(c.Series[0].Y[0]-0.125) > 1e-15 {
+	if len(c.Series) != 1 || c.Series[0].Name != "cd-cyclic-0" || !slices.Equal(c.Series[0].X, []float64{7}) || !(math.Abs(c.Series[0].Y[0]-0.125) <= 1e-15) {
 		t.Errorf("%+v", c.Series)
 	}
 }
@@ -433,11 +433,11 @@ func TestInstances(t *testing.T) {
 	checkRows(t, table, []string{"cd-cyclic-rand", "37.50 ± 18"}, []string{"cd-shuffle-rand", "18.75 ± 8.8"}, []string{"bound", "9.375"})
 	chart := page.Sections[0].Charts[0]
 	want := ((0.25-0.125)/0.875 + (0.5-0.25)/0.75) / 2
-	if len(chart.Series) != 1 || math.Abs(chart.Series[0].Y[0]-want) > 1e-15 {
+	if len(chart.Series) != 1 || !(math.Abs(chart.Series[0].Y[0]-want) <= 1e-15) {
 		t.Errorf("%+v, want E = %v", chart.Series, want)
 	}
 	chart = Draw(made(t, strings.Replace(text, "reach", "best 0\nreach", 1), list()...)).Sections[0].Charts[0]
-	if len(chart.Series) != 2 || math.Abs(chart.Series[1].Y[0]-(0.125+0.25)/2) > 1e-15 {
+	if len(chart.Series) != 2 || !(math.Abs(chart.Series[1].Y[0]-(0.125+0.25)/2) <= 1e-15) {
 		t.Errorf("with best 0: %+v", chart.Series)
 	}
 }
@@ -524,7 +524,7 @@ func TestMoments(t *testing.T) {
 		{[]float64{0.745, 0.745000001}, 0.7450000005, 1e-9 / math.Sqrt2},
 	} {
 		mean, std := moments(tc.x)
-		if math.Abs(mean-tc.mean) > 1e-15 || math.Abs(std-tc.std) > 1e-6*tc.std {
+		if !(math.Abs(mean-tc.mean) <= 1e-15) || !(math.Abs(std-tc.std) <= 1e-6*tc.std) {
 			t.Errorf("%v: %v ± %v, want %v ± %v", tc.x, mean, std, tc.mean, tc.std)
 		}
 	}

@@ -3,6 +3,7 @@ package experiment
 import (
 	"strings"
 
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -12,35 +13,29 @@ type Need struct {
 	Rows, Cols int    // of the table
 	Items      string // where its items are, as of points: rows or columns; "" of a similarity
 	Sparse     bool
-	Stored     float64 // numbers of the table
-	Ones       bool    // that are all 1 and not there
-	Held       float64 // bytes of the points that a similarity was made from
-	Making     float64 // bytes that are needed while the table is made, itself included
+	Stored     float64      // numbers of the table
+	Ones       bool         // that are all 1 and not there
+	Table      matrix.Table // itself, where it is in memory and the method gets it; else nil
+	Held       float64      // bytes of the points that a similarity was made from
+	Making     float64      // bytes that are needed while the table is made, itself included
 	Rank       int
 	Method     *Method // nil for eigenpairs
 }
-
-// Bytes of a number that is stored.
-const (
-	denseBytes  = 8
-	sparseBytes = 12
-	placeBytes  = 4
-)
 
 // Bytes returns those of the table.
 func (n Need) Bytes() float64 {
 	switch {
 	case n.Ones:
-		return placeBytes*n.Stored + 8*float64(n.Rows)
+		return rules.SparseBytes(n.Rows, n.Stored, 0)
 	case n.Sparse:
-		return sparseBytes*n.Stored + 8*float64(n.Rows)
+		return rules.SparseBytes(n.Rows, n.Stored, n.Stored)
 	}
-	return denseBytes * n.Stored
+	return 8 * n.Stored
 }
 
 // explicit has the inner products of points, of which so many are stored, in their place.
 func (n *Need) explicit(items int, stored float64) {
-	n.Held, n.Rows, n.Cols, n.Items, n.Stored, n.Ones = n.Bytes(), items, items, "", stored, false
+	n.Held, n.Rows, n.Cols, n.Items, n.Stored, n.Ones, n.Table = n.Bytes(), items, items, "", stored, false, nil
 	n.Making = n.Held + n.Bytes()
 	if !n.Sparse { // once more, as gonum has them
 		n.Making += n.Bytes()
@@ -66,7 +61,7 @@ func (r *run) needOfMade() Need {
 	need := Need{Key: r.key, Rows: n, Cols: n, Stored: size * size, Rank: r.rank, Method: r.method}
 	switch strings.TrimPrefix(r.set.Name, synthetic) {
 	case "low-rank":
-		need.Making = need.Bytes() + denseBytes*size*float64(r.lowRank())
+		need.Making = need.Bytes() + 8*size*float64(r.lowRank())
 	case "full-rank":
 		need.Making = 2 * need.Bytes()
 	case "planted":
@@ -91,7 +86,7 @@ func (r *run) needOf(d *dataset) Need {
 	} else if items = inColumns; d.items == matrix.Rows {
 		items = inRows
 	}
-	need := Need{Key: r.key, Items: items, Rank: r.rank, Method: r.method}
+	need := Need{Key: r.key, Items: items, Table: table, Rank: r.rank, Method: r.method}
 	need.Rows, need.Cols = table.Dims()
 	need.Stored = float64(need.Rows) * float64(need.Cols)
 	if a, sparse := table.(*matrix.CSR); sparse {

@@ -302,7 +302,8 @@ func (p *parser) data(args []string) error {
 		return errors.New("want the name of a set")
 	}
 	instances := []uint64{0}
-	if v, ok := options["instances"]; ok {
+	v, chosen := options["instances"]
+	if chosen {
 		delete(options, "instances")
 		var err error
 		if instances, err = parseNumbers(v); err != nil {
@@ -325,7 +326,7 @@ func (p *parser) data(args []string) error {
 		if s.Options["items"] == defaultItems(name) {
 			delete(s.Options, "items")
 		}
-		if strings.HasPrefix(name, synthetic) && instances[0] == 0 && len(instances) == 1 && !p.has(args, "instances=") {
+		if strings.HasPrefix(name, synthetic) && !chosen {
 			s.Instances = []uint64{1}
 		}
 		p.e.Data = append(p.e.Data, s)
@@ -333,14 +334,34 @@ func (p *parser) data(args []string) error {
 	return nil
 }
 
-func (p *parser) has(args []string, prefix string) bool {
-	return slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, prefix) })
-}
-
 func (p *parser) method(wish bool, args []string) error {
 	m := Method{Name: args[0], Knobs: map[string]string{}, wish: wish, line: p.line, own: map[string]bool{}}
+	if err := m.set(args[1:]); err != nil {
+		return err
+	}
+	if !p.written {
+		lacks, err := m.unknown()
+		if lacks != "" && wish {
+			p.plan.LeftOut = unique(append(p.plan.LeftOut, lacks))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, other := range p.e.Methods {
+		if other.Label == m.Label {
+			return fmt.Errorf("%s is there already, in line %d; as=LABEL tells the two apart", m.Label, other.line)
+		}
+	}
+	p.e.Methods = append(p.e.Methods, m)
+	return nil
+}
+
+// set reads the settings behind the name of a method, and gives it a label if they do not.
+func (m *Method) set(settings []string) error {
 	var err error
-	for _, a := range args[1:] {
+	for _, a := range settings {
 		key, v, ok := strings.Cut(a, "=")
 		if !ok {
 			return fmt.Errorf("%q: want KEY=VALUE: start, seeds, repeats, time, sweeps, set, as", a)
@@ -378,54 +399,49 @@ func (p *parser) method(wish bool, args []string) error {
 			return fmt.Errorf("%s=%w", key, err)
 		}
 	}
-	if m.Label == "" {
-		m.Label = m.Name
-		switch m.Start {
-		case "":
-		case "zero":
-			m.Label += "-0"
-		case "random":
-			m.Label += "-rand"
-		default:
-			m.Label += "-" + m.Start
-		}
+	if m.Label != "" {
+		return nil
 	}
-	if _, err := symnmf.ParseSolver(m.Name, m.Knobs); err != nil && !p.written {
-		known := methodNames()
-		switch {
-		case !slices.Contains(known, m.Name) && wish:
-			p.plan.LeftOut = unique(append(p.plan.LeftOut, "method "+m.Name))
-			return nil
-		case !slices.Contains(known, m.Name):
-			return fmt.Errorf("unknown method %q; there are %s; method? leaves out what a build lacks", m.Name, strings.Join(known, ", "))
-		}
-		return errors.New(strings.TrimPrefix(err.Error(), symnmf.ErrOption.Error()+": "))
+	m.Label = m.Name
+	switch m.Start {
+	case "":
+	case "zero":
+		m.Label += "-0"
+	case "random":
+		m.Label += "-rand"
+	default:
+		m.Label += "-" + m.Start
 	}
-	if m.Start != "" && !p.written {
-		if _, err := symnmf.ParseStart(m.Start); err != nil {
-			var known []string
-			for _, s := range symnmf.Starts() {
-				known = append(known, s.Name)
-			}
-			if wish {
-				p.plan.LeftOut = unique(append(p.plan.LeftOut, "start "+m.Start))
-				return nil
-			}
-			return fmt.Errorf("unknown start %q; there are %s", m.Start, strings.Join(known, ", "))
-		}
-	}
-	for _, other := range p.e.Methods {
-		if other.Label == m.Label {
-			return fmt.Errorf("%s is there already, in line %d; as=LABEL tells the two apart", m.Label, other.line)
-		}
-	}
-	p.e.Methods = append(p.e.Methods, m)
 	return nil
+}
+
+// unknown says what of the method is not of this program: lacks, where another build may have it, its name or its start, and else its knobs.
+func (m *Method) unknown() (lacks string, err error) {
+	if _, err := symnmf.ParseSolver(m.Name, m.Knobs); err != nil {
+		if known := methodNames(); !slices.Contains(known, m.Name) {
+			return "method " + m.Name, fmt.Errorf("unknown method %q; there are %s; method? leaves out what a build lacks", m.Name, strings.Join(known, ", "))
+		}
+		return "", errors.New(strings.TrimPrefix(err.Error(), symnmf.ErrOption.Error()+": "))
+	}
+	if m.Start == "" {
+		return "", nil
+	}
+	if _, err := symnmf.ParseStart(m.Start); err != nil {
+		return "start " + m.Start, fmt.Errorf("unknown start %q; there are %s", m.Start, strings.Join(startNames(), ", "))
+	}
+	return "", nil
 }
 
 func methodNames() (list []string) {
 	for _, m := range symnmf.Methods() {
 		list = append(list, m.Name)
+	}
+	return list
+}
+
+func startNames() (list []string) {
+	for _, s := range symnmf.Starts() {
+		list = append(list, s.Name)
 	}
 	return list
 }

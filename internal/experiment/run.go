@@ -289,6 +289,10 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 			return err
 		}
 	}
+	bound, known := w.bounds[matrixKey(rec.Set, rec.Instance, rec.Rank)]
+	if !known {
+		opt.Bound = symnmf.AnyBound
+	}
 	runtime.GC() // what runs before left behind
 	res, err := symnmf.Factorize(ctx, a, r.rank, opt)
 	if ctx.Err() != nil {
@@ -304,14 +308,9 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 			return err
 		}
 	}
-	key := matrixKey(rec.Set, rec.Instance, rec.Rank)
-	bound, known := w.bounds[key]
-	if !known {
-		if bound, err = lowerBound(ctx, a, r.rank); err != nil {
-			return err
-		}
+	if known {
+		rec.LowerBound = Number(bound)
 	}
-	rec.LowerBound = Number(bound)
 	return nil
 }
 
@@ -320,7 +319,7 @@ func (rec *Record) take(res *symnmf.Result) {
 	rec.Start, rec.Status = res.Start, res.Status.String()
 	rec.Sweeps, rec.Seconds = res.Sweeps, microseconds(res.Time)
 	rec.RelErr, rec.ErrFloor, rec.KKT = Number(res.RelErr), Number(res.ErrFloor), Number(res.KKT)
-	rec.Objective, rec.NormA = Number(res.Objective), Number(res.NormA)
+	rec.Objective, rec.NormA, rec.LowerBound = Number(res.Objective), Number(res.NormA), Number(res.LowerBound)
 	rec.ZeroColumns, rec.ZeroRows, rec.Notes = res.ZeroColumns, res.ZeroRows, res.Notes
 	t := &Trace{}
 	for _, p := range res.Trace {
@@ -330,19 +329,6 @@ func (rec *Record) take(res *symnmf.Result) {
 		t.KKT = append(t.KKT, rounded(p.KKT, kktDigits))
 	}
 	rec.Trace = t
-}
-
-// lowerBound returns the least relative error of rank r; NaN where the eigenpairs did not come out.
-func lowerBound(ctx context.Context, a matrix.Operator, r int) (float64, error) {
-	a, _ = matrix.Folded(a, 0)
-	e, err := matrix.Eigen(ctx, a, min(r, a.Dim()), matrix.EigenOptions{})
-	switch {
-	case ctx.Err() != nil:
-		return 0, stopped(ctx.Err())
-	case err != nil || e.Limited || len(e.Failed) > 0:
-		return math.NaN(), nil
-	}
-	return matrix.LowerBound(e.Values, a.Norm(), r), nil
 }
 
 // eigen times the eigenpairs of one form.

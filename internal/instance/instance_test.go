@@ -114,7 +114,7 @@ func TestFullRank(t *testing.T) {
 		}
 	}
 	// 1.2: for this seed, the edge of a spectrum of 80 values lies within 20 % of its limit.
-	if edge := 1.2 * math.Sqrt(2.0*n/3); vals[0] < -edge || vals[n-2] > edge || math.Abs(vals[n-1]/n-1) > 0.1 {
+	if edge := 1.2 * math.Sqrt(2.0*n/3); vals[0] < -edge || vals[n-2] > edge || !(math.Abs(vals[n-1]/n-1) <= 0.1) {
 		t.Errorf("eigenvalues from %v to %v and %v, want within ±%v, and %v", vals[0], vals[n-2], vals[n-1], edge, n)
 	}
 }
@@ -149,7 +149,7 @@ func TestPlantedGraph(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ edges, pairs, p float64 }{{in, pairsIn, pIn}, {out, pairsOut, pOut}} {
-		if sd := math.Sqrt(c.pairs * c.p * (1 - c.p)); math.Abs(c.edges-c.pairs*c.p) > 4*sd {
+		if sd := math.Sqrt(c.pairs * c.p * (1 - c.p)); !(math.Abs(c.edges-c.pairs*c.p) <= 4*sd) {
 			t.Errorf("seed 1: %v edges of %v pairs at probability %v", c.edges, c.pairs, c.p)
 		}
 	}
@@ -190,7 +190,7 @@ func TestPlantedCliques(t *testing.T) {
 	}
 	// n² terms below 1, a few roundings each; gonum's eigenvalues are good to about 2⁻⁵²·n·‖A‖, ‖A‖ < n, squared and summed.
 	const tol = n * n * n * 8 * 0x1p-52
-	if math.Abs(squares-want) > tol || math.Abs(bound-want) > tol {
+	if !(math.Abs(squares-want) <= tol) || !(math.Abs(bound-want) <= tol) {
 		t.Errorf("squared error %v, bound %v, want %v", squares, bound, want)
 	}
 }
@@ -241,7 +241,7 @@ func TestTextZipf(t *testing.T) {
 	}
 	for j, got := range documents {
 		p := 1 / float64(j+1) / harmonic
-		if sd := math.Sqrt(m * p * (1 - p)); math.Abs(got-m*p) > 4*sd {
+		if sd := math.Sqrt(m * p * (1 - p)); !(math.Abs(got-m*p) <= 4*sd) {
 			t.Errorf("seed 1: term %d in %v documents, want about %v", j, got, m*p)
 		}
 	}
@@ -268,7 +268,7 @@ func TestRandomSparse(t *testing.T) {
 			sum += v
 		}
 		// Each drawn value counts twice: the mean of nnz/2 uniform numbers, within 4 deviations.
-		if k := float64(a.NNZ()) / 2; k > 0 && math.Abs(sum/2/k-0.5) > 4/math.Sqrt(12*k) {
+		if k := float64(a.NNZ()) / 2; k > 0 && !(math.Abs(sum/2/k-0.5) <= 4/math.Sqrt(12*k)) {
 			t.Errorf("n %d, nnz %d: mean value %v", tc.n, tc.nnz, sum/2/k)
 		}
 	}
@@ -339,7 +339,7 @@ func checkUniform(t *testing.T, a *matrix.Dense) {
 		}
 		sum += v
 	}
-	if k := float64(len(a.Data())); k > 0 && math.Abs(sum/k-0.5) > 4/math.Sqrt(12*k) {
+	if k := float64(len(a.Data())); k > 0 && !(math.Abs(sum/k-0.5) <= 4/math.Sqrt(12*k)) {
 		t.Errorf("mean of %v: %v", a, sum/k)
 	}
 }

@@ -117,7 +117,7 @@ func TestAdvance(t *testing.T) {
 			if !slices.Equal(gx, wantX) || !slices.Equal(gd, wantD) || !slices.Equal(gl, last) || cut != wantCut {
 				t.Fatalf("%d numbers: x %v, want %v; d %v, want %v; cut %v, want %v", n, gx, wantX, gd, wantD, cut, wantCut)
 			}
-			if math.Abs(along-want) > float64(n+2)*eps*size {
+			if !(math.Abs(along-want) <= float64(n+2)*eps*size) {
 				t.Fatalf("%d numbers: ⟨d, x−last⟩ = %v, want %v", n, along, want)
 			}
 		}
@@ -180,13 +180,13 @@ func TestAdvanceRounded(t *testing.T) {
 				for i, v := range last {
 					want32 += wantD[i] * (wantX[i] - v)
 				}
-				if math.Abs(along32-want32) > float64(n+2)*eps*size {
+				if !(math.Abs(along32-want32) <= float64(n+2)*eps*size) {
 					t.Fatalf("%d numbers, the last of float32: ⟨d, x−last⟩ = %v, want %v", n, along32, want32)
 				}
 				if !slices.Equal(gx, wantX) || !slices.Equal(gd, wantD) || !slices.Equal(y[:n], wantY) || cut != wantCut || y[n] != -1 || y[n+1] != -2 {
 					t.Fatalf("%d numbers, step %v: x %v, want %v; y %v, want %v and -1, -2; d %v, want %v; cut %v, want %v", n, step, gx, wantX, y, wantY, gd, wantD, cut, wantCut)
 				}
-				if math.Abs(along-want) > float64(n+2)*eps*size {
+				if !(math.Abs(along-want) <= float64(n+2)*eps*size) {
 					t.Fatalf("%d numbers: ⟨d, x−last⟩ = %v, want %v", n, along, want)
 				}
 			}
@@ -319,7 +319,7 @@ func TestAddGathered(t *testing.T) {
 			AddGathered(got, r, at, from, idx, val, x)
 			check()
 			for k, v := range got {
-				if math.Abs(v-want[k]) > 8*eps*6 {
+				if !(math.Abs(v-want[k]) <= 8*eps*6) {
 					t.Fatalf("r = %d: z[%d] = %v, want %v", r, k, v, want[k])
 				}
 			}
@@ -414,7 +414,7 @@ func TestGatherEach(t *testing.T) {
 				checkSplit()
 				checkLow()
 				for k := range got {
-					if math.Abs(got[k]-0.5*want[k]) > 10*eps*6 || math.Abs(split[k]-0.5*want[k]) > 10*eps*6 || math.Abs(low[k]-0.5*wantLow[k]) > 10*eps*6 {
+					if !(math.Abs(got[k]-0.5*want[k]) <= 10*eps*6) || !(math.Abs(split[k]-0.5*want[k]) <= 10*eps*6) || !(math.Abs(low[k]-0.5*wantLow[k]) <= 10*eps*6) {
 						t.Fatalf("r = %d, values %v, number %d: %v whole, %v in pieces, %v of the first; want %v and %v", r, values != nil, k, got[k], split[k], low[k], 0.5*want[k], 0.5*wantLow[k])
 					}
 				}
@@ -427,7 +427,7 @@ func TestGatherEach(t *testing.T) {
 				checkSplit()
 				checkLow()
 				for k := range split {
-					if math.Abs(got[k]-0.5*want[k]) > 10*eps*6 || math.Abs(split[k]-0.5*want[k]) > 10*eps*6 || math.Abs(low[k]-0.5*wantLow[k]) > 10*eps*6 {
+					if !(math.Abs(got[k]-0.5*want[k]) <= 10*eps*6) || !(math.Abs(split[k]-0.5*want[k]) <= 10*eps*6) || !(math.Abs(low[k]-0.5*wantLow[k]) <= 10*eps*6) {
 						t.Fatalf("r = %d, float32, values %v, number %d: %v whole, %v in pieces, %v of the first; want %v and %v", r, values != nil, k, got[k], split[k], low[k], 0.5*want[k], 0.5*wantLow[k])
 					}
 				}
@@ -582,7 +582,7 @@ func TestGatherSpan(t *testing.T) {
 					at, to = to, at
 				}
 				for k, v := range got {
-					if most := 2 * xRows * eps * (xRows + 1); math.Abs(v-want[k]) > most || math.Abs(single[k]-want[k]) > most { // so many terms of at most 1, and as many roundings, in each
+					if most := 2 * xRows * eps * (xRows + 1); !(math.Abs(v-want[k]) <= most) || !(math.Abs(single[k]-want[k]) <= most) { // so many terms of at most 1, and as many roundings, in each
 						t.Fatalf("r = %d, values %v, number %d: %v, of float32 %v, want %v", r, values != nil, k, v, single[k], want[k])
 					}
 				}

@@ -53,10 +53,10 @@ func TestSumPairs(t *testing.T) {
 			cut = append(cut, place)
 			gx, check := guarded(t, x, r%8)
 			tol := 100 * eps * float64(r)
-			if got := SumPairs(gx, r, first, rows, cut, idx, val); math.Abs(got-want) > tol {
+			if got := SumPairs(gx, r, first, rows, cut, idx, val); !(math.Abs(got-want) <= tol) {
 				t.Errorf("r = %d: %v, want %v", r, got, want)
 			}
-			if got := SumPairs(gx, r, first, rows, cut, idx, nil); math.Abs(got-ones) > tol {
+			if got := SumPairs(gx, r, first, rows, cut, idx, nil); !(math.Abs(got-ones) <= tol) {
 				t.Errorf("r = %d, ones: %v, want %v", r, got, ones)
 			}
 			check()

@@ -244,7 +244,7 @@ func testSolveLands[F Float](t *testing.T) {
 		c.run()
 		for k, y := range c.h {
 			v := y + c.dst[k]
-			if !(v >= 0) || math.Abs(v-float64(F(v))) > 0x1p-52*(math.Abs(y)+math.Abs(v)) {
+			if !(v >= 0) || !(math.Abs(v-float64(F(v))) <= 0x1p-52*(math.Abs(y)+math.Abs(v))) {
 				t.Fatalf("r = %d: from %v by %v to %v", r, y, c.dst[k], v)
 			}
 			if v == 0 && y != 0 {

@@ -40,7 +40,7 @@ func TestScatterLists(t *testing.T) {
 			ScatterLists(z, lists, idx, nil)
 			check()
 			for i := range n {
-				if tol := 100 * eps * (math.Abs(start[i]) + bound[i]); math.Abs(y[i]-want[i]) > tol || math.Abs(z[i]-ones[i]) > tol {
+				if tol := 100 * eps * (math.Abs(start[i]) + bound[i]); !(math.Abs(y[i]-want[i]) <= tol) || !(math.Abs(z[i]-ones[i]) <= tol) {
 					t.Fatalf("%d lists: y[%d] is %v and %v, want %v and %v", count, i, y[i], z[i], want[i], ones[i])
 				}
 			}

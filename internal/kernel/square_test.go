@@ -96,7 +96,7 @@ func TestInners(t *testing.T) {
 				}
 			}
 			for k := range want {
-				if math.Abs(got[k]-want[k]) > float64(n)*eps*size[k] {
+				if !(math.Abs(got[k]-want[k]) <= float64(n)*eps*size[k]) {
 					t.Errorf("%d numbers, sum %d: %v, want %v", n, k, got[k], want[k])
 				}
 			}

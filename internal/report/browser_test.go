@@ -95,10 +95,10 @@ func TestInABrowser(t *testing.T) {
 		t.Fatalf("%d charts, want %d", len(seen.Charts), len(charts))
 	}
 	for k, c := range charts {
-		x, y, _ := c.axes()
+		x, _, _ := c.axes()
 		var want, without []int
 		for i, s := range c.Series {
-			if runs := c.runs(s, x, y); len(runs) > 0 && (len(runs) > 1 || len(runs[0]) > 0) {
+			if runs := c.runs(s, x); len(runs) > 0 && (len(runs) > 1 || len(runs[0]) > 0) {
 				want = append(want, i)
 				if i != 1 {
 					without = append(without, i)

@@ -68,7 +68,7 @@ func (c *Chart) axes() (x, y axis, some bool) {
 
 // runs returns, for one series, the numbers of the points to draw: in runs between gaps, and of consecutive points in the same of 2000 columns of
 // the chart only the first, the lowest, the highest and the last, which look the same.
-func (c *Chart) runs(s Series, x, y axis) (all [][]int) {
+func (c *Chart) runs(s Series, x axis) (all [][]int) {
 	var run []int
 	var column []int // the points of the last column
 	end := func() {
@@ -143,12 +143,12 @@ func (c *Chart) describe() string {
 	scale := []string{"", ", logarithmic"}
 	text := fmt.Sprintf("%d curves. Horizontal: %s%s. Vertical: %s%s.", len(c.Series), clean(c.XLabel), scale[index(c.LogX)],
 		clean(c.YLabel), scale[index(c.LogY)])
-	x, y, some := c.axes()
+	x, _, some := c.axes()
 	if !some {
 		return text + " No values to draw."
 	}
 	for _, s := range c.Series {
-		runs := c.runs(s, x, y)
+		runs := c.runs(s, x)
 		if len(runs) == 0 {
 			text += fmt.Sprintf(" %s: no values.", clean(s.Name))
 			continue
@@ -220,31 +220,31 @@ func (c *Chart) draw(width, height float64, whole bool) (*drawing, frame) {
 		return true
 	})
 	bottom, right := f.top+f.height, f.left+f.width
-	line := func(ink ink, width float64, points ...point) {
-		d.items = append(d.items, item{curve: -1, ink: ink, width: width, lines: [][]point{points}})
+	line := func(ink ink, points ...point) {
+		d.items = append(d.items, item{curve: -1, ink: ink, width: 1, lines: [][]point{points}})
 	}
 	for _, t := range f.y.ticks {
 		at := f.at(f.x.lo, t.v).y
-		line(inkGrid, 1, point{f.left, at}, point{right, at})
+		line(inkGrid, point{f.left, at}, point{right, at})
 		d.items = append(d.items, item{curve: -1, ink: inkMuted, text: t.label, at: point{f.left - 7, at + 0.36*tickSize}, size: tickSize, align: 1})
 	}
 	for _, t := range f.x.ticks {
 		at := f.at(t.v, f.y.lo).x
-		line(inkGrid, 1, point{at, f.top}, point{at, bottom})
-		line(inkAxis, 1, point{at, bottom}, point{at, bottom + 5})
+		line(inkGrid, point{at, f.top}, point{at, bottom})
+		line(inkAxis, point{at, bottom}, point{at, bottom + 5})
 		half := t.label.width(tickSize) / 2
 		centre := max(min(at, width-2-half), half+2)
 		d.items = append(d.items, item{curve: -1, ink: inkMuted, text: t.label, at: point{centre, bottom + 19}, size: tickSize, align: 0.5})
 	}
 	for _, v := range f.x.minor {
 		at := f.at(v, f.y.lo).x
-		line(inkAxis, 1, point{at, bottom}, point{at, bottom + 3})
+		line(inkAxis, point{at, bottom}, point{at, bottom + 3})
 	}
 	for _, v := range f.y.minor {
 		at := f.at(f.x.lo, v).y
-		line(inkAxis, 1, point{f.left - 3, at}, point{f.left, at})
+		line(inkAxis, point{f.left - 3, at}, point{f.left, at})
 	}
-	line(inkAxis, 1, point{f.left, f.top}, point{f.left, bottom}, point{right, bottom})
+	line(inkAxis, point{f.left, f.top}, point{f.left, bottom}, point{right, bottom})
 	if !some {
 		d.items = append(d.items, item{curve: -1, ink: inkMuted, text: label{"no values to draw", ""}, at: point{f.left + f.width/2, f.top + f.height/2}, size: tickSize, align: 0.5})
 	}
@@ -269,7 +269,7 @@ func (c *Chart) curve(k int, s Series, f frame) (items []item) {
 	alone := item{curve: k, ink: ink, mark: disc}
 	marks := item{curve: k, ink: ink, mark: mark}
 	gone := 15 * float64(k%6) // so that curves on top of each other have theirs at different places
-	for _, run := range c.runs(s, f.x, f.y) {
+	for _, run := range c.runs(s, f.x) {
 		points := make([]point, len(run))
 		for p, i := range run {
 			points[p] = f.at(s.X[i], s.Y[i])

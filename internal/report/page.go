@@ -184,10 +184,10 @@ func (c *Chart) view(id string) chartView {
 			size.class, id, num(f.left), num(f.top), num(f.width), num(f.height), axis(f.x), axis(f.y))
 		*size.to = template.HTML(d.svgInline(attrs))
 	}
-	x, y, _ := c.axes()
+	x, _, _ := c.axes()
 	for k, s := range c.Series {
 		d := drawing{w: sampleWidth, h: 12, items: sample(c.look(k), 0, 6)}
-		runs := slices.Concat(c.runs(s, x, y)...)
+		runs := slices.Concat(c.runs(s, x)...)
 		view.Curves = append(view.Curves, curveView{clean(s.Name), template.HTML(d.svgInline(`class="sample" aria-hidden="true"`)), len(runs) == 0})
 		data := dataView{Name: clean(s.Name), X: []float64{}, Y: []float64{}}
 		for _, i := range runs {

@@ -8,6 +8,11 @@ const (
 	GraphBlock  = 512
 )
 
+// SparseBytes returns what a sparse table of so many rows takes: 4 bytes for the column of each entry, 8 for each value that is not left out as 1, and 8 for where each row begins and the last ends.
+func SparseBytes(rows int, entries, values float64) float64 {
+	return 4*entries + 8*values + 8*(float64(rows)+1)
+}
+
 // KeepsFeatures says whether XXᵀ of n dense points of m features is kept with them: up to 32 MiB, or an eighth of X.
 func KeepsFeatures(n, m int) bool {
 	products := int64(m) * int64(m)
@@ -38,6 +43,18 @@ const SpanFrom = 1 << 16
 
 // PanelsRoom is how many bytes of panels of whole numbers there may be at work for ‖A‖ of sparse points, beside values, where entries are few.
 const PanelsRoom = 8 << 20
+
+// Inner products of dense points that are whole numbers are computed in integers: so many at most, and so many bytes of points are in hand at once.
+const (
+	MostIntSums = 1 << 22
+	IntRoom     = 8 << 20
+)
+
+// NarrowPiece is how many numbers of an H in float32 are widened at a time between sweeps, to stay in a first-level cache.
+const NarrowPiece = 1 << 11
+
+// Oversample is how many columns beyond R the low rank of lai has, unless it is told.
+const Oversample = 10
 
 // MostKept is how many numbers A·H may have to be kept until its start is measured: 32 MiB.
 const MostKept = 1 << 22

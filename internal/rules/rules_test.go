@@ -1,0 +1,61 @@
+package rules
+
+import (
+	"math"
+	"testing"
+)
+
+// TestKeepsFeatures: up to 32 MiB of products, or an eighth of X, whichever is more, and of points with features only.
+func TestKeepsFeatures(t *testing.T) {
+	for _, tc := range []struct {
+		n, m int
+		want bool
+	}{
+		{10, 0, false}, {10, 1, true}, {1, 2048, true}, {1, 2049, false}, // 2048² numbers are 32 MiB
+		{8 * 5000, 5000, true}, {8*5000 - 8, 5000, false}, {8*5000 - 8, 5001, false},
+		{math.MaxInt32, 1 << 20, true}, // no product overflows
+	} {
+		if got := KeepsFeatures(tc.n, tc.m); got != tc.want {
+			t.Errorf("%d points of %d features: %v", tc.n, tc.m, got)
+		}
+	}
+}
+
+// TestFoldsSparse: with at most half as many features as points, and with some.
+func TestFoldsSparse(t *testing.T) {
+	for _, tc := range []struct {
+		n, m int
+		want bool
+	}{{10, 5, true}, {10, 6, false}, {11, 5, true}, {10, 0, false}, {0, 0, false}, {math.MaxInt32, 1 << 30, false}, {math.MaxInt32, 1<<30 - 1, true}} {
+		if got := FoldsSparse(tc.n, tc.m); got != tc.want {
+			t.Errorf("%d points of %d features: %v", tc.n, tc.m, got)
+		}
+	}
+}
+
+// TestTurnsPay: an H of at most 32 MiB, and of sparse data at most 64 vectors or an eighth of the items.
+func TestTurnsPay(t *testing.T) {
+	for _, tc := range []struct {
+		n, r, vectors int
+		dense, want   bool
+	}{
+		{1 << 16, 64, 64, false, true}, {1 << 16, 65, 64, false, false}, {1 << 16, 65, 64, true, false},
+		{100, 64, 64, false, true}, {100, 65, 65, false, false}, {100, 65, 65, true, true},
+		{519, 65, 65, false, false}, {520, 65, 65, false, true}, {100, 80, 64, false, true},
+		{math.MaxInt32, math.MaxInt32, 1, true, false}, // no product overflows
+	} {
+		if got := TurnsPay(tc.n, tc.r, tc.vectors, tc.dense); got != tc.want {
+			t.Errorf("%d items, %d columns, %d vectors, dense %v: %v", tc.n, tc.r, tc.vectors, tc.dense, got)
+		}
+	}
+}
+
+// TestSparseBytes: as Go has it, of a table whose values are there and of one whose are not.
+func TestSparseBytes(t *testing.T) {
+	if got := SparseBytes(3, 10, 10); got != 4*10+8*10+8*4 {
+		t.Errorf("with values: %v", got)
+	}
+	if got := SparseBytes(3, 10, 0); got != 4*10+8*4 {
+		t.Errorf("without: %v", got)
+	}
+}
