@@ -353,6 +353,9 @@ func (f *fitFlags) run(s *streams) error {
 	for _, w := range d.warnings {
 		s.warn(w)
 	}
+	if f.method == "auto" {
+		d.thin()
+	}
 	original, err := f.openOriginal(d, s)
 	if err != nil {
 		return err
@@ -435,6 +438,9 @@ func (f *fitFlags) run(s *streams) error {
 	progress.done()
 	if res == nil {
 		return err
+	}
+	if d.thinned {
+		res.Why += fmt.Sprintf("; the table taken as sparse, for %.2g %% of it is not 0", 100*float64(nnz)/float64(rows)/float64(cols))
 	}
 	ans := &answer{flags: f, data: d, command: s.args, threads: threads, memoryLimit: limit, rows: rows, cols: cols, nnz: nnz}
 	ans.take(res, hist)
