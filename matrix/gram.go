@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // Items says which way a table of points lies.
@@ -54,8 +55,8 @@ type points interface {
 
 // Gram returns the operator of inner products of the items of x: of its rows, or of its columns. Entries must be finite.
 //
-// A is not formed, so that it takes the memory of X however many items there are; only where the points are dense and no
-// more than their features does A take less than X, and then it is formed and X not kept. Otherwise columns are copied so
+// A is not formed, so that it takes the memory of X however many items there are; only where that takes no more than X, of dense
+// points no more than their features, and of sparse ones with n² entries or more (2¹⁴ at least), is it formed and X not kept. Otherwise columns are copied so
 // that each lies in one piece, and rows are used where they are.
 //
 // The time is that of computing ‖A‖: at most that of the products that make up the entries of XᵀX or of XXᵀ, whichever are fewer, summed one
@@ -76,11 +77,7 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 		n, features = features, n
 	}
 	outOfRange := fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
-	if d, dense := x.(*Dense); dense && n <= features {
-		if items == Rows {
-			d = d.transpose(workers)
-		}
-		products, _ := d.columnProducts(workers)
+	formed := func(products *Dense) (Operator, error) {
 		a, err := checkedDense(products, 0, workers)
 		if err != nil || !normInRange(a.norm, s) {
 			return nil, outOfRange
@@ -88,9 +85,19 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 		a.negatives = s.Negative
 		return a, nil
 	}
+	if d, dense := x.(*Dense); dense && n <= features {
+		if items == Rows {
+			d = d.transpose(workers)
+		}
+		products, _ := d.columnProducts(workers)
+		return formed(products)
+	}
 	p, back := x.(points), Table(nil)
 	if items == Columns {
 		p, back = p.transposed(workers).(points), x
+	}
+	if m, sparse := p.(*CSR); sparse && rules.FormsSparse(n, m.NNZ()) {
+		return formed(m.innerProducts(back, workers))
 	}
 	m := newGram(p, back, s.MaxAbs(), workers)
 	m.negatives = s.Negative

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"symnmf/internal/kernel"
+	"symnmf/internal/rules"
 )
 
 // gramNormSq implements points: ‖G‖² for G = L·Lᵀ, where the rows of L are the points, or the features, whichever is less work.
@@ -191,31 +192,15 @@ func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) 
 	halves := make([]float64, kernel.BlockCount(n, normRows))
 	diags := make([]float64, len(halves))
 	type room struct {
-		acc   []float64
-		next  []int64 // where each list goes on from row at; rows come in order
-		at    int
-		lists []kernel.List // that the row at work adds up
+		halfLists
+		acc []float64
 	}
-	scratch := func() *room { return &room{acc: make([]float64, n), next: slices.Clone(right.RowPtr[:right.rows])} }
+	scratch := func() *room { return &room{newHalfLists(left, right, apart), make([]float64, n)} }
 	kernel.BlocksWith(n, normRows, workers, scratch, func(s *room, b, lo, hi int) {
 		var half, diag float64
-		for _, k := range left.Col[left.RowPtr[s.at]:left.RowPtr[lo]] { // of rows that others had
-			s.next[k]++
-		}
-		s.at = hi
+		s.begin(lo, hi)
 		for i := lo; i < hi; i++ {
-			lists, entries := s.lists[:0], 0
-			for p := left.RowPtr[i]; p < left.RowPtr[i+1]; p++ {
-				k := left.Col[p]
-				if apart != nil && apart[k] {
-					continue
-				}
-				from, to := s.next[k], right.RowPtr[k+1]
-				s.next[k] = from + 1
-				lists = append(lists, kernel.List{From: from, To: to, C: value(left.Val, int(p))})
-				entries += int(to - from)
-			}
-			s.lists = lists
+			lists, entries := s.next(i)
 			if len(lists) == 1 {
 				x := lists[0]
 				own := x.C * value(right.Val, int(x.From))
@@ -242,6 +227,77 @@ func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) 
 		halves[b], diags[b] = half, diag
 	})
 	return sum(halves), sum(diags)
+}
+
+// halfLists finds what row i of left·leftᵀ, from the diagonal on, adds up, row by row.
+type halfLists struct {
+	left, right *CSR
+	apart       []bool  // columns that are left out, or nil
+	from        []int64 // where each list goes on from row at; rows come in order
+	at          int
+	lists       []kernel.List // of the row at work
+}
+
+// newHalfLists returns those of left; right is leftᵀ.
+func newHalfLists(left, right *CSR, apart []bool) halfLists {
+	return halfLists{left: left, right: right, apart: apart, from: slices.Clone(right.RowPtr[:right.rows])}
+}
+
+// begin passes over the rows before lo, which others had; those up to hi come next.
+func (s *halfLists) begin(lo, hi int) {
+	for _, k := range s.left.Col[s.left.RowPtr[s.at]:s.left.RowPtr[lo]] {
+		s.from[k]++
+	}
+	s.at = hi
+}
+
+// next returns the lists of row i, good until the next, and how many entries they have.
+func (s *halfLists) next(i int) (lists []kernel.List, entries int) {
+	lists = s.lists[:0]
+	for p := s.left.RowPtr[i]; p < s.left.RowPtr[i+1]; p++ {
+		k := s.left.Col[p]
+		if s.apart != nil && s.apart[k] {
+			continue
+		}
+		from, to := s.from[k], s.right.RowPtr[k+1]
+		s.from[k] = from + 1
+		lists = append(lists, kernel.List{From: from, To: to, C: value(s.left.Val, int(p))})
+		entries += int(to - from)
+	}
+	s.lists = lists
+	return lists, entries
+}
+
+// innerProducts returns m·mᵀ; back is mᵀ, or nil for a caller that does not have it.
+func (m *CSR) innerProducts(back Table, workers int) *Dense {
+	t, ok := back.(*CSR)
+	if !ok {
+		t = m.transpose(workers)
+	}
+	n := m.rows
+	a := NewDense(n, n, nil)
+	if density(m.NNZ(), n, m.cols) >= rules.DenseFrom { // as dense points, half as many features at a time as there are points
+		for lo := 0; lo < t.rows; lo += (n + 1) / 2 {
+			hi := min(lo+(n+1)/2, t.rows)
+			x := NewDense(hi-lo, n, nil)
+			for k := lo; k < hi; k++ {
+				t.addTo(x.Row(k-lo), 1, k)
+			}
+			products, _ := x.columnProducts(workers)
+			kernel.Axpy(a.data, 1, products.data)
+		}
+		return a
+	}
+	scratch := func() *halfLists { s := newHalfLists(m, t, nil); return &s }
+	kernel.BlocksWith(n, normRows, workers, scratch, func(s *halfLists, _, lo, hi int) {
+		s.begin(lo, hi)
+		for i := lo; i < hi; i++ {
+			lists, _ := s.next(i)
+			kernel.ScatterLists(a.Row(i), lists, t.Col, t.Val)
+		}
+	})
+	kernel.Mirror(a.data, n)
+	return a
 }
 
 // takeSquares returns the sum of the squares of the numbers of x in places idx, and clears them.

@@ -405,6 +405,9 @@ func (f *fitFlags) openInputs(s *streams) (*dataset, *original, error) {
 	for _, w := range d.warnings {
 		s.warn(w)
 	}
+	if f.method == "auto" {
+		d.thin()
+	}
 	original, err := f.openOriginal(d, s)
 	return d, original, err
 }
@@ -468,6 +471,9 @@ func (a *answer) find(ctx context.Context, op matrix.Operator, opt symnmf.Option
 	res, err := symnmf.Factorize(ctx, op, a.flags.rank, opt)
 	progress.done()
 	if res != nil {
+		if a.data.thinned {
+			res.Why += fmt.Sprintf("; the table taken as sparse, for %.2g %% of it is not 0", 100*float64(a.nnz)/float64(a.rows)/float64(a.cols))
+		}
 		a.take(res, hist)
 	}
 	return err

@@ -87,7 +87,10 @@ func (f *infoFlags) run(s *streams) error {
 	if rows, cols := d.table.Dims(); f.input.items == "" && rows != cols {
 		d.items = "rows"
 	}
-	sh := shapeOf(d)
+	fitted := *d
+	fitted.thin()
+	sh := shapeOf(&fitted)
+	fitted.table = nil
 	sh.rank = f.rank
 	sh.boundOf("auto")
 	predicted := sh.peak()

@@ -85,6 +85,7 @@ type dataset struct {
 	eps            float64
 	warnings       []string
 	limit          int64 // bytes of memory that may be used; 0 means any
+	thinned        bool  // the table was dense, see thin
 }
 
 const (
@@ -525,6 +526,25 @@ func (d *dataset) looksLikeDistances() bool {
 		}
 	}
 	return true
+}
+
+// thinBelow is for how many numbers that are not 0, of each that a dense A or X would have at work, auto takes a dense table as a sparse one: see decision 0033.
+const thinBelow = 0.1
+
+// thin makes of a dense table whose numbers are nearly all 0 a sparse one, where there is room for both.
+func (d *dataset) thin() {
+	t, dense := d.table.(*matrix.Dense)
+	if !dense {
+		return
+	}
+	rows, cols := t.Dims()
+	n, nnz := float64(d.n()), float64(d.nonzeros())
+	work := min(float64(rows)*float64(cols), n*n) // of points that are no more than their features A would be formed
+	if nnz == 0 || nnz >= thinBelow*work || cols > math.MaxInt32 || d.room(12*nnz+8*float64(rows+1), "its sparse form") != nil {
+		return
+	}
+	d.table, d.thinned = t.CSR(), true
+	debug.FreeOSMemory() // the dense one
 }
 
 // operator returns A and lets the table go, which is then free unless A uses it.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,6 +155,13 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	switch {
 	case points && sh.sparse: // ‖A‖ takes X by features too, and common columns, 8 bytes an entry at most, or panels of whole numbers, and 16 a column
 		prepare = 2*sh.table + 2*sh.stored + max(6*sh.stored, min(rules.PanelsRoom, panelsBytes*max(n, m))) + 8*m + 16*max(n, m)
+		if sh.forms() { // from X both ways, each thread with a place in every feature
+			prepare = 2*sh.table + 8*n*n + 8*m*float64(runtime.GOMAXPROCS(0)) + 16*max(n, m)
+			if sh.stored >= rules.DenseFrom*n*m { // some features at a time as dense ones, and what they add to A
+				prepare += 12*n*n + 8*n*n + rules.IntRoom
+			}
+			a, points = 8*n*n, false
+		}
 	case points:
 		formed := n <= m                    // A is, and X let go
 		if formed == (sh.items == "rows") { // X and its transpose
@@ -172,6 +180,12 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 		}
 	}
 	return a, prepare, points
+}
+
+// forms says whether A, dense, takes the place of sparse points.
+func (sh shape) forms() bool {
+	n, _ := sh.size()
+	return sh.items != similarity && sh.sparse && rules.FormsSparse(int(n), int64(sh.stored))
 }
 
 // keepsFeatures says whether it does, of n points of m features.
@@ -196,6 +210,9 @@ func (sh shape) ahead() float64 {
 	n, m := sh.size()
 	r, all := float64(sh.rank), sh.lanes()
 	a, prepare, points := sh.operator()
+	if sh.forms() { // from here on
+		sh.sparse, sh.stored = false, float64(sh.rows)*float64(sh.cols)
+	}
 	base := a + sh.held + 8*(sh.factors()*n*r+8*n) // the vectors: A_ii twice and others
 	start, method := sh.ofStart(n, m, points), sh.ofMethod(n, m, points)
 	before := max(start.before, method.before)

@@ -83,6 +83,8 @@ func TestPeakPrediction(t *testing.T) {
 		{dense("similarity.npy", 1500, 1500), "-k", "20"},
 		{dense("similarity.npy", 1500, 1500), "-k", "20", "--max-sweeps", "30", "--runs", "3", "--set", "compress=-1", "--method", "rowblock"}, // most of them rough
 		{dense("table.npy", 3000, 400), "--items", "columns", "-k", "20"},
+		{sparse("wide.npz", 600, 60000, 1200, false), "--items", "rows", "-k", "40"}, // A is formed
+		{sparse("zeros.npy", 2500, 2500, 16, true), "-k", "20"}, // a dense table of little but zeros, taken as sparse
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--runs", "2"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "100", "--max-sweeps", "40"}, // among them joint steps
 		{points, "--items", "rows", "-k", "40", "--kicks", "2", "--max-sweeps", "300", "--tol", "0.01"},
@@ -130,6 +132,20 @@ func TestPeakPrediction(t *testing.T) {
 		if ratio > 1.02 || ratio < 0.6 { // three digits are printed; of some 30 MiB the program is half, with 32-bit addresses less
 			t.Errorf("%v: predicted %s, needed %s", args, text, showBytes(float64(*rec.PeakMemory)))
 		}
+	}
+}
+
+// TestThinPrediction: info predicts for a table of little but zeros what auto needs, which takes it as sparse.
+func TestThinPrediction(t *testing.T) {
+	const n = 2500
+	sparse, _ := testFiles(t)
+	code, stdout, stderr := child(t, "info", sparse("zeros.npy", n, n, 16, true), "-k", "20", "--json")
+	var told facts
+	if err := json.Unmarshal([]byte(stdout), &told); code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v\n%s", code, err, stderr)
+	}
+	if dense := float64(program + 12*n*n); float64(told.PeakMemory) > 0.95*dense { // A, and again in float32
+		t.Errorf("predicted %s, of a dense A it would be more than %s", showBytes(float64(told.PeakMemory)), showBytes(dense))
 	}
 }
 

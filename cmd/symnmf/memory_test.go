@@ -27,3 +27,26 @@ func TestRoughMemory(t *testing.T) {
 		t.Errorf("H of %d columns: %v bytes for %d rows, %v for one less", rules.RoughCols, enough, rows, few)
 	}
 }
+
+// TestFormedMemory: of sparse points of which A is formed a run needs what it does with that A written out, once it is there.
+func TestFormedMemory(t *testing.T) {
+	const n, rank = 1000, 900
+	out := shape{rows: n, cols: n, stored: n * n, table: 8 * n * n, items: similarity, rank: rank}
+	for _, items := range []string{"rows", "columns"} {
+		sh := shape{rows: n, cols: 5000, sparse: true, stored: n * n, table: 12 * n * n, items: items, rank: rank}
+		if items == "columns" {
+			sh.rows, sh.cols = sh.cols, sh.rows
+		}
+		if got, want := sh.ahead(), out.ahead(); got != want {
+			t.Errorf("points in %s: %v bytes, want %v", items, got, want)
+		}
+		if _, prepare, points := sh.operator(); points || prepare < 2*sh.table+8*n*n {
+			t.Errorf("points in %s: kept %v, %v bytes to make A", items, points, prepare)
+		}
+		kept := sh
+		kept.stored--
+		if _, _, points := kept.operator(); !points {
+			t.Errorf("points in %s: not kept though A is larger", items)
+		}
+	}
+}

@@ -635,6 +635,50 @@ func TestSymmetryTolerance(t *testing.T) {
 	}
 }
 
+// TestThin: a dense table becomes a sparse one where so few of its numbers are not 0 that a sparse A or X is less work, and where there is room for both.
+func TestThin(t *testing.T) {
+	table := func(rows, cols, nnz int) *matrix.Dense {
+		m := matrix.NewDense(rows, cols, nil)
+		for k := range nnz {
+			m.Data()[(k*7)%(rows*cols)] = float64(k + 1)
+		}
+		return m
+	}
+	const room = program + 8*40*100 // the table, and nothing beside it
+	for _, tc := range []struct {
+		what  string
+		table matrix.Table
+		items string
+		limit int64
+		want  bool
+	}{
+		{"few entries", table(40, 40, 159), similarity, 0, true},
+		{"a tenth", table(40, 40, 160), similarity, 0, false},
+		{"nothing", table(40, 40, 0), similarity, 0, false},
+		{"points of fewer features", table(100, 40, 399), "rows", 0, true},
+		{"a tenth of X", table(100, 40, 400), "rows", 0, false},
+		{"points of more features, few beside A", table(40, 100, 159), "rows", 0, true},
+		{"points of more features, as many as a tenth of A", table(40, 100, 160), "rows", 0, false},
+		{"points in columns", table(40, 100, 399), "columns", 0, true},
+		{"points in columns, fewer than features", table(100, 40, 160), "columns", 0, false},
+		{"no room", table(40, 100, 159), "rows", room, false},
+		{"room", table(40, 100, 159), "rows", room + 12*159 + 8*41, true},
+		{"a sparse table", table(40, 40, 10).CSR(), similarity, 0, false},
+	} {
+		d := &dataset{table: tc.table, items: tc.items, limit: tc.limit}
+		if d.thin(); d.thinned != tc.want {
+			t.Errorf("%s: thinned %v, want %v", tc.what, d.thinned, tc.want)
+		}
+		if s, sparse := d.table.(*matrix.CSR); d.thinned {
+			if !sparse || s.String() != tc.table.(*matrix.Dense).CSR().String() {
+				t.Errorf("%s: became %v", tc.what, d.table)
+			}
+		} else if d.table != tc.table {
+			t.Errorf("%s: the table is another", tc.what)
+		}
+	}
+}
+
 // failsOnce is a writer whose second write fails.
 type failsOnce struct{ writes int }
 

@@ -19,6 +19,11 @@ func KeepsFeatures(n, m int) bool {
 	return m > 0 && products <= max(1<<22, int64(n)*int64(m)/8)
 }
 
+// FormsSparse says whether A = XᵀX of n sparse points is formed and X, of so many entries, let go: where A has no more numbers than that, and X enough to take time.
+func FormsSparse(n int, stored int64) bool {
+	return stored >= 1<<14 && int64(n)*int64(n) <= stored
+}
+
 // FoldsSparse says whether n sparse points have so few features, m, that XXᵀ takes the place of A = XᵀX.
 func FoldsSparse(n, m int) bool { return m > 0 && n/2 >= m }
 
