@@ -84,7 +84,7 @@ func TestPeakPrediction(t *testing.T) {
 		{dense("similarity.npy", 1500, 1500), "-k", "20", "--max-sweeps", "30", "--runs", "3", "--set", "compress=-1", "--method", "rowblock"}, // most of them rough
 		{dense("table.npy", 3000, 400), "--items", "columns", "-k", "20"},
 		{sparse("wide.npz", 600, 60000, 1200, false), "--items", "rows", "-k", "40"}, // A is formed
-		{sparse("zeros.npy", 2500, 2500, 16, true), "-k", "20"}, // a dense table of little but zeros, taken as sparse
+		{sparse("zeros.npy", 2500, 2500, 16, true), "-k", "20"},                      // a dense table of little but zeros, taken as sparse
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--runs", "2"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "100", "--max-sweeps", "40"}, // among them joint steps
 		{points, "--items", "rows", "-k", "40", "--kicks", "2", "--max-sweeps", "300", "--tol", "0.01"},
