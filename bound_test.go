@@ -84,6 +84,18 @@ func TestBoundOfPoints(t *testing.T) {
 	}
 }
 
+// TestCheapBoundOfRuns: the work of all runs counts, so that a bound too dear beside one is found beside many.
+func TestCheapBoundOfRuns(t *testing.T) {
+	low, _ := instance.LowRank(1200, 3, 1)
+	a := mustDense(t, low)
+	for runs, want := range map[int]bool{1: false, 20: true} {
+		res := factorize(t, a, 5, Options{Bound: CheapBound, Start: Random{}, Runs: runs, Stop: Stop{Sweeps: 10, KKT: -1}})
+		if got := !math.IsNaN(res.LowerBound); got != want {
+			t.Errorf("%d runs of 10 sweeps: bound %v", runs, res.LowerBound)
+		}
+	}
+}
+
 // TestCheapBound: it is found where that is a small part of the work, and else given up, early or at the limit.
 func TestCheapBound(t *testing.T) {
 	graph := mustCSR(t, instance.RandomSparse(3000, 30000, 1))

@@ -349,7 +349,9 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 	}
 	res.RelErr, res.ErrFloor, res.KKT = f.relErr(), f.floor(), f.kkt()
 	if k := len(res.Trace); k > 0 && res.Trace[k-1].Sweep < res.Sweeps && status != TimeLimit && status != Interrupted {
-		res.Trace = append(res.Trace, f.point(res.Sweeps, clk))
+		last := f.point(res.Sweeps, clk)
+		last.Time = res.Time // without the time of measuring it
+		res.Trace = append(res.Trace, last)
 	}
 	res.ZeroColumns, res.ZeroRows = f.zeroCols, f.zeroRows
 	switch {

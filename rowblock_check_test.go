@@ -1137,3 +1137,15 @@ func TestRowsAloneCut(t *testing.T) {
 		t.Error("a column begins after a limit")
 	}
 }
+
+// TestEstimateBelowZero: where HᵀH is singular and d all but leads out of its range, rounding can make ⟨D, dᵀd⟩ negative. The KKT residual that is
+// told of such a sweep is a number all the same.
+func TestEstimateBelowZero(t *testing.T) {
+	_, _, s := startRun(t, mustDense(t, matrix.NewDense(2, 2, []float64{1, 0.5, 0.5, 1})), 2, RowBlock{}, Options{Start: Random{}})
+	defer s.end()
+	s.sweep(never)
+	s.ddd = -1e-40
+	if got := s.estimate(); got != 0 {
+		t.Errorf("estimated %v of a sum that rounding has left below 0", got)
+	}
+}

@@ -109,7 +109,7 @@ func (s *rowBlockRun) estimate() float64 {
 	if s.wasSo { // row by row there was no d
 		return measure()
 	}
-	e := s.ddd / s.p.norm
+	e := max(0, s.ddd) / s.p.norm // where HᵀH is nearly singular rounding can leave less
 	if (s.sweeps >= 32 || s.sweeps >= 8 && e <= nearRest*s.p.norm) && s.sweeps >= s.next && e > 0 && s.p == s.full {
 		s.next = 2 * s.sweeps
 		sq := measure()

@@ -71,6 +71,14 @@ func TestTraceIsOffTheClock(t *testing.T) {
 	}
 }
 
+// TestTraceEndsInTime: a last row that is made of the answer's own figures has the time of the run, not what it took to find them.
+func TestTraceEndsInTime(t *testing.T) {
+	res := factorize(t, lowRank(t, 50, 4), 4, Options{Solver: TSVD{}, Trace: true, Stop: Stop{Sweeps: 3, KKT: -1}}) // looks every 10 sweeps
+	if last := res.Trace[len(res.Trace)-1]; last.Sweep != 3 || last.Time != res.Time {
+		t.Errorf("the trace ends with %+v, the run after %v", last, res.Time)
+	}
+}
+
 // TestTraceOfEverySweep: whatever memory H is in after a sweep, with rows as they are given or with zeros between them: a run that ends there has the figures that a longer one has in its
 // trace, and the same H whether it has a trace or not; and a start that another method has worked on is where that came to.
 func TestTraceOfEverySweep(t *testing.T) {

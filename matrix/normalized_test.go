@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"symnmf/internal/kernel"
@@ -60,6 +61,45 @@ func TestNormalizedTwice(t *testing.T) {
 			if got, want := c.a.Norm(), c.want.norm(); !near(got, want, 0) {
 				t.Errorf("%s, %s: norm %v, want %v", name, c.name, got, want)
 			}
+		}
+	}
+}
+
+// TestNormalizedNormRounds: the norm of a view of as many equal entries, whose squares all round alike, is right to a few roundings, so that the bound of what
+// has rank 1 is 0.
+func TestNormalizedNormRounds(t *testing.T) {
+	const n, tau = 1000, 0.5
+	val := slices.Repeat([]float64{1}, n*n)
+	ptr, col := make([]int64, n+1), make([]int32, n*n)
+	for i := range n {
+		ptr[i+1] = int64((i + 1) * n)
+		for j := range n {
+			col[i*n+j] = int32(j)
+		}
+	}
+	ones, err := NewCSR(n, n, ptr, col, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sparse, err := FromCSR(ones, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense, err := FromDense(NewDense(n, n, val), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = n / (n + tau)
+	for name, a := range map[string]Operator{"sparse": sparse, "dense": dense} {
+		v := normalize(t, a, tau)
+		if got := v.Norm(); math.Abs(got-want) > 1e-14 {
+			t.Errorf("%s: norm %v, want %v", name, got, want)
+		}
+		if off, want := v.OffDiagonal().Norm(), math.Sqrt(n*(n-1))/(n+tau); math.Abs(off-want) > 1e-14 {
+			t.Errorf("%s: norm %v without the diagonal, want %v", name, off, want)
+		}
+		if bound := LowerBound([]float64{want}, v.Norm(), 1); bound != 0 {
+			t.Errorf("%s: a bound of %v where the rank is 1", name, bound)
 		}
 	}
 }

@@ -59,15 +59,19 @@ func (m *SymCSR) sumSq(u float64, w []float64, workers int) (all, off float64) {
 	part := make([]float64, 2*kernel.BlockCount(m.a.rows, normBlock))
 	kernel.Blocks(m.a.rows, normBlock, workers, func(b, lo, hi int) {
 		for i := lo; i < hi; i++ {
+			var diag, others float64 // of the row: one sum over all of a part would round as often as that has entries
 			ui := u * value(w, i)
 			col, val := m.a.Row(i)
 			for p, j := range col {
 				x := ui * value(val, p) * value(w, int(j))
-				part[2*b] += x * x
-				if int(j) != i {
-					part[2*b+1] += x * x
+				if int(j) == i {
+					diag = x * x
+				} else {
+					others += x * x
 				}
 			}
+			part[2*b] += others + diag
+			part[2*b+1] += others
 		}
 	})
 	for b := 0; b < len(part); b += 2 {

@@ -822,13 +822,21 @@ func TestScoreOfRounded(t *testing.T) {
 	}
 }
 
-// TestHistoryOfCut: row 0 is the start, also of a run that has no other; else the last row is the answer.
+// TestHistoryOfCut: row 0 is the start, also of a run that has no other; else the last row is the answer, unless that may be of a sweep that was cut short.
 func TestHistoryOfCut(t *testing.T) {
 	first := symnmf.TracePoint{RelErr: 1, KKT: 0.5}
 	for _, sweeps := range []int{0, 1} {
 		rows := (&history{}).of(&symnmf.Result{First: first, Sweeps: sweeps, RelErr: 0.25, KKT: 1e-9, Status: symnmf.Converged, Run: 1})
 		if rows[0] != first || len(rows) != 1+sweeps || sweeps > 0 && (rows[1].RelErr != 0.25 || rows[1].KKT != 1e-9) {
 			t.Errorf("%d sweeps: %+v", sweeps, rows)
+		}
+	}
+	for _, status := range []symnmf.Status{symnmf.TimeLimit, symnmf.Interrupted} {
+		h := history{exact: true}
+		h.add(symnmf.Progress{Run: 1, Sweep: 1, RelErr: 0.5, KKT: 0.1})
+		rows := h.of(&symnmf.Result{First: first, Sweeps: 1, RelErr: 0.25, KKT: 1e-9, Status: status, Run: 1})
+		if len(rows) != 2 || rows[1].RelErr != 0.5 || !math.IsNaN(rows[1].KKT) {
+			t.Errorf("%v: %+v", status, rows)
 		}
 	}
 }
