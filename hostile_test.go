@@ -52,7 +52,7 @@ func TestHostileArguments(t *testing.T) {
 		{a, int(math.Sqrt(math.MaxInt) / 2), Options{}, ErrRank, "r² numbers"},
 		{a, min(1<<22+1, math.MaxInt/64), Options{Solver: MU{}}, ErrRank, "r² numbers"},
 		{blind{a}, 2, Options{Solver: CD{}, Start: Zero{}, IgnoreDiagonal: true}, ErrStart, "does not list its entries"},
-		{blind{a}, 2, Options{Solver: LAI{}, Start: Random{}}, ErrUnfit, "LAI.Over may name another method, one of [rowblock"},
+		{blind{a}, 2, Options{Solver: LAI{}, Start: Random{}}, ErrUnfit, "lai's option over may name another method, one of [rowblock"},
 	} {
 		res, err := Factorize(ctx, c.a, c.r, c.opt)
 		if res != nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {

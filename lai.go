@@ -92,7 +92,7 @@ func (s LAI) accepts(p *problem, opt *Options) error {
 		return err
 	}
 	if err := s.over().accepts(p, opt); err != nil {
-		return fmt.Errorf("%w; LAI.Over may name another method, one of %v", err, laiNames())
+		return fmt.Errorf("%w; lai's option over may name another method, one of %v", err, laiNames())
 	}
 	return nil
 }
