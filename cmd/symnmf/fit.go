@@ -453,7 +453,7 @@ func (f *fitFlags) run(s *streams) error {
 	}
 	var untraced error // told at the end: the answer is worth more than the trace
 	if f.trace != "" {
-		untraced = writeFile(f.trace, ans.writeTrace)
+		untraced = writeFile(context.Background(), f.trace, ans.writeTrace)
 	}
 	var interrupted error
 	if sig := (signalError{}); errors.As(context.Cause(ctx), &sig) {
