@@ -375,7 +375,11 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	pace.endSweep()
 	s.sweeps++
 	if s.Precision == Adaptive {
+		was := s.single
 		s.single = s.ddd > singleWhile*singleWhile*math.Sqrt(kernel.SumSq(s.gram))*s.size()
+		if s.single != was && s.gap > 0 { // rows lie elsewhere then: what is between them must be zeros
+			clear(s.d)
+		}
 	}
 	s.fallen = s.report.decrease
 	s.noteNet()

@@ -1,6 +1,7 @@
 package symnmf
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -410,6 +411,39 @@ func TestHubs(t *testing.T) {
 			} else if !slices.Equal(h, first) {
 				t.Errorf("%s: %d threads give other bits than one", f.name, threads)
 			}
+		}
+	}
+}
+
+// TestThreadsPrecision: columns of H that pad it stay zeros when a run turns to double precision, whatever the number of threads.
+func TestThreadsPrecision(t *testing.T) {
+	const n, m, r, seed = 226, 4, 110, 1
+	g := rand.New(rand.NewPCG(seed, 0))
+	x := matrix.NewDense(n, m, nil)
+	for k := range x.Data() {
+		if g.IntN(10) == 0 {
+			x.Data()[k] = g.ExpFloat64()
+		}
+	}
+	points, err := matrix.Gram(x.CSR(), matrix.Rows, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _, err := matrix.Compress(context.Background(), points, matrix.Compression{Columns: r + 10, Power: 2, Seed: 3, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want *Result
+	for threads := 1; threads <= 3; threads++ {
+		res, err := Factorize(context.Background(), a, r, Options{Solver: RowBlock{}, Start: Random{}, Threads: threads, Stop: Stop{Sweeps: 80, KKT: -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = res
+		}
+		if !slices.Equal(res.H.Data(), want.H.Data()) {
+			t.Errorf("seed %d: %d threads end at %v, one at %v", seed, threads, res.RelErr, want.RelErr)
 		}
 	}
 }

@@ -110,8 +110,7 @@ func CreateContext(ctx context.Context, name string, t *Table, opt Options) erro
 	if err != nil {
 		return err
 	}
-	return Atomic(name, func(w io.Writer) error {
-		w = untilDone{ctx, w}
+	return AtomicContext(ctx, name, func(w io.Writer) error {
 		var z io.WriteCloser
 		switch _, codec := splitName(name); codec {
 		case ".gz":
@@ -179,6 +178,12 @@ func (f *format) to(w io.Writer, t *Table, workers int) error {
 // is replaced keeps its permissions. Written to directly is what is there but no regular file (a pipe, a device), and the file that
 // standard output or standard error goes to (/dev/stdout), where it stands.
 func Atomic(name string, write func(w io.Writer) error) error {
+	return AtomicContext(context.Background(), name, write)
+}
+
+// AtomicContext is Atomic that gives up, with its error, when ctx ends and content, which is what Atomic calls write, writes on.
+func AtomicContext(ctx context.Context, name string, content func(w io.Writer) error) error {
+	write := func(w io.Writer) error { return content(untilDone{ctx, w}) }
 	var f *os.File
 	perm, target := os.FileMode(0o666), name
 	old, err := os.Stat(name)

@@ -224,6 +224,31 @@ func TestCreateContext(t *testing.T) {
 	}
 }
 
+// TestAtomicContext: what was there stays when ctx ends while the file is being written.
+func TestAtomicContext(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	if err := os.WriteFile(name, []byte("before"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	err := AtomicContext(ctx, name, func(w io.Writer) error {
+		if _, err := io.WriteString(w, "half"); err != nil {
+			return err
+		}
+		cancel()
+		_, err := io.WriteString(w, " and half")
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	text, _ := os.ReadFile(name)
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 || string(text) != "before" {
+		t.Errorf("%v, %v, %q", files, err, text)
+	}
+}
+
 // TestWriteStops: where nothing can be written the rows that are left are not made. They would take weeks.
 func TestWriteStops(t *testing.T) {
 	const n = 1 << 20

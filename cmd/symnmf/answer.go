@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -170,7 +171,7 @@ func (a *answer) writeFiles() error {
 	for _, file := range answerFiles {
 		files = append(files, outFile{file.name, func(w io.Writer) error { return file.write(a, w) }})
 	}
-	return writeFiles(a.flags.out, files)
+	return writeFiles(context.Background(), a.flags.out, files) // of an interrupted run, too
 }
 
 // isAnswerFile tells whether an answer has a file of that name.
@@ -191,8 +192,8 @@ type outFile struct {
 
 // writeFiles writes an output directory: all files aside, what is no file (a pipe) where it is, and then each file takes its name, which
 // needs no more room; the last is the last to appear and the first to go. Links are followed, and a file that is replaced keeps its permissions, as
-// matio.Atomic has it.
-func writeFiles(out string, files []outFile) error {
+// matio.Atomic has it. When ctx ends before, none takes its name.
+func writeFiles(ctx context.Context, out string, files []outFile) error {
 	aside, remove, err := makeAside(out)
 	if err != nil {
 		return cannotWrite(out, err)
@@ -208,7 +209,7 @@ func writeFiles(out string, files []outFile) error {
 			return fmt.Errorf("cannot write the file %s: it is a directory", filepath.Join(out, name))
 		case err == nil && !old.Mode().IsRegular():
 			if at, err := os.Stat(filepath.Join(out, name)); err == nil && !at.Mode().IsRegular() {
-				if err := writeFile(filepath.Join(out, name), file.write); err != nil {
+				if err := writeFile(ctx, filepath.Join(out, name), file.write); err != nil {
 					return err
 				}
 				written[name] = true
@@ -216,7 +217,7 @@ func writeFiles(out string, files []outFile) error {
 			continue
 		}
 		temp := filepath.Join(aside, name)
-		if err := matio.Atomic(temp, file.write); err != nil {
+		if err := matio.AtomicContext(ctx, temp, file.write); err != nil {
 			return cannotWrite(filepath.Join(out, name), err)
 		}
 		if err == nil {
@@ -249,9 +250,9 @@ func writeFiles(out string, files []outFile) error {
 	return nil
 }
 
-// writeFile is matio.Atomic with errors that speak of the file and not of the temporary one.
-func writeFile(name string, write func(io.Writer) error) error {
-	if err := matio.Atomic(name, write); err != nil {
+// writeFile is matio.AtomicContext with errors that speak of the file and not of the temporary one.
+func writeFile(ctx context.Context, name string, write func(io.Writer) error) error {
+	if err := matio.AtomicContext(ctx, name, write); err != nil {
 		return cannotWrite(name, err)
 	}
 	return nil

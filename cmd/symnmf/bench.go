@@ -396,6 +396,8 @@ func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
 		return usagef("-o %s: %s", f.out, notEmpty)
 	}
+	ctx, release := catchSignals()
+	defer release()
 	leave, err := takeDir(f.out, f.force)
 	if err != nil {
 		return err
@@ -423,7 +425,7 @@ func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 		}
 	}
 	if len(files) > 0 { // of an empty page there is none
-		if err := writeFiles(f.out, files); err != nil {
+		if err := orSignal(ctx, writeFiles(ctx, f.out, files)); err != nil {
 			return err
 		}
 	}
@@ -449,7 +451,9 @@ func newBenchReport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeFile(out, page.WriteHTML)
+			ctx, release := catchSignals()
+			defer release()
+			return orSignal(ctx, writeFile(ctx, out, page.WriteHTML))
 		},
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "write the page to `FILE.html` (required)")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -80,16 +79,10 @@ func (f *convertFlags) run(s *streams) error {
 	ctx, release := catchSignals()
 	defer release()
 	err = matio.CreateContext(ctx, f.out, t, matio.Options{Format: f.to})
-	var sig signalError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(context.Cause(ctx), &sig):
-		return sig
-	case errors.Is(err, matio.ErrUnknownFormat):
+	if errors.Is(err, matio.ErrUnknownFormat) {
 		return fmt.Errorf("%w; --to says it", err)
 	}
-	return cannotWrite(f.out, err)
+	return orSignal(ctx, cannotWrite(f.out, err))
 }
 
 // roomToWrite refuses what writing t takes beside it, if it exceeds the limit: as edges, or as a symmetric mtx, a transpose, and the entries of a dense table.

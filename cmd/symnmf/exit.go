@@ -51,10 +51,22 @@ func inputf(format string, args ...any) error { return inputError{fmt.Errorf(for
 type signalError struct{ syscall.Signal }
 
 func (e signalError) Error() string {
-	if e.Signal == syscall.SIGTERM {
+	switch e.Signal {
+	case syscall.SIGTERM:
 		return "terminated"
+	case syscall.SIGHUP:
+		return "the terminal was closed"
 	}
 	return "interrupted"
+}
+
+// orSignal returns err, or in place of an error the signal that has ended ctx.
+func orSignal(ctx context.Context, err error) error {
+	var sig signalError
+	if err != nil && errors.As(context.Cause(ctx), &sig) {
+		return sig
+	}
+	return err
 }
 
 var (
@@ -125,12 +137,16 @@ func (s *streams) paint(text, color string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// catchSignals returns a context that the first SIGINT or SIGTERM ends, with a signalError as its cause. The second one
-// ends the process at once, as any does before this call and after release, and takes along what is unfinished.
+// catchSignals returns a context that the first SIGINT, SIGTERM or SIGHUP (the terminal was closed) ends, with a signalError as its cause. The second
+// SIGINT or SIGTERM ends the process at once, as any signal does before this call and after release, and takes along what is unfinished. A SIGHUP does not,
+// for a terminal and its shell each send one; a process that was started to ignore it, by nohup, goes on doing so.
 func catchSignals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(caught, syscall.SIGHUP)
+	}
 	released, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -138,7 +154,7 @@ func catchSignals() (ctx context.Context, release func()) {
 			select {
 			case s := <-caught:
 				sig := s.(syscall.Signal)
-				if !first {
+				if !first && sig != syscall.SIGHUP {
 					dieOf(sig)
 				}
 				cancel(signalError{sig})

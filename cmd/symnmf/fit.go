@@ -492,7 +492,7 @@ func (f *fitFlags) deliver(ctx context.Context, release func(), ans *answer, s *
 	}
 	var untraced error // told at the end: the answer is worth more than the trace
 	if f.trace != "" {
-		untraced = writeFile(f.trace, ans.writeTrace)
+		untraced = writeFile(context.Background(), f.trace, ans.writeTrace)
 	}
 	var interrupted error
 	if sig := (signalError{}); errors.As(context.Cause(ctx), &sig) {

@@ -10,10 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"symnmf/internal/experiment"
 )
 
-// mostThreads bounds --threads: the runtime sets up something for each before it is used.
-const mostThreads = 4096
+// mostThreads bounds --threads.
+const mostThreads = experiment.MostThreads
 
 // choice is a flag with a fixed list of values.
 type choice struct {

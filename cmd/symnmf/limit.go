@@ -114,20 +114,41 @@ func busy(predicted float64) {
 }
 
 // freeMemory returns the bytes that the system can still give this process, 0 when it does not say. Linux only: the least
-// of what the machine has and what the control group (a container) may still take.
-func freeMemory() int64 {
-	free := fieldOf("/proc/meminfo", "MemAvailable:") * 1024
+// of what the machine has, what the control group (a container) may still take and what ulimit -v leaves.
+func freeMemory() (free int64) {
+	for _, left := range []int64{fieldOf("/proc/meminfo", "MemAvailable:") * 1024, leftOfGroup(), leftOfAddresses()} {
+		if free == 0 || left > 0 && left < free {
+			free = left
+		}
+	}
+	return free
+}
+
+// leftOfGroup is what the control group may still take, 0 where there is no limit.
+func leftOfGroup() int64 {
 	most, err := strconv.ParseInt(firstLine("/sys/fs/cgroup/memory.max"), 10, 64)
 	if err != nil { // "max", or no control groups
-		return free
+		return 0
 	}
 	used, _ := strconv.ParseInt(firstLine("/sys/fs/cgroup/memory.current"), 10, 64)
 	cache := fieldOf("/sys/fs/cgroup/memory.stat", "inactive_file") // given back on demand
-	left := max(most-used+cache, 1)
-	if free == 0 {
-		return left
+	return max(most-used+cache, 1)
+}
+
+// leftOfAddresses is what ulimit -v leaves, which counts the addresses that the runtime has taken, used or not; 0 where there is no limit.
+func leftOfAddresses() int64 {
+	text, err := os.ReadFile("/proc/self/limits")
+	if err != nil {
+		return 0
 	}
-	return min(free, left)
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 3 && strings.Join(words[:3], " ") == "Max address space" {
+			if most, err := strconv.ParseInt(words[3], 10, 64); err == nil { // else "unlimited"
+				return max(most-fieldOf("/proc/self/status", "VmSize:")*1024, 1)
+			}
+		}
+	}
+	return 0
 }
 
 // peakMemory returns the most bytes this process has had in memory; ok is false when the system does not say.

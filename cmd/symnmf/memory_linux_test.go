@@ -4,6 +4,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -175,5 +177,19 @@ func TestSimilarityPeak(t *testing.T) {
 		if ratio > 1.02 || ratio < 0.5 { // what happens to be collected late is counted, and of small ones the program is half
 			t.Errorf("%v: predicted %s, needed %s", args, showBytes(float64(rec.Predicted)), showBytes(float64(*rec.PeakMemory)))
 		}
+	}
+}
+
+// TestLimitOfAddresses: what ulimit -v leaves is the limit, where it is the least.
+func TestLimitOfAddresses(t *testing.T) {
+	const most = 3 << 30
+	cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -v %d && exec symnmf fit demo:karate -k 2 --json -q`, most>>10))
+	text, err := cmd.Output()
+	var rec record
+	if err == nil {
+		err = json.Unmarshal(text, &rec)
+	}
+	if err != nil || rec.Limits.Memory == nil || *rec.Limits.Memory > most/10*9 {
+		t.Errorf("%v, %+v", err, rec.Limits)
 	}
 }

@@ -5,13 +5,16 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,7 +77,14 @@ func TestSignals(t *testing.T) {
 		sig  syscall.Signal
 		code int
 		says string
-	}{{syscall.SIGINT, 130, "symnmf: interrupted\n"}, {syscall.SIGTERM, 143, "symnmf: terminated\n"}} {
+	}{
+		{syscall.SIGINT, 130, "symnmf: interrupted\n"}, {syscall.SIGTERM, 143, "symnmf: terminated\n"},
+		{syscall.SIGHUP, 129, "symnmf: the terminal was closed\n"},
+	} {
+		if signal.Ignored(tc.sig) {
+			t.Logf("%v is ignored where this runs, and so not tried", tc.sig)
+			continue
+		}
 		dir := filepath.Join(t.TempDir(), "out")
 		var stdout bytes.Buffer
 		cmd, rest := startEndless(t, &stdout, "-o", dir)
@@ -105,6 +115,102 @@ func TestSignals(t *testing.T) {
 		files, err := os.ReadDir(dir)
 		if err != nil || len(files) != 5 {
 			t.Errorf("%v: %v, %v", tc.sig, files, err)
+		}
+	}
+}
+
+// TestHangups: a second SIGHUP, as a terminal and its shell each send one, does not end the process.
+func TestHangups(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("SIGHUP is ignored where this runs")
+	}
+	ctx, release := catchSignals()
+	seen := make(chan os.Signal, 1)
+	signal.Notify(seen, syscall.SIGHUP)
+	defer signal.Stop(seen)
+	for range 2 {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		<-seen
+	}
+	<-ctx.Done()
+	release()
+	if sig := (signalError{}); !errors.As(context.Cause(ctx), &sig) || sig.Signal != syscall.SIGHUP {
+		t.Errorf("ended by %v", context.Cause(ctx))
+	}
+}
+
+// TestNohup: what was started to outlive its terminal does.
+func TestNohup(t *testing.T) {
+	cmd := exec.Command("sh", "-c", `trap "" HUP; exec symnmf fit demo:digits -k 20 --tol 0 --max-sweeps 0 --time-limit 1h -v --bound=no`)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	rest := bufio.NewReader(stderr)
+	for line := ""; !strings.HasPrefix(line, "factoring:"); {
+		if line, err = rest.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, rest); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitOf(t, cmd.Wait()); code != 143 {
+		t.Errorf("exit code %d, want that of SIGTERM", code)
+	}
+}
+
+// TestSignalWhileDrawing: of files that were being drawn nothing is left.
+func TestSignalWhileDrawing(t *testing.T) {
+	records := filepath.Join("..", "..", "bench", "runs", "2026-11-22-quick")
+	for _, tc := range []struct {
+		sig  syscall.Signal
+		code int
+		args []string // within the directory
+		into string   // where files are on the way
+	}{
+		{syscall.SIGINT, 130, []string{"bench", "tables", records, "-o", "drawn"}, "drawn"},
+		{syscall.SIGTERM, 143, []string{"bench", "tables", records, "-o", "."}, "."},
+		{syscall.SIGINT, 130, []string{"bench", "report", records, "-o", "page.html"}, "."},
+	} {
+		code := 0
+		for try := 0; code == 0 && try < 100; try++ { // until the signal comes before the end
+			dir := t.TempDir()
+			args := slices.Clone(tc.args)
+			args[4] = filepath.Join(dir, args[4])
+			cmd := exec.Command("symnmf", args...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { cmd.Process.Kill() })
+			deadline := time.Now().Add(time.Minute)
+			for begun := false; !begun && time.Now().Before(deadline); time.Sleep(200 * time.Microsecond) {
+				files, _ := os.ReadDir(filepath.Join(dir, tc.into))
+				begun = slices.ContainsFunc(files, func(f os.DirEntry) bool {
+					return strings.HasSuffix(f.Name(), ".tmp") || f.IsDir() || !strings.HasPrefix(f.Name(), ".symnmf-")
+				})
+			}
+			if err := cmd.Process.Signal(tc.sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
+			code = exitOf(t, cmd.Wait())
+			if files, err := os.ReadDir(dir); code != 0 && (err != nil || len(files) > 0) {
+				t.Errorf("%v: left: %v, %v", tc.args, files, err)
+			}
+		}
+		if code != tc.code {
+			t.Errorf("%v: exit code %d, want %d", tc.args, code, tc.code)
 		}
 	}
 }

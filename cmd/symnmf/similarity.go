@@ -241,10 +241,7 @@ func (f *similarityFlags) run(s *streams) error {
 	} else {
 		err = cannotWrite(f.out, matio.CreateContext(ctx, f.out, t, matio.Options{Format: f.to}))
 	}
-	if errors.As(context.Cause(ctx), &sig) && err != nil {
-		return sig
-	}
-	if err != nil {
+	if err := orSignal(ctx, err); err != nil {
 		return err
 	}
 	if !f.quiet {

@@ -12,8 +12,12 @@ import (
 	"symnmf"
 )
 
-// mostNumbers bounds what a range in a plan may stand for.
-const mostNumbers = 10_000
+// What a plan may ask for at most.
+const (
+	MostThreads = 4096    // the runtime sets up something for each before it is used
+	mostNumbers = 10_000  // in a list of seeds or instances
+	mostRuns    = 100_000 // of all experiments
+)
 
 // parseNumbers reads whole numbers and ranges, separated by commas.
 func parseNumbers(text string) ([]uint64, error) {
@@ -25,8 +29,11 @@ func parseNumbers(text string) ([]uint64, error) {
 		if err == nil && isRange {
 			hi, err = strconv.ParseUint(last, 10, 64)
 		}
-		if err != nil || hi < lo || hi-lo >= mostNumbers {
+		if err != nil || hi < lo {
 			return nil, fmt.Errorf("%q: want whole numbers from 0 on, as 0-9 or 1,5", part)
+		}
+		if hi-lo >= uint64(mostNumbers-len(list)) {
+			return nil, fmt.Errorf("%q: more than %d numbers in all", part, mostNumbers)
 		}
 		for k := lo; ; k++ {
 			if slices.Contains(list, k) {
@@ -103,6 +110,12 @@ func (p *parser) parse(text string) (*Plan, error) {
 	p.plan.Experiments = slices.DeleteFunc(p.plan.Experiments, func(e *Experiment) bool { // all of whose methods were left out
 		return e.Task == TaskFit && len(e.Methods) == 0
 	})
+	runs := 0.0
+	for _, e := range p.plan.Experiments {
+		if runs += e.size(); runs > mostRuns {
+			return nil, p.errorf(e.line, "with experiment %s the plan has %.0f runs, and %d are the most: make several plans of it", e.Name, runs, mostRuns)
+		}
+	}
 	keys := map[string]bool{}
 	for _, r := range p.plan.runs() {
 		if keys[r.key] {
@@ -220,7 +233,9 @@ func (p *parser) set(name string, args []string) error {
 	case "experiment":
 		err = p.begin(v)
 	case "threads":
-		p.plan.Threads, err = atLeast(1, v)
+		if p.plan.Threads, err = atLeast(1, v); p.plan.Threads > MostThreads {
+			err = fmt.Errorf("%q: %d are the most", v, MostThreads)
+		}
 	case "task":
 		if v != TaskFit && v != TaskEigen {
 			return fmt.Errorf("%q: there are %s and %s", v, TaskFit, TaskEigen)

@@ -144,6 +144,21 @@ func (p *Plan) wanted() []run {
 	return slices.DeleteFunc(p.runs(), func(r run) bool { return !p.selected.has(&r) })
 }
 
+// size returns how many runs the experiment has, which may be too many to list.
+func (e *Experiment) size() float64 {
+	matrices, each := 0, 0.0
+	for _, s := range e.Data {
+		matrices += len(s.Instances)
+	}
+	for _, m := range e.Methods {
+		each += float64(len(m.Seeds)) * float64(m.Repeats)
+	}
+	if e.Task == TaskEigen {
+		each = 2 * float64(e.Repeats)
+	}
+	return float64(matrices) * float64(len(e.Ranks)) * each
+}
+
 func (e *Experiment) runsAt(at run) (list []run) {
 	add := func(label string, m *Method, seed uint64, repeat int) {
 		r := at

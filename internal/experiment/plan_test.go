@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +96,10 @@ func TestSize(t *testing.T) {
 	runs, unbounded, limits := mustParse(t, onePicture+"experiment more\ndata demo:karate\nrank 2\nsweeps 9\nmethod cd-cyclic\n").Size()
 	if runs != 3*8+1 || unbounded != 1 || limits != 3*(5*5+3*60)*time.Second {
 		t.Errorf("%d runs, %d without a limit, %v", runs, unbounded, limits)
+	}
+	long := mustParse(t, "plan p\nexperiment e\ndata demo:karate\nrank 2\ntime 2000000h\nrepeats 9\nmethod cd-cyclic\n") // centuries each
+	if _, _, limits := long.Size(); limits != math.MaxInt64 {
+		t.Errorf("limits of %v, want what a duration holds", limits)
 	}
 }
 
@@ -248,8 +253,13 @@ func TestPlanErrors(t *testing.T) {
 		{begin + "method cd-cyclic sweeps=0\n", "p.plan:6: cd-cyclic has neither a time limit nor one in sweeps: the run might never end; add time=60s or sweeps=1000"},
 		{begin + "seeds 3-1\n", `p.plan:6: seeds: "3-1": want whole numbers from 0 on, as 0-9 or 1,5`},
 		{begin + "seeds 1 0-2\n", "p.plan:6: seeds: 1 is there twice"},
-		{begin + "seeds 0-99999999999\n", "p.plan:6: seeds:"},
+		{begin + "seeds 0-99999999999\n", `p.plan:6: seeds: "0-99999999999": more than 10000 numbers in all`},
 		{begin + "seeds 0-18446744073709551615\n", "p.plan:6: seeds:"},
+		{begin + "seeds 0-9999 10000\n", `p.plan:6: seeds: "10000": more than 10000 numbers in all`},
+		{begin + "seeds 0-9999\nmethod cd-cyclic\nrepeats 11\n", "p.plan:2: with experiment e the plan has 110000 runs, and 100000 are the most: make several plans of it"},
+		{begin + "repeats 1000000000\nmethod cd-cyclic\n", "the plan has 1000000000 runs"},
+		{begin + "method cd-cyclic seeds=1-9000\nexperiment f\ntask eigen\ndata synthetic:full-rank n=5 instances=1-9000\nrank 2 3 4\nrepeats 2\n", "p.plan:7: with experiment f the plan has 117000 runs"},
+		{"plan p\nthreads 4097\n", `p.plan:2: threads: "4097": 4096 are the most`},
 		{begin + "best 1\n", `p.plan:6: best: "1": want a relative error from 0 to 1`},
 		{begin + "reach 2\n", `p.plan:6: reach: "2": want E between 0 and 1, or an error in percent, as 31%`},
 		{begin + "pictures 4\n", `p.plan:6: pictures: "4": want WIDTHxHEIGHT and, if the pixels come that way, columns`},
@@ -261,7 +271,7 @@ func TestPlanErrors(t *testing.T) {
 		{begin + "data demo:iris\n", "p.plan:6: data: unknown set demo:iris; there are demo:karate, lesmis, digits"},
 		{begin + "data synthetic:high-rank\n", "p.plan:6: data: unknown set synthetic:high-rank; there are synthetic:low-rank, full-rank, planted, text"},
 		{begin + "data synthetic:low-rank\n", "p.plan:6: data: synthetic:low-rank needs n="},
-		{begin + "data synthetic:low-rank n=0\n", "p.plan:6: data: n=0: want a whole number from 1 on"},
+		{begin + "data synthetic:low-rank n=0\n", "p.plan:6: data: n=0: want a whole number from 1 to 16777216"},
 		{begin + "data synthetic:full-rank n=5 r=2\n", "p.plan:6: data: synthetic:full-rank has no option r=; it has n"},
 		{begin + "data synthetic:planted n=4 groups=5 in=1 out=0\n", "p.plan:6: data: 5 groups of 4 nodes"},
 		{begin + "data synthetic:planted n=4 groups=2 in=2 out=0\n", "p.plan:6: data: in=2: want a number from 0 to 1"},

@@ -3,6 +3,7 @@ package experiment
 import (
 	"embed"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func limits(list []run) (unbounded int, sum time.Duration) {
 		if r.method == nil || r.method.Time == 0 {
 			unbounded++
 		} else {
-			sum += r.method.Time
+			sum += min(r.method.Time, math.MaxInt64-sum)
 		}
 	}
 	return unbounded, sum

@@ -50,7 +50,7 @@ func defaultItems(name string) string {
 
 func whole(v string) error {
 	if k, err := strconv.Atoi(v); err != nil || k < 1 || k > 1<<24 {
-		return errors.New("want a whole number from 1 on")
+		return fmt.Errorf("want a whole number from 1 to %d", 1<<24)
 	}
 	return nil
 }
