@@ -377,7 +377,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	if s.Precision == Adaptive {
 		was := s.single
 		s.single = s.ddd > singleWhile*singleWhile*math.Sqrt(kernel.SumSq(s.gram))*s.size()
-		if s.single != was && s.gap > 0 { // rows lie elsewhere then: what is between them must be zeros
+		if s.single != was && s.gap > 0 { // rows lie elsewhere then, and what pads them must be zeros
 			clear(s.d)
 		}
 	}
