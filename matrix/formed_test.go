@@ -40,10 +40,12 @@ func TestFormedSparse(t *testing.T) {
 		want := NewDense(n, n, nil)
 		for i := range n {
 			for l := range n {
+				sum, other := 0.0, x.Row(l)
 				for k, v := range x.Row(i) {
-					want.data[i*n+l] += v * x.At(l, k)
+					sum += v * other[k]
 				}
-				norm = math.Hypot(norm, want.At(i, l))
+				want.data[i*n+l] = sum
+				norm = math.Hypot(norm, sum)
 			}
 		}
 		var first []float64
