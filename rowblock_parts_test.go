@@ -47,7 +47,7 @@ func TestMomentumRestarts(t *testing.T) {
 			} else {
 				goesOn++
 			}
-			if !(math.Abs(along) <= 1e-12*size) && (math.Abs(run.beta-beta) > 1e-14 || math.Abs(run.tk-tk) > 1e-14*tk) {
+			if !(math.Abs(along) <= 1e-12*size) && !(math.Abs(run.beta-beta) <= 1e-14 && math.Abs(run.tk-tk) <= 1e-14*tk) {
 				t.Fatalf("%s, sweep %d: β = %v, t = %v, want %v and %v: ⟨Y−H,H−H_old⟩ = %v", f.name, sweep+1, run.beta, run.tk, beta, tk, along)
 			}
 			tk, beta, older = run.tk, run.beta, old

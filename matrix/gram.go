@@ -55,7 +55,7 @@ type points interface {
 
 // Gram returns the operator of inner products of the items of x: of its rows, or of its columns. Entries must be finite.
 //
-// A is not formed, so that it takes the memory of X however many items there are; only where that takes no more than X, of dense
+// A is not formed, so that it takes the memory of X however many items there are; only where that has no more numbers than X has entries, of dense
 // points no more than their features, and of sparse ones with n² entries or more (2¹⁴ at least), is it formed and X not kept. Otherwise columns are copied so
 // that each lies in one piece, and rows are used where they are.
 //

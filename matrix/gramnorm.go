@@ -184,7 +184,7 @@ func normApart(left, right *CSR, common []int32, workers int) float64 {
 }
 
 // normRows is how many rows of G are summed by themselves.
-const normRows = 64
+const normRows = rules.NormRows
 
 // normHalf returns Σ_{i<l} G_il² and Σ_i G_ii² for G = left·leftᵀ without the columns that are taken apart, if apart is not nil, and right = leftᵀ.
 func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) {

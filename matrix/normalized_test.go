@@ -92,10 +92,10 @@ func TestNormalizedNormRounds(t *testing.T) {
 	const want = n / (n + tau)
 	for name, a := range map[string]Operator{"sparse": sparse, "dense": dense} {
 		v := normalize(t, a, tau)
-		if got := v.Norm(); math.Abs(got-want) > 1e-14 {
+		if got := v.Norm(); !(math.Abs(got-want) <= 1e-14) {
 			t.Errorf("%s: norm %v, want %v", name, got, want)
 		}
-		if off, want := v.OffDiagonal().Norm(), math.Sqrt(n*(n-1))/(n+tau); math.Abs(off-want) > 1e-14 {
+		if off, want := v.OffDiagonal().Norm(), math.Sqrt(n*(n-1))/(n+tau); !(math.Abs(off-want) <= 1e-14) {
 			t.Errorf("%s: norm %v without the diagonal, want %v", name, off, want)
 		}
 		if bound := LowerBound([]float64{want}, v.Norm(), 1); bound != 0 {

@@ -164,6 +164,9 @@ func catchSignals() (ctx context.Context, release func()) {
 		}
 	}()
 	return ctx, sync.OnceFunc(func() {
+		if sig := (signalError{}); errors.As(context.Cause(ctx), &sig) && sig.Signal == syscall.SIGHUP {
+			signal.Ignore(syscall.SIGHUP) // the shell's may be on its way, and the answer not yet printed
+		}
 		signal.Stop(caught)
 		close(released)
 		cancel(nil)

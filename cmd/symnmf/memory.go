@@ -155,10 +155,12 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	switch {
 	case points && sh.sparse: // ‖A‖ takes X by features too, and common columns, 8 bytes an entry at most, or panels of whole numbers, and 16 a column
 		prepare = 2*sh.table + 2*sh.stored + max(6*sh.stored, min(rules.PanelsRoom, panelsBytes*max(n, m))) + 8*m + 16*max(n, m)
-		if sh.forms() { // from X both ways, each thread with a place in every feature
-			prepare = 2*sh.table + 8*n*n + 8*m*float64(runtime.GOMAXPROCS(0)) + 16*max(n, m)
+		if sh.forms() { // from X both ways
+			prepare = 2*sh.table + 8*n*n + 16*max(n, m)
 			if sh.stored >= rules.DenseFrom*n*m { // some features at a time as dense ones, and what they add to A
 				prepare += 12*n*n + 8*n*n + rules.IntRoom
+			} else { // each thread at work has a place in every feature
+				prepare += 8 * m * min(float64(runtime.GOMAXPROCS(0)), math.Ceil(n/rules.NormRows))
 			}
 			a, points = 8*n*n, false
 		}

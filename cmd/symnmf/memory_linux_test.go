@@ -183,6 +183,9 @@ func TestSimilarityPeak(t *testing.T) {
 // TestLimitOfAddresses: what ulimit -v leaves is the limit, where it is the least.
 func TestLimitOfAddresses(t *testing.T) {
 	const most = 3 << 30
+	if free := freeMemory(); free < most {
+		t.Skipf("%s of memory are free, less than the limit of this test", showBytes(float64(free)))
+	}
 	cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -v %d && exec symnmf fit demo:karate -k 2 --json -q`, most>>10))
 	text, err := cmd.Output()
 	var rec record

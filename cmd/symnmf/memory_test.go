@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"testing"
 
 	"symnmf/internal/rules"
@@ -48,5 +49,19 @@ func TestFormedMemory(t *testing.T) {
 		if _, _, points := kept.operator(); !points {
 			t.Errorf("points in %s: not kept though A is larger", items)
 		}
+	}
+}
+
+// TestFormedMemoryOfThreads: of few points only as many threads are at work, each with a place in every feature, as there are parts of 64 rows.
+func TestFormedMemoryOfThreads(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
+	const n, m = 100, 1 << 20
+	sh := shape{rows: n, cols: m, sparse: true, stored: 1 << 18, table: 12 << 18, items: "rows", rank: 5}
+	if _, got, _ := sh.operator(); got != 2*sh.table+8*n*n+16*m+2*8*m {
+		t.Errorf("%v bytes to make A, beside X both ways %v", got, got-2*sh.table)
+	}
+	sh.stored = n * m / 2 // as dense ones: no thread has places
+	if _, got, _ := sh.operator(); got != 2*sh.table+8*n*n+16*m+20*n*n+rules.IntRoom {
+		t.Errorf("%v bytes to make A of features as dense ones, beside X both ways %v", got, got-2*sh.table)
 	}
 }

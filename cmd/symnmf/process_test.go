@@ -136,8 +136,12 @@ func TestHangups(t *testing.T) {
 	}
 	<-ctx.Done()
 	release()
+	defer signal.Reset(syscall.SIGHUP)
 	if sig := (signalError{}); !errors.As(context.Cause(ctx), &sig) || sig.Signal != syscall.SIGHUP {
 		t.Errorf("ended by %v", context.Cause(ctx))
+	}
+	if !signal.Ignored(syscall.SIGHUP) {
+		t.Error("one that comes after release ends the process while it prints")
 	}
 }
 

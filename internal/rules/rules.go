@@ -46,6 +46,9 @@ const (
 // SpanFrom is of how many numbers an H is large for a sparse A: products go by spans of columns, and H is kept in float32 as long as passes are.
 const SpanFrom = 1 << 16
 
+// NormRows is how many rows of XᵀX, or of XXᵀ, of sparse points a thread has at a time for ‖A‖, or to form A.
+const NormRows = 64
+
 // PanelsRoom is how many bytes of panels of whole numbers there may be at work for ‖A‖ of sparse points, beside values, where entries are few.
 const PanelsRoom = 8 << 20
 
