@@ -51,6 +51,12 @@ func startEndless(t *testing.T, stdout io.Writer, args ...string) (cmd *exec.Cmd
 	t.Helper()
 	cmd = exec.Command("symnmf", append([]string{"fit", "demo:digits", "-k", "20", "--tol", "0", "--max-sweeps", "0", "--time-limit", "1h", "-v"}, args...)...)
 	cmd.Stdout = stdout
+	return cmd, startUntil(t, cmd, "factoring:")
+}
+
+// startUntil starts cmd and waits until it says a line that begins so. What else it says is in rest.
+func startUntil(t *testing.T, cmd *exec.Cmd, begins string) (rest *bufio.Reader) {
+	t.Helper()
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -63,10 +69,10 @@ func startEndless(t *testing.T, stdout io.Writer, args ...string) (cmd *exec.Cmd
 	for {
 		line, err := rest.ReadString('\n')
 		if err != nil {
-			t.Fatalf("it ended before it was at work: %v", err)
+			t.Fatalf("it ended before it said %s: %v", begins, err)
 		}
-		if strings.HasPrefix(line, "factoring:") {
-			return cmd, rest
+		if strings.HasPrefix(line, begins) {
+			return rest
 		}
 	}
 }
@@ -148,20 +154,7 @@ func TestHangups(t *testing.T) {
 // TestNohup: what was started to outlive its terminal does.
 func TestNohup(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `trap "" HUP; exec symnmf fit demo:digits -k 20 --tol 0 --max-sweeps 0 --time-limit 1h -v --bound=no`)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	rest := bufio.NewReader(stderr)
-	for line := ""; !strings.HasPrefix(line, "factoring:"); {
-		if line, err = rest.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rest := startUntil(t, cmd, "factoring:")
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGTERM} {
 		if err := cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
@@ -240,18 +233,7 @@ func TestSignalToSimilarity(t *testing.T) {
 		says string
 	}{{syscall.SIGINT, 130, "symnmf: interrupted\n"}, {syscall.SIGTERM, 143, "symnmf: terminated\n"}} {
 		cmd := exec.Command("symnmf", "similarity", ring, "--resistance", "0.5", "-o", out, "-v")
-		stderr, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { cmd.Process.Kill() })
-		rest := bufio.NewReader(stderr)
-		if line, err := rest.ReadString('\n'); err != nil || !strings.HasPrefix(line, "choosing edges: n = 20000, ") {
-			t.Fatalf("%v: it says %q, %v", tc.sig, line, err)
-		}
+		rest := startUntil(t, cmd, "choosing edges: n = 20000, ")
 		if err := cmd.Process.Signal(tc.sig); err != nil {
 			t.Fatal(err)
 		}
