@@ -14,7 +14,7 @@
 //		fmt.Println(i, g.Cluster, g.Margin)
 //	}
 //
-// A may be dense or sparse, or the inner products of points, which are not formed unless that is smaller: see package matrix. Package matio
+// A may be dense or sparse, or the inner products of points, which are not formed unless A has no more numbers than they: see package matrix. Package matio
 // reads and writes files, package cluster reads groups from H and compares groupings.
 //
 // # Names

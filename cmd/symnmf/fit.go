@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"symnmf"
+	"symnmf/internal/experiment"
 	"symnmf/matrix"
 )
 
@@ -89,7 +90,7 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methodNames(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringArrayVar(&f.knobs, "set", nil, "`KEY=VALUE`, a knob of the method, see 'symnmf methods -v' (repeatable)")
 	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, svd, tsvd, lai, or FILE.npy with an H, n×R; left out, the method's own; that of auto is tsvd, but zero or random for dense data with --l1, for sparse data with R above 64 and an eighth of the items, and for an H of more than 4 million numbers")
-	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(startNames(), cobra.ShellCompDirectiveDefault))
+	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(experiment.StartNames(), cobra.ShellCompDirectiveDefault))
 	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
 	wholeVar(flags, &f.runs, "runs", "", 1, "`N` independent random starts, of which the best is kept; as many at once as there are threads and memory for")
 	wholeVar(flags, &f.kicks, "kicks", "", 0, "`N` times begin again from the best H, two of its columns joined and one split at random; within the limits, several at once as with --runs (default 0)")
@@ -177,7 +178,7 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		return bad("--set: %s", strings.TrimPrefix(err.Error(), symnmf.ErrOption.Error()+": "))
 	}
 	if _, err := os.Stat(f.init); f.fileStart() && err != nil {
-		return bad("--init %s: neither %s nor a file that is there%s", f.init, strings.Join(startNames(), " nor "), didYouMean(f.init, startNames(), ""))
+		return bad("--init %s: neither %s nor a file that is there%s", f.init, strings.Join(experiment.StartNames(), " nor "), didYouMean(f.init, experiment.StartNames(), ""))
 	}
 	if err := f.checkTrace(cmd.InOrStdin()); err != nil {
 		return err
@@ -186,7 +187,9 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 }
 
 // fileStart tells whether --init names a file.
-func (f *fitFlags) fileStart() bool { return f.init != "" && !slices.Contains(startNames(), f.init) }
+func (f *fitFlags) fileStart() bool {
+	return f.init != "" && !slices.Contains(experiment.StartNames(), f.init)
+}
 
 // checkTrace refuses a trace that would replace what is read.
 func (f *fitFlags) checkTrace(in io.Reader) error {
@@ -277,7 +280,7 @@ func (f *fitFlags) start(d *dataset, s *streams) (symnmf.Start, error) {
 	if f.init == "" {
 		return nil, nil
 	}
-	if slices.Contains(startNames(), f.init) {
+	if slices.Contains(experiment.StartNames(), f.init) {
 		return symnmf.ParseStart(f.init)
 	}
 	t, err := readTable(s, f.init, "npy", f.input.memory.limit(), f.held)
@@ -315,20 +318,7 @@ func (w *weights) Set(text string) error {
 	return nil
 }
 
-func methodNames() (list []string) {
-	list = []string{"auto"}
-	for _, m := range symnmf.Methods() {
-		list = append(list, m.Name)
-	}
-	return list
-}
-
-func startNames() (list []string) {
-	for _, st := range symnmf.Starts() {
-		list = append(list, st.Name)
-	}
-	return list
-}
+func methodNames() []string { return append([]string{"auto"}, experiment.MethodNames()...) }
 
 // run does the work.
 func (f *fitFlags) run(s *streams) error {

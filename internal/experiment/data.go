@@ -20,7 +20,7 @@ import (
 
 // The forms in which a method gets inner products.
 const (
-	formX = "X"   // points; the products are never formed unless A is smaller
+	formX = "X"   // points; whether A is formed is for matrix.Gram to say
 	formA = "XtX" // written out
 )
 

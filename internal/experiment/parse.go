@@ -433,7 +433,7 @@ func (m *Method) set(settings []string) error {
 // unknown says what of the method is not of this program: lacks, where another build may have it, its name or its start, and else its knobs.
 func (m *Method) unknown() (lacks string, err error) {
 	if _, err := symnmf.ParseSolver(m.Name, m.Knobs); err != nil {
-		if known := methodNames(); !slices.Contains(known, m.Name) {
+		if known := MethodNames(); !slices.Contains(known, m.Name) {
 			return "method " + m.Name, fmt.Errorf("unknown method %q; there are %s; method? leaves out what a build lacks", m.Name, strings.Join(known, ", "))
 		}
 		return "", errors.New(strings.TrimPrefix(err.Error(), symnmf.ErrOption.Error()+": "))
@@ -442,19 +442,21 @@ func (m *Method) unknown() (lacks string, err error) {
 		return "", nil
 	}
 	if _, err := symnmf.ParseStart(m.Start); err != nil {
-		return "start " + m.Start, fmt.Errorf("unknown start %q; there are %s", m.Start, strings.Join(startNames(), ", "))
+		return "start " + m.Start, fmt.Errorf("unknown start %q; there are %s", m.Start, strings.Join(StartNames(), ", "))
 	}
 	return "", nil
 }
 
-func methodNames() (list []string) {
+// MethodNames lists the names of all methods.
+func MethodNames() (list []string) {
 	for _, m := range symnmf.Methods() {
 		list = append(list, m.Name)
 	}
 	return list
 }
 
-func startNames() (list []string) {
+// StartNames lists the names that starts have.
+func StartNames() (list []string) {
 	for _, s := range symnmf.Starts() {
 		list = append(list, s.Name)
 	}

@@ -248,7 +248,7 @@ func (s Selection) has(r *run) bool {
 func (p *Plan) Select(s Selection) error {
 	if len(p.Experiments) == 0 {
 		return fmt.Errorf("%w: plan %s has no run left without %s, which this program lacks; it has the methods %s", ErrPlan, p.Name,
-			strings.Join(p.LeftOut, ", "), strings.Join(methodNames(), ", "))
+			strings.Join(p.LeftOut, ", "), strings.Join(MethodNames(), ", "))
 	}
 	var experiments, sets []string
 	for _, e := range p.Experiments {
