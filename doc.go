@@ -14,28 +14,44 @@
 //		fmt.Println(i, g.Cluster, g.Margin)
 //	}
 //
-// A may be dense or sparse, or the inner products of points, which are not formed unless A has no more numbers than they: see package matrix. Package matio
-// reads and writes files, package cluster reads groups from H and compares groupings.
+// A may be dense, sparse, or the inner products of points. The products are formed only if A has no more numbers than
+// the points: see package matrix. Package matio reads and writes files; package cluster reads groups from H and compares
+// groupings.
 //
 // # Names
 //
-// Inside formulas letters are the paper's: Vandaele, Gillis, Lei, Zhong, Dhillon, Efficient and non-convex coordinate
-// descent for symmetric nonnegative matrix factorization, IEEE Trans. Signal Process. 64, 2016 (arXiv 1509.01404). D =
-// HᵀH, C_j = ‖H_:,j‖², L_i = ‖H_i,:‖², F = ¼‖A−HHᵀ‖², G = ∇F = (HHᵀ−A)H. [·]₊ is max(0, ·). A sweep is one visit to
+// Letters in formulas are the paper's: Vandaele, Gillis, Lei, Zhong, Dhillon, Efficient and non-convex coordinate
+// descent for symmetric nonnegative matrix factorization, IEEE Trans. Signal Process. 64, 2016 (arXiv 1509.01404).
+// D = HᵀH, C_j = ‖H_:,j‖², L_i = ‖H_i,:‖², F = ¼‖A−HHᵀ‖², G = ∇F = (HHᵀ−A)H. [·]₊ is max(0, ·). A sweep is one visit to
 // every entry of H. docs/errata.md lists where this package departs from the published text, and why.
 //
 // # Which method
 //
-// Leave Options.Solver nil unless you compare methods: it means RowBlock, or CD where that cannot go, from Zero with no A_ii > 0. The start is then
-// TSVDStart, which mostly ends lowest, on dense data by far, and with few columns after the fewest sweeps. Exceptions are dense data with an ℓ₁ weight, sparse
-// data with more columns than 64 and than an eighth of the items, and an H of more than 2²² numbers. Zero needs no vectors, and Random is for comparisons.
-// Where the error counts more than the time, Kicks lower it from any start, of graphs and documents with many columns mostly further than more Runs do. Several
-// AtOnce mostly take less time. CD is the paper's method; MBI and Residual are for small problems and for checking.
+// Leave Options.Solver nil unless you compare methods. nil means RowBlock, or CD where RowBlock cannot work: from Zero
+// with no A_ii > 0, and for an operator without products by blocks of rows.
+//
+// If Options.Start is nil too, the start is TSVDStart. Runs from it mostly end lowest, on dense data by far, and with few
+// columns after the fewest sweeps. Exceptions are
+//
+//   - dense data with an ℓ₁ weight,
+//   - sparse data with more columns than 64 and than an eighth of the items,
+//   - an H of more than 2²² numbers,
+//   - an operator without products by blocks of rows.
+//
+// These begin from Zero, which needs no vectors, or from Random: see Options.Start.
+//
+// If the error counts more than the time, Kicks lower it from any start. For graphs and documents with many columns they
+// mostly lower it further than more Runs do. Making several at the same time, AtOnce, mostly takes less time.
+//
+// CD is the paper's method. MBI and Residual are for small problems and for checking.
 //
 // # What is promised
 //
-// The objective never rises beyond rounding where A ≥ 0, but with methods whose comments say that it may: TSVD, those with two factors, and MU
-// with an exponent above 1/3. Figures in Result are computed afresh from H by their definitions. One seed gives the same bits for any
-// number of Threads on one kind of processor; between instruction sets only rounding differs, which a non-convex problem can amplify
-// into another local optimum.
+// If A ≥ 0, the objective never rises beyond rounding, except with methods whose comments say that it may: TSVD, those
+// with two factors, and MU with an exponent above 1/3.
+//
+// Figures in Result are computed afresh from H by their definitions.
+//
+// One seed gives the same bits for any number of Threads on one kind of processor. Between instruction sets only
+// rounding differs, but a non-convex problem can amplify that into another local optimum.
 package symnmf
