@@ -145,7 +145,7 @@ func (d *drawer) intro() string {
 	}
 	text := fmt.Sprintf("Plan %s: %d of %d runs recorded.", d.rs.Plan.Name, len(d.rs.List), len(runs))
 	if without = unique(without); len(without) > 0 {
-		text += " None of " + strings.Join(without, ", ") + "."
+		text += " No runs on " + strings.Join(without, ", ") + "."
 	}
 	text += fmt.Sprintf(" Threads: %d. Errors for the traces are computed off the clock. %s", d.rs.Plan.Threads, strings.Join(d.made(nil), " "))
 	return text
@@ -169,7 +169,7 @@ func (d *drawer) made(e *Experiment) []string {
 		case 1:
 			return one + " " + list[0] + "."
 		}
-		return fmt.Sprintf("%d %s, whose times do not compare: %s.", len(list), more, strings.Join(list, "; "))
+		return fmt.Sprintf("%d %s, so times are not comparable: %s.", len(list), more, strings.Join(list, "; "))
 	}
 	return []string{say("Version", "versions", versions), say("Machine:", "machines", machines)}
 }
@@ -261,10 +261,10 @@ func (d *drawer) section(e *Experiment) report.Section {
 	}
 	least := "the least error of all runs on that matrix"
 	if e.Best != nil {
-		least = percent(*e.Best) + " %, which is known"
+		least = percent(*e.Best) + " %, the known least error"
 	}
-	s.Text = "E(t) = (e(t) − e_min)/(‖A‖ − e_min), where e = ‖A−HHᵀ‖ and e_min is " + least + "; curves begin after the first sweep with a figure and are means " +
-		"of E over " + over(columns) + "."
+	s.Text = "E(t) = (e(t) − e_min)/(‖A‖ − e_min), where e = ‖A−HHᵀ‖ and e_min is " + least + ". Curves begin after the first sweep whose error " +
+		"was computed, and are means of E over " + over(columns) + "."
 	s.Tables = append(s.Tables, d.errorTable(e, columns), d.sweepTable(e, columns))
 	if t := d.equalSweepsTable(e, columns); t != nil {
 		s.Tables = append(s.Tables, t)
