@@ -45,7 +45,7 @@ type Outcome struct {
 	Missing             []string      // sets that are not under Options.Data
 	Unbounded           int           // number of runs not recorded before that have no time limit
 	Limits              time.Duration // the sum of the time limits of the other runs not recorded before
-	Failed, Refused     []string      // keys, with the reason, of all failed records and of the selected runs that were refused
+	Failed, Refused     []string      // keys and reasons of all failed records, and of selected runs refused
 	NotMade             int           // number of runs that could not be made; the error says why
 	Dropped             int           // bytes of an incomplete last line
 }

@@ -517,7 +517,7 @@ func TestHindered(t *testing.T) {
 	if out.Made != 3 || out.NotMade != 7 || !errors.Is(err, matio.ErrFormat) || !errors.Is(err, ErrPlan) {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	for _, once := range []string{"7 runs not made: bad: matio: ", filepath.Join("bad", "A.mtx:1"), "; worse: ", filepath.Join("worse", "A.mtx:1"), "pictures of 5×5 pixels, and H has 15 rows"} {
+	for _, once := range []string{"7 runs not made: bad: matio: ", filepath.Join("bad", "A.mtx:1"), "; worse: ", filepath.Join("worse", "A.mtx:1"), "pictures of 5×5 pixels, but H has 15 rows"} {
 		if strings.Count(err.Error(), once) != 1 {
 			t.Errorf("%v: %d times %q", err, strings.Count(err.Error(), once), once)
 		}
