@@ -14,7 +14,7 @@ var ErrLabels = errors.New("cluster: labelings cannot be compared")
 //
 //	2·I(y;z) / (H(y) + H(z)),  I = Σ_ab n_ab/n · log(n·n_ab/(n_a·n_b)),  H(y) = -Σ_a n_a/n · log(n_a/n),
 //
-// from 0 for independent labelings to 1. It is exactly 1 if and only if the two make the same groups, even if that is a
+// from 0 for independent labelings to 1. It is 1 if and only if the two make the same groups, even if that is a
 // single group. The denominator has the arithmetic mean of the entropies, as in scikit-learn since 0.22; others use the
 // geometric mean or the maximum. O(n log n).
 func NMI(found, truth []int) (float64, error) {
@@ -122,7 +122,7 @@ type cell struct{ a, b, count int }
 func newTable(found, truth []int) (*table, error) {
 	switch {
 	case len(found) != len(truth):
-		return nil, fmt.Errorf("%w: %d items are labeled in the one, %d in the other", ErrLabels, len(found), len(truth))
+		return nil, fmt.Errorf("%w: %d items are labeled in one, %d in the other", ErrLabels, len(found), len(truth))
 	case len(found) == 0:
 		return nil, fmt.Errorf("%w: they have no items", ErrLabels)
 	case len(found) > math.MaxInt32: // so that pairs of items can be counted in an int64

@@ -330,7 +330,7 @@ func TestCompareTrivial(t *testing.T) {
 				t.Errorf("%s(%v, %v) = %v, %v, want %v", name, tc.found, tc.truth, got, err, tc.want)
 			}
 		}
-		if _, err := m([]int{1, 2}, []int{1}); !errors.Is(err, cluster.ErrLabels) || !strings.Contains(err.Error(), "2 items are labeled in the one, 1 in the other") {
+		if _, err := m([]int{1, 2}, []int{1}); !errors.Is(err, cluster.ErrLabels) || !strings.Contains(err.Error(), "2 items are labeled in one, 1 in the other") {
 			t.Errorf("%s of different lengths: %v", name, err)
 		}
 		if _, err := m(nil, []int{}); !errors.Is(err, cluster.ErrLabels) || !strings.Contains(err.Error(), "no items") {

@@ -37,7 +37,7 @@ func Modularity(a *matrix.CSR, labels []int) (float64, error) {
 		return 0, fmt.Errorf("%w: the graph has no edge", ErrGraph)
 	}
 	if pair := a.Asymmetry(); pair.Diff > matrix.DefaultSymmetryTol*survey.Max {
-		return 0, fmt.Errorf("%w: |A[%d,%d]-A[%d,%d]| = %.6g in a graph without direction", ErrGraph,
+		return 0, fmt.Errorf("%w: |A[%d,%d]-A[%d,%d]| = %.6g in an undirected graph", ErrGraph,
 			pair.Row, pair.Col, pair.Col, pair.Row, pair.Diff)
 	}
 	_, exp := math.Frexp(survey.Max)
