@@ -9,9 +9,9 @@ import (
 // Do calls fill for each item, on workers goroutines at once, with a room for its result. It then calls take with that
 // room, in the order of the items. The calling goroutine draws the items and calls take.
 //
-// At most 2·workers+1 rooms are made and used again: fill finds in a room what take left there. An error or a panic of
-// take ends Do, and items already drawn are not taken any more. With one worker the calling goroutine does everything.
-// fill must not panic.
+// At most 2·workers+1 rooms are made and used again: fill finds in a room what take left there. The first error of take
+// ends Do, and so does a panic of take or items; items already drawn are then not taken any more. With one worker the
+// calling goroutine does everything. fill must not panic.
 func Do[T, R any](workers int, items iter.Seq[T], fill func(item T, room *R), take func(room *R) error) error {
 	if workers <= 1 {
 		var room R
