@@ -72,8 +72,8 @@ func TestCompareScikitLearn(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			found, truth := label(tc.n, tc.found), label(tc.n, tc.truth)
-			// Either program rounds some 6 times per cell, in terms of at most log n ≤ 11.6. There are at most 77 cells,
-			// and the sum of the entropies, which is the divisor, is more than 1.
+			// Either program rounds some 6 times per cell, in terms of at most log n ≤ 11.6. There are at most 77
+			// cells, and the sum of the entropies, which is the divisor, is more than 1.
 			const tol = 2 * 6 * 12 * 77 * 0x1p-53
 			for name, want := range map[string]float64{"NMI": tc.nmi, "ARI": tc.ari, "Accuracy": tc.accuracy, "Purity": tc.purity} {
 				got, err := measures[name](found, truth)

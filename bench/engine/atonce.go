@@ -22,9 +22,9 @@ type several struct {
 	RelErr  float64 `json:"relerr"`
 }
 
-// atOnce measures how long several random starts take, and one start with c.kicks kicks. Each is done on one thread, on
-// the most threads one after another, and on the most threads at once. The answers must be the same. Making the operator
-// is off the clock.
+// atOnce measures how long several random starts take, and one start with c.kicks kicks. Each is done on one
+// thread, on the most threads one after another, and on the most threads at once. The answers must be the same.
+// Making the operator is off the clock.
 func (c *config) atOnce(starts int, log *journal) error {
 	s := &shelf{folder: c.data}
 	most := slices.Max(c.threads)

@@ -68,8 +68,8 @@ type chosen struct {
 // late is how many times as long as auto a choice may take. A slower choice is not the best.
 const late = 2
 
-// choices measures the time to each error of the table, for what the program chooses by itself, including its start, and
-// for every other choice.
+// choices measures the time to each error of the table, for what the program chooses by itself, including its
+// start, and for every other choice.
 func (c *config) choices(log *journal) error {
 	s := &shelf{folder: c.data}
 	threads := slices.Max(c.threads)

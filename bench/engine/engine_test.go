@@ -145,7 +145,8 @@ func TestInnerProducts(t *testing.T) {
 	}
 }
 
-// TestShelf: a missing set is named, and a broken one is an error; the last set is kept, and A is formed when it is needed.
+// TestShelf: a missing set is named, and a broken one is an error; the last set is kept, and A is formed when it
+// is needed.
 func TestShelf(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -214,8 +215,8 @@ func TestPrintTable(t *testing.T) {
 	}
 }
 
-// TestApart: there are as many runs at once as processors, and all of them are timed. Two runs at once, each half as fast
-// as one alone, get one run done in the time of one.
+// TestApart: there are as many runs at once as processors, and all of them are timed. Two runs at once, each half
+// as fast as one alone, get one run done in the time of one.
 func TestApart(t *testing.T) {
 	task, err := new(config).newTask(&shelf{}, "full-rank", fromA, 3, "zero")
 	if err != nil {

@@ -80,8 +80,8 @@ func (c *config) final(after time.Duration, log *journal) error {
 	return nil
 }
 
-// finish runs for the time given, which includes making the operator. For 0 it runs until the default stopping rule ends
-// the run.
+// finish runs for the time given, which includes making the operator. For 0 it runs until the default stopping
+// rule ends the run.
 func (t *task) finish(after time.Duration, seed uint64, threads int) (finish, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 	runtime.GC()

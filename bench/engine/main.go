@@ -1,7 +1,7 @@
 // Command engine measures how long a method takes to reach fixed errors, and what a sweep costs. Run it in the module's
 // root:
 //
-//	go run ./bench/engine                                  time to a fixed error: all rows, five repeats, 1 and 2 threads
+//	go run ./bench/engine                                  time to a fixed error: all rows, 5 repeats, 1 and 2 threads
 //	go run ./bench/engine -rows 'hitech|CBCL/X' -repeats 1 some rows; names are set/form/rank/start/error
 //	go run ./bench/engine -list                            the rows
 //	go run ./bench/engine -method rowblock -set passes=2   another method, or other knobs, for ablations
@@ -10,10 +10,10 @@
 //	go run ./bench/engine -choices                         what auto chooses, beside every other choice
 //	go run ./bench/engine -rest                            runs to rest, with the program's own start and stopping rule
 //	go run ./bench/engine -rest -from random,tsvd -ranks 8,16,40 -rows graph   where runs from these starts come to rest
-//	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, to compare this machine with others
+//	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, to compare machines
 //	go run ./bench/engine -growth                          n, stored entries and r, each doubled three times
 //	go run ./bench/engine -rmat                            R-MAT graphs of 10⁷ and 10⁸ entries: sweeps and memory
-//	go run ./bench/engine -products -limit 1s              time of every method's products with A, beside the least possible
+//	go run ./bench/engine -products -limit 1s              time of each method's products with A, and the least possible
 //	go run ./bench/engine -hash                            whether H depends on the number of threads
 //
 // A form is what the method is given:
@@ -36,8 +36,8 @@
 // the target, and "never" counts the others. From zero the seed still fixes the order in which coordinates are visited:
 // a row is run with one order, or with more by -orders.
 //
-// Tables go to standard output, in Markdown; -json appends a line for every run. Sets that are not under -data are named
-// and left out.
+// Tables go to standard output, in Markdown; -json appends a line for every run. Sets that are not under -data
+// are named and left out.
 package main
 
 import (

@@ -17,8 +17,8 @@ type kind struct {
 
 const allRows = 0
 
-// tally is what has been counted so far. Its multiply–adds are, for each column of a product, one for every stored number
-// of A, or two for every stored number of X.
+// tally is what has been counted so far. Its multiply–adds are, for each column of a product, one for every
+// stored number of A, or two for every stored number of X.
 type tally struct {
 	terms   map[kind]int64
 	spent   time.Duration // on the terms
@@ -49,8 +49,8 @@ type meter struct {
 	before []int64 // stored numbers of A, or X, in the rows before each row
 	points bool
 
-	// The tape records the calls of a cursor for single entries, which are too short to be timed: −1−j for column j, 2i for
-	// At(i), 2i+1 for Add(i, ·).
+	// The tape records the calls of a cursor for single entries, which are too short to be timed: −1−j for column
+	// j, 2i for At(i), 2i+1 for Add(i, ·).
 	taping  bool
 	tape    []int32
 	cursor  matrix.Cursor // the cursor that is recorded
@@ -122,9 +122,9 @@ func (m *meter) replay() (least time.Duration) {
 	return least
 }
 
-// metered is an operator with a meter. It has the same optional interfaces for products as the operator, so that methods
-// treat it the same. Only for eigenvalues does it differ: matrix.Folded returns it unchanged, and matrix.RitzPairs uses
-// no products with float32 of it.
+// metered is an operator with a meter. It has the same optional interfaces for products as the operator, so that
+// methods treat it the same. Only for eigenvalues does it differ: matrix.Folded returns it unchanged, and
+// matrix.RitzPairs uses no products with float32 of it.
 type metered struct {
 	matrix.Operator
 	*meter
@@ -234,8 +234,8 @@ func (c meteredCursor) Add(i int, delta float64) {
 // Refresh implements matrix.Cursor.
 func (c meteredCursor) Refresh() { c.m.all(c.cols, c.Cursor.Refresh) }
 
-// meteredForwarder is for cursors of an explicit A. If the cursor looks forward, its Add reads the entries of row i after
-// i for a dense A, and nothing for a sparse A, for which At reads all of row i.
+// meteredForwarder is for cursors of an explicit A. If the cursor looks forward, its Add reads the entries of row
+// i after i for a dense A, and nothing for a sparse A, for which At reads all of row i.
 type meteredForwarder struct {
 	meteredCursor
 	forwarder matrix.Forwarder
@@ -470,8 +470,8 @@ func (b meteredGains) MoveGains(t []float64, gains [][]float64) {
 	b.m.aside(func() { b.gain.MoveGains(t, gains) })
 }
 
-// Move implements matrix.BlockProduct. With t = 0 it reads the rows of the block; otherwise it uses the gains of the last
-// step.
+// Move implements matrix.BlockProduct. With t = 0 it reads the rows of the block; otherwise it uses the gains of
+// the last step.
 func (b meteredGains) Move(block int, t float64, e []float64) {
 	if t == 0 {
 		b.meteredBlocks.Move(block, t, e)

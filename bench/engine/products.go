@@ -136,9 +136,9 @@ type mark struct {
 	elapsed time.Duration
 }
 
-// measureProducts runs a method for at most most. It returns the figures of everything up to the end of the first sweep,
-// and those of the later sweeps: of as many as end within limit after warm sweeps, or of a single sweep if sweeps take
-// longer than that. The seconds are those of the same run without a meter.
+// measureProducts runs a method for at most most. It returns the figures of everything up to the end of the first
+// sweep, and those of the later sweeps: of as many as end within limit after warm sweeps, or of a single sweep if
+// sweeps take longer than that. The seconds are those of the same run without a meter.
 func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.Method, lim *limits, limit, most time.Duration) (first, later *productRun, err error) {
 	const warm = 2
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -105,7 +105,8 @@ func TestMeterJoint(t *testing.T) {
 	checkMeter(t, op, before, 5, symnmf.RowBlock{}, symnmf.RowBlock{Joint: symnmf.NoJoint}, symnmf.Options{Start: symnmf.Random{}, Seed: 1, Stop: symnmf.Stop{Sweeps: 60, KKT: -1}})
 }
 
-// TestMeter: a method makes the same H with a meter as without, to the bit, because it finds the same optional interfaces.
+// TestMeter: a method makes the same H with a meter as without, to the bit, because it finds the same optional
+// interfaces.
 func TestMeter(t *testing.T) {
 	for _, set := range meterSets {
 		d := set.data()
@@ -142,8 +143,8 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// TestMeasureProducts: the products per sweep are those that the methods are known to take, and every method has figures
-// for its products and for what bounds them.
+// TestMeasureProducts: the products per sweep are those that the methods are known to take, and every method has
+// figures for its products and for what bounds them.
 func TestMeasureProducts(t *testing.T) {
 	lim := newLimits()
 	if !(lim.madd > 0 && lim.madd < 100 && lim.perByte(1<<12) > 0 && lim.perByte(1<<12) < 100) {
@@ -191,8 +192,8 @@ func TestMeasureProducts(t *testing.T) {
 	}
 }
 
-// TestCursorTape: the calls of a cursor in the sweep on the tape are those that are counted, and replaying the tape changes
-// nothing.
+// TestCursorTape: the calls of a cursor in the sweep on the tape are those that are counted, and replaying the
+// tape changes nothing.
 func TestCursorTape(t *testing.T) {
 	d := &dataset{a: instance.RandomSparse(40, 300, 1)}
 	a, err := d.operator(fromA, 1)

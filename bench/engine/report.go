@@ -19,8 +19,8 @@ import (
 	"unicode/utf8"
 )
 
-// journal appends the runs to a file, each as a line of JSON. Fields that a mode does not use are written with their zero
-// values.
+// journal appends the runs to a file, each as a line of JSON. Fields that a mode does not use are written with
+// their zero values.
 type journal struct {
 	Machine, Version string
 	method           string
@@ -36,7 +36,8 @@ type stamp struct {
 	Version string            `json:"version"`
 }
 
-// timing is a run to a fixed error. With Threads = 0 it is instead a start that was given up without reaching the error.
+// timing is a run to a fixed error. With Threads = 0 it is instead a start that was given up without reaching the
+// error.
 type timing struct {
 	Row     string  `json:"row"`
 	Threads int     `json:"threads"`
@@ -111,9 +112,9 @@ func version() string {
 	return strings.TrimSpace(string(text))
 }
 
-// passedOn returns how long a cache line takes from one processor to another and back, as the least of several tries. It
-// is some 100 ns for processors that share a cache, and 500 ns for others. The gain of a second thread depends on it. On
-// a virtual machine it may change from one minute to the next.
+// passedOn returns how long a cache line takes from one processor to another and back, as the least of several
+// tries. It is some 100 ns for processors that share a cache, and 500 ns for others. The gain of a second thread
+// depends on it. On a virtual machine it may change from one minute to the next.
 func passedOn() time.Duration {
 	const (
 		tries = 5

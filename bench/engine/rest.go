@@ -74,8 +74,8 @@ func (c *config) lefts() (all []left) {
 	return all
 }
 
-// restFrom measures where runs come to rest and how long they take, from every start that is asked for and several seeds,
-// on the most threads.
+// restFrom measures where runs come to rest and how long they take, from every start that is asked for and
+// several seeds, on the most threads.
 func (c *config) restFrom(log *journal) error {
 	s := &shelf{folder: c.data}
 	threads := slices.Max(c.threads)

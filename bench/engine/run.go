@@ -95,8 +95,8 @@ func (t *task) factorize(ctx context.Context, opt symnmf.Options) (*symnmf.Resul
 	return symnmf.Factorize(ctx, a, t.rank, opt)
 }
 
-// timed measures the time from the data in memory to the end of that many sweeps, on threads processors. It also returns
-// the relative error of the answer.
+// timed measures the time from the data in memory to the end of that many sweeps, on threads processors. It also
+// returns the relative error of the answer.
 func (t *task) timed(sweeps int, seed uint64, threads int) (seconds, relErr float64, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 	runtime.GC()

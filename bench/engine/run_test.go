@@ -123,7 +123,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestSeeds: with several seeds the seconds of a row are over the seeds that reach the error, and the others are counted.
+// TestSeeds: with several seeds the seconds of a row are over the seeds that reach the error, and the others are
+// counted.
 func TestSeeds(t *testing.T) {
 	made["one seed"] = func() matrix.Table { return instance.FullRank(80, 5) }
 	defer delete(made, "one seed")

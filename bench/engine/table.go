@@ -89,8 +89,8 @@ func (r *row) name() string {
 	return fmt.Sprintf("%s/%s/%d/%s/%s", r.set, r.form, r.rank, r.start, percent)
 }
 
-// limit returns how many seconds a start may take to reach the error: four times the reference, at least 5 s and at most
-// 30 s. A start that takes longer would not be chosen for that error.
+// limit returns how many seconds a start may take to reach the error: four times the reference, at least 5 s and
+// at most 30 s. A start that takes longer would not be chosen for that error.
 func (r *row) limit() float64 { return min(max(5, 4*r.reference), 30) }
 
 // end is a line of the table of final errors, in percent.

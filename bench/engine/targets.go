@@ -14,9 +14,9 @@ import (
 	"symnmf"
 )
 
-// ownTarget returns the error that cd-cyclic has, from zero and on one thread, after the time of the reference. It comes
-// from the file of targets. A target that is not there is measured and added, so that later runs aim at the same error,
-// whatever else this machine is doing.
+// ownTarget returns the error that cd-cyclic has, from zero and on one thread, after the time of the reference.
+// It comes from the file of targets. A target that is not there is measured and added, so that later runs aim at
+// the same error, whatever else this machine is doing.
 func (c *config) ownTarget(t *task, r row) (float64, error) {
 	key := fmt.Sprintf("%s/%s/%d", r.set, r.form, r.rank)
 	known, err := readTargets(c.targets)

@@ -19,9 +19,9 @@ type warm struct {
 	Seconds float64 `json:"seconds"` // per sweep
 }
 
-// yardstick measures cd-cyclic on explicit matrices, on one thread and from zero, to compare this machine with the one on
-// which the references were timed. There the authors' program needs 1.08 ns per stored entry and column for a sparse A,
-// and 0.44 ns for a dense one.
+// yardstick measures cd-cyclic on explicit matrices, on one thread and from zero, to compare this machine with
+// the one on which the references were timed. There the authors' program needs 1.08 ns per stored entry and
+// column for a sparse A, and 0.44 ns for a dense one.
 func (c *config) yardstick(log *journal) error {
 	cyclic, err := symnmf.ParseSolver("cd-cyclic", nil)
 	if err != nil {

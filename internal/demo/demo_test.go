@@ -11,7 +11,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestGraphs checks what is known about the graphs: Zachary's and Knuth's counts, and sums computed with networkx 2.8.8.
+// TestGraphs checks what is known about the graphs: Zachary's and Knuth's counts, and sums computed with networkx
+// 2.8.8.
 func TestGraphs(t *testing.T) {
 	for _, tc := range []struct {
 		name              string

@@ -21,7 +21,7 @@
 //	sweeps N                     limit in sweeps; 0: none
 //	seeds S…                     one run from each, such as 0-9 or 0 3 7
 //	repeats N                    how often the same run is made, to measure its seconds
-//	method NAME [KEY=VALUE…]     from the list of methods; method? leaves it out, with a warning, where the build lacks it
+//	method NAME [KEY=VALUE…]     from the list of methods; method? leaves it out, with a warning, if the build lacks it
 //	best E                       the least error, where it is known, for E(t); by default the least of all runs
 //	reach E…                     the values of E(t) whose times are tabled, or errors in percent, such as 31%
 //	pictures WxH [columns]       keep the columns of H as pictures of that many pixels, stored by rows or by columns

@@ -80,8 +80,9 @@ const (
 	noAnswer = "none" // the limit came before the first sweep ended
 )
 
-// cell shows the records of one method in one column. It calls show with the values of the runs that have an answer and
-// with the number of runs, those without an answer included. If no run has an answer, the cell says what became of them.
+// cell shows the records of one method in one column. It calls show with the values of the runs that have an
+// answer, and with their number plus that of the runs that the time limit ended before the first sweep. If no run
+// has an answer, the cell says what became of them.
 func cell[T any](list []*Record, value func(r *Record) T, show func(x []T, of int) string) string {
 	var x []T
 	status, none := noCell, 0
@@ -196,7 +197,8 @@ func over(columns []column) string {
 	return "starts and matrices"
 }
 
-// showErrors shows the mean and standard deviation of errors in percent, and how many there are if not all runs have one.
+// showErrors shows the mean and standard deviation of errors in percent, and how many there are if not all runs
+// have one.
 func showErrors(x []known, of int) string {
 	if slices.ContainsFunc(x, func(k known) bool { return math.IsNaN(k.relErr) }) {
 		return "fewer"

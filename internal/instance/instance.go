@@ -29,9 +29,9 @@ const (
 	streamScramble
 )
 
-// LowRank returns A = B·Bᵀ, n×n, and B, n×r, whose entries are uniform in [0, 1). With r columns or more the least error
-// is 0, for example at H = B: A is B·Bᵀ up to the rounding of its entries, which is at most r·2⁻⁵³ of each. The entries
-// of A lie around r/4, or r/3 on the diagonal. O(n²·r).
+// LowRank returns A = B·Bᵀ, n×n, and B, n×r, whose entries are uniform in [0, 1). With r columns or more the
+// least error is 0, for example at H = B: A is B·Bᵀ up to the rounding of its entries, which is at most r·2⁻⁵³ of
+// each. The entries of A lie around r/4, or r/3 on the diagonal. O(n²·r).
 func LowRank(n, r int, seed uint64) (a, b *matrix.Dense) {
 	b = uniform(n, r, seed, streamLowRank)
 	a = matrix.NewDense(n, n, nil)
@@ -49,10 +49,10 @@ func LowRank(n, r int, seed uint64) (a, b *matrix.Dense) {
 	return a, b
 }
 
-// FullRank returns A = B + Bᵀ, n×n, with B uniform in [0, 1). It has full rank with probability 1, and about half of its
-// eigenvalues are negative, so no H reaches error 0. With eigenvalues λ₁ ≥ λ₂ ≥ …, no H of r columns has a squared error
-// below ‖A‖² − Σ_{k≤r} max(λ_k, 0)². One column leaves little to the others, because λ₁ is near n and all other
-// eigenvalues are at most about √(2n/3) in magnitude.
+// FullRank returns A = B + Bᵀ, n×n, with B uniform in [0, 1). It has full rank with probability 1, and about half
+// of its eigenvalues are negative, so no H reaches error 0. With eigenvalues λ₁ ≥ λ₂ ≥ …, no H of r columns has a
+// squared error below ‖A‖² − Σ_{k≤r} max(λ_k, 0)². One column leaves little to the others, because λ₁ is near n
+// and all other eigenvalues are at most about √(2n/3) in magnitude.
 func FullRank(n int, seed uint64) *matrix.Dense {
 	b := uniform(n, n, seed, streamFullRank)
 	a := matrix.NewDense(n, n, nil)
@@ -68,9 +68,9 @@ func FullRank(n int, seed uint64) *matrix.Dense {
 // The groups are blocks of consecutive nodes whose sizes differ by at most 1. Each pair of nodes is joined with
 // probability pIn inside a group and pOut across groups. All values are 1 (not stored), and there are no self-loops.
 //
-// With pIn = 1 and pOut = 0 the graph is a union of cliques, and the least error with one column per group is known. A
-// column with √(1−1/s) on each of the s nodes of its group leaves the squared error s−1 there. No H does better, because
-// the eigenvalues of A are s−1 for each group and otherwise -1. O(n²) draws, O(edges) memory.
+// With pIn = 1 and pOut = 0 the graph is a union of cliques, and the least error with one column per group is
+// known. A column with √(1−1/s) on each of the s nodes of its group leaves the squared error s−1 there. No H does
+// better, because the eigenvalues of A are s−1 for each group and otherwise -1. O(n²) draws, O(edges) memory.
 func PlantedGraph(n, groups int, pIn, pOut float64, seed uint64) (*matrix.CSR, []int) {
 	if groups < 1 || groups > max(n, 1) {
 		panic(fmt.Sprintf("instance: %d groups of %d nodes", groups, n))
@@ -167,9 +167,10 @@ func RandomSparse(n, nnz int, seed uint64) *matrix.CSR {
 	return newCSR(n, n, rowPtr, col, val)
 }
 
-// fromPairs returns the pattern of the symmetric n×n matrix that stores (i, l) and (l, i) for every pair i ≠ l with which
-// each calls f. A pair that comes several times is stored once. The pairs are generated twice instead of being kept, once
-// to count and once to place them. The memory, beside the result, is the repeated pairs and n counters.
+// fromPairs returns the pattern of the symmetric n×n matrix that stores (i, l) and (l, i) for every pair i ≠ l
+// with which each calls f. A pair that comes several times is stored once. The pairs are generated twice instead
+// of being kept, once to count and once to place them. The memory, beside the result, is the repeated pairs and n
+// counters.
 func fromPairs(n int, each func(f func(i, l int32))) (rowPtr []int64, col []int32) {
 	next := make([]int64, n+1)
 	each(func(i, l int32) {
@@ -243,8 +244,8 @@ func at(val []float64, p int) float64 {
 	return val[p]
 }
 
-// Hash returns the SHA-256 of the bits of h, little-endian and by rows. It is equal for matrices that are the same to the
-// last bit.
+// Hash returns the SHA-256 of the bits of h, little-endian and by rows. It is equal for matrices that are the
+// same to the last bit.
 func Hash(h *matrix.Dense) string {
 	sum := sha256.New()
 	var word [8]byte

@@ -13,7 +13,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestSameBits compares with a hash of each instance: a seed gives the same numbers on every machine and in every version.
+// TestSameBits compares with a hash of each instance: a seed gives the same numbers on every machine and in every
+// version.
 func TestSameBits(t *testing.T) {
 	lowRank, b := LowRank(40, 3, 7)
 	planted, labels := PlantedGraph(50, 4, 0.5, 0.1, 7)
@@ -188,7 +189,8 @@ func TestPlantedCliques(t *testing.T) {
 	for _, v := range vals[:n-groups] {
 		bound += v * v
 	}
-	// n² terms below 1, a few roundings each; gonum's eigenvalues are good to about 2⁻⁵²·n·‖A‖, ‖A‖ < n, squared and summed.
+	// n² terms below 1, a few roundings each; gonum's eigenvalues are good to about 2⁻⁵²·n·‖A‖, ‖A‖ < n, squared
+	// and summed.
 	const tol = n * n * n * 8 * 0x1p-52
 	if !(math.Abs(squares-want) <= tol) || !(math.Abs(bound-want) <= tol) {
 		t.Errorf("squared error %v, bound %v, want %v", squares, bound, want)

@@ -19,8 +19,8 @@ import (
 // Draw k depends on (scale, seed, k) alone. The time is O(edges·scale + 2^scale). The memory is 8 bytes per draw and 16
 // per node, of which the result keeps its part.
 //
-// Source: Chakrabarti, Zhan, Faloutsos, R-MAT: a recursive model for graph mining, SDM 2004; the probabilities are those of
-// the Graph 500 benchmark.
+// Source: Chakrabarti, Zhan, Faloutsos, R-MAT: a recursive model for graph mining, SDM 2004; the probabilities
+// are those of the Graph 500 benchmark.
 func RMAT(scale, edges int, seed uint64) *matrix.CSR {
 	if scale < 0 || scale > 30 || edges < 0 {
 		panic(fmt.Sprintf("instance: %d edges of 2^%d nodes, want 0 ≤ scale ≤ 30", edges, scale))

@@ -63,8 +63,8 @@ func plainDraw(scale int, seed, k uint64) (i, l uint32) {
 	return rowFrom, colFrom
 }
 
-// TestRMATQuadrants counts what 20,000 draws choose at each level and at pairs of neighboring levels, within 4 deviations.
-// One of the pairs takes its bits from two random numbers.
+// TestRMATQuadrants counts what 20,000 draws choose at each level and at pairs of neighboring levels, within 4
+// deviations. One of the pairs takes its bits from two random numbers.
 func TestRMATQuadrants(t *testing.T) {
 	const draws, scale = 20_000, 6
 	want := [4]float64{0.57, 0.19, 0.19, 0.05}
@@ -98,9 +98,10 @@ func TestRMATQuadrants(t *testing.T) {
 	}
 }
 
-// TestRMATDegrees: a few nodes have a large part of the edges, many have none, and the numbers of nodes do not show which.
-// The node that is 0 before renumbering has most edges. It is drawn with a node of z zero bits, in one order or the other,
-// at rate λ = 2·edges·0.57^z·0.19^(scale−z), so it has about Σ_z C(scale, z)·(1 − exp(−λ)) neighbors.
+// TestRMATDegrees: a few nodes have a large part of the edges, many have none, and the numbers of nodes do not
+// show which. The node that is 0 before renumbering has most edges. It is drawn with a node of z zero bits, in
+// one order or the other, at rate λ = 2·edges·0.57^z·0.19^(scale−z), so it has about
+// Σ_z C(scale, z)·(1 − exp(−λ)) neighbors.
 func TestRMATDegrees(t *testing.T) {
 	const scale, edges, n = 12, 30_000, 1 << 12
 	a := RMAT(scale, edges, 1)

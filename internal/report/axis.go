@@ -26,7 +26,8 @@ func (l label) width(size float64) float64 {
 	return measure(l.text, size) + measure(l.sup, supSize*size)
 }
 
-// at returns the place of v, which lies in 0 … 1 for lo ≤ v ≤ hi. Halves keep the difference of numbers near ±1e300 finite.
+// at returns the place of v, which lies in 0 … 1 for lo ≤ v ≤ hi. Halves keep the difference of numbers near
+// ±1e300 finite.
 func (a axis) at(v float64) float64 {
 	lo, hi := a.lo/2, a.hi/2
 	if a.log {
@@ -135,9 +136,9 @@ func linearLabel(v, largest float64, exp int) label {
 
 func superscript(exp int) string { return strings.Replace(strconv.Itoa(exp), "-", "−", 1) }
 
-// logTicks labels every power of ten, or every second, third, … of them. If fewer than two powers of ten lie on the axis,
-// it labels 1, 2 and 5 times powers of ten. If these are fewer than two or more than most, it labels the multiples of a
-// round step.
+// logTicks labels every power of ten, or every second, third, … of them. If fewer than two powers of ten lie on
+// the axis, it labels 1, 2 and 5 times powers of ten. If these are fewer than two or more than most, it labels
+// the multiples of a round step.
 func (a *axis) logTicks(most int) {
 	first, last := int(math.Ceil(math.Log10(a.lo)-1e-9)), int(math.Floor(math.Log10(a.hi)+1e-9))
 	plain := a.lo >= 0.5e-3 && a.hi < 5e4

@@ -312,8 +312,8 @@ func sample(number int, left, middle float64) (items []item) {
 
 const sampleWidth = 34
 
-// legend names the curves below the chart, in columns as wide as the longest name where several fit, and returns where it
-// ends. A name that is too long for its column takes up to four lines.
+// legend names the curves below the chart, in columns as wide as the longest name where several fit, and returns
+// where it ends. A name that is too long for its column takes up to four lines.
 func (d *drawing) legend(down, edge float64) float64 {
 	const gap, line = 18, 17
 	whole := d.w - 2*edge

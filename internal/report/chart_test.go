@@ -27,8 +27,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestChartParts: a chart has all its grid lines, labels that do not overlap, every point of its curves, and marks along
-// them.
+// TestChartParts: a chart has all its grid lines, labels that do not overlap, every point of its curves, and
+// marks along them.
 func TestChartParts(t *testing.T) {
 	c := &Chart{Series: make([]Series, 7)} // the seventh has marks
 	zigzag := &c.Series[6]

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// drawing has lines, texts and marks on a sheet of w×h units, with y downwards. svg.go and png.go write the same drawing.
+// drawing has lines, texts and marks on a sheet of w×h units, with y downwards. svg.go and png.go write the same
+// drawing.
 type drawing struct {
 	w, h        float64
 	title, desc string
@@ -111,8 +112,8 @@ func measure(s string, size float64) float64 {
 	return wider * size * float64(sum) / unitsPerEm
 }
 
-// wrap breaks s into lines of at most the given width. It breaks after blanks and any of -/,_;: if it can, and elsewhere
-// if it must. Text that does not fit on most lines ends in an ellipsis.
+// wrap breaks s into lines of at most the given width. It breaks after blanks and any of -/,_;: if it can, and
+// elsewhere if it must. Text that does not fit on most lines ends in an ellipsis.
 func wrap(s string, size, width float64, most int) (lines []string) {
 	rest := []rune(strings.Join(strings.Fields(clean(s)), " "))
 	for len(rest) > 0 {

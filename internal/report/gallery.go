@@ -62,8 +62,8 @@ func (g *Gallery) picture(i int) *image.NRGBA {
 	return img
 }
 
-// zoom returns the pixels per value in a PNG, and the units per value in an SVG: from 1 to 8, as many as bring the width
-// near 1000.
+// zoom returns the pixels per value in a PNG, and the units per value in an SVG: from 1 to 8, as many as bring
+// the width near 1000.
 func (g *Gallery) zoom() int {
 	cols, _ := g.grid()
 	return max(1, min(8, 1000/max(1, cols*(g.W+1))))

@@ -99,8 +99,8 @@ type galleryView struct {
 	Desc  string
 }
 
-// WriteHTML writes the page. The script of the page only hides curves and shows values: without it, everything can still
-// be read.
+// WriteHTML writes the page. The script of the page only hides curves and shows values: without it, everything
+// can still be read.
 func (p *Page) WriteHTML(w io.Writer) error {
 	view := pageView{Title: clean(p.Title), Intro: paragraphs(p.Intro), Style: template.CSS(inkRules() + pageCSS), Script: template.JS(pageJS)}
 	charts, galleries := 0, 0

@@ -153,8 +153,8 @@ func stroke(line []point, width float64, dash []float64) (outlines [][]point) {
 	return outlines
 }
 
-// glyphs returns the outlines of s in the Go font, from the point at rightwards. Characters that the font lacks appear as
-// its missing-character box.
+// glyphs returns the outlines of s in the Go font, from the point at rightwards. Characters that the font lacks
+// appear as its missing-character box.
 func glyphs(s string, at point, size float64) (outlines [][]point) {
 	const unitsPerEm = 2048
 	var buf sfnt.Buffer

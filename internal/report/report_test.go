@@ -237,8 +237,8 @@ d,,,,,,
 	}
 }
 
-// TestLooks: a curve has its look from Looks in the chart, in the legend and on a page; without Looks it has the look of
-// its place.
+// TestLooks: a curve has its look from Looks in the chart, in the legend and on a page; without Looks it has the
+// look of its place.
 func TestLooks(t *testing.T) {
 	line := Series{"one", []float64{1, 2}, []float64{3, 4}}
 	for _, c := range []*Chart{{Series: []Series{line}, Looks: []int{2}}, {Series: []Series{{Name: "zero"}, {Name: "none"}, line}}} {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// svgWriter writes one drawing. In a drawing that is inline in a page, colors come from the page's style sheet by class,
-// the title from the surrounding text, and the namespace from HTML.
+// svgWriter writes one drawing. In a drawing that is inline in a page, colors come from the page's style sheet by
+// class, the title from the surrounding text, and the namespace from HTML.
 type svgWriter struct {
 	bytes.Buffer
 	inline bool

@@ -130,7 +130,8 @@ func (t *Table) WriteText(w io.Writer) error {
 	return b.Flush()
 }
 
-// measured matches a cell with a number and possibly its deviation and a count: 3.1 ± 0.2, 3.1 ± 0.2 (4 of 5), 3.1 (4/5).
+// measured matches a cell with a number and possibly its deviation and a count: 3.1 ± 0.2, 3.1 ± 0.2 (4 of 5),
+// 3.1 (4/5).
 var measured = regexp.MustCompile(`^(.*?)(?: ± (\S+))?(?: \((\d+(?: of |/)\d+)\))?$`)
 
 // parted returns the heads and the rows, all of one length. Where a column has deviations or counts, they follow in

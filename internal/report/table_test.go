@@ -19,7 +19,8 @@ note
 	}
 }
 
-// TestLaTeXWhole: a table has its three rules and its end, and it has a caption and a label if it has a title and a name.
+// TestLaTeXWhole: a table has its three rules and its end, and it has a caption and a label if it has a title and
+// a name.
 func TestLaTeXWhole(t *testing.T) {
 	const head, tail = "\\begin{table}\n\\centering\n", `\begin{tabular}{lr}
 \noalign{\hrule height.08em\vskip.4ex}

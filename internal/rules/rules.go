@@ -2,8 +2,8 @@
 // computes and the code that predicts memory read the same numbers.
 package rules
 
-// Rows of a block of rowblock: for sparse points, for dense data, and at most for a graph. GraphBlock is also the largest
-// block allowed for an A with so many entries that those of a block might not be counted in 32 bits.
+// Rows of a block of rowblock: for sparse points, for dense data, and at most for a graph. GraphBlock is also the
+// largest block allowed for an A with so many entries that those of a block might not be counted in 32 bits.
 const (
 	PointsBlock = 256
 	DenseBlock  = 128
@@ -32,9 +32,9 @@ func FormsSparse(n int, stored int64) bool {
 // FoldsSparse reports whether n sparse points have so few features, m, that XXᵀ takes the place of A = XᵀX.
 func FoldsSparse(n, m int) bool { return m > 0 && n/2 >= m }
 
-// Where a product of a dense A with an H in float32 pays. With fewer than RoughFrom rows, or an H of fewer than RoughSize
-// numbers, a sweep spends its time elsewhere. With fewer than RoughCols columns a vector register is not full. With more
-// than RoughTo rows a copy of A in float32 would take more than half a gigabyte.
+// Where a product of a dense A with an H in float32 pays. With fewer than RoughFrom rows, or an H of fewer than
+// RoughSize numbers, a sweep spends its time elsewhere. With fewer than RoughCols columns a vector register is
+// not full. With more than RoughTo rows a copy of A in float32 would take more than half a gigabyte.
 const (
 	RoughFrom = 256
 	RoughTo   = 11585
@@ -61,8 +61,8 @@ const NormRows = 64
 // entries is computed. With more entries the panels may take 6 bytes per entry.
 const PanelsRoom = 8 << 20
 
-// Inner products of dense points whose entries are whole numbers are computed in integers: at most MostIntSums products,
-// with at most IntRoom bytes of packed points at a time.
+// Inner products of dense points whose entries are whole numbers are computed in integers: at most MostIntSums
+// products, with at most IntRoom bytes of packed points at a time.
 const (
 	MostIntSums = 1 << 22
 	IntRoom     = 8 << 20

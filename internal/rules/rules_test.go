@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestKeepsFeatures: products are kept up to 32 MiB or an eighth of X, whichever is more, and only if there are features.
+// TestKeepsFeatures: products are kept up to 32 MiB or an eighth of X, whichever is more, and only if there are
+// features.
 func TestKeepsFeatures(t *testing.T) {
 	for _, tc := range []struct {
 		n, m int
