@@ -198,8 +198,8 @@ func TestReadersRefuse(t *testing.T) {
 		want string
 	}{
 		{readGraph, "a\nb\na b\n", "no empty line"},
-		{readGraph, "a\nb\n\na c\n", "no node"},
-		{readGraph, "a\nb\n\nc a\n", "no node"},
+		{readGraph, "a\nb\n\na c\n", "not a node"},
+		{readGraph, "a\nb\n\nc a\n", "not a node"},
 		{readGraph, "a\nb\n\na\n", "one end"},
 		{readGraph, "a\nb\n\na b x\n", "invalid syntax"},
 		{readGraph, "a x\nb 1\n\na b\n", "invalid syntax"},
