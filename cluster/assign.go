@@ -7,11 +7,11 @@ import (
 	"symnmf/matrix"
 )
 
-// Assignment is the one cluster of an item.
+// Assignment is the cluster that an item is assigned to.
 type Assignment struct {
-	Cluster  int     // the column of the row's largest entry, from 1; the first of equal ones; 0 for a row of zeros
-	Strength float64 // that entry
-	Margin   float64 // 1 − (second largest entry)/(largest), from 0 to 1: a confidence; 0 for a row of zeros
+	Cluster  int     // the column of the row's largest entry, from 1; the first of several equal; 0 for a row of zeros
+	Strength float64 // the largest entry
+	Margin   float64 // the confidence 1 − (second largest entry)/(largest entry), from 0 to 1; 0 for a row of zeros
 }
 
 // Assign returns the assignment of each row of h. O(n·r).
@@ -36,8 +36,8 @@ func Assign(h *matrix.Dense) []Assignment {
 	return a
 }
 
-// Sizes returns the number of items in each of the clusters 1 … r, in that order. Items that are unassigned count
-// nowhere. It panics when a names a cluster above r, or r is negative.
+// Sizes returns the number of items in each of the clusters 1 … r, in that order. Unassigned items are not counted. It
+// panics if a names a cluster above r, or if r is negative.
 func Sizes(a []Assignment, r int) []int {
 	sizes := make([]int, r)
 	for _, item := range a {
@@ -53,7 +53,7 @@ type Membership struct {
 	Item    int     // the row, from 0
 	Cluster int     // the column, from 1
 	Weight  float64 // H_ij
-	Share   float64 // the part of the item's fitted degree that this cluster explains; the shares of an item sum to 1
+	Share   float64 // the fraction of the item's fitted degree that this cluster explains; an item's shares sum to 1
 }
 
 // Memberships yields the entries of h that are not zero, by item and then by cluster. With s_j = Σ_l H_lj,
@@ -61,8 +61,8 @@ type Membership struct {
 //	share_ij = H_ij·s_j / Σ_k H_ik·s_k
 //
 // because item i has the degree Σ_l (HHᵀ)_il = Σ_k H_ik·s_k in the fitted graph HHᵀ. Products and sums are kept as a
-// fraction and an exponent, so that entries anywhere in the range of float64 give shares with a relative error of at
-// most (n+r+1)·2⁻⁵²; only a share below 1e-300 may be less precise, or 0. O(n·r) time, O(r) memory.
+// fraction and an exponent. Entries anywhere in the range of float64 therefore give shares with a relative error of at
+// most (n+r+1)·2⁻⁵². Only a share below 1e-300 may be less precise, or 0. It takes O(n·r) time and O(r) memory.
 func Memberships(h *matrix.Dense) iter.Seq[Membership] {
 	return func(yield func(Membership) bool) {
 		n, r := h.Dims()
@@ -92,7 +92,7 @@ func Memberships(h *matrix.Dense) iter.Seq[Membership] {
 	}
 }
 
-// scaled is the number frac·2^exp, whose exponent has all the range of an int. Fractions stay between 1/4 and n.
+// scaled is the number frac·2^exp, whose exponent has the full range of an int. Fractions stay between 1/4 and n.
 type scaled struct {
 	frac float64
 	exp  int
@@ -105,11 +105,11 @@ func scale(x float64) scaled {
 
 func (x scaled) times(y scaled) scaled { return scaled{x.frac * y.frac, x.exp + y.exp} }
 
-// in returns x in units of 2^exp; 0 where that is too small for a float64.
+// in returns x in units of 2^exp, or 0 if that is too small for a float64.
 func (x scaled) in(exp int) float64 { return math.Ldexp(x.frac, x.exp-exp) }
 
 // columnSums returns s_j = Σ_l H_lj for each column j. Each column is summed in units of the power of two above its
-// largest entry, so that n of them do not overflow.
+// largest entry, so that the sum of n entries does not overflow.
 func columnSums(h *matrix.Dense) []scaled {
 	n, r := h.Dims()
 	largest := make([]float64, r)

@@ -73,8 +73,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// exactShares computes share_ij = H_ij·s_j / Σ_k H_ik·s_k by the formula, in arithmetic wide enough to be exact but
-// for the division: products span 2^-2148 to 2^2048, with 53·2 bits and sums of a few of them.
+// exactShares computes share_ij = H_ij·s_j / Σ_k H_ik·s_k by the formula. The arithmetic is wide enough to be exact,
+// except for the division: products span 2^-2148 to 2^2048, with 2·53 bits, and sums have a few of them.
 func exactShares(h *matrix.Dense) []cluster.Membership {
 	num := func(x float64) *big.Float { return new(big.Float).SetPrec(4600).SetFloat64(x) }
 	n, r := h.Dims()
@@ -163,7 +163,7 @@ func TestMembershipsRange(t *testing.T) {
 	}
 	h := matrix.NewDense(1000, 2, nil)
 	for p := range h.Data() {
-		h.Data()[p] = math.MaxFloat64 // whose sum overflows
+		h.Data()[p] = math.MaxFloat64 // the sum overflows
 	}
 	for m := range cluster.Memberships(h) {
 		if m.Share != 0.5 {
@@ -173,8 +173,8 @@ func TestMembershipsRange(t *testing.T) {
 	checkShares(t, matrix.NewDense(2, 2, []float64{1e300, 1e-300, 1e-300, 1e-300}))
 }
 
-// TestSharesExplainDegrees: in the fitted graph HHᵀ the share is the part of the item's degree that a column gives,
-// and scaling H by a power of two changes no bit of it.
+// TestSharesExplainDegrees: the share of a column is its part of the item's degree in the fitted graph HHᵀ, and scaling
+// H by a power of two does not change a bit of it.
 func TestSharesExplainDegrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, r := rapid.IntRange(1, 8).Draw(t, "n"), rapid.IntRange(1, 4).Draw(t, "r")

@@ -14,8 +14,9 @@ var ErrLabels = errors.New("cluster: labelings cannot be compared")
 //
 //	2·I(y;z) / (H(y) + H(z)),  I = Σ_ab n_ab/n · log(n·n_ab/(n_a·n_b)),  H(y) = -Σ_a n_a/n · log(n_a/n),
 //
-// from 0, independent, to 1, which it is exactly when the two make the same groups (also when both make only one).
-// The mean of the entropies is the arithmetic one, as in scikit-learn since 0.22; others use √ or max. O(n log n).
+// from 0 for independent labelings to 1. It is 1 if and only if the two make the same groups, even if that is a
+// single group. The denominator has the arithmetic mean of the entropies, as in scikit-learn since 0.22; others use the
+// geometric mean or the maximum. O(n log n).
 func NMI(found, truth []int) (float64, error) {
 	t, err := newTable(found, truth)
 	switch {
@@ -36,18 +37,19 @@ func NMI(found, truth []int) (float64, error) {
 		}
 		return h
 	}
-	// Not 0/0: labelings that are both constant are the same. A mutual information near n⁻² can be rounded to below 0.
+	// Not 0/0: two constant labelings are the same. Rounding can take a mutual information near n⁻² below 0.
 	return max(2*mutual/(entropy(t.found)+entropy(t.truth)), 0), nil
 }
 
-// ARI returns the adjusted Rand index of Hubert and Arabie (1985): the share of pairs of items on whose togetherness
-// the two labelings agree, moved and scaled so that chance gives 0 and the same groups give 1, which is exact. With
-// the numbers of pairs that are together in both (tp), in found only (fp), in truth only (fn) and in neither (tn),
+// ARI returns the adjusted Rand index of Hubert and Arabie (1985). It is the share of pairs of items that both
+// labelings put together or both keep apart, shifted and scaled so that chance gives 0 and the same groups give exactly
+// 1. Let tp be the number of pairs that are together in both labelings, fp in found only, fn in truth only, and tn in
+// neither. Then
 //
 //	ARI = 2·(tp·tn - fn·fp) / ((tp+fn)·(fn+tn) + (tp+fp)·(fp+tn))
 //
-// It is never below -1/2 (Chacón and Rastrojo 2023). The pairs are counted exactly and only the formula is rounded;
-// its denominator is at least twice either product of its numerator, so the result is correct to 2⁻⁴⁹. O(n log n).
+// It is never below -1/2 (Chacón and Rastrojo 2023). The pairs are counted exactly, and only the formula is rounded.
+// Its denominator is at least twice either product of its numerator, so the result is correct to 2⁻⁴⁹. O(n log n).
 func ARI(found, truth []int) (float64, error) {
 	t, err := newTable(found, truth)
 	switch {
@@ -69,17 +71,17 @@ func ARI(found, truth []int) (float64, error) {
 	}
 	tp, fp, fn := float64(both), float64(inFound-both), float64(inTruth-both)
 	tn := float64(pairs(t.n) - inFound - inTruth + both)
-	// Not 0/0: fp = fn = 0 only when the groups are the same.
+	// Not 0/0: fp = fn = 0 only if the groups are the same.
 	return 2 * (tp*tn - fn*fp) / ((tp+fn)*(fn+tn) + (tp+fp)*(fp+tn)), nil
 }
 
-// Accuracy returns the share of items whose class is right when each found class stands for at most one true class,
-// and each true class for at most one found class, in the way that makes the most items right:
+// Accuracy returns the share of items whose class is right under the best matching of found classes with true classes.
+// Each found class is matched with at most one true class, and each true class with at most one found class:
 //
 //	max over matchings π of n⁻¹·Σ_a n_{a,π(a)}
 //
-// The numbers of classes may differ. The best matching comes from the Hungarian method, O(k²·l) for k ≤ l classes in
-// the worst case.
+// The numbers of classes may differ. The best matching comes from the Hungarian method, which takes O(k²·l) time for
+// k ≤ l classes in the worst case.
 func Accuracy(found, truth []int) (float64, error) {
 	t, err := newTable(found, truth)
 	if err != nil {
@@ -88,8 +90,9 @@ func Accuracy(found, truth []int) (float64, error) {
 	return float64(t.bestMatching()) / float64(t.n), nil
 }
 
-// Purity returns n⁻¹·Σ_a max_b n_ab: the share of items that are right when each found class stands for the true class
-// most frequent in it. It grows with the number of found classes, and is 1 when each item is a class. O(n log n).
+// Purity returns n⁻¹·Σ_a max_b n_ab: the share of items that are right if each found class stands for the most frequent
+// true class in it. It tends to grow with the number of found classes, and is 1 if each item is a class of its own.
+// O(n log n).
 func Purity(found, truth []int) (float64, error) {
 	t, err := newTable(found, truth)
 	if err != nil {
@@ -119,7 +122,7 @@ type cell struct{ a, b, count int }
 func newTable(found, truth []int) (*table, error) {
 	switch {
 	case len(found) != len(truth):
-		return nil, fmt.Errorf("%w: %d items are labeled in the one, %d in the other", ErrLabels, len(found), len(truth))
+		return nil, fmt.Errorf("%w: %d items are labeled in one, %d in the other", ErrLabels, len(found), len(truth))
 	case len(found) == 0:
 		return nil, fmt.Errorf("%w: they have no items", ErrLabels)
 	case len(found) > math.MaxInt32: // so that pairs of items can be counted in an int64
@@ -157,5 +160,5 @@ func classes(labels []int) (class, size []int) {
 	return class, size
 }
 
-// same tells whether the two labelings make the same groups: each class meets one class of the other.
+// same reports whether the two labelings make the same groups: each class meets one class of the other.
 func (t *table) same() bool { return len(t.cells) == len(t.found) && len(t.cells) == len(t.truth) }

@@ -15,7 +15,7 @@ import (
 	"symnmf/cluster"
 )
 
-// Drawn cases are the same in every run; the flag -rapid.seed=0 draws new ones.
+// Random cases are the same in every run; the flag -rapid.seed=0 draws new ones.
 func init() {
 	if err := flag.Set("rapid.seed", "1"); err != nil {
 		panic(err)
@@ -36,8 +36,9 @@ func label(n int, f func(i int) int) []int {
 	return labels
 }
 
-// TestCompareScikitLearn holds the values of scikit-learn 1.2.1 (normalized_mutual_info_score, adjusted_rand_score,
-// contingency_matrix) and SciPy 1.10.1 (linear_sum_assignment on that matrix) for labelings given by formulas.
+// TestCompareScikitLearn compares with the values of scikit-learn 1.2.1 (normalized_mutual_info_score,
+// adjusted_rand_score, contingency_matrix) and SciPy 1.10.1 (linear_sum_assignment on that matrix) for labelings given
+// by formulas.
 func TestCompareScikitLearn(t *testing.T) {
 	for _, tc := range []struct {
 		name                       string
@@ -71,8 +72,8 @@ func TestCompareScikitLearn(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			found, truth := label(tc.n, tc.found), label(tc.n, tc.truth)
-			// Either program rounds some 6 times a cell, in terms of at most log n ≤ 11.6; there are at most 77 cells,
-			// and the entropies, which divide, sum to more than 1.
+			// Either program rounds some 6 times per cell, in terms of at most log n ≤ 11.6. There are at most 77
+			// cells, and the sum of the entropies, which is the divisor, is more than 1.
 			const tol = 2 * 6 * 12 * 77 * 0x1p-53
 			for name, want := range map[string]float64{"NMI": tc.nmi, "ARI": tc.ari, "Accuracy": tc.accuracy, "Purity": tc.purity} {
 				got, err := measures[name](found, truth)
@@ -129,14 +130,14 @@ var naive = map[string]func(found, truth []int) float64{
 		expected := inFound * inTruth / pairs
 		return (index - expected) / ((inFound+inTruth)/2 - expected)
 	},
-	"Accuracy": func(found, truth []int) float64 { // all matchings, class by found class
+	"Accuracy": func(found, truth []int) float64 { // all matchings, one found class after the other
 		names := distinct(found)
 		var best func(a int, used map[int]bool) int
 		best = func(a int, used map[int]bool) int {
 			if a == len(names) {
 				return 0
 			}
-			most := best(a+1, used) // found class a stands for none
+			most := best(a+1, used) // found class a has no match
 			for _, b := range distinct(truth) {
 				if !used[b] {
 					used[b] = true
@@ -185,9 +186,9 @@ func labelings(t *rapid.T) (found, truth []int) {
 	return draw("found"), draw("truth")
 }
 
-// compareTol bounds the difference of two ways to compute a measure of at most 30 items and 36 cells. ARI: 2⁻⁴⁹, twice.
-// NMI: about 6 roundings for each cell of a term of at most log 30 < 4, divided by a sum of entropies that is 0 or at
-// least H(1/30) > 0.14. The others are quotients of equal integers.
+// compareTol bounds the difference of two ways to compute a measure of at most 30 items and 36 cells. For ARI it is
+// twice 2⁻⁴⁹. NMI has about 6 roundings per cell, in terms of at most log 30 < 4, divided by a sum of entropies that is
+// 0 or at least H(1/30) > 0.14. The others are quotients of equal integers.
 const compareTol = 2 * 6 * 36 * 4 / 0.14 * 0x1p-53
 
 func TestCompareNaive(t *testing.T) {
@@ -202,7 +203,8 @@ func TestCompareNaive(t *testing.T) {
 	}
 }
 
-// TestCompareProperties: bounds, symmetry, names of classes and order of items that do not count, agreement with itself.
+// TestCompareProperties: measures stay within their bounds, do not depend on the names of classes or on the order of
+// items, and are 1 for a labeling and itself with other names. All but purity are symmetric.
 func TestCompareProperties(t *testing.T) {
 	least := map[string]float64{"ARI": -0.5}
 	symmetric := map[string]bool{"NMI": true, "ARI": true, "Accuracy": true}
@@ -244,8 +246,8 @@ func TestCompareProperties(t *testing.T) {
 	}
 }
 
-// TestAccuracyMatching compares the Hungarian method with dynamic programming over sets of true classes, for tables
-// too large for all matchings, wide, tall and square, sparse and dense.
+// TestAccuracyMatching compares the Hungarian method with dynamic programming over sets of true classes. The tables are
+// too large to try all matchings: wide, tall and square, sparse and dense.
 func TestAccuracyMatching(t *testing.T) {
 	const seed = 1
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -281,7 +283,7 @@ func TestAccuracyMatching(t *testing.T) {
 	}
 }
 
-// TestCompareLarge: a thousand classes a side, where one item in ten is found in the class after its own.
+// TestCompareLarge has a thousand classes on each side; one item in ten is found in the class after its own.
 func TestCompareLarge(t *testing.T) {
 	const n, k = 100_000, 1000
 	truth := label(n, func(i int) int { return i % k })
@@ -299,7 +301,7 @@ func TestCompareLarge(t *testing.T) {
 	}
 }
 
-// TestAccuracyOfPath: the best matching takes a path on which prices of clusters change more than once.
+// TestAccuracyOfPath: the best matching needs a path on which the prices of clusters change more than once.
 func TestAccuracyOfPath(t *testing.T) {
 	var found, truth []int
 	for a, row := range [][]int{{1, 5, 2}, {0, 2, 0}, {5, 3, 0}} {
@@ -330,7 +332,7 @@ func TestCompareTrivial(t *testing.T) {
 				t.Errorf("%s(%v, %v) = %v, %v, want %v", name, tc.found, tc.truth, got, err, tc.want)
 			}
 		}
-		if _, err := m([]int{1, 2}, []int{1}); !errors.Is(err, cluster.ErrLabels) || !strings.Contains(err.Error(), "2 items are labeled in the one, 1 in the other") {
+		if _, err := m([]int{1, 2}, []int{1}); !errors.Is(err, cluster.ErrLabels) || !strings.Contains(err.Error(), "2 items are labeled in one, 1 in the other") {
 			t.Errorf("%s of different lengths: %v", name, err)
 		}
 		if _, err := m(nil, []int{}); !errors.Is(err, cluster.ErrLabels) || !strings.Contains(err.Error(), "no items") {

@@ -4,13 +4,14 @@ import "math"
 
 // bestMatching returns the largest Σ n_ab over matchings: sets of cells of which no two share a row or a column.
 //
-// The Hungarian method by shortest augmenting paths (Kuhn 1955; Jonker and Volgenant 1987), on the table turned so
-// that it has k rows and l ≥ k columns. Rows join one at a time. Integers u (rows) and v (columns) keep
+// It is the Hungarian method by shortest augmenting paths (Kuhn 1955; Jonker and Volgenant 1987), on the table
+// transposed if necessary so that it has k rows and l ≥ k columns. Rows join one at a time. Integers u (rows) and v
+// (columns) keep
 //
 //	u_a + v_b ≤ -n_ab for every a and b, with equality on matched cells, and v_b ≤ 0, with v_b = 0 on free columns,
 //
-// which proves at the end that no matching of all rows costs less than -Σ n_ab. A row is read from the sparse table,
-// so memory is O(k + l + cells); each of the k rows takes at most k steps of O(l).
+// which proves at the end that no matching of all rows costs less than -Σ n_ab. Rows are read from the sparse table, so
+// memory is O(k + l + cells). Each of the k rows takes at most k steps of O(l).
 func (t *table) bestMatching() int64 {
 	rows, l := t.rowsForMatching()
 	const free = -1
@@ -18,8 +19,8 @@ func (t *table) bestMatching() int64 {
 		u       = make([]int64, len(rows))
 		v       = make([]int64, l)
 		rowOf   = filled(l, free)  // the row matched to a column
-		slack   = make([]int64, l) // least -n_ab - u_a - v_b over the rows a in the tree
-		parent  = make([]int, l)   // the column through whose row that least was found; free for the new row
+		slack   = make([]int64, l) // the least -n_ab - u_a - v_b over the rows a in the tree
+		parent  = make([]int, l)   // the column whose row has that least; free for the new row
 		inTree  = make([]bool, l)  // columns reached
 		onlyOne = make([]int64, l) // row a written out: n_ab, 0 elsewhere
 	)
@@ -83,7 +84,8 @@ func (t *table) bestMatching() int64 {
 	return best
 }
 
-// rowsForMatching returns the table by rows, turned where it has more rows than columns, and its number of columns.
+// rowsForMatching returns the rows of the table and its number of columns. It transposes a table with more rows than
+// columns.
 func (t *table) rowsForMatching() (rows [][]cell, cols int) {
 	turned := len(t.found) > len(t.truth)
 	k, l := len(t.found), len(t.truth)

@@ -15,9 +15,9 @@ var ErrGraph = errors.New("cluster: no modularity")
 //
 //	Σ_c [ in_c/2m - (vol_c/2m)² ],  in_c = Σ_{i,j∈c} A_ij,  vol_c = Σ_{i∈c} Σ_j A_ij,  2m = Σ_ij A_ij,
 //
-// from -1/2 to 1. A self-loop A_ii counts once in each sum, as the formula says. The matrix must be square, symmetric
-// up to rounding, with finite entries of which none is negative and some is above zero, and labels must have one
-// entry a node. O(nnz + n log n).
+// from -1/2 to 1. A self-loop A_ii counts once in each sum, as the formula says. The matrix must be square and
+// symmetric up to rounding. Its entries must be finite and nonnegative, and at least one must be positive. labels
+// must have one entry per node. O(nnz + n log n).
 func Modularity(a *matrix.CSR, labels []int) (float64, error) {
 	n, cols := a.Dims()
 	if n != cols {
@@ -37,7 +37,7 @@ func Modularity(a *matrix.CSR, labels []int) (float64, error) {
 		return 0, fmt.Errorf("%w: the graph has no edge", ErrGraph)
 	}
 	if pair := a.Asymmetry(); pair.Diff > matrix.DefaultSymmetryTol*survey.Max {
-		return 0, fmt.Errorf("%w: |A[%d,%d]-A[%d,%d]| = %.6g in a graph without direction", ErrGraph,
+		return 0, fmt.Errorf("%w: |A[%d,%d]-A[%d,%d]| = %.6g in an undirected graph", ErrGraph,
 			pair.Row, pair.Col, pair.Col, pair.Row, pair.Diff)
 	}
 	_, exp := math.Frexp(survey.Max)

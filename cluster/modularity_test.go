@@ -33,8 +33,8 @@ func sparse(t rapid.TB, a *matrix.Dense) *matrix.CSR {
 	return s
 }
 
-// TestModularityNetworkX holds values of networkx 2.8.8 (community.modularity): Zachary's two clubs without weights,
-// and the characters of Les Misérables by their number mod 5 and by their first letter, with weights.
+// TestModularityNetworkX compares with networkx 2.8.8 (community.modularity): Zachary's two clubs without weights, and
+// the characters of Les Misérables by their number mod 5 and by their first letter, with weights.
 func TestModularityNetworkX(t *testing.T) {
 	karate, err := demo.Open("karate")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"symnmf"
 )
 
-// several is how long several runs, or one with kicks, took.
+// several is a measurement of several runs, or of one run with kicks.
 type several struct {
 	Row     string  `json:"row"`
 	What    string  `json:"what"`
@@ -22,8 +22,9 @@ type several struct {
 	RelErr  float64 `json:"relerr"`
 }
 
-// atOnce measures what so many random starts take, and one with so many kicks, by one thread, by the most there may be one after another, and by as many at once. The answers have to be
-// the same. Making the operator is off the clock.
+// atOnce measures how long several random starts take, and one start with c.kicks kicks. Each is done on one
+// thread, on the most threads one after another, and on the most threads at once. The answers must be the same.
+// Making the operator is off the clock.
 func (c *config) atOnce(starts int, log *journal) error {
 	s := &shelf{folder: c.data}
 	most := slices.Max(c.threads)
@@ -77,7 +78,7 @@ func (c *config) atOnce(starts int, log *journal) error {
 	return nil
 }
 
-// several makes the runs, or the one with its kicks.
+// several makes the runs, or the one run with its kicks.
 func (t *task) several(opt symnmf.Options) (several, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(opt.Threads))
 	a, err := t.data.operator(t.form, opt.Threads)

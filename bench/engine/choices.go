@@ -12,12 +12,12 @@ import (
 	"symnmf"
 )
 
-// choice is what somebody may choose in place of what the program does by itself.
+// choice is what a user may choose in place of what the program chooses by itself.
 type choice struct {
 	name   string
-	form   form   // that of the row where ""
-	start  string // the program's own, of the method, where ""
-	method string // the program's own where ""
+	form   form   // if "", the form of the row
+	start  string // if "", the start that the program chooses for the method
+	method string // if "", the method that the program chooses
 	knobs  map[string]string
 }
 
@@ -28,7 +28,7 @@ func (c *choice) String() string {
 	return c.name
 }
 
-// choices are what each row is tried with: all that auto chooses of, and the methods that have come nearest to it.
+// choices are tried on each row: everything that auto chooses from, and the methods that have come nearest to auto.
 var choices = []choice{
 	{},
 	{name: "A written out", form: fromA},
@@ -53,22 +53,23 @@ var choices = []choice{
 	{name: "anls", method: "anls"},
 }
 
-// chosen is what a choice takes to a row's error.
+// chosen is what a choice takes to reach a row's error.
 type chosen struct {
 	Row     string  `json:"row"`
 	Choice  string  `json:"choice"`
 	Threads int     `json:"threads"`
 	Start   string  `json:"start"`
 	Seeds   int     `json:"seeds"`
-	Never   int     `json:"never"`   // of the seeds tried: no more are where so many have not that there is no median
-	Seconds float64 `json:"seconds"` // the median over the seeds; those that do not get there in time count as longer than all
+	Never   int     `json:"never"`   // seeds that did not reach it; once they are half of all, no more seeds are tried
+	Seconds float64 `json:"seconds"` // the median over the seeds; seeds that do not reach the error count as the longest
 	Sweeps  int     `json:"sweeps"`
 }
 
-// late is how many times as long as auto a choice may take: what is slower is not the best.
+// late is how many times as long as auto a choice may take. A slower choice is not the best.
 const late = 2
 
-// choices measures the time to each error of the table of what the program chooses by itself, its start included, and of every other choice.
+// choices measures the time to each error of the table, for what the program chooses by itself, including its
+// start, and for every other choice.
 func (c *config) choices(log *journal) error {
 	s := &shelf{folder: c.data}
 	threads := slices.Max(c.threads)
@@ -77,7 +78,7 @@ func (c *config) choices(log *journal) error {
 	for _, r := range selectRows(table, c.rows) {
 		key := fmt.Sprint(r.set, r.form, r.rank, r.percent)
 		if seen[key] {
-			continue // with another start
+			continue // measured already: only the start differs
 		}
 		seen[key] = true
 		data, err := s.take(r.set, r.form)
@@ -95,7 +96,7 @@ func (c *config) choices(log *journal) error {
 			}
 		}
 		limit := time.Duration(r.limit() * float64(time.Second))
-		if _, err := c.choose(own, choices[0], target, limit, threads); err != nil { // what comes first finds memory that is new, and auto does: its second time counts
+		if _, err := c.choose(own, choices[0], target, limit, threads); err != nil { // auto comes first and finds new memory, so its second time counts
 			return fmt.Errorf("%s: %w", r.name(), err)
 		}
 		var auto, best chosen
@@ -105,7 +106,7 @@ func (c *config) choices(log *journal) error {
 			}
 			got, err := c.choose(own, way, target, limit, threads)
 			if errors.Is(err, symnmf.ErrUnfit) || errors.Is(err, symnmf.ErrOption) {
-				continue // it is not for such data
+				continue // the method does not accept such data
 			}
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", r.name(), way.name, err)
@@ -156,7 +157,7 @@ func (c *config) choose(own *task, way choice, target float64, limit time.Durati
 			return got, err
 		}
 	}
-	if way.start == "" && (way.method == "" || way.method == "rowblock") { // its own is that of auto
+	if way.start == "" && (way.method == "" || way.method == "rowblock") { // take the start of auto
 		res, err := own.factorize(context.Background(), symnmf.Options{Stop: symnmf.Stop{Sweeps: 1}})
 		if err != nil {
 			return got, err

@@ -15,7 +15,7 @@ import (
 	"symnmf/matrix"
 )
 
-// made are the sets that need no file.
+// made has the sets that need no file.
 var made = map[string]func() matrix.Table{
 	"low-rank-30": func() matrix.Table { return lowRank(30) },
 	"low-rank-60": func() matrix.Table { return lowRank(60) },
@@ -30,8 +30,8 @@ func lowRank(r int) matrix.Table {
 // dataset is a set in memory.
 type dataset struct {
 	name string
-	x    matrix.Table // points in columns; nil where A is what there is
-	a    matrix.Table // nil until it is wanted
+	x    matrix.Table // points in columns; nil if there is only A
+	a    matrix.Table // nil until it is needed
 }
 
 // shelf reads sets and holds the last one.
@@ -41,7 +41,7 @@ type shelf struct {
 	missing []string
 }
 
-// take returns a set with all that its form needs, or nil and no error when its file is missing.
+// take returns a set with everything that its form needs. It returns nil and no error if its file is missing.
 func (s *shelf) take(name string, f form) (*dataset, error) {
 	if s.last == nil || s.last.name != name {
 		s.last = nil
@@ -90,7 +90,7 @@ func (s *shelf) read(name string, f form) (*dataset, error) {
 	return &dataset{name: name, x: t.Matrix()}, nil
 }
 
-// operator makes what Factorize takes: this much of a set is on the clock.
+// operator makes the operator that Factorize takes. Of the work on a set, only this is on the clock.
 func (d *dataset) operator(f form, threads int) (matrix.Operator, error) {
 	if f == fromX {
 		return matrix.Gram(d.x, matrix.Columns, threads)

@@ -63,7 +63,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestTable: names tell rows apart, and every line can be run.
+// TestTable: rows have distinct names, and every row can be run.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range table {
@@ -145,7 +145,8 @@ func TestInnerProducts(t *testing.T) {
 	}
 }
 
-// TestShelf: a missing set is named, a broken one an error; the last set is kept, and A formed when it is wanted.
+// TestShelf: a missing set is named, and a broken one is an error; the last set is kept, and A is formed when it
+// is needed.
 func TestShelf(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -214,7 +215,8 @@ func TestPrintTable(t *testing.T) {
 	}
 }
 
-// TestApart: runs at once are as many as processors, and all of them are timed; of two, each half as fast as one alone, one gets done in its time.
+// TestApart: there are as many runs at once as processors, and all of them are timed. Two runs at once, each half
+// as fast as one alone, get one run done in the time of one.
 func TestApart(t *testing.T) {
 	task, err := new(config).newTask(&shelf{}, "full-rank", fromA, 3, "zero")
 	if err != nil {
@@ -232,7 +234,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestSeveral: the sweeps are those of all runs.
+// TestSeveral: the sweeps of all runs are counted.
 func TestSeveral(t *testing.T) {
 	task, err := new(config).newTask(&shelf{}, "full-rank", fromA, 3, "random")
 	if err != nil {

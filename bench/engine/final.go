@@ -11,7 +11,7 @@ import (
 	"symnmf"
 )
 
-// finish is a run of a fixed time, or to its own end.
+// finish is a run for a fixed time, or until it ends by itself.
 type finish struct {
 	Row     string  `json:"row"`
 	Start   string  `json:"start"`
@@ -26,11 +26,11 @@ type finish struct {
 	Status  string  `json:"status"`
 }
 
-// randomStarts is how many of them, or of others that depend on the seed, the best is taken of.
+// randomStarts is the number of starts that depend on the seed, of which the best is taken.
 const randomStarts = 5
 
-// final measures the error each set has after so long, the making of the operator included: from zero, and the best of some
-// random starts, or others, of which each has all the time.
+// final measures the error that each set has after that time, which includes making the operator. It takes the error
+// from zero and the best of several random starts, or of the starts given by -from. Each start has the full time.
 func (c *config) final(after time.Duration, log *journal) error {
 	s := &shelf{folder: c.data}
 	threads := slices.Max(c.threads)
@@ -80,7 +80,8 @@ func (c *config) final(after time.Duration, log *journal) error {
 	return nil
 }
 
-// finish runs for the time given, of which making the operator takes a part, or, for 0, until it has converged as it does by default.
+// finish runs for the time given, which includes making the operator. For 0 it runs until the default stopping
+// rule ends the run.
 func (t *task) finish(after time.Duration, seed uint64, threads int) (finish, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 	runtime.GC()

@@ -17,8 +17,8 @@ type series struct {
 	make   func(value int) (a matrix.Operator, rank int, err error)
 }
 
-// growthSeries starts at n = 10,000 with 10⁶ or 2·10⁶ entries for sparse data and n = 500 for dense. Word counts have the
-// words as items.
+// growthSeries has sparse matrices of 10,000 rows or more with 10⁶ entries or more, dense matrices of 500 rows or more,
+// and word counts of 8,000 documents, whose items are the words, 5,000 or more.
 var growthSeries = []series{
 	{"sparse/n", doubled(10_000), func(n int) (matrix.Operator, int, error) { return sparse(n, 2_000_000, 16) }},
 	{"sparse/nnz", doubled(1_000_000), func(nnz int) (matrix.Operator, int, error) { return sparse(20_000, nnz, 16) }},
@@ -49,7 +49,7 @@ func words(documents, n, each, r int) (matrix.Operator, int, error) {
 
 // growth measures sweeps from a random start, and fits seconds ~ valueᵖ.
 func (c *config) growth(log *journal) error {
-	const before, counted = 5, 10 // sweeps: whole periods of whatever a method does every five
+	const before, counted = 5, 10 // sweeps: whole periods of anything that a method does every five sweeps
 	var lines [][]string
 	for _, s := range growthSeries {
 		if !c.rows.MatchString(s.name) {

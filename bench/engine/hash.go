@@ -19,7 +19,7 @@ type hashed struct {
 	SHA256  string `json:"sha256"`
 }
 
-// hashCase is an operator of one kind; make says nothing of a set that is missing but nil.
+// hashCase is an operator of one kind. If its set is missing, make returns nil and no error.
 type hashCase struct {
 	name  string
 	rank  int
@@ -27,7 +27,8 @@ type hashCase struct {
 	make  func(threads int) (matrix.Operator, error)
 }
 
-// hashCases are made instances of every operator, so that some are always there, and then real sets. All have many blocks.
+// hashCases returns synthetic instances of every operator, which are always there, and then real sets. All have many
+// blocks.
 func (c *config) hashCases(s *shelf) []hashCase {
 	graph := instance.RMAT(12, 40_000, 1)
 	valued := instance.RandomSparse(5000, 200_000, 1)
@@ -54,7 +55,7 @@ func (c *config) hashCases(s *shelf) []hashCase {
 			return d.operator(f, threads)
 		}}
 	}
-	for k := range cases { // the start that auto takes, too
+	for k := range cases { // add the start that auto takes
 		if turned := cases[k]; strings.HasSuffix(turned.name, "/random") {
 			turned.name, turned.start = strings.TrimSuffix(turned.name, "random")+"tsvd", symnmf.TSVDStart{}
 			cases = append(cases, turned)

@@ -1,32 +1,43 @@
-// Command engine measures what a method needs to reach fixed errors, and what a sweep costs. Run it in the module's root:
+// Command engine measures how long a method takes to reach fixed errors, and what a sweep costs. Run it in the module's
+// root:
 //
-//	go run ./bench/engine                                  time to a fixed error: every row, five repeats, 1 and 2 threads
+//	go run ./bench/engine                                  time to a fixed error: all rows, 5 repeats, 1 and 2 threads
 //	go run ./bench/engine -rows 'hitech|CBCL/X' -repeats 1 some rows; names are set/form/rank/start/error
 //	go run ./bench/engine -list                            the rows
-//	go run ./bench/engine -method rowblock -set passes=2   another method, or knobs: for ablations
-//	go run ./bench/engine -final 5s                        final errors: the zero start, and the best of five random ones
-//	go run ./bench/engine -starts 8 -kicks 40              so many starts, or kicks of one, one after another and at once
-//	go run ./bench/engine -choices                         what auto chooses beside every other choice
-//	go run ./bench/engine -rest                            the way to rest: start and stopping rule of the program's own choice
+//	go run ./bench/engine -method rowblock -set passes=2   another method, or other knobs, for ablations
+//	go run ./bench/engine -final 5s                        final errors: from zero, and the best of five random starts
+//	go run ./bench/engine -starts 8 -kicks 40              8 starts, or 40 kicks of one, one after another and at once
+//	go run ./bench/engine -choices                         what auto chooses, beside every other choice
+//	go run ./bench/engine -rest                            runs to rest, with the program's own start and stopping rule
 //	go run ./bench/engine -rest -from random,tsvd -ranks 8,16,40 -rows graph   where runs from these starts come to rest
-//	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, which ties this machine to others
-//	go run ./bench/engine -growth                          n, stored entries and r doubled three times each
+//	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, to compare machines
+//	go run ./bench/engine -growth                          n, stored entries and r, each doubled three times
 //	go run ./bench/engine -rmat                            R-MAT graphs of 10⁷ and 10⁸ entries: sweeps and memory
-//	go run ./bench/engine -products -limit 1s              what the products with A of every method take, beside what they could
+//	go run ./bench/engine -products -limit 1s              time of each method's products with A, and the least possible
 //	go run ./bench/engine -hash                            whether H depends on the number of threads
 //
-// A form is what the method is given: X, the points in columns (matrix.Gram); A, their inner products written out, sparse or
-// dense; graph, a file with A. Forming A and reading files are off the clock; making the operator, the start and the sweeps
-// are on it, up to the end of the first sweep after which ‖A−HHᵀ‖/‖A‖ is at most the target. That sweep is found beforehand, from
-// traces; the timed runs compute no errors but those the method needs for itself. With k threads the program may use k
-// processors, the garbage collector included.
+// A form is what the method is given:
 //
-// Beside what more threads gain (speed-up) stands what they could gain if they had nothing to tell each other (apart): how many times as much as one run of one thread as
-// many of them at once get done, a processor each; and how long a cache line took from one processor to another and back just then.
+//   - X: the points, in columns (matrix.Gram);
+//   - A: their inner products written out, sparse or dense;
+//   - graph: a file with A.
 //
-// Rows with a random start are run from several seeds; their seconds are the median over the seeds that reach the target, and
-// "never" counts the others. From zero the seed still fixes in which order coordinates are visited: one order a row, or more by -orders. Tables go to standard output, in Markdown; -json appends a line for every run. Sets that are not
-// under -data are named and left out.
+// The clock includes making the operator, the start, and the sweeps up to the end of the first sweep after which
+// ‖A−HHᵀ‖/‖A‖ is at most the target. It excludes reading files and forming A. That sweep is found beforehand, from
+// traces: the timed runs compute only the errors that the method needs for itself. With k threads the program may use k
+// processors, including the garbage collector.
+//
+// Three columns show what more threads gain. speed-up is the gain measured. apart is the gain possible if threads had
+// nothing to communicate: that many runs of one thread are made at once, on a processor each, and apart is how many
+// times as much work they get done as one such run alone. line is how long a cache line took from one processor to
+// another and back at that time.
+//
+// Rows with a start other than zero are run from several seeds. Their seconds are the median over the seeds that reach
+// the target, and "never" counts the others. From zero the seed still fixes the order in which coordinates are visited:
+// a row is run with one order, or with more by -orders.
+//
+// Tables go to standard output, in Markdown; -json appends a line for every run. Sets that are not under -data
+// are named and left out.
 package main
 
 import (
@@ -52,7 +63,7 @@ type config struct {
 	repeats, seeds      int
 	orders              int      // seeds of a row from zero
 	from                []string // starts of -final and -rest
-	ranks               []int    // of -rest, in place of those of its sets
+	ranks               []int    // of -rest, in place of the ranks of its sets
 	kicks               int
 	tol                 float64
 	limit               time.Duration
@@ -71,47 +82,47 @@ func run(args []string) error {
 	c := config{knobs: map[string]string{}, threads: []int{1, 2}}
 	flags := flag.NewFlagSet("engine", flag.ExitOnError)
 	flags.StringVar(&c.data, "data", "../shared/data", "`folder` of the sets, one folder each")
-	flags.StringVar(&c.targets, "targets", "bench/out/targets.json", "`file` that keeps the targets which cd-cyclic sets, for the next time")
-	flags.StringVar(&c.json, "json", "", "append one line a run to this `file`")
+	flags.StringVar(&c.targets, "targets", "bench/out/targets.json", "`file` that keeps the targets set by cd-cyclic, for later runs")
+	flags.StringVar(&c.json, "json", "", "append a line per run to this `file`")
 	flags.StringVar(&c.method, "method", "rowblock", "`name` of the method, or auto")
 	flags.Func("set", "`knob=value` of the method, repeatable", c.setKnob)
-	rows := flags.String("rows", "", "only rows, or sets, that match this `regexp`; case does not count")
+	rows := flags.String("rows", "", "only rows, or sets, that match this `regexp`, ignoring case")
 	wholes := func(to *[]int) func(string) error { return func(text string) error { return parseWholes(text, to) } }
-	flags.Func("threads", "numbers of threads, as in 1,2 (default 1,2)", wholes(&c.threads))
-	flags.Func("from", "names of `starts`, as in random,tsvd: those of -final (default zero,random), and of -rest, from -seeds seeds each, in place of the program's own", func(text string) error {
+	flags.Func("threads", "numbers of threads, such as 1,2 (default 1,2)", wholes(&c.threads))
+	flags.Func("from", "names of `starts`, such as random,tsvd: of -final (default zero,random), or of -rest in place of the program's own start, from -seeds seeds each", func(text string) error {
 		c.from = strings.Split(text, ",")
 		return nil
 	})
-	flags.Func("ranks", "ranks of -rest, as in 8,16,40 (default those of its sets)", wholes(&c.ranks))
+	flags.Func("ranks", "ranks of -rest, such as 8,16,40 (default those of its sets)", wholes(&c.ranks))
 	flags.IntVar(&c.repeats, "repeats", 5, "`times` each run is repeated")
-	flags.IntVar(&c.seeds, "seeds", 10, "at most so many random starts a row, `seeds` 0, 1, …")
-	flags.IntVar(&c.orders, "orders", 1, "so many random orders of the coordinates a row from zero, `seeds` 0, 1, …")
-	flags.DurationVar(&c.limit, "limit", 0, "how long a start may take to reach its target; 0 is the row's own, 5 to 30 s")
-	flags.IntVar(&c.kicks, "kicks", 0, "at most so many `kicks` a run of -final, as many as the time allows, and so many of -starts")
-	flags.Float64Var(&c.tol, "tol", -1, "the KKT `residual` at which a run of -final, or a kick, ends; -1 is none, 0 that of every run")
+	flags.IntVar(&c.seeds, "seeds", 10, "the most random starts of a row, with `seeds` 0, 1, …")
+	flags.IntVar(&c.orders, "orders", 1, "the number of random orders of the coordinates for a row from zero, with `seeds` 0, 1, …")
+	flags.DurationVar(&c.limit, "limit", 0, "the longest time for a start to reach its target; 0 is the row's own limit, 5 to 30 s")
+	flags.IntVar(&c.kicks, "kicks", 0, "the most `kicks` of a run of -final, as far as the time allows, and the number of kicks of -starts")
+	flags.Float64Var(&c.tol, "tol", -1, "the KKT `residual` at which a run of -final, or a kick, ends; -1 means never, 0 the default")
 	list := flags.Bool("list", false, "list the rows")
-	final := flags.Duration("final", 0, "final errors after so long")
-	starts := flags.Int("starts", 0, "what so many random `starts` take, with default bounds, one after another and at once, and the -kicks of one")
-	choices := flags.Bool("choices", false, "what auto takes to each error of the table, its own start included, beside other forms, starts, precisions and methods")
-	rest := flags.Bool("rest", false, "runs that start and stop as they do by themselves, on sets of every kind")
-	yardstick := flags.Bool("yardstick", false, "ns an entry and column of cd-cyclic")
+	final := flags.Duration("final", 0, "final errors after this much time")
+	starts := flags.Int("starts", 0, "the time of this many random `starts`, with default limits, one after another and at once, and of the -kicks of one")
+	choices := flags.Bool("choices", false, "the time of auto to each error of the table, including its own start, beside other forms, starts, precisions and methods")
+	rest := flags.Bool("rest", false, "runs with the program's own start and stopping rule, on sets of every kind")
+	yardstick := flags.Bool("yardstick", false, "ns per entry and column of cd-cyclic")
 	growth := flags.Bool("growth", false, "exponents of n, stored entries and r")
-	rmat := flags.Bool("rmat", false, "R-MAT graphs, a process each")
+	rmat := flags.Bool("rmat", false, "R-MAT graphs, each in a process of its own")
 	flags.StringVar(&c.dir, "dir", "", "keep the graphs of -rmat, 0.4 GB, in this `folder`")
 	flags.StringVar(&c.symnmf, "symnmf", "", "the `program` whose predictions -rmat compares with; default: built from ./cmd/symnmf")
-	products := flags.Bool("products", false, "products with A of every method, beside what they could take; -rows selects set/form/rank/method,\n"+
+	products := flags.Bool("products", false, "time of every method's products with A, beside the least possible; -rows selects set/form/rank/method,\n"+
 		"-limit is how long sweeps are counted, 1 s by default")
-	hash := flags.Bool("hash", false, "hashes of H for 1, 2, 3 and 8 threads, of which no more make sweeps than there are processors")
-	child := flags.String("rmat-child", "", "what -rmat gives the processes it starts")
+	hash := flags.Bool("hash", false, "hashes of H for 1, 2, 3 and 8 threads; no more threads make sweeps than there are processors")
+	child := flags.String("rmat-child", "", "used by -rmat for the processes that it starts")
 	flags.Parse(args)
 	if flags.NArg() > 0 {
 		return fmt.Errorf("arguments %q, want only flags", flags.Args())
 	}
 	if c.kicks != 0 && *final == 0 && *starts == 0 || c.tol != -1 && *final == 0 {
-		return fmt.Errorf("-kicks %d, -tol %v: they are for -final, and kicks for -starts", c.kicks, c.tol)
+		return fmt.Errorf("-kicks %d, -tol %v: both are for -final, and -kicks also for -starts", c.kicks, c.tol)
 	}
 	if len(c.from) > 0 && !*rest && *final == 0 || len(c.ranks) > 0 && !*rest {
-		return fmt.Errorf("-from %v, -ranks %v: they are for -rest, and -from for -final", c.from, c.ranks)
+		return fmt.Errorf("-from %v, -ranks %v: both are for -rest, and -from also for -final", c.from, c.ranks)
 	}
 	if c.repeats < 1 || c.seeds < 1 || c.orders < 1 {
 		return fmt.Errorf("-repeats %d, -seeds %d, -orders %d: want at least 1", c.repeats, c.seeds, c.orders)
@@ -184,7 +195,7 @@ func parseWholes(text string, to *[]int) error {
 	for _, word := range strings.Split(text, ",") {
 		k, err := strconv.Atoi(word)
 		if err != nil || k < 1 {
-			return fmt.Errorf("want whole numbers from 1 on, as in 1,2")
+			return fmt.Errorf("want whole numbers from 1 on, such as 1,2")
 		}
 		*to = append(*to, k)
 	}

@@ -9,21 +9,21 @@ import (
 	"symnmf/matrix"
 )
 
-// kind is a way by which a method has A multiplied.
+// kind is a kind of product with A.
 type kind struct {
-	cols int // of what A is multiplied by
-	rows int // of the product made in one call; allRows for what goes through all of A, or X, at once
+	cols int // columns of the matrix that A is multiplied by
+	rows int // rows of the product made in one call; allRows for a call that goes through all of A, or X, at once
 }
 
 const allRows = 0
 
-// tally is what has been counted so far: multiply–adds, one for every stored number of A and column, or of X, two for every
-// number of it and column a product.
+// tally is what has been counted so far. Its multiply–adds are, for each column of a product, one for every
+// stored number of A, or two for every stored number of X.
 type tally struct {
 	terms   map[kind]int64
-	spent   time.Duration // on them
+	spent   time.Duration // on the terms
 	calls   int64
-	singles int64 // for a column of a cursor, entry by entry, on which the time spent is not known
+	singles int64 // multiply–adds for a column of a cursor, entry by entry; the time spent on them is not known
 }
 
 func (t tally) clone() tally {
@@ -43,27 +43,27 @@ func (t tally) minus(before tally) tally {
 	return c
 }
 
-// meter counts and times what the operators that share it do, on one thread.
+// meter counts and times the work of the operators that share it, on one thread.
 type meter struct {
 	tally
-	before []int64 // numbers of A, or X, stored for the rows before each
+	before []int64 // stored numbers of A, or X, in the rows before each row
 	points bool
 
-	// A tape of the calls of a cursor for single entries, which are too short to be timed: −1−j for column j, 2i for At(i), 2i+1
-	// for Add(i, ·).
+	// The tape records the calls of a cursor for single entries, which are too short to be timed: −1−j for column
+	// j, 2i for At(i), 2i+1 for Add(i, ·).
 	taping  bool
 	tape    []int32
-	cursor  matrix.Cursor // that made it
-	forward bool          // which looks forward
-	ahead   bool          // or did as the tape began
-	seen    float64       // what its At gave, so that it is called
+	cursor  matrix.Cursor // the cursor that is recorded
+	forward bool          // the cursor looks forward
+	ahead   bool          // the cursor looked forward when the tape began
+	seen    float64       // the sum of what At returned, so that the calls are not optimized away
 }
 
 func newMeter(before []int64, points bool) *meter {
 	return &meter{tally: tally{terms: map[kind]int64{}}, before: before, points: points}
 }
 
-// timed does a call that makes rows lo to hi of a product with cols columns, rows at a time.
+// timed makes and times a call for rows lo ≤ i < hi of a product with cols columns, rows rows at a time.
 func (m *meter) timed(lo, hi, cols, rows int, call func()) {
 	start := time.Now()
 	call()
@@ -74,10 +74,10 @@ func (m *meter) timed(lo, hi, cols, rows int, call func()) {
 	}
 }
 
-// aside does a call that is work for a product but none of its multiply–adds.
+// aside makes and times a call that is work for a product but does none of the counted multiply–adds.
 func (m *meter) aside(call func()) { m.timed(0, 0, 1, allRows, call) }
 
-// all does a call that goes through all of A, or of X.
+// all makes and times a call that goes through all of A, or of X.
 func (m *meter) all(cols int, call func()) { m.timed(0, len(m.before)-1, cols, allRows, call) }
 
 // single counts a pass over row i of A, or point i, for one column.
@@ -96,7 +96,7 @@ func (m *meter) record(call int32) {
 	m.tape = append(m.tape, call)
 }
 
-// replay returns how long what is on the tape takes by itself, the least of three times.
+// replay returns how long the calls on the tape take by themselves: the least of three times.
 func (m *meter) replay() (least time.Duration) {
 	for range 3 {
 		if m.ahead {
@@ -122,7 +122,9 @@ func (m *meter) replay() (least time.Duration) {
 	return least
 }
 
-// metered is an operator with a meter. It has the same optional ways to multiply, so that methods treat it alike, but for what takes eigenvalues: matrix.Folded leaves it as it is, and matrix.RitzPairs has no products with float32 of it.
+// metered is an operator with a meter. It has the same optional interfaces for products as the operator, so that
+// methods treat it the same. Only for eigenvalues does it differ: matrix.Folded returns it unchanged, and
+// matrix.RitzPairs uses no products with float32 of it.
 type metered struct {
 	matrix.Operator
 	*meter
@@ -232,8 +234,8 @@ func (c meteredCursor) Add(i int, delta float64) {
 // Refresh implements matrix.Cursor.
 func (c meteredCursor) Refresh() { c.m.all(c.cols, c.Cursor.Refresh) }
 
-// meteredForwarder is for cursors of an explicit A, of which an Add that looks forward passes over what comes after i, or, if A is sparse, nothing: then At passes over all
-// of row i.
+// meteredForwarder is for cursors of an explicit A. If the cursor looks forward, its Add reads the entries of row
+// i after i for a dense A, and nothing for a sparse A, for which At reads all of row i.
 type meteredForwarder struct {
 	meteredCursor
 	forwarder matrix.Forwarder
@@ -296,11 +298,11 @@ func (m metered) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) m
 	b := meteredBlocks{m: m.meter, h: h, size: size, cols: cols}
 	m.aside(func() { b.BlockProduct = m.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team) })
 	switch p := b.BlockProduct.(type) {
-	case matrix.NearProduct: // of a dense A, which takes joint steps and has rough sweeps, too
+	case matrix.NearProduct: // of a dense A; it also has joint steps and rough sweeps
 		return meteredNear{meteredLower{b, p}, p.(matrix.RoughProduct), p, p.(matrix.JointProduct)}
-	case matrix.LowerProduct: // of a sparse A, which may read an H of float32
+	case matrix.LowerProduct: // of a sparse A; it can read an H in float32
 		return meteredSingle{meteredLower{b, p}, p.(matrix.SingleProduct)}
-	case matrix.GainProduct: // of points with few features, which take joint steps, too
+	case matrix.GainProduct: // of points with few features; it also has joint steps
 		return meteredGains{b, p, p.(matrix.JointProduct)}
 	case matrix.TermProduct:
 		return meteredTerms{b, p}
@@ -441,7 +443,7 @@ func (b meteredNear) RoughStepAll(d *matrix.Dense, scratch []float64) (own, alon
 	return own, along
 }
 
-// meteredGains counts the rows of X that a gain reads in place of those of a move.
+// meteredGains counts the rows of X that a gain reads, in place of the rows that a move would read.
 type meteredGains struct {
 	meteredBlocks
 	gain  matrix.GainProduct
@@ -468,7 +470,8 @@ func (b meteredGains) MoveGains(t []float64, gains [][]float64) {
 	b.m.aside(func() { b.gain.MoveGains(t, gains) })
 }
 
-// Move implements matrix.BlockProduct: by the gains of the last step, or by rows that are read for it.
+// Move implements matrix.BlockProduct. With t = 0 it reads the rows of the block; otherwise it uses the gains of
+// the last step.
 func (b meteredGains) Move(block int, t float64, e []float64) {
 	if t == 0 {
 		b.meteredBlocks.Move(block, t, e)
@@ -506,7 +509,8 @@ func (b meteredTerms) Terms() (n int) {
 	return n
 }
 
-// TermTo implements matrix.TermProduct. All terms of a row together read each of its entries once.
+// TermTo implements matrix.TermProduct. All terms of a row together read each of its entries once, so only the first
+// term is counted.
 func (b meteredTerms) TermTo(dst []float64, term, lo, hi int) {
 	call := func() { b.sum.TermTo(dst, term, lo, hi) }
 	if term == 0 {
@@ -516,7 +520,7 @@ func (b meteredTerms) TermTo(dst []float64, term, lo, hi int) {
 	}
 }
 
-// entriesBefore returns how many numbers are stored for the rows before each, and at last for all.
+// entriesBefore returns the number of stored numbers in the rows before each row, and finally in all rows.
 func entriesBefore(a matrix.Operator, x matrix.Table) ([]int64, error) {
 	before := make([]int64, a.Dim()+1)
 	switch t := x.(type) {
@@ -540,5 +544,5 @@ func entriesBefore(a matrix.Operator, x matrix.Table) ([]int64, error) {
 		}
 		return before, nil
 	}
-	return nil, fmt.Errorf("nothing is known of the products of %T", a)
+	return nil, fmt.Errorf("cannot count the products of %T", a)
 }

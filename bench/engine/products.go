@@ -16,28 +16,28 @@ import (
 	"symnmf/matrix"
 )
 
-// productSets are what the products of every method are measured on.
+// productSets are the sets on which the products of every method are measured.
 var productSets = []struct {
 	set  string
 	form form
 	rank int
 }{{"CBCL", fromA, 60}, {"hitech", fromA, 30}, {"hitech", fromX, 30}, {"soc-Slashdot0902", fromGraph, 16}}
 
-// productRun is a part of a run of one method, one thread.
+// productRun is a part of a run of one method on one thread.
 type productRun struct {
 	Row        string  `json:"row"`
-	Of         string  `json:"of"` // sweeps, or the start and the first of them
+	Of         string  `json:"of"` // "sweeps", or "start" for the start and the first sweep
 	Sweeps     int     `json:"sweeps"`
-	Seconds    float64 `json:"seconds"`  // of all of them
-	Products   float64 `json:"products"` // of A and as many columns as H has, in all
-	Columns    []int   `json:"columns"`  // of what A was multiplied by in more than a twentieth of it
-	Rows       []int   `json:"rows"`     // of the product, in a call; 0 for all at once
-	InProducts float64 `json:"in_products"`
-	Nanos      float64 `json:"ns"` // a multiply–add of a product
-	Limit      float64 `json:"limit"`
+	Seconds    float64 `json:"seconds"`     // of all the sweeps
+	Products   float64 `json:"products"`    // the multiply–adds in all, in products of A and as many columns as H has
+	Columns    []int   `json:"columns"`     // numbers of columns that A was multiplied by, in more than 1/20 of the work
+	Rows       []int   `json:"rows"`        // likewise the numbers of rows of the product made in a call; 0 for all at once
+	InProducts float64 `json:"in_products"` // seconds in products
+	Nanos      float64 `json:"ns"`          // ns per multiply–add of a product
+	Limit      float64 `json:"limit"`       // the least ns per multiply–add on this machine
 }
 
-// products measures what the products with A of each method take, beside the least this machine could.
+// products measures how long the products with A of each method take, beside the least time possible on this machine.
 func (c *config) products(log *journal) error {
 	limit := c.limit
 	if limit == 0 {
@@ -98,7 +98,7 @@ func (c *config) products(log *journal) error {
 	return nil
 }
 
-// table is what the operator of that form is made from.
+// table returns the table that the operator of that form is made from.
 func (d *dataset) table(f form) matrix.Table {
 	if f == fromX {
 		return d.x
@@ -127,7 +127,7 @@ func list(x []int) string {
 	return strings.Join(words, ", ")
 }
 
-// errNoSweep says that no sweep ended in time.
+// errNoSweep reports that no sweep ended in time.
 var errNoSweep = errors.New("no sweep ended")
 
 // mark is the end of a sweep.
@@ -136,9 +136,9 @@ type mark struct {
 	elapsed time.Duration
 }
 
-// measureProducts runs a method, and returns figures of everything up to the end of the first sweep, and of the sweeps after the
-// first warm ones for limit, or, where they take longer than that, of one, in a run of no more than most. The seconds are those of the
-// same run without a meter.
+// measureProducts runs a method for at most most. It returns the figures of everything up to the end of the first
+// sweep, and those of the later sweeps: of as many as end within limit after warm sweeps, or of a single sweep if
+// sweeps take longer than that. The seconds are those of the same run without a meter.
 func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.Method, lim *limits, limit, most time.Duration) (first, later *productRun, err error) {
 	const warm = 2
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -156,7 +156,7 @@ func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.
 		opt.Start = symnmf.SVDStart{}
 	}
 
-	// The meter's run says how many sweeps there are to be.
+	// The run with the meter determines the number of sweeps.
 	m := newMeter(before, !explicit)
 	marks := []mark{{m.clone(), 0}}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -168,7 +168,7 @@ func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.
 			return
 		}
 		marks = append(marks, mark{m.clone(), p.Elapsed})
-		// The first sweep has the start in it: it counts only where a second would take too long.
+		// The first sweep includes the start. It counts only if a second sweep would take too long.
 		k := len(marks) - 1
 		if p.Elapsed-marks[min(warm, k-1)].elapsed >= limit && (k > 1 || p.Elapsed >= most/2) {
 			if m.taping = m.singles > 0; !m.taping {
@@ -183,7 +183,7 @@ func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.
 	if last == 0 {
 		return nil, nil, errNoSweep
 	}
-	perSingle := 0.0 // seconds a multiply–add
+	perSingle := 0.0 // seconds per multiply–add
 	if len(m.tape) > 0 {
 		from := m.singles
 		took := m.replay()
@@ -232,12 +232,12 @@ func measureProducts(a matrix.Operator, x matrix.Table, rank int, method symnmf.
 	return part(0, 1), part(min(warm, last-1), last), nil
 }
 
-// limits is what this machine can do at most, measured when it is first asked for.
+// limits has the least times that this machine can reach. Those of reading memory are measured when first needed.
 type limits struct {
-	madd  float64         // ns a multiply–add of a product in cache
-	bytes map[int]float64 // ns a byte of so many read again and again
-	most  int             // bytes that are no longer in a cache of the processor's own
-	tick  time.Duration   // what timing a call adds to it
+	madd  float64         // ns per multiply–add of a product in cache
+	bytes map[int]float64 // ns per byte of a memory of that many bytes, read again and again
+	most  int             // bytes that no longer fit in a cache of the processor
+	tick  time.Duration   // time that timing adds to a call
 	sink  float64
 }
 
@@ -249,13 +249,13 @@ func newLimits() *limits {
 	return l
 }
 
-// perByte returns the ns that an inner product of the two halves of as much memory takes a byte of it.
+// perByte returns the ns per byte of an inner product of the two halves of a memory of that size.
 func (l *limits) perByte(size int) float64 {
 	size = min(max(size, 64), l.most)
 	if _, known := l.bytes[size]; !known {
 		half := size / 16
 		v := make([]float64, 2*half)
-		for k := range v { // memory never written to is all one page
+		for k := range v { // memory never written to may all map to one page
 			v[k] = 1
 		}
 		l.bytes[size] = leastNanos(5, 1+(64<<20)/size, func() { l.sink += kernel.Dot(v[:half], v[half:]) }) / float64(8*len(v))
@@ -263,7 +263,7 @@ func (l *limits) perByte(size int) float64 {
 	return l.bytes[size]
 }
 
-// leastNanos returns the least ns a call of f of so many tries with so many calls.
+// leastNanos returns the least ns per call of f over several tries, each of several calls.
 func leastNanos(tries, calls int, f func()) float64 {
 	least := math.Inf(1)
 	for range tries {
@@ -276,12 +276,12 @@ func leastNanos(tries, calls int, f func()) float64 {
 	return least
 }
 
-// reads is what the products of one operator read: what bounds them.
+// reads describes what the products of one operator read, which bounds their speed.
 type reads struct {
 	*limits
-	stored int // numbers of A, or X
-	entry  int // bytes of one; 0 for a dense A, which takes 8
-	rows   int // of what those are multiplied by: H, or H and X·H in turn
+	stored int // stored numbers of A, or X
+	entry  int // bytes of a stored entry of a sparse A, or X; 0 for dense ones, which take 8
+	rows   int // rows of the matrix that they are multiplied by: H; for points, the mean of H and X·H
 	points bool
 }
 
@@ -297,9 +297,10 @@ func newReads(lim *limits, a matrix.Operator, x matrix.Table) reads {
 	return r
 }
 
-// term returns the ns that a multiply–add of a product of that kind takes at least: the arithmetic, or reading A and what it is
-// multiplied by from where as much memory lies, if that takes longer. A row of a dense A is read for all columns, and what it is
-// multiplied by for all rows of the call; of the latter each entry of a sparse A reads a row.
+// term returns the least ns of a multiply–add in a product of that kind. It is the time of the arithmetic or, if that
+// takes longer, of reading A and the matrix it is multiplied by from the level of memory that holds so much. A row of a
+// dense A is read once for all columns, and the other matrix once for all rows of the call. Each entry of a sparse A
+// reads a row of the other matrix.
 func (r *reads) term(k kind) float64 {
 	of := 8 * r.perByte(8*r.rows*k.cols)
 	if r.entry > 0 {
@@ -312,7 +313,8 @@ func (r *reads) term(k kind) float64 {
 	return max(r.madd, 8*r.perByte(8*r.stored)/float64(k.cols)+of/float64(rows))
 }
 
-// single is term for a column of a cursor, which is read and written: for a dense A once for four rows of it.
+// single is like term, but for a column of a cursor, which is read and written: for a dense A, once for every four rows
+// of A.
 func (r *reads) single() float64 {
 	of := 8 * r.perByte(8*r.rows)
 	switch {

@@ -15,7 +15,8 @@ import (
 	"symnmf/matrix"
 )
 
-// meterSets are small sets of every form, points of more than half as many features, which have not theirs in place of A (matrix.Folded).
+// meterSets are small sets of every form. The points have more than half as many features as there are points, so that
+// matrix.Folded does not put XXᵀ in the place of A.
 var meterSets = []struct {
 	name string
 	form form
@@ -27,7 +28,7 @@ var meterSets = []struct {
 	{"points", fromX, func() *dataset { return &dataset{x: instance.Text(110, 200, 12, 1)} }},
 }
 
-// TestMeterSingle: with a meter H is rounded as without, and read from its copy.
+// TestMeterSingle: with a meter H is rounded to float32 as without, and read from that copy.
 func TestMeterSingle(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
 	op, err := matrix.FromCSR(graph, 0)
@@ -42,7 +43,7 @@ func TestMeterSingle(t *testing.T) {
 	checkMeter(t, op, before, 16, on, off, symnmf.Options{Start: symnmf.Random{}, Stop: symnmf.Stop{Sweeps: 4, KKT: -1}})
 }
 
-// checkMeter checks that a method makes the same H with a meter as without, and another one where it is off.
+// checkMeter checks that a method makes the same H with a meter as without. With the setting off it makes another H.
 func checkMeter(t *testing.T, op matrix.Operator, before []int64, r int, on, off symnmf.RowBlock, opt symnmf.Options) {
 	t.Helper()
 	hashOf := func(a matrix.Operator, s symnmf.RowBlock) string {
@@ -104,7 +105,8 @@ func TestMeterJoint(t *testing.T) {
 	checkMeter(t, op, before, 5, symnmf.RowBlock{}, symnmf.RowBlock{Joint: symnmf.NoJoint}, symnmf.Options{Start: symnmf.Random{}, Seed: 1, Stop: symnmf.Stop{Sweeps: 60, KKT: -1}})
 }
 
-// TestMeter: a method does the same with a meter as without, to the bit: it sees the same ways to multiply.
+// TestMeter: a method makes the same H with a meter as without, to the bit, because it finds the same optional
+// interfaces.
 func TestMeter(t *testing.T) {
 	for _, set := range meterSets {
 		d := set.data()
@@ -119,7 +121,7 @@ func TestMeter(t *testing.T) {
 		_, explicit := a.(matrix.RowVisitor)
 		for _, method := range symnmf.Methods() {
 			if method.Name == "cd-residual" || method.Name == "cd-mbi" {
-				continue // wants the matrix itself; takes long
+				continue // cd-residual needs the matrix itself; cd-mbi takes long
 			}
 			solver, _ := symnmf.ParseSolver(method.Name, nil)
 			hashOf := func(a matrix.Operator) string {
@@ -141,7 +143,8 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// TestMeasureProducts: products a sweep are those that the methods are known to take, and what bounds them is known for all.
+// TestMeasureProducts: the products per sweep are those that the methods are known to take, and every method has
+// figures for its products and for what bounds them.
 func TestMeasureProducts(t *testing.T) {
 	lim := newLimits()
 	if !(lim.madd > 0 && lim.madd < 100 && lim.perByte(1<<12) > 0 && lim.perByte(1<<12) < 100) {
@@ -173,11 +176,11 @@ func TestMeasureProducts(t *testing.T) {
 			}
 			got := later.Products / float64(later.Sweeps)
 			switch {
-			case method.Name == "rowblock" && later.Sweeps > 20: // single rows now and then
+			case method.Name == "rowblock" && later.Sweeps > 20: // with products of single rows now and then
 				if got < 1 || got > 1.5 {
 					t.Errorf("%s, rowblock: %v products a sweep", set.name, got)
 				}
-			case method.Name == "cd-cyclic": // no more than all entries of H, and A·H afresh now and then
+			case method.Name == "cd-cyclic": // at most all entries of H, and a new A·H now and then
 				if got <= 0 || got > 2.5 {
 					t.Errorf("%s, cd-cyclic: %v products a sweep", set.name, got)
 				}
@@ -189,7 +192,8 @@ func TestMeasureProducts(t *testing.T) {
 	}
 }
 
-// TestCursorTape: what a cursor is asked for in the sweep on the tape is what is counted, and playing it back changes nothing.
+// TestCursorTape: the calls of a cursor in the sweep on the tape are those that are counted, and replaying the
+// tape changes nothing.
 func TestCursorTape(t *testing.T) {
 	d := &dataset{a: instance.RandomSparse(40, 300, 1)}
 	a, err := d.operator(fromA, 1)
@@ -231,7 +235,7 @@ func TestCursorTape(t *testing.T) {
 		t.Errorf("entry [7,2] of A·H is %v after playing back, want %v", got, want)
 	}
 
-	// Looking forward it is asked for rows, and told of changes for nothing.
+	// Looking forward, At reads a row, and Add reads nothing.
 	m.tape, m.singles = nil, 0
 	terms := m.terms[kind{3, allRows}]
 	c.(matrix.Forwarder).Forward()
@@ -244,7 +248,7 @@ func TestCursorTape(t *testing.T) {
 	m.replay()
 	before7 := c.At(7)
 	a.(matrix.RowVisitor).VisitRow(7, func(l int, _ float64) { h.Set(l, 1, h.At(l, 1)+1) })
-	if c.Column(1); c.At(7) <= before7 { // only then it sees what nobody has told it
+	if c.Column(1); c.At(7) <= before7 { // only a cursor that looks forward sees changes made without Add
 		t.Error("played back by a cursor that does not look forward")
 	}
 	if c.Refresh(); m.forward {
@@ -256,10 +260,10 @@ func TestCursorTape(t *testing.T) {
 	}
 }
 
-// TestReads: the arithmetic bounds wide products of a dense A in cache, and memory the others.
+// TestReads: arithmetic bounds wide products of a dense A in cache, and memory bounds the others.
 func TestReads(t *testing.T) {
 	lim := &limits{madd: 1, bytes: map[int]float64{}, most: 1}
-	lim.bytes[64] = 2 // whatever its size
+	lim.bytes[64] = 2 // for memory of any size
 	lim.most = 64
 	lim.perByte(64)
 	for _, tc := range []struct {
@@ -286,7 +290,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestNoSweep: a method that refuses, or is too slow, says so.
+// TestNoSweep: a method that refuses the matrix, or is too slow, is reported as such.
 func TestNoSweep(t *testing.T) {
 	d := meterSets[0].data()
 	a, err := d.operator(fromA, 1)

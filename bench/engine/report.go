@@ -19,7 +19,8 @@ import (
 	"unicode/utf8"
 )
 
-// journal appends the runs to a file, a line of JSON each. The zero values of what a mode has no use for are written too.
+// journal appends the runs to a file, each as a line of JSON. Fields that a mode does not use are written with
+// their zero values.
 type journal struct {
 	Machine, Version string
 	method           string
@@ -27,7 +28,7 @@ type journal struct {
 	file             *os.File
 }
 
-// stamp goes into every line.
+// stamp has the fields that go into every line.
 type stamp struct {
 	Method  string            `json:"method"`
 	Knobs   map[string]string `json:"knobs"`
@@ -35,7 +36,8 @@ type stamp struct {
 	Version string            `json:"version"`
 }
 
-// timing is a run to a fixed error, or, without Reached, a start that was given up: then Threads is 0.
+// timing is a run to a fixed error. With Threads = 0 it is instead a start that was given up without reaching the
+// error.
 type timing struct {
 	Row     string  `json:"row"`
 	Threads int     `json:"threads"`
@@ -79,7 +81,7 @@ func (j *journal) add(run any) {
 	}
 }
 
-// machine names the processor, as Linux does where it does.
+// machine names the processor, as far as Linux gives its name, and the number of processors.
 func machine() string {
 	name := runtime.GOOS + "/" + runtime.GOARCH
 	if f, err := os.Open("/proc/cpuinfo"); err == nil {
@@ -94,7 +96,7 @@ func machine() string {
 	return fmt.Sprintf("%s, %d processors", name, runtime.NumCPU())
 }
 
-// version is the revision, from git where the build does not say.
+// version returns the revision, from git if the build does not have it.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -110,20 +112,21 @@ func version() string {
 	return strings.TrimSpace(string(text))
 }
 
-// passedOn returns how long a cache line takes from one processor to another and back, the least of several tries: some 100 ns where they share a cache, 500 where they
-// do not. What a second thread gains rests on it, and on a virtual machine it may change from one minute to the next.
+// passedOn returns how long a cache line takes from one processor to another and back, as the least of several
+// tries. It is some 100 ns for processors that share a cache, and 500 ns for others. The gain of a second thread
+// depends on it. On a virtual machine it may change from one minute to the next.
 func passedOn() time.Duration {
 	const (
 		tries = 5
 		turns = 2000
 		few   = 4                     // turns of the first tries
-		slow  = 50 * time.Microsecond // a turn of those, when threads share one processor and each turn takes milliseconds
+		slow  = 50 * time.Microsecond // a longer turn means that the threads share a processor; a turn then takes milliseconds
 	)
 	least := func(count int64) time.Duration {
 		took := time.Duration(math.MaxInt64)
 		for range tries {
 			var ball atomic.Int64
-			var begin time.Time // when both have had a turn
+			var begin time.Time // when both threads have had a turn
 			play := func(first int64) {
 				runtime.LockOSThread()
 				defer runtime.UnlockOSThread()
@@ -150,7 +153,7 @@ func passedOn() time.Duration {
 	return least(turns)
 }
 
-// load is what the system says of how busy it is.
+// load returns the load averages of the system.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if words := strings.Fields(string(text)); err == nil && len(words) >= 3 {
@@ -159,14 +162,14 @@ func load() string {
 	return "unknown"
 }
 
-// median returns that of one or more numbers.
+// median returns the median of one or more numbers.
 func median(x []float64) float64 {
 	s := slices.Sorted(slices.Values(x))
 	n := len(s)
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// exponent returns the slope of the line through (log x, log y) with the least sum of squares: p where y ~ xᵖ.
+// exponent returns the slope of the least-squares line through the points (log x, log y): p where y ~ xᵖ.
 func exponent(x, y []float64) float64 {
 	var sx, sy, sxx, sxy float64
 	for k := range x {
@@ -211,7 +214,7 @@ func printTimes(w io.Writer, results []measured) {
 	}
 }
 
-// never tells how many of the seeds of a row did not reach its error.
+// never says how many of a row's seeds did not reach its error.
 func never(m measured) string {
 	if m.tried == 1 && m.never == 0 {
 		return "-"
@@ -230,7 +233,7 @@ func printMissing(w io.Writer, names []string) {
 	}
 }
 
-// printTable writes Markdown whose columns are aligned, all but the first to the right.
+// printTable writes a Markdown table with aligned columns, all but the first to the right.
 func printTable(w io.Writer, header []string, lines [][]string) {
 	width := make([]int, len(header))
 	for _, line := range append([][]string{header}, lines...) {

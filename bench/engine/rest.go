@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// left is a set that a run is left alone with, until it rests or for some time.
+// left is a set and a rank on which a run goes on until it rests, or for some time.
 type left struct {
 	set  string
 	form form
@@ -15,7 +15,7 @@ type left struct {
 
 func (l *left) name() string { return fmt.Sprintf("%s/%s/%d", l.set, l.form, l.rank) }
 
-// lefts are sets of every kind, those that defaults were found on and others.
+// lefts are sets of every kind: those on which defaults were chosen, and others.
 var lefts = []left{
 	{"CBCL", fromX, 60}, {"Frey", fromX, 60}, {"ORL", fromX, 60}, {"coil20", fromX, 20}, {"mnist4000", fromX, 20}, {"digits", fromX, 60}, {"umist_32x32", fromX, 60},
 	{"hitech", fromX, 30}, {"reviews", fromX, 30}, {"la1", fromX, 30}, {"ohscal", fromX, 30}, {"classic", fromX, 30}, {"reuters21578", fromX, 30}, {"tdt2", fromX, 30}, {"k1b", fromX, 8}, {"tr11", fromX, 30}, {"classic3", fromX, 30},
@@ -23,7 +23,8 @@ var lefts = []left{
 	{"ca-AstroPh", fromGraph, 16}, {"blogcatalog", fromGraph, 16}, {"soc-Slashdot0902", fromGraph, 16},
 }
 
-// rest measures what a run takes that starts and stops as it does by itself, the making of the operator included, and where it ends: of auto, unless another method is asked for.
+// rest measures how long a run takes with the program's own start and stopping rule, including making the operator, and
+// where it ends. The method is auto unless another one is asked for.
 func (c *config) rest(log *journal) error {
 	if len(c.from) > 0 {
 		return c.restFrom(log)
@@ -60,7 +61,7 @@ func (c *config) rest(log *journal) error {
 	return nil
 }
 
-// lefts are the sets, with the ranks that are asked for.
+// lefts returns the sets, with the ranks that are asked for.
 func (c *config) lefts() (all []left) {
 	if len(c.ranks) == 0 {
 		return lefts
@@ -73,7 +74,8 @@ func (c *config) lefts() (all []left) {
 	return all
 }
 
-// restFrom measures where runs come to rest, and what they take, from every start that is asked for and several seeds, on the most threads.
+// restFrom measures where runs come to rest and how long they take, from every start that is asked for and
+// several seeds, on the most threads.
 func (c *config) restFrom(log *journal) error {
 	s := &shelf{folder: c.data}
 	threads := slices.Max(c.threads)

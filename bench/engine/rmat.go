@@ -21,40 +21,41 @@ import (
 	"symnmf/matrix"
 )
 
-// rmatCase is a graph of a round number of stored entries.
+// rmatCase is a graph with a round number of stored entries.
 type rmatCase struct {
 	name         string
 	scale, edges int
 }
 
-// Seed 1 stores 10,000,000 and 100,000,000 entries to within 1 %: so many of the edges drawn are repeated.
+// With seed 1 these store 10,000,000 and 100,000,000 entries to within 1 %; the other draws repeat edges or end on the
+// diagonal.
 var rmatCases = []rmatCase{{"1e7", 19, 5_313_000}, {"1e8", 22, 51_970_000}}
 
-// big is one process that factors one graph.
+// big is a measurement of one process that factors one graph.
 type big struct {
 	Row     string  `json:"row"`
 	Threads int     `json:"threads"`
 	N       int     `json:"n"`
 	NNZ     int64   `json:"nnz"`
 	Rank    int     `json:"rank"`
-	Seconds float64 `json:"seconds"`    // a sweep
+	Seconds float64 `json:"seconds"`    // per sweep
 	Loaded  int64   `json:"bytes_held"` // resident before the operator is made: the graph and the program
-	Peak    int64   `json:"bytes_peak"` // from then on
+	Peak    int64   `json:"bytes_peak"` // the peak from then on
 }
 
-// ofSymnmf is what the command says of the same file and rank.
+// ofSymnmf is what the command symnmf reports for the same file and rank.
 type ofSymnmf struct {
 	Row       string `json:"row"`
 	Rank      int    `json:"rank"`
 	Info      int64  `json:"predicted_by_info"`
-	Fit       int64  `json:"predicted_by_fit"` // three digits of it
+	Fit       int64  `json:"predicted_by_fit"` // to three digits
 	FitPeak   int64  `json:"peak_of_fit"`
 	FitSweeps int    `json:"sweeps_of_fit"`
 }
 
-// rmat runs every graph, rank and number of threads in a process of its own, since a peak is a process's. Reading, which has
-// a peak of its own, is before it, and sweeps are measured after the first. The command symnmf is asked for its predictions
-// and its own peak, which includes reading.
+// rmat runs every graph, rank and number of threads in a separate process, because peak memory is measured per process.
+// The peak excludes reading, and sweeps are measured after the first. The command symnmf is asked for its predictions
+// and for its own peak, which includes reading.
 func (c *config) rmat(log *journal) error {
 	dir := c.dir
 	if dir == "" {
@@ -71,7 +72,7 @@ func (c *config) rmat(log *journal) error {
 	if program == "" {
 		program = filepath.Join(dir, "symnmf")
 		if text, err := exec.Command("go", "build", "-o", program, "./cmd/symnmf").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "no predictions, for ./cmd/symnmf cannot be built: %v\n%s", err, text)
+			fmt.Fprintf(os.Stderr, "no predictions, because ./cmd/symnmf cannot be built: %v\n%s", err, text)
 			program = ""
 		}
 	}
@@ -122,7 +123,7 @@ func (c *config) rmat(log *journal) error {
 
 func gigabytes(b int64) string { return fmt.Sprintf("%.3f", float64(b)/(1<<30)) }
 
-// again runs this program once more, as rmatChild, and decodes what it prints.
+// again runs this program again, as rmatChild, and decodes what it prints.
 func (c *config) again(what, file string, threads int, into any) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -148,7 +149,7 @@ func (c *config) knobArgs(flag string) (args []string) {
 	return args
 }
 
-// ask returns what the command symnmf predicts for a file and rank, and what it then takes.
+// ask returns what memory the command symnmf predicts for a file and rank, and what it then uses.
 func (c *config) ask(program, file string, r int) (*ofSymnmf, error) {
 	if program == "" {
 		return nil, nil
@@ -183,7 +184,7 @@ func (c *config) ask(program, file string, r int) (*ofSymnmf, error) {
 	return &ofSymnmf{Rank: r, Info: info.Bytes, Fit: predictedBytes(messages.String()), FitPeak: did.Bytes, FitSweeps: did.Sweeps}, nil
 }
 
-// predictedBytes finds what fit -v predicts among its messages, 0 if nothing.
+// predictedBytes finds the prediction of fit -v among its messages, or returns 0 if there is none.
 func predictedBytes(messages string) int64 {
 	_, text, _ := strings.Cut(messages, "predicted memory ")
 	var x float64
@@ -193,7 +194,7 @@ func predictedBytes(messages string) int64 {
 	return int64(x * math.Pow(1024, float64(max(power, 0))))
 }
 
-// rmatChild writes a graph to -dir, or factors the one there and prints a big.
+// rmatChild writes a graph to the file -dir, or factors the graph in that file and prints a big.
 func (c *config) rmatChild(what string) error {
 	words := strings.Split(what, ":")
 	var numbers []int
@@ -217,7 +218,7 @@ func (c *config) rmatChild(what string) error {
 	b.N, _ = graph.Dims()
 	t = nil
 	debug.FreeOSMemory()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // VmHWM starts again from what is resident
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // resets VmHWM to what is resident now
 		fmt.Fprintln(os.Stderr, "engine: the peak includes reading:", err)
 	}
 	b.Loaded = peak()
@@ -234,7 +235,7 @@ func (c *config) rmatChild(what string) error {
 	return json.NewEncoder(os.Stdout).Encode(b)
 }
 
-// peak returns the most bytes this process has had in memory, 0 where the system does not say.
+// peak returns the most bytes that this process has had in memory, or 0 if the system does not say.
 func peak() int64 {
 	text, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(text)) {

@@ -23,11 +23,11 @@ type task struct {
 	rank   int
 	start  symnmf.Start
 	solver symnmf.Solver // nil lets Factorize choose
-	kicks  int           // these are of finish
+	kicks  int           // kicks and tol are for finish
 	tol    float64
 }
 
-// newTask reads the set. It returns nil, without an error, when the set is missing.
+// newTask reads the set. It returns nil and no error if the set is missing.
 func (c *config) newTask(s *shelf, set string, f form, rank int, start string) (*task, error) {
 	data, err := s.take(set, f)
 	if data == nil {
@@ -41,19 +41,19 @@ func (c *config) newTask(s *shelf, set string, f form, rank int, start string) (
 // outcome is where a run got.
 type outcome struct {
 	reached bool
-	sweeps  int     // to the target, or all
-	relErr  float64 // after them; the least met when the target was not
+	sweeps  int     // to the target; all of them if it was not reached
+	relErr  float64 // after these sweeps; the least error met if the target was not reached
 }
 
-// find returns after how many sweeps a start first has a relative error of at most target, if within limit of the method's
-// own time. Threads change nothing in that, so all processors are used.
+// find returns after how many sweeps a start first has a relative error of at most target, if that happens within limit
+// of the method's own time. The number of sweeps does not depend on threads, so all processors are used.
 func (t *task) find(target float64, seed uint64, limit time.Duration) (outcome, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	res, err := t.factorize(ctx, symnmf.Options{
 		Seed: seed, Trace: true, Stop: symnmf.Stop{Time: limit, Sweeps: -1, KKT: -1},
 		Progress: func(p symnmf.Progress) {
-			// Exact only to some ten digits, so a little below: the trace decides.
+			// This error is exact only to some ten digits, so go a little below the target. The trace decides.
 			if p.RelErr < target*(1-1e-6) {
 				cancel()
 			}
@@ -68,7 +68,7 @@ func (t *task) find(target float64, seed uint64, limit time.Duration) (outcome, 
 		return outcome{sweeps: res.Sweeps, relErr: least.RelErr}, nil
 	}
 	found := outcome{true, res.Trace[at].Sweep, res.Trace[at].RelErr}
-	// A method may keep sweeps out of its trace: then try what it returns after each of those before.
+	// A method may leave sweeps out of its trace. Then try what it returns after each sweep left out before that point.
 	for sweeps := res.Trace[max(at-1, 0)].Sweep + 1; sweeps < found.sweeps; sweeps++ {
 		res, err := t.factorize(context.Background(), symnmf.Options{Seed: seed, Stop: symnmf.Stop{Sweeps: sweeps, KKT: -1}})
 		if err != nil {
@@ -81,7 +81,7 @@ func (t *task) find(target float64, seed uint64, limit time.Duration) (outcome, 
 	return found, nil
 }
 
-// firstBelow returns the place of the first point with an error of at most target, or −1.
+// firstBelow returns the index of the first point with an error of at most target, or −1.
 func firstBelow(trace []symnmf.TracePoint, target float64) int {
 	return slices.IndexFunc(trace, func(p symnmf.TracePoint) bool { return p.RelErr <= target })
 }
@@ -95,26 +95,26 @@ func (t *task) factorize(ctx context.Context, opt symnmf.Options) (*symnmf.Resul
 	return symnmf.Factorize(ctx, a, t.rank, opt)
 }
 
-// timed measures from the data in memory to the end of that many sweeps, on so many processors, and returns the relative
-// error of the answer besides.
+// timed measures the time from the data in memory to the end of that many sweeps, on threads processors. It also
+// returns the relative error of the answer.
 func (t *task) timed(sweeps int, seed uint64, threads int) (seconds, relErr float64, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 	runtime.GC()
 	return t.once(sweeps, seed, threads)
 }
 
-// apart measures as many runs of one thread as there are processors to use, all at work at once, and returns what each of them takes.
+// apart makes one run of one thread for each processor, all at once, and returns the seconds that each of them takes.
 func (t *task) apart(sweeps int, seed uint64, processors int) ([]float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	runtime.GC()
 	seconds, errs := make([]float64, processors), make([]error, processors)
-	var left atomic.Int64 // that have not ended once
+	var left atomic.Int64 // runs that have not ended once
 	left.Store(int64(processors))
 	var all sync.WaitGroup
 	for k := range processors {
 		all.Go(func() {
 			seconds[k], _, errs[k] = t.once(sweeps, seed, 1)
-			for left.Add(-1); left.Load() > 0 && errs[k] == nil; { // leaves nobody with more room than the others had
+			for left.Add(-1); left.Load() > 0 && errs[k] == nil; { // keeps the processor busy until the others have ended
 				_, _, errs[k] = t.once(sweeps, seed, 1)
 			}
 		})
@@ -123,8 +123,9 @@ func (t *task) apart(sweeps int, seed uint64, processors int) ([]float64, error)
 	return seconds, errors.Join(errs...)
 }
 
-// atOnce measures how many times as much as one run of one thread as many at once as there are processors to use get done: what so many threads could gain if they had
-// nothing to tell each other.
+// atOnce measures the most that so many threads could gain if they had nothing to communicate. It compares one run of
+// one thread with as many such runs at once as there are processors: the gain is how many times as much work these get
+// done.
 func (t *task) atOnce(repeats, sweeps int, seed uint64, processors int) (gains []float64, err error) {
 	for range repeats {
 		alone, _, err := t.timed(sweeps, seed, 1)
@@ -140,7 +141,7 @@ func (t *task) atOnce(repeats, sweeps int, seed uint64, processors int) (gains [
 	return gains, nil
 }
 
-// doneAtOnce returns how many runs get done, when each of several at once takes so long, in the time of one alone.
+// doneAtOnce returns how many runs get done in the time of a run alone, if several at once take as long as each says.
 func doneAtOnce(alone float64, each []float64) (runs float64) {
 	for _, took := range each {
 		runs += alone / took
@@ -157,7 +158,7 @@ func (t *task) once(sweeps int, seed uint64, threads int) (seconds, relErr float
 	res, err := symnmf.Factorize(context.Background(), a, t.rank, symnmf.Options{
 		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads, Stop: symnmf.Stop{Sweeps: max(sweeps, 1), KKT: -1},
 		Progress: func(p symnmf.Progress) {
-			if p.Sweep <= max(sweeps, 1) { // a start that is there already is told of with the first sweep
+			if p.Sweep <= max(sweeps, 1) { // a start that already reaches the target is reported with the first sweep
 				seconds = time.Since(begin).Seconds()
 			}
 		},
@@ -168,7 +169,8 @@ func (t *task) once(sweeps int, seed uint64, threads int) (seconds, relErr float
 	return seconds, res.RelErr, nil
 }
 
-// sweepSeconds runs warm sweeps first, then as many as wanted, and returns what each of those took on so many processors.
+// sweepSeconds makes warm sweeps first and then wanted sweeps, on threads processors. It returns the seconds of each of
+// the wanted sweeps.
 func sweepSeconds(a matrix.Operator, rank int, opt symnmf.Options, warm, wanted, threads int) ([]float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 	var ends []time.Duration
@@ -178,7 +180,7 @@ func sweepSeconds(a matrix.Operator, rank int, opt symnmf.Options, warm, wanted,
 		return nil, err
 	}
 	if len(ends) < warm+wanted {
-		return nil, fmt.Errorf("the run ended after %d sweeps of %d", len(ends), warm+wanted)
+		return nil, fmt.Errorf("the run ended after %d of %d sweeps", len(ends), warm+wanted)
 	}
 	seconds := make([]float64, wanted)
 	for k := range seconds {
@@ -192,14 +194,14 @@ type measured struct {
 	row
 	threads      int
 	target       float64
-	sweeps       int // median over the seeds that reach the target, which the next three are over too
+	sweeps       int // the median over the seeds that reach the target, as are the next three
 	median       float64
 	least, most  float64
-	tried, never int           // seeds, and those that do not reach it
-	astray       int           // timed runs whose answer missed it
-	speedup      float64       // of this number of threads over the first; 0 for that
-	apart        float64       // how many times as much as one run of one thread as many at once get done; 0 if the first is not of one thread
-	passed       time.Duration // what a cache line took from one processor to another and back, after the runs
+	tried, never int           // seeds, and seeds that do not reach the target
+	astray       int           // timed runs whose answer missed the target
+	speedup      float64       // of this number of threads over the first number; 0 for the first
+	apart        float64       // the gain from atOnce; 0 if not measured, because the first number of threads is not 1
+	passed       time.Duration // the time of a cache line from one processor to another and back, after the runs
 }
 
 // toError measures the table.
@@ -218,7 +220,7 @@ func (c *config) toError(log *journal) error {
 	return nil
 }
 
-// measure is one row, for every number of threads.
+// measure measures one row, for every number of threads.
 func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 	t, err := c.newTask(s, r.set, r.form, r.rank, r.start)
 	if t == nil {
@@ -242,7 +244,7 @@ func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 	for k, threads := range c.threads {
 		rows[k] = measured{row: r, threads: threads, target: target, tried: seeds}
 	}
-	seconds := make([][]float64, len(rows)) // a seed's median each, or every repeat where there is one seed
+	seconds := make([][]float64, len(rows)) // the median of each seed, or every repeat if there is one seed
 	var sweeps []float64
 	apart := make([][]float64, len(rows))
 	for seed := range uint64(seeds) {

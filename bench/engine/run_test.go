@@ -15,7 +15,7 @@ import (
 	"symnmf/matrix"
 )
 
-// TestFind: the sweep it names is the first whose H is good enough, also for a method that traces every fifth sweep only.
+// TestFind: find returns the first sweep whose H is good enough, even for a method that traces only every fifth sweep.
 func TestFind(t *testing.T) {
 	data := &dataset{name: "made", a: instance.FullRank(150, 2)}
 	for _, method := range []string{"rowblock", "cd-cyclic"} {
@@ -66,7 +66,7 @@ func TestSweepSeconds(t *testing.T) {
 	}
 }
 
-// TestRun goes through the whole of it once: a row with a target from the file, a missing set, and a line of JSON a run.
+// TestRun runs the whole command: a row with a target from the file, a missing set, and a line of JSON per run.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	targets, lines := filepath.Join(dir, "targets.json"), filepath.Join(dir, "runs.jsonl")
@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 	}
 	args := []string{"-data", dir, "-targets", targets, "-json", lines, "-repeats", "2", "-threads", "1,2", "-set", "passes=3",
 		"-rows", "full-rank/A/30/zero|KARATE|hitech/X"}
-	for range 2 { // the second appends
+	for range 2 { // the second run appends
 		if err := run(args); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestSeeds: with several seeds the row's seconds are of those that reach the error, and the others are counted.
+// TestSeeds: with several seeds the seconds of a row are over the seeds that reach the error, and the others are
+// counted.
 func TestSeeds(t *testing.T) {
 	made["one seed"] = func() matrix.Table { return instance.FullRank(80, 5) }
 	defer delete(made, "one seed")
@@ -152,7 +153,7 @@ func TestSeeds(t *testing.T) {
 	if rows, err = c.measure(s, r, &journal{}); err != nil || rows[0].never != 4 || rows[0].sweeps != 0 {
 		t.Errorf("with no time: %+v, %v", rows, err)
 	}
-	r.start, c.orders, c.limit = "zero", 3, 0 // as many as the orders of it that are wanted, whatever is said of random starts
+	r.start, c.orders, c.limit = "zero", 3, 0 // from zero the number of seeds is c.orders, whatever c.seeds is
 	if task, err = c.newTask(s, r.set, r.form, r.rank, r.start); err != nil {
 		t.Fatal(err)
 	}

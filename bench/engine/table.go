@@ -5,13 +5,13 @@ import (
 	"regexp"
 )
 
-// form is what the method is given of a set.
+// form is the form in which the method is given a set.
 type form string
 
 const (
 	fromX     form = "X"     // the points in columns: matrix.Gram
-	fromA     form = "A"     // A written out: matrix.FromDense, FromCSR
-	fromGraph form = "graph" // the same of a file
+	fromA     form = "A"     // A written out: matrix.FromDense or matrix.FromCSR
+	fromGraph form = "graph" // A from a file, likewise
 )
 
 // row is a line of the table of times.
@@ -19,15 +19,16 @@ type row struct {
 	set   string
 	form  form
 	rank  int
-	start string // zero or random
-	seeds int    // of random starts
-	// percent is the relative error to reach; 0 means what cd-cyclic has from zero after the reference, on one thread.
+	start string // zero, random or tsvd
+	seeds int    // the number of seeds of a start other than zero
+	// percent is the relative error to reach; 0 means the error of cd-cyclic from zero after the time of the reference,
+	// on one thread.
 	percent     float64
-	reference   float64 // seconds of the authors' program, but for CBCL's last rows: of a truncated SVD
-	floor, goal float64 // times as fast as the reference
+	reference   float64 // seconds of the authors' program, except for CBCL at 0.04627 %: of a truncated SVD
+	floor, goal float64 // how many times as fast as the reference
 }
 
-// table holds the errors, the reference's seconds on one thread, and by how much to beat them.
+// table holds the errors, the seconds of the reference on one thread, and by how much to beat them.
 var table = []row{
 	{"hitech", fromX, 30, "zero", 1, 30.684, 20.1, 150, 400},
 	{"hitech", fromX, 30, "tsvd", 3, 30.684, 20.1, 150, 400},
@@ -79,7 +80,7 @@ var table = []row{
 	{"ca-AstroPh", fromGraph, 16, "tsvd", 10, 92.30, 0.28, 1.2, 10},
 }
 
-// name is what -rows matches.
+// name returns the name that -rows matches.
 func (r *row) name() string {
 	percent := "cd-cyclic"
 	if r.percent > 0 {
@@ -88,8 +89,8 @@ func (r *row) name() string {
 	return fmt.Sprintf("%s/%s/%d/%s/%s", r.set, r.form, r.rank, r.start, percent)
 }
 
-// limit is how many seconds a start may take to reach the error: several times the reference, but a start that has not
-// got there after 30 s will not be chosen for it.
+// limit returns how many seconds a start may take to reach the error: four times the reference, at least 5 s and
+// at most 30 s. A start that takes longer would not be chosen for that error.
 func (r *row) limit() float64 { return min(max(5, 4*r.reference), 30) }
 
 // end is a line of the table of final errors, in percent.
@@ -114,7 +115,7 @@ var ends = []end{
 	{left{"ego-Facebook", fromGraph, 16}, false, 71.90 + 0.05, 71.90},
 }
 
-// selectRows returns those whose name matches.
+// selectRows returns the rows whose names match.
 func selectRows[R any, P interface {
 	*R
 	name() string
@@ -127,7 +128,7 @@ func selectRows[R any, P interface {
 	return chosen
 }
 
-// verdict says which bound a ratio, or with less a figure that should be small, has reached.
+// verdict says which bound a ratio has reached. With less, smaller figures are better.
 func verdict(got, floor, goal float64, less bool) string {
 	reached := func(bound float64) bool {
 		if less {

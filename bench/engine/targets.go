@@ -14,8 +14,9 @@ import (
 	"symnmf"
 )
 
-// ownTarget returns what cd-cyclic has, from zero on one thread, after the reference's time: from the file of targets, where
-// it is put when it has to be measured. Later runs then aim at the same, whatever else this machine is doing.
+// ownTarget returns the error that cd-cyclic has, from zero and on one thread, after the time of the reference.
+// It comes from the file of targets. A target that is not there is measured and added, so that later runs aim at
+// the same error, whatever else this machine is doing.
 func (c *config) ownTarget(t *task, r row) (float64, error) {
 	key := fmt.Sprintf("%s/%s/%d", r.set, r.form, r.rank)
 	known, err := readTargets(c.targets)
@@ -25,7 +26,7 @@ func (c *config) ownTarget(t *task, r row) (float64, error) {
 	if target, ok := known[key]; ok {
 		return target, nil
 	}
-	fmt.Fprintf(os.Stderr, "%s: what cd-cyclic reaches in %v s\n", key, r.reference)
+	fmt.Fprintf(os.Stderr, "%s: measuring what cd-cyclic reaches in %v s\n", key, r.reference)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	cyclic, err := symnmf.ParseSolver("cd-cyclic", nil)
 	if err != nil {
@@ -46,7 +47,7 @@ func (c *config) ownTarget(t *task, r row) (float64, error) {
 	return res.RelErr, writeTargets(c.targets, known)
 }
 
-// readTargets returns an empty map where there is no file yet.
+// readTargets returns an empty map if there is no file yet.
 func readTargets(name string) (map[string]float64, error) {
 	known := map[string]float64{}
 	text, err := os.ReadFile(name)
@@ -61,7 +62,7 @@ func readTargets(name string) (map[string]float64, error) {
 	}
 	for key, target := range known {
 		if !(target > 0 && target < 1) {
-			return nil, fmt.Errorf("%s: %s is %v, want a part of 1", name, key, target)
+			return nil, fmt.Errorf("%s: %s is %v, want a number between 0 and 1", name, key, target)
 		}
 	}
 	return known, nil

@@ -9,18 +9,19 @@ import (
 	"symnmf/matrix"
 )
 
-// warm is a measurement of sweeps after the first ones.
+// warm is a measurement of sweeps after the first.
 type warm struct {
 	Row     string  `json:"row"`
 	Threads int     `json:"threads"`
 	N       int     `json:"n"`
 	NNZ     int64   `json:"nnz"`
 	Rank    int     `json:"rank"`
-	Seconds float64 `json:"seconds"` // a sweep
+	Seconds float64 `json:"seconds"` // per sweep
 }
 
-// yardstick measures cd-cyclic on explicit matrices, one thread, from zero: what ties this machine to the one the references
-// were timed on. There the authors' program needs 1.08 ns a stored entry and column of a sparse A and 0.44 of a dense one.
+// yardstick measures cd-cyclic on explicit matrices, on one thread and from zero, to compare this machine with
+// the one on which the references were timed. There the authors' program needs 1.08 ns per stored entry and
+// column for a sparse A, and 0.44 ns for a dense one.
 func (c *config) yardstick(log *journal) error {
 	cyclic, err := symnmf.ParseSolver("cd-cyclic", nil)
 	if err != nil {

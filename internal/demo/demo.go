@@ -1,5 +1,5 @@
-// Package demo holds three small real data sets inside the program: demo:NAME on the command line. README.md beside
-// it says where each comes from, under which licence, and how it is written down.
+// Package demo holds three small real data sets inside the program, demo:NAME on the command line. README.md in its
+// directory says where each comes from, under which license, and in what format it is stored.
 package demo
 
 import (
@@ -21,16 +21,16 @@ import (
 type Info struct {
 	Name        string
 	Description string // one line
-	Points      bool   // a table of points, one item a row; otherwise a graph's symmetric similarity
+	Points      bool   // a table of points, one item per row; otherwise the symmetric similarity of a graph
 }
 
-// Data is an opened data set. Every call of Open makes a new one, which its caller may change.
+// Data is an opened data set. Every call of Open makes a new one, which the caller may change.
 type Data struct {
 	Info
 	Sparse *matrix.CSR   // n×n, without values when every edge weighs 1; nil for points
-	Dense  *matrix.Dense // n×m, one item a row; nil for a graph
-	IDs    []string      // n names; nil where items have only their number
-	Labels []int         // n known classes; nil where there are none
+	Dense  *matrix.Dense // n×m, one item per row; nil for a graph
+	IDs    []string      // n names; nil if items have only numbers
+	Labels []int         // n known classes; nil if there are none
 	SHA256 string        // of the embedded file, in hexadecimal
 }
 
@@ -58,7 +58,7 @@ var sets = []set{
 		karate, readGraph},
 	{Info{"lesmis", "Les Misérables: 77 characters, 254 pairs weighted by the chapters they share", false},
 		lesmis, readGraph},
-	{Info{"digits", "1797 handwritten digits of 8×8 pixels from 0 to 16, one a row; labels: the digit", true},
+	{Info{"digits", "1797 handwritten digits of 8×8 pixels from 0 to 16, one per row; labels: the digit", true},
 		digits, readDigits},
 }
 
@@ -80,7 +80,7 @@ func List() []Info {
 	return list
 }
 
-// Open returns the data set of that name. The error for an unknown name lists those there are.
+// Open returns the data set of that name. The error for an unknown name lists the names there are.
 func Open(name string) (*Data, error) {
 	for _, s := range sets {
 		if s.Name == name {
@@ -96,7 +96,7 @@ func Open(name string) (*Data, error) {
 }
 
 // readGraph reads an undirected graph without self-loops: a line "id" or "id class" for each node, an empty line, and
-// a line "id id" or "id id weight" for each edge, once. It fills n×n numbers on the way, few for graphs that belong
+// one line "id id" or "id id weight" for each edge. It uses n×n numbers in between, few for graphs small enough to be
 // inside a program.
 func readGraph(file []byte, into *Data) error {
 	nodes, edges, ok := strings.Cut(string(file), "\n\n")
@@ -126,7 +126,7 @@ func readGraph(file []byte, into *Data) error {
 		i, known := index[fields[0]]
 		j, both := index[fields[1]]
 		if !known || !both {
-			return fmt.Errorf("edge %q has an end that is no node", line)
+			return fmt.Errorf("edge %q has an end that is not a node", line)
 		}
 		weight := 1.0
 		if weighted = len(fields) > 2; weighted {
@@ -143,7 +143,7 @@ func readGraph(file []byte, into *Data) error {
 	return err
 }
 
-// compress stores the entries of a that are not 0; without their values when the graph has no weights.
+// compress stores the entries of a that are not 0, without their values if the graph has no weights.
 func compress(a *matrix.Dense, weighted bool) (*matrix.CSR, error) {
 	n, cols := a.Dims()
 	rowPtr := make([]int64, n+1)
@@ -164,8 +164,8 @@ func compress(a *matrix.Dense, weighted bool) (*matrix.CSR, error) {
 	return matrix.NewCSR(n, cols, rowPtr, col, val)
 }
 
-// readDigits reads a gzipped table without header: a line for each digit, its 64 pixels by rows and then its class,
-// separated by commas.
+// readDigits reads a gzipped table without a header: a line for each digit, with its 64 pixels by rows and then its
+// class, separated by commas.
 func readDigits(file []byte, into *Data) error {
 	const pixels = 64
 	z, err := gzip.NewReader(bytes.NewReader(file))

@@ -11,7 +11,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestGraphs checks what is known of the graphs: Zachary's and Knuth's counts, and sums taken with networkx 2.8.8.
+// TestGraphs checks what is known about the graphs: Zachary's and Knuth's counts, and sums computed with networkx
+// 2.8.8.
 func TestGraphs(t *testing.T) {
 	for _, tc := range []struct {
 		name              string
@@ -69,7 +70,7 @@ func TestKarate(t *testing.T) {
 	if d.Sparse.Val != nil {
 		t.Error("an unweighted graph stores values")
 	}
-	first := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 17, 19, 21} // who stayed with Mr. Hi
+	first := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 17, 19, 21} // the members who stayed with Mr. Hi
 	for i, class := range d.Labels {
 		if want := 2 - boolToInt(slices.Contains(first, i)); class != want {
 			t.Errorf("member %d is in club %d, want %d", i+1, class, want)
@@ -100,7 +101,7 @@ func TestLesmis(t *testing.T) {
 	}
 }
 
-// TestDigits checks counts and sums taken with scikit-learn 1.2.1 (load_digits).
+// TestDigits checks counts and sums computed with scikit-learn 1.2.1 (load_digits).
 func TestDigits(t *testing.T) {
 	d, err := Open("digits")
 	if err != nil {
@@ -138,7 +139,7 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestSHA256 holds the digests of the files; that of digits is the one of the file in scikit-learn.
+// TestSHA256 checks the digests of the files. The digest of digits is that of the file in scikit-learn.
 func TestSHA256(t *testing.T) {
 	want := map[string]string{
 		"karate": "cec5de03d43b98796ef9b42ea7e041c9aa47637e92f5227805c110e450e1c4c8",
@@ -169,7 +170,7 @@ func TestOpenUnknown(t *testing.T) {
 	}
 }
 
-// TestOpenShares: what one caller does to its copy, another does not see.
+// TestOpenShares: one caller does not see what another does to its copy.
 func TestOpenShares(t *testing.T) {
 	first, err := Open("lesmis")
 	if err != nil {
@@ -197,8 +198,8 @@ func TestReadersRefuse(t *testing.T) {
 		want string
 	}{
 		{readGraph, "a\nb\na b\n", "no empty line"},
-		{readGraph, "a\nb\n\na c\n", "no node"},
-		{readGraph, "a\nb\n\nc a\n", "no node"},
+		{readGraph, "a\nb\n\na c\n", "not a node"},
+		{readGraph, "a\nb\n\nc a\n", "not a node"},
 		{readGraph, "a\nb\n\na\n", "one end"},
 		{readGraph, "a\nb\n\na b x\n", "invalid syntax"},
 		{readGraph, "a x\nb 1\n\na b\n", "invalid syntax"},

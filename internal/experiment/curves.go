@@ -9,7 +9,7 @@ import (
 	"symnmf/internal/report"
 )
 
-// curve is E(t) of one run from the end of the first sweep on, nowhere below what rounding leaves of it.
+// curve is E(t) of one run, from the end of its first sweep on. No value lies below the rounding floor.
 type curve struct{ t, e []float64 }
 
 func (d *drawer) curve(e *Experiment, r *Record) (c curve) {
@@ -23,14 +23,14 @@ func (d *drawer) curve(e *Experiment, r *Record) (c curve) {
 			add(r.Trace.Seconds[k], float64(r.Trace.RelErr[k]))
 		}
 	}
-	// The end is a point of its own, and the only one of a run whose sweeps so far had no figures.
+	// The end is a further point. It is the only point of a run whose sweeps had no figures.
 	if n := len(c.t); r.Sweeps > 0 && (n == 0 || r.Seconds > c.t[n-1]) {
 		add(r.Seconds, float64(r.RelErr))
 	}
 	return c
 }
 
-// at returns E at a time that is no less than the first: the last value before.
+// at returns E at a time t that is no less than the first: the last value at or before t.
 func (c curve) at(t float64) float64 {
 	k, found := slices.BinarySearch(c.t, t)
 	if !found {
@@ -42,17 +42,17 @@ func (c curve) at(t float64) float64 {
 // gridPoints is how many points an average curve has.
 const gridPoints = 200
 
-// average returns the mean of E at equal times, from when all curves have begun to when the last has ended; a curve that has ended
-// stays where it is.
+// average returns the mean of E at equal times, from when all curves have begun to when the last has ended. A curve
+// that has ended keeps its last value.
 func average(curves []curve) (s report.Series) {
 	first, last := 0.0, 0.0
 	for _, c := range curves {
 		first, last = max(first, c.t[0]), max(last, c.t[len(c.t)-1])
 	}
-	first = max(first, 1e-6) // a clock may show nothing for a sweep
+	first = max(first, 1e-6) // the clock may show 0 after the first sweep
 	for k := range gridPoints {
 		t := first * math.Pow(last/first, float64(k)/(gridPoints-1))
-		switch { // not what rounding makes of them
+		switch { // exact ends, without the rounding of Pow
 		case k == 0:
 			t = first
 		case k == gridPoints-1:
@@ -70,7 +70,8 @@ func average(curves []curve) (s report.Series) {
 	return s
 }
 
-// leastGap is the least E that is drawn where e_min is that of the best run, which itself would go to zero: the others have their room.
+// leastGap is the least E that is drawn where e_min comes from the best run. The E of that run would go to zero and
+// leave no room for the others.
 const leastGap = 1e-6
 
 // chart draws E(t) of the methods; nil if there is nothing to draw.
@@ -98,7 +99,7 @@ func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
 			s = report.Series{X: curves[0].t, Y: curves[0].e}
 		}
 		s.Name = m.Label
-		for len(s.X) > 0 && s.X[0] <= 0 { // a clock that showed nothing has no place on a logarithmic axis
+		for len(s.X) > 0 && s.X[0] <= 0 { // a time of 0 has no place on a logarithmic axis
 			s.X, s.Y = s.X[1:], s.Y[1:]
 		}
 		if slices.ContainsFunc(s.Y, func(y float64) bool { return y > chart.Floor }) {

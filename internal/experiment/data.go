@@ -20,8 +20,8 @@ import (
 
 // The forms in which a method gets inner products.
 const (
-	formX = "X"   // points; whether A is formed is for matrix.Gram to say
-	formA = "XtX" // written out
+	formX = "X"   // points; matrix.Gram decides whether A is formed
+	formA = "XtX" // A written out
 )
 
 // fileNames are what a folder of the data directory may hold, points first.
@@ -30,7 +30,7 @@ var (
 	graphFiles = []string{"A.mtx.gz", "A.mtx"}
 )
 
-// fileOf returns the file of a set in a folder of dir, "" when there is none.
+// fileOf returns the file of a set in a folder of dir, "" if there is none, and whether it holds points.
 func fileOf(dir, set string) (name string, points bool) {
 	for k, file := range append(append([]string{}, pointFiles...), graphFiles...) {
 		name := filepath.Join(dir, set, file)
@@ -41,7 +41,7 @@ func fileOf(dir, set string) (name string, points bool) {
 	return "", false
 }
 
-// missing tells whether a set should be under dir and is not.
+// missing reports whether a set should be under dir and is not.
 func (s Set) missing(dir string) bool {
 	if strings.Contains(s.Name, ":") {
 		return false
@@ -57,8 +57,8 @@ func (s Set) missing(dir string) bool {
 type dataset struct {
 	x      matrix.Table // points; nil for a similarity
 	items  matrix.Items
-	a      matrix.Table // nil until it is wanted
-	sha256 string       // of its file; "" where it is made
+	a      matrix.Table // nil until it is needed
+	sha256 string       // of its file; "" for a synthetic set
 }
 
 // shelf reads sets and holds the last one.
@@ -70,14 +70,14 @@ type shelf struct {
 	err  error // in place of last
 }
 
-// take returns the matrix of that run. Low rank without r= has that of the run.
+// take returns the matrix of a run. A low-rank set without r= has the rank of the run.
 func (s *shelf) take(r *run) (*dataset, error) {
 	key := fmt.Sprintf("%s#%d", formless(r.set.id()), r.instance)
 	if r.set.Name == synthetic+"low-rank" && r.set.Options["r"] == "" {
 		key += fmt.Sprintf(",r=%d", r.rank)
 	}
 	if s.key != key {
-		s.last = nil // let go of it first
+		s.last = nil // free it before the next is read
 		s.last, s.err = s.read(r)
 		s.key = key
 	}
@@ -110,7 +110,7 @@ func (s *shelf) read(r *run) (*dataset, error) {
 	}
 	t, err := matio.Open(name, matio.Options{MaxBytes: s.most})
 	if err != nil {
-		return nil, err // which has the name
+		return nil, err // it has the name
 	}
 	var table matrix.Table = t.Dense
 	if t.Sparse != nil {
@@ -136,7 +136,7 @@ func itemsOf(s Set) matrix.Items {
 	return matrix.Columns
 }
 
-// makeSet makes a synthetic set, whose options have been checked.
+// makeSet makes a synthetic set. Its options have been checked.
 func makeSet(kind string, r *run) *dataset {
 	option := r.set.options()
 	n := option.whole("n")
@@ -153,7 +153,7 @@ func makeSet(kind string, r *run) *dataset {
 	return &dataset{x: instance.Text(option.whole("m"), n, option.whole("words"), r.instance), items: matrix.Columns}
 }
 
-// options are those of a synthetic set, which have been checked.
+// options are the options of a synthetic set. They have been checked.
 type options map[string]string
 
 func (s Set) options() options { return s.Options }
@@ -168,7 +168,7 @@ func (o options) part(key string) float64 {
 	return x
 }
 
-// lowRank is the rank of a set of low rank.
+// lowRank returns the rank of a low-rank set.
 func (r *run) lowRank() int {
 	if k := r.set.options().whole("r"); k > 0 {
 		return k
@@ -178,7 +178,7 @@ func (r *run) lowRank() int {
 
 var errNoPoints = errors.New("experiment: a similarity, not points")
 
-// operator makes what Factorize takes.
+// operator returns A in the form that Factorize takes.
 func (d *dataset) operator(form string, threads int) (matrix.Operator, error) {
 	if d.x != nil && form == formX {
 		return matrix.Gram(d.x, d.items, threads)
@@ -192,7 +192,7 @@ func (d *dataset) operator(form string, threads int) (matrix.Operator, error) {
 	return matrix.FromCSR(d.a.(*matrix.CSR), 0)
 }
 
-// innerProducts writes out XᵀX, or XXᵀ where the items are rows; sparse where X is.
+// innerProducts writes out XᵀX, or XXᵀ where the items are rows. The result is sparse where X is.
 func innerProducts(x matrix.Table, items matrix.Items) matrix.Table {
 	if d, dense := x.(*matrix.Dense); dense {
 		m, n := d.Dims()
@@ -213,7 +213,7 @@ func innerProducts(x matrix.Table, items matrix.Items) matrix.Table {
 	return sparseProduct(inItems(x.(*matrix.CSR), items))
 }
 
-// inItems returns x by points and by features.
+// inItems returns x with a row for each point, and with a row for each feature.
 func inItems(x *matrix.CSR, items matrix.Items) (points, features *matrix.CSR) {
 	if items == matrix.Rows {
 		return x, x.Transpose()
@@ -221,7 +221,7 @@ func inItems(x *matrix.CSR, items matrix.Items) (points, features *matrix.CSR) {
 	return x.Transpose(), x
 }
 
-// eachProduct calls f for all products of which the sums are row i of points·features.
+// eachProduct calls f with each product whose sums are the entries of row i of points·features.
 func eachProduct(points, features *matrix.CSR, i int, f func(j int32, v float64)) {
 	kept, xi := points.Row(i)
 	for p, k := range kept {
@@ -236,7 +236,7 @@ func eachProduct(points, features *matrix.CSR, i int, f func(j int32, v float64)
 func productRows(points, features *matrix.CSR) (ptr []int64) {
 	n, _ := points.Dims()
 	ptr = make([]int64, n+1)
-	marked := make([]int, n) // the last row, from 1, that has an entry there
+	marked := make([]int, n) // the last row, counted from 1, with an entry in that column
 	for i := range n {
 		count := int64(0)
 		eachProduct(points, features, i, func(j int32, _ float64) {
@@ -250,13 +250,13 @@ func productRows(points, features *matrix.CSR) (ptr []int64) {
 	return ptr
 }
 
-// sparseProduct returns points·features, n×n with n the rows of points: a row at a time, whose entries are first marked, then
-// sorted. O(Σ products) time.
+// sparseProduct returns points·features, n×n, where n is the number of rows of points. It works a row at a time: the
+// columns with entries are first marked, then sorted. The time is O(number of products), apart from the sorting.
 func sparseProduct(points, features *matrix.CSR) *matrix.CSR {
 	n, _ := points.Dims()
 	ptr := productRows(points, features)
 	sum := make([]float64, n)
-	marked := make([]int, n) // as there
+	marked := make([]int, n) // as in productRows
 	col, val := make([]int32, 0, ptr[n]), make([]float64, 0, ptr[n])
 	for i := range n {
 		from := len(col)
@@ -280,7 +280,7 @@ func sparseProduct(points, features *matrix.CSR) *matrix.CSR {
 	return a
 }
 
-// valueAt is val[p], 1 where there are no values.
+// valueAt returns val[p], or 1 where no values are stored.
 func valueAt(val []float64, p int) float64 {
 	if val == nil {
 		return 1

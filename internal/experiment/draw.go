@@ -10,7 +10,7 @@ import (
 	"symnmf/internal/report"
 )
 
-// Draw makes the tables, curves and pictures of the records, a section for each experiment that has any.
+// Draw makes the tables, curves and pictures of the records, with a section for each experiment that has records.
 func Draw(rs *Records) *report.Page {
 	d := &drawer{rs: rs, best: map[string]leader{}, labels: rs.Plan.labels()}
 	d.findBest()
@@ -24,7 +24,7 @@ func Draw(rs *Records) *report.Page {
 	return p
 }
 
-// giveLooks has what has one name drawn alike in all charts.
+// giveLooks gives series of the same name the same look in all charts.
 func giveLooks(p *report.Page) {
 	looks := map[string]int{}
 	for _, s := range p.Sections {
@@ -46,15 +46,15 @@ type drawer struct {
 	labels []string          // of the methods, in the order of the plan
 }
 
-// leader is the least error on a matrix.
+// leader is the least error on a matrix at a rank.
 type leader struct {
-	relErr float64 // as it was computed, which may be below its floor
+	relErr float64 // as computed; it may be below its rounding floor
 	least  known
-	floor  float64 // of the error that least is
-	label  string  // of the first method, in the order of the plan, whose error cannot be told from it
+	floor  float64 // the rounding floor of the run that least comes from
+	label  string  // the first method, in the order of the plan, whose error cannot be told from least
 }
 
-// findBest looks for the least error of each matrix and rank, over all experiments.
+// findBest finds the least error for each matrix and rank, over all experiments.
 func (d *drawer) findBest() {
 	by := map[string]map[string]known{} // the least of each label
 	for k := range d.rs.List {
@@ -96,7 +96,7 @@ func (d *drawer) findBest() {
 	}
 }
 
-// ended tells whether a fit has an answer.
+// ended reports whether a fit has an answer.
 func (r *Record) ended() bool {
 	return r.Task == TaskFit && r.Status != Refused && r.Status != Failed && r.Trace != nil
 }
@@ -109,11 +109,11 @@ func (d *drawer) bestOf(e *Experiment, r *Record) float64 {
 	return d.best[matrixKey(r.Set, r.Instance, r.Rank)].relErr
 }
 
-// gap is E = (e − e_min)/(‖A‖ − e_min), the paper's equation 18, with e and best over ‖A‖.
+// gap returns E = (e − e_min)/(‖A‖ − e_min), the paper's equation 18. Here relErr is e/‖A‖ and best is e_min/‖A‖.
 func gap(relErr, best float64) float64 { return (relErr - best) / (1 - best) }
 
-// errorUnit is how far an error e is known where e² is known to floor²: to floor²/2e, or to floor if e is no larger, and in the
-// records to a unit of its last digit.
+// errorUnit returns how precisely an error e is known where e² is known to floor²: to floor²/2e, or to floor if e is
+// no larger than floor, and in the records no better than to a unit of its last digit.
 func errorUnit(floor, e float64) float64 {
 	switch {
 	case math.IsNaN(floor):
@@ -124,7 +124,7 @@ func errorUnit(floor, e float64) float64 {
 	return max(floor, e*math.Pow10(1-errorDigits))
 }
 
-// gapFloor is how far E near best is known.
+// gapFloor returns how precisely E is known near best.
 func gapFloor(floor, best float64) float64 { return errorUnit(floor, best) / (1 - best) }
 
 func (d *drawer) intro() string {
@@ -145,13 +145,13 @@ func (d *drawer) intro() string {
 	}
 	text := fmt.Sprintf("Plan %s: %d of %d runs recorded.", d.rs.Plan.Name, len(d.rs.List), len(runs))
 	if without = unique(without); len(without) > 0 {
-		text += " None of " + strings.Join(without, ", ") + "."
+		text += " No runs on " + strings.Join(without, ", ") + "."
 	}
 	text += fmt.Sprintf(" Threads: %d. Errors for the traces are computed off the clock. %s", d.rs.Plan.Threads, strings.Join(d.made(nil), " "))
 	return text
 }
 
-// made says by which program and on which machine the records of an experiment were made; nil means all records.
+// made says which program and which machine made the records of an experiment; nil means all records.
 func (d *drawer) made(e *Experiment) []string {
 	var versions, machines []string
 	for _, r := range d.rs.List {
@@ -169,7 +169,7 @@ func (d *drawer) made(e *Experiment) []string {
 		case 1:
 			return one + " " + list[0] + "."
 		}
-		return fmt.Sprintf("%d %s, whose times do not compare: %s.", len(list), more, strings.Join(list, "; "))
+		return fmt.Sprintf("%d %s, so times are not comparable: %s.", len(list), more, strings.Join(list, "; "))
 	}
 	return []string{say("Version", "versions", versions), say("Machine:", "machines", machines)}
 }
@@ -203,7 +203,7 @@ func (d *drawer) columns(e *Experiment) (list []column) {
 	return list
 }
 
-// any returns one record, nil when there is none.
+// any returns a record with a matrix (N > 0), or nil if there is none.
 func (c *column) any() *Record {
 	for _, label := range sortedLabels(c.by) {
 		for _, r := range c.by[label] {
@@ -215,7 +215,7 @@ func (c *column) any() *Record {
 	return nil
 }
 
-// ended tells whether some method has an answer.
+// ended reports whether some method has an answer.
 func (c *column) ended() bool {
 	for _, list := range c.by {
 		if slices.ContainsFunc(list, (*Record).ended) {
@@ -238,7 +238,7 @@ func showSet(s Set) string {
 	return strings.ReplaceAll(text, ",", " ")
 }
 
-// fileName makes a part of a file's name of a title.
+// fileName turns a title into a part of a file's name.
 func fileName(title string) string {
 	var b strings.Builder
 	for _, c := range strings.ReplaceAll(strings.ReplaceAll(title, " = ", ""), "=", "") {
@@ -261,10 +261,10 @@ func (d *drawer) section(e *Experiment) report.Section {
 	}
 	least := "the least error of all runs on that matrix"
 	if e.Best != nil {
-		least = percent(*e.Best) + " %, which is known"
+		least = percent(*e.Best) + " %, the known least error"
 	}
-	s.Text = "E(t) = (e(t) − e_min)/(‖A‖ − e_min), where e = ‖A−HHᵀ‖ and e_min is " + least + "; curves begin after the first sweep with a figure and are means " +
-		"of E over " + over(columns) + "."
+	s.Text = "E(t) = (e(t) − e_min)/(‖A‖ − e_min), where e = ‖A−HHᵀ‖ and e_min is " + least + ". Curves begin after the first sweep whose error " +
+		"was computed, and are means of E over " + over(columns) + "."
 	s.Tables = append(s.Tables, d.errorTable(e, columns), d.sweepTable(e, columns))
 	if t := d.equalSweepsTable(e, columns); t != nil {
 		s.Tables = append(s.Tables, t)

@@ -192,11 +192,11 @@ func TestTables(t *testing.T) {
 		[]string{"cd-cyclic-0", "2.5", "2"},
 		[]string{"cd-cyclic-rand", "1 (1/3)", "1 (1/3)"},
 		[]string{"rowblock-rand", "none", "none"})
-	if want := "Plan p: 8 of 14 runs recorded. None of cbcl, frey. Threads: 1. Errors for the traces are computed off the clock. Version v1. Machine: m."; page.Intro != want {
+	if want := "Plan p: 8 of 14 runs recorded. No runs on cbcl, frey. Threads: 1. Errors for the traces are computed off the clock. Version v1. Machine: m."; page.Intro != want {
 		t.Errorf("%q, want %q", page.Intro, want)
 	}
 	rs.List[1].Version = "v2"
-	if note := tableOf(t, Draw(rs), "table3").Notes[1]; note != "2 versions, whose times do not compare: v1; v2." {
+	if note := tableOf(t, Draw(rs), "table3").Notes[1]; note != "2 versions, so times are not comparable: v1; v2." {
 		t.Errorf("%q", note)
 	}
 }
@@ -233,7 +233,7 @@ func TestFloors(t *testing.T) {
 	page := Draw(rs)
 	table := tableOf(t, page, "table4")
 	if table.Rows[0][1] != "< 1e-07" || table.Rows[1][1] != "< 2e-06" || table.Rows[len(table.Rows)-1][1] != "" ||
-		!slices.Contains(table.Notes, "<: of these errors some are below what rounding leaves of them.") {
+		!slices.Contains(table.Notes, "<: at least one of these errors is below its rounding floor.") {
 		t.Errorf("%q, %q", table.Rows, table.Notes)
 	}
 	if row := tableOf(t, page, "e-sets").Rows[0]; row[6] != "< 1e-07" || row[7] != "cd-cyclic-0" {

@@ -4,5 +4,5 @@ package experiment
 
 import "os"
 
-// lock does nothing here: two writers at a time are the user's to avoid.
+// lock does nothing here: the user must avoid two writers at a time.
 func lock(*os.File) error { return nil }

@@ -8,5 +8,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the file for this process; the system lets go of it when the process ends, however it does.
+// lock locks the file for this process. The system releases the lock when the process ends, in whatever way.
 func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

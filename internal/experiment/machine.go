@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Machine names the processor, as Linux does where it does, and the Go release.
+// Machine describes the machine: the name of the processor where Linux gives one, the number of processors, the
+// operating system and architecture, and the Go release.
 func Machine() string {
 	name := "processor unknown"
 	if f, err := os.Open("/proc/cpuinfo"); err == nil {

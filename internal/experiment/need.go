@@ -7,22 +7,22 @@ import (
 	"symnmf/matrix"
 )
 
-// Need is what the memory of a run depends on, as far as it is known before.
+// Need is what the memory of a run depends on, as far as it is known before the run.
 type Need struct {
 	Key        string
 	Rows, Cols int    // of the table
-	Items      string // where its items are, as of points: rows or columns; "" of a similarity
+	Items      string // where its items are, for points: rows or columns; "" for a similarity
 	Sparse     bool
 	Stored     float64      // numbers of the table
-	Ones       bool         // that are all 1 and not there
-	Table      matrix.Table // itself, where it is in memory and the method gets it; else nil
+	Ones       bool         // all numbers are 1, and the values are not stored
+	Table      matrix.Table // the table itself, if it is in memory and the method gets it; else nil
 	Held       float64      // bytes of the points that a similarity was made from
-	Making     float64      // bytes that are needed while the table is made, itself included
+	Making     float64      // bytes needed while the table is made, including the table
 	Rank       int
 	Method     *Method // nil for eigenpairs
 }
 
-// Bytes returns those of the table.
+// Bytes returns the size of the table in bytes.
 func (n Need) Bytes() float64 {
 	switch {
 	case n.Ones:
@@ -33,16 +33,16 @@ func (n Need) Bytes() float64 {
 	return 8 * n.Stored
 }
 
-// explicit has the inner products of points, of which so many are stored, in their place.
+// explicit replaces points with their inner products, of which stored are stored.
 func (n *Need) explicit(items int, stored float64) {
 	n.Held, n.Rows, n.Cols, n.Items, n.Stored, n.Ones, n.Table = n.Bytes(), items, items, "", stored, false, nil
 	n.Making = n.Held + n.Bytes()
-	if !n.Sparse { // once more, as gonum has them
+	if !n.Sparse { // a second time, as gonum's SymDense
 		n.Making += n.Bytes()
 	}
 }
 
-// form returns the one in which the method gets inner products.
+// form returns the form in which the method gets inner products.
 func (r *run) form() string {
 	if r.method == nil {
 		return r.label
@@ -53,7 +53,8 @@ func (r *run) form() string {
 	return formX
 }
 
-// needOfMade tells what is known of a synthetic set before it is made. How many inner products a sparse one has is not.
+// needOfMade returns what is known of a synthetic set before it is made. The number of inner products of a sparse set
+// is not known.
 func (r *run) needOfMade() Need {
 	option := r.set.options()
 	n := option.whole("n")
@@ -65,7 +66,7 @@ func (r *run) needOfMade() Need {
 	case "full-rank":
 		need.Making = 2 * need.Bytes()
 	case "planted":
-		inside := 1 / float64(option.whole("groups")) // the part of pairs that are in one group
+		inside := 1 / float64(option.whole("groups")) // the fraction of pairs within a group
 		need.Sparse = true
 		need.Stored *= option.part("in")*inside + option.part("out")*(1-inside)
 		need.Making = 2 * need.Bytes()
@@ -78,7 +79,7 @@ func (r *run) needOfMade() Need {
 	return need
 }
 
-// needOf tells it of a set in memory.
+// needOf returns the need of a run on a set in memory.
 func (r *run) needOf(d *dataset) Need {
 	table, items := d.x, ""
 	if d.x == nil {
@@ -108,7 +109,7 @@ func (r *run) needOf(d *dataset) Need {
 	return need
 }
 
-// n is the number of items.
+// n returns the number of items.
 func (d *dataset) n() int {
 	table := d.x
 	if table == nil {
@@ -121,7 +122,7 @@ func (d *dataset) n() int {
 	return rows
 }
 
-// items is how many there are.
+// items returns the number of items.
 func (n Need) items() int {
 	if n.Items == inColumns {
 		return n.Cols
@@ -129,8 +130,8 @@ func (n Need) items() int {
 	return n.Rows
 }
 
-// checkAhead refuses, before the first run, what is known by then not to come about: runs on sets that are made, and on those inside the program. done are
-// the runs that are not made again.
+// checkAhead refuses, before the first run, runs that are already known to be impossible. It checks runs on synthetic
+// sets and on sets inside the program, except those in done, which are not made again.
 func (w *worker) checkAhead(list []run, done map[string]bool) error {
 	for k := range list {
 		r := &list[k]
@@ -151,7 +152,7 @@ func (w *worker) checkAhead(list []run, done map[string]bool) error {
 			continue
 		}
 		if n := need.items(); r.rank > n {
-			return w.plan.errorf(r.experiment.line, "experiment %s: %d columns for the %d items of %s; a smaller rank, or larger sets", r.experiment.Name, r.rank, n, r.set.Name)
+			return w.plan.errorf(r.experiment.line, "experiment %s: %d columns for the %d items of %s; use a smaller rank or larger sets", r.experiment.Name, r.rank, n, r.set.Name)
 		}
 		if err := w.suits(r, need.items()); err != nil {
 			return err
@@ -163,14 +164,14 @@ func (w *worker) checkAhead(list []run, done map[string]bool) error {
 	return nil
 }
 
-// suits refuses items that are not the pixels of the pictures that are to be kept.
+// suits refuses a set whose number of items is not the number of pixels of the pictures to keep.
 func (w *worker) suits(r *run, n int) error {
 	e := r.experiment
 	if e.Pictures == nil {
 		return nil
 	}
 	if err := e.Pictures.fit(n); err != nil {
-		return w.plan.errorf(e.line, "experiment %s: %v, the items of %s; give another WxH, or items= where the pixels are", e.Name, err, r.set.Name)
+		return w.plan.errorf(e.line, "experiment %s: %v, the items of %s; give another WxH, or set items= to where the pixels are", e.Name, err, r.set.Name)
 	}
 	return nil
 }

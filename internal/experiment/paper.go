@@ -15,7 +15,7 @@ var paper = readPaper(paperText)
 
 type paperKey struct{ table, set, method string }
 
-// paperValue is a figure of the paper, NaN where it has none.
+// paperValue is a figure of the paper; NaN where the paper has none.
 type paperValue struct{ value, std float64 }
 
 func readPaper(text string) map[paperKey]paperValue {
@@ -40,7 +40,7 @@ func readPaper(text string) map[paperKey]paperValue {
 	return values
 }
 
-// inPaper tells whether the paper has figures of the set in that table.
+// inPaper reports whether the paper has figures for the set in that table.
 func inPaper(table, set string) bool {
 	for key := range paper {
 		if key.table == table && key.set == formless(set) {

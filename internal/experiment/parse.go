@@ -12,9 +12,9 @@ import (
 	"symnmf"
 )
 
-// What a plan may ask for at most.
+// The most that a plan may ask for.
 const (
-	MostThreads = 4096    // the runtime sets up something for each before it is used
+	MostThreads = 4096    // the runtime sets up something for each thread before it is used
 	mostNumbers = 10_000  // in a list of seeds or instances
 	mostRuns    = 100_000 // of all experiments
 )
@@ -30,14 +30,14 @@ func parseNumbers(text string) ([]uint64, error) {
 			hi, err = strconv.ParseUint(last, 10, 64)
 		}
 		if err != nil || hi < lo {
-			return nil, fmt.Errorf("%q: want whole numbers from 0 on, as 0-9 or 1,5", part)
+			return nil, fmt.Errorf("%q: want whole numbers from 0 on, such as 0-9 or 1,5", part)
 		}
 		if hi-lo >= uint64(mostNumbers-len(list)) {
 			return nil, fmt.Errorf("%q: more than %d numbers in all", part, mostNumbers)
 		}
 		for k := lo; ; k++ {
 			if slices.Contains(list, k) {
-				return nil, fmt.Errorf("%d is there twice", k)
+				return nil, fmt.Errorf("%d is given twice", k)
 			}
 			list = append(list, k)
 			if k == hi {
@@ -56,14 +56,14 @@ type parser struct {
 	e    *Experiment
 	seen map[string]bool // directives of this experiment, or of the plan
 
-	written bool // by String, maybe that of a build with other methods
+	written bool // the text was written by String, maybe by a build with other methods
 }
 
 func (p *parser) errorf(line int, format string, args ...any) error {
 	return p.plan.errorf(line, format, args...)
 }
 
-// directives of a plan and of an experiment; those marked may come several times.
+// The directives of a plan and of an experiment, and those that may come several times.
 var (
 	planDirectives       = []string{"plan", "title", "threads", "experiment"}
 	experimentDirectives = []string{"experiment", "title", "task", "data", "rank", "time", "sweeps", "seeds", "repeats", "method", "method?",
@@ -73,12 +73,12 @@ var (
 
 var tableKeys = []string{"errors", "iterations", "seconds"}
 
-// ParsePlan reads a plan; file is for messages. Errors name the line and what would be right.
+// ParsePlan reads a plan; file is its name in messages. Errors name the line and what would be right.
 func ParsePlan(file, text string) (*Plan, error) {
 	return (&parser{file: file}).parse(text)
 }
 
-// parseWritten reads what String wrote, in a file of records. Methods need not be known.
+// parseWritten reads a plan that String wrote, from a file of records. Its methods need not be known.
 func parseWritten(text string) (*Plan, error) {
 	return (&parser{file: "plan_text", written: true}).parse(text)
 }
@@ -113,13 +113,13 @@ func (p *parser) parse(text string) (*Plan, error) {
 	runs := 0.0
 	for _, e := range p.plan.Experiments {
 		if runs += e.size(); runs > mostRuns {
-			return nil, p.errorf(e.line, "with experiment %s the plan has %.0f runs, and %d are the most: make several plans of it", e.Name, runs, mostRuns)
+			return nil, p.errorf(e.line, "with experiment %s the plan has %.0f runs, and at most %d are allowed: split it into several plans", e.Name, runs, mostRuns)
 		}
 	}
 	keys := map[string]bool{}
 	for _, r := range p.plan.runs() {
 		if keys[r.key] {
-			return nil, p.errorf(r.experiment.line, "experiment %s has the run %s twice: say its set or rank once", r.experiment.Name, r.key)
+			return nil, p.errorf(r.experiment.line, "experiment %s has the run %s twice: give its set or rank only once", r.experiment.Name, r.key)
 		}
 		keys[r.key] = true
 	}
@@ -141,7 +141,7 @@ func (p *parser) directive(name string, args []string) error {
 		return p.errorf(p.line, "unknown directive %q; there are %s", name, strings.Join(known, ", "))
 	}
 	if p.seen[name] && !slices.Contains(severalTimes, name) {
-		return p.errorf(p.line, "a second %s; leave one of the two out", name)
+		return p.errorf(p.line, "a second %s; remove one of the two", name)
 	}
 	p.seen[name] = true
 	if len(args) == 0 {
@@ -156,12 +156,12 @@ func (p *parser) directive(name string, args []string) error {
 	return nil
 }
 
-// set carries out one directive. Errors that are not ErrPlan are for directive to complete.
+// set carries out one directive. Its caller, directive, adds the line to errors that are not ErrPlan.
 func (p *parser) set(name string, args []string) error {
 	e := p.e
 	single := func() error {
 		if len(args) > 1 {
-			return fmt.Errorf("one value, not %d: %s", len(args), strings.Join(args, " "))
+			return fmt.Errorf("want one value, not %d: %s", len(args), strings.Join(args, " "))
 		}
 		return nil
 	}
@@ -195,7 +195,7 @@ func (p *parser) set(name string, args []string) error {
 			v, percent := strings.CutSuffix(a, "%")
 			x, err := strconv.ParseFloat(v, 64)
 			if err != nil || !(x > 0 && x < 100) || !percent && x >= 1 {
-				return fmt.Errorf("%q: want E between 0 and 1, or an error in percent, as 31%%", a)
+				return fmt.Errorf("%q: want E between 0 and 1, or an error in percent, such as 31%%", a)
 			}
 			if percent {
 				x /= 100
@@ -234,7 +234,7 @@ func (p *parser) set(name string, args []string) error {
 		err = p.begin(v)
 	case "threads":
 		if p.plan.Threads, err = atLeast(1, v); p.plan.Threads > MostThreads {
-			err = fmt.Errorf("%q: %d are the most", v, MostThreads)
+			err = fmt.Errorf("%q: at most %d are allowed", v, MostThreads)
 		}
 	case "task":
 		if v != TaskFit && v != TaskEigen {
@@ -259,7 +259,7 @@ func (p *parser) set(name string, args []string) error {
 	return err
 }
 
-// isName tells whether a word can be part of keys and of names of files.
+// isName reports whether a word can be part of keys and of file names.
 func isName(v string) bool {
 	for _, c := range v {
 		if c > 127 || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._", c) {
@@ -280,7 +280,7 @@ func atLeast(least int, v string) (int, error) {
 func limit(v string) (time.Duration, error) {
 	d, err := time.ParseDuration(v)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q: want a time with its unit, as 60s or 5m, or 0 for none", v)
+		return 0, fmt.Errorf("%q: want a time with its unit, such as 60s or 5m, or 0 for none", v)
 	}
 	return d, nil
 }
@@ -291,7 +291,7 @@ func (p *parser) begin(name string) error {
 	}
 	for _, e := range p.plan.Experiments {
 		if e.Name == name {
-			return fmt.Errorf("%q is there already, from line %d on; names must differ", name, e.line)
+			return fmt.Errorf("%q already begins in line %d; names must differ", name, e.line)
 		}
 	}
 	p.e = &Experiment{Name: name, Task: TaskFit, Repeats: 1, line: p.line}
@@ -306,7 +306,7 @@ func (p *parser) data(args []string) error {
 	for _, a := range args {
 		if key, v, ok := strings.Cut(a, "="); ok {
 			if _, again := options[key]; again {
-				return fmt.Errorf("%s= is there twice", key)
+				return fmt.Errorf("%s= is given twice", key)
 			}
 			options[key] = v
 		} else {
@@ -326,7 +326,7 @@ func (p *parser) data(args []string) error {
 		}
 		for _, n := range names {
 			if !strings.HasPrefix(n, synthetic) {
-				return fmt.Errorf("instances= is for synthetic sets, and %s is none", n)
+				return fmt.Errorf("instances= is for synthetic sets, and %s is not one", n)
 			}
 		}
 	}
@@ -366,14 +366,14 @@ func (p *parser) method(wish bool, args []string) error {
 	}
 	for _, other := range p.e.Methods {
 		if other.Label == m.Label {
-			return fmt.Errorf("%s is there already, in line %d; as=LABEL tells the two apart", m.Label, other.line)
+			return fmt.Errorf("%s is already used in line %d; as=LABEL tells the two apart", m.Label, other.line)
 		}
 	}
 	p.e.Methods = append(p.e.Methods, m)
 	return nil
 }
 
-// set reads the settings behind the name of a method, and gives it a label if they do not.
+// set reads the settings after the name of a method, and makes a label if they give none.
 func (m *Method) set(settings []string) error {
 	var err error
 	for _, a := range settings {
@@ -382,7 +382,7 @@ func (m *Method) set(settings []string) error {
 			return fmt.Errorf("%q: want KEY=VALUE: start, seeds, repeats, time, sweeps, set, as", a)
 		}
 		if m.own[key] && key != "set" {
-			return fmt.Errorf("%s= is there twice", key)
+			return fmt.Errorf("%s= is given twice", key)
 		}
 		m.own[key] = true
 		switch key {
@@ -430,7 +430,8 @@ func (m *Method) set(settings []string) error {
 	return nil
 }
 
-// unknown says what of the method is not of this program: lacks, where another build may have it, its name or its start, and else its knobs.
+// unknown says which part of the method this program does not know. If another build may have it, lacks names it: the
+// method or its start. For knobs lacks is empty. The error tells the user.
 func (m *Method) unknown() (lacks string, err error) {
 	if _, err := symnmf.ParseSolver(m.Name, m.Knobs); err != nil {
 		if known := MethodNames(); !slices.Contains(known, m.Name) {
@@ -455,7 +456,7 @@ func MethodNames() (list []string) {
 	return list
 }
 
-// StartNames lists the names that starts have.
+// StartNames lists the names of all starts.
 func StartNames() (list []string) {
 	for _, s := range symnmf.Starts() {
 		list = append(list, s.Name)
@@ -468,13 +469,14 @@ func (p *parser) pictures(args []string) error {
 	width, err := atLeast(1, w)
 	height, err2 := atLeast(1, h)
 	if !ok || err != nil || err2 != nil || max(width, height) > math.MaxInt16 || len(args) > 2 || len(args) == 2 && args[1] != "columns" && args[1] != "rows" {
-		return fmt.Errorf("%q: want WIDTHxHEIGHT and, if the pixels come that way, columns", strings.Join(args, " "))
+		return fmt.Errorf("%q: want WIDTHxHEIGHT, then columns if the pixels come by columns", strings.Join(args, " "))
 	}
 	p.e.Pictures = &Pictures{width, height, len(args) == 2 && args[1] == "columns"}
 	return nil
 }
 
-// endExperiment checks what the experiment needs and fills in what its methods leave to it.
+// endExperiment checks that the experiment has what it needs, and gives its methods the settings they do not have of
+// their own.
 func (p *parser) endExperiment() error {
 	e := p.e
 	if e == nil {
@@ -521,14 +523,14 @@ func (p *parser) endExperiment() error {
 		if !m.own["seeds"] {
 			m.Seeds = e.Seeds
 			if m.Start == "zero" && m.Name == "cd-cyclic" {
-				m.Seeds = e.Seeds[:1:1] // no choice in it depends on the seed
+				m.Seeds = e.Seeds[:1:1] // nothing in this method depends on the seed
 			}
 		}
 		if m.Time == 0 && m.Sweeps == 0 {
-			return p.errorf(m.line, "%s has neither a time limit nor one in sweeps: the run might never end; add time=60s or sweeps=1000", m.Label)
+			return p.errorf(m.line, "%s has no limit in time or in sweeps: the run might never end; add time=60s or sweeps=1000", m.Label)
 		}
 		if f := e.Pictures; f != nil && len(e.Ranks) > 1 {
-			return p.errorf(e.line, "experiment %s: pictures of one rank only", e.Name)
+			return p.errorf(e.line, "experiment %s: pictures need a single rank", e.Name)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ErrPlan reports a plan that cannot be meant. It comes wrapped with file, line and repair.
+// ErrPlan reports a plan with a mistake. It comes wrapped with the file, the line and the repair.
 var ErrPlan = errors.New("experiment: bad plan")
 
 // Plan says which runs to make and what to draw of them.
@@ -19,7 +19,7 @@ type Plan struct {
 	Name, Title string
 	Threads     int
 	Experiments []*Experiment
-	LeftOut     []string // what method? asks for and this build lacks, as "method anls"
+	LeftOut     []string // what method? lines ask for and this build lacks, such as "method anls"
 
 	file     string // it was read from
 	selected Selection
@@ -35,7 +35,7 @@ const (
 	TaskEigen = "eigen"
 )
 
-// Experiment is all its methods on all its sets.
+// Experiment runs all its methods on all its sets.
 type Experiment struct {
 	Name, Title string
 	Task        string
@@ -46,7 +46,7 @@ type Experiment struct {
 	Seeds       []uint64
 	Repeats     int
 	Methods     []Method
-	Best        *float64 // the least relative error known; nil: the least of all runs
+	Best        *float64 // the known least relative error; nil: the least of all runs
 	Reach       []Reach
 	Pictures    *Pictures
 	Tables      map[string]string // names of the tables of errors, iterations and seconds
@@ -62,7 +62,7 @@ type Set struct {
 	Instances []uint64          // {0} for what has only one
 }
 
-// Method is a line of an experiment. Its limits are those of the experiment where it has none of its own.
+// Method is a method line of an experiment. Limits that it does not set are those of the experiment.
 type Method struct {
 	Label, Name, Start string
 	Knobs              map[string]string
@@ -73,7 +73,7 @@ type Method struct {
 
 	wish bool
 	line int
-	own  map[string]bool // settings of its own
+	own  map[string]bool // the settings that its line has
 }
 
 // Reach is an error whose time is tabled.
@@ -82,13 +82,13 @@ type Reach struct {
 	Percent bool    // the latter, written in percent
 }
 
-// Pictures says how a column of H is a picture.
+// Pictures says how a column of H makes a picture.
 type Pictures struct {
 	W, H    int
 	Columns bool // pixels by columns
 }
 
-// run is one line of the records to be.
+// run is a run of a plan. Once made, it is one line of the records.
 type run struct {
 	key        string
 	experiment *Experiment
@@ -96,7 +96,7 @@ type run struct {
 	instance   uint64
 	rank       int
 	method     *Method // nil for an eigen task
-	label      string  // of the method, or the form whose eigenpairs are wanted
+	label      string  // of the method; for an eigen task, the form whose eigenpairs are computed
 	seed       uint64
 	repeat     int // from 1
 }
@@ -112,7 +112,7 @@ func (s Set) id() string {
 	return id
 }
 
-// formless takes the form out of an id: it changes times and no error.
+// formless removes the form from an id: the form changes times but no error.
 func formless(id string) string { return strings.TrimSuffix(id, ",form=explicit") }
 
 // at names one of the set's matrices.
@@ -123,8 +123,8 @@ func (s Set) at(instance uint64) string {
 	return fmt.Sprintf("%s#%d", s.id(), instance)
 }
 
-// runs lists the runs, the first to be made first: sets one after the other, so that each is read once, and the methods of one
-// start side by side, so that what else the machine does meets all of them.
+// runs lists the runs in the order in which they are made. Sets come one after the other, so that each is read once.
+// The methods from one start come side by side, so that other load on the machine affects them alike.
 func (p *Plan) runs() (list []run) {
 	for _, e := range p.Experiments {
 		for _, set := range e.Data {
@@ -202,16 +202,16 @@ func (e *Experiment) runsAt(at run) (list []run) {
 	return list
 }
 
-// hash tells plans apart: of their text without comments and what was left out.
+// hash returns a hash that tells plans apart. It is of the plan's text without comments and without what was left out.
 func (p *Plan) hash() string {
 	sum := sha256.Sum256([]byte(p.String()))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Change is what a command line may change of a plan, which is another plan then.
+// Change is what a command line may change in a plan. A changed plan is another plan.
 type Change struct {
-	Time   time.Duration // in place of every time limit there is; 0: as they are
-	Starts int           // at most so many seeds of each method; 0: all
+	Time   time.Duration // replaces every time limit that is set; 0: no change
+	Starts int           // the most seeds of each method; 0: all
 }
 
 // Change makes the changes.
@@ -235,7 +235,8 @@ func (p *Plan) Change(c Change) {
 	}
 }
 
-// Selection is the part of a plan that is wanted now: names of experiments, names of sets, labels of methods; nil is all of them.
+// Selection is the part of a plan to run now: names of experiments, names of sets and labels of methods. A nil list
+// means all of them.
 type Selection struct{ Experiments, Sets, Methods []string }
 
 func (s Selection) has(r *run) bool {
@@ -243,8 +244,8 @@ func (s Selection) has(r *run) bool {
 	return kept(s.Experiments, r.experiment.Name) && kept(s.Sets, r.set.Name) && kept(s.Methods, r.label)
 }
 
-// Select chooses the runs that Keys, Size and [Run] are about; the plan and its records stay what they are. Names that fit nothing are
-// an error, which lists those there are, and so is a selection without a run.
+// Select chooses the runs that Keys, Size and [Run] apply to; the plan and its records do not change. A name that
+// matches nothing is an error, which lists the names there are. A selection without a run is an error too.
 func (p *Plan) Select(s Selection) error {
 	if len(p.Experiments) == 0 {
 		return fmt.Errorf("%w: plan %s has no run left without %s, which this program lacks; it has the methods %s", ErrPlan, p.Name,
@@ -269,12 +270,12 @@ func (p *Plan) Select(s Selection) error {
 	}
 	p.selected = s
 	if len(p.wanted()) == 0 {
-		return fmt.Errorf("%w: plan %s has no run that is of %s at once", ErrPlan, p.Name, s)
+		return fmt.Errorf("%w: plan %s has no run with %s", ErrPlan, p.Name, s)
 	}
 	return nil
 }
 
-// labels are those of all methods, in the order in which they first come.
+// labels returns the labels of all methods, in the order in which they first come.
 func (p *Plan) labels() (list []string) {
 	for _, e := range p.Experiments {
 		for _, m := range e.Methods {
@@ -295,7 +296,7 @@ func (s Selection) String() string {
 			parts = append(parts, part.what+" "+strings.Join(part.names, " or "))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, " and ")
 }
 
 func unique(names []string) (list []string) {
@@ -406,7 +407,8 @@ func sortedKeys(m map[string]string) (keys []string) {
 	return keys
 }
 
-// numbers writes a list as parseNumbers reads it: runs of three and more as first-last, commas between.
+// numbers writes a list as parseNumbers reads it: three or more consecutive numbers as first-last, with commas between
+// the parts.
 func numbers(list []uint64) string {
 	var parts []string
 	for k := 0; k < len(list); {

@@ -23,22 +23,22 @@ func PlanNames() (names []string) {
 	return names
 }
 
-// PlanText returns the text of such a plan; ok is false when there is none of that name.
+// PlanText returns the text of a plan inside the program; ok is false if there is none of that name.
 func PlanText(name string) (text string, ok bool) {
 	b, err := plans.ReadFile("plans/" + name + ".plan")
 	return string(b), err == nil
 }
 
-// BuiltinPlan returns such a plan as far as this build has its methods.
+// BuiltinPlan returns a plan inside the program, without the method? lines that this build lacks.
 func BuiltinPlan(name string) (*Plan, error) {
 	text, ok := PlanText(name)
 	if !ok {
-		return nil, fmt.Errorf("%w: there is no plan %s in the program; it has %s", ErrPlan, name, strings.Join(PlanNames(), ", "))
+		return nil, fmt.Errorf("%w: the program has no plan %s; it has %s", ErrPlan, name, strings.Join(PlanNames(), ", "))
 	}
 	return ParsePlan(name, text)
 }
 
-// Size returns the number of selected runs and the sum of their time limits; unbounded counts the runs that have none.
+// Size returns the number of selected runs and the sum of their time limits; unbounded counts the runs without one.
 func (p *Plan) Size() (runs, unbounded int, sum time.Duration) {
 	list := p.wanted()
 	unbounded, sum = limits(list)

@@ -16,20 +16,21 @@ import (
 	"strings"
 )
 
-// Errors about the directory of the records. Each comes wrapped with where and what to do.
+// Errors about the directory of the records. Each comes wrapped with the place and what to do.
 var (
 	ErrRecords = errors.New("experiment: bad records")
 	ErrOther   = errors.New("experiment: other records")
 	ErrLocked  = errors.New("experiment: in use")
 )
 
-// RecordsFile is the name of the file in its directory.
+// RecordsFile is the name of the file of records in its directory.
 const RecordsFile = "records.jsonl"
 
-// formatName begins every file of records. Another number means that older programs cannot read it.
+// formatName is the format of the file, written in its first line. The number changes when older programs cannot read
+// the file.
 const formatName = "symnmf-bench-1"
 
-// Header is the first line.
+// Header is the first line of the file.
 type Header struct {
 	Format   string `json:"format"`
 	PlanName string `json:"plan"`
@@ -61,11 +62,11 @@ type Record struct {
 	MaxSweeps  int               `json:"max_sweeps,omitempty"`
 	TimeLimit  float64           `json:"time_limit_seconds,omitempty"`
 
-	Status      string   `json:"status"` // as in run.json, or refused, failed
+	Status      string   `json:"status"` // as in run.json, or refused or failed
 	Error       string   `json:"error,omitempty"`
 	Sweeps      int      `json:"sweeps"`
-	Seconds     float64  `json:"seconds"`      // of the solver's clock, or of the eigenpairs
-	WallSeconds float64  `json:"wall_seconds"` // of everything
+	Seconds     float64  `json:"seconds"`      // by the solver's clock, or for the eigenpairs
+	WallSeconds float64  `json:"wall_seconds"` // of the whole run
 	RelErr      Number   `json:"relative_error"`
 	ErrFloor    Number   `json:"error_floor"`
 	KKT         Number   `json:"kkt_residual"`
@@ -77,7 +78,7 @@ type Record struct {
 	Notes       []string `json:"notes,omitempty"`
 
 	Trace    *Trace        `json:"trace,omitempty"`
-	Pictures []byte        `json:"pictures,omitempty"` // r pictures, 255 for the largest entry of a column, by rows
+	Pictures []byte        `json:"pictures,omitempty"` // r pictures by rows; 255 is the largest entry of the column
 	Eigen    *EigenOutcome `json:"eigen,omitempty"`
 
 	Version string `json:"version"`
@@ -87,11 +88,11 @@ type Record struct {
 
 // The statuses besides those of symnmf.Status.
 const (
-	Refused = "refused" // the method does not take the matrix or the start
+	Refused = "refused" // the method does not accept the matrix or the start
 	Failed  = "failed"
 )
 
-// Trace has a number of each sequence for each sweep kept.
+// Trace holds parallel sequences, with one element for each sweep kept.
 type Trace struct {
 	Sweep   []int     `json:"sweep"`
 	Seconds []float64 `json:"seconds"`
@@ -99,14 +100,14 @@ type Trace struct {
 	KKT     []Number  `json:"kkt_residual"`
 }
 
-// EigenOutcome tells of the eigenpairs of a run.
+// EigenOutcome describes the eigenpairs of a run.
 type EigenOutcome struct {
 	Products int       `json:"products"`
 	Residual float64   `json:"largest_residual"` // over ‖A‖₂
 	Values   []float64 `json:"values"`
 }
 
-// Number is a float64 that JSON shows as null when it is not finite.
+// Number is a float64 that is null in JSON when it is not finite.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -153,7 +154,7 @@ func decodeLine(line []byte, v any) error {
 	}
 	text := append(bytes.Clone(line[:at]), '}')
 	if want := fmt.Sprintf(`%08x"}`, crc32.Checksum(text, castagnoli)); want != string(line[at+len(sumField):]) {
-		return errors.New("its checksum does not fit")
+		return errors.New("its checksum does not match")
 	}
 	return json.Unmarshal(text, v)
 }
@@ -165,11 +166,11 @@ type Records struct {
 	List    []Record
 	Dropped int // bytes of a last line that was not whole
 
-	size int64 // of the lines that are
+	size int64 // bytes of the whole lines
 }
 
-// Read reads the records of a directory, from records.jsonl or, once they are archived, records.jsonl.gz, and changes nothing. A last
-// line that is not whole, as a writer at work or a killed one leaves it, is left out.
+// Read reads the records of a directory and changes nothing. It reads records.jsonl or, once they are archived,
+// records.jsonl.gz. An incomplete last line, left by a writer that is at work or was killed, is left out.
 func Read(dir string) (*Records, error) {
 	name := filepath.Join(dir, RecordsFile)
 	text, err := os.ReadFile(name)
@@ -202,7 +203,7 @@ func unzip(name string) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// parseRecords reads the text of a file; size 0 says that not even the header is whole.
+// parseRecords reads the text of a file. A size of 0 means that not even the header is whole.
 func parseRecords(name string, text []byte) (*Records, error) {
 	rs := &Records{}
 	keys := map[string]int{}
@@ -237,7 +238,7 @@ func parseRecords(name string, text []byte) (*Records, error) {
 			continue
 		}
 		if first, twice := keys[rec.Key]; twice {
-			return nil, fmt.Errorf("%w: %s:%d: %s is in line %d too; delete one of the two", ErrRecords, name, number, rec.Key, first)
+			return nil, fmt.Errorf("%w: %s:%d: %s is also in line %d; delete one of the two", ErrRecords, name, number, rec.Key, first)
 		}
 		keys[rec.Key] = number
 		rs.List = append(rs.List, rec)
@@ -248,7 +249,7 @@ func parseRecords(name string, text []byte) (*Records, error) {
 func (rs *Records) readHeader(name string) error {
 	h := &rs.Header
 	if h.Format != formatName {
-		return fmt.Errorf("%w: %s has the format %q, and this program reads %s; use the program that wrote it, %s", ErrRecords, name, h.Format, formatName, h.Version)
+		return fmt.Errorf("%w: %s has the format %q, but this program reads %s; use the program that wrote it, %s", ErrRecords, name, h.Format, formatName, h.Version)
 	}
 	plan, err := parseWritten(h.Plan)
 	if err != nil {
@@ -265,15 +266,15 @@ type Log struct {
 	file *os.File
 }
 
-// openLog opens the records of a directory, or begins them, and keeps other writers away until Close. The records there must be of
-// the same plan and, unless mixed, of the same version and machine.
+// openLog opens the records of a directory, or begins them, and keeps other writers away until Close. Existing records
+// must be of the same plan and, unless mixed is set, of the same version and machine.
 func openLog(dir string, h Header, mixed bool) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
 	name := filepath.Join(dir, RecordsFile)
 	if _, err := os.Stat(name + ".gz"); err == nil {
-		return nil, fmt.Errorf("%w: %s has an archive, %s.gz, which nothing is added to; give another directory", ErrOther, dir, RecordsFile)
+		return nil, fmt.Errorf("%w: %s has an archive, %s.gz, to which nothing is added; give another directory", ErrOther, dir, RecordsFile)
 	}
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
@@ -321,27 +322,27 @@ func (l *Log) open(h Header, mixed bool) error {
 	return syncDir(filepath.Dir(l.name))
 }
 
-// same refuses to add records under h to those under old.
+// same returns an error if records under h must not be added to records under old.
 func (old Header) same(h Header, name string, mixed bool) error {
 	if old.PlanHash != h.PlanHash {
-		return fmt.Errorf("%w: %s is of the plan %s (%s), this is %s (%s)%s; give another directory", ErrOther, name,
+		return fmt.Errorf("%w: %s is of the plan %s (%s), but this is the plan %s (%s)%s; give another directory", ErrOther, name,
 			old.PlanName, old.PlanHash, h.PlanName, h.PlanHash, firstDifference(old.Plan, h.Plan))
 	}
 	var differ []string
 	if old.Version != h.Version {
-		differ = append(differ, fmt.Sprintf("version %s, this is %s", old.Version, h.Version))
+		differ = append(differ, fmt.Sprintf("version %s, but this is %s", old.Version, h.Version))
 	}
 	if old.Machine != h.Machine {
-		differ = append(differ, fmt.Sprintf("the machine %s, this is %s", old.Machine, h.Machine))
+		differ = append(differ, fmt.Sprintf("the machine %s, but this is %s", old.Machine, h.Machine))
 	}
 	if len(differ) > 0 && !mixed {
-		return fmt.Errorf("%w: %s was begun by %s, so times do not compare; give another directory, or --mixed to go on all the same", ErrOther, name,
+		return fmt.Errorf("%w: %s was begun by %s, so times are not comparable; give another directory, or --mixed to continue anyway", ErrOther, name,
 			strings.Join(differ, "; and on "))
 	}
 	return nil
 }
 
-// firstDifference shows where two plans part.
+// firstDifference shows the first line in which two plans differ.
 func firstDifference(old, now string) string {
 	a, b := strings.Split(old, "\n"), strings.Split(now, "\n")
 	for k := range max(len(a), len(b)) {
@@ -359,7 +360,7 @@ func firstDifference(old, now string) string {
 	return ""
 }
 
-// append adds a record and returns when it is on disk.
+// append adds a record. It returns when the record is on disk.
 func (l *Log) append(rec *Record) error {
 	if err := l.write(rec); err != nil {
 		return err
@@ -368,7 +369,7 @@ func (l *Log) append(rec *Record) error {
 	return nil
 }
 
-// write adds a line, whole or not at all unless the process ends meanwhile.
+// write adds a line: all of it or, on an error, nothing. Only the end of the process can leave a part of the line.
 func (l *Log) write(v any) error {
 	line, err := encodeLine(v)
 	if err != nil {
@@ -379,29 +380,29 @@ func (l *Log) write(v any) error {
 		err = l.file.Sync()
 	}
 	if err != nil {
-		l.file.Truncate(l.size) // what a full disk has taken of it
+		l.file.Truncate(l.size) // removes the part that a full disk has taken
 		return err
 	}
 	l.size += int64(len(line))
 	return nil
 }
 
-// Close lets go of the lock.
+// Close closes the file and releases the lock.
 func (l *Log) Close() error { return l.file.Close() }
 
-// syncDir makes the name of a new file last.
+// syncDir writes a directory to disk, so that the name of a new file survives a crash.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	d.Sync() // not all systems can, and then there is nothing to do
+	d.Sync() // not all systems can; then there is nothing to do
 	return nil
 }
 
-// A trace has every sweep up to keptWhole, then those that are so many times the one before; its numbers have so many significant
-// digits. A run of 30 000 sweeps takes 15 kB then.
+// A trace has every sweep up to keptWhole, then those that are at least keptFactor times the one kept before. Its
+// errors and KKT residuals have errorDigits and kktDigits significant digits. A run of 30 000 sweeps then takes 15 kB.
 const (
 	keptWhole   = 50
 	keptFactor  = 1.02
@@ -409,7 +410,8 @@ const (
 	kktDigits   = 4
 )
 
-// thinly returns what tells, asked about sweeps in turn, whether the trace has that one.
+// thinly returns a function that reports whether the trace has a sweep. It must be asked about sweeps in ascending
+// order.
 func thinly() func(sweep int) bool {
 	next := 0.0
 	return func(sweep int) bool {
@@ -424,7 +426,7 @@ func thinly() func(sweep int) bool {
 	}
 }
 
-// rounded returns x to that many significant digits.
+// rounded returns x rounded to that many significant digits.
 func rounded(x float64, digits int) Number {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return Number(x)

@@ -166,13 +166,13 @@ func TestBadRecords(t *testing.T) {
 		text []byte
 		want string
 	}{
-		{join(lines[0], damaged, lines[2]), "records.jsonl:2: its checksum does not fit; delete the line"},
+		{join(lines[0], damaged, lines[2]), "records.jsonl:2: its checksum does not match; delete the line"},
 		{join(lines[0], []byte("x\n"), lines[2]), "records.jsonl:2: it has no checksum at its end; delete the line"},
-		{join(lines[0], lines[1], lines[2], lines[1]), "records.jsonl:4: e/demo:karate/r=2/cd-cyclic-rand/seed=0 is in line 2 too; delete one of the two"},
+		{join(lines[0], lines[1], lines[2], lines[1]), "records.jsonl:4: e/demo:karate/r=2/cd-cyclic-rand/seed=0 is also in line 2; delete one of the two"},
 		{join([]byte("my own file"), lines[1]), "records.jsonl is not a file of records"},
 		{[]byte("my own file"), "records.jsonl is not a file of records"},
 		{lines[1], "records.jsonl is not a file of records"},
-		{join(next, lines[1]), `has the format "symnmf-bench-2", and this program reads symnmf-bench-1; use the program that wrote it, v1`},
+		{join(next, lines[1]), `has the format "symnmf-bench-2", but this program reads symnmf-bench-1; use the program that wrote it, v1`},
 		{join(planless, lines[1]), "the plan in its first line: experiment: bad plan: plan_text:1: it has no experiment"},
 	} {
 		if err := os.WriteFile(name, tc.text, 0o666); err != nil {
@@ -214,9 +214,9 @@ func TestOtherRecords(t *testing.T) {
 		mixed bool
 		want  string
 	}{
-		{header(other), true, `is of the plan tiny (` + p.hash() + `), this is tiny (` + other.hash() + `): "rank 2" there, "rank 3" here; give another directory`},
-		{version, false, "was begun by version v1, this is v2, so times do not compare; give another directory, or --mixed"},
-		{machine, false, "was begun by the machine m, this is n, so"},
+		{header(other), true, `is of the plan tiny (` + p.hash() + `), but this is the plan tiny (` + other.hash() + `): "rank 2" there, "rank 3" here; give another directory`},
+		{version, false, "was begun by version v1, but this is v2, so times are not comparable; give another directory, or --mixed"},
+		{machine, false, "was begun by the machine m, but this is n, so"},
 		{version, true, ""},
 		{machine, true, ""},
 		{header(p), false, ""},

@@ -15,42 +15,46 @@ import (
 	"symnmf/matrix"
 )
 
-// Options says how [Run] goes about a plan.
+// Options says how [Run] carries out a plan.
 type Options struct {
-	Dir      string           // of the records
-	Data     string           // folder of the sets, "" if there is none
-	Version  string           // of the program, for the records
-	Mixed    bool             // go on with records of another version or machine
-	MaxBytes int64            // that a set may take while it is read; 0 = no limit
-	Fits     func(Need) error // asked before the first run of all whose needs are known by then, and before each; an error is why it is not made
-	Begin    func(Outcome)    // called once, when it is known what there is to do
+	Dir      string // of the records
+	Data     string // folder of the sets, "" if there is none
+	Version  string // of the program, for the records
+	Mixed    bool   // continue records of another version or machine
+	MaxBytes int64  // the most a set may take while it is read; 0 = no limit
+	// Fits returns why a run must not be made, or nil. It is called before the first run for every run whose need is
+	// known by then, and again before each run.
+	Fits     func(Need) error
+	Begin    func(Outcome) // called once, when it is known what there is to do
 	Progress func(Progress)
 }
 
 // Progress tells how far a plan is.
 type Progress struct {
 	Done, Total int
-	Key         string        // of the run at work, or just ended
-	Record      *Record       // of the run that has just ended; nil on the way
-	Sweep       int           // on the way
-	RelErr      float64       // on the way
-	Left        time.Duration // what the rest is likely to take; negative: nobody knows
+	Key         string        // of the run at work, or of the one that has just ended
+	Record      *Record       // of the run that has just ended; nil during a run
+	Sweep       int           // of the run at work
+	RelErr      float64       // of the run at work
+	Left        time.Duration // the likely time for the rest; negative: unknown
 }
 
-// Outcome is what came of a plan.
+// Outcome is the result of [Run].
 type Outcome struct {
-	Total, Before, Made int           // selected runs for which there are data, those recorded before, those made now
+	Total, Before, Made int           // selected runs whose data exist, those recorded before, those made now
 	Missing             []string      // sets that are not under Options.Data
-	Unbounded           int           // how many of the runs not recorded before have no time limit
-	Limits              time.Duration // the sum of the time limits of the others
-	Failed, Refused     []string      // keys of all records that say so, with the reason
-	NotMade             int           // how many runs could not be, about which the error tells
-	Dropped             int           // bytes of a last line that was not whole
+	Unbounded           int           // number of runs not recorded before that have no time limit
+	Limits              time.Duration // the sum of the time limits of the other runs not recorded before
+	Failed, Refused     []string      // keys and reasons of all failed records, and of selected runs refused
+	NotMade             int           // number of runs that could not be made; the error says why
+	Dropped             int           // bytes of an incomplete last line
 }
 
-// Run makes the selected runs of the plan that are not yet in the records, in order, and appends each. When ctx is cancelled, it drops the
-// run at work and returns an error that wraps ctx.Err(); the same call goes on later. Runs on a set that cannot be read, or that [Options.Fits] refuses once
-// it is, are left out, and told of by the error at the end.
+// Run makes the selected runs of the plan that are not yet in the records, in order, and appends each.
+//
+// When ctx is cancelled, Run drops the run at work and returns an error that wraps ctx.Err(). The same call later
+// continues the plan. Runs on a set that cannot be read are left out, and so are runs that [Options.Fits] refuses once
+// the set has been read. The error at the end says why.
 func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	out := &Outcome{}
 	var list []run
@@ -73,7 +77,7 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	}
 	w := &worker{plan: p, opt: opt, shelf: shelf{dir: opt.Data, most: opt.MaxBytes}, machine: Machine(), bounds: map[string]float64{}, sums: map[string]string{}}
 	done := map[string]bool{}
-	if old, err := Read(opt.Dir); err == nil { // what is wrong with it openLog tells
+	if old, err := Read(opt.Dir); err == nil { // openLog reports what is wrong with the records
 		for k := range old.List {
 			done[old.List[k].Key] = true
 		}
@@ -96,7 +100,7 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		done[rec.Key] = true
 		w.learn(rec)
 		guess.learn(rec)
-		if rec.Status != Refused || slices.ContainsFunc(list, func(r run) bool { return r.key == rec.Key }) { // of those that are not selected nobody asked
+		if rec.Status != Refused || slices.ContainsFunc(list, func(r run) bool { return r.key == rec.Key }) { // refusals only of selected runs
 			out.fail(rec)
 		}
 	}
@@ -104,7 +108,7 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	out.Before = out.Total - len(todo)
 	out.Unbounded, out.Limits = limits(todo)
 	begin()
-	var hindered []error // each that is another once
+	var hindered []error // each distinct hindrance once
 	for k := range todo {
 		r := &todo[k]
 		if err := ctx.Err(); err != nil {
@@ -135,7 +139,7 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		}
 		rec.WallSeconds = microseconds(time.Since(began))
 		if err := log.append(rec); err != nil {
-			if path := (*fs.PathError)(nil); errors.As(err, &path) { // it has the name, too
+			if path := (*fs.PathError)(nil); errors.As(err, &path) { // it repeats the name
 				err = path.Err
 			}
 			return out, fmt.Errorf("cannot write %s: %w", log.name, err)
@@ -149,7 +153,7 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	return out, notMade(out.NotMade, hindered)
 }
 
-// hindrance is what keeps runs on a set from being made, and no others.
+// hindrance is an error that keeps only the runs on one set from being made.
 type hindrance struct {
 	set string
 	err error
@@ -158,7 +162,7 @@ type hindrance struct {
 func (h hindrance) Error() string { return h.set + ": " + h.err.Error() }
 func (h hindrance) Unwrap() error { return h.err }
 
-// notMade is the error of so many runs that something hindered, nil if nothing did.
+// notMade returns the error about that many runs that were hindered, or nil if there are none.
 func notMade(runs int, hindered []error) error {
 	if runs == 0 {
 		return nil
@@ -189,7 +193,7 @@ func (o *Outcome) fail(rec *Record) {
 
 func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
-// microseconds returns a time in seconds, no finer than it was measured.
+// microseconds returns d in seconds, truncated to whole microseconds.
 func microseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
 
 // worker makes runs.
@@ -198,7 +202,7 @@ type worker struct {
 	opt     Options
 	shelf   shelf
 	machine string
-	bounds  map[string]float64 // of a matrix and rank
+	bounds  map[string]float64 // lower bounds by matrixKey
 	sums    map[string]string  // SHA-256 of the files of sets
 }
 
@@ -206,7 +210,7 @@ func matrixKey(set string, instance uint64, rank int) string {
 	return fmt.Sprintf("%s#%d/%d", formless(set), instance, rank)
 }
 
-// learn remembers of a record what later ones must agree with, so that it does not matter when a plan was interrupted.
+// learn remembers what later records must agree with. The records are then the same wherever a plan was interrupted.
 func (w *worker) learn(rec *Record) {
 	if rec.Task == TaskFit && rec.Status != Failed && rec.Status != Refused {
 		w.bounds[matrixKey(rec.Set, rec.Instance, rec.Rank)] = float64(rec.LowerBound)
@@ -216,7 +220,8 @@ func (w *worker) learn(rec *Record) {
 	}
 }
 
-// make makes one run. What the method refuses is a record; an error is what keeps the whole plan from going on.
+// make makes one run. If the method refuses it, that is a record. A hindrance keeps the runs on this set from being
+// made; any other error stops the whole plan.
 func (w *worker) make(ctx context.Context, r *run, show func(Progress)) (*Record, error) {
 	d, err := w.shelf.take(r)
 	if err == nil {
@@ -230,7 +235,7 @@ func (w *worker) make(ctx context.Context, r *run, show func(Progress)) (*Record
 	}
 	id := r.set.id()
 	if old := w.sums[formless(id)]; old != "" && old != d.sha256 {
-		return nil, fmt.Errorf("%w: the file of %s has changed since the first records of it (SHA-256 %.8s…, now %.8s…); give another directory",
+		return nil, fmt.Errorf("%w: the file of %s has changed since its first records (SHA-256 %.8s…, now %.8s…); give another directory",
 			ErrOther, r.set.Name, old, d.sha256)
 	}
 	rec := &Record{
@@ -248,7 +253,8 @@ func (w *worker) make(ctx context.Context, r *run, show func(Progress)) (*Record
 	return rec, err
 }
 
-// refuse makes of an error of Factorize or Eigen a record.
+// refuse records an error of Factorize or Eigen: as a refusal if it wraps one of the errors listed here, otherwise as a
+// failure.
 func (rec *Record) refuse(err error) {
 	rec.Status, rec.Error = Failed, strings.TrimPrefix(err.Error(), "symnmf: ")
 	for _, target := range []error{symnmf.ErrUnfit, symnmf.ErrStart, symnmf.ErrOption, symnmf.ErrNegative, symnmf.ErrRank, matrix.ErrEigen, errNoPoints} {
@@ -270,7 +276,7 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 		return hindrance{r.set.Name, err}
 	}
 	rec.N, rec.Stored = a.Dim(), a.Stored()
-	if r.rank > rec.N { // the library would take it; a table has no use for it
+	if r.rank > rec.N { // the library accepts this rank, but a table has no use for it
 		rec.refuse(fmt.Errorf("%w: %d columns for %d items", symnmf.ErrRank, r.rank, rec.N))
 		return nil
 	}
@@ -293,7 +299,7 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 	if !known {
 		opt.Bound = symnmf.AnyBound
 	}
-	runtime.GC() // what runs before left behind
+	runtime.GC() // frees what earlier runs left behind
 	res, err := symnmf.Factorize(ctx, a, r.rank, opt)
 	if ctx.Err() != nil {
 		return stopped(ctx.Err())
@@ -314,7 +320,7 @@ func (w *worker) fit(ctx context.Context, r *run, d *dataset, rec *Record, show 
 	return nil
 }
 
-// take fills in the result.
+// take copies the result into the record.
 func (rec *Record) take(res *symnmf.Result) {
 	rec.Start, rec.Status = res.Start, res.Status.String()
 	rec.Sweeps, rec.Seconds = res.Sweeps, microseconds(res.Time)
@@ -366,15 +372,15 @@ func (w *worker) eigen(ctx context.Context, r *run, d *dataset, rec *Record) err
 	return nil
 }
 
-// fit refuses n items that are not the pixels.
+// fit returns an error if n items are not as many as the pixels.
 func (f *Pictures) fit(n int) error {
 	if n != f.W*f.H {
-		return fmt.Errorf("pictures of %d×%d pixels, and H has %d rows", f.W, f.H, n)
+		return fmt.Errorf("pictures of %d×%d pixels, but H has %d rows", f.W, f.H, n)
 	}
 	return nil
 }
 
-// of returns the columns of h as bytes, each scaled to its own largest entry, by rows of the picture.
+// of returns the columns of h as pictures by rows, a byte per pixel. Each column is scaled by its own largest entry.
 func (f *Pictures) of(h *matrix.Dense) ([]byte, error) {
 	n, r := h.Dims()
 	if err := f.fit(n); err != nil {
@@ -402,9 +408,9 @@ func (f *Pictures) of(h *matrix.Dense) ([]byte, error) {
 	return b, nil
 }
 
-// estimate guesses what runs take from those that have ended.
+// estimate predicts the time of runs from those that have ended.
 type estimate struct {
-	like map[string]mean // by what a run is like, nearest first in likenesses
+	like map[string]mean // wall time by the keys of likenesses
 }
 
 type mean struct{ sum, n float64 }
@@ -420,12 +426,13 @@ func (e *estimate) learn(rec *Record) {
 	}
 }
 
-// likenesses returns keys of runs more and more different from that one.
+// likenesses returns keys for ever larger groups of runs like that one, the most similar group first.
 func likenesses(experiment, set string, rank int, label string) []string {
 	return []string{fmt.Sprint(experiment, " ", set, " ", rank, " ", label), experiment + " " + label, experiment, ""}
 }
 
-// left returns what the runs are likely to take when the first of them has been at work for some time, -1 where nobody knows.
+// left returns a function for the time that the runs are likely to take yet, once the first of them has been at work
+// for some time. The time is -1 if it is unknown.
 func (e *estimate) left(runs []run) func(at time.Duration) time.Duration {
 	var first, others float64
 	for k := range runs {

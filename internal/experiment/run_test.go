@@ -328,7 +328,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Run(context.Background(), mustParse(t, text2), Options{Dir: dir, Data: data}); !errors.Is(err, ErrOther) ||
-		!strings.Contains(err.Error(), fmt.Sprintf("the file of words has changed since the first records of it (SHA-256 %.8s…, now ", rs.List[0].SHA256)) {
+		!strings.Contains(err.Error(), fmt.Sprintf("the file of words has changed since its first records (SHA-256 %.8s…, now ", rs.List[0].SHA256)) {
 		t.Errorf("%v", err)
 	}
 	if err := os.WriteFile(filepath.Join(data, "words", "X.mtx.gz"), []byte("junk"), 0o666); err != nil {
@@ -491,7 +491,7 @@ func TestPictures(t *testing.T) {
 	const text = "plan p\nexperiment e\ndata demo:karate\nrank 2\nsweeps 1\nmethod cd-cyclic\npictures 5x5\n"
 	dir := filepath.Join(t.TempDir(), "records")
 	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: dir}); !errors.Is(err, ErrPlan) ||
-		!strings.Contains(err.Error(), "test.plan:2: experiment e: pictures of 5×5 pixels, and H has 34 rows") {
+		!strings.Contains(err.Error(), "test.plan:2: experiment e: pictures of 5×5 pixels, but H has 34 rows") {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -517,7 +517,7 @@ func TestHindered(t *testing.T) {
 	if out.Made != 3 || out.NotMade != 7 || !errors.Is(err, matio.ErrFormat) || !errors.Is(err, ErrPlan) {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	for _, once := range []string{"7 runs not made: bad: matio: ", filepath.Join("bad", "A.mtx:1"), "; worse: ", filepath.Join("worse", "A.mtx:1"), "pictures of 5×5 pixels, and H has 15 rows"} {
+	for _, once := range []string{"7 runs not made: bad: matio: ", filepath.Join("bad", "A.mtx:1"), "; worse: ", filepath.Join("worse", "A.mtx:1"), "pictures of 5×5 pixels, but H has 15 rows"} {
 		if strings.Count(err.Error(), once) != 1 {
 			t.Errorf("%v: %d times %q", err, strings.Count(err.Error(), once), once)
 		}

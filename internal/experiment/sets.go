@@ -15,13 +15,13 @@ const (
 	demoPrefix = "demo:"
 )
 
-// Where points are in a table.
+// Where the points are in a table.
 const (
 	inRows    = "rows"
 	inColumns = "columns"
 )
 
-// setOptions are the options of sets that are made, in their order; those without a default must be given.
+// setOptions has the options of each synthetic set, in their order.
 var setOptions = map[string][]setOption{
 	"low-rank":  {{"n", whole, true}, {"r", whole, false}},
 	"full-rank": {{"n", whole, true}},
@@ -40,7 +40,7 @@ var (
 	demoOptions = []setOption{{"items", oneOf(inRows, inColumns), false}, {"form", explicit, false}}
 )
 
-// defaultItems says where the points of a set are.
+// defaultItems says where the points of a set are by default.
 func defaultItems(name string) string {
 	if strings.HasPrefix(name, demoPrefix) {
 		return inRows
@@ -119,13 +119,13 @@ func checkSet(name string, options map[string]string) error {
 	if kind == "planted" {
 		n, _ := strconv.Atoi(options["n"])
 		if g, _ := strconv.Atoi(options["groups"]); g > n {
-			return fmt.Errorf("%d groups of %d nodes", g, n)
+			return fmt.Errorf("%d groups for only %d nodes", g, n)
 		}
 	}
 	if kind == "text" {
 		n, _ := strconv.Atoi(options["n"])
 		if w, _ := strconv.Atoi(options["words"]); w > n {
-			return fmt.Errorf("%d different words a document of %d terms", w, n)
+			return fmt.Errorf("%d different words per document, but only %d terms", w, n)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"symnmf/internal/report"
 )
 
-// percent shows a relative error in percent, with four digits unless it is 0.
+// percent shows a relative error in percent, with four significant digits unless it is 0.
 func percent(x float64) string {
 	if x == 0 {
 		return "0"
@@ -20,7 +20,7 @@ func percent(x float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%#.4g", 100*x), ".")
 }
 
-// known is a relative error or, where that is below what rounding leaves of it, the floor.
+// known is a relative error or, if that is below its rounding floor, the floor.
 type known struct {
 	relErr float64
 	below  bool
@@ -33,7 +33,8 @@ func (r *Record) known(relErr float64) known {
 	return known{relErr, false}
 }
 
-// showMean shows the mean of errors in percent and, of several, their standard deviation. Of floors there is only a bound to tell.
+// showMean shows the mean of errors in percent and, with spread, the standard deviation of several. If one of them is
+// a floor, the mean is shown as an upper bound.
 func showMean(list []known, spread bool) string {
 	var x []float64
 	below := false
@@ -52,7 +53,8 @@ func showMean(list []known, spread bool) string {
 
 func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
-// moments returns mean and sample standard deviation, which is NaN below two numbers, and 0 where it is rounding.
+// moments returns the mean and the sample standard deviation, which is NaN for fewer than two numbers and 0 where it
+// is only rounding.
 func moments(x []float64) (mean, std float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))
@@ -72,14 +74,15 @@ func median(x []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// The cells that are no numbers.
+// The cells without a number.
 const (
 	noCell   = ""
 	noAnswer = "none" // the limit came before the first sweep ended
 )
 
-// cell shows the records of one method in one column: what show makes of the values of those that have an answer, and of how many
-// runs that is, or what became of them.
+// cell shows the records of one method in one column. It calls show with the values of the runs that have an
+// answer, and with their number plus that of the runs that the time limit ended before the first sweep. If no run
+// has an answer, the cell says what became of them.
 func cell[T any](list []*Record, value func(r *Record) T, show func(x []T, of int) string) string {
 	var x []T
 	status, none := noCell, 0
@@ -100,7 +103,8 @@ func cell[T any](list []*Record, value func(r *Record) T, show func(x []T, of in
 	return show(x, len(x)+none)
 }
 
-// methodTable has a row for each method and a column for each set, beside it the paper's where there is one.
+// methodTable returns a table with a row for each method and a column for each set. Beside it stands the paper's column
+// if there is one.
 func methodTable[T any](d *drawer, e *Experiment, columns []column, key, what string, value func(r *Record) T,
 	show func(x []T, of int) string, theirs func(p paperValue) string) *report.Table {
 	t := &report.Table{Name: cmp.Or(e.Tables[key], e.Name+"-"+key), Title: cmp.Or(e.Title, e.Name) + ": " + what, Columns: []string{"method"}}
@@ -134,7 +138,7 @@ func methodTable[T any](d *drawer, e *Experiment, columns []column, key, what st
 	return t
 }
 
-// refusals tells once for each method and reason what has no number.
+// refusals says why runs were refused or failed, once for each method and reason.
 func (d *drawer) refusals(e *Experiment) (notes []string) {
 	for _, r := range d.rs.List {
 		if r.Experiment == e.Name && (r.Status == Refused || r.Status == Failed) {
@@ -164,13 +168,13 @@ func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
 	t.Rows = append(t.Rows, row)
 	notes := []string{"bound: no matrix of that rank has a smaller error."}
 	if floored {
-		notes = append(notes, "<: of these errors some are below what rounding leaves of them.")
+		notes = append(notes, "<: at least one of these errors is below its rounding floor.")
 	}
 	t.Notes = append(notes, t.Notes...)
 	return t
 }
 
-// over says what means are over.
+// over says what the means are over.
 func over(columns []column) string {
 	matrices, starts := false, false
 	for k := range columns {
@@ -193,7 +197,8 @@ func over(columns []column) string {
 	return "starts and matrices"
 }
 
-// showErrors shows mean and standard deviation of errors in percent, and how many they are if not all.
+// showErrors shows the mean and standard deviation of errors in percent, and how many there are if not all runs
+// have one.
 func showErrors(x []known, of int) string {
 	if slices.ContainsFunc(x, func(k known) bool { return math.IsNaN(k.relErr) }) {
 		return "fewer"
@@ -215,7 +220,7 @@ func (p paperValue) show() string {
 
 func short5(x float64) string { return strconv.FormatFloat(x, 'g', 5, 64) }
 
-// bound shows the least error of the rank, the mean over instances.
+// bound shows the lower bound of the error at that rank, as the mean over instances.
 func (c *column) bound() string {
 	bounds := map[uint64]float64{}
 	for _, list := range c.by {
@@ -254,8 +259,8 @@ func (d *drawer) sweepTable(e *Experiment, columns []column) *report.Table {
 		func(p paperValue) string { return round(p.value) })
 }
 
-// equalSweepsTable tells the errors after as many sweeps as the paper's methods made in its limit, which depends on nobody's machine;
-// nil where the paper has none.
+// equalSweepsTable shows the errors after as many sweeps as the paper's methods made within its time limit. Such a
+// comparison does not depend on the machine. It returns nil where the paper has no number of sweeps.
 func (d *drawer) equalSweepsTable(e *Experiment, columns []column) *report.Table {
 	t := &report.Table{Name: e.Name + "-equal-sweeps",
 		Title:   cmp.Or(e.Title, e.Name) + ": relative error after the paper's number of sweeps, percent, mean ± standard deviation over " + over(columns),
@@ -285,12 +290,12 @@ func (d *drawer) equalSweepsTable(e *Experiment, columns []column) *report.Table
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.Notes = append([]string{"fewer: the limit came before; a run that had come to its end has its last error. Above 50 sweeps the error may be that of up to 2 % fewer."}, d.made(e)...)
+	t.Notes = append([]string{"fewer: a limit ended the run before that many sweeps. A run that ended by itself before then has its last error. Above 50 sweeps, the error may be from up to 2 % fewer sweeps."}, d.made(e)...)
 	return t
 }
 
-// errorAfter returns the error after so many sweeps, or of the last one before them of which there is a trace; that at the end of a
-// run that went no further by itself; NaN for one that was stopped before.
+// errorAfter returns the error after that many sweeps, or after the last sweep before them that the trace has. For a
+// run with fewer sweeps it returns the last error if the run ended by itself, and NaN if a limit ended it.
 func (r *Record) errorAfter(sweeps int) float64 {
 	if r.Sweeps < sweeps {
 		if limit := r.Status == symnmf.TimeLimit.String() || r.Status == symnmf.SweepLimit.String(); limit {
@@ -324,7 +329,8 @@ func (d *drawer) setTable(e *Experiment, columns []column) *report.Table {
 	return t
 }
 
-// leastOf shows the least error, the mean over instances, and the method that had it most often, of several the first of the plan.
+// leastOf shows the least error, as the mean over instances, and the method that had it most often. Among methods that
+// had it equally often, it is the first in the plan.
 func (d *drawer) leastOf(c *column, like *Record) (relErr, by string) {
 	var errors []known
 	times := map[string]int{}
@@ -348,7 +354,8 @@ func (d *drawer) leastOf(c *column, like *Record) (relErr, by string) {
 	return showMean(errors, false), by
 }
 
-// secondsTo returns when the error of a run is first at most target, from the end of its first sweep on, as curves have it; NaN if never.
+// secondsTo returns the time at which the error of a run is first at most target, or NaN if it never is. As in curves,
+// the start itself does not count.
 func (r *Record) secondsTo(target float64) float64 {
 	for k, e := range r.Trace.RelErr {
 		if r.Trace.Sweep[k] > 0 && float64(e) <= target {
@@ -361,7 +368,7 @@ func (r *Record) secondsTo(target float64) float64 {
 	return math.NaN()
 }
 
-// reachTable tells the seconds to given errors.
+// reachTable shows the seconds to given errors.
 func (d *drawer) reachTable(e *Experiment, c *column) *report.Table {
 	t := &report.Table{Name: cmp.Or(e.Tables["seconds"], e.Name+"-seconds") + "-" + c.name,
 		Title:   fmt.Sprintf("%s: %s: seconds to an error, median of the %s that reach it (how many do)", cmp.Or(e.Title, e.Name), c.title, over([]column{*c})),
@@ -397,7 +404,8 @@ func (d *drawer) reachTable(e *Experiment, c *column) *report.Table {
 	return t
 }
 
-// showSeconds shows the median of times, of which those that are NaN have not come, nor those of runs without an answer.
+// showSeconds shows the median of the times that are not NaN, and how many of the runs have one. A NaN is a target that
+// a run did not reach; runs without an answer count as such, too.
 func showSeconds(x []float64, of int) string {
 	x = slices.DeleteFunc(x, math.IsNaN)
 	switch {
@@ -409,7 +417,7 @@ func showSeconds(x []float64, of int) string {
 	return fmt.Sprintf("%s (%d/%d)", short(median(x)), len(x), of)
 }
 
-// eigenTable tells the seconds of eigenpairs, A written out against through X.
+// eigenTable shows the seconds for eigenpairs with A written out, and with products through X.
 func (d *drawer) eigenTable(e *Experiment, columns []column) *report.Table {
 	t := &report.Table{Name: cmp.Or(e.Tables["seconds"], e.Name), Title: cmp.Or(e.Title, e.Name) + ": seconds",
 		Columns: []string{"set", "r", "n", "XᵀX", "X", "ratio", "largest residual/‖A‖₂"}}
@@ -456,7 +464,7 @@ func orNone(x float64) string {
 	return short(x)
 }
 
-// paperOr returns a figure of the paper, NaN where it has none.
+// paperOr returns a figure of the paper, or NaN where it has none.
 func paperOr(table, set, method string) float64 {
 	if p, ok := paper[paperKey{table, set, method}]; ok {
 		return p.value

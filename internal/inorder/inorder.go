@@ -1,4 +1,4 @@
-// Package inorder makes pieces of something long on several goroutines and hands them on in their order.
+// Package inorder makes the pieces of a long result on several goroutines and hands them on in order.
 package inorder
 
 import (
@@ -6,9 +6,12 @@ import (
 	"sync"
 )
 
-// Do draws items, calls fill for each with room for what it makes of it, on workers goroutines at once, and then take with that room, in
-// the order of the items. Items are drawn and taken by the calling goroutine. No more than 2·workers+1 rooms are made; fill finds in one what take left in it. The first error of
-// take ends it, as a panic does: of the items drawn by then no more are taken. One worker means the calling goroutine alone. fill may not panic.
+// Do calls fill for each item, on workers goroutines at once, with a room for its result. It then calls take with that
+// room, in the order of the items. The calling goroutine draws the items and calls take.
+//
+// At most 2·workers+1 rooms are made and used again: fill finds in a room what take left there. The first error of take
+// ends Do, and so does a panic of take or items; items already drawn are then not taken any more. With one worker the
+// calling goroutine does everything. fill must not panic.
 func Do[T, R any](workers int, items iter.Seq[T], fill func(item T, room *R), take func(room *R) error) error {
 	if workers <= 1 {
 		var room R
@@ -26,7 +29,7 @@ func Do[T, R any](workers int, items iter.Seq[T], fill func(item T, room *R), ta
 		filled chan struct{}
 	}
 	places := make([]place, 2*workers+1)
-	work := make(chan *place, len(places)) // with room for all: no send waits
+	work := make(chan *place, len(places)) // with room for all places, so that no send blocks
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer close(work)

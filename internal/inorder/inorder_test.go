@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestDo: everything drawn is taken once, in its order, whatever takes longer, and few rooms are made.
+// TestDo: every item drawn is taken once and in order, whichever takes longer, and few rooms are made.
 func TestDo(t *testing.T) {
 	for _, workers := range []int{-1, 0, 1, 2, 3, 8} {
 		for _, n := range []int{0, 1, 2, 5, 300} {
@@ -27,7 +27,7 @@ func TestDo(t *testing.T) {
 				if !r.known {
 					rooms.Add(1)
 				}
-				if i%7 == 0 { // others overtake it
+				if i%7 == 0 { // other items overtake it
 					for range 100 {
 						runtime.Gosched()
 					}
@@ -47,7 +47,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestDoFails: after an error nothing is taken, and little more drawn.
+// TestDoFails: after an error nothing more is taken, and few items are drawn.
 func TestDoFails(t *testing.T) {
 	broken := errors.New("broken")
 	for _, workers := range []int{1, 2, 5} {
@@ -73,7 +73,8 @@ func TestDoFails(t *testing.T) {
 	}
 }
 
-// TestDoPanics: a panic of what the caller gave goes on to the caller, and so does the end of its goroutine; none stays behind.
+// TestDoPanics: a panic in a function of the caller reaches the caller, and so does the end of its goroutine. No
+// goroutine is left behind.
 func TestDoPanics(t *testing.T) {
 	before := runtime.NumGoroutine()
 	items := func(yield func(int) bool) {

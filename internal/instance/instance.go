@@ -1,8 +1,9 @@
-// Package instance makes problems whose solution, or a bound on it, is known: for tests, experiments and benchmarks.
+// Package instance makes problems for tests, experiments and benchmarks. For most of them a solution, or a bound on it,
+// is known.
 //
-// A seed fixes every number, to the last bit and on every machine: draws come from math/rand/v2's PCG, of which each
-// function uses a stream of its own, and sums of products are kept from being fused. Arguments out of range are
-// mistakes of the caller's program and panic.
+// A seed fixes every number, to the last bit and on every machine. Draws come from math/rand/v2's PCG, with a separate
+// stream for each function, and sums of products use no fused multiply–add. Arguments out of range are mistakes in the
+// calling program and cause a panic.
 package instance
 
 import (
@@ -28,9 +29,9 @@ const (
 	streamScramble
 )
 
-// LowRank returns A = B·Bᵀ, n×n, and B, n×r, whose entries are uniform in [0, 1). The least error is 0 with r columns,
-// or more, at H = B among others: A is B·Bᵀ up to the rounding of its entries, at most r·2⁻⁵³ of each. Its entries lie
-// about r/4 (r/3 on the diagonal). O(n²·r).
+// LowRank returns A = B·Bᵀ, n×n, and B, n×r, whose entries are uniform in [0, 1). With r columns or more the
+// least error is 0, for example at H = B: A is B·Bᵀ up to the rounding of its entries, which is at most r·2⁻⁵³ of
+// each. The entries of A lie around r/4, or r/3 on the diagonal. O(n²·r).
 func LowRank(n, r int, seed uint64) (a, b *matrix.Dense) {
 	b = uniform(n, r, seed, streamLowRank)
 	a = matrix.NewDense(n, n, nil)
@@ -48,10 +49,10 @@ func LowRank(n, r int, seed uint64) (a, b *matrix.Dense) {
 	return a, b
 }
 
-// FullRank returns A = B + Bᵀ, n×n, B uniform in [0, 1). With probability 1 it has full rank, and about half of its
-// eigenvalues are negative, so no H reaches error 0: with eigenvalues λ₁ ≥ λ₂ ≥ …, no H of r columns has a squared
-// error below ‖A‖² − Σ_{k≤r} max(λ_k, 0)². One column leaves little to the others, because λ₁ is near n and all other
-// eigenvalues are at most about √(2n/3) in size.
+// FullRank returns A = B + Bᵀ, n×n, with B uniform in [0, 1). It has full rank with probability 1, and about half
+// of its eigenvalues are negative, so no H reaches error 0. With eigenvalues λ₁ ≥ λ₂ ≥ …, no H of r columns has a
+// squared error below ‖A‖² − Σ_{k≤r} max(λ_k, 0)². One column leaves little to the others, because λ₁ is near n
+// and all other eigenvalues are at most about √(2n/3) in magnitude.
 func FullRank(n int, seed uint64) *matrix.Dense {
 	b := uniform(n, n, seed, streamFullRank)
 	a := matrix.NewDense(n, n, nil)
@@ -63,12 +64,13 @@ func FullRank(n int, seed uint64) *matrix.Dense {
 	return a
 }
 
-// PlantedGraph returns the adjacency matrix of a random graph with known groups, and the group of each node, from 1:
-// n nodes in equal blocks of consecutive nodes (sizes differ by at most 1), each pair joined with probability pIn
-// inside a group and pOut across, values 1 (not stored) and no self-loops. With pIn = 1 and pOut = 0 it is a union of
-// cliques, and the least error with one column a group is known: a column with √(1−1/s) on each of the s nodes of its
-// group leaves the squared error s−1 there, and no H does better, because the eigenvalues of A are s−1 for each group
-// and otherwise -1. O(n²) draws, O(edges) memory.
+// PlantedGraph returns the adjacency matrix of a random graph with known groups, and the group of each node, from 1.
+// The groups are blocks of consecutive nodes whose sizes differ by at most 1. Each pair of nodes is joined with
+// probability pIn inside a group and pOut across groups. All values are 1 (not stored), and there are no self-loops.
+//
+// With pIn = 1 and pOut = 0 the graph is a union of cliques, and the least error with one column per group is
+// known. A column with √(1−1/s) on each of the s nodes of its group leaves the squared error s−1 there. No H does
+// better, because the eigenvalues of A are s−1 for each group and otherwise -1. O(n²) draws, O(edges) memory.
 func PlantedGraph(n, groups int, pIn, pOut float64, seed uint64) (*matrix.CSR, []int) {
 	if groups < 1 || groups > max(n, 1) {
 		panic(fmt.Sprintf("instance: %d groups of %d nodes", groups, n))
@@ -98,10 +100,10 @@ func PlantedGraph(n, groups int, pIn, pOut float64, seed uint64) (*matrix.CSR, [
 	return newCSR(n, n, rowPtr, slices.Concat(neighbours...), nil), labels
 }
 
-// Text returns word counts X of m documents (rows) and n terms (columns): each document goes on drawing terms until it
-// has nnzPerDoc different ones, so that common terms have counts above 1. Term j is drawn with probability
-// proportional to 1/(j+1), Zipf's law. Documents are independent, so X has no groups to find; XᵀX and XXᵀ are
-// nonnegative and near rank 1. The number of draws is O(m·nnzPerDoc) while nnzPerDoc is a small part of n.
+// Text returns word counts X of m documents (rows) and n terms (columns). Each document draws terms until it has
+// nnzPerDoc different ones, so that common terms have counts above 1. Term j is drawn with probability proportional to
+// 1/(j+1), Zipf's law. Documents are independent, so X has no groups to find; XᵀX and XXᵀ are nonnegative and near
+// rank 1. The number of draws is O(m·nnzPerDoc) if nnzPerDoc is a small fraction of n.
 func Text(m, n, nnzPerDoc int, seed uint64) *matrix.CSR {
 	if nnzPerDoc < 0 || nnzPerDoc > n {
 		panic(fmt.Sprintf("instance: %d different terms of %d", nnzPerDoc, n))
@@ -137,10 +139,11 @@ func Text(m, n, nnzPerDoc int, seed uint64) *matrix.CSR {
 	return newCSR(m, n, rowPtr, col, val)
 }
 
-// RandomSparse returns a symmetric n×n matrix with both triangles stored, at most nnz entries and about that many:
-// nnz/2 pairs of different indices are drawn uniformly, of which the few that repeat count once (a share near nnz/n²).
-// Values are uniform in (0, 1]; the diagonal is zero. Nothing is known of the optimum, and the pattern has no structure
-// to gain from: the worst case for a cache. O(n + nnz·log(nnz/n)) time; the memory of the result and n counters.
+// RandomSparse returns a symmetric n×n matrix with both triangles stored, which has about nnz entries and no more. It
+// draws nnz/2 pairs of different indices uniformly; the few pairs that repeat, a share near nnz/n², count once. Values
+// are uniform in (0, 1]; the diagonal is zero. Nothing is known about the optimum, and the pattern has no structure to
+// exploit: it is the worst case for a cache. It takes O(n + nnz·log(nnz/n)) time, and the memory of the result and n
+// counters.
 func RandomSparse(n, nnz int, seed uint64) *matrix.CSR {
 	if n < 2 && nnz > 1 {
 		panic(fmt.Sprintf("instance: %d entries off the diagonal of a %d×%d matrix", nnz, n, n))
@@ -164,9 +167,10 @@ func RandomSparse(n, nnz int, seed uint64) *matrix.CSR {
 	return newCSR(n, n, rowPtr, col, val)
 }
 
-// fromPairs returns the pattern of the symmetric n×n matrix that stores (i, l) and (l, i) for every pair i ≠ l that each
-// calls f with, once however often a pair comes. Pairs are asked for twice rather than kept, once to count and once to
-// place. Memory, beside the result: the repeated pairs and n counters.
+// fromPairs returns the pattern of the symmetric n×n matrix that stores (i, l) and (l, i) for every pair i ≠ l
+// with which each calls f. A pair that comes several times is stored once. The pairs are generated twice instead
+// of being kept, once to count and once to place them. The memory, beside the result, is the repeated pairs and n
+// counters.
 func fromPairs(n int, each func(f func(i, l int32))) (rowPtr []int64, col []int32) {
 	next := make([]int64, n+1)
 	each(func(i, l int32) {
@@ -182,20 +186,20 @@ func fromPairs(n int, each func(f func(i, l int32))) (rowPtr []int64, col []int3
 		next[i]++
 		next[l]++
 	})
-	rowPtr = make([]int64, n+1) // next[i] is now the end of row i, and so the beginning of row i+1
+	rowPtr = make([]int64, n+1) // next[i] is now the end of row i, and thus the beginning of row i+1
 	stored := col[:0]
 	var from int64
 	for i := range n {
 		row := col[from:next[i]]
 		from = next[i]
 		slices.Sort(row)
-		stored = append(stored, slices.Compact(row)...) // writes no further than what has been read
+		stored = append(stored, slices.Compact(row)...) // overwrites only what has been read
 		rowPtr[i+1] = int64(len(stored))
 	}
 	return rowPtr, stored
 }
 
-// pairValue is a number in (0, 1] that depends on the seed and the unordered pair i ≠ l only: the first draw of a
+// pairValue returns a number in (0, 1] that depends only on the seed and the unordered pair i ≠ l: the first draw of a
 // stream numbered by the pair, from 2³² on.
 func pairValue(i, l int, seed uint64) float64 {
 	var pcg rand.PCG
@@ -206,8 +210,8 @@ func pairValue(i, l int, seed uint64) float64 {
 // Start returns an n×r matrix with entries uniform in [0, 1), to start a solver from.
 func Start(n, r int, seed uint64) *matrix.Dense { return uniform(n, r, seed, streamStart) }
 
-// InnerProducts writes out XᵀX, for the points that are the columns of x: their similarity as a sparse matrix, of which what comes
-// out as 0 is not stored. A sum runs over the rows of x in order. O(Σ_k nnz(X_k,:)² + n²) time.
+// InnerProducts writes out XᵀX for the points that are the columns of x: their similarity as a sparse matrix. Sums that
+// are 0 are not stored. Each sum runs over the rows of x in order. O(Σ_k nnz(X_k,:)² + n²) time.
 func InnerProducts(x *matrix.CSR) *matrix.CSR {
 	points := x.Transpose()
 	n, _ := points.Dims()
@@ -232,7 +236,7 @@ func InnerProducts(x *matrix.CSR) *matrix.CSR {
 	return newCSR(n, n, rowPtr, col, val)
 }
 
-// at reads values of which nil stands for ones.
+// at returns val[p], or 1 if val is nil.
 func at(val []float64, p int) float64 {
 	if val == nil {
 		return 1
@@ -240,7 +244,8 @@ func at(val []float64, p int) float64 {
 	return val[p]
 }
 
-// Hash returns the SHA-256 of the bits of h, little-endian, by rows: equal for matrices that are the same to the last bit.
+// Hash returns the SHA-256 of the bits of h, little-endian and by rows. It is equal for matrices that are the
+// same to the last bit.
 func Hash(h *matrix.Dense) string {
 	sum := sha256.New()
 	var word [8]byte

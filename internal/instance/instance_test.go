@@ -13,7 +13,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestSameBits holds a hash of each instance: a seed means the same numbers on every machine and in every version.
+// TestSameBits compares with a hash of each instance: a seed gives the same numbers on every machine and in every
+// version.
 func TestSameBits(t *testing.T) {
 	lowRank, b := LowRank(40, 3, 7)
 	planted, labels := PlantedGraph(50, 4, 0.5, 0.1, 7)
@@ -56,7 +57,7 @@ func hash(t *testing.T, data []any) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// TestSeeds: another seed gives other numbers, and one seed gives different functions different ones.
+// TestSeeds: another seed gives other numbers, and different functions get different numbers from one seed.
 func TestSeeds(t *testing.T) {
 	seen := map[string]string{}
 	for seed := range uint64(3) {
@@ -159,7 +160,7 @@ func TestPlantedGraph(t *testing.T) {
 	}
 }
 
-// TestPlantedCliques checks what PlantedGraph's comment says of the optimum.
+// TestPlantedCliques checks what the comment of PlantedGraph says about the optimum.
 func TestPlantedCliques(t *testing.T) {
 	const n, groups = 22, 4
 	a, labels := PlantedGraph(n, groups, 1, 0, 1)
@@ -188,7 +189,8 @@ func TestPlantedCliques(t *testing.T) {
 	for _, v := range vals[:n-groups] {
 		bound += v * v
 	}
-	// n² terms below 1, a few roundings each; gonum's eigenvalues are good to about 2⁻⁵²·n·‖A‖, ‖A‖ < n, squared and summed.
+	// n² terms below 1, a few roundings each; gonum's eigenvalues are good to about 2⁻⁵²·n·‖A‖, ‖A‖ < n, squared
+	// and summed.
 	const tol = n * n * n * 8 * 0x1p-52
 	if !(math.Abs(squares-want) <= tol) || !(math.Abs(bound-want) <= tol) {
 		t.Errorf("squared error %v, bound %v, want %v", squares, bound, want)
@@ -230,7 +232,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTextZipf: one term a document makes the draws independent, so the counts follow the law within 4 deviations.
+// TestTextZipf: with one term per document the draws are independent, so the counts follow the law within 4 deviations.
 func TestTextZipf(t *testing.T) {
 	const m, n = 20_000, 5
 	x := Text(m, n, 1, 1)
@@ -314,7 +316,7 @@ func checkSymmetric(t *testing.T, a *matrix.Dense) {
 	}
 }
 
-// checkSymmetricCSR also wants an empty diagonal.
+// checkSymmetricCSR also checks that the diagonal is empty.
 func checkSymmetricCSR(t *testing.T, a *matrix.CSR) {
 	t.Helper()
 	mirrored := a.Transpose()
@@ -344,7 +346,7 @@ func checkUniform(t *testing.T, a *matrix.Dense) {
 	}
 }
 
-// eigenvalues returns those of a symmetric matrix, in increasing order.
+// eigenvalues returns the eigenvalues of a symmetric matrix, in increasing order.
 func eigenvalues(t *testing.T, a *matrix.Dense) []float64 {
 	t.Helper()
 	n, _ := a.Dims()
@@ -386,7 +388,7 @@ func TestInnerProducts(t *testing.T) {
 	}
 }
 
-// TestHash: of the numbers' bits, so that −0 is not 0, and of their order.
+// TestHash: the hash depends on the bits of the numbers, so that −0 is not 0, and on their order.
 func TestHash(t *testing.T) {
 	// The digest of eight zero bytes.
 	const zero = "af5570f5a1810b7af78caf4bc70a660f0df51e42baf91d4de5b2328de0e83dfc"

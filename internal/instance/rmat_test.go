@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRMAT compares with a plain version: quadrants by halving intervals, a set of pairs.
+// TestRMAT compares with a plain version that finds quadrants by halving intervals and keeps a set of pairs.
 func TestRMAT(t *testing.T) {
 	for _, tc := range []struct{ scale, edges int }{{0, 10}, {1, 0}, {1, 9}, {3, 40}, {5, 300}, {9, 4000}, {14, 20_000}} {
 		const seed = 3
@@ -37,7 +37,7 @@ func TestRMAT(t *testing.T) {
 	}
 }
 
-// plainDraw is rmatDraw from the definition.
+// plainDraw is rmatDraw by the definition.
 func plainDraw(scale int, seed, k uint64) (i, l uint32) {
 	var pcg rand.PCG
 	pcg.Seed(seed, 1<<63+k)
@@ -63,8 +63,8 @@ func plainDraw(scale int, seed, k uint64) (i, l uint32) {
 	return rowFrom, colFrom
 }
 
-// TestRMATQuadrants counts what draws choose at each level, and at pairs of neighbouring levels, one pair of which takes its
-// bits from two random numbers: 4 deviations of 20,000 draws.
+// TestRMATQuadrants counts what 20,000 draws choose at each level and at pairs of neighboring levels, within 4
+// deviations. One of the pairs takes its bits from two random numbers.
 func TestRMATQuadrants(t *testing.T) {
 	const draws, scale = 20_000, 6
 	want := [4]float64{0.57, 0.19, 0.19, 0.05}
@@ -98,9 +98,10 @@ func TestRMATQuadrants(t *testing.T) {
 	}
 }
 
-// TestRMATDegrees: a few nodes have a large part of the edges, many have none, and numbers do not tell which. The node that is
-// 0 before renumbering has most: it is drawn with a node of z zero bits, in one order or the other, at rate
-// λ = 2·edges·0.57^z·0.19^(scale−z), so that its neighbours number about Σ_z C(scale, z)·(1 − exp(−λ)).
+// TestRMATDegrees: a few nodes have a large part of the edges, many have none, and the numbers of nodes do not
+// show which. The node that is 0 before renumbering has most edges. It is drawn with a node of z zero bits, in
+// one order or the other, at rate λ = 2·edges·0.57^z·0.19^(scale−z), so it has about
+// Σ_z C(scale, z)·(1 − exp(−λ)) neighbors.
 func TestRMATDegrees(t *testing.T) {
 	const scale, edges, n = 12, 30_000, 1 << 12
 	a := RMAT(scale, edges, 1)

@@ -26,7 +26,8 @@ func (l label) width(size float64) float64 {
 	return measure(l.text, size) + measure(l.sup, supSize*size)
 }
 
-// at returns the place of v, which lies in 0 … 1 for lo ≤ v ≤ hi. Halves keep the difference of numbers near ±1e300 finite.
+// at returns the place of v, which lies in 0 … 1 for lo ≤ v ≤ hi. Halves keep the difference of numbers near
+// ±1e300 finite.
 func (a axis) at(v float64) float64 {
 	lo, hi := a.lo/2, a.hi/2
 	if a.log {
@@ -37,8 +38,9 @@ func (a axis) at(v float64) float64 {
 	return (v - lo) / (hi - lo)
 }
 
-// newAxis returns an axis for values from lo to hi (lo > hi: there are none), without ticks. It leaves 4 % at both ends, but does not go
-// below zero where no value does. Where all values are equal, to a billionth, or all are below 1e-290, they come to lie in the middle.
+// newAxis returns an axis without ticks for values from lo to hi; lo > hi means that there are none. It leaves 4 % at
+// both ends, but does not go below zero where no value does. Values that are all equal, to a billionth, or all below
+// 1e-290 in magnitude come to lie in the middle.
 func newAxis(lo, hi float64, log bool) axis {
 	const pad, equal, tiny = 0.04, 1e-9, 1e-290
 	switch {
@@ -50,7 +52,7 @@ func newAxis(lo, hi float64, log bool) axis {
 		lo, hi = lo/math.Sqrt(10), hi*math.Sqrt(10)
 	case log:
 		margin := math.Pow(10, pad*(math.Log10(hi)-math.Log10(lo)))
-		lo, hi = max(lo/margin, 1e-307), min(hi*margin, 1e307) // 600 decades are all there are
+		lo, hi = max(lo/margin, 1e-307), min(hi*margin, 1e307) // float64 has only some 600 decades
 	case max(math.Abs(lo), math.Abs(hi)) < tiny:
 		lo, hi = -1, 1
 	case hi/2-lo/2 <= equal*max(math.Abs(lo), math.Abs(hi)):
@@ -68,7 +70,7 @@ func newAxis(lo, hi float64, log bool) axis {
 	return axis{lo: lo, hi: hi, log: log}
 }
 
-// setTicks chooses round values for at most most labels, fewer where fits refuses them.
+// setTicks chooses round values for at most most labels, or fewer if fits refuses them.
 func (a *axis) setTicks(most int, fits func(ticks []tick) bool) {
 	for ; ; most-- {
 		a.ticks, a.minor = nil, nil
@@ -115,7 +117,8 @@ func linearTicks(lo, hi float64, most int) (ticks []tick) {
 	return ticks
 }
 
-// linearLabel writes v, a multiple of 10^exp, as its neighbours are written, the largest of which is given: 0.25, 1200, 2.5·10⁻⁷.
+// linearLabel writes v, a multiple of 10^exp, in the same form as the other labels, of which largest is the largest in
+// magnitude: 0.25, 1200, 2.5·10⁻⁷.
 func linearLabel(v, largest float64, exp int) label {
 	power := 0
 	if v != 0 && (largest >= 1e6 || largest < 1e-3) {
@@ -133,8 +136,9 @@ func linearLabel(v, largest float64, exp int) label {
 
 func superscript(exp int) string { return strings.Replace(strconv.Itoa(exp), "-", "−", 1) }
 
-// logTicks labels powers of ten, each or every second, third, …; where fewer than two lie on the axis, 1, 2 and 5 times
-// powers of ten; where these are fewer than two, the multiples of a round step.
+// logTicks labels every power of ten, or every second, third, … of them. If fewer than two powers of ten lie on
+// the axis, it labels 1, 2 and 5 times powers of ten. If these are fewer than two or more than most, it labels
+// the multiples of a round step.
 func (a *axis) logTicks(most int) {
 	first, last := int(math.Ceil(math.Log10(a.lo)-1e-9)), int(math.Floor(math.Log10(a.hi)+1e-9))
 	plain := a.lo >= 0.5e-3 && a.hi < 5e4

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestLogTicks: a logarithmic axis has labels at powers of ten, or at 1, 2 and 5 times these where there are too few, and marks between.
+// TestLogTicks: a logarithmic axis has labels at powers of ten, or at 1, 2 and 5 times powers of ten if there are too
+// few, and marks between them.
 func TestLogTicks(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64

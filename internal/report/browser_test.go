@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// watch goes in front of everything else in the page and counts what should not happen; probe comes last, uses the legend as a
-// reader would, and leaves what it saw in the document.
+// watch comes before everything else in the page and counts what should not happen. probe comes last, uses the
+// legend as a reader would, and leaves what it saw in the document.
 const (
 	watch = `<script>
 window.troubles = [];
@@ -49,8 +49,9 @@ addEventListener("load", () => {
 </script>`
 )
 
-// TestInABrowser opens the page in a headless Chromium: curves are there, a click in the legend hides one and no other, another
-// shows it again, nothing is asked for from anywhere, and the console stays empty.
+// TestInABrowser opens the page in a headless Chromium. The curves are there; a click in the legend hides one
+// curve and no other, and another click shows it again; nothing is loaded from elsewhere; and the console stays
+// empty.
 func TestInABrowser(t *testing.T) {
 	chromium := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

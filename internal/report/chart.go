@@ -10,15 +10,15 @@ import (
 	"strconv"
 )
 
-// Chart is curves on one pair of axes.
+// Chart has curves on one pair of axes.
 type Chart struct {
 	Name           string // stem of the file's name: "figure2"
 	Title          string
 	XLabel, YLabel string
 	LogX, LogY     bool
 	Series         []Series
-	Looks          []int   // numbers of how series are drawn, the same for the same curve in several charts; nil: those of their places, from 0
-	Floor          float64 // values below are not drawn; 0: none
+	Looks          []int   // the look of each series, so that a curve looks the same in several charts; nil: 0, 1, 2, …
+	Floor          float64 // values below it are not drawn; 0: no floor
 }
 
 // Series is a curve through the points (X[i], Y[i]) in that order; len(X) = len(Y).
@@ -39,7 +39,7 @@ func (c *Chart) check() error {
 	return nil
 }
 
-// look returns the number of how series k is drawn.
+// look returns the number of the look of series k.
 func (c *Chart) look(k int) int {
 	if c.Looks == nil {
 		return k
@@ -47,7 +47,7 @@ func (c *Chart) look(k int) int {
 	return c.Looks[k]
 }
 
-// drawable tells whether a point has a place in the chart.
+// drawable reports whether a point has a place in the chart.
 func (c *Chart) drawable(x, y float64) bool {
 	return inRange(x, c.LogX) && inRange(y, c.LogY) && (c.Floor == 0 || y >= c.Floor)
 }
@@ -66,11 +66,12 @@ func (c *Chart) axes() (x, y axis, some bool) {
 	return newAxis(xlo, xhi, c.LogX), newAxis(ylo, yhi, c.LogY), xlo <= xhi
 }
 
-// runs returns, for one series, the numbers of the points to draw: in runs between gaps, and of consecutive points in the same of 2000 columns of
-// the chart only the first, the lowest, the highest and the last, which look the same.
+// runs returns the indices of the points of one series to draw, in runs between gaps. The chart has 2000 columns. Of
+// consecutive points in the same column it keeps only the first, the lowest, the highest and the last, which look the
+// same as all of them.
 func (c *Chart) runs(s Series, x axis) (all [][]int) {
 	var run []int
-	var column []int // the points of the last column
+	var column []int // the points in the current column
 	end := func() {
 		if len(column) > 4 {
 			lowest, highest := column[0], column[0]
@@ -108,7 +109,7 @@ func (c *Chart) runs(s Series, x axis) (all [][]int) {
 	return all
 }
 
-// missing says what the picture does not show, in a sentence, or "".
+// missing says in a sentence what the picture does not show, or returns "".
 func (c *Chart) missing() string {
 	below, other := 0, 0
 	for _, s := range c.Series {
@@ -180,8 +181,8 @@ func (f frame) at(x, y float64) point {
 	return point{f.left + float64(f.width*f.x.at(x)), f.top + float64(f.height*(1-f.y.at(y)))}
 }
 
-// draw lays the chart out on a sheet of the given width with axes of the given height. A whole one has title and legend; otherwise
-// they are left to the page around.
+// draw lays the chart out on a sheet of the given width with axes of the given height. A whole chart has a title and a
+// legend; otherwise the surrounding page has them.
 func (c *Chart) draw(width, height float64, whole bool) (*drawing, frame) {
 	d := &drawing{w: width, title: clean(c.Title), desc: c.describe()}
 	x, y, some := c.axes()
@@ -198,7 +199,7 @@ func (c *Chart) draw(width, height float64, whole bool) (*drawing, frame) {
 	}
 	text(c.YLabel, tickSize, inkMuted, edge, 0, 3)
 
-	// Axes: y first, whose labels set the left edge.
+	// The y axis comes first, because its labels set the left edge.
 	f := frame{x: x, y: y, top: down + edge, height: height}
 	f.y.setTicks(max(2, int(height/42)), func([]tick) bool { return true })
 	widest := 0.0
@@ -262,13 +263,14 @@ func (c *Chart) draw(width, height float64, whole bool) (*drawing, frame) {
 	return d, f
 }
 
-// curve draws series k: a line for each run of points, a disc for a point alone, and the curve's marks about 90 units apart.
+// curve draws series k: a line for each run of points, a disc for a single point, and the curve's marks about 90 units
+// apart.
 func (c *Chart) curve(k int, s Series, f frame) (items []item) {
 	ink, dash, mark := look(c.look(k))
 	line := item{curve: k, ink: ink, width: 2, dash: dash}
 	alone := item{curve: k, ink: ink, mark: disc}
 	marks := item{curve: k, ink: ink, mark: mark}
-	gone := 15 * float64(k%6) // so that curves on top of each other have theirs at different places
+	gone := 15 * float64(k%6) // so that curves on top of each other have their marks at different places
 	for _, run := range c.runs(s, f.x) {
 		points := make([]point, len(run))
 		for p, i := range run {
@@ -298,7 +300,7 @@ func (c *Chart) curve(k int, s Series, f frame) (items []item) {
 	return items
 }
 
-// sample draws a short piece of a curve of that look around the middle of its left end.
+// sample draws a short piece of a curve of that look, from left rightwards at the height middle.
 func sample(number int, left, middle float64) (items []item) {
 	ink, dash, mark := look(number)
 	items = append(items, item{curve: -1, ink: ink, width: 2, dash: dash, lines: [][]point{{{left, middle}, {left + sampleWidth, middle}}}})
@@ -310,8 +312,8 @@ func sample(number int, left, middle float64) (items []item) {
 
 const sampleWidth = 34
 
-// legend names the curves below the chart, in columns as wide as the longest name where several fit, and returns where it
-// ends. A name that is too long for its column takes up to four lines.
+// legend names the curves below the chart, in columns as wide as the longest name where several fit, and returns
+// where it ends. A name that is too long for its column takes up to four lines.
 func (d *drawing) legend(down, edge float64) float64 {
 	const gap, line = 18, 17
 	whole := d.w - 2*edge
@@ -342,7 +344,7 @@ func (d *drawing) legend(down, edge float64) float64 {
 	return down + float64(line*tallest)
 }
 
-// Size of a chart that stands alone, and what a unit of it is in a PNG.
+// The size of a chart that stands alone, and the pixels of a unit in a PNG.
 const (
 	wholeWidth  = 720
 	axesHeight  = 380
@@ -368,8 +370,8 @@ func (c *Chart) WritePNG(w io.Writer) error {
 	return d.png(w, pixelsAUnit)
 }
 
-// WriteCSV writes every point, drawn or not, a line each: series and, under the labels of the axes, x and y, in the shortest form that reads back equal. NaN is an empty
-// field.
+// WriteCSV writes every point, drawn or not, on a line of its own: the series, x and y, under the labels of the axes.
+// Numbers have the shortest form that reads back equal; NaN is an empty field.
 func (c *Chart) WriteCSV(w io.Writer) error {
 	if err := c.check(); err != nil {
 		return err

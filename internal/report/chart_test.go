@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestMissing: the sentences below a chart count what is below its floor, and what has no place, each where there is any.
+// TestMissing: the sentences below a chart count the values below its floor and the values without a place. A sentence
+// whose count is 0 is left out.
 func TestMissing(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
@@ -26,7 +27,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestChartParts: a chart has all its grid lines, labels that keep apart, every point of its curves, and marks along them.
+// TestChartParts: a chart has all its grid lines, labels that do not overlap, every point of its curves, and
+// marks along them.
 func TestChartParts(t *testing.T) {
 	c := &Chart{Series: make([]Series, 7)} // the seventh has marks
 	zigzag := &c.Series[6]
@@ -65,7 +67,8 @@ func TestChartParts(t *testing.T) {
 	}
 }
 
-// TestPageSamples: the table beside a chart has nine points of a longer curve, the first and the last of them, and all of a short one.
+// TestPageSamples: the table under a chart has nine points of a long curve, including the first and the last, and all
+// points of a short one.
 func TestPageSamples(t *testing.T) {
 	c := &Chart{Series: make([]Series, 2)}
 	for k, n := range []int{33, 5} {

@@ -11,13 +11,14 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// drawing is lines, texts and marks on a sheet of w×h units, y downwards; svg.go and png.go write the same drawing.
+// drawing has lines, texts and marks on a sheet of w×h units, with y downwards. svg.go and png.go write the same
+// drawing.
 type drawing struct {
 	w, h        float64
 	title, desc string
 	items       []item
 	curves      []string // names, by the number of the curve
-	looks       []int    // likewise
+	looks       []int    // looks, by the number of the curve
 }
 
 type point struct{ x, y float64 }
@@ -37,7 +38,7 @@ type item struct {
 	align float64 // which part of the text lies left of the point: 0, 0.5, 1
 }
 
-// ink is a colour by its use; the number of a curve's is inkCurve + its place in the palette.
+// ink is a color by its use. The ink of a curve is inkCurve plus its place in the palette.
 type ink int
 
 const (
@@ -49,8 +50,8 @@ const (
 	inkCurve
 )
 
-// Colours for light and dark paper. The seven of the curves keep apart under the common kinds of colour blindness, and each
-// has a contrast of at least 3 to its paper: TestPalette.
+// Colors for light and dark paper. The seven colors of curves stay distinct under the common kinds of color
+// blindness, and each has a contrast of at least 3 to its paper, which TestPalette checks.
 var (
 	lightInks = []string{"#ffffff", "#1a1a1a", "#4d4d4d", "#6b6b6b", "#e2e2e2",
 		"#0068a8", "#cf5300", "#007f5c", "#a8307a", "#2493d1", "#8f6a00", "#111111"}
@@ -58,7 +59,7 @@ var (
 		"#4fa8e8", "#ff8a45", "#2fc79a", "#ee86c4", "#9ad4ff", "#e3bd3c", "#f5f5f5"}
 )
 
-// dashes and marks tell curves apart without colours: 6×4 = 24 looks, before both repeat.
+// dashes and marks tell curves apart without colors: there are 6×4 = 24 looks before both repeat.
 var dashes = [][]float64{nil, {8, 4}, {2, 3}, {10, 3, 2, 3}, {16, 5}, {10, 3, 2, 3, 2, 3}}
 
 type mark int
@@ -68,7 +69,7 @@ const (
 	disc
 	square
 	triangle
-	ring // where the pointer is
+	ring // the point under the pointer
 )
 
 // look returns how a curve of number k is drawn.
@@ -76,7 +77,7 @@ func look(k int) (ink, []float64, mark) {
 	return inkCurve + ink(k%(len(lightInks)-int(inkCurve))), dashes[k%len(dashes)], mark(k / len(dashes) % 4)
 }
 
-// supSize and supRise: an exponent's size, and its rise, in units of the text's size.
+// supSize and supRise are the size of an exponent and its rise, in units of the text's size.
 const supSize, supRise = 0.75, 0.38
 
 var goFont = sync.OnceValue(func() *sfnt.Font {
@@ -87,8 +88,8 @@ var goFont = sync.OnceValue(func() *sfnt.Font {
 	return f
 })
 
-// wider is how much wider than the Go font a browser's font may be: DejaVu Sans, the widest of the common ones, is at most that
-// much on the labels of the tests.
+// wider is the factor by which a browser's font may be wider than the Go font. DejaVu Sans, the widest of the common
+// fonts, stays within it on the labels of the tests.
 const wider = 1.12
 
 // measure returns the width of s, an upper bound for common fonts. Characters that the Go font lacks count as a square.
@@ -111,8 +112,8 @@ func measure(s string, size float64) float64 {
 	return wider * size * float64(sum) / unitsPerEm
 }
 
-// wrap breaks s into lines of at most the given width, after blanks and -/,_;: where it can, anywhere where it must. What does not fit
-// on most lines ends in an ellipsis.
+// wrap breaks s into lines of at most the given width. It breaks after blanks and any of -/,_;: if it can, and
+// elsewhere if it must. Text that does not fit on most lines ends in an ellipsis.
 func wrap(s string, size, width float64, most int) (lines []string) {
 	rest := []rune(strings.Join(strings.Fields(clean(s)), " "))
 	for len(rest) > 0 {

@@ -12,14 +12,14 @@ import (
 	"math"
 )
 
-// Gallery is small grey pictures side by side, such as the columns of H as pictures.
+// Gallery has small gray pictures side by side, such as the columns of H as pictures.
 type Gallery struct {
 	Name     string // stem of the file's name: "figure1"
 	Title    string
 	W, H     int         // size of each picture
-	PerRow   int         // 0: as many as there are rows, or one more
+	PerRow   int         // pictures in a row; 0: as many as there are rows, or one more
 	Inverted bool        // 0 is white and 1 black
-	Pictures [][]float64 // W·H values 0 … 1 by rows, 1 being white; others count as the nearest of these, NaN leaves a hole
+	Pictures [][]float64 // W·H values from 0 to 1 by rows, 1 being white; values outside are clamped, NaN leaves a hole
 }
 
 func (g *Gallery) check() error {
@@ -34,7 +34,7 @@ func (g *Gallery) check() error {
 	return nil
 }
 
-// grid returns how many pictures there are in a row, and how many rows.
+// grid returns the number of pictures in a row and the number of rows.
 func (g *Gallery) grid() (cols, rows int) {
 	n := len(g.Pictures)
 	if cols = min(g.PerRow, n); g.PerRow == 0 {
@@ -46,7 +46,7 @@ func (g *Gallery) grid() (cols, rows int) {
 	return cols, (n + cols - 1) / cols
 }
 
-// picture returns picture i, one pixel a value.
+// picture returns picture i, with one pixel per value.
 func (g *Gallery) picture(i int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, g.W, g.H))
 	for p, v := range g.Pictures[i] {
@@ -62,16 +62,17 @@ func (g *Gallery) picture(i int) *image.NRGBA {
 	return img
 }
 
-// zoom is the number of pixels to a value in a PNG, and of units in an SVG: as many as bring the width near 1000, from 1 to 8.
+// zoom returns the pixels per value in a PNG, and the units per value in an SVG: from 1 to 8, as many as bring
+// the width near 1000.
 func (g *Gallery) zoom() int {
 	cols, _ := g.grid()
 	return max(1, min(8, 1000/max(1, cols*(g.W+1))))
 }
 
-// gap is the space around pictures, in the units of zoom.
+// gap is the space around pictures, in pixels of a PNG or units of an SVG.
 const gap = 6
 
-// cell returns where picture i lies, in the units of zoom, and size what the whole takes.
+// cell returns the rectangle of picture i, and size the size of the whole, in pixels of a PNG or units of an SVG.
 func (g *Gallery) cell(i int) image.Rectangle {
 	cols, _ := g.grid()
 	w, h := g.W*g.zoom(), g.H*g.zoom()
@@ -84,7 +85,7 @@ func (g *Gallery) size() image.Point {
 	return image.Pt(gap+cols*(g.W*g.zoom()+gap), gap+rows*(g.H*g.zoom()+gap))
 }
 
-// WritePNG writes the pictures without the title, each in a thin frame.
+// WritePNG writes the pictures, each in a thin frame, without the title.
 func (g *Gallery) WritePNG(w io.Writer) error {
 	if err := g.check(); err != nil {
 		return err

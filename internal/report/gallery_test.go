@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestGalleryNamed: the SVG says what it is and what it shows, for those who do not see it.
+// TestGalleryNamed: the SVG says what it is and what it shows, for readers who cannot see it.
 func TestGalleryNamed(t *testing.T) {
 	g := &Gallery{Title: "W & H", W: 2, H: 2, PerRow: 2, Pictures: [][]float64{make([]float64, 4), make([]float64, 4), make([]float64, 4)}}
 	svg := string(written(t, "SVG", g.WriteSVG))

@@ -22,7 +22,7 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// Widths of a page's charts, in units: at most narrowest pixels wide the page shows the narrow one.
+// Sizes of a page's charts, in units. A page has a wide and a narrow drawing of each chart; page.css shows one of them.
 const wideWidth, wideHeight, narrowWidth, narrowHeight = 640, 300, 350, 240
 
 type pageView struct {
@@ -52,7 +52,7 @@ type tableView struct {
 type cellView struct {
 	Text    string
 	Numeric bool
-	Head    bool // of its row
+	Head    bool // the cell is the head of its row
 }
 
 type chartView struct {
@@ -72,13 +72,14 @@ type curveView struct {
 	Empty  bool
 }
 
-// sampleView is some points of a curve, for the table beside a chart.
+// sampleView has some points of a curve, for the table under a chart.
 type sampleView struct {
 	Name   string
 	Points [][2]string
 }
 
-// chartData is what the page's script needs to show values: names and values of the points drawn, with six digits.
+// chartData is what the page's script needs to show values: the labels of the axes, and the names of the curves with
+// the values of the points drawn, to six digits.
 type chartData struct {
 	X      string     `json:"x"`
 	Y      string     `json:"y"`
@@ -98,7 +99,8 @@ type galleryView struct {
 	Desc  string
 }
 
-// WriteHTML writes the page. Its script only hides curves and shows values: all there is to read is there without it.
+// WriteHTML writes the page. The script of the page only hides curves and shows values: without it, everything
+// can still be read.
 func (p *Page) WriteHTML(w io.Writer) error {
 	view := pageView{Title: clean(p.Title), Intro: paragraphs(p.Intro), Style: template.CSS(inkRules() + pageCSS), Script: template.JS(pageJS)}
 	charts, galleries := 0, 0
@@ -131,7 +133,7 @@ func (p *Page) WriteHTML(w io.Writer) error {
 	return pageTemplate.Execute(w, view)
 }
 
-// inkRules returns the style rules for the inks: class ink5 has the colour --ink5, which is light or dark.
+// inkRules returns the style rules for the inks: class ink5 has the color --ink5, which is light or dark.
 func inkRules() string {
 	var b strings.Builder
 	scheme := func(before string, inks []string, after string) {
@@ -208,7 +210,7 @@ func sixDigits(v float64) float64 {
 	return v
 }
 
-// spread returns at most most of the numbers 0 … n−1, evenly spread, with both ends.
+// spread returns at most most of the numbers 0 … n−1, evenly spread and including both ends.
 func spread(n, most int) (at []int) {
 	for i := range min(n, most) {
 		if n <= most {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// png writes the drawing for light paper, each unit being scale pixels.
+// png writes the drawing for light paper, with scale pixels per unit.
 func (d *drawing) png(w io.Writer, scale float64) error {
 	c := canvas{image.NewRGBA(image.Rect(0, 0, int(math.Ceil(d.w*scale)), int(math.Ceil(d.h*scale)))), scale}
 	draw.Draw(c.img, c.img.Bounds(), image.NewUniform(rgb(lightInks[inkPaper])), image.Point{}, draw.Src)
@@ -28,7 +28,7 @@ func (d *drawing) png(w io.Writer, scale float64) error {
 			outlines = append(outlines, turned(it.mark.outline(p)))
 		}
 		if it.text != (label{}) {
-			// A label takes the room its text has here, not the room that was kept for wider fonts.
+			// Place a label by the width of its text in this font, not by the width reserved for wider fonts.
 			size := measure(it.text.text, it.size) / wider
 			left := it.at.x - it.align*(size+measure(it.text.sup, supSize*it.size)/wider)
 			outlines = append(outlines, glyphs(it.text.text, point{left, it.at.y}, it.size)...)
@@ -41,7 +41,7 @@ func (d *drawing) png(w io.Writer, scale float64) error {
 
 func rgb(hex string) color.RGBA {
 	c := color.RGBA{A: 255}
-	fmt.Sscanf(hex, "#%02x%02x%02x", &c.R, &c.G, &c.B) // only constants of this package
+	fmt.Sscanf(hex, "#%02x%02x%02x", &c.R, &c.G, &c.B) // hex is always a constant of this package
 	return c
 }
 
@@ -50,7 +50,7 @@ type canvas struct {
 	scale float64
 }
 
-// fill paints the union of polygons. Those that turn the other way are holes, as in the letter o.
+// fill paints the union of polygons. Polygons that turn the other way are holes, as in the letter o.
 func (c canvas) fill(outlines [][]point, ink color.RGBA) {
 	lo, hi := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
 	for _, outline := range outlines {
@@ -81,7 +81,7 @@ func (c canvas) fill(outlines [][]point, ink color.RGBA) {
 	z.Draw(c.img, box, image.NewUniform(ink), image.Point{})
 }
 
-// turned returns a polygon so that its area Σ x_i·y_{i+1} − x_{i+1}·y_i is not negative.
+// turned reverses a polygon in place if its signed area Σ (x_i·y_{i+1} − x_{i+1}·y_i) is negative, and returns it.
 func turned(outline []point) []point {
 	area := 0.0
 	for i, p := range outline {
@@ -119,8 +119,8 @@ func round(p point, radius float64) (outline []point) {
 	return outline
 }
 
-// stroke returns a line of the given width as polygons: a rectangle for each piece between points, cut into dashes, and discs at the
-// points between that lie in one.
+// stroke returns a line of the given width as polygons: a rectangle for each piece between points, cut into dashes, and
+// a disc at each inner point that lies within a dash.
 func stroke(line []point, width float64, dash []float64) (outlines [][]point) {
 	on, left, next := true, math.Inf(1), 0
 	if dash != nil {
@@ -141,7 +141,7 @@ func stroke(line []point, width float64, dash []float64) (outlines [][]point) {
 				outlines = append(outlines, turned([]point{{a.x + nx, a.y + ny}, {b.x + nx, b.y + ny}, {b.x - nx, b.y - ny}, {a.x - nx, a.y - ny}}))
 			}
 			left -= to - from
-			if from = to; left < 1e-6 { // what rounding leaves would be no step
+			if from = to; left < 1e-6 { // a rest this small is rounding
 				next = (next + 1) % len(dash)
 				on, left = !on, dash[next]
 			}
@@ -153,7 +153,8 @@ func stroke(line []point, width float64, dash []float64) (outlines [][]point) {
 	return outlines
 }
 
-// glyphs returns the outlines of s in the Go font from the point at, rightwards. The font's missing-character box stands for what it lacks.
+// glyphs returns the outlines of s in the Go font, from the point at rightwards. Characters that the font lacks
+// appear as its missing-character box.
 func glyphs(s string, at point, size float64) (outlines [][]point) {
 	const unitsPerEm = 2048
 	var buf sfnt.Buffer

@@ -1,9 +1,9 @@
-// Package report turns plain tables, curves and pictures into what people read: terminal text, CSV, LaTeX, SVG, PNG, and one
-// self-contained HTML page. It knows no solver and imports nothing of this module.
+// Package report turns plain tables, curves and pictures into what people read: terminal text, CSV, LaTeX, SVG, PNG,
+// and one self-contained HTML page. It knows no solver and imports nothing from this module.
 //
-// What is written depends on the values alone: no clock, no locale, no random names. Values that have no place in a chart (NaN, ±Inf,
-// beyond ±1e300, not positive on a logarithmic axis, below the floor) leave gaps. An error means that the data contradict
-// themselves (a series with more x than y), or that the writer failed.
+// The output depends on the values alone: no clock, no locale, no random names. Values that have no place in a chart
+// leave gaps: NaN, ±Inf, values beyond ±1e300, values not positive on a logarithmic axis, and values below the floor.
+// An error means that the data contradict themselves (a series with more x than y), or that the writer failed.
 package report
 
 import (
@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// Page is one HTML document, complete in one file: it asks for nothing from anywhere.
+// Page is one HTML document, complete in one file: it loads nothing from elsewhere.
 type Page struct {
 	Title    string
 	Intro    string // plain text; an empty line starts a paragraph
@@ -28,7 +28,7 @@ type Section struct {
 	Galleries []*Gallery
 }
 
-// clean returns s as one line of valid text: control characters, line ends among them, become spaces.
+// clean returns s as one line of valid text: control characters, including line ends, become spaces.
 func clean(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) || c == '\u2028' || c == '\u2029' || c == '\ufffe' || c == '\uffff' {
@@ -52,7 +52,7 @@ func paragraphs(s string) (all []string) {
 	return all
 }
 
-// inRange tells whether v can be drawn on an axis.
+// inRange reports whether v can be drawn on an axis.
 func inRange(v float64, log bool) bool {
 	if log {
 		return 1e-300 <= v && v <= 1e300

@@ -58,7 +58,7 @@ func elements(t *testing.T, what string, text []byte) map[string]int {
 	}
 }
 
-// TestChartSVG: every chart is well-formed, has no number that is none, and a group for each curve with values.
+// TestChartSVG: every chart is well-formed, has no NaN or Inf, and has a group for each curve with values.
 // TestPalette: every curve has a contrast of at least 3 to its paper, and text of at least 7, as WCAG 2 defines it.
 func TestPalette(t *testing.T) {
 	luminance := func(c color.RGBA) float64 {
@@ -109,7 +109,7 @@ func TestChartSVG(t *testing.T) {
 	}
 }
 
-// TestChartPNG: every chart is a PNG of the promised width that is not of one colour.
+// TestChartPNG: every chart is a PNG of the promised width with more than one color.
 func TestChartPNG(t *testing.T) {
 	for _, c := range sampleCharts() {
 		img, err := png.Decode(bytes.NewReader(written(t, c.Name, c.WritePNG)))
@@ -163,7 +163,7 @@ func TestChartCSV(t *testing.T) {
 	}
 }
 
-// TestContradictions: a series with more x than y is an error of every writer, and nothing is written.
+// TestContradictions: for a series with more x than y every writer returns an error and writes nothing.
 func TestContradictions(t *testing.T) {
 	c := &Chart{Name: "wrong", Series: []Series{{"one", []float64{1, 2}, []float64{1}}}}
 	page := &Page{Sections: []Section{{Charts: []*Chart{c}}}}
@@ -199,7 +199,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestTableText: columns line up, numbers at the right, whatever the cells.
+// TestTableText: columns line up, with numbers flush right, whatever the cells.
 func TestTableText(t *testing.T) {
 	table := &Table{Title: "T", Columns: []string{"set", "error"}, Rows: [][]string{{"a", "1.5"}, {"ñandú", "10.25"}, {"b"}, {"c", "–"}}, Notes: []string{"note"}}
 	text := string(written(t, "text", table.WriteText))
@@ -237,7 +237,8 @@ d,,,,,,
 	}
 }
 
-// TestLooks: a curve has the look of its number in the chart, in the legend and on a page, and otherwise that of its place.
+// TestLooks: a curve has its look from Looks in the chart, in the legend and on a page; without Looks it has the
+// look of its place.
 func TestLooks(t *testing.T) {
 	line := Series{"one", []float64{1, 2}, []float64{3, 4}}
 	for _, c := range []*Chart{{Series: []Series{line}, Looks: []int{2}}, {Series: []Series{{Name: "zero"}, {Name: "none"}, line}}} {
@@ -262,7 +263,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestMissingSingular: one value is not several.
+// TestMissingSingular: the sentence about a single value is in the singular.
 func TestMissingSingular(t *testing.T) {
 	c := &Chart{Floor: 1, Series: []Series{{"one", []float64{1, math.NaN()}, []float64{0.5, 2}}}}
 	if got := c.missing(); got != "Not drawn: 1 value below 1. Gaps: 1 value is missing, not finite, or not positive on a logarithmic axis." {
@@ -270,7 +271,7 @@ func TestMissingSingular(t *testing.T) {
 	}
 }
 
-// TestLaTeX: no character of a cell does anything in LaTeX.
+// TestLaTeX: no character of a cell acts as a LaTeX command.
 func TestLaTeX(t *testing.T) {
 	table := &Table{Columns: []string{`50% & $x_1^2$ #3 {a} ~b \c`}, Rows: [][]string{{"1"}}}
 	text := string(written(t, "LaTeX", table.WriteLaTeX))
@@ -284,7 +285,7 @@ func TestLaTeX(t *testing.T) {
 	}
 }
 
-// TestTicks: ticks are inside their axis, increasing, and of a logarithmic axis over decades powers of 10.
+// TestTicks: ticks are inside their axis and increasing. On a logarithmic axis over decades they are powers of 10.
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// methods are ten names of the lengths that reports have.
+// methods has ten names of the lengths that occur in reports.
 var methods = []string{"rowblock", "cd-cyclic-0", "cd-shuffle-rand", "anls-rand", "newton-rand", "tsvd", "betasnmf-rand", "symhals-rand",
 	"pgncg-rand", "lai-anls-svd (compressed, then on A itself)"}
 
@@ -75,7 +75,7 @@ func sampleGallery(n, w, h int) *Gallery {
 	return g
 }
 
-// oddChart has every kind of value that has no place, on the given axes.
+// oddChart has every kind of value that has no place in a chart, on the given axes.
 func oddChart(logX, logY bool) *Chart {
 	nan, inf := math.NaN(), math.Inf(1)
 	return &Chart{Name: "odd", Title: `Odd <values> & "quotes"`, XLabel: "x", YLabel: "y", LogX: logX, LogY: logY, Series: []Series{

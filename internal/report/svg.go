@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// svgWriter writes one drawing. Inline, in a page, colours come from the page's style sheet by class, the title from the text around, and
-// the name space from HTML.
+// svgWriter writes one drawing. In a drawing that is inline in a page, colors come from the page's style sheet by
+// class, the title from the surrounding text, and the namespace from HTML.
 type svgWriter struct {
 	bytes.Buffer
 	inline bool
@@ -43,7 +43,7 @@ func (d *drawing) svgInline(attrs string) string {
 
 func (b *svgWriter) printf(format string, args ...any) { fmt.Fprintf(b, format, args...) }
 
-// items writes what is drawn; what belongs to one curve is in one group.
+// items writes the items of a drawing. The items of one curve are in one group.
 func (b *svgWriter) items(d *drawing) {
 	open := -1
 	for i := range d.items {
@@ -54,7 +54,7 @@ func (b *svgWriter) items(d *drawing) {
 			}
 			if open = it.curve; open >= 0 {
 				b.printf(`<g class="curve" data-curve="%d">`, open)
-				if !b.inline { // a page shows names itself
+				if !b.inline { // a page shows the names itself
 					b.printf("<title>%s</title>", esc(d.curves[open]))
 				}
 				b.WriteString("\n")
@@ -136,7 +136,7 @@ func num(v float64) string {
 	return s
 }
 
-// esc returns s as text or attribute of XML and HTML.
+// esc returns s escaped for text and attributes of XML and HTML.
 func esc(s string) string {
 	var b strings.Builder
 	xml.EscapeText(&b, []byte(clean(s))) // a Builder does not fail

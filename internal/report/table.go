@@ -20,7 +20,7 @@ type Table struct {
 	Notes   []string // lines below the table
 }
 
-// width is the number of columns: of the heads, or of the longest row when that has more.
+// width returns the number of columns: of the heads, or of the longest row if it has more.
 func (t *Table) width() int {
 	cols := len(t.Columns)
 	for _, row := range t.Rows {
@@ -29,7 +29,7 @@ func (t *Table) width() int {
 	return cols
 }
 
-// filled returns row with cols cells.
+// filled returns row with empty cells added up to cols cells.
 func filled(row []string, cols int) []string {
 	return append(slices.Clone(row), make([]string, cols-len(row))...)
 }
@@ -37,7 +37,7 @@ func filled(row []string, cols int) []string {
 // blanks stand where a number is missing.
 var blanks = []string{"", "-", "–", "—", "n/a", "?"}
 
-// isNumber tells whether a cell is a number as tables write it: 12, -0.5, 1e-5, 3.1 ± 0.2, 47.6 %, 0.12*, NaN.
+// isNumber reports whether a cell is a number as tables write it: 12, -0.5, 1e-5, 3.1 ± 0.2, 47.6 %, 0.12*, NaN.
 func isNumber(cell string) bool {
 	cell = strings.TrimSpace(cell)
 	switch strings.ToLower(strings.TrimLeft(cell, "+-−")) {
@@ -48,7 +48,7 @@ func isNumber(cell string) bool {
 		!strings.ContainsAny(cell[:1], "eE")
 }
 
-// numeric returns, for each column, whether it holds numbers and nothing else; such columns are set flush right.
+// numeric reports, for each column, whether it holds only numbers and blanks. Such columns are set flush right.
 func (t *Table) numeric() []bool {
 	num := make([]bool, t.width())
 	for j := range num {
@@ -78,7 +78,8 @@ func columns(s string) (n int) {
 	return n
 }
 
-// WriteText writes the table for a terminal: title, heads, a rule, rows, notes; columns two spaces apart, numbers flush right.
+// WriteText writes the table for a terminal: title, heads, a rule, rows and notes. Columns are two spaces apart and
+// numbers are flush right.
 func (t *Table) WriteText(w io.Writer) error {
 	cols, num := t.width(), t.numeric()
 	lines := [][]string{filled(t.Columns, cols)}
@@ -129,10 +130,12 @@ func (t *Table) WriteText(w io.Writer) error {
 	return b.Flush()
 }
 
-// measured is a cell of a number, its deviation, and how many it is of: 3.1 ± 0.2, 3.1 ± 0.2 (4 of 5), 3.1 (4/5).
+// measured matches a cell with a number and possibly its deviation and a count: 3.1 ± 0.2, 3.1 ± 0.2 (4 of 5),
+// 3.1 (4/5).
 var measured = regexp.MustCompile(`^(.*?)(?: ± (\S+))?(?: \((\d+(?: of |/)\d+)\))?$`)
 
-// parted returns heads and rows, all of one length, with deviations and counts in columns of their own after the number, where there are any.
+// parted returns the heads and the rows, all of one length. Where a column has deviations or counts, they follow in
+// columns of their own.
 func (t *Table) parted() [][]string {
 	cols := t.width()
 	heads := filled(t.Columns, cols)
@@ -143,7 +146,7 @@ func (t *Table) parted() [][]string {
 		for _, row := range t.Rows {
 			cell := filled(row, cols)[j]
 			found := measured.FindStringSubmatch(cell)
-			if found == nil { // of several lines
+			if found == nil { // the cell has several lines
 				found = []string{cell, cell, "", ""}
 			}
 			parts = append(parts, found[1:])
@@ -162,12 +165,12 @@ func (t *Table) parted() [][]string {
 	return lines
 }
 
-// WriteCSV writes heads and rows without title and notes.
+// WriteCSV writes the heads and rows, without the title and notes.
 func (t *Table) WriteCSV(w io.Writer) error {
 	return csv.NewWriter(w).WriteAll(t.parted())
 }
 
-// WriteLaTeX writes a table environment with heavy rules above and below, as booktabs sets them; it needs no package.
+// WriteLaTeX writes a table environment with heavy rules above and below, like those of booktabs. It needs no package.
 func (t *Table) WriteLaTeX(w io.Writer) error {
 	cols, num := t.width(), t.numeric()
 	b := bufio.NewWriter(w)
@@ -216,7 +219,7 @@ func index(b bool) int {
 	return 0
 }
 
-// stem keeps of a name what is safe in labels and file names.
+// stem replaces the characters of a name that are not safe in labels and file names.
 func stem(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '-' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
@@ -226,8 +229,8 @@ func stem(name string) string {
 	}, name)
 }
 
-// texOf is what LaTeX has for a character. '[' and '*' would belong to the \\ before them, '<', '>', '|' and '"' are others in
-// LaTeX's default encoding.
+// texOf gives the LaTeX text for a character. '[' and '*' would be read as arguments of the \\ before them; '<', '>',
+// '|' and '"' print as other characters in LaTeX's default encoding.
 var texOf = map[rune]string{
 	'\\': `\textbackslash{}`, '{': `\{`, '}': `\}`, '$': `\$`, '&': `\&`, '#': `\#`, '%': `\%`, '_': `\_`,
 	'^': `\textasciicircum{}`, '~': `\textasciitilde{}`, '[': `{[}`, ']': `{]}`, '*': `{*}`, '"': `''`,
@@ -238,8 +241,8 @@ var texOf = map[rune]string{
 	'μ': `$\mu$`, 'ρ': `$\rho$`, 'σ': `$\sigma$`, 'τ': `$\tau$`, 'φ': `$\varphi$`, 'Δ': `$\Delta$`, 'Λ': `$\Lambda$`, 'Σ': `$\Sigma$`, '∇': `$\nabla$`,
 }
 
-// latex returns s as LaTeX text. A run of superscripts or subscripts becomes one formula; letters beyond these tables are left to
-// LaTeX, whose input is UTF-8.
+// latex returns s as LaTeX text. A run of superscripts or subscripts becomes one formula. Other characters outside
+// texOf are left as they are, since LaTeX reads UTF-8.
 func latex(s string) string {
 	const above, below = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "₀₁₂₃₄₅₆₇₈₉₋₊"
 	var b strings.Builder
@@ -266,7 +269,7 @@ func latex(s string) string {
 		case special:
 			b.WriteString(tex)
 		case c == '-' && last == '-', c == '\'' && last == '\'', c == '`' && last == '`':
-			b.WriteString("{}" + string(c)) // two of these would be drawn as one
+			b.WriteString("{}" + string(c)) // LaTeX would draw two of these as one
 		default:
 			b.WriteRune(c)
 		}

@@ -2,7 +2,7 @@ package report
 
 import "testing"
 
-// TestTableTextWhole: title, heads, rule, rows and notes are where they belong, and columns two blanks apart.
+// TestTableTextWhole: title, heads, rule, rows and notes are where they belong, and columns are two blanks apart.
 func TestTableTextWhole(t *testing.T) {
 	table := &Table{Title: "T", Columns: []string{"set", "n", "error"}, Rows: [][]string{{"ñandú", "7", "10.25"}, {"b", "1200"}}, Notes: []string{"note"}}
 	const want = `T
@@ -19,7 +19,8 @@ note
 	}
 }
 
-// TestLaTeXWhole: a table has its three rules and ends, and a caption and a label where it has a title and a name.
+// TestLaTeXWhole: a table has its three rules and its end, and it has a caption and a label if it has a title and
+// a name.
 func TestLaTeXWhole(t *testing.T) {
 	const head, tail = "\\begin{table}\n\\centering\n", `\begin{tabular}{lr}
 \noalign{\hrule height.08em\vskip.4ex}
@@ -43,7 +44,7 @@ b &  \\
 	}
 }
 
-// TestLaTeXShifted: a run of superscripts or subscripts is one formula, closed where it ends.
+// TestLaTeXShifted: a run of superscripts or subscripts is one formula, closed where the run ends.
 func TestLaTeXShifted(t *testing.T) {
 	for text, want := range map[string]string{
 		"10⁻⁶ x₁":  `10$^{-6}$ x$_{1}$`,

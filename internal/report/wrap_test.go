@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWrap: lines end at blanks and after hyphens, inside words that are longer than a line, and the last that may be in an ellipsis
-// where text is left.
+// TestWrap: lines end at blanks and after hyphens, or inside a word that is longer than a line. The last line
+// allowed ends in an ellipsis if text is left.
 func TestWrap(t *testing.T) {
 	for _, c := range []struct {
 		text, widest string

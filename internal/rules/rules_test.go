@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestKeepsFeatures: up to 32 MiB of products, or an eighth of X, whichever is more, and of points with features only.
+// TestKeepsFeatures: products are kept up to 32 MiB or an eighth of X, whichever is more, and only if there are
+// features.
 func TestKeepsFeatures(t *testing.T) {
 	for _, tc := range []struct {
 		n, m int
@@ -21,7 +22,7 @@ func TestKeepsFeatures(t *testing.T) {
 	}
 }
 
-// TestFoldsSparse: with at most half as many features as points, and with some.
+// TestFoldsSparse: points are folded if there are features, and at most half as many as points.
 func TestFoldsSparse(t *testing.T) {
 	for _, tc := range []struct {
 		n, m int
@@ -33,7 +34,7 @@ func TestFoldsSparse(t *testing.T) {
 	}
 }
 
-// TestTurnsPay: an H of at most 32 MiB, and of sparse data at most 64 vectors or an eighth of the items.
+// TestTurnsPay: H takes at most 32 MiB and, for sparse data, there are at most 64 vectors or an eighth of the items.
 func TestTurnsPay(t *testing.T) {
 	for _, tc := range []struct {
 		n, r, vectors int
@@ -50,7 +51,7 @@ func TestTurnsPay(t *testing.T) {
 	}
 }
 
-// TestSparseBytes: as Go has it, of a table whose values are there and of one whose are not.
+// TestSparseBytes compares with the sizes of the arrays, for a table with stored values and for one without.
 func TestSparseBytes(t *testing.T) {
 	if got := SparseBytes(3, 10, 10); got != 4*10+8*10+8*4 {
 		t.Errorf("with values: %v", got)
