@@ -1,21 +1,25 @@
-# The steps are in .ci/run, which needs no make; here are names for groups of them.
+# Names for groups of the steps in .ci/run, which itself needs no make.
 
-.PHONY: check matrix fuzz bench
+.PHONY: check matrix generate fuzz bench
 
 # What must pass before review.
 check:
 	bash .ci/run format vet staticcheck tidy
 	go test ./...
 
-# Other architectures (compiled and vetted), and the tests with 32 bits, portable code, fused multiply-adds, the race detector,
-# self-checks.
+# Other architectures, which are compiled and vetted; then the tests on 386, with portable code, with fused multiply-adds, under
+# the race detector, and with self-checks.
 matrix:
-	bash .ci/run platforms on386 portable fused race verify
+	bash .ci/run platforms on386 portable fused race coverage
+
+# The assembly, written again by its generator.
+generate:
+	go generate ./internal/kernel
 
 fuzz:
 	bash .ci/run fuzz
 
-# make bench BASE=main: every benchmark, ten runs at BASE and ten in the working tree, compared.
+# make bench BASE=main runs every benchmark ten times at BASE and ten times in the working tree, and compares them.
 BASE ?= main
 COUNT ?= 10
 BENCH ?= .
