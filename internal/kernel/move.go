@@ -25,7 +25,8 @@ func advanceGo(x, d []float64, t float64, last []float64) (along float64, cut bo
 }
 
 // AdvanceRounded is Advance with the new x rounded to the nearest numbers of float32, to which it also sets
-// y. The x given must consist of such numbers already.
+// y. The x given must consist of such numbers already. If t is 1, so must x + d where zero does not stop it,
+// since assembly then does not store d again.
 func AdvanceRounded[F Float](x []float64, y []float32, d []float64, t float64, last []F) (along float64, cut bool) {
 	if len(y) != len(x) || len(d) != len(x) || len(last) != len(x) {
 		panic(badLen)

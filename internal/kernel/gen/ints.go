@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A tile of inner products of whole numbers: as many rows, and at most so many vectors of columns.
+// The rows of a tile of inner products of whole numbers, and its most vectors of columns.
 const (
 	intRowsAVX2   = 4
 	intVecsAVX2   = 2
@@ -29,7 +29,7 @@ func (a *asm) intKernels() {
 	a.panelSquares()
 }
 
-// intConsts tells package kernel the shapes.
+// intConsts tells package kernel the shapes of tiles.
 var intConsts = fmt.Sprintf(`
 // Rows and most columns of a tile of whole numbers, and the columns of a vector.
 const (
@@ -45,8 +45,9 @@ const (
 const stepsAtOnce = %d
 `, intRowsAVX2, intVecsAVX2*2*lanesAVX2, 2*lanesAVX2, intRowsAVX512, intVecsAVX512*2*lanesAVX512, 2*lanesAVX512, stepVecs*2*lanesAVX2)
 
-// gramInts writes t[i][k] = Σ_l of the products of both halves of x[l][i] and x[l][j+k]: of 32 bits, where 32 lanes of 16 bits and one
-// instruction, or 16 and two, do what a vector of float64 does for 8.
+// gramInts writes t[i][k] = Σ_l of the products of both halves of x[l][i] and x[l][j+k], in 32 bits. With
+// AVX-512 one instruction does 32 multiply–adds of 16 bits, where one does 8 of float64; with AVX2 two
+// instructions do 16, where one does 4.
 func (a *asm) gramInts() {
 	rows, most := intRowsAVX2, intVecsAVX2
 	if a.lanes == 8 {
@@ -73,7 +74,9 @@ func (a *asm) gramInts() {
 	})
 }
 
-// intTile writes a tile of so many rows and vectors of columns, from its sums of nothing to its return: load fetches vector k of a row of x, and add adds its products with a number of left.
+// intTile writes a tile of the given numbers of rows and vectors of columns, from the zeroing of its sums to
+// its return. load loads vector k of a row of x, and add adds the products of that vector and a number of
+// left.
 func (a *asm) intTile(t, left, x, n, stride, xstride reg.Register, rows, most, vecs int, load func(k int, v reg.VecVirtual), add func(v, f, sum reg.VecVirtual)) {
 	acc := make([][]reg.VecVirtual, rows)
 	for i := range acc {
@@ -105,7 +108,8 @@ func (a *asm) intTile(t, left, x, n, stride, xstride reg.Register, rows, most, v
 	a.end(nil)
 }
 
-// gramBytes writes the same of four rows of bytes, without a sign: those of x are taken less 128, since one factor has to have one.
+// gramBytes does the same for four rows of unsigned bytes. It subtracts 128 from the bytes of x, since the
+// instruction takes one factor as signed.
 func (a *asm) gramBytes() {
 	const columns, most, signs = 2 * lanesAVX512, intVecsAVX512, 0x80808080
 	a.begin("gramBytes", "func(t, a, x *int32, n, w, stride, xstride int)",
@@ -123,7 +127,8 @@ func (a *asm) gramBytes() {
 	})
 }
 
-// packBytes writes the whole numbers c·u, c·v, c·w and c·z, 8 bits each, side by side, and finds out whether they are whole and what bits they have.
+// packBytes writes the whole numbers c·u, c·v, c·w and c·z side by side, 8 bits each, and finds out whether
+// they are whole and which bits they have.
 func (a *asm) packBytes() {
 	a.begin("packBytes", "func(dst *int32, u, v, w, z *float64, c float64, n int) (differ, bits uint64)",
 		"packBytes"+a.name+" is packBytesGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what they have together.")
@@ -139,7 +144,8 @@ func (a *asm) packBytes() {
 	}, func() reg.Register { return four })
 }
 
-// packInts writes the whole numbers c·u and c·v, 16 bits each, side by side, and finds out whether they are whole.
+// packInts writes the whole numbers c·u and c·v side by side, 16 bits each, and finds out whether they are
+// whole and which bits their magnitudes have.
 func (a *asm) packInts() {
 	a.begin("packInts", "func(dst *int32, u, v *float64, c float64, n int) (differ, bits uint64)",
 		"packInts"+a.name+" is packIntsGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what their magnitudes have together.")
@@ -156,7 +162,8 @@ func (a *asm) packInts() {
 	})
 }
 
-// packWhole writes what packs four numbers of each row at a time: take has the whole numbers k of row i, and adds what bits they have; packed returns what becomes of those of all rows.
+// packWhole writes a loop that packs four numbers of each row at a time. take receives the whole numbers k of
+// row i and adds the bits they have to bits. packed returns what the numbers of all rows have become.
 func (a *asm) packWhole(rows []string, take func(i int, k reg.VecVirtual, bits reg.Register), packed func() reg.Register) {
 	dst, n := a.arg("dst"), a.arg("n")
 	var from []reg.Register
@@ -187,7 +194,8 @@ func (a *asm) packWhole(rows []string, take func(i int, k reg.VecVirtual, bits r
 	a.end(nil)
 }
 
-// orLanes returns the bits that numbers of v have together, of a whole vector or of its lower half, those of 32 bits still two side by side.
+// orLanes returns the bitwise OR of the 64-bit lanes of v, or of its lower half unless whole. Numbers of 32
+// bits remain two, side by side.
 func (a *asm) orLanes(v reg.VecVirtual, whole bool) reg.Register {
 	low, high := a.GP64(), a.GP64()
 	if whole {
@@ -205,7 +213,7 @@ func (a *asm) orLanes(v reg.VecVirtual, whole bool) reg.Register {
 // stepVecs is how many vectors of steps stepBits takes at a time.
 const stepVecs = 2
 
-// stepBits writes the bits that the differences of neighbours have together.
+// stepBits writes the bitwise OR of the differences of neighbors.
 func (a *asm) stepBits() {
 	step := stepVecs * 2 * a.lanes
 	a.begin("stepBits", "func(from *int32, n int) (bits uint64)",
@@ -231,20 +239,21 @@ func (a *asm) stepBits() {
 // panelColumns is PanelColumns of package kernel.
 const panelColumns = 64
 
-// panelSquares writes Σ_k ‖Σ_p val[p]·x_idx[p]‖² over lists k: entries in pairs, whose rows side by side are halves of 32 bits. In what order
-// that leaves the columns does not matter for their squares.
+// panelSquares writes Σ_k ‖Σ_p val[p]·x_idx[p]‖² over lists k. Entries are taken in pairs: the numbers of two
+// rows are interleaved, as halves of 32 bits. The order in which this leaves the columns does not matter for
+// the sum of their squares.
 func (a *asm) panelSquares() {
 	a.begin("panelSquares", "func(x *int16, rows int, lists *int32, count int, idx *int32, val *int16, entries int) (sum float64, bad int)",
 		"panelSquares"+a.name+" is panelSquaresGo for so many rows of x, and entries; bad is not 0 if anything lies outside of them.")
 	x, rows, lists, count, idx, val := a.arg("x"), a.arg("rows"), a.arg("lists"), a.arg("count"), a.arg("idx"), a.arg("val")
-	vecs := 2 * panelColumns / (8 * a.lanes) // of a row
+	vecs := 2 * panelColumns / (8 * a.lanes) // vectors of a row
 	sums, acc := a.zeros(4), make([]reg.VecVirtual, 2*vecs)
 	for k := range acc {
 		acc[k] = a.vec()
 	}
 	next, loop, rest, squares, out, bad := a.label("next"), a.label("loop"), a.label("rest"), a.label("squares"), a.label("out"), a.label("bad")
 	from, left, at := a.GP64(), a.GP64(), a.GP64()
-	// row makes k the address of the row of the entry s places on.
+	// row sets k to the address of the row of the entry s places further on.
 	row := func(k reg.Register, s int) {
 		a.MOVLQSX(operand.Mem{Base: at, Disp: 4 * s}, k)
 		a.CMPQ(k, rows) // unsigned: a negative one is above too
@@ -252,7 +261,7 @@ func (a *asm) panelSquares() {
 		a.SHLQ(operand.U8(7), k) // 2·panelColumns bytes
 		a.ADDQ(x, k)
 	}
-	// add adds the rows at k and l, of which the latter is the former again, or missing, times the halves of factor.
+	// add adds the rows at k and l times the halves of factor. For a single entry l is k, and the upper half is 0.
 	add := func(factor reg.VecVirtual, k, l reg.Register) {
 		for v := range vecs {
 			p, q, t := a.vec(), a.vec(), a.vec()

@@ -7,8 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileSingle writes c[i][k] += alpha·Σ_l a[i][l]·x[l][k] with sums of float32 for a tile of the usual height: each sum is one chain of fused multiply–adds in order of l
-// from zero, widened, and alpha times that is added to c at the end, fused too.
+// tileSingle writes c[i][k] += alpha·Σ_l a[i][l]·x[l][k] with sums of float32, for a tile of the usual
+// height. Each sum is one chain of fused multiply–adds in order of l, from zero. At the end it is widened,
+// and alpha times it is added to c, which is fused too.
 func (a *asm) tileSingle() {
 	height, lanes := tileRowsAVX2, 2*a.lanes
 	if a.lanes == 8 {
@@ -48,7 +49,7 @@ func (a *asm) tileSingle() {
 				}
 			}
 		}
-		// What lies ahead in a row is fetched once a turn, of half as many numbers as a line has, or fewer.
+		// What lies ahead in a row is fetched once a turn. A turn takes half as many numbers of it as a line has, or fewer.
 		fetch := func(i int) {
 			from := a.GP64()
 			a.LEAQ(t.row[i], from)
@@ -78,7 +79,7 @@ func (a *asm) tileSingle() {
 	}
 }
 
-// addSingles adds alpha times sums of float32 to w columns of c, and returns.
+// addSingles adds alpha times the sums of float32 to w columns of c, and returns.
 func (t *tileKernel) addSingles(vecs int, acc [][]reg.VecVirtual) {
 	a, c, w, cstride, alpha := t.asm, t.c, t.w, t.arg("cstride"), t.vec()
 	a.VBROADCASTSD(a.mem("alpha"), alpha)
@@ -93,7 +94,8 @@ func (t *tileKernel) addSingles(vecs int, acc [][]reg.VecVirtual) {
 			a.VMOVUPD(wide, mask, m)
 		}
 	}
-	// addAll adds all but the upper halves of the last vectors if they have none; there under the masks of both halves.
+	// addAll adds all numbers, but the upper halves of the last vectors only with upper. masks are for the two halves of
+	// the last vectors.
 	addAll := func(upper bool, masks [2]reg.Register) {
 		for _, sums := range acc {
 			for v, sum := range sums {
