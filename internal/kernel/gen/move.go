@@ -45,7 +45,7 @@ func (a *asm) advance(rounded bool, of element) {
 		a.VPSLLQ(operand.U8(63), sign, sign)
 	}
 	a.steps(n, []reg.Register{x, d}, func(lanes []int) {
-		below, moved := a.GP64(), make([]reg.VecVirtual, len(lanes)) // below is whether any v has the sign, moved the new d
+		below, moved := a.GP64(), make([]reg.VecVirtual, len(lanes)) // whether any v is negative; the new d
 		y, v := a.vec(), a.vec()
 		var signs reg.VecVirtual // of all v so far
 		for i, l := range lanes {

@@ -49,7 +49,8 @@ func (a *asm) tileSingle() {
 				}
 			}
 		}
-		// What lies ahead in a row is fetched once a turn. A turn takes half as many numbers of it as a line has, or fewer.
+		// What lies ahead in a row is fetched once a turn, which takes half as many numbers as a line has, or
+		// fewer.
 		fetch := func(i int) {
 			from := a.GP64()
 			a.LEAQ(t.row[i], from)
@@ -94,8 +95,8 @@ func (t *tileKernel) addSingles(vecs int, acc [][]reg.VecVirtual) {
 			a.VMOVUPD(wide, mask, m)
 		}
 	}
-	// addAll adds all numbers, but the upper halves of the last vectors only with upper. masks are for the two halves of
-	// the last vectors.
+	// addAll adds all numbers, those of the upper halves of the last vectors only if upper. masks are for the
+	// two halves of the last vectors.
 	addAll := func(upper bool, masks [2]reg.Register) {
 		for _, sums := range acc {
 			for v, sum := range sums {
