@@ -108,7 +108,7 @@ func (a *asm) intTile(t, left, x, n, stride, xstride reg.Register, rows, most, v
 	a.end(nil)
 }
 
-// gramBytes does the same for four rows of unsigned bytes. It subtracts 128 from the bytes of x, since the
+// gramBytes writes the same for four rows of unsigned bytes. It subtracts 128 from the bytes of x, since the
 // instruction takes one factor as signed.
 func (a *asm) gramBytes() {
 	const columns, most, signs = 2 * lanesAVX512, intVecsAVX512, 0x80808080

@@ -8,8 +8,8 @@ import (
 )
 
 // packRows and packCols are how many rows and columns the packing takes at a time; the float64 numbers of one
-// coordinate of packRows rows are a cache line. With AVX-512 it takes as many rows as a vector has lanes, and
-// wideCols columns.
+// coordinate of packRows rows are a cache line. With AVX-512 it takes as many rows as a vector holds, 8 or 16
+// of float32, and wideCols columns.
 const (
 	packRows = 8
 	packCols = 4

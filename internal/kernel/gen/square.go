@@ -85,7 +85,7 @@ func (a *asm) transposed(v []reg.VecVirtual) []reg.VecVirtual {
 	return out
 }
 
-// mirror copies what lies right of the diagonal to the left of it.
+// mirror writes the copying of what lies right of the diagonal to the left of it.
 func (a *asm) mirror() {
 	a.begin("mirror", "func(s *float64, r int)", "mirror"+a.name+" is mirrorGo for an r that is a multiple of 4.")
 	a.tiles(func(rows, transposed []reg.VecVirtual) {
@@ -97,7 +97,7 @@ func (a *asm) mirror() {
 	})
 }
 
-// symmetrize adds the transpose to a matrix.
+// symmetrize writes the addition of the transpose.
 func (a *asm) symmetrize() {
 	a.begin("symmetrize", "func(s *float64, r int)", "symmetrize"+a.name+" is symmetrizeGo for an r that is a multiple of 4.")
 	a.tiles(func(rows, transposed []reg.VecVirtual) {
