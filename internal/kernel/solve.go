@@ -69,7 +69,8 @@ func (o *Orders) Set(r int, perms []int32) {
 	}
 }
 
-// SolveWidth returns how many rows a solver works on at once: 32, or 64 of float32. Fewer rows take as long.
+// SolveWidth returns how many rows a solver works on at once: 32, or 64 of float32. In assembly, fewer rows
+// take as long.
 func SolveWidth[F Float]() int { return solveBytes / int(unsafe.Sizeof(*new(F))) }
 
 // scratch returns room for the packed rows. It begins at a cache line, so that each vector lies in one line.
