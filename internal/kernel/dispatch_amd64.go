@@ -343,8 +343,8 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 
 // wide reports whether wide vectors pay for many short rows: where r is a multiple of 8. Then, if x begins at
 // a cache line, no vector of x straddles two: a vector of float64 is a whole line, one of float32 half a
-// line. With r = 60 all vectors of every other row would. With x near, r = 16 and 32 take 0.7 to 0.8 times as
-// long as with AVX2, r = 60 as long or 1.1 times (BenchmarkGatherEach, BenchmarkMoves; Xeon).
+// line. With r = 60, all vectors of every other row of float64 would. With x near, r = 16 and 32 take 0.7 to
+// 0.8 times as long as with AVX2, r = 60 as long or 1.1 times (BenchmarkGatherEach, BenchmarkMoves; Xeon).
 func wide(r int) bool { return path == avx512 && r%lanesAVX512 == 0 }
 
 func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
