@@ -21,7 +21,7 @@ const (
 
 // gemmConsts tells package kernel the shapes of tiles.
 var gemmConsts = fmt.Sprintf(`
-// Rows of a tile, and most columns of a tile and of a line.
+// The rows of a tile, and the most columns of a tile and of a line.
 const (
 	tileRowsAVX2   = %d
 	tileColsAVX2   = %d
@@ -31,7 +31,7 @@ const (
 	lineColsAVX512 = %d
 )
 
-// gramSquareColumns is how many columns gramSquare has.
+// gramSquareColumns is how many rows and columns gramSquare does.
 const gramSquareColumns = %d
 
 // peakChains is how many fused multiply–adds of vectors a turn of peak does.
@@ -63,8 +63,8 @@ func (a *asm) tile(element string) {
 		base, size = "tile32", 4
 	}
 	a.begin(base, fmt.Sprintf("func(c *float64, alpha float64, a *%s, x *float64, n, tiles, h, w, cstride, arow, astep, xstride, ahead int)", element),
-		fmt.Sprintf("%s%s adds alpha·Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,", base, a.name, size),
-		fmt.Sprintf("0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, %d and %d ≤ w ≤ %d, or %d where h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
+		fmt.Sprintf("%s%s adds alpha·Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k] for 0 ≤ l < n,", base, a.name, size),
+		fmt.Sprintf("0 ≤ i < tiles·h and 0 ≤ k < w, n, tiles ≥ 1, h a power of two up to %d and %d ≤ w ≤ %d, or %d if h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
 		a.aheadDoc())
 	t := &tileKernel{asm: a, size: size}
 	t.xstride, t.arow, t.astep, t.w = a.arg("xstride"), a.arg("arow"), a.arg("astep"), a.arg("w")
@@ -90,7 +90,7 @@ func (a *asm) tile(element string) {
 // tile takes 16.
 func (a *asm) gram() {
 	a.begin("gram", "func(c, x *float64, n, w, cstride, xstride int)",
-		fmt.Sprintf("gram%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < %d, 0 ≤ k < w, but for i ≥ 4 and k < 4,", a.name, tileRowsAVX512),
+		fmt.Sprintf("gram%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < %d, 0 ≤ k < w, unless i ≥ 4 and k < 4,", a.name, tileRowsAVX512),
 		fmt.Sprintf("with n ≥ 1 and %d ≤ w ≤ %d. Strides are in bytes.", a.lanes, a.lanes*tileVecs))
 	t := &tileKernel{asm: a, size: 8, rows: tileRowsAVX512}
 	t.xstride, t.w, t.c, t.x, t.n = a.arg("xstride"), a.arg("w"), a.arg("c"), a.arg("x"), a.arg("n")
@@ -111,7 +111,7 @@ func (a *asm) gram() {
 func (a *asm) gramSquare() {
 	const columns, vecs = gramSquareColumns, gramSquareColumns / lanesAVX512
 	a.begin("gramSquare", "func(c, x *float64, n, cstride, xstride int)",
-		fmt.Sprintf("gramSquare%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i, k < %d, but for i ≥ %d and k < %[3]d,", a.name, columns, lanesAVX512),
+		fmt.Sprintf("gramSquare%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i, k < %d, unless i ≥ %d and k < %[3]d,", a.name, columns, lanesAVX512),
 		"with n ≥ 1. Strides are in bytes.")
 	xstride, c, x, n := a.arg("xstride"), a.arg("c"), a.arg("x"), a.arg("n")
 	var acc [columns][vecs]reg.VecVirtual // nil left of the diagonal
@@ -233,9 +233,9 @@ func (t *tileKernel) gramColumns() {
 // aheadDoc says what the parameter ahead does.
 func (a *asm) aheadDoc() string {
 	if a.lanes == 8 {
-		return "bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes on from the first half of their rows."
+		return "bytes. Unless ahead is 0, tiles of the greatest h fetch what lies ahead bytes further on in the first half of their rows."
 	}
-	return "bytes. ahead is for AVX-512."
+	return "bytes. Only AVX-512 uses ahead."
 }
 
 // panel writes the tile for vecs vectors. A last vector of at most 4 columns takes half a register. That

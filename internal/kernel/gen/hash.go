@@ -17,7 +17,7 @@ const (
 // hashSum writes the sum of the hashes of entries, one vector of entries at a time.
 func (a *asm) hashSum() {
 	a.begin("hashSum", "func(first uint64, shift int, col *int32, val *float64, n int) uint64",
-		fmt.Sprintf("hashSum%s is hashSumGo for n entries, a multiple of %d above 0; a nil val means none.", a.name, a.lanes))
+		fmt.Sprintf("hashSum%s is hashSumGo for n entries, n a positive multiple of %d. If val is nil, no values are hashed.", a.name, a.lanes))
 	col, val, n := a.arg("col"), a.arg("val"), a.arg("n")
 	h := &hashKernel{asm: a, step: a.factor(mixStep), first: a.factor(mixFirst), second: a.factor(mixSecond), base: a.vec(), shift: a.XMM(), sum: a.zeros(1)[0]}
 	a.VPBROADCASTQ(a.mem("first"), h.base)

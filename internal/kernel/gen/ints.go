@@ -31,7 +31,7 @@ func (a *asm) intKernels() {
 
 // intConsts tells package kernel the shapes of tiles.
 var intConsts = fmt.Sprintf(`
-// Rows and most columns of a tile of whole numbers, and the columns of a vector.
+// The rows and the most columns of a tile of whole numbers, and the columns of a vector.
 const (
 	intRowsAVX2    = %d
 	intColsAVX2    = %d
@@ -41,7 +41,7 @@ const (
 	intLanesAVX512 = %d
 )
 
-// stepsAtOnce is of what the number of steps is a multiple in assembly.
+// stepsAtOnce is the number of which the number of steps must be a multiple in assembly.
 const stepsAtOnce = %d
 `, intRowsAVX2, intVecsAVX2*2*lanesAVX2, 2*lanesAVX2, intRowsAVX512, intVecsAVX512*2*lanesAVX512, 2*lanesAVX512, stepVecs*2*lanesAVX2)
 
@@ -55,8 +55,8 @@ func (a *asm) gramInts() {
 	}
 	columns := 2 * a.lanes // of a vector
 	a.begin("gramInts", "func(t, a, x *int32, n, w, stride int)",
-		fmt.Sprintf("gramInts%s sets t[i·%d + k] to Σ_l of the products of the halves of a[l·stride/4 + i] and x[l·stride/4 + k], 0 ≤ i < %d, 0 ≤ k < w, 0 ≤ l < n,", a.name, most*columns, rows),
-		fmt.Sprintf("with n ≥ 1 and w = %d, …, %d a multiple of %d. stride is in bytes.", columns, most*columns, columns))
+		fmt.Sprintf("gramInts%s sets t[i·%d + k], 0 ≤ i < %d, to Σ_l of the products of both halves of a[l·stride/4 + i] and x[l·stride/4 + k]", a.name, most*columns, rows),
+		fmt.Sprintf("for 0 ≤ k < w and 0 ≤ l < n, with n ≥ 1. w is from %d to %d and a multiple of %d. stride is in bytes.", columns, most*columns, columns))
 	t, left, x, n, stride := a.arg("t"), a.arg("a"), a.arg("x"), a.arg("n"), a.arg("stride")
 	w := a.arg("w")
 	a.SHRQ(operand.U8(1), w) // choose counts in numbers of float64
@@ -113,8 +113,8 @@ func (a *asm) intTile(t, left, x, n, stride, xstride reg.Register, rows, most, v
 func (a *asm) gramBytes() {
 	const columns, most, signs = 2 * lanesAVX512, intVecsAVX512, 0x80808080
 	a.begin("gramBytes", "func(t, a, x *int32, n, w, stride, xstride int)",
-		fmt.Sprintf("gramBytes%s sets t[i·%d + k] to Σ_l of the products of the four bytes of a[l·stride/4 + i] and those, less 128 each, of x[l·xstride/4 + k], 0 ≤ i < %d,", a.name, most*columns, intRowsAVX512),
-		fmt.Sprintf("0 ≤ k < w, 0 ≤ l < n, with n ≥ 1 and w = %d, …, %d a multiple of %[1]d. Strides are in bytes.", columns, most*columns))
+		fmt.Sprintf("gramBytes%s sets t[i·%d + k], 0 ≤ i < %d, to Σ_l of the products of the four bytes of a[l·stride/4 + i] and x[l·xstride/4 + k],", a.name, most*columns, intRowsAVX512),
+		fmt.Sprintf("those of x less 128, for 0 ≤ k < w and 0 ≤ l < n, with n ≥ 1. w is from %d to %d and a multiple of %[1]d. Strides are in bytes.", columns, most*columns))
 	t, left, x, n, stride, xstride := a.arg("t"), a.arg("a"), a.arg("x"), a.arg("n"), a.arg("stride"), a.arg("xstride")
 	w := a.arg("w")
 	a.SHRQ(operand.U8(1), w) // choose counts in numbers of float64
@@ -131,7 +131,7 @@ func (a *asm) gramBytes() {
 // they are whole and which bits they have.
 func (a *asm) packBytes() {
 	a.begin("packBytes", "func(dst *int32, u, v, w, z *float64, c float64, n int) (differ, bits uint64)",
-		"packBytes"+a.name+" is packBytesGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what they have together.")
+		"packBytes"+a.name+" is packBytesGo for n = 4, 8, …. differ is 0 if all are whole numbers of 32 bits; bits is their OR, in two halves.")
 	four := a.XMM()
 	a.packWhole([]string{"u", "v", "w", "z"}, func(i int, k reg.VecVirtual, bits reg.Register) {
 		a.VPOR(k, bits, bits)
@@ -148,7 +148,7 @@ func (a *asm) packBytes() {
 // whole and which bits their magnitudes have.
 func (a *asm) packInts() {
 	a.begin("packInts", "func(dst *int32, u, v *float64, c float64, n int) (differ, bits uint64)",
-		"packInts"+a.name+" is packIntsGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what their magnitudes have together.")
+		"packInts"+a.name+" is packIntsGo for n = 4, 8, …. differ is 0 if all are whole numbers of 32 bits; bits is their magnitudes' OR, in two halves.")
 	var whole []reg.VecVirtual
 	a.packWhole([]string{"u", "v"}, func(_ int, k reg.VecVirtual, bits reg.Register) {
 		size := a.XMM()
@@ -217,7 +217,7 @@ const stepVecs = 2
 func (a *asm) stepBits() {
 	step := stepVecs * 2 * a.lanes
 	a.begin("stepBits", "func(from *int32, n int) (bits uint64)",
-		fmt.Sprintf("stepBits%s returns the bits that from[k+1] − from[k] have together, 0 ≤ k < n = %d, %d, …, in its lower half and its upper one.", a.name, step, 2*step))
+		fmt.Sprintf("stepBits%s returns the bitwise OR of from[k+1] − from[k], 0 ≤ k < n, in two halves. n is %d, %d, ….", a.name, step, 2*step))
 	from, n, acc := a.arg("from"), a.arg("n"), a.zeros(stepVecs)
 	loop := a.label("loop")
 	a.Label(loop)
@@ -244,7 +244,7 @@ const panelColumns = 64
 // the sum of their squares.
 func (a *asm) panelSquares() {
 	a.begin("panelSquares", "func(x *int16, rows int, lists *int32, count int, idx *int32, val *int16, entries int) (sum float64, bad int)",
-		"panelSquares"+a.name+" is panelSquaresGo for so many rows of x, and entries; bad is not 0 if anything lies outside of them.")
+		"panelSquares"+a.name+" is panelSquaresGo for so many rows of x and so many entries; bad is not 0 if anything lies outside.")
 	x, rows, lists, count, idx, val := a.arg("x"), a.arg("rows"), a.arg("lists"), a.arg("count"), a.arg("idx"), a.arg("val")
 	vecs := 2 * panelColumns / (8 * a.lanes) // vectors of a row
 	sums, acc := a.zeros(4), make([]reg.VecVirtual, 2*vecs)

@@ -116,7 +116,7 @@ func (a *asm) rowKernels() {
 
 // consts tells package kernel the limits of the row kernels.
 var consts = fmt.Sprintf(`
-// Numbers of a vector, and least and most columns of the row kernels.
+// Numbers in a vector, and the least and the most columns of the row kernels.
 const (
 	lanesAVX2   = %[1]d
 	leastAVX2   = %[1]d
@@ -127,13 +127,15 @@ const (
 	mostAVX2Single = %[9]d // where x is of float32
 )
 
-// fetchAhead is how many entries before its turn gatherRows fetches a row into the cache.
+// fetchAhead is how many entries ahead of its turn a row of x is fetched into the cache. gatherEach and gatherSplit
+// fetch short rows farther ahead.
 const fetchAhead = %[5]d
 
-// rangeStep is of how many numbers bitRange takes a multiple.
+// rangeStep is how many numbers the assembly of bitRange takes at a time.
 const rangeStep = %[6]d
 
-// squareTile is of what the size of a square matrix is a multiple, and innersStep how many vectors inners takes at a time.
+// squareTile is the number of which the size of a square matrix must be a multiple in assembly. innersStep is how many
+// vectors the assembly of inners takes at a time.
 const (
 	squareTile = %[7]d
 	innersStep = %[8]d

@@ -23,7 +23,7 @@ func (a *asm) advance(rounded bool, of element) {
 		name, param = "advanceRounded"+of.suffix, ", y *float32"
 	}
 	a.begin(name, "func(x, d *float64, t float64, last *"+of.name+", n int"+param+") (along float64, cut int)",
-		name+a.name+" is "+name+"Go; cut is not 0 if zero has stopped any.")
+		name+a.name+" is the kernel "+name+": see advanceGo and advanceRoundedGo. cut is not 0 if zero stops any number.")
 	x, d, last, n := a.arg("x"), a.arg("d"), a.arg("last"), a.arg("n")
 	var copied reg.Register
 	if rounded {
@@ -235,7 +235,7 @@ func (a *asm) wholeColumns(of element) string {
 func (a *asm) addGathered() {
 	a.begin("addGathered", "func(z *float64, w int, at, from *int32, count int, idx *int32, val, x *float64, stride, limitZ, limitX int) bool",
 		fmt.Sprintf("addGathered%s adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.wholeColumns(double)),
-		"columns j and from[k+1] − from[k] values of p, going on from k to k. stride and limits are in bytes: it returns",
+		"columns j. Each k takes the next from[k+1] − from[k] values of p. stride and limits are in bytes. It returns",
 		"false at an index that is negative or too large.")
 	r := &rowKernel{asm: a, source: gather, element: double}
 	z, from, places := a.arg("z"), a.arg("from"), a.arg("at")
@@ -293,15 +293,15 @@ func (a *asm) addGathered() {
 // of a row follow those of the row before. With split a row has two pieces, and the first piece alone makes
 // low_k.
 func (a *asm) gatherEach(split bool, of element) {
-	name, low, pieces := "gatherEach"+of.suffix, "", "from[k+1] − from[k] values of p, going on from k to k."
+	name, low, pieces := "gatherEach"+of.suffix, "", "from[k+1] − from[k] values of p."
 	if split {
 		name, low = "gatherSplit"+of.suffix, ", low"
-		pieces = "from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give."
+		pieces = "from[2k+2] − from[2k] values of p. It sets low to what the first from[2k+1] − from[2k] give."
 	}
 	a.begin(name, fmt.Sprintf("func(z%s *float64, w int, from *int32, count int, idx *int32, val *float64, x *%s, scale float64, stride, limit int, fetch *int32) bool", low, of.name),
 		fmt.Sprintf("%s%s sets z[k·stride/%[3]d + j] to scale·Σ_p val[p]·x[idx[p]·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.wholeColumns(of)),
-		"columns j and "+pieces, "A nil val means ones. stride and limit are in bytes: it returns false at an index that is",
-		fmt.Sprintf("negative or too large. It fetches the rows of the indices %d further on into the cache, %d if they are up to %d lines, for a piece all of whose such indices lie before fetch or there.", fetchAhead, fetchFar, fewLines))
+		"columns j. Each k takes the next "+pieces, "A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.",
+		fmt.Sprintf("It fetches rows %d entries ahead, or %d if they have at most %d cache lines, in pieces where no such index is beyond fetch.", fetchAhead, fetchFar, fewLines))
 	e := &eachKernel{rowKernel: &rowKernel{asm: a, source: gather, element: of}, z: a.arg("z"), from: a.arg("from")}
 	if split {
 		e.low = a.arg("low")
@@ -435,7 +435,7 @@ func (a *asm) gatherSpan(of element) {
 	name := "gatherSpan" + of.suffix
 	a.begin(name, fmt.Sprintf("func(z *float64, w int, at, to, end *int64, count int, idx *int32, val *float64, x *%s, stride, first, width int)", of.name),
 		fmt.Sprintf("%s%s adds Σ_p val[p]·x[(idx[p] − first)·stride/%[3]d + j] to z[k·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.wholeColumns(of)),
-		"columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.",
+		"columns j and p from at[k] up to end[k] or the first with idx[p] < first or ≥ first + width, and sets to[k] to that p.",
 		"A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.")
 	r := &rowKernel{asm: a, source: gather, element: of}
 	z, k := a.arg("z"), a.GP64()

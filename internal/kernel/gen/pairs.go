@@ -11,7 +11,7 @@ import (
 func (a *asm) sumPairs(of element) {
 	name := "sumPairs" + of.suffix
 	a.begin(name, "func(x *"+of.name+", r, n int, first int32, rows *int32, count int, cut, idx *int32, entries int, val *float64) (sum float64, bad int)",
-		name+a.name+" is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.")
+		name+a.name+" is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.")
 	x, r, rows, cut := a.arg("x"), a.arg("r"), a.arg("rows"), a.arg("cut")
 	acc := a.zeros(unroll)
 	next, entry, out, bad := a.label("next"), a.label("entry"), a.label("out"), a.label("bad")

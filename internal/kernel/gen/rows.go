@@ -57,7 +57,7 @@ func (a *asm) rows(s source) {
 	if s == gather {
 		a.begin("gatherRows", "func(acc *float64, w int, idx *int32, val, x *float64, n, fetch, stride, limit int) bool",
 			fmt.Sprintf("gatherRows%s adds Σ_p val[p]·x[idx[p]·stride/8 + k] to acc[k], %s.", a.name, columns),
-			"A nil val means ones. stride and limit are in bytes: it returns false, acc as it was, at an idx[p] that is",
+			"A nil val means ones. stride and limit are in bytes. It returns false, with acc unchanged, at an idx[p] that is",
 			"negative or has idx[p]·stride > limit. For the first fetch entries it also fetches the row of",
 			fmt.Sprintf("idx[p + %d], which need not be a valid one, into the cache.", fetchAhead))
 	} else {

@@ -16,8 +16,8 @@ func (a *asm) tileSingle() {
 		height = tileRowsAVX512
 	}
 	a.begin("tileSingle", "func(c *float64, alpha float64, a, x *float32, n, w, cstride, arow, xstride, ahead int)",
-		fmt.Sprintf("tileSingle%s adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < %d, 0 ≤ k < w, with n ≥ 1 and 1 ≤ w ≤ %d", a.name, height, tileVecs*lanes),
-		"(a multiple of 4 with AVX2). It reads whole vectors of x, and fetches what lies ahead bytes beyond in the rows of a. Strides are in bytes.")
+		fmt.Sprintf("tileSingle%s adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k] for 0 ≤ i < %d and 1 ≤ w ≤ %d", a.name, height, tileVecs*lanes),
+		"columns k, with 0 ≤ l < n and n ≥ 1. In tileSingleAVX2 w is a multiple of 4. It reads whole vectors of x, and fetches\n// what lies ahead bytes further on in the rows of a. Strides are in bytes.")
 	t := &tileKernel{asm: a, size: single.size, rows: height}
 	t.c, t.a, t.next, t.arow, t.w = a.arg("c"), a.arg("a"), a.GP64(), a.arg("arow"), a.arg("w")
 	x, n, xstride, ahead := a.arg("x"), a.arg("n"), a.arg("xstride"), a.arg("ahead")

@@ -17,7 +17,8 @@ var solveConsts = fmt.Sprintf(`
 // solveBytes is how many bytes of rows a row solver works on at once.
 const solveBytes = %d
 
-// The packing takes packBlock rows of packCols or more columns at a time; with AVX-512 wideBytes bytes of rows, of wideCols columns or more.
+// The packing takes packBlock rows of at least packCols columns at a time. With AVX-512 it takes as many rows as have
+// wideBytes bytes in a coordinate, of at least wideCols columns.
 const (
 	packBlock = %d
 	packCols  = %d

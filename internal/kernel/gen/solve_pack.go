@@ -116,8 +116,8 @@ func (s *solver) pack() {
 func (s *solver) beginPack(rows, cols int) {
 	kind := fmt.Sprint(8 * s.size)
 	s.begin("pack"+kind, fmt.Sprintf("func(x *float%s, stride, array int, h, ah *float64, pitch, r int, diag, l1 *float64, blocks int)", kind),
-		fmt.Sprintf("pack%s%s lays %d·blocks rows of r ≥ %d numbers, pitch apart, out as packRowsGo does, but not diag; stride is the", kind, s.name, rows, cols),
-		"bytes of a coordinate and array those of all.")
+		fmt.Sprintf("pack%s%s lays out %d·blocks rows of r ≥ %d numbers, pitch apart, as packRowsGo does, except for diag. stride is the", kind, s.name, rows, cols),
+		"bytes of a coordinate, array those of all coordinates.")
 }
 
 // packWide writes the packing of rows, a vector of them at a time.

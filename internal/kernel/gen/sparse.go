@@ -15,7 +15,7 @@ const scatterTurn = 8
 // vectors takes as long. What matters is that a list is in the cache when its turn comes.
 func (a *asm) scatterLists() {
 	a.begin("scatterLists", "func(y *float64, n int, lists *int64, count int, idx *int32, val *float64, entries int) (ok bool)",
-		"scatterLists"+a.name+" is scatterListsGo for a y of n numbers and so many entries; it returns false, y changed, if anything lies outside of them.")
+		"scatterLists"+a.name+" is scatterListsGo for a y of n numbers. If an index or list is out of range it returns false, y changed.")
 	y, n, lists, count := a.arg("y"), a.arg("n"), a.arg("lists"), a.arg("count")
 	next, ones, out, bad := a.label("next"), a.label("ones"), a.label("out"), a.label("bad")
 	a.Label(next)

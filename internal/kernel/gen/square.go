@@ -165,7 +165,7 @@ const innersStep = 2
 // inners writes five sums over three matrices in a single loop.
 func (a *asm) inners() {
 	a.begin("inners", "func(x, y, z *float64, n int) (xz, yz, yy, xy, xx float64)",
-		"inners"+a.name+" returns the inner products of x, y and z, n numbers each, n a multiple of "+map[int]string{4: "8", 8: "16"}[a.lanes]+" above 0.")
+		"inners"+a.name+" returns the inner products of x, y and z, n numbers each, n a positive multiple of "+map[int]string{4: "8", 8: "16"}[a.lanes]+".")
 	x, y, z, n := a.arg("x"), a.arg("y"), a.arg("z"), a.arg("n")
 	acc := a.zeros(5 * innersStep)
 	loop := a.label("loop")

@@ -70,7 +70,7 @@ const rangeVectors = 4
 // the sign bit is inverted before and after. Memory is the limit.
 func (a *asm) bitRange() {
 	a.begin("bitRange", "func(x *float64, n int, least, most *[4]uint64)",
-		fmt.Sprintf("bitRange%s sets least[k mod %d] and most[k mod %[2]d] to the extremes of the bits of x[k], 0 ≤ k < n; n is a multiple of %d above 0.", a.name, a.lanes, a.lanes*rangeVectors))
+		fmt.Sprintf("bitRange%s sets least[k mod %d] and most[k mod %[2]d] to the extreme bits of x[k], 0 ≤ k < n; n is a positive multiple of %d.", a.name, a.lanes, a.lanes*rangeVectors))
 	x, n, sign, bits := a.arg("x"), a.arg("n"), a.YMM(), a.GP64()
 	a.MOVQ(operand.U64(1<<63), bits)
 	a.VMOVQ(bits, sign.AsX())
@@ -210,7 +210,7 @@ func (a *asm) freeRow() {
 
 // handOver writes a copy whose stores leave no cache line in the caches of the processor that makes them.
 func (a *asm) handOver() {
-	a.begin("handOver", "func(y, x *float64, lines int)", "handOver"+a.name+" copies so many cache lines, at least one, from x to y, where one begins, past the caches.")
+	a.begin("handOver", "func(y, x *float64, lines int)", "handOver"+a.name+" copies lines ≥ 1 cache lines from x to y, past the caches. y must begin at a cache line.")
 	y, x, lines := a.arg("y"), a.arg("x"), a.arg("lines")
 	loop := a.label("loop")
 	a.Label(loop)
@@ -232,7 +232,7 @@ func (a *asm) vendor() {
 	a.Function("vendor")
 	a.Attributes(attr.NOSPLIT)
 	a.SignatureExpr("func() (b, d, c uint32)")
-	a.Doc("vendor returns the maker of the processor, four letters each.")
+	a.Doc("vendor returns the name of the processor's maker, four letters in each result.")
 	a.XORL(reg.EAX, reg.EAX)
 	a.XORL(reg.ECX, reg.ECX)
 	a.CPUID()
@@ -244,7 +244,7 @@ func (a *asm) vendor() {
 
 // fetch writes the prefetching of every cache line into the second-level cache.
 func (a *asm) fetch() {
-	a.begin("fetch", "func(x *float64, lines int)", "fetch"+a.name+" fetches so many cache lines from x on into the second-level cache.")
+	a.begin("fetch", "func(x *float64, lines int)", "fetch"+a.name+" fetches the given number of cache lines, at least one, from x on into the second-level cache.")
 	x, lines := a.arg("x"), a.arg("lines")
 	loop := a.label("loop")
 	a.Label(loop)
@@ -257,8 +257,8 @@ func (a *asm) fetch() {
 
 // fetchNext writes the prefetching of what lies at many places of two lists.
 func (a *asm) fetchNext() {
-	a.begin("fetchNext", "func(places *int64, step, count int, idx *int32, val *float64)", "fetchNext"+a.name+" fetches two cache lines from idx[p] and three from val[p] on into the second-level cache, for count places p, step bytes apart.",
-		"A nil val has none.")
+	a.begin("fetchNext", "func(places *int64, step, count int, idx *int32, val *float64)", "fetchNext"+a.name+" fetches two cache lines from idx[p] on and, unless val is nil, three from val[p] on into the second-level",
+		"cache, for each of count ≥ 1 places p, which are step bytes apart.")
 	places, step, count, idx, val := a.arg("places"), a.arg("step"), a.arg("count"), a.arg("idx"), a.arg("val")
 	ones := a.label("ones")
 	a.TESTQ(val, val)
