@@ -190,7 +190,7 @@ func mulAVX2(y *float64, x *float64, n int)
 //go:noescape
 func freeRowAVX2(free *float64, h *float64, lin *float64, d *float64, n int)
 
-// bitRangeAVX2 sets least[k mod 4] and most[k mod 4] to the extreme bits of x[k], 0 ≤ k < n; n is a positive multiple of 16.
+// bitRangeAVX2 sets least[k mod 4] and most[k mod 4] to the extremes of the bits of x[k], 0 ≤ k < n; n is a positive multiple of 16.
 //
 //go:noescape
 func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)

@@ -70,7 +70,7 @@ const rangeVectors = 4
 // the sign bit is inverted before and after. Memory is the limit.
 func (a *asm) bitRange() {
 	a.begin("bitRange", "func(x *float64, n int, least, most *[4]uint64)",
-		fmt.Sprintf("bitRange%s sets least[k mod %d] and most[k mod %[2]d] to the extreme bits of x[k], 0 ≤ k < n; n is a positive multiple of %d.", a.name, a.lanes, a.lanes*rangeVectors))
+		fmt.Sprintf("bitRange%s sets least[k mod %d] and most[k mod %[2]d] to the extremes of the bits of x[k], 0 ≤ k < n; n is a positive multiple of %d.", a.name, a.lanes, a.lanes*rangeVectors))
 	x, n, sign, bits := a.arg("x"), a.arg("n"), a.YMM(), a.GP64()
 	a.MOVQ(operand.U64(1<<63), bits)
 	a.VMOVQ(bits, sign.AsX())
