@@ -266,10 +266,9 @@ func axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 	}
 }
 
-// panel returns how many columns the next panel takes when left columns remain and a panel takes no more than
-// most. It takes all of them if they fit. Otherwise the columns are divided among as few panels as possible,
-// of about equal width. A panel consists of whole vectors of lanes columns unless it is the last, and it is
-// narrower than one vector only if left is.
+// panel returns how many columns the next panel takes if left columns remain and a panel takes at most most:
+// all, if they fit. Otherwise they are divided among as few panels as possible, about equally wide. A panel
+// consists of whole vectors of lanes columns unless it is the last, and is narrower than one only if left is.
 func panel(left, most, lanes int) int {
 	if left <= most {
 		return left
@@ -515,8 +514,8 @@ func gramStrip(c, x []float64, n, cols, stride int) (done int) {
 	return w
 }
 
-// gramSquare does what GramRows does for the last rows and as many columns, and returns true. It returns
-// false, having done nothing, unless AVX-512 is in use and columns is gramSquareColumns.
+// gramSquare does what GramRows does for the last rows and as many columns. It does nothing and returns false
+// unless AVX-512 is in use and columns is gramSquareColumns.
 func gramSquare(c, x []float64, n, columns, stride int) bool {
 	if path != avx512 || columns != gramSquareColumns {
 		return false
@@ -527,8 +526,7 @@ func gramSquare(c, x []float64, n, columns, stride int) bool {
 	return true
 }
 
-// IntsPay reports whether whole numbers are worth it: whether GramInts takes less time than GramRows, and
-// PanelSquares less than additions by lists.
+// IntsPay reports whether GramInts takes less time than GramRows, and PanelSquares less than adding up lists.
 func IntsPay() bool { return path != portable }
 
 func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32) {

@@ -74,8 +74,7 @@ func gramStrip(_, _ []float64, _, _, _ int) (done int) { return 0 }
 
 func gramSquare(_, _ []float64, _, _, _ int) bool { return false }
 
-// IntsPay reports whether whole numbers are worth it: whether GramInts takes less time than GramRows, and
-// PanelSquares less than additions by lists.
+// IntsPay reports whether GramInts takes less time than GramRows, and PanelSquares less than adding up lists.
 func IntsPay() bool { return false }
 
 func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32) {
