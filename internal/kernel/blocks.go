@@ -5,16 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// Blocks calls f(b, lo, hi) for every block b = 0, 1, … of [0, n) cut every size places, on at most workers goroutines,
-// the calling one among them. Blocks never depend on workers, so a result that f stores by block and the caller combines
-// in order of b is the same for any number of them. It returns when all calls have; where one panics no others begin, and it panics with the same;
-// where one ends its goroutine (runtime.Goexit) it panics, too.
+// Blocks cuts [0, n) into blocks of size places each, the last of which may be shorter, and calls f(b, lo,
+// hi) for every block b = 0, 1, …, on at most workers goroutines including the calling one. The blocks do not
+// depend on workers. So a result that f stores by block, and that the caller combines in order of b, is the
+// same for any number of workers.
+//
+// Blocks returns when all calls have returned. If a call panics, no further calls begin, and once the calls
+// under way have returned Blocks panics with the same value. If a call ends a goroutine that Blocks started
+// (runtime.Goexit), Blocks panics too.
 func Blocks(n, size, workers int, f func(b, lo, hi int)) {
 	BlocksWith(n, size, workers, func() struct{} { return struct{}{} }, func(_ struct{}, b, lo, hi int) { f(b, lo, hi) })
 }
 
-// BlocksWith is Blocks with something for f to write on: each goroutine makes its own by scratch and passes it to all its
-// calls, so it holds what the last one left.
+// BlocksWith is Blocks with scratch space for f: each goroutine makes its own with scratch and passes it to
+// all its calls of f. A call finds in it what the goroutine's previous call left there.
 func BlocksWith[S any](n, size, workers int, scratch func() S, f func(s S, b, lo, hi int)) {
 	count := BlockCount(n, size)
 	var next atomic.Int64

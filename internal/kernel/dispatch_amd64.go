@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// The ways to run a kernel, best last.
+// The code paths that a kernel can take, best last.
 const (
 	portable = iota
 	avx2     // with FMA
-	avx512   // AVX-512F and VL, besides
+	avx512   // also AVX-512F and VL
 )
 
-// path is the way in use.
+// path is the path in use.
 var path = best()
 
-// best returns the best way this processor and operating system have.
+// best returns the best path that this processor and operating system support.
 func best() int {
 	switch {
 	case !cpu.X86.HasAVX2 || !cpu.X86.HasFMA:
@@ -30,23 +30,23 @@ func best() int {
 	return avx512
 }
 
-// Lanes returns how many numbers a vector of the way in use holds.
+// Lanes returns how many float64 numbers a vector of the path in use holds.
 func Lanes() int { return [...]int{portable: 1, avx2: 4, avx512: 8}[path] }
 
-// Portable turns assembly off until the returned function is called. For tests; no kernel may be running meanwhile in
-// another goroutine.
+// Portable turns assembly off until the returned function is called. It is meant for tests. No kernel may be
+// running in another goroutine when either function is called.
 func Portable() (restore func()) { return use(portable) }
 
-// use is Portable for any way, at most best.
+// use is Portable for any path up to best.
 func use(p int) (restore func()) {
 	old := path
 	path = p
 	return func() { path = old }
 }
 
-// Where wider code begins to pay, measured with Dot and Axpy in turn, each waiting for the other (BenchmarkDotAxpy; Zen 4).
-// Below shortest the call into assembly costs more than it gains; below longest AVX2 has its sum sooner than AVX-512,
-// having fewer lanes to add up, and is no slower otherwise.
+// The lengths from which wider code pays, measured with Dot and Axpy in turn, each waiting for the other
+// (BenchmarkDotAxpy; Zen 4). Below shortest the call into assembly costs more than it gains. Below longest
+// AVX2 finishes its sum sooner than AVX-512, since it has fewer lanes to add up, and is otherwise no slower.
 const (
 	shortest = 16
 	longest  = 1024
@@ -118,11 +118,13 @@ func freeRow(free, h, g, d []float64) {
 	}
 }
 
-// throughCaches says that lines are handed over sooner by ordinary stores than by those past the caches, which take them to memory: so it was measured on one Xeon, and the other way round on
-// one Zen 5 (docs/decisions/0017). The rest of either family is taken to be alike.
+// throughCaches says that HandOver uses ordinary stores instead of stores that bypass the caches and go to
+// memory. Ordinary stores hand lines over sooner on one Xeon, those past the caches on one Zen 5
+// (docs/decisions/0017). All processors by Intel are taken to be like that Xeon, those of every other maker
+// like that Zen 5.
 var throughCaches = madeBy("GenuineIntel")
 
-// madeBy says whether that is the maker of this processor, of twelve letters.
+// madeBy reports whether the maker of this processor has the given name, of twelve letters.
 func madeBy(name string) bool {
 	b, d, c := vendor()
 	letters := make([]byte, 0, 12)
@@ -138,7 +140,7 @@ func handOver(y, x []float64) {
 		copy(y, x)
 		return
 	}
-	first := int(-uintptr(unsafe.Pointer(&y[0])) / 8 % line) // at which a line begins
+	first := int(-uintptr(unsafe.Pointer(&y[0])) / 8 % line) // index of the first number that begins a line
 	copy(y[:first], x)
 	lines := (len(y) - first) / line
 	handOverAVX2(&y[first], &x[first], lines)
@@ -264,9 +266,9 @@ func axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 	}
 }
 
-// panel returns how many of the columns that are left the next panel takes, at most most: all of them, or such a part
-// that as few panels as will do are about equally wide. It is of whole vectors of lanes unless it is the last, and
-// narrower than one only if left is.
+// panel returns how many columns the next panel takes if left columns remain and a panel takes at most most:
+// all, if they fit. Otherwise they are divided among as few panels as possible, about equally wide. A panel
+// consists of whole vectors of lanes columns unless it is the last, and is narrower than one only if left is.
 func panel(left, most, lanes int) int {
 	if left <= most {
 		return left
@@ -294,11 +296,11 @@ func rowTimes(acc, row, x []float64) {
 	}
 }
 
-// fetchFrom is the least size of an x whose rows are fetched into the cache ahead: 512 KiB, half of a second-level
-// cache.
+// fetchFrom is the least size in bytes of an x whose rows are fetched into the cache ahead of time: 512 KiB,
+// half of a second-level cache of 1 MiB.
 const fetchFrom = 1 << 19
 
-// mostOfAVX2 returns the most columns of the row kernels for AVX2 with an x of that type.
+// mostOfAVX2 returns the most columns that the row kernels for AVX2 can do with an x of type F.
 func mostOfAVX2[F Float]() int {
 	if unsafe.Sizeof(F(0)) == 4 {
 		return mostAVX2Single
@@ -338,9 +340,10 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 	}
 }
 
-// wide reports whether many short rows are worth wide vectors: where rows of r numbers are whole cache lines. Where they are not, every other
-// vector lies in two. With x near, r = 16 and 32 take 0.7 to 0.8 times as long as with AVX2, r = 60 as long or 1.1 times (BenchmarkGatherEach,
-// BenchmarkMoves; Xeon).
+// wide reports whether wide vectors pay for many short rows: where r is a multiple of 8. Then, if x begins at
+// a cache line, no vector of x straddles two: a vector of float64 is a whole line, one of float32 half a
+// line. With r = 60, all vectors of every other row of float64 would. With x near, r = 16 and 32 take 0.7 to
+// 0.8 times as long as with AVX2, r = 60 as long or 1.1 times (BenchmarkGatherEach, BenchmarkMoves; Xeon).
 func wide(r int) bool { return path == avx512 && r%lanesAVX512 == 0 }
 
 func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
@@ -364,7 +367,7 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	}
 }
 
-// gatherEach computes rows in two pieces if lower is not nil.
+// gatherEach computes rows in two pieces if lower is not nil, and in one otherwise.
 func gatherEach[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	if path == portable || r < leastAVX2 || len(x) < r {
 		gatherEachGo(dst, lower, r, from, idx, val, x, scale)
@@ -511,7 +514,8 @@ func gramStrip(c, x []float64, n, cols, stride int) (done int) {
 	return w
 }
 
-// gramSquare does what GramRows does for the last rows and columns, as many of both, or returns false.
+// gramSquare does what GramRows does for the last rows and as many columns. It does nothing and returns false
+// unless AVX-512 is in use and columns is gramSquareColumns.
 func gramSquare(c, x []float64, n, columns, stride int) bool {
 	if path != avx512 || columns != gramSquareColumns {
 		return false
@@ -522,7 +526,7 @@ func gramSquare(c, x []float64, n, columns, stride int) bool {
 	return true
 }
 
-// IntsPay says whether GramInts takes less time than GramRows, and PanelSquares than lists.
+// IntsPay reports whether GramInts takes less time than GramRows, and PanelSquares less than adding up lists.
 func IntsPay() bool { return path != portable }
 
 func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32) {

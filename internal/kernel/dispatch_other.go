@@ -2,17 +2,17 @@
 
 package kernel
 
-// Without assembly the portable code is all there is.
+// Without assembly there is only the portable path.
 
 const portable = iota
 
 func best() int { return portable }
 
-// Lanes returns how many numbers a vector of the way in use holds.
+// Lanes returns how many float64 numbers a vector of the path in use holds.
 func Lanes() int { return 1 }
 
-// Portable turns assembly off until the returned function is called. For tests; no kernel may be running meanwhile in
-// another goroutine.
+// Portable turns assembly off until the returned function is called. It is meant for tests. No kernel may be
+// running in another goroutine when either function is called.
 func Portable() (restore func()) { return use(portable) }
 
 func use(int) (restore func()) { return func() {} }
@@ -68,13 +68,13 @@ func singleTimes(c []float64, alpha float64, a []float32, stride int, x []float3
 	singleTimesGo(c, alpha, a, stride, x, r)
 }
 
-const solveBytes = 256 // as with assembly, though any would do
+const solveBytes = 256 // as with assembly, although any value would do
 
 func gramStrip(_, _ []float64, _, _, _ int) (done int) { return 0 }
 
 func gramSquare(_, _ []float64, _, _, _ int) bool { return false }
 
-// IntsPay says whether GramInts takes less time than GramRows, and PanelSquares than lists.
+// IntsPay reports whether GramInts takes less time than GramRows, and PanelSquares less than adding up lists.
 func IntsPay() bool { return false }
 
 func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32) {
@@ -87,7 +87,7 @@ func panelSquares(x []int16, spans []Span, idx []int32, val []int16) float64 {
 	return panelSquaresGo(x, spans, idx, val)
 }
 
-// BytesPay says whether GramBytes takes less time than GramInts.
+// BytesPay reports whether GramBytes takes less time than GramInts.
 func BytesPay() bool { return false }
 
 func packBytes(dst []int32, u, v, w, z []float64, c float64) (differ bool, bits uint32) {

@@ -4,22 +4,23 @@
 
 package kernel
 
-// tileAVX2 adds alpha·Σ_l a[(i·arow + l·astep)/8]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
-// 0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, 4 and 4 ≤ w ≤ 12, or 32 where h is 1. Strides are in
-// bytes. ahead is for AVX-512.
+// tileAVX2 adds alpha·Σ_l a[(i·arow + l·astep)/8]·x[l·xstride/8 + k] to c[i·cstride/8 + k] for 0 ≤ l < n,
+// 0 ≤ i < tiles·h and 0 ≤ k < w, n, tiles ≥ 1, h a power of two up to 4 and 4 ≤ w ≤ 12, or 32 if h is 1. Strides are in
+// bytes. Only AVX-512 uses ahead.
 //
 //go:noescape
 func tileAVX2(c *float64, alpha float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
-// tile32AVX2 adds alpha·Σ_l a[(i·arow + l·astep)/4]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
-// 0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, 4 and 4 ≤ w ≤ 12, or 32 where h is 1. Strides are in
-// bytes. ahead is for AVX-512.
+// tile32AVX2 adds alpha·Σ_l a[(i·arow + l·astep)/4]·x[l·xstride/8 + k] to c[i·cstride/8 + k] for 0 ≤ l < n,
+// 0 ≤ i < tiles·h and 0 ≤ k < w, n, tiles ≥ 1, h a power of two up to 4 and 4 ≤ w ≤ 12, or 32 if h is 1. Strides are in
+// bytes. Only AVX-512 uses ahead.
 //
 //go:noescape
 func tile32AVX2(c *float64, alpha float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
-// tileSingleAVX2 adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < 4, 0 ≤ k < w, with n ≥ 1 and 1 ≤ w ≤ 24
-// (a multiple of 4 with AVX2). It reads whole vectors of x, and fetches what lies ahead bytes beyond in the rows of a. Strides are in bytes.
+// tileSingleAVX2 adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k] for 0 ≤ i < 4 and 1 ≤ w ≤ 24
+// columns k, with 0 ≤ l < n and n ≥ 1. In tileSingleAVX2 w is a multiple of 4. It reads whole vectors of x, and fetches
+// what lies ahead bytes further on in the rows of a. Strides are in bytes.
 //
 //go:noescape
 func tileSingleAVX2(c *float64, alpha float64, a *float32, x *float32, n int, w int, cstride int, arow int, xstride int, ahead int)
@@ -29,33 +30,34 @@ func tileSingleAVX2(c *float64, alpha float64, a *float32, x *float32, n int, w 
 //go:noescape
 func peakAVX2(n int)
 
-// tileAVX512 adds alpha·Σ_l a[(i·arow + l·astep)/8]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
-// 0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, 8 and 1 ≤ w ≤ 24, or 64 where h is 1. Strides are in
-// bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes on from the first half of their rows.
+// tileAVX512 adds alpha·Σ_l a[(i·arow + l·astep)/8]·x[l·xstride/8 + k] to c[i·cstride/8 + k] for 0 ≤ l < n,
+// 0 ≤ i < tiles·h and 0 ≤ k < w, n, tiles ≥ 1, h a power of two up to 8 and 1 ≤ w ≤ 24, or 64 if h is 1. Strides are in
+// bytes. Unless ahead is 0, tiles of the greatest h fetch what lies ahead bytes further on in the first half of their rows.
 //
 //go:noescape
 func tileAVX512(c *float64, alpha float64, a *float64, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
-// tile32AVX512 adds alpha·Σ_l a[(i·arow + l·astep)/4]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,
-// 0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, 8 and 1 ≤ w ≤ 24, or 64 where h is 1. Strides are in
-// bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes on from the first half of their rows.
+// tile32AVX512 adds alpha·Σ_l a[(i·arow + l·astep)/4]·x[l·xstride/8 + k] to c[i·cstride/8 + k] for 0 ≤ l < n,
+// 0 ≤ i < tiles·h and 0 ≤ k < w, n, tiles ≥ 1, h a power of two up to 8 and 1 ≤ w ≤ 24, or 64 if h is 1. Strides are in
+// bytes. Unless ahead is 0, tiles of the greatest h fetch what lies ahead bytes further on in the first half of their rows.
 //
 //go:noescape
 func tile32AVX512(c *float64, alpha float64, a *float32, x *float64, n int, tiles int, h int, w int, cstride int, arow int, astep int, xstride int, ahead int)
 
-// tileSingleAVX512 adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < 8, 0 ≤ k < w, with n ≥ 1 and 1 ≤ w ≤ 48
-// (a multiple of 4 with AVX2). It reads whole vectors of x, and fetches what lies ahead bytes beyond in the rows of a. Strides are in bytes.
+// tileSingleAVX512 adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k] for 0 ≤ i < 8 and 1 ≤ w ≤ 48
+// columns k, with 0 ≤ l < n and n ≥ 1. In tileSingleAVX2 w is a multiple of 4. It reads whole vectors of x, and fetches
+// what lies ahead bytes further on in the rows of a. Strides are in bytes.
 //
 //go:noescape
 func tileSingleAVX512(c *float64, alpha float64, a *float32, x *float32, n int, w int, cstride int, arow int, xstride int, ahead int)
 
-// gramAVX512 adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < 8, 0 ≤ k < w, but for i ≥ 4 and k < 4,
+// gramAVX512 adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < 8, 0 ≤ k < w, unless i ≥ 4 and k < 4,
 // with n ≥ 1 and 8 ≤ w ≤ 24. Strides are in bytes.
 //
 //go:noescape
 func gramAVX512(c *float64, x *float64, n int, w int, cstride int, xstride int)
 
-// gramSquareAVX512 adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i, k < 16, but for i ≥ 8 and k < 8,
+// gramSquareAVX512 adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i, k < 16, unless i ≥ 8 and k < 8,
 // with n ≥ 1. Strides are in bytes.
 //
 //go:noescape
@@ -66,7 +68,7 @@ func gramSquareAVX512(c *float64, x *float64, n int, cstride int, xstride int)
 //go:noescape
 func peakAVX512(n int)
 
-// Rows of a tile, and most columns of a tile and of a line.
+// The rows of a tile, and the most columns of a tile and of a line.
 const (
 	tileRowsAVX2   = 4
 	tileColsAVX2   = 12
@@ -76,7 +78,7 @@ const (
 	lineColsAVX512 = 64
 )
 
-// gramSquareColumns is how many columns gramSquare has.
+// gramSquareColumns is how many rows and columns gramSquare does.
 const gramSquareColumns = 16
 
 // peakChains is how many fused multiply–adds of vectors a turn of peak does.

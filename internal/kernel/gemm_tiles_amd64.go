@@ -2,16 +2,17 @@
 
 package kernel
 
-// passRows is how many rows of A go by at a time: their part of a chunk, a quarter of a megabyte, stays in the
-// second-level cache.
+// passRows is how many rows of A are worked on at a time. Their part of a chunk, a quarter of a megabyte,
+// stays in the second-level cache.
 const passRows = 256
 
-// timesTiles is timesGo by tiles, all in place; with AVX2 it wants at least leastAVX2 columns.
+// timesTiles is timesGo by tiles, on the data where it lies. With AVX2 it needs at least leastAVX2 columns.
 //
-// For each chunk, passRows rows come by one panel of columns after the other, so that the panel's part of X stays in the
-// first-level cache if it fits; the rows' part of A comes from the second level for all panels but the first. To pack
-// either costs more than it gains: X takes its turn every 6 to 24 cycles, which leaves time for what crosses cache lines,
-// and the processor follows 8 rows of A in memory.
+// For each chunk, passRows rows are multiplied by one panel of columns after the other. So the panel's part
+// of X stays in the first-level cache, if it fits; the rows' part of A comes from the second-level cache for
+// all panels but the first. Packing A or X costs more than it gains. A row of X is wanted only every 6 to 24
+// cycles, which leaves time for loads that cross cache lines, and the processor can follow 8 rows of A in
+// memory.
 func timesTiles[F Float](c []float64, alpha float64, a []F, arow, astep int, x []float64, rows, n, cols, stride, gap int) {
 	for i := 0; i < rows; i += passRows {
 		passTiles(c[i*stride:], alpha, a[i*arow:], arow, astep, x, min(passRows, rows-i), n, cols, stride, gap)
@@ -43,7 +44,7 @@ func passTiles[F Float](c []float64, alpha float64, a []F, arow, astep int, x []
 				}
 			}
 			if ahead > 0 && k == 0 {
-				ahead += tileRowsAVX512 / 2 * arow // the other half of the rows
+				ahead += tileRowsAVX512 / 2 * arow // from the other half of the rows
 			} else {
 				ahead = 0
 			}
@@ -55,12 +56,17 @@ func passTiles[F Float](c []float64, alpha float64, a []F, arow, astep int, x []
 	}
 }
 
-// farRow is the greatest length of the rows of a square A of float64 that a second-level cache of 2 MB holds. Beyond, each chunk has the
-// next one of the same rows fetched, the last what the caller says comes next, half of them while the first panel of X goes by and half with the second, if there is one: later they are there. CBCL's
-// A (n = 2429), r = 60: 10.5 ms, all with the first panel 10.9; a square A that is near takes 1.14 times as long with it (Xeon with AVX-512).
+// farRow is the greatest length of the rows of a square A of float64 that fits into a second-level cache of 2
+// MB. Where rows of A lie farther apart, each chunk has the next chunk of the same rows fetched, and the last
+// chunk what the caller says comes next. Half of the rows are fetched during the first panel of X and half
+// during the second, if there is one; for later panels they are there already.
+//
+// CBCL's A (n = 2429) with r = 60 takes 10.5 ms so, and 10.9 ms with all rows fetched during the first panel.
+// A square A that is near takes 1.14 times as long with fetching as without (Xeon with AVX-512).
 const farRow = 512
 
-// tiles adds to the first of count tiles of h rows by w columns and to those below it alpha times n terms.
+// tiles adds alpha times n terms to count tiles of h rows by w columns, the first at c and the others below
+// it.
 func tiles[F Float](c *float64, alpha float64, a *F, x *float64, n, count, h, w, arow, astep, stride, ahead int) {
 	switch a := any(a).(type) {
 	case *float64:

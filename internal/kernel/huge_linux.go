@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adviseHuge asks for large pages for what of x lies in whole ones. That it may be refused changes nothing.
+// adviseHuge asks for large pages for the part of x that fills whole ones. If the system refuses, nothing
+// changes.
 func adviseHuge(x []byte) {
 	const page = 2 << 20
 	skip := int(-uintptr(unsafe.Pointer(&x[0])) % page)

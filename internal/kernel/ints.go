@@ -1,14 +1,17 @@
 package kernel
 
-// Inner products of whole numbers of few bits, such as pixels and counts, are exact in integers too, of which a vector holds more: AVX-512 with
-// VNNI does four times as many multiply–adds a cycle as of float64, AVX2 twice as many. Numbers come in pairs, those of two rows in
-// the halves of an int32; or, where VNNI multiplies bytes, eight times as many, four bytes of as many rows.
+// Inner products of whole numbers of few bits, such as pixels and counts, are exact in integer arithmetic
+// too, and a vector holds more integers than float64 numbers. AVX-512 with VNNI does four times as many
+// multiply–adds a cycle as with float64, AVX2 twice as many. Numbers are stored in pairs: those of two rows
+// in the halves of an int32. Where VNNI multiplies bytes, it does eight times as many, with the bytes of four
+// rows in an int32.
 
-// IntColumns is of what the length of a row of pairs is a multiple.
+// IntColumns is the number of which the length of a row of pairs must be a multiple.
 const IntColumns = 16
 
-// PackInts fills dst with the pairs of c·u[k], in the lower half, and c·v[k], and says whether all are whole numbers below 2¹⁵, and if so
-// what bits their magnitudes have together.
+// PackInts fills dst with pairs, c·u[k] in the lower half and c·v[k] in the upper half. It reports whether
+// all of these are whole numbers of magnitude below 2¹⁵ and, if so, returns the bits that occur in any of the
+// magnitudes (their bitwise OR).
 func PackInts(dst []int32, u, v []float64, c float64) (bits uint16, ok bool) {
 	if len(u) != len(dst) || len(v) != len(dst) {
 		panic(badLen)
@@ -36,8 +39,10 @@ func packIntsGo(dst []int32, u, v []float64, c float64) (differ bool, bits uint3
 	return false, bits
 }
 
-// GramInts adds c times rows lo ≤ j < hi of xᵀ·x to the (hi−lo)×r matrix s, from the diagonal on: s[(j−lo)·r+k] += c·Σ_l of the products of both
-// halves of x[l·stride+j] and x[l·stride+k], k ≥ j. lo is a multiple of 8; what x has before column lo, and from r on, does not matter. No sum may leave 32 bits.
+// GramInts adds c times rows lo ≤ j < hi of xᵀ·x to the (hi−lo)×r matrix s, from the diagonal on. That is,
+// for k ≥ j it adds c·Σ_l (the sum of the products of the lower halves and of the upper halves of
+// x[l·stride+j] and x[l·stride+k]) to s[(j−lo)·r+k]. lo must be a multiple of 8. What x holds before column
+// lo, and from column r on, does not matter. No sum may overflow 32 bits.
 func GramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	checkPacked(s, x, stride, r, lo, hi)
 	if len(x) > 0 {
@@ -68,7 +73,8 @@ func gramIntsGo(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	}
 }
 
-// PackBytes fills dst with the bytes of c·u[k], c·v[k], c·w[k] and c·z[k], the first the lowest, and says whether all are whole numbers from 0 to 255.
+// PackBytes fills dst with the bytes c·u[k], c·v[k], c·w[k] and c·z[k], the first in the lowest place. It
+// reports whether all are whole numbers from 0 to 255.
 func PackBytes(dst []int32, u, v, w, z []float64, c float64) bool {
 	if len(u) != len(dst) || len(v) != len(dst) || len(w) != len(dst) || len(z) != len(dst) {
 		panic(badLen)
@@ -92,7 +98,7 @@ func packBytesGo(dst []int32, u, v, w, z []float64, c float64) (differ bool, bit
 	return false, bits
 }
 
-// GramBytes is GramInts for x of four bytes each, none of which has a sign.
+// GramBytes is GramInts for an x of four unsigned bytes in each number.
 func GramBytes(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	checkPacked(s, x, stride, r, lo, hi)
 	if len(x) > 0 {
@@ -119,14 +125,15 @@ func gramBytesGo(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	}
 }
 
-// PanelColumns is how many columns a panel of whole numbers has: of 16 bits two cache lines a row.
+// PanelColumns is how many columns a panel of whole numbers has. With 16 bits each, a row is two cache lines.
 const PanelColumns = 64
 
-// A Span is the entries From ≤ p < To of columns and values that are given beside it.
+// A Span is the entries From ≤ p < To of the columns and values given with it.
 type Span struct{ From, To int32 }
 
-// PanelSquares returns Σ_k ‖Σ_p val[p]·x_idx[p]‖², where p goes over the entries of span k and x_i is row i of x, of PanelColumns numbers. No inner sum
-// may leave 32 bits, and no two products together. Sums of squares up to 2⁵³ are exact.
+// PanelSquares returns Σ_k ‖Σ_p val[p]·x_idx[p]‖², where p runs over the entries of span k and x_i is row i
+// of x, which has PanelColumns numbers. No inner sum, and no sum of two products, may overflow 32 bits. Sums
+// of squares up to 2⁵³ are exact.
 func PanelSquares(x []int16, spans []Span, idx []int32, val []int16) float64 {
 	if len(x)%PanelColumns != 0 || len(val) != len(idx) {
 		panic(badLen)
@@ -140,7 +147,7 @@ func PanelSquares(x []int16, spans []Span, idx []int32, val []int16) float64 {
 func panelSquaresGo(x []int16, spans []Span, idx []int32, val []int16) (sum float64) {
 	for _, s := range spans {
 		var acc [PanelColumns]int32
-		idx, val := idx[s.From:s.To:len(idx)], val[s.From:s.To] // none beyond its length
+		idx, val := idx[s.From:s.To:len(idx)], val[s.From:s.To] // indices beyond the length of idx panic
 		for p, i := range idx {
 			v := int32(val[p])
 			for j, u := range x[int(i)*PanelColumns:][:PanelColumns] {

@@ -4,50 +4,50 @@
 
 package kernel
 
-// packIntsAVX2 is packIntsGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what their magnitudes have together.
+// packIntsAVX2 is packIntsGo for n = 4, 8, …. differ is 0 if all are whole numbers of 32 bits; bits is their magnitudes' OR, in two halves.
 //
 //go:noescape
 func packIntsAVX2(dst *int32, u *float64, v *float64, c float64, n int) (differ uint64, bits uint64)
 
-// packBytesAVX2 is packBytesGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what they have together.
+// packBytesAVX2 is packBytesGo for n = 4, 8, …. differ is 0 if all are whole numbers of 32 bits; bits is their OR, in two halves.
 //
 //go:noescape
 func packBytesAVX2(dst *int32, u *float64, v *float64, w *float64, z *float64, c float64, n int) (differ uint64, bits uint64)
 
-// stepBitsAVX2 returns the bits that from[k+1] − from[k] have together, 0 ≤ k < n = 16, 32, …, in its lower half and its upper one.
+// stepBitsAVX2 returns the bitwise OR of from[k+1] − from[k], 0 ≤ k < n, in two halves. n is 16, 32, ….
 //
 //go:noescape
 func stepBitsAVX2(from *int32, n int) (bits uint64)
 
-// gramIntsAVX2 sets t[i·16 + k] to Σ_l of the products of the halves of a[l·stride/4 + i] and x[l·stride/4 + k], 0 ≤ i < 4, 0 ≤ k < w, 0 ≤ l < n,
-// with n ≥ 1 and w = 8, …, 16 a multiple of 8. stride is in bytes.
+// gramIntsAVX2 sets t[i·16 + k], 0 ≤ i < 4, to Σ_l of the products of both halves of a[l·stride/4 + i] and x[l·stride/4 + k]
+// for 0 ≤ k < w and 0 ≤ l < n, with n ≥ 1. w is from 8 to 16 and a multiple of 8. stride is in bytes.
 //
 //go:noescape
 func gramIntsAVX2(t *int32, a *int32, x *int32, n int, w int, stride int)
 
-// panelSquaresAVX2 is panelSquaresGo for so many rows of x, and entries; bad is not 0 if anything lies outside of them.
+// panelSquaresAVX2 is panelSquaresGo for so many rows of x and so many entries; bad is not 0 if anything lies outside.
 //
 //go:noescape
 func panelSquaresAVX2(x *int16, rows int, lists *int32, count int, idx *int32, val *int16, entries int) (sum float64, bad int)
 
-// gramIntsAVX512 sets t[i·48 + k] to Σ_l of the products of the halves of a[l·stride/4 + i] and x[l·stride/4 + k], 0 ≤ i < 8, 0 ≤ k < w, 0 ≤ l < n,
-// with n ≥ 1 and w = 16, …, 48 a multiple of 16. stride is in bytes.
+// gramIntsAVX512 sets t[i·48 + k], 0 ≤ i < 8, to Σ_l of the products of both halves of a[l·stride/4 + i] and x[l·stride/4 + k]
+// for 0 ≤ k < w and 0 ≤ l < n, with n ≥ 1. w is from 16 to 48 and a multiple of 16. stride is in bytes.
 //
 //go:noescape
 func gramIntsAVX512(t *int32, a *int32, x *int32, n int, w int, stride int)
 
-// gramBytesAVX512 sets t[i·48 + k] to Σ_l of the products of the four bytes of a[l·stride/4 + i] and those, less 128 each, of x[l·xstride/4 + k], 0 ≤ i < 8,
-// 0 ≤ k < w, 0 ≤ l < n, with n ≥ 1 and w = 16, …, 48 a multiple of 16. Strides are in bytes.
+// gramBytesAVX512 sets t[i·48 + k], 0 ≤ i < 8, to Σ_l of the products of the four bytes of a[l·stride/4 + i] and x[l·xstride/4 + k],
+// those of x less 128, for 0 ≤ k < w and 0 ≤ l < n, with n ≥ 1. w is from 16 to 48 and a multiple of 16. Strides are in bytes.
 //
 //go:noescape
 func gramBytesAVX512(t *int32, a *int32, x *int32, n int, w int, stride int, xstride int)
 
-// panelSquaresAVX512 is panelSquaresGo for so many rows of x, and entries; bad is not 0 if anything lies outside of them.
+// panelSquaresAVX512 is panelSquaresGo for so many rows of x and so many entries; bad is not 0 if anything lies outside.
 //
 //go:noescape
 func panelSquaresAVX512(x *int16, rows int, lists *int32, count int, idx *int32, val *int16, entries int) (sum float64, bad int)
 
-// Rows and most columns of a tile of whole numbers, and the columns of a vector.
+// The rows and the most columns of a tile of whole numbers, and the columns of a vector.
 const (
 	intRowsAVX2    = 4
 	intColsAVX2    = 16
@@ -57,5 +57,5 @@ const (
 	intLanesAVX512 = 16
 )
 
-// stepsAtOnce is of what the number of steps is a multiple in assembly.
+// stepsAtOnce is the number of which the number of steps must be a multiple in assembly.
 const stepsAtOnce = 16

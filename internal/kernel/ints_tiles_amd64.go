@@ -4,7 +4,8 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// haveVNNI says whether whole numbers are multiplied with the instructions that AVX-512 has for neural networks.
+// haveVNNI reports whether whole numbers are multiplied with the AVX-512 instructions made for neural
+// networks.
 func haveVNNI() bool { return path == avx512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BW }
 
 // gramIntTiles is gramIntsGo by tiles.
@@ -29,7 +30,8 @@ func gramIntTiles(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	}
 }
 
-// addInts adds c times the sums of row j, of columns k and so on, and as much more each, to what s has from column j on.
+// addInts adds c times sums, each increased by more, to s, which is a row of the result. The first of sums
+// belongs to column k; columns before j stay as they are.
 func addInts(s []float64, c float64, sums []int32, k, j int, more int32) {
 	sums, to := sums[:min(len(sums), len(s)-k)], s[k:]
 	for q := max(0, j-k); q < len(sums); q++ {
@@ -37,7 +39,7 @@ func addInts(s []float64, c float64, sums []int32, k, j int, more int32) {
 	}
 }
 
-// BytesPay says whether GramBytes takes less time than GramInts.
+// BytesPay reports whether GramBytes takes less time than GramInts.
 func BytesPay() bool { return haveVNNI() }
 
 func packBytes(dst []int32, u, v, w, z []float64, c float64) (differ bool, bits uint32) {
@@ -56,7 +58,8 @@ func packBytes(dst []int32, u, v, w, z []float64, c float64) (differ bool, bits 
 	return differ, bits | rest
 }
 
-// gramBytes is gramBytesGo, by tiles where there are instructions for it. Products are of numbers less 128, so each row's own sum is found, too: by products with 1.
+// gramBytes is gramBytesGo, by tiles where there are instructions for it. Those multiply a byte by another
+// less 128. So 128 times the sum of the first factors is added back, and products with 1 find that sum.
 func gramBytes(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	if !haveVNNI() {
 		gramBytesGo(s, c, x, stride, r, lo, hi)

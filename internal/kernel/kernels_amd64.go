@@ -20,7 +20,7 @@ func axpyAVX2(y *float64, c float64, x *float64, n int)
 func axpy4AVX2(y *float64, c *[4]float64, x0 *float64, x1 *float64, x2 *float64, x3 *float64, n int)
 
 // gatherRowsAVX2 adds Σ_p val[p]·x[idx[p]·stride/8 + k] to acc[k], 0 ≤ p < n, 0 ≤ k < w, 4 ≤ w ≤ 60.
-// A nil val means ones. stride and limit are in bytes: it returns false, acc as it was, at an idx[p] that is
+// A nil val means ones. stride and limit are in bytes. It returns false, with acc unchanged, at an idx[p] that is
 // negative or has idx[p]·stride > limit. For the first fetch entries it also fetches the row of
 // idx[p + 16], which need not be a valid one, into the cache.
 //
@@ -34,64 +34,64 @@ func gatherRowsAVX2(acc *float64, w int, idx *int32, val *float64, x *float64, n
 func rowTimesAVX2(acc *float64, w int, val *float64, x *float64, n int, stride int)
 
 // addGatheredAVX2 adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
-// columns j and from[k+1] − from[k] values of p, going on from k to k. stride and limits are in bytes: it returns
+// columns j. Each k takes the next from[k+1] − from[k] values of p. stride and limits are in bytes. It returns
 // false at an index that is negative or too large.
 //
 //go:noescape
 func addGatheredAVX2(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
 
 // gatherEachAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
-// columns j and from[k+1] − from[k] values of p, going on from k to k.
-// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+// columns j. Each k takes the next from[k+1] − from[k] values of p.
+// A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
+// It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
 //
 //go:noescape
 func gatherEachAVX2(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherEach32AVX2 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and 4 ≤ w ≤ 56
-// columns j and from[k+1] − from[k] values of p, going on from k to k.
-// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+// columns j. Each k takes the next from[k+1] − from[k] values of p.
+// A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
+// It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
 //
 //go:noescape
 func gatherEach32AVX2(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherSplitAVX2 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
-// columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
-// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+// columns j. Each k takes the next from[2k+2] − from[2k] values of p. It sets low to what the first from[2k+1] − from[2k] give.
+// A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
+// It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
 //
 //go:noescape
 func gatherSplitAVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherSplit32AVX2 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and 4 ≤ w ≤ 56
-// columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
-// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+// columns j. Each k takes the next from[2k+2] − from[2k] values of p. It sets low to what the first from[2k+1] − from[2k] give.
+// A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
+// It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
 //
 //go:noescape
 func gatherSplit32AVX2(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherSpanAVX2 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and 4 ≤ w ≤ 60
-// columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
+// columns j and p from at[k] up to end[k] or the first with idx[p] < first or ≥ first + width, and sets to[k] to that p.
 // A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
 //
 //go:noescape
 func gatherSpanAVX2(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
 
 // gatherSpan32AVX2 adds Σ_p val[p]·x[(idx[p] − first)·stride/4 + j] to z[k·stride/4 + j] for 0 ≤ k < count and 4 ≤ w ≤ 56
-// columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
+// columns j and p from at[k] up to end[k] or the first with idx[p] < first or ≥ first + width, and sets to[k] to that p.
 // A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
 //
 //go:noescape
 func gatherSpan32AVX2(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float32, stride int, first int, width int)
 
-// innersAVX2 returns the inner products of x, y and z, n numbers each, n a multiple of 8 above 0.
+// innersAVX2 returns the inner products of x, y and z, n numbers each, n a positive multiple of 8.
 //
 //go:noescape
 func innersAVX2(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
 
-// hashSumAVX2 is hashSumGo for n entries, a multiple of 4 above 0; a nil val means none.
+// hashSumAVX2 is hashSumGo for n entries, n a positive multiple of 4. If val is nil, no values are hashed.
 //
 //go:noescape
 func hashSumAVX2(first uint64, shift int, col *int32, val *float64, n int) uint64
@@ -106,12 +106,12 @@ func toFloat32AVX2(y *float32, x *float64, n int)
 //go:noescape
 func toFloat64AVX2(y *float64, x *float32, n int)
 
-// advanceRoundedAVX2 is advanceRoundedGo; cut is not 0 if zero has stopped any.
+// advanceRoundedAVX2 is the kernel advanceRounded: see advanceGo and advanceRoundedGo. cut is not 0 if zero stops any number.
 //
 //go:noescape
 func advanceRoundedAVX2(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
 
-// advanceRounded32AVX2 is advanceRounded32Go; cut is not 0 if zero has stopped any.
+// advanceRounded32AVX2 is the kernel advanceRounded32: see advanceGo and advanceRoundedGo. cut is not 0 if zero stops any number.
 //
 //go:noescape
 func advanceRounded32AVX2(x *float64, d *float64, t float64, last *float32, n int, y *float32) (along float64, cut int)
@@ -141,17 +141,17 @@ func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
 //go:noescape
 func rowSquares32AVX2(x *float32, r int, w *float64, rows int) float64
 
-// sumPairsAVX2 is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.
+// sumPairsAVX2 is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.
 //
 //go:noescape
 func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
 
-// sumPairs32AVX2 is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.
+// sumPairs32AVX2 is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.
 //
 //go:noescape
 func sumPairs32AVX2(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
 
-// scatterListsAVX2 is scatterListsGo for a y of n numbers and so many entries; it returns false, y changed, if anything lies outside of them.
+// scatterListsAVX2 is scatterListsGo for a y of n numbers. If an index or list is out of range it returns false, y changed.
 //
 //go:noescape
 func scatterListsAVX2(y *float64, n int, lists *int64, count int, idx *int32, val *float64, entries int) (ok bool)
@@ -161,23 +161,23 @@ func scatterListsAVX2(y *float64, n int, lists *int64, count int, idx *int32, va
 //go:noescape
 func scaleAVX2(x *float64, c float64, n int)
 
-// fetchAVX2 fetches so many cache lines from x on into the second-level cache.
+// fetchAVX2 fetches the given number of cache lines, at least one, from x on into the second-level cache.
 //
 //go:noescape
 func fetchAVX2(x *float64, lines int)
 
-// fetchNextAVX2 fetches two cache lines from idx[p] and three from val[p] on into the second-level cache, for count places p, step bytes apart.
-// A nil val has none.
+// fetchNextAVX2 fetches two cache lines from idx[p] on and, unless val is nil, three from val[p] on into the second-level
+// cache, for each of count ≥ 1 places p, which are step bytes apart.
 //
 //go:noescape
 func fetchNextAVX2(places *int64, step int, count int, idx *int32, val *float64)
 
-// handOverAVX2 copies so many cache lines, at least one, from x to y, where one begins, past the caches.
+// handOverAVX2 copies lines ≥ 1 cache lines from x to y, past the caches. y must begin at a cache line.
 //
 //go:noescape
 func handOverAVX2(y *float64, x *float64, lines int)
 
-// vendor returns the maker of the processor, four letters each.
+// vendor returns the name of the processor's maker, four letters in each result.
 func vendor() (b uint32, d uint32, c uint32)
 
 // mulAVX2 is mulGo.
@@ -190,12 +190,12 @@ func mulAVX2(y *float64, x *float64, n int)
 //go:noescape
 func freeRowAVX2(free *float64, h *float64, lin *float64, d *float64, n int)
 
-// bitRangeAVX2 sets least[k mod 4] and most[k mod 4] to the extremes of the bits of x[k], 0 ≤ k < n; n is a multiple of 16 above 0.
+// bitRangeAVX2 sets least[k mod 4] and most[k mod 4] to the extremes of the bits of x[k], 0 ≤ k < n; n is a positive multiple of 16.
 //
 //go:noescape
 func bitRangeAVX2(x *float64, n int, least *[4]uint64, most *[4]uint64)
 
-// advanceAVX2 is advanceGo; cut is not 0 if zero has stopped any.
+// advanceAVX2 is the kernel advance: see advanceGo and advanceRoundedGo. cut is not 0 if zero stops any number.
 //
 //go:noescape
 func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along float64, cut int)
@@ -221,7 +221,7 @@ func axpyAVX512(y *float64, c float64, x *float64, n int)
 func axpy4AVX512(y *float64, c *[4]float64, x0 *float64, x1 *float64, x2 *float64, x3 *float64, n int)
 
 // gatherRowsAVX512 adds Σ_p val[p]·x[idx[p]·stride/8 + k] to acc[k], 0 ≤ p < n, 0 ≤ k < w, 1 ≤ w ≤ 64.
-// A nil val means ones. stride and limit are in bytes: it returns false, acc as it was, at an idx[p] that is
+// A nil val means ones. stride and limit are in bytes. It returns false, with acc unchanged, at an idx[p] that is
 // negative or has idx[p]·stride > limit. For the first fetch entries it also fetches the row of
 // idx[p + 16], which need not be a valid one, into the cache.
 //
@@ -235,64 +235,64 @@ func gatherRowsAVX512(acc *float64, w int, idx *int32, val *float64, x *float64,
 func rowTimesAVX512(acc *float64, w int, val *float64, x *float64, n int, stride int)
 
 // addGatheredAVX512 adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
-// columns j and from[k+1] − from[k] values of p, going on from k to k. stride and limits are in bytes: it returns
+// columns j. Each k takes the next from[k+1] − from[k] values of p. stride and limits are in bytes. It returns
 // false at an index that is negative or too large.
 //
 //go:noescape
 func addGatheredAVX512(z *float64, w int, at *int32, from *int32, count int, idx *int32, val *float64, x *float64, stride int, limitZ int, limitX int) bool
 
 // gatherEachAVX512 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
-// columns j and from[k+1] − from[k] values of p, going on from k to k.
-// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+// columns j. Each k takes the next from[k+1] − from[k] values of p.
+// A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
+// It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
 //
 //go:noescape
 func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherEach32AVX512 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and w = 8, 16, …, 64
-// columns j and from[k+1] − from[k] values of p, going on from k to k.
-// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+// columns j. Each k takes the next from[k+1] − from[k] values of p.
+// A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
+// It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
 //
 //go:noescape
 func gatherEach32AVX512(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherSplitAVX512 sets z[k·stride/8 + j] to scale·Σ_p val[p]·x[idx[p]·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
-// columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
-// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+// columns j. Each k takes the next from[2k+2] − from[2k] values of p. It sets low to what the first from[2k+1] − from[2k] give.
+// A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
+// It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
 //
 //go:noescape
 func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherSplit32AVX512 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and w = 8, 16, …, 64
-// columns j and from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give.
-// A nil val means ones. stride and limit are in bytes: it returns false at an index that is
-// negative or too large. It fetches the rows of the indices 16 further on into the cache, 32 if they are up to 4 lines, for a piece all of whose such indices lie before fetch or there.
+// columns j. Each k takes the next from[2k+2] − from[2k] values of p. It sets low to what the first from[2k+1] − from[2k] give.
+// A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
+// It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
 //
 //go:noescape
 func gatherSplit32AVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
 
 // gatherSpanAVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
-// columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
+// columns j and p from at[k] up to end[k] or the first with idx[p] < first or ≥ first + width, and sets to[k] to that p.
 // A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
 //
 //go:noescape
 func gatherSpanAVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
 
 // gatherSpan32AVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/4 + j] to z[k·stride/4 + j] for 0 ≤ k < count and w = 8, 16, …, 64
-// columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.
+// columns j and p from at[k] up to end[k] or the first with idx[p] < first or ≥ first + width, and sets to[k] to that p.
 // A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
 //
 //go:noescape
 func gatherSpan32AVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float32, stride int, first int, width int)
 
-// innersAVX512 returns the inner products of x, y and z, n numbers each, n a multiple of 16 above 0.
+// innersAVX512 returns the inner products of x, y and z, n numbers each, n a positive multiple of 16.
 //
 //go:noescape
 func innersAVX512(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
 
-// hashSumAVX512 is hashSumGo for n entries, a multiple of 8 above 0; a nil val means none.
+// hashSumAVX512 is hashSumGo for n entries, n a positive multiple of 8. If val is nil, no values are hashed.
 //
 //go:noescape
 func hashSumAVX512(first uint64, shift int, col *int32, val *float64, n int) uint64
@@ -307,12 +307,12 @@ func toFloat32AVX512(y *float32, x *float64, n int)
 //go:noescape
 func toFloat64AVX512(y *float64, x *float32, n int)
 
-// advanceRoundedAVX512 is advanceRoundedGo; cut is not 0 if zero has stopped any.
+// advanceRoundedAVX512 is the kernel advanceRounded: see advanceGo and advanceRoundedGo. cut is not 0 if zero stops any number.
 //
 //go:noescape
 func advanceRoundedAVX512(x *float64, d *float64, t float64, last *float64, n int, y *float32) (along float64, cut int)
 
-// advanceRounded32AVX512 is advanceRounded32Go; cut is not 0 if zero has stopped any.
+// advanceRounded32AVX512 is the kernel advanceRounded32: see advanceGo and advanceRoundedGo. cut is not 0 if zero stops any number.
 //
 //go:noescape
 func advanceRounded32AVX512(x *float64, d *float64, t float64, last *float32, n int, y *float32) (along float64, cut int)
@@ -322,7 +322,7 @@ func advanceRounded32AVX512(x *float64, d *float64, t float64, last *float32, n 
 //go:noescape
 func extrapolateRoundedAVX512(wide *float64, y *float32, c float32, x *float32, least float32, n int)
 
-// Numbers of a vector, and least and most columns of the row kernels.
+// Numbers in a vector, and the least and the most columns of the row kernels.
 const (
 	lanesAVX2   = 4
 	leastAVX2   = 4
@@ -333,13 +333,15 @@ const (
 	mostAVX2Single = 56 // where x is of float32
 )
 
-// fetchAhead is how many entries before its turn gatherRows fetches a row into the cache.
+// fetchAhead is how many entries ahead of its turn a row of x is fetched into the cache. gatherEach and gatherSplit
+// fetch short rows farther ahead.
 const fetchAhead = 16
 
-// rangeStep is of how many numbers bitRange takes a multiple.
+// rangeStep is how many numbers the assembly of bitRange takes at a time.
 const rangeStep = 16
 
-// squareTile is of what the size of a square matrix is a multiple, and innersStep how many vectors inners takes at a time.
+// squareTile is the number of which the size of a square matrix must be a multiple in assembly. innersStep is how many
+// vectors the assembly of inners takes at a time.
 const (
 	squareTile = 4
 	innersStep = 2

@@ -1,7 +1,7 @@
 package kernel
 
-// Mix is the finalizer of SplitMix64 after one step of its counter: a bijection under which near inputs give unrelated
-// outputs. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+// Mix is the finalizer of SplitMix64 after one step of its counter: a bijection that gives unrelated outputs
+// for nearby inputs. Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
 func Mix(x uint64) uint64 {
 	x += mixStep
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -1,8 +1,8 @@
 package kernel
 
-// Advance moves x by t times d, but no further than zero, leaves in d how far it has moved, and returns ⟨d, x − last⟩ for the d
-// and the x it leaves, and whether zero has stopped any. x, d and last must not overlap. With finite numbers every bit of x
-// and d is the same on every path.
+// Advance adds t·d to x, but stops each number at zero. It leaves in d how far each number has moved, and
+// returns ⟨d, x − last⟩ for the new d and x, and whether zero has stopped any number. x, d and last must not
+// overlap. For finite numbers every bit of x and d is the same on every path.
 func Advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
 	if len(d) != len(x) || len(last) != len(x) {
 		panic(badLen)
@@ -24,7 +24,9 @@ func advanceGo(x, d []float64, t float64, last []float64) (along float64, cut bo
 	return along, cut
 }
 
-// AdvanceRounded is Advance to the nearest number of float32, and sets y to x. x holds such numbers before, too.
+// AdvanceRounded is Advance with the new x rounded to the nearest numbers of float32, to which it also sets
+// y. The x given must consist of such numbers already. If t is 1, so must x + d where zero does not stop it,
+// since assembly then does not store d again.
 func AdvanceRounded[F Float](x []float64, y []float32, d []float64, t float64, last []F) (along float64, cut bool) {
 	if len(y) != len(x) || len(d) != len(x) || len(last) != len(x) {
 		panic(badLen)
@@ -47,7 +49,8 @@ func advanceRoundedGo[F Float](x []float64, y []float32, d []float64, t float64,
 	return along, cut
 }
 
-// Extrapolate sets y to x + c·(x − y), or to least where that is below. They may be the same, but not overlap otherwise. Every bit is the same on every path.
+// Extrapolate sets y to x + c·(x − y), or to least where that is smaller. x and y may be the same slice, but
+// must not overlap otherwise. Every bit is the same on every path.
 func Extrapolate(y []float64, c float64, x []float64, least float64) {
 	if len(x) != len(y) {
 		panic(badLen)
@@ -66,7 +69,7 @@ func extrapolateGo(y []float64, c float64, x []float64, least float64) {
 	}
 }
 
-// ExtrapolateRounded is Extrapolate in float32, and sets wide to y.
+// ExtrapolateRounded is Extrapolate in float32. It also sets wide to the new y.
 func ExtrapolateRounded(wide []float64, y []float32, c float32, x []float32, least float32) {
 	if len(x) != len(y) || len(wide) != len(y) {
 		panic(badLen)
@@ -86,8 +89,9 @@ func extrapolateRoundedGo(wide []float64, y []float32, c float32, x []float32, l
 	}
 }
 
-// AddGathered adds to rows of z sums of rows of x, both of r columns and stored by rows: with p from 0 on, for each k in turn
-// from[k+1] − from[k] terms val[p]·x[idx[p]·r+j] to z[at[k]·r+j]. It is GatherRows for many short rows.
+// AddGathered adds sums of rows of x to rows of z, both of r columns and stored by rows. With p counting from
+// 0, each k in turn takes the next from[k+1] − from[k] entries and adds their terms val[p]·x[idx[p]·r+j] to
+// z[at[k]·r+j]. It is GatherRows for many short rows, but fetches nothing early.
 func AddGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	if len(at) == 0 || r == 0 {
 		return

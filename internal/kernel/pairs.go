@@ -2,12 +2,15 @@ package kernel
 
 import "math"
 
-// PairRow is a row of a matrix, and how many of its entries are in the block on the diagonal that it lies in, left of the diagonal.
+// PairRow is a row of a matrix, and the number of its entries that lie left of the diagonal in the row's
+// block on the diagonal.
 type PairRow struct{ Row, Entries int32 }
 
-// SumPairs returns Σ a_il·⟨x_i, x_l⟩ over the entries a_il, l < i, that rows tell of, of a block on the diagonal of a sparse matrix. The
-// block begins with row first, and has a row for each r numbers of x. idx and val are the columns and values of its rows one after the
-// other, fewer than 2³²; cut[2i] − cut[0] is where those of its row i begin, and cut[2i+1] − cut[0] where those in the block do, modulo 2³². Sums are of float64.
+// SumPairs returns Σ a_il·⟨x_i, x_l⟩ over the entries a_il, l < i, that rows describe, in one block on the
+// diagonal of a sparse matrix. The block begins with row first, and has a row for every r numbers of x. idx
+// and val hold the columns and values of its rows one after the other, fewer than 2³² in all; nil values
+// stand for ones. Of row i of the block, the entries begin at cut[2i] − cut[0], and those inside the block at
+// cut[2i+1] − cut[0], both modulo 2³². Sums are of float64.
 func SumPairs[F Float](x []F, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
 	if uint64(len(idx)) > math.MaxUint32 || val != nil && len(val) != len(idx) || len(cut) != 2*shape(x, r)+1 {
 		panic(badLen)

@@ -2,9 +2,11 @@ package kernel
 
 import "math"
 
-// The row kernels multiply one row of a matrix by a matrix x of r columns stored by rows, and add the product to acc (r).
+// The row kernels multiply one row of a matrix by a matrix x of r columns, stored by rows, and add the
+// product to acc, which has r numbers.
 
-// RowTimes adds Σ_l row[l]·x[l·r+k] to acc[k], r = len(acc): a dense row times x, which has len(row)·r numbers.
+// RowTimes adds Σ_l row[l]·x[l·r+k] to acc[k], with r = len(acc): a dense row times x, which has len(row)·r
+// numbers.
 func RowTimes(acc, row, x []float64) {
 	if len(x) != len(row)*len(acc) {
 		panic(badLen)
@@ -22,11 +24,13 @@ func rowTimesGo(acc, row, x []float64) {
 	}
 }
 
-// GatherRows adds Σ_p val[p]·x[idx[p]·r+k] to acc[k], r = len(acc): a sparse row times x. nil values stand for ones.
+// GatherRows adds Σ_p val[p]·x[idx[p]·r+k] to acc[k], with r = len(acc): a sparse row times x. nil values
+// stand for ones.
 //
-// The elements of idx beyond its length, up to its capacity, are taken for the indices wanted next, and the rows they
-// name may be fetched into the cache early. So pass a row of a sparse matrix as a slice of all its indices: with a
-// million rows of 16 numbers and ten entries a row that is 1.6 times faster. It changes no bit of the result.
+// The elements of idx beyond its length, up to its capacity, are taken to be the indices wanted next. If x
+// takes at least 512 KiB, the assembly fetches the rows they name into the cache early. So pass a row of a
+// sparse matrix as a slice of all the matrix's indices: with a million rows of 16 numbers and ten entries a
+// row that is 1.6 times faster. It changes no bit of the result.
 func GatherRows(acc []float64, idx []int32, val, x []float64) {
 	if val != nil && len(val) != len(idx) {
 		panic(badLen)
@@ -65,17 +69,21 @@ func gatherRowsGo[F Float](acc []float64, idx []int32, val []float64, x []F) {
 	}
 }
 
-// GatherEach sets rows of dst (r columns) to scale times those of a sparse matrix times x: row k has the entries p − from[0] for
-// from[k] ≤ p < from[k+1]. It is GatherRows for many short rows, elements beyond the length of idx included. Elements of from may be
-// places modulo 2³²: all that counts is how far they are apart. x may be of float32, which is half as many cache lines, and widened on the way.
+// GatherEach sets the rows of dst (r columns) to scale times the rows of a sparse matrix times x. Row k of
+// that matrix has the entries p − from[0] for from[k] ≤ p < from[k+1]. The elements of from may be places
+// modulo 2³²: only their differences count. x may be of float32, which takes half as many cache lines and is
+// widened on the way.
+//
+// It is GatherRows for many short rows, and uses the elements of idx beyond its length in the same way.
 func GatherEach[F Float](dst []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	if checkPieces(dst, r, from, idx, val, 1) {
 		gatherEach(dst, nil, r, from, idx, val, x, scale)
 	}
 }
 
-// GatherSplit is GatherEach for rows in two pieces: row k of dst becomes scale times the row of all entries from from[2k] to from[2k+2],
-// that of lower scale times the row of those before from[2k+1].
+// GatherSplit is GatherEach for rows in two pieces. Row k of dst becomes scale times the product of all
+// entries from from[2k] up to from[2k+2], and row k of lower scale times the product of those before
+// from[2k+1] alone.
 func GatherSplit[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	if len(lower) != len(dst) {
 		panic(badLen)
@@ -97,10 +105,11 @@ func checkPieces(dst []float64, r int, from, idx []int32, val []float64, pieces 
 	return true
 }
 
-// checkSteps panics unless places of entries, modulo 2³², never step back and come to so many entries.
+// checkSteps panics unless the places in from, modulo 2³², never step back and together cover the given
+// number of entries.
 func checkSteps(from []int32, entries int) {
 	steps := len(from) - 1
-	all := stepBits(from) // no step is larger
+	all := stepBits(from) // no step is larger than this
 	sum := int64(uint32(from[steps] - from[0]))
 	if int64(all) > math.MaxUint32/int64(max(steps, 1)) {
 		sum = 0
@@ -149,9 +158,11 @@ func gatherEachGo[F Float](dst, lower []float64, r int, from, idx []int32, val [
 	}
 }
 
-// GatherSpan adds to rows of acc (r columns) what entries of the columns from first on, as many as x has rows, contribute to those of a sparse matrix
-// times x: to row k the entries p from at[k] on, up to the first of another column, or end[k]. to[k] is where it stops: so one span of columns after the other makes
-// the product, if columns increase in each row. nil values stand for ones.
+// GatherSpan adds to the rows of acc (r columns) what some columns of a sparse matrix contribute to its
+// product with x. The columns begin with first and are as many as x has rows. For row k they are found at the
+// entries p from at[k] on: GatherSpan stops at the first entry of another column, or at end[k], and sets
+// to[k] to where it stopped. So if the columns increase in each row, one span of columns after the other
+// makes up the whole product. nil values stand for ones.
 func GatherSpan[F Float](acc []float64, r int, at, to, end []int64, idx []int32, val []float64, x []F, first int) {
 	rows := shape(acc, r)
 	width := shape(x, r)

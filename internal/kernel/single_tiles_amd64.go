@@ -10,7 +10,7 @@ func singleTimes(c []float64, alpha float64, a []float32, stride int, x []float3
 	}
 }
 
-// singleTiles is singleTimesGo by tiles; with AVX2 r is a multiple of 4.
+// singleTiles is singleTimesGo by tiles. With AVX2, r must be a multiple of 4.
 func singleTiles(c []float64, alpha float64, a []float32, stride int, x []float32, r, gap int) {
 	height, most, lanes := tileRowsAVX2, 2*tileColsAVX2, 2*lanesAVX2
 	if path == avx512 {
@@ -40,7 +40,8 @@ func singleTiles(c []float64, alpha float64, a []float32, stride int, x []float3
 	}
 }
 
-// lastSingles adds to rows that are too few for a tile what one of as many as it takes has for them.
+// lastSingles does the last rows, too few for a tile: it copies them into a whole tile and takes their sums
+// from it.
 func lastSingles(c []float64, alpha float64, a []float32, stride int, x []float32, n, w, r, rows int) {
 	const height, most = tileRowsAVX512, 2 * tileColsAVX512
 	var few [height * chunkLen]float32
@@ -55,7 +56,8 @@ func lastSingles(c []float64, alpha float64, a []float32, stride int, x []float3
 	}
 }
 
-// tileSingle adds to the first of w columns of a tile alpha times n terms; strides and ahead are numbers.
+// tileSingle adds alpha times n terms to w columns of the tile whose first number is c. Strides and ahead
+// count numbers.
 func tileSingle(c *float64, alpha float64, a, x *float32, n, w, cstride, arow, xstride, ahead int) {
 	if path == avx512 {
 		tileSingleAVX512(c, alpha, a, x, n, w, 8*cstride, 4*arow, 4*xstride, 4*ahead)

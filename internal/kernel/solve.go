@@ -5,14 +5,15 @@ import (
 	"unsafe"
 )
 
-// RowSolver improves rows of H, each by itself while D = HᵀH and A·H stay as they were. With AVX-512 and AVX2 many rows go
-// through the coordinates together, one in each lane of a few vectors. A row's result does not depend on the rows beside
-// it, and so not on how the rows are dealt out to calls.
+// RowSolver improves rows of H, each on its own, with D = HᵀH and A·H held fixed. With AVX-512 and AVX2 many
+// rows go through the coordinates together, one in each lane of a few vectors. A row's result does not depend
+// on the rows beside it, and therefore not on how the rows are divided among calls.
 //
-// A pass over one entry takes 0.7 + 0.034·r ns with AVX-512, and laying it out and back 0.5 to 0.7 ns a call (Zen 4 at
-// 3.7 GHz). The multiply–adds of the sums over the other coordinates alone need 0.034·r. With float32 it is half of that.
+// For each number of a row, a pass takes 0.7 + 0.034·r ns with AVX-512, and packing and unpacking take 0.5 to
+// 0.7 ns a call (Zen 4 at 3.7 GHz). The multiply–adds of the sums over the other coordinates alone need
+// 0.034·r ns. With float32 all of this is halved.
 //
-// It holds scratch, so each goroutine needs its own.
+// A RowSolver holds scratch space, so each goroutine needs its own.
 type RowSolver[F Float] struct {
 	r, pitch int
 	off      bool
@@ -20,19 +21,20 @@ type RowSolver[F Float] struct {
 	_        LinesApart
 }
 
-// The numbers that RowSolver keeps for each of the rows it works on at once, coordinate by coordinate in four arrays, and
-// after them what is not of coordinates. Those of one coordinate, for all the rows, are in as many bytes as vectors of rows.
+// A RowSolver works on many rows at once and keeps their numbers in four arrays, each coordinate by
+// coordinate, followed by the numbers that belong to a row as a whole. The numbers of one coordinate, for all
+// the rows, take solveBytes bytes.
 const (
 	packedH      = 0 // the rows
-	packedOld    = 1 // as they were when D = HᵀH was computed
+	packedOld    = 1 // the rows as they were when D = HᵀH was computed
 	packedLin    = 2 // A_i,:·H − A_ii·old − λ
-	packedRest   = 3 // D_jj − old_j² − A_ii, the last only with the diagonal; the solver's to fill in
+	packedRest   = 3 // D_jj − old_j² − A_ii, the last only with the diagonal of A; the solver fills it in
 	packedArrays = 4
-	packedMore   = 5 // A_ii, and scratch for the solver
+	packedMore   = 5 // numbers of a row as a whole: A_ii, and scratch for the solver
 )
 
-// NewRowSolver returns a solver for rows of r numbers that are pitch ≥ r apart in memory: if offDiagonal, of the problem
-// without the diagonal of A.
+// NewRowSolver returns a solver for rows of r numbers that begin pitch ≥ r numbers apart in memory. With
+// offDiagonal it solves the problem without the diagonal of A.
 func NewRowSolver[F Float](r, pitch int, offDiagonal bool) *RowSolver[F] {
 	if pitch < r {
 		panic(badLen)
@@ -40,13 +42,14 @@ func NewRowSolver[F Float](r, pitch int, offDiagonal bool) *RowSolver[F] {
 	return &RowSolver[F]{r: r, pitch: pitch, off: offDiagonal}
 }
 
-// Orders are permutations of the coordinates that a RowSolver visits, one a pass. Several may read them at once.
+// Orders holds permutations of the coordinates, one for each pass of a RowSolver. Several solvers may read it
+// at the same time.
 type Orders struct {
 	r     int
-	lists []int32 // each permutation twice over: then the coordinates other than one are those that follow it
+	lists []int32 // each permutation twice in a row, so that the coordinates other than one are those that follow it
 }
 
-// Set makes them perms, r coordinates each, which it copies.
+// Set replaces the permutations by perms, r coordinates each, which it copies.
 func (o *Orders) Set(r int, perms []int32) {
 	if r > 0 && len(perms)%r != 0 {
 		panic(badLen)
@@ -57,7 +60,7 @@ func (o *Orders) Set(r int, perms []int32) {
 		}
 	}
 	if need := 2 * len(perms); cap(o.lists) < need {
-		const apart = 32 // numbers, so that none of another slice share a cache line, or a pair of them, with these
+		const apart = 32 // numbers of padding, so that no other slice shares a pair of cache lines with these
 		o.lists = make([]int32, 0, need+apart)
 	}
 	o.r, o.lists = r, o.lists[:0]
@@ -66,10 +69,11 @@ func (o *Orders) Set(r int, perms []int32) {
 	}
 }
 
-// SolveWidth is how many rows a solver works on at once: 32, or 64 of float32. Fewer take as long.
+// SolveWidth returns how many rows a solver works on at once: 32, or 64 of float32. In assembly, fewer rows
+// take as long.
 func SolveWidth[F Float]() int { return solveBytes / int(unsafe.Sizeof(*new(F))) }
 
-// scratch returns room for rows laid out, each vector in one cache line.
+// scratch returns room for the packed rows. It begins at a cache line, so that each vector lies in one line.
 func (s *RowSolver[F]) scratch(width int) []F {
 	n := (packedArrays*s.r + packedMore) * width
 	if len(s.x) != n {
@@ -83,21 +87,33 @@ func (s *RowSolver[F]) scratch(width int) []F {
 	return s.x
 }
 
-// Solve sets dst to the way from the rows h (len(diag) rows, r numbers every pitch, the rest neither read nor written, in dst
-// and g as in h) to better ones. For each permutation of orders it passes over the coordinates j in this order, and sets h_j to the minimizer over h_j alone of
+// Solve finds better rows than the rows h and sets dst to the differences, new less old. h has len(diag) rows
+// of r numbers, which begin pitch numbers apart; what lies between them is neither read nor written. dst and
+// g are laid out like h. For each permutation of orders, Solve passes over the coordinates j in that order
+// and sets h_j to the minimizer over h_j alone of
 //
 //	¼‖h‖⁴ + ½hᵀ(D − ooᵀ − p·I)h − (g − p·o − λ)ᵀh,   h ≥ 0,
 //
-// where o is the row as given, g that of A·H and p its entry of diag, and d is D = HᵀH (r×r) with o in it. With a = ‖h‖² −
-// h_j² + G − p, b = G·h_j + o_j·⟨o,h⟩ − (D·h)_j + g_j − p·o_j − λ_j and G = D_jj − o_j², this is the x ≥ 0 with the least
-// x⁴/4 + a·x²/2 − b·x: 0 unless b > 0, or a < 0 and 27b² < −2a³; else the largest root of x³ + a·x − b. Without the
-// diagonal the function is ½hᵀ(D − ooᵀ)h − (g − p·o − λ)ᵀh and h_j = max(0, b/G); but where G ≤ 0 it stays, and where b/G is
-// above 1e4·√G it becomes that unless it is larger already (nothing bounds it then; see CD).
+// where o is the row as given, g its row of A·H, p its entry of diag and λ is l1; d is D = HᵀH (r×r), to
+// which o contributes. Let
 //
-// The way leads to numbers of F, whatever digits h has beyond them: onto zero exactly. dst and h must not overlap.
+//	G = D_jj − o_j²
+//	a = ‖h‖² − h_j² + G − p
+//	b = G·h_j + o_j·⟨o,h⟩ − (D·h)_j + g_j − p·o_j − λ_j.
 //
-// A minimizer is within 1e-12 of what a and b give, relatively, or 1e-6 with float32; a and b have the rounding errors of
-// their sums. All that is finite and does not overflow as x³ gives finite results.
+// The minimizer is the x ≥ 0 with the least x⁴/4 + a·x²/2 − b·x. It is 0 unless b > 0, or a < 0 and
+// 27b² < −2a³; otherwise it is the largest root of x³ + a·x − b.
+//
+// Without the diagonal the function is ½hᵀ(D − ooᵀ)h − (g − p·o − λ)ᵀh, and h_j = max(0, b/G), with two
+// exceptions, since nothing bounds h_j then (see CD):
+//   - Where G ≤ 0, h_j stays as it is.
+//   - Where b/G is above 1e4·√G, h_j becomes 1e4·√G, unless it is larger already.
+//
+// The new rows are numbers of F, even if h has digits beyond those of F. Where a new number is 0, h plus its
+// difference is exactly 0. dst and h must not overlap.
+//
+// The relative error of a minimizer, given a and b, is within 1e-12, or 1e-6 with float32; a and b have the
+// rounding errors of their sums. Finite arguments give finite results if nothing overflows in computing x³.
 func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, orders *Orders) {
 	r, pitch := s.r, s.pitch
 	if len(h) != pitch*len(diag) || len(g) != len(h) || len(dst) != len(h) || len(l1) != r || len(d) != r*r || orders.r != r {
@@ -117,8 +133,9 @@ func (s *RowSolver[F]) Solve(dst, h, g, diag, l1 []float64, d []F, orders *Order
 	}
 }
 
-// packRowsGo lays n = len(diag) rows out for the solver, and zeros, on which no time is lost, for the rest of the width. The
-// first rows are there already, but for diag. Assembly rounds as this does, which must not be fused.
+// packRowsGo lays out n = len(diag) rows for the solver, and fills the rest of the width with zeros, which
+// cost the solver no extra time. The first rows are laid out already, except for diag. Assembly rounds as
+// this function does, so its products and sums must not be fused.
 func packRowsGo[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []float64, first int) {
 	r, n := len(l1), len(diag)
 	if first < width {
@@ -144,7 +161,8 @@ func packRowsGo[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 [
 	clear(p[n:])
 }
 
-// unpackRowsGo sets the n rows of dst from first on to the way there from those of h.
+// unpackRowsGo sets the rows of dst from row first up to row n to the differences between the solver's rows
+// and those of h.
 func unpackRowsGo[F Float](dst, h []float64, x []F, width, pitch, n, r, first int) {
 	for i := first; i < n; i++ {
 		for j := range r {
@@ -203,14 +221,14 @@ func solveRowsGo[F Float](x []F, width, n int, d []F, lists []int32, r int, off 
 	}
 }
 
-// quarticMinimizer returns the x ≥ 0 with the least x⁴/4 + a·x²/2 − b·x. Newton's iteration from above the largest root of
-// the derivative stays above it, where the derivative is convex and rises.
+// quarticMinimizer returns the x ≥ 0 with the least x⁴/4 + a·x²/2 − b·x. Newton's iteration that starts above
+// the largest root of the derivative stays above it, because the derivative is convex and increasing there.
 func quarticMinimizer(a, b float64) float64 {
 	x := b / a
 	switch {
 	case !(b > 0 || x*x < -2*a/27):
 		return 0
-	case !(a > 0 && x*x < a): // else it is the root but for x³, at most 1.5 times as large
+	case !(a > 0 && x*x < a): // otherwise x, the root without the term x³, is at most 1.5 times the root
 		y := math.Sqrt(max(-a, 0)) + math.Cbrt(max(b, 0))
 		if !(a > 0 && x < y) {
 			x = y
@@ -225,7 +243,8 @@ func quarticMinimizer(a, b float64) float64 {
 	}
 }
 
-// quadraticMinimizer returns the x ≥ 0 with the least a·x²/2 − b·x, with the exceptions of Solve; h is the x so far.
+// quadraticMinimizer returns the x ≥ 0 with the least a·x²/2 − b·x, with the exceptions listed at Solve; h is
+// the current x.
 func quadraticMinimizer(a, b, h float64) float64 {
 	if a <= 0 {
 		return h

@@ -14,8 +14,8 @@ func solve64AVX2(h *float64, r int, d *float64, lists *int32, passes int)
 //go:noescape
 func solveOff64AVX2(h *float64, r int, d *float64, lists *int32, passes int)
 
-// pack64AVX2 lays 8·blocks rows of r ≥ 4 numbers, pitch apart, out as packRowsGo does, but not diag; stride is the
-// bytes of a coordinate and array those of all.
+// pack64AVX2 lays out 8·blocks rows of r ≥ 4 numbers, pitch apart, as packRowsGo does, except for diag. stride is the
+// bytes of a coordinate, array those of all coordinates.
 //
 //go:noescape
 func pack64AVX2(x *float64, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
@@ -36,8 +36,8 @@ func solve32AVX2(h *float32, r int, d *float32, lists *int32, passes int)
 //go:noescape
 func solveOff32AVX2(h *float32, r int, d *float32, lists *int32, passes int)
 
-// pack32AVX2 lays 8·blocks rows of r ≥ 4 numbers, pitch apart, out as packRowsGo does, but not diag; stride is the
-// bytes of a coordinate and array those of all.
+// pack32AVX2 lays out 8·blocks rows of r ≥ 4 numbers, pitch apart, as packRowsGo does, except for diag. stride is the
+// bytes of a coordinate, array those of all coordinates.
 //
 //go:noescape
 func pack32AVX2(x *float32, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
@@ -58,8 +58,8 @@ func solve64AVX512(h *float64, r int, d *float64, lists *int32, passes int)
 //go:noescape
 func solveOff64AVX512(h *float64, r int, d *float64, lists *int32, passes int)
 
-// pack64AVX512 lays 8·blocks rows of r ≥ 8 numbers, pitch apart, out as packRowsGo does, but not diag; stride is the
-// bytes of a coordinate and array those of all.
+// pack64AVX512 lays out 8·blocks rows of r ≥ 8 numbers, pitch apart, as packRowsGo does, except for diag. stride is the
+// bytes of a coordinate, array those of all coordinates.
 //
 //go:noescape
 func pack64AVX512(x *float64, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
@@ -74,8 +74,8 @@ func solve32AVX512(h *float32, r int, d *float32, lists *int32, passes int)
 //go:noescape
 func solveOff32AVX512(h *float32, r int, d *float32, lists *int32, passes int)
 
-// pack32AVX512 lays 16·blocks rows of r ≥ 8 numbers, pitch apart, out as packRowsGo does, but not diag; stride is the
-// bytes of a coordinate and array those of all.
+// pack32AVX512 lays out 16·blocks rows of r ≥ 8 numbers, pitch apart, as packRowsGo does, except for diag. stride is the
+// bytes of a coordinate, array those of all coordinates.
 //
 //go:noescape
 func pack32AVX512(x *float32, stride int, array int, h *float64, ah *float64, pitch int, r int, diag *float64, l1 *float64, blocks int)
@@ -83,7 +83,8 @@ func pack32AVX512(x *float32, stride int, array int, h *float64, ah *float64, pi
 // solveBytes is how many bytes of rows a row solver works on at once.
 const solveBytes = 256
 
-// The packing takes packBlock rows of packCols or more columns at a time; with AVX-512 wideBytes bytes of rows, of wideCols columns or more.
+// The packing takes packBlock rows of at least packCols columns at a time. With AVX-512 it takes as many rows as have
+// wideBytes bytes in a coordinate, of at least wideCols columns.
 const (
 	packBlock = 8
 	packCols  = 4

@@ -38,7 +38,7 @@ func solveLanes[F Float](x, d []F, lists []int32, r int, off bool) {
 	}
 }
 
-// packLanes does what packRowsGo does in assembly but for the last rows.
+// packLanes does what packRowsGo does, in assembly except for the last rows.
 func packLanes[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []float64) {
 	r, size, done := len(l1), int(unsafe.Sizeof(x[0])), 0
 	if blocks := len(diag) * size / wideBytes; blocks > 0 && path == avx512 && r >= wideCols {
@@ -61,7 +61,7 @@ func packLanes[F Float](x []F, width int, h, g []float64, pitch int, diag, l1 []
 	packRowsGo(x, width, h, g, pitch, diag, l1, done)
 }
 
-// unpackLanes does what unpackRowsGo does in assembly but for the last rows.
+// unpackLanes does what unpackRowsGo does, in assembly except for the last rows.
 func unpackLanes[F Float](dst, h []float64, x []F, width, pitch, n, r int) {
 	blocks := n / packBlock
 	if blocks > 0 && r >= packCols {

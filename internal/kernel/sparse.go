@@ -1,12 +1,12 @@
 package kernel
 
-// The sparse kernels take an index slice and a value slice of the same length, or nil values, which stand for ones.
-// Indices must lie inside the dense slice, which whoever builds a matrix checks with a proper error; one that does not
-// panics here. Indices of one call are distinct.
+// The sparse kernels take a slice of indices and a slice of values of the same length, or nil values, which
+// stand for ones. Indices must lie inside the dense slice. Whoever builds a matrix checks that with a proper
+// error; here a wrong index panics. The indices of one call are distinct.
 //
-// GatherDot and Scatter have no assembly, for want of a gain: loading one number at a time is what takes the time. For 20 to 2000
-// entries into 10⁴ and 10⁶ numbers (Zen 4), scalar loads in assembly took 0.95 to 1.4 times the time of this code, the
-// gather instruction of AVX-512 0.8 to 1.05 times.
+// GatherDot and Scatter have no assembly because it gains nothing: loading one number at a time is what takes
+// the time. For 20 to 2000 entries into 10⁴ and 10⁶ numbers (Zen 4), scalar loads in assembly took 0.95 to
+// 1.4 times as long as this code, the gather instruction of AVX-512 0.8 to 1.05 times.
 
 // GatherDot returns Σ val[p]·x[idx[p]].
 func GatherDot(idx []int32, val, x []float64) float64 {
@@ -40,13 +40,14 @@ func GatherDot(idx []int32, val, x []float64) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// A List is C times the entries From ≤ p < To of columns and values that are given beside it.
+// A List is C times the entries From ≤ p < To of the columns and values given with it.
 type List struct {
 	From, To int64
 	C        float64
 }
 
-// ScatterLists adds lists to y, one after the other: y[idx[p]] += c·val[p]. It is Scatter for many short lists in a long idx and val.
+// ScatterLists adds lists to y, one after the other: y[idx[p]] += c·val[p]. It is Scatter for many short
+// lists in one long idx and val.
 func ScatterLists(y []float64, lists []List, idx []int32, val []float64) {
 	if val != nil && len(val) != len(idx) {
 		panic(badLen)

@@ -1,8 +1,9 @@
 package kernel
 
-// Small square matrices, which one thread works on while others wait.
+// Kernels for small square matrices, which one thread works on while others wait.
 
-// Mirror makes an r×r matrix of which the numbers from the diagonal on are right symmetric, as one that GramRows has added to.
+// Mirror makes an r×r matrix symmetric by copying the numbers right of the diagonal to the left of it. It
+// completes a matrix that GramRows has added to.
 func Mirror(s []float64, r int) {
 	if len(s) != r*r {
 		panic(badLen)
@@ -37,7 +38,7 @@ func symmetrizeGo(s []float64, r int) {
 	}
 }
 
-// ToFloat32 sets y to x, rounded.
+// ToFloat32 sets y to x, rounded to float32.
 func ToFloat32(y []float32, x []float64) {
 	if len(y) != len(x) {
 		panic(badLen)

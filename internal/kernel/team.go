@@ -8,38 +8,42 @@ import (
 	"sync/atomic"
 )
 
-// Team is a number of goroutines that stay at hand for many short pieces of work: where Blocks takes some ten microseconds to
-// bring goroutines together, a team that was at work a moment ago takes well below one. The goroutine that calls Do is one of
-// its members; between calls the others watch for work for a while and then sleep. Only one goroutine may call it.
+// Team is a group of goroutines that stay at hand for many short pieces of work. Blocks takes some ten
+// microseconds to bring goroutines together; a team that was at work a moment ago takes well below one. The
+// goroutine that calls Do is one of its members. Between calls the other members watch for work for a while
+// and then sleep. Only one goroutine may call a team.
 //
-// Parts next to each other fall to the same member, so that what it wrote in one call it finds in its own cache in the next. It does those of
-// another only after a while: a part taken away takes what it is about from the other's cache, and back in the next call.
+// Neighboring parts go to the same member, so that a member finds in its own cache what it wrote in the call
+// before. A member takes parts of another only after it has had none of its own for a while: a part taken
+// away pulls its data out of the other member's cache, and the next call pulls them back.
 type Team struct {
 	closed atomic.Bool
 	shares []share        // one for each member, the caller's first
 	rest   []restingPlace // of the members but the caller
 	left   sync.WaitGroup
-	most   atomic.Int32 // members that calls are dealt out to, who help each other
+	most   atomic.Int32 // number of members that share the calls and help each other
 	_      LinesApart
-	called int64 // parts of all calls so far: the members who watch for work read what is above
+	called int64 // parts of all calls so far; kept apart from the fields above, which members that watch for work read
 	_      LinesApart
 }
 
-// LinesApart lies between what one member of a team writes and what others read or write meanwhile: a cache line that changes hands takes
-// as long as some hundred multiply–adds of vectors, whichever of its bytes are wanted. Processors fetch them in pairs.
+// LinesApart lies between what one member of a team writes and what others read or write at the same time. A
+// cache line that changes hands costs as much time as some hundred multiply–adds of vectors, whichever of its
+// bytes are wanted. It is two lines long because processors fetch lines in pairs.
 type LinesApart [128]byte
 
-// FarApart is how many numbers lie between those that members of a team write with long steps, as rows of a product by tiles: nothing is ever
-// there, but processors that fetch ahead of such steps take lines away from each other that far, Zen 5 up to 32 KiB.
+// FarApart is how many numbers lie between the places that different members of a team write with long
+// strides, such as the rows of a product by tiles. Nothing is ever stored in that gap. But processors that
+// prefetch along such strides take cache lines away from each other over a distance: Zen 5 over up to 32 KiB.
 const FarApart = 1 << 12
 
-// Sum is a sum that one part of the work makes, in lines of its own.
+// Sum is a sum computed by one part of the work, in cache lines of its own.
 type Sum struct {
 	Value float64
 	_     LinesApart
 }
 
-// Total adds up sums in their order.
+// Total adds up sums in order.
 func Total(sums []Sum) (total float64) {
 	for k := range sums {
 		total += sums[k].Value
@@ -47,32 +51,35 @@ func Total(sums []Sum) (total float64) {
 	return total
 }
 
-// share is what a member and the caller tell each other: in one cache line what the caller says, in another the answer, which the caller
-// watches without disturbing the member. The ones fetched with them are empty.
+// share is what a member and the caller tell each other. What the caller says is in one cache line. The
+// answer is in another, which the caller watches without disturbing the member. The lines that processors
+// fetch together with these two are empty.
 type share struct {
-	// word is the end of the member's parts of a call, the next one nobody has taken, and how many may be taken at a time. All in one word:
-	// whoever exchanges it for the next has parts of the call that is under way, however old its knowledge of the word is.
+	// word holds the end of the member's parts of a call, the next part that nobody has taken, and how many
+	// parts may be taken at a time. All three are in one word, so that whoever exchanges it for its successor
+	// gets parts of the call that is under way, however long ago it read the word.
 	word atomic.Uint64
-	f    func(part int)     // written before word, and not before every part of the call before has been done
-	run  func(from, to int) // in place of f, of calls of DoUneven
+	f    func(part int)     // written before word, after all parts of the previous call are done
+	run  func(from, to int) // takes the place of f in calls of DoUneven
 	_    [104]byte
 	done atomic.Int64 // parts the member has done in all calls
 	_    [120]byte
 }
 
-// partBits are how many bits of a word the end and the next part have each; how many are taken at a time has the rest, above.
+// partBits is how many bits of a word the end and the next part take each. The remaining bits, above them,
+// hold how many parts may be taken at a time.
 const (
 	partBits = 26
 	partMask = 1<<partBits - 1
 	mostRun  = 1<<(64-2*partBits) - 1
 )
 
-// open returns the next part of a word, the end and how many may be taken at a time.
+// open splits a word into the next part, the end, and how many parts may be taken at a time.
 func open(word uint64) (next, end, most uint64) {
 	return word & partMask, word >> partBits & partMask, word >> (2 * partBits)
 }
 
-// take returns parts nobody has taken, to be done with run, or one to be done with f.
+// take returns parts that nobody has taken: several to be done with run, or one to be done with f.
 func (s *share) take() (from, to int, ok bool) {
 	for {
 		w := s.word.Load()
@@ -98,15 +105,17 @@ type restingPlace struct {
 }
 
 const (
-	// watches is how often a member looks for work before it sleeps, some 50 µs.
+	// watches is how many times a member looks for work before it sleeps; they take some 50 µs.
 	watches = 30000
-	// yieldEvery is how many looks pass before a member lets others run that want its processor.
+	// yieldEvery is after how many looks a member lets others run that want its processor.
 	yieldEvery = 2000
-	// helpEvery is how many looks pass before a member without parts of its own looks for those of others, about 2 µs.
+	// helpEvery is after how many looks, about 2 µs, a member without parts of its own looks for parts of
+	// others.
 	helpEvery = 1000
 )
 
-// NewTeam returns a team of the given number of members, at least the caller. Close it.
+// NewTeam returns a team of the given number of members, of which there is at least one, the caller. The team
+// must be closed.
 func NewTeam(members int) *Team {
 	members = max(members, 1)
 	t := &Team{shares: make([]share, members), rest: make([]restingPlace, members-1)}
@@ -118,17 +127,18 @@ func NewTeam(members int) *Team {
 	return t
 }
 
-// Members returns how many members calls are dealt out to.
+// Members returns among how many members calls are divided.
 func (t *Team) Members() int { return min(int(t.most.Load()), len(t.rest)+1) }
 
-// Use deals calls to come out to so many members, the caller among them, or to all if there are fewer. The others sleep meanwhile.
+// Use divides later calls among the given number of members, including the caller, or among all if the team
+// has fewer. The other members sleep meanwhile.
 func (t *Team) Use(members int) {
-	if most := int32(min(max(members, 1), math.MaxInt32)); most != t.most.Load() { // which all read
+	if most := int32(min(max(members, 1), math.MaxInt32)); most != t.most.Load() { // all members read it
 		t.most.Store(most)
 	}
 }
 
-// Close sends the members home; a closed team still works, with the caller alone.
+// Close ends the members' goroutines. A closed team still works, with the caller alone.
 func (t *Team) Close() {
 	if t.closed.Swap(true) {
 		return
@@ -140,9 +150,9 @@ func (t *Team) Close() {
 	t.rest = nil
 }
 
-// Do calls f once for each part 0 ≤ part < parts, and returns when all calls have. Which member
-// makes a call and when is left to chance: results that are combined in order of the parts are the same for any team. f must
-// not call Do or DoUneven.
+// Do calls f once for each part 0 ≤ part < parts, and returns when all calls have returned. Which member
+// makes a call, and when, is left to chance; results that are combined in order of the parts are the same for
+// any team. f must not call Do or DoUneven.
 func (t *Team) Do(parts int, f func(part int)) {
 	if parts < 0 || parts > partMask {
 		panic(badLen)
@@ -168,9 +178,10 @@ func (t *Team) Do(parts int, f func(part int)) {
 	t.join()
 }
 
-// DoUneven calls f for runs of parts, from ≤ part < to, at most so many at a time, that together are 0 ≤ part < parts, and returns when all calls have. before(p) is how much
-// work, in any unit, the parts before p are: each member gets parts next to each other that are about as much. Which parts a call has is left to chance, too. f must not call
-// Do or DoUneven.
+// DoUneven calls f for runs of parts from ≤ part < to, none longer than most, which together make up 0 ≤ part
+// < parts. It returns when all calls have returned. before(p) is the amount of work, in any unit, in the
+// parts before p: each member gets a range of neighboring parts with about as much work as any other
+// member's. Which parts a call gets is left to chance, too. f must not call Do or DoUneven.
 func (t *Team) DoUneven(parts, most int, before func(part int) int64, f func(from, to int)) {
 	if parts < 0 || parts > partMask || most < 1 || most > mostRun {
 		panic(badLen)
@@ -196,7 +207,7 @@ func (t *Team) DoUneven(parts, most int, before func(part int) int64, f func(fro
 	t.join()
 }
 
-// nearest returns the part p ≤ most before which there is most nearly so much work.
+// nearest returns the part p ≤ most for which before(p) comes closest to work.
 func nearest(most int, work int64, before func(part int) int64) int {
 	p := sort.Search(most, func(p int) bool { return before(p) >= work })
 	if p > 0 && work-before(p-1) < before(p)-work {
@@ -205,7 +216,7 @@ func nearest(most int, work int64, before func(part int) int64) int {
 	return p
 }
 
-// give has member k see parts from to to, to be taken so many at a time.
+// give hands member k the parts from ≤ part < to, of which no more than most may be taken at a time.
 func (t *Team) give(k, from, to, most int) {
 	t.shares[k].word.Store(uint64(most)<<(2*partBits) | uint64(to)<<partBits | uint64(from))
 	if k > 0 && from < to {
@@ -233,7 +244,7 @@ func (t *Team) done() (sum int64) {
 	return sum
 }
 
-// help does what is left of the shares of members other than k, and reports whether that was anything.
+// help does what is left of the shares of members other than k, and reports whether anything was left.
 func (t *Team) help(k int) (some bool) {
 	for ahead := 1; ahead < len(t.shares); ahead++ {
 		if t.work(k, (k+ahead)%len(t.shares)) {
@@ -243,7 +254,7 @@ func (t *Team) help(k int) (some bool) {
 	return some
 }
 
-// work has member k do what is left of a share, and reports whether that was anything.
+// work has member k do what is left of a share, and reports whether anything was left.
 func (t *Team) work(k, of int) bool {
 	s, parts := &t.shares[of], int64(0)
 	for from, to, ok := s.take(); ok; from, to, ok = s.take() {
@@ -266,7 +277,7 @@ func (t *Team) wake(r *restingPlace) {
 	}
 }
 
-// member works, watches and sleeps until the team is closed. It is number k.
+// member is the loop of member k: it works, watches and sleeps until the team is closed.
 func (t *Team) member(k int) {
 	r, looks := &t.rest[k-1], 0
 	for !t.closed.Load() {
@@ -285,7 +296,8 @@ func (t *Team) member(k int) {
 	}
 }
 
-// sleep returns when the member is woken, or at once if work or the end came after its last look and nobody has woken it for that.
+// sleep returns when the member is woken. It returns at once if work came, or the team was closed, after the
+// member's last look and nobody has woken the member for that.
 func (t *Team) sleep(k int, r *restingPlace) {
 	r.asleep.Store(true)
 	some := t.closed.Load()

@@ -10,7 +10,7 @@ func Dot(x, y []float64) float64 {
 	return dot(x, y)
 }
 
-// The outer conversions keep the compiler from fusing products and sums.
+// The outer conversions keep the compiler from fusing products with sums.
 func dotGo[F Float](x, y []F) float64 {
 	var s0, s1, s2, s3 float64
 	for len(x) >= 4 && len(y) >= 4 {
@@ -29,7 +29,8 @@ func dotGo[F Float](x, y []F) float64 {
 // SumSq returns Σ x[i]².
 func SumSq(x []float64) float64 { return dot(x, x) }
 
-// RowSquares returns Σ w[i]·‖x_i‖², with x by rows, as many as w has numbers. Sums are of float64.
+// RowSquares returns Σ w[i]·‖x_i‖², where x_i is row i of x, which is stored by rows and has len(w) of them.
+// Sums are of float64.
 func RowSquares[F Float](x []F, w []float64) float64 {
 	if len(x) == 0 && len(w) == 0 {
 		return 0
@@ -48,7 +49,9 @@ func rowSquaresGo[F Float](x []F, r int, w []float64) (sum float64) {
 	return sum
 }
 
-// BitRange returns the least and the largest of the numbers that the bits of x are: those of x itself where none has a sign. x is not empty.
+// BitRange returns the least and the largest bit pattern of the numbers of x, taken as unsigned integers. If
+// no number of x has its sign bit set, these are the patterns of the least and the largest number. x must not
+// be empty.
 func BitRange(x []float64) (least, most uint64) { return bitRange(x) }
 
 func bitRangeGo(x []float64) (least, most uint64) {
@@ -66,12 +69,12 @@ func bitRangeGo(x []float64) (least, most uint64) {
 	return min(l0, l1), max(m0, m1)
 }
 
-// Nonzero reports whether a number of x is not 0.
+// Nonzero reports whether any number of x is not 0.
 func Nonzero(x []float64) bool {
 	const atOnce = 1 << 9
 	for len(x) > 0 {
 		part := x[:min(atOnce, len(x))]
-		if _, most := bitRange(part); most != 0 { // a sign, at least
+		if _, most := bitRange(part); most != 0 { // perhaps only the sign bit of a zero
 			for _, v := range part {
 				if v != 0 {
 					return true
@@ -83,7 +86,7 @@ func Nonzero(x []float64) bool {
 	return false
 }
 
-// Scale multiplies x by c. Every bit is the same on every path.
+// Scale multiplies x by c. Every bit of the result is the same on every path.
 func Scale(x []float64, c float64) { scale(x, c) }
 
 func scaleGo(x []float64, c float64) {
@@ -113,8 +116,8 @@ func axpyGo[F Float](y []float64, c float64, x []F) {
 	}
 }
 
-// Axpy4 adds four multiples at once: y[i] += c[0]·x0[i] + c[1]·x1[i] + c[2]·x2[i] + c[3]·x3[i]. It reads and writes
-// y once instead of four times, which is what bounds Axpy.
+// Axpy4 adds four multiples at once: y[i] += c[0]·x0[i] + c[1]·x1[i] + c[2]·x2[i] + c[3]·x3[i]. It reads and
+// writes y once instead of four times. In Axpy, reading and writing y is what limits the speed.
 func Axpy4(y []float64, c *[4]float64, x0, x1, x2, x3 []float64) {
 	n := len(y)
 	if len(x0) != n || len(x1) != n || len(x2) != n || len(x3) != n {
@@ -132,7 +135,7 @@ func axpy4Go[F Float](y []float64, c *[4]float64, x0, x1, x2, x3 []F) {
 	}
 }
 
-// Mul sets y to the products of its numbers with those of x, as many.
+// Mul multiplies each number of y by the corresponding number of x: y[i] *= x[i].
 func Mul(y, x []float64) {
 	if len(x) != len(y) {
 		panic(badLen)
@@ -147,8 +150,8 @@ func mulGo(y, x []float64) {
 	}
 }
 
-// Free sets each number of free to 1 where d_j·h + g > 0 and to 0 elsewhere, with h and g as free by rows of as many numbers as d has. It is the same
-// on every path.
+// Free sets each number of free to 1 where d_j·h + g > 0, and to 0 elsewhere. free, h and g are stored by
+// rows of len(d) numbers, and j is the column. Every bit of the result is the same on every path.
 func Free(free, h, g, d []float64) {
 	if len(h) != len(free) || len(g) != len(free) || len(free) > 0 && (len(d) == 0 || len(free)%len(d) != 0) {
 		panic(badLen)
@@ -168,8 +171,9 @@ func freeRowGo(free, h, g, d []float64) {
 	}
 }
 
-// HandOver copies x to y, of as many numbers, for others to read: past the caches where that is sooner done, since a line of which others have a copy is
-// the writer's no sooner than they have let go of it. They must not overlap.
+// HandOver copies x to y, which other threads are to read. The slices have the same length and must not
+// overlap. Where that is faster, the stores bypass the caches: a line of which other processors hold a copy
+// can be written in the cache only after they have given it up.
 func HandOver(y, x []float64) {
 	if len(x) != len(y) {
 		panic(badLen)
@@ -177,15 +181,17 @@ func HandOver(y, x []float64) {
 	handOver(y, x)
 }
 
-// Rest is what is left of a list: entries from From on, up to To.
+// Rest is what is left of a list: its entries from From up to, but not including, To.
 type Rest struct{ From, To int64 }
 
-// FetchNext has the next entries of some lists brought into the second-level cache: of the indices two cache lines and of the values, if there are any, three.
+// FetchNext has the next entries of several lists brought into the second-level cache: two cache lines of
+// indices for each list and, unless val is nil, three cache lines of values.
 func FetchNext(rests []Rest, idx []int32, val []float64) {
 	if len(rests) > 0 {
 		fetchNext(rests, idx, val)
 	}
 }
 
-// Fetch has x brought into the second-level cache, for what will read it in an order that the processor does not foresee.
+// Fetch has x brought into the second-level cache, for code that will read it in an order that the processor
+// does not foresee.
 func Fetch(x []float64) { fetch(x) }

@@ -7,9 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A tile is some rows by a panel of columns of C = A·X, in registers while A and X go by: 8 rows by 3 vectors with
-// AVX-512, 4 by 3 with AVX2, where they and a row of X and one broadcast number take 28 of 32 and all of 16 registers.
-// A line is a tile of one row.
+// A tile is a part of C = A·X, some rows by a panel of columns, that stays in registers while A and X go by.
+// It has 8 rows by 3 vectors with AVX-512, and 4 by 3 with AVX2. Together with a row of X and one broadcast
+// number it takes 28 of 32 registers with AVX-512, and all 16 with AVX2. A line is a tile of one row.
 const (
 	tileRowsAVX2   = 4
 	tileRowsAVX512 = 8
@@ -19,9 +19,9 @@ const (
 	gramSquareColumns = 16
 )
 
-// gemmConsts tells package kernel the shapes.
+// gemmConsts tells package kernel the shapes of tiles.
 var gemmConsts = fmt.Sprintf(`
-// Rows of a tile, and most columns of a tile and of a line.
+// The rows of a tile, and the most columns of a tile and of a line.
 const (
 	tileRowsAVX2   = %d
 	tileColsAVX2   = %d
@@ -31,7 +31,7 @@ const (
 	lineColsAVX512 = %d
 )
 
-// gramSquareColumns is how many columns gramSquare has.
+// gramSquareColumns is how many rows and columns gramSquare does.
 const gramSquareColumns = %d
 
 // peakChains is how many fused multiply–adds of vectors a turn of peak does.
@@ -50,8 +50,9 @@ func (a *asm) gemmKernels() {
 	a.peak()
 }
 
-// tile writes c[i][k] += alpha·Σ_l a[i][l]·x[l][k] for a tile of any height that is a power of two: each sum is one chain of
-// fused multiply–adds in order of l from zero, whatever the shape, and alpha times that is added to c at the end, fused too.
+// tile writes c[i][k] += alpha·Σ_l a[i][l]·x[l][k] for a tile whose height is any power of two up to the
+// greatest. Each sum is one chain of fused multiply–adds in order of l, from zero, whatever the shape of the
+// tile. At the end alpha times the sum is added to c, which is fused too.
 func (a *asm) tile(element string) {
 	height, widest := tileRowsAVX2, a.lanes*tileVecs
 	if a.lanes == 8 {
@@ -62,8 +63,8 @@ func (a *asm) tile(element string) {
 		base, size = "tile32", 4
 	}
 	a.begin(base, fmt.Sprintf("func(c *float64, alpha float64, a *%s, x *float64, n, tiles, h, w, cstride, arow, astep, xstride, ahead int)", element),
-		fmt.Sprintf("%s%s adds alpha·Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < tiles·h,", base, a.name, size),
-		fmt.Sprintf("0 ≤ k < w, with n and tiles ≥ 1, h one of 1, 2, 4, …, %d and %d ≤ w ≤ %d, or %d where h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
+		fmt.Sprintf("%s%s adds alpha·Σ_l a[(i·arow + l·astep)/%d]·x[l·xstride/8 + k] to c[i·cstride/8 + k] for 0 ≤ l < n,", base, a.name, size),
+		fmt.Sprintf("0 ≤ i < tiles·h and 0 ≤ k < w, n, tiles ≥ 1, h a power of two up to %d and %d ≤ w ≤ %d, or %d if h is 1. Strides are in", height, a.leastColumns(), widest, a.lanes*lineVecs),
 		a.aheadDoc())
 	t := &tileKernel{asm: a, size: size}
 	t.xstride, t.arow, t.astep, t.w = a.arg("xstride"), a.arg("arow"), a.arg("astep"), a.arg("w")
@@ -84,11 +85,12 @@ func (a *asm) tile(element string) {
 	a.choose(t.w, 1, lineVecs, t.panel)
 }
 
-// gram writes the tile of 8 rows of c = xᵀ·x on the diagonal and beside it, from the diagonal on: of the last 4 rows the first 4 columns, left of it,
-// are left out. That is 6 and 14 vectors a step where a tile has 8 and 16.
+// gram writes a tile of 8 rows of c = xᵀ·x, from the diagonal on. It leaves out the first 4 columns of the
+// last 4 rows, which lie left of the diagonal. So a step takes 6 vectors where a tile takes 8, or 14 where a
+// tile takes 16.
 func (a *asm) gram() {
 	a.begin("gram", "func(c, x *float64, n, w, cstride, xstride int)",
-		fmt.Sprintf("gram%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < %d, 0 ≤ k < w, but for i ≥ 4 and k < 4,", a.name, tileRowsAVX512),
+		fmt.Sprintf("gram%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < %d, 0 ≤ k < w, unless i ≥ 4 and k < 4,", a.name, tileRowsAVX512),
 		fmt.Sprintf("with n ≥ 1 and %d ≤ w ≤ %d. Strides are in bytes.", a.lanes, a.lanes*tileVecs))
 	t := &tileKernel{asm: a, size: 8, rows: tileRowsAVX512}
 	t.xstride, t.w, t.c, t.x, t.n = a.arg("xstride"), a.arg("w"), a.arg("c"), a.arg("x"), a.arg("n")
@@ -103,11 +105,13 @@ func (a *asm) gram() {
 	})
 }
 
-// gramSquare writes all of c = xᵀ·x for 16 columns, from the diagonal on and some left of it: 24 vectors a step in one pass over x, where gram takes two passes, of 12 vectors and four halves and of 12 halves.
+// gramSquare writes all of c = xᵀ·x for 16 columns, from the diagonal on, and a few numbers left of it. A
+// step takes 24 vectors in one pass over x. gram would take two passes, one of 12 vectors and four halves and
+// one of 12 halves.
 func (a *asm) gramSquare() {
 	const columns, vecs = gramSquareColumns, gramSquareColumns / lanesAVX512
 	a.begin("gramSquare", "func(c, x *float64, n, cstride, xstride int)",
-		fmt.Sprintf("gramSquare%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i, k < %d, but for i ≥ %d and k < %[3]d,", a.name, columns, lanesAVX512),
+		fmt.Sprintf("gramSquare%s adds Σ_l x[l·xstride/8 + i]·x[l·xstride/8 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i, k < %d, unless i ≥ %d and k < %[3]d,", a.name, columns, lanesAVX512),
 		"with n ≥ 1. Strides are in bytes.")
 	xstride, c, x, n := a.arg("xstride"), a.arg("c"), a.arg("x"), a.arg("n")
 	var acc [columns][vecs]reg.VecVirtual // nil left of the diagonal
@@ -149,18 +153,19 @@ func (a *asm) gramSquare() {
 	a.end(nil)
 }
 
-// gramColumns writes the tile of gram for vecs vectors, to its return.
+// gramColumns writes the tile of gram for vecs vectors, up to its return.
 func (t *tileKernel) gramColumns() {
-	// A part of the columns goes by in one register. Rows of the upper half have all of them, those of the lower half not the first.
+	// Each part of the columns is in one register. Rows of the upper half have all columns, those of the
+	// lower half lack the first.
 	type columns struct {
 		at, lanes int
 		masked    bool
-		lower     bool // whether rows of the lower half have them, too
-		upper     bool // whether rows of the upper half do
+		lower     bool // whether rows of the lower half have these columns
+		upper     bool // whether rows of the upper half have these columns
 	}
 	const half = 4 // rows, and columns, of half a vector
 	var parts []columns
-	if t.vecs == 1 { // all halves: two of them, and what they are multiplied by, are loaded in the time of one vector (Zen 4)
+	if t.vecs == 1 { // only halves: two of them and their factors are loaded in the time of one vector (Zen 4)
 		parts = []columns{{lanes: half, upper: true}, {at: half, lanes: half, upper: true, lower: true}}
 	} else {
 		parts = []columns{{lanes: t.lanes, upper: true}, {at: half, lanes: half, lower: true}}
@@ -225,16 +230,17 @@ func (t *tileKernel) gramColumns() {
 	t.end(nil)
 }
 
-// aheadDoc says what becomes of ahead.
+// aheadDoc says what the parameter ahead does.
 func (a *asm) aheadDoc() string {
 	if a.lanes == 8 {
-		return "bytes. Unless ahead is 0, tiles of most rows fetch what lies that many bytes on from the first half of their rows."
+		return "bytes. Unless ahead is 0, tiles of the greatest h fetch what lies ahead bytes further on in the first half of their rows."
 	}
-	return "bytes. ahead is for AVX-512."
+	return "bytes. Only AVX-512 uses ahead."
 }
 
-// panel writes the tile for vecs vectors. A last vector of at most 4 columns is half a register, which takes half the
-// time where a whole one is computed in two halves (Zen 4), and no longer elsewhere.
+// panel writes the tile for vecs vectors. A last vector of at most 4 columns takes half a register. That
+// takes half the time where the processor computes whole vectors in two halves (Zen 4), and no longer
+// elsewhere.
 func (t *tileKernel) panel(vecs int) {
 	t.vecs = vecs
 	if t.lanes == 8 && t.rows > 1 {
@@ -244,7 +250,8 @@ func (t *tileKernel) panel(vecs int) {
 	}
 }
 
-// halfOrWhole writes body, which returns, for a last vector of at most 4 columns and for another.
+// halfOrWhole writes body, which ends with a return, twice: for a last vector of at most 4 columns and for a
+// wider one.
 func (t *tileKernel) halfOrWhole(body func()) {
 	whole := t.label("whole")
 	t.CMPQ(t.w, operand.U32(8*t.vecs-4))
@@ -259,16 +266,16 @@ func (t *tileKernel) halfOrWhole(body func()) {
 // tileKernel is what the code of one tile shares.
 type tileKernel struct {
 	*asm
-	size, rows, vecs        int           // size of an element of A in bytes
+	size, rows, vecs        int           // size is the bytes of an element of A
 	half                    bool          // the last vector is half a register
-	row                     []operand.Mem // where the numbers of A for step l are; their bases advance
+	row                     []operand.Mem // where the numbers of A for the current step are; their bases advance
 	bases                   []reg.Register
 	c, a, next, x, n, tiles reg.Register
 	xstride, arow, astep, w reg.Register
 	mask                    reg.Register // of the last vector, 8 lanes only
 }
 
-// findRows sets row and bases: row i is at a + i·arow.
+// findRows sets row and bases: row i begins at a + i·arow.
 func (t *tileKernel) findRows() {
 	t.bases = []reg.Register{t.a}
 	t.row = []operand.Mem{{Base: t.a}}
@@ -287,7 +294,7 @@ func (t *tileKernel) findRows() {
 	}
 }
 
-// lanesOf is the number of lanes that vector v works on.
+// lanesOf returns the number of lanes that vector v works on.
 func (t *tileKernel) lanesOf(v int) int {
 	if t.half && v == t.vecs-1 {
 		return 4
@@ -295,10 +302,10 @@ func (t *tileKernel) lanesOf(v int) int {
 	return t.lanes
 }
 
-// masked says whether vector v goes under the mask.
+// masked reports whether vector v needs the mask.
 func (t *tileKernel) masked(v int) bool { return t.lanes == 8 && v == t.vecs-1 }
 
-// columns writes the tile for vecs vectors, to its return.
+// columns writes the tile for vecs vectors, up to its return.
 func (t *tileKernel) columns() {
 	again := t.label("again")
 	t.Label(again)
@@ -319,7 +326,8 @@ func (t *tileKernel) columns() {
 		t.Load(t.Param("ahead"), ahead)
 		t.TESTQ(ahead, ahead)
 		t.JEQ(operand.LabelRef(near))
-		// Where A goes on along half of the rows, a line of one row at every other step: more at a time keep what is wanted now waiting.
+		// Half of the rows are fetched where A continues, a line of one row at every other step. More at a time would
+		// delay what is wanted now.
 		row := t.GP64()
 		t.loop(acc, t.rows, func(s int) {
 			if s%2 == 0 {
@@ -333,7 +341,7 @@ func (t *tileKernel) columns() {
 	alpha := t.vec()
 	t.VBROADCASTSD(t.mem("alpha"), alpha)
 	for _, sums := range acc {
-		for v, sum := range sums { // all before the first store, since vectors may overlap
+		for v, sum := range sums { // all loads before the first store, since vectors may overlap
 			m, s := t.vecAt(t.c, t.w, v, t.vecs), part(sum, t.lanesOf(v))
 			if t.masked(v) {
 				t.VFMADD213PD(m, part(alpha, t.lanesOf(v)), t.mask, s)
@@ -351,7 +359,7 @@ func (t *tileKernel) columns() {
 		}
 		t.ADDQ(t.mem("cstride"), t.c)
 	}
-	// The next tile of A.
+	// Go on to the next tile of A.
 	t.Load(t.Param("n"), t.n)
 	t.IMULQ(t.astep, t.n)
 	t.SUBQ(t.n, t.a)
@@ -363,12 +371,14 @@ func (t *tileKernel) columns() {
 	t.end(nil)
 }
 
-// fetches says whether the tile fetches the part of A for the tile below it into the cache. What a tile of 4 by 12
-// leaves of the processor's window is too short to hide memory: with A in memory and r = 16 it is 1.4 times as fast so.
-// Tiles of AVX-512, whose steps take longer, gain nothing by that; they fetch the next chunk of half of their own rows when they are told to.
+// fetches reports whether the tile fetches the part of A for the tile below it into the cache. A tile of 4 by
+// 12 leaves too little room in the processor's window of pending instructions to hide the time that memory
+// takes: with A in memory and r = 16, fetching makes it 1.4 times as fast. Tiles of AVX-512, whose steps take
+// longer, gain nothing from that. They fetch the next chunk of half of their own rows when they are told to.
 func (t *tileKernel) fetches() bool { return t.lanes == 4 && t.rows == 4 }
 
-// loop writes the loop over as many turns of so many steps as n holds, and leaves the steps that remain in n. fetch goes before each step.
+// loop writes a loop that does steps steps a turn, as often as n allows, and leaves in n the steps that
+// remain. fetch is called before each step.
 func (t *tileKernel) loop(acc [][]reg.VecVirtual, steps int, fetch func(s int)) {
 	loop, rest := t.label("loop"), t.label("rest")
 	t.SUBQ(operand.U8(steps), t.n)
@@ -390,7 +400,7 @@ func (t *tileKernel) loop(acc [][]reg.VecVirtual, steps int, fetch func(s int)) 
 	t.ADDQ(operand.U8(steps), t.n)
 }
 
-// step writes one step: a number of each row of A times a row of X.
+// step writes one step: a number from each row of A times a row of X.
 func (t *tileKernel) step(acc [][]reg.VecVirtual) {
 	if t.rows == 1 {
 		f := t.element(0)
@@ -421,7 +431,7 @@ func (t *tileKernel) step(acc [][]reg.VecVirtual) {
 	}
 }
 
-// element returns a register full of the number of row i of A.
+// element returns a register that holds the number of row i of A in all lanes.
 func (t *tileKernel) element(i int) reg.VecVirtual {
 	f := t.vec()
 	switch {
@@ -436,10 +446,11 @@ func (t *tileKernel) element(i int) reg.VecVirtual {
 	return f
 }
 
-// peakChains is how many sums peak works on at once: more than the latency of a sum times the number begun in a cycle.
+// peakChains is how many sums peak works on at once: more than the latency of a multiply–add times the number
+// that begin in a cycle.
 const peakChains = 12
 
-// peak writes fused multiply–adds that wait for nothing, the yardstick of the benchmarks.
+// peak writes fused multiply–adds that do not wait for anything: the yardstick of the benchmarks.
 func (a *asm) peak() {
 	a.begin("peak", "func(n int)", fmt.Sprintf("peak%s does n times %d fused multiply–adds of vectors, in registers alone.", a.name, peakChains))
 	n := a.arg("n")

@@ -7,17 +7,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The numbers of kernel.Mix.
+// The constants of kernel.Mix.
 const (
 	mixStep   = 0x9e3779b97f4a7c15
 	mixFirst  = 0xbf58476d1ce4e5b9
 	mixSecond = 0x94d049bb133111eb
 )
 
-// hashSum writes the sum of hashes of entries, a vector of them at a time.
+// hashSum writes the sum of the hashes of entries, one vector of entries at a time.
 func (a *asm) hashSum() {
 	a.begin("hashSum", "func(first uint64, shift int, col *int32, val *float64, n int) uint64",
-		fmt.Sprintf("hashSum%s is hashSumGo for n entries, a multiple of %d above 0; a nil val means none.", a.name, a.lanes))
+		fmt.Sprintf("hashSum%s is hashSumGo for n entries, n a positive multiple of %d. If val is nil, no values are hashed.", a.name, a.lanes))
 	col, val, n := a.arg("col"), a.arg("val"), a.arg("n")
 	h := &hashKernel{asm: a, step: a.factor(mixStep), first: a.factor(mixFirst), second: a.factor(mixSecond), base: a.vec(), shift: a.XMM(), sum: a.zeros(1)[0]}
 	a.VPBROADCASTQ(a.mem("first"), h.base)
@@ -65,7 +65,7 @@ type hashKernel struct {
 	sum                 reg.VecVirtual
 }
 
-// factor is a constant in all lanes, and its upper half.
+// factor is a constant in all lanes, and the upper half of the constant.
 type factor struct{ whole, high reg.VecVirtual }
 
 func (a *asm) factor(c uint64) factor {
@@ -105,7 +105,7 @@ func (h *hashKernel) fold(x, t reg.VecVirtual, bits int) {
 	h.xor(t, x)
 }
 
-// times writes x *= c modulo 2⁶⁴, from products of halves: AVX2 and AVX-512F have no other.
+// times writes x *= c modulo 2⁶⁴, from products of halves: AVX2 and AVX-512F have no product of 64 bits.
 func (h *hashKernel) times(x reg.VecVirtual, c factor) {
 	upper, cross := h.vec(), h.vec()
 	h.VPSRLQ(operand.U8(32), x, upper)

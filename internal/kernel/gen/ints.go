@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A tile of inner products of whole numbers: as many rows, and at most so many vectors of columns.
+// The rows of a tile of inner products of whole numbers, and its most vectors of columns.
 const (
 	intRowsAVX2   = 4
 	intVecsAVX2   = 2
@@ -29,9 +29,9 @@ func (a *asm) intKernels() {
 	a.panelSquares()
 }
 
-// intConsts tells package kernel the shapes.
+// intConsts tells package kernel the shapes of tiles.
 var intConsts = fmt.Sprintf(`
-// Rows and most columns of a tile of whole numbers, and the columns of a vector.
+// The rows and the most columns of a tile of whole numbers, and the columns of a vector.
 const (
 	intRowsAVX2    = %d
 	intColsAVX2    = %d
@@ -41,12 +41,13 @@ const (
 	intLanesAVX512 = %d
 )
 
-// stepsAtOnce is of what the number of steps is a multiple in assembly.
+// stepsAtOnce is the number of which the number of steps must be a multiple in assembly.
 const stepsAtOnce = %d
 `, intRowsAVX2, intVecsAVX2*2*lanesAVX2, 2*lanesAVX2, intRowsAVX512, intVecsAVX512*2*lanesAVX512, 2*lanesAVX512, stepVecs*2*lanesAVX2)
 
-// gramInts writes t[i][k] = Σ_l of the products of both halves of x[l][i] and x[l][j+k]: of 32 bits, where 32 lanes of 16 bits and one
-// instruction, or 16 and two, do what a vector of float64 does for 8.
+// gramInts writes t[i][k] = Σ_l of the products of both halves of x[l][i] and x[l][j+k], in 32 bits. With
+// AVX-512 one instruction does 32 multiply–adds of 16 bits, where one does 8 of float64; with AVX2 two
+// instructions do 16, where one does 4.
 func (a *asm) gramInts() {
 	rows, most := intRowsAVX2, intVecsAVX2
 	if a.lanes == 8 {
@@ -54,8 +55,8 @@ func (a *asm) gramInts() {
 	}
 	columns := 2 * a.lanes // of a vector
 	a.begin("gramInts", "func(t, a, x *int32, n, w, stride int)",
-		fmt.Sprintf("gramInts%s sets t[i·%d + k] to Σ_l of the products of the halves of a[l·stride/4 + i] and x[l·stride/4 + k], 0 ≤ i < %d, 0 ≤ k < w, 0 ≤ l < n,", a.name, most*columns, rows),
-		fmt.Sprintf("with n ≥ 1 and w = %d, …, %d a multiple of %d. stride is in bytes.", columns, most*columns, columns))
+		fmt.Sprintf("gramInts%s sets t[i·%d + k], 0 ≤ i < %d, to Σ_l of the products of both halves of a[l·stride/4 + i] and x[l·stride/4 + k]", a.name, most*columns, rows),
+		fmt.Sprintf("for 0 ≤ k < w and 0 ≤ l < n, with n ≥ 1. w is from %d to %d and a multiple of %d. stride is in bytes.", columns, most*columns, columns))
 	t, left, x, n, stride := a.arg("t"), a.arg("a"), a.arg("x"), a.arg("n"), a.arg("stride")
 	w := a.arg("w")
 	a.SHRQ(operand.U8(1), w) // choose counts in numbers of float64
@@ -73,7 +74,9 @@ func (a *asm) gramInts() {
 	})
 }
 
-// intTile writes a tile of so many rows and vectors of columns, from its sums of nothing to its return: load fetches vector k of a row of x, and add adds its products with a number of left.
+// intTile writes a tile of the given numbers of rows and vectors of columns, from the zeroing of its sums to
+// its return. load loads vector k of a row of x, and add adds the products of that vector and a number of
+// left.
 func (a *asm) intTile(t, left, x, n, stride, xstride reg.Register, rows, most, vecs int, load func(k int, v reg.VecVirtual), add func(v, f, sum reg.VecVirtual)) {
 	acc := make([][]reg.VecVirtual, rows)
 	for i := range acc {
@@ -105,12 +108,13 @@ func (a *asm) intTile(t, left, x, n, stride, xstride reg.Register, rows, most, v
 	a.end(nil)
 }
 
-// gramBytes writes the same of four rows of bytes, without a sign: those of x are taken less 128, since one factor has to have one.
+// gramBytes writes the same for four rows of unsigned bytes. It subtracts 128 from the bytes of x, since the
+// instruction takes one factor as signed.
 func (a *asm) gramBytes() {
 	const columns, most, signs = 2 * lanesAVX512, intVecsAVX512, 0x80808080
 	a.begin("gramBytes", "func(t, a, x *int32, n, w, stride, xstride int)",
-		fmt.Sprintf("gramBytes%s sets t[i·%d + k] to Σ_l of the products of the four bytes of a[l·stride/4 + i] and those, less 128 each, of x[l·xstride/4 + k], 0 ≤ i < %d,", a.name, most*columns, intRowsAVX512),
-		fmt.Sprintf("0 ≤ k < w, 0 ≤ l < n, with n ≥ 1 and w = %d, …, %d a multiple of %[1]d. Strides are in bytes.", columns, most*columns))
+		fmt.Sprintf("gramBytes%s sets t[i·%d + k], 0 ≤ i < %d, to Σ_l of the products of the four bytes of a[l·stride/4 + i] and x[l·xstride/4 + k],", a.name, most*columns, intRowsAVX512),
+		fmt.Sprintf("those of x less 128, for 0 ≤ k < w and 0 ≤ l < n, with n ≥ 1. w is from %d to %d and a multiple of %[1]d. Strides are in bytes.", columns, most*columns))
 	t, left, x, n, stride, xstride := a.arg("t"), a.arg("a"), a.arg("x"), a.arg("n"), a.arg("stride"), a.arg("xstride")
 	w := a.arg("w")
 	a.SHRQ(operand.U8(1), w) // choose counts in numbers of float64
@@ -123,10 +127,11 @@ func (a *asm) gramBytes() {
 	})
 }
 
-// packBytes writes the whole numbers c·u, c·v, c·w and c·z, 8 bits each, side by side, and finds out whether they are whole and what bits they have.
+// packBytes writes the whole numbers c·u, c·v, c·w and c·z side by side, 8 bits each, and finds out whether
+// they are whole and which bits they have.
 func (a *asm) packBytes() {
 	a.begin("packBytes", "func(dst *int32, u, v, w, z *float64, c float64, n int) (differ, bits uint64)",
-		"packBytes"+a.name+" is packBytesGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what they have together.")
+		"packBytes"+a.name+" is packBytesGo for n = 4, 8, …. differ is 0 if all are whole numbers of 32 bits; bits is their OR, in two halves.")
 	four := a.XMM()
 	a.packWhole([]string{"u", "v", "w", "z"}, func(i int, k reg.VecVirtual, bits reg.Register) {
 		a.VPOR(k, bits, bits)
@@ -139,10 +144,11 @@ func (a *asm) packBytes() {
 	}, func() reg.Register { return four })
 }
 
-// packInts writes the whole numbers c·u and c·v, 16 bits each, side by side, and finds out whether they are whole.
+// packInts writes the whole numbers c·u and c·v side by side, 16 bits each, and finds out whether they are
+// whole and which bits their magnitudes have.
 func (a *asm) packInts() {
 	a.begin("packInts", "func(dst *int32, u, v *float64, c float64, n int) (differ, bits uint64)",
-		"packInts"+a.name+" is packIntsGo for n = 4, 8, …; differ is 0 if all are whole numbers of 32 bits, and bits what their magnitudes have together.")
+		"packInts"+a.name+" is packIntsGo for n = 4, 8, …. differ is 0 if all are whole numbers of 32 bits; bits is their magnitudes' OR, in two halves.")
 	var whole []reg.VecVirtual
 	a.packWhole([]string{"u", "v"}, func(_ int, k reg.VecVirtual, bits reg.Register) {
 		size := a.XMM()
@@ -156,7 +162,8 @@ func (a *asm) packInts() {
 	})
 }
 
-// packWhole writes what packs four numbers of each row at a time: take has the whole numbers k of row i, and adds what bits they have; packed returns what becomes of those of all rows.
+// packWhole writes a loop that packs four numbers of each row at a time. take receives the whole numbers k of
+// row i and adds the bits they have to bits. packed returns what the numbers of all rows have become.
 func (a *asm) packWhole(rows []string, take func(i int, k reg.VecVirtual, bits reg.Register), packed func() reg.Register) {
 	dst, n := a.arg("dst"), a.arg("n")
 	var from []reg.Register
@@ -187,7 +194,8 @@ func (a *asm) packWhole(rows []string, take func(i int, k reg.VecVirtual, bits r
 	a.end(nil)
 }
 
-// orLanes returns the bits that numbers of v have together, of a whole vector or of its lower half, those of 32 bits still two side by side.
+// orLanes returns the bitwise OR of the 64-bit lanes of v, or of its lower half unless whole. Numbers of 32
+// bits remain two, side by side.
 func (a *asm) orLanes(v reg.VecVirtual, whole bool) reg.Register {
 	low, high := a.GP64(), a.GP64()
 	if whole {
@@ -205,11 +213,11 @@ func (a *asm) orLanes(v reg.VecVirtual, whole bool) reg.Register {
 // stepVecs is how many vectors of steps stepBits takes at a time.
 const stepVecs = 2
 
-// stepBits writes the bits that the differences of neighbours have together.
+// stepBits writes the bitwise OR of the differences of neighbors.
 func (a *asm) stepBits() {
 	step := stepVecs * 2 * a.lanes
 	a.begin("stepBits", "func(from *int32, n int) (bits uint64)",
-		fmt.Sprintf("stepBits%s returns the bits that from[k+1] − from[k] have together, 0 ≤ k < n = %d, %d, …, in its lower half and its upper one.", a.name, step, 2*step))
+		fmt.Sprintf("stepBits%s returns the bitwise OR of from[k+1] − from[k], 0 ≤ k < n, in two halves. n is %d, %d, ….", a.name, step, 2*step))
 	from, n, acc := a.arg("from"), a.arg("n"), a.zeros(stepVecs)
 	loop := a.label("loop")
 	a.Label(loop)
@@ -231,20 +239,21 @@ func (a *asm) stepBits() {
 // panelColumns is PanelColumns of package kernel.
 const panelColumns = 64
 
-// panelSquares writes Σ_k ‖Σ_p val[p]·x_idx[p]‖² over lists k: entries in pairs, whose rows side by side are halves of 32 bits. In what order
-// that leaves the columns does not matter for their squares.
+// panelSquares writes Σ_k ‖Σ_p val[p]·x_idx[p]‖² over lists k. Entries are taken in pairs: the numbers of two
+// rows are interleaved, as halves of 32 bits. The order in which this leaves the columns does not matter for
+// the sum of their squares.
 func (a *asm) panelSquares() {
 	a.begin("panelSquares", "func(x *int16, rows int, lists *int32, count int, idx *int32, val *int16, entries int) (sum float64, bad int)",
-		"panelSquares"+a.name+" is panelSquaresGo for so many rows of x, and entries; bad is not 0 if anything lies outside of them.")
+		"panelSquares"+a.name+" is panelSquaresGo for so many rows of x and so many entries; bad is not 0 if anything lies outside.")
 	x, rows, lists, count, idx, val := a.arg("x"), a.arg("rows"), a.arg("lists"), a.arg("count"), a.arg("idx"), a.arg("val")
-	vecs := 2 * panelColumns / (8 * a.lanes) // of a row
+	vecs := 2 * panelColumns / (8 * a.lanes) // vectors of a row
 	sums, acc := a.zeros(4), make([]reg.VecVirtual, 2*vecs)
 	for k := range acc {
 		acc[k] = a.vec()
 	}
 	next, loop, rest, squares, out, bad := a.label("next"), a.label("loop"), a.label("rest"), a.label("squares"), a.label("out"), a.label("bad")
 	from, left, at := a.GP64(), a.GP64(), a.GP64()
-	// row makes k the address of the row of the entry s places on.
+	// row sets k to the address of the row of the entry s places further on.
 	row := func(k reg.Register, s int) {
 		a.MOVLQSX(operand.Mem{Base: at, Disp: 4 * s}, k)
 		a.CMPQ(k, rows) // unsigned: a negative one is above too
@@ -252,7 +261,7 @@ func (a *asm) panelSquares() {
 		a.SHLQ(operand.U8(7), k) // 2·panelColumns bytes
 		a.ADDQ(x, k)
 	}
-	// add adds the rows at k and l, of which the latter is the former again, or missing, times the halves of factor.
+	// add adds the rows at k and l times the halves of factor. For a single entry l is k, and the upper half is 0.
 	add := func(factor reg.VecVirtual, k, l reg.Register) {
 		for v := range vecs {
 			p, q, t := a.vec(), a.vec(), a.vec()

@@ -2,7 +2,7 @@
 //
 //	go generate ./internal/kernel
 //
-// The test of this module fails when the files in the tree are not what it writes.
+// The test of this module fails if the files in the tree differ from what this command writes.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// kernelDir is package kernel's directory, from this one.
+// kernelDir is the directory of package kernel, as seen from this one.
 const kernelDir = ".."
 
 func main() {
@@ -116,7 +116,7 @@ func (a *asm) rowKernels() {
 
 // consts tells package kernel the limits of the row kernels.
 var consts = fmt.Sprintf(`
-// Numbers of a vector, and least and most columns of the row kernels.
+// Numbers in a vector, and the least and the most columns of the row kernels.
 const (
 	lanesAVX2   = %[1]d
 	leastAVX2   = %[1]d
@@ -127,25 +127,27 @@ const (
 	mostAVX2Single = %[9]d // where x is of float32
 )
 
-// fetchAhead is how many entries before its turn gatherRows fetches a row into the cache.
+// fetchAhead is how many entries ahead of its turn a row of x is fetched into the cache. gatherEach and gatherSplit
+// fetch short rows farther ahead.
 const fetchAhead = %[5]d
 
-// rangeStep is of how many numbers bitRange takes a multiple.
+// rangeStep is how many numbers the assembly of bitRange takes at a time.
 const rangeStep = %[6]d
 
-// squareTile is of what the size of a square matrix is a multiple, and innersStep how many vectors inners takes at a time.
+// squareTile is the number of which the size of a square matrix must be a multiple in assembly. innersStep is how many
+// vectors the assembly of inners takes at a time.
 const (
 	squareTile = %[7]d
 	innersStep = %[8]d
 )
 `, lanesAVX2, lanesAVX2*rowVecsAVX2, lanesAVX512, lanesAVX512*rowVecsAVX512, fetchAhead, lanesAVX2*rangeVectors, squareTile, innersStep, lanesAVX2*singleVecs)
 
-// Numbers of a vector, and most vectors of accumulators in the row kernels: with AVX2 all registers but the one of the
-// factor.
+// Numbers of a vector, and the most vectors of accumulators in the row kernels. With AVX2 these are all
+// registers but the one that holds the factor.
 const (
 	lanesAVX2     = 4
 	rowVecsAVX2   = 15
-	singleVecs    = rowVecsAVX2 - 1 // where x is of float32: another register for what is widened
+	singleVecs    = rowVecsAVX2 - 1 // where x is of float32, which takes one more register to be widened in
 	lanesAVX512   = 8
 	rowVecsAVX512 = 8
 )
@@ -153,7 +155,7 @@ const (
 // asm writes the kernels of one instruction set. A vector is a whole register of it, lanes numbers wide.
 type asm struct {
 	*build.Context
-	name    string // as the functions' names end
+	name    string // the ending of the functions' names
 	lanes   int
 	rowVecs int
 	labels  int
@@ -168,7 +170,8 @@ func (a *asm) begin(base, signature string, doc ...string) {
 	a.Doc(doc...)
 }
 
-// end returns, with result unless it is nil. The upper halves are cleared first, as stores of results are SSE's.
+// end writes the return, with result unless it is nil. It clears the upper halves of the registers first,
+// because SSE instructions store results.
 func (a *asm) end(result reg.Register) {
 	a.VZEROUPPER()
 	if result != nil {
@@ -177,7 +180,8 @@ func (a *asm) end(result reg.Register) {
 	a.RET()
 }
 
-// endSum ends a function that returns a sum and whether anything was wrong: at out with the sum of acc and 0, at bad with 1.
+// endSum ends a function that returns a sum and whether anything was wrong. At the label out it returns the
+// sum of acc and 0, at bad 1.
 func (a *asm) endSum(out, bad string, acc []reg.VecVirtual) {
 	a.Label(out)
 	none := a.GP64()
@@ -253,7 +257,7 @@ func (a *asm) load(m operand.Mem, v reg.VecVirtual, n int) {
 	}
 }
 
-// loadOf is load of so many numbers of that kind.
+// loadOf is load for n numbers of the given type, which become float64.
 func (a *asm) loadOf(of element, m operand.Mem, v reg.VecVirtual, n int) {
 	if of == double {
 		a.load(m, v, n)
@@ -280,7 +284,7 @@ func (a *asm) store(v reg.VecVirtual, m operand.Mem, n int) {
 	}
 }
 
-// addProduct adds c times the n numbers at m to the first n of v; the rest of v may be lost.
+// addProduct adds c times the n numbers at m to the first n numbers of v. The other numbers of v may be lost.
 func (a *asm) addProduct(v, c reg.VecVirtual, m operand.Mem, n int) {
 	if n == 1 {
 		a.VFMADD231SD(m, part(c, 1), part(v, 1))
@@ -289,7 +293,7 @@ func (a *asm) addProduct(v, c reg.VecVirtual, m operand.Mem, n int) {
 	}
 }
 
-// sum adds the numbers of all of v, in halves, into the first of v[0].
+// sum adds up all numbers of v, halving their count in each step. The sum is the first number of v[0].
 func (a *asm) sum(v []reg.VecVirtual) reg.Register {
 	for ; len(v) > 1; v = v[:len(v)/2] {
 		for i := range len(v) / 2 {
@@ -308,13 +312,14 @@ func (a *asm) sum(v []reg.VecVirtual) reg.Register {
 	return s.AsX()
 }
 
-// unroll is how many vectors a turn of the loop over a long slice takes.
+// unroll is how many vectors the loop over a long slice takes in a turn.
 const unroll = 4
 
-// steps writes a loop over n elements: turns of unroll vectors, then what is left by the bits of n, down to narrow
-// vectors of 4, 2 and 1. Addresses play no part. There are no masks, because the processor does not forward a masked
-// store to the load that soon follows it. body writes the work on the elements from the pointers on: one vector of each
-// given number of lanes. The pointers in ptrs advance, n is spent.
+// steps writes a loop over n elements: turns of unroll vectors, then what is left, by the bits of n, down to
+// narrow vectors of 4, 2 and 1. Alignment plays no part. There are no masks, because the processor does not
+// forward a masked store to a load that soon follows it. body writes the work on the elements from the
+// pointers on, with one vector for each number in lanes, which is the number of its elements. The pointers in
+// ptrs advance, and n is used up.
 func (a *asm) steps(n reg.Register, ptrs []reg.Register, body func(lanes []int)) {
 	loop, rest := a.label("loop"), a.label("rest")
 	whole := make([]int, unroll)
@@ -331,7 +336,7 @@ func (a *asm) steps(n reg.Register, ptrs []reg.Register, body func(lanes []int))
 	}
 	a.SUBQ(operand.U8(turn), n)
 	a.JGE(operand.LabelRef(loop))
-	a.Label(rest) // n is turn too low, which leaves the bits below turn
+	a.Label(rest) // n is too low by turn, a power of two, which leaves its lower bits as they were
 	for left := turn / 2; left >= 1; left /= 2 {
 		skip := a.label("skip")
 		a.TESTQ(operand.U32(left), n)

@@ -11,16 +11,19 @@ import (
 // oneBits are the bits of 1.
 var oneBits = math.Float64bits(1)
 
-// advance writes x = max(0, x + t·d), d = how far that is, and the sum of d·(x − last). Memory is the limit, so that wider
-// vectors would gain nothing, except with rounded, where conversions cost. Where d stays as it is it is not stored: another processor may have read it, and would have to be told.
-// With rounded the new x is rounded to float32 first, and y is x.
+// advance writes x = max(0, x + t·d), d = how far x has moved, and the sum of d·(x − last). With rounded, the
+// new x is rounded to float32 first, and y is set to it.
+//
+// Memory is the limit, so wider vectors would gain nothing, except with rounded, where the conversions take
+// time. Where d stays as it is, since t is 1 and zero stops nothing, it is not stored: another processor may
+// have read it, and would have to give up its copy. With rounded this needs an x + d that is of float32.
 func (a *asm) advance(rounded bool, of element) {
 	name, param := "advance", ""
 	if rounded {
 		name, param = "advanceRounded"+of.suffix, ", y *float32"
 	}
 	a.begin(name, "func(x, d *float64, t float64, last *"+of.name+", n int"+param+") (along float64, cut int)",
-		name+a.name+" is "+name+"Go; cut is not 0 if zero has stopped any.")
+		name+a.name+" is the kernel "+name+": see advanceGo and advanceRoundedGo. cut is not 0 if zero stops any number.")
 	x, d, last, n := a.arg("x"), a.arg("d"), a.arg("last"), a.arg("n")
 	var copied reg.Register
 	if rounded {
@@ -42,7 +45,7 @@ func (a *asm) advance(rounded bool, of element) {
 		a.VPSLLQ(operand.U8(63), sign, sign)
 	}
 	a.steps(n, []reg.Register{x, d}, func(lanes []int) {
-		below, moved := a.GP64(), make([]reg.VecVirtual, len(lanes)) // whether any v is below zero, and the new d
+		below, moved := a.GP64(), make([]reg.VecVirtual, len(lanes)) // whether any v is negative; the new d
 		y, v := a.vec(), a.vec()
 		var signs reg.VecVirtual // of all v so far
 		for i, l := range lanes {
@@ -101,7 +104,7 @@ func (a *asm) advance(rounded bool, of element) {
 	a.end(a.sum(acc))
 }
 
-// numbersOf returns how many numbers vectors of so many lanes hold.
+// numbersOf returns how many numbers vectors of the given lanes hold together.
 func numbersOf(lanes []int) (sum int) {
 	for _, l := range lanes {
 		sum += l
@@ -109,7 +112,7 @@ func numbersOf(lanes []int) (sum int) {
 	return sum
 }
 
-// round rounds the first n numbers of v to float32, and stores them at m as such.
+// round rounds the first n numbers of v to float32 and stores them, as float32, at m.
 func (a *asm) round(v reg.VecVirtual, m operand.Mem, n int) {
 	narrow := a.singles()
 	switch n {
@@ -191,7 +194,7 @@ func (a *asm) singles() reg.VecVirtual {
 	return a.XMM()
 }
 
-// loadSingle loads n numbers of float32 and clears the rest of v, storeSingle stores them.
+// loadSingle loads n numbers of float32 and clears the rest of v. storeSingle stores n numbers.
 func (a *asm) loadSingle(m operand.Mem, v reg.VecVirtual, n int) {
 	switch n {
 	case 8:
@@ -218,7 +221,8 @@ func (a *asm) storeSingle(v reg.VecVirtual, m operand.Mem, n int) {
 	}
 }
 
-// wholeColumns says for how many columns the kernels of many short rows are: with wide vectors for whole ones, without a mask.
+// wholeColumns describes the numbers of columns that the kernels of many short rows do. With wide vectors
+// these are whole vectors, without a mask.
 func (a *asm) wholeColumns(of element) string {
 	if a.lanes == 8 {
 		return fmt.Sprintf("w = %d, %d, …, %d", a.lanes, 2*a.lanes, a.mostVecs(of)*a.lanes)
@@ -226,12 +230,12 @@ func (a *asm) wholeColumns(of element) string {
 	return fmt.Sprintf("%d ≤ w ≤ %d", a.lanes, a.mostVecs(of)*a.lanes)
 }
 
-// addGathered writes z[at[k]] += Σ_p val[p]·x[idx[p]] for w columns, a row of z in registers at a time. Rows have few terms, so
-// that memory is the limit here too.
+// addGathered writes z[at[k]] += Σ_p val[p]·x[idx[p]] for w columns, with one row of z in registers at a
+// time. Rows have few terms, so memory is the limit here too.
 func (a *asm) addGathered() {
 	a.begin("addGathered", "func(z *float64, w int, at, from *int32, count int, idx *int32, val, x *float64, stride, limitZ, limitX int) bool",
 		fmt.Sprintf("addGathered%s adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.wholeColumns(double)),
-		"columns j and from[k+1] − from[k] values of p, going on from k to k. stride and limits are in bytes: it returns",
+		"columns j. Each k takes the next from[k+1] − from[k] values of p. stride and limits are in bytes. It returns",
 		"false at an index that is negative or too large.")
 	r := &rowKernel{asm: a, source: gather, element: double}
 	z, from, places := a.arg("z"), a.arg("from"), a.arg("at")
@@ -285,18 +289,19 @@ func (a *asm) addGathered() {
 	a.end(no)
 }
 
-// gatherEach writes z_k = scale·Σ_p val[p]·x[idx[p]] for w columns and one row k after the other, the entries of each going on from
-// those of the one before. With split a row has two pieces, and what the first gives alone goes to low_k.
+// gatherEach writes z_k = scale·Σ_p val[p]·x[idx[p]] for w columns and one row k after the other. The entries
+// of a row follow those of the row before. With split a row has two pieces, and the first piece alone makes
+// low_k.
 func (a *asm) gatherEach(split bool, of element) {
-	name, low, pieces := "gatherEach"+of.suffix, "", "from[k+1] − from[k] values of p, going on from k to k."
+	name, low, pieces := "gatherEach"+of.suffix, "", "from[k+1] − from[k] values of p."
 	if split {
 		name, low = "gatherSplit"+of.suffix, ", low"
-		pieces = "from[2k+2] − from[2k] values of p, going on from k to k; and to low what the first from[2k+1] − from[2k] give."
+		pieces = "from[2k+2] − from[2k] values of p. It sets low to what the first from[2k+1] − from[2k] give."
 	}
 	a.begin(name, fmt.Sprintf("func(z%s *float64, w int, from *int32, count int, idx *int32, val *float64, x *%s, scale float64, stride, limit int, fetch *int32) bool", low, of.name),
 		fmt.Sprintf("%s%s sets z[k·stride/%[3]d + j] to scale·Σ_p val[p]·x[idx[p]·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.wholeColumns(of)),
-		"columns j and "+pieces, "A nil val means ones. stride and limit are in bytes: it returns false at an index that is",
-		fmt.Sprintf("negative or too large. It fetches the rows of the indices %d further on into the cache, %d if they are up to %d lines, for a piece all of whose such indices lie before fetch or there.", fetchAhead, fetchFar, fewLines))
+		"columns j. Each k takes the next "+pieces, "A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.",
+		fmt.Sprintf("It fetches rows %d entries ahead, or %d if they have at most %d cache lines, in pieces where no such index is beyond fetch.", fetchAhead, fetchFar, fewLines))
 	e := &eachKernel{rowKernel: &rowKernel{asm: a, source: gather, element: of}, z: a.arg("z"), from: a.arg("from")}
 	if split {
 		e.low = a.arg("low")
@@ -317,13 +322,13 @@ func (a *asm) gatherEach(split bool, of element) {
 	a.end(no)
 }
 
-// eachKernel is what the code of gatherEach shares; low is nil without split.
+// eachKernel is what the code of gatherEach shares. low is nil without split.
 type eachKernel struct {
 	*rowKernel
 	z, low, from reg.Register
 }
 
-// ahead returns how many entries before their turn rows of so many vectors are fetched.
+// ahead returns how many entries ahead of their turn rows of vecs vectors are fetched.
 func (e *eachKernel) ahead(vecs int) int {
 	if e.linesOf(vecs) <= fewLines {
 		return fetchFar
@@ -331,9 +336,9 @@ func (e *eachKernel) ahead(vecs int) int {
 	return fetchAhead
 }
 
-// rows writes the loop over the rows for so many vectors of columns, to its return.
+// rows writes the loop over the rows for vecs vectors of columns, up to its return.
 func (e *eachKernel) rows(vecs int, values bool) {
-	acc := make([][]reg.VecVirtual, max(1, min(2, 8/vecs))) // as in columns
+	acc := make([][]reg.VecVirtual, max(1, min(2, 8/vecs))) // entries take turns, as in columns
 	for s := range acc {
 		acc[s] = make([]reg.VecVirtual, vecs)
 		for v := range acc[s] {
@@ -365,7 +370,7 @@ func (e *eachKernel) rows(vecs int, values bool) {
 	}
 	e.put(acc[0], e.z)
 	e.nextRow(e.z)
-	if e.low != nil { // the last vector may overlap the one before: all are read before any is written
+	if e.low != nil { // the last vector may overlap the one before, so all are read before any is written
 		e.get(acc[0], e.low)
 		for _, v := range acc[0] {
 			e.VMULPD(c, v, v)
@@ -380,14 +385,16 @@ func (e *eachKernel) rows(vecs int, values bool) {
 	e.end(yes)
 }
 
-// piece writes the loops over the entries from from[0] to from[1], which add up in acc[0], and the step to the next piece.
+// piece writes the loops over the entries from from[0] to from[1], whose sum ends up in acc[0], and the step
+// to the next piece.
 func (e *eachKernel) piece(acc [][]reg.VecVirtual, values bool) {
 	near, out := e.label("near"), e.label("out")
 	n, last := e.GP64(), e.GP64()
 	e.MOVL(operand.Mem{Base: e.from, Disp: 4}, n.As32())
 	e.SUBL(operand.Mem{Base: e.from}, n.As32())
 	e.ADDQ(operand.U8(4), e.from)
-	// Whether rows to come are fetched is decided once: near the end of all there are no indices so far ahead.
+	// Whether rows are fetched ahead is decided once a piece: near the end of all entries there are no
+	// indices so far ahead.
 	e.LEAQ(operand.Mem{Base: e.idx, Index: n, Scale: 4, Disp: 4 * e.ahead(len(acc[0]))}, last)
 	e.CMPQ(last, e.fetch)
 	e.JHI(operand.LabelRef(near))
@@ -399,7 +406,7 @@ func (e *eachKernel) piece(acc [][]reg.VecVirtual, values bool) {
 	e.merge(acc)
 }
 
-// merge adds to the first set of accumulators what the others have.
+// merge adds the other sets of accumulators to the first.
 func (a *asm) merge(acc [][]reg.VecVirtual) {
 	for _, set := range acc[1:] {
 		for v, more := range set {
@@ -408,7 +415,8 @@ func (a *asm) merge(acc [][]reg.VecVirtual) {
 	}
 }
 
-// entries writes the loops over n entries: as many at a time as there are sets of accumulators, then one.
+// entries writes the loops over n entries: first as many at a time as there are sets of accumulators, then
+// one at a time.
 func (e *eachKernel) entries(acc [][]reg.VecVirtual, n reg.Register, values, fetch bool) {
 	for sets := len(acc); sets > 0; sets /= 2 {
 		e.loop(n, sets, func(s int) {
@@ -420,19 +428,20 @@ func (e *eachKernel) entries(acc [][]reg.VecVirtual, n reg.Register, values, fet
 	}
 }
 
-// gatherSpan adds to z_k what the entries of row k in some columns of a sparse matrix contribute, for w columns of x and one row after the other. Rows of x that
-// belong to these columns are few enough to stay in the first-level cache from row to row.
+// gatherSpan adds to z_k what the entries of row k in some columns of a sparse matrix contribute, for w
+// columns of x and one row after the other. The rows of x that belong to these columns are few enough to stay
+// in the first-level cache from row to row.
 func (a *asm) gatherSpan(of element) {
 	name := "gatherSpan" + of.suffix
 	a.begin(name, fmt.Sprintf("func(z *float64, w int, at, to, end *int64, count int, idx *int32, val *float64, x *%s, stride, first, width int)", of.name),
 		fmt.Sprintf("%s%s adds Σ_p val[p]·x[(idx[p] − first)·stride/%[3]d + j] to z[k·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.wholeColumns(of)),
-		"columns j and p from at[k] on, up to the first with idx[p] outside of first ≤ idx[p] < first + width, or to end[k], and sets to[k] to that.",
+		"columns j and p from at[k] up to end[k] or the first with idx[p] < first or ≥ first + width, and sets to[k] to that p.",
 		"A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.")
 	r := &rowKernel{asm: a, source: gather, element: of}
 	z, k := a.arg("z"), a.GP64()
 	r.w, r.x, r.stride, r.idx, r.val = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val")
 	first, width := a.arg("first"), a.arg("width")
-	back := a.GP64() // x is of first: from here on of column 0
+	back := a.GP64() // x begins with the row of column first; after the subtraction it counts from column 0
 	a.MOVQ(first, back)
 	a.IMULQ(r.stride, back)
 	a.SUBQ(back, r.x)
@@ -447,9 +456,9 @@ func (a *asm) gatherSpan(of element) {
 	})
 }
 
-// span writes the loop over the rows for so many vectors of columns, to its return.
+// span writes the loop over the rows for vecs vectors of columns, up to its return.
 func (r *rowKernel) span(z, k, first, width reg.Register, vecs int, values bool) {
-	// Entries in turn, as in columns; the first set begins with what z is.
+	// Entries take turns among the sets, as in columns. The first set begins with what z holds.
 	sets := max(1, min(2, 8/vecs))
 	acc := make([][]reg.VecVirtual, sets)
 	for s := range acc {
@@ -501,7 +510,7 @@ func (r *rowKernel) span(z, k, first, width reg.Register, vecs int, values bool)
 	r.MOVQ(p, operand.Mem{Base: list, Index: k, Scale: 8})
 	r.nextRow(z)
 	r.ADDQ(operand.U8(1), k)
-	for line := range 3 { // of what comes when the row has its turn again: some 32 entries, or more than that in a longer span
+	for line := range 3 { // what follows when the row has its turn again: some 32 entries, or more in a longer span
 		r.PREFETCHT1(operand.Mem{Base: r.idx, Index: p, Scale: 4, Disp: 64 * line})
 	}
 	for line := range 5 {

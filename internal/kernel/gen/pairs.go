@@ -5,17 +5,19 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sumPairs writes Σ val[p]·⟨x_i, x_l⟩ over entries near the diagonal, all in the lanes of the same accumulators: few rows have more than
-// one such entry, and finding them is what takes the time. Sums are in the same order whatever x is made of.
+// sumPairs writes Σ val[p]·⟨x_i, x_l⟩ over entries near the diagonal, all in the lanes of the same
+// accumulators: few rows have more than one such entry, and finding them is what takes the time. Sums are in
+// the same order whatever the type of x.
 func (a *asm) sumPairs(of element) {
 	name := "sumPairs" + of.suffix
 	a.begin(name, "func(x *"+of.name+", r, n int, first int32, rows *int32, count int, cut, idx *int32, entries int, val *float64) (sum float64, bad int)",
-		name+a.name+" is sumPairsGo for an x of n rows and so many entries; bad is not 0 if anything lies outside of them.")
+		name+a.name+" is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.")
 	x, r, rows, cut := a.arg("x"), a.arg("r"), a.arg("rows"), a.arg("cut")
 	acc := a.zeros(unroll)
 	next, entry, out, bad := a.label("next"), a.label("entry"), a.label("out"), a.label("bad")
 	own, p, left := a.GP64(), a.GP64(), a.GP64()
-	// find makes row the address of the row of x that it is the number of, in A.
+	// find turns row, the number of a row of A, into its number in the block, and checks it; place turns that into the
+	// address of the row of x.
 	find := func(row reg.GPVirtual) {
 		a.SUBL(a.mem("first"), row.As32())
 		a.CMPQ(row, a.mem("n"))
@@ -36,7 +38,7 @@ func (a *asm) sumPairs(of element) {
 	a.SUBL(operand.Mem{Base: cut}, p.As32())
 	place(own)
 	end := a.GP64()
-	a.LEAQ(operand.Mem{Base: p, Index: left, Scale: 1}, end) // neither is above 2³²
+	a.LEAQ(operand.Mem{Base: p, Index: left, Scale: 1}, end) // both are below 2³²
 	a.CMPQ(end, a.mem("entries"))
 	a.JHI(operand.LabelRef(bad))
 	a.Label(entry)

@@ -15,32 +15,33 @@ const (
 	inOrder               // rows 0, 1, 2, …, times val[p]
 )
 
-// fetchAhead is how many entries before its turn a row of x is fetched into the cache. Measured with 200000 and a
-// million rows of 16, 30 and 64 numbers in random order: 8 is up to 1.3 times slower, 32 gains nothing.
+// fetchAhead is how many entries ahead of its turn a row of x is fetched into the cache. Measured with 200000
+// and a million rows of 16, 30 and 64 numbers in random order: 8 is up to 1.3 times slower, 32 gains nothing.
 const fetchAhead = 16
 
-// The kernels of many short rows fetch farther ahead as long as what is under way is a quarter of a first-level cache at most: of a graph of 10⁸ entries sweeps take 0.91 of the
-// time with r = 16, 0.94 with 32, of smaller ones as long as before (Zen 4; not archived).
+// The kernels of many short rows, gatherEach and gatherSplit, fetch farther ahead as long as what is under
+// way is at most a quarter of a first-level cache. For a graph of 10⁸ entries, sweeps take 0.91 of the time
+// with r = 16 and 0.94 with r = 32; for smaller graphs they take as long as before (Zen 4; not archived).
 const (
 	fetchFar = 32
-	fewLines = 4 // of a row of x
+	fewLines = 4 // the most cache lines of a row of x with which they do
 )
 
-// linesOf returns how many cache lines so many vectors of a row of x are.
+// linesOf returns how many cache lines vecs vectors of a row of x take.
 func (r *rowKernel) linesOf(vecs int) int { return (r.element.size*vecs*r.lanes + 63) / 64 }
 
-// element is the type of the numbers of x in a row kernel, and size how many bytes one takes.
+// element is the type of the numbers of x in a row kernel; size is the bytes of one.
 type element struct {
-	name, suffix string // of the type, and of kernels with it
+	name, suffix string // the type's name, and the ending of kernels with it
 	size         int
 }
 
 var (
 	double = element{"float64", "", 8}
-	single = element{"float32", "32", 4} // each becomes a float64 in a register of its own
+	single = element{"float32", "32", 4} // each number is widened to float64 in another register
 )
 
-// mostVecs is the most vectors of accumulators that row kernels with such an x have.
+// mostVecs returns the most vectors of accumulators that row kernels with an x of that type have.
 func (a *asm) mostVecs(of element) int {
 	if of == single && a.lanes == lanesAVX2 {
 		return singleVecs
@@ -48,15 +49,15 @@ func (a *asm) mostVecs(of element) int {
 	return a.rowVecs
 }
 
-// rows writes acc[k] += Σ_p val[p]·x[row p][k] for w columns k, kept in registers over all p. There is a loop for each
-// number of vectors that w can need, reached by comparing.
+// rows writes acc[k] += Σ_p val[p]·x[row p][k] for w columns k, which stay in registers over all p. There is
+// a loop for each number of vectors that w can need; comparisons find it.
 func (a *asm) rows(s source) {
 	columns := fmt.Sprintf("0 ≤ p < n, 0 ≤ k < w, %d ≤ w ≤ %d", a.leastColumns(), a.rowVecs*a.lanes)
 	r := &rowKernel{asm: a, source: s, element: double}
 	if s == gather {
 		a.begin("gatherRows", "func(acc *float64, w int, idx *int32, val, x *float64, n, fetch, stride, limit int) bool",
 			fmt.Sprintf("gatherRows%s adds Σ_p val[p]·x[idx[p]·stride/8 + k] to acc[k], %s.", a.name, columns),
-			"A nil val means ones. stride and limit are in bytes: it returns false, acc as it was, at an idx[p] that is",
+			"A nil val means ones. stride and limit are in bytes. It returns false, with acc unchanged, at an idx[p] that is",
 			"negative or has idx[p]·stride > limit. For the first fetch entries it also fetches the row of",
 			fmt.Sprintf("idx[p + %d], which need not be a valid one, into the cache.", fetchAhead))
 	} else {
@@ -102,7 +103,7 @@ func (a *asm) lastMask(w reg.Register) reg.Register {
 	return mask
 }
 
-// choose writes body(vecs) for lo to hi vectors, and the comparisons that find the one that w columns need.
+// choose writes body(vecs) for lo to hi vectors, and the comparisons that find the one for w columns.
 func (a *asm) choose(w reg.Register, lo, hi int, body func(vecs int)) {
 	if lo == hi {
 		body(lo)
@@ -117,14 +118,14 @@ func (a *asm) choose(w reg.Register, lo, hi int, body func(vecs int)) {
 	a.choose(w, mid+1, hi, body)
 }
 
-// vecAt returns where vector v of the vecs that hold w columns lies from the pointer p on. With 4 lanes there is no mask:
-// the last vector ends at column w and so may overlap the one before; the numbers they share are computed in the same way
-// in both.
+// vecAt returns where vector v, of the vecs vectors that hold w columns, lies from the pointer p on. With 4
+// lanes there is no mask. Instead the last vector ends at column w and so may overlap the one before; the
+// numbers they share are computed in the same way in both.
 func (a *asm) vecAt(p, w reg.Register, v, vecs int) operand.Mem {
 	return a.vecOf(double, p, w, v, vecs)
 }
 
-// vecOf is vecAt for numbers of that type.
+// vecOf is vecAt for numbers of the given type.
 func (a *asm) vecOf(of element, p, w reg.Register, v, vecs int) operand.Mem {
 	if v == vecs-1 && a.lanes == 4 {
 		return operand.Mem{Base: p, Index: w, Scale: uint8(of.size), Disp: -of.size * a.lanes}
@@ -132,7 +133,7 @@ func (a *asm) vecOf(of element, p, w reg.Register, v, vecs int) operand.Mem {
 	return operand.Mem{Base: p, Disp: of.size * v * a.lanes}
 }
 
-// rowKernel is what the code of one of the row kernels shares: its arguments in registers.
+// rowKernel is what the code of a row kernel shares: its arguments, in registers.
 type rowKernel struct {
 	*asm
 	source                 source
@@ -145,9 +146,10 @@ type rowKernel struct {
 	bad                    string
 }
 
-// columns writes the kernel for w columns in vecs vectors, to its return.
+// columns writes the kernel for w columns in vecs vectors, up to its return.
 func (r *rowKernel) columns(vecs int) {
-	// Few vectors leave the adders waiting for each other; so there are several sets of accumulators, one an entry.
+	// With few vectors, each multiply–add would wait for the one before. So there are several sets of
+	// accumulators, and entries take turns among them.
 	sets := max(1, min(4, 8/vecs))
 	acc := make([][]reg.VecVirtual, sets)
 	for s := range acc {
@@ -190,9 +192,9 @@ func (r *rowKernel) columns(vecs int) {
 	r.end(yes)
 }
 
-// entries writes the loops over all p and jumps to done: as many entries at a time as there are sets of accumulators,
-// first with fetching and then without, then one at a time. So which set an entry is added to, and with it every bit of
-// the result, does not depend on fetch.
+// entries writes the loops over all p and jumps to done: first as many entries at a time as there are sets of
+// accumulators, with fetching and then without, and then one at a time. So fetch does not change which set an
+// entry is added to, nor any bit of the result.
 func (r *rowKernel) entries(acc [][]reg.VecVirtual, values bool, done string) {
 	sets := len(acc)
 	if r.source == gather {
@@ -211,7 +213,8 @@ func (r *rowKernel) entries(acc [][]reg.VecVirtual, values bool, done string) {
 	r.JMP(operand.LabelRef(done))
 }
 
-// fetchRow writes the fetching of so many vectors of the row of x that comes so many entries after entry s.
+// fetchRow writes the fetching of vecs vectors of a row of x, for the entry that comes ahead entries after
+// entry s.
 func (r *rowKernel) fetchRow(ahead, s, vecs int) {
 	next := r.GP64()
 	r.MOVLQSX(operand.Mem{Base: r.idx, Disp: 4 * (ahead + s)}, next)
@@ -221,7 +224,8 @@ func (r *rowKernel) fetchRow(ahead, s, vecs int) {
 	}
 }
 
-// loop writes: while count ≥ step, body(0), …, body(step-1), and advance; count ends with what remains if step > 1.
+// loop writes: while count ≥ step, do body(0), …, body(step-1), and advance. If step > 1, count ends with
+// what remains.
 func (r *rowKernel) loop(count reg.Register, step int, body func(s int), values bool) {
 	loop, rest := r.label("loop"), r.label("rest")
 	r.SUBQ(operand.U8(step), count)
@@ -244,7 +248,7 @@ func (r *rowKernel) loop(count reg.Register, step int, body func(s int), values 
 	}
 }
 
-// entry writes the step for entry s from where idx and val point: one row of x into acc.
+// entry writes the step for the entry s places from where idx and val point: it adds one row of x to acc.
 func (r *rowKernel) entry(acc []reg.VecVirtual, s int, values bool) {
 	var row reg.Register
 	if r.source == gather {
@@ -268,7 +272,7 @@ func (r *rowKernel) entry(acc []reg.VecVirtual, s int, values bool) {
 	}
 }
 
-// add adds c times the columns at row to acc, or once if c is nil.
+// add adds c times the columns at row to acc, or the columns themselves if c is nil.
 func (r *rowKernel) add(acc []reg.VecVirtual, row reg.Register, c reg.VecVirtual) {
 	for v := range acc {
 		var m operand.Op = r.vecOf(r.element, row, r.w, v, len(acc))
@@ -291,17 +295,17 @@ func (r *rowKernel) add(acc []reg.VecVirtual, row reg.Register, c reg.VecVirtual
 	}
 }
 
-// nextRow moves a pointer to rows of the result on by one: they have as many numbers as those of x.
+// nextRow moves a pointer to rows of the result on by one row. These have as many numbers as rows of x.
 func (r *rowKernel) nextRow(p reg.Register) {
 	for range double.size / r.element.size {
 		r.ADDQ(r.stride, p)
 	}
 }
 
-// masked reports whether vector v of so many takes the mask.
+// masked reports whether vector v of vecs needs the mask.
 func (r *rowKernel) masked(v, vecs int) bool { return v == vecs-1 && r.mask != nil }
 
-// get loads the columns at p into acc, and put stores them there.
+// get loads the columns at p into acc. put stores acc there.
 func (r *rowKernel) get(acc []reg.VecVirtual, p reg.Register) {
 	for v := range acc {
 		if m := r.vecAt(p, r.w, v, len(acc)); r.masked(v, len(acc)) {

@@ -7,16 +7,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileSingle writes c[i][k] += alpha·Σ_l a[i][l]·x[l][k] with sums of float32 for a tile of the usual height: each sum is one chain of fused multiply–adds in order of l
-// from zero, widened, and alpha times that is added to c at the end, fused too.
+// tileSingle writes c[i][k] += alpha·Σ_l a[i][l]·x[l][k] with sums of float32, for a tile of the usual
+// height. Each sum is one chain of fused multiply–adds in order of l, from zero. At the end it is widened,
+// and alpha times it is added to c, which is fused too.
 func (a *asm) tileSingle() {
 	height, lanes := tileRowsAVX2, 2*a.lanes
 	if a.lanes == 8 {
 		height = tileRowsAVX512
 	}
 	a.begin("tileSingle", "func(c *float64, alpha float64, a, x *float32, n, w, cstride, arow, xstride, ahead int)",
-		fmt.Sprintf("tileSingle%s adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k], 0 ≤ l < n, 0 ≤ i < %d, 0 ≤ k < w, with n ≥ 1 and 1 ≤ w ≤ %d", a.name, height, tileVecs*lanes),
-		"(a multiple of 4 with AVX2). It reads whole vectors of x, and fetches what lies ahead bytes beyond in the rows of a. Strides are in bytes.")
+		fmt.Sprintf("tileSingle%s adds alpha·Σ_l a[i·arow/4 + l]·x[l·xstride/4 + k] to c[i·cstride/8 + k] for 0 ≤ i < %d and 1 ≤ w ≤ %d", a.name, height, tileVecs*lanes),
+		"columns k, with 0 ≤ l < n and n ≥ 1. In tileSingleAVX2 w is a multiple of 4. It reads whole vectors of x, and fetches\n// what lies ahead bytes further on in the rows of a. Strides are in bytes.")
 	t := &tileKernel{asm: a, size: single.size, rows: height}
 	t.c, t.a, t.next, t.arow, t.w = a.arg("c"), a.arg("a"), a.GP64(), a.arg("arow"), a.arg("w")
 	x, n, xstride, ahead := a.arg("x"), a.arg("n"), a.arg("xstride"), a.arg("ahead")
@@ -48,7 +49,8 @@ func (a *asm) tileSingle() {
 				}
 			}
 		}
-		// What lies ahead in a row is fetched once a turn, of half as many numbers as a line has, or fewer.
+		// What lies ahead in a row is fetched once a turn, which takes half as many numbers as a line has, or
+		// fewer.
 		fetch := func(i int) {
 			from := a.GP64()
 			a.LEAQ(t.row[i], from)
@@ -78,7 +80,7 @@ func (a *asm) tileSingle() {
 	}
 }
 
-// addSingles adds alpha times sums of float32 to w columns of c, and returns.
+// addSingles adds alpha times the sums of float32 to w columns of c, and returns.
 func (t *tileKernel) addSingles(vecs int, acc [][]reg.VecVirtual) {
 	a, c, w, cstride, alpha := t.asm, t.c, t.w, t.arg("cstride"), t.vec()
 	a.VBROADCASTSD(a.mem("alpha"), alpha)
@@ -93,7 +95,8 @@ func (t *tileKernel) addSingles(vecs int, acc [][]reg.VecVirtual) {
 			a.VMOVUPD(wide, mask, m)
 		}
 	}
-	// addAll adds all but the upper halves of the last vectors if they have none; there under the masks of both halves.
+	// addAll adds all numbers, those of the upper halves of the last vectors only if upper. masks are for the
+	// two halves of the last vectors.
 	addAll := func(upper bool, masks [2]reg.Register) {
 		for _, sums := range acc {
 			for v, sum := range sums {

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// solveBytes is how many bytes of rows a row solver works on at once: as many vectors, each a chain of dependent operations,
-// as keep the multiply–add units busy while roots are computed.
+// solveBytes is how many bytes of rows a row solver works on at once. Each vector is a chain of dependent
+// operations; these are enough of them to keep the multiply–add units busy while roots are computed.
 const solveBytes = 256
 
 // solveConsts tells package kernel what the row solvers share with their portable twin.
@@ -17,7 +17,8 @@ var solveConsts = fmt.Sprintf(`
 // solveBytes is how many bytes of rows a row solver works on at once.
 const solveBytes = %d
 
-// The packing takes packBlock rows of packCols or more columns at a time; with AVX-512 wideBytes bytes of rows, of wideCols columns or more.
+// The packing takes packBlock rows of at least packCols columns at a time. With AVX-512 it takes as many rows as have
+// wideBytes bytes in a coordinate, of at least wideCols columns.
 const (
 	packBlock = %d
 	packCols  = %d
@@ -43,8 +44,8 @@ func (a *asm) solveKernels() {
 	}
 }
 
-// solver writes the row solvers for numbers of one size. Rows are in lanes, width of them in a vector, and a coordinate of
-// all rows is in solveBytes bytes.
+// solver writes the row solvers for numbers of one size. Rows are in lanes, width of them in a vector. A
+// coordinate of all rows takes solveBytes bytes.
 type solver struct {
 	*asm
 	ops
@@ -52,25 +53,28 @@ type solver struct {
 	quartic     bool // with the terms of the diagonal of A
 	table       operand.Mem
 	places      map[string]int
-	degree      map[string]int // of the tables of coefficients
-	later       []func()       // code for what is rare, to follow after the function's end
+	degree      map[string]int // of the polynomial of each table of coefficients
+	later       []func()       // writes the code for rare cases, after the function's end
 	free        []reg.Register
 
-	// The function's values, in registers throughout. Coordinate k of the rows H is at h + k·solveBytes; array bytes on are
-	// those of the rows Old, then Lin, then Rest, and 4·array bytes after h is scratch.
+	// The function's values, in registers throughout. Coordinate k of the rows H is at h + k·solveBytes. The
+	// same coordinate of the rows Old lies array bytes further on, then come Lin and Rest. Scratch is at h +
+	// 4·array.
 	h, array, array3, n, list reg.Register
-	// normSq and inner are ‖h‖² and ⟨old, h⟩ of each row, without coordinate j while j is at work. With few registers they
-	// are in memory.
+	// normSq and inner are ‖h‖² and ⟨old, h⟩ of each row, without coordinate j while j is worked on. With few
+	// registers they are in memory.
 	normSq, inner []reg.Register
 }
 
-// vecs is how many vectors that is.
+// vecs returns how many vectors solveBytes bytes are.
 func (s *solver) vecs() int { return solveBytes / (8 * s.lanes) }
 
-// sumVecs is how many vectors have their sums in registers at once, for two coordinates, and go through a visit together.
+// sumVecs is how many vectors go through a visit together, and have their sums in registers at once, for two
+// coordinates.
 const sumVecs = 4
 
-// vector returns the address of vector v of the coordinate of H at p; old, lin and rest return those in the other arrays.
+// vector returns the address of vector v of the coordinate of H at p. old, lin and rest return the addresses
+// of that vector in the other arrays.
 func (s *solver) vector(p reg.Register, v int) operand.Mem {
 	return operand.Mem{Base: p, Disp: 8 * s.lanes * v}
 }
@@ -87,7 +91,7 @@ func (s *solver) rest(p reg.Register, v int) operand.Mem {
 	return operand.Mem{Base: p, Index: s.array3, Scale: 1, Disp: 8 * s.lanes * v}
 }
 
-// The scratch after the four arrays, each of a number for each row.
+// The scratch after the four arrays. Each kind has one number for each row.
 const (
 	scratchDiag = iota
 	scratchNormSq
@@ -134,7 +138,8 @@ func (s *solver) solve() {
 	s.later = nil
 }
 
-// findRest writes Rest, D_kk − o_k² − p, or D_kk − o_k² without the diagonal; and ‖h‖² and ⟨old, h⟩, which are equal here.
+// findRest writes Rest, which is D_kk − o_k² − p, or D_kk − o_k² without the diagonal. It also writes ‖h‖²
+// and ⟨old, h⟩, which are equal at this point.
 func (s *solver) findRest() {
 	normSq := s.normSq
 	if !s.kept() {
@@ -186,9 +191,10 @@ func (s *solver) findRest() {
 	})
 }
 
-// once writes one pass over all coordinates, two at a time: first g_j − Σ_k D_jk·h_k over all other k, for both at once so
-// that h_k is loaded once; then the first minimizer, what it adds to the sum of the second, and the second minimizer. The
-// list is the permutation twice over, so that the others are those that follow, the ones just changed last.
+// once writes one pass over all coordinates, two at a time. First come the sums g_j − Σ_k D_jk·h_k over all
+// other k, for both coordinates at once, so that each h_k is loaded once. Then come the first minimizer, what
+// it adds to the sum of the second, and the second minimizer. The list is the permutation twice in a row, so
+// the other coordinates are those that follow, with the ones changed last at the end.
 func (s *solver) once() {
 	left, second := s.GP64(), s.GP64()
 	s.MOVQ(s.n, left)
@@ -205,7 +211,7 @@ func (s *solver) once() {
 		w.sum, w.other = s.GP64(), s.GP64()
 	}
 
-	// others does the sums for the next one or two in the list.
+	// others does the sums for the next one or two coordinates in the list.
 	others := func(width int) {
 		for t := range width {
 			s.MOVLQSX(operand.Mem{Base: s.list, Disp: 4 * t}, k[t])
@@ -295,7 +301,7 @@ func (s *solver) once() {
 	s.LEAQ(operand.Mem{Base: s.list, Index: s.n, Scale: 4}, s.list) // to the next permutation
 }
 
-// shift is by how much to shift left to multiply by a power of two.
+// shift returns by how much to shift left to multiply by a power of two.
 func (s *solver) shift(power int) operand.Op { return operand.U8(bits.Len(uint(power)) - 1) }
 
 // at returns a pointer to coordinate k of H.
@@ -312,8 +318,8 @@ func (s *solver) number(p, k reg.Register) operand.Mem {
 	return operand.Mem{Base: p, Index: k, Scale: uint8(s.size)}
 }
 
-// others takes D_jk·h_k off the sums, for the coordinates j whose rows of D are given and all k in the list after them, for
-// sumVecs of the vectors.
+// others subtracts D_jk·h_k from the sums, for the coordinates j whose rows of D are given and all k that
+// follow in the list, for sumVecs of the vectors.
 func (s *solver) others(d []reg.Register, sums [][]reg.Register, first int) {
 	count, list := s.GP64(), s.GP64()
 	s.LEAQ(operand.Mem{Base: s.n, Disp: -len(d)}, count)
@@ -356,13 +362,13 @@ func (s *solver) others(d []reg.Register, sums [][]reg.Register, first int) {
 // visit is what the minimization over one coordinate needs.
 type visit struct {
 	h reg.Register // where the coordinate is in H
-	// The sums over the others and the minimizers are in registers, or the sums are in memory and lack c times another
-	// coordinate.
+	// The sums over the other coordinates and the minimizers are in registers. Or the sums are in memory and
+	// lack c times another coordinate.
 	sums, x       []reg.Register
 	sum, other, c reg.Register
 }
 
-// visit writes the minimizers over a coordinate in its place, sumVecs vectors at a time.
+// visit writes the minimizers over a coordinate in its place, sumVecs vectors at a time:
 //
 //	b = sum + o·⟨o, h⟩,  a = ‖h‖² + rest,  both without the coordinate;  x = y·g(ε),  y = max(b, 0)/a,  ε = y²/a
 func (s *solver) visit(w *visit) {
@@ -490,7 +496,7 @@ func (s *solver) visitVectors(w *visit, first int) {
 	})
 }
 
-// loadSum sets b given ⟨old, h⟩ without the coordinate, where the sum is in memory.
+// loadSum sets b where the sum is in memory, given ⟨old, h⟩ without the coordinate.
 func (s *solver) loadSum(w *visit, v int, inner, b reg.Register) {
 	s.mov(s.vector(w.sum, v), b)
 	s.fnma231(s.vector(w.other, v), w.c, b)

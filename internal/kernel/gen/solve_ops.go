@@ -8,8 +8,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ops are the instructions for numbers of one size and vectors of one instruction set. Operands are in Go's order: the
-// result is the last, and differences, quotients and comparisons are of the second and the first.
+// ops are the instructions for numbers of one size and vectors of one instruction set. Operands are in Go's
+// order: the result is the last, and a difference, quotient or comparison is that of the second operand and
+// the first.
 type ops struct {
 	mov, spread, add, sub, mul, div, max, min, sqrt, and, or, cmp func(...operand.Op)
 	fma231, fnma231, fma213, fnma213, fms213, fma132              func(...operand.Op)
@@ -58,14 +59,15 @@ func (s *solver) clear(v reg.Register) {
 	}
 }
 
-// The root of x³ + a·x − b is y·g(ε) with y = b/a and ε = y²/a ≥ 0, where ε·g³ + g = 1. Polynomials, from the constant term
-// on, are within the relative error given of g; by Remez' algorithm. Beyond wideMost there is Newton's iteration.
+// The root of x³ + a·x − b is y·g(ε) with y = b/a and ε = y²/a ≥ 0, where ε·g³ + g = 1. The polynomials,
+// found by Remez' algorithm, are given from the constant term on. Each is within the stated relative error of
+// g. Beyond wideMost, Newton's iteration is used.
 const (
 	nearMost = 0.01
 	wideMost = 0.1
 )
 
-// mostRatio is the bound of Solve without the diagonal.
+// mostRatio is the bound of Solve in the problem without the diagonal.
 const mostRatio = 1e4
 
 var (
@@ -87,7 +89,8 @@ var (
 	}
 )
 
-// constants writes the table of constants: one number each where instructions can spread it, else a vector.
+// constants writes the table of constants: one number each where instructions can broadcast it, a whole
+// vector otherwise.
 func (s *solver) constants() {
 	s.table = s.StaticGlobal(fmt.Sprintf("solve%d%s", 8*s.size, s.name))
 	s.DataAttributes(attr.RODATA | attr.NOPTR)
@@ -124,15 +127,16 @@ func (s *solver) constants() {
 	number("wideMost", wideMost)
 	number("ratio", mostRatio)
 	number("ratioSq", mostRatio*mostRatio)
-	// A positive number's bits, taken for a whole number, are near its logarithm. So a third of them and two thirds of those
-	// of 1 are near those of its cube root: at most 5.8 % above it, and never below.
+	// The bits of a positive number, taken as a whole number, are nearly linear in its logarithm. So a third
+	// of them plus two thirds of those of 1 are nearly those of its cube root: at most 5.8 % above it, and
+	// never below.
 	if s.size == 8 {
 		table("near", near64)
 		table("wide", wide64)
 		number("close", 5e-7)
 		bits("sign", operand.U64(1<<63))
 		bits("notSign", operand.U64(1<<63-1))
-		// The bits are shifted by 20 and become the last of a number of [2⁵², 2⁵³).
+		// The bits are shifted right by 20 and become the last bits of a number in [2⁵², 2⁵³).
 		bits("shifted", operand.U64(0x433<<52))
 		number("cbrt", (1<<52+0x3ff<<32)*2.0/3)
 	} else {
@@ -145,7 +149,7 @@ func (s *solver) constants() {
 	}
 }
 
-// c returns where a constant is.
+// c returns the address of a constant.
 func (s *solver) c(name string) operand.Mem {
 	at, ok := s.places[name]
 	if !ok {
@@ -154,8 +158,8 @@ func (s *solver) c(name string) operand.Mem {
 	return s.table.Offset(at)
 }
 
-// vectorRegisters returns all of them. The row solvers give them out themselves: avo's allocator, which does not go back on
-// a choice, fails when nearly all are in use.
+// vectorRegisters returns all vector registers. The row solvers allocate them themselves: avo's allocator,
+// which never revises a choice, fails when nearly all are in use.
 func vectorRegisters(lanes int) []reg.Register {
 	if lanes == 4 {
 		return []reg.Register{
@@ -170,7 +174,7 @@ func vectorRegisters(lanes int) []reg.Register {
 	}
 }
 
-// regs takes n vector registers, until the end of the scope.
+// regs takes n vector registers, until the end of the current scope.
 func (s *solver) regs(n int) []reg.Register {
 	v := s.free[:n:n]
 	s.free = s.free[n:]
@@ -186,7 +190,7 @@ func (s *solver) scope(f func()) {
 	s.free = free
 }
 
-// each writes f for all vectors of rows.
+// each writes f for all vectors of rows, each in a scope of its own.
 func (s *solver) each(f func(v int)) {
 	for v := range s.vecs() {
 		s.scope(func() { f(v) })

@@ -7,15 +7,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// packRows and packCols are how many rows and columns the packing takes at a time; rows of float64 are a cache line. With AVX-512 it is as
-// many rows as a vector has, and wideCols columns.
+// packRows and packCols are how many rows and columns the packing takes at a time; the float64 numbers of one
+// coordinate of packRows rows are a cache line. With AVX-512 it takes as many rows as a vector holds, 8 or 16
+// of float32, and wideCols columns.
 const (
 	packRows = 8
 	packCols = 4
 	wideCols = 8
 )
 
-// pack writes the packing of rows and its reverse; the last columns may overlap those before.
+// pack writes the packing of rows and its reverse. The last columns may overlap those before.
 func (s *solver) pack() {
 	kind := fmt.Sprint(8 * s.size)
 	s.beginPack(packRows, packCols)
@@ -111,15 +112,15 @@ func (s *solver) pack() {
 	})
 }
 
-// beginPack begins the packing of so many rows and columns at a time.
+// beginPack begins the function that packs the given numbers of rows and columns at a time.
 func (s *solver) beginPack(rows, cols int) {
 	kind := fmt.Sprint(8 * s.size)
 	s.begin("pack"+kind, fmt.Sprintf("func(x *float%s, stride, array int, h, ah *float64, pitch, r int, diag, l1 *float64, blocks int)", kind),
-		fmt.Sprintf("pack%s%s lays %d·blocks rows of r ≥ %d numbers, pitch apart, out as packRowsGo does, but not diag; stride is the", kind, s.name, rows, cols),
-		"bytes of a coordinate and array those of all.")
+		fmt.Sprintf("pack%s%s lays out %d·blocks rows of r ≥ %d numbers, pitch apart, as packRowsGo does, except for diag. stride is the", kind, s.name, rows, cols),
+		"bytes of a coordinate, array those of all coordinates.")
 }
 
-// packWide writes the packing of rows a vector of them at a time.
+// packWide writes the packing of rows, a vector of them at a time.
 func (s *solver) packWide() {
 	s.beginPack(s.width, wideCols)
 	s.free = vectorRegisters(s.lanes)
@@ -131,7 +132,7 @@ func (s *solver) packWide() {
 		s.MOVQ(s.mem("ah"), ah)
 		s.MOVQ(s.mem("l1"), l1)
 	}, []reg.Register{h, ah, l1}, func(at reg.Register) {
-		// columns returns what number sets v to for each row, by columns.
+		// columns returns, by columns, the vectors that number sets v to for each row.
 		columns := func(number func(row int, h, ah operand.Mem, v reg.Register)) []reg.Register {
 			v := s.regs(c.rows)
 			for first := 0; first < c.rows; first += 4 {
@@ -183,11 +184,11 @@ func (s *solver) packWide() {
 	})
 }
 
-// columns writes loops over rows in memory, some at a time, and in them over some columns at a time.
+// columns writes loops over rows in memory, some rows at a time, and inside them over some columns at a time.
 type columns struct {
 	*solver
 	rows, cols           int
-	stride, r, row, row3 reg.Register // row is the bytes from a row to the next, row3 to the third
+	stride, r, row, row3 reg.Register // row is the bytes from a row to the next, row3 those to the third after it
 }
 
 func (s *solver) startColumns(rows, cols int) *columns {
@@ -198,8 +199,9 @@ func (s *solver) startColumns(rows, cols int) *columns {
 	return c
 }
 
-// blocks writes the loops, to the function's end: begin sets pointers to a block's first column, some does cols columns,
-// with at pointing to the place of the first in x, which it advances to that of the next, and end goes on to the next block.
+// blocks writes the loops, up to the function's end. begin sets pointers to a block's first column. some does
+// cols columns, with at pointing to the place of the first in x, and advances at to that of the next. end
+// goes on to the next block.
 func (c *columns) blocks(begin func(), pointers []reg.Register, some func(at reg.Register), end func()) {
 	at, left := c.GP64(), c.GP64()
 	block, next, last := c.label("block"), c.label("some"), c.label("last")
@@ -217,7 +219,7 @@ func (c *columns) blocks(begin func(), pointers []reg.Register, some func(at reg
 	c.JGE(operand.LabelRef(next))
 	c.TESTQ(left, left)
 	c.JEQ(operand.LabelRef(last))
-	c.SUBQ(operand.U8(c.cols), left) // back so far that cols are left
+	c.SUBQ(operand.U8(c.cols), left) // go back so far that cols columns are left
 	for _, p := range pointers {
 		c.LEAQ(operand.Mem{Base: p, Index: left, Scale: 8}, p)
 	}
@@ -233,7 +235,7 @@ func (c *columns) blocks(begin func(), pointers []reg.Register, some func(at reg
 	c.end(nil)
 }
 
-// back takes at back by four coordinates.
+// back moves at back by four coordinates.
 func (c *columns) back(at reg.Register) {
 	for range 4 {
 		c.SUBQ(c.stride, at)
@@ -248,7 +250,7 @@ func (c *columns) advance(rows string) {
 	c.ADDQ(t, c.mem(rows))
 }
 
-// at returns where row k of four from p on is.
+// at returns where row k of four is, the first of which is at p.
 func (c *columns) at(p reg.Register, k int) operand.Mem {
 	switch k {
 	case 1, 2:
@@ -259,7 +261,7 @@ func (c *columns) at(p reg.Register, k int) operand.Mem {
 	return operand.Mem{Base: p}
 }
 
-// load returns, by columns, four numbers each of the four rows at p.
+// load returns four numbers of each of the four rows at p, by columns.
 func (c *columns) load(p reg.Register) []reg.Register {
 	v := c.regs(4)
 	c.scope(func() {
@@ -278,7 +280,7 @@ func (c *columns) load(p reg.Register) []reg.Register {
 	return v
 }
 
-// storeLess is the reverse of load, of v less what is at less; v is lost.
+// storeLess is the reverse of load: it stores v less what is at less. v is lost.
 func (c *columns) storeLess(v []reg.Register, less, p reg.Register) {
 	t := c.regs(4)
 	for k := range 2 {
@@ -293,7 +295,7 @@ func (c *columns) storeLess(v []reg.Register, less, p reg.Register) {
 	}
 }
 
-// byColumns returns wideCols vectors of as many rows, by columns, given those of each row, which are lost.
+// byColumns returns wideCols vectors, by columns, given one vector for each row. The latter are lost.
 func (c *columns) byColumns(v []reg.Register) []reg.Register {
 	const even, odd = 0x88, 0xdd // of the quarters of two vectors
 	t := c.regs(wideCols)

@@ -7,7 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// reciprocal replaces a by 1/a, to 2⁻⁴² or 2⁻²⁸ from an estimate to 2⁻¹⁴.
+// reciprocal replaces a by 1/a, which it refines from an estimate to 2⁻¹⁴: to 2⁻⁴² for float64 or 2⁻²⁸ for
+// float32. With AVX2 it divides.
 func (s *solver) reciprocal(a, r reg.Register) {
 	if s.lanes == 4 {
 		t := s.reg()
@@ -26,7 +27,7 @@ func (s *solver) reciprocal(a, r reg.Register) {
 	s.fma213(r, r, a)
 }
 
-// polynomial sets each p to one of the tables evaluated at e.
+// polynomial sets each p to one of the polynomials in the tables, evaluated at e.
 func (s *solver) polynomial(name string, e, p []reg.Register) {
 	degree := s.degree[name]
 	for i := range p {
@@ -39,7 +40,7 @@ func (s *solver) polynomial(name string, e, p []reg.Register) {
 	}
 }
 
-// A mask is an opmask or, without them, a vector whose signs matter.
+// A mask is an opmask or, with AVX2, which has none, a vector whose signs matter.
 
 func (s *solver) signs(v reg.Register) reg.Register {
 	if s.lanes == 4 {
@@ -68,14 +69,14 @@ func (s *solver) testMask(m reg.Register) {
 	s.TESTL(t, t)
 }
 
-// Predicates of comparisons, quiet: x < y, x > y, and not x > y, with x the second operand.
+// Quiet predicates of comparisons: x < y, x > y, and not x > y, where x is the second operand.
 const (
 	less       = 17
 	greater    = 30
 	notGreater = 26
 )
 
-// compare returns the mask of x < y or x > y; without opmasks it is in t.
+// compare returns the mask of the predicate for x and y. Without opmasks the mask is in t.
 func (s *solver) compare(predicate uint8, x, y, t reg.Register) reg.Register {
 	if s.lanes == 8 {
 		t = s.K()
@@ -84,7 +85,7 @@ func (s *solver) compare(predicate uint8, x, y, t reg.Register) reg.Register {
 	return t
 }
 
-// blend moves the lanes of x that are in the mask.
+// blend moves those lanes of x to dst that are in the mask.
 func (s *solver) blend(m, x, dst reg.Register) {
 	switch {
 	case s.lanes == 8:
@@ -112,8 +113,8 @@ func (s *solver) either(m, dst reg.Register) {
 	}
 }
 
-// rareQuadratic sets x to the minimizer without the diagonal in vector v, whatever a and b, in the lanes where it is not
-// b/a.
+// rareQuadratic sets x to the minimizer of the problem without the diagonal in vector v, whatever a and b
+// are, in the lanes where it is not b/a.
 func (s *solver) rareQuadratic(hj reg.Register, v int, b, x, a reg.Register) {
 	zero, y, most, m := s.reg(), s.reg(), s.reg(), s.reg()
 	s.mov(s.rest(hj, v), a)
@@ -137,7 +138,7 @@ func (s *solver) rareQuadratic(hj reg.Register, v int, b, x, a reg.Register) {
 	s.blend(bad, y, x)
 }
 
-// rareQuartic sets x, which is y, to the minimizer in vector v, whatever a and b.
+// rareQuartic sets x, which is y on entry, to the minimizer in vector v, whatever a and b are.
 func (s *solver) rareQuartic(hj reg.Register, v int, b, x, e reg.Register) {
 	p, q, t := s.reg(), s.reg(), s.reg()
 	s.polynomial("near", []reg.Register{e}, []reg.Register{p})
@@ -165,8 +166,8 @@ func (s *solver) rareQuartic(hj reg.Register, v int, b, x, e reg.Register) {
 	s.Label(done)
 }
 
-// newton sets the lanes of x in the mask bad to the minimizer, by Newton's iteration from above. It is 0 unless b > 0, or
-// a < 0 and (b/a)² < −2a/27.
+// newton sets the lanes of x in the mask bad to the minimizer, by Newton's iteration from above. The
+// minimizer is 0 unless b > 0, or a < 0 and (b/a)² < −2a/27.
 func (s *solver) newton(a, b, x, bad, p, q reg.Register, done string) {
 	need := s.reg()
 	s.div(a, b, p)
@@ -181,7 +182,7 @@ func (s *solver) newton(a, b, x, bad, p, q reg.Register, done string) {
 	s.blend(bad, zero, x)
 	s.testMask(need)
 	s.JEQ(operand.LabelRef(done))
-	// above = √max(−a, 0) + the cube root of max(b, 0), to 6 % above; if a > 0, at most b/a.
+	// above = √max(−a, 0) + the cube root of max(b, 0), at most 6 % too large; if a > 0, at most b/a.
 	above := s.reg()
 	s.max(zero, b, above)
 	c := t
@@ -203,7 +204,7 @@ func (s *solver) newton(a, b, x, bad, p, q reg.Register, done string) {
 	s.min(above, p, p)
 	s.blend(s.compare(greater, a, zero, t), p, above)
 	s.blend(need, above, x)
-	// Until a step is so small that the next one would be below rounding.
+	// Iterate until a step is so small that the next one would be below rounding.
 	loop := s.label("newton")
 	s.Label(loop)
 	s.mul(x, x, q)

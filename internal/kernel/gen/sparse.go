@@ -5,17 +5,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// listsAhead is how many lists before its turn scatterLists fetches one into the cache.
+// listsAhead is how many lists ahead of its turn scatterLists fetches a list into the cache.
 const listsAhead = 2
 
-// scatterTurn is how many entries a turn of the loop over a list takes: the values of a cache line.
+// scatterTurn is how many entries a turn of the loop over a list takes: those whose values fill a cache line.
 const scatterTurn = 8
 
-// scatterLists writes y[idx[p]] += c·val[p] over lists of entries, one number at a time: scattering a vector takes as long. What counts
-// is that a list is there when its turn has come.
+// scatterLists writes y[idx[p]] += c·val[p] over lists of entries, one number at a time: scattering whole
+// vectors takes as long. What matters is that a list is in the cache when its turn comes.
 func (a *asm) scatterLists() {
 	a.begin("scatterLists", "func(y *float64, n int, lists *int64, count int, idx *int32, val *float64, entries int) (ok bool)",
-		"scatterLists"+a.name+" is scatterListsGo for a y of n numbers and so many entries; it returns false, y changed, if anything lies outside of them.")
+		"scatterLists"+a.name+" is scatterListsGo for a y of n numbers. If an index or list is out of range it returns false, y changed.")
 	y, n, lists, count := a.arg("y"), a.arg("n"), a.arg("lists"), a.arg("count")
 	next, ones, out, bad := a.label("next"), a.label("ones"), a.label("out"), a.label("bad")
 	a.Label(next)

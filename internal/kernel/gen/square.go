@@ -5,13 +5,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// What follows is for small square matrices, which one thread works on while the others wait. They are taken apart into tiles, those right of the diagonal together with the ones they are mirrored to.
+// The kernels for small square matrices, which one thread works on while the others wait. A matrix is taken
+// apart into tiles. A tile right of the diagonal is handled together with the one that mirrors it.
 
-// squareTile is the size of a tile, of what the size of a matrix is a multiple.
+// squareTile is the size of a tile. The size of a matrix must be a multiple of it.
 const squareTile = 4
 
-// tiles writes the loop over the tiles of s: diagonal changes one on the diagonal, given its rows and those of its transpose, and pair
-// one right of it and the one below, each given its rows and those of the other's transpose.
+// tiles writes the loop over the tiles of s. diagonal changes a tile on the diagonal, given its rows and
+// those of its transpose. pair changes a tile right of the diagonal and the one below that mirrors it, given
+// where their rows are.
 func (a *asm) tiles(diagonal func(rows, transposed []reg.VecVirtual), pair func(right, below func(k int) operand.Mem)) {
 	p, left := a.arg("s"), a.arg("r")
 	row, row3 := a.GP64(), a.GP64()
@@ -61,9 +63,9 @@ func (a *asm) writeTile(v []reg.VecVirtual, at func(k int) operand.Mem) {
 	}
 }
 
-// transposed returns the columns of four rows of 4.
+// transposed returns the columns of four rows of 4 numbers.
 func (a *asm) transposed(v []reg.VecVirtual) []reg.VecVirtual {
-	var pairs, out []reg.VecVirtual // of rows 0 and 1 their even and odd columns, and of rows 2 and 3
+	var pairs, out []reg.VecVirtual // even and odd columns of rows 0 and 1, then of rows 2 and 3
 	for k := 0; k < 4; k += 2 {
 		even, odd := a.vec(), a.vec()
 		a.VUNPCKLPD(v[k+1], v[k], even)
@@ -83,7 +85,7 @@ func (a *asm) transposed(v []reg.VecVirtual) []reg.VecVirtual {
 	return out
 }
 
-// mirror writes what lies right of the diagonal to the left of it.
+// mirror writes the copying of what lies right of the diagonal to the left of it.
 func (a *asm) mirror() {
 	a.begin("mirror", "func(s *float64, r int)", "mirror"+a.name+" is mirrorGo for an r that is a multiple of 4.")
 	a.tiles(func(rows, transposed []reg.VecVirtual) {
@@ -95,7 +97,7 @@ func (a *asm) mirror() {
 	})
 }
 
-// symmetrize adds the transpose.
+// symmetrize writes the addition of the transpose.
 func (a *asm) symmetrize() {
 	a.begin("symmetrize", "func(s *float64, r int)", "symmetrize"+a.name+" is symmetrizeGo for an r that is a multiple of 4.")
 	a.tiles(func(rows, transposed []reg.VecVirtual) {
@@ -128,7 +130,7 @@ func (a *asm) toFloat32() {
 	a.end(nil)
 }
 
-// toSingles rounds the first n numbers of v, a whole vector or 4, 2 or 1.
+// toSingles rounds the first n numbers of v: a whole vector, or 4, 2 or 1.
 func (a *asm) toSingles(v, narrow reg.VecVirtual, n int) {
 	switch n {
 	case 8:
@@ -160,10 +162,10 @@ func (a *asm) toFloat64() {
 // innersStep is how many vectors of each matrix inners takes at a time.
 const innersStep = 2
 
-// inners writes five sums over three matrices in one go.
+// inners writes five sums over three matrices in a single loop.
 func (a *asm) inners() {
 	a.begin("inners", "func(x, y, z *float64, n int) (xz, yz, yy, xy, xx float64)",
-		"inners"+a.name+" returns the inner products of x, y and z, n numbers each, n a multiple of "+map[int]string{4: "8", 8: "16"}[a.lanes]+" above 0.")
+		"inners"+a.name+" returns the inner products of x, y and z, n numbers each, n a positive multiple of "+map[int]string{4: "8", 8: "16"}[a.lanes]+".")
 	x, y, z, n := a.arg("x"), a.arg("y"), a.arg("z"), a.arg("n")
 	acc := a.zeros(5 * innersStep)
 	loop := a.label("loop")

@@ -32,7 +32,7 @@ func (a *asm) dot() {
 	a.end(a.sum(acc))
 }
 
-// rowSquares writes Σ_i w[i]·‖x_i‖², x by rows of r. Sums are in the same order whatever x is made of.
+// rowSquares writes Σ_i w[i]·‖x_i‖², with x by rows of r. Sums are in the same order whatever the type of x.
 func (a *asm) rowSquares(of element) {
 	name := "rowSquares" + of.suffix
 	a.begin(name, "func(x *"+of.name+", r int, w *float64, rows int) float64",
@@ -66,11 +66,11 @@ func (a *asm) rowSquares(of element) {
 // rangeVectors is how many vectors bitRange takes at a time.
 const rangeVectors = 4
 
-// bitRange writes the least and the largest of the bits of numbers, in each lane. Comparing is signed: the sign is turned before and after.
-// Memory is the limit.
+// bitRange writes the least and the largest bit pattern of numbers, in each lane. Comparisons are signed, so
+// the sign bit is inverted before and after. Memory is the limit.
 func (a *asm) bitRange() {
 	a.begin("bitRange", "func(x *float64, n int, least, most *[4]uint64)",
-		fmt.Sprintf("bitRange%s sets least[k mod %d] and most[k mod %[2]d] to the extremes of the bits of x[k], 0 ≤ k < n; n is a multiple of %d above 0.", a.name, a.lanes, a.lanes*rangeVectors))
+		fmt.Sprintf("bitRange%s sets least[k mod %d] and most[k mod %[2]d] to the extremes of the bits of x[k], 0 ≤ k < n; n is a positive multiple of %d.", a.name, a.lanes, a.lanes*rangeVectors))
 	x, n, sign, bits := a.arg("x"), a.arg("n"), a.YMM(), a.GP64()
 	a.MOVQ(operand.U64(1<<63), bits)
 	a.VMOVQ(bits, sign.AsX())
@@ -128,7 +128,7 @@ func (a *asm) scale() {
 	a.end(nil)
 }
 
-// axpy writes y[i] += Σ_k c[k]·x_k[i] for terms many k.
+// axpy writes y[i] += Σ_k c[k]·x_k[i] for terms values of k.
 func (a *asm) axpy(terms int) {
 	if terms == 1 {
 		a.begin("axpy", "func(y *float64, c float64, x *float64, n int)", "axpy"+a.name+" adds c·x[i] to y[i], 0 ≤ i < n.")
@@ -208,9 +208,9 @@ func (a *asm) freeRow() {
 	a.end(nil)
 }
 
-// handOver writes stores that leave no cache line where they are made.
+// handOver writes a copy whose stores leave no cache line in the caches of the processor that makes them.
 func (a *asm) handOver() {
-	a.begin("handOver", "func(y, x *float64, lines int)", "handOver"+a.name+" copies so many cache lines, at least one, from x to y, where one begins, past the caches.")
+	a.begin("handOver", "func(y, x *float64, lines int)", "handOver"+a.name+" copies lines ≥ 1 cache lines from x to y, past the caches. y must begin at a cache line.")
 	y, x, lines := a.arg("y"), a.arg("x"), a.arg("lines")
 	loop := a.label("loop")
 	a.Label(loop)
@@ -227,12 +227,12 @@ func (a *asm) handOver() {
 	a.end(nil)
 }
 
-// vendor writes what asks the processor who made it.
+// vendor writes code that asks the processor who made it.
 func (a *asm) vendor() {
 	a.Function("vendor")
 	a.Attributes(attr.NOSPLIT)
 	a.SignatureExpr("func() (b, d, c uint32)")
-	a.Doc("vendor returns the maker of the processor, four letters each.")
+	a.Doc("vendor returns the name of the processor's maker, four letters in each result.")
 	a.XORL(reg.EAX, reg.EAX)
 	a.XORL(reg.ECX, reg.ECX)
 	a.CPUID()
@@ -242,9 +242,9 @@ func (a *asm) vendor() {
 	a.RET()
 }
 
-// fetch writes a prefetch of every cache line into the second-level cache.
+// fetch writes the prefetching of every cache line into the second-level cache.
 func (a *asm) fetch() {
-	a.begin("fetch", "func(x *float64, lines int)", "fetch"+a.name+" fetches so many cache lines from x on into the second-level cache.")
+	a.begin("fetch", "func(x *float64, lines int)", "fetch"+a.name+" fetches the given number of cache lines, at least one, from x on into the second-level cache.")
 	x, lines := a.arg("x"), a.arg("lines")
 	loop := a.label("loop")
 	a.Label(loop)
@@ -255,10 +255,10 @@ func (a *asm) fetch() {
 	a.end(nil)
 }
 
-// fetchNext writes a prefetch of what lies at many places of two lists.
+// fetchNext writes the prefetching of what lies at many places of two lists.
 func (a *asm) fetchNext() {
-	a.begin("fetchNext", "func(places *int64, step, count int, idx *int32, val *float64)", "fetchNext"+a.name+" fetches two cache lines from idx[p] and three from val[p] on into the second-level cache, for count places p, step bytes apart.",
-		"A nil val has none.")
+	a.begin("fetchNext", "func(places *int64, step, count int, idx *int32, val *float64)", "fetchNext"+a.name+" fetches two cache lines from idx[p] on and, unless val is nil, three from val[p] on into the second-level",
+		"cache, for each of count ≥ 1 places p, which are step bytes apart.")
 	places, step, count, idx, val := a.arg("places"), a.arg("step"), a.arg("count"), a.arg("idx"), a.arg("val")
 	ones := a.label("ones")
 	a.TESTQ(val, val)
