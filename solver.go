@@ -48,7 +48,7 @@ var (
 	_ checker = (*spectralSteps)(nil)
 )
 
-// What a method cannot do, for unfit.
+// Flags for unfit: what a method cannot do.
 const (
 	needsDiagonal = 1 << iota // ignore the diagonal
 	lacksL1                   // count an ℓ₁ term
@@ -179,7 +179,7 @@ func wholeKnob[S any](name string, least, most int, set func(s *S, k int)) func(
 	}
 }
 
-// partKnob sets a number above 0 and at most most.
+// partKnob sets a number in (0, most].
 func partKnob[S any](name string, most float64, set func(s *S, x float64)) func(Solver, string) (Solver, error) {
 	return func(s Solver, v string) (Solver, error) {
 		x, err := strconv.ParseFloat(v, 64)
@@ -315,11 +315,11 @@ func (p *problem) choose(opt *Options) (why string) {
 
 // turns reports whether auto may begin from TSVDStart:
 //
-//   - Products by blocks are needed.
-//   - There must be no ℓ₁ weight on dense data. The start takes no account of the weight, and then dense data
-//     do better from random starts, while sparse data do not (decision 0028).
-//   - The eigenvectors must be few enough to be no burden, or those of dense data, which end far lower for it
-//     (decision 0032).
+//   - The matrix must have products by blocks.
+//   - An ℓ₁ weight on dense data rules it out. The start takes no account of the weight; dense data then do
+//     better from random starts, sparse data do not (decision 0028).
+//   - H must not be too large, and the eigenvectors must be few enough to be no burden, or those of dense
+//     data, which end far lower for them (rules.TurnsPay, decision 0032).
 func (p *problem) turns() bool {
 	_, blocks := p.a.(matrix.BlockMultiplier)
 	rows, _ := matrix.FoldedSize(p.a)
