@@ -249,7 +249,7 @@ type falling struct {
 	objective float64 // 0 before the first
 	sweep     int
 	falls     [2]float64 // the decrease of the objective a sweep, the last two times; 0 before
-	rates     [2]float64 // the relative decrease of the error a sweep, the last two times, since some methods alternate kinds of sweeps
+	rates     [2]float64 // the relative decrease of the error a sweep, the last two times, as kinds of sweeps may alternate
 }
 
 func (f *falling) to(objective float64, sweep int) {
@@ -354,7 +354,8 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 			clear(h.Row(i))
 		}
 		f = p.measure(h)
-		if k := len(res.Trace); k > 0 && res.Sweeps > 0 && res.Trace[k-1].Sweep == res.Sweeps && status != TimeLimit && status != Interrupted { // it is of the H before
+		if k := len(res.Trace); k > 0 && res.Sweeps > 0 && res.Trace[k-1].Sweep == res.Sweeps && status != TimeLimit && status != Interrupted {
+			// The point is of the H before its loose rows were cleared.
 			res.Trace[k-1].RelErr, res.Trace[k-1].KKT = f.relErr(), f.kkt()
 		}
 	}
