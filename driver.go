@@ -249,7 +249,7 @@ type falling struct {
 	objective float64 // 0 before the first
 	sweep     int
 	falls     [2]float64 // the decrease of the objective a sweep, the last two times; 0 before
-	rates     [2]float64 // the relative decrease of the error a sweep, the last two times, as kinds of sweep may alternate
+	rates     [2]float64 // the relative decrease of the error a sweep, the last two times; sweeps may alternate in kind
 }
 
 func (f *falling) to(objective float64, sweep int) {
