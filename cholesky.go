@@ -11,7 +11,7 @@ import (
 const choleskyBlock = 64
 
 // cholesky replaces the lower triangle of the symmetric n×n matrix a, by rows, by L with L·Lᵀ = A, and
-// reports whether A is positive definite; if not, a is spoilt. Nothing above the diagonal is read, and what
+// reports whether A is positive definite; if not, a is spoiled. Nothing above the diagonal is read, and what
 // is there is lost. n³/3 multiply–adds; the bits do not depend on workers.
 //
 // It works by blocks of columns. What the columns before a block contribute is one product of matrices, and

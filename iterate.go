@@ -17,7 +17,7 @@ type iterate struct {
 	ah   *matrix.Dense // A·H, n×r
 	hd   *matrix.Dense // H·D, n×r; nil for methods that do not use it
 	gram []float64     // D, r×r
-	at   figures       // except the counts of zeros; methods that look have no ℓ₁ term, and those without hd only show them
+	at   figures       // without counts of zeros; methods that look have no ℓ₁ term, and those without hd only show them
 }
 
 // newIterate returns an iterate of h that has looked at it. O(nnz·r + n·r²), as every look.
@@ -117,7 +117,9 @@ func (p *problem) times(dst, x *matrix.Dense) {
 // for rounding. Should the iteration not converge, which has not been observed, it returns their sum, which
 // is a bound, too.
 func largestEigenvalue(a []float64, r int) float64 {
-	const nothing = 0x1p-200 // of the largest entry, which is on the diagonal: gonum's iteration panics on a block that has only smaller entries
+	// In parts of the largest entry, which is on the diagonal. gonum's iteration panics on a block that has
+	// only smaller entries.
+	const nothing = 0x1p-200
 	var sum, largest float64
 	for j := range r {
 		sum += a[j*r+j]
