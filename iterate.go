@@ -17,7 +17,7 @@ type iterate struct {
 	ah   *matrix.Dense // A·H, n×r
 	hd   *matrix.Dense // H·D, n×r; nil for methods that do not use it
 	gram []float64     // D, r×r
-	at   figures       // without counts of zeros; methods that look have no ℓ₁ term, and those without hd only show them
+	at   figures       // without counts of zeros; methods that look have no ℓ₁ term; those without hd only show them
 }
 
 // newIterate returns an iterate of h that has looked at it. O(nnz·r + n·r²), as every look.

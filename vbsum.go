@@ -9,15 +9,15 @@ import (
 )
 
 // VBSUM is block successive upper-bound minimization. Rows of H are visited in a random order, and each is
-// moved ten times to the minimizer of a bound on the objective over that row x ≥ 0, with the other rows
-// fixed. With P = HᵀH − x·xᵀ and v = (A·H)_i,: − A_ii·x, both for the row as it was before, and λ the largest
-// eigenvalue of P,
+// moved ten times to the minimizer of an upper bound on the objective over that row x ≥ 0, with the other
+// rows fixed. With P = HᵀH − x·xᵀ and v = (A·H)_i,: − A_ii·x, both for the row as it was before, and λ the
+// largest eigenvalue of P,
 //
 //	y = [(λI − P)·x + v + A_ii·x]₊,   x ← y/‖y‖·t,   t³ + λ·t = ‖y‖
 //
-// and x ← 0 where y = 0. In the bound, λ takes the place of the quadratic part and the tangent at x that of
-// the term −½A_ii‖x‖²; what is left has this minimizer. The objective does not rise if no A_ii < 0. A column
-// that is zero stays zero. Rows are updated one after another, on one thread.
+// and x ← 0 where y = 0. The bound uses λ for the quadratic part and the tangent at x for the term
+// −½A_ii‖x‖²; this is its minimizer. The objective does not rise if no A_ii < 0. A column that is zero stays
+// zero. Rows are updated one after another, on one thread.
 //
 // A sweep takes n times the largest eigenvalue of an r×r matrix, some 10 to 30 products with it, Inner·n·r²
 // multiply–adds, and two products A·H, one of them for the figures. Memory: n·r numbers besides H, m·r for
