@@ -34,8 +34,8 @@ func (p *problem) nnls(x, z *matrix.Dense, q []float64) (left int) {
 	return left
 }
 
-// pivotBlock is the number of rows that look for their sets together. Among some hundreds of rows most of the
-// sets that occur are shared.
+// pivotBlock is the number of rows that look for their sets together. Some hundreds of rows already share
+// most of the sets that all rows have in common.
 const pivotBlock = 512
 
 // quadratic is the matrix Q that many problems share.

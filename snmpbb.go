@@ -10,7 +10,7 @@ import (
 // SNMPBB works on two coupled factors, P = ½‖A − WHᵀ‖² + ½μ‖W − H‖², by nonmonotone projected gradients with
 // Barzilai–Borwein steps. In W, and then in H, it minimizes f(X) = ½⟨X,XQ⟩ − ⟨X,C⟩ over X ≥ 0, with Q = HᵀH +
 // μI and C = AH + μH, until the projected gradient is at most τ. τ is 10⁻³ of the gradient of the start, and
-// becomes a tenth of that each time nothing was left to do. A step is
+// is divided by ten each time nothing was left to do. A step is
 //
 //	X ← [X − ∇/L]₊, L = ‖Q‖₂;   S ← f + η(S − f), at first f
 //	D = [X − t∇]₊ − X;   X ← X + sD with the first s = 1, ¼, … of f(X + sD) ≤ S + 10⁻⁴·s⟨D,∇⟩;   t = ⟨D,D⟩/⟨D,DQ⟩
