@@ -56,7 +56,7 @@ type Clique struct {
 // approximation, J. Optim. Theory Appl. 173, 2017.
 func MaxClique(ctx context.Context, a matrix.Operator, opt CliqueOptions) (*Clique, error) {
 	if a == nil {
-		return nil, fmt.Errorf("%w: there is none", ErrEmpty)
+		return nil, fmt.Errorf("%w: it is nil", ErrEmpty)
 	}
 	if opt.Runs < 0 {
 		return nil, fmt.Errorf("%w: Runs = %d", ErrOption, opt.Runs)

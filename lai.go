@@ -306,6 +306,6 @@ func (p *problem) with(low *replacement) *problem {
 	near.selfs = near.diag
 	near.near, near.of, near.common, near.notes, near.startAH, near.multiplyA = &near, p, low.common, nil, nil, nil
 	near.apart = low.apart
-	near.shown = nil // figures there decide when to leave it
+	near.shown = nil // figures on the low rank decide when to leave it, so they are on the clock
 	return &near
 }

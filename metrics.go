@@ -62,7 +62,7 @@ func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
 // Factorize returns for such an A, r or Threads.
 func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor float64, err error) {
 	if a == nil || h == nil {
-		return 0, 0, fmt.Errorf("%w: the matrix or H is not there", ErrUnfit)
+		return 0, 0, fmt.Errorf("%w: the matrix or H is nil", ErrUnfit)
 	}
 	n, r := h.Dims()
 	if n != a.Dim() {

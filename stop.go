@@ -59,17 +59,17 @@ func (o *Options) check(n, r int) error {
 	case l.Sweeps == 0 && l.Time == 0:
 		return fmt.Errorf("%w: Stop has neither a sweep limit nor a time limit", ErrOption)
 	case l.Time < 0:
-		return fmt.Errorf("%w: Stop.Time = %v", ErrOption, l.Time)
+		return fmt.Errorf("%w: Stop.Time = %v, want 0 or more", ErrOption, l.Time)
 	case math.IsNaN(l.KKT) || math.IsNaN(l.RelChange) || l.RelChange < 0:
-		return fmt.Errorf("%w: Stop.KKT = %v, Stop.RelChange = %v", ErrOption, l.KKT, l.RelChange)
+		return fmt.Errorf("%w: Stop.KKT = %v, Stop.RelChange = %v, want numbers, the second 0 or more", ErrOption, l.KKT, l.RelChange)
 	case o.Runs < 0:
-		return fmt.Errorf("%w: Runs = %d", ErrOption, o.Runs)
+		return fmt.Errorf("%w: Runs = %d, want 0 or more", ErrOption, o.Runs)
 	case o.Kicks < 0:
-		return fmt.Errorf("%w: Kicks = %d", ErrOption, o.Kicks)
+		return fmt.Errorf("%w: Kicks = %d, want 0 or more", ErrOption, o.Kicks)
 	case o.AtOnce < 0:
-		return fmt.Errorf("%w: AtOnce = %d", ErrOption, o.AtOnce)
+		return fmt.Errorf("%w: AtOnce = %d, want 0 or more", ErrOption, o.AtOnce)
 	case o.Threads < 0:
-		return fmt.Errorf("%w: Threads = %d", ErrOption, o.Threads)
+		return fmt.Errorf("%w: Threads = %d, want 0 or more", ErrOption, o.Threads)
 	case o.Bound < NoBound || o.Bound > AnyBound:
 		return fmt.Errorf("%w: Bound = %d", ErrOption, o.Bound)
 	case len(o.L1) > 1 && len(o.L1) != r:
@@ -91,7 +91,7 @@ func (o *Options) check(n, r int) error {
 	if o.Runs > 1 && o.Start != nil {
 		_, random := o.Start.(Random)
 		if _, turned := o.Start.(TSVDStart); !random && !turned {
-			return fmt.Errorf("%w: Runs = %d needs random starts, and Start is %s", ErrOption, o.Runs, o.Start.Name())
+			return fmt.Errorf("%w: Runs = %d needs a random or tsvd start, but Start is %s", ErrOption, o.Runs, o.Start.Name())
 		}
 	}
 	return nil

@@ -93,7 +93,7 @@ type Progress struct {
 	// RelErr is ‖A−HHᵀ‖/‖A‖ from the summed decreases, without a product; with an ℓ₁ term it is that of the
 	// whole objective. Below 1e-6 it is rounding.
 	RelErr float64
-	// KKT estimates the KKT residual from what the sweep met on its way.
+	// KKT estimates the KKT residual from values met during the sweep.
 	KKT float64
 	// Provisional says that RelErr and KKT belong to an earlier sweep: either the method has not evaluated
 	// the outcome of this one, or it is a sweep of a kick. When a kick is taken its last sweep is reported
@@ -123,7 +123,7 @@ type Result struct {
 
 	// RelErr is ‖A−HHᵀ‖/‖A‖, accurate to ErrFloor, below which it is noise; 0 when A = 0.
 	RelErr, ErrFloor float64
-	// KKT is ‖H − [H − G/‖A‖]₊‖/‖A‖^½ with G = (HHᵀ−A)H + Λ, zero exactly at a stationary point. H = 0 is one too.
+	// KKT is ‖H − [H − G/‖A‖]₊‖/‖A‖^½ with G = (HHᵀ−A)H + Λ, zero exactly at a stationary point. H = 0 is one.
 	KKT float64
 	// Objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 	Objective float64
@@ -197,7 +197,7 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 		return nil, err
 	}
 	if _, listed := a.(matrix.RowVisitor); opt.Start == (Zero{}) && !listed && p.norm > 0 && !p.positiveDiagonal() {
-		return nil, fmt.Errorf("%w: from zero nothing moves where no A_ii > 0 and the matrix does not list its entries, as inner products without their diagonal; start at random", ErrStart)
+		return nil, fmt.Errorf("%w: zero cannot be left when no A_ii > 0 and the matrix does not list its entries, as with inner products without their diagonal; start at random", ErrStart)
 	}
 	res, err := p.best(ctx, &opt)
 	if res == nil {
@@ -277,7 +277,7 @@ const mostNumbers = min(math.MaxInt/16, 1<<44)
 
 func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if a == nil {
-		return nil, fmt.Errorf("%w: there is none", ErrEmpty)
+		return nil, fmt.Errorf("%w: it is nil", ErrEmpty)
 	}
 	n := a.Dim()
 	if n <= 0 {
@@ -297,7 +297,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 		a = a.OffDiagonal()
 	}
 	if norm := a.Norm(); !(norm >= 0) || math.IsInf(norm, 0) {
-		return nil, fmt.Errorf("%w: ‖A‖ = %v, want a finite number ≥ 0: was A scaled by c > 0, and within what float64 holds?", matrix.ErrRange, norm)
+		return nil, fmt.Errorf("%w: ‖A‖ = %v, want a finite number ≥ 0: was A scaled by c > 0, and within the range of float64?", matrix.ErrRange, norm)
 	}
 	c := powerOf4(a.Norm())
 	p := &problem{
@@ -309,7 +309,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	p.taken, p.normFrom = matrix.Taken(p.a)
 	more := func(d float64) bool { return math.Abs(d) > 0x1p-46*p.normFrom*math.Sqrt(float64(n)) } // more than rounding
 	if p.norm == 0 && p.normFrom > 0 && slices.ContainsFunc(matrix.Degrees(p.a, p.workers), more) {
-		return nil, fmt.Errorf("%w: ‖A‖ is 0, what rounding leaves of %.3g: what A is a sum of cancels", matrix.ErrRange, p.normFrom/c)
+		return nil, fmt.Errorf("%w: ‖A‖ = 0 is what rounding leaves of %.3g: the terms that A is the sum of cancel", matrix.ErrRange, p.normFrom/c)
 	}
 	p.a.DiagTo(p.diag)
 	if p.selfs = p.diag; opt.IgnoreDiagonal {
