@@ -2,8 +2,8 @@ package symnmf
 
 import "math"
 
-// bestRoot returns the x ≥ 0 that minimizes φ(x) = x⁴/4 + a·x²/2 + b·x. It is 0 or the largest root of φ′(x)
-// = x³ + a·x + b. By Descartes' rule of signs, and by comparing φ there with φ(0) = 0:
+// bestRoot returns the x ≥ 0 that minimizes φ(x) = x⁴/4 + a·x²/2 + b·x. It is 0 or the largest root of
+// φ′(x) = x³ + a·x + b. By Descartes' rule of signs, and by comparing φ there with φ(0) = 0:
 //
 //	b < 0           the only positive root; never 0
 //	b ≥ 0, a ≥ 0    0
@@ -61,8 +61,8 @@ func rootInRange(a, b float64) float64 {
 	return x - ((x*x+a)*x+b)/(3*x*x+a)
 }
 
-// largestOfThree approximates, to 5e-5, the largest root of x³ − 3p·x − 2q for q² < p³ and, where q < 0, 2q²
-// < p³. By Viète it is 2√p·cos(⅓·arccos(c)), c = q/p^{3/2}. The cosine is smooth over −1/√2 < c < 1, so a
+// largestOfThree approximates, to 5e-5, the largest root of x³ − 3p·x − 2q for q² < p³ and, where q < 0,
+// 2q² < p³. By Viète it is 2√p·cos(⅓·arccos(c)), c = q/p^{3/2}. The cosine is smooth over −1/√2 < c < 1, so a
 // polynomial gives it, the interpolant in the nine Chebyshev points of that interval.
 func largestOfThree(p, q float64) float64 {
 	s := math.Sqrt(p)

@@ -9,10 +9,10 @@ import (
 	"symnmf/matrix"
 )
 
-// nnls sets every row x of X (n×r) to argmin ½⟨x,Qx⟩ − ⟨z,x⟩ over x ≥ 0, where z is the same row of Z. Q =
-// CᵀC + αI (r×r, by rows) and z = Cᵀd + … are those of a least-squares problem; Q may be singular. On entry
-// the positive entries of X are the sets to begin with. nnls returns the number of rows that block principal
-// pivoting left to an active-set method.
+// nnls sets every row x of X (n×r) to argmin ½⟨x,Qx⟩ − ⟨z,x⟩ over x ≥ 0, where z is the same row of Z.
+// Q = CᵀC + αI (r×r, by rows) and z = Cᵀd + … are those of a least-squares problem; Q may be singular. On
+// entry the positive entries of X are the sets to begin with. nnls returns the number of rows that block
+// principal pivoting left to an active-set method.
 //
 // Where Q is regular, the answer has x ≥ 0, y = Qx − z ≥ −10⁻¹²·s·√Q_jj, and x·y = 0 to the same accuracy,
 // with s = max |z_j|/√Q_jj.

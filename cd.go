@@ -137,8 +137,8 @@ func (s *cdState) end() {
 //	a = G + (L_i − o²) − A_ii
 //	b = Σ_{k≠j} H_ik·(D_jk − H_ik·o) − (A_:,iᵀH_:,j − A_ii·o) + Λ_j
 //
-// This is the paper's eq. 12, arranged so that D_jj is not read. When the diagonal is ignored, φ(x) = G·x²/2
-// + b·x and a is G.
+// This is the paper's eq. 12, arranged so that D_jj is not read. When the diagonal is ignored,
+// φ(x) = G·x²/2 + b·x and a is G.
 func (s *cdState) cubic(i int) (a, b, o float64) {
 	r := s.p.r
 	hi := s.hv[i*r : (i+1)*r]

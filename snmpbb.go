@@ -8,9 +8,9 @@ import (
 )
 
 // SNMPBB works on two coupled factors, P = ½‖A − WHᵀ‖² + ½μ‖W − H‖², by nonmonotone projected gradients with
-// Barzilai–Borwein steps. In W, and then in H, it minimizes f(X) = ½⟨X,XQ⟩ − ⟨X,C⟩ over X ≥ 0, with Q = HᵀH +
-// μI and C = AH + μH, until the projected gradient is at most τ. τ is 10⁻³ of the gradient of the start, and
-// is divided by ten each time nothing was left to do. A step is
+// Barzilai–Borwein steps. In W, and then in H, it minimizes f(X) = ½⟨X,XQ⟩ − ⟨X,C⟩ over X ≥ 0, with
+// Q = HᵀH + μI and C = AH + μH, until the projected gradient is at most τ. τ is 10⁻³ of the gradient of the
+// start, and is divided by ten each time nothing was left to do. A step is
 //
 //	X ← [X − ∇/L]₊, L = ‖Q‖₂;   S ← f + η(S − f), at first f
 //	D = [X − t∇]₊ − X;   X ← X + sD with the first s = 1, ¼, … of f(X + sD) ≤ S + 10⁻⁴·s⟨D,∇⟩;   t = ⟨D,D⟩/⟨D,DQ⟩
@@ -134,8 +134,9 @@ func (s *spectralSteps) minimize(x, y *iterate) {
 	}
 }
 
-// spectralStep returns the first s = 1, ¼, … with s·slope + s²·curve/2 ≤ rise + 10⁻⁴·s·slope, where slope ≤
-// 0, curve ≥ 0 and rise ≥ 0. If there is none down to 10⁻⁵, it returns the minimizer of the left side.
+// spectralStep returns the first s = 1, ¼, … with s·slope + s²·curve/2 ≤ rise + 10⁻⁴·s·slope, where
+// slope ≤ 0, curve ≥ 0 and rise ≥ 0. If there is none down to 10⁻⁵, it returns the minimizer of the left
+// side.
 func spectralStep(rise, slope, curve float64) float64 {
 	for s := 1.0; s >= spectralLeast; s /= 4 {
 		if s*slope+s*s*curve/2 <= rise+spectralSlope*s*slope {
