@@ -9,8 +9,8 @@ import "symnmf/matrix"
 // is never so on a graph without loops, where the published code stays at H = 0 forever.
 //
 // With R = A − HHᵀ, g = R_pq + (R_pp + R_qq)/2 and H_pj = H_qj = t, the objective changes by
-// t⁴ − g·t² + 2Λ_j·t; when the diagonal is ignored, by t⁴/2 − R_pq·t² + 2Λ_j·t. Either falls the more the
-// larger g, or R_pq, is. Only stored entries can win, for elsewhere R_pq ≤ 0. O(nnz·r).
+// t⁴ − g·t² + 2Λ_j·t; when the diagonal is ignored, by t⁴/2 − R_pq·t² + 2Λ_j·t. The larger g, or R_pq,
+// is, the further it falls. Only stored entries can win, for elsewhere R_pq ≤ 0. O(nnz·r).
 //
 // Operators that cannot list their entries are left alone: Factorize refuses the zero start where that would
 // matter.

@@ -136,7 +136,7 @@ func (s *spectralSteps) minimize(x, y *iterate) {
 
 // spectralStep returns the first s = 1, ¼, … with s·slope + s²·curve/2 ≤ rise + 10⁻⁴·s·slope, where
 // slope ≤ 0, curve ≥ 0 and rise ≥ 0. If there is none down to 10⁻⁵, it returns the minimizer of the left
-// side.
+// side, at most 1.
 func spectralStep(rise, slope, curve float64) float64 {
 	for s := 1.0; s >= spectralLeast; s /= 4 {
 		if s*slope+s*s*curve/2 <= rise+spectralSlope*s*slope {
