@@ -14,7 +14,7 @@ const NoCompression = -1
 
 const (
 	defaultBeyond   = 20   // columns of the low rank beyond r
-	compressedCheck = 15   // sweeps between comparisons with A itself, each of which takes as long as one or two sweeps (CBCL, n = 2429)
+	compressedCheck = 15   // sweeps between checks against A itself; each takes as long as one or two (CBCL, n = 2429)
 	solvedWhile     = 5e-3 // the least part of the objective that a sweep must gain for the low rank to be kept
 	compressedFrom  = 4    // how many times cheaper a product must be
 	compressedRows  = 450  // least n: with fewer rows, finding Ã takes a good part of the time
@@ -22,10 +22,12 @@ const (
 	compressedNear  = 0.02 // largest ‖A−Ã‖/‖A‖ for the low rank to be accepted
 )
 
-// compressed returns the problem with a low rank Ã ≈ A, of rank r + beyond, in place of A, or p itself if
-// there is none or it would not pay. With beyond = 0 it pays if A has compressedRows rows, products with Ã
-// are compressedFrom times cheaper, and ‖A−Ã‖ ≤ compressedNear·‖A‖. Everything else, and the norm, is as in
-// p. All runs share it.
+// compressed returns the problem with a low rank Ã ≈ A, of rank r + beyond, in place of A. It returns p
+// itself where there is none, where it would not pay, and where the diagonal is ignored. Everything else, and
+// the norm, is as in p. All runs share Ã.
+//
+// A beyond of 0 means defaultBeyond, if that pays: if A is dense and has at least compressedRows rows,
+// products with Ã are compressedFrom times cheaper, and ‖A−Ã‖ ≤ compressedNear·‖A‖.
 //
 // For HHᵀ of rank r, ‖A−HHᵀ‖² differs from ‖A−Ã‖² + ‖Ã−HHᵀ‖² only by 2⟨A−Ã, HHᵀ⟩, which is small where the
 // columns of H are near the column space of Ã.
