@@ -309,7 +309,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	p.taken, p.normFrom = matrix.Taken(p.a)
 	more := func(d float64) bool { return math.Abs(d) > 0x1p-46*p.normFrom*math.Sqrt(float64(n)) } // more than rounding
 	if p.norm == 0 && p.normFrom > 0 && slices.ContainsFunc(matrix.Degrees(p.a, p.workers), more) {
-		return nil, fmt.Errorf("%w: ‖A‖ = 0 is what rounding leaves of %.3g: the terms that A is the sum of cancel", matrix.ErrRange, p.normFrom/c)
+		return nil, fmt.Errorf("%w: ‖A‖ = 0 is what rounding leaves of %.3g: the sum that makes up A cancels", matrix.ErrRange, p.normFrom/c)
 	}
 	p.a.DiagTo(p.diag)
 	if p.selfs = p.diag; opt.IgnoreDiagonal {
