@@ -62,7 +62,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 		case err != nil:
 			unknown("%v", err)
 		case pairs.Limited || len(pairs.Failed) > 0:
-			unknown("some of the %d eigenpairs were not found", k)
+			unknown("not all of the eigenpairs needed (%d) were found", k)
 		default:
 			res.LowerBound = p.lowerBound(pairs.Values)
 		}

@@ -326,7 +326,7 @@ func TestBoundOfFailedPairs(t *testing.T) {
 		}
 		res := &Result{LowerBound: math.NaN()}
 		p.bound(t.Context(), AnyBound, 1, res)
-		if !math.IsNaN(res.LowerBound) || !slices.Equal(res.Notes, []string{"no lower bound: some of the 3 eigenpairs were not found"}) {
+		if !math.IsNaN(res.LowerBound) || !slices.Equal(res.Notes, []string{"no lower bound: not all of the eigenpairs needed (3) were found"}) {
 			t.Errorf("after pairs of TSVD %v: bound %v, notes %q", tsvd, res.LowerBound, res.Notes)
 		}
 	}
