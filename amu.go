@@ -7,19 +7,23 @@ import (
 	"symnmf/matrix"
 )
 
-// AMU is MU with exponent 1/3 from a point beyond H, and a restart where that has raised the objective: with t counted from
-// the last restart,
+// AMU is MU with exponent 1/3 from an extrapolated point, with a restart where that has raised the objective.
+// With t counted from the last restart,
 //
 //	γ = 1 − 3/(5+t),   Y = max((1+γ)·H_t − γ·H_{t−1}, η),   H_{t+1} = Y∘R(Y)^{1/3},   η = 1e-16·√(‖A‖/n)
 //
-// and Y = H_0 when t = 0. If F(H_{t+1}) > F(H_t), H_{t+1} is made from H_t in place of Y, with t = 0. So the objective does not
-// rise, of an A ≥ 0. η keeps entries that Y would have at zero or below alive, so zeros of the start do not stay. A sweep is one update:
-// two products A·H and 4·n·r² multiply–adds, three and 6 where there is a restart. Memory: 6·n·r numbers besides H.
+// and Y = H_0 when t = 0. If F(H_{t+1}) > F(H_t), H_{t+1} is made from H_t in place of Y, with t = 0. So the
+// objective does not rise for A ≥ 0. η keeps entries alive that Y would have at zero or below, so zeros of
+// the start do not stay.
 //
-// Source: Wang, He, Lu et al., Accelerated symmetric NMF using extrapolation, Symmetry 12:1187, 2020, Algorithm 2, where η is
-// 1e-16 in whatever units A has, and a restart leaves H as it is for one iteration. See docs/errata.md.
+// A sweep is one update: two products A·H and 4·n·r² multiply–adds, or three and 6·n·r² with a restart.
+// Memory: 6·n·r numbers besides H.
+//
+// Source: Wang, He, Lu et al., Accelerated symmetric NMF using extrapolation, Symmetry 12:1187, 2020,
+// Algorithm 2. There η is 1e-16 in whatever units A has, and a restart leaves H as it is for one iteration.
+// See docs/errata.md.
 type AMU struct {
-	published bool // tests: both as there
+	published bool // tests: η and restarts as published
 }
 
 // Name implements Solver.
@@ -43,7 +47,7 @@ func (s AMU) start(p *problem, h *matrix.Dense, _ int) run {
 type amuRun struct {
 	AMU
 	*iterate
-	next  *iterate      // Y and what comes of it
+	next  *iterate      // Y, and then the result of its update
 	prev  *matrix.Dense // H_{t−1}
 	t     int
 	least float64 // η
@@ -75,14 +79,14 @@ func (s *amuRun) sweep(stop func() bool) sweepReport {
 	return s.accept()
 }
 
-// accept goes on to what next has looked at.
+// accept moves to the H of next.
 func (s *amuRun) accept() sweepReport {
 	s.t++
 	copy(s.prev.Data(), s.h.Data())
 	return s.take(s.next)
 }
 
-// extrapolate makes Y in next.
+// extrapolate computes Y in next.
 func (s *amuRun) extrapolate() {
 	const size = 1 << 13
 	gamma := 1 - 3/float64(5+s.t)

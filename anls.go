@@ -5,18 +5,20 @@ import (
 	"symnmf/matrix"
 )
 
-// ANLS is alternating nonnegative least squares with coupled factors: W, then H, is set to the exact minimizer of
+// ANLS is alternating nonnegative least squares with coupled factors. W, and then H likewise, is set to the
+// exact minimizer of
 //
-//	P = ½‖A − WHᵀ‖² + ½α‖W − H‖²,   that is, W ≥ 0 with (HᵀH + αI)Wᵀ = (AH + αH)ᵀ as a least-squares problem, then H likewise
+//	P = ½‖A − WHᵀ‖² + ½α‖W − H‖²,   that is, W ≥ 0 with (HᵀH + αI)Wᵀ = (AH + αH)ᵀ as a least-squares problem
 //
-// by block principal pivoting. P never rises; ‖A−HHᵀ‖ may. The answer is the factor of smaller error. With α = 0 nothing draws
-// the factors together but their columns are given equal norms. A column that is zero in both stays so, and so does a zero start.
+// by block principal pivoting. P never rises; ‖A−HHᵀ‖ may. The answer is the factor with the smaller error.
+// With α = 0 nothing draws the factors together, except that their columns are given equal norms. A column
+// that is zero in both factors stays zero, and so does a zero start.
 //
-// A sweep takes two products with A, with α = 0 four, and O(n·r²), and up to n systems of r equations, O(r³) each, fewer where rows have the same
-// zeros. Memory: 4·n·r numbers besides H.
+// A sweep takes two products with A, or four with α = 0, O(n·r²), and up to n systems of r equations, O(r³)
+// each; there are fewer where rows have the same zeros. Memory: 4·n·r numbers besides H.
 //
-// Source: Kuang, Yun, Park, SymNMF: nonnegative low-rank approximation of a similarity matrix for graph clustering, J. Glob.
-// Optim. 62, 2015, with another default of α: see WeightMaxSquared and docs/errata.md.
+// Source: Kuang, Yun, Park, SymNMF: nonnegative low-rank approximation of a similarity matrix for graph
+// clustering, J. Glob. Optim. 62, 2015, with another default of α: see WeightMaxSquared and docs/errata.md.
 type ANLS struct {
 	// Coupling is α; the default is ‖A‖₂, and 0 is allowed.
 	Coupling Weight
@@ -46,7 +48,7 @@ func (m ANLS) start(p *problem, h *matrix.Dense, _ int) run {
 }
 
 var anlsKnobs = []Knob{
-	{"coupling", "α, how strongly the two factors are held together: a number in units of A, or norm (‖A‖₂), max (max A), max2 ((max A)², as published, which depends on the units of A)", "norm",
+	{"coupling", "α, how strongly the two factors are coupled: a number in units of A, or norm (‖A‖₂), max (max A), max2 ((max A)², as published, which depends on the units of A)", "norm",
 		weightKnob("coupling", weightNames[:], Weight.check, func(s *ANLS, w Weight) { s.Coupling = w })},
 }
 

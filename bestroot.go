@@ -2,19 +2,20 @@ package symnmf
 
 import "math"
 
-// bestRoot returns the x ≥ 0 that minimizes φ(x) = x⁴/4 + a·x²/2 + b·x. It is 0, or the largest root of
-// φ′(x) = x³ + a·x + b. By Descartes' rule of signs and by comparing φ there with φ(0) = 0:
+// bestRoot returns the x ≥ 0 that minimizes φ(x) = x⁴/4 + a·x²/2 + b·x. It is 0 or the largest root of
+// φ′(x) = x³ + a·x + b. By Descartes' rule of signs, and by comparing φ there with φ(0) = 0:
 //
 //	b < 0           the only positive root; never 0
 //	b ≥ 0, a ≥ 0    0
 //	b ≥ 0, a < 0    the largest root if 27b² < −2a³, else 0 (both win at equality, x = √(2|a|/3); 0 is taken)
 //
-// The winning root is simple, 3x² + a > 0, and changes by at most twice the relative change of a and b, so it can be had
-// to a few units in the last place for all finite a and b: at most 4 against 700-bit arithmetic in TestBestRootAccuracy.
-// Within 2⁻⁴⁴ of the tie either minimizer may come back; φ differs there by rounding only. NaN in, NaN out.
+// The winning root is simple, 3x² + a > 0, and its relative change is at most twice that of a and b. So it
+// can be had to a few units in the last place for all finite a and b: at most 4 against 700-bit arithmetic in
+// TestBestRootAccuracy. Within 2⁻⁴⁴ of the tie either minimizer may be returned; φ differs there by rounding
+// only. NaN in, NaN out.
 //
-// Source: the paper, Algorithm 1, with its Δ = 4a³ + 27b² ≤ 0 (three real roots) sharpened to the condition above, and
-// its formulas, which cancel or overflow, replaced. See docs/errata.md.
+// Source: the paper, Algorithm 1, with its Δ = 4a³ + 27b² ≤ 0 (three real roots) sharpened to the condition
+// above, and its formulas, which cancel or overflow, replaced. See docs/errata.md.
 func bestRoot(a, b float64) float64 {
 	if a >= 0 && b >= 0 {
 		return 0
@@ -31,8 +32,8 @@ func bestRoot(a, b float64) float64 {
 func rootInRange(a, b float64) float64 {
 	p := math.Abs(a) * (1.0 / 3)
 	q := -0.5 * b
-	// The conversions keep the compiler from fusing the products into what follows, on processors that can: then the same
-	// difference could be ≥ 0 in the condition and negative under the root.
+	// The conversions keep the compiler from fusing the products into what follows on processors that can.
+	// Then the same difference could be ≥ 0 in the condition and negative under the root.
 	p3, q2 := float64(p*p*p), float64(q*q)
 	var x float64
 	switch {
@@ -60,9 +61,9 @@ func rootInRange(a, b float64) float64 {
 	return x - ((x*x+a)*x+b)/(3*x*x+a)
 }
 
-// largestOfThree approximates, to 5e-5, the largest root of x³ − 3p·x − 2q for q² < p³ and, where q < 0, 2q² < p³. By
-// Viète it is 2√p·cos(⅓·arccos(c)), c = q/p^{3/2}; the cosine is smooth over −1/√2 < c < 1, so a polynomial gives it (the
-// interpolant in the nine Chebyshev points of that interval).
+// largestOfThree approximates, to 5e-5, the largest root of x³ − 3p·x − 2q for q² < p³ and, where q < 0,
+// 2q² < p³. By Viète it is 2√p·cos(⅓·arccos(c)), c = q/p^{3/2}. The cosine is smooth over −1/√2 < c < 1, so a
+// polynomial gives it, the interpolant in the nine Chebyshev points of that interval.
 func largestOfThree(p, q float64) float64 {
 	s := math.Sqrt(p)
 	c := q / (p * s)
@@ -72,16 +73,17 @@ func largestOfThree(p, q float64) float64 {
 	return 2 * s * (low + high*c2*c2)
 }
 
-// roughCbrt approximates ∛x to 3e-5 for normal x > 0: a third of the exponent and mantissa as one integer is right to 4 %,
-// and Halley's step cubes that.
+// roughCbrt approximates ∛x to 3e-5 for normal x > 0. A third of the exponent and mantissa as one integer is
+// right to 4 %, and Halley's step cubes that error.
 func roughCbrt(x float64) float64 {
 	t := math.Float64frombits(math.Float64bits(x)/3 + 0x2a9f7893782da1ce)
 	c := t * t * t
 	return t * (c + 2*x) / (2*c + x)
 }
 
-// rootScaled is bestRoot for any a and b: it brings them to at most 1 by a power of 2, exactly but for underflow of what
-// then does not matter, since the root scales as √a and as ∛b.
+// rootScaled is bestRoot for any a and b. It scales them to at most 1 by powers of 2, which is possible
+// because the root scales as √a and as ∛b. This is exact, except that terms too small to matter may
+// underflow.
 func rootScaled(a, b float64) float64 {
 	switch {
 	case math.IsNaN(a) || math.IsNaN(b):

@@ -8,16 +8,18 @@ import (
 	"symnmf/matrix"
 )
 
-// BetaSNMF is MU with a ratio that is damped in place of a power of it:
+// BetaSNMF is MU with a damped ratio in place of a power of it:
 //
 //	H_ik ← H_ik·(1 − β + β·R_ik),   R = (A·H) ⊘ (H·(HᵀH))
 //
-// and, where that would raise the objective, H_ik·R_ik^{1/3} from the same R, so that it does not rise. A zero entry is zero
-// for ever. A sweep is one update: a product A·H and 2·n·r² multiply–adds, twice that where the first form fails, which happens
-// far from a solution. Memory: 5·n·r numbers besides H.
+// Where that would raise the objective the update is H_ik·R_ik^{1/3} from the same R, so the objective does
+// not rise. A zero entry stays zero forever.
 //
-// Source: He, Xie, Zdunek, Zhou, Cichocki, Symmetric nonnegative matrix factorization, IEEE TNN 22, 2011, Algorithm 4, with
-// R = 0 where both of its parts are. See docs/errata.md.
+// A sweep is one update: a product A·H and 2·n·r² multiply–adds, or twice that where the first form fails,
+// which happens far from a solution. Memory: 5·n·r numbers besides H.
+//
+// Source: He, Xie, Zdunek, Zhou, Cichocki, Symmetric nonnegative matrix factorization, IEEE TNN 22, 2011,
+// Algorithm 4, with R = 0 where both of its parts are. See docs/errata.md.
 type BetaSNMF struct {
 	// Beta is β, above 0 and up to 1; the default 0 means 0.99.
 	Beta float64

@@ -9,15 +9,16 @@ import (
 	"symnmf/matrix"
 )
 
-// Bound says whether Factorize looks for the least error that any H could have.
+// Bound says whether Factorize looks for a lower bound on the error of any H.
 type Bound int
 
 const (
-	// NoBound, the default: never.
+	// NoBound, the default, never looks for one.
 	NoBound Bound = iota
-	// CheapBound: where that is known to take no more than a fifth of the work of the runs, or some 30 ms.
+	// CheapBound looks for one where that is known to take at most a fifth of the work of the runs, or some
+	// 30 ms.
 	CheapBound
-	// AnyBound: at any price.
+	// AnyBound looks for one whatever it costs.
 	AnyBound
 )
 
@@ -26,12 +27,12 @@ const (
 	boundFloor = 1e8 // multiply–adds
 )
 
-// bound fills in LowerBound and BoundTime of res, the outcome of runs that took so many sweeps together. It never fails:
-// where there is no bound it stays NaN, and a note says why if it was asked for at any price.
+// bound fills in LowerBound and BoundTime of res, the outcome of runs that took that many sweeps together. It
+// never fails: where there is no bound LowerBound stays NaN, and with AnyBound a note says why.
 //
-// How many products eigenpairs take, one hundred or thousands, depends on the spectrum of A, and is not known before. So a
-// cheap bound is looked for with a limit on them, and the time may turn out to be spent on nothing. The limit depends on
-// counts alone, so that it is the same on every machine.
+// How many products the eigenpairs take, a hundred or thousands, depends on the spectrum of A and is not
+// known before. So a cheap bound is looked for with a limit on the products, and the time may turn out to be
+// wasted. The limit depends on counts alone, so it is the same on every machine.
 func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Result) {
 	began := time.Now()
 	unknown := func(why string, args ...any) {
@@ -40,12 +41,12 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 		}
 	}
 	n, _ := matrix.FoldedSize(p.a)
-	k := min(p.r, n) // all others are 0
+	k := min(p.r, n) // all other eigenvalues are 0
 	switch {
 	case p.norm == 0:
 		res.LowerBound = 0
 	case p.ignoreDiag:
-		unknown("without the diagonal eigenvalues say nothing")
+		unknown("without the diagonal, eigenvalues give none")
 	case p.common.top != nil && p.common.top.sure:
 		res.LowerBound = p.lowerBound(p.common.top.values)
 	default:
@@ -61,7 +62,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 		case err != nil:
 			unknown("%v", err)
 		case pairs.Limited || len(pairs.Failed) > 0:
-			unknown("of %d eigenpairs some were not found", k)
+			unknown("not all of the eigenpairs needed (%d) were found", k)
 		default:
 			res.LowerBound = p.lowerBound(pairs.Values)
 		}
@@ -69,7 +70,8 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 	res.BoundTime = time.Since(began)
 }
 
-// lowerBound returns the least error by these eigenvalues, less what rounding may have added where ‖A‖ is what cancels in it leaves.
+// lowerBound returns the least error that these eigenvalues allow. Where ‖A‖ is what cancellation leaves, it
+// subtracts what rounding may have added.
 func (p *problem) lowerBound(values []float64) float64 {
 	bound, from := matrix.LowerBound(values, p.norm, p.r), p.normFrom/p.norm
 	if from <= 2 {
@@ -78,9 +80,12 @@ func (p *problem) lowerBound(values []float64) float64 {
 	return math.Sqrt(max(0, bound*bound-0x1p-53*float64(p.rowDepth()+p.r+measureBlock)*from*from))
 }
 
-// boundProducts returns how many products with what matrix.Folded makes of A may be spent on k eigenpairs to remain cheap, 0 when that is too few. Work
-// is counted in multiply–adds: for a sweep a product with r columns and 6·n·r², for eigenpairs a product with a column and
-// four with all of the basis for each, or, of small matrices, the reduction of a itself and three with it for each.
+// boundProducts returns how many products with the matrix of matrix.Folded may be spent on k eigenpairs for
+// the bound to remain cheap, 0 when that is too few.
+//
+// Work is counted in multiply–adds. A sweep is a product with r columns and 6·n·r². For eigenpairs it is, for
+// each product, that with one column and four with the whole basis. A small matrix of n rows is reduced
+// whole: n products to form it, 2·n³ for the reduction, and three products with it for each pair.
 func (p *problem) boundProducts(k, sweeps int) int {
 	r := float64(p.r)
 	work := max(boundPart*float64(sweeps)*(float64(matrix.Madds(p.a))*r+6*float64(p.n)*r*r), boundFloor)
@@ -91,7 +96,7 @@ func (p *problem) boundProducts(k, sweeps int) int {
 		if n*product+2*n*n*n+3*float64(k)*n*n > work {
 			return 0
 		}
-		return 1 // they are not counted
+		return 1 // products are not counted then
 	}
 	products := work / (product + 4*n*float64(basis))
 	if products < float64(basis) {

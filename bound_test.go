@@ -33,7 +33,7 @@ func TestBound(t *testing.T) {
 		a := g.forms(t)["sparse"]
 		for _, opt := range []Options{{}, {Bound: CheapBound, IgnoreDiagonal: true}, {Bound: AnyBound, IgnoreDiagonal: true}} {
 			res := factorize(t, a, g.R, opt)
-			said := slices.Contains(res.Notes, "no lower bound: without the diagonal eigenvalues say nothing")
+			said := slices.Contains(res.Notes, "no lower bound: without the diagonal, eigenvalues give none")
 			if !math.IsNaN(res.LowerBound) || said != (opt.Bound == AnyBound) {
 				t.Errorf("%s, %+v: bound %v, notes %q", name, opt, res.LowerBound, res.Notes)
 			}
@@ -326,7 +326,7 @@ func TestBoundOfFailedPairs(t *testing.T) {
 		}
 		res := &Result{LowerBound: math.NaN()}
 		p.bound(t.Context(), AnyBound, 1, res)
-		if !math.IsNaN(res.LowerBound) || !slices.Equal(res.Notes, []string{"no lower bound: of 3 eigenpairs some were not found"}) {
+		if !math.IsNaN(res.LowerBound) || !slices.Equal(res.Notes, []string{"no lower bound: not all of the eigenpairs needed (3) were found"}) {
 			t.Errorf("after pairs of TSVD %v: bound %v, notes %q", tsvd, res.LowerBound, res.Notes)
 		}
 	}

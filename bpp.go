@@ -9,13 +9,17 @@ import (
 	"symnmf/matrix"
 )
 
-// nnls sets every row x of X (n×r) to argmin ½⟨x,Qx⟩ − ⟨z,x⟩ over x ≥ 0, where z is the same row of Z, and Q = CᵀC + αI (r×r,
-// by rows) and z = Cᵀd + … are those of a least-squares problem, Q perhaps singular. On entry the positive entries of X are the
-// sets to begin with. It returns how many rows block principal pivoting gave up, to an active-set method.
+// nnls sets every row x of X (n×r) to argmin ½⟨x,Qx⟩ − ⟨z,x⟩ over x ≥ 0, where z is the same row of Z.
+// Q = CᵀC + αI (r×r, by rows) and z = Cᵀd + … are those of a least-squares problem; Q may be singular. On
+// entry the positive entries of X are the sets to begin with. nnls returns the number of rows that block
+// principal pivoting left to an active-set method.
 //
-// Where Q is regular, at the answer x ≥ 0, y = Qx − z ≥ −10⁻¹²·s·√Q_jj and x·y = 0 to the same, s = max |z_j|/√Q_jj. Work that
-// rows with the same set share, its Cholesky factor, is shared within blocks of rows that n alone fixes, so the answer does not
-// depend on workers. About O(r³) for each set and O(r²) for each row and round, of which three to six are usual.
+// Where Q is regular, the answer has x ≥ 0, y = Qx − z ≥ −10⁻¹²·s·√Q_jj, and x·y = 0 to the same accuracy,
+// with s = max |z_j|/√Q_jj.
+//
+// Rows with the same set share the Cholesky factor of that set within blocks of rows that depend on n alone,
+// so the answer does not depend on workers. About O(r³) for each set and O(r²) for each row and round, of
+// which three to six are usual.
 func (p *problem) nnls(x, z *matrix.Dense, q []float64) (left int) {
 	n, r := x.Dims()
 	fresh := newQuadratic(q, r)
@@ -30,14 +34,15 @@ func (p *problem) nnls(x, z *matrix.Dense, q []float64) (left int) {
 	return left
 }
 
-// pivotBlock is how many rows look for their set together. Some hundreds of rows share most of the sets that all have in common.
+// pivotBlock is the number of rows that look for their sets together. Some hundreds of rows already share
+// most of the sets that all rows have in common.
 const pivotBlock = 512
 
-// quadratic is the Q of many problems.
+// quadratic is the matrix Q that many problems share.
 type quadratic struct {
 	r    int
 	q    []float64 // r×r
-	root []float64 // √Q_jj; 0 where x_j changes nothing that could be told from underflow, and stays 0
+	root []float64 // √Q_jj; 0 where the effect of x_j cannot be told from underflow, and x_j stays 0
 }
 
 func newQuadratic(q []float64, r int) *quadratic {
@@ -50,7 +55,8 @@ func newQuadratic(q []float64, r int) *quadratic {
 	return f
 }
 
-// size returns s = max_j |z_j|/√Q_jj, a lower bound of ‖d‖: x_j is of the size of s/√Q_jj, and (Qx)_j of s·√Q_jj.
+// size returns s = max_j |z_j|/√Q_jj, a lower bound of ‖d‖. x_j is of the order of s/√Q_jj, and (Qx)_j of
+// s·√Q_jj.
 func (f *quadratic) size(z []float64) (s float64) {
 	for j, v := range z {
 		if f.root[j] > 0 {
@@ -60,23 +66,25 @@ func (f *quadratic) size(z []float64) (s float64) {
 	return s
 }
 
-// pivoting is block principal pivoting at work. A row begins with the set F of the entries allowed to be positive and goes on
-// exchanging the entries V that have the wrong sign, x_j < 0 in F or y_j < 0 outside, until there are none:
+// pivoting is block principal pivoting at work. Each row begins with the set F of the entries that may be
+// positive. V is the set of entries with the wrong sign, x_j < 0 in F or y_j < 0 outside. The row exchanges
+// entries of V between F and its complement until V is empty:
 //
 //	x_F = Q_FF⁻¹·z_F, x = 0 elsewhere;  y = Qx − z
-//	|V| < least yet: exchange V, and allow 3 exchanges that do not make it less
+//	|V| < least so far: exchange V, and allow 3 exchanges that do not make it less
 //	one of these left: exchange V
 //	else: exchange the last entry of V alone, which cannot cycle if Q is positive definite and no x_j or y_j is 0
 //
-// Source: Kim and Park, Toward faster nonnegative matrix factorization, ICDM 2008, and Fast nonnegative matrix factorization: an
-// active-set-like method and comparisons, SIAM J. Sci. Comput. 33 (2011). Rows are grouped by their sets themselves, as bits, so
-// that any r is fine, and numbers within 10⁻¹² of their size are zero, whatever the units.
+// Source: Kim and Park, Toward faster nonnegative matrix factorization, ICDM 2008, and Fast nonnegative
+// matrix factorization: an active-set-like method and comparisons, SIAM J. Sci. Comput. 33 (2011). Here rows
+// are grouped by the sets themselves, as bits, which works for any r, and numbers within 10⁻¹² of their size
+// count as zero, whatever the units.
 type pivoting struct {
 	*quadratic
 	words  int      // of a set
 	sets   []uint64 // F of each row
 	tries  []int32  // exchanges left that need not make |V| less
-	least  []int32  // |V|, the least so far
+	least  []int32  // the least |V| so far
 	active []int    // rows at work
 	index  []int    // the entries of F
 	chol   []float64
@@ -117,7 +125,7 @@ func (s *pivoting) solve(x, z []float64) (left int) {
 		slices.SortFunc(s.active, func(i, l int) int { return slices.Compare(s.sets[i*w:(i+1)*w], s.sets[l*w:(l+1)*w]) })
 		kept := s.active[:0]
 		for k, i := range s.active {
-			// What came before may have been moved to another set, but not its copy in v.
+			// The row before may have moved to another set, but v still has the set that was factored.
 			if set := s.sets[i*w : (i+1)*w]; k == 0 || !slices.Equal(set, s.v) {
 				copy(s.v, set)
 				s.factor(set)
@@ -136,8 +144,9 @@ func (s *pivoting) solve(x, z []float64) (left int) {
 	return len(s.active)
 }
 
-// factor lists the entries of F and computes L, Q_FF = L·Lᵀ, by rows a length of r apart. Where what is left of Q_jj is rounding,
-// entry j depends on those before it: row and column j of L are zero, and x_j will be.
+// factor lists the entries of F and computes L, Q_FF = L·Lᵀ, stored by rows with a stride of r. Where only
+// rounding is left of Q_jj, entry j depends on those before it: row and column j of L are zero, and x_j will
+// be.
 func (s *pivoting) factor(set []uint64) {
 	r, l := s.r, s.chol
 	s.index = s.index[:0]
@@ -161,7 +170,7 @@ func (s *pivoting) factor(set []uint64) {
 	}
 }
 
-// passive returns x_F = Q_FF⁻¹·z_F for the set whose factor is at hand, with zeros for entries that depend on others.
+// passive returns x_F = Q_FF⁻¹·z_F for the set factored last, with zeros for entries that depend on others.
 func (s *pivoting) passive(z []float64) []float64 {
 	r, l, xf := s.r, s.chol, s.x[:len(s.index)]
 	for a, j := range s.index {
@@ -179,7 +188,8 @@ func (s *pivoting) passive(z []float64) []float64 {
 	return xf
 }
 
-// row solves row i on its set, whose factor is at hand. Either that is the answer, which it stores in x, or it exchanges.
+// row solves row i on its set, which was factored last. If that is the answer, row stores it in x; otherwise
+// it exchanges entries.
 func (s *pivoting) row(i int, x, z []float64) (done bool) {
 	r, xf := s.r, s.passive(z)
 	for j, v := range z {
@@ -197,7 +207,7 @@ func (s *pivoting) row(i int, x, z []float64) (done bool) {
 		}
 		return s.y[j] < -small*s.root[j]
 	}
-	for a, j := range s.index { // in F, y is 0: its place is taken by x, or 0 where that is rounding
+	for a, j := range s.index { // y is 0 in F, so x takes its place there, or 0 where x is rounding
 		s.y[j] = xf[a]
 		if math.Abs(xf[a])*s.root[j] <= small {
 			s.y[j] = 0
@@ -232,8 +242,9 @@ func (s *pivoting) row(i int, x, z []float64) (done bool) {
 	return false
 }
 
-// activeSet finds x where pivoting goes in circles, as it may if Q is singular: from x = 0 the entry with the steepest y joins F,
-// and those leave that would become negative on the way to x_F. The objective falls with every step. O(r³) each, of some r.
+// activeSet finds x where pivoting goes in circles, as it may if Q is singular. From x = 0, the entry with
+// the steepest y joins F, and entries leave F that would become negative on the way to x_F. The objective
+// falls with every step. O(r³) for each of some r steps.
 //
 // Source: Lawson and Hanson, Solving Least Squares Problems, Prentice-Hall, 1974, ch. 23.
 func (s *pivoting) activeSet(x, z []float64) {
@@ -241,7 +252,7 @@ func (s *pivoting) activeSet(x, z []float64) {
 	small := pivotZero * s.size(z)
 	clear(set)
 	clear(x)
-	barred := make([]bool, r) // depends on F, so that its y is rounding
+	barred := make([]bool, r) // entries that depend on F, so that their y is rounding
 	for range 3 * r {
 		for j, v := range z {
 			s.y[j] = -v

@@ -9,11 +9,12 @@ import (
 	"symnmf/matrix"
 )
 
-// CD is exact coordinate descent: each entry of H in turn is set to the exact minimizer of the objective over that entry
-// alone, the root of a cubic. The objective never rises. The zero value is the paper's CD-Cyclic.
+// CD is exact coordinate descent: each entry of H in turn is set to the exact minimizer of the objective over
+// that entry alone, the root of a cubic. The objective never rises. The zero value is the paper's CD-Cyclic.
 //
-// A sweep visits r columns of n entries. Each visit costs O(r), and each entry that changes as much as row i of A has
-// entries (twice the length of X_:,i for inner products); of a sparse A, while most entries change, each visit does. Memory: n·r numbers besides H, m·r for inner products.
+// A sweep visits r columns of n entries. Each visit costs O(r). Each entry of row i that changes costs in
+// addition as much as row i of A has entries, or twice the length of X_:,i for inner products; for a sparse A
+// every visit costs that while most entries change. Memory: n·r numbers besides H, m·r for inner products.
 //
 // Source: the paper, Algorithm 4 and sections 3.3 and 4.2, with the corrections of docs/errata.md.
 type CD struct {
@@ -21,10 +22,11 @@ type CD struct {
 	Order ColumnOrder
 	// Entries is the order of the entries of a column; the default is Natural.
 	Entries EntryOrder
-	// Nu is the part of the column's largest decrease that Entries = Selected asks of an entry; the default 0 means 0.1.
+	// Nu is the part of the column's largest decrease that an entry must offer with Entries = Selected; the
+	// default 0 means 0.1.
 	Nu float64
-	// MBIEvery makes every so many sweeps end with one update of the single best entry of all (maximum block improvement);
-	// the default 0 means never.
+	// MBIEvery is the number of sweeps after which the single best entry of all is updated once (maximum
+	// block improvement); the default 0 means never.
 	MBIEvery int
 
 	replay   func(sweep int) []int // tests: the order of the columns
@@ -55,21 +57,22 @@ func (s CD) start(p *problem, h *matrix.Dense, run int) run {
 	e := &cdRun{CD: s, cdState: newCDState(p, h), number: run, order: make([]int, p.r), keys: make([]float64, p.n)}
 	for _, v := range h.Data() {
 		if v != 0 {
-			e.report.changed++ // as it will, as a rule, in the first sweep
+			e.report.changed++ // as the first sweep will, as a rule
 		}
 	}
 	return e
 }
 
-// Maintained quantities are computed afresh from H every so many sweeps. Drift grows with the number of updates, by one
-// rounding each: after 50 sweeps D, L and A·H are wrong by less than 1e-14·‖A‖ in TestDriftBetweenRefreshes.
+// Maintained quantities are computed afresh from H after this many sweeps. Drift grows with the number of
+// updates, by one rounding each: after 50 sweeps D, L and A·H are wrong by less than 1e-14·‖A‖ in
+// TestDriftBetweenRefreshes.
 const (
 	refreshGramEvery   = 10 // sweeps; O(n·r²) each
 	refreshCursorEvery = 50 // sweeps; O(nnz·r) each
 )
 
-// cdState is H with what coordinate descent keeps beside it. Between columns gram = HᵀH (r×r), rowSq[i] = ‖H_i,:‖² (n)
-// and the cursor's A·H hold up to the rounding that refresh removes.
+// cdState is H with the quantities that coordinate descent maintains. Between columns gram = HᵀH (r×r),
+// rowSq[i] = ‖H_i,:‖² (n) and the cursor's A·H hold up to the rounding that refresh removes.
 type cdState struct {
 	p      *problem
 	h      *matrix.Dense
@@ -78,7 +81,7 @@ type cdState struct {
 	gram   []float64
 	rowSq  []float64
 
-	// The column at work, between begin and end: dj = D_j,: with 0 in place of D_jj, which is cj.
+	// The column at work, between begin and end. dj is D_j,: with 0 in place of D_jj, which is cj.
 	j  int
 	dj []float64
 	cj float64
@@ -94,7 +97,8 @@ type sweepReport struct {
 	changed  int64   // entries
 	planted  int     // columns that could not leave zero and were given a pair of entries
 	cut      bool    // it was ended before its last column
-	// provisional says that the objective of this H has not been compared with those before: nothing is said of it.
+	// provisional says that the objective of this H has not been compared with earlier ones: the report says
+	// nothing about it.
 	provisional bool
 }
 
@@ -111,7 +115,7 @@ func (s *cdState) refreshGram() {
 	}
 }
 
-// begin makes j the column at work, end puts its row of gram in order again.
+// begin makes j the column at work. end restores its row and column of gram.
 func (s *cdState) begin(j int) {
 	r := s.p.r
 	s.j, s.dj = j, s.gram[j*r:(j+1)*r]
@@ -127,14 +131,14 @@ func (s *cdState) end() {
 	}
 }
 
-// cubic returns the coefficients of φ(x) = x⁴/4 + a·x²/2 + b·x, the objective over entry (i, j) up to a constant, and the
-// old value o = H_ij. With G = C_j − o²:
+// cubic returns the coefficients of φ(x) = x⁴/4 + a·x²/2 + b·x, the objective over entry (i, j) up to a
+// constant, and the old value o = H_ij. With G = C_j − o²:
 //
 //	a = G + (L_i − o²) − A_ii
 //	b = Σ_{k≠j} H_ik·(D_jk − H_ik·o) − (A_:,iᵀH_:,j − A_ii·o) + Λ_j
 //
-// which is the paper's eq. 12 arranged so that D_jj is not read. When the diagonal is ignored, φ(x) = G·x²/2 + b·x and a
-// is G.
+// This is the paper's eq. 12, arranged so that D_jj is not read. When the diagonal is ignored,
+// φ(x) = G·x²/2 + b·x and a is G.
 func (s *cdState) cubic(i int) (a, b, o float64) {
 	r := s.p.r
 	hi := s.hv[i*r : (i+1)*r]
@@ -155,16 +159,18 @@ func (s *cdState) cubic(i int) (a, b, o float64) {
 	return a, b, o
 }
 
-// roundingOfB is the part of its terms up to which b is rounding. It matters where b is 0 by rights, for an item that has no
-// similar ones, say: a rounding error below zero would put entries of 1e-17 in place of zeros.
+// roundingOfB is the part of the terms of b up to which b is rounding. It matters where b should be 0, say
+// for an item that is similar to no other: a rounding error below zero would put entries of 1e-17 in place of
+// zeros.
 const roundingOfB = 8 * 0x1p-52
 
-// roundingOfL is how far L_i may be from A_ii, relatively, and still be equal to it: L_i is the square of a rounded root,
-// or a sum of such. The difference is the only term of a where a column is zero, and an entry leaves zero as its square
-// root: without this, rounding of 1e-16 would grow into entries of 1e-8.
+// roundingOfL is the relative difference up to which L_i counts as equal to A_ii, since L_i is the square of
+// a rounded root, or a sum of such squares. Where a column is zero the difference is the only term of a, and
+// an entry leaves zero as its square root. Without this, rounding of 1e-16 would grow into entries of 1e-8.
 const roundingOfL = 4 * 0x1p-52
 
-// minimizer returns the x ≥ 0 with the least φ and the decrease φ(o) − φ(x) ≥ 0, by forms that do not cancel.
+// minimizer returns the x ≥ 0 with the least φ and the decrease φ(o) − φ(x) ≥ 0, by formulas that do not
+// cancel.
 func (s *cdState) minimizer(a, b, o float64) (x, decrease float64) {
 	if s.p.ignoreDiag {
 		return quadraticMinimizer(a, b, o)
@@ -188,15 +194,16 @@ func stepSq(o, slope, norm float64) float64 {
 	return step * step
 }
 
-// quadraticMinimizer is minimizer for φ(x) = a·x²/2 + b·x, a ≥ 0, but for a bound on x: no larger than mostRatio times the
-// rest of its column, √a. Without the diagonal the objective need not have a minimizer: a star of items is fitted ever
-// better as its centre grows and the others shrink, until nothing is left but rounding.
+// quadraticMinimizer is minimizer for φ(x) = a·x²/2 + b·x, a ≥ 0, with a bound on x: at most mostRatio times
+// √a, the norm of the rest of its column. Without the diagonal the objective need not have a minimizer: a
+// star of items is fitted ever better as its center grows and the others shrink, until nothing is left but
+// rounding.
 func quadraticMinimizer(a, b, o float64) (x, decrease float64) {
-	const mostRatio = 1e4 // leaves products of the shrinking ones 1e-8 times those with the centre
+	const mostRatio = 1e4 // leaves products of the shrinking entries 1e-8 times those with the center
 	switch {
-	case a <= 0 && b > 0: // nothing else in the column but the ℓ₁ weight
+	case a <= 0 && b > 0: // the column has nothing else but the ℓ₁ weight
 		return 0, o * b
-	case a <= 0: // nothing at all: φ is constant, or rounding is all there is
+	case a <= 0: // the column has nothing else: φ is constant, or rounding is all there is
 		return o, 0
 	case b < 0:
 		x = -b / a
@@ -217,11 +224,11 @@ func (s *cdState) slope(a, b, o float64) float64 {
 	return (o*o+a)*o + b
 }
 
-// visit sets entry i of the column at work to its exact minimizer. F never rises beyond rounding. O(r), and the cost of
-// the cursor's Add if the entry changes.
+// visit sets entry i of the column at work to its exact minimizer. F never rises beyond rounding. O(r), plus
+// the cost of the cursor's Add if the entry changes.
 //
-// Source: the paper, Algorithm 4, inner loop, corrected: D_jk gains +H_ik·δ (the paper has a minus), D_jj gains
-// x² − H_ij² (not H_ij·δ), and x is written back (the listing omits it). See docs/errata.md.
+// Source: the paper, Algorithm 4, inner loop, corrected: D_jk gains +H_ik·δ (the paper has a minus), D_jj
+// gains x² − H_ij² (not H_ij·δ), and x is written back (the listing omits it). See docs/errata.md.
 func (s *cdState) visit(i int) {
 	a, b, o := s.cubic(i)
 	s.report.stepSq += stepSq(o, s.slope(a, b, o), s.p.norm)
@@ -232,7 +239,7 @@ func (s *cdState) visit(i int) {
 	}
 }
 
-// set changes H_ij of the column at work to x and everything maintained with it.
+// set changes H_ij of the column at work to x and updates everything maintained with it.
 func (s *cdState) set(i int, x float64) {
 	r := s.p.r
 	hi := s.hv[i*r : (i+1)*r]
@@ -243,7 +250,7 @@ func (s *cdState) set(i int, x float64) {
 	s.dj[s.j] = 0
 	hi[s.j] = x
 	if rest := s.rowSq[i] + grown; x == 0 || 2*rest < s.rowSq[i] {
-		s.rowSq[i] = kernel.SumSq(hi) // the less is left, the more of it is the rounding of what it was
+		s.rowSq[i] = kernel.SumSq(hi) // the difference would be mostly the rounding of the old value
 	} else {
 		s.rowSq[i] = rest
 	}
@@ -255,7 +262,7 @@ func (s *cdState) set(i int, x float64) {
 type cdRun struct {
 	CD
 	*cdState
-	number int // of the run: its permutations are its own
+	number int // of the run, since its permutations are its own
 	sweeps int
 	order  []int
 	keys   []float64
@@ -291,8 +298,9 @@ func (s *cdRun) sweep(stop func() bool) sweepReport {
 	return s.report
 }
 
-// prepare lets the cursor look forward only where that pays: when entries are visited in order and most of them change. Then a dense A costs less by A·H
-// afresh and half of each change than by all of each change, and a sparse one by a row for each visit.
+// prepare lets the cursor look only forward where that pays: when entries are visited in order and most of
+// them change. For a dense A, computing A·H afresh and half of each change then costs less than all of each
+// change. For a sparse A, so does one row for each visit.
 func (s *cdRun) prepare() {
 	f, ok := s.cursor.(matrix.Forwarder)
 	most := float64(s.p.n) * float64(s.p.r)
@@ -312,8 +320,8 @@ func (s *cdState) anyOrder() {
 	}
 }
 
-// forwardFrom is the part of the entries that has to have changed in the last sweep for looking forward to pay: half of it
-// is saved, and A·H costs some 15 % of a sweep in which all change.
+// forwardFrom is the part of the entries that must have changed in the last sweep for looking only forward to
+// pay. It saves half of the changes, and A·H costs some 15 % of a sweep in which all entries change.
 const forwardFrom = 0.5
 
 func (s *cdRun) columns() []int {

@@ -6,14 +6,16 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// choleskyBlock is how many columns cholesky finishes at a time, and how many rows go to one goroutine.
+// choleskyBlock is the number of columns that cholesky finishes at a time, and of rows that go to one
+// goroutine.
 const choleskyBlock = 64
 
-// cholesky replaces the lower triangle of the symmetric n×n matrix a, by rows, by L with L·Lᵀ = A, and reports whether A is
-// positive definite; if not, a is spoilt. Nothing above the diagonal is read, and what is there is lost. n³/3 multiply–adds; the
-// bits do not depend on workers.
+// cholesky replaces the lower triangle of the symmetric n×n matrix a, by rows, by L with L·Lᵀ = A, and
+// reports whether A is positive definite; if not, a is spoiled. Nothing above the diagonal is read, and what
+// is there is lost. n³/3 multiply–adds; the bits do not depend on workers.
 //
-// By blocks of columns: what those before contribute is one product of matrices, and what is left is small.
+// It works by blocks of columns. What the columns before a block contribute is one product of matrices, and
+// the rest is little work.
 func cholesky(a []float64, n, workers int) bool {
 	panel := make([]float64, n*min(n, choleskyBlock))
 	for from := 0; from < n; from += choleskyBlock {
@@ -64,7 +66,7 @@ func cholesky(a []float64, n, workers int) bool {
 	return true
 }
 
-// choleskySolve replaces x (n) by the solution of L·Lᵀ·y = x. O(n²).
+// choleskySolve replaces x (n) by the solution y of L·Lᵀ·y = x. O(n²).
 func choleskySolve(l []float64, n int, x []float64) {
 	for i := range n {
 		x[i] = (x[i] - kernel.Dot(l[i*n:i*n+i], x[:i])) / l[i*n+i]
@@ -75,14 +77,16 @@ func choleskySolve(l []float64, n int, x []float64) {
 	}
 }
 
-// inverseRoot sets g to L⁻¹ and gt to L⁻ᵀ for the lower triangle L with L·Lᵀ = A, of a (n×n) of which nothing above the diagonal is read, and reports whether A is positive definite, and not nearly singular: n³ multiply–adds for
+// inverseRoot sets g to L⁻¹ and gt to L⁻ᵀ for the lower triangle L with L·Lᵀ = A, where a (n×n) is not read
+// above the diagonal. It reports whether A is positive definite and not nearly singular. n³ multiply–adds in
 // products of matrices, and little else.
 //
-// By blocks of rows: of those at work, L is A·L⁻ᵀ of the columns before, and L⁻¹ is what makes L⁻¹·L = I.
+// It works by blocks of rows. For the rows at work, L is A·L⁻ᵀ in the columns before the block, and L⁻¹
+// follows from L⁻¹·L = I.
 func inverseRoot(g, gt, a []float64, n int) bool {
 	const (
 		width    = 8
-		singular = 0x1p-46 // of its square is left of a row that is rounding of others
+		singular = 0x1p-46 // the part of its square that is left of a row which is rounding of others
 	)
 	clear(g)
 	clear(gt)

@@ -21,36 +21,42 @@ type CliqueOptions struct {
 
 const defaultCliqueRuns = 10
 
-// Clique is a set of items of a graph of which every two are joined, and which no item outside is joined to all of.
+// Clique is a maximal clique of a graph: every two of its items are joined, and no item outside is joined to
+// all of them.
 type Clique struct {
 	Items []int // from 0, increasing
-	Run   int   // that found it, from 1
-	Runs  int   // made
-	Exact int   // of which the limit was a maximal clique as it stood
+	Run   int   // the run that found it, from 1
+	Runs  int   // the number of runs made
+	Exact int   // the number of runs whose limit was a maximal clique as it stood
 	Edges int64 // of the graph
 }
 
-// MaxClique looks for a largest clique of the graph whose edges are the positive entries of a off its diagonal, whatever their
-// size. What it returns has been checked to be a clique that cannot be extended; that there is no larger one it cannot know. When
-// ctx is cancelled it returns the best found so far, nil if there is none, and an error that wraps ctx.Err().
+// MaxClique looks for a largest clique of the graph whose edges are the positive entries of a off its
+// diagonal, whatever their size. What it returns has been checked to be a clique that cannot be extended; it
+// cannot know whether there is a larger one. When ctx is cancelled it returns the best clique found so far,
+// or nil if there is none, and an error that wraps ctx.Err().
 //
 // With N the adjacency matrix and
 //
 //	M_d = N + I − d·(1·1ᵀ − N − I),   u ≥ 0 minimizing ‖M_d − uuᵀ‖,
 //
-// for d ≥ n the local minima are the indicators of the maximal cliques, of value ‖M_d‖² − k² for k items. Each run passes over the
-// entries of a random u by exact coordinate descent (Algorithm 2 of the paper) with d raised from where the best multiple of the
-// start is not yet zero, ½ at most, to n, by a factor of 1.3 each time, and takes the items with u_i > ½. A saddle point that is no
-// clique is possible; then the items are taken by size of u_i as long as they are joined to all before, until no more can be.
+// for d ≥ n the local minima are the indicators of the maximal cliques, with the value ‖M_d‖² − k² for k
+// items.
 //
-// A pass costs as much as the entries that change have edges: M_d·u = (1+d)·(N·u + u) − d·(1ᵀu)·1. Memory: the edges, at 8 bytes
-// each, and some numbers an item.
+// Each run passes over the entries of a random u by exact coordinate descent (Algorithm 2 of the paper).
+// Meanwhile d is raised to n by a factor of 1.3 at a time, from a value at which the best multiple of the
+// start is not yet zero, ½ at most. The run takes the items with u_i > ½. It can end at a saddle point that
+// is no clique. Then the items are taken in the order of u_i, largest first, each that is joined to all
+// before it, until no more can be added.
 //
-// Source: Belachew, Gillis, Solving the maximum clique problem with symmetric rank-one nonnegative matrix approximation, J. Optim.
-// Theory Appl. 173, 2017.
+// A pass costs as much as the entries that change have edges: M_d·u = (1+d)·(N·u + u) − d·(1ᵀu)·1. Memory: 8
+// bytes for each edge, and some numbers for each item.
+//
+// Source: Belachew, Gillis, Solving the maximum clique problem with symmetric rank-one nonnegative matrix
+// approximation, J. Optim. Theory Appl. 173, 2017.
 func MaxClique(ctx context.Context, a matrix.Operator, opt CliqueOptions) (*Clique, error) {
 	if a == nil {
-		return nil, fmt.Errorf("%w: there is none", ErrEmpty)
+		return nil, fmt.Errorf("%w: it is nil", ErrEmpty)
 	}
 	if opt.Runs < 0 {
 		return nil, fmt.Errorf("%w: Runs = %d", ErrOption, opt.Runs)
@@ -91,10 +97,10 @@ func MaxClique(ctx context.Context, a matrix.Operator, opt CliqueOptions) (*Cliq
 	return best, err
 }
 
-// errNotMaximal would be a mistake in this package.
+// errNotMaximal would be a bug in this package.
 var errNotMaximal = errors.New("symnmf: the clique found is not maximal")
 
-// cliqueSearch is a graph, u ≥ 0 (n) and what of M_d·u does not depend on d.
+// cliqueSearch is a graph, u ≥ 0 (n), and the parts of M_d·u that do not depend on d.
 type cliqueSearch struct {
 	n      int
 	from   []int64 // n+1: the neighbours of i are next[from[i]:from[i+1]]
@@ -106,7 +112,7 @@ type cliqueSearch struct {
 	count  []int32 // scratch, n
 }
 
-// newCliqueSearch copies the edges above the diagonal, both ways. O(nnz).
+// newCliqueSearch copies the edges above the diagonal, in both directions. O(nnz).
 func newCliqueSearch(a matrix.Operator) (*cliqueSearch, error) {
 	n := a.Dim()
 	visitor, listed := a.(matrix.RowVisitor)
@@ -114,7 +120,7 @@ func newCliqueSearch(a matrix.Operator) (*cliqueSearch, error) {
 	case n == 0:
 		return nil, fmt.Errorf("%w: n = 0", ErrEmpty)
 	case !listed || n > math.MaxInt32:
-		return nil, fmt.Errorf("%w: a clique is sought in a graph of up to 2³¹−1 items, dense or sparse, that lists its entries (matrix.RowVisitor), as inner products do not", ErrUnfit)
+		return nil, fmt.Errorf("%w: a clique search needs a graph of at most 2³¹−1 items, dense or sparse, that lists its entries (matrix.RowVisitor); inner products do not", ErrUnfit)
 	}
 	s := &cliqueSearch{
 		n: n, from: make([]int64, n+1), u: make([]float64, n), nu: make([]float64, n), order: make([]int, n), count: make([]int32, n),
@@ -144,13 +150,14 @@ func newCliqueSearch(a matrix.Operator) (*cliqueSearch, error) {
 
 func (s *cliqueSearch) neighbours(i int) []int32 { return s.next[s.from[i]:s.from[i+1]] }
 
-// descend makes u a random start and brings it to a local minimum for d = n. It fails only when ctx is cancelled.
+// descend sets u to a random start and brings it to a local minimum for d = n. It fails only when ctx is
+// cancelled.
 func (s *cliqueSearch) descend(ctx context.Context, seed uint64, run int) error {
 	const (
-		first  = 0.5 // d at most at the start
+		first  = 0.5 // the largest d to start with
 		raise  = 1.3
-		passes = 20   // at most for a d, fewer once no entry changes by more than settled
-		finish = 1000 // and for the last d, with fixed
+		passes = 20   // the most for one d; fewer once no entry changes by more than settled
+		finish = 1000 // the most for the last d, with fixed in place of settled
 		// Below n the minimum need not be reached, only followed.
 		settled, fixed = 1e-3, 1e-12
 	)
@@ -211,7 +218,8 @@ func (s *cliqueSearch) refresh() {
 	}
 }
 
-// pass sets each entry of u once to its minimizer, and returns the largest change. It is rankOne for P = M_d, whose diagonal is 1.
+// pass sets each entry of u once to its minimizer and returns the largest change. It is rankOne for P = M_d,
+// whose diagonal is 1.
 func (s *cliqueSearch) pass(d float64) (most float64) {
 	for _, i := range s.order {
 		o := s.u[i]
@@ -232,7 +240,8 @@ func (s *cliqueSearch) pass(d float64) (most float64) {
 	return most
 }
 
-// round returns a clique that cannot be extended: the items with u_i > ½, and exact, if they are one.
+// round returns a clique that cannot be extended: the items with u_i > ½, and true, if they are one, and
+// otherwise that of greedy.
 func (s *cliqueSearch) round() (items []int, exact bool) {
 	for i, v := range s.u {
 		if v > 0.5 {
@@ -263,7 +272,8 @@ func (s *cliqueSearch) maximal(items []int) bool {
 	return true
 }
 
-// greedy returns the clique of the items taken by size of u_i, each that is joined to all before it, increasing.
+// greedy returns, in increasing order, the clique that results from taking the items in the order of u_i,
+// largest first, if they are joined to all taken before.
 func (s *cliqueSearch) greedy() (items []int) {
 	bySize := slices.Clone(s.order)
 	slices.SortFunc(bySize, func(i, l int) int {

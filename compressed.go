@@ -9,25 +9,28 @@ import (
 	"symnmf/matrix"
 )
 
-// NoCompression, as RowBlock.Compress, has A itself used throughout, but by its start.
+// NoCompression as RowBlock.Compress means that A itself is used throughout, except by its start.
 const NoCompression = -1
 
 const (
 	defaultBeyond   = 20   // columns of the low rank beyond r
-	compressedCheck = 15   // sweeps between looks at A itself, each of which takes as long as one or two (CBCL, n = 2429)
+	compressedCheck = 15   // sweeps between checks against A itself; each takes as long as one or two (CBCL, n = 2429)
 	solvedWhile     = 5e-3 // the least part of the objective that a sweep must gain for the low rank to be kept
 	compressedFrom  = 4    // how many times cheaper a product must be
-	compressedRows  = 450  // rows that A must have: finding Ã takes a good part of the time of fewer
-	compressedFar   = 0.1  // of ‖A−HHᵀ‖, up to which ‖A−Ã‖ may be for the low rank to be used
-	compressedNear  = 0.02 // ‖A−Ã‖/‖A‖ up to which the low rank is taken
+	compressedRows  = 450  // least n: with fewer rows, finding Ã takes a good part of the time
+	compressedFar   = 0.1  // largest ‖A−Ã‖, in parts of ‖A−HHᵀ‖, for the low rank to be used
+	compressedNear  = 0.02 // largest ‖A−Ã‖/‖A‖ for the low rank to be accepted
 )
 
-// compressed returns the problem of a low rank Ã ≈ A, r + beyond, in place of A, or p itself if that would not pay: for a beyond
-// of 0, unless A has compressedRows rows, products with Ã are compressedFrom times cheaper and ‖A−Ã‖ ≤ compressedNear·‖A‖. Everything else, and the norm,
-// is as in p. All runs share it.
+// compressed returns the problem with a low rank Ã ≈ A, of rank r + beyond, in place of A. It returns p
+// itself where there is none, where it would not pay, and where the diagonal is ignored. Everything else, and
+// the norm, is as in p. All runs share Ã.
 //
-// For HHᵀ of rank r, ‖A−HHᵀ‖² differs from ‖A−Ã‖² + ‖Ã−HHᵀ‖² by 2⟨A−Ã, HHᵀ⟩ alone, which is small where the columns of H are
-// near the space of Ã's.
+// A beyond of 0 means defaultBeyond, if that pays: if A is dense and has at least compressedRows rows,
+// products with Ã are compressedFrom times cheaper, and ‖A−Ã‖ ≤ compressedNear·‖A‖.
+//
+// For HHᵀ of rank r, ‖A−HHᵀ‖² differs from ‖A−Ã‖² + ‖Ã−HHᵀ‖² only by 2⟨A−Ã, HHᵀ⟩, which is small where the
+// columns of H are near the column space of Ã.
 func (p *problem) compressed(beyond int) *problem {
 	if p.near != nil && (p.nearBeyond == beyond || p.of != nil) {
 		return p.near
@@ -57,7 +60,8 @@ func (p *problem) compressed(beyond int) *problem {
 	return p.near
 }
 
-// compress has a low rank take the place of A where one is asked for, or found that is far nearer to A than the first HHᵀ is.
+// compress replaces A by a low rank if one is asked for, or if one was found that is far nearer to A than the
+// first HHᵀ is.
 func (s *rowBlockRun) compress(first *figures) {
 	if s.Compress == NoCompression {
 		return
@@ -71,7 +75,7 @@ func (s *rowBlockRun) compress(first *figures) {
 	}
 }
 
-// expand goes on with A itself, momentum and all.
+// expand goes on with A itself, keeping the momentum.
 func (s *rowBlockRun) expand() {
 	s.p = s.full
 	s.CheckEvery = s.checkEvery

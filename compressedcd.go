@@ -7,12 +7,14 @@ import (
 	"symnmf/matrix"
 )
 
-// CompressedCD lets a method go first that reads A for a low rank only, and then improves on that by coordinate descent on A
-// itself. The first sweep is the first stage and a sweep of CD, the others are those of CD with Order Cyclic: monotone, and
-// what it says of CD holds. H goes back to the start if the first stage ends above it.
+// CompressedCD first runs a method that reads A only for a low rank, and then improves its outcome by
+// coordinate descent on A itself. The first sweep is the first stage and a sweep of CD. The others are sweeps
+// of CD with Order Cyclic: they are monotone, and what is said of CD holds. If the first stage ends above the
+// start, H goes back to the start.
 //
-// Beside CD it takes what TSVD or LAI do, and H of the start. Result.Notes has the times. An ignored diagonal is refused, as
-// both first stages do; the ℓ₁ term counts from the second stage on, with FirstLAI from the first.
+// The cost beyond CD is that of TSVD or LAI, and the memory for H of the start. Result.Notes has the times.
+// An ignored diagonal is refused, as by both first stages. The ℓ₁ term counts from the second stage on, and
+// with FirstLAI from the first.
 //
 // Source: the paper, its conclusion, where this is left as further work.
 type CompressedCD struct {
@@ -22,7 +24,7 @@ type CompressedCD struct {
 	Turns int
 }
 
-// FirstStage is what goes before coordinate descent.
+// FirstStage is what precedes coordinate descent.
 type FirstStage int
 
 const (
@@ -37,9 +39,9 @@ func (f FirstStage) String() string { return nameOf(f, firstStageNames[:]) }
 const defaultTurns = 50
 
 var compressedKnobs = []Knob{
-	{"first", "what goes first: svd (sweeps of tsvd), lai (sweeps on a low rank)", FirstTSVD.String(),
+	{"first", "the first stage: svd (sweeps of tsvd), lai (sweeps on a low rank)", FirstTSVD.String(),
 		nameKnob("first", firstStageNames[:], func(s *CompressedCD, k int) { s.First = FirstStage(k) })},
-	{"turns", "with first=svd: sweeps of tsvd", "50", wholeKnob("turns", 1, 1<<30, func(s *CompressedCD, k int) { s.Turns = k })},
+	{"turns", "with first=svd: number of sweeps of tsvd", "50", wholeKnob("turns", 1, 1<<30, func(s *CompressedCD, k int) { s.Turns = k })},
 }
 
 // Name implements Solver.

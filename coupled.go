@@ -16,24 +16,27 @@ import (
 //
 //	min P = ½‖A − WHᵀ‖² + ½α‖W − H‖²
 //
-// from W = H = H₀, one factor after the other. P falls, ‖A−HHᵀ‖ need not. A stationary point with W = H is one of
-// ¼‖A−HHᵀ‖² too, and where ‖W‖₂·‖H‖₂ < 2α + λ_min(A) it has W = H. The answer is the factor of smaller error, ‖A−WWᵀ‖ or
-// ‖A−HHᵀ‖, of which every figure is reported; that takes no product besides the A·W and A·H that the methods work with.
+// from W = H = H₀, one factor after the other. P falls; ‖A−HHᵀ‖ need not. A stationary point with W = H is
+// also one of ¼‖A−HHᵀ‖², and where ‖W‖₂·‖H‖₂ < 2α + λ_min(A) it has W = H.
 //
-// Source of the condition: Zhu, Li, Liu, Li, Dropping symmetry for fast symmetric nonnegative matrix factorization, NeurIPS
-// 2018, with ‖WHᵀ‖₂ in place of its bound.
+// The answer is the factor with the smaller error, ‖A−WWᵀ‖ or ‖A−HHᵀ‖, and every figure reported is that
+// factor's. This takes no product besides the A·W and A·H that the methods work with.
+//
+// Source of the condition: Zhu, Li, Liu, Li, Dropping symmetry for fast symmetric nonnegative matrix
+// factorization, NeurIPS 2018, with ‖WHᵀ‖₂ in place of its bound.
 
-// Weight is α, how strongly two factors are held together, in units of A. The zero Weight is ‖A‖₂.
+// Weight is α, how strongly the two factors are coupled, in units of A. The zero Weight is ‖A‖₂.
 type Weight struct {
 	Rule  WeightRule
-	Value float64 // with WeightValue
+	Value float64 // for WeightValue
 }
 
-// WeightRule says where a weight comes from.
+// WeightRule says how a weight is determined.
 type WeightRule int
 
-// With the first two 4·A gives 2·H. (max A)² has the units of A² and so freezes W and H where entries are large: on a text of
-// counts the relative error is 0.73 after 50 sweeps, in place of 0.33. For points max A is max A_ii, where it lies.
+// With the first two, 4·A gives 2·H. (max A)² has the units of A², and so freezes W and H where entries are
+// large: on a text of counts the relative error is 0.73 after 50 sweeps, in place of 0.33. For points max A
+// is max A_ii, since the largest entry is on the diagonal.
 const (
 	WeightNorm WeightRule = iota // ‖A‖₂
 	WeightMax
@@ -43,7 +46,7 @@ const (
 
 var weightNames = [...]string{"norm", "max", "max2"}
 
-// weightKnob sets a weight to one of the rules with a name, or a number.
+// weightKnob sets a weight to one of the named rules, or to a number.
 func weightKnob[S any](name string, rules []string, check func(w Weight, name string) error, set func(s *S, w Weight)) func(Solver, string) (Solver, error) {
 	return func(s Solver, v string) (Solver, error) {
 		w := Weight{Rule: WeightRule(slices.Index(rules, v))}
@@ -63,10 +66,10 @@ func weightKnob[S any](name string, rules []string, check func(w Weight, name st
 	}
 }
 
-// check reports a weight that is none.
+// check returns an error if w is not a valid weight.
 func (w Weight) check(name string) error {
 	if w.Rule != WeightValue && w.Value != 0 {
-		return fmt.Errorf("%w: %s = %+v: a Value counts with WeightValue alone", ErrOption, name, w)
+		return fmt.Errorf("%w: %s = %+v: a Value counts only with WeightValue", ErrOption, name, w)
 	}
 	if w.Rule < WeightNorm || w.Rule > WeightValue || w.Rule == WeightValue && (!(w.Value >= 0) || math.IsInf(w.Value, 0)) {
 		return fmt.Errorf("%w: %s = %+v, want a rule or a finite value ≥ 0", ErrOption, name, w)
@@ -74,7 +77,7 @@ func (w Weight) check(name string) error {
 	return nil
 }
 
-// checkPositive reports a weight that is none, or 0.
+// checkPositive returns an error if w is not a valid weight, or is 0.
 func (w Weight) checkPositive(name string) error {
 	if w == (Weight{WeightValue, 0}) {
 		return fmt.Errorf("%w: %s = 0, want a weight above 0", ErrOption, name)
@@ -82,7 +85,7 @@ func (w Weight) checkPositive(name string) error {
 	return w.check(name)
 }
 
-// weight returns α in scaled units. Beyond 2⁶⁰⁰ times ‖A‖ the factors are frozen to the bit.
+// weight returns α in scaled units. Beyond 2⁶⁰⁰ times ‖A‖ the factors would not change by a bit.
 func (p *problem) weight(w Weight) float64 {
 	switch w.Rule {
 	case WeightMax:
@@ -96,15 +99,16 @@ func (p *problem) weight(w Weight) float64 {
 	return p.norm2()
 }
 
-// norm2 returns ‖A‖₂: of a matrix without negative entries the largest eigenvalue, by Perron and Frobenius, and of a low rank
-// with signs the largest Ritz value of either sign. It does not depend on the seed. Where the run has to end meanwhile it is ‖A‖, with which nothing is done.
+// norm2 returns ‖A‖₂. For a matrix without negative entries that is the largest eigenvalue, by Perron and
+// Frobenius; for a low rank with signs it is the Ritz value of largest magnitude. It does not depend on the
+// seed. If the run has to end meanwhile, norm2 returns ‖A‖, which is then not used.
 func (p *problem) norm2() float64 {
 	p.common.mu.Lock()
 	defer p.common.mu.Unlock()
 	if p.common.spectral == 0 {
 		a, _ := matrix.Folded(p.a, p.workers)
 		e, err := matrix.Eigen(p.context(), a, 1, p.roughly())
-		if err != nil { // or products are not finite, which the answer's error will say
+		if err != nil { // or products are not finite, which the error of the answer will say
 			return p.norm
 		}
 		p.common.spectral = e.Norm2
@@ -112,13 +116,14 @@ func (p *problem) norm2() float64 {
 	return p.common.spectral
 }
 
-// roughly asks for an eigenvalue to 1e-8 of ‖A‖₂, the square of the residual, or where they crowd, as on a ring of 40,000 items,
-// to 1e-4, after 0.6 s there; up to n = 144 it is exact but for rounding.
+// roughly asks for an eigenvalue to 1e-8 of ‖A‖₂, the square of the residual. Where eigenvalues crowd, as on
+// a ring of 40,000 items, it is to 1e-4, after 0.6 s there. Up to n = 144 it is exact but for rounding.
 func (p *problem) roughly() matrix.EigenOptions {
 	return matrix.EigenOptions{Tol: 1e-4, MaxProducts: 400, Workers: p.common.workers}
 }
 
-// largest returns max A, of the A that is approximated where p has a low rank: of inner products max A_ii, where the largest is.
+// largest returns max A. Where p has a low rank in place of A, it is that of the A replaced. For inner
+// products it is max A_ii, since the largest entry is on the diagonal.
 func (p *problem) largest() float64 {
 	if p.of != nil {
 		return p.of.largest()
@@ -138,10 +143,10 @@ func (p *problem) largest() float64 {
 	return slices.Max(part)
 }
 
-// acceptCoupled is what a method with two factors cannot take.
+// acceptCoupled returns an error if a method with two factors cannot take the problem.
 func acceptCoupled(name string, w Weight, p *problem, opt *Options) error {
 	if (w.Rule == WeightMax || w.Rule == WeightMaxSquared) && p.norm > 0 && p.largest() <= 0 {
-		return fmt.Errorf("%w: the largest entry is not known, of inner products without their diagonal or a low rank; give %s a number", ErrUnfit, name)
+		return fmt.Errorf("%w: the largest entry of inner products without their diagonal, or of a low rank, is not known; give %s a weight as a number", ErrUnfit, name)
 	}
 	return p.unfit(name, needsDiagonal|lacksL1|heldByZero, opt)
 }
@@ -152,12 +157,13 @@ type coupled struct {
 	out   *matrix.Dense // what the driver sees
 	w, h  *iterate
 	alpha float64
-	knob  string // that sets alpha
-	// update improves P over the factor of x, from what is known of the other, y; x.ah may be written on, and is made again.
+	knob  string // the name of the option that sets alpha
+	// update lowers P over the factor of x, from what is known of the other, y. It may overwrite x.ah, which
+	// is computed again afterwards.
 	update func(x, y *iterate)
-	again  bool     // update left everything as it is and would not another time
-	blind  bool     // update has no use for what is known of y but y.h
-	only   *iterate // tests: the answer, whichever is better
+	again  bool     // update changed nothing, but would another time
+	blind  bool     // of what is known of y, update uses y.h only
+	only   *iterate // tests: the factor to return, whichever is better
 }
 
 func newCoupled(p *problem, h *matrix.Dense, w Weight, knob string) *coupled {
@@ -168,7 +174,7 @@ func newCoupled(p *problem, h *matrix.Dense, w Weight, knob string) *coupled {
 	return s
 }
 
-// better is the factor of smaller error.
+// better returns the factor with the smaller error.
 func (s *coupled) better() *iterate {
 	switch {
 	case s.only != nil:
@@ -206,7 +212,7 @@ func (s *coupled) sweep(stop func() bool) (rep sweepReport) {
 	return rep
 }
 
-// balance gives the columns of W and H equal norms, which changes no entry of WHᵀ and, where α = 0, not P.
+// balance gives the columns of W and H equal norms. This changes no entry of WHᵀ and, where α = 0, not P.
 func (s *coupled) balance() {
 	r := s.p.r
 	c := make([]float64, r)
@@ -235,7 +241,7 @@ func (s *coupled) publish() *matrix.Dense {
 	return s.out
 }
 
-// end implements keeper. On a low rank in place of A, the answer is the better factor for A.
+// end implements keeper. With a low rank in place of A, the answer is the factor that is better for A.
 func (s *coupled) end() *matrix.Dense {
 	x := s.better()
 	if of := s.p.of; of != nil && s.only == nil {
@@ -256,7 +262,7 @@ func (s *coupled) verify() error {
 	return s.h.verify()
 }
 
-// penalized returns P: ½(‖A‖² − 2⟨AH,W⟩ + ⟨WᵀW,HᵀH⟩ + α‖W−H‖²), and ‖W−H‖².
+// penalized returns P, ½(‖A‖² − 2⟨AH,W⟩ + ⟨WᵀW,HᵀH⟩ + α‖W−H‖²), and ‖W−H‖².
 func (s *coupled) penalized() (objective, gapSq float64) {
 	ahs := make([]float64, kernel.BlockCount(s.p.n, measureBlock))
 	gaps := make([]float64, len(ahs))
@@ -306,13 +312,13 @@ func (s *coupled) tell(ctx context.Context, status Status) []string {
 		note += fmt.Sprintf("; with this %s they are equal where P is stationary: ‖W‖₂‖H‖₂ = %.4g < 2·%[1]s + λ_min(A) = %.4[3]g",
 			s.knob, norms/s.p.scale, bound/s.p.scale)
 	} else {
-		note += fmt.Sprintf("; that they become equal with this %s is not certain: ‖W‖₂‖H‖₂ = %.4g ≥ 2·%[1]s + λ_min(A) = %.4[3]g",
+		note += fmt.Sprintf("; with this %s it is not certain that they become equal: ‖W‖₂‖H‖₂ = %.4g ≥ 2·%[1]s + λ_min(A) = %.4[3]g",
 			s.knob, norms/s.p.scale, bound/s.p.scale)
 	}
 	return []string{note}
 }
 
-// leastEigenvalue returns a lower bound of λ_min(A).
+// leastEigenvalue returns a lower bound on λ_min(A).
 func (p *problem) leastEigenvalue(ctx context.Context) (float64, error) {
 	p.common.mu.Lock()
 	defer p.common.mu.Unlock()
@@ -328,7 +334,7 @@ func (p *problem) leastEigenvalue(ctx context.Context) (float64, error) {
 	return least, nil
 }
 
-// negated is −A for Eigen, which asks no more of it.
+// negated is −A, with as much of an operator as Eigen uses.
 type negated struct{ matrix.Operator }
 
 // Scaled implements matrix.Operator.

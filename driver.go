@@ -11,8 +11,8 @@ import (
 	"symnmf/matrix"
 )
 
-// run does one run from its start to the first limit: the loop every method shares. A cancelled ctx is a limit like others,
-// and no error here.
+// run does one run from its start to the first limit, in the loop that every method shares. A cancelled ctx
+// is a limit like the others, and no error here.
 func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, error) {
 	c, err := p.begin(ctx, opt, number)
 	if err != nil {
@@ -23,7 +23,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	}
 	c.work = opt.Solver.start(p, c.h, number)
 	if r, ok := c.work.(releaser); ok {
-		defer r.release() // where a function of the caller's panics
+		defer r.release() // in case a function of the caller's panics
 	}
 	if b, ok := c.work.(beginner); ok {
 		b.begin(&c.first)
@@ -38,7 +38,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 	return c.close()
 }
 
-// course is a run on its way.
+// course is a run under way.
 type course struct {
 	p      *problem
 	ctx    context.Context
@@ -50,21 +50,23 @@ type course struct {
 	res    *Result
 	work   run
 
-	h         *matrix.Dense // what the run last published, or was given
-	first     figures       // of the start
-	known     *figures      // of H, if it has been measured since the last sweep; one that is not provisional ends with the H it has published
-	objective float64       // of H, by the decreases
-	estimate  float64       // of the KKT residual, as the last sweep that is not provisional met it
+	h     *matrix.Dense // what the run last published, or was given
+	first figures       // of the start
+	// known has the figures of H, if it has been measured since the last sweep. A sweep that is not
+	// provisional ends with the H that is published.
+	known     *figures
+	objective float64 // of H, by the decreases
+	estimate  float64 // of the KKT residual, from the last sweep that was not provisional
 	watch     kktWatch
 	last      falling
 	status    Status // SweepLimit until another is known
-	doubted   bool   // the run makes a sweep to see whether it has ended
+	doubted   bool   // the run makes one more sweep to see whether it has really ended
 }
 
 // begin fills and measures the start.
 func (p *problem) begin(ctx context.Context, opt *Options, number int) (*course, error) {
 	limits, clk := opt.Stop.limits(), newClock(time.Now)
-	stop := func() bool { // p keeps it beyond the run, and nothing else of that
+	stop := func() bool { // p keeps it after the run, but nothing else of the run
 		return ctx.Err() != nil || limits.Time > 0 && clk.elapsed() >= limits.Time
 	}
 	c := &course{
@@ -99,7 +101,7 @@ func (p *problem) begin(ctx context.Context, opt *Options, number int) (*course,
 	return c, nil
 }
 
-// limitStatus says which of the two things stop looks at was the reason.
+// limitStatus returns which of the two limits that stop checks was reached.
 func (c *course) limitStatus() Status {
 	if c.ctx.Err() != nil {
 		return Interrupted
@@ -107,7 +109,7 @@ func (c *course) limitStatus() Status {
 	return TimeLimit
 }
 
-// sweep makes one, unless a limit is there before, and says whether there will be more.
+// sweep makes one sweep, unless a limit is reached before it, and reports whether there will be more.
 func (c *course) sweep() (more bool, err error) {
 	if c.stop() {
 		c.status = c.limitStatus()
@@ -123,7 +125,7 @@ func (c *course) sweep() (more bool, err error) {
 		return false, errProducts
 	}
 	if rep.planted > 0 {
-		c.res.Notes = append(c.res.Notes, fmt.Sprintf("sweep %d: columns that could not leave zero were given the pair of items that fits best: %d", c.res.Sweeps+1, rep.planted))
+		c.res.Notes = append(c.res.Notes, fmt.Sprintf("sweep %d: columns that could not leave zero and were given the best-fitting pair of items: %d", c.res.Sweeps+1, rep.planted))
 	}
 	if rep.cut {
 		c.status = c.limitStatus()
@@ -140,7 +142,7 @@ func (c *course) sweep() (more bool, err error) {
 	return rep.provisional || !c.ended(&rep, before), nil
 }
 
-// tell adds a sweep to the trace, and tells the caller of it.
+// tell adds a sweep to the trace and reports it to Options.Progress.
 func (c *course) tell(rep *sweepReport) {
 	if c.opt.Trace && !rep.provisional {
 		c.clk.pause(func() {
@@ -163,7 +165,9 @@ func (c *course) tell(rep *sweepReport) {
 	}
 }
 
-// ended says whether a sweep, before which the objective was that, is the last: because it has converged, or stands still.
+// ended reports whether a sweep was the last because the run has converged or stands still. before is the
+// objective before the sweep. A kick that is too far from its target ends as Stalled, too; its outcome is
+// then dropped.
 func (c *course) ended(rep *sweepReport, before float64) bool {
 	sweeps := float64(c.res.Sweeps - c.last.sweep) // since the objective was last known
 	c.last.to(c.objective, c.res.Sweeps)
@@ -185,7 +189,8 @@ func (c *course) ended(rep *sweepReport, before float64) bool {
 	return true
 }
 
-// goesOn says that the error still falls too fast for the KKT residual to end a run from TSVDStart, where that is small long before the error has come to rest (decision 0004).
+// goesOn reports whether the error still falls too fast for the KKT residual to end a run from TSVDStart.
+// There the residual is small long before the error has come to rest (decision 0004).
 func (c *course) goesOn() bool {
 	loose := max(1, c.limits.KKT/defaultKKT)
 	rate, relErr := c.last.rate(), c.p.relErrOf(c.objective)
@@ -216,7 +221,7 @@ func (c *course) end() {
 
 // close makes the result of a run that has ended.
 func (c *course) close() (*Result, error) {
-	res, met := c.res, c.limits.KKT // the bound that counts where a limit was reached
+	res, met := c.res, c.limits.KKT // met is the bound that counts where a limit was reached
 	if (c.status == SweepLimit || c.status == TimeLimit) && c.goesOn() {
 		met = 0
 	}
@@ -225,7 +230,7 @@ func (c *course) close() (*Result, error) {
 		return nil, errProducts
 	}
 	if res.Status == Converged && c.last.rate() > worthTelling && res.RelErr > leastTold && !kernel.Nonzero(c.p.l1) {
-		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*c.last.rate())
+		res.falls = fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller tolerance the run would go on", 100*c.last.rate())
 	}
 	if t, ok := c.work.(teller); ok {
 		res.Notes = append(res.Notes, t.tell(c.ctx, c.status)...)
@@ -233,16 +238,18 @@ func (c *course) close() (*Result, error) {
 	return res, nil
 }
 
-var errProducts = fmt.Errorf("%w: a product of the operator with an H of finite numbers has such", matrix.ErrNotFinite)
+var errProducts = fmt.Errorf("%w: a product of the operator with a finite H", matrix.ErrNotFinite)
 
 func finite(x float64) bool { return x-x == 0 }
 
-// falling follows the error of the H whose objectives are known, from the first of them on, what comes before may be another method's; or from a start that is of the same A.
+// falling follows the objective, and with it the error, over the sweeps after which the objective is known.
+// It begins with the first of them, since what came before may be the work of another method; after a
+// TSVDStart it begins with the start.
 type falling struct {
 	objective float64 // 0 before the first
 	sweep     int
-	falls     [2]float64 // by how much the objective has fallen a sweep, the last twice; 0 before
-	rates     [2]float64 // of itself, by which the error has fallen a sweep, the last twice: sweeps of some kinds take turns
+	falls     [2]float64 // the decrease of the objective a sweep, the last two times; 0 before
+	rates     [2]float64 // the relative decrease of the error a sweep, the last two times; sweeps may alternate in kind
 }
 
 func (f *falling) to(objective float64, sweep int) {
@@ -258,54 +265,63 @@ func (f *falling) to(objective float64, sweep int) {
 
 func (f *falling) rate() float64 { return max(f.rates[0], f.rates[1]) }
 
-// far says that sweeps like the last would not soon bring the objective down to target.
+// far reports whether sweeps like the last ones would not bring the objective down to target within patience
+// sweeps.
 func (f *falling) far(target float64) bool {
 	return f.falls[0] != 0 && f.objective-target > patience*max(0, f.falls[0], f.falls[1])
 }
 
-// relErrOf returns ‖A−HHᵀ‖/‖A‖ of an H with that objective, or more with an ℓ₁ term.
+// relErrOf returns ‖A−HHᵀ‖/‖A‖ for an H with that objective; with an ℓ₁ term the returned value is larger.
 func (p *problem) relErrOf(objective float64) float64 {
 	return 2 * math.Sqrt(max(0, objective)) / p.norm
 }
 
-// A run that has converged says so where its error still fell by more than worthTelling of itself a sweep, as small errors of dense points with many columns do at a KKT residual
-// of 1e-4; but not where objectives, sums of terms as large as ‖A‖², no longer tell errors from one another.
+// A run that has converged adds a note if its error was still falling by more than worthTelling of itself a
+// sweep. Small errors of dense points with many columns do that at a KKT residual of 1e-4. There is no note
+// below leastTold: objectives are sums of terms as large as ‖A‖², and no longer tell such errors apart.
 const (
+	// A run from TSVDStart goes on while its error falls by more than worthGoing, of ‖A‖, or by more than
+	// worthTelling. Both are larger with a tolerance above the default, by the same factor.
 	worthTelling = 0.01
 	leastTold    = 1e-5
-	worthGoing   = 1e-5 // of ‖A‖: a run from TSVDStart goes on where the error falls by more than that or worthTelling, or with a tolerance beyond the default one as many times as much
+	worthGoing   = 1e-5
 )
 
 // beginner is a run that wants to know the figures of its start.
 type beginner interface{ begin(first *figures) }
 
-// doubter is a run whose sweeps may rest at a point that another kind of sweep leaves: asked when it has converged, or stands
-// still, it answers whether it will try one first.
+// doubter is a run whose sweeps may come to rest at a point that another kind of sweep can leave. When the
+// run has converged or stands still, doubt reports whether it will try such a sweep first.
 type doubter interface{ doubt() bool }
 
-// teller is a run with something to say of its end, off the clock.
+// teller is a run with something to say about its end. The clock no longer runs then.
 type teller interface {
 	tell(ctx context.Context, status Status) []string
 }
 
-// keeper is a run that may keep H elsewhere than in the memory it was given, of which nothing is known then. publish returns H, n×r, as it stands until the next sweep; end
-// does so for good, the best H if the last is not that, and lets go of what it holds. After a sweep that is neither provisional nor cut both are the same.
+// keeper is a run that may keep H elsewhere than in the memory it was given, whose contents are then
+// undefined.
+//
+// publish returns H, n×r, as it stands until the next sweep. end returns H for good, or the best H if that is
+// not the last, and frees what the run holds. After a sweep that is neither provisional nor cut both return
+// the same H.
 type keeper interface {
 	publish() *matrix.Dense
 	end() *matrix.Dense
 }
 
-// releaser is a keeper with goroutines, which release ends, if end has not done so.
+// releaser is a keeper with goroutines. release ends them, if end has not done so.
 type releaser interface{ release() }
 
-// point is a row of the trace.
+// point returns f as a row of the trace.
 func (f *figures) point(sweep int, clk *clock) TracePoint {
 	return TracePoint{Sweep: sweep, Time: clk.elapsed(), RelErr: f.relErr(), KKT: f.kkt()}
 }
 
-// kktWatch decides when to look at the exact KKT residual, which takes a product with A: when the residual met on the way
-// through a sweep, which costs nothing, has come within ten times the bound, and after a disappointment not before it has
-// fallen further. A trace, which has the exact figures at hand, changes nothing in these decisions.
+// kktWatch decides when to compute the exact KKT residual, which takes a product with A. The residual that a
+// sweep meets on its way costs nothing. The exact one is computed when that has come within ten times the
+// bound, and after a disappointment not before it has fallen further. A trace, which has the exact figures at
+// hand, does not change these decisions.
 type kktWatch struct{ tol, next float64 }
 
 func (w *kktWatch) reached(look func() *figures, estimate float64, fixed bool) bool {
@@ -321,8 +337,11 @@ func (w *kktWatch) reached(look func() *figures, estimate float64, fixed bool) b
 	return false
 }
 
-// finish measures h, unless what is known of it comes with it, brings everything back to the user's units, and closes res. A limit reached at a point that meets the
-// bound tol on the KKT residual all the same has converged; but not before a first sweep has ended, with columns that are zero, where that is 0 whatever A is.
+// finish completes res from h: it measures h, unless known has its figures, and converts everything back to
+// the user's units.
+//
+// A run that reached a limit where the KKT residual is at most tol counts as converged all the same. It does
+// not before its first sweep has ended if some columns are zero, for which the residual is 0 whatever A is.
 func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status Status, clk *clock, tol float64) *Result {
 	res.Time = clk.elapsed()
 	if known == nil {
@@ -335,7 +354,8 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 			clear(h.Row(i))
 		}
 		f = p.measure(h)
-		if k := len(res.Trace); k > 0 && res.Sweeps > 0 && res.Trace[k-1].Sweep == res.Sweeps && status != TimeLimit && status != Interrupted { // a point of the H before
+		if k := len(res.Trace); k > 0 && res.Sweeps > 0 && res.Trace[k-1].Sweep == res.Sweeps && status != TimeLimit && status != Interrupted {
+			// The point is of the H before its loose rows were cleared.
 			res.Trace[k-1].RelErr, res.Trace[k-1].KKT = f.relErr(), f.kkt()
 		}
 	}
@@ -356,13 +376,13 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 	res.ZeroColumns, res.ZeroRows = f.zeroCols, f.zeroRows
 	switch {
 	case untried:
-		res.Notes = append(res.Notes, "H = 0, for the run ended before its first sweep had left it")
+		res.Notes = append(res.Notes, "H = 0, since the run ended before its first sweep had left it")
 	case zero:
 		way := "a random start"
 		if kernel.Nonzero(p.l1) {
 			way = "a smaller l1 weight"
 		}
-		res.Notes = append(res.Notes, "H = 0, a stationary point like others; "+way+" may leave it")
+		res.Notes = append(res.Notes, "H = 0, a stationary point like any other; "+way+" may lead away from it")
 	}
 	res.NormA = p.norm / p.scale
 	res.scaled = f.objective()
@@ -377,6 +397,6 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 	return res
 }
 
-// verifying turns on the comparison of everything maintained with its definition after every sweep, which is slow. It is
-// the one thing this package reads from the environment: SYMNMF_VERIFY=all.
+// verifying turns on the comparison of everything maintained with its definition after every sweep, which is
+// slow. It is the only thing this package reads from the environment: SYMNMF_VERIFY=all.
 var verifying = os.Getenv("SYMNMF_VERIFY") == "all"

@@ -676,16 +676,16 @@ func TestLimitBeforeZeroIsLeft(t *testing.T) {
 	for _, s := range []Solver{CD{}, RowBlock{}} {
 		res := factorize(t, a, 6, Options{Solver: s, Start: Zero{}, Stop: Stop{Time: time.Nanosecond}})
 		if res.Status != TimeLimit || res.Sweeps != 0 || kernel.Nonzero(res.H.Data()) || res.KKT != 0 ||
-			!slices.Equal(res.Notes, []string{"H = 0, for the run ended before its first sweep had left it"}) {
+			!slices.Equal(res.Notes, []string{"H = 0, since the run ended before its first sweep had left it"}) {
 			t.Errorf("%s for 1 ns: %v after %d sweeps, KKT residual %v, notes %q", s.Name(), res.Status, res.Sweeps, res.KKT, res.Notes)
 		}
 		res = factorize(t, a, 6, Options{Solver: s, Start: Zero{}, L1: []float64{1e3}, Stop: Stop{Sweeps: 1}})
-		if res.Status != Converged || res.Sweeps != 1 || kernel.Nonzero(res.H.Data()) || !slices.Equal(res.Notes, []string{"H = 0, a stationary point like others; a smaller l1 weight may leave it"}) {
+		if res.Status != Converged || res.Sweeps != 1 || kernel.Nonzero(res.H.Data()) || !slices.Equal(res.Notes, []string{"H = 0, a stationary point like any other; a smaller l1 weight may lead away from it"}) {
 			t.Errorf("%s, an l1 weight that holds it at zero: %v after %d sweeps, notes %q", s.Name(), res.Status, res.Sweeps, res.Notes)
 		}
 	}
 	res := factorize(t, a, 6, Options{Solver: MU{}, Start: Given{matrix.NewDense(60, 6, nil)}})
-	if res.Status != Converged || !slices.Equal(res.Notes, []string{"H = 0, a stationary point like others; a random start may leave it"}) {
+	if res.Status != Converged || !slices.Equal(res.Notes, []string{"H = 0, a stationary point like any other; a random start may lead away from it"}) {
 		t.Errorf("mu from zeros: %v, notes %q", res.Status, res.Notes)
 	}
 }
@@ -711,7 +711,7 @@ func TestStillFalling(t *testing.T) {
 		res := factorize(t, c.a, 6, opt)
 		k := len(errs) - 1
 		rate := 1 - min(errs[k]/errs[k-1], errs[k-1]/errs[k-2])
-		note := fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller one it would go on", 100*rate)
+		note := fmt.Sprintf("the error was still falling by %.3g %% a sweep when the KKT residual met its tolerance; with a smaller tolerance the run would go on", 100*rate)
 		if slices.Contains(res.Notes, note) != c.told || !c.told && len(res.Notes) > 0 || (res.Status == Converged) != (c.opt.Stop.Sweeps == 0) {
 			t.Errorf("%+v: %v at %v, rate %v: notes %q", c.opt.Stop, res.Status, res.RelErr, rate, res.Notes)
 		}

@@ -9,41 +9,43 @@ import (
 	"symnmf/matrix"
 )
 
-// iterate is H with what methods that change all of it at once know there: A·H, D = HᵀH, and the figures. Only look looks.
+// iterate is H with what is known about it in methods that change all of H at once: A·H, D = HᵀH, and the
+// figures. Only look computes them.
 type iterate struct {
 	p    *problem
 	h    *matrix.Dense // n×r
 	ah   *matrix.Dense // A·H, n×r
-	hd   *matrix.Dense // H·D, n×r; nil for methods that have no use for it
+	hd   *matrix.Dense // H·D, n×r; nil for methods that do not use it
 	gram []float64     // D, r×r
-	at   figures       // but for the counts of zeros; methods that look have no ℓ₁ term, and those without hd only show them
+	at   figures       // without counts of zeros; methods that look have no ℓ₁ term; those without hd only show them
 }
 
-// newIterate looks at h. O(nnz·r + n·r²), as every look.
+// newIterate returns an iterate of h that has looked at it. O(nnz·r + n·r²), as every look.
 func newIterate(p *problem, h *matrix.Dense) *iterate {
 	return newIterateIn(p, h, nil)
 }
 
-// newSloped is newIterate for methods that want the two parts of the gradient, H·D and A·H.
+// newSloped is newIterate for methods that use the two parts of the gradient, H·D and A·H.
 func newSloped(p *problem, h *matrix.Dense) *iterate {
 	return newIterateIn(p, h, matrix.NewDense(p.n, p.r, nil))
 }
 
-// newIterateIn looks at h, with room for H·D or nil.
+// newIterateIn is newIterate with memory for H·D, or nil.
 func newIterateIn(p *problem, h, hd *matrix.Dense) *iterate {
 	s := &iterate{p: p, h: h, ah: matrix.NewDense(p.n, p.r, nil), hd: hd}
 	s.look()
 	return s
 }
 
-// other returns another such iterate, of H = 0 and not looked at, for methods that try before they go.
+// other returns another such iterate, of H = 0 and not yet looked at, for methods that try a point before
+// they move to it.
 func (s *iterate) other() *iterate {
 	like := func() *matrix.Dense { return matrix.NewDense(s.p.n, s.p.r, nil) }
 	return &iterate{p: s.p, h: like(), ah: like(), hd: like()}
 }
 
-// look computes what is known from H, and returns what a sweep that ended there has to report: the change since the last
-// look, of which at least one entry is said to have changed unless the objective is to the bit what it was.
+// look computes what is known from H and returns the report of a sweep that ended there: the changes since
+// the last look. At least one entry is said to have changed unless the objective is the same to the last bit.
 func (s *iterate) look() sweepReport {
 	before := s.at.objective()
 	s.p.times(s.ah, s.h)
@@ -59,7 +61,8 @@ func (s *iterate) look() sweepReport {
 	return s.since(before)
 }
 
-// take goes on to the H of next, which has looked at it, and reports as look. What next has then is to be written over.
+// take moves to the H of next, which has looked at it, and reports as look does. What next has after that may
+// be overwritten.
 func (s *iterate) take(next *iterate) sweepReport {
 	before := s.at.objective()
 	copy(s.h.Data(), next.h.Data())
@@ -69,7 +72,7 @@ func (s *iterate) take(next *iterate) sweepReport {
 	return s.since(before)
 }
 
-// since reports a sweep that began with that objective.
+// since returns the report of a sweep that began with the objective before.
 func (s *iterate) since(before float64) sweepReport {
 	rep := sweepReport{decrease: before - s.at.objective(), stepSq: s.at.gradKKT}
 	if rep.decrease != 0 {
@@ -101,7 +104,8 @@ func (s *iterate) verify() error {
 	return nil
 }
 
-// times fills dst with A·x, both n×k for any k. It is the one way by which every method that wants all of it multiplies.
+// times fills dst with A·x, both n×k for any k. Every method that needs the whole product multiplies this
+// way.
 func (p *problem) times(dst, x *matrix.Dense) {
 	if p.multiplyA == nil {
 		p.multiplyA = matrix.Repeated(p.a, p.workers)
@@ -109,10 +113,13 @@ func (p *problem) times(dst, x *matrix.Dense) {
 	p.multiplyA(dst, x)
 }
 
-// largestEigenvalue returns that of a symmetric r×r matrix without negative ones but for rounding; should the iteration not end,
-// which has not been seen, their sum, a bound too.
+// largestEigenvalue returns the largest eigenvalue of a symmetric r×r matrix that has no negative ones but
+// for rounding. Should the iteration not converge, which has not been observed, it returns their sum, which
+// is a bound, too.
 func largestEigenvalue(a []float64, r int) float64 {
-	const nothing = 0x1p-200 // of the largest entry, which is on the diagonal: gonum's iteration panics on a block of such entries alone
+	// In parts of the largest entry, which is on the diagonal. gonum's iteration panics on a block that has
+	// only smaller entries.
+	const nothing = 0x1p-200
 	var sum, largest float64
 	for j := range r {
 		sum += a[j*r+j]

@@ -14,31 +14,33 @@ import (
 	"symnmf/matrix"
 )
 
-// LAI runs another method on a randomized low rank Â ≈ A first, for which products cost O(n·(r+Oversample)·r) whatever A
-// holds, and, when little is left to gain there, on A itself. With Ω an n×(r+Oversample) matrix of random numbers and Q an
-// orthonormal basis of the columns of A^(1+Power)·Ω,
+// LAI runs another method first on a randomized low rank Â ≈ A, for which products cost O(n·(r+Oversample)·r)
+// whatever A holds, and then, when little is left to gain there, on A itself. With Ω an n×(r+Oversample)
+// matrix of random numbers and Q an orthonormal basis of the columns of A^(1+Power)·Ω,
 //
 //	Â = Q·(QᵀAQ)·Qᵀ
 //
-// is indefinite and has negative entries in general, whatever A. Sweeps on Â are provisional, see Progress; they end when
-// (‖Â−HHᵀ‖² + ‖A−Â‖²)^½/‖A‖ has fallen by less than 1e-5 in each of four in a row, after ten at least. What comes out is not below the
-// start, for H goes back there if the error has risen; from then on the method is as monotone, and its limit as stationary,
-// as the other one is.
+// In general Â is indefinite and has negative entries, whatever A is.
 //
-// Power + 2 products of A with r + Oversample columns for Â, one with r to change to A, and then what the other method
-// takes. Memory: 2·n·(r+Oversample) numbers for Â, twice that while it is made, H of the start, and that of the other
-// method. An ignored diagonal is refused; the ℓ₁ term is counted where the other method does.
+// Sweeps on Â are provisional, see Progress. They end, after ten at least, when (‖Â−HHᵀ‖² + ‖A−Â‖²)^½/‖A‖ has
+// fallen by less than 1e-5 in each of four in a row. If the error has risen by then, H goes back to the
+// start. From then on the method is as monotone, and its limit as stationary, as those of the other method.
 //
-// Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix factorization, SIAM J.
-// Matrix Anal. Appl. 46, 2025.
+// The cost is Power + 2 products of A with r + Oversample columns for Â, one with r columns to change to A,
+// and then what the other method takes. Memory: 2·n·(r+Oversample) numbers for Â, twice that while it is
+// computed, H of the start, and that of the other method. An ignored diagonal is refused; the ℓ₁ term is
+// counted where the other method counts it.
+//
+// Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix
+// factorization, SIAM J. Matrix Anal. Appl. 46, 2025.
 type LAI struct {
-	// Over is the other method, one of RowBlock, CD, PGNCG, ANLS, SymHALS; the default nil means RowBlock.
+	// Over is the other method: RowBlock, CD, PGNCG, ANLS or SymHALS. The default nil means RowBlock.
 	Over Solver
-	// Oversample is how many columns Â has beyond r; the default 0 means 10.
+	// Oversample is the number of columns of Â beyond r; the default 0 means 10.
 	Oversample int
 	// Power is how many more times A is applied to its columns; the default 0 means 2.
 	Power int
-	// NoRefine ends the run where the sweeps on Â do.
+	// NoRefine ends the run where the sweeps on Â end.
 	NoRefine bool
 
 	given     matrix.Operator // tests: Â
@@ -48,20 +50,20 @@ type LAI struct {
 const (
 	defaultPower = 2
 	mostPower    = 100
-	settledBy    = 1e-5 // of the relative error a sweep
+	settledBy    = 1e-5 // of the relative error, a sweep
 	settledFor   = 4    // sweeps in a row
 	settledFrom  = 10   // sweeps
-	mostLAI      = 200  // sweeps, where something else comes after
+	mostLAI      = 200  // sweeps, where something else follows
 )
 
-// laiOver lists the methods that LAI runs: each needs no more of A than its products, diagonal and cursor.
+// laiOver lists the methods that LAI runs: each needs only the products, the diagonal and the cursor of A.
 var laiOver = []Solver{RowBlock{Compress: NoCompression}, CD{Order: Cyclic}, CD{Order: Shuffle}, PGNCG{}, ANLS{}, SymHALS{}}
 
 var laiKnobs = []Knob{
 	{"over", "the method it runs: " + strings.Join(laiNames(), ", "), laiOver[0].Name(),
 		nameKnob("over", laiNames(), func(s *LAI, k int) { s.Over = laiOver[k] })},
 	{"oversample", "columns of the low rank beyond R", strconv.Itoa(rules.Oversample), wholeKnob("oversample", 1, 1<<30, func(s *LAI, k int) { s.Oversample = k })},
-	{"power", "times A is applied to them beyond the first", "2", wholeKnob("power", 1, mostPower, func(s *LAI, k int) { s.Power = k })},
+	{"power", "times A is applied to these columns beyond the first", "2", wholeKnob("power", 1, mostPower, func(s *LAI, k int) { s.Power = k })},
 	{"refine", "whether to go on with A itself: yes, no", "yes",
 		nameKnob("refine", []string{"yes", "no"}, func(s *LAI, k int) { s.NoRefine = k == 1 })},
 }
@@ -121,14 +123,14 @@ func (s LAI) start(p *problem, h *matrix.Dense, number int) run {
 type laiRun struct {
 	LAI
 	p         *problem
-	near      *problem // that of Â; nil when it is left
+	near      *problem // that of Â; nil once it is left
 	h         *matrix.Dense
 	number    int
 	work      run // of the other method; nil before its first sweep on A or Â
 	from      kept
 	objective float64 // for Â, at the last sweep looked at
 	sweeps    int
-	slow      int // of which the last so many gained little
+	slow      int // how many of the last sweeps in a row gained little
 	began     time.Time
 }
 
@@ -140,7 +142,7 @@ type kept struct {
 
 func keep(h *matrix.Dense, at *figures) kept { return kept{slices.Clone(h.Data()), *at} }
 
-// orBetter returns the figures of h, which becomes k's H if that has the lower objective.
+// orBetter returns the figures of h, after replacing it by k's H if that has the lower objective.
 func (k *kept) orBetter(p *problem, h *matrix.Dense) figures {
 	f := p.measure(h)
 	if f.objective() > k.at.objective() {
@@ -177,7 +179,7 @@ func (s *laiRun) sweep(stop func() bool) sweepReport {
 	return sweepReport{changed: 1, provisional: true}
 }
 
-// settled reports whether little is to be gained by more sweeps on Â after this one.
+// settled reports whether more sweeps on Â after this one would gain little.
 func (s *laiRun) settled(rep sweepReport) bool {
 	if rep.provisional || s.published {
 		return false
@@ -191,7 +193,7 @@ func (s *laiRun) settled(rep sweepReport) bool {
 	return rep.changed == 0 || s.slow >= settledFor && s.sweeps >= settledFrom
 }
 
-// leave changes from Â to A, and reports all that was done there as one sweep.
+// leave changes from Â to A, and reports everything done on Â as one sweep.
 func (s *laiRun) leave() (rep sweepReport) {
 	f := s.rest()
 	s.p.note("%d sweeps on the low rank took %v", s.sweeps, time.Since(s.began).Round(time.Microsecond))
@@ -202,7 +204,7 @@ func (s *laiRun) leave() (rep sweepReport) {
 	return rep
 }
 
-// rest ends the work on Â, and returns the figures of what comes of it.
+// rest ends the work on Â and returns the figures of its outcome.
 func (s *laiRun) rest() figures {
 	if k, ok := s.work.(keeper); ok {
 		s.h = k.end()
@@ -252,7 +254,7 @@ func (s *laiRun) release() {
 	}
 }
 
-// verify implements checker, once A itself is at work.
+// verify implements checker, once the work is on A itself.
 func (s *laiRun) verify() error {
 	if c, ok := s.work.(checker); ok {
 		return c.verify()
@@ -276,12 +278,13 @@ func (p *problem) lai(h *matrix.Dense, number int, stop func() bool) {
 	}
 }
 
-// lowRank returns the problem of Â in place of A, which all runs share, or nil when there is none, which a note tells.
+// lowRank returns the problem of Â in place of A, which all runs share. If there is none it returns nil and
+// adds a note.
 func (p *problem) lowRank(oversample, power int) *problem {
 	low, err := p.common.inPlaceOf(p.context(), p.a, matrix.Compression{Columns: p.r + min(oversample, p.n), Power: power, Seed: p.seed})
 	switch {
 	case errors.Is(err, context.Canceled):
-		p.note("the run ended before the low rank in place of A was there")
+		p.note("the run ended before the low rank in place of A was found")
 		return nil
 	case err != nil:
 		p.note("no low rank in place of A: %v", err)
@@ -291,7 +294,7 @@ func (p *problem) lowRank(oversample, power int) *problem {
 	return p.with(low)
 }
 
-// with returns the problem of a low rank in place of A; everything else, and the norm, is as in p.
+// with returns the problem of a low rank in place of A. Everything else, and the norm, is as in p.
 func (p *problem) with(low *replacement) *problem {
 	a := low.a
 	if p.ignoreDiag {
@@ -303,6 +306,6 @@ func (p *problem) with(low *replacement) *problem {
 	near.selfs = near.diag
 	near.near, near.of, near.common, near.notes, near.startAH, near.multiplyA = &near, p, low.common, nil, nil, nil
 	near.apart = low.apart
-	near.shown = nil // figures there decide when to leave it
+	near.shown = nil // figures on the low rank decide when to leave it, so they are on the clock
 	return &near
 }

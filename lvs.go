@@ -9,27 +9,34 @@ import (
 	"symnmf/matrix"
 )
 
-// LvS looks for two factors held together, P = ½‖A − WHᵀ‖² + ½α‖W − H‖², from a sample of the n rows of the least-squares problem
-// of each: for W, with ω_l from the leverage scores of H, drawn anew every time,
+// LvS works on two coupled factors, P = ½‖A − WHᵀ‖² + ½α‖W − H‖², each from a sample of the n rows of its
+// least-squares problem. The sample is drawn anew every time. For W, with ω_l from the leverage scores of H,
 //
-//	D = Σ_l ω_l·h_lᵀh_l in place of HᵀH,   Z = Σ_l ω_l·A_:,l·h_l in place of AH;   then a pass of SymHALS, or ANLS, with D and Z
+//	D = Σ_l ω_l·h_lᵀh_l in place of HᵀH,   Z = Σ_l ω_l·A_:,l·h_l in place of AH
 //
-// p_l = ‖q_l‖²/rank, Q an orthonormal basis of the columns of H. The s_D rows with p_l > 1/s count as they are, ω_l = 1; from the others
-// s_R = s − s_D are drawn with replacement, c times each, with probabilities p'_l = p_l/Σp, and ω_l = c/(s_R·p'_l), so that D and Z are
-// right in the mean. Nothing falls for certain. The answer is the factor of smaller error of the last sweep. Unlike the others it
-// depends on the order of the items, by the draws. A column that is zero in both stays so, and so does a zero start.
+// and then a pass of SymHALS, or ANLS, with D and Z.
 //
-// It is here for what sampling does to the error. A is multiplied by all of ΩH, zeros and all, so a sweep takes two products with A and
-// O(n·r²), as of SymHALS, and two more for the figures, which SymHALS has at hand. Memory: 6·n·r numbers besides H.
+// The scores are p_l = ‖q_l‖²/rank, with Q an orthonormal basis of the columns of H. The s_D rows with p_l >
+// 1/s are taken as they are, ω_l = 1. From the others s_R = s − s_D rows are drawn with replacement, row l c
+// times, with probabilities p'_l = p_l/Σp, and ω_l = c/(s_R·p'_l), so that D and Z are right in the mean.
 //
-// Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix factorization, SIAM J. Matrix Anal.
-// Appl. 46, 2025, with the weights of the rows drawn corrected, and a basis that may have fewer columns than H. See docs/errata.md.
+// Neither P nor the error is certain to fall. The answer is the factor with the smaller error after the last
+// sweep. Unlike with other methods it depends on the order of the items, through the draws. A column that is
+// zero in both factors stays zero, and so does a zero start.
+//
+// The method is here to show what sampling does to the error. A is multiplied by all of ΩH, zeros included,
+// so a sweep takes two products with A and O(n·r²), as with SymHALS, and two more products for the figures,
+// which SymHALS has at hand. Memory: 6·n·r numbers besides H.
+//
+// Source: Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix
+// factorization, SIAM J. Matrix Anal. Appl. 46, 2025, with the weights of the drawn rows corrected, and a
+// basis that may have fewer columns than H. See docs/errata.md.
 type LvS struct {
 	// Coupling is α, above 0; the default is ‖A‖₂.
 	Coupling Weight
 	// Samples is s; the default 0 means half of n, rounded up.
 	Samples int
-	// LeastSquares makes it ANLS that is sampled, and not SymHALS.
+	// LeastSquares samples ANLS in place of SymHALS.
 	LeastSquares bool
 
 	published bool // tests: the answer is H, as in the published code
@@ -51,10 +58,10 @@ func (m LvS) accepts(p *problem, opt *Options) error {
 }
 
 var lvsKnobs = []Knob{
-	{"coupling", "α, how strongly the two factors are held together: a number above 0 in units of A, or norm (‖A‖₂), max (max A), max2 ((max A)², which depends on the units of A)", "norm",
+	{"coupling", "α, how strongly the two factors are coupled: a number above 0 in units of A, or norm (‖A‖₂), max (max A), max2 ((max A)², which depends on the units of A)", "norm",
 		weightKnob("coupling", weightNames[:], Weight.checkPositive, func(s *LvS, w Weight) { s.Coupling = w })},
 	{"samples", "rows drawn for each step; 0 = half of all", "0", wholeKnob("samples", 0, math.MaxInt, func(s *LvS, k int) { s.Samples = k })},
-	{"update", "what is done with them: hals (as symhals), bpp (as anls)", "hals",
+	{"update", "how the factor is updated from them: hals (as symhals), bpp (as anls)", "hals",
 		nameKnob("update", []string{"hals", "bpp"}, func(s *LvS, k int) { s.LeastSquares = k == 1 })},
 }
 
@@ -83,10 +90,11 @@ type sampled struct {
 // draw improves the factor of x by a sample of the rows of y.
 func (s *sampled) draw(x, y *iterate) {
 	p, r := s.p, s.p.r
-	u := uniform{key: keyOf(p.seed, []uint64{^s.number, s.drawn})} // keyOf takes seed 0, run 1 for seed 1, run 0
+	// With number in place of ^number, keyOf would not tell seed 0, run 1 from seed 1, run 0.
+	u := uniform{key: keyOf(p.seed, []uint64{^s.number, s.drawn})}
 	omega := sampleWeights(leverage(y.h, p.workers), s.method.Samples, u)
 	s.drawn++
-	scale := func(rows []float64) { // by √ω
+	scale := func(rows []float64) { // multiplies them by √ω
 		kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
 			for l := lo; l < hi; l++ {
 				root := math.Sqrt(omega[l])
@@ -107,7 +115,7 @@ func (s *sampled) draw(x, y *iterate) {
 	}
 }
 
-// sampleWeights returns ω for scores ≥ 0, not all 0, and s samples.
+// sampleWeights returns ω for s samples and scores ≥ 0, not all 0.
 func sampleWeights(scores []float64, s int, u uniform) []float64 {
 	omega := make([]float64, len(scores))
 	total := sum(scores)
@@ -128,21 +136,23 @@ func sampleWeights(scores []float64, s int, u uniform) []float64 {
 	}
 	for t := range left {
 		at := u.at(uint64(t)) * rest
-		// The first row whose sum is above, which has a score above 0 and is not among those taken whole.
+		// The first row whose cumulative sum is above at has a score above 0 and is not among those taken as
+		// they are.
 		l, _ := slices.BinarySearchFunc(cumulative, at, func(c, at float64) int {
 			if c > at {
 				return 1
 			}
 			return -1
 		})
-		l = min(l, len(scores)-1) // of numbers that are not finite
+		l = min(l, len(scores)-1) // in case of numbers that are not finite
 		omega[l] += rest / (float64(left) * scores[l])
 	}
 	return omega
 }
 
-// leverage returns ‖q_i‖² for the rows q_i of an orthonormal basis Q of the columns of h: modified Gram and Schmidt with pivots, the
-// column next of which most is left, as a part of it, while that is above 1e-10. The sum is the rank.
+// leverage returns ‖q_i‖² for the rows q_i of an orthonormal basis Q of the columns of h; their sum is the
+// rank. It uses modified Gram–Schmidt with pivots: the next column is the one of which the largest part is
+// left, as long as that is above 1e-10.
 func leverage(h *matrix.Dense, workers int) []float64 {
 	n, r := h.Dims()
 	q := h.Transpose().Data() // r×n

@@ -2,12 +2,14 @@ package symnmf
 
 import "symnmf/matrix"
 
-// MBI is coordinate descent by maximum block improvement: of all n·r entries only the one of largest decrease is set to
-// its minimizer, again and again. Every accumulation point is stationary, which is not proved of CD, but each update
-// costs a look at all entries, O(n·r²), so it is for small problems and for comparison. A sweep is n·r updates, as many
-// as CD makes.
+// MBI is coordinate descent by maximum block improvement: of all n·r entries only the one with the largest
+// decrease is set to its minimizer, again and again. A sweep is n·r updates, as many as CD makes.
 //
-// Source: Chen, He, Li, Zhang, Maximum block improvement and polynomial optimization, SIAM J. Optim. 22, 2012.
+// Every accumulation point is stationary, which is not proved for CD. But each update examines all entries,
+// O(n·r²), so it is for small problems and for comparison.
+//
+// Source: Chen, He, Li, Zhang, Maximum block improvement and polynomial optimization, SIAM J. Optim. 22,
+// 2012.
 type MBI struct{}
 
 // Name implements Solver.
@@ -48,8 +50,8 @@ func (s *mbiRun) sweep(stop func() bool) sweepReport {
 	return s.report
 }
 
-// improveBest updates the entry of largest decrease, the first by columns among equals, and reports whether any entry
-// could improve; steps is stepSq of sweepReport, for the H before. O(n·r²) and n·r cubics.
+// improveBest updates the entry with the largest decrease, the first by columns among equals, and reports
+// whether any entry could improve. steps is stepSq of sweepReport for the H before. O(n·r²) and n·r cubics.
 func (s *cdState) improveBest() (steps float64, moved bool) {
 	best, bestI, bestJ, bestX := 0.0, 0, 0, 0.0
 	for j := range s.p.r {

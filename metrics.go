@@ -8,17 +8,17 @@ import (
 	"symnmf/matrix"
 )
 
-// figures is everything worth knowing of one H, in the scaled units of a problem.
+// figures is everything worth knowing about one H, in the scaled units of a problem.
 type figures struct {
 	errSq    float64 // ‖A−HHᵀ‖²
 	floorSq  float64 // bound on the rounding error of errSq
 	gradKKT  float64 // ‖H − [H − G/‖A‖]₊‖²
 	penalty  float64 // Σ_j Λ_j‖H_:,j‖₁
 	ah, hhSq float64 // ⟨AH,H⟩ and ‖HHᵀ‖², off the diagonal when that is ignored
-	rowQuad  float64 // Σ‖H_i,:‖⁴ then, else 0
+	rowQuad  float64 // Σ‖H_i,:‖⁴ when the diagonal is ignored, else 0
 	zeroCols int
 	zeroRows int
-	loose    []int // items i with (A·H)_i,: = 0, to rounding, and H_i,: ≠ 0: with 0 the objective is less
+	loose    []int // items i with (A·H)_i,: = 0, to rounding, and H_i,: ≠ 0; zeros in row i would lower the objective
 	normOfA  float64
 }
 
@@ -37,7 +37,7 @@ func (f *figures) floor() float64 {
 	return math.Sqrt(f.floorSq) / f.normOfA
 }
 
-// kkt is the stationarity residual of Result.KKT. When A = 0 it is 0 for H = 0 and infinite for any other H.
+// kkt is the residual of Result.KKT. When A = 0 it is 0 for H = 0 and infinite for any other H.
 func (f *figures) kkt() float64 {
 	switch {
 	case f.normOfA > 0:
@@ -51,12 +51,18 @@ func (f *figures) kkt() float64 {
 // objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 func (f *figures) objective() float64 { return f.errSq/4 + f.penalty }
 
-// RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r) of finite numbers, and the floor below which it is noise, as Result does of the A it was fitted to:
-// of an H that was fitted to something else in place of A. Both are +Inf where their squares are beyond float64, and 0 where A = 0, whatever H is. Of the options Threads and IgnoreDiagonal count. A product A·H and O(n·r²).
-// ErrUnfit when H has not n rows, or an entry that is not finite; else what Factorize says of A, r and Threads.
+// RelErr returns ‖A−HHᵀ‖/‖A‖ for any H (n×r) of finite numbers, and the floor below which that is noise. It
+// tells how well an H that was fitted to something in place of A fits A itself; for an H that was fitted to
+// A, Result has these figures.
+//
+// Both are +Inf where their squares are beyond float64, and 0 where A = 0, whatever H is. Of the options only
+// Threads and IgnoreDiagonal count. The cost is a product A·H and O(n·r²).
+//
+// The error is ErrUnfit when H does not have n rows or has an entry that is not finite. Otherwise it is what
+// Factorize returns for such an A, r or Threads.
 func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor float64, err error) {
 	if a == nil || h == nil {
-		return 0, 0, fmt.Errorf("%w: the matrix or H is not there", ErrUnfit)
+		return 0, 0, fmt.Errorf("%w: the matrix or H is nil", ErrUnfit)
 	}
 	n, r := h.Dims()
 	if n != a.Dim() {
@@ -77,7 +83,7 @@ func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor floa
 	if !finite(f.ah) && finite(f.hhSq) {
 		return 0, 0, errProducts
 	}
-	if math.IsNaN(f.errSq) || math.IsNaN(f.floorSq) { // infinite terms
+	if math.IsNaN(f.errSq) || math.IsNaN(f.floorSq) { // from infinite terms
 		return math.Inf(1), math.Inf(1), nil
 	}
 	return f.relErr(), f.floor(), nil
@@ -86,15 +92,18 @@ func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor floa
 // measureBlock is the number of rows of A·H in memory at a time.
 const measureBlock = 64
 
-// measure computes the figures of h (n×r) from the definitions, HHᵀ never formed:
+// measure computes the figures of h (n×r) from their definitions, without forming HHᵀ:
 //
 //	‖A−HHᵀ‖² = ‖A‖² − 2⟨AH,H⟩ + ‖HᵀH‖²,   G = H·(HᵀH) − A·H + Λ
 //
-// and, when the diagonal is ignored (p.a has none), Σ‖H_i,:‖⁴ less in the first and ‖H_i,:‖²·H_i,: less in the second (others).
-// The first cancels: its terms carry a relative rounding error of ε times the depth of their sums. Where that shows, and
-// n is small enough, the error is summed again entry by entry. O(nnz·r + n·r²); O(blocks·r) memory.
+// When the diagonal is ignored, p.a has none. Then the first is less by Σ‖H_i,:‖⁴ and row i of the second by
+// ‖H_i,:‖²·H_i,: (see others).
+//
+// The first formula cancels: its terms carry a relative rounding error of ε times the depth of their sums.
+// Where that shows, and n is small enough, the error is summed again entry by entry. O(nnz·r + n·r²) time and
+// O(blocks·r) memory.
 func (p *problem) measure(h *matrix.Dense) figures {
-	if !kernel.Nonzero(h.Data()) { // no product is needed to know the gradient there, which is Λ ≥ 0
+	if !kernel.Nonzero(h.Data()) { // the gradient at 0 is Λ ≥ 0, and needs no product
 		f := figures{normOfA: p.norm, errSq: p.norm * p.norm, zeroCols: p.r, zeroRows: p.n}
 		f.floorSq = 0x1p-53 * float64(p.n) * p.normFrom * p.normFrom
 		return f
@@ -111,7 +120,7 @@ func (p *problem) measureStart(h *matrix.Dense) figures {
 	return p.measureFrom(h, func(_ []float64, lo, hi int) []float64 { return kept[lo*p.r : hi*p.r] })
 }
 
-// measureWith is measure for a product at hand, and an h that may have more columns, of zeros.
+// measureWith is measure with the product given. h may have more columns than r, all zeros.
 func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
 	return p.measureFrom(h, func(scratch []float64, lo, hi int) []float64 {
 		product.RowsTo(scratch, lo, hi)
@@ -119,15 +128,16 @@ func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
 	})
 }
 
-// measureFrom is measureWith for an ahOf as measureRows has.
+// measureFrom is measureWith with ahOf in place of the product, as in measureRows.
 func (p *problem) measureFrom(h *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
 	f := p.measureRows(h, p.gram(h), nil, ahOf)
 	p.count(h, &f)
 	return f
 }
 
-// measureRows is measureWith without what only reads h, for d = HᵀH, an ah that returns rows of A·H, perhaps in the scratch it gets,
-// and a matrix to keep H·(HᵀH) in, of other rows when the diagonal is ignored, or nil.
+// measureRows is measureFrom without the figures that depend on h alone (see count). d is HᵀH. ahOf returns
+// rows of A·H, perhaps in the scratch it is given. keep, if it is not nil, receives H·(HᵀH), with the
+// contribution of other rows only when the diagonal is ignored.
 func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
 	f := figures{normOfA: p.norm}
 	blocks := kernel.BlockCount(p.n, measureBlock)
@@ -146,7 +156,9 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		}
 		clear(hd)
 		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
-		var inner, grads, quads, off, summed, taken float64 // sums of the block: those of others are in the same cache line
+		// Sums of this block are in variables of their own, since entries of other blocks are in the same
+		// cache line.
+		var inner, grads, quads, off, summed, taken float64
 		for i := lo; i < hi; i++ {
 			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
 			along := kernel.Dot(ahi, hi)
@@ -193,10 +205,11 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 	}
 
 	f.errSq = max(0, p.norm*p.norm-2*f.ah+f.hhSq)
-	if !finite(f.ah) { // +Inf would make that 0
+	if !finite(f.ah) { // +Inf would make errSq 0
 		f.errSq = math.NaN()
 	}
-	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, the last two in two stages.
+	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, these in two
+	// stages.
 	depth := float64(p.rowDepth() + p.r + measureBlock + blocks)
 	f.floorSq = 0x1p-53 * depth * (p.normFrom*p.normFrom + 2*f.ah + summed)
 	if f.errSq < 1e4*f.floorSq {
@@ -207,10 +220,11 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 	return f
 }
 
-// rowDepth is about how many terms a number of A·H has at most.
+// rowDepth is an estimate of the largest number of terms in an entry of A·H.
 func (p *problem) rowDepth() int { return min(p.n, int(p.a.Stored()/int64(p.n))*4+64) }
 
-// isRounding reports whether ah, row i of A·H, is zero, or what rounding leaves of that where products take the diagonal away from what they have summed.
+// isRounding reports whether ah, row i of A·H, is zero. Where products subtract the diagonal from what they
+// have summed, it also counts as zero if it is what rounding leaves of that.
 func (p *problem) isRounding(ah, h []float64, i int) bool {
 	if p.taken == nil {
 		return !kernel.Nonzero(ah)
@@ -224,11 +238,12 @@ func (p *problem) isRounding(ah, h []float64, i int) bool {
 	return true
 }
 
-// directLimit bounds n²·r for the sum over all entries, some seconds of work.
+// directLimit bounds n²·r for the sum over all entries, which is some seconds of work.
 const directLimit = 2e9
 
-// measureDirectly replaces errSq by the sum of (A_il − H_i,:·H_l,:)² over all i and l, whose terms do not cancel: each is
-// wrong by at most (r+2)·ε·(|A_il| + H_i,:·H_l,:), so their root is right to (r+2)·ε·(‖A‖ + ‖HHᵀ‖).
+// measureDirectly replaces errSq by the sum of (A_il − H_i,:·H_l,:)² over all i and l, whose terms do not
+// cancel. Each is wrong by at most (r+2)·ε·(|A_il| + H_i,:·H_l,:), so the root of the sum is right to
+// (r+2)·ε·(‖A‖ + ‖HHᵀ‖).
 func (p *problem) measureDirectly(a matrix.RowVisitor, h *matrix.Dense, f *figures) {
 	part, fit := make([]float64, p.n), make([]float64, p.n)
 	scratch := func() []float64 { return make([]float64, p.n) }
@@ -257,9 +272,13 @@ func (p *problem) measureDirectly(a matrix.RowVisitor, h *matrix.Dense, f *figur
 	f.floorSq = bound * bound
 }
 
-// others makes of hd, row i of H·(HᵀH), what other rows contribute to it: ‖H_i,:‖²·H_i,:, own times that row, is taken off. Where next to nothing is left of an
-// entry, as of a column that hardly any other item has, that difference is noise: then the row is summed anew, which it says. O(r), or O(n·r) for such a
-// row. Two rows that are summed anew for one column are all but orthogonal, so that there are at most r such rows a column, and where they come from a sweep hardly any.
+// others turns hd, row i of H·(HᵀH), into the contribution of the other rows, by subtracting ‖H_i,:‖²·H_i,:;
+// own is ‖H_i,:‖².
+//
+// Where next to nothing is left of an entry, as in a column that hardly any other item has, the difference is
+// noise. Then the row is summed anew, and others returns true. O(r), or O(n·r) for such a row. Two rows that
+// are summed anew because of the same column are all but orthogonal, so there are at most r such rows for a
+// column, and in an H that comes from a sweep hardly any.
 func (p *problem) others(hd []float64, h *matrix.Dense, i int, own float64) (anew bool) {
 	const noise = 0x1p-20
 	hi := h.Row(i)
@@ -281,8 +300,8 @@ func (p *problem) others(hd []float64, h *matrix.Dense, i int, own float64) (ane
 	return true
 }
 
-// alongRay returns what the objective along the ray through h is made of: ⟨A·H, H⟩, ‖HᵀH‖² less Σ‖H_i,:‖⁴ where the diagonal is ignored, and
-// Σ_jΛ_j‖H_:,j‖₁. It leaves A·H in keep, unless that is nil.
+// alongRay returns the terms of the objective along the ray through h: ⟨A·H, H⟩, ‖HᵀH‖² (less Σ‖H_i,:‖⁴ where
+// the diagonal is ignored) and Σ_jΛ_j‖H_:,j‖₁. Unless keep is nil it leaves A·H there.
 func (p *problem) alongRay(h *matrix.Dense, keep []float64) (ah, hhSq, penalty float64) {
 	product := p.a.NewProduct(h, p.workers)
 	ahs := make([]float64, kernel.BlockCount(p.n, measureBlock))
@@ -325,7 +344,7 @@ func (p *problem) alongRay(h *matrix.Dense, keep []float64) (ah, hhSq, penalty f
 	return ah, hhSq, f.penalty
 }
 
-// count fills in what only reads h.
+// count fills in the figures that depend on h alone.
 func (p *problem) count(h *matrix.Dense, f *figures) {
 	used, weighed := make([]bool, p.r), kernel.Nonzero(p.l1)
 	f.zeroCols = p.r
@@ -342,7 +361,7 @@ func (p *problem) count(h *matrix.Dense, f *figures) {
 			}
 			if weighed {
 				f.penalty += p.l1[j] * v
-			} else if f.zeroCols == 0 { // the rest of the row tells nothing
+			} else if f.zeroCols == 0 { // the rest of the row has nothing new
 				break
 			}
 		}
@@ -358,7 +377,8 @@ func (p *problem) gram(h *matrix.Dense) []float64 {
 	return p.sums(r*r, func(d []float64, lo, hi int) { kernel.Gram(d, h.Data()[lo*r:hi*r], r) })
 }
 
-// timesGram sets dst to H·D, D = HᵀH, all of n rows, and of other rows where the diagonal is ignored.
+// timesGram sets dst to H·D, D = HᵀH. Where the diagonal is ignored, each row is the contribution of the
+// other rows only (see others).
 func (p *problem) timesGram(dst, h *matrix.Dense, d []float64) {
 	_, r := h.Dims()
 	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
@@ -371,7 +391,7 @@ func (p *problem) timesGram(dst, h *matrix.Dense, d []float64) {
 	})
 }
 
-// cross returns XᵀY by rows, for an x and y of n rows.
+// cross returns XᵀY by rows, for x and y of n rows.
 func (p *problem) cross(x, y *matrix.Dense) []float64 {
 	_, k := x.Dims()
 	_, r := y.Dims()
@@ -383,7 +403,8 @@ func (p *problem) sum(f func(lo, hi int) float64) float64 {
 	return p.sums(1, func(c []float64, lo, hi int) { c[0] = f(lo, hi) })[0]
 }
 
-// sums returns the sum of what f adds to size zeros for each part lo ≤ i < hi of the rows. Parts depend on n alone.
+// sums returns the sum, over parts lo ≤ i < hi of the rows, of what f adds to size zeros for each part. The
+// parts depend on n alone.
 func (p *problem) sums(size int, f func(c []float64, lo, hi int)) []float64 {
 	const most = 64 // parts, each with numbers of its own
 	rows := max(256, (p.n+most-1)/most)

@@ -10,16 +10,20 @@ import (
 	"symnmf/matrix"
 )
 
-// MU multiplies every entry of H at once by a power of the ratio of the two parts of the gradient G = H·(HᵀH) − A·H:
+// MU multiplies every entry of H at once by a power of the ratio of the two parts of the gradient G = H·(HᵀH)
+// − A·H:
 //
 //	H_ik ← H_ik·R_ik^e,   R = (A·H) ⊘ (H·(HᵀH))
 //
-// When the diagonal is ignored, ‖H_i,:‖²·H_i,: is missing below the line. Of an A ≥ 0 the objective does not rise for e ≤ 1/3; nothing is
-// known beyond, and with e = 0.99 it does rise. A zero entry is zero for ever, so H has to be positive at the start wherever
-// the answer is to be. A sweep is one update: a product A·H and 2·n·r² multiply–adds. Memory: 2·n·r numbers besides H.
+// When the diagonal is ignored, the denominator is less by ‖H_i,:‖²·H_i,:.
 //
-// Sources: e = 1/3: He, Xie, Zdunek, Zhou, Cichocki, Symmetric nonnegative matrix factorization, IEEE TNN 22, 2011; e = 1/4:
-// Long, Zhang, Wu, Yu, ICML 2007, and Yang, Oja, Pattern Recognition 45, 2012.
+// For A ≥ 0 the objective does not rise if e ≤ 1/3. Nothing is known for larger e, and with e = 0.99 it does
+// rise. A zero entry stays zero forever, so H has to be positive at the start wherever the answer is to be.
+//
+// A sweep is one update: a product A·H and 2·n·r² multiply–adds. Memory: 2·n·r numbers besides H.
+//
+// Sources: e = 1/3: He, Xie, Zdunek, Zhou, Cichocki, Symmetric nonnegative matrix factorization, IEEE TNN 22,
+// 2011; e = 1/4: Long, Zhang, Wu, Yu, ICML 2007, and Yang, Oja, Pattern Recognition 45, 2012.
 type MU struct {
 	// Exponent is e, above 0 and up to 1; the default 0 means 1/3.
 	Exponent float64
@@ -36,7 +40,7 @@ var muKnobs = []Knob{
 		}},
 }
 
-// parseFraction reads a number, or one number over another.
+// parseFraction reads a number, or a fraction of two numbers.
 func parseFraction(text string) (float64, error) {
 	over, under, ok := strings.Cut(text, "/")
 	x, err := strconv.ParseFloat(over, 64)
@@ -64,7 +68,7 @@ func (s MU) start(p *problem, h *matrix.Dense, _ int) run {
 	return &muRun{newSloped(p, h), powerOf(s.Exponent)}
 }
 
-// powerOf returns x ↦ x^e, by roots where there are any; 0 stands for 1/3.
+// powerOf returns x ↦ x^e, by roots where possible; e = 0 stands for 1/3.
 func powerOf(e float64) func(float64) float64 {
 	switch e {
 	case 0, 1.0 / 3:
@@ -89,15 +93,17 @@ func (s *muRun) sweep(stop func() bool) sweepReport {
 }
 
 const (
-	// A ratio counts as mostRatioOfParts at most: it is that large only from an H so small beside √A that h³ underflows next to
-	// A·h, and would be too large by far if it were used as it is.
+	// mostRatioOfParts bounds the ratio. A ratio is that large only for an H so small beside √A that h³
+	// underflows next to A·h, and it would be far too large if it were used as it is.
 	mostRatioOfParts = 0x1p52
 	// Entries below leastEntry, in units of √‖A‖, become zero before they are denormal.
 	leastEntry = 1e-300
 )
 
-// multiply sets dst to h∘factor(R) for R = (A·H) ⊘ (H·D), all n×r, given A·H and H·D, D = HᵀH, of other rows where the diagonal is ignored; R is 0 where both parts are.
-// Entries of A·H that are below zero by rounding, or from a low rank in place of A ≥ 0, count as zero. dst may be h.
+// multiply sets dst to h∘factor(R) for R = (A·H) ⊘ (H·D), D = HᵀH, all n×r, given A·H and H·D. Where the
+// diagonal is ignored, H·D has the contribution of other rows only. R is 0 where both of its parts are.
+// Entries of A·H that are negative, by rounding or from a low rank in place of A ≥ 0, count as zero. dst may
+// be h.
 func (p *problem) multiply(dst, h, ah, hd *matrix.Dense, factor func(ratio float64) float64) {
 	kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -108,7 +114,7 @@ func (p *problem) multiply(dst, h, ah, hd *matrix.Dense, factor func(ratio float
 				switch {
 				case minus > 0:
 					ratio = min(plus/minus, mostRatioOfParts)
-				case plus > 0: // what is below the line has underflowed
+				case plus > 0: // the denominator has underflowed
 					ratio = mostRatioOfParts
 				}
 				if v *= factor(ratio); v < leastEntry {

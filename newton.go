@@ -8,22 +8,25 @@ import (
 	"symnmf/matrix"
 )
 
-// Newton takes, column by column, the Newton step over the entries that are not held at zero, all columns from the same H, and goes
-// along all of them together as far as the objective falls. With ∇ = 4·(HHᵀ−A)·H, the gradient of ‖A−HHᵀ‖², and for column j
+// Newton takes a Newton step for each column, over the entries that are not held at zero. The steps of all
+// columns are computed from the same H, and H moves along all of them together as far as the objective falls.
+// With ∇ = 4·(HHᵀ−A)·H, the gradient of ‖A−HHᵀ‖², and for column j
 //
 //	I = {i : ∇_ij ≤ ε or H_ij > ε},   B = 4·((HHᵀ − A) + h_j·h_jᵀ + ‖h_j‖²·I) on I×I,   s_j = B⁻¹·∇_:,j on I, else 0
 //
-// less what would lower entries at zero. Where B is not positive definite, or s_j no way down, s_j = ∇_:,j/‖A‖. Then H becomes
-// N = [H − α·s]₊ for the first α = 1, 0.1, 0.01, … with ‖A−NNᵀ‖² − ‖A−HHᵀ‖² ≤ 0.1·⟨∇, N−H⟩. The objective does not rise. A zero
-// column stays so.
+// where s_j is also 0 at entries that are zero and that it would lower. Where B is not positive definite, or
+// s_j is not a descent direction, s_j = ∇_:,j/‖A‖. Then H becomes N = [H − α·s]₊ for the first α = 1, 0.1,
+// 0.01, … with ‖A−NNᵀ‖² − ‖A−HHᵀ‖² ≤ 0.1·⟨∇, N−H⟩. The objective does not rise. A zero column stays zero.
 //
-// A sweep is one step: r Cholesky factorizations, r·n³/3 multiply–adds, and a product A·N for each α. Memory: two n×n matrices
-// of float64, whatever A is, and 8·n·r numbers. So it is for some thousands of items, and for comparison.
+// A sweep is one step: r Cholesky factorizations, r·n³/3 multiply–adds, and a product A·N for each α. Memory:
+// two n×n matrices of float64, whatever A is, and 8·n·r numbers. So it is for some thousands of items, and
+// for comparison.
 //
-// Source: Kuang, Yun, Park, SymNMF: nonnegative low-rank approximation of a similarity matrix for graph clustering, J. Glob.
-// Optim. 62, 2015. Their code factors B only when I has changed, and its s_j = ∇_:,j depends on the units of A: see docs/errata.md.
+// Source: Kuang, Yun, Park, SymNMF: nonnegative low-rank approximation of a similarity matrix for graph
+// clustering, J. Glob. Optim. 62, 2015. Their code factors B only when I has changed, and its s_j = ∇_:,j
+// depends on the units of A: see docs/errata.md.
 type Newton struct {
-	published bool // tests: the latter as there
+	published bool // tests: s_j and ε as published, in the units of A
 }
 
 // Name implements Solver.
@@ -31,7 +34,7 @@ func (Newton) Name() string { return "newton" }
 
 func (Newton) ownStart() Start { return Random{} }
 
-// newtonMost is the most items whose two matrices anyone has memory for: 64 GiB.
+// newtonMost is the largest number of items for which anyone has memory for the two matrices: 64 GiB.
 const newtonMost = 1 << 16
 
 func (s Newton) accepts(p *problem, opt *Options) error {
@@ -61,17 +64,17 @@ type newtonRun struct {
 	next  *iterate
 	step  *matrix.Dense // s, n×r
 	diff  []float64     // HHᵀ − A, n×n
-	block []float64     // B/4, as many rows and columns as I has items, and then its factor
+	block []float64     // B/4, with as many rows and columns as I has items, and then its factor
 	down  float64       // s_j = down·∇_:,j where there is no Newton step
 	epsH  float64
 	epsG  float64
 
-	newton, gradient int // columns that went either way
+	newton, gradient int // number of columns that took a Newton step, and that took the gradient
 }
 
 func (s *newtonRun) sweep(stop func() bool) sweepReport {
 	const (
-		enough  = 0.1 // of the decrease that the slope promises
+		enough  = 0.1 // of the decrease that the slope predicts
 		shorter = 0.1
 		least   = 1e-20
 	)
@@ -97,14 +100,14 @@ func (s *newtonRun) sweep(stop func() bool) sweepReport {
 			promise += grad.Data()[k] * (n[k] - v)
 		}
 		s.next.look()
-		if s.next.at.errSq-s.at.errSq <= enough*min(promise, 0) { // cutting at zero may turn a step uphill
+		if s.next.at.errSq-s.at.errSq <= enough*min(promise, 0) { // cutting off at zero may turn a step uphill
 			return s.take(s.next)
 		}
 	}
 	return sweepReport{stepSq: s.at.gradKKT}
 }
 
-// subtract computes HHᵀ − A. n²·r multiply–adds, and for inner products n times a product.
+// subtract computes HHᵀ − A: n²·r multiply–adds, and for inner products a product with n columns.
 func (s *newtonRun) subtract() {
 	const columns = 64 // of A at a time, where it cannot list its rows
 	p, n, r := s.p, s.p.n, s.p.r
@@ -150,7 +153,7 @@ func (s *newtonRun) gradient4() *matrix.Dense {
 	return g
 }
 
-// column finds s_j.
+// column computes s_j.
 func (s *newtonRun) column(j int, grad *matrix.Dense) {
 	n := s.p.n
 	var free []int // I

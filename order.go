@@ -23,7 +23,7 @@ var columnOrderNames = [...]string{"cyclic", "shuffle"}
 
 func (o ColumnOrder) String() string { return nameOf(o, columnOrderNames[:]) }
 
-// EntryOrder is the order in which a column's entries are visited, and whether all are.
+// EntryOrder is the order in which a column's entries are visited, and whether all of them are.
 type EntryOrder int
 
 // Orders of the entries of a column. The greedy ones first spend one pass over the column, O(n·r), on the keys.
@@ -39,7 +39,7 @@ var entryOrderNames = [...]string{"natural", "shuffled", "decrease", "gradient",
 
 func (o EntryOrder) String() string { return nameOf(o, entryOrderNames[:]) }
 
-// nameOf returns the name of k in a list of them, or the number where it has none.
+// nameOf returns names[k], or the number k where there is no such name.
 func nameOf[T ~int](k T, names []string) string {
 	if k < 0 || int(k) >= len(names) {
 		return strconv.Itoa(int(k))
@@ -47,7 +47,7 @@ func nameOf[T ~int](k T, names []string) string {
 	return names[k]
 }
 
-// parseName finds a name in a list of them.
+// parseName returns the index of name in names.
 func parseName(what, name string, names []string) (int, error) {
 	if k := slices.Index(names, name); k >= 0 {
 		return k, nil
@@ -55,13 +55,13 @@ func parseName(what, name string, names []string) (int, error) {
 	return 0, fmt.Errorf("%w: %s=%s, want one of %v", ErrOption, what, name, names)
 }
 
-// permutation overwrites perm with a uniform permutation that depends only on the numbers given.
+// permutation overwrites perm with a uniform permutation that depends only on seed and where.
 func permutation(perm []int, seed uint64, where ...uint64) {
 	draw := rand.NewPCG(seed, keyOf(seed, where))
 	permute(perm, func(n uint64) uint64 { return below(draw, n) })
 }
 
-// shuffle is permutation where there are many and small ones, without a division: off from uniform by less than r·2⁻⁶⁴.
+// shuffle is permutation for many small ones, without divisions; it is off from uniform by less than r·2⁻⁶⁴.
 func shuffle(perm []int32, seed uint64, where ...uint64) {
 	u := uniform{keyOf(seed, where)}
 	permute(perm, func(n uint64) uint64 {
@@ -70,7 +70,7 @@ func shuffle(perm []int32, seed uint64, where ...uint64) {
 	})
 }
 
-// permute overwrites perm with the permutation that draws in [0, n) for n = len(perm), …, 2 make.
+// permute overwrites perm with the permutation that results from draws in [0, n) for n = len(perm), …, 2.
 func permute[I int | int32](perm []I, draw func(n uint64) uint64) {
 	for i := range perm {
 		perm[i] = I(i)
@@ -81,7 +81,7 @@ func permute[I int | int32](perm []I, draw func(n uint64) uint64) {
 	}
 }
 
-// keyOf mixes numbers into one.
+// keyOf mixes numbers into one key.
 func keyOf(seed uint64, where []uint64) uint64 {
 	key := kernel.Mix(seed)
 	for _, w := range where {
@@ -90,7 +90,8 @@ func keyOf(seed uint64, where []uint64) uint64 {
 	return key
 }
 
-// below returns a uniform number in [0, n). Drawing again below 2⁶⁴ mod n keeps every one equally likely.
+// below returns a uniform number in [0, n). It draws again below 2⁶⁴ mod n, which keeps all numbers equally
+// likely.
 func below(draw *rand.PCG, n uint64) uint64 {
 	for least := -n % n; ; {
 		if v := draw.Uint64(); v >= least {

@@ -7,24 +7,27 @@ import (
 	"symnmf/matrix"
 )
 
-// PGNCG is a projected Gauss–Newton method: the least-squares step Z for the residual A − HHᵀ, whose normal equations
+// PGNCG is a projected Gauss–Newton method. Z is the least-squares step for the residual A − HHᵀ; its normal
+// equations
 //
 //	Z·D + H·(ZᵀH) = G,   D = HᵀH,  G = H·D − A·H
 //
-// are solved roughly by CG steps of conjugate gradients, and then H ← [H − t·Z]₊ with the first t = 1, ½, ¼, … for which the
-// objective falls by 1e-4·⟨G, H − [H−tZ]₊⟩, and by 0.01·‖A‖·‖H − [H−G/‖A‖]₊‖², at least. If none of the first few does, the
-// equations are solved for those entries alone that a step down the gradient leaves above zero, and then the gradient is
-// taken. So it is monotone, and where it rests is stationary. The published iteration (t = 1, always Z) is neither: its
-// first step from a random start may raise the error above 1, and [H−Z]₊ = H does not make H stationary. The equations are
-// singular, for H·skew changes nothing, but G is in their range.
+// are solved roughly by CG steps of conjugate gradients. They are singular, for H·skew changes nothing, but G
+// is in their range. Then H ← [H − t·Z]₊ with the first t = 1, ½, ¼, … for which the objective falls by at
+// least 1e-4·⟨G, H − [H−tZ]₊⟩ and by at least 0.01·‖A‖·‖H − [H−G/‖A‖]₊‖².
 //
-// A sweep costs a product A·H for each t tried, mostly one, and (3·CG+4)·n·r². Memory: 7·n·r numbers besides H. A column of
-// zeros stays, and so does zero.
+// If none of the first few t does, the equations are solved for only those entries that a step down the
+// gradient leaves above zero. If that fails, too, the gradient takes the place of Z. So the method is
+// monotone, and where it comes to rest is stationary. The published iteration (t = 1, always Z) is neither:
+// its first step from a random start may raise the error above 1, and [H−Z]₊ = H does not make H stationary.
 //
-// Source: PLANC, "gnsym"; Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative matrix
-// factorization, SIAM J. Matrix Anal. Appl. 46, 2025. The choice of t and of entries is ours, see docs/errata.md; the latter
-// after Bertsekas, Projected Newton methods for optimization problems with simple constraints, SIAM J. Control Optim. 20,
-// 1982.
+// A sweep costs a product A·H for each t tried, mostly one, and (3·CG+4)·n·r². Memory: 7·n·r numbers besides
+// H. A column of zeros stays zero, and so does a zero start.
+//
+// Source: PLANC, "gnsym"; Hayashi, Aksoy, Ballard, Park, Randomized algorithms for symmetric nonnegative
+// matrix factorization, SIAM J. Matrix Anal. Appl. 46, 2025. The choices of t and of entries are ours, see
+// docs/errata.md; that of entries follows Bertsekas, Projected Newton methods for optimization problems with
+// simple constraints, SIAM J. Control Optim. 20, 1982.
 type PGNCG struct {
 	// CG is the number of conjugate gradient steps a sweep; the default 0 means 5.
 	CG int
@@ -34,9 +37,9 @@ type PGNCG struct {
 
 const (
 	defaultCG    = 5
-	cgEnd        = 1e-30 // of ‖G‖²: what is left is rounding
+	cgEnd        = 1e-30 // of ‖G‖²: the rest is rounding
 	armijo       = 1e-4
-	enough       = 1e-2 // times ‖A‖·‖H − [H−G/‖A‖]₊‖²; of that a step down the gradient gains a good part
+	enough       = 1e-2 // times ‖A‖·‖H − [H−G/‖A‖]₊‖², of which a step down the gradient gains a good part
 	fewHalvings  = 10
 	mostHalvings = 60
 )
@@ -67,11 +70,11 @@ func (s PGNCG) start(p *problem, h *matrix.Dense, _ int) run {
 
 type pgncgRun struct {
 	PGNCG
-	*iterate               // of which the figures are those of the start
+	*iterate               // whose figures are those of the start
 	grad     *matrix.Dense // G
 	z        *matrix.Dense
 	rest     *matrix.Dense // G − Z·D − H·(ZᵀH); between solves A·next
-	way      *matrix.Dense // of the conjugate gradients; between solves next − H
+	way      *matrix.Dense // the direction of the conjugate gradients; between solves next − H
 	y        *matrix.Dense
 	next     *matrix.Dense
 	stepSq   float64 // ‖H − [H − G/‖A‖]₊‖²
@@ -95,8 +98,8 @@ func (s *pgncgRun) sweep(stop func() bool) (rep sweepReport) {
 	return rep
 }
 
-// search goes from H to [H − t·step]₊ for the first t = 1, ½, … that lowers the objective by least and as Armijo has it, and
-// returns false when there is none.
+// search moves from H to [H − t·step]₊ for the first t = 1, ½, … that lowers the objective by at least least
+// and satisfies Armijo's condition. It returns false when there is none.
 func (s *pgncgRun) search(step *matrix.Dense, least float64, halvings int, stop func() bool) (rep sweepReport, ok bool) {
 	rep.stepSq = s.stepSq
 	t := 1.0
@@ -131,8 +134,9 @@ func (s *pgncgRun) slope() {
 	})
 }
 
-// solve makes z what CG steps of conjugate gradients from 0 make of Z·D + H·(ZᵀH) = G; when held, of these equations for the
-// entries that [H − G/‖A‖]₊ leaves above zero alone, with Z = G/‖A‖ for the others. It gives up when the run has to end.
+// solve sets z to what CG steps of conjugate gradients, from 0, reach for Z·D + H·(ZᵀH) = G. When held, it
+// solves these equations only for the entries that [H − G/‖A‖]₊ leaves above zero, with Z = G/‖A‖ for the
+// others. It stops early when the run has to end.
 func (s *pgncgRun) solve(held bool, stop func() bool) {
 	r := s.p.r
 	z, rest, way, y, h, grad := s.z.Data(), s.rest.Data(), s.way.Data(), s.y.Data(), s.h.Data(), s.grad.Data()
@@ -190,8 +194,9 @@ func (s *pgncgRun) solve(held bool, stop func() bool) {
 	}
 }
 
-// try computes next = [H − t·step]₊ and A·next, and returns by how much the objective would change, and ⟨G, next − H⟩. With
-// δ = next − H, C = Hᵀδ and E = δᵀδ the change is, without a difference of objectives, exactly
+// try computes next = [H − t·step]₊ and A·next, and returns the change of the objective and ⟨G, next − H⟩.
+// With δ = next − H, C = Hᵀδ and E = δᵀδ the change is exactly the following, without a difference of
+// objectives:
 //
 //	⟨G,δ⟩ + ½(‖C‖² − ⟨Aδ,δ⟩) + ½⟨D,E⟩ + ½⟨C,Cᵀ⟩ + ⟨C,E⟩ + ¼‖E‖²
 func (s *pgncgRun) try(step *matrix.Dense, t float64) (change, along float64) {
@@ -222,7 +227,7 @@ func (s *pgncgRun) try(step *matrix.Dense, t float64) (change, along float64) {
 	return change, along
 }
 
-// take goes on from next.
+// take moves to next.
 func (s *pgncgRun) take() {
 	copy(s.h.Data(), s.next.Data())
 	s.ah, s.rest = s.rest, s.ah

@@ -7,9 +7,10 @@ import (
 	"symnmf/matrix"
 )
 
-// Residual is coordinate descent that keeps R = A − HHᵀ, n×n: column by column, P = R + h_j·h_jᵀ is fitted by one pass of
-// rank-one descent. The iterates are those of CD with Order Cyclic but for rounding, at n² numbers of memory, so it takes
-// dense matrices only and serves as the plain form the fast one is checked against. O(n²·r) a sweep.
+// Residual is coordinate descent that maintains R = A − HHᵀ, n×n: column by column, P = R + h_j·h_jᵀ is
+// fitted by one pass of rank-one descent. The iterates are those of CD with Order Cyclic, up to rounding. It
+// takes n² numbers of memory, accepts dense matrices only, and serves as the plain form that the fast one is
+// checked against. O(n²·r) a sweep.
 //
 // Source: the paper, Algorithm 3.
 type Residual struct{}
@@ -20,9 +21,9 @@ func (Residual) Name() string { return "cd-residual" }
 func (Residual) accepts(p *problem, opt *Options) error {
 	switch _, dense := p.a.(*matrix.SymDense); {
 	case !dense:
-		return fmt.Errorf("%w: cd-residual keeps all n×n entries of A-HHᵀ and takes A alike: dense, in double precision, neither as points nor normalized; use cd-cyclic", ErrUnfit)
+		return fmt.Errorf("%w: cd-residual keeps all n×n entries of A-HHᵀ and needs A in the same form: dense, in double precision, neither as points nor normalized; use cd-cyclic", ErrUnfit)
 	case p.ignoreDiag:
-		return fmt.Errorf("%w: cd-residual counts the diagonal; use cd-cyclic", ErrUnfit)
+		return fmt.Errorf("%w: cd-residual cannot ignore the diagonal; use cd-cyclic", ErrUnfit)
 	case opt.Start == Zero{} && p.norm > 0 && !p.positiveDiagonal():
 		return fmt.Errorf("%w: cd-residual cannot leave zero when no A_ii > 0; %s", ErrUnfit, p.awayFromZero())
 	}
@@ -53,7 +54,7 @@ func (s *residualRun) refresh() {
 	kernel.Blocks(n, 16, s.p.workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := s.resid[i*n : (i+1)*n]
-			for l := range row { // A without its diagonal does not list row[i]
+			for l := range row { // A without its diagonal does not list the entry of row[i]
 				row[l] = -kernel.Dot(s.h.Row(i), s.h.Row(l))
 			}
 			visitor.VisitRow(i, func(l int, v float64) { row[l] += v })

@@ -7,27 +7,29 @@ import (
 	"symnmf/matrix"
 )
 
-// SNMPBB looks for two factors held together, P = ½‖A − WHᵀ‖² + ½μ‖W − H‖², by nonmonotone projected gradients with steps of
-// Barzilai and Borwein. In W, then in H, it minimizes f(X) = ½⟨X,XQ⟩ − ⟨X,C⟩ over X ≥ 0, Q = HᵀH + μI and C = AH + μH, until the
-// projected gradient is at most τ, 10⁻³ of the gradient of the start and a tenth of that each time nothing was left to do:
+// SNMPBB works on two coupled factors, P = ½‖A − WHᵀ‖² + ½μ‖W − H‖², by nonmonotone projected gradients with
+// Barzilai–Borwein steps. In W, and then in H, it minimizes f(X) = ½⟨X,XQ⟩ − ⟨X,C⟩ over X ≥ 0, with
+// Q = HᵀH + μI and C = AH + μH, until the projected gradient is at most τ. τ is 10⁻³ of the gradient of the
+// start, and is divided by ten each time nothing was left to do. A step is
 //
 //	X ← [X − ∇/L]₊, L = ‖Q‖₂;   S ← f + η(S − f), at first f
 //	D = [X − t∇]₊ − X;   X ← X + sD with the first s = 1, ¼, … of f(X + sD) ≤ S + 10⁻⁴·s⟨D,∇⟩;   t = ⟨D,D⟩/⟨D,DQ⟩
 //
-// η is ¾, then ⅜, then the mean of the last two. A step may raise f, but not above what the first of its turn left, so that P
-// never rises from turn to turn; ‖A−HHᵀ‖ may. The answer is the factor of smaller error. A column that is zero in both stays so,
-// and so does a zero start.
+// η is ¾, then ⅜, then the mean of the last two. A step may raise f, but not above its value after the first
+// half-step of the turn, so P never rises from turn to turn; ‖A−HHᵀ‖ may. The answer is the factor with the
+// smaller error. A column that is zero in both factors stays zero, and so does a zero start.
 //
 // A sweep takes two products with A, and some tens of steps of O(n·r²). Memory: 6·n·r numbers besides H.
 //
-// Source: Swart, Brust, Nonmonotone gradient-based algorithm for symmetric nonnegative matrix factorization, arXiv 2606.02887, 2026,
-// without its over-relaxation, which makes X negative, with μ = ‖A‖₂ for a μ that depends on n and r alone, and is infinite for
-// r = 1, and with t = 1/L for a first step of 1. See docs/errata.md.
+// Source: Swart, Brust, Nonmonotone gradient-based algorithm for symmetric nonnegative matrix factorization,
+// arXiv 2606.02887, 2026, with three changes. The over-relaxation, which makes X negative, is left out. μ is
+// ‖A‖₂ in place of one that depends on n and r alone and is infinite for r = 1. The first t is 1/L in place
+// of 1. See docs/errata.md.
 type SNMPBB struct {
 	// Mu is μ; the default is ‖A‖₂.
 	Mu Weight
 
-	published bool // tests: the answer is W, and t first 1 in the units of 1/A, as in the published code
+	published bool // tests: the answer is W, and the first t is 1 in units of 1/A, as in the published code
 }
 
 // Name implements Solver.
@@ -43,7 +45,7 @@ func (m SNMPBB) accepts(p *problem, opt *Options) error {
 }
 
 var snmpbbKnobs = []Knob{
-	{"mu", "μ, how strongly the two factors are held together: a number above 0 in units of A, or norm (‖A‖₂)", "norm",
+	{"mu", "μ, how strongly the two factors are coupled: a number above 0 in units of A, or norm (‖A‖₂)", "norm",
 		weightKnob("mu", weightNames[:1], Weight.checkPositive, func(s *SNMPBB, w Weight) { s.Mu = w })},
 }
 
@@ -84,7 +86,7 @@ type spectralSteps struct {
 	d, dq *matrix.Dense // D and D·Q, n×r
 }
 
-// minimize goes on from the factor of x until the projected gradient of f is small.
+// minimize continues from the factor of x until the projected gradient of f is small.
 func (s *spectralSteps) minimize(x, y *iterate) {
 	r := s.p.r
 	q := append([]float64(nil), y.gram...)
@@ -97,7 +99,7 @@ func (s *spectralSteps) minimize(x, y *iterate) {
 		t = 1 / l
 	}
 	grad := x.ah
-	f := 0.0 // above that of the start
+	f := 0.0 // relative to that of the start
 	pgSq := s.begin(x, y, q, grad)
 	eta, before := spectralEta, 0.0
 	var reference float64
@@ -132,8 +134,9 @@ func (s *spectralSteps) minimize(x, y *iterate) {
 	}
 }
 
-// spectralStep returns the first s = 1, ¼, … of s·slope + s²·curve/2 ≤ rise + 10⁻⁴·s·slope, where slope ≤ 0, curve ≥ 0 and rise ≥ 0,
-// or the minimizer of the left side where none down to 10⁻⁵ is.
+// spectralStep returns the first s = 1, ¼, … with s·slope + s²·curve/2 ≤ rise + 10⁻⁴·s·slope, where
+// slope ≤ 0, curve ≥ 0 and rise ≥ 0. If there is none down to 10⁻⁵, it returns the minimizer of the left
+// side, at most 1.
 func spectralStep(rise, slope, curve float64) float64 {
 	for s := 1.0; s >= spectralLeast; s /= 4 {
 		if s*slope+s*s*curve/2 <= rise+spectralSlope*s*slope {
@@ -192,9 +195,10 @@ func (s *spectralSteps) step(x, grad *matrix.Dense, a float64) float64 {
 	return sum(sums)
 }
 
-// projectedSq returns Σg², over those g < 0 or x > 0, for x ≥ 0. Which they are nobody can predict, so there is no branch.
+// projectedSq returns Σg² over the g < 0 and the g with x > 0, for x ≥ 0. Which these are is unpredictable,
+// so there is no branch.
 func projectedSq(x, g []float64) (s float64) {
-	const huge = 0x1p1000 // squared, times the least x > 0, is 2⁹²⁶: what is larger has an infinite square
+	const huge = 0x1p1000 // huge² times the least x > 0 is 2⁹²⁶; the square of a larger g would be infinite
 	for k, v := range g {
 		v = min(v, x[k]*huge*huge)
 		s += v * v

@@ -9,17 +9,24 @@ import (
 	"time"
 )
 
-// Stop bounds a run; the first bound reached ends it. At least one of Sweeps and Time must hold.
+// Stop bounds a run; the first bound reached ends it. There must be a limit on sweeps or on time.
 type Stop struct {
-	// Sweeps is the largest number of sweeps; 0 means 1000, negative no limit.
+	// Sweeps is the largest number of sweeps; 0 means 1000, and a negative number no limit.
 	Sweeps int
-	// Time is the longest time one run may take, looked at between pieces of work: a column of H with CD, a block of rows with
-	// RowBlock, a factor with methods that have two, a step with those that change all of H at once; 0 means no limit. What Options.Progress and a trace take does not count, and a low rank in place of A is made whole.
+	// Time is the longest time a run may take; 0 means no limit. It is checked between pieces of work: a
+	// column of H with CD, a block of rows with RowBlock, a factor with methods that have two, a step with
+	// methods that change all of H at once, a product with A while a low rank in place of A is computed. The
+	// time that Options.Progress and a trace take does not count.
 	Time time.Duration
-	// KKT is the KKT residual at which the run has converged; 0 means 1e-4, negative never. From TSVDStart, which is near by its gradient before it is by its error, a run goes on
-	// while the error, or with ℓ₁ weights twice the root of the objective, falls by more than 1e-5 of ‖A‖ a sweep, or by more than a hundredth of itself, down to 1e-5; with a KKT above 1e-4 by as many times more.
+	// KKT is the KKT residual at which a run has converged; 0 means 1e-4, and a negative number never.
+	//
+	// From TSVDStart the residual is small before the error has come to rest. So a run from there goes on as
+	// long as the error falls, per sweep, by more than 1e-5 of ‖A‖, or by more than a hundredth of itself
+	// while it is above 1e-5. With ℓ₁ weights, twice the root of the objective takes the place of the error.
+	// With a KKT above 1e-4 both bounds on the fall are larger by the same factor.
 	KKT float64
-	// RelChange ends the run when the objective falls by no more than this part of itself over a sweep, on average over those since it was last known; 0 means never.
+	// RelChange ends a run when the objective falls by no more than this part of itself a sweep, on average
+	// over the sweeps since it was last known; 0 means never.
 	RelChange float64
 }
 
@@ -28,7 +35,7 @@ const (
 	defaultKKT    = 1e-4
 )
 
-// limits is Stop with its defaults filled in: 0 now means none.
+// limits returns s with its defaults filled in, where 0 means no limit.
 func (s Stop) limits() Stop {
 	switch {
 	case s.Sweeps == 0:
@@ -52,17 +59,17 @@ func (o *Options) check(n, r int) error {
 	case l.Sweeps == 0 && l.Time == 0:
 		return fmt.Errorf("%w: Stop has neither a sweep limit nor a time limit", ErrOption)
 	case l.Time < 0:
-		return fmt.Errorf("%w: Stop.Time = %v", ErrOption, l.Time)
+		return fmt.Errorf("%w: Stop.Time = %v, want 0 or more", ErrOption, l.Time)
 	case math.IsNaN(l.KKT) || math.IsNaN(l.RelChange) || l.RelChange < 0:
-		return fmt.Errorf("%w: Stop.KKT = %v, Stop.RelChange = %v", ErrOption, l.KKT, l.RelChange)
+		return fmt.Errorf("%w: Stop.KKT = %v, Stop.RelChange = %v, want numbers, the second 0 or more", ErrOption, l.KKT, l.RelChange)
 	case o.Runs < 0:
-		return fmt.Errorf("%w: Runs = %d", ErrOption, o.Runs)
+		return fmt.Errorf("%w: Runs = %d, want 0 or more", ErrOption, o.Runs)
 	case o.Kicks < 0:
-		return fmt.Errorf("%w: Kicks = %d", ErrOption, o.Kicks)
+		return fmt.Errorf("%w: Kicks = %d, want 0 or more", ErrOption, o.Kicks)
 	case o.AtOnce < 0:
-		return fmt.Errorf("%w: AtOnce = %d", ErrOption, o.AtOnce)
+		return fmt.Errorf("%w: AtOnce = %d, want 0 or more", ErrOption, o.AtOnce)
 	case o.Threads < 0:
-		return fmt.Errorf("%w: Threads = %d", ErrOption, o.Threads)
+		return fmt.Errorf("%w: Threads = %d, want 0 or more", ErrOption, o.Threads)
 	case o.Bound < NoBound || o.Bound > AnyBound:
 		return fmt.Errorf("%w: Bound = %d", ErrOption, o.Bound)
 	case len(o.L1) > 1 && len(o.L1) != r:
@@ -84,13 +91,14 @@ func (o *Options) check(n, r int) error {
 	if o.Runs > 1 && o.Start != nil {
 		_, random := o.Start.(Random)
 		if _, turned := o.Start.(TSVDStart); !random && !turned {
-			return fmt.Errorf("%w: Runs = %d needs random starts, and Start is %s", ErrOption, o.Runs, o.Start.Name())
+			return fmt.Errorf("%w: Runs = %d needs a random or tsvd start, but Start is %s", ErrOption, o.Runs, o.Start.Name())
 		}
 	}
 	return nil
 }
 
-// ours refuses what the compiler lets pass: a pointer where the value that it points to is wanted, and another package's type with one of this package in it.
+// ours refuses what the compiler lets pass: a pointer where the value it points to is wanted, and a type of
+// another package that embeds one of this package.
 func ours(name string, x any) error {
 	kind := reflect.TypeOf(x)
 	switch {
@@ -110,10 +118,11 @@ func threads(n int) int {
 	return min(n, mostThreads)
 }
 
-// mostThreads is far beyond what helps: each is a goroutine that looks for work.
+// mostThreads is far beyond what helps: each thread is a goroutine that looks for work.
 const mostThreads = 1024
 
-// powerOf4 returns c = 4^k, as near to it as the exponents of doubles go, with 1 ≤ c·norm < 4; 1 for norm = 0.
+// powerOf4 returns c = 4^k with 1 ≤ c·norm < 4, or as near to that as the exponents of float64 allow; 1 for
+// norm = 0.
 func powerOf4(norm float64) float64 {
 	if norm == 0 {
 		return 1
@@ -122,13 +131,13 @@ func powerOf4(norm float64) float64 {
 	return math.Ldexp(1, min(max(2*floorDiv(2-e, 2), -1022), 1022))
 }
 
-// clock measures a run without the times it is stopped.
+// clock measures the time of a run without the pauses.
 type clock struct {
 	now     func() time.Time
 	begin   time.Time
 	paused  time.Duration
 	resting bool
-	rest    time.Time // when it began
+	rest    time.Time // when the pause at hand began
 }
 
 func newClock(now func() time.Time) *clock { return &clock{now: now, begin: now()} }

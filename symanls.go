@@ -2,10 +2,11 @@ package symnmf
 
 import "symnmf/matrix"
 
-// SymANLS is ANLS by another name: P = ½‖A−WHᵀ‖² + ½λ‖W−H‖² by exact alternating steps, λ > 0.
+// SymANLS is ANLS under another name: P = ½‖A−WHᵀ‖² + ½λ‖W−H‖² by exact alternating steps, λ > 0.
 //
-// Source: Zhu, Li, Liu, Li, Dropping symmetry for fast symmetric nonnegative matrix factorization, NeurIPS 2018. Their λ = 1 has
-// units, so here the default is ‖A‖₂, which gives W = H in the end unless λ_min(A) is close to -‖A‖₂. See docs/errata.md.
+// Source: Zhu, Li, Liu, Li, Dropping symmetry for fast symmetric nonnegative matrix factorization, NeurIPS
+// 2018. Their λ = 1 depends on the units of A, so the default here is ‖A‖₂, which gives W = H in the end
+// unless λ_min(A) is close to -‖A‖₂. See docs/errata.md.
 type SymANLS struct {
 	// Lambda is λ; the default is ‖A‖₂.
 	Lambda Weight

@@ -5,18 +5,19 @@ import (
 	"symnmf/matrix"
 )
 
-// SymHALS is coordinate descent on two factors held together, P = ½‖A − WHᵀ‖² + ½λ‖W − H‖²: for k = 1..r
+// SymHALS is coordinate descent on two coupled factors, P = ½‖A − WHᵀ‖² + ½λ‖W − H‖²: for k = 1..r
 //
 //	w_k = [(A·h_k − W·(HᵀH)_:,k + ‖h_k‖²·w_k + λ·h_k) / (‖h_k‖² + λ)]₊
 //
-// with the W of the moment, then H likewise. P never rises; ‖A−HHᵀ‖ may. The answer is the factor of smaller error. A column
-// that is zero in both stays so, and so does a zero start.
+// with the current W, and then the same for H. P never rises; ‖A−HHᵀ‖ may. The answer is the factor with the
+// smaller error. A column that is zero in both factors stays zero, and so does a zero start.
 //
 // A sweep takes two products with A and O(n·r²). Memory: 4·n·r numbers besides H.
 //
-// Source: Zhu, Li, Liu, Li, Dropping symmetry for fast symmetric nonnegative matrix factorization, NeurIPS 2018. Their λ = 1 has
-// units, so here the default is ‖A‖₂, which gives W = H in the end unless λ_min(A) is close to -‖A‖₂, at smaller steps. A column
-// that becomes zero is left so: λ keeps the quotient finite. See docs/errata.md.
+// Source: Zhu, Li, Liu, Li, Dropping symmetry for fast symmetric nonnegative matrix factorization, NeurIPS
+// 2018. Their λ = 1 depends on the units of A, so the default here is ‖A‖₂, which gives W = H in the end
+// unless λ_min(A) is close to -‖A‖₂, at the price of smaller steps. A column that becomes zero is left zero:
+// λ keeps the quotient finite. See docs/errata.md.
 type SymHALS struct {
 	// Lambda is λ; the default is ‖A‖₂.
 	Lambda Weight
@@ -47,14 +48,15 @@ func (m SymHALS) start(p *problem, h *matrix.Dense, _ int) run {
 
 // lambdaKnob sets λ of a method.
 func lambdaKnob[S any](set func(s *S, w Weight)) []Knob {
-	return []Knob{{"lambda", "λ, how strongly the two factors are held together: a number above 0 in units of A, or norm (‖A‖₂); 1 as published", "norm",
+	return []Knob{{"lambda", "λ, how strongly the two factors are coupled: a number above 0 in units of A, or norm (‖A‖₂); 1 as published", "norm",
 		weightKnob("lambda", weightNames[:1], Weight.checkPositive, set)}}
 }
 
-// halsRows is how many rows pass through their entries together.
+// halsRows is the number of rows that pass through their entries together.
 const halsRows = 64
 
-// hals sets the columns of the factor of x one after another, some rows together, since rows do not meet.
+// hals updates the columns of the factor of x one after another, for some rows at a time, since rows do not
+// interact.
 func (s *coupled) hals(x, y *iterate) {
 	r := s.p.r
 	scratch := func() []float64 { return make([]float64, (2*r+1)*halsRows) }
@@ -63,8 +65,9 @@ func (s *coupled) hals(x, y *iterate) {
 	})
 }
 
-// halsBlock moves each row x ≥ 0 (m×r) once through its entries, each to its minimizer of ½⟨x,(D+αI)x⟩ − ⟨a+α·h,x⟩, with a and h
-// of the same row. Entries with D_kk + α = 0 do not count and stay. scratch holds m·(2r+1) numbers.
+// halsBlock moves each row x ≥ 0 (m×r) once through its entries, each to its minimizer of
+// ½⟨x,(D+αI)x⟩ − ⟨a+α·h,x⟩, with the same rows a and h. Entries with D_kk + α = 0 do not count and stay as
+// they are. scratch holds m·(2r+1) numbers.
 func halsBlock(x, a, h, d []float64, alpha float64, r int, scratch []float64) {
 	m := len(x) / r
 	turned, lin, dx := scratch[:r*m], scratch[r*m:2*r*m], scratch[2*r*m:(2*r+1)*m] // X and a + α·h by columns; X·D_:,k

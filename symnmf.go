@@ -11,64 +11,93 @@ import (
 	"symnmf/matrix"
 )
 
-// Options holds the knobs every method shares. Its zero value works: each field says what zero means.
+// Options holds the options that every method shares. Its zero value works: each field says what zero means.
 type Options struct {
-	// Solver is the method with its own knobs. nil chooses one for the matrix; Result says which and why.
+	// Solver is the method with its own options. With nil Factorize chooses one for the matrix, and Result
+	// says which and why.
 	Solver Solver
-	// Start is the first H. nil is the method's own: for coordinate descent Zero when some A_ii > 0, else Random. When Solver
-	// is nil too, the start is TSVDStart, but with an ℓ₁ weight on dense data, an H of more than 2²² numbers, or on sparse data very many columns, or with an operator from elsewhere than package matrix.
+	// Start is the first H. nil means the default start of the method: for coordinate descent Zero when some
+	// A_ii > 0, else Random.
+	//
+	// When Solver is nil too, the start is TSVDStart, except
+	//   - for dense data with an ℓ₁ weight,
+	//   - for an H of more than 2²² numbers,
+	//   - for sparse data when H has more than 64 columns and more than an eighth of the number of items,
+	//   - for an operator that is not from package matrix.
 	Start Start
 	// Stop bounds the run.
 	Stop Stop
-	// L1 is the weight Λ of the term Σ_j Λ_j‖H_:,j‖₁ added to ¼‖A−HHᵀ‖², r values or one for all, in units of A^{3/2}; none
-	// means 0. ‖A‖^{3/2}/n is a small weight.
+	// L1 is the weight Λ of the term Σ_j Λ_j‖H_:,j‖₁ added to ¼‖A−HHᵀ‖²: r values, or one for all columns, in
+	// units of A^{3/2}. None means 0. ‖A‖^{3/2}/n is a small weight.
 	L1 []float64
 	// IgnoreDiagonal leaves the n terms (A_ii − ‖H_i,:‖²)² out of the objective and of every figure reported.
 	IgnoreDiagonal bool
-	// ClearLoose has items of which A·H says nothing, (A·H)_i,: = 0 as where A_i,: = 0, end with a row of zeros in H, which lowers the
-	// objective. Some methods, as published, leave there what their start had.
+	// ClearLoose sets row i of H to zero at the end of a run where A·H says nothing about item i, that is,
+	// where (A·H)_i,: = 0, as it is when A_i,: = 0. This lowers the objective. Some methods, as published,
+	// leave in such a row what their start put there.
 	ClearLoose bool
 	// Seed fixes every random choice of the run. The default 0 is a seed like any other.
 	Seed uint64
-	// Runs is the number of independent random starts, by Random or TSVDStart, of which the one with the least objective is kept; 0 means 1.
+	// Runs is the number of independent random starts, by Random or TSVDStart. The result with the least
+	// objective is kept. 0 means 1.
 	Runs int
-	// Kicks is how many times a run, when it has ended, begins again from the best H so far with two of its columns joined and one split at random; what ends with
-	// a lower objective, by a millionth of it at least, is the best from then on. On graphs and documents with many columns that mostly ends lower than more Runs in as much time, with few about as low (decision 0024). 0 means none, and of one column none are made. The bounds of Stop on sweeps and
-	// time are of a run with its kicks, so that a large number means as many as these allow, and Status is that of the run or kick which H comes from. The trace has a point for each kick that was taken.
+	// Kicks is how many times a run that has ended begins again from the best H so far, with two of its
+	// columns joined and one split at random. The outcome replaces the best H if its objective is lower by at
+	// least a millionth. 0 means none; with a single column there are none.
+	//
+	// On graphs and documents with many columns, kicks mostly end lower than more Runs do in the same time;
+	// with few columns about as low (decision 0024).
+	//
+	// The limits of Stop on sweeps and time apply to a run together with its kicks, so a large number means
+	// as many kicks as these limits allow. Status is that of the run or kick that H comes from. The trace has
+	// a point for each kick that was taken.
 	Kicks int
-	// AtOnce is how many runs and kicks may be at work at once, each with its share of Threads and with memory of its own; 0 means 1, one after another with all
-	// threads. They come to the same answer, and where threads gain a run little, sooner; their times are what they took beside each other. Kicks begin ahead of those before them, and again when one of these is taken.
-	// With a Trace all go one after another, and runs with a Stop.Time do, each with all threads for its time.
+	// AtOnce is how many runs and kicks may work at once, each with its share of Threads and with memory of
+	// its own. 0 means 1: one after another, each with all threads. The answer is the same, and comes sooner
+	// where more threads hardly speed up a single run. The reported times are then measured while other runs
+	// share the machine. Kicks begin before earlier ones have ended, and begin again when one of those is
+	// taken.
+	//
+	// With a Trace everything runs one after another. With a Stop.Time runs do, each with all threads for its
+	// time.
 	AtOnce int
-	// Threads bounds the goroutines at work; 0 means all processors, and more than 1024 are not used. The answer does not depend on it.
+	// Threads bounds the number of goroutines at work; 0 means runtime.GOMAXPROCS, and more than 1024 are not
+	// used. The answer does not depend on it.
 	Threads int
-	// Trace asks for the exact error and KKT residual of the start, of every sweep that is not provisional (see Progress) and
-	// of the last, in Result.Trace. The clock stops while they are computed, and while a method computes figures it has itself no
-	// use for.
+	// Trace records the exact error and KKT residual in Result.Trace: of the start, of every sweep that is
+	// not provisional (see Progress), and of the last. The clock stops while they are computed, and while a
+	// method computes figures it has no use for itself.
 	Trace bool
-	// TraceAt says which sweeps the trace has, besides the start and the last, and is asked about each that is not provisional in
-	// turn, with several runs about those of each; nil means all. The figures of one take about as long as a sweep, and those of
-	// the last are not known when a limit cuts the next one short. With Kicks the trace has the last of the first run, too.
+	// TraceAt selects the sweeps that the trace has besides the start and the last; nil means all. It is
+	// called once for each sweep that is not provisional, in order, and with several runs for the sweeps of
+	// each run.
+	//
+	// The figures of one sweep take about as long as a sweep. Those of the last are not known when a limit
+	// cuts the next sweep short. With Kicks the trace also has the last sweep of the run before them.
 	TraceAt func(sweep int) bool
-	// Bound says whether Result.LowerBound is looked for, after the runs; the default is NoBound.
+	// Bound says whether to look for Result.LowerBound after the runs; the default is NoBound.
 	Bound Bound
-	// Progress is called after every sweep, on the goroutine that called Factorize; nil means no calls. Of runs at once the sweeps of each come in their order, perhaps a little late,
-	// and of kicks at once those whose turn it is are told as that goroutine makes others.
+	// Progress is called after every sweep, on the goroutine that called Factorize; nil means no calls. When
+	// runs work at once, the calls of each run come in order, perhaps a little late. When kicks work at once,
+	// calls come after the sweeps of those that the calling goroutine makes itself, and report the kick whose
+	// turn it is.
 	Progress func(Progress)
 }
 
-// Progress tells how far a run is.
+// Progress reports how far a run has come.
 type Progress struct {
-	Run, Runs int // this one, from 1, of so many
-	Kick      int // the one at work or just taken, from 1; 0 before the first
+	Run, Runs int // the number of this run, from 1, and how many there are
+	Kick      int // the kick at work or just taken, from 1; 0 before the first
 	Sweep     int
 	Elapsed   time.Duration // since this run began
-	// RelErr is ‖A−HHᵀ‖/‖A‖ from the summed decreases, without a product (with an ℓ₁ term: of the whole objective). Below 1e-6 it is rounding.
+	// RelErr is ‖A−HHᵀ‖/‖A‖ from the summed decreases, without a product; with an ℓ₁ term it is that of the
+	// whole objective. Below 1e-6 it is rounding.
 	RelErr float64
-	// KKT estimates the KKT residual from what the sweep met on its way.
+	// KKT estimates the KKT residual from values met during the sweep.
 	KKT float64
-	// Provisional says that RelErr and KKT are of a sweep before: the method has not looked at what this one did, or it is one of a
-	// kick. When a kick is taken its last sweep is told once more.
+	// Provisional says that RelErr and KKT belong to an earlier sweep: either the method has not evaluated
+	// the outcome of this one, or it is a sweep of a kick. When a kick is taken its last sweep is reported
+	// once more.
 	Provisional bool
 }
 
@@ -80,7 +109,7 @@ const (
 	Converged   Status = iota // the KKT residual is at most Stop.KKT
 	SweepLimit                // Stop.Sweeps reached
 	TimeLimit                 // Stop.Time reached
-	Stalled                   // the objective no longer falls: by less than Stop.RelChange, or no entry changed at all
+	Stalled                   // the objective no longer falls: by at most Stop.RelChange, or no entry changed at all
 	Interrupted               // the context was cancelled
 )
 
@@ -92,27 +121,28 @@ func (s Status) String() string { return nameOf(s, statusNames[:]) }
 type Result struct {
 	H *matrix.Dense // n×r, ≥ 0, in the units of √A
 
-	// RelErr is ‖A−HHᵀ‖/‖A‖, right to ErrFloor, below which it is noise; 0 when A = 0.
+	// RelErr is ‖A−HHᵀ‖/‖A‖, accurate to ErrFloor, below which it is noise; 0 when A = 0.
 	RelErr, ErrFloor float64
-	// KKT is ‖H − [H − G/‖A‖]₊‖/‖A‖^½ with G = (HHᵀ−A)H + Λ, zero exactly at a stationary point. H = 0 is one too.
+	// KKT is ‖H − [H − G/‖A‖]₊‖/‖A‖^½ with G = (HHᵀ−A)H + Λ, zero exactly at a stationary point. H = 0 is one.
 	KKT float64
 	// Objective is ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁.
 	Objective float64
-	scaled    float64 // of the scaled A, which neither overflows nor underflows
-	falls     string  // what Notes will say of an error that was still falling
-	// LowerBound is what RelErr cannot fall below for any H of r columns, from the eigenvalues of A; NaN where Options.Bound did
-	// not ask for it, or it was not found. BoundTime is what the search took, after the runs.
+	scaled    float64 // Objective of the scaled A, which neither overflows nor underflows
+	falls     string  // the note for Notes that the error was still falling, or ""
+	// LowerBound is a bound that RelErr cannot fall below for any H of r columns, from the eigenvalues of A.
+	// It is NaN where Options.Bound did not ask for it or it was not found. BoundTime is how long the search
+	// took, after the runs.
 	LowerBound float64
 	BoundTime  time.Duration
-	NormA      float64 // ‖A‖_F, of the entries that count
+	NormA      float64 // ‖A‖_F over the entries that count
 
 	Status Status
 	Sweeps int
-	Time   time.Duration // of the run kept, without what only the trace needed
+	Time   time.Duration // of the run kept, without the time that only the trace needed
 
 	Method, Start string   // names as in Methods and Starts
-	Why           string   // why this method and start, when they were left to Factorize
-	Notes         []string // what the user should know of this run, a sentence each
+	Why           string   // why this method and start, where Factorize chose them
+	Notes         []string // what the user should know about this run, a sentence each
 
 	ZeroColumns, ZeroRows int        // of H
 	First                 TracePoint // the start
@@ -123,14 +153,14 @@ type Result struct {
 	Seed                  uint64
 }
 
-// TracePoint is one row of the trace: exact figures after a sweep, or at the start when Sweep is 0.
+// TracePoint is one row of the trace: exact figures after a sweep, or of the start when Sweep is 0.
 type TracePoint struct {
 	Sweep       int
 	Time        time.Duration
 	RelErr, KKT float64
 }
 
-// RunSummary is one of several starts.
+// RunSummary describes one of several runs.
 type RunSummary struct {
 	Run       int // from 1
 	RelErr    float64
@@ -141,7 +171,7 @@ type RunSummary struct {
 	Status    Status
 }
 
-// Errors about what Factorize was asked. Each comes wrapped with where and what.
+// Errors about the arguments of Factorize. Each comes wrapped with the details.
 var (
 	ErrOption   = errors.New("symnmf: bad option")
 	ErrRank     = errors.New("symnmf: bad rank")
@@ -153,9 +183,10 @@ var (
 
 // Factorize looks for H ≥ 0 (n×r) that minimizes ‖A−HHᵀ‖_F. The rank r may exceed n.
 //
-// It costs what the method costs; memory is a few times n·r besides A. When ctx is cancelled it returns the best H so far
-// and an error that wraps ctx.Err(): of several runs the best, of a run where the method has come to, which with one that may rise
-// can be above where it was. Every other error comes with a nil Result.
+// The time is that of the method; memory is a few times n·r numbers besides A. When ctx is cancelled
+// Factorize returns the best H so far and an error that wraps ctx.Err(). Among several runs that is the best
+// one. Within a run it is the H that the method has reached, which can be worse than an earlier one if the
+// method is not monotone. Every other error comes with a nil Result.
 func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Result, error) {
 	p, err := newProblem(a, r, &opt)
 	if err != nil {
@@ -166,7 +197,7 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 		return nil, err
 	}
 	if _, listed := a.(matrix.RowVisitor); opt.Start == (Zero{}) && !listed && p.norm > 0 && !p.positiveDiagonal() {
-		return nil, fmt.Errorf("%w: from zero nothing moves where no A_ii > 0 and the matrix does not list its entries, as inner products without their diagonal; start at random", ErrStart)
+		return nil, fmt.Errorf("%w: zero cannot be left when no A_ii > 0 and the matrix does not list its entries, as with inner products without their diagonal; start at random", ErrStart)
 	}
 	res, err := p.best(ctx, &opt)
 	if res == nil {
@@ -178,7 +209,7 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 		for _, s := range res.Runs {
 			sweeps += s.Sweeps
 		}
-		p.multiplyA = nil // and with it what it holds of points
+		p.multiplyA = nil // and with it the memory it holds for points
 		p.bound(ctx, opt.Bound, sweeps, res)
 		if err = ctx.Err(); err != nil {
 			err = fmt.Errorf("symnmf: stopped early, perhaps before the lower bound was found: %w", err)
@@ -187,42 +218,44 @@ func Factorize(ctx context.Context, a matrix.Operator, r int, opt Options) (*Res
 	return res, err
 }
 
-// problem is A scaled so that 1 ≤ ‖A‖ < 4, with what else defines the objective. Solvers see nothing else. Scaling by a
-// power of 4 is exact and scales H by a power of 2, so entries of 1e-150 or 1e150 meet no overflow on the way.
+// problem is A scaled so that 1 ≤ ‖A‖ < 4, with everything else that defines the objective. Solvers see
+// nothing else. Scaling by a power of 4 is exact and scales H by a power of 2, so entries of 1e-150 or 1e150
+// cause no overflow on the way.
 type problem struct {
 	a          matrix.Operator // without its diagonal when that is ignored
 	n, r       int
 	norm       float64   // ‖A‖, scaled; 0 when A = 0
-	normFrom   float64   // root of the sum that norm² is a difference of, see matrix.Taken; else norm
-	taken      []float64 // the numbers that products with A take away for its diagonal, or nil
+	normFrom   float64   // root of the sum that norm² is a difference of, see matrix.Taken; otherwise norm
+	taken      []float64 // the numbers that products with A subtract for its diagonal, or nil
 	diag       []float64 // A_ii, scaled; zeros when ignored
 	selfs      []float64 // A_ii, scaled, ignored or not
 	l1         []float64 // Λ_j, scaled, r values
 	ignoreDiag bool
 	clearLoose bool
-	drawn      bool    // each row of the start at work by itself, so that no two are alike
+	drawn      bool    // the start at work is Random: each row is drawn by itself, so no two are alike
 	turned     bool    // the start at work is a TSVDStart
 	scale      float64 // a = scale · the user's A
 	seed       uint64
 	workers    int
-	near       *problem // what compressed returned
-	nearBeyond int      // for that
-	apart      float64  // of a low rank, how far from A it is, at most
-	of         *problem // whose A this one's is a low rank for, if any
+	near       *problem // the result of compressed
+	nearBeyond int      // the argument of compressed that near belongs to
+	apart      float64  // if A is a low rank: a bound on its distance from the A it replaces
+	of         *problem // the problem whose A is replaced by this low rank, if any
 	common     *common
 
-	multiplyA func(dst, x *matrix.Dense) // of times; nil before its first call
+	multiplyA func(dst, x *matrix.Dense) // the function behind times; nil before its first call
 
 	stop  func() bool // whether the run at work has to end; nil before there is one
-	shown *clock      // of the run at work, where it has a trace
+	shown *clock      // the clock of the run at work, if it has a trace
 	notes []string    // of the run at work
 
-	target float64 // the objective that the run at work has to come down to, or may end; +Inf where any will do
+	target float64 // the objective that the run at work has to reach, or may end early; +Inf if it has none
 
-	startAH []float64 // A·H of the start just filled, n×r, until it is measured; or nil
+	startAH []float64 // A·H of the start filled last, n×r, until it is measured; or nil
 }
 
-// aside does work of which the method itself has no use, only what is shown: off the clock where there is a trace, as that is.
+// aside does work whose outcome is only shown and which the method itself has no use for. With a trace it is
+// off the clock, like the trace itself.
 func (p *problem) aside(work func()) {
 	if p.shown == nil {
 		work()
@@ -238,12 +271,13 @@ func (p *problem) note(format string, args ...any) {
 	}
 }
 
-// mostNumbers is how many an H or an r×r matrix may have: rows may be padded, and addresses have some 48 bits.
+// mostNumbers bounds the size of an H and of an r×r matrix: rows may be padded, and addresses have some 48
+// bits.
 const mostNumbers = min(math.MaxInt/16, 1<<44)
 
 func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if a == nil {
-		return nil, fmt.Errorf("%w: there is none", ErrEmpty)
+		return nil, fmt.Errorf("%w: it is nil", ErrEmpty)
 	}
 	n := a.Dim()
 	if n <= 0 {
@@ -263,7 +297,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 		a = a.OffDiagonal()
 	}
 	if norm := a.Norm(); !(norm >= 0) || math.IsInf(norm, 0) {
-		return nil, fmt.Errorf("%w: ‖A‖ = %v, want a finite number ≥ 0: was A scaled by c > 0, and within what float64 holds?", matrix.ErrRange, norm)
+		return nil, fmt.Errorf("%w: ‖A‖ = %v, want a finite number ≥ 0: was A scaled by c > 0, and within the range of float64?", matrix.ErrRange, norm)
 	}
 	c := powerOf4(a.Norm())
 	p := &problem{
@@ -273,15 +307,15 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	p.common = &common{workers: p.workers}
 	p.norm = p.a.Norm()
 	p.taken, p.normFrom = matrix.Taken(p.a)
-	more := func(d float64) bool { return math.Abs(d) > 0x1p-46*p.normFrom*math.Sqrt(float64(n)) } // than rounding
+	more := func(d float64) bool { return math.Abs(d) > 0x1p-46*p.normFrom*math.Sqrt(float64(n)) } // more than rounding
 	if p.norm == 0 && p.normFrom > 0 && slices.ContainsFunc(matrix.Degrees(p.a, p.workers), more) {
-		return nil, fmt.Errorf("%w: ‖A‖ is 0, what rounding leaves of %.3g: what A is a sum of cancels", matrix.ErrRange, p.normFrom/c)
+		return nil, fmt.Errorf("%w: ‖A‖ = 0 is what rounding leaves of %.3g: the sum that makes up A cancels", matrix.ErrRange, p.normFrom/c)
 	}
 	p.a.DiagTo(p.diag)
 	if p.selfs = p.diag; opt.IgnoreDiagonal {
 		p.selfs = make([]float64, n)
 		all.Scaled(c).DiagTo(p.selfs)
-		if _, listed := a.(matrix.RowVisitor); !listed && p.taken == nil { // an operator of the caller's
+		if _, listed := a.(matrix.RowVisitor); !listed && p.taken == nil { // an operator of the caller's own
 			p.taken, p.normFrom = p.selfs, c*all.Norm()
 		}
 	}

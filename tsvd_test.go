@@ -158,7 +158,7 @@ func TestSVDStart(t *testing.T) {
 		}
 		want := "the run ended before the eigenvectors of its start were there, and began at random"
 		if opt.Start == (Zero{}) {
-			want = "H = 0, for the run ended before its first sweep had left it"
+			want = "H = 0, since the run ended before its first sweep had left it"
 		}
 		if !slices.Contains(res.Notes, want) {
 			t.Errorf("%s, cancelled before anything: notes %q", opt.Solver.Name(), res.Notes)

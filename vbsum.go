@@ -8,23 +8,26 @@ import (
 	"symnmf/matrix"
 )
 
-// VBSUM is block successive upper-bound minimization: rows of H in a random order, each moved ten times to the minimizer of a
-// bound on the objective over that row x ≥ 0 with the others at rest. With P = HᵀH − x·xᵀ, v = (A·H)_i,: − A_ii·x, both of the row
-// as it was, and λ the largest eigenvalue of P,
+// VBSUM is block successive upper-bound minimization. Rows of H are visited in a random order, and each is
+// moved ten times to the minimizer of an upper bound on the objective over that row x ≥ 0, with the other
+// rows fixed. With P = HᵀH − x·xᵀ and v = (A·H)_i,: − A_ii·x, both for the row as it was before, and λ the
+// largest eigenvalue of P,
 //
 //	y = [(λI − P)·x + v + A_ii·x]₊,   x ← y/‖y‖·t,   t³ + λ·t = ‖y‖
 //
-// and x ← 0 where y = 0: λ bounds the quadratic part, the tangent at x the term −½A_ii‖x‖², and what is left has this minimizer. The
-// objective does not rise if no A_ii < 0. A column that is zero stays so. Rows go one after another, on one thread.
+// and x ← 0 where y = 0. The bound uses λ for the quadratic part and the tangent at x for the term
+// −½A_ii‖x‖²; this is its minimizer. The objective does not rise if no A_ii < 0. A column that is zero stays
+// zero. Rows are updated one after another, on one thread.
 //
-// A sweep is n times the largest eigenvalue of an r×r matrix, some 10 to 30 products with it, Inner·n·r² multiply–adds, and two products
-// A·H, one of them for the figures. Memory: n·r numbers besides H, m·r for
+// A sweep takes n times the largest eigenvalue of an r×r matrix, some 10 to 30 products with it, Inner·n·r²
+// multiply–adds, and two products A·H, one of them for the figures. Memory: n·r numbers besides H, m·r for
 // inner products.
 //
 // A must be an operator of package matrix, or a view of one.
 //
-// Source: Shi, Sun, Lu, Hong, Razaviyayn, Inexact block coordinate descent methods for symmetric nonnegative matrix factorization,
-// IEEE TSP 2017 (arXiv 1607.03092), with t by bestRoot in place of the difference of two cube roots.
+// Source: Shi, Sun, Lu, Hong, Razaviyayn, Inexact block coordinate descent methods for symmetric nonnegative
+// matrix factorization, IEEE TSP 2017 (arXiv 1607.03092), with t by bestRoot in place of the difference of
+// two cube roots.
 type VBSUM struct {
 	// Inner is how often a row moves at each visit; the default 0 means 10.
 	Inner int
@@ -49,19 +52,20 @@ func (s VBSUM) accepts(p *problem, opt *Options) error {
 	case s.Inner < 0 || s.Inner > mostPasses:
 		return fmt.Errorf("%w: VBSUM.Inner = %d", ErrOption, s.Inner)
 	case !blocks:
-		return fmt.Errorf("%w: vbsum wants products by blocks of rows, which the matrix has not; use cd-cyclic", ErrUnfit)
+		return fmt.Errorf("%w: vbsum needs products by blocks of rows, which the matrix does not have; use cd-cyclic", ErrUnfit)
 	}
 	return p.unfit(s.Name(), needsDiagonal|lacksL1|heldByZero, opt)
 }
 
-// Rows in a block of the product that follows H, by which points keep what they have in common.
+// vbsumBlock is the number of rows in a block of the product that follows H; rows of points in a block share
+// work.
 const vbsumBlock = 128
 
 func (s VBSUM) start(p *problem, h *matrix.Dense, number int) run {
 	setDefault(&s.Inner, defaultInner)
 	return &vbsumRun{
 		VBSUM: s, iterate: newIterate(p, h), number: number, order: make([]int, p.n),
-		// One row at a time gives a team nothing to share, and a team of one holds nothing.
+		// A team has nothing to share in one row at a time, and a team of one holds nothing.
 		product: p.a.(matrix.BlockMultiplier).NewBlockProduct(h, min(vbsumBlock, p.n), kernel.NewTeam(1)),
 		rest:    make([]float64, p.r*p.r), v: make([]float64, p.r), y: make([]float64, p.r), x: make([]float64, p.r),
 		top: make([]float64, p.r),
@@ -77,7 +81,7 @@ type vbsumRun struct {
 	product matrix.BlockProduct
 	rest    []float64 // P, r×r
 	v, y, x []float64 // r each
-	top     []float64 // the eigenvector of the largest eigenvalue of P, of the row before
+	top     []float64 // the eigenvector of the largest eigenvalue of P, from the row before
 }
 
 func (s *vbsumRun) sweep(stop func() bool) sweepReport {
@@ -104,13 +108,14 @@ func (s *vbsumRun) sweep(stop func() bool) sweepReport {
 	return rep
 }
 
-// largest returns the largest eigenvalue of P by powers. P is a sum of rows times themselves, so it has no negative entry and there is
-// an eigenvector without one; between rows it changes by little. Some of every direction is added to that of the row before, lest it
-// has become one of another eigenvalue.
+// largest returns the largest eigenvalue of P by power iteration. P is a sum of rows times themselves, so it
+// has no negative entry, and there is an eigenvector without one; from row to row it changes little. The
+// iteration begins with the eigenvector of the row before, to which some of every direction is added in case
+// it has become that of another eigenvalue.
 func (s *vbsumRun) largest() float64 {
 	const (
 		stir = 1e-3
-		near = 1e-11 // residual over eigenvalue; the error of the eigenvalue goes with the square
+		near = 1e-11 // residual over eigenvalue; the error of the eigenvalue is of the order of its square
 		most = 60
 	)
 	v, y := s.top, s.y
@@ -125,7 +130,7 @@ func (s *vbsumRun) largest() float64 {
 		clear(y)
 		kernel.RowTimes(y, v, s.rest)
 		lambda := kernel.Dot(v, y)
-		if !(lambda > 0x1p-400) { // its square would not do
+		if !(lambda > 0x1p-400) { // its square would underflow
 			break
 		}
 		restSq := 0.0
@@ -140,7 +145,7 @@ func (s *vbsumRun) largest() float64 {
 	return largestEigenvalue(s.rest, s.p.r)
 }
 
-// row moves row i, and D with it.
+// row moves row i and updates D.
 func (s *vbsumRun) row(i int) {
 	r, old := s.p.r, s.h.Row(i)
 	own := s.p.diag[i]

@@ -9,8 +9,8 @@ import (
 	"symnmf/matrix"
 )
 
-// verify compares what a run maintains, and the objective summed from its decreases, with H itself. A difference beyond
-// rounding is a mistake in this package.
+// verify compares what a run maintains, and the objective summed from its decreases, with H itself. A
+// difference beyond rounding is a bug in this package.
 func (p *problem) verify(work run, h *matrix.Dense, first, objective float64, sweeps int) error {
 	if err := work.(checker).verify(); err != nil {
 		return fmt.Errorf("symnmf: sweep %d: %w", sweeps, err)
@@ -21,8 +21,9 @@ func (p *problem) verify(work run, h *matrix.Dense, first, objective float64, sw
 		}
 	}
 	f := p.measure(h)
-	// One rounding of the objective a visit, n·r visits a sweep, of numbers up to ¼‖A‖² + penalty, or, where the
-	// diagonal does not bound H, its fourth powers; and beside the floor. The first sum began with the objective of the start.
+	// The allowance is the floor, plus one rounding of the objective for each of n·r visits a sweep. The
+	// numbers rounded are up to ¼‖A‖² + penalty or, where the diagonal does not bound H, the fourth powers of
+	// its rows. The first sum began with the objective of the start.
 	tol := f.floorSq + 4*float64(sweeps+1)*float64(p.n)*float64(p.r)*0x1p-52*(p.norm*p.norm+f.penalty+f.rowQuad) + 256*0x1p-52*first
 	if d := math.Abs(f.objective() - objective); d > tol {
 		return fmt.Errorf("symnmf: sweep %d: the summed decreases give %v, the definition %v (off by %.2g, allowed %.2g)",
@@ -31,13 +32,13 @@ func (p *problem) verify(work run, h *matrix.Dense, first, objective float64, sw
 	return nil
 }
 
-// verify implements checker: D, L and A·H. The allowance is one rounding of the largest possible value for each update of
-// one number between refreshes: n visits a sweep touch each D_jk twice and each (AH)_ij once. No C_j exceeds 2‖A‖ when
-// the objective is at most ¼‖A‖².
+// verify implements checker for D, L and A·H. The allowance is one rounding of the largest possible value for
+// each update of a number between refreshes: n visits a sweep touch each D_jk twice and each (AH)_ij once. No
+// C_j exceeds 2‖A‖ when the objective is at most ¼‖A‖².
 func (s *cdState) verify() error {
 	s.anyOrder()
 	most := 2 * s.p.norm // of any C_j, hence of any D_jk and L_i
-	if s.p.ignoreDiag {  // nothing bounds them then
+	if s.p.ignoreDiag {  // then nothing bounds them
 		for j := range s.p.r {
 			most = max(most, 2*s.gram[j*s.p.r+j])
 		}
@@ -66,8 +67,9 @@ func (s *cdState) verify() error {
 	return nil
 }
 
-// productTol is the allowance for numbers of A·H where tol is that for numbers up to most, of which C_j is one:
-// |(AH)_ij| ≤ ‖A‖·‖H_:,j‖ ≤ most·√most, or, where A_ii·H_ij is taken off it, as much as that may be.
+// productTol is the allowance for entries of A·H, where tol is the allowance for numbers up to most, which
+// bounds C_j: |(AH)_ij| ≤ ‖A‖·‖H_:,j‖ ≤ most·√most. Where A_ii·H_ij is subtracted, the entry may be as large
+// as that before.
 func (p *problem) productTol(tol, most float64) float64 {
 	taken := p.norm
 	if p.taken != nil {
@@ -76,7 +78,7 @@ func (p *problem) productTol(tol, most float64) float64 {
 	return tol * max(1, taken/most) * math.Sqrt(most)
 }
 
-// verify implements checker: R.
+// verify implements checker for R.
 func (s *residualRun) verify() error {
 	fresh := &residualRun{p: s.p, h: s.h, resid: make([]float64, len(s.resid))}
 	fresh.refresh()
