@@ -22,9 +22,8 @@ type SymCSR struct {
 }
 
 // FromCSR returns the operator over the symmetric matrix a, of which both triangles are stored. Entries must
-// be finite, and
-// A_ij − A_ji| at most tol times the largest entry, where an entry that is not stored counts as 0; tol = 0 means
-// DefaultSymmetryTol. O(nnz + n), with GOMAXPROCS goroutines.
+// be finite, and |A_ij − A_ji| at most tol times the largest entry, where an entry that is not stored counts
+// as 0; tol = 0 means DefaultSymmetryTol. O(nnz + n), with GOMAXPROCS goroutines.
 func FromCSR(a *CSR, tol float64) (*SymCSR, error) { return newSymCSR(a, tol, runtime.GOMAXPROCS(0)) }
 
 func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
