@@ -61,7 +61,8 @@ const mostDraws = math.MaxInt32
 //
 // Resistances are estimated from k = ⌈24·ln n/ε²⌉ random combinations of the rows of W^½B, where B is the
 // incidence matrix: R_e ≈ ‖Y(e_i−e_l)‖², where each row of Y solves L·y = BᵀW^½s/√k for random signs s. If n
-// ≤ k and n ≤ MostExact, an n×n matrix is inverted instead, and the resistances are exact but for rounding.
+// ≤ k and n ≤ MostExact, an n×n matrix is inverted instead, and unless that leaves too few digits,
+// resistances are exact but for rounding.
 //
 // Entries must be ≥ 0, and a must list them (RowVisitor); points must first be made a graph, by Strongest. If
 // weights are so far apart that their resistances are out of range, the error is ErrRange.
