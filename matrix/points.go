@@ -110,8 +110,8 @@ func (m *Dense) sumGrams(c func(i int) float64, keep []float64, workers int) flo
 	return sum(part)
 }
 
-// gramNormSq implements points. It sums the squares of the entries of the products of features by features,
-// of which there are fewer than of points by points.
+// gramNormSq implements points. It sums squares over the inner products of features, which are fewer than
+// those of points.
 func (m *Dense) gramNormSq(u float64, w []float64, _ Table, workers int) (all, off float64) {
 	if fourth := fourthPower(u); w == nil && fourth != 0 {
 		return m.sumGrams(nil, nil, workers) * fourth, -1
