@@ -7,9 +7,10 @@ import "symnmf/internal/kernel"
 // few the next columns. So every item takes part, items that are alike take part in different columns even if
 // many of them are neighbors, and A·Ω takes n²·width multiply–adds.
 //
-// After another product with A, what spans the range of A is as near to it as with numbers everywhere, as a
-// rule (docs/decisions/0015). But of more than width neighboring items that have nothing to do with any
-// others, some are lost. So a sketch with zeros is for a caller who does without a low rank that is not near.
+// After another product with A, the basis is, as a rule, as near to the range of A as if Ω had numbers
+// everywhere (docs/decisions/0015). But if more than width neighboring items have nothing to do with any
+// others, some of them are lost. So zeros are for a caller that uses a low rank only if it turns out to be
+// near.
 type sketch struct {
 	n, columns int
 	width      int

@@ -182,7 +182,7 @@ func (m *Dense) surveySquare(workers int) found {
 	})
 }
 
-// sumSquares is the sums of squares that surveySquare finds, of u·A.
+// sumSquares returns the sums of squares that surveySquare finds, for u·A.
 func (m *Dense) sumSquares(u float64, workers int) (all, off float64) {
 	f := findRows(m.rows, false, workers, func(f *found, lo, hi int) {
 		row := make([]float64, m.cols)
@@ -241,7 +241,7 @@ func (m *CSR) addSquares(f *found, i int, above []int64, u float64, val []float6
 	}
 }
 
-// sumSquares is the sums of squares that surveySquare finds, of u·A.
+// sumSquares returns the sums of squares that surveySquare finds, for u·A.
 func (m *CSR) sumSquares(u float64, above []int64, workers int) (all, off float64) {
 	f := findRows(m.rows, false, workers, func(f *found, lo, hi int) {
 		var scaled []float64
