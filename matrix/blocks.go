@@ -39,8 +39,8 @@ type LowerProduct interface {
 	// contribution of the columns before first.
 	LowerTo(dst, lower []float64, first, lo, hi int)
 	// PartRows says how to divide a block among the members of a team. A call of LowerTo is for a multiple of
-	// unit rows of the block, or for its last rows. It is best for most rows, also a multiple of unit: larger
-	// parts read H less often.
+	// unit rows of the block, or for its last rows. Calls for most rows each, also a multiple of unit, are
+	// best: they read H less often.
 	PartRows() (unit, most int)
 	// WorkBefore returns approximately how much work the rows before row i of A are, in any unit.
 	WorkBefore(i int) int64

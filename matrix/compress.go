@@ -43,7 +43,7 @@ type Compression struct {
 // near as wanted.
 var (
 	ErrCompression = errors.New("matrix: bad compression")
-	ErrFar         = errors.New("matrix: no low rank is near")
+	ErrFar         = errors.New("matrix: no matrix of low rank is near enough")
 )
 
 // Compress returns an operator Ã of low rank near a, and the distance ‖A − Ã‖_F or, with Near, a bound on it.

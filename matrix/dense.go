@@ -11,7 +11,7 @@ import (
 
 const badLen = "matrix: length of data does not match the shape" // a bug in the caller, not a fault of its data
 
-const badColumn = "matrix: there is no such column"
+const badColumn = "matrix: column index out of range"
 
 // Dense is a rows×cols matrix stored by rows in one slice, without padding. The factor H is a Dense, and so
 // is a dense table of points. It implements gonum's mat.Matrix.

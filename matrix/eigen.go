@@ -34,7 +34,7 @@ type Eigenpairs struct {
 }
 
 // ErrEigen reports that eigenpairs cannot be computed.
-var ErrEigen = errors.New("matrix: eigenpairs")
+var ErrEigen = errors.New("matrix: cannot compute eigenpairs")
 
 const (
 	eigenTol   = 1e-10
@@ -66,7 +66,7 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	n := a.Dim()
 	switch {
 	case k < 1 || k > n:
-		return nil, fmt.Errorf("%w: %d asked for of a matrix of %d rows", ErrEigen, k, n)
+		return nil, fmt.Errorf("%w: %d requested of a matrix with %d rows", ErrEigen, k, n)
 	case !(opt.Tol >= 0) || opt.Workers < 0 || opt.MaxProducts < 0:
 		return nil, fmt.Errorf("%w: tolerance %v, %d workers, %d products: none may be negative", ErrEigen, opt.Tol, opt.Workers, opt.MaxProducts)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrDegree reports degrees that cannot normalize a matrix.
-var ErrDegree = errors.New("matrix: not a degree")
+var ErrDegree = errors.New("matrix: degrees cannot normalize the matrix")
 
 // Degrees returns the n row sums d = A·1, from a product with one vector. For points ≥ 0 without their
 // diagonal, no degree is below 0, and a point that shares no feature with others has degree exactly 0.
@@ -55,7 +55,7 @@ func Normalized(a Operator, tau float64, workers int) (Operator, error) {
 	most := 0.0 // for A ≥ 0 an upper bound on ‖SAS‖₂, at most n·√n times too large
 	for i, d := range s {
 		if !(d+tau >= 0) || math.IsInf(d+tau, 0) {
-			return nil, fmt.Errorf("%w: item %d has %v, and τ = %v", ErrDegree, i, d, tau)
+			return nil, fmt.Errorf("%w: item %d has degree %v, and τ = %v", ErrDegree, i, d, tau)
 		}
 		s[i] = 0
 		if d+tau > 0 {
@@ -72,7 +72,7 @@ func Normalized(a Operator, tau float64, workers int) (Operator, error) {
 	norm, normOff := inner.weightedNorms(w, workers)
 	m := &normalized{inner: inner, s: s, norm: norm / root / root, normOff: normOff / root / root}
 	if norm := m.Norm(); norm > 0 && norm < 0x1p-1000 || math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return nil, fmt.Errorf("%w: of the normalized matrix it is %.3g, with τ = %v", ErrRange, norm, tau)
+		return nil, fmt.Errorf("%w: it is %.3g for the normalized matrix with τ = %v", ErrRange, norm, tau)
 	}
 	return m.listed(), nil
 }

@@ -131,7 +131,7 @@ var (
 	ErrNotSquare  = errors.New("matrix: not square")
 	ErrAsymmetric = errors.New("matrix: not symmetric")
 	ErrRange      = errors.New("matrix: norm outside the range of double precision")
-	ErrTolerance  = errors.New("matrix: bad tolerance of symmetry")
+	ErrTolerance  = errors.New("matrix: invalid symmetry tolerance")
 )
 
 // DefaultSymmetryTol is the asymmetry, relative to the largest entry, that FromDense and FromCSR attribute to

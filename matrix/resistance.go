@@ -118,7 +118,7 @@ func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling)
 		})
 	}
 	if !(res.Sum <= math.MaxFloat64) {
-		return nil, fmt.Errorf("%w: resistances of weights too far apart, some nearly 0: leave those edges out", ErrRange)
+		return nil, fmt.Errorf("%w: weights are too far apart for effective resistances: leave out edges with weights near 0", ErrRange)
 	}
 	hits, err := drawWithReplacement(ctx, upTo, res.Draws, &opt)
 	if err != nil {
@@ -149,7 +149,7 @@ func newResistor(a Operator, workers int) (*resistor, error) {
 	a = a.Scaled(scale)
 	v, listed := a.(RowVisitor)
 	if !listed || n > math.MaxInt32 {
-		return nil, fmt.Errorf("%w: of a graph of up to 2³¹−1 items, dense or sparse, that lists its entries (RowVisitor), as inner products do not", ErrResistance)
+		return nil, fmt.Errorf("%w: want a graph of up to 2³¹−1 items, dense or sparse, that lists its entries (RowVisitor); inner products do not", ErrResistance)
 	}
 	g := &resistor{
 		a: a, visitor: v, scale: scale, n: n, workers: workers, degree: make([]float64, n), edges: make([]int64, n+1),
@@ -432,7 +432,7 @@ func (s *laplacian) solve(ctx context.Context, columns int) error {
 			return err
 		}
 		if step > solveSteps*g.n+solveMore {
-			return fmt.Errorf("matrix: a Laplacian system is not solved after %d steps", step)
+			return fmt.Errorf("matrix: a Laplacian system was not solved in %d steps", step)
 		}
 		direction(beta)
 		product := g.a.NewProduct(s.p, g.workers)

@@ -31,7 +31,7 @@ import (
 func RitzPairs(ctx context.Context, a Operator, k int, seed uint64, workers int) (values []float64, vectors *Dense, err error) {
 	n := a.Dim()
 	if k < 1 || k > n {
-		return nil, nil, fmt.Errorf("%w: %d of a matrix with %d rows", ErrEigen, k, n)
+		return nil, nil, fmt.Errorf("%w: %d requested of a matrix with %d rows", ErrEigen, k, n)
 	}
 	if a.Norm() == 0 {
 		return nil, NewDense(n, 0, nil), nil

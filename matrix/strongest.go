@@ -74,9 +74,9 @@ func Strongest(ctx context.Context, a Operator, sel Selection) (*Sparsified, err
 	case given != 1:
 		return nil, fmt.Errorf("%w: of PerItem, Threshold and Quantile %d are given, want one", ErrSelection, given)
 	case sel.Mutual && sel.PerItem == 0:
-		return nil, fmt.Errorf("%w: Mutual is for PerItem", ErrSelection)
+		return nil, fmt.Errorf("%w: Mutual needs PerItem", ErrSelection)
 	case sel.MaxEdges < 0:
-		return nil, fmt.Errorf("%w: MaxEdges %d, want 0 for no limit, or more", ErrSelection, sel.MaxEdges)
+		return nil, fmt.Errorf("%w: MaxEdges %d, want a number ≥ 0, where 0 means no limit", ErrSelection, sel.MaxEdges)
 	case sel.PerItem < 0 || math.IsInf(sel.Threshold, 0) || !(sel.Threshold >= 0) || !(sel.Quantile >= 0 && sel.Quantile <= 1):
 		return nil, fmt.Errorf("%w: PerItem %d, Threshold %v, Quantile %v", ErrSelection, sel.PerItem, sel.Threshold, sel.Quantile)
 	case a.Dim() > math.MaxInt32:
@@ -219,7 +219,7 @@ func (s *selector) run(ctx context.Context) (*Sparsified, error) {
 	if norm := s.u * s.a.Norm(); norm > 0 {
 		res.RelErr = math.Sqrt(left+neg) / norm
 		if math.IsNaN(res.RelErr) {
-			return nil, fmt.Errorf("%w: an entry of the operator is none", ErrNotFinite)
+			return nil, fmt.Errorf("%w: among the entries of the operator", ErrNotFinite)
 		}
 		if res.RelErr > 0 {
 			res.Kept = min(1, kept/norm/norm)

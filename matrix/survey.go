@@ -232,7 +232,8 @@ func (m *CSR) addSquares(f *found, i int, above []int64, u float64, val []float6
 		if stored {
 			off--
 		}
-		f.all, f.off = f.all+u*float64(len(col))*u, f.off+u*off*u // in this order, no entries give 0 even if u·u overflows
+		// In this order, a row without entries gives 0 even if u·u overflows.
+		f.all, f.off = f.all+u*float64(len(col))*u, f.off+u*off*u
 	case stored:
 		f.addSquares(val, at)
 	default:
@@ -292,7 +293,7 @@ func (how Symmetrization) merge(v, w float64) float64 {
 	case how == Minimum:
 		return min(v, w)
 	}
-	panic("matrix: there is no such symmetrization")
+	panic("matrix: unknown symmetrization")
 }
 
 // Symmetrize makes the square matrix m symmetric in place. O(n²). It panics if m is not square, or if entries
