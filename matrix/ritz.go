@@ -183,8 +183,9 @@ func (s *subspace[F]) forms(ax []F) (g, c *Dense) {
 	return NewDense(k, k, sums[:k*k]), NewDense(k, k, sums[k*k:])
 }
 
-// ritzTurn returns, for a basis x with g = xᵀx and c = xᵀAx, at most most Ritz values in decreasing order,
-// and the t for which x·t are their vectors. It drops what is not independent, and overwrites g and c.
+// ritzTurn returns, for a basis x with g = xᵀx and c = xᵀAx, the largest Ritz values in decreasing order, as
+// many as most says or there are, and the t for which x·t are their vectors. It drops what is not
+// independent, and overwrites g and c.
 func ritzTurn(ctx context.Context, g, c *Dense, most, workers int) (values []float64, t *Dense, err error) {
 	k := g.cols
 	lengths := columnNorms(g)
