@@ -30,7 +30,7 @@ type eigenvalue struct {
 // piece is the block of rows and columns lo to hi.
 type piece struct {
 	lo, hi int
-	known  []int // rows of its eigenvectors so far
+	known  []int // rows of y with its eigenvectors so far
 	lu     tridiagonalLU
 }
 
