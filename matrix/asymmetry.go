@@ -8,8 +8,9 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// Asymmetry is the largest |A_ij − A_ji| of a square matrix, where it is, and how many pairs differ at all. A pair is told by its
-// entry below the diagonal, or by the one that is stored; among equals the first by rows counts.
+// Asymmetry is the largest |A_ij − A_ji| of a square matrix, where it is, and how many pairs differ at all. A
+// pair is identified by its entry below the diagonal, or by the one that is stored if only one is. Among
+// equal differences the first by rows is reported.
 type Asymmetry struct {
 	Diff     float64
 	Row, Col int
@@ -26,14 +27,14 @@ func (a *Asymmetry) add(i, j int, diff float64) {
 	}
 }
 
-// merge adds pairs that are not among those of a.
+// merge adds pairs, none of which a has already.
 func (a *Asymmetry) merge(b Asymmetry) {
 	pairs := a.Pairs + b.Pairs
 	a.add(b.Row, b.Col, b.Diff)
 	a.Pairs = pairs
 }
 
-// Asymmetry implements Table; it panics when m is not square.
+// Asymmetry implements Table; it panics if m is not square.
 func (m *Dense) Asymmetry() Asymmetry {
 	if m.rows != m.cols {
 		panic(badLen)
@@ -42,7 +43,8 @@ func (m *Dense) Asymmetry() Asymmetry {
 	return f.asymmetry
 }
 
-// addPairs adds what the entries of rows lo to hi left of the diagonal differ from their mirror images by.
+// addPairs adds the differences between the entries of rows lo to hi left of the diagonal and their mirror
+// images.
 func (m *Dense) addPairs(a *Asymmetry, lo, hi int) {
 	n := m.rows
 	const tile = 32
@@ -57,8 +59,8 @@ func (m *Dense) addPairs(a *Asymmetry, lo, hi int) {
 	}
 }
 
-// Asymmetry implements Table; it panics when m is not square. O(nnz) for a symmetric pattern. Where sums of 64-bit hashes of
-// both triangles are the same it finds none (decision 0020).
+// Asymmetry implements Table; it panics if m is not square. It takes O(nnz) for a symmetric pattern. If sums
+// of 64-bit hashes of both triangles are equal, it reports no asymmetry (decision 0020).
 func (m *CSR) Asymmetry() Asymmetry {
 	if m.rows != m.cols {
 		panic(badLen)
@@ -66,15 +68,17 @@ func (m *CSR) Asymmetry() Asymmetry {
 	workers := runtime.GOMAXPROCS(0)
 	above := m.above(workers)
 	f := m.surveySquare(above, workers)
-	if f.lopsided == 0 && f.NotFinite.Count == 0 { // numbers that are not finite differ from themselves
+	if f.lopsided == 0 && f.NotFinite.Count == 0 { // NaN − NaN and ∞ − ∞ are not 0
 		return Asymmetry{}
 	}
 	return m.asymmetry(above, workers)
 }
 
-// lopsided returns the sum of hashes of the entries of row i left of the diagonal less that of those right of it, which begin in place above, where an entry and its mirror image have
-// the same hash. If the sum over all rows is 0, m is its own transpose, bit for bit: of sums that have no reason to be equal one in 2⁶⁴ is. Entries are read as they lie in memory; to compare each with
-// its mirror image takes several times as long (decision 0020).
+// lopsided returns the sum of hashes of the entries of row i left of the diagonal, minus that of the entries
+// right of it, which begin in place above. An entry and its mirror image have the same hash. If the sum over
+// all rows is 0, m equals its transpose bit for bit: of sums that have no reason to be equal, one in 2⁶⁴ is.
+// Entries are read as they lie in memory; comparing each with its mirror image takes several times as long
+// (decision 0020).
 func (m *CSR) lopsided(i int, above int64) uint64 {
 	lo, left, hi := m.RowPtr[i], above, m.RowPtr[i+1]
 	if left > lo && int(m.Col[left-1]) == i {
@@ -83,7 +87,8 @@ func (m *CSR) lopsided(i int, above int64) uint64 {
 	return kernel.HashSum(uint64(i)<<32, 0, m.Col[lo:left], m.values(lo, left)) - kernel.HashSum(uint64(i), 32, m.Col[above:hi], m.values(above, hi))
 }
 
-// above returns for each row the place of its first entry right of the diagonal, or where the row ends.
+// above returns for each row the place of its first entry right of the diagonal, or the end of the row if
+// there is none.
 func (m *CSR) above(workers int) []int64 {
 	above := kernel.Room[int64](m.rows)
 	kernel.Blocks(m.rows, normBlock, workers, func(_, lo, hi int) {
@@ -96,7 +101,8 @@ func (m *CSR) above(workers int) []int64 {
 	return above
 }
 
-// asymmetry cuts the columns below the diagonal, and the rows right of it that answer them, into ranges.
+// asymmetry divides the columns below the diagonal, and the rows right of it with their mirror images, into
+// ranges.
 func (m *CSR) asymmetry(above []int64, workers int) Asymmetry {
 	bounds := m.pairRanges(workers)
 	parts := make([]Asymmetry, len(bounds)-1)
@@ -108,8 +114,8 @@ func (m *CSR) asymmetry(above []int64, workers int) Asymmetry {
 	return all
 }
 
-// pairRanges returns the bounds of ranges of columns that have about as many pairs each: one range for one worker, since each
-// costs every row a search. The outcome does not depend on them.
+// pairRanges returns the bounds of ranges of columns with about the same number of pairs each. One worker
+// gets one range, since each range costs every row a search. The outcome does not depend on the ranges.
 func (m *CSR) pairRanges(workers int) []int {
 	count := 1
 	if workers > 1 {
@@ -129,20 +135,25 @@ func (m *CSR) pairRanges(workers int) []int {
 	return append(bounds, m.rows)
 }
 
-// asymmetryOf is asymmetry for pairs (i, j), lo ≤ j < hi, j < i.
+// asymmetryOf is asymmetry for the pairs (i, j), lo ≤ j < hi, j < i.
 //
-// The entries (j, i) that answer (i, j) for growing i are met in each row j in order, so a place for each row finds them without
-// a search. Rows i go in groups, and j in ranges so narrow that what a group reads of rows j stays in cache.
+// For increasing i, the mirror images (j, i) of entries (i, j) come up in each row j in order, so one place
+// for each row finds them without a search. Rows i are taken in groups, and columns j in ranges so narrow
+// that what a group reads of rows j stays in cache.
 func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 	const (
-		group   = 64
-		width   = 512
-		entries = 8 // of a row in a range, on average, at least
-		fetched = 4 // entries of a row j that a group meets, on average, from which on they are fetched: there is a line for each
+		group = 64
+		width = 512
+		// Least average number of entries of a row in a range.
+		entries = 8
+		// Average number of entries of a row j that a group meets from which on they are prefetched: each row
+		// has a cache line of its own.
+		fetched = 4
 	)
 	ahead := group*float64(len(m.Col)) >= fetched*float64(m.rows)*float64(m.rows)
 	step := max(width, int(min(1, entries*float64(m.rows)/max(1, float64(len(m.Col))))*float64(m.rows)))
-	next := make([]kernel.Rest, hi-lo) // of each row j the entries right of the diagonal that have not been met
+	// For each row j, the entries right of the diagonal that have not come up yet.
+	next := make([]kernel.Rest, hi-lo)
 	for j := range next {
 		next[j] = kernel.Rest{From: above[lo+j], To: m.RowPtr[lo+j+1]}
 	}
@@ -158,7 +169,7 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		}
 		for j0 := lo; j0 < min(hi, i1-1); j0 += step {
 			if ahead {
-				soon := j0 + step // what is compared after this, by the next group if there are no more
+				soon := j0 + step // the range compared next, by the next group if this was the last
 				if soon >= min(hi, i1-1) {
 					soon = lo
 				}
@@ -186,8 +197,8 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 	return a
 }
 
-// equalPairs passes over the entries of row i from place p to before place stop or column end, until one does not have its equal
-// among the answers of the rows from lo on, and returns how many it passed.
+// equalPairs passes over the entries of row i, from place p up to place stop or column end, until one differs
+// from its mirror image in the rows from lo on. It returns how many it has passed.
 func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []kernel.Rest, lo int) int64 {
 	mirror, others := m.Col, m.Val
 	col, val := mirror[p:stop], m.values(p, stop)
@@ -205,7 +216,8 @@ func (m *CSR) equalPairs(i int, p, stop int64, end int32, next []kernel.Rest, lo
 	return int64(len(col))
 }
 
-// addUnequal adds the pair of entry p, in row i, which x may answer, and what row j has alone before it.
+// addUnequal adds the pair of entry p in row i, whose mirror image may be the next of x, and before it the
+// entries of row j without a mirror image.
 func (m *CSR) addUnequal(a *Asymmetry, i int, p int64, x *kernel.Rest) {
 	j := int(m.Col[p])
 	for ; x.From < x.To && int(m.Col[x.From]) < i; x.From++ {

@@ -8,100 +8,112 @@ import (
 	"symnmf/internal/rules"
 )
 
-// BlockProduct gives rows of A·H for an H (n×r) that changes by blocks of rows, b·size ≤ i < (b+1)·size, and follows it. Only
-// calls of RowsTo, LowerTo and NearTo may run at the same time as others.
+// BlockProduct gives rows of A·H for an H (n×r) that changes by blocks of rows, b·size ≤ i < (b+1)·size, and
+// keeps up with these changes. Only RowsTo, LowerTo and NearTo may be called concurrently with other calls.
 type BlockProduct interface {
-	// RowsTo fills dst, (hi−lo)×r, with rows lo ≤ i < hi of A·H for H as it is now.
+	// RowsTo fills dst, (hi−lo)×r, with rows lo ≤ i < hi of A·H for the current H.
 	RowsTo(dst []float64, lo, hi int)
-	// Step returns ⟨A_BB·d, d⟩ for the rows B of block b and d, |B|×r.
+	// Step returns ⟨A_BB·d, d⟩, where B are the rows of block b and d is |B|×r.
 	Step(b int, d []float64) float64
-	// Move says that the rows of block b have grown by e, |B|×r: by t times the d of the last Step, or by anything else when t
-	// is 0. H has its new values already.
+	// Move reports that the rows of block b have grown by e, |B|×r: by t times the d of the last Step or, if
+	// t is 0, by anything else. H has its new values already.
 	Move(b int, t float64, e []float64)
-	// AddRow says that row i of H has grown by d (r).
+	// AddRow reports that row i of H has grown by d (r numbers).
 	AddRow(i int, d []float64)
-	// Extrapolate says that H has become H + beta·(H − H′), where H′ is H as it was just before the last such call, and that it
-	// is h from now on. The first has beta = 0. Where A lists its entries (RowVisitor), H may be that with anything in place of what is
-	// below zero.
+	// Extrapolate reports that H has become H + beta·(H − H′), where H′ is H as it was just before the last
+	// call of Extrapolate, and that it is stored in h from now on. The first call has beta = 0. If A lists
+	// its entries (RowVisitor), h may hold anything in place of negative numbers of this H.
 	Extrapolate(beta float64, h *Dense)
-	// Refresh says that H has changed anywhere.
+	// Refresh reports that any part of H may have changed.
 	Refresh()
-	// Inner returns ⟨A·H, H⟩ where it is at hand without a product with A.
+	// Inner returns ⟨A·H, H⟩ if it is available without a product with A.
 	Inner() (v float64, ok bool)
 }
 
-// LowerProduct is a BlockProduct that tells apart what the rows before a block contribute. When a sweep has passed, they have
-// their new values by then, so that ⟨A·H, H⟩ of the H it leaves is Σ 2⟨lower, H_B⟩ + ⟨A_BB·H_B, H_B⟩ over the blocks.
+// LowerProduct is a BlockProduct that separates the contribution of the rows before a block. During a sweep
+// these rows have their new values already, so for the H that the sweep leaves, ⟨A·H, H⟩ is Σ 2⟨lower, H_B⟩ +
+// ⟨A_BB·H_B, H_B⟩ over the blocks.
 type LowerProduct interface {
 	BlockProduct
-	// LowerTo is RowsTo for rows inside the block that begins with row first, and fills lower with what columns before first
-	// contribute.
+	// LowerTo is RowsTo for rows inside the block that begins with row first, and also fills lower with the
+	// contribution of the columns before first.
 	LowerTo(dst, lower []float64, first, lo, hi int)
-	// PartRows says how a block is dealt out to members of a team: a call of LowerTo is for a multiple of unit rows of the block, or its last ones, and best for most, a
-	// multiple of unit too: many read H less often.
+	// PartRows says how to divide a block among the members of a team. A call of LowerTo is for a multiple of
+	// unit rows of the block, or for its last rows. Calls for most rows each, also a multiple of unit, are
+	// best: they read H less often.
 	PartRows() (unit, most int)
-	// WorkBefore returns about how much work the rows before row i of A are, in any unit.
+	// WorkBefore returns approximately how much work the rows before row i of A are, in any unit.
 	WorkBefore(i int) int64
 }
 
-// NearProduct is a LowerProduct that also tells apart what a block's own rows contribute. When they have moved by e since, ⟨A_BB·H_B, H_B⟩ is
-// ⟨near, H_B + e⟩ + ⟨A_BB·e, e⟩.
+// NearProduct is a LowerProduct that also separates the contribution of a block's own rows. If these have
+// moved by e to the present H_B, ⟨A_BB·H_B, H_B⟩ is ⟨near, H_B + e⟩ + ⟨A_BB·e, e⟩.
 type NearProduct interface {
 	LowerProduct
-	// NearTo is LowerTo, and fills near with what columns of the block contribute.
+	// NearTo is LowerTo, and also fills near with the contribution of the columns of the block.
 	NearTo(dst, lower, near []float64, first, lo, hi int)
 }
 
-// TermProduct is a BlockProduct whose rows are sums of terms, each of which reads what no other does of that which follows H. Move,
-// Extrapolate and Refresh deal their work out in the order of the terms, too: so a member of a team finds in its own cache what it has
-// changed.
+// TermProduct is a BlockProduct whose rows are sums of terms. Of the state that follows H, each term reads a
+// part that no other term reads. Move, Extrapolate and Refresh also divide their work in the order of the
+// terms, so that a member of a team finds in its own cache what it has changed.
 type TermProduct interface {
 	BlockProduct
-	// Terms returns how many there are. It comes before the first call of TermTo.
+	// Terms returns the number of terms. It must be called before the first call of TermTo.
 	Terms() int
-	// TermTo fills dst, (hi−lo)×r, with that term of rows lo ≤ i < hi of A·H. It may be called at the same time as others.
+	// TermTo fills dst, (hi−lo)×r, with that term of rows lo ≤ i < hi of A·H. It may be called concurrently
+	// with other calls.
 	TermTo(dst []float64, term, lo, hi int)
 }
 
-// GainProduct is a BlockProduct in which what follows H is smaller than a block of rows. The gain of a group of its rows is what it adds to that when it moves; whoever moves the group
-// finds it, and gains are added up, so that nobody else reads d.
+// GainProduct is a BlockProduct whose state that follows H is smaller than a block of rows. The gain of a
+// group of rows is what their move adds to that state. The member that moves the group computes its gain, and
+// gains are added up, so that no other member reads d.
 type GainProduct interface {
 	BlockProduct
-	// GainLen returns how many numbers a gain has.
+	// GainLen returns the number of numbers in a gain.
 	GainLen() int
-	// GainTo fills gain with that of the rows of H from row lo on that d has, all in one block, as they move by d. It may be called at the same time as others.
+	// GainTo fills gain with the gain of the rows of H from lo on, as many as d has and all in one block, if
+	// they move by d. It may be called concurrently with other calls.
 	GainTo(gain []float64, lo int, d []float64)
-	// StepGains is Step for a block whose groups of rows have these gains. Move after it reads t alone, unless that is 0.
+	// StepGains is Step for a block whose groups of rows have these gains. A Move after it uses only t,
+	// unless t is 0.
 	StepGains(gains [][]float64) float64
-	// MoveGains is Move for groups of rows that have moved t[k] times the way with gains[k].
+	// MoveGains is Move for groups of rows, of which group k has moved by t[k] times the d of gains[k].
 	MoveGains(t []float64, gains [][]float64)
 }
 
-// SingleProduct is a BlockProduct that can read an H of float32.
+// SingleProduct is a BlockProduct that can read H in float32.
 type SingleProduct interface {
 	BlockProduct
-	// PrefersSingle says whether LowerTo can do that, and gains by it.
+	// PrefersSingle reports whether LowerTo can do that and is faster for it.
 	PrefersSingle() bool
-	// Single says that H is h, n×r, until the next call: LowerTo reads it, and RowsTo may not be called meanwhile. With nil H is what the last Extrapolate said.
+	// Single reports that H is h, n×r, until the next call. LowerTo then reads h, and RowsTo may not be
+	// called. With nil, H is again what the last Extrapolate reported.
 	Single(h []float32)
-	// StepSingle is Step for a d of float32.
+	// StepSingle is Step for d in float32.
 	StepSingle(b int, d []float32) float64
-	// FewPairs says whether block b has so few entries of its own that one member of a team finds ⟨A_BB·d, d⟩ alone: rounding d for that would take longer.
+	// FewPairs reports whether block b has so few entries of its own that one member of a team computes
+	// ⟨A_BB·d, d⟩ alone: rounding d to float32 for that would take longer.
 	FewPairs(b int) bool
 }
 
-// JointProduct is a BlockProduct that takes steps of all rows, too.
+// JointProduct is a BlockProduct that also supports steps of all rows.
 type JointProduct interface {
 	BlockProduct
-	// StepAll returns ⟨A·d, d⟩ and ⟨A·d, H⟩ for d, n×r. It may write to scratch, as many numbers.
+	// StepAll returns own = ⟨A·d, d⟩ and along = ⟨A·d, H⟩ for d, n×r. It may overwrite scratch, which has as
+	// many numbers as d.
 	StepAll(d *Dense, scratch []float64) (own, along float64)
-	// MoveAll says that H has grown by t times the d of the last StepAll. H has its new values already.
+	// MoveAll reports that H has grown by t times the d of the last StepAll. H has its new values already.
 	MoveAll(t float64)
 }
 
-// BlockMultiplier is an operator with a BlockProduct: those of this package. What multiplies for symnmf.RowBlock, symnmf.VBSUM and symnmf.LAI cannot be written elsewhere, as its team of goroutines is internal.
+// BlockMultiplier is an operator that has a BlockProduct, as those of this package do. Operators for
+// symnmf.RowBlock, symnmf.VBSUM and symnmf.LAI cannot be written outside this module, because their team of
+// goroutines is an internal type.
 type BlockMultiplier interface {
-	// NewBlockProduct returns the product with h, which it watches, in blocks of size rows; team does the work.
+	// NewBlockProduct returns the product with h in blocks of size rows. The product keeps h; the team does
+	// the work.
 	NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockProduct
 }
 
@@ -112,10 +124,10 @@ var (
 	_ BlockMultiplier = (*GramOperator)(nil)
 )
 
-// stepRows is how many rows of a block one part of the work on it takes.
+// stepRows is the number of rows of a block in one part of the work on it.
 const stepRows = 32
 
-// rowBlocks is what the block products share.
+// rowBlocks holds what the block products have in common.
 type rowBlocks struct {
 	h    *Dense
 	size int
@@ -132,8 +144,8 @@ func (b *rowBlocks) bounds(block int) (lo, hi int) {
 	return block * b.size, min((block+1)*b.size, b.h.rows)
 }
 
-// sumRows adds up f over groups of the rows lo to hi. A late group, which costs more in a triangle, follows an early one: so members of
-// the team have as much to do.
+// sumRows adds up f over groups of the rows lo to hi. In a triangle late groups cost more, so early and late
+// groups alternate, which gives members of the team equal work.
 func (b *rowBlocks) sumRows(lo, hi int, f func(from, to int) float64) (q float64) {
 	parts := kernel.BlockCount(hi-lo, stepRows)
 	b.team.Do(parts, func(k int) {
@@ -147,10 +159,10 @@ func (b *rowBlocks) sumRows(lo, hi int, f func(from, to int) float64) (q float64
 	return kernel.Total(b.part[:parts])
 }
 
-// Extrapolate implements BlockProduct where nothing follows H.
+// Extrapolate implements BlockProduct for products without state that follows H.
 func (b *rowBlocks) Extrapolate(_ float64, h *Dense) { b.h = h }
 
-// stateless is a product that reads H and keeps nothing of it.
+// stateless implements methods of a product that reads H and keeps nothing derived from it.
 type stateless struct{}
 
 func (stateless) Move(int, float64, []float64) {}
@@ -168,12 +180,12 @@ type denseBlocks[F kernel.Float] struct {
 	m *symDense[F]
 	rowBlocks
 	t           stepRooms
-	single      []float32 // A and H rounded, once StartRough has been called
+	single      []float32 // A rounded to float32, once StartRough has been called, and its scale
 	singleScale float64
-	narrow      []float32
-	wayOfAll    []float32 // the way of all rows, for joint steps
-	way         []float32 // the way of a block, too
-	wide        stepRooms // for parts of it in float64
+	narrow      []float32 // H rounded to float32
+	wayOfAll    []float32 // d of all rows in float32, for joint steps
+	way         []float32 // d of a block in float32
+	wide        stepRooms // parts of way in float64
 }
 
 func (b *denseBlocks[F]) RowsTo(dst []float64, lo, hi int) {
@@ -201,7 +213,7 @@ func (b *denseBlocks[F]) NearTo(dst, lower, near []float64, first, lo, hi int) {
 	copy(dst, lower)
 	clear(near)
 	from := min(first+b.size, n)
-	if b.m.offDiag { // row by row, for the digits by which A_ii may exceed the rest
+	if b.m.offDiag { // row by row, to keep the digits by which A_ii may exceed the rest
 		for i := lo; i < hi; i++ {
 			acc, row := near[(i-lo)*r:(i-lo+1)*r], b.m.row(i)
 			kernel.AddRowsTimes(acc, b.m.scale, row[first:i], i-first, h[first*r:i*r], r)
@@ -222,14 +234,15 @@ func (b *denseBlocks[F]) Step(block int, d []float64) float64 {
 	return b.m.scale * quad(&b.rowBlocks, b.m.a[lo*n+lo:(hi-1)*n+hi], n, d, b.t, b.m.offDiag)
 }
 
-// stepRooms is scratch for the rows of a block, in rooms for as many as one part of the work takes.
+// stepRooms is scratch space for the rows of a block, divided into rooms for the rows of one part of the
+// work.
 type stepRooms []float64
 
 func newStepRooms(size, cols int) stepRooms {
 	return make(stepRooms, kernel.BlockCount(size, stepRows)*(stepRows*cols+kernel.FarApart))
 }
 
-// of returns the room of the rows from to to, of r numbers.
+// of returns the room for rows from to to, of r numbers each.
 func (t stepRooms) of(from, to, r int) []float64 {
 	return t[from/stepRows*(stepRows*r+kernel.FarApart):][:(to-from)*r]
 }
@@ -247,14 +260,14 @@ func (b *denseBlocks[F]) StepAll(d *Dense, scratch []float64) (own, along float6
 	return kernel.Total(sums[:parts]), kernel.Total(sums[parts:])
 }
 
-// MoveAll implements JointProduct: nothing follows H.
+// MoveAll implements JointProduct; no state follows H.
 func (b *denseBlocks[F]) MoveAll(float64) {}
 
-// quad returns ⟨A_BB·d, d⟩ for an A_BB of rows stride apart, its diagonal left out if offDiag.
+// quad returns ⟨A_BB·d, d⟩ for an A_BB with rows stride apart, without its diagonal if offDiag is set.
 func quad[F kernel.Float](b *rowBlocks, a []F, stride int, d []float64, rooms stepRooms, offDiag bool) float64 {
 	r := b.h.cols
 	return b.sumRows(0, len(d)/r, func(from, to int) (q float64) {
-		if b.team.Members() > 1 { // others have written much of it
+		if b.team.Members() > 1 { // other members have written much of d
 			kernel.Fetch(d[:to*r])
 		}
 		own, t := d[from*r:to*r], rooms.of(from, to, r)
@@ -308,18 +321,21 @@ type csrBlocks struct {
 	stateless
 	csrProduct
 	rowBlocks
-	cut      []int32          // where each row's entries begin, and where those that are not left of its block do, modulo 2³²
-	near     []kernel.PairRow // that have entries in their own block left of the diagonal, or one on it
-	begin    []int            // where those of each block begin, and where the last end
-	work     []int            // of each block, how many entries those have near, and one more a row
-	diagonal bool             // whether A has any entry there
-	leaves   bool             // whether it leaves out any
-	single   []float32        // H where it is of float32, or nil
+	// For each row, the places modulo 2³² where its entries begin, and where those not left of its block
+	// begin.
+	cut      []int32
+	near     []kernel.PairRow // rows with entries in their own block left of the diagonal, or on it
+	begin    []int            // where the rows of each block begin in near, and where the last end
+	work     []int            // of each block, the entries counted in near, plus one for each row
+	diagonal bool             // whether A has an entry on the diagonal
+	leaves   bool             // whether A leaves out any stored entry
+	single   []float32        // H in float32, or nil
 }
 
 var _ SingleProduct = (*csrBlocks)(nil)
 
-// PrefersSingle implements SingleProduct. It pays where H exceeds half of a second-level cache (decision 0013); entries that are left out it would not leave out.
+// PrefersSingle implements SingleProduct. float32 pays if H exceeds half of a second-level cache (decision
+// 0013). It cannot be used if stored entries are left out.
 func (b *csrBlocks) PrefersSingle() bool {
 	n, r := b.rowBlocks.h.rows, b.rowBlocks.h.cols
 	return n*r >= rules.SpanFrom && !b.leaves
@@ -328,10 +344,11 @@ func (b *csrBlocks) PrefersSingle() bool {
 // Single implements SingleProduct.
 func (b *csrBlocks) Single(h []float32) { b.single = h }
 
-// before returns how many entries of row i are left of its block.
+// before returns the number of entries of row i that are left of its block.
 func (b *csrBlocks) before(i int) int { return int(b.cut[2*i+1] - b.cut[2*i]) }
 
-// places returns where the entries of the rows from lo to hi begin and end: of cut, which is about to be read, as long as that tells.
+// places returns where the entries of rows lo to hi begin and end. It reads cut, which is about to be read
+// anyway, as long as all places fit in its 32 bits.
 func (b *csrBlocks) places(lo, hi int) (begin, end int64) {
 	if int64(len(b.m.a.Col)) > math.MaxUint32 {
 		return b.m.a.RowPtr[lo], b.m.a.RowPtr[hi]
@@ -339,7 +356,8 @@ func (b *csrBlocks) places(lo, hi int) (begin, end int64) {
 	return int64(uint32(b.cut[2*lo])), int64(uint32(b.cut[2*hi]))
 }
 
-// PartRows implements LowerProduct. Where a row has the same sums whatever rows come with it, members' shares may end at any.
+// PartRows implements LowerProduct. If the sums of a row do not depend on which other rows are computed with
+// it, the shares of members may end at any row.
 func (b *csrBlocks) PartRows() (unit, most int) {
 	unit, most = unitRows, unitRows
 	spans := b.m.a.spanColumns(b.rowBlocks.h.cols) > 0
@@ -357,14 +375,18 @@ func (b *csrBlocks) WorkBefore(i int) int64 { return b.m.a.RowPtr[i] }
 
 func (b *csrBlocks) Extrapolate(_ float64, h *Dense) { b.csrProduct.h, b.rowBlocks.h = h, h }
 
-// LowerTo implements LowerProduct. Whether a block goes by spans, in which a row has the same sums whatever rows come with it, is found for all of it. If not, whether rows are taken together or one by one, which sum in another order, is found for unitRows at a
-// time: so it is the same in whatever multiples of that a block is cut.
+// LowerTo implements LowerProduct.
+//
+// Whether to go by spans is decided for a whole block; the sums of a row then do not depend on which other
+// rows are computed with it. Otherwise, rows are taken together or one by one, which sum in different orders.
+// That is decided for unitRows rows at a time, so it is the same in whatever multiples of unitRows a block is
+// divided.
 func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
 	a, r, h := b.m.a, b.rowBlocks.h.cols, b.rowBlocks.h.data
 	columns := a.spanColumns(r)
 	spans := columns > 0 && !b.m.leavesOut(first, min(first+b.size, a.rows))
 	switch {
-	case spans && b.single != nil: // as many bytes of which have twice as many rows
+	case spans && b.single != nil: // the same number of bytes holds twice as many rows
 		lowerBySpans(b, b.single, dst, lower, first, lo, hi, 2*columns)
 	case spans:
 		lowerBySpans(b, h, dst, lower, first, lo, hi, columns)
@@ -375,7 +397,7 @@ func (b *csrBlocks) LowerTo(dst, lower []float64, first, lo, hi int) {
 	}
 }
 
-// lowerBySpans is LowerTo by spans of so many columns, where H is x.
+// lowerBySpans is LowerTo by spans of the given number of columns, where x holds H.
 func lowerBySpans[F kernel.Float](b *csrBlocks, x []F, dst, lower []float64, first, lo, hi, columns int) {
 	a, r := b.m.a, b.rowBlocks.h.cols
 	for ; lo < hi; lo += spanRows {
@@ -392,7 +414,7 @@ func lowerBySpans[F kernel.Float](b *csrBlocks, x []F, dst, lower []float64, fir
 	}
 }
 
-// lowerAtOnce is LowerTo of rows all of whose entries count, where H is x.
+// lowerAtOnce is LowerTo for rows that leave out no entry, where x holds H.
 func lowerAtOnce[F kernel.Float](b *csrBlocks, x []F, dst, lower []float64, lo, hi int) {
 	a := b.m.a
 	begin, end := b.places(lo, hi)
@@ -422,10 +444,10 @@ func (b *csrBlocks) lowerByUnits(dst, lower []float64, lo, hi int) {
 	}
 }
 
-// unitRows is how many rows of a block LowerTo looks at together.
+// unitRows is the number of rows of a block for which LowerTo decides together.
 const unitRows = 16
 
-// lowerTo is LowerTo row by row.
+// lowerTo is LowerTo, row by row.
 func (b *csrBlocks) lowerTo(dst, lower []float64, lo, hi int) {
 	r := b.rowBlocks.h.cols
 	for i := lo; i < hi; i++ {
@@ -448,7 +470,8 @@ func (b *csrBlocks) lowerTo(dst, lower []float64, lo, hi int) {
 	}
 }
 
-// aloneBelow is the least multiply–adds of a step that the team shares: meeting takes as long as some thousands.
+// aloneBelow is the least number of multiply–adds of a step that the team shares: a meeting of the team takes
+// as long as some thousands of them.
 const aloneBelow = 1 << 13
 
 func (b *csrBlocks) Step(block int, d []float64) float64 { return stepOf(b, block, d) }
@@ -468,7 +491,7 @@ func stepOf[F kernel.Float](b *csrBlocks, block int, d []F) float64 {
 	sum := func(from, to int) float64 {
 		rows := b.near[from:to]
 		q := 2 * kernel.SumPairs(d, r, int32(lo), rows, cut, col, val)
-		if b.diagonal { // which rows between those have not
+		if b.diagonal { // which is 0 for the rows in between
 			from, to := int(rows[0].Row), int(rows[len(rows)-1].Row)+1
 			q += kernel.RowSquares(d[(from-lo)*r:(to-lo)*r], b.m.diag[from:to])
 		}

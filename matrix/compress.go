@@ -13,55 +13,76 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// Compression says how Compress works.
+// Compression holds the settings of Compress.
 type Compression struct {
-	// Columns is how many vectors span the space A is compressed to: at least 1, and counted as n when more.
+	// Columns is the number of vectors that span the space A is compressed to. It is at least 1; more than n
+	// counts as n.
 	Columns int
-	// Power is how many more times A is applied to them, which turns them towards the eigenvectors of the largest |λ|. With 2,
-	// and 10 or 20 columns more than are kept, the error is within a few percent of the least there is; 0 is enough where the
-	// spectrum falls off a cliff.
+	// Power is how many more times A is applied to these vectors, which turns them towards the eigenvectors
+	// of the largest |λ|. With Power 2 and 10 or 20 columns more than are kept, the error is within a few
+	// percent of the least possible; 0 is enough if the spectrum falls off sharply.
 	Power int
-	// Keep is how many eigenvalues to keep, those of the largest magnitude; 0 means all. Those below some 10⁻¹⁴ of the largest
-	// are not found.
+	// Keep is the number of eigenvalues to keep, those of the largest magnitude; 0 means all. Eigenvalues
+	// below some 10⁻¹⁴ of the largest are not found.
 	Keep int
-	// Near, if it is not 0, is how far from A the operator may be to be of use, relatively. Where by the first product it looks as if the best of its rank were
-	// farther, Compress gives up with ErrFar; and with columns to spare it begins with an Ω that has zeros, which takes less time, and now and then misses what numbers everywhere would find. It does without
-	// the last product where what it has is near enough by a bound.
+	// Near, if it is not 0, is the largest distance from A, relative to ‖A‖, at which the operator is of use.
+	//
+	//   - If there are columns to spare, 0 < Keep < Columns, and the first product suggests that even the
+	//     best operator of rank Keep is farther away, Compress gives up with ErrFar.
+	//   - If there are columns to spare, Ω may have zeros. That takes less time, and now and then misses what
+	//     numbers everywhere would find.
+	//   - The last product is skipped if a bound shows that what has been found is near enough.
 	Near float64
-	// Seed fixes the vectors at the start.
+	// Seed determines the random vectors at the start.
 	Seed uint64
-	// Workers is how many goroutines may work at once.
+	// Workers is the number of goroutines that may work at once.
 	Workers int
 }
 
-// ErrCompression reports a Compression that makes no sense, ErrFar that there is no operator of that rank as near as wanted.
+// ErrCompression reports a Compression with invalid settings, and ErrFar that no operator of that rank is as
+// near as wanted.
 var (
 	ErrCompression = errors.New("matrix: bad compression")
-	ErrFar         = errors.New("matrix: no low rank is near")
+	ErrFar         = errors.New("matrix: no matrix of low rank is near enough")
 )
 
-// Compress returns an operator Ã of low rank near a, and ‖A − Ã‖_F or, with Near, a bound on it. With Ω an n×Columns matrix of uniform numbers in
-// [−1, 1], or zeros but for eight of them for each item, or seven, where Near is given and there are 48 columns or more and more than are kept, Q an orthonormal basis of the columns of A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ, vectors W: Ã = U·diag(λ)·Uᵀ for U = Q·W.
+// Compress returns an operator Ã of low rank near a, and the distance ‖A − Ã‖_F or, with Near, a bound on it.
 //
-// The distance is exact for an orthonormal Q, as QBQᵀ is the projection of A on the matrices QMQᵀ, and dropping eigenvalues
-// of B is dropping orthogonal terms:
+// Let Ω be an n×Columns matrix of uniform numbers in [−1, 1], Q an orthonormal basis of the columns of
+// A^(1+Power)·Ω, and B = QᵀAQ with eigenvalues λ and eigenvectors W. Then Ã = U·diag(λ)·Uᵀ for U = Q·W. If
+// Near is given and there are at least 48 columns, more than are kept, each item has numbers in only eight
+// columns of Ω, or seven, and zeros in the others.
+//
+// The distance is exact for an orthonormal Q, because QBQᵀ is the projection of A on the matrices QMQᵀ, and
+// dropping eigenvalues of B drops orthogonal terms:
 //
 //	‖A − U·diag(λ)·Uᵀ‖² = ‖A‖² − Σλ²   over the λ that are kept
 //
-// The difference cancels: below some 1e-7·‖A‖, or of what ‖A‖² itself is what is left of (Taken), it is noise, and 0 where it comes out negative. With ErrFar it is an estimate.
+// The difference cancels. Below some 1e-7·‖A‖, or 1e-7 of the number from which ‖A‖ itself is computed by
+// subtraction (Taken), it is noise; where it comes out negative, the distance is 0. With ErrFar the distance
+// is an estimate.
 //
-// Where Near is given, all of that is of XXᵀ for dense points that keep it (Folded), since products with that take next to nothing, and Ã = Xᵀ·U·Uᵀ·X; Ω has no zeros then, and the distance is exact, too. Of any other A, with Power ≥ 1, the last product but one is enough if
-// Nyström's formula is, and the distance is a bound. Else Ã is, to rounding, the same for A in any form.
+// With Near there are two shortcuts:
 //
-// Power+2 products of A with Columns vectors, or one less, of a dense A the first with 8 if that is enough, and O(n·Columns²) besides; some four n×Columns matrices of memory. The same for any
-// number of workers. A context that is cancelled is noticed after the product at work, and then its error is returned and nothing else.
+//   - Dense points that keep XXᵀ (Folded) are compressed through XXᵀ, with which products take next to
+//     nothing, and Ã = Xᵀ·U·Uᵀ·X. Ω then has no zeros, and the distance is exact, too.
+//   - For any other A and Power ≥ 1, the last product is skipped if Nyström's formula is near enough without
+//     it; the distance is then a bound.
 //
-// Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithms 4.4, 5.3 and 5.5.
+// Without these shortcuts Ã is, to rounding, the same whatever the form of A.
+//
+// It takes Power+2 products of A with Columns vectors, or one less; for a dense A the first product is with
+// only 8 if Ω has zeros. O(n·Columns²) work and some four n×Columns matrices of memory come on top.
+// The result is the same for any number of workers. If ctx is cancelled, Compress stops after the product in
+// progress and returns the error of ctx and nothing else.
+//
+// Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithms 4.4,
+// 5.3 and 5.5.
 func Compress(ctx context.Context, a Operator, c Compression) (Operator, float64, error) {
 	if c.Columns < 1 || c.Power < 0 || c.Keep < 0 || !(c.Near >= 0) {
 		return nil, 0, fmt.Errorf("%w: %+v", ErrCompression, c)
 	}
-	// Squares of what follows must exist.
+	// Scaling keeps the squares of what follows in range.
 	scale := unitScale(a.Norm())
 	a, negatives := a.Scaled(scale), a.Negatives()
 	of, points := a, (*GramOperator)(nil)
@@ -78,7 +99,7 @@ func Compress(ctx context.Context, a Operator, c Compression) (Operator, float64
 	}
 	aq := multiply(of, q, c.Workers)
 	for left := c.Power; left > 0; left-- {
-		if left == 1 && points == nil { // for points another product takes next to nothing
+		if left == 1 && points == nil { // for points, another product takes next to nothing
 			if m, bound := c.nearEnough(ctx, a, q, aq); m != nil {
 				return told(m, bound)
 			}
@@ -114,7 +135,8 @@ func Compress(ctx context.Context, a Operator, c Compression) (Operator, float64
 	return told(m, math.Sqrt(max(0, errSq)))
 }
 
-// nearEnough returns what Nyström's formula makes of the orthonormal q and A·q, and a bound on its distance from A, or nil where that is not as near as is asked for.
+// nearEnough returns the operator that Nyström's formula makes of the orthonormal q and A·q, and a bound on
+// its distance from A. It returns nil if that is not as near as Near asks for.
 func (c Compression) nearEnough(ctx context.Context, a Operator, q, aq *Dense) (m *GramOperator, bound float64) {
 	if c.Near == 0 {
 		return nil, 0
@@ -126,8 +148,11 @@ func (c Compression) nearEnough(ctx context.Context, a Operator, q, aq *Dense) (
 	return m, bound
 }
 
-// span returns an orthonormal basis of A·Ω with so many columns, or ErrFar, and the square of about how far A is. Ω may have zeros only where rows of A are items, of which it takes long: features
-// next to each other often have nothing to do with any others.
+// span returns an orthonormal basis of A·Ω for an Ω with the given number of columns. If A is too far from
+// low rank, it returns ErrFar and an estimate of the square of the distance.
+//
+// Ω may have zeros only if the rows of A are items, where a product takes long: neighboring features often
+// have nothing in common with any others.
 func (c Compression) span(ctx context.Context, a Operator, columns int, items bool) (q *Dense, rest float64, err error) {
 	spare := c.Near > 0 && c.Keep > 0 && c.Keep < columns
 	start := newSketch(a.Dim(), columns, spare && items, c.Seed)
@@ -139,12 +164,15 @@ func (c Compression) span(ctx context.Context, a Operator, columns int, items bo
 		return nil, 0, fmt.Errorf("%w: a product with the operator has %v", ErrNotFinite, most)
 	}
 	if spare {
-		// What is left of a column that is freed of those before it is, on average, what A has outside of their space of a group of items, times what a number of Ω
-		// has. The last columns are of as many groups as there are of them, or of all: those are taken for the others.
+		// Remove from a column of Y its part in the space of the columns before it. The square of the rest
+		// is, on average, the squared norm of what A, for the items of one group, has outside that space,
+		// times the variance of a number of Ω. The last columns belong to as many groups as there are such
+		// columns, or to all groups; these stand for the others.
 		const variance = 1.0 / 3
 		over := float64(columns - c.Keep)
 		rest := restOfColumns(gram(y, c.Workers), c.Keep) / over * float64(start.groups) / variance
-		// A rule of thumb, after what the space of all columns leaves on average for a Gaussian Ω: at most 1 + keep/(over − 1) times what the best of rank keep does (Theorem 10.5).
+		// A rule of thumb, after what the space of all columns leaves on average for a Gaussian Ω (Theorem
+		// 10.5): at most 1 + keep/(over − 1) times what the best of rank keep leaves.
 		if far := c.Near * a.Norm(); rest > far*far*(1+float64(c.Keep)/(over-1)) {
 			return nil, rest, ErrFar
 		}
@@ -152,12 +180,12 @@ func (c Compression) span(ctx context.Context, a Operator, columns int, items bo
 	return orthonormalize(y, c.Workers), 0, nil
 }
 
-// restOfColumns returns the sum of the squares of what is left of the columns of Y from keep on when each is freed of what it has in common with
-// those before, from g = YᵀY (k×k).
+// restOfColumns returns the sum of the squares of the columns of Y from keep on, after removing from each
+// column its part in the space of the columns before it, given g = YᵀY (k×k).
 func restOfColumns(g *Dense, keep int) (rest float64) {
-	const dependent = 0x1p-40 // of its square is left of a column that is rounding of others
+	const dependent = 0x1p-40 // a column with no more of its square left is the rounding of others
 	k := g.rows
-	l := make([]float64, k*k) // of Cholesky's decomposition
+	l := make([]float64, k*k) // Cholesky factor
 	for i := range k {
 		row := l[i*k : (i+1)*k]
 		for j := range i {
@@ -175,8 +203,8 @@ func restOfColumns(g *Dense, keep int) (rest float64) {
 	return rest
 }
 
-// eigen returns the eigenvalues of the symmetric matrix b, in order of falling magnitude, and in the same order its
-// eigenvectors, as columns. Of b_ij and b_ji it takes the mean. It spoils b.
+// eigen returns the eigenvalues of the symmetric matrix b in order of decreasing magnitude, and its
+// eigenvectors as columns in the same order. It uses the mean of b_ij and b_ji, and overwrites b.
 func eigen(ctx context.Context, b *Dense, workers int) (values []float64, vectors *Dense, err error) {
 	n := b.rows
 	b.Symmetrize(Average)
@@ -199,18 +227,20 @@ func eigen(ctx context.Context, b *Dense, workers int) (values []float64, vector
 	return values, vectors, nil
 }
 
-// orthonormalize returns an orthonormal basis of the columns of y (n×k), of as many vectors as are independent to rounding.
+// orthonormalize returns an orthonormal basis of the columns of y (n×k), with as many vectors as are
+// independent to rounding.
 //
-// It is the QR decomposition by way of Cholesky's, YᵀY = RᵀR and Q = Y·R⁻¹, which costs three products of blocks but squares
-// the condition of Y. So only as many columns are taken at once, by pivoting, as have a condition of some 10⁴; their Q is
-// orthogonal to 10⁻⁸ or so, and when the same is done to Q, to rounding. The other columns are freed of what they have in
-// common with those, as often as that makes them much shorter or alike, and have their turn.
+// It computes the QR decomposition by way of Cholesky's, YᵀY = RᵀR and Q = Y·R⁻¹, which costs three products
+// of blocks but squares the condition number of Y. So it takes at once only as many columns, chosen by
+// pivoting, as have a condition number of some 10⁴. Their Q is orthogonal to 10⁻⁸ or so, and to rounding
+// after the same is done to Q. The other columns are orthogonalized against it, repeatedly if that makes them
+// much shorter or more alike, and then have their turn.
 func orthonormalize(y *Dense, workers int) *Dense {
-	const mostTurns = 5       // two or three do
-	const dependent = 0x1p-46 // of its norm is left of a column that is rounding of others
+	const mostTurns = 5       // two or three suffice
+	const dependent = 0x1p-46 // a column with no more of its norm left is the rounding of others
 	q, all, g := NewDense(y.rows, 0, nil), y, gram(y, workers)
 	norms := columnNorms(g)
-	rest := make([]int, y.cols) // the columns of all that y has
+	rest := make([]int, y.cols) // which columns of all y holds
 	for k := range rest {
 		rest[k] = k
 	}
@@ -231,7 +261,7 @@ func orthonormalize(y *Dense, workers int) *Dense {
 			g = gram(more, workers)
 			t, _ = inverseFactor(g, columnNorms(g))
 			more = times(more, t, workers)
-			if fromIdentity(g) < 0.5 { // else rounding of what was taken off is more beside what is left
+			if fromIdentity(g) < 0.5 { // otherwise rounding of what was subtracted matters in what is left
 				break
 			}
 		}
@@ -264,10 +294,11 @@ func fromIdentity(g *Dense) float64 {
 	return math.Sqrt(sq)
 }
 
-// inverseFactor returns the t (k×q) that makes the columns of Y·t orthonormal for YᵀY = g (k×k), and the q columns of Y that
-// it takes. norms are those of the columns of Y; one with norm 0 is not taken.
+// inverseFactor returns the t (k×q) for which the columns of Y·t are orthonormal, where YᵀY = g (k×k), and
+// the q columns of Y that it uses. norms are the norms of the columns of Y; a column with norm 0 is not used.
 func inverseFactor(g *Dense, norms []float64) (t *Dense, taken []int) {
-	// What is left of the square of the norm of a column, freed of those taken before, for it to be taken.
+	// A column is used only if at least this part of its squared norm is left once it is orthogonal to those
+	// used before.
 	const least = 1e-8
 	k := g.rows
 	if k == 0 {
@@ -290,7 +321,7 @@ func inverseFactor(g *Dense, norms []float64) (t *Dense, taken []int) {
 	}
 	var u, inverse mat.TriDense
 	c.UTo(&u)
-	_ = inverse.InverseTri(u.SliceTri(0, q)) // an error would say that the diagonal falls below √least
+	_ = inverse.InverseTri(u.SliceTri(0, q)) // an error would mean a diagonal entry below √least
 	for a, i := range taken {
 		for b := a; b < q; b++ {
 			t.Set(i, b, inverse.At(a, b)/norms[i])
@@ -299,7 +330,7 @@ func inverseFactor(g *Dense, norms []float64) (t *Dense, taken []int) {
 	return t, taken
 }
 
-// columnNorms returns the norms of the columns of Y from YᵀY.
+// columnNorms returns the norms of the columns of Y, given g = YᵀY.
 func columnNorms(g *Dense) []float64 {
 	norms := make([]float64, g.rows)
 	for k := range norms {
@@ -308,7 +339,7 @@ func columnNorms(g *Dense) []float64 {
 	return norms
 }
 
-// project returns y − Q·(Qᵀy), in y.
+// project replaces y by y − Q·(Qᵀy), and returns it.
 func project(y, q *Dense, workers int) *Dense {
 	if q.cols > 0 {
 		kernel.Axpy(y.data, -1, times(q, transTimes(q, y, workers), workers).data)
@@ -327,7 +358,7 @@ func columnsOf(m *Dense, columns []int) *Dense {
 	return out
 }
 
-// beside returns the columns of a and after them those of b.
+// beside returns the columns of a followed by those of b.
 func beside(a, b *Dense) *Dense {
 	if a.cols == 0 {
 		return b
@@ -340,7 +371,7 @@ func beside(a, b *Dense) *Dense {
 	return out
 }
 
-// productRows is how many rows of a product are computed at a time.
+// productRows is the number of rows of a product that are computed at a time.
 const productRows = 64
 
 // multiply returns A·h.
@@ -350,13 +381,13 @@ func multiply(a Operator, h *Dense, workers int) *Dense {
 	return out
 }
 
-// productTo sets dst to all of p.
+// productTo sets dst to all rows of p.
 func productTo(dst *Dense, p Product, workers int) {
 	r := dst.cols
 	kernel.Blocks(dst.rows, productRows, workers, func(_, lo, hi int) { p.RowsTo(dst.data[lo*r:hi*r], lo, hi) })
 }
 
-// times returns a·b for an a of many rows.
+// times returns a·b, where a has many rows.
 func times(a, b *Dense, workers int) *Dense {
 	out, k, r := NewDense(a.rows, b.cols, nil), a.cols, b.cols
 	kernel.Blocks(a.rows, productRows, workers, func(_, lo, hi int) {
@@ -365,7 +396,7 @@ func times(a, b *Dense, workers int) *Dense {
 	return out
 }
 
-// transTimes returns aᵀb for matrices of many rows.
+// transTimes returns aᵀb, where both have many rows.
 func transTimes(a, b *Dense, workers int) *Dense {
 	k, r := a.cols, b.cols
 	return NewDense(k, r, sumParts(a.rows, k*r, workers, func(c []float64, lo, hi int) {

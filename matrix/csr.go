@@ -9,9 +9,9 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// CSR is a sparse rows×cols matrix by compressed rows: the entries of row i are Val[p] in column Col[p] for
-// RowPtr[i] ≤ p < RowPtr[i+1], columns strictly increasing. A nil Val means that every stored entry is 1, which
-// is how an unweighted graph is kept in a third of the memory. Columns are int32, so cols ≤ 2³¹−1.
+// CSR is a sparse rows×cols matrix in compressed-row form: row i has the entries Val[p] in columns Col[p] for
+// RowPtr[i] ≤ p < RowPtr[i+1], with strictly increasing columns. A nil Val means that every stored entry is
+// 1, so an unweighted graph takes a third of the memory. Columns are int32, so cols ≤ 2³¹−1.
 type CSR struct {
 	rows, cols int
 	RowPtr     []int64   // rows+1
@@ -22,9 +22,9 @@ type CSR struct {
 // ErrMalformed reports a sparse matrix whose arrays contradict each other or its shape.
 var ErrMalformed = errors.New("matrix: malformed sparse matrix")
 
-// NewCSR returns the matrix over the given arrays, which it keeps and does not copy, after checking that they
-// describe one: pointers from 0 to len(col) without a step back, columns inside the shape and strictly increasing
-// in each row. O(nnz).
+// NewCSR returns the matrix over the given arrays, which it keeps without copying. It first checks that they
+// describe a matrix: row pointers that run from 0 to len(col) and never decrease, and columns that lie inside
+// the shape and strictly increase within each row. O(nnz).
 func NewCSR(rows, cols int, rowPtr []int64, col []int32, val []float64) (*CSR, error) {
 	switch {
 	case rows < 0 || cols < 0 || cols > math.MaxInt32:
@@ -52,13 +52,13 @@ func NewCSR(rows, cols int, rowPtr []int64, col []int32, val []float64) (*CSR, e
 	return &CSR{rows: rows, cols: cols, RowPtr: rowPtr, Col: col, Val: val}, nil
 }
 
-// Dims returns the numbers of rows and columns.
+// Dims returns the number of rows and the number of columns.
 func (m *CSR) Dims() (rows, cols int) { return m.rows, m.cols }
 
 // NNZ returns the number of stored entries.
 func (m *CSR) NNZ() int64 { return int64(len(m.Col)) }
 
-// Row returns the columns and values of row i; values are nil when all are 1.
+// Row returns the columns and values of row i; val is nil if all values are 1.
 func (m *CSR) Row(i int) (col []int32, val []float64) {
 	lo, hi := m.RowPtr[i], m.RowPtr[i+1]
 	if m.Val == nil {
@@ -67,14 +67,14 @@ func (m *CSR) Row(i int) (col []int32, val []float64) {
 	return m.Col[lo:hi:hi], m.Val[lo:hi:hi]
 }
 
-// rowAhead is Row, but the slice of columns goes on, beyond its length, with the columns of the rows that follow:
-// kernel.GatherRows fetches what they point at ahead of time.
+// rowAhead is Row, except that the capacity of the slice of columns extends over the rows that follow, so
+// that kernel.GatherRows can prefetch what their columns refer to.
 func (m *CSR) rowAhead(i int) (col []int32, val []float64) {
 	_, val = m.Row(i)
 	return m.Col[m.RowPtr[i]:m.RowPtr[i+1]], val
 }
 
-// values returns the values from one to another, nil where all are one.
+// values returns the values in places from to to−1, or nil if all values are 1.
 func (m *CSR) values(from, to int64) []float64 {
 	if m.Val == nil {
 		return nil
@@ -82,7 +82,8 @@ func (m *CSR) values(from, to int64) []float64 {
 	return m.Val[from:to]
 }
 
-// At returns the entry in row i, column j, counted from 0; 0 when it is not stored. It panics where there is no such place. O(log nnz(row)).
+// At returns the entry in row i, column j, counted from 0; it is 0 if it is not stored. At panics if i or j
+// is out of range. O(log nnz(row)).
 func (m *CSR) At(i, j int) float64 {
 	if j < 0 || j >= m.cols {
 		panic(badColumn)
@@ -98,23 +99,26 @@ func (m *CSR) At(i, j int) float64 {
 	return val[p]
 }
 
-// Transpose returns a copy with rows and columns exchanged, O(nnz + rows + cols) time and that much new memory.
+// Transpose returns a copy with rows and columns exchanged. It takes O(nnz + rows + cols) time and as much
+// new memory.
 func (m *CSR) Transpose() *CSR { return m.transpose(1) }
 
-// TransposeBy is Transpose by so many goroutines at once.
+// TransposeBy is Transpose with up to workers goroutines.
 func (m *CSR) TransposeBy(workers int) *CSR { return m.transpose(workers) }
 
-// longColumn is how many entries a part of the rows has in a column, on average, for transpose to take it: fewer would all write to the same cache lines, and
-// places in columns would take as much memory as entries.
+// longColumn is the least average number of entries that a part of the rows has in a column when transpose
+// divides the rows. With fewer, all parts would write to the same cache lines, and their positions in the
+// columns would take as much memory as the entries.
 const longColumn = 4
 
-// transpose goes by parts of the rows with about as many entries each.
+// transpose divides the rows into parts with about the same number of entries each.
 func (m *CSR) transpose(workers int) *CSR {
 	t := &CSR{rows: m.cols, cols: m.rows, RowPtr: kernel.Room[int64](m.cols + 1), Col: kernel.Room[int32](len(m.Col))}
 	if m.Val != nil {
 		t.Val = kernel.Numbers(len(m.Val))
 	}
-	next := make([][]int64, max(1, min(workers, len(m.Col)/(longColumn*m.cols+1)))) // of each part, how many entries a column has, and then where the next one goes
+	// For each part and column: first the number of entries, then the place of the next one.
+	next := make([][]int64, max(1, min(workers, len(m.Col)/(longColumn*m.cols+1))))
 	each := func(f func(next []int64, i int, from, to int64)) {
 		kernel.Blocks(len(next), 1, workers, func(k, _, _ int) {
 			if next[k] == nil {
@@ -151,7 +155,8 @@ func (m *CSR) transpose(workers int) *CSR {
 	return t
 }
 
-// rowAt returns the first row of part k of so many with about as many entries each; of one more, a row after the last that has any.
+// rowAt returns the first row of part k if the rows are divided into that many parts with about the same
+// number of entries each. For k = parts it returns a row after the last that has entries.
 func (m *CSR) rowAt(k, parts int) int {
 	i, _ := slices.BinarySearch(m.RowPtr[:m.rows], int64(k)*m.NNZ()/int64(parts))
 	return i

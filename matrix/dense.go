@@ -9,19 +9,19 @@ import (
 	"symnmf/internal/kernel"
 )
 
-const badLen = "matrix: length of data does not match the shape" // a mistake of the caller's program, not of its data
+const badLen = "matrix: length of data does not match the shape" // a bug in the caller, not a fault of its data
 
-const badColumn = "matrix: there is no such column"
+const badColumn = "matrix: column index out of range"
 
-// Dense is a rows×cols matrix stored by rows in one slice, without padding. The factor H is a Dense, and so is a
-// table of points. It implements gonum's mat.Matrix.
+// Dense is a rows×cols matrix stored by rows in one slice, without padding. The factor H is a Dense, and so
+// is a dense table of points. It implements gonum's mat.Matrix.
 type Dense struct {
 	rows, cols int
 	data       []float64
 }
 
-// NewDense returns a rows×cols matrix over data, which it keeps and does not copy; a nil data means a zero matrix.
-// It panics when len(data) is not rows·cols.
+// NewDense returns a rows×cols matrix over data, which it keeps without copying. If data is nil, the matrix
+// is zero. NewDense panics if len(data) is not rows·cols.
 func NewDense(rows, cols int, data []float64) *Dense {
 	if rows < 0 || cols < 0 || cols > 0 && rows > math.MaxInt/cols {
 		panic(badLen)
@@ -35,7 +35,7 @@ func NewDense(rows, cols int, data []float64) *Dense {
 	return &Dense{rows, cols, data}
 }
 
-// Dims returns the numbers of rows and columns.
+// Dims returns the number of rows and the number of columns.
 func (m *Dense) Dims() (rows, cols int) { return m.rows, m.cols }
 
 // At returns the entry in row i, column j, counted from 0.
@@ -58,8 +58,8 @@ func (m *Dense) Clone() *Dense {
 	return &Dense{m.rows, m.cols, append([]float64(nil), m.data...)}
 }
 
-// CSR returns the entries of m that are not 0 as a sparse matrix, without values where each is 1; columns must fit 32 bits, or it panics.
-// O(rows·cols), 12 bytes an entry.
+// CSR returns the nonzero entries of m as a sparse matrix, without values if every nonzero is 1. It panics if
+// the column indices do not fit in 32 bits. It takes O(rows·cols) time and 12 bytes an entry.
 func (m *Dense) CSR() *CSR {
 	if m.cols > math.MaxInt32 {
 		panic(badLen)
@@ -94,7 +94,7 @@ func (m *Dense) Transpose() *Dense { return m.transpose(1) }
 
 func (m *Dense) transpose(workers int) *Dense {
 	t := NewDense(m.cols, m.rows, nil)
-	const tile = 32 // columns: as many cache lines at a time are written to
+	const tile = 32 // columns, and so the number of cache lines written to at a time
 	kernel.Blocks(m.cols, tile, workers, func(_, j0, j1 int) {
 		if m.rows > 0 {
 			transpose(t.data[j0*m.rows:], m.rows, m.data[j0:], m.cols, m.rows, j1-j0)
@@ -103,7 +103,8 @@ func (m *Dense) transpose(workers int) *Dense {
 	return t
 }
 
-// transpose sets dst[j·dstStride+i] = src[i·srcStride+j] for i < rows, j < cols. It takes as many rows at a time as fill a cache line.
+// transpose sets dst[j·dstStride+i] = src[i·srcStride+j] for i < rows, j < cols. It takes as many rows at a
+// time as fill a cache line.
 func transpose(dst []float64, dstStride int, src []float64, srcStride, rows, cols int) {
 	const line = 8
 	i := 0

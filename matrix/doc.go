@@ -1,13 +1,22 @@
-// Package matrix holds the matrices of symmetric nonnegative factorization and the one interface solvers see of them.
+// Package matrix provides the matrices of symmetric nonnegative matrix factorization and Operator, the one
+// interface through which solvers see them.
 //
-// Two types store numbers: Dense, by rows, and CSR, by compressed rows. The symmetric n×n matrix A that is factored comes as
-// an Operator: FromDense and FromCSR take A itself (FromSymmetric takes gonum's types, FromDense32 halves the memory), Gram
-// takes points and stands for their inner products, which are formed only if that is smaller, and NewLowRank takes a few eigenvectors, which
-// Compress finds for any Operator. Normalized is a view that divides A by the roots of its row sums. Strongest and
-// SampleByResistance make a sparse A of any other.
+// Two types store numbers: Dense, by rows, and CSR, by compressed rows. The symmetric n×n matrix A to be
+// factored is an Operator, made by one of these constructors:
 //
-// Constructors keep the slices they are given and do not copy them; whoever passes them must leave them alone
-// afterwards. Operators are immutable, so any number of goroutines may use one at once.
+//   - FromDense and FromCSR take A itself. FromSymmetric takes gonum's symmetric types, and FromDense32
+//     stores A in single precision, in half the memory.
+//   - Gram takes points and stands for the matrix of their inner products, which is formed only where it is
+//     no larger than the points.
+//   - NewLowRank takes a few eigenvectors; Compress finds them for any Operator.
 //
-// Destinations come first in an argument list, must have the right length, and must not overlap the other arguments.
+// Normalized is a view of A with row i and column i divided by the square root of row sum i. Strongest makes
+// a sparse A of any other, and SampleByResistance a sparser graph of a graph.
+//
+// Unless they say otherwise, constructors keep the slices they are given without copying them, and the caller
+// must not change those slices afterwards. Operators are immutable, so any number of goroutines may use one
+// at once.
+//
+// Destinations come first in an argument list, must have the right length, and must not overlap the other
+// arguments.
 package matrix

@@ -13,55 +13,60 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// EigenOptions says how far Eigen goes. The zero value is the default.
+// EigenOptions holds the settings of Eigen. The zero value selects the defaults.
 type EigenOptions struct {
-	Tol         float64 // largest residual ‖A·u−λ·u‖ over ‖A‖₂; 0 means 1e-10. Below some 1e-14 rounding forbids it
-	Seed        uint64  // of the first block; fixes every bit of the answer
-	Workers     int     // goroutines; 0 means GOMAXPROCS. The answer does not depend on it
-	MaxProducts int     // limit on A times a vector before the final check; 0 means 100 times the columns of the basis
+	Tol         float64 // largest residual ‖A·u−λ·u‖ over ‖A‖₂; 0 means 1e-10. Rounding rules out less than some 1e-14
+	Seed        uint64  // of the random start block; with it the result is reproducible bit for bit
+	Workers     int     // goroutines; 0 means GOMAXPROCS. The result does not depend on it
+	MaxProducts int     // limit on Products before the final check; 0 means 100 times the columns of the basis
 }
 
-// Eigenpairs are the k largest eigenvalues of A, negative ones below positive ones whatever their size.
+// Eigenpairs are the k algebraically largest eigenvalues of A, negative ones below positive ones whatever
+// their magnitude, and their eigenvectors.
 type Eigenpairs struct {
 	Values    []float64 // k, decreasing
 	Vectors   *Dense    // n×k, orthonormal columns
-	Residuals []float64 // k: ‖A·u−λ·u‖, from a product made for it at the end
-	Norm2     float64   // the largest |Ritz value| seen: ‖A‖₂, from below
-	Failed    []int     // the pairs, counted from 0, whose residual is above Tol·Norm2
-	Limited   bool      // MaxProducts ended the run: pairs failed, or copies of a multiple eigenvalue may be missing
-	Products  int       // A times a vector, the final check included
+	Residuals []float64 // k: ‖A·u−λ·u‖, from a separate product at the end
+	Norm2     float64   // the largest |Ritz value| seen, a lower bound on ‖A‖₂
+	Failed    []int     // the pairs, counted from 0, with a residual above Tol·Norm2
+	Limited   bool      // MaxProducts ended the run; pairs failed, or copies of a multiple eigenvalue may be missing
+	Products  int       // products of A with a vector, including the final check
 }
 
-// ErrEigen reports eigenpairs that cannot be computed.
-var ErrEigen = errors.New("matrix: eigenpairs")
+// ErrEigen reports that eigenpairs cannot be computed.
+var ErrEigen = errors.New("matrix: cannot compute eigenpairs")
 
 const (
 	eigenTol   = 1e-10
 	eigenLimit = 100 // times the size of the basis
 
-	// eigenBlock is how many columns are multiplied at a time. A block reads A and the basis as often as a column does; the
-	// wider it is, the lower the degree of a Krylov space of given size. On CBCL, classic, hitech and ohscal blocks of 8 took
-	// 0.6 to 0.9 times as long as blocks of 16 or 12, and blocks of 4, with a quarter fewer products, no less than blocks of 8.
+	// eigenBlock is the number of columns that are multiplied at a time. A block reads A and the basis as
+	// often as a single column does, but the wider it is, the lower the degree of a Krylov space of given
+	// size. On CBCL, classic, hitech and ohscal, blocks of 8 took 0.6 to 0.9 times as long as blocks of 16 or
+	// 12. Blocks of 4, with a quarter fewer products, took no less than blocks of 8.
 	eigenBlock = 8
 )
 
 // Eigen returns the k algebraically largest eigenvalues of a and orthonormal eigenvectors, 1 ≤ k ≤ n.
 //
-// Reaching MaxProducts is no error: the best pairs found are returned, Limited set. When ctx is cancelled nothing but its
-// error is returned. Residuals bound errors: some eigenvalue lies within each residual of
-// each value. That none is left out is not certain but almost: it takes a random block that misses an eigenvector.
+// Reaching MaxProducts is no error: the best pairs found are returned, with Limited set. If ctx is cancelled,
+// only its error is returned. Residuals bound errors: some eigenvalue lies within each residual of each
+// value. It is not certain, but almost, that no larger eigenvalue is left out: it takes a random block that
+// misses an eigenvector.
 //
-// Where the basis would be half of ℝⁿ, A is formed and reduced whole: n products, O(n³), whatever MaxProducts, in memory for n·(n+3k) numbers. Otherwise
-// memory is some n·(4k+32) numbers, n·(3k+80) below k = 48, and, for sparse points, another copy of them.
+// If the basis would take up half of ℝⁿ or more, A is formed and reduced whole. That takes n products,
+// whatever MaxProducts, O(n³) work, and memory for n·(n+3k) numbers. Otherwise memory is some n·(4k+32)
+// numbers, or n·(3k+80) for k below 48, and, for sparse points, another copy of them.
 //
-// Method: reduction to a tridiagonal matrix (reduce.go), or thick-restart block Lanczos, every block orthogonalized against the whole basis. Sources: Wu and Simon,
-// Thick-restart Lanczos method for large symmetric eigenvalue problems, SIAM J. Matrix Anal. Appl. 22 (2000); Stathopoulos
-// and Wu, A block orthogonalization procedure with constant synchronization requirements, SIAM J. Sci. Comput. 23 (2002).
+// Method: reduction to a tridiagonal matrix (reduce.go), or thick-restart block Lanczos with every block
+// orthogonalized against the whole basis. Sources: Wu and Simon, Thick-restart Lanczos method for large
+// symmetric eigenvalue problems, SIAM J. Matrix Anal. Appl. 22 (2000); Stathopoulos and Wu, A block
+// orthogonalization procedure with constant synchronization requirements, SIAM J. Sci. Comput. 23 (2002).
 func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpairs, error) {
 	n := a.Dim()
 	switch {
 	case k < 1 || k > n:
-		return nil, fmt.Errorf("%w: %d asked for of a matrix of %d rows", ErrEigen, k, n)
+		return nil, fmt.Errorf("%w: %d requested of a matrix with %d rows", ErrEigen, k, n)
 	case !(opt.Tol >= 0) || opt.Workers < 0 || opt.MaxProducts < 0:
 		return nil, fmt.Errorf("%w: tolerance %v, %d workers, %d products: none may be negative", ErrEigen, opt.Tol, opt.Workers, opt.MaxProducts)
 	}
@@ -96,7 +101,8 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	return res, nil
 }
 
-// unitScale returns a power of 4, by which A is scaled exactly, with ¼ ≤ scale·norm < 1, or as near as powers of 2 come to that; 1 for a norm of 0.
+// unitScale returns a power of 4, by which A is scaled exactly, with ¼ ≤ scale·norm < 1, or as near to that
+// as the range of powers of 2 allows. It returns 1 for a norm of 0.
 func unitScale(norm float64) float64 {
 	if !(norm > 0) {
 		return 1
@@ -105,15 +111,17 @@ func unitScale(norm float64) float64 {
 	return math.Ldexp(1, clamp(-e&^1, -1022, 1022))
 }
 
-// LowerBound returns the least ‖A−B‖/‖A‖ of any positive semidefinite B of rank r, such as HHᵀ, in the Frobenius norm:
+// LowerBound returns the least ‖A−B‖/‖A‖, in the Frobenius norm, of any positive semidefinite B of rank r,
+// such as HHᵀ:
 //
 //	√(‖A‖² − Σ_{i≤r} max(λ_i, 0)²) / ‖A‖
 //
-// where values are at least the min(r, n) largest eigenvalues of A, decreasing; 0 for A = 0. Rounding of the values and of
-// ‖A‖ is allowed for: what comes out is no more than the bound, and 0 where the bound is below 2⁻²² = 2.4e-7.
+// values must hold at least the min(r, n) largest eigenvalues of A in decreasing order. The result is 0 for A
+// = 0. It allows for rounding of the values and of ‖A‖: it never exceeds the bound, and is 0 where the bound
+// is below 2⁻²² = 2.4e-7.
 func LowerBound(values []float64, normA float64, r int) float64 {
-	// The difference cancels. ‖A‖², a sum of squares in parts of 256 rows, and the values, right to a few units in the last
-	// place of ‖A‖₂, leave it wrong by some 1e-14.
+	// The difference cancels. ‖A‖² is a sum of squares in parts of 256 rows, and the values are right to a
+	// few units in the last place of ‖A‖₂; these errors leave the difference wrong by some 1e-14.
 	const slack = 0x1p-44
 	if normA == 0 {
 		return 0
@@ -126,7 +134,8 @@ func LowerBound(values []float64, normA float64, r int) float64 {
 	return math.Sqrt(max(left, 0))
 }
 
-// EigenBasis returns the most columns that Eigen's basis for k eigenpairs of an n×n matrix has, or n when A is reduced whole.
+// EigenBasis returns the largest number of columns in Eigen's basis for k eigenpairs of an n×n matrix. If A
+// is reduced whole, that is n.
 func EigenBasis(n, k int) (columns int, whole bool) {
 	if p := basisSize(k); n > 2*p {
 		return p, false
@@ -134,13 +143,13 @@ func EigenBasis(n, k int) (columns int, whole bool) {
 	return n, true
 }
 
-// basisSize returns the most columns of a basis for k eigenpairs, a multiple of eigenBlock.
+// basisSize returns the largest number of columns of a basis for k eigenpairs, a multiple of eigenBlock.
 func basisSize(k int) int {
 	p := k + max(k+16, 64)
 	return (p + eigenBlock - 1) / eigenBlock * eigenBlock
 }
 
-// check computes residuals from a product.
+// check computes the residuals from one more product.
 func (res *Eigenpairs) check(multiply func(dst, h *Dense), opt *EigenOptions) {
 	u, k := res.Vectors, len(res.Values)
 	au := NewDense(u.rows, k, nil)
@@ -188,25 +197,25 @@ func eigenWhole(ctx context.Context, n, k, workers int, multiply func(dst, h *De
 	return &Eigenpairs{Values: val, Vectors: NewDense(n, k, vec), Norm2: norm2, Products: n}, nil
 }
 
-// krylov is the state of block Lanczos: an orthonormal basis V (n×j), and a block Q (n×b) orthonormal and orthogonal to V,
-// with
+// krylov is the state of block Lanczos: an orthonormal basis V (n×j) and a block Q (n×b), orthonormal and
+// orthogonal to V, with
 //
 //	A·V = V·T + Q·Eᵀ
 //
-// up to rounding, where T = VᵀAV, and E (j×b) is zero in rows before lo.
+// up to rounding. Here T = VᵀAV, and E (j×b) is zero in the rows before lo.
 type krylov struct {
-	k, b, p  int // pairs wanted, columns of a block, most columns of V
+	k, b, p  int // pairs wanted, columns of a block, largest number of columns of V
 	opt      *EigenOptions
 	multiply func(dst, h *Dense)
 	sums     *rowSums
 	rng      *rand.Rand
 
-	v        []float64 // n×p by rows, of which j columns count: the block kernels run on it in place
+	v        []float64 // n×p by rows, of which the first j columns are used: the block kernels run on it in place
 	j, lo    int
-	t        *mat.SymDense // p×p, of which j
+	t        *mat.SymDense // p×p, of which j×j is used
 	e        []float64     // rows lo to j of E
 	q, w     *Dense
-	norm2    float64 // ‖A‖₂ from below
+	norm2    float64 // a lower bound on ‖A‖₂
 	products int
 }
 
@@ -219,15 +228,17 @@ func newKrylov(n, k, p int, multiply func(dst, h *Dense), opt *EigenOptions) *kr
 	}
 }
 
-// run goes on until k pairs together are within half of the tolerance, and no more copies of a multiple eigenvalue
-// above the last one are to be expected than were found.
+// run goes on until the residuals of the k pairs together are within half of the tolerance, and no more
+// copies of a multiple eigenvalue above the last value are to be expected than were found.
 //
-// In exact arithmetic the space from a block of b columns holds b eigenvectors of each eigenvalue of higher multiplicity.
-// So where b values above the last are so close that their residuals cannot tell them apart, the k vectors are kept, another
-// random block is put orthogonal to them, and run as far as the first had to; then 2b are too many, and so on.
+// In exact arithmetic, the space that starts from a block of b columns holds at most b eigenvectors of each
+// multiple eigenvalue. So if b values above the last are too close for their residuals to tell them apart,
+// there may be more copies. Then the k vectors are kept, another random block orthogonal to them is started,
+// and it takes as many steps as the first one did. After that, 2b close values call for another round, and so
+// on.
 func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 	n := s.sums.n
-	var steps, needed int // block steps since the last random block; of the first one
+	var steps, needed int // block steps since the last random block, and those of the first one
 	rounds := 1
 	if err := s.restart(nil, nil); err != nil {
 		return nil, err
@@ -242,7 +253,7 @@ func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 			}
 			steps++
 		}
-		// About two thirds of the room for new columns: one half to four fifths take about as long.
+		// About two thirds of the room is for new columns; one half to four fifths take about as long.
 		keep := min(s.j, s.p-(s.p-s.k)*2/3/s.b*s.b)
 		val, vec, norm2, err := topEigen(ctx, s.small(), s.j, keep, s.opt.Workers)
 		if err != nil {
@@ -262,7 +273,7 @@ func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 				copy(u.Row(i), s.v[i*s.p:])
 			}
 			return &Eigenpairs{Values: val[:s.k], Vectors: u, Norm2: s.norm2, Limited: !done || again, Products: s.products}, nil
-		case again: // E is left out of T from here on, once a round: hence half of the tolerance
+		case again: // from here on T lacks E, once a round: hence half of the tolerance
 			if needed == 0 {
 				needed = steps
 			}
@@ -280,7 +291,7 @@ func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 	}
 }
 
-// small returns the j×j matrix T, the upper triangle of it.
+// small returns the upper triangle of the j×j matrix T.
 func (s *krylov) small() []float64 {
 	t := make([]float64, s.j*s.j)
 	for i := range s.j {
@@ -289,8 +300,9 @@ func (s *krylov) small() []float64 {
 	return t
 }
 
-// largestCluster returns how many of the decreasing values follow one another at distances up to gap, at most, those that
-// end with the last value aside: of these more copies would not change the list.
+// largestCluster returns the size of the largest cluster of the decreasing values, in which neighbors are at
+// most gap apart. A cluster that ends with the last value does not count: more copies of it would not change
+// the list.
 func (s *krylov) largestCluster(val []float64, gap float64) int {
 	most, size := 0, 1
 	for l := 1; l < len(val); l++ {
@@ -303,7 +315,8 @@ func (s *krylov) largestCluster(val []float64, gap float64) int {
 	return most
 }
 
-// restart makes T = diag(val) for the first columns of V, with coupling E to Q; a nil coupling is zero, and Q new.
+// restart sets T to diag(val) for the first columns of V, coupled to Q by E = coupling. If coupling is nil, E
+// is zero and Q is a new random block.
 func (s *krylov) restart(val, coupling []float64) error {
 	s.j, s.lo, s.e = len(val), 0, coupling
 	for i, v := range val {
@@ -323,14 +336,16 @@ func (s *krylov) restart(val, coupling []float64) error {
 	return err
 }
 
-// coupling returns E·S (cols×b) for the j×cols matrix s of Ritz vectors: the residual of a pair is as long as its row.
+// coupling returns Sᵀ·E (cols×b) for the j×cols matrix S = vec of Ritz vectors. The norm of a row is the norm
+// of the residual of that pair.
 func (s *krylov) coupling(vec []float64, cols int) []float64 {
 	e := make([]float64, cols*s.b)
 	kernel.TransTimes(e, vec[s.lo*cols:], cols, s.e, s.b)
 	return e
 }
 
-// rotate makes V·S the first columns of V, of the j×cols matrix S only so many.
+// rotate replaces the first columns of V by V·S for the j×cols matrix S = vec, of which only the first
+// columns are kept, as many as only says.
 func (s *krylov) rotate(vec []float64, cols, only int) {
 	const rows = 64
 	n, p := s.sums.n, s.p
@@ -359,7 +374,7 @@ func (s *krylov) step() error {
 	alpha := s.sums.of(b*b, func(c []float64, lo, hi int) {
 		kernel.TransTimes(c, s.q.data[lo*b:hi*b], b, w[lo*b:hi*b], b)
 	})
-	known := make([]float64, 0, (j-s.lo+b)*b) // what W has of columns lo to j+b of V, negative
+	known := make([]float64, 0, (j-s.lo+b)*b) // minus the coefficients of W in columns lo to j+b of V
 	for i := range j {
 		for l := range b {
 			var c float64
@@ -396,16 +411,17 @@ func (s *krylov) step() error {
 	return nil
 }
 
-// dropped is where, relative to ‖A‖₂, a column counts as rounding.
+// dropped is the length, relative to ‖A‖₂, up to which a column counts as rounding.
 const dropped = 0x1p-44
 
-// orthonormalize makes Q orthonormal and orthogonal to V and returns R (b×b) such that the old Q is Q·R, up to rounding and
-// what it had of V. Directions in which the old Q is no longer than dropped·norm2 become random, their rows of R zero.
+// orthonormalize makes Q orthonormal and orthogonal to V, and returns R (b×b) such that the old Q is Q·R, up
+// to rounding and its part in V. Directions in which the old Q is no longer than dropped·norm2 become random,
+// and their rows of R zero.
 //
-// Each round multiplies Q by U·Λ^(−½), QᵀQ = UΛUᵀ, and R by Λ^½·Uᵀ, which keeps Q·R whatever the error of Λ. Directions
-// below √(10⁻¹⁴·λ_max), where λ is rounding, come up from round to round. All but the first begin by taking off V·VᵀQ, so
-// that what a short column held of V before it was made long goes too; the last finds QᵀQ near I and so leaves only
-// rounding in it.
+// Each round multiplies Q by U·Λ^(−½), where QᵀQ = UΛUᵀ, and R by Λ^½·Uᵀ, which preserves Q·R whatever the
+// error of Λ. Directions below √(10⁻¹⁴·λ_max), where λ is rounding, grow from round to round. All rounds but
+// the first begin by subtracting V·VᵀQ, which also removes what a short column held of V before it was made
+// long. The last round finds QᵀQ near I, and so leaves only rounding of V in Q.
 func (s *krylov) orthonormalize() ([]float64, error) {
 	b, j, p := s.b, s.j, s.p
 	r := make([]float64, b*b)

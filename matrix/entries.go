@@ -8,12 +8,12 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// lister calls f with the entries of rows lo to hi of A, columns increasing; what f is given is its own for the call. Each
-// goroutine has a lister of its own.
+// lister calls f with the entries of rows lo to hi of A, columns increasing. f may use its arguments only
+// until it returns. Each goroutine has a lister of its own.
 type lister func(lo, hi int, f func(i int, col []int32, val []float64))
 
-// newLister returns a maker of listers: A lists its entries itself, or inner products are computed, entryRows rows at a time, and
-// never more of A than those.
+// newLister returns a function that makes listers. Either A lists its entries itself, or inner products are
+// computed entryRows rows at a time; no more of A than these rows is ever held.
 func newLister(a Operator) func() lister {
 	if v, ok := a.(RowVisitor); ok {
 		return func() lister { return listVisited(v) }
@@ -41,7 +41,8 @@ func listVisited(v RowVisitor) lister {
 	}
 }
 
-// listSparse adds up, for each feature of point i, the list of the points that have it. back is x by features.
+// listSparse adds up, over the features of point i, the lists of points that have the feature. back is x by
+// features.
 func (m *GramOperator) listSparse(x, back *CSR) lister {
 	acc, seen := make([]float64, x.rows), make([]bool, x.rows)
 	var col []int32
@@ -60,7 +61,7 @@ func (m *GramOperator) listSparse(x, back *CSR) lister {
 					}
 				}
 			}
-			if len(col) < len(seen)/16 { // some 16 comparisons each
+			if len(col) < len(seen)/16 { // sorting takes some 16 comparisons for each
 				slices.Sort(col)
 			} else {
 				col = col[:0]
@@ -105,8 +106,9 @@ func listProducts(a Operator) lister {
 	}
 }
 
-// productWithUnits returns the product of A and h, whose column k is column lo+k of the identity up to column hi, and then zero.
-// For points that saves half of the work: X·H are columns of X.
+// productWithUnits returns the product of A and h. Column k of h is column lo+k of the identity, up to column
+// hi, and zero from there on. For points this saves half of the work, because the columns of X·h are columns
+// of X.
 func productWithUnits(a Operator, h *Dense, lo, hi int) Product {
 	m, ok := a.(*GramOperator)
 	if !ok {
@@ -126,13 +128,13 @@ func productWithUnits(a Operator, h *Dense, lo, hi int) Product {
 }
 
 const (
-	entryRows  = 16             // rows of A that are listed at a time
+	entryRows  = 16             // rows of A listed at a time
 	entryChunk = 64 * entryRows // rows between two calls of progress
 )
 
-// eachRow calls f with the entries of every row i of A; b = i/entryRows, and calls with different b may run at the same time.
-// Each goroutine passes f a state of its own, and eachRow returns them all. progress may be nil; it is called on the caller's
-// goroutine with the rows done.
+// eachRow calls f with the entries of every row i of A. b is i/entryRows, and calls with different b may run
+// concurrently. Each goroutine passes f a state of its own, and eachRow returns all states. progress may be
+// nil; it is called on the caller's goroutine with the number of rows done.
 func eachRow[S any](ctx context.Context, a Operator, workers int, progress func(rows int), newState func() S,
 	f func(s S, b, i int, col []int32, val []float64)) ([]S, error) {
 	type worker struct {

@@ -7,11 +7,16 @@ import (
 	"symnmf/internal/rules"
 )
 
-// XᵀX of n items and XXᵀ of m features have the same eigenvalues but for zeros: XᵀX·u = λ·u if u = Xᵀw and XXᵀ·w = λ·w. Of dense points there are fewer features than items, and ‖A‖ has been
-// computed from XXᵀ. Where that is small enough to be kept, eigenvalues and a low rank come from it: a product with one vector takes m² multiply–adds instead of 2·n·m. Of sparse points XXᵀ is a product
-// as well: what is gained where features are few is that vectors, and all that is done to them between products, are short.
+// XᵀX of n items and XXᵀ of m features have the same eigenvalues but for zeros: if XXᵀ·w = λ·w and u = Xᵀw,
+// then XᵀX·u = λ·u.
+//
+// For dense points with fewer features than items, ‖A‖ has been computed from XXᵀ. If XXᵀ is small enough to
+// be kept, eigenvalues and low ranks are computed from it: a product with one vector takes m² multiply–adds
+// instead of 2·n·m. For sparse points XXᵀ is also a product. With few features, the gain is that vectors are
+// short, and so is all work on them between products.
 
-// keepFeatures computes XXᵀ, for m.features, and returns what sumSq does for ones, or ok = false where XXᵀ is not to be kept.
+// keepFeatures computes XXᵀ as m.features, and returns what sumSq returns for w = nil. If XXᵀ is not to be
+// kept, ok is false.
 func (m *GramOperator) keepFeatures(u float64, workers int) (all, off float64, ok bool) {
 	x, dense := m.points.(*Dense)
 	fourth := fourthPower(u)
@@ -27,7 +32,8 @@ func (m *GramOperator) keepFeatures(u float64, workers int) (all, off float64, o
 	return sq * fourth, m.withoutDiagonal(sq*fourth, u, nil, workers), true
 }
 
-// featuresOf returns XXᵀ for the A = XᵀX of points that keep it, scale included, and a as what makes vectors of features those of items; else nil.
+// featuresOf returns XXᵀ, scale included, if a is XᵀX of points that keep it, and a as m, which unfolds
+// vectors of features to vectors of items. Otherwise it returns nil.
 func featuresOf(a Operator) (g Operator, m *GramOperator) {
 	m, ok := a.(*GramOperator)
 	if !ok || m.features == nil || m.offDiag {
@@ -36,7 +42,8 @@ func featuresOf(a Operator) (g Operator, m *GramOperator) {
 	return m.features.Scaled(m.scale * m.scale), m
 }
 
-// foldedSparse returns the sparse points of a, if a is the XᵀX of such and XXᵀ is to be taken instead, and a as what makes vectors of features those of items; else nil.
+// foldedSparse returns the sparse points of a, if a is XᵀX of sparse points and XXᵀ is to be used instead,
+// and a as m, which unfolds vectors of features to vectors of items. Otherwise it returns nil.
 func foldedSparse(a Operator) (*CSR, *GramOperator) {
 	m, ok := a.(*GramOperator)
 	if !ok || m.offDiag {
@@ -49,9 +56,15 @@ func foldedSparse(a Operator) (*CSR, *GramOperator) {
 	return x, m
 }
 
-// Folded returns an operator that has the eigenvalues of a but for zeros, and fewer rows: XXᵀ for the A = XᵀX of dense points that keeps it (m² numbers for m features, at most 32 MiB or an eighth of X), and of sparse points at least twice as
-// many as their features, which takes a copy of X by features; else a itself. Of
-// vectors w (m×k) unfold then makes Xᵀ·w (n×k): of an eigenvector of length 1 with the eigenvalue λ one of a, √λ long. It is nil with a itself.
+// Folded returns an operator g that has the eigenvalues of a but for zeros, and fewer rows, if there is one;
+// otherwise it returns a itself. For A = XᵀX it is XXᵀ in two cases:
+//
+//   - dense points that keep XXᵀ: m² numbers for m features, at most 32 MiB or an eighth of X, whichever is
+//     more;
+//   - sparse points, if there are at least twice as many as features; this takes a copy of X by features.
+//
+// unfold turns vectors w (m×k) of g into vectors Xᵀ·w (n×k) of a. It turns an eigenvector of length 1 with
+// eigenvalue λ into one of a of length √λ. It is nil if g is a itself.
 func Folded(a Operator, workers int) (g Operator, unfold func(w *Dense, workers int) *Dense) {
 	if g, m := featuresOf(a); m != nil {
 		return g, m.unfold
@@ -63,13 +76,13 @@ func Folded(a Operator, workers int) (g Operator, unfold func(w *Dense, workers 
 	return m.ofFeatures(x, workers), m.unfold
 }
 
-// ofFeatures returns XXᵀ for sparse points x, as a product.
+// ofFeatures returns XXᵀ for sparse points x, as an operator that is not formed.
 func (m *GramOperator) ofFeatures(x *CSR, workers int) *GramOperator {
 	t := &GramOperator{points: x.transpose(workers), diag: make([]float64, x.cols), scale: m.scale, norm: m.norm, back: x}
 	if m.negatives.Count > 0 {
 		t.negatives = t.points.survey(workers).Negative
 	}
-	root := math.Sqrt(m.norm) / m.scale // no coordinate is larger
+	root := math.Sqrt(m.norm) / m.scale // no coordinate is larger in magnitude
 	u := unit(root)
 	t.findDiag(u, workers)
 	off := t.withoutDiagonal(math.Pow(u*root, 4), u, nil, workers)
@@ -77,7 +90,8 @@ func (m *GramOperator) ofFeatures(x *CSR, workers int) *GramOperator {
 	return t
 }
 
-// FoldedSize returns how many rows the operator of Folded has, and how many multiply–adds a product of it with one vector takes, without making it.
+// FoldedSize returns the number of rows of the operator that Folded returns, and the number of multiply–adds
+// of its product with one vector, without making the operator.
 func FoldedSize(a Operator) (n int, madds int64) {
 	if g, m := featuresOf(a); m != nil {
 		return g.Dim(), Madds(g)
@@ -88,7 +102,8 @@ func FoldedSize(a Operator) (n int, madds int64) {
 	return a.Dim(), Madds(a)
 }
 
-// Madds returns how many multiply–adds a product of a with one vector takes: as many as numbers are stored, or twice that where a does not list its entries (RowVisitor), as where it is a product itself.
+// Madds returns the number of multiply–adds of a product of a with one vector. It is the number of stored
+// numbers, or twice that if a does not list its entries (RowVisitor) and so is a product itself.
 func Madds(a Operator) int64 {
 	if _, explicit := a.(RowVisitor); explicit {
 		return a.Stored()
@@ -103,11 +118,12 @@ func (m *GramOperator) unfold(w *Dense, workers int) *Dense {
 	return v
 }
 
-// lowRankAlong returns Ã = XᵀPX with P = W·Wᵀ, W = Q·w the eigenvectors of QᵀGQ with λ > 0, given G·Q for G = XXᵀ, and what has to be added to ‖A‖² for ‖A − Ã‖²:
+// lowRankAlong returns Ã = XᵀPX with P = W·Wᵀ, where W = Q·w are the Ritz vectors of G = XXᵀ in the space of
+// Q with λ > 0, given gq = G·Q. It also returns what must be added to ‖A‖² for ‖A − Ã‖²:
 //
 //	‖Xᵀ(I − P)X‖² = tr G(I − P)G(I − P) = ‖G‖² − 2‖G·W‖² + Σλ²,   ‖G‖ = ‖A‖
 //
-// which is no more than the ‖G‖² − Σλ² = ‖G − PGP‖² of a projection on both sides.
+// This is no more than the ‖G‖² − Σλ² = ‖G − PGP‖² of a projection on both sides.
 func (m *GramOperator) lowRankAlong(q, gq, w *Dense, lambda []float64, workers int) (low *GramOperator, left float64, err error) {
 	var taken []int
 	for k, l := range lambda {

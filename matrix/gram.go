@@ -8,36 +8,38 @@ import (
 	"symnmf/internal/rules"
 )
 
-// Items says which way a table of points lies.
+// Items says whether the rows or the columns of a table are the points.
 type Items int
 
-// One point is a row of the table (samples by features, as in scikit-learn), or a column (X, m×n, as in the paper).
+// A point is a row of the table (samples by features, as in scikit-learn) or a column (X, m×n, as in the
+// paper).
 const (
 	Rows Items = iota
 	Columns
 )
 
-// GramOperator is A = XᵀX over points that are the columns of X (m×n): A_il is the inner product of points i and l. A
-// is never formed. Points are kept one after another, so X itself is stored transposed, n×m.
+// GramOperator is A = XᵀX over points that are the columns of X (m×n): A_il is the inner product of points i
+// and l. A is never formed. Points are stored one after another, so X itself is stored transposed, n×m.
 //
-// With signs, from NewLowRank and Compress, it is A = Xᵀ·diag(σ)·X, σ_c = ±1: see signedPoints.
+// If NewLowRank or Compress made it, inner products have signs: A = Xᵀ·diag(σ)·X with σ_c = ±1; see
+// signedPoints.
 //
-// A cursor holds Z = X·H, m·r numbers besides H; an entry of A·H costs one pass over a point, and so does an Add. A
-// product costs two passes over X for each column of H.
+// A cursor holds Z = X·H, m·r numbers, besides H. An entry of A·H costs one pass over a point, and so does an
+// Add. A product costs two passes over X for each column of H.
 type GramOperator struct {
 	points    points
 	diag      []float64 // ‖X_:,i‖², unscaled
-	scale     float64   // of X: the square root of that of A
+	scale     float64   // of X: the square root of the scale of A
 	offDiag   bool
 	norm      float64 // with the diagonal
 	normOff   float64
 	negatives Cells
-	back      *CSR        // X by features, where Folded has it at hand
-	kept      *keptBlocks // for all block products of this view; nil keeps none
+	back      *CSR        // X by features, if Folded made this operator; else nil
+	kept      *keptBlocks // shared by all block products of this view; nil shares nothing
 	features  *SymDense   // XXᵀ, unscaled, or nil: see Folded
 }
 
-// points is a table with one point a row.
+// points is a table with one point in each row.
 type points interface {
 	Table
 	dot(i int, z []float64) float64                       // x_iᵀz, z of length m
@@ -46,24 +48,31 @@ type points interface {
 	timesTo(z []float64, h *Dense, workers int)           // Z = X·H, m×r by rows
 	rowsTo(dst []float64, lo, hi int, z []float64, r int) // x_iᵀZ for lo ≤ i < hi, by rows, Z m×r by rows
 	sumSq(i int, u float64) float64                       // ‖u·x_i‖²
-	// gramNormSq returns ‖(uXW)ᵀ(uXW)‖² with W = diag(w), or I for w = nil, and the same without the diagonal, or −1 when the
-	// sum does not pass by it. back is X by features, or nil for a caller that does not have it.
+	// gramNormSq returns ‖(uXW)ᵀ(uXW)‖² with W = diag(w), or W = I for w = nil, and the same without the
+	// diagonal, or −1 for the latter if it is not computed along the way. back is X by features, or nil if
+	// the caller does not have it.
 	gramNormSq(u float64, w []float64, back Table, workers int) (all, off float64)
 	size() int64 // stored numbers
 	transposed(workers int) Table
 }
 
-// Gram returns the operator of inner products of the items of x: of its rows, or of its columns. Entries must be finite.
+// Gram returns the operator of the inner products of the items of x, which are its rows or its columns.
+// Entries must be finite.
 //
-// A is not formed, so that it takes the memory of X however many items there are; only where that has no more numbers than X has entries, of dense
-// points no more than their features, and of sparse ones with n² entries or more (2¹⁴ at least), is it formed and X not kept. Otherwise columns are copied so
-// that each lies in one piece, and rows are used where they are.
+// In general A is not formed, so it takes the memory of X however many items there are. Rows are used where
+// they are; columns are copied so that each lies in one piece. A is formed, and X not kept, only where A has
+// no more numbers than X has entries: for dense points if there are no more points than features, and for
+// sparse points if X has at least n² entries, and at least 2¹⁴.
 //
-// The time is that of computing ‖A‖: at most that of the products that make up the entries of XᵀX or of XXᵀ, whichever are fewer, summed one
-// by one. New memory, beside a copy of X, is O(m+n) for a sparse x, and as much as the values of X take, or a quarter of that and 8 MiB, for columns that many rows have;
-// O(min(m, n)²) for a dense one, of which m² numbers are kept with A where they are few (Folded), and 8 MiB at most where that is computed in integers: see integers.go.
+// The time is that of computing ‖A‖: at most that of the products that make up the entries of XᵀX or of XXᵀ,
+// whichever are fewer, summed one by one. New memory, besides a copy of X, is
 //
-// It panics where items are neither Rows nor Columns.
+//   - for a sparse x, O(m+n), and for the columns that many rows have in common as much as the values of X
+//     take, or a quarter of that plus 8 MiB;
+//   - for a dense x, O(min(m, n)²), of which m² numbers are kept with A if they are few (see Folded), and at
+//     most 8 MiB more if the products are computed in integers (see integers.go).
+//
+// Gram panics if items is neither Rows nor Columns.
 func Gram(x Table, items Items, workers int) (Operator, error) {
 	if items != Rows && items != Columns {
 		panic("matrix: items are neither rows nor columns")
@@ -107,7 +116,8 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 	return m, nil
 }
 
-// newGram returns the operator over points of which the largest coordinate is given, and the same by features if they are at hand.
+// newGram returns the operator over points whose largest coordinate is most. back is the same by features if
+// that is at hand, else nil.
 func newGram(p points, back Table, most float64, workers int) *GramOperator {
 	n, _ := p.Dims()
 	m := &GramOperator{points: p, scale: 1, diag: make([]float64, n)}
@@ -121,7 +131,7 @@ func newGram(p points, back Table, most float64, workers int) *GramOperator {
 	return m
 }
 
-// findDiag computes the diagonal, scale left out, of points no coordinate of which is much larger than 1/u.
+// findDiag computes the diagonal, without scale, of points with no coordinate much larger than 1/u.
 func (m *GramOperator) findDiag(u float64, workers int) {
 	kernel.Blocks(len(m.diag), normBlock, workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -130,7 +140,8 @@ func (m *GramOperator) findDiag(u float64, workers int) {
 	})
 }
 
-// sumSq returns Σ(u²·w_i·w_j·A_ij)², scale left out, over all entries and over those off the diagonal; w = nil means ones.
+// sumSq returns Σ(u²·w_i·w_j·A_ij)², without scale, over all entries and over those off the diagonal; w = nil
+// means all ones.
 func (m *GramOperator) sumSq(u float64, w []float64, back Table, workers int) (all, off float64) {
 	all, off = m.points.gramNormSq(u, w, back, workers)
 	if off < 0 {
@@ -152,10 +163,10 @@ func diagSumSq(d []float64, u float64, w []float64) (s float64) {
 // Dim implements Operator.
 func (m *GramOperator) Dim() int { return len(m.diag) }
 
-// Stored implements Operator: the stored numbers of X.
+// Stored implements Operator; it counts the stored numbers of X.
 func (m *GramOperator) Stored() int64 { return m.points.size() }
 
-// Density implements Operator: of X.
+// Density implements Operator; it is the density of X.
 func (m *GramOperator) Density() float64 {
 	n, features := m.points.Dims()
 	return density(m.Stored(), n, features)
@@ -169,7 +180,7 @@ func (m *GramOperator) Norm() float64 {
 	return m.norm
 }
 
-// Negatives implements Operator: of X.
+// Negatives implements Operator; it describes the negative entries of X.
 func (m *GramOperator) Negatives() Cells { return m.negatives }
 
 // DiagTo implements Operator.
@@ -206,13 +217,13 @@ func (m *GramOperator) NewProduct(h *Dense, workers int) Product {
 	return p
 }
 
-// timesTo fills z with Z = X·h, m×r by rows (scale included).
+// timesTo fills z with Z = X·h, m×r by rows, scale included.
 func (m *GramOperator) timesTo(z []float64, h *Dense, workers int) {
 	m.points.timesTo(z, h, workers)
 	kernel.Scale(z, m.scale)
 }
 
-// columnsOfZ returns Z = X·H (scale included), column j at j·m.
+// columnsOfZ returns Z = X·H, scale included, with column j at j·m.
 func (m *GramOperator) columnsOfZ(h *Dense, workers int) []float64 {
 	_, features := m.points.Dims()
 	z := make([]float64, features*h.cols)
@@ -244,8 +255,8 @@ func (p *gramProduct) RowsTo(dst []float64, lo, hi int) {
 	p.m.finish(dst, lo, hi, p.h)
 }
 
-// Repeat implements Repeater. Sparse points are transposed once, so that the numbers of a feature of X·h are gathered, which the
-// workers share, and not added up point by point.
+// Repeat implements Repeater. Sparse points are transposed once, so that each row of X·h is gathered and the
+// workers can share the rows, instead of adding them up point by point.
 func (m *GramOperator) Repeat(workers int) func(h *Dense) Product {
 	features := m.byFeatures(workers)
 	var z []float64
@@ -265,7 +276,7 @@ func (m *GramOperator) Repeat(workers int) func(h *Dense) Product {
 	}
 }
 
-// byFeatures returns X by features, of sparse points; of others nil.
+// byFeatures returns X by features for sparse points, and nil for others.
 func (m *GramOperator) byFeatures(workers int) *CSR {
 	x, sparse := m.points.(*CSR)
 	if !sparse || m.back != nil {
@@ -274,14 +285,15 @@ func (m *GramOperator) byFeatures(workers int) *CSR {
 	return x.transpose(workers)
 }
 
-// finish makes rows lo to hi of Xᵀ·Z those of A·H: scales them, and takes the diagonal away where it is ignored. The digits by which
-// A_ii exceeds the rest are lost; they are in Z already, so that leaving A_ii·H_i,: out of the sum would bring back one bit or two.
+// finish turns rows lo to hi of Xᵀ·Z into rows of A·H: it scales them and, if the diagonal is left out,
+// subtracts it. The digits by which A_ii exceeds the rest are lost. They are lost in Z already, so leaving
+// A_ii·H_i,: out of the sum would recover only a bit or two.
 func (m *GramOperator) finish(dst []float64, lo, hi int, h *Dense) {
 	kernel.Scale(dst[:(hi-lo)*h.cols], m.scale)
 	m.leaveOut(dst, lo, hi, h)
 }
 
-// leaveOut takes A_ii·H_i,: away from rows lo to hi of A·H where the diagonal is ignored.
+// leaveOut subtracts A_ii·H_i,: from rows lo to hi of A·H if the diagonal is left out.
 func (m *GramOperator) leaveOut(dst []float64, lo, hi int, h *Dense) {
 	if !m.offDiag {
 		return
@@ -297,7 +309,7 @@ type gramCursor struct {
 	h       *Dense
 	workers int
 	z       []float64 // m·r, column j at j·m
-	col     []float64 // the current one
+	col     []float64 // the current column
 	j       int
 }
 

@@ -8,10 +8,11 @@ import (
 	"symnmf/internal/rules"
 )
 
-// gramNormSq implements points: ‖G‖² for G = L·Lᵀ, where the rows of L are the points, or the features, whichever is less work.
+// gramNormSq implements points. It computes ‖G‖² for G = L·Lᵀ, where the rows of L are the points or the
+// features, whichever is less work.
 //
-// Row i of G from the diagonal on is the sum of the lists, for each k in row i of L, of the rows that have k. Long lists take most of
-// that; so where it pays their columns are taken apart.
+// Row i of G, from the diagonal on, is a sum of lists: for each k in row i of L, the list of the rows that
+// have k. Long lists take most of the work, so where it pays their columns are treated separately.
 func (m *CSR) gramNormSq(u float64, w []float64, back Table, workers int) (all, off float64) {
 	t, ok := back.(*CSR)
 	if !ok {
@@ -45,10 +46,11 @@ func (m *CSR) gramNormSq(u float64, w []float64, back Table, workers int) (all, 
 	return (2*half + diag) * fourth, 2 * half * fourth
 }
 
-// exactSums is below what sums of whole numbers are exact.
+// exactSums is the bound below which sums of whole numbers are exact.
 const exactSums = 1 << 53
 
-// offCounts says whether all less Σ_i (m·mᵀ)_ii², a difference, has digits enough: a millionth of all or more.
+// offCounts reports whether all − Σ_i (m·mᵀ)_ii², a difference, has enough digits: whether it is more than a
+// millionth of all.
 func (m *CSR) offCounts(all float64) bool {
 	var diag float64
 	for i := range m.rows {
@@ -58,7 +60,7 @@ func (m *CSR) offCounts(all float64) bool {
 	return all-diag > 0x1p-20*all
 }
 
-// weighed returns m with entry (i, l) times c(i, l).
+// weighed returns m with entry (i, l) multiplied by c(i, l).
 func (m *CSR) weighed(c func(i, l int) float64) *CSR {
 	x := *m
 	x.Val = make([]float64, len(m.Col))
@@ -70,11 +72,12 @@ func (m *CSR) weighed(c func(i, l int) float64) *CSR {
 	return &x
 }
 
-// inCache is how many numbers a first-level cache holds with room for others.
+// inCache is the number of numbers that fit in a first-level cache, with room for others.
 const inCache = 6 << 10
 
-// What the parts of a norm take, in scattered additions: a list to be added, and, times the lanes of a vector, a multiply–add of dense rows,
-// and of rows gathered from a panel, at most one (Xeon, AVX-512 and none).
+// The cost of the parts of a norm, in units of one scattered addition: of each list to be added, and, times
+// the lanes of a vector, of a multiply–add of dense rows and of one of rows gathered from a panel, which
+// costs at most one unit (Xeon, with AVX-512 and with neither).
 const (
 	additionsPerList   = 40
 	additionsPerGather = 8.0 / 3
@@ -82,16 +85,17 @@ const (
 )
 
 const (
-	panelColumns = 32  // of the common columns, by rows
-	mostCommon   = 256 // columns taken apart
-	rarely       = 64  // columns with fewer than one entry in so many rows are not looked at
+	panelColumns = 32  // common columns in a panel, stored by rows
+	mostCommon   = 256 // most columns treated separately
+	rarely       = 64  // columns with no more than one entry in so many rows are not considered
 )
 
-// listAdditions returns what the lists of a column with so many entries take, in scattered additions, as one of a matrix of n rows.
+// listAdditions returns the cost of the lists of a column with the given number of entries, in scattered
+// additions, for a matrix of n rows.
 func listAdditions(n int) func(entries int64) float64 {
 	addition := 1.0
 	if n > inCache {
-		addition = 2 // sums beyond a first-level cache take twice the time
+		addition = 2 // sums beyond a first-level cache take twice as long
 	}
 	return func(entries int64) float64 {
 		f := float64(entries)
@@ -99,8 +103,9 @@ func listAdditions(n int) func(entries int64) float64 {
 	}
 }
 
-// commonColumns returns the columns of left whose entries are best multiplied as dense ones, for the norm of left·leftᵀ, those with most
-// entries first, in whole panels that take no more memory than the values of left, had it any; and the work then. right is leftᵀ.
+// commonColumns returns the columns of left that are best multiplied as dense ones for the norm of
+// left·leftᵀ, and the work if they are. The columns come in whole panels, those with most entries first.
+// Panels take no more memory than the values of left would, if it had any. right is leftᵀ.
 func commonColumns(left, right *CSR) (best []int32, work float64) {
 	list, count := listAdditions(left.rows), right.count
 	var columns []int32
@@ -132,7 +137,8 @@ func commonColumns(left, right *CSR) (best []int32, work float64) {
 	return best, work
 }
 
-// normApart returns ‖L·Lᵀ‖² = ‖CᵀC‖² + 2‖CᵀR‖² + ‖R·Rᵀ‖², where C are some columns of L, as many as fill panels, and R the others. right is Lᵀ.
+// normApart returns ‖L·Lᵀ‖² = ‖CᵀC‖² + 2‖CᵀR‖² + ‖R·Rᵀ‖². C are the common columns of L, which fill whole
+// panels, and R the other columns. right is Lᵀ.
 func normApart(left, right *CSR, common []int32, workers int) float64 {
 	apart := make([]bool, right.rows)
 	for _, k := range common {
@@ -183,10 +189,11 @@ func normApart(left, right *CSR, common []int32, workers int) float64 {
 	return sum(squares) + 2*sum(crossed) + 2*half + diag
 }
 
-// normRows is how many rows of G are summed by themselves.
+// normRows is the number of rows of G that are summed separately.
 const normRows = rules.NormRows
 
-// normHalf returns Σ_{i<l} G_il² and Σ_i G_ii² for G = left·leftᵀ without the columns that are taken apart, if apart is not nil, and right = leftᵀ.
+// normHalf returns Σ_{i<l} G_il² and Σ_i G_ii² for G = left·leftᵀ, without the columns marked in apart, if
+// apart is not nil. right is leftᵀ.
 func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) {
 	n := left.rows
 	halves := make([]float64, kernel.BlockCount(n, normRows))
@@ -220,7 +227,7 @@ func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) 
 				clear(s.acc[i:])
 				continue
 			}
-			for _, x := range lists { // where something was added, once
+			for _, x := range lists { // square and clear each touched place once
 				half += takeSquares(s.acc, right.Col[x.From:x.To])
 			}
 		}
@@ -229,21 +236,21 @@ func normHalf(left, right *CSR, apart []bool, workers int) (half, diag float64) 
 	return sum(halves), sum(diags)
 }
 
-// halfLists finds what row i of left·leftᵀ, from the diagonal on, adds up, row by row.
+// halfLists finds the lists whose sum is row i of left·leftᵀ from the diagonal on, row by row.
 type halfLists struct {
 	left, right *CSR
-	apart       []bool  // columns that are left out, or nil
-	from        []int64 // where each list goes on from row at; rows come in order
+	apart       []bool  // columns to leave out, or nil
+	from        []int64 // where each list continues at row at; rows come in order
 	at          int
-	lists       []kernel.List // of the row at work
+	lists       []kernel.List // of the current row
 }
 
-// newHalfLists returns those of left; right is leftᵀ.
+// newHalfLists returns the lists of left; right is leftᵀ.
 func newHalfLists(left, right *CSR, apart []bool) halfLists {
 	return halfLists{left: left, right: right, apart: apart, from: slices.Clone(right.RowPtr[:right.rows])}
 }
 
-// begin passes over the rows before lo, which others had; those up to hi come next.
+// begin skips the rows before lo, which others have done; rows lo to hi come next.
 func (s *halfLists) begin(lo, hi int) {
 	for _, k := range s.left.Col[s.left.RowPtr[s.at]:s.left.RowPtr[lo]] {
 		s.from[k]++
@@ -251,7 +258,7 @@ func (s *halfLists) begin(lo, hi int) {
 	s.at = hi
 }
 
-// next returns the lists of row i, good until the next, and how many entries they have.
+// next returns the lists of row i, valid until the next call, and their total number of entries.
 func (s *halfLists) next(i int) (lists []kernel.List, entries int) {
 	lists = s.lists[:0]
 	for p := s.left.RowPtr[i]; p < s.left.RowPtr[i+1]; p++ {
@@ -268,7 +275,7 @@ func (s *halfLists) next(i int) (lists []kernel.List, entries int) {
 	return lists, entries
 }
 
-// innerProducts returns m·mᵀ; back is mᵀ, or nil for a caller that does not have it.
+// innerProducts returns m·mᵀ. back is mᵀ, or nil if the caller does not have it.
 func (m *CSR) innerProducts(back Table, workers int) *Dense {
 	t, ok := back.(*CSR)
 	if !ok {
@@ -276,7 +283,7 @@ func (m *CSR) innerProducts(back Table, workers int) *Dense {
 	}
 	n := m.rows
 	a := NewDense(n, n, nil)
-	if density(m.NNZ(), n, m.cols) >= rules.DenseFrom { // as dense points, half as many features at a time as there are points
+	if density(m.NNZ(), n, m.cols) >= rules.DenseFrom { // treat as dense points, n/2 features at a time
 		for lo := 0; lo < t.rows; lo += (n + 1) / 2 {
 			hi := min(lo+(n+1)/2, t.rows)
 			x := NewDense(hi-lo, n, nil)
@@ -300,7 +307,7 @@ func (m *CSR) innerProducts(back Table, workers int) *Dense {
 	return a
 }
 
-// takeSquares returns the sum of the squares of the numbers of x in places idx, and clears them.
+// takeSquares returns the sum of the squares of the numbers of x in places idx, and sets these numbers to 0.
 func takeSquares(x []float64, idx []int32) float64 {
 	var s0, s1 float64
 	for len(idx) >= 2 {

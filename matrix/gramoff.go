@@ -8,10 +8,12 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// The diagonal of XᵀX is in sums over features. Where it is to be left out it is taken away, and what is left may be next to nothing: of a point that has hardly anything in common with others, or
-// of all squares, where some points are far longer than the rest.
+// Sums over features include the diagonal of XᵀX. If it is to be left out, it is subtracted, and the
+// difference may be next to nothing: for a point with hardly anything in common with others, or for the sum
+// of all squares if some points are far longer than the rest.
 
-// offEnough is which part of Σ(XᵀX)² must be left without the diagonal for it to have digits enough: a millionth.
+// offEnough is the part of Σ(XᵀX)² that must be left without the diagonal for the difference to have enough
+// digits: a millionth.
 const offEnough = 0x1p-20
 
 // withoutDiagonal returns what is left of all = Σ(u²·w_i·w_j·A_ij)² without the diagonal.
@@ -24,7 +26,8 @@ func (m *GramOperator) withoutDiagonal(all, u float64, w []float64, workers int)
 	return m.offSumSq(x, u, w, workers)
 }
 
-// fromOff implements weightable: withoutDiagonal leaves a millionth, but of points with signs, of which unsigned tells.
+// fromOff implements weightable. withoutDiagonal leaves at least a millionth, except for points with signs,
+// which unsigned accounts for.
 func (m *GramOperator) fromOff(norm, off float64) float64 {
 	if _, signed := m.points.(signedPoints); signed {
 		return norm
@@ -32,11 +35,13 @@ func (m *GramOperator) fromOff(norm, off float64) float64 {
 	return min(norm, off/math.Sqrt(offEnough))
 }
 
-// offSumSq returns that sum for dense points x. The longest points are multiplied with all others one by one, more and more of them until the difference will do for the rest.
+// offSumSq returns the result of withoutDiagonal for dense points x. It multiplies the longest points with
+// all others one by one, and takes more and more of them until the difference suffices for the rest.
 //
-// A few are mostly enough: m + 1 points of m features that are as long have a part of 1/(m + 1) of the squares off the diagonal.
+// A few are usually enough: of m + 1 points of m features that are equally long, at least a part 1/(m + 1) of
+// the squares is off the diagonal.
 func (m *GramOperator) offSumSq(x *Dense, u float64, w []float64, workers int) float64 {
-	const most = 256 // points taken before the rest is looked at again
+	const most = 256 // points taken before the rest is checked again
 	order, weight, size := make([]int, x.rows), make([]float64, x.rows), make([]float64, x.rows)
 	for i := range order {
 		c := u * value(w, i)
@@ -62,7 +67,8 @@ func (m *GramOperator) offSumSq(x *Dense, u float64, w []float64, workers int) f
 	}
 }
 
-// pairSumSq returns the sum of the squares of the inner products of the first count points of order with all that come after them there, each times its weight.
+// pairSumSq returns the sum of the squares of the weighted inner products of each of the first count points
+// of order with all points after it in order.
 func (m *Dense) pairSumSq(order []int, count int, weight []float64, workers int) float64 {
 	part := make([]float64, kernel.BlockCount(len(order), normBlock))
 	kernel.BlocksWith(len(order), normBlock, workers, func() []float64 { return make([]float64, m.cols) }, func(x []float64, b, lo, hi int) {
@@ -79,7 +85,8 @@ func (m *Dense) pairSumSq(order []int, count int, weight []float64, workers int)
 	return sum(part)
 }
 
-// degrees implements weightable: without the diagonal feature by feature, by what others have of it, which is exactly nothing where they have none, and not below that if all is ≥ 0.
+// degrees implements weightable. Without the diagonal it sums feature by feature what the other points have
+// of each feature. That is exactly zero if they have none of it, and not negative if all numbers are ≥ 0.
 func (m *GramOperator) degrees(w []float64, workers int) []float64 {
 	if _, signed := m.points.(signedPoints); signed || !m.offDiag {
 		return timesVector(m, w, workers)
@@ -97,7 +104,7 @@ func (m *GramOperator) degrees(w []float64, workers int) []float64 {
 
 func (m *Dense) dotOthers(i int, z []float64, w float64) (s float64) {
 	for k, v := range m.Row(i) {
-		s += v * (z[k] - float64(w*v)) // as it was when it was added to z
+		s += v * (z[k] - float64(w*v)) // rounded as when it was added to z
 	}
 	return s
 }

@@ -2,10 +2,10 @@ package matrix
 
 import "symnmf/internal/kernel"
 
-// InnerMultiplier is an operator that can have ⟨A·H, H⟩ for half of what A·H takes.
+// InnerMultiplier is an operator that can compute ⟨A·H, H⟩ for half the cost of A·H.
 type InnerMultiplier interface {
 	Operator
-	// Inner returns ⟨A·h, h⟩, or ok = false where it knows no shorter way than all of A·h.
+	// Inner returns ⟨A·h, h⟩, or ok = false if the operator has no shorter way than computing all of A·h.
 	Inner(h *Dense, workers int) (v float64, ok bool)
 }
 
@@ -15,7 +15,8 @@ var (
 	_ InnerMultiplier = (*GramOperator)(nil)
 )
 
-// Inner implements InnerMultiplier: of A it reads what is below the diagonal, and some blocks on it, so that where A differs from Aᵀ, within the tolerance, it takes the one for the other.
+// Inner implements InnerMultiplier. It reads the entries of A below the diagonal, and blocks on the diagonal.
+// Where A differs from Aᵀ, within the tolerance, it uses the entry below the diagonal for both.
 func (m *symDense[F]) Inner(h *Dense, workers int) (float64, bool) {
 	if m.offDiag {
 		return 0, false
@@ -35,7 +36,8 @@ func (m *symDense[F]) Inner(h *Dense, workers int) (float64, bool) {
 	return sum(part), true
 }
 
-// Inner implements InnerMultiplier: it is ⟨Z, X·H⟩, for dense points, whose products with all of A take two passes over X.
+// Inner implements InnerMultiplier. For dense points, whose products with A take two passes over X, it is ⟨Z,
+// X·H⟩, which takes one.
 func (m *GramOperator) Inner(h *Dense, workers int) (float64, bool) {
 	if _, sparse := m.points.(*CSR); sparse || m.offDiag {
 		return 0, false

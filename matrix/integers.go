@@ -9,21 +9,24 @@ import (
 	"symnmf/internal/rules"
 )
 
-// Pixels and counts, times a power of two perhaps, are whole numbers of few bits. Their inner products are exact as float64, of up to 2²⁹ of them, and as integers in a
-// fraction of the time (kernel.GramInts, kernel.GramBytes): the same numbers either way.
+// Pixels and counts, perhaps times a power of two, are whole numbers of few bits. Inner products of up to 2²⁹
+// of them are exact in float64. Integer arithmetic computes the same numbers in a fraction of the time
+// (kernel.GramInts, kernel.GramBytes).
 
 const (
-	intBits     = 12                // of a number at most
-	intPacked   = rules.IntRoom / 4 // in hand at once, of two numbers or four
-	intTogether = 1 << 10           // rows of integers that go by at a time: what tiles read of them stays in a second-level cache
-	intSamples  = 1 << 12           // entries that are looked at to find the unit
+	intBits   = 12                // of a number, at most
+	intPacked = rules.IntRoom / 4 // int32 in hand at once, of two or four numbers each
+	// Rows of integers at a time; what tiles read of them stays in a second-level cache.
+	intTogether = 1 << 10
+	intSamples  = 1 << 12 // entries inspected to find the unit
 )
 
-// unitOf returns the power of two, at most 1, of which the entries of m seem to be whole multiples below 2^intBits, or ok = false, and whether they seem to be bytes of it.
+// unitOf returns the power of two, at most 1, of which the entries of m appear to be whole multiples below
+// 2^intBits, and whether these appear to be bytes. ok is false if there is none.
 func (m *Dense) unitOf() (unit float64, bytes, ok bool) {
-	least, most := 0, math.MinInt // exponents; a unit above 1 would take entries far below it for zeros
+	least, most := 0, math.MinInt // exponents; with a unit above 1, entries far below it would pass for zeros
 	negative, step := false, max(1, len(m.data)/intSamples)
-	for gcd(step, m.cols) > 1 { // or some columns would never be seen
+	for gcd(step, m.cols) > 1 { // otherwise some columns would never be seen
 		step++
 	}
 	for k := 0; k < len(m.data); k += step {
@@ -38,7 +41,7 @@ func (m *Dense) unitOf() (unit float64, bytes, ok bool) {
 			return 0, false, false
 		}
 	}
-	const smallest = -400 // the square of the unit is no subnormal
+	const smallest = -400 // the square of the unit is not subnormal
 	return math.Ldexp(1, least), most-least <= 8 && !negative, least > smallest
 }
 
@@ -49,17 +52,17 @@ func gcd(a, b int) int {
 	return a
 }
 
-// packing is how whole numbers of several rows lie side by side in an int32.
+// packing says how whole numbers of several rows lie side by side in an int32.
 type packing struct {
-	rows  int  // how many
-	bits  int  // of a number at most
-	bytes bool // without a sign
+	rows  int  // how many rows
+	bits  int  // most bits of a number
+	bytes bool // numbers have no sign
 	pays  func() bool
 	pack  func(dst []int32, rows [][]float64, c float64) (bits uint16, ok bool)
 	grams func(s []float64, c float64, x []int32, stride, r, lo, hi int)
 }
 
-// packings are those there are, the fastest first.
+// packings lists all packings, fastest first.
 var packings = [...]packing{
 	{4, 8, true, kernel.BytesPay, func(dst []int32, rows [][]float64, c float64) (uint16, bool) {
 		return 0xff, kernel.PackBytes(dst, rows[0], rows[1], rows[2], rows[3], c)
@@ -69,7 +72,8 @@ var packings = [...]packing{
 	}, kernel.GramInts},
 }
 
-// integerGrams does what grams does for ones, in integers, or returns false before the first call of f if that cannot be or does not pay.
+// integerGrams does what grams does for c = nil, in integers. It returns false, before the first call of f,
+// if that is not possible or does not pay.
 func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi int)) bool {
 	r := m.cols
 	if r < kernel.IntColumns || r*r > rules.MostIntSums || m.rows == 0 {
@@ -97,7 +101,8 @@ func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi i
 	return false
 }
 
-// packedGrams returns XᵀX, from the diagonal on, for an X of whole multiples of unit, or nil if it is not one.
+// packedGrams returns XᵀX, from the diagonal on, for an X of whole multiples of unit, or nil if X is not
+// such.
 func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 	n, r := kernel.BlockCount(m.rows, p.rows), m.cols
 	stride := kernel.BlockCount(r, kernel.IntColumns) * kernel.IntColumns
@@ -105,7 +110,7 @@ func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 	packed := make([]int32, segment*stride)
 	zeros := make([]float64, r) // in place of rows after the last
 	var g []float64
-	var failed atomic.Bool // some number is none of these: no need to go on
+	var failed atomic.Bool // some number is not a multiple: no need to go on
 	for from := 0; from < n; from += segment {
 		to := min(from+segment, n)
 		magnitudes := make([]uint16, kernel.BlockCount(to-from, packedAtOnce))
@@ -147,5 +152,5 @@ func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 	return g
 }
 
-// packedAtOnce is how many rows of integers are packed by one worker at a time.
+// packedAtOnce is the number of rows of integers that one worker packs at a time.
 const packedAtOnce = 32

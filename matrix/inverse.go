@@ -6,15 +6,21 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// sweepRows is how many rows of a matrix one step of its inversion takes, and how many a part of the work has.
+// sweepRows is the number of rows of a matrix that one step of its inversion sweeps out, and the number in
+// one part of the work.
 const sweepRows = 128
 
-// invert replaces the symmetric positive definite a, n×n by rows, by minus its inverse, symmetric but for rounding. It sweeps the diagonal blocks K out one after the other:
+// invert replaces the symmetric positive definite a, n×n by rows, by minus its inverse, which is symmetric
+// but for rounding. It sweeps out the diagonal blocks K one after the other:
 //
-//	A_KK ← −P,  A_KJ ← P·A_KJ,  A_IK ← A_IK·P,  A_IJ ← A_IJ − A_IK·P·A_KJ,  P = A_KK⁻¹,
+//	A_KK ← −P,  A_KJ ← P·A_KJ,  A_IK ← A_IK·P,  A_IJ ← A_IJ − A_IK·P·A_KJ,  P = A_KK⁻¹
 //
-// after which A is that of the blocks swept, and of the others what they leave, both at once. done is called with the rows that have been. It costs n³ multiply–adds, nearly all of
-// them in products of tiles, and 2·sweepRows·n numbers of scratch; ok is false when rounding has made a block indefinite, or with the error of ctx, and a is lost then.
+// After each step, the swept blocks together hold minus the inverse of their part of A, and the other blocks
+// their Schur complement. done is then called with the number of rows swept so far.
+//
+// It costs n³ multiply–adds, nearly all of them in products of tiles, and 2·sweepRows·n numbers of scratch.
+// ok is false if rounding has made a block indefinite, or if ctx ends, with its error; the contents of a are
+// then undefined.
 //
 // Source: Goodnight, A tutorial on the SWEEP operator, The American Statistician 33, 1979.
 func invert(ctx context.Context, a []float64, n, workers int, done func(rows int)) (ok bool, err error) {
@@ -51,7 +57,7 @@ func invert(ctx context.Context, a []float64, n, workers int, done func(rows int
 	return true, nil
 }
 
-// invertSmall is invert for a few rows, one at a time, without scratch.
+// invertSmall is invert for a few rows, one row at a time and without scratch.
 func invertSmall(a []float64, n int) (ok bool) {
 	for k := range n {
 		row := a[k*n : (k+1)*n]

@@ -7,20 +7,22 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// signedPoints are points whose inner products have signs: Σ_c σ_c·x_c·y_c, with σ_c = 1 for the first positive features and
-// −1 for the others. As the points of a GramOperator they make A = Xᵀ·diag(σ)·X and the Z that it keeps diag(σ)·X·H.
+// signedPoints are points whose inner products have signs: Σ_c σ_c·x_c·y_c, where σ_c = 1 for the first
+// positive features and −1 for the others. As the points of a GramOperator they give A = Xᵀ·diag(σ)·X, and
+// the operator then keeps Z = diag(σ)·X·H.
 type signedPoints struct {
 	*Dense
 	positive int
 }
 
-// NewLowRank returns A = U·diag(λ)·Uᵀ, of which no entry is formed, for the n×k matrix u and λ of any sign: inner products
-// with signs of the n points √|λ_k|·U_ik, which it keeps in a copy of u. Numbers must be finite; columns of u need not be
-// orthogonal, and those with λ = 0 are left out. It panics when there are not as many λ as columns.
+// NewLowRank returns A = U·diag(λ)·Uᵀ for the n×k matrix u and λ of any sign, without forming any entry. It
+// keeps a copy of u, as n points √|λ_k|·U_ik whose inner products have signs. Numbers must be finite. The
+// columns of u need not be orthogonal, and those with λ = 0 are left out. NewLowRank panics if the number of
+// λ differs from the number of columns.
 //
-// ‖A‖² = Σ_kl σ_k·σ_l·⟨v_k,v_l⟩², where v_k = √|λ_k|·u_k, cancels as far as columns with λ of unlike signs are alike: it is
-// exact to the rounding of the same sum without signs. What is stored says nothing about the signs of A, so Negatives returns
-// none. O(n·k²).
+// ‖A‖² = Σ_kl σ_k·σ_l·⟨v_k,v_l⟩², where v_k = √|λ_k|·u_k. The sum cancels to the extent that columns with λ
+// of opposite signs are alike; its error is the rounding error of the same sum without signs. The stored
+// numbers say nothing about the signs of A, so Negatives returns none. O(n·k²).
 func NewLowRank(u *Dense, lambda []float64, workers int) (*GramOperator, error) {
 	if u.cols != len(lambda) {
 		panic(badLen)
@@ -36,7 +38,7 @@ func NewLowRank(u *Dense, lambda []float64, workers int) (*GramOperator, error) 
 
 // newLowRank returns Q·W·diag(λ)·(Q·W)ᵀ.
 func newLowRank(q, w *Dense, lambda []float64, workers int) (*GramOperator, error) {
-	var order []int // columns of W: those with λ > 0 and then those with λ < 0
+	var order []int // columns of W: those with λ > 0, then those with λ < 0
 	for k, l := range lambda {
 		if l > 0 {
 			order = append(order, k)
@@ -58,18 +60,23 @@ func newLowRank(q, w *Dense, lambda []float64, workers int) (*GramOperator, erro
 	return lowRankOf(times(q, turn, workers), positive, workers)
 }
 
-// lowRankOf returns V·diag(σ)·Vᵀ, σ = 1 for the first positive columns and −1 for the others. It keeps v.
+// lowRankOf returns V·diag(σ)·Vᵀ, where σ = 1 for the first positive columns and −1 for the others. It keeps
+// v.
 func lowRankOf(v *Dense, positive, workers int) (*GramOperator, error) {
 	most := v.largest(workers)
-	// The norm of columns that cancel may be small or 0, so it cannot tell underflow.
+	// If columns cancel, the norm may be small or 0, so it cannot reveal underflow.
 	if sq := most * most; most > 0 && sq < 0x1p-1000 || !(sq*float64(len(v.data)) <= math.MaxFloat64) {
 		return nil, fmt.Errorf("%w: the largest √|λ_k|·|U_ik| is %.3g; divide the λ by its square", ErrRange, most)
 	}
 	return newGram(signedPoints{v, positive}, nil, most, workers), nil
 }
 
-// LowRankRoot returns √λ·u for the first k of the λ > 0 of an operator that Compress or NewLowRank made, or a scaled one of those, as columns of an n×k matrix, fewer if it has no more: with all of them, and no λ < 0, B of A = B·Bᵀ. The order is that of
-// NewLowRank, or by falling λ. It is nil for any other operator, and without its diagonal. It panics where k < 0. O(n·k).
+// LowRankRoot returns √λ·u for the first k positive λ of an operator made by Compress or NewLowRank, or of
+// such an operator scaled, as the columns of a matrix; there are fewer than k columns if there are fewer
+// positive λ. If it has all of them, and no λ is negative, it is a B with A = B·Bᵀ.
+//
+// The order is that of the arguments of NewLowRank, or of decreasing λ from Compress. For any other operator,
+// and for one without its diagonal, LowRankRoot returns nil. It panics if k < 0. O(n·k).
 func LowRankRoot(a Operator, k int) *Dense {
 	m, ok := a.(*GramOperator)
 	if !ok || m.offDiag {
@@ -88,12 +95,13 @@ func LowRankRoot(a Operator, k int) *Dense {
 	return b
 }
 
-// largest returns the largest magnitude of the numbers of m: NaN if any is, else an infinity if any is.
+// largest returns the largest magnitude of the numbers of m. It returns NaN if any number is NaN, and
+// otherwise infinity if any is infinite.
 func (m *Dense) largest(workers int) float64 {
 	const sign = 1 << 63
 	parts := make([]uint64, kernel.BlockCount(m.rows, normBlock))
 	kernel.Blocks(m.rows, normBlock, workers, func(b, lo, hi int) {
-		var most uint64 // bits of numbers without a sign are in their order, infinities and then NaNs last
+		var most uint64 // as bits, numbers without sign keep their order; infinities and then NaNs come last
 		for _, v := range m.data[lo*m.cols : hi*m.cols] {
 			most = max(most, math.Float64bits(v)&^sign)
 		}
@@ -130,7 +138,8 @@ func (m signedPoints) gramNormSq(u float64, w []float64, _ Table, workers int) (
 	return all, -1
 }
 
-// normSq returns the sum of the squares of G = (uXW)(uXW)ᵀ, features by features, with signs, and without, of which that is what is left.
+// normSq returns all, the sum of the squares of the entries of G = (uXW)(uXW)ᵀ (features by features) with
+// their signs, and from, the same sum without signs.
 func (m signedPoints) normSq(u float64, w []float64, workers int) (all, from float64) {
 	k := m.cols
 	g := sumParts(m.rows, k*k, workers, func(g []float64, lo, hi int) {

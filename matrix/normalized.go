@@ -9,10 +9,11 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// ErrDegree reports degrees that do not normalize a matrix.
-var ErrDegree = errors.New("matrix: not a degree")
+// ErrDegree reports degrees that cannot normalize a matrix.
+var ErrDegree = errors.New("matrix: degrees cannot normalize the matrix")
 
-// Degrees returns the n row sums d = A·1, by a product with one vector. Of points ≥ 0 without their diagonal none is below 0, and one that has no feature in common with others has 0.
+// Degrees returns the n row sums d = A·1, from a product with one vector. For points ≥ 0 without their
+// diagonal, no degree is below 0, and a point that shares no feature with others has degree exactly 0.
 func Degrees(a Operator, workers int) []float64 {
 	one := make([]float64, a.Dim())
 	for i := range one {
@@ -29,16 +30,19 @@ func timesVector(a Operator, w []float64, workers int) []float64 {
 	return multiply(a, NewDense(len(w), 1, w), workers).data
 }
 
-// Normalized returns (D+τI)^(−½)·A·(D+τI)^(−½), D = diag(d) with the degrees d = A·1, as a view on a: only the n numbers
-// s_i = 1/√(d_i+τ) are new. With τ = 0 that is D^(−½)·A·D^(−½), and an item of degree 0 keeps a row of zeros; τ > 0, the mean
-// degree for instance, damps items of low degree. The degrees count the diagonal as far as a does: pass a.OffDiagonal() to
-// have it left out of them too.
+// Normalized returns (D+τI)^(−½)·A·(D+τI)^(−½), where D = diag(d) holds the degrees d = A·1, as a view on a.
+// Only the n numbers s_i = 1/√(d_i+τ) are new. With τ = 0 that is D^(−½)·A·D^(−½), and an item of degree 0
+// keeps a row of zeros. A τ > 0, for instance the mean degree, damps items of low degree. The degrees include
+// the diagonal if a does; pass a.OffDiagonal() to exclude it from the degrees, too.
 //
-// Degrees of a negative entries may be negative: d_i + τ must be finite and ≥ 0. a must be an operator of this package.
-// Besides one product with a vector, the time is that of computing the norm: one pass over the entries of A, or, for points, at most
-// that of summing the products that make up those of XᵀX or XXᵀ.
+// If a has negative entries, degrees may be negative; d_i + τ must be finite and ≥ 0. The operator a must be
+// one of this package.
 //
-// Source: τ after Qin, Rohe, Regularized spectral clustering under the degree-corrected stochastic blockmodel, NIPS 2013.
+// Besides one product with a vector, the time is that of computing the norm: one pass over the entries of A,
+// or, for points, at most that of summing the products that make up the entries of XᵀX or of XXᵀ.
+//
+// Source: τ after Qin, Rohe, Regularized spectral clustering under the degree-corrected stochastic
+// blockmodel, NIPS 2013.
 func Normalized(a Operator, tau float64, workers int) (Operator, error) {
 	if !(tau >= 0) || math.IsInf(tau, 0) {
 		return nil, fmt.Errorf("%w: τ = %v, want a finite number ≥ 0", ErrDegree, tau)
@@ -48,10 +52,10 @@ func Normalized(a Operator, tau float64, workers int) (Operator, error) {
 		return nil, fmt.Errorf("matrix: %T cannot be normalized", a)
 	}
 	s := Degrees(a, workers)
-	most := 0.0 // a bound on ‖SAS‖₂, which n·√n times a lower one exceeds, when A ≥ 0
+	most := 0.0 // for A ≥ 0 an upper bound on ‖SAS‖₂, at most n·√n times too large
 	for i, d := range s {
 		if !(d+tau >= 0) || math.IsInf(d+tau, 0) {
-			return nil, fmt.Errorf("%w: item %d has %v, and τ = %v", ErrDegree, i, d, tau)
+			return nil, fmt.Errorf("%w: item %d has degree %v, and τ = %v", ErrDegree, i, d, tau)
 		}
 		s[i] = 0
 		if d+tau > 0 {
@@ -60,7 +64,7 @@ func Normalized(a Operator, tau float64, workers int) (Operator, error) {
 		}
 	}
 	_, e := math.Frexp(most)
-	root := math.Ldexp(1, -e/2) // with it squares exist
+	root := math.Ldexp(1, -e/2) // root·S keeps squares in range
 	w := make([]float64, len(s))
 	for i, v := range s {
 		w[i] = root * v
@@ -68,30 +72,40 @@ func Normalized(a Operator, tau float64, workers int) (Operator, error) {
 	norm, normOff := inner.weightedNorms(w, workers)
 	m := &normalized{inner: inner, s: s, norm: norm / root / root, normOff: normOff / root / root}
 	if norm := m.Norm(); norm > 0 && norm < 0x1p-1000 || math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return nil, fmt.Errorf("%w: of the normalized matrix it is %.3g, with τ = %v", ErrRange, norm, tau)
+		return nil, fmt.Errorf("%w: it is %.3g for the normalized matrix with τ = %v", ErrRange, norm, tau)
 	}
 	return m.listed(), nil
 }
 
-// weightable is an operator that Normalized can take.
+// weightable is an operator that Normalized accepts.
 type weightable interface {
 	Operator
 	BlockMultiplier
-	// weightedNorms returns ‖WAW‖, W = diag(w), with the diagonal and without it, whether a has one or not.
+	// weightedNorms returns ‖WAW‖, W = diag(w), with the diagonal and without it, whether or not the operator
+	// leaves its diagonal out.
 	weightedNorms(w []float64, workers int) (norm, off float64)
-	// degrees returns A·w as Degrees has it, for w ≥ 0.
+	// degrees returns A·w, as for Degrees, for w ≥ 0.
 	degrees(w []float64, workers int) []float64
-	// diagonalLeft reports whether the diagonal is left out, and taken returns the numbers that products take away where it is, or nil where they leave it out of their sums.
+	// diagonalLeft reports whether the diagonal is left out. taken returns the numbers A_ii that products
+	// subtract to leave the diagonal out, or nil if products do not add them in the first place.
 	diagonalLeft() bool
 	taken() []float64
-	// fromOff returns the root of the sum that the square of off is a difference of, for what weightedNorms has found.
+	// fromOff returns the square root of the sum from which off² was computed by subtraction; norm and off
+	// are results of weightedNorms.
 	fromOff(norm, off float64) float64
-	// unsigned returns what ‖WAW‖ would be if what A is a sum of had no signs, W = diag(w), or I for w = nil; 0 where none is minus.
+	// unsigned returns the square root of the sum of squares from which ‖WAW‖² is computed, with all signs
+	// taken as plus, W = diag(w), or W = I for w = nil. It is 0 if there are no minus signs.
 	unsigned(w []float64) float64
 }
 
-// Taken tells what A is a difference of: without its diagonal, where A is inner products of points, or a view of such, the numbers that products take away, A_ii of what it was, else nil; and the root of the sum of which ‖A‖² is what is left: so, or of a low rank with signs
-// (NewLowRank) or a view of that. Rounding is relative to these. Of any other operator nothing is taken away: nil, and ‖A‖. O(n), or O(n·k²) of a low rank with signs.
+// Taken returns the numbers from which a and its norm are computed by subtraction; rounding errors are
+// relative to these.
+//
+// If a is inner products of points without the diagonal, or a view of them, diag holds the A_ii that products
+// subtract; otherwise diag is nil. There, and for a low rank with signs (NewLowRank) or a view of one, from
+// is the square root of the sum from which ‖A‖² is what remains after subtraction; otherwise from is ‖A‖.
+//
+// O(n), or O(n·k²) for a low rank with signs.
 func Taken(a Operator) (diag []float64, from float64) {
 	from = a.Norm()
 	switch m := a.(type) {
@@ -183,7 +197,7 @@ func (m *SymCSR) unsigned([]float64) float64 { return 0 }
 
 func (m *GramOperator) unsigned(w []float64) float64 {
 	p, signed := m.points.(signedPoints)
-	if !signed || p.positive == p.cols { // none is minus
+	if !signed || p.positive == p.cols { // no minus signs
 		return 0
 	}
 	_, from := p.normSq(m.scale, w, runtime.GOMAXPROCS(0))
@@ -199,21 +213,22 @@ func (m *normalized) unsigned(w []float64) float64 {
 
 func (m *normalized) fromOff(norm, off float64) float64 { return m.inner.fromOff(norm, off) }
 
-// normalized is S·A·S, S = diag(s), as (SAS)·H = S·(A·(S·H)). It multiplies S·H, kept beside H, by A.
+// normalized is S·A·S, S = diag(s), computed as (SAS)·H = S·(A·(S·H)). It keeps S·H beside H and multiplies A
+// by it.
 type normalized struct {
-	inner   weightable // A, scaled or without its diagonal as the view is
+	inner   weightable // A, scaled and without its diagonal if the view is
 	s       []float64
 	norm    float64 // with the diagonal
 	normOff float64
 }
 
-// normalizedRows is one whose A lists its entries.
+// normalizedRows is a normalized whose A lists its entries.
 type normalizedRows struct {
 	normalized
 	visitor RowVisitor
 }
 
-// listed returns m, as one that lists its entries where A does.
+// listed returns m, as a normalizedRows if A lists its entries.
 func (m *normalized) listed() Operator {
 	if v, ok := m.inner.(RowVisitor); ok {
 		return &normalizedRows{*m, v}
@@ -224,10 +239,10 @@ func (m *normalized) listed() Operator {
 // Dim implements Operator.
 func (m *normalized) Dim() int { return m.inner.Dim() }
 
-// Stored implements Operator: of A.
+// Stored implements Operator; it is that of A.
 func (m *normalized) Stored() int64 { return m.inner.Stored() }
 
-// Density implements Operator: of A.
+// Density implements Operator; it is that of A.
 func (m *normalized) Density() float64 { return m.inner.Density() }
 
 // Norm implements Operator.
@@ -238,7 +253,7 @@ func (m *normalized) Norm() float64 {
 	return m.norm
 }
 
-// Negatives implements Operator: of A.
+// Negatives implements Operator; they are those of A.
 func (m *normalized) Negatives() Cells { return m.inner.Negatives() }
 
 // DiagTo implements Operator.
@@ -268,7 +283,7 @@ func (m *normalizedRows) VisitRow(i int, f func(l int, v float64)) {
 	m.visitor.VisitRow(i, func(l int, v float64) { f(l, si*v*m.s[l]) })
 }
 
-// shadow is S·H.
+// shadow holds S·H beside H.
 type shadow struct {
 	s     []float64
 	h, sh *Dense
@@ -280,13 +295,14 @@ func (m *normalized) shadow(h *Dense) shadow {
 	return w
 }
 
-// refresh computes rows lo to hi from H.
+// refresh computes rows lo to hi of S·H from H.
 func (w *shadow) refresh(lo, hi int) {
 	r := w.h.cols
 	w.rowsTo(w.sh.data[lo*r:hi*r], w.h.data[lo*r:hi*r], lo)
 }
 
-// rowsTo sets dst to S·x for rows x from that one on, r numbers each. dst and x may be the same.
+// rowsTo sets dst to S·x, where x holds rows of r numbers each, the first of them row from. dst and x may be
+// the same slice.
 func (w *shadow) rowsTo(dst, x []float64, from int) {
 	r := w.h.cols
 	for ; len(x) > 0; dst, x, from = dst[r:], x[r:], from+1 {
@@ -356,7 +372,7 @@ func (c *normalizedCursor) Refresh() {
 	c.inner.Refresh()
 }
 
-// normalizedForwarder is one whose A can look forward.
+// normalizedForwarder is a normalizedCursor whose inner cursor is a Forwarder.
 type normalizedForwarder struct {
 	normalizedCursor
 	forwarder Forwarder

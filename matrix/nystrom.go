@@ -5,27 +5,30 @@ import (
 	"math"
 )
 
-// nystrom returns Ã = Y·M⁻¹·Yᵀ, Y = A·Q and M = QᵀY for the orthonormal q (n×k), of which the keep largest eigenvalues are kept, or all if keep = 0, and a bound on
-// ‖A − Ã‖ for ‖A‖ = norm. It returns nil where M has negative eigenvalues, and Ã has nothing to do with A.
+// nystrom returns Ã = Y·M⁻¹·Yᵀ, with Y = A·Q and M = QᵀY for the orthonormal q (n×k), and a bound on ‖A − Ã‖,
+// where ‖A‖ = norm. Of Ã it keeps the keep largest eigenvalues, or all if keep = 0. If M has negative
+// eigenvalues, Ã has nothing to do with A, and nystrom returns nil.
 //
-// With Q and what is orthogonal to it as a basis,
+// With a basis of Q and its orthogonal complement,
 //
 //	A = ⎡M  Bᵀ⎤   Ã = ⎡M  Bᵀ     ⎤   ‖Y‖² = ‖M‖² + ‖B‖²,   ‖A‖² = ‖M‖² + 2‖B‖² + ‖C‖²,   ‖Ã‖² = ‖M‖² + 2‖B‖² + ‖BM⁻¹Bᵀ‖²
 //	    ⎣B  C ⎦       ⎣B  BM⁻¹Bᵀ⎦
 //
-// so that ‖A − Ã‖ ≤ ‖C‖ + ‖BM⁻¹Bᵀ‖, and what is not kept comes on top of that, and rounding, some 3e-8·‖A‖; where A has no negative eigenvalues 0 ≤ BM⁻¹Bᵀ ≤ C, and it is less than ‖C‖. It is about as near
-// as what another product with A finds, the projection of A on the columns of Y: within 1 % of it on pictures.
+// so ‖A − Ã‖ ≤ ‖C‖ + ‖BM⁻¹Bᵀ‖. The norm of what is not kept comes on top of that, and so does rounding, some
+// 3e-8·‖A‖. If A has no negative eigenvalues, 0 ≤ BM⁻¹Bᵀ ≤ C, and the distance is less than ‖C‖. Ã is about
+// as near as the projection of A on the columns of Y, which takes another product with A: within 1 % of it on
+// pictures.
 //
 // Source: Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011, Algorithm 5.5.
 func nystrom(ctx context.Context, q, y *Dense, norm float64, keep, workers int) (low *GramOperator, bound float64, err error) {
-	const dependent = 0x1p-40 // of the largest eigenvalue of M is rounding
+	const dependent = 0x1p-40 // eigenvalues of M at most this part of the largest are rounding
 	theta, v, err := eigen(ctx, transTimes(q, y, workers), workers)
 	if err != nil {
 		return nil, 0, err
 	}
 	var taken []int
 	var mSq float64
-	for k, t := range theta { // decreasing magnitudes
+	for k, t := range theta { // in order of decreasing magnitude
 		switch {
 		case math.Abs(t) <= dependent*math.Abs(theta[0]):
 		case t < 0:

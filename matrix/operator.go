@@ -6,72 +6,78 @@ import (
 	"math"
 )
 
-// Operator is a symmetric n×n matrix A as solvers see it: its size, diagonal and norm, and two ways to multiply. The
-// column cursor serves coordinate descent in the paper's order, which asks for one entry of A·H at a time while H
-// changes; the product serves everything that wants many rows of A·H for an H that stands still.
+// Operator is a symmetric n×n matrix A as solvers see it: its size, diagonal and norm, and two ways to
+// multiply by it.
+//
+// A Cursor serves coordinate descent in the paper's order, which asks for one entry of A·H at a time while H
+// changes. A Product serves everything that needs many rows of A·H for a fixed H.
 type Operator interface {
 	// Dim returns n.
 	Dim() int
-	// Stored returns how many numbers one product reads: the stored entries of A, or of X for points.
+	// Stored returns how many numbers one product reads: the stored entries of A, or those of X if A = XᵀX is
+	// given by points.
 	Stored() int64
-	// Density returns Stored over the number of entries of A, or of X for points; 0 when there are none.
+	// Density returns Stored divided by the number of entries of A, or of X for points; 0 if there are none.
 	Density() float64
 	// DiagTo fills dst (n) with A_ii.
 	DiagTo(dst []float64)
 	// Norm returns ‖A‖_F.
 	Norm() float64
-	// Negatives tells where the stored numbers (of A, or of X) are below zero.
+	// Negatives describes the stored numbers (of A, or of X) that are below zero.
 	Negatives() Cells
-	// Scaled returns c·A as a view on the same storage, for c > 0. Results are exactly c times those of A when c is a
-	// power of 4 and nothing overflows or underflows.
+	// Scaled returns c·A as a view on the same storage, for c > 0. Results are exactly c times those of A if
+	// c is a power of 4 and nothing overflows or underflows.
 	Scaled(c float64) Operator
 	// OffDiagonal returns A with zeros on its diagonal, as a view on the same storage.
 	OffDiagonal() Operator
-	// NewCursor returns a cursor over the n×r matrix h, which it watches: see Cursor.
+	// NewCursor returns a cursor over the n×r matrix h. The caller reports every change of h to the cursor;
+	// see Cursor.
 	NewCursor(h *Dense, workers int) Cursor
-	// NewProduct prepares rows of A·h, for an h (n×r) that does not change meanwhile.
+	// NewProduct prepares rows of A·h, where h (n×r) must not change while the product is in use.
 	NewProduct(h *Dense, workers int) Product
 }
 
-// Cursor keeps what is needed to give any entry of A·H at once while single entries of H change. Between a change of
-// H_ij and the call of Add that announces it, nothing else may be asked.
+// Cursor keeps what it needs to return any entry of A·H at once while single entries of H change. Between a
+// change of H_ij and the call of Add that reports it, no other method may be called.
 //
-// What it keeps drifts from the truth by the rounding of each Add; Refresh removes the drift.
+// What a cursor keeps drifts by the rounding error of each Add; Refresh removes the drift.
 type Cursor interface {
 	// Column makes column j of H the current one.
 	Column(j int)
 	// At returns A_:,iᵀ·H_:,j for the current column j.
 	At(i int) float64
-	// Add says that H_ij of the current column j has grown by delta.
+	// Add reports that H_ij has grown by delta, where j is the current column.
 	Add(i int, delta float64)
-	// Refresh computes everything afresh from H.
+	// Refresh recomputes everything from H.
 	Refresh()
 }
 
-// Forwarder is a cursor that can save work while the entries of each column are visited in order. It computes A·H when the first column is made current, unless
-// Forward comes before.
+// Forwarder is a cursor that can save work if the entries of each column are visited in increasing order. It
+// computes A·H when the first column is made current, unless Forward is called before that.
 type Forwarder interface {
 	Cursor
-	// Forward takes H as it is. Until the next Refresh, each column may be made current once, and At be asked only for entries
-	// after every one that Add has announced.
+	// Forward takes H as it is. Until the next Refresh, each column may be made current only once, and At may
+	// be asked only for entries after every entry that Add has reported.
 	Forward()
 }
 
 // Product gives rows of A·H.
 type Product interface {
-	// RowsTo fills dst, (hi−lo)×r by rows, with rows lo ≤ i < hi of A·H. Calls may run at the same time. The last bits of a row
-	// may depend on which others are asked for with it: where bits matter, ranges must not depend on the number of workers.
+	// RowsTo fills dst, (hi−lo)×r by rows, with rows lo ≤ i < hi of A·H. Calls may run concurrently. The last
+	// bits of a row may depend on which other rows are requested with it: where exact bits matter, the ranges
+	// must not depend on the number of workers.
 	RowsTo(dst []float64, lo, hi int)
 }
 
-// Repeater is an operator for which many products together can be cheaper than as many by NewProduct.
+// Repeater is an operator that can make many products more cheaply than as many calls of NewProduct.
 type Repeater interface {
-	// Repeat returns a function that is NewProduct, and may keep what all its calls need; the Product is good until the next of them.
+	// Repeat returns a function that does what NewProduct does and may keep what its calls share. Each
+	// Product is valid until the next call of that function.
 	Repeat(workers int) func(h *Dense) Product
 }
 
-// Repeated returns a function that sets dst to A·h, both n×k for any k, and may keep what all its calls need. Only one may be at
-// work at a time.
+// Repeated returns a function that sets dst to A·h, both n×k for any k, and may keep what its calls share.
+// Calls must not run concurrently.
 func Repeated(a Operator, workers int) func(dst, h *Dense) {
 	products := productsOf(a, workers)
 	return func(dst, h *Dense) { productTo(dst, products(h), workers) }
@@ -86,16 +92,17 @@ func productsOf(a Operator, workers int) func(h *Dense) Product {
 
 // RowVisitor is implemented by operators that can list the entries of a row of A without computing them.
 type RowVisitor interface {
-	// VisitRow calls f(l, A_il) for the stored entries of row i, l increasing.
+	// VisitRow calls f(l, A_il) for the stored entries of row i, in order of increasing l.
 	VisitRow(i int, f func(l int, v float64))
 }
 
-// Cells is a set of entries of a matrix, told by their number and two examples, counted from 0.
+// Cells summarizes a set of entries of a matrix: their number, the first of them by rows, and the smallest
+// value. Indices count from 0.
 type Cells struct {
 	Count    int64
-	Row, Col int     // of the first, by rows
-	Value    float64 // of the first
-	Least    float64 // the least value among them
+	Row, Col int     // of the first entry, by rows
+	Value    float64 // of the first entry
+	Least    float64 // the smallest value in the set
 }
 
 func (c *Cells) add(i, j int, v float64) {
@@ -106,7 +113,7 @@ func (c *Cells) add(i, j int, v float64) {
 	c.Least = min(c.Least, v)
 }
 
-// merge adds cells that come later by rows.
+// merge adds cells that all come later by rows.
 func (c *Cells) merge(d Cells) {
 	switch {
 	case d.Count == 0:
@@ -118,21 +125,22 @@ func (c *Cells) merge(d Cells) {
 	}
 }
 
-// Errors about data. Each comes wrapped with where and what.
+// Errors about data. Each is wrapped with the place and the value at fault.
 var (
 	ErrNotFinite  = errors.New("matrix: not a finite number")
 	ErrNotSquare  = errors.New("matrix: not square")
 	ErrAsymmetric = errors.New("matrix: not symmetric")
 	ErrRange      = errors.New("matrix: norm outside the range of double precision")
-	ErrTolerance  = errors.New("matrix: bad tolerance of symmetry")
+	ErrTolerance  = errors.New("matrix: invalid symmetry tolerance")
 )
 
-// DefaultSymmetryTol is the asymmetry, relative to the largest entry, that FromDense and FromCSR put down to rounding:
-// some 4000 units in the last place of a double, far above what summing in another order does to an inner product of
-// a few thousand terms and far below any entry that someone meant to differ.
+// DefaultSymmetryTol is the asymmetry, relative to the largest entry, that FromDense and FromCSR attribute to
+// rounding: 4096 times the machine epsilon 2⁻⁵² of a double. That is far above the effect of summing an inner
+// product of a few thousand terms in another order, and far below any intended difference between two
+// entries.
 const DefaultSymmetryTol = 0x1p-40
 
-// checkSquare, finite and checkAsymmetry are what FromDense and FromCSR check, in this order.
+// checkSquare, finite and checkAsymmetry are the checks of FromDense and FromCSR, in this order.
 func checkSquare(t Table) error {
 	if rows, cols := t.Dims(); rows != cols {
 		return fmt.Errorf("%w: %d rows, %d columns", ErrNotSquare, rows, cols)
@@ -161,14 +169,14 @@ func (f found) checkAsymmetry(tol float64) error {
 	return nil
 }
 
-// normInRange reports whether a norm, of a matrix whose stored numbers s surveys, is neither infinite nor so small that
-// numbers of the matrix have lost digits to underflow.
+// normInRange reports whether norm, that of a matrix whose stored numbers s surveys, is finite and so large
+// that no numbers of the matrix have lost digits to underflow.
 func normInRange(norm float64, s Survey) bool {
 	return s.MaxAbs() == 0 || norm >= 0x1p-1000 && !math.IsInf(norm, 0)
 }
 
-// unit returns a power of two near 1/max, so that squares of numbers up to max neither overflow nor vanish when they
-// are multiplied by it first; 1 when max is 0.
+// unit returns a power of two near 1/max. The squares of numbers up to max neither overflow nor vanish if the
+// numbers are multiplied by it first. It returns 1 if max is 0.
 func unit(max float64) float64 {
 	if max == 0 {
 		return 1
@@ -187,5 +195,5 @@ func density(stored int64, rows, cols int) float64 {
 	return float64(stored) / float64(rows) / float64(cols)
 }
 
-// normBlock is the number of rows whose squares are summed by themselves when a norm is computed.
+// normBlock is the number of rows whose squares are summed separately when a norm is computed.
 const normBlock = 256

@@ -38,17 +38,18 @@ func (m *GramOperator) NewBlockProduct(h *Dense, size int, team *kernel.Team) Bl
 	return b
 }
 
-// keptBlocks is what block products derive from the points alone, kept for the next run on the same operator.
+// keptBlocks holds what block products derive from the points alone, kept for the next run on the same
+// operator.
 type keptBlocks struct {
 	mu     sync.Mutex
 	size   int
 	blocks []pointBlock
 	own    []float64
-	byTerm [pointTerms]*CSR // nil until they are wanted
+	byTerm [pointTerms]*CSR // nil until they are needed
 }
 
-// get has fill compute what there is for blocks of size rows, unless it is there, and hands it to use. With nothing to keep it in
-// it is computed for this once.
+// get passes k to use, after fill has computed what depends on the block size, unless that is there already.
+// A nil k keeps nothing, and fill computes for this call only.
 func (k *keptBlocks) get(size int, fill, use func(k *keptBlocks)) {
 	if k == nil {
 		k = new(keptBlocks)
@@ -62,7 +63,7 @@ func (k *keptBlocks) get(size int, fill, use func(k *keptBlocks)) {
 	use(k)
 }
 
-// terms returns the columns of x by terms.
+// terms returns the columns of x divided by terms.
 func (k *keptBlocks) terms(x *CSR, workers int) [pointTerms]*CSR {
 	if k == nil {
 		return x.splitColumns(workers)
@@ -75,12 +76,13 @@ func (k *keptBlocks) terms(x *CSR, workers int) [pointTerms]*CSR {
 	return k.byTerm
 }
 
-// pointTerms is of how many terms a row of A·H = XᵀZ is the sum, each over some of the features. Who computes a term changes, as a
-// rule, the same rows of Z, which then stay in its own cache.
+// pointTerms is the number of terms of a row of A·H = XᵀZ. Each term is a sum over some of the features. As a
+// rule, the member that computes a term also changes the same rows of Z, which then stay in its own cache.
 const pointTerms = 2
 
-// featureBlock is how many rows of Z one part of the work on them takes at most. So many features next to each other also have the same
-// term, and the next as many the next: so each term has about as many features of every block, be they in order of where they first occur.
+// featureBlock is the largest number of rows of Z in one part of the work on them. That many neighboring
+// features also belong to the same term, and the next as many to the next term. So each term has about as
+// many features of every block of items, even if features are in the order in which they first occur.
 const featureBlock = 64
 
 func termOf(feature int32) int { return int(uint32(feature) / featureBlock % pointTerms) }
@@ -88,18 +90,18 @@ func termOf(feature int32) int { return int(uint32(feature) / featureBlock % poi
 // featureRange is a part of Z: the features from lo to hi.
 type featureRange struct{ lo, hi int }
 
-// pointState is Z = X·H (m×r by rows, scale included), and Z as it was.
+// pointState holds Z = X·H (m×r by rows, scale included), and Z as it was before.
 type pointState struct {
 	m *GramOperator
 	rowBlocks
 	features int
-	positive int // features that count with a plus: Z is diag(σ)·X·H; all of them but for signedPoints
+	positive int // number of features with sign plus; Z is diag(σ)·X·H. All features, except for signedPoints
 	z, last  []float64
 	parts    []featureRange
-	partOf   []kernel.Sum // of each of them
+	partOf   []kernel.Sum // a sum for each part
 }
 
-// divide makes the parts of Z, of whole tiles but for the last.
+// divide divides Z into parts, all but the last of whole tiles.
 func (b *pointState) divide() {
 	const tile = 8
 	count := max(kernel.BlockCount(b.features, featureBlock), 1)
@@ -110,7 +112,7 @@ func (b *pointState) divide() {
 	b.partOf = make([]kernel.Sum, len(b.parts))
 }
 
-// divideTerms makes the parts of Z, those of each term next to each other.
+// divideTerms divides Z into parts, with those of each term next to each other.
 func (b *pointState) divideTerms() {
 	for term := range pointTerms {
 		for lo := term * featureBlock; lo < b.features; lo += pointTerms * featureBlock {
@@ -143,12 +145,12 @@ func (b *pointState) Extrapolate(beta float64, h *Dense) {
 	})
 }
 
-// minus returns the rows of z with a minus, where z are the features from that one on.
+// minus returns the rows of z with sign minus, where z begins with feature from.
 func (b *pointState) minus(z []float64, from int) []float64 {
 	return z[clamp((b.positive-from)*b.h.cols, 0, len(z)):]
 }
 
-// sumSq returns Σ_c σ_c·‖z_c‖² over the features from that one on.
+// sumSq returns Σ_c σ_c·‖z_c‖² over the rows of z, where z begins with feature from.
 func (b *pointState) sumSq(z []float64, from int) float64 {
 	m := b.minus(z, from)
 	return kernel.SumSq(z[:len(z)-len(m)]) - kernel.SumSq(m)
@@ -171,18 +173,19 @@ var (
 	_ JointProduct = (*densePoints)(nil)
 )
 
-// densePoints takes ⟨A_BB·d, d⟩ as ‖Y‖² with Y = X_B·d, by which Z grows too; or, where there are so many features that A_BB is
-// no larger than X_B, from A_BB. With signs Y is diag(σ)·X_B·d.
+// densePoints computes ⟨A_BB·d, d⟩ as ‖Y‖² with Y = X_B·d, by which Z grows, too. If there are so many
+// features that A_BB is no larger than X_B, it uses A_BB instead. With signs, Y is diag(σ)·X_B·d.
 type densePoints struct {
 	pointState
 	x   *Dense
-	y   []float64 // of the last Step, without scale; nil with own
+	y   []float64 // Y of the last Step, without scale; nil if own is used
 	own []float64 // A_BB of each block without scale, n×size, or nil
-	t   stepRooms // with own
+	t   stepRooms // scratch, if own is used
 	all []float64 // diag(σ)·X·d of the last StepAll, without scale
 }
 
-// withSteps returns b with room for what Z gains by a step, as a GainProduct where that is smaller than the rows of a block and all that a step wants.
+// withSteps returns b with room for the growth of Z in a step. It returns a GainProduct if that growth is
+// smaller than the rows of a block and is all that a step needs.
 func (b *densePoints) withSteps(size int) BlockProduct {
 	b.y = make([]float64, len(b.z))
 	if b.features < size && b.features <= rules.MostGainFeatures && size <= rules.MostGainRows && !b.m.offDiag {
@@ -191,10 +194,10 @@ func (b *densePoints) withSteps(size int) BlockProduct {
 	return b
 }
 
-// ownFeatures is how many features ownProducts takes at a time.
+// ownFeatures is the number of features that ownProducts takes at a time.
 const ownFeatures = 128
 
-// ownProducts returns the inner products of each row with those of its block.
+// ownProducts returns the inner products of each row with the rows of its block.
 func (m *Dense) ownProducts(size, workers int) []float64 {
 	own := make([]float64, m.rows*size)
 	type room struct{ products, x []float64 } // x is the block by features
@@ -225,7 +228,8 @@ func (b *densePoints) RowsTo(dst []float64, lo, hi int) {
 // Terms implements TermProduct.
 func (b *densePoints) Terms() int { return pointTerms }
 
-// TermTo implements TermProduct: the features of a term are those of as many parts of Z next to each other.
+// TermTo implements TermProduct. The features of a term are those of a run of consecutive parts of Z, about
+// as many for each term.
 func (b *densePoints) TermTo(dst []float64, term, lo, hi int) {
 	r, parts := b.h.cols, len(b.parts)
 	clear(dst)
@@ -238,7 +242,7 @@ func (b *densePoints) TermTo(dst []float64, term, lo, hi int) {
 	}
 }
 
-// times sets rows from to to of y to those of diag(σ)·X_B·d, B the rows from lo on.
+// times sets y to rows from to to of diag(σ)·X_B·d, where B are the rows from lo on, as many as d has.
 func (b *densePoints) times(y, d []float64, lo, from, to int) {
 	clear(y)
 	n := len(d) / b.h.cols
@@ -344,7 +348,8 @@ func (b *densePoints) Refresh() {
 	})
 }
 
-// fewFeatures is densePoints of fewer features than a block has rows. Rows of Z are fewer than those of d, so it is they that members of a team hand on.
+// fewFeatures is densePoints with fewer features than a block has rows. Z then has fewer rows than d, so
+// members of a team pass on rows of Z instead of rows of d.
 type fewFeatures struct{ *densePoints }
 
 var _ GainProduct = (*fewFeatures)(nil)
@@ -352,7 +357,7 @@ var _ GainProduct = (*fewFeatures)(nil)
 // GainLen implements GainProduct.
 func (b *fewFeatures) GainLen() int { return len(b.z) }
 
-// GainTo implements GainProduct: a gain is diag(σ)·X_G·d, without scale.
+// GainTo implements GainProduct. A gain is diag(σ)·X_G·d, without scale.
 func (b *fewFeatures) GainTo(gain []float64, lo int, d []float64) {
 	b.times(gain, d, lo, 0, b.features)
 }
@@ -381,15 +386,17 @@ func (b *fewFeatures) MoveGains(t []float64, gains [][]float64) {
 	})
 }
 
-// sparsePoints holds, besides X, the part of it that belongs to each block by features, so that a row of Z gathers what the
-// block's rows add to it, and, once it is asked for terms, X by terms. ⟨A_BB·d, d⟩ is ‖X_B·d‖², of which nothing is kept: what H
-// gains may yet be cut off at zero.
+// sparsePoints holds, besides X, the rows of each block by features, so that a row of Z gathers what the rows
+// of the block add to it. Once terms are asked for, it also holds X divided by terms.
+//
+// ⟨A_BB·d, d⟩ is ‖X_B·d‖². Nothing of X_B·d is kept, because the rows may not move by a multiple of d: they
+// may be cut off at zero.
 type sparsePoints struct {
 	pointState
 	x      *CSR
 	blocks []pointBlock
-	y      []float64        // scratch, stepFeatures rows for each part of a step
-	byTerm [pointTerms]*CSR // the columns of X that each term has, in their places
+	y      []float64        // scratch, with stepFeatures rows for each part of a step
+	byTerm [pointTerms]*CSR // X with only the columns of each term
 	stepOf [pointTerms * moveParts]kernel.Sum
 }
 
@@ -415,10 +422,12 @@ func (b *sparsePoints) Step(block int, d []float64) float64 {
 	return b.sumFeatures(block, d, b.pairs)
 }
 
-// differsBy is the part of a sum by which another differs for the difference to keep ten digits.
+// differsBy is the least difference of two sums, relative to one of them, that leaves ten digits in the
+// difference.
 const differsBy = 1e-6
 
-// sumFeatures adds up f over features lo to hi of a block, a few at a time, with scratch y of a row for each.
+// sumFeatures adds up f over the features of a block, for lo to hi of them at a time. y is scratch with a row
+// for each of these.
 func (b *sparsePoints) sumFeatures(block int, d []float64, f func(x *pointBlock, y []float64, lo, hi int32, d []float64) float64) float64 {
 	part := b.stepOf[:]
 	x, r := &b.blocks[block], b.h.cols
@@ -435,19 +444,19 @@ func (b *sparsePoints) sumFeatures(block int, d []float64, f func(x *pointBlock,
 	return kernel.Total(part)
 }
 
-// squares returns the part of ‖X_B·d‖² that features lo to hi have.
+// squares returns the part of ‖X_B·d‖² that comes from features lo to hi.
 func (b *sparsePoints) squares(x *pointBlock, y []float64, lo, hi int32, d []float64) float64 {
 	from, to := x.from[lo], x.from[hi]
 	kernel.AddGathered(y, b.h.cols, inOrder[:hi-lo], x.from[lo:hi+1], x.row[from:to], x.val[from:to], d)
 	return kernel.SumSq(y)
 }
 
-// pairs returns the part of ⟨A_BB·d, d⟩ off the diagonal that features lo to hi have, without those of the
-// diagonal, which may exceed it.
+// pairs returns the part of ⟨A_BB·d, d⟩ off the diagonal that comes from features lo to hi. It never adds the
+// part on the diagonal, which may exceed it.
 func (b *sparsePoints) pairs(x *pointBlock, y []float64, lo, hi int32, d []float64) (q float64) {
 	r := b.h.cols
 	for k := lo; k < hi; k++ {
-		before := y[int(k-lo)*r:][:r] // the rows that have the feature, so far
+		before := y[int(k-lo)*r:][:r] // sum over the rows so far that have the feature
 		for p := x.from[k]; p < x.from[k+1]; p++ {
 			di := d[int(x.row[p])*r:][:r]
 			q += 2 * x.val[p] * kernel.Dot(before, di)
@@ -457,10 +466,10 @@ func (b *sparsePoints) pairs(x *pointBlock, y []float64, lo, hi int32, d []float
 	return q
 }
 
-// stepFeatures is for how many features X_B·d is in hand at once.
+// stepFeatures is the number of features for which X_B·d is computed at once.
 const stepFeatures = 32
 
-// inOrder are the numbers from 0 on.
+// inOrder holds the numbers from 0 on.
 var inOrder = func() (k [stepFeatures]int32) {
 	for i := range k {
 		k[i] = int32(i)
@@ -468,7 +477,8 @@ var inOrder = func() (k [stepFeatures]int32) {
 	return k
 }()
 
-// Terms implements TermProduct. X by terms is made here, since not all who move blocks want it.
+// Terms implements TermProduct. X by terms is made here, because not every algorithm that moves blocks needs
+// it.
 func (b *sparsePoints) Terms() int {
 	if b.byTerm[0] == nil {
 		b.byTerm = b.m.kept.terms(b.x, b.team.Members())
@@ -485,7 +495,7 @@ func (b *sparsePoints) TermTo(dst []float64, term, lo, hi int) {
 	}
 }
 
-// moveParts is how many parts of a Move change rows of Z that belong to one term.
+// moveParts is the number of parts of a Move that change rows of Z of one term.
 const moveParts = 8
 
 func (b *sparsePoints) Move(block int, _ float64, e []float64) {

@@ -11,7 +11,8 @@ func (m *Dense) addTo(z []float64, c float64, i int) { kernel.Axpy(z, c, m.Row(i
 func (m *Dense) size() int64                         { return int64(len(m.data)) }
 func (m *Dense) transposed(workers int) Table        { return m.transpose(workers) }
 
-// timesTo implements points, a block of features at a time, so sums do not depend on the number of workers.
+// timesTo implements points. It takes a block of features at a time, so sums do not depend on the number of
+// workers.
 func (m *Dense) timesTo(z []float64, h *Dense, workers int) {
 	clear(z)
 	if m.rows == 0 {
@@ -36,11 +37,11 @@ func (m *Dense) sumSq(i int, u float64) float64 {
 	return s
 }
 
-// gramPart is how many rows of XᵀX are computed at a time.
+// gramPart is the number of rows of XᵀX that are computed at a time.
 const gramPart = 64
 
-// grams calls f for each gramPart rows lo to hi of (CX)ᵀ(CX), C = diag(c), from the diagonal on and rows of m.cols numbers, which
-// are f's for the call. A nil c means ones.
+// grams calls f for each gramPart rows lo to hi of (CX)ᵀ(CX), C = diag(c). The rows have m.cols numbers and
+// are computed from the diagonal on; f may use them until it returns. A nil c means all ones.
 func (m *Dense) grams(c func(i int) float64, workers int, f func(part int, g []float64, lo, hi int)) {
 	const rows = 128
 	if c == nil && m.integerGrams(workers, f) {
@@ -69,8 +70,9 @@ func (m *Dense) grams(c func(i int) float64, workers int, f func(part int, g []f
 					}
 				}
 			}
-			if c == nil { // else it is in a cache already
-				// Tiles go down the rows of some columns at a time, which processors do not foresee: ORL takes 38 ms instead of 46 (Xeon).
+			if c == nil { // otherwise x is in a cache already
+				// Tiles go down the rows of some columns at a time, which processors do not foresee: with
+				// this, ORL takes 38 ms instead of 46 (Xeon).
 				for i := range to - from {
 					kernel.Fetch(x[i*m.cols+lo : (i+1)*m.cols])
 				}
@@ -81,7 +83,7 @@ func (m *Dense) grams(c func(i int) float64, workers int, f func(part int, g []f
 	})
 }
 
-// columnProducts returns XᵀX, and the sum of the squares of its entries.
+// columnProducts returns XᵀX and the sum of the squares of its entries.
 func (m *Dense) columnProducts(workers int) (a *Dense, sq float64) {
 	a = NewDense(m.cols, m.cols, nil)
 	sq = m.sumGrams(nil, a.data, workers)
@@ -89,7 +91,8 @@ func (m *Dense) columnProducts(workers int) (a *Dense, sq float64) {
 	return a, sq
 }
 
-// sumGrams returns the sum of the squares of the entries of (CX)ᵀ(CX), C = diag(c), and leaves the upper triangle in keep (m.cols²) unless that is nil.
+// sumGrams returns the sum of the squares of the entries of (CX)ᵀ(CX), C = diag(c). It stores the upper
+// triangle in keep (m.cols² numbers) unless keep is nil.
 func (m *Dense) sumGrams(c func(i int) float64, keep []float64, workers int) float64 {
 	n := m.cols
 	part := make([]float64, kernel.BlockCount(n, gramPart))
@@ -107,7 +110,8 @@ func (m *Dense) sumGrams(c func(i int) float64, keep []float64, workers int) flo
 	return sum(part)
 }
 
-// gramNormSq sums the squares of the entries of XᵀX, features by features, which are fewer than the points.
+// gramNormSq implements points. It sums squares over the inner products of features, which are fewer than
+// those of points.
 func (m *Dense) gramNormSq(u float64, w []float64, _ Table, workers int) (all, off float64) {
 	if fourth := fourthPower(u); w == nil && fourth != 0 {
 		return m.sumGrams(nil, nil, workers) * fourth, -1
@@ -115,8 +119,8 @@ func (m *Dense) gramNormSq(u float64, w []float64, _ Table, workers int) (all, o
 	return m.sumGrams(func(i int) float64 { return u * value(w, i) }, nil, workers), -1
 }
 
-// fourthPower returns u⁴ for a power of two u with which Σ(u²·A_ij)² may be taken as u⁴·ΣA_ij², else 0: what is lost to underflow is
-// 2⁻²⁵⁰ of the whole.
+// fourthPower returns u⁴ if Σ(u²·A_ij)², for the power of two u, may be computed as u⁴·ΣA_ij², and otherwise
+// 0. What is then lost to underflow is 2⁻²⁵⁰ of the whole.
 func fourthPower(u float64) float64 {
 	if u < 0x1p-200 || u > 0x1p200 {
 		return 0
@@ -134,8 +138,8 @@ func (m *CSR) addTo(z []float64, c float64, i int) {
 	kernel.Scatter(z, c, col, val)
 }
 
-// timesTo implements points. Each worker takes some rows of Z and passes over all points in order, so sums do not depend on how
-// many there are.
+// timesTo implements points. Each worker takes some rows of Z and passes over all points in order, so sums do
+// not depend on the number of workers.
 func (m *CSR) timesTo(z []float64, h *Dense, workers int) {
 	r := h.cols
 	clear(z)

@@ -7,16 +7,16 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// pointBlock is X_B by features, scale included. Rows are counted from the block's first.
+// pointBlock is X_B by features, scale included. Its rows are counted from the first row of the block.
 type pointBlock struct {
-	feature []int32 // that occur, those of each term together, in the order of the parts
-	from    []int32 // where the entries of each begin, and where the last end
+	feature []int32 // features that occur, those of each term together, in the order of the parts
+	from    []int32 // where the entries of each feature begin, and where the last end
 	row     []int32
 	val     []float64
-	part    [pointTerms*moveParts + 1]int32 // where parts of a Move begin in feature
+	part    [pointTerms*moveParts + 1]int32 // where the parts of a Move begin in feature
 }
 
-// splitBlocks makes what there is for blocks of size rows of x.
+// splitBlocks returns X_B by features for each block of size rows of x.
 func splitBlocks(x *CSR, scale float64, size, workers int) []pointBlock {
 	blocks := make([]pointBlock, kernel.BlockCount(x.rows, size))
 	scratch := func() []int32 { return make([]int32, x.cols) }
@@ -24,7 +24,7 @@ func splitBlocks(x *CSR, scale float64, size, workers int) []pointBlock {
 	return blocks
 }
 
-// splitColumns returns the columns of each term, in their places.
+// splitColumns returns, for each term, m with only the columns of that term.
 func (m *CSR) splitColumns(workers int) (parts [pointTerms]*CSR) {
 	for k := range parts {
 		parts[k] = &CSR{rows: m.rows, cols: m.cols, RowPtr: make([]int64, m.rows+1)}
@@ -73,10 +73,11 @@ func (m *CSR) splitColumns(workers int) (parts [pointTerms]*CSR) {
 	return parts
 }
 
-// rowsSplit is how many rows splitColumns takes at a time.
+// rowsSplit is the number of rows that splitColumns takes at a time.
 const rowsSplit = 256
 
-// transposeBlock returns the block of rows lo to hi, times scale. place has a number for each feature, zero before and after.
+// transposeBlock returns rows lo to hi by features, times scale. place has a number for each feature, all
+// zero before and after the call.
 func (m *CSR) transposeBlock(scale float64, lo, hi int, place []int32) pointBlock {
 	var b pointBlock
 	col := m.Col[m.RowPtr[lo]:m.RowPtr[hi]]
@@ -132,8 +133,9 @@ func (m *CSR) transposeBlock(scale float64, lo, hi int, place []int32) pointBloc
 	return b
 }
 
-// divide makes the parts of a Move, as many for each term, with about as many entries each, while features of a term are still increasing. rows
-// is how many rows each is in.
+// divide makes the parts of a Move while the features of a term are still in increasing order. Each term has
+// the same number of parts, with about the same number of entries. rows is the number of rows in which each
+// feature occurs.
 func (b *pointBlock) divide(rows []int32) {
 	k, f := 0, 0
 	for term := range pointTerms {
@@ -158,8 +160,8 @@ func (b *pointBlock) divide(rows []int32) {
 	b.part[k] = int32(len(b.feature))
 }
 
-// sortParts puts the features of each part that are in fewer rows first: then the loop over a feature's entries ends, as a rule, where
-// the one before did, as processors expect.
+// sortParts sorts the features of each part by the number of rows they occur in, fewest first. The loop over
+// a feature's entries then usually ends where the one before it did, as processors predict.
 func (b *pointBlock) sortParts(rows []int32) {
 	if len(rows) == 0 {
 		return

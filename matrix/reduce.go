@@ -10,18 +10,25 @@ import (
 )
 
 const (
-	panelSteps  = 32  // steps of a reduction from one to the next time that the whole rest of the matrix is written
-	reduceAlone = 200 // rows, below which one thread reduces a matrix before others could begin
+	panelSteps  = 32  // steps of a reduction between updates of all the rest of the matrix
+	reduceAlone = 200 // with fewer rows, one thread reduces a matrix before others could begin
 )
 
-// topEigen returns the k largest eigenvalues of a (p×p, by rows, symmetric), decreasing, their eigenvectors as the columns of vec (p×k by
-// rows), and ‖a‖₂. It looks at the upper triangle of a, and spoils all of it. Values and residuals err by some p·ε·‖a‖₂, and vectors are orthonormal to some p·ε.
-// When ctx is cancelled nothing but its error is returned. O(p³) for the reduction, and O(k·p²) for the rest, in memory for k·p numbers more; where a hundred of the values or more are the same it may be O(p³) and p², too,
-// and that does not look at ctx. The bits do not depend on workers.
+// topEigen returns the k largest eigenvalues of a (p×p, by rows, symmetric) in decreasing order, their
+// eigenvectors as the columns of vec (p×k by rows), and ‖a‖₂. It reads the upper triangle of a, and
+// overwrites all of it.
 //
-// Method: a = Q·T·Qᵀ by Householder's reflections, with T tridiagonal; its eigenvalues by the QL iteration, the vectors by inverse iteration,
-// each orthogonal to those before. Sources: Dongarra, Hammarling and Sorensen, Block reduction of matrices to condensed forms for eigenvalue
-// computations, J. Comput. Appl. Math. 27 (1989); Ipsen, Computing an eigenvector with inverse iteration, SIAM Review 39 (1997).
+// Values and residuals err by some p·ε·‖a‖₂, and vectors are orthonormal to some p·ε. The bits do not depend
+// on workers. If ctx is cancelled, only its error is returned.
+//
+// It takes O(p³) for the reduction, O(k·p²) for the rest, and memory for k·p more numbers. If a hundred of
+// the values or more are equal, the rest may take O(p³) and memory for p² numbers, without looking at ctx.
+//
+// Method: a = Q·T·Qᵀ by Householder reflections, with T tridiagonal; the eigenvalues of T by the QL
+// iteration; the vectors by inverse iteration, each orthogonalized against those before. Sources: Dongarra,
+// Hammarling and Sorensen, Block reduction of matrices to condensed forms for eigenvalue computations, J.
+// Comput. Appl. Math. 27 (1989); Ipsen, Computing an eigenvector with inverse iteration, SIAM Review 39
+// (1997).
 func topEigen(ctx context.Context, a []float64, p, k, workers int) (val, vec []float64, norm2 float64, err error) {
 	largest := 0.0
 	for i := range p {
@@ -66,21 +73,22 @@ func topEigen(ctx context.Context, a []float64, p, k, workers int) (val, vec []f
 	return val, vec, t.norm2() / scale, nil
 }
 
-// reduction is that of a symmetric matrix to a tridiagonal one. Step j reflects by I − τ_j·v_j·v_jᵀ, where v_j is zero up to j and one at j+1, so
-// that row j has nothing left beyond j+1; v_j is kept there. Row i > j lags behind by the steps of a panel, and is
+// reduction is the reduction of a symmetric matrix to a tridiagonal one. Step j reflects by I − τ_j·v_j·v_jᵀ,
+// where v_j is zero up to j and one at j+1, so that row j has only zeros beyond j+1; v_j is stored there. A
+// row i > j lags behind by the steps of a panel. It is
 //
 //	a_i − Σ_q (v_q)_i·w_q + (w_q)_i·v_q
 //
-// over those.
+// with the sum over those steps.
 type reduction struct {
 	p    int
 	a    []float64 // p×p by rows
 	team *kernel.Team
 
-	d, e, tau []float64 // T's diagonal, and beside it
+	d, e, tau []float64 // the diagonal of T, the numbers beside it, and τ
 }
 
-// reduce finds T and the reflections.
+// reduce computes T and the reflections.
 func (s *reduction) reduce(ctx context.Context) error {
 	p := s.p
 	w := make([]float64, panelSteps*p)
@@ -109,7 +117,7 @@ func (s *reduction) reduce(ctx context.Context) error {
 	return nil
 }
 
-// update has row i, from the given column on, catch up with steps from to upTo, whose w_q are in w.
+// update applies steps from to upTo−1, whose w_q are in w, to row i from the given column on.
 func (s *reduction) update(i, column, from, upTo int, w []float64) {
 	p := s.p
 	row := s.a[i*p+column : (i+1)*p]
@@ -130,9 +138,9 @@ func (s *reduction) update(i, column, from, upTo int, w []float64) {
 	}
 }
 
-// mirrorFirst makes of x the v, with 1 at first, for which (I − τvvᵀ)x = (e, 0, …).
+// mirrorFirst replaces x by the v, with 1 as its first number, for which (I − τvvᵀ)x = (e, 0, …).
 func mirrorFirst(x []float64) (e, tau float64) {
-	const nothing = 0x1p-400 // beside a matrix of size 1, and what has no exact squares
+	const nothing = 0x1p-400 // negligible beside a matrix of size 1, and too small for exact squares
 	first, rest := x[0], math.Sqrt(kernel.SumSq(x[1:]))
 	x[0] = 1
 	if rest < nothing {
@@ -144,7 +152,8 @@ func mirrorFirst(x []float64) (e, tau float64) {
 	return e, (e - first) / e
 }
 
-// multiply sets dst to the w of step j: τ·(a·v − Σ …), less the part along v that makes the reflection one of both sides.
+// multiply sets dst to the w of step j: τ·(a·v − Σ …), minus the part along v that makes the reflection act
+// from both sides.
 func (s *reduction) multiply(dst, v []float64, from, j int, w []float64) {
 	p, tau := s.p, s.tau[j]
 	if tau == 0 {
@@ -169,8 +178,8 @@ func (s *reduction) multiply(dst, v []float64, from, j int, w []float64) {
 // turnBack multiplies the rows of y, p numbers each, by Qᵀ.
 func (s *reduction) turnBack(ctx context.Context, y []float64) error {
 	const (
-		together = 16  // rows that one reading of the reflections serves
-		atOnce   = 256 // rows from one look at ctx to the next
+		together = 16  // rows for which the reflections are read once
+		atOnce   = 256 // rows between two looks at ctx
 	)
 	p := s.p
 	for part := range slices.Chunk(y, max(p*atOnce, 1)) {
@@ -195,7 +204,7 @@ func (s *reduction) turnBack(ctx context.Context, y []float64) error {
 	return nil
 }
 
-// inParts calls f for parts of n rows, that fall to members of the team.
+// inParts calls f for parts of n rows, which members of the team share.
 func (s *reduction) inParts(n int, f func(lo, hi int)) {
 	const rows = 64
 	if n < 2*rows || s.team.Members() == 1 {

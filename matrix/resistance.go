@@ -13,18 +13,21 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// ResistanceSampling says how SampleByResistance works.
+// ResistanceSampling holds the settings of SampleByResistance.
 type ResistanceSampling struct {
-	// Eps, above 0, is how near the quadratic form of the Laplacian stays: within a factor of 1±ε, with high probability.
+	// Eps, above 0, is the accuracy ε: the quadratic form of the Laplacian stays within a factor of 1±ε, with
+	// high probability.
 	Eps float64
-	// Draws is how many edges are drawn, with replacement, at most 2³¹−1; 0 means ⌈9·n·ln n/ε²⌉, which a graph that is not much
-	// larger has no use for.
+	// Draws is the number of edges drawn, with replacement, at most 2³¹−1. 0 means ⌈9·n·ln n/ε²⌉, which is of
+	// use only for a graph with many more edges than that.
 	Draws int64
-	// Seed fixes every random choice.
+	// Seed determines every random choice.
 	Seed uint64
-	// Workers is how many goroutines may work at once, less than 1 meaning 1. The answer does not depend on it.
+	// Workers is the number of goroutines that may work at once; less than 1 means 1. The result does not
+	// depend on it.
 	Workers int
-	// Progress is called on the caller's goroutine with the Laplacian systems solved, n where a matrix is inverted; nil is no call.
+	// Progress, if not nil, is called on the caller's goroutine with the number of Laplacian systems solved
+	// so far, or, if an n×n matrix is inverted, with the number of its n rows done.
 	Progress func(solved, of int)
 }
 
@@ -34,33 +37,39 @@ func (o *ResistanceSampling) progress(solved, of int) {
 	}
 }
 
-// ResistanceSample is a graph with the edges drawn.
+// ResistanceSample is a graph made of the edges drawn.
 type ResistanceSample struct {
 	Sparsified
 	Draws        int64
-	Combinations int     // by which resistances were estimated; 0 when they are exact
-	Sum          float64 // Σ w_e·R_e over all edges; n − Components, were every R_e exact
-	Components   int     // of the graph
+	Combinations int     // random combinations by which resistances were estimated; 0 if they are exact
+	Sum          float64 // Σ w_e·R_e over all edges; n − Components if every R_e is exact
+	Components   int     // connected components of the graph
 }
 
-// ErrResistance reports a graph or a ResistanceSampling without effective resistances.
+// ErrResistance reports a graph without effective resistances, or invalid settings of a ResistanceSampling.
 var ErrResistance = errors.New("matrix: effective resistances")
 
 const mostDraws = math.MaxInt32
 
-// SampleByResistance draws edges of the graph a, off its diagonal, with probabilities p_e ∝ w_e·R_e, where w_e = A_il is the
-// weight and R_e = (e_i−e_l)ᵀL⁺(e_i−e_l) the effective resistance of edge e = {i, l}, L = diag(A·1) − A. Each of q draws adds
-// w_e/(q·p_e) to S_il. The diagonal, which L does not see, is that of A.
+// SampleByResistance draws edges of the graph a, without its diagonal, with probabilities p_e ∝ w_e·R_e. Here
+// w_e = A_il is the weight and R_e = (e_i−e_l)ᵀL⁺(e_i−e_l) the effective resistance of edge e = {i, l}, with
+// the Laplacian L = diag(A·1) − A. Each of q draws adds w_e/(q·p_e) to S_il. S has the diagonal of A, which L
+// does not depend on.
 //
-// That preserves xᵀLx for every x, and with it cuts; it does not preserve ‖A−HHᵀ‖. RelErr says how far S is from A.
+// Sampling preserves xᵀLx for every x, and with it cuts. It does not preserve ‖A−HHᵀ‖; RelErr tells how far S
+// is from A.
 //
-// Resistances are estimated by k = ⌈24·ln n/ε²⌉ random combinations of the rows of W^½B, B the incidence matrix: R_e ≈
-// ‖Y(e_i−e_l)‖², where a row of Y solves L·y = BᵀW^½s/√k for signs s. Where n ≤ k and n ≤ MostExact an n×n matrix is inverted
-// instead, and they are exact but for rounding.
+// Resistances are estimated from k = ⌈24·ln n/ε²⌉ random combinations of the rows of W^½B, where B is the
+// incidence matrix: R_e ≈ ‖Y(e_i−e_l)‖², where each row of Y solves L·y = BᵀW^½s/√k for random signs s. If n
+// ≤ k and n ≤ MostExact, an n×n matrix is inverted instead, and unless that leaves too few digits,
+// resistances are exact but for rounding.
 //
-// Entries must be ≥ 0 and a must list them (a RowVisitor): make points a graph first, by Strongest; weights so far apart that no number holds their resistances are ErrRange. Memory: some 10 bytes for each
-// entry of A and some 64 numbers for each item, or n² numbers; time: k systems by conjugate gradients, some passes over A for
-// each 16, or n³ multiply–adds.
+// Entries must be ≥ 0, and a must list them (RowVisitor); points must first be made a graph, by Strongest. If
+// weights are so far apart that their resistances are out of range, the error is ErrRange.
+//
+// Memory is some 10 bytes for each entry of A and some 64 numbers for each item, or n² numbers. Time is that
+// of k systems solved by conjugate gradients, with some passes over A for each 16 systems, or n³
+// multiply–adds.
 //
 // Source: Spielman, Srivastava, Graph sparsification by effective resistances, SIAM J. Comput. 40, 2011.
 func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling) (*ResistanceSample, error) {
@@ -97,7 +106,7 @@ func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling)
 			return nil, err
 		}
 	}
-	// r becomes w_e·R_e, and upTo its sums.
+	// r becomes w_e·R_e, and upTo its running sums.
 	upTo := make([]float64, len(r))
 	at := 0
 	for i := range g.n {
@@ -109,7 +118,7 @@ func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling)
 		})
 	}
 	if !(res.Sum <= math.MaxFloat64) {
-		return nil, fmt.Errorf("%w: resistances of weights too far apart, some nearly 0: leave those edges out", ErrRange)
+		return nil, fmt.Errorf("%w: weights are too far apart for effective resistances: leave out edges with weights near 0", ErrRange)
 	}
 	hits, err := drawWithReplacement(ctx, upTo, res.Draws, &opt)
 	if err != nil {
@@ -119,15 +128,15 @@ func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling)
 	return res, nil
 }
 
-// resistor is a graph as a net of resistors of conductance w_e.
+// resistor is a graph seen as a network of resistors with conductances w_e.
 type resistor struct {
-	a          Operator // without its diagonal, and scaled so that squares of degrees exist
+	a          Operator // without its diagonal, and scaled to keep squares of degrees in range
 	visitor    RowVisitor
 	scale      float64
 	n          int
 	workers    int
 	degree     []float64
-	edges      []int64 // n+1: those of row i above the diagonal have the numbers from edges[i] to edges[i+1]
+	edges      []int64 // n+1: edges edges[i] to edges[i+1] are those of row i above the diagonal
 	component  []int32 // of each item
 	components int
 	sums       *rowSums
@@ -140,7 +149,7 @@ func newResistor(a Operator, workers int) (*resistor, error) {
 	a = a.Scaled(scale)
 	v, listed := a.(RowVisitor)
 	if !listed || n > math.MaxInt32 {
-		return nil, fmt.Errorf("%w: of a graph of up to 2³¹−1 items, dense or sparse, that lists its entries (RowVisitor), as inner products do not", ErrResistance)
+		return nil, fmt.Errorf("%w: want a graph of up to 2³¹−1 items, dense or sparse, that lists its entries (RowVisitor); inner products do not", ErrResistance)
 	}
 	g := &resistor{
 		a: a, visitor: v, scale: scale, n: n, workers: workers, degree: make([]float64, n), edges: make([]int64, n+1),
@@ -168,7 +177,7 @@ func newResistor(a Operator, workers int) (*resistor, error) {
 	return g, nil
 }
 
-// above calls f for the edges of item i to later items.
+// above calls f for the edges between item i and later items.
 func (g *resistor) above(i int, f func(l int, w float64)) {
 	g.visitor.VisitRow(i, func(l int, w float64) {
 		if l > i && w > 0 {
@@ -205,12 +214,13 @@ func (g *resistor) findComponents() {
 	}
 }
 
-// MostExact bounds the n of which an n×n matrix is inverted.
+// MostExact is the largest n for which SampleByResistance inverts an n×n matrix.
 const MostExact = 4096
 
-// exactResistances returns R_e, in units of the scaled a, for all edges, from the inverse of L + s·Σ_c 1_c·1_cᵀ/n_c, with the
-// components c and s near the mean degree: that is L⁺ + Σ_c 1_c·1_cᵀ/(s·n_c), in which the last term does not matter to R_e. ok
-// is false when rounding makes the matrix indefinite, or leaves too few digits, as weights of very different size may.
+// exactResistances returns R_e for all edges, in units of the scaled a. It inverts L + s·Σ_c 1_c·1_cᵀ/n_c,
+// with the components c and s equal to the mean degree. The inverse is L⁺ + Σ_c 1_c·1_cᵀ/(s·n_c), and its
+// last term does not affect R_e. ok is false if rounding makes the matrix indefinite or leaves too few
+// digits, as may happen with weights of very different size.
 func (g *resistor) exactResistances(ctx context.Context, progress func(solved, of int)) (r []float64, ok bool, err error) {
 	sizes := make([]float64, g.components)
 	for _, c := range g.component {
@@ -249,18 +259,20 @@ func (g *resistor) exactResistances(ctx context.Context, progress func(solved, o
 	}
 	r = make([]float64, 0, g.edges[n])
 	for i := range n {
-		g.above(i, func(j int, w float64) { // of minus the inverse
-			least := 1 / min(g.degree[i], g.degree[j]) // were all others joined to one wire
+		g.above(i, func(j int, w float64) { // l is minus the inverse
+			least := 1 / min(g.degree[i], g.degree[j]) // a lower bound: R_e with all items but one end of e joined
 			r = append(r, min(max(2*l[i*n+j]-l[i*n+i]-l[j*n+j], least), 1/w))
 		})
 	}
 	return r, true, nil
 }
 
-// mostCondition is up to which ‖M‖₁·‖M⁻¹‖₁ an inverse counts as exact: of 281 graphs with weights of 1e±12 those below had errors of half a percent at most, and above of any size (not archived).
+// mostCondition is the largest ‖M‖₁·‖M⁻¹‖₁ for which an inverse counts as exact. Of 281 graphs with weights
+// of 1e±12, those below it had errors of half a percent at most, and those above it errors of any size (not
+// archived).
 const mostCondition = 1e15
 
-// mostRow returns the largest sum of the magnitudes of a row of a, n×n.
+// mostRow returns the largest sum of magnitudes in a row of a, n×n.
 func mostRow(a []float64, n int) (most float64) {
 	for i := range n {
 		sum := 0.0
@@ -273,17 +285,20 @@ func mostRow(a []float64, n int) (most float64) {
 }
 
 const (
-	// solveColumns is how many systems are solved side by side: a product reads A once for all of them.
+	// solveColumns is the number of systems that are solved side by side: one product reads A once for all of
+	// them.
 	solveColumns = 16
-	// solveTol is the residual, in the norm of D^−½ and relative to the right-hand side, at which a system counts as solved.
-	// With λ₂ the least eigenvalue above 0 of D^−½·L·D^−½ the error of y is then at most √(2/λ₂)·solveTol, in the norm of L and
-	// relative to y, where √(2/k) is what the combinations leave open.
+	// solveTol is the residual at which a system counts as solved, in the norm of D^−½ and relative to the
+	// right-hand side. If λ₂ is the least positive eigenvalue of D^−½·L·D^−½, the error of y is then at most
+	// √(2/λ₂)·solveTol, in the norm of L and relative to y. The error of the combinations themselves is
+	// √(2/k).
 	solveTol = 1e-8
-	// Of a system of rank n more than n steps are needed for rounding only.
+	// A system of n unknowns needs more than n steps only because of rounding. The limit is solveSteps·n +
+	// solveMore.
 	solveSteps, solveMore = 10, 1000
 )
 
-// Streams of random numbers; signs of combination k are of stream streamSigns + k/64.
+// Streams of random numbers. The signs of combination k come from stream streamSigns + k/64.
 const (
 	streamDraws = iota
 	streamSigns
@@ -292,10 +307,10 @@ const (
 // keyOf returns the key of a stream.
 func keyOf(seed, stream uint64) uint64 { return kernel.Mix(kernel.Mix(seed) ^ kernel.Mix(stream)) }
 
-// bitsOf returns 64 random bits, number k of the stream with that key.
+// bitsOf returns 64 random bits, those with number k of the stream with that key.
 func bitsOf(key, k uint64) uint64 { return kernel.Mix(key ^ kernel.Mix(k)) }
 
-// estimate returns R_e, in the same units, for all edges from k random combinations.
+// estimate returns R_e for all edges, in the same units, from k random combinations.
 func (g *resistor) estimate(ctx context.Context, k int, opt *ResistanceSampling) ([]float64, error) {
 	r := make([]float64, g.edges[g.n])
 	s := newSolver(g)
@@ -322,8 +337,9 @@ func (g *resistor) estimate(ctx context.Context, k int, opt *ResistanceSampling)
 	return r, nil
 }
 
-// combine fills b (n×solveColumns) with BᵀW^½s for the signs of combinations from on: item i gets +√w_e·s_e from edges to later
-// items and −√w_e·s_e from those to earlier ones. Columns sum to 0 on each component, rounding included.
+// combine fills b (n×solveColumns) with BᵀW^½s for the signs of combinations from on. Item i gets +√w_e·s_e
+// from edges to later items and −√w_e·s_e from those to earlier ones. Then columns are shifted to sum to 0 on
+// each component in spite of rounding.
 func (g *resistor) combine(b *Dense, from int, seed uint64) {
 	key, shift := keyOf(seed, uint64(streamSigns+from/64)), from%64
 	g.sums.each(func(lo, hi int) {
@@ -356,8 +372,8 @@ func (g *resistor) combine(b *Dense, from int, seed uint64) {
 	}
 }
 
-// laplacian solves L·X = B by conjugate gradients preconditioned by the degrees, for solveColumns right-hand sides that sum to
-// 0 on each component.
+// laplacian solves L·X = B by conjugate gradients, preconditioned by the degrees, for solveColumns right-hand
+// sides that sum to 0 on each component.
 type laplacian struct {
 	g           *resistor
 	b, x, p, lp *Dense    // n×solveColumns; b becomes the residual
@@ -369,7 +385,7 @@ func newSolver(g *resistor) *laplacian {
 	return &laplacian{g: g, b: fresh(), x: fresh(), p: fresh(), lp: fresh(), step: make([]float64, solveColumns)}
 }
 
-// solve leaves the answer in x for the first so many columns.
+// solve leaves the solutions in x for the first columns right-hand sides.
 func (s *laplacian) solve(ctx context.Context, columns int) error {
 	g := s.g
 	clear(s.x.data)
@@ -416,7 +432,7 @@ func (s *laplacian) solve(ctx context.Context, columns int) error {
 			return err
 		}
 		if step > solveSteps*g.n+solveMore {
-			return fmt.Errorf("matrix: a Laplacian system is not solved after %d steps", step)
+			return fmt.Errorf("matrix: a Laplacian system was not solved in %d steps", step)
 		}
 		direction(beta)
 		product := g.a.NewProduct(s.p, g.workers)
@@ -456,8 +472,8 @@ func (s *laplacian) solve(ctx context.Context, columns int) error {
 	}
 }
 
-// drawWithReplacement returns how often each edge is hit by so many draws, of which number t falls on the first e with
-// upTo[e] > u_t·upTo[last], u_t uniform in [0, 1).
+// drawWithReplacement returns how often each edge is hit by the draws. Draw t falls on the first e with
+// upTo[e] > u_t·upTo[last], where u_t is uniform in [0, 1).
 func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *ResistanceSampling) ([]uint32, error) {
 	hits := make([]uint32, len(upTo))
 	if len(upTo) == 0 {
@@ -466,7 +482,8 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 	const block = 1 << 14
 	total := upTo[len(upTo)-1]
 	find, key := newGuide(upTo), keyOf(opt.Seed, streamDraws)
-	// Of a short list each goroutine counts for itself: what they count together goes from one cache to the other.
+	// If the list is short, each goroutine counts for itself, because shared counts move from one cache to
+	// the other.
 	var apart [][]uint32
 	var mu sync.Mutex
 	counts := func() []uint32 {
@@ -485,7 +502,7 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 		}
 		for t := lo; t < hi; t++ {
 			u := float64(bitsOf(key, uint64(t))>>11) * 0x1p-53 * total
-			if e := min(find.above(u), len(upTo)-1); own != nil { // u may be rounded to a total next to 0
+			if e := min(find.above(u), len(upTo)-1); own != nil { // for a total near 0, u may be rounded to it
 				own[e]++
 			} else {
 				atomic.AddUint32(&hits[e], 1)
@@ -500,17 +517,18 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 	return hits, ctx.Err()
 }
 
-// mostApart is how many counts goroutines keep for themselves, all together: 16 MiB.
+// mostApart is the largest total number of counts that goroutines keep for themselves: 16 MiB.
 const mostApart = 1 << 22
 
-// guide finds numbers in a list that never falls, of which it knows where those of each of many steps from 0 to the last begin.
+// guide finds numbers in a nondecreasing list. It divides the range from 0 to the last number into steps, and
+// knows where the numbers of each step begin.
 type guide struct {
 	upTo  []float64
-	scale float64 // steps for 1
-	first []int   // of each step
+	scale float64 // steps per unit
+	first []int   // place of the first number of each step
 }
 
-// perStep is how many numbers a step has on average.
+// perStep is the average number of numbers in a step.
 const perStep = 8
 
 func newGuide(upTo []float64) *guide {
@@ -531,17 +549,18 @@ func newGuide(upTo []float64) *guide {
 	return g
 }
 
-// step returns that of v. It never falls as v grows.
+// step returns the step of v, which never decreases as v grows.
 func (g *guide) step(v float64) int { return int(min(v*g.scale, float64(len(g.first)-2))) }
 
-// above returns the first place of a number above v ≥ 0, or how many there are: of a step before that of v none is above it, and of later ones all are.
+// above returns the place of the first number above v ≥ 0, or the length of the list if there is none. No
+// number of an earlier step is above v, and all numbers of later steps are.
 func (g *guide) above(v float64) int {
 	k := g.step(v)
 	from, to := g.first[k], g.first[k+1]
 	return from + sort.Search(to-from, func(e int) bool { return g.upTo[from+e] > v })
 }
 
-// collect makes S from the hits and the weights w_e·R_e.
+// collect makes S from the hits and the products wr = w_e·R_e.
 func (g *resistor) collect(a Operator, hits []uint32, wr []float64, res *ResistanceSample) {
 	n := g.n
 	u := unit(a.Norm())

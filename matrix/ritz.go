@@ -10,24 +10,33 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// RitzPairs approximates the k algebraically largest eigenvalues of a and their eigenvectors, 1 ≤ k ≤ n, by a fixed number of products with A: enough for a start, where Eigen finds them to an
-// error that it tells. Nothing says how near they are; each value is ⟨A·u, u⟩ of its vector to some 1e-7 of the first, so none is above λ₁ by more.
+// RitzPairs approximates the k algebraically largest eigenvalues of a and their eigenvectors, 1 ≤ k ≤ n, by a
+// fixed number of products with A. That is enough for a start; Eigen computes them to an error that it
+// reports. Nothing says how near the pairs are. Each value is ⟨A·u, u⟩ of its vector to some 1e-7 of the
+// first value, so none is above λ₁ by more.
 //
-// Values decrease, and vectors are the columns of an n×k matrix, orthonormal to some 1e-6; there are fewer where A, or what rounding leaves of it, has no more, zeros not counted. When ctx is cancelled nothing but its error is returned. The answer is a function of a, k and seed, and the same for any number of workers.
+// Values decrease. Vectors are the columns of a matrix with n rows, orthonormal to some 1e-6. There are fewer
+// than k if A, or what rounding leaves of it, has fewer nonzero eigenvalues. If ctx is cancelled, only its
+// error is returned. The result is a function of a, k and seed, and the same for any number of workers.
 //
-// 6 products of A with k + 8 vectors, or 1.25·k, or a few more, and O(n·k²) for two Rayleigh–Ritz steps; two matrices of that size, besides the vectors. Those are of float32 where A is sparse and they are large, unless A has fewer eigenvalues than they have columns, which is found after two products.
+// It takes 6 products of A with k + 8 vectors, or 1.25·k if that is more, rounded up to a multiple of 8, and
+// O(n·k²) for two Rayleigh–Ritz steps; memory for two matrices of that size, besides the vectors. The
+// matrices are in float32 if A is sparse and they are large, unless A has fewer eigenvalues than they have
+// columns, which shows after two products.
 //
-// Method: a Rayleigh–Ritz step on A·Ω, Ω random; of its vectors, a Chebyshev polynomial in A that is small where the unwanted eigenvalues are, negative ones as well; and another such step.
-// Source: Zhou, Saad, Tiago, Chelikowsky, Self-consistent-field calculations using Chebyshev-filtered subspace iteration, J. Comput. Phys. 219, 2006, of which this is one pass.
+// Method: a Rayleigh–Ritz step on A·Ω, with Ω random; then, applied to its vectors, a Chebyshev polynomial in
+// A that is small where the unwanted eigenvalues are, negative ones included; then another Rayleigh–Ritz
+// step. Source: Zhou, Saad, Tiago, Chelikowsky, Self-consistent-field calculations using Chebyshev-filtered
+// subspace iteration, J. Comput. Phys. 219, 2006, of which this is one pass.
 func RitzPairs(ctx context.Context, a Operator, k int, seed uint64, workers int) (values []float64, vectors *Dense, err error) {
 	n := a.Dim()
 	if k < 1 || k > n {
-		return nil, nil, fmt.Errorf("%w: %d of a matrix with %d rows", ErrEigen, k, n)
+		return nil, nil, fmt.Errorf("%w: %d requested of a matrix with %d rows", ErrEigen, k, n)
 	}
 	if a.Norm() == 0 {
 		return nil, NewDense(n, 0, nil), nil
 	}
-	scale := unitScale(a.Norm()) // squares of what follows must exist
+	scale := unitScale(a.Norm()) // keeps squares of what follows in range
 	a = a.Scaled(scale)
 	columns := min((k+max(ritzSpare, k/4)+7)/8*8, n)
 	if single, ok := a.(singleRepeater); ok {
@@ -52,20 +61,23 @@ func RitzPairs(ctx context.Context, a Operator, k int, seed uint64, workers int)
 }
 
 const (
-	ritzSpare  = 8    // vectors beyond those that are wanted, at least
-	ritzDegree = 4    // of the polynomial
-	ritzWider  = 1.2  // times the least value, how far down that is small
-	ritzAbove  = 0.02 // of the first value, how far up at least: what is rounded in the vector of another grows by T₄(1/0.02) at most, which leaves float32 half of its digits
+	ritzSpare  = 8   // vectors beyond those wanted, at least
+	ritzDegree = 4   // degree of the polynomial
+	ritzWider  = 1.2 // the polynomial is small down to this multiple of the least value
+	// The polynomial is small up to this part of the first value, at least. What is rounded in one vector and
+	// belongs to another grows by T₄(1/0.02) at most, which leaves float32 half of its digits.
+	ritzAbove = 0.02
 )
 
-// subspace is a space of k vectors.
+// subspace is the space spanned by k vectors.
 type subspace[F kernel.Float] struct {
-	product       func(x []F) Product // A·x for an x of n×k, good until the next
+	product       func(x []F) Product // A·x for an x of n×k, valid until the next call
 	n, k, workers int
 	x, ax         []F // n×k: a basis, and A times it
 }
 
-// pairs returns the first k values and their vectors; from a basis of float32 none if A has fewer than that has columns, since roundings would stand in their place.
+// pairs returns the first k values and their vectors. From a basis in float32 it returns none if A has fewer
+// eigenvalues than the basis has columns, because rounding errors would take their place.
 func (s *subspace[F]) pairs(ctx context.Context, k int, seed uint64) (values []float64, vectors *Dense, err error) {
 	s.x, s.ax = kernel.Room[F](s.n*s.k), kernel.Room[F](s.n*s.k)
 	s.inBlocks(func(_ []float64, lo, hi int) {
@@ -106,12 +118,12 @@ func (s *subspace[F]) pairs(ctx context.Context, k int, seed uint64) (values []f
 	return values, vectors, nil
 }
 
-// inBlocks calls f for blocks of rows, and gives it room for twice their numbers.
+// inBlocks calls f for blocks of rows, with room for twice their numbers.
 func (s *subspace[F]) inBlocks(f func(room []float64, lo, hi int)) {
 	kernel.BlocksWith(s.n, productRows, s.workers, func() []float64 { return make([]float64, 2*productRows*s.k) }, func(room []float64, _, lo, hi int) { f(room, lo, hi) })
 }
 
-// widened returns x, of float64; room is for those numbers where it is not.
+// widened returns x in float64. room holds the result if x is in float32.
 func widened[F kernel.Float](room []float64, x []F) []float64 {
 	switch x := any(x).(type) {
 	case []float32:
@@ -122,7 +134,7 @@ func widened[F kernel.Float](room []float64, x []F) []float64 {
 	}
 }
 
-// store sets dst to x, rounded where it is of float32.
+// store sets dst to x, rounded if dst is in float32.
 func store[F kernel.Float](dst []F, x []float64) {
 	switch dst := any(dst).(type) {
 	case []float32:
@@ -152,7 +164,7 @@ func (s *subspace[F]) multiply(y, x []F, a, b, c float64) {
 	})
 }
 
-// forms returns xᵀx and xᵀAx for the basis x; ax becomes A·x, unless it is nil.
+// forms returns xᵀx and xᵀAx for the basis x. It stores A·x in ax, unless that is nil.
 func (s *subspace[F]) forms(ax []F) (g, c *Dense) {
 	k, p := s.k, s.product(s.x)
 	sums := sumParts(s.n, 2*k*k, s.workers, func(sums []float64, lo, hi int) {
@@ -171,11 +183,13 @@ func (s *subspace[F]) forms(ax []F) (g, c *Dense) {
 	return NewDense(k, k, sums[:k*k]), NewDense(k, k, sums[k*k:])
 }
 
-// ritzTurn returns, of a basis x with g = xᵀx and c = xᵀAx, at most so many of the Ritz values, decreasing, and the t for which x·t are their vectors. What is not independent is left out. It spoils g and c.
+// ritzTurn returns, for a basis x with g = xᵀx and c = xᵀAx, the largest Ritz values in decreasing order, as
+// many as most says or there are, and the t for which x·t are their vectors. It drops what is not
+// independent, and overwrites g and c.
 func ritzTurn(ctx context.Context, g, c *Dense, most, workers int) (values []float64, t *Dense, err error) {
 	k := g.cols
 	lengths := columnNorms(g)
-	for _, m := range []*Dense{g, c} { // as if all columns had length 1
+	for _, m := range []*Dense{g, c} { // scale to columns of length 1
 		for i := range k {
 			for j := range k {
 				if d := lengths[i] * lengths[j]; d != 0 {
@@ -203,11 +217,13 @@ func ritzTurn(ctx context.Context, g, c *Dense, most, workers int) (values []flo
 	return values, t, nil
 }
 
-// inverseRootOf returns a t with tᵀgt = I for the inner products g of some vectors of length 1, by Cholesky's factor, or, where some of them depend on others up to rounding, by the eigenvalues that are left. It spoils g.
+// inverseRootOf returns a t with tᵀgt = I, where g holds the inner products of vectors of length 1. It uses
+// the Cholesky factor or, if some vectors depend on others up to rounding, the eigenvalues that are not
+// rounding. It overwrites g.
 func inverseRootOf(ctx context.Context, g *Dense, workers int) (t *Dense, err error) {
 	const (
-		mostCond  = 1e10    // of g for the former
-		dependent = 0x1p-40 // of the largest eigenvalue, for the latter
+		mostCond  = 1e10    // of g, for the Cholesky factor
+		dependent = 0x1p-40 // eigenvalues up to this part of the largest are rounding
 	)
 	k := g.cols
 	sym := mat.NewSymDense(k, g.data)
@@ -245,13 +261,15 @@ func inverseRootOf(ctx context.Context, g *Dense, workers int) (t *Dense, err er
 	return t, nil
 }
 
-// filter sets the basis to p(A) times its Ritz vectors x·t, of these values; A·x is used up.
+// filter sets the basis to p(A) times its Ritz vectors x·t, which have the given values. It overwrites A·x.
 //
-// p is the Chebyshev polynomial of an interval from below the least value to the last of the block, with p(λ) = 1 for the largest one: what is in between becomes small, whatever its sign.
-// Where values at the end are negative the block has more than all positive ones; then the interval goes up to a part of the first.
+// p is the Chebyshev polynomial of an interval from below the least value to the last value of the block,
+// with p(λ) = 1 for the largest one. Vectors of eigenvalues inside the interval become small, whatever their
+// sign. If the last values are negative, the block holds more vectors than there are positive values; the
+// interval then goes up to a part of the first value.
 func (s *subspace[F]) filter(ctx context.Context, values []float64, t *Dense) error {
 	first, last := values[0], values[len(values)-1]
-	first = max(first, -last) // where negative ones are so many, or so large, that they hide the others
+	first = max(first, -last) // in case negative values are so many, or so large, that they hide the others
 	above := max(ritzAbove*first, last)
 	below := min(-above, ritzWider*last)
 	center, half := (above+below)/2, (above-below)/2
@@ -271,7 +289,7 @@ func (s *subspace[F]) filter(ctx context.Context, values []float64, t *Dense) er
 	return nil
 }
 
-// turn sets the basis to x·t and what was A·x to a·A·x·t + b·x·t.
+// turn sets the basis to x·t, and replaces A·x by a·A·x·t + b·x·t.
 func (s *subspace[F]) turn(t *Dense, a, b float64) {
 	k, to := s.k, t.cols
 	x, ax := s.x, s.ax

@@ -5,22 +5,25 @@ import (
 	"symnmf/internal/rules"
 )
 
-// RoughProduct is a BlockProduct that also multiplies in float32, which takes half as long, by a copy of H that is rounded.
+// RoughProduct is a BlockProduct that can also multiply in float32, with a rounded copy of H. That takes half
+// the time.
 type RoughProduct interface {
 	BlockProduct
-	// PrefersRough says whether that pays.
+	// PrefersRough reports whether that pays.
 	PrefersRough() bool
-	// StartRough takes over all of H as it is, and makes what RoughTo needs, the first time in O(n²).
+	// StartRough copies all of H as it is, and prepares RoughTo, the first time in O(n²).
 	StartRough()
-	// Take takes over rows lo ≤ i < hi of H. It may be called at the same time as others for other rows; AddRow takes its row itself.
+	// Take copies rows lo ≤ i < hi of H. It may be called concurrently with other calls for other rows.
+	// AddRow copies its row itself.
 	Take(lo, hi int)
-	// RoughTo is RowsTo for H as it was taken over. A number errs by some 1e-7 of the sum of its terms' magnitudes.
+	// RoughTo is RowsTo for the copy of H. A number errs by some 1e-7 of the sum of its terms' magnitudes.
 	RoughTo(dst []float64, lo, hi int)
-	// TakeWay takes over the d of rows lo ≤ i < hi, of one block. It may be called at the same time as others for other rows.
+	// TakeWay copies d for the rows lo ≤ i < hi, all of one block. It may be called concurrently with other
+	// calls for other rows.
 	TakeWay(d []float64, lo, hi int)
-	// RoughStep is Step for the d that TakeWay was given, with products of float32.
+	// RoughStep is Step for the d that TakeWay copied, with products in float32.
 	RoughStep(b int) float64
-	// RoughStepAll is StepAll of a JointProduct with products of float32.
+	// RoughStepAll is StepAll of a JointProduct, with products in float32.
 	RoughStepAll(d *Dense, scratch []float64) (own, along float64)
 }
 
@@ -47,7 +50,8 @@ func (b *denseBlocks[F]) StartRough() {
 	b.team.Do(kernel.BlockCount(n, b.size), func(k int) { b.Take(b.bounds(k)) })
 }
 
-// singles returns A in float32, a copy unless it is, and what that is to be multiplied by.
+// singles returns A in float32, copied unless it is in float32 already, and the scale by which it must be
+// multiplied.
 func (b *denseBlocks[F]) singles() (a []float32, scale float64) {
 	m := b.m
 	if a, is := any(m.a).([]float32); is {
@@ -58,7 +62,7 @@ func (b *denseBlocks[F]) singles() (a []float32, scale float64) {
 		u = unit(m.norm / m.scale)
 	}
 	a = make([]float32, len(wide))
-	const size = 1 << 10 // numbers, which a cache holds
+	const size = 1 << 10 // numbers, few enough for a cache
 	b.team.Do(kernel.BlockCount(len(wide), size), func(k int) {
 		var room [size]float64
 		lo, hi := k*size, min((k+1)*size, len(wide))
@@ -113,7 +117,7 @@ func (b *denseBlocks[F]) RoughStep(block int) float64 {
 	})
 }
 
-// roughRows is how many rows of all one part of the work has.
+// roughRows is the number of rows in one part of the work on all rows.
 const roughRows = 64
 
 // RoughStepAll implements RoughProduct.

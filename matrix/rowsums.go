@@ -2,21 +2,21 @@ package matrix
 
 import "symnmf/internal/kernel"
 
-// rowSums adds up what comes from the rows of n×… matrices. The parts, of size rows each, depend on n alone and are at most 64,
-// which bounds the memory.
+// rowSums adds up contributions from the rows of n×… matrices. Rows are divided into parts of size rows each.
+// The parts depend on n alone, and there are at most 64, which bounds the memory.
 type rowSums struct {
 	n, size, workers int
 	parts            []float64
 }
 
-// newRowSums prepares sums of up to most numbers.
+// newRowSums prepares sums of vectors of up to most numbers.
 func newRowSums(n, most, workers int) *rowSums {
 	size := max(normBlock, (n+63)/64)
 	return &rowSums{n, size, workers, make([]float64, max(kernel.BlockCount(n, size), 1)*most)}
 }
 
-// of returns the sum of what f adds to c (length numbers, zero before) for each part lo ≤ i < hi of the rows. The result is
-// good until the next call.
+// of returns the sum of what f adds to c (length numbers, initially zero) over all parts lo ≤ i < hi of the
+// rows. The result is valid until the next call.
 func (s *rowSums) of(length int, f func(c []float64, lo, hi int)) []float64 {
 	total := s.parts[:length]
 	clear(total)
@@ -36,7 +36,7 @@ func (s *rowSums) each(f func(lo, hi int)) {
 	kernel.Blocks(s.n, s.size, s.workers, func(_, lo, hi int) { f(lo, hi) })
 }
 
-// sumParts is of, for one sum alone.
+// sumParts is of for a single sum.
 func sumParts(n, length, workers int, f func(c []float64, lo, hi int)) []float64 {
 	return newRowSums(n, length, workers).of(length, f)
 }

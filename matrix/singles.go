@@ -7,13 +7,15 @@ import (
 	"symnmf/internal/rules"
 )
 
-// singleRepeater is an operator whose products with matrices of float32 wait for half as much memory as with those of float64.
+// singleRepeater is an operator whose products with matrices in float32 wait for half as much memory as with
+// those in float64.
 type singleRepeater interface {
-	// repeatSingle is Repeat for matrices of float32, n×k. It returns nil where there is nothing to gain.
+	// repeatSingle is Repeat for matrices in float32, n×k. It returns nil if there is nothing to gain.
 	repeatSingle(k, workers int) func(x []float32) Product
 }
 
-// repeatSingle implements singleRepeater. It pays from where rowblock has H in float32 on (decision 0013); entries that are left out it would not leave out.
+// repeatSingle implements singleRepeater. It pays from the size on at which rowblock keeps H in float32
+// (decision 0013). It cannot be used if stored entries are left out.
 func (m *SymCSR) repeatSingle(k, _ int) func(x []float32) Product {
 	if m.a.rows*k < rules.SpanFrom || m.leavesOut(0, m.a.rows) {
 		return nil
@@ -31,7 +33,7 @@ func (p *csrSingles) RowsTo(dst []float64, lo, hi int) {
 	gatherTo(p.m.a, dst, lo, hi, p.x, p.k, p.m.scale)
 }
 
-// repeatSingle implements singleRepeater for sparse points: Z is of float32, too.
+// repeatSingle implements singleRepeater for sparse points. Z is in float32, too.
 func (m *GramOperator) repeatSingle(k, workers int) func(x []float32) Product {
 	points, sparse := m.points.(*CSR)
 	n, rows := m.points.Dims()
@@ -69,7 +71,8 @@ func (p *gramSingles) RowsTo(dst []float64, lo, hi int) {
 	}
 }
 
-// repeatSingle implements singleRepeater where the operator inside does and float32 has room for S·x.
+// repeatSingle implements singleRepeater if the inner operator does, and S·x does not leave the range of
+// float32.
 func (m *normalized) repeatSingle(k, workers int) func(x []float32) Product {
 	const least, most = 0x1p-40, 0x1p40
 	inner, ok := m.inner.(singleRepeater)

@@ -2,26 +2,32 @@ package matrix
 
 import "symnmf/internal/kernel"
 
-// sketch is the Ω (n×columns) with which Compress starts: items have uniform numbers in [−1, 1] in width columns or one fewer, and zeros in the others, a few
-// items next to each other in the same ones and the next few in the next. So every item has its part, items that are alike have it in different columns even if many of them come together, and A·Ω takes n²·width multiply–adds. What
-// spans A's range after another product with A is as near to it as with numbers everywhere, as a rule (docs/decisions/0015): but of more than width items next to each other that have nothing to do with any other
-// some are lost. So it is for a caller who does without a low rank that is not near.
+// sketch is the Ω (n×columns) with which Compress starts. Each item has uniform numbers in [−1, 1] in width
+// columns, or one fewer, and zeros in the others. A few neighboring items have the same columns, and the next
+// few the next columns. So every item takes part, items that are alike take part in different columns even if
+// many of them are neighbors, and A·Ω takes n²·width multiply–adds.
+//
+// After another product with A, the basis is, as a rule, as near to the range of A as if Ω had numbers
+// everywhere (docs/decisions/0015). But if more than width neighboring items have nothing to do with any
+// others, some of them are lost. So zeros are for a caller that uses a low rank only if it turns out to be
+// near.
 type sketch struct {
 	n, columns int
 	width      int
-	groups     int       // of items, each of which has the columns k, k + groups, …
-	together   int       // items next to each other in a group
-	numbers    []float64 // n×width, of each item
+	groups     int       // groups of items; group k has the columns k, k + groups, …
+	together   int       // neighboring items in a group
+	numbers    []float64 // n×width, the numbers of each item
 }
 
 const (
-	sketchWidth    = 8  // columns that an item has: as many as a vector has lanes
-	sketchTogether = 32 // items next to each other in a group at most, with which a tile of a product is in hand for a while
-	sketchTurns    = 4  // times that each group has its turn at least
-	sketchFrom     = 48 // columns from which on items do not have all of them
+	sketchWidth    = 8  // columns of an item, as many as a vector has lanes
+	sketchTogether = 32 // most neighboring items in a group, enough to keep a tile of a product busy for a while
+	sketchTurns    = 4  // least number of turns of each group
+	sketchFrom     = 48 // least number of columns at which items do not have all of them
 )
 
-// newSketch returns an Ω, with zeros if there are many columns and spare says that what some of them miss can be told.
+// newSketch returns an Ω. It has zeros if there are many columns and spare says that it can be told what some
+// of them miss.
 func newSketch(n, columns int, spare bool, seed uint64) *sketch {
 	s := &sketch{n: n, columns: columns, width: max(columns, 1)}
 	if spare && columns >= sketchFrom {
@@ -39,14 +45,15 @@ func newSketch(n, columns int, spare bool, seed uint64) *sketch {
 	return s
 }
 
-// each calls f for the items of group k, those next to each other at once.
+// each calls f for each run of neighboring items of group k.
 func (s *sketch) each(k int, f func(lo, hi int)) {
 	for lo := k * s.together; lo < s.n; lo += s.groups * s.together {
 		f(lo, min(lo+s.together, s.n))
 	}
 }
 
-// spread sets rows of y to the products of those of some matrix with Ω: product adds to c, rows×s.width, those with the numbers x of the items lo to hi.
+// spread sets rows of y to the products of rows of some matrix with Ω. product adds to c (rows×s.width) the
+// products with the numbers x of the items lo to hi.
 func (s *sketch) spread(y []float64, rows int, product func(c, x []float64, lo, hi int)) {
 	c := make([]float64, rows*s.width)
 	for k := range s.groups {
@@ -75,9 +82,9 @@ func (s *sketch) dense() *Dense {
 	return omega
 }
 
-// sketcher is an operator that can leave zeros of a sketch out.
+// sketcher is an operator that can skip the zeros of a sketch.
 type sketcher interface {
-	// sketch returns A·Ω, or nil.
+	// sketch returns A·Ω, or nil if it cannot skip the zeros.
 	sketch(s *sketch, workers int) *Dense
 }
 

@@ -12,31 +12,36 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// Sparsified is a sparse S in place of a similarity A, and what it has of A. An edge is a pair i < l with A_il > 0.
+// Sparsified is a sparse S in place of a similarity matrix A, and how much of A it holds. An edge is a pair i
+// < l with A_il > 0.
 type Sparsified struct {
-	S         *CSR    // symmetric, with the diagonal of A; Val nil when all entries are 1
-	Edges, Of int64   // of S and of A
-	Kept      float64 // Σ A_il² over the entries of S, diagonal included, over ‖A‖²; 1 when A = 0
-	RelErr    float64 // ‖A−S‖_F/‖A‖_F; 0 when A = 0
-	Threshold float64 // the least weight of an edge that was kept for its weight alone; 0 where others count
+	S         *CSR    // symmetric, with the diagonal of A; Val is nil if all entries are 1
+	Edges, Of int64   // numbers of edges of S and of A
+	Kept      float64 // Σ A_il² over the entries of S, diagonal included, divided by ‖A‖²; 1 if A = 0
+	RelErr    float64 // ‖A−S‖_F/‖A‖_F; 0 if A = 0
+	Threshold float64 // the least weight kept, if edges were chosen by weight alone; else 0
 }
 
-// Selection says which edges Strongest keeps: exactly one of PerItem, Threshold and Quantile is above 0.
+// Selection says which edges Strongest keeps. Exactly one of PerItem, Threshold and Quantile must be above 0.
 type Selection struct {
-	// PerItem is how many edges each item chooses, its strongest; of equal ones those to the items that come first. An edge stays
-	// that either of its ends chose, or, where Mutual is set, only one that both did.
+	// PerItem is the number of edges each item chooses, its strongest; of equal ones it chooses those to the
+	// items that come first. An edge is kept if either of its ends chose it, or, with Mutual, only if both
+	// did.
 	PerItem int
 	Mutual  bool
-	// Threshold is the least weight that stays.
+	// Threshold is the least weight of an edge that is kept.
 	Threshold float64
-	// Quantile, up to 1, makes the threshold the weight w_⌊Quantile·E⌋ of the E edges in increasing order, w_0 the least, at most
-	// the largest: 0.9 keeps the strongest tenth, and what equals the least of it. It takes three more passes over A.
+	// Quantile, at most 1, sets the threshold to the weight w_⌊Quantile·E⌋ of the E edges in increasing
+	// order, where w_0 is the least; for Quantile = 1 it is the largest weight. A Quantile of 0.9 keeps the
+	// strongest tenth and all edges equal to the weakest of these. It takes three more passes over A.
 	Quantile float64
 
-	MaxEdges int64 // more is an error, ErrTooMany; 0 means no limit. With PerItem it bounds the choices, of which there are more
-	Workers  int   // goroutines, less than 1 meaning 1. The answer does not depend on it
+	// MaxEdges limits the edges kept; more is an error, ErrTooMany. 0 means no limit. With PerItem it limits
+	// the choices of items, which are more than the edges.
+	MaxEdges int64
+	Workers  int // goroutines; less than 1 means 1. The result does not depend on it
 
-	// Progress is called on the caller's goroutine with the part done, from 0 to 1; nil is no call.
+	// Progress, if not nil, is called on the caller's goroutine with the part done, from 0 to 1.
 	Progress func(part float64)
 }
 
@@ -46,14 +51,18 @@ var (
 	ErrTooMany   = errors.New("matrix: too many edges")
 )
 
-// Strongest keeps the strongest edges of a, and its diagonal. Entries ≤ 0 are no edges.
+// Strongest keeps the strongest edges of a, and its diagonal. Entries ≤ 0 are not edges.
 //
-// A pass over A lists its entries or, for points, computes the inner products, some rows at a time: Θ(n²·m) multiply–adds for
-// dense points and Σ_k f_k² for sparse ones, f_k points having feature k. Memory beside S: twice as much as S, or four times for
-// PerItem; n numbers for each goroutine, and 32n + 16m for points that are dense; X by features for points that are sparse.
+// A pass over A lists its entries or, for points, computes the inner products, some rows at a time. That
+// takes Θ(n²·m) multiply–adds for dense points, and Σ_k f_k² for sparse ones, where f_k points have feature
+// k.
 //
-// RelErr is the root of a sum of the squares left out, which for PerItem without Mutual is the difference of two: those that each
-// end left, and of these those that the other chose. Nothing of ‖A‖² is taken away, so it has no floor near 10⁻⁸.
+// Memory besides S is twice as much as S, or four times for PerItem, and for each goroutine n numbers, or 32n
+// + 16m for dense points. Sparse points also need X by features.
+//
+// RelErr is the square root of a sum of the squares left out. For PerItem without Mutual that is the
+// difference of two sums: the squares that each end left out, less those of them that the other end chose.
+// Nothing is subtracted from ‖A‖², so RelErr has no floor near 10⁻⁸.
 func Strongest(ctx context.Context, a Operator, sel Selection) (*Sparsified, error) {
 	given := 0
 	for _, is := range []bool{sel.PerItem != 0, sel.Threshold != 0, sel.Quantile != 0} {
@@ -65,9 +74,9 @@ func Strongest(ctx context.Context, a Operator, sel Selection) (*Sparsified, err
 	case given != 1:
 		return nil, fmt.Errorf("%w: of PerItem, Threshold and Quantile %d are given, want one", ErrSelection, given)
 	case sel.Mutual && sel.PerItem == 0:
-		return nil, fmt.Errorf("%w: Mutual is for PerItem", ErrSelection)
+		return nil, fmt.Errorf("%w: Mutual needs PerItem", ErrSelection)
 	case sel.MaxEdges < 0:
-		return nil, fmt.Errorf("%w: MaxEdges %d, want 0 for no limit, or more", ErrSelection, sel.MaxEdges)
+		return nil, fmt.Errorf("%w: MaxEdges %d, want a number ≥ 0, where 0 means no limit", ErrSelection, sel.MaxEdges)
 	case sel.PerItem < 0 || math.IsInf(sel.Threshold, 0) || !(sel.Threshold >= 0) || !(sel.Quantile >= 0 && sel.Quantile <= 1):
 		return nil, fmt.Errorf("%w: PerItem %d, Threshold %v, Quantile %v", ErrSelection, sel.PerItem, sel.Threshold, sel.Quantile)
 	case a.Dim() > math.MaxInt32:
@@ -84,15 +93,15 @@ func Strongest(ctx context.Context, a Operator, sel Selection) (*Sparsified, err
 	return s.run(ctx)
 }
 
-// selector is Strongest at work.
+// selector is the state of Strongest.
 type selector struct {
 	Selection
 	a            Operator
-	u            float64 // a power of two by which squares are kept in range
-	passes, done int     // over A
+	u            float64 // a power of two that keeps squares in range
+	passes, done int     // passes over A, in all and so far
 }
 
-// progress returns what eachRow reports to in the pass at work, which it counts as done.
+// progress returns the function to which eachRow reports in the next pass, and counts that pass as done.
 func (s *selector) progress() func(rows int) {
 	pass := float64(s.done)
 	s.done++
@@ -102,7 +111,7 @@ func (s *selector) progress() func(rows int) {
 	return func(rows int) { s.Selection.Progress((pass + float64(rows)/float64(s.a.Dim())) / float64(s.passes)) }
 }
 
-// rowList is what was chosen of the rows of a block.
+// rowList holds what was chosen from the rows of a block.
 type rowList struct {
 	col []int32
 	val []float64
@@ -117,7 +126,8 @@ func (s *selector) run(ctx context.Context) (*Sparsified, error) {
 		edges     int64
 		left, neg float64
 	}
-	tallies := make([]tally, blocks) // edges above the diagonal, and squares left out: of weights, and of entries below 0
+	// Edges above the diagonal, and squares left out: of weights, and of entries below 0.
+	tallies := make([]tally, blocks)
 	var chosen atomic.Int64
 	limited, stop := context.WithCancel(ctx)
 	defer stop()
@@ -202,14 +212,14 @@ func (s *selector) run(ctx context.Context) (*Sparsified, error) {
 	default:
 		left = max(0, left-once)
 	}
-	if res.Edges == res.Of { // and not the rounding of that difference
+	if res.Edges == res.Of { // not the rounding of that difference
 		left = 0
 	}
 	res.Kept, res.RelErr = 1, 0
 	if norm := s.u * s.a.Norm(); norm > 0 {
 		res.RelErr = math.Sqrt(left+neg) / norm
 		if math.IsNaN(res.RelErr) {
-			return nil, fmt.Errorf("%w: an entry of the operator is none", ErrNotFinite)
+			return nil, fmt.Errorf("%w: among the entries of the operator", ErrNotFinite)
 		}
 		if res.RelErr > 0 {
 			res.Kept = min(1, kept/norm/norm)
@@ -218,11 +228,11 @@ func (s *selector) run(ctx context.Context) (*Sparsified, error) {
 	return res, nil
 }
 
-// strongest keeps the k best of the entries it is offered, columns increasing.
+// strongest keeps the k largest of the entries it is offered, in order of increasing column.
 type strongest struct {
 	k     int
 	best  []weighedColumn // up to 2k
-	floor float64         // what an entry must exceed to be among them; 0 until there are k
+	floor float64         // what an entry must exceed to be kept; 0 until there are k
 }
 
 type weighedColumn struct {
@@ -234,14 +244,14 @@ func (s *strongest) begin() { s.best, s.floor = s.best[:0], 0 }
 
 func (s *strongest) offer(col int32, v float64) {
 	if !(v > s.floor) {
-		return // an equal one came first
+		return // an equal entry came first
 	}
 	if s.best = append(s.best, weighedColumn{col, v}); len(s.best) >= 2*s.k {
 		s.cut()
 	}
 }
 
-// cut leaves the k best.
+// cut drops all but the k largest.
 func (s *strongest) cut() {
 	if len(s.best) < s.k {
 		return
@@ -253,7 +263,7 @@ func (s *strongest) cut() {
 	s.floor = s.best[s.k-1].val
 }
 
-// finish appends the k best to list, columns increasing.
+// finish appends the k largest to list, in order of increasing column.
 func (s *strongest) finish(list *rowList) {
 	s.cut()
 	slices.SortFunc(s.best, func(x, y weighedColumn) int { return cmp.Compare(x.col, y.col) })
@@ -262,16 +272,16 @@ func (s *strongest) finish(list *rowList) {
 	}
 }
 
-// mirror returns the symmetric matrix with the given diagonal and, off it, an entry where b or bᵀ has one, or, with both set,
-// where they both do; where their values differ, the larger. b has no diagonal. once is Σ(u·v)² over the entries v of b that bᵀ
-// does not have.
+// mirror returns the symmetric matrix with the given diagonal and, off it, an entry wherever b or bᵀ has one,
+// or, with both set, wherever both have one. Where their values differ, it takes the larger. b has no
+// diagonal. once is Σ(u·v)² over the entries v of b that bᵀ does not have.
 func mirror(b *CSR, diag []float64, both bool, u float64) (s *CSR, once float64) {
 	t := b.Transpose()
 	// row calls f with the entries of row i of the result.
 	row := func(i int, f func(col int32, v float64)) {
 		c0, v0 := b.Row(i)
 		c1, v1 := t.Row(i)
-		before := diag[i] != 0 // the diagonal is still to come
+		before := diag[i] != 0 // the diagonal entry is still to come
 		put := func(c int32, v float64) {
 			if before && int(c) > i {
 				before = false
@@ -311,7 +321,7 @@ func mirror(b *CSR, diag []float64, both bool, u float64) (s *CSR, once float64)
 			ones = ones && v == 1
 		})
 	}
-	once = 0 // the rows that follow add it up again
+	once = 0 // the second pass adds it up again
 	s.Col = make([]int32, 0, s.RowPtr[n])
 	if !ones {
 		s.Val = make([]float64, 0, s.RowPtr[n])
@@ -339,11 +349,11 @@ func edgesOf(s *CSR) (edges int64) {
 
 const (
 	quantileBits   = 21
-	quantilePasses = 63 / quantileBits // positive doubles are ordered as their bits are, of which the first is 0
+	quantilePasses = 63 / quantileBits // positive doubles are in the order of their bits, of which the first is 0
 )
 
-// quantile returns the threshold of Selection.Quantile: by counting weights by their leading bits, then by those that follow
-// among the weights that begin alike. It is 0 when there are no edges.
+// quantile returns the threshold of Selection.Quantile. It counts weights by their leading bits, then, among
+// the weights that begin like the one sought, by the bits that follow. It returns 0 if there are no edges.
 func (s *selector) quantile(ctx context.Context) (float64, error) {
 	var prefix uint64
 	var rank int64 // of the weight sought among those that begin with prefix

@@ -7,22 +7,23 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// Table is a stored matrix of any shape, as files hold it: a Dense or a CSR.
+// Table is a stored matrix of any shape, as read from a file: a Dense or a CSR.
 type Table interface {
 	Dims() (rows, cols int)
-	// Survey reads every stored number once, with GOMAXPROCS goroutines, and says what it found.
+	// Survey reads every stored number once, with GOMAXPROCS goroutines, and reports what it found.
 	Survey() Survey
 	// Asymmetry compares a square matrix with its transpose, with GOMAXPROCS goroutines.
 	Asymmetry() Asymmetry
 	survey(workers int) Survey
-	stored() []float64 // the numbers kept, in any order; nil when all are 1
+	stored() []float64 // the stored numbers, in any order; nil if all are 1
 }
 
-// Survey is what one pass over the stored numbers of a matrix finds. NaN and infinite entries count only in NotFinite.
+// Survey is what one pass over the stored numbers of a matrix finds. NaN and infinite entries count only in
+// NotFinite.
 type Survey struct {
 	NotFinite, Negative Cells
-	Min, Max            float64 // over all entries, those not stored (zero) included; 0, 0 for an empty matrix
-	ZeroRows            int     // rows without an entry other than 0
+	Min, Max            float64 // over all entries, including zeros that are not stored; 0 and 0 for an empty matrix
+	ZeroRows            int     // rows without a nonzero entry
 }
 
 // MaxAbs returns the largest absolute value.
@@ -47,11 +48,11 @@ func (s *Survey) merge(t Survey) {
 	s.ZeroRows += t.ZeroRows
 }
 
-// infinity is what the bits of infinity are as a number: finite positive numbers lie below it, in their own order, all others
-// but 0 do not.
+// infinity is the bits of positive infinity as a number. Finite numbers without a sign have smaller bits, in
+// their own order; infinities, NaNs and all numbers with a sign do not.
 const infinity = 0x7ff << 52
 
-// addRow adds the numbers of row i, in the columns col, or in all of them for col = nil.
+// addRow adds the numbers of row i, which are in the columns col, or in all columns for col = nil.
 func (s *Survey) addRow(i int, col []int32, val []float64) {
 	if len(val) == 0 {
 		s.ZeroRows++
@@ -68,7 +69,7 @@ func (s *Survey) addRow(i int, col []int32, val []float64) {
 	s.Min, s.Max = min(s.Min, math.Float64frombits(least)), max(s.Max, math.Float64frombits(most))
 }
 
-// addOddRow is addRow for a row with a sign, an infinity or a NaN somewhere.
+// addOddRow is addRow for a row that has a sign, an infinity or a NaN somewhere.
 func (s *Survey) addOddRow(i int, col []int32, val []float64) {
 	zero := true
 	for p, v := range val {
@@ -93,19 +94,20 @@ func (s *Survey) addOnes(count int) {
 	s.Min, s.Max = min(s.Min, 1), max(s.Max, 1)
 }
 
-// found is what passes over the stored numbers bring together; a pass leaves what it is not asked for as it is.
+// found collects what passes over the stored numbers find. A pass leaves fields it does not compute as they
+// are.
 type found struct {
 	Survey
-	all, off  float64 // Σ v², and the same off the diagonal
-	lopsided  uint64  // the sum of those of the rows
+	all, off  float64 // Σ v², over all entries and over those off the diagonal
+	lopsided  uint64  // the sum of CSR.lopsided over the rows
 	asymmetry Asymmetry
 }
 
-// partRows is how many rows a part of a pass takes, or more where there are very many rows.
+// partRows is the number of rows in a part of a pass; parts are larger if there are very many rows.
 const partRows = 32
 
-// findRows brings together what rows finds in rows lo ≤ i < hi of a matrix, in parts that depend on the number of its rows alone.
-// full says that every entry is stored, and there is one.
+// findRows collects what rows finds in the rows lo ≤ i < hi of a matrix of n rows, in parts that depend on n
+// alone. full tells that the matrix has entries and all of them are stored.
 func findRows(n int, full bool, workers int, rows func(f *found, lo, hi int)) (all found) {
 	size := max(partRows, (n+1023)/1024)
 	parts := make([]found, kernel.BlockCount(n, size))
@@ -124,29 +126,30 @@ func findRows(n int, full bool, workers int, rows func(f *found, lo, hi int)) (a
 		all.lopsided += f.lopsided
 		all.asymmetry.merge(f.asymmetry)
 	}
-	if all.Min > all.Max { // nothing finite
+	if all.Min > all.Max { // no finite number
 		all.Min, all.Max = 0, 0
 	}
 	return all
 }
 
-// addSquares adds the squares of row, of which the number in place diag is on the diagonal.
+// addSquares adds the squares of row, in which place diag is on the diagonal.
 func (f *found) addSquares(row []float64, diag int) {
 	off := kernel.SumSq(row[:diag]) + kernel.SumSq(row[diag+1:])
 	f.all, f.off = f.all+(off+row[diag]*row[diag]), f.off+off
 }
 
-// norms returns ‖A‖ and the same without the diagonal. Where squares of entries leave the range of numbers, or all but do, scaled
-// is asked for the sums of those of u·A.
+// norms returns ‖A‖ and the same without the diagonal. If squares of entries leave the range of numbers, or
+// nearly do, it calls scaled for the sums of squares of u·A.
 func (f *found) norms(scaled func(u float64) (all, off float64)) (all, off float64) {
 	u := 1.0
 	all, off = f.all, f.off
-	// Between these bounds 2¹⁶⁰ squares do not overflow, and what underflow takes from as many is below rounding of all.
+	// Between these bounds 2¹⁶⁰ squares do not overflow, and what as many lose to underflow is below the
+	// rounding of the sum.
 	if most := f.MaxAbs(); most != 0 && (most < 0x1p-400 || most > 0x1p400) {
 		u = unit(most)
 		all, off = scaled(u)
 	}
-	// Where the diagonal is so much larger than the rest, the rest takes a scale of its own.
+	// If the diagonal is so much larger than the rest, the rest needs a scale of its own.
 	own := u
 	for f.MaxAbs() != 0 && off < 0x1p-800 && own <= 0x1p500 {
 		own *= 0x1p500
@@ -167,7 +170,8 @@ func (m *Dense) survey(workers int) Survey {
 	return f.Survey
 }
 
-// surveySquare is survey of a square matrix with the sums of squares and the asymmetry, while rows are in cache.
+// surveySquare is survey of a square matrix, together with the sums of squares and the asymmetry while rows
+// are in cache.
 func (m *Dense) surveySquare(workers int) found {
 	return findRows(m.rows, m.rows > 0, workers, func(f *found, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -178,7 +182,7 @@ func (m *Dense) surveySquare(workers int) found {
 	})
 }
 
-// sumSquares is the sums of squares that surveySquare finds, of u·A.
+// sumSquares returns the sums of squares that surveySquare finds, for u·A.
 func (m *Dense) sumSquares(u float64, workers int) (all, off float64) {
 	f := findRows(m.rows, false, workers, func(f *found, lo, hi int) {
 		row := make([]float64, m.cols)
@@ -204,8 +208,8 @@ func (m *CSR) survey(workers int) Survey {
 	return f.Survey
 }
 
-// surveySquare is survey of a square matrix with the sums of squares and lopsided, where above[i] is the place of the first entry of row i
-// right of the diagonal.
+// surveySquare is survey of a square matrix, together with the sums of squares and lopsided. above[i] is the
+// place of the first entry of row i right of the diagonal.
 func (m *CSR) surveySquare(above []int64, workers int) found {
 	return findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -217,7 +221,7 @@ func (m *CSR) surveySquare(above []int64, workers int) found {
 	})
 }
 
-// addSquares adds those of row i, whose values are val; nil stands for u throughout.
+// addSquares adds the squares of row i, whose values are val; nil means that all values are u.
 func (m *CSR) addSquares(f *found, i int, above []int64, u float64, val []float64) {
 	col, _ := m.Row(i)
 	at := int(above[i]-m.RowPtr[i]) - 1
@@ -228,7 +232,8 @@ func (m *CSR) addSquares(f *found, i int, above []int64, u float64, val []float6
 		if stored {
 			off--
 		}
-		f.all, f.off = f.all+u*float64(len(col))*u, f.off+u*off*u // none is 0, however large u·u
+		// In this order, a row without entries gives 0 even if u·u overflows.
+		f.all, f.off = f.all+u*float64(len(col))*u, f.off+u*off*u
 	case stored:
 		f.addSquares(val, at)
 	default:
@@ -237,7 +242,7 @@ func (m *CSR) addSquares(f *found, i int, above []int64, u float64, val []float6
 	}
 }
 
-// sumSquares is the sums of squares that surveySquare finds, of u·A.
+// sumSquares returns the sums of squares that surveySquare finds, for u·A.
 func (m *CSR) sumSquares(u float64, above []int64, workers int) (all, off float64) {
 	f := findRows(m.rows, false, workers, func(f *found, lo, hi int) {
 		var scaled []float64
@@ -264,22 +269,22 @@ func (m *CSR) surveyRow(s *Survey, i int) {
 	}
 }
 
-// full reports whether every entry is stored, and there is one.
+// full reports whether the matrix has entries and all of them are stored.
 func (m *CSR) full() bool { return m.NNZ() > 0 && m.NNZ() == int64(m.rows)*int64(m.cols) }
 
-// Symmetrization says how a matrix that is not symmetric becomes one.
+// Symmetrization says how an asymmetric matrix is made symmetric.
 type Symmetrization int
 
 // The ways to choose the common value of A_ij and A_ji.
 const (
 	Average Symmetrization = iota // (A_ij + A_ji)/2
 	Maximum                       // the larger
-	Minimum                       // the smaller; an entry that is not stored is 0
+	Minimum                       // the smaller, where an entry that is not stored is 0
 )
 
 func (how Symmetrization) merge(v, w float64) float64 {
 	switch {
-	case v == w: // half of the least number is 0
+	case v == w: // half of the smallest number is 0
 		return v
 	case how == Average:
 		return v/2 + w/2
@@ -288,10 +293,11 @@ func (how Symmetrization) merge(v, w float64) float64 {
 	case how == Minimum:
 		return min(v, w)
 	}
-	panic("matrix: there is no such symmetrization")
+	panic("matrix: unknown symmetrization")
 }
 
-// Symmetrize changes the square matrix m in place to a symmetric one. O(n²). It panics when m is not square, and where entries differ and there is no such way.
+// Symmetrize makes the square matrix m symmetric in place. O(n²). It panics if m is not square, or if entries
+// differ and how is none of the constants above.
 func (m *Dense) Symmetrize(how Symmetrization) {
 	if m.rows != m.cols {
 		panic(badLen)
@@ -306,7 +312,7 @@ func (m *Dense) Symmetrize(how Symmetrization) {
 }
 
 // Symmetrize returns a symmetric matrix made from the square matrix m, with a stored entry wherever m or its
-// transpose has one. O(nnz), with the memory of the transpose and of the result. It panics as that does.
+// transpose has one. O(nnz), with memory for the transpose and the result. It panics like Dense.Symmetrize.
 func (m *CSR) Symmetrize(how Symmetrization) *CSR {
 	if m.rows != m.cols {
 		panic(badLen)
@@ -342,7 +348,7 @@ func (m *CSR) Symmetrize(how Symmetrization) *CSR {
 	return s
 }
 
-// value reads a value slice in which nil stands for ones.
+// value returns val[p]; a nil val stands for all ones.
 func value(val []float64, p int) float64 {
 	if val == nil {
 		return 1
@@ -350,7 +356,8 @@ func value(val []float64, p int) float64 {
 	return val[p]
 }
 
-// ReplaceNegatives changes every negative entry of t in place: to zero, or to its absolute value. O(nnz).
+// ReplaceNegatives replaces every negative entry of t in place, by its absolute value if abs is set, and
+// otherwise by zero. O(nnz).
 func ReplaceNegatives(t Table, abs bool) {
 	data := t.stored()
 	for p, v := range data {

@@ -9,8 +9,8 @@ import (
 	"symnmf/internal/rules"
 )
 
-// SymCSR is a sparse A as an Operator. A cursor holds n·r numbers besides H; one Add costs as many multiply–adds as row
-// i has entries, a product nnz·r. Nothing of size n×n is ever allocated.
+// SymCSR is a sparse A as an Operator. A cursor holds n·r numbers besides H. One Add of row i costs as many
+// multiply–adds as that row has entries, and a product nnz·r. Nothing of size n×n is ever allocated.
 type SymCSR struct {
 	a         *CSR
 	diag      []float64 // unscaled
@@ -21,9 +21,9 @@ type SymCSR struct {
 	negatives Cells
 }
 
-// FromCSR returns the operator over the symmetric matrix a: both triangles stored. Entries must be finite and
-// |A_ij − A_ji| at most tol times the largest entry, where an entry that is not stored counts as 0; tol = 0 means
-// DefaultSymmetryTol. O(nnz + n), with GOMAXPROCS goroutines.
+// FromCSR returns the operator over the symmetric matrix a, of which both triangles are stored. Entries must
+// be finite, and |A_ij − A_ji| at most tol times the largest entry, where an entry that is not stored counts
+// as 0; tol = 0 means DefaultSymmetryTol. O(nnz + n), with GOMAXPROCS goroutines.
 func FromCSR(a *CSR, tol float64) (*SymCSR, error) { return newSymCSR(a, tol, runtime.GOMAXPROCS(0)) }
 
 func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
@@ -54,12 +54,13 @@ func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
 	return m, nil
 }
 
-// sumSq returns Σ(u·w_i·w_j·A_ij)², scale left out, over all entries and over those off the diagonal; w = nil means ones.
+// sumSq returns Σ(u·w_i·w_j·A_ij)², without scale, over all entries and over those off the diagonal; w = nil
+// means all ones.
 func (m *SymCSR) sumSq(u float64, w []float64, workers int) (all, off float64) {
 	part := make([]float64, 2*kernel.BlockCount(m.a.rows, normBlock))
 	kernel.Blocks(m.a.rows, normBlock, workers, func(b, lo, hi int) {
 		for i := lo; i < hi; i++ {
-			var diag, others float64 // of the row: one sum over all of a part would round as often as that has entries
+			var diag, others float64 // of the row; one sum over the whole block would round once per entry
 			ui := u * value(w, i)
 			col, val := m.a.Row(i)
 			for p, j := range col {
@@ -82,7 +83,7 @@ func (m *SymCSR) sumSq(u float64, w []float64, workers int) (all, off float64) {
 
 // Dim implements Operator.
 func (m *SymCSR) Dim() int {
-	if m.a == nil { // of the zero value
+	if m.a == nil { // the zero value
 		return 0
 	}
 	return m.a.rows
@@ -142,16 +143,20 @@ type csrProduct struct {
 	h *Dense
 }
 
-// How many rows of a product one call of a kernel takes, and up to how many entries each, or each piece of one, on average. Longer rows
-// are worth a call each. On Zen 4 many at once are 1.9 times as fast with 4 entries a row, 1.2 with 12, 1.0 with 32, and 0.9 with 64 and more (medians over
-// ranks and sizes, bench/runs/2026-11-22-graphs); on a Xeon, AVX-512 or AVX2, in blocks of rowblock, 1.05 with 34 (hitech) and 1.18 or 1.13 with 65 (blogcatalog), and no more with
-// 1000 for 100 here.
+// A product passes rowsAtOnce rows to one kernel call if they, or the pieces they are cut into, have at most
+// shortRow entries each on average. Longer rows get a call each. The speed of one call for many rows relative
+// to one call per row:
+//
+//   - On Zen 4, 1.9 with 4 entries a row, 1.2 with 12, 1.0 with 32, and 0.9 with 64 and more (medians over
+//     ranks and sizes, bench/runs/2026-11-22-graphs).
+//   - On a Xeon, in blocks of rowblock, 1.05 with 34 entries a row (hitech), and with 65 (blogcatalog) 1.18
+//     with AVX-512 or 1.13 with AVX2. Raising shortRow from 100 to 1000 gained nothing more there.
 const (
 	rowsAtOnce = 32
 	shortRow   = 100
 )
 
-// leavesOut reports whether rows lo to hi have entries on the diagonal that A as an operator has not.
+// leavesOut reports whether rows lo to hi have stored diagonal entries that A as an operator leaves out.
 func (m *SymCSR) leavesOut(lo, hi int) bool {
 	return m.offDiag && kernel.Nonzero(m.diag[lo:hi])
 }
@@ -173,7 +178,7 @@ func (p csrProduct) RowsTo(dst []float64, lo, hi int) {
 	}
 }
 
-// gatherTo sets dst to scale times rows lo to hi of m·z, for a z of r columns.
+// gatherTo sets dst to scale times rows lo to hi of m·z, where z has r columns.
 func gatherTo[F kernel.Float](m *CSR, dst []float64, lo, hi int, z []F, r int, scale float64) {
 	if columns := m.spanColumns(r); columns > 0 {
 		for ; lo < hi; lo += spanRows {
@@ -210,16 +215,18 @@ func gatherTo[F kernel.Float](m *CSR, dst []float64, lo, hi int, z []F, r int, s
 	}
 }
 
-// A product goes by spans of columns where rows of A have spanEntries entries or more in one, on average, and x, the matrix of r columns it is with, is
-// larger than half of a second-level cache. A span is as many columns as x has rows in spanNumbers numbers, 32 KiB: then these stay in the first-level cache
+// A product of A with a matrix x of r columns goes by spans of columns of A if rows of A have at least
+// spanEntries entries in a span, on average, and x is larger than half of a second-level cache. A span has as
+// many columns as x has rows in spanNumbers numbers, 32 KiB, so that these rows stay in the first-level cache
 // from one row of A to the next (decision 0012).
 const (
 	spanNumbers = 1 << 12
 	spanEntries = 8
-	spanRows    = 64 // that take turns
+	spanRows    = 64 // rows of A that go through the spans together
 )
 
-// spanColumns returns how many columns of m a span has where products with r columns go by spans, else 0.
+// spanColumns returns how many columns of m a span has if products with r columns go by spans, and 0 if they
+// do not.
 func (m *CSR) spanColumns(r int) int {
 	if r < 1 || r > spanNumbers || m.cols*r < rules.SpanFrom {
 		return 0
@@ -231,11 +238,11 @@ func (m *CSR) spanColumns(r int) int {
 	return columns
 }
 
-// spans is the product of at most spanRows rows of m with a matrix, under way.
+// spans is the state of a product of at most spanRows rows of m with a matrix.
 type spans struct {
 	m        *CSR
-	lo, hi   int // rows
-	columns  int // of a span
+	lo, hi   int // rows of m
+	columns  int // in a span
 	at, next [spanRows]int64
 }
 
@@ -245,7 +252,7 @@ func (m *CSR) spansOf(lo, hi, columns int) (s spans) {
 	return s
 }
 
-// end panics if a row has entries left: then its columns are not in order.
+// end panics if a row has entries left, which means that its columns are not in increasing order.
 func (s *spans) end() {
 	for k, p := range s.at[:s.hi-s.lo] {
 		if p != s.m.RowPtr[s.lo+k+1] {
@@ -254,7 +261,8 @@ func (s *spans) end() {
 	}
 }
 
-// addSpans adds to acc what columns from to to times the rows of z, of r numbers, contribute. Columns before from have had their turn.
+// addSpans adds to acc the product of columns from to to of m with the rows of z, of r numbers each. Columns
+// before from must have been added already.
 func addSpans[F kernel.Float](s *spans, acc []float64, from, to int, z []F, r int) {
 	rows := s.hi - s.lo
 	for ; from < to; from += s.columns {
@@ -264,7 +272,7 @@ func addSpans[F kernel.Float](s *spans, acc []float64, from, to int, z []F, r in
 	}
 }
 
-// rowsTo is RowsTo row by row.
+// rowsTo is RowsTo, row by row.
 func (p csrProduct) rowsTo(dst []float64, lo, hi int) {
 	r := p.h.cols
 	for i := lo; i < hi; i++ {
@@ -281,7 +289,7 @@ func (p csrProduct) rowsTo(dst []float64, lo, hi int) {
 	}
 }
 
-// upTo and from cut a value slice in which nil stands for ones.
+// upTo and from slice values, where nil stands for ones.
 func upTo(val []float64, p int) []float64 {
 	if val == nil {
 		return nil
@@ -296,14 +304,16 @@ func from(val []float64, p int) []float64 {
 	return val[p:]
 }
 
-// csrCursor keeps Y = A·H by columns; a change of one entry of H is scattered over the neighbours of its row. While it looks forward it keeps nothing but the current
-// column of H, and gathers from that: where all entries change, it is as many multiply–adds, but numbers are only read, and the product is saved.
+// csrCursor keeps Y = A·H by columns, and scatters a change of one entry of H over the neighbors of its row.
+//
+// While it looks forward, it keeps only the current column of H and gathers from that. If all entries change,
+// this takes as many multiply–adds, but they only read numbers, and the product is saved.
 type csrCursor struct {
 	m       *SymCSR
 	h       *Dense
 	workers int
-	y       []float64 // n·r, column j at j·n; nil before it is wanted
-	col     []float64 // the current one, or, looking forward, that of H
+	y       []float64 // n·r, column j at j·n; nil until it is needed
+	col     []float64 // the current column of Y, or of H while looking forward
 	j       int
 	forward bool
 }

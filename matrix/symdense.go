@@ -9,11 +9,12 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// SymDense is a dense A as an Operator. A cursor holds n·r numbers besides H; one Add costs n multiply–adds, a product
-// n²·r.
+// SymDense is a dense A as an Operator. A cursor holds n·r numbers besides H. One Add costs n multiply–adds,
+// and a product n²·r.
 type SymDense = symDense[float64]
 
-// SymDense32 is a SymDense with entries in single precision, half the memory; everything else is in double precision.
+// SymDense32 is a SymDense with entries in single precision, which halves the memory. Everything else is in
+// double precision.
 type SymDense32 = symDense[float32]
 
 type symDense[F kernel.Float] struct {
@@ -26,8 +27,8 @@ type symDense[F kernel.Float] struct {
 	negatives Cells
 }
 
-// FromDense returns the operator over the symmetric matrix a. Entries must be finite and |A_ij − A_ji| at most tol times
-// the largest entry; tol = 0 means DefaultSymmetryTol. O(n²), with GOMAXPROCS goroutines.
+// FromDense returns the operator over the symmetric matrix a. Entries must be finite, and |A_ij − A_ji| at
+// most tol times the largest entry; tol = 0 means DefaultSymmetryTol. O(n²), with GOMAXPROCS goroutines.
 func FromDense(a *Dense, tol float64) (*SymDense, error) {
 	return checkedDense(a, tol, runtime.GOMAXPROCS(0))
 }
@@ -40,7 +41,7 @@ func checkedDense(a *Dense, tol float64, workers int) (*SymDense, error) {
 	return newSymDense(a.rows, a.data, 1, f, func(u float64) (all, off float64) { return a.sumSquares(u, workers) })
 }
 
-// checkSymmetric is the shared beginning of FromDense and FromDense32.
+// checkSymmetric holds the checks that FromDense and FromDense32 share.
 func checkSymmetric(a *Dense, tol float64, workers int) (found, error) {
 	if err := checkSquare(a); err != nil {
 		return found{}, err
@@ -52,10 +53,12 @@ func checkSymmetric(a *Dense, tol float64, workers int) (found, error) {
 	return f, f.checkAsymmetry(tol)
 }
 
-// FromDense32 returns the operator over a copy of a, checked as by FromDense, whose entries are rounded to single precision
-// after a power of two has brought the largest near 1: to 6e-8 of themselves, or to 1e-45 of the largest where that is more.
-// Norm is that of the rounded entries; rounding moves it, and A, by at most 6e-8·‖A‖. It keeps nothing of a. O(n²), with
-// GOMAXPROCS goroutines.
+// FromDense32 returns the operator over a copy of a in single precision, after the checks of FromDense. It
+// keeps nothing of a.
+//
+// Before rounding, a power of two brings the largest entry near 1. Each entry is then rounded to within 6e-8
+// of its own magnitude, or 1e-45 of the largest entry where that is more. Norm is the norm of the rounded
+// entries; rounding changes it, and A, by at most 6e-8·‖A‖. O(n²), with GOMAXPROCS goroutines.
 func FromDense32(a *Dense, tol float64) (*SymDense32, error) {
 	workers := runtime.GOMAXPROCS(0)
 	s, err := checkSymmetric(a, tol, workers)
@@ -70,7 +73,7 @@ func FromDense32(a *Dense, tol float64) (*SymDense32, error) {
 			for i := i0; i < i1; i++ {
 				for j := j0; j < min(j0+tile, i+1); j++ {
 					v := float32(u * a.data[i*n+j])
-					f[i*n+j], f[j*n+i] = v, v // which may have differed by rounding, now a greater one
+					f[i*n+j], f[j*n+i] = v, v // the two may differ by rounding, which float32 would magnify
 				}
 			}
 		}
@@ -81,7 +84,8 @@ func FromDense32(a *Dense, tol float64) (*SymDense32, error) {
 	return newSymDense(n, f, 1/u, s, func(u float64) (all, off float64) { return rounded.sumSq(u, nil, workers) })
 }
 
-// newSymDense returns the operator scale·A for the n×n matrix a, in which f was found; sumSquares has the sums of u·a.
+// newSymDense returns the operator scale·A for the n×n matrix a, whose survey is f. sumSquares returns the
+// sums of squares of u·a.
 func newSymDense[F kernel.Float](n int, a []F, scale float64, f found, sumSquares func(u float64) (all, off float64)) (*symDense[F], error) {
 	m := &symDense[F]{n: n, a: a, scale: scale, negatives: f.Negative}
 	all, off := f.norms(sumSquares)
@@ -92,7 +96,8 @@ func newSymDense[F kernel.Float](n int, a []F, scale float64, f found, sumSquare
 	return m, nil
 }
 
-// sumSq returns Σ(u·w_i·w_j·A_ij)², scale left out, over all entries and over those off the diagonal; w = nil means ones.
+// sumSq returns Σ(u·w_i·w_j·A_ij)², without scale, over all entries and over those off the diagonal; w = nil
+// means all ones.
 func (m *symDense[F]) sumSq(u float64, w []float64, workers int) (all, off float64) {
 	part := make([]float64, 2*kernel.BlockCount(m.n, normBlock))
 	kernel.Blocks(m.n, normBlock, workers, func(b, lo, hi int) {
@@ -117,7 +122,7 @@ func (m *symDense[F]) sumSq(u float64, w []float64, workers int) (all, off float
 	return all, off
 }
 
-// FromSymmetric returns the operator over a copy of gonum's a, checked as by FromDense.
+// FromSymmetric returns the operator over a copy of gonum's a, after the checks of FromDense.
 func FromSymmetric(a mat.Symmetric) (*SymDense, error) {
 	n := a.SymmetricDim()
 	d := NewDense(n, n, nil)
@@ -194,8 +199,8 @@ func (p denseProduct[F]) RowsTo(dst []float64, lo, hi int) {
 	if !m.offDiag {
 		kernel.AddRowsTimes(dst, m.scale, m.a[lo*m.n:hi*m.n], m.n, p.h.data, r)
 	} else {
-		// Rows in groups with square blocks on the diagonal, the same for any lo and hi. To take A_ii·H_i,: off the whole
-		// product would cost the digits by which A_ii exceeds the rest.
+		// Rows go in groups with square blocks on the diagonal, the same for any lo and hi. Subtracting
+		// A_ii·H_i,: from the whole product would lose the digits by which A_ii exceeds the rest.
 		const group = 32
 		for from := lo; from < hi; {
 			g := from / group * group
@@ -207,7 +212,7 @@ func (p denseProduct[F]) RowsTo(dst []float64, lo, hi int) {
 	}
 }
 
-// offDiagTo adds rows lo to hi of A·H without the diagonal, which crosses them in columns g to end.
+// offDiagTo adds rows lo to hi of A·H without the diagonal, which these rows cross in columns g to end.
 func (p denseProduct[F]) offDiagTo(dst []float64, lo, hi, g, end int) {
 	n, r, h := p.m.n, p.h.cols, p.h.data
 	rows := p.m.a[lo*n : hi*n]
@@ -220,18 +225,18 @@ func (p denseProduct[F]) offDiagTo(dst []float64, lo, hi, g, end int) {
 	kernel.AddRowsTimes(dst, p.m.scale, rows[end:], n, h[end*r:], r)
 }
 
-// denseCursor keeps Y = A·H by columns. Changes wait until there are four, so that Y and four rows of A pass through
-// the processor once, not four times; until then At adds the waiting ones itself.
+// denseCursor keeps Y = A·H by columns. Changes wait until there are four, so that Y and four rows of A pass
+// through the processor once instead of four times. Until then At adds the waiting changes itself.
 type denseCursor[F kernel.Float] struct {
 	m       *symDense[F]
 	h       *Dense
 	workers int
-	y       []float64 // n·r, column j at j·n; nil before it is wanted
-	col     []float64 // the current one
+	y       []float64 // n·r, column j at j·n; nil until it is needed
+	col     []float64 // the current column
 	rows    [4]int    // of the waiting changes
 	delta   [4]float64
 	waiting int
-	forward bool // only what lies after the changes is wanted
+	forward bool // only entries after the changes are needed
 }
 
 // NewCursor implements Operator.
@@ -272,7 +277,7 @@ func (c *denseCursor[F]) flush() {
 		c.flushForward()
 		return
 	}
-	var own [4]float64 // what column c.col must hold afterwards in the changed rows, when the diagonal is left out
+	var own [4]float64 // without the diagonal: what c.col must hold afterwards in the changed rows
 	if c.m.offDiag {
 		for k, row := range c.rows[:c.waiting] {
 			own[k] = c.At(row)
@@ -293,15 +298,15 @@ func (c *denseCursor[F]) flush() {
 	c.waiting = 0
 }
 
-// flushForward is flush for what lies after the last change.
+// flushForward is flush for the entries after the last change.
 func (c *denseCursor[F]) flushForward() {
 	if c.waiting == 4 {
 		c.axpy4(c.rows[3] + 1)
 	}
-	c.waiting = 0 // fewer than four are left only when the column is done
+	c.waiting = 0 // fewer than four remain only at the end of a column
 }
 
-// axpy4 adds the four waiting changes to the column from place lo on.
+// axpy4 adds the four waiting changes to the entries of the column from lo on.
 func (c *denseCursor[F]) axpy4(lo int) {
 	x0, x1, x2, x3 := c.m.row(c.rows[0])[lo:], c.m.row(c.rows[1])[lo:], c.m.row(c.rows[2])[lo:], c.m.row(c.rows[3])[lo:]
 	y := c.col[lo:]
@@ -338,9 +343,9 @@ func (c *denseCursor[F]) Refresh() {
 	refreshColumns(c.y, c.m.NewProduct(c.h, c.workers), c.m.n, c.h.cols, c.workers)
 }
 
-// refreshColumns fills y (n·r by columns) with the rows that p gives.
+// refreshColumns fills y (n·r by columns) with the rows of the product p.
 func refreshColumns(y []float64, p Product, n, r, workers int) {
-	const rows = 64 // of A·H at a time: small enough to stay in cache while they are transposed
+	const rows = 64 // of A·H at a time, few enough to stay in cache while they are transposed
 	kernel.BlocksWith(n, rows, workers, func() []float64 { return make([]float64, rows*r) }, func(t []float64, _, lo, hi int) {
 		t = t[:(hi-lo)*r]
 		p.RowsTo(t, lo, hi)

@@ -14,10 +14,11 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// tridiagonal is a symmetric tridiagonal matrix, of a norm far from what over- or underflows, cut into pieces where what is beside its diagonal is rounding.
+// tridiagonal is a symmetric tridiagonal matrix, with a norm far from overflow and underflow, cut into pieces
+// where the number beside the diagonal is rounding.
 type tridiagonal struct {
-	d, e   []float64    // e[i] is between i and i+1
-	small  float64      // ε·‖T‖, of which a few are rounding
+	d, e   []float64    // e[i] is the number between i and i+1
+	small  float64      // ε·‖T‖; a few times that is rounding
 	values []eigenvalue // decreasing
 }
 
@@ -26,14 +27,14 @@ type eigenvalue struct {
 	of    *piece
 }
 
-// piece is rows and columns lo to hi.
+// piece is the block of rows and columns lo to hi.
 type piece struct {
 	lo, hi int
-	known  []int // eigenvectors, by their rows
+	known  []int // rows of y with its eigenvectors so far
 	lu     tridiagonalLU
 }
 
-// newTridiagonal returns the matrix of that diagonal, e beside it. It keeps both.
+// newTridiagonal returns the matrix with diagonal d and e beside it. It keeps both.
 func newTridiagonal(d, e []float64) (*tridiagonal, error) {
 	p := len(d)
 	t := &tridiagonal{d: d, e: e}
@@ -71,7 +72,7 @@ func (t *tridiagonal) norm2() float64 {
 	return max(math.Abs(t.values[0].value), math.Abs(t.values[len(t.values)-1].value))
 }
 
-// vectors returns the eigenvectors of the first k values as the rows of a k×p matrix. Once.
+// vectors returns the eigenvectors of the first k values as the rows of a k×p matrix. It may be called once.
 func (t *tridiagonal) vectors(ctx context.Context, k int) ([]float64, error) {
 	y := make([]float64, k*len(t.d))
 	rng := rand.New(rand.NewPCG(0, 0))
@@ -86,15 +87,18 @@ func (t *tridiagonal) vectors(ctx context.Context, k int) ([]float64, error) {
 	return y, nil
 }
 
-// vector makes of row l of y the eigenvector of v, orthogonal to those of its piece before, by inverse iteration: x becomes (T − v·I)⁻¹x until its residual
-// is rounding. It returns false when that does not come to an end.
+// vector sets row l of y to the eigenvector of v, orthogonal to the known ones of its piece, by inverse
+// iteration: x becomes (T − v·I)⁻¹x until its residual is rounding. It returns false if that does not come to
+// an end.
 func (t *tridiagonal) vector(y []float64, l int, v eigenvalue, rng *rand.Rand) bool {
 	const (
-		most     = 8   // rounds; two or three do
-		aside    = 4   // the first of those with a shift that is as far from all of a cluster as narrow as rounding: near v each brings back what x was freed of
-		rounding = 128 // times small: 0.1 to 2 where values are apart, 25 to 70 in a cluster as wide
-		passes   = 3   // to free x of the others; one or two do
-		left     = 0.5 // of x after a pass; of less the rest is not orthogonal to rounding
+		most = 8 // rounds; two or three suffice
+		// The first round with a shift that is about equally far from all of a cluster as narrow as rounding.
+		// With a shift near v, each solve brings back what x was freed of.
+		aside    = 4
+		rounding = 128 // times small: 0.1 to 2 if values are apart, 25 to 70 in a cluster as wide
+		passes   = 3   // to free x of the others; one or two suffice
+		left     = 0.5 // least length of x after a pass; if shorter, it is not orthogonal to rounding
 	)
 	p, of := len(t.d), v.of
 	d, e, x := t.d[of.lo:of.hi], t.e[of.lo:of.hi-1], y[l*p+of.lo:l*p+of.hi]
@@ -139,7 +143,7 @@ func (t *tridiagonal) vector(y []float64, l int, v eigenvalue, rng *rand.Rand) b
 	return false
 }
 
-// unitLength makes x of length 1, unless it is 0 or not finite.
+// unitLength scales x to length 1. It returns false if x is 0 or not finite.
 func unitLength(x []float64) bool {
 	length := math.Sqrt(kernel.SumSq(x))
 	if !(length > 0 && length <= math.MaxFloat64) {
@@ -149,7 +153,7 @@ func unitLength(x []float64) bool {
 	return true
 }
 
-// residual returns the least ‖Tx − λx‖ for any λ, near value, with x of length 1.
+// residual returns the least ‖Tx − λx‖ over all λ, which is attained near value, for x of length 1.
 func residual(d, e []float64, value float64, x []float64) float64 {
 	var sq, along float64 // of (T − value·I)x
 	for i, v := range x {
@@ -166,7 +170,8 @@ func residual(d, e []float64, value float64, x []float64) float64 {
 	return math.Sqrt(max(0, sq-along*along))
 }
 
-// vectorsByQL returns what vectors does, from all eigenvectors, in time O(p³) and memory for p², whatever a context says.
+// vectorsByQL returns what vectors does, by computing all eigenvectors. It takes O(p³) time and memory for p²
+// numbers, and does not look at a context.
 func (t *tridiagonal) vectorsByQL(k int) ([]float64, error) {
 	p := len(t.d)
 	z, values := make([]float64, p*p), slices.Clone(t.d)
@@ -184,11 +189,11 @@ func (t *tridiagonal) vectorsByQL(k int) ([]float64, error) {
 
 // tridiagonalLU is P·L·U = T − shift·I, by rows with partial pivoting.
 type tridiagonalLU struct {
-	inverse, u1, u2, l []float64 // of U's diagonal, and the two beside it; multiples of a row that the next lost
-	swapped            []bool    // the two rows first changed places
+	inverse, u1, u2, l []float64 // of the diagonal of U; the two beside it; multiples of a row subtracted from the next
+	swapped            []bool    // whether the two rows first changed places
 }
 
-// factor finds the factors; a diagonal entry of U below small becomes that.
+// factor computes the factors. A diagonal entry of U below small in magnitude is replaced by small.
 func (f *tridiagonalLU) factor(d, e []float64, shift, small float64) {
 	m := len(d)
 	if f.inverse == nil {
@@ -219,7 +224,7 @@ func (f *tridiagonalLU) factor(d, e []float64, shift, small float64) {
 	}
 }
 
-// solve makes of x a multiple of (T − shift·I)⁻¹x whose numbers are not beyond 2⁵⁰⁰.
+// solve replaces x by a multiple of (T − shift·I)⁻¹x with numbers no larger than about 2⁵⁰⁰.
 func (f *tridiagonalLU) solve(x []float64) {
 	const large = 0x1p500
 	m := len(x)

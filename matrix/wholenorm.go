@@ -8,22 +8,26 @@ import (
 	"symnmf/internal/rules"
 )
 
-// The norm of L·Lᵀ where the entries of L are whole numbers, such as counts of words: a panel is some columns, those with most entries first, as whole rows of 16
-// bits. Every column from the first of the panel on, entry by entry, adds up its inner products with all of the panel at once, in 32 bits and so without an error. The
-// columns after the last panel are left to lists (normHalf). See decision 0009.
+// The norm of L·Lᵀ if the entries of L are whole numbers, such as word counts.
+//
+// A panel is a few columns stored as whole rows of 16-bit numbers; panels take the columns with most entries
+// first. Every column from the first of the panel on is passed over entry by entry, and adds up its inner
+// products with all columns of the panel at once, in 32 bits and so without error. The columns after the last
+// panel are left to lists (normHalf). See decision 0009.
 
-// wholePlan is how that is done, and what it takes, in scattered additions.
+// wholePlan says how that is done, and what it costs in scattered additions.
 type wholePlan struct {
 	left, right *CSR    // right is leftᵀ
-	columns     []int32 // by entries, those with most first
+	columns     []int32 // those with most entries first
 	panels      int
-	room        int64 // bytes for panels at work
+	room        int64 // bytes for the panels in use
 	work        float64
 }
 
-// What a panel takes in scattered additions, with vectors of eight numbers of float64: for each column that is multiplied by it, for each entry of one, and for each of its
-// own, which is put into it and taken out; and what its memory takes at first, a byte. For an entry a panel of panelFar bytes and more, far from a processor, takes twice as
-// much (Xeon; over some 250 shapes).
+// The cost of a panel in scattered additions, with vectors of eight float64: for each column that is
+// multiplied by it, for each entry of such a column, and for each entry of its own columns, which is put into
+// the panel and taken out; and for each byte of its memory on first use. If a panel has panelFar bytes or
+// more, far from a processor, an entry costs twice as much (Xeon; over some 250 shapes).
 const (
 	additionsPerSpan       = 9
 	additionsPerSpanEntry8 = 2.25
@@ -32,11 +36,11 @@ const (
 	panelFar               = 2 << 20
 )
 
-// planWhole returns the cheapest number of panels for the norm of left·leftᵀ.
+// planWhole returns the plan with the cheapest number of panels for the norm of left·leftᵀ.
 func planWhole(left, right *CSR) wholePlan {
 	const c = kernel.PanelColumns
 	p := wholePlan{left: left, right: right, columns: right.longestRows()}
-	p.room = max((8-2)*right.NNZ(), rules.PanelsRoom) // of 8 bytes an entry values take 2
+	p.room = max((8-2)*right.NNZ(), rules.PanelsRoom) // of the 8 bytes for an entry, values take 2
 	perList, lists := listAdditions(left.rows), 0.0
 	for _, k := range p.columns {
 		lists += perList(right.count(k))
@@ -62,19 +66,20 @@ func planWhole(left, right *CSR) wholePlan {
 	return p
 }
 
-// panelBytes is what a panel takes.
+// panelBytes is the memory of a panel.
 func (p *wholePlan) panelBytes() int64 { return 2 * kernel.PanelColumns * int64(p.left.rows) }
 
-// count returns how many entries row i has.
+// count returns the number of entries of row i.
 func (m *CSR) count(i int32) int64 { return m.RowPtr[i+1] - m.RowPtr[i] }
 
-// longestRows returns the rows that have entries, those with most first, and those with as many in their order.
+// longestRows returns the rows that have entries, those with most entries first, and rows with equally many
+// in order.
 func (m *CSR) longestRows() []int32 {
 	most := int64(0)
 	for i := range int32(m.rows) {
 		most = max(most, m.count(i))
 	}
-	next := make([]int32, most+1) // where the next row of so many entries goes
+	next := make([]int32, most+1) // where the next row with that many entries goes
 	for i := range int32(m.rows) {
 		next[m.count(i)]++
 	}
@@ -92,8 +97,9 @@ func (m *CSR) longestRows() []int32 {
 	return rows
 }
 
-// wholeNorm returns ‖m·mᵀ‖² = ‖mᵀ·m‖², or false if the entries are no whole numbers or panels do not pay; t is mᵀ. It takes 2 bytes an entry, at most 6 more or
-// rules.PanelsRoom for panels, and some 16 a row or column.
+// wholeNorm returns ‖m·mᵀ‖² = ‖mᵀ·m‖², or false if some entries are not whole numbers or panels do not pay. t
+// is mᵀ. It takes 2 bytes for each entry; for panels at most 6 more, or rules.PanelsRoom in all; and some 16
+// for each row or column.
 func wholeNorm(m, t *CSR, workers int) (float64, bool) {
 	if !kernel.IntsPay() || m.NNZ() > math.MaxInt32 {
 		return 0, false
@@ -112,10 +118,10 @@ func wholeNorm(m, t *CSR, workers int) (float64, bool) {
 	return p.norm(val, workers), true
 }
 
-// spansTogether is how many columns go into one sum, so that rounding stays small where there are many.
+// spansTogether is the number of columns in one sum, so that rounding stays small if there are many columns.
 const spansTogether = 1024
 
-// norm computes it. val are the values of right.
+// norm computes the norm by this plan. val holds the values of right.
 func (p *wholePlan) norm(val []int16, workers int) float64 {
 	const c = kernel.PanelColumns
 	right, common := p.right, min(p.panels*c, len(p.columns))
@@ -123,7 +129,7 @@ func (p *wholePlan) norm(val []int16, workers int) float64 {
 	for _, k := range p.columns[:common] {
 		apart[k] = true
 	}
-	spans := make([]kernel.Span, 0, len(p.columns)) // those of panels first, the others in the order of memory
+	spans := make([]kernel.Span, 0, len(p.columns)) // columns of panels first, then the others in the order of memory
 	add := func(k int32) {
 		spans = append(spans, kernel.Span{From: int32(right.RowPtr[k]), To: int32(right.RowPtr[k+1])})
 	}
@@ -163,7 +169,8 @@ func (p *wholePlan) norm(val []int16, workers int) float64 {
 	return sum(squares) + 2*half + diag
 }
 
-// wholeValues returns the values of m, or false if some are no whole numbers of 16 bits, or too large for inner products of rows, of up to most entries, in 32 bits.
+// wholeValues returns the values of m, or false if some are not whole numbers of 16 bits, or too large for
+// the inner products of rows, of up to most entries, to fit in 32 bits.
 func (m *CSR) wholeValues(most int64, workers int) ([]int16, bool) {
 	const size = 1 << 14
 	val := make([]int16, len(m.Col))
