@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Text is parsed in blocks of whole lines, by in.threads goroutines at once, while another goroutine reads on. The results
-// are merged in the order of the file, so neither the table nor the first error depends on the number of goroutines or the
-// size of a block.
+// Text is parsed in blocks of whole lines, by in.threads goroutines at once, while another goroutine reads
+// on. The results are merged in the order of the file, so neither the table nor the first error depends on
+// the number of goroutines or the size of a block.
 
 const blockSize = 1 << 17 // bytes of text; small enough for a core's cache, large enough that passing it on costs nothing
 
@@ -21,15 +21,16 @@ type block[P any] struct {
 	weight int           // number of usual blocks that this one counts as
 }
 
-// parseBlocks parses the remaining lines of l. It cuts them into blocks and calls parse for each, in any order and from
-// several goroutines. It then calls merge for each block, in the order of the file and one at a time, with what parse
-// stored and returned. The first error of merge ends it.
+// parseBlocks parses the remaining lines of l. It cuts them into blocks and calls parse for each, in any
+// order and from several goroutines. It then calls merge for each block, in the order of the file and one at
+// a time, with what parse stored and returned. The first error of merge ends it.
 //
-// parse must overwrite all of *P, whose memory it may reuse, and knows nothing about other blocks. Where that matters, as
-// for every error whose text depends on earlier lines, merge parses the block again, from the same lines. Both may use the
-// bytes of the lines until merge returns.
+// parse must overwrite all of *P, whose memory it may reuse, and knows nothing about other blocks. Where that
+// matters, as for every error whose text depends on earlier lines, merge parses the block again, from the
+// same lines. Both may use the bytes of the lines until merge returns.
 //
-// Besides what merge keeps, memory is bounded by 2·threads+1 blocks and their parsed results, or one longer line.
+// Besides what merge keeps, memory is bounded by 2·threads+1 blocks and their parsed results, or one longer
+// line.
 func parseBlocks[P any](l *lines, parse func(text *lines, p *P) error, merge func(text *lines, p *P, err error) error) error {
 	in := l.in
 	run := func(b *block[P]) {
@@ -108,8 +109,9 @@ func parseBlocks[P any](l *lines, parse func(text *lines, p *P) error, merge fun
 	return nil
 }
 
-// cut moves lines from l to b, and takes the buffer of b in exchange. It moves as many lines as in.blockSize holds, or one
-// longer row. After them b ends with io.EOF. The last block holds the remaining lines and ends with the error of l.
+// cut moves lines from l to b, and takes the buffer of b in exchange. It moves as many lines as in.blockSize
+// holds, or one longer row. After them b ends with io.EOF. The last block holds the remaining lines and ends
+// with the error of l.
 func (l *lines) cut(b *lines) (last bool) {
 	n := 0 // bytes to move
 	for size := l.in.blockSize; n == 0 && !last; size *= 2 {
@@ -140,8 +142,8 @@ func (l *lines) cut(b *lines) (last bool) {
 	return false
 }
 
-// wholeRows returns the length of the whole rows at the beginning of text. A row is a line, or several lines if quoted
-// fields hold line breaks. The number of quotes before its end is then even.
+// wholeRows returns the length of the whole rows at the beginning of text. A row is a line, or several lines
+// if quoted fields hold line breaks. The number of quotes before its end is then even.
 func wholeRows(text []byte, quoted bool) int {
 	quote := []byte{'"'}
 	n := bytes.LastIndexByte(text, '\n') + 1

@@ -10,8 +10,8 @@ import (
 	"symnmf/matrix"
 )
 
-// entries collects triples (row, column, value) in the order of the file. They are kept in parts, so that growing copies
-// nothing. An entry takes 16 bytes, or 8 if all values are 1.
+// entries collects triples (row, column, value) in the order of the file. They are kept in parts, so that
+// growing copies nothing. An entry takes 16 bytes, or 8 if all values are 1.
 type entries struct {
 	in      *input
 	pattern bool // no values are kept: each is 1
@@ -33,8 +33,8 @@ func (t triples) before(k int) triples { return triples{t.row[:k], t.col[:k], t.
 // from returns the triples from number k on, which must have values.
 func (t triples) from(k int) triples { return triples{t.row[k:], t.col[k:], t.val[k:]} }
 
-// Each part is twice as long as the previous one, up to shortPart. From then on a part is an eighth as long as all parts
-// before it, up to longPart.
+// Each part is twice as long as the previous one, up to shortPart. From then on a part is an eighth as long
+// as all parts before it, up to longPart.
 const (
 	firstPart = 1 << 10
 	shortPart = 1 << 16
@@ -119,9 +119,9 @@ func (e *entries) weigh() error {
 	return nil
 }
 
-// peak returns the bytes that turning n collected entries into a matrix takes: the entries as collected and as stored, and
-// the pointers to the rows. The collected entries are dropped before rows are sorted, which takes no more memory than they
-// did.
+// peak returns the bytes that turning n collected entries into a matrix takes: the entries as collected and
+// as stored, and the pointers to the rows. The collected entries are dropped before rows are sorted, which
+// takes no more memory than they did.
 func (e *entries) peak(rows, n int64) int64 {
 	stored := n
 	if e.mirror {
@@ -133,9 +133,9 @@ func (e *entries) peak(rows, n int64) int64 {
 	return mulAtMost(sum, 4)
 }
 
-// hollow returns the error message for a shape that has so many more rows and columns than entries, of which there are n,
-// that it is false or a mistake. It returns "" for other shapes. Empty rows and columns are allowed, but not more than a
-// thousand for each entry once they take some memory.
+// hollow returns the error message for a shape that has so many more rows and columns than entries, of which
+// there are n, that it is false or a mistake. It returns "" for other shapes. Empty rows and columns are
+// allowed, but not more than a thousand for each entry once they take some memory.
 func hollow(rows, cols, n int64) string {
 	const free, perEntry = 1 << 22, 1000
 	if sum := rows + cols; sum > free && sum/perEntry > n {
@@ -145,13 +145,13 @@ func hollow(rows, cols, n int64) string {
 	return ""
 }
 
-// assemble returns the rows×cols matrix of the entries, which it uses up. The columns of each row are in order, and entries
-// in one place are summed in the order of the file. duplicates counts the entries that were added to another one. errf makes
-// the error for a shape that hollow refuses.
+// assemble returns the rows×cols matrix of the entries, which it uses up. The columns of each row are in
+// order, and entries in one place are summed in the order of the file. duplicates counts the entries that
+// were added to another one. errf makes the error for a shape that hollow refuses.
 //
-// The entries go to their rows in the order of the file. In the files that most programs write, triangles included, that is
-// the order of the columns; other rows are sorted. It costs O(nnz·log(longest row) + rows), with the memory that peak
-// returns. Every worker looks at all entries and moves those of its own rows.
+// The entries go to their rows in the order of the file. In the files that most programs write, triangles
+// included, that is the order of the columns; other rows are sorted. It costs O(nnz·log(longest row) + rows),
+// with the memory that peak returns. Every worker looks at all entries and moves those of its own rows.
 func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *matrix.CSR, duplicates int64, err error) {
 	if why := hollow(int64(rows), int64(cols), e.n+e.named); why != "" {
 		return nil, 0, errf("%s", why)
@@ -227,8 +227,9 @@ func tooLong(in *input, row int, entries int64) error {
 	return fmt.Errorf("%w: %s: row %d has %d entries, but a row can hold fewer than 2^32", ErrTooLarge, in.name, row, entries)
 }
 
-// inOrder returns the matrix of the given arrays, which it may change. It sorts rows that are not in order, and sums entries
-// in one place in their given order. In a mirrored matrix, two duplicates that mirror each other count as one.
+// inOrder returns the matrix of the given arrays, which it may change. It sorts rows that are not in order,
+// and sums entries in one place in their given order. In a mirrored matrix, two duplicates that mirror each
+// other count as one.
 func inOrder(in *input, rows, cols int, rowPtr []int64, col []int32, val []float64, mirrored bool) (m *matrix.CSR, duplicates int64, err error) {
 	workers := in.workers(int64(len(col)))
 	bounds := evenRows(rowPtr, workers)
@@ -263,8 +264,8 @@ func inOrder(in *input, rows, cols int, rowPtr []int64, col []int32, val []float
 	return m, duplicates, err
 }
 
-// evenRows cuts the rows into a range bounds[w] ≤ i < bounds[w+1] for each worker, with about the same number of entries.
-// rowPtr holds the beginnings of the rows.
+// evenRows cuts the rows into a range bounds[w] ≤ i < bounds[w+1] for each worker, with about the same number
+// of entries. rowPtr holds the beginnings of the rows.
 func evenRows(rowPtr []int64, workers int) (bounds []int32) {
 	rows := len(rowPtr) - 1
 	bounds = make([]int32, workers+1)
@@ -276,8 +277,8 @@ func evenRows(rowPtr []int64, workers int) (bounds []int32) {
 	return bounds
 }
 
-// rowSorter sorts rows of fewer than 2^32 entries by column, and keeps the order of entries in one column. For rows that are
-// not short, it takes 16 bytes for each entry of the longest row.
+// rowSorter sorts rows of fewer than 2^32 entries by column, and keeps the order of entries in one column.
+// For rows that are not short, it takes 16 bytes for each entry of the longest row.
 type rowSorter struct {
 	keys []uint64
 	vals []float64
@@ -322,8 +323,8 @@ func (s *rowSorter) sort(col []int32, val []float64) {
 	}
 }
 
-// sumDuplicates merges, within each row, neighbouring entries in one place. It works in the given arrays. In a mirrored
-// matrix, two duplicates that mirror each other count as one.
+// sumDuplicates merges, within each row, neighbouring entries in one place. It works in the given arrays. In
+// a mirrored matrix, two duplicates that mirror each other count as one.
 func sumDuplicates(rowPtr []int64, col []int32, val []float64, mirrored bool) ([]int32, []float64, int64) {
 	if val == nil {
 		val = slices.Repeat([]float64{1}, len(col))

@@ -12,8 +12,8 @@ import (
 	"symnmf/matrix"
 )
 
-// This file reads and writes tables of text, by the rules in the package comment. It does not use encoding/csv, which would
-// make a string of every number.
+// This file reads and writes tables of text, by the rules in the package comment. It does not use
+// encoding/csv, which would make a string of every number.
 
 func readCSV(in *input) (*Table, error) {
 	return readTable(in, ',', "a table separated by commas (csv)")
@@ -35,8 +35,8 @@ const (
 	longRow   = 1 << 16 // bytes from which the fields of a row are counted beforehand
 )
 
-// isName reports whether a cell can only be a name. A text that stands for a missing number is not a name unless it is in
-// quotes.
+// isName reports whether a cell can only be a name. A text that stands for a missing number is not a name
+// unless it is in quotes.
 func (c cell) isName(ignoreQuotes bool) bool {
 	if len(c.text) == 0 {
 		return false
@@ -50,8 +50,8 @@ func isNumber(text []byte) bool {
 	return ok || v != 0
 }
 
-// spelledAnew reports whether a text that is not a number is one in a form that people write: with a decimal comma, commas
-// between thousands, a percent sign or a currency sign.
+// spelledAnew reports whether a text that is not a number is one in a form that people write: with a decimal
+// comma, commas between thousands, a percent sign or a currency sign.
 func spelledAnew(text string) bool {
 	if isNumber([]byte(text)) {
 		return false
@@ -82,8 +82,8 @@ type rowReader struct {
 	joined    []byte // the text of a row of several lines
 }
 
-// nextRow returns the cells of the next line that is not empty, and of further lines if a quoted field goes on there. The
-// cells are valid until the following call. At the end it returns io.EOF.
+// nextRow returns the cells of the next line that is not empty, and of further lines if a quoted field goes
+// on there. The cells are valid until the following call. At the end it returns io.EOF.
 func (r *rowReader) nextRow() ([]cell, error) {
 	var row []byte
 	for len(row) == 0 {
@@ -113,8 +113,8 @@ func (r *rowReader) nextRow() ([]cell, error) {
 	return r.cells, r.split(row)
 }
 
-// split cuts a row into cells. It drops blanks around a field but keeps those in quotes, and removes the escapes of a quoted
-// field in place.
+// split cuts a row into cells. It drops blanks around a field but keeps those in quotes, and removes the
+// escapes of a quoted field in place.
 func (r *rowReader) split(row []byte) error {
 	r.cells = r.cells[:0]
 	if len(row) > longRow && bytes.IndexByte(row, '"') < 0 { // quotes may enclose separators
@@ -187,8 +187,8 @@ func (r *rowReader) add(c cell) error {
 	return nil
 }
 
-// otherSeparator returns a hint for a text in which semicolons seem to separate fields, or tabs in place of commas. It
-// returns "" for other texts.
+// otherSeparator returns a hint for a text in which semicolons seem to separate fields, or tabs in place of
+// commas. It returns "" for other texts.
 func otherSeparator(text []byte, separator byte) string {
 	what := ""
 	switch {
@@ -338,8 +338,8 @@ func (t *tableReader) add(p *rows) error {
 	return nil
 }
 
-// header decides from the first two rows where the names are. second is nil if there is only one row. line is the line of
-// the first row; that of the second is r.line.
+// header decides from the first two rows where the names are. second is nil if there is only one row. line is
+// the line of the first row; that of the second is r.line.
 func (t *tableReader) header(r *rowReader, first, second []cell, line int64) error {
 	t.anyQuote = allQuoted(second) // true if there is no second row
 	if second == nil {
@@ -410,10 +410,12 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	return nil
 }
 
-// countsUp reports whether the cells are 0, 1, 2, …, as pandas numbers columns, and too many for that to be chance.
+// countsUp reports whether the cells are 0, 1, 2, …, as pandas numbers columns, and too many for that to be
+// chance.
 func countsUp(row []cell) bool { return string(row[0].text) == "0" && stepsUp(row) }
 
-// stepsUp reports whether the cells are whole numbers that grow by one, as years do, and too many for that to be chance.
+// stepsUp reports whether the cells are whole numbers that grow by one, as years do, and too many for that to
+// be chance.
 func stepsUp(row []cell) bool {
 	first, err := strconv.Atoi(string(row[0].text))
 	for k, c := range row {

@@ -15,8 +15,9 @@ import (
 
 // This file reads and writes edge lists, by the rules in the package comment.
 
-// edgeFields cuts a line into fields, which are separated by blanks with at most one comma among them. ok is false if a
-// field is empty. Quotes around a field are not part of it. A '#' or '%' at the beginning of a field starts a comment.
+// edgeFields cuts a line into fields, which are separated by blanks with at most one comma among them. ok is
+// false if a field is empty. Quotes around a field are not part of it. A '#' or '%' at the beginning of a
+// field starts a comment.
 func edgeFields(line []byte, fields [][]byte) (_ [][]byte, ok bool) {
 	fields = fields[:0]
 	comma := false
@@ -49,8 +50,8 @@ func edgeFields(line []byte, fields [][]byte) (_ [][]byte, ok bool) {
 	}
 }
 
-// unquoted returns the text between the quotes around a field. ok is false if there are no quotes, or if the text could not
-// be written without them.
+// unquoted returns the text between the quotes around a field. ok is false if there are no quotes, or if the
+// text could not be written without them.
 func unquoted(field []byte) (inside []byte, ok bool) {
 	n := len(field)
 	if n < 2 || field[0] != '"' || field[n-1] != '"' {
@@ -60,8 +61,8 @@ func unquoted(field []byte) (inside []byte, ok bool) {
 	return inside, len(inside) == 0 || inside[0] != '#' && inside[0] != '%' && inside[0] != '"'
 }
 
-// edgeRun is a run of edges. A node that was not known when its line was parsed has the number -1-k, where k is the
-// index of its id in unknown.
+// edgeRun is a run of edges. A node that was not known when its line was parsed has the number -1-k, where k
+// is the index of its id in unknown.
 type edgeRun struct {
 	triples
 	unknown []edgeEnd
@@ -79,12 +80,12 @@ type edgeEnd struct {
 	line int64
 }
 
-// edgesAtOnce is the number of edges whose nodes are looked up in one go. The lookups touch memory at random places, which
-// is then fetched side by side.
+// edgesAtOnce is the number of edges whose nodes are looked up in one go. The lookups touch memory at random
+// places, which is then fetched side by side.
 const edgesAtOnce = 256
 
-// parse sets r to the edges of l. before is the number of edges in front of them. It looks up nodes while merge may add
-// others.
+// parse sets r to the edges of l. before is the number of edges in front of them. It looks up nodes while
+// merge may add others.
 func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 	r.triples, r.unknown, r.zeros = triples{r.row[:0], r.col[:0], r.val[:0]}, r.unknown[:0], false
 	for {
@@ -146,8 +147,8 @@ func (r *edgeRun) take(l *lines, before int64) error {
 	return nil
 }
 
-// blanksIn returns a hint for a line that tabs cut into two or three fields and blanks into more. It returns "" for other
-// lines.
+// blanksIn returns a hint for a line that tabs cut into two or three fields and blanks into more. It returns
+// "" for other lines.
 func blanksIn(line []byte, fields int) string {
 	if tabs := bytes.Count(line, []byte("\t")); (tabs == 1 || tabs == 2) && fields > tabs+1 {
 		return "; names cannot hold blanks, use _ for instance"
@@ -248,8 +249,8 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 	return cmp.Or(g.addAll(edges), err)
 }
 
-// name numbers the nodes of r that were unknown. If an edge holds a text that cannot name a node, name returns an error, and
-// r ends before that edge.
+// name numbers the nodes of r that were unknown. If an edge holds a text that cannot name a node, name
+// returns an error, and r ends before that edge.
 func (g *graph) name(l *lines, r *edgeRun) error {
 	g.Lock()
 	defer g.Unlock()
@@ -311,7 +312,8 @@ func readEdges(in *input) (*Table, error) {
 	return t, t.undirected(in, said)
 }
 
-// pair holds the given weights between a node i and a node j, in the directions i → j (there) and j → i (back).
+// pair holds the given weights between a node i and a node j, in the directions i → j (there) and j → i
+// (back).
 type pair struct {
 	j       int32
 	there   float64
@@ -431,8 +433,9 @@ func (t *Table) undirected(in *input, said *matrix.CSR) error {
 	return err
 }
 
-// writeEdges writes, row by row, the pairs up to the diagonal. To be read back in the same order, nodes must first appear in
-// the order of the rows, or be integers in increasing order. So a node that no edge names in time gets a line "u u 0".
+// writeEdges writes, row by row, the pairs up to the diagonal. To be read back in the same order, nodes must
+// first appear in the order of the rows, or be integers in increasing order. So a node that no edge names in
+// time gets a line "u u 0".
 func writeEdges(w *writer, t *Table) error {
 	n, cols := t.Dims()
 	if n != cols || n == 0 {

@@ -21,11 +21,12 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// input is a file being read. Its bytes are hashed as they arrive, and decompressed if they are compressed. Errors of its
-// Read are final: they name the file, and are ErrFormat if the compressed stream is corrupt.
+// input is a file being read. Its bytes are hashed as they arrive, and decompressed if they are compressed.
+// Errors of its Read are final: they name the file, and are ErrFormat if the compressed stream is corrupt.
 //
-// The goroutines of a read are the caller's, which merges, one that reads the file and hashes, one that decompresses and
-// cuts text into blocks, and those that parse blocks. With one thread there is only the caller's.
+// The goroutines of a read are the caller's, which merges, one that reads the file and hashes, one that
+// decompresses and cuts text into blocks, and those that parse blocks. With one thread there is only the
+// caller's.
 type input struct {
 	name    string
 	limit   int64 // Options.MaxBytes
@@ -71,8 +72,8 @@ func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, err
 		in.threads = runtime.GOMAXPROCS(0)
 	}
 	if in.limit > 0 {
-		// A thread has two blocks. At worst, parsing a block gives 25 times its size (edges of four bytes between new nodes,
-		// fields of two bytes), so all blocks take at most about a quarter of the limit.
+		// A thread has two blocks. At worst, parsing a block gives 25 times its size (edges of four bytes
+		// between new nodes, fields of two bytes), so all blocks take at most about a quarter of the limit.
 		in.threads = int(max(1, min(int64(in.threads), in.limit/(256*int64(blockSize)))))
 	}
 	hashed := io.TeeReader(guarded{r}, in.sum)
@@ -113,8 +114,8 @@ func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, err
 	return in, nil
 }
 
-// guarded is the caller's reader with panics turned into errors. It is read on other goroutines, where the caller could not
-// recover from a panic.
+// guarded is the caller's reader with panics turned into errors. It is read on other goroutines, where the
+// caller could not recover from a panic.
 type guarded struct{ r io.Reader }
 
 func (g guarded) Read(p []byte) (n int, err error) {
@@ -197,8 +198,8 @@ type badFile struct{ msg string }
 func (e *badFile) Error() string        { return e.msg }
 func (e *badFile) Is(target error) bool { return target == ErrFormat }
 
-// fits returns an error if the given bytes of memory, together with those held, exceed the limit. what names the data in
-// the message.
+// fits returns an error if the given bytes of memory, together with those held, exceed the limit. what names
+// the data in the message.
 func (in *input) fits(bytes int64, what string) error { return in.under(bytes+in.held, what) }
 
 // under returns an error if the given bytes of memory exceed the limit.
@@ -209,10 +210,10 @@ func (in *input) under(bytes int64, what string) error {
 	return nil
 }
 
-// declared checks a size that a header claims, before the data are read. They take need bytes of memory, and the file must
-// hold at least the given bytes for them. If the file cannot be that long, declared returns an error made by lie. If it can
-// but need exceeds the limit, the error is ErrTooLarge. If the length of the file is unknown, there is no error, and reading
-// goes on.
+// declared checks a size that a header claims, before the data are read. They take need bytes of memory, and
+// the file must hold at least the given bytes for them. If the file cannot be that long, declared returns an
+// error made by lie. If it can but need exceeds the limit, the error is ErrTooLarge. If the length of the
+// file is unknown, there is no error, and reading goes on.
 func (in *input) declared(bytes, need int64, what string, lie func(string, ...any) error) error {
 	switch {
 	case in.atMost < 0:
@@ -224,9 +225,10 @@ func (in *input) declared(bytes, need int64, what string, lie func(string, ...an
 	return in.fits(need, what)
 }
 
-// grow returns s with room for more elements of size bytes each. In the end there will be total elements, or an unknown
-// number if total is negative. The capacity at most doubles, so that memory grows with the data that has arrived, unless
-// the file is known to be long enough for the total, with perElement bytes of the file for each element.
+// grow returns s with room for more elements of size bytes each. In the end there will be total elements, or
+// an unknown number if total is negative. The capacity at most doubles, so that memory grows with the data
+// that has arrived, unless the file is known to be long enough for the total, with perElement bytes of the
+// file for each element.
 func grow[T byte | float64](in *input, s []T, more int, total, size, perElement int64) ([]T, error) {
 	have := int64(len(s))
 	need := have + int64(more)
@@ -255,7 +257,8 @@ func grow[T byte | float64](in *input, s []T, more int, total, size, perElement 
 	return grown, nil
 }
 
-// mulAtMost returns a·b for nonnegative numbers, or the largest int64 if that is smaller. It returns -1 if a is negative.
+// mulAtMost returns a·b for nonnegative numbers, or the largest int64 if that is smaller. It returns -1 if a
+// is negative.
 func mulAtMost(a, b int64) int64 {
 	switch {
 	case a < 0:
@@ -266,8 +269,8 @@ func mulAtMost(a, b int64) int64 {
 	return a * b
 }
 
-// looksLike names the kind of a file by its first bytes, for the message about an unexpected one. It returns "" if the kind
-// is unknown.
+// looksLike names the kind of a file by its first bytes, for the message about an unexpected one. It returns
+// "" if the kind is unknown.
 func looksLike(head []byte) string {
 	for _, known := range []struct{ magic, what string }{
 		{"\x93NUMPY", "a NumPy .npy file"},

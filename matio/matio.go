@@ -1,72 +1,78 @@
-// Package matio reads and writes matrices: Matrix Market, NumPy .npy and .npz (with SciPy's sparse matrices), tables of
-// text with or without names, and edge lists. [Open] and [Read] return a [Table], [Create] and [Write] store one.
+// Package matio reads and writes matrices: Matrix Market, NumPy .npy and .npz (with SciPy's sparse matrices),
+// tables of text with or without names, and edge lists. [Open] and [Read] return a [Table], [Create] and
+// [Write] store one.
 //
 // # Formats
 //
-// [Formats] lists the formats. The format of a file follows from its extension or from [Options].Format. Any file may be
-// compressed with gzip or zstd. On reading, compression is recognised by content. On writing, a last extension .gz or
-// .zst chooses it.
+// [Formats] lists the formats. The format of a file follows from its extension or from [Options].Format. Any
+// file may be compressed with gzip or zstd. On reading, compression is recognised by content. On writing, a
+// last extension .gz or .zst chooses it.
 //
-//   - mtx: coordinate and array; real, (unsigned-)integer and pattern; general and symmetric. A symmetric file gives one
-//     triangle, which is mirrored without doubling the diagonal. Repeated entries are summed and counted. There are no
-//     names.
-//   - npy: a matrix of bool, (u)int8…64 or float16/32/64, in either byte order, in C or Fortran order, format 1.0 to
-//     3.0. It is written as float64 in C order, format 1.0. A sparse table is written with all its zeros.
-//   - npz: what scipy.sparse.save_npz stores (CSR, CSC, COO, BSR), or one dense array. Zeros inside BSR blocks are
-//     padding and are dropped. A table is written as CSR or as a dense array arr_0.
+//   - mtx: coordinate and array; real, (unsigned-)integer and pattern; general and symmetric. A symmetric
+//     file gives one triangle, which is mirrored without doubling the diagonal. Repeated entries are summed
+//     and counted. There are no names.
+//   - npy: a matrix of bool, (u)int8…64 or float16/32/64, in either byte order, in C or Fortran order, format
+//     1.0 to 3.0. It is written as float64 in C order, format 1.0. A sparse table is written with all its
+//     zeros.
+//   - npz: what scipy.sparse.save_npz stores (CSR, CSC, COO, BSR), or one dense array. Zeros inside BSR
+//     blocks are padding and are dropped. A table is written as CSR or as a dense array arr_0.
 //   - csv, tsv: numbers, perhaps with a header and row names. See the rules below.
-//   - edges: lines "u v" or "u v weight". Fields are separated by blanks, tabs or one comma, and may be in quotes. '#' or
-//     '%' before a field starts a comment. See the rules below.
+//   - edges: lines "u v" or "u v weight". Fields are separated by blanks, tabs or one comma, and may be in
+//     quotes. '#' or '%' before a field starts a comment. See the rules below.
 //
 // # Names in csv and tsv
 //
-// There is a header if a field of the first row, other than the first field, is not a number. There are row names if the
-// first field of every data row is not a number. Further rules:
+// There is a header if a field of the first row, other than the first field, is not a number. There are row
+// names if the first field of every data row is not a number. Further rules:
 //
 //   - In a table of one column, a first row that is not a number is a header.
-//   - An empty first field of the first row is a corner: the first row and the first column are then names, whatever
-//     they hold.
-//   - A header that is one field shorter than the rows, as R writes it, also means row names. A single field above two
-//     numbers may be a title and is refused.
-//   - A field in quotes is not a number for these rules, unless every field of the first data row is in quotes.
-//   - A number too large for float64 is not a name, nor is a field that stands for a missing number, such as NA or -.
-//     Both are refused where a number is expected.
+//   - An empty first field of the first row is a corner: the first row and the first column are then names,
+//     whatever they hold.
+//   - A header that is one field shorter than the rows, as R writes it, also means row names. A single field
+//     above two numbers may be a title and is refused.
+//   - A field in quotes is not a number for these rules, unless every field of the first data row is in
+//     quotes.
+//   - A number too large for float64 is not a name, nor is a field that stands for a missing number, such as
+//     NA or -. Both are refused where a number is expected.
 //   - Empty lines are skipped.
 //
 // Names are written so that they are recognised when the file is read again.
 //
 // # Edge lists
 //
-// The graph is undirected. A pair may be listed once, as "u v" or "v u", or in both directions with the same weight: that
-// is one edge. A pair that is listed again in the same direction is a duplicate: the weights are summed and the duplicate
-// is counted. If both directions occur and their sums differ, A_uv and A_vu keep the given weights and [Table].Symmetric
-// is false. Self-loops are kept and counted.
+// The graph is undirected. A pair may be listed once, as "u v" or "v u", or in both directions with the same
+// weight: that is one edge. A pair that is listed again in the same direction is a duplicate: the weights are
+// summed and the duplicate is counted. If both directions occur and their sums differ, A_uv and A_vu keep the
+// given weights and [Table].Symmetric is false. Self-loops are kept and counted.
 //
-// A weight of 0 stores no entry but names its nodes. It is used to write an isolated node, as "u u 0", and an edge in one
-// direction only, as "v u 0" after "u v w". A line "u u 0" is never a duplicate.
+// A weight of 0 stores no entry but names its nodes. It is used to write an isolated node, as "u u 0", and an
+// edge in one direction only, as "v u 0" after "u v w". A line "u u 0" is never a duplicate.
 //
-// If every id is an integer, in plain decimal without a plus sign or leading zeros, the nodes are in increasing order of
-// their ids. Otherwise they are in order of first appearance. A table without names is written with the ids 1, 2, …, n.
+// If every id is an integer, in plain decimal without a plus sign or leading zeros, the nodes are in
+// increasing order of their ids. Otherwise they are in order of first appearance. A table without names is
+// written with the ids 1, 2, …, n.
 //
 // # Guarantees
 //
-// Numbers in text are correctly rounded. Writing a table and reading it again gives the same bits, except that a NaN may
-// become a different NaN.
+// Numbers in text are correctly rounded. Writing a table and reading it again gives the same bits, except
+// that a NaN may become a different NaN.
 //
-// Nothing is allocated because of a header alone. Memory grows with the bytes that have arrived, so a file that lies about
-// its size fails cheaply, and it stays under [Options].MaxBytes. While reading:
+// Nothing is allocated because of a header alone. Memory grows with the bytes that have arrived, so a file
+// that lies about its size fails cheaply, and it stays under [Options].MaxBytes. While reading:
 //
 //   - a sparse entry takes at most 28 bytes (16 as it arrives and 12 stored), besides 8 for each row;
 //   - an edge takes 48 bytes for its two entries, or 16 without weights;
-//   - a dense entry takes 8 bytes if an uncompressed .npy in C order gives its length, otherwise up to 24 while an array
-//     grows;
+//   - a dense entry takes 8 bytes if an uncompressed .npy in C order gives its length, otherwise up to 24
+//     while an array grows;
 //   - an .npz file is also in memory itself.
 //
-// The error of a malformed file is [ErrFormat]. It names the line or the byte and, where there is one, the repair.
+// The error of a malformed file is [ErrFormat]. It names the line or the byte and, where there is one, the
+// repair.
 //
-// Text is parsed by [Options].Threads goroutines, in blocks of 128 KiB, two for each goroutine and one more. The table does
-// not depend on their number, nor does the error, which is always the first in the file. As many goroutines make the text
-// that is written. Further goroutines read and hash a file and decompress text. None outlives the call.
+// Text is parsed by [Options].Threads goroutines, in blocks of 128 KiB, two for each goroutine and one more.
+// The table does not depend on their number, nor does the error, which is always the first in the file. As
+// many goroutines make the text that is written. Further goroutines read and hash a file and decompress text.
+// None outlives the call.
 package matio
 
 import (
@@ -82,8 +88,8 @@ import (
 )
 
 var (
-	// ErrFormat is matched by every error that means the file is malformed: it is truncated or not what its name says, an
-	// index is out of range, or a count does not match.
+	// ErrFormat is matched by every error that means the file is malformed: it is truncated or not what its
+	// name says, an index is out of range, or a count does not match.
 	ErrFormat = errors.New("matio: malformed input")
 	// ErrTooLarge is matched if Options.MaxBytes would be exceeded.
 	ErrTooLarge = errors.New("matio: input needs more memory than allowed")
@@ -122,8 +128,8 @@ func (t *Table) Matrix() matrix.Table {
 	return t.Dense
 }
 
-// row returns row i in full. Of a dense matrix it is the row itself; of a sparse one it is written to buf, which has one
-// element for each column.
+// row returns row i in full. Of a dense matrix it is the row itself; of a sparse one it is written to buf,
+// which has one element for each column.
 func (t *Table) row(i int, buf []float64) []float64 {
 	if t.Dense != nil {
 		return t.Dense.Row(i)
@@ -182,8 +188,8 @@ func Formats() []FormatInfo {
 	return infos
 }
 
-// FormatFor describes the format that Open and Create use for the named file: the wanted one or, if that is "", the format
-// of the extension.
+// FormatFor describes the format that Open and Create use for the named file: the wanted one or, if that is
+// "", the format of the extension.
 func FormatFor(name, wanted string) (FormatInfo, error) {
 	f, err := formatFor(name, wanted)
 	if err != nil {
@@ -192,8 +198,8 @@ func FormatFor(name, wanted string) (FormatInfo, error) {
 	return f.FormatInfo, nil
 }
 
-// splitName returns the extension of name that gives its format, in lower case, and the one that gives its compression:
-// ".gz", ".zst" or "".
+// splitName returns the extension of name that gives its format, in lower case, and the one that gives its
+// compression: ".gz", ".zst" or "".
 func splitName(name string) (ext, codec string) {
 	ext = strings.ToLower(filepath.Ext(name))
 	if ext == ".gz" || ext == ".zst" {
@@ -236,8 +242,8 @@ func Open(name string, opt Options) (*Table, error) {
 	return Read(f, name, opt)
 }
 
-// Read reads a table from r, up to its end. name is used in messages and, without opt.Format, for its extension. After an
-// error, r is read no further than the call of its Read that is under way.
+// Read reads a table from r, up to its end. name is used in messages and, without opt.Format, for its
+// extension. After an error, r is read no further than the call of its Read that is under way.
 func Read(r io.Reader, name string, opt Options) (*Table, error) {
 	return read(r, name, opt, blockSize)
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // This file reads and writes Matrix Market files: a banner, comments, a size line, then one entry a line.
-// Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996.
+// Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange Formats: Initial Design,
+// NISTIR 5935, 1996.
 
 const mtxIs = "a Matrix Market file (mtx)"
 
@@ -251,8 +252,8 @@ func readCoordinates(l *lines, h mtxHeader) (*matrix.CSR, int64, error) {
 	return e.assemble(int(h.rows), int(h.cols), l.errf)
 }
 
-// parseIndex reads a row or column number from line at p. For a number that does not fit in 32 bits it returns some number
-// that does not either.
+// parseIndex reads a row or column number from line at p. For a number that does not fit in 32 bits it
+// returns some number that does not either.
 func parseIndex(line []byte, p int) (i int64, end int, ok bool) {
 	for p < len(line) && isBlank(line[p]) {
 		p++
@@ -352,7 +353,8 @@ func fromColumns(in *input, rows, cols int, vals []float64) (*matrix.Dense, erro
 	return byCol.Transpose(), nil
 }
 
-// fromLowerColumns returns the symmetric n×n matrix whose columns, from the diagonal down, follow one another in vals.
+// fromLowerColumns returns the symmetric n×n matrix whose columns, from the diagonal down, follow one another
+// in vals.
 func fromLowerColumns(n int, vals []float64) *matrix.Dense {
 	m := matrix.NewDense(n, n, nil)
 	for j := range n {
@@ -434,8 +436,8 @@ func lower(m *matrix.CSR, i int) int {
 	return p
 }
 
-// isSymmetric reports whether the matrix equals its transpose, where all NaN count as equal. The pattern of a sparse matrix
-// must be symmetric too.
+// isSymmetric reports whether the matrix equals its transpose, where all NaN count as equal. The pattern of a
+// sparse matrix must be symmetric too.
 func isSymmetric(t *Table, workers int) bool {
 	rows, cols := t.Dims()
 	if rows != cols {

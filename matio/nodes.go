@@ -21,8 +21,8 @@ type nodes struct {
 	names        []string         // the id of each node, "" if it is an integer; nil as long as all ids are integers
 }
 
-// nodeBytes is the memory that a node takes besides its name: its number, the id as a number and as text, and its place in
-// low or in a map.
+// nodeBytes is the memory that a node takes besides its name: its number, the id as a number and as text, and
+// its place in low or in a map.
 const nodeBytes = 64
 
 func newNodes() nodes { return nodes{byNumber: map[int64]int32{}, byName: map[string]int32{}} }
@@ -45,8 +45,8 @@ func (ns *nodes) findNumber(id int64) (i int32, ok bool) {
 	return i, ok
 }
 
-// number returns the number of the node whose id is text, a new number at its first appearance. why is the reason if text
-// cannot be an id, else "".
+// number returns the number of the node whose id is text, a new number at its first appearance. why is the
+// reason if text cannot be an id, else "".
 func (ns *nodes) number(text []byte) (i int32, why string) {
 	if i, ok := ns.find(text); ok {
 		return i, ""
@@ -77,8 +77,8 @@ func (ns *nodes) number(text []byte) (i int32, why string) {
 	return i, checkName(text)
 }
 
-// reach makes low longer if id lies beyond its end but not too far: below lowPerNode places for each node, or below leastLow.
-// low at least doubles when it grows.
+// reach makes low longer if id lies beyond its end but not too far: below lowPerNode places for each node, or
+// below leastLow. low at least doubles when it grows.
 func (ns *nodes) reach(id int64) {
 	const leastLow, lowPerNode = 1 << 10, 4
 	if id < int64(len(ns.low)) || id >= max(leastLow, lowPerNode*int64(len(ns.numbers))) {
@@ -95,8 +95,8 @@ func (ns *nodes) reach(id int64) {
 	}
 }
 
-// parseID returns the integer that text spells, if it has at most 18 digits and is in plain decimal, exactly as strconv
-// writes it.
+// parseID returns the integer that text spells, if it has at most 18 digits and is in plain decimal, exactly
+// as strconv writes it.
 func parseID(text []byte) (id int64, ok bool) {
 	digits, negative := bytes.CutPrefix(text, []byte("-"))
 	if len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && (len(digits) > 1 || negative) {
@@ -114,8 +114,8 @@ func parseID(text []byte) (id int64, ok bool) {
 	return id, true
 }
 
-// order returns the ids in the order of the matrix. place[k] is the place there of node number k; a nil place means that
-// nodes keep their order.
+// order returns the ids in the order of the matrix. place[k] is the place there of node number k; a nil place
+// means that nodes keep their order.
 func (ns *nodes) order() (ids []string, place []int32) {
 	if ns.names != nil {
 		for i, id := range ns.numbers {

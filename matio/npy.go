@@ -12,8 +12,8 @@ import (
 	"symnmf/matrix"
 )
 
-// This file reads and writes NumPy's .npy: a magic string, a header that is a Python dictionary, then the values.
-// Source: NumPy Enhancement Proposal 1 and numpy/lib/format.py.
+// This file reads and writes NumPy's .npy: a magic string, a header that is a Python dictionary, then the
+// values. Source: NumPy Enhancement Proposal 1 and numpy/lib/format.py.
 
 const (
 	npyMagic     = "\x93NUMPY"
@@ -187,8 +187,8 @@ func (a *array) parseHeader(text string) error {
 	return nil
 }
 
-// decoders holds the types of values that can be read, in little-endian order. The key is NumPy's code for the kind and the
-// number of bytes.
+// decoders holds the types of values that can be read, in little-endian order. The key is NumPy's code for
+// the kind and the number of bytes.
 var decoders = map[string]func(b []byte) float64{
 	"b1": func(b []byte) float64 {
 		if b[0] != 0 {
@@ -209,7 +209,8 @@ var decoders = map[string]func(b []byte) float64{
 	"f8": func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) },
 }
 
-// fromHalf returns the value of an IEEE binary16, which has a sign, 5 bits of exponent with bias 15, and 10 bits of fraction.
+// fromHalf returns the value of an IEEE binary16, which has a sign, 5 bits of exponent with bias 15, and 10
+// bits of fraction.
 func fromHalf(h uint16) float64 {
 	exp, frac := int(h>>10&0x1f), float64(h&0x3ff)
 	var v float64
@@ -229,7 +230,8 @@ func fromHalf(h uint16) float64 {
 	return v
 }
 
-// parseType reads a type such as <f8: byte order, kind, and the number of bytes per item (of characters for U).
+// parseType reads a type such as <f8: byte order, kind, and the number of bytes per item (of characters for
+// U).
 func (a *array) parseType(descr string) error {
 	if len(descr) < 2 || strings.IndexByte("<>|", descr[0]) < 0 {
 		return a.errf("malformed type %q", descr)
@@ -253,7 +255,8 @@ func (a *array) parseType(descr string) error {
 	return nil
 }
 
-// eps returns the unit roundoff of the type of the array. Integers are exact up to 2^53, and rounded to float64 beyond.
+// eps returns the unit roundoff of the type of the array. Integers are exact up to 2^53, and rounded to
+// float64 beyond.
 func (a *array) eps() float64 {
 	switch {
 	case a.kind == 'f' && a.size == 2:
@@ -264,8 +267,8 @@ func (a *array) eps() float64 {
 	return 0x1p-53
 }
 
-// raw returns the bytes of the next items in little-endian order, of at most n items, and of none if no item is left. They
-// are valid until the next call.
+// raw returns the bytes of the next items in little-endian order, of at most n items, and of none if no item
+// is left. They are valid until the next call.
 func (a *array) raw(n int) ([]byte, error) {
 	n = int(min(int64(n), a.left))
 	a.buf = slices.Grow(a.buf[:0], n*a.size)[:n*a.size]
@@ -306,8 +309,8 @@ func (a *array) floats(dst []float64, n int) ([]float64, error) {
 	return dst, nil
 }
 
-// indices appends the next n items, or as many as are left, to dst. They must be whole numbers in [0, size), where size is at
-// most 2³¹.
+// indices appends the next n items, or as many as are left, to dst. They must be whole numbers in [0, size),
+// where size is at most 2³¹.
 func (a *array) indices(dst []int32, n int, size int64) ([]int32, error) {
 	b, err := a.raw(n)
 	if err != nil {

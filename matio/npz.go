@@ -18,11 +18,12 @@ import (
 	"symnmf/matrix"
 )
 
-// This file reads and writes NumPy's .npz, a zip archive of .npy files. SciPy's save_npz stores the arrays format, shape and
-// data, and also indices and indptr for csr, csc and bsr, and row and col for coo. Source: scipy/sparse/_matrix_io.py.
+// This file reads and writes NumPy's .npz, a zip archive of .npy files. SciPy's save_npz stores the arrays
+// format, shape and data, and also indices and indptr for csr, csc and bsr, and row and col for coo. Source:
+// scipy/sparse/_matrix_io.py.
 
-// mostDeflate is an upper bound on the bytes that one byte of DEFLATE stands for, which are 258 for two bits, and a little
-// more.
+// mostDeflate is an upper bound on the bytes that one byte of DEFLATE stands for, which are 258 for two bits,
+// and a little more.
 const mostDeflate = 1040
 
 // archive is an .npz file.
@@ -218,8 +219,8 @@ func (z *archive) readSparse() (*Table, error) {
 	return t, err
 }
 
-// rows reads the format csr directly into the arrays of the matrix, since a graph that fills the memory leaves no room for
-// others.
+// rows reads the format csr directly into the arrays of the matrix, since a graph that fills the memory
+// leaves no room for others.
 func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates int64, err error) {
 	if err := data.vector(); err != nil {
 		return nil, 0, err
@@ -347,8 +348,8 @@ func (z *archive) compressed(e *entries, format string, rows, cols int64, data *
 	return errors.Join(indices.end(), data.end())
 }
 
-// pointers reads where each of the majors rows (or columns) begins among the indices, and opens the indices. values is the
-// number of values of data for each index.
+// pointers reads where each of the majors rows (or columns) begins among the indices, and opens the indices.
+// values is the number of values of data for each index.
 func (z *archive) pointers(rows, cols, majors, values int64, data *array) (ptr []float64, indices *array, err error) {
 	pointers, err := z.openIndices("indptr")
 	if err != nil {

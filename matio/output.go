@@ -26,10 +26,10 @@ type writer struct {
 	workers int      // number of goroutines of parts
 }
 
-// parts divides the rows into parts lo ≤ i < hi and writes them in order, each by a rowWriter from start. All workers make
-// parts at once. A part holds about partNumbers numbers; numbers(i) is the number of numbers in row i. If a row has more
-// than partMost numbers, or if there is one worker, rows are written one after the other without keeping their text. The
-// first error ends it.
+// parts divides the rows into parts lo ≤ i < hi and writes them in order, each by a rowWriter from start. All
+// workers make parts at once. A part holds about partNumbers numbers; numbers(i) is the number of numbers in
+// row i. If a row has more than partMost numbers, or if there is one worker, rows are written one after the
+// other without keeping their text. The first error ends it.
 func (w *writer) parts(rows int, numbers func(i int) int, start func() rowWriter) error {
 	type part struct {
 		text  bytes.Buffer
@@ -75,8 +75,8 @@ func (w *writer) parts(rows int, numbers func(i int) int, start func() rowWriter
 	})
 }
 
-// rowWriter writes the rows lo ≤ i < hi to w. A rowWriter is never called by two goroutines at once, so it may reuse its
-// work space.
+// rowWriter writes the rows lo ≤ i < hi to w. A rowWriter is never called by two goroutines at once, so it
+// may reuse its work space.
 type rowWriter func(w *writer, lo, hi int)
 
 // rowLengths returns a function that gives the number of entries of a row.
@@ -90,8 +90,8 @@ const (
 	partMost    = 1 << 16 // most numbers in a row if several parts are kept at a time
 )
 
-// failed returns the first error of the writer. Code that writes much calls it after each row, since nothing is written
-// after an error.
+// failed returns the first error of the writer. Code that writes much calls it after each row, since nothing
+// is written after an error.
 func (w *writer) failed() error {
 	_, err := w.Write(nil)
 	return err
@@ -102,8 +102,8 @@ func (w *writer) float(v float64) { w.Write(strconv.AppendFloat(w.num[:0], v, 'g
 
 func (w *writer) int(v int64) { w.Write(strconv.AppendInt(w.num[:0], v, 10)) }
 
-// Create writes t to the named file, in opt.Format or the format of the extension. The file is compressed if the name ends
-// in .gz or .zst. It appears whole or not at all, see [Atomic].
+// Create writes t to the named file, in opt.Format or the format of the extension. The file is compressed if
+// the name ends in .gz or .zst. It appears whole or not at all, see [Atomic].
 func Create(name string, t *Table, opt Options) error {
 	return CreateContext(context.Background(), name, t, opt)
 }
@@ -148,8 +148,9 @@ func (w untilDone) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// Write writes t to w in the named format. Values are stored as float64 or as shortest decimals. Nothing is lost except
-// names, in formats that hold none ([FormatInfo]), and stored zeros, in formats where a zero is not an entry.
+// Write writes t to w in the named format. Values are stored as float64 or as shortest decimals. Nothing is
+// lost except names, in formats that hold none ([FormatInfo]), and stored zeros, in formats where a zero is
+// not an entry.
 func Write(w io.Writer, t *Table, format string) error {
 	f, err := formatFor("", format)
 	if err != nil {
@@ -177,18 +178,18 @@ func (f *format) to(w io.Writer, t *Table, workers int) error {
 	return buffered.Flush()
 }
 
-// Atomic replaces the named file by the content that write produces, or leaves it as it was. The content goes to a
-// temporary file in the same directory, which is synced to disk and renamed, or removed on failure. Links are followed, and
-// a file that is replaced keeps its permissions.
+// Atomic replaces the named file by the content that write produces, or leaves it as it was. The content goes
+// to a temporary file in the same directory, which is synced to disk and renamed, or removed on failure.
+// Links are followed, and a file that is replaced keeps its permissions.
 //
-// Two kinds of existing files are written to directly: those that are not regular (a pipe, a device), and the file to which
-// standard output or standard error goes (/dev/stdout), at its current position.
+// Two kinds of existing files are written to directly: those that are not regular (a pipe, a device), and the
+// file to which standard output or standard error goes (/dev/stdout), at its current position.
 func Atomic(name string, write func(w io.Writer) error) error {
 	return AtomicContext(context.Background(), name, write)
 }
 
-// AtomicContext is Atomic with the function write called content. It stops with the error of ctx when content writes after
-// ctx has ended.
+// AtomicContext is Atomic with the function write called content. It stops with the error of ctx when content
+// writes after ctx has ended.
 func AtomicContext(ctx context.Context, name string, content func(w io.Writer) error) error {
 	write := func(w io.Writer) error { return content(untilDone{ctx, w}) }
 	var f *os.File

@@ -20,8 +20,8 @@ type lines struct {
 	err    error // the error that ended reading
 }
 
-// newLines reads the first bytes of a file. It drops a UTF-8 byte-order mark, and refuses UTF-16 and known binary files. is
-// names the expected kind of file.
+// newLines reads the first bytes of a file. It drops a UTF-8 byte-order mark, and refuses UTF-16 and known
+// binary files. is names the expected kind of file.
 func newLines(in *input, is string) (*lines, error) {
 	const enough = 16 // bytes
 	l := &lines{in: in, buf: make([]byte, max(in.blockSize, enough)), n: 1}
@@ -69,7 +69,8 @@ func (l *lines) fill() {
 	l.w += n
 }
 
-// next returns the next line without its end (LF or CRLF), or io.EOF. The line is valid until the following call.
+// next returns the next line without its end (LF or CRLF), or io.EOF. The line is valid until the following
+// call.
 func (l *lines) next() ([]byte, error) {
 	searched := l.r
 	for {
@@ -118,8 +119,8 @@ func count(n int64, one, more string) string {
 	return strconv.FormatInt(n, 10) + " " + more
 }
 
-// checkName returns the reason why a text cannot name a row or a node, or "" if it can. Names must survive all text formats
-// and JSON.
+// checkName returns the reason why a text cannot name a row or a node, or "" if it can. Names must survive
+// all text formats and JSON.
 func checkName(name []byte) string {
 	switch {
 	case len(name) == 0:
@@ -138,12 +139,12 @@ func checkName(name []byte) string {
 var pow10 = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// parseFloat returns the float64 nearest to the decimal number b, ties to even, or the special value that b spells as nan,
-// inf or infinity, in upper or lower case, with or without a sign. If b is not such a number, ok is false, and v is infinite
-// if b is a number too large for float64, else 0.
+// parseFloat returns the float64 nearest to the decimal number b, ties to even, or the special value that b
+// spells as nan, inf or infinity, in upper or lower case, with or without a sign. If b is not such a number,
+// ok is false, and v is infinite if b is a number too large for float64, else 0.
 //
-// A number m·10^e of at most 18 digits with m < 2^53 and |e| ≤ 22 takes one rounding: m and 10^|e| are exact, and an IEEE
-// division or multiplication rounds once (Clinger 1990). Other numbers go to strconv.
+// A number m·10^e of at most 18 digits with m < 2^53 and |e| ≤ 22 takes one rounding: m and 10^|e| are exact,
+// and an IEEE division or multiplication rounds once (Clinger 1990). Other numbers go to strconv.
 func parseFloat(b []byte) (v float64, ok bool) {
 	p, n := 0, len(b)
 	negative := false
@@ -237,8 +238,8 @@ func notNumber(text []byte, v float64) string {
 
 func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// field returns the next run of nonblank bytes in line, from p on, and the position where it ends. The run is empty at the
-// end of the line.
+// field returns the next run of nonblank bytes in line, from p on, and the position where it ends. The run is
+// empty at the end of the line.
 func field(line []byte, p int) (text []byte, end int) {
 	for p < len(line) && isBlank(line[p]) {
 		p++

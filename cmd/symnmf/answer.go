@@ -153,8 +153,8 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 	}
 }
 
-// answerFiles are the files of an answer. run.json appears last and is removed first, so a directory that has it has all the
-// others, from the same answer.
+// answerFiles are the files of an answer. run.json appears last and is removed first, so a directory that has
+// it has all the others, from the same answer.
 var answerFiles = []struct {
 	name  string
 	write func(*answer, io.Writer) error
@@ -190,12 +190,12 @@ type outFile struct {
 	write func(io.Writer) error
 }
 
-// writeFiles writes the files of an output directory. It first writes them all aside and then renames them, which needs
-// no more space. The last of files is removed first and renamed last. What exists but is not a regular file, such as a
-// pipe, is written to directly.
+// writeFiles writes the files of an output directory. It first writes them all aside and then renames them,
+// which needs no more space. The last of files is removed first and renamed last. What exists but is not a
+// regular file, such as a pipe, is written to directly.
 //
-// As with matio.Atomic, links are followed, and a file that is replaced keeps its permissions. If ctx ends before the
-// renaming, no file gets its name.
+// As with matio.Atomic, links are followed, and a file that is replaced keeps its permissions. If ctx ends
+// before the renaming, no file gets its name.
 func writeFiles(ctx context.Context, out string, files []outFile) error {
 	aside, remove, err := makeAside(out)
 	if err != nil {
@@ -386,8 +386,8 @@ func (a *answer) runTable(s *streams) {
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'g', 5, 64) + " %" }
 
-// showError formats a relative error, with the rounding floor where that matters. An x below the floor is only noise, and
-// the true error is then below twice the floor.
+// showError formats a relative error, with the rounding floor where that matters. An x below the floor is
+// only noise, and the true error is then below twice the floor.
 func showError(x, floor float64) string {
 	switch {
 	case x > 0 && x < floor:

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// takeDir makes the directory for this run and, without force, holds it for this run until leave is called. leave removes
-// the directories that takeDir has made and that are still empty.
+// takeDir makes the directory for this run and, without force, holds it for this run until leave is called.
+// leave removes the directories that takeDir has made and that are still empty.
 func takeDir(dir string, force bool) (leave func(), err error) {
 	made, err := claimDir(dir)
 	if err != nil {
@@ -29,8 +29,8 @@ func takeDir(dir string, force bool) (leave func(), err error) {
 	}, nil
 }
 
-// claimDir makes the directory and checks that files can be created in it, before the work begins. It returns the
-// directories it has made, inner ones first.
+// claimDir makes the directory and checks that files can be created in it, before the work begins. It returns
+// the directories it has made, inner ones first.
 func claimDir(dir string) (made []string, err error) {
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(d); !os.IsNotExist(err) || d == filepath.Dir(d) {
@@ -49,9 +49,9 @@ func claimDir(dir string) (made []string, err error) {
 	return made, nil
 }
 
-// holdDir holds an empty directory for this run until release is called. It returns an error if another run holds the
-// directory or if it is no longer empty. It locks the directory and writes nothing, so nothing is left behind however this
-// process ends.
+// holdDir holds an empty directory for this run until release is called. It returns an error if another run
+// holds the directory or if it is no longer empty. It locks the directory and writes nothing, so nothing is
+// left behind however this process ends.
 func holdDir(dir string) (release func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -66,7 +66,8 @@ func holdDir(dir string) (release func(), err error) {
 		f.Close()
 		return nil, cannotWrite(dir, err)
 	}
-	if slices.ContainsFunc(entries, func(name string) bool { return !strings.HasPrefix(name, ".symnmf-") }) { // another run makes a .symnmf- file for a moment, see probe
+	// Another run that checks the directory makes a .symnmf- file there for a moment, see probe.
+	if slices.ContainsFunc(entries, func(name string) bool { return !strings.HasPrefix(name, ".symnmf-") }) {
 		f.Close()
 		return nil, usagef("-o %s: %s", dir, notEmpty)
 	}

@@ -77,8 +77,8 @@ type cliqueRecord struct {
 	Warnings    []string `json:"warnings"`
 }
 
-// unweigh sets every positive entry to 1. All positive entries count as edges, and their size might be beyond the range of a
-// norm.
+// unweigh sets every positive entry to 1. All positive entries count as edges, and their size might be beyond
+// the range of a norm.
 func (d *dataset) unweigh() error {
 	var data []float64
 	switch t := d.table.(type) {

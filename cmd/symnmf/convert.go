@@ -85,8 +85,8 @@ func (f *convertFlags) run(s *streams) error {
 	return orSignal(ctx, cannotWrite(f.out, err))
 }
 
-// roomToWrite returns an error if the memory that writing t takes beside t would exceed the limit. Edges take a
-// transpose, and of a dense table also its entries; a sparse symmetric mtx takes a transpose.
+// roomToWrite returns an error if the memory that writing t takes beside t would exceed the limit. Edges take
+// a transpose, and of a dense table also its entries; a sparse symmetric mtx takes a transpose.
 func (d *dataset) roomToWrite(t *matio.Table, out, to string) error {
 	info, err := matio.FormatFor(out, to)
 	if err != nil {
@@ -102,8 +102,8 @@ func (d *dataset) roomToWrite(t *matio.Table, out, to string) error {
 	return nil
 }
 
-// losses returns warnings for a table that is written in the format of out: that its names are lost, and that its zeros
-// would take much space.
+// losses returns warnings for a table that is written in the format of out: that its names are lost, and that
+// its zeros would take much space.
 func losses(t *matio.Table, out, to string) (told []string) {
 	info, err := matio.FormatFor(out, to)
 	if err != nil {
@@ -132,8 +132,8 @@ func losses(t *matio.Table, out, to string) (told []string) {
 	return told
 }
 
-// withZeros returns the least size in bytes of a matrix that is written with all its zeros. large says that this is at
-// least 1 GiB and that the matrix has at least ten times as many numbers as are stored.
+// withZeros returns the least size in bytes of a matrix that is written with all its zeros. large says that
+// this is at least 1 GiB and that the matrix has at least ten times as many numbers as are stored.
 func withZeros(info matio.FormatInfo, rows, cols int, stored int64) (size float64, large bool) {
 	cells := float64(rows) * float64(cols)
 	size = cells * float64(info.ZeroBytes)

@@ -137,12 +137,13 @@ func (s *streams) paint(text, color string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// catchSignals returns a context that ends at the first SIGINT, SIGTERM or SIGHUP (the terminal was closed), with a
-// signalError as its cause.
+// catchSignals returns a context that ends at the first SIGINT, SIGTERM or SIGHUP (the terminal was closed),
+// with a signalError as its cause.
 //
-// A later SIGINT or SIGTERM removes unfinished files and ends the process at once. A later SIGHUP has no effect, since a
-// terminal and its shell each send one. Before this call and after release a signal ends the process as usual, except
-// SIGHUP after a first SIGHUP. A process that was started to ignore SIGHUP, by nohup, goes on ignoring it.
+// A later SIGINT or SIGTERM removes unfinished files and ends the process at once. A later SIGHUP has no
+// effect, since a terminal and its shell each send one. Before this call and after release a signal ends the
+// process as usual, except SIGHUP after a first SIGHUP. A process that was started to ignore SIGHUP, by
+// nohup, goes on ignoring it.
 func catchSignals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := make(chan os.Signal, 1)
@@ -177,8 +178,8 @@ func catchSignals() (ctx context.Context, release func()) {
 	})
 }
 
-// dieOf removes unfinished files and ends the process by the signal or, if the process was started to ignore that, with
-// its exit code.
+// dieOf removes unfinished files and ends the process by the signal or, if the process was started to ignore
+// that, with its exit code.
 func dieOf(sig syscall.Signal) {
 	unfinished.Lock() // for good
 	for dir := range unfinished.dirs {
@@ -191,8 +192,8 @@ func dieOf(sig syscall.Signal) {
 	os.Exit(exitCode(signalError{sig}))
 }
 
-// unfinished holds the directories of files that do not have their final names yet. The files are renamed under the lock,
-// so when the process ends either all of them have their names or none.
+// unfinished holds the directories of files that do not have their final names yet. The files are renamed
+// under the lock, so when the process ends either all of them have their names or none.
 var unfinished = struct {
 	sync.Mutex
 	dirs map[string]bool
@@ -240,7 +241,8 @@ func reason(err error) error {
 	return err
 }
 
-// cannotWrite replaces the name of a temporary file in an error of the system by that of the file. It keeps other errors.
+// cannotWrite replaces the name of a temporary file in an error of the system by that of the file. It keeps
+// other errors.
 func cannotWrite(name string, err error) error {
 	if why := reason(err); why != err {
 		return fmt.Errorf("cannot write %s: %w", name, why)

@@ -235,8 +235,8 @@ func sameDir(a, b string) bool {
 	return filepath.Clean(a) == filepath.Clean(b)
 }
 
-// checkOut refuses a directory that is not empty, unless --force is given. Even with --force it refuses a directory in
-// which a file of the answer would overwrite an input.
+// checkOut refuses a directory that is not empty, unless --force is given. Even with --force it refuses a
+// directory in which a file of the answer would overwrite an input.
 func (f *fitFlags) checkOut(in io.Reader) error {
 	if f.out == "" {
 		return nil
@@ -417,8 +417,9 @@ func (f *fitFlags) openInputs(s *streams) (*dataset, *original, error) {
 	return d, original, err
 }
 
-// foresee returns the shape from which the memory of the run is predicted, with as many runs or kicks at once as memory
-// allows, and the kind of lower bound to look for. It refuses a run that would need more than limit bytes.
+// foresee returns the shape from which the memory of the run is predicted, with as many runs or kicks at once
+// as memory allows, and the kind of lower bound to look for. It refuses a run that would need more than limit
+// bytes.
 func (f *fitFlags) foresee(d *dataset, original *original, threads int, limit int64) (shape, symnmf.Bound, error) {
 	need := shapeOf(d)
 	need.offDiag = f.diag == "ignore"
@@ -446,8 +447,8 @@ func (f *fitFlags) foresee(d *dataset, original *original, threads int, limit in
 	return need, bound, nil
 }
 
-// claim makes sure, before the work begins, that the answer and the trace can be written. The caller calls leave when the
-// run is over.
+// claim makes sure, before the work begins, that the answer and the trace can be written. The caller calls
+// leave when the run is over.
 func (f *fitFlags) claim() (leave func(), err error) {
 	leave = func() {}
 	if f.out != "" {
@@ -485,8 +486,8 @@ func (a *answer) find(ctx context.Context, op matrix.Operator, opt symnmf.Option
 	return err
 }
 
-// deliver writes and prints the answer and returns the error that determines the exit code. It calls release, which ends
-// the handling of signals, once everything is saved.
+// deliver writes and prints the answer and returns the error that determines the exit code. It calls release,
+// which ends the handling of signals, once everything is saved.
 func (f *fitFlags) deliver(ctx context.Context, release func(), ans *answer, s *streams) error {
 	res := ans.res
 	for _, w := range res.Notes {
@@ -533,8 +534,8 @@ func (f *fitFlags) options(d *dataset, s *streams, threads, atOnce int, bound sy
 	return opt, nil
 }
 
-// orNone converts a limit to the convention of Options. There 0 means the default and -1 no limit; in flags 0 means no
-// limit.
+// orNone converts a limit to the convention of Options. There 0 means the default and -1 no limit; in flags 0
+// means no limit.
 func orNone[T int | float64](limit T) T {
 	if limit == 0 {
 		return -1
@@ -560,19 +561,19 @@ func (f *fitFlags) print(ans *answer, s *streams) error {
 	return err
 }
 
-// history collects what Progress reports about the sweeps. It becomes history.csv if no exact trace was requested, and
-// costs nothing.
+// history collects what Progress reports about the sweeps. It becomes history.csv if no exact trace was
+// requested, and costs nothing.
 //
-// The first row holds exact figures, and so does the last unless the run reached its time limit or was interrupted. In the
-// others the error is that of the summed decreases and is left empty below leastSummed. Their KKT residual is left empty,
-// since it would take a product with A.
+// The first row holds exact figures, and so does the last unless the run reached its time limit or was
+// interrupted. In the others the error is that of the summed decreases and is left empty below leastSummed.
+// Their KKT residual is left empty, since it would take a product with A.
 type history struct {
 	exact bool // there is no ℓ₁ term, so the reported errors are those of HHᵀ alone
 	runs  [][]symnmf.TracePoint
 }
 
-// leastSummed is the least relative error that summed decreases give to some digits: its square equals some thousand
-// rounding errors of 1.
+// leastSummed is the least relative error that summed decreases give to some digits: its square equals some
+// thousand rounding errors of 1.
 const leastSummed = 1e-6
 
 func (h *history) add(p symnmf.Progress) {

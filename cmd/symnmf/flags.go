@@ -39,8 +39,8 @@ func choiceFlag(cmd *cobra.Command, value *string, name, usage string, allowed .
 	cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// whole is a flag that holds a whole number in decimal, with or without leading zeros. It accepts negative numbers if T
-// has them; code that knows the meaning of the flag refuses them.
+// whole is a flag that holds a whole number in decimal, with or without leading zeros. It accepts negative
+// numbers if T has them; code that knows the meaning of the flag refuses them.
 type whole[T int | int64 | uint64] struct{ value *T }
 
 // wholeVar defines a flag for a whole number. letter is its shorthand, or "" for none.

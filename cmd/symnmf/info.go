@@ -153,8 +153,8 @@ func (d *dataset) facts() *facts {
 	return f
 }
 
-// norm returns ‖A‖_F, where A holds the inner products if the table holds points. It returns NaN if the norm is out of
-// range.
+// norm returns ‖A‖_F, where A holds the inner products if the table holds points. It returns NaN if the norm
+// is out of range.
 func (d *dataset) norm(largest float64) float64 {
 	if d.items != similarity {
 		items := matrix.Rows
@@ -175,8 +175,9 @@ func (d *dataset) norm(largest float64) float64 {
 	return largest * math.Sqrt(sum)
 }
 
-// degrees returns the least, the median and the largest degree of the items. The degree of an item is its number of
-// nonzero entries off the diagonal in a similarity, and its number of nonzero coordinates among points.
+// degrees returns the least, the median and the largest degree of the items. The degree of an item is its
+// number of nonzero entries off the diagonal in a similarity, and its number of nonzero coordinates among
+// points.
 func (d *dataset) degrees() degrees {
 	degree := make([]int, d.n())
 	d.each(func(i, j int, _ float64) {
@@ -206,9 +207,9 @@ func median(sorted []int) float64 {
 	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
 }
 
-// components returns the number of connected components of the items and the size of the largest. Two items of a
-// similarity are joined by a nonzero entry, two points by a coordinate that is nonzero in both. If the matrix is
-// symmetric, only the entries up to the diagonal are looked at.
+// components returns the number of connected components of the items and the size of the largest. Two items
+// of a similarity are joined by a nonzero entry, two points by a coordinate that is nonzero in both. If the
+// matrix is symmetric, only the entries up to the diagonal are looked at.
 //
 // It uses union-find by size with path halving: O(nnz), times a factor below 5.
 func (d *dataset) components(symmetric bool) (number, largest int) {

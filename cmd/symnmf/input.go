@@ -151,8 +151,8 @@ func raisable(err error, limit int64) error {
 	return err
 }
 
-// readTable reads a file, or standard input if the name is "-". held is the number of bytes that another table takes
-// meanwhile, 0 if there is none.
+// readTable reads a file, or standard input if the name is "-". held is the number of bytes that another
+// table takes meanwhile, 0 if there is none.
 func readTable(s *streams, name, format string, limit int64, held float64) (*matio.Table, error) {
 	opt := matio.Options{Format: format, MaxBytes: limit}
 	if limit > program { // a smaller limit is too small for anything; a later check says so, and for what
@@ -266,9 +266,9 @@ func (d *dataset) nonzeros() (nnz int64) {
 	return nnz
 }
 
-// symmetryTol returns the largest |A_ij − A_ji| that counts as rounding. It is what the library allows for sums in double
-// precision or, if that is more, a few units in the last place of the precision of the file, to which each of the two
-// numbers was rounded.
+// symmetryTol returns the largest |A_ij − A_ji| that counts as rounding. It is what the library allows for
+// sums in double precision or, if that is more, a few units in the last place of the precision of the file,
+// to which each of the two numbers was rounded.
 func (d *dataset) symmetryTol(largest float64) float64 {
 	return largest * d.relativeSymmetryTol()
 }
@@ -300,8 +300,8 @@ func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
 	return nil
 }
 
-// repair checks the data as a similarity or as points and makes the requested repairs. It adds to d.warnings what it lets
-// pass but the user should know.
+// repair checks the data as a similarity or as points and makes the requested repairs. It adds to d.warnings
+// what it lets pass but the user should know.
 func (d *dataset) repair(r repairs) error {
 	rows, cols := d.table.Dims()
 	if d.n() == 0 {
@@ -341,8 +341,8 @@ func (d *dataset) repair(r repairs) error {
 	return nil
 }
 
-// checkNames compares the names of the rows and the columns of a similarity, whose entries are matched by position. Names
-// in a different order are an error, different names a warning.
+// checkNames compares the names of the rows and the columns of a similarity, whose entries are matched by
+// position. Names in a different order are an error, different names a warning.
 func (d *dataset) checkNames() error {
 	if d.items != similarity || d.rowIDs == nil || d.colIDs == nil || slices.Equal(d.rowIDs, d.colIDs) {
 		return nil
@@ -414,7 +414,8 @@ func (d *dataset) symmetrize(how matrix.Symmetrization, pairs int64) error {
 	return nil
 }
 
-// room returns an error if the given bytes, together with the table, exceed the limit. what names them in the message.
+// room returns an error if the given bytes, together with the table, exceed the limit. what names them in the
+// message.
 func (d *dataset) room(bytes float64, what string) error {
 	table, _ := d.bytes()
 	held := program + table
@@ -425,8 +426,8 @@ func (d *dataset) room(bytes float64, what string) error {
 		showBytes(held+bytes), showBytes(float64(d.limit)))
 }
 
-// emptyItems returns the number of items whose row of A is zero, off the diagonal if that is ignored, and the first of
-// them.
+// emptyItems returns the number of items whose row of A is zero, off the diagonal if that is ignored, and the
+// first of them.
 func (d *dataset) emptyItems(ignoreDiag bool) (zero int64, first int) {
 	used := make([]bool, d.n())
 	d.each(func(i, j int, _ float64) {
@@ -454,8 +455,8 @@ func (d *dataset) warnOfDistances() {
 	}
 }
 
-// warnOfNumbering warns of a coordinate that looks like an id of the points: it is named like one and holds a different
-// whole number for each of them.
+// warnOfNumbering warns of a coordinate that looks like an id of the points: it is named like one and holds a
+// different whole number for each of them.
 func (d *dataset) warnOfNumbering() {
 	table, dense := d.table.(*matrix.Dense)
 	names := d.colIDs
@@ -492,12 +493,13 @@ func (d *dataset) warnOfNumbering() {
 const distancesWarning = "this looks like distances (zero diagonal, nearly all other entries positive, triangle inequality): " +
 	"a large entry must mean alike, so convert distances to similarities first"
 
-// looksLikeDistances reports whether a square matrix looks like distances: its diagonal is zero, more than 90 % of the
-// other entries are positive, these are not all the same, and sampled triples satisfy the triangle inequality.
+// looksLikeDistances reports whether a square matrix looks like distances: its diagonal is zero, more than 90
+// % of the other entries are positive, these are not all the same, and sampled triples satisfy the triangle
+// inequality.
 //
-// The inequality is tested on square roots. The roots of a metric are a metric again, and so are the roots of squared
-// Euclidean distances. Similarities with groups fail the test, since two members of a group are further "apart" than the
-// way through an outsider is long.
+// The inequality is tested on square roots. The roots of a metric are a metric again, and so are the roots of
+// squared Euclidean distances. Similarities with groups fail the test, since two members of a group are
+// further "apart" than the way through an outsider is long.
 func (d *dataset) looksLikeDistances() bool {
 	n := d.n()
 	if n < 4 {
@@ -535,8 +537,8 @@ func (d *dataset) looksLikeDistances() bool {
 	return true
 }
 
-// thinBelow is a fraction of the numbers that a sweep with a dense A or X would work on. If the nonzero entries of a dense
-// table are fewer, auto treats the table as sparse (decision 0033).
+// thinBelow is a fraction of the numbers that a sweep with a dense A or X would work on. If the nonzero
+// entries of a dense table are fewer, auto treats the table as sparse (decision 0033).
 const thinBelow = 0.1
 
 // thin replaces a dense table whose entries are nearly all 0 by a sparse one, if there is memory for both.

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// byteSize is a flag that holds a number of bytes, such as 1000000, 500M, 4G or 1.5GiB. Units are powers of 1024.
+// byteSize is a flag that holds a number of bytes, such as 1000000, 500M, 4G or 1.5GiB. Units are powers of
+// 1024.
 type byteSize struct {
 	bytes int64
 	set   bool
@@ -48,8 +49,9 @@ func lastByte(s string) byte {
 	return s[len(s)-1]
 }
 
-// limit returns the number of bytes that may be used: the value of the flag or, without it, 90 % of the memory that is
-// free at the first call, before anything is read. It returns 0 if there is no limit or free memory is unknown.
+// limit returns the number of bytes that may be used: the value of the flag or, without it, 90 % of the
+// memory that is free at the first call, before anything is read. It returns 0 if there is no limit or free
+// memory is unknown.
 func (b *byteSize) limit() int64 {
 	if !b.set {
 		free := freeMemory()
@@ -77,8 +79,8 @@ func mostBytes(limit int64) float64 {
 	return float64(limit)
 }
 
-// within makes the process collect garbage early enough to need no more memory than predicted, until the returned
-// function is called.
+// within makes the process collect garbage early enough to need no more memory than predicted, until the
+// returned function is called.
 func within(predicted float64) (restore func()) {
 	before := debug.SetMemoryLimit(-1)
 	code := fieldOf("/proc/self/status", "RssFile:") * 1024 // the limit of the runtime does not count it
@@ -88,15 +90,15 @@ func within(predicted float64) (restore func()) {
 
 const leanPercent = 25
 
-// lean makes the process collect garbage early, until the returned function is called. That costs little, since nearly
-// all memory is in a few long-lived slices without pointers.
+// lean makes the process collect garbage early, until the returned function is called. That costs little,
+// since nearly all memory is in a few long-lived slices without pointers.
 func lean() (restore func()) {
 	before := debug.SetGCPercent(leanPercent)
 	return func() { debug.SetGCPercent(before) }
 }
 
-// useThreads makes the process use the given number of processors, or all of them for 0, and collect garbage early, until
-// restore is called.
+// useThreads makes the process use the given number of processors, or all of them for 0, and collect garbage
+// early, until restore is called.
 func useThreads(threads int) (used int, restore func()) {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -108,15 +110,16 @@ func useThreads(threads int) (used int, restore func()) {
 	}
 }
 
-// busy makes the process collect garbage less often than lean does, as far as the predicted memory allows. It is for runs
-// and kicks at once: each collection stops all of them for a while, and short ones leave little garbage each.
+// busy makes the process collect garbage less often than lean does, as far as the predicted memory allows. It
+// is for runs and kicks at once: each collection stops all of them for a while, and short ones leave little
+// garbage each.
 func busy(predicted float64) {
 	debug.SetGCPercent(leanPercent + int(100*4*garbage/predicted))
 }
 
-// freeMemory returns the number of bytes that the system can still give this process, or 0 if it does not say. It works
-// on Linux only, where it is the least of what the machine has left, what the control group (a container) may still take
-// and what ulimit -v leaves.
+// freeMemory returns the number of bytes that the system can still give this process, or 0 if it does not
+// say. It works on Linux only, where it is the least of what the machine has left, what the control group (a
+// container) may still take and what ulimit -v leaves.
 func freeMemory() (free int64) {
 	for _, left := range []int64{fieldOf("/proc/meminfo", "MemAvailable:") * 1024, leftOfGroup(), leftOfAddresses()} {
 		if free == 0 || left > 0 && left < free {
@@ -137,8 +140,8 @@ func leftOfGroup() int64 {
 	return max(most-used+cache, 1)
 }
 
-// leftOfAddresses returns how many bytes ulimit -v leaves, or 0 if there is no limit. That limit counts all addresses
-// that the runtime has reserved, used or not.
+// leftOfAddresses returns how many bytes ulimit -v leaves, or 0 if there is no limit. That limit counts all
+// addresses that the runtime has reserved, used or not.
 func leftOfAddresses() int64 {
 	text, err := os.ReadFile("/proc/self/limits")
 	if err != nil {
@@ -154,8 +157,8 @@ func leftOfAddresses() int64 {
 	return 0
 }
 
-// peakMemory returns the largest number of bytes that this process has had in memory. ok is false if the system does not
-// say.
+// peakMemory returns the largest number of bytes that this process has had in memory. ok is false if the
+// system does not say.
 func peakMemory() (bytes int64, ok bool) {
 	// On Linux ru_maxrss would include the memory of the parent before exec.
 	if kib := fieldOf("/proc/self/status", "VmHWM:"); kib > 0 {
@@ -164,8 +167,8 @@ func peakMemory() (bytes int64, ok bool) {
 	return maxRSS()
 }
 
-// fieldOf looks in a file of the kernel for a line with the given first word and returns the number after it, or 0 if there
-// is none.
+// fieldOf looks in a file of the kernel for a line with the given first word and returns the number after it,
+// or 0 if there is none.
 func fieldOf(file, first string) int64 {
 	text, err := os.ReadFile(file)
 	if err != nil {

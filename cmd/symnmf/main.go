@@ -1,5 +1,5 @@
-// Command symnmf reads a symmetric nonnegative matrix A from a file, factors it as A ≈ HHᵀ with H ≥ 0, and prints or
-// writes the clusters. See symnmf help.
+// Command symnmf reads a symmetric nonnegative matrix A from a file, factors it as A ≈ HHᵀ with H ≥ 0, and
+// prints or writes the clusters. See symnmf help.
 package main
 
 import (

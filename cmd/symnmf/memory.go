@@ -96,8 +96,8 @@ func (sh *shape) knob(key, value string) {
 // groupRows is the least number of rows of a group of symnmf.RowBlock.
 const groupRows = 32
 
-// sampleBlocks estimates, from some of the blocks, how many different features the items of a block of x have, summed over
-// all blocks.
+// sampleBlocks estimates, from some of the blocks, how many different features the items of a block of x
+// have, summed over all blocks.
 func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 	const samples = 8
 	n, m := x.Dims()
@@ -139,7 +139,8 @@ const (
 	garbage = 8 << 20 // further garbage of runs and kicks at once, in bytes, see busy
 )
 
-// size returns the number n of items and the number m of features, which for a similarity is the number of items again.
+// size returns the number n of items and the number m of features, which for a similarity is the number of
+// items again.
 func (sh shape) size() (n, m float64) {
 	n, m = float64(sh.rows), float64(sh.cols)
 	if sh.items == "columns" {
@@ -148,16 +149,16 @@ func (sh shape) size() (n, m float64) {
 	return n, m
 }
 
-// operator returns the bytes of A as an operator, and those needed while A and its norm are computed. points says that the
-// operator keeps points instead of A.
+// operator returns the bytes of A as an operator, and those needed while A and its norm are computed. points
+// says that the operator keeps points instead of A.
 func (sh shape) operator() (a, prepare float64, points bool) {
 	n, m := sh.size()
 	a, prepare = sh.table, sh.table
 	points = sh.items != similarity
 	switch {
 	case points && sh.sparse:
-		// ‖A‖ also takes X by features and 16 bytes a column, and either common columns, at most 8 bytes an entry, or
-		// panels of whole numbers.
+		// ‖A‖ also takes X by features and 16 bytes a column, and either common columns, at most 8 bytes an
+		// entry, or panels of whole numbers.
 		prepare = 2*sh.table + 2*sh.stored + max(6*sh.stored, min(rules.PanelsRoom, panelsBytes*max(n, m))) + 8*m + 16*max(n, m)
 		if sh.forms() { // A is formed from X by items and by features
 			prepare = 2*sh.table + 8*n*n + 16*max(n, m)
@@ -177,7 +178,8 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 			prepare += 8 * n * n
 			a, points = 8*n*n, false
 		}
-		if r := min(n, m); r >= wholeColumns && r*r <= rules.MostIntSums { // products of whole numbers for A or its norm, and X in whole numbers
+		// Whole numbers take X in integers, and the sums of their products, which make A or its norm.
+		if r := min(n, m); r >= wholeColumns && r*r <= rules.MostIntSums {
 			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, rules.IntRoom)
 		}
 		if points && sh.keepsFeatures(n, m) {
@@ -194,7 +196,8 @@ func (sh shape) forms() bool {
 	return sh.items != similarity && sh.sparse && rules.FormsSparse(int(n), int64(sh.stored))
 }
 
-// keepsFeatures reports whether the inner products XXᵀ of the features are kept, for n dense points of m features.
+// keepsFeatures reports whether the inner products XXᵀ of the features are kept, for n dense points of m
+// features.
 func (sh shape) keepsFeatures(n, m float64) bool {
 	return !sh.sparse && rules.KeepsFeatures(int(n), int(m))
 }
@@ -204,17 +207,17 @@ func (sh shape) folds(n, m float64, points bool) bool {
 	return points && !sh.offDiag && (sh.keepsFeatures(n, m) || sh.sparse && rules.FoldsSparse(int(n), int(m)))
 }
 
-// wholeColumns is the least number of columns for which inner products are computed in integers. Their number of columns is
-// rounded up to a multiple of it.
+// wholeColumns is the least number of columns for which inner products are computed in integers. Their number
+// of columns is rounded up to a multiple of it.
 const wholeColumns = 16
 
-// panelsBytes is the number of bytes a row that panels of the whole numbers of sparse points take of their room, for 64
-// threads.
+// panelsBytes is the number of bytes a row that panels of the whole numbers of sparse points take of their
+// room, for 64 threads.
 const panelsBytes = 64 * 128
 
-// ahead predicts the most memory, in bytes, that a run needs at once after reading. No other function makes this
-// prediction. It is the larger of what the norm of A takes and what the sweeps take, plus a little for garbage that waits
-// to be collected (see within).
+// ahead predicts the most memory, in bytes, that a run needs at once after reading. No other function makes
+// this prediction. It is the larger of what the norm of A takes and what the sweeps take, plus a little for
+// garbage that waits to be collected (see within).
 func (sh shape) ahead() float64 {
 	n, m := sh.size()
 	r, all := float64(sh.rank), sh.lanes()
@@ -247,15 +250,15 @@ func (sh shape) factors() float64 {
 		factors++
 	}
 	if sh.kicks > 0 {
-		// The best H of the kicks, and the start of one. Each kick at once begins from its own H, and each of several
-		// runs has its best.
+		// The best H of the kicks, and the start of one. Each kick at once begins from its own H, and each of
+		// several runs has its best.
 		factors += 2 + more*float64(min(sh.runs, 2))
 	}
 	return factors
 }
 
-// begun returns the bytes of an H, and of X·H twice, with which one of several runs at once begins while the garbage of
-// others is still being collected. Collecting is slow while processors are busy.
+// begun returns the bytes of an H, and of X·H twice, with which one of several runs at once begins while the
+// garbage of others is still being collected. Collecting is slow while processors are busy.
 func (sh shape) begun() float64 {
 	if sh.atOnce <= 1 {
 		return 0
@@ -270,8 +273,8 @@ func (sh shape) begun() float64 {
 // boundMost is the fraction by which a lower bound may raise the memory of a run if it was not requested.
 const boundMost = 0.1
 
-// boundOf returns the kind of bound that --bound means for this run, and makes ahead count its memory. auto looks for a
-// bound only if that needs hardly more memory than the run does (boundMost).
+// boundOf returns the kind of bound that --bound means for this run, and makes ahead count its memory. auto
+// looks for a bound only if that needs hardly more memory than the run does (boundMost).
 func (sh *shape) boundOf(choice string) symnmf.Bound {
 	switch choice {
 	case "no":
@@ -288,12 +291,13 @@ func (sh *shape) boundOf(choice string) symnmf.Bound {
 	return symnmf.CheapBound
 }
 
-// alongside is how many more bytes runs and kicks at once may need than one alone, even if that more than doubles its
-// memory.
+// alongside is how many more bytes runs and kicks at once may need than one alone, even if that more than
+// doubles its memory.
 const alongside = 512 << 20
 
-// together sets atOnce to the largest number of runs or kicks for which there are threads, which stay within limit, and
-// which need at most twice the memory of one, or alongside more. Runs with a time limit are made one after another.
+// together sets atOnce to the largest number of runs or kicks for which there are threads, which stay within
+// limit, and which need at most twice the memory of one, or alongside more. Runs with a time limit are made
+// one after another.
 func (sh *shape) together(threads int, limit int64, timed bool) {
 	alone := sh.ahead()
 	much := func() bool {
@@ -316,7 +320,8 @@ func (sh shape) peak() float64 {
 	return max(sh.ahead(), float64(already))
 }
 
-// fits returns an error if a run would need more than limit bytes. A limit of 0 means only that of the address space.
+// fits returns an error if a run would need more than limit bytes. A limit of 0 means only that of the
+// address space.
 func (sh shape) fits(limit int64) error {
 	need, most := sh.ahead(), mostBytes(limit)
 	if need <= most {
@@ -356,8 +361,9 @@ func (sh shape) fits(limit int64) error {
 		errMemory, showBytes(need), showBytes(most), strings.Join(ways, ", or "))
 }
 
-// errorBytes returns the bytes for an A that is kept only for the error of an H of the given rank. They are the larger of
-// what making A takes, and of A itself with H in its order and scale and X·H, which the error takes.
+// errorBytes returns the bytes for an A that is kept only for the error of an H of the given rank. They are
+// the larger of what making A takes, and of A itself with H in its order and scale and X·H, which the error
+// takes.
 func (sh shape) errorBytes(rank int) float64 {
 	n, m := sh.size()
 	a, prepare, points := sh.operator()
@@ -368,12 +374,12 @@ func (sh shape) errorBytes(rank int) float64 {
 	return sh.ids + max(prepare, a+h)
 }
 
-// edgeBytes is the number of bytes for an edge that similarity keeps, at the worst moment: the chosen edge, its transpose,
-// and both entries.
+// edgeBytes is the number of bytes for an edge that similarity keeps, at the worst moment: the chosen edge,
+// its transpose, and both entries.
 const edgeBytes = 48
 
-// fitsSparsified is fits for the command similarity. It also returns the predicted bytes, infinite if they depend on the
-// weights, and for how many edges there is memory.
+// fitsSparsified is fits for the command similarity. It also returns the predicted bytes, infinite if they
+// depend on the weights, and for how many edges there is memory.
 func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (predicted float64, spare int64, err error) {
 	n, m := sh.size()
 	a, prepare, points := sh.operator()
@@ -436,7 +442,8 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 	return predicted, max(spare, 1), nil
 }
 
-// tooMuch returns the error of similarity and bench for what would exceed the limit. shrink names what reduces the need.
+// tooMuch returns the error of similarity and bench for what would exceed the limit. shrink names what
+// reduces the need.
 func tooMuch(why error, limit int64, shrink string) error {
 	return fmt.Errorf("this %w: %w, but the limit is %s; to reduce the need, use %s; --memory-limit raises the limit", errMemory, why,
 		showBytes(mostBytes(limit)), shrink)

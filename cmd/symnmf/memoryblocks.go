@@ -6,7 +6,8 @@ import (
 	"symnmf/internal/rules"
 )
 
-// rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, and those of lowFirst and kept.
+// rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, and those of lowFirst and
+// kept.
 func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	pitch := sh.pitch()
 	hs := 2 * n * pitch // H and the previous H
@@ -56,7 +57,8 @@ func (sh shape) kept(n, m float64, points bool) float64 {
 	return sh.blockProduct(n, m)
 }
 
-// lowFirst returns the bytes of the low rank that replaces A in symnmf.RowBlock for a while, and of finding it.
+// lowFirst returns the bytes of the low rank that replaces A in symnmf.RowBlock for a while, and of finding
+// it.
 func (sh shape) lowFirst(n, m float64, points bool) float64 {
 	beyond, copies := sh.compress, 6.0 // copies of its columns while a wide low rank is found
 	if beyond == 0 && !sh.sparse {
@@ -77,8 +79,8 @@ func (sh shape) lowFirst(n, m float64, points bool) float64 {
 // roundedParts is the largest number of parts in which symnmf.RowBlock widens an H in float32.
 const roundedParts = 64
 
-// rough returns the bytes of rough sweeps: A, H and the change of a block in float32, and the H at which the objective was
-// last known.
+// rough returns the bytes of rough sweeps: A, H and the change of a block in float32, and the H at which the
+// objective was last known.
 func (sh shape) rough(n, pitch float64) float64 {
 	if sh.sparse || n < rules.RoughFrom || n > rules.RoughTo || sh.rank < rules.RoughCols || n*pitch < rules.RoughSize {
 		return 0
@@ -87,11 +89,12 @@ func (sh shape) rough(n, pitch float64) float64 {
 	return 4*(n*n+(2*n+sh.blockRows(false))*wide) + 8*n*pitch
 }
 
-// wideParts returns the largest number of parts in which inner products of the columns of a low rank, and what is derived
-// from them, are summed.
+// wideParts returns the largest number of parts in which inner products of the columns of a low rank, and
+// what is derived from them, are summed.
 func wideParts(n float64) float64 { return min(64, n/256+2) }
 
-// squareParts returns the largest number of parts in which HᵀH and other sums of r×r numbers over rows are computed.
+// squareParts returns the largest number of parts in which HᵀH and other sums of r×r numbers over rows are
+// computed.
 func squareParts(n float64) float64 { return min(64, n/256+8) }
 
 // usualBlock returns the largest number of rows of a block of symnmf.RowBlock by default.
@@ -117,13 +120,15 @@ func (sh shape) blockRows(points bool) float64 {
 // groups returns the largest number of groups of rows in a block.
 func (sh shape) groups(points bool) float64 { return math.Ceil(sh.blockRows(points) / groupRows) }
 
-// packed is the number of bytes that a group takes for each column of H, laid out for the solver in either precision.
+// packed is the number of bytes that a group takes for each column of H, laid out for the solver in either
+// precision.
 const packed = 8 * 3 * groupRows
 
 // blockProduct returns the bytes that are derived from points for products by blocks.
 func (sh shape) blockProduct(n, m float64) float64 {
 	switch {
-	case sh.sparse && sh.blockRows(true) < rules.PointsBlock: // X by blocks and features; distinct counts only blocks of the usual size
+	case sh.sparse && sh.blockRows(true) < rules.PointsBlock:
+		// X by blocks and features. distinct counts only blocks of the usual size.
 		return 20 * sh.stored
 	case sh.sparse:
 		return 12*sh.stored + 8*sh.distinct
@@ -133,8 +138,8 @@ func (sh shape) blockProduct(n, m float64) float64 {
 	return 0
 }
 
-// change returns the bytes of what products by blocks compute from the step of a block, for an H with the given number of
-// columns, where no inner products within blocks are kept.
+// change returns the bytes of what products by blocks compute from the step of a block, for an H with the
+// given number of columns, where no inner products within blocks are kept.
 func (sh shape) change(m, columns float64) float64 {
 	if sh.sparse || m >= sh.blockRows(true) {
 		return 0

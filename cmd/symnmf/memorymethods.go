@@ -14,7 +14,8 @@ type needs struct {
 	before float64 // for work before the method has allocated anything
 }
 
-// measured returns the bytes of A·H for the starts that are made at once, which is kept until their figures are known.
+// measured returns the bytes of A·H for the starts that are made at once, which is kept until their figures
+// are known.
 func (sh shape) measured(n float64) float64 {
 	if numbers := n * float64(sh.rank); numbers <= rules.MostKept {
 		return sh.starts() * 8 * numbers
@@ -138,8 +139,8 @@ func (sh shape) lowBeyond() float64 {
 	return rules.Oversample
 }
 
-// eigen returns the bytes, besides A, of matrix.Eigen for as many pairs as the rank, applied to what matrix.Folded makes of
-// A.
+// eigen returns the bytes, besides A, of matrix.Eigen for as many pairs as the rank, applied to what
+// matrix.Folded makes of A.
 func (sh shape) eigen(n, m float64, points bool) float64 {
 	k, rows, z := float64(sh.rank), n, 0.0
 	if sh.folds(n, m, points) {
@@ -154,8 +155,8 @@ func (sh shape) eigen(n, m float64, points bool) float64 {
 	return bytes
 }
 
-// eigenBasis returns the bytes of matrix.Eigen for the given number of pairs of a matrix with the given number of rows,
-// besides what products with it take.
+// eigenBasis returns the bytes of matrix.Eigen for the given number of pairs of a matrix with the given
+// number of rows, besides what products with it take.
 func eigenBasis(rows float64, pairs int) float64 {
 	k := float64(pairs)
 	if _, whole := matrix.EigenBasis(int(rows), pairs); whole {
@@ -174,9 +175,9 @@ func (sh shape) beginsTurned(n, m float64, points bool) bool {
 	return (sh.method == "" || sh.method == "auto") && rules.TurnsPay(int(n), sh.rank, vectors, dense)
 }
 
-// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all starts share. once counts
-// matrix.RitzPairs, or the low rank that replaces it; turns counts, for each start, a copy of some rows of B and what turns
-// need.
+// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all starts share.
+// once counts matrix.RitzPairs, or the low rank that replaces it; turns counts, for each start, a copy of
+// some rows of B and what turns need.
 func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	k, r := float64((sh.rank+max(8, sh.rank/4)+7)/8*8), float64(sh.rank)
 	rows := min(n, 64*r)
@@ -202,8 +203,9 @@ func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	return max(once, sh.lowFirst(n, m, points)), turns
 }
 
-// twoFactors returns the bytes of the methods with two factors, besides A and the H of the answer: both factors, their
-// products with A, and what the least eigenvalue of A takes at the end, while the factors are still kept.
+// twoFactors returns the bytes of the methods with two factors, besides A and the H of the answer: both
+// factors, their products with A, and what the least eigenvalue of A takes at the end, while the factors are
+// still kept.
 func (sh shape) twoFactors(n, m float64, points bool) float64 {
 	r := float64(sh.rank)
 	bytes, eigen := 8*4*n*r, eigenBasis(n, 1)

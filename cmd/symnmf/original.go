@@ -5,7 +5,8 @@ import (
 	"symnmf/matrix"
 )
 
-// original is the data from which INPUT was made sparse. H is fitted to INPUT, and its error is reported against both.
+// original is the data from which INPUT was made sparse. H is fitted to INPUT, and its error is reported
+// against both.
 type original struct {
 	*dataset
 	a     matrix.Operator
@@ -23,7 +24,8 @@ type wholeError struct {
 	ErrFloor    number `json:"error_floor"`
 }
 
-// openOriginal reads the --original file and finds the items of d in it. It returns nil if there is no such file.
+// openOriginal reads the --original file and finds the items of d in it. It returns nil if there is no such
+// file.
 func (f *fitFlags) openOriginal(d *dataset, s *streams) (*original, error) {
 	if f.whole.name == "" {
 		return nil, nil
@@ -49,7 +51,8 @@ func (f *fitFlags) openOriginal(d *dataset, s *streams) (*original, error) {
 	return o, err
 }
 
-// places finds the items of d in the original by name if both have names. Otherwise it returns nil: the order is the same.
+// places finds the items of d in the original by name if both have names. Otherwise it returns nil: the order
+// is the same.
 func places(d, whole *dataset) ([]int, error) {
 	if d.ids() == nil || whole.ids() == nil {
 		return nil, nil

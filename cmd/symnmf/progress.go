@@ -7,8 +7,8 @@ import (
 	"symnmf"
 )
 
-// progress shows how far a run is: on a terminal in one line that is rewritten, otherwise in plain lines at longer
-// intervals.
+// progress shows how far a run is: on a terminal in one line that is rewritten, otherwise in plain lines at
+// longer intervals.
 type progress struct {
 	s      *streams
 	moving bool

@@ -29,8 +29,8 @@ func stdStreams() *streams {
 	return s
 }
 
-// manners reports what may be done to standard error: live says that a line may be rewritten, ansi that text may be
-// coloured.
+// manners reports what may be done to standard error: live says that a line may be rewritten, ansi that text
+// may be coloured.
 func manners(terminal bool, getenv func(string) string) (live, ansi bool) {
 	live = terminal && getenv("TERM") != "dumb"
 	return live, live && getenv("NO_COLOR") == ""
@@ -258,9 +258,10 @@ func didYouMean(name string, known []string, prefix string) string {
 	return ": did you mean " + prefix + strings.Join(near, " or "+prefix) + "?"
 }
 
-// nearest returns the known names that begin with name. If there are none, it returns those with a later word that begins
-// with name, where words are separated by hyphens. If there are none either, it returns the names with the fewest edits,
-// provided that these are at most two or a third of the length of name, whichever is more.
+// nearest returns the known names that begin with name. If there are none, it returns those with a later word
+// that begins with name, where words are separated by hyphens. If there are none either, it returns the names
+// with the fewest edits, provided that these are at most two or a third of the length of name, whichever is
+// more.
 func nearest(name string, known []string) (near []string) {
 	lower := strings.ToLower(name)
 	begins := []func(k string) bool{
@@ -289,8 +290,9 @@ func nearest(name string, known []string) (near []string) {
 	return near
 }
 
-// edits returns the least number of edits that turn a into b. An edit inserts, deletes or replaces a letter or swaps two
-// neighbours, and no letter is edited twice (the restricted distance of Damerau and Levenshtein).
+// edits returns the least number of edits that turn a into b. An edit inserts, deletes or replaces a letter
+// or swaps two neighbours, and no letter is edited twice (the restricted distance of Damerau and
+// Levenshtein).
 func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -85,7 +85,8 @@ type scores struct {
 	Modularity *number `json:"modularity"`
 }
 
-// report is what score prints. The embedded scores are those of all items, with the unassigned ones as one more class.
+// report is what score prints. The embedded scores are those of all items, with the unassigned ones as one
+// more class.
 type report struct {
 	scores
 	Unassigned int     `json:"unassigned"`
@@ -124,8 +125,9 @@ func (f *scoreFlags) run(s *streams) error {
 	return err
 }
 
-// readLabels reads a labeling. Each line holds one label, or an id, a label and perhaps more fields, separated by tabs. The
-// first line is a header if its label is "cluster", "label" or "class" and, where there are ids, its id is "id".
+// readLabels reads a labeling. Each line holds one label, or an id, a label and perhaps more fields,
+// separated by tabs. The first line is a header if its label is "cluster", "label" or "class" and, where
+// there are ids, its id is "id".
 func readLabels(s *streams, name string) (*labeling, error) {
 	in := s.in
 	l := &labelReader{labeling: labeling{name: name}, seen: map[string]int{}, next: 1}
@@ -246,8 +248,8 @@ func isText(r *bufio.Reader, name string) error {
 	return nil
 }
 
-// idsInLabels reports whether the labels look like ids with labels: all are different, each is two words with a comma or
-// a blank between them, and there are fewer different second words than labels.
+// idsInLabels reports whether the labels look like ids with labels: all are different, each is two words with
+// a comma or a blank between them, and there are fewer different second words than labels.
 func idsInLabels(labels []string) bool {
 	seen, seconds := make(map[string]bool, len(labels)), map[string]bool{}
 	for _, l := range labels {
@@ -361,8 +363,8 @@ func numbered(labels []string) []int {
 	return list
 }
 
-// modularity returns the modularity of the clusters in the graph. Nodes and items are matched by id if both have ids,
-// otherwise by position.
+// modularity returns the modularity of the clusters in the graph. Nodes and items are matched by id if both
+// have ids, otherwise by position.
 func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 	d, err := f.graph.open(s)
 	if err != nil {

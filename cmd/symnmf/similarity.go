@@ -141,7 +141,8 @@ func (f *similarityFlags) check(cmd *cobra.Command) error {
 
 var errResistancePoints = usagef("--resistance needs a similarity, but these are points: make one first with --keep")
 
-// similarityRecord is what similarity reports. A field is null if it does not apply to the way edges are chosen.
+// similarityRecord is what similarity reports. A field is null if it does not apply to the way edges are
+// chosen.
 type similarityRecord struct {
 	Version      string   `json:"version"`
 	Command      []string `json:"command"`
@@ -264,7 +265,8 @@ func (f *similarityFlags) run(s *streams) error {
 	return w.Flush()
 }
 
-// sparsify chooses the edges. spare is the number of edges for which there is memory, or 0 if that is unknown.
+// sparsify chooses the edges. spare is the number of edges for which there is memory, or 0 if that is
+// unknown.
 func (f *similarityFlags) sparsify(ctx context.Context, a matrix.Operator, threads int, spare int64, s *streams) (
 	*matrix.ResistanceSample, error) {
 	p := &progress{s: s, moving: s.live && !f.still, silent: f.quiet, last: time.Now()}

@@ -59,8 +59,8 @@ func (l *tsvLines) float(x float64) {
 // tsvBatch is the number of lines that a goroutine makes at a time.
 const tsvBatch = 1 << 12
 
-// writeTSV writes a header and a line for each of items. The given number of goroutines make the lines by calling line. The
-// first error of w ends it.
+// writeTSV writes a header and a line for each of items. The given number of goroutines make the lines by
+// calling line. The first error of w ends it.
 func writeTSV[T any](w io.Writer, header []string, workers int, items iter.Seq[T], line func(*tsvLines, T)) error {
 	var head tsvLines
 	for _, name := range header {
