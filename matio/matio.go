@@ -48,9 +48,9 @@
 // A weight of 0 stores no entry but names its nodes. It is used to write an isolated node, as "u u 0", and an
 // edge in one direction only, as "v u 0" after "u v w". A line "u u 0" is never a duplicate.
 //
-// If every id is an integer, in plain decimal without a plus sign or leading zeros, the nodes are in
-// increasing order of their ids. Otherwise they are in order of first appearance. A table without names is
-// written with the ids 1, 2, …, n.
+// If every id is an integer of at most 18 digits, in plain decimal without a plus sign or leading zeros, the
+// nodes are in increasing order of their ids. Otherwise they are in order of first appearance. A table
+// without names is written with the ids 1, 2, …, n.
 //
 // # Guarantees
 //

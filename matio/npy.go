@@ -230,8 +230,8 @@ func fromHalf(h uint16) float64 {
 	return v
 }
 
-// parseType reads a type such as <f8: byte order, kind, and the number of bytes per item (of characters for
-// U).
+// parseType reads a type such as <f8: byte order, kind, and the number of bytes per item, or of characters for
+// U.
 func (a *array) parseType(descr string) error {
 	if len(descr) < 2 || strings.IndexByte("<>|", descr[0]) < 0 {
 		return a.errf("malformed type %q", descr)

@@ -493,9 +493,9 @@ func (d *dataset) warnOfNumbering() {
 const distancesWarning = "this looks like distances (zero diagonal, nearly all other entries positive, triangle inequality): " +
 	"a large entry must mean alike, so convert distances to similarities first"
 
-// looksLikeDistances reports whether a square matrix looks like distances: its diagonal is zero, more than 90
-// % of the other entries are positive, these are not all the same, and sampled triples satisfy the triangle
-// inequality.
+// looksLikeDistances reports whether a square matrix looks like distances: its diagonal is zero,
+// more than 90 % of the other entries are positive, these are not all the same, and sampled triples satisfy
+// the triangle inequality.
 //
 // The inequality is tested on square roots. The roots of a metric are a metric again, and so are the roots of
 // squared Euclidean distances. Similarities with groups fail the test, since two members of a group are
