@@ -318,7 +318,7 @@ func (f *facts) print(t *tabwriter.Writer) {
 		line("unit of --l1", "%.6g (‖A‖^1.5/n)", float64(f.L1Unit))
 	}
 	if f.Distances != nil && *f.Distances {
-		line("looks like", "distances; convert them to similarities first, in which a large entry means alike")
+		line("looks like", "distances; convert them to similarities, in which large entries mean similar items")
 	}
 	memory := fmt.Sprintf("%s for -k %d", showBytes(float64(f.PeakMemory)), f.Rank)
 	if f.MemoryLimit != nil {

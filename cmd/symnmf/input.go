@@ -491,7 +491,7 @@ func (d *dataset) warnOfNumbering() {
 }
 
 const distancesWarning = "this looks like distances (zero diagonal, nearly all other entries positive, triangle inequality): " +
-	"a large entry must mean alike, so convert distances to similarities first"
+	"in a similarity large entries mean similar items, so convert the distances first"
 
 // looksLikeDistances reports whether a square matrix looks like distances: its diagonal is zero,
 // more than 90 % of the other entries are positive, these are not all the same, and sampled triples satisfy
@@ -549,7 +549,7 @@ func (d *dataset) thin() {
 	}
 	rows, cols := t.Dims()
 	n, nnz := float64(d.n()), float64(d.nonzeros())
-	work := min(float64(rows)*float64(cols), n*n) // for points that are at most as many as their features A would be formed
+	work := min(float64(rows)*float64(cols), n*n) // if points do not outnumber features, A is formed
 	if nnz == 0 || nnz >= thinBelow*work || cols > math.MaxInt32 || d.room(12*nnz+8*float64(rows+1), "its sparse form") != nil {
 		return
 	}
