@@ -306,8 +306,8 @@ func newBenchTables(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tables DIR",
 		Short: "print the tables of the records in DIR, or write them and the curves to files",
-		Long: `Print the tables of the records in DIR. With -o, write every table as .txt, .csv and .tex, every chart as .csv, .svg and
-.png, and every gallery of pictures as .svg and .png.`,
+		Long: `Print the tables of the records in DIR. With -o, write every table as .txt, .csv and .tex, every
+chart as .csv, .svg and .png, and every gallery of pictures as .svg and .png.`,
 		Example: `  symnmf bench tables records
   symnmf bench tables records --only table4,table6 --format latex
   symnmf bench tables records -o drawn`,

@@ -91,44 +91,44 @@ clusters.tsv, memberships.tsv, history.csv and run.json in DIR.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	wholeVar(flags, &f.rank, "rank", "k", 0, "number `R` of columns of H, one for each cluster\n(required)")
+	wholeVar(flags, &f.rank, "rank", "k", 0, "number `R` of columns of H, one for each\ncluster (required)")
 	f.input.define(cmd)
-	flags.StringVarP(&f.method, "method", "m", "auto", "method `NAME`, see 'symnmf methods'; auto chooses one\nto suit the input")
+	flags.StringVarP(&f.method, "method", "m", "auto", "method `NAME`, see 'symnmf methods'; auto\nchooses one to suit the input")
 	cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methodNames(), cobra.ShellCompDirectiveNoFileComp))
-	flags.StringArrayVar(&f.knobs, "set", nil, "set a knob of the method, `KEY=VALUE`; may be repeated;\n'symnmf methods -v' lists the knobs")
+	flags.StringArrayVar(&f.knobs, "set", nil, "set a knob of the method, `KEY=VALUE`, see\n'symnmf methods -v'; may be repeated")
 	flags.StringVar(&f.init, "init", "",
-		"`START`: zero, random, svd, tsvd, lai, or FILE.npy\nwith an n×R matrix H (default: that of the method;\nfor auto it is tsvd, but zero or random\n  for dense data with --l1,\n  for sparse data with R above both 64 and n/8, or\n  if H has more than 4 million numbers)")
+		"`START`: zero, random, svd, tsvd, lai, or FILE.npy\nwith an n×R matrix H (default: that of the\nmethod; for auto tsvd, but zero or random\n  for dense data with --l1,\n  for sparse data with R > 64 and R > n/8, and\n  for an H of more than 4 million numbers)")
 	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(experiment.StartNames(), cobra.ShellCompDirectiveDefault))
 	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes all random choices\n(default 0)")
 	wholeVar(flags, &f.runs, "runs", "", 1,
-		"make `N` runs from independent random starts and keep\nthe best; as many run at once as threads and memory\nallow")
+		"make `N` runs from independent random starts and\nkeep the best; as many run at once as threads\nand memory allow")
 	wholeVar(flags, &f.kicks, "kicks", "", 0,
-		"continue `N` times from the best H, with two columns\njoined and one split at random; the limits of a run\ninclude its kicks; several run at once as with --runs\n(default 0)")
-	wholeVar(flags, &f.sweeps, "max-sweeps", "", 1000, "at most `N` sweeps per run; 0 = no limit")
+		"continue `N` times from the best H, with two\ncolumns joined and one split at random; the\nlimits of a run include its kicks; several run\nat once as with --runs (default 0)")
+	wholeVar(flags, &f.sweeps, "max-sweeps", "", 1000, "at most `N` sweeps per run;\n0 = no limit")
 	flags.DurationVar(&f.time, "time-limit", 0, "at most time `D` per run, such as 30s or 5m;\n0 = no limit (default 0)")
 	flags.Float64Var(&f.tol, "tol", 1e-4,
-		"a run has converged when its KKT residual is at most\n`T` and, if it began from tsvd, its error has almost\nstopped falling; 0 = never")
+		"a run has converged when its KKT residual is at\nmost `T` and, if it began from tsvd, its error has\nalmost stopped falling;\n0 = never")
 	flags.Var((*weights)(&f.l1), "l1",
-		"weight of the l1 term, which makes H sparser: one\nnumber, or one for each of the R columns;\n'symnmf info' shows the unit (default 0)")
+		"weight of the l1 term, which makes H sparser:\none number, or one for each of the R columns;\n'symnmf info' shows the unit (default 0)")
 	f.diag = "keep"
-	choiceFlag(cmd, &f.diag, "diagonal", "whether the diagonal of A counts in the error", "keep", "ignore")
+	choiceFlag(cmd, &f.diag, "diagonal", "whether the diagonal of A counts in the\nerror", "keep", "ignore")
 	f.bound = "auto"
 	choiceFlag(cmd, &f.bound, "bound",
-		"find a lower bound on the error of any H, from\neigenvalues of A; auto does so only where it costs\nlittle", "auto", "yes", "no")
+		"find a lower bound on the error of any H, from\neigenvalues of A; auto does so only where it\ncosts little", "auto", "yes", "no")
 	flags.Lookup("bound").NoOptDefVal = "yes"
 	f.repairs.define(cmd)
 	flags.StringVar(&f.whole.name, "original", "", "also report the error against `FILE`, from which\n'symnmf similarity' made INPUT")
 	f.whole.formatFlag, f.whole.itemsFlag = "original-format", "original-items"
-	choiceFlag(cmd, &f.whole.items, f.whole.itemsFlag, "the original is a table of points, one per row or one\nper column", "rows", "columns")
-	formatFlag(cmd, &f.whole.format, f.whole.formatFlag, "format of the original (default: by its extension)")
-	wholeVar(flags, &f.threads, "threads", "t", 0, "use `N` processors, which does not change the answer\n(default all)")
-	flags.StringVar(&f.trace, "trace", "", "write the exact errors during the run to `FILE.csv`;\nthis about doubles the time")
+	choiceFlag(cmd, &f.whole.items, f.whole.itemsFlag, "the original is a table of points, one per row\nor per column", "rows", "columns")
+	formatFlag(cmd, &f.whole.format, f.whole.formatFlag, "format of the original\n(default: by its extension)")
+	wholeVar(flags, &f.threads, "threads", "t", 0, "use `N` processors, which does not change the\nanswer (default all)")
+	flags.StringVar(&f.trace, "trace", "", "write the exact errors during the run to\n`FILE.csv`; this about doubles the time")
 	flags.StringVarP(&f.out, "out", "o", "", "write the answer to files in `DIR`")
 	flags.BoolVar(&f.force, "force", false, "write into DIR even if it is not empty")
-	flags.BoolVar(&f.json, "json", false, "print the summary as JSON instead of the clusters")
+	flags.BoolVar(&f.json, "json", false, "print the summary as JSON, not the clusters")
 	flags.BoolVar(&f.strict, "strict", false, "exit with code 4 if the run has not converged")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no summary")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show more: what is about to be done, norms, memory")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show more: what is about to be done, norms,\nmemory")
 	flags.BoolVar(&f.still, "no-progress", false, "do not show a moving progress line")
 	return cmd
 }

@@ -40,7 +40,7 @@ square is taken as points, one per row, unless --items says columns.`,
 		},
 	}
 	f.input.define(cmd)
-	wholeVar(cmd.Flags(), &f.rank, "rank", "k", 10, "number `R` of columns of H, for the predicted memory")
+	wholeVar(cmd.Flags(), &f.rank, "rank", "k", 10, "number `R` of columns of H, for the predicted\nmemory")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
 }

@@ -34,7 +34,7 @@ const inputArg = "an INPUT (a file, - or demo:NAME)"
 
 func (f *inputFlags) define(cmd *cobra.Command) {
 	f.itemsFlag = "items"
-	choiceFlag(cmd, &f.items, f.itemsFlag, "INPUT is a table of points, one per row or one per\ncolumn; A holds their inner products", "rows", "columns")
+	choiceFlag(cmd, &f.items, f.itemsFlag, "INPUT is a table of points, one per row or per\ncolumn, and A holds their inner products", "rows", "columns")
 	f.defineFormat(cmd, "format", "INPUT")
 	f.defineMemory(cmd)
 	cmd.ValidArgsFunction = completeInput
@@ -283,8 +283,8 @@ type repairs struct {
 
 func (r *repairs) define(cmd *cobra.Command) {
 	r.symmetrize, r.negatives = "no", "reject"
-	choiceFlag(cmd, &r.symmetrize, "symmetrize", "what to do when A_ij and A_ji differ", "no", "average", "max", "min")
-	choiceFlag(cmd, &r.negatives, "negatives", "what to do with negative entries", "reject", "zero", "abs")
+	choiceFlag(cmd, &r.symmetrize, "symmetrize", "what to do if A_ij and A_ji differ", "no", "average", "max", "min")
+	choiceFlag(cmd, &r.negatives, "negatives", "how to treat negative entries", "reject", "zero", "abs")
 }
 
 // prepare is repair for data that are to be factored. It also warns of empty items.

@@ -20,7 +20,7 @@ type byteSize struct {
 }
 
 func memoryFlag(flags *pflag.FlagSet, b *byteSize) {
-	flags.Var(b, "memory-limit", "refuse to use more memory than this, such as 500M or\n4G; 0 = no limit (default 90 % of free memory)")
+	flags.Var(b, "memory-limit", "refuse to use more memory than this, such as\n500M or 4G; 0 = no limit (default 90 % of free\nmemory)")
 }
 
 func (b *byteSize) Type() string { return "BYTES" }

@@ -67,7 +67,7 @@ The summary says how many edges are kept, what share of ‖A‖² they have, and
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.out, "out", "o", "", "write the similarity to the file `OUT`, or - for standard output (required)")
+	flags.StringVarP(&f.out, "out", "o", "", "write the similarity to the file `OUT`, or - for\nstandard output (required)")
 	formatFlag(cmd, &f.to, "to", "format of OUT (default: by its extension)")
 	wholeVar(flags, &f.keep, "keep", "", 0, "keep the `K` strongest edges of each item")
 	flags.BoolVar(&f.mutual, "mutual", false, "with --keep, keep only edges that are among the K\nstrongest of both ends")
