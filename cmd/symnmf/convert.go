@@ -80,7 +80,7 @@ func (f *convertFlags) run(s *streams) error {
 	defer release()
 	err = matio.CreateContext(ctx, f.out, t, matio.Options{Format: f.to})
 	if errors.Is(err, matio.ErrUnknownFormat) {
-		return fmt.Errorf("%w; set it with --to", err)
+		return fmt.Errorf("%w; set the format with --to", err)
 	}
 	return orSignal(ctx, cannotWrite(f.out, err))
 }

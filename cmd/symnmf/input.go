@@ -131,7 +131,7 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 	}
 	t, err := readTable(s, f.name, f.format, limit, f.held)
 	if errors.Is(err, matio.ErrUnknownFormat) {
-		return nil, fmt.Errorf("%w; set it with --%s", err, f.formatFlag)
+		return nil, fmt.Errorf("%w; set the format with --%s", err, f.formatFlag)
 	}
 	if err != nil {
 		return nil, raisable(err, limit)

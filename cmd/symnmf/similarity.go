@@ -131,7 +131,7 @@ func (f *similarityFlags) check(cmd *cobra.Command) error {
 		return nil
 	}
 	if _, err := matio.FormatFor(f.out, f.to); err != nil {
-		return fmt.Errorf("-o: %w; set it with --to", err)
+		return fmt.Errorf("-o: %w; set the format with --to", err)
 	}
 	if f.input.isFile(f.out) {
 		return bad("-o %s: this is the INPUT, which would be overwritten", f.out)
