@@ -486,7 +486,7 @@ func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64
 	}
 	switch {
 	case len(text) == 0:
-		return p.errAt(line, "%s is empty: every cell must hold a number, such as 0 for none", where)
+		return p.errAt(line, "%s is empty: every cell must hold a number; write 0 for none", where)
 	case fields == 1:
 		for _, other := range []struct {
 			separator byte

@@ -178,7 +178,7 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 			prepare += 8 * n * n
 			a, points = 8*n*n, false
 		}
-		// Whole numbers take X in integers, and the sums of their products, which make A or its norm.
+		// If the points are whole numbers: X in integers, and sums of products for A or its norm.
 		if r := min(n, m); r >= wholeColumns && r*r <= rules.MostIntSums {
 			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, rules.IntRoom)
 		}
