@@ -6,30 +6,31 @@ import (
 	"sync"
 )
 
-// Text is parsed in blocks of whole lines, by in.threads goroutines at once, while another reads on. The results are
-// merged in the order of the file, so that neither the number of goroutines nor the size of a block can be seen in what
-// is read, nor in the first error.
+// Text is parsed in blocks of whole lines, by in.threads goroutines at once, while another goroutine reads
+// on. The results are merged in the order of the file, so neither the table nor the first error depends on
+// the number of goroutines or the size of a block.
 
 const blockSize = 1 << 17 // bytes of text; small enough for a core's cache, large enough that passing it on costs nothing
 
-// block is a run of lines and what is parsed of them.
+// block is a run of lines with the result of parsing them.
 type block[P any] struct {
 	text   lines
 	parsed P
-	err    error         // of parse
-	ready  chan struct{} // gets a value when it has been parsed
-	weight int           // as so many blocks of the usual size it counts
+	err    error         // error of parse
+	ready  chan struct{} // gets a value when the block has been parsed
+	weight int           // number of usual blocks that this one counts as
 }
 
-// parseBlocks parses the lines of l that have not been handed out. It cuts them into blocks and calls parse for each, in
-// any order and by several goroutines, and then, in the order of the file and one at a time, merge with what parse
-// stored and returned. The first error of merge ends it.
+// parseBlocks parses the remaining lines of l. It cuts them into blocks and calls parse for each, in any
+// order and from several goroutines. It then calls merge for each block, in the order of the file and one at
+// a time, with what parse stored and returned. The first error of merge ends it.
 //
-// parse must overwrite all of *P, whose memory it may use again, and knows nothing of other blocks. Where that matters,
-// as always for an error whose text depends on what came before, merge parses the block again: it gets the lines afresh.
-// Both may use the bytes of the lines until merge returns.
+// parse must overwrite all of *P, whose memory it may reuse, and knows nothing about other blocks. Where that
+// matters, as for every error whose text depends on earlier lines, merge parses the block again, from the
+// same lines. Both may use the bytes of the lines until merge returns.
 //
-// Beside what merge keeps, memory is bounded by 2·threads+1 blocks and what is parsed of them, or one longer line.
+// Besides what merge keeps, memory is bounded by 2·threads+1 blocks and their parsed results, or one longer
+// line.
 func parseBlocks[P any](l *lines, parse func(text *lines, p *P) error, merge func(text *lines, p *P, err error) error) error {
 	in := l.in
 	run := func(b *block[P]) {
@@ -45,14 +46,14 @@ func parseBlocks[P any](l *lines, parse func(text *lines, p *P) error, merge fun
 				return err
 			}
 			if len(b.text.buf) > in.blockSize {
-				b = new(block[P]) // no second buffer for long lines
+				b = new(block[P]) // do not keep a second buffer for long lines
 			}
 		}
 		return nil
 	}
 
 	count := 2*in.threads + 1
-	free := make(chan *block[P], count) // no send on this or the next two has to wait: they have room for all blocks
+	free := make(chan *block[P], count) // sends on this and the next two never wait, since each holds all blocks
 	work, order := make(chan *block[P], count), make(chan *block[P], count)
 	release := func(weight int) {
 		for range weight {
@@ -102,14 +103,15 @@ func parseBlocks[P any](l *lines, parse func(text *lines, p *P) error, merge fun
 		if b.weight == 1 {
 			free <- b
 		} else {
-			release(b.weight) // and let go of its memory
+			release(b.weight) // and drop the memory of b
 		}
 	}
 	return nil
 }
 
-// cut moves lines from l to b, whose buffer it takes in exchange: as many as in.blockSize holds, or one row that is
-// longer. After them b has io.EOF. The last block is what is left, and ends as l did.
+// cut moves lines from l to b, and takes the buffer of b in exchange. It moves as many lines as in.blockSize
+// holds, or one longer row. After them b ends with io.EOF. The last block holds the remaining lines and ends
+// with the error of l.
 func (l *lines) cut(b *lines) (last bool) {
 	n := 0 // bytes to move
 	for size := l.in.blockSize; n == 0 && !last; size *= 2 {
@@ -140,8 +142,8 @@ func (l *lines) cut(b *lines) (last bool) {
 	return false
 }
 
-// wholeRows returns the length of the rows that end in text, which begins with one. A row is a line, or several where
-// quoted fields hold line breaks: then an even number of quotes comes before its end.
+// wholeRows returns the length of the whole rows at the beginning of text. A row is a line, or several lines
+// if quoted fields hold line breaks. The number of quotes before its end is then even.
 func wholeRows(text []byte, quoted bool) int {
 	quote := []byte{'"'}
 	n := bytes.LastIndexByte(text, '\n') + 1
@@ -156,10 +158,10 @@ func wholeRows(text []byte, quoted bool) int {
 	return n
 }
 
-// workers returns how many goroutines should share n steps of work in memory.
+// workers returns the number of goroutines that should share n steps of work in memory.
 func (in *input) workers(n int64) int { return int(min(int64(in.threads), 1+n/int64(in.blockSize))) }
 
-// split runs f for each worker w, and returns when all have ended.
+// split runs f for each worker w at once, and returns when all have ended.
 func split(workers int, f func(w int)) {
 	var group sync.WaitGroup
 	for w := range workers - 1 {

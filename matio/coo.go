@@ -10,15 +10,15 @@ import (
 	"symnmf/matrix"
 )
 
-// entries collects (row, column, value) in the order of the file, in parts, so that growing copies nothing: 16 bytes
-// an entry, 8 when all values are 1.
+// entries collects triples (row, column, value) in the order of the file. They are kept in parts, so that
+// growing copies nothing. An entry takes 16 bytes, or 8 if all values are 1.
 type entries struct {
 	in      *input
 	pattern bool // no values are kept: each is 1
 	mirror  bool // each entry off the diagonal also stands for its mirror image
 	parts   []triples
 	n       int64
-	named   int64 // how many more were given that only say that their row and column are there
+	named   int64 // further entries that only named their row and column and are not kept
 }
 
 // triples are the rows, columns and values of entries, counted from 0.
@@ -27,18 +27,21 @@ type triples struct {
 	val      []float64 // nil for a pattern
 }
 
-// before returns the first k of entries that have values, from those after them.
+// before returns the first k triples, which must have values.
 func (t triples) before(k int) triples { return triples{t.row[:k], t.col[:k], t.val[:k]} }
-func (t triples) from(k int) triples   { return triples{t.row[k:], t.col[k:], t.val[k:]} }
 
-// Parts are twice as long each as the one before, up to shortPart, and an eighth of all before them from then on, up to longPart.
+// from returns the triples from number k on, which must have values.
+func (t triples) from(k int) triples { return triples{t.row[k:], t.col[k:], t.val[k:]} }
+
+// Each part is twice as long as the previous one, up to shortPart. From then on a part is an eighth as long
+// as all parts before it, up to longPart.
 const (
 	firstPart = 1 << 10
 	shortPart = 1 << 16
 	longPart  = 1 << 21
 )
 
-// add appends an entry, counted from 0; the caller has checked its range.
+// add appends an entry. Its row and column count from 0, and the caller has checked their range.
 func (e *entries) add(row, col int32, v float64) error {
 	t, err := e.room()
 	if err != nil {
@@ -72,7 +75,7 @@ func (e *entries) addAll(more triples) error {
 	return nil
 }
 
-// room returns the last part, a new one when the last is full.
+// room returns the last part, or a new one if the last is full.
 func (e *entries) room() (*triples, error) {
 	size := firstPart
 	if k := len(e.parts) - 1; k >= 0 {
@@ -100,7 +103,7 @@ func (e *entries) entryBytes() int64 {
 	return 16
 }
 
-// weigh gives the entries of a pattern, and those to come, values.
+// weigh gives values to the entries of a pattern, and to entries added later.
 func (e *entries) weigh() error {
 	e.pattern = false
 	if err := e.in.fits(e.n*e.entryBytes(), fmt.Sprintf("the first %d entries", e.n)); err != nil {
@@ -116,8 +119,9 @@ func (e *entries) weigh() error {
 	return nil
 }
 
-// peak is the memory, in bytes, that turning n collected entries into a matrix takes: entries as collected, as stored,
-// and the pointers to the rows. The entries as collected are gone when rows are sorted, which takes no more than they.
+// peak returns the bytes that turning n collected entries into a matrix takes: the entries as collected and
+// as stored, and the pointers to the rows. The collected entries are dropped before rows are sorted, which
+// takes no more memory than they did.
 func (e *entries) peak(rows, n int64) int64 {
 	stored := n
 	if e.mirror {
@@ -129,24 +133,25 @@ func (e *entries) peak(rows, n int64) int64 {
 	return mulAtMost(sum, 4)
 }
 
-// hollow returns what is wrong with a shape whose rows and columns so outnumber the n entries that it is a lie or a
-// mistake, or "". Isolated rows are allowed, but not a thousand for each entry once they cost more than some memory.
+// hollow returns the error message for a shape that has so many more rows and columns than entries, of which
+// there are n, that it is false or a mistake. It returns "" for other shapes. Empty rows and columns are
+// allowed, but not more than a thousand for each entry once they take some memory.
 func hollow(rows, cols, n int64) string {
 	const free, perEntry = 1 << 22, 1000
 	if sum := rows + cols; sum > free && sum/perEntry > n {
-		return fmt.Sprintf("%d×%d is declared for %d entries, more than %d empty rows and columns each: is the size wrong? If not, leave out empty rows and columns",
+		return fmt.Sprintf("%d×%d is declared for %d entries, more than %d empty rows and columns for each: is the size wrong? If not, leave out empty rows and columns",
 			rows, cols, n, perEntry)
 	}
 	return ""
 }
 
-// assemble returns the rows×cols matrix of the entries, which it uses up: columns in order in each row, entries of one
-// place summed in the order of the file. duplicates counts those that were added to another. errf makes the error for a
-// shape that is a lie.
+// assemble returns the rows×cols matrix of the entries, which it uses up. The columns of each row are in
+// order, and entries in one place are summed in the order of the file. duplicates counts the entries that
+// were added to another one. errf makes the error for a shape that hollow refuses.
 //
-// The entries go to their rows in the order of the file, which is that of the columns in the files that most programs
-// write, triangles included; rows that are not in order are sorted. O(nnz·log(longest row) + rows), with the memory that
-// peak says. Every worker looks at all entries and moves those of its own rows.
+// The entries go to their rows in the order of the file. In the files that most programs write, triangles
+// included, that is the order of the columns; other rows are sorted. It costs O(nnz·log(longest row) + rows),
+// with the memory that peak returns. Every worker looks at all entries and moves those of its own rows.
 func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *matrix.CSR, duplicates int64, err error) {
 	if why := hollow(int64(rows), int64(cols), e.n+e.named); why != "" {
 		return nil, 0, errf("%s", why)
@@ -187,7 +192,7 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 		val = kernel.Numbers(int(stored))
 	}
 	bounds := evenRows(rowPtr, workers)
-	split(workers, func(w int) { // moves rowPtr[i] from the beginning of row i to its end
+	split(workers, func(w int) { // this moves rowPtr[i] from the beginning of row i to its end
 		first, end := bounds[w], bounds[w+1]
 		for _, t := range e.parts {
 			for p, i := range t.row {
@@ -211,7 +216,7 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 			}
 		}
 	})
-	e.parts = nil // not needed any more
+	e.parts = nil // no longer needed
 	copy(rowPtr[1:], rowPtr[:rows])
 	rowPtr[0] = 0
 
@@ -219,11 +224,12 @@ func (e *entries) assemble(rows, cols int, errf func(string, ...any) error) (m *
 }
 
 func tooLong(in *input, row int, entries int64) error {
-	return fmt.Errorf("%w: %s: row %d is given %d entries: a row can hold 2^32", ErrTooLarge, in.name, row, entries)
+	return fmt.Errorf("%w: %s: row %d has %d entries, but a row can hold fewer than 2^32", ErrTooLarge, in.name, row, entries)
 }
 
-// inOrder returns the matrix of arrays that it may change: rows that are not in order are sorted, entries of one place summed in the order that they have. Of a
-// mirrored matrix those off the diagonal count once for the two of a pair.
+// inOrder returns the matrix of the given arrays, which it may change. It sorts rows that are not in order,
+// and sums entries in one place in their given order. In a mirrored matrix, two duplicates that mirror each
+// other count as one.
 func inOrder(in *input, rows, cols int, rowPtr []int64, col []int32, val []float64, mirrored bool) (m *matrix.CSR, duplicates int64, err error) {
 	workers := in.workers(int64(len(col)))
 	bounds := evenRows(rowPtr, workers)
@@ -258,8 +264,8 @@ func inOrder(in *input, rows, cols int, rowPtr []int64, col []int32, val []float
 	return m, duplicates, err
 }
 
-// evenRows cuts the rows into a range for each worker, from bounds[w] to before bounds[w+1], with about as many entries
-// in each; rowPtr holds their beginnings.
+// evenRows cuts the rows into a range bounds[w] ≤ i < bounds[w+1] for each worker, with about the same number
+// of entries. rowPtr holds the beginnings of the rows.
 func evenRows(rowPtr []int64, workers int) (bounds []int32) {
 	rows := len(rowPtr) - 1
 	bounds = make([]int32, workers+1)
@@ -271,14 +277,14 @@ func evenRows(rowPtr []int64, workers int) (bounds []int32) {
 	return bounds
 }
 
-// rowSorter sorts rows of at most 2^32 entries by column, entries of one column staying in order. Its memory, for rows
-// that are not short, is 16 bytes an entry of the longest row.
+// rowSorter sorts rows of fewer than 2^32 entries by column, and keeps the order of entries in one column.
+// For rows that are not short, it takes 16 bytes for each entry of the longest row.
 type rowSorter struct {
 	keys []uint64
 	vals []float64
 }
 
-// sortedInPlace is how many entries a row has at most that is sorted without more memory.
+// sortedInPlace is the largest number of entries of a row that is sorted without further memory.
 const sortedInPlace = 32
 
 func (s *rowSorter) sort(col []int32, val []float64) {
@@ -317,8 +323,8 @@ func (s *rowSorter) sort(col []int32, val []float64) {
 	}
 }
 
-// sumDuplicates merges entries of one place in each row, where they are neighbours, in place; an entry off the diagonal
-// of a mirrored matrix counts once for the two of it.
+// sumDuplicates merges, within each row, neighbouring entries in one place. It works in the given arrays. In
+// a mirrored matrix, two duplicates that mirror each other count as one.
 func sumDuplicates(rowPtr []int64, col []int32, val []float64, mirrored bool) ([]int32, []float64, int64) {
 	if val == nil {
 		val = slices.Repeat([]float64{1}, len(col))
@@ -344,7 +350,7 @@ func sumDuplicates(rowPtr []int64, col []int32, val []float64, mirrored bool) ([
 	return col[:kept:kept], val[:kept:kept], duplicates
 }
 
-// newCSR makes the matrix of arrays that are known to describe one, without values when each is 1.
+// newCSR returns the matrix of arrays that are known to be valid. It drops the values if each is 1.
 func newCSR(rows, cols int, rowPtr []int64, col []int32, val []float64) (*matrix.CSR, error) {
 	if !slices.ContainsFunc(val, func(v float64) bool { return v != 1 }) {
 		val = nil

@@ -12,7 +12,8 @@ import (
 	"symnmf/matrix"
 )
 
-// Tables of text, by the rules in the package comment. encoding/csv would make a string of every number.
+// This file reads and writes tables of text, by the rules in the package comment. It does not use
+// encoding/csv, which would make a string of every number.
 
 func readCSV(in *input) (*Table, error) {
 	return readTable(in, ',', "a table separated by commas (csv)")
@@ -23,18 +24,19 @@ func readTSV(in *input) (*Table, error) {
 func writeCSV(w *writer, t *Table) error { return writeTable(w, t, ',') }
 func writeTSV(w *writer, t *Table) error { return writeTable(w, t, '\t') }
 
-// cell is one field of a row: its text, without the quotes when it had them.
+// cell is one field of a row. text is without the quotes that were around it.
 type cell struct {
 	text   []byte
 	quoted bool
 }
 
 const (
-	cellBytes = 32      // that a cell takes
-	longRow   = 1 << 16 // bytes of a row whose fields are worth counting beforehand
+	cellBytes = 32      // bytes that a cell takes
+	longRow   = 1 << 16 // bytes from which the fields of a row are counted beforehand
 )
 
-// isName tells whether a cell is something that can only be a name. What stands for a missing number is none, unless quotes say so.
+// isName reports whether a cell can only be a name. A text that stands for a missing number is not a name
+// unless it is in quotes.
 func (c cell) isName(ignoreQuotes bool) bool {
 	if len(c.text) == 0 {
 		return false
@@ -42,13 +44,14 @@ func (c cell) isName(ignoreQuotes bool) bool {
 	return c.quoted && !ignoreQuotes || !isNumber(c.text) && (c.quoted || !isMissing(c.text))
 }
 
-// isNumber tells whether a text is spelled as a number, be it too large for float64.
+// isNumber reports whether a text is spelled as a number, even one that is too large for float64.
 func isNumber(text []byte) bool {
 	v, ok := parseFloat(text)
 	return ok || v != 0
 }
 
-// spelledAnew tells whether a text that is no number is one as people write it: with a comma for the point, commas in thousands, a percent sign, or a currency's.
+// spelledAnew reports whether a text that is not a number is one in a form that people write: with a decimal
+// comma, commas between thousands, a percent sign or a currency sign.
 func spelledAnew(text string) bool {
 	if isNumber([]byte(text)) {
 		return false
@@ -57,7 +60,7 @@ func spelledAnew(text string) bool {
 	return isNumber([]byte(strings.ReplaceAll(text, ",", "")))
 }
 
-// isMissing tells whether a text stands for a number that is not known, as programs write it.
+// isMissing reports whether a text is one that programs write for an unknown number.
 func isMissing(text []byte) bool {
 	switch string(bytes.ToLower(text)) {
 	case "na", "n/a", "#n/a", "<na>", "null", "none", "-", "?", ".":
@@ -74,13 +77,13 @@ func allQuoted(cells []cell) bool {
 type rowReader struct {
 	*lines
 	separator byte
-	line      int64  // where the last row begins
-	cells     []cell // of the last row
-	joined    []byte // a row of several lines
+	line      int64  // first line of the last row
+	cells     []cell // cells of the last row
+	joined    []byte // the text of a row of several lines
 }
 
-// nextRow returns the cells of the next line that is not empty, with more lines where a quoted field goes on; they are
-// valid until the following call. At the end it returns io.EOF.
+// nextRow returns the cells of the next line that is not empty, and of further lines if a quoted field goes
+// on there. The cells are valid until the following call. At the end it returns io.EOF.
 func (r *rowReader) nextRow() ([]cell, error) {
 	var row []byte
 	for len(row) == 0 {
@@ -110,11 +113,11 @@ func (r *rowReader) nextRow() ([]cell, error) {
 	return r.cells, r.split(row)
 }
 
-// split cuts a row into cells. Blanks around a field are dropped, those in quotes kept. It removes the escapes of a
-// quoted field in place.
+// split cuts a row into cells. It drops blanks around a field but keeps those in quotes, and removes the
+// escapes of a quoted field in place.
 func (r *rowReader) split(row []byte) error {
 	r.cells = r.cells[:0]
-	if len(row) > longRow && bytes.IndexByte(row, '"') < 0 { // in quotes a separator is none
+	if len(row) > longRow && bytes.IndexByte(row, '"') < 0 { // quotes may enclose separators
 		if fields := bytes.Count(row, []byte{r.separator}) + 1; fields > cap(r.cells) {
 			if err := r.in.under(cellBytes*int64(fields)+int64(len(row)), fmt.Sprintf("line %d and its %d fields", r.line, fields)); err != nil {
 				return err
@@ -146,7 +149,7 @@ func (r *rowReader) split(row []byte) error {
 				p++
 			}
 			if p < len(row) && row[p] != r.separator {
-				hint := cmp.Or(otherSeparator(row[p:p+1], r.separator), ": double a quote that belongs to the text")
+				hint := cmp.Or(otherSeparator(row[p:p+1], r.separator), ": double each quote that belongs to the text")
 				return r.errAt(r.line, "field %d goes on after its closing quote%s", len(r.cells), hint)
 			}
 		} else {
@@ -172,7 +175,7 @@ func (r *rowReader) split(row []byte) error {
 	}
 }
 
-// add appends a cell, if there is room for twice as many when they have to be moved.
+// add appends a cell. When the cells have to be moved, it checks that there is memory for twice as many.
 func (r *rowReader) add(c cell) error {
 	if n := len(r.cells); n == cap(r.cells) {
 		if err := r.in.under(3*cellBytes*int64(n), fmt.Sprintf("line %d and its first %d fields", r.line, n)); err != nil {
@@ -184,7 +187,8 @@ func (r *rowReader) add(c cell) error {
 	return nil
 }
 
-// otherSeparator asks whether semicolons separate fields in a text, or tabs where commas should, if that can be told; else it is empty.
+// otherSeparator returns a hint for a text in which semicolons seem to separate fields, or tabs in place of
+// commas. It returns "" for other texts.
 func otherSeparator(text []byte, separator byte) string {
 	what := ""
 	switch {
@@ -195,24 +199,24 @@ func otherSeparator(text []byte, separator byte) string {
 	default:
 		return ""
 	}
-	return ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and numbers have points"
+	return ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and numbers need a decimal point"
 }
 
 // tableReader collects the rows of numbers.
 type tableReader struct {
 	in         *input
-	fields     int  // of every row of numbers, name included
+	fields     int  // number of fields of every data row, including its name
 	named      bool // the first field is a name
-	anyName    bool // and may look like a number
+	anyName    bool // that name may look like a number
 	anyQuote   bool // quotes do not tell a name from a number
-	likeNumber bool // the first name looks like one
+	likeNumber bool // the first name looks like a number as people write it
 	colIDs     []string
 	rowIDs     []string
 	vals       []float64
 	warnings   []string
 }
 
-// rows is a run of rows of numbers, with a name each when they have one.
+// rows is a run of rows of numbers, with their names if they have any.
 type rows struct {
 	rowReader
 	names []string
@@ -285,14 +289,14 @@ func readTable(in *input, separator byte, is string) (*Table, error) {
 	}
 	cols := t.cols()
 	if t.named && !t.anyName && !slices.ContainsFunc(t.rowIDs, func(id string) bool { return !spelledAnew(id) }) {
-		t.warnings = append(t.warnings, fmt.Sprintf("the first column was taken as names, though all, as %s, look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names",
+		t.warnings = append(t.warnings, fmt.Sprintf("the first column was taken as names, though all of them, such as %s, look like numbers: write numbers with a decimal point and without percent signs, currency signs and thousands separators; if these are names, begin a header with an empty field",
 			show([]byte(t.rowIDs[0]))))
 	}
 	m := matrix.NewDense(len(t.vals)/cols, cols, slices.Clip(t.vals))
 	return &Table{Dense: m, RowIDs: t.rowIDs, ColIDs: t.colIDs, Eps: 0x1p-53, Warnings: t.warnings}, nil
 }
 
-// keepCells returns a copy of cells, if there is room for the one and the other.
+// keepCells returns a copy of cells, if there is memory for both.
 func keepCells(in *input, cells []cell) ([]cell, error) {
 	bytes := 0
 	for _, c := range cells {
@@ -309,7 +313,7 @@ func keepCells(in *input, cells []cell) ([]cell, error) {
 	return kept, nil
 }
 
-// cols returns the number of numbers in a row.
+// cols returns how many numbers a row has.
 func (t *tableReader) cols() int {
 	if t.named {
 		return t.fields - 1
@@ -317,7 +321,7 @@ func (t *tableReader) cols() int {
 	return t.fields
 }
 
-// add appends the rows that are complete.
+// add appends the complete rows of p.
 func (t *tableReader) add(p *rows) error {
 	cols := t.cols()
 	for k := range len(p.vals) / cols {
@@ -334,9 +338,10 @@ func (t *tableReader) add(p *rows) error {
 	return nil
 }
 
-// header decides from the first two rows, whose lines are given, what is names; second is nil when there is one row.
+// header decides from the first two rows where the names are. second is nil if there is only one row. line is
+// the line of the first row; that of the second is r.line.
 func (t *tableReader) header(r *rowReader, first, second []cell, line int64) error {
-	t.anyQuote = allQuoted(second) // of no cell when there is no second row
+	t.anyQuote = allQuoted(second) // true if there is no second row
 	if second == nil {
 		t.anyQuote = allQuoted(first)
 	}
@@ -344,7 +349,7 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	names := slices.ContainsFunc(first[1:], isName)
 	corner := len(first) > 1 && len(first[0].text) == 0
 	if len(first) == 1 && len(second) == 2 && isName(first[0]) && !isName(second[0]) && !isName(second[1]) && !t.anyQuote {
-		return r.errAt(line, "the row has one field, %s, and the next has two numbers: remove it if it is a title; if it names the second column, begin it with an empty field",
+		return r.errAt(line, "the row has one field, %s, but the next has two numbers: remove it if it is a title; if it names the second column, begin it with an empty field",
 			show(first[0].text))
 	}
 	short := len(second) == len(first)+1 && (names || isName(first[0]))
@@ -357,9 +362,9 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 		switch {
 		case second == nil:
 		case countsUp(first):
-			t.warnings = append(t.warnings, "the first row, 0, 1, 2, …, was taken as numbers like all others: put its fields in quotes if it is a header")
+			t.warnings = append(t.warnings, "the first row, 0, 1, 2, …, was taken as numbers like all other rows: put its fields in quotes if it is a header")
 		case t.named && !first[0].quoted && (stepsUp(first[1:]) || namesIndex(first[0].text)):
-			t.warnings = append(t.warnings, fmt.Sprintf("the first row, %s, %s, …, was taken as numbers like all others, of an item of that name: put its fields in quotes if it is a header",
+			t.warnings = append(t.warnings, fmt.Sprintf("the first row, %s, %s, …, was taken as numbers like all other rows, after the name of an item: put its fields in quotes if it is a header",
 				first[0].text, first[1].text))
 		}
 		return nil
@@ -398,17 +403,19 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 		}
 		warning := fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(above[0].text))
 		if other := slices.IndexFunc(first, isName); other >= 0 && !corner && !short {
-			warning += fmt.Sprintf(", because %s is none: if the row is an item, put a number there", show(first[other].text))
+			warning += fmt.Sprintf(", because %s is not one: if the row is an item, put a number there", show(first[other].text))
 		}
 		t.warnings = append(t.warnings, warning)
 	}
 	return nil
 }
 
-// countsUp tells whether the cells are 0, 1, 2, …, as pandas numbers columns, and too many to be a row of such numbers by chance.
+// countsUp reports whether the cells are 0, 1, 2, …, as pandas numbers columns, and too many for that to be
+// chance.
 func countsUp(row []cell) bool { return string(row[0].text) == "0" && stepsUp(row) }
 
-// stepsUp tells whether the cells are whole numbers that grow by one, as years do, and too many to be a row of such numbers by chance.
+// stepsUp reports whether the cells are whole numbers that grow by one, as years do, and too many for that to
+// be chance.
 func stepsUp(row []cell) bool {
 	first, err := strconv.Atoi(string(row[0].text))
 	for k, c := range row {
@@ -419,7 +426,7 @@ func stepsUp(row []cell) bool {
 	return len(row) > 2
 }
 
-// namesIndex tells whether a text is what programs and people call the column of names.
+// namesIndex reports whether a text is one that programs and people put above a column of names.
 func namesIndex(text []byte) bool {
 	switch string(bytes.ToLower(text)) {
 	case "id", "ids", "index", "name", "names", "item", "items", "label":
@@ -443,7 +450,7 @@ func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
 		name := cells[0]
 		if !t.anyName && isNumber(name.text) && (!name.quoted || t.anyQuote) {
 			if t.likeNumber {
-				return p.errAt(line, "the first column holds the number %s here, and above what is none: numbers are written with a point, without signs of percent or money; put all in quotes if they are names", show(name.text))
+				return p.errAt(line, "the first column holds the number %s here, but text that is not a number above: write numbers with a decimal point and without percent and currency signs; put all fields of the column in quotes if they are names", show(name.text))
 			}
 			return p.errAt(line, "the first column holds the number %s here, but names above: put all names in quotes, or begin a header with an empty field",
 				show(name.text))
@@ -453,7 +460,7 @@ func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
 		}
 		if k := bytes.IndexAny(name.text, ";\t"); k >= 0 && !name.quoted && t.cols() == 1 && p.separator == ',' {
 			what := map[byte]string{';': "semicolons", '\t': "tabs"}[name.text[k]]
-			return p.errAt(line, "%s before the only comma: are the fields separated by %s? Commas are read as csv, tabs as tsv, and numbers have points; put it in quotes if it is a name",
+			return p.errAt(line, "%s before the only comma: are the fields separated by %s? Commas are read as csv, tabs as tsv, and numbers need a decimal point; put it in quotes if it is a name",
 				show(name.text), what)
 		}
 		p.names = append(p.names, string(name.text))
@@ -468,7 +475,7 @@ func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
 	return nil
 }
 
-// badCell explains a cell in column j of the numbers that holds none.
+// badCell explains a cell that is not a number, in column j of the numbers.
 func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64, fields int) error {
 	where := fmt.Sprintf("column %d", j+1)
 	if t.named {
@@ -479,7 +486,7 @@ func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64
 	}
 	switch {
 	case len(text) == 0:
-		return p.errAt(line, "%s is empty: every cell must hold a number, 0 for none", where)
+		return p.errAt(line, "%s is empty: every cell must hold a number; write 0 for none", where)
 	case fields == 1:
 		for _, other := range []struct {
 			separator byte
@@ -538,7 +545,7 @@ func writeTable(w *writer, t *Table, separator byte) error {
 	})
 }
 
-// name writes a name, in quotes unless it is plain and cannot be taken for a number.
+// name writes a name, in quotes unless it is plain and cannot be mistaken for a number.
 func (w *writer) name(name string) {
 	plain := name[0] != ' ' && name[len(name)-1] != ' '
 	for _, c := range []byte(name) {

@@ -38,7 +38,7 @@ func TestCSV(t *testing.T) {
 		{name: "line break in quotes", text: "\"a\r\n\r\nb\",c\r\n1,2\r\n", want: `dense 1×2 [1 2] columns ["a\n\nb" "c"]`},
 		{name: "mixed header", text: "1,b,3\n4,5,6\n", want: `dense 1×3 [4 5 6] columns ["1" "b" "3"]`, warn: `"1" in it is a number`},
 
-		{name: "mixed header, and why", text: "1,2x\n3,4\n", want: `dense 1×2 [3 4] columns ["1" "2x"]`, warn: `because "2x" is none: if the row is an item, put a number there`},
+		{name: "mixed header, and why", text: "1,2x\n3,4\n", want: `dense 1×2 [3 4] columns ["1" "2x"]`, warn: `because "2x" is not one: if the row is an item, put a number there`},
 		{name: "years under a named corner", text: "city,2019,2020,2021\nfoo,1,2,3\n", want: `dense 2×3 [2019 2020 2021] [1 2 3] rows ["city" "foo"]`, warn: `the first row, city, 2019, …, was taken as numbers`},
 		{name: "a corner that says so", text: "Id,7,9\nfoo,1,2\n", want: `dense 2×2 [7 9] [1 2] rows ["Id" "foo"]`, warn: `the first row, Id, 7, …, was taken as numbers`},
 		{name: "one row that begins so", text: "id,7,9\n", want: `dense 1×2 [7 9] rows ["id"]`},
@@ -92,10 +92,10 @@ func TestCSV(t *testing.T) {
 		{name: "Latin-1", text: "caf\xe9,b\n1,2\n", wrong: []string{"t.csv:1: ", "UTF-8"}},
 		{name: "lines counted through quotes", text: "\"a\nb\",c\n1,2\n3,x\n", wrong: []string{"t.csv:4: "}},
 
-		{name: "a number above names", text: "1,FALSE\nFALSE,1\n", want: `dense 1×1 [1] rows ["FALSE"]`, warn: `the first row was taken as names, though "1" in it is a number, because "FALSE" is none: if the row is an item, put a number there`},
-		{name: "a number beside names", text: "x,1,a\ny,3,4\n", want: `dense 1×2 [3 4] rows ["y"] columns ["1" "a"]`, warn: `the first row was taken as names, though "1" in it is a number, because "a" is none: if the row is an item, put a number there`},
-		{name: "prices", text: "price,n\n$1.00,2\n$2.50,1\n", want: `dense 2×1 [2] [1] rows ["$1.00" "$2.50"] columns ["n"]`, warn: `the first column was taken as names, though all, as "$1.00", look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names`},
-		{name: "percent", text: "12%,2\n13 %,1\n", want: `dense 2×1 [2] [1] rows ["12%" "13 %"]`, warn: `the first column was taken as names, though all, as "12%", look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names`},
+		{name: "a number above names", text: "1,FALSE\nFALSE,1\n", want: `dense 1×1 [1] rows ["FALSE"]`, warn: `the first row was taken as names, though "1" in it is a number, because "FALSE" is not one: if the row is an item, put a number there`},
+		{name: "a number beside names", text: "x,1,a\ny,3,4\n", want: `dense 1×2 [3 4] rows ["y"] columns ["1" "a"]`, warn: `the first row was taken as names, though "1" in it is a number, because "a" is not one: if the row is an item, put a number there`},
+		{name: "prices", text: "price,n\n$1.00,2\n$2.50,1\n", want: `dense 2×1 [2] [1] rows ["$1.00" "$2.50"] columns ["n"]`, warn: `the first column was taken as names, though all of them, such as "$1.00", look like numbers: write numbers with a decimal point and without percent signs, currency signs and thousands separators; if these are names, begin a header with an empty field`},
+		{name: "percent", text: "12%,2\n13 %,1\n", want: `dense 2×1 [2] [1] rows ["12%" "13 %"]`, warn: `the first column was taken as names, though all of them, such as "12%", look like numbers: write numbers with a decimal point and without percent signs, currency signs and thousands separators; if these are names, begin a header with an empty field`},
 		{name: "some percent", text: "12%,2\nx,1\n", want: `dense 2×1 [2] [1] rows ["12%" "x"]`},
 		{name: "percent under a corner", text: ",n\n12%,2\n", want: `dense 1×1 [2] rows ["12%"] columns ["n"]`},
 		{name: "semicolons and commas", text: "1,5;2,5;3,0\n2,5;1,5;0,5\n", wrong: []string{"t.csv:2: ", `"5;1" is not a number`, "separated by semicolons"}},
@@ -111,10 +111,10 @@ func TestCSV(t *testing.T) {
 		{name: "names", text: "\ta b\tc,d\nx\t1\t2\n", want: `dense 1×2 [1 2] rows ["x"] columns ["a b" "c,d"]`},
 		{name: "empty cell", text: "1\t\t3\n", wrong: []string{"t.tsv:1: ", "column 2 is empty"}},
 		{name: "commas", text: "1,2\n3,4\n", wrong: []string{"commas"}},
-		{name: "commas for points", text: "a\tb\n1,5\t2\n2,5\t1\n", want: `dense 2×1 [2] [1] rows ["1,5" "2,5"] columns ["b"]`, warn: `the first column was taken as names, though all, as "1,5", look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names`},
-		{name: "thousands", text: "1,500,000\t2\n2,500,000\t1\n", want: `dense 2×1 [2] [1] rows ["1,500,000" "2,500,000"]`, warn: `the first column was taken as names, though all, as "1,500,000", look like numbers: those are written with a point, without signs of percent or money or marks of thousands; begin a header with an empty field if they are names`},
-		{name: "a comma for a point above a number, under names", text: "a\tb\n0,5\t1\n1\t0,5\n", wrong: []string{"t.tsv:3: ", "written with a point"}},
-		{name: "a comma for a point above a number", text: "0,5\t1\n1\t0,5\n", wrong: []string{"t.tsv:2: ", `the number "1" here`, "written with a point"}},
+		{name: "commas for points", text: "a\tb\n1,5\t2\n2,5\t1\n", want: `dense 2×1 [2] [1] rows ["1,5" "2,5"] columns ["b"]`, warn: `the first column was taken as names, though all of them, such as "1,5", look like numbers: write numbers with a decimal point and without percent signs, currency signs and thousands separators; if these are names, begin a header with an empty field`},
+		{name: "thousands", text: "1,500,000\t2\n2,500,000\t1\n", want: `dense 2×1 [2] [1] rows ["1,500,000" "2,500,000"]`, warn: `the first column was taken as names, though all of them, such as "1,500,000", look like numbers: write numbers with a decimal point and without percent signs, currency signs and thousands separators; if these are names, begin a header with an empty field`},
+		{name: "a comma for a point above a number, under names", text: "a\tb\n0,5\t1\n1\t0,5\n", wrong: []string{"t.tsv:3: ", "write numbers with a decimal point"}},
+		{name: "a comma for a point above a number", text: "0,5\t1\n1\t0,5\n", wrong: []string{"t.tsv:2: ", `the number "1" here`, "write numbers with a decimal point"}},
 	})
 }
 

@@ -13,10 +13,11 @@ import (
 	"symnmf/matrix"
 )
 
-// Edge lists, by the rules in the package comment.
+// This file reads and writes edge lists, by the rules in the package comment.
 
-// edgeFields cuts a line into fields, separated by blanks with at most one comma among them; ok is false when a field is
-// empty. Quotes around a field are no part of it. A field that would begin with '#' or '%' is a comment, as is all behind it.
+// edgeFields cuts a line into fields, which are separated by blanks with at most one comma among them. ok is
+// false if a field is empty. Quotes around a field are not part of it. A '#' or '%' at the beginning of a
+// field starts a comment.
 func edgeFields(line []byte, fields [][]byte) (_ [][]byte, ok bool) {
 	fields = fields[:0]
 	comma := false
@@ -49,7 +50,8 @@ func edgeFields(line []byte, fields [][]byte) (_ [][]byte, ok bool) {
 	}
 }
 
-// unquoted returns what is between quotes around a field, unless it could not be written without them.
+// unquoted returns the text between the quotes around a field. ok is false if there are no quotes, or if the
+// text could not be written without them.
 func unquoted(field []byte) (inside []byte, ok bool) {
 	n := len(field)
 	if n < 2 || field[0] != '"' || field[n-1] != '"' {
@@ -59,16 +61,16 @@ func unquoted(field []byte) (inside []byte, ok bool) {
 	return inside, len(inside) == 0 || inside[0] != '#' && inside[0] != '%' && inside[0] != '"'
 }
 
-// edgeRun is a run of edges. A node that was not known when its line was parsed has the number -1-k, where k is the
-// index of its id in unknown.
+// edgeRun is a run of edges. A node that was not known when its line was parsed has the number -1-k, where k
+// is the index of its id in unknown.
 type edgeRun struct {
 	triples
 	unknown []edgeEnd
 	first   int64     // line of the first edge
-	zeros   bool      // whether any has weight 0
-	ends    []edgeEnd // of edges that have weights and no nodes yet, two each
-	ids     []int64   // of ends
-	nodes   []int32   // of ends
+	zeros   bool      // whether any edge has weight 0
+	ends    []edgeEnd // two for each edge that has a weight but no nodes yet
+	ids     []int64   // ids of ends
+	nodes   []int32   // nodes of ends
 	fields  [][]byte
 }
 
@@ -78,10 +80,12 @@ type edgeEnd struct {
 	line int64
 }
 
-// edgesAtOnce is how many edges find their nodes one right after the other: what they look up lies anywhere, and comes side by side so.
+// edgesAtOnce is the number of edges whose nodes are looked up in one go. The lookups touch memory at random
+// places, which is then fetched side by side.
 const edgesAtOnce = 256
 
-// parse sets r to the edges of l, before which there are so many. It finds nodes while merge adds others.
+// parse sets r to the edges of l. before is the number of edges in front of them. It looks up nodes while
+// merge may add others.
 func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 	r.triples, r.unknown, r.zeros = triples{r.row[:0], r.col[:0], r.val[:0]}, r.unknown[:0], false
 	for {
@@ -124,13 +128,13 @@ func (r *edgeRun) take(l *lines, before int64) error {
 				case before+int64(len(r.val)) == 0:
 					hint = "; begin a header line with #"
 				case fields[2][0] == '{':
-					hint = "; with networkx write the list by write_weighted_edgelist, or data=False"
+					hint = "; in networkx, write the list with write_weighted_edgelist, or with data=False"
 				}
 				return l.errf("the weight: %s%s", notNumber(fields[2], weight), hint)
 			}
 		}
 		if end := cap(line) - cap(fields[0]) + len(fields[0]); line[end] == ',' && bytes.IndexByte(fields[0], ';') >= 0 {
-			return l.errf("%s before a comma: are the fields separated by semicolons? They are separated by blanks, tabs or commas, and numbers have points",
+			return l.errf("%s before a comma: are the fields separated by semicolons? They must be separated by blanks, tabs or commas, and numbers need a decimal point",
 				show(fields[0]))
 		}
 		if len(r.val) == 0 {
@@ -143,17 +147,18 @@ func (r *edgeRun) take(l *lines, before int64) error {
 	return nil
 }
 
-// blanksIn is a hint where tabs make two or three fields of a line, and blanks make more of them.
+// blanksIn returns a hint for a line that tabs cut into two or three fields and blanks into more. It returns
+// "" for other lines.
 func blanksIn(line []byte, fields int) string {
 	if tabs := bytes.Count(line, []byte("\t")); (tabs == 1 || tabs == 2) && fields > tabs+1 {
-		return "; put no blanks into names, but _ for instance"
+		return "; names cannot hold blanks, use _ for instance"
 	}
 	return ""
 }
 
 // join finds the nodes of the edges just taken.
 func (r *edgeRun) join(ns *nodes) {
-	const none = -1 // also of ids that are no integers: both are looked up by text
+	const none = -1 // also for ids that are not integers: both kinds are looked up by text
 	r.ids, r.nodes = r.ids[:0], r.nodes[:0]
 	for _, end := range r.ends {
 		id, ok := parseID(end.id)
@@ -187,7 +192,7 @@ func (r *edgeRun) join(ns *nodes) {
 	}
 }
 
-// dropNames takes out the lines that only name a node, "u u 0", and returns how many there were.
+// dropNames removes the edges "u u 0", which only name a node, and returns their number.
 func (r *edgeRun) dropNames() int64 {
 	kept := 0
 	for k, i := range r.row {
@@ -205,14 +210,14 @@ func (r *edgeRun) dropNames() int64 {
 type graph struct {
 	entries
 	nodes
-	line  int64 // of the first edge
-	again bool  // whether a later one has one of its two nodes
+	line  int64 // line of the first edge
+	again bool  // whether a later edge has one of the two nodes of the first
 }
 
 // merge appends the edges of r.
 func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 	first := len(g.numbers) == 0
-	if err != nil && first { // this time as the beginning of the file
+	if err != nil && first { // parse again, this time as the beginning of the file
 		err = g.parse(l, r, 0)
 	}
 	if len(r.unknown) > 0 {
@@ -244,7 +249,8 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 	return cmp.Or(g.addAll(edges), err)
 }
 
-// name gives the nodes of r that were unknown their numbers. An edge that names no node is wrong: r ends before it.
+// name numbers the nodes of r that were unknown. If an edge holds a text that cannot name a node, name
+// returns an error, and r ends before that edge.
 func (g *graph) name(l *lines, r *edgeRun) error {
 	g.Lock()
 	defer g.Unlock()
@@ -286,7 +292,7 @@ func readEdges(in *input) (*Table, error) {
 	}
 	t := &Table{Eps: 0x1p-53}
 	if len(g.byName) == 2 && n > 2 && g.names[0] != "" && g.names[1] != "" && !g.again {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("line %d, %s and %s, was read as an edge, the only one between ids that are no integers: begin it with # if it is a header",
+		t.Warnings = append(t.Warnings, fmt.Sprintf("line %d, %s and %s, was read as an edge, the only one between ids that are not integers: begin it with # if it is a header",
 			g.line, strconv.Quote(g.names[0]), strconv.Quote(g.names[1])))
 	}
 	ids, place := g.order()
@@ -306,7 +312,8 @@ func readEdges(in *input) (*Table, error) {
 	return t, t.undirected(in, said)
 }
 
-// pair is what was said about a node i and a node j ≥ 0 in the directions i → j and j → i.
+// pair holds the given weights between a node i and a node j, in the directions i → j (there) and j → i
+// (back).
 type pair struct {
 	j       int32
 	there   float64
@@ -315,7 +322,7 @@ type pair struct {
 	isBack  bool
 }
 
-// pairs calls f for every j, increasing, that row i of m or of its transpose tr holds.
+// pairs calls f for every j that row i of m or of its transpose tr holds, in increasing order.
 func pairs(m, tr *matrix.CSR, i int, f func(pair)) {
 	col, val := m.Row(i)
 	colT, valT := tr.Row(i)
@@ -341,7 +348,7 @@ func pairs(m, tr *matrix.CSR, i int, f func(pair)) {
 	}
 }
 
-// undirected stores the matrix of what was said about each pair.
+// undirected stores the matrix of the graph in t. said holds the weights as given, in each direction.
 func (t *Table) undirected(in *input, said *matrix.CSR) error {
 	n, _ := said.Dims()
 	perEdge := int64(48)
@@ -353,7 +360,7 @@ func (t *Table) undirected(in *input, said *matrix.CSR) error {
 	}
 	workers := in.workers(said.NNZ())
 	tr := said.TransposeBy(workers)
-	// value returns A_ij; 0 is not stored.
+	// value returns A_ij. An entry of 0 is not stored.
 	value := func(e pair) float64 {
 		if e.isThere {
 			return e.there
@@ -362,7 +369,7 @@ func (t *Table) undirected(in *input, said *matrix.CSR) error {
 	}
 	bounds := evenRows(said.RowPtr, workers)
 	rowPtr := kernel.Room[int64](n + 1)
-	found := make([]struct { // in the rows of each worker
+	found := make([]struct { // found in the rows of each worker
 		loops, conflicts int64
 		first            string
 	}, workers)
@@ -426,8 +433,9 @@ func (t *Table) undirected(in *input, said *matrix.CSR) error {
 	return err
 }
 
-// writeEdges writes row by row the pairs up to the diagonal. Nodes must first appear in the order of the rows, or be
-// integers in increasing order, to be read in the same order: a node that no edge names in time gets a line "u u 0".
+// writeEdges writes, row by row, the pairs up to the diagonal. To be read back in the same order, nodes must
+// first appear in the order of the rows, or be integers in increasing order. So a node that no edge names in
+// time gets a line "u u 0".
 func writeEdges(w *writer, t *Table) error {
 	n, cols := t.Dims()
 	if n != cols || n == 0 {
@@ -444,7 +452,7 @@ func writeEdges(w *writer, t *Table) error {
 	tr := m.TransposeBy(w.workers)
 	weighted := m.Val != nil
 	return w.parts(n, rowLengths(m), func() rowWriter {
-		var edges []pair // of row i with nodes up to i
+		var edges []pair // edges of row i to nodes up to i
 		take := func(i int) (isolated bool) {
 			edges, isolated = edges[:0], true
 			pairs(m, tr, i, func(e pair) {
@@ -469,7 +477,7 @@ func writeEdges(w *writer, t *Table) error {
 				}
 				w.WriteByte('\n')
 			}
-			waiting := false // node i-1 has not been named yet; those before it have
+			waiting := false // node i-1 has not been named yet, but those before it have
 			if lo > 0 && !numbered {
 				take(lo - 1)
 				waiting = len(edges) == 0
@@ -482,14 +490,14 @@ func writeEdges(w *writer, t *Table) error {
 					}
 				} else {
 					if k := slices.IndexFunc(edges, func(e pair) bool { return int(e.j) == i-1 }); waiting && k >= 0 {
-						edges[0], edges[k] = edges[k], edges[0] // comes first and so names i-1 and i in this order
+						edges[0], edges[k] = edges[k], edges[0] // written first, this edge names i-1 and i in this order
 					} else if waiting {
 						line(i-1, i-1, 0)
 					}
 					waiting = len(edges) == 0
 				}
 				for _, e := range edges {
-					// there is A_ij, back is A_ji.
+					// e.there is A_ij, e.back is A_ji.
 					line(int(e.j), i, e.back)
 					if e.there != e.back && !(math.IsNaN(e.there) && math.IsNaN(e.back)) {
 						line(i, int(e.j), e.there)
@@ -503,7 +511,7 @@ func writeEdges(w *writer, t *Table) error {
 	})
 }
 
-// edgeIDs returns the ids to write, and whether all are integers as the reader understands it.
+// edgeIDs returns the ids to write, and whether the reader takes all of them as integers.
 func edgeIDs(t *Table) (ids []string, numbered bool, err error) {
 	n, _ := t.Dims()
 	ids = t.RowIDs

@@ -21,29 +21,30 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// input is a file being read: its bytes are hashed as they arrive and decompressed when they are compressed. Errors of
-// its Read are final: they name the file and are ErrFormat when the compressed stream is wrong.
+// input is a file being read. Its bytes are hashed as they arrive, and decompressed if they are compressed.
+// Errors of its Read are final: they name the file, and are ErrFormat if the compressed stream is corrupt.
 //
-// Goroutines of a read: the caller's, which merges; one that reads the file and hashes; one that decompresses and cuts
-// text into blocks; threads that parse blocks. With one thread there is only the caller's.
+// The goroutines of a read are the caller's, which merges, one that reads the file and hashes, one that
+// decompresses and cuts text into blocks, and those that parse blocks. With one thread there is only the
+// caller's.
 type input struct {
 	name    string
 	limit   int64 // Options.MaxBytes
-	held    int64 // bytes of memory in use besides what the next call of fits asks for
+	held    int64 // bytes of memory in use, besides those passed to fits
 	src     *source
 	decoded io.Reader
 	codec   string // "gzip", "zstd" or ""
-	atMost  int64  // no more decoded bytes than this can come; -1 when that is not known
+	atMost  int64  // upper bound on the number of decoded bytes; -1 if unknown
 	sum     hash.Hash
 
-	threads   int // goroutines that parse at once; 1 means none but the caller's
-	blockSize int // bytes of text that one of them gets
+	threads   int // goroutines that parse at once; 1 means only the caller's
+	blockSize int // bytes of text in a block
 	group     sync.WaitGroup
 	stop      chan struct{} // closed when the goroutines of group should end
-	decoder   io.Closer     // nil when there is nothing to close
+	decoder   io.Closer     // nil if there is nothing to close
 }
 
-// source remembers the error of reading that was not the end, to tell a failing disk from a bad file.
+// source remembers an error of reading other than io.EOF, to tell a failing disk from a bad file.
 type source struct {
 	r   io.ReadCloser
 	err error
@@ -58,12 +59,12 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 const (
-	gzipRatio = 1040      // deflate expands at most 1032 times; a few bytes of header are less than the rest
+	gzipRatio = 1040      // deflate expands at most 1032 times; the rest covers a few bytes of header
 	zstdRatio = 1 << 16   // a block of 128 KiB takes at least 4 bytes
-	maxWindow = 128 << 20 // of zstd: what its command line accepts without being asked
+	maxWindow = 128 << 20 // largest window of zstd: what its command line accepts by default
 )
 
-// newInput looks at the first bytes of r and sets decompression up.
+// newInput looks at the first bytes of r and sets up decompression.
 func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, error) {
 	in := &input{name: name, limit: opt.MaxBytes, held: opt.Held, atMost: sizeOf(r), sum: sha256.New(),
 		threads: opt.Threads, blockSize: blockSize, stop: make(chan struct{})}
@@ -71,13 +72,13 @@ func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, err
 		in.threads = runtime.GOMAXPROCS(0)
 	}
 	if in.limit > 0 {
-		// A thread has two blocks. At worst 25 times the text is parsed of one (edges of four bytes between nodes that are
-		// new, fields of two bytes), so that all take about a quarter of the limit at most.
+		// A thread has two blocks. At worst, parsing a block gives 25 times its size (edges of four bytes
+		// between new nodes, fields of two bytes), so all blocks take at most about a quarter of the limit.
 		in.threads = int(max(1, min(int64(in.threads), in.limit/(256*int64(blockSize)))))
 	}
 	hashed := io.TeeReader(guarded{r}, in.sum)
 	in.src = &source{r: io.NopCloser(hashed)}
-	if in.threads > 1 { // hash ahead of what decompresses or parses
+	if in.threads > 1 { // hash ahead of decompressing and parsing
 		from, to := io.Pipe()
 		in.src.r = from
 		in.group.Go(func() {
@@ -87,7 +88,7 @@ func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, err
 	}
 	buffered := bufio.NewReaderSize(in.src, 1<<16)
 	in.decoded = buffered
-	magic, _ := buffered.Peek(4) // fewer than 4 bytes, or an error that the first Read repeats
+	magic, _ := buffered.Peek(4) // an error, such as for fewer than 4 bytes, is repeated by the first Read
 	var err error
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
@@ -113,7 +114,8 @@ func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, err
 	return in, nil
 }
 
-// guarded is a reader of the caller's, whose panics are errors: it is read on other goroutines, where nobody could recover.
+// guarded is the caller's reader with panics turned into errors. It is read on other goroutines, where the
+// caller could not recover from a panic.
 type guarded struct{ r io.Reader }
 
 func (g guarded) Read(p []byte) (n int, err error) {
@@ -125,7 +127,7 @@ func (g guarded) Read(p []byte) (n int, err error) {
 	return g.r.Read(p)
 }
 
-// close ends the goroutines that work for the input. It waits for a Read of the file that has begun.
+// close ends the goroutines of the input. It waits for a Read of the file that has begun.
 func (in *input) close() {
 	close(in.stop)
 	in.src.r.Close()
@@ -135,16 +137,16 @@ func (in *input) close() {
 	}
 }
 
-// isZstd tells a zstd frame, or one of the skippable frames that may come before it.
+// isZstd reports whether magic begins a zstd frame, or a skippable frame, which may come before one.
 func isZstd(magic []byte) bool {
 	return len(magic) == 4 && (bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
 		magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18}))
 }
 
-// sizeOf returns the number of bytes r has left when it knows, else -1.
+// sizeOf returns the number of bytes that r has left, or -1 if that is unknown.
 func sizeOf(r io.Reader) int64 {
 	switch r := r.(type) {
-	case *bytes.Reader, *bytes.Buffer, *strings.Reader: // of others Len may mean anything
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader: // in other types Len may mean anything
 		return int64(r.(interface{ Len() int }).Len())
 	case *os.File:
 		info, err := r.Stat()
@@ -168,13 +170,13 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// broken explains an error of reading: of the machine, or of the compressed stream.
+// broken explains an error of reading, either of the underlying reader or of the compressed stream.
 func (in *input) broken(err error) error {
 	switch {
 	case in.src.err != nil:
 		return fmt.Errorf("matio: reading %s: %w", in.name, in.src.err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return fmt.Errorf("%w: %s: the zstd stream asks for a larger window than %d bytes: compress it without --long",
+		return fmt.Errorf("%w: %s: the zstd stream needs a window of more than %d bytes: compress it without --long",
 			ErrTooLarge, in.name, maxWindow)
 	case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
 		return &badFile{fmt.Sprintf("matio: %s: the %s stream ends early: the file is truncated, or something follows the stream", in.name, in.codec)}
@@ -182,7 +184,7 @@ func (in *input) broken(err error) error {
 	return &badFile{fmt.Sprintf("matio: %s: corrupt %s stream: %v", in.name, in.codec, err)}
 }
 
-// digest reads what is left of the stored bytes and returns the SHA-256 of them all.
+// digest reads the rest of the stored bytes and returns the SHA-256 of all of them.
 func (in *input) digest() (string, error) {
 	if _, err := io.Copy(io.Discard, in.src); err != nil {
 		return "", in.broken(err)
@@ -190,26 +192,28 @@ func (in *input) digest() (string, error) {
 	return hex.EncodeToString(in.sum.Sum(nil)), nil
 }
 
-// badFile is an error of the file's content; it matches ErrFormat.
+// badFile is an error in the content of the file. It matches ErrFormat.
 type badFile struct{ msg string }
 
 func (e *badFile) Error() string        { return e.msg }
 func (e *badFile) Is(target error) bool { return target == ErrFormat }
 
-// fits refuses a need of so many bytes of memory, beside what is held, beyond the limit; what says what they are for.
+// fits returns an error if the given bytes of memory, together with those held, exceed the limit. what names
+// the data in the message.
 func (in *input) fits(bytes int64, what string) error { return in.under(bytes+in.held, what) }
 
-// under refuses more bytes of memory than the limit.
+// under returns an error if the given bytes of memory exceed the limit.
 func (in *input) under(bytes int64, what string) error {
 	if in.limit > 0 && bytes > in.limit {
-		return fmt.Errorf("%w: %s: with what is held %s take %d bytes, the limit is %d", ErrTooLarge, in.name, what, bytes, in.limit)
+		return fmt.Errorf("%w: %s: holding %s would take %d bytes in all, but the limit is %d", ErrTooLarge, in.name, what, bytes, in.limit)
 	}
 	return nil
 }
 
-// declared judges a size that a header claims, before anything of it is read: need bytes of memory, for which the file
-// must hold at least bytes. A file that cannot be that long gets the error lie, an honest one beyond the limit
-// ErrTooLarge; where the length is unknown, reading goes on and finds out.
+// declared checks a size that a header claims, before the data are read. They take need bytes of memory, and
+// the file must hold at least the given bytes for them. If the file cannot be that long, declared returns an
+// error made by lie. If it can but need exceeds the limit, the error is ErrTooLarge. If the length of the
+// file is unknown, there is no error, and reading goes on.
 func (in *input) declared(bytes, need int64, what string, lie func(string, ...any) error) error {
 	switch {
 	case in.atMost < 0:
@@ -221,9 +225,10 @@ func (in *input) declared(bytes, need int64, what string, lie func(string, ...an
 	return in.fits(need, what)
 }
 
-// grow returns s with room for more elements of size bytes each. In all there will be total of them, or an unknown
-// number when total is negative. The capacity at most doubles, so that memory follows the data that has arrived, unless
-// the file is known to be long enough for the total, at perElement bytes in the file each.
+// grow returns s with room for more elements of size bytes each. In the end there will be total elements, or
+// an unknown number if total is negative. The capacity at most doubles, so that memory grows with the data
+// that has arrived, unless the file is known to be long enough for the total, with perElement bytes of the
+// file for each element.
 func grow[T byte | float64](in *input, s []T, more int, total, size, perElement int64) ([]T, error) {
 	have := int64(len(s))
 	need := have + int64(more)
@@ -237,7 +242,7 @@ func grow[T byte | float64](in *input, s []T, more int, total, size, perElement 
 			want = max(total, need)
 		}
 	}
-	if in.limit > 0 { // old and new count both, while one is copied to the other
+	if in.limit > 0 { // the old and the new slice both count while one is copied to the other
 		room := (in.limit-in.held)/size - have
 		want = min(want, max(room, need))
 	}
@@ -252,7 +257,8 @@ func grow[T byte | float64](in *input, s []T, more int, total, size, perElement 
 	return grown, nil
 }
 
-// mulAtMost returns a·b for nonnegative numbers, or the largest int64; -1 when a is negative.
+// mulAtMost returns a·b for nonnegative numbers, or the largest int64 if that is smaller. It returns -1 if a
+// is negative.
 func mulAtMost(a, b int64) int64 {
 	switch {
 	case a < 0:
@@ -263,17 +269,18 @@ func mulAtMost(a, b int64) int64 {
 	return a * b
 }
 
-// looksLike names what a file is by its first bytes, for the message when it is not what was expected, else "".
+// looksLike names the kind of a file by its first bytes, for the message about an unexpected one. It returns
+// "" if the kind is unknown.
 func looksLike(head []byte) string {
 	for _, known := range []struct{ magic, what string }{
 		{"\x93NUMPY", "a NumPy .npy file"},
 		{"PK\x03\x04", "a zip archive, as .npz is"},
 		{"%%MatrixMarket", "a Matrix Market file (mtx)"},
 		{"\x89HDF", "an HDF5 file"},
-		{"\x1f\x8b", "compressed by gzip once more"},
-		{"\x28\xb5\x2f\xfd", "compressed by zstd once more"},
-		{"BZh91AY&SY", "compressed by bzip2: decompress it first"},
-		{"\xfd7zXZ", "compressed by xz: decompress it first"},
+		{"\x1f\x8b", "a gzip file, compressed twice"},
+		{"\x28\xb5\x2f\xfd", "a zstd file, compressed twice"},
+		{"BZh91AY&SY", "a bzip2 file: decompress it first"},
+		{"\xfd7zXZ", "an xz file: decompress it first"},
 	} {
 		if bytes.HasPrefix(head, []byte(known.magic)) {
 			return known.what

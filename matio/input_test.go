@@ -71,7 +71,7 @@ func TestCompression(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct{ text, what string }{
-		"bzip2": {"BZh91AY&SYxxxx", "bzip2"}, "twice": {string(gzipped(smallMTX)), "once more"},
+		"bzip2": {"BZh91AY&SYxxxx", "bzip2"}, "twice": {string(gzipped(smallMTX)), "compressed twice"},
 	} {
 		if _, err := Read(bytes.NewReader(gzipped(c.text)), "a.mtx", Options{}); err == nil || !strings.Contains(err.Error(), c.what) {
 			t.Errorf("%s: error %v", name, err)

@@ -1,49 +1,78 @@
-// Package matio reads and writes matrices: Matrix Market, NumPy .npy and .npz (with SciPy's sparse matrices), tables
-// of text with or without names, and edge lists. [Open] and [Read] return a [Table], [Create] and [Write] store one.
+// Package matio reads and writes matrices: Matrix Market, NumPy .npy and .npz (with SciPy's sparse matrices),
+// tables of text with or without names, and edge lists. [Open] and [Read] return a [Table], [Create] and
+// [Write] store one.
 //
 // # Formats
 //
-// The list is [Formats]; a file's format is told by its extension, or by [Options].Format. Any file may be compressed
-// by gzip or zstd, which is recognised by content on reading and chosen by a last extension .gz or .zst on writing.
+// [Formats] lists the formats. The format of a file follows from its extension or from [Options].Format. Any
+// file may be compressed with gzip or zstd. On reading, compression is recognised by content. On writing, a
+// last extension .gz or .zst chooses it.
 //
-//   - mtx: coordinate and array; real, (unsigned-)integer and pattern; general and symmetric. A symmetric file gives one triangle,
-//     which is mirrored, the diagonal once. Entries given twice are summed and counted. No names.
-//   - npy: a matrix of bool, (u)int8…64 or float16/32/64, either byte order, C or Fortran order, format 1.0 to 3.0.
-//     Written as float64 in C order, format 1.0; a sparse table is written out in full.
-//   - npz: what scipy.sparse.save_npz stores (CSR, CSC, COO, BSR; zeros inside BSR blocks are padding and dropped),
-//     or one dense array. Written as CSR or as a dense array arr_0.
-//   - csv, tsv: numbers, with a header when the first row holds a field, other than the first, that is not a number,
-//     and row names when the first field of every data row is not a number. An empty first field of the first row is
-//     a corner: then the first row and the first column are names, whatever they hold. A header one field shorter than
-//     the rows (as R writes it) also means row names; of one field above two numbers, it may be a title, and is refused.
-//     A field in quotes is not a number for these rules, unless every field of the first data row is quoted; one that is too
-//     large for float64, or stands for a missing number, as NA and - do, is not a name, and refused where a number is wanted.
-//     Lines without a character are skipped. Names are written so that they are found again.
-//   - edges: a line "u v" or "u v weight", separated by blanks, tabs or one comma, each perhaps in quotes; '#' or '%'
-//     before a field starts a comment. See the rules below.
+//   - mtx: coordinate and array; real, (unsigned-)integer and pattern; general and symmetric. A symmetric
+//     file gives one triangle, which is mirrored without doubling the diagonal. Repeated entries are summed
+//     and counted. There are no names.
+//   - npy: a matrix of bool, (u)int8…64 or float16/32/64, in either byte order, in C or Fortran order, format
+//     1.0 to 3.0. It is written as float64 in C order, format 1.0. A sparse table is written with all its
+//     zeros.
+//   - npz: what scipy.sparse.save_npz stores (CSR, CSC, COO, BSR), or one dense array. Zeros inside BSR
+//     blocks are padding and are dropped. A table is written as CSR or as a dense array arr_0.
+//   - csv, tsv: numbers, perhaps with a header and row names. See the rules below.
+//   - edges: lines "u v" or "u v weight". Fields are separated by blanks, tabs or one comma, and may be in
+//     quotes. '#' or '%' before a field starts a comment. See the rules below.
+//
+// # Names in csv and tsv
+//
+// There is a header if a field of the first row, other than the first field, is not a number. There are row
+// names if the first field of every data row is not a number. Further rules:
+//
+//   - In a table of one column, a first row that is not a number is a header.
+//   - An empty first field of the first row is a corner: the first row and the first column are then names,
+//     whatever they hold.
+//   - A header that is one field shorter than the rows, as R writes it, also means row names. A single field
+//     above two numbers may be a title and is refused.
+//   - A field in quotes is not a number for these rules, unless every field of the first data row is in
+//     quotes.
+//   - A number too large for float64 is not a name, nor is a field that stands for a missing number, such as
+//     NA or -. Both are refused where a number is expected.
+//   - Empty lines are skipped.
+//
+// Names are written so that they are recognised when the file is read again.
 //
 // # Edge lists
 //
-// The graph is undirected. A pair may be listed once, as "u v" or "v u", or in both directions with one weight: that
-// is one edge. A pair listed twice in the same direction is a duplicate: its weights are summed and it is counted. Where
-// both directions occur and their sums differ, A_uv and A_vu keep what was said and [Table].Symmetric is false. A
-// weight of 0 stores nothing but names its nodes, which is how an isolated node ("u u 0", which is no duplicate of anything) and a one-way
-// edge ("v u 0" after "u v w") are written. Self-loops are kept and counted. When every id is an integer, in plain decimal without
-// sign + or leading zeros, nodes are in increasing order of the ids; otherwise in order of first appearance. A table
+// The graph is undirected. A pair may be listed once, as "u v" or "v u", or in both directions with the same
+// weight: that is one edge. A pair that is listed again in the same direction is a duplicate: the weights are
+// summed and the duplicate is counted. If both directions occur and their sums differ, A_uv and A_vu keep the
+// given weights and [Table].Symmetric is false. Self-loops are kept and counted.
+//
+// A weight of 0 stores no entry but names its nodes. It is used to write an isolated node, as "u u 0", and an
+// edge in one direction only, as "v u 0" after "u v w". A line "u u 0" is never a duplicate.
+//
+// If every id is an integer of at most 18 digits, in plain decimal without a plus sign or leading zeros, the
+// nodes are in increasing order of their ids. Otherwise they are in order of first appearance. A table
 // without names is written with the ids 1, 2, …, n.
 //
 // # Guarantees
 //
-// Text numbers are correctly rounded. Writing and reading again gives the same bits, except that a NaN is only a NaN.
-// Nothing is allocated on the word of a header alone: memory follows the bytes that have arrived, so a file that lies
-// about its size fails cheaply, and stays under [Options].MaxBytes. While reading, a sparse entry costs at most 28 bytes
-// (16 as it arrives, 12 stored; an edge 48 for its two entries, 16 without weights) beside 8 for each row; a dense one 8 where an
-// uncompressed .npy in C order tells its length, else up to 24 while an array grows; an .npz is itself in memory too. A
-// file that is wrong gives an error that is [ErrFormat] with the line or byte and, where there is one, the repair.
+// Numbers in text are correctly rounded. Writing a table and reading it again gives the same bits, except
+// that a NaN may become a different NaN.
 //
-// Text is parsed by as many goroutines as [Options].Threads says, in blocks of 128 KiB, two for each and one more; what
-// is read, and the error, which is always the first in the file, are the same for any number of them. As many make the text that is written. A file is read and hashed,
-// and text decompressed, in goroutines of their own. None outlives the call.
+// Nothing is allocated because of a header alone. Memory grows with the bytes that have arrived, so a file
+// that lies about its size fails cheaply, and it stays under [Options].MaxBytes. While reading:
+//
+//   - a sparse entry takes at most 28 bytes (16 as it arrives and 12 stored), besides 8 for each row;
+//   - an edge takes 48 bytes for its two entries, or 16 without weights;
+//   - a dense entry takes 8 bytes if an uncompressed .npy in C order gives its length, otherwise up to 24
+//     while an array grows;
+//   - an .npz file is also in memory itself.
+//
+// The error of a malformed file is [ErrFormat]. It names the line or the byte and, where there is one, the
+// repair.
+//
+// Text is parsed by [Options].Threads goroutines, in blocks of 128 KiB, two for each goroutine and one more.
+// The table does not depend on their number, nor does the error, which is always the first in the file. As
+// many goroutines make the text that is written. Further goroutines read and hash a file and decompress text.
+// None outlives the call.
 package matio
 
 import (
@@ -59,31 +88,31 @@ import (
 )
 
 var (
-	// ErrFormat is matched by every error that means the file is wrong: truncated, not what its name says, an index out
-	// of range, a count that does not match.
+	// ErrFormat is matched by every error that means the file is malformed: it is truncated or not what its
+	// name says, an index is out of range, or a count does not match.
 	ErrFormat = errors.New("matio: malformed input")
-	// ErrTooLarge is matched when Options.MaxBytes would be exceeded.
+	// ErrTooLarge is matched if Options.MaxBytes would be exceeded.
 	ErrTooLarge = errors.New("matio: input needs more memory than allowed")
-	// ErrUnknownFormat is matched when neither the name nor Options.Format says a format of the list.
+	// ErrUnknownFormat is matched if neither the file name nor Options.Format gives a format of the list.
 	ErrUnknownFormat = errors.New("matio: unknown format")
-	// ErrUnfit is matched when a format cannot hold the table that should be written.
+	// ErrUnfit is matched if a format cannot hold the table to be written.
 	ErrUnfit = errors.New("matio: the format cannot hold this table")
 )
 
-// Table is what a file holds before anyone has said whether it is a similarity or a table of points.
+// Table is the content of a file. Whether it is a similarity or a table of points is decided by the caller.
 type Table struct {
 	Dense  *matrix.Dense // exactly one of Dense and Sparse is set
-	Sparse *matrix.CSR   // Val nil when every stored entry is 1; stored zeros of the file are kept
+	Sparse *matrix.CSR   // Val is nil if every stored entry is 1; zeros stored in the file are kept
 
-	RowIDs, ColIDs []string // names from the file, nil when it has none; an edge list sets both to the same names
+	RowIDs, ColIDs []string // names from the file, nil if it has none; an edge list sets both to the same names
 
-	Symmetric  bool     // the file declares symmetry (mtx symmetric, edge list); the full matrix, mirrored, is stored
+	Symmetric  bool     // the file declares symmetry (mtx symmetric, edge list); the full mirrored matrix is stored
 	Eps        float64  // unit roundoff of the stored values: 2⁻⁵³ for float64, integers and text, 2⁻²⁴ float32, 2⁻¹¹ float16
-	Duplicates int64    // repeated entries of the file that were summed
-	SelfLoops  int64    // edge lists: nodes with an edge to themselves, which is kept
-	Warnings   []string // what was noticed and accepted, a sentence each
-	Format     string   // name in the list, e.g. "mtx"
-	SHA256     string   // hex digest of the input bytes as they were stored, before decompression
+	Duplicates int64    // number of repeated entries in the file, which were summed
+	SelfLoops  int64    // edge lists: number of nodes with an edge to themselves, which is kept
+	Warnings   []string // oddities of the file that were accepted, a sentence each
+	Format     string   // name of the format in the list, e.g. "mtx"
+	SHA256     string   // hex digest of the bytes of the file as stored, before decompression
 }
 
 // Dims returns the numbers of rows and columns.
@@ -99,7 +128,8 @@ func (t *Table) Matrix() matrix.Table {
 	return t.Dense
 }
 
-// row returns row i in full: the matrix's own when it is dense, else written to buf, which has one element a column.
+// row returns row i in full. Of a dense matrix it is the row itself; of a sparse one it is written to buf,
+// which has one element for each column.
 func (t *Table) row(i int, buf []float64) []float64 {
 	if t.Dense != nil {
 		return t.Dense.Row(i)
@@ -117,10 +147,10 @@ func (t *Table) row(i int, buf []float64) []float64 {
 
 // Options says how to read or write.
 type Options struct {
-	Format   string // name in the list; "" = by the extension, looking through .gz and .zst
-	MaxBytes int64  // reading: keep no more than this in memory, else ErrTooLarge; 0 = no limit
-	Held     int64  // of which so much is taken already, by others
-	Threads  int    // goroutines that parse, or make text, at once, 1 = none but the caller's; 0 = as many as processors
+	Format   string // name of the format in the list; "" = by the extension before any .gz or .zst
+	MaxBytes int64  // most bytes in memory while reading, more is ErrTooLarge; 0 = no limit
+	Held     int64  // bytes of MaxBytes that the caller already uses for other things
+	Threads  int    // goroutines that parse, or make text, at once; 1 = only the caller's; 0 = one for each processor
 }
 
 // FormatInfo describes one format.
@@ -128,8 +158,8 @@ type FormatInfo struct {
 	Name        string
 	Extensions  []string // with the dot
 	Description string   // one line
-	Names       bool     // it can hold names of rows and columns
-	ZeroBytes   int      // what each zero takes at least, uncompressed; 0 where a sparse table's are not written
+	Names       bool     // the format can hold names of rows and columns
+	ZeroBytes   int      // least bytes for each zero, uncompressed; 0 if the zeros of a sparse table are not written
 }
 
 type format struct {
@@ -148,7 +178,7 @@ var formats = []format{
 	{FormatInfo{"edges", []string{".edges", ".txt", ".abc"}, "undirected edge list: u v [weight]", true, 0}, readEdges, writeEdges},
 }
 
-// Formats describes the formats that are read and written, in the order help shows them.
+// Formats describes the formats that can be read and written, in the order of the help texts.
 func Formats() []FormatInfo {
 	infos := make([]FormatInfo, len(formats))
 	for i, f := range formats {
@@ -158,8 +188,8 @@ func Formats() []FormatInfo {
 	return infos
 }
 
-// FormatFor describes the format that Open and Create take the named file for: the one wanted, or, when that is "", that of the
-// extension.
+// FormatFor describes the format that Open and Create use for the named file: the wanted one or, if that is
+// "", the format of the extension.
 func FormatFor(name, wanted string) (FormatInfo, error) {
 	f, err := formatFor(name, wanted)
 	if err != nil {
@@ -168,8 +198,8 @@ func FormatFor(name, wanted string) (FormatInfo, error) {
 	return f.FormatInfo, nil
 }
 
-// splitName returns the extension that tells the format of name, in lower case, and the one that tells its
-// compression, ".gz", ".zst" or "".
+// splitName returns the extension of name that gives its format, in lower case, and the one that gives its
+// compression: ".gz", ".zst" or "".
 func splitName(name string) (ext, codec string) {
 	ext = strings.ToLower(filepath.Ext(name))
 	if ext == ".gz" || ext == ".zst" {
@@ -178,7 +208,7 @@ func splitName(name string) (ext, codec string) {
 	return ext, ""
 }
 
-// formatFor finds the format by its name or, when that is "", by the extension of the file's name.
+// formatFor finds the format by the wanted name or, if that is "", by the extension of the file name.
 func formatFor(name, wanted string) (*format, error) {
 	ext, _ := splitName(name)
 	var known []string
@@ -194,9 +224,9 @@ func formatFor(name, wanted string) (*format, error) {
 	case wanted != "":
 		return nil, fmt.Errorf("%w %q: it must be one of %s", ErrUnknownFormat, wanted, list)
 	case ext == "":
-		return nil, fmt.Errorf("%w: %s has no extension to tell it by: say which of %s", ErrUnknownFormat, name, list)
+		return nil, fmt.Errorf("%w: %s has no extension; choose one of %s", ErrUnknownFormat, name, list)
 	}
-	return nil, fmt.Errorf("%w: %s: nothing is known of %s files: say which of %s it is", ErrUnknownFormat, name, ext, list)
+	return nil, fmt.Errorf("%w: %s: the extension %s is unknown; choose one of %s", ErrUnknownFormat, name, ext, list)
 }
 
 // Open reads the named file.
@@ -212,13 +242,13 @@ func Open(name string, opt Options) (*Table, error) {
 	return Read(f, name, opt)
 }
 
-// Read reads a table from r to its end; name is for messages and, without opt.Format, for the extension.
-// It reads r to the end or, after an error, not beyond the call that was under way.
+// Read reads a table from r, up to its end. name is used in messages and, without opt.Format, for its
+// extension. After an error, r is read no further than the call of its Read that is under way.
 func Read(r io.Reader, name string, opt Options) (*Table, error) {
 	return read(r, name, opt, blockSize)
 }
 
-// read is Read with a size for the blocks of text.
+// read is Read with a given size for the blocks of text.
 func read(r io.Reader, name string, opt Options, blockSize int) (*Table, error) {
 	f, err := formatFor(name, opt.Format)
 	if err != nil {

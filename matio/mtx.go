@@ -11,18 +11,19 @@ import (
 	"symnmf/matrix"
 )
 
-// Matrix Market: a banner, comments, a line of sizes, then one entry a line.
-// Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996.
+// This file reads and writes Matrix Market files: a banner, comments, a size line, then one entry a line.
+// Source: R. F. Boisvert, R. Pozo, K. A. Remington, The Matrix Market Exchange Formats: Initial Design,
+// NISTIR 5935, 1996.
 
 const mtxIs = "a Matrix Market file (mtx)"
 
-// mtxHeader is what the banner and the line of sizes say.
+// mtxHeader is the content of the banner and the size line.
 type mtxHeader struct {
 	coordinate, pattern, integer, symmetric bool
-	rows, cols, count                       int64 // count: lines of data that follow
+	rows, cols, count                       int64 // count: number of entries or values that follow
 }
 
-// readMTXHeader reads up to the line of sizes.
+// readMTXHeader reads the file up to and including the size line.
 func readMTXHeader(l *lines) (h mtxHeader, err error) {
 	banner, err := l.next()
 	if err == io.EOF {
@@ -63,14 +64,14 @@ func readMTXHeader(l *lines) (h mtxHeader, err error) {
 	case "symmetric":
 		h.symmetric = true
 	case "skew-symmetric", "hermitian":
-		return h, l.errf("the matrix is %s: only general and symmetric ones are read", words[4])
+		return h, l.errf("the matrix is %s: only general and symmetric matrices can be read", words[4])
 	default:
 		return h, l.errf("symmetry %q: it must be general or symmetric", words[4])
 	}
 
 	line, err := nextMTX(l)
 	if err == io.EOF {
-		return h, l.errf("the line of sizes is missing: the file is truncated")
+		return h, l.errf("the size line is missing: the file is truncated")
 	} else if err != nil {
 		return h, err
 	}
@@ -84,11 +85,11 @@ func readMTXHeader(l *lines) (h mtxHeader, err error) {
 		text, p = field(line, p)
 		var ok bool
 		if *size, ok = parseCount(text); !ok {
-			return h, l.errf("the line of sizes must hold %d whole numbers, not %s", len(wanted), show(line))
+			return h, l.errf("the size line must hold %d whole numbers, not %s", len(wanted), show(line))
 		}
 	}
 	if rest, _ := field(line, p); len(rest) > 0 {
-		return h, l.errf("the line of sizes must hold %d whole numbers, not %s", len(wanted), show(line))
+		return h, l.errf("the size line must hold %d whole numbers, not %s", len(wanted), show(line))
 	}
 	switch {
 	case h.rows > math.MaxInt32 || h.cols > math.MaxInt32:
@@ -118,7 +119,7 @@ func nextMTX(l *lines) ([]byte, error) {
 	}
 }
 
-// parseCount reads a whole number that fits 64 bits.
+// parseCount returns the whole number that text spells, if it fits in 64 bits.
 func parseCount(text []byte) (n int64, ok bool) {
 	for _, c := range text {
 		if c < '0' || c > '9' || n > (math.MaxInt64-9)/10 {
@@ -150,11 +151,11 @@ func readMTX(in *input) (*Table, error) {
 // coordinates is a run of entries "row column [value]".
 type coordinates struct {
 	triples
-	triangle     int   // of the entries off the diagonal so far: -1 lower, 1 upper, 0 when there is none
+	triangle     int   // triangle of the entries off the diagonal so far: -1 lower, 1 upper, 0 if there are none
 	triangleLine int64 // the line that decided it
 }
 
-// parse appends the entries of l to c, and no more than most.
+// parse appends the entries of l to c. It is an error if c then has more than most.
 func (h *mtxHeader) parse(l *lines, c *coordinates, most int64) error {
 	for {
 		line, err := nextMTX(l)
@@ -164,7 +165,7 @@ func (h *mtxHeader) parse(l *lines, c *coordinates, most int64) error {
 			return err
 		}
 		if int64(len(c.row)) == most {
-			return l.errf("more than the %d entries that the line of sizes declares", h.count)
+			return l.errf("more than the %d entries that the size line declares", h.count)
 		}
 		i, p, ok := parseIndex(line, 0)
 		j, p, ok2 := parseIndex(line, p)
@@ -199,7 +200,7 @@ func (h *mtxHeader) parse(l *lines, c *coordinates, most int64) error {
 			if c.triangle == 0 {
 				c.triangle, c.triangleLine = side, l.n
 			} else if side != c.triangle {
-				return l.errf("entry (%d, %d) is on the other side of the diagonal than line %d: a symmetric file gives one triangle; the banner must say general if both are given",
+				return l.errf("entry (%d, %d) is not on the same side of the diagonal as line %d: a symmetric file gives one triangle; the banner must say general if both are given",
 					i, j, c.triangleLine)
 			}
 		}
@@ -224,8 +225,8 @@ func readCoordinates(l *lines, h mtxHeader) (*matrix.CSR, int64, error) {
 	if err := l.in.declared(mulAtMost(h.count, shortest)-1, e.peak(h.rows, h.count), what, l.errf); err != nil {
 		return nil, 0, err
 	}
-	triangle, triangleLine := 0, int64(0) // of all blocks so far
-	// begin empties c, with what is known of the entries before it.
+	triangle, triangleLine := 0, int64(0) // those of all blocks so far
+	// begin empties c and sets the triangle of the entries before it.
 	begin := func(c *coordinates, triangle int, line int64) {
 		*c = coordinates{triples{c.row[:0], c.col[:0], c.val[:0]}, triangle, line}
 	}
@@ -251,8 +252,8 @@ func readCoordinates(l *lines, h mtxHeader) (*matrix.CSR, int64, error) {
 	return e.assemble(int(h.rows), int(h.cols), l.errf)
 }
 
-// parseIndex reads a row or column number from line at p; one too large for 32 bits comes back as some number that is
-// too large.
+// parseIndex reads a row or column number from line at p. For a number that does not fit in 32 bits it
+// returns some number that does not either.
 func parseIndex(line []byte, p int) (i int64, end int, ok bool) {
 	for p < len(line) && isBlank(line[p]) {
 		p++
@@ -265,12 +266,12 @@ func parseIndex(line []byte, p int) (i int64, end int, ok bool) {
 	return i, p, p > start && (p == len(line) || isBlank(line[p]))
 }
 
-// isInteger tells whether a number that parseFloat takes is written as an integer.
+// isInteger reports whether a number that parseFloat accepts is written as an integer.
 func isInteger(text []byte) bool {
 	return !slices.ContainsFunc(text, func(c byte) bool { return c-'0' > 9 && c != '-' && c != '+' })
 }
 
-// parseValues sets vals to the values of l, before which there are so many.
+// parseValues sets vals to the values of l. before is the number of values in front of them.
 func (h *mtxHeader) parseValues(l *lines, vals *[]float64, before int64) error {
 	*vals = (*vals)[:0]
 	for {
@@ -286,7 +287,7 @@ func (h *mtxHeader) parseValues(l *lines, vals *[]float64, before int64) error {
 				break
 			}
 			if before == h.count {
-				return l.errf("more than the %d values that %d×%d means", h.count, h.rows, h.cols)
+				return l.errf("more than the %d values of a %d×%d matrix", h.count, h.rows, h.cols)
 			}
 			v, ok := parseFloat(text)
 			if !ok {
@@ -300,7 +301,7 @@ func (h *mtxHeader) parseValues(l *lines, vals *[]float64, before int64) error {
 	}
 }
 
-// readArray reads the values column by column; of a symmetric matrix, each column from the diagonal down.
+// readArray reads the values column by column. In a symmetric matrix each column begins at the diagonal.
 func readArray(l *lines, h mtxHeader) (*matrix.Dense, error) {
 	if why := hollow(h.rows, h.cols, h.count); why != "" {
 		return nil, l.errf("%s", why)
@@ -352,7 +353,8 @@ func fromColumns(in *input, rows, cols int, vals []float64) (*matrix.Dense, erro
 	return byCol.Transpose(), nil
 }
 
-// fromLowerColumns returns the symmetric n×n matrix of which vals holds the columns from the diagonal down.
+// fromLowerColumns returns the symmetric n×n matrix whose columns, from the diagonal down, follow one another
+// in vals.
 func fromLowerColumns(n int, vals []float64) *matrix.Dense {
 	m := matrix.NewDense(n, n, nil)
 	for j := range n {
@@ -367,7 +369,7 @@ func fromLowerColumns(n int, vals []float64) *matrix.Dense {
 
 func writeMTX(w *writer, t *Table) error {
 	if t.Symmetric && !isSymmetric(t, w.workers) {
-		return fmt.Errorf("%w: the table says that it is symmetric and is not", ErrUnfit)
+		return fmt.Errorf("%w: the table is marked as symmetric but is not", ErrUnfit)
 	}
 	rows, cols := t.Dims()
 	symmetry := "general"
@@ -434,13 +436,14 @@ func lower(m *matrix.CSR, i int) int {
 	return p
 }
 
-// isSymmetric tells whether the matrix equals its transpose, all NaN being equal; a sparse one in its pattern too.
+// isSymmetric reports whether the matrix equals its transpose, where all NaN count as equal. The pattern of a
+// sparse matrix must be symmetric too.
 func isSymmetric(t *Table, workers int) bool {
 	rows, cols := t.Dims()
 	if rows != cols {
 		return false
 	}
-	same := func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y } // 0 is not -0
+	same := func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y } // 0 and -0 differ
 	if t.Sparse != nil {
 		u := t.Sparse.TransposeBy(workers)
 		return slices.Equal(u.RowPtr, t.Sparse.RowPtr) && slices.Equal(u.Col, t.Sparse.Col) && slices.EqualFunc(u.Val, t.Sparse.Val, same)

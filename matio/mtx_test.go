@@ -47,7 +47,7 @@ func TestMTX(t *testing.T) {
 		{name: "skew", text: mtx("coordinate real skew-symmetric", ""), wrong: []string{":1: ", "skew-symmetric"}},
 		{name: "hermitian", text: mtx("coordinate real hermitian", ""), wrong: []string{":1: ", "hermitian"}},
 		{name: "symmetry", text: mtx("coordinate real odd", ""), wrong: []string{":1: ", `"odd"`}},
-		{name: "no sizes", text: mtx("coordinate real general", "% c\n"), wrong: []string{":2: ", "line of sizes is missing"}},
+		{name: "no sizes", text: mtx("coordinate real general", "% c\n"), wrong: []string{":2: ", "size line is missing"}},
 		{name: "two sizes", text: mtx("coordinate real general", "2 2\n"), wrong: []string{":2: ", "3 whole numbers", `"2 2"`}},
 		{name: "four sizes", text: mtx("coordinate real general", "2 2 1 1\n"), wrong: []string{":2: ", "3 whole numbers"}},
 		{name: "negative size", text: mtx("coordinate real general", "2 -2 1\n"), wrong: []string{":2: "}},

@@ -13,20 +13,21 @@ import (
 
 // nodes numbers the ids of an edge list in order of first appearance.
 type nodes struct {
-	sync.RWMutex                  // for low and the maps
-	low          []int32          // of each integer from 0 on, the number after that of its node; 0 where it has not appeared
-	byNumber     map[int64]int32  // of integers that low does not reach
-	byName       map[string]int32 // of ids that are no integers
-	numbers      []int64          // of each node; 0 where the id is no integer
-	names        []string         // "" where it is; none as long as all are
+	sync.RWMutex                  // guards low and the maps
+	low          []int32          // low[id] is 1 plus the number of the node with the integer id, 0 if it has not appeared
+	byNumber     map[int64]int32  // nodes of integers that low does not cover
+	byName       map[string]int32 // nodes of ids that are not integers
+	numbers      []int64          // the integer id of each node, 0 if its id is not an integer
+	names        []string         // the id of each node, "" if it is an integer; nil as long as all ids are integers
 }
 
-// nodeBytes is the memory that a node takes beside its name: its number, the id as number and as text, and its place in low or a map.
+// nodeBytes is the memory that a node takes besides its name: its number, the id as a number and as text, and
+// its place in low or in a map.
 const nodeBytes = 64
 
 func newNodes() nodes { return nodes{byNumber: map[int64]int32{}, byName: map[string]int32{}} }
 
-// find returns the number of the node with the id text, if it has appeared.
+// find returns the number of the node whose id is text, if it has appeared.
 func (ns *nodes) find(text []byte) (i int32, ok bool) {
 	if id, isID := parseID(text); isID {
 		return ns.findNumber(id)
@@ -44,7 +45,8 @@ func (ns *nodes) findNumber(id int64) (i int32, ok bool) {
 	return i, ok
 }
 
-// number returns the number of the node with the id text, a new one at its first appearance, or why it cannot be one.
+// number returns the number of the node whose id is text, a new number at its first appearance. why is the
+// reason if text cannot be an id, else "".
 func (ns *nodes) number(text []byte) (i int32, why string) {
 	if i, ok := ns.find(text); ok {
 		return i, ""
@@ -75,7 +77,8 @@ func (ns *nodes) number(text []byte) (i int32, why string) {
 	return i, checkName(text)
 }
 
-// reach makes low longer if id lies behind its end and not too far: low has up to lowPerNode places a node, twice as many after growing.
+// reach makes low longer if id lies beyond its end but not too far: below lowPerNode places for each node, or
+// below leastLow. low at least doubles when it grows.
 func (ns *nodes) reach(id int64) {
 	const leastLow, lowPerNode = 1 << 10, 4
 	if id < int64(len(ns.low)) || id >= max(leastLow, lowPerNode*int64(len(ns.numbers))) {
@@ -92,7 +95,8 @@ func (ns *nodes) reach(id int64) {
 	}
 }
 
-// parseID returns the integer that text spells in plain decimal, the one way strconv writes it, of at most 18 digits.
+// parseID returns the integer that text spells, if it has at most 18 digits and is in plain decimal, exactly
+// as strconv writes it.
 func parseID(text []byte) (id int64, ok bool) {
 	digits, negative := bytes.CutPrefix(text, []byte("-"))
 	if len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && (len(digits) > 1 || negative) {
@@ -110,7 +114,8 @@ func parseID(text []byte) (id int64, ok bool) {
 	return id, true
 }
 
-// order returns the ids in the order of the matrix, and where each number of appearance goes (nil: it stays).
+// order returns the ids in the order of the matrix. place[k] is the place there of node number k; a nil place
+// means that nodes keep their order.
 func (ns *nodes) order() (ids []string, place []int32) {
 	if ns.names != nil {
 		for i, id := range ns.numbers {
@@ -122,12 +127,12 @@ func (ns *nodes) order() (ids []string, place []int32) {
 	}
 	place = kernel.Room[int32](len(ns.numbers))
 	slices.Sort(ns.numbers)
-	var text []byte // of all ids, in one piece
+	var text []byte // all ids in one piece
 	for i, id := range ns.numbers {
 		k, _ := ns.findNumber(id)
 		place[k] = int32(i)
 		text = strconv.AppendInt(text, id, 10)
-		ns.numbers[i] = int64(len(text)) // no more the id, but where it ends
+		ns.numbers[i] = int64(len(text)) // no longer the id, but its end in text
 	}
 	all, from := string(text), int64(0)
 	ids = make([]string, len(ns.numbers))

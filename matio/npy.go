@@ -12,38 +12,38 @@ import (
 	"symnmf/matrix"
 )
 
-// NumPy's .npy: a magic string, a header that is a Python dictionary, then the values.
-// Source: NumPy Enhancement Proposal 1 and numpy/lib/format.py.
+// This file reads and writes NumPy's .npy: a magic string, a header that is a Python dictionary, then the
+// values. Source: NumPy Enhancement Proposal 1 and numpy/lib/format.py.
 
 const (
 	npyMagic     = "\x93NUMPY"
 	maxNPYHeader = 1 << 16 // bytes; NumPy itself refuses more than 10000 unless told otherwise
 )
 
-// array is an .npy file or member that is read from front to back.
+// array is an .npy file, or a member of an archive, that is read from front to back.
 type array struct {
 	in      *input
-	name    string // of the file, and the member when it is an archive
+	name    string // name of the file, with that of the member in an archive
 	r       io.Reader
 	offset  int64                // bytes read
 	kind    byte                 // b, i, u, f, or S and U for text
-	size    int                  // bytes an item
+	size    int                  // bytes per item
 	decode  func([]byte) float64 // nil for text
 	big     bool                 // big-endian
 	fortran bool
 	shape   []int64
 	left    int64 // items not read yet
-	most    int64 // of a member: the bytes that it can have at most, whatever its header says
+	most    int64 // for a member: upper bound on its bytes, whatever its header says
 	buf     []byte
-	chunk   []float64 // for next: items read together, of which ahead are not handed out
-	ahead   []float64
+	chunk   []float64 // for next: items that were read together
+	ahead   []float64 // those of chunk that next has not returned yet
 }
 
 func (a *array) errf(f string, args ...any) error {
 	return &badFile{fmt.Sprintf("matio: %s: byte %d: %s", a.name, a.offset, fmt.Sprintf(f, args...))}
 }
 
-// full reads len(p) bytes of what the message calls what.
+// full reads len(p) bytes. what names them in the message if the file ends before.
 func (a *array) full(p []byte, what string) error {
 	n, err := io.ReadFull(a.r, p)
 	a.offset += int64(n)
@@ -56,7 +56,7 @@ func (a *array) full(p []byte, what string) error {
 	return nil
 }
 
-// fail passes on an error of the input and places one of the zip reader.
+// fail returns an error of the input as it is, and adds the position to one of the zip reader.
 func (a *array) fail(err error) error {
 	if a.r == io.Reader(a.in) {
 		return err
@@ -164,7 +164,7 @@ func (a *array) parseHeader(text string) error {
 				}
 				size, ok := parseCount([]byte(rest[:k]))
 				rest = rest[k:]
-				next("L") // as Python 2 wrote it
+				next("L") // Python 2 wrote an L after the number
 				if !ok || !next(",") && !strings.HasPrefix(rest, ")") {
 					return malformed()
 				}
@@ -187,7 +187,8 @@ func (a *array) parseHeader(text string) error {
 	return nil
 }
 
-// decoders are the types of values that are read, little-endian; the key is NumPy's code for the kind and the bytes.
+// decoders holds the types of values that can be read, in little-endian order. The key is NumPy's code for
+// the kind and the number of bytes.
 var decoders = map[string]func(b []byte) float64{
 	"b1": func(b []byte) float64 {
 		if b[0] != 0 {
@@ -208,7 +209,8 @@ var decoders = map[string]func(b []byte) float64{
 	"f8": func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) },
 }
 
-// fromHalf returns the value of an IEEE binary16: sign, 5 bits of exponent with bias 15, 10 bits of fraction.
+// fromHalf returns the value of an IEEE binary16, which has a sign, 5 bits of exponent with bias 15, and 10
+// bits of fraction.
 func fromHalf(h uint16) float64 {
 	exp, frac := int(h>>10&0x1f), float64(h&0x3ff)
 	var v float64
@@ -228,7 +230,8 @@ func fromHalf(h uint16) float64 {
 	return v
 }
 
-// parseType reads a type such as <f8: byte order, kind, bytes an item (characters, for U).
+// parseType reads a type such as <f8: byte order, kind, and the number of bytes per item, or of characters for
+// U.
 func (a *array) parseType(descr string) error {
 	if len(descr) < 2 || strings.IndexByte("<>|", descr[0]) < 0 {
 		return a.errf("malformed type %q", descr)
@@ -239,11 +242,11 @@ func (a *array) parseType(descr string) error {
 	switch {
 	case a.decode != nil:
 	case a.kind == 'O':
-		return a.errf("the array holds Python objects: save it as numbers, for instance by x.astype(float)")
+		return a.errf("the array holds Python objects: save it as numbers, for instance with x.astype(float)")
 	case a.kind == 'c':
 		return a.errf("the array is complex (%q): only real matrices can be factored", descr)
-	case !ok || size > 64 || a.kind != 'S' && a.kind != 'U': // short text is the format's name in a SciPy archive
-		return a.errf("type %q is not read: save the array as float64, for instance by x.astype(float)", descr)
+	case !ok || size > 64 || a.kind != 'S' && a.kind != 'U': // in a SciPy archive a short text names the format
+		return a.errf("type %q cannot be read: save the array as float64, for instance with x.astype(float)", descr)
 	}
 	a.big, a.size = descr[0] == '>', int(size)
 	if a.kind == 'U' {
@@ -252,7 +255,8 @@ func (a *array) parseType(descr string) error {
 	return nil
 }
 
-// eps is the unit roundoff of the array's type; integers are exact up to 2^53 and rounded to float64 beyond.
+// eps returns the unit roundoff of the type of the array. Integers are exact up to 2^53, and rounded to
+// float64 beyond.
 func (a *array) eps() float64 {
 	switch {
 	case a.kind == 'f' && a.size == 2:
@@ -263,8 +267,8 @@ func (a *array) eps() float64 {
 	return 0x1p-53
 }
 
-// raw returns the bytes of the next items, at most n of them, little-endian; none when no item is left. They are valid
-// until the next call.
+// raw returns the bytes of the next items in little-endian order, of at most n items, and of none if no item
+// is left. They are valid until the next call.
 func (a *array) raw(n int) ([]byte, error) {
 	n = int(min(int64(n), a.left))
 	a.buf = slices.Grow(a.buf[:0], n*a.size)[:n*a.size]
@@ -284,7 +288,7 @@ func (a *array) raw(n int) ([]byte, error) {
 	return a.buf, nil
 }
 
-// floats appends the next n items to dst, or as many as are left.
+// floats appends the next n items, or as many as are left, to dst.
 func (a *array) floats(dst []float64, n int) ([]float64, error) {
 	if a.decode == nil {
 		return dst, a.errf("the array holds text, not numbers")
@@ -293,7 +297,7 @@ func (a *array) floats(dst []float64, n int) ([]float64, error) {
 	if err != nil {
 		return dst, err
 	}
-	if a.kind == 'f' && a.size == 8 { // most files have these
+	if a.kind == 'f' && a.size == 8 { // the usual type
 		for ; len(b) >= 8; b = b[8:] {
 			dst = append(dst, math.Float64frombits(binary.LittleEndian.Uint64(b)))
 		}
@@ -305,13 +309,14 @@ func (a *array) floats(dst []float64, n int) ([]float64, error) {
 	return dst, nil
 }
 
-// indices appends the next n items to dst, or as many as are left: whole numbers in [0, size), which is at most 2³¹.
+// indices appends the next n items, or as many as are left, to dst. They must be whole numbers in [0, size),
+// where size is at most 2³¹.
 func (a *array) indices(dst []int32, n int, size int64) ([]int32, error) {
 	b, err := a.raw(n)
 	if err != nil {
 		return dst, err
 	}
-	if a.kind == 'i' && a.size == 4 { // most files have these
+	if a.kind == 'i' && a.size == 4 { // the usual type
 		for ; len(b) >= 4; b = b[4:] {
 			k := int32(binary.LittleEndian.Uint32(b))
 			if k < 0 || int64(k) >= size {
@@ -334,7 +339,7 @@ func (a *array) indices(dst []int32, n int, size int64) ([]int32, error) {
 
 const arrayChunk = 1 << 13 // items read at once
 
-// next returns the next item; the caller has compared what is left.
+// next returns the next item. The caller has checked that there is one.
 func (a *array) next() (float64, error) {
 	if len(a.ahead) == 0 {
 		var err error
@@ -364,9 +369,9 @@ func (a *array) indexOf(v float64, size int64) (int64, error) {
 	return int64(v), nil
 }
 
-// all returns every item, and checks that nothing follows.
+// all returns all items, and checks that nothing follows them.
 func (a *array) all() ([]float64, error) {
-	perElement := int64(math.MaxInt64) // an archive's word about the length of a member is no more than a word
+	perElement := int64(math.MaxInt64) // what an archive says about the length of a member is not reliable
 	if a.r == io.Reader(a.in) {
 		perElement = int64(a.size)
 	}
@@ -383,7 +388,7 @@ func (a *array) all() ([]float64, error) {
 	return vals, a.end()
 }
 
-// end checks that nothing follows the values; for a member of an archive this also verifies its checksum.
+// end checks that nothing follows the values. For a member of an archive this also verifies its checksum.
 func (a *array) end() error {
 	var b [1]byte
 	switch n, err := io.ReadFull(a.r, b[:]); {
@@ -395,13 +400,13 @@ func (a *array) end() error {
 	return nil
 }
 
-// matrix reads the values of an array with two dimensions.
+// matrix reads the values of an array, which must have two dimensions.
 func (a *array) matrix() (*matrix.Dense, error) {
 	if len(a.shape) == 1 {
 		return nil, a.errf("the array has one dimension, of %d: a matrix has two; save x.reshape(-1, 1) for one column", a.shape[0])
 	}
 	if len(a.shape) != 2 {
-		return nil, a.errf("the array has %d dimensions, a matrix has two", len(a.shape))
+		return nil, a.errf("the array has %d dimensions, but a matrix has two", len(a.shape))
 	}
 	rows, cols := a.shape[0], a.shape[1]
 	if rows > math.MaxInt32 || cols > math.MaxInt32 {
@@ -439,7 +444,7 @@ func readNPY(in *input) (*Table, error) {
 	return &Table{Dense: m, Eps: a.eps()}, err
 }
 
-// npyHeader returns the header of format 1.0, a multiple of 64 bytes.
+// npyHeader returns a header of format 1.0. Its length is a multiple of 64 bytes.
 func npyHeader(descr, shape string) []byte {
 	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape)
 	const before = len(npyMagic) + 4
@@ -455,7 +460,7 @@ func (w *writer) writeFloats(vals []float64) {
 	inChunks(w, vals, func(v float64) []byte { return binary.LittleEndian.AppendUint64(w.num[:0], math.Float64bits(v)) })
 }
 
-// inChunks writes the bytes of each of list, until w has failed.
+// inChunks writes the bytes of each element of list, until w fails.
 func inChunks[T any](w *writer, list []T, bytes func(v T) []byte) {
 	const chunk = 1 << 13
 	for len(list) > 0 && w.failed() == nil {

@@ -18,10 +18,12 @@ import (
 	"symnmf/matrix"
 )
 
-// NumPy's .npz is a zip archive of .npy files. What SciPy's save_npz puts there: format, shape, data, and for csr, csc
-// and bsr indices and indptr, for coo row and col. Source: scipy/sparse/_matrix_io.py.
+// This file reads and writes NumPy's .npz, a zip archive of .npy files. SciPy's save_npz stores the arrays
+// format, shape and data, and also indices and indptr for csr, csc and bsr, and row and col for coo. Source:
+// scipy/sparse/_matrix_io.py.
 
-// mostDeflate is how many bytes one of DEFLATE can stand for, 258 for two bits, and a little more.
+// mostDeflate is an upper bound on the bytes that one byte of DEFLATE stands for, which are 258 for two bits,
+// and a little more.
 const mostDeflate = 1040
 
 // archive is an .npz file.
@@ -36,7 +38,7 @@ func (z *archive) errf(f string, args ...any) error {
 	return &badFile{fmt.Sprintf("matio: %s: %s", z.in.name, fmt.Sprintf(f, args...))}
 }
 
-// open opens a member; an archive is closed as a whole.
+// open opens a member. All members are closed together with the archive.
 func (z *archive) open(name string) (*array, error) {
 	f := z.members[name]
 	if f == nil {
@@ -73,7 +75,7 @@ func (z *archive) openIndices(name string) (*array, error) {
 	return a, nil
 }
 
-// vector refuses an array that has not one dimension.
+// vector returns an error if the array does not have one dimension.
 func (a *array) vector() error {
 	if len(a.shape) != 1 {
 		return a.errf("the array has %d dimensions instead of one", len(a.shape))
@@ -101,7 +103,7 @@ func readNPZ(in *input) (*Table, error) {
 	var data []byte
 	total := in.atMost
 	if total >= 0 {
-		total++ // room to meet the end without growing
+		total++ // room to reach the end of the file without growing
 	}
 	for {
 		var err error
@@ -156,11 +158,11 @@ func readNPZ(in *input) (*Table, error) {
 		return nil, z.errf("the archive holds no array")
 	}
 	slices.Sort(names)
-	return nil, z.errf("the archive holds %d arrays (%s) and is not from scipy.sparse.save_npz: save the one that is meant",
+	return nil, z.errf("the archive holds %d arrays (%s) and is not from scipy.sparse.save_npz: save only the one to read",
 		len(names), shorten(fmt.Sprintf("%q", names)))
 }
 
-// shorten cuts a text for a message.
+// shorten shortens a text for a message.
 func shorten(s string) string {
 	const most = 200
 	if len(s) > most {
@@ -208,7 +210,7 @@ func (z *archive) readSparse() (*Table, error) {
 	case "coo":
 		err = z.coordinates(e, rows, cols, data)
 	default:
-		return nil, z.errf("SciPy's format %q is not read: save x.tocsr()", format)
+		return nil, z.errf("SciPy's format %q cannot be read: save x.tocsr()", format)
 	}
 	if err != nil {
 		return nil, err
@@ -217,7 +219,8 @@ func (z *archive) readSparse() (*Table, error) {
 	return t, err
 }
 
-// rows reads the format csr into the arrays that the matrix will have: in a graph that fills the memory there is room for nothing else.
+// rows reads the format csr directly into the arrays of the matrix, since a graph that fills the memory
+// leaves no room for others.
 func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates int64, err error) {
 	if err := data.vector(); err != nil {
 		return nil, 0, err
@@ -229,7 +232,7 @@ func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates
 	n := indices.left
 	for _, a := range []*array{indices, data} {
 		if need := mulAtMost(n, int64(a.size)); need > a.most {
-			return nil, 0, a.errf("%d numbers are declared, which take %d bytes, but the archive cannot hold more than %d of them: it is truncated or its header is wrong", n, need, a.most)
+			return nil, 0, a.errf("%d numbers are declared, which take %d bytes, but the archive cannot hold more than %d for them: it is truncated or its header is wrong", n, need, a.most)
 		}
 	}
 	if why := hollow(rows, cols, n); why != "" {
@@ -256,7 +259,7 @@ func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates
 			return nil, 0, err
 		}
 	}
-	var val []float64 // none as long as all are 1
+	var val []float64 // nil as long as all values are 1
 	for read := int64(0); data.left > 0; read = n - data.left {
 		if data.chunk, err = data.floats(data.chunk[:0], arrayChunk); err != nil {
 			return nil, 0, err
@@ -277,7 +280,7 @@ func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates
 	if err := errors.Join(indices.end(), data.end()); err != nil {
 		return nil, 0, err
 	}
-	longest := int64(0) // of the rows that will be sorted
+	longest := int64(0) // the longest of the rows that will be sorted
 	for i := range int(rows) {
 		if from, to := rowPtr[i], rowPtr[i+1]; to-from > max(longest, sortedInPlace) && !slices.IsSorted(col[from:to]) {
 			longest = to - from
@@ -294,7 +297,7 @@ func (z *archive) rows(rows, cols int64, data *array) (m *matrix.CSR, duplicates
 	return inOrder(z.in, int(rows), int(cols), rowPtr, col, val, false)
 }
 
-// compressed reads the formats csc, and bsr, whose entries are blocks of br×bc values.
+// compressed reads the format csc, and the format bsr, whose entries are blocks of br×bc values.
 func (z *archive) compressed(e *entries, format string, rows, cols int64, data *array) error {
 	br, bc := int64(1), int64(1)
 	dims := 1
@@ -345,14 +348,15 @@ func (z *archive) compressed(e *entries, format string, rows, cols int64, data *
 	return errors.Join(indices.end(), data.end())
 }
 
-// pointers reads where each row, or column, begins among the indices, each of which has so many values of data, and opens those.
+// pointers reads where each of the majors rows (or columns) begins among the indices, and opens the indices.
+// values is the number of values of data for each index.
 func (z *archive) pointers(rows, cols, majors, values int64, data *array) (ptr []float64, indices *array, err error) {
 	pointers, err := z.openIndices("indptr")
 	if err != nil {
 		return nil, nil, err
 	}
 	if pointers.left != majors+1 {
-		return nil, nil, pointers.errf("%d pointers for a %d×%d matrix, %d are needed", pointers.left, rows, cols, majors+1)
+		return nil, nil, pointers.errf("%d pointers for a %d×%d matrix, but %d are needed", pointers.left, rows, cols, majors+1)
 	}
 	if ptr, err = pointers.all(); err != nil {
 		return nil, nil, err
@@ -426,7 +430,7 @@ func writeNPZ(w *writer, t *Table) error {
 	a := t.Sparse
 	le := binary.LittleEndian
 	length := fmt.Sprintf("(%d,)", a.NNZ())
-	descr := "<i4" // as SciPy, which gives both arrays of indices one type where that is possible
+	descr := "<i4" // like SciPy, which gives both arrays of indices the same type if possible
 	if a.NNZ() > math.MaxInt32 {
 		descr = "<i8"
 	}

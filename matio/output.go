@@ -19,15 +19,17 @@ import (
 	"symnmf/matrix"
 )
 
-// writer collects what a format writes. Its errors stick: Flush returns the first.
+// writer buffers what a format writes. Its errors stick: Flush returns the first.
 type writer struct {
 	*bufio.Writer
 	num     [32]byte // room for one number
-	workers int      // that make what parts writes
+	workers int      // number of goroutines of parts
 }
 
-// parts writes what rowWriters write for the rows lo ≤ i < hi of each part, which all workers make at once. A part holds some partNumbers numbers, of which
-// row i has so many as numbers says; where a row has more than partMost, or for one worker, rows are written one after the other. The first error ends it.
+// parts divides the rows into parts lo ≤ i < hi and writes them in order, each by a rowWriter from start. All
+// workers make parts at once. A part holds about partNumbers numbers; numbers(i) is the number of numbers in
+// row i. If a row has more than partMost numbers, or if there is one worker, rows are written one after the
+// other without keeping their text. The first error ends it.
 func (w *writer) parts(rows int, numbers func(i int) int, start func() rowWriter) error {
 	type part struct {
 		text  bytes.Buffer
@@ -50,7 +52,7 @@ func (w *writer) parts(rows int, numbers func(i int) int, start func() rowWriter
 	for i := range rows {
 		longest = max(longest, numbers(i))
 	}
-	if w.workers <= 1 || longest > partMost { // no text is kept
+	if w.workers <= 1 || longest > partMost {
 		write := start()
 		for s := range spans {
 			write(w, s.lo, s.hi)
@@ -66,17 +68,18 @@ func (w *writer) parts(rows int, numbers func(i int) int, start func() rowWriter
 		}
 		p.text.Reset()
 		p.write(p.w, s.lo, s.hi)
-		p.w.Flush() // a buffer takes all
+		p.w.Flush() // writing to a buffer does not fail
 	}, func(p *part) error {
 		_, err := w.Write(p.text.Bytes())
 		return err
 	})
 }
 
-// rowWriter writes rows to w. One is never called by two at once, and may keep what it writes on.
+// rowWriter writes the rows lo ≤ i < hi to w. A rowWriter is never called by two goroutines at once, so it
+// may reuse its work space.
 type rowWriter func(w *writer, lo, hi int)
 
-// rowLengths returns how many entries each row has.
+// rowLengths returns a function that gives the number of entries of a row.
 func rowLengths(m *matrix.CSR) func(i int) int {
 	return func(i int) int { return int(m.RowPtr[i+1] - m.RowPtr[i]) }
 }
@@ -84,10 +87,11 @@ func rowLengths(m *matrix.CSR) func(i int) int {
 const (
 	writeBuffer = 1 << 16
 	partNumbers = 1 << 13
-	partMost    = 1 << 16 // in a row of which more than one part is kept at a time
+	partMost    = 1 << 16 // most numbers in a row if several parts are kept at a time
 )
 
-// failed returns the first error. Who writes much asks after each row: what comes after it goes nowhere.
+// failed returns the first error of the writer. Code that writes much calls it after each row, since nothing
+// is written after an error.
 func (w *writer) failed() error {
 	_, err := w.Write(nil)
 	return err
@@ -98,13 +102,13 @@ func (w *writer) float(v float64) { w.Write(strconv.AppendFloat(w.num[:0], v, 'g
 
 func (w *writer) int(v int64) { w.Write(strconv.AppendInt(w.num[:0], v, 10)) }
 
-// Create writes t under the given name, in opt.Format or the format of the extension, compressed when the name ends in
-// .gz or .zst. The file appears whole or not at all, see [Atomic].
+// Create writes t to the named file, in opt.Format or the format of the extension. The file is compressed if
+// the name ends in .gz or .zst. It appears whole or not at all, see [Atomic].
 func Create(name string, t *Table, opt Options) error {
 	return CreateContext(context.Background(), name, t, opt)
 }
 
-// CreateContext is Create that gives up, with its error, when ctx ends.
+// CreateContext is Create, but stops with the error of ctx when ctx ends.
 func CreateContext(ctx context.Context, name string, t *Table, opt Options) error {
 	f, err := formatFor(name, opt.Format)
 	if err != nil {
@@ -116,7 +120,7 @@ func CreateContext(ctx context.Context, name string, t *Table, opt Options) erro
 		case ".gz":
 			z = gzip.NewWriter(w)
 		case ".zst":
-			// One goroutine, so that the bytes do not depend on the machine.
+			// With one goroutine the bytes do not depend on the machine.
 			if z, err = zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)); err != nil {
 				return err
 			}
@@ -124,14 +128,14 @@ func CreateContext(ctx context.Context, name string, t *Table, opt Options) erro
 			return f.to(w, t, opt.Threads)
 		}
 		if err := f.to(z, t, opt.Threads); err != nil {
-			z.Close() // its goroutines end; what it wrote is dropped with the file
+			z.Close() // ends its goroutines; its output is dropped with the file
 			return err
 		}
 		return z.Close()
 	})
 }
 
-// untilDone writes until ctx ends.
+// untilDone is a writer that fails once ctx has ended.
 type untilDone struct {
 	ctx context.Context
 	to  io.Writer
@@ -144,8 +148,9 @@ func (w untilDone) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// Write writes t to w in the named format. Values are stored as float64 or shortest decimals, so nothing is lost but
-// names, in formats that hold none ([FormatInfo]), and stored zeros, in those for which a zero is not an entry.
+// Write writes t to w in the named format. Values are stored as float64 or as shortest decimals. Nothing is
+// lost except names, in formats that hold none ([FormatInfo]), and stored zeros, in formats where a zero is
+// not an entry.
 func Write(w io.Writer, t *Table, format string) error {
 	f, err := formatFor("", format)
 	if err != nil {
@@ -154,7 +159,7 @@ func Write(w io.Writer, t *Table, format string) error {
 	return f.to(w, t, 0)
 }
 
-// to checks the table and writes it, with so many goroutines; 0 means as many as processors.
+// to checks the table and writes it with the given number of goroutines. 0 means one for each processor.
 func (f *format) to(w io.Writer, t *Table, workers int) error {
 	if (t.Dense == nil) == (t.Sparse == nil) {
 		return fmt.Errorf("%w: exactly one of Dense and Sparse must be set", ErrUnfit)
@@ -173,15 +178,18 @@ func (f *format) to(w io.Writer, t *Table, workers int) error {
 	return buffered.Flush()
 }
 
-// Atomic gives name the content that write produces, or leaves what was there: the content goes to a temporary file in
-// the same directory, which is synced to disk and renamed, and removed on failure. Links are followed, and a file that
-// is replaced keeps its permissions. Written to directly is what is there but no regular file (a pipe, a device), and the file that
-// standard output or standard error goes to (/dev/stdout), where it stands.
+// Atomic replaces the named file by the content that write produces, or leaves it as it was. The content goes
+// to a temporary file in the same directory, which is synced to disk and renamed, or removed on failure.
+// Links are followed, and a file that is replaced keeps its permissions.
+//
+// Two kinds of existing files are written to directly: those that are not regular (a pipe, a device), and the
+// file to which standard output or standard error goes (/dev/stdout), at its current position.
 func Atomic(name string, write func(w io.Writer) error) error {
 	return AtomicContext(context.Background(), name, write)
 }
 
-// AtomicContext is Atomic that gives up, with its error, when ctx ends and content, which is what Atomic calls write, writes on.
+// AtomicContext is Atomic with the function write called content. It stops with the error of ctx when content
+// writes after ctx has ended.
 func AtomicContext(ctx context.Context, name string, content func(w io.Writer) error) error {
 	write := func(w io.Writer) error { return content(untilDone{ctx, w}) }
 	var f *os.File
@@ -210,16 +218,16 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 		if target, err = filepath.EvalSymlinks(name); err != nil {
 			return fmt.Errorf("matio: %w", err)
 		}
-	default: // of a link that leads nowhere yet, what it names is made
+	default: // if name is a link to a file that does not exist yet, that file is created
 		if link, err := os.Readlink(name); err == nil {
 			if target = link; !filepath.IsAbs(link) {
 				target = filepath.Dir(name) + string(filepath.Separator) + link
 			}
 		}
 	}
-	for range 100 { // another program may have taken a name
+	for range 100 { // another program may have taken the name
 		temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".symnmf-%016x.tmp", rand.Uint64()))
-		f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm) // less the umask, as any new file
+		f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm) // less the umask, as for any new file
 		if !os.IsExist(err) {
 			break
 		}

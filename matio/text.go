@@ -10,18 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// lines reads a text file, or a block of one, line by line, without copying a line that lies in the buffer.
+// lines reads a text file, or a block of one, line by line. It does not copy a line that lies in the buffer.
 type lines struct {
 	in     *input
-	quoted bool // quotes may enclose the ends of lines
+	quoted bool // quotes may enclose line ends
 	buf    []byte
-	r, w   int   // buf[r:w] is read and not yet handed out
-	n      int64 // number of the line handed out last, from 1
-	err    error // what ended the reading
+	r, w   int   // buf[r:w] has been read but not yet returned
+	n      int64 // number of the line returned last, from 1
+	err    error // the error that ended reading
 }
 
-// newLines reads the first bytes: it drops a UTF-8 byte-order mark and refuses UTF-16 and binary files by name; is
-// says what the file should be.
+// newLines reads the first bytes of a file. It drops a UTF-8 byte-order mark, and refuses UTF-16 and known
+// binary files. is names the expected kind of file.
 func newLines(in *input, is string) (*lines, error) {
 	const enough = 16 // bytes
 	l := &lines{in: in, buf: make([]byte, max(in.blockSize, enough)), n: 1}
@@ -44,14 +44,14 @@ func newLines(in *input, is string) (*lines, error) {
 
 const bom = "\ufeff"
 
-// errf makes an error about the line handed out last.
+// errf returns an error about the line returned last.
 func (l *lines) errf(f string, args ...any) error { return l.errAt(l.n, f, args...) }
 
 func (l *lines) errAt(line int64, f string, args ...any) error {
 	return &badFile{fmt.Sprintf("matio: %s:%d: %s", l.in.name, line, fmt.Sprintf(f, args...))}
 }
 
-// fill reads more into the buffer, making room first.
+// fill reads more bytes into the buffer, after making room.
 func (l *lines) fill() {
 	if l.r > 0 {
 		l.w = copy(l.buf, l.buf[l.r:l.w])
@@ -69,7 +69,8 @@ func (l *lines) fill() {
 	l.w += n
 }
 
-// next returns the next line without its end (LF or CRLF), valid until the following call, or io.EOF.
+// next returns the next line without its end (LF or CRLF), or io.EOF. The line is valid until the following
+// call.
 func (l *lines) next() ([]byte, error) {
 	searched := l.r
 	for {
@@ -101,7 +102,7 @@ func trimCR(line []byte) []byte {
 	return line
 }
 
-// show quotes text of the file for a message, shortened.
+// show quotes text of the file for a message, and shortens it.
 func show(text []byte) string {
 	const most = 40
 	if len(text) > most {
@@ -110,7 +111,7 @@ func show(text []byte) string {
 	return strconv.Quote(string(text))
 }
 
-// count returns how many there are, in words for one of them or more.
+// count returns n with a noun: one if n is 1, else more.
 func count(n int64, one, more string) string {
 	if n == 1 {
 		more = one
@@ -118,13 +119,14 @@ func count(n int64, one, more string) string {
 	return strconv.FormatInt(n, 10) + " " + more
 }
 
-// checkName returns why a text cannot name a row or a node, or "". Names must survive any of the text formats and JSON.
+// checkName returns the reason why a text cannot name a row or a node, or "" if it can. Names must survive
+// all text formats and JSON.
 func checkName(name []byte) string {
 	switch {
 	case len(name) == 0:
 		return "a name is empty"
 	case !utf8.Valid(name):
-		return "the name " + show(name) + " is not UTF-8: convert the file, for instance by iconv -f latin1 -t utf-8"
+		return "the name " + show(name) + " is not UTF-8: convert the file, for instance with iconv -f latin1 -t utf-8"
 	case bytes.ContainsFunc(name, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' }):
 		return "the name " + show(name) + " holds a control character"
 	case bytes.Contains(name, []byte(bom)):
@@ -133,16 +135,16 @@ func checkName(name []byte) string {
 	return ""
 }
 
-// pow10 are the powers of ten that float64 holds exactly.
+// pow10 holds the powers of ten that are exact in float64.
 var pow10 = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// parseFloat returns the float64 nearest to the decimal number b, ties to even, or the special value that b spells as
-// nan, inf or infinity in any case, with or without sign. When b is no number ok is false; v is then infinite when
-// b is a number too large for float64, else 0.
+// parseFloat returns the float64 nearest to the decimal number b, ties to even, or the special value that b
+// spells as nan, inf or infinity, in upper or lower case, with or without a sign. If b is not such a number,
+// ok is false, and v is infinite if b is a number too large for float64, else 0.
 //
-// Numbers of at most 18 digits, value m·10^e with m < 2^53 and |e| ≤ 22, take one rounding: m and 10^|e| are exact and
-// IEEE division or multiplication rounds once (Clinger 1990). Others go to strconv.
+// A number m·10^e of at most 18 digits with m < 2^53 and |e| ≤ 22 takes one rounding: m and 10^|e| are exact,
+// and an IEEE division or multiplication rounds once (Clinger 1990). Other numbers go to strconv.
 func parseFloat(b []byte) (v float64, ok bool) {
 	p, n := 0, len(b)
 	negative := false
@@ -205,7 +207,7 @@ func parseFloat(b []byte) (v float64, ok bool) {
 	return v, true
 }
 
-// parseFloatSlow takes every spelling of parseFloat.
+// parseFloatSlow is parseFloat for every spelling, by strconv.
 func parseFloatSlow(b []byte) (v float64, ok bool) {
 	if bytes.ContainsAny(b, "xX_") { // strconv would take hexadecimal
 		return 0, false
@@ -214,7 +216,7 @@ func parseFloatSlow(b []byte) (v float64, ok bool) {
 	if err == nil {
 		return v, true
 	}
-	if len(b) == 4 && (b[0] == '-' || b[0] == '+') && strings.EqualFold(string(b[1:]), "nan") { // as C prints it
+	if len(b) == 4 && (b[0] == '-' || b[0] == '+') && strings.EqualFold(string(b[1:]), "nan") { // C prints -nan
 		return math.NaN(), true
 	}
 	if math.IsInf(v, 0) { // strconv's range error
@@ -223,7 +225,7 @@ func parseFloatSlow(b []byte) (v float64, ok bool) {
 	return 0, false
 }
 
-// notNumber says what is wrong with a text that parseFloat refused with the value v.
+// notNumber describes what is wrong with a text for which parseFloat returned v and false.
 func notNumber(text []byte, v float64) string {
 	switch {
 	case math.IsInf(v, 0):
@@ -236,7 +238,8 @@ func notNumber(text []byte, v float64) string {
 
 func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// field returns the next run of bytes that are not blank in line from p, and where it ends; empty at the end.
+// field returns the next run of nonblank bytes in line, from p on, and the position where it ends. The run is
+// empty at the end of the line.
 func field(line []byte, p int) (text []byte, end int) {
 	for p < len(line) && isBlank(line[p]) {
 		p++

@@ -20,7 +20,7 @@ import (
 	"symnmf/matio"
 )
 
-// answer is a factorization with all that is told of it.
+// answer is a factorization with everything that is reported about it.
 type answer struct {
 	flags       *fitFlags
 	command     []string
@@ -36,7 +36,7 @@ type answer struct {
 	record record
 }
 
-// number is a float64 that JSON shows as null when it is not finite.
+// number is a float64 that is null in JSON if it is not finite.
 type number float64
 
 func (x number) MarshalJSON() ([]byte, error) {
@@ -62,7 +62,7 @@ type record struct {
 	Seed         uint64      `json:"seed"`
 	Threads      int         `json:"threads"`
 	Runs         []runRecord `json:"runs"`
-	Kicks        *kickRecord `json:"kicks,omitempty"` // where they were asked for
+	Kicks        *kickRecord `json:"kicks,omitempty"` // nil unless they were requested
 	Sweeps       int         `json:"sweeps"`
 	Seconds      number      `json:"seconds"`
 	Status       string      `json:"status"`
@@ -91,14 +91,14 @@ type runRecord struct {
 	Status    string `json:"status"`
 }
 
-// kickRecord tells of the kicks of the run that was kept.
+// kickRecord describes the kicks of the run that is kept.
 type kickRecord struct {
 	Made   int    `json:"made"`
-	Taken  int    `json:"taken"` // that found a lower objective
+	Taken  int    `json:"taken"` // kicks that found a lower objective
 	Before number `json:"relative_error_before"`
 }
 
-// limits are what bounds the run; null means no bound.
+// limits are the bounds of the run. null means no bound.
 type limits struct {
 	Sweeps  *int    `json:"max_sweeps"`
 	Seconds *number `json:"time_limit_seconds"`
@@ -115,7 +115,7 @@ func orNull[T comparable](x T) *T {
 	return &x
 }
 
-// take fills in everything from the result.
+// take fills in the answer from the result.
 func (a *answer) take(res *symnmf.Result, h *history) {
 	a.res, a.assign, a.trace = res, cluster.Assign(res.H), res.Trace
 	if a.trace == nil {
@@ -153,8 +153,8 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 	}
 }
 
-// answerFiles are the files of an answer. run.json is the last to appear and the first to go: a directory that has it has the
-// others, all of one answer.
+// answerFiles are the files of an answer. run.json appears last and is removed first, so a directory that has
+// it has all the others, from the same answer.
 var answerFiles = []struct {
 	name  string
 	write func(*answer, io.Writer) error
@@ -171,10 +171,10 @@ func (a *answer) writeFiles() error {
 	for _, file := range answerFiles {
 		files = append(files, outFile{file.name, func(w io.Writer) error { return file.write(a, w) }})
 	}
-	return writeFiles(context.Background(), a.flags.out, files) // of an interrupted run, too
+	return writeFiles(context.Background(), a.flags.out, files) // also after an interrupt
 }
 
-// isAnswerFile tells whether an answer has a file of that name.
+// isAnswerFile reports whether an answer has a file of that name.
 func isAnswerFile(name string) bool {
 	for _, file := range answerFiles {
 		if file.name == name {
@@ -184,23 +184,26 @@ func isAnswerFile(name string) bool {
 	return false
 }
 
-// outFile is a file of an output directory, in which no other has its name.
+// outFile is a file of an output directory. Names in a directory are unique.
 type outFile struct {
 	name  string
 	write func(io.Writer) error
 }
 
-// writeFiles writes an output directory: all files aside, what is no file (a pipe) where it is, and then each file takes its name, which
-// needs no more room; the last is the last to appear and the first to go. Links are followed, and a file that is replaced keeps its permissions, as
-// matio.Atomic has it. When ctx ends before, none takes its name.
+// writeFiles writes the files of an output directory. It first writes them all aside and then renames them,
+// which needs no more space. The last of files is removed first and renamed last. What exists but is not a
+// regular file, such as a pipe, is written to directly.
+//
+// As with matio.Atomic, links are followed, and a file that is replaced keeps its permissions. If ctx ends
+// before the renaming, no file gets its name.
 func writeFiles(ctx context.Context, out string, files []outFile) error {
 	aside, remove, err := makeAside(out)
 	if err != nil {
 		return cannotWrite(out, err)
 	}
 	defer remove()
-	ready := map[string]bool{}   // aside
-	written := map[string]bool{} // where they are
+	ready := map[string]bool{}   // written aside
+	written := map[string]bool{} // written directly
 	for _, file := range files {
 		name := file.name
 		old, err := os.Lstat(filepath.Join(out, name))
@@ -250,7 +253,7 @@ func writeFiles(ctx context.Context, out string, files []outFile) error {
 	return nil
 }
 
-// writeFile is matio.AtomicContext with errors that speak of the file and not of the temporary one.
+// writeFile is matio.AtomicContext with errors that name the file and not the temporary one.
 func writeFile(ctx context.Context, name string, write func(io.Writer) error) error {
 	if err := matio.AtomicContext(ctx, name, write); err != nil {
 		return cannotWrite(name, err)
@@ -258,7 +261,7 @@ func writeFile(ctx context.Context, name string, write func(io.Writer) error) er
 	return nil
 }
 
-// text writes a float64 in the shortest form that reads back equal; nothing for NaN.
+// text returns a float64 in the shortest form that reads back equal, or "" for NaN.
 func text(x float64) string {
 	if math.IsNaN(x) {
 		return ""
@@ -311,7 +314,7 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// summary tells a person what came out.
+// summary writes a summary for people to standard error.
 func (a *answer) summary(s *streams) {
 	d, f, res := a.data, a.flags, a.res
 	what := "similarity"
@@ -333,11 +336,11 @@ func (a *answer) summary(s *streams) {
 		switch {
 		case k.Made == f.kicks:
 		case f.sweeps > 0 && res.Sweeps >= f.sweeps:
-			ended = fmt.Sprintf(", as --max-sweeps %d counts theirs, too", f.sweeps)
+			ended = fmt.Sprintf(", since --max-sweeps %d includes their sweeps", f.sweeps)
 		case f.time > 0 && res.Time >= f.time:
-			ended = ", as the time was over"
+			ended = ", since the time limit was reached"
 		}
-		fmt.Fprintf(s.err, "%d of %s made%s: %d found a lower objective; relative error before them %s\n", k.Made, count(int64(f.kicks), "kick", "kicks"), ended, k.Taken, percent(float64(k.Before)))
+		fmt.Fprintf(s.err, "%d of %s made%s: %d found a lower objective; relative error before the kicks %s\n", k.Made, count(int64(f.kicks), "kick", "kicks"), ended, k.Taken, percent(float64(k.Before)))
 	}
 	fmt.Fprintf(s.err, "relative error %s, KKT residual %.3g\n", showError(res.RelErr, res.ErrFloor), res.KKT)
 	switch {
@@ -345,7 +348,7 @@ func (a *answer) summary(s *streams) {
 	case res.LowerBound == 0:
 		fmt.Fprintf(s.err, "the lower bound is 0, found in another %s\n", showTime(res.BoundTime))
 	default:
-		fmt.Fprintf(s.err, "no H of %s has an error below %s, found in another %s\n", count(int64(f.rank), "column", "columns"), percent(res.LowerBound), showTime(res.BoundTime))
+		fmt.Fprintf(s.err, "no H with %s has an error below %s, found in another %s\n", count(int64(f.rank), "column", "columns"), percent(res.LowerBound), showTime(res.BoundTime))
 	}
 	if o := a.record.Original; o != nil {
 		fmt.Fprintf(s.err, "relative error against the original, %s: %s\n", o.Input, showError(float64(o.RelErr), float64(o.ErrFloor)))
@@ -353,10 +356,10 @@ func (a *answer) summary(s *streams) {
 	sizes := slices.Sorted(slices.Values(a.record.ClusterSizes))
 	fmt.Fprintf(s.err, "cluster sizes %d to %d, median %g", sizes[0], sizes[len(sizes)-1], median(sizes))
 	if res.ZeroRows > 0 {
-		fmt.Fprintf(s.err, "; %s in none", count(int64(res.ZeroRows), "item", "items"))
+		fmt.Fprintf(s.err, "; %s in no cluster", count(int64(res.ZeroRows), "item", "items"))
 	}
 	if res.ZeroColumns > 0 {
-		fmt.Fprintf(s.err, "; %s of H empty", count(int64(res.ZeroColumns), "column", "columns"))
+		fmt.Fprintf(s.err, "; %s of H", count(int64(res.ZeroColumns), "zero column", "zero columns"))
 	}
 	fmt.Fprintln(s.err)
 	if f.verbose && a.record.PeakMemory != nil {
@@ -367,7 +370,7 @@ func (a *answer) summary(s *streams) {
 	}
 }
 
-// runTable lists the runs; the one kept is marked.
+// runTable lists the runs and marks the one that is kept.
 func (a *answer) runTable(s *streams) {
 	t := tabwriter.NewWriter(s.err, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "run\tobjective\terror\tKKT\tsweeps\tseconds\t")
@@ -383,7 +386,8 @@ func (a *answer) runTable(s *streams) {
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'g', 5, 64) + " %" }
 
-// showError writes a relative error, with the floor where that matters; below it is only noise, and the truth below twice that.
+// showError formats a relative error, with the rounding floor where that matters. An x below the floor is
+// only noise, and the true error is then below twice the floor.
 func showError(x, floor float64) string {
 	switch {
 	case x > 0 && x < floor:

@@ -24,11 +24,12 @@ import (
 func newBench(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "compare methods: make the runs of a plan, draw what they recorded",
-		Long: `Compare methods on data sets from the same starts, by one error and one clock.
+		Short: "compare methods: make the runs of a plan and draw the results",
+		Long: `Compare methods on data sets, from the same starts, by one error and one clock.
 
-'bench run' makes the runs of a plan and keeps each in DIR as it ends; stopped or killed, the same command goes on.
-'bench tables' and 'bench report' draw tables and curves from what DIR holds.`,
+'bench run' makes the runs of a plan and records each in DIR as it ends. If it is stopped or killed,
+the same command continues. 'bench tables' and 'bench report' draw tables and curves from the
+records in DIR.`,
 		Example: `  symnmf bench run quick -o records
   symnmf bench tables records
   symnmf bench run paper -o sixty --data sets --starts 1
@@ -42,7 +43,7 @@ func newBench(s *streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(s.err)
 			cmd.Help()
-			return usageError{msg: "say what to do: run, tables, report or plans", command: cmd}
+			return usageError{msg: "no command given: choose one of run, tables, report and plans", command: cmd}
 		},
 	}
 	cmd.AddCommand(newBenchRun(s), newBenchTables(s), newBenchReport(), newBenchPlans(s))
@@ -67,16 +68,20 @@ func newBenchRun(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run PLAN -o DIR",
 		Short: "make the runs of a plan that DIR does not hold yet",
-		Long: `Make the runs of PLAN, a file or the name of a plan from 'symnmf bench plans', and append each to DIR/records.jsonl when
-it ends. Those already there are not made again, so the same command goes on after an interruption of any kind.
---experiments, --sets and --methods choose the runs that are made now; later commands may add others to the same DIR.
---time-limit, --starts and --threads change the plan, and a DIR holds the records of one.
+		Long: `Make the runs of PLAN, a file or the name of a plan from 'symnmf bench plans', and append each to
+DIR/records.jsonl when it ends. Runs already recorded there are not made again, so the same command
+continues after any interruption.
 
-Runs use one thread unless the plan or --threads says otherwise, so that no method gains by how well it uses several.`,
+--experiments, --sets and --methods choose the runs to make now; later commands may add others to
+the same DIR. --time-limit, --starts and --threads change the plan, and one DIR holds the records
+of one plan only.
+
+Runs use one thread unless the plan or --threads says otherwise, so that no method gains from how
+well it uses several.`,
 		Example: `  symnmf bench run quick -o records
   symnmf bench run paper -o ten --data sets --time-limit 10s
   symnmf bench run my.plan -o mine --data sets --methods cd-cyclic-0,rowblock-rand`,
-		Args: exactArgs("a PLAN: a file or a name from 'symnmf bench plans'"),
+		Args: exactArgs("a PLAN (a file or a name from 'symnmf bench plans')"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.plan = args[0]
 			if err := f.check(cmd); err != nil {
@@ -94,18 +99,18 @@ Runs use one thread unless the plan or --threads says otherwise, so that no meth
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVarP(&f.out, "out", "o", "", "`DIR` of the records (required)")
-	flags.StringVar(&f.data, "data", "", "`DIR` with the data sets, a folder each; those that are missing are left out")
-	flags.DurationVar(&f.limit, "time-limit", 0, "time `D` in place of every time limit of the plan, as 10s; 0 = the plan's (default 0)")
-	wholeVar(flags, &f.starts, "starts", "", 0, "at most `N` starts of each method; 0 = the plan's (default 0)")
-	flags.StringSliceVar(&f.experiments, "experiments", nil, "only the experiments `NAME[,NAME...]`")
-	flags.StringSliceVar(&f.sets, "sets", nil, "only the sets `NAME[,NAME...]`")
-	flags.StringSliceVar(&f.methods, "methods", nil, "only the methods `NAME[,NAME...]`, as the plan labels them")
-	wholeVar(flags, &f.threads, "threads", "t", 0, "`N` processors for every run; 0 = the plan's, which is 1 unless it says otherwise (default 0)")
+	flags.StringVar(&f.data, "data", "", "`DIR` with the data sets, one folder each; missing sets\nare left out")
+	flags.DurationVar(&f.limit, "time-limit", 0, "use time `D`, such as 10s, in place of every time limit\nof the plan; 0 = keep them (default 0)")
+	wholeVar(flags, &f.starts, "starts", "", 0, "make at most `N` starts of each method; 0 = as planned\n(default 0)")
+	flags.StringSliceVar(&f.experiments, "experiments", nil, "make only runs of the experiments `NAME[,NAME...]`")
+	flags.StringSliceVar(&f.sets, "sets", nil, "make only runs on the sets `NAME[,NAME...]`")
+	flags.StringSliceVar(&f.methods, "methods", nil, "make only runs of the methods `NAME[,NAME...]`, by\ntheir labels in the plan")
+	wholeVar(flags, &f.threads, "threads", "t", 0, "use `N` processors for every run; 0 = as planned, which\nis 1 unless the plan says otherwise (default 0)")
 	memoryFlag(flags, &f.memory)
-	flags.BoolVar(&f.mixed, "mixed", false, "go on with records of another version or machine, whose times do not compare")
-	flags.BoolVar(&f.list, "list", false, "list the runs and make none")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
-	flags.BoolVar(&f.still, "no-progress", false, "no moving line")
+	flags.BoolVar(&f.mixed, "mixed", false, "continue records of another version or machine, whose\ntimes are not comparable")
+	flags.BoolVar(&f.list, "list", false, "list the runs without making them")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no summary")
+	flags.BoolVar(&f.still, "no-progress", false, "do not show a moving progress line")
 	return cmd
 }
 
@@ -115,11 +120,11 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 	case f.out == "" && !f.list:
 		return bad("bench run needs -o DIR, where the records go")
 	case f.limit < 0:
-		return bad("--time-limit %v: 0 means the plan's, a limit is above 0", f.limit)
+		return bad("--time-limit %v: it must be above 0, or 0 for the limits of the plan", f.limit)
 	case f.starts < 0:
-		return bad("--starts %d: 0 means the plan's, a number is above 0", f.starts)
+		return bad("--starts %d: it must be above 0, or 0 for the number of the plan", f.starts)
 	case f.threads < 0 || f.threads > mostThreads:
-		return bad("--threads %d: 0 means the plan's, and %d is the most", f.threads, mostThreads)
+		return bad("--threads %d: it must be from 1 to %d, or 0 for the number of the plan", f.threads, mostThreads)
 	}
 	if info, err := os.Stat(f.data); f.data != "" && (err != nil || !info.IsDir()) {
 		return inputf("--data %s: no such directory", f.data)
@@ -127,7 +132,7 @@ func (f *benchFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// read returns the plan with what the flags change.
+// read returns the plan with the changes that the flags ask for.
 func (f *benchFlags) read() (*experiment.Plan, error) {
 	var plan *experiment.Plan
 	text, err := os.ReadFile(f.plan)
@@ -140,9 +145,9 @@ func (f *benchFlags) read() (*experiment.Plan, error) {
 	case errors.Is(err, os.ErrNotExist):
 		near := didYouMean(f.plan, experiment.PlanNames(), "")
 		if near == "" {
-			near = ": the program has " + strings.Join(experiment.PlanNames(), ", ")
+			near = ": the built-in plans are " + strings.Join(experiment.PlanNames(), ", ")
 		}
-		return nil, usagef("%s: neither a file nor a plan of the program%s", f.plan, near)
+		return nil, usagef("%s: neither a file nor a built-in plan%s", f.plan, near)
 	default:
 		err = inputf("%s: %w", f.plan, reason(err))
 	}
@@ -188,7 +193,7 @@ func (f *benchFlags) run(s *streams) error {
 	if err != nil && ctx.Err() != nil {
 		errors.As(context.Cause(ctx), &sig)
 		if !f.quiet {
-			fmt.Fprintf(s.err, "%d of %d runs recorded in %s; the same command goes on\n", out.Before+out.Made, out.Total, f.out)
+			fmt.Fprintf(s.err, "%d of %d runs recorded in %s; the same command continues\n", out.Before+out.Made, out.Total, f.out)
 		}
 		return sig
 	}
@@ -196,7 +201,7 @@ func (f *benchFlags) run(s *streams) error {
 		return err
 	}
 	if out.Total == 0 {
-		return usagef("plan %s: none of its data is here; --data DIR says where sets are", plan.Name)
+		return usagef("plan %s: none of its data sets is here; --data DIR says where they are", plan.Name)
 	}
 	if !f.quiet && out.Before+out.Made > 0 {
 		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Before+out.Made), "run", "runs"), f.out, out.Made, inShell(f.out))
@@ -213,20 +218,20 @@ func (f *benchFlags) run(s *streams) error {
 	return nil
 }
 
-// begin tells what there is to do.
+// begin reports what there is to do.
 func (f *benchFlags) begin(plan *experiment.Plan, out experiment.Outcome, s *streams) {
 	if len(plan.LeftOut) > 0 {
-		s.warn("left out, for this program lacks it: " + strings.Join(plan.LeftOut, ", "))
+		s.warn("left out, since this program lacks it: " + strings.Join(plan.LeftOut, ", "))
 	}
 	if len(out.Missing) > 0 {
-		where := "; --data DIR says where sets are"
+		where := "; --data DIR says where the sets are"
 		if f.data != "" {
-			where = ", for " + f.data + " has none of them"
+			where = ", since " + f.data + " has none of them"
 		}
 		s.warn("left out: " + strings.Join(out.Missing, ", ") + where)
 	}
 	if out.Dropped > 0 {
-		s.warn(fmt.Sprintf("the last line of %s was not whole (%d bytes): dropped, and its run made again", filepath.Join(f.out, experiment.RecordsFile), out.Dropped))
+		s.warn(fmt.Sprintf("the last line of %s was incomplete (%d bytes): it is dropped, and its run is made again", filepath.Join(f.out, experiment.RecordsFile), out.Dropped))
 	}
 	if out.Total == 0 {
 		return
@@ -241,12 +246,12 @@ func (f *benchFlags) begin(plan *experiment.Plan, out experiment.Outcome, s *str
 		fmt.Fprintf(s.err, ", at most %s of the solver's clock%s", showTime(out.Limits), rest)
 	}
 	if out.Unbounded > 0 {
-		fmt.Fprintf(s.err, ", %d without a limit in time", out.Unbounded)
+		fmt.Fprintf(s.err, ", %d without a time limit", out.Unbounded)
 	}
 	fmt.Fprintln(s.err)
 }
 
-// inShell writes a name as a shell reads it back, in double quotes where it needs any.
+// inShell returns a name in the form in which a shell reads it back, in double quotes if it needs any.
 func inShell(name string) string {
 	plain := func(c rune) bool {
 		return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_./:,+@%=", c) || c == filepath.Separator
@@ -265,7 +270,7 @@ func writeLines(w io.Writer, lines []string) error {
 	return b.Flush()
 }
 
-// benchProgress tells how far a plan is, by runs.
+// benchProgress shows how many runs of a plan are done.
 type benchProgress struct{ progress }
 
 func (p *benchProgress) show(now experiment.Progress) {
@@ -274,7 +279,7 @@ func (p *benchProgress) show(now experiment.Progress) {
 	}
 	at := now.Done
 	if now.Record == nil {
-		at++ // the one at work
+		at++ // the current run
 	}
 	line := fmt.Sprintf("run %d of %d, %s", at, now.Total, now.Key)
 	if r := now.Record; r == nil {
@@ -301,8 +306,8 @@ func newBenchTables(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tables DIR",
 		Short: "print the tables of the records in DIR, or write them and the curves to files",
-		Long: `Print the tables of the records in DIR. With -o, write every table as .txt, .csv and .tex, every chart as .csv, .svg and
-.png, and every gallery of pictures as .svg and .png.`,
+		Long: `Print the tables of the records in DIR. With -o, write every table as .txt, .csv and .tex, every
+chart as .csv, .svg and .png, and every gallery of pictures as .svg and .png.`,
 		Example: `  symnmf bench tables records
   symnmf bench tables records --only table4,table6 --format latex
   symnmf bench tables records -o drawn`,
@@ -310,9 +315,9 @@ func newBenchTables(s *streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch given := cmd.Flags().Changed; {
 			case f.out == "" && f.force:
-				return usageError{"--force is about the directory of -o, which is missing", cmd}
+				return usageError{"--force needs -o DIR", cmd}
 			case f.out != "" && given("format"):
-				return usageError{"--format is about what is printed; -o writes every table as .txt, .csv and .tex", cmd}
+				return usageError{"--format is only for printed tables; -o writes every table as .txt, .csv and .tex", cmd}
 			}
 			return f.run(args[0], s)
 		},
@@ -320,10 +325,10 @@ func newBenchTables(s *streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	f.format = "text"
-	choiceFlag(cmd, &f.format, "format", "how tables are printed", "text", "csv", "latex")
-	flags.StringSliceVar(&f.only, "only", nil, "only the tables and figures `NAME[,NAME...]`, as their files are named")
+	choiceFlag(cmd, &f.format, "format", "format of the printed tables", "text", "csv", "latex")
+	flags.StringSliceVar(&f.only, "only", nil, "only the tables and figures `NAME[,NAME...]`, by the\nnames of their files")
 	flags.StringVarP(&f.out, "out", "o", "", "write files into `DIR`")
-	flags.BoolVar(&f.force, "force", false, "write into a DIR that is not empty")
+	flags.BoolVar(&f.force, "force", false, "write into DIR even if it is not empty")
 	return cmd
 }
 
@@ -354,7 +359,7 @@ func (f *drawFlags) run(dir string, s *streams) error {
 	return w.Flush()
 }
 
-// drawn reads the records of a directory and draws them.
+// drawn reads the records in a directory and returns the page drawn from them.
 func drawn(dir string) (*drawing.Page, error) {
 	records, err := experiment.Read(dir)
 	if err != nil {
@@ -363,7 +368,7 @@ func drawn(dir string) (*drawing.Page, error) {
 	return experiment.Draw(records), nil
 }
 
-// narrow leaves only what --only names.
+// narrow reduces the page to what --only names.
 func (f *drawFlags) narrow(page *drawing.Page) error {
 	if f.only == nil {
 		return nil
@@ -383,7 +388,7 @@ func (f *drawFlags) narrow(page *drawing.Page) error {
 		if !slices.Contains(names, name) {
 			near := didYouMean(name, names, "")
 			if near == "" {
-				near = ": there are " + strings.Join(names, ", ")
+				near = ": choose one of " + strings.Join(names, ", ")
 			}
 			return usagef("--only: no table or figure %q%s", name, near)
 		}
@@ -391,7 +396,7 @@ func (f *drawFlags) narrow(page *drawing.Page) error {
 	return nil
 }
 
-// write makes the files.
+// write writes the page into the files of -o.
 func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
 		return usagef("-o %s: %s", f.out, notEmpty)
@@ -405,7 +410,7 @@ func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	defer leave()
 	var files []outFile
 	put := func(name string, write func(io.Writer) error) {
-		again := func(file outFile) bool { return file.name == name } // the last of a name is kept
+		again := func(file outFile) bool { return file.name == name } // the last one with a name is kept
 		files = append(slices.DeleteFunc(files, again), outFile{name, write})
 	}
 	for _, section := range page.Sections {
@@ -424,7 +429,7 @@ func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 			put(g.Name+".png", g.WritePNG)
 		}
 	}
-	if len(files) > 0 { // of an empty page there is none
+	if len(files) > 0 { // an empty page has none
 		if err := orSignal(ctx, writeFiles(ctx, f.out, files)); err != nil {
 			return err
 		}
@@ -444,7 +449,7 @@ func newBenchReport() *cobra.Command {
 			if out == "" {
 				return usageError{msg: "bench report needs -o FILE.html", command: cmd}
 			}
-			if ext := strings.ToLower(filepath.Ext(out)); ext != ".html" && ext != ".htm" { // nor the records themselves
+			if ext := strings.ToLower(filepath.Ext(out)); ext != ".html" && ext != ".htm" { // this also protects the records
 				return usageError{msg: fmt.Sprintf("-o %s: the page is HTML; give a name that ends in .html", out), command: cmd}
 			}
 			page, err := drawn(args[0])
@@ -463,7 +468,7 @@ func newBenchReport() *cobra.Command {
 func newBenchPlans(s *streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plans [NAME]",
-		Short: "list the plans inside the program, or print one, to be changed and given to run as a file",
+		Short: "list the built-in plans, or print one as a start for a plan of your own",
 		Example: `  symnmf bench plans
   symnmf bench plans quick > mine.plan`,
 		Args: atMostArgs("NAME"),
@@ -475,7 +480,7 @@ func newBenchPlans(s *streams) *cobra.Command {
 			if !ok {
 				near := didYouMean(args[0], experiment.PlanNames(), "")
 				if near == "" {
-					near = ": there are " + strings.Join(experiment.PlanNames(), ", ")
+					near = ": choose one of " + strings.Join(experiment.PlanNames(), ", ")
 				}
 				return usagef("unknown plan %q%s", args[0], near)
 			}

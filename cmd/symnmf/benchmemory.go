@@ -7,7 +7,7 @@ import (
 	"symnmf/matrix"
 )
 
-// benchFits refuses a run of bench that would need more than limit bytes.
+// benchFits returns an error if a run of bench would need more than limit bytes.
 func benchFits(need experiment.Need, limit int64) error {
 	predicted := benchAhead(need)
 	if predicted <= mostBytes(limit) {
@@ -17,7 +17,7 @@ func benchFits(need experiment.Need, limit int64) error {
 		"smaller sets or ranks in the plan, or a selection without that run (--experiments, --sets, --methods)")
 }
 
-// benchAhead predicts the bytes that it needs at once, the table included.
+// benchAhead predicts the most bytes that a run of bench needs at once, including the table.
 func benchAhead(need experiment.Need) float64 {
 	sh := shape{
 		rows: need.Rows, cols: need.Cols, items: need.Items, sparse: need.Sparse, stored: need.Stored, table: need.Bytes(), held: need.Held,

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// takeDir makes the directory for this run, and unless forced keeps it empty for it until leave, which removes it if nothing has been written.
+// takeDir makes the directory for this run and, without force, holds it for this run until leave is called.
+// leave removes the directories that takeDir has made and that are still empty.
 func takeDir(dir string, force bool) (leave func(), err error) {
 	made, err := claimDir(dir)
 	if err != nil {
@@ -28,7 +29,8 @@ func takeDir(dir string, force bool) (leave func(), err error) {
 	}, nil
 }
 
-// claimDir makes the directory and finds out whether files can be made in it, before the work whose answer it is for. It returns those it has made, the inner ones first.
+// claimDir makes the directory and checks that files can be created in it, before the work begins. It returns
+// the directories it has made, inner ones first.
 func claimDir(dir string) (made []string, err error) {
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
 		if _, err := os.Lstat(d); !os.IsNotExist(err) || d == filepath.Dir(d) {
@@ -47,7 +49,9 @@ func claimDir(dir string) (made []string, err error) {
 	return made, nil
 }
 
-// holdDir keeps an empty directory for this run until release: another that would hold it is refused, as is one that is not empty by now. Nothing is written for that, so that nothing stays, however this process ends.
+// holdDir holds an empty directory for this run until release is called. It returns an error if another run
+// holds the directory or if it is no longer empty. It locks the directory and writes nothing, so nothing is
+// left behind however this process ends.
 func holdDir(dir string) (release func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -55,30 +59,31 @@ func holdDir(dir string) (release func(), err error) {
 	}
 	if !lock(f) {
 		f.Close()
-		return nil, usagef("-o %s: another run is about to write there; --force writes into it all the same", dir)
+		return nil, usagef("-o %s: another run is about to write there; --force writes into it anyway", dir)
 	}
 	entries, err := f.Readdirnames(-1)
 	if err != nil {
 		f.Close()
 		return nil, cannotWrite(dir, err)
 	}
-	if slices.ContainsFunc(entries, func(name string) bool { return !strings.HasPrefix(name, ".symnmf-") }) { // such a one is of a run that tries the directory, too
+	// Another run that checks the directory makes a .symnmf- file there for a moment, see probe.
+	if slices.ContainsFunc(entries, func(name string) bool { return !strings.HasPrefix(name, ".symnmf-") }) {
 		f.Close()
 		return nil, usagef("-o %s: %s", dir, notEmpty)
 	}
 	return func() { f.Close() }, nil
 }
 
-const notEmpty = "the directory is not empty; --force writes into it all the same"
+const notEmpty = "the directory is not empty; --force writes into it anyway"
 
 // removeEmpty removes the directories that are empty.
 func removeEmpty(dirs []string) {
 	for _, d := range dirs {
-		os.Remove(d) // fails for others
+		os.Remove(d) // fails if d is not empty
 	}
 }
 
-// claimFile finds out the same for the directory of a file, which is not touched.
+// claimFile checks, before the work begins, that the named file can be written. It does not touch the file.
 func claimFile(name string) error {
 	target := name
 	switch old, err := os.Stat(name); {
@@ -86,7 +91,7 @@ func claimFile(name string) error {
 		return cannotWrite(name, err)
 	case err == nil && old.IsDir():
 		return fmt.Errorf("cannot write the file %s: it is a directory", name)
-	case err == nil && !old.Mode().IsRegular(): // a pipe or a device, which is written to as it is
+	case err == nil && !old.Mode().IsRegular(): // a pipe or a device, which is written to directly
 		return nil
 	case err == nil:
 		if target, err = filepath.EvalSymlinks(name); err != nil {
@@ -99,7 +104,7 @@ func claimFile(name string) error {
 	return nil
 }
 
-// probe makes a file in a directory and removes it.
+// probe creates a file in a directory and removes it.
 func probe(dir string) error {
 	f, err := os.CreateTemp(dir, ".symnmf-*")
 	if err != nil {

@@ -28,12 +28,15 @@ func newClique(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clique GRAPH",
 		Short: "find a large clique: items that are all joined to each other",
-		Long: `Find a large clique of GRAPH, items that are all joined to each other, by rank-one nonnegative approximation: every
-positive entry off the diagonal is an edge, whatever its size. Its items go to standard output, a line each. It has been checked
-that they are a clique and that no other item extends it; a larger one elsewhere is possible, the less likely the more runs.`,
+		Long: `Find a large clique of GRAPH, a set of items that are all joined to each other, by rank-one
+nonnegative approximation. Every positive entry off the diagonal is an edge, whatever its size. The
+items go to standard output, one per line.
+
+It is checked that they form a clique and that no other item extends it. There may be a larger
+clique elsewhere; more runs make that less likely.`,
 		Example: `  symnmf clique demo:karate
   symnmf clique graph.mtx.gz --runs 100 --json`,
-		Args: exactArgs("a GRAPH: a file, - or demo:NAME"),
+		Args: exactArgs("a GRAPH (a file, - or demo:NAME)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.input.name = args[0]
 			if f.runs < 1 {
@@ -44,10 +47,10 @@ that they are a clique and that no other item extends it; a larger one elsewhere
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	wholeVar(flags, &f.runs, "runs", "", 10, "`N` random starts, of which the largest clique is kept")
-	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
+	wholeVar(flags, &f.runs, "runs", "", 10, "make `N` runs from random starts and keep the largest\nclique")
+	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes all random choices\n(default 0)")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no summary")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no summary")
 	f.input.defineFormat(cmd, "format", "GRAPH")
 	f.repairs.define(cmd)
 	f.input.defineMemory(cmd)
@@ -55,7 +58,7 @@ that they are a clique and that no other item extends it; a larger one elsewhere
 	return cmd
 }
 
-// cliqueRecord is what clique tells.
+// cliqueRecord is what clique reports.
 type cliqueRecord struct {
 	Version     string   `json:"version"`
 	Input       string   `json:"input"`
@@ -69,12 +72,13 @@ type cliqueRecord struct {
 	Seed        uint64   `json:"seed"`
 	Runs        int      `json:"runs"`
 	BestRun     int      `json:"best_run"`
-	ExactRuns   int      `json:"exact_runs"` // that ended in a maximal clique by themselves
+	ExactRuns   int      `json:"exact_runs"` // runs that ended in a maximal clique by themselves
 	Seconds     float64  `json:"seconds"`
 	Warnings    []string `json:"warnings"`
 }
 
-// unweigh makes every positive entry 1: as edges they count whatever their size, which may be out of the range of a norm.
+// unweigh sets every positive entry to 1. All positive entries count as edges, and their size might be beyond
+// the range of a norm.
 func (d *dataset) unweigh() error {
 	var data []float64
 	switch t := d.table.(type) {
@@ -88,7 +92,7 @@ func (d *dataset) unweigh() error {
 			data[p] = 1
 		}
 	}
-	if a := d.table.Asymmetry(); a.Diff > 0 { // one that rounding has left in one direction alone
+	if a := d.table.Asymmetry(); a.Diff > 0 { // rounding has left an entry in one direction only
 		return d.symmetrize(matrix.Maximum, a.Pairs)
 	}
 	return nil
@@ -101,7 +105,7 @@ func (f *cliqueFlags) run(s *streams) error {
 		return err
 	}
 	if rows, cols := d.table.Dims(); d.items != similarity || rows != cols {
-		return inputf("%s: %d×%d is no graph", d.name, rows, cols)
+		return inputf("%s: a %d×%d table is not a graph", d.name, rows, cols)
 	}
 	if err := d.repair(f.repairs); err != nil {
 		return err
@@ -112,7 +116,7 @@ func (f *cliqueFlags) run(s *streams) error {
 		if err := d.unweigh(); err != nil {
 			return err
 		}
-		d.warnings = append(d.warnings, "entries other than 1 count as edges like all others")
+		d.warnings = append(d.warnings, "entries other than 1 count as edges, whatever their size")
 	}
 	for _, w := range d.warnings {
 		s.warn(w)
@@ -166,7 +170,7 @@ func (f *cliqueFlags) run(s *streams) error {
 		return err
 	}
 	if !f.quiet {
-		fmt.Fprintf(s.err, "%s of %d, all joined, and no other joined to all; the largest of %s, %d of which ended in such a set by themselves\n",
+		fmt.Fprintf(s.err, "a clique of %s out of %d that no other item extends: the largest of %s, %d of which ended in a maximal clique by themselves\n",
 			count(int64(rec.Size), "item", "items"), rec.N, count(int64(rec.Runs), "run", "runs"), rec.ExactRuns)
 	}
 	return err

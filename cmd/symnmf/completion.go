@@ -26,7 +26,7 @@ func newCompletion(s *streams) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(s.out)
 			}
-			return usageError{msg: "unknown shell " + args[0] + ": there are " + strings.Join(shells, ", "), command: cmd}
+			return usageError{msg: "unknown shell " + args[0] + ": choose one of " + strings.Join(shells, ", "), command: cmd}
 		},
 	}
 }

@@ -24,25 +24,25 @@ func newConvert(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert IN OUT",
 		Short: "convert between file formats: " + formatNames(),
-		Long: `Read IN (a file, - or demo:NAME) and write OUT (a file, or - for standard output), in the formats of their extensions
-or of --from and --to. OUT ending in .gz or .zst is compressed. Values are numbers of double precision, and keep
-every bit of it; names are lost in formats without them.`,
+		Long: `Read IN (a file, - or demo:NAME) and write OUT (a file, or - for standard output). Their formats
+follow from their extensions, or from --from and --to. OUT is compressed if it ends in .gz or .zst.
+Values are in double precision and keep every bit. Names are lost in formats that hold none.`,
 		Example: `  symnmf convert graph.edges graph.mtx.gz
   symnmf convert demo:karate - --to edges`,
-		Args: exactArgs("an IN: a file, - or demo:NAME", "an OUT: a file or -"),
+		Args: exactArgs("IN (a file, - or demo:NAME)", "OUT (a file or -)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.input.name, f.out = args[0], args[1]
 			if f.out == "-" && f.to == "" {
-				return usageError{"writing to standard output needs --to, for there is no extension to tell it by", cmd}
+				return usageError{"writing to standard output needs --to, since there is no extension to name the format", cmd}
 			}
 			if f.out != "-" && f.input.isFile(f.out) {
-				return usageError{fmt.Sprintf("OUT %s: that is IN, which it would replace", f.out), cmd}
+				return usageError{fmt.Sprintf("OUT %s: this is IN, which would be overwritten", f.out), cmd}
 			}
 			return f.run(s)
 		},
 	}
 	f.input.defineFormat(cmd, "from", "IN")
-	formatFlag(cmd, &f.to, "to", "the format of OUT (by its extension when left out)")
+	formatFlag(cmd, &f.to, "to", "format of OUT (default: by its extension)")
 	f.input.defineMemory(cmd)
 	return cmd
 }
@@ -80,32 +80,34 @@ func (f *convertFlags) run(s *streams) error {
 	defer release()
 	err = matio.CreateContext(ctx, f.out, t, matio.Options{Format: f.to})
 	if errors.Is(err, matio.ErrUnknownFormat) {
-		return fmt.Errorf("%w; --to says it", err)
+		return fmt.Errorf("%w; set the format with --to", err)
 	}
 	return orSignal(ctx, cannotWrite(f.out, err))
 }
 
-// roomToWrite refuses what writing t takes beside it, if it exceeds the limit: as edges, or as a symmetric mtx, a transpose, and the entries of a dense table.
+// roomToWrite returns an error if the memory that writing t takes beside t would exceed the limit. Edges take
+// a transpose, and of a dense table also its entries; a sparse symmetric mtx takes a transpose.
 func (d *dataset) roomToWrite(t *matio.Table, out, to string) error {
 	info, err := matio.FormatFor(out, to)
 	if err != nil {
-		return nil // which writing will say
+		return nil // writing reports the error
 	}
 	switch {
 	case info.Name == "edges" && t.Dense != nil:
-		return d.room(24*float64(d.nonzeros()), "entries that are not 0, and their transpose,")
+		return d.room(24*float64(d.nonzeros()), "its nonzero entries and their transpose")
 	case t.Sparse != nil && (info.Name == "edges" || info.Name == "mtx" && t.Symmetric):
 		table, _ := d.bytes()
-		return d.room(table, "its transpose") // which is as large
+		return d.room(table, "its transpose") // the transpose is as large as the table
 	}
 	return nil
 }
 
-// losses says when the names of t are lost in the format of out, and when its zeros would fill a disk.
+// losses returns warnings for a table that is written in the format of out: that its names are lost, and that
+// its zeros would take much space.
 func losses(t *matio.Table, out, to string) (told []string) {
 	info, err := matio.FormatFor(out, to)
 	if err != nil {
-		return nil // and writing will say so
+		return nil // writing reports the error
 	}
 	others := func(fit func(matio.FormatInfo) bool) string {
 		var names []string
@@ -117,27 +119,28 @@ func losses(t *matio.Table, out, to string) (told []string) {
 		return strings.Join(names, ", ")
 	}
 	if !info.Names && !(onlyPlaces(t.RowIDs) && onlyPlaces(t.ColIDs)) {
-		told = append(told, fmt.Sprintf("%s holds no names: those of the items are left out; %s keep them", info.Name, others(func(f matio.FormatInfo) bool { return f.Names })))
+		told = append(told, fmt.Sprintf("%s holds no names, so those of the items are lost; %s keep them", info.Name, others(func(f matio.FormatInfo) bool { return f.Names })))
 	}
 	if t.Sparse == nil {
 		return told
 	}
 	rows, cols := t.Dims()
 	if size, large := withZeros(info, rows, cols, t.Sparse.NNZ()); large {
-		told = append(told, fmt.Sprintf("%s holds every zero: %d×%d numbers take %s or more, uncompressed; %s hold what is not zero", info.Name, rows, cols, showBytes(size),
+		told = append(told, fmt.Sprintf("%s stores every zero: %d×%d numbers take %s or more uncompressed; %s store only nonzero entries", info.Name, rows, cols, showBytes(size),
 			others(func(f matio.FormatInfo) bool { return f.ZeroBytes == 0 })))
 	}
 	return told
 }
 
-// withZeros returns the least size in bytes of a matrix with all its zeros, and whether that is much: 1 GiB, and ten times as many numbers as are stored.
+// withZeros returns the least size in bytes of a matrix that is written with all its zeros. large says that
+// this is at least 1 GiB and that the matrix has at least ten times as many numbers as are stored.
 func withZeros(info matio.FormatInfo, rows, cols int, stored int64) (size float64, large bool) {
 	cells := float64(rows) * float64(cols)
 	size = cells * float64(info.ZeroBytes)
 	return size, size >= 1<<30 && cells >= 10*float64(stored)
 }
 
-// onlyPlaces tells whether names say no more than the place: there are none, or they are 0, 1, … or 1, 2, ….
+// onlyPlaces reports whether the names only count the items: there are none, or they are 0, 1, … or 1, 2, ….
 func onlyPlaces(ids []string) bool {
 	from := func(first int) bool {
 		for i, id := range ids {

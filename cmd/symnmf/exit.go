@@ -22,7 +22,7 @@ import (
 	"symnmf/matrix"
 )
 
-// The exit codes; a signal adds its number to 128.
+// The exit codes. That of a signal is 128 plus its number.
 const (
 	exitOK           = 0
 	exitFailure      = 1
@@ -47,7 +47,7 @@ type inputError struct{ error }
 
 func inputf(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
 
-// signalError says which signal ended the work; the answer so far has been written.
+// signalError says which signal ended the work. The answer so far has been written.
 type signalError struct{ syscall.Signal }
 
 func (e signalError) Error() string {
@@ -60,7 +60,7 @@ func (e signalError) Error() string {
 	return "interrupted"
 }
 
-// orSignal returns err, or in place of an error the signal that has ended ctx.
+// orSignal returns err, or, if err is not nil and a signal has ended ctx, that signal.
 func orSignal(ctx context.Context, err error) error {
 	var sig signalError
 	if err != nil && errors.As(context.Cause(ctx), &sig) {
@@ -74,7 +74,7 @@ var (
 	errMemory       = errors.New("would exceed the memory limit")
 )
 
-// exitCode is the one place where errors become exit codes.
+// exitCode returns the exit code for an error. It is the only place that decides it.
 func exitCode(err error) int {
 	var usage usageError
 	var input inputError
@@ -88,7 +88,7 @@ func exitCode(err error) int {
 		return false
 	}
 	switch {
-	case err == nil, is(syscall.EPIPE): // whoever read us has read enough
+	case err == nil, is(syscall.EPIPE): // the reader of the pipe has read enough
 		return exitOK
 	case errors.As(err, &sig):
 		return 128 + int(sig.Signal)
@@ -107,7 +107,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// finish tells the user of err, if it is one, and returns the exit code.
+// finish returns the exit code for err and, unless that is 0, prints the message of err.
 func (s *streams) finish(err error) int {
 	code := exitCode(err)
 	if code == exitOK {
@@ -137,9 +137,13 @@ func (s *streams) paint(text, color string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-// catchSignals returns a context that the first SIGINT, SIGTERM or SIGHUP (the terminal was closed) ends, with a signalError as its cause. The second
-// SIGINT or SIGTERM ends the process at once, as any signal does before this call and after release, and takes along what is unfinished. A SIGHUP does not,
-// for a terminal and its shell each send one; a process that was started to ignore it, by nohup, goes on doing so.
+// catchSignals returns a context that ends at the first SIGINT, SIGTERM or SIGHUP (the terminal was closed),
+// with a signalError as its cause.
+//
+// A later SIGINT or SIGTERM removes unfinished files and ends the process at once. A later SIGHUP has no
+// effect, since a terminal and its shell each send one. Before this call and after release a signal ends the
+// process as usual, except SIGHUP after a first SIGHUP. A process that was started to ignore SIGHUP, by
+// nohup, goes on ignoring it.
 func catchSignals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := make(chan os.Signal, 1)
@@ -165,7 +169,7 @@ func catchSignals() (ctx context.Context, release func()) {
 	}()
 	return ctx, sync.OnceFunc(func() {
 		if sig := (signalError{}); errors.As(context.Cause(ctx), &sig) && sig.Signal == syscall.SIGHUP {
-			signal.Ignore(syscall.SIGHUP) // the shell's may be on its way, and the answer not yet printed
+			signal.Ignore(syscall.SIGHUP) // that of the shell may still come before the answer is printed
 		}
 		signal.Stop(caught)
 		close(released)
@@ -174,7 +178,8 @@ func catchSignals() (ctx context.Context, release func()) {
 	})
 }
 
-// dieOf removes what is unfinished and ends the process by the signal, or, where it was started to ignore that, by its exit code.
+// dieOf removes unfinished files and ends the process by the signal or, if the process was started to ignore
+// that, with its exit code.
 func dieOf(sig syscall.Signal) {
 	unfinished.Lock() // for good
 	for dir := range unfinished.dirs {
@@ -182,19 +187,19 @@ func dieOf(sig syscall.Signal) {
 	}
 	signal.Reset(sig)
 	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(sig) == nil {
-		time.Sleep(time.Second) // it is on its way
+		time.Sleep(time.Second) // for the signal to arrive
 	}
 	os.Exit(exitCode(signalError{sig}))
 }
 
-// unfinished are the directories of files that have not got their names yet. Whoever gives them their names holds the lock: so either all
-// of them have got theirs when the process is ended, or none.
+// unfinished holds the directories of files that do not have their final names yet. The files are renamed
+// under the lock, so when the process ends either all of them have their names or none.
 var unfinished = struct {
 	sync.Mutex
 	dirs map[string]bool
 }{dirs: map[string]bool{}}
 
-// makeAside makes such a directory inside another. remove takes it away.
+// makeAside makes a directory for unfinished files inside dir. remove deletes it.
 func makeAside(dir string) (aside string, remove func(), err error) {
 	unfinished.Lock()
 	defer unfinished.Unlock()
@@ -210,7 +215,7 @@ func makeAside(dir string) (aside string, remove func(), err error) {
 	}, nil
 }
 
-// openFile opens a file that the user named as input; what hinders it is bad input.
+// openFile opens a file that the user named as input. A failure counts as bad input.
 func openFile(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -223,7 +228,7 @@ func openFile(name string) (*os.File, error) {
 	return f, nil
 }
 
-// reason returns what the system says of a file, without the operation and the names it had.
+// reason returns the error of the system, without the operation and the file names that package os adds.
 func reason(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -236,7 +241,8 @@ func reason(err error) error {
 	return err
 }
 
-// cannotWrite speaks of the file name where the system speaks of a temporary one in its place; it keeps other errors.
+// cannotWrite replaces the name of a temporary file in an error of the system by that of the file. It keeps
+// other errors.
 func cannotWrite(name string, err error) error {
 	if why := reason(err); why != err {
 		return fmt.Errorf("cannot write %s: %w", name, why)

@@ -26,8 +26,8 @@ import (
 // fitFlags is the command line of fit.
 type fitFlags struct {
 	input   inputFlags
-	held    float64    // bytes of what has been read
-	whole   inputFlags // --original: what INPUT was made from
+	held    float64    // bytes of what has been read so far
+	whole   inputFlags // --original: the data from which INPUT was made
 	repairs repairs
 	rank    int
 	method  string
@@ -50,7 +50,7 @@ type fitFlags struct {
 	strict  bool
 	quiet   bool
 	verbose bool
-	still   bool // no moving line
+	still   bool // no moving progress line
 }
 
 func newFit(s *streams) *cobra.Command {
@@ -58,11 +58,18 @@ func newFit(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit INPUT -k R",
 		Short: "factor INPUT, and print the clusters or write the answer to a directory",
-		Long: `Factor the similarity A (or the inner products of points) in INPUT as HHᵀ with H ≥ 0, n×R.
+		Long: `Factor A as HHᵀ, where H ≥ 0 has a row for each of the n items and R columns. A is the similarity
+in INPUT or, with --items, the inner products of the points in INPUT.
 
-Without -o, a line for each item goes to standard output: id, cluster (the column of its largest entry, from 1; 0 for
-none), strength (that entry) and margin (1 − second largest/largest), and a summary to standard error. With -o DIR,
-DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
+Without -o, standard output gets a line for each item, with these columns:
+
+  id        the name of the item, or its number from 1
+  cluster   the column of the largest entry in its row of H, from 1; 0 if the row is zero
+  strength  that largest entry
+  margin    1 − second largest/largest
+
+A summary goes to standard error. With -o DIR, the answer is written to the files H.npy,
+clusters.tsv, memberships.tsv, history.csv and run.json in DIR.`,
 		Example: `  symnmf fit demo:karate -k 2
   symnmf fit graph.mtx.gz -k 20 -o answer
   symnmf fit points.csv --items rows -k 10 --runs 5 --seed 7 --json
@@ -70,7 +77,7 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			value := slices.IndexFunc(args, func(arg string) bool { return slices.Contains([]string{"auto", "yes", "no"}, arg) })
 			if len(args) == 2 && value >= 0 && cmd.Flags().Changed("bound") {
-				return usageError{fmt.Sprintf("--bound is given its value with a sign of equality: --bound=%s", args[value]), cmd}
+				return usageError{fmt.Sprintf("--bound takes its value after an equals sign: --bound=%s", args[value]), cmd}
 			}
 			return exactArgs(inputArg)(cmd, args)
 		},
@@ -84,43 +91,49 @@ DIR gets H.npy, clusters.tsv, memberships.tsv, history.csv and run.json.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	wholeVar(flags, &f.rank, "rank", "k", 0, "number `R` of columns of H, hence of clusters (required)")
+	wholeVar(flags, &f.rank, "rank", "k", 0, "number `R` of columns of H, one for each\ncluster (required)")
 	f.input.define(cmd)
-	flags.StringVarP(&f.method, "method", "m", "auto", "a `NAME` from 'symnmf methods'; auto chooses for the input")
+	flags.StringVarP(&f.method, "method", "m", "auto", "method `NAME`, see 'symnmf methods'; auto\nchooses one to suit the input")
 	cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(methodNames(), cobra.ShellCompDirectiveNoFileComp))
-	flags.StringArrayVar(&f.knobs, "set", nil, "`KEY=VALUE`, a knob of the method, see 'symnmf methods -v' (repeatable)")
-	flags.StringVar(&f.init, "init", "", "the `START`: zero, random, svd, tsvd, lai, or FILE.npy with an H, n×R; left out, the method's own; that of auto is tsvd, but zero or random for dense data with --l1, for sparse data with R above 64 and an eighth of the items, and for an H of more than 4 million numbers")
+	flags.StringArrayVar(&f.knobs, "set", nil, "set a knob of the method, `KEY=VALUE`, see\n'symnmf methods -v'; may be repeated")
+	flags.StringVar(&f.init, "init", "",
+		"`START`: zero, random, svd, tsvd, lai, or FILE.npy\nwith an n×R matrix H (default: that of the\nmethod; for auto tsvd, but zero or random\n  for dense data with --l1,\n  for sparse data with R > 64 and R > n/8, and\n  for an H of more than 4 million numbers)")
 	cmd.RegisterFlagCompletionFunc("init", cobra.FixedCompletions(experiment.StartNames(), cobra.ShellCompDirectiveDefault))
-	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
-	wholeVar(flags, &f.runs, "runs", "", 1, "`N` independent random starts, of which the best is kept; as many at once as there are threads and memory for")
-	wholeVar(flags, &f.kicks, "kicks", "", 0, "`N` times begin again from the best H, two of its columns joined and one split at random; within the limits, several at once as with --runs (default 0)")
-	wholeVar(flags, &f.sweeps, "max-sweeps", "", 1000, "at most `N` sweeps; 0 = no limit")
-	flags.DurationVar(&f.time, "time-limit", 0, "at most time `D` a run, as 30s or 5m; 0 = no limit (default 0)")
-	flags.Float64Var(&f.tol, "tol", 1e-4, "a run has converged when the KKT residual is at most `T`, and from tsvd the error has nearly come to rest; 0 = never")
-	flags.Var((*weights)(&f.l1), "l1", "weights of the l1 term, one or R, which makes H sparser; 'symnmf info' shows the unit (default 0)")
+	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes all random choices\n(default 0)")
+	wholeVar(flags, &f.runs, "runs", "", 1,
+		"make `N` runs from independent random starts and\nkeep the best; as many run at once as threads\nand memory allow")
+	wholeVar(flags, &f.kicks, "kicks", "", 0,
+		"continue `N` times from the best H, with two\ncolumns joined and one split at random; the\nlimits of a run include its kicks; several run\nat once as with --runs (default 0)")
+	wholeVar(flags, &f.sweeps, "max-sweeps", "", 1000, "at most `N` sweeps per run;\n0 = no limit")
+	flags.DurationVar(&f.time, "time-limit", 0, "at most time `D` per run, such as 30s or 5m;\n0 = no limit (default 0)")
+	flags.Float64Var(&f.tol, "tol", 1e-4,
+		"a run has converged when its KKT residual is at\nmost `T` and, if it began from tsvd, its error has\nalmost stopped falling;\n0 = never")
+	flags.Var((*weights)(&f.l1), "l1",
+		"weight of the l1 term, which makes H sparser:\none number, or one for each of the R columns;\n'symnmf info' shows the unit (default 0)")
 	f.diag = "keep"
-	choiceFlag(cmd, &f.diag, "diagonal", "whether the diagonal of A counts in the error", "keep", "ignore")
+	choiceFlag(cmd, &f.diag, "diagonal", "whether the diagonal of A counts in the\nerror", "keep", "ignore")
 	f.bound = "auto"
-	choiceFlag(cmd, &f.bound, "bound", "find the least error that any H could have, which takes eigenvalues of A; auto where that costs little", "auto", "yes", "no")
+	choiceFlag(cmd, &f.bound, "bound",
+		"find a lower bound on the error of any H, from\neigenvalues of A; auto does so only where it\ncosts little", "auto", "yes", "no")
 	flags.Lookup("bound").NoOptDefVal = "yes"
 	f.repairs.define(cmd)
-	flags.StringVar(&f.whole.name, "original", "", "the `FILE` that INPUT is a sparse form of (symnmf similarity): tell the error against it too")
+	flags.StringVar(&f.whole.name, "original", "", "also report the error against `FILE`, from which\n'symnmf similarity' made INPUT")
 	f.whole.formatFlag, f.whole.itemsFlag = "original-format", "original-items"
-	choiceFlag(cmd, &f.whole.items, f.whole.itemsFlag, "the original is a table of points, one item a row or a column", "rows", "columns")
-	formatFlag(cmd, &f.whole.format, f.whole.formatFlag, "the format of the original (by its extension when left out)")
-	wholeVar(flags, &f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
-	flags.StringVar(&f.trace, "trace", "", "write the exact errors on the way to `FILE.csv`, which about doubles the time")
+	choiceFlag(cmd, &f.whole.items, f.whole.itemsFlag, "the original is a table of points, one per row\nor per column", "rows", "columns")
+	formatFlag(cmd, &f.whole.format, f.whole.formatFlag, "format of the original\n(default: by its extension)")
+	wholeVar(flags, &f.threads, "threads", "t", 0, "use `N` processors, which does not change the\nanswer (default all)")
+	flags.StringVar(&f.trace, "trace", "", "write the exact errors during the run to\n`FILE.csv`; this about doubles the time")
 	flags.StringVarP(&f.out, "out", "o", "", "write the answer to files in `DIR`")
-	flags.BoolVar(&f.force, "force", false, "write into a DIR that is not empty")
-	flags.BoolVar(&f.json, "json", false, "print the summary as JSON in place of the clusters")
-	flags.BoolVar(&f.strict, "strict", false, "exit with 4 when the run has not converged")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more: what is about to be done, norms, memory")
-	flags.BoolVar(&f.still, "no-progress", false, "no moving line")
+	flags.BoolVar(&f.force, "force", false, "write into DIR even if it is not empty")
+	flags.BoolVar(&f.json, "json", false, "print the summary as JSON, not the clusters")
+	flags.BoolVar(&f.strict, "strict", false, "exit with code 4 if the run has not converged")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no summary")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show more: what is about to be done, norms,\nmemory")
+	flags.BoolVar(&f.still, "no-progress", false, "do not show a moving progress line")
 	return cmd
 }
 
-// check refuses what cannot be meant, before anything is read.
+// check refuses flags that make no sense, before anything is read.
 func (f *fitFlags) check(cmd *cobra.Command) error {
 	bad := func(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...), cmd} }
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
@@ -132,15 +145,15 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 	case f.runs < 1:
 		return bad("--runs %d: at least 1 run is needed", f.runs)
 	case f.sweeps < 0:
-		return bad("--max-sweeps %d: 0 means no limit, a limit is above 0", f.sweeps)
+		return bad("--max-sweeps %d: it must be above 0, or 0 for no limit", f.sweeps)
 	case f.time < 0:
-		return bad("--time-limit %v: 0 means no limit, a limit is above 0", f.time)
+		return bad("--time-limit %v: it must be above 0, or 0 for no limit", f.time)
 	case !(f.tol >= 0) || math.IsInf(f.tol, 1):
-		return bad("--tol %v: 0 means none, a tolerance is above 0", f.tol)
+		return bad("--tol %v: it must be a number above 0, or 0 for none", f.tol)
 	case f.sweeps == 0 && f.time == 0:
 		return bad("--max-sweeps 0 without --time-limit: the run might never end")
 	case f.threads < 0 || f.threads > mostThreads:
-		return bad("--threads %d: 0 means all processors, and %d is the most", f.threads, mostThreads)
+		return bad("--threads %d: it must be from 1 to %d, or 0 for all processors", f.threads, mostThreads)
 	case len(f.l1) > 1 && len(f.l1) != f.rank:
 		one := "1"
 		if f.rank > 1 {
@@ -148,37 +161,38 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		}
 		return bad("--l1: %d weights for %s; give %s", len(f.l1), count(int64(f.rank), "column", "columns"), one)
 	case f.input.items != "" && given("symmetrize"):
-		return bad("--symmetrize is for a similarity; inner products (--items) are symmetric")
+		return bad("--symmetrize is only for a similarity; inner products (--items) are symmetric")
 	case f.whole.name == "" && (f.whole.items != "" || f.whole.format != ""):
-		return bad("--original-items and --original-format are about the file of --original, which is missing")
+		return bad("--original-items and --original-format need --original FILE")
 	case f.whole.name == "-" && f.input.name == "-":
 		return bad("only one of INPUT and --original can be standard input")
 	case f.out == "" && cmd.Flags().Changed("out"):
-		return bad("-o needs the name of a directory, and the one given is empty")
+		return bad("-o needs the name of a directory, but the name is empty")
 	case f.out == "-":
-		return bad("-o -: an answer is several files, so name a directory; the clusters go to standard output where there is no -o")
+		return bad("-o -: an answer is several files and needs a directory; without -o the clusters go to standard output")
 	case f.force && f.out == "":
-		return bad("--force is about the directory of -o, which is missing")
+		return bad("--force needs -o DIR")
 	case f.runs > 1 && f.init != "" && f.init != "random" && f.init != "tsvd":
 		return bad("--runs %d needs random starts, not --init %s", f.runs, f.init)
 	case f.kicks < 0:
-		return bad("--kicks %d: 0 means none, and the limits bound how many are made", f.kicks)
+		return bad("--kicks %d: it must be above 0, or 0 for none; the limits bound how many are made", f.kicks)
 	case f.kicks > 0 && f.rank == 1:
-		return bad("--kicks %d needs at least 2 columns to join and split, and -k is 1", f.kicks)
+		return bad("--kicks %d needs at least 2 columns to join and split, but -k is 1", f.kicks)
 	case f.method != "auto" && !slices.Contains(methodNames(), f.method):
 		near := didYouMean(f.method, methodNames(), "")
 		if near == "" {
-			near = ": there are " + strings.Join(methodNames(), ", ")
+			near = ": choose one of " + strings.Join(methodNames(), ", ")
 		}
 		return bad("unknown method %q%s", f.method, near)
 	case f.method == "auto" && len(f.knobs) > 0:
-		return bad("--set %s: say which method it is for by --method", f.knobs[0])
+		return bad("--set %s: name the method that has this knob with --method", f.knobs[0])
 	}
 	if _, err := f.solver(); err != nil {
 		return bad("--set: %s", strings.TrimPrefix(err.Error(), symnmf.ErrOption.Error()+": "))
 	}
 	if _, err := os.Stat(f.init); f.fileStart() && err != nil {
-		return bad("--init %s: neither %s nor a file that is there%s", f.init, strings.Join(experiment.StartNames(), " nor "), didYouMean(f.init, experiment.StartNames(), ""))
+		return bad("--init %s: neither a start (%s) nor an existing file%s", f.init, strings.Join(experiment.StartNames(), ", "),
+			didYouMean(f.init, experiment.StartNames(), ""))
 	}
 	if err := f.checkTrace(cmd.InOrStdin()); err != nil {
 		return err
@@ -186,33 +200,33 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 	return f.checkOut(cmd.InOrStdin())
 }
 
-// fileStart tells whether --init names a file.
+// fileStart reports whether --init names a file.
 func (f *fitFlags) fileStart() bool {
 	return f.init != "" && !slices.Contains(experiment.StartNames(), f.init)
 }
 
-// checkTrace refuses a trace that would replace what is read.
+// checkTrace refuses a trace that would overwrite an input, the answer or standard output.
 func (f *fitFlags) checkTrace(in io.Reader) error {
 	if f.trace == "-" {
-		return usagef("--trace -: standard output is for the answer, so name a file")
+		return usagef("--trace -: standard output is for the answer; name a file")
 	}
 	if f.out != "" && sameDir(filepath.Dir(f.trace), f.out) && isAnswerFile(filepath.Base(f.trace)) {
 		return usagef("--trace %s: -o %s writes a file of that name", f.trace, f.out)
 	}
 	trace, err := os.Stat(f.trace)
 	if err != nil || !trace.Mode().IsRegular() {
-		return nil // nothing there to lose
+		return nil // there is nothing to lose
 	}
 	if out, err := os.Stdout.Stat(); err == nil && os.SameFile(trace, out) && (f.out == "" || f.json) {
-		return usagef("--trace %s: standard output goes there too, so name another file", f.trace)
+		return usagef("--trace %s: standard output goes there too; name another file", f.trace)
 	}
 	if what := f.reads(trace, in); what != "" {
-		return usagef("--trace %s: that is %s, which it would replace", f.trace, what)
+		return usagef("--trace %s: this is %s, which would be overwritten", f.trace, what)
 	}
 	return nil
 }
 
-// sameDir tells whether two names are of one directory, which need not be there yet.
+// sameDir reports whether two names mean the same directory, which need not exist yet.
 func sameDir(a, b string) bool {
 	first, err := os.Stat(a)
 	if second, err2 := os.Stat(b); err == nil && err2 == nil {
@@ -221,7 +235,8 @@ func sameDir(a, b string) bool {
 	return filepath.Clean(a) == filepath.Clean(b)
 }
 
-// checkOut refuses a directory that holds anything, unless --force says otherwise, and one that holds what is read in any case.
+// checkOut refuses a directory that is not empty, unless --force is given. Even with --force it refuses a
+// directory in which a file of the answer would overwrite an input.
 func (f *fitFlags) checkOut(in io.Reader) error {
 	if f.out == "" {
 		return nil
@@ -235,13 +250,13 @@ func (f *fitFlags) checkOut(in io.Reader) error {
 			continue
 		}
 		if what := f.reads(old, in); what != "" {
-			return usagef("-o %s: its %s is %s, which would be replaced", f.out, file.name, what)
+			return usagef("-o %s: its %s is %s, which would be overwritten", f.out, file.name, what)
 		}
 	}
 	return nil
 }
 
-// reads says what the file is to this run, "" where it is not read.
+// reads describes the role of a file that this run reads, for a message. It returns "" for other files.
 func (f *fitFlags) reads(file os.FileInfo, in io.Reader) string {
 	same := func(info os.FileInfo, err error) bool { return err == nil && os.SameFile(file, info) }
 	stdin, isFile := in.(*os.File)
@@ -249,14 +264,14 @@ func (f *fitFlags) reads(file os.FileInfo, in io.Reader) string {
 	case f.input.name != "-" && same(os.Stat(f.input.name)), f.input.name == "-" && isFile && same(stdin.Stat()):
 		return "the INPUT"
 	case f.whole.name != "" && f.whole.name != "-" && same(os.Stat(f.whole.name)), f.whole.name == "-" && isFile && same(stdin.Stat()):
-		return "the file of --original"
+		return "the --original file"
 	case f.fileStart() && same(os.Stat(f.init)):
 		return "the start (--init)"
 	}
 	return ""
 }
 
-// solver returns the method asked for, nil for auto.
+// solver returns the chosen method, or nil for auto.
 func (f *fitFlags) solver() (symnmf.Solver, error) {
 	if f.method == "auto" {
 		return nil, nil
@@ -275,7 +290,7 @@ func (f *fitFlags) solver() (symnmf.Solver, error) {
 	return symnmf.ParseSolver(f.method, set)
 }
 
-// start returns the first H asked for, nil for the method's own.
+// start returns the chosen start, or nil for the default of the method.
 func (f *fitFlags) start(d *dataset, s *streams) (symnmf.Start, error) {
 	if f.init == "" {
 		return nil, nil
@@ -289,19 +304,19 @@ func (f *fitFlags) start(d *dataset, s *streams) (symnmf.Start, error) {
 	}
 	h := t.Dense
 	if rows, cols := h.Dims(); rows != d.n() || cols != f.rank {
-		return nil, inputf("--init %s: it is %d×%d, and H must be %d×%d (items × -k)", f.init, rows, cols, d.n(), f.rank)
+		return nil, inputf("--init %s: it is %d×%d, but H must be %d×%d (items × -k)", f.init, rows, cols, d.n(), f.rank)
 	}
 	survey := h.Survey()
 	for _, c := range []matrix.Cells{survey.NotFinite, survey.Negative} {
 		if c.Count > 0 {
-			return nil, inputf("--init %s: %s not finite and 0 or more, the first is %v in row %d, column %d", f.init,
+			return nil, inputf("--init %s: %s negative or not finite, the first is %v in row %d, column %d", f.init,
 				count(c.Count, "entry is", "entries are"), c.Value, c.Row+1, c.Col+1)
 		}
 	}
 	return symnmf.Given{H: h}, nil
 }
 
-// weights is the flag --l1.
+// weights is the value of --l1.
 type weights []float64
 
 func (w *weights) Type() string   { return "W[,W...]" }
@@ -357,7 +372,7 @@ func (f *fitFlags) run(s *streams) error {
 			return err
 		}
 	}
-	debug.FreeOSMemory() // the table, where A does not use it
+	debug.FreeOSMemory() // the table, unless A uses it
 
 	ctx, release := catchSignals()
 	defer release()
@@ -380,7 +395,7 @@ func (f *fitFlags) run(s *streams) error {
 	return f.deliver(ctx, release, ans, s)
 }
 
-// openInputs reads, repairs and checks INPUT, and the file of --original, nil where there is none.
+// openInputs reads, repairs and checks INPUT and the --original file. The original is nil if there is none.
 func (f *fitFlags) openInputs(s *streams) (*dataset, *original, error) {
 	d, err := f.input.open(s)
 	if err != nil {
@@ -402,8 +417,9 @@ func (f *fitFlags) openInputs(s *streams) (*dataset, *original, error) {
 	return d, original, err
 }
 
-// foresee returns what the memory of the run depends on, with as many runs or kicks at once as there is room for, and whether a lower bound will be looked for; it refuses a run that
-// would need more than limit bytes.
+// foresee returns the shape from which the memory of the run is predicted, with as many runs or kicks at once
+// as memory allows, and the kind of lower bound to look for. It refuses a run that would need more than limit
+// bytes.
 func (f *fitFlags) foresee(d *dataset, original *original, threads int, limit int64) (shape, symnmf.Bound, error) {
 	need := shapeOf(d)
 	need.offDiag = f.diag == "ignore"
@@ -431,7 +447,8 @@ func (f *fitFlags) foresee(d *dataset, original *original, threads int, limit in
 	return need, bound, nil
 }
 
-// claim makes sure, before the work, that the answer and the trace can be written, until leave.
+// claim makes sure, before the work begins, that the answer and the trace can be written. The caller calls
+// leave when the run is over.
 func (f *fitFlags) claim() (leave func(), err error) {
 	leave = func() {}
 	if f.out != "" {
@@ -448,7 +465,7 @@ func (f *fitFlags) claim() (leave func(), err error) {
 	return leave, nil
 }
 
-// find does the runs, and takes what they come to, if there is anything.
+// find makes the runs and takes over their result, if there is one.
 func (a *answer) find(ctx context.Context, op matrix.Operator, opt symnmf.Options, s *streams) error {
 	progress := newProgress(s, a.flags)
 	hist := &history{exact: len(a.flags.l1) == 0}
@@ -462,14 +479,15 @@ func (a *answer) find(ctx context.Context, op matrix.Operator, opt symnmf.Option
 	progress.done()
 	if res != nil {
 		if a.data.thinned {
-			res.Why += fmt.Sprintf("; the table taken as sparse, for %.2g %% of it is not 0", 100*float64(a.nnz)/float64(a.rows)/float64(a.cols))
+			res.Why += fmt.Sprintf("; the table is treated as sparse, since only %.2g %% of it is nonzero", 100*float64(a.nnz)/float64(a.rows)/float64(a.cols))
 		}
 		a.take(res, hist)
 	}
 	return err
 }
 
-// deliver writes and prints the answer, and returns what the exit code is made of; release ends the care for signals.
+// deliver writes and prints the answer and returns the error that determines the exit code. It calls release,
+// which ends the handling of signals, once everything is saved.
 func (f *fitFlags) deliver(ctx context.Context, release func(), ans *answer, s *streams) error {
 	res := ans.res
 	for _, w := range res.Notes {
@@ -480,7 +498,7 @@ func (f *fitFlags) deliver(ctx context.Context, release func(), ans *answer, s *
 			return err
 		}
 	}
-	var untraced error // told at the end: the answer is worth more than the trace
+	var untraced error // reported at the end, since the answer matters more than the trace
 	if f.trace != "" {
 		untraced = writeFile(context.Background(), f.trace, ans.writeTrace)
 	}
@@ -488,7 +506,7 @@ func (f *fitFlags) deliver(ctx context.Context, release func(), ans *answer, s *
 	if sig := (signalError{}); errors.As(context.Cause(ctx), &sig) {
 		interrupted = sig
 	}
-	release() // from here on a signal ends the process: nothing is left to save
+	release() // from here on a signal ends the process, since nothing is left to save
 	if !f.quiet {
 		ans.summary(s)
 	}
@@ -501,7 +519,7 @@ func (f *fitFlags) deliver(ctx context.Context, release func(), ans *answer, s *
 	return interrupted
 }
 
-// options translates the flags; Progress is still missing.
+// options translates the flags into Options, all but Progress.
 func (f *fitFlags) options(d *dataset, s *streams, threads, atOnce int, bound symnmf.Bound) (opt symnmf.Options, err error) {
 	if opt.Solver, err = f.solver(); err != nil {
 		return opt, err
@@ -516,7 +534,8 @@ func (f *fitFlags) options(d *dataset, s *streams, threads, atOnce int, bound sy
 	return opt, nil
 }
 
-// orNone is a limit as Options have it: 0 stands for their own there, -1 for none.
+// orNone converts a limit to the convention of Options. There 0 means the default and -1 no limit; in flags 0
+// means no limit.
 func orNone[T int | float64](limit T) T {
 	if limit == 0 {
 		return -1
@@ -524,7 +543,7 @@ func orNone[T int | float64](limit T) T {
 	return limit
 }
 
-// print writes what goes to standard output.
+// print writes to standard output: the record with --json, else the clusters unless -o is given.
 func (f *fitFlags) print(ans *answer, s *streams) error {
 	if f.out != "" && !f.json {
 		return nil
@@ -542,15 +561,19 @@ func (f *fitFlags) print(ans *answer, s *streams) error {
 	return err
 }
 
-// history is what Progress told of every sweep that was looked at, for history.csv when no exact trace was asked for: it costs nothing. The
-// error is the one from the summed decreases, left empty below leastSummed, and the KKT residual, which only a product with A would give, is left
-// empty; the first row and the last have exact figures.
+// history collects what Progress reports about the sweeps. It becomes history.csv if no exact trace was
+// requested, and costs nothing.
+//
+// The first row holds exact figures, and so does the last unless the run reached its time limit or was
+// interrupted. In the others the error is that of the summed decreases and is left empty below leastSummed.
+// Their KKT residual is left empty, since it would take a product with A.
 type history struct {
-	exact bool // the errors told are those of HHᵀ alone, without an ℓ₁ term
+	exact bool // there is no ℓ₁ term, so the reported errors are those of HHᵀ alone
 	runs  [][]symnmf.TracePoint
 }
 
-// leastSummed is the least relative error that summed decreases tell to some digits: its square is of the size of some thousand roundings of 1.
+// leastSummed is the least relative error that summed decreases give to some digits: its square equals some
+// thousand rounding errors of 1.
 const leastSummed = 1e-6
 
 func (h *history) add(p symnmf.Progress) {
@@ -564,19 +587,19 @@ func (h *history) add(p symnmf.Progress) {
 	h.runs[p.Run-1] = append(h.runs[p.Run-1], row)
 }
 
-// of returns the rows of the run that was kept.
+// of returns the rows of the run that is kept.
 func (h *history) of(res *symnmf.Result) []symnmf.TracePoint {
 	rows := []symnmf.TracePoint{res.First}
-	if res.Run <= len(h.runs) { // else it was over before a sweep was
+	if res.Run <= len(h.runs) { // else the run ended before its first sweep did
 		rows = append(rows, h.runs[res.Run-1]...)
 	}
 	if res.Status == symnmf.TimeLimit || res.Status == symnmf.Interrupted {
-		return rows // the last sweep may have been cut short, so the final figures are of no row here
+		return rows // the last sweep may have been cut short, so the final figures belong to no row
 	}
 	if rows[len(rows)-1].Sweep < res.Sweeps {
 		rows = append(rows, symnmf.TracePoint{Sweep: res.Sweeps, Time: res.Time})
 	}
-	if last := &rows[len(rows)-1]; last.Sweep > 0 { // row 0 is the start, whatever has become of it since
+	if last := &rows[len(rows)-1]; last.Sweep > 0 { // row 0 keeps the figures of the start
 		last.RelErr, last.KKT = res.RelErr, res.KKT
 	}
 	return rows

@@ -33,17 +33,17 @@ func (c choice) Set(v string) error {
 	return nil
 }
 
-// choiceFlag defines such a flag, with its help and completion.
+// choiceFlag defines a flag whose value is one of allowed, with its help and completion.
 func choiceFlag(cmd *cobra.Command, value *string, name, usage string, allowed ...string) {
 	cmd.Flags().Var(choice{value, allowed}, name, usage)
 	cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// whole is a flag of a whole number in decimal, zeros in front or not. Negative ones pass where T has them, for those who know what the
-// number means to refuse.
+// whole is a flag that holds a whole number in decimal, with or without leading zeros. It accepts negative
+// numbers if T has them; code that knows the meaning of the flag refuses them.
 type whole[T int | int64 | uint64] struct{ value *T }
 
-// wholeVar defines such a flag; letter is "" for none.
+// wholeVar defines a flag for a whole number. letter is its shorthand, or "" for none.
 func wholeVar[T int | int64 | uint64](flags *pflag.FlagSet, value *T, name, letter string, preset T, usage string) {
 	*value = preset
 	flags.VarP(whole[T]{value}, name, letter, usage)

@@ -24,9 +24,10 @@ func newInfo(s *streams) *cobra.Command {
 	var f infoFlags
 	cmd := &cobra.Command{
 		Use:   "info INPUT",
-		Short: "show what is in a file, and what a run on it would need",
-		Long: `Show what is in INPUT: size, symmetry, diagonal, range, bad and empty entries, connected components, degrees, norms, and
-the memory that fit would need. A table that is not square is taken for points, one a row, unless --items says columns.`,
+		Short: "show what is in a file, and how much memory fit would need",
+		Long: `Show what is in INPUT: its size, symmetry, diagonal, range of values, bad entries, zero rows,
+connected components, degrees and norm, and the memory that fit would need. A table that is not
+square is taken as points, one per row, unless --items says columns.`,
 		Example: `  symnmf info demo:lesmis
   symnmf info points.npz --items columns -k 30 --json`,
 		Args: exactArgs(inputArg),
@@ -39,12 +40,12 @@ the memory that fit would need. A table that is not square is taken for points, 
 		},
 	}
 	f.input.define(cmd)
-	wholeVar(cmd.Flags(), &f.rank, "rank", "k", 10, "number `R` of columns of H, for the predicted memory")
+	wholeVar(cmd.Flags(), &f.rank, "rank", "k", 10, "number `R` of columns of H, for the predicted\nmemory")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
 }
 
-// facts is what info tells; null where a table has no such thing.
+// facts is what info reports. A field is null if it does not apply to the table.
 type facts struct {
 	Input       string   `json:"input"`
 	InputSHA256 string   `json:"input_sha256"`
@@ -109,7 +110,7 @@ func (f *infoFlags) run(s *streams) error {
 	return err
 }
 
-// facts looks at everything. O(nnz + n), and the norm of A.
+// facts computes everything that info reports. It costs O(nnz + n), and the norm of A.
 func (d *dataset) facts() *facts {
 	rows, cols := d.table.Dims()
 	survey := d.table.Survey()
@@ -142,7 +143,7 @@ func (d *dataset) facts() *facts {
 	if survey.NotFinite.Count == 0 && rows > 0 && cols > 0 {
 		sh := shapeOf(d)
 		_, prepare, _ := sh.operator()
-		if err := d.room(prepare-sh.table, "the norm of A"); err != nil {
+		if err := d.room(prepare-sh.table, "what computing ‖A‖ needs"); err != nil {
 			f.Warnings = append(f.Warnings, fmt.Sprintf("‖A‖ is left out: %v", err))
 		} else {
 			f.NormA = number(d.norm(survey.MaxAbs()))
@@ -152,7 +153,8 @@ func (d *dataset) facts() *facts {
 	return f
 }
 
-// norm returns ‖A‖_F, for points of their inner products; NaN where it is out of range.
+// norm returns ‖A‖_F, where A holds the inner products if the table holds points. It returns NaN if the norm
+// is out of range.
 func (d *dataset) norm(largest float64) float64 {
 	if d.items != similarity {
 		items := matrix.Rows
@@ -173,8 +175,9 @@ func (d *dataset) norm(largest float64) float64 {
 	return largest * math.Sqrt(sum)
 }
 
-// degrees returns the least, the median and the largest number of entries that are not 0 and belong to an item: of its
-// neighbours, itself not counted, or of its coordinates.
+// degrees returns the least, the median and the largest degree of the items. The degree of an item is its
+// number of nonzero entries off the diagonal in a similarity, and its number of nonzero coordinates among
+// points.
 func (d *dataset) degrees() degrees {
 	degree := make([]int, d.n())
 	d.each(func(i, j int, _ float64) {
@@ -198,22 +201,24 @@ type degrees struct {
 	Largest int     `json:"max"`
 }
 
-// median returns that of sorted numbers, of which there is one or more.
+// median returns the median of at least one sorted number.
 func median(sorted []int) float64 {
 	n := len(sorted)
 	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
 }
 
-// components returns the number of connected components of the items and the size of the largest. Items of a similarity
-// are joined by entries that are not 0, points by a coordinate that is 0 in neither; of a matrix that is symmetric those on one
-// side of the diagonal tell. Union-find with path halving, by size: O(nnz) but for a factor below 5.
+// components returns the number of connected components of the items and the size of the largest. Two items
+// of a similarity are joined by a nonzero entry, two points by a coordinate that is nonzero in both. If the
+// matrix is symmetric, only the entries up to the diagonal are looked at.
+//
+// It uses union-find by size with path halving: O(nnz), times a factor below 5.
 func (d *dataset) components(symmetric bool) (number, largest int) {
 	rows, cols := d.table.Dims()
 	nodes, shift := rows, 0
-	if d.items != similarity { // a graph of rows and columns
+	if d.items != similarity { // the bipartite graph of rows and columns
 		nodes, shift = rows+cols, rows
 	}
-	// Rows and columns are fewer than 2³¹ each.
+	// There are fewer than 2³¹ rows and fewer than 2³¹ columns, so uint32 is enough.
 	parent, size := make([]uint32, nodes), make([]uint32, nodes)
 	first := 0 // the nodes that are items: first ≤ v < first+n
 	if d.items == "columns" {
@@ -232,7 +237,7 @@ func (d *dataset) components(symmetric bool) (number, largest int) {
 		}
 		return v
 	}
-	row, a := -1, uint32(0) // the row at hand and its root
+	row, a := -1, uint32(0) // the current row and its root
 	d.each(func(i, j int, _ float64) {
 		if symmetric && j > i {
 			return
@@ -259,7 +264,7 @@ func (d *dataset) components(symmetric bool) (number, largest int) {
 	return number, largest
 }
 
-// print writes the facts for people.
+// print writes the facts in a form for people.
 func (f *facts) print(t *tabwriter.Writer) {
 	defer t.Flush()
 	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
@@ -286,7 +291,7 @@ func (f *facts) print(t *tabwriter.Writer) {
 		case *f.Symmetric && *f.Difference == 0:
 			line("symmetric", "yes")
 		case *f.Symmetric:
-			line("symmetric", "yes, to rounding (largest difference %.3g)", float64(*f.Difference))
+			line("symmetric", "yes, up to rounding (largest difference %.3g)", float64(*f.Difference))
 		default:
 			line("symmetric", "no, largest difference %v (fit needs --symmetrize, or --items if these are points)", float64(*f.Difference))
 		}
@@ -300,10 +305,10 @@ func (f *facts) print(t *tabwriter.Writer) {
 		}
 	}
 	line("zero rows", "%d", f.EmptyItems)
-	line("components", "%d, the largest of %s", f.Components, count(int64(f.Largest), "item", "items"))
+	line("components", "%d, the largest with %s", f.Components, count(int64(f.Largest), "item", "items"))
 	what := "degrees"
 	if f.Items != similarity {
-		what = "nonzeros an item"
+		what = "nonzeros per item"
 	}
 	line(what, "%d to %d, median %g", f.Degrees.Least, f.Degrees.Largest, f.Degrees.Median)
 	if math.IsNaN(float64(f.NormA)) {
@@ -313,7 +318,7 @@ func (f *facts) print(t *tabwriter.Writer) {
 		line("unit of --l1", "%.6g (‖A‖^1.5/n)", float64(f.L1Unit))
 	}
 	if f.Distances != nil && *f.Distances {
-		line("looks like", "distances: large entries must mean alike, so turn them into similarities first")
+		line("looks like", "distances; convert them to similarities, in which large entries mean similar items")
 	}
 	memory := fmt.Sprintf("%s for -k %d", showBytes(float64(f.PeakMemory)), f.Rank)
 	if f.MemoryLimit != nil {

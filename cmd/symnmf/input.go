@@ -22,19 +22,19 @@ import (
 // inputFlags says what INPUT is and how to read it.
 type inputFlags struct {
 	name       string // a path, "-" or demo:NAME
-	format     string // "" by the extension
-	formatFlag string // which says so
+	format     string // "" means by the extension
+	formatFlag string // the flag that sets format
 	items      string // "": a similarity; rows, columns: a table of points
-	itemsFlag  string // which says so
+	itemsFlag  string // the flag that sets items
 	memory     byteSize
-	held       float64 // bytes of what has been read before
+	held       float64 // bytes of what was read before
 }
 
-const inputArg = "an INPUT: a file, - or demo:NAME"
+const inputArg = "an INPUT (a file, - or demo:NAME)"
 
 func (f *inputFlags) define(cmd *cobra.Command) {
 	f.itemsFlag = "items"
-	choiceFlag(cmd, &f.items, f.itemsFlag, "INPUT is a table of points, one item a row or a column; A is their inner products", "rows", "columns")
+	choiceFlag(cmd, &f.items, f.itemsFlag, "INPUT is a table of points, one per row or per\ncolumn, and A holds their inner products", "rows", "columns")
 	f.defineFormat(cmd, "format", "INPUT")
 	f.defineMemory(cmd)
 	cmd.ValidArgsFunction = completeInput
@@ -42,7 +42,7 @@ func (f *inputFlags) define(cmd *cobra.Command) {
 
 func (f *inputFlags) defineFormat(cmd *cobra.Command, flag, what string) {
 	f.formatFlag = flag
-	formatFlag(cmd, &f.format, flag, "the format of "+what+" (by its extension when left out)")
+	formatFlag(cmd, &f.format, flag, "format of "+what+" (default: by its extension)")
 }
 
 func (f *inputFlags) defineMemory(cmd *cobra.Command) {
@@ -80,11 +80,11 @@ type dataset struct {
 	table          matrix.Table
 	rowIDs, colIDs []string
 	items          string // similarity, rows or columns
-	itemsFlag      string // that says so
+	itemsFlag      string // the flag that sets items
 	symmetric      bool   // the file declares it
 	eps            float64
 	warnings       []string
-	limit          int64 // bytes of memory that may be used; 0 means any
+	limit          int64 // bytes of memory that may be used; 0 means no limit
 	thinned        bool  // the table was dense, see thin
 }
 
@@ -93,7 +93,7 @@ const (
 	standardInput = "standard input"
 )
 
-// isFile says whether out is the file that INPUT is read from, by whatever name.
+// isFile reports whether out is the file from which INPUT is read, under whatever name.
 func (f *inputFlags) isFile(out string) bool {
 	if strings.HasPrefix(f.name, demoPrefix) {
 		return false
@@ -119,7 +119,7 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 	d.limit = limit
 	if set, ok := strings.CutPrefix(f.name, demoPrefix); ok {
 		if f.format != "" {
-			return nil, usagef("--%s %s is for files, and %s is none", f.formatFlag, f.format, f.name)
+			return nil, usagef("--%s %s is for files, but %s is not a file", f.formatFlag, f.format, f.name)
 		}
 		return d, d.openDemo(set, f.items)
 	}
@@ -127,11 +127,11 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 		d.name = standardInput
 	}
 	if f.name == "-" && f.format == "" {
-		return nil, usagef("reading standard input needs --%s, for there is no extension to tell it by", f.formatFlag)
+		return nil, usagef("reading standard input needs --%s, since there is no extension to name the format", f.formatFlag)
 	}
 	t, err := readTable(s, f.name, f.format, limit, f.held)
 	if errors.Is(err, matio.ErrUnknownFormat) {
-		return nil, fmt.Errorf("%w; --%s says it", err, f.formatFlag)
+		return nil, fmt.Errorf("%w; set the format with --%s", err, f.formatFlag)
 	}
 	if err != nil {
 		return nil, raisable(err, limit)
@@ -139,11 +139,11 @@ func (f *inputFlags) open(s *streams) (*dataset, error) {
 	d.format, d.sha256, d.eps, d.warnings = t.Format, t.SHA256, t.Eps, t.Warnings
 	d.rowIDs, d.colIDs, d.symmetric = t.RowIDs, t.ColIDs, t.Symmetric
 	d.table = t.Matrix()
-	debug.FreeOSMemory() // what reading took besides, before more is asked for
+	debug.FreeOSMemory() // return what else reading took, before more is allocated
 	return d, nil
 }
 
-// raisable adds to what is too large to be read what may be done about it.
+// raisable adds to the error of a file that is too large to be read how to raise the limit.
 func raisable(err error, limit int64) error {
 	if errors.Is(err, matio.ErrTooLarge) && limit > 0 {
 		return fmt.Errorf("%w; --memory-limit raises the limit", err)
@@ -151,10 +151,11 @@ func raisable(err error, limit int64) error {
 	return err
 }
 
-// readTable reads a file, or standard input when the name is "-", beside a table that takes so many bytes, 0 if there is none.
+// readTable reads a file, or standard input if the name is "-". held is the number of bytes that another
+// table takes meanwhile, 0 if there is none.
 func readTable(s *streams, name, format string, limit int64, held float64) (*matio.Table, error) {
 	opt := matio.Options{Format: format, MaxBytes: limit}
-	if limit > program { // less is too little for anything, which is told when it is known for what
+	if limit > program { // a smaller limit is too small for anything; a later check says so, and for what
 		opt.Held = program + int64(held)
 		defer within(float64(limit))()
 	}
@@ -174,7 +175,7 @@ func (d *dataset) openDemo(name, items string) error {
 	if err != nil {
 		near := didYouMean(name, demo.Names(), demoPrefix)
 		if near == "" {
-			near = ": there are " + strings.Join(demo.Names(), ", ")
+			near = ": choose one of " + strings.Join(demo.Names(), ", ")
 		}
 		return usagef("unknown demo set %q%s", name, near)
 	}
@@ -199,7 +200,7 @@ func (d *dataset) n() int {
 	return rows
 }
 
-// ids returns the names of the items, which number themselves where there are none.
+// ids returns the names of the items, nil if they have none.
 func (d *dataset) ids() names {
 	if d.items == "columns" || d.items == similarity && d.rowIDs == nil {
 		return d.colIDs
@@ -207,7 +208,7 @@ func (d *dataset) ids() names {
 	return d.rowIDs
 }
 
-// names are ids from a file; nil stands for the numbers from 1.
+// names are ids from a file. A nil names stands for the numbers from 1.
 type names []string
 
 func (n names) of(i int) string {
@@ -217,7 +218,7 @@ func (n names) of(i int) string {
 	return n[i]
 }
 
-// at says where an entry is: from 1, and by name where there are names.
+// at describes the place of an entry for a message: by numbers from 1, and by names where there are any.
 func (d *dataset) at(i, j int) string {
 	where := func(k int, ids []string) string {
 		if ids == nil {
@@ -228,7 +229,7 @@ func (d *dataset) at(i, j int) string {
 	return fmt.Sprintf("row %s, column %s", where(i, d.rowIDs), where(j, d.colIDs))
 }
 
-// each calls f for every stored entry that is not 0, row by row.
+// each calls f for every nonzero entry, row by row.
 func (d *dataset) each(f func(i, j int, v float64)) {
 	switch t := d.table.(type) {
 	case *matrix.Dense:
@@ -256,7 +257,7 @@ func (d *dataset) each(f func(i, j int, v float64)) {
 	}
 }
 
-// nonzeros counts the entries that are not 0.
+// nonzeros returns the number of nonzero entries.
 func (d *dataset) nonzeros() (nnz int64) {
 	if t, ok := d.table.(*matrix.CSR); ok && t.Val == nil {
 		return t.NNZ()
@@ -265,15 +266,16 @@ func (d *dataset) nonzeros() (nnz int64) {
 	return nnz
 }
 
-// symmetryTol is the largest |A_ij − A_ji| that counts as rounding: what the library grants sums in double precision, or
-// a few units in the last place of the file's own precision, since either of the two numbers was rounded to it.
+// symmetryTol returns the largest |A_ij − A_ji| that counts as rounding. It is what the library allows for
+// sums in double precision or, if that is more, a few units in the last place of the precision of the file,
+// to which each of the two numbers was rounded.
 func (d *dataset) symmetryTol(largest float64) float64 {
 	return largest * d.relativeSymmetryTol()
 }
 
 func (d *dataset) relativeSymmetryTol() float64 { return max(matrix.DefaultSymmetryTol, 8*d.eps) }
 
-// repairs are what a user may ask to be done to bad data.
+// repairs are the repairs of bad data that a user may request.
 type repairs struct {
 	symmetrize string // no, average, max, min
 	negatives  string // reject, zero, abs
@@ -281,40 +283,40 @@ type repairs struct {
 
 func (r *repairs) define(cmd *cobra.Command) {
 	r.symmetrize, r.negatives = "no", "reject"
-	choiceFlag(cmd, &r.symmetrize, "symmetrize", "what to do when A_ij and A_ji differ", "no", "average", "max", "min")
-	choiceFlag(cmd, &r.negatives, "negatives", "what to do with entries below 0", "reject", "zero", "abs")
+	choiceFlag(cmd, &r.symmetrize, "symmetrize", "what to do if A_ij and A_ji differ", "no", "average", "max", "min")
+	choiceFlag(cmd, &r.negatives, "negatives", "how to treat negative entries", "reject", "zero", "abs")
 }
 
-// prepare is repair for data that are to be factored, whose empty items are told too.
+// prepare is repair for data that are to be factored. It also warns of empty items.
 func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
 	if err := d.repair(r); err != nil {
 		return err
 	}
 	d.warnOfDistances()
 	if zero, first := d.emptyItems(ignoreDiag); zero > 0 {
-		d.warnings = append(d.warnings, fmt.Sprintf("%s like no other (a row of zeros), the first is %s: kept, in cluster 0",
-			count(zero, "item is", "items are"), d.ids().of(first)))
+		d.warnings = append(d.warnings, fmt.Sprintf("%s no similarity to any other (a row of zeros), the first is %s: kept, in cluster 0",
+			count(zero, "item has", "items have"), d.ids().of(first)))
 	}
 	return nil
 }
 
-// repair checks the data as a similarity or as points and makes the repairs asked for. What it lets pass but the user
-// should know is added to d.warnings.
+// repair checks the data as a similarity or as points and makes the requested repairs. It adds to d.warnings
+// what it lets pass but the user should know.
 func (d *dataset) repair(r repairs) error {
 	rows, cols := d.table.Dims()
 	if d.n() == 0 {
 		return inputf("%s: no items: the table is %d×%d", d.name, rows, cols)
 	}
 	if d.items == similarity && rows != cols {
-		return inputf("%s: %d×%d is not square, so it is no similarity; if it is a table of points, say --%s rows (%s) or --%s columns (%s)",
+		return inputf("%s: %d×%d is not square, so it is not a similarity; if it is a table of points, use --%s rows (%s) or --%s columns (%s)",
 			d.name, rows, cols, d.itemsFlag, count(int64(rows), "item", "items"), d.itemsFlag, count(int64(cols), "item", "items"))
 	}
 	if err := d.checkNames(); err != nil {
 		return err
 	}
-	if d.format == "csv" || d.format == "tsv" { // what has names otherwise has each once
+	if d.format == "csv" || d.format == "tsv" { // in other formats names are unique
 		if first, again, found := repeated(d.ids()); found {
-			d.warnings = append(d.warnings, fmt.Sprintf("items %d and %d are both called %q: 'symnmf score' cannot tell such items apart", first+1, again+1, d.ids()[first]))
+			d.warnings = append(d.warnings, fmt.Sprintf("items %d and %d are both named %q: 'symnmf score' cannot tell such items apart", first+1, again+1, d.ids()[first]))
 		}
 	}
 	survey := d.table.Survey()
@@ -339,7 +341,8 @@ func (d *dataset) repair(r repairs) error {
 	return nil
 }
 
-// checkNames looks at a similarity whose rows and columns have names of their own: entries are taken by place.
+// checkNames compares the names of the rows and the columns of a similarity, whose entries are matched by
+// position. Names in a different order are an error, different names a warning.
 func (d *dataset) checkNames() error {
 	if d.items != similarity || d.rowIDs == nil || d.colIDs == nil || slices.Equal(d.rowIDs, d.colIDs) {
 		return nil
@@ -349,15 +352,15 @@ func (d *dataset) checkNames() error {
 		at++
 	}
 	if slices.Equal(slices.Sorted(slices.Values(d.rowIDs)), slices.Sorted(slices.Values(d.colIDs))) {
-		return inputf("%s: row %d is %s, column %d is %s: a similarity has its items in the same order in rows and columns; put the columns into the order of the rows",
+		return inputf("%s: row %d is %s but column %d is %s: a similarity needs its items in the same order in rows and columns; put the columns into the order of the rows",
 			d.name, at+1, d.rowIDs[at], at+1, d.colIDs[at])
 	}
-	d.warnings = append(d.warnings, fmt.Sprintf("rows and columns have different names, as %s and %s in place %d: the items are called as the rows",
+	d.warnings = append(d.warnings, fmt.Sprintf("rows and columns have different names, such as %s and %s in place %d: the items take the names of the rows",
 		d.rowIDs[at], d.colIDs[at], at+1))
 	return nil
 }
 
-// repeated returns the places of two names that are the same, the first such in order of the names.
+// repeated returns the places of two equal names, the first such pair in the order of the names.
 func repeated(names []string) (first, again int, found bool) {
 	order := make([]int32, len(names))
 	for k := range order {
@@ -384,7 +387,7 @@ func (d *dataset) makeSymmetric(how string, largest float64) error {
 	if how == "no" {
 		points := ""
 		if d.itemsFlag != "" {
-			points = "; if this is a table of points, say --" + d.itemsFlag
+			points = "; if this is a table of points, use --" + d.itemsFlag
 		}
 		return inputf("%s: not symmetric: %s; the largest difference is %v: %v in %s against %v in %s; --symmetrize average, max or min repairs it%s",
 			d.name, count(a.Pairs, "pair differs", "pairs differ"), a.Diff, v, d.at(a.Row, a.Col), w, d.at(a.Col, a.Row), points)
@@ -397,13 +400,13 @@ func (d *dataset) makeSymmetric(how string, largest float64) error {
 	return nil
 }
 
-// symmetrize makes a table symmetric of which so many pairs differ.
+// symmetrize makes the table symmetric. pairs is the number of pairs of entries that differ.
 func (d *dataset) symmetrize(how matrix.Symmetrization, pairs int64) error {
 	switch t := d.table.(type) {
 	case *matrix.Dense:
 		t.Symmetrize(how)
-	case *matrix.CSR: // a transpose, and what comes of both
-		if err := d.room(12*float64(2*t.NNZ()+pairs), "what makes it symmetric"); err != nil {
+	case *matrix.CSR: // it takes a transpose, and the result
+		if err := d.room(12*float64(2*t.NNZ()+pairs), "its transpose and a symmetric copy"); err != nil {
 			return err
 		}
 		d.table = t.Symmetrize(how)
@@ -411,18 +414,20 @@ func (d *dataset) symmetrize(how matrix.Symmetrization, pairs int64) error {
 	return nil
 }
 
-// room refuses what would take so many bytes beside the table and exceed the limit with them; what says what that is.
+// room returns an error if the given bytes, together with the table, exceed the limit. what names them in the
+// message.
 func (d *dataset) room(bytes float64, what string) error {
 	table, _ := d.bytes()
 	held := program + table
 	if d.limit <= program || held+bytes <= float64(d.limit) {
 		return nil
 	}
-	return fmt.Errorf("%s: this %w: with %s it takes %s, the limit is %s; --memory-limit raises the limit", d.name, errMemory, what,
+	return fmt.Errorf("%s: this %w: with %s it takes %s, but the limit is %s; --memory-limit raises the limit", d.name, errMemory, what,
 		showBytes(held+bytes), showBytes(float64(d.limit)))
 }
 
-// emptyItems counts the items whose row of A is zero (outside the diagonal, when that is ignored); first is one of them.
+// emptyItems returns the number of items whose row of A is zero, off the diagonal if that is ignored, and the
+// first of them.
 func (d *dataset) emptyItems(ignoreDiag bool) (zero int64, first int) {
 	used := make([]bool, d.n())
 	d.each(func(i, j int, _ float64) {
@@ -450,7 +455,8 @@ func (d *dataset) warnOfDistances() {
 	}
 }
 
-// warnOfNumbering tells of a coordinate that looks as if it named the points: called so, with another whole number for each.
+// warnOfNumbering warns of a coordinate that looks like an id of the points: it is named like one and holds a
+// different whole number for each of them.
 func (d *dataset) warnOfNumbering() {
 	table, dense := d.table.(*matrix.Dense)
 	names := d.colIDs
@@ -478,19 +484,22 @@ func (d *dataset) warnOfNumbering() {
 			seen[v] = true
 		}
 		if len(seen) == d.n() {
-			d.warnings = append(d.warnings, fmt.Sprintf("%s is another whole number for each item, and counts as a coordinate: "+
+			d.warnings = append(d.warnings, fmt.Sprintf("%s is a different whole number for each item, and counts as a coordinate: "+
 				"if these are names, put them in quotes or begin the header with an empty field", name))
 		}
 	}
 }
 
-const distancesWarning = "this looks like distances (zero diagonal, nearly all else positive, triangle inequality): " +
-	"large entries must mean alike, so turn distances into similarities first"
+const distancesWarning = "this looks like distances (zero diagonal, nearly all other entries positive, triangle inequality): " +
+	"in a similarity large entries mean similar items, so convert the distances first"
 
-// looksLikeDistances tells whether a square matrix has a zero diagonal, more than 90 % of the rest positive, not all the
-// same, and keeps the triangle inequality in sampled triples. The test is on square roots: those of a metric are a metric
-// again, and so are those of squared Euclidean distances, while similarities with groups in them fail it, for two members
-// of a group are further "apart" than the way through an outsider is long.
+// looksLikeDistances reports whether a square matrix looks like distances: its diagonal is zero,
+// more than 90 % of the other entries are positive, these are not all the same, and sampled triples satisfy
+// the triangle inequality.
+//
+// The inequality is tested on square roots. The roots of a metric are a metric again, and so are the roots of
+// squared Euclidean distances. Similarities with groups fail the test, since two members of a group are
+// further "apart" than the way through an outsider is long.
 func (d *dataset) looksLikeDistances() bool {
 	n := d.n()
 	if n < 4 {
@@ -528,10 +537,11 @@ func (d *dataset) looksLikeDistances() bool {
 	return true
 }
 
-// thinBelow is for how many numbers that are not 0, of each that a dense A or X would have at work, auto takes a dense table as a sparse one: see decision 0033.
+// thinBelow is a fraction of the numbers that a sweep with a dense A or X would work on. If the nonzero
+// entries of a dense table are fewer, auto treats the table as sparse (decision 0033).
 const thinBelow = 0.1
 
-// thin makes of a dense table whose numbers are nearly all 0 a sparse one, where there is room for both.
+// thin replaces a dense table whose entries are nearly all 0 by a sparse one, if there is memory for both.
 func (d *dataset) thin() {
 	t, dense := d.table.(*matrix.Dense)
 	if !dense {
@@ -539,15 +549,15 @@ func (d *dataset) thin() {
 	}
 	rows, cols := t.Dims()
 	n, nnz := float64(d.n()), float64(d.nonzeros())
-	work := min(float64(rows)*float64(cols), n*n) // of points that are no more than their features A would be formed
+	work := min(float64(rows)*float64(cols), n*n) // if points do not outnumber features, A is formed
 	if nnz == 0 || nnz >= thinBelow*work || cols > math.MaxInt32 || d.room(12*nnz+8*float64(rows+1), "its sparse form") != nil {
 		return
 	}
 	d.table, d.thinned = t.CSR(), true
-	debug.FreeOSMemory() // the dense one
+	debug.FreeOSMemory() // the dense table
 }
 
-// operator returns A and lets the table go, which is then free unless A uses it.
+// operator returns A and drops the table, which can then be freed unless A uses it.
 func (d *dataset) operator(workers int) (matrix.Operator, error) {
 	t := d.table
 	d.table = nil

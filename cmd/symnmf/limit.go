@@ -12,14 +12,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// byteSize is a flag that counts bytes: 1000000, 500M, 4G, 1.5GiB; units are powers of 1024.
+// byteSize is a flag that holds a number of bytes, such as 1000000, 500M, 4G or 1.5GiB. Units are powers of
+// 1024.
 type byteSize struct {
 	bytes int64
 	set   bool
 }
 
 func memoryFlag(flags *pflag.FlagSet, b *byteSize) {
-	flags.Var(b, "memory-limit", "refuse to need more memory than this, as 500M or 4G; 0 = no limit (default 90 % of what is free)")
+	flags.Var(b, "memory-limit", "refuse to use more memory than this, such as\n500M or 4G; 0 = no limit (default 90 % of free\nmemory)")
 }
 
 func (b *byteSize) Type() string { return "BYTES" }
@@ -48,17 +49,18 @@ func lastByte(s string) byte {
 	return s[len(s)-1]
 }
 
-// limit returns the bytes that may be used, 0 when nobody knows: what the flag says, or 90 % of what is free when it is
-// first asked, before anything is read.
+// limit returns the number of bytes that may be used: the value of the flag or, without it, 90 % of the
+// memory that is free at the first call, before anything is read. It returns 0 if there is no limit or free
+// memory is unknown.
 func (b *byteSize) limit() int64 {
 	if !b.set {
 		free := freeMemory()
-		b.bytes, b.set = (free+9)/10*9, true // 0 only where that is not known
+		b.bytes, b.set = (free+9)/10*9, true // 0 only if free is unknown
 	}
 	return b.bytes
 }
 
-// showBytes writes a number of bytes for people.
+// showBytes formats a number of bytes for people.
 func showBytes(b float64) string {
 	for _, unit := range []string{"bytes", "KiB", "MiB", "GiB"} {
 		if b < 1024 {
@@ -69,7 +71,7 @@ func showBytes(b float64) string {
 	return strconv.FormatFloat(b, 'f', 1, 64) + " TiB"
 }
 
-// mostBytes is the limit, or that of addresses where there is none.
+// mostBytes returns the limit or, if there is none, what the address space allows.
 func mostBytes(limit int64) float64 {
 	if limit == 0 {
 		return math.MaxInt / 2
@@ -77,25 +79,26 @@ func mostBytes(limit int64) float64 {
 	return float64(limit)
 }
 
-// within makes the process collect garbage early enough not to need more memory than predicted, until the returned function is
-// called.
+// within makes the process collect garbage early enough to need no more memory than predicted, until the
+// returned function is called.
 func within(predicted float64) (restore func()) {
 	before := debug.SetMemoryLimit(-1)
-	code := fieldOf("/proc/self/status", "RssFile:") * 1024 // which the limit does not count
+	code := fieldOf("/proc/self/status", "RssFile:") * 1024 // the limit of the runtime does not count it
 	debug.SetMemoryLimit(min(before, max(int64(min(predicted, math.MaxInt64/2))-late-code, 1)))
 	return func() { debug.SetMemoryLimit(before) }
 }
 
 const leanPercent = 25
 
-// lean makes the process collect garbage early, until the returned function is called. Nearly all of its memory is in a
-// few long-lived slices without pointers, so that costs little.
+// lean makes the process collect garbage early, until the returned function is called. That costs little,
+// since nearly all memory is in a few long-lived slices without pointers.
 func lean() (restore func()) {
 	before := debug.SetGCPercent(leanPercent)
 	return func() { debug.SetGCPercent(before) }
 }
 
-// useThreads has the process use so many processors, all for 0, and collect garbage early, until restore.
+// useThreads makes the process use the given number of processors, or all of them for 0, and collect garbage
+// early, until restore is called.
 func useThreads(threads int) (used int, restore func()) {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -107,14 +110,16 @@ func useThreads(threads int) (used int, restore func()) {
 	}
 }
 
-// busy has garbage of runs and kicks at once collected less often than lean, as far as what is predicted allows: each collection stops all of them for a while, and
-// short ones leave little garbage each.
+// busy makes the process collect garbage less often than lean does, as far as the predicted memory allows. It
+// is for runs and kicks at once: each collection stops all of them for a while, and short ones leave little
+// garbage each.
 func busy(predicted float64) {
 	debug.SetGCPercent(leanPercent + int(100*4*garbage/predicted))
 }
 
-// freeMemory returns the bytes that the system can still give this process, 0 when it does not say. Linux only: the least
-// of what the machine has, what the control group (a container) may still take and what ulimit -v leaves.
+// freeMemory returns the number of bytes that the system can still give this process, or 0 if it does not
+// say. It works on Linux only, where it is the least of what the machine has left, what the control group (a
+// container) may still take and what ulimit -v leaves.
 func freeMemory() (free int64) {
 	for _, left := range []int64{fieldOf("/proc/meminfo", "MemAvailable:") * 1024, leftOfGroup(), leftOfAddresses()} {
 		if free == 0 || left > 0 && left < free {
@@ -124,18 +129,19 @@ func freeMemory() (free int64) {
 	return free
 }
 
-// leftOfGroup is what the control group may still take, 0 where there is no limit.
+// leftOfGroup returns how many bytes the control group may still take, or 0 if it has no limit.
 func leftOfGroup() int64 {
 	most, err := strconv.ParseInt(firstLine("/sys/fs/cgroup/memory.max"), 10, 64)
 	if err != nil { // "max", or no control groups
 		return 0
 	}
 	used, _ := strconv.ParseInt(firstLine("/sys/fs/cgroup/memory.current"), 10, 64)
-	cache := fieldOf("/sys/fs/cgroup/memory.stat", "inactive_file") // given back on demand
+	cache := fieldOf("/sys/fs/cgroup/memory.stat", "inactive_file") // the kernel gives it back on demand
 	return max(most-used+cache, 1)
 }
 
-// leftOfAddresses is what ulimit -v leaves, which counts the addresses that the runtime has taken, used or not; 0 where there is no limit.
+// leftOfAddresses returns how many bytes ulimit -v leaves, or 0 if there is no limit. That limit counts all
+// addresses that the runtime has reserved, used or not.
 func leftOfAddresses() int64 {
 	text, err := os.ReadFile("/proc/self/limits")
 	if err != nil {
@@ -151,16 +157,18 @@ func leftOfAddresses() int64 {
 	return 0
 }
 
-// peakMemory returns the most bytes this process has had in memory; ok is false when the system does not say.
+// peakMemory returns the largest number of bytes that this process has had in memory. ok is false if the
+// system does not say.
 func peakMemory() (bytes int64, ok bool) {
-	// Linux: ru_maxrss would include the parent's memory before exec.
+	// On Linux ru_maxrss would include the memory of the parent before exec.
 	if kib := fieldOf("/proc/self/status", "VmHWM:"); kib > 0 {
 		return kib * 1024, true
 	}
 	return maxRSS()
 }
 
-// fieldOf returns the number after the given first word of a line of a file of the kernel's, 0 when there is none.
+// fieldOf looks in a file of the kernel for a line with the given first word and returns the number after it,
+// or 0 if there is none.
 func fieldOf(file, first string) int64 {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// lock does nothing here.
+// lock does nothing on systems without flock.
 func lock(*os.File) bool { return true }

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// lock keeps a file for this process until it is closed, or the process ends, and returns false where another has it. Where files cannot be locked it is anybody's.
+// lock locks a file for this process until the file is closed or the process ends. It returns false if
+// another process holds the lock. Where files cannot be locked it returns true.
 func lock(f *os.File) bool {
 	return !errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }

@@ -1,4 +1,5 @@
-// Command symnmf factors a symmetric nonnegative matrix A as HHᵀ with H ≥ 0, from a file to clusters: see symnmf help.
+// Command symnmf reads a symmetric nonnegative matrix A from a file, factors it as A ≈ HHᵀ with H ≥ 0, and
+// prints or writes the clusters. See symnmf help.
 package main
 
 import (
@@ -8,6 +9,6 @@ import (
 )
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // so that a closed pipe is an error of a write, which exitCode forgives
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is then an error of a write, which exitCode counts as success
 	os.Exit(run(os.Args, stdStreams()))
 }

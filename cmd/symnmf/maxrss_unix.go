@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// maxRSS returns ru_maxrss, which Apple's systems give in bytes and the others in KiB.
+// maxRSS returns ru_maxrss in bytes. Apple's systems report it in bytes, the others in KiB.
 func maxRSS() (bytes int64, ok bool) {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {

@@ -13,32 +13,32 @@ import (
 	"symnmf/matrix"
 )
 
-// shape is what the memory of a run depends on.
+// shape holds everything on which the memory of a run depends.
 type shape struct {
 	rows, cols int
 	sparse     bool
-	stored     float64 // numbers of the table
+	stored     float64 // numbers that the table stores
 	table      float64 // bytes of the table as it is stored
 	ids        float64 // bytes of the names
 	items      string
 	method     string
 	rank, runs int
 	kicks      int
-	atOnce     int     // how many runs or kicks are made at once, 0 for one
+	atOnce     int     // number of runs or kicks made at once, 0 for one
 	given      bool    // the start is a file
-	init       string  // the start, when it has a name
-	over       string  // what lai runs, when it is said
-	first      string  // and compressed, at first
-	block      int     // rows of a block of rowblock, when it is said
-	compress   int     // columns that its low rank has beyond the rank, likewise
-	oversample int     // and that of lai
+	init       string  // the name of the start, "" if it has none
+	over       string  // knob over: the method that lai runs, "" by default
+	first      string  // knob first: the first stage of compressed, "" by default
+	block      int     // knob block: rows of a block of rowblock, 0 by default
+	compress   int     // knob compress: columns beyond the rank of the low rank of rowblock, 0 by default
+	oversample int     // knob oversample: columns beyond the rank of the low rank of lai, 0 by default
 	offDiag    bool    // the diagonal is ignored
-	bound      bool    // the lower bound is looked for
+	bound      bool    // a lower bound is looked for
 	held       float64 // bytes of another A that is kept meanwhile
-	distinct   float64 // of sparse points: features in a block, all blocks together
+	distinct   float64 // for sparse points: different features in a block, summed over all blocks
 }
 
-// shapeOf describes a run on d; the rest is for the caller to fill in.
+// shapeOf returns the shape of a run on d. The caller fills in what does not depend on d.
 func shapeOf(d *dataset) shape {
 	sh := shape{items: d.items, runs: 1}
 	sh.rows, sh.cols = d.table.Dims()
@@ -54,7 +54,7 @@ func shapeOf(d *dataset) shape {
 	return sh
 }
 
-// bytes returns what the table takes as it is stored, and its names.
+// bytes returns the bytes of the table as it is stored, and of its names.
 func (d *dataset) bytes() (table, ids float64) {
 	rows, cols := d.table.Dims()
 	table = 8 * float64(rows) * float64(cols)
@@ -69,16 +69,16 @@ func (d *dataset) bytes() (table, ids float64) {
 	return table, ids
 }
 
-// countFeatures looks at the sparse points x, if x is not a similarity, for distinct.
+// countFeatures sets distinct from the sparse points x. It does nothing if x is a similarity.
 func (sh *shape) countFeatures(x *matrix.CSR) {
 	if sh.items != similarity {
 		sh.distinct = sampleBlocks(x, sh.items == "columns")
 	}
 }
 
-// knob has the shape be that of a method with that knob.
+// knob takes account of a knob of the method.
 func (sh *shape) knob(key, value string) {
-	whole, _ := strconv.Atoi(value) // what is wrong with it is told elsewhere
+	whole, _ := strconv.Atoi(value) // a bad value is reported elsewhere
 	switch key {
 	case "over":
 		sh.over = value
@@ -93,10 +93,11 @@ func (sh *shape) knob(key, value string) {
 	}
 }
 
-// groupRows is how many rows a group of symnmf.RowBlock has, at least.
+// groupRows is the least number of rows of a group of symnmf.RowBlock.
 const groupRows = 32
 
-// sampleBlocks returns how many features the items of a block of x have, all blocks together, from a look at some.
+// sampleBlocks estimates, from some of the blocks, how many different features the items of a block of x
+// have, summed over all blocks.
 func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 	const samples = 8
 	n, m := x.Dims()
@@ -105,7 +106,7 @@ func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 	}
 	blocks := (n + rules.PointsBlock - 1) / rules.PointsBlock
 	take := min(samples, blocks)
-	last := make([]int, m) // the block that had the feature last, from 1
+	last := make([]int, m) // the last block that had the feature, from 1
 	for k := range take {
 		lo := k * blocks / take * rules.PointsBlock
 		hi := min(lo+rules.PointsBlock, n)
@@ -133,12 +134,13 @@ func sampleBlocks(x *matrix.CSR, columns bool) (distinct float64) {
 
 const (
 	program = 19<<20 + late
-	slack   = 1.05    // for what waits to be collected, see within
-	late    = 5 << 20 // what is allocated while the last of it is being collected, by busy processors
-	garbage = 8 << 20 // that runs and kicks at once leave besides, see busy
+	slack   = 1.05    // factor for garbage that waits to be collected, see within
+	late    = 5 << 20 // bytes allocated while busy processors collect the last of it
+	garbage = 8 << 20 // further garbage of runs and kicks at once, in bytes, see busy
 )
 
-// size returns the numbers of items and of the others: of features, or of items again.
+// size returns the number n of items and the number m of features, which for a similarity is the number of
+// items again.
 func (sh shape) size() (n, m float64) {
 	n, m = float64(sh.rows), float64(sh.cols)
 	if sh.items == "columns" {
@@ -147,33 +149,37 @@ func (sh shape) size() (n, m float64) {
 	return n, m
 }
 
-// operator returns the bytes of A as an operator, and while it is made, its norm included. points tells whether it keeps points.
+// operator returns the bytes of A as an operator, and those needed while A and its norm are computed. points
+// says that the operator keeps points instead of A.
 func (sh shape) operator() (a, prepare float64, points bool) {
 	n, m := sh.size()
 	a, prepare = sh.table, sh.table
 	points = sh.items != similarity
 	switch {
-	case points && sh.sparse: // ‖A‖ takes X by features too, and common columns, 8 bytes an entry at most, or panels of whole numbers, and 16 a column
+	case points && sh.sparse:
+		// ‖A‖ also takes X by features and 16 bytes a column, and either common columns, at most 8 bytes an
+		// entry, or panels of whole numbers.
 		prepare = 2*sh.table + 2*sh.stored + max(6*sh.stored, min(rules.PanelsRoom, panelsBytes*max(n, m))) + 8*m + 16*max(n, m)
-		if sh.forms() { // from X both ways
+		if sh.forms() { // A is formed from X by items and by features
 			prepare = 2*sh.table + 8*n*n + 16*max(n, m)
-			if sh.stored >= rules.DenseFrom*n*m { // some features at a time as dense ones, and what they add to A
+			if sh.stored >= rules.DenseFrom*n*m { // some features at a time are made dense, with room for what they add to A
 				prepare += 12*n*n + 8*n*n + rules.IntRoom
-			} else { // each thread at work has a place in every feature
+			} else { // each working thread keeps its place in every feature
 				prepare += 8 * m * min(float64(runtime.GOMAXPROCS(0)), math.Ceil(n/rules.NormRows))
 			}
 			a, points = 8*n*n, false
 		}
 	case points:
-		formed := n <= m                    // A is, and X let go
-		if formed == (sh.items == "rows") { // X and its transpose
+		formed := n <= m                    // A is formed, and X is dropped
+		if formed == (sh.items == "rows") { // takes X and its transpose
 			prepare = 2 * sh.table
 		}
 		if formed {
 			prepare += 8 * n * n
 			a, points = 8*n*n, false
 		}
-		if r := min(n, m); r >= wholeColumns && r*r <= rules.MostIntSums { // the products that make it, or its norm, of whole numbers, and X as such
+		// If the points are whole numbers: X in integers, and sums of products for A or its norm.
+		if r := min(n, m); r >= wholeColumns && r*r <= rules.MostIntSums {
 			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, rules.IntRoom)
 		}
 		if points && sh.keepsFeatures(n, m) {
@@ -184,41 +190,45 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 	return a, prepare, points
 }
 
-// forms says whether A, dense, takes the place of sparse points.
+// forms reports whether a dense A replaces sparse points.
 func (sh shape) forms() bool {
 	n, _ := sh.size()
 	return sh.items != similarity && sh.sparse && rules.FormsSparse(int(n), int64(sh.stored))
 }
 
-// keepsFeatures says whether it does, of n points of m features.
+// keepsFeatures reports whether the inner products XXᵀ of the features are kept, for n dense points of m
+// features.
 func (sh shape) keepsFeatures(n, m float64) bool {
 	return !sh.sparse && rules.KeepsFeatures(int(n), int(m))
 }
 
-// folds says whether matrix.Folded takes XXᵀ of m features in place of A = XᵀX of n points.
+// folds reports whether matrix.Folded uses XXᵀ of m features in place of A = XᵀX of n points.
 func (sh shape) folds(n, m float64, points bool) bool {
 	return points && !sh.offDiag && (sh.keepsFeatures(n, m) || sh.sparse && rules.FoldsSparse(int(n), int(m)))
 }
 
-// wholeColumns is of what inner products in integers have a multiple of columns, and how many at least.
+// wholeColumns is the least number of columns for which inner products are computed in integers. Their number
+// of columns is rounded up to a multiple of it.
 const wholeColumns = 16
 
-// panelsBytes is what panels of the whole numbers of sparse points take of their room a row, for 64 threads.
+// panelsBytes is the number of bytes a row that panels of the whole numbers of sparse points take of their
+// room, for 64 threads.
 const panelsBytes = 64 * 128
 
-// ahead predicts the most memory, in bytes, that a run needs at once after reading. It is the one place that knows: the
-// larger of what the norm of A takes and what the sweeps take, and a little for what waits to be collected, see within.
+// ahead predicts the most memory, in bytes, that a run needs at once after reading. No other function makes
+// this prediction. It is the larger of what the norm of A takes and what the sweeps take, plus a little for
+// garbage that waits to be collected (see within).
 func (sh shape) ahead() float64 {
 	n, m := sh.size()
 	r, all := float64(sh.rank), sh.lanes()
 	a, prepare, points := sh.operator()
-	if sh.forms() { // from here on
+	if sh.forms() { // from here on A is dense
 		sh.sparse, sh.stored = false, float64(sh.rows)*float64(sh.cols)
 	}
-	base := a + sh.held + 8*(sh.factors()*n*r+8*n) // the vectors: A_ii twice and others
+	base := a + sh.held + 8*(sh.factors()*n*r+8*n) // 8·n for vectors: A_ii twice and others
 	start, method := sh.ofStart(n, m, points), sh.ofMethod(n, m, points)
 	before := max(start.before, method.before)
-	if sh.bound { // after the method has let go of what it has
+	if sh.bound { // computed when the method has released its memory
 		before = max(before, sh.eigen(n, m, points))
 	}
 	at := base + start.shared + method.shared + all*(start.each+method.each)
@@ -229,23 +239,26 @@ func (sh shape) ahead() float64 {
 	return program + sh.ids + waste + sh.begun() + slack*(max(prepare+sh.held, at, base+before)+8*all*(squareParts(n)+8)*r*r)
 }
 
-// lanes is how many runs and kicks are at once.
+// lanes returns the number of runs and kicks at once.
 func (sh shape) lanes() float64 { return float64(max(sh.atOnce, 1)) }
 
-// factors is how many H there are besides those of the method: those at work, and the best so far.
+// factors returns how many H are kept besides those of the method: the current ones and the best so far.
 func (sh shape) factors() float64 {
 	more := sh.lanes() - 1
 	factors := float64(min(sh.runs, 2)) + more
 	if sh.given {
 		factors++
 	}
-	if sh.kicks > 0 { // the best of them, and the start of one; each at once begins from an H of its own, and each of several runs has its best
+	if sh.kicks > 0 {
+		// The best H of the kicks, and the start of one. Each kick at once begins from its own H, and each of
+		// several runs has its best.
 		factors += 2 + more*float64(min(sh.runs, 2))
 	}
 	return factors
 }
 
-// begun returns the bytes of an H, and of X·H twice, that one of several runs at once begins with while what others leave is being collected: slowly, where processors are busy.
+// begun returns the bytes of an H, and of X·H twice, with which one of several runs at once begins while the
+// garbage of others is still being collected. Collecting is slow while processors are busy.
 func (sh shape) begun() float64 {
 	if sh.atOnce <= 1 {
 		return 0
@@ -257,11 +270,11 @@ func (sh shape) begun() float64 {
 	return 8 * (n + 2*m) * float64(sh.rank)
 }
 
-// boundMost is by what part more memory a lower bound that nobody asked for may need.
+// boundMost is the fraction by which a lower bound may raise the memory of a run if it was not requested.
 const boundMost = 0.1
 
-// boundOf returns what --bound means for this run, and has ahead count what it takes: auto looks for a bound only where it needs
-// hardly more memory than the run does.
+// boundOf returns the kind of bound that --bound means for this run, and makes ahead count its memory. auto
+// looks for a bound only if that needs hardly more memory than the run does (boundMost).
 func (sh *shape) boundOf(choice string) symnmf.Bound {
 	switch choice {
 	case "no":
@@ -278,11 +291,13 @@ func (sh *shape) boundOf(choice string) symnmf.Bound {
 	return symnmf.CheapBound
 }
 
-// alongside is by how many bytes runs and kicks at once may need more than one, where they need more than twice as much.
+// alongside is how many more bytes runs and kicks at once may need than one alone, even if that more than
+// doubles its memory.
 const alongside = 512 << 20
 
-// together has as many runs, or kicks, be at once as there are threads for, as limit allows, and as need at most twice the memory of one, or alongside more. Runs
-// with a limit on their time are none of them.
+// together sets atOnce to the largest number of runs or kicks for which there are threads, which stay within
+// limit, and which need at most twice the memory of one, or alongside more. Runs with a time limit are made
+// one after another.
 func (sh *shape) together(threads int, limit int64, timed bool) {
 	alone := sh.ahead()
 	much := func() bool {
@@ -299,13 +314,14 @@ func (sh *shape) together(threads int, limit int64, timed bool) {
 	}
 }
 
-// peak is ahead, or what has been needed already if that is more.
+// peak returns ahead, or the memory that the process has needed so far if that is more.
 func (sh shape) peak() float64 {
 	already, _ := peakMemory()
 	return max(sh.ahead(), float64(already))
 }
 
-// fits refuses a run that would need more than limit bytes, 0 meaning no limit but that of addresses.
+// fits returns an error if a run would need more than limit bytes. A limit of 0 means only that of the
+// address space.
 func (sh shape) fits(limit int64) error {
 	need, most := sh.ahead(), mostBytes(limit)
 	if need <= most {
@@ -339,14 +355,15 @@ func (sh shape) fits(limit int64) error {
 		ways = append(ways, "a sparse file (mtx, npz)")
 	}
 	if sh.items == similarity && sh.method != "clique" {
-		ways = append(ways, "--items with the points it comes from")
+		ways = append(ways, "--items with the points A comes from")
 	}
-	return fmt.Errorf("this run %w: it is predicted to need %s, the limit is %s; what would shrink it: %s; --memory-limit raises the limit",
+	return fmt.Errorf("this run %w: it is predicted to need %s, but the limit is %s; to reduce the need, use %s; --memory-limit raises the limit",
 		errMemory, showBytes(need), showBytes(most), strings.Join(ways, ", or "))
 }
 
-// errorBytes returns what an A takes that is kept only for the error of an H of the given rank: itself, or what making it
-// does, and, for that error, H in its order and scale, and X·H.
+// errorBytes returns the bytes for an A that is kept only for the error of an H of the given rank. They are
+// the larger of what making A takes, and of A itself with H in its order and scale and X·H, which the error
+// takes.
 func (sh shape) errorBytes(rank int) float64 {
 	n, m := sh.size()
 	a, prepare, points := sh.operator()
@@ -357,11 +374,12 @@ func (sh shape) errorBytes(rank int) float64 {
 	return sh.ids + max(prepare, a+h)
 }
 
-// edgeBytes is what an edge takes that similarity keeps, at the worst moment: what was chosen, its transpose, and both entries.
+// edgeBytes is the number of bytes for an edge that similarity keeps, at the worst moment: the chosen edge,
+// its transpose, and both entries.
 const edgeBytes = 48
 
-// fitsSparsified is fits for what similarity does. It also returns the bytes needed, infinite when
-// that depends on the weights, and how many edges there is room for.
+// fitsSparsified is fits for the command similarity. It also returns the predicted bytes, infinite if they
+// depend on the weights, and for how many edges there is memory.
 func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (predicted float64, spare int64, err error) {
 	n, m := sh.size()
 	a, prepare, points := sh.operator()
@@ -370,8 +388,8 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 	if sh.sparse && !points {
 		entries = min(entries, sh.stored)
 	}
-	edges := 0.0   // that are chosen for certain
-	systems := 0.0 // bytes that go before they are collected
+	edges := 0.0   // the most edges that are chosen; 0 if unknown
+	systems := 0.0 // bytes that are freed before the edges are collected
 	if f.resistance > 0 {
 		logs := math.Log(max(n, 2)) / (f.resistance * f.resistance)
 		draws := float64(f.draws)
@@ -380,7 +398,7 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 		}
 		edges = min(draws, entries/2)
 		base += 21 * entries / 2
-		if threads > 1 { // counts of goroutines
+		if threads > 1 { // counts of each goroutine
 			base += min(16<<20, 4*float64(threads)*entries/2)
 		}
 		if n <= min(24*logs, matrix.MostExact) {
@@ -389,7 +407,7 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 			systems = 8 * (4*16 + 16) * n
 		}
 	} else {
-		lists := 12 * n * 2 // of a goroutine
+		lists := 12 * n * 2 // for each goroutine
 		switch {
 		case points && sh.sparse:
 			base += sh.table
@@ -418,14 +436,15 @@ func (sh shape) fitsSparsified(f *similarityFlags, threads int, limit int64) (pr
 		return 0, 0, tooMuch(fmt.Errorf("it is predicted to need %s", showBytes(predicted)), limit, shrink)
 	}
 	spare = int64((most/slack - program - sh.ids - base) / edgeBytes)
-	if edges == 0 { // nobody knows how many
+	if edges == 0 { // their number is unknown
 		predicted = math.Inf(1)
 	}
 	return predicted, max(spare, 1), nil
 }
 
-// tooMuch is the error of what similarity and bench will not do.
+// tooMuch returns the error of similarity and bench for what would exceed the limit. shrink names what
+// reduces the need.
 func tooMuch(why error, limit int64, shrink string) error {
-	return fmt.Errorf("this %w: %w, the limit is %s; what would shrink it: %s; --memory-limit raises the limit", errMemory, why,
+	return fmt.Errorf("this %w: %w, but the limit is %s; to reduce the need, use %s; --memory-limit raises the limit", errMemory, why,
 		showBytes(mostBytes(limit)), shrink)
 }

@@ -6,21 +6,22 @@ import (
 	"symnmf/internal/rules"
 )
 
-// rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, lowFirst and kept.
+// rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, and those of lowFirst and
+// kept.
 func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	pitch := sh.pitch()
-	hs := 2 * n * pitch // H and the one before
+	hs := 2 * n * pitch // H and the previous H
 	if pitch == float64(sh.rank) {
-		hs -= n * pitch // works in the memory of the H it is given
+		hs -= n * pitch // it works in the memory of the H it is given
 	}
 	squares := 8 * (2*sh.groups(points) + squareParts(n)) * pitch * pitch // dᵀd and H_Bᵀd of each group, HᵀH in parts
 	more := max(0, sh.blockRows(points)-sh.usualBlock(points))
-	squares += more * (8*2*pitch + packed*pitch/groupRows) // what a block moves by, and what its groups work on
-	last := 0.0                                            // H of the last check of a low rank
+	squares += more * (8*2*pitch + packed*pitch/groupRows) // the change of a block, and what its groups work on
+	last := 0.0                                            // H at the last check of a low rank
 	if sh.lowFirst(n, m, points) != 0 {
 		last = 8 * n * pitch
 	}
-	joint := 0.0 // joint steps, and what X makes of them
+	joint := 0.0 // joint steps, and for points their products with X
 	if !sh.sparse {
 		joint = 8 * 5 * n * pitch
 		if points {
@@ -28,16 +29,16 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		}
 	}
 	if !points {
-		rooms := 0.0 // for what is at work of an H of float32
+		rooms := 0.0 // for the rows at work of an H in float32
 		if sh.sparse && n*pitch >= rules.SpanFrom {
 			rooms = 12*roundedParts*rules.NarrowPiece + 12*max(rules.GraphBlock, sh.blockRows(points))*pitch
 		}
 		return squares + 8*hs + last + joint + rooms + sh.rough(n, pitch)
 	}
-	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(m, pitch) // Z, the one before, and that of the figures
+	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(m, pitch) // Z, the previous Z, and that of the figures
 }
 
-// pitch is how far apart rows of H lie in symnmf.RowBlock.
+// pitch returns the distance between rows of H in symnmf.RowBlock, in numbers.
 func (sh shape) pitch() float64 {
 	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
 		return float64(p)
@@ -45,20 +46,21 @@ func (sh shape) pitch() float64 {
 	return float64((sh.rank + 3) / 4 * 4)
 }
 
-// kept returns the bytes of what the first run of symnmf.RowBlock leaves with A for those after it.
+// kept returns the bytes that the first run of symnmf.RowBlock stores with A for later runs.
 func (sh shape) kept(n, m float64, points bool) float64 {
 	switch {
 	case !points:
 		return 0
-	case sh.sparse: // X by terms, besides
+	case sh.sparse: // also X by terms
 		return 12*sh.stored + 8*2*n + sh.blockProduct(n, m)
 	}
 	return sh.blockProduct(n, m)
 }
 
-// lowFirst returns the bytes of the low rank that takes the place of A in symnmf.RowBlock for a while, and of finding it.
+// lowFirst returns the bytes of the low rank that replaces A in symnmf.RowBlock for a while, and of finding
+// it.
 func (sh shape) lowFirst(n, m float64, points bool) float64 {
-	beyond, copies := sh.compress, 6.0 // of its columns while it is found, if it is wide
+	beyond, copies := sh.compress, 6.0 // copies of its columns while a wide low rank is found
 	if beyond == 0 && !sh.sparse {
 		beyond, copies = 20, 3
 	}
@@ -74,10 +76,11 @@ func (sh shape) lowFirst(n, m float64, points bool) float64 {
 	return low
 }
 
-// roundedParts is in how many parts at most symnmf.RowBlock widens an H of float32.
+// roundedParts is the largest number of parts in which symnmf.RowBlock widens an H in float32.
 const roundedParts = 64
 
-// rough returns the bytes that takes: A, H and a block's way rounded, and H as it was when the objective was last known.
+// rough returns the bytes of rough sweeps: A, H and the change of a block in float32, and the H at which the
+// objective was last known.
 func (sh shape) rough(n, pitch float64) float64 {
 	if sh.sparse || n < rules.RoughFrom || n > rules.RoughTo || sh.rank < rules.RoughCols || n*pitch < rules.RoughSize {
 		return 0
@@ -86,13 +89,15 @@ func (sh shape) rough(n, pitch float64) float64 {
 	return 4*(n*n+(2*n+sh.blockRows(false))*wide) + 8*n*pitch
 }
 
-// wideParts is in how many parts inner products of the columns of a low rank are summed at most, and what is made of them.
+// wideParts returns the largest number of parts in which inner products of the columns of a low rank, and
+// what is derived from them, are summed.
 func wideParts(n float64) float64 { return min(64, n/256+2) }
 
-// squareParts is in how many parts HᵀH, and other sums of r×r numbers over rows, are computed at most.
+// squareParts returns the largest number of parts in which HᵀH and other sums of r×r numbers over rows are
+// computed.
 func squareParts(n float64) float64 { return min(64, n/256+8) }
 
-// usualBlock is how many rows a block of symnmf.RowBlock has at most by default, and blockRows how many it has.
+// usualBlock returns the largest number of rows of a block of symnmf.RowBlock by default.
 func (sh shape) usualBlock(points bool) float64 {
 	switch {
 	case !sh.sparse:
@@ -103,6 +108,7 @@ func (sh shape) usualBlock(points bool) float64 {
 	return rules.GraphBlock
 }
 
+// blockRows returns the largest number of rows of a block of symnmf.RowBlock, given the knob block.
 func (sh shape) blockRows(points bool) float64 {
 	if sh.block == 0 {
 		return sh.usualBlock(points)
@@ -111,16 +117,18 @@ func (sh shape) blockRows(points bool) float64 {
 	return min(float64(sh.block), n)
 }
 
-// groups is how many groups of rows a block has at most.
+// groups returns the largest number of groups of rows in a block.
 func (sh shape) groups(points bool) float64 { return math.Ceil(sh.blockRows(points) / groupRows) }
 
-// packed is the bytes that a group takes for each column of H, laid out for the solver in either precision.
+// packed is the number of bytes that a group takes for each column of H, laid out for the solver in either
+// precision.
 const packed = 8 * 3 * groupRows
 
-// blockProduct returns the bytes of what is derived from points for products by blocks.
+// blockProduct returns the bytes that are derived from points for products by blocks.
 func (sh shape) blockProduct(n, m float64) float64 {
 	switch {
-	case sh.sparse && sh.blockRows(true) < rules.PointsBlock: // X by blocks and features, of which nobody has looked at so many
+	case sh.sparse && sh.blockRows(true) < rules.PointsBlock:
+		// X by blocks and features. distinct counts only blocks of the usual size.
 		return 20 * sh.stored
 	case sh.sparse:
 		return 12*sh.stored + 8*sh.distinct
@@ -130,14 +138,15 @@ func (sh shape) blockProduct(n, m float64) float64 {
 	return 0
 }
 
-// change returns the bytes of what such products make of a block's step, for an H of so many columns, where they have no inner products.
+// change returns the bytes of what products by blocks compute from the step of a block, for an H with the
+// given number of columns, where no inner products within blocks are kept.
 func (sh shape) change(m, columns float64) float64 {
 	if sh.sparse || m >= sh.blockRows(true) {
 		return 0
 	}
 	bytes := 8 * m * columns // the change of Z
 	if m <= rules.MostGainFeatures && sh.blockRows(true) <= rules.MostGainRows {
-		bytes *= 1 + sh.groups(true) // and what each group adds to it
+		bytes *= 1 + sh.groups(true) // and the contribution of each group
 	}
 	return bytes
 }

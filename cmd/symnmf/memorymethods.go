@@ -7,14 +7,15 @@ import (
 	"symnmf/matrix"
 )
 
-// needs are the bytes that some part of a run takes, besides A and the H counted by factors.
+// needs holds the bytes that some part of a run takes, besides A and the H counted by factors.
 type needs struct {
-	each   float64 // run or kick at once
-	shared float64 // all of them together
-	before float64 // by what goes before the method has anything
+	each   float64 // for each run or kick at once
+	shared float64 // for all of them together
+	before float64 // for work before the method has allocated anything
 }
 
-// measured returns the bytes of A·H of the starts at once, until their figures are known.
+// measured returns the bytes of A·H for the starts that are made at once, which is kept until their figures
+// are known.
 func (sh shape) measured(n float64) float64 {
 	if numbers := n * float64(sh.rank); numbers <= rules.MostKept {
 		return sh.starts() * 8 * numbers
@@ -22,7 +23,7 @@ func (sh shape) measured(n float64) float64 {
 	return 0
 }
 
-// starts is how many are made at once: kicks have none.
+// starts returns the number of starts made at once. Kicks make none.
 func (sh shape) starts() float64 { return min(sh.lanes(), float64(max(sh.runs, 1))) }
 
 // ofStart returns the bytes of making the start.
@@ -42,18 +43,19 @@ func (sh shape) ofStart(n, m float64, points bool) (b needs) {
 	return b
 }
 
-// lowWide is how many columns the low rank of symnmf.LAI has.
+// lowWide returns the number of columns of the low rank of symnmf.LAI.
 func (sh shape) lowWide(n float64) float64 { return min(float64(sh.rank)+sh.lowBeyond(), n) }
 
-// lowRank returns the bytes of that low rank, and findLowRank those of finding it.
+// lowRank returns the bytes of the low rank of symnmf.LAI.
 func (sh shape) lowRank(n float64) float64 { return 8 * 2 * n * sh.lowWide(n) }
 
+// findLowRank returns the bytes of finding the low rank of symnmf.LAI.
 func (sh shape) findLowRank(n float64) float64 {
 	wide := sh.lowWide(n)
 	return 8 * (4*n*wide + wideParts(n)*wide*wide)
 }
 
-// lowRankAnswer returns the bytes of what rowblock takes for an answer for it.
+// lowRankAnswer returns the bytes of finding the low rank of symnmf.LAI and of a run of rowblock on it.
 func (sh shape) lowRankAnswer(n float64) float64 {
 	r := float64(sh.rank)
 	return sh.findLowRank(n) + sh.lanes()*sh.rowBlock(n, r, true) + sh.lowFirst(n, r, true) + sh.kept(n, r, true)
@@ -61,7 +63,7 @@ func (sh shape) lowRankAnswer(n float64) float64 {
 
 // ofMethod returns the bytes of the method.
 func (sh shape) ofMethod(n, m float64, points bool) (b needs) {
-	h, z := 8*n*float64(sh.rank), 0.0 // H, and X·H where A is of points
+	h, z := 8*n*float64(sh.rank), 0.0 // H, and X·H if A is given by points
 	if points {
 		z = 8 * m * float64(sh.rank)
 	}
@@ -85,7 +87,7 @@ func (sh shape) ofMethod(n, m float64, points bool) (b needs) {
 		b.shared, b.each = h, 2*z
 	case "pgncg":
 		b.each = 7*h + turned + 3*z
-	case "lai": // Â, H of the start, and another method
+	case "lai": // Â, the H of the start, and the other method
 		b.before, b.shared, b.each = sh.findLowRank(n), sh.lowRank(n), 2*h
 		if sh.over == "pgncg" {
 			b.each += 7*h + turned
@@ -117,9 +119,9 @@ func (sh shape) ofMethod(n, m float64, points bool) (b needs) {
 		b.each = 2 * h
 		fallthrough
 	default:
-		if points { // the cursor keeps Z = X·H; the error takes it twice more
+		if points { // the cursor keeps Z = X·H, and the error takes two more
 			b.each += 3 * z
-		} else { // it keeps A·H, as many numbers as H
+		} else { // the cursor keeps A·H, as many numbers as H
 			b.each += h
 		}
 		if sh.method == "cd-mbi" {
@@ -129,7 +131,7 @@ func (sh shape) ofMethod(n, m float64, points bool) (b needs) {
 	return b
 }
 
-// lowBeyond is how many columns beyond the rank symnmf.LAI has.
+// lowBeyond returns the number of columns beyond the rank of the low rank of symnmf.LAI.
 func (sh shape) lowBeyond() float64 {
 	if sh.oversample > 0 {
 		return float64(sh.oversample)
@@ -137,12 +139,13 @@ func (sh shape) lowBeyond() float64 {
 	return rules.Oversample
 }
 
-// eigen returns the bytes of matrix.Eigen for as many pairs as the rank, of what matrix.Folded makes of A, besides A.
+// eigen returns the bytes, besides A, of matrix.Eigen for as many pairs as the rank, applied to what
+// matrix.Folded makes of A.
 func (sh shape) eigen(n, m float64, points bool) float64 {
 	k, rows, z := float64(sh.rank), n, 0.0
 	if sh.folds(n, m, points) {
 		if rows = m; sh.sparse {
-			z = 8 * n * (k + 8) // products with blocks, and at last with all vectors, by items
+			z = 8 * n * (k + 8) // products by items, with blocks and at the end with all vectors
 		}
 	}
 	bytes := eigenBasis(rows, sh.rank) + z
@@ -152,7 +155,8 @@ func (sh shape) eigen(n, m float64, points bool) float64 {
 	return bytes
 }
 
-// eigenBasis returns the bytes of matrix.Eigen for some pairs of a matrix of so many rows, besides what products with it take.
+// eigenBasis returns the bytes of matrix.Eigen for the given number of pairs of a matrix with the given
+// number of rows, besides what products with it take.
 func eigenBasis(rows float64, pairs int) float64 {
 	k := float64(pairs)
 	if _, whole := matrix.EigenBasis(int(rows), pairs); whole {
@@ -161,7 +165,7 @@ func eigenBasis(rows float64, pairs int) float64 {
 	return 8 * rows * max(4*k+32, 3*k+80)
 }
 
-// beginsTurned says whether auto may begin from symnmf.TSVDStart.
+// beginsTurned reports whether auto may begin from symnmf.TSVDStart.
 func (sh shape) beginsTurned(n, m float64, points bool) bool {
 	vectors := sh.rank
 	if sh.folds(n, m, points) {
@@ -171,7 +175,9 @@ func (sh shape) beginsTurned(n, m float64, points bool) bool {
 	return (sh.method == "" || sh.method == "auto") && rules.TurnsPay(int(n), sh.rank, vectors, dense)
 }
 
-// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all share: those of matrix.RitzPairs, or of the low rank that takes its place, and for each start a copy of some rows of B and what turns need.
+// turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all starts share.
+// once counts matrix.RitzPairs, or the low rank that replaces it; turns counts, for each start, a copy of
+// some rows of B and what turns need.
 func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	k, r := float64((sh.rank+max(8, sh.rank/4)+7)/8*8), float64(sh.rank)
 	rows := min(n, 64*r)
@@ -187,7 +193,7 @@ func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 		}
 		return max(once, sh.lowFirst(n, m, points)), turns
 	}
-	once = 8 * (2*n*k + n*r + 2*wideParts(n)*k*k) // half of n·k where they are of float32, unless A has too few eigenvalues for that
+	once = 8 * (2*n*k + n*r + 2*wideParts(n)*k*k) // half of n·k in float32, unless A has too few eigenvalues for that
 	if points {
 		once += 8 * m * k
 		if sh.sparse { // X by features
@@ -197,8 +203,9 @@ func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	return max(once, sh.lowFirst(n, m, points)), turns
 }
 
-// twoFactors returns the bytes of the methods with two factors, besides A and the H of the answer: both, their products with A,
-// and, with them in the end, what the least eigenvalue of A takes.
+// twoFactors returns the bytes of the methods with two factors, besides A and the H of the answer: both
+// factors, their products with A, and what the least eigenvalue of A takes at the end, while the factors are
+// still kept.
 func (sh shape) twoFactors(n, m float64, points bool) float64 {
 	r := float64(sh.rank)
 	bytes, eigen := 8*4*n*r, eigenBasis(n, 1)

@@ -21,7 +21,7 @@ func newMethods(s *streams) *cobra.Command {
 			return listMethods(s, verbose)
 		},
 	}
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "with the knobs of each, for fit --set")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also list the knobs of each method, for fit --set")
 	return cmd
 }
 
@@ -29,7 +29,7 @@ func listMethods(s *streams, verbose bool) error {
 	w := bufio.NewWriter(s.out)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "METHOD\tWHAT\tACCEPTS\tSTART")
-	fmt.Fprintln(t, "auto\tthe one of the following that suits the input; fit says which\tdense, sparse, points\ttsvd; zero or random where 'fit --help' says")
+	fmt.Fprintln(t, "auto\tthe method below that suits the input; fit reports which\tdense, sparse, points\ttsvd; zero or random where 'fit --help' says so")
 	for _, m := range symnmf.Methods() {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", m.Name, m.Doc, m.Accepts, m.Start)
 	}
@@ -39,7 +39,7 @@ func listMethods(s *streams, verbose bool) error {
 	for _, st := range symnmf.Starts() {
 		fmt.Fprintf(t, "%s\t%s\n", st.Name, st.Doc)
 	}
-	fmt.Fprintln(t, "FILE.npy\tan H of your own, n×R, 0 or more")
+	fmt.Fprintln(t, "FILE.npy\tyour own H: an n×R matrix of numbers 0 or more")
 	t.Flush()
 	for _, m := range symnmf.Methods() {
 		if !verbose || len(m.Knobs) == 0 {

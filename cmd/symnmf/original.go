@@ -5,14 +5,15 @@ import (
 	"symnmf/matrix"
 )
 
-// original is what INPUT is a sparse form of: H is fitted to INPUT, and its error told against both.
+// original is the data from which INPUT was made sparse. H is fitted to INPUT, and its error is reported
+// against both.
 type original struct {
 	*dataset
 	a     matrix.Operator
-	place []int // item i of INPUT is item place[i] here; nil when it is i
+	place []int // item i of INPUT is item place[i] of the original; nil if the order is the same
 }
 
-// wholeError is the error against the original, in run.json.
+// wholeError is the part of run.json about the error against the original.
 type wholeError struct {
 	Input       string `json:"input"`
 	InputSHA256 string `json:"input_sha256"`
@@ -23,7 +24,8 @@ type wholeError struct {
 	ErrFloor    number `json:"error_floor"`
 }
 
-// openOriginal reads the file of --original, nil when there is none, and finds the items of d in it.
+// openOriginal reads the --original file and finds the items of d in it. It returns nil if there is no such
+// file.
 func (f *fitFlags) openOriginal(d *dataset, s *streams) (*original, error) {
 	if f.whole.name == "" {
 		return nil, nil
@@ -42,14 +44,15 @@ func (f *fitFlags) openOriginal(d *dataset, s *streams) (*original, error) {
 	}
 	o := &original{dataset: whole}
 	if whole.n() != d.n() {
-		return nil, inputf("--original %s: it has %s and %s has %d: they must be the same", whole.name, count(int64(whole.n()), "item", "items"),
+		return nil, inputf("--original %s: it has %s, but %s has %d: the numbers must be equal", whole.name, count(int64(whole.n()), "item", "items"),
 			d.name, d.n())
 	}
 	o.place, err = places(d, whole)
 	return o, err
 }
 
-// places finds the items of d in the original by name, where both have names; without them they are in the same order.
+// places finds the items of d in the original by name if both have names. Otherwise it returns nil: the order
+// is the same.
 func places(d, whole *dataset) ([]int, error) {
 	if d.ids() == nil || whole.ids() == nil {
 		return nil, nil
@@ -66,14 +69,14 @@ func places(d, whole *dataset) ([]int, error) {
 		case !found:
 			return nil, inputf("--original %s: item %s of %s is not in it", whole.name, id, d.name)
 		case taken[p]:
-			return nil, inputf("--original %s: item %s of %s is there twice", whole.name, id, d.name)
+			return nil, inputf("--original %s: item %s occurs twice in %s", whole.name, id, d.name)
 		}
 		place[i], taken[p] = p, true
 	}
 	return place, nil
 }
 
-// measure returns the error of h, whose rows are the items of INPUT.
+// measure returns the error of h against the original. The rows of h are in the order of INPUT.
 func (o *original) measure(h *matrix.Dense, opt symnmf.Options) (*wholeError, error) {
 	if o.place != nil {
 		n, r := h.Dims()

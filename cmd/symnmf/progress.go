@@ -7,7 +7,8 @@ import (
 	"symnmf"
 )
 
-// progress tells how far a run is: on a terminal in one line that is rewritten, else in plain lines far apart.
+// progress shows how far a run is: on a terminal in one line that is rewritten, otherwise in plain lines at
+// longer intervals.
 type progress struct {
 	s      *streams
 	moving bool
@@ -24,7 +25,7 @@ func newProgress(s *streams, f *fitFlags) *progress {
 	return &progress{s: s, moving: s.live && !f.still, silent: f.quiet, last: time.Now()}
 }
 
-// due tells whether it is time for a line, and counts it as written.
+// due reports whether it is time for another line. If so, it counts the line as written.
 func (p *progress) due() bool {
 	every := plainEvery
 	if p.moving {
@@ -60,7 +61,7 @@ func (p *progress) show(now symnmf.Progress) {
 	p.put(line)
 }
 
-// done takes the moving line away.
+// done erases the moving line.
 func (p *progress) done() {
 	if p.moving && !p.silent {
 		fmt.Fprint(p.s.err, "\r\x1b[K")

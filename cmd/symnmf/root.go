@@ -13,14 +13,14 @@ import (
 	"golang.org/x/term"
 )
 
-// streams is all that a command reads and writes besides the files it is told of.
+// streams is all that a command reads and writes, apart from the files named on the command line.
 type streams struct {
 	args []string // the command line as typed
 	in   io.Reader
 	out  io.Writer // data, and help that was asked for
 	err  io.Writer // everything else
 	live bool      // err is a terminal whose last line may be rewritten
-	ansi bool      // colours are welcome on err
+	ansi bool      // err may be coloured
 }
 
 func stdStreams() *streams {
@@ -29,7 +29,8 @@ func stdStreams() *streams {
 	return s
 }
 
-// manners tells what may be done to standard error: rewriting a line, and colours.
+// manners reports what may be done to standard error: live says that a line may be rewritten, ansi that text
+// may be coloured.
 func manners(terminal bool, getenv func(string) string) (live, ansi bool) {
 	live = terminal && getenv("TERM") != "dumb"
 	return live, live && getenv("NO_COLOR") == ""
@@ -46,7 +47,7 @@ func run(args []string, s *streams) int {
 	s.args, s.out = args, out
 	root := newRoot(s)
 	root.SetArgs(args[1:])
-	var wrong error // a command that there is not, whose help was asked for
+	var wrong error // help was requested for a command that does not exist
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		for _, name := range cmd.Flags().Args() { // as in --help fit
@@ -67,13 +68,13 @@ func run(args []string, s *streams) int {
 	if err == nil {
 		err = wrong
 	}
-	if out.err != nil && (err == nil || errors.Is(err, out.err)) { // cobra's help drops it, others wrap it
+	if out.err != nil && (err == nil || errors.Is(err, out.err)) { // cobra's help drops out.err, other code wraps it
 		err = out.err
 	}
 	return s.finish(err)
 }
 
-// dataWriter is standard output. It keeps its first error, which says where it is from.
+// dataWriter is standard output. It keeps its first error, whose message names standard output.
 type dataWriter struct {
 	to  io.Writer
 	err error
@@ -93,8 +94,9 @@ func newRoot(s *streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "symnmf",
 		Short: "symnmf finds overlapping groups: it factors a symmetric nonnegative matrix A as HHᵀ with H ≥ 0.",
-		Long: `symnmf finds overlapping groups: it factors a symmetric nonnegative matrix A (n×n: a graph, similarities, or
-the inner products of points) as HHᵀ, H ≥ 0 (n×r). Row i of H says how much item i belongs to each of r groups.`,
+		Long: `symnmf finds overlapping groups. It approximates a symmetric nonnegative n×n matrix A (a graph,
+similarities, or the inner products of points) by HHᵀ, where H ≥ 0 is n×r. Row i of H says how
+much item i belongs to each of the r groups.`,
 		Example: `  symnmf fit demo:karate -k 2
   symnmf info graph.mtx
   symnmf fit points.csv --items rows -k 10 -o answer`,
@@ -111,7 +113,7 @@ the inner products of points) as HHᵀ, H ≥ 0 (n×r). Row i of H says how much
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(s.err)
 			cmd.Help()
-			return usageError{msg: "say what to do: one of the commands above", command: cmd}
+			return usageError{msg: "no command given: choose one of those above", command: cmd}
 		},
 	}
 	root.SetIn(s.in)
@@ -127,7 +129,7 @@ the inner products of points) as HHᵀ, H ≥ 0 (n×r). Row i of H says how much
 	return root
 }
 
-// usageTemplate is cobra's without what this program does not use.
+// usageTemplate is cobra's template, reduced to what this program uses.
 const usageTemplate = `Usage:
   {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}
 
@@ -149,7 +151,7 @@ Flags:
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
-		Short:   "show how to use a command",
+		Short:   "show the help of a command",
 		Example: "  symnmf help fit",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return commandNames(cmd.Root()), cobra.ShellCompDirectiveNoFileComp
@@ -180,35 +182,35 @@ func commandNames(of *cobra.Command) (names []string) {
 	return names
 }
 
-// unknownCommand is the error of a name that no command of that one has.
+// unknownCommand is the error for a name that is not a subcommand of the given command.
 func unknownCommand(of *cobra.Command, name string) error {
 	path := strings.TrimPrefix(of.CommandPath()+" ", of.Root().Name()+" ")
 	return usageError{msg: fmt.Sprintf("unknown command %s%q%s", path, name, didYouMean(name, commandNames(of), "")), command: of}
 }
 
-// atMostArgs asks for no more arguments than there are names.
+// atMostArgs accepts at most as many arguments as there are names.
 func atMostArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		return exactArgs(names...)(cmd, append(slices.Clone(args), names[min(len(args), len(names)):]...))
 	}
 }
 
-// exactArgs asks for as many arguments as there are names.
+// exactArgs accepts exactly as many arguments as there are names.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch want := strings.Join(names, " and "); {
 		case len(args) < len(names):
 			return usageError{msg: fmt.Sprintf("%s needs %s", cmd.Name(), want), command: cmd}
 		case len(args) > len(names) && len(names) == 0:
-			return usageError{msg: fmt.Sprintf("%s takes no argument, and %q is one", cmd.Name(), args[0]), command: cmd}
+			return usageError{msg: fmt.Sprintf("%s takes no arguments, but was given %q", cmd.Name(), args[0]), command: cmd}
 		case len(args) > len(names):
-			return usageError{msg: fmt.Sprintf("%s takes %s, and %q is one argument more", cmd.Name(), want, args[len(names)]), command: cmd}
+			return usageError{msg: fmt.Sprintf("%s takes %s, but %q is one argument too many", cmd.Name(), want, args[len(names)]), command: cmd}
 		}
 		return nil
 	}
 }
 
-// flagError makes a usage error in this program's words of what pflag found wrong.
+// flagError turns an error of pflag into a usage error in this program's words.
 func flagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
 	var unknown *pflag.NotExistError
@@ -232,7 +234,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		flag := invalid.GetFlag()
 		what, known := map[string]string{
-			"float64": "a number", "bool": "true or false", "duration": "a time with its unit, such as 30s or 5m",
+			"float64": "a number", "bool": "true or false", "duration": "a time with a unit, such as 30s or 5m",
 		}[flag.Value.Type()]
 		if !known {
 			what = invalid.Unwrap().Error()
@@ -247,7 +249,7 @@ func flagNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// didYouMean returns a question with the names nearest to a mistyped one, or "" when none is near.
+// didYouMean returns a question that suggests the names nearest to a mistyped one, or "" if none is near.
 func didYouMean(name string, known []string, prefix string) string {
 	near := nearest(name, known)
 	if len(near) == 0 {
@@ -256,8 +258,10 @@ func didYouMean(name string, known []string, prefix string) string {
 	return ": did you mean " + prefix + strings.Join(near, " or "+prefix) + "?"
 }
 
-// nearest returns the known names that begin with name, or else those of whose words one does, or else the nearest by edits, when
-// those are at most a third of the name, and always two.
+// nearest returns the known names that begin with name. If there are none, it returns those with a later word
+// that begins with name, where words are separated by hyphens. If there are none either, it returns the names
+// with the fewest edits, provided that these are at most two or a third of the length of name, whichever is
+// more.
 func nearest(name string, known []string) (near []string) {
 	lower := strings.ToLower(name)
 	begins := []func(k string) bool{
@@ -286,8 +290,9 @@ func nearest(name string, known []string) (near []string) {
 	return near
 }
 
-// edits returns the least number of letters to insert, delete, replace or swap with their neighbour to turn a into b
-// (Damerau and Levenshtein, no letter touched twice).
+// edits returns the least number of edits that turn a into b. An edit inserts, deletes or replaces a letter
+// or swaps two neighbours, and no letter is edited twice (the restricted distance of Damerau and
+// Levenshtein).
 func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

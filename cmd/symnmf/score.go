@@ -31,29 +31,32 @@ func newScore(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score CLUSTERS LABELS",
 		Short: "compare clusters with known classes: NMI, ARI, accuracy, purity, modularity",
-		Long: `Compare CLUSTERS, a clusters.tsv of fit or any list of labels, with LABELS: a label a line (numbers or names), or lines
-of an id, a tab and a label. Items are matched by id when both files have ids, else by position. Unassigned items (cluster 0
-of a clusters.tsv with all its columns) are scored twice: left out, and as one more class.`,
+		Long: `Compare CLUSTERS, a clusters.tsv of fit or any list of labels, with LABELS, the list of known
+classes. Each line of a list holds a label (a number or a name), or an id, a tab and a label. Items
+are matched by id if both files have ids, otherwise by position.
+
+Unassigned items (cluster 0 of a clusters.tsv with all its columns) are scored in two ways: left
+out, and as one more class.`,
 		Example: `  symnmf score answer/clusters.tsv labels.txt
   symnmf fit graph.mtx -k 5 -q | symnmf score - labels.txt --graph graph.mtx`,
-		Args: exactArgs("CLUSTERS: a file or -", "LABELS: a file or -"),
+		Args: exactArgs("CLUSTERS (a file or -)", "LABELS (a file or -)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.clusters, f.labels = args[0], args[1]
 			if f.clusters == "-" && f.labels == "-" {
 				return usageError{"only one of CLUSTERS and LABELS can be standard input", cmd}
 			}
 			if f.graph.name == "-" && (f.clusters == "-" || f.labels == "-") {
-				return usageError{"--graph -: standard input is read already", cmd}
+				return usageError{"--graph -: standard input is already used for CLUSTERS or LABELS", cmd}
 			}
 			for _, name := range []string{"format", "symmetrize", "negatives", "memory-limit"} {
 				if f.graph.name == "" && cmd.Flags().Changed(name) {
-					return usageError{fmt.Sprintf("--%s is about the --graph, which is missing", name), cmd}
+					return usageError{fmt.Sprintf("--%s needs --graph", name), cmd}
 				}
 			}
 			return f.run(s)
 		},
 	}
-	cmd.Flags().StringVar(&f.graph.name, "graph", "", "the graph, a `FILE` or demo:NAME, in which to give the modularity of the clusters")
+	cmd.Flags().StringVar(&f.graph.name, "graph", "", "also report the modularity of the clusters in this\ngraph, a `FILE` or demo:NAME")
 	f.graph.defineFormat(cmd, "format", "the graph")
 	f.repairs.define(cmd)
 	f.graph.defineMemory(cmd)
@@ -61,18 +64,18 @@ of a clusters.tsv with all its columns) are scored twice: left out, and as one m
 	return cmd
 }
 
-// labeling is a list of items and the class of each.
+// labeling is a list of items with their classes.
 type labeling struct {
 	name   string
 	ids    []string // nil: items are known by position
 	class  []string
-	fitted bool // it is a clusters.tsv, in which class 0 means none
+	fitted bool // it is a clusters.tsv, in which class 0 means unassigned
 }
 
 // unassigned is the class of an item of clusters.tsv whose row of H is zero.
 const unassigned = "0"
 
-// scores compares two labelings; modularity is that of the clusters.
+// scores compares two labelings. Modularity is that of the clusters in the graph.
 type scores struct {
 	Items      int     `json:"items"`
 	NMI        number  `json:"nmi"`
@@ -82,7 +85,8 @@ type scores struct {
 	Modularity *number `json:"modularity"`
 }
 
-// report is what score prints. The scores of all items have the unassigned ones as one more class.
+// report is what score prints. The embedded scores are those of all items, with the unassigned ones as one
+// more class.
 type report struct {
 	scores
 	Unassigned int     `json:"unassigned"`
@@ -121,8 +125,9 @@ func (f *scoreFlags) run(s *streams) error {
 	return err
 }
 
-// readLabels reads a labeling: lines of one label, or of an id, a label and perhaps more, separated by tabs. A first line of
-// "cluster", "label" or "class", after "id" where there are ids, is a header.
+// readLabels reads a labeling. Each line holds one label, or an id, a label and perhaps more fields,
+// separated by tabs. The first line is a header if its label is "cluster", "label" or "class" and, where
+// there are ids, its id is "id".
 func readLabels(s *streams, name string) (*labeling, error) {
 	in := s.in
 	l := &labelReader{labeling: labeling{name: name}, seen: map[string]int{}, next: 1}
@@ -161,15 +166,15 @@ func readLabels(s *streams, name string) (*labeling, error) {
 	}
 }
 
-// labelReader makes a labeling of its records.
+// labelReader builds a labeling from records.
 type labelReader struct {
 	labeling
-	seen   map[string]int // the lines of the ids
-	fields int            // of a record, 1 or 2; 0 before the first
-	next   int            // the line to come
+	seen   map[string]int // the line of each id
+	fields int            // fields of a record that count, 1 or 2; 0 before the first record
+	next   int            // the next line
 }
 
-// add takes one, whose first and last fields begin in these lines.
+// add adds a record. line and last are the lines in which its first and its last field begin.
 func (l *labelReader) add(record []string, line, last int) error {
 	if line > l.next { // the reader skips empty lines
 		return noLabel(l.name, l.next)
@@ -184,7 +189,7 @@ func (l *labelReader) add(record []string, line, last int) error {
 		}
 	}
 	if min(len(record), 2) != l.fields {
-		return inputf("%s:%d: %s, and the lines before have %d", l.name, line, count(int64(len(record)), "field", "fields"), l.fields)
+		return inputf("%s:%d: %s, but the lines before have %d", l.name, line, count(int64(len(record)), "field", "fields"), l.fields)
 	}
 	label := strings.TrimSpace(strings.Clone(record[l.fields-1]))
 	switch {
@@ -196,7 +201,7 @@ func (l *labelReader) add(record []string, line, last int) error {
 	if l.fields == 2 {
 		id := strings.Clone(record[0])
 		if before, again := l.seen[id]; again {
-			return inputf("%s:%d: id %q again, after line %d", l.name, line, id, before)
+			return inputf("%s:%d: id %q was already on line %d", l.name, line, id, before)
 		}
 		l.seen[id] = line
 		l.ids = append(l.ids, id)
@@ -205,7 +210,7 @@ func (l *labelReader) add(record []string, line, last int) error {
 	return nil
 }
 
-// wrong explains an error of reading.
+// wrong explains an error of the reader.
 func (l *labelReader) wrong(err error) error {
 	var bad *csv.ParseError
 	switch {
@@ -213,37 +218,38 @@ func (l *labelReader) wrong(err error) error {
 	case bad.Err == csv.ErrQuote:
 		return unbalanced(l.name, bad.StartLine)
 	case bad.Err == csv.ErrBareQuote:
-		return inputf("%s:%d: a quote inside a field: put the whole field in quotes and double those inside", l.name, bad.Line)
+		return inputf("%s:%d: a quote inside a field: put the whole field in quotes and double each quote inside", l.name, bad.Line)
 	}
 	return fmt.Errorf("reading %s: %w", l.name, err)
 }
 
-// end returns the labeling, unless there is none or its lines were no labels.
+// end returns the labeling. It is an error if there are no labels, or if the lines look like ids with labels.
 func (l *labelReader) end() (*labeling, error) {
 	if len(l.class) == 0 {
 		return nil, inputf("%s: no labels", l.name)
 	}
 	if l.fields == 1 && idsInLabels(l.class) {
-		return nil, inputf("%s:1: %q holds more than a label, and so do all others, each of them another: an id and a label are separated by a tab", l.name, l.class[0])
+		return nil, inputf("%s:1: %q looks like an id and a label, and so do all other lines: separate an id and its label by a tab", l.name, l.class[0])
 	}
 	return &l.labeling, nil
 }
 
-// isText refuses what begins as files do that are no text.
+// isText refuses a file that begins like one that is compressed or not text.
 func isText(r *bufio.Reader, name string) error {
 	head, _ := r.Peek(512)
 	for _, packed := range []struct{ magic, how string }{{"\x1f\x8b", "gzip -dc"}, {"\x28\xb5\x2f\xfd", "zstd -dc"}} {
 		if strings.HasPrefix(string(head), packed.magic) {
-			return inputf("%s is compressed, and labels are read as text: write what %s makes of it to a file, or pipe that in as -", name, packed.how)
+			return inputf("%s is compressed, but labels must be plain text: write the output of %s to a file, or pipe it in as -", name, packed.how)
 		}
 	}
 	if k := bytes.IndexByte(head, 0); k >= 0 {
-		return inputf("%s is no text in UTF-8: byte %d is 0", name, k+1)
+		return inputf("%s is not text in UTF-8: byte %d is 0", name, k+1)
 	}
 	return nil
 }
 
-// idsInLabels tells whether all labels are different and each is two words with a comma or a blank between, of which the second ones are fewer: ids and labels, then.
+// idsInLabels reports whether the labels look like ids with labels: all are different, each is two words with
+// a comma or a blank between them, and there are fewer different second words than labels.
 func idsInLabels(labels []string) bool {
 	seen, seconds := make(map[string]bool, len(labels)), map[string]bool{}
 	for _, l := range labels {
@@ -261,7 +267,7 @@ func noLabel(name string, line int) error {
 }
 
 func unbalanced(name string, line int) error {
-	return inputf("%s:%d: a field that begins with a quote must end with one, and those inside must be doubled", name, line)
+	return inputf("%s:%d: a field that begins with a quote must end with one, and each quote inside must be doubled", name, line)
 }
 
 // newReport matches the items and compares their classes.
@@ -296,7 +302,7 @@ func newReport(found, truth *labeling, s *streams) (*report, error) {
 func match(found, truth *labeling, s *streams) (a, b []string, err error) {
 	if found.ids == nil || truth.ids == nil {
 		if len(found.class) != len(truth.class) {
-			return nil, nil, inputf("%s has %s and %s has %s: without ids in both they cannot be matched", found.name, items(len(found.class)), truth.name, items(len(truth.class)))
+			return nil, nil, inputf("%s has %s, but %s has %s: without ids in both they cannot be matched", found.name, items(len(found.class)), truth.name, items(len(truth.class)))
 		}
 		return found.class, truth.class, nil
 	}
@@ -313,13 +319,13 @@ func match(found, truth *labeling, s *streams) (a, b []string, err error) {
 		}
 	}
 	if len(a) == 0 {
-		return nil, nil, inputf("%s and %s have no id in common: the first of each are %q and %q", found.name, truth.name, found.ids[0], truth.ids[0])
+		return nil, nil, inputf("%s and %s have no id in common: their first ids are %q and %q", found.name, truth.name, found.ids[0], truth.ids[0])
 	}
 	if left := len(found.ids) - len(a); left > 0 {
-		s.warn(fmt.Sprintf("%s without a label in %s, the first is %q: left out", count(int64(left), "item is", "items are"), truth.name, missing))
+		s.warn(fmt.Sprintf("%s left out, without a label in %s; the first is %q", count(int64(left), "item is", "items are"), truth.name, missing))
 	}
 	if left := len(truth.ids) - len(a); left > 0 {
-		s.warn(fmt.Sprintf("%s in %s without an item in %s: left out", count(int64(left), "label is", "labels are"), truth.name, found.name))
+		s.warn(fmt.Sprintf("%s left out, in %s without an item in %s", count(int64(left), "label is", "labels are"), truth.name, found.name))
 	}
 	return a, b, nil
 }
@@ -342,7 +348,7 @@ func compare(a, b []string) (*scores, error) {
 	return sc, nil
 }
 
-// numbered gives each different label a number.
+// numbered replaces labels by numbers, the same number for the same label.
 func numbered(labels []string) []int {
 	number := map[string]int{}
 	list := make([]int, len(labels))
@@ -357,7 +363,8 @@ func numbered(labels []string) []int {
 	return list
 }
 
-// modularity returns that of the clusters in the graph, matched by id when both have ids, else by position.
+// modularity returns the modularity of the clusters in the graph. Nodes and items are matched by id if both
+// have ids, otherwise by position.
 func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 	d, err := f.graph.open(s)
 	if err != nil {
@@ -365,7 +372,7 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 	}
 	rows, cols := d.table.Dims()
 	if rows != cols || d.items != similarity {
-		return 0, inputf("%s: %d×%d is no graph", d.name, rows, cols)
+		return 0, inputf("%s: a %d×%d table is not a graph", d.name, rows, cols)
 	}
 	if err := d.repair(f.repairs); err != nil {
 		return 0, err
@@ -389,16 +396,16 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 		}
 	}
 	if len(class) != rows {
-		return 0, inputf("%s has %s and %s has %s", d.name, count(int64(rows), "node", "nodes"), found.name, items(len(class)))
+		return 0, inputf("%s has %s, but %s has %s", d.name, count(int64(rows), "node", "nodes"), found.name, items(len(class)))
 	}
-	if a := d.table.Asymmetry(); a.Diff > 0 { // what repair let pass is rounding
+	if a := d.table.Asymmetry(); a.Diff > 0 { // a difference that repair let pass is rounding
 		if err := d.symmetrize(matrix.Average, a.Pairs); err != nil {
 			return 0, err
 		}
 	}
 	graph, ok := d.table.(*matrix.CSR)
 	if !ok {
-		if err := d.room(12*float64(d.nonzeros()), "its entries that are not 0"); err != nil {
+		if err := d.room(12*float64(d.nonzeros()), "a copy of its nonzero entries"); err != nil {
 			return 0, err
 		}
 		graph = d.table.(*matrix.Dense).CSR()
@@ -437,6 +444,6 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintf(t, "modularity\t%.4f\n", math.Round(float64(*r.Modularity)*1e4)/1e4)
 	}
 	if r.Unassigned > 0 {
-		fmt.Fprintf(t, "unassigned\t%d, in 'all' one more class\n", r.Unassigned)
+		fmt.Fprintf(t, "unassigned\t%d, one more class in 'all'\n", r.Unassigned)
 	}
 }

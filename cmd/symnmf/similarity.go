@@ -38,17 +38,21 @@ func newSimilarity(s *streams) *cobra.Command {
 	var f similarityFlags
 	cmd := &cobra.Command{
 		Use:   "similarity INPUT -o OUT",
-		Short: "make a sparse similarity: of points, or of a similarity with too many entries",
-		Long: `Keep the edges of INPUT that matter, a similarity (an edge is an entry above 0 off the diagonal) or the inner products of
-points, and write the sparse similarity to OUT; the diagonal stays. One of these says which:
+		Short: "make a sparse similarity from points, or from a similarity with too many entries",
+		Long: `Keep only the edges of A that matter, and write them to OUT as a sparse similarity S. A is the
+similarity in INPUT or, with --items, the inner products of the points in INPUT. An edge is an entry
+above 0 off the diagonal. The diagonal is kept. One of these flags chooses the edges:
 
-  --keep K          the K strongest of each item, of equal ones the first; what either end keeps stays, or with --mutual both
-  --threshold T     those of at least T
-  --quantile Q      those of at least the Q-quantile of all: 0.9 keeps the strongest tenth
-  --resistance EPS  drawn by effective resistance, with new weights that keep every cut within about a factor of 1±EPS
+  --keep K          the K strongest edges of each item, the first of equal ones; an edge stays if
+                    either of its ends keeps it, or with --mutual if both do
+  --threshold T     edges of at least T
+  --quantile Q      edges of at least the Q-quantile of all edges: 0.9 keeps the strongest tenth
+  --resistance EPS  edges drawn by effective resistance, with new weights that preserve every cut
+                    within about a factor of 1±EPS
 
-It says how many edges are kept, what share of the squared norm they have, and how far the result S is from A. The last way keeps
-the Laplacian diag(A·1)−A, not the error ‖A−HHᵀ‖: 'symnmf fit S -k R --original INPUT' tells the error against both.`,
+The summary says how many edges are kept, what share of ‖A‖² they have, and how far S is from A.
+--resistance preserves the Laplacian diag(A·1)−A, not the error ‖A−HHᵀ‖.
+'symnmf fit OUT -k R --original INPUT' reports the error against both S and A.`,
 		Example: `  symnmf similarity points.csv --items rows --keep 20 -o graph.mtx
   symnmf similarity graph.mtx.gz --resistance 0.5 --draws 200000 -o sparse.npz
   symnmf fit sparse.npz -k 8 --original graph.mtx.gz`,
@@ -63,26 +67,26 @@ the Laplacian diag(A·1)−A, not the error ‖A−HHᵀ‖: 'symnmf fit S -k R 
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVarP(&f.out, "out", "o", "", "write the similarity to the file `OUT`, or - for standard output (required)")
-	formatFlag(cmd, &f.to, "to", "the format of OUT (by its extension when left out)")
+	flags.StringVarP(&f.out, "out", "o", "", "write the similarity to the file `OUT`, or - for\nstandard output (required)")
+	formatFlag(cmd, &f.to, "to", "format of OUT (default: by its extension)")
 	wholeVar(flags, &f.keep, "keep", "", 0, "keep the `K` strongest edges of each item")
-	flags.BoolVar(&f.mutual, "mutual", false, "with --keep, only edges that are among the K strongest of both ends")
+	flags.BoolVar(&f.mutual, "mutual", false, "with --keep, keep only edges that are among the K\nstrongest of both ends")
 	flags.Float64Var(&f.threshold, "threshold", 0, "keep edges of at least `T`")
-	flags.Float64Var(&f.quantile, "quantile", 0, "keep edges of at least the `Q`-quantile, above 0 and up to 1")
-	flags.Float64Var(&f.resistance, "resistance", 0, "draw edges by effective resistance, for quadratic forms right to `EPS`")
-	wholeVar(flags, &f.draws, "draws", "", 0, "with --resistance, draw `N` edges, with replacement (default 9·n·ln n/EPS²)")
+	flags.Float64Var(&f.quantile, "quantile", 0, "keep edges of at least the `Q`-quantile, 0 < Q ≤ 1")
+	flags.Float64Var(&f.resistance, "resistance", 0, "draw edges by effective resistance, so that quadratic\nforms are right within a factor of about 1±`EPS`")
+	wholeVar(flags, &f.draws, "draws", "", 0, "with --resistance, draw `N` edges with replacement\n(default 9·n·ln n/EPS²)")
 	f.input.define(cmd)
 	f.repairs.define(cmd)
-	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes every random choice (default 0)")
-	wholeVar(flags, &f.threads, "threads", "t", 0, "`N` processors to use; the answer does not depend on it (default all)")
+	wholeVar(flags, &f.seed, "seed", "", 0, "whole number `S` that fixes all random choices\n(default 0)")
+	wholeVar(flags, &f.threads, "threads", "t", 0, "use `N` processors, which does not change the answer\n(default all)")
 	flags.BoolVar(&f.json, "json", false, "print the summary as JSON")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "say more: what is about to be done, memory")
-	flags.BoolVar(&f.still, "no-progress", false, "no moving line")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress and no summary")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show more: what is about to be done, memory")
+	flags.BoolVar(&f.still, "no-progress", false, "do not show a moving progress line")
 	return cmd
 }
 
-// check refuses what cannot be meant, before anything is read.
+// check refuses flags that make no sense, before anything is read.
 func (f *similarityFlags) check(cmd *cobra.Command) error {
 	bad := func(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...), cmd} }
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
@@ -96,29 +100,29 @@ func (f *similarityFlags) check(cmd *cobra.Command) error {
 	case f.out == "":
 		return bad("similarity needs -o OUT, the file to write")
 	case ways != 1:
-		return bad("say by one of --keep, --threshold, --quantile and --resistance which edges to keep")
+		return bad("choose the edges with exactly one of --keep, --threshold, --quantile and --resistance")
 	case given("keep") && f.keep < 1:
-		return bad("--keep %d: at least 1 edge of each item is kept", f.keep)
+		return bad("--keep %d: at least 1 edge of each item must be kept", f.keep)
 	case given("threshold") && !(f.threshold > 0 && !math.IsInf(f.threshold, 0)):
 		return bad("--threshold %v: it must be a number above 0", f.threshold)
 	case given("quantile") && !(f.quantile > 0 && f.quantile <= 1):
-		return bad("--quantile %v: it must be above 0 and up to 1", f.quantile)
+		return bad("--quantile %v: it must be above 0 and at most 1", f.quantile)
 	case given("resistance") && !(f.resistance > 0 && !math.IsInf(f.resistance, 0)):
 		return bad("--resistance %v: it must be a number above 0", f.resistance)
 	case given("draws") && f.draws < 1:
 		return bad("--draws %d: at least 1 is needed", f.draws)
 	case given("draws") && !given("resistance"):
-		return bad("--draws is for --resistance")
+		return bad("--draws needs --resistance")
 	case f.mutual && !given("keep"):
-		return bad("--mutual is for --keep")
+		return bad("--mutual needs --keep")
 	case f.threads < 0 || f.threads > mostThreads:
-		return bad("--threads %d: 0 means all processors, and %d is the most", f.threads, mostThreads)
+		return bad("--threads %d: it must be from 1 to %d, or 0 for all processors", f.threads, mostThreads)
 	case f.input.items != "" && given("symmetrize"):
-		return bad("--symmetrize is for a similarity; inner products (--items) are symmetric")
+		return bad("--symmetrize is only for a similarity; inner products (--items) are symmetric")
 	case f.out == "-" && f.to == "":
-		return bad("writing to standard output needs --to, for there is no extension to tell it by")
+		return bad("writing to standard output needs --to, since there is no extension to name the format")
 	case f.out == "-" && f.json:
-		return bad("--json: standard output is for the similarity, so name a file by -o")
+		return bad("--json: standard output is for the similarity; name a file with -o")
 	}
 	if f.input.items != "" && f.resistance > 0 {
 		return errResistancePoints
@@ -127,17 +131,18 @@ func (f *similarityFlags) check(cmd *cobra.Command) error {
 		return nil
 	}
 	if _, err := matio.FormatFor(f.out, f.to); err != nil {
-		return fmt.Errorf("-o: %w; --to says it", err)
+		return fmt.Errorf("-o: %w; set the format with --to", err)
 	}
 	if f.input.isFile(f.out) {
-		return bad("-o %s: that is the INPUT, which it would replace", f.out)
+		return bad("-o %s: this is the INPUT, which would be overwritten", f.out)
 	}
 	return nil
 }
 
-var errResistancePoints = usagef("--resistance needs a similarity, and these are points: make one first, by --keep")
+var errResistancePoints = usagef("--resistance needs a similarity, but these are points: make one first with --keep")
 
-// similarityRecord is what similarity tells; null where the way of keeping has no such thing.
+// similarityRecord is what similarity reports. A field is null if it does not apply to the way edges are
+// chosen.
 type similarityRecord struct {
 	Version      string   `json:"version"`
 	Command      []string `json:"command"`
@@ -198,7 +203,7 @@ func (f *similarityFlags) run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	debug.FreeOSMemory() // the table, where A does not use it
+	debug.FreeOSMemory() // the table, unless A uses it
 
 	ctx, release := catchSignals()
 	defer release()
@@ -223,10 +228,10 @@ func (f *similarityFlags) run(s *streams) error {
 	rec := f.record(d, res, s)
 	rec.Seconds, rec.Predicted = number(time.Since(began).Seconds()), number(math.Round(predicted))
 	if f.resistance >= 1 {
-		d.warnings = append(d.warnings, fmt.Sprintf("--resistance %v: from 1 on it promises nothing of any cut", f.resistance))
+		d.warnings = append(d.warnings, fmt.Sprintf("--resistance %v: with 1 or more it guarantees nothing about cuts", f.resistance))
 	}
 	if res.Draws > 0 && res.Draws >= res.Of {
-		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS, or --draws, leaves more of them out",
+		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS or a smaller --draws leaves out more of them",
 			res.Draws, res.Of))
 	}
 	ids := []string(d.ids())
@@ -260,7 +265,8 @@ func (f *similarityFlags) run(s *streams) error {
 	return w.Flush()
 }
 
-// sparsify does the work. spare is how many edges memory has room for, 0 when nobody knows.
+// sparsify chooses the edges. spare is the number of edges for which there is memory, or 0 if that is
+// unknown.
 func (f *similarityFlags) sparsify(ctx context.Context, a matrix.Operator, threads int, spare int64, s *streams) (
 	*matrix.ResistanceSample, error) {
 	p := &progress{s: s, moving: s.live && !f.still, silent: f.quiet, last: time.Now()}
@@ -310,7 +316,7 @@ func (f *similarityFlags) record(d *dataset, res *matrix.ResistanceSample, s *st
 	return rec
 }
 
-// summary tells a person what was kept.
+// summary writes to standard error what was kept, in a form for people.
 func (r *similarityRecord) summary(s *streams) {
 	fmt.Fprintf(s.err, "%s: %s, %s\n", r.Input, count(int64(r.N), "item", "items"), count(r.EdgesOfInput, "edge", "edges"))
 	if r.Resistance != nil {
@@ -318,18 +324,18 @@ func (r *similarityRecord) summary(s *streams) {
 		if *r.Combinations > 0 {
 			how = fmt.Sprintf("from %s", count(int64(*r.Combinations), "random combination", "random combinations"))
 		}
-		fmt.Fprintf(s.err, "effective resistances %s: with the weights they sum to %.10g, and exact ones to %d (items less components)\n",
+		fmt.Fprintf(s.err, "effective resistances %s: weighted, they sum to %.10g; exact ones sum to %d (items minus components)\n",
 			how, float64(*r.Sum), r.N-*r.Components)
 		fmt.Fprintf(s.err, "%s with replacement\n", count(*r.Draws, "draw", "draws"))
 	}
 	kept := fmt.Sprintf("kept %s", count(r.Edges, "edge", "edges"))
 	if r.Threshold != nil {
-		kept += fmt.Sprintf(" of %v and more", float64(*r.Threshold))
+		kept += fmt.Sprintf(" of at least %v", float64(*r.Threshold))
 	}
 	if r.EdgesOfInput > 0 {
 		kept += fmt.Sprintf(", %s", percent(float64(r.Edges)/float64(r.EdgesOfInput)))
 	}
-	fmt.Fprintf(s.err, "%s, which with the diagonal have %s of ‖A‖²; ‖A−S‖ is %s of ‖A‖\n", kept, percent(float64(r.Kept)),
+	fmt.Fprintf(s.err, "%s; with the diagonal they have %s of ‖A‖²; ‖A−S‖ is %s of ‖A‖\n", kept, percent(float64(r.Kept)),
 		percent(float64(r.RelErr)))
 	if r.Alone > 0 {
 		fmt.Fprintf(s.err, "%s no edge\n", count(int64(r.Alone), "item has", "items have"))

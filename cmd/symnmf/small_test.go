@@ -102,7 +102,7 @@ func TestFitsTurned(t *testing.T) {
 	graph := shape{rows: 20000, cols: 20000, table: 2e6, items: similarity, sparse: true, stored: 1e5, rank: 200, runs: 1}
 	random := graph
 	random.init = "random"
-	if err := graph.fits(int64(random.ahead()) + 1); err == nil || !strings.Contains(err.Error(), "what would shrink it: --init random, or a smaller -k") {
+	if err := graph.fits(int64(random.ahead()) + 1); err == nil || !strings.Contains(err.Error(), "to reduce the need, use --init random, or a smaller -k") {
 		t.Errorf("a limit that random meets: %v", err)
 	}
 	if err := graph.fits(1 << 20); err == nil || strings.Contains(err.Error(), "--init") {

@@ -16,7 +16,7 @@ import (
 // tsvLines are lines of fields separated by tabs.
 type tsvLines struct {
 	text  []byte
-	begun bool // the line at hand has a field
+	begun bool // the current line has a field
 }
 
 func (l *tsvLines) next() {
@@ -28,7 +28,7 @@ func (l *tsvLines) next() {
 
 func (l *tsvLines) end() { l.text, l.begun = append(l.text, '\n'), false }
 
-// name adds a field, in quotes in the rare case that it needs them.
+// name adds a field, in quotes if it needs them, which is rare.
 func (l *tsvLines) name(s string) {
 	l.next()
 	if s != `\.` && !strings.ContainsAny(s, "\t\"\r\n") && strings.IndexFunc(s, unicode.IsSpace) != 0 {
@@ -38,7 +38,7 @@ func (l *tsvLines) name(s string) {
 	var quoted bytes.Buffer
 	w := csv.NewWriter(&quoted)
 	w.Comma = '\t'
-	w.Write([]string{s}) // a buffer takes all
+	w.Write([]string{s}) // writing to a buffer does not fail
 	w.Flush()
 	l.text = append(l.text, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
 }
@@ -48,7 +48,7 @@ func (l *tsvLines) int(k int) {
 	l.text = strconv.AppendInt(l.text, int64(k), 10)
 }
 
-// float adds a float64 in the shortest form that reads back equal; nothing for NaN.
+// float adds a float64 in the shortest form that reads back equal, or an empty field for NaN.
 func (l *tsvLines) float(x float64) {
 	l.next()
 	if !math.IsNaN(x) {
@@ -56,11 +56,11 @@ func (l *tsvLines) float(x float64) {
 	}
 }
 
-// tsvBatch is how many lines a goroutine makes at a time.
+// tsvBatch is the number of lines that a goroutine makes at a time.
 const tsvBatch = 1 << 12
 
-// writeTSV writes a header and a line for each of items, which as many goroutines as workers make with line. The first error of w
-// ends it.
+// writeTSV writes a header and a line for each of items. The given number of goroutines make the lines by
+// calling line. The first error of w ends it.
 func writeTSV[T any](w io.Writer, header []string, workers int, items iter.Seq[T], line func(*tsvLines, T)) error {
 	var head tsvLines
 	for _, name := range header {
@@ -82,7 +82,7 @@ func writeTSV[T any](w io.Writer, header []string, workers int, items iter.Seq[T
 	})
 }
 
-// batches yields items so many at a time, and at the end what is left.
+// batches yields items in slices of the given size; the last may be shorter.
 func batches[T any](items iter.Seq[T], size int) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		var batch []T

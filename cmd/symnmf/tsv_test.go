@@ -100,9 +100,9 @@ func TestWarnOfZeros(t *testing.T) {
 		out   string
 		want  string
 	}{
-		{&matio.Table{Sparse: empty(n)}, "a.csv", "csv holds every zero: 30000×30000 numbers take 1.68 GiB or more, uncompressed; mtx, npz, edges hold what is not zero"},
-		{&matio.Table{Sparse: empty(n)}, "a.tsv.gz", "tsv holds every zero: 30000×30000 numbers take 1.68 GiB or more, uncompressed; mtx, npz, edges hold what is not zero"},
-		{&matio.Table{Sparse: empty(n)}, "a.npy", "npy holds every zero: 30000×30000 numbers take 6.71 GiB or more, uncompressed; mtx, npz, edges hold what is not zero"},
+		{&matio.Table{Sparse: empty(n)}, "a.csv", "csv stores every zero: 30000×30000 numbers take 1.68 GiB or more uncompressed; mtx, npz, edges store only nonzero entries"},
+		{&matio.Table{Sparse: empty(n)}, "a.tsv.gz", "tsv stores every zero: 30000×30000 numbers take 1.68 GiB or more uncompressed; mtx, npz, edges store only nonzero entries"},
+		{&matio.Table{Sparse: empty(n)}, "a.npy", "npy stores every zero: 30000×30000 numbers take 6.71 GiB or more uncompressed; mtx, npz, edges store only nonzero entries"},
 		{&matio.Table{Sparse: empty(n)}, "a.npz", ""},
 		{&matio.Table{Sparse: empty(n)}, "a.mtx", ""},
 		{&matio.Table{Sparse: empty(n / 2)}, "a.csv", ""},

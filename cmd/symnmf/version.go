@@ -21,7 +21,7 @@ func newVersion(s *streams) *cobra.Command {
 	}
 }
 
-// version is what the build recorded: the module's version, or the revision it was built from.
+// version returns what the build recorded: the version of the module, or the revision it was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
