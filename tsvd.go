@@ -175,6 +175,7 @@ func (s *tsvdRun) verify() error {
 // leading is what the min(r, n) largest eigenvalues of A make, or fewer where all others are 0.
 type leading struct {
 	values []float64     // decreasing, scaled
+	errors []float64     // of the values, at most
 	b      *matrix.Dense // U·√max(Λ, 0), n×r, with columns of zeros where there are no more positive ones
 	sure   bool          // no pair failed, none was left out
 	took   time.Duration
@@ -196,7 +197,7 @@ func (p *problem) leading() (*leading, error) {
 		if unfold != nil {
 			u = unfold(u, p.common.workers)
 		}
-		top := &leading{values: pairs.Values, b: u, sure: !pairs.Limited && len(pairs.Failed) == 0}
+		top := &leading{values: pairs.Values, errors: pairs.Residuals, b: u, sure: !pairs.Limited && len(pairs.Failed) == 0}
 		if len(pairs.Values) < p.r {
 			top.b = matrix.NewDense(p.n, p.r, nil)
 		}

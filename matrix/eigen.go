@@ -15,7 +15,7 @@ import (
 
 // EigenOptions holds the settings of Eigen. The zero value selects the defaults.
 type EigenOptions struct {
-	Tol         float64 // largest residual ‖A·u−λ·u‖ over ‖A‖₂; 0 means 1e-10. Rounding rules out less than some 1e-14
+	Tol         float64 // largest residual ‖A·u−λ·u‖ over ‖A‖₂; 0 means 1e-10, or more if A cancels. Rounding rules out less than some 1e-14
 	Seed        uint64  // of the random start block; with it the result is reproducible bit for bit
 	Workers     int     // goroutines; 0 means GOMAXPROCS. The result does not depend on it
 	MaxProducts int     // limit on Products before the final check; 0 means 100 times the columns of the basis
@@ -72,7 +72,7 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	}
 	p := basisSize(k)
 	if opt.Tol == 0 {
-		opt.Tol = eigenTol
+		opt.Tol = defaultTol(a)
 	}
 	if opt.Workers == 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
@@ -99,6 +99,17 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	}
 	res.Norm2 /= scale
 	return res, nil
+}
+
+// defaultTol returns eigenTol or, if it is larger, a bound on what rounding leaves of A·u relative to ‖A‖ where A
+// is a difference of larger matrices (see Taken), such as a low rank with signs whose columns nearly cancel.
+func defaultTol(a Operator) float64 {
+	norm := a.Norm()
+	if norm == 0 {
+		return eigenTol
+	}
+	_, from := Taken(a)
+	return max(eigenTol, 0x1p-53*float64(min(a.Dim(), normBlock))*from/norm)
 }
 
 // unitScale returns a power of 4, by which A is scaled exactly, with ¼ ≤ scale·norm < 1, or as near to that
