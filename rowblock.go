@@ -312,7 +312,7 @@ type rowBlockRun struct {
 	safeNoise float64   // its takenNoise
 	tk        float64   // t of Nesterov's formula for β
 	beta      float64
-	least     float64 // of the entries that a sweep may start from: 0 or −Inf
+	least     float64 // least entry that a sweep may start from: 0 or −Inf
 	number    int
 	sweeps    int
 	alone     bool      // the next sweep moves rows one at a time
@@ -333,7 +333,7 @@ type rowBlockRun struct {
 	rough        roughSweeps
 	everySweep   bool      // the objective is known after every sweep: then H can go back to prev
 	gram         []float64 // D = HᵀH of the moving H
-	largest      float64   // entry on the diagonal of D as the sweep began
+	largest      float64   // largest diagonal entry of D as the sweep began
 	parts        [][]float64
 
 	// guesses makes blocks first take q = ⟨A_BB·d, d⟩ for that of the diagonal of A alone, and ask for q only if a
