@@ -35,8 +35,8 @@ func (s *rowBlockRun) mayRound() bool {
 	return true
 }
 
-// leastRounded is the least square of a column, known from D of the last sweep, for H to be rounded. It is
-// far above the least numbers of float32.
+// leastRounded is the least squared norm of a column, as D of the last sweep has it, for H to be rounded. It
+// is far above the least numbers of float32.
 const leastRounded = 0x1p-200
 
 // extrapolateNarrow is extrapolate for an H that is in float32 from now on. If it was not before, last stays
