@@ -19,9 +19,9 @@ type Start interface {
 
 // Zero is H = 0. Column 1 then approximates A alone and later columns what is left, so they come out sparser,
 // and clusters less balanced, than from Random. Only coordinate descent and TSVD can leave it, the former
-// only where some A_ii > 0. Otherwise RowBlock refuses the start, and CD and MBI plant a pair of entries and
-// say so in Result.Notes. They refuse it, too, where A does not list its entries (matrix.RowVisitor), as for
-// inner products without their diagonal.
+// only where some A_ii > 0. Otherwise CD and MBI plant a pair of entries and say so in Result.Notes, and
+// RowBlock and Residual refuse the start. Where, besides, A does not list its entries (matrix.RowVisitor), as
+// inner products without their diagonal, it is always refused.
 type Zero struct{}
 
 // Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq. 16), which
