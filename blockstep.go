@@ -454,8 +454,8 @@ func (s *rowBlockRun) penalty(d []float64) (sum float64) {
 }
 
 // move moves the rows from to to by t times d and cuts negative entries off at zero. It leaves in d how they
-// have moved, and in the group what there is to tell of that. Where entries were cut off, or rounded, hd
-// becomes Mᵀd with M the rows halfway: HᵀH then grows by hd and its transpose.
+// have moved, and in grp what follows from that. Where entries were cut off, or rounded, hd becomes Mᵀd with M
+// the rows halfway: HᵀH then grows by hd and its transpose.
 func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	pitch := s.pitch
 	d, h := s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)

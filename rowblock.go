@@ -59,7 +59,7 @@ type RowBlock struct {
 	First FirstSweep
 	// Compress is the number of columns beyond r of the low rank that takes the place of A until little is left to
 	// gain. The default 0 means 20 for dense data where products are then much cheaper and the low rank is at least
-	// ten times nearer to A than the first HHᵀ is. NoCompression means never.
+	// ten times nearer to A than HHᵀ is at the start. NoCompression means never.
 	Compress int
 	// Joint is the number of conjugate gradient steps in a joint step of all rows. Dense data get a joint step
 	// every few sweeps once the error is small. The default 0 means 3; NoJoint means no joint steps. At most 1000.
@@ -353,7 +353,7 @@ type rowBlockRun struct {
 	_ kernel.LinesApart
 }
 
-// sweepTally is what the goroutine that runs the sweep counts from block to block. It lies apart from what all
+// sweepTally is what the goroutine that runs the sweep tallies block by block. It lies apart from what all
 // members of the team read.
 type sweepTally struct {
 	rounds    bool    // H was rounded to float32 as the sweep began
@@ -477,9 +477,9 @@ func (s *rowBlockRun) prepare() {
 }
 
 // doubt implements doubter. Rows that are alike, and equally far along, move alike when they move together, and can
-// come to rest together at a saddle point. When they move one at a time, the first of them leaves it. That takes as
-// long as several sweeps, so all rows are moved one at a time only if they have held each other back. Otherwise
-// only those that are alike are.
+// come to rest together at a saddle point. When they move one at a time, the first of them leaves it. A sweep that
+// moves all rows so takes as long as several others, so it is made only if rows have held each other back.
+// Otherwise only the rows that are alike move one at a time, if there are any.
 func (s *rowBlockRun) doubt() bool {
 	if s.p != s.full {
 		s.expand()

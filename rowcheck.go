@@ -11,8 +11,8 @@ import (
 // What RowBlock checks about its H: whether the objective has fallen, how far H is from rest, and that what
 // it maintains is right.
 
-// check compares the objective with that of the last check, if it is at hand or its turn has come. If
-// momentum has raised it, H goes back there, the sweep has nothing to report, and check returns false.
+// check compares the objective, if it is at hand or its turn has come, with that of the last check. If momentum
+// has raised it, H goes back there, the sweep has nothing to report, and check returns false.
 func (s *rowBlockRun) check() bool {
 	compressed := s.p != s.full
 	inner, kept := 0.0, false
@@ -219,11 +219,11 @@ func (s *rowBlockRun) heldBack() bool {
 }
 
 // heldFrom is how many times what the last sweep gained rows alone must gain for rows to move one at a time.
-// When real data come to rest they would gain 0.003 to 1.1 times that, mostly a third (78 runs: digits,
-// images, documents and graphs, r = 4 to 60, KKT residual 1e-4; not archived). At saddle points they would
-// gain thousands of times that.
+// When real data come to rest, rows would gain 0.003 to 1.1 times that, mostly a third (78 runs: digits,
+// images, documents and graphs, r = 4 to 60, KKT residual 1e-4; not archived). At saddle points it
+// is thousands of times that.
 //
-// worthMoving is the part of the objective that must be to gain for such a sweep, which takes as long as
+// worthMoving is the least gain, as a part of the objective, that is worth such a sweep, which takes as long as
 // several others.
 const (
 	heldFrom    = 4
