@@ -10,7 +10,7 @@ import (
 )
 
 // seed improves some rows, spread evenly over all, one at a time from H = 0. In a block they would all choose
-// the same first column; moved one at a time, each column gets rows of its own.
+// the same first column; one at a time, they give each column rows of its own.
 func (s *rowBlockRun) seed(stop func() bool) {
 	perColumn, passes := seedsSparse, s.Passes
 	if s.evenRows {

@@ -15,9 +15,9 @@ import (
 // has the same bits whoever computes it.
 //
 // A sweep is cut into segments of blocks. Where the best size is in doubt, one or a few of the first sweeps
-// are made in turn, segment by segment, by the size at work, the next smaller and all larger ones
-// that have enough to do. Later, one segment is now and then made by half as many members, or twice as many,
-// and its time is compared with those of the sweeps before and after. A nil teamPace measures nothing.
+// are made in turn, segment by segment, by the size at work, the next smaller and all larger ones that have
+// enough to do. Later, one segment is now and then made by half as many members, or twice as many, and its time
+// is compared with that of the same segment in the sweeps before and after. A nil teamPace measures nothing.
 type teamPace struct {
 	team   *kernel.Team
 	sizes  []int // possible sizes of the team: 1, 2, 4, … and all members
@@ -27,7 +27,7 @@ type teamPace struct {
 
 	sweep  int
 	plan   []int           // for each segment of the sweep under way, the index of the size that makes it
-	heats  []heat          // the sizes in doubt
+	heats  []heat          // the sizes to compare with it, while the best is in doubt
 	inTurn bool            // whether they make the sweep under way
 	try    int             // index of the size tried in this sweep, or −1
 	tried  int             // the same for the last sweep, whose try is not judged yet
@@ -186,7 +186,7 @@ func (p *teamPace) takeTurns() {
 }
 
 // endTurns chooses the size for the sweeps to come, once all heats have had their turn: the fastest, if it is
-// faster by more than paceGain. The slower the others were, the later they are tried next. A size that loses
+// faster than the size at work by more than paceGain. The slower the others were, the later they are tried next. A size that loses
 // much leaves no turn to larger ones.
 func (p *teamPace) endTurns() {
 	mean := func(size int) float64 {

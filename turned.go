@@ -10,13 +10,13 @@ import (
 )
 
 // TSVDStart is [B·Q]₊ times the best multiple. B = U·√Λ has about the r largest eigenvalues of A. Q has
-// orthonormal rows and is what turns of TSVD with momentum lead to; they look at the rows of B that matter
-// most. It costs about as much as some sweeps and mostly ends lower than Random and Zero, on dense data by
+// orthonormal rows and comes from turns of TSVD with momentum, which look at the rows of B that matter most.
+// The start costs about as much as some sweeps. It mostly ends lower than Random and Zero, on dense data by
 // far, after fewer sweeps.
 //
 // The first run on sparse data begins its turns with Q = I and the signs of SVDStart. Other runs, dense data,
 // and an A with fewer than r positive eigenvalues begin with a random Q that shares the leading eigenvector
-// equally among all columns, so that no column is the largest of every item. Columns that come out zero are
+// equally among all columns, so that no column is the largest for all items. Columns that come out zero are
 // drawn as by Random. If the diagonal is ignored and fewer than r eigenvalues are positive, all of the start
 // is Random. All runs share B.
 //
@@ -103,8 +103,8 @@ type roots struct {
 	enough float64       // the part of ‖B‖ that may be left negative
 }
 
-// roots returns them with the signs of leading, computed once for all runs. If a low rank is to be used in
-// place of A, its eigenvalues and vectors are taken.
+// roots returns the roots of p, with the signs of leading, computed once for all runs. If there is a low rank to
+// use in place of A, they are those of the low rank.
 func (p *problem) roots() (*roots, error) {
 	near := p.compressed(0)
 	p.common.mu.Lock()
@@ -144,8 +144,8 @@ func (p *problem) roots() (*roots, error) {
 	return top, nil
 }
 
-// leastTurned returns about the least singular value of Bᵀ·[B·Q]₊ relative to the largest: a quarter of that
-// of BᵀB·Q, which is the ratio of the values.
+// leastTurned returns roughly the least singular value of Bᵀ·[B·Q]₊ relative to the largest. It takes a quarter
+// of that of BᵀB·Q, which is the ratio of the values.
 func (t *roots) leastTurned() float64 {
 	if len(t.values) == 0 {
 		return 1
@@ -466,8 +466,8 @@ func (w *polar) nearest(q, m []float64) bool {
 	return true
 }
 
-// halleyWeights returns the a, b and c with which σ·(a + bσ²)/(1 + cσ²) brings all of [least, 1]
-// nearest to 1.
+// halleyWeights returns the a, b and c with which σ·(a + bσ²)/(1 + cσ²) brings all of [least, 1] nearest
+// to 1.
 func halleyWeights(least float64) (a, b, c float64) {
 	l := least * least
 	d := math.Cbrt(4 * (1 - l) / (l * l))
