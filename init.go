@@ -24,8 +24,8 @@ type Start interface {
 // inner products without their diagonal, it is always refused.
 type Zero struct{}
 
-// Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq. 16), which
-// makes ‖A−HHᵀ‖ ≤ ‖A‖ from the first sweep on.
+// Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq.
+// 16), which makes ‖A−HHᵀ‖ ≤ ‖A‖ from the first sweep on. With an ℓ₁ term, β is the best for the objective.
 type Random struct{}
 
 // SVDStart is [B]₊ times the best multiple. B = U·√max(Λ, 0), n×r, has the r largest eigenvalues of A, and

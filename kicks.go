@@ -37,7 +37,8 @@ func (p *problem) search(ctx context.Context, opt *Options, number int) (*Result
 }
 
 // kicks makes a run begin again from the best H so far, with two of its columns joined and one split at
-// random, and keeps what ends lower. A kick ends early if it would at most come near the best.
+// random, and keeps what ends lower. A kick that would at most come near
+// the best ends early.
 //
 // Several lanes make kicks ahead, from the same H. Kicks count in the order of their numbers, and when one is
 // taken, those after it begin again from there. So the answer is that of kicks made one after another,
