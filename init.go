@@ -25,7 +25,8 @@ type Start interface {
 type Zero struct{}
 
 // Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq.
-// 16), which makes ‖A−HHᵀ‖ ≤ ‖A‖ from the first sweep on. With an ℓ₁ term, β is the best for the objective.
+// 16), which makes ‖A−HHᵀ‖ ≤ ‖A‖ from the first sweep on. With an ℓ₁ term, or
+// without the diagonal, β is the best for that objective.
 type Random struct{}
 
 // SVDStart is [B]₊ times the best multiple. B = U·√max(Λ, 0), n×r, has the r largest eigenvalues of A, and

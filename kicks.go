@@ -37,8 +37,7 @@ func (p *problem) search(ctx context.Context, opt *Options, number int) (*Result
 }
 
 // kicks makes a run begin again from the best H so far, with two of its columns joined and one split at
-// random, and keeps what ends lower. A kick that would at most come near
-// the best ends early.
+// random, and keeps what ends lower. A kick that would at most come near the best ends early.
 //
 // Several lanes make kicks ahead, from the same H. Kicks count in the order of their numbers, and when one is
 // taken, those after it begin again from there. So the answer is that of kicks made one after another,
