@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// lanes returns on how many goroutines so many pieces of work of p are done at once.
+// lanes returns how many goroutines are to share so many pieces of work of p.
 func (o *Options) lanes(p *problem, pieces int) int {
 	if o.Trace {
 		return 1
@@ -20,14 +20,16 @@ func (o *Options) lanes(p *problem, pieces int) int {
 type lane struct {
 	p     *problem
 	opt   Options
-	first bool // the goroutine of the caller
+	first bool // on the goroutine of the caller
 }
 
-// toldAhead is how many calls of Progress may wait for the goroutine that is to make them before those that want them do, too.
+// toldAhead is how many calls of Progress may be waiting for the goroutine that makes them before the lanes
+// that want them have to wait, too.
 const toldAhead = 1024
 
-// together calls work for each of so many lanes at once, the first on the calling goroutine, and returns when all calls have. Each lane has its share of the workers and of
-// AtOnce. What other lanes than the first tell is passed on by the first, before what that tells itself, and in the end; and so is what they panic with.
+// together calls work once for each lane, all at once, the first on the calling goroutine, and returns when
+// all calls have. Each lane has its share of the workers and of AtOnce. The first lane passes on the Progress
+// of the others, before each of its own and at the end. A panic in another lane is passed on as well.
 func (p *problem) together(ctx context.Context, opt *Options, lanes int, work func(ctx context.Context, l *lane)) {
 	if lanes == 1 {
 		work(ctx, &lane{p, *opt, true})
@@ -39,10 +41,10 @@ func (p *problem) together(ctx context.Context, opt *Options, lanes int, work fu
 	var others sync.WaitGroup
 	defer others.Wait()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // by then all have ended, but where the first panics
+	defer cancel() // by then all have ended, unless the first panics
 	defer close(gone)
 	var once sync.Once
-	var panicked any // of the other that was first to
+	var panicked any // of the first other lane to panic
 	all := make([]*lane, lanes)
 	for k := range all {
 		own := *p
@@ -103,20 +105,20 @@ type contest struct {
 	best   *Result
 	made   []RunSummary
 	err    error
-	failed int // the first run with an error, from 1; 0 if none has one
+	failed int // number of the first run with an error, from 1; 0 if none has one
 }
 
-// best runs all starts asked for and keeps the one with the least objective.
+// best makes all the runs asked for and keeps the one with the least objective.
 func (p *problem) best(ctx context.Context, opt *Options) (*Result, error) {
 	runs := max(opt.Runs, 1)
 	lanes := opt.lanes(p, runs)
-	if opt.Stop.limits().Time > 0 { // it is given each run with all threads
+	if opt.Stop.limits().Time > 0 { // the bound is for a run with all threads
 		lanes = 1
 	}
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &contest{fail: cancel}
-	first := runs % lanes // these begin, or some lanes had nothing to do in the end
+	first := runs % lanes // begun first, since otherwise some lanes would have nothing to do at the end
 	if first > 0 {
 		p.together(within, opt, first, func(ctx context.Context, l *lane) { c.race(ctx, l, first) })
 	}
@@ -133,7 +135,7 @@ func (p *problem) best(ctx context.Context, opt *Options) (*Result, error) {
 	return c.best, nil
 }
 
-// race makes runs, one after another, while some of the first so many are left.
+// race makes runs, one after another, until the given number have been begun.
 func (c *contest) race(ctx context.Context, l *lane, runs int) {
 	for {
 		number, ok := c.begin(ctx, runs)
@@ -145,7 +147,8 @@ func (c *contest) race(ctx context.Context, l *lane, runs int) {
 	}
 }
 
-// begin returns the run to make next, and whether there is one. Without a run there is no answer.
+// begin returns the number of the next run, and whether there is one. The first run is made even if ctx has
+// ended, as there would be no answer without it.
 func (c *contest) begin(ctx context.Context, runs int) (number int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +159,7 @@ func (c *contest) begin(ctx context.Context, runs int) (number int, ok bool) {
 	return c.begun - 1, true
 }
 
-// enter takes what a run came to, the first of those that are equal.
+// enter records the outcome of a run. Of runs with equal objectives the first is kept.
 func (c *contest) enter(res *Result, err error, number int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,34 +2,43 @@ package symnmf
 
 import "symnmf/internal/kernel"
 
-// blockState is what one block of a RowBlock sweep needs.
+// blockState is what RowBlock needs for one block of a sweep.
 type blockState struct {
-	// What a member of the team writes for its own groups, B×pitch but for gaps of gap numbers between groups: see at.
+	// The members of the team write g, d, lower, near and more, each for its own groups. They are B×pitch,
+	// with gaps of gap numbers between groups: see at.
 	gap   int
-	g, d  []float64   // (A·H)_B and the way of the rows
-	lower []float64   // of (A·H)_B what the rows before the block contribute, where products tell
-	near  []float64   // and what its own rows do
-	more  [][]float64 // the terms that g lacks where products are TermProducts
+	g, d  []float64   // (A·H)_B, and the directions of the rows
+	lower []float64   // what the rows before the block contribute to (A·H)_B, if there is a LowerProduct
+	near  []float64   // what its own rows contribute, if there is a NearProduct
+	more  [][]float64 // the terms that g lacks, if there is a TermProduct
 
-	way      []float64 // d without gaps, for all to read; d itself if there are none. Where they read gains it is not kept up
-	shortens bool      // whether ⟨A_BB·d, d⟩ is found from d rounded, half as much for others to read: while H is rounded, unless that is little work
-	short    []float32 // d rounded
+	// way is d without gaps, for all members to read; without gaps in d it is d itself. It is not kept up
+	// where members read gains instead.
+	way []float64
+	// shortens says whether ⟨A_BB·d, d⟩ is found from short, which is d rounded and half as much for other
+	// members to read: while H is rounded, unless that is little work.
+	shortens bool
+	short    []float32
 
 	dd, hd []float64 // dᵀd, and H_Bᵀd + dᵀH_B
-	packed []float64 // D, r×r, for the passes
-	narrow []float32 // the same, for those of float32
-	orders orders    // of the coordinates, for the passes at work
+	packed []float64 // D, r×r, for the passes in float64
+	narrow []float32 // the same, for those in float32
+	orders orders    // of the coordinates, for the passes under way
 	_      kernel.LinesApart
-	coming orders // for those after them, which one member draws while others read the ones above
+	coming orders // for the passes after them, drawn by one member while others read the orders above
 	_      kernel.LinesApart
 	groups []rowGroup
-	gains  [][]float64 // of each group, where products are GainProducts: what its rows add to Z by d, without t, or by how they have moved if that is not t·d
-	counts []float64   // what each of them is multiplied by as Z grows by it
+	// gains has for each group, if there is a GainProduct, what its rows add to Z: by d, without t, or by how
+	// they have moved if that is not t·d. As Z moves, each is multiplied by its number in counts.
+	gains  [][]float64
+	counts []float64
 
-	still []int // of each block, how many sweeps there were when it last did not move together
+	// still has for each block the number of sweeps when it last did not move together.
+	still []int
 }
 
-// orders are those in which the passes over a block in a sweep visit the coordinates, one after the other.
+// orders are the orders in which the passes over a block in a sweep visit the coordinates, one pass after the
+// other.
 type orders struct {
 	kernel.Orders
 	perms []int32
@@ -39,7 +48,7 @@ type orders struct {
 type blockInSweep struct{ sweep, block int }
 
 func newOrders(passes, r int) orders {
-	const apart = 32 // numbers, so that none of another slice share a cache line, or a pair of them, with these
+	const apart = 32 // numbers, so that these do not share a cache line, or a pair of lines, with another slice
 	return orders{perms: make([]int32, passes*r, passes*r+apart), of: blockInSweep{-1, -1}}
 }
 
@@ -53,7 +62,7 @@ func (s *rowBlockRun) draw(o *orders, of blockInSweep) {
 	o.of = of
 }
 
-// takeOrders has the orders for block b of this sweep, those that are coming as a rule.
+// takeOrders sets orders to those for block b of this sweep. As a rule they are the ones in coming.
 func (s *rowBlockRun) takeOrders(b int) {
 	s.orders, s.coming = s.coming, s.orders
 	if at := (blockInSweep{s.sweeps, b}); s.orders.of != at {
@@ -61,7 +70,7 @@ func (s *rowBlockRun) takeOrders(b int) {
 	}
 }
 
-// after returns what comes after block b of this sweep.
+// after returns the block after block b of this sweep, which may be in the next sweep.
 func (s *rowBlockRun) after(b int) blockInSweep {
 	if (b+1)*s.Block < s.p.n {
 		return blockInSweep{s.sweeps, b + 1}
@@ -69,24 +78,24 @@ func (s *rowBlockRun) after(b int) blockInSweep {
 	return blockInSweep{s.sweeps + 1, 0}
 }
 
-// rowGroup is the part of a block that goes through the row solver together.
+// rowGroup is a part of a block whose rows go through the row solver together.
 type rowGroup struct {
 	double  *kernel.RowSolver[float64]
 	single  *kernel.RowSolver[float32]
 	hd, dd  []float64 // H_Gᵀd, and dᵀd from the diagonal on
-	h       []float64 // room for its rows of an H that is narrow
+	h       []float64 // room for its rows of H while H is in float32
 	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
 	own     float64   // Σ A_ii‖d_i‖², diagonal ignored or not, where q is guessed
-	lower   float64   // ⟨lower, H_G⟩ when they have moved
-	near    float64   // ⟨near, H_G + e⟩ when they have moved by e
+	lower   float64   // ⟨lower, H_G⟩ after they have moved
+	near    float64   // ⟨near, H_G + e⟩ after they have moved by e
 	quartic [4]float64
 	uphill  float64
-	clipped bool // whether entries did not move by t·d
+	clipped bool // whether some entries did not move by t·d
 	_       kernel.LinesApart
 }
 
-// groupsOf returns the groups of so many rows, and how many rows each has but the last: as many as the row solver takes at once.
-// They fix the order of sums.
+// groupsOf returns the groups of that many rows, and the number of rows in each but the last: as many as the
+// row solver takes at once. The groups fix the order of sums.
 func (s *rowBlockRun) groupsOf(rows int) (groups []rowGroup, size int) {
 	size = s.groupRows()
 	return s.groups[:kernel.BlockCount(rows, size)], size
@@ -99,7 +108,8 @@ func (s *rowBlockRun) groupRows() int {
 	return kernel.SolveWidth[float64]()
 }
 
-// at returns where x, one of g, d, lower, near and the terms, has the rows from to to, all of one group, in the block that begins with row lo.
+// at returns the rows from to to of x, which is g, d, lower, near or one of the terms. The rows are all of
+// one group, in the block that begins with row lo.
 func (s *rowBlockRun) at(x []float64, lo, from, to int) []float64 {
 	first := (from-lo)*s.pitch + (from-lo)/s.groupRows()*s.gap
 	return x[first : first+(to-from)*s.pitch]
@@ -107,10 +117,10 @@ func (s *rowBlockRun) at(x []float64, lo, from, to int) []float64 {
 
 // byGroups returns room for the rows of a block, group by group.
 func (s *rowBlockRun) byGroups() []float64 {
-	return make([]float64, max(s.Block, 2)*s.pitch+len(s.groups)*s.gap) // row wants two rows of d
+	return make([]float64, max(s.Block, 2)*s.pitch+len(s.groups)*s.gap) // row needs two rows of d
 }
 
-// show has all members see the way of the rows from to to, unless they see gains instead.
+// show lets all members see the directions of the rows from to to, unless they see gains instead.
 func (s *rowBlockRun) show(lo, from, to int) {
 	switch {
 	case s.rough.now:
@@ -120,18 +130,19 @@ func (s *rowBlockRun) show(lo, from, to int) {
 	}
 }
 
-// findGain finds the gain of the rows from to to, all of one group, in the block that begins with row lo, as d is.
+// findGain finds the gain for the d of the rows from to to, all of one group, in the block that begins with
+// row lo.
 func (s *rowBlockRun) findGain(lo, from, to int) {
 	s.gainProduct.GainTo(s.gains[(from-lo)/s.groupRows()], from, s.at(s.d, lo, from, to))
 }
 
-// eachGroup calls f for the groups of rows lo to hi.
+// eachGroup calls f for each group of the rows lo to hi.
 func (s *rowBlockRun) eachGroup(lo, hi int, f func(g *rowGroup, from, to int)) {
 	groups, size := s.groupsOf(hi - lo)
 	s.team.Do(len(groups), func(k int) { f(&groups[k], lo+k*size, min(lo+(k+1)*size, hi)) })
 }
 
-// products has (A·H)_B computed, in g, for the rows lo to hi.
+// products computes (A·H)_B for the rows lo to hi, in g and the terms.
 func (s *rowBlockRun) products(lo, hi int) {
 	if p := s.termProduct; p != nil {
 		parts := kernel.BlockCount(hi-lo, s.partRows)
@@ -149,7 +160,7 @@ func (s *rowBlockRun) products(lo, hi int) {
 	if p := s.lowerProduct; p != nil {
 		unit, most := p.PartRows()
 		if s.gap > 0 {
-			unit, most = densePart, densePart // of one group each: the rows of others lie apart
+			unit, most = densePart, densePart // of one group each: the rows of other groups lie apart
 		}
 		for kernel.BlockCount(hi-lo, unit) > mostParts {
 			unit *= 2
@@ -166,10 +177,11 @@ func (s *rowBlockRun) products(lo, hi int) {
 	})
 }
 
-// mostParts is in how many parts rows of a block are dealt out at most.
+// mostParts is the largest number of parts into which the rows of a block are divided.
 const mostParts = 1 << 20
 
-// atOnce says whether one part of the work has all rows of a block of products: of a dense A, one member alone then reads H once a block. Groups are not apart then.
+// atOnce says whether a product takes all rows of a block as one part. With a dense A and one member, H is
+// then read once a block. There are no gaps between groups in that case.
 func (s *rowBlockRun) atOnce() bool { return s.nearProduct != nil && s.gap == 0 }
 
 // productPart computes the rows from to to of (A·H)_B, where B begins with row lo.
@@ -182,7 +194,7 @@ func (s *rowBlockRun) productPart(lo, from, to int) {
 		s.nearProduct.NearTo(g, s.at(s.lower, lo, from, to), s.at(s.near, lo, from, to), lo, from, to)
 	case s.lowerProduct != nil:
 		s.lowerProduct.LowerTo(g, s.at(s.lower, lo, from, to), lo, from, to)
-	default: // which may sum rows in another order among others: so the same come together always
+	default: // the sums of a row may depend on the rows that come with it, so the same rows always come together
 		for at := from; at < to; at += s.partRows {
 			end := min(at+s.partRows, to)
 			s.product.RowsTo(g[(at-from)*s.pitch:(end-from)*s.pitch], at, end)
@@ -190,7 +202,7 @@ func (s *rowBlockRun) productPart(lo, from, to int) {
 	}
 }
 
-// term returns where a term of (A·H)_B goes: the first to g.
+// term returns where term k of (A·H)_B goes; the first goes to g.
 func (s *rowBlockRun) term(k int) []float64 {
 	if k == 0 {
 		return s.g
@@ -198,7 +210,8 @@ func (s *rowBlockRun) term(k int) []float64 {
 	return s.more[k-1]
 }
 
-// sumTerms adds to g, once, what it lacks of the rows from to to of (A·H)_B, where B begins with row lo.
+// sumTerms adds to g, once, the terms that it lacks of the rows from to to of (A·H)_B, where B begins with
+// row lo.
 func (s *rowBlockRun) sumTerms(lo, from, to int) {
 	if s.termProduct == nil {
 		return
@@ -222,7 +235,7 @@ func (s *rowBlockRun) block(b int) {
 	if t == 0 && s.moved-before > least*s.size() {
 		again := s.still[b] == s.sweeps
 		s.still[b] = s.sweeps + 1
-		if again || s.beta == 0 { // together they get nowhere, and not for where momentum had put them
+		if again || s.beta == 0 { // together they get nowhere, and not because of where momentum had put them
 			for i := lo; i < hi; i++ {
 				s.row(i)
 			}
@@ -231,7 +244,7 @@ func (s *rowBlockRun) block(b int) {
 	if !s.tellsLower() {
 		return
 	}
-	if t == 0 { // improve has not moved them, or not last
+	if t == 0 { // improve has not moved them, or s.row has since
 		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { g.lower = s.lowerInner(g, lo, from, to) })
 	}
 	groups, _ := s.groupsOf(hi - lo)
@@ -264,8 +277,8 @@ func (s *rowBlockRun) ownInner(b, lo, hi int) float64 {
 	return s.product.Step(b, s.hv[lo*s.pitch:hi*s.pitch])
 }
 
-// restless and, where passes are of float32, restlessSingle are the least ‖d‖²/‖H‖² for which a block that does not move is taken
-// apart: far above what rounding proposes.
+// restless and, where passes are in float32, restlessSingle are the least ‖d‖²/‖H‖² for which a block that
+// does not move together is taken apart into rows. They are far above what rounding alone proposes.
 const (
 	restless       = 1e-16
 	restlessSingle = 1e-12
@@ -279,7 +292,7 @@ func (s *rowBlockRun) size() (sum float64) {
 	return sum
 }
 
-// improve moves the rows of block b together, and returns the step.
+// improve moves the rows of block b together, and returns the step t.
 func (s *rowBlockRun) improve(b int) float64 {
 	p, pitch := s.p, s.pitch
 	lo := b * s.Block
@@ -288,7 +301,8 @@ func (s *rowBlockRun) improve(b int) float64 {
 	s.packGram()
 	s.shortens = s.roundsWay(b)
 	groups, _ := s.groupsOf(hi - lo)
-	// What a member has computed it finds in its own cache: so it goes on with it, unless that leaves others without work. Terms belong to
+	// A member goes on from the product of its rows to their passes, since it finds the product in its own
+	// cache. It does not where that would leave other members without work, nor with terms, which belong to
 	// members by what they read.
 	together := s.termProduct == nil && !s.atOnce() && (len(groups) >= 2*s.team.Members() || s.evenRows && len(groups) >= s.team.Members())
 	if !together {
@@ -306,7 +320,7 @@ func (s *rowBlockRun) improve(b int) float64 {
 		if s.gainProduct != nil {
 			s.findGain(lo, from, to)
 		}
-		if from == lo { // while other members are still at work, as a rule: the sums they write to have been read by this one
+		if from == lo { // as a rule other members are still at work then, and this one has read the sums they write to
 			s.draw(&s.coming, coming)
 		}
 	})
@@ -365,12 +379,12 @@ func (s *rowBlockRun) improve(b int) float64 {
 	return t
 }
 
-// roundsWay says whether ⟨A_BB·d, d⟩ of block b is found from d rounded.
+// roundsWay says whether ⟨A_BB·d, d⟩ of block b is found from d rounded to float32.
 func (s *rowBlockRun) roundsWay(b int) bool {
 	return s.rounded.now != nil && !s.rounded.product.FewPairs(b)
 }
 
-// packGram puts D where the passes look for it.
+// packGram copies D to where the passes look for it.
 func (s *rowBlockRun) packGram() {
 	rows, length := s.p.r, s.p.r
 	if s.pitch == length {
@@ -386,7 +400,7 @@ func (s *rowBlockRun) packGram() {
 	}
 }
 
-// propose finds the way d of the rows from to to, in the block that begins with row lo.
+// propose finds the direction d of the rows from to to, in the block that begins with row lo.
 func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	p := s.p
 	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
@@ -397,7 +411,7 @@ func (s *rowBlockRun) propose(grp *rowGroup, lo, from, to int) {
 	}
 }
 
-// measureStep finds what the way d of these rows adds to the quartic.
+// measureStep finds what the direction d of the rows from to to contributes to the quartic.
 func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 	p, pitch := s.p, s.pitch
 	g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
@@ -414,7 +428,7 @@ func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 		grp.own = kernel.RowSquares(d, p.selfs[from:to])
 	}
 	if p.ignoreDiag {
-		// φ is less (‖h_i + t·d_i‖²)² for every row
+		// Leave out Σ(‖h_i + t·d_i‖²)² from φ.
 		grp.quartic = [4]float64{}
 		for i := range to - from {
 			hi, di := h[i*pitch:(i+1)*pitch], d[i*pitch:(i+1)*pitch]
@@ -439,8 +453,9 @@ func (s *rowBlockRun) penalty(d []float64) (sum float64) {
 	return sum
 }
 
-// move moves the rows from to to by t times d, cuts negative entries off at zero, and leaves in d how they have moved, and what
-// the group has to tell of that. Where entries were cut off, or rounded, hd becomes Mᵀd with M the rows halfway: by that and its transpose HᵀH grows.
+// move moves the rows from to to by t times d and cuts negative entries off at zero. It leaves in d how they
+// have moved, and in grp what follows from that. Where entries were cut off, or rounded, hd becomes Mᵀd with M
+// the rows halfway: HᵀH then grows by hd and its transpose.
 func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 	pitch := s.pitch
 	d, h := s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
@@ -460,7 +475,7 @@ func (s *rowBlockRun) move(grp *rowGroup, lo, from, to int, t float64) {
 		grp.near = kernel.Dot(near, h) + kernel.Dot(near, d)
 	}
 	if clipped {
-		mid := s.at(s.g, lo, from, to) // which nobody wants any more
+		mid := s.at(s.g, lo, from, to) // g is no longer needed
 		copy(mid, h)
 		kernel.Axpy(mid, -0.5, d)
 		clear(grp.hd)

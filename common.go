@@ -9,10 +9,11 @@ import (
 	"symnmf/matrix"
 )
 
-// common is what all runs of a problem may need, computed once, by the first that does: runs at work at the same time wait for it.
+// common holds what all runs of a problem may need. Each item is computed once, by the first run that needs
+// it; other runs at work wait for it.
 type common struct {
 	mu       sync.Mutex
-	workers  int                                 // all there are: those of a run may be fewer
+	workers  int                                 // all there are; a run may have fewer
 	lows     map[matrix.Compression]*replacement // what inPlaceOf returned
 	top      *leading                            // what leading returned
 	roots    *roots                              // what roots returned
@@ -23,13 +24,14 @@ type common struct {
 // replacement is a low rank in place of a matrix.
 type replacement struct {
 	a      matrix.Operator
-	apart  float64 // the norm of the difference
+	apart  float64 // norm of the difference
 	took   time.Duration
-	common *common // of problems of a
-	err    error   // there is none
+	common *common // of problems with this a
+	err    error   // why there is none
 }
 
-// inPlaceOf returns the low rank in place of a that c asks for, but for its workers. When ctx is cancelled meanwhile there is none, until the next call.
+// inPlaceOf returns the low rank in place of a that c asks for, with all workers instead of those of c. If
+// ctx is cancelled while it is computed, there is none until the next call.
 func (m *common) inPlaceOf(ctx context.Context, a matrix.Operator, c matrix.Compression) (*replacement, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

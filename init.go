@@ -17,27 +17,30 @@ type Start interface {
 	fill(p *problem, h *matrix.Dense, run int) error
 }
 
-// Zero is H = 0. Column 1 then approximates A alone and later columns what is left, so they come out sparser and clusters
-// less balanced than from Random; it needs a positive diagonal. Only coordinate descent and
-// TSVD can leave it, the first only where some A_ii > 0; elsewhere CD and MBI plant a pair of entries and say so in
-// Result.Notes, or, where A does not list its entries (matrix.RowVisitor), as inner products without their diagonal, the start is refused.
+// Zero is H = 0. Column 1 then approximates A alone and later columns what is left, so they come out sparser,
+// and clusters less balanced, than from Random. Only coordinate descent and TSVD can leave it, the former
+// only where some A_ii > 0. Otherwise CD and MBI plant a pair of entries and say so in Result.Notes, and
+// RowBlock and Residual refuse the start. Where, besides, A does not list its entries (matrix.RowVisitor), as
+// inner products without their diagonal, it is always refused.
 type Zero struct{}
 
-// Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq. 16), which
-// makes ‖A−HHᵀ‖ ≤ ‖A‖ from the first sweep on.
+// Random is H₀ with independent uniform entries in [0, 1), times β* = argmin_β ‖A − β²H₀H₀ᵀ‖ (the paper, eq.
+// 16), which makes ‖A−HHᵀ‖ ≤ ‖A‖ from the first sweep on. With an ℓ₁ term, or
+// without the diagonal, β is the best for that objective.
 type Random struct{}
 
-// SVDStart is [B]₊ times the best multiple, where B = U·√max(Λ, 0), n×r, has the r largest eigenvalues of A and the signs with
-// which the positive part of each column is the larger one: deterministic but for eigenvalues that coincide, and near where A is
-// near rank r. Columns beyond the positive eigenvalues are zero. When a limit comes before the eigenpairs, it is Random.
+// SVDStart is [B]₊ times the best multiple. B = U·√max(Λ, 0), n×r, has the r largest eigenvalues of A, and
+// the signs with which the positive part of each column is the larger one. It is deterministic, except for
+// eigenvalues that coincide, and near the answer where A is near rank r. Columns beyond the positive
+// eigenvalues are zero. If a limit comes before the eigenpairs, the start is Random.
 type SVDStart struct{}
 
-// LAIStart is where LAI comes to from Random on a low rank in place of A, times the best multiple: some products with A for most
-// of the way to an answer.
+// LAIStart is the answer of LAI, begun from Random, for a low rank in place of A, times the best multiple. It
+// takes some products with A for most of the way to an answer.
 type LAIStart struct{}
 
-// Given is a start of the caller's own, n×r, ≥ 0, in the units of √A, with ‖HHᵀ‖ at most 10⁶·‖A‖. It is used as it is and
-// not changed; where A = 0 the answer is zero whatever it is.
+// Given is a start of the caller's own, n×r and ≥ 0, in the units of √A, with ‖HHᵀ‖ at most 10⁶·‖A‖. It is
+// used as it is, and not changed. If A = 0, the answer is zero whatever the start.
 type Given struct{ H *matrix.Dense }
 
 const mostStart = 1e6 // times ‖A‖
@@ -45,7 +48,7 @@ const mostStart = 1e6 // times ‖A‖
 // StartInfo is one line of the list of starts.
 type StartInfo struct{ Name, Doc string }
 
-// starts is the list; all that a new start with a name needs besides its own file is a line here.
+// starts is the list. A new start with a name needs a line here, besides its own file.
 var starts = []struct {
 	start Start
 	doc   string
@@ -104,7 +107,7 @@ func (Random) fill(p *problem, h *matrix.Dense, run int) error {
 	return nil
 }
 
-// fillBlock is how many numbers of a start one part of the work of making it has.
+// fillBlock is how many numbers of a start are made as one part of the work.
 const fillBlock = 1 << 14
 
 func (SVDStart) fill(p *problem, h *matrix.Dense, run int) error {
@@ -119,7 +122,8 @@ func (SVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 	return nil
 }
 
-// fillWithout fills h where its start lacks eigenvectors because of err: at random, if that is for the run having to end.
+// fillWithout fills h where err has left its start without eigenvectors: at random if the reason is that the
+// run has to end.
 func (p *problem) fillWithout(err error, h *matrix.Dense, run int) error {
 	if p.stop == nil || !p.stop() {
 		return fmt.Errorf("%w: %w", ErrStart, err)
@@ -140,7 +144,7 @@ func (LAIStart) fill(p *problem, h *matrix.Dense, run int) error {
 
 func (g Given) fill(p *problem, h *matrix.Dense, _ int) error {
 	g.scaleTo(p, h)
-	// From there a sweep can do no better than round H to a few columns, or to zero.
+	// From such a start, a sweep can only round H to a few columns, or to zero.
 	if f := p.measure(h); f.hhSq > mostStart*mostStart*p.norm*p.norm {
 		return fmt.Errorf("%w: ‖HHᵀ‖ is %.2g times ‖A‖; scale it down", ErrStart, math.Sqrt(f.hhSq)/p.norm)
 	}
@@ -154,7 +158,7 @@ func (g Given) scaleTo(p *problem, h *matrix.Dense) {
 	}
 }
 
-// check says what is wrong with H before any work, or nil.
+// check says what is wrong with H, before any work; nil means nothing is.
 func (g Given) check(n, r int) error {
 	if g.H == nil {
 		return fmt.Errorf("%w: Given.H is nil", ErrStart)
@@ -170,9 +174,9 @@ func (g Given) check(n, r int) error {
 	return nil
 }
 
-// rescale multiplies h by the best β ≥ 0 for the objective: the minimizer of β⁴·‖HᵀH‖²/4 − β²·⟨AH,H⟩/2 + β·Σ_jΛ_j‖h_j‖₁,
-// which without ℓ₁ term is β* of eq. 16, √(⟨AH,H⟩/‖HᵀH‖²). Where the term would make it 0, it counts for nothing, since
-// coordinate descent can do better than the ray through h but starts badly from 0.
+// rescale multiplies h by the best β ≥ 0 for the objective: the minimizer of β⁴·‖HᵀH‖²/4 − β²·⟨AH,H⟩/2 +
+// β·Σ_jΛ_j‖h_j‖₁. Without ℓ₁ term that is β* of eq. 16, √(⟨AH,H⟩/‖HᵀH‖²). If the ℓ₁ term would make β zero,
+// it is ignored, since coordinate descent can do better than the ray through h but starts badly from 0.
 func (p *problem) rescale(h *matrix.Dense) {
 	p.startAH = nil
 	if p.n*p.r <= rules.MostKept {
@@ -195,8 +199,8 @@ func (p *problem) rescale(h *matrix.Dense) {
 	})
 }
 
-// uniform is a generator whose numbers are addressed, not drawn: the k-th depends on key and k alone, so any part of a
-// start can be made anywhere.
+// uniform is a generator whose numbers are addressed, not drawn: the k-th depends only on key and k, so any
+// part of a start can be made anywhere.
 type uniform struct{ key uint64 }
 
 // at returns the k-th number, uniform in [0, 1).

@@ -12,13 +12,14 @@ import (
 	"symnmf/matrix"
 )
 
-// KickSummary tells of the kicks of a run.
+// KickSummary describes the kicks of a run.
 type KickSummary struct {
-	Made, Taken int     // begun, and those that ended with a lower objective
-	RelErr      float64 // before the first
+	// Made is the number of kicks begun, and Taken the number of those that ended with a lower objective.
+	Made, Taken int
+	RelErr      float64 // before the first kick
 }
 
-// search does one run, and then as many kicks as are asked for and its bounds allow.
+// search makes one run, and then as many kicks as are asked for and its bounds allow.
 func (p *problem) search(ctx context.Context, opt *Options, number int) (*Result, error) {
 	p.target = math.Inf(1)
 	res, err := p.run(ctx, opt, number)
@@ -35,11 +36,12 @@ func (p *problem) search(ctx context.Context, opt *Options, number int) (*Result
 	return res, nil
 }
 
-// kicks makes a run begin again from the best H so far, two of its columns joined and one split at random, and keeps what ends lower. A kick
-// ends early when it would at most come near the best.
+// kicks makes a run begin again from the best H so far, with two of its columns joined and one split at
+// random, and keeps what ends lower. A kick that would at most come near the best ends early.
 //
-// Several lanes make kicks ahead, from the same H: they count in their order, and when one is taken those after it begin again, from there. So
-// the answer is that of kicks made one after another, however many lanes there are.
+// Several lanes make kicks ahead, from the same H. Kicks count in the order of their numbers, and when one is
+// taken, those after it begin again from there. So the answer is that of kicks made one after another,
+// however many lanes there are.
 //
 // Source: iterated local search, Lourenço, Martin, Stützle, Handbook of Metaheuristics, 2003.
 type kicks struct {
@@ -47,28 +49,28 @@ type kicks struct {
 	opt    *Options
 	number int // of the run
 	lanes  int
-	before time.Duration // which the run took without kicks
-	clock  *clock        // since then
+	before time.Duration // time of the run without kicks
+	clock  *clock        // runs since then
 
-	mu     sync.Mutex // of lanes, for what follows
-	best   *Result    // with the start, the trace and the notes of the whole
+	mu     sync.Mutex // for what follows, which all lanes use
+	best   *Result    // with the start, the trace and the notes of the whole run
 	sum    KickSummary
 	sweeps int        // of the run and the kicks made
-	told   int        // of the sweeps, at most
-	taken  []Progress // that nobody has been told of
+	told   int        // most of those sweeps that have been told to the caller
+	taken  []Progress // not told to the caller yet
 	err    error
 
-	begun  int           // kicks, those made among them
-	lower  int           // the first kick that has ended lower, or failed, before its turn; 0 if none has
+	begun  int           // kicks, including those made
+	lower  int           // number of the first kick that has ended lower, or failed, before its turn; 0 if none has
 	kicks  map[int]*kick // by their numbers: under way, or ended before their turn
 	change chan struct{} // closed when any of this changes
 }
 
-// kick is one of them.
+// kick is one kick.
 type kick struct {
 	number int // from 1
 	drop   context.CancelFunc
-	best   *Result // from which it begins
+	best   *Result // whose H it begins from
 	stop   Stop
 	target float64
 	ended  bool
@@ -77,11 +79,11 @@ type kick struct {
 }
 
 const (
-	// lowerByKick is by which part of the best objective a kick has to come below it.
+	// lowerByKick is the part of the best objective by which a kick has to come below it.
 	lowerByKick = 1e-6
-	// patience is how many sweeps like its last ones a kick may need for that.
+	// patience is how many more sweeps like its last ones a kick may need to get there.
 	patience = 20
-	// keyOfKicks keeps what kicks draw apart from what sweeps do.
+	// keyOfKicks keeps the random numbers of kicks apart from those of sweeps.
 	keyOfKicks = 0x6b69636b
 )
 
@@ -117,8 +119,9 @@ func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
 	return s.best, nil
 }
 
-// begin returns the next kick, with a context that ends when it is dropped, or nil when there is none. It waits while those under way may lead to another H, which is so
-// beyond one that has ended lower, or to one more after the last.
+// begin returns the next kick, with a context that ends when the kick is dropped, or nil if there is no next
+// kick. It waits if a kick under way may yet change the H to begin from: after one has ended lower, or when
+// all have been begun.
 func (s *kicks) begin(ctx context.Context) (*kick, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +147,7 @@ func (s *kicks) begin(ctx context.Context) (*kick, context.Context) {
 	}
 }
 
-// drop ends the kicks after a number, and lets go of what they have come to.
+// drop ends the kicks after the given number and forgets their results.
 func (s *kicks) drop(after int) {
 	for number, k := range s.kicks {
 		if number > after {
@@ -154,7 +157,7 @@ func (s *kicks) drop(after int) {
 	}
 }
 
-// restart drops all kicks whose turn has not come, to begin them again.
+// restart drops all kicks whose turn has not come, so that they begin again.
 func (s *kicks) restart() {
 	s.drop(s.sum.Made)
 	s.begun, s.lower = s.sum.Made, 0
@@ -177,7 +180,7 @@ func (s *kicks) left() (stop Stop, more bool) {
 
 func (s *kicks) elapsed() time.Duration { return s.before + s.clock.elapsed() }
 
-// kick makes one.
+// kick makes the kick k.
 func (s *kicks) kick(ctx context.Context, l *lane, k *kick) {
 	opt := *s.opt
 	opt.Start, opt.Stop, opt.Trace = again{Given{kicked(k.best.H, l.p.seed, uint64(s.number), uint64(k.number))}}, k.stop, false
@@ -193,7 +196,8 @@ func (s *kicks) kick(ctx context.Context, l *lane, k *kick) {
 
 func (k *kick) lower() bool { return k.err == nil && k.res.scaled <= k.target }
 
-// end counts a kick, and those after it whose turn has come by that.
+// end counts a kick if it is its turn, and then those after it that have ended. Otherwise the kick waits for
+// its turn.
 func (s *kicks) end(k *kick) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +205,7 @@ func (s *kicks) end(k *kick) {
 	if s.kicks[k.number] != k { // it has been dropped
 		return
 	}
-	if k.ended = true; k.err != nil || k.lower() { // no kick after it will count: one of those up to it will be taken, or fail
+	if k.ended = true; k.err != nil || k.lower() { // no later kick will count: one up to this will be taken, or fail
 		s.lower = k.number
 		s.drop(k.number)
 	}
@@ -215,7 +219,7 @@ func (s *kicks) end(k *kick) {
 // count counts the kick whose turn it is.
 func (s *kicks) count(k *kick) {
 	if limits := s.opt.Stop.limits(); k.err == nil && limits.Sweeps > 0 && s.sweeps+k.res.Sweeps > limits.Sweeps {
-		s.restart() // more sweeps than those before it have left
+		s.restart() // it took more sweeps than those before it have left
 		return
 	}
 	delete(s.kicks, k.number)
@@ -246,13 +250,13 @@ func (s *kicks) addPoint() {
 	s.best.Trace = append(s.best.Trace, TracePoint{Sweep: s.sweeps, Time: s.elapsed(), RelErr: s.best.RelErr, KKT: s.best.KKT})
 }
 
-// now is what is told of the best H at a sweep.
+// now returns what is told of the best H at a sweep.
 func (s *kicks) now(kick, sweep int, provisional bool) Progress {
 	return Progress{Run: s.number + 1, Runs: max(s.opt.Runs, 1), Kick: kick, Sweep: sweep, Elapsed: s.elapsed(),
 		RelErr: 2 * math.Sqrt(max(0, s.best.scaled)) / s.p.norm, KKT: s.best.KKT, Provisional: provisional}
 }
 
-// tellTaken tells the caller of the kicks taken that have not been told.
+// tellTaken tells the caller of the kicks taken that have not been told yet.
 func (s *kicks) tellTaken() {
 	s.mu.Lock()
 	taken := s.taken
@@ -263,7 +267,8 @@ func (s *kicks) tellTaken() {
 	}
 }
 
-// tell tells the caller of a sweep of k, which counts if it is the turn of k, or, for nil, of all sweeps in the end.
+// tell tells the caller of a sweep of k. The sweep counts only if it is the turn of k. A nil k is for all
+// sweeps, at the end.
 func (s *kicks) tell(k *kick, sweep int) {
 	s.tellTaken()
 	s.mu.Lock()
@@ -275,10 +280,10 @@ func (s *kicks) tell(k *kick, sweep int) {
 		now.Sweep += sweep
 	}
 	if limits := s.opt.Stop.limits(); limits.Sweeps > 0 {
-		now.Sweep = min(now.Sweep, limits.Sweeps) // one that began ahead may have more than is left
+		now.Sweep = min(now.Sweep, limits.Sweeps) // a kick that began ahead may take more than is left
 	}
 	now.Sweep = max(now.Sweep, s.told)
-	untold := len(s.taken) > 0 // since a moment ago: this would come before it
+	untold := len(s.taken) > 0 // since a moment ago; this call would come before them
 	s.mu.Unlock()
 	if !untold {
 		s.report(now)
@@ -290,14 +295,14 @@ func (s *kicks) report(now Progress) {
 	if s.opt.Progress == nil {
 		return
 	}
-	if s.lanes > 1 { // the others go on meanwhile
+	if s.lanes > 1 { // the other lanes go on meanwhile
 		s.opt.Progress(now)
 		return
 	}
 	s.clock.pause(func() { s.opt.Progress(now) })
 }
 
-// again is a start from an answer, which needs no look whether it is of a size for A.
+// again is a start from an answer. Its size relative to A need not be checked.
 type again struct{ Given }
 
 func (a again) fill(p *problem, h *matrix.Dense, _ int) error {
@@ -305,8 +310,10 @@ func (a again) fill(p *problem, h *matrix.Dense, _ int) error {
 	return nil
 }
 
-// kicked returns h with one column, the first that is zero or any, joined to another by the larger entries, and one split: each row divides its entry at random
-// between that and the column that has become free. With two columns, the one they have become is split.
+// kicked returns h with one column joined to another, each entry becoming the larger of the two, and a third
+// split. The column joined is a zero column if there is one. Each row divides its entry of the split column,
+// at random, between that and the column that has become free. With two columns, the one they are joined to
+// is split.
 func kicked(h *matrix.Dense, seed uint64, where ...uint64) *matrix.Dense {
 	to := h.Clone()
 	n, r := to.Dims()

@@ -9,8 +9,8 @@ import (
 	"symnmf/matrix"
 )
 
-// seed improves some rows, spread evenly over all, one at a time from H = 0: in a block they would all choose the same first
-// column. Then each column has rows of its own.
+// seed improves some rows, spread evenly over all, one at a time from H = 0. In a block they would all choose
+// the same first column; one at a time, they give each column rows of its own.
 func (s *rowBlockRun) seed(stop func() bool) {
 	perColumn, passes := seedsSparse, s.Passes
 	if s.evenRows {
@@ -22,15 +22,16 @@ func (s *rowBlockRun) seed(stop func() bool) {
 	}
 }
 
-// How many rows a column has from seed, and how many passes one of dense data gets at most. With 8 rows and six passes seeding took a sixth of ORL's time to the error of the published code, and CBCL takes
-// a twelfth more sweeps to its last one (decision 0010).
+// seedsSparse and seedsDense are how many rows seed moves for each column, and seedPasses is the most passes
+// that one of dense data gets. With 8 rows and six passes, seeding took a sixth of ORL's time to the error of
+// the published code, and CBCL takes a twelfth more sweeps to its last error (decision 0010).
 const (
 	seedsSparse = 8
 	seedsDense  = 4
 	seedPasses  = 3
 )
 
-// revive gives each column of zeros the row with most of A_ii to spare: there alone may such a column begin.
+// revive gives each zero column the row with the most of A_ii to spare: only there can such a column begin.
 func (s *rowBlockRun) revive(stop func() bool) {
 	var room []float64
 	for j := range s.p.r {
@@ -53,7 +54,8 @@ func (s *rowBlockRun) revive(stop func() bool) {
 	}
 }
 
-// rowsAlone improves the rows of block b, or those that are alike, one at a time, and says whether it came to the last of them before a limit.
+// rowsAlone improves the rows of block b, or those that are alike, one at a time. It says whether it got
+// through them before a limit.
 func (s *rowBlockRun) rowsAlone(b int, stop func() bool) bool {
 	lo, hi := b*s.Block, min((b+1)*s.Block, s.p.n)
 	rows := func(yield func(i int) bool) { // all of them
@@ -72,11 +74,11 @@ func (s *rowBlockRun) rowsAlone(b int, stop func() bool) bool {
 	return true
 }
 
-// alike returns the rows lo ≤ i < hi of a float64 h that are no zeros and equal, but for rounding, to another of them whose row of A is not: alone they would gain
-// nothing, but to be told apart.
+// alike returns the rows lo ≤ i < hi of a float64 h that are not zero and equal another of them, up to
+// rounding, whose row of A is different. Alone they would gain nothing but to be told apart.
 func (s *rowBlockRun) alike(lo, hi int) (rows []int) {
 	const (
-		sameH = 0x1p-40 // of their squares
+		sameH = 0x1p-40 // of their squared norms
 		sameA = 0x1p-30 // of rows of A times the same vector
 	)
 	type length struct {
@@ -108,7 +110,7 @@ func (s *rowBlockRun) alike(lo, hi int) (rows []int) {
 	return slices.Compact(rows)
 }
 
-// anyAlike says whether any block has rows that are, and finds what tells rows of A apart.
+// anyAlike says whether any block has rows that are alike. It first computes what tells rows of A apart.
 func (s *rowBlockRun) anyAlike() bool {
 	if s.apart == nil {
 		v, u := matrix.NewDense(s.p.n, 1, nil), uniform{kernel.Mix(s.p.seed)}
@@ -127,10 +129,11 @@ func (s *rowBlockRun) anyAlike() bool {
 	return false
 }
 
-// row improves row i alone: then the objective over the row is what the passes minimize, and no step is needed.
+// row improves row i alone. The passes then minimize the objective over that row itself, so no step is
+// needed.
 func (s *rowBlockRun) row(i int) { s.rowBy(s.Passes, i) }
 
-// rowBy is row with so many passes.
+// rowBy is row with the given number of passes.
 func (s *rowBlockRun) rowBy(passes, i int) {
 	s.widen()
 	r := s.p.r
@@ -194,8 +197,8 @@ func (s *rowBlockRun) rowBy(passes, i int) {
 	clear(s.d[:2*s.pitch])
 }
 
-// rowChange returns by how much ‖A − HHᵀ‖² + 4ΣΛ_j‖H_:,j‖₁ changes when row i alone goes from old to old + d: the quartic of a
-// block of one row, at 1.
+// rowChange returns by how much ‖A − HHᵀ‖² + 4ΣΛ_j‖H_:,j‖₁ changes when row i alone goes from old to old + d:
+// the quartic of a block of one row, at t = 1.
 func (s *rowBlockRun) rowChange(i int, old, d, g []float64) float64 {
 	var ood, ddd float64 // oldᵀDd and dᵀDd
 	for j, v := range d {

@@ -9,61 +9,88 @@ import (
 	"symnmf/matrix"
 )
 
-// RowBlock is exact coordinate descent in an order that reads A once a sweep: rows of H are improved a block at a time, each
-// row by passes over its coordinates with the rest of H at rest, and the block then moves by the step t that minimizes the
-// objective, a quartic in t, exactly, or by 1 where that gains nearly as much. Sweeps are linked by momentum, which is dropped when it points uphill and undone when
-// the objective has risen. The answer is a stationary point of the same problem as CD's, reached in a fraction of the time.
+// RowBlock is exact coordinate descent in an order that reads A once a sweep. Rows of H are improved a block at a
+// time. For each row, passes over its coordinates, with the rest of H fixed, find where it should go. The block
+// then moves in that direction by the step t that minimizes the objective exactly, a quartic in t, or by t = 1
+// where that gains nearly as much. Sweeps are linked by momentum, which is dropped when it points uphill and undone
+// when the objective has risen. The answer is a stationary point of the same problem as CD's, reached in a fraction
+// of the time. Near the answer, dense data with a small error also get joint steps of all rows.
 //
-// Near their answer dense data with a small error get joint steps of all rows, besides.
+// The ℓ₁ term and an ignored diagonal are supported. If no A_ii > 0, H = 0 is a point that RowBlock cannot leave. A
+// must be an operator of package matrix, or a view of one.
 //
-// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots. Memory: 2·n·r numbers besides A, the answer
-// among them, for a dense A n²/2 + 2·n·r more and n·r more where its rows are kept with zeros between them (r no multiple of 4 or, for sparse data and r > 4, of 8), 5·n·r where joint steps are taken, and for inner products X·H twice, or three times, and X, if it is sparse, by terms and by features. The ℓ₁ term and an ignored diagonal are counted. It cannot leave
-// zero where no A_ii > 0. A must be an operator of package matrix, or a view of one. See docs/engine.md.
+// A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots of cubics.
+//
+// Memory, in float64 numbers, besides A or X:
+//   - 2·n·r for H, which becomes the answer, and the H before it.
+//   - n·r more if rows of H are padded with zeros: for r not a multiple of 4 or, with sparse data and r > 4, of 8.
+//   - For dense data, 5·n·r once joint steps are taken.
+//   - For a dense A with products in float32 (see Precision), 2·n·r, and n²/2 if A is in double precision.
+//   - For inner products, X·H twice, as it is and as it was, and once more while exact figures are computed.
+//   - For dense points, X·H once more for joint steps. With fewer features than a block has rows, X·H once more for
+//     what a block adds to it, and with at most 127 also for each group of rows in a block; with more, Block·n
+//     inner products.
+//   - For sparse points, X twice more: by terms, and by features within blocks.
+//
+// See docs/engine.md, also for the low rank that may stand in for dense data.
 type RowBlock struct {
-	// Block is the number of rows in a block; the default 0 means 128, 256 for sparse points, or 64 to 512, by n, for a sparse A
-	// with two passes.
+	// Block is the number of rows in a block. The default 0 means 128; 256 for sparse points; and for a sparse A
+	// with two passes, 64 to 512, depending on n.
 	Block int
-	// Passes is how often a block's coordinates are visited before it moves; the default 0 means 6 for dense data, 4 for sparse
-	// points and 2 to 6, by its entries a row, for a sparse A. At most 1000.
+	// Passes is how many times the coordinates of a block are visited before it moves. The default 0 means 6 for
+	// dense data, 4 for sparse points, and 2 to 6 for a sparse A, depending on its entries a row. At most 1000.
 	Passes int
-	// MaxStep bounds t; the default 0 means 2. Beyond 1 entries may have to be cut off at zero.
+	// MaxStep bounds t; the default 0 means 2. With t > 1, entries may have to be cut off at zero.
 	MaxStep float64
-	// Whole is for which part of the fall of the best t a block takes t = 1: its rows then come to their own minimizers, and nothing is
-	// cut off. The default 0 means 0.98 for dense data, 0.95 for sparse points, 0.99 for a sparse A of fewer than 2r entries a row and 1,
-	// always the best, for any other.
+	// Whole is the part of the best t's decrease that t = 1 must reach for a block to take t = 1. Its rows then
+	// come to their own minimizers, and nothing is cut off. The default 0 means 0.98 for dense data, 0.95 for
+	// sparse points, 0.99 for a sparse A of fewer than 2r entries a row, and 1, always the best t, otherwise.
 	Whole float64
 	// NoMomentum makes every sweep start where the last one ended.
 	NoMomentum bool
-	// CheckEvery is how many sweeps pass between comparisons of the objective where that takes a product of its own: for normalized
-	// views, the default 0 means 5, or 3 for a sparse A; with a low rank in place of A it is at least 15. For a dense A multiplied in float32 meanwhile (Precision) it is how many pass at most between sweeps of float64, at first half of those so far; the default is 10 then.
+	// CheckEvery is how many sweeps pass between comparisons of the objective, where a comparison takes a product
+	// of its own:
+	//   - For normalized views, the default 0 means 5 for a dense A and 3 for a sparse one; points take no product.
+	//   - With a low rank in place of A, it is at least 15.
+	//   - For a dense A with products in float32 (see Precision), it bounds the sweeps between those with float64
+	//     products. The default 0 means 10. At first the bound is half the sweeps so far.
 	CheckEvery int
-	// First is how the first sweep goes.
+	// First is the order of the first sweep.
 	First FirstSweep
-	// Compress is how many columns beyond r the low rank has that takes the place of dense data until little is left to gain;
-	// the default 0 means 20 where that is much cheaper and ten times nearer to A than HHᵀ is, NoCompression never.
+	// Compress is the number of columns beyond r of the low rank that takes the place of A until little is left to
+	// gain. The default 0 means 20 for dense data where products are then much cheaper and the low rank is at least
+	// ten times nearer to A than HHᵀ is at the start. NoCompression means never.
 	Compress int
-	// Joint is how many steps of conjugate gradients a joint step of all rows has, which dense data get every few sweeps once the error is small;
-	// the default 0 means 3, NoJoint never. At most 1000.
+	// Joint is the number of conjugate gradient steps in a joint step of all rows. Dense data get a joint step
+	// every few sweeps once the error is small. The default 0 means 3; NoJoint means no joint steps. At most 1000.
 	Joint int
-	// Precision is that of the passes. The step, and what is computed otherwise, is float64 in any case, but with Adaptive an H of 65536 numbers or more is rounded to float32 while passes are, if A is stored as a sparse one (no view of it, and no entry left out).
-	// A dense A of 256 to 11585 rows, in single precision of any number from there, is multiplied by an H of 8 columns and 4096 numbers or more in float32 meanwhile, by a copy if it is of float64 and by one of H; every few sweeps one has products of float64 (CheckEvery).
+	// Precision is the precision of the passes. All else is computed in float64, with two exceptions. Both need
+	// Adaptive, and hold only while the passes are in float32:
+	//   - An H of 65536 numbers or more, padding included, is rounded to float32 if A is stored as a sparse matrix.
+	//     This excludes views, and an A of which an ignored diagonal leaves out entries.
+	//   - A dense A of 256 to 11585 rows, or of 256 or more if stored in single precision and its diagonal counts,
+	//     is multiplied in float32 by an H of at least 8 columns and 4096 numbers, padding included. H is copied
+	//     for this, and so is an A stored in double precision. Every few sweeps, one has products in float64
+	//     (CheckEvery).
 	Precision Precision
 }
 
-// FirstSweep is the order of the first sweep from anything but zero.
+// FirstSweep is the order of the first sweep from a nonzero start.
 type FirstSweep int
 
 const (
-	FirstAuto    FirstSweep = iota // FirstColumns for a sparse A of r to 2r entries a row if n·r ≤ 2¹⁹ and the start is no TSVDStart, else FirstRows
-	FirstRows                      // as all the others
-	FirstColumns                   // as a sweep of CD
+	// FirstAuto is FirstColumns for a sparse A of r to 2r entries a row if n·r ≤ 2¹⁹ and the start is not
+	// TSVDStart; otherwise it is FirstRows.
+	FirstAuto    FirstSweep = iota
+	FirstRows               // by blocks of rows, as all later sweeps
+	FirstColumns            // by columns, as a sweep of CD
 )
 
 var firstSweepNames = [...]string{"auto", "rows", "columns"}
 
 func (f FirstSweep) String() string { return nameOf(f, firstSweepNames[:]) }
 
-// Precision is how numbers are computed.
+// Precision is the floating-point precision of the passes.
 type Precision int
 
 const (
@@ -76,11 +103,13 @@ var precisionNames = [...]string{"adaptive", "double", "single"}
 
 func (p Precision) String() string { return nameOf(p, precisionNames[:]) }
 
-// mostPasses bounds what the orders of the coordinates take, 24·Passes·r bytes; and Joint, where nobody wants as many.
+// mostPasses bounds Passes, since the orders of the coordinates take 24·Passes·r bytes. It also bounds Joint, of
+// which nobody wants as many.
 const mostPasses = 1000
 
-// singleWhile is the least (Σ⟨D, dᵀd⟩/‖D‖)^½/‖H‖ over a sweep after which the next has float32 passes. Their rounding alone makes it 1e-6 to
-// 2e-6, however near a minimum H is; where D is nearly singular ‖d‖/‖H‖ is then many times as large.
+// singleWhile is the least (Σ⟨D, dᵀd⟩/‖D‖)^½/‖H‖ over a sweep for which the next sweep has float32 passes. Their
+// rounding alone makes it 1e-6 to 2e-6, however near a minimum H is. ‖d‖/‖H‖ would not serve: where D is nearly
+// singular, rounding makes that many times as large.
 const singleWhile = 4e-6
 
 // Name implements Solver.
@@ -109,7 +138,7 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 			return fmt.Errorf("%w: RowBlock.%s = %v, want %s", ErrOption, f.name, f.value, want)
 		}
 	}
-	counted := int64(math.MaxInt32) // entries of a block
+	counted := int64(math.MaxInt32) // most entries of a block
 	if _, listed := p.a.(matrix.RowVisitor); listed {
 		counted = math.MaxUint32
 	}
@@ -122,12 +151,13 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	sparse := p.a.Density() < rules.DenseFrom
 	_, explicit := p.a.(matrix.RowVisitor)
-	short := false // rows of A, against those of H
+	short := false // whether rows of A are short compared with those of H
 	switch {
 	case !sparse:
 		setDefault(&s.Passes, 6)
 	case explicit:
-		// A pass over a row is worth what its product costs, r of its entries or so; few of them find better minima.
+		// A pass over a row costs about as much as the product of r of its entries. Passes get about half of what
+		// the product costs; with few passes better minima are found.
 		setDefault(&s.Passes, min(max(int(p.a.Stored()/int64(2*p.n*p.r)), 2), 6))
 		setDefault(&s.CheckEvery, 3)
 		if s.Passes <= 2 {
@@ -205,13 +235,14 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	return e
 }
 
-// mostByColumns is how large an H may be for its first sweep to go by columns by default: no thread can help with that, and on larger graphs it gains nothing.
+// mostByColumns is the largest n·r for which the first sweep goes by columns by default. Threads cannot help with
+// such a sweep, and on larger graphs it gains nothing.
 const mostByColumns = 1 << 19
 
-// rowsCopied is how many rows one part of the work of take has.
+// rowsCopied is the number of rows in one part of the work of take.
 const rowsCopied = 1024
 
-// take sets h, whose rows have zeros between them, to out.
+// take copies out to h, whose rows are padded with zeros.
 func (s *rowBlockRun) take() {
 	s.team.Do(kernel.BlockCount(s.p.n, rowsCopied), func(k int) {
 		for i := k * rowsCopied; i < min((k+1)*rowsCopied, s.p.n); i++ {
@@ -220,7 +251,8 @@ func (s *rowBlockRun) take() {
 	})
 }
 
-// blocksOfGraph is how many blocks a large graph has at least: then they may be larger, and members of a team meet less often.
+// blocksOfGraph is how many blocks a graph must have for them to be larger than 64 rows. With larger blocks,
+// members of a team meet less often.
 const blocksOfGraph = 80
 
 func setDefault(v *int, value int) {
@@ -229,26 +261,27 @@ func setDefault(v *int, value int) {
 	}
 }
 
-// How many rows of a product are computed at a time where it does not tell: shorter parts are dealt out more evenly, but each reads all of H
-// where A is dense. They divide the groups of the row solver, so that a part has the same rows, and with them the same bits,
-// whoever computes it.
+// densePart and sparsePart are how many rows of a product are computed at a time, where the product itself does not
+// say. Shorter parts are shared out more evenly, but each part reads all of H where A is dense. They divide the
+// groups of the row solver, so that a part has the same rows, and with them the same bits, whichever member
+// computes it.
 const (
 	densePart  = 32
 	sparsePart = 16
 )
 
-// Defaults of Whole. Over 15 orders of the coordinates they cost no sweeps; 0.95 costs up to a fifth on images, and
-// 0.9, near a minimum of 60 sparse points, up to ten times as many. Where rows of a graph are long its product is what counts, and there is
-// little to gain.
+// Defaults of Whole. Over 15 orders of the coordinates they cost no sweeps, while 0.95 costs up to a fifth more on
+// images, and 0.9 up to ten times as many near a minimum of 60 sparse points. Where the rows of a graph are long,
+// the product dominates and steps of 1 have little to gain, so the best step is always taken.
 const (
 	wholeDense  = 0.98
 	wholePoints = 0.95
 	wholeShort  = 0.99
 )
 
-// pitchOf returns how far apart rows of r numbers lie. For sparse products rows start with a cache line, so that none lies in
-// more of them than it must, where that costs at most a third more memory; tiles, which take whole vectors of columns, do not
-// care. The numbers between are zero throughout.
+// pitchOf returns the distance between rows of r numbers. For sparse products each row starts on a cache line,
+// where that costs at most a third more memory, so that no row lies in more lines than it must. Tiles, which take
+// whole vectors of columns, do not need that. The numbers in between are always zero.
 func pitchOf(r int, sparse bool) int {
 	if p := (r + 7) / 8 * 8; sparse && 3*p <= 4*r {
 		return p
@@ -256,35 +289,40 @@ func pitchOf(r int, sparse bool) int {
 	return (r + 3) / 4 * 4
 }
 
-// rowBlockRun is one run of RowBlock. Between sweeps h is H_t, the last sweep's result, last is H_{t−1}, and the next sweep
-// starts from H_t + β(H_t − H_{t−1}), which takes the place of H_{t−1} and, where something has to follow it by the same formula,
-// may have negative entries until their turn comes. Some sweeps begin with a joint step from there.
+// rowBlockRun is one run of RowBlock. Between sweeps h is H_t, the result of the last sweep, and last is H_{t−1}.
+// The next sweep starts from H_t + β(H_t − H_{t−1}), which is written over H_{t−1}. For a sparse A this start is
+// cut off at zero; otherwise it may have negative entries until the sweep has solved for them again. Some sweeps
+// begin with a joint step from there.
 type rowBlockRun struct {
 	RowBlock
-	p          *problem      // at work on: full, or one near it
-	full       *problem      // to be solved
-	checkEvery int           // CheckEvery for full
-	checked    int           // the sweep of the last check
-	out        *matrix.Dense // n×r, what the run was given: where H goes when it is asked for and has another pitch; else the memory of h or last
-	pitch      int
-	h, last    *matrix.Dense // n×pitch, as all that has columns of H; without meaning while rounded.now or rounded.last has them
-	hv, prev   []float64     // of h and last
-	safe       []float64     // H at the last check, where checks are not made after every sweep
-	safeF      float64       // its objective
-	safeNoise  float64       // takenNoise of it
-	tk         float64       // Nesterov's
-	beta       float64
-	least      float64 // of the entries of the start of a sweep
-	number     int
-	sweeps     int
-	alone      bool      // the next sweep takes rows one at a time
-	wasSo      bool      // the last one did
-	onlyAlike  bool      // of them those of a block that are alike
-	apart      []float64 // A times a vector, which tells rows of A apart
+	p          *problem // at work on: full, or a low rank near it
+	full       *problem // to be solved
+	checkEvery int      // CheckEvery for full
+	checked    int      // sweep of the last check
+	// out is n×r, the H that the run was given. If its pitch is not that of h, the answer is copied there when
+	// asked for; otherwise it is the memory of h or of last.
+	out   *matrix.Dense
+	pitch int
+	// h and last are n×pitch, like all matrices with the columns of H. They have no meaning while rounded.now or
+	// rounded.last has their numbers.
+	h, last   *matrix.Dense
+	hv, prev  []float64 // data of h and last
+	safe      []float64 // H at the last check, unless every sweep is checked
+	safeF     float64   // its objective
+	safeNoise float64   // its takenNoise
+	tk        float64   // t of Nesterov's formula for β
+	beta      float64
+	least     float64 // least entry that a sweep may start from: 0 or −Inf
+	number    int
+	sweeps    int
+	alone     bool      // the next sweep moves rows one at a time
+	wasSo     bool      // the last one did
+	onlyAlike bool      // of those rows, only the ones that are alike within a block
+	apart     []float64 // A times a random vector, by which its rows are told apart
 	// columnsFirst makes the first sweep one of CD's.
 	columnsFirst bool
-	partRows     int  // densePart or sparsePart, where lowerProduct does not say
-	evenRows     bool // rows of a product are taken to cost the same
+	partRows     int  // densePart or sparsePart, unless lowerProduct says
+	evenRows     bool // all rows of a product are taken to cost the same
 	team         *kernel.Team
 	product      matrix.BlockProduct
 	lowerProduct matrix.LowerProduct // product, if it is one
@@ -293,21 +331,21 @@ type rowBlockRun struct {
 	termProduct  matrix.TermProduct  // product, if it is one, and no GainProduct
 	rounded      roundedH
 	rough        roughSweeps
-	everySweep   bool      // the objective is known after every sweep, so that prev is what to go back to
+	everySweep   bool      // the objective is known after every sweep: then H can go back to prev
 	gram         []float64 // D = HᵀH of the moving H
-	largest      float64   // of D as the sweep began
+	largest      float64   // largest diagonal entry of D as the sweep began
 	parts        [][]float64
 
-	// guesses makes q = ⟨A_BB·d, d⟩ that of the diagonal of A alone as long as steps of 1 are good enough by it: of sparse points
-	// in a block few have much in common.
+	// guesses makes blocks first take q = ⟨A_BB·d, d⟩ for that of the diagonal of A alone, and ask for q only if a
+	// step of 1 is not good enough by that. Sparse points of a block mostly have little in common.
 	guesses bool
-	single  bool    // whether passes are of float32
-	fallen  float64 // by how much the objective fell over the last sweep, from where momentum had put it, by the quartics and guesses
-	fell    float64 // by how much it fell a sweep between the last two checks
-	trust   float64 // what the residual was the last time over what ddd made of it
-	next    int     // the sweep after which that is compared again
+	single  bool    // whether passes are in float32
+	fallen  float64 // fall of the objective over the last sweep, from where momentum had put it, by quartics and guesses
+	fell    float64 // its fall per sweep between the last two checks
+	trust   float64 // exact squared residual over its estimate from ddd, when last compared
+	next    int     // number of sweeps from which they may be compared again
 	joint   jointState
-	pace    *teamPace // nil where there is nobody to be measured
+	pace    *teamPace // nil if the team's size is not in question
 
 	blockState
 	_ kernel.LinesApart
@@ -315,17 +353,18 @@ type rowBlockRun struct {
 	_ kernel.LinesApart
 }
 
-// sweepTally is what the goroutine that runs the sweep counts block by block, apart from what all members of the team read.
+// sweepTally is what the goroutine that runs the sweep tallies block by block. It lies apart from what all
+// members of the team read.
 type sweepTally struct {
-	rounds    bool    // H has been rounded to float32 as the sweep began
-	guessed   int     // blocks that moved by a guess
-	clipped   int     // groups of rows some of whose entries did not move by t·d: they were cut off at zero, or rounded
-	uphill    float64 // ⟨Y − H_new, H_new − H_prev⟩ so far, Y the sweep's start, after a joint step if it has one
+	rounds    bool    // H was rounded to float32 as the sweep began
+	guessed   int     // blocks that moved by a guess of q
+	clipped   int     // groups of rows with entries that did not move by t·d, but were cut off at zero or rounded
+	uphill    float64 // ⟨Y − H_new, H_new − H_prev⟩ so far, Y the sweep's start after its joint step, if any
 	ddd       float64 // Σ⟨D, dᵀd⟩ of the blocks
 	moved     float64 // Σ‖d‖²
-	innerNow  float64 // ⟨A·H, H⟩ of the rows passed, by lowerProduct
+	innerNow  float64 // ⟨A·H, H⟩ of the rows passed, if there is a lowerProduct
 	moveInner float64 // ⟨A_BB·e, e⟩ for the e by which the last block has moved
-	moveKnown bool    // whether that is known, and near of the groups with it
+	moveKnown bool    // whether moveInner is known, and near of the groups
 	report    sweepReport
 }
 
@@ -357,7 +396,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	s.startRough()
 	s.wasSo, s.alone = s.alone, false
 	pace := s.pace
-	if s.wasSo || s.hasRough() && !s.rough.now { // which take longer than those they would be compared with
+	if s.wasSo || s.hasRough() && !s.rough.now { // such sweeps take longer than those they would be compared with
 		pace = nil
 	}
 	pace.beginSweep()
@@ -377,7 +416,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	if s.Precision == Adaptive {
 		was := s.single
 		s.single = s.ddd > singleWhile*singleWhile*math.Sqrt(kernel.SumSq(s.gram))*s.size()
-		if s.single != was && s.gap > 0 { // rows lie elsewhere then, and what pads them must be zeros
+		if s.single != was && s.gap > 0 { // rows then lie elsewhere in d, where their padding must be zero
 			clear(s.d)
 		}
 	}
@@ -424,7 +463,8 @@ func (s *rowBlockRun) prepare() {
 				s.more = append(s.more, s.byGroups())
 			}
 		}
-		// What takes the place of A may be indefinite; and an operator may have come without its diagonal.
+		// No guesses are made for a low rank in place of A, which may be indefinite, nor for an operator that came
+		// without its diagonal.
 		s.guesses = s.termProduct != nil && !s.evenRows && s.p == s.full && kernel.Nonzero(s.p.selfs)
 		s.least = math.Inf(-1)
 		if _, listed := s.p.a.(matrix.RowVisitor); listed && s.p.a.Density() < rules.DenseFrom {
@@ -436,9 +476,10 @@ func (s *rowBlockRun) prepare() {
 	}
 }
 
-// doubt implements doubter. Rows that are alike, and equally far along, move alike when they move together, and can come to rest
-// together at a saddle point. One at a time the first of them leaves it. That takes as long as several sweeps, so all rows are moved so only where they have held
-// each other back, and else those that are alike.
+// doubt implements doubter. Rows that are alike, and equally far along, move alike when they move together, and can
+// come to rest together at a saddle point. When they move one at a time, the first of them leaves it. A sweep that
+// moves all rows so takes as long as several others, so it is made only if rows have held each other back.
+// Otherwise only the rows that are alike move one at a time, if there are any.
 func (s *rowBlockRun) doubt() bool {
 	if s.p != s.full {
 		s.expand()
@@ -454,8 +495,9 @@ func (s *rowBlockRun) doubt() bool {
 	return s.alone
 }
 
-// byColumns does the first sweep in the order of CD. From a random start the minima reached on some graphs are better: rows that
-// move together settle on the same few columns before the others have found theirs. It is of A, whatever takes its place later.
+// byColumns does the first sweep in the order of CD. From a random start, on some graphs, better minima are reached
+// this way: rows that move together settle on the same few columns before the others have found theirs. The sweep
+// is of A itself, even if something else takes its place later.
 func (s *rowBlockRun) byColumns(stop func() bool) sweepReport {
 	cd := CD{}.start(s.full, s.out, s.number)
 	rep := cd.sweep(stop)
@@ -502,71 +544,7 @@ func (s *rowBlockRun) extrapolate() {
 	})
 }
 
-// findGram computes D.
-func (s *rowBlockRun) findGram() { s.findGramAfter(s.piece) }
-
-// findGramAfter computes D of the pieces of h, numbers lo to hi of part k, that first returns.
-func (s *rowBlockRun) findGramAfter(first func(k, lo, hi int) []float64) {
-	s.inSums(func(k, lo, hi int) { kernel.GramRows(s.parts[k], first(k, lo, hi), s.pitch, 0, s.pitch) })
-	s.addParts(s.gram)
-	kernel.Mirror(s.gram, s.pitch)
-	s.largest = 0
-	for j := range s.p.r {
-		s.largest = max(s.largest, s.gram[j*s.pitch+j])
-	}
-}
-
-// inSums is inParts for an f that adds to parts[k], which are cleared before.
-func (s *rowBlockRun) inSums(f func(k, lo, hi int)) {
-	s.eachPart(func(k int) { clear(s.parts[k]) }, f)
-}
-
-// inParts calls f for pieces of h, numbers lo to hi, one after the other for those of part k. Parts depend on n and
-// the size of blocks alone. One has the same rows of every block, of some blocks next to each other, and parts are in the order of those rows: so they fall
-// to the members of the team that work on them in a block.
-func (s *rowBlockRun) inParts(f func(k, lo, hi int)) { s.eachPart(func(int) {}, f) }
-
-// eachPart is inParts with something to be done before the pieces of part k.
-func (s *rowBlockRun) eachPart(before func(k int), f func(k, lo, hi int)) {
-	const (
-		most  = 64      // parts, each with an r×r matrix of its own
-		least = 256     // rows of a part
-		piece = 1 << 14 // numbers, which f leaves in a cache
-		lanes = 8       // pieces of a block at most, of a group of the row solver or more
-	)
-	group := kernel.SolveWidth[float32]()
-	lane := kernel.BlockCount(s.Block, lanes*group) * group // rows
-	perBlock, blocks := kernel.BlockCount(s.Block, lane), kernel.BlockCount(s.p.n, s.Block)
-	size := max(kernel.BlockCount(blocks, most/perBlock), kernel.BlockCount(least, lane)) // blocks of a part
-	perLane := kernel.BlockCount(blocks, size)
-	count := perBlock * perLane
-	for len(s.parts) < count {
-		s.parts = append(s.parts, make([]float64, len(s.gram)))
-	}
-	rows := max(1, piece/s.pitch)
-	if s.rounded.now != nil {
-		rows = max(1, rules.NarrowPiece/s.pitch)
-	}
-	s.team.Do(count, func(k int) {
-		before(k)
-		at := k / perLane * lane
-		for b := k % perLane * size; b < min((k%perLane+1)*size, blocks); b++ {
-			for lo, end := b*s.Block+at, min(b*s.Block+min(at+lane, s.Block), s.p.n); lo < end; lo += rows {
-				f(k, lo*s.pitch, min(lo+rows, end)*s.pitch)
-			}
-		}
-	})
-}
-
-// addParts sets sum to that of the parts.
-func (s *rowBlockRun) addParts(sum []float64) {
-	clear(sum)
-	for _, part := range s.parts {
-		kernel.Axpy(sum, 1, part)
-	}
-}
-
-// publish implements keeper. Where rows have no zeros between them H is where it is, and nothing is copied.
+// publish implements keeper. Where rows have no padding, H is handed out where it lies and nothing is copied.
 func (s *rowBlockRun) publish() *matrix.Dense {
 	if s.pitch == s.p.r {
 		s.widen()
@@ -579,7 +557,8 @@ func (s *rowBlockRun) publish() *matrix.Dense {
 	return s.out
 }
 
-// end implements keeper: after sweeps whose objective nobody has looked at, H is the better of the last and the last checked.
+// end implements keeper. After sweeps whose objective has not been computed, it returns the better of the last H
+// and the last one checked.
 func (s *rowBlockRun) end() *matrix.Dense {
 	if (s.report.provisional || s.report.cut) && !s.everySweep && len(s.safe) > 0 {
 		s.findGram()

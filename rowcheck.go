@@ -8,10 +8,11 @@ import (
 	"symnmf/matrix"
 )
 
-// What RowBlock knows of its H: whether the objective has fallen, how far from rest it is, and that what it maintains is right.
+// What RowBlock checks about its H: whether the objective has fallen, how far H is from rest, and that what
+// it maintains is right.
 
-// check compares the objective, where it is at hand or its turn has come, with that of the last check: if momentum has raised
-// it, H goes back there, and the sweep has nothing to report. It returns false then.
+// check compares the objective, if it is at hand or its turn has come, with that of the last check. If momentum
+// has raised it, H goes back there, the sweep has nothing to report, and check returns false.
 func (s *rowBlockRun) check() bool {
 	compressed := s.p != s.full
 	inner, kept := 0.0, false
@@ -37,7 +38,7 @@ func (s *rowBlockRun) check() bool {
 	f := s.objective(inner)
 	if f > s.safeF+s.noise()+s.safeNoise {
 		if !s.foundRisen() && s.beta == 0 {
-			s.MaxStep = 1 // it was the cutting at zero
+			s.MaxStep = 1 // cutting entries off at zero was to blame
 		}
 		if s.everySweep {
 			s.back(s.prev)
@@ -66,12 +67,14 @@ func (s *rowBlockRun) check() bool {
 	return true
 }
 
-// noise bounds the rounding error of a difference of two objectives, but for what takenNoise says of the other H.
+// noise bounds the rounding error of the difference between two objectives, except for takenNoise of the
+// other H.
 func (s *rowBlockRun) noise() float64 {
 	return 64*0x1p-52*(s.p.norm*s.p.norm+kernel.SumSq(s.gram)) + s.takenNoise(s.h)
 }
 
-// takenNoise bounds what ⟨A·H, H⟩ errs by where it is a difference, too, of inner products without their diagonal.
+// takenNoise bounds the error of ⟨A·H, H⟩ where that is itself a difference, for inner products without their
+// diagonal.
 func (s *rowBlockRun) takenNoise(h *matrix.Dense) float64 {
 	taken := 0.0
 	for i, v := range s.p.taken {
@@ -80,7 +83,7 @@ func (s *rowBlockRun) takenNoise(h *matrix.Dense) float64 {
 	return 128 * 0x1p-52 * taken
 }
 
-// back makes h what it was, without momentum.
+// back sets h to what it was, without momentum.
 func (s *rowBlockRun) back(to []float64) {
 	s.widen()
 	copy(s.hv, to)
@@ -89,31 +92,31 @@ func (s *rowBlockRun) back(to []float64) {
 	s.tk, s.beta = 1, 0
 }
 
-// cut ends a sweep at a limit.
+// cut ends a sweep that has come to a limit.
 func (s *rowBlockRun) cut() sweepReport {
-	if s.beta > 0 || s.rounds { // part of H is where momentum has put it, or rounding
+	if s.beta > 0 || s.rounds { // part of H is where momentum or rounding has put it
 		s.back(s.prev)
 	}
 	s.rough.now, s.report.cut = false, true
 	return s.report
 }
 
-// estimate returns what ‖H − [H − G/‖A‖]₊‖² is about. The way d of a row to the minimizer is G·D⁻¹ but for the terms of the
-// row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far that is from the truth is measured, near rest or in long runs, when the sweeps
-// have doubled.
+// estimate returns approximately ‖H − [H − G/‖A‖]₊‖². The direction d of a row to its minimizer is G·D⁻¹ but for the
+// terms of the row alone, so that ‖G‖² ≤ ‖D‖·Σ⟨D, dᵀd⟩. How far the estimate is off is measured, near rest or
+// in long runs, each time the number of sweeps has doubled.
 func (s *rowBlockRun) estimate() float64 {
 	measure := func() (sq float64) {
 		s.whileWide(func() { sq = s.p.measureWith(s.h, s.product).gradKKT })
 		return sq
 	}
-	if s.wasSo { // row by row there was no d
+	if s.wasSo { // rows moved one at a time have left no d
 		return measure()
 	}
-	e := max(0, s.ddd) / s.p.norm // where HᵀH is nearly singular rounding can leave less
+	e := max(0, s.ddd) / s.p.norm // where HᵀH is nearly singular, rounding can leave ddd below 0
 	if (s.sweeps >= 32 || s.sweeps >= 8 && e <= nearRest*s.p.norm) && s.sweeps >= s.next && e > 0 && s.p == s.full {
 		s.next = 2 * s.sweeps
 		sq := measure()
-		if s.trust = sq / e; math.IsInf(s.trust, 0) { // of an e that is next to nothing
+		if s.trust = sq / e; math.IsInf(s.trust, 0) { // e is next to nothing
 			s.trust = 1
 			return sq
 		}
@@ -121,8 +124,8 @@ func (s *rowBlockRun) estimate() float64 {
 	return s.trust * e
 }
 
-// nearRest is the square of an estimated KKT residual of 1e-3: far above it nothing rests on the estimate, and looking takes
-// half a sweep.
+// nearRest is the square of an estimated KKT residual of 1e-3. Far above it nothing depends on the estimate,
+// and a measurement takes half a sweep.
 const nearRest = 1e-6
 
 // objective returns ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁ given ⟨A·H, H⟩.
@@ -143,7 +146,7 @@ func (s *rowBlockRun) objective(inner float64) float64 {
 	return sum/4 + penalty
 }
 
-// innerOfFull returns ⟨A·H, H⟩ of the A to be solved while another is at work.
+// innerOfFull returns ⟨A·H, H⟩ of the A to be solved, while a low rank is at work in its place.
 func (s *rowBlockRun) innerOfFull() float64 {
 	if m, ok := s.full.a.(matrix.InnerMultiplier); ok {
 		if v, ok := m.Inner(s.h, s.p.workers); ok {
@@ -153,7 +156,7 @@ func (s *rowBlockRun) innerOfFull() float64 {
 	return s.innerOf(s.full.a.NewProduct(s.h, s.p.workers))
 }
 
-// innerOf returns ⟨A·H, H⟩ by a product.
+// innerOf returns ⟨A·H, H⟩, computed by a product.
 func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 	for lo := 0; lo < s.p.n; lo += s.Block {
 		hi := min(lo+s.Block, s.p.n)
@@ -170,14 +173,14 @@ func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 	return sum
 }
 
-// verify implements checker: D and A·H, after a sweep and before momentum moves H. A block adds one rounding of the largest
-// possible value to each number.
+// verify implements checker: it compares D and A·H with H, after a sweep and before momentum moves H. Each
+// block may add one rounding of the largest possible value to each number.
 func (s *rowBlockRun) verify() (err error) {
 	s.whileWide(func() { err = s.verifyWide() })
 	return err
 }
 
-// verifyWide is verify while H is float64.
+// verifyWide is verify for an H in float64.
 func (s *rowBlockRun) verifyWide() error {
 	most := max(2*s.p.norm, s.largest)
 	for j := range s.p.r {
@@ -185,7 +188,7 @@ func (s *rowBlockRun) verifyWide() error {
 	}
 	tol := 64 * float64(s.p.n) * 0x1p-52 * most
 	if s.p != s.full {
-		tol += 1e-10 * most // orthogonality of U
+		tol += 1e-10 * most // for the orthogonality of U
 	}
 	for k, want := range s.p.gram(s.h) {
 		if d := math.Abs(s.gram[k] - want); d > tol {
@@ -210,20 +213,25 @@ func (s *rowBlockRun) verifyWide() error {
 	return nil
 }
 
-// heldBack says, after a sweep, whether rows that move one at a time would do much better than it has.
+// heldBack says, after a sweep, whether moving rows one at a time would do much better than the sweep did.
 func (s *rowBlockRun) heldBack() bool {
 	return s.gainAlone() > heldFrom*s.fell+s.noise()+worthMoving*s.safeF
 }
 
-// When real data come to rest, rows alone would gain 0.003 to 1.1 times what the last sweep has, mostly a third (78 runs: digits, images, documents and graphs,
-// r = 4 to 60, KKT residual 1e-4; not archived); at saddle points thousands of times as much. The second is which part of the objective is worth
-// a sweep that takes as long as several.
+// heldFrom is how many times what the last sweep gained rows alone must gain for rows to move one at a time.
+// When real data come to rest, rows would gain 0.003 to 1.1 times that, mostly a third (78 runs: digits,
+// images, documents and graphs, r = 4 to 60, KKT residual 1e-4; not archived). At saddle points it
+// is thousands of times that.
+//
+// worthMoving is the least gain, as a part of the objective, that is worth such a sweep, which takes as long as
+// several others.
 const (
 	heldFrom    = 4
 	worthMoving = 1e-6
 )
 
-// gainAlone returns by how much the objective would fall if each row of a float64 h moved and the others had not, or 0 when the run has to end first.
+// gainAlone returns the sum of what the objective would fall by if each row of a float64 h moved and the
+// others did not. It returns 0 when the run has to end first.
 func (s *rowBlockRun) gainAlone() (gain float64) {
 	s.takeOrders(0)
 	s.packGram()

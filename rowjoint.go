@@ -7,47 +7,56 @@ import (
 	"symnmf/matrix"
 )
 
-// NoJoint, as RowBlock.Joint, has sweeps alone move H.
+// NoJoint, as RowBlock.Joint, means that no joint steps are taken.
 const NoJoint = -1
 
-// When RowBlock takes a joint step of all rows, and how: decision 0019.
+// When RowBlock takes a joint step of all rows, and how: see decision 0019.
 const (
 	jointSteps  = 3
-	jointEvery  = 3    // sweeps from one to the next
+	jointEvery  = 3    // sweeps from one joint step to the next
 	jointFrom   = 6    // sweeps before the first
-	jointWithin = 0.02 // of ‖A‖, the error from which on
-	jointBelow  = 0.05 // of the objective, what a sweep gains, from where momentum has put H, from which on
-	jointPays   = 0.5  // of what sweeps gain for the same work, what one has to gain; or the next comes jointEvery sweeps later
-	jointMost   = 48   // sweeps from one to the next at most
-	jointDamp   = 1e-3 // of the mean of D's diagonal, what the preconditioner adds to it
+	jointWithin = 0.02 // of ‖A‖, the largest error for joint steps
+	jointBelow  = 0.05 // of the objective, the most that a sweep, from where momentum has put H, may gain for joint steps
+	// jointPays is the part of what sweeps gain for the same work that a joint step has to gain. If it does
+	// not, the interval to the next grows by jointEvery.
+	jointPays = 0.5
+	jointMost = 48   // most sweeps from one to the next
+	jointDamp = 1e-3 // of the mean of D's diagonal, what the preconditioner adds to it
 )
 
-// jointState is what joint steps need: matrices of n×pitch, and two of r×r.
+// jointState is what joint steps need: matrices of n×pitch, and two of pitch×pitch.
 type jointState struct {
-	x, res, p, y []float64    // iterate, residual and direction of the conjugate gradients, and what A or a preconditioner makes of them
-	free         []float64    // 1 for the entries that may move, else 0
+	// x, res and p are the iterate, residual and direction of the conjugate gradients. y is what the system's
+	// matrix or the preconditioner makes of them, or A of d.
+	x, res, p, y []float64
+	free         []float64    // 1 for entries that may move, else 0
 	inverse      []float64    // (D + damp·I)⁻¹
 	k            []float64    // PᵀH of the direction
 	sums         []kernel.Sum // of the parts of inParts
-	left, net    float64      // what is left of the objective of the A at work, but for a constant, and by how much the last sweep has lowered it; NaN if nobody knows
-	every        int          // sweeps to the next
-	next         int          // the sweep before which that is due
+	// left is the objective of the A at work after the last sweep, but for a constant, and net how much that
+	// sweep lowered it, with momentum; NaN if not known.
+	left, net float64
+	every     int // sweeps to the next joint step
+	next      int // number of sweeps at which it is due
 }
 
-// jointly moves all rows of H together where that is due and likely to pay, at the beginning of a sweep.
+// jointly moves all rows of H together at the beginning of a sweep, if that is due and likely to pay.
 //
-// Sweeps solve for each row with the rest at rest: what takes all rows to turn together, as for a low rank near A, whose factors are
-// alike but for a rotation, takes many. With R = A − HHᵀ and −∇ = RH, a Gauss–Newton step P solves
+// Sweeps solve for each row with the others fixed. They are slow at what takes a turn of all rows together,
+// as for a low rank near A, whose factors are alike but for a rotation. With R = A − HHᵀ and −∇ = RH, a
+// Gauss–Newton step P solves
 //
 //	P·D + H·PᵀH = −∇
 //
-// over the entries that are free, H_ij·D_jj > ∇_ij: one step down their column's diagonal leaves them above zero. (Second derivatives
-// leave R·P out, which is small where the error is.) Some steps of conjugate gradients, preconditioned by (D + damp·I)⁻¹ for each row's
-// free entries, go towards it; d = [H + P]₊ − H then is a direction along which the objective is the quartic of docs/engine.md for all rows at once,
-// and H goes its best t ≤ 1 of the way. So no joint step raises the objective, but by what products of float32 do in a rough sweep.
+// over the free entries, those with H_ij·D_jj > ∇_ij, which a gradient step of length 1/D_jj leaves above
+// zero. (It omits R·P from the second derivatives, which is small where the error is.) A few steps of
+// conjugate gradients, preconditioned by (D + damp·I)⁻¹ for the free entries of each row, lead towards P. The
+// objective along d = [H + P]₊ − H is the quartic of docs/engine.md with all rows as the block, and H moves
+// by the best t ≤ 1 times d. So no joint step raises the objective, except by the errors of products in
+// float32 in a rough sweep.
 //
-// It takes a product with A for the gradient, one for ⟨A·d, d⟩, and about (4·steps + 3)·n·r² multiply–adds. When stop says so it
-// leaves H where it is.
+// A joint step takes a product with A for the gradient, one for ⟨A·d, d⟩, and about (4·steps + 3)·n·r²
+// multiply–adds. If stop returns true, H stays where it is.
 func (s *rowBlockRun) jointly(stop func() bool) {
 	product, ok := s.product.(matrix.JointProduct)
 	if !ok || !s.jointDue() || !s.startJoint() || !s.findWay(stop) {
@@ -77,7 +86,8 @@ func (s *rowBlockRun) jointly(stop func() bool) {
 	product.MoveAll(t)
 }
 
-// noteNet finds by how much a sweep has lowered the objective, from where the last one left it: with what momentum has done, which may be most of it.
+// noteNet finds how much a sweep has lowered the objective from where the last one left it. That includes
+// what momentum has done, which may be most of it.
 func (s *rowBlockRun) noteNet() {
 	if _, joint := s.product.(matrix.JointProduct); !joint || s.Joint == NoJoint {
 		return
@@ -100,18 +110,20 @@ func (s *rowBlockRun) jointDue() bool {
 		s.sweeps >= max(jointFrom, s.joint.next) && 4*s.safeF <= within*within && s.fallen <= jointBelow*s.safeF
 }
 
-// jointCost returns for about how many sweeps' multiply–adds a joint step takes those, a root counted as r.
+// jointCost returns how many sweeps a joint step costs, by about how many multiply–adds each takes, with a
+// root counted as r.
 func (s *rowBlockRun) jointCost() float64 {
 	n, r := float64(s.p.n), float64(s.p.r)
-	twice := 2 * float64(s.p.a.Stored()) // two products with A; or with points, whose X·H is at hand, X·Z and then X·d
-	sweep := twice                       // with points X·Z and what Z gains
+	// Two products with A. For points, whose X·H is at hand, X·Z and then X·d.
+	twice := 2 * float64(s.p.a.Stored())
+	sweep := twice // with points, X·Z and what Z gains
 	if s.termProduct == nil && s.gainProduct == nil {
 		sweep /= 2
 	}
 	return (twice + float64(4*s.Joint+3)*n*r) / (sweep + 2*float64(s.Passes)*n*r)
 }
 
-// startJoint makes room, and reports whether there is a preconditioner.
+// startJoint makes room and the preconditioner, and reports whether there is one.
 func (s *rowBlockRun) startJoint() bool {
 	j, r := &s.joint, s.p.r
 	if j.x == nil {
@@ -144,7 +156,7 @@ func (s *rowBlockRun) startJoint() bool {
 	return true
 }
 
-// findWay leaves in x the way P, before zero stops it, and returns false if it was stopped.
+// findWay leaves P in x, before it is cut off at zero. It returns false if it was stopped.
 func (s *rowBlockRun) findWay(stop func() bool) bool {
 	j, pitch := &s.joint, s.pitch
 	diag := make([]float64, pitch)
@@ -214,7 +226,8 @@ func (s *rowBlockRun) findWay(stop func() bool) bool {
 	return !stop()
 }
 
-// alongWay makes of the way in x the direction d that stays above zero, and returns ⟨A·H, d⟩, ⟨A·d, d⟩, dᵀd and Hᵀd + dᵀH.
+// alongWay turns the P in x into the direction d that stays above zero, and returns ⟨A·H, d⟩, ⟨A·d, d⟩, dᵀd
+// and Hᵀd + dᵀH.
 func (s *rowBlockRun) alongWay(product matrix.JointProduct) (along, own float64, dd, hd []float64) {
 	j, pitch := &s.joint, s.pitch
 	s.inSums(func(k, from, to int) {

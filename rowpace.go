@@ -9,67 +9,74 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// teamPace finds how many members of a team make the blocks of a sweep fastest. Members that share little work for each time they meet can take longer than fewer: it
-// depends on how far apart their caches are, on whether their processors are alike, and on what else these have to do, which changes. The answer has the same bits whoever
-// makes it.
+// teamPace finds how many members of a team make the blocks of a sweep fastest. Members that share little
+// work between meetings can take longer than fewer members would. That depends on how far apart their caches
+// are, on whether their processors are alike, and on what else these have to do, which changes. The answer
+// has the same bits whoever computes it.
 //
-// A sweep is cut into segments of blocks. Where it is in doubt which size is best, one of the first sweeps, or a few, are made by all larger ones and the next smaller in turn,
-// segment by segment. Now and then one segment is made by half as many members, or twice as many, and what it takes compared with what it took in the
-// sweep before and takes in the next one. A nil teamPace measures nothing.
+// A sweep is cut into segments of blocks. Where the best size is in doubt, one or a few of the first sweeps
+// are made in turn, segment by segment, by the size at work, the next smaller and all larger ones that have
+// enough to do. Later, one segment is now and then made by half as many members, or twice as many, and its time
+// is compared with that of the same segment in the sweeps before and after. A nil teamPace measures nothing.
 type teamPace struct {
 	team   *kernel.Team
-	sizes  []int // of the team, that may be: 1, 2, 4, … and all
-	at     int   // the one that makes most segments, by its place
+	sizes  []int // possible sizes of the team: 1, 2, 4, … and all members
+	at     int   // index of the size that makes most segments
 	rivals []rival
-	blocks int // of a segment
+	blocks int // in a segment
 
 	sweep  int
-	plan   []int           // the sizes that make the segments of the sweep under way, by their places
-	heats  []heat          // what is in doubt
-	inTurn bool            // whether the sweep under way is made by them
-	try    int             // the size tried in this sweep, or −1
-	tried  int             // and in the last one, which is not judged yet
-	where  int             // the segment that the last try had, or has
-	took   []time.Duration // by each segment of the sweep under way
+	plan   []int           // for each segment of the sweep under way, the index of the size that makes it
+	heats  []heat          // the sizes to compare with it, while the best is in doubt
+	inTurn bool            // whether they make the sweep under way
+	try    int             // index of the size tried in this sweep, or −1
+	tried  int             // the same for the last sweep, whose try is not judged yet
+	where  int             // segment of the try at work, or of the last one
+	took   []time.Duration // of each segment in the sweep under way
 	before []time.Duration // of the last one
 	ago    []time.Duration // and of the one before that
-	usual  time.Duration   // what the segment of the last try took before
-	least  time.Duration   // of sweeps at this size
+	usual  time.Duration   // of that segment before the last try
+	least  time.Duration   // of a sweep at this size
 	now    func() time.Duration
 	began  time.Duration
 }
 
-// rival is what is known of a size beside the one at work.
+// rival is what is known of a size other than the one at work.
 type rival struct {
-	wins  int // tries on end in which it was faster
+	wins  int // consecutive tries in which it was faster
 	next  int // the sweep of the next try
 	pause int // sweeps between tries
 }
 
-// heat is a size that is compared with the one the team began with, and how much more time its segments took, as a logarithm, by what each took in the sweeps before.
+// heat is a size that is compared with the one the team began with. lost is how much more time its segments
+// took, as a logarithm, relative to what each segment took in the sweeps before.
 type heat struct {
-	size int // by its place
+	size int // its index
 	lost float64
 	done bool
 }
 
 const (
-	// paceMadds is how many multiply–adds of a block each member has at first, or more. With paceSure there is little doubt that all do best.
+	// paceMadds is the least number of multiply–adds of a block for each member of the size to begin with.
+	// From paceSure on there is little doubt that all members are fastest.
 	paceMadds = 200_000
 	paceSure  = 250_000
-	// With fewer than paceLeast each does less than meeting takes, so that larger teams are left out where it is in doubt.
+	// With fewer than paceLeast, a member has less to do than a meeting takes, so larger teams are left out
+	// of the comparison at the beginning.
 	paceLeast = 12_000
-	// A segment has segmentMadds or more, some 200 µs, so that its time tells something, and segmentBlocks blocks, of which the first quarter, one at least, is not
-	// measured: members have to wake, and lines to change hands, after the number of members has changed.
+	// A segment has at least segmentMadds, some 200 µs, so that its time is meaningful, and at least
+	// segmentBlocks blocks. The first quarter of them, at least one, is not measured: after a change in the
+	// number of members, some have to wake, and cache lines have to change hands.
 	segmentMadds  = 4_000_000
 	segmentBlocks = 3
 	mostSegments  = 8
 
-	firstTry   = 2 // sweep, from 0: the first ones do more than others
+	firstTry   = 2 // sweep, from 0: the sweeps before it do more than others
 	leastPause = 2 // sweeps
 	mostPause  = 64
-	// paceGain is by how much, as a logarithm, another size has to be faster, twice on end; paceLeap by how much for once to be enough; and paceLoss by how much
-	// sweeps become slower than the fastest for tries to come at once. One turn tells no more than paceLost about when the next try should be.
+	// All are logarithms. paceGain is by how much another size has to be faster, twice in a row; paceLeap is
+	// by how much once is enough. paceLoss is how much slower than the fastest sweep one has to be for tries
+	// to come at once. One turn says no more than paceLost about when the next try should be.
 	paceGain = 0.03
 	paceLeap = 0.35
 	paceLoss = 0.35
@@ -79,10 +86,11 @@ const (
 // pacing is whether teams are measured. Tests that want all members at work clear it.
 var pacing = true
 
-// processors returns how many members can be at work at once. Tests have more.
+// processors returns how many members can be at work at once. Tests set it higher.
 var processors = func() int { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) }
 
-// newTeamPace has the team be of the size that such blocks would seem to want, and no larger than there are processors. It returns nil where there is one member.
+// newTeamPace gives the team the size that such blocks seem to want, which is at most the number of
+// processors. It returns nil if only one member can be at work.
 func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 	team.Use(math.MaxInt)
 	if !pacing {
@@ -104,7 +112,7 @@ func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 	}
 	p.blocks = max(segmentBlocks, int(math.Ceil(segmentMadds/blockMadds)), kernel.BlockCount(blocks, mostSegments))
 	p.blocks = kernel.BlockCount(blocks, max(blocks/p.blocks, 1))
-	segments := max(blocks/p.blocks, 1) // the last has what is left besides
+	segments := max(blocks/p.blocks, 1) // the last has the remaining blocks, too
 	p.plan = make([]int, segments)
 	p.took, p.before, p.ago = make([]time.Duration, segments), make([]time.Duration, segments), make([]time.Duration, segments)
 	p.rivals = make([]rival, len(p.sizes))
@@ -120,7 +128,7 @@ func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 	return p
 }
 
-// meet forgets what is known of other sizes, which are tried from that sweep on.
+// meet forgets what is known of other sizes. They are tried from the given sweep on.
 func (p *teamPace) meet(next int) {
 	for k := range p.rivals {
 		p.rivals[k] = rival{next: next, pause: leastPause}
@@ -139,7 +147,7 @@ func (p *teamPace) beginSweep() {
 		p.plan[k] = p.at
 	}
 	if p.tried >= 0 {
-		return // whose segment is measured once more
+		return // its segment is measured once more
 	}
 	if len(p.heats) > 0 {
 		p.takeTurns()
@@ -156,7 +164,8 @@ func (p *teamPace) beginSweep() {
 	}
 }
 
-// takeTurns deals the segments of a sweep out to the heats that have had none and, where there are several, to the size at work.
+// takeTurns deals the segments of a sweep out to the heats that have had none and, if there are several
+// segments, to the size at work.
 func (p *teamPace) takeTurns() {
 	if p.sweep < firstTry {
 		return
@@ -176,14 +185,16 @@ func (p *teamPace) takeTurns() {
 	p.inTurn = true
 }
 
-// endTurns has the size that was fastest make the sweeps to come, by more than paceGain, once all have had their turn; the next tries are the later the slower the others
-// were. A size that loses much leaves no turn to larger ones.
+// endTurns chooses the size for the sweeps to come, once all heats have had their turn: the fastest, if it is
+// faster than the size at work by more than paceGain. The slower the others were, the later they are tried next. A size that loses
+// much leaves no turn to larger ones.
 func (p *teamPace) endTurns() {
 	mean := func(size int) float64 {
 		sum, times := 0.0, 0
 		for segment, k := range p.plan {
 			if k == size {
-				sum += ratioOf(p.took[segment], min(p.before[segment], p.ago[segment])) // not because somebody had the processors once
+				// The faster of the two before: another process may have had the processors in the other.
+				sum += ratioOf(p.took[segment], min(p.before[segment], p.ago[segment]))
 				times++
 			}
 		}
@@ -224,7 +235,7 @@ func (p *teamPace) endTurns() {
 	p.heats = nil
 }
 
-// beginBlock comes before block b.
+// beginBlock is called before block b.
 func (p *teamPace) beginBlock(b int) {
 	if p == nil {
 		return
@@ -244,14 +255,14 @@ func (p *teamPace) beginBlock(b int) {
 
 func (p *teamPace) endSegment(k int) { p.took[k] = p.now() - p.began }
 
-// endSweep comes after the last block of a sweep that was not cut.
+// endSweep is called after the last block of a sweep that was not cut.
 func (p *teamPace) endSweep() {
 	if p == nil {
 		return
 	}
 	p.endSegment(len(p.took) - 1)
 	if p.inTurn {
-		p.endTurns() // which wants what segments took before for those still to come
+		p.endTurns() // needs what segments took before for the sizes still to come
 	} else {
 		p.endTries()
 		p.took, p.before, p.ago = p.ago, p.took, p.before
@@ -260,7 +271,8 @@ func (p *teamPace) endSweep() {
 	p.sweep++
 }
 
-// endTries judges the try of the last sweep, or counts that of this one, and has tries come at once where all has become slower.
+// endTries judges the try of the last sweep, or notes that of this one. If sweeps have become slower, it has
+// tries come at once.
 func (p *teamPace) endTries() {
 	var all time.Duration
 	for _, d := range p.took {
@@ -272,7 +284,8 @@ func (p *teamPace) endTries() {
 	}
 	if p.tried = -1; p.try >= 0 {
 		p.usual = p.before[p.where]
-		if ratioOf(p.took[p.where], min(p.usual, p.ago[p.where])) < -paceLeap { // not because somebody had the processors once
+		// The faster of the two before: another process may have had the processors in the other.
+		if ratioOf(p.took[p.where], min(p.usual, p.ago[p.where])) < -paceLeap {
 			p.take(p.try)
 		} else {
 			p.tried = p.try
@@ -283,12 +296,12 @@ func (p *teamPace) endTries() {
 			for k := range p.rivals {
 				p.rivals[k].next = min(p.rivals[k].next, p.sweep+2)
 			}
-			p.least = all // tells of the next change only
+			p.least = all // so only the next change tells
 		}
 	}
 }
 
-// ratioOf returns log(x/y), or 0 where the clock is too coarse to tell.
+// ratioOf returns log(x/y), or 0 if the clock is too coarse to tell.
 func ratioOf(x, y time.Duration) float64 {
 	if x <= 0 || y <= 0 {
 		return 0
@@ -296,7 +309,7 @@ func ratioOf(x, y time.Duration) float64 {
 	return math.Log(float64(x) / float64(y))
 }
 
-// judge counts a try of size k that lost so much of the time, as a logarithm.
+// judge records a try of size k that lost that much of the time, as a logarithm; a gain is negative.
 func (p *teamPace) judge(k int, lost float64) {
 	r := &p.rivals[k]
 	if lost >= -paceGain {
@@ -314,7 +327,7 @@ func (p *teamPace) judge(k int, lost float64) {
 	r.next = p.sweep + 1
 }
 
-// take has size k make the sweeps to come.
+// take makes size k the one for the sweeps to come.
 func (p *teamPace) take(k int) {
 	old := p.at
 	p.at = k
@@ -322,7 +335,7 @@ func (p *teamPace) take(k int) {
 	p.rivals[old].next = p.sweep + 4*leastPause
 }
 
-// blockMadds returns about how many multiply–adds a block takes, a root counted as rootMadds.
+// blockMadds returns about how many multiply–adds a block takes, with a root counted as rootMadds.
 func (s *rowBlockRun) blockMadds() float64 {
 	const rootMadds = 28
 	rows, r := float64(s.Block), float64(s.p.r)

@@ -2,21 +2,23 @@ package symnmf
 
 import "symnmf/matrix"
 
-// While passes over a dense A are of float32, most of its products are, too (decision 0023): both only say where rows go. Every few sweeps one has products of float64, and tells the objective of the H it
-// leads to; H goes back to the last of these if that has risen.
+// While the passes over a dense A are in float32, so are most of its products (decision 0023): both only say
+// where rows go. Every few sweeps, one has products in float64 and tells the objective of the H it leads to.
+// If that has risen, H goes back to the last H whose objective is known.
 
-// roughEvery is how many sweeps there are at most from one that tells the objective to the next; at first half as many as there have been, so that a run that is soon done ends soon.
+// roughEvery is the largest number of sweeps from one that tells the objective to the next. At first it is
+// half the number of sweeps so far, so that a run that is soon done ends soon.
 const roughEvery = 10
 
 // roughSweeps is what that needs.
 type roughSweeps struct {
 	product matrix.RoughProduct // the product, if it is one and that pays
-	every   int                 // roughEvery, unless it was given
-	now     bool                // products of this sweep are of float32
-	due     int                 // the sweep that will tell the objective
-	since   bool                // those of others since the last check were
-	rose    bool                // and at the check before the objective had risen
-	never   bool                // it has twice in a row: no more of this
+	every   int                 // roughEvery, unless CheckEvery was given
+	now     bool                // products of this sweep are in float32
+	due     int                 // the number of the next sweep that tells the objective, from 1
+	since   bool                // there have been rough sweeps since the last check
+	rose    bool                // at the last check with rough sweeps before it, the objective had risen
+	never   bool                // it has risen twice in a row: no more rough sweeps
 }
 
 // mayBeRough says whether the sweep that begins, from H and D as they are, may be a rough one.
@@ -35,7 +37,7 @@ func (s *rowBlockRun) mayBeRough() bool {
 // hasRough says whether there are rough sweeps from now on.
 func (s *rowBlockRun) hasRough() bool { return s.rough.product != nil && !s.rough.never && s.single }
 
-// startRough begins with H if the sweep is rough.
+// startRough takes H over for a rough sweep, if the sweep is one.
 func (s *rowBlockRun) startRough() {
 	if s.rough.now {
 		s.rough.since = true
@@ -43,7 +45,7 @@ func (s *rowBlockRun) startRough() {
 	}
 }
 
-// findRough makes product the one of rough sweeps, if it is of that kind and there will be any.
+// findRough sets the product for rough sweeps, if the product at work can make them and there are to be any.
 func (s *rowBlockRun) findRough() {
 	s.rough.product = nil
 	if p, is := s.product.(matrix.RoughProduct); is && s.Precision == Adaptive && s.rough.every > 1 && p.PrefersRough() {
@@ -51,10 +53,12 @@ func (s *rowBlockRun) findRough() {
 	}
 }
 
-// nextRough has sweeps be rough until the next is due that tells the objective, as the last one has.
+// nextRough is called when a sweep has told the objective, and sets which sweep does so next. Those in
+// between may be rough.
 func (s *rowBlockRun) nextRough() { s.rough.due = s.sweeps + min(max(s.sweeps/2, 1), s.rough.every) }
 
-// foundRisen says that the objective has risen at a check, and whether it was for rough sweeps, or for momentum in them.
+// foundRisen notes that the objective has risen at a check, and returns whether there have been rough sweeps
+// since the check before: then they may be to blame, or momentum within them.
 func (s *rowBlockRun) foundRisen() bool {
 	t := &s.rough
 	since := t.since

@@ -6,19 +6,23 @@ import (
 	"symnmf/matrix"
 )
 
-// While passes are of float32 RowBlock keeps H of a large sparse A in float32 too, where products gather rows of it (decision 0013): H and what it was
-// take half of their memory then, and so do the rows that are waited for. What is computed is float64 as ever, but for where momentum leads: the rows of a group are widened when
-// their turn comes, and rounded when they have moved.
+// While passes are in float32, RowBlock keeps a large H of a sparse A in float32 as well, since products
+// gather rows of it (decision 0013). H and the H before it then take half of their memory, and there is half
+// as much to wait for. Everything is still computed in float64, except for the point that momentum leads to:
+// the rows of a group are widened when their turn comes, and rounded after they have moved.
 
 // roundedH is what that needs.
 type roundedH struct {
-	product   matrix.SingleProduct // the product, if it is one: then the objective is known after every sweep
-	now, last []float32            // h and last while they are narrow, else nil: each in half of its memory, and means nothing itself
-	rooms     [][]float64          // for a piece of each of the parts
-	narrow    [][]float32          // for the same of a last that is not narrow yet
+	product matrix.SingleProduct // the product, if it is one: then the objective is known after every sweep
+	// now and last are h and last while these are narrow, else nil. Each lies in half of the memory of h or
+	// last, which itself has no meaning then.
+	now, last []float32
+	rooms     [][]float64 // for each part, room for a piece of h
+	narrow    [][]float32 // the same for a last that is not narrow yet
 }
 
-// mayRound says whether H may be rounded to float32 for the next sweep, as what passes propose is as long as they are of float32.
+// mayRound says whether H may be rounded to float32 for the next sweep. What passes propose is rounded in any
+// case as long as they are in float32.
 func (s *rowBlockRun) mayRound() bool {
 	if !s.single || s.Precision != Adaptive || s.alone || s.sweeps == 0 || s.rounded.product == nil || !s.rounded.product.PrefersSingle() {
 		return false
@@ -31,10 +35,12 @@ func (s *rowBlockRun) mayRound() bool {
 	return true
 }
 
-// leastRounded is the least square of a column, as D knows it from the last sweep, that is rounded: far above the least numbers of float32.
+// leastRounded is the least squared norm of a column, as D of the last sweep has it, for H to be rounded. It
+// is far above the least numbers of float32.
 const leastRounded = 0x1p-200
 
-// extrapolateNarrow is extrapolate for an H that is of float32 from now on. If it was not, last stays float64, the H to go back to.
+// extrapolateNarrow is extrapolate for an H that is in float32 from now on. If it was not before, last stays
+// in float64, as the H to go back to.
 func (s *rowBlockRun) extrapolateNarrow() {
 	t := &s.rounded
 	s.makeRooms()
@@ -67,7 +73,7 @@ func (s *rowBlockRun) extrapolateNarrow() {
 	})
 }
 
-// makeRooms makes what narrow rows are widened in.
+// makeRooms makes the rooms in which narrow rows are widened.
 func (s *rowBlockRun) makeRooms() {
 	t := &s.rounded
 	if t.rooms != nil {
@@ -78,14 +84,14 @@ func (s *rowBlockRun) makeRooms() {
 	for k := range t.rooms {
 		t.rooms[k], t.narrow[k] = make([]float64, most), make([]float32, most)
 	}
-	groups, rows := s.groupsOf(s.Block) // of float32, as passes are
+	groups, rows := s.groupsOf(s.Block) // those of float32, as passes are
 	for k := range groups {
 		groups[k].h = make([]float64, rows*s.pitch)
 	}
 	s.short = make([]float32, s.Block*s.pitch)
 }
 
-// piece returns the numbers lo to hi of h, in a room of part k if they are narrow.
+// piece returns the numbers lo to hi of h, in the room of part k if h is narrow.
 func (s *rowBlockRun) piece(k, lo, hi int) []float64 {
 	if s.rounded.now == nil {
 		return s.hv[lo:hi]
@@ -95,14 +101,15 @@ func (s *rowBlockRun) piece(k, lo, hi int) []float64 {
 	return x
 }
 
-// fetchRows has the rows from to to of h in the room of their group, if they are narrow.
+// fetchRows copies the rows from to to of h to the room of their group, if h is narrow.
 func (s *rowBlockRun) fetchRows(grp *rowGroup, from, to int) {
 	if s.rounded.now != nil {
 		kernel.ToFloat64(grp.h[:(to-from)*s.pitch], s.rounded.now[from*s.pitch:to*s.pitch])
 	}
 }
 
-// rowsOf returns the rows from to to of h, all of one group, for which fetchRows has been called since the block was begun.
+// rowsOf returns the rows from to to of h, all of one group. fetchRows must have been called for them since
+// the block was begun.
 func (s *rowBlockRun) rowsOf(grp *rowGroup, from, to int) []float64 {
 	if s.rounded.now != nil {
 		return grp.h[:(to-from)*s.pitch]
@@ -110,7 +117,8 @@ func (s *rowBlockRun) rowsOf(grp *rowGroup, from, to int) []float64 {
 	return s.hv[from*s.pitch : to*s.pitch]
 }
 
-// advance moves the rows from to to of h, all of one group, and returns what kernel.Advance does. Of narrow rows it counts as cut off, too, what rounding has stopped.
+// advance moves the rows from to to of h, all of one group, and returns what kernel.Advance does. For a
+// narrow h, stopped is also true where rounding may have changed the move, which is whenever t ≠ 1.
 func (s *rowBlockRun) advance(grp *rowGroup, from, to int, d []float64, t float64) (along float64, stopped bool) {
 	h := s.rowsOf(grp, from, to)
 	from, to = from*s.pitch, to*s.pitch
@@ -125,7 +133,7 @@ func (s *rowBlockRun) advance(grp *rowGroup, from, to int, d []float64, t float6
 	return along, stopped || t != 1
 }
 
-// rowOf returns row i of h, in room if it is narrow.
+// rowOf returns row i of h, in room if h is narrow.
 func (s *rowBlockRun) rowOf(i int, room []float64) []float64 {
 	if s.rounded.now == nil {
 		return s.h.Row(i)
@@ -134,7 +142,7 @@ func (s *rowBlockRun) rowOf(i int, room []float64) []float64 {
 	return room
 }
 
-// widen makes h and last float64 again, with the same numbers. It may come between any two blocks.
+// widen makes h and last float64 again, with the same numbers. It may be called between any two blocks.
 func (s *rowBlockRun) widen() {
 	t := &s.rounded
 	if t.now != nil {
@@ -148,7 +156,7 @@ func (s *rowBlockRun) widen() {
 	}
 }
 
-// whileWide calls f while h and last are float64.
+// whileWide calls f while h and last are in float64.
 func (s *rowBlockRun) whileWide(f func()) {
 	t := &s.rounded
 	now, last := t.now != nil, t.last != nil

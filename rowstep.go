@@ -6,9 +6,10 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// How far the rows of a block go: the exact minimizer of a quartic.
+// The step that the rows of a block take: the exact minimizer of a quartic.
 
-// step returns how far block b moves by d, by how much φ falls, and q if the product was asked for that; else fall is a guess.
+// step returns the step t that block b takes along d, the fall of φ, and q = ⟨A_BB·d, d⟩ if the product was
+// asked for it. If not, fall is a guess.
 func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q float64, asked bool) {
 	c := s.quartic(groups)
 	if s.guesses {
@@ -20,7 +21,9 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 		if !s.p.ignoreDiag {
 			guess[1] -= 2 * own
 		}
-		if t, fall := s.wholeOrBest(guess); t == 1 && fall > 2*own { // falls whatever q is: of points it is at most own below the guess, since ‖X_B·d‖² ≥ 0
+		// With fall > 2·own, φ falls whatever q is: for points q is at most own below its guess, since
+		// ‖X_B·d‖² ≥ 0.
+		if t, fall := s.wholeOrBest(guess); t == 1 && fall > 2*own {
 			s.guessed++
 			return t, fall, 0, false
 		}
@@ -40,7 +43,7 @@ func (s *rowBlockRun) step(b int, groups []rowGroup, d []float64) (t, fall, q fl
 	return t, fall, q, true
 }
 
-// wholeOrBest returns 1 if that is good enough a step, else the best, and by how much φ falls.
+// wholeOrBest returns t = 1 if that is good enough, else the best t, and the fall of φ.
 func (s *rowBlockRun) wholeOrBest(c [4]float64) (t, fall float64) {
 	t, fall = bestStep(c, s.MaxStep)
 	if whole := -(c[0] + c[1] + c[2] + c[3]); s.MaxStep >= 1 && whole > 0 && whole >= s.Whole*fall {
@@ -49,8 +52,9 @@ func (s *rowBlockRun) wholeOrBest(c [4]float64) (t, fall float64) {
 	return t, fall
 }
 
-// quartic returns c₁, …, c₄ of φ(t) − φ(0) = c₁t + c₂t² + c₃t³ + c₄t⁴ with φ = ‖A − (H+td)(H+td)ᵀ‖² + 4ΣΛ_j‖(H+td)_:,j‖₁, but for −2q
-// of c₂, q = ⟨A_BB·d, d⟩, and leaves dᵀd and H_Bᵀd + dᵀH_B in dd and hd.
+// quartic returns c₁, …, c₄ of φ(t) − φ(0) = c₁t + c₂t² + c₃t³ + c₄t⁴, where φ = ‖A − (H+td)(H+td)ᵀ‖² +
+// 4ΣΛ_j‖(H+td)_:,j‖₁. Its c₂ lacks the term −2q, q = ⟨A_BB·d, d⟩. It leaves dᵀd and H_Bᵀd + dᵀH_B in dd and
+// hd.
 func (s *rowBlockRun) quartic(groups []rowGroup) (c [4]float64) {
 	lin := 0.0
 	for k := range groups {
@@ -75,7 +79,7 @@ func (s *rowBlockRun) quartic(groups []rowGroup) (c [4]float64) {
 	return c
 }
 
-// addUp sets sum to the sum over the groups, in an order that depends on their number alone.
+// addUp sets sum to the sum over the groups, in an order that depends only on their number.
 func addUp(sum []float64, groups []rowGroup, of func(g *rowGroup) []float64) {
 	copy(sum, of(&groups[0]))
 	for groups = groups[1:]; len(groups) >= 4; groups = groups[4:] {
@@ -86,7 +90,8 @@ func addUp(sum []float64, groups []rowGroup, of func(g *rowGroup) []float64) {
 	}
 }
 
-// bestStep returns the t in [0, most] that minimizes c₁t + c₂t² + c₃t³ + c₄t⁴ and how far below 0 that is; 0, 0 if no t is.
+// bestStep returns the t in [0, most] that minimizes c₁t + c₂t² + c₃t³ + c₄t⁴, and how far below 0 the
+// minimum is. It returns 0, 0 if the minimum is not below 0.
 func bestStep(c [4]float64, most float64) (t, fall float64) {
 	f := func(t float64) float64 { return t * (c[0] + t*(c[1]+t*(c[2]+t*c[3]))) }
 	try := func(x float64) {
@@ -97,7 +102,8 @@ func bestStep(c [4]float64, most float64) (t, fall float64) {
 		}
 	}
 	try(most)
-	// The derivative c₁ + 2c₂t + 3c₃t² + 4c₄t³ is monotone between its own extrema: look in each piece.
+	// The derivative c₁ + 2c₂t + 3c₃t² + 4c₄t³ is monotone between its own extrema, so each of these pieces
+	// is searched.
 	slope := func(t float64) float64 { return c[0] + t*(2*c[1]+t*(3*c[2]+t*4*c[3])) }
 	var own [4]float64
 	cuts := append(own[:0], 0)
@@ -115,10 +121,10 @@ func bestStep(c [4]float64, most float64) (t, fall float64) {
 		if slope(lo) >= 0 || slope(hi) <= 0 {
 			continue
 		}
-		// Newton, or halving where that would leave the piece.
+		// Newton's method, or bisection where that would leave the piece.
 		x := hi
 		if hi >= 1 && lo < 1 {
-			x = 1 // near which steps are
+			x = 1 // most steps are near 1
 		}
 		for range 100 {
 			v := slope(x)

@@ -12,21 +12,24 @@ import (
 	"symnmf/matrix"
 )
 
-// TSVD fits a turned factor of the best approximation of rank r: with B = U·√max(Λ, 0) from the r largest eigenvalues of A,
+// TSVD fits a turned factor of the best approximation of rank r. With B = U·√max(Λ, 0) from the r largest
+// eigenvalues of A,
 //
 //	min ‖B·Q − H‖ over H ≥ 0 and QᵀQ = I,   by   BᵀH = Y·S·Zᵀ,  Q = Y·Zᵀ,  H = [B·Q]₊
 //
-// ‖BQ−H‖ never rises; ‖A−HHᵀ‖ may, and the limit need not be a stationary point of it: good where A is near rank r, poor
-// where it is not. The last H is the answer. A run has stalled when ‖BQ−H‖ changes by less than 1e-10 of itself.
+// ‖BQ−H‖ never rises. ‖A−HHᵀ‖ may, and the limit need not be a stationary point of it: TSVD is good where A
+// is near rank r and poor where it is not. The last H is the answer. A run has stalled when ‖BQ−H‖ changes by
+// less than 1e-10 of itself. From H = 0, which says nothing of Q, it begins with Q = I. If eigenvalues
+// coincide, B, and so H, is left to chance.
 //
-// O(n·r²) a sweep, and nothing before the eigenpairs are there, whose time Result.Notes has. The figures take a product with
-// A and are looked at every CheckEvery sweeps. Memory: B besides H, and before that what matrix.Eigen takes. From H = 0,
-// which says nothing of Q, it begins with Q = I. Eigenvalues that coincide leave B, and so H, to chance.
+// A sweep is O(n·r²). None is made before the eigenpairs are there; Result.Notes has the time they took.
+// The figures take a product with A and are computed every CheckEvery sweeps. Memory: B besides H, and
+// before that what matrix.Eigen takes.
 //
-// Source: Huang, Sidiropoulos, Swami, Non-negative matrix factorization revisited, IEEE Trans. Signal Process. 62, 2014,
-// with eigenvalues in place of singular values: see docs/errata.md.
+// Source: Huang, Sidiropoulos, Swami, Non-negative matrix factorization revisited, IEEE Trans. Signal
+// Process. 62, 2014, with eigenvalues in place of singular values: see docs/errata.md.
 type TSVD struct {
-	// CheckEvery is how many sweeps pass between looks at the error; the default 0 means 10.
+	// CheckEvery is the number of sweeps between computations of the error; the default 0 means 10.
 	CheckEvery int
 }
 
@@ -64,7 +67,7 @@ type tsvdRun struct {
 	b         *matrix.Dense // n×r; nil before the first turn
 	q         []float64     // r×r
 	distance  float64       // ‖BQ−H‖
-	objective float64       // at the last look
+	objective float64       // when last computed
 	sweeps    int
 }
 
@@ -93,7 +96,7 @@ func (s *tsvdRun) sweep(stop func() bool) (rep sweepReport) {
 	return rep
 }
 
-// turn is one iteration. It returns false, with H as it was, when there are no eigenpairs.
+// turn does one iteration. If there are no eigenpairs it returns false and leaves H as it was.
 func (s *tsvdRun) turn() bool {
 	if s.b == nil {
 		top, err := s.p.leading()
@@ -108,7 +111,8 @@ func (s *tsvdRun) turn() bool {
 	return true
 }
 
-// rotation returns the Q with orthonormal rows that maximizes ⟨Q, M⟩ for the k×r matrix m, k ≤ r: Y·Zᵀ of M = Y·S·Zᵀ; of the identity for M = 0.
+// rotation returns the Q with orthonormal rows that maximizes ⟨Q, M⟩ for the k×r matrix m, k ≤ r: Y·Zᵀ of M =
+// Y·S·Zᵀ. For M = 0 it is the identity.
 func rotation(m []float64, k, r int) []float64 {
 	q := make([]float64, k*r)
 	var svd mat.SVD
@@ -125,7 +129,7 @@ func rotation(m []float64, k, r int) []float64 {
 	return q
 }
 
-// positive sets h to [B·Q]₊ and returns ‖B·Q − h‖², which is that of the negative part.
+// positive sets h to [B·Q]₊ and returns ‖B·Q − h‖², the squared norm of the negative part.
 func (p *problem) positive(h, b *matrix.Dense, q []float64) float64 {
 	r := p.r
 	return p.sum(func(lo, hi int) (cut float64) {
@@ -142,7 +146,7 @@ func (p *problem) positive(h, b *matrix.Dense, q []float64) float64 {
 	})
 }
 
-// verify implements checker: QᵀQ = I to rounding, and H = [B·Q]₊.
+// verify implements checker: QᵀQ = I up to rounding, and H = [B·Q]₊.
 func (s *tsvdRun) verify() error {
 	if s.b == nil { // no turn has been made
 		return nil
@@ -172,17 +176,18 @@ func (s *tsvdRun) verify() error {
 	return nil
 }
 
-// leading is what the min(r, n) largest eigenvalues of A make, or fewer where all others are 0.
+// leading holds the min(r, n) largest eigenvalues of A and the B they make. There are fewer where all others
+// are 0.
 type leading struct {
 	values []float64     // decreasing, scaled
-	errors []float64     // of the values, at most
-	b      *matrix.Dense // U·√max(Λ, 0), n×r, with columns of zeros where there are no more positive ones
-	sure   bool          // no pair failed, none was left out
+	errors []float64     // the most by which the values may be off
+	b      *matrix.Dense // U·√max(Λ, 0), n×r; columns beyond the positive eigenvalues are zero
+	sure   bool          // no pair failed, and none was left out
 	took   time.Duration
 }
 
-// leading returns the eigenpairs, which are computed once for all runs. It gives up when the run has to end. Signs of columns
-// are those of signRoots. Values of no more than n·ε·λ₁ are rounding of zeros.
+// leading returns the eigenpairs, which are computed once for all runs. It gives up when the run has to end.
+// Columns have the signs of signRoots. Values of at most n·ε·λ₁ are zeros but for rounding.
 func (p *problem) leading() (*leading, error) {
 	p.common.mu.Lock()
 	defer p.common.mu.Unlock()
@@ -220,7 +225,7 @@ func (p *problem) leading() (*leading, error) {
 	return p.common.top, nil
 }
 
-// context returns one that is cancelled when the run at work has to end.
+// context returns a context that is cancelled when the run at work has to end.
 func (p *problem) context() context.Context { return polled{context.Background(), p.stop} }
 
 // polled is a context whose Err asks stop, which may be nil.

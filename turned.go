@@ -9,24 +9,33 @@ import (
 	"symnmf/matrix"
 )
 
-// TSVDStart is [B·Q]₊ times the best multiple, where B = U·√Λ has about the r largest eigenvalues of A, and Q, orthogonal, is where turns of TSVD with momentum lead that look at the rows of B that matter most. It costs about as
-// much as some sweeps, and mostly ends lower than Random and Zero, on dense data by far, after fewer of them.
+// TSVDStart is [B·Q]₊ times the best multiple. B = U·√Λ has about the r largest eigenvalues of A. Q has
+// orthonormal rows and comes from turns of TSVD with momentum, which look at the rows of B that matter most.
+// The start costs about as much as some sweeps. It mostly ends lower than Random and Zero, on dense data by
+// far, after fewer sweeps.
 //
-// The first run of sparse data begins its turns with Q = I and the signs of SVDStart; other runs, dense data, and fewer than r positive eigenvalues begin with a random Q that deals the leading eigenvector out to all columns alike, so that none of them is everything's largest, and columns that come out zero are drawn as by Random. Where the diagonal is ignored and fewer than r eigenvalues are positive all of it is Random. All runs share B.
+// The first run on sparse data begins its turns with Q = I and the signs of SVDStart. Other runs, dense data,
+// and an A with fewer than r positive eigenvalues begin with a random Q that shares the leading eigenvector
+// equally among all columns, so that no column is the largest for all items. Columns that come out zero are
+// drawn as by Random. If the diagonal is ignored and fewer than r eigenvalues are positive, all of the start
+// is Random. All runs share B.
 //
-// Memory: B as long as there are runs; before the first sweep what matrix.RitzPairs takes, or the low rank of RowBlock.Compress that is found in place of that for dense data near one; and for each start the rows that turns look at, 64·r of them at most, twice in float32, and as they are where there are more. See docs/decisions/0026-turned-starts.md, 0027 and 0028.
+// Memory: B as long as there are runs. Before the first sweep, what matrix.RitzPairs takes; for dense data
+// near a low rank, the low rank of RowBlock.Compress is found instead. For each start, the rows that turns
+// look at, at most 64·r, twice in float32, and once as they are if B has more. See
+// docs/decisions/0026-turned-starts.md, 0027 and 0028.
 type TSVDStart struct{}
 
 // Name implements Start.
 func (TSVDStart) Name() string { return "tsvd" }
 
 const (
-	startRows    = 64   // times r, how many rows turns look at
-	mostTurns    = 40   // and how many there are
+	startRows    = 64   // times r, the rows that turns look at
+	mostTurns    = 40   // the most turns
 	turnMomentum = 0.9  // of the last turn, how far beyond it the next begins, at most
-	turnsEnough  = 0.25 // of the part of A that no rank r has, the part of B that may be left negative
-	turnsLooked  = 5    // after so many
-	turnsFall    = 0.95 // more than that being left of the negative part squared is too much
+	turnsEnough  = 0.25 // times the relative error that no rank r can avoid: the part of B that may be left negative
+	turnsLooked  = 5    // turns between looks at whether they still pay
+	turnsFall    = 0.95 // turns end if more than that part of the squared negative part is left from one look to the next
 )
 
 func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
@@ -34,7 +43,9 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 	if err != nil {
 		return p.fillWithout(err, h, run)
 	}
-	if p.ignoreDiag && len(top.values) < p.r { // columns that deal out the same few vectors are alike, and items that are, as in a complete bipartite graph, stay together at a saddle point of this problem
+	// Columns that share the same few vectors are alike. Without the diagonal, items that are alike too, as
+	// in a complete bipartite graph, would stay together at a saddle point.
+	if p.ignoreDiag && len(top.values) < p.r {
 		p.note("without the diagonal fewer eigenvalues are positive (%d) than H has columns, so the run began at random", len(top.values))
 		return Random{}.fill(p, h, run)
 	}
@@ -53,7 +64,8 @@ func (p *problem) firstTurn(k, run int) []float64 {
 	return identity(p.r)
 }
 
-// fillColumns draws the columns of h that are zero, as there are where A has fewer than r positive eigenvalues: nothing may lead out of zero. They get the length of the shortest of the others.
+// fillColumns draws the zero columns of h, which there are where A has fewer than r positive eigenvalues,
+// since there may be no way out of zero. They get the length of the shortest of the others.
 func (p *problem) fillColumns(h *matrix.Dense, run int) {
 	r := p.r
 	sizes := p.sums(r, func(c []float64, lo, hi int) {
@@ -72,7 +84,7 @@ func (p *problem) fillColumns(h *matrix.Dense, run int) {
 	if math.IsInf(least, 1) {
 		least = 1
 	}
-	most := math.Sqrt(3 * least / float64(p.n)) // of numbers from 0 to that n have this length
+	most := math.Sqrt(3 * least / float64(p.n)) // n uniform numbers from 0 to most have about that length
 	u := uniform{key: kernel.Mix(p.seed) + uint64(run)}
 	for j, v := range sizes {
 		if v > 0 {
@@ -84,14 +96,15 @@ func (p *problem) fillColumns(h *matrix.Dense, run int) {
 	}
 }
 
-// roots is about U·√Λ of the largest eigenvalues that are positive.
+// roots is approximately U·√Λ of the largest positive eigenvalues.
 type roots struct {
-	values []float64     // decreasing, scaled; r of them or fewer
-	b      *matrix.Dense // as many columns
-	enough float64       // how little of B, relatively, may as well be negative
+	values []float64     // decreasing, scaled; at most r
+	b      *matrix.Dense // n×len(values)
+	enough float64       // the part of ‖B‖ that may be left negative
 }
 
-// roots returns them with the signs of leading, computed once for all runs. Where there is a low rank to use in place of A its own are taken.
+// roots returns the roots of p, with the signs of leading, computed once for all runs. If there is a low rank to
+// use in place of A, they are those of the low rank.
 func (p *problem) roots() (*roots, error) {
 	near := p.compressed(0)
 	p.common.mu.Lock()
@@ -101,7 +114,7 @@ func (p *problem) roots() (*roots, error) {
 	}
 	var u *matrix.Dense
 	var values []float64
-	workers, rooted := p.common.workers, true // whether columns of u are √λ long
+	workers, rooted := p.common.workers, true // rooted: columns of u are √λ long
 	if near != p {
 		u = matrix.LowRankRoot(near.a, p.r)
 		_, columns := u.Dims()
@@ -131,7 +144,8 @@ func (p *problem) roots() (*roots, error) {
 	return top, nil
 }
 
-// leastTurned returns about the least singular value of Bᵀ·[B·Q]₊ relative to the largest: that of BᵀB·Q is that of the values.
+// leastTurned returns roughly the least singular value of Bᵀ·[B·Q]₊ relative to the largest. It takes a quarter
+// of that of BᵀB·Q, which is the ratio of the values.
 func (t *roots) leastTurned() float64 {
 	if len(t.values) == 0 {
 		return 1
@@ -139,10 +153,12 @@ func (t *roots) leastTurned() float64 {
 	return t.values[len(t.values)-1] / t.values[0] / 4
 }
 
-// signRoots sets the first columns of b to √λ·u, of each with the sign with which its positive part is the larger one, for as many as there are values λ. Columns of u are √λ long already if rooted. It returns the squares of their lengths. b may be u.
+// signRoots sets the first columns of b to √λ·u, one for each of the values λ. Each gets the sign with which
+// its positive part is the larger one. If rooted, columns of u are √λ long already. It returns the squared
+// lengths of the columns. b may be u.
 //
-// Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J. Chemom. 22,
-// 2008.
+// Source of the signs: Bro, Acar, Kolda, Resolving the sign ambiguity in the singular value decomposition, J.
+// Chemom. 22, 2008.
 func (p *problem) signRoots(b, u *matrix.Dense, values []float64, rooted bool) (squares []float64) {
 	r := len(values)
 	squares = p.sums(2*r, func(c []float64, lo, hi int) { // of positive and of negative numbers
@@ -177,13 +193,14 @@ func (p *problem) signRoots(b, u *matrix.Dense, values []float64, rooted bool) (
 	return squares[:r]
 }
 
-// turnBlock is how many rows are turned at a time, and turnedAtOnce how many in float32, where a product adds up as many terms in a row.
+// turnBlock is how many rows are turned at a time. turnedAtOnce is how many in float32, where a product adds
+// up as many terms in a row.
 const (
 	turnBlock    = 64
 	turnedAtOnce = 128
 )
 
-// sample returns a copy of so many rows of b, those that are longest, or all of them as they are.
+// sample returns a copy of the given number of the longest rows of b, or b's own data if it has no more rows.
 func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 	if rows >= p.n {
 		return b.Data()
@@ -205,7 +222,9 @@ func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 		}
 	}
 	chosen := make([]float64, 0, rows*k)
-	passed := 0 // of those that are as long as the last, of which some at even distances are taken
+	// Of the rows that are as long as the shortest one taken, some are taken at even distances; passed counts
+	// those met so far.
+	passed := 0
 	for i, v := range length {
 		take := v > least
 		if v == least {
@@ -219,7 +238,7 @@ func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 	return chosen
 }
 
-// largest returns the number at place k, from 1 on, of x by falling values, and changes the order of x. O(n).
+// largest returns the k-th largest number of x, k from 1, and changes the order of x. O(n).
 func largest(x []float64, k int) float64 {
 	for {
 		pivot := max(min(x[0], x[len(x)/2]), min(max(x[0], x[len(x)/2]), x[len(x)-1])) // the median of three
@@ -248,19 +267,21 @@ func largest(x []float64, k int) float64 {
 	}
 }
 
-// turnFrom returns where turns of TSVD lead from q (k×r) for rows of b, of k numbers: Q is what has orthonormal rows and is nearest to Bᵀ·[B·Y]₊, for a Y beyond the last Q by what Nesterov's method adds to a step. They end where the
-// negative part of B·Y is as little as enough, of ‖B‖, where it hardly falls any more, and where there is no time; turns says after how many. least is as for polar.
+// turnFrom returns where turns of TSVD lead from q (k×r) for the rows of b, of k numbers each. A turn sets Q
+// to the matrix with orthonormal rows that is nearest to Bᵀ·[B·Y]₊, for a Y that is beyond the last Q by what
+// Nesterov's method adds to a step. Turns end when the negative part of B·Y is at most enough·‖B‖, when it
+// hardly falls any more, or when there is no time left. turns is their number. least is as for polar.
 //
-// B·Y and Bᵀ·[B·Y]₊ are products of float32: a direction is all that comes of them.
+// B·Y and Bᵀ·[B·Y]₊ are products in float32, since all that comes of them is a direction.
 func (p *problem) turnFrom(b, q []float64, least, enough float64) (to []float64, turns int) {
 	r := p.r
 	k := len(q) / r
 	if k == 0 {
 		return q, 0
 	}
-	wide, pitch := (r+3)/4*4, kernel.SinglePitch(r) // columns of products, and how far their rows of float32 are apart
+	wide, pitch := (r+3)/4*4, kernel.SinglePitch(r) // columns of products, and the distance between their rows in float32
 	n := len(b) / k
-	rows := max(256, r) // of a part
+	rows := max(256, r) // in a part
 	type part struct {
 		m, h []float64
 		h32  []float32
@@ -272,7 +293,7 @@ func (p *problem) turnFrom(b, q []float64, least, enough float64) (to []float64,
 	}
 	team := kernel.NewTeam(p.workers)
 	defer team.Close()
-	rounded, across := make([]float32, n*k), make([]float32, n*k) // B, and each turnedAtOnce rows of it transposed
+	rounded, across := make([]float32, n*k), make([]float32, n*k) // B, and the transposes of each turnedAtOnce of its rows
 	team.Do(len(parts), func(i int) {
 		for lo := i * rows; lo < min((i+1)*rows, n); lo += turnedAtOnce {
 			hi := min(lo+turnedAtOnce, (i+1)*rows, n)
@@ -352,11 +373,13 @@ func (p *problem) turnBy(h, b *matrix.Dense, q []float64) {
 	})
 }
 
-// polar finds what has orthonormal rows and is nearest to k×r matrices, k ≤ r, in room of its own.
+// polar finds the matrices with orthonormal rows that are nearest to k×r matrices, k ≤ r, in room of its own.
 type polar struct {
-	k, r     int
-	least    float64     // about the least singular value of the matrices, relative to the largest: one that is too large costs iterations, and one too small fewer
-	stop     func() bool // or nil
+	k, r int
+	// least is about the least singular value of the matrices, relative to the largest. A value that is too
+	// large costs iterations, and one that is too small costs fewer of them.
+	least    float64
+	stop     func() bool // may be nil
 	x, y     []float64   // r×k
 	c, g, gt []float64   // k×k
 }
@@ -369,17 +392,25 @@ func newPolar(k, r int, least float64, stop func() bool) *polar {
 	return w
 }
 
-const leastRatio = 1e-5 // taken for singular values; for less a product of them would be lost in rounding
+// leastRatio is the smallest ratio of singular values that is taken for least. With a smaller one, a product
+// of them would be lost in rounding.
+const leastRatio = 1e-5
 
-// nearest sets q to the polar factor of M (k×r): by Halley's iteration with weights for X = Mᵀ, X ← X·(aI + bXᵀX)·(I + cXᵀX)⁻¹, and, near the end, that of Newton and Schulz,
-// X ← X·(3I − XᵀX)/2, to some seven digits where the condition of M is a million at most; by singular values where M is singular, or all but that. It reports false, and q is spoilt, when the run has to end.
+// nearest sets q to the polar factor of M (k×r). It uses Halley's iteration with weights for X = Mᵀ and, near
+// the end, the Newton–Schulz iteration:
 //
-// Source: Nakatsukasa, Bai, Gygi, Optimizing Halley's iteration for computing the matrix polar decomposition, SIAM J. Matrix Anal. Appl. 31, 2010; Higham, Functions of Matrices, 2008, section 8.
+//	X ← X·(aI + bXᵀX)·(I + cXᵀX)⁻¹   and   X ← X·(3I − XᵀX)/2
+//
+// That gives some seven digits if the condition of M is at most a million. If M is singular, or nearly so, it
+// uses the singular value decomposition. It reports false, and spoils q, if the run has to end.
+//
+// Source: Nakatsukasa, Bai, Gygi, Optimizing Halley's iteration for computing the matrix polar decomposition,
+// SIAM J. Matrix Anal. Appl. 31, 2010; Higham, Functions of Matrices, 2008, section 8.
 func (w *polar) nearest(q, m []float64) bool {
 	const (
-		most = 20   // iterations: five to seven do
-		near = 0.1  // ‖XᵀX − I‖² from which on no inverse is needed; below 4 the next is less
-		end  = 1e-7 // after which one more is the last
+		most = 20   // iterations; five to seven are enough
+		near = 0.1  // ‖XᵀX − I‖² from which on no inverse is needed; below 4 the next one is smaller
+		end  = 1e-7 // after which one more iteration is the last
 	)
 	k, x, y, c := w.k, w.x, w.y, w.c
 	transposeTo(x, m, w.k, w.r)
@@ -409,7 +440,7 @@ func (w *polar) nearest(q, m []float64) bool {
 			x, y = y, x
 			continue
 		}
-		unit := 1.0 // the square of X's multiple whose singular values are 1 at most
+		unit := 1.0 // the square of the factor that brings the singular values of X to at most 1
 		if i == 0 {
 			unit = 1 / math.Sqrt(size)
 		}
@@ -435,7 +466,8 @@ func (w *polar) nearest(q, m []float64) bool {
 	return true
 }
 
-// halleyWeights returns the a, b and c with which σ·(a + bσ²)/(1 + cσ²) brings all of [least, 1] nearest to 1.
+// halleyWeights returns the a, b and c with which σ·(a + bσ²)/(1 + cσ²) brings all of [least, 1] nearest
+// to 1.
 func halleyWeights(least float64) (a, b, c float64) {
 	l := least * least
 	d := math.Cbrt(4 * (1 - l) / (l * l))
@@ -454,9 +486,12 @@ func transposeTo[F kernel.Float](y, x []F, rows, columns int) {
 	}
 }
 
-// randomTurn returns a k×r matrix with orthonormal rows that is a function of seed and run: all of the first are alike, so that columns of B·Q have as much of the leading eigenvector each, which of connected data is positive; the others are nearest to random ones, or those where there is no time.
+// randomTurn returns a k×r matrix with orthonormal rows that is a function of seed and run. All numbers of
+// its first row are equal, so that each column of B·Q has as much of the leading eigenvector, which is
+// positive for connected data. The other rows are nearest to random ones, or are random ones themselves if
+// there is no time.
 func (p *problem) randomTurn(k, run int) []float64 {
-	const summed = 12 // uniform numbers, for one that is nearly normal
+	const summed = 12 // uniform numbers, whose sum is nearly normal
 	u := uniform{key: kernel.Mix(p.seed) + uint64(run)}
 	g := make([]float64, k*p.r)
 	for i := range g {

@@ -82,7 +82,7 @@ const roundedParts = 64
 // rough returns the bytes of rough sweeps: A, H and the change of a block in float32, and the H at which the
 // objective was last known.
 func (sh shape) rough(n, pitch float64) float64 {
-	if sh.sparse || n < rules.RoughFrom || n > rules.RoughTo || sh.rank < rules.RoughCols || n*pitch < rules.RoughSize {
+	if sh.sparse || n < rules.RoughFrom || n > rules.RoughTo || pitch < rules.RoughCols || n*pitch < rules.RoughSize {
 		return 0
 	}
 	wide := float64((sh.rank + 15) / 16 * 16)
