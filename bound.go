@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"symnmf/matrix"
@@ -49,7 +48,7 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 	case p.ignoreDiag:
 		unknown("without the diagonal, eigenvalues give none")
 	case p.common.top != nil && p.common.top.sure:
-		res.LowerBound = p.lowerBound(p.common.top.values, p.common.top.errors)
+		res.LowerBound = p.lowerBound(p.common.top.values)
 	default:
 		opt := matrix.EigenOptions{Seed: p.seed, Workers: p.workers}
 		if choice == CheapBound {
@@ -65,24 +64,19 @@ func (p *problem) bound(ctx context.Context, choice Bound, sweeps int, res *Resu
 		case pairs.Limited || len(pairs.Failed) > 0:
 			unknown("not all of the eigenpairs needed (%d) were found", k)
 		default:
-			res.LowerBound = p.lowerBound(pairs.Values, pairs.Residuals)
+			res.LowerBound = p.lowerBound(pairs.Values)
 		}
 	}
 	res.BoundTime = time.Since(began)
 }
 
-// lowerBound returns the least error that eigenvalues allow which are as far off as errors says. Where ‖A‖ is what
-// cancellation leaves, it takes the largest that they may be, and subtracts what rounding may have added to ‖A‖.
-func (p *problem) lowerBound(values, errors []float64) float64 {
-	from := p.normFrom / p.norm
+// lowerBound returns the least error that these eigenvalues allow. Where ‖A‖ is what cancellation leaves, it
+// subtracts what rounding may have added, which also covers the larger tolerance of Eigen there.
+func (p *problem) lowerBound(values []float64) float64 {
+	bound, from := matrix.LowerBound(values, p.norm, p.r), p.normFrom/p.norm
 	if from <= 2 {
-		return matrix.LowerBound(values, p.norm, p.r)
+		return bound
 	}
-	most := slices.Clone(values)
-	for i, e := range errors {
-		most[i] += e
-	}
-	bound := matrix.LowerBound(most, p.norm, p.r)
 	return math.Sqrt(max(0, bound*bound-0x1p-53*float64(p.rowDepth()+p.r+measureBlock)*from*from))
 }
 

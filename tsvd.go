@@ -180,7 +180,6 @@ func (s *tsvdRun) verify() error {
 // are 0.
 type leading struct {
 	values []float64     // decreasing, scaled
-	errors []float64     // the most by which the values may be off
 	b      *matrix.Dense // U·√max(Λ, 0), n×r; columns beyond the positive eigenvalues are zero
 	sure   bool          // no pair failed, and none was left out
 	took   time.Duration
@@ -202,7 +201,7 @@ func (p *problem) leading() (*leading, error) {
 		if unfold != nil {
 			u = unfold(u, p.common.workers)
 		}
-		top := &leading{values: pairs.Values, errors: pairs.Residuals, b: u, sure: !pairs.Limited && len(pairs.Failed) == 0}
+		top := &leading{values: pairs.Values, b: u, sure: !pairs.Limited && len(pairs.Failed) == 0}
 		if len(pairs.Values) < p.r {
 			top.b = matrix.NewDense(p.n, p.r, nil)
 		}

@@ -529,6 +529,37 @@ func (c cancelling) NewProduct(h *Dense, workers int) Product {
 	return c.Operator.NewProduct(h, workers)
 }
 
+// TestEigenDifference: of an A that is a small difference of large matrices the default tolerance is what rounding
+// allows.
+func TestEigenDifference(t *testing.T) {
+	for _, n := range []int{20, 500} { // reduced whole, and by a basis
+		twice := NewDense(n, 2, nil)
+		want := 0.0
+		for i := range n {
+			v := float64(i%7) + 0.3
+			want += v
+			twice.Set(i, 0, math.Sqrt(v))
+			twice.Set(i, 1, math.Sqrt(v))
+		}
+		for _, c := range []float64{1, 1e4, 1e6, 1e7} { // c·hhᵀ − (c − 1)·hhᵀ = hhᵀ
+			a, err := NewLowRank(twice, []float64{c, 1 - c}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pairs, err := Eigen(t.Context(), a, 1, EigenOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pairs.Limited || len(pairs.Failed) > 0 {
+				t.Errorf("n = %d, c = %v: limited %v, failed %v, residuals %v", n, c, pairs.Limited, pairs.Failed, pairs.Residuals)
+			}
+			if got := pairs.Values[0]; !(math.Abs(got-want) <= (1e-13+1e-14*c)*want) {
+				t.Errorf("n = %d, c = %v: λ = %v, want %v", n, c, got, want)
+			}
+		}
+	}
+}
+
 func TestEigenCancel(t *testing.T) {
 	for _, n := range []int{100, 300} {
 		a := fromDense(t, drawSymmetric(rand.New(rand.NewPCG(15, 1)), n, 0.5))

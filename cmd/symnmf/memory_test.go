@@ -7,24 +7,33 @@ import (
 	"symnmf/internal/rules"
 )
 
-// TestRoughMemory: what rough sweeps need is counted where there are any.
+// TestRoughMemory: what rough sweeps need is counted for the shapes that have them. Whether H has columns enough is
+// told by its padded rows.
 func TestRoughMemory(t *testing.T) {
 	const n, pitch = 1000, 20
-	want := 4.0*(n*n+(2*n+rules.DenseBlock)*32) + 8*n*pitch // A, H, the way of a joint step and that of a block in whole vectors, and H of the last check
+	// A, H, the direction of a joint step and that of a block in whole vectors of float32, and H at the last check.
+	bytes := func(wide, pitch float64) float64 { return 4*(n*n+(2*n+rules.DenseBlock)*wide) + 8*n*pitch }
 	for _, tc := range []struct {
-		n    float64
-		sh   shape
-		want float64
+		n     float64
+		sh    shape
+		pitch float64
+		want  float64
 	}{
-		{n, shape{rank: 20}, want}, {n, shape{rank: 20, sparse: true}, 0}, {n, shape{rank: rules.RoughCols - 1}, 0},
-		{rules.RoughFrom - 1, shape{rank: 20}, 0}, {rules.RoughTo + 1, shape{rank: 20}, 0},
+		{n, shape{rank: 20}, pitch, bytes(32, pitch)},
+		{n, shape{rank: 20, sparse: true}, pitch, 0},
+		{n, shape{rank: 5}, 8, bytes(16, 8)},
+		{n, shape{rank: 4}, 4, 0},
+		{rules.RoughFrom - 1, shape{rank: 20}, pitch, 0},
+		{rules.RoughTo + 1, shape{rank: 20}, pitch, 0},
 	} {
-		if got := tc.sh.rough(tc.n, pitch); got != tc.want {
+		if got := tc.sh.rough(tc.n, tc.pitch); got != tc.want {
 			t.Errorf("%v rows, %+v: %v bytes, want %v", tc.n, tc.sh, got, tc.want)
 		}
 	}
 	const rows = rules.RoughSize / rules.RoughCols
-	if few, enough := (shape{rank: rules.RoughCols}).rough(rows-1, rules.RoughCols), (shape{rank: rules.RoughCols}).rough(rows, rules.RoughCols); few != 0 || enough == 0 {
+	few := (shape{rank: rules.RoughCols}).rough(rows-1, rules.RoughCols)
+	enough := (shape{rank: rules.RoughCols}).rough(rows, rules.RoughCols)
+	if few != 0 || enough == 0 {
 		t.Errorf("H of %d columns: %v bytes for %d rows, %v for one less", rules.RoughCols, enough, rows, few)
 	}
 }
