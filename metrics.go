@@ -136,8 +136,8 @@ func (p *problem) measureFrom(h *matrix.Dense, ahOf func(scratch []float64, lo, 
 }
 
 // measureRows is measureFrom without the figures that depend on h alone (see count). d is HᵀH. ahOf returns
-// rows of A·H, perhaps in the scratch it is given. keep, if it is not nil, receives H·(HᵀH), with the
-// contribution of other rows only when the diagonal is ignored.
+// rows of A·H, perhaps in the scratch it is given. keep, if it is not nil, receives H·(HᵀH) or, when
+// the diagonal is ignored, in each row what the other rows contribute to it (see others).
 func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
 	f := figures{normOfA: p.norm}
 	blocks := kernel.BlockCount(p.n, measureBlock)

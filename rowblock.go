@@ -28,8 +28,8 @@ import (
 //   - For a dense A with products in float32 (see Precision), 2·n·r, and n²/2 if A is in double precision.
 //   - For inner products, X·H twice, as it is and as it was, and once more while exact figures are computed.
 //   - For dense points, X·H once more for joint steps. With fewer features than a block has rows, X·H once more for
-//     what a block adds to it, and with at most 127 also for each group of rows in a block; with more, Block·n
-//     inner products.
+//     what a block adds to it; then, with at most 127 features and blocks of at most 512 rows, also once for each
+//     group of rows in a block. With as many features as a block has rows, or more, Block·n inner products instead.
 //   - For sparse points, X twice more: by terms, and by features within blocks.
 //
 // See docs/engine.md, also for the low rank that may stand in for dense data.
@@ -67,7 +67,7 @@ type RowBlock struct {
 	// Precision is the precision of the passes. All else is computed in float64, with two exceptions. Both need
 	// Adaptive, and hold only while the passes are in float32:
 	//   - An H of 65536 numbers or more, padding included, is rounded to float32 if A is stored as a sparse matrix.
-	//     This excludes views, and an A of which an ignored diagonal leaves out entries.
+	//     This excludes normalized views, and an A of which an ignored diagonal leaves out entries.
 	//   - A dense A of 256 to 11585 rows, or of 256 or more if stored in single precision and its diagonal counts,
 	//     is multiplied in float32 by an H of at least 8 columns and 4096 numbers, padding included. H is copied
 	//     for this, and so is an A stored in double precision. Every few sweeps, one has products in float64

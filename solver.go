@@ -123,7 +123,7 @@ const (
 	countedMatrix   = "dense, sparse, points; diagonal counted, no l1"
 	countedDiagonal = "dense, sparse, points; diagonal counted"
 	diagonalStart   = "zero if some A_ii > 0, else random"
-	randomStart     = "random" // of methods that cannot leave zero, or do best from there
+	randomStart     = "random" // for methods that cannot leave zero, or do best from a random start
 	svdStart        = "svd"
 )
 
@@ -131,7 +131,7 @@ var rowBlockKnobs = []Knob{
 	{"block", "rows of H that move together", "128, sparse points 256, sparse A with two passes 64 to 512", wholeKnob("block", 1, math.MaxInt, func(s *RowBlock, k int) { s.Block = k })},
 	{"passes", "visits to each coordinate of a block before it moves", "dense 6, sparse points 4, sparse A 2 to 6",
 		wholeKnob("passes", 1, mostPasses, func(s *RowBlock, k int) { s.Passes = k })},
-	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone, where each takes a product of its own: with a low rank in place of A (at least 15) and for normalized views; for a dense A, sweeps between products in float64 (1 = always); elsewhere always 1", "low rank 15, normalized 5, sparse A 3, dense A 10 (fewer at first)",
+	{"check-every", "sweeps between comparisons of the objective, after which momentum may be undone, where each takes a product of its own: with a low rank in place of A (at least 15) and for normalized views; for a dense A, sweeps between products in float64 (1 = always); elsewhere always 1", "low rank 15, normalized 5 (of a sparse A 3), dense A 10 (fewer at first)",
 		wholeKnob("check-every", 1, math.MaxInt, func(s *RowBlock, k int) { s.CheckEvery = k })},
 	{"first", "order of the first sweep from a start that is not zero: rows, columns (as cd-cyclic), auto (columns for a sparse A of r to 2r entries a row and n·r ≤ 2¹⁹, but not from tsvd)", FirstAuto.String(),
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
@@ -318,8 +318,8 @@ func (p *problem) choose(opt *Options) (why string) {
 //   - The matrix must have products by blocks.
 //   - An ℓ₁ weight on dense data rules it out. The start takes no account of the weight; dense data then do
 //     better from random starts, sparse data do not (decision 0028).
-//   - H must not be too large, and the eigenvectors must be few enough to be no burden, or those of dense
-//     data, which end far lower for them (rules.TurnsPay, decision 0032).
+//   - H must not be too large. For sparse data the eigenvectors must also be few enough to be no burden; dense
+//     data end far lower from any number of them (rules.TurnsPay, decision 0032).
 func (p *problem) turns() bool {
 	_, blocks := p.a.(matrix.BlockMultiplier)
 	rows, _ := matrix.FoldedSize(p.a)

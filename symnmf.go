@@ -22,7 +22,8 @@ type Options struct {
 	// When Solver is nil too, the start is TSVDStart, except
 	//   - for dense data with an ℓ₁ weight,
 	//   - for an H of more than 2²² numbers,
-	//   - for sparse data when H has more than 64 columns and more than an eighth of the number of items,
+	//   - for sparse data when H has more than 64 columns and more than an eighth of the number of items (for
+	//     points, features count in place of columns if they are fewer, and at most half as many as items),
 	//   - for an operator that is not from package matrix.
 	Start Start
 	// Stop bounds the run.
