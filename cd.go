@@ -250,7 +250,7 @@ func (s *cdState) set(i int, x float64) {
 	s.dj[s.j] = 0
 	hi[s.j] = x
 	if rest := s.rowSq[i] + grown; x == 0 || 2*rest < s.rowSq[i] {
-		s.rowSq[i] = kernel.SumSq(hi) // the difference would be mostly the rounding of the old value
+		s.rowSq[i] = kernel.SumSq(hi) // the less is left, the more of it is rounding of the old value
 	} else {
 		s.rowSq[i] = rest
 	}

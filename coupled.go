@@ -85,7 +85,7 @@ func (w Weight) checkPositive(name string) error {
 	return w.check(name)
 }
 
-// weight returns α in scaled units. Beyond 2⁶⁰⁰ times ‖A‖ the factors would not change by a bit.
+// weight returns α in scaled units. Beyond 2⁶⁰⁰ times ‖A‖ no bit of the factors would change.
 func (p *problem) weight(w Weight) float64 {
 	switch w.Rule {
 	case WeightMax:

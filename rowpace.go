@@ -27,8 +27,8 @@ type teamPace struct {
 
 	sweep  int
 	plan   []int           // for each segment of the sweep under way, the index of the size that makes it
-	heats  []heat          // the sizes to compare with it, while the best is in doubt
-	inTurn bool            // whether they make the sweep under way
+	heats  []heat          // the sizes to compare with that at work, while the best is in doubt
+	inTurn bool            // whether the heats take turns in the sweep under way
 	try    int             // index of the size tried in this sweep, or −1
 	tried  int             // the same for the last sweep, whose try is not judged yet
 	where  int             // segment of the try at work, or of the last one
@@ -36,7 +36,7 @@ type teamPace struct {
 	before []time.Duration // of the last one
 	ago    []time.Duration // and of the one before that
 	usual  time.Duration   // of that segment before the last try
-	least  time.Duration   // of a sweep at this size
+	least  time.Duration   // of a whole sweep at the size at work
 	now    func() time.Duration
 	began  time.Duration
 }
@@ -186,8 +186,8 @@ func (p *teamPace) takeTurns() {
 }
 
 // endTurns chooses the size for the sweeps to come, once all heats have had their turn: the fastest, if it is
-// faster than the size at work by more than paceGain. The slower the others were, the later they are tried next. A size that loses
-// much leaves no turn to larger ones.
+// faster than the size at work by more than paceGain. The slower the others were, the later they are tried
+// next. A size that loses much leaves no turn to larger ones.
 func (p *teamPace) endTurns() {
 	mean := func(size int) float64 {
 		sum, times := 0.0, 0

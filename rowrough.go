@@ -17,7 +17,7 @@ type roughSweeps struct {
 	now     bool                // products of this sweep are in float32
 	due     int                 // the number of the next sweep that tells the objective, from 1
 	since   bool                // there have been rough sweeps since the last check
-	rose    bool                // at the last check with rough sweeps before it, the objective had risen
+	rose    bool                // the objective had risen at the last check, after rough sweeps
 	never   bool                // it has risen twice in a row: no more rough sweeps
 }
 

@@ -66,7 +66,7 @@ func (s *coupled) hals(x, y *iterate) {
 }
 
 // halsBlock moves each row x ≥ 0 (m×r) once through its entries, each to its minimizer of
-// ½⟨x,(D+αI)x⟩ − ⟨a+α·h,x⟩, with the same rows a and h. Entries with D_kk + α = 0 do not count and stay as
+// ½⟨x,(D+αI)x⟩ − ⟨a+α·h,x⟩, with a and h of the same row. Entries with D_kk + α = 0 do not count and stay as
 // they are. scratch holds m·(2r+1) numbers.
 func halsBlock(x, a, h, d []float64, alpha float64, r int, scratch []float64) {
 	m := len(x) / r
