@@ -385,7 +385,8 @@ func newSolver(g *resistor) *laplacian {
 	return &laplacian{g: g, b: fresh(), x: fresh(), p: fresh(), lp: fresh(), step: make([]float64, solveColumns)}
 }
 
-// solve leaves the solutions in x for the first columns right-hand sides.
+// solve leaves solutions in x. It goes on until those in the first columns, as many as columns says, are
+// accurate enough.
 func (s *laplacian) solve(ctx context.Context, columns int) error {
 	g := s.g
 	clear(s.x.data)
