@@ -146,8 +146,8 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		width = 512
 		// Least average number of entries of a row in a range.
 		entries = 8
-		// Average number of entries of a row j that a group meets from which on they are prefetched: each row
-		// has a cache line of its own.
+		// Least average number of entries of a row j met by a group at which they are prefetched: prefetching
+		// takes cache lines of its own for every row.
 		fetched = 4
 	)
 	ahead := group*float64(len(m.Col)) >= fetched*float64(m.rows)*float64(m.rows)

@@ -38,9 +38,9 @@ type LowerProduct interface {
 	// LowerTo is RowsTo for rows inside the block that begins with row first, and also fills lower with the
 	// contribution of the columns before first.
 	LowerTo(dst, lower []float64, first, lo, hi int)
-	// PartRows says how to divide a block among the members of a team. A call of LowerTo is for a multiple of
-	// unit rows of the block, or for its last rows. Calls for most rows each, also a multiple of unit, are
-	// best: they read H less often.
+	// PartRows says how to divide a block among the members of a team. The number of rows in a call of LowerTo
+	// must be a multiple of unit, except for the last rows of the block. It is best if it is most, which is a
+	// multiple of unit, too: calls for many rows read H less often.
 	PartRows() (unit, most int)
 	// WorkBefore returns approximately how much work the rows before row i of A are, in any unit.
 	WorkBefore(i int) int64
@@ -444,7 +444,7 @@ func (b *csrBlocks) lowerByUnits(dst, lower []float64, lo, hi int) {
 	}
 }
 
-// unitRows is the number of rows of a block for which LowerTo decides together.
+// unitRows is the number of rows of a block for which lowerByUnits decides at a time how to compute them.
 const unitRows = 16
 
 // lowerTo is LowerTo, row by row.
@@ -491,7 +491,7 @@ func stepOf[F kernel.Float](b *csrBlocks, block int, d []F) float64 {
 	sum := func(from, to int) float64 {
 		rows := b.near[from:to]
 		q := 2 * kernel.SumPairs(d, r, int32(lo), rows, cut, col, val)
-		if b.diagonal { // which is 0 for the rows in between
+		if b.diagonal { // which is 0 in the rows between these that near lacks
 			from, to := int(rows[0].Row), int(rows[len(rows)-1].Row)+1
 			q += kernel.RowSquares(d[(from-lo)*r:(to-lo)*r], b.m.diag[from:to])
 		}

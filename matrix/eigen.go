@@ -15,10 +15,12 @@ import (
 
 // EigenOptions holds the settings of Eigen. The zero value selects the defaults.
 type EigenOptions struct {
-	Tol         float64 // largest residual ‖A·u−λ·u‖ over ‖A‖₂; 0 means 1e-10, or more if A cancels. Rounding rules out less than some 1e-14
-	Seed        uint64  // of the random start block; with it the result is reproducible bit for bit
-	Workers     int     // goroutines; 0 means GOMAXPROCS. The result does not depend on it
-	MaxProducts int     // limit on Products before the final check; 0 means 100 times the columns of the basis
+	// Tol is the largest residual ‖A·u−λ·u‖ relative to ‖A‖₂. 0 means 1e-10, or more where A is a difference
+	// of larger matrices (see Taken). Rounding rules out less than some 1e-14.
+	Tol         float64
+	Seed        uint64 // of the random start block; with it the result is reproducible bit for bit
+	Workers     int    // goroutines; 0 means GOMAXPROCS. The result does not depend on it
+	MaxProducts int    // limit on Products before the final check; 0 means 100 times the columns of the basis
 }
 
 // Eigenpairs are the k algebraically largest eigenvalues of A, negative ones below positive ones whatever
@@ -101,8 +103,8 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	return res, nil
 }
 
-// defaultTol returns eigenTol or, if it is larger, a bound on what rounding leaves of A·u relative to ‖A‖ where A
-// is a difference of larger matrices (see Taken), such as a low rank with signs whose columns nearly cancel.
+// defaultTol returns eigenTol or, if it is larger, a bound on the rounding error of A·u relative to ‖A‖ where
+// A is a difference of larger matrices (see Taken), such as a low rank with signs whose columns nearly cancel.
 func defaultTol(a Operator) float64 {
 	norm := a.Norm()
 	if norm == 0 {
@@ -245,8 +247,8 @@ func newKrylov(n, k, p int, multiply func(dst, h *Dense), opt *EigenOptions) *kr
 // In exact arithmetic, the space that starts from a block of b columns holds at most b eigenvectors of each
 // multiple eigenvalue. So if b values above the last are too close for their residuals to tell them apart,
 // there may be more copies. Then the k vectors are kept, another random block orthogonal to them is started,
-// and it takes as many steps as the first one did. After that, 2b close values call for another round, and so
-// on.
+// and it takes at least as many steps as the first one did. After that, 2b close values call for another
+// round, and so on.
 func (s *krylov) run(ctx context.Context) (*Eigenpairs, error) {
 	n := s.sums.n
 	var steps, needed int // block steps since the last random block, and those of the first one
@@ -355,8 +357,8 @@ func (s *krylov) coupling(vec []float64, cols int) []float64 {
 	return e
 }
 
-// rotate replaces the first columns of V by V·S for the j×cols matrix S = vec, of which only the first
-// columns are kept, as many as only says.
+// rotate stores V·S in the first columns of V, for the j×cols matrix S = vec. It stores as many columns of
+// the product as only says.
 func (s *krylov) rotate(vec []float64, cols, only int) {
 	const rows = 64
 	n, p := s.sums.n, s.p

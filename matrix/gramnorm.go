@@ -75,9 +75,9 @@ func (m *CSR) weighed(c func(i, l int) float64) *CSR {
 // inCache is the number of numbers that fit in a first-level cache, with room for others.
 const inCache = 6 << 10
 
-// The cost of the parts of a norm, in units of one scattered addition: of each list to be added, and, times
-// the lanes of a vector, of a multiply–add of dense rows and of one of rows gathered from a panel, which
-// costs at most one unit (Xeon, with AVX-512 and with neither).
+// The cost of the parts of a norm, in scattered additions (Xeon, with AVX-512 and without vectors): of each
+// list to be added; of a multiply–add of rows gathered from a panel, and of one of dense rows, both times the
+// lanes of a vector. A multiply–add of gathered rows never counts as more than one addition.
 const (
 	additionsPerList   = 40
 	additionsPerGather = 8.0 / 3

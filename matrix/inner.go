@@ -16,7 +16,8 @@ var (
 )
 
 // Inner implements InnerMultiplier. It reads the entries of A below the diagonal, and blocks on the diagonal.
-// Where A differs from Aᵀ, within the tolerance, it uses the entry below the diagonal for both.
+// Where A differs from Aᵀ, within the tolerance, outside of these blocks it uses the entry below the diagonal
+// for both.
 func (m *symDense[F]) Inner(h *Dense, workers int) (float64, bool) {
 	if m.offDiag {
 		return 0, false

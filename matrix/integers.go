@@ -101,8 +101,8 @@ func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi i
 	return false
 }
 
-// packedGrams returns XᵀX, from the diagonal on, for an X of whole multiples of unit, or nil if X is not
-// such.
+// packedGrams returns XᵀX, from the diagonal on, for an X of whole multiples of unit that fit into p. For any
+// other X it returns nil.
 func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 	n, r := kernel.BlockCount(m.rows, p.rows), m.cols
 	stride := kernel.BlockCount(r, kernel.IntColumns) * kernel.IntColumns
@@ -110,7 +110,7 @@ func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 	packed := make([]int32, segment*stride)
 	zeros := make([]float64, r) // in place of rows after the last
 	var g []float64
-	var failed atomic.Bool // some number is not a multiple: no need to go on
+	var failed atomic.Bool // some number is not a multiple, or does not fit: no need to go on
 	for from := 0; from < n; from += segment {
 		to := min(from+segment, n)
 		magnitudes := make([]uint16, kernel.BlockCount(to-from, packedAtOnce))

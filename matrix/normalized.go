@@ -102,8 +102,10 @@ type weightable interface {
 // relative to these.
 //
 // If a is inner products of points without the diagonal, or a view of them, diag holds the A_ii that products
-// subtract; otherwise diag is nil. There, and for a low rank with signs (NewLowRank) or a view of one, from
-// is the square root of the sum from which ‖A‖² is what remains after subtraction; otherwise from is ‖A‖.
+// subtract. For any other operator diag is nil.
+//
+// For these operators, and for a low rank with signs (NewLowRank) or a view of one, from is the square root
+// of the sum of which ‖A‖² is what remains after subtraction. For any other operator from is ‖A‖.
 //
 // O(n), or O(n·k²) for a low rank with signs.
 func Taken(a Operator) (diag []float64, from float64) {

@@ -15,7 +15,7 @@ import (
 //	    ⎣B  C ⎦       ⎣B  BM⁻¹Bᵀ⎦
 //
 // so ‖A − Ã‖ ≤ ‖C‖ + ‖BM⁻¹Bᵀ‖. The norm of what is not kept comes on top of that, and so does rounding, some
-// 3e-8·‖A‖. If A has no negative eigenvalues, 0 ≤ BM⁻¹Bᵀ ≤ C, and the distance is less than ‖C‖. Ã is about
+// 3e-8·‖A‖. If A has no negative eigenvalues, 0 ≤ BM⁻¹Bᵀ ≤ C, and the distance is at most ‖C‖. Ã is about
 // as near as the projection of A on the columns of Y, which takes another product with A: within 1 % of it on
 // pictures.
 //

@@ -426,8 +426,8 @@ func (b *sparsePoints) Step(block int, d []float64) float64 {
 // difference.
 const differsBy = 1e-6
 
-// sumFeatures adds up f over the features of a block, for lo to hi of them at a time. y is scratch with a row
-// for each of these.
+// sumFeatures adds up f over the features of a block. Each call of f is for some of them, lo to hi, and gets
+// scratch y with a row of zeros for each of these.
 func (b *sparsePoints) sumFeatures(block int, d []float64, f func(x *pointBlock, y []float64, lo, hi int32, d []float64) float64) float64 {
 	part := b.stepOf[:]
 	x, r := &b.blocks[block], b.h.cols

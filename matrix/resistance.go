@@ -385,7 +385,8 @@ func newSolver(g *resistor) *laplacian {
 	return &laplacian{g: g, b: fresh(), x: fresh(), p: fresh(), lp: fresh(), step: make([]float64, solveColumns)}
 }
 
-// solve leaves the solutions in x for the first columns right-hand sides.
+// solve leaves solutions in x. It goes on until those in the first columns, as many as columns says, are
+// accurate enough.
 func (s *laplacian) solve(ctx context.Context, columns int) error {
 	g := s.g
 	clear(s.x.data)
@@ -482,8 +483,8 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 	const block = 1 << 14
 	total := upTo[len(upTo)-1]
 	find, key := newGuide(upTo), keyOf(opt.Seed, streamDraws)
-	// If the list is short, each goroutine counts for itself, because shared counts move from one cache to
-	// the other.
+	// If the list is short, each goroutine counts for itself, because shared counts keep moving from
+	// one cache to another.
 	var apart [][]uint32
 	var mu sync.Mutex
 	counts := func() []uint32 {
@@ -502,7 +503,7 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 		}
 		for t := lo; t < hi; t++ {
 			u := float64(bitsOf(key, uint64(t))>>11) * 0x1p-53 * total
-			if e := min(find.above(u), len(upTo)-1); own != nil { // for a total near 0, u may be rounded to it
+			if e := min(find.above(u), len(upTo)-1); own != nil { // if total is near 0, u may round up to it
 				own[e]++
 			} else {
 				atomic.AddUint32(&hits[e], 1)

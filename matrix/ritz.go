@@ -19,10 +19,10 @@ import (
 // than k if A, or what rounding leaves of it, has fewer nonzero eigenvalues. If ctx is cancelled, only its
 // error is returned. The result is a function of a, k and seed, and the same for any number of workers.
 //
-// It takes 6 products of A with k + 8 vectors, or 1.25·k if that is more, rounded up to a multiple of 8, and
-// O(n·k²) for two Rayleigh–Ritz steps; memory for two matrices of that size, besides the vectors. The
-// matrices are in float32 if A is sparse and they are large, unless A has fewer eigenvalues than they have
-// columns, which shows after two products.
+// It takes 6 products of A with k + 8 vectors, or 1.25·k if that is more, rounded up to a multiple of 8 but
+// at most n, and O(n·k²) for two Rayleigh–Ritz steps; memory for two matrices of that size, besides the
+// vectors. The matrices are in float32 if A is sparse and they are large, unless A has fewer nonzero
+// eigenvalues than they have columns, which shows after two products.
 //
 // Method: a Rayleigh–Ritz step on A·Ω, with Ω random; then, applied to its vectors, a Chebyshev polynomial in
 // A that is small where the unwanted eigenvalues are, negative ones included; then another Rayleigh–Ritz
@@ -77,7 +77,7 @@ type subspace[F kernel.Float] struct {
 }
 
 // pairs returns the first k values and their vectors. From a basis in float32 it returns none if A has fewer
-// eigenvalues than the basis has columns, because rounding errors would take their place.
+// nonzero eigenvalues than the basis has columns, because rounding errors would stand in for the others.
 func (s *subspace[F]) pairs(ctx context.Context, k int, seed uint64) (values []float64, vectors *Dense, err error) {
 	s.x, s.ax = kernel.Room[F](s.n*s.k), kernel.Room[F](s.n*s.k)
 	s.inBlocks(func(_ []float64, lo, hi int) {

@@ -26,8 +26,8 @@ const (
 	sketchFrom     = 48 // least number of columns at which items do not have all of them
 )
 
-// newSketch returns an Ω. It has zeros if there are many columns and spare says that it can be told what some
-// of them miss.
+// newSketch returns an Ω. It has zeros if there are at least sketchFrom columns and spare is set. spare says
+// that there are more columns than the caller keeps, so that the extra columns show how much the others miss.
 func newSketch(n, columns int, spare bool, seed uint64) *sketch {
 	s := &sketch{n: n, columns: columns, width: max(columns, 1)}
 	if spare && columns >= sketchFrom {

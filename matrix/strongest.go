@@ -57,8 +57,8 @@ var (
 // takes Θ(n²·m) multiply–adds for dense points, and Σ_k f_k² for sparse ones, where f_k points have feature
 // k.
 //
-// Memory besides S is twice as much as S, or four times for PerItem, and for each goroutine n numbers, or 32n
-// + 16m for dense points. Sparse points also need X by features.
+// Memory besides S is twice as much as S, or four times for PerItem, and n numbers for each goroutine. Dense
+// points need another 32n + 16m numbers for each goroutine, and sparse points X by features.
 //
 // RelErr is the square root of a sum of the squares left out. For PerItem without Mutual that is the
 // difference of two sums: the squares that each end left out, less those of them that the other end chose.

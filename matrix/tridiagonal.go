@@ -95,10 +95,12 @@ func (t *tridiagonal) vector(y []float64, l int, v eigenvalue, rng *rand.Rand) b
 		most = 8 // rounds; two or three suffice
 		// The first round with a shift that is about equally far from all of a cluster as narrow as rounding.
 		// With a shift near v, each solve brings back what x was freed of.
-		aside    = 4
-		rounding = 128 // times small: 0.1 to 2 if values are apart, 25 to 70 in a cluster as wide
+		aside = 4
+		// The largest residual that counts as rounding, in multiples of small. Residuals are 0.1 to 2 if values
+		// are apart, and 25 to 70 in a cluster as wide as this.
+		rounding = 128
 		passes   = 3   // to free x of the others; one or two suffice
-		left     = 0.5 // least length of x after a pass; if shorter, it is not orthogonal to rounding
+		left     = 0.5 // least length of x after a pass; if it is shorter, x is not orthogonal up to rounding
 	)
 	p, of := len(t.d), v.of
 	d, e, x := t.d[of.lo:of.hi], t.e[of.lo:of.hi-1], y[l*p+of.lo:l*p+of.hi]

@@ -98,8 +98,8 @@ func (m *CSR) longestRows() []int32 {
 }
 
 // wholeNorm returns ‖m·mᵀ‖² = ‖mᵀ·m‖², or false if some entries are not whole numbers or panels do not pay. t
-// is mᵀ. It takes 2 bytes for each entry; for panels at most 6 more, or rules.PanelsRoom in all; and some 16
-// for each row or column.
+// is mᵀ. It takes 2 bytes for each entry and some 16 for each row or column. Panels take at most 6 more bytes
+// for each entry, or rules.PanelsRoom in all if that is more.
 func wholeNorm(m, t *CSR, workers int) (float64, bool) {
 	if !kernel.IntsPay() || m.NNZ() > math.MaxInt32 {
 		return 0, false
