@@ -103,8 +103,9 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	return res, nil
 }
 
-// defaultTol returns eigenTol or, if it is larger, a bound on the rounding error of A·u relative to ‖A‖ where
-// A is a difference of larger matrices (see Taken), such as a low rank with signs whose columns nearly cancel.
+// defaultTol returns eigenTol or, if it is larger, an estimate of the rounding error of A·u relative to ‖A‖. It is
+// larger if A is a difference of much larger matrices (see Taken), such as a low rank with signs whose columns
+// nearly cancel.
 func defaultTol(a Operator) float64 {
 	norm := a.Norm()
 	if norm == 0 {

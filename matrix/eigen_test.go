@@ -529,8 +529,7 @@ func (c cancelling) NewProduct(h *Dense, workers int) Product {
 	return c.Operator.NewProduct(h, workers)
 }
 
-// TestEigenDifference: of an A that is a small difference of large matrices the default tolerance is what rounding
-// allows.
+// TestEigenDifference: if A is a small difference of large matrices, the default tolerance is one that rounding allows.
 func TestEigenDifference(t *testing.T) {
 	for _, n := range []int{20, 500} { // reduced whole, and by a basis
 		twice := NewDense(n, 2, nil)

@@ -64,8 +64,10 @@ const (
 	ritzSpare  = 8   // vectors beyond those wanted, at least
 	ritzDegree = 4   // degree of the polynomial
 	ritzWider  = 1.2 // the polynomial is small down to this multiple of the least value
-	// The polynomial is small up to this part of the first value, at least. What is rounded in one vector and
-	// belongs to another grows by T₄(1/0.02) at most, which leaves float32 half of its digits.
+	// The polynomial is small up to this part of the first value, at least. It shrinks a vector at that edge to
+	// 1/T₄(1/0.02) = 2e-8 of one that belongs to the first value. What rounding to float32 has left of the latter
+	// in the former, 6e-8, is then a few times as long as the vector itself, but not so long that the next
+	// Rayleigh–Ritz step could not tell them apart.
 	ritzAbove = 0.02
 )
 
