@@ -468,7 +468,7 @@ func newBenchReport() *cobra.Command {
 func newBenchPlans(s *streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plans [NAME]",
-		Short: "list the built-in plans, or print one as a start for a plan of your own",
+		Short: "list the built-in plans, or print one as a template for your own",
 		Example: `  symnmf bench plans
   symnmf bench plans quick > mine.plan`,
 		Args: atMostArgs("NAME"),
