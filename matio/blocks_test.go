@@ -134,7 +134,7 @@ func TestFirstError(t *testing.T) {
 	head := "%%MatrixMarket matrix coordinate real symmetric\n9 9 10\n"
 	for format, c := range map[string]struct{ text, want string }{
 		"mtx":          {head + strings.Repeat("5 5 1\n", 6) + "5 4 1\n5 5 x\n5 5 y\n4 5 1\n", `:10: entry (5, 5): "x" is not a number`},
-		"mtx triangle": {head + "5 4 1\n%\n6 3 1\n" + strings.Repeat("5 5 1\n", 6) + "5 6 1\n7 9 1\n1 x\n", ":12: entry (5, 6) is not on the same side of the diagonal as line 3: "},
+		"mtx triangle": {head + "5 4 1\n%\n6 3 1\n" + strings.Repeat("5 5 1\n", 6) + "5 6 1\n7 9 1\n1 x\n", ":12: entry (5, 6) is not on the same side of the diagonal as the entry in line 3: "},
 		"mtx count":    {head + strings.Repeat("5 5 1\n%\n", 10) + "%\n\nx\n1 2 3\n", ":25: more than the 10 entries"},
 		"mtx cut":      {head + "5 5 1\n\n5 5 1\n%", ":6: the file ends after 2 of 10 entries"},
 		"mtx array":    {"%%MatrixMarket matrix array integer general\n2 5\n1 2 3\n4\n\n5 6 7.0 8\nx\n", ":6: value 7: "},

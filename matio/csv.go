@@ -32,7 +32,7 @@ type cell struct {
 
 const (
 	cellBytes = 32      // bytes that a cell takes
-	longRow   = 1 << 16 // bytes from which the fields of a row are counted beforehand
+	longRow   = 1 << 16 // bytes beyond which the fields of a row are counted beforehand
 )
 
 // isName reports whether a cell can only be a name. A text that stands for a missing number is not a name
@@ -199,7 +199,7 @@ func otherSeparator(text []byte, separator byte) string {
 	default:
 		return ""
 	}
-	return ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and numbers need a decimal point"
+	return ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and decimals are written with a point"
 }
 
 // tableReader collects the rows of numbers.
@@ -460,7 +460,7 @@ func (t *tableReader) parseRow(p *rows, cells []cell, line int64) error {
 		}
 		if k := bytes.IndexAny(name.text, ";\t"); k >= 0 && !name.quoted && t.cols() == 1 && p.separator == ',' {
 			what := map[byte]string{';': "semicolons", '\t': "tabs"}[name.text[k]]
-			return p.errAt(line, "%s before the only comma: are the fields separated by %s? Commas are read as csv, tabs as tsv, and numbers need a decimal point; put it in quotes if it is a name",
+			return p.errAt(line, "%s before the only comma: are the fields separated by %s? Commas are read as csv, tabs as tsv, and decimals are written with a point; put it in quotes if it is a name",
 				show(name.text), what)
 		}
 		p.names = append(p.names, string(name.text))

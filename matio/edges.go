@@ -134,7 +134,7 @@ func (r *edgeRun) take(l *lines, before int64) error {
 			}
 		}
 		if end := cap(line) - cap(fields[0]) + len(fields[0]); line[end] == ',' && bytes.IndexByte(fields[0], ';') >= 0 {
-			return l.errf("%s before a comma: are the fields separated by semicolons? They must be separated by blanks, tabs or commas, and numbers need a decimal point",
+			return l.errf("%s before a comma: are the fields separated by semicolons? They must be separated by blanks, tabs or commas, and decimals are written with a point",
 				show(fields[0]))
 		}
 		if len(r.val) == 0 {

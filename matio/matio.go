@@ -62,12 +62,12 @@
 //
 //   - a sparse entry takes at most 28 bytes (16 as it arrives and 12 stored), besides 8 for each row;
 //   - an edge takes 48 bytes for its two entries, or 16 without weights;
-//   - a dense entry takes 8 bytes if an uncompressed .npy in C order gives its length, otherwise up to 24
+//   - a dense entry takes 8 bytes if an uncompressed .npy in C order gives the length, otherwise up to 24
 //     while an array grows;
 //   - an .npz file is also in memory itself.
 //
-// The error of a malformed file is [ErrFormat]. It names the line or the byte and, where there is one, the
-// repair.
+// The error for a malformed file matches [ErrFormat]. It names the line or the byte and, where there is one,
+// the repair.
 //
 // Text is parsed by [Options].Threads goroutines, in blocks of 128 KiB, two for each goroutine and one more.
 // The table does not depend on their number, nor does the error, which is always the first in the file. As

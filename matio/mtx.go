@@ -200,7 +200,7 @@ func (h *mtxHeader) parse(l *lines, c *coordinates, most int64) error {
 			if c.triangle == 0 {
 				c.triangle, c.triangleLine = side, l.n
 			} else if side != c.triangle {
-				return l.errf("entry (%d, %d) is not on the same side of the diagonal as line %d: a symmetric file gives one triangle; the banner must say general if both are given",
+				return l.errf("entry (%d, %d) is not on the same side of the diagonal as the entry in line %d: a symmetric file gives one triangle; the banner must say general if both are given",
 					i, j, c.triangleLine)
 			}
 		}

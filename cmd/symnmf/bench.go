@@ -28,8 +28,8 @@ func newBench(s *streams) *cobra.Command {
 		Long: `Compare methods on data sets, from the same starts, by one error and one clock.
 
 'bench run' makes the runs of a plan and records each in DIR as it ends. If it is stopped or killed,
-the same command continues. 'bench tables' and 'bench report' draw tables and curves from the
-records in DIR.`,
+run the same command again to continue. 'bench tables' and 'bench report' draw tables and curves
+from the records in DIR.`,
 		Example: `  symnmf bench run quick -o records
   symnmf bench tables records
   symnmf bench run paper -o sixty --data sets --starts 1
@@ -70,7 +70,7 @@ func newBenchRun(s *streams) *cobra.Command {
 		Short: "make the runs of a plan that DIR does not hold yet",
 		Long: `Make the runs of PLAN, a file or the name of a plan from 'symnmf bench plans', and append each to
 DIR/records.jsonl when it ends. Runs already recorded there are not made again, so the same command
-continues after any interruption.
+continues the plan after any interruption.
 
 --experiments, --sets and --methods choose the runs to make now; later commands may add others to
 the same DIR. --time-limit, --starts and --threads change the plan, and one DIR holds the records
@@ -193,7 +193,7 @@ func (f *benchFlags) run(s *streams) error {
 	if err != nil && ctx.Err() != nil {
 		errors.As(context.Cause(ctx), &sig)
 		if !f.quiet {
-			fmt.Fprintf(s.err, "%d of %d runs recorded in %s; the same command continues\n", out.Before+out.Made, out.Total, f.out)
+			fmt.Fprintf(s.err, "%d of %d runs recorded in %s; run the same command again to continue\n", out.Before+out.Made, out.Total, f.out)
 		}
 		return sig
 	}
@@ -468,7 +468,7 @@ func newBenchReport() *cobra.Command {
 func newBenchPlans(s *streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plans [NAME]",
-		Short: "list the built-in plans, or print one as a start for a plan of your own",
+		Short: "list the built-in plans, or print one as a template for your own",
 		Example: `  symnmf bench plans
   symnmf bench plans quick > mine.plan`,
 		Args: atMostArgs("NAME"),

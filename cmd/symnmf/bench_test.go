@@ -176,7 +176,7 @@ func TestBenchInterrupted(t *testing.T) {
 		if code := exitOf(t, cmd.Wait()); code != tc.code {
 			t.Errorf("%v: exit code %d, want %d", tc.sig, code, tc.code)
 		}
-		if s := stderr.String(); !strings.Contains(s, "1 of 2 runs recorded in "+dir+"; the same command continues\n") || !strings.HasSuffix(s, tc.says) {
+		if s := stderr.String(); !strings.Contains(s, "1 of 2 runs recorded in "+dir+"; run the same command again to continue\n") || !strings.HasSuffix(s, tc.says) {
 			t.Errorf("%v: it says %q", tc.sig, s)
 		}
 		if list := timeless(t, dir); len(list) != 2 {

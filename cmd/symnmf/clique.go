@@ -32,8 +32,8 @@ func newClique(s *streams) *cobra.Command {
 nonnegative approximation. Every positive entry off the diagonal is an edge, whatever its size. The
 items go to standard output, one per line.
 
-It is checked that they form a clique and that no other item extends it. There may be a larger
-clique elsewhere; more runs make that less likely.`,
+They are checked to form a clique that no other item extends. There may be a larger clique
+elsewhere; more runs make that less likely.`,
 		Example: `  symnmf clique demo:karate
   symnmf clique graph.mtx.gz --runs 100 --json`,
 		Args: exactArgs("a GRAPH (a file, - or demo:NAME)"),
@@ -116,7 +116,7 @@ func (f *cliqueFlags) run(s *streams) error {
 		if err := d.unweigh(); err != nil {
 			return err
 		}
-		d.warnings = append(d.warnings, "entries other than 1 count as edges, whatever their size")
+		d.warnings = append(d.warnings, "not all entries are 1: every positive entry counts as an edge, whatever its size")
 	}
 	for _, w := range d.warnings {
 		s.warn(w)

@@ -142,7 +142,7 @@ func (s *streams) paint(text, color string) string {
 //
 // A later SIGINT or SIGTERM removes unfinished files and ends the process at once. A later SIGHUP has no
 // effect, since a terminal and its shell each send one. Before this call and after release a signal ends the
-// process as usual, except SIGHUP after a first SIGHUP. A process that was started to ignore SIGHUP, by
+// process as usual, except SIGHUP after a first SIGHUP. A process that was started to ignore SIGHUP, as by
 // nohup, goes on ignoring it.
 func catchSignals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -193,7 +193,7 @@ func dieOf(sig syscall.Signal) {
 }
 
 // unfinished holds the directories of files that do not have their final names yet. The files are renamed
-// under the lock, so when the process ends either all of them have their names or none.
+// under the lock, so when dieOf ends the process either all of them have their names or none.
 var unfinished = struct {
 	sync.Mutex
 	dirs map[string]bool

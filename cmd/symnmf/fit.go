@@ -58,8 +58,8 @@ func newFit(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit INPUT -k R",
 		Short: "factor INPUT, and print the clusters or write the answer to a directory",
-		Long: `Factor A as HHᵀ, where H ≥ 0 has a row for each of the n items and R columns. A is the similarity
-in INPUT or, with --items, the inner products of the points in INPUT.
+		Long: `Factor A as HHᵀ, where H ≥ 0 has n rows, one for each item, and R columns. A is the similarity in
+INPUT or, with --items, the inner products of the points in INPUT.
 
 Without -o, standard output gets a line for each item, with these columns:
 

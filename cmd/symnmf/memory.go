@@ -30,8 +30,8 @@ type shape struct {
 	over       string  // knob over: the method that lai runs, "" by default
 	first      string  // knob first: the first stage of compressed, "" by default
 	block      int     // knob block: rows of a block of rowblock, 0 by default
-	compress   int     // knob compress: columns beyond the rank of the low rank of rowblock, 0 by default
-	oversample int     // knob oversample: columns beyond the rank of the low rank of lai, 0 by default
+	compress   int     // knob compress: columns beyond R in the low rank of rowblock, 0 by default
+	oversample int     // knob oversample: columns beyond R in the low rank of lai, 0 by default
 	offDiag    bool    // the diagonal is ignored
 	bound      bool    // a lower bound is looked for
 	held       float64 // bytes of another A that is kept meanwhile

@@ -131,7 +131,7 @@ func (sh shape) ofMethod(n, m float64, points bool) (b needs) {
 	return b
 }
 
-// lowBeyond returns the number of columns beyond the rank of the low rank of symnmf.LAI.
+// lowBeyond returns the number of columns beyond R in the low rank of symnmf.LAI.
 func (sh shape) lowBeyond() float64 {
 	if sh.oversample > 0 {
 		return float64(sh.oversample)

@@ -322,10 +322,10 @@ func match(found, truth *labeling, s *streams) (a, b []string, err error) {
 		return nil, nil, inputf("%s and %s have no id in common: their first ids are %q and %q", found.name, truth.name, found.ids[0], truth.ids[0])
 	}
 	if left := len(found.ids) - len(a); left > 0 {
-		s.warn(fmt.Sprintf("%s left out, without a label in %s; the first is %q", count(int64(left), "item is", "items are"), truth.name, missing))
+		s.warn(fmt.Sprintf("%s left out for lack of a label in %s; the first is %q", count(int64(left), "item is", "items are"), truth.name, missing))
 	}
 	if left := len(truth.ids) - len(a); left > 0 {
-		s.warn(fmt.Sprintf("%s left out, in %s without an item in %s", count(int64(left), "label is", "labels are"), truth.name, found.name))
+		s.warn(fmt.Sprintf("%s left out: in %s, but with no item in %s", count(int64(left), "label is", "labels are"), truth.name, found.name))
 	}
 	return a, b, nil
 }
@@ -444,6 +444,6 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintf(t, "modularity\t%.4f\n", math.Round(float64(*r.Modularity)*1e4)/1e4)
 	}
 	if r.Unassigned > 0 {
-		fmt.Fprintf(t, "unassigned\t%d, one more class in 'all'\n", r.Unassigned)
+		fmt.Fprintf(t, "unassigned\t%d, counted as one more class in 'all'\n", r.Unassigned)
 	}
 }

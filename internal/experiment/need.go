@@ -33,7 +33,7 @@ func (n Need) Bytes() float64 {
 	return 8 * n.Stored
 }
 
-// explicit replaces points with their inner products, of which stored are stored.
+// explicit replaces points with their inner products; stored is how many of those are stored.
 func (n *Need) explicit(items int, stored float64) {
 	n.Held, n.Rows, n.Cols, n.Items, n.Stored, n.Ones, n.Table = n.Bytes(), items, items, "", stored, false, nil
 	n.Making = n.Held + n.Bytes()

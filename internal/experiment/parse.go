@@ -431,7 +431,7 @@ func (m *Method) set(settings []string) error {
 }
 
 // unknown says which part of the method this program does not know. If another build may have it, lacks names it: the
-// method or its start. For knobs lacks is empty. The error tells the user.
+// method or its start. For unknown knobs, lacks is empty. The error is for the user.
 func (m *Method) unknown() (lacks string, err error) {
 	if _, err := symnmf.ParseSolver(m.Name, m.Knobs); err != nil {
 		if known := MethodNames(); !slices.Contains(known, m.Name) {

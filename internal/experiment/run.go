@@ -431,7 +431,7 @@ func likenesses(experiment, set string, rank int, label string) []string {
 	return []string{fmt.Sprint(experiment, " ", set, " ", rank, " ", label), experiment + " " + label, experiment, ""}
 }
 
-// left returns a function for the time that the runs are likely to take yet, once the first of them has been at work
+// left returns a function for the time that the runs are still likely to take, once the first of them has been at work
 // for some time. The time is -1 if it is unknown.
 func (e *estimate) left(runs []run) func(at time.Duration) time.Duration {
 	var first, others float64

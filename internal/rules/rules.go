@@ -11,7 +11,7 @@ const (
 )
 
 // SparseBytes returns the bytes of a sparse table: 4 for the column of each entry, 8 for each stored value (values of a
-// table that has only ones are not stored), and 8 for the begin of each row and for the end of the last.
+// table that has only ones are not stored), and 8 for the beginning of each row and for the end of the last.
 func SparseBytes(rows int, entries, values float64) float64 {
 	return 4*entries + 8*values + 8*(float64(rows)+1)
 }
