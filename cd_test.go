@@ -611,7 +611,7 @@ func TestPermutation(t *testing.T) {
 }
 
 // TestStarWithoutDiagonal: one item alike to all others, which are unlike each other. Off the diagonal it is fitted ever
-// better as the centre grows and the others shrink; H has to stay within reason and the error has to get small.
+// better as the center grows and the others shrink; H has to stay within reason and the error has to get small.
 func TestStarWithoutDiagonal(t *testing.T) {
 	const n = 20
 	d := matrix.NewDense(n, n, nil)

@@ -103,7 +103,7 @@ var errNotMaximal = errors.New("symnmf: the clique found is not maximal")
 // cliqueSearch is a graph, u ≥ 0 (n), and the parts of M_d·u that do not depend on d.
 type cliqueSearch struct {
 	n      int
-	from   []int64 // n+1: the neighbours of i are next[from[i]:from[i+1]]
+	from   []int64 // n+1: the neighbors of i are next[from[i]:from[i+1]]
 	next   []int32
 	u, nu  []float64 // u and N·u
 	sum    float64   // 1ᵀu
@@ -148,7 +148,7 @@ func newCliqueSearch(a matrix.Operator) (*cliqueSearch, error) {
 	return s, nil
 }
 
-func (s *cliqueSearch) neighbours(i int) []int32 { return s.next[s.from[i]:s.from[i+1]] }
+func (s *cliqueSearch) neighbors(i int) []int32 { return s.next[s.from[i]:s.from[i+1]] }
 
 // descend sets u to a random start and brings it to a local minimum for d = n. It fails only when ctx is
 // cancelled.
@@ -211,7 +211,7 @@ func (s *cliqueSearch) refresh() {
 		if v != 0 {
 			s.sum += v
 			s.normSq += v * v
-			for _, l := range s.neighbours(i) {
+			for _, l := range s.neighbors(i) {
 				s.nu[l] += v
 			}
 		}
@@ -233,7 +233,7 @@ func (s *cliqueSearch) pass(d float64) (most float64) {
 		s.u[i] = x
 		s.sum += x - o
 		s.normSq = max(0, s.normSq+(x-o)*(x+o))
-		for _, l := range s.neighbours(i) {
+		for _, l := range s.neighbors(i) {
 			s.nu[l] += x - o
 		}
 	}
@@ -260,7 +260,7 @@ func (s *cliqueSearch) maximal(items []int) bool {
 	inside := make([]bool, s.n)
 	for _, i := range items {
 		inside[i] = true
-		for _, l := range s.neighbours(i) {
+		for _, l := range s.neighbors(i) {
 			s.count[l]++
 		}
 	}
@@ -289,7 +289,7 @@ func (s *cliqueSearch) greedy() (items []int) {
 	for _, i := range bySize {
 		if int(s.count[i]) == len(items) {
 			items = append(items, i)
-			for _, l := range s.neighbours(i) {
+			for _, l := range s.neighbors(i) {
 				s.count[l]++
 			}
 		}

@@ -618,11 +618,11 @@ func mustProblem(t *testing.T, a matrix.Operator, r int) *problem {
 	return p
 }
 
-// star is the graph of a hub and its neighbours: one eigenvalue above zero.
-func star(t *testing.T, neighbours int) matrix.Operator {
+// star is the graph of a hub and its neighbors: one eigenvalue above zero.
+func star(t *testing.T, neighbors int) matrix.Operator {
 	t.Helper()
-	d := matrix.NewDense(neighbours+1, neighbours+1, nil)
-	for i := range neighbours {
+	d := matrix.NewDense(neighbors+1, neighbors+1, nil)
+	for i := range neighbors {
 		d.Set(0, i+1, 1)
 		d.Set(i+1, 0, 1)
 	}

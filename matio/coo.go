@@ -323,7 +323,7 @@ func (s *rowSorter) sort(col []int32, val []float64) {
 	}
 }
 
-// sumDuplicates merges, within each row, neighbouring entries in one place. It works in the given arrays. In
+// sumDuplicates merges, within each row, neighboring entries in one place. It works in the given arrays. In
 // a mirrored matrix, two duplicates that mirror each other count as one.
 func sumDuplicates(rowPtr []int64, col []int32, val []float64, mirrored bool) ([]int32, []float64, int64) {
 	if val == nil {

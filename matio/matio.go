@@ -5,7 +5,7 @@
 // # Formats
 //
 // [Formats] lists the formats. The format of a file follows from its extension or from [Options].Format. Any
-// file may be compressed with gzip or zstd. On reading, compression is recognised by content. On writing, a
+// file may be compressed with gzip or zstd. On reading, compression is recognized by content. On writing, a
 // last extension .gz or .zst chooses it.
 //
 //   - mtx: coordinate and array; real, (unsigned-)integer and pattern; general and symmetric. A symmetric
@@ -36,7 +36,7 @@
 //     NA or -. Both are refused where a number is expected.
 //   - Empty lines are skipped.
 //
-// Names are written so that they are recognised when the file is read again.
+// Names are written so that they are recognized when the file is read again.
 //
 // # Edge lists
 //

@@ -807,7 +807,7 @@ func TestFromDense32(t *testing.T) {
 			t.Errorf("2^%d: negatives %+v", e, c)
 		}
 	}
-	// Two neighbours in double precision, with a place between where single precision rounds up.
+	// Two neighbors in double precision, with a place between where single precision rounds up.
 	half := 1 + 0x1p-24
 	a, err := FromDense32(NewDense(2, 2, []float64{1.5, half, math.Nextafter(half, 2), 1}), 0)
 	if err != nil {

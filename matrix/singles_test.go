@@ -32,7 +32,7 @@ func sorted[V any](row map[int]V) []int {
 	return keys
 }
 
-// randomGraph has about so many neighbours a node, most of them among the first nodes, and some loops.
+// randomGraph has about so many neighbors a node, most of them among the first nodes, and some loops.
 func randomGraph(rng *rand.Rand, n, degree int) *CSR {
 	rows := make([]map[int]float64, n)
 	for i := range rows {

@@ -128,7 +128,7 @@ func (s *streams) finish(err error) int {
 // warn prints a warning.
 func (s *streams) warn(msg string) { fmt.Fprintf(s.err, "%s %s\n", s.paint("warning:", yellow), msg) }
 
-const red, yellow = "31", "33" // ANSI foreground colours
+const red, yellow = "31", "33" // ANSI foreground colors
 
 func (s *streams) paint(text, color string) string {
 	if !s.ansi {

@@ -20,7 +20,7 @@ type streams struct {
 	out  io.Writer // data, and help that was asked for
 	err  io.Writer // everything else
 	live bool      // err is a terminal whose last line may be rewritten
-	ansi bool      // err may be coloured
+	ansi bool      // err may be colored
 }
 
 func stdStreams() *streams {
@@ -30,7 +30,7 @@ func stdStreams() *streams {
 }
 
 // manners reports what may be done to standard error: live says that a line may be rewritten, ansi that text
-// may be coloured.
+// may be colored.
 func manners(terminal bool, getenv func(string) string) (live, ansi bool) {
 	live = terminal && getenv("TERM") != "dumb"
 	return live, live && getenv("NO_COLOR") == ""
@@ -291,7 +291,7 @@ func nearest(name string, known []string) (near []string) {
 }
 
 // edits returns the least number of edits that turn a into b. An edit inserts, deletes or replaces a letter
-// or swaps two neighbours, and no letter is edited twice (the restricted distance of Damerau and
+// or swaps two neighbors, and no letter is edited twice (the restricted distance of Damerau and
 // Levenshtein).
 func edits(a, b string) int {
 	rows := make([][]int, len(a)+1)

@@ -419,7 +419,7 @@ func TestManners(t *testing.T) {
 		{true, map[string]string{"TERM": "dumb"}, false, false},
 	} {
 		if live, ansi := manners(tc.terminal, func(k string) string { return tc.env[k] }); live != tc.live || ansi != tc.ansi {
-			t.Errorf("terminal %v, %v: line %v, colours %v", tc.terminal, tc.env, live, ansi)
+			t.Errorf("terminal %v, %v: line %v, colors %v", tc.terminal, tc.env, live, ansi)
 		}
 	}
 	var out bytes.Buffer

@@ -80,7 +80,7 @@ func PlantedGraph(n, groups int, pIn, pOut float64, seed uint64) (*matrix.CSR, [
 	for i := range labels {
 		labels[i] = int(int64(i)*int64(groups)/int64(n)) + 1
 	}
-	neighbours := make([][]int32, n)
+	neighbors := make([][]int32, n)
 	for i := range n {
 		for l := range i {
 			p := pOut
@@ -88,16 +88,16 @@ func PlantedGraph(n, groups int, pIn, pOut float64, seed uint64) (*matrix.CSR, [
 				p = pIn
 			}
 			if rng.Float64() < p {
-				neighbours[i] = append(neighbours[i], int32(l))
-				neighbours[l] = append(neighbours[l], int32(i))
+				neighbors[i] = append(neighbors[i], int32(l))
+				neighbors[l] = append(neighbors[l], int32(i))
 			}
 		}
 	}
 	rowPtr := make([]int64, n+1)
-	for i, row := range neighbours {
+	for i, row := range neighbors {
 		rowPtr[i+1] = rowPtr[i] + int64(len(row))
 	}
-	return newCSR(n, n, rowPtr, slices.Concat(neighbours...), nil), labels
+	return newCSR(n, n, rowPtr, slices.Concat(neighbors...), nil), labels
 }
 
 // Text returns word counts X of m documents (rows) and n terms (columns). Each document draws terms until it has

@@ -125,7 +125,7 @@ func TestRMATDegrees(t *testing.T) {
 	hub := degree[s.of(0)]
 	slices.Sort(degree)
 	if !(math.Abs(hub-want) <= 4*math.Sqrt(want)) || hub != degree[n-1] {
-		t.Errorf("seed 1: the hub has %v neighbours, want about %.0f; the largest degree is %v", hub, want, degree[n-1])
+		t.Errorf("seed 1: the hub has %v neighbors, want about %.0f; the largest degree is %v", hub, want, degree[n-1])
 	}
 	if mean := float64(a.NNZ()) / n; degree[n/2] > mean/2 || degree[n/20] != 0 {
 		t.Errorf("mean degree %.1f, median %v, of the twentieth part %v", mean, degree[n/2], degree[n/20])

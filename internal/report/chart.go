@@ -234,8 +234,8 @@ func (c *Chart) draw(width, height float64, whole bool) (*drawing, frame) {
 		line(inkGrid, point{at, f.top}, point{at, bottom})
 		line(inkAxis, point{at, bottom}, point{at, bottom + 5})
 		half := t.label.width(tickSize) / 2
-		centre := max(min(at, width-2-half), half+2)
-		d.items = append(d.items, item{curve: -1, ink: inkMuted, text: t.label, at: point{centre, bottom + 19}, size: tickSize, align: 0.5})
+		center := max(min(at, width-2-half), half+2)
+		d.items = append(d.items, item{curve: -1, ink: inkMuted, text: t.label, at: point{center, bottom + 19}, size: tickSize, align: 0.5})
 	}
 	for _, v := range f.x.minor {
 		at := f.at(v, f.y.lo).x

@@ -56,8 +56,8 @@ func (g *Gallery) picture(i int) *image.NRGBA {
 		if v = min(max(v, 0), 1); g.Inverted {
 			v = 1 - v
 		}
-		grey := uint8(math.Round(255 * v))
-		img.SetNRGBA(p%g.W, p/g.W, color.NRGBA{grey, grey, grey, 255})
+		gray := uint8(math.Round(255 * v))
+		img.SetNRGBA(p%g.W, p/g.W, color.NRGBA{gray, gray, gray, 255})
 	}
 	return img
 }
@@ -155,7 +155,7 @@ func (b *svgWriter) pictures(g *Gallery) error {
 		}
 		at := g.cell(i)
 		b.printf(`<g><title>%d</title><rect x="%d" y="%d" width="%d" height="%d" fill="none" %s stroke-width="2"/>`, i+1, at.Min.X, at.Min.Y,
-			at.Dx(), at.Dy(), b.colour(inkAxis, "stroke"))
+			at.Dx(), at.Dy(), b.color(inkAxis, "stroke"))
 		b.printf(`<image x="%d" y="%d" width="%d" height="%d" preserveAspectRatio="none" image-rendering="pixelated" href="data:image/png;base64,%s"/></g>`+"\n",
 			at.Min.X, at.Min.Y, at.Dx(), at.Dy(), base64.StdEncoding.EncodeToString(file.Bytes()))
 	}

@@ -119,15 +119,15 @@ func TestChartPNG(t *testing.T) {
 		if w := img.Bounds().Dx(); w != wholeWidth*pixelsAUnit {
 			t.Errorf("%s: %d pixels wide", c.Name, w)
 		}
-		colours := map[[3]uint32]bool{}
+		colors := map[[3]uint32]bool{}
 		for y := range img.Bounds().Dy() {
 			for x := range img.Bounds().Dx() {
 				r, g, b, _ := img.At(x, y).RGBA()
-				colours[[3]uint32{r, g, b}] = true
+				colors[[3]uint32{r, g, b}] = true
 			}
 		}
-		if len(colours) < 3 {
-			t.Errorf("%s: %d colours", c.Name, len(colours))
+		if len(colors) < 3 {
+			t.Errorf("%s: %d colors", c.Name, len(colors))
 		}
 	}
 }

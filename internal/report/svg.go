@@ -70,8 +70,8 @@ func (b *svgWriter) items(d *drawing) {
 	}
 }
 
-// colour returns the attributes that make attr, fill or stroke, the given ink.
-func (b *svgWriter) colour(ink ink, attr string) string {
+// color returns the attributes that make attr, fill or stroke, the given ink.
+func (b *svgWriter) color(ink ink, attr string) string {
 	if b.inline {
 		return fmt.Sprintf(`class="ink%d" %s="currentColor"`, ink, attr)
 	}
@@ -79,9 +79,9 @@ func (b *svgWriter) colour(ink ink, attr string) string {
 }
 
 func (b *svgWriter) item(it *item) {
-	colour := func(attr string) string { return b.colour(it.ink, attr) }
+	color := func(attr string) string { return b.color(it.ink, attr) }
 	if it.lines != nil {
-		b.printf(`<path %s fill="none" stroke-width="%s"`, colour("stroke"), num(it.width))
+		b.printf(`<path %s fill="none" stroke-width="%s"`, color("stroke"), num(it.width))
 		if it.curve >= 0 {
 			b.WriteString(` stroke-linejoin="round"`)
 		}
@@ -101,7 +101,7 @@ func (b *svgWriter) item(it *item) {
 		b.WriteString("\"/>\n")
 	}
 	if it.marks != nil {
-		b.printf(`<path %s d="`, colour("fill"))
+		b.printf(`<path %s d="`, color("fill"))
 		for _, p := range it.marks {
 			for i, q := range it.mark.outline(p) {
 				b.printf("%c%s %s", "ML"[index(i > 0)], num(q.x), num(q.y))
@@ -118,7 +118,7 @@ func (b *svgWriter) item(it *item) {
 		case 1:
 			anchor = ` text-anchor="end"`
 		}
-		b.printf(`<text %s x="%s" y="%s" font-size="%s"%s>%s`, colour("fill"), num(it.at.x), num(it.at.y), num(it.size), anchor, esc(it.text.text))
+		b.printf(`<text %s x="%s" y="%s" font-size="%s"%s>%s`, color("fill"), num(it.at.x), num(it.at.y), num(it.size), anchor, esc(it.text.text))
 		if it.text.sup != "" {
 			b.printf(`<tspan dy="%s" font-size="%s">%s</tspan>`, num(-supRise*it.size), num(supSize*it.size), esc(it.text.sup))
 		}
