@@ -3,12 +3,17 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"symnmf"
 )
+
+// textWidth is the most columns that lines of text take.
+const textWidth = 100
 
 func newMethods(s *streams) *cobra.Command {
 	var verbose bool
@@ -47,9 +52,32 @@ func listMethods(s *streams, verbose bool) error {
 		}
 		fmt.Fprintf(w, "\nKnobs of %s, for --set, with their defaults:\n", m.Name)
 		for _, k := range m.Knobs {
-			fmt.Fprintf(t, "  %s=%s\t%s\n", k.Name, k.Default, k.Doc)
+			fmt.Fprintf(w, "  %s=%s\n%s", k.Name, k.Default, wrapped(k.Doc, "      "))
 		}
-		t.Flush()
 	}
 	return w.Flush()
+}
+
+// wrapped returns the words of text in lines of at most textWidth runes, if words are no longer, each after indent.
+func wrapped(text, indent string) string {
+	var b strings.Builder
+	room := 0
+	for _, word := range strings.Fields(text) {
+		size := utf8.RuneCountInString(word)
+		switch {
+		case b.Len() > 0 && size+1 <= room:
+			b.WriteByte(' ')
+			room--
+		case b.Len() > 0:
+			b.WriteByte('\n')
+			fallthrough
+		default:
+			b.WriteString(indent)
+			room = textWidth - utf8.RuneCountInString(indent)
+		}
+		b.WriteString(word)
+		room -= size
+	}
+	b.WriteByte('\n')
+	return b.String()
 }

@@ -886,3 +886,20 @@ func TestHoldDir(t *testing.T) {
 		t.Error("a directory that is not there is held")
 	}
 }
+
+// TestWrapped: lines are as long as they may be, in runes, and no word is lost or cut.
+func TestWrapped(t *testing.T) {
+	long := strings.Repeat("λ", textWidth+1)
+	full := strings.Repeat("λ", textWidth-6)
+	for _, tc := range []struct{ text, want string }{
+		{"", "\n"},
+		{"one  two", "  one two\n"},
+		{full + " abc d", "  " + full + " abc\n  d\n"},
+		{full + " abcd", "  " + full + "\n  abcd\n"},
+		{"a " + long + " b", "  a\n  " + long + "\n  b\n"},
+	} {
+		if got := wrapped(tc.text, "  "); got != tc.want {
+			t.Errorf("%q: %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}
