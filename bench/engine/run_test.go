@@ -42,6 +42,9 @@ func TestFind(t *testing.T) {
 			}
 		}
 		found, err := task.find(1e-6, 3, 20*time.Millisecond)
+		for limit := 100 * time.Millisecond; err == nil && found.sweeps < 1 && limit < time.Minute; limit *= 5 { // busy processors
+			found, err = task.find(1e-6, 3, limit)
+		}
 		if err != nil || found.reached || !(found.relErr > 1e-6 && found.relErr < 1) || found.sweeps < 1 {
 			t.Errorf("%s: an error that cannot be reached: %+v, %v", method, found, err)
 		}
