@@ -165,7 +165,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, g
 	s.end()
 
 	// What bounds them.
-	x := make([]float64, 128*128)
+	x := ones(128 * 128) // fresh zeros would all be one page of memory, which some processors read more slowly
 	c := make([]float64, 128*48)
 	perMadd := least(20, func() {
 		for range 50 {
