@@ -9,8 +9,9 @@ import (
 	"symnmf/matrix"
 )
 
-// BenchmarkCompress compresses the inner products of cbcl, 2429 faces of 361 pixels, to 80 columns: formed in double and single
-// precision, of the points, and normalized. err is ‖A − U·diag(λ)·Uᵀ‖/‖A‖.
+// BenchmarkCompress compresses A = XᵀX of cbcl, 2429 faces of 361 pixels, to 80 columns: A formed in double
+// precision, A formed in single precision, the operator of the points, and that operator normalized. It
+// reports ‖A − U·diag(λ)·Uᵀ‖/‖A‖ as err.
 func BenchmarkCompress(b *testing.B) {
 	points := sharedPoints(b, "cbcl")
 	n := points.Dim()

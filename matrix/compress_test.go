@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// orthogonal returns an n×k matrix of orthonormal columns, by Gram and Schmidt's method done twice.
+// orthogonal returns an n×k matrix of orthonormal columns, found by the Gram–Schmidt process applied twice.
 func orthogonal(rng *rand.Rand, n, k int) naive {
 	q := draw(rng, k, n, 1) // by columns
 	for j := range q {
@@ -36,7 +36,7 @@ func orthogonal(rng *rand.Rand, n, k int) naive {
 	return q.transpose()
 }
 
-// entries returns A.
+// entries returns A written out.
 func entries(a Operator) naive {
 	return rowsOf(multiply(a, identity(a.Dim()), 1))
 }
@@ -54,6 +54,7 @@ func (m naive) distance(o naive) float64 {
 
 func (m naive) norm() float64 { return m.distance(zeros(len(m), len(m[0]))) }
 
+// fromDense returns the operator of m, which may be asymmetric by rounding.
 func fromDense(t testing.TB, m naive) *SymDense {
 	t.Helper()
 	a, err := FromDense(m.dense(), 1e-12)
@@ -63,6 +64,7 @@ func fromDense(t testing.TB, m naive) *SymDense {
 	return a
 }
 
+// compress returns what Compress returns, and ends the test on an error.
 func compress(t testing.TB, a Operator, c Compression) (Operator, float64) {
 	t.Helper()
 	l, errNorm, err := Compress(context.Background(), a, c)
@@ -72,10 +74,11 @@ func compress(t testing.TB, a Operator, c Compression) (Operator, float64) {
 	return l, errNorm
 }
 
+// columns returns the number of columns that a low rank keeps.
 func columns(a Operator) int { return int(a.Stored()) / a.Dim() }
 
-// TestCompressRecovers: a matrix of rank 5 comes back, of rank 5, from more columns than that, at any scale and by way of any
-// operator.
+// TestCompressRecovers: a matrix of rank 5 is recovered, with rank 5, from 5 columns or more, at any scale
+// and from any kind of operator.
 func TestCompressRecovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20, 20))
 	u := orthogonal(rng, 60, 5)
@@ -101,15 +104,15 @@ func TestCompressRecovers(t *testing.T) {
 					t.Errorf("2^%d·%s, %+v: rank %d, want 5", e, name, c, columns(l))
 				}
 				if errNorm = math.Ldexp(errNorm, -e); errNorm > 3e-7 {
-					t.Errorf("2^%d·%s, %+v: error %.2g told, want none", e, name, c, errNorm)
+					t.Errorf("2^%d·%s, %+v: error reported as %.2g, want at most 3e-7", e, name, c, errNorm)
 				}
 			}
 		}
 	}
 }
 
-// TestCompressDecays compares the error on falling spectra with the least possible, Σλ² over the eigenvalues left out, and
-// what Compress says of it with the truth.
+// TestCompressDecays compares the error on decaying spectra with the least possible, √Σλ² over the
+// eigenvalues left out, and compares the error that Compress reports with the error found.
 func TestCompressDecays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 21))
 	const n = 120
@@ -132,7 +135,7 @@ func TestCompressDecays(t *testing.T) {
 			l, told := compress(t, a, c)
 			want, most := c.Keep, 1.1
 			if want == 0 {
-				want, most = c.Columns, 1.5 // the last vectors have had nobody behind them to take what is not theirs
+				want, most = c.Columns, 1.5 // the last vectors have no spare columns behind them to take up the rest
 			}
 			if columns(l) != want {
 				t.Errorf("%s, %+v: rank %d, want %d", name, c, columns(l), want)
@@ -144,17 +147,21 @@ func TestCompressDecays(t *testing.T) {
 			least := math.Sqrt(sq)
 			found := entries(l).distance(m)
 			if found > most*least || found < least*(1-1e-9) {
-				t.Errorf("%s, %+v: error %.6g, the least is %.6g", name, c, found, least)
+				t.Errorf("%s, %+v: error %.6g, the least possible is %.6g", name, c, found, least)
 			}
 			if !(math.Abs(told-found) <= 1e-7*a.Norm()) {
-				t.Errorf("%s, %+v: error %.9g told, %.9g found", name, c, told, found)
+				t.Errorf("%s, %+v: error reported as %.9g, found %.9g", name, c, told, found)
 			}
 		}
 	}
 }
 
-// TestSketch: A·Ω by groups of items is that of the whole Ω, of a dense A and of points, for any number of workers; items have their numbers in as many columns, no fewer than one less,
-// each column has some everywhere, and few columns or none to spare have all.
+// TestSketch: A·Ω computed by groups of items equals A times the whole Ω, for a dense A and for points, with
+// and without the diagonal, and has the same bits for any number of workers.
+//
+// Each item has numbers in as many columns as it should, or in one fewer. Each column has numbers everywhere:
+// no long run of neighboring items is without one. If there are few columns, or none to spare, all items have
+// numbers in all columns.
 func TestSketch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 23))
 	for _, tc := range []struct {
@@ -172,11 +179,11 @@ func TestSketch(t *testing.T) {
 				}
 			}
 			if has > tc.width || has < tc.width-1 || has == 0 {
-				t.Fatalf("n = %d, %d columns: item %d has %d, want %d", tc.n, tc.columns, i, has, tc.width)
+				t.Fatalf("n = %d, %d columns: item %d has numbers in %d columns, want %d", tc.n, tc.columns, i, has, tc.width)
 			}
 		}
 		for j := range tc.columns {
-			longest, since := 0, 0 // items in turn that the column has none of
+			longest, since := 0, 0 // runs of items without a number in the column
 			for i := range tc.n {
 				if since++; omega.At(i, j) != 0 {
 					since = 0
@@ -184,7 +191,7 @@ func TestSketch(t *testing.T) {
 				longest = max(longest, since)
 			}
 			if most := s.groups * s.together; longest >= most || longest > max(tc.n/2, 1) {
-				t.Fatalf("n = %d, %d columns: column %d misses %d items next to each other", tc.n, tc.columns, j, longest)
+				t.Fatalf("n = %d, %d columns: column %d has no number for %d neighboring items", tc.n, tc.columns, j, longest)
 			}
 		}
 		m := drawSymmetric(rng, tc.n, 1)
@@ -198,17 +205,18 @@ func TestSketch(t *testing.T) {
 			first := s.times(a, 1)
 			for k, v := range first.data {
 				if !(math.Abs(v-want.data[k]) <= 1e-12*a.Norm()) {
-					t.Fatalf("n = %d, %d columns, %s: number %d is %v, want %v", tc.n, tc.columns, name, k, v, want.data[k])
+					t.Fatalf("n = %d, %d columns, %s: number %d of A·Ω is %v, want %v", tc.n, tc.columns, name, k, v, want.data[k])
 				}
 			}
 			if !slices.Equal(s.times(a, 3).data, first.data) {
-				t.Errorf("n = %d, %d columns, %s: other bits with three workers", tc.n, tc.columns, name)
+				t.Errorf("n = %d, %d columns, %s: three workers give other bits than one", tc.n, tc.columns, name)
 			}
 		}
 	}
 }
 
-// TestCompressManyColumns: where there are so many columns that items have numbers in some of them only, what is left out is as little as with numbers in all, to some percent, and what Compress says of it is true.
+// TestCompressManyColumns: with so many columns that items have numbers in only some of them, the error is
+// within 8 % of the error with numbers everywhere, and the error that Compress reports is the error found.
 func TestCompressManyColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(24, 24))
 	const n = 240
@@ -217,7 +225,7 @@ func TestCompressManyColumns(t *testing.T) {
 		"inverse":   func(k int) float64 { return 1 / float64(k+1) },
 		"slow":      func(k int) float64 { return 1 / math.Sqrt(float64(k+1)) },
 	} {
-		for _, parts := range []int{1, 3} { // eigenvectors of all items, or of a third of them each
+		for _, parts := range []int{1, 3} { // each eigenvector covers all items, or a third of them
 			m := zeros(n, n)
 			for p := range parts {
 				size := n / parts
@@ -247,14 +255,15 @@ func TestCompressManyColumns(t *testing.T) {
 				l, told := compress(t, a, c)
 				found := entries(l).distance(m)
 				if found > 1.08*math.Sqrt(sq) || !(math.Abs(told-found) <= 1e-7*a.Norm()) {
-					t.Errorf("%s, %d parts, %+v: error %.6g, %.6g told, with numbers everywhere %.6g", name, parts, c, found, told, math.Sqrt(sq))
+					t.Errorf("%s, %d parts, %+v: error %.6g, reported as %.6g, with numbers everywhere %.6g", name, parts, c, found, told, math.Sqrt(sq))
 				}
 			}
 		}
 	}
 }
 
-// TestNoWorkers: a number of goroutines left at 0 is one, also for sparse points, whose rows of Z are dealt out.
+// TestNoWorkers: Workers left at 0 means one goroutine, also for sparse points, whose rows of Z are divided
+// among goroutines.
 func TestNoWorkers(t *testing.T) {
 	x, err := NewCSR(4, 6, []int64{0, 2, 3, 5, 6}, []int32{0, 3, 1, 2, 5, 4}, []float64{1, 2, 3, 4, 5, 6})
 	if err != nil {
@@ -269,6 +278,8 @@ func TestNoWorkers(t *testing.T) {
 	}
 }
 
+// TestCompressDoesNotDependOnWorkers: the result has the same bits for any number of workers, and other bits
+// for another seed.
 func TestCompressDoesNotDependOnWorkers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(22, 22))
 	x := draw(rng, 700, 30, 0.5)
@@ -290,31 +301,33 @@ func TestCompressDoesNotDependOnWorkers(t *testing.T) {
 				want = got
 				other, _ := compress(t, a, Compression{Columns: 10, Power: 1, Seed: 4, Workers: 1})
 				if slices.Equal(multiply(other, h, 1).data, want.data) {
-					t.Errorf("%s: another seed gives the same", name)
+					t.Errorf("%s: another seed gives the same result", name)
 				}
 			}
 			if !slices.Equal(got.data, want.data) {
-				t.Errorf("%s: %d workers give another answer", name, workers)
+				t.Errorf("%s: %d workers give another result", name, workers)
 			}
 		}
 	}
 }
 
+// TestCompressSmall checks the results for a zero matrix, a 1×1 matrix and an empty one, the number of
+// products, and that invalid settings are refused.
 func TestCompressSmall(t *testing.T) {
 	l, errNorm := compress(t, fromDense(t, zeros(4, 4)), Compression{Columns: 3, Power: 1})
 	if columns(l) != 0 || errNorm != 0 || l.Norm() != 0 || entries(l).norm() != 0 {
-		t.Errorf("of zero: rank %d, error %v, norm %v", columns(l), errNorm, l.Norm())
+		t.Errorf("zero matrix: rank %d, error %v, norm %v", columns(l), errNorm, l.Norm())
 	}
 	l, errNorm = compress(t, fromDense(t, naive{{-3}}), Compression{Columns: 1})
 	if v := entries(l)[0][0]; !(math.Abs(v+3) <= 1e-15) || errNorm > 1e-7 || l.Negatives().Count != 1 {
-		t.Errorf("of −3: %v, error %v, negatives %+v", v, errNorm, l.Negatives())
+		t.Errorf("1×1 matrix of −3: %v, error %v, negatives %+v", v, errNorm, l.Negatives())
 	}
 	empty, err := FromDense(NewDense(0, 0, nil), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l, errNorm = compress(t, empty, Compression{Columns: 2, Power: 1}); l.Dim() != 0 || errNorm != 0 {
-		t.Errorf("of nothing: %d×%d, error %v", l.Dim(), l.Dim(), errNorm)
+		t.Errorf("empty matrix: %d×%d, error %v", l.Dim(), l.Dim(), errNorm)
 	}
 	multiply(l, NewDense(0, 2, nil), 1)
 	counted := &counter{Operator: fromDense(t, naive{{2, 1}, {1, 2}})}
@@ -341,7 +354,8 @@ func (c *counter) NewProduct(h *Dense, workers int) Product {
 	return c.Operator.NewProduct(h, workers)
 }
 
-// TestOrthonormalize: an orthonormal basis of just the columns given, whatever their condition.
+// TestOrthonormalize: the result is an orthonormal basis of the space of the given columns, whatever their
+// condition, and the columns themselves do not change.
 func TestOrthonormalize(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 23))
 	const n, k = 300, 14
@@ -360,7 +374,7 @@ func TestOrthonormalize(t *testing.T) {
 				repeated[i][j] = 0
 			}
 			graded[i][j] *= math.Pow(10, float64(-10*j))
-			alike[i][j] = base[i][0] + math.Pow(10, -float64(j))*base[i][j] // ever more like the first
+			alike[i][j] = base[i][0] + math.Pow(10, -float64(j))*base[i][j] // ever closer to the first
 			rounded[i][j] = base[i][0] + 1e-13*base[i][1] + 0x1p-53*rng.Float64()*base[i][0]
 			for l := range k {
 				falling[i][j] += base[i][l] * math.Pow(10, -float64(l)) * mixed[l][j] // condition 1e13
@@ -392,7 +406,7 @@ func TestOrthonormalize(t *testing.T) {
 	for _, c := range cases {
 		y := c.y.dense()
 		q := orthonormalize(y, 2)
-		if q.cols != c.rank && c.rank >= 0 { // how many vectors rounding makes is its own affair
+		if q.cols != c.rank && c.rank >= 0 { // where rank is −1, rounding decides how many vectors there are
 			t.Errorf("%s: %d vectors, want %d", c.name, q.cols, c.rank)
 		}
 		if !slices.Equal(y.data, c.y.dense().data) {
@@ -413,19 +427,20 @@ func TestOrthonormalize(t *testing.T) {
 				off += (c.y[i][j] - inside[i][j]) * (c.y[i][j] - inside[i][j])
 			}
 			if math.Sqrt(off) > 2e-14*math.Sqrt(norm) {
-				t.Errorf("%s: column %d, of norm %.2g, is %.2g outside", c.name, j, math.Sqrt(norm), math.Sqrt(off))
+				t.Errorf("%s: column %d, of norm %.2g, lies %.2g outside the basis", c.name, j, math.Sqrt(norm), math.Sqrt(off))
 			}
 		}
 	}
 }
 
-// TestRestOfColumns compares with Gram and Schmidt's method: columns that hang together have nothing left.
+// TestRestOfColumns compares restOfColumns with the Gram–Schmidt process. Columns that depend on earlier ones
+// leave nothing.
 func TestRestOfColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 21))
 	const n, k = 30, 9
 	y := draw(rng, k, n, 1) // by columns
 	for i := range n {
-		y[1][i] *= 1e6 // beside which what others have is next to rounding
+		y[1][i] *= 1e6 // so large that its rounding is as large as other columns, or nearly
 		y[6][i] = y[1][i] - 2*y[4][i]
 		y[7][i] = 0
 	}
@@ -461,26 +476,30 @@ func TestRestOfColumns(t *testing.T) {
 			free = append(free, v)
 		}
 		if got := restOfColumns(gram(y.transpose().dense(), 1), keep); !(math.Abs(got-want) <= 1e-12*(want+k*n)) {
-			t.Errorf("%d columns kept: %v is left, want %v", keep, got, want)
+			t.Errorf("%d columns kept: the rest is %v, want %v", keep, got, want)
 		}
 	}
 }
 
-// TestCompressNear: what is far is given up, and said to be about as far as it is, where items have numbers in all columns and where in some; what is near is not, be what is left of many directions or of few, is no farther than it is told, and hardly farther than without Near.
+// TestCompressNear: if A is far from every matrix of rank Keep, Compress gives up and reports about the right
+// distance, whether items have numbers in all columns or in some.
+//
+// If A is near, Compress does not give up, whether the rest of A has many directions or few. The result is
+// then no farther from A than reported, and hardly farther than without Near.
 func TestCompressNear(t *testing.T) {
 	rng := rand.New(rand.NewPCG(25, 25))
 	for _, tc := range []struct{ n, rank, keep, columns int }{{200, 6, 10, 15}, {320, 50, 60, 70}} {
 		u := orthogonal(rng, tc.n, tc.n)
 		for _, rest := range []float64{0, 1e-3, 0.019, 0.05, 0.5, 2} {
-			for _, falls := range []float64{1, 0.9} { // from one eigenvalue to the next, beyond the first
-				lambda, sq := make([]float64, tc.n), 0.0 // of 1, rank of them, and others that are rest·√rank together
+			for _, falls := range []float64{1, 0.9} { // factor from one eigenvalue to the next, beyond the first rank of them
+				lambda, sq := make([]float64, tc.n), 0.0 // rank eigenvalues are 1; the others together have norm rest·√rank
 				for k := range lambda {
 					if lambda[k] = 1; k >= tc.rank {
 						lambda[k] = math.Pow(falls, float64(k-tc.rank))
 						sq += lambda[k] * lambda[k]
 					}
 				}
-				beyond := 0.0 // what no such rank has
+				beyond := 0.0 // Σλ² of what no matrix of rank keep has
 				for k := range lambda[tc.rank:] {
 					v := &lambda[tc.rank+k]
 					if *v *= rest * math.Sqrt(float64(tc.rank)/sq); tc.rank+k >= tc.keep {
@@ -495,17 +514,17 @@ func TestCompressNear(t *testing.T) {
 					switch {
 					case relative > 0.2:
 						if least := math.Sqrt(beyond) * 0x1p-200; !errors.Is(err, ErrFar) || got != nil || norm < 0.6*least || norm > 4*least {
-							t.Errorf("%+v, ‖A−Ã‖ = %v·‖A‖ or more, falling by %v, seed %d: %v, error %v, distance %v, want about %v", tc, relative, falls, seed, got, err, norm, least)
+							t.Errorf("%+v, ‖A−Ã‖ = %v·‖A‖ or more, falling by %v, seed %d: %v, error %v, distance %v, want ErrFar and about %v", tc, relative, falls, seed, got, err, norm, least)
 						}
 					case relative < c.Near:
 						if err != nil || norm > 1.5*c.Near*a.Norm() {
-							t.Fatalf("%+v, ‖A−Ã‖ = %v·‖A‖ or more, falling by %v, seed %d: distance %v, %v", tc, relative, falls, seed, norm/a.Norm(), err)
+							t.Fatalf("%+v, ‖A−Ã‖ = %v·‖A‖ or more, falling by %v, seed %d: distance %v·‖A‖, error %v", tc, relative, falls, seed, norm/a.Norm(), err)
 						}
 						c.Near = 0
 						_, most := compress(t, a, c)
 						found := entries(got.Scaled(0x1p200)).distance(entries(a.Scaled(0x1p200))) * 0x1p-200
 						if rounding := 1e-7 * a.Norm(); found > 1.08*most+rounding || norm < found-rounding {
-							t.Errorf("%+v, ‖A−Ã‖ = %v·‖A‖, seed %d: distance %v, %v told, %v without Near", tc, relative, seed, found, norm, most)
+							t.Errorf("%+v, ‖A−Ã‖ = %v·‖A‖, seed %d: distance %v, reported as %v, without Near %v", tc, relative, seed, found, norm, most)
 						}
 					}
 				}
@@ -513,11 +532,11 @@ func TestCompressNear(t *testing.T) {
 		}
 	}
 	if _, _, err := Compress(context.Background(), fromDense(t, naive{{1, 0}, {0, 1}}), Compression{Columns: 2, Near: math.NaN()}); !errors.Is(err, ErrCompression) {
-		t.Errorf("a Near that is no number: %v", err)
+		t.Errorf("Near is NaN: error %v, want ErrCompression", err)
 	}
 }
 
-// watched is an operator that calls before before each product.
+// watched is an operator that calls its function before ahead of each product.
 type watched struct {
 	Operator
 	before func()
@@ -530,7 +549,8 @@ func (w watched) NewProduct(h *Dense, workers int) Product {
 	return w.Operator.NewProduct(h, workers)
 }
 
-// TestCompressCancelled: ctx is asked between any two products and after the last, and none comes after it says that it is cancelled.
+// TestCompressCancelled: Compress checks ctx between any two products and after the last one, and makes no
+// product after ctx has reported that it is cancelled.
 func TestCompressCancelled(t *testing.T) {
 	groups := cliques(6, 4, 0) // of rank 6 with the diagonal
 	for i := range groups {
@@ -549,18 +569,19 @@ func TestCompressCancelled(t *testing.T) {
 			}
 		}}
 		if _, _, err := Compress(ctx, a, c); err != nil || products < 2 || unasked > 0 || ctx.count == last {
-			t.Fatalf("%+v: asked %d times, %d before the last product, %d of %d come without asking, %v", c, ctx.count, last, unasked, products, err)
+			t.Fatalf("%+v: asked %d times, %d before the last product, %d of %d products made without asking, error %v", c, ctx.count, last, unasked, products, err)
 		}
 		for from := range ctx.count {
 			*ctx, last = asks{Context: context.Background(), from: from}, -1
 			if got, _, err := Compress(ctx, a, c); !errors.Is(err, context.Canceled) || got != nil || late > 0 {
-				t.Errorf("%+v, cancelled when asked for the %d-th time: %v, %v, %d products after that", c, from+1, got, err, late)
+				t.Errorf("%+v, cancelled at call %d of Err: %v, error %v, %d products after that", c, from+1, got, err, late)
 			}
 		}
 	}
 }
 
-// TestCompressRange: norms near the ends of float64 are those of the same numbers in the middle of it.
+// TestCompressRange: for a matrix near either end of the range of float64, the distance is that of the same
+// matrix of moderate size, scaled, and the norm of the result is near that of A.
 func TestCompressRange(t *testing.T) {
 	diagonal := zeros(12, 12)
 	for i := range diagonal {
@@ -578,7 +599,7 @@ func TestCompressRange(t *testing.T) {
 		a := fromDense(t, diagonal)
 		got, apart, err := Compress(context.Background(), a, c)
 		if err != nil || !(math.Abs(math.Ldexp(apart, -e)-want) <= 1e-12*want) || !(math.Abs(got.Norm()/a.Norm()-1) < 0.3) {
-			t.Errorf("times 2^%d: %v apart, want %v, norm %v of %v, %v", e, math.Ldexp(apart, -e), want, got, a.Norm(), err)
+			t.Errorf("times 2^%d: distance %v, want %v; low rank %v for ‖A‖ = %v; error %v", e, math.Ldexp(apart, -e), want, got, a.Norm(), err)
 		}
 	}
 }

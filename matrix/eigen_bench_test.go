@@ -40,6 +40,7 @@ func ExampleEigen() {
 	// 0.7071
 }
 
+// readTable reads a table from a file, and ends the test on an error.
 func readTable(t testing.TB, path string) matrix.Table {
 	t.Helper()
 	m, err := matio.Open(path, matio.Options{})
@@ -49,7 +50,7 @@ func readTable(t testing.TB, path string) matrix.Table {
 	return m.Matrix()
 }
 
-// TestEigenGolden compares with eigenvalues and bounds by NumPy.
+// TestEigenGolden compares eigenvalues and lower bounds with those computed by NumPy.
 func TestEigenGolden(t *testing.T) {
 	const dir = "../testdata/golden/"
 	for _, name := range []string{"lowrank40", "fullrank60", "graph80", "text120", "zerorows50", "cp5"} {
@@ -90,7 +91,7 @@ func TestEigenGolden(t *testing.T) {
 					t.Errorf("%s: λ[%d] = %v, want %v", name, l, v, want[l])
 				}
 			}
-			// LowerBound rounds down by up to 2⁻⁴⁴ in the square, which is all there is of the bounds that are 0.
+			// LowerBound rounds the square down by up to 2⁻⁴⁴. Where it returns 0, that is the whole bound.
 			got := matrix.LowerBound(pairs.Values, golden.NormA, golden.R)
 			if got > golden.Bound || got*got < golden.Bound*golden.Bound-0x1.1p-44 {
 				t.Errorf("%s: bound %v, want %v", name, got, golden.Bound)
@@ -99,7 +100,8 @@ func TestEigenGolden(t *testing.T) {
 	}
 }
 
-// dataSets are real points with the least relative error of rank k in percent, to the digits known.
+// dataSets lists real data sets, each with the least relative error of rank k in percent, to the digits
+// known.
 var dataSets = []struct {
 	name  string
 	k     int
@@ -109,7 +111,7 @@ var dataSets = []struct {
 	{"la1", 30, "30.359"}, {"ohscal", 30, "20.385"}, {"reviews", 30, "15.169"},
 }
 
-// sharedX reads the points of a real set, or skips by its name where it is not at hand.
+// sharedX reads the points of a real data set, or skips the test if the set is not at hand.
 func sharedX(t testing.TB, name string) matrix.Table {
 	t.Helper()
 	for _, file := range []string{"X.mtx.gz", "X.npy"} {
@@ -122,7 +124,7 @@ func sharedX(t testing.TB, name string) matrix.Table {
 	return nil
 }
 
-// sharedPoints returns the inner products of the columns of a real set.
+// sharedPoints returns the inner products of the columns of a real data set.
 func sharedPoints(t testing.TB, name string) matrix.Operator {
 	t.Helper()
 	a, err := matrix.Gram(sharedX(t, name), matrix.Columns, 2)
@@ -132,6 +134,8 @@ func sharedPoints(t testing.TB, name string) matrix.Operator {
 	return a
 }
 
+// TestEigenData checks on real data sets that all residuals are at most 1e-10·‖A‖₂ and that the lower bound
+// has the known digits.
 func TestEigenData(t *testing.T) {
 	for _, set := range dataSets {
 		t.Run(set.name, func(t *testing.T) {
@@ -149,6 +153,8 @@ func TestEigenData(t *testing.T) {
 	}
 }
 
+// BenchmarkEigen finds the k largest eigenvalues of the real data sets, and reports the number of products
+// and the largest residual.
 func BenchmarkEigen(b *testing.B) {
 	for _, set := range dataSets {
 		b.Run(fmt.Sprintf("%s/k=%d", set.name, set.k), func(b *testing.B) {
@@ -170,7 +176,7 @@ func BenchmarkEigen(b *testing.B) {
 	}
 }
 
-// BenchmarkEigenWhole has as many eigenpairs found as make Eigen reduce A whole.
+// BenchmarkEigenWhole asks for so many eigenpairs that Eigen reduces A whole.
 func BenchmarkEigenWhole(b *testing.B) {
 	for _, c := range []struct{ n, k int }{{100, 20}, {300, 100}, {600, 200}, {1000, 300}, {2000, 500}} {
 		a, err := matrix.FromDense(instance.FullRank(c.n, 1), 0)
@@ -189,7 +195,7 @@ func BenchmarkEigenWhole(b *testing.B) {
 	}
 }
 
-// BenchmarkEigenSym is gonum's reduction of the whole of CBCL's A.
+// BenchmarkEigenSym measures gonum's full eigendecomposition of cbcl's A, for comparison.
 func BenchmarkEigenSym(b *testing.B) {
 	b.Run("cbcl", func(b *testing.B) {
 		x := sharedX(b, "cbcl").(*matrix.Dense)

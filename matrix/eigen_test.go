@@ -15,12 +15,13 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// plain hides everything of an operator but the interface.
+// plain hides all methods of an operator but those of the interface.
 type plain struct{ Operator }
 
 func (p plain) Scaled(c float64) Operator { return plain{p.Operator.Scaled(c)} }
 
-// allEigenvalues returns those of a, decreasing: its diagonal if that is all of it, or by gonum.
+// allEigenvalues returns the eigenvalues of a in decreasing order: its diagonal if a is diagonal, otherwise
+// those found by gonum.
 func allEigenvalues(t testing.TB, a naive) []float64 {
 	t.Helper()
 	v, diagonal := make([]float64, len(a)), true
@@ -41,6 +42,7 @@ func allEigenvalues(t testing.TB, a naive) []float64 {
 	return v
 }
 
+// eigenpairs returns what Eigen returns, and ends the test on an error.
 func eigenpairs(t testing.TB, a Operator, k int, opt EigenOptions) *Eigenpairs {
 	t.Helper()
 	res, err := Eigen(context.Background(), a, k, opt)
@@ -54,7 +56,7 @@ func eigenpairs(t testing.TB, a Operator, k int, opt EigenOptions) *Eigenpairs {
 func checkPairs(t *testing.T, name string, a naive, want []float64, k int, tol float64, res *Eigenpairs) {
 	t.Helper()
 	if len(res.Values) != k || len(res.Residuals) != k || len(res.Failed) != 0 || res.Limited {
-		t.Fatalf("%s: %d values, %d residuals, failed %v, limited %v, want %d, %d, none, not", name,
+		t.Fatalf("%s: %d values, %d residuals, failed %v, limited %v, want %d, %d, none, false", name,
 			len(res.Values), len(res.Residuals), res.Failed, res.Limited, k, k)
 	}
 	n := len(a)
@@ -77,12 +79,13 @@ func checkPairs(t *testing.T, name string, a naive, want []float64, k int, tol f
 			sq += d * d
 		}
 		if r := math.Sqrt(sq); r > tol+1e-14 || !(math.Abs(r-res.Residuals[l]/norm2) <= 1e-14) {
-			t.Errorf("%s: residual %d is %.3g of ‖A‖₂, and %.3g by Eigen", name, l, r, res.Residuals[l]/norm2)
+			t.Errorf("%s: residual %d is %.3g·‖A‖₂, reported as %.3g·‖A‖₂", name, l, r, res.Residuals[l]/norm2)
 		}
 	}
 	checkOrthonormal(t, name, res.Vectors)
 }
 
+// checkOrthonormal compares UᵀU with I.
 func checkOrthonormal(t *testing.T, name string, u *Dense) {
 	t.Helper()
 	for j := range u.cols {
@@ -101,6 +104,7 @@ func checkOrthonormal(t *testing.T, name string, u *Dense) {
 	}
 }
 
+// diagonal returns the diagonal matrix of d.
 func diagonal(d ...float64) naive {
 	a := zeros(len(d), len(d))
 	for i, v := range d {
@@ -109,7 +113,7 @@ func diagonal(d ...float64) naive {
 	return a
 }
 
-// TestEigenOperators has n ≤ 37, where A is reduced whole.
+// TestEigenOperators checks the eigenpairs of every kind of operator for n ≤ 37, where A is reduced whole.
 func TestEigenOperators(t *testing.T) {
 	for _, c := range operators(t) {
 		want := allEigenvalues(t, c.want)
@@ -124,7 +128,8 @@ func TestEigenOperators(t *testing.T) {
 	}
 }
 
-// TestEigenKrylov has n above twice the basis, so that only a part of ℝⁿ is ever spanned, and restarts.
+// TestEigenKrylov checks eigenpairs for n above twice the size of the basis, so that the basis never spans
+// more than a part of ℝⁿ and restarts are needed.
 func TestEigenKrylov(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 1))
 	sym := drawSymmetric(rng, 250, 0.2)
@@ -177,7 +182,8 @@ func TestEigenKrylov(t *testing.T) {
 	}
 }
 
-// TestEigenLarge has more rows than fit into 64 parts of 256, and sums the parts of different sizes in order.
+// TestEigenLarge has more rows than fit into 64 parts of 256. Parts of different sizes are summed in order,
+// so that three workers give the same bits as one.
 func TestEigenLarge(t *testing.T) {
 	const n, k = 20000, 5
 	ptr, col, val := []int64{0}, []int32{}, []float64{}
@@ -205,8 +211,8 @@ func TestEigenLarge(t *testing.T) {
 	}
 }
 
-// TestEigenSlow has copies of a value so near to the others that a second random block finds more of them only if it goes on
-// as long as the first.
+// TestEigenSlow has copies of an eigenvalue so near to the others that a second random block finds more of
+// them only if it goes on as long as the first.
 func TestEigenSlow(t *testing.T) {
 	const n, copies = 1500, 20 // one of them a little off
 	ptr, col, val := []int64{0}, []int32{}, []float64{}
@@ -236,7 +242,7 @@ func TestEigenSlow(t *testing.T) {
 	}
 }
 
-// cliques returns count cliques of size nodes each, without loops, and after them alone isolated nodes.
+// cliques returns count cliques of size nodes each, without loops, followed by alone isolated nodes.
 func cliques(count, size, alone int) naive {
 	a := zeros(count*size+alone, count*size+alone)
 	for c := range count {
@@ -251,7 +257,7 @@ func cliques(count, size, alone int) naive {
 	return a
 }
 
-// stars returns count stars of a hub and leaves.
+// stars returns count stars, each of a hub and the given number of leaves.
 func stars(count, leaves int) naive {
 	a := zeros(count*(leaves+1), count*(leaves+1))
 	for c := range count {
@@ -263,7 +269,7 @@ func stars(count, leaves int) naive {
 	return a
 }
 
-// repeated returns copies of b along the diagonal, and then d.
+// repeated returns copies of b along the diagonal, followed by d.
 func repeated(b naive, copies int, d ...float64) naive {
 	m := len(b)
 	a := diagonal(append(make([]float64, copies*m), d...)...)
@@ -275,8 +281,8 @@ func repeated(b naive, copies int, d ...float64) naive {
 	return a
 }
 
-// TestEigenMultiple has eigenvalues of multiplicity above that of a block, invariant subspaces smaller than a basis, and
-// the ends of the ranges of n, k and rank.
+// TestEigenMultiple has eigenvalues of a multiplicity above the size of a block, invariant subspaces smaller
+// than a basis, and n, k and rank at the ends of their ranges.
 func TestEigenMultiple(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 1))
 	ones := func(n int, v float64) []float64 { return slices.Repeat([]float64{v}, n) }
@@ -341,12 +347,13 @@ func TestEigenMultiple(t *testing.T) {
 	}
 }
 
-// TestEigenScale: 4·A has exactly 4 times the eigenvalues and the same vectors, up to the ends of the range.
+// TestEigenScale: c·A, for c a power of 4, has exactly c times the eigenvalues of A and the same vectors, up
+// to the ends of the range.
 func TestEigenScale(t *testing.T) {
 	for _, n := range []int{20, 200} {
 		a := drawSymmetric(rand.New(rand.NewPCG(13, 1)), n, 0.5)
 		base := eigenpairs(t, fromDense(t, a), 7, EigenOptions{})
-		for _, e := range []int{-2 * 249, 2, 2 * 249, 2 * 250} { // some 1e±150
+		for _, e := range []int{-2 * 249, 2, 2 * 249, 2 * 250} { // about 1e±150
 			c := zeros(n, n)
 			for i := range a {
 				for j, v := range a[i] {
@@ -364,30 +371,31 @@ func TestEigenScale(t *testing.T) {
 				t.Errorf("n = %d, 2^%d: ‖A‖₂ = %v, want %v", n, e, res.Norm2, math.Ldexp(base.Norm2, e))
 			}
 			if !slices.Equal(base.Vectors.data, res.Vectors.data) {
-				t.Errorf("n = %d, 2^%d: other vectors", n, e)
+				t.Errorf("n = %d, 2^%d: the vectors differ", n, e)
 			}
 		}
 		c := zeros(n, n)
 		for i := range a {
 			for j, v := range a[i] {
-				c[i][j] = v * 1e-150 // no power of 4
+				c[i][j] = v * 1e-150 // not a power of 4
 			}
 		}
 		checkPairs(t, "times 1e-150", c, allEigenvalues(t, c), 7, 1e-10, eigenpairs(t, fromDense(t, c), 7, EigenOptions{}))
 	}
-	for v := range 9 { // the scale has an exact root, which points are multiplied by
+	for v := range 9 { // points are multiplied by the root of the scale, which must be exact
 		x, err := Gram(naive{{float64(v + 1)}, {0}}.csr(t), Rows, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if res := eigenpairs(t, x, 1, EigenOptions{}); res.Values[0] != float64((v+1)*(v+1)) {
-			t.Errorf("a point at %d has the eigenvalue %v", v+1, res.Values[0])
+			t.Errorf("a point at %d: eigenvalue %v, want its square", v+1, res.Values[0])
 		}
 	}
 }
 
-// TestEigenRepeats: the same bits for any number of workers, others for another seed. n is above 256, so there are parts to
-// be summed.
+// TestEigenRepeats: the result has the same bits for any number of workers and, unless A is reduced whole,
+// other bits for another seed. Where it is not reduced whole, n is above 256, so that there are several parts
+// to sum.
 func TestEigenRepeats(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 1))
 	x := draw(rng, 700, 70, 0.2)
@@ -412,15 +420,15 @@ func TestEigenRepeats(t *testing.T) {
 			}
 			for l, v := range other.Values {
 				if !(math.Abs(v-first.Values[l]) <= 1e-12*first.Norm2) {
-					t.Errorf("%s: λ[%d] is %v and %v by seeds 3 and 4", kind, l, first.Values[l], v)
+					t.Errorf("%s: λ[%d] is %v with seed 3 and %v with seed 4", kind, l, first.Values[l], v)
 				}
 			}
 		}
 	}
 }
 
-// TestEigenLimit: what is there, with its residuals, and no error. The path graph has its largest eigenvalues close
-// together: 2·cos(πi/(n+1)), i = 1, 2, …
+// TestEigenLimit: at MaxProducts, Eigen returns the pairs it has, with their residuals and without an error.
+// The largest eigenvalues of the path graph are close together: 2·cos(πi/(n+1)), i = 1, 2, …
 func TestEigenLimit(t *testing.T) {
 	const n, k = 400, 4
 	a := zeros(n, n)
@@ -459,7 +467,7 @@ func TestEigenLimit(t *testing.T) {
 		}
 	}
 
-	// A tolerance between the residuals of one run sorts them.
+	// A tolerance between two residuals of a run decides which pairs have failed.
 	res = eigenpairs(t, op, k, EigenOptions{MaxProducts: 200})
 	for l := 1; l < k; l++ {
 		tol := math.Sqrt(res.Residuals[l-1]*res.Residuals[l]) / res.Norm2
@@ -471,7 +479,8 @@ func TestEigenLimit(t *testing.T) {
 		}
 	}
 
-	// Twenty copies of 2 take three random blocks; a limit that ends the run during the third cannot tell.
+	// Twenty copies of 2 take three random blocks. If a limit ends the run during the third, no pair has failed,
+	// but Eigen cannot tell whether copies are missing, so Limited is set.
 	d := make([]float64, 220)
 	for i := range d {
 		d[i] = float64(i) / 220
@@ -483,10 +492,11 @@ func TestEigenLimit(t *testing.T) {
 	res = eigenpairs(t, op, 24, EigenOptions{})
 	short := eigenpairs(t, op, 24, EigenOptions{MaxProducts: (res.Products - 24) * 3 / 4})
 	if res.Limited || !short.Limited || len(short.Failed) > 0 {
-		t.Errorf("limited %v, a quarter short %v, failed %v, want false, true, none", res.Limited, short.Limited, short.Failed)
+		t.Errorf("limited %v; with a quarter fewer products limited %v, failed %v; want false, true, none", res.Limited, short.Limited, short.Failed)
 	}
 
-	// Sixteen copies, after eight of which all other pairs are found before more copies are: a limit there leaves no pair at fault.
+	// Sixteen copies of 9: after eight of them, all other pairs are found before more copies are. A limit there
+	// leaves no failed pair, but Limited is set.
 	d = make([]float64, 220)
 	for i := range d {
 		d[i] = float64(i%100) / 100
@@ -500,18 +510,18 @@ func TestEigenLimit(t *testing.T) {
 		res := eigenpairs(t, op, 16, EigenOptions{MaxProducts: limit})
 		missing := math.Abs(res.Values[15]-9) > 1e-9
 		if missing && !res.Limited {
-			t.Errorf("limit %d: copies are missing of %v", limit, res.Values)
+			t.Errorf("limit %d: copies are missing from %v, but Limited is not set", limit, res.Values)
 		}
 		if missing && len(res.Failed) == 0 {
 			unnoticed++
 		}
 	}
 	if unnoticed == 0 {
-		t.Error("no limit leaves pairs without fault of which copies are missing")
+		t.Error("at no limit are copies missing without a failed pair")
 	}
 }
 
-// cancelling cancels at a product.
+// cancelling is an operator that calls cancel at product number *after.
 type cancelling struct {
 	Operator
 	cancel context.CancelFunc
@@ -529,7 +539,8 @@ func (c cancelling) NewProduct(h *Dense, workers int) Product {
 	return c.Operator.NewProduct(h, workers)
 }
 
-// TestEigenDifference: if A is a small difference of large matrices, the default tolerance is one that rounding allows.
+// TestEigenDifference: if A is a small difference of large matrices, the default tolerance is one that
+// rounding allows to reach.
 func TestEigenDifference(t *testing.T) {
 	for _, n := range []int{20, 500} { // reduced whole, and by a basis
 		twice := NewDense(n, 2, nil)
@@ -559,6 +570,7 @@ func TestEigenDifference(t *testing.T) {
 	}
 }
 
+// TestEigenCancel: after ctx is cancelled, Eigen makes no further product and returns only the error of ctx.
 func TestEigenCancel(t *testing.T) {
 	for _, n := range []int{100, 300} {
 		a := fromDense(t, drawSymmetric(rand.New(rand.NewPCG(15, 1)), n, 0.5))
@@ -573,7 +585,7 @@ func TestEigenCancel(t *testing.T) {
 	}
 }
 
-// TestEigenNoFeatures: points without coordinates.
+// TestEigenNoFeatures: points without coordinates have only eigenvalues of 0.
 func TestEigenNoFeatures(t *testing.T) {
 	sparse, err := NewCSR(300, 0, make([]int64, 301), nil, nil)
 	if err != nil {
@@ -591,13 +603,14 @@ func TestEigenNoFeatures(t *testing.T) {
 	}
 }
 
-// broken has NaN in its products.
+// broken is an operator with NaN in its products.
 type broken struct{ Operator }
 
 func (b broken) Scaled(float64) Operator        { return b }
 func (b broken) NewProduct(*Dense, int) Product { return b }
 func (b broken) RowsTo(dst []float64, _, _ int) { dst[0] = math.NaN() }
 
+// TestEigenErrors: products with NaN, invalid settings and an empty matrix are errors.
 func TestEigenErrors(t *testing.T) {
 	for _, n := range []int{100, 300} {
 		if res, err := Eigen(context.Background(), broken{fromDense(t, zeros(n, n))}, 1, EigenOptions{}); res != nil || !errors.Is(err, ErrNotFinite) {
@@ -625,7 +638,8 @@ func TestEigenErrors(t *testing.T) {
 	}
 }
 
-// TestLanczos checks what a krylov promises after each step and restart: V and Q orthonormal, A·V = V·T + Q·Eᵀ.
+// TestLanczos checks the invariants of a krylov after each step and restart: V and Q are orthonormal, and A·V
+// = V·T + Q·Eᵀ.
 func TestLanczos(t *testing.T) {
 	const n, k, p = 90, 4, 40
 	a := drawSymmetric(rand.New(rand.NewPCG(16, 1)), n, 0.6)
@@ -682,7 +696,8 @@ func TestLanczos(t *testing.T) {
 	}
 }
 
-// TestInvariant: where Krylov's space is invariant, as any is under I, a random block follows that nothing leads to.
+// TestInvariant: where the Krylov space is invariant, as every space is under I, the next block is random and
+// E is zero.
 func TestInvariant(t *testing.T) {
 	const n = 200
 	a := diagonal(slices.Repeat([]float64{1}, n)...)
@@ -701,7 +716,8 @@ func TestInvariant(t *testing.T) {
 	}
 }
 
-// TestOrthonormalizeBlock has blocks near and beyond loss of rank, with parts inside V.
+// TestOrthonormalizeBlock checks the orthonormalization of a block, for blocks near and beyond loss of rank,
+// some of them partly in the space of V.
 func TestOrthonormalizeBlock(t *testing.T) {
 	const n, p, j, b = 700, 32, 16, eigenBlock
 	rng := rand.New(rand.NewPCG(17, 1))
@@ -713,8 +729,8 @@ func TestOrthonormalizeBlock(t *testing.T) {
 	opt := EigenOptions{Workers: 2}
 	for _, c := range []struct {
 		name   string
-		inside float64 // size of what the block has of V
-		fresh  int     // columns that must become random
+		inside float64 // size of the part of the block in the space of V
+		fresh  int     // number of columns that must become random
 		change func(w *Dense)
 	}{
 		{"random", 0, 0, func(*Dense) {}},
@@ -792,7 +808,7 @@ func TestOrthonormalizeBlock(t *testing.T) {
 			copy(all.Row(i)[j:], s.q.Row(i))
 		}
 		checkOrthonormal(t, c.name, all)
-		// QᵀW = R·(what W has outside of V)
+		// R = QᵀW, where W is the block before the part in the space of V was added
 		var worst float64
 		for l := range b {
 			for k := range b {
@@ -822,6 +838,8 @@ func TestOrthonormalizeBlock(t *testing.T) {
 	}
 }
 
+// TestLowerBound compares lower bounds with their definition, also where rounding or the range of float64
+// matters.
 func TestLowerBound(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
@@ -833,18 +851,18 @@ func TestLowerBound(t *testing.T) {
 		{[]float64{4, 3}, 5, 2, 0},
 		{[]float64{4, 3}, 5, 7, 0},
 		{[]float64{4, 3, 99}, 10, 0, 1},
-		{[]float64{4, -3}, 5, 2, 0.6}, // what is negative helps no semidefinite matrix
+		{[]float64{4, -3}, 5, 2, 0.6}, // a negative eigenvalue is of no use to a semidefinite matrix
 		{[]float64{-1}, 1, 1, 1},
 		{[]float64{4e200, 3e200}, 5e200, 1, 0.6},
 		{[]float64{4e-200, 3e-200}, 5e-200, 1, 0.6},
 		{[]float64{0}, 0, 1, 0},
 		{nil, 1, 3, 1},
 		{[]float64{1}, 1 + 1e-13, 1, 4.4721359549995787e-7}, // √2e-13
-		{[]float64{1}, 1 + 1e-14, 1, 0},                     // within what rounding can do
+		{[]float64{1}, 1 + 1e-14, 1, 0},                     // no more than rounding may cause
 		{[]float64{1}, 1 - 1e-14, 1, 0},
 	} {
 		got := LowerBound(c.values, c.norm, c.r)
-		// Rounded down by up to 2⁻⁴⁴ in the square.
+		// LowerBound rounds the square down by up to 2⁻⁴⁴.
 		if !(got <= c.want && got*got >= c.want*c.want-0x1.01p-44) {
 			t.Errorf("LowerBound(%v, %v, %d) = %v, want %v", c.values, c.norm, c.r, got, c.want)
 		}

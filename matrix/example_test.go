@@ -8,7 +8,7 @@ import (
 )
 
 func ExampleNormalized() {
-	path, err := matrix.NewCSR(3, 3, []int64{0, 1, 3, 4}, []int32{1, 0, 2, 1}, nil) // of three nodes
+	path, err := matrix.NewCSR(3, 3, []int64{0, 1, 3, 4}, []int32{1, 0, 2, 1}, nil) // a path of three nodes
 	if err != nil {
 		panic(err)
 	}
@@ -45,7 +45,7 @@ func ExampleNewLowRank() {
 }
 
 func ExampleCompress() {
-	// Two groups of two; a fifth item like both.
+	// Two groups of two items, and a fifth item that is like both.
 	a, err := matrix.FromDense(matrix.NewDense(5, 5, []float64{
 		2, 2, 0, 0, 1,
 		2, 2, 0, 0, 1,
@@ -76,7 +76,7 @@ func ExampleFromDense32() {
 }
 
 func ExampleStrongest() {
-	// Two pairs of alike points, and the lesser likeness of all four.
+	// Two pairs of equal points. The third feature makes all four somewhat similar.
 	x := matrix.NewDense(4, 3, []float64{
 		3, 0, 1,
 		3, 0, 1,
