@@ -440,7 +440,7 @@ func TestRestOfColumns(t *testing.T) {
 	const n, k = 30, 9
 	y := draw(rng, k, n, 1) // by columns
 	for i := range n {
-		y[1][i] *= 1e6 // so large that its rounding is as large as other columns, or nearly
+		y[1][i] *= 1e6 // so large that little accuracy is left for the other columns
 		y[6][i] = y[1][i] - 2*y[4][i]
 		y[7][i] = 0
 	}

@@ -10,7 +10,7 @@ import (
 	"symnmf/internal/rules"
 )
 
-// gramOf returns the operator of the rows of x, and A by its definition.
+// gramOf returns the operator of the inner products of the rows of x, and A by its definition.
 func gramOf(t testing.TB, x naive) (*GramOperator, naive) {
 	t.Helper()
 	a, err := Gram(x.dense(), Rows, 2)
@@ -20,7 +20,8 @@ func gramOf(t testing.TB, x naive) (*GramOperator, naive) {
 	return a.(*GramOperator), x.times(x.transpose())
 }
 
-// TestFolded: the products of features have the eigenvalues of A, at any scale, and only A that they stand for is told to have them.
+// TestFolded: the operator of the products of features has the eigenvalues of A, at any scale, and unfold
+// turns its vectors into vectors of A. An operator whose A they cannot stand for is not folded.
 func TestFolded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 40))
 	const n, m, k = 90, 30, 12
@@ -57,7 +58,7 @@ func TestFolded(t *testing.T) {
 				t.Errorf("%s: %d multiply–adds, want %d", name, got, each)
 			}
 			if (g.Negatives().Count > 0) != (points.Negatives().Count > 0) {
-				t.Errorf("%s: %+v negative, of features %+v", name, points.Negatives(), g.Negatives())
+				t.Errorf("%s: negatives of points %+v, of features %+v", name, points.Negatives(), g.Negatives())
 			}
 			if off := math.Abs(g.OffDiagonal().Norm() - c*offDiagonalNorm(x.transpose().times(x))); off > 1e-12*c*a.norm() {
 				t.Errorf("%s, times %v: the norm without diagonal is off by %v", name, c, off)
@@ -72,7 +73,7 @@ func TestFolded(t *testing.T) {
 			}
 			for l, v := range want.Values {
 				if !(math.Abs(got.Values[l]-c*v) <= 1e-13*c*want.Norm2) {
-					t.Errorf("%s, times %v: eigenvalue %d is %v, of A %v", name, c, l, got.Values[l], c*v)
+					t.Errorf("%s, times %v: eigenvalue %d is %v, that of A %v", name, c, l, got.Values[l], c*v)
 				}
 			}
 			u := rowsOf(unfold(got.Vectors, 2))
@@ -84,7 +85,7 @@ func TestFolded(t *testing.T) {
 					off += (c*au[i][l] - v*u[i][l]) * (c*au[i][l] - v*u[i][l])
 				}
 				if !(math.Abs(norm-v) <= 1e-13*c*want.Norm2) || math.Sqrt(off) > 1e-10*math.Pow(c*want.Norm2, 1.5) {
-					t.Errorf("%s, times %v: vector %d is %v long, its residual %v, of the eigenvalue %v", name, c, l, math.Sqrt(norm), math.Sqrt(off), v)
+					t.Errorf("%s, times %v: vector %d has length %v and residual %v, for the eigenvalue %v", name, c, l, math.Sqrt(norm), math.Sqrt(off), v)
 				}
 			}
 		}
@@ -102,7 +103,7 @@ func TestFolded(t *testing.T) {
 	tiny := draw(rng, n, m, 1)
 	for i := range tiny {
 		for j := range tiny[i] {
-			tiny[i][j] *= 0x1p-250 // whose squares, squared, are none
+			tiny[i][j] *= 0x1p-250 // too small for the squares of their squares
 		}
 	}
 	small, _ := gramOf(t, tiny)
@@ -125,12 +126,14 @@ func TestFolded(t *testing.T) {
 		want bool
 	}{{3000, 2048, true}, {3000, 2049, false}, {8 * 2100, 2100, true}, {8*2100 - 1, 2100, false}, {5, 0, false}} {
 		if rules.KeepsFeatures(tc.n, tc.m) != tc.want {
-			t.Errorf("%d points of %d features: kept %v", tc.n, tc.m, !tc.want)
+			t.Errorf("%d points of %d features: XXᵀ kept %v", tc.n, tc.m, !tc.want)
 		}
 	}
 }
 
-// TestFoldedSparse: the XXᵀ of sparse points is that of X by features, product, diagonal and norms, at scales whose squares do not exist, and of twice as many points as features from 2·m on.
+// TestFoldedSparse: sparse points are folded from twice as many points as features on. The folded operator
+// agrees with that of the columns of x in product, diagonal and norms, also at scales at which the squares of
+// entries of A overflow or underflow.
 func TestFoldedSparse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 43))
 	const m, k = 30, 4
@@ -174,7 +177,7 @@ func TestFoldedSparse(t *testing.T) {
 	}
 }
 
-// sparseGram returns the operator of the rows of x, sparse.
+// sparseGram returns the operator of the inner products of the rows of x, stored sparse.
 func sparseGram(t testing.TB, x naive) *GramOperator {
 	t.Helper()
 	a, err := Gram(x.csr(t), Rows, 2)
@@ -184,7 +187,8 @@ func sparseGram(t testing.TB, x naive) *GramOperator {
 	return a.(*GramOperator)
 }
 
-// TestCompressFolded: of dense points Compress finds a low rank no farther from A than it would from A written out, says how far, and keeps no more of it than there is.
+// TestCompressFolded: from dense points, Compress finds a low rank no farther from A than the one it finds
+// from A written out. It reports the distance, and keeps no more columns than the rank of A.
 func TestCompressFolded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 41))
 	const n, m = 150, 60
@@ -213,10 +217,10 @@ func TestCompressFolded(t *testing.T) {
 			got := entries(l.Scaled(4))
 			found := got.distance(a)
 			if found > most*(1+1e-9)+1e-12 {
-				t.Errorf("%s, %+v: %v from A, written out %v", name, c, found, most)
+				t.Errorf("%s, %+v: distance from A %v, from A written out %v", name, c, found, most)
 			}
 			if !(math.Abs(4*told-found) <= 1e-7*points.Norm()) {
-				t.Errorf("%s, %+v: %v from A told, %v found", name, c, 4*told, found)
+				t.Errorf("%s, %+v: distance from A reported as %v, found %v", name, c, 4*told, found)
 			}
 			if name == "of rank 7" && columns(l) != 7 {
 				t.Errorf("%s, %+v: %d columns", name, c, columns(l))
@@ -228,7 +232,8 @@ func TestCompressFolded(t *testing.T) {
 	}
 }
 
-// TestInner compares ⟨A·H, H⟩ with its definition, and a bit with what other numbers of workers find.
+// TestInner compares ⟨A·H, H⟩ with its definition, and checks that all numbers of workers find the same bits.
+// Inner is not offered without the diagonal, nor for sparse points.
 func TestInner(t *testing.T) {
 	rng := rand.New(rand.NewPCG(42, 42))
 	for _, n := range []int{1, 63, 64, 65, 200} {
@@ -266,10 +271,10 @@ func TestInner(t *testing.T) {
 				all = append(all, got)
 			}
 			if slices.Min(all) != slices.Max(all) {
-				t.Errorf("%s, n = %d: other workers find %v", name, n, all)
+				t.Errorf("%s, n = %d: 1, 2 and 5 workers find %v", name, n, all)
 			}
 			if _, ok := a.OffDiagonal().(InnerMultiplier).Inner(h.dense(), 1); ok {
-				t.Errorf("%s, n = %d: without its diagonal", name, n)
+				t.Errorf("%s, n = %d: offered without the diagonal", name, n)
 			}
 		}
 	}
@@ -278,11 +283,11 @@ func TestInner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := sparse.(InnerMultiplier).Inner(draw(rng, 9, 2, 1).dense(), 1); ok {
-		t.Error("sparse points, whose products are added up point by point")
+		t.Error("offered for sparse points, whose products are added up point by point")
 	}
 }
 
-// offDiagonalNorm returns ‖m‖ without the diagonal.
+// offDiagonalNorm returns ‖m‖_F without the diagonal.
 func offDiagonalNorm(m naive) float64 {
 	var sq float64
 	for i := range m {
@@ -295,11 +300,13 @@ func offDiagonalNorm(m naive) float64 {
 	return math.Sqrt(sq)
 }
 
-// TestCompressFoldedFar: features next to each other that have nothing to do with others, and features ever so much smaller than those before, leave Compress no blinder than A written out does.
+// TestCompressFoldedFar: the shortcuts of Near make Compress miss hardly more of A where neighboring features
+// have nothing to do with any others. Where each feature is a tenth of the one before, the low rank is within
+// 1e-6·‖A‖ of A, and the distance reported is that near to the one found.
 func TestCompressFoldedFar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(43, 43))
 	const n, m = 1200, 1024
-	topics := zeros(n, m) // 45 of two features each, and items of other, rare features
+	topics := zeros(n, m) // 45 topics of two features each, and items that have one other, rare feature
 	for i := range topics {
 		if i >= 900 {
 			topics[i][90+rng.IntN(m-90)] = 0.05
@@ -317,7 +324,7 @@ func TestCompressFoldedFar(t *testing.T) {
 	_, most := compress(t, points, c)
 	c.Near = 0.15
 	if _, told, err := Compress(context.Background(), points, c); err != nil || told > 1.1*most {
-		t.Errorf("topics: %v from A, written out %v, %v", told, most, err)
+		t.Errorf("topics: distance from A %v, without Near %v, error %v", told, most, err)
 	}
 	for seed := range uint64(40) {
 		x := draw(rng, 100, 14, 1)
@@ -330,7 +337,7 @@ func TestCompressFoldedFar(t *testing.T) {
 		for power := range 2 {
 			l, told := compress(t, points, Compression{Columns: 14, Power: power, Seed: seed, Near: 1})
 			if found := entries(l).distance(a); found > 1e-6*points.Norm() || !(math.Abs(told-found) <= 1e-6*points.Norm()) {
-				t.Errorf("smaller features, seed %d, power %d: %v·‖A‖ from A, %v told", seed, power, found/points.Norm(), told/points.Norm())
+				t.Errorf("smaller features, seed %d, power %d: distance from A %v·‖A‖, reported as %v·‖A‖", seed, power, found/points.Norm(), told/points.Norm())
 			}
 		}
 	}

@@ -9,13 +9,15 @@ import (
 	"symnmf/internal/rules"
 )
 
-// TestFormedSparse: A of sparse points that have more entries than A is formed, from lists or as of dense points, and is what it is by definition.
+// TestFormedSparse: A of sparse points is formed if X has at least 2¹⁴ stored entries and A has no more
+// numbers than that, from lists or as for dense points. It then agrees with the definition and has the same
+// bits for any number of workers, and for points that are rows or columns.
 func TestFormedSparse(t *testing.T) {
 	const n = 130 // three blocks of rows, the last short
 	for _, tc := range []struct {
 		what     string
 		features int
-		each     int // features in so many a point has, on average
+		each     int // a point has, on average, one in so many features
 		value    func(draw *rand.Rand) float64
 		formed   bool
 	}{
@@ -34,7 +36,7 @@ func TestFormedSparse(t *testing.T) {
 			}
 		}
 		if dense := density(x.CSR().NNZ(), n, tc.features) >= rules.DenseFrom; dense != (tc.each < 4) {
-			t.Fatalf("%s: of another density", tc.what)
+			t.Fatalf("%s: the points have another density than intended", tc.what)
 		}
 		var norm float64
 		want := NewDense(n, n, nil)
@@ -57,7 +59,7 @@ func TestFormedSparse(t *testing.T) {
 				}
 				formed, ok := a.(*SymDense)
 				if ok != tc.formed {
-					t.Fatalf("%s: %T", tc.what, a)
+					t.Fatalf("%s: A is a %T", tc.what, a)
 				}
 				if !(math.Abs(a.Norm()-norm) <= 1e-13*norm) {
 					t.Errorf("%s: norm %v, want %v", tc.what, a.Norm(), norm)
@@ -81,11 +83,12 @@ func TestFormedSparse(t *testing.T) {
 		}
 	}
 	if rules.FormsSparse(100, 1<<14-1) || !rules.FormsSparse(128, 1<<14) || rules.FormsSparse(129, 1<<14) || rules.FormsSparse(math.MaxInt32, math.MaxInt64/4) {
-		t.Error("A is formed where it should not be, or not where it should")
+		t.Error("FormsSparse is wrong at a limit")
 	}
 }
 
-// TestFormedSparseRange: such an A out of the range of numbers is refused like any other.
+// TestFormedSparseRange: such an A is refused, like any other, if its numbers leave the range, and negative
+// coordinates are counted.
 func TestFormedSparseRange(t *testing.T) {
 	x := NewDense(100, 1000, nil)
 	for k := range x.data {
@@ -94,7 +97,7 @@ func TestFormedSparseRange(t *testing.T) {
 		}
 	}
 	if _, err := Gram(x.CSR(), Rows, 2); !errors.Is(err, ErrRange) {
-		t.Errorf("%v, want %v", err, ErrRange)
+		t.Errorf("error %v, want %v", err, ErrRange)
 	}
 	x.data[0] = -1e-3
 	for k := 5; k < len(x.data); k += 5 {

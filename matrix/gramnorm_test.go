@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestGramNorm compares ‖XᵀX‖, with and without the diagonal, with the sum over all pairs, by points and by features, for
-// rows with few and with many entries, without values, and at both ends of the range.
+// TestGramNorm compares ‖XᵀX‖, with and without the diagonal, with the sum over all pairs: by points and by
+// features, for rows with few and with many entries, without values, and at both ends of the range.
 func TestGramNorm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	for _, shape := range []struct {
@@ -56,7 +56,7 @@ func TestGramNorm(t *testing.T) {
 					}
 					for what, got := range map[float64]float64{all: a.Norm(), off: a.OffDiagonal().Norm()} {
 						if want := math.Sqrt(what) * size * size; !(math.Abs(got-want) <= 1e-12*want) {
-							t.Errorf("%+v times %g, %s: %v, want %v", shape, size, name, got, want)
+							t.Errorf("%+v times %g, %s: norm %v, want %v", shape, size, name, got, want)
 						}
 					}
 				}
@@ -65,7 +65,8 @@ func TestGramNorm(t *testing.T) {
 	}
 }
 
-// sparse returns size times the nonzeros of d, without values if they are ones and pattern says so.
+// sparse returns size·d as a sparse matrix of its nonzeros or, if pattern is set, without values, so that its
+// entries are ones.
 func sparse(d *Dense, size float64, pattern bool) *CSR {
 	m := &CSR{rows: d.rows, cols: d.cols, RowPtr: []int64{0}}
 	for i := range d.rows {
@@ -82,8 +83,8 @@ func sparse(d *Dense, size float64, pattern bool) *CSR {
 	return m
 }
 
-// TestCommonColumns: where some features are in most points they are multiplied apart, without a difference but rounding, for either side
-// of G, with signs and without values, for any number of workers.
+// TestCommonColumns: features that most points have are multiplied separately, which changes the norms by no
+// more than rounding: for either side of G, with signs and without values, and for any number of workers.
 func TestCommonColumns(t *testing.T) {
 	const points, features, common = 400, 330, 70
 	rng := rand.New(rand.NewPCG(2, 0))
@@ -108,7 +109,7 @@ func TestCommonColumns(t *testing.T) {
 			}
 			columns, work := commonColumns(left, right)
 			if none := listsWork(left, right); len(columns) != 64 || work >= none {
-				t.Fatalf("%s: %d columns apart, work %g, without %g", name, len(columns), work, none)
+				t.Fatalf("%s: %d columns multiplied separately, want 64; work %g, by lists alone %g", name, len(columns), work, none)
 			}
 			y := NewDense(x.rows, x.cols, nil)
 			for i := range x.rows {
@@ -151,7 +152,7 @@ func TestCommonColumns(t *testing.T) {
 	}
 }
 
-// listsWork returns what all lists take.
+// listsWork returns the work of the norm if all features go by lists.
 func listsWork(left, right *CSR) (work float64) {
 	for k := range right.rows {
 		f := float64(right.RowPtr[k+1] - right.RowPtr[k])

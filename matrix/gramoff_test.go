@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// offPoints are points of which next to nothing is left in sums over features when the diagonal is taken away, by name: 0 or more of features that few share.
+// offPoints returns sets of points, by name, whose sums over features keep next to nothing when the diagonal
+// is subtracted. Some of the sets have features that few points share.
 func offPoints(rng *rand.Rand) map[string]naive {
 	long := draw(rng, 40, 5, 0.6)
 	for i := range 3 {
@@ -24,7 +25,7 @@ func offPoints(rng *rand.Rand) map[string]naive {
 	several := draw(rng, 40, 12, 0.5)
 	for i := range several {
 		clear(several[i][4:])
-		if i%5 == 2 { // long, and with hardly anything in common with others
+		if i%5 == 2 { // long, with hardly anything in common with the others
 			clear(several[i])
 			several[i][4+i/5], several[i][0] = math.Pow(10, float64(5+i/10)), 1e-3
 		}
@@ -46,7 +47,9 @@ func offPoints(rng *rand.Rand) map[string]naive {
 	return map[string]naive{"long": long, "ever shorter": falling, "several long": several, "nothing in common": apart, "one alone": alone, "one nearly alone": nearly}
 }
 
-// TestGramOffDiagonal: the norm of inner products without their diagonal is that of its definition, with weights and without, to ten digits, and exactly 0 where there is nothing else; degrees are not below 0, and exactly 0 for a point alone.
+// TestGramOffDiagonal: the norm of inner products without their diagonal agrees with its definition to ten
+// digits, and is exactly 0 where there is nothing else. Degrees are not negative, and exactly 0 for a point
+// that has nothing in common with others. The norm of the normalized view is as exact as the degrees.
 func TestGramOffDiagonal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(44, 1))
 	for name, x := range offPoints(rng) {
@@ -72,7 +75,7 @@ func TestGramOffDiagonal(t *testing.T) {
 						for _, v := range row {
 							want += scale * v
 						}
-						// What a feature has of others is a difference of as many digits as the point has of it.
+						// The sum over the other points is a difference, so its error is relative to the point's own part.
 						if got := degrees[i]; got < 0 || want == 0 && got != 0 || !(math.Abs(got-want) <= 1e-14*(want+scale*kernelSq(x[i]))) {
 							t.Errorf("%s: degree %d is %v, want %v", what, i, got, want)
 						}
@@ -82,8 +85,8 @@ func TestGramOffDiagonal(t *testing.T) {
 					}
 					view := normalize(t, a, 0)
 					want := off.normalized(0)
-					if got := view.Norm(); !(math.Abs(got-want.norm()) <= 1e-6*want.norm()) { // as far as degrees have digits
-						t.Errorf("%s: norm of the normalized %v, want %v", what, got, want.norm())
+					if got := view.Norm(); !(math.Abs(got-want.norm()) <= 1e-6*want.norm()) { // no more exact than the degrees
+						t.Errorf("%s: norm of the normalized view %v, want %v", what, got, want.norm())
 					}
 				}
 			}
@@ -91,6 +94,7 @@ func TestGramOffDiagonal(t *testing.T) {
 	}
 }
 
+// kernelSq returns ‖x‖².
 func kernelSq(x []float64) (s float64) {
 	for _, v := range x {
 		s += v * v
@@ -98,7 +102,9 @@ func kernelSq(x []float64) (s float64) {
 	return s
 }
 
-// TestTaken: what products take away is A_ii of inner products, of views as much as they make of it, and nothing where the diagonal is left out of sums; ‖A‖² without the diagonal is a difference of at most 2²⁰ times as much.
+// TestTaken: Taken returns the A_ii that products of inner products without the diagonal subtract, those of a
+// view scaled like the view, and none where the diagonal never enters the sums. ‖A‖² without the diagonal is
+// a difference of numbers at most 2²⁰ times as large.
 func TestTaken(t *testing.T) {
 	rng := rand.New(rand.NewPCG(44, 2))
 	x := draw(rng, 12, 4, 0.8)
@@ -142,7 +148,7 @@ func TestTaken(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		a     Operator
-		diag  func(i int) float64 // nil for none
+		diag  func(i int) float64 // nil if none is subtracted
 		least float64             // of from
 		most  float64
 	}{
@@ -164,11 +170,11 @@ func TestTaken(t *testing.T) {
 	} {
 		diag, from := Taken(tc.a)
 		if (diag == nil) != (tc.diag == nil) || from < tc.a.Norm() || from < tc.least || from > tc.most {
-			t.Errorf("%s: %v, from %v, norm %v, want %v to %v", tc.name, diag, from, tc.a.Norm(), tc.least, tc.most)
+			t.Errorf("%s: diagonal %v, from %v for a norm of %v, want from between %v and %v", tc.name, diag, from, tc.a.Norm(), tc.least, tc.most)
 		}
 		for i, v := range diag {
 			if want := tc.diag(i); !(math.Abs(v-want) <= 1e-6*want) && tc.name != "with signs" || tc.name == "with signs" && v != want {
-				t.Errorf("%s: %v is taken from row %d, want %v", tc.name, v, i, want)
+				t.Errorf("%s: %v is subtracted from row %d, want %v", tc.name, v, i, want)
 			}
 		}
 	}

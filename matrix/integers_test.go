@@ -9,7 +9,8 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// TestUnitOf: a table whose corner, or first column, has larger numbers than others has the unit of all.
+// TestUnitOf: the unit is that of all entries, also of a table whose first column has larger numbers than the
+// others. Entries count as bytes only if all lie between 0 and 255 units.
 func TestUnitOf(t *testing.T) {
 	for _, size := range [][2]int{{8192, 16}, {4096, 1024}, {1440, 1024}, {3, 7}} {
 		x := NewDense(size[0], size[1], nil)
@@ -19,11 +20,11 @@ func TestUnitOf(t *testing.T) {
 			}
 		}
 		if unit, bytes, ok := x.unitOf(); !ok || unit != 0.25 || bytes {
-			t.Errorf("%d × %d: unit %v, %t, bytes %t, want 0.25 and no bytes", size[0], size[1], unit, ok, bytes)
+			t.Errorf("%d × %d: unit %v, %t, bytes %t, want 0.25, true, bytes false", size[0], size[1], unit, ok, bytes)
 		}
 	}
 	if unit, bytes, ok := NewDense(3, 3, nil).unitOf(); !ok || unit != 1 || !bytes {
-		t.Errorf("zeros: unit %v, %t, bytes %t", unit, ok, bytes)
+		t.Errorf("zeros: unit %v, %t, bytes %t, want 1, true, bytes true", unit, ok, bytes)
 	}
 	for v, want := range map[float64]bool{255: true, 256: false, 257: false, -255: false} {
 		if _, bytes, ok := NewDense(1, 2, []float64{v, 3}).unitOf(); !ok || bytes != want {
@@ -32,15 +33,17 @@ func TestUnitOf(t *testing.T) {
 	}
 }
 
-// TestIntegerGrams: whole multiples of a unit have the same XᵀX bit for bit as from float64, by GramRows, for any number of workers: with an odd
-// number of rows, more of them than go by at a time or lie in hand at once, of the most bits and with either sign; and what is no such table is left alone, as all are where it does not pay.
+// TestIntegerGrams: for whole multiples of a unit, integers give the same XᵀX as GramRows in float64, bit for
+// bit and for any number of workers: with an odd number of rows, with more rows than are taken at a time or
+// lie in hand at once, with the most bits, and with either sign. Any other table is refused, and every table
+// is where integers do not pay.
 func TestIntegerGrams(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		rows, cols int
 		unit       float64
-		most       int     // their magnitude; below 0 none has a sign
-		spoil      float64 // an entry near the end, or at the beginning if below 0; none if 0
+		most       int     // largest magnitude, in units; negative if no entry has a sign
+		spoil      float64 // an entry near the end, or at the beginning if negative; none if 0
 		taken      bool
 	}{
 		{"pixels", 1001, 150, 1, 255, 0, true},
@@ -75,7 +78,7 @@ func TestIntegerGrams(t *testing.T) {
 				x.data[k] = math.Abs(x.data[k])
 			}
 		}
-		x.data[0] = tc.unit  // the unit is there
+		x.data[0] = tc.unit  // the unit itself occurs
 		if tc.most == 4095 { // sums as large as they can be, of either sign
 			for i := range tc.rows {
 				x.data[i*tc.cols+3], x.data[i*tc.cols+4] = 4095, -4095
@@ -92,7 +95,7 @@ func TestIntegerGrams(t *testing.T) {
 			got = make([]float64, n*n)
 			taken = x.integerGrams(workers, func(part int, g []float64, lo, hi int) {
 				if lo != part*gramPart || hi != min(lo+gramPart, n) || len(g) != (hi-lo)*n {
-					t.Errorf("%s: part %d is rows %d to %d", tc.name, part, lo, hi)
+					t.Errorf("%s: part %d has rows %d to %d", tc.name, part, lo, hi)
 				}
 				for j := lo; j < hi; j++ {
 					copy(got[j*n+j:(j+1)*n], g[(j-lo)*n+j:(j-lo+1)*n])
@@ -110,17 +113,17 @@ func TestIntegerGrams(t *testing.T) {
 			if taken != (tc.taken && kernel.IntsPay()) {
 				t.Errorf("%s, %d workers: taken %t", tc.name, workers, taken)
 			} else if taken && !slices.Equal(got, want) {
-				t.Errorf("%s, %d workers: other numbers than of float64", tc.name, workers)
+				t.Errorf("%s, %d workers: XᵀX differs from that in float64", tc.name, workers)
 			}
 		}
-		// Whichever way it goes the operator has the same norm.
+		// Either way, the operator has the same norm.
 		if tc.rows > 5000 || n > 2000 {
 			continue
 		}
 		for _, items := range []Items{Rows, Columns} {
 			a, err := Gram(x, items, 2)
 			if err != nil {
-				continue // beyond the range, said elsewhere
+				continue // out of range, which other tests check
 			}
 			restore := kernel.Portable()
 			b, err := Gram(x, items, 2)
@@ -129,7 +132,7 @@ func TestIntegerGrams(t *testing.T) {
 				t.Fatalf("%s: %v", tc.name, err)
 			}
 			if !(math.Abs(a.Norm()-b.Norm()) <= 1e-13*b.Norm()) {
-				t.Errorf("%s: ‖A‖ = %v, by portable code %v", tc.name, a.Norm(), b.Norm())
+				t.Errorf("%s: ‖A‖ = %v, with portable code %v", tc.name, a.Norm(), b.Norm())
 			}
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// TestLowRankNorm: more rows than one part of a sum takes, for columns that are orthogonal or not, at any scale.
+// TestLowRankNorm compares norms with the definition for more rows than one part of a sum takes, for columns
+// that are orthogonal or not, and at any scale. Columns with λ = 0 are not kept.
 func TestLowRankNorm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 40))
 	lambda := []float64{5, -3, 0, 2, -1}
@@ -53,6 +54,7 @@ func TestLowRankNorm(t *testing.T) {
 	}
 }
 
+// TestLowRankCancels: equal columns with opposite λ cancel, and a low rank may have no columns or no rows.
 func TestLowRankCancels(t *testing.T) {
 	same := naive{{1, 1}, {2, 2}, {-3, -3}}
 	a, err := NewLowRank(same.dense(), []float64{2, -2}, 1)
@@ -72,11 +74,12 @@ func TestLowRankCancels(t *testing.T) {
 		t.Errorf("no columns: norm %v, entries %v", none.Norm(), entries(none))
 	}
 	if nobody, err := NewLowRank(NewDense(0, 2, nil), []float64{1, -1}, 1); err != nil || nobody.Dim() != 0 || nobody.Norm() != 0 {
-		t.Errorf("no rows: %v", err)
+		t.Errorf("no rows: error %v, or not empty", err)
 	}
 }
 
-// TestLowRankBlocks: the first minus in any block of features, at its beginning, within and at its end.
+// TestLowRankBlocks checks block products with the first negative λ in any block of features: at its
+// beginning, within it and at its end.
 func TestLowRankBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 41))
 	u := draw(rng, 40, 130, 0.5)
@@ -98,7 +101,8 @@ func TestLowRankBlocks(t *testing.T) {
 	}
 }
 
-// TestLowRankRoot: B·Bᵀ is what A has of its largest positive eigenvalues.
+// TestLowRankRoot: B·Bᵀ is the part of A that belongs to its first k positive λ, in the order given to
+// NewLowRank or by decreasing value from Compress.
 func TestLowRankRoot(t *testing.T) {
 	const n = 30
 	rng := rand.New(rand.NewPCG(41, 1))
@@ -148,10 +152,12 @@ func TestLowRankRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if LowRankRoot(points, 2) != nil || LowRankRoot(found.OffDiagonal(), 2) != nil {
-		t.Error("points, or a low rank without its diagonal, have a root")
+		t.Error("points, or a low rank without its diagonal, have a root, want nil")
 	}
 }
 
+// TestLargest: largest finds the largest magnitude, wherever it is, with infinity above any number and NaN
+// above infinity.
 func TestLargest(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct{ first, second, want float64 }{{3, -5, 5}, {-3, 2, 3}, {0, math.Copysign(0, -1), 0}, {-inf, 1e300, inf}, {nan, inf, nan}, {-inf, math.Copysign(nan, -1), nan}} {
@@ -165,6 +171,8 @@ func TestLargest(t *testing.T) {
 	}
 }
 
+// TestLowRankRefuses: numbers that are not finite or leave the range are errors, wherever they are, and a λ
+// too many is a panic.
 func TestLowRankRefuses(t *testing.T) {
 	one := naive{{1}, {2}}
 	for _, c := range []struct {
@@ -185,7 +193,7 @@ func TestLowRankRefuses(t *testing.T) {
 			t.Errorf("%v, λ = %v: error %v, want %v", c.u, c.lambda, err, c.want)
 		}
 	}
-	long := zeros(3000, 1) // more rows than are looked at together
+	long := zeros(3000, 1) // more rows than are inspected together
 	for _, at := range []int{0, 1500, 2999} {
 		long[at][0] = -1e300
 		if _, err := NewLowRank(long.dense(), []float64{1e300}, 2); !errors.Is(err, ErrRange) {

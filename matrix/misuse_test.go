@@ -2,7 +2,8 @@ package matrix
 
 import "testing"
 
-// TestNoSuchPlace: what is not there is a mistake of the caller's program, not 0, or another.
+// TestNoSuchPlace: a row, column or constant that does not exist is a mistake in the caller's program. It
+// panics; it does not count as 0 or as another.
 func TestNoSuchPlace(t *testing.T) {
 	m, err := NewCSR(2, 2, []int64{0, 1, 2}, []int32{0, 1}, nil)
 	if err != nil {

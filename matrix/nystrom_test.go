@@ -7,7 +7,9 @@ import (
 	"testing"
 )
 
-// TestNystrom: Ã agrees with A on the columns of Q, has the rank that is left to it, and is no farther from A than the bound, which is not far above where A has no negative eigenvalues; where QᵀAQ has some there is no Ã.
+// TestNystrom: Ã agrees with A on the columns of Q unless fewer are kept, has as many columns as keep allows,
+// and is no farther from A than the bound. If A has no negative eigenvalues, the bound is not far above the
+// distance. If QᵀAQ has negative eigenvalues, there is no Ã.
 func TestNystrom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(44, 44))
 	const n, k = 60, 12
@@ -36,7 +38,7 @@ func TestNystrom(t *testing.T) {
 		a := fromDense(t, m)
 		omega := draw(rng, n, k, 1).dense()
 		q := orthonormalize(multiply(a, orthonormalize(multiply(a, omega, 1), 1), 1), 1)
-		if tc.name == "of rank 5" { // with columns of which A leaves nothing
+		if tc.name == "of rank 5" { // with columns that A maps to 0
 			q = orthonormalize(beside(multiply(a, omega, 1), omega), 1)
 		}
 		for _, keep := range []int{0, 3, k} {
@@ -46,7 +48,7 @@ func TestNystrom(t *testing.T) {
 			}
 			if tc.rank == 0 {
 				if l != nil {
-					t.Errorf("%s: there is an Ã", tc.name)
+					t.Errorf("%s: there is an Ã, want none", tc.name)
 				}
 				continue
 			}
@@ -60,7 +62,7 @@ func TestNystrom(t *testing.T) {
 			low := entries(l)
 			found := low.distance(m)
 			if found > bound+1e-7*a.Norm() || tc.positive && bound > 2.5*found+1e-7*a.Norm() {
-				t.Errorf("%s, keep %d: %v from A, bound %v", tc.name, keep, found, bound)
+				t.Errorf("%s, keep %d: distance from A %v, bound %v", tc.name, keep, found, bound)
 			}
 			if keep == 3 {
 				continue
@@ -73,7 +75,8 @@ func TestNystrom(t *testing.T) {
 	}
 }
 
-// TestNystromBound: where what is left of A is the opposite of what Ã has there, the bound is all that it is.
+// TestNystromBound: where the rest of A is the opposite of what Ã has in its place, the bound is the
+// distance.
 func TestNystromBound(t *testing.T) {
 	const b = 0.25
 	a, q := fromDense(t, naive{{1, b}, {b, -b * b}}), naive{{1}, {0}}.dense()
@@ -82,11 +85,11 @@ func TestNystromBound(t *testing.T) {
 		t.Fatal(l, err)
 	}
 	if found := entries(l).distance(entries(a)); !(math.Abs(found-2*b*b) <= 1e-15) || !(math.Abs(bound-found) <= 1e-7) {
-		t.Errorf("%v from A, bound %v, want %v", found, bound, 2*b*b)
+		t.Errorf("distance from A %v, bound %v, want %v for both", found, bound, 2*b*b)
 	}
 }
 
-// TestCompressSoon: where Nyström's formula is near enough, Compress makes no other product.
+// TestCompressSoon: where Nyström's formula is near enough, Compress makes no further product.
 func TestCompressSoon(t *testing.T) {
 	rng := rand.New(rand.NewPCG(45, 45))
 	lambda := make([]float64, 80)

@@ -10,8 +10,9 @@ import (
 	"symnmf/internal/rules"
 )
 
-// TestGains: gains of groups of rows add up to what a step of the block wants to know and what Z gains, however far each group went and on whatever way; also of features that count
-// with a minus, and of more of them than one part of Z has.
+// TestGains: the gains of groups of rows add up to ⟨A_BB·d, d⟩ of a step of the block and to the change of Z,
+// however far and in whatever direction each group moves, also for features with a negative sign and for more
+// features than one part of Z has.
 func TestGains(t *testing.T) {
 	const n, r, size = 230, 5, 100
 	rng := rand.New(rand.NewPCG(41, 41))
@@ -62,7 +63,7 @@ func TestGains(t *testing.T) {
 					t.Fatalf("%s, block %d: ⟨A_BB·d, d⟩ = %v, want %v", what, block, got, q)
 				}
 				counts := []float64{0.7, 0.7, 0.7}
-				if round%2 == 1 { // one group another way
+				if round%2 == 1 { // one group moves another way
 					counts[2] = 1
 					for p := range d.data[17*r:] {
 						d.data[17*r+p] -= 0.3 * float64(p%4)
@@ -89,13 +90,13 @@ func TestGains(t *testing.T) {
 				}
 			}
 			if _, ok := a.OffDiagonal().(BlockMultiplier).NewBlockProduct(h, size, team).(GainProduct); ok {
-				t.Errorf("%s: a step without the diagonal wants d, too", what)
+				t.Errorf("%s: gains offered without the diagonal, where a step also needs d", what)
 			}
 			if _, ok := a.(BlockMultiplier).NewBlockProduct(h, features, team).(GainProduct); ok {
-				t.Errorf("%s: rows of a block are not more", what)
+				t.Errorf("%s: gains offered though a block has no more rows than there are features", what)
 			}
 			if _, ok := a.(BlockMultiplier).NewBlockProduct(h, rules.MostGainRows+1, team).(GainProduct); ok {
-				t.Errorf("%s: gains of so many groups take too much room", what)
+				t.Errorf("%s: gains offered though those of so many groups take too much room", what)
 			}
 		}
 	}
