@@ -539,8 +539,8 @@ func (c cancelling) NewProduct(h *Dense, workers int) Product {
 	return c.Operator.NewProduct(h, workers)
 }
 
-// TestEigenDifference: if A is a small difference of large matrices, the default tolerance is one that
-// rounding allows to reach.
+// TestEigenDifference: if A is a small difference of large matrices, the default tolerance can be reached
+// despite rounding.
 func TestEigenDifference(t *testing.T) {
 	for _, n := range []int{20, 500} { // reduced whole, and by a basis
 		twice := NewDense(n, 2, nil)

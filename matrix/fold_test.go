@@ -21,7 +21,7 @@ func gramOf(t testing.TB, x naive) (*GramOperator, naive) {
 }
 
 // TestFolded: the operator of the products of features has the eigenvalues of A, at any scale, and unfold
-// turns its vectors into vectors of A. An operator whose A they cannot stand for is not folded.
+// turns its vectors into vectors of A. Any operator that it cannot stand in for is returned as it is.
 func TestFolded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 40))
 	const n, m, k = 90, 30, 12

@@ -129,6 +129,7 @@ func (m naive) normalized(tau float64) naive {
 	return out
 }
 
+// draw returns a matrix of uniform numbers in [0, 1), with about the given share of nonzeros.
 func draw(rng *rand.Rand, rows, cols int, density float64) naive {
 	m := zeros(rows, cols)
 	for i := range m {
@@ -141,6 +142,7 @@ func draw(rng *rand.Rand, rows, cols int, density float64) naive {
 	return m
 }
 
+// drawSymmetric returns a symmetric matrix of such numbers.
 func drawSymmetric(rng *rand.Rand, n int, density float64) naive {
 	m := draw(rng, n, n, density)
 	for i := range m {
@@ -151,14 +153,15 @@ func drawSymmetric(rng *rand.Rand, n int, density float64) naive {
 	return m
 }
 
+// operatorCase is an operator and the matrix it stands for.
 type operatorCase struct {
 	name string
 	a    Operator
 	want naive // A
 }
 
-// operators returns every kind of operator over random matrices with zero rows among them, as they are, scaled, without
-// diagonal, and both.
+// operators returns every kind of operator over random matrices with zero rows, and normalized views of them,
+// each as it is, scaled, without the diagonal, and both.
 func operators(t testing.TB) []operatorCase {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -207,7 +210,7 @@ func operators(t testing.TB) []operatorCase {
 		u[3] = make([]float64, 5)
 		for k := range lambda {
 			lambda[k] = 0.5 + rng.Float64()
-			if (3*k)%5 >= positive { // those of one sign are not next to each other
+			if (3*k)%5 >= positive { // columns of one sign are not next to each other
 				lambda[k] = -lambda[k]
 			}
 		}
@@ -217,7 +220,7 @@ func operators(t testing.TB) []operatorCase {
 	taken := map[string]bool{}
 	for _, c := range slices.Clone(cases) {
 		if _, formed := c.a.(*SymDense); taken[c.name] || formed && c.name != "dense" {
-			continue // one of a kind
+			continue // one view of each kind
 		}
 		taken[c.name] = true
 		tau := 0.0
@@ -245,8 +248,11 @@ func operators(t testing.TB) []operatorCase {
 	return cases
 }
 
+// near reports whether got differs from want by at most 1e-13·(|want| + scale).
 func near(got, want, scale float64) bool { return math.Abs(got-want) <= 1e-13*(math.Abs(want)+scale) }
 
+// TestOperators compares dimension, diagonal, norm, products, repeated products and listed rows of every kind
+// of operator with the definition.
 func TestOperators(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, c := range operators(t) {
@@ -320,8 +326,8 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// TestCursor changes single entries of H in a random order, sometimes the same one twice running, and asks for entries of
-// A·H in between.
+// TestCursor changes single entries of H in random order, sometimes the same one twice in a row, and compares
+// entries of A·H in between with the definition.
 func TestCursor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, c := range operators(t) {
@@ -352,7 +358,7 @@ func TestCursor(t *testing.T) {
 				check("after a change", j, rng.IntN(n))
 			}
 			if step%20 == 19 {
-				d.Set(rng.IntN(n), j, rng.Float64()) // and nobody is told
+				d.Set(rng.IntN(n), j, rng.Float64()) // without a call of Add
 				cur.Refresh()
 				cur.Column(j)
 				for i := range n {
@@ -363,7 +369,8 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// TestForward visits columns once and entries in order, changing some, and asks for each before it is changed.
+// TestForward checks the cursors that look forward: it visits each column once and its entries in order, asks
+// for each entry of A·H before that entry of H may change, and changes some.
 func TestForward(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 10))
 	tried := 0
@@ -376,12 +383,12 @@ func TestForward(t *testing.T) {
 		}
 		tried++
 		for sweep := range 3 {
-			d.Set(rng.IntN(n), rng.IntN(r), rng.Float64()) // and nobody is told
+			d.Set(rng.IntN(n), rng.IntN(r), rng.Float64()) // without a call of Add
 			if cur.Forward(); sweep == 2 {
 				cur.Refresh()
 				cur.Column(0)
 				before := cur.At(0)
-				for l := range n { // and again nobody is told: what is kept stays
+				for l := range n { // again without a call of Add: the A·H kept stays
 					d.Set(l, 0, d.At(l, 0)+1)
 				}
 				if cur.Column(0); cur.At(0) != before {
@@ -412,10 +419,12 @@ func TestForward(t *testing.T) {
 		}
 	}
 	if tried < 50 {
-		t.Errorf("%d cursors look forward", tried)
+		t.Errorf("%d cursors look forward, want at least 50", tried)
 	}
 }
 
+// TestProductDoesNotDependOnWorkers: products and repeated products of every kind of operator have the same
+// bits for any number of workers.
 func TestProductDoesNotDependOnWorkers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for _, c := range operators(t) {
@@ -438,6 +447,7 @@ func TestProductDoesNotDependOnWorkers(t *testing.T) {
 	}
 }
 
+// TestGramNormDoesNotDependOnWorkers: ‖A‖ of inner products has the same bits for any number of workers.
 func TestGramNormDoesNotDependOnWorkers(t *testing.T) {
 	x := draw(rand.New(rand.NewPCG(5, 5)), 600, 40, 0.3)
 	for _, table := range []Table{x.dense(), x.csr(t), x.transpose().dense(), x.transpose().csr(t)} {
@@ -451,13 +461,14 @@ func TestGramNormDoesNotDependOnWorkers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if one.Norm() != many.Norm() {
-				t.Errorf("%v: norm %v with 1 worker, %v with %d", table, one.Norm(), many.Norm(), workers)
+				t.Errorf("%v: norm %v with 1 worker, %v with %d workers", table, one.Norm(), many.Norm(), workers)
 			}
 		}
 	}
 }
 
-// TestExtremeScales checks that norms and views survive numbers whose squares do not exist.
+// TestExtremeScales: norms and scaled operators are right for numbers whose squares overflow or underflow,
+// and matrices out of range are refused.
 func TestExtremeScales(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	base := drawSymmetric(rng, 6, 1)
@@ -465,7 +476,7 @@ func TestExtremeScales(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []int{-600, -300, 300, 600} { // of 2: up to 1e±180
+	for _, e := range []int{-600, -300, 300, 600} { // exponents of 2: up to 1e±180
 		big := zeros(6, 6)
 		for i := range base {
 			for j, v := range base[i] {
@@ -532,7 +543,8 @@ func TestNormWithoutDiagonal(t *testing.T) {
 	}
 }
 
-// TestProductWithoutDiagonal: nor in products, by rows taken together or alone.
+// TestProductWithoutDiagonal: nor does such a diagonal leave a trace in products, whether rows are computed
+// together or one by one, or in block products.
 func TestProductWithoutDiagonal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
 	n, r := 70, 5
@@ -608,8 +620,9 @@ func TestProductWithoutDiagonal(t *testing.T) {
 	}
 }
 
-// TestSpans: where products go by spans of columns they are those of the definition, in whatever rows they come, bit for bit, and apart in what is left of a
-// block; blocks that leave out a diagonal take another way, all of them.
+// TestSpans: products that go by spans of columns agree with the definition. They have the same bits in
+// whatever groups rows are computed, and give the part left of a block separately. Blocks that leave out a
+// diagonal go another way, all of them.
 func TestSpans(t *testing.T) {
 	const n, r, size = 1100, 64, 96
 	rng := rand.New(rand.NewPCG(18, 18))
@@ -620,9 +633,9 @@ func TestSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	thin := *csr
-	thin.rows = 2 * csr.rows // with as many entries, a tenth of it
+	thin.rows = 2 * csr.rows // the same entries, now a tenth of the matrix
 	if c := csr.spanColumns(r); c != 64 || csr.spanColumns(59) != 0 || csr.spanColumns(60) != 68 || thin.spanColumns(r) != 0 {
-		t.Fatalf("spans of %d columns, %d with less, %d with just enough, %d where A is sparser", c, csr.spanColumns(59), csr.spanColumns(60), thin.spanColumns(r))
+		t.Fatalf("spans of %d columns; %d with too few columns of H, %d with just enough, %d where A is sparser", c, csr.spanColumns(59), csr.spanColumns(60), thin.spanColumns(r))
 	}
 	ones := m.pattern().csr(t)
 	ones.Val = nil
@@ -717,7 +730,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestPointsWithoutDiagonal: products of points lose the digits by which A_ii exceeds the rest, but no more: X·H has lost them.
+// TestPointsWithoutDiagonal: products of points without the diagonal lose the digits by which A_ii exceeds
+// the rest, which X·H has lost already, but no more.
 func TestPointsWithoutDiagonal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 16))
 	const n, r, features, size = 60, 5, 100, 16
@@ -756,7 +770,7 @@ func TestPointsWithoutDiagonal(t *testing.T) {
 			}
 		}
 	}
-	for lo := 0; lo < n; lo += size { // ⟨A_BB·d, d⟩ has them: it is summed without the diagonal
+	for lo := 0; lo < n; lo += size { // ⟨A_BB·d, d⟩ keeps these digits: it is summed without the diagonal
 		hi := min(lo+size, n)
 		var inner float64
 		for i := lo; i < hi; i++ {
@@ -774,6 +788,8 @@ func TestPointsWithoutDiagonal(t *testing.T) {
 	}
 }
 
+// TestFromDense32: entries are rounded to single precision relative to a scale, at any magnitude. The norm is
+// that of the rounded entries, and A stays symmetric.
 func TestFromDense32(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 13))
 	m := drawSymmetric(rng, 40, 0.7)
@@ -789,7 +805,7 @@ func TestFromDense32(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clear(d.Data()) // nothing of it is kept
+		clear(d.Data()) // FromDense32 keeps nothing of d
 		var normSq float64
 		for i := range m {
 			a.VisitRow(i, func(l int, v float64) {
@@ -807,7 +823,7 @@ func TestFromDense32(t *testing.T) {
 			t.Errorf("2^%d: negatives %+v", e, c)
 		}
 	}
-	// Two neighbors in double precision, with a place between where single precision rounds up.
+	// Two neighbors in double precision, of which single precision rounds one down and the other up.
 	half := 1 + 0x1p-24
 	a, err := FromDense32(NewDense(2, 2, []float64{1.5, half, math.Nextafter(half, 2), 1}), 0)
 	if err != nil {
@@ -823,6 +839,8 @@ func TestFromDense32(t *testing.T) {
 	}
 }
 
+// TestConstructorsRefuse: constructors refuse matrices that are not finite, not square or not symmetric, and
+// Gram only those that are not finite.
 func TestConstructorsRefuse(t *testing.T) {
 	nan := naive{{1, 2}, {2, math.NaN()}}
 	inf := naive{{1, math.Inf(1)}, {2, 1}}
@@ -855,10 +873,11 @@ func TestConstructorsRefuse(t *testing.T) {
 		}
 	}
 	if _, err := FromDense(lopsided.dense(), 0.3); err != nil {
-		t.Errorf("within its tolerance: %v", err)
+		t.Errorf("asymmetric within the tolerance: error %v", err)
 	}
 }
 
+// TestFromSymmetric compares entries with those of gonum's matrix.
 func TestFromSymmetric(t *testing.T) {
 	s := mat.NewSymDense(3, []float64{1, 2, 3, 0, 4, 5, 0, 0, 6})
 	a, err := FromSymmetric(s)
@@ -874,6 +893,7 @@ func TestFromSymmetric(t *testing.T) {
 	}
 }
 
+// TestNewCSRRefuses: NewCSR refuses malformed pointers, columns and values.
 func TestNewCSRRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -900,6 +920,7 @@ func TestNewCSRRefuses(t *testing.T) {
 	}
 }
 
+// TestSurvey checks zero rows, extremes, and negative and non-finite entries, for dense and sparse tables.
 func TestSurvey(t *testing.T) {
 	m := naive{{0, 0, 0}, {1, -2, math.NaN()}, {0, -3, 4}}
 	for name, table := range map[string]Table{"dense": m.dense(), "sparse": m.csr(t)} {
@@ -922,11 +943,12 @@ func TestSurvey(t *testing.T) {
 	}
 	for _, empty := range []Table{NewDense(0, 0, nil), naive{{math.NaN()}}.dense()} {
 		if s := empty.Survey(); s.Min != 0 || s.Max != 0 {
-			t.Errorf("range %v to %v of nothing finite", s.Min, s.Max)
+			t.Errorf("range %v to %v without a finite entry, want 0 to 0", s.Min, s.Max)
 		}
 	}
 }
 
+// TestAsymmetry compares dense and sparse tables, symmetric or not, with the differences pair by pair.
 func TestAsymmetry(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for trial := range 50 {
@@ -956,8 +978,9 @@ func TestAsymmetry(t *testing.T) {
 	}
 }
 
-// TestLopsided: the sums of hashes of all rows come to 0 for a symmetric matrix, and to something else after any one change, however small or well hidden: of a
-// value by its last bit, of a place, of a pair that is exchanged with another, and where an entry of 0 has none to answer it.
+// TestLopsided: the sum of the hashes over all rows is 0 for a symmetric matrix, and not 0 after any one
+// change, however small or well hidden: of the last bit of a value, of a place, of an entry exchanged with
+// another, and of a stored 0 without a mirror image.
 func TestLopsided(t *testing.T) {
 	const n = 60
 	rng := rand.New(rand.NewPCG(20, 20))
@@ -1026,7 +1049,7 @@ func TestLopsided(t *testing.T) {
 	if a := zero.Asymmetry(); sum(zero) == 0 || a != (Asymmetry{}) {
 		t.Errorf("an entry of 0: %+v", a)
 	}
-	for _, v := range []float64{math.NaN(), math.Inf(1)} { // which differ from themselves, in the difference
+	for _, v := range []float64{math.NaN(), math.Inf(1)} { // the difference of two of them is NaN
 		c, err := NewCSR(2, 2, []int64{0, 1, 2}, []int32{1, 0}, []float64{v, v})
 		if err != nil {
 			t.Fatal(err)
@@ -1037,6 +1060,7 @@ func TestLopsided(t *testing.T) {
 	}
 }
 
+// TestRepairs compares Symmetrize and ReplaceNegatives with their definitions, for dense and sparse tables.
 func TestRepairs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	m := draw(rng, 20, 20, 0.3)
@@ -1080,6 +1104,8 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
+// TestTranspose compares transposes of dense and sparse tables and of a pattern with the definition, for any
+// number of goroutines.
 func TestTranspose(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	m := draw(rng, 41, 67, 0.2)
@@ -1105,6 +1131,7 @@ func TestTranspose(t *testing.T) {
 	}
 }
 
+// TestDense: a clone has storage of its own, gonum can read a Dense, and data of the wrong length is a panic.
 func TestDense(t *testing.T) {
 	m := NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6})
 	c := m.Clone()
@@ -1124,8 +1151,8 @@ func TestDense(t *testing.T) {
 	NewDense(2, 2, make([]float64, 3))
 }
 
-// TestBlockProduct moves blocks of rows of H and single rows, extrapolates, and compares products, quadratic forms and inner
-// products with the definition, for blocks of several parts and for any team.
+// TestBlockProduct moves blocks of rows of H and single rows, extrapolates, and compares products, quadratic
+// forms and inner products with the definition, for blocks of several parts and teams of any size.
 func TestBlockProduct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
 	for _, c := range operators(t) {
@@ -1146,7 +1173,8 @@ func TestBlockProduct(t *testing.T) {
 	}
 }
 
-// TestFeatureParts: parts of Z take each feature once, those of each term, if there are terms, next to each other, and begin with whole tiles.
+// TestFeatureParts: the parts of Z cover each feature once and begin with whole tiles. If there are terms,
+// the parts of each term are next to each other.
 func TestFeatureParts(t *testing.T) {
 	for features := range 1500 {
 		for _, terms := range []bool{false, true} {
@@ -1178,8 +1206,9 @@ func TestFeatureParts(t *testing.T) {
 	}
 }
 
-// TestPointBlocks: a block of sparse points has each of its entries once, its features in parts of one term each of about as many entries,
-// and in a part those first that fewer rows have.
+// TestPointBlocks: a block of sparse points has each of its entries once. Its features are divided into
+// parts, each of one term and with about as many entries as the others. In a part, features that fewer rows
+// have come first.
 func TestPointBlocks(t *testing.T) {
 	const n = 70
 	rng := rand.New(rand.NewPCG(17, 17))
@@ -1277,6 +1306,8 @@ func testJointProduct(t *testing.T, rng *rand.Rand, c operatorCase, b JointProdu
 	}
 }
 
+// testBlockProduct makes the comparisons of TestBlockProduct for one operator, r columns of H and blocks of
+// size rows.
 func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int, team *kernel.Team) {
 	t.Helper()
 	n := len(c.want)
@@ -1397,7 +1428,7 @@ func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int,
 			}
 		}
 		told := step
-		if k%3 == 2 { // another way than that of the step
+		if k%3 == 2 { // another direction than that of the step
 			e.Set(0, 0, e.At(0, 0)+0.3)
 			told = 0
 		}
@@ -1432,7 +1463,8 @@ func testBlockProduct(t *testing.T, rng *rand.Rand, c operatorCase, r, size int,
 	check("after a refresh")
 }
 
-// TestKeptBlocks: what block products keep for the next on the same operator serves blocks of the same size, and no others.
+// TestKeptBlocks: what a block product keeps for the next one on the same operator is used again for blocks
+// of the same size, and for no others.
 func TestKeptBlocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 15))
 	x := draw(rng, 50, 30, 0.4)
@@ -1447,7 +1479,7 @@ func TestKeptBlocks(t *testing.T) {
 		kept := map[int]any{}
 		for _, size := range []int{16, 7, 16, 30, 30} {
 			testBlockProduct(t, rng, c, 3, size, team)
-			var first any // of what is kept
+			var first any // address of what is kept
 			switch b := c.a.(BlockMultiplier).NewBlockProduct(NewDense(50, 2, nil), size, team).(type) {
 			case *densePoints:
 				first = &b.own[0]
@@ -1455,13 +1487,14 @@ func TestKeptBlocks(t *testing.T) {
 				first = &b.blocks[0]
 			}
 			if again := kept[size] == first; again != (size == 30 && kept[size] != nil) {
-				t.Errorf("%s, blocks of %d after others: kept %v", name, size, again)
+				t.Errorf("%s, blocks of %d after others: used again %v", name, size, again)
 			}
 			kept[size] = first
 		}
 	}
 }
 
+// rowsOf returns d as rows of rows.
 func rowsOf(d *Dense) naive {
 	rows, cols := d.Dims()
 	m := zeros(rows, cols)
@@ -1471,8 +1504,8 @@ func rowsOf(d *Dense) naive {
 	return m
 }
 
-// TestStepShared: ⟨A_BB·d, d⟩ of a sparse A whose blocks have entries enough for the team to share them has the same bits for any
-// number of members, with and without the diagonal.
+// TestStepShared: ⟨A_BB·d, d⟩ of a sparse A has the same bits for any number of members, with and without the
+// diagonal, for blocks with enough entries to share.
 func TestStepShared(t *testing.T) {
 	const n, r, size = 200, 8, 128
 	rng := rand.New(rand.NewPCG(16, 16))
@@ -1515,8 +1548,8 @@ func TestStepShared(t *testing.T) {
 	}
 }
 
-// TestLowerInUnits: rows of a sparse A have the same bits whether a block's are asked for at once or unitRows at a time, though long and
-// short ones, and a unit that is not full, are summed in different orders.
+// TestLowerInUnits: rows of a sparse A have the same bits whether a block is computed at once or unitRows
+// rows at a time, although long rows, short rows and a unit that is not full are summed in different orders.
 func TestLowerInUnits(t *testing.T) {
 	const n, r, size = 500, 8, 6*unitRows - 5
 	rng := rand.New(rand.NewPCG(19, 19))
@@ -1560,8 +1593,9 @@ func TestLowerInUnits(t *testing.T) {
 	}
 }
 
-// TestSingle: with an H of float32 products, by spans, by long rows or by short ones, are those of H, and rows have the same bits whoever computes them; where H is small, or
-// entries do not count, nobody gains by that.
+// TestSingle: products with a copy of H in float32, by spans, by long rows or by short ones, agree with those
+// of H, and rows have the same bits in whatever groups they are computed. float32 is not preferred where H is
+// small, or where some stored entries do not count.
 func TestSingle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 21))
 	team := kernel.NewTeam(1)
@@ -1597,10 +1631,10 @@ func TestSingle(t *testing.T) {
 		const size = 96
 		b := scaled.(BlockMultiplier).NewBlockProduct(h, size, team).(*csrBlocks)
 		if spans := a.spanColumns(c.r) > 0; spans != c.spans {
-			t.Fatalf("%s: by spans %t", c.name, spans)
+			t.Fatalf("%s: products go by spans: %t", c.name, spans)
 		}
 		if got := b.PrefersSingle(); got != c.want {
-			t.Errorf("%s: float32 %t, want %t", c.name, got, c.want)
+			t.Errorf("%s: prefers float32 %t, want %t", c.name, got, c.want)
 			continue
 		}
 		if !c.want {
@@ -1628,7 +1662,7 @@ func TestSingle(t *testing.T) {
 			}
 			block := h.data[first*c.r : end*c.r]
 			if got, want := b.StepSingle(first/size, copied[first*c.r:end*c.r]), b.Step(first/size, block); got != want || want == 0 {
-				t.Errorf("%s: ⟨A_BB·H_B, H_B⟩ = %v of float32, %v of float64", c.name, got, want)
+				t.Errorf("%s: ⟨A_BB·H_B, H_B⟩ = %v in float32, %v in float64", c.name, got, want)
 			}
 			b.Single(nil)
 			plain, plainLower := make([]float64, len(dst)), make([]float64, len(dst))
@@ -1645,7 +1679,7 @@ func TestSingle(t *testing.T) {
 				t.Fatalf("%s: the work of row %d is %d of %d entries", c.name, i, got, want)
 			}
 		}
-		for k := range copied { // which is where H is read
+		for k := range copied { // from which H is now read
 			copied[k]++
 		}
 		before, after := make([]float64, size*c.r), make([]float64, size*c.r)
@@ -1658,7 +1692,7 @@ func TestSingle(t *testing.T) {
 	}
 }
 
-// randomSymmetricCSR returns a symmetric matrix of about so many entries a row, with a diagonal or none.
+// randomSymmetricCSR returns a symmetric matrix of about perRow entries a row, with or without a diagonal.
 func randomSymmetricCSR(t *testing.T, rng *rand.Rand, n, perRow int, loops bool) *CSR {
 	t.Helper()
 	entries := make([]map[int32]float64, n)
@@ -1686,7 +1720,8 @@ func randomSymmetricCSR(t *testing.T, rng *rand.Rand, n, perRow int, loops bool)
 	return m
 }
 
-// TestOwnProducts compares with the inner products one by one, for more features than are taken at a time and a block that is not full.
+// TestOwnProducts compares the inner products within blocks with those computed one by one, for more features
+// than are taken at a time and for a block that is not full.
 func TestOwnProducts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(18, 18))
 	team := kernel.NewTeam(2)
@@ -1704,7 +1739,8 @@ func TestOwnProducts(t *testing.T) {
 	}
 }
 
-// TestShapesBeyondInt: a shape whose product is beyond an int is a mistake of the program, and not as large as what is left of it.
+// TestShapesBeyondInt: a shape whose number of entries overflows an int is a mistake in the program and
+// panics; it does not count as a smaller shape.
 func TestShapesBeyondInt(t *testing.T) {
 	half := 1 << (bits.UintSize / 2)
 	for _, data := range [][]float64{nil, {}} {
@@ -1724,13 +1760,14 @@ func TestShapesBeyondInt(t *testing.T) {
 	}
 }
 
-// TestTolerance: a tolerance that is no number, or below zero, is refused for what it is.
+// TestTolerance: a tolerance that is NaN or negative is refused as such, whether or not the matrix is
+// symmetric. LowerBound takes a negative rank as 0.
 func TestTolerance(t *testing.T) {
 	lopsided := NewDense(2, 2, []float64{1, 2, 3, 1})
 	for _, tol := range []float64{math.NaN(), -1} {
 		for _, d := range []*Dense{lopsided, NewDense(2, 2, []float64{1, 2, 2, 1})} {
 			if _, err := FromDense(d, tol); !errors.Is(err, ErrTolerance) {
-				t.Errorf("tolerance %v: %v", tol, err)
+				t.Errorf("tolerance %v: error %v", tol, err)
 			}
 		}
 	}

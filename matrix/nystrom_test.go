@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestNystrom: Ã agrees with A on the columns of Q unless fewer are kept, has as many columns as keep allows,
-// and is no farther from A than the bound. If A has no negative eigenvalues, the bound is not far above the
-// distance. If QᵀAQ has negative eigenvalues, there is no Ã.
+// TestNystrom: Ã agrees with A on the columns of Q unless fewer are kept, has the rank that QᵀAQ and keep
+// leave it, and is no farther from A than the bound. If A has no negative eigenvalues, the bound is not far
+// above the distance. If QᵀAQ has negative eigenvalues, there is no Ã.
 func TestNystrom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(44, 44))
 	const n, k = 60, 12
