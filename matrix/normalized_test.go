@@ -10,6 +10,7 @@ import (
 	"symnmf/internal/kernel"
 )
 
+// normalize returns what Normalized returns, and ends the test on an error.
 func normalize(t testing.TB, a Operator, tau float64) Operator {
 	t.Helper()
 	v, err := Normalized(a, tau, 2)
@@ -19,7 +20,8 @@ func normalize(t testing.TB, a Operator, tau float64) Operator {
 	return v
 }
 
-// TestNormalizedTwice: a view on a view, with and without the diagonal, counted in the degrees or not.
+// TestNormalizedTwice compares a view of a view with the definition, with and without the diagonal, and with
+// the diagonal counted in the degrees or not.
 func TestNormalizedTwice(t *testing.T) {
 	rng := rand.New(rand.NewPCG(30, 30))
 	x := draw(rng, 30, 6, 0.5)
@@ -65,8 +67,8 @@ func TestNormalizedTwice(t *testing.T) {
 	}
 }
 
-// TestNormalizedNormRounds: the norm of a view of as many equal entries, whose squares all round alike, is right to a few roundings, so that the bound of what
-// has rank 1 is 0.
+// TestNormalizedNormRounds: the norm of a view of many equal entries, whose squares all round the same way,
+// is right to a few roundings, so that the lower bound of a matrix of rank 1 is 0.
 func TestNormalizedNormRounds(t *testing.T) {
 	const n, tau = 1000, 0.5
 	val := slices.Repeat([]float64{1}, n*n)
@@ -99,12 +101,13 @@ func TestNormalizedNormRounds(t *testing.T) {
 			t.Errorf("%s: norm %v without the diagonal, want %v", name, off, want)
 		}
 		if bound := LowerBound([]float64{want}, v.Norm(), 1); bound != 0 {
-			t.Errorf("%s: a bound of %v where the rank is 1", name, bound)
+			t.Errorf("%s: lower bound %v for a matrix of rank 1, want 0", name, bound)
 		}
 	}
 }
 
-// TestNormalizedKeeps: what a view has of A, and what it does not.
+// TestNormalizedKeeps: a view has the stored entries, density and negatives of A, and lists its rows or looks
+// forward if A does.
 func TestNormalizedKeeps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 31))
 	m := drawSymmetric(rng, 20, 0.5)
@@ -120,18 +123,19 @@ func TestNormalizedKeeps(t *testing.T) {
 			}
 			_, listed := a.(RowVisitor)
 			if _, ok := v.(RowVisitor); ok != listed {
-				t.Errorf("%s: lists its rows: %v, want %v", name, ok, listed)
+				t.Errorf("%s: the view lists its rows: %v, want %v", name, ok, listed)
 			}
 			h := NewDense(20, 2, nil)
 			_, forward := a.NewCursor(h, 1).(Forwarder)
 			if _, ok := v.NewCursor(h, 1).(Forwarder); ok != forward {
-				t.Errorf("%s: looks forward: %v, want %v", name, ok, forward)
+				t.Errorf("%s: the view looks forward: %v, want %v", name, ok, forward)
 			}
 		}
 	}
 }
 
-// TestNormalizedScales: the scale of A does not matter, also where squares of A, or of the s_i, do not exist.
+// TestNormalizedScales: the scale of A does not matter, even where squares of A, or of the s_i, overflow or
+// underflow.
 func TestNormalizedScales(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 32))
 	m := drawSymmetric(rng, 9, 0.6)
@@ -183,7 +187,8 @@ func TestNormalizedScales(t *testing.T) {
 	}
 }
 
-// TestNormalizedNormDoesNotDependOnWorkers, and neither do degrees.
+// TestNormalizedNormDoesNotDependOnWorkers: the norms of a view, and so the degrees they are computed from,
+// have the same bits for any number of workers.
 func TestNormalizedNormDoesNotDependOnWorkers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 33))
 	x, sparse := draw(rng, 600, 40, 0.3), drawSymmetric(rng, 600, 0.02)
@@ -209,14 +214,17 @@ func TestNormalizedNormDoesNotDependOnWorkers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if one.Norm() != many.Norm() || one.OffDiagonal().Norm() != many.OffDiagonal().Norm() {
-				t.Errorf("%s: norm %v with 1 worker, %v with %d", name, one.Norm(), many.Norm(), workers)
+				t.Errorf("%s: norm %v with 1 worker, %v with %d workers", name, one.Norm(), many.Norm(), workers)
 			}
 		}
 	}
 }
 
+// foreign is an operator of a type that the package does not know.
 type foreign struct{ Operator }
 
+// TestNormalizedRefuses: a τ or a degree that is negative or not finite, a norm out of range, and an operator
+// of another package are refused.
 func TestNormalizedRefuses(t *testing.T) {
 	a := fromDense(t, naive{{1, 2}, {2, 1}})
 	for _, tau := range []float64{-1, math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -228,7 +236,7 @@ func TestNormalizedRefuses(t *testing.T) {
 	if _, err := Normalized(below, 0.5, 1); !errors.Is(err, ErrDegree) {
 		t.Errorf("a degree of −1: error %v, want %v", err, ErrDegree)
 	}
-	if _, err := Normalized(below, 1, 1); err != nil { // d + τ = 0: left out
+	if _, err := Normalized(below, 1, 1); err != nil { // d + τ = 0: the item is left out
 		t.Errorf("a degree of −1 and τ = 1: error %v", err)
 	}
 	huge := fromDense(t, naive{{1e307}})
@@ -243,6 +251,7 @@ func TestNormalizedRefuses(t *testing.T) {
 	}
 }
 
+// TestDegrees compares degrees of points with row sums, with and without the diagonal.
 func TestDegrees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(34, 34))
 	x := draw(rng, 150, 7, 0.5)
@@ -263,7 +272,8 @@ func TestDegrees(t *testing.T) {
 	}
 }
 
-// TestNormalizedTeams: the rows of H that a view keeps beside it, more than one part of them.
+// TestNormalizedTeams: a team refreshes the copy of H that a view keeps, which has more than one part of
+// rows.
 func TestNormalizedTeams(t *testing.T) {
 	rng := rand.New(rand.NewPCG(35, 35))
 	n, r := 600, 3

@@ -15,7 +15,8 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// hardSymmetric returns matrices by name whose eigenvalues are far apart, near each other, the same, or none.
+// hardSymmetric returns matrices, by name, whose eigenvalues are far apart, near each other or equal, and one
+// without any.
 func hardSymmetric() map[string]naive {
 	rng := rand.New(rand.NewPCG(43, 0))
 	cases := map[string]naive{
@@ -105,7 +106,7 @@ func hardSymmetric() map[string]naive {
 	turned(cases["two values"], func(k int) float64 { return float64(k % 2) })
 	turned(cases["rank one"], func(k int) float64 { return float64(1 - min(k, 1)) })
 	turned(cases["90 alike"], func(k int) float64 { return float64(k % 2) })
-	for _, x := range []float64{100, 156, 159, 161, 161.5, 162, 310} { // whose squares have fewer digits than they
+	for _, x := range []float64{100, 156, 159, 161, 161.5, 162, 310} { // whose squares have fewer digits than they do
 		a := drawSymmetric(rng, 40, 1)
 		for i := range 39 {
 			a[0][i+1] *= math.Pow(10, -x)
@@ -122,6 +123,7 @@ func hardSymmetric() map[string]naive {
 	return cases
 }
 
+// matDense returns a as a matrix of gonum.
 func (a naive) matDense() *mat.Dense {
 	d := mat.NewDense(len(a), len(a), nil)
 	for i, row := range a {
@@ -130,7 +132,7 @@ func (a naive) matDense() *mat.Dense {
 	return d
 }
 
-// upper returns a by rows with nothing sensible below the diagonal, where nobody looks.
+// upper returns scale·a by rows, with NaN below the diagonal, which is not to be read.
 func (a naive) upper(scale float64) []float64 {
 	var flat []float64
 	for i, row := range a {
@@ -144,7 +146,8 @@ func (a naive) upper(scale float64) []float64 {
 	return flat
 }
 
-// checkTop compares pairs of scale·a with the definitions: values, which decrease, residuals, inner products.
+// checkTop compares eigenpairs of scale·a with the definitions: values, which decrease, with those of gonum,
+// residuals with 0, and UᵀU with I.
 func checkTop(t *testing.T, name string, a naive, scale float64, val, vec []float64) {
 	t.Helper()
 	p, k := len(a), len(val)
@@ -194,7 +197,8 @@ func checkTop(t *testing.T, name string, a naive, scale float64, val, vec []floa
 	}
 }
 
-// TestTopEigen: pairs are those of the definition, for every number of them, any scale, and on any number of threads the same.
+// TestTopEigen: eigenpairs agree with the definition for any number of them and at any scale, and have the
+// same bits for any number of threads.
 func TestTopEigen(t *testing.T) {
 	ctx := context.Background()
 	for name, a := range hardSymmetric() {
@@ -218,7 +222,7 @@ func TestTopEigen(t *testing.T) {
 				for _, workers := range []int{2, 3} {
 					val2, vec2, norm22, err := topEigen(ctx, a.upper(1), p, k, workers)
 					if err != nil || norm2 != norm22 || !slices.Equal(val, val2) || !slices.Equal(vec, vec2) {
-						t.Errorf("%s: %d threads find another answer, or %v", name, workers, err)
+						t.Errorf("%s: %d threads find other pairs, or error %v", name, workers, err)
 					}
 				}
 			}
@@ -226,7 +230,8 @@ func TestTopEigen(t *testing.T) {
 	}
 }
 
-// TestTridiagonal: inverse iteration ends for every vector, and what is there in case it does not finds as good ones.
+// TestTridiagonal: inverse iteration finds every vector, and the QL iteration, which takes over where it does
+// not, finds vectors as good.
 func TestTridiagonal(t *testing.T) {
 	for name, a := range hardSymmetric() {
 		p := len(a)
@@ -251,11 +256,11 @@ func TestTridiagonal(t *testing.T) {
 				t.Fatal(err)
 			}
 			ways := map[string][]float64{}
-			if name != "90 alike" || k < p { // all of two such clusters may take the QL iteration
+			if name != "90 alike" || k < p { // all vectors of two such clusters may need the QL iteration
 				y, rng := make([]float64, k*p), rand.New(rand.NewPCG(0, 0))
 				for l, v := range tri.values[:k] {
 					if !tri.vector(y, l, v, rng) {
-						t.Fatalf("%s: no end for vector %d of %d", name, l, k)
+						t.Fatalf("%s: inverse iteration does not find vector %d of %d", name, l, k)
 					}
 				}
 				ways["iteration"] = y
@@ -277,7 +282,8 @@ func TestTridiagonal(t *testing.T) {
 	}
 }
 
-// TestVectorsOfNoValue: of what is no eigenvalue there is no vector, and the QL iteration has its turn.
+// TestVectorsOfNoValue: for a number that is no eigenvalue there is no vector, and the QL iteration takes
+// over.
 func TestVectorsOfNoValue(t *testing.T) {
 	tri, err := newTridiagonal([]float64{1, 2, 3, 4}, []float64{1, 1, 1})
 	if err != nil {
@@ -293,7 +299,7 @@ func TestVectorsOfNoValue(t *testing.T) {
 	}
 }
 
-// TestResidual: it is that of the best value, for a vector of length 1.
+// TestResidual: the residual is that of the best value, for a vector of length 1.
 func TestResidual(t *testing.T) {
 	x := []float64{math.Sqrt(0.5), math.Sqrt(0.5)}
 	for _, c := range []struct{ below, want float64 }{{2, 0}, {3, 0.5}} {
@@ -303,7 +309,7 @@ func TestResidual(t *testing.T) {
 	}
 }
 
-// TestSolveFar: what would overflow is a multiple of what it should be.
+// TestSolveFar: where the solution would overflow, solve returns a multiple of it.
 func TestSolveFar(t *testing.T) {
 	const m = 30
 	f := tridiagonalLU{swapped: make([]bool, m)}
@@ -314,12 +320,13 @@ func TestSolveFar(t *testing.T) {
 	f.solve(x)
 	for i := range 4 {
 		if !(math.Abs(x[i]-x[i+1]*0x1p60) <= 0x1p-50*x[i]) || math.IsInf(x[i], 0) {
-			t.Errorf("x[%d] = %v and then %v", i, x[i], x[i+1])
+			t.Errorf("x[%d] = %v, and the next number is %v, want 2⁻⁶⁰ times as much", i, x[i], x[i+1])
 		}
 	}
 }
 
-// A matrix that is not finite is told, and whoever no longer wants the answer does not wait for it.
+// TestTopEigenErrors: a matrix that is not finite is an error, and topEigen returns nothing but the error of
+// ctx at whichever check ctx is found to be cancelled.
 func TestTopEigenErrors(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		a := zeros(3, 3)
@@ -335,17 +342,17 @@ func TestTopEigenErrors(t *testing.T) {
 		val, vec, _, err := topEigen(ctx, a.upper(1), 300, 40, 2)
 		if err == nil {
 			if want := (300+panelSteps-1)/panelSteps + 40 + 1; polls != want {
-				t.Errorf("asked %d times, want %d", polls, want)
+				t.Errorf("ctx checked %d times, want %d", polls, want)
 			}
 			return
 		}
 		if !errors.Is(err, context.Canceled) || val != nil || vec != nil {
-			t.Fatalf("cancelled after %d looks: %v, %d values", polls, err, len(val))
+			t.Fatalf("cancelled after %d checks: error %v, %d values", polls, err, len(val))
 		}
 	}
 }
 
-// countdown is a context that is cancelled once it has been asked so often.
+// countdown is a context that is cancelled after left calls of Err.
 type countdown struct {
 	context.Context
 	left atomic.Int64

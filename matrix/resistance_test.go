@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestGoldenResistances compares with those of another program, from a pseudo-inverse.
+// TestGoldenResistances compares resistances with those that another program computed from a pseudo-inverse.
 func TestGoldenResistances(t *testing.T) {
 	data, err := os.ReadFile("../testdata/golden/graph80_resistance.json")
 	if err != nil {
@@ -52,21 +52,21 @@ func TestGoldenResistances(t *testing.T) {
 	}
 	for e, want := range golden.Edges {
 		if got := exact[e] * g.scale; !(math.Abs(got-want[3]) <= 1e-13) {
-			t.Errorf("edge %v: resistance %v", want, got)
+			t.Errorf("edge %v (i, j, w, R): resistance %v", want, got)
 		}
-		// a sum of k squares of standard deviation √2·R, nearly normal: 5 of them
+		// The estimate is a mean of k squares, each of standard deviation √2·R, and nearly normal: five of its own.
 		if got := random[e] * g.scale; !(math.Abs(got/want[3]-1) <= 5*math.Sqrt(2.0/k)) {
-			t.Errorf("edge %v: estimated resistance %v", want, got)
+			t.Errorf("edge %v (i, j, w, R): estimated resistance %v", want, got)
 		}
 	}
 	s, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 1, Workers: 1})
 	if err != nil || s.Components != golden.Components || !(math.Abs(s.Sum-golden.Sum) <= 1e-11) || s.Combinations != 0 {
-		t.Errorf("%v; sum %v, %d components, %d combinations", err, s.Sum, s.Components, s.Combinations)
+		t.Errorf("error %v; sum %v, %d components, %d combinations", err, s.Sum, s.Components, s.Combinations)
 	}
 }
 
-// islands is a weighted graph of two parts, a tree of three and an item alone, and loops; wide apart are the weights by so many
-// powers of 2.
+// islands returns a weighted graph of two connected parts, a path of three items, an item alone, and loops.
+// Weights differ by up to 2^apart in either direction.
 func islands(rng *rand.Rand, apart int) naive {
 	m := zeros(24, 24)
 	join := func(i, l int) {
@@ -97,8 +97,8 @@ func islands(rng *rand.Rand, apart int) naive {
 	return m
 }
 
-// resistanceNaively returns (e_i−e_l)ᵀL⁺(e_i−e_l) by Gaussian elimination on L with one row and column of each component taken
-// out.
+// resistanceNaively returns (e_i−e_l)ᵀL⁺(e_i−e_l) by Gaussian elimination on L without one row and column of
+// each component.
 func resistanceNaively(m naive, i, l int) float64 {
 	n := len(m)
 	seen, grounded := make([]bool, n), make([]bool, n)
@@ -153,6 +153,8 @@ func resistanceNaively(m naive, i, l int) float64 {
 	return eq[i][n]/eq[i][i] - eq[l][n]/eq[l][l]
 }
 
+// TestResistances compares exact and estimated resistances with those by elimination, for weights up to
+// 2^±10, and checks that Σ w·R is the number of items less that of components.
 func TestResistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for _, apart := range []int{0, 3, 10} {
@@ -197,13 +199,14 @@ func TestResistances(t *testing.T) {
 			}
 			// 12 even items, 8 odd ones, the path 17-19-21, and 23
 			if g.components != 4 || !(math.Abs(sum-20) <= 1e-9) {
-				t.Errorf("%s: %d components, Σ w·R = %v", name, g.components, sum)
+				t.Errorf("%s: %d components, Σ w·R = %v, want 4 and 20", name, g.components, sum)
 			}
 		}
 	}
 }
 
-// TestLaplacianSystems holds conjugate gradients against a direct solution.
+// TestLaplacianSystems checks the residuals of solutions by conjugate gradients, and that right-hand sides
+// sum to 0 on each component.
 func TestLaplacianSystems(t *testing.T) {
 	m := islands(rand.New(rand.NewPCG(6, 6)), 4)
 	a, err := FromCSR(m.csr(t), 0)
@@ -235,7 +238,7 @@ func TestLaplacianSystems(t *testing.T) {
 			sums[g.component[i]] += b.At(i, c)
 		}
 		if math.Sqrt(diff) > 1e-6*math.Sqrt(size) { // 1e-8 times the root of the largest ratio of degrees
-			t.Errorf("column %d: residual %v of %v", c, math.Sqrt(diff), math.Sqrt(size))
+			t.Errorf("column %d: residual %v for a right-hand side of norm %v", c, math.Sqrt(diff), math.Sqrt(size))
 		}
 		for k, v := range sums {
 			if !(math.Abs(v) <= 1e-14*math.Sqrt(size)) {
@@ -245,8 +248,8 @@ func TestLaplacianSystems(t *testing.T) {
 	}
 }
 
-// TestSampleKeepsTheLaplacian: with the draws that ε asks for, every quadratic form is kept to 1±ε. For dense graphs and ε near 1
-// that leaves edges out.
+// TestSampleKeepsTheLaplacian: with as many draws as ε asks for, every quadratic form is kept to a factor of
+// 1±ε. For dense graphs and an ε near 1, that leaves edges out.
 func TestSampleKeepsTheLaplacian(t *testing.T) {
 	const n, eps = 100, 0.9
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -290,6 +293,7 @@ func TestSampleKeepsTheLaplacian(t *testing.T) {
 	}
 }
 
+// laplacianOf returns the Laplacian of the graph with weights at(i, l).
 func laplacianOf(n int, at func(i, l int) float64) *mat.SymDense {
 	s := mat.NewSymDense(n, nil)
 	for i := range n {
@@ -303,8 +307,8 @@ func laplacianOf(n int, at func(i, l int) float64) *mat.SymDense {
 	return s
 }
 
-// TestSample: each edge is drawn as often as its probability says, and gets its weight back on the average; what is told of S is
-// what it is.
+// TestSample: each edge is drawn as often as its probability says, and keeps its weight on average. The
+// figures reported of S agree with S.
 func TestSample(t *testing.T) {
 	const draws = 200000
 	m := islands(rand.New(rand.NewPCG(8, 8)), 2)
@@ -336,7 +340,7 @@ func TestSample(t *testing.T) {
 				p := w * resistanceNaively(m, i, l) / 20
 				count := s / w * float64(q) * p
 				if !(math.Abs(count-math.Round(count)) <= 1e-6) {
-					t.Errorf("edge %d %d: %v draws", i, l, count)
+					t.Errorf("edge %d %d: %v draws, want a whole number", i, l, count)
 				}
 				hits += math.Round(count)
 				if s > 0 {
@@ -356,6 +360,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
+// TestSampleDoesNotDependOnWorkers: a sample is the same for any number of workers, and another one for
+// another seed. Progress counts the systems solved.
 func TestSampleDoesNotDependOnWorkers(t *testing.T) {
 	x := bigPoints(t, 1500, 300)
 	points, err := Gram(x, Rows, 1)
@@ -375,7 +381,7 @@ func TestSampleDoesNotDependOnWorkers(t *testing.T) {
 		last := 0
 		opt := ResistanceSampling{Eps: 2, Draws: 3000, Seed: 4, Workers: workers, Progress: func(solved, of int) {
 			if solved <= last || of != 44 { // ⌈24·ln 1500/4⌉
-				t.Errorf("%d solved of %d after %d", solved, of, last)
+				t.Errorf("progress %d of %d after %d, want a rising count of 44", solved, of, last)
 			}
 			last = solved
 		}}
@@ -384,26 +390,28 @@ func TestSampleDoesNotDependOnWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last != 44 || got.Combinations != 44 {
-			t.Errorf("%d combinations, %d told", got.Combinations, last)
+			t.Errorf("%d combinations, progress up to %d, want 44", got.Combinations, last)
 		}
 		if want == nil {
 			want = got
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%d workers give another answer", workers)
+			t.Errorf("%d workers give another sample", workers)
 		}
 	}
-	// Σ w·R over many edges: its standard deviation is that of R, √(2/k), over about the root of their number, which is above 50
+	// The relative standard deviation of Σ w·R is that of one R, √(2/k), divided by about the root of the number
+	// of edges, which is above 50.
 	if rank := float64(1500 - want.Components); !(math.Abs(want.Sum/rank-1) <= 5*math.Sqrt(2.0/44)/50*math.Sqrt2) {
 		t.Errorf("Σ w·R = %v, want %v", want.Sum, rank)
 	}
 	other, err := SampleByResistance(context.Background(), a, ResistanceSampling{Eps: 2, Draws: 3000, Seed: 5, Workers: 2})
 	if err != nil || reflect.DeepEqual(other.S, want.S) {
-		t.Errorf("another seed gives the same answer, %v", err)
+		t.Errorf("another seed gives the same sample, or error %v", err)
 	}
 }
 
-// TestSampleScales: weights near the ends of the range of doubles.
+// TestSampleScales: weights near the ends of the range of float64 give the same sample as weights of moderate
+// size, scaled.
 func TestSampleScales(t *testing.T) {
 	m := islands(rand.New(rand.NewPCG(9, 9)), 3)
 	for _, eps := range []float64{1, 5} { // exact, estimated
@@ -438,6 +446,7 @@ func TestSampleScales(t *testing.T) {
 	}
 }
 
+// TestSampleOfLittle: graphs with at most one edge are kept whole, and a graph without items is no error.
 func TestSampleOfLittle(t *testing.T) {
 	for name, m := range map[string]naive{
 		"one": {{3}}, "no edges": {{1, 0}, {0, 0}}, "zero": zeros(5, 5), "pair": {{0, 2}, {2, 0}},
@@ -467,15 +476,16 @@ func TestSampleOfLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res, err := SampleByResistance(context.Background(), none, ResistanceSampling{Eps: 1, Workers: 1}); err != nil || res.S.NNZ() != 0 {
-		t.Errorf("no items: %v", err)
+		t.Errorf("no items: error %v, or edges", err)
 	}
 	if res, err := Strongest(context.Background(), none, Selection{PerItem: 1, Workers: 1}); err != nil || res.S.NNZ() != 0 {
-		t.Errorf("no items: %v", err)
+		t.Errorf("Strongest, no items: error %v, or edges", err)
 	}
 }
 
-// TestSampleFarApart: where the inverse keeps no digits resistances are estimated, and where no number holds them there is an error. Two groups of
-// items all joined to each other hang together by three edges next to nothing.
+// TestSampleFarApart: where the inverse keeps no digits, resistances are estimated; where no float64 can hold
+// them, there is an error. The graph has two groups of items, all joined to each other within a group, and
+// three edges of next to no weight between the groups.
 func TestSampleFarApart(t *testing.T) {
 	const half = 20
 	for _, tc := range []struct {
@@ -513,7 +523,8 @@ func TestSampleFarApart(t *testing.T) {
 	}
 }
 
-// TestGuide compares with a look at all numbers: lists of one number, of equal ones, of ones that lie together, and of any size.
+// TestGuide compares with a search through all numbers: in lists of one number, of equal numbers, of numbers
+// close together, and of numbers of any size.
 func TestGuide(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for name, upTo := range map[string][]float64{
@@ -544,7 +555,7 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// sums returns n sums of f of random numbers.
+// sums returns the first n partial sums of f of random numbers.
 func sums(rng *rand.Rand, n int, f func(float64) float64) []float64 {
 	s, sum := make([]float64, n), 0.0
 	for k := range s {
@@ -554,7 +565,8 @@ func sums(rng *rand.Rand, n int, f func(float64) float64) []float64 {
 	return s
 }
 
-// TestDraws counts the same draws one by one: by one goroutine, by some that count for themselves, and by some that count together.
+// TestDraws compares counts with those of the same draws made one by one: counts by one goroutine, by several
+// that count separately, and by several that count together.
 func TestDraws(t *testing.T) {
 	upTo := sums(rand.New(rand.NewPCG(8, 2)), 100, func(x float64) float64 { return x * x })
 	const draws = 100000
@@ -570,16 +582,18 @@ func TestDraws(t *testing.T) {
 	for _, workers := range []int{0, 1, 3, mostApart} {
 		got, err := drawWithReplacement(context.Background(), upTo, draws, &ResistanceSampling{Seed: 5, Workers: workers})
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%d workers: other counts, %v", workers, err)
+			t.Errorf("%d workers: other counts, or error %v", workers, err)
 		}
 	}
-	for _, upTo := range [][]float64{{0, 0}, {0, 5e-324}, {1e-323, 1e-323}} { // of which u may be the last
+	for _, upTo := range [][]float64{{0, 0}, {0, 5e-324}, {1e-323, 1e-323}} { // where u may be the last sum
 		if got, err := drawWithReplacement(context.Background(), upTo, 100, &ResistanceSampling{Workers: 1}); err != nil || got[0]+got[1] != 100 {
 			t.Errorf("%v: %v, %v", upTo, got, err)
 		}
 	}
 }
 
+// TestSampleRefuses: invalid settings, negative weights, points and too many draws are refused, and a
+// cancelled ctx ends the work, also while a matrix is inverted.
 func TestSampleRefuses(t *testing.T) {
 	ctx := context.Background()
 	a, err := FromDense(naive{{0, 1}, {1, 0}}.dense(), 0)
@@ -622,18 +636,18 @@ func TestSampleRefuses(t *testing.T) {
 	told := 0
 	exact := ResistanceSampling{Eps: 0.4, Workers: 1, Progress: func(solved, of int) {
 		if told++; of != 1000 || solved != told*sweepRows {
-			t.Errorf("exact resistances of 1000 items: told %d of %d", solved, of)
+			t.Errorf("exact resistances of 1000 items: progress %d of %d", solved, of)
 		}
 		if told == 2 {
 			stop()
 		}
 	}}
 	if s, err := SampleByResistance(on, big, exact); !errors.Is(err, context.Canceled) || s != nil || told != 2 {
-		t.Errorf("cancelled while a matrix is inverted, told %d times: %v", told, err)
+		t.Errorf("cancelled while a matrix is inverted, after %d calls of Progress: error %v", told, err)
 	}
 }
 
-// TestSampleOfARing: the hardest system for conjugate gradients, and every w·R is (n−1)/n.
+// TestSampleOfARing: a ring is the hardest system for conjugate gradients, and each of its w·R is (n−1)/n.
 func TestSampleOfARing(t *testing.T) {
 	const n = 1000
 	a, err := FromCSR(bigRing(n), 0)
@@ -644,11 +658,12 @@ func TestSampleOfARing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Combinations != 42 || !(math.Abs(res.Sum-(n-1)) <= 5) { // each w·R is 1 less the small square of a mean of signs
+	if res.Combinations != 42 || !(math.Abs(res.Sum-(n-1)) <= 5) { // on average over the edges, w·R is 1 less the small square of a mean of signs
 		t.Errorf("%d combinations, Σ w·R = %v, want %d", res.Combinations, res.Sum, n-1)
 	}
 }
 
+// bigRing returns a ring of n items with weights of 1.
 func bigRing(n int) *CSR {
 	m := &CSR{rows: n, cols: n, RowPtr: make([]int64, n+1)}
 	for i := range n {

@@ -9,6 +9,7 @@ import (
 	"testing"
 )
 
+// ritzPairs returns what RitzPairs returns, and ends the test on an error.
 func ritzPairs(t testing.TB, a Operator, k int, seed uint64, workers int) ([]float64, *Dense) {
 	t.Helper()
 	values, u, err := RitzPairs(context.Background(), a, k, seed, workers)
@@ -18,8 +19,9 @@ func ritzPairs(t testing.TB, a Operator, k int, seed uint64, workers int) ([]flo
 	return values, u
 }
 
-// TestRitzPairs: the vectors are orthonormal, each value is ⟨A·u, u⟩ of its own, and so below the eigenvalue of its place; where eigenvalues fall, whatever the sign of those that
-// are not wanted, they are near.
+// TestRitzPairs: the vectors are orthonormal. Each value is ⟨A·u, u⟩ of its vector and not above the
+// eigenvalue of its place. Where eigenvalues fall, values are near them, whatever the sign of the unwanted
+// ones.
 func TestRitzPairs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 1))
 	const n = 300
@@ -45,7 +47,7 @@ func TestRitzPairs(t *testing.T) {
 		name  string
 		a     naive
 		k     int
-		apart float64 // of the first value, how far from it a value may be
+		apart float64 // how far below its eigenvalue a value may be, relative to the first eigenvalue
 	}{
 		{"falling by a tenth", with(func(j int) float64 { return math.Pow(0.9, float64(j)) }), 12, 1e-6},
 		{"negative ones as large", with(func(j int) float64 { return math.Pow(0.95, float64(j/2)) * (1 - 2*float64(j%2)) }), 12, 0.02},
@@ -93,7 +95,7 @@ func TestRitzPairs(t *testing.T) {
 						with += u.At(i, j) * u.At(i, l)
 					}
 					if !(math.Abs(with) <= 1e-6) {
-						t.Errorf("%s: columns %d and %d have %v in common", c.name, l, j, with)
+						t.Errorf("%s: columns %d and %d have the inner product %v", c.name, l, j, with)
 					}
 				}
 			}
@@ -101,7 +103,8 @@ func TestRitzPairs(t *testing.T) {
 	}
 }
 
-// TestRitzPairsOf: small, singular and extreme matrices, all forms, and one answer for any number of workers.
+// TestRitzPairsOf checks values for every kind of operator, and for small, singular and extreme matrices. The
+// pairs have the same bits for any number of workers.
 func TestRitzPairsOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 2))
 	for _, c := range operators(t) {
@@ -114,7 +117,7 @@ func TestRitzPairsOf(t *testing.T) {
 			}
 			for j, v := range values {
 				size := max(want[0], -want[n-1])
-				if !(v <= want[j]+1e-7*size) || k == 1 && want[0] > 1e-9*size && !(v >= want[j]-0.01*size) { // with k = n, what is dependent to rounding is missing anywhere
+				if !(v <= want[j]+1e-7*size) || k == 1 && want[0] > 1e-9*size && !(v >= want[j]-0.01*size) { // with k = n, what is dependent up to rounding may be missing anywhere
 					t.Errorf("%s, k = %d: value %d is %v, want %v", c.name, k, j, v, want[j])
 				}
 			}
@@ -138,7 +141,7 @@ func TestRitzPairsOf(t *testing.T) {
 		want := allEigenvalues(t, rank4)
 		values, _ := ritzPairs(t, fromDense(t, a), 9, 0, 2)
 		if len(values) < 4 || values[4%len(values)] > 1e-9*values[0] && len(values) > 4 {
-			t.Errorf("of rank 4 times %g the values are %v", scale, values)
+			t.Errorf("rank 4, times %g: values %v", scale, values)
 		}
 		for j := range 4 {
 			if !(math.Abs(values[j]/scale-want[j]) <= 1e-9*want[0]) {
@@ -147,11 +150,12 @@ func TestRitzPairsOf(t *testing.T) {
 		}
 	}
 	if values, u := ritzPairs(t, fromDense(t, zeros(5, 5)), 2, 0, 1); len(values) != 0 || u.rows != 5 || u.cols != 0 {
-		t.Errorf("of A = 0: %v, %d×%d", values, u.rows, u.cols)
+		t.Errorf("A = 0: values %v, vectors %d×%d", values, u.rows, u.cols)
 	}
 }
 
-// TestRitzFilter: the polynomial is 1 for the value of the largest size, where that is the first, and nowhere up to it more; where there are nothing but negative values, too.
+// TestRitzFilter: the polynomial is at most 1 in magnitude at every value, and is 1 at the first if that has
+// the largest magnitude. That holds also where all values are negative.
 func TestRitzFilter(t *testing.T) {
 	for _, values := range [][]float64{{1, 0.5, -0.2, -0.9}, {0.3, 0, -0.5, -1}, {-0.41, -0.5, -0.7, -1}, {1, 0.9, 0.5, 0.1}} {
 		k := len(values)
@@ -169,12 +173,13 @@ func TestRitzFilter(t *testing.T) {
 		}
 		for j := range k {
 			if p := s.x[j*k+j]; !(math.Abs(p) <= 1+1e-12) || j == 0 && values[0] == 1 && !(p >= 1-1e-12) {
-				t.Errorf("of %v the polynomial is %v for %v", values, p, values[j])
+				t.Errorf("values %v: the polynomial is %v at %v", values, p, values[j])
 			}
 		}
 	}
 }
 
+// TestRitzPairsErrors: a k out of range, a cancelled ctx and products with NaN are errors.
 func TestRitzPairsErrors(t *testing.T) {
 	a := fromDense(t, diagonal(3, 2, 1))
 	for _, k := range []int{0, -1, 4} {
@@ -192,7 +197,7 @@ func TestRitzPairsErrors(t *testing.T) {
 	}
 }
 
-// asks counts how often it is asked, and is cancelled from one time on.
+// asks is a context that counts the calls of Err and is cancelled after from of them.
 type asks struct {
 	context.Context
 	count, from int
@@ -205,18 +210,19 @@ func (a *asks) Err() error {
 	return nil
 }
 
-// TestRitzPairsCancelled: before each product ctx is asked, and nothing comes after.
+// TestRitzPairsCancelled: RitzPairs checks ctx at least as often as it makes products, and stops at the first
+// check that finds it cancelled.
 func TestRitzPairsCancelled(t *testing.T) {
 	const looks = ritzDegree + 2 // products
 	a := fromDense(t, cliques(30, 4, 0))
 	whole := &asks{Context: context.Background(), from: math.MaxInt}
 	if _, _, err := RitzPairs(whole, a, 3, 0, 1); err != nil || whole.count < looks {
-		t.Fatalf("%d times, %v, want %d at least", whole.count, err, looks)
+		t.Fatalf("ctx checked %d times, error %v, want at least %d times", whole.count, err, looks)
 	}
 	for from := range whole.count {
 		ctx := &asks{Context: context.Background(), from: from}
 		if values, _, err := RitzPairs(ctx, a, 3, 0, 1); !errors.Is(err, context.Canceled) || values != nil || ctx.count != from+1 {
-			t.Errorf("cancelled when asked for the %d-th time: %v, %v, asked %d times", from+1, values, err, ctx.count)
+			t.Errorf("cancelled at call %d of Err: %v, error %v, %d calls in all", from+1, values, err, ctx.count)
 		}
 	}
 }

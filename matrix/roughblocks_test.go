@@ -9,13 +9,14 @@ import (
 	"symnmf/internal/rules"
 )
 
-// TestRough compares products of float32 with the definition: within what rounding may do, and not as near as products of float64.
+// TestRough compares products in float32 with the definition: they are within what rounding may do, and not
+// as near as products in float64.
 func TestRough(t *testing.T) {
 	const n, block = 150, 64
 	rng := rand.New(rand.NewPCG(34, 0))
 	a := drawSymmetric(rng, n, 0.9)
 	for i := range n {
-		a[i][i] *= 1e9 // where it counts it makes the others of no account
+		a[i][i] *= 1e9 // so large that, where it counts, the other entries hardly do
 	}
 	for _, size := range []float64{1, 1e140, 1e-140} {
 		large := zeros(n, n)
@@ -52,7 +53,7 @@ func TestRough(t *testing.T) {
 	}
 }
 
-// What Folded hands out has rough products, too.
+// TestRoughFolded: the operator that Folded returns has rough products, too.
 func TestRoughFolded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(34, 2))
 	points, err := Gram(draw(rng, 130, 400, 1).dense(), Columns, 1)
@@ -61,7 +62,7 @@ func TestRoughFolded(t *testing.T) {
 	}
 	folded, unfold := Folded(points, 2)
 	if unfold == nil {
-		t.Fatal("nothing is folded: this shows nothing")
+		t.Fatal("not folded: the test shows nothing")
 	}
 	team := kernel.NewTeam(1)
 	defer team.Close()
@@ -69,11 +70,12 @@ func TestRoughFolded(t *testing.T) {
 	checkRough(t, "folded", folded, folded.(BlockMultiplier).NewBlockProduct(h, 64, team).(RoughProduct), h, 64, rng)
 }
 
-// checkRough compares b with sums over what op lists, for the H at first and as it changes.
+// checkRough compares b with sums over the entries that op lists, for the first H and after every kind of
+// change.
 func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense, block int, rng *rand.Rand) {
 	t.Helper()
 	n, r := h.rows, h.cols
-	worst := 0.0 // error, in parts of the terms
+	worst := 0.0 // largest error, relative to the sum of the magnitudes of the terms
 	compare := func(when string, i, j int, got float64, x func(l, j int) float64) {
 		t.Helper()
 		var want, terms float64
@@ -127,7 +129,7 @@ func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense
 	b.StartRough()
 	check("elsewhere")
 	if worst < 1e-9 {
-		t.Errorf("%s, r = %d: products err by %.2g: they are not of float32", name, r, worst)
+		t.Errorf("%s, r = %d: products err by at most %.2g: they are not in float32", name, r, worst)
 	}
 	for range 2 {
 		checkRoughStepAll(t, name, op, b, h, rng)
@@ -162,7 +164,7 @@ func checkRough(t *testing.T, name string, op Operator, b RoughProduct, h *Dense
 	}
 }
 
-// checkRoughStepAll compares a step of all rows with sums over what op lists.
+// checkRoughStepAll compares a step of all rows with sums over the entries that op lists.
 func checkRoughStepAll(t *testing.T, name string, op Operator, b RoughProduct, h *Dense, rng *rand.Rand) {
 	t.Helper()
 	n, r := h.rows, h.cols
@@ -190,8 +192,9 @@ func checkRoughStepAll(t *testing.T, name string, op Operator, b RoughProduct, h
 	}
 }
 
+// TestPrefersRough checks the limits of n and r at which rough products are preferred.
 func TestPrefersRough(t *testing.T) {
-	dense := func(n int) *SymDense { // which nobody reads
+	dense := func(n int) *SymDense { // its entries are not read
 		return &SymDense{n: n, scale: 1, norm: 1}
 	}
 	narrow := &SymDense32{n: rules.RoughTo + 1, scale: 1, norm: 1}

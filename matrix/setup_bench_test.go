@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkOperator makes operators from data in memory, in shapes like those of inner products of text (hitech, a quarter of it)
-// and of images (CBCL), and of words by the documents that have them (reviews).
+// BenchmarkOperator makes operators from data in memory: from dense inner products like those of images
+// (CBCL), from sparse ones like those of text (hitech, a quarter of it), and from documents by words
+// (reviews).
 func BenchmarkOperator(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	similar := func(n int, density float64) *Dense {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sparseFrom returns the rows×cols matrix of the entries f gives for a few columns of each row.
+// sparseFrom returns the rows×cols matrix with the entries that f gives for each row, by column.
 func sparseFrom(rows, cols int, f func(i int) map[int]float64) *CSR {
 	m := &CSR{rows: rows, cols: cols, RowPtr: []int64{0}}
 	for i := range rows {
@@ -23,6 +23,7 @@ func sparseFrom(rows, cols int, f func(i int) map[int]float64) *CSR {
 	return m
 }
 
+// sorted returns the keys of row in increasing order.
 func sorted[V any](row map[int]V) []int {
 	var keys []int
 	for j := range row {
@@ -32,7 +33,8 @@ func sorted[V any](row map[int]V) []int {
 	return keys
 }
 
-// randomGraph has about so many neighbors a node, most of them among the first nodes, and some loops.
+// randomGraph returns a graph of n nodes with about degree neighbors each, most of them among the first
+// nodes, and some loops.
 func randomGraph(rng *rand.Rand, n, degree int) *CSR {
 	rows := make([]map[int]float64, n)
 	for i := range rows {
@@ -48,7 +50,7 @@ func randomGraph(rng *rand.Rand, n, degree int) *CSR {
 	return sparseFrom(n, n, func(i int) map[int]float64 { return rows[i] })
 }
 
-// singlesCases are operators whose products may be with float32.
+// singlesCases returns operators whose products may be in float32.
 func singlesCases(t *testing.T) map[string]Operator {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(41, 1))
@@ -77,7 +79,8 @@ func singlesCases(t *testing.T) map[string]Operator {
 	}
 }
 
-// TestSingles: products with float32 are those with the same numbers in float64, to what rounding Z, or S·H, may cost. Small ones, and those of a graph that leaves a diagonal out, are not offered.
+// TestSingles: products in float32 agree with those of the same numbers in float64, up to what rounding Z, or
+// S·H, may cost. They are not offered for few columns, nor for a graph without its diagonal.
 func TestSingles(t *testing.T) {
 	const k = 24
 	rng := rand.New(rand.NewPCG(41, 2))
@@ -93,7 +96,7 @@ func TestSingles(t *testing.T) {
 		if products == nil {
 			continue
 		}
-		for range 2 { // the second is by the same room
+		for range 2 { // the second uses the same memory
 			h := NewDense(n, k, nil)
 			x := make([]float32, n*k)
 			for p := range x {
@@ -112,7 +115,7 @@ func TestSingles(t *testing.T) {
 				p.RowsTo(got, rows[0], rows[1])
 				for q, v := range got {
 					at := rows[0]*k + q
-					most := 0x1p-23 * (math.Abs(size.data[at]) + a.Norm()) // without the diagonal the rest of size is what the diagonal leaves
+					most := 0x1p-23 * (math.Abs(size.data[at]) + a.Norm()) // without the diagonal, size is only what subtracting the diagonal leaves
 					if !(math.Abs(v-want.data[at]) <= most) {
 						t.Fatalf("%s: number %d is %v, want %v", name, at, v, want.data[at])
 					}
@@ -122,7 +125,9 @@ func TestSingles(t *testing.T) {
 	}
 }
 
-// TestRitzPairsSingle: from a basis of float32 values are ⟨A·u, u⟩ of vectors that are orthonormal, near those from one of float64, and the same for any number of workers.
+// TestRitzPairsSingle: with a basis in float32, each value is ⟨A·u, u⟩ of its vector, vectors are
+// orthonormal, values are near those from a basis in float64, and pairs have the same bits for any number of
+// workers.
 func TestRitzPairsSingle(t *testing.T) {
 	const k = 16
 	for name, a := range singlesCases(t) {
@@ -144,7 +149,7 @@ func TestRitzPairsSingle(t *testing.T) {
 		uau, uu := transTimes(u, au, 1), gram(u, 1)
 		for j, v := range values {
 			if !(math.Abs(v-want[j]) <= 1e-4*want[0]) {
-				t.Errorf("%s: value %d is %v, of float64 %v", name, j, v, want[j])
+				t.Errorf("%s: value %d is %v, in float64 %v", name, j, v, want[j])
 			}
 			if !(math.Abs(uau.At(j, j)-v) <= 2e-7*want[0]) {
 				t.Errorf("%s: ⟨A·u, u⟩ = %v, the value is %v", name, uau.At(j, j), v)
@@ -162,7 +167,8 @@ func TestRitzPairsSingle(t *testing.T) {
 	}
 }
 
-// TestRitzPairsSingleOfWideSpectrum: the polynomial does not make what rounding to float32 leaves of the first vectors larger than all else, where values fall by factors: vectors stay orthonormal.
+// TestRitzPairsSingleOfWideSpectrum: where values fall by factors, what rounding to float32 leaves of the
+// first vectors does not outgrow all else under the polynomial: vectors stay orthonormal.
 func TestRitzPairsSingleOfWideSpectrum(t *testing.T) {
 	const n, block, k = 2800, 28, 16
 	a, err := FromCSR(sparseFrom(n, n, func(i int) map[int]float64 {
@@ -176,7 +182,7 @@ func TestRitzPairsSingleOfWideSpectrum(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.repeatSingle(k+ritzSpare, 1) == nil {
-		t.Fatal("not of float32")
+		t.Fatal("products in float32 are not offered")
 	}
 	_, u := ritzPairs(t, a, k, 3, 2)
 	for j, v := range gram(u, 1).data {
@@ -189,7 +195,8 @@ func TestRitzPairsSingleOfWideSpectrum(t *testing.T) {
 	}
 }
 
-// TestRitzPairsSingleOfLowRank: a large sparse matrix with fewer eigenvalues than a basis has columns has no values that are but roundings of float32.
+// TestRitzPairsSingleOfLowRank: for a large sparse matrix with fewer nonzero eigenvalues than a basis has
+// columns, no value is a mere rounding of float32.
 func TestRitzPairsSingleOfLowRank(t *testing.T) {
 	const n, size = 2800, 400
 	a, err := FromCSR(sparseFrom(n, n, func(i int) map[int]float64 {
@@ -204,7 +211,7 @@ func TestRitzPairsSingleOfLowRank(t *testing.T) {
 	}
 	values, u := ritzPairs(t, a, 16, 0, 2)
 	if len(values) < n/size || u.cols != len(values) {
-		t.Fatalf("%d values, want %d", len(values), n/size)
+		t.Fatalf("%d values, want at least %d and as many vectors", len(values), n/size)
 	}
 	for j, v := range values {
 		want := 0.0
@@ -217,11 +224,12 @@ func TestRitzPairsSingleOfLowRank(t *testing.T) {
 	}
 	asked := &asks{Context: context.Background(), from: 2}
 	if values, _, err := RitzPairs(asked, a, 16, 0, 1); !errors.Is(err, context.Canceled) || values != nil {
-		t.Errorf("cancelled as float64 begins: %v, %v", values, err)
+		t.Errorf("cancelled when the work in float64 begins: %v, error %v", values, err)
 	}
 }
 
-// TestRitzPairsOfUnlikeDegrees: of a normalized graph in two parts the second has the same values whatever its weights, however far from those of the first.
+// TestRitzPairsOfUnlikeDegrees: the values of a normalized graph in two parts do not depend on the weights of
+// the second part, however far these are from those of the first.
 func TestRitzPairsOfUnlikeDegrees(t *testing.T) {
 	const n, k = 1400, 16
 	part := randomGraph(rand.New(rand.NewPCG(41, 4)), n, 12)
@@ -255,7 +263,8 @@ func TestRitzPairsOfUnlikeDegrees(t *testing.T) {
 	}
 }
 
-// TestInverseRootOf: tᵀgt = I for inner products of vectors that are independent, nearly dependent, and dependent.
+// TestInverseRootOf: tᵀgt = I for the inner products of vectors that are independent, nearly dependent or
+// dependent.
 func TestInverseRootOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 3))
 	const n, k = 40, 6

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestEachRow lists every kind of operator.
+// TestEachRow compares the entries that eachRow lists with A, for every kind of operator.
 func TestEachRow(t *testing.T) {
 	for _, c := range operators(t) {
 		n := c.a.Dim()
@@ -40,7 +40,7 @@ func TestEachRow(t *testing.T) {
 	}
 }
 
-// strongestNaively is Strongest from the definitions, over all entries, which are symmetric.
+// strongestNaively is Strongest by the definitions, over all entries of a symmetric a.
 func strongestNaively(a naive, sel Selection) (s naive, edges, of int64, threshold float64) {
 	n := len(a)
 	s = zeros(n, n)
@@ -93,7 +93,7 @@ func strongestNaively(a naive, sel Selection) (s naive, edges, of int64, thresho
 	return s, edges, of, threshold
 }
 
-// TestStrongest compares with the definitions on whole numbers, among which there are many equal ones.
+// TestStrongest compares with the definitions on whole numbers, many of which are equal.
 func TestStrongest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	whole := func(m naive, most float64) naive {
@@ -152,7 +152,7 @@ func TestStrongest(t *testing.T) {
 	for _, c := range cases {
 		for _, sel := range selections {
 			if sel.Quantile > 0 && c.a.Dim() < 4 {
-				continue // counting takes a while whatever is counted
+				continue // counting takes a while, however few entries there are
 			}
 			sel.Workers = 2
 			name := fmt.Sprintf("%s, %+v", c.name, sel)
@@ -178,7 +178,7 @@ func TestStrongest(t *testing.T) {
 				}
 			}
 			if _, err := NewCSR(got.S.rows, got.S.cols, got.S.RowPtr, got.S.Col, got.S.Val); err != nil || ones != (got.S.Val == nil) {
-				t.Errorf("%s: %v; values kept: %v", name, err, got.S.Val != nil)
+				t.Errorf("%s: error %v; values stored: %v", name, err, got.S.Val != nil)
 			}
 			kept, relErr := 1.0, 0.0
 			if normSq > 0 {
@@ -191,7 +191,7 @@ func TestStrongest(t *testing.T) {
 	}
 }
 
-// TestStrongestScales: what is kept does not depend on the unit, nor overflow or vanish.
+// TestStrongestScales: what is kept does not depend on the unit of A, and nothing overflows or vanishes.
 func TestStrongestScales(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	sym := drawSymmetric(rng, 30, 0.5)
@@ -225,13 +225,13 @@ func TestStrongestScales(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(got.S.Col, want.S.Col) || got.Kept != want.Kept || got.RelErr != want.RelErr || got.RelErr == 0 {
-				t.Errorf("times 2^%d: %v and %v, want %v and %v", e, got.Kept, got.RelErr, want.Kept, want.RelErr)
+				t.Errorf("times 2^%d: kept %v, error %v, want %v, %v and the same columns", e, got.Kept, got.RelErr, want.Kept, want.RelErr)
 			}
 		}
 	}
 }
 
-// bigPoints returns sparse points of several chunks of rows.
+// bigPoints returns n sparse points of m features, at most six each.
 func bigPoints(t testing.TB, n, m int) *CSR {
 	rng := rand.New(rand.NewPCG(4, 4))
 	x := &CSR{rows: n, cols: m, RowPtr: make([]int64, n+1)}
@@ -250,6 +250,8 @@ func bigPoints(t testing.TB, n, m int) *CSR {
 	return x
 }
 
+// TestStrongestDoesNotDependOnWorkers: the result is the same for any number of workers, for points of
+// several chunks of rows, and progress rises to 1.
 func TestStrongestDoesNotDependOnWorkers(t *testing.T) {
 	a, err := Gram(bigPoints(t, 2*entryChunk+100, 80), Rows, 1)
 	if err != nil {
@@ -269,15 +271,17 @@ func TestStrongestDoesNotDependOnWorkers(t *testing.T) {
 				want = got
 			}
 			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%+v: %d workers give another answer", sel, workers)
+				t.Errorf("%+v: %d workers give another result", sel, workers)
 			}
 			if !slices.IsSorted(parts) || len(parts) == 0 || parts[len(parts)-1] != 1 {
-				t.Errorf("%+v: progress %v", sel, parts)
+				t.Errorf("%+v: progress %v, want rising numbers up to 1", sel, parts)
 			}
 		}
 	}
 }
 
+// TestStrongestRefuses: invalid selections and more edges than MaxEdges are refused, and a cancelled ctx ends
+// the work.
 func TestStrongestRefuses(t *testing.T) {
 	ctx := context.Background()
 	a, err := FromDense(naive{{0, 1, 2}, {1, 0, 3}, {2, 3, 0}}.dense(), 0)

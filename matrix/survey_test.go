@@ -11,7 +11,7 @@ import (
 
 var workerCounts = []int{1, 2, 3, 8}
 
-// naiveSurvey is Survey entry by entry.
+// naiveSurvey is Survey entry by entry, for the entries that are stored.
 func naiveSurvey(m naive, stored func(i, j int) bool) (s Survey) {
 	full := true
 	s.Min, s.Max = math.Inf(1), math.Inf(-1)
@@ -42,7 +42,8 @@ func naiveSurvey(m naive, stored func(i, j int) bool) (s Survey) {
 	return s
 }
 
-// storedAs returns the sparse matrix of the entries that stored names, zeros among them.
+// storedAs returns the sparse matrix of the entries for which stored is true, zeros included, or their
+// pattern.
 func storedAs(t *testing.T, m naive, stored func(i, j int) bool, pattern bool) *CSR {
 	rowPtr, col, val := []int64{0}, []int32{}, []float64{}
 	for i := range m {
@@ -63,6 +64,7 @@ func storedAs(t *testing.T, m naive, stored func(i, j int) bool, pattern bool) *
 	return c
 }
 
+// positive returns a matrix of uniform numbers in [1, 2).
 func positive(rng *rand.Rand, rows, cols int) naive {
 	m := make(naive, rows)
 	for i := range m {
@@ -74,8 +76,8 @@ func positive(rng *rand.Rand, rows, cols int) naive {
 	return m
 }
 
-// TestSurveyParts compares a survey in several parts with one entry by entry, with whatever may be odd in the first part, the
-// last or several, for rows of every length to 20.
+// TestSurveyParts compares a survey in several parts with one entry by entry, with odd entries in the first
+// part, the last or several, for rows of 1 to 20 entries.
 func TestSurveyParts(t *testing.T) {
 	everywhere := func(i, j int) bool { return true }
 	for name, change := range map[string]func(m naive){
@@ -131,7 +133,8 @@ func TestSurveyParts(t *testing.T) {
 	}
 }
 
-// naiveAsymmetry compares entry by entry, by rows: a pair at its entry below the diagonal, or where one of it is stored alone.
+// naiveAsymmetry compares entry by entry, by rows. A pair is counted at its entry below the diagonal or, if
+// only one of the two is stored, at that one.
 func naiveAsymmetry(m naive, stored func(i, j int) bool) (a Asymmetry) {
 	for i := range m {
 		for j, v := range m[i] {
@@ -153,8 +156,8 @@ func naiveAsymmetry(m naive, stored func(i, j int) bool) (a Asymmetry) {
 	return a
 }
 
-// TestAsymmetryParts compares the asymmetry found in several ranges with that found entry by entry, with the largest difference
-// in several places.
+// TestAsymmetryParts compares the asymmetry found in several ranges with that found entry by entry, with the
+// largest difference in several places.
 func TestAsymmetryParts(t *testing.T) {
 	everywhere := func(i, j int) bool { return true }
 	for _, n := range []int{1, 2, 65, 200, 1100} {
@@ -221,8 +224,8 @@ func TestAsymmetryParts(t *testing.T) {
 	}
 }
 
-// TestAsymmetrySparse is TestAsymmetryParts for few entries, placed without symmetry, of which few differ: rows end, and the next
-// one begins, where an answer would be.
+// TestAsymmetrySparse is TestAsymmetryParts for few entries, placed without symmetry, of which few differ. A
+// row may end, and the next one begin, where the mirror image of an entry would be.
 func TestAsymmetrySparse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for trial := range 300 {
@@ -243,7 +246,7 @@ func TestAsymmetrySparse(t *testing.T) {
 	}
 }
 
-// TestPairRanges checks that ranges of pairs cover the columns once, also where few rows hold most entries.
+// TestPairRanges: ranges of pairs cover the columns once, also where few rows hold most entries.
 func TestPairRanges(t *testing.T) {
 	m := make(naive, 90)
 	for i := range m {
@@ -258,14 +261,15 @@ func TestPairRanges(t *testing.T) {
 		for _, w := range workerCounts {
 			bounds := c.pairRanges(w)
 			if bounds[0] != 0 || bounds[len(bounds)-1] != c.rows || !slices.IsSorted(bounds) || len(bounds) > 2*w+1 {
-				t.Errorf("%v, %d workers: %v", c, w, bounds)
+				t.Errorf("%v, %d workers: bounds %v", c, w, bounds)
 			}
 		}
 	}
 }
 
-// TestFromParts compares what FromDense and FromCSR find with sums from the definition, and the bits for several workers, for
-// entries whose squares leave the range of numbers too.
+// TestFromParts compares the diagonal and norms that FromDense and FromCSR find with sums from the
+// definition, also for entries whose squares leave the range of float64. The norms have the same bits, and
+// errors the same text, for any number of workers.
 func TestFromParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, size := range []float64{1, 1e-150, 1e150, 1e-160, 1e153, 1e-100} {
@@ -339,7 +343,7 @@ func TestFromParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, err := FromCSR(loops, 0); err != nil || a.OffDiagonal().Norm() != 0 {
-		t.Errorf("ones on the diagonal alone: norm without it %v, %v", a.OffDiagonal().Norm(), err)
+		t.Errorf("ones on the diagonal alone: norm without it %v, error %v", a.OffDiagonal().Norm(), err)
 	}
 	m := drawSymmetric(rng, 100, 0.5)
 	m[99][3], m[3][99] = 5, 7
@@ -356,6 +360,8 @@ func TestFromParts(t *testing.T) {
 	}
 }
 
+// TestTransposeParts compares transposes of dense and sparse tables and of patterns with the definition, for
+// any number of workers.
 func TestTransposeParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for _, shape := range [][2]int{{200, 30}, {30, 200}, {1, 50}, {50, 1}} {
@@ -386,7 +392,8 @@ func TestTransposeParts(t *testing.T) {
 	}
 }
 
-// TestSmallBesideDiagonal: the norm without the diagonal, where the diagonal is larger by more than squares can tell.
+// TestSmallBesideDiagonal: the norm without the diagonal is right even where the diagonal is so much larger
+// that squares of the two cannot be added.
 func TestSmallBesideDiagonal(t *testing.T) {
 	for _, c := range []struct{ diag, off float64 }{{1, 1e-170}, {1e150, 1e-20}, {1e150, 1e-150}, {1, 1e-300}, {1e-150, 1e-300}, {1e100, 1}} {
 		d := NewDense(3, 3, []float64{c.diag, c.off, 0, c.off, c.diag, c.off, 0, c.off, 0})

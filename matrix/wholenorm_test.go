@@ -10,7 +10,7 @@ import (
 	"symnmf/internal/kernel"
 )
 
-// counts returns a table of whole numbers of either sign, or of ones, of which a few columns have most entries.
+// counts returns a table of whole numbers of either sign, or of ones, with most entries in a few columns.
 func counts(seed uint64, rows, cols int, ones bool) *Dense {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	d := NewDense(rows, cols, nil)
@@ -28,7 +28,7 @@ func counts(seed uint64, rows, cols int, ones bool) *Dense {
 	return d
 }
 
-// productsSq returns ‖D·Dᵀ‖² and Σ_i (D·Dᵀ)_ii² of whole numbers, without an error.
+// productsSq returns ‖D·Dᵀ‖² and Σ_i (D·Dᵀ)_ii² exactly, for a D of whole numbers.
 func productsSq(d *Dense) (all, diag int64) {
 	for i := range d.rows {
 		for l := range d.rows {
@@ -45,8 +45,8 @@ func productsSq(d *Dense) (all, diag int64) {
 	return all, diag
 }
 
-// TestWholeNorm: the norm of whole numbers is exact however many columns are in panels, for either side of G, with signs and without values, for any number of
-// workers; and whoever asks for it gets the same.
+// TestWholeNorm: the norm of whole numbers is exact however many columns are in panels, for either side of G,
+// with signs and without values, and for any number of workers. wholeNorm and Gram find the same.
 func TestWholeNorm(t *testing.T) {
 	if !kernel.IntsPay() {
 		t.Skip("whole numbers take more time than others without vector instructions")
@@ -96,7 +96,8 @@ func TestWholeNorm(t *testing.T) {
 	}
 }
 
-// TestWholeNormRefuses: what is not whole, or could leave 32 bits, is left to others, wherever it is, and the norm is right all the same.
+// TestWholeNormRefuses: an entry that is not a whole number, or with which sums could leave 32 bits, is
+// refused wherever it is, and the norm is right all the same.
 func TestWholeNormRefuses(t *testing.T) {
 	if !kernel.IntsPay() {
 		t.Skip("whole numbers take more time than others without vector instructions")
@@ -120,7 +121,7 @@ func TestWholeNormRefuses(t *testing.T) {
 		}{{0.5, false}, {1e-300, false}, {largest, true}, {-largest, true}, {largest + 1, false}, {-largest - 1, false}, {1 << 40, false}} {
 			x.Val[at] = c.value
 			if _, ok := x.wholeValues(most, 2); ok != c.right {
-				t.Errorf("entry %d is %v: whole %t", at, c.value, ok)
+				t.Errorf("entry %d is %v: accepted as whole %t", at, c.value, ok)
 			}
 			a, err := Gram(x, Rows, 2)
 			if err != nil {
@@ -151,23 +152,24 @@ func TestWholeNormRefuses(t *testing.T) {
 	for _, at := range []int{0, many / 2, many - 1} {
 		long.Val[at] = 0.5
 		if _, ok := long.wholeValues(1, 3); ok {
-			t.Errorf("0.5 at %d of %d is whole", at, many)
+			t.Errorf("0.5 at %d of %d is accepted as whole", at, many)
 		}
 		long.Val[at] = -7
 	}
 	if val, ok := long.wholeValues(1, 3); !ok || val[many/2] != -7 || val[1] != 0 {
-		t.Errorf("whole numbers are refused, or others: %t", ok)
+		t.Errorf("whole numbers are refused, or changed: accepted %t", ok)
 	}
 }
 
-// TestGramNormFarDiagonal: where the squares of the diagonal are so much larger that nothing would be left of the others as a difference, those are summed by
-// themselves, for whole numbers and others, and for either side of X; where the sum is exact that is not needed.
+// TestGramNormFarDiagonal: where the squares of the diagonal are so much larger that a difference would leave
+// nothing of the other entries, those are summed by themselves, for whole numbers and others, and for either
+// side of X. That is not needed where the sum is exact.
 func TestGramNormFarDiagonal(t *testing.T) {
 	for _, c := range []struct {
 		points, features int
-		own, scale       float64 // own is an entry that no other point has
-		rare             int     // of how many points one has a feature
-	}{{1000, 64, 4000, 1, 16}, {1000, 64, 20, 1, 16}, {1000, 64, 4000, 0.1, 16}, {1000, 64, 20, 0.1, 16}, {400, 400, 20000, 0.1, 1}} { // the last with columns taken apart
+		own, scale       float64 // own is the size of the entries in features that no other point has
+		rare             int     // one in so many points has a feature
+	}{{1000, 64, 4000, 1, 16}, {1000, 64, 20, 1, 16}, {1000, 64, 4000, 0.1, 16}, {1000, 64, 20, 0.1, 16}, {400, 400, 20000, 0.1, 1}} { // the last with columns multiplied separately
 		points, features := c.points, c.features
 		rng := rand.New(rand.NewPCG(1, 2))
 		x := &CSR{rows: points, cols: features + points, RowPtr: []int64{0}}
@@ -180,7 +182,7 @@ func TestGramNormFarDiagonal(t *testing.T) {
 			x.Col, x.Val = append(x.Col, int32(features+i)), append(x.Val, c.scale*(c.own+float64(rng.IntN(9))))
 			x.RowPtr = append(x.RowPtr, int64(len(x.Col)))
 		}
-		dense := NewDense(points, features, nil) // all that points have in common
+		dense := NewDense(points, features, nil) // all that points have in common, over scale
 		for i := range points {
 			col, val := x.Row(i)
 			for p, l := range col[:len(col)-1] {
@@ -193,7 +195,7 @@ func TestGramNormFarDiagonal(t *testing.T) {
 			t.Fatal(err)
 		}
 		bound := 1e-13
-		if c.own < 100 { // a difference
+		if c.own < 100 { // found as a difference
 			bound = 1e-11
 		}
 		if got, want := a.OffDiagonal().Norm(), c.scale*c.scale*math.Sqrt(float64(all-diag)); !(math.Abs(got-want) <= bound*want) {
@@ -202,7 +204,8 @@ func TestGramNormFarDiagonal(t *testing.T) {
 	}
 }
 
-// TestWholePlan: where panels of one side of X are larger than there is room for, those of the other are taken, as cheap as they may be.
+// TestWholePlan: where there is no room for the panels of one side of X, those of the other side are taken,
+// which cost less than lists.
 func TestWholePlan(t *testing.T) {
 	if !kernel.IntsPay() {
 		t.Skip("whole numbers take more time than others without vector instructions")
@@ -220,11 +223,11 @@ func TestWholePlan(t *testing.T) {
 	}
 	x := back.transpose(1)
 	if p := planWhole(x, back); p.panels != 0 {
-		t.Errorf("%d panels of %d bytes, in %d bytes", p.panels, p.panelBytes(), p.room)
+		t.Errorf("%d panels of %d bytes, want none in %d bytes of room", p.panels, p.panelBytes(), p.room)
 	}
 	p := planWhole(back, x)
 	if lists := listsWork(back, x); p.panels == 0 || p.work >= lists {
-		t.Errorf("%d panels for %v additions, %v without", p.panels, p.work, lists)
+		t.Errorf("%d panels for %v additions, without panels %v", p.panels, p.work, lists)
 	}
 	for name, sides := range map[string][2]*CSR{"x": {x, back}, "back": {back, x}} {
 		half, diag := normHalf(sides[0], sides[1], nil, 1)
@@ -234,7 +237,7 @@ func TestWholePlan(t *testing.T) {
 	}
 }
 
-// TestLongestRows compares with a stable sort.
+// TestLongestRows compares longestRows with a stable sort.
 func TestLongestRows(t *testing.T) {
 	x := sparse(counts(3, 200, 90, true), 1, true).transpose(1)
 	x.RowPtr = append(slices.Clone(x.RowPtr), x.RowPtr[x.rows], x.RowPtr[x.rows]) // two more, without entries
@@ -250,6 +253,6 @@ func TestLongestRows(t *testing.T) {
 		t.Errorf("rows %v, want %v", got, want)
 	}
 	if got := (&CSR{rows: 2, cols: 1, RowPtr: []int64{0, 0, 0}}).longestRows(); len(got) != 0 {
-		t.Errorf("rows %v of none", got)
+		t.Errorf("rows %v of a table without entries", got)
 	}
 }
