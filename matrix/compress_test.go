@@ -52,6 +52,7 @@ func (m naive) distance(o naive) float64 {
 	return math.Sqrt(sq)
 }
 
+// norm returns ‖m‖_F.
 func (m naive) norm() float64 { return m.distance(zeros(len(m), len(m[0]))) }
 
 // fromDense returns the operator of m, which may be asymmetric by rounding.
@@ -159,9 +160,9 @@ func TestCompressDecays(t *testing.T) {
 // TestSketch: A·Ω computed by groups of items equals A times the whole Ω, for a dense A and for points, with
 // and without the diagonal, and has the same bits for any number of workers.
 //
-// Each item has numbers in as many columns as it should, or in one fewer. Each column has numbers everywhere:
-// no long run of neighboring items is without one. If there are few columns, or none to spare, all items have
-// numbers in all columns.
+// Each item has numbers in as many columns as it should, or in one fewer. No column is without a number for a
+// long run of neighboring items. If there are few columns, or none to spare, all items have numbers in all
+// columns.
 func TestSketch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 23))
 	for _, tc := range []struct {

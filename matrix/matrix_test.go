@@ -18,6 +18,7 @@ import (
 // naive is a matrix as rows of rows, for references written from definitions.
 type naive [][]float64
 
+// zeros returns a matrix of zeros.
 func zeros(rows, cols int) naive {
 	m := make(naive, rows)
 	for i := range m {
@@ -26,6 +27,7 @@ func zeros(rows, cols int) naive {
 	return m
 }
 
+// times returns m·o.
 func (m naive) times(o naive) naive {
 	out := zeros(len(m), len(o[0]))
 	for i := range m {
@@ -38,6 +40,7 @@ func (m naive) times(o naive) naive {
 	return out
 }
 
+// transpose returns mᵀ.
 func (m naive) transpose() naive {
 	out := zeros(len(m[0]), len(m))
 	for i := range m {
@@ -48,6 +51,7 @@ func (m naive) transpose() naive {
 	return out
 }
 
+// dense returns m as a Dense.
 func (m naive) dense() *Dense {
 	d := NewDense(len(m), len(m[0]), nil)
 	for i := range m {
@@ -56,6 +60,7 @@ func (m naive) dense() *Dense {
 	return d
 }
 
+// csr returns the nonzeros of m as a CSR.
 func (m naive) csr(t testing.TB) *CSR {
 	t.Helper()
 	ptr, col, val := []int64{0}, []int32(nil), []float64{}

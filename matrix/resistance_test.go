@@ -266,7 +266,8 @@ func TestSampleKeepsTheLaplacian(t *testing.T) {
 		if want := int64(math.Ceil(9 * n * math.Log(n) / eps / eps)); res.Draws != want || res.Edges == res.Of || res.Of != n*(n-1)/2 {
 			t.Fatalf("%d draws, want %d; %d edges of %d", res.Draws, want, res.Edges, res.Of)
 		}
-		// x = V·Λ^−½·y with L = V·Λ·Vᵀ and without the constant vector: xᵀL'x/xᵀLx has the eigenvalues of Λ^−½·Vᵀ·L'·V·Λ^−½.
+		// Let L = V·Λ·Vᵀ without the constant vector, and x = V·Λ^−½·y. Then the extremes of xᵀL'x/xᵀLx are
+		// eigenvalues of Λ^−½·Vᵀ·L'·V·Λ^−½.
 		var e mat.EigenSym
 		if !e.Factorize(laplacianOf(n, func(i, l int) float64 { return m[i][l] }), true) {
 			t.Fatal("no eigenvalues")
