@@ -638,8 +638,8 @@ func TestEigenErrors(t *testing.T) {
 	}
 }
 
-// TestLanczos checks the invariants of a krylov after each step and restart: V and Q are orthonormal, and A·V
-// = V·T + Q·Eᵀ.
+// TestLanczos checks the invariants of a krylov after each step and restart: V and Q are orthonormal, and
+// A·V = V·T + Q·Eᵀ.
 func TestLanczos(t *testing.T) {
 	const n, k, p = 90, 4, 40
 	a := drawSymmetric(rand.New(rand.NewPCG(16, 1)), n, 0.6)

@@ -548,8 +548,8 @@ func TestNormWithoutDiagonal(t *testing.T) {
 	}
 }
 
-// TestProductWithoutDiagonal: nor does such a diagonal leave a trace in products, whether rows are computed
-// together or one by one, or in block products.
+// TestProductWithoutDiagonal: nor does a diagonal that dwarfs the rest leave a trace in products without it,
+// whether rows are computed together or one by one, or in block products.
 func TestProductWithoutDiagonal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
 	n, r := 70, 5

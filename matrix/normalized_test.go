@@ -187,8 +187,8 @@ func TestNormalizedScales(t *testing.T) {
 	}
 }
 
-// TestNormalizedNormDoesNotDependOnWorkers: the norms of a view, and so the degrees they are computed from,
-// have the same bits for any number of workers.
+// TestNormalizedNormDoesNotDependOnWorkers: the norms of a view, which depend on the degrees, have the same
+// bits for any number of workers.
 func TestNormalizedNormDoesNotDependOnWorkers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 33))
 	x, sparse := draw(rng, 600, 40, 0.3), drawSymmetric(rng, 600, 0.02)

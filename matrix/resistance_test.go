@@ -54,7 +54,8 @@ func TestGoldenResistances(t *testing.T) {
 		if got := exact[e] * g.scale; !(math.Abs(got-want[3]) <= 1e-13) {
 			t.Errorf("edge %v (i, j, w, R): resistance %v", want, got)
 		}
-		// The estimate is a mean of k squares, each of standard deviation √2·R, and nearly normal: five of its own.
+		// The estimate is a mean of k squares, each of standard deviation √2·R, and is nearly normal. It may be
+		// off by five of its standard deviations.
 		if got := random[e] * g.scale; !(math.Abs(got/want[3]-1) <= 5*math.Sqrt(2.0/k)) {
 			t.Errorf("edge %v (i, j, w, R): estimated resistance %v", want, got)
 		}
