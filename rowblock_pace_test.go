@@ -127,7 +127,7 @@ func TestTeamPace(t *testing.T) {
 			}
 		}
 		if last > c.by {
-			t.Errorf("%s: %d members are at work, the last change at sweep %d, want none after %d", c.name, p.sizes[p.at], last, c.by)
+			t.Errorf("%s: the size in the end, %d members, is at work from sweep %d on, want from %d", c.name, p.sizes[p.at], last, c.by)
 		}
 		if tries > c.tries {
 			t.Errorf("%s: %d segments by other sizes from sweep %d on, want at most %d", c.name, tries, c.by, c.tries)
@@ -208,7 +208,8 @@ func TestPaceProcessors(t *testing.T) {
 }
 
 // TestPaceTurns: in the first sweeps, the sizes in question make the segments in turn, as listed. Then the
-// fastest is at work, and others are tried next the later, the slower they were.
+// fastest is at work, if it is faster by more than paceGain, and the slower the others were, the later they
+// are tried next.
 func TestPaceTurns(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(16)
