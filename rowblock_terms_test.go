@@ -10,9 +10,9 @@ import (
 	"symnmf/matrix"
 )
 
-// TestRowBlockPenalty: with growing ℓ₁ weights H is stationary, as the residual by definition says, and has
-// hardly fewer zeros than before, until all of it is zero. Only columns with too large a weight of their own
-// become zero.
+// TestRowBlockPenalty: with growing ℓ₁ weights, H is stationary by the definition of the residual, and grows
+// sparser until it is zero; another minimum may have fewer zeros by a tenth of the entries. Columns with too
+// large a weight of their own become zero, and no others.
 func TestRowBlockPenalty(t *testing.T) {
 	const n, r = 60, 5
 	low, _ := instance.LowRank(n, r, 1)
@@ -241,7 +241,7 @@ func TestRowBlockMillionNodes(t *testing.T) {
 		}
 	}
 	// Three times H (returned, at work, before), and 32 bytes a node: the diagonal, where each row and its
-	// own block begin, and the rows with entries there. The rest is what measuring takes.
+	// own block begin, and the rows with entries there; and what measuring takes.
 	got, most := after.TotalAlloc-before.TotalAlloc, uint64(1.1*(3*8*n*r+32*n))
 	t.Logf("relative error %.6f, %d of %d zero rows are of isolated nodes, %v, %d MB allocated", res.RelErr, alone, zero, res.Time, got>>20)
 	if got > most && !verifying { // verifying takes memory of its own
