@@ -709,7 +709,7 @@ func TestTSVDStartAndLowRank(t *testing.T) {
 		}
 	}
 	if own := p.compressed(60); own == p || own.a.Stored() != n*(r+60) {
-		t.Errorf("the low rank of 60 more columns has %d numbers, want %d", own.a.Stored(), n*(r+60))
+		t.Errorf("a low rank with 60 columns more than r has %d numbers, want %d", own.a.Stored(), n*(r+60))
 	}
 	for start, want := range map[Start]bool{TSVDStart{}: false, Random{}: true} {
 		provisional := false
