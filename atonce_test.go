@@ -138,7 +138,7 @@ func TestKicksAhead(t *testing.T) {
 		t.Errorf("after the second kick has ended lower, the first has error %v, want none, and the third %v, want one", ofFirst.Err(), ofThird.Err())
 	}
 	end(third, 0.1, 1)
-	begin(0) // none begins, since the first is under way
+	begin(0) // none begins: the second has ended lower, and the first is still under way
 	end(first, 1, 3)
 	if s.best != second.res || s.sum.Made != 2 || s.sum.Taken != 1 || s.sweeps != 85 || len(s.taken) != 1 {
 		t.Errorf("%+v, %d sweeps, %+v not reported yet", s.sum, s.sweeps, s.taken)
@@ -219,7 +219,7 @@ func (m *meetingPlace) enter(workers int) <-chan struct{} {
 }
 
 // TestAtOnceTogether: as many runs or kicks are at work at once as may be, each with its share of the
-// threads, and no lane is idle while others have more than one run to make.
+// threads, and no thread is idle while runs wait.
 func TestAtOnceTogether(t *testing.T) {
 	a := mustDense(t, instance.FullRank(20, 1))
 	turns := func(count, threads int) (want [][]int) {
@@ -514,7 +514,7 @@ func TestAtOnceInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	opt := Options{Solver: RowBlock{}, Start: Random{}, Kicks: 1 << 30, Threads: 3, AtOnce: 3, Stop: Stop{KKT: 1e-8, Sweeps: -1, Time: time.Hour}, Progress: func(p Progress) {
-		if p.Kick >= 5 { // kicks made ahead may have been dropped since
+		if p.Kick >= 5 { // not ==: a kick may pass without a call
 			cancel()
 		}
 	}}

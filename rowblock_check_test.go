@@ -171,9 +171,9 @@ func TestRowBlockMonotone(t *testing.T) {
 	}
 }
 
-// TestRowBlockCut: a run that is stopped inside a sweep, before or after its first block, leaves a finite H ≥
-// 0. Its objective is no higher than the last one reported, or than that of the start. This also holds where
-// momentum has raised the objective since that report.
+// TestRowBlockCut: a run that is stopped inside a sweep, before or after its first block, leaves an H that is
+// finite and not negative. Its objective is no higher than the last one reported, or than that of the start.
+// This also holds where momentum has raised the objective since that report.
 func TestRowBlockCut(t *testing.T) {
 	const n = 120
 	methods := []RowBlock{
@@ -268,8 +268,8 @@ func (a secretive) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team)
 	return struct{ matrix.BlockProduct }{a.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team)}
 }
 
-// TestRowBlockLimits: a whole run that is cancelled after some sweep, or runs out of time, returns a finite H
-// ≥ 0 whose relative error is no higher than that of the last row of its trace.
+// TestRowBlockLimits: a whole run that is cancelled after some sweep, or runs out of time, returns an H that
+// is finite and not negative. Its relative error is no higher than that of the last row of its trace.
 func TestRowBlockLimits(t *testing.T) {
 	d, _ := instance.LowRank(60, 20, 1)
 	a := mustDense(t, d)

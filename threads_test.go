@@ -61,7 +61,7 @@ func operatorForms(t testing.TB, n, workers int) []testForm {
 }
 
 // signs returns weights of which the last fifth are negative, but so small that no entry of a matrix with
-// uniform factors is.
+// uniform factors becomes negative.
 func signs(k int) []float64 {
 	l := make([]float64, k)
 	for i := range l {
