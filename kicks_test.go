@@ -134,8 +134,8 @@ func TestKicksLeaveALocalMinimum(t *testing.T) {
 	}
 }
 
-// TestKicksAccount: sweeps, times, trace and progress are those of a run together with its kicks. TraceAt is
-// asked about all of them, and the trace always ends with the result.
+// TestKicksAccount: sweeps, times, trace and progress are those of a run together with its kicks. TraceAt
+// sees their sweeps as one increasing sequence, and the trace always ends with the result.
 func TestKicksAccount(t *testing.T) {
 	a := mustDense(t, instance.FullRank(60, 3))
 	var told []Progress
@@ -219,7 +219,7 @@ func TestKicksAccount(t *testing.T) {
 			t.Errorf("the trace has points that TraceAt declined: %+v", again.Trace)
 		}
 		if at != nil && begun != 2 {
-			t.Errorf("TraceAt was asked about sweeps from the first on %d times in 2 runs", begun)
+			t.Errorf("TraceAt saw %d increasing sequences of sweeps in 2 runs", begun)
 		}
 	}
 }

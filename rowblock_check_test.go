@@ -750,7 +750,7 @@ func TestRoundedRevives(t *testing.T) {
 }
 
 // TestRoundedInner: while H is rounded, ⟨A_BB·d, d⟩ is that of d except for rounding, if d is rounded, too;
-// and ⟨A_BB·H_B, H_B⟩ is that of H to the last bit.
+// and ⟨A_BB·H_B, H_B⟩ is that of H to the last bit. It does not matter which other members have read d or H.
 func TestRoundedInner(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.02, 0.002, 1)
 	for _, c := range []struct {

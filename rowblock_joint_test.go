@@ -202,8 +202,8 @@ func TestJointCut(t *testing.T) {
 	}
 }
 
-// TestJointWhen: joint steps are taken near the answer, while sweeps gain little, and less and less often
-// while the steps gain little. There are none with the diagonal ignored or with ℓ₁ weights.
+// TestJointWhen: for dense data, joint steps are taken near the answer while sweeps gain little, and less and
+// less often while the steps gain little. There are none with the diagonal ignored or with ℓ₁ weights.
 func TestJointWhen(t *testing.T) {
 	const n, r = 40, 3
 	a, _ := instance.LowRank(n, r, 1)

@@ -14,9 +14,9 @@ import (
 
 // The parts of a sweep, each compared with what defines it.
 
-// TestMomentumRestarts: β follows Nesterov's sequence. It is 0 again after a sweep with ⟨Y − H_new, H_new −
-// H_old⟩ > 0, and after one that was undone. H_old is H before the sweep, and Y = H_old + β(H_old − H_older)
-// is where the sweep began, with entries below zero set to 0 for a sparse A.
+// TestMomentumRestarts: β follows Nesterov's sequence. It is 0 again after an undone sweep, and after one
+// with ⟨Y − H_new, H_new − H_old⟩ > 0. H_old is H before the sweep. Y = H_old + β(H_old − H_older), with
+// entries below zero set to 0 for a sparse A, is where the sweep began.
 func TestMomentumRestarts(t *testing.T) {
 	restarts, goesOn := 0, 0
 	for _, f := range operatorForms(t, 120, 1) {
@@ -180,9 +180,9 @@ func TestMixedGroups(t *testing.T) {
 }
 
 // TestGuessedSteps: a block of sparse points that moves on a guess of q = ⟨A_BB·d, d⟩ still lowers the
-// objective. The fall is the decrease reported plus half the difference between q and the guess. This also
-// holds where points are much alike and with the diagonal ignored. No step is guessed for other kinds of A,
-// nor where the guess is not safe.
+// objective, by the decrease reported plus half of what q exceeds the guess by. This also holds where points
+// are much alike and with the diagonal ignored. No step is guessed for other kinds of A, nor where the guess
+// is not safe.
 func TestGuessedSteps(t *testing.T) {
 	for _, ignore := range []bool{false, true} {
 		guessed, blocks := 0, 0
@@ -229,8 +229,8 @@ func TestGuessedSteps(t *testing.T) {
 			t.Errorf("diagonal ignored %v: %d of %d blocks guessed", ignore, guessed, blocks)
 		}
 	}
-	// Two points in the same place whose rows of H are apart: each row goes to where the other is. Then X_B·d
-	// = 0, which the diagonal cannot tell.
+	// Two points are in the same place, but their rows of H are not: each row goes to where the other is.
+	// Then X_B·d = 0, which the diagonal cannot tell.
 	pair, err := matrix.NewCSR(2, 1, []int64{0, 1, 2}, []int32{0, 0}, nil)
 	if err != nil {
 		t.Fatal(err)
