@@ -786,7 +786,7 @@ func TestTermsAddUp(t *testing.T) {
 	defer s.end()
 	s.prepare()
 	if s.termProduct == nil {
-		t.Fatal("sparse points have no TermProduct")
+		t.Fatal("sparse points without a TermProduct: this shows nothing")
 	}
 	const lo, hi = 70, 140
 	s.products(lo, hi)
@@ -846,7 +846,7 @@ func TestGainsFollow(t *testing.T) {
 			for range 12 {
 				s.sweep(never)
 				if s.gainProduct == nil || s.termProduct != nil {
-					t.Fatal("points of few features have no GainProduct")
+					t.Fatal("points of few features without a GainProduct: this shows nothing")
 				}
 				if s.clipped > 0 && s.clipped < n/s.groupRows() {
 					mixed++
