@@ -19,7 +19,7 @@ import (
 	"symnmf/matrix"
 )
 
-// sameRuns reports what is not the same in two results but for times, or "".
+// sameRuns returns what differs between two results, except for times, or "" if nothing does.
 func sameRuns(a, b *Result) string {
 	switch {
 	case instance.Hash(a.H) != instance.Hash(b.H):
@@ -39,7 +39,7 @@ func sameRuns(a, b *Result) string {
 	return ""
 }
 
-// TestAtOnce: runs and kicks at once come to what they come to one after another, with every method.
+// TestAtOnce: runs and kicks made at once give the same result as one after another, with every method.
 func TestAtOnce(t *testing.T) {
 	d, _ := instance.LowRank(24, 5, 1)
 	points, err := matrix.Gram(instance.Start(40, 6, 2), matrix.Rows, 2)
@@ -68,7 +68,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestKicksAtOnce: kicks that began ahead count as they would have counted, up to the last sweep there is.
+// TestKicksAtOnce: kicks made ahead count as they would have counted one after another, wherever a limit on
+// sweeps ends them.
 func TestKicksAtOnce(t *testing.T) {
 	a := mustDense(t, instance.FullRank(60, 3))
 	opt := Options{Solver: RowBlock{}, Start: Random{}, Seed: 6, Kicks: 25, Threads: 4, Stop: Stop{KKT: 1e-5, Sweeps: 100000}}
@@ -96,7 +97,9 @@ func TestKicksAtOnce(t *testing.T) {
 	}
 }
 
-// TestKicksAhead: what has ended lower before its turn is waited for, and what began after it is dropped; no more sweeps are told than there may be.
+// TestKicksAhead: once a kick has ended lower before its turn, those after it are dropped, and the next waits
+// until its turn has come. No more sweeps are reported than the limit allows, and a kick that took more than
+// were left does not count.
 func TestKicksAhead(t *testing.T) {
 	p, err := newProblem(mustDense(t, instance.FullRank(20, 1)), 3, &Options{})
 	if err != nil {
@@ -128,45 +131,46 @@ func TestKicksAhead(t *testing.T) {
 	s.tell(second, 4)
 	s.tell(first, 30)
 	if len(told) != 2 || told[0].Sweep != 80 || told[1].Sweep != 100 || told[1].Kick != 1 {
-		t.Errorf("told %+v", told)
+		t.Errorf("Progress got %+v", told)
 	}
 	end(second, 0.5, 2)
 	if ofThird.Err() == nil || ofFirst.Err() != nil {
-		t.Errorf("the second has ended lower: the first %v, the third %v", ofFirst.Err(), ofThird.Err())
+		t.Errorf("after the second kick has ended lower, the first has error %v, want none, and the third %v, want one", ofFirst.Err(), ofThird.Err())
 	}
 	end(third, 0.1, 1)
-	begin(0) // but waits
+	begin(0) // none begins: the second has ended lower, and the first is still under way
 	end(first, 1, 3)
 	if s.best != second.res || s.sum.Made != 2 || s.sum.Taken != 1 || s.sweeps != 85 || len(s.taken) != 1 {
-		t.Errorf("%+v, %d sweeps, %+v untold", s.sum, s.sweeps, s.taken)
+		t.Errorf("%+v, %d sweeps, %+v not reported yet", s.sum, s.sweeps, s.taken)
 	}
 	begin(3)
 	fourth, _ := begin(4)
 	begin(5)
 	waits := make(chan *kick)
 	go func() {
-		k, _ := s.begin(context.Background()) // no more, unless one of these is taken
+		k, _ := s.begin(context.Background()) // none is left, unless one under way is taken
 		waits <- k
 	}()
 	end(fourth, 0.5, 1)
 	end(s.kicks[3], 0.2, 5)
 	if again := <-waits; again == nil || again.number != 4 || again.stop.Sweeps != 10 || again.best != s.best || s.sweeps != 90 {
-		t.Errorf("after %d sweeps %+v begins", s.sweeps, again)
+		t.Errorf("after %d sweeps kick %+v begins, want number 4 with 10 sweeps left", s.sweeps, again)
 	}
 	end(s.kicks[4], 0.1, 11)
 	if s.sum.Made != 3 || s.sum.Taken != 2 {
-		t.Errorf("%+v, with more sweeps than there are", s.sum)
+		t.Errorf("%+v after a kick with more sweeps than were left, want 3 made and 2 taken", s.sum)
 	}
 	told = nil
 	s.tell(nil, 0)
 	s.sum.Made = 5
 	s.tell(fourth, 1)
 	if len(told) != 4 || told[0].Kick != 2 || told[1].Kick != 3 || told[2].Kick != 3 || told[3].Kick != 5 || told[1].Provisional || !told[2].Provisional {
-		t.Errorf("of two kicks taken, three made and all made is told %+v", told)
+		t.Errorf("for two kicks taken, three made and all made, Progress got %+v", told)
 	}
 }
 
-// meeting is CD whose runs, or kicks, wait as they begin for so many to be there as want has next.
+// meeting is CD whose runs, or kicks, wait as they begin until as many have begun as the next number of want
+// says.
 type meeting struct {
 	CD
 	of *meetingPlace
@@ -174,10 +178,10 @@ type meeting struct {
 
 type meetingPlace struct {
 	want  []int
-	kicks bool // meet, not the runs
+	kicks bool // kicks meet, and runs do not
 
 	mu      sync.Mutex
-	workers [][]int // of each meeting
+	workers [][]int // of those at each meeting
 	all     []chan struct{}
 }
 
@@ -188,7 +192,7 @@ func (s meeting) start(p *problem, h *matrix.Dense, number int) run {
 	return s.CD.start(p, h, number)
 }
 
-// enter returns what is closed when all are there, or after a while.
+// enter returns a channel that is closed when all have come, or after 20 seconds.
 func (m *meetingPlace) enter(workers int) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,7 +218,8 @@ func (m *meetingPlace) enter(workers int) <-chan struct{} {
 	return m.all[at]
 }
 
-// TestAtOnceTogether: as many runs and kicks are at work at once as may be, with a share of the threads each, and none has nothing to do while others wait.
+// TestAtOnceTogether: as many runs or kicks are at work at once as may be, each with its share of the
+// threads, and no thread is idle while runs wait.
 func TestAtOnceTogether(t *testing.T) {
 	a := mustDense(t, instance.FullRank(20, 1))
 	turns := func(count, threads int) (want [][]int) {
@@ -259,7 +264,8 @@ func TestAtOnceTogether(t *testing.T) {
 	}
 }
 
-// TestAtOnceProgress: of runs at once every sweep is told, on the goroutine of the caller, each run's in their order.
+// TestAtOnceProgress: Progress gets every sweep of runs made at once, on the goroutine of the caller, and
+// those of each run in order.
 func TestAtOnceProgress(t *testing.T) {
 	a := mustDense(t, instance.FullRank(60, 3))
 	goroutine := func() string {
@@ -273,7 +279,7 @@ func TestAtOnceProgress(t *testing.T) {
 		opt.Solver, opt.Start, opt.Seed, opt.Threads, opt.Stop = RowBlock{}, Random{}, 6, 6, Stop{KKT: 1e-5, Sweeps: 20000}
 		opt.Progress = func(p Progress) {
 			if told = append(told, p); goroutine() != here {
-				t.Error("told on another goroutine")
+				t.Error("Progress was called on another goroutine")
 			}
 		}
 		res := factorize(t, a, 10, opt)
@@ -281,29 +287,29 @@ func TestAtOnceProgress(t *testing.T) {
 		for _, p := range told {
 			q, before := last[p.Run]
 			if before && (p.RelErr > q.RelErr+1e-12 || p.Elapsed < q.Elapsed || p.Sweep < q.Sweep || p.Kick < q.Kick) {
-				t.Fatalf("%d runs, %d kicks, %d at once: told %+v after %+v", opt.Runs, opt.Kicks, opt.AtOnce, p, q)
+				t.Fatalf("%d runs, %d kicks, %d at once: Progress got %+v after %+v", opt.Runs, opt.Kicks, opt.AtOnce, p, q)
 			}
 			if p.Kick == 0 && p.Sweep != q.Sweep+1 {
-				t.Fatalf("%d runs, %d at once: told %+v after %+v", opt.Runs, opt.AtOnce, p, q)
+				t.Fatalf("%d runs, %d at once: Progress got %+v after %+v", opt.Runs, opt.AtOnce, p, q)
 			}
 			if p.Kick > 0 && !p.Provisional {
 				taken[p.Run]++
 			}
 			if last[p.Run] = p; p.Runs != max(opt.Runs, 1) || p.Kick > opt.Kicks {
-				t.Fatalf("told %+v", p)
+				t.Fatalf("Progress got %+v", p)
 			}
 		}
 		for _, run := range res.Runs {
 			if p := last[run.Run]; p.Sweep != run.Sweeps || !(math.Abs(p.RelErr-run.RelErr) <= 1e-9) {
-				t.Errorf("%d runs, %d kicks, %d at once: %+v, and last told %+v", opt.Runs, opt.Kicks, opt.AtOnce, run, p)
+				t.Errorf("%d runs, %d kicks, %d at once: %+v, but the last Progress is %+v", opt.Runs, opt.Kicks, opt.AtOnce, run, p)
 			}
 		}
 		if kick := last[res.Run].Kick; kick != res.Kicks.Made {
-			t.Errorf("%d runs, %d at once: the last told is of kick %d, %d were made", opt.Runs, opt.AtOnce, kick, res.Kicks.Made)
+			t.Errorf("%d runs, %d at once: the last Progress is of kick %d, %d were made", opt.Runs, opt.AtOnce, kick, res.Kicks.Made)
 		}
 		all += res.Kicks.Taken
 		if most := res.Kicks.Taken; taken[res.Run] > most || most > 0 && taken[res.Run] == 0 {
-			t.Errorf("%d at once: %d kicks were told to be taken, %d are", opt.AtOnce, taken[res.Run], most)
+			t.Errorf("%d at once: Progress reported %d kicks as taken, %d were", opt.AtOnce, taken[res.Run], most)
 		}
 	}
 	if all < 5 {
@@ -311,7 +317,8 @@ func TestAtOnceProgress(t *testing.T) {
 	}
 }
 
-// TestTold: what one lane has told comes before what the first tells after it, and nobody waits for a first that has gone.
+// TestTold: what another lane has reported comes before what the first lane reports after it. No lane waits
+// for a first lane that has gone.
 func TestTold(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	p, err := newProblem(mustDense(t, instance.FullRank(20, 1)), 3, &Options{Threads: 2})
@@ -343,12 +350,12 @@ func TestTold(t *testing.T) {
 			})
 		}()
 		if at := slices.Index(told, -1); !leave && (at < toldAhead || len(told) != toldAhead+2) || leave && len(told) > 0 {
-			t.Errorf("the first leaves: %v; told %d times, by the first as number %d", leave, len(told), at)
+			t.Errorf("the first lane leaves: %v; Progress was called %d times, for the first lane at index %d", leave, len(told), at)
 		}
 	}
 }
 
-// failing is Random where some runs fail.
+// failing is Random that fails for some runs.
 type failing struct {
 	Random
 	at    []int
@@ -363,7 +370,8 @@ func (s failing) fill(p *problem, h *matrix.Dense, number int) error {
 	return s.Random.fill(p, h, number)
 }
 
-// TestAtOnceFails: the first run that fails says why, and the others end.
+// TestAtOnceFails: if runs fail, the error is that of the first of them that has failed, there is no result,
+// and no more runs begin. Of runs with equal objectives the first is kept.
 func TestAtOnceFails(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	a := mustDense(t, instance.FullRank(20, 1))
@@ -376,10 +384,10 @@ func TestAtOnceFails(t *testing.T) {
 		opt := &Options{Solver: CD{}, Start: failing{at: at, begun: &begun}, Runs: 40, AtOnce: 4, Stop: Stop{Sweeps: 1e5, KKT: -1}}
 		res, err := p.best(context.Background(), opt)
 		if want := fmt.Sprintf("run %d", at[0]+1); res != nil || err == nil || err.Error() != want && len(at) == 1 {
-			t.Errorf("%v fail: %v, %v, want %s", at, res, err, want)
+			t.Errorf("runs %v fail: result %v, error %v, want %s", at, res, err, want)
 		}
 		if begun.Load() == 40 {
-			t.Errorf("%v fail: all runs have begun", at)
+			t.Errorf("runs %v fail, and yet all runs have begun", at)
 		}
 	}
 	c := &contest{fail: func() {}}
@@ -387,18 +395,18 @@ func TestAtOnceFails(t *testing.T) {
 		c.enter(nil, fmt.Errorf("run %d", number+1), number)
 	}
 	if c.err.Error() != "run 2" {
-		t.Errorf("the error of runs 4, 2 and 3 is %v", c.err)
+		t.Errorf("when runs 4, 2 and 3 fail, the error is %v, want that of run 2", c.err)
 	}
 	alike := &contest{}
 	for _, number := range []int{3, 1, 2} {
 		alike.enter(&Result{scaled: 1}, nil, number)
 	}
 	if alike.best.Run != 2 {
-		t.Errorf("of runs 4, 2 and 3, which are alike, %d is kept", alike.best.Run)
+		t.Errorf("of runs 4, 2 and 3, which are alike, run %d is kept, want 2", alike.best.Run)
 	}
 }
 
-// TestKicksFail: a kick that fails ends the run, and all others.
+// TestKicksFail: a kick that fails ends the run and all other kicks.
 func TestKicksFail(t *testing.T) {
 	defer func(v bool) { verifying = v }(verifying)
 	verifying = true
@@ -412,7 +420,7 @@ func TestKicksFail(t *testing.T) {
 	}
 }
 
-// mistakenKicks is CD whose kicks never verify.
+// mistakenKicks is CD whose kicks never pass verification.
 type mistakenKicks struct {
 	CD
 	begun *atomic.Int32
@@ -431,7 +439,7 @@ func (s mistakenKicks) start(p *problem, h *matrix.Dense, number int) run {
 
 func (mistakenKick) verify() error { return errMistaken }
 
-// panicking is CD that panics as a run begins.
+// panicking is CD that panics when the run with its number begins.
 type panicking struct {
 	CD
 	number int
@@ -444,7 +452,7 @@ func (s panicking) start(p *problem, h *matrix.Dense, number int) run {
 	return s.CD.start(p, h, number)
 }
 
-// TestAtOncePanics: a panic goes on to the caller, wherever it was, and no goroutine stays behind.
+// TestAtOncePanics: a panic in any lane is passed on to the caller, and no goroutine is left behind.
 func TestAtOncePanics(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	a := mustDense(t, instance.FullRank(60, 3))
@@ -477,7 +485,8 @@ func TestAtOncePanics(t *testing.T) {
 	}
 }
 
-// TestAtOnceInterrupted: runs that were under way count, those that had not begun do not, and without a run there is no answer.
+// TestAtOnceInterrupted: when a call is cancelled, runs under way count and those that have not begun do not.
+// The first run is made in any case, since there would be no answer without it.
 func TestAtOnceInterrupted(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	a := mustDense(t, instance.FullRank(60, 3))
@@ -505,18 +514,19 @@ func TestAtOnceInterrupted(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	opt := Options{Solver: RowBlock{}, Start: Random{}, Kicks: 1 << 30, Threads: 3, AtOnce: 3, Stop: Stop{KKT: 1e-8, Sweeps: -1, Time: time.Hour}, Progress: func(p Progress) {
-		if p.Kick >= 5 { // some may have been and gone
+		if p.Kick >= 5 { // not ==: a kick may pass without a call
 			cancel()
 		}
 	}}
 	alone := factorize(t, a, 6, Options{Solver: RowBlock{}, Start: Random{}, Stop: opt.Stop})
 	res, err := Factorize(ctx, a, 6, opt)
 	if res == nil || !errors.Is(err, context.Canceled) || res.Status != Interrupted || res.Kicks.Made < 3 || res.RelErr > alone.RelErr {
-		t.Errorf("%+v, %v, error of the run alone %v", res, err, alone.RelErr)
+		t.Errorf("%+v, %v; relative error of the run without kicks %v", res, err, alone.RelErr)
 	}
 }
 
-// TestCommon: what all runs need is computed once, and by all threads.
+// TestCommon: what all runs need is computed once, by all threads, or is known to be impossible. A
+// computation that was cancelled is made again.
 func TestCommon(t *testing.T) {
 	d, _ := instance.LowRank(60, 20, 1)
 	p, err := newProblem(mustDense(t, d), 4, &Options{Threads: 5})
@@ -542,15 +552,15 @@ func TestCommon(t *testing.T) {
 	none := matrix.Compression{Power: 1}
 	_, err = p.common.inPlaceOf(context.Background(), p.a, none)
 	if _, again := p.common.inPlaceOf(context.Background(), p.a, none); err == nil || again != err {
-		t.Errorf("a low rank that there is not was looked for twice: %v, %v", err, again)
+		t.Errorf("a low rank that does not exist was looked for twice: %v, %v", err, again)
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	other := matrix.Compression{Columns: 8}
 	if low, err := p.common.inPlaceOf(cancelled, p.a, other); low != nil || !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v, %v", low, err)
+		t.Errorf("cancelled: low rank %v, error %v", low, err)
 	}
 	if low, err := p.common.inPlaceOf(context.Background(), p.a, other); low == nil || err != nil {
-		t.Errorf("a low rank whose search was cancelled before: %v, %v", low, err)
+		t.Errorf("after a cancelled search: low rank %v, error %v", low, err)
 	}
 }

@@ -15,7 +15,8 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 )
 
-// anchors returns what #… in a link to a document may be: its headings in small letters, without signs, hyphens for blanks.
+// anchors returns what may follow # in a link to a document: its headings in lower case, without punctuation,
+// and with hyphens for spaces.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
@@ -33,7 +34,8 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// brokenLinks returns the links of a document in the file path that lead to no file, or to no heading, and how many it has to files.
+// brokenLinks returns the links in the given text of the file path that lead to no file or to no heading.
+// links is the number of all links that are not URLs.
 func brokenLinks(path, text string) (broken []string, links int) {
 	for _, m := range link.FindAllStringSubmatch(text, -1) {
 		if strings.Contains(m[1], "://") {
@@ -60,6 +62,7 @@ func brokenLinks(path, text string) (broken []string, links int) {
 	return broken, links
 }
 
+// TestLinks: every link from a Markdown file of the repository to a file or heading leads there.
 func TestLinks(t *testing.T) {
 	total := 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
@@ -81,14 +84,14 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if total < 100 {
-		t.Errorf("%d links, want a hundred and more", total)
+		t.Errorf("%d links, want at least 100", total)
 	}
 	if broken, _ := brokenLinks("README.md", "[a](nowhere.md) [b](docs/engine.md#nothing) [c](docs/engine.md#threads) [d](https://x.org/)"); len(broken) != 2 {
 		t.Errorf("of four links two are broken, found %q", broken)
 	}
 }
 
-// Every archived run has a README.md, and a line in the list of runs.
+// TestRunsListed: every archived run has a README.md, and a line in the list of runs.
 func TestRunsListed(t *testing.T) {
 	const runs = "bench/runs"
 	list, err := os.ReadFile(runs + "/README.md")
@@ -114,11 +117,11 @@ func TestRunsListed(t *testing.T) {
 		}
 	}
 	if folders == 0 {
-		t.Error("no runs")
+		t.Error("no archived runs found")
 	}
 }
 
-// Decision records are numbered from 1 on, each number once.
+// TestDecisionsNumbered: decision records are numbered from 1 on, without gaps or repetitions.
 func TestDecisionsNumbered(t *testing.T) {
 	records, err := filepath.Glob("docs/decisions/*.md")
 	if err != nil || len(records) == 0 {

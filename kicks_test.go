@@ -13,6 +13,9 @@ import (
 	"symnmf/matrix"
 )
 
+// TestKicked: a kick leaves its H alone, is a function of its numbers, and changes at most three columns. By
+// definition, one of them joins another, and a third is split between itself and the column that has become
+// free.
 func TestKicked(t *testing.T) {
 	for _, r := range []int{2, 3, 7} {
 		h := instance.Start(50, r, 3)
@@ -22,10 +25,10 @@ func TestKicked(t *testing.T) {
 			t.Fatal("the H that is kicked has changed")
 		}
 		if again := kicked(h, 5, 1, 2); !slices.Equal(got.Data(), again.Data()) {
-			t.Error("the same numbers make another kick")
+			t.Error("two kicks with the same numbers differ")
 		}
 		if other := kicked(h, 5, 1, 3); slices.Equal(got.Data(), other.Data()) {
-			t.Error("the next kick is the same")
+			t.Error("two kicks with different numbers are the same")
 		}
 		var same, changed []int
 		for j := range r {
@@ -36,9 +39,9 @@ func TestKicked(t *testing.T) {
 			}
 		}
 		if len(changed) != min(r, 3) {
-			t.Fatalf("r = %d: columns %v have changed, not %v", r, changed, same)
+			t.Fatalf("r = %d: columns %v have changed, and %v have not", r, changed, same)
 		}
-		// By definition, whichever column has which part.
+		// Some assignment of the three parts to the columns changed must be a kick by definition.
 		found := 0
 		for _, free := range changed {
 			for _, split := range changed {
@@ -52,12 +55,13 @@ func TestKicked(t *testing.T) {
 				}
 			}
 		}
-		if want := 1 + 2/r; found != want { // of two columns it does not matter which has become free
+		if want := 1 + 2/r; found != want { // with two columns, either may be the one that has become free
 			t.Errorf("r = %d: %d ways to read the change as a kick, want %d", r, found, want)
 		}
 	}
 }
 
+// column returns a copy of column j of h.
 func column(h *matrix.Dense, j int) (c []float64) {
 	n, _ := h.Dims()
 	for i := range n {
@@ -66,7 +70,8 @@ func column(h *matrix.Dense, j int) (c []float64) {
 	return c
 }
 
-// isKick says whether column free of h has joined another, and the column split shares its entries with it now, in no row alike.
+// isKick reports whether column free of h has joined column joined, and column split now shares its entries
+// with column free, in a different proportion in each row.
 func isKick(h, got *matrix.Dense, free, split, joined int) bool {
 	n, _ := h.Dims()
 	shares := map[float64]bool{}
@@ -86,7 +91,8 @@ func isKick(h, got *matrix.Dense, free, split, joined int) bool {
 	return len(shares) == n
 }
 
-// trapped returns three groups of ten items, of which a start leaves out the second and has two columns for the third: a local minimum.
+// trapped returns three groups of ten items and a start that is a local minimum: it leaves out the second
+// group and has two columns for the third.
 func trapped(t *testing.T) (matrix.Operator, Given) {
 	d, h := matrix.NewDense(30, 30, nil), matrix.NewDense(30, 3, nil)
 	for i := range 30 {
@@ -104,29 +110,32 @@ func trapped(t *testing.T) (matrix.Operator, Given) {
 	return mustDense(t, d), Given{h}
 }
 
+// TestKicksLeaveALocalMinimum: kicks lead out of a local minimum to an exact factor. The result converges,
+// counts its kicks, has the error without them in Kicks, and keeps the start of the run.
 func TestKicksLeaveALocalMinimum(t *testing.T) {
 	a, start := trapped(t)
 	for _, s := range []Solver{RowBlock{}, CD{}, MBI{}} {
 		opt := Options{Solver: s, Start: start, Stop: Stop{KKT: 1e-8, Sweeps: 2000}}
 		without := factorize(t, a, 3, opt)
 		if without.RelErr < 0.5 {
-			t.Fatalf("%s: the start is no trap: error %v without kicks", s.Name(), without.RelErr)
+			t.Fatalf("%s: the start is no local minimum: relative error %v without kicks", s.Name(), without.RelErr)
 		}
 		opt.Kicks = 40
 		with := factorize(t, a, 3, opt)
 		if with.RelErr > 1e-6 || with.Status != Converged || with.KKT > 1e-8 {
-			t.Errorf("%s: error %v, KKT residual %v, %v after %+v", s.Name(), with.RelErr, with.KKT, with.Status, with.Kicks)
+			t.Errorf("%s: relative error %v, KKT residual %v, %v after %+v", s.Name(), with.RelErr, with.KKT, with.Status, with.Kicks)
 		}
 		if with.Kicks.Made != 40 || with.Kicks.Taken < 1 || with.Kicks.RelErr != without.RelErr {
-			t.Errorf("%s: kicks %+v, error without them %v", s.Name(), with.Kicks, without.RelErr)
+			t.Errorf("%s: kicks %+v, want 40 made and some taken; relative error without them %v", s.Name(), with.Kicks, without.RelErr)
 		}
 		if with.Start != "given" || with.First.RelErr != without.First.RelErr {
-			t.Errorf("%s: from %s with error %v, want %v", s.Name(), with.Start, with.First.RelErr, without.First.RelErr)
+			t.Errorf("%s: from %s with relative error %v, want given with %v", s.Name(), with.Start, with.First.RelErr, without.First.RelErr)
 		}
 	}
 }
 
-// TestKicksAccount: sweeps, trace and progress are of the run and its kicks together.
+// TestKicksAccount: sweeps, times, trace and progress are those of a run together with its kicks. TraceAt
+// sees their sweeps as one increasing sequence, and the trace always ends with the result.
 func TestKicksAccount(t *testing.T) {
 	a := mustDense(t, instance.FullRank(60, 3))
 	var told []Progress
@@ -141,10 +150,10 @@ func TestKicksAccount(t *testing.T) {
 	res := factorize(t, a, 6, opt)
 	took := time.Since(began)
 	if res.Kicks.Made != 12 || res.Kicks.Taken == 0 || res.Kicks.RelErr <= res.RelErr {
-		t.Fatalf("kicks %+v, error %v: this shows nothing", res.Kicks, res.RelErr)
+		t.Fatalf("kicks %+v, relative error %v: this shows nothing", res.Kicks, res.RelErr)
 	}
 	if res.Start != "random" || res.First.RelErr != res.Trace[0].RelErr {
-		t.Errorf("from %s, error %v, the trace begins with %+v", res.Start, res.First.RelErr, res.Trace[0])
+		t.Errorf("from %s with relative error %v, the trace begins with %+v", res.Start, res.First.RelErr, res.Trace[0])
 	}
 	slept := time.Duration(len(told)/every) * rest
 	if all := res.Runs[0].Time + res.Runs[1].Time; all > took-slept {
@@ -152,10 +161,10 @@ func TestKicksAccount(t *testing.T) {
 	}
 	for k, p := range told {
 		if k > 0 && p.Run == told[k-1].Run && (p.RelErr > told[k-1].RelErr+1e-12 || p.Elapsed < told[k-1].Elapsed || p.Sweep < told[k-1].Sweep || p.Kick < told[k-1].Kick) {
-			t.Fatalf("told %+v after %+v", p, told[k-1])
+			t.Fatalf("Progress got %+v after %+v", p, told[k-1])
 		}
 		if p.Kick > 12 || p.Runs != 2 {
-			t.Fatalf("told %+v", p)
+			t.Fatalf("Progress got %+v", p)
 		}
 	}
 	for _, run := range res.Runs {
@@ -166,7 +175,7 @@ func TestKicksAccount(t *testing.T) {
 		last := told[at-1]
 		penalized := 2 * math.Sqrt(run.Objective) / res.NormA
 		if last.Sweep != run.Sweeps || !(math.Abs(last.RelErr-penalized) <= 1e-9) {
-			t.Errorf("run %d: the last call has %+v, the result %+v, error with the ℓ₁ term %v", run.Run, last, run, penalized)
+			t.Errorf("run %d: the last Progress is %+v, the result %+v, its relative error with the ℓ₁ term %v", run.Run, last, run, penalized)
 		}
 	}
 	taken := 0
@@ -176,7 +185,7 @@ func TestKicksAccount(t *testing.T) {
 		}
 	}
 	if taken != res.Kicks.Taken {
-		t.Errorf("%d kicks were told to be taken, %d are", taken, res.Kicks.Taken)
+		t.Errorf("Progress reported %d kicks as taken, %d were", taken, res.Kicks.Taken)
 	}
 	beyond := 0 // points after the run without kicks
 	for k, p := range res.Trace[1:] {
@@ -187,7 +196,7 @@ func TestKicksAccount(t *testing.T) {
 		}
 	}
 	if beyond != res.Kicks.Taken && beyond != res.Kicks.Taken+1 {
-		t.Errorf("the trace has %d points after more than one sweep, %d kicks were taken", beyond, res.Kicks.Taken)
+		t.Errorf("%d points of the trace are more than one sweep after the one before, %d kicks were taken", beyond, res.Kicks.Taken)
 	}
 	begun, before := 0, math.MaxInt
 	for _, at := range []func(int) bool{nil, func(sweep int) bool {
@@ -200,28 +209,29 @@ func TestKicksAccount(t *testing.T) {
 		opt.TraceAt = at
 		again := factorize(t, a, 6, opt)
 		if again.Objective != res.Objective || again.Sweeps != res.Sweeps {
-			t.Errorf("another time %v after %d sweeps, not %v after %d", again.Objective, again.Sweeps, res.Objective, res.Sweeps)
+			t.Errorf("repeated, the run ends at %v after %d sweeps, at first %v after %d", again.Objective, again.Sweeps, res.Objective, res.Sweeps)
 		}
 		last := again.Trace[len(again.Trace)-1]
 		if last.Sweep != again.Sweeps || last.RelErr != again.RelErr || last.KKT != again.KKT || last.Time > again.Time {
-			t.Errorf("the trace ends with %+v, the result is error %v, KKT residual %v after %d sweeps", last, again.RelErr, again.KKT, again.Sweeps)
+			t.Errorf("the trace ends with %+v, the result has relative error %v, KKT residual %v after %d sweeps", last, again.RelErr, again.KKT, again.Sweeps)
 		}
-		if at != nil && len(again.Trace) > 3 { // the start, the end of the run, the last
-			t.Errorf("asked for no points, the trace has %+v", again.Trace)
+		if at != nil && len(again.Trace) > 3 { // the start, the end of the run without kicks, the end
+			t.Errorf("the trace has points that TraceAt declined: %+v", again.Trace)
 		}
 		if at != nil && begun != 2 {
-			t.Errorf("asked for the sweeps of 2 runs, from the first on %d times", begun)
+			t.Errorf("TraceAt saw %d increasing sequences of sweeps in 2 runs", begun)
 		}
 	}
 }
 
-// TestKicksLimits: the bounds are of a run with its kicks, and its status that of the one which H comes from.
+// TestKicksLimits: limits count for a run together with its kicks. The status is that of the run or kick that
+// H comes from.
 func TestKicksLimits(t *testing.T) {
 	a := mustDense(t, instance.FullRank(60, 3))
 	for _, c := range []struct {
 		stop Stop
 		want Status
-		made int // −1 for some, but not all
+		made int // kicks; −1 for some, but not all
 	}{
 		{Stop{KKT: 1e-8, Sweeps: 20000}, Converged, 8},
 		{Stop{KKT: -1, Sweeps: 20000, RelChange: 1e-4}, Stalled, 8},
@@ -246,7 +256,7 @@ func TestKicksLimits(t *testing.T) {
 		began := time.Now()
 		res := factorize(t, a, 6, Options{Solver: RowBlock{}, Start: Random{}, Kicks: 1 << 30, Stop: Stop{Sweeps: -1, Time: limit}})
 		if took := time.Since(began); res.Time > took || limit > time.Minute {
-			t.Fatalf("%v of %v, %v by the clock of the run, %+v", took, limit, res.Time, res.Kicks)
+			t.Fatalf("the call took %v with a limit of %v, %v by the clock of the run, %+v", took, limit, res.Time, res.Kicks)
 		}
 		if res.Kicks.Made > 0 {
 			break
@@ -254,23 +264,23 @@ func TestKicksLimits(t *testing.T) {
 	}
 }
 
-// TestKicksLeft: of a limit on time, what the run and the kicks so far have left of it.
+// TestKicksLeft: a kick may take what the run and the kicks so far have left of a time limit.
 func TestKicksLeft(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := &kicks{opt: &Options{Stop: Stop{Time: 10 * time.Second}}, before: 4 * time.Second, clock: newClock(func() time.Time { return now })}
 	for _, c := range []struct{ at, left time.Duration }{{0, 6 * time.Second}, {5 * time.Second, time.Second}, {6 * time.Second, 0}} {
 		now = time.Unix(0, 0).Add(c.at)
 		if stop, more := s.left(); stop.Time != c.left || more != (c.left > 0) {
-			t.Errorf("after %v: %v left, %v", c.at, stop.Time, more)
+			t.Errorf("after %v: %v left, more kicks: %v", c.at, stop.Time, more)
 		}
 	}
 	s.opt.Stop.Time = 0
 	if stop, more := s.left(); stop.Time != 0 || !more {
-		t.Errorf("without a limit: %v left, %v", stop.Time, more)
+		t.Errorf("without a limit: %v left, more kicks: %v", stop.Time, more)
 	}
 }
 
-// TestKicksOfAllMethods: none ends higher for its kicks.
+// TestKicksOfAllMethods: no method ends at a higher objective for its kicks.
 func TestKicksOfAllMethods(t *testing.T) {
 	d, _ := instance.LowRank(24, 5, 1)
 	a := mustDense(t, d)
@@ -280,7 +290,7 @@ func TestKicksOfAllMethods(t *testing.T) {
 		opt.Kicks = 6
 		with := factorize(t, a, 3, opt)
 		if with.Objective > without.Objective || with.Kicks.RelErr != without.RelErr || with.Sweeps > 3000 {
-			t.Errorf("%s: error %v after %d sweeps and %+v, without kicks %v after %d", m.Name, with.RelErr, with.Sweeps, with.Kicks, without.RelErr, without.Sweeps)
+			t.Errorf("%s: relative error %v after %d sweeps and %+v, without kicks %v after %d", m.Name, with.RelErr, with.Sweeps, with.Kicks, without.RelErr, without.Sweeps)
 		}
 		for k, v := range with.H.Data() {
 			if !(v >= 0) {
@@ -290,7 +300,7 @@ func TestKicksOfAllMethods(t *testing.T) {
 	}
 }
 
-// TestKicksNotes: what is to be known of the start stays, and what a kick has to say is told with its number.
+// TestKicksNotes: notes about the start stay, and notes of a kick that is taken carry its number.
 func TestKicksNotes(t *testing.T) {
 	a, start := trapped(t)
 	opt := Options{Solver: CD{}, Start: SVDStart{}, Kicks: 40, Stop: Stop{KKT: 1e-8, Sweeps: 2000}}
@@ -311,7 +321,7 @@ func TestKicksNotes(t *testing.T) {
 	}
 }
 
-// told is CD with a note at the end of every run.
+// told is CD with a note for every run and every kick.
 type told struct{ CD }
 
 func (s told) start(p *problem, h *matrix.Dense, number int) run {
@@ -319,7 +329,7 @@ func (s told) start(p *problem, h *matrix.Dense, number int) run {
 	return s.CD.start(p, h, number)
 }
 
-// TestKicksOfRunsDiffer: two runs that end alike are kicked in other ways.
+// TestKicksOfRunsDiffer: two runs that end alike are kicked in different ways.
 func TestKicksOfRunsDiffer(t *testing.T) {
 	s := &kickedAlike{kicks: map[string]bool{}}
 	for number := range 2 {
@@ -336,7 +346,7 @@ func TestKicksOfRunsDiffer(t *testing.T) {
 	}
 }
 
-// kickedAlike is CD that notes where kicks begin.
+// kickedAlike is CD that records the H each kick begins with.
 type kickedAlike struct {
 	CD
 	made  int
@@ -351,6 +361,8 @@ func (s *kickedAlike) start(p *problem, h *matrix.Dense, number int) run {
 	return s.CD.start(p, h, number)
 }
 
+// TestKicksBeginWhereTheyEnd: a start from an answer is the H that Given makes of it, in the units of the
+// problem.
 func TestKicksBeginWhereTheyEnd(t *testing.T) {
 	a := mustDense(t, instance.FullRank(20, 1))
 	p, err := newProblem(a.Scaled(1e8), 3, &Options{})
@@ -360,7 +372,7 @@ func TestKicksBeginWhereTheyEnd(t *testing.T) {
 	h, want := matrix.NewDense(20, 3, nil), matrix.NewDense(20, 3, nil)
 	given := Given{filled(20, 3, 1e4)}
 	if err := errors.Join(given.fill(p, want, 0), again{given}.fill(p, h, 0)); err != nil || !slices.Equal(h.Data(), want.Data()) || h.At(0, 0) == given.H.At(0, 0) {
-		t.Errorf("%v, want %v, %v", h.At(0, 0), want.At(0, 0), err)
+		t.Errorf("H[0,0] = %v, want %v (%v)", h.At(0, 0), want.At(0, 0), err)
 	}
 }
 
@@ -385,6 +397,8 @@ func TestKicksThreads(t *testing.T) {
 	}
 }
 
+// TestKicksInterrupted: a cancelled run returns its best H so far with the status Interrupted, no worse than
+// the run without kicks, and counts the kick under way.
 func TestKicksInterrupted(t *testing.T) {
 	a, start := trapped(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -400,19 +414,21 @@ func TestKicksInterrupted(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if alone := factorize(t, a, 3, Options{Solver: CD{}, Start: start, Stop: opt.Stop}); res.RelErr > alone.RelErr {
-		t.Errorf("error %v, of the run alone %v", res.RelErr, alone.RelErr)
+		t.Errorf("relative error %v, of the run without kicks %v", res.RelErr, alone.RelErr)
 	}
 }
 
-// TestKicksTheSameAgain: one that comes to the same minimum is not taken, though it may be lower in the last digits.
+// TestKicksTheSameAgain: a kick that comes to the same minimum is not taken, although it may be lower in the
+// last digits.
 func TestKicksTheSameAgain(t *testing.T) {
 	a := mustDense(t, instance.FullRank(60, 3))
 	opt := Options{Solver: RowBlock{}, Start: Random{}, Kicks: 30, Stop: Stop{KKT: 1e-6, Sweeps: 5000}}
 	if res := factorize(t, a, 2, opt); res.Kicks.Made != 30 || res.Kicks.Taken != 0 || res.RelErr != res.Kicks.RelErr {
-		t.Errorf("error %v, kicks %+v", res.RelErr, res.Kicks)
+		t.Errorf("relative error %v, kicks %+v, want 30 made and none taken", res.RelErr, res.Kicks)
 	}
 }
 
+// TestKicksOfNothing: there are no kicks with one column, with A = 0, or from an error at its rounding floor.
 func TestKicksOfNothing(t *testing.T) {
 	a := lowRank(t, 20, 2)
 	if res := factorize(t, a, 1, Options{Kicks: 5}); res.Kicks != (KickSummary{}) {
@@ -422,13 +438,14 @@ func TestKicksOfNothing(t *testing.T) {
 	if res := factorize(t, zero, 2, Options{Kicks: 5}); res.Kicks != (KickSummary{}) || res.Status != Converged {
 		t.Errorf("A = 0: %+v", res.Kicks)
 	}
-	one := mustDense(t, matrix.NewDense(2, 2, []float64{1, 0, 0, 1})) // its own answer, to the rounding of its error
+	one := mustDense(t, matrix.NewDense(2, 2, []float64{1, 0, 0, 1})) // A = I is its own factor, up to the rounding of the error
 	if res := factorize(t, one, 2, Options{Kicks: 5, Start: Given{matrix.NewDense(2, 2, []float64{1, 0, 0, 1})}}); res.Kicks.Made != 0 {
-		t.Errorf("an error of %v, no more than its floor %v: %+v", res.RelErr, res.ErrFloor, res.Kicks)
+		t.Errorf("relative error %v, with a floor of %v: %+v, want no kicks", res.RelErr, res.ErrFloor, res.Kicks)
 	}
 }
 
-// TestKickedZero: a column of zeros is the one that is free, and none of them is split.
+// TestKickedZero: if there is a column of zeros, it is the one that becomes free, and the column split is not
+// one of zeros.
 func TestKickedZero(t *testing.T) {
 	for _, zeros := range [][]int{{0}, {1, 2}, {0, 1, 3}} {
 		h := instance.Start(10, 4, 3)
@@ -446,24 +463,27 @@ func TestKickedZero(t *testing.T) {
 				}
 			}
 			if left != len(zeros)-1 {
-				t.Fatalf("columns %v are zero, after kick %d %d are", zeros, k, left)
+				t.Fatalf("columns %v are zero, after kick %d there are %d, want one fewer", zeros, k, left)
 			}
 		}
 	}
 	if h := matrix.NewDense(3, 2, nil); slices.Max(kicked(h, 1).Data()) != 0 {
-		t.Error("H = 0 has become another")
+		t.Error("a kick of H = 0 is not zero")
 	}
 }
 
+// TestFar: a run is far from its target if 20 sweeps like the better of the last two would not reach it. It
+// then ends as Stalled, without being asked whether another kind of sweep would help. A run without a target
+// goes on.
 func TestFar(t *testing.T) {
 	var f falling
 	for k, objective := range []float64{10, 9, 8.5, 8.4} {
 		if k < 3 && f.far(0) {
-			t.Errorf("far before sweep %d, when there have been fewer than two falls", k+1)
+			t.Errorf("far before objective %d, when there have been fewer than two falls", k+1)
 		}
 		f.to(objective, 3*k+1)
 	}
-	// It fell by 1/6 and 1/30 a sweep: 20 sweeps may bring 3.3.
+	// It fell by 1/6 and 1/30 a sweep, so 20 sweeps may bring 3.3.
 	for _, c := range []struct {
 		target float64
 		want   bool
@@ -475,9 +495,9 @@ func TestFar(t *testing.T) {
 	f.to(8.6, 11)
 	f.to(8.8, 12)
 	if !f.far(8.7) || f.far(8.9) {
-		t.Error("where it rises it is far from all that is below it, and from nothing above")
+		t.Error("while the objective rises, want it far from what is below it, and not from what is above")
 	}
-	// A run that is far from its target ends, where others go on.
+	// A run that is far from its target ends, while others go on.
 	a := mustDense(t, instance.FullRank(60, 3))
 	p, err := newProblem(a, 6, &Options{})
 	if err != nil {
@@ -497,11 +517,11 @@ func TestFar(t *testing.T) {
 	s := &doubted{}
 	low.target = 0
 	if res, err := low.run(context.Background(), &Options{Solver: s, Start: Random{}, Stop: Stop{Sweeps: 2000, KKT: 1e-12}}, 0); err != nil || res.Status != Stalled || s.asked > 0 {
-		t.Errorf("%v after %d sweeps, %v; asked %d times whether it has ended", res.Status, res.Sweeps, err, s.asked)
+		t.Errorf("%v after %d sweeps, %v; asked for a doubt %d times, want 0", res.Status, res.Sweeps, err, s.asked)
 	}
 }
 
-// doubted is RowBlock that counts how often its runs are asked whether they have ended.
+// doubted is RowBlock that counts how often its runs are asked whether they doubt their end.
 type doubted struct {
 	RowBlock
 	asked int

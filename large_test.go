@@ -12,9 +12,10 @@ import (
 	"symnmf/internal/instance"
 )
 
-// TestMillionItems factors a sparse matrix of 10⁶ items and 10⁷ entries in a process of its own and looks at its peak
-// memory: at most 1.2 times 12 bytes an entry (index and value), 16 bytes a number of H (H and A·H), 64 bytes an item
-// (pointers, diagonals, ‖H_i,:‖², what the generator leaves), and 32 MB for the program itself.
+// TestMillionItems factors a sparse matrix of 10⁶ items and 10⁷ entries in a process of its own and checks
+// its peak memory. That may be at most 1.2 times the sum of 12 bytes an entry (index and value), 16 bytes a
+// number of H (H and A·H), 64 bytes an item (pointers, diagonals, ‖H_i,:‖², what the generator leaves), and
+// 32 MB for the program itself.
 func TestMillionItems(t *testing.T) {
 	const n, nnz, r = 1_000_000, 10_000_000, 16
 	if os.Getenv("SYMNMF_TEST_CHILD") != "" {
@@ -39,7 +40,7 @@ func TestMillionItems(t *testing.T) {
 	}
 	_, line, ok := strings.Cut(string(out), "child: ")
 	if !ok {
-		t.Fatalf("the child says nothing:\n%s", out)
+		t.Fatalf("no figures from the child process:\n%s", out)
 	}
 	line, _, _ = strings.Cut(line, "\n")
 	t.Log(line)
@@ -48,11 +49,12 @@ func TestMillionItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	if most := int64(1.2 * (12*nnz + 16*n*r + 64*n + 32e6)); peak*1024 > most {
-		t.Errorf("peak memory %d bytes, allowed %d", peak*1024, most)
+		t.Errorf("peak memory is %d bytes, want at most %d", peak*1024, most)
 	}
 }
 
-// peakKB returns the peak resident memory of this process, or skips where the system does not tell.
+// peakKB returns the peak resident memory of this process in kB. It skips the test if the system does not
+// tell.
 func peakKB(t *testing.T) int64 {
 	t.Helper()
 	f, err := os.Open("/proc/self/status")

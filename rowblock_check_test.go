@@ -14,7 +14,7 @@ import (
 	"symnmf/matrix"
 )
 
-// startRun returns a run of s on a, begun as the driver begins it.
+// startRun returns a run of s on a, started the way the driver starts it, with its problem and the start.
 func startRun(t testing.TB, a matrix.Operator, r int, s RowBlock, opt Options) (*problem, *matrix.Dense, *rowBlockRun) {
 	t.Helper()
 	p, err := newProblem(a, r, &opt)
@@ -33,9 +33,10 @@ func startRun(t testing.TB, a matrix.Operator, r int, s RowBlock, opt Options) (
 
 func never() bool { return false }
 
-// TestMomentumNeedsTheCheck: with one pass a sweep the gradient restart alone drives the error of inner products of smooth curves
-// a hundred times above what sweeps without momentum reach, beyond that of H = 0 even, and it does not come back. With the
-// comparison the same method goes below both.
+// TestMomentumNeedsTheCheck: with one pass a sweep on inner products of smooth curves, restarting momentum by
+// the gradient is not enough. In at least one case, the error in the second half of the run stays more than a
+// hundred times above what sweeps without momentum reach; it even exceeds that of H = 0. With the comparison
+// of objectives, the same method ends below the error without momentum and below 1e-3.
 func TestMomentumNeedsTheCheck(t *testing.T) {
 	astray := 0
 	for _, c := range []struct {
@@ -50,7 +51,7 @@ func TestMomentumNeedsTheCheck(t *testing.T) {
 			var h *matrix.Dense
 			for range sweeps {
 				if !checked {
-					run.safeF = math.Inf(1) // whatever H is, it counts as better
+					run.safeF = math.Inf(1) // any H counts as better
 				}
 				run.sweep(never)
 				h = run.publish()
@@ -74,14 +75,15 @@ func TestMomentumNeedsTheCheck(t *testing.T) {
 		if !(held[sweeps] < slow[sweeps] && held[sweeps] < 1e-3) {
 			t.Errorf("%s: with the check the error is %v, without momentum %v, without the check %v", name, held[sweeps], slow[sweeps], free[sweeps])
 		}
-		t.Logf("%s: %.2g with the check, %.2g without momentum, %.2g without the check, where the least of the second half is %.2g", name, held[sweeps], slow[sweeps], free[sweeps], least)
+		t.Logf("%s: %.2g with the check, %.2g without momentum, %.2g without the check; the least of its second half is %.2g", name, held[sweeps], slow[sweeps], free[sweeps], least)
 	}
 	if astray == 0 {
-		t.Error("without the check nothing went astray: this shows nothing")
+		t.Error("in no case did the error stay high without the check: this shows nothing")
 	}
 }
 
-// curves returns the inner products of n sums of eight waves with positive weights, and noise, at 100 places.
+// curves returns the Gram matrix of n curves at 100 points. Each curve is the sum of eight waves with
+// positive weights, and noise.
 func curves(t testing.TB, n int) *matrix.Dense {
 	t.Helper()
 	u := uniform{1}
@@ -102,8 +104,9 @@ func curves(t testing.TB, n int) *matrix.Dense {
 	return denseOf(a)
 }
 
-// TestRowBlockMonotone: what a run reports never rises, for every kind of operator, by the definition of the objective: all its
-// terms, good and poor sweeps, float32.
+// TestRowBlockMonotone: the objective a run reports never rises, and agrees with that of its H measured anew.
+// This holds for every kind of operator, with ℓ₁ weights, without the diagonal, with one pass a sweep and
+// with four, and in every precision.
 func TestRowBlockMonotone(t *testing.T) {
 	const n, r, sweeps = 120, 6, 30
 	seeds := uint64(10)
@@ -111,8 +114,8 @@ func TestRowBlockMonotone(t *testing.T) {
 		seeds = 1
 	}
 	undone := 0
-	blocks := map[bool]int{}             // whether ⟨A_BB·H_B, H_B⟩ of the last block of a sweep came from the product
-	low, _ := instance.LowRank(60, r, 1) // where momentum does go too far
+	blocks := map[bool]int{}             // key: whether ⟨A_BB·H_B, H_B⟩ of the last block of a sweep came from the product
+	low, _ := instance.LowRank(60, r, 1) // here momentum does go too far
 	for _, f := range append(operatorForms(t, n, 1), testForm{"low rank", mustDense(t, low)}) {
 		n, sweeps := f.a.Dim(), sweeps
 		if f.name == "low rank" {
@@ -145,7 +148,7 @@ func TestRowBlockMonotone(t *testing.T) {
 						h = run.publish()
 						now := p.measure(h)
 						if !(math.Abs(now.objective()-at) <= run.noise()) {
-							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective is %v, the run has %v", f.name, seed, passes, k, sweep+1, now.objective(), at)
+							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective is %v, the run holds %v", f.name, seed, passes, k, sweep+1, now.objective(), at)
 						}
 						if now.objective() > last.objective()+run.noise() {
 							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective rises from %v to %v", f.name, seed, passes, k, sweep+1, last.objective(), now.objective())
@@ -154,22 +157,23 @@ func TestRowBlockMonotone(t *testing.T) {
 					}
 					h = run.end()
 					if now := p.measure(h); now.objective() > last.objective()+run.noise() {
-						t.Errorf("%s, seed %d, %d passes, options %d: ends at %v, reported %v", f.name, seed, passes, k, now.objective(), last.objective())
+						t.Errorf("%s, seed %d, %d passes, options %d: the run ends at objective %v, last reported %v", f.name, seed, passes, k, now.objective(), last.objective())
 					}
 				}
 			}
 		}
 	}
 	if undone == 0 {
-		t.Error("nothing was ever undone")
+		t.Error("no sweep was ever undone: this shows nothing")
 	}
 	if blocks[true] == 0 || blocks[false] == 0 {
-		t.Errorf("blocks of dense matrices whose inner product was at hand, and others: %v", blocks)
+		t.Errorf("blocks whose inner product came from the product (true) or not (false): %v, want some of each", blocks)
 	}
 }
 
-// TestRowBlockCut: stopped inside a sweep, wherever that is, a run leaves an H ≥ 0 no worse than the last it has reported, and
-// than its start; also where momentum has led astray since then.
+// TestRowBlockCut: a run that is stopped inside a sweep, before or after its first block, leaves an H that is
+// finite and not negative. Its objective is no higher than the last one reported, or than that of the start.
+// This also holds where momentum has raised the objective since that report.
 func TestRowBlockCut(t *testing.T) {
 	const n = 120
 	methods := []RowBlock{
@@ -179,7 +183,7 @@ func TestRowBlockCut(t *testing.T) {
 	}
 	for _, f := range operatorForms(t, n, 1) {
 		for _, s := range methods {
-			for full := 0; full < 24; full += 5 { // sweeps that are not cut
+			for full := 0; full < 24; full += 5 { // sweeps before the one that is cut
 				for blocks := range 2 {
 					cutRun(t, f.name, f.a, 6, s, Random{}, full, blocks)
 				}
@@ -194,11 +198,12 @@ func TestRowBlockCut(t *testing.T) {
 		}
 	}
 	if astray == 0 {
-		t.Error("momentum has never led astray")
+		t.Error("momentum never raised the objective before a cut: this shows nothing")
 	}
 }
 
-// TestRowBlockUndoneLast: a run whose last sweep was undone ends where that sweep began, also where its first went by columns.
+// TestRowBlockUndoneLast: a run whose last sweep was undone ends no higher than where that sweep began, even
+// if its first sweep went by columns.
 func TestRowBlockUndoneLast(t *testing.T) {
 	for _, f := range operatorForms(t, 120, 1) {
 		p, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, CheckEvery: 1, First: FirstColumns}, Options{Start: Random{}})
@@ -208,19 +213,19 @@ func TestRowBlockUndoneLast(t *testing.T) {
 		}
 		h = run.publish()
 		want := p.measure(h)
-		run.safeF = 0 // nothing is as good as that
+		run.safeF = 0 // no objective is as low
 		if rep := run.sweep(never); !rep.provisional {
-			t.Fatalf("%s: not undone", f.name)
+			t.Fatalf("%s: the sweep was not undone", f.name)
 		}
 		h = run.end()
 		if now := p.measure(h); now.objective() > want.objective()+run.noise() {
-			t.Errorf("%s: the objective is %v, before the sweep it was %v", f.name, now.objective(), want.objective())
+			t.Errorf("%s: the run ends at objective %v, before the undone sweep it was %v", f.name, now.objective(), want.objective())
 		}
 	}
 }
 
-// cutRun does so many full sweeps and so many blocks of one more, and checks what is left. It returns 1 if H had become worse
-// than it had been, before the cut.
+// cutRun makes the given number of full sweeps, stops the next one after the given number of blocks, and
+// checks the H that is left. It returns 1 if H had become worse than at the last report by then, and else 0.
 func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, start Start, full, blocks int) (astray int) {
 	t.Helper()
 	p, h, run := startRun(t, a, r, s, Options{Start: start, Seed: 2})
@@ -245,7 +250,7 @@ func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, sta
 	}
 	h = run.end()
 	if now := p.measure(h); now.objective() > last.objective()+run.noise() {
-		t.Errorf("%s: the objective is %v, reported was %v", what, now.objective(), last.objective())
+		t.Errorf("%s: the run ends at objective %v, last reported %v", what, now.objective(), last.objective())
 	}
 	for k, v := range h.Data() {
 		if !(v >= 0) || math.IsInf(v, 0) {
@@ -255,14 +260,16 @@ func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, sta
 	return astray
 }
 
-// secretive is an operator whose products do not let the objective be known after every sweep.
+// secretive is an operator whose block products hide everything optional, so that the objective is not known
+// after every sweep.
 type secretive struct{ matrix.Operator }
 
 func (a secretive) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team) matrix.BlockProduct {
 	return struct{ matrix.BlockProduct }{a.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team)}
 }
 
-// TestRowBlockLimits: the same of a whole run, when the context is cancelled after some sweep or time runs out.
+// TestRowBlockLimits: a whole run that is cancelled after some sweep, or runs out of time, returns an H that
+// is finite and not negative. Its relative error is no higher than that of the last row of its trace.
 func TestRowBlockLimits(t *testing.T) {
 	d, _ := instance.LowRank(60, 20, 1)
 	a := mustDense(t, d)
@@ -281,20 +288,21 @@ func TestRowBlockLimits(t *testing.T) {
 		cancel()
 		opt.Progress, opt.Stop.Time = nil, time.Duration(after)*100*time.Microsecond
 		timed := factorize(t, a, 20, opt)
-		if timed.Status != TimeLimit && (timed.Status != Stalled || after <= 5) { // A is of low rank: some 12 ms lead to rest
+		if timed.Status != TimeLimit && (timed.Status != Stalled || after <= 5) { // A has a low rank: a run comes to rest after some 12 ms
 			t.Fatalf("after %v: %v", opt.Stop.Time, timed.Status)
 		}
 		for _, res := range []*Result{res, timed} {
 			what := fmt.Sprintf("%v, %d sweeps", res.Status, res.Sweeps)
 			mustFinite(t, what, res)
 			if last := res.Trace[len(res.Trace)-1].RelErr; res.RelErr > math.Hypot(last, 4e-7) { // 4e-7: the noise of a comparison
-				t.Errorf("%s: relative error %v, the trace ends at %v", what, res.RelErr, last)
+				t.Errorf("%s: relative error %v, the trace ends with %v", what, res.RelErr, last)
 			}
 		}
 	}
 }
 
-// TestGivenIsKept: sweeps on a low rank in place of A lead from the minimum of A to that of the other, and back there must be the start.
+// TestGivenIsKept: a run that starts at a minimum of A ends no higher than it started, even though its first
+// sweeps, on a low rank in place of A, lead away to a minimum of that. With enough sweeps it converges.
 func TestGivenIsKept(t *testing.T) {
 	const n, r = 480, 5
 	b, _ := instance.LowRank(n, 8, 1)
@@ -308,7 +316,7 @@ func TestGivenIsKept(t *testing.T) {
 	}
 	a := mustDense(t, b)
 	first := factorize(t, a, r, Options{Solver: RowBlock{Compress: NoCompression}, Start: Random{}, Stop: Stop{KKT: 1e-8, Sweeps: 5000}})
-	solver := RowBlock{Compress: 20} // asked for: found by itself it is not used so near to the minimum
+	solver := RowBlock{Compress: 20} // requested: by default no low rank is used this close to the minimum
 	p, _, run := startRun(t, a, r, solver, Options{Start: Given{first.H}})
 	if run.p == run.full {
 		t.Fatal("A is not replaced: this shows nothing")
@@ -325,23 +333,26 @@ func TestGivenIsKept(t *testing.T) {
 	}
 }
 
-// TestLastResidual: after the sweep row by row that comes before a run has converged, the residual that progress tells is exact.
+// TestLastResidual: after the sweep row by row that precedes convergence, the KKT residual that Progress
+// reports is that of the result, to within 1e-3 of it.
 func TestLastResidual(t *testing.T) {
 	last := -1.0
-	// Nobody is told from others by H, of one column, but by A.
+	// The single column of H does not tell items apart, only A does.
 	ring := mustDense(t, fill(60, func(i, l int) float64 { return map[int]float64{0: 2, 1: 1, 59: 1}[(i-l+60)%60] }))
 	res := factorize(t, ring, 1, Options{Solver: RowBlock{}, Start: Given{filled(60, 1, 0.1)}, Stop: Stop{KKT: 1e-6, Sweeps: 1000},
 		Progress: func(p Progress) { last = p.KKT }})
 	if res.Status != Converged || !(math.Abs(last-res.KKT) <= 1e-3*res.KKT) {
-		t.Errorf("%v: progress told %v, the result %v", res.Status, last, res.KKT)
+		t.Errorf("%v: the last KKT residual reported is %v, the result has %v", res.Status, last, res.KKT)
 	}
 }
 
-// plainOperator has nothing but what Operator asks for.
+// plainOperator has nothing beyond what Operator requires.
 type plainOperator struct{ matrix.Operator }
 
 func (a plainOperator) Scaled(c float64) matrix.Operator { return plainOperator{a.Operator.Scaled(c)} }
 
+// TestPlainOperator: with an A that has nothing beyond what Operator requires, CD works, and methods that
+// need more return ErrUnfit.
 func TestPlainOperator(t *testing.T) {
 	a := plainOperator{lowRank(t, 20, 2)}
 	for _, s := range []Solver{RowBlock{}, LAI{}, VBSUM{}} {
@@ -354,8 +365,9 @@ func TestPlainOperator(t *testing.T) {
 	}
 }
 
-// TestSingleLetsGo: where D is nearly singular, proposals of float32 stay large without meaning anything, and passes must be of float64 from
-// there on, to reach the error 0 that an exact factor has.
+// TestSingleLetsGo: where D is nearly singular, float32 proposals stay large although they mean nothing.
+// Passes have to change to float64 there to reach the error 0 of an exact factor (here at most 1e-9), which
+// float32 alone does not reach.
 func TestSingleLetsGo(t *testing.T) {
 	b, _ := instance.LowRank(300, 60, 1)
 	a := mustDense(t, b)
@@ -369,8 +381,8 @@ func TestSingleLetsGo(t *testing.T) {
 	}
 }
 
-// TestRowBlockRest: a block that does not move together stays where momentum has put it, but for what is below zero, and is taken apart if it did not in the
-// sweep before either.
+// TestRowBlockRest: a block that finds no step to take together stays where momentum has put it, with entries
+// below zero set to 0. If it did not move in the sweep before either, its rows are moved one at a time.
 func TestRowBlockRest(t *testing.T) {
 	const n, r, block, sweeps = 120, 6, 32, 40
 	rests := map[bool]int{}
@@ -399,7 +411,7 @@ func TestRowBlockRest(t *testing.T) {
 						stayed = stayed && run.hv[k] == max(0, y[k])
 					}
 					if stayed == again {
-						t.Errorf("%s, seed %d, sweep %d, block %d: at rest the sweep before %v, it stayed %v", f.name, seed, run.sweeps, b, again, stayed)
+						t.Errorf("%s, seed %d, sweep %d, block %d: at rest in the sweep before: %v, stayed in this one: %v", f.name, seed, run.sweeps, b, again, stayed)
 					}
 				}
 			}
@@ -407,21 +419,22 @@ func TestRowBlockRest(t *testing.T) {
 		}
 	}
 	if rests[true] == 0 || rests[false] == 0 {
-		t.Errorf("blocks that did not move, again and for the first time: %v", rests)
+		t.Errorf("blocks that did not move, again (true) and for the first time (false): %v, want some of each", rests)
 	}
 }
 
-// TestRowBlockPublishes: where rows need no zeros between them a run works in the memory it was given, and H is where it is; else it goes to that memory when it is asked for. Asking
-// changes nothing in what follows, whether H is float64 or rounded to float32 meanwhile.
+// TestRowBlockPublishes: if the rows of H need no padding, a run works in the memory it was given. Otherwise
+// publish copies H to that memory. Publishing changes nothing in later sweeps, whether H is in float64 or
+// rounded to float32 between them.
 func TestRowBlockPublishes(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
-	for _, r := range []int{16, 15, 12} { // 12 is a pitch of dense data alone
+	for _, r := range []int{16, 15, 12} { // 12 needs no padding for dense data, but does for the graph
 		for name, a := range map[string]matrix.Operator{"graph": mustCSR(t, graph), "dense": mustDense(t, instance.FullRank(200, 1))} {
 			p, given, run := startRun(t, a, r, RowBlock{}, Options{Start: Random{}, Threads: 2})
 			_, _, quiet := startRun(t, a, r, RowBlock{}, Options{Start: Random{}, Threads: 2})
 			inPlace := r == 16 || r == 12 && name == "dense"
 			if got := &run.hv[0] == &given.Data()[0]; got != inPlace {
-				t.Errorf("%s, r = %d: in the memory given %t, want %t", name, r, got, inPlace)
+				t.Errorf("%s, r = %d: works in the memory given: %t, want %t", name, r, got, inPlace)
 			}
 			rounded := 0
 			for sweep := range 20 {
@@ -432,24 +445,26 @@ func TestRowBlockPublishes(t *testing.T) {
 				}
 				h := run.publish()
 				if n, cols := h.Dims(); n != p.n || cols != r || !inPlace && h != given {
-					t.Fatalf("%s, r = %d: %d×%d, in the memory given %t", name, r, n, cols, h == given)
+					t.Fatalf("%s, r = %d: published H is %d×%d, in the memory given: %t", name, r, n, cols, h == given)
 				}
 				if now := p.measure(h); !rep.provisional && !(math.Abs(now.objective()-run.safeF) <= run.noise()) {
-					t.Fatalf("%s, r = %d, sweep %d: the objective is %v, the run has %v", name, r, sweep+1, now.objective(), run.safeF)
+					t.Fatalf("%s, r = %d, sweep %d: the objective is %v, the run holds %v", name, r, sweep+1, now.objective(), run.safeF)
 				}
 			}
 			if got, want := run.end(), quiet.end(); !slices.Equal(got.Data(), want.Data()) {
-				t.Errorf("%s, r = %d: another H where it was asked for", name, r)
+				t.Errorf("%s, r = %d: publishing after every sweep changes the final H", name, r)
 			}
 			if (rounded > 0) != (name == "graph" && p.n*run.pitch >= 1<<16) {
-				t.Errorf("%s, r = %d: rounded in %d sweeps", name, r, rounded)
+				t.Errorf("%s, r = %d: H was rounded in %d sweeps", name, r, rounded)
 			}
 		}
 	}
 }
 
-// TestRounded: while passes are of float32, a large H of a sparse A has only numbers of float32, and D, the objective and all that verify looks at follow it
-// as it is, in sweeps by blocks and for single rows; in a sweep row by row, and with any other precision, H is not rounded.
+// TestRounded: while passes are in float32, from the second sweep on, a large H of a sparse A holds float32
+// numbers only. D, the objective and all that verify checks follow that H, in sweeps by blocks and for single
+// rows, and the objective does not rise. In a sweep row by row, and with any precision but Adaptive, H is not
+// rounded.
 func TestRounded(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
 	short, _ := instance.PlantedGraph(8200, 200, 0.3, 0.0003, 1)
@@ -475,12 +490,12 @@ func TestRounded(t *testing.T) {
 			single := run.single && !run.alone && sweep > 0
 			rep := run.sweep(never)
 			if run.rounds != single {
-				t.Fatalf("%s, sweep %d: float32 %t, H rounded %t", tc.name, sweep+1, single, run.rounds)
+				t.Fatalf("%s, sweep %d: H should be rounded: %t, is rounded: %t", tc.name, sweep+1, single, run.rounds)
 			}
 			steps[single]++
 			if rep.provisional { // H has gone back
 				if run.wasSo {
-					t.Errorf("%s, sweep %d: row by row H has got worse", tc.name, sweep+1)
+					t.Errorf("%s, sweep %d: a sweep row by row was undone", tc.name, sweep+1)
 				}
 				continue
 			}
@@ -500,13 +515,13 @@ func TestRounded(t *testing.T) {
 			run.whileWide(func() {
 				now := run.p.measure(run.h)
 				if f := now.objective(); !(math.Abs(f-best) <= run.noise()) {
-					t.Fatalf("%s, sweep %d: the objective is %v, said to be %v", tc.name, sweep+1, f, best)
+					t.Fatalf("%s, sweep %d: the objective is %v, the run holds %v", tc.name, sweep+1, f, best)
 				}
 			})
 		}
 		run.end()
 		if steps[true] == 0 {
-			t.Errorf("%s: %d sweeps of float32, %d of float64", tc.name, steps[true], steps[false])
+			t.Errorf("%s: %d sweeps in float32, %d in float64, want some in float32", tc.name, steps[true], steps[false])
 		}
 		for _, precision := range []Precision{Double, Single} {
 			_, _, run := startRun(t, a, tc.r, RowBlock{Precision: precision}, Options{Start: Random{}})
@@ -520,8 +535,10 @@ func TestRounded(t *testing.T) {
 	}
 }
 
-// TestRoundedStarts: a sweep that rounds H starts from where momentum puts it, rounded, and H as it was is what it goes back to: of float64 in the first such sweep, in memory
-// that H has in the next. Widened, H has the same numbers.
+// TestRoundedStarts: a sweep that rounds H starts from where momentum puts it, rounded to float32, and keeps
+// the H before to go back to. In the first such sweep, that H is kept in float64; in later ones it is narrow.
+// Widening changes no number of either. Once passes are in float64 again, so are both, and nothing is
+// rounded.
 func TestRoundedStarts(t *testing.T) {
 	short, _ := instance.PlantedGraph(8200, 200, 0.3, 0.0003, 1)
 	a, err := matrix.FromCSR(short, 0)
@@ -543,11 +560,11 @@ func TestRoundedStarts(t *testing.T) {
 		if step == 4 {
 			run.widen()
 			if run.rounded.now != nil || run.rounded.last != nil {
-				t.Fatal("widened, and narrow")
+				t.Fatal("H or the one before is narrow after widen")
 			}
 		}
 		h, last := numbers(run.hv, run.rounded.now), numbers(run.prev, run.rounded.last)
-		if step == 0 || step == 4 { // something to be seen of the first
+		if step == 0 || step == 4 { // digits that rounding would lose
 			for k := range h {
 				h[k] *= 1 + 0x1p-30
 				run.hv[k] = h[k]
@@ -557,7 +574,7 @@ func TestRoundedStarts(t *testing.T) {
 		run.extrapolate()
 		now, before := numbers(run.hv, run.rounded.now), numbers(run.prev, run.rounded.last)
 		if run.rounded.now == nil || !slices.Equal(before, h) {
-			t.Fatalf("step %d: H rounded %t, or the one before lost", step, run.rounded.now != nil)
+			t.Fatalf("step %d: H is rounded: %t, want true, or the H before is lost", step, run.rounded.now != nil)
 		}
 		for k, v := range now {
 			want := h[k]
@@ -565,20 +582,20 @@ func TestRoundedStarts(t *testing.T) {
 				want = max(0, want+float64(beta*(want-float64(float32(last[k])))))
 			}
 			if want = float64(float32(want)); !(math.Abs(v-want) <= 0x1p-23*want) {
-				t.Fatalf("step %d: number %d begins with %v, want %v", step, k, v, want)
+				t.Fatalf("step %d: number %d starts the sweep at %v, want %v", step, k, v, want)
 			}
 		}
 		gram := slices.Clone(run.gram)
 		run.widen()
 		if !slices.Equal(run.hv, now) || !slices.Equal(run.prev, before) {
-			t.Fatalf("step %d: widened, H or the one before is another", step)
+			t.Fatalf("step %d: widening changes H or the one before", step)
 		}
 		for k, want := range run.p.gram(run.h) {
 			if !(math.Abs(gram[k]-want) <= 1e-12*want) {
 				t.Fatalf("step %d: D[%d] = %v, want %v", step, k, gram[k], want)
 			}
 		}
-		if step != 3 { // or goes on as it is
+		if step != 3 { // after step 3, both stay wide
 			run.rounded.now = kernel.Narrow(run.hv, run.team)
 			if step > 0 && step != 4 {
 				run.rounded.last = kernel.Narrow(run.prev, run.team)
@@ -588,16 +605,18 @@ func TestRoundedStarts(t *testing.T) {
 	h, last := numbers(run.hv, run.rounded.now), numbers(run.prev, run.rounded.last)
 	run.single, run.beta = false, 0.4
 	if run.extrapolate(); run.rounded.now != nil || run.rounded.last != nil || !slices.Equal(run.prev, h) {
-		t.Fatal("passes are of float64 again: H is narrow, or the one before lost")
+		t.Fatal("passes in float64 again: H is still narrow, or the H before is lost")
 	}
 	for k, v := range run.hv {
 		if want := max(0, h[k]+float64(0.4*(h[k]-last[k]))); !(math.Abs(v-want) <= 0x1p-50*want) {
-			t.Fatalf("passes are of float64 again: number %d begins with %v, want %v", k, v, want)
+			t.Fatalf("passes in float64 again: number %d starts the sweep at %v, want %v", k, v, want)
 		}
 	}
 }
 
-// TestRoundedStill: whether H is widened between sweeps, or for a look, changes no bit, nor does what lies where it is when it is narrow; and after sweeps that nobody looked into D and the objective are those of H.
+// TestRoundedStill: no bit of H, D or the reports depends on whether H is widened between sweeps, or for a
+// verification, or on what lies in the memory of h and last while they are narrow. After sweeps between which
+// nothing was looked at, D and the objective are those of H.
 func TestRoundedStill(t *testing.T) {
 	short, _ := instance.PlantedGraph(8200, 200, 0.3, 0.0003, 1)
 	for _, tc := range []struct {
@@ -641,7 +660,7 @@ func TestRoundedStill(t *testing.T) {
 			for _, run := range runs {
 				reports = append(reports, run.sweep(never))
 			}
-			if still.rounds && !reports[0].provisional { // where momentum points, against where the sweep went
+			if still.rounds && !reports[0].provisional { // the test of whether momentum points uphill
 				uphill, size := 0.0, 0.0
 				for k, v := range numbers(still) {
 					y := from[0][k]
@@ -667,7 +686,7 @@ func TestRoundedStill(t *testing.T) {
 					t.Fatalf("%s, sweep %d: H, D or the report differs", tc.name, sweep+1)
 				}
 			}
-			if still.rounded.last != nil || still.rounded.now == nil { // before that last has digits that go when it is narrowed
+			if still.rounded.last != nil || still.rounded.now == nil { // at first, last has digits that narrowing would lose
 				widened.widen()
 			}
 			if err := looked.verify(); err != nil {
@@ -675,14 +694,14 @@ func TestRoundedStill(t *testing.T) {
 			}
 		}
 		if narrow < 10 || both < 5 {
-			t.Errorf("%s: after %d sweeps H was narrow, after %d the one before, too", tc.name, narrow, both)
+			t.Errorf("%s: H was narrow after %d sweeps, and the H before after %d, want at least 10 and 5", tc.name, narrow, both)
 		}
 		if err := still.verify(); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 		still.widen()
 		if now := still.p.measure(still.h); !(math.Abs(now.objective()-still.safeF) <= still.noise()) {
-			t.Errorf("%s: the objective is %v, said to be %v", tc.name, now.objective(), still.safeF)
+			t.Errorf("%s: the objective is %v, the run holds %v", tc.name, now.objective(), still.safeF)
 		}
 		for _, run := range runs {
 			run.end()
@@ -690,7 +709,8 @@ func TestRoundedStill(t *testing.T) {
 	}
 }
 
-// TestRoundedRevives: of a narrow H, too, a column of zeros begins in the row with most of A_ii to spare.
+// TestRoundedRevives: with a narrow H, too, a column of zeros begins in the row with the most of A_ii to
+// spare, and only there.
 func TestRoundedRevives(t *testing.T) {
 	a, err := matrix.FromCSR(sparseMatrix(t, 2100, 0.1), 0)
 	if err != nil {
@@ -718,25 +738,26 @@ func TestRoundedRevives(t *testing.T) {
 		}
 	}
 	run.findGram()
-	clear(run.hv[:len(run.hv)/2]) // where nothing is
+	clear(run.hv[:len(run.hv)/2]) // has no meaning while H is narrow
 	if run.revive(never); at < 0 || run.h.At(at, 2) == 0 {
-		t.Fatalf("row %d, with %v to spare, does not begin it", at, best)
+		t.Fatalf("the column does not begin in row %d, which has %v to spare", at, best)
 	}
 	for i := range run.p.n {
 		if i != at && run.h.At(i, 2) != 0 {
-			t.Fatalf("row %d begins it, want row %d", i, at)
+			t.Fatalf("the column begins in row %d, want only row %d", i, at)
 		}
 	}
 }
 
-// TestRoundedInner: while H is rounded, ⟨A_BB·d, d⟩ is that of d but for its rounding, and ⟨A_BB·H_B, H_B⟩ that of H, whoever else has read either.
+// TestRoundedInner: while H is rounded, ⟨A_BB·d, d⟩ is that of d except for rounding, if d is rounded, too;
+// and ⟨A_BB·H_B, H_B⟩ is that of H to the last bit. It does not matter which other members have read d or H.
 func TestRoundedInner(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.02, 0.002, 1)
 	for _, c := range []struct {
 		name   string
 		x      *matrix.CSR
 		r      int
-		rounds bool // d, since blocks have many entries of their own
+		rounds bool // whether d is rounded: if blocks have many entries of their own
 	}{{"long rows", sparseMatrix(t, 2100, 0.1), 30, true}, {"short rows", graph, 16, false}} {
 		a, err := matrix.FromCSR(c.x, 0)
 		if err != nil {
@@ -747,7 +768,7 @@ func TestRoundedInner(t *testing.T) {
 			run.sweep(never)
 		}
 		if run.improve(0); run.rounded.now == nil || run.shortens != c.rounds {
-			t.Fatalf("%s: H is rounded: %v, d: %v", c.name, run.rounded.now != nil, run.shortens)
+			t.Fatalf("%s: H is rounded: %v, d is: %v", c.name, run.rounded.now != nil, run.shortens)
 		}
 		wide := make([]float64, len(run.hv))
 		kernel.ToFloat64(wide, run.rounded.now)
@@ -776,7 +797,9 @@ func TestRoundedInner(t *testing.T) {
 	}
 }
 
-// TestRoundedNot: a start, or a column, far below the range of float32 is not rounded to zero, and a sweep that is cut short leaves H as it was.
+// TestRoundedNot: a start, or a column, far below the range of float32 is not rounded to zero. A sweep that
+// is cut short leaves H as it was, also when the H before is narrow. A column of zeros that cannot begin
+// anywhere leaves H narrow.
 func TestRoundedNot(t *testing.T) {
 	const n, r = 4200, 16
 	graph, _ := instance.PlantedGraph(n, 20, 0.2, 0.002, 1)
@@ -798,31 +821,31 @@ func TestRoundedNot(t *testing.T) {
 		run.sweep(never)
 	}
 	if run.gram[0] = 0x1p-201; run.mayRound() {
-		t.Error("a column of 2⁻¹⁰¹ is rounded")
+		t.Error("a column with D_jj = 2⁻²⁰¹ is rounded")
 	}
 	if run.gram[0] = 0; !run.mayRound() {
-		t.Error("a column of zeros keeps others from being rounded")
+		t.Error("a column of zeros keeps H from being rounded")
 	}
 	run.widen()
 	run.beta = 0
-	for k := range run.hv { // no number of float32
+	for k := range run.hv { // not representable in float32
 		run.hv[k] *= 1 + 0x1p-40
 	}
 	was := slices.Clone(run.hv)
 	if rep := run.sweep(func() bool { return true }); !rep.cut || !run.rounds || !slices.Equal(run.hv, was) {
-		t.Errorf("cut %t, rounded %t: H is another", rep.cut, run.rounds)
+		t.Errorf("cut: %t, rounded: %t, want both, and H unchanged", rep.cut, run.rounds)
 	}
 
-	for range 4 { // and so does one cut later, when the H before is narrow, too
+	for range 4 { // the same for a sweep cut later, when the H before is narrow, too
 		run.sweep(never)
 	}
 	before, blocks := run.publish().Clone(), 0
 	rep := run.sweep(func() bool { blocks++; return blocks > 5 })
 	if h := run.publish(); !rep.cut || !slices.Equal(h.Data(), before.Data()) {
-		t.Errorf("cut %t after some blocks: H is another", rep.cut)
+		t.Errorf("cut after some blocks: %t, want true and H unchanged", rep.cut)
 	}
 
-	// A column of zeros that no row can begin, where no A_ii > 0, leaves H narrow.
+	// If no A_ii > 0, no row can begin a column of zeros, and H stays narrow.
 	start := instance.Start(n, r, 1)
 	for i := range n {
 		start.Set(i, r-1, 0)
@@ -833,12 +856,14 @@ func TestRoundedNot(t *testing.T) {
 		lame.sweep(never)
 	}
 	if lame.gram[(r-1)*lame.pitch+r-1] != 0 || lame.rounded.now == nil {
-		t.Errorf("a column of zeros: ‖h‖² = %v, H narrow %t", lame.gram[(r-1)*lame.pitch+r-1], lame.rounded.now != nil)
+		t.Errorf("a column of zeros: ‖h‖² = %v, want 0; H is narrow: %t", lame.gram[(r-1)*lame.pitch+r-1], lame.rounded.now != nil)
 	}
 }
 
-// TestRowBlockHeldBack: of three items that have nothing in common two can come to rest alike, each of them far from its own minimizer: together they move to where
-// they are no better off. One at a time they fit exactly. Where nobody is held back there is no doubt.
+// TestRowBlockHeldBack: of three items that have nothing in common, two can come to rest alike, each far from
+// its own minimizer, because together they would move to where they are no better off. Moved one at a time,
+// they fit exactly. Rows are held back only if alone they would gain more than four times the last fall of
+// the objective, per sweep. On other data of every kind they are not.
 func TestRowBlockHeldBack(t *testing.T) {
 	const n = 3
 	identity := mustDense(t, fill(n, func(i, l int) float64 { return map[bool]float64{true: 1}[i == l] }))
@@ -860,7 +885,7 @@ func TestRowBlockHeldBack(t *testing.T) {
 				want bool
 			}{{3, false}, {5, true}} {
 				if run.fell = gain / c.part; run.heldBack() != c.want {
-					t.Errorf("seed %d: a sweep gained 1/%v of what rows alone would: held back %v", seed, c.part, !c.want)
+					t.Errorf("seed %d: a sweep gained 1/%v of what rows alone would: held back: %v", seed, c.part, !c.want)
 				}
 			}
 		}
@@ -878,27 +903,29 @@ func TestRowBlockHeldBack(t *testing.T) {
 				rep := run.sweep(never)
 				if told = !rep.provisional; told {
 					if want := rep.decrease / float64(sweeps-checked); run.fell != want {
-						t.Errorf("%s, sweep %d: fell %v a sweep, want %v", f.name, sweeps, run.fell, want)
+						t.Errorf("%s, sweep %d: the run holds a fall of %v a sweep, want %v", f.name, sweeps, run.fell, want)
 					}
 					checked = sweeps
 				}
 			}
 			if run.heldBack() {
-				t.Errorf("%s, %s: rows alone would gain %v, the last sweep has %v", f.name, start.Name(), run.gainAlone(), run.fell)
+				t.Errorf("%s, %s: held back: rows alone would gain %v, the last sweep gained %v", f.name, start.Name(), run.gainAlone(), run.fell)
 			}
 			run.end()
 		}
 	}
 }
 
-// twoGroups returns items of two groups, in turn, and a start that does not tell them apart.
+// twoGroups returns items of two alternating groups, and a start that does not tell the groups apart.
 func twoGroups(t *testing.T) (matrix.Operator, Start) {
 	const n = 300
 	return mustDense(t, fill(n, func(i, l int) float64 { return map[bool]float64{true: 1, false: 0.1}[i%2 == l%2] })), Given{filled(n, 2, 0.3)}
 }
 
-// TestRowBlockAlike: rows that are alike have nothing to gain alone where they come to rest together, and leave that point all the same: from a start that does not tell
-// them apart, and from zero, where the rows that go first are of one group. They are moved one at a time, and no others; items that are the same are not.
+// TestRowBlockAlike: rows that are alike have nothing to gain alone where they come to rest together, and
+// leave that point all the same. This holds from a start that does not tell the groups apart, and from zero,
+// where the rows that are seeded are of one group. Such rows, and no others, are moved one at a time; rows of
+// items that are the same are not.
 func TestRowBlockAlike(t *testing.T) {
 	groups, start := twoGroups(t)
 	hashes := map[string]bool{}
@@ -910,7 +937,7 @@ func TestRowBlockAlike(t *testing.T) {
 		hashes[instance.Hash(res.H)] = true
 	}
 	if len(hashes) != 1 {
-		t.Error("the answer depends on threads")
+		t.Error("the answer depends on the number of threads")
 	}
 	const n, r = 512, 4
 	for _, other := range []float64{0, 0.1} {
@@ -936,11 +963,11 @@ func TestRowBlockAlike(t *testing.T) {
 		any, none bool
 	}{
 		{func() {}, 0, 4, []int{0, 1, 2, 3}, true, false},
-		{func() { run.h.Row(1)[0] += 0x1p-54 }, 0, 3, []int{1, 2}, true, false}, // next to each other by length
+		{func() { run.h.Row(1)[0] += 0x1p-54 }, 0, 3, []int{1, 2}, true, false}, // pairs are neighbors in order of length
 		{func() { run.h.Row(1)[0] += 0x1p-10 }, 0, 3, nil, true, false},         // 0 and 2 are the same item
 		{func() { clear(run.hv) }, 0, 100, nil, false, true},
 		{func() { run.h.Row(150)[1], run.h.Row(151)[1], run.h.Row(5)[1] = 1, 1, 1 }, 100, 200, []int{150, 151}, true, false},
-		{func() { run.h.Row(151)[0], run.h.Row(151)[1] = 1, 0 }, 100, 200, nil, false, true}, // as long, but not alike
+		{func() { run.h.Row(151)[0], run.h.Row(151)[1] = 1, 0 }, 100, 200, nil, false, true}, // equally long, but not alike
 		{func() { run.h.Row(152)[1] = 1 }, 100, 200, nil, false, true},
 		{func() { run.h.Row(200)[1] = 1 }, 100, 200, nil, false, true},
 	} {
@@ -949,7 +976,7 @@ func TestRowBlockAlike(t *testing.T) {
 			t.Errorf("any alike: %v, want %v", got, c.any)
 		}
 		if got := run.alike(c.lo, c.hi); !slices.Equal(got, c.want) {
-			t.Errorf("alike from %d to %d: %v, want %v", c.lo, c.hi, got, c.want)
+			t.Errorf("rows that are alike from %d to %d: %v, want %v", c.lo, c.hi, got, c.want)
 		}
 	}
 
@@ -972,14 +999,14 @@ func TestRowBlockAlike(t *testing.T) {
 		again.sweep(never)
 	}
 	if !again.doubt() {
-		t.Error("no doubt where rows are alike")
+		t.Error("no doubt, although rows are alike")
 	}
 	if p.drawn = true; again.doubt() {
-		t.Error("rows that are drawn are taken for alike")
+		t.Error("doubt, although the rows were drawn at random")
 	}
 }
 
-// listed returns the entries of d that are not 0.
+// listed returns d as a CSR of its nonzero entries.
 func listed(d *matrix.Dense) *matrix.CSR {
 	n, cols := d.Dims()
 	ptr, col, val := []int64{0}, []int32(nil), []float64(nil)
@@ -998,8 +1025,9 @@ func listed(d *matrix.Dense) *matrix.CSR {
 	return a
 }
 
-// TestRowBlockGainAlone: the sum over the rows of how much F falls when that row alone takes the way it is given, by the definition; with weights and without the diagonal, and the same for
-// any number of threads. A run that has to end has none.
+// TestRowBlockGainAlone: gainAlone is the sum over all rows of how much F falls if that row alone takes its
+// proposed step, as measured. This holds with weights and without the diagonal, with the same bits for any
+// number of threads. A run that has to end gets 0. A doubt looks at rows only after H is back in float64.
 func TestRowBlockGainAlone(t *testing.T) {
 	const n, r, block = 120, 3, 50
 	for _, f := range operatorForms(t, n, 1) {
@@ -1036,11 +1064,11 @@ func TestRowBlockGainAlone(t *testing.T) {
 					})
 				}
 				if !(want > 0) || !(math.Abs(gain-want) <= 1e-9*(want+p.norm*p.norm)) {
-					t.Errorf("%s, %+v: %v, want %v", f.name, opt, gain, want)
+					t.Errorf("%s, %+v: gain %v, want %v", f.name, opt, gain, want)
 				}
 				run.p.stop = func() bool { return true }
 				if gain := run.gainAlone(); gain != 0 {
-					t.Errorf("%s, %+v: %v when the run has to end", f.name, opt, gain)
+					t.Errorf("%s, %+v: gain %v when the run has to end, want 0", f.name, opt, gain)
 				}
 				run.end()
 			}
@@ -1052,14 +1080,15 @@ func TestRowBlockGainAlone(t *testing.T) {
 		run.sweep(never)
 	}
 	if run.rounded.now == nil {
-		t.Error("H is not of float32: this shows nothing")
+		t.Error("H is not in float32: this shows nothing")
 	}
 	if run.doubt(); run.rounded.now != nil {
-		t.Error("rows are looked at while H is of float32")
+		t.Error("rows are compared while H is in float32")
 	}
 }
 
-// TestEstimateOfNothing: the KKT residual between sweeps is a number, and the right one when it is looked at, however little the way of rows was.
+// TestEstimateOfNothing: however small Σ⟨D, dᵀd⟩ is, the estimated KKT residual between sweeps is a number,
+// and right when it is measured.
 func TestEstimateOfNothing(t *testing.T) {
 	p := mustProblem(t, lowRank(t, 40, 2), 3)
 	h := matrix.NewDense(p.n, p.r, nil)
@@ -1083,7 +1112,8 @@ func TestEstimateOfNothing(t *testing.T) {
 	}
 }
 
-// TestRowsAloneCut: a limit ends what goes row by row, which may take as long as many sweeps, before the next row, and the sweep is none.
+// TestRowsAloneCut: a limit ends work row by row before the next row, since all rows may take as long as many
+// sweeps. The sweep does not count then. No column of zeros begins after a limit.
 func TestRowsAloneCut(t *testing.T) {
 	after := func(calls int) func() bool {
 		return func() bool { calls--; return calls < 0 }
@@ -1115,7 +1145,7 @@ func TestRowsAloneCut(t *testing.T) {
 		run.tk, run.beta, run.alone = 1, 0, true
 		before := slices.Clone(run.hv)
 		blocks := kernel.BlockCount(200, run.Block)
-		calls := blocks + 199 // the last row is to come
+		calls := blocks + 199 // all but the last row
 		if onlyAlike {
 			calls = blocks + 1
 		}
@@ -1124,7 +1154,7 @@ func TestRowsAloneCut(t *testing.T) {
 			t.Errorf("only alike %v, a limit before the last row: %+v", onlyAlike, rep)
 		}
 		if last := 199 * run.pitch; !slices.Equal(run.hv[last:], before[last:]) || slices.Equal(run.hv[:last], before[:last]) {
-			t.Errorf("only alike %v: before a limit rows but the last are to move", onlyAlike)
+			t.Errorf("only alike %v: want rows to move before the limit, and the last row to stay", onlyAlike)
 		}
 	}
 
@@ -1134,18 +1164,18 @@ func TestRowsAloneCut(t *testing.T) {
 	run.findGram()
 	before := slices.Clone(run.hv)
 	if run.revive(after(0)); !slices.Equal(run.hv, before) {
-		t.Error("a column begins after a limit")
+		t.Error("a column of zeros begins after a limit")
 	}
 }
 
-// TestEstimateBelowZero: where HᵀH is singular and d all but leads out of its range, rounding can make ⟨D, dᵀd⟩ negative. The KKT residual that is
-// told of such a sweep is a number all the same.
+// TestEstimateBelowZero: where HᵀH is singular and d leads almost out of its range, rounding can make Σ⟨D,
+// dᵀd⟩ negative. The KKT residual reported for such a sweep is then 0, not NaN.
 func TestEstimateBelowZero(t *testing.T) {
 	_, _, s := startRun(t, mustDense(t, matrix.NewDense(2, 2, []float64{1, 0.5, 0.5, 1})), 2, RowBlock{}, Options{Start: Random{}})
 	defer s.end()
 	s.sweep(never)
 	s.ddd = -1e-40
 	if got := s.estimate(); got != 0 {
-		t.Errorf("estimated %v of a sum that rounding has left below 0", got)
+		t.Errorf("estimated %v from a sum that rounding has left below 0, want 0", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"symnmf/matrix"
 )
 
-// jointForms are operators whose block products take joint steps.
+// jointForms returns the operators whose block products can take joint steps.
 func jointForms(t testing.TB, n int) (list []testForm) {
 	for _, f := range operatorForms(t, n, 1) {
 		b, ok := f.a.(matrix.BlockMultiplier)
@@ -23,7 +23,7 @@ func jointForms(t testing.TB, n int) (list []testForm) {
 		team.Close()
 	}
 	if len(list) < 5 {
-		t.Fatalf("joint steps with %d forms of A alone", len(list))
+		t.Fatalf("only %d forms of A have joint steps, want at least 5", len(list))
 	}
 	return list
 }
@@ -38,7 +38,7 @@ func startJointRun(t testing.TB, a matrix.Operator, r int, s RowBlock, opt Optio
 	return run
 }
 
-// naiveGradient returns A·H and ∇ = H·HᵀH − A·H, n×pitch.
+// naiveGradient returns A·H and ∇ = H·HᵀH − A·H, both n×pitch.
 func naiveGradient(s *rowBlockRun) (ah, grad []float64) {
 	n, pitch := s.p.n, s.pitch
 	ah, grad = make([]float64, n*pitch), make([]float64, n*pitch)
@@ -55,7 +55,8 @@ func naiveGradient(s *rowBlockRun) (ah, grad []float64) {
 	return ah, grad
 }
 
-// TestJointWay: with as many steps as it takes, the way solves the equations of a Gauss–Newton step over the free entries, and is 0 elsewhere.
+// TestJointWay: with enough steps of conjugate gradients, the direction solves the equations of a
+// Gauss–Newton step over the free entries. It is 0 elsewhere.
 func TestJointWay(t *testing.T) {
 	const n, r = 30, 4
 	for _, f := range jointForms(t, n) {
@@ -65,7 +66,7 @@ func TestJointWay(t *testing.T) {
 			t.Fatalf("%s: no preconditioner", f.name)
 		}
 		if !s.findWay(never) {
-			t.Fatalf("%s: stopped", f.name)
+			t.Fatalf("%s: findWay has stopped", f.name)
 		}
 		pitch, x := s.pitch, s.joint.x
 		at := func(i, j int) int { return i*pitch + j }
@@ -93,17 +94,19 @@ func TestJointWay(t *testing.T) {
 			}
 		}
 		if free == 0 || bound == 0 {
-			t.Fatalf("%s: %d entries are free and %d are not", f.name, free, bound)
+			t.Fatalf("%s: %d entries are free and %d are not, want some of each", f.name, free, bound)
 		}
 		if !(off <= 1e-14*size) {
-			t.Errorf("%s: the equations are missed by %.2g of the gradient", f.name, math.Sqrt(off/size))
+			t.Errorf("%s: the residual of the equations is %.2g of the gradient", f.name, math.Sqrt(off/size))
 		}
 		s.end()
 	}
 }
 
-// TestJointStep: a joint step takes H to the least of the objective along its direction, between where it is and the end of that, the fall it tells of is that, and what
-// follows H has followed it: from above zero, from where momentum has taken entries below it, with a column of zeros, and with more columns than rows.
+// TestJointStep: a joint step takes H to the minimum of the objective along its direction, between H as it
+// was and the end of the direction. It reports by how much the objective fell, and what is maintained follows
+// H. This holds from an H without negative entries, from one where momentum has left some, with a column of
+// zeros, and with more columns than rows.
 func TestJointStep(t *testing.T) {
 	const n = 60
 	for _, f := range jointForms(t, n) {
@@ -141,17 +144,17 @@ func TestJointStep(t *testing.T) {
 			fell := before.objective() - after.objective()
 			tol := 1e-12 * (s.p.norm*s.p.norm + before.objective())
 			if !(math.Abs(fell-s.report.decrease) <= tol) || !(fell > 0) || s.report.changed == 0 {
-				t.Errorf("%s, %s: fell by %v, told of %v", f.name, c.name, fell, s.report.decrease)
+				t.Errorf("%s, %s: the objective fell by %v, want more than 0; the step reports %v", f.name, c.name, fell, s.report.decrease)
 			}
 			if err := s.verify(); err != nil {
 				t.Errorf("%s, %s: %v", f.name, c.name, err)
 			}
-			// where on the way it is
+			// Where H has stopped along the direction.
 			var along, size float64
 			for k, v := range d {
 				along, size = along+(s.hv[k]-from[k])*v, size+v*v
 				if s.hv[k] < min(from[k], 0) || from[k]+v < 0 {
-					t.Fatalf("%s, %s: number %d from %v to %v, on the way to %v", f.name, c.name, k, from[k], s.hv[k], from[k]+v)
+					t.Fatalf("%s, %s: number %d went from %v to %v, on the way to %v", f.name, c.name, k, from[k], s.hv[k], from[k]+v)
 				}
 			}
 			step := along / size
@@ -170,11 +173,12 @@ func TestJointStep(t *testing.T) {
 	}
 }
 
-// TestJointCut: a sweep cut anywhere in or just after a joint step, with momentum or without, leaves H no worse than it was.
+// TestJointCut: a sweep that is cut anywhere in a joint step or just after it, with momentum or without,
+// leaves H no worse than it was.
 func TestJointCut(t *testing.T) {
 	a := mustDense(t, curves(t, 200))
 	for _, s := range []RowBlock{{}, {NoMomentum: true}, {Compress: 10, Block: 64}} {
-		for cut := range jointSteps + 3 { // looks in the joint step, and before two blocks
+		for cut := range jointSteps + 3 { // calls of stop in the joint step, and before two blocks
 			p, _, run := startRun(t, a, 10, s, Options{Start: Zero{}})
 			var h *matrix.Dense
 			for run.sweeps < 40 || run.sweeps < 300 && !run.jointDue() {
@@ -185,20 +189,21 @@ func TestJointCut(t *testing.T) {
 			was, looks := run.joint.next, 0
 			rep := run.sweep(func() bool { looks++; return looks > cut })
 			if !rep.cut {
-				t.Fatalf("%+v: not cut after %d looks", s, looks)
+				t.Fatalf("%+v: not cut after %d calls of stop", s, looks)
 			}
 			if moved := run.joint.next != was; moved != (cut > jointSteps) {
-				t.Errorf("%+v: cut at look %d, a joint step has been taken: %v", s, cut, moved)
+				t.Errorf("%+v, cut at call %d of stop: a joint step has been taken: %v", s, cut, moved)
 			}
 			h = run.end()
 			if after := p.measure(h); after.objective() > before.objective()+run.noise() {
-				t.Errorf("%+v, cut at look %d: the objective rose from %v to %v", s, cut, before.objective(), after.objective())
+				t.Errorf("%+v, cut at call %d of stop: the objective rose from %v to %v", s, cut, before.objective(), after.objective())
 			}
 		}
 	}
 }
 
-// TestJointWhen: joint steps are taken of dense data near their answer, and less and less often while they gain little.
+// TestJointWhen: for dense data, joint steps are taken near the answer while sweeps gain little, and less and
+// less often while the steps gain little. There are none with the diagonal ignored or with ℓ₁ weights.
 func TestJointWhen(t *testing.T) {
 	const n, r = 40, 3
 	a, _ := instance.LowRank(n, r, 1)
@@ -218,7 +223,7 @@ func TestJointWhen(t *testing.T) {
 		solver RowBlock
 		opt    Options
 		change func(s *rowBlockRun)
-		every  int // 0: none
+		every  int // sweeps to the next joint step; 0: no joint step
 	}{
 		{"due", RowBlock{}, Options{}, nil, jointEvery},
 		{"never", RowBlock{Joint: NoJoint}, Options{}, nil, 0},
@@ -234,7 +239,7 @@ func TestJointWhen(t *testing.T) {
 		{"little gained, often", RowBlock{}, Options{}, func(s *rowBlockRun) { s.safeF, s.fallen, s.joint.every = near(s)/2, jointBelow*near(s)/4, jointMost-1 }, jointMost},
 	} {
 		change := c.change
-		if c.every > jointEvery { // at rest: nothing is to be gained
+		if c.every > jointEvery { // at rest, where nothing is left to gain
 			change = func(s *rowBlockRun) {
 				s.sweeps, s.safeF = 0, math.Inf(1)
 				for range 300 {
@@ -251,15 +256,16 @@ func TestJointWhen(t *testing.T) {
 		s := run(c.solver, c.opt, change)
 		if c.every == 0 {
 			if s.joint.x != nil {
-				t.Errorf("%s: a joint step", c.name)
+				t.Errorf("%s: a joint step was taken, want none", c.name)
 			}
 		} else if s.joint.every != c.every || s.joint.next != s.sweeps+c.every {
-			t.Errorf("%s: the next after %d sweeps, in %d; want %d", c.name, s.joint.every, s.joint.next-s.sweeps, c.every)
+			t.Errorf("%s: the interval to the next joint step is %d sweeps, and it is due in %d; want %d", c.name, s.joint.every, s.joint.next-s.sweeps, c.every)
 		}
 	}
 }
 
-// TestJointPays: on inner products of smooth curves, of a low rank but for noise, 80 sweeps with joint steps end at three quarters of the error without, or less.
+// TestJointPays: on inner products of smooth curves, which have a low rank but for noise, 80 sweeps with
+// joint steps end at less than three quarters of the error without them.
 func TestJointPays(t *testing.T) {
 	a := mustDense(t, curves(t, 200))
 	for _, r := range []int{20, 60} {
@@ -272,14 +278,14 @@ func TestJointPays(t *testing.T) {
 			return 2 * math.Sqrt(s.safeF) / s.p.norm
 		}
 		with, without := after(0), after(NoJoint)
-		t.Logf("r = %d: %.3g with, %.3g without", r, with, without)
+		t.Logf("r = %d: relative error %.3g with joint steps, %.3g without", r, with, without)
 		if !(with < 0.75*without) {
-			t.Errorf("r = %d: %.3g after 80 sweeps with joint steps, %.3g without", r, with, without)
+			t.Errorf("r = %d: relative error %.3g after 80 sweeps with joint steps, %.3g without", r, with, without)
 		}
 	}
 }
 
-// TestJointThreads: H is the same bit for bit for any number of threads where joint steps are taken.
+// TestJointThreads: where joint steps are taken, H has the same bits for any number of threads.
 func TestJointThreads(t *testing.T) {
 	x := matrix.NewDense(300, 140, nil)
 	u := uniform{7}
@@ -330,7 +336,9 @@ func TestJointThreads(t *testing.T) {
 	}
 }
 
-// TestJointNet: what a sweep has gained, momentum and all, is known where the objective is, also with a low rank in place of A, and not in rough sweeps, nor from one A to another, nor from where H went back.
+// TestJointNet: how much a sweep has lowered the objective, momentum included, is known wherever the
+// objective is, also with a low rank in place of A. It is not known in rough sweeps, after a change of A,
+// after a sweep row by row, or after H went back.
 func TestJointNet(t *testing.T) {
 	const r = roughRank
 	low, _ := instance.LowRank(500, r, 1)
@@ -356,46 +364,48 @@ func TestJointNet(t *testing.T) {
 			provisional := s.sweep(never).provisional
 			now := left()
 			if want := before - now; k > 0 && (c.known || !provisional && !math.IsNaN(s.joint.net)) && !(math.Abs(s.joint.net-want) <= s.noise()) {
-				t.Errorf("%s, sweep %d: said to have gained %v, has gained %v", c.name, k+1, s.joint.net, want)
+				t.Errorf("%s, sweep %d: net is %v, the objective fell by %v", c.name, k+1, s.joint.net, want)
 			}
 			if !c.known && provisional && !math.IsNaN(s.joint.net) {
-				t.Errorf("%s, sweep %d: said to have gained %v", c.name, k+1, s.joint.net)
+				t.Errorf("%s, sweep %d: net is %v in a rough sweep, want NaN", c.name, k+1, s.joint.net)
 			}
 			before = now
 		}
 		if s.p != s.full {
 			s.expand()
 			if s.sweep(never); !math.IsNaN(s.joint.net) {
-				t.Errorf("%s: said to have gained %v as A takes over", c.name, s.joint.net)
+				t.Errorf("%s: net is %v when A takes over, want NaN", c.name, s.joint.net)
 			}
 		}
 		if c.name == "dense" {
 			s.alone = true
 			if s.sweep(never); !math.IsNaN(s.joint.net) {
-				t.Errorf("said to have gained %v row by row", s.joint.net)
+				t.Errorf("net is %v after a sweep row by row, want NaN", s.joint.net)
 			}
 			s.sweep(never)
 		}
 		s.back(s.prev)
 		if s.sweep(never); !math.IsNaN(s.joint.net) {
-			t.Errorf("%s: said to have gained %v from where H went back", c.name, s.joint.net)
+			t.Errorf("%s: net is %v after H went back, want NaN", c.name, s.joint.net)
 		}
 	}
 }
 
-// TestJointWeighed: a joint step has to gain half of what the last sweep has for as much work: from where the one before left H if that is known, else from where momentum had put it.
+// TestJointWeighed: a joint step pays if it gains half of what the last sweep gained for as much work. That
+// gain counts from where the sweep before left H, if it is known and beyond rounding, and else from where
+// momentum had put H.
 func TestJointWeighed(t *testing.T) {
 	a, _ := instance.LowRank(40, 3, 1)
 	for _, c := range []struct {
 		name        string
-		net, fallen float64 // in parts of what the joint step gains
+		net, fallen float64 // relative to what the joint step gains
 		pays        bool
 	}{
 		{"known, little", 0.1, 10, true}, {"known, much", 10, 0.1, false}, {"risen", -10, 10, true},
 		{"unknown, little", math.NaN(), 0.1, true}, {"unknown, much", math.NaN(), 10, false}, {"rounding", 0, 10, false},
 	} {
 		gain := 0.0
-		for range 2 { // first to find out what a step gains
+		for range 2 { // the first time finds what the step gains
 			s := startJointRun(t, mustDense(t, a), 3, RowBlock{NoMomentum: true}, Options{Start: Random{}})
 			s.safeF = math.Inf(1)
 			for range 45 {
@@ -414,14 +424,14 @@ func TestJointWeighed(t *testing.T) {
 				continue
 			}
 			if paid := s.joint.every == jointEvery; paid != c.pays || !paid && s.joint.every != 2*jointEvery {
-				t.Errorf("%s: the next joint step comes %d sweeps later", c.name, s.joint.every)
+				t.Errorf("%s: the next joint step is due after %d sweeps", c.name, s.joint.every)
 			}
 			s.end()
 		}
 	}
 }
 
-// TestJointInverse: the preconditioner is (D + damp·I)⁻¹, with zeros between its rows if these lie apart.
+// TestJointInverse: the preconditioner is (D + damp·I)⁻¹, with zeros in the padding of its rows.
 func TestJointInverse(t *testing.T) {
 	a, _ := instance.LowRank(90, 7, 1)
 	_, _, run := startRun(t, mustDense(t, a), 7, RowBlock{}, Options{Start: Random{}, Threads: 1})
@@ -429,7 +439,7 @@ func TestJointInverse(t *testing.T) {
 	for range 3 {
 		run.sweep(never)
 	}
-	for range 2 { // the second time there is something to be overwritten
+	for range 2 { // the second time there are old values to overwrite
 		if !run.startJoint() {
 			t.Fatal("no preconditioner")
 		}
@@ -452,10 +462,10 @@ func TestJointInverse(t *testing.T) {
 				want = 1
 			}
 			if i < 7 && !(math.Abs(got-want) <= 1e-9) {
-				t.Errorf("(D + damp·I)·inverse is %v at %d, %d", got, i, j)
+				t.Errorf("(D + damp·I)·inverse is %v at %d, %d, want that of I", got, i, j)
 			}
 			if v := run.joint.inverse[i*run.pitch+j]; (i >= 7 || j >= 7) && v != 0 {
-				t.Errorf("%v at %d, %d, where the inverse has nothing", v, i, j)
+				t.Errorf("%v at %d, %d, in the padding of the inverse, want 0", v, i, j)
 			}
 		}
 	}

@@ -12,16 +12,19 @@ import (
 	"symnmf/matrix"
 )
 
-// All members of a team work in tests of this package, however little there is to do, but in those of what decides that.
+// In tests of this package all members of a team work, however little there is to do, except in the tests of
+// what decides that.
 func init() { pacing = false }
 
+// pace turns pacing on for the test, as if there were 64 processors.
 func pace(t *testing.T) {
 	real := processors
 	pacing, processors = true, func() int { return 64 }
 	t.Cleanup(func() { pacing, processors = false, real })
 }
 
-// TestTeamPace: whatever number of members makes a block fastest is found, soon where it tells, and tries of others that are slower become rare.
+// TestTeamPace: the number of members that makes blocks fastest is found, soon where that matters, and tries
+// of slower sizes become rare.
 func TestTeamPace(t *testing.T) {
 	pace(t)
 	const sweeps, large, small = 200, 1e9, 1e4
@@ -31,10 +34,10 @@ func TestTeamPace(t *testing.T) {
 		members int
 		blocks  int
 		madds   float64
-		cost    cost // of a block
-		start   int  // size
-		by, end int  // from which sweep on only that size has been best
-		tries   int  // segments by other sizes from then on, at most
+		cost    cost // time of a block
+		start   int  // size the team begins with
+		by, end int  // from sweep by on, end is the size at work
+		tries   int  // most segments made by other sizes from then on
 	}{
 		{"alone is twice as fast", 2, 40, large, func(size, _ int) time.Duration { return time.Duration(1000 * size) }, 2, 3, 1, 5},
 		{"alone is a little faster", 2, 40, large, func(size, _ int) time.Duration { return time.Duration(1000 + 60*size) }, 2, 7, 1, 8},
@@ -109,7 +112,7 @@ func TestTeamPace(t *testing.T) {
 				if team.Members() != before {
 					before, settled = team.Members(), b+max(p.blocks/4, 1)
 				}
-				if b < settled && p.blocks >= segmentBlocks { // members wake, and lines change hands
+				if b < settled && p.blocks >= segmentBlocks { // members wake, and cache lines change hands
 					d *= 4
 				}
 				clock += d
@@ -124,19 +127,19 @@ func TestTeamPace(t *testing.T) {
 			}
 		}
 		if last > c.by {
-			t.Errorf("%s: %d members from sweep %d on, want from %d", c.name, p.sizes[p.at], last, c.by)
+			t.Errorf("%s: the size in the end, %d members, is at work from sweep %d on, want from %d", c.name, p.sizes[p.at], last, c.by)
 		}
 		if tries > c.tries {
-			t.Errorf("%s: %d segments by others from sweep %d on, want at most %d", c.name, tries, c.by, c.tries)
+			t.Errorf("%s: %d segments by other sizes from sweep %d on, want at most %d", c.name, tries, c.by, c.tries)
 		}
 		if len(segments) < min(tries, len(p.took))-1 {
-			t.Errorf("%s: %d tries in %d segments", c.name, tries, len(segments))
+			t.Errorf("%s: %d tries in only %d different segments", c.name, tries, len(segments))
 		}
 		team.Close()
 	}
 }
 
-// TestTeamPaceJudges: a size that is a little faster takes over when it has been so twice on end.
+// TestTeamPaceJudges: a size that is a little faster takes over once it has been so in two consecutive tries.
 func TestTeamPaceJudges(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(2)
@@ -144,22 +147,23 @@ func TestTeamPaceJudges(t *testing.T) {
 	p := newTeamPace(team, 40, 1e9)
 	for k, lost := range []float64{-0.1, 0.1, -0.1, 0, -0.1, -0.02, -0.1} {
 		if p.judge(0, lost); p.at != 1 {
-			t.Fatalf("after try %d", k)
+			t.Fatalf("the size at work changes after try %d", k)
 		}
 	}
 	if p.judge(0, -0.1); p.at != 0 {
-		t.Error("twice faster, and not taken")
+		t.Error("faster in two consecutive tries, and not taken")
 	}
 }
 
-// TestNobodyToMeasure: a team of one has no pace, and nothing is done for it; a clock that stands still decides nothing.
+// TestNobodyToMeasure: a team of one has a nil pace, whose methods do nothing. A clock that stands still
+// decides nothing.
 func TestNobodyToMeasure(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(1)
 	defer team.Close()
 	p := newTeamPace(team, 40, 1e9)
 	if p != nil {
-		t.Fatalf("%+v", p)
+		t.Fatalf("a team of one has pace %+v", p)
 	}
 	p.beginSweep()
 	p.beginBlock(0)
@@ -177,11 +181,12 @@ func TestNobodyToMeasure(t *testing.T) {
 		p.endSweep()
 	}
 	if two.Members() != 2 {
-		t.Errorf("%d members", two.Members())
+		t.Errorf("%d members with a clock that stands still, want 2", two.Members())
 	}
 }
 
-// TestPaceProcessors: no more members are at work than there are processors, and on one nothing is measured.
+// TestPaceProcessors: no more members are at work than there are processors, and on one processor nothing is
+// measured.
 func TestPaceProcessors(t *testing.T) {
 	real := processors
 	pace(t)
@@ -189,20 +194,22 @@ func TestPaceProcessors(t *testing.T) {
 	defer team.Close()
 	processors = func() int { return 5 }
 	if p := newTeamPace(team, 40, 1e9); p == nil || !slices.Equal(p.sizes, []int{1, 2, 4, 5}) || team.Members() != 5 {
-		t.Errorf("of 16 on 5 processors %+v, %d at work", p, team.Members())
+		t.Errorf("16 members on 5 processors: pace %+v, %d at work", p, team.Members())
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	processors = real
 	if p := newTeamPace(team, 40, 1e9); p != nil || team.Members() != 1 {
-		t.Errorf("of 16 on one processor %+v, %d at work", p, team.Members())
+		t.Errorf("16 members on one processor: pace %+v, %d at work", p, team.Members())
 	}
 	runtime.GOMAXPROCS(runtime.NumCPU() + 3)
 	if real() != runtime.NumCPU() {
-		t.Errorf("%d of %d processors", real(), runtime.NumCPU())
+		t.Errorf("processors returns %d, want %d", real(), runtime.NumCPU())
 	}
 }
 
-// TestPaceTurns: who has which segment of a sweep in turn.
+// TestPaceTurns: in the first sweeps, the sizes in question make the segments in turn, as listed. Then the
+// fastest is at work, if it is faster by more than paceGain, and the slower the others were, the later they
+// are tried next.
 func TestPaceTurns(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(16)
@@ -210,18 +217,18 @@ func TestPaceTurns(t *testing.T) {
 	for _, c := range []struct {
 		blocks int
 		madds  float64
-		costs  map[int]time.Duration // of a block
-		sizes  [][]int               // of the segments, by sweep
+		costs  map[int]time.Duration // of a block, by size
+		sizes  [][]int               // that make the segments of each sweep
 		end    int
-		next   map[int]int // by size, in how many sweeps from then on it is tried
+		next   map[int]int // by size, after how many sweeps it is tried
 	}{
 		{800, 500_000, map[int]time.Duration{1: 100, 2: 60, 4: 59, 8: 45, 16: 46}, [][]int{{2, 1, 4, 8, 16, 2, 1, 4}}, 8, map[int]int{2: 8, 4: 8, 16: 4}},
 		{16, 500_000, map[int]time.Duration{1: 100, 2: 60, 4: 50, 8: 45, 16: 46}, [][]int{{2, 1}, {2, 4}, {2, 8}, {2, 16}}, 8, nil},
 		{8, 500_000, map[int]time.Duration{1: 100, 2: 60, 4: 50, 8: 45, 16: 46}, [][]int{{1}, {4}, {8}, {16}}, 8, nil},
-		{16, 500_000, map[int]time.Duration{1: 100, 2: 60, 4: 90, 8: 95, 16: 96}, [][]int{{2, 1}, {2, 4}}, 2, map[int]int{1: 8, 4: 8}}, // the others would lose more
+		{16, 500_000, map[int]time.Duration{1: 100, 2: 60, 4: 90, 8: 95, 16: 96}, [][]int{{2, 1}, {2, 4}}, 2, map[int]int{1: 8, 4: 8}}, // larger sizes would lose more
 		{8, 16 * paceLeast, map[int]time.Duration{1: 100, 2: 103, 4: 102, 8: 101, 16: 100}, [][]int{{2}, {4}, {8}, {16}}, 1, nil},
 		{8, 16*paceLeast - 1, map[int]time.Duration{1: 100, 2: 103, 4: 102, 8: 101, 16: 100}, [][]int{{2}, {4}, {8}}, 1, nil},
-		{800, 500_000, map[int]time.Duration{1: 60, 2: 60, 4: 59, 8: 60, 16: 61}, [][]int{{2, 1, 4, 8, 16, 2, 1, 4}}, 2, map[int]int{1: 4, 4: 4}}, // 2 % are not worth it
+		{800, 500_000, map[int]time.Duration{1: 60, 2: 60, 4: 59, 8: 60, 16: 61}, [][]int{{2, 1, 4, 8, 16, 2, 1, 4}}, 2, map[int]int{1: 4, 4: 4}}, // a gain of 2 % is not worth it
 		{800, 500_000, map[int]time.Duration{1: 60, 2: 60, 4: 57, 8: 60, 16: 61}, [][]int{{2, 1, 4, 8, 16, 2, 1, 4}}, 4, nil},
 		{800, 16*paceSure - 1, map[int]time.Duration{8: 100, 16: 104}, [][]int{{16, 8, 16, 8, 16, 8, 16, 8}}, 8, nil},
 		{800, 16 * paceSure, nil, [][]int{{16, 16, 16, 16, 16, 16, 16, 16}}, 16, nil},
@@ -245,7 +252,7 @@ func TestPaceTurns(t *testing.T) {
 			}
 			p.endSweep()
 			if team.Members() != p.sizes[p.at] {
-				t.Errorf("%v: %d members after a sweep, want %d", c.sizes, team.Members(), p.sizes[p.at])
+				t.Errorf("turns %v: %d members after a sweep, want %d", c.sizes, team.Members(), p.sizes[p.at])
 			}
 			return sizes
 		}
@@ -253,24 +260,25 @@ func TestPaceTurns(t *testing.T) {
 		sweep()
 		for k, want := range c.sizes {
 			if got := sweep(); !slices.Equal(got, want) {
-				t.Errorf("%v, sweep %d: %v", c.sizes, k, got)
+				t.Errorf("turns %v, sweep %d: the segments are made by %v members", c.sizes, k, got)
 			}
 		}
 		for size, want := range c.next {
 			if got := p.rivals[slices.Index(p.sizes, size)].next - (p.sweep - 1); got != want {
-				t.Errorf("%v: %d members tried after %d sweeps, want %d", c.sizes, size, got, want)
+				t.Errorf("turns %v: %d members are tried after %d sweeps, want %d", c.sizes, size, got, want)
 			}
 		}
 		if want := 2 + len(c.sizes); p.sweep != want {
-			t.Errorf("%v: sweep %d, want %d", c.sizes, p.sweep, want)
+			t.Errorf("turns %v: %d sweeps counted, want %d", c.sizes, p.sweep, want)
 		}
 		if p.sizes[p.at] != c.end || len(p.heats) > 0 {
-			t.Errorf("%v: ends with %d, want %d; left %v", c.sizes, p.sizes[p.at], c.end, p.heats)
+			t.Errorf("turns %v: ends with %d members, want %d; heats left: %v", c.sizes, p.sizes[p.at], c.end, p.heats)
 		}
 	}
 }
 
-// TestPaceStalls: a size does not win because the segment it is measured by took long in one of the sweeps before, or all of this one is faster.
+// TestPaceStalls: a size does not win because its segment took long in one of the two sweeps before, or
+// because all segments of this sweep are faster.
 func TestPaceStalls(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(4)
@@ -278,7 +286,8 @@ func TestPaceStalls(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		cost func(size, sweep int) time.Duration // of a block
-		// stalled is the sweep in which somebody else has the processors for a while in the segments that are later made by one.
+		// stalled is the sweep in which another process has the processors for a while, in the segments that one
+		// member makes later.
 		stalled int
 	}{
 		{"a stall two sweeps before", func(size, _ int) time.Duration { return map[int]time.Duration{1: 300, 2: 100, 4: 300}[size] }, 0},
@@ -302,12 +311,13 @@ func TestPaceStalls(t *testing.T) {
 			p.endSweep()
 		}
 		if team.Members() != 2 {
-			t.Errorf("%s: %d members make the next sweeps", c.name, team.Members())
+			t.Errorf("%s: %d members make the next sweeps, want 2", c.name, team.Members())
 		}
 	}
 }
 
-// TestPaced: whoever makes sweeps the answer has the same bits, of every kind of A; and sweeps are measured, of A too after a low rank.
+// TestPaced: H has the same bits whoever makes the sweeps, for every kind of A. Sweeps are measured, and
+// those of A are measured anew when it takes over from a low rank. Sweeps row by row are not measured.
 func TestPaced(t *testing.T) {
 	pace(t)
 	for _, f := range operatorForms(t, 300, 2) {
@@ -316,7 +326,7 @@ func TestPaced(t *testing.T) {
 			hashes[instance.Hash(factorize(t, f.a, 5, Options{Solver: RowBlock{Block: 8}, Start: Random{}, Threads: threads, Stop: Stop{Sweeps: 20, KKT: -1}}).H)] = true
 		}
 		if len(hashes) != 1 {
-			t.Errorf("%s: measuring changes the answer", f.name)
+			t.Errorf("%s: measuring changes H", f.name)
 		}
 	}
 	low, err := matrix.FromDense(func() *matrix.Dense { a, _ := instance.LowRank(600, 4, 1); return a }(), 0)
@@ -337,7 +347,7 @@ func TestPaced(t *testing.T) {
 	}
 	run.expand()
 	if run.pace == was {
-		t.Error("A is measured as what took its place was")
+		t.Error("A is measured with the pace of the low rank")
 	}
 	run.sweep(never)
 	if run.pace.sweep != 1 || run.pace.took == nil {

@@ -14,8 +14,9 @@ import (
 
 // The parts of a sweep, each compared with what defines it.
 
-// TestMomentumRestarts: β is Nesterov's, from 0 again after a sweep with ⟨Y − H_new, H_new − H_old⟩ > 0, where H_old is H as it
-// was, and Y = H_old + β(H_old − H_older) where the sweep began, without what is below zero of a sparse A.
+// TestMomentumRestarts: β follows Nesterov's sequence. It is 0 again after an undone sweep, and after one
+// with ⟨Y − H_new, H_new − H_old⟩ > 0. H_old is H before the sweep. Y = H_old + β(H_old − H_older), with
+// entries below zero set to 0 for a sparse A, is where the sweep began.
 func TestMomentumRestarts(t *testing.T) {
 	restarts, goesOn := 0, 0
 	for _, f := range operatorForms(t, 120, 1) {
@@ -27,7 +28,7 @@ func TestMomentumRestarts(t *testing.T) {
 			rep := run.sweep(never)
 			if rep.provisional && (run.everySweep || run.sweeps%run.CheckEvery == 0) { // undone
 				if run.tk != 1 || run.beta != 0 {
-					t.Fatalf("%s, sweep %d: undone, and β = %v", f.name, sweep+1, run.beta)
+					t.Fatalf("%s, sweep %d: β = %v after an undone sweep, want 0", f.name, sweep+1, run.beta)
 				}
 				tk, beta = 1, 0
 				older = slices.Clone(run.hv)
@@ -55,13 +56,14 @@ func TestMomentumRestarts(t *testing.T) {
 		run.end()
 	}
 	if restarts == 0 || goesOn == 0 {
-		t.Errorf("%d restarts, %d sweeps that go on", restarts, goesOn)
+		t.Errorf("momentum restarted after %d sweeps and went on after %d, want some of each", restarts, goesOn)
 	}
 }
 
-// TestStartOfSweep: momentum takes H to H_t + β(H_t − H_{t−1}), of a sparse A no further down than zero.
+// TestStartOfSweep: momentum takes H to H_t + β(H_t − H_{t−1}), and for a sparse A sets entries below zero to
+// 0.
 func TestStartOfSweep(t *testing.T) {
-	below := map[bool]int{} // entries that momentum would take below zero, of sparse A and of others
+	below := map[bool]int{} // entries that momentum would take below zero; key: whether A is sparse
 	for _, f := range operatorForms(t, 120, 1) {
 		_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, Passes: 1, First: FirstRows}, Options{Start: Random{}})
 		_, lists := f.a.(matrix.RowVisitor)
@@ -90,32 +92,33 @@ func TestStartOfSweep(t *testing.T) {
 		run.end()
 	}
 	if below[true] == 0 || below[false] == 0 {
-		t.Errorf("%v entries below zero", below)
+		t.Errorf("entries below zero for a sparse A (true) and others (false): %v, want some of each", below)
 	}
 }
 
-// TestWholeSteps: where a step of 1 gains nearly what the best does it is made, and leaves nothing to be cut off; with Whole = 1 the best
-// is. From above the best, and from below it.
+// TestWholeSteps: a step of 1 is made if it gains at least Whole times what the best step does, whether the
+// best is longer or shorter. Otherwise the best step up to MaxStep is made, and so with Whole = 1. A step of
+// 1 leaves no entries to be cut off.
 func TestWholeSteps(t *testing.T) {
 	for _, tc := range []struct {
-		whole, best float64 // part, and the minimizer of φ
+		whole, best float64 // RowBlock.Whole, and the minimizer of φ
 		want        float64
 	}{{0.98, 1.1, 1}, {0.98, 0.9, 1}, {0.98, 1.2, 1.2}, {0.98, 0.8, 0.8}, {0.95, 1.2, 1}, {1, 1.01, 1.01}, {0.95, 3, 2}} {
 		run := &rowBlockRun{RowBlock: RowBlock{Whole: tc.whole, MaxStep: 2}}
-		step, fall := run.wholeOrBest([4]float64{-2 * tc.best, 1, 0, 0}) // t² − 2·best·t: 1 gains 1 − (1−1/best)² of the best
+		step, fall := run.wholeOrBest([4]float64{-2 * tc.best, 1, 0, 0}) // φ = t² − 2·best·t: a step of 1 gains 1 − (1−1/best)² of what the best does
 		if !(math.Abs(step-tc.want) <= 1e-12) || !(math.Abs(fall-step*(2*tc.best-step)) <= 1e-12) {
-			t.Errorf("Whole = %v, the best step %v: it goes %v, and falls by %v", tc.whole, tc.best, step, fall)
+			t.Errorf("Whole = %v, best step %v: the step is %v, with a fall of %v", tc.whole, tc.best, step, fall)
 		}
 	}
 	for _, c := range [][4]float64{{}, {1, 0, 0, 0}, {-1, 2, 0, 0}} {
 		run := &rowBlockRun{RowBlock: RowBlock{Whole: 1e-9, MaxStep: 2}}
 		if step, _ := run.wholeOrBest(c); step == 1 {
-			t.Errorf("a whole step where φ = %v·t + %v·t² rises by it", c[0], c[1])
+			t.Errorf("a step of 1 where φ = %v·t + %v·t² does not fall by it", c[0], c[1])
 		}
 	}
 	run := &rowBlockRun{RowBlock: RowBlock{Whole: 0.1, MaxStep: 0.5}}
 	if step, _ := run.wholeOrBest([4]float64{-2, 1, 0, 0}); step != 0.5 {
-		t.Errorf("a step of %v where none above 0.5 is allowed", step)
+		t.Errorf("a step of %v with MaxStep = 0.5", step)
 	}
 	for _, precision := range []Precision{Double, Single} {
 		for _, f := range operatorForms(t, 120, 1) {
@@ -130,7 +133,7 @@ func TestWholeSteps(t *testing.T) {
 					groups, _ := run.groupsOf(min(32, 120-32*b))
 					for k := range groups {
 						if step == 1 && groups[k].clipped {
-							t.Fatalf("%s, %v, sweep %d, block %d: cut off after a step of 1", f.name, precision, sweep+1, b+1)
+							t.Fatalf("%s, %v, sweep %d, block %d: entries were cut off after a step of 1", f.name, precision, sweep+1, b+1)
 						}
 					}
 					if step == 1 {
@@ -147,7 +150,8 @@ func TestWholeSteps(t *testing.T) {
 	}
 }
 
-// TestMixedGroups: D and A·H are right after sweeps in which some groups of a block had entries cut off and others had not.
+// TestMixedGroups: D and A·H are right after sweeps in which entries were cut off at zero in some groups of a
+// block and not in others.
 func TestMixedGroups(t *testing.T) {
 	mixed := 0
 	for _, f := range operatorForms(t, 200, 1) {
@@ -171,12 +175,14 @@ func TestMixedGroups(t *testing.T) {
 		run.end()
 	}
 	if mixed == 0 {
-		t.Error("no block had groups of both kinds")
+		t.Error("no block had groups of both kinds: this shows nothing")
 	}
 }
 
-// TestGuessedSteps: a block of sparse points that moves without being asked about lowers the objective all the same, by what is said of it
-// but for the difference of q and its guess; also where points are much alike, and with the diagonal ignored.
+// TestGuessedSteps: a block of sparse points that moves on a guess of q = ⟨A_BB·d, d⟩ still lowers the
+// objective, by the decrease reported plus half of what q exceeds the guess by. This also holds where points
+// are much alike and with the diagonal ignored. No step is guessed for other kinds of A, nor where the guess
+// is not safe.
 func TestGuessedSteps(t *testing.T) {
 	for _, ignore := range []bool{false, true} {
 		guessed, blocks := 0, 0
@@ -203,7 +209,7 @@ func TestGuessedSteps(t *testing.T) {
 					guessed++
 					h = run.publish()
 					after := p.measure(h)
-					d := run.d[:64*run.pitch] // a step of 1 leaves it as it was
+					d := run.d[:64*run.pitch] // a step of 1 leaves d as it was
 					guess := 0.0
 					for i, v := range selfs[64*b : 64*b+64] {
 						if !ignore {
@@ -223,7 +229,8 @@ func TestGuessedSteps(t *testing.T) {
 			t.Errorf("diagonal ignored %v: %d of %d blocks guessed", ignore, guessed, blocks)
 		}
 	}
-	// Two points in the same place, in H in two: each row goes to where the other is, and X_B·d = 0, which the diagonal does not know of.
+	// Two points are in the same place, but their rows of H are not: each row goes to where the other is.
+	// Then X_B·d = 0, which the diagonal cannot tell.
 	pair, err := matrix.NewCSR(2, 1, []int64{0, 1, 2}, []int32{0, 0}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +246,7 @@ func TestGuessedSteps(t *testing.T) {
 	run.improve(0)
 	h = run.publish()
 	if after := p.measure(h); run.guessed != 0 || !(after.objective() < before.objective()) {
-		t.Errorf("two points in one place: guessed %d times, the objective goes from %v to %v", run.guessed, before.objective(), after.objective())
+		t.Errorf("two points in one place: %d steps guessed, want 0; the objective goes from %v to %v", run.guessed, before.objective(), after.objective())
 	}
 	run.end()
 
@@ -250,14 +257,14 @@ func TestGuessedSteps(t *testing.T) {
 	for _, a := range []matrix.Operator{mustDense(t, instance.FullRank(100, 1)), points.OffDiagonal()} {
 		_, _, run := startRun(t, a, 4, RowBlock{}, Options{Start: Random{}})
 		if run.prepare(); run.guesses {
-			t.Errorf("%T: guesses", a)
+			t.Errorf("%T: steps are guessed", a)
 		}
 		run.end()
 	}
 }
 
-// TestRowBlockUndone: a sweep that has raised the objective leaves H as it was when it was last compared, without momentum, and
-// when momentum is not to blame, without steps beyond 1.
+// TestRowBlockUndone: a sweep at whose check the objective has risen takes H back to where it was at the last
+// check, and momentum to its beginning. If momentum is not to blame, steps beyond 1 are no longer allowed.
 func TestRowBlockUndone(t *testing.T) {
 	for _, f := range operatorForms(t, 120, 1) {
 		for _, still := range []bool{false, true} {
@@ -266,19 +273,19 @@ func TestRowBlockUndone(t *testing.T) {
 				run.sweep(never)
 			}
 			want, beta := slices.Clone(run.hv), run.beta
-			run.safeF = 0 // nothing is as good as that
+			run.safeF = 0 // no objective is as low
 			for range 2 {
 				if rep := run.sweep(never); !rep.provisional {
-					t.Fatalf("%s: taken for better", f.name)
+					t.Fatalf("%s: the sweep was not undone", f.name)
 				}
 			}
 			if !run.everySweep && !slices.Equal(run.hv, want) {
-				t.Errorf("%s: H is another than at the last comparison", f.name)
+				t.Errorf("%s: H is not that of the last check", f.name)
 			}
 			if run.beta != 0 || run.tk != 1 {
-				t.Errorf("%s: undone, and β = %v", f.name, run.beta)
+				t.Errorf("%s: β = %v after an undone sweep, want 0", f.name, run.beta)
 			}
-			if most := map[bool]float64{false: 2, true: 1}[still || run.everySweep]; run.MaxStep != most { // the second of two undone sweeps has none
+			if most := map[bool]float64{false: 2, true: 1}[still || run.everySweep]; run.MaxStep != most { // the second of two undone sweeps has no momentum
 				t.Errorf("%s, momentum %v (β = %v): steps up to %v, want %v", f.name, !still, beta, run.MaxStep, most)
 			}
 			run.findGram() // as the next sweep does
@@ -290,8 +297,9 @@ func TestRowBlockUndone(t *testing.T) {
 	}
 }
 
-// TestRowBlockFirstSweep: by columns it is one of cd-cyclic, from which the run goes on, and to which it goes back; auto takes it
-// for a sparse A of r to 2r entries a row alone, and no start from zero.
+// TestRowBlockFirstSweep: FirstColumns makes the first sweep that of cd-cyclic. The run goes on from there,
+// and goes back there if the next sweep is undone. FirstAuto does so only for a sparse A with n·r to 2n·r
+// stored entries and fewer than a quarter of all. From zero the first sweep never goes by columns.
 func TestRowBlockFirstSweep(t *testing.T) {
 	const n, r = 120, 8
 	many := mustCSR(t, looped(t, instance.RandomSparse(n, 24*n, 1)))
@@ -308,18 +316,18 @@ func TestRowBlockFirstSweep(t *testing.T) {
 				some := explicit && f.a.Stored() >= n*r && f.a.Stored() < min(2*n*r, n*n/4)
 				byColumns := start == Random{} && (first == FirstColumns || first == FirstAuto && some)
 				if same := slices.Equal(h.Data(), byCD.Data()); same != byColumns {
-					t.Errorf("%s: as cd-cyclic %v, want %v", what, same, byColumns)
+					t.Errorf("%s: H is that of cd-cyclic: %v, want %v", what, same, byColumns)
 				}
 				if err := run.verify(); err != nil {
 					t.Errorf("%s: %v", what, err)
 				}
 				if now := p.measure(h); !(math.Abs(now.objective()-run.safeF) <= run.noise()) {
-					t.Errorf("%s: the objective is %v, the run has %v", what, now.objective(), run.safeF)
+					t.Errorf("%s: the objective is %v, the run holds %v", what, now.objective(), run.safeF)
 				}
 				was := slices.Clone(run.hv)
-				run.safeF = 0 // nothing is as good as that
+				run.safeF = 0 // no objective is as low
 				if rep := run.sweep(never); !rep.provisional || !slices.Equal(run.hv, was) {
-					t.Errorf("%s: the next sweep is not undone", what)
+					t.Errorf("%s: the next sweep does not go back to H after the first", what)
 				}
 				run.end()
 			}
@@ -327,7 +335,7 @@ func TestRowBlockFirstSweep(t *testing.T) {
 	}
 }
 
-// TestRowBlockFirstOfLarge: auto goes by columns up to n·r = 2¹⁹; whoever asks for columns gets them beyond that too.
+// TestRowBlockFirstOfLarge: FirstAuto goes by columns up to n·r = 2¹⁹. FirstColumns does so beyond that, too.
 func TestRowBlockFirstOfLarge(t *testing.T) {
 	const n, r = 1 << 16, 8
 	for _, c := range []struct {
@@ -338,13 +346,15 @@ func TestRowBlockFirstOfLarge(t *testing.T) {
 		a := mustCSR(t, instance.RandomSparse(c.n, 12*n, 1))
 		_, _, run := startRun(t, a, r, RowBlock{First: c.first}, Options{Start: Random{}})
 		if run.columnsFirst != c.byColumns {
-			t.Errorf("n = %d, first by %v: by columns %v, want %v", c.n, c.first, run.columnsFirst, c.byColumns)
+			t.Errorf("n = %d, first by %v: goes by columns: %v, want %v", c.n, c.first, run.columnsFirst, c.byColumns)
 		}
 		run.end()
 	}
 }
 
-// TestRowBlockSeed: from zero 4·r rows, 8·r of a sparse A, spread over all, are given values first, and 64 of them at least; of dense data by 3 passes at most.
+// TestRowBlockSeed: from zero, 4·r rows (8·r for a sparse A), but at least 64, or all if there are fewer, are
+// given values first. They are spread evenly. Each is given them by RowBlock.Passes passes, for dense data by
+// at most 3.
 func TestRowBlockSeed(t *testing.T) {
 	for _, c := range []struct {
 		n, r, count    int
@@ -372,20 +382,20 @@ func TestRowBlockSeed(t *testing.T) {
 				k++
 				other.rowBy(c.wanted, i)
 			}
-			if some := kernel.Nonzero(run.h.Row(i)); some != seeded && (some || !c.sparse) { // 0 may be the best of a row of a sparse A
-				t.Errorf("%+v: row %d is given values: %v", c, i, some)
+			if some := kernel.Nonzero(run.h.Row(i)); some != seeded && (some || !c.sparse) { // the best row of a sparse A may be 0
+				t.Errorf("%+v: row %d was given values: %v, want the opposite", c, i, some)
 			}
 		}
 		if !slices.Equal(run.hv, other.hv) {
-			t.Errorf("%+v: not as by %d passes", c, c.wanted)
+			t.Errorf("%+v: H is not that of %d passes", c, c.wanted)
 		}
 		run.end()
 		other.end()
 	}
 }
 
-// TestRowBlockRow: a row improved alone changes the objective by what it says, D and A·H follow, and after passes enough no
-// coordinate of it can gain: the gradient is 0, or positive where h_j is 0.
+// TestRowBlockRow: improving a row alone lowers the objective by what it reports, and D and A·H follow. After
+// enough passes no coordinate of the row can gain: the gradient is 0, or not negative where h_j is 0.
 func TestRowBlockRow(t *testing.T) {
 	const n, r = 40, 5
 	for _, f := range operatorForms(t, n, 1) {
@@ -406,7 +416,7 @@ func TestRowBlockRow(t *testing.T) {
 					h = run.publish()
 					after := measureNaively(dense, h, p.l1, ignore)
 					if fell := before.objective - after.objective; !(math.Abs(fell-run.report.decrease) <= 1e-12*(1+before.objective)) {
-						t.Errorf("%s, row %d: the objective falls by %v, it says %v", what, i, fell, run.report.decrease)
+						t.Errorf("%s, row %d: the objective falls by %v, reported is %v", what, i, fell, run.report.decrease)
 					}
 					if err := run.verify(); err != nil {
 						t.Errorf("%s, row %d: %v", what, i, err)
@@ -433,8 +443,8 @@ func TestRowBlockRow(t *testing.T) {
 	}
 }
 
-// TestRowBlockRowRests: a row that fits exactly is left alone but for rounding: zeros of it stay zeros, though what says so is a
-// sum of terms that cancel.
+// TestRowBlockRowRests: a row that fits exactly stays as it is but for rounding. Its zeros stay zero,
+// although that is decided by sums whose terms cancel.
 func TestRowBlockRowRests(t *testing.T) {
 	const n, r = 60, 6
 	u := uniform{4}
@@ -468,7 +478,8 @@ func TestRowBlockRowRests(t *testing.T) {
 	}
 	run.end()
 
-	// An item like no other, from zero: h_i = √A_ii in one column, and nothing in the others for what the root is rounded by.
+	// An item like no other, from zero: h_i = √A_ii in one column, and 0 in the others, although rounding of
+	// the root leaves something to gain there.
 	for k := range uint64(20) {
 		d := fill(4, func(i, l int) float64 {
 			if i != l {
@@ -489,13 +500,13 @@ func TestRowBlockRowRests(t *testing.T) {
 			}
 		}
 		if entries != 1 {
-			t.Errorf("A_ii = %v: the row is %v", run.p.diag[0], h.Row(0))
+			t.Errorf("A_ii = %v: the row is %v, want one entry", run.p.diag[0], h.Row(0))
 		}
 		run.end()
 	}
 
-	// With the diagonal ignored, an entry alone in its column counts for nothing and stays, though D_jj is kept a rounding error
-	// above its square.
+	// With the diagonal ignored, an entry that is alone in its column counts for nothing. It stays even if
+	// the maintained D_jj is a rounding error above its square.
 	for i := range n {
 		if i != 7 {
 			b.Set(i, 0, 0)
@@ -509,7 +520,7 @@ func TestRowBlockRowRests(t *testing.T) {
 	was := run.hv[7*run.pitch]
 	run.row(7)
 	if h = run.publish(); h.At(7, 0) != was {
-		t.Errorf("alone in its column: from %v to %v", was, h.At(7, 0))
+		t.Errorf("an entry alone in its column goes from %v to %v", was, h.At(7, 0))
 	}
 	run.end()
 }
@@ -537,9 +548,10 @@ func TestRowBlockOrders(t *testing.T) {
 		run.end()
 	}
 	if len(seen) != count {
-		t.Errorf("%d orders in %d passes", len(seen), count)
+		t.Errorf("%d different orders in %d passes", len(seen), count)
 	}
-	// Whatever comes after what, a block has the orders of its place: again at once, out of turn, in a sweep that nobody foresaw, and in whole sweeps.
+	// The orders of a block depend only on its place, whatever came before: the same block again, blocks out
+	// of turn, an unexpected sweep, and whole sweeps.
 	_, _, run = startRun(t, mustDense(t, a), r, RowBlock{Block: size, Passes: passes}, Options{Start: Random{}, Threads: 2, Seed: 7})
 	run.prepare()
 	run.findGram()
@@ -549,7 +561,7 @@ func TestRowBlockOrders(t *testing.T) {
 			want := make([]int32, r)
 			shuffle(want, 7, 0, uint64(sweep), uint64(b*size), uint64(k))
 			if got := run.orders.perms[k*r : (k+1)*r]; !slices.Equal(got, want) {
-				t.Errorf("sweep %d, block %d, pass %d: %v, want %v", sweep, b, k, got, want)
+				t.Errorf("sweep %d, block %d, pass %d: order %v, want %v", sweep, b, k, got, want)
 			}
 		}
 	}
@@ -565,8 +577,9 @@ func TestRowBlockOrders(t *testing.T) {
 	run.end()
 }
 
-// TestRowBlockEstimate: after 32 sweeps, or after 8 and near rest, and whenever the sweeps have doubled since, what is told of
-// ‖H − [H − G/‖A‖]₊‖² is that, and between them as far from Σ⟨D, dᵀd⟩/‖A‖ as it was then.
+// TestRowBlockEstimate: ‖H − [H − G/‖A‖]₊‖² is reported exactly after 32 sweeps, or after 8 near rest, and
+// each time the number of sweeps has doubled since. In between, the report is Σ⟨D, dᵀd⟩/‖A‖ times the ratio
+// of the two at the last exact report.
 func TestRowBlockEstimate(t *testing.T) {
 	for _, f := range operatorForms(t, 120, 1) {
 		_, _, run := startRun(t, f.a, 6, RowBlock{Block: 32, CheckEvery: 1, First: FirstRows, Compress: NoCompression}, Options{Start: Random{}})
@@ -584,22 +597,23 @@ func TestRowBlockEstimate(t *testing.T) {
 				trust = want / (run.ddd / run.p.norm)
 			}
 			if !(math.Abs(rep.stepSq-want) <= 1e-9*want) {
-				t.Errorf("%s, sweep %d: %v, want %v", f.name, sweep, rep.stepSq, want)
+				t.Errorf("%s, sweep %d: reported %v, want %v", f.name, sweep, rep.stepSq, want)
 			}
 		}
 		if exact < 32 {
-			t.Errorf("%s: never exact", f.name)
+			t.Errorf("%s: no exact report from sweep 16 on", f.name)
 		}
 		run.end()
 	}
 }
 
-// TestRowBlockTakenApart: rows of which each wants the second column for itself get nowhere together, and are moved one by one.
+// TestRowBlockTakenApart: rows that each want the second column for themselves get nowhere together, and are
+// moved one at a time.
 func TestRowBlockTakenApart(t *testing.T) {
 	const n, r = 16, 2
 	start := matrix.NewDense(n, r, nil)
 	for i := range n {
-		start.Set(i, 0, 1/math.Sqrt(n)) // the best there is of the first column for A = I
+		start.Set(i, 0, 1/math.Sqrt(n)) // the best first column for A = I
 	}
 	identity := fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) })
 	p, h, run := startRun(t, mustDense(t, identity), r, RowBlock{}, Options{Start: Given{start}})
@@ -607,12 +621,12 @@ func TestRowBlockTakenApart(t *testing.T) {
 	run.findGram()
 	before := p.measure(h)
 	if step := run.improve(0); step != 0 || run.moved < 0.1 {
-		t.Errorf("together they move by %v of a way of %v: this shows nothing", step, math.Sqrt(run.moved))
+		t.Errorf("together the rows take a step of %v, along a direction of norm %v: this shows nothing", step, math.Sqrt(run.moved))
 	}
 	run.block(0)
 	h = run.publish()
 	if after := p.measure(h); !(after.objective() < before.objective()-0.01) || !(math.Abs(before.objective()-after.objective()-run.report.decrease) <= 1e-14) {
-		t.Errorf("the objective goes from %v to %v, told is a decrease of %v", before.objective(), after.objective(), run.report.decrease)
+		t.Errorf("the objective goes from %v to %v, reported is a decrease of %v", before.objective(), after.objective(), run.report.decrease)
 	}
 	if err := run.verify(); err != nil {
 		t.Error(err)
@@ -620,9 +634,9 @@ func TestRowBlockTakenApart(t *testing.T) {
 	run.end()
 }
 
-// TestRowBlockDoubt: items that have nothing in common, started alike, come to rest alike when they move together: HHᵀ is the best
-// multiple of 11ᵀ. Each alone can do better, which the sweep after a doubt finds, and in the end they fit exactly. After such a
-// sweep there is no more doubt.
+// TestRowBlockDoubt: items that have nothing in common and start alike come to rest alike while they move
+// together, where HHᵀ is the best multiple of 11ᵀ. Each alone can do better. The sweep after a doubt finds
+// that, and in the end they fit exactly. After such a sweep there is no more doubt.
 func TestRowBlockDoubt(t *testing.T) {
 	const n, r = 2, 3
 	identity := mustDense(t, fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) }))
@@ -634,15 +648,15 @@ func TestRowBlockDoubt(t *testing.T) {
 	run.prepare()
 	run.findGram()
 	if !run.doubt() {
-		t.Error("no doubt at first")
+		t.Error("doubt is false before rows have moved one at a time")
 	}
 	run.sweep(never)
 	h = run.publish()
 	if f := p.measure(h); !(f.relErr() < 0.6) {
-		t.Errorf("row by row the relative error is %v", f.relErr())
+		t.Errorf("after a sweep row by row the relative error is %v, want less than 0.6", f.relErr())
 	}
 	if run.doubt() {
-		t.Error("doubt for ever")
+		t.Error("doubt is still true after a sweep row by row")
 	}
 	run.end()
 	if res := factorize(t, identity, r, Options{Solver: RowBlock{}, Start: Given{rest}, Stop: Stop{Sweeps: 200, KKT: 1e-8}}); res.Status != Converged || res.RelErr > 1e-6 {
@@ -650,8 +664,8 @@ func TestRowBlockDoubt(t *testing.T) {
 	}
 }
 
-// TestRowBlockPrecision: adaptive is single while passes change H by much, to the last bit, and then double; the others are what
-// they are called.
+// TestRowBlockPrecision: Adaptive has the same bits as Single while passes change H by much, and ends in
+// float64. Double and Single stay what they are called.
 func TestRowBlockPrecision(t *testing.T) {
 	d, _ := instance.LowRank(60, 3, 3)
 	a := mustDense(t, d)
@@ -664,31 +678,32 @@ func TestRowBlockPrecision(t *testing.T) {
 		for _, run := range runs {
 			run.sweep(never)
 		}
-		if runs[Adaptive].single && both == sweep { // it may come back
+		if runs[Adaptive].single && both == sweep { // later it may come back to float32
 			both = sweep + 1
 		}
 		if runs[Double].single || !runs[Single].single {
-			t.Fatalf("sweep %d: double in float32 %v, single %v", sweep+1, runs[Double].single, runs[Single].single)
+			t.Fatalf("sweep %d: Double is in float32: %v, Single is: %v", sweep+1, runs[Double].single, runs[Single].single)
 		}
 		if sweep == 0 && slices.Equal(runs[Single].hv, runs[Double].hv) {
-			t.Error("float32 is no different")
+			t.Error("Single and Double have the same bits: this shows nothing")
 		}
 		if both == sweep+1 && !slices.Equal(runs[Single].hv, runs[Adaptive].hv) {
-			t.Errorf("sweep %d: adaptive is not as single", sweep+1)
+			t.Errorf("sweep %d: Adaptive differs from Single", sweep+1)
 		}
 	}
 	if runs[Adaptive].single {
-		t.Error("adaptive is in float32 in the end")
+		t.Error("Adaptive is in float32 at the end")
 	}
 	if both == 0 || both > 150 {
-		t.Errorf("adaptive in float32 until sweep %d", both)
+		t.Errorf("Adaptive was in float32 for the first %d sweeps, want 1 to 150", both)
 	}
 	for _, run := range runs {
 		run.end()
 	}
 }
 
-// TestPitch: rows take whole vectors of four, and of a sparse A whole cache lines where that is no more than a third more.
+// TestPitch: rows are padded to whole vectors of four numbers, and for a sparse A to whole cache lines of
+// eight if that makes them at most a third longer than r.
 func TestPitch(t *testing.T) {
 	for r := 1; r <= 200; r++ {
 		four, eight := r, r
@@ -703,15 +718,16 @@ func TestPitch(t *testing.T) {
 			want = eight
 		}
 		if got := pitchOf(r, false); got != four {
-			t.Errorf("dense, r = %d: %d, want %d", r, got, four)
+			t.Errorf("dense, r = %d: pitch %d, want %d", r, got, four)
 		}
 		if got := pitchOf(r, true); got != want {
-			t.Errorf("sparse, r = %d: %d, want %d", r, got, want)
+			t.Errorf("sparse, r = %d: pitch %d, want %d", r, got, want)
 		}
 	}
 }
 
-// TestLastRow: blocks, groups and parts that end with a single row, where members go from products on to passes and where they do not.
+// TestLastRow: blocks, groups and parts that end with a single row give the same bits on one thread and on 8,
+// whether or not members go on from products to passes.
 func TestLastRow(t *testing.T) {
 	for _, n := range []int{129, 145, 193} {
 		a := mustDense(t, instance.FullRank(n, uint64(n)))
@@ -719,13 +735,13 @@ func TestLastRow(t *testing.T) {
 		want := factorize(t, a, 5, opt)
 		opt.Threads = 8
 		if got := factorize(t, a, 5, opt); !slices.Equal(got.H.Data(), want.H.Data()) {
-			t.Errorf("n = %d: on 8 threads H is another than on one", n)
+			t.Errorf("n = %d: H differs between 8 threads and one", n)
 		}
 	}
 }
 
-// TestFindGramAfter: every number of H is handed over once, before it counts in D = HᵀH, also where a part of the rows has several
-// pieces.
+// TestFindGramAfter: every number of H is handed over exactly once before it counts in D = HᵀH, even if a
+// part of the rows has several pieces.
 func TestFindGramAfter(t *testing.T) {
 	const n, r = 600, 70
 	a, err := matrix.FromDense(instance.FullRank(n, 1), 0)
@@ -760,7 +776,7 @@ func TestFindGramAfter(t *testing.T) {
 	}
 }
 
-// TestTermsAddUp: of sparse points, what the passes get for a block is its rows of A·H, of all terms.
+// TestTermsAddUp: for sparse points, the terms that the passes get for a block add up to its rows of A·H.
 func TestTermsAddUp(t *testing.T) {
 	a, err := matrix.Gram(instance.Text(90, 200, 12, 1), matrix.Columns, 1)
 	if err != nil {
@@ -770,7 +786,7 @@ func TestTermsAddUp(t *testing.T) {
 	defer s.end()
 	s.prepare()
 	if s.termProduct == nil {
-		t.Fatal("sparse points without terms")
+		t.Fatal("sparse points without a TermProduct: this shows nothing")
 	}
 	const lo, hi = 70, 140
 	s.products(lo, hi)
@@ -786,7 +802,8 @@ func TestTermsAddUp(t *testing.T) {
 	})
 }
 
-// TestGuessIsSafe: a step is taken on a guess of q only where φ falls even if q is 0, for it may be; else q is asked for.
+// TestGuessIsSafe: a step is made on a guess of q only if φ would fall even with q = 0, which is possible.
+// Otherwise q is computed.
 func TestGuessIsSafe(t *testing.T) {
 	points, err := matrix.Gram(instance.Text(100, 300, 10, 1), matrix.Rows, 1)
 	if err != nil {
@@ -795,25 +812,25 @@ func TestGuessIsSafe(t *testing.T) {
 	_, _, run := startRun(t, points, 4, RowBlock{}, Options{Start: Random{}})
 	defer run.end()
 	if run.prepare(); !run.guesses {
-		t.Fatal("sparse points are not guessed")
+		t.Fatal("no steps are guessed for sparse points")
 	}
 	for _, c := range []struct {
-		first, second float64 // of t and, but for −2q, of t²
+		first, second float64 // coefficients of t and, but for −2q, of t²
 		asked         bool
-	}{{-18, 17, false}, {-12, 14, true}} { // by the guess φ falls by 9 and 6, without q by 1 and −2
+	}{{-18, 17, false}, {-12, 14, true}} { // with the guess φ falls by 9 and 6, with q = 0 by 1 and −2
 		groups := run.groups[:1]
 		clear(groups[0].dd)
 		clear(groups[0].hd)
 		groups[0].quartic, groups[0].lin, groups[0].own = [4]float64{c.first, c.second, 0, 0}, 0, 4
 		_, fall, _, asked := run.step(0, groups, make([]float64, run.Block*run.pitch))
 		if asked != c.asked || !asked && fall != 8-c.first-c.second {
-			t.Errorf("%v·t + (%v − 2q)·t², A_ii‖d_i‖² = 4: q is asked for: %v, want %v; falls by %v", c.first, c.second, asked, c.asked, fall)
+			t.Errorf("%v·t + (%v − 2q)·t², A_ii‖d_i‖² = 4: q is computed: %v, want %v; the fall is %v", c.first, c.second, asked, c.asked, fall)
 		}
 	}
 }
 
-// TestGainsFollow: Z stays X·H where groups of a block have moved by t·d, others were cut off at zero, and all on the way t = 1, in float32 and float64, and H does not depend on
-// who finds the gains.
+// TestGainsFollow: Z stays X·H after groups of a block have moved by t·d, after others were cut off at zero,
+// and after whole steps, t = 1, in float32 and float64. H does not depend on which members compute the gains.
 func TestGainsFollow(t *testing.T) {
 	const n, r = 400, 7
 	_, points := instance.LowRank(n, 20, 1)
@@ -825,17 +842,17 @@ func TestGainsFollow(t *testing.T) {
 		var first []float64
 		for _, threads := range []int{1, 2, 8} {
 			_, _, s := startRun(t, a, r, RowBlock{Precision: precision, Compress: NoCompression, Whole: 1}, Options{Start: Random{}, Threads: threads})
-			mixed := 0 // sweeps in which some groups, and not all, were cut off
+			mixed := 0 // sweeps in which some groups were cut off and some not
 			for range 12 {
 				s.sweep(never)
 				if s.gainProduct == nil || s.termProduct != nil {
-					t.Fatal("points of few features without gains")
+					t.Fatal("points of few features without a GainProduct: this shows nothing")
 				}
 				if s.clipped > 0 && s.clipped < n/s.groupRows() {
 					mixed++
 				}
 				if s.report.provisional {
-					continue // undone, and D not known
+					continue // undone, so D is not known
 				}
 				if err := s.verify(); err != nil {
 					t.Fatalf("%v, %d threads, sweep %d: %v", precision, threads, s.sweeps, err)
@@ -844,12 +861,12 @@ func TestGainsFollow(t *testing.T) {
 			h := slices.Clone(s.hv)
 			s.end()
 			if mixed == 0 {
-				t.Errorf("%v: in no sweep some groups were cut off and some not", precision)
+				t.Errorf("%v: in no sweep were some groups cut off and some not: this shows nothing", precision)
 			}
 			if first == nil {
 				first = h
 			} else if !slices.Equal(h, first) {
-				t.Errorf("%v: H differs on %d threads", precision, threads)
+				t.Errorf("%v: H differs between %d threads and one", precision, threads)
 			}
 		}
 	}

@@ -11,14 +11,19 @@ import (
 	"symnmf/matrix"
 )
 
-// BenchmarkSweepSplit takes a sweep of rowblock apart, one thread: the milliseconds of a whole sweep, those of its parts done by
-// themselves for all blocks on the same H, and for each part the least this machine could take, from figures of the same run:
-// multiply–adds at the rate of a product in cache, of float32 at twice that, bytes, half as many of an H of float32, at the rate of summing squares over as much memory, and for a root
-// rootOps vector instructions, two a cycle as multiply–adds are. Of the rows that a sparse product gathers each counts once a
-// block at the rate of all of them, and as at hand where it comes again. What the whole takes beyond its parts is bookkeeping. Memory
-// gives rows in any order more slowly than in a stream: by lines, the rows that a sparse product gathers are counted as what a
-// loop takes that reads one number of each of their cache lines, in the order of the entries. That is a yardstick, not a limit: rows
-// that are fetched ahead can come sooner.
+// BenchmarkSweepSplit takes a sweep of rowblock apart, on one thread. It prints the milliseconds of a whole
+// sweep, and those of its parts, each done alone for all blocks on the same H. What the whole takes beyond
+// its parts is bookkeeping.
+//
+// For each part it prints the least that this machine could take, from figures of the same run. Multiply–adds
+// count at the rate of a product in cache, or twice that in float32. Bytes, half as many for an H in float32,
+// count at the rate of summing squares over as much memory. A root counts rootOps vector instructions, at two
+// a cycle as for multiply–adds. Each row that a sparse product gathers counts once a block at the rate of all
+// of them, and as at hand where it comes again.
+//
+// Memory delivers rows in any order more slowly than a stream. In the columns "by lines", the rows that a
+// sparse product gathers count as what a loop takes that reads one number of each of their cache lines, in
+// the order of the entries. That is a yardstick and not a limit: rows that are fetched ahead can come sooner.
 func BenchmarkSweepSplit(b *testing.B) {
 	b.Run("CBCL dense", func(b *testing.B) {
 		x := sharedX(b, "cbcl").(*matrix.Dense)
@@ -44,10 +49,12 @@ func BenchmarkSweepSplit(b *testing.B) {
 	})
 }
 
-// rootOps is the vector instructions of a root beyond its inner product, its division counted as nine: of AVX2, by count.
+// rootOps is the number of vector instructions of a root beyond its inner product, counted for AVX2, with its
+// division as nine.
 const rootOps = 28
 
-// benchSplit prints the table, of a sweep whose products are of float32 if it is to be rough. A sparse product gathers by the entries of gathered: those of A, or of the points by rows.
+// benchSplit prints the table. If rough, the sweep has products in float32. A sparse product gathers by the
+// entries of gathered: those of A, or of the points by rows.
 func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, gathered *matrix.CSR) {
 	if err != nil {
 		b.Fatal(err)
@@ -79,7 +86,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, g
 		s.sweep(never)
 	}
 	whole := least(5, func() { s.sweep(never) })
-	told := 1 - float64(s.guessed)/float64(kernel.BlockCount(p.n, s.Block)) // blocks that ask for ⟨A_BB·d, d⟩
+	told := 1 - float64(s.guessed)/float64(kernel.BlockCount(p.n, s.Block)) // the part of the blocks for which ⟨A_BB·d, d⟩ is computed
 	single, pitch := s.single, s.pitch
 	size := 8.0 // bytes of a number of H
 	if s.rounded.now != nil {
@@ -164,7 +171,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, g
 	rows, solve, ownMs, search, move := least5[rowsOfAH], least5[solving], told*least5[owning], least5[searching], least5[moving]
 	s.end()
 
-	// What bounds them.
+	// What bounds the parts.
 	x := ones(128 * 128) // fresh zeros would all be one page of memory, which some processors read more slowly
 	c := make([]float64, 128*48)
 	perMadd := least(20, func() {
@@ -189,17 +196,17 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, g
 	madds := func(count float64) float64 { return count * rr * perMadd }
 	stream := func(numbers float64) float64 { return 8 * numbers * perByte(8*numbers) }
 	stored := float64(a.Stored())
-	const ( // of the parts of the product
+	const ( // the parts of the product
 		fromH = iota // rows of A·H
 		own          // ⟨A_BB·d, d⟩, and of H where A is sparse
 		after        // what follows H
 	)
 	var limit, byLines [3]float64
-	far, near := perByte(2*size*n*rr), perByte(16*float64(s.Block)*rr) // for all of H and H as it was, and for what a block has at hand
-	bookLimit := 3*n*rr*size*far + madds(n*rr/2)                       // both read, and one of them written; HᵀH
+	far, near := perByte(2*size*n*rr), perByte(16*float64(s.Block)*rr) // for all of H and the H before, and for what a block has at hand
+	bookLimit := 3*n*rr*size*far + madds(n*rr/2)                       // both are read and one is written; HᵀH
 	moveLimit := 3*n*rr*size*far + 2*n*rr*8*near                       // the same, a block at a time; H_B and the step at hand
 	switch {
-	case rough: // half of the bytes, and twice as many lanes; H in float32 is written
+	case rough: // half as many bytes, and twice as many lanes; H is written in float32
 		limit[fromH] = max(madds(stored)/2, stream(stored/2))
 		limit[own] = madds(n*float64(s.Block)/2) / 2
 		limit[after] = moveLimit + 4*n*float64(kernel.SinglePitch(pitch))*far
@@ -212,7 +219,7 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, g
 	default:
 		_, rows := gathered.Dims()
 		z := float64(rows) * rr
-		entry := 12.0 // bytes of a place and a value, or of a place where all values are 1
+		entry := 12.0 // bytes of an index and a value, or of an index alone if all values are 1
 		if gathered.Val == nil {
 			entry = 4
 		}
@@ -222,10 +229,10 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, g
 		limit[fromH] = max(madds(stored), size*rr*(distinct*perByte(size*z)+again)+list)
 		byLines[fromH] = max(madds(stored), readLines(gathered.Col, rows, pitch*int(size)/8))
 		limit[own], limit[after] = 2*madds(pairs), moveLimit
-		if features { // A_BB·d feature by feature; rows of Z that a block changes, read and written
+		if features { // A_BB·d feature by feature; the rows of Z that a block changes are read and written
 			limit[own] = told * madds(stored)
 			limit[after] += max(madds(stored), 2*distinct*8*rr*perByte(8*z)+list)
-			bookLimit += 4 * z * 8 * perByte(16*z) // the same of Z; ‖Z‖²
+			bookLimit += 4 * z * 8 * perByte(16*z) // the same for Z; ‖Z‖²
 		}
 		byLines[own], byLines[after] = limit[own], limit[after]
 	}
@@ -256,11 +263,11 @@ func benchSplit(b *testing.B, a matrix.Operator, err error, r int, rough bool, g
 	line("whole", whole, sum(limit)+rest, sum(byLines)+rest)
 }
 
-// splitCounts returns how many entries x has left of the diagonal in the blocks on it, and how many rows of what is gathered the
-// blocks of its rows use.
+// splitCounts returns how many entries x has left of the diagonal in its diagonal blocks of rows and columns,
+// and how many rows of what is gathered its blocks of rows use.
 func splitCounts(x *matrix.CSR, block int) (pairs, distinct float64) {
 	n, columns := x.Dims()
-	last := make([]int, columns) // the block that used it last, from 1
+	last := make([]int, columns) // the block that used each last, from 1
 	for i := range n {
 		first := i / block * block
 		col, _ := x.Row(i)
@@ -277,7 +284,8 @@ func splitCounts(x *matrix.CSR, block int) (pairs, distinct float64) {
 	return pairs, distinct
 }
 
-// readLines returns the milliseconds of reading a number from each cache line of the rows idx, of pitch numbers, in that order.
+// readLines returns the milliseconds it takes to read a number from each cache line of the rows idx, in that
+// order. Rows have pitch numbers.
 func readLines(idx []int32, rows, pitch int) float64 {
 	v := ones(rows * pitch)
 	var bits uint64
@@ -295,7 +303,8 @@ func readLines(idx []int32, rows, pitch int) float64 {
 	return ms
 }
 
-// ones returns n numbers in memory of their own: where nothing has been written yet, all pages read are one and the same.
+// ones returns n numbers in memory of their own. Where nothing has been written yet, all pages that are read
+// are one and the same.
 func ones(n int) []float64 {
 	v := kernel.Numbers(n)
 	for k := range v {
@@ -304,7 +313,7 @@ func ones(n int) []float64 {
 	return v
 }
 
-// least returns the least milliseconds of so many calls of f.
+// least returns the least milliseconds of the given number of calls of f.
 func least(calls int, f func()) float64 {
 	best := math.Inf(1)
 	for range calls {

@@ -10,8 +10,9 @@ import (
 	"symnmf/matrix"
 )
 
-// TestRowBlockPenalty: with growing ℓ₁ weights H is stationary, as the residual by definition says, ever sparser, and zero in the
-// end; columns with a weight of their own die alone.
+// TestRowBlockPenalty: with growing ℓ₁ weights, H is stationary by the definition of the residual, and grows
+// sparser until it is zero; another minimum may have fewer zeros by a tenth of the entries. Columns with too
+// large a weight of their own become zero, and no others.
 func TestRowBlockPenalty(t *testing.T) {
 	const n, r = 60, 5
 	low, _ := instance.LowRank(n, r, 1)
@@ -39,15 +40,15 @@ func TestRowBlockPenalty(t *testing.T) {
 						zeros++
 					}
 				}
-				if zeros < last-n*r/10 { // another minimum may have some more
-					t.Errorf("%s: %d entries are zero, %d with less weight", what, zeros, last)
+				if zeros < last-n*r/10 { // another minimum may have somewhat fewer zeros
+					t.Errorf("%s: %d entries are zero, with less weight %d were", what, zeros, last)
 				}
 				last = max(last, zeros)
 				if w == 1 && zeros != n*r {
 					t.Errorf("%s: %d of %d entries are zero", what, zeros, n*r)
 				}
 			}
-			// Two columns too dear to have any entry.
+			// Two columns have a weight that leaves them no entries.
 			weights := []float64{0, unit, 1e-4 * unit, unit, 0}
 			res := factorize(t, f.a, r, Options{Solver: RowBlock{}, Start: start, L1: weights, Stop: Stop{Sweeps: 5000, KKT: 1e-8}})
 			for j, w := range weights {
@@ -66,8 +67,9 @@ func TestRowBlockPenalty(t *testing.T) {
 	}
 }
 
-// TestRowBlockDeadColumns: columns of zeros in the start come to life where some A_ii is larger than ‖H_i,:‖², and the error goes
-// where only all columns together can bring it; without a diagonal they stay and are counted.
+// TestRowBlockDeadColumns: columns of zeros in the start come to life if some A_ii is larger than ‖H_i,:‖²,
+// and the error goes where only all columns together can bring it. Without a diagonal they stay zero and are
+// counted.
 func TestRowBlockDeadColumns(t *testing.T) {
 	const n, r = 60, 6
 	dead := map[int]bool{1: true, 2: true, 5: true}
@@ -81,7 +83,7 @@ func TestRowBlockDeadColumns(t *testing.T) {
 		}
 		return Given{h}
 	}
-	block := fill(n, func(i, l int) float64 { // r cliques: three columns leave three of them, √(3/6) of the norm
+	block := fill(n, func(i, l int) float64 { // r cliques: three columns would leave three of them, an error of √(3/6)
 		if i*r/n == l*r/n {
 			return 1
 		}
@@ -95,7 +97,8 @@ func TestRowBlockDeadColumns(t *testing.T) {
 			}
 		}
 	}
-	// One sweep of A = I from columns of two rows each, or none: the best there is, one row or more for each column.
+	// One sweep on A = I, from columns of two rows each or of none, reaches the least error there is: each
+	// column gets one row or more.
 	identity := mustDense(t, fill(n, func(i, l int) float64 { return float64((l + 1) / (i + 1)) }))
 	for alive := 1; alive < r; alive++ {
 		h := matrix.NewDense(n, r, nil)
@@ -127,14 +130,15 @@ func TestRowBlockDeadColumns(t *testing.T) {
 	}
 }
 
-// TestRowBlockIgnoredDiagonal: with a diagonal that says nothing, ignored, a planted factor of 5 columns is found.
+// TestRowBlockIgnoredDiagonal: if the diagonal is meaningless and ignored, a planted factor of 5 columns is
+// found.
 func TestRowBlockIgnoredDiagonal(t *testing.T) {
 	const n, r = 100, 5
 	a, _ := instance.LowRank(n, r, 6)
 	for i := range n {
 		a.Set(i, i, 1e3*float64(i%7))
 	}
-	sum := 0.0 // ‖·‖² off the diagonal
+	sum := 0.0 // ‖A‖² off the diagonal
 	for i := range n {
 		for l := range n {
 			if i != l {
@@ -160,15 +164,15 @@ func TestRowBlockIgnoredDiagonal(t *testing.T) {
 	}
 }
 
-// TestDwarfingDiagonal: the diagonal of points that are all but orthogonal, up to 10¹² times the rest of A, is ignored: runs go as
-// over A written out without it, though products have lost its digits, up to where these are all there are. What is kept is
-// what it should be, as far as digits go.
+// TestDwarfingDiagonal: points that are nearly orthogonal have a diagonal of up to 10¹² times the rest of A,
+// which is ignored. Runs go as on A written out, although products of points have lost the digits below the
+// diagonal, up to where none are left. What is maintained is right as far as the digits go.
 func TestDwarfingDiagonal(t *testing.T) {
 	defer func(v bool) { verifying = v }(verifying)
 	verifying = true
 	const n, r, features = 60, 4, 100
 	u := uniform{12}
-	for _, c := range []struct{ size, err float64 }{{1, 1e-6}, {1e2, 1e-6}, {1e4, 1e-6}, {1e6, 1e-2}} { // roots of the diagonal
+	for _, c := range []struct{ size, err float64 }{{1, 1e-6}, {1e2, 1e-6}, {1e4, 1e-6}, {1e6, 1e-2}} { // of the root of the diagonal, and the allowed difference of relative errors
 		x := matrix.NewDense(n, features, nil)
 		for i := range n {
 			for k := n; k < features; k++ {
@@ -197,8 +201,8 @@ func TestDwarfingDiagonal(t *testing.T) {
 	}
 }
 
-// TestRowBlockMillionNodes: a graph of 10⁶ nodes, one in 50 of them alone, in modest memory: the rows of those become zero and
-// are counted.
+// TestRowBlockMillionNodes: a graph of 10⁶ nodes, about one in 50 of them isolated, is factored in modest
+// memory. The rows of isolated nodes become zero and are counted.
 func TestRowBlockMillionNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out by -short: a graph of 2·10⁶ edges")
@@ -224,23 +228,23 @@ func TestRowBlockMillionNodes(t *testing.T) {
 		if c.RowPtr[i] == c.RowPtr[i+1] {
 			alone++
 			if sum != 0 {
-				t.Fatalf("row %d belongs to a node alone and is %v", i, res.H.Row(i))
+				t.Fatalf("row %d belongs to an isolated node and is %v", i, res.H.Row(i))
 			}
 		}
 	}
 	if alone < n/60 || res.ZeroRows != zero || res.ZeroColumns > 0 {
-		t.Errorf("%d nodes alone, %d zero rows, %d reported, %d zero columns", alone, zero, res.ZeroRows, res.ZeroColumns)
+		t.Errorf("%d isolated nodes, %d zero rows, %d reported, %d zero columns", alone, zero, res.ZeroRows, res.ZeroColumns)
 	}
 	for k := 1; k < len(res.Trace); k++ {
 		if !(res.Trace[k].RelErr < res.Trace[k-1].RelErr) {
 			t.Errorf("the error goes from %v to %v", res.Trace[k-1].RelErr, res.Trace[k].RelErr)
 		}
 	}
-	// H three times over (given back, at work, before), and 32 bytes a node: the diagonal, where each row and its own block begin, rows
-	// with entries there; and what measuring takes.
+	// Three times H (returned, at work, before), and 32 bytes a node: the diagonal, where each row and its
+	// own block begin, and the rows with entries there; and what measuring takes.
 	got, most := after.TotalAlloc-before.TotalAlloc, uint64(1.1*(3*8*n*r+32*n))
-	t.Logf("relative error %.6f, %d of %d zero rows are of nodes alone, %v, %d MB allocated", res.RelErr, alone, zero, res.Time, got>>20)
-	if got > most && !verifying { // which takes its own
+	t.Logf("relative error %.6f, %d of %d zero rows are of isolated nodes, %v, %d MB allocated", res.RelErr, alone, zero, res.Time, got>>20)
+	if got > most && !verifying { // verifying takes memory of its own
 		t.Errorf("%d bytes allocated, allowed %d", got, most)
 	}
 }

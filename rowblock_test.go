@@ -8,8 +8,9 @@ import (
 	"symnmf/matrix"
 )
 
-// TestRowBlockDecrease: the sum of what the quartics say a sweep gains equals the change of the objective by definition, with
-// steps beyond 1 and clipping, ℓ₁ weights, and without the diagonal.
+// TestRowBlockDecrease: the falls that the quartics give for the blocks of a sweep add up to the fall of the
+// objective as measured, with steps beyond 1, with ℓ₁ weights and without the diagonal, unless entries were
+// clipped or steps guessed. The objective never rises.
 func TestRowBlockDecrease(t *testing.T) {
 	clips := 0
 	for _, in := range instances(t) {
@@ -44,15 +45,15 @@ func TestRowBlockDecrease(t *testing.T) {
 						}
 						fell := before.objective() - after.objective()
 						tol := 1e-12 * (p.norm*p.norm + before.penalty + before.rowQuad)
-						// Clipping after a step is no part of the quartic: it may add to the fall or take from it.
+						// The quartic does not cover clipping after a step, which may add to the fall or take from it.
 						if d := math.Abs(fell - s.fallen); s.clipped == 0 && s.guessed == 0 && d > tol {
-							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: fell by %v, the quartics say %v", in.name, form, ignore, w, sweep, fell, s.fallen)
+							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: the objective fell by %v, by the quartics %v", in.name, form, ignore, w, sweep, fell, s.fallen)
 						}
 						if s.guessed > 0 && s.report.provisional {
-							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: undone", in.name, form, ignore, w, sweep)
+							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: a sweep with guessed steps was undone", in.name, form, ignore, w, sweep)
 						}
 						if fell < -tol {
-							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: rose by %v", in.name, form, ignore, w, sweep, -fell)
+							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: the objective rose by %v", in.name, form, ignore, w, sweep, -fell)
 						}
 					}
 				}
@@ -64,7 +65,8 @@ func TestRowBlockDecrease(t *testing.T) {
 	}
 }
 
-// TestBestStep compares with a fine grid.
+// TestBestStep: no point of a fine grid on [0, 2] is lower than the step found, and the fall is that of the
+// polynomial.
 func TestBestStep(t *testing.T) {
 	u := uniform{9}
 	for k := range uint64(2000) {
@@ -72,17 +74,18 @@ func TestBestStep(t *testing.T) {
 		f := func(t float64) float64 { return t * (c[0] + t*(c[1]+t*(c[2]+t*c[3]))) }
 		x, fall := bestStep(c, 2)
 		if x < 0 || x > 2 || !(math.Abs(f(x)+fall) <= 1e-12) {
-			t.Fatalf("%v: step %v, fall %v, f = %v", c, x, fall, f(x))
+			t.Fatalf("coefficients %v: step %v, fall %v, f = %v", c, x, fall, f(x))
 		}
 		for g := 0.0; g <= 2; g += 1.0 / 512 {
 			if f(g) < -fall-1e-9 {
-				t.Fatalf("%v: %v at %v, %v at the step %v", c, f(g), g, -fall, x)
+				t.Fatalf("coefficients %v: f = %v at %v, and %v at the step %v", c, f(g), g, -fall, x)
 			}
 		}
 	}
 }
 
-// TestRowBlockFindsTheFactor: on an exactly low-rank matrix it goes far below where cd-cyclic is after as many sweeps.
+// TestRowBlockFindsTheFactor: on a matrix of exactly low rank, the error is less than a fifth of that of
+// cd-cyclic after as many sweeps.
 func TestRowBlockFindsTheFactor(t *testing.T) {
 	d, _ := instance.LowRank(200, 10, 3)
 	opt := Options{Start: Random{}, Stop: Stop{Sweeps: 150, KKT: -1}}
@@ -95,7 +98,8 @@ func TestRowBlockFindsTheFactor(t *testing.T) {
 	}
 }
 
-// TestRowBlockCheckpoint: with one pass a sweep, a poor solver, what is reported never rises, and the answer is no worse.
+// TestRowBlockCheckpoint: with one pass a sweep, which makes a poor solver, the reported error never rises,
+// and the answer is no worse than the last report.
 func TestRowBlockCheckpoint(t *testing.T) {
 	d, _ := instance.LowRank(120, 8, 5)
 	res := factorize(t, mustDense(t, d), 8, Options{Solver: RowBlock{Passes: 1}, Start: Random{}, Trace: true, Stop: Stop{Sweeps: 300, KKT: -1}})
@@ -105,11 +109,12 @@ func TestRowBlockCheckpoint(t *testing.T) {
 		}
 	}
 	if last := res.Trace[len(res.Trace)-1]; res.RelErr > last.RelErr+res.ErrFloor {
-		t.Errorf("the answer has %v, the last row of the trace %v", res.RelErr, last.RelErr)
+		t.Errorf("the answer has relative error %v, the last row of the trace %v", res.RelErr, last.RelErr)
 	}
 }
 
-// TestShuffle: every permutation of four comes up equally often, within five standard deviations, and others numbers give others.
+// TestShuffle: over many values of one of its numbers, each of the 24 permutations of four comes up equally
+// often, within five standard deviations.
 func TestShuffle(t *testing.T) {
 	const draws = 24000
 	count := map[[4]int32]int{}
@@ -124,12 +129,13 @@ func TestShuffle(t *testing.T) {
 		}
 	}
 	if len(count) != 24 {
-		t.Errorf("%d permutations of 4", len(count))
+		t.Errorf("%d permutations of 4, want 24", len(count))
 	}
 }
 
-// TestRowBlockConverges: where the objective is looked at every so many sweeps only, the run ends at the first of these at which
-// rows one at a time have found nothing to leave for; every sweep not looked at is said to be provisional.
+// TestRowBlockConverges: if the objective is computed only every so many sweeps, a run ends at the first of
+// these sweeps at which it has converged and moving rows one at a time finds nothing better. Every sweep
+// without the objective is reported as provisional. The others are the rows of the trace.
 func TestRowBlockConverges(t *testing.T) {
 	graph, _ := instance.PlantedGraph(60, 3, 0.4, 0.02, 1)
 	d, _ := instance.LowRank(60, 3, 3)
@@ -145,21 +151,21 @@ func TestRowBlockConverges(t *testing.T) {
 			for _, p := range seen {
 				if p.Provisional {
 					if !(p.KKT > 0) || p.Sweep == res.Sweeps {
-						t.Errorf("%T, checks every %d sweeps: of sweep %d of %d: %+v", a, every, p.Sweep, res.Sweeps, p)
+						t.Errorf("%T, checks every %d sweeps: sweep %d of %d was reported as %+v", a, every, p.Sweep, res.Sweeps, p)
 					}
 					continue
 				}
 				if len(rows) == 0 || rows[0].Sweep != p.Sweep || !(math.Abs(rows[0].RelErr-p.RelErr) <= 1e-6) {
-					t.Fatalf("%T, checks every %d sweeps: %+v, in the trace %+v", a, every, p, rows)
+					t.Fatalf("%T, checks every %d sweeps: Progress has %+v, the rest of the trace is %+v", a, every, p, rows)
 				}
 				rows = rows[1:]
 			}
 			if len(rows) > 0 {
-				t.Errorf("%T, checks every %d sweeps: rows of the trace that Progress was not told of: %+v", a, every, rows)
+				t.Errorf("%T, checks every %d sweeps: rows of the trace that Progress did not get: %+v", a, every, rows)
 			}
 		}
 	}
-	// A limit between two checks: the trace ends with the answer.
+	// With a limit between two checks, the trace ends with the answer.
 	res := factorize(t, mustCSR(t, graph), 3, Options{Solver: RowBlock{CheckEvery: 4}, Start: Random{}, Trace: true, Stop: Stop{Sweeps: 6, KKT: -1}})
 	if last := res.Trace[len(res.Trace)-1]; last.Sweep != 6 || last.RelErr != res.RelErr || last.KKT != res.KKT {
 		t.Errorf("the last row of the trace is %+v, the answer has %v and %v", last, res.RelErr, res.KKT)

@@ -10,14 +10,14 @@ import (
 	"symnmf/matrix"
 )
 
-// roughProblem is one that has rough sweeps: a dense A that no low rank takes the place of.
+// roughProblem returns an A whose runs have rough sweeps: it is dense, and no low rank takes its place.
 func roughProblem(t testing.TB) matrix.Operator {
 	return mustDense(t, instance.FullRank(roughRows, 1))
 }
 
 const roughRows, roughRank = 300, 14
 
-// countingRough counts what a product of float32 is asked for.
+// countingRough counts the calls of a product in float32.
 type countingRough struct {
 	matrix.RoughProduct
 	times, steps int
@@ -33,8 +33,10 @@ func (c *countingRough) RoughStep(b int) float64 {
 	return c.RoughProduct.RoughStep(b)
 }
 
-// TestRoughSweeps: all sweeps have products of float32 but some first ones, every tenth after another, and all once passes are of float64; these tell the objective of the H they lead to, as the definition has it,
-// and that falls from one to the next. What is maintained is right after each.
+// TestRoughSweeps: while passes are in float32, so are the products of all sweeps but some of the first and
+// then every tenth, or every CheckEvery-th. Once passes are in float64, all products are. A sweep with
+// products in float64 reports the objective of the H it leads to, as measured, which does not rise from one
+// such sweep to the next. What is maintained is right after every sweep.
 func TestRoughSweeps(t *testing.T) {
 	for _, every := range []int{0, 4} {
 		p, _, run := startRun(t, roughProblem(t), roughRank, RowBlock{CheckEvery: every}, Options{Start: Random{}, Threads: 1})
@@ -46,7 +48,7 @@ func TestRoughSweeps(t *testing.T) {
 		blocks := kernel.BlockCount(roughRows, run.Block)
 		for sweep := 1; ended < 5; sweep++ {
 			if sweep > 1000 {
-				t.Fatal("passes stay of float32")
+				t.Fatal("passes are still in float32 after 1000 sweeps")
 			}
 			single := run.single
 			run.prepare()
@@ -58,10 +60,10 @@ func TestRoughSweeps(t *testing.T) {
 				due = sweep + min(max(sweep/2, 1), step)
 			}
 			if rough := counts.times > 0; rough != want || rough && counts.steps != blocks || rep.provisional != want {
-				t.Fatalf("every %d, sweep %d: %d products and %d steps of float32, provisional %v", every, sweep, counts.times, counts.steps, rep.provisional)
+				t.Fatalf("every %d, sweep %d: %d products and %d steps in float32, provisional: %v", every, sweep, counts.times, counts.steps, rep.provisional)
 			}
 			if run.rough.now {
-				t.Fatalf("every %d, sweep %d: rough after its end", every, sweep)
+				t.Fatalf("every %d, sweep %d: still rough after its end", every, sweep)
 			}
 			run.rough.product = counts.RoughProduct
 			if err := run.verify(); err != nil {
@@ -75,7 +77,7 @@ func TestRoughSweeps(t *testing.T) {
 			}
 			now := p.measure(run.publish())
 			if !(math.Abs(run.safeF-now.objective()) <= run.noise()) || run.safeF > f+run.noise() || !(math.Abs(rep.decrease-(f-run.safeF)) <= run.noise()) {
-				t.Fatalf("every %d, sweep %d: objective %v, said to have fallen by %v from %v; H has %v", every, sweep, run.safeF, rep.decrease, f, now.objective())
+				t.Fatalf("every %d, sweep %d: the run holds objective %v, reported as a fall of %v from %v; H has %v", every, sweep, run.safeF, rep.decrease, f, now.objective())
 			}
 			f = run.safeF
 		}
@@ -83,20 +85,23 @@ func TestRoughSweeps(t *testing.T) {
 	}
 }
 
-// TestRoughPrecision: they need passes that may be of float32 or not, and checks that are not made after every sweep.
+// TestRoughPrecision: there are no rough sweeps with a fixed precision of the passes, nor if every sweep is
+// checked.
 func TestRoughPrecision(t *testing.T) {
 	for _, s := range []RowBlock{{Precision: Double}, {Precision: Single}, {CheckEvery: 1}} {
 		_, _, run := startRun(t, roughProblem(t), roughRank, s, Options{Start: Random{}, Threads: 1})
 		for range 12 {
 			if rep := run.sweep(never); rep.provisional {
-				t.Errorf("%+v: a provisional sweep", s)
+				t.Errorf("%+v: a sweep is provisional, want none", s)
 			}
 		}
 		run.release()
 	}
 }
 
-// TestRoughRises: H goes back to the last check when the objective has risen at the next, and has no rough sweeps any more when it has twice in a row; the steps stay as long as they may be.
+// TestRoughRises: if the objective has risen at a check after rough sweeps, H goes back to the last check.
+// After two such rises in a row there are no more rough sweeps. The largest step stays as it was; only a rise
+// without rough sweeps limits it to 1.
 func TestRoughRises(t *testing.T) {
 	_, _, run := startRun(t, roughProblem(t), roughRank, RowBlock{}, Options{Start: Random{}, Threads: 1})
 	defer run.release()
@@ -120,22 +125,23 @@ func TestRoughRises(t *testing.T) {
 		}
 		before, _ := check(low)
 		if slices.Equal(run.hv, before) != want.risen || run.rough.rose != want.rose || run.rough.never != want.never || run.MaxStep != 2 {
-			t.Errorf("check %d: H is what it was: %v; rose %v, never %v, steps up to %v", k, slices.Equal(run.hv, before), run.rough.rose, run.rough.never, run.MaxStep)
+			t.Errorf("check %d: H is that of the last check: %v; rose: %v, never: %v, steps up to %v", k, slices.Equal(run.hv, before), run.rough.rose, run.rough.never, run.MaxStep)
 		}
 	}
 	for range 2 * roughEvery {
 		if run.sweep(never).provisional {
-			t.Fatal("rough again")
+			t.Fatal("a sweep is provisional after two rises in a row")
 		}
 	}
 	run.safeF -= 10
 	run.beta = 0
 	if run.sweep(never); run.MaxStep != 1 {
-		t.Error("a rise without rough sweeps is not taken for one by cutting off")
+		t.Error("a rise without rough sweeps does not limit steps to 1")
 	}
 }
 
-// TestRoughSince: a rise after a check that rough sweeps have passed, or after one that has ended them, is not theirs.
+// TestRoughSince: a rise is not blamed on rough sweeps that came before the last check, whether H passed that
+// check or went back at it.
 func TestRoughSince(t *testing.T) {
 	rise := func(run *rowBlockRun) {
 		run.safeF -= 10
@@ -158,18 +164,18 @@ func TestRoughSince(t *testing.T) {
 		run.single = false
 		rise(run)
 		if run.MaxStep != 1 || run.rough.never || run.rough.rose {
-			t.Errorf("passed %v: steps up to %v, never %v, rose %v", passed, run.MaxStep, run.rough.never, run.rough.rose)
+			t.Errorf("H passed the last check: %v; steps up to %v, never: %v, rose: %v", passed, run.MaxStep, run.rough.never, run.rough.rose)
 		}
 		run.release()
 	}
 }
 
-// comparedRough compares every product of float32 with that of float64.
+// comparedRough compares every product in float32 with that in float64.
 type comparedRough struct {
 	matrix.RoughProduct
 	worst float64
-	after bool // whether one was after a joint step
-	joint int  // joint steps
+	after bool // whether one came after a joint step
+	joint int  // joint steps in float32
 	run   *rowBlockRun
 }
 
@@ -199,7 +205,8 @@ func (c *comparedRough) RoughStepAll(d *matrix.Dense, scratch []float64) (own, a
 	return own, along
 }
 
-// TestRoughFollows: rough products are of the H that joint steps, momentum, steps, single rows and a column that begins anew have left.
+// TestRoughFollows: products in float32 are of the H that joint steps, momentum, steps of blocks, single rows
+// and a column that begins anew have left.
 func TestRoughFollows(t *testing.T) {
 	a, _ := instance.LowRank(roughRows, roughRank, 1)
 	_, _, run := startRun(t, mustDense(t, a), roughRank, RowBlock{}, Options{Start: Random{}, Threads: 1})
@@ -216,21 +223,22 @@ func TestRoughFollows(t *testing.T) {
 			run.safeF = math.Inf(1)
 		}
 		if sweep%7 == 0 {
-			for b := range run.still { // blocks that do not move are taken apart
+			for b := range run.still { // blocks that do not move have their rows moved one at a time
 				run.still[b] = run.sweeps
 			}
 		}
 		run.sweep(never)
 	}
 	if !c.after || c.joint == 0 {
-		t.Errorf("no rough sweep with a joint step (%t), or one of float64 (%d): this shows nothing", c.after, c.joint)
+		t.Errorf("products in float32 after a joint step: %t, joint steps in float32: %d: this shows nothing", c.after, c.joint)
 	}
 	if c.worst == 0 || c.worst > 1e-6 {
-		t.Errorf("products of float32 are off by %.2g of ‖A‖", c.worst)
+		t.Errorf("products in float32 are off by %.2g of ‖A‖, want more than 0 and at most 1e-6", c.worst)
 	}
 }
 
-// TestRoughStarts: columns whose squares float32 cannot hold have no rough sweep, nor has one in which rows move alone.
+// TestRoughStarts: a sweep is not rough if some column has a squared norm that is too small or too large for
+// float32 or is not a number, or if rows move alone. A column of zeros is no obstacle.
 func TestRoughStarts(t *testing.T) {
 	_, _, run := startRun(t, roughProblem(t), roughRank, RowBlock{}, Options{Start: Random{}, Threads: 1})
 	defer run.release()
@@ -244,11 +252,11 @@ func TestRoughStarts(t *testing.T) {
 		old := run.gram[run.pitch+1]
 		run.gram[run.pitch+1] = v
 		if run.mayBeRough() {
-			t.Errorf("rough with a column of square %v", v)
+			t.Errorf("rough with a column of squared norm %v", v)
 		}
 		run.gram[run.pitch+1] = 0
 		if !run.mayBeRough() {
-			t.Error("a column of zeros stops it")
+			t.Error("not rough with a column of zeros")
 		}
 		run.gram[run.pitch+1] = old
 	}
@@ -258,7 +266,8 @@ func TestRoughStarts(t *testing.T) {
 	}
 }
 
-// TestRoughEnds: however many sweeps a run has, its answer is no worse than the last check, and its error that of its H; and a sweep that is cut short leaves a whole one.
+// TestRoughEnds: however many sweeps a run has, its answer is no worse than the last check before its end. A
+// sweep that is cut short leaves H as it was before.
 func TestRoughEnds(t *testing.T) {
 	a := roughProblem(t)
 	for sweeps := range 25 {
@@ -270,7 +279,7 @@ func TestRoughEnds(t *testing.T) {
 			}
 		}
 		if res.Sweeps != sweeps+1 || res.RelErr > last+res.ErrFloor {
-			t.Errorf("%d sweeps: error %v, before %v", res.Sweeps, res.RelErr, last)
+			t.Errorf("%d sweeps: relative error %v, at the last check %v", res.Sweeps, res.RelErr, last)
 		}
 	}
 	p, _, run := startRun(t, a, roughRank, RowBlock{}, Options{Start: Random{}, Threads: 1})
@@ -280,15 +289,16 @@ func TestRoughEnds(t *testing.T) {
 	whole, calls := slices.Clone(run.hv), 0
 	rep := run.sweep(func() bool { calls++; return calls == 2 })
 	if !rep.cut || run.rough.now || !slices.Equal(run.hv, whole) {
-		t.Errorf("cut short: %v, still rough: %v, H as it was: %v", rep.cut, run.rough.now, slices.Equal(run.hv, whole))
+		t.Errorf("cut: %v, still rough: %v, H as it was: %v", rep.cut, run.rough.now, slices.Equal(run.hv, whole))
 	}
 	before := run.safeF
 	if now := p.measure(run.end()); now.objective() > before+run.noise() {
-		t.Errorf("objective %v in the end, %v at the last check", now.objective(), before)
+		t.Errorf("the run ends at objective %v, at the last check it was %v", now.objective(), before)
 	}
 }
 
-// TestRoughMinimum: rough sweeps lead to a minimum as others do, to the last digits.
+// TestRoughMinimum: runs with rough sweeps converge to a minimum as others do, down to a KKT residual of
+// 1e-9.
 func TestRoughMinimum(t *testing.T) {
 	for seed := range uint64(3) {
 		res := factorize(t, roughProblem(t), roughRank, Options{Solver: RowBlock{}, Start: Random{}, Seed: seed, Stop: Stop{Sweeps: 3000, KKT: 1e-9}})
@@ -298,7 +308,8 @@ func TestRoughMinimum(t *testing.T) {
 	}
 }
 
-// TestRoughRelChange: a fall over several sweeps is held against as many times what one may have.
+// TestRoughRelChange: a fall over several sweeps is compared with as many times what Stop.RelChange allows
+// for one.
 func TestRoughRelChange(t *testing.T) {
 	const change = 2e-4
 	res := factorize(t, roughProblem(t), roughRank, Options{Solver: RowBlock{}, Start: Random{}, Trace: true, Stop: Stop{KKT: -1, RelChange: change}})
@@ -309,7 +320,7 @@ func TestRoughRelChange(t *testing.T) {
 		now, before := res.Trace[k], res.Trace[k-1]
 		f, last := now.RelErr*now.RelErr, before.RelErr*before.RelErr
 		if small, end := last-f <= change*last*float64(now.Sweep-before.Sweep), k == len(res.Trace)-1; small != end {
-			t.Errorf("from sweep %d to %d the objective falls by %.3g of itself; the last: %v", before.Sweep, now.Sweep, 1-f/last, end)
+			t.Errorf("from sweep %d to %d the objective falls by %.3g of itself; at the end of the run: %v", before.Sweep, now.Sweep, 1-f/last, end)
 		}
 	}
 }

@@ -15,7 +15,8 @@ type (
 	mySolver struct{ symnmf.Solver }
 )
 
-// TestSealed: a type of the caller's with a method or a start in it, which would get around what is checked of that, is none.
+// TestSealed: Factorize refuses a type of the caller that embeds a Solver or a Start, since it would evade
+// the checks of the one inside.
 func TestSealed(t *testing.T) {
 	a, err := matrix.FromDense(matrix.NewDense(2, 2, []float64{2, 1, 1, 2}), 0)
 	if err != nil {

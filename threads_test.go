@@ -23,8 +23,8 @@ type testForm struct {
 	a    matrix.Operator
 }
 
-// operatorForms returns one matrix or more of every kind of operator, n×n, each with a positive diagonal, made with so many
-// workers: unrelated matrices, and views on them.
+// operatorForms returns at least one n×n matrix of every kind of operator, and a normalized view of each. The
+// matrices are unrelated, have positive diagonals, and are made with the given number of workers.
 func operatorForms(t testing.TB, n, workers int) []testForm {
 	t.Helper()
 	var list []testForm
@@ -50,7 +50,7 @@ func operatorForms(t testing.TB, n, workers int) []testForm {
 	sym("sparse without values")(matrix.FromCSR(looped(t, graph), 0))
 	add("sparse points")(matrix.Gram(instance.Text(n, n, 20, 1), matrix.Rows, workers))
 	add("sparse points, few features")(matrix.Gram(instance.Text(n, 90, 20, 1), matrix.Rows, workers))
-	add("dense points")(matrix.Gram(instance.Start(n, min(150, n-1), 1), matrix.Rows, workers)) // as many features as a block has rows
+	add("dense points")(matrix.Gram(instance.Start(n, min(150, n-1), 1), matrix.Rows, workers)) // at most as many features as a block has rows
 	add("dense points, few features")(matrix.Gram(instance.Start(70, n, 1), matrix.Columns, workers))
 	low, err := matrix.NewLowRank(instance.Start(n, 80, 1), signs(80), workers)
 	add("low rank with signs")(low, err)
@@ -60,7 +60,8 @@ func operatorForms(t testing.TB, n, workers int) []testForm {
 	return list
 }
 
-// signs returns weights of which the last fifth are negative and small, so that with uniform factors no entry is.
+// signs returns weights of which the last fifth are negative, but so small that no entry of a matrix with
+// uniform factors becomes negative.
 func signs(k int) []float64 {
 	l := make([]float64, k)
 	for i := range l {
@@ -72,7 +73,7 @@ func signs(k int) []float64 {
 	return l
 }
 
-// looped returns c with ones on its diagonal; without values if c has none.
+// looped returns c with ones on its diagonal, and without values if c has none.
 func looped(t testing.TB, c *matrix.CSR) *matrix.CSR {
 	t.Helper()
 	n, _ := c.Dims()
@@ -111,9 +112,9 @@ func looped(t testing.TB, c *matrix.CSR) *matrix.CSR {
 	return m
 }
 
-// TestThreads: H has one hash for any number of threads, and of processors, also where the operator was made by as many
-// workers: every kind of operator, enough rows for several blocks, groups and parts of every sum, and enough sweeps for
-// momentum.
+// TestThreads: H has the same hash for any number of threads and processors, also if the operator was made by
+// as many workers. Every kind of operator is tried, with enough rows for several blocks, groups and parts of
+// every sum, and enough sweeps for momentum.
 func TestThreads(t *testing.T) {
 	n, counts := 450, []int{1, 2, 3, 8}
 	if testing.Short() {
@@ -171,9 +172,9 @@ func TestThreads(t *testing.T) {
 			hashes[want] = true
 		}
 		if len(hashes) != len(tries) {
-			t.Errorf("%s: %d answers in %d tries", form.name, len(hashes), len(tries))
+			t.Errorf("%s: %d different H from %d different calls", form.name, len(hashes), len(tries))
 		}
-		for _, s := range []Solver{MBI{}, Residual{}} { // slow, and their sweeps have little to share
+		for _, s := range []Solver{MBI{}, Residual{}} { // they are slow, and their sweeps have little to share
 			if _, dense := form.a.(*matrix.SymDense); s == (Residual{}) && !dense || testing.Short() {
 				continue
 			}
@@ -189,8 +190,10 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestThreadsSpans is the same for a sparse A of so many entries that its products go by spans of columns (decision 0012), with a diagonal that few rows have,
-// counted and ignored; and for one of long rows that do not, whose H is of float32 for a while (decision 0013), as that of the first is where its diagonal counts.
+// TestThreadsSpans: the same holds for a sparse A with so many entries that its products go by spans of
+// columns (decision 0012), with a diagonal that few rows have, counted or ignored. It holds for an A of long
+// rows whose products do not, too, and while H is in float32 (decision 0013), as it is for the latter and, if
+// the diagonal counts, for the former.
 func TestThreadsSpans(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
 	for _, tc := range []struct {
@@ -211,12 +214,13 @@ func TestThreadsSpans(t *testing.T) {
 			hashes[instance.Hash(factorize(t, a, tc.r, opt).H)] = true
 		}
 		if len(hashes) != 1 {
-			t.Errorf("%s: %d answers", tc.name, len(hashes))
+			t.Errorf("%s: %d different H, want one", tc.name, len(hashes))
 		}
 	}
 }
 
-// sparseMatrix returns a symmetric matrix with that part of its entries, and some on the diagonal.
+// sparseMatrix returns a symmetric n×n matrix of which the given part of the entries off the diagonal is
+// stored, and one in 64 on it.
 func sparseMatrix(t testing.TB, n int, density float64) *matrix.CSR {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(19, 19))
@@ -245,19 +249,21 @@ func sparseMatrix(t testing.TB, n int, density float64) *matrix.CSR {
 	return m
 }
 
-// hashOn returns the hash of what f makes on so many processors.
+// hashOn returns the hash of what f makes with the given number of processors.
 func hashOn(processors int, f func() *matrix.Dense) string {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	return instance.Hash(f())
 }
 
-// pathBound is how far apart the relative errors of converged runs may be that took different instructions, where the minimum
-// is the same. Near a minimum the error differs from the least by about the square of the KKT residual, here 1e-9, and what is
-// left is rounding: of the error itself, ErrFloor² over twice the error, below 1e-11 from an error of 0.4 % on.
+// pathBound is how far apart the relative errors of converged runs may be that used different instructions,
+// if the minimum is the same. Near a minimum the error exceeds the least by about the square of the KKT
+// residual, here 1e-9. What is left is rounding: of the error itself, ErrFloor² over twice the error, which
+// is below 1e-11 from an error of 0.4 % on.
 const pathBound = 1e-11
 
-// TestPaths: with AVX-512, AVX2 and no vectors at all a run ends at the same minimum, with relative errors pathBound apart at
-// most. AVX2 is had from a process of its own, to which the processor is said to have nothing wider.
+// TestPaths: with AVX-512, with AVX2 and without vectors a run ends at the same minimum, with relative errors
+// at most pathBound apart. AVX2 runs in a process of its own, which is told that the processor has nothing
+// wider.
 func TestPaths(t *testing.T) {
 	const child = "SYMNMF_TEST_CHILD"
 	errs := func() (list []float64) {
@@ -321,12 +327,13 @@ type pathProblem struct {
 	r    int
 }
 
-// pathProblems returns problems with one good minimum near a planted factor, 5 columns and noise: dense, sparse, points.
+// pathProblems returns problems with one good minimum near a planted factor with noise, of 5 columns, or of
+// 16 where sweeps are to be rough: dense, sparse and points.
 func pathProblems(t testing.TB) []pathProblem {
 	t.Helper()
 	const n, r = 120, 5
 	d, b, noise := plantedDense(n, r)
-	s := matrix.NewDense(n, n, nil) // a third of it
+	s := matrix.NewDense(n, n, nil) // a third of d
 	for i := range n {
 		for l := range n {
 			if i%r == l%r || (i+l)%7 == 0 {
@@ -352,7 +359,8 @@ func pathProblems(t testing.TB) []pathProblem {
 	return []pathProblem{{"dense", mustDense(t, d), r}, {"dense with rough sweeps", mustDense(t, large), 16}, {"sparse", mustCSR(t, sparseOf(t, s)), r}, {"points", points, r}}
 }
 
-// plantedDense returns BBᵀ and noise, for a B whose rows have one large entry each, so that the columns are told apart.
+// plantedDense returns BBᵀ plus noise, for a B whose rows have one large entry each, so that its columns are
+// easily told apart.
 func plantedDense(n, r int) (a, b, noise *matrix.Dense) {
 	_, b = instance.LowRank(n, r, 4)
 	for i := range n {
@@ -372,8 +380,10 @@ func plantedDense(n, r int) (a, b, noise *matrix.Dense) {
 	return a, b, noise
 }
 
-// TestHubs: a graph of short rows with a few long ones, whose products are summed in another order, in a block of so many groups that a few
-// threads compute their products group by group and many threads do not. Passes of float64, since float32 hides the last bits of a product.
+// TestHubs: H has the same bits for any number of threads on a graph of short rows with a few long ones,
+// whose products are summed in another order. A block has so many groups that a few threads compute their
+// products group by group and many threads do not. Passes are in float64, since float32 hides the last bits
+// of a product.
 func TestHubs(t *testing.T) {
 	const n, block = 512, 512
 	rows := make([][]int32, n)
@@ -409,13 +419,14 @@ func TestHubs(t *testing.T) {
 			if h := res.H.Data(); first == nil {
 				first = h
 			} else if !slices.Equal(h, first) {
-				t.Errorf("%s: %d threads give other bits than one", f.name, threads)
+				t.Errorf("%s: H differs between %d threads and one", f.name, threads)
 			}
 		}
 	}
 }
 
-// TestThreadsPrecision: columns of H that pad it stay zeros when a run turns to double precision, whatever the number of threads.
+// TestThreadsPrecision: when a run changes to double precision, the columns that pad H stay zero, so that H
+// is the same for any number of threads.
 func TestThreadsPrecision(t *testing.T) {
 	const n, m, r, seed = 226, 4, 110, 1
 	g := rand.New(rand.NewPCG(seed, 0))

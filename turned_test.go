@@ -17,7 +17,7 @@ import (
 	"symnmf/matrix"
 )
 
-// apart returns the largest difference of two matrices.
+// apart returns the largest absolute difference between entries of x and y.
 func apart(x, y []float64) (most float64) {
 	for k := range x {
 		most = max(most, math.Abs(x[k]-y[k]))
@@ -25,7 +25,8 @@ func apart(x, y []float64) (most float64) {
 	return most
 }
 
-// TestPolar: rows are orthonormal and the matrix is that of the singular value decomposition, of fewer rows than columns, too, and of what is singular, or nearly; a run that has to end gets none.
+// TestPolar: the matrix found has orthonormal rows and is that of the singular value decomposition, also with
+// fewer rows than columns, and for a matrix that is singular or nearly so. A run that has to end gets none.
 func TestPolar(t *testing.T) {
 	rng := rand.New(rand.NewPCG(39, 1))
 	for _, shape := range [][2]int{{1, 1}, {2, 2}, {7, 7}, {16, 16}, {61, 61}, {1, 5}, {3, 4}, {9, 40}} {
@@ -34,11 +35,11 @@ func TestPolar(t *testing.T) {
 		for i := range m {
 			m[i] = rng.Float64() - 0.4
 		}
-		asked := 0 // once an iteration
+		asked := 0 // calls of stop, one an iteration
 		nearest := func(m []float64) []float64 {
 			q := make([]float64, k*r)
 			if !newPolar(k, r, 0, func() bool { asked++; return false }).nearest(q, m) {
-				t.Fatal("it has to end")
+				t.Fatal("nearest ends early without being stopped")
 			}
 			for i := range k {
 				for j := range k {
@@ -53,7 +54,7 @@ func TestPolar(t *testing.T) {
 			}
 			return q
 		}
-		steep := slices.Clone(m) // rows of very unlike sizes
+		steep := slices.Clone(m) // rows of very different sizes
 		for i := range k {
 			for j := range r {
 				steep[i*r+j] *= math.Pow(10, -4*float64(i)/float64(k))
@@ -62,13 +63,13 @@ func TestPolar(t *testing.T) {
 		for name, m := range map[string][]float64{"any": m, "steep": steep} {
 			asked = 0
 			if d := apart(nearest(m), rotation(m, k, r)); !(d <= 1e-5) {
-				t.Errorf("%s, %d×%d: %v from that of the singular value decomposition", name, k, r, d)
+				t.Errorf("%s, %d×%d: %v apart from that of the singular value decomposition", name, k, r, d)
 			}
 			if asked > 14 {
-				t.Errorf("%s, %d×%d: %d iterations", name, k, r, asked)
+				t.Errorf("%s, %d×%d: %d iterations, want at most 14", name, k, r, asked)
 			}
 		}
-		clear(m[:r]) // any unit vector apart from the others will do there
+		clear(m[:r]) // there, any unit vector orthogonal to the others will do
 		if got, want := kernel.Dot(nearest(m), m), kernel.Dot(rotation(m, k, r), m); !(math.Abs(got-want) <= 1e-12*math.Abs(want)) {
 			t.Errorf("singular, %d×%d: ⟨Q, M⟩ = %v, want %v", k, r, got, want)
 		}
@@ -76,13 +77,14 @@ func TestPolar(t *testing.T) {
 			asked := 0
 			stop := func() bool { asked++; return asked > looks }
 			if newPolar(k, r, 0, stop).nearest(make([]float64, k*r), steep) && (asked > looks || looks == 0) {
-				t.Errorf("%d×%d: stopped when asked for the %d-th time, it goes on", k, r, looks+1)
+				t.Errorf("%d×%d: nearest goes on after call %d of stop returned true", k, r, looks+1)
 			}
 		}
 	}
 }
 
-// TestPolarLeast: whatever is said about the least singular value the factor is right, and what is near takes the fewest iterations.
+// TestPolarLeast: whatever estimate of the least singular value is given, the factor is right. An estimate
+// near the true value takes the fewest iterations.
 func TestPolarLeast(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 1))
 	const k = 20
@@ -103,18 +105,18 @@ func TestPolarLeast(t *testing.T) {
 			kernel.Scale(m, size)
 			asked, q := 0, make([]float64, k*k)
 			if !newPolar(k, k, c.least, func() bool { asked++; return false }).nearest(q, m) {
-				t.Fatal("it has to end")
+				t.Fatal("nearest ends early without being stopped")
 			}
-			if d := apart(q, want); !(d <= 1e-6) || asked > c.most || asked < 4 { // fewer, and it is that of the singular value decomposition
-				t.Errorf("a least value of 1e-4, times %g, said to be %g: %v apart after %d iterations, want 4 to %d", size, c.least, d, asked, c.most)
+			if d := apart(q, want); !(d <= 1e-6) || asked > c.most || asked < 4 { // with fewer, it would be the singular value decomposition
+				t.Errorf("matrix with a least value of 1e-4, scaled by %g, estimate %g: %v apart after %d iterations, want 4 to %d", size, c.least, d, asked, c.most)
 			}
 		}
 	}
 	if least := (&roots{values: []float64{8, 4, 2}}).leastTurned(); least != 1.0/16 {
-		t.Errorf("of values from 8 to 2 the least is %v, want a quarter of their ratio", least)
+		t.Errorf("leastTurned of values from 8 to 2 is %v, want a quarter of their ratio", least)
 	}
 	if least := (&roots{}).leastTurned(); least != 1 {
-		t.Errorf("of no values the least is %v", least)
+		t.Errorf("leastTurned of no values is %v, want 1", least)
 	}
 }
 
@@ -126,7 +128,8 @@ func normals(rng *rand.Rand, n int) []float64 {
 	return x
 }
 
-// TestHalleyWeights: σ·(a + bσ²)/(1 + cσ²) takes [least, 1] to the narrowest interval that ends with 1: it comes to both ends of it twice, first at least and last at 1.
+// TestHalleyWeights: σ·(a + bσ²)/(1 + cσ²) maps [least, 1] onto the narrowest interval that ends at 1. It
+// reaches either end of that twice, starting with the lower one at σ = least and finishing with 1 at σ = 1.
 func TestHalleyWeights(t *testing.T) {
 	const points = 100000
 	for _, least := range []float64{0.9, 0.3, 1e-2, 1e-5} {
@@ -145,7 +148,7 @@ func TestHalleyWeights(t *testing.T) {
 		turns = append(turns, values[points])
 		want := []float64{values[0], 1, values[0], 1}
 		if len(turns) != len(want) || apart(turns, want) > 1e-6 {
-			t.Errorf("from %g: it turns at %v, want %v", least, turns, want)
+			t.Errorf("least = %g: extreme values %v, want %v", least, turns, want)
 		}
 	}
 	if a, b, c := halleyWeights(1); a != 3 || b != 1 || c != 3 {
@@ -153,6 +156,9 @@ func TestHalleyWeights(t *testing.T) {
 	}
 }
 
+// TestFirstTurn: turns begin with I for the first run on a graph. Other runs, fewer columns of B than r and
+// dense data begin with a random matrix, whose rows have length 1. Its first row is the same number r times,
+// its other entries have mean 0, and it is a function of seed and run.
 func TestFirstTurn(t *testing.T) {
 	graph, _ := instance.PlantedGraph(300, 5, 0.3, 0.02, 1)
 	p, dense := mustProblem(t, mustCSR(t, graph), 4), mustProblem(t, lowRank(t, 30, 4), 4)
@@ -174,7 +180,7 @@ func TestFirstTurn(t *testing.T) {
 		p.seed = seed
 		return p.randomTurn(k, run)
 	}
-	mean := 0.0 // of first columns, which may point anywhere but in the first row, whose numbers are alike
+	mean := 0.0 // of first columns, except for the first row, all of whose numbers are equal
 	for run := range 200 {
 		q := random(7, 4, run)
 		for i := 1; i < 4; i++ {
@@ -187,17 +193,18 @@ func TestFirstTurn(t *testing.T) {
 		}
 	}
 	if !(math.Abs(mean) <= 0.1) || slices.Equal(random(1, 4, 0), random(2, 4, 0)) {
-		t.Errorf("random ones: the mean of entries is %v, and seeds may make no difference", mean)
+		t.Errorf("random matrices: the mean of entries is %v, want about 0, or seeds make no difference", mean)
 	}
 	if one, other := random(1, 3, 0), random(1, 3, 1); slices.Equal(one, other) || !slices.Equal(one, random(1, 3, 0)) {
-		t.Error("a random one is no function of seed and run, or the same for all")
+		t.Error("a random matrix is no function of seed and run, or the same for all runs")
 	}
 	p.stop = func() bool { return true }
 	if q := random(1, 4, 0); !kernel.Nonzero(q) {
-		t.Error("where there is no time it is zero")
+		t.Error("the matrix is zero if the run has to end")
 	}
 }
 
+// TestLargest: the k-th largest of n numbers is that found by sorting, with many equal numbers and with few.
 func TestLargest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(39, 2))
 	for n := 1; n < 40; n++ {
@@ -217,7 +224,7 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// TestSample: the rows are the longest, in their order.
+// TestSample: the rows of the sample are the longest ones, in their order.
 func TestSample(t *testing.T) {
 	p := &problem{n: 300, r: 2, workers: 2}
 	b := matrix.NewDense(300, 2, nil)
@@ -241,15 +248,15 @@ func TestSample(t *testing.T) {
 	}
 	for i := range 300 {
 		if x, y := b.At(i, 0), b.At(i, 1); !chosen[i] && x*x+y*y > least {
-			t.Errorf("row %d is longer than one that was chosen", i)
+			t.Errorf("row %d is not in the sample, but longer than a row that is", i)
 		}
 	}
 	if all := p.sample(b, 300); !slices.Equal(all, b.Data()) {
-		t.Error("not all rows where all are wanted")
+		t.Error("a sample of all rows is not B")
 	}
 }
 
-// TestSampleEqual: of rows that are equally long some everywhere are taken.
+// TestSampleEqual: of rows that are equally long, some are taken everywhere.
 func TestSampleEqual(t *testing.T) {
 	p := &problem{n: 100, r: 2, workers: 1}
 	b := matrix.NewDense(100, 2, nil)
@@ -261,7 +268,7 @@ func TestSampleEqual(t *testing.T) {
 		t.Errorf("%d numbers, want 22", len(got))
 	}
 	b.Set(7, 0, 0)
-	for i := range 100 { // the second half is told apart by its column
+	for i := range 100 { // rows of the second half have their entry in the other column
 		b.Set(i, 0, 0)
 		b.Set(i, 1, 0)
 		b.Set(i, i/50, 1)
@@ -272,11 +279,13 @@ func TestSampleEqual(t *testing.T) {
 		first += got[k]
 	}
 	if len(got) != 20 || first != 5 {
-		t.Errorf("%d rows, %v of the first half, want 10 and 5", len(got)/2, first)
+		t.Errorf("%d rows, %v of them in the first half, want 10 and 5", len(got)/2, first)
 	}
 }
 
-// TestRoots: columns are as long as the roots of the eigenvalues, most of each is positive, together they are as near to A as a matrix of their rank gets, and all runs share them; of a low rank in place of A they are its own.
+// TestRoots: columns are as long as the roots of the eigenvalues, and most of each is positive. The part of B
+// that may stay negative is a quarter of the least relative error of a matrix of their rank. All runs share
+// the roots. A low rank in place of A has them, too.
 func TestRoots(t *testing.T) {
 	graph, _ := instance.PlantedGraph(300, 5, 0.3, 0.02, 1)
 	points, err := matrix.Gram(instance.Start(400, 20, 1), matrix.Rows, 1)
@@ -294,7 +303,7 @@ func TestRoots(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", name, got, err)
 		}
 		if (p.compressed(0) != p) != (name == "compressed") {
-			t.Errorf("%s: there is a low rank: %v", name, p.compressed(0) != p)
+			t.Errorf("%s: A has a low rank in its place: %v", name, p.compressed(0) != p)
 		}
 		top, err := p.leading()
 		if err != nil {
@@ -312,22 +321,22 @@ func TestRoots(t *testing.T) {
 			want := top.values[j]
 			left -= want * want
 			if !(math.Abs(sq-want) <= 0.02*want) || !(math.Abs(got.values[j]-sq) <= 1e-6*sq) || positive < sq/2 {
-				t.Errorf("%s: column %d has ‖·‖² = %v, %v of it positive, the eigenvalue is %v, or %v", name, j, sq, positive, want, got.values[j])
+				t.Errorf("%s: column %d has ‖·‖² = %v, %v of it positive; the eigenvalue is %v, of roots %v", name, j, sq, positive, want, got.values[j])
 			}
 		}
 		if want := 0.25 * math.Sqrt(left) / p.norm; !(math.Abs(got.enough-want) <= 0.02*want) {
-			t.Errorf("%s: %v of B may be negative, want %v", name, got.enough, want)
+			t.Errorf("%s: a part of %v of B may stay negative, want %v", name, got.enough, want)
 		}
 		if again, _ := p.roots(); again != got {
-			t.Errorf("%s: found twice", name)
+			t.Errorf("%s: the roots were computed twice", name)
 		}
 	}
 }
 
-// TestRootsOfFewValues: B has no columns for eigenvalues that are not positive.
+// TestRootsOfFewValues: B has columns only for positive eigenvalues.
 func TestRootsOfFewValues(t *testing.T) {
 	d := matrix.NewDense(60, 60, nil)
-	for i := range 20 { // complete between 20 items and 40: √800, its negative, and zeros
+	for i := range 20 { // complete between 20 items and 40: the eigenvalues are ±√800 and zeros
 		for j := 20; j < 60; j++ {
 			d.Set(i, j, 1)
 			d.Set(j, i, 1)
@@ -339,7 +348,7 @@ func TestRootsOfFewValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, k := got.b.Dims(); n != 60 || k != 1 || len(got.values) != 1 {
-		t.Fatalf("B is %d×%d, of the values %v", n, k, got.values)
+		t.Fatalf("B is %d×%d for the values %v, want 60×1", n, k, got.values)
 	}
 	for i := range 60 {
 		want := math.Sqrt(got.values[0] / 80)
@@ -352,7 +361,8 @@ func TestRootsOfFewValues(t *testing.T) {
 	}
 }
 
-// TestFillColumns: columns of zeros get the length of the shortest of the others, by seed and run; where all are zero, some.
+// TestFillColumns: columns of zeros get about the length of the shortest other column, or about 1 if all are
+// zero. They depend on the run.
 func TestFillColumns(t *testing.T) {
 	p := &problem{n: 4000, r: 3, workers: 2}
 	length := func(h *matrix.Dense, j int) (sum float64) {
@@ -370,23 +380,24 @@ func TestFillColumns(t *testing.T) {
 	}
 	h := fill(0)
 	if l := length(h, 1); !(math.Abs(l-4) <= 0.2) || length(h, 0) != 4 || length(h, 2) != 9 || slices.Min(h.Data()) < 0 {
-		t.Errorf("lengths² %v, %v, %v, want 4, about 4, 9", length(h, 0), l, length(h, 2))
+		t.Errorf("squared lengths %v, %v, %v, want 4, about 4, 9, or an entry is negative", length(h, 0), l, length(h, 2))
 	}
 	if other := fill(1); slices.Equal(h.Data(), other.Data()) {
-		t.Error("every run has the same")
+		t.Error("two runs get the same columns")
 	}
 	h = matrix.NewDense(p.n, p.r, nil)
 	if p.fillColumns(h, 0); !(math.Abs(length(h, 2)-1) <= 0.1) {
-		t.Errorf("of zeros: length² %v, want about 1", length(h, 2))
+		t.Errorf("all columns zero: squared length %v, want about 1", length(h, 2))
 	}
 }
 
-// TestTurned: the turns are those of the definition, and lead lower than as many of TSVD.
+// TestTurned: the turns are those of their definition, for any number of workers. They leave less than nine
+// tenths of the squared negative part of B·Q that 40 turns of TSVD leave.
 func TestTurned(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	p, h := goldenProblem(t, g, g.forms(t)["dense"])
 	s := TSVD{}.start(p, h, 0).(*tsvdRun)
-	if !s.turn() { // to where it begins
+	if !s.turn() { // to its first point
 		t.Fatal(p.notes)
 	}
 	n, r, b := p.n, p.r, s.b
@@ -430,7 +441,7 @@ func TestTurned(t *testing.T) {
 		p.workers = workers
 		q, _ := p.turnFrom(b.Data(), first, 0, 0)
 		if d := apart(q, want); !(d <= 1e-5) {
-			t.Errorf("%d workers: Q is %v from that of the definition", workers, d)
+			t.Errorf("%d workers: Q is %v apart from that of the definition", workers, d)
 		}
 	}
 	for range 40 {
@@ -439,11 +450,11 @@ func TestTurned(t *testing.T) {
 		}
 	}
 	if plain := cut(s.q); !(cut(want) < 0.9*plain) {
-		t.Errorf("what is negative is %v, after as many turns of TSVD %v", cut(want), plain)
+		t.Errorf("the squared negative part is %v, after 40 turns of TSVD %v", cut(want), plain)
 	}
 }
 
-// TestTurnsStop: whenever a run has to end Q has orthonormal rows, and no turn begins after it.
+// TestTurnsStop: whenever a run has to end, Q has orthonormal rows, and no turn begins after that.
 func TestTurnsStop(t *testing.T) {
 	p := mustProblem(t, lowRank(t, 60, 5), 4)
 	top, err := p.roots()
@@ -456,7 +467,7 @@ func TestTurnsStop(t *testing.T) {
 		p.stop = func() bool { asked++; return asked > looks }
 		q, turns := p.turnFrom(top.b.Data(), first, 0, 0)
 		if asked > looks+1 || looks == 0 && turns > 0 {
-			t.Errorf("stopped when asked for the %d-th time: asked %d times, %d turns", looks+1, asked, turns)
+			t.Errorf("stop returns true from call %d on: it was called %d times, with %d turns", looks+1, asked, turns)
 		}
 		for i := range 4 {
 			for j := range 4 {
@@ -465,22 +476,22 @@ func TestTurnsStop(t *testing.T) {
 					d--
 				}
 				if !(math.Abs(d) <= 1e-6) {
-					t.Fatalf("stopped when asked for the %d-th time: (QQᵀ)[%d,%d] is off by %v", looks+1, i, j, d)
+					t.Fatalf("stop returns true from call %d on: (QQᵀ)[%d,%d] is off by %v", looks+1, i, j, d)
 				}
 			}
 		}
 	}
 }
 
-// TestTurnsEnd: where little enough is negative, and where that falls no more.
+// TestTurnsEnd: turns end where little enough is negative, or where that hardly falls any more.
 func TestTurnsEnd(t *testing.T) {
 	turns := func(b []float64, enough float64) int {
 		p := &problem{n: len(b) / 2, r: 2, workers: 1}
 		_, made := p.turnFrom(b, identity(2), 0, enough)
 		return made
 	}
-	var even, half []float64 // a circle is the same however it is turned; so is not half of one
-	const points = 200       // more than go into one product
+	var even, half []float64 // a circle is the same however it is turned, unlike half of one
+	const points = 200       // more than one product takes
 	for i := range points {
 		y, x := math.Sincos(float64(i) / points * 2 * math.Pi)
 		even = append(even, x, y)
@@ -491,17 +502,19 @@ func TestTurnsEnd(t *testing.T) {
 		t.Errorf("%d turns of a circle, want 10", got)
 	}
 	if near, far := turns(even, 0.72), turns(even, 0.69); near != 1 || far != 10 { // half of the squares are negative
-		t.Errorf("%d and %d turns where 0.72 and 0.69 may be negative, want 1 and 10", near, far)
+		t.Errorf("%d and %d turns if parts of 0.72 and 0.69 may be negative, want 1 and 10", near, far)
 	}
 	if got := turns([]float64{1, 0, 0, 2, 1, 1}, 0); got != 1 {
-		t.Errorf("%d turns of what is positive, want 1", got)
+		t.Errorf("%d turns of positive rows, want 1", got)
 	}
 	if got := turns(half, 0); got <= 1 || got > 40 {
-		t.Errorf("%d turns of half a circle", got)
+		t.Errorf("%d turns of half a circle, want 2 to 40", got)
 	}
 }
 
-// TestTSVDStart: it has no negative entries, is its own best multiple, is nearer than SVDStart and Random, and differs from run to run; of fewer than r positive eigenvalues no column is zero.
+// TestTSVDStart: the start has no negative entries, is its own best multiple, begins at a lower error than
+// SVDStart and Random, and differs from run to run. If A has fewer than r positive eigenvalues, no column is
+// zero.
 func TestTSVDStart(t *testing.T) {
 	graph, _ := instance.PlantedGraph(300, 5, 0.3, 0.02, 1)
 	a := mustCSR(t, graph)
@@ -511,10 +524,10 @@ func TestTSVDStart(t *testing.T) {
 	}
 	tsvd := first(TSVDStart{}, 0)
 	if svd, random := first(SVDStart{}, 0), first(Random{}, 0); !(tsvd < svd) || !(tsvd < random) {
-		t.Errorf("it begins at %v, svd at %v, random at %v", tsvd, svd, random)
+		t.Errorf("the relative error begins at %v, with svd at %v, with random at %v", tsvd, svd, random)
 	}
 	if exact := factorize(t, a, 5, Options{Solver: TSVD{}, Stop: Stop{Sweeps: mostTurns}}).RelErr; !(math.Abs(tsvd-exact) <= 0.005) {
-		t.Errorf("it begins at %v, where %d turns of all rows of exact eigenvectors lead to %v", tsvd, mostTurns, exact)
+		t.Errorf("the relative error begins at %v; %d turns of all rows of the exact eigenvectors lead to %v", tsvd, mostTurns, exact)
 	}
 	p := mustProblem(t, a, 5)
 	var last []float64
@@ -528,10 +541,10 @@ func TestTSVDStart(t *testing.T) {
 		}
 		ah, hhSq, _ := p.alongRay(h, nil)
 		if !(math.Abs(ah/hhSq-1) <= 1e-12) {
-			t.Errorf("run %d: √%v times it is better", run, ah/hhSq)
+			t.Errorf("run %d: the start times √%v is better", run, ah/hhSq)
 		}
 		if slices.Equal(h.Data(), last) {
-			t.Errorf("run %d is that before", run)
+			t.Errorf("run %d has the start of the one before", run)
 		}
 		last = h.Data()
 	}
@@ -541,7 +554,7 @@ func TestTSVDStart(t *testing.T) {
 	}{"a star": {star(t, 30), 4}, "more columns than items": {lowRank(t, 6, 2), 9}, "of low rank": {lowRank(t, 500, 3), 5}} {
 		res := factorize(t, c.a, c.r, Options{Solver: RowBlock{}, Start: TSVDStart{}, Stop: Stop{Sweeps: 300}})
 		if !(res.RelErr <= res.First.RelErr+1e-12) || math.IsNaN(res.RelErr) {
-			t.Errorf("%s: from %v to %v", name, res.First.RelErr, res.RelErr)
+			t.Errorf("%s: the relative error goes from %v to %v", name, res.First.RelErr, res.RelErr)
 		}
 		p := mustProblem(t, c.a, c.r)
 		h := matrix.NewDense(p.n, p.r, nil)
@@ -560,7 +573,8 @@ func TestTSVDStart(t *testing.T) {
 	}
 }
 
-// TestTSVDStartDealsOut: no column of H is the largest of nearly all items where all have much in common.
+// TestTSVDStartDealsOut: no column of H is the largest for nearly all items, even if these have much in
+// common.
 func TestTSVDStartDealsOut(t *testing.T) {
 	x := instance.Start(300, 40, 1)
 	for k := range x.Data() {
@@ -588,12 +602,13 @@ func TestTSVDStartDealsOut(t *testing.T) {
 			items[best]++
 		}
 		if most := slices.Max(items); most > 120 {
-			t.Errorf("seed %d: columns are the largest of %v items", seed, items)
+			t.Errorf("seed %d: the columns are the largest for %v items, want at most 120 each", seed, items)
 		}
 	}
 }
 
-// TestTSVDStartRuns: runs by their number alone, whether at once or one after another.
+// TestTSVDStartRuns: the start of a run depends on its number, and not on whether runs are made at once or
+// one after another.
 func TestTSVDStartRuns(t *testing.T) {
 	graph, _ := instance.PlantedGraph(300, 5, 0.3, 0.02, 1)
 	a := mustCSR(t, graph)
@@ -602,10 +617,10 @@ func TestTSVDStartRuns(t *testing.T) {
 	opt.AtOnce = 3
 	atOnce := factorize(t, a, 5, opt)
 	if len(inTurn.Runs) != 3 || inTurn.Runs[0].RelErr == inTurn.Runs[1].RelErr || inTurn.Runs[1].RelErr == inTurn.Runs[2].RelErr {
-		t.Errorf("runs %+v", inTurn.Runs)
+		t.Errorf("runs %+v, want three, each unlike the one before", inTurn.Runs)
 	}
 	if !slices.Equal(inTurn.H.Data(), atOnce.H.Data()) {
-		t.Error("at once H is another")
+		t.Error("H differs if the runs are made at once")
 	}
 }
 
@@ -618,7 +633,7 @@ func mustProblem(t *testing.T, a matrix.Operator, r int) *problem {
 	return p
 }
 
-// star is the graph of a hub and its neighbors: one eigenvalue above zero.
+// star returns the graph of a hub and its neighbors, which has one positive eigenvalue.
 func star(t *testing.T, neighbors int) matrix.Operator {
 	t.Helper()
 	d := matrix.NewDense(neighbors+1, neighbors+1, nil)
@@ -629,7 +644,9 @@ func star(t *testing.T, neighbors int) matrix.Operator {
 	return mustCSR(t, d.CSR())
 }
 
-// TestTSVDStartStopped: where a limit comes before the vectors, or the turns, a run begins at random, or as far as it has come, and is no answer of zeros that has converged.
+// TestTSVDStartStopped: if a limit comes before the eigenvectors are there, a run begins at random. If it
+// comes before the turns have ended, the run begins with what they have come to. It does not answer with
+// zeros, nor as converged.
 func TestTSVDStartStopped(t *testing.T) {
 	graph, _ := instance.PlantedGraph(300, 5, 0.3, 0.02, 1)
 	a := mustCSR(t, graph)
@@ -639,7 +656,7 @@ func TestTSVDStartStopped(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || res == nil || !(res.RelErr < 1) || !slices.Contains(res.Notes, "the run ended before the eigenvectors of its start were there, and began at random") {
 		t.Errorf("%+v, %v", res, err)
 	}
-	for _, dense := range []bool{false, true} { // of every run of several
+	for _, dense := range []bool{false, true} { // the same in each of several runs
 		a := a
 		if dense {
 			a = lowRank(t, 500, 3)
@@ -651,21 +668,23 @@ func TestTSVDStartStopped(t *testing.T) {
 			}
 		}
 	}
-	for looks := range 40 { // whenever it is asked
+	for looks := range 40 { // whenever stop returns true
 		p := mustProblem(t, a, 5)
 		asked := 0
 		p.stop = func() bool { asked++; return asked > looks }
 		h := matrix.NewDense(p.n, p.r, nil)
 		if err := (TSVDStart{}).fill(p, h, 0); err != nil || !kernel.Nonzero(h.Data()) {
-			t.Fatalf("stopped when asked for the %d-th time: %v", looks+1, err)
+			t.Fatalf("stop returns true from call %d on: error %v, or H is zero", looks+1, err)
 		}
 		if looks == 39 && asked < 5 {
-			t.Errorf("asked %d times, want one for each of some turns at least", asked)
+			t.Errorf("stop was called %d times, want at least 5: one for each of some turns", asked)
 		}
 	}
 }
 
-// TestTSVDStartAndLowRank: of dense data near a low rank the start takes B from that, and leaves the one that the method asks for alone; the run after it has A itself, where one from a random start has the low rank.
+// TestTSVDStartAndLowRank: for dense data near a low rank, the start takes B from that, and leaves alone the
+// low rank that a method asks for itself. The run after it is on A itself, whereas a run from a random start
+// begins on the low rank.
 func TestTSVDStartAndLowRank(t *testing.T) {
 	const n, r = 500, 5
 	d, _ := instance.LowRank(n, r, 1)
@@ -680,7 +699,7 @@ func TestTSVDStartAndLowRank(t *testing.T) {
 	}
 	near := p.compressed(0)
 	if near == p || p.compressed(0) != near {
-		t.Fatal("the low rank of the start is not there, or there are two")
+		t.Fatal("the start has no low rank, or there are two")
 	}
 	for j, root := 0, matrix.LowRankRoot(near.a, r); j < r; j++ {
 		for i := range n {
@@ -690,18 +709,19 @@ func TestTSVDStartAndLowRank(t *testing.T) {
 		}
 	}
 	if own := p.compressed(60); own == p || own.a.Stored() != n*(r+60) {
-		t.Errorf("a low rank of %d numbers, want %d", own.a.Stored(), n*(r+60))
+		t.Errorf("a low rank with 60 columns more than r has %d numbers, want %d", own.a.Stored(), n*(r+60))
 	}
 	for start, want := range map[Start]bool{TSVDStart{}: false, Random{}: true} {
 		provisional := false
 		factorize(t, mustDense(t, d), r, Options{Solver: RowBlock{Precision: Double}, Start: start, Stop: Stop{Sweeps: 3, KKT: -1}, Progress: func(at Progress) { provisional = provisional || at.Provisional }})
 		if provisional != want {
-			t.Errorf("from %s the low rank is in the place of A: %v", start.Name(), provisional)
+			t.Errorf("from %s a low rank takes the place of A: %v", start.Name(), provisional)
 		}
 	}
 }
 
-// TestTSVDStartEnough: turns end where as much is negative as the roots allow.
+// TestTSVDStartEnough: turns end when the negative part is as small as roots.enough asks, so that limits of 0
+// and 1 give different starts.
 func TestTSVDStartEnough(t *testing.T) {
 	starts := make([]*matrix.Dense, 2)
 	for k := range starts {
@@ -717,11 +737,12 @@ func TestTSVDStartEnough(t *testing.T) {
 		}
 	}
 	if slices.Equal(starts[0].Data(), starts[1].Data()) {
-		t.Error("the same where all may be negative")
+		t.Error("the start is the same whether nothing or all of B may be negative")
 	}
 }
 
-// TestTSVDStartFirst: a run that begins from it makes its first sweep by rows where one from another start makes it by columns.
+// TestTSVDStartFirst: a run from this start makes its first sweep by rows where a run from another start
+// makes it by columns.
 func TestTSVDStartFirst(t *testing.T) {
 	graph, _ := instance.PlantedGraph(300, 5, 0.02, 0.01, 1)
 	p := mustProblem(t, mustCSR(t, graph), 3)
@@ -732,18 +753,19 @@ func TestTSVDStartFirst(t *testing.T) {
 	for _, p.turned = range []bool{false, true} {
 		e := RowBlock{}.start(p, h.Clone(), 0).(*rowBlockRun)
 		if e.release(); e.columnsFirst == p.turned {
-			t.Errorf("turned %v: by columns %v", p.turned, e.columnsFirst)
+			t.Errorf("turned: %v, first sweep by columns: %v, want the opposite", p.turned, e.columnsFirst)
 		}
 	}
 	after := func(first FirstSweep) []float64 {
 		return factorize(t, mustCSR(t, graph), 3, Options{Solver: RowBlock{First: first}, Start: TSVDStart{}, Stop: Stop{Sweeps: 1}}).H.Data()
 	}
 	if auto := after(FirstAuto); !slices.Equal(auto, after(FirstRows)) || slices.Equal(auto, after(FirstColumns)) {
-		t.Error("a whole run does not begin by rows")
+		t.Error("the first sweep of a whole run is not by rows")
 	}
 }
 
-// TestTSVDStartSeeds: dense data begin from another Q with another seed; of an exact low rank the eigenvectors are the same.
+// TestTSVDStartSeeds: for dense data, another seed gives another Q to begin with, and so another start,
+// although the eigenvectors of a matrix of exactly low rank are the same.
 func TestTSVDStartSeeds(t *testing.T) {
 	var last []float64
 	for seed := range uint64(2) {
@@ -754,21 +776,24 @@ func TestTSVDStartSeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := apart(last, h.Data()[:len(last)]); last != nil && d < 0.01*slices.Max(last) {
-			t.Errorf("another seed changes H by %v of %v", d, slices.Max(last))
+			t.Errorf("another seed changes entries of H by at most %v, the largest is %v", d, slices.Max(last))
 		}
 		last = h.Data()
 	}
 }
 
-// TestTSVDStartGoesOn: a run from it has not converged while, by one of the last two sweeps, its error falls by more than a hundredth of itself, down to 1e-5, or a hundred-thousandth of ‖A‖, with a larger tolerance by as many times more, whatever the KKT residual is, nor where a limit comes first;
-// and has when that is over. One from another start goes by the residual alone, and says where the error still falls.
+// TestTSVDStartGoesOn: whatever its KKT residual, a run from TSVDStart goes on while by one of the last two
+// sweeps its error falls by more than a hundredth of itself, down to an error of 1e-5, or by more than 1e-5
+// of ‖A‖. Both limits are larger with a tolerance above 1e-4, by the same factor. The run has not converged
+// if a sweep limit comes before that is over, and has once it is over and the residual is small enough. A run
+// from another start ends by the residual alone, and notes it if the error still falls.
 func TestTSVDStartGoesOn(t *testing.T) {
 	for _, c := range []struct {
 		features, r int
-		half        bool // of the features are zeros
+		half        bool // half of the features of an item, about, are zeros
 		l1, tol     float64
-		part, much  bool // for which of the two alone it goes on at some time
-		tells       bool // a random start says that its error still falls
+		part, much  bool // whether at some sweep it goes on for that reason alone: a part of the error, or of ‖A‖
+		tells       bool // whether a run from Random notes that its error still falls
 	}{
 		{10, 15, false, 0, 1e-4, true, false, true},
 		{10, 15, false, 0, 1e-3, true, false, true},
@@ -790,12 +815,12 @@ func TestTSVDStartGoesOn(t *testing.T) {
 		}
 		opt := Options{Solver: RowBlock{}, Start: TSVDStart{}, L1: []float64{c.l1}, Stop: Stop{KKT: c.tol}}
 		got := factorize(t, a, c.r, opt)
-		root := func(res *Result) float64 { return 2 * math.Sqrt(res.Objective) / res.NormA } // the error, if there is no weight
+		root := func(res *Result) float64 { return 2 * math.Sqrt(res.Objective) / res.NormA } // the relative error if there is no ℓ₁ weight
 		loose := max(1, c.tol/1e-4)
 		var part, much, tells bool
 		before, rate := got.First.RelErr, 0.0
 		if c.l1 > 0 {
-			before = 1 // or less: a start is better than H = 0, by more than a hundredth
+			before = 1 // the error at the start is less, since that is better than H = 0 by more than a hundredth
 		}
 		for sweep := 1; sweep <= got.Sweeps; sweep++ {
 			opt.Stop = Stop{Sweeps: sweep, KKT: c.tol}
@@ -807,22 +832,23 @@ func TestTSVDStartGoesOn(t *testing.T) {
 			byPart, byMuch := most > loose*0.01 && root(now) > 1e-5, most*root(now) > loose*1e-5
 			rests := !byPart && !byMuch && now.KKT <= c.tol
 			if rests != (sweep == got.Sweeps) || rests != (now.Status == Converged) || now.Sweeps != sweep {
-				t.Errorf("%+v, sweep %d of %d: %v at a KKT residual of %v, the error %v falls by %v of itself", c, sweep, got.Sweeps, now.Status, now.KKT, root(now), most)
+				t.Errorf("%+v, sweep %d of %d: %v at a KKT residual of %v, while the error %v falls by %v of itself", c, sweep, got.Sweeps, now.Status, now.KKT, root(now), most)
 			}
 			tells = most > 0.01 && root(now) > 1e-5
 			part, much = part || byPart && !byMuch && now.KKT <= c.tol, much || byMuch && !byPart && now.KKT <= c.tol
 		}
 		if got.Status != Converged || (got.falls != "") != tells || part != c.part || much != c.much {
-			t.Errorf("%+v: %v after %d sweeps, %q; by part alone %v, by much alone %v", c, got.Status, got.Sweeps, got.falls, part, much)
+			t.Errorf("%+v: %v after %d sweeps, note %q; went on for part alone: %v, for much alone: %v", c, got.Status, got.Sweeps, got.falls, part, much)
 		}
 		opt.Start, opt.Stop = Random{}, Stop{KKT: c.tol}
 		if other := factorize(t, a, c.r, opt); other.Status != Converged || (other.falls != "") != c.tells {
-			t.Errorf("%+v, at random: %v after %d sweeps, %q", c, other.Status, other.Sweeps, other.falls)
+			t.Errorf("%+v, at random: %v after %d sweeps, note %q", c, other.Status, other.Sweeps, other.falls)
 		}
 	}
 }
 
-// TestTSVDStartWithoutDiagonal: where fewer than r eigenvalues are positive it is Random, for from columns that are alike items that are would not part.
+// TestTSVDStartWithoutDiagonal: with the diagonal ignored and fewer than r positive eigenvalues, the start is
+// Random. From columns that are alike, items that are alike would not part.
 func TestTSVDStartWithoutDiagonal(t *testing.T) {
 	both := matrix.NewDense(20, 20, nil) // a complete bipartite graph
 	for i := range 10 {
@@ -838,14 +864,15 @@ func TestTSVDStartWithoutDiagonal(t *testing.T) {
 		t.Errorf("notes %q", got.Notes)
 	}
 	if got.Start != "tsvd" || got.First.RelErr != drawn.First.RelErr || !(got.Objective < 17) {
-		t.Errorf("from %s: the error %v at first, at random %v; in the end F = %v, at random %v", got.Start, got.First.RelErr, drawn.First.RelErr, got.Objective, drawn.Objective)
+		t.Errorf("from %s: the relative error begins at %v, at random at %v; F ends at %v, at random at %v", got.Start, got.First.RelErr, drawn.First.RelErr, got.Objective, drawn.Objective)
 	}
 	if got := factorize(t, a, 1, Options{IgnoreDiagonal: true}); got.First.RelErr == factorize(t, a, 1, Options{IgnoreDiagonal: true, Start: Random{}}).First.RelErr {
-		t.Error("with as many columns as positive eigenvalues it is drawn, too")
+		t.Error("the start is random with as many columns as positive eigenvalues, too")
 	}
 }
 
-// BenchmarkTSVDStart is how long the start of a run takes, eigenvectors, turns, the best multiple and its measurement, with one thread and with two.
+// BenchmarkTSVDStart measures how long the start of a run takes with one thread and with two: eigenvectors,
+// turns, the best multiple and the figures of the start.
 func BenchmarkTSVDStart(b *testing.B) {
 	must := func(a matrix.Operator, err error) matrix.Operator {
 		if err != nil {
