@@ -397,8 +397,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCancellation: a cancelled call returns the context's error together with the best H so far, which is
-// that of the last sweep completed.
+// TestCancellation: a cancelled call returns the context's error together with the best H so far: that of the
+// last sweep completed, the start, or the H of an earlier run.
 func TestCancellation(t *testing.T) {
 	a := lowRank(t, 80, 8)
 	opt := Options{Solver: CD{Order: Shuffle}, Start: Random{}, Stop: Stop{Sweeps: 1 << 30, KKT: -1}}
