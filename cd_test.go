@@ -37,8 +37,8 @@ func TestBestRootIsBest(t *testing.T) {
 		for range 5 {
 			others = append(others, 2*rng.Float64()*(math.Sqrt(math.Abs(a))+math.Cbrt(math.Abs(b))))
 		}
-		// If both minimizers tie, φ is 0 except for the rounding of a and b: 2⁻⁴⁴ of its terms. Elsewhere a root that is
-		// off by e·x costs (3x²+a)·e²x²/2.
+		// If both minimizers tie, φ is 0 except for the rounding of a and b: 2⁻⁴⁴ of its terms. Elsewhere a
+		// root that is off by e·x costs (3x²+a)·e²x²/2.
 		slack := new(big.Float).SetFloat64(0x1p-100 * (x*x + math.Abs(a)) * x * x)
 		if tie := math.Abs(27*b*b+2*a*a*a) / (27 * b * b); tie < 0x1p-40 {
 			slack.SetFloat64(0x1p-44 * math.Abs(b) * x)
@@ -163,7 +163,8 @@ func TestPlantWithPenalty(t *testing.T) {
 		if large.ZeroColumns != 5 || len(large.Notes) != 1 {
 			t.Errorf("weight 1e3, diagonal ignored %v: %d zero columns, notes %q", ignore, large.ZeroColumns, large.Notes)
 		}
-		// In between, the planted pair lowers the objective by the decrease it reports, which verification checks.
+		// In between, the planted pair lowers the objective by the decrease it reports, which verification
+		// checks.
 		func() {
 			defer func(v bool) { verifying = v }(verifying)
 			verifying = true
@@ -208,8 +209,8 @@ func TestLonePenalizedEntry(t *testing.T) {
 	}
 }
 
-// TestSparsePenalty checks the threshold from which ℓ₁ weights keep every single entry at zero: Λ ≥ √(2/27)·max A_ii^{3/2}.
-// A planted pair may leave zero all the same, so none is planted here.
+// TestSparsePenalty checks the threshold from which ℓ₁ weights keep every single entry at zero: Λ ≥
+// √(2/27)·max A_ii^{3/2}. A planted pair may leave zero all the same, so none is planted here.
 func TestSparsePenalty(t *testing.T) {
 	g := readGolden(t, "text120")
 	a := g.forms(t)["dense"]
@@ -447,8 +448,8 @@ func TestFirstSweepForward(t *testing.T) {
 	}
 }
 
-// TestRowLength: ‖H_i,:‖² is right to its last digits even if an update removes most of the row, or all that
-// counts of it.
+// TestRowLength: ‖H_i,:‖² is right to its last digits even if an update removes most, or nearly all, of the
+// row.
 func TestRowLength(t *testing.T) {
 	a, err := matrix.FromDense(instance.FullRank(4, 1), 0)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"symnmf/matrix"
 )
 
-// These tests run every method, with every value of its knobs that changes the path through the code, on every
-// instance in every form.
+// These tests run every method, with every value of its knobs that changes the path through the code, on
+// every instance in every form.
 
 // variant is a method with one setting of its knobs.
 type variant struct {
@@ -185,8 +185,8 @@ type traits struct {
 	quiet                  bool // some sweeps are provisional
 }
 
-// traitsOf lists every method that has a trait. What is not listed must work: the tests check refusals as strictly
-// as answers.
+// traitsOf lists every method that has a trait. What is not listed must work: the tests check refusals as
+// strictly as answers.
 var traitsOf = map[string]traits{
 	"cd-cyclic":   {ordered: true},
 	"cd-shuffle":  {ordered: true},

@@ -19,9 +19,9 @@ import (
 	"symnmf/matrix"
 )
 
-// The golden files record what the authors' own code and independent transcriptions compute from fixed starts: see
-// testdata/golden/README.md. The files were checked against each other: four codes agree to 1e-12 in the relative
-// error and to 1e-9 in H.
+// The golden files record what the authors' own code and independent transcriptions compute from fixed
+// starts: see testdata/golden/README.md. The files were checked against each other: four codes agree to 1e-12
+// in the relative error and to 1e-9 in H.
 
 // goldenInstance is a matrix of the golden files with all that is recorded for it.
 type goldenInstance struct {
