@@ -98,7 +98,7 @@ func TestCheapBoundOfRuns(t *testing.T) {
 	}
 }
 
-// TestCheapBound: a cheap bound is found if that is a small part of the work. Otherwise it is given up,
+// TestCheapBound: a cheap bound is found if the search is a small part of the work. Otherwise it is given up,
 // before the search or at its limit.
 func TestCheapBound(t *testing.T) {
 	graph := mustCSR(t, instance.RandomSparse(3000, 30000, 1))

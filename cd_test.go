@@ -107,7 +107,7 @@ func TestNoEntryImproves(t *testing.T) {
 			for _, ignore := range []bool{false, true} {
 				res := factorize(t, a, in.r, Options{Solver: CD{}, Start: Random{}, Seed: 1, IgnoreDiagonal: ignore, Stop: Stop{Sweeps: 3000, KKT: 1e-9}})
 				if res.Status != Converged {
-					continue // a long flat valley
+					continue // in a long flat valley
 				}
 				converged++
 				n, _ := in.dense.Dims()
@@ -553,8 +553,8 @@ func TestRankOneReachesTheBound(t *testing.T) {
 	}
 }
 
-// TestRankOneTakesAnySign: if P has negative entries, rankOne ends where no entry has a better value in [0,
-// 2), by a search in steps of 0.01. The decrease of each pass is that of the definition.
+// TestRankOneTakesAnySign: if P has negative entries, rankOne ends where no entry has a better value below 2,
+// by a search in steps of 0.01. The decrease of each pass is that of the definition.
 func TestRankOneTakesAnySign(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	const n = 12

@@ -219,7 +219,7 @@ func traitsFor(s Solver) traits {
 	return is
 }
 
-// TestTraits: traitsOf names no method that does not exist.
+// TestTraits: every method named in traitsOf exists.
 func TestTraits(t *testing.T) {
 	for name := range traitsOf {
 		if _, err := ParseSolver(name, nil); err != nil {

@@ -12,8 +12,7 @@ import (
 	"symnmf/matrix"
 )
 
-// There are two groups of items. Items are alike within a group, and have almost nothing in common between
-// groups.
+// The items form two groups. They are alike within a group and have almost nothing in common between groups.
 func ExampleFactorize() {
 	a, err := matrix.FromDense(matrix.NewDense(5, 5, []float64{
 		4, 4, 3, 0, 0,

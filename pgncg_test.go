@@ -107,8 +107,8 @@ func TestPGNCGGuard(t *testing.T) {
 	}
 }
 
-// TestPGNCGHeld: with entries held, those that a step down the gradient takes to zero have Z = G/‖A‖, and
-// only the others solve their equations.
+// TestPGNCGHeld: with entries held, those that a step down the gradient takes to zero have Z = G/‖A‖. The
+// others solve their own equations, from which the entries held are left out.
 func TestPGNCGHeld(t *testing.T) {
 	g := readGolden(t, "graph80")
 	p, h := goldenProblem(t, g, g.forms(t)["dense"])

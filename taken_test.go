@@ -191,7 +191,7 @@ func TestClearLoosePoints(t *testing.T) {
 }
 
 // TestNoiseOfStart: rounding in the objective of the H before a sweep is allowed for, too. One point,
-// orthogonal to the others and far longer, causes such rounding at a random start, and none once its row is
+// orthogonal to the others and far longer, causes such rounding at a random start, but not once its row is
 // zero.
 func TestNoiseOfStart(t *testing.T) {
 	const n, r = 24, 3
