@@ -29,8 +29,8 @@ var (
 	library = []string{".", "matrix", "similarity", "cluster", "matio", "dist", "internal/inorder", "internal/instance", "internal/demo"}
 )
 
-// layers has a line for every directory with Go files, lowest first: a directory may import only lines above
-// its own. A new directory needs a new line here.
+// layers has a line for every directory with Go files, lowest first. A directory may import only those on lines
+// above its own. A new directory needs a new line here.
 var layers = map[string]layer{
 	"internal/kernel":     {nil, numeric},
 	"internal/inorder":    {nil, nil},
