@@ -9,6 +9,7 @@ import (
 	"testing"
 )
 
+// rootRow is one line of the golden roots.
 type rootRow struct {
 	kind       string
 	a, b       float64
@@ -17,7 +18,8 @@ type rootRow struct {
 	tie        bool
 }
 
-// readRoots reads testdata/golden/bestroot.json: [kind, a, b, x, x rounded to double, tie, other].
+// readRoots reads testdata/golden/bestroot.json, whose lines are [kind, a, b, x, x rounded to double, tie,
+// other].
 func readRoots(t testing.TB) []rootRow {
 	data, err := os.ReadFile("testdata/golden/bestroot.json")
 	if err != nil {
@@ -54,7 +56,7 @@ func readRoots(t testing.TB) []rootRow {
 		rows = append(rows, row)
 	}
 	if len(rows) < 3000 {
-		t.Fatalf("bestroot.json has %d rows", len(rows))
+		t.Fatalf("bestroot.json has %d rows, want at least 3000", len(rows))
 	}
 	return rows
 }
@@ -70,6 +72,8 @@ func ulps(x float64, exact *big.Float, want float64) float64 {
 	return u
 }
 
+// TestBestRootAccuracy: bestRoot is within 4 ulp of the exact root. If both minimizers tie, either may be
+// returned.
 func TestBestRootAccuracy(t *testing.T) {
 	const allowed = 4 // ulp
 	worst := map[string]float64{}

@@ -13,15 +13,15 @@ import (
 	"symnmf/matrix"
 )
 
-// TestBound: it is the golden one, and no error is below it; the pairs that a method has found serve it; it costs the run no
-// time.
+// TestBound: the lower bound is the golden one, no error is below it, and its time is reported. It holds for
+// eigenpairs found for it and for those of the method. Without the diagonal there is no bound.
 func TestBound(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
 		for form, a := range g.forms(t) {
 			for _, s := range []Solver{CD{}, TSVD{}} {
 				res := factorize(t, a, g.R, Options{Solver: s, Start: Random{}, Bound: AnyBound, Stop: Stop{Sweeps: 30}})
-				// The square is right to 2⁻⁴⁴, and 0 where it is less.
+				// The square is right to 2⁻⁴⁴; if it is below that, the bound is 0.
 				if got, want := res.LowerBound*res.LowerBound, g.SpectralBound*g.SpectralBound; got > want+1e-15 || got < want-0x1p-43 {
 					t.Errorf("%s (%s), %s: bound² %v, golden %v", name, form, s.Name(), got, want)
 				}
@@ -57,7 +57,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestBoundOfPoints: that of dense points, from the products of their features, is that of A written out, also where these are fewer than the columns of H.
+// TestBoundOfPoints: the bound of dense points, from the products of their features, is that of A written
+// out. This includes points with fewer features than H has columns.
 func TestBoundOfPoints(t *testing.T) {
 	const n, m = 40, 6
 	x, a := matrix.NewDense(n, m, nil), matrix.NewDense(n, n, nil)
@@ -84,7 +85,8 @@ func TestBoundOfPoints(t *testing.T) {
 	}
 }
 
-// TestCheapBoundOfRuns: the work of all runs counts, so that a bound too dear beside one is found beside many.
+// TestCheapBoundOfRuns: the work of all runs counts, so that a bound too expensive beside one run is found
+// beside many.
 func TestCheapBoundOfRuns(t *testing.T) {
 	low, _ := instance.LowRank(1200, 3, 1)
 	a := mustDense(t, low)
@@ -96,7 +98,8 @@ func TestCheapBoundOfRuns(t *testing.T) {
 	}
 }
 
-// TestCheapBound: it is found where that is a small part of the work, and else given up, early or at the limit.
+// TestCheapBound: a cheap bound is found if the search is a small part of the work. Otherwise it is given up,
+// before the search or at its limit.
 func TestCheapBound(t *testing.T) {
 	graph := mustCSR(t, instance.RandomSparse(3000, 30000, 1))
 	low, _ := instance.LowRank(400, 3, 1)
@@ -134,10 +137,10 @@ func TestCheapBound(t *testing.T) {
 	if want := boundPart * 30000 * (5*madds + 6*3000*25) / (madds + 4*3000*float64(basis)); many != int(want) {
 		t.Errorf("%d products after 30000 sweeps, want %v", many, want)
 	}
-	p.common.top = &leading{values: []float64{1e3, 1e3, 1e3, 1e3, 1e3}} // not sure
+	p.common.top = &leading{values: []float64{1e3, 1e3, 1e3, 1e3, 1e3}} // sure is false
 	found := &Result{LowerBound: math.NaN()}
 	if p.bound(context.Background(), AnyBound, 1, found); !(found.LowerBound > 0.5) {
-		t.Errorf("bound %v, from eigenvalues that are not sure", found.LowerBound)
+		t.Errorf("bound %v, taken from eigenvalues that are not sure", found.LowerBound)
 	}
 	if p, err = newProblem(mustDense(t, instance.FullRank(300, 1)), 70, &Options{}); err != nil {
 		t.Fatal(err)
@@ -155,7 +158,8 @@ func TestCheapBound(t *testing.T) {
 	}
 }
 
-// BenchmarkPointsBound is how long the lower bound of documents takes, words the items, with one thread and with two.
+// BenchmarkPointsBound measures the lower bound for documents, with the words as items, on one thread and on
+// two.
 func BenchmarkPointsBound(b *testing.B) {
 	for _, name := range []string{"hitech", "reviews", "la1", "classic"} {
 		for _, threads := range []int{1, 2} {
@@ -179,7 +183,8 @@ func BenchmarkPointsBound(b *testing.B) {
 	}
 }
 
-// TestBoundOfSigns: of a low rank whose columns all but cancel, the floor and the bound allow for what ‖A‖ is a difference of, and a norm that is nothing but rounding is an error.
+// TestBoundOfSigns: for a low rank whose columns all but cancel, ‖A‖ is the difference of larger numbers, and
+// both the floor and the bound allow for that. A norm that is nothing but rounding gives an error.
 func TestBoundOfSigns(t *testing.T) {
 	const n = 20
 	h := matrix.NewDense(n, 1, nil)
@@ -212,10 +217,10 @@ func TestBoundOfSigns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !(res.LowerBound <= got) || !(math.Abs(got-res.RelErr) <= res.ErrFloor) {
-				t.Errorf("%v: error %v, told %v ± %v, bound %v", c, got, res.RelErr, res.ErrFloor, res.LowerBound)
+				t.Errorf("c = %v: error %v, reported %v ± %v, bound %v", c, got, res.RelErr, res.ErrFloor, res.LowerBound)
 			}
 			if most := 1e-6 * c; res.ErrFloor > most {
-				t.Errorf("%v: a floor of %v, want %v at most", c, res.ErrFloor, most)
+				t.Errorf("c = %v: floor %v, want at most %v", c, res.ErrFloor, most)
 			}
 		}
 	}
@@ -224,11 +229,12 @@ func TestBoundOfSigns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Factorize(t.Context(), a, 1, Options{}); !errors.Is(err, matrix.ErrRange) || !strings.Contains(err.Error(), "cancels") {
-		t.Errorf("a norm that is rounding alone: %v", err)
+		t.Errorf("a norm that is nothing but rounding: error %v, want ErrRange", err)
 	}
 }
 
-// TestNothingLeft: a low rank of which nothing is left, exactly, is A = 0: with signs that cancel, or off the diagonal.
+// TestNothingLeft: a low rank of which exactly nothing is left counts as A = 0. Its terms have signs that
+// cancel, or it is diagonal and the diagonal is ignored.
 func TestNothingLeft(t *testing.T) {
 	one := matrix.NewDense(6, 6, nil)
 	for i := range 6 {
@@ -246,7 +252,7 @@ func TestNothingLeft(t *testing.T) {
 		a      matrix.Operator
 		ignore bool
 	}{{diagonal, true}, {cancels, false}, {cancels, true}} {
-		if tc.a == matrix.Operator(cancels) && tc.a.Norm() > 0 { // where products and sums are fused rounding leaves something
+		if tc.a == matrix.Operator(cancels) && tc.a.Norm() > 0 { // fused multiply-adds leave some rounding
 			continue
 		}
 		res, err := Factorize(t.Context(), tc.a, 2, Options{IgnoreDiagonal: tc.ignore})
@@ -256,7 +262,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// laterPoisoned is an operator whose products are finite for a while.
+// laterPoisoned is an operator whose first products, as many as left says, are finite.
 type laterPoisoned struct {
 	matrix.Operator
 	v    float64
@@ -274,7 +280,8 @@ func (a laterPoisoned) NewProduct(h *matrix.Dense, workers int) matrix.Product {
 	return a.Operator.NewProduct(h, workers)
 }
 
-// TestNotFiniteLater: so it is where products are not finite from some on.
+// TestNotFiniteLater: an operator whose products stop being finite after some calls gives an error that says
+// so, or an answer other than H = 0.
 func TestNotFiniteLater(t *testing.T) {
 	a := mustDense(t, instance.FullRank(30, 1))
 	for _, v := range []float64{math.NaN(), math.Inf(1)} {
@@ -294,7 +301,7 @@ func TestNotFiniteLater(t *testing.T) {
 	}
 }
 
-// shifting is an operator whose products are twice what they were, from some on.
+// shifting is an operator whose products double after the first ones, as many as left says.
 type shifting struct {
 	matrix.Operator
 	left *int
@@ -309,11 +316,12 @@ func (a shifting) NewProduct(h *matrix.Dense, workers int) matrix.Product {
 	return a.Operator.Scaled(2).NewProduct(h, workers)
 }
 
-// TestBoundOfFailedPairs: of eigenpairs whose residuals are large, though no limit ended the search for them, there is no bound, neither from a search of its own nor from those of TSVD.
+// TestBoundOfFailedPairs: eigenpairs with large residuals give no bound, although no limit ended the search
+// for them. This holds for a search of the bound's own and for the eigenpairs of TSVD.
 func TestBoundOfFailedPairs(t *testing.T) {
 	const n, r = 30, 3
 	for _, tsvd := range []bool{false, true} {
-		left := (n + 7) / 8 // products that form A, all but those of the residuals
+		left := (n + 7) / 8 // enough products to form A, but none for the residuals
 		p, err := newProblem(shifting{mustDense(t, instance.FullRank(n, 1)), &left}, r, &Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -10,15 +10,17 @@ import (
 	"symnmf/matrix"
 )
 
-// leastSquares is nonnegative least squares as it comes: C (m×r), D (m×n), α, and what nnls takes of them.
+// leastSquares is a nonnegative least-squares problem with C (m×r), D (m×n) and α, in the form that nnls
+// takes.
 type leastSquares struct {
 	name     string
 	r, n     int
 	q, z     []float64 // CᵀC + αI, r×r; (CᵀD)ᵀ, n×r
-	singular bool      // fewer rows than columns: pivoting may fail
+	singular bool      // C has fewer rows than columns, so that pivoting may fail
 	planted  *matrix.Dense
 }
 
+// newLeastSquares forms the problem of C, D and α.
 func newLeastSquares(name string, c, d *matrix.Dense, alpha float64) leastSquares {
 	m, r := c.Dims()
 	_, n := d.Dims()
@@ -39,7 +41,7 @@ func newLeastSquares(name string, c, d *matrix.Dense, alpha float64) leastSquare
 	return p
 }
 
-// leastSquaresProblems returns regular, degenerate and singular problems, seed 1.
+// leastSquaresProblems returns regular, degenerate and singular problems, drawn with seed 1.
 func leastSquaresProblems() []leastSquares {
 	rng := rand.New(rand.NewPCG(1, 0))
 	random := func(rows, cols int, entry func() float64) *matrix.Dense {
@@ -56,7 +58,7 @@ func leastSquaresProblems() []leastSquares {
 			newLeastSquares(fmt.Sprintf("normal, r=%d", r), random(2*r+3, r, rng.NormFloat64), random(2*r+3, 30, rng.NormFloat64), 0),
 			newLeastSquares(fmt.Sprintf("uniform, r=%d", r), random(2*r+3, r, rng.Float64), random(2*r+3, 30, rng.NormFloat64), 0),
 			newLeastSquares(fmt.Sprintf("coupled, r=%d", r), random(max(1, r/2), r, rng.Float64), random(max(1, r/2), 30, rng.Float64), 0.3))
-		// Columns of unlike size, by up to 10⁸.
+		// Columns that differ in size by factors of up to 10⁸.
 		c := random(2*r+3, r, rng.Float64)
 		for i := range 2*r + 3 {
 			for j := range r {
@@ -64,7 +66,7 @@ func leastSquaresProblems() []leastSquares {
 			}
 		}
 		list = append(list, newLeastSquares(fmt.Sprintf("scales, r=%d", r), c, random(2*r+3, 30, rng.NormFloat64), 0))
-		// Degenerate: d = C·x + what is orthogonal to nothing, or D = 0, with x_j and y_j both 0.
+		// Degenerate: d = C·x exactly, or d = 0, so that x_j and y_j may both be 0.
 		c = random(2*r+3, r, small)
 		x := random(r, 30, small)
 		d := matrix.NewDense(2*r+3, 30, nil)
@@ -82,14 +84,14 @@ func leastSquaresProblems() []leastSquares {
 			}
 			list[len(list)-1].planted = x
 		}
-		// Singular: more columns than rows; columns twice; columns of zeros; nothing but zeros.
+		// Singular: more columns than rows, repeated columns, columns of zeros, nothing but zeros.
 		list = append(list, newLeastSquares(fmt.Sprintf("wide, r=%d", r), random((r+1)/2, r, rng.Float64), random((r+1)/2, 30, rng.NormFloat64), 0))
 		c = random(2*r+3, r, rng.Float64)
 		for i := range 2*r + 3 {
 			for j := range r {
 				switch j % 5 {
 				case 2, 3:
-					c.Row(i)[j] = c.Row(i)[j-1] // 1 = 2 = 3
+					c.Row(i)[j] = c.Row(i)[j-1] // columns 1, 2 and 3 are equal
 				case 4:
 					c.Row(i)[j] *= 1e-155 * float64(j%2) // zero, or so small that the square is no longer exact
 				}
@@ -101,7 +103,8 @@ func leastSquaresProblems() []leastSquares {
 	return list
 }
 
-// kktError is how far x is from x ≥ 0, y = Qx − z ≥ 0, x·y = 0, relative to the sizes of both: s/√Q_jj and s·√Q_jj.
+// kktError is how far x is from x ≥ 0, y = Qx − z ≥ 0, x·y = 0, relative to the sizes of x_j and y_j: s/√Q_jj
+// and s·√Q_jj.
 func (p *leastSquares) kktError(x, z []float64) (worst float64) {
 	f := newQuadratic(p.q, p.r)
 	s := f.size(z)
@@ -135,8 +138,9 @@ func (p *leastSquares) objective(x, z []float64) (f float64) {
 	return f
 }
 
-// lawsonHanson is the active-set method in its plain form: one entry at a time joins the passive set, and leaves it on the way to
-// the unconstrained minimum. Source: Lawson and Hanson, Solving Least Squares Problems, 1974, ch. 23.
+// lawsonHanson is the active-set method in its plain form. One entry at a time joins the passive set; entries
+// leave it on the way to the unconstrained minimum. Source: Lawson and Hanson, Solving Least Squares
+// Problems, 1974, ch. 23.
 func (p *leastSquares) lawsonHanson(z []float64) []float64 {
 	r := p.r
 	x, passive := make([]float64, r), make([]bool, r)
@@ -181,7 +185,7 @@ func (p *leastSquares) lawsonHanson(z []float64) []float64 {
 	return x
 }
 
-// eliminate solves Q_FF·s = z_F by Gauss with row interchanges.
+// eliminate solves Q_FF·s = z_F by Gaussian elimination with row interchanges.
 func (p *leastSquares) eliminate(passive []bool, z []float64) []float64 {
 	var at []int
 	for j, in := range passive {
@@ -221,8 +225,9 @@ func (p *leastSquares) eliminate(passive []bool, z []float64) []float64 {
 	return s
 }
 
-// TestNNLS: the optimality conditions hold to 1e-10, from any sets, and the objective is that of Lawson and Hanson's method, as x
-// is where Q is regular; so is the active-set method alone.
+// TestNNLS: from any initial sets the optimality conditions hold to 1e-10, and the objective is that of
+// Lawson and Hanson's method. Where x is planted, it is found. The active-set method alone gives the same
+// objective.
 func TestNNLS(t *testing.T) {
 	for _, p := range leastSquaresProblems() {
 		z := matrix.NewDense(p.n, p.r, p.z)
@@ -271,13 +276,13 @@ func TestNNLS(t *testing.T) {
 		}
 		take := min(p.n, 5)
 		if left := s.solve(x.Data()[:take*p.r], p.z[:take*p.r]); left != take {
-			t.Errorf("%s: %d of %d rows were given up in no rounds", p.name, left, take)
+			t.Errorf("%s: with no rounds of pivoting, %d of %d rows were given up, want all", p.name, left, take)
 		}
 		for i := range take {
 			s := f.size(z.Row(i))
 			for j, v := range x.Row(i) {
 				if f.root[j] == 0 && v != 0 {
-					t.Errorf("%s, row %d: x[%d] = %v by active sets, which changes nothing", p.name, i, j, v)
+					t.Errorf("%s, row %d: x[%d] = %v by active sets, want 0, since Q_jj = 0", p.name, i, j, v)
 				}
 			}
 			if g, w := p.objective(x.Row(i), z.Row(i)), p.objective(want.Row(i), z.Row(i)); !(math.Abs(g-w) <= 1e-10*s*s) {
@@ -287,7 +292,8 @@ func TestNNLS(t *testing.T) {
 	}
 }
 
-// TestNNLSSameBits: blocks are shared by any number of workers, and sets by any rows.
+// TestNNLSSameBits: X has the same bits for any number of workers, and each row has the bits it has when
+// solved alone.
 func TestNNLSSameBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
 	const n, r = 1100, 24
@@ -308,23 +314,24 @@ func TestNNLSSameBits(t *testing.T) {
 			want, wantLeft = x.Data(), left
 		}
 		if !slices.Equal(x.Data(), want) || left != wantLeft {
-			t.Errorf("%d workers change X", workers)
+			t.Errorf("X differs with %d workers", workers)
 		}
 	}
 	left := 0
-	for i := range n { // alone
+	for i := range n { // each by itself
 		x := matrix.NewDense(1, r, nil)
 		left += (&problem{workers: 1}).nnls(x, matrix.NewDense(1, r, z.Row(i)), p.q)
 		if !slices.Equal(x.Data(), want[i*r:(i+1)*r]) {
-			t.Errorf("row %d is another among others", i)
+			t.Errorf("row %d differs when solved alone", i)
 		}
 	}
 	if left == 0 || left != wantLeft {
-		t.Errorf("%d rows given up together, %d alone", wantLeft, left)
+		t.Errorf("%d rows given up together, %d one by one, want as many and not 0", wantLeft, left)
 	}
 }
 
-// TestFactorRank: the factor has as many rows as columns are independent, and rounding does not add to them.
+// TestFactorRank: the factor has as many nonzero pivots as columns are independent; rounding does not add
+// any.
 func TestFactorRank(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -354,7 +361,8 @@ func TestFactorRank(t *testing.T) {
 	}
 }
 
-// TestPivotingEnds: on these problems exchanging all of V goes in circles for some of the rows, and exchanging one entry does not.
+// TestPivotingEnds: on these problems exchanging all of V runs in circles for some rows. Exchanging one entry
+// at a time does not, so no row is given up.
 func TestPivotingEnds(t *testing.T) {
 	const n = 100
 	for _, r := range []int{3, 4, 5, 6, 8} {

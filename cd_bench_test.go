@@ -9,7 +9,8 @@ import (
 	"symnmf/matrix"
 )
 
-// benchSweeps runs warm sweeps first, then measures sweeps, in nanoseconds per stored entry of A (or of X) and column.
+// benchSweeps makes warm sweeps, then measures further ones. It reports nanoseconds per stored entry of A (or
+// of X) and column of H, and the part of H that a sweep changes.
 func benchSweeps(b *testing.B, a matrix.Operator, r int, start Start, solver Solver, warm int) {
 	b.Helper()
 	opt := Options{Threads: 1}
@@ -37,6 +38,7 @@ func benchSweeps(b *testing.B, a matrix.Operator, r int, start Start, solver Sol
 	b.ReportMetric(float64(changed)/float64(b.N)/float64(p.n*r), "changed")
 }
 
+// randomDense returns a symmetric n×n matrix of uniform random entries.
 func randomDense(n int) matrix.Operator {
 	d := matrix.NewDense(n, n, nil)
 	u := uniform{1}
@@ -54,6 +56,7 @@ func randomDense(n int) matrix.Operator {
 	return a
 }
 
+// BenchmarkSweepDense measures a first sweep, and one after ten, on a dense A.
 func BenchmarkSweepDense(b *testing.B) {
 	for _, n := range []int{500, 1000, 2000} {
 		for _, r := range []int{30, 60} {
@@ -65,6 +68,7 @@ func BenchmarkSweepDense(b *testing.B) {
 	}
 }
 
+// BenchmarkSweepSparse measures a first sweep, and one after ten, on a sparse A.
 func BenchmarkSweepSparse(b *testing.B) {
 	for _, c := range []struct{ n, perRow int }{{10000, 20}, {10000, 200}, {10000, 2000}, {100000, 20}} {
 		m := instance.RandomSparse(c.n, c.n*c.perRow, 1)
@@ -80,7 +84,8 @@ func BenchmarkSweepSparse(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth doubles n, the stored entries and r one at a time, twice each.
+// BenchmarkGrowth measures how the time of a sweep grows with n, the number of stored entries, and r. Each is
+// doubled twice while the others stay, except that a dense A has n² entries.
 func BenchmarkGrowth(b *testing.B) {
 	grow := func(name string, value, n, nnz, r int) {
 		a, err := matrix.FromCSR(instance.RandomSparse(n, nnz, 1), 0)
@@ -108,7 +113,7 @@ func BenchmarkGrowth(b *testing.B) {
 	}
 }
 
-// sharedX reads the points of a real set, or skips by its name where it is not at hand.
+// sharedX reads the points of a real data set, or skips the test if the set is not beside the checkout.
 func sharedX(b testing.TB, name string) matrix.Table {
 	b.Helper()
 	for _, file := range []string{"X.mtx.gz", "X.npy"} {
@@ -120,7 +125,7 @@ func sharedX(b testing.TB, name string) matrix.Table {
 	return nil
 }
 
-// explicit writes out the inner products of the columns of x.
+// explicit writes out the inner products of the columns of x, as a dense or a sparse matrix like x.
 func explicit(b testing.TB, x matrix.Table) matrix.Operator {
 	b.Helper()
 	if d, ok := x.(*matrix.Dense); ok {
@@ -141,6 +146,7 @@ func explicit(b testing.TB, x matrix.Table) matrix.Operator {
 	return a
 }
 
+// BenchmarkSweepReal measures sweeps on real data, with A written out and with inner products of X.
 func BenchmarkSweepReal(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -163,6 +169,7 @@ func BenchmarkSweepReal(b *testing.B) {
 	}
 }
 
+// BenchmarkBestRoot measures bestRoot for each combination of signs of a and b.
 func BenchmarkBestRoot(b *testing.B) {
 	u := uniform{3}
 	const n = 4096

@@ -11,7 +11,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestBestRootIsBest compares φ at the root with φ at 0, nearby, and on a grid, in 200 bits where doubles cannot tell.
+// TestBestRootIsBest compares φ at the root with φ at 0, near the root, and at other points, five of them
+// random. It does so in 300 bits, since doubles cannot always tell.
 func TestBestRootIsBest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	exact := func(a, b, x float64) *big.Float {
@@ -36,8 +37,8 @@ func TestBestRootIsBest(t *testing.T) {
 		for range 5 {
 			others = append(others, 2*rng.Float64()*(math.Sqrt(math.Abs(a))+math.Cbrt(math.Abs(b))))
 		}
-		// Where both minimizers tie, φ is 0 but for the rounding of a and b: 2⁻⁴⁴ of its terms. Elsewhere a root that is off by
-		// e·x costs (3x²+a)·e²x²/2.
+		// If both minimizers tie, φ is 0 except for the rounding of a and b: 2⁻⁴⁴ of its terms. Elsewhere a
+		// root that is off by e·x costs (3x²+a)·e²x²/2.
 		slack := new(big.Float).SetFloat64(0x1p-100 * (x*x + math.Abs(a)) * x * x)
 		if tie := math.Abs(27*b*b+2*a*a*a) / (27 * b * b); tie < 0x1p-40 {
 			slack.SetFloat64(0x1p-44 * math.Abs(b) * x)
@@ -50,6 +51,8 @@ func TestBestRootIsBest(t *testing.T) {
 	}
 }
 
+// TestBestRootSpecial: bestRoot returns NaN if a or b is NaN, and known roots for special values: zeros, a
+// tie, a double root and the smallest denormal numbers.
 func TestBestRootSpecial(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct{ a, b, want float64 }{
@@ -60,7 +63,7 @@ func TestBestRootSpecial(t *testing.T) {
 		{-7, 6, 0}, // the root 2 has φ(2) = 2 > 0
 		{-3, 2, 0}, // 27b² = 108 > −2a³ = 54: 1 is a double root, and φ(1) > 0
 		{math.Copysign(0, -1), 0, 0},
-		{5e-324, -5e-324, 0x1p-358}, // x³ rules at this size: the root is all but ∛(2⁻¹⁰⁷⁴)
+		{5e-324, -5e-324, 0x1p-358}, // x³ dominates at this size: the root is nearly ∛(2⁻¹⁰⁷⁴)
 	} {
 		got := bestRoot(c.a, c.b)
 		if !(math.Abs(got-c.want) <= 0x1p-50*c.want) && !(math.IsNaN(got) && math.IsNaN(c.want)) {
@@ -69,6 +72,8 @@ func TestBestRootSpecial(t *testing.T) {
 	}
 }
 
+// FuzzBestRoot: for finite a and b the root is finite and nonnegative, and 0 if neither is negative. If
+// either is NaN, so is the root.
 func FuzzBestRoot(f *testing.F) {
 	f.Add(-3.0, -2.0)
 	f.Add(1e100, -1e-200)
@@ -93,8 +98,8 @@ func FuzzBestRoot(f *testing.F) {
 	})
 }
 
-// TestNoEntryImproves: where coordinate descent stands still, no change of a single entry lowers the objective, which is
-// more than a vanishing gradient says.
+// TestNoEntryImproves: where coordinate descent has converged, no change of a single entry lowers the
+// objective. This is more than a vanishing gradient says.
 func TestNoEntryImproves(t *testing.T) {
 	converged := 0
 	for _, in := range instances(t) {
@@ -102,7 +107,7 @@ func TestNoEntryImproves(t *testing.T) {
 			for _, ignore := range []bool{false, true} {
 				res := factorize(t, a, in.r, Options{Solver: CD{}, Start: Random{}, Seed: 1, IgnoreDiagonal: ignore, Stop: Stop{Sweeps: 3000, KKT: 1e-9}})
 				if res.Status != Converged {
-					continue // slow valleys
+					continue // in a long flat valley
 				}
 				converged++
 				n, _ := in.dense.Dims()
@@ -134,8 +139,9 @@ func TestNoEntryImproves(t *testing.T) {
 	}
 }
 
-// TestPlantAgreesWithVisit: √3² < 3, so after item 1 has taken its own entry A_11 − L_1 is a rounding error above zero, which
-// a visit takes for zero: the second column cannot leave zero by itself.
+// TestPlantAgreesWithVisit: √3² < 3, so after item 1 has taken its own entry, A_11 − L_1 is a rounding error
+// above zero. A visit takes that for zero, so the second column cannot leave zero by itself, and a pair is
+// planted.
 func TestPlantAgreesWithVisit(t *testing.T) {
 	d := matrix.NewDense(3, 3, []float64{3, 0, 0, 0, 0, 1, 0, 1, 0})
 	res := factorize(t, mustDense(t, d), 2, Options{Solver: CD{}, Start: Zero{}})
@@ -144,7 +150,8 @@ func TestPlantAgreesWithVisit(t *testing.T) {
 	}
 }
 
-// TestPlantWithPenalty: a small ℓ₁ weight does not keep a graph at zero, a large one does, and the result says so.
+// TestPlantWithPenalty: a small ℓ₁ weight does not keep a graph at zero. A large one does, and the result
+// says so.
 func TestPlantWithPenalty(t *testing.T) {
 	a := readGolden(t, "graph80").forms(t)["sparse"]
 	for _, ignore := range []bool{false, true} {
@@ -156,7 +163,8 @@ func TestPlantWithPenalty(t *testing.T) {
 		if large.ZeroColumns != 5 || len(large.Notes) != 1 {
 			t.Errorf("weight 1e3, diagonal ignored %v: %d zero columns, notes %q", ignore, large.ZeroColumns, large.Notes)
 		}
-		// In between the planted pair lowers the objective by what it says: verification is on.
+		// In between, the planted pair lowers the objective by the decrease it reports, which verification
+		// checks.
 		func() {
 			defer func(v bool) { verifying = v }(verifying)
 			verifying = true
@@ -165,7 +173,7 @@ func TestPlantWithPenalty(t *testing.T) {
 	}
 }
 
-// TestPlantedSize: no other size of the planted pair does better, the ℓ₁ weight counted.
+// TestPlantedSize: no other size of the planted pair gives a lower objective, the ℓ₁ term included.
 func TestPlantedSize(t *testing.T) {
 	a := readGolden(t, "graph80").forms(t)["sparse"]
 	for _, ignore := range []bool{false, true} {
@@ -191,7 +199,8 @@ func TestPlantedSize(t *testing.T) {
 	}
 }
 
-// TestLonePenalizedEntry: an ℓ₁ weight takes away an entry that nothing else in its column wants.
+// TestLonePenalizedEntry: an ℓ₁ weight removes an entry that nothing else in its column needs, so that H is
+// no worse than zero.
 func TestLonePenalizedEntry(t *testing.T) {
 	a := readGolden(t, "graph80").forms(t)["sparse"]
 	res := factorize(t, a, 4, Options{Solver: CD{}, Start: Random{}, L1: []float64{5}, IgnoreDiagonal: true})
@@ -200,8 +209,8 @@ func TestLonePenalizedEntry(t *testing.T) {
 	}
 }
 
-// TestSparsePenalty checks the threshold from which ℓ₁ weights keep every single entry at zero: Λ ≥ √(2/27)·max A_ii^{3/2}.
-// (A planted pair may leave it all the same.)
+// TestSparsePenalty checks the threshold from which ℓ₁ weights keep every single entry at zero: Λ ≥
+// √(2/27)·max A_ii^{3/2}. A planted pair may leave zero all the same, so none is planted here.
 func TestSparsePenalty(t *testing.T) {
 	g := readGolden(t, "text120")
 	a := g.forms(t)["dense"]
@@ -219,7 +228,7 @@ func TestSparsePenalty(t *testing.T) {
 			t.Errorf("weight %v of threshold %v: %d of %d columns are zero", c.weight, threshold, res.ZeroColumns, g.R)
 		}
 	}
-	// More weight, more zeros, all the way.
+	// A larger weight never gives fewer zeros.
 	last := -1
 	for _, w := range []float64{0, 1e-4, 1e-3, 1e-2, 1e-1} {
 		res := factorize(t, a, g.R, Options{Solver: CD{}, Start: Random{}, L1: []float64{w * math.Pow(a.Norm(), 1.5)}})
@@ -235,11 +244,11 @@ func TestSparsePenalty(t *testing.T) {
 		last = zeros
 	}
 	if last < g.N*g.R/2 {
-		t.Errorf("the largest weight leaves %d zeros", last)
+		t.Errorf("the largest weight gives %d zeros, want at least half of the entries", last)
 	}
 }
 
-// TestIgnoredDiagonal: what is ignored cannot matter, and a planted factor is found whatever stands there.
+// TestIgnoredDiagonal: an ignored diagonal has no influence, and a planted factor is found whatever is on it.
 func TestIgnoredDiagonal(t *testing.T) {
 	a, _ := instance.LowRank(40, 5, 3)
 	spoiled := a.Clone()
@@ -270,8 +279,8 @@ func TestIgnoredDiagonal(t *testing.T) {
 	}
 }
 
-// TestZeroStartOnZeroDiagonal: the published code stays at H = 0 on a graph without loops; this one plants a pair in each
-// column that cannot leave zero, and says so.
+// TestZeroStartOnZeroDiagonal: on a graph without loops the published code stays at H = 0. This one plants a
+// pair in each column that cannot leave zero, and says so.
 func TestZeroStartOnZeroDiagonal(t *testing.T) {
 	for _, name := range []string{"graph80", "zerorows50"} {
 		g := readGolden(t, name)
@@ -296,7 +305,8 @@ func TestZeroStartOnZeroDiagonal(t *testing.T) {
 	}
 }
 
-// TestPlantIsBest compares the planted pair with all pairs.
+// TestPlantIsBest compares the planted pair, at three sizes each, with all pairs that are joined and every
+// ninth of the others.
 func TestPlantIsBest(t *testing.T) {
 	g := readGolden(t, "graph80")
 	for _, ignore := range []bool{false, true} {
@@ -344,8 +354,8 @@ func TestPlantIsBest(t *testing.T) {
 	}
 }
 
-// TestDriftBetweenRefreshes runs as long as refreshes are apart without any, and measures how far what is maintained has
-// moved from the truth; a refresh then removes it.
+// TestDriftBetweenRefreshes makes as many sweeps as there are between refreshes, and measures how far the
+// quantities maintained have drifted from their true values. A refresh then removes the drift.
 func TestDriftBetweenRefreshes(t *testing.T) {
 	worst := 0.0
 	for _, name := range goldenNames {
@@ -393,7 +403,8 @@ func TestDriftBetweenRefreshes(t *testing.T) {
 	t.Logf("largest drift %.2g, with ‖A‖ between 1 and 4", worst)
 }
 
-// TestFirstSweepForward: a sweep that begins with most entries of H above zero looks forward where the cursor can, others do not, and H is the same to rounding.
+// TestFirstSweepForward: a sweep that begins with most entries of H above zero looks forward if its cursor
+// can; other sweeps do not. H is the same either way, to rounding.
 func TestFirstSweepForward(t *testing.T) {
 	never := func() bool { return false }
 	for _, f := range operatorForms(t, 200, 1) {
@@ -437,7 +448,8 @@ func TestFirstSweepForward(t *testing.T) {
 	}
 }
 
-// TestRowLength: ‖H_i,:‖² is right to its last digits when most of the row goes, at once or nearly so.
+// TestRowLength: ‖H_i,:‖² is right to its last digits even if an update removes most, or nearly all, of the
+// row.
 func TestRowLength(t *testing.T) {
 	a, err := matrix.FromDense(instance.FullRank(4, 1), 0)
 	if err != nil {
@@ -460,7 +472,8 @@ func TestRowLength(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsMistakes spoils each maintained quantity in turn.
+// TestVerifyFindsMistakes: verification finds an error of 1e-6 in each quantity that is maintained, and a NaN
+// in H.
 func TestVerifyFindsMistakes(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	a := g.forms(t)["dense"]
@@ -500,7 +513,8 @@ func TestVerifyFindsMistakes(t *testing.T) {
 	}
 }
 
-// TestRankOneReachesTheBound: for P ≥ 0 the optimum is √λ₁ times the Perron vector, error² ‖P‖² − λ₁².
+// TestRankOneReachesTheBound: for P ≥ 0, rankOne reaches the optimum, which is √λ₁ times the Perron vector.
+// Its error² is ‖P‖² − λ₁².
 func TestRankOneReachesTheBound(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	v := make([]float64, g.N)
@@ -539,7 +553,8 @@ func TestRankOneReachesTheBound(t *testing.T) {
 	}
 }
 
-// TestRankOneTakesAnySign: P with negative entries, against a search over each entry.
+// TestRankOneTakesAnySign: if P has negative entries, rankOne ends where no entry has a better value below 2,
+// by a search in steps of 0.01. The decrease of each pass is that of the definition.
 func TestRankOneTakesAnySign(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	const n = 12
@@ -583,6 +598,7 @@ func TestRankOneTakesAnySign(t *testing.T) {
 	}
 }
 
+// TestPermutation: permutations of five items are valid, and all 120 appear about equally often.
 func TestPermutation(t *testing.T) {
 	perm := make([]int, 5)
 	counts := map[[5]int]int{}
@@ -610,8 +626,9 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// TestStarWithoutDiagonal: one item alike to all others, which are unlike each other. Off the diagonal it is fitted ever
-// better as the center grows and the others shrink; H has to stay within reason and the error has to get small.
+// TestStarWithoutDiagonal: one item is similar to all others, which have nothing in common with each other.
+// Off the diagonal, the fit improves without end as the center grows and the others shrink. H has to stay
+// within reason, and the error has to become small.
 func TestStarWithoutDiagonal(t *testing.T) {
 	const n = 20
 	d := matrix.NewDense(n, n, nil)
@@ -631,15 +648,17 @@ func TestStarWithoutDiagonal(t *testing.T) {
 	}
 }
 
+// TestQuadraticMinimizer compares the minimizer of ax²/2 + bx, with its bound on x, and its decrease with
+// known ones.
 func TestQuadraticMinimizer(t *testing.T) {
 	for _, c := range []struct{ a, b, o, want float64 }{
 		{2, -6, 1, 3},         // the vertex
 		{2, 6, 1, 0},          // the vertex is below zero
 		{0, -1, 0.5, 0.5},     // nothing else in the column
 		{0, 3, 0.5, 0},        // nothing but an ℓ₁ weight
-		{1e-4, -1e4, 0, 100},  // the vertex, 1e8, is past the bound 1e4·√a
-		{1e-4, -1e4, 50, 100}, // the same from elsewhere
-		{1e-12, -1, 0.5, 0.5}, // the bound, 0.01, is below where the entry is, and down there it is worse
+		{1e-4, -1e4, 0, 100},  // the vertex, 1e8, is beyond the bound 1e4·√a
+		{1e-4, -1e4, 50, 100}, // the same from another x
+		{1e-12, -1, 0.5, 0.5}, // the bound, 0.01, is below the present entry and worse
 	} {
 		x, decrease := quadraticMinimizer(c.a, c.b, c.o)
 		want := (c.a/2*c.o*c.o + c.b*c.o) - (c.a/2*c.want*c.want + c.b*c.want)
@@ -649,8 +668,8 @@ func TestQuadraticMinimizer(t *testing.T) {
 	}
 }
 
-// TestRoundingStaysZero: an item with no similar ones goes to exact zero even where L_i is kept a rounding error too large,
-// which makes b negative by as much.
+// TestRoundingStaysZero: an item with no similar ones goes to exactly zero even if the L_i maintained is too
+// large by a rounding error, which makes b negative by as much.
 func TestRoundingStaysZero(t *testing.T) {
 	g := readGolden(t, "zerorows50")
 	p, h := goldenProblem(t, g, g.forms(t)["dense"])
@@ -663,11 +682,12 @@ func TestRoundingStaysZero(t *testing.T) {
 	s.visit(7)
 	s.end()
 	if got := h.At(7, 0); got != 0 {
-		t.Errorf("H[7,0] = %v", got)
+		t.Errorf("H[7,0] = %v, want 0", got)
 	}
 }
 
-// TestSelection: exactly the entries whose decrease is at least Nu times the largest are visited, largest first.
+// TestSelection: the entries visited are exactly those whose decrease is at least Nu times the largest,
+// largest first.
 func TestSelection(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	for _, nu := range []float64{0.01, 0.1, 0.5, 1} {
@@ -697,7 +717,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestMBITies: among equal decreases the first column counts, in it the first entry.
+// TestMBITies: among equal decreases the first column wins, and within it the first entry.
 func TestMBITies(t *testing.T) {
 	p, err := newProblem(mustDense(t, matrix.NewDense(3, 3, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1})), 2, &Options{})
 	if err != nil {
@@ -707,12 +727,12 @@ func TestMBITies(t *testing.T) {
 	newCDState(p, h).improveBest()
 	for k, v := range h.Data() {
 		if (v != 0) != (k == 0) {
-			t.Errorf("H[%d,%d] = %v", k/2, k%2, v)
+			t.Errorf("H[%d,%d] = %v, want H[0,0] alone above zero", k/2, k%2, v)
 		}
 	}
 }
 
-// TestResidualOfView: A without its diagonal, as a view, has zeros there, which count.
+// TestResidualOfView: a view of A without its diagonal has zeros there, and these count.
 func TestResidualOfView(t *testing.T) {
 	full := instance.FullRank(7, 3)
 	hollow := full.Clone()
@@ -723,6 +743,6 @@ func TestResidualOfView(t *testing.T) {
 	want := factorize(t, mustDense(t, hollow), 2, opt)
 	got := factorize(t, mustDense(t, full).OffDiagonal(), 2, opt)
 	if d := math.Abs(got.RelErr - want.RelErr); d > 1e-12 {
-		t.Errorf("error %v, of the same matrix with zeros %v", got.RelErr, want.RelErr)
+		t.Errorf("error %v for the view, %v for the same matrix with zeros written out", got.RelErr, want.RelErr)
 	}
 }

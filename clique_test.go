@@ -49,6 +49,7 @@ func residualSq(p, u []float64) (sum float64) {
 	return sum
 }
 
+// searchOf returns a search on the graph of a that visits the items in order.
 func searchOf(t testing.TB, a *matrix.Dense) *cliqueSearch {
 	t.Helper()
 	s, err := newCliqueSearch(mustCSR(t, sparseOf(t, a)))
@@ -61,6 +62,7 @@ func searchOf(t testing.TB, a *matrix.Dense) *cliqueSearch {
 	return s
 }
 
+// goldenClique is the graph of testdata/golden/clique14.json with its maximal cliques.
 type goldenClique struct {
 	N       int
 	D       float64
@@ -70,6 +72,7 @@ type goldenClique struct {
 	NormSq  float64 `json:"norm_Md_sq"`
 }
 
+// readGoldenClique reads testdata/golden/clique14.json.
 func readGoldenClique(t testing.TB) goldenClique {
 	t.Helper()
 	data, err := os.ReadFile("testdata/golden/clique14.json")
@@ -83,7 +86,8 @@ func readGoldenClique(t testing.TB) goldenClique {
 	return g
 }
 
-// TestCliquePass: a pass that multiplies by N alone is a pass of rank-one descent over the n×n matrix M_d.
+// TestCliquePass: a pass, which multiplies by N alone, equals a pass of rank-one descent over the n×n matrix
+// M_d.
 func TestCliquePass(t *testing.T) {
 	g := readGoldenClique(t)
 	a := graphOf(g.N, g.Edges...)
@@ -99,7 +103,7 @@ func TestCliquePass(t *testing.T) {
 				rankOne(p, want, 0, 1, make([]float64, g.N), make([]float64, g.N))
 				s.pass(d)
 				for i, v := range s.u {
-					if diff := math.Abs(v - want[i]); !(diff <= 1e-12) { // n² roundings of d·‖u‖ ≤ 14·(1+d), over its slope
+					if diff := math.Abs(v - want[i]); !(diff <= 1e-12) { // n² roundings of d·‖u‖ ≤ 14·(1+d), divided by the slope
 						t.Fatalf("seed %d, d = %v, pass %d: u[%d] = %v, want %v", seed, d, pass, i, v, want[i])
 					}
 				}
@@ -111,8 +115,9 @@ func TestCliquePass(t *testing.T) {
 	}
 }
 
-// TestGoldenClique: each of 360 runs ends in one of the maximal cliques, all by itself, and together they find a largest. Those
-// are where the theory says: at rest, and of value ‖M_d‖² − k²; a part of one is not.
+// TestGoldenClique: each of 360 runs ends exactly at one of the maximal cliques, without rounding to one, and
+// for each seed some run finds a largest one. The indicator of a maximal clique is at rest and has the value
+// ‖M_d‖² − k², as the theory says. That of a clique less one item is not at rest.
 func TestGoldenClique(t *testing.T) {
 	g := readGoldenClique(t)
 	a := graphOf(g.N, g.Edges...)
@@ -127,7 +132,7 @@ func TestGoldenClique(t *testing.T) {
 			s.u[i] = 1
 		}
 		if got, want := residualSq(p, s.u), g.NormSq-float64(len(items)*len(items)); got != want || !s.maximal(items) || s.maximal(items[1:]) {
-			t.Errorf("%v: ‖M_d−uuᵀ‖² = %v, want %v; maximal %v, less one %v", items, got, want, s.maximal(items), s.maximal(items[1:]))
+			t.Errorf("%v: ‖M_d−uuᵀ‖² = %v, want %v; maximal %v, maximal without its first item %v", items, got, want, s.maximal(items), s.maximal(items[1:]))
 		}
 		s.refresh()
 		if moved := s.pass(g.D); moved > 1e-12 {
@@ -136,7 +141,7 @@ func TestGoldenClique(t *testing.T) {
 		s.u[items[0]] = 0
 		s.refresh()
 		if moved := s.pass(g.D); !(moved > 0.1) {
-			t.Errorf("%v: the indicator less one item moves by %v", items, moved)
+			t.Errorf("%v: the indicator less one item moves only by %v", items, moved)
 		}
 	}
 	for seed := range uint64(3) {
@@ -165,7 +170,8 @@ func TestGoldenClique(t *testing.T) {
 	}
 }
 
-// TestMaximal: against the definition, for every set of items of a graph of eight.
+// TestMaximal compares maximal with the definition for every set of items of a graph of eight. It also checks
+// that any u is rounded to a maximal clique.
 func TestMaximal(t *testing.T) {
 	const n = 8
 	a := graphOf(n)
@@ -183,7 +189,7 @@ func TestMaximal(t *testing.T) {
 	for set := range 1 << n {
 		var items []int
 		in := func(i int) bool { return set>>i&1 == 1 }
-		joined := func(i int) bool { // to all of the set but itself
+		joined := func(i int) bool { // joined to all of the set but itself
 			for l := range n {
 				if in(l) && l != i && a.At(i, l) == 0 {
 					return false
@@ -204,7 +210,7 @@ func TestMaximal(t *testing.T) {
 		if want {
 			cliques++
 		}
-		for i := range n { // any u leads to some maximal clique
+		for i := range n { // any u is rounded to some maximal clique
 			s.u[i] = draw.at(uint64(1000 + set*n + i))
 		}
 		if items, _ := s.round(); !s.maximal(items) {
@@ -212,11 +218,12 @@ func TestMaximal(t *testing.T) {
 		}
 	}
 	if cliques < 3 {
-		t.Errorf("%d maximal cliques", cliques)
+		t.Errorf("%d maximal cliques, want at least 3", cliques)
 	}
 }
 
-// TestCliqueSaddle: on the path a–c–b the point (t, 1, t)·s is stationary for every d, and no clique. It is rounded to one.
+// TestCliqueSaddle: on the path a–c–b the point (t, 1, t)·s is stationary for every d but is no clique. It is
+// rounded to one.
 func TestCliqueSaddle(t *testing.T) {
 	s := searchOf(t, graphOf(3, [2]int{0, 1}, [2]int{1, 2}))
 	const d = 0.5
@@ -243,7 +250,7 @@ func TestCliqueSaddle(t *testing.T) {
 	}
 }
 
-// countdown is a context that is cancelled after so many looks at it.
+// countdown is a context that is cancelled after left calls of Err.
 type countdown struct {
 	context.Context
 	left int
@@ -256,12 +263,14 @@ func (c *countdown) Err() error {
 	return nil
 }
 
+// TestMaxClique: MaxClique finds the largest clique of small graphs, repeats its answer for the same seed,
+// returns the best clique so far when it is cancelled, and refuses what is not a graph.
 func TestMaxClique(t *testing.T) {
 	background := context.Background()
-	two := graphOf(10, [2]int{0, 1}, [2]int{0, 2}, [2]int{1, 2}, [2]int{2, 3}) // a triangle with a tail, five all joined, one alone
+	two := graphOf(10, [2]int{0, 1}, [2]int{0, 2}, [2]int{1, 2}, [2]int{2, 3}) // a triangle with a tail, five items all joined, and one alone
 	for i := 4; i < 9; i++ {
 		for l := 4; l < i; l++ {
-			two.Set(i, l, 0.25) // weights and loops count for nothing
+			two.Set(i, l, 0.25) // weights and loops do not count
 			two.Set(l, i, 0.25)
 		}
 		two.Set(i, i, 7)
@@ -329,8 +338,8 @@ func TestMaxClique(t *testing.T) {
 	}
 }
 
-// TestCliqueStart: with d so small at first that u does not begin at zero, every run finds the best clique of a planted graph; from
-// d = ½ those cliques are smaller, 16.1 items on the average.
+// TestCliqueStart: at first d is so small that u does not begin at zero, and runs find large cliques of a
+// planted graph. From d = ½ the cliques are smaller, 16.1 items on average.
 func TestCliqueStart(t *testing.T) {
 	planted, _ := instance.PlantedGraph(300, 10, 0.9, 0.1, 1)
 	s, err := newCliqueSearch(mustCSR(t, planted))
@@ -346,6 +355,6 @@ func TestCliqueStart(t *testing.T) {
 		found += len(items)
 	}
 	if mean := float64(found) / 8; mean < 16.6 {
-		t.Errorf("%v items on the average", mean)
+		t.Errorf("%v items on average, want at least 16.6", mean)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestCompressed: a dense A near a low rank is compressed, the change to A itself comes, and the answer is as good as without; one
-// that is not near is left alone.
+// TestCompressed: a dense A near a low rank is compressed, A itself takes over in time, and the answer is as
+// good as without compression. A matrix that is not near a low rank is left alone.
 func TestCompressed(t *testing.T) {
 	const n, r = 700, 3
 	low, _ := instance.LowRank(n, 2*r, 4)
@@ -53,13 +53,13 @@ func TestCompressed(t *testing.T) {
 		}
 	}
 	if s.p != s.full {
-		t.Error("after 400 sweeps it is still at the low rank")
+		t.Error("after 400 sweeps the run is still on the low rank")
 	}
 	plain := factorize(t, a, r, Options{Seed: 1, Solver: RowBlock{Compress: NoCompression}, Start: Random{}, Stop: Stop{Sweeps: 400, KKT: -1}})
 	if d := math.Sqrt(4*last)/s.full.norm - plain.RelErr; d > 1e-6 {
 		t.Errorf("relative error %v with compression, %v without", math.Sqrt(4*last)/s.full.norm, plain.RelErr)
 	}
-	for part, compressed := range map[float64]bool{0.09: false, 0.11: true} { // of ‖A−HHᵀ‖, and no more, is what the low rank may miss
+	for part, compressed := range map[float64]bool{0.09: false, 0.11: true} { // the low rank is used if ‖A−Ã‖ is at most 0.1 of ‖A−HHᵀ‖; here it is 0.01/part
 		p := s.full
 		first := figures{errSq: math.Pow(s.full.near.apart*part/0.01, 2)}
 		e := RowBlock{}.start(p, matrix.NewDense(n, r, nil), 0).(*rowBlockRun)
@@ -70,28 +70,29 @@ func TestCompressed(t *testing.T) {
 		e = RowBlock{Compress: 20}.start(p, matrix.NewDense(n, r, nil), 0).(*rowBlockRun)
 		e.begin(&first)
 		if e.end(); e.p == p {
-			t.Error("not compressed where 20 columns beyond were asked for")
+			t.Error("not compressed, although 20 columns beyond r were asked for")
 		}
 		p.compressed(0)
 	}
 	stopped := mustProblem(t, a, r)
 	stopped.stop = func() bool { return true }
 	if stopped.compressed(0) != stopped {
-		t.Error("compressed when the run has to end")
+		t.Error("compressed, although the run has to end")
 	}
 	if stopped.stop = nil; stopped.compressed(0) == stopped {
-		t.Error("a run is not compressed since the one before had to end")
+		t.Error("a run is not compressed, because the one before it had to end")
 	}
 	if s := begin(mustDense(t, noise), RowBlock{}); s.p != s.full {
 		t.Error("a random matrix is compressed")
 	}
 	if s := begin(a, RowBlock{Compress: NoCompression}); s.p != s.full {
-		t.Error("compressed against orders")
+		t.Error("compressed despite NoCompression")
 	}
 }
 
-// TestCompressedExpands: for every kind of operator the diagonal is that of the low rank; A itself takes over when a sweep has gained
-// less than 0.5 % since the last look at it, or the run comes to rest, with its product, its momentum and the H to go back to.
+// TestCompressedExpands: for every kind of operator the diagonal is that of the low rank. A itself takes over
+// when the sweeps since it was last looked at have gained less than 0.5 % each, or when the run comes to
+// rest. The product, the momentum and the H to go back to stay right.
 func TestCompressedExpands(t *testing.T) {
 	const n, r, every = 120, 4, 3
 	momentum, looks := 0, 0
@@ -135,14 +136,14 @@ func TestCompressedExpands(t *testing.T) {
 			}
 		}
 		if run.p != p || run.CheckEvery != every {
-			t.Errorf("%s: after %d sweeps at the low rank %v, a comparison every %d", f.name, run.sweeps, run.p != p, run.CheckEvery)
+			t.Errorf("%s: after %d sweeps on the low rank: %v, with a comparison every %d", f.name, run.sweeps, run.p != p, run.CheckEvery)
 		}
 		if run.beta > 0 {
 			momentum++
 		}
 		for range 2 {
 			if rep := run.sweep(never); rep.provisional && run.everySweep {
-				run.findGram() // undone
+				run.findGram() // the sweep was undone
 			}
 			if err := run.verify(); err != nil {
 				t.Errorf("%s: with A itself: %v", f.name, err)
@@ -161,30 +162,31 @@ func TestCompressedExpands(t *testing.T) {
 		}
 		was := slices.Clone(run.hv)
 		if !run.doubt() || run.p != p || !slices.Equal(run.hv, was) {
-			t.Errorf("%s: at rest at the low rank, A does not take over", f.name)
+			t.Errorf("%s: at rest on the low rank, A does not take over", f.name)
 		}
-		run.safeF = 0 // nothing is as good as that
+		run.safeF = 0 // no H is as good as that, so the run goes back
 		for run.sweeps < 2*every && !run.everySweep || run.sweeps < 5 {
 			run.sweep(never)
 		}
 		if run.end(); !slices.Equal(run.hv, was) {
-			t.Errorf("%s: it does not go back to where A took over", f.name)
+			t.Errorf("%s: the run does not go back to the H with which A took over", f.name)
 		}
 	}
 	if momentum == 0 || looks < 40 {
-		t.Errorf("%d times with momentum, %d looks", momentum, looks)
+		t.Errorf("A took over %d times with momentum, want at least 1; it was looked at %d times, want at least 40", momentum, looks)
 	}
 	opt := Options{IgnoreDiagonal: true, Start: Random{}}
 	low, _ := instance.LowRank(200, 5, 1)
 	_, _, run := startRun(t, mustDense(t, low), 3, RowBlock{Compress: 5}, opt)
 	if run.p != run.full {
-		t.Error("compressed, though the diagonal, which is to be ignored, shapes the low rank")
+		t.Error("compressed with the diagonal ignored, although the low rank depends on it")
 	}
 	run.end()
 }
 
-// TestCompressedSparse: a low rank in place of a sparse A may be indefinite, so that nothing of ⟨A_BB·d, d⟩ is guessed, and follows H; A itself,
-// when its turn has come, does not, and momentum takes nothing below zero.
+// TestCompressedSparse: a low rank in place of a sparse A may be indefinite, so nothing of ⟨A_BB·d, d⟩ is
+// guessed, and momentum may take H below zero. When A itself takes over, there are no guesses either, and
+// momentum takes nothing below zero.
 func TestCompressedSparse(t *testing.T) {
 	const n, r, clique = 240, 6, 24
 	d := matrix.NewDense(n, n, nil)
@@ -210,7 +212,7 @@ func TestCompressedSparse(t *testing.T) {
 	}
 }
 
-// TestCompressedWhere: the low rank is looked for where A has rows enough and products become cheap enough, and not otherwise.
+// TestCompressedWhere: the low rank is sought only if A has enough rows and products become cheap enough.
 func TestCompressedWhere(t *testing.T) {
 	for _, tc := range []struct {
 		n, r int

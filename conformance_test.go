@@ -16,13 +16,17 @@ import (
 	"symnmf/matrix"
 )
 
-// Every method with every value of its knobs that changes the path through the code, on every instance in every form.
+// These tests run every method, with every value of its knobs that changes the path through the code, on
+// every instance in every form.
 
+// variant is a method with one setting of its knobs.
 type variant struct {
 	name   string
 	solver Solver
 }
 
+// variants returns every method with its defaults, and with each other value of a knob that changes the path
+// through the code.
 func variants(t testing.TB) []variant {
 	t.Helper()
 	var vs []variant
@@ -69,7 +73,7 @@ func variants(t testing.TB) []variant {
 	return vs
 }
 
-// weightsOf lists weights of a method with two factors besides the default.
+// weightsOf lists the weights to be tested, besides the default, for a method with two factors.
 func weightsOf(s Solver) []Weight {
 	switch s.(type) {
 	case ANLS:
@@ -102,7 +106,8 @@ func withWeight(s Solver, w Weight) Solver {
 	return s
 }
 
-// hasUnits lists what has units that those of A do not undo: 4·A does not give 2·H.
+// hasUnits reports whether the weight of s has units that do not scale with those of A, so that 4·A does not
+// give 2·H.
 func hasUnits(s Solver) bool {
 	for _, w := range weightsOf(s) {
 		if (w.Rule == WeightMaxSquared || w.Rule == WeightValue && w.Value != 0) && s == withWeight(s, w) {
@@ -112,6 +117,7 @@ func hasUnits(s Solver) bool {
 	return false
 }
 
+// testInstance is a matrix in all the forms it is tested in, with the rank of H.
 type testInstance struct {
 	name  string
 	r     int
@@ -119,6 +125,7 @@ type testInstance struct {
 	dense *matrix.Dense
 }
 
+// instances returns the golden instances in every form, and some other matrices in one form each.
 func instances(t testing.TB) []testInstance {
 	t.Helper()
 	var list []testInstance
@@ -144,7 +151,7 @@ func instances(t testing.TB) []testInstance {
 	return list
 }
 
-// slow reports combinations left out for their time alone.
+// slow reports whether a combination is left out because of its running time alone.
 func slow(v variant, in testInstance) bool {
 	n, _ := in.dense.Dims()
 	most := 70
@@ -157,6 +164,7 @@ func slow(v variant, in testInstance) bool {
 	return v.solver == (MBI{}) && n > most
 }
 
+// factorize calls Factorize and fails the test if there is an error.
 func factorize(t testing.TB, a matrix.Operator, r int, opt Options) *Result {
 	t.Helper()
 	res, err := Factorize(context.Background(), a, r, opt)
@@ -166,27 +174,28 @@ func factorize(t testing.TB, a matrix.Operator, r int, opt Options) *Result {
 	return res
 }
 
-// traits is what a method cannot do, or does otherwise than most.
+// traits says what a method cannot do, or does differently from most.
 type traits struct {
-	noZero, noL1, noHollow bool // it refuses the start zero, an ℓ₁ term, a diagonal that is ignored
-	formed                 bool // it takes a dense A only
-	oneStep                bool // its sweep is one step, cut before it or not at all
-	ordered                bool // items in another order give another H
+	noZero, noL1, noHollow bool // it refuses the start zero, an ℓ₁ term, an ignored diagonal
+	formed                 bool // it takes only a dense A
+	oneStep                bool // its sweep is one step, cut before that step or not at all
+	ordered                bool // another order of the items gives another H
 	rises                  bool // it is not monotone
-	penalized              bool // but P of its two factors falls: TestPenalizedFalls
+	penalized              bool // but the objective P of its two factors falls: TestPenalizedFalls
 	quiet                  bool // some sweeps are provisional
 }
 
-// traitsOf has every method that has any. What is not here must work: refusals are checked as much as answers.
+// traitsOf lists every method that has a trait. What is not listed must work: the tests check refusals as
+// strictly as answers.
 var traitsOf = map[string]traits{
 	"cd-cyclic":   {ordered: true},
 	"cd-shuffle":  {ordered: true},
-	"cd-mbi":      {ordered: true}, // by ties
+	"cd-mbi":      {ordered: true}, // through its choice among ties
 	"cd-residual": {ordered: true, noHollow: true, formed: true},
 	"rowblock":    {ordered: true, quiet: true},
 	"tsvd":        {noL1: true, noHollow: true, oneStep: true, rises: true, quiet: true},
 	"pgncg":       {noZero: true, noL1: true, noHollow: true, oneStep: true},
-	"lai":         {noHollow: true, oneStep: true, ordered: true, quiet: true}, // besides what it runs
+	"lai":         {noHollow: true, oneStep: true, ordered: true, quiet: true}, // besides the traits of the method it runs
 	"compressed":  {noHollow: true, oneStep: true, ordered: true},
 	"anls":        {noZero: true, noL1: true, noHollow: true, rises: true, penalized: true},
 	"symanls":     {noZero: true, noL1: true, noHollow: true, rises: true, penalized: true},
@@ -200,7 +209,7 @@ var traitsOf = map[string]traits{
 	"newton":      {noZero: true, noL1: true, noHollow: true, oneStep: true},
 }
 
-// traitsFor returns those of s and of what it runs.
+// traitsFor returns the traits of s. Some of those of LAI are the traits of the method it runs.
 func traitsFor(s Solver) traits {
 	is := traitsOf[s.Name()]
 	if lai, ok := s.(LAI); ok {
@@ -210,7 +219,7 @@ func traitsFor(s Solver) traits {
 	return is
 }
 
-// TestTraits: there are no traits of methods that are not in the list.
+// TestTraits: every method named in traitsOf exists.
 func TestTraits(t *testing.T) {
 	for name := range traitsOf {
 		if _, err := ParseSolver(name, nil); err != nil {
@@ -219,7 +228,8 @@ func TestTraits(t *testing.T) {
 	}
 }
 
-// TestMethodsPage: the table of docs/methods.md has every method, and says of it what the tests check.
+// TestMethodsPage: the table of docs/methods.md has one line for each method, and the line states the traits
+// that these tests check.
 func TestMethodsPage(t *testing.T) {
 	text, err := os.ReadFile("docs/methods.md")
 	if err != nil {
@@ -236,14 +246,16 @@ func TestMethodsPage(t *testing.T) {
 		want := fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", m.Name, yes(!is.rises), yes(!is.ordered), yes(!hasUnits(m.solver)),
 			yes(!is.noHollow), yes(!is.noL1), yes(!is.noZero))
 		if !strings.Contains(string(text), want) {
-			t.Errorf("no line\n%s", want)
+			t.Errorf("docs/methods.md has no line\n%s", want)
 		}
 	}
 	if lines := strings.Count(string(text), " yes |\n") + strings.Count(string(text), " no |\n"); lines != len(Methods()) {
-		t.Errorf("%d lines of %d methods", lines, len(Methods()))
+		t.Errorf("docs/methods.md has %d lines for %d methods", lines, len(Methods()))
 	}
 }
 
+// TestConformance: on every instance, every variant either returns an H whose figures are those of the
+// definitions, or refuses the problem if its traits say so.
 func TestConformance(t *testing.T) {
 	defer func(v bool) { verifying = v }(verifying)
 	verifying = true // D, L, A·H and the summed decreases are compared with H after every sweep
@@ -264,11 +276,11 @@ func TestConformance(t *testing.T) {
 								Solver: v.solver, Start: start, L1: l1, IgnoreDiagonal: ignore, Seed: 3, Trace: true,
 								Stop: Stop{Sweeps: 12}, Threads: 2,
 							})
-							zero := start == (Zero{}) && (!ignore && a.Norm() > 0 || a.OffDiagonal().Norm() > 0) // else it is the answer
+							zero := start == (Zero{}) && (!ignore && a.Norm() > 0 || a.OffDiagonal().Norm() > 0) // if A = 0, H = 0 is the answer
 							if is.formed && !dense || is.noHollow && ignore || is.noL1 && l1 != nil ||
 								zero && (is.noZero || refusedFromZero(v, in, listed, ignore)) {
 								if !errors.Is(err, ErrUnfit) && !(zero && errors.Is(err, ErrStart)) {
-									t.Errorf("%s: not refused: %v", what, err)
+									t.Errorf("%s: error %v, want a refusal", what, err)
 								}
 								continue
 							}
@@ -284,7 +296,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// refusedFromZero reports what is refused for the matrix besides.
+// refusedFromZero reports whether the method refuses to start from zero because of this matrix, whatever its
+// traits.
 func refusedFromZero(v variant, in testInstance, listed, ignore bool) bool {
 	positive := false
 	n, _ := in.dense.Dims()
@@ -298,7 +311,8 @@ func refusedFromZero(v variant, in testInstance, listed, ignore bool) bool {
 	return ignore && !listed || solver == (Residual{}) && !positive || solver.Name() == (RowBlock{}).Name() && (ignore || !positive)
 }
 
-// checkResult compares what a result says of its H with the definitions.
+// checkResult checks that H is finite and nonnegative, and compares the figures of the result with the
+// definitions, computed from H. It also checks that the error of a monotone method does not rise.
 func checkResult(t *testing.T, what string, in testInstance, res *Result, l1 []float64, ignore bool) {
 	t.Helper()
 	for k, v := range res.H.Data() {
@@ -327,7 +341,7 @@ func checkResult(t *testing.T, what string, in testInstance, res *Result, l1 []f
 		t.Errorf("%s: objective %v, by definition %v", what, res.Objective, want.objective)
 	}
 	if res.Status == Converged && res.KKT > defaultKKT {
-		t.Errorf("%s: converged with a KKT residual of %v", what, res.KKT)
+		t.Errorf("%s: converged with KKT residual %v", what, res.KKT)
 	}
 	is := traitsOf[res.Method]
 	if l1 == nil && !is.rises {
@@ -338,12 +352,12 @@ func checkResult(t *testing.T, what string, in testInstance, res *Result, l1 []f
 		}
 	}
 	if len(res.Trace) != res.Sweeps+1 && !is.quiet {
-		t.Errorf("%s: %d sweeps, %d rows of trace", what, res.Sweeps, len(res.Trace))
+		t.Errorf("%s: after %d sweeps the trace has %d rows, want one more than sweeps", what, res.Sweeps, len(res.Trace))
 	}
 }
 
-// TestLikeNone: an item whose row of A is zero ends with a row of H of zeros where that is asked for, whatever the method leaves there on its way,
-// and the figures are of that H.
+// TestLikeNone: with ClearLoose, an item whose row of A is zero ends with a zero row of H, whatever the
+// method leaves there on its way. The figures of the result are those of that H.
 func TestLikeNone(t *testing.T) {
 	const n, r, apart = 24, 3, 5 // every fifth item
 	x := matrix.NewDense(n, r, nil)
@@ -380,18 +394,20 @@ func TestLikeNone(t *testing.T) {
 			checkResult(t, what, in, res, nil, false)
 			for i := range n {
 				if zero := !kernel.Nonzero(res.H.Row(i)); i%apart == 0 && !zero {
-					t.Errorf("%s: item %d is like none, and its row of H %v", what, i, res.H.Row(i))
+					t.Errorf("%s: item %d has a zero row of A, but its row of H is %v", what, i, res.H.Row(i))
 				}
 			}
 			if least := (n + apart - 1) / apart; res.ZeroRows < least {
-				t.Errorf("%s: %d rows of zeros, want %d", what, res.ZeroRows, least)
+				t.Errorf("%s: %d rows of zeros, want at least %d", what, res.ZeroRows, least)
 			}
 		}
 	}
 }
 
-// TestFormsAgree: dense, sparse and inner products take the same path up to rounding; but momentum of rowblock takes nothing below zero where A is sparse.
-// The seed is one by which no method meets a choice between things that are equal but for rounding; after one paths may part for good.
+// TestFormsAgree: a dense matrix, a sparse one and inner products take the same path up to rounding. The
+// exception is rowblock with momentum, which takes nothing below zero where A is sparse; it is left out
+// there. With this seed no method has to choose between things that are equal but for rounding. After such a
+// choice, paths may part for good.
 func TestFormsAgree(t *testing.T) {
 	for _, v := range variants(t) {
 		if traitsFor(v.solver).formed {
@@ -419,7 +435,7 @@ func TestFormsAgree(t *testing.T) {
 						first = res
 					}
 					if d := math.Abs(res.RelErr - first.RelErr); d > 1e-9 {
-						t.Errorf("%s on %s (%s): relative error %v, elsewhere %v", v.name, in.name, form, res.RelErr, first.RelErr)
+						t.Errorf("%s on %s (%s): relative error %v, in the first form %v", v.name, in.name, form, res.RelErr, first.RelErr)
 					}
 				}
 			}
@@ -427,6 +443,7 @@ func TestFormsAgree(t *testing.T) {
 	}
 }
 
+// mapKeys iterates over the keys of m.
 func mapKeys[V any](m map[string]V) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {
@@ -453,19 +470,20 @@ func TestSameBits(t *testing.T) {
 				for _, threads := range []int{1, 2, 3, 8} {
 					opt.Threads = threads
 					if got := factorize(t, a, in.r, opt).H.Data(); !slices.Equal(got, want) {
-						t.Errorf("%s on %s (%s): %d threads change H", v.name, in.name, form, threads)
+						t.Errorf("%s on %s (%s): H differs with %d threads", v.name, in.name, form, threads)
 					}
 				}
 				opt.Seed = 6
 				if got := factorize(t, a, in.r, opt).H.Data(); slices.Equal(got, want) {
-					t.Errorf("%s on %s (%s): the seed changes nothing", v.name, in.name, form)
+					t.Errorf("%s on %s (%s): another seed gives the same H", v.name, in.name, form)
 				}
 			}
 		}
 	}
 }
 
-// TestEquivariance: 4·A gives exactly 2·H, and so do powers of 4 far beyond where cubes of entries exist.
+// TestEquivariance: 4·A gives exactly 2·H, and so do powers of 4 so large or small that cubes of entries
+// overflow or underflow. A method whose weight has units gives another answer.
 func TestEquivariance(t *testing.T) {
 	for _, v := range variants(t) {
 		g := readGolden(t, "fullrank60")
@@ -486,7 +504,7 @@ func TestEquivariance(t *testing.T) {
 			got := run(math.Ldexp(1, 2*e))
 			if hasUnits(v.solver) {
 				if math.Abs(got.RelErr-want.RelErr) < 1e-9 {
-					t.Errorf("%s, A·4^%d: relative error %v as without the factor, though the weight has units", v.name, e, got.RelErr)
+					t.Errorf("%s, A·4^%d: relative error %v is the same as that of A, although the weight has units", v.name, e, got.RelErr)
 				}
 				continue
 			}
@@ -502,7 +520,8 @@ func TestEquivariance(t *testing.T) {
 	}
 }
 
-// TestResidualFormAgrees: Algorithms 3 and 4 in the same order give the same iterates, sweep by sweep.
+// TestResidualFormAgrees: Algorithms 3 (Residual) and 4 (CD), with the same order of updates, give the same
+// iterates, sweep by sweep.
 func TestResidualFormAgrees(t *testing.T) {
 	for _, in := range instances(t) {
 		a, err := matrix.FromDense(in.dense, 0)
@@ -515,7 +534,7 @@ func TestResidualFormAgrees(t *testing.T) {
 			opt.Solver = CD{}
 			got := factorize(t, a, in.r, opt)
 			if want.Sweeps < sweeps || got.Sweeps < sweeps {
-				break // one of them stands still
+				break // one of them has come to rest
 			}
 			if d := math.Abs(got.RelErr - want.RelErr); d > 1e-12+math.Max(got.ErrFloor, want.ErrFloor) {
 				t.Errorf("%s, sweep %d: relative error %v by Algorithm 4, %v by Algorithm 3", in.name, sweeps, got.RelErr, want.RelErr)

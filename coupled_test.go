@@ -19,7 +19,7 @@ import (
 	"symnmf/matrix"
 )
 
-// coupledVariants are the methods with two factors, each with all its weights.
+// coupledVariants returns the methods with two factors, each with all its weights.
 func coupledVariants(t testing.TB) []variant {
 	var list []variant
 	for _, v := range variants(t) {
@@ -33,7 +33,7 @@ func coupledVariants(t testing.TB) []variant {
 	return list
 }
 
-// runOn starts s on the instance from a random start, scaled.
+// runOn returns a run of s on a from a random start, in scaled units.
 func runOn(t testing.TB, s Solver, a matrix.Operator, r int) *coupled {
 	t.Helper()
 	p, err := newProblem(a, r, &Options{Seed: 3, Threads: 2})
@@ -47,7 +47,7 @@ func runOn(t testing.TB, s Solver, a matrix.Operator, r int) *coupled {
 	return coupledOf(s.start(p, h, 0))
 }
 
-// coupledOf is what runs with two factors have in common.
+// coupledOf returns what the runs with two factors have in common.
 func coupledOf(r run) *coupled {
 	switch s := r.(type) {
 	case *spectralSteps:
@@ -58,7 +58,7 @@ func coupledOf(r run) *coupled {
 	return r.(*coupled)
 }
 
-// naivePenalized is P from its definition.
+// naivePenalized computes P from its definition.
 func naivePenalized(a, w, h *matrix.Dense, alpha float64) (f float64) {
 	n, _ := a.Dims()
 	for i := range n {
@@ -77,11 +77,12 @@ func naivePenalized(a, w, h *matrix.Dense, alpha float64) (f float64) {
 	return f
 }
 
-// TestPenalizedFalls: P, computed from what is kept, is that of the definition and falls from half sweep to half sweep.
+// TestPenalizedFalls: P, computed from the quantities kept, is that of the definition, and it does not rise
+// in any half sweep.
 func TestPenalizedFalls(t *testing.T) {
 	for _, v := range coupledVariants(t) {
 		if !traitsFor(v.solver).penalized {
-			continue // lvs, of which nothing falls
+			continue // lvs, for which nothing is certain to fall
 		}
 		for _, in := range instances(t) {
 			for form, a := range in.forms {
@@ -114,11 +115,11 @@ func TestPenalizedFalls(t *testing.T) {
 	}
 }
 
-// TestHALSByColumns: rows by themselves give what the definition gives column by column.
+// TestHALSByColumns: updating each row by itself gives what the definition gives column by column.
 func TestHALSByColumns(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	s := runOn(t, SymHALS{}, g.forms(t)["dense"], g.R)
-	s.sweep(never) // W and H differ from here on
+	s.sweep(never) // from here on W and H differ
 	w, h := s.w.h.Clone(), s.h.h
 	for k := range g.R {
 		for i := range g.N {
@@ -141,13 +142,14 @@ func TestHALSByColumns(t *testing.T) {
 	}
 }
 
+// TestSpectralStep compares the step length with known ones.
 func TestSpectralStep(t *testing.T) {
 	for _, c := range []struct{ rise, slope, curve, want float64 }{
 		{0, -1, 1, 1},
-		{0, -1, 1.9999, 0.25}, // 1e-4 of the slope is asked for
-		{0.1, -1, 2.1, 1},     // as high as the reference
+		{0, -1, 1.9999, 0.25}, // s = 1 falls by less than 1e-4 of the slope
+		{0.1, -1, 2.1, 1},     // s = 1 may rise to the reference
 		{0, -1, 20, 0.0625},
-		{0, -1, 1e12, 1e-12}, // none of the steps would fall
+		{0, -1, 1e12, 1e-12}, // no step down to 10⁻⁵ falls, so it is the minimizer
 		{0, 0, 0, 1},
 	} {
 		if got := spectralStep(c.rise, c.slope, c.curve); got != c.want {
@@ -156,7 +158,7 @@ func TestSpectralStep(t *testing.T) {
 	}
 }
 
-// TestProjectedSq compares with the definition, where entries of X are least and slopes large.
+// TestProjectedSq compares with the definition, also for the smallest entries of X and for large slopes.
 func TestProjectedSq(t *testing.T) {
 	x := []float64{0, 0, 0x1p-1074, 0x1p-1074, 3, 3, 1e300, 0}
 	g := []float64{-2, 5, -7, 1e100, 11, -13, 17, 0}
@@ -171,7 +173,7 @@ func TestProjectedSq(t *testing.T) {
 	}
 }
 
-// TestHALSWithoutWeight: an entry that changes nothing stays.
+// TestHALSWithoutWeight: an entry with D_kk + α = 0, which changes nothing, stays as it is.
 func TestHALSWithoutWeight(t *testing.T) {
 	x := []float64{2, 3}
 	halsBlock(x, []float64{0, 8}, []float64{1, 1}, []float64{0, 0, 0, 2}, 0, 2, make([]float64, 5))
@@ -180,7 +182,7 @@ func TestHALSWithoutWeight(t *testing.T) {
 	}
 }
 
-// TestHALSBlock compares rows that go together with each by itself, from the definition.
+// TestHALSBlock: rows that are updated together end as each does by itself, from the definition.
 func TestHALSBlock(t *testing.T) {
 	for _, m := range []int{1, 3, halsRows} {
 		for _, r := range []int{1, 2, 7, 16} {
@@ -208,7 +210,7 @@ func TestHALSBlock(t *testing.T) {
 			}
 			halsBlock(x, a, h, d, alpha, r, make([]float64, m*(2*r+1)))
 			for k, v := range want {
-				if got := x[k]; !(math.Abs(got-v) <= float64(4*r*r*r)*0x1p-53*float64(r)) { // r sums of r terms up to r, one from another
+				if got := x[k]; !(math.Abs(got-v) <= float64(4*r*r*r)*0x1p-53*float64(r)) { // r sums of r terms up to r, each built on the one before
 					t.Fatalf("%d rows, r = %d: entry [%d,%d] is %v, want %v", m, r, k/r, k%r, got, v)
 				}
 			}
@@ -216,7 +218,7 @@ func TestHALSBlock(t *testing.T) {
 	}
 }
 
-// TestGoldenGap: the recorded ‖U−V‖/‖V‖.
+// TestGoldenGap: ‖U−V‖/‖V‖ is the recorded one.
 func TestGoldenGap(t *testing.T) {
 	compared := 0
 	for _, name := range goldenNames {
@@ -243,11 +245,11 @@ func TestGoldenGap(t *testing.T) {
 		}
 	}
 	if compared != 6*4*5 {
-		t.Errorf("%d comparisons", compared)
+		t.Errorf("%d comparisons, want 120", compared)
 	}
 }
 
-// TestBetterFactor: the answer is the factor of smaller error, what is said of it is said of that one, and the note names it.
+// TestBetterFactor: the answer is the factor with the smaller error, and the note names it.
 func TestBetterFactor(t *testing.T) {
 	chosen := map[string]bool{}
 	for _, v := range coupledVariants(t) {
@@ -289,11 +291,12 @@ func TestBetterFactor(t *testing.T) {
 		}
 	}
 	if len(chosen) != 2 {
-		t.Errorf("the answer was always %v", chosen)
+		t.Errorf("the answer was always the same factor: %v", chosen)
 	}
 }
 
-// TestCoupledNotes: the condition for W = H is that of the eigenvalues.
+// TestCoupledNotes: the note says that W = H is certain exactly if ‖W‖₂‖H‖₂ < 2λ + λ_min(A), and it states
+// both sides. ‖A‖₂, max A and the estimate of λ_min(A), which may only be too low, are those of A.
 func TestCoupledNotes(t *testing.T) {
 	said := map[string]int{}
 	for _, name := range goldenNames {
@@ -338,7 +341,7 @@ func TestCoupledNotes(t *testing.T) {
 				}
 				for k, want := range []float64{norms, 2*lambda + values[0]} {
 					if got, err := strconv.ParseFloat(m[k+1], 64); err != nil || !(math.Abs(got-want) <= 6e-4*math.Abs(want)+1e-4*values[g.N-1]) {
-						t.Errorf("%s (%s): %v is said to be %v: %q", name, form, want, got, note)
+						t.Errorf("%s (%s): want %v in the note, got %v: %q", name, form, want, got, note)
 					}
 				}
 				said[fmt.Sprint(certain)]++
@@ -346,12 +349,13 @@ func TestCoupledNotes(t *testing.T) {
 		}
 	}
 	if len(said) != 2 {
-		t.Errorf("said %v", said)
+		t.Errorf("all notes said the same of W = H: %v", said)
 	}
 }
 
 var inNote = regexp.MustCompile(`‖H‖₂ = (\S+) .* = (\S+)$`)
 
+// scaledBy returns c·x.
 func scaledBy(x []float64, c float64) []float64 {
 	y := slices.Clone(x)
 	for k := range y {
@@ -360,7 +364,7 @@ func scaledBy(x []float64, c float64) []float64 {
 	return y
 }
 
-// TestBalance: without a weight the columns of both factors end with equal norms.
+// TestBalance: without a weight, a sweep leaves the columns of both factors with equal norms.
 func TestBalance(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	s := runOn(t, ANLS{Coupling: Weight{WeightValue, 0}}, g.forms(t)["dense"], g.R)
@@ -374,7 +378,8 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestCoupledPermutation: the items in another order give the rows of H in that order, to rounding.
+// TestCoupledPermutation: with the items in another order, the rows of H are the same in that order, to
+// rounding.
 func TestCoupledPermutation(t *testing.T) {
 	g := readGolden(t, "text120")
 	perm := make([]int, g.N)
@@ -388,7 +393,7 @@ func TestCoupledPermutation(t *testing.T) {
 	}
 	for _, v := range coupledVariants(t) {
 		if v.solver.Name() == "lvs" {
-			continue // whose draws are by the order of the items
+			continue // its draws depend on the order of the items
 		}
 		opt := Options{Solver: v.solver, Start: Given{g.start}, Stop: Stop{Sweeps: 6, KKT: -1}}
 		want := factorize(t, g.forms(t)["sparse"], g.R, opt)
@@ -406,7 +411,9 @@ func TestCoupledPermutation(t *testing.T) {
 	}
 }
 
-// TestCoupledEdges: what is degenerate gives a finite answer no worse than it began with, or zero, at once or in few sweeps.
+// TestCoupledEdges: degenerate problems give a finite H. If P falls, the relative error is at most 1.5. If,
+// besides, the weight is positive and scales with A, the relative error is no larger than that of the random
+// start.
 func TestCoupledEdges(t *testing.T) {
 	dense := func(n int, entry func(i, l int) float64) *matrix.Dense {
 		d := matrix.NewDense(n, n, nil)
@@ -421,7 +428,7 @@ func TestCoupledEdges(t *testing.T) {
 	zeroColumns := instance.Start(12, 4, 2)
 	for i := range 12 {
 		zeroColumns.Set(i, 1, 0)
-		zeroColumns.Set(i, 3, zeroColumns.At(i, 2)) // and two that are alike
+		zeroColumns.Set(i, 3, zeroColumns.At(i, 2)) // and two equal columns
 	}
 	full := instance.FullRank(12, 3)
 	for _, c := range []struct {
@@ -474,14 +481,15 @@ func TestCoupledEdges(t *testing.T) {
 				}
 				if c.start == (Random{}) && res.First.RelErr > 1e-9 && !hasUnits(v.solver) && traitsFor(v.solver).penalized && v.solver != withWeight(v.solver, Weight{WeightValue, 0}) &&
 					res.RelErr > res.First.RelErr {
-					t.Errorf("%s, %s: relative error %v from %v", c.name, v.name, res.RelErr, res.First.RelErr)
+					t.Errorf("%s, %s: relative error %v, that of the start is %v", c.name, v.name, res.RelErr, res.First.RelErr)
 				}
 			}
 		}
 	}
 }
 
-// TestWeights: what is no weight is refused, by the method or by its name, and so is what a method cannot take.
+// TestWeights: what is not a weight is refused, whether set in a Solver or given as text, and so is a weight
+// that the method cannot take.
 func TestWeights(t *testing.T) {
 	a := readGolden(t, "cp5").forms(t)["dense"]
 	for _, s := range []Solver{
@@ -492,7 +500,7 @@ func TestWeights(t *testing.T) {
 		LvS{Samples: -1}, LvS{Coupling: Weight{WeightValue, 0}}, SNMPBB{Mu: Weight{WeightValue, 0}}, SNMPBB{Mu: Weight{WeightValue, math.Inf(1)}},
 	} {
 		if _, err := Factorize(context.Background(), a, 2, Options{Solver: s}); !errors.Is(err, ErrOption) {
-			t.Errorf("%+v: %v", s, err)
+			t.Errorf("%+v: error %v, want ErrOption", s, err)
 		}
 	}
 	for _, c := range []struct {
@@ -522,15 +530,15 @@ func TestWeights(t *testing.T) {
 	}
 	points := readGolden(t, "text120").forms(t)["gram of sparse rows"].OffDiagonal()
 	if _, err := Factorize(context.Background(), points, 2, Options{Solver: ANLS{Coupling: Weight{Rule: WeightMax}}}); !errors.Is(err, ErrUnfit) {
-		t.Errorf("max A of points without their diagonal: %v", err)
+		t.Errorf("max A of points without their diagonal: error %v, want ErrUnfit", err)
 	}
 	res := factorize(t, a, 2, Options{Solver: SymHALS{}})
 	if res.Start != "random" || !strings.Contains(res.Why, "own") {
-		t.Errorf("the start chosen is %s: %q", res.Start, res.Why)
+		t.Errorf("the start chosen is %s because %q, want random, the method's own", res.Start, res.Why)
 	}
 }
 
-// TestCoupledVerify: products that are not those of W and H are found.
+// TestCoupledVerify: verification finds products that are not those of W and H.
 func TestCoupledVerify(t *testing.T) {
 	for k := range 3 {
 		s := runOn(t, SymHALS{}, readGolden(t, "cp5").forms(t)["dense"], 5)
@@ -542,12 +550,12 @@ func TestCoupledVerify(t *testing.T) {
 			s.h.gram[3] = -1
 		}
 		if err := s.verify(); (err != nil) != (k > 0) {
-			t.Errorf("case %d: %v", k, err)
+			t.Errorf("case %d (1 and 2 have a mistake): error %v", k, err)
 		}
 	}
 }
 
-// TestCoupledStops: a limit in the middle of a sweep leaves the better factor of the moment.
+// TestCoupledStops: a limit in the middle of a sweep leaves the better of the two factors at that moment.
 func TestCoupledStops(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	s := runOn(t, ANLS{}, g.forms(t)["dense"], g.R)
@@ -563,7 +571,8 @@ func TestCoupledStops(t *testing.T) {
 	}
 }
 
-// TestCoupledEnds: what the default weight and the note at the end take of the eigenvalues of A ends when the run has to, and leaves nothing behind.
+// TestCoupledEnds: the search for eigenvalues of A, for the default weight or for the note at the end, ends
+// when the run has to end. What it has by then is not kept.
 func TestCoupledEnds(t *testing.T) {
 	const n = 500
 	ring := matrix.NewDense(n, n, nil)
@@ -579,7 +588,7 @@ func TestCoupledEnds(t *testing.T) {
 	}
 	p.stop = nil
 	if got := p.norm2() / p.scale; !(math.Abs(got-2) <= 1e-3) {
-		t.Errorf("after that ‖A‖₂ is %v, want 2", got)
+		t.Errorf("without that limit ‖A‖₂ is %v, want 2", got)
 	}
 
 	h := matrix.NewDense(4, 1, []float64{1, 2, 3, 4})

@@ -17,8 +17,10 @@ import (
 	"symnmf/matrix"
 )
 
+// TestMain fails if a goroutine is still running after the tests.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// mustDense returns d as an operator.
 func mustDense(t testing.TB, d *matrix.Dense) matrix.Operator {
 	t.Helper()
 	a, err := matrix.FromDense(d, 0)
@@ -28,6 +30,7 @@ func mustDense(t testing.TB, d *matrix.Dense) matrix.Operator {
 	return a
 }
 
+// mustCSR returns c as an operator.
 func mustCSR(t testing.TB, c *matrix.CSR) matrix.Operator {
 	t.Helper()
 	a, err := matrix.FromCSR(c, 0)
@@ -37,12 +40,14 @@ func mustCSR(t testing.TB, c *matrix.CSR) matrix.Operator {
 	return a
 }
 
+// lowRank returns A = BBᵀ, dense, for a random nonnegative B with n rows and r columns.
 func lowRank(t testing.TB, n, r int) matrix.Operator {
 	t.Helper()
 	d, _ := instance.LowRank(n, r, 1)
 	return mustDense(t, d)
 }
 
+// TestOptionsRefused: Factorize refuses each of these calls with the error stated, and returns no result.
 func TestOptionsRefused(t *testing.T) {
 	a := lowRank(t, 6, 2)
 	negative := mustDense(t, matrix.NewDense(2, 2, []float64{1, -1, -1, 1}))
@@ -73,9 +78,9 @@ func TestOptionsRefused(t *testing.T) {
 		{"no items", empty, 1, Options{}, ErrEmpty},
 		{"rank 0", a, 0, Options{}, ErrRank},
 		{"negative entries", negative, 1, Options{}, ErrNegative},
-		{"more columns than memory has", a, math.MaxInt / 16, Options{}, ErrRank},
+		{"more columns than memory can hold", a, math.MaxInt / 16, Options{}, ErrRank},
 		{"a start far too large", a, 2, Options{Start: Given{filled(6, 2, 1e9)}}, ErrStart},
-		{"points without diagonal from zero", points, 2, Options{Start: Zero{}, IgnoreDiagonal: true}, ErrStart},
+		{"points with the diagonal ignored, from zero", points, 2, Options{Start: Zero{}, IgnoreDiagonal: true}, ErrStart},
 		{"residual form from zero on a zero diagonal", hollow, 1, Options{Solver: Residual{}, Start: Zero{}}, ErrUnfit},
 		{"no limit", a, 2, Options{Stop: Stop{Sweeps: -1}}, ErrOption},
 		{"negative time", a, 2, Options{Stop: Stop{Time: -1}}, ErrOption},
@@ -97,21 +102,21 @@ func TestOptionsRefused(t *testing.T) {
 		{"a negative period", a, 2, Options{Solver: CD{MBIEvery: -1}}, ErrOption},
 		{"blocks of −1 rows", a, 2, Options{Solver: RowBlock{Block: -1}}, ErrOption},
 		{"−1 passes", a, 2, Options{Solver: RowBlock{Passes: -1}}, ErrOption},
-		{"more passes than there is room for", a, 2, Options{Solver: RowBlock{Passes: math.MaxInt}}, ErrOption},
+		{"math.MaxInt passes", a, 2, Options{Solver: RowBlock{Passes: math.MaxInt}}, ErrOption},
 		{"1001 passes", a, 2, Options{Solver: RowBlock{Passes: 1001}}, ErrOption},
-		{"a step that gains twice the best", a, 2, Options{Solver: RowBlock{Whole: 2}}, ErrOption},
+		{"a step that must gain twice the best", a, 2, Options{Solver: RowBlock{Whole: 2}}, ErrOption},
 		{"a comparison every −1 sweeps", a, 2, Options{Solver: RowBlock{CheckEvery: -1}}, ErrOption},
-		{"two columns less than none", a, 2, Options{Solver: RowBlock{Compress: -2}}, ErrOption},
+		{"−2 columns of compression", a, 2, Options{Solver: RowBlock{Compress: -2}}, ErrOption},
 		{"steps up to 2.5", a, 2, Options{Solver: RowBlock{MaxStep: 2.5}}, ErrOption},
-		{"steps back", a, 2, Options{Solver: RowBlock{MaxStep: -1}}, ErrOption},
-		{"steps of NaN", a, 2, Options{Solver: RowBlock{MaxStep: math.NaN()}}, ErrOption},
+		{"steps up to −1", a, 2, Options{Solver: RowBlock{MaxStep: -1}}, ErrOption},
+		{"steps up to NaN", a, 2, Options{Solver: RowBlock{MaxStep: math.NaN()}}, ErrOption},
 		{"a first sweep that does not exist", a, 2, Options{Solver: RowBlock{First: 3}}, ErrOption},
 		{"a precision that does not exist", a, 2, Options{Solver: RowBlock{Precision: -1}}, ErrOption},
 		{"residual form of a sparse matrix", sparse, 1, Options{Solver: Residual{}}, ErrUnfit},
 		{"residual form of points", points, 1, Options{Solver: Residual{}}, ErrUnfit},
 		{"residual form in single precision", single, 1, Options{Solver: Residual{}}, ErrUnfit},
 		{"residual form of a view", unit, 1, Options{Solver: Residual{}}, ErrUnfit},
-		{"residual form without diagonal", a, 1, Options{Solver: Residual{}, IgnoreDiagonal: true}, ErrUnfit},
+		{"residual form with the diagonal ignored", a, 1, Options{Solver: Residual{}, IgnoreDiagonal: true}, ErrUnfit},
 	} {
 		res, err := Factorize(context.Background(), c.a, c.r, c.opt)
 		if !errors.Is(err, c.want) || res != nil {
@@ -120,6 +125,7 @@ func TestOptionsRefused(t *testing.T) {
 	}
 }
 
+// filled returns a matrix with all entries equal to v.
 func filled(rows, cols int, v float64) *matrix.Dense {
 	d := matrix.NewDense(rows, cols, nil)
 	for k := range d.Data() {
@@ -128,19 +134,19 @@ func filled(rows, cols int, v float64) *matrix.Dense {
 	return d
 }
 
-// TestMistakeInside: a run that fails its verification ends with an error, and its goroutines with it.
+// TestMistakeInside: a run that fails its verification ends with an error, and its goroutines end with it.
 func TestMistakeInside(t *testing.T) {
 	defer func(v bool) { verifying = v }(verifying)
 	verifying = true
 	ignored := goleak.IgnoreCurrent()
 	res, err := Factorize(context.Background(), lowRank(t, 60, 6), 6, Options{Solver: mistaken{}, Threads: 4})
 	if res != nil || !errors.Is(err, errMistaken) {
-		t.Errorf("result %v, error %v", res, err)
+		t.Errorf("result %v, error %v, want no result and the error of the verification", res, err)
 	}
 	goleak.VerifyNone(t, ignored)
 }
 
-// mistaken is RowBlock, but that it never verifies.
+// mistaken is RowBlock, except that its runs always fail verification.
 type mistaken struct{ RowBlock }
 
 type mistakenRun struct{ *rowBlockRun }
@@ -153,6 +159,8 @@ func (m mistaken) start(p *problem, h *matrix.Dense, number int) run {
 
 func (mistakenRun) verify() error { return errMistaken }
 
+// TestParse: every method and every start parses from its name, knobs get the values set, and bad names and
+// values are refused.
 func TestParse(t *testing.T) {
 	for _, m := range Methods() {
 		s, err := ParseSolver(m.Name, nil)
@@ -193,14 +201,16 @@ func TestParse(t *testing.T) {
 		{"cd-mbi", map[string]string{"nu": "0.5"}},
 	} {
 		if s, err := ParseSolver(bad.method, bad.set); !errors.Is(err, ErrOption) {
-			t.Errorf("%s with %v parses to %v, %v", bad.method, bad.set, s, err)
+			t.Errorf("%s with %v parses to %v, error %v, want ErrOption", bad.method, bad.set, s, err)
 		}
 	}
 	if _, err := ParseStart("eigen"); !errors.Is(err, ErrOption) {
-		t.Errorf("start eigen: %v", err)
+		t.Errorf("start eigen: error %v, want ErrOption", err)
 	}
 }
 
+// TestChoice: a method and a start left open are chosen as stated, the result says why, and H is not zero.
+// The result says nothing where both are given.
 func TestChoice(t *testing.T) {
 	text, err := matrix.Gram(instance.Text(100, 60, 8, 1), matrix.Columns, 1)
 	if err != nil {
@@ -230,9 +240,9 @@ func TestChoice(t *testing.T) {
 		{"a graph, several runs", mustCSR(t, graph), Options{Runs: 2}, "rowblock", "tsvd", true},
 		{"a graph with a loop", mustCSR(t, looped.CSR()), Options{}, "rowblock", "tsvd", true},
 		{"a graph, with a weight", mustCSR(t, graph), Options{L1: []float64{0.1}}, "rowblock", "tsvd", true},
-		{"a graph whose diagonal does not count", mustCSR(t, graph), Options{IgnoreDiagonal: true}, "rowblock", "tsvd", true},
+		{"a graph with the diagonal ignored", mustCSR(t, graph), Options{IgnoreDiagonal: true}, "rowblock", "tsvd", true},
 		{"a graph and a method", mustCSR(t, graph), Options{Solver: RowBlock{}}, "rowblock", "random", true},
-		{"a diagonal that does not count", text, Options{IgnoreDiagonal: true}, "rowblock", "tsvd", true},
+		{"an ignored diagonal", text, Options{IgnoreDiagonal: true}, "rowblock", "tsvd", true},
 		{"dense points", points, Options{}, "rowblock", "tsvd", true},
 		{"a weight", text, Options{L1: []float64{0.1}}, "rowblock", "tsvd", true},
 		{"a weight, several runs", text, Options{L1: []float64{0.1}, Runs: 2}, "rowblock", "tsvd", true},
@@ -243,7 +253,7 @@ func TestChoice(t *testing.T) {
 		{"a given start", lowRank(t, 9, 3), Options{Start: Given{instance.Start(9, 3, 1)}}, "rowblock", "given", true},
 		{"nothing moves from zero", mustCSR(t, graph), Options{Start: Zero{}}, "cd-cyclic", "zero", true},
 		{"a method", text, Options{Solver: MBI{}, Stop: Stop{Sweeps: 1}}, "cd-mbi", "zero", true},
-		{"both", text, Options{Solver: CD{}, Start: Random{}}, "cd-cyclic", "random", false},
+		{"a method and a start", text, Options{Solver: CD{}, Start: Random{}}, "cd-cyclic", "random", false},
 	} {
 		res := factorize(t, c.a, 3, c.opt)
 		if res.Method != c.method || res.Start != c.start || (res.Why != "") != c.says {
@@ -269,12 +279,13 @@ func TestChoice(t *testing.T) {
 		opt := Options{}
 		p.choose(&opt)
 		if _, turned := opt.Start.(TSVDStart); turned != (r == 2) {
-			t.Errorf("a ring of 2²⁰ items, r = %d: from %s", r, opt.Start.Name())
+			t.Errorf("a ring of 2²⁰ items, r = %d: the start is %s, want tsvd for r = 2 only", r, opt.Start.Name())
 		}
 	}
 }
 
-// TestChoiceOfColumns: auto begins from turned vectors where their rotations take little beside sweeps, or data are dense.
+// TestChoiceOfColumns: the start chosen is tsvd, which rotates eigenvectors, if its rotations cost little
+// beside the sweeps, or if the data are dense. Otherwise it is random.
 func TestChoiceOfColumns(t *testing.T) {
 	few, err := matrix.Gram(instance.Start(400, 10, 1), matrix.Rows, 1)
 	if err != nil {
@@ -287,19 +298,21 @@ func TestChoiceOfColumns(t *testing.T) {
 		want string
 	}{
 		{"64 columns", mustCSR(t, instance.RandomSparse(400, 4000, 1)), 64, "tsvd"},
-		{"more, and more than an eighth", mustCSR(t, instance.RandomSparse(400, 4000, 1)), 65, "random"},
-		{"an eighth", mustCSR(t, instance.RandomSparse(528, 4000, 1)), 66, "tsvd"},
-		{"dense, of any number", mustDense(t, instance.FullRank(400, 1)), 401, "tsvd"},
-		{"dense, of many numbers", mustDense(t, instance.FullRank(400, 1)), 1<<22/400 + 1, "random"},
-		{"as many, of ten features", few, 300, "tsvd"},
+		{"65 columns, more than an eighth of the items", mustCSR(t, instance.RandomSparse(400, 4000, 1)), 65, "random"},
+		{"66 columns, an eighth of the items", mustCSR(t, instance.RandomSparse(528, 4000, 1)), 66, "tsvd"},
+		{"dense, more columns than items", mustDense(t, instance.FullRank(400, 1)), 401, "tsvd"},
+		{"dense, H of more than 2²² entries", mustDense(t, instance.FullRank(400, 1)), 1<<22/400 + 1, "random"},
+		{"points of ten features, 300 columns", few, 300, "tsvd"},
 	} {
 		opt := Options{}
 		if mustProblem(t, c.a, c.r).choose(&opt); opt.Start.Name() != c.want {
-			t.Errorf("%s: from %s, want %s", c.name, opt.Start.Name(), c.want)
+			t.Errorf("%s: start %s, want %s", c.name, opt.Start.Name(), c.want)
 		}
 	}
 }
 
+// TestEdgesOfTheProblem: degenerate problems have their known answers: A = 0, one item, nothing but ignored
+// loops, pairs of equal items, zero rows, and the identity with r = n.
 func TestEdgesOfTheProblem(t *testing.T) {
 	zero := mustDense(t, matrix.NewDense(4, 4, nil))
 	for _, opt := range []Options{{}, {Solver: CD{}, Start: Random{}}, {L1: []float64{1}}, {IgnoreDiagonal: true}, {Solver: Residual{}, Start: Zero{}}} {
@@ -313,12 +326,12 @@ func TestEdgesOfTheProblem(t *testing.T) {
 	if h := one.H.At(0, 0); !(math.Abs(h-3) <= 1e-15) || one.Status != Converged {
 		t.Errorf("A = [9]: H = [%v], %v", h, one.Status)
 	}
-	loops, err := matrix.NewCSR(3, 3, []int64{0, 1, 2, 3}, []int32{0, 1, 2}, nil) // of ones, and nothing beside the diagonal
+	loops, err := matrix.NewCSR(3, 3, []int64{0, 1, 2, 3}, []int32{0, 1, 2}, nil) // ones on the diagonal and nothing else
 	if err != nil {
 		t.Fatal(err)
 	}
 	if res := factorize(t, mustCSR(t, loops), 2, Options{IgnoreDiagonal: true}); res.Status != Converged || res.RelErr != 0 || res.NormA != 0 {
-		t.Errorf("loops only, which are ignored: %+v", res)
+		t.Errorf("only loops, which are ignored: %+v", res)
 	}
 	twice := mustDense(t, matrix.NewDense(4, 4, []float64{1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 2, 2, 0, 0, 2, 2}))
 	res := factorize(t, twice, 2, Options{Solver: CD{}, Start: Zero{}})
@@ -328,7 +341,7 @@ func TestEdgesOfTheProblem(t *testing.T) {
 	rows := readGolden(t, "zerorows50")
 	res = factorize(t, mustCSR(t, sparseOf(t, rows.a)), rows.R, Options{Solver: CD{}, Start: Random{}, Stop: Stop{Sweeps: 1}})
 	if res.ZeroRows != 5 {
-		t.Errorf("%d zero rows of H after one sweep, 5 rows of A are zero", res.ZeroRows)
+		t.Errorf("%d zero rows of H after one sweep, want 5, as many as A has", res.ZeroRows)
 	}
 	identity := matrix.NewDense(10, 10, nil)
 	for i := range 10 {
@@ -339,6 +352,8 @@ func TestEdgesOfTheProblem(t *testing.T) {
 	}
 }
 
+// TestLimits: a run ends at its limit on sweeps or time, at its tolerance on the KKT residual or the relative
+// change, or at a fixed point, and says which.
 func TestLimits(t *testing.T) {
 	a := lowRank(t, 60, 6)
 	base := Options{Solver: CD{}, Start: Random{}, Stop: Stop{KKT: -1}}
@@ -361,7 +376,7 @@ func TestLimits(t *testing.T) {
 	}
 	opt.Stop = Stop{Sweeps: res.Sweeps - 2, KKT: -1}
 	if early := factorize(t, a, 6, opt); early.KKT <= 1e-3/2 {
-		t.Errorf("KKT 1e-3 took %d sweeps; two sweeps before the residual was %v already", res.Sweeps, early.KKT)
+		t.Errorf("KKT 1e-3 took %d sweeps; two sweeps earlier the residual was already %v", res.Sweeps, early.KKT)
 	}
 	opt.Stop = Stop{KKT: -1, RelChange: 0.1}
 	opt.Trace = true
@@ -372,16 +387,18 @@ func TestLimits(t *testing.T) {
 	}
 	for k := 1; k < len(res.Trace)-1; k++ {
 		if f, g := math.Pow(res.Trace[k-1].RelErr, 2), math.Pow(res.Trace[k].RelErr, 2); f-g <= 0.0999*f {
-			t.Errorf("relative change 0.1: sweep %d changed less and the run went on", k)
+			t.Errorf("relative change 0.1: sweep %d changed less, but the run went on", k)
 		}
 	}
-	// A fixed point ends a run that nothing else would.
+	// A fixed point ends a run that nothing else would end.
 	opt = Options{Solver: CD{}, Stop: Stop{Sweeps: -1, Time: time.Hour, KKT: -1}}
 	if res := factorize(t, mustDense(t, matrix.NewDense(1, 1, []float64{4})), 1, opt); res.Status != Stalled {
 		t.Errorf("A = [4]: %v", res.Status)
 	}
 }
 
+// TestCancellation: a cancelled call returns the context's error together with the best H so far: that of the
+// last sweep completed, the start, or the H of an earlier run.
 func TestCancellation(t *testing.T) {
 	a := lowRank(t, 80, 8)
 	opt := Options{Solver: CD{Order: Shuffle}, Start: Random{}, Stop: Stop{Sweeps: 1 << 30, KKT: -1}}
@@ -407,7 +424,7 @@ func TestCancellation(t *testing.T) {
 	// Before the first sweep, and by a deadline, the start is the best H so far.
 	res, err = Factorize(ctx, a, 8, opt)
 	if !errors.Is(err, context.Canceled) || res == nil || res.Status != Interrupted || res.Sweeps != 0 || res.RelErr > 1 {
-		t.Errorf("cancelled before: %+v, %v", res, err)
+		t.Errorf("cancelled before the first sweep: %+v, %v", res, err)
 	}
 	late, stop := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer stop()
@@ -416,7 +433,7 @@ func TestCancellation(t *testing.T) {
 		t.Errorf("deadline: error %v", err)
 	}
 
-	// In the second of several runs: the first is complete and counts.
+	// Cancelled in the second of several runs: the first is complete and is the answer.
 	ctx, cancel = context.WithCancel(context.Background())
 	defer cancel()
 	opt.Runs = 3
@@ -431,12 +448,14 @@ func TestCancellation(t *testing.T) {
 	}
 }
 
-// TestCancellationInsideASweep stops between columns: H is in order and no worse than at the start of the sweep.
+// TestCancellationInsideASweep stops every method inside its first sweep. H is valid, that of a monotone
+// method is better than at the start of the sweep, and the decrease reported is that of the definition. A
+// method whose sweep is one step leaves H as it was.
 func TestCancellationInsideASweep(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	for _, v := range variants(t) {
 		if v.solver == (RowBlock{}) {
-			continue // it says nothing of a sweep it has not checked: TestRowBlockCut
+			continue // it reports nothing about a sweep it has not checked: TestRowBlockCut
 		}
 		p, h := goldenProblem(t, g, g.forms(t)["dense"])
 		work := v.solver.start(p, h, 0)
@@ -454,7 +473,7 @@ func TestCancellationInsideASweep(t *testing.T) {
 		}
 		calls, most := 0, 3
 		if is.rises {
-			most = 1 // it has two factors, and is asked before each
+			most = 1 // it has two factors, and asks before each
 		}
 		rep := work.sweep(func() bool { calls++; return calls > most })
 		if k, ok := work.(keeper); ok {
@@ -470,6 +489,8 @@ func TestCancellationInsideASweep(t *testing.T) {
 	}
 }
 
+// TestRuns: of several runs, each from its own start, the best is kept and is the one named. The first is the
+// same as a single run.
 func TestRuns(t *testing.T) {
 	a := mustDense(t, instance.FullRank(40, 2))
 	opt := Options{Solver: CD{}, Runs: 4, Seed: 9, Stop: Stop{Sweeps: 20}}
@@ -488,14 +509,15 @@ func TestRuns(t *testing.T) {
 	if res.Objective != best || len(distinct) != 4 {
 		t.Errorf("kept %v of %+v", res.Objective, res.Runs)
 	}
-	// The first of several is the only one of one.
+	// The first of several runs is the same as a single run.
 	opt.Runs, opt.Start = 1, Random{}
 	if one := factorize(t, a, 5, opt); one.Objective != res.Runs[0].Objective {
 		t.Errorf("run 1 alone ends at %v, among four at %v", one.Objective, res.Runs[0].Objective)
 	}
 }
 
-// TestRunsOutOfRange: the best of several runs is the best where no objective can be told from another in the units of A.
+// TestRunsOutOfRange: the best of several runs is kept even if, in the units of A, all objectives overflow or
+// all underflow.
 func TestRunsOutOfRange(t *testing.T) {
 	for _, c := range []float64{1e160, 1e-170} {
 		d := instance.FullRank(40, 2)
@@ -509,17 +531,18 @@ func TestRunsOutOfRange(t *testing.T) {
 			}
 		}
 		if res.Run == 1 {
-			t.Errorf("entries of %v: the first run is the best: this shows nothing", c)
+			t.Errorf("entries of %v: the first run is the best, so this test shows nothing", c)
 		}
 	}
 }
 
-// TestLimitAfterADoubt: what a run that went on made of a verdict is not what it ends with.
+// TestLimitAfterADoubt: if a run doubts a verdict and goes on, that verdict is not the status it ends with.
+// After one sweep the run ends at its limit; only after two has it stalled.
 func TestLimitAfterADoubt(t *testing.T) {
 	a, start := twoGroups(t)
 	for sweeps := 1; sweeps <= 2; sweeps++ {
 		res := factorize(t, a, 2, Options{Solver: RowBlock{}, Start: start, Stop: Stop{Sweeps: sweeps, RelChange: 1, KKT: 1e-12}})
-		want := SweepLimit // the first sweep ends a run that is not asked for another, row by row
+		want := SweepLimit // the first sweep would end the run, were there no sweep row by row to be tried
 		if sweeps == 2 {
 			want = Stalled
 		}
@@ -529,7 +552,8 @@ func TestLimitAfterADoubt(t *testing.T) {
 	}
 }
 
-// TestLargeStart: a random start of many parts is the same multiple of the numbers addressed, and rowblock begins with it.
+// TestLargeStart: a random start that is filled in many parts is one multiple of the random numbers, each
+// addressed by its place in H, and rowblock begins with exactly that H.
 func TestLargeStart(t *testing.T) {
 	const r = 13
 	n := 2*max(rowsCopied, fillBlock/r) + 5
@@ -550,6 +574,8 @@ func TestLargeStart(t *testing.T) {
 	}
 }
 
+// TestRandomStartIsScaled: the random start has a relative error below 1, and its numbers have the mean and
+// the mean square of the uniform distribution on [0, 1), within five standard deviations.
 func TestRandomStartIsScaled(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -584,15 +610,16 @@ func TestMemoryOfSparse(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	res := factorize(t, a, r, Options{Solver: CD{Order: Shuffle}, Start: Random{}, Stop: Stop{Sweeps: 2, KKT: -1}, Threads: 2})
 	runtime.ReadMemStats(&after)
-	// H, A·H, L, the diagonal, and the same again in passing.
+	// H, A·H, L, the diagonal, and as much again for temporary use.
 	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(8*(5*n*r+6*n)); got > most {
-		t.Errorf("%d bytes allocated, allowed %d", got, most)
+		t.Errorf("%d bytes allocated, want at most %d", got, most)
 	}
 	if !(res.RelErr < 1) {
 		t.Errorf("relative error %v", res.RelErr)
 	}
 }
 
+// TestConcurrentCalls: several calls at the same time on one operator each give the H of a call by itself.
 func TestConcurrentCalls(t *testing.T) {
 	g := readGolden(t, "text120")
 	for form, a := range g.forms(t) {
@@ -617,15 +644,15 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 }
 
-// TestStartIsBestMultiple: no multiple of the random start does better, the ℓ₁ term counted.
+// TestStartIsBestMultiple: no multiple of the random start has a lower objective, the ℓ₁ term included.
 func TestStartIsBestMultiple(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
-		for _, w := range []float64{0, 1e-4, 1e-3} { // beyond, the best multiple is 0
+		for _, w := range []float64{0, 1e-4, 1e-3} { // beyond these, the best multiple is 0
 			a := g.forms(t)["sparse"]
 			for _, ignore := range []bool{false, true} {
 				if ignore && w > 1e-4 {
-					continue // there it is 0 on some
+					continue // there the best multiple is 0 for some instances
 				}
 				p, err := newProblem(a, g.R, &Options{L1: []float64{w * math.Pow(a.Norm(), 1.5)}, IgnoreDiagonal: ignore})
 				if err != nil {
@@ -650,8 +677,8 @@ func TestStartIsBestMultiple(t *testing.T) {
 	}
 }
 
-// TestLimitAtAConvergedPoint: whatever the residual met on the way says, a run that a limit ends where the bound is met has
-// converged.
+// TestLimitAtAConvergedPoint: a run that a limit ends at a point whose KKT residual is within the tolerance
+// has converged, whatever residual was seen on the way.
 func TestLimitAtAConvergedPoint(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -664,13 +691,14 @@ func TestLimitAtAConvergedPoint(t *testing.T) {
 				continue
 			}
 			if got := factorize(t, a, g.R, opt); got.Status != Converged || got.KKT > opt.Stop.KKT {
-				t.Errorf("%s, %d sweeps: %v at %v, bound %v", name, sweeps, got.Status, got.KKT, opt.Stop.KKT)
+				t.Errorf("%s, %d sweeps: %v at KKT residual %v, tolerance %v", name, sweeps, got.Status, got.KKT, opt.Stop.KKT)
 			}
 		}
 	}
 }
 
-// TestLimitBeforeZeroIsLeft: a run that ends before its first sweep from H = 0 has met its limit, though the KKT residual is 0 there; one whose sweeps stay there has converged.
+// TestLimitBeforeZeroIsLeft: a run that ends before its first sweep from H = 0 has met its limit, although
+// the KKT residual is 0 there. A run whose sweeps stay at zero has converged.
 func TestLimitBeforeZeroIsLeft(t *testing.T) {
 	a := lowRank(t, 60, 6)
 	for _, s := range []Solver{CD{}, RowBlock{}} {
@@ -690,7 +718,8 @@ func TestLimitBeforeZeroIsLeft(t *testing.T) {
 	}
 }
 
-// TestStillFalling: a run that has converged says so where its error still falls fast, and nothing where it does not, or nobody can tell.
+// TestStillFalling: a converged run whose error still falls fast has a note that says so. There is no note if
+// the error does not fall fast, if the ℓ₁ term hides how fast, or if the run has not converged.
 func TestStillFalling(t *testing.T) {
 	small, _ := instance.LowRank(60, 6, 1)
 	for _, c := range []struct {
@@ -719,7 +748,7 @@ func TestStillFalling(t *testing.T) {
 	var f falling
 	for k, c := range []struct{ objective, rate float64 }{{100, 0}, {25, 0.5}, {25, 0.5}, {25, 0}, {30, 0}, {0, 1}, {0, 1}, {-1, 0}} {
 		if f.to(c.objective, k+1); !(math.Abs(f.rate()-c.rate) < 1e-15) {
-			t.Errorf("%d, down to %v: rate %v, want %v", k, c.objective, f.rate(), c.rate)
+			t.Errorf("step %d, objective %v: rate %v, want %v", k, c.objective, f.rate(), c.rate)
 		}
 	}
 	f = falling{objective: 16, sweep: 1}
@@ -728,7 +757,8 @@ func TestStillFalling(t *testing.T) {
 	}
 }
 
-// TestCutFirstSweep: a run that time ends inside its first sweep, with columns still zero, has not converged, though what it has is stationary.
+// TestCutFirstSweep: a run that a time limit ends inside its first sweep, with columns still zero, has not
+// converged, although its H is stationary.
 func TestCutFirstSweep(t *testing.T) {
 	one := matrix.NewDense(6, 6, nil)
 	for i := range 6 {

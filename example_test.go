@@ -12,7 +12,7 @@ import (
 	"symnmf/matrix"
 )
 
-// Two groups of items that are alike within and nearly unlike between.
+// The items form two groups. They are alike within a group and have almost nothing in common between groups.
 func ExampleFactorize() {
 	a, err := matrix.FromDense(matrix.NewDense(5, 5, []float64{
 		4, 4, 3, 0, 0,
@@ -41,7 +41,7 @@ func ExampleFactorize() {
 	// item 4: group 2, margin 1.00
 }
 
-// Points in rows; their inner products are never formed.
+// The points are the rows of x. Their inner products are never formed.
 func ExampleFactorize_points() {
 	x := matrix.NewDense(4, 3, []float64{
 		3, 0, 1,
@@ -71,7 +71,7 @@ func ExampleFactorize_points() {
 	// [5.09 0.31]
 }
 
-// gonum's symmetric matrices are taken as they are, and the factor is a gonum matrix.
+// Factorize takes gonum's symmetric matrices, and its factor is a gonum matrix.
 func ExampleFactorize_gonum() {
 	a, err := matrix.FromSymmetric(mat.NewSymDense(2, []float64{2, 1, 1, 2}))
 	if err != nil {

@@ -19,10 +19,11 @@ import (
 	"symnmf/matrix"
 )
 
-// The golden files hold what the authors' own code and independent transcriptions do from fixed starts: see
-// testdata/golden/README.md. Tolerances on the relative error are those the files were checked to: four codes agree to
-// 1e-12, H to 1e-9.
+// The golden files record what the authors' own code and independent transcriptions compute from fixed
+// starts: see testdata/golden/README.md. The files were checked against each other: four codes agree to 1e-12
+// in the relative error and to 1e-9 in H.
 
+// goldenInstance is a matrix of the golden files with all that is recorded for it.
 type goldenInstance struct {
 	name          string
 	a, x, start   *matrix.Dense // x only for text120: A = XᵀX
@@ -36,6 +37,7 @@ type goldenInstance struct {
 	Methods       map[string]goldenMethod
 }
 
+// goldenMethod is what is recorded for one method; the keys of its maps are numbers of sweeps.
 type goldenMethod struct {
 	Start        string
 	RelErr       map[string]float64 `json:"rel_err"`
@@ -54,6 +56,7 @@ type goldenMethod struct {
 
 var goldenNames = []string{"lowrank40", "fullrank60", "graph80", "text120", "zerorows50", "cp5"}
 
+// readGolden reads the golden files of an instance.
 func readGolden(t testing.TB, name string) *goldenInstance {
 	t.Helper()
 	data, err := os.ReadFile("testdata/golden/" + name + ".json")
@@ -79,7 +82,7 @@ func readGolden(t testing.TB, name string) *goldenInstance {
 	return g
 }
 
-// readNPY reads a float64 array in C order of any number of dimensions.
+// readNPY reads a float64 array of any number of dimensions, in C order.
 func readNPY(t testing.TB, path string) (shape []int, v []float64) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -111,7 +114,7 @@ func readNPY(t testing.TB, path string) (shape []int, v []float64) {
 	return shape, v
 }
 
-// sparseOf returns the nonzeros of d.
+// sparseOf returns the nonzeros of d as a sparse matrix.
 func sparseOf(t testing.TB, d *matrix.Dense) *matrix.CSR {
 	t.Helper()
 	rows, cols := d.Dims()
@@ -133,7 +136,7 @@ func sparseOf(t testing.TB, d *matrix.Dense) *matrix.CSR {
 	return m
 }
 
-// forms returns every operator the instance can be given as.
+// forms returns A as every operator it can be given as, by name.
 func (g *goldenInstance) forms(t testing.TB) map[string]matrix.Operator {
 	t.Helper()
 	must := func(a matrix.Operator, err error) matrix.Operator {
@@ -160,7 +163,8 @@ func (g *goldenInstance) forms(t testing.TB) map[string]matrix.Operator {
 	return forms
 }
 
-// lowRank returns Q·(QᵀAQ)·Qᵀ, where Q is an orthonormal basis of the columns of A³Ω, Ω being recorded.
+// lowRank returns Q·(QᵀAQ)·Qᵀ, where Q is an orthonormal basis of the columns of A³Ω and Ω is the recorded
+// one.
 func (g *goldenInstance) lowRank(t testing.TB) matrix.Operator {
 	t.Helper()
 	shape, omega := readNPY(t, "testdata/golden/"+g.name+"_Omega.npy")
@@ -195,17 +199,18 @@ func (g *goldenInstance) lowRank(t testing.TB) matrix.Operator {
 	return low
 }
 
-// trajectory is one method of the golden files and how to replay it.
+// trajectory is one method of the golden files and the way to replay it.
 type trajectory struct {
 	method string
 	solver func(m goldenMethod, g *goldenInstance) Solver
 	skip   func(form string, g *goldenInstance) bool
-	weigh  bool  // with the recorded Λ
-	start  Start // in place of zero or the recorded one
+	weigh  bool  // with the recorded ℓ₁ weights Λ
+	start  Start // in place of zero or of the recorded start
 	near   bool  // on the low rank of the recorded Ω
 	most   int   // sweeps that can be replayed; 0 means all
 }
 
+// replayed returns the recorded order of the columns in each sweep.
 func replayed(m goldenMethod) func(int) []int {
 	return func(sweep int) []int { return m.ColumnOrders[sweep] }
 }
@@ -227,7 +232,7 @@ var trajectories = []trajectory{
 	{method: "own-cd-gs-gradient", solver: func(goldenMethod, *goldenInstance) Solver { return CD{Entries: ByGradient} }},
 	{method: "own-tsvd", solver: func(goldenMethod, *goldenInstance) Solver { return TSVD{} }, start: SVDStart{}},
 	{method: "own-pgncg", solver: func(goldenMethod, *goldenInstance) Solver { return PGNCG{published: true} }},
-	{method: "own-pgncg-safe", solver: func(goldenMethod, *goldenInstance) Solver { return PGNCG{} }, most: 10}, // then it takes better ways
+	{method: "own-pgncg-safe", solver: func(goldenMethod, *goldenInstance) Solver { return PGNCG{} }, most: 10}, // beyond these it finds better steps than the recorded ones
 	{method: "lai-pgncg", solver: func(goldenMethod, *goldenInstance) Solver { return LAI{Over: PGNCG{published: true}, published: true} }, near: true},
 	{method: "lai-symnmf", solver: func(goldenMethod, *goldenInstance) Solver {
 		return LAI{Over: ANLS{Coupling: Weight{Rule: WeightMaxSquared}}, published: true}
@@ -262,6 +267,9 @@ var trajectories = []trajectory{
 	}},
 }
 
+// TestGoldenTrajectories: every method, from the recorded start and on every form of A, gives the recorded
+// relative errors, KKT residuals, objectives, numbers of zeros and iterates. No error is below the spectral
+// bound. Tolerances are wider beyond 10 sweeps.
 func TestGoldenTrajectories(t *testing.T) {
 	worst := goldenTable{}
 	compared := 0
@@ -340,7 +348,7 @@ func TestGoldenTrajectories(t *testing.T) {
 						}
 					}
 					if res.RelErr < g.SpectralBound-res.ErrFloor-1e-12 {
-						t.Errorf("%s: relative error %v below the bound %v", what, res.RelErr, g.SpectralBound)
+						t.Errorf("%s: relative error %v is below the bound %v", what, res.RelErr, g.SpectralBound)
 					}
 					compared++
 				}
@@ -349,11 +357,12 @@ func TestGoldenTrajectories(t *testing.T) {
 	}
 	worst.log(t)
 	if compared < 700 {
-		t.Errorf("only %d comparisons were made", compared)
+		t.Errorf("only %d comparisons were made, want at least 700", compared)
 	}
 }
 
-// goldenTable has the worst difference of the relative error of a method, up to 10 sweeps and after 50.
+// goldenTable holds, by method, the largest difference in the relative error: under false up to 10 sweeps,
+// under true beyond.
 type goldenTable map[string]map[bool]float64
 
 func (w goldenTable) add(method string, sweeps int, d float64) {
@@ -373,7 +382,7 @@ func (w goldenTable) log(t *testing.T) {
 	}
 }
 
-// TestGoldenCovered: every trajectory of the golden files is replayed somewhere.
+// TestGoldenCovered: some test replays every trajectory of the golden files.
 func TestGoldenCovered(t *testing.T) {
 	elsewhere := []string{
 		"newton", "snmpbb", "lai-snmpbb", // TestGoldenPublished
@@ -389,6 +398,8 @@ func TestGoldenCovered(t *testing.T) {
 	}
 }
 
+// TestGoldenEntryOrders: the first sweep visits the entries in the recorded order, except that entries with
+// equal keys may trade places.
 func TestGoldenEntryOrders(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -404,10 +415,10 @@ func TestGoldenEntryOrders(t *testing.T) {
 					}
 					s.end()
 					if diff := firstDifference(got, want); diff >= 0 {
-						// Equal keys may trade places by rounding; others may not.
+						// Rounding may make entries with equal keys trade places, but no others.
 						k, l := s.keys[got[diff]], s.keys[want[diff]]
 						if !(math.Abs(k-l) <= 1e-12*max(1, math.Abs(k))) {
-							t.Errorf("%s/%s/%s column %d: position %d has entry %d, golden %d (keys %v, %v)", name, form, method, j, diff, got[diff], want[diff], k, l)
+							t.Errorf("%s/%s/%s column %d: position %d has entry %d, golden %d (with keys %v and %v)", name, form, method, j, diff, got[diff], want[diff], k, l)
 						}
 					}
 				}
@@ -416,6 +427,7 @@ func TestGoldenEntryOrders(t *testing.T) {
 	}
 }
 
+// firstDifference returns the first position at which got differs from want, or -1.
 func firstDifference(got, want []int) int {
 	for k := range want {
 		if got[k] != want[k] {
@@ -440,6 +452,8 @@ func goldenProblem(t testing.TB, g *goldenInstance, a matrix.Operator) (*problem
 	return p, h
 }
 
+// TestGoldenMBI: each of the first 12 updates of maximum block improvement changes the recorded entry and no
+// other, to the recorded value, with the recorded decrease.
 func TestGoldenMBI(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -458,7 +472,7 @@ func TestGoldenMBI(t *testing.T) {
 				i, j := int(u[0]), int(u[1])
 				for e, v := range h.Data() {
 					if want := v != before.Data()[e]; want != (e == i*g.R+j) {
-						t.Fatalf("%s/%s update %d: entry (%d,%d) changed: %v; golden changes (%d,%d)", name, form, k, e/g.R, e%g.R, want, i, j)
+						t.Fatalf("%s/%s update %d: entry (%d,%d) changed: %v; the golden update changes only (%d,%d)", name, form, k, e/g.R, e%g.R, want, i, j)
 					}
 				}
 				if got := h.At(i, j) * unscale; !(math.Abs(got-u[2]) <= 1e-10*math.Sqrt(g.NormA)) {
@@ -472,6 +486,7 @@ func TestGoldenMBI(t *testing.T) {
 	}
 }
 
+// TestGoldenStart: the figures of the recorded start are the recorded ones, and rescaling it changes nothing.
 func TestGoldenStart(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -484,7 +499,7 @@ func TestGoldenStart(t *testing.T) {
 			if d := math.Abs(f.kkt() - g.KKTHstart); d > 1e-12 {
 				t.Errorf("%s/%s: KKT residual of the start %v, golden %v", name, form, f.kkt(), g.KKTHstart)
 			}
-			// It is scaled already: the best multiple is 1.
+			// The start is scaled already: its best multiple is 1.
 			again := h.Clone()
 			p.rescale(again)
 			for e, v := range again.Data() {

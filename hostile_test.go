@@ -14,7 +14,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestHostileArguments: what nobody should pass is an error that names it, or a name that says no more than the number.
+// TestHostileArguments: an argument that nobody should pass gives an error that names it, and an unknown
+// value of an enumeration prints as its number.
 func TestHostileArguments(t *testing.T) {
 	ctx := context.Background()
 	a, err := matrix.FromDense(instance.FullRank(6, 1), 0)
@@ -56,7 +57,7 @@ func TestHostileArguments(t *testing.T) {
 	} {
 		res, err := Factorize(ctx, c.a, c.r, c.opt)
 		if res != nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v, r = %d: %v, want an error with %q", c.opt, c.r, err, c.says)
+			t.Errorf("%+v, r = %d: error %v, want one that contains %q", c.opt, c.r, err, c.says)
 		}
 	}
 	if res, err := Factorize(ctx, a, 2, Options{Threads: math.MaxInt, Stop: Stop{Sweeps: 1}}); err != nil || res.Sweeps != 1 {
@@ -68,7 +69,7 @@ func TestHostileArguments(t *testing.T) {
 		}
 	}
 	if _, err := Factorize(ctx, blind{a}, 2, Options{Solver: MU{}, Start: Zero{}, IgnoreDiagonal: true}); !strings.HasSuffix(err.Error(), "cannot leave H = 0; start at random") {
-		t.Errorf("from zero, where nothing leaves it: %v", err)
+		t.Errorf("from zero, which nothing leaves: %v", err)
 	}
 	for _, nothing := range []matrix.Operator{nil, &matrix.SymCSR{}, &matrix.SymDense{}, &matrix.GramOperator{}} {
 		if _, err := Factorize(ctx, nothing, 1, Options{}); !errors.Is(err, ErrEmpty) {
@@ -111,7 +112,7 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// poisoned is an operator with a number in its products that is none.
+// poisoned is an operator whose products have v, which is not finite, as the first entry of row 3.
 type poisoned struct {
 	matrix.Operator
 	v float64
@@ -134,7 +135,9 @@ func (p poisonedProduct) RowsTo(dst []float64, lo, hi int) {
 	}
 }
 
-// TestNotFiniteProducts: an operator of the caller's whose products are not finite is an error, of every method and start.
+// TestNotFiniteProducts: an operator whose products are not finite gives an error with every method and every
+// start. The exception is tsvd from zero, which computes nothing but eigenpairs: a note says that there are
+// none.
 func TestNotFiniteProducts(t *testing.T) {
 	a, err := matrix.FromDense(instance.FullRank(12, 1), 0)
 	if err != nil {
@@ -152,10 +155,10 @@ func TestNotFiniteProducts(t *testing.T) {
 			for _, start := range Starts() {
 				s, err := ParseStart(start.Name)
 				if err != nil {
-					continue // it wants a file
+					continue // the start needs a file
 				}
 				res, err := Factorize(context.Background(), poisoned{a, v}, 2, Options{Solver: solver, Start: s, Stop: Stop{Sweeps: 3}})
-				if m.Name == "tsvd" && start.Name == "zero" { // nothing is computed but eigenpairs, which there are none
+				if m.Name == "tsvd" && start.Name == "zero" { // it computes nothing but eigenpairs, and there are none
 					if err != nil || len(res.Notes) == 0 || !strings.Contains(res.Notes[0], "not a finite number") {
 						t.Errorf("tsvd from zero, %v: %+v, %v", v, res, err)
 					}
@@ -175,7 +178,7 @@ func TestNotFiniteProducts(t *testing.T) {
 	}
 }
 
-// TestMethodsAreCopies: what a caller does to the list stays with the caller.
+// TestMethodsAreCopies: a caller who changes the list that Methods returns changes nothing else.
 func TestMethodsAreCopies(t *testing.T) {
 	list := Methods()
 	list[0].Knobs[0].Name, list[0].Name = "mine", "mine"
@@ -184,7 +187,7 @@ func TestMethodsAreCopies(t *testing.T) {
 	}
 }
 
-// TestPanickingCaller: a panic in a function of the caller's goes on to the caller, and no goroutine stays behind.
+// TestPanickingCaller: a panic in a caller's function reaches the caller, and no goroutine stays behind.
 func TestPanickingCaller(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	a := lowRank(t, 60, 6)
@@ -206,7 +209,8 @@ func TestPanickingCaller(t *testing.T) {
 	}
 }
 
-// TestCancelledBound: a context that ends while the lower bound is sought is told, with the answer.
+// TestCancelledBound: if the context ends while the lower bound is sought, the call returns the context's
+// error together with the answer, which has no bound.
 func TestCancelledBound(t *testing.T) {
 	a := lowRank(t, 60, 6)
 	opt := Options{Solver: CD{}, Threads: 1, Stop: Stop{Sweeps: 3, KKT: -1}}
@@ -222,7 +226,7 @@ func TestCancelledBound(t *testing.T) {
 	}
 }
 
-// lateContext is cancelled once it has been asked so often.
+// lateContext is cancelled once Err has been called more than ends times.
 type lateContext struct {
 	context.Context
 	asked, ends int

@@ -29,8 +29,8 @@ var (
 	library = []string{".", "matrix", "similarity", "cluster", "matio", "dist", "internal/inorder", "internal/instance", "internal/demo"}
 )
 
-// layers has a line for every directory with Go files, lowest first: imports point to lines above only. A new directory
-// is a new line here.
+// layers has a line for every directory with Go files, lowest first. A directory may import only those on lines
+// above its own. A new directory needs a new line here.
 var layers = map[string]layer{
 	"internal/kernel":     {nil, numeric},
 	"internal/inorder":    {nil, nil},
@@ -49,8 +49,8 @@ var layers = map[string]layer{
 	"cmd/symnmf":          {append([]string{"internal/rules", "internal/report", "internal/experiment"}, library...), []string{"*"}},
 }
 
-// TestImports reads every file that is not a test, whatever its build tags, and fails on an import its layer does not
-// allow, and on a directory without a layer.
+// TestImports reads every file that is not a test, whatever its build tags. It fails on an import that the
+// layer of the file does not allow, and on a directory without a layer.
 func TestImports(t *testing.T) {
 	read := 0
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
@@ -98,6 +98,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// checkImport returns an error if the files of dir may not import the package imported.
 func checkImport(dir, imported string) error {
 	first, rest, _ := strings.Cut(imported, "/")
 	within := func(prefix string) bool {
@@ -119,7 +120,8 @@ func checkImport(dir, imported string) error {
 	return nil
 }
 
-// TestImportLayers tries edges of both kinds on the rule itself, and that the layers form no cycle.
+// TestImportLayers checks checkImport on imports that are allowed and imports that are not, and checks that
+// the layers form no cycle.
 func TestImportLayers(t *testing.T) {
 	for _, tc := range []struct {
 		dir, imported string
@@ -157,10 +159,10 @@ func TestImportLayers(t *testing.T) {
 	var visit func(dir string, above []string)
 	visit = func(dir string, above []string) {
 		if slices.Contains(above, dir) {
-			t.Fatalf("a cycle: %v to %s", above, dir)
+			t.Fatalf("the layers form a cycle: %v to %s", above, dir)
 		}
 		if _, ok := layers[dir]; !ok {
-			t.Fatalf("%v allows %s, which has no line", above, dir)
+			t.Fatalf("%v allows %s, which has no line in layers", above, dir)
 		}
 		for _, next := range layers[dir].ours {
 			visit(next, append(slices.Clone(above), dir))

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestLargestEigenvalue: of any size, columns of H far shorter than others among it.
+// TestLargestEigenvalue: the largest eigenvalue of a Gram matrix is right at any scale, also if some columns
+// are far shorter than others.
 func TestLargestEigenvalue(t *testing.T) {
 	for name, c := range map[string]struct {
 		a    []float64

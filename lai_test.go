@@ -12,8 +12,9 @@ import (
 	"symnmf/matrix"
 )
 
-// TestLAI: on a matrix of low rank the sweeps on Â are those on A, elsewhere they stop above what is reached on A itself,
-// where the run goes on; sweeps on Â are provisional; every method it runs gets there.
+// TestLAI: with each method it runs, LAI on Â alone comes to rest above the error that is reached when the
+// run goes on with A, and that error does not rise. Sweeps on Â are provisional. If A has low rank, the
+// sweeps on Â are those on A.
 func TestLAI(t *testing.T) {
 	for _, name := range []string{"fullrank60", "graph80", "text120"} {
 		g := readGolden(t, name)
@@ -54,8 +55,8 @@ func TestLAI(t *testing.T) {
 	}
 }
 
-// TestLAIGoesBack: a start that the low rank would spoil is kept, at the change to A, at the end of the run on Â, and when
-// cut.
+// TestLAIGoesBack: a start that the low rank would spoil is kept: when A takes over, at the end of a run on Â
+// alone, and when the run is cut.
 func TestLAIGoesBack(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	a := g.forms(t)["dense"]
@@ -88,7 +89,8 @@ func TestLAIGoesBack(t *testing.T) {
 	}
 }
 
-// TestLAIStart is most of the way, depends on the seed, and is the best multiple.
+// TestLAIStart: the start by LAI covers at least 85 % of the way from the random start to the lower bound,
+// depends on the seed, and is the best multiple of itself.
 func TestLAIStart(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -100,9 +102,9 @@ func TestLAIStart(t *testing.T) {
 			t.Errorf("%s: error %v at random, %v with lai, the bound is %v", name, random.RelErr, lai.RelErr, g.SpectralBound)
 		}
 		if other := factorize(t, a, g.R, Options{Solver: CD{}, Start: LAIStart{}, Stop: stop, Seed: 1}).First; other.RelErr == lai.RelErr {
-			t.Errorf("%s: the seed changes nothing", name)
+			t.Errorf("%s: another seed gives the same start", name)
 		}
-		// Without the diagonal it is of a low rank without one.
+		// With the diagonal ignored, the start is made on a low rank without a diagonal.
 		ignore := Options{Solver: CD{}, Start: LAIStart{}, Stop: stop, IgnoreDiagonal: true}
 		lai = factorize(t, a, g.R, ignore).First
 		ignore.Start = Random{}
@@ -128,7 +130,8 @@ func TestLAIStart(t *testing.T) {
 	}
 }
 
-// TestLowRankOnce: one low rank for all runs, another for other sizes, none beside the matrix it stands for.
+// TestLowRankOnce: all runs share one low rank, another size has another one, and the problem of a low rank
+// has none of its own.
 func TestLowRankOnce(t *testing.T) {
 	a, _ := instance.LowRank(50, 20, 1)
 	p, err := newProblem(mustDense(t, a), 4, &Options{})
@@ -137,10 +140,10 @@ func TestLowRankOnce(t *testing.T) {
 	}
 	near := p.lowRank(6, 2)
 	if p.lowRank(6, 2).a != near.a || len(p.notes) != 1 {
-		t.Errorf("computed again; notes %q", p.notes)
+		t.Errorf("the low rank was computed again; notes %q", p.notes)
 	}
 	if other := p.lowRank(7, 2); other.a == near.a || other.compressed(5) != other {
-		t.Error("one low rank for two sizes, or one of its own")
+		t.Error("two sizes share one low rank, or a low rank has one of its own")
 	}
 	if near.norm != p.norm || near.a == p.a || near.n != p.n || near.common == p.common {
 		t.Errorf("the problem of the low rank is %+v", near)
@@ -158,7 +161,8 @@ func TestLowRankOnce(t *testing.T) {
 	}
 }
 
-// TestLowRankRefused: what the new methods do not take, with what to take instead.
+// TestLowRankRefused: tsvd, pgncg, lai and compressed refuse what they cannot take, with an error that says
+// what to take instead or what is wrong. Their knobs parse.
 func TestLowRankRefused(t *testing.T) {
 	a := lowRank(t, 12, 3)
 	hollow := mustDense(t, matrix.NewDense(2, 2, []float64{0, 1, 1, 0}))
@@ -217,8 +221,8 @@ func TestLowRankRefused(t *testing.T) {
 	}
 }
 
-// TestCompressedStages: the sweeps are those of CD from where the iterations of TSVD, or the sweeps on a low rank, end;
-// times are told.
+// TestCompressedStages: the sweeps of CompressedCD are those of CD from the H at which TSVD, or LAI on a low
+// rank, ends. A note gives the time of the first stage.
 func TestCompressedStages(t *testing.T) {
 	g := readGolden(t, "text120")
 	a := g.forms(t)["gram of sparse rows"]
@@ -233,7 +237,7 @@ func TestCompressedStages(t *testing.T) {
 		got := factorize(t, a, g.R, opt)
 		want := factorize(t, a, g.R, Options{Solver: CD{}, Start: Given{c.then}, Stop: opt.Stop})
 		if d := math.Abs(got.RelErr - want.RelErr); d > 1e-14 {
-			t.Errorf("%+v: error %v, by hand %v", c.solver, got.RelErr, want.RelErr)
+			t.Errorf("%+v: error %v, the two methods one after the other %v", c.solver, got.RelErr, want.RelErr)
 		}
 		if !slices.ContainsFunc(got.Notes, func(s string) bool { return strings.HasPrefix(s, "the first stage took ") }) {
 			t.Errorf("%+v: notes %q", c.solver, got.Notes)
@@ -241,8 +245,8 @@ func TestCompressedStages(t *testing.T) {
 	}
 }
 
-// TestLAITakesWhereHIs: the method that it runs may leave H in other memory than it was given, and that is what LAI hands on: when it is asked, when it ends on the low rank, and to
-// those who wanted it in place.
+// TestLAITakesWhereHIs: the method that LAI runs may leave H in other memory than it was given. LAI hands on
+// that H whenever it publishes it, when it ends on the low rank, and to a caller who wants it in place.
 func TestLAITakesWhereHIs(t *testing.T) {
 	const n, r = 60, 8
 	a := mustDense(t, instance.FullRank(n, 1))
@@ -267,22 +271,22 @@ func TestLAITakesWhereHIs(t *testing.T) {
 			if s.work == nil { // it has just left the low rank
 				ended++
 				if !slices.Equal(s.h.Data(), inner.hv) {
-					t.Fatalf("%d sweeps, refined %t: on leaving the low rank H is not that of its method", sweeps, refine)
+					t.Fatalf("%d sweeps, refined %t: on leaving the low rank, H is not that of the method it ran", sweeps, refine)
 				}
 				continue
 			}
 			if sweeps%3 == 0 && !slices.Equal(s.publish().Data(), inner.hv) {
-				t.Fatalf("%d sweeps, refined %t: published is another H than that of its method", sweeps, refine)
+				t.Fatalf("%d sweeps, refined %t: the H published is not that of the method it ran", sweeps, refine)
 			}
 			if got := s.end(); !slices.Equal(got.Data(), inner.hv) {
-				t.Fatalf("%d sweeps, refined %t: the answer is another H than that of its method", sweeps, refine)
+				t.Fatalf("%d sweeps, refined %t: the answer is not the H of the method it ran", sweeps, refine)
 			} else if got != h {
 				elsewhere++
 			}
 		}
 	}
 	if elsewhere == 0 || ended == 0 {
-		t.Errorf("%d answers in other memory, %d runs just off the low rank", elsewhere, ended)
+		t.Errorf("%d answers in other memory and %d runs that had left the low rank, want some of each", elsewhere, ended)
 	}
 	moved := 0
 	for seed := range uint64(6) {
@@ -300,7 +304,7 @@ func TestLAITakesWhereHIs(t *testing.T) {
 			moved++
 		}
 		if p.lai(h, 0, never); !slices.Equal(h.Data(), want.Data()) {
-			t.Errorf("seed %d: what LAI comes to is not where it was wanted", seed)
+			t.Errorf("seed %d: the H of LAI is not in the memory where it was wanted", seed)
 		}
 	}
 	if moved == 0 {

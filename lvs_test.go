@@ -13,7 +13,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestLeverage: the scores are those of the left singular vectors with singular values that are not rounding.
+// TestLeverage: the scores are those of the left singular vectors whose singular values are more than
+// rounding.
 func TestLeverage(t *testing.T) {
 	const n = 40
 	for _, c := range []struct {
@@ -70,14 +71,15 @@ func TestLeverage(t *testing.T) {
 	}
 }
 
-// TestSampleWeights: in the mean every weight is 1, rows with large scores always have 1, and rows without a score 0.
+// TestSampleWeights: the mean of every weight is 1. Rows with large scores always have 1, and rows without a
+// score always 0.
 func TestSampleWeights(t *testing.T) {
 	const n, s, tries = 30, 12, 20000
 	scores := make([]float64, n)
 	for l := range scores {
 		scores[l] = float64(l%7) / 10
 	}
-	scores[3], scores[20] = 9, 3 // of 14.6: more than a twelfth
+	scores[3], scores[20] = 9, 3 // more than a twelfth of the sum, 19.6
 	mean, sq := make([]float64, n), make([]float64, n)
 	for k := range tries {
 		omega := sampleWeights(scores, s, uniform{key: kernel.Mix(uint64(k))})
@@ -107,7 +109,7 @@ func TestSampleWeights(t *testing.T) {
 	}
 }
 
-// TestLvSDraws: the seed, the run and the step each draw another sample.
+// TestLvSDraws: another seed, another run and another step each draw another sample.
 func TestLvSDraws(t *testing.T) {
 	g := readGolden(t, "text120")
 	seen := map[string]bool{}
@@ -117,18 +119,19 @@ func TestLvSDraws(t *testing.T) {
 			p.seed = seed
 			s := LvS{}.start(p, h, run).(*sampled)
 			for range 3 {
-				s.draw(s.w, s.h) // which leaves H alone: the same problem every time
+				s.draw(s.w, s.h) // drawing leaves H alone, so the problem is the same every time
 				seen[instance.Hash(s.hs)] = true
 			}
 		}
 	}
 	if len(seen) != 12 {
-		t.Errorf("%d samples in 12 draws", len(seen))
+		t.Errorf("%d different samples in 12 draws, want 12", len(seen))
 	}
 }
 
-// TestLvSStatistics: over ten seeds the mean error is within four of the recorded standard deviations of the recorded mean. (Single
-// runs are not: with a thousand seeds the distribution has the recorded mean, and a long tail that ten seeds miss.)
+// TestLvSStatistics: the mean error of ten seeds is within four of the recorded standard deviations of the
+// recorded mean. Single runs need not be: with a thousand seeds the distribution has the recorded mean and a
+// long tail, which ten seeds miss.
 func TestLvSStatistics(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)

@@ -13,9 +13,11 @@ import (
 	"symnmf/matrix"
 )
 
-// naiveFigures computes error, gradient residual, objective and KKT residual from their definitions, HHᵀ formed.
+// naiveFigures is what measureNaively computes.
 type naiveFigures struct{ normA, err, objective, kkt float64 }
 
+// measureNaively computes ‖A‖, the error, the objective and the KKT residual from their definitions, with HHᵀ
+// formed.
 func measureNaively(a, h *matrix.Dense, l1 []float64, ignoreDiag bool) naiveFigures {
 	n, r := h.Dims()
 	counts := func(i, l int) bool { return i != l || !ignoreDiag }
@@ -55,7 +57,7 @@ func measureNaively(a, h *matrix.Dense, l1 []float64, ignoreDiag bool) naiveFigu
 	return f
 }
 
-// denseOf writes out the matrix of an operator by multiplying it with the identity.
+// denseOf writes out the matrix of an operator by multiplying it by the identity.
 func denseOf(a matrix.Operator) *matrix.Dense {
 	n := a.Dim()
 	id := matrix.NewDense(n, n, nil)
@@ -67,6 +69,8 @@ func denseOf(a matrix.Operator) *matrix.Dense {
 	return out
 }
 
+// TestMeasureAgainstDefinition: the figures of the golden starts are those of the definitions, for every form
+// of A, with and without the diagonal and ℓ₁ weights.
 func TestMeasureAgainstDefinition(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -107,7 +111,7 @@ func TestMeasureAgainstDefinition(t *testing.T) {
 	}
 }
 
-// TestRelErr compares with the definition, of an H that belongs to another matrix, and far from 1 in scale.
+// TestRelErr compares RelErr with the definition for an H that does not belong to A and is not scaled to it.
 func TestRelErr(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -127,11 +131,11 @@ func TestRelErr(t *testing.T) {
 	}
 	g := readGolden(t, "graph80")
 	if _, _, err := RelErr(g.forms(t)["sparse"], instance.Start(79, 2, 1), Options{}); !errors.Is(err, ErrUnfit) {
-		t.Errorf("an H of 79 rows for 80 items: %v", err)
+		t.Errorf("an H of 79 rows for 80 items: error %v, want ErrUnfit", err)
 	}
 }
 
-// TestMeasureOfZero: what is known of H = 0 without a product is what a product gives.
+// TestMeasureOfZero: the figures of H = 0, which are found without a product, are those that a product gives.
 func TestMeasureOfZero(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -154,6 +158,7 @@ func TestMeasureOfZero(t *testing.T) {
 	}
 }
 
+// weights returns the ℓ₁ weights 0, 0.1, 0.2, … of r columns.
 func weights(r int) []float64 {
 	w := make([]float64, r)
 	for j := range w {
@@ -162,8 +167,9 @@ func weights(r int) []float64 {
 	return w
 }
 
-// TestErrorFloor checks the promise of Result.ErrFloor, that the error is right to it, where the error is far below what
-// the cancelling formula can show, with and without the direct sum. The reference sums directly too: twice the floor.
+// TestErrorFloor checks the promise of Result.ErrFloor: the error is right to within the floor. It does so
+// where the error is far below what the formula that cancels can show, once with the direct sum and once
+// without it. The reference is a direct sum, too, with rounding of its own, so twice the floor is allowed.
 func TestErrorFloor(t *testing.T) {
 	a, b := instance.LowRank(60, 4, 1)
 	op, err := matrix.FromDense(a, 0)
@@ -203,8 +209,9 @@ type blind struct{ matrix.Operator }
 func (b blind) Scaled(c float64) matrix.Operator { return blind{b.Operator.Scaled(c)} }
 func (b blind) OffDiagonal() matrix.Operator     { return blind{b.Operator.OffDiagonal()} }
 
-// TestErrorFloorWithoutDiagonal: for points that are all but orthogonal, ‖A‖² off the diagonal is a difference of far larger
-// numbers, and the floor has to say so.
+// TestErrorFloorWithoutDiagonal: off the diagonal, ‖A‖² of points is a difference of larger numbers, and the
+// floor allows for its rounding. The points are long, in six groups that are all but orthogonal to each
+// other.
 func TestErrorFloorWithoutDiagonal(t *testing.T) {
 	x := matrix.NewDense(40, 6, nil)
 	for i := range 40 {
@@ -230,6 +237,7 @@ func TestErrorFloorWithoutDiagonal(t *testing.T) {
 	}
 }
 
+// TestGramMatrix: HᵀH is that of the definition, for numbers of rows around a block's and for many blocks.
 func TestGramMatrix(t *testing.T) {
 	for _, n := range []int{1, 5, 255, 256, 257, 20000} {
 		h := instance.Start(n, 3, 1)
@@ -249,7 +257,8 @@ func TestGramMatrix(t *testing.T) {
 	}
 }
 
-// TestMeasureStart: what is known of a start before it is measured is of that start, and not of one before or of another H.
+// TestMeasureStart: what is kept of a start serves to measure that start only. A start of another run and
+// another H get their own figures.
 func TestMeasureStart(t *testing.T) {
 	const n, r = 120, 3
 	near := func(a, b figures) bool {
@@ -267,7 +276,7 @@ func TestMeasureStart(t *testing.T) {
 					t.Fatal(err)
 				}
 				if p.startAH == nil {
-					t.Fatalf("%s: A·H of the start is not kept: this shows nothing", f.name)
+					t.Fatalf("%s: A·H of the start is not kept, so this test shows nothing", f.name)
 				}
 				want := p.measure(h)
 				if got := p.measureStart(h); !near(got, want) {
@@ -296,7 +305,7 @@ func TestMeasureStart(t *testing.T) {
 	if got, want := large.measureStart(h), large.measure(h); !near(got, want) {
 		t.Errorf("a large start: %+v, want %+v", got, want)
 	}
-	// A start of the caller's own after a random one that nobody has measured.
+	// A start given by the caller, after a random one that was never measured.
 	opt := Options{Start: Random{}}
 	q, err := newProblem(lowRank(t, 9, 3), 3, &opt)
 	if err != nil {
@@ -313,11 +322,12 @@ func TestMeasureStart(t *testing.T) {
 	_, first, run2 := startRun(t, lowRank(t, 9, 3), 3, RowBlock{}, Options{Start: Given{own}})
 	run2.end()
 	if want := q.measure(first); res.First.RelErr != want.relErr() {
-		t.Errorf("the caller's own start has error %v, want %v", res.First.RelErr, want.relErr())
+		t.Errorf("the start given by the caller has error %v, want %v", res.First.RelErr, want.relErr())
 	}
 }
 
-// TestLooseRows: an item is loose where its row of A·H is zero, not where that has nothing in common with its row of H.
+// TestLooseRows: an item is loose if its row of A·H is zero. It is not loose if that row is only orthogonal
+// to its row of H.
 func TestLooseRows(t *testing.T) {
 	a := mustDense(t, matrix.NewDense(3, 3, []float64{0, 1, 0, 1, 0, 0, 0, 0, 0})) // an edge between 0 and 1
 	p, err := newProblem(a, 2, &Options{})
@@ -330,8 +340,9 @@ func TestLooseRows(t *testing.T) {
 	}
 }
 
-// TestFiguresOfOwners: where the diagonal is ignored, rows that own a column, or outgrow all others, leave next to nothing of the differences from HᵀH. What
-// is told is that of the definition all the same, as is what the multiplicative methods divide by.
+// TestFiguresOfOwners: with the diagonal ignored, a row that owns a column, or outgrows all others, leaves
+// next to nothing of the differences from HᵀH. The figures are still those of the definitions, and so is what
+// the multiplicative methods divide by.
 func TestFiguresOfOwners(t *testing.T) {
 	const n, r = 9, 3
 	rng := rand.New(rand.NewPCG(28, 1))
@@ -383,7 +394,8 @@ func TestFiguresOfOwners(t *testing.T) {
 	}
 }
 
-// TestErrorFloorOfLargeRows: without the diagonal, a row much larger than the others adds to the rounding of a sum in which its square has no part.
+// TestErrorFloorOfLargeRows: without the diagonal, a row much larger than the others adds to the rounding of
+// a sum that does not contain its square. The floor allows for that.
 func TestErrorFloorOfLargeRows(t *testing.T) {
 	const n, r = 60, 4
 	for seed := range uint64(20) {
@@ -416,12 +428,13 @@ func TestErrorFloorOfLargeRows(t *testing.T) {
 	}
 }
 
-// TestOthersOfSigns: of an H with signs, too, only rows of which next to nothing is left are summed anew.
+// TestOthersOfSigns: if H has negative entries, too, a row is summed anew only if the difference leaves next
+// to nothing of it.
 func TestOthersOfSigns(t *testing.T) {
 	p := &problem{}
 	h := matrix.NewDense(3, 1, []float64{1, -1, -2})
 	hd := []float64{-6} // H·(HᵀH) of row 1
 	if anew := p.others(hd, h, 1, 1); anew || hd[0] != -5 {
-		t.Errorf("%v, summed anew: %v, want -5 as a difference", hd, anew)
+		t.Errorf("%v, summed anew: %v, want -5 and no new sum", hd, anew)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestRatio: one update against the definition, entry by entry, with and without the diagonal, with a zero row and column.
+// TestRatio compares one update with the definition, entry by entry, with and without the diagonal, with a
+// zero row and a zero column.
 func TestRatio(t *testing.T) {
 	const n, r = 70, 3
 	full := instance.FullRank(n, 2)
@@ -51,7 +52,7 @@ func TestRatio(t *testing.T) {
 					if below > 0 {
 						want = h.At(i, k) * math.Pow(above/below, e)
 					}
-					// n·r² terms of one sign in each part, so n·r² roundings; L_i·H_ik takes a part of the sum away again.
+					// Each part has n·r² terms of one sign, so n·r² roundings; L_i·H_ik takes some of the sum away again.
 					if got := res.H.At(i, k); !(math.Abs(got-want) <= 4*n*r*r*0x1p-52*want) {
 						t.Fatalf("exponent %v, diagonal ignored %v: H[%d,%d] = %v, want %v", e, ignore, i, k, got, want)
 					}
@@ -61,7 +62,8 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestRatioOfOddParts: entries that are nearly denormal, ratios beyond all numbers, and products that are negative though no stored number tells.
+// TestRatioOfOddParts: entries that are nearly denormal become zero, ratios are bounded, and products may be
+// negative although no stored number shows it.
 func TestRatioOfOddParts(t *testing.T) {
 	opt := Options{}
 	p, err := newProblem(mustDense(t, filled(2, 2, 1)), 1, &opt)
@@ -81,7 +83,7 @@ func TestRatioOfOddParts(t *testing.T) {
 	h.Data()[0], h.Data()[1] = 1e-290, 1
 	multiply(1e-30, powerOf(1))
 	if want := 1e-290 * mostRatioOfParts; h.At(0, 0) != want {
-		t.Errorf("H = %v, want %v at the top", h.Data(), want)
+		t.Errorf("H = %v, want %v as first entry", h.Data(), want)
 	}
 	unlike, err := matrix.NewLowRank(matrix.NewDense(2, 1, []float64{1, -2}), []float64{1}, 1)
 	if err != nil {
@@ -95,7 +97,8 @@ func TestRatioOfOddParts(t *testing.T) {
 	}
 }
 
-// TestGoldenFallback: BetaSNMF from a start twenty times too small, where the damped ratio raises the objective a few times.
+// TestGoldenFallback: BetaSNMF, from a start twenty times too small, gives the recorded errors. There the
+// damped ratio raises the objective a few times, and as many sweeps fall back to the cube root as recorded.
 func TestGoldenFallback(t *testing.T) {
 	data, err := os.ReadFile("testdata/golden/betasnmf_fallback.json")
 	if err != nil {
@@ -154,11 +157,11 @@ func TestGoldenFallback(t *testing.T) {
 	}
 }
 
-// TestMultiplicativeDescent: no method raises the objective, whatever the matrix and the start; the ratio itself (nearly, with an
-// exponent of 0.99) does somewhere, which is why there are roots.
+// TestMultiplicativeDescent: no method raises the objective, whatever the matrix and the start. The ratio
+// itself (nearly: with an exponent of 0.99) raises it somewhere, which is why the methods take roots.
 func TestMultiplicativeDescent(t *testing.T) {
 	defer func(v bool) { verifying = v }(verifying)
-	verifying = false // the objective passes values far above ‖A‖², whose rounding is more than verification allows
+	verifying = false // the objective may be far above ‖A‖², where its rounding is more than verification allows
 	rises := 0
 	for seed := uint64(1); seed <= 60; seed++ {
 		n, r := 2+int(seed%6), 1+int(seed%4)
@@ -181,7 +184,7 @@ func TestMultiplicativeDescent(t *testing.T) {
 				res := factorize(t, mustDense(t, d), r, Options{Solver: s, Start: Given{h}, Trace: true, Stop: Stop{Sweeps: 40, KKT: -1}, IgnoreDiagonal: ignore})
 				for k, p := range res.Trace[1:] {
 					tol := 1e-12 + res.ErrFloor
-					if ignore { // H·D less ‖H_i,:‖²·H_i,: has lost as many digits as item i outweighs the others
+					if ignore { // H·D − ‖H_i,:‖²·H_i,: loses as many digits as item i outweighs the others by
 						tol += 1e-7
 					}
 					if before := res.Trace[k].RelErr; p.RelErr > before+tol {
@@ -196,15 +199,15 @@ func TestMultiplicativeDescent(t *testing.T) {
 		}
 	}
 	if rises == 0 {
-		t.Error("exponent 0.99 raises the objective nowhere")
+		t.Error("exponent 0.99 never raises the objective, so this test shows nothing")
 	}
 }
 
-// TestTinyStarts: from a start far too small the methods find their way back; from one whose cubes underflow, where the objective
-// cannot tell H from zero, at least nothing overflows.
+// TestTinyStarts: from a start far too small the methods find their way back. If cubes of the start
+// underflow, so that the objective cannot tell H from zero, at least nothing overflows.
 func TestTinyStarts(t *testing.T) {
 	defer func(v bool) { verifying = v }(verifying)
-	verifying = false // the objective passes values far above ‖A‖², whose rounding is more than verification allows
+	verifying = false // the objective may be far above ‖A‖², where its rounding is more than verification allows
 	g := readGolden(t, "fullrank60")
 	for _, scale := range []float64{1e-9, 1e-102, 1e-120, 1e-290} {
 		for _, s := range []Solver{MU{}, MU{Exponent: 0.99}, AMU{}, BetaSNMF{}} {
@@ -224,7 +227,7 @@ func TestTinyStarts(t *testing.T) {
 	}
 }
 
-// TestRestart: after a restart AMU moves in the same sweep, and no sweep is idle.
+// TestRestart: AMU restarts, and moves in the same sweep, so that no sweep is idle.
 func TestRestart(t *testing.T) {
 	g := readGolden(t, "cp5")
 	p, h := goldenProblem(t, g, g.forms(t)["dense"])
@@ -245,7 +248,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestMUKnobs: fractions are read as such.
+// TestMUKnobs: exponents and beta may be fractions, and values out of range are refused.
 func TestMUKnobs(t *testing.T) {
 	for text, want := range map[string]float64{"1/3": 1.0 / 3, "1/4": 0.25, "0.99": 0.99, "1": 1} {
 		if s, err := ParseSolver("mu", map[string]string{"exponent": text}); err != nil || s != (MU{Exponent: want}) {
@@ -269,7 +272,8 @@ func TestMUKnobs(t *testing.T) {
 	}
 }
 
-// TestPermutedItems: the items in another order give the same rows of H in that order, but for rounding.
+// TestPermutedItems: with the items in another order, every method without the trait ordered gives the same
+// rows of H in that order, up to rounding.
 func TestPermutedItems(t *testing.T) {
 	g := readGolden(t, "zerorows50")
 	perm := make([]int, g.N)
@@ -296,7 +300,7 @@ func TestPermutedItems(t *testing.T) {
 		for i, pi := range perm {
 			for k, v := range got.Row(i) {
 				if w := want.At(pi, k); !(math.Abs(v-w) <= 1e-9*math.Sqrt(g.NormA)) {
-					t.Fatalf("%s: H[%d,%d] = %v, in the old order %v", m.Name, i, k, v, w)
+					t.Fatalf("%s: H[%d,%d] = %v, %v in the old order", m.Name, i, k, v, w)
 				}
 			}
 		}
@@ -307,7 +311,8 @@ func TestPermutedItems(t *testing.T) {
 	}
 }
 
-// TestSmallAndOdd: what is smallest, largest, empty or twice there neither breaks a method nor leads it astray.
+// TestSmallAndOdd: every variant of every method gives a finite H for matrices that are very small, very
+// large, zero or have repeated items. The error is at most least, unless the weight has units.
 func TestSmallAndOdd(t *testing.T) {
 	dense := func(n int, v ...float64) *matrix.Dense { return matrix.NewDense(n, n, v) }
 	twins := instance.FullRank(12, 1)
@@ -344,7 +349,7 @@ func TestSmallAndOdd(t *testing.T) {
 		a     *matrix.Dense
 		r     int
 		start Start
-		least float64 // what the relative error must fall to
+		least float64 // the relative error must not end above this
 	}{
 		{"one item", dense(1, 4), 1, Random{}, 1e-3},
 		{"one item, more columns", dense(1, 4), 3, Random{}, 1e-3},
@@ -373,7 +378,7 @@ func TestSmallAndOdd(t *testing.T) {
 	}
 }
 
-// TestIterateVerify: what does not belong to H is found out.
+// TestIterateVerify: verification finds an H·D, D or A·H that does not belong to H.
 func TestIterateVerify(t *testing.T) {
 	p, h := goldenProblem(t, readGolden(t, "cp5"), readGolden(t, "cp5").forms(t)["dense"])
 	s := newSloped(p, h)
@@ -395,7 +400,9 @@ func TestIterateVerify(t *testing.T) {
 	}
 }
 
-// TestRestartWithoutDiagonal: where an item comes to own a column, its entry there and those of others grow apart without end. Still the objective does not rise.
+// TestRestartWithoutDiagonal: without the diagonal, if one item comes to own a column, its entry there and
+// those of the others grow apart without end. The objective still does not rise, and the figures are those of
+// the definitions.
 func TestRestartWithoutDiagonal(t *testing.T) {
 	a := matrix.NewDense(8, 8, []float64{
 		0, 0, 0, .99, .63, 0, 0, 0,

@@ -19,12 +19,13 @@ func definite(m int, seed uint64) []float64 {
 	return a
 }
 
-// TestCholesky: L·Lᵀ gives A back below the diagonal, for sizes around those of blocks, and its bits do not depend on workers.
+// TestCholesky: L·Lᵀ is A on and below the diagonal, for sizes around those of blocks. The bits of L do not
+// depend on the number of workers. A matrix that is not positive definite is refused.
 func TestCholesky(t *testing.T) {
 	for _, m := range []int{0, 1, 2, 3, 63, 64, 65, 128, 130, 200} {
 		a := definite(m, 1)
 		l := slices.Clone(a)
-		for i := range m { // what must not matter
+		for i := range m { // the part above the diagonal must not matter
 			for k := i + 1; k < m; k++ {
 				l[i*m+k] = math.NaN()
 			}
@@ -79,18 +80,19 @@ func TestCholesky(t *testing.T) {
 	}
 }
 
-// TestInverseRoot: G·L = I and GᵀG is A⁻¹ for sizes around those of blocks, Gᵀ is its transpose; what is singular, or no number, is refused.
+// TestInverseRoot: G·A·Gᵀ = I for sizes around those of blocks, where G is lower triangular, and Gᵀ is its
+// transpose. A matrix that is singular, or has a NaN on its diagonal, is refused.
 func TestInverseRoot(t *testing.T) {
 	for _, m := range []int{1, 2, 7, 8, 9, 16, 17, 61} {
 		a := definite(m, 1)
 		lower := slices.Clone(a)
-		for i := range m { // what must not matter
+		for i := range m { // the part above the diagonal must not matter
 			for k := i + 1; k < m; k++ {
 				lower[i*m+k] = math.NaN()
 			}
 		}
 		g, gt := make([]float64, m*m), make([]float64, m*m)
-		for i := range g { // neither must what was there
+		for i := range g { // nor must what G and Gᵀ held before
 			g[i], gt[i] = math.NaN(), math.NaN()
 		}
 		if !inverseRoot(g, gt, lower, m) {
@@ -128,12 +130,13 @@ func TestInverseRoot(t *testing.T) {
 		}
 	}
 	if g := make([]float64, 4); inverseRoot(g, g, []float64{1, 1, 1, 1 + 0x1p-50}, 2) {
-		t.Error("a matrix that is singular but for rounding is not")
+		t.Error("a matrix that is singular up to rounding is not refused")
 	}
 }
 
-// TestNewtonStep: a Newton step of a column undoes the gradient to first order: along it, the gradient of the column's own block
-// changes as fast as it is large. The rate is that of central differences, exact for cubic gradients but for the third power.
+// TestNewtonStep: to first order, a Newton step of a column undoes its gradient: along the step, the gradient
+// of the column changes at a rate equal to itself. The rate is measured by central differences, which for a
+// cubic gradient are exact except for the third power. An entry held at zero has no step into the constraint.
 func TestNewtonStep(t *testing.T) {
 	for _, name := range []string{"fullrank60", "graph80", "text120"} {
 		g := readGolden(t, name)
@@ -150,7 +153,7 @@ func TestNewtonStep(t *testing.T) {
 			for j := range p.r {
 				before := s.newton
 				for i := range p.n {
-					s.step.Set(i, j, -1) // of another sweep
+					s.step.Set(i, j, -1) // left by another sweep
 				}
 				s.column(j, grad)
 				if s.newton == before {
@@ -197,7 +200,8 @@ func (s *newtonRun) cutAtZero(j int, grad *matrix.Dense) bool {
 	return false
 }
 
-// TestGoldenNewtonColumns: as many columns take a Newton step as in the golden runs of 50 iterations.
+// TestGoldenNewtonColumns: as many columns take Newton and gradient steps as in the recorded runs of 50
+// sweeps.
 func TestGoldenNewtonColumns(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -212,7 +216,8 @@ func TestGoldenNewtonColumns(t *testing.T) {
 	}
 }
 
-// TestNewtonStandsStill: where no step is short enough to help, H stays, and so does a column of zeros.
+// TestNewtonStandsStill: if no step is short enough to help, H stays as it is, and a column of zeros without
+// a gradient has no step. A run that is stopped during the search leaves H as it was.
 func TestNewtonStandsStill(t *testing.T) {
 	p, h := goldenProblem(t, readGolden(t, "cp5"), readGolden(t, "cp5").forms(t)["dense"])
 	s := Newton{}.start(p, h, 0).(*newtonRun)
@@ -234,11 +239,11 @@ func TestNewtonStandsStill(t *testing.T) {
 	}
 	calls := 0
 	if rep := s.sweep(func() bool { calls++; return calls == p.r+2 }); !rep.cut || !slices.Equal(h.Data(), was) {
-		t.Errorf("stopped on the way: %+v", rep)
+		t.Errorf("stopped during the search: %+v", rep)
 	}
 }
 
-// TestNewtonTooLarge: two n×n matrices that nobody has memory for are refused before they are asked for.
+// TestNewtonTooLarge: two n×n matrices that no memory can hold are refused before they are allocated.
 func TestNewtonTooLarge(t *testing.T) {
 	opt := Options{Start: Random{}}
 	p := &problem{n: newtonMost + 1}
@@ -247,7 +252,7 @@ func TestNewtonTooLarge(t *testing.T) {
 	}
 }
 
-// TestNewtonHeldAtZero: an entry at zero that the step would lower stays out of it.
+// TestNewtonHeldAtZero: an entry at zero that the step would lower is left out of the step.
 func TestNewtonHeldAtZero(t *testing.T) {
 	opt := Options{}
 	p, err := newProblem(mustDense(t, filled(2, 2, 1)), 1, &opt)

@@ -9,8 +9,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestPGNCGStep: Z nearly solves the normal equations when CG is large, and the change of the objective that a step is
-// judged by is that of its definition.
+// TestPGNCGStep: if CG is large, Z nearly solves the normal equations. The change of the objective by which a
+// step is judged, ⟨G,δ⟩, and the KKT residual kept are those of the definitions.
 func TestPGNCGStep(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -19,7 +19,7 @@ func TestPGNCGStep(t *testing.T) {
 		for sweep := range 3 {
 			s.solve(false, never)
 			z, d := s.z, s.gram
-			zh := make([]float64, g.R*g.R) // ZᵀH, and all below, from the definitions
+			zh := make([]float64, g.R*g.R) // ZᵀH; this and all below is from the definitions
 			for j := range g.R {
 				for k := range g.R {
 					for i := range g.N {
@@ -40,7 +40,7 @@ func TestPGNCGStep(t *testing.T) {
 					worst = max(worst, math.Abs(left))
 				}
 			}
-			if worst > 1e-7 { // the equations are singular; ‖G‖ is some 1
+			if worst > 1e-7 { // the equations are singular, and ‖G‖ is about 1
 				t.Errorf("%s, sweep %d: the normal equations are off by %.2g", name, sweep, worst)
 			}
 			objective := func(h *matrix.Dense) (f float64) {
@@ -58,14 +58,14 @@ func TestPGNCGStep(t *testing.T) {
 			for _, step := range []float64{1, 0.25, 1e-3} {
 				change, along := s.try(s.z, step)
 				if want := objective(s.next) - objective(h); !(math.Abs(change-want) <= 1e-13*max(1, want)) {
-					t.Errorf("%s, sweep %d, step %v: the objective changes by %v, not %v", name, sweep, step, want, change)
+					t.Errorf("%s, sweep %d, step %v: the objective changes by %v, the step was judged by %v", name, sweep, step, want, change)
 				}
 				want := 0.0
 				for k, v := range s.next.Data() {
 					want += s.grad.Data()[k] * (v - h.Data()[k])
 				}
 				if !(math.Abs(along-want) <= 1e-14) {
-					t.Errorf("%s, sweep %d, step %v: ⟨G,δ⟩ = %v, not %v", name, sweep, step, want, along)
+					t.Errorf("%s, sweep %d, step %v: ⟨G,δ⟩ = %v by definition, got %v", name, sweep, step, want, along)
 				}
 			}
 			before := objective(h)
@@ -79,8 +79,9 @@ func TestPGNCGStep(t *testing.T) {
 	}
 }
 
-// TestPGNCGGuard: the published step raises the error, and comes to rest where the objective still has a slope; ours does
-// neither, and knows the objective well enough to go on far beyond where differences of objectives are rounding.
+// TestPGNCGGuard: the published step raises the error, and comes to rest where the objective still has a
+// slope. Ours does neither, and knows the objective well enough to converge far beyond the point where
+// differences of objectives are rounding.
 func TestPGNCGGuard(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -106,8 +107,8 @@ func TestPGNCGGuard(t *testing.T) {
 	}
 }
 
-// TestPGNCGHeld: with entries held, those that a step down the gradient takes to zero have Z = G/‖A‖, and the others alone
-// solve their equations.
+// TestPGNCGHeld: with entries held, those that a step down the gradient takes to zero have Z = G/‖A‖. The
+// others solve their own equations, from which the entries held are left out.
 func TestPGNCGHeld(t *testing.T) {
 	g := readGolden(t, "graph80")
 	p, h := goldenProblem(t, g, g.forms(t)["dense"])
@@ -143,11 +144,11 @@ func TestPGNCGHeld(t *testing.T) {
 		}
 	}
 	if held == 0 || held == g.N*g.R {
-		t.Errorf("%d entries of %d are held", held, g.N*g.R)
+		t.Errorf("%d entries of %d are held, want some but not all", held, g.N*g.R)
 	}
 }
 
-// TestPGNCGEnds: steps of conjugate gradients end with the run, of which H stays as it is.
+// TestPGNCGEnds: conjugate gradient steps stop when the run has to end, and H stays as it is.
 func TestPGNCGEnds(t *testing.T) {
 	g := readGolden(t, "graph80")
 	p, h := goldenProblem(t, g, g.forms(t)["dense"])
@@ -159,7 +160,8 @@ func TestPGNCGEnds(t *testing.T) {
 	}
 }
 
-// TestPGNCGUphill: where Z leads uphill the gradient is taken, and where that is no way either, H stays.
+// TestPGNCGUphill: no step is taken along a Z that leads uphill, and one is taken down the gradient. From
+// zero, where there is no way down, H stays as it is.
 func TestPGNCGUphill(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	p, h := goldenProblem(t, g, g.forms(t)["dense"])

@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestGoldenPublished replays the codes that do something else than they mean, slips and all, so that what docs/errata.md says of them is
-// what they do: naive, dense, in the units of A.
+// TestGoldenPublished replays the published codes that do not compute what they are meant to, slips and all,
+// and compares them with the golden files. It confirms that what docs/errata.md says of them is what they do.
+// The replays are naive, dense, and in the units of A.
 func TestGoldenPublished(t *testing.T) {
 	replay := map[string]func(g *goldenInstance, a, h mat.Matrix, sweeps int) *mat.Dense{
 		"newton": publishedNewton,
@@ -47,8 +48,8 @@ func TestGoldenPublished(t *testing.T) {
 	worst.log(t)
 }
 
-// publishedNewton is the code of Kuang, Yun and Park: B_j is factored only when I_j has changed, and where that failed, or the step was
-// no way down, column j goes along its gradient until I_j changes.
+// publishedNewton is the code of Kuang, Yun and Park. B_j is factored only when I_j has changed. Where that
+// failed, or the step was no descent direction, column j goes along its gradient until I_j changes.
 func publishedNewton(g *goldenInstance, a, start mat.Matrix, sweeps int) *mat.Dense {
 	const eps = 0x1p-52
 	n, r := g.N, g.R
@@ -103,7 +104,7 @@ func publishedNewton(g *goldenInstance, a, start mat.Matrix, sweeps int) *mat.De
 					x.SetVec(k, gj.AtVec(i))
 				}
 				var s mat.VecDense
-				factor[j].SolveVecTo(&s, x) // as for its error, it is about the condition
+				factor[j].SolveVecTo(&s, x) // its error only warns of the condition number
 				for k, i := range list {
 					if v := s.AtVec(k); v <= -eps || hj.AtVec(i) > eps {
 						part.SetVec(i, v)
@@ -141,15 +142,16 @@ func publishedNewton(g *goldenInstance, a, start mat.Matrix, sweeps int) *mat.De
 	return h
 }
 
-// snmpbbCode is one of the two codes of Swart and Brust: X moves by over·s·D, f and ∇ by s·D, and X is not projected.
+// snmpbbCode is one of the two codes of Swart and Brust. X moves by over·s·D but f and ∇ by s·D, and X is not
+// projected.
 type snmpbbCode struct {
 	over, eta float64
-	leastStep float64 // below which s is not quartered
+	leastStep float64 // s is not quartered below it
 	mu        float64 // in units of n/10·ln 5/ln r
-	growth    float64 // of μ from sweep to sweep
+	growth    float64 // factor of μ from sweep to sweep
 }
 
-// run makes the sweeps on near; only the tolerances are those of a.
+// run makes the sweeps on near; a determines only the tolerances.
 func (code snmpbbCode) run(g *goldenInstance, a, near, start mat.Matrix, sweeps int) *mat.Dense {
 	mu := code.mu * float64(g.N) / 10 * math.Log(5) / math.Log(float64(g.R))
 	w, h := mat.DenseCopyOf(start), mat.DenseCopyOf(start)
@@ -158,7 +160,7 @@ func (code snmpbbCode) run(g *goldenInstance, a, near, start mat.Matrix, sweeps 
 		p.MulElem(x, y)
 		return mat.Sum(&p)
 	}
-	gradient := func(a mat.Matrix, x, y *mat.Dense) (q, grad *mat.Dense) { // of ½⟨X,XQ⟩ − ⟨X,C⟩
+	gradient := func(a mat.Matrix, x, y *mat.Dense) (q, grad *mat.Dense) { // the gradient of ½⟨X,XQ⟩ − ⟨X,C⟩
 		q, grad = new(mat.Dense), new(mat.Dense)
 		var c, scaled mat.Dense
 		q.Mul(y.T(), y)

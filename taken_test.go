@@ -11,7 +11,7 @@ import (
 	"symnmf/matrix"
 )
 
-// pointsOf returns points by rows as dense and as sparse ones.
+// pointsOf returns the inner products of the rows of x, stored once as dense points and once as sparse ones.
 func pointsOf(t *testing.T, x *matrix.Dense) map[string]matrix.Operator {
 	t.Helper()
 	forms := map[string]matrix.Operator{}
@@ -25,7 +25,8 @@ func pointsOf(t *testing.T, x *matrix.Dense) map[string]matrix.Operator {
 	return forms
 }
 
-// offDiagonal returns ‖XᵀX − HHᵀ‖² and ‖XᵀX‖² for points that are rows of x, without the diagonal of HHᵀ if that is ignored, and never with that of XᵀX.
+// offDiagonal returns ‖A − HHᵀ‖² and ‖A‖², where A is XXᵀ without its diagonal and the points are the rows of
+// x. If ignored is set, the diagonal of HHᵀ does not count either.
 func offDiagonal(x, h *matrix.Dense, ignored bool) (errSq, normSq float64) {
 	n, _ := x.Dims()
 	for i := range n {
@@ -44,7 +45,9 @@ func offDiagonal(x, h *matrix.Dense, ignored bool) (errSq, normSq float64) {
 	return errSq, normSq
 }
 
-// TestLongPoints: one point may be far longer than the others where the diagonal is ignored, or has been left out before: figures are those of the definition, to the floor they tell, which is of use, and it is the others that are factored.
+// TestLongPoints: one point may be far longer than the others if the diagonal is ignored, or was left out of
+// A beforehand. The figures are those of the definitions to within the floor, the floor is small enough to be
+// of use, and the other points are the ones that are factored.
 func TestLongPoints(t *testing.T) {
 	rng := rand.New(rand.NewPCG(44, 3))
 	const n, r = 30, 3
@@ -76,7 +79,8 @@ func TestLongPoints(t *testing.T) {
 	}
 }
 
-// TestFloorWithoutDiagonal: what is taken away from A·H is in the floor of the error.
+// TestFloorWithoutDiagonal: the floor of the error allows for the rounding of the diagonal taken away from
+// A·H.
 func TestFloorWithoutDiagonal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(44, 4))
 	const n, r = 30, 3
@@ -107,7 +111,8 @@ func TestFloorWithoutDiagonal(t *testing.T) {
 	}
 }
 
-// beginRandom begins a run of rowblock that checks every sweep, from a random start, and returns the figures of that.
+// beginRandom begins a run of rowblock that checks every sweep, from a random start, and also returns the
+// start and its figures.
 func beginRandom(t *testing.T, p *problem) (*rowBlockRun, *matrix.Dense, figures) {
 	t.Helper()
 	h := matrix.NewDense(p.n, p.r, nil)
@@ -120,7 +125,8 @@ func beginRandom(t *testing.T, p *problem) (*rowBlockRun, *matrix.Dense, figures
 	return s, h, first
 }
 
-// TestNoiseWithoutDiagonal: rowblock and cd-cyclic allow for that rounding in what they know of a run.
+// TestNoiseWithoutDiagonal: where an ignored diagonal is taken away from A·H, rowblock and cd-cyclic allow
+// for the rounding this causes in the quantities they maintain.
 func TestNoiseWithoutDiagonal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(44, 6))
 	const n, r = 30, 3
@@ -154,7 +160,8 @@ func TestNoiseWithoutDiagonal(t *testing.T) {
 	}
 }
 
-// TestClearLoosePoints: a point that has nothing in common with others ends with zeros where the diagonal is ignored, though products with it are rounding, not zero.
+// TestClearLoosePoints: with the diagonal ignored, ClearLoose gives a zero row to a point that is orthogonal
+// to all others, although its products with them are rounding, not zero.
 func TestClearLoosePoints(t *testing.T) {
 	const n, r = 4, 2
 	for seed := range uint64(40) {
@@ -176,14 +183,16 @@ func TestClearLoosePoints(t *testing.T) {
 					t.Fatal(err)
 				}
 				if kernel.Nonzero(res.H.Row(0)) || res.ZeroRows != 1 || res.RelErr > 0.8 {
-					t.Errorf("%s, %s, seed %d: row %v, %d rows are zero, error %v", form, solver.Name(), seed, res.H.Row(0), res.ZeroRows, res.RelErr)
+					t.Errorf("%s, %s, seed %d: row 0 of H is %v, %d rows are zero, error %v; want row 0 alone zero", form, solver.Name(), seed, res.H.Row(0), res.ZeroRows, res.RelErr)
 				}
 			}
 		}
 	}
 }
 
-// TestNoiseOfStart: what rounding may have taken from the objective of the H before is allowed for, too: a point alone, far longer than the others, has it at a random start, and none once its row is zero.
+// TestNoiseOfStart: rounding in the objective of the H before a sweep is allowed for, too. One point,
+// orthogonal to the others and far longer, causes such rounding at a random start, but not once its row is
+// zero.
 func TestNoiseOfStart(t *testing.T) {
 	const n, r = 24, 3
 	rng := rand.New(rand.NewPCG(44, 7))
@@ -203,7 +212,7 @@ func TestNoiseOfStart(t *testing.T) {
 		for _, lost := range []float64{0, 0.5} {
 			s, h, _ := beginRandom(t, p)
 			if s.safeNoise == 0 || s.safeNoise != s.takenNoise(h) {
-				t.Fatalf("%s: %v is allowed for at the start", form, s.safeNoise)
+				t.Fatalf("%s: %v is allowed for at the start, want takenNoise of H, above 0", form, s.safeNoise)
 			}
 			lost *= s.safeNoise
 			if lost > 0 {
@@ -223,7 +232,7 @@ func TestNoiseOfStart(t *testing.T) {
 	}
 }
 
-// TestClearLooseTrace: where rows are cleared at the end, the last point of the trace is of the H that is returned.
+// TestClearLooseTrace: if rows are cleared at the end, the last point of the trace is of the H returned.
 func TestClearLooseTrace(t *testing.T) {
 	a := mustDense(t, matrix.NewDense(3, 3, []float64{2, 1, 0, 1, 2, 0, 0, 0, 0}))
 	res, err := Factorize(context.Background(), a, 1, Options{Solver: ANLS{}, Start: Given{H: filled(3, 1, 1)}, ClearLoose: true, Trace: true, Stop: Stop{Sweeps: 1, KKT: -1}})
@@ -232,6 +241,6 @@ func TestClearLooseTrace(t *testing.T) {
 	}
 	last := res.Trace[len(res.Trace)-1]
 	if len(res.Trace) != 2 || last.Sweep != 1 || last.RelErr != res.RelErr || last.KKT != res.KKT || res.ZeroRows != 1 {
-		t.Errorf("the trace %+v, the result %v and %v, %d rows of zeros", res.Trace, res.RelErr, res.KKT, res.ZeroRows)
+		t.Errorf("trace %+v, result: error %v, KKT residual %v, %d rows of zeros", res.Trace, res.RelErr, res.KKT, res.ZeroRows)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"symnmf/matrix"
 )
 
+// TestProgress: Progress is called once for every sweep of every run, in order. The error does not rise
+// within a run, and the last one is that of the result.
 func TestProgress(t *testing.T) {
 	a := lowRank(t, 30, 3)
 	var got []Progress
@@ -34,14 +36,15 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestTraceIsOffTheClock: with a trace the run does the same sweeps, and the time of measuring is not counted.
+// TestTraceIsOffTheClock: a run makes the same sweeps with a trace as without, and the time of measuring for
+// the trace is not counted.
 func TestTraceIsOffTheClock(t *testing.T) {
 	var now time.Time
 	clk := newClock(func() time.Time { return now })
 	now = now.Add(3 * time.Second)
 	clk.pause(func() {
 		now = now.Add(time.Hour)
-		clk.pause(func() { now = now.Add(time.Hour) }) // counts once
+		clk.pause(func() { now = now.Add(time.Hour) }) // a pause within a pause counts once
 		if e := clk.elapsed(); e != 3*time.Second {
 			t.Errorf("in a pause after 3 s the clock shows %v", e)
 		}
@@ -71,16 +74,19 @@ func TestTraceIsOffTheClock(t *testing.T) {
 	}
 }
 
-// TestTraceEndsInTime: a last row that is made of the answer's own figures has the time of the run, not what it took to find them.
+// TestTraceEndsInTime: if the last row of the trace is made of the figures of the answer, its time is that of
+// the run. The time to find these figures is not counted.
 func TestTraceEndsInTime(t *testing.T) {
-	res := factorize(t, lowRank(t, 50, 4), 4, Options{Solver: TSVD{}, Trace: true, Stop: Stop{Sweeps: 3, KKT: -1}}) // looks every 10 sweeps
+	res := factorize(t, lowRank(t, 50, 4), 4, Options{Solver: TSVD{}, Trace: true, Stop: Stop{Sweeps: 3, KKT: -1}}) // it finds its error every 10 sweeps
 	if last := res.Trace[len(res.Trace)-1]; last.Sweep != 3 || last.Time != res.Time {
 		t.Errorf("the trace ends with %+v, the run after %v", last, res.Time)
 	}
 }
 
-// TestTraceOfEverySweep: whatever memory H is in after a sweep, with rows as they are given or with zeros between them: a run that ends there has the figures that a longer one has in its
-// trace, and the same H whether it has a trace or not; and a start that another method has worked on is where that came to.
+// TestTraceOfEverySweep: H may be in different memory after each sweep, with its rows as given or padded with
+// zeros. A run that ends after a sweep has the figures of that sweep in the trace of a longer run, and its H
+// does not depend on whether there is a trace. A start that another method has worked on is measured where
+// that method ended.
 func TestTraceOfEverySweep(t *testing.T) {
 	const most = 7
 	low, _ := instance.LowRank(60, 8, 1)
@@ -113,8 +119,8 @@ func TestTraceOfEverySweep(t *testing.T) {
 	}
 }
 
-// TestTraceDecidesNothing: a run with the default bound stops after the same sweep with and without a trace, and one that a
-// limit ends where the bound is met is called converged.
+// TestTraceDecidesNothing: a run with the default tolerance stops after the same sweep with a trace as
+// without. A run that a limit ends where the tolerance is met counts as converged.
 func TestTraceDecidesNothing(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -137,7 +143,8 @@ func TestTraceDecidesNothing(t *testing.T) {
 	}
 }
 
-// TestTraceAt: the trace has the sweeps that are asked for, with the figures it has of them in any case, and the start and the last.
+// TestTraceAt: the trace has the sweeps asked for, with the same figures as in a full trace, and also the
+// start and the last sweep.
 func TestTraceAt(t *testing.T) {
 	g := readGolden(t, goldenNames[0])
 	a := g.forms(t)["dense"]
@@ -166,12 +173,13 @@ func TestTraceAt(t *testing.T) {
 	}
 }
 
-// TestAside: of a run with a trace, what a method has no use for itself is off the clock, and nothing else is.
+// TestAside: in a run with a trace, work that serves only the trace is off the clock, and all other work is
+// on it.
 func TestAside(t *testing.T) {
 	a := lowRank(t, 30, 4)
 	for _, tc := range []struct {
 		solver Solver
-		a, all int // products with A a sweep on the clock, and in all without the trace's own
+		a, all int // products with A per sweep: on the clock, and in total (but not those of the trace itself)
 	}{
 		{SymHALS{}, 2, 2}, {ANLS{}, 2, 2}, {SNMPBB{}, 2, 2}, {LvS{}, 2, 4}, {VBSUM{}, 0, 1}, {TSVD{CheckEvery: 1}, 0, 1}, {MU{}, 1, 1}, {AMU{}, 2, 2},
 	} {
@@ -189,7 +197,7 @@ func TestAside(t *testing.T) {
 		p.shown = newClock(time.Now)
 		counted.off = &p.shown.resting
 		s := tc.solver.start(p, h, 0)
-		s.sweep(func() bool { return false }) // which may find eigenpairs first
+		s.sweep(func() bool { return false }) // the first sweep may find eigenpairs, too
 		counted.onClock, counted.all = 0, 0
 		s.sweep(func() bool { return false })
 		if counted.onClock != tc.a || counted.all != tc.all {
@@ -198,7 +206,7 @@ func TestAside(t *testing.T) {
 	}
 }
 
-// counting counts products with all of A, by whether a clock rests.
+// counting counts products with all of A, in total and while the clock runs.
 type counting struct {
 	matrix.Operator
 	off          *bool
@@ -217,7 +225,7 @@ func (c *counting) NewBlockProduct(h *matrix.Dense, size int, team *kernel.Team)
 	return c.Operator.(matrix.BlockMultiplier).NewBlockProduct(h, size, team)
 }
 
-// TestShown: only a run with a trace has a clock to stop.
+// TestShown: only a run with a trace has a clock to pause.
 func TestShown(t *testing.T) {
 	for _, trace := range []bool{false, true} {
 		opt := Options{Trace: trace, Stop: Stop{Sweeps: 1}, Solver: CD{}, Start: Random{}}

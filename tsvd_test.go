@@ -13,7 +13,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestTSVDTurns: Q is orthogonal and no rotation near it, nor any other H ≥ 0, brings ‖BQ−H‖ down, which never rises.
+// TestTSVDTurns: ‖BQ−H‖ is what the run says, and it never rises. Q is orthogonal, H = [BQ]₊, and no rotation
+// near Q brings BQ nearer to the H before.
 func TestTSVDTurns(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -54,7 +55,7 @@ func TestTSVDTurns(t *testing.T) {
 							q[j*g.R+l], q[k*g.R+l] = math.Cos(angle)*a-math.Sin(angle)*b, math.Sin(angle)*a+math.Cos(angle)*b
 						}
 						if d := distance(q, before); d < best-1e-13 {
-							t.Fatalf("%s, turn %d: turned by %v in (%d,%d) ‖BQ−H‖² is %v, not %v", name, turn, angle, j, k, d, best)
+							t.Fatalf("%s, turn %d: with Q turned by %v in the plane (%d,%d), ‖BQ−H‖² is %v, less than %v", name, turn, angle, j, k, d, best)
 						}
 					}
 				}
@@ -63,8 +64,8 @@ func TestTSVDTurns(t *testing.T) {
 	}
 }
 
-// TestLeading: B·Bᵀ has the positive ones of the r largest eigenvalues of A, and columns of zeros beyond; of each column
-// the larger part is positive.
+// TestLeading: BᵀB is the diagonal matrix of the positive ones among the r largest eigenvalues of A, with
+// zero columns of B for the rest. In each column the positive part is the larger one.
 func TestLeading(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -113,8 +114,8 @@ func TestLeading(t *testing.T) {
 	}
 }
 
-// TestSVDStart: it is a multiple of [B]₊, and the best; TSVD and CompressedCD take it, and say so; where a limit comes
-// before the eigenpairs it is zero.
+// TestSVDStart: the start is a multiple of [B]₊, and the best one. TSVD and CompressedCD start from it by
+// default, and say so. If the run ends before the eigenpairs are found, it begins at random and says so.
 func TestSVDStart(t *testing.T) {
 	for _, name := range goldenNames {
 		g := readGolden(t, name)
@@ -139,7 +140,7 @@ func TestSVDStart(t *testing.T) {
 				other.Data()[k] *= c
 			}
 			if f := p.measure(other); f.objective() <= least.objective() {
-				t.Errorf("%s: %v times the start is better", name, c)
+				t.Errorf("%s: %v times the start is no worse than the start", name, c)
 			}
 		}
 		for _, s := range []Solver{TSVD{}, CompressedCD{}} {
@@ -166,8 +167,8 @@ func TestSVDStart(t *testing.T) {
 	}
 }
 
-// TestTSVDLooks: the error is looked at every CheckEvery sweeps and is right then; the run ends when H has come to rest, or
-// when an exact factor is found.
+// TestTSVDLooks: the error is found every CheckEvery sweeps, and is right then. The run ends when H has come
+// to rest, or when an exact factor is found.
 func TestTSVDLooks(t *testing.T) {
 	g := readGolden(t, "graph80")
 	a := g.forms(t)["sparse"]
@@ -177,7 +178,7 @@ func TestTSVDLooks(t *testing.T) {
 		sweeps = append(sweeps, p.Sweep)
 	}
 	if !slices.Equal(sweeps, []int{0, 4, 8, 10}) {
-		t.Errorf("10 sweeps, looked at after %v", sweeps)
+		t.Errorf("10 sweeps with CheckEvery = 4: trace of sweeps %v, want 0, 4, 8, 10", sweeps)
 	}
 	var told []Progress
 	res = factorize(t, a, g.R, Options{Solver: TSVD{}, Progress: func(p Progress) { told = append(told, p) }})
@@ -195,7 +196,7 @@ func TestTSVDLooks(t *testing.T) {
 	}
 }
 
-// TestTSVDFromZero begins with Q = I.
+// TestTSVDFromZero: from zero, TSVD begins with Q = I, so that H after one sweep is [B]₊.
 func TestTSVDFromZero(t *testing.T) {
 	a := lowRank(t, 20, 4)
 	stop := Stop{Sweeps: 1, KKT: -1}
@@ -215,7 +216,7 @@ func TestTSVDFromZero(t *testing.T) {
 	}
 }
 
-// oddMatrices are small matrices at the edge of what there is.
+// oddMatrices returns small matrices that are degenerate or extreme in scale.
 func oddMatrices() map[string]*matrix.Dense {
 	full := instance.FullRank(9, 1)
 	times := func(c float64) *matrix.Dense {
@@ -247,8 +248,8 @@ func oddMatrices() map[string]*matrix.Dense {
 	}
 }
 
-// TestOddMatrices: no method that begins with a low rank, and no Gauss–Newton step, breaks on them; columns beyond the items
-// and columns of zeros do no harm.
+// TestOddMatrices: no method that begins with a low rank, and no Gauss–Newton step, breaks on degenerate
+// matrices, with more columns than items, or with columns of zeros.
 func TestOddMatrices(t *testing.T) {
 	runs := 0
 	for _, v := range variants(t) {
@@ -286,11 +287,12 @@ func TestOddMatrices(t *testing.T) {
 		}
 	}
 	if runs < 500 {
-		t.Errorf("%d runs", runs)
+		t.Errorf("%d runs, want at least 500", runs)
 	}
 }
 
-// TestItemsInAnotherOrder: turned items turn the rows of H, for the methods and the start whose mathematics has no order.
+// TestItemsInAnotherOrder: with the items in another order, the rows of H are the same in that order, for
+// methods and a start that do not depend on the order.
 func TestItemsInAnotherOrder(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	perm := make([]int, g.N)
@@ -320,7 +322,7 @@ func TestItemsInAnotherOrder(t *testing.T) {
 	}
 }
 
-// TestTSVDVerify: what is off is found.
+// TestTSVDVerify: verification finds a Q that is not orthogonal and an H that is not [BQ]₊.
 func TestTSVDVerify(t *testing.T) {
 	g := readGolden(t, "lowrank40")
 	for what, spoil := range map[string]func(s *tsvdRun){

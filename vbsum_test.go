@@ -9,7 +9,7 @@ import (
 	"symnmf/matrix"
 )
 
-// TestVBSUMRows: no row raises the objective where no A_ii < 0, and what is kept follows H, row by row.
+// TestVBSUMRows: if no A_ii < 0, no row raises the objective. The quantities kept follow H, row by row.
 func TestVBSUMRows(t *testing.T) {
 	for _, name := range []string{"zerorows50", "text120"} {
 		g := readGolden(t, name)
@@ -44,7 +44,8 @@ func TestVBSUMRows(t *testing.T) {
 	}
 }
 
-// TestVBSUMLargest: the eigenvalue is the largest, whatever it was of the row before, of sums of rows times themselves.
+// TestVBSUMLargest: the eigenvalue found is the largest one, whatever the eigenvector of the matrix before
+// was. The matrices are sums of outer products of rows.
 func TestVBSUMLargest(t *testing.T) {
 	const r = 6
 	outer := func(rows ...[]float64) []float64 {
@@ -67,7 +68,7 @@ func TestVBSUMLargest(t *testing.T) {
 	for k, p := range [][]float64{
 		outer(rows...), outer(rows[:39]...), outer(),
 		outer([]float64{1, 1, 0, 0, 0, 0}, []float64{0, 0, 3, 0, 0, 0}), // two groups
-		outer([]float64{4, 4, 0, 0, 0, 0}, []float64{0, 0, 3, 0, 0, 0}), // the other leads
+		outer([]float64{4, 4, 0, 0, 0, 0}, []float64{0, 0, 3, 0, 0, 0}), // the other group leads
 		outer([]float64{4, 4, 0, 0, 0, 0}, []float64{0, 0, 3, 7, 0, 0}),
 		outer([]float64{1, 0, 0, 0, 0, 0}, []float64{0, 1, 0, 0, 0, 0}, []float64{0, 0, 1.001, 0, 0, 0}), // close together
 		outer([]float64{1e-160, 0, 0, 0, 0, 0}, []float64{0, 1e-100, 0, 0, 0, 0}),
@@ -80,7 +81,8 @@ func TestVBSUMLargest(t *testing.T) {
 	}
 }
 
-// TestVBSUMOptions: what it cannot do it says, and Inner is passed on.
+// TestVBSUMOptions: what the method cannot do is refused, and Inner is passed on: more inner steps give a
+// smaller error after a sweep.
 func TestVBSUMOptions(t *testing.T) {
 	opt := Options{Start: Random{}}
 	p, err := newProblem(lowRank(t, 6, 2), 2, &opt)
