@@ -43,8 +43,8 @@ func TestMeterSingle(t *testing.T) {
 	checkMeter(t, op, before, 16, on, off, symnmf.Options{Start: symnmf.Random{}, Stop: symnmf.Stop{Sweeps: 4, KKT: -1}})
 }
 
-// checkMeter checks that the solver on makes the same H with a meter as without, and that off makes another
-// H, so that the comparison means something.
+// checkMeter checks that the solver named on makes the same H with a meter as without. The solver named off
+// must make another H, or else the comparison shows nothing.
 func checkMeter(t *testing.T, op matrix.Operator, before []int64, r int, on, off symnmf.RowBlock, opt symnmf.Options) {
 	t.Helper()
 	hashOf := func(a matrix.Operator, s symnmf.RowBlock) string {

@@ -225,7 +225,7 @@ func TestBuiltinPlans(t *testing.T) {
 	}
 }
 
-// TestPlanErrors checks that each mistake in a plan is an error that names its line and says what to do.
+// TestPlanErrors checks that each mistake in a plan is an error that names its line and says what is wrong.
 func TestPlanErrors(t *testing.T) {
 	const begin = "plan p\nexperiment e\ndata demo:karate\nrank 2\nsweeps 3\n"
 	for _, tc := range []struct{ text, want string }{

@@ -438,8 +438,8 @@ func TestInnerProducts(t *testing.T) {
 	}
 }
 
-// TestTimeLimit: a run ends when its own clock reaches the limit, and that clock shows no more than the time
-// on the wall.
+// TestTimeLimit: a run ends when its own clock reaches the limit. That clock stops while errors of the trace
+// are computed, so it shows no more than the wall clock.
 func TestTimeLimit(t *testing.T) {
 	_, rs := mustRun(t, "plan p\nexperiment e\ndata demo:digits\nrank 8\ntime 50ms\nmethod cd-cyclic start=random\n", Options{Dir: t.TempDir()})
 	r := rs.List[0]

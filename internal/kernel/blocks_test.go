@@ -96,8 +96,8 @@ func TestBlocksPanic(t *testing.T) {
 	}
 }
 
-// TestBlocksGoexit: if a call ends a goroutine that Blocks started (runtime.Goexit), blocks may be left
-// undone, and Blocks panics instead of returning.
+// TestBlocksGoexit: if a call ends a goroutine that Blocks started (runtime.Goexit), rows are left undone, so
+// Blocks panics instead of returning.
 func TestBlocksGoexit(t *testing.T) {
 	goroutine := func() string {
 		line, _, _ := strings.Cut(string(debug.Stack()), "\n")

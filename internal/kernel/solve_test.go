@@ -318,7 +318,7 @@ func testMinimizer[F Float](t *testing.T) {
 	}
 }
 
-// checkQuartic returns an error unless x is within the relative bound of argmin x⁴/4 + a·x²/2 − b·x over x ≥
+// checkQuartic returns an error unless x is, within the relative bound, argmin x⁴/4 + a·x²/2 − b·x over x ≥
 // 0. Where a relative change of b by the bound decides whether 0 or the positive candidate is better, it
 // accepts either.
 func checkQuartic(a, b, x, bound float64) error {
