@@ -73,8 +73,8 @@ func TestBlockCountOfMost(t *testing.T) {
 	}
 }
 
-// TestBlocksPanic: if a call panics, Blocks panics with the same value, and by then no other call is running.
-// This holds whichever block it was.
+// TestBlocksPanic: whichever block's call panics, Blocks panics with the same value, and by then no other
+// call is running.
 func TestBlocksPanic(t *testing.T) {
 	for at := range 200 {
 		var running atomic.Int64

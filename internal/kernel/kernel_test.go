@@ -227,7 +227,7 @@ func (o op) newCall(n, r int, rng *rand.Rand, next func() float64, place func([]
 		c.in = append(c.in, place(fill(l)))
 	}
 	if o.rows > 0 {
-		// Distinct indexes, the first and the last row among them. Beyond the length of idx there are numbers
+		// Distinct indices, the first and the last row among them. Beyond the length of idx there are numbers
 		// that are no row.
 		perm := rng.Perm(o.rows)
 		for _, must := range []int{0, o.rows - 1} {
@@ -372,7 +372,7 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// TestFetching: how many indexes follow a row decides how much is fetched ahead. It must not change a bit of
+// TestFetching: how many indices follow a row decides how much is fetched ahead. It must not change a bit of
 // the result.
 func TestFetching(t *testing.T) {
 	const n = 40

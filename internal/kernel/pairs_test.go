@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSumPairs compares with the definition, with and without values, in a block that does not begin with row
-// 0. Rows have entries left of the block, in it and right of it.
+// TestSumPairs compares with the definition, with and without values, in a block that begins anywhere, here
+// at row 100. Rows have entries left of the block, in it and right of it.
 func TestSumPairs(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 70; r++ {

@@ -37,9 +37,9 @@ type rowCall[F Float] struct {
 }
 
 // newRowCall makes a call whose coordinates depend on each other weakly. Every |o_j| and |g_j| is at most
-// 1/(2√r), the sum of a row's |D_jk| is at most 1/2, and D_jj ≥ 4. So every |x_j| is below 1/(2√r) too, and a
-// ≥ 3.5. An error of at most e in all other coordinates changes b by less than (1/2 + 1/4)·e and a·x by less
-// than e/2.
+// 1/(2√r), the sum of a row's |D_jk| is at most 1/2, and D_jj ≥ 4. So every |x_j| is below 1/(2√r) too, and
+// a ≥ 3.5. An error of at most e in all other coordinates changes b by less than (1/2 + 1/4)·e and a·x by
+// less than e/2.
 func newRowCall[F Float](rng *rand.Rand, r, n, passes int, off bool) *rowCall[F] {
 	c := &rowCall[F]{r: r, n: n, off: off}
 	most := 0.5 / math.Sqrt(float64(r))
@@ -318,8 +318,8 @@ func testMinimizer[F Float](t *testing.T) {
 	}
 }
 
-// checkQuartic returns an error unless x is, within the relative bound, argmin x⁴/4 + a·x²/2 − b·x over x ≥
-// 0. Where a relative change of b by the bound decides whether 0 or the positive candidate is better, it
+// checkQuartic returns an error unless x is, within the relative bound, argmin x⁴/4 + a·x²/2 − b·x over
+// x ≥ 0. Where a relative change of b by the bound decides whether 0 or the positive candidate is better, it
 // accepts either.
 func checkQuartic(a, b, x, bound float64) error {
 	num := func(v float64) *big.Float { return new(big.Float).SetPrec(500).SetFloat64(v) }
