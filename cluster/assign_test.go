@@ -14,6 +14,8 @@ import (
 	"symnmf/matrix"
 )
 
+// TestAssign checks cluster, strength and margin of single rows, with ties, zero rows and extreme numbers
+// among them.
 func TestAssign(t *testing.T) {
 	const tiny, huge = 5e-324, math.MaxFloat64
 	for _, tc := range []struct {
@@ -63,6 +65,7 @@ func TestAssignSorted(t *testing.T) {
 	})
 }
 
+// TestSizes checks the sizes of clusters, some of which are empty. Items without a cluster do not count.
 func TestSizes(t *testing.T) {
 	a := []cluster.Assignment{{Cluster: 3}, {}, {Cluster: 1}, {Cluster: 3}}
 	if got, want := cluster.Sizes(a, 4), []int{1, 0, 2, 0}; !slices.Equal(got, want) {
@@ -100,6 +103,8 @@ func exactShares(h *matrix.Dense) []cluster.Membership {
 	return list
 }
 
+// checkShares compares Memberships with exactShares, within the documented error. Shares below 1e-300 need
+// only be small.
 func checkShares(t *testing.T, h *matrix.Dense) {
 	t.Helper()
 	got, want := slices.Collect(cluster.Memberships(h)), exactShares(h)
@@ -119,6 +124,8 @@ func checkShares(t *testing.T, h *matrix.Dense) {
 	}
 }
 
+// TestMemberships checks the memberships of a small H, that a loop over them may end early, and that an H
+// without positive entries has none.
 func TestMemberships(t *testing.T) {
 	h := matrix.NewDense(3, 2, []float64{
 		1, 3,

@@ -15,7 +15,7 @@ import (
 	"symnmf/cluster"
 )
 
-// Random cases are the same in every run; the flag -rapid.seed=0 draws new ones.
+// Random cases are the same in every run. The flag -rapid.seed=0 draws new ones.
 func init() {
 	if err := flag.Set("rapid.seed", "1"); err != nil {
 		panic(err)
@@ -85,7 +85,7 @@ func TestCompareScikitLearn(t *testing.T) {
 	}
 }
 
-// A naive reference for each measure, from its definition.
+// naive has a reference for each measure, straight from its definition.
 var naive = map[string]func(found, truth []int) float64{
 	"NMI": func(found, truth []int) float64 { // I = H(y) + H(z) - H(y, z)
 		entropy := func(name func(i int) string) (h float64) {
@@ -191,6 +191,7 @@ func labelings(t *rapid.T) (found, truth []int) {
 // 0 or at least H(1/30) > 0.14. The others are quotients of equal integers.
 const compareTol = 2 * 6 * 36 * 4 / 0.14 * 0x1p-53
 
+// TestCompareNaive compares each measure with its naive reference on random labelings.
 func TestCompareNaive(t *testing.T) {
 	for name, m := range measures {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
@@ -223,7 +224,7 @@ func TestCompareProperties(t *testing.T) {
 				t.Fatalf("%v is out of bounds", v)
 			}
 			if w := value(truth, found); symmetric[name] && !(math.Abs(v-w) <= compareTol) {
-				t.Fatalf("%v one way, %v the other", v, w)
+				t.Fatalf("%v one way round, %v the other", v, w)
 			}
 			names := rapid.Permutation(distinct(found)).Draw(t, "new names")
 			renamed := make([]int, len(found))
@@ -283,7 +284,7 @@ func TestAccuracyMatching(t *testing.T) {
 	}
 }
 
-// TestCompareLarge has a thousand classes on each side; one item in ten is found in the class after its own.
+// TestCompareLarge has a thousand classes on each side. One item in ten is found in the class after its own.
 func TestCompareLarge(t *testing.T) {
 	const n, k = 100_000, 1000
 	truth := label(n, func(i int) int { return i % k })
@@ -316,6 +317,8 @@ func TestAccuracyOfPath(t *testing.T) {
 	}
 }
 
+// TestCompareTrivial checks labelings of one class and of one class per item, and that labelings of different
+// lengths or without items are refused.
 func TestCompareTrivial(t *testing.T) {
 	one := label(5, func(int) int { return 9 })
 	all := label(5, func(i int) int { return -i })

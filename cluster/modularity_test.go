@@ -133,6 +133,8 @@ func TestModularityPattern(t *testing.T) {
 	}
 }
 
+// TestModularityRefuses: matrices that are no graph, and labels that do not fit, are refused with an error
+// that says why.
 func TestModularityRefuses(t *testing.T) {
 	dense := func(rows, cols int, data ...float64) *matrix.Dense { return matrix.NewDense(rows, cols, data) }
 	for _, tc := range []struct {

@@ -16,6 +16,7 @@ import (
 	"symnmf/matrix"
 )
 
+// TestMedian checks medians of odd and even counts, and that the numbers stay in their order.
 func TestMedian(t *testing.T) {
 	x := []float64{5, 1, 4}
 	if got := median(x); got != 4 || x[0] != 5 {
@@ -31,6 +32,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+// TestExponent checks the slope in logarithms, for exact powers and for points off a line.
 func TestExponent(t *testing.T) {
 	x := []float64{3, 6, 12, 24}
 	for _, p := range []float64{-1, 0, 0.5, 1, 2} {
@@ -48,6 +50,7 @@ func TestExponent(t *testing.T) {
 	}
 }
 
+// TestVerdict checks the verdicts for figures of which more is better, and for those of which less is better.
 func TestVerdict(t *testing.T) {
 	for _, tc := range []struct {
 		got, floor, goal float64
@@ -63,7 +66,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestTable: rows have distinct names, and every row can be run.
+// TestTable: rows have distinct names, and every row can be run. Goals are beyond floors.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range table {
@@ -89,6 +92,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestSelectRows checks how many rows some patterns select.
 func TestSelectRows(t *testing.T) {
 	for pattern, want := range map[string]int{
 		"": len(table), "hitech/X": 2, "hitech": 4, "(?i)cbcl": 10, "cbcl": 0, "/X/30/": 10, "^CBCL/.*/0.04627$": 6, "cd-cyclic": 8, "nothing": 0,
@@ -108,6 +112,7 @@ func TestSelectRows(t *testing.T) {
 	}
 }
 
+// TestFirstBelow checks the first point of a trace whose error is at most the target.
 func TestFirstBelow(t *testing.T) {
 	trace := []symnmf.TracePoint{{Sweep: 0, RelErr: 0.9}, {Sweep: 5, RelErr: 0.5}, {Sweep: 10, RelErr: 0.4}}
 	for target, want := range map[float64]int{1: 0, 0.6: 1, 0.5: 1, 0.41: 2, 0.3: -1} {
@@ -137,7 +142,7 @@ func TestInnerProducts(t *testing.T) {
 				for k := range m {
 					want += x.At(k, i) * x.At(k, j)
 				}
-				if !(math.Abs(a.At(i, j)-want) <= float64(2*m)*0x1p-53*want) { // positive terms, m roundings here and there
+				if !(math.Abs(a.At(i, j)-want) <= float64(2*m)*0x1p-53*want) { // positive terms, m roundings in either sum
 					t.Fatalf("%s: A[%d,%d] = %v, want %v", name, i, j, a.At(i, j), want)
 				}
 			}
@@ -192,6 +197,7 @@ func TestShelf(t *testing.T) {
 	}
 }
 
+// TestPrintTable checks that columns are aligned, and the figures in a table of times.
 func TestPrintTable(t *testing.T) {
 	var out bytes.Buffer
 	printTable(&out, []string{"ä", "long header"}, [][]string{{"a name", "1"}, {"b", "× 2"}})
@@ -234,7 +240,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestSeveral: the sweeps of all runs are counted.
+// TestSeveral: the sweeps of all runs are added up.
 func TestSeveral(t *testing.T) {
 	task, err := new(config).newTask(&shelf{}, "full-rank", fromA, 3, "random")
 	if err != nil {
@@ -246,6 +252,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
+// TestPredictedBytes checks that the predicted memory is found in the output of a run.
 func TestPredictedBytes(t *testing.T) {
 	for text, want := range map[string]int64{
 		"reading\nfactoring: n = 3, predicted memory 505 MiB\nmore": 505 << 20, "predicted memory 1.5 GiB\n": 3 << 29, "predicted memory 100 bytes": 100, "none": 0,

@@ -28,7 +28,7 @@ var meterSets = []struct {
 	{"points", fromX, func() *dataset { return &dataset{x: instance.Text(110, 200, 12, 1)} }},
 }
 
-// TestMeterSingle: with a meter H is rounded to float32 as without, and read from that copy.
+// TestMeterSingle: with a meter, H is rounded to float32 and read from that copy, as without.
 func TestMeterSingle(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
 	op, err := matrix.FromCSR(graph, 0)
@@ -43,7 +43,8 @@ func TestMeterSingle(t *testing.T) {
 	checkMeter(t, op, before, 16, on, off, symnmf.Options{Start: symnmf.Random{}, Stop: symnmf.Stop{Sweeps: 4, KKT: -1}})
 }
 
-// checkMeter checks that a method makes the same H with a meter as without. With the setting off it makes another H.
+// checkMeter checks that the solver named on makes the same H with a meter as without. The solver named off
+// must make another H, or else the comparison shows nothing.
 func checkMeter(t *testing.T, op matrix.Operator, before []int64, r int, on, off symnmf.RowBlock, opt symnmf.Options) {
 	t.Helper()
 	hashOf := func(a matrix.Operator, s symnmf.RowBlock) string {
@@ -56,14 +57,14 @@ func checkMeter(t *testing.T, op matrix.Operator, before []int64, r int, on, off
 	}
 	want := hashOf(op, on)
 	if hashOf(withMeter(op, newMeter(before, false)), on) != want {
-		t.Error("another H with a meter")
+		t.Error("a meter changes H")
 	}
 	if hashOf(op, off) == want {
-		t.Errorf("the same H with %+v: this shows nothing", off)
+		t.Errorf("the same H with %+v, so the comparison shows nothing", off)
 	}
 }
 
-// TestMeterRough: with a meter sweeps are rough as without.
+// TestMeterRough: with a meter, sweeps are rough as they are without.
 func TestMeterRough(t *testing.T) {
 	a := instance.FullRank(300, 1)
 	op, err := matrix.FromDense(a, 0)
@@ -77,7 +78,7 @@ func TestMeterRough(t *testing.T) {
 	checkMeter(t, op, before, 14, symnmf.RowBlock{}, symnmf.RowBlock{CheckEvery: 1}, symnmf.Options{Start: symnmf.Random{}, Stop: symnmf.Stop{Sweeps: 25, KKT: -1}})
 }
 
-// TestMeterJoint: with a meter joint steps are taken as without.
+// TestMeterJoint: with a meter, joint steps are taken as they are without.
 func TestMeterJoint(t *testing.T) {
 	const n, features = 150, 60
 	weights, a := instance.Start(n, 8, 1), matrix.NewDense(n, n, nil)
@@ -134,10 +135,10 @@ func TestMeter(t *testing.T) {
 			}
 			m := newMeter(before, !explicit)
 			if hashOf(withMeter(a, m)) != hashOf(a) {
-				t.Errorf("%s, %s: another H with a meter", set.name, method.Name)
+				t.Errorf("%s, %s: a meter changes H", set.name, method.Name)
 			}
 			if m.singles == 0 && len(m.terms) == 0 {
-				t.Errorf("%s, %s: nothing counted", set.name, method.Name)
+				t.Errorf("%s, %s: nothing is counted", set.name, method.Name)
 			}
 		}
 	}
@@ -192,7 +193,7 @@ func TestMeasureProducts(t *testing.T) {
 	}
 }
 
-// TestCursorTape: the calls of a cursor in the sweep on the tape are those that are counted, and replaying the
+// TestCursorTape: the calls of a cursor in a taped sweep are on the tape and are counted, and replaying the
 // tape changes nothing.
 func TestCursorTape(t *testing.T) {
 	d := &dataset{a: instance.RandomSparse(40, 300, 1)}
@@ -249,14 +250,14 @@ func TestCursorTape(t *testing.T) {
 	before7 := c.At(7)
 	a.(matrix.RowVisitor).VisitRow(7, func(l int, _ float64) { h.Set(l, 1, h.At(l, 1)+1) })
 	if c.Column(1); c.At(7) <= before7 { // only a cursor that looks forward sees changes made without Add
-		t.Error("played back by a cursor that does not look forward")
+		t.Error("the tape was played back by a cursor that does not look forward")
 	}
 	if c.Refresh(); m.forward {
-		t.Error("looks forward after a refresh")
+		t.Error("the cursor still looks forward after a refresh")
 	}
 	calls := m.calls
 	if c.Column(0); m.calls != calls {
-		t.Error("a column after a refresh is a product")
+		t.Error("a column after a refresh takes another product")
 	}
 }
 
@@ -290,7 +291,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestNoSweep: a method that refuses the matrix, or is too slow, is reported as such.
+// TestNoSweep: a method that refuses the matrix, or that makes no sweep in time, is reported as such.
 func TestNoSweep(t *testing.T) {
 	d := meterSets[0].data()
 	a, err := d.operator(fromA, 1)
@@ -311,7 +312,7 @@ func TestNoSweep(t *testing.T) {
 		}
 	}
 	if _, err := entriesBefore(a, matrix.NewDense(3, 4, nil)); err == nil {
-		t.Error("points in a dense table were taken")
+		t.Error("points in a dense table are accepted")
 	}
 	var out bytes.Buffer
 	r := productRun{Sweeps: 4, Seconds: 2, Products: 8, Columns: []int{1, 6}, Rows: []int{64}, InProducts: 1, Nanos: 0.3, Limit: 0.2}

@@ -51,6 +51,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestSweepSeconds: there is a positive time for each of the wanted sweeps, and a run that ends early is an
+// error.
 func TestSweepSeconds(t *testing.T) {
 	a, err := matrix.FromDense(instance.FullRank(60, 1), 0)
 	if err != nil {
@@ -126,8 +128,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestSeeds: with several seeds the seconds of a row are over the seeds that reach the error, and the others are
-// counted.
+// TestSeeds: with several seeds, the seconds of a row are over the seeds that reach the error. The other
+// seeds are counted.
 func TestSeeds(t *testing.T) {
 	made["one seed"] = func() matrix.Table { return instance.FullRank(80, 5) }
 	defer delete(made, "one seed")
@@ -175,6 +177,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestTargets: targets are read back as they were written, a missing file has none, and bad files are
+// refused.
 func TestTargets(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "new", "targets.json")
 	if known, err := readTargets(name); err != nil || len(known) != 0 {
@@ -193,7 +197,7 @@ func TestTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if known, err := readTargets(name); err == nil {
-			t.Errorf("%s was read as %v", text, known)
+			t.Errorf("%s is read as %v", text, known)
 		}
 	}
 }

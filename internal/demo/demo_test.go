@@ -62,6 +62,7 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
+// TestKarate checks the two clubs, and the degrees of the instructor and the president. No values are stored.
 func TestKarate(t *testing.T) {
 	d, err := Open("karate")
 	if err != nil {
@@ -89,6 +90,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
+// TestLesmis checks some weights by the names of the characters, and that there are no labels.
 func TestLesmis(t *testing.T) {
 	d, err := Open("lesmis")
 	if err != nil {
@@ -163,6 +165,7 @@ func TestSHA256(t *testing.T) {
 	}
 }
 
+// TestOpenUnknown: the error for an unknown name lists the names there are.
 func TestOpenUnknown(t *testing.T) {
 	_, err := Open("iris")
 	if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), `"iris"; there are karate, lesmis, digits`) {
@@ -184,6 +187,7 @@ func TestOpenShares(t *testing.T) {
 	}
 }
 
+// TestReadersRefuse: the readers report what is wrong with a bad file.
 func TestReadersRefuse(t *testing.T) {
 	zipped := func(text string) string {
 		var b bytes.Buffer

@@ -18,7 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGoldenTables draws testdata/records.jsonl, of a run of testdata/golden.plan whose times were then written over by round numbers.
+// TestGoldenTables draws testdata/records.jsonl and compares with testdata/tables.golden. The records are of
+// a run of testdata/golden.plan, with round numbers in place of the times.
 func TestGoldenTables(t *testing.T) {
 	rs, err := Read("testdata")
 	if err != nil {
@@ -65,7 +66,7 @@ func TestGoldenTables(t *testing.T) {
 	}
 }
 
-// made returns records of the plan with errors and times as given.
+// made returns records of the plan from the given list, in which it fills in what all of them have in common.
 func made(t *testing.T, text string, list ...Record) *Records {
 	t.Helper()
 	rs := &Records{Plan: mustParse(t, text), List: list}
@@ -89,7 +90,7 @@ func made(t *testing.T, text string, list ...Record) *Records {
 	return rs
 }
 
-// sweeps counts the points of a trace, which may be nil.
+// sweeps returns the number of points of a trace, which may be nil.
 func (t *Trace) sweeps() int {
 	if t == nil {
 		return 0
@@ -97,6 +98,7 @@ func (t *Trace) sweeps() int {
 	return len(t.Seconds)
 }
 
+// tableOf returns the table of that name, whose rows must all be as long as its heading.
 func tableOf(t *testing.T, p *report.Page, name string) *report.Table {
 	t.Helper()
 	var names []string
@@ -117,6 +119,7 @@ func tableOf(t *testing.T, p *report.Page, name string) *report.Table {
 	return nil
 }
 
+// checkRows compares the rows of a table, cell by cell.
 func checkRows(t *testing.T, table *report.Table, want ...[]string) {
 	t.Helper()
 	if len(table.Rows) != len(want) {
@@ -132,7 +135,7 @@ func checkRows(t *testing.T, table *report.Table, want ...[]string) {
 const cbclPlan = "plan p\nexperiment e\ndata cbcl frey\nrank 60\ntime 60s\nseeds 0-2\nmethod cd-cyclic start=zero\nmethod cd-cyclic start=random\n" +
 	"method rowblock start=random\nreach 0.1 31%\ntables errors=table4 iterations=table3 seconds=when\n"
 
-// TestTables holds the tables against figures worked out by hand, beside those of the paper.
+// TestTables compares the tables with figures worked out by hand, which stand beside those of the paper.
 func TestTables(t *testing.T) {
 	trace := func(errs ...Number) *Trace {
 		return &Trace{Seconds: []float64{0, 1, 2}, RelErr: errs, KKT: make([]Number, 3)}
@@ -145,7 +148,7 @@ func TestTables(t *testing.T) {
 		Record{Set: "cbcl", Rank: 60, Label: "rowblock-rand", Sweeps: 0, Seconds: 60, RelErr: 1, LowerBound: 0.1, Trace: &Trace{Seconds: []float64{0}, RelErr: []Number{1}, KKT: []Number{0}}},
 		Record{Set: "frey", Rank: 60, Label: "rowblock-rand", Status: Refused, Error: "too tall"},
 		Record{Set: "frey", Rank: 60, Label: "rowblock-rand", Status: Refused, Error: "too tall", Seed: 1},
-		Record{Set: "frey", Rank: 30, Label: "cd-cyclic-0", Sweeps: 9, RelErr: 0.01}, // not of the plan
+		Record{Set: "frey", Rank: 30, Label: "cd-cyclic-0", Sweeps: 9, RelErr: 0.01}, // not in the plan
 	)
 	page := Draw(rs)
 	table := tableOf(t, page, "table4")
@@ -164,7 +167,8 @@ func TestTables(t *testing.T) {
 		[]string{"cd-cyclic-0", "2", "116", "", "166"},
 		[]string{"cd-cyclic-rand", "2.33", "95", "", "138"},
 		[]string{"rowblock-rand", "none", "", "refused", ""})
-	// In the paper 116 sweeps from zero and 95 from a random start: no run here has as many, and one came to its end.
+	// The paper has 116 sweeps from zero and 95 from a random start. No run here has as many, and none ended
+	// by itself.
 	equal := tableOf(t, page, "e-equal-sweeps")
 	if want := []string{"method", "cbcl", "paper", "sweeps"}; !slices.Equal(equal.Columns[:4], want) {
 		t.Errorf("%q, want %q", equal.Columns, want)
@@ -179,11 +183,12 @@ func TestTables(t *testing.T) {
 		}
 	}
 	if long.Status = "stalled"; long.errorAfter(10) != 0.1 {
-		t.Error("a run that ended by itself")
+		t.Error("a run that ended by itself has another error after its end")
 	}
 	checkRows(t, tableOf(t, page, "e-sets"), []string{"cbcl", "60", "5", "0", "7", "10.00", "20.00", "cd-cyclic-0"},
 		[]string{"frey", "60", "5", "0", "", "", "", ""})
-	// E ≤ 0.1 is an error of 0.2 + 0.1·0.8 = 0.28; of the zero start only the end, cut short, is below it.
+	// E ≤ 0.1 means an error of at most 0.2 + 0.1·0.8 = 0.28. From the zero start only the final error of
+	// 0.2, in a sweep cut short, is below that.
 	when := tableOf(t, page, "when-cbcl")
 	if want := []string{"method", "E ≤ 0.1 (28.00%)", "31%"}; !slices.Equal(when.Columns, want) {
 		t.Errorf("%q, want %q", when.Columns, want)
@@ -201,7 +206,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestPartly: an experiment and a method that have no record are not shown, unless the paper has a figure of it.
+// TestPartly: an experiment or a method without records is not shown, unless the paper has a figure for it.
 func TestPartly(t *testing.T) {
 	rs := made(t, cbclPlan+"experiment other\ndata frey\nrank 60\nsweeps 1\nmethod cd-cyclic\n",
 		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 1, RelErr: 0.5, LowerBound: Number(math.NaN()),
@@ -214,7 +219,7 @@ func TestPartly(t *testing.T) {
 	checkRows(t, tableOf(t, page, "when-cbcl"), []string{"cd-cyclic-0", "1", "never"})
 }
 
-// TestPercent: four digits, of which none is lost.
+// TestPercent: percentages have four significant digits, trailing zeros among them.
 func TestPercent(t *testing.T) {
 	for x, want := range map[float64]string{0: "0", 0.669: "66.90", 0.00045774: "0.04577", 1: "100.0", 0.9999: "99.99", 12.344: "1234", 1.377e-14: "1.377e-12"} {
 		if got := percent(x); got != want {
@@ -223,7 +228,8 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// TestFloors: below its floor an error is not shown, but the floor, and no deviation; the table of matrices agrees with that of errors.
+// TestFloors: an error below its rounding floor is shown as less than the floor, without a deviation. The
+// table of sets agrees with that of errors.
 func TestFloors(t *testing.T) {
 	none := Number(math.NaN())
 	rs := made(t, cbclPlan, Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 1, RelErr: 1e-12, LowerBound: none},
@@ -246,7 +252,8 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// TestTies: of errors that only rounding tells apart the first of the plan is the least, whatever order the records and the alphabet have.
+// TestTies: among errors that only rounding tells apart, the one whose method comes first in the plan counts
+// as the least, whatever the order of the records and of the alphabet.
 func TestTies(t *testing.T) {
 	const text = "plan p\nexperiment e\ndata cbcl\nrank 60\nsweeps 1\nmethod rowblock\nmethod cd-cyclic\nmethod anls\n"
 	run := func(label string, e, floor Number) Record {
@@ -275,8 +282,8 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// TestCurves: E(t) begins after the first sweep, ends where the run does, refers to the least error of all experiments, and is the mean
-// over starts and instances, not of errors.
+// TestCurves: E(t) begins after the first sweep, ends where the run does, and refers to the least error of
+// all experiments. Over starts and instances, the mean is of E and not of the errors.
 func TestCurves(t *testing.T) {
 	rs := made(t, cbclPlan+"experiment other\ndata cbcl form=explicit\nrank 60\nsweeps 1\nmethod cd-cyclic\n",
 		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 2, Seconds: 4, RelErr: 0.3,
@@ -298,7 +305,7 @@ func TestCurves(t *testing.T) {
 			t.Errorf("point %d: %v, %v, want E = %v", k, c.Series[0].X[k], y, want[k])
 		}
 	}
-	if len(page.Sections[1].Charts) != 0 { // E = 0 is not on the scale
+	if len(page.Sections[1].Charts) != 0 { // E = 0 has no place on the scale
 		t.Errorf("%+v", page.Sections[1].Charts)
 	}
 
@@ -325,7 +332,8 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// TestLooks: one name is one look on the whole page, by when it first comes.
+// TestLooks: a name has the same look on the whole page. Looks are numbered in the order in which names first
+// appear.
 func TestLooks(t *testing.T) {
 	const text = "plan p\nexperiment e\ndata cbcl\nrank 60\nsweeps 1\nmethod anls\nmethod cd-cyclic\nexperiment f\ndata cbcl\nrank 60\nsweeps 1\nmethod rowblock\nmethod cd-cyclic\nmethod anls\n"
 	run := func(label string) Record {
@@ -341,7 +349,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestEndAlone: a run whose sweeps had no figures has its end, where others have a curve.
+// TestEndAlone: where other runs have a curve, a run without figures for its sweeps has a point at its end.
 func TestEndAlone(t *testing.T) {
 	page := Draw(made(t, cbclPlan,
 		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-0", Sweeps: 3, Seconds: 7, RelErr: 0.3,
@@ -353,7 +361,7 @@ func TestEndAlone(t *testing.T) {
 	}
 }
 
-// TestKnownLeast: where e_min is known the scale goes down to what rounding leaves of each run.
+// TestKnownLeast: if e_min is known, the scale goes down to the rounding floor of each run.
 func TestKnownLeast(t *testing.T) {
 	const text = "plan p\nexperiment e\ndata synthetic:low-rank n=5\nrank 2\nsweeps 9\nbest 0\nmethod cd-cyclic start=random\nmethod cd-shuffle start=random\n"
 	run := func(label string, e Number) Record {
@@ -371,7 +379,7 @@ func TestKnownLeast(t *testing.T) {
 	}
 }
 
-// TestOver: captions say what means are over.
+// TestOver: captions say what the means are taken over.
 func TestOver(t *testing.T) {
 	for _, tc := range []struct {
 		instances []uint64
@@ -385,7 +393,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// TestFromFirstSweep: seconds to an error are of sweeps, not of the start, which may be better than they are.
+// TestFromFirstSweep: the seconds to reach an error are those of a sweep. The start does not count, although
+// its error may be smaller than those of the sweeps.
 func TestFromFirstSweep(t *testing.T) {
 	r := &Record{Seconds: 4, RelErr: 0.4, Trace: &Trace{Sweep: []int{0, 1, 2}, Seconds: []float64{0.1, 1, 2}, RelErr: []Number{0.2, 0.6, 0.5}}}
 	for target, want := range map[float64]float64{0.6: 1, 0.5: 2, 0.4: 4, 0.3: math.NaN()} {
@@ -395,7 +404,8 @@ func TestFromFirstSweep(t *testing.T) {
 	}
 }
 
-// TestWithoutAnswer: runs that a limit ended before their first sweep count.
+// TestWithoutAnswer: a run that a limit ended before its first sweep counts as one of the runs, with 0 sweeps
+// and without an error.
 func TestWithoutAnswer(t *testing.T) {
 	rs := made(t, cbclPlan,
 		Record{Set: "cbcl", Rank: 60, Label: "cd-cyclic-rand", Sweeps: 3, Seconds: 1, RelErr: 0.5},
@@ -408,7 +418,8 @@ func TestWithoutAnswer(t *testing.T) {
 	checkRows(t, tableOf(t, page, "when-cbcl"), []string{"cd-cyclic-rand", "1 (1/2)", "never"})
 }
 
-// TestInstances: matrices of a kind are averaged, each with its own least error; best 0 overrides that.
+// TestInstances: matrices of a kind are averaged, each with E relative to its own least error, unless best 0
+// sets that to 0.
 func TestInstances(t *testing.T) {
 	const text = "plan p\nexperiment e\ndata synthetic:full-rank n=5 instances=1-2\nrank 2\nsweeps 9\nreach 0.5\nmethod cd-cyclic start=random\nmethod cd-shuffle start=random\n"
 	list := func() []Record {
@@ -442,7 +453,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// TestGallery: dark where a column is large.
+// TestGallery: pictures are dark where a column of H is large.
 func TestGallery(t *testing.T) {
 	text := "plan p\nexperiment e\ndata cbcl\nrank 2\nsweeps 9\nmethod cd-cyclic start=zero\npictures 2x1\nfigure figure1\n"
 	page := Draw(made(t, text, Record{Set: "cbcl", Rank: 2, Label: "cd-cyclic-0", RelErr: 0.000618, Sweeps: 9, Pictures: []byte{0, 255, 51, 102}}))
@@ -455,7 +466,7 @@ func TestGallery(t *testing.T) {
 	}
 }
 
-// TestEigenTable: medians of the repeats, and the paper's seconds.
+// TestEigenTable: the table has the medians of the repeats, and the paper's seconds.
 func TestEigenTable(t *testing.T) {
 	text := "plan p\nexperiment e\ntask eigen\ndata hitech sports\nrank 30\nrepeats 3\ntables seconds=table7\n"
 	var list []Record
@@ -471,7 +482,8 @@ func TestEigenTable(t *testing.T) {
 	checkRows(t, table, []string{"hitech", "30", "5", "8", "2", "4", "2.0e-12", "18.5", "0.82", "22.6"})
 }
 
-// TestPaper: the figures of the paper's tables are all there.
+// TestPaper: the figures of the paper's tables are all there, and the plan named paper makes each of these
+// tables.
 func TestPaper(t *testing.T) {
 	count := map[string]int{}
 	for key := range paper {
@@ -493,7 +505,7 @@ func TestPaper(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if !math.IsNaN(paperOr("table7", "cbcl", formX)) {
-		t.Error("a figure the paper has not")
+		t.Error("a figure that the paper does not have")
 	}
 	for _, name := range []string{"table3", "table4", "table5", "table6", "table7"} {
 		text, _ := PlanText("paper")
@@ -503,6 +515,7 @@ func TestPaper(t *testing.T) {
 	}
 }
 
+// TestFileName checks the file names made from titles.
 func TestFileName(t *testing.T) {
 	for title, want := range map[string]string{
 		"cbcl, r = 60": "cbcl-r60", "low-rank n=500, r = 30": "low-rank-n500-r30", "karate": "karate", "a/b c": "ab-c", "ü.x": ".x",
@@ -513,6 +526,8 @@ func TestFileName(t *testing.T) {
 	}
 }
 
+// TestMoments checks means and sample standard deviations. A deviation that is only rounding is 0, and that
+// of a single number is NaN.
 func TestMoments(t *testing.T) {
 	for _, tc := range []struct {
 		x         []float64

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestMakeGolden rewrites testdata/records.jsonl under -update: a run whose times are then made round ones.
+// TestMakeGolden rewrites testdata/records.jsonl under -update. It runs testdata/golden.plan and puts round
+// numbers in place of the times.
 func TestMakeGolden(t *testing.T) {
 	if !*update {
 		t.Skip("only under -update")

@@ -47,9 +47,10 @@ func mustParse(t *testing.T, text string) *Plan {
 	return p
 }
 
-// onePicture makes smallPlan, whose pictures are of one rank only, one that may be meant.
+// onePicture is smallPlan with a single rank, since pictures need one.
 var onePicture = strings.Replace(smallPlan, "rank 2 3", "rank 2", 1)
 
+// TestParsePlan checks every setting of a plan.
 func TestParsePlan(t *testing.T) {
 	p := mustParse(t, onePicture)
 	if p.Name != "small" || p.Title != "A small plan" || p.Threads != 2 || len(p.Experiments) != 1 {
@@ -84,15 +85,17 @@ func TestParsePlan(t *testing.T) {
 	}
 }
 
-// TestByteOrderMark: a plan may begin with one, as some editors have it.
+// TestByteOrderMark: a plan may begin with a byte order mark, which some editors write.
 func TestByteOrderMark(t *testing.T) {
 	if got, want := mustParse(t, "\ufeff"+onePicture).String(), mustParse(t, onePicture).String(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
 
+// TestSize checks the number of runs, of those without a time limit, and the sum of the limits.
 func TestSize(t *testing.T) {
-	// On each of 3 matrices: 1 run from zero and 2·2 shuffled ones of 5 s, 3 of blocks of 60 s.
+	// On each of 3 matrices: 1 run from zero and 2·2 shuffled ones of 5 s each, and 3 runs of blocks of 60 s
+	// each.
 	runs, unbounded, limits := mustParse(t, onePicture+"experiment more\ndata demo:karate\nrank 2\nsweeps 9\nmethod cd-cyclic\n").Size()
 	if runs != 3*8+1 || unbounded != 1 || limits != 3*(5*5+3*60)*time.Second {
 		t.Errorf("%d runs, %d without a limit, %v", runs, unbounded, limits)
@@ -103,7 +106,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestKeys: the keys name what a result depends on and must not change, or records are made again.
+// TestKeys: keys name what a result depends on. They must not change, or recorded runs are made again.
 func TestKeys(t *testing.T) {
 	p := mustParse(t, onePicture+`
 experiment pairs
@@ -141,7 +144,8 @@ pairs/cbcl,items=rows,form=explicit/r=2/XtX/2`)...)
 	}
 }
 
-// TestPlanText: what String writes is the same plan, whose text is the same again.
+// TestPlanText: what String writes is read as the same plan, whose text is the same again. Any other setting
+// makes another plan; a comment does not.
 func TestPlanText(t *testing.T) {
 	for _, name := range PlanNames() {
 		p, err := BuiltinPlan(name)
@@ -158,7 +162,7 @@ func TestPlanText(t *testing.T) {
 		t.Errorf("it reads back as\n%s\nwant\n%s", again, p)
 	}
 	if commented := mustParse(t, "# a remark\n\n"+onePicture); commented.hash() != p.hash() {
-		t.Error("a comment makes another plan")
+		t.Error("a comment makes it another plan")
 	}
 	for what, by := range map[string]string{
 		"sweeps 4": "sweeps 5", "start=zero": "start=random", " columns": "", "seeds=1,7": "seeds=1,8", "repeats=2": "repeats=3", "set=block=3": "set=block=4", "as=blocks": "as=parts",
@@ -174,7 +178,7 @@ func TestPlanText(t *testing.T) {
 	}
 	points := "plan p\nexperiment e\ndata hitech%s\nrank 2\nsweeps 1\nmethod mu start=random\n"
 	if bare, said := mustParse(t, fmt.Sprintf(points, "")), mustParse(t, fmt.Sprintf(points, " items="+defaultItems("hitech"))); bare.hash() != said.hash() || !slices.Equal(bare.Keys(), said.Keys()) {
-		t.Errorf("the default said makes another plan:\n%s\n%s", bare, said)
+		t.Errorf("naming the default makes it another plan:\n%s\n%s", bare, said)
 	}
 	written, err := parseWritten(strings.Replace(p.String(), "method rowblock", "method of-another-build", 1))
 	if err != nil || len(written.runs()) != len(p.runs()) {
@@ -182,8 +186,8 @@ func TestPlanText(t *testing.T) {
 	}
 }
 
-// TestBuiltinPlans: nothing but methods that the build lacks is left out of the plans in the program, and no file is needed for
-// the quick one.
+// TestBuiltinPlans: the built-in plans leave out nothing but methods that the build lacks, and have all
+// methods but those for small problems. The plan named quick needs no file.
 func TestBuiltinPlans(t *testing.T) {
 	for _, name := range PlanNames() {
 		p, err := BuiltinPlan(name)
@@ -221,6 +225,7 @@ func TestBuiltinPlans(t *testing.T) {
 	}
 }
 
+// TestPlanErrors checks that each mistake in a plan is an error that names its line and says what is wrong.
 func TestPlanErrors(t *testing.T) {
 	const begin = "plan p\nexperiment e\ndata demo:karate\nrank 2\nsweeps 3\n"
 	for _, tc := range []struct{ text, want string }{
@@ -293,6 +298,7 @@ func TestPlanErrors(t *testing.T) {
 
 const twoExperiments = "experiment more\ndata demo:lesmis demo:karate\nrank 2\nsweeps 3\nmethod cd-cyclic start=random seeds=0-4\n"
 
+// TestChange changes the time limits and the number of starts of a plan.
 func TestChange(t *testing.T) {
 	p := mustParse(t, onePicture+twoExperiments)
 	p.Change(Change{Time: time.Second, Starts: 2})
@@ -312,7 +318,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestSelect: a selection is of runs, and leaves the plan what it is.
+// TestSelect: a selection picks runs, and leaves the plan the same.
 func TestSelect(t *testing.T) {
 	text := onePicture + twoExperiments + "experiment pairs\ntask eigen\ndata demo:digits\nrank 2\n"
 	p := mustParse(t, text)
@@ -331,7 +337,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("%d runs, want %d", runs, len(want))
 	}
 	if p.hash() != whole {
-		t.Error("it is another plan")
+		t.Error("the selection makes it another plan")
 	}
 	parts := 0
 	for _, name := range []string{"fits", "more", "pairs"} {
@@ -340,7 +346,7 @@ func TestSelect(t *testing.T) {
 		}
 		for _, key := range p.Keys() {
 			if parts++; !strings.HasPrefix(key, name+"/") || !slices.Contains(all, key) {
-				t.Errorf("%s is not of %s", key, name)
+				t.Errorf("%s is no run of experiment %s, or not of the plan", key, name)
 			}
 		}
 	}
@@ -364,6 +370,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// TestNumbers: a list of numbers is read back from its text.
 func TestNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfNDistinct(rapid.Uint64Range(0, 20), 1, 15, rapid.ID[uint64]).Draw(t, "list")

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// header is that of a plan, as Run writes it.
+// header returns the header of a plan's records, as Run writes it.
 func header(p *Plan) Header {
 	return Header{Format: formatName, PlanName: p.Name, PlanHash: p.hash(), Plan: p.String(), Version: "v1", Machine: "m", Created: "now"}
 }
@@ -40,7 +40,7 @@ func record(k int) *Record {
 		KKT: Number(math.NaN()), Notes: []string{"naïve <note>\n"}, Trace: &Trace{Sweep: []int{0, 1}, Seconds: []float64{0, 0.5}, RelErr: []Number{1, 0.25}, KKT: []Number{0, 0.125}}}
 }
 
-// TestLineChecksum: whatever byte of a line changes, it is noticed.
+// TestLineChecksum: a change is noticed, whichever byte of a line it is in.
 func TestLineChecksum(t *testing.T) {
 	line, err := encodeLine(record(1))
 	if err != nil {
@@ -61,12 +61,13 @@ func TestLineChecksum(t *testing.T) {
 		bad := bytes.Clone(line)
 		bad[k] ^= 1
 		if decodeLine(bad, &back) == nil {
-			t.Errorf("byte %d of %d may be %q for %q", k, len(line), bad[k], line[k])
+			t.Errorf("byte %d of %d may be %q in place of %q", k, len(line), bad[k], line[k])
 		}
 	}
 }
 
-// TestTornLine: cut off anywhere, as by a process that is killed, the file keeps every whole line, and goes on after them.
+// TestTornLine: if the file is cut off anywhere, as by a process that is killed, all whole lines are kept,
+// and writing goes on after them. Reading does not change the file.
 func TestTornLine(t *testing.T) {
 	p, whole := tinyPlan(t), t.TempDir()
 	l := mustOpen(t, whole, p)
@@ -112,7 +113,7 @@ func TestTornLine(t *testing.T) {
 			t.Fatalf("%d bytes: %+v, %v, want %d records", cut, rs, err, lines-1)
 		}
 		if b := text(dir); len(b) != cut {
-			t.Fatalf("reading makes %d bytes %d", cut, len(b))
+			t.Fatalf("reading turns %d bytes into %d", cut, len(b))
 		}
 		l, err := openLog(dir, header(p), false)
 		if err != nil || len(l.List) != max(lines-1, 0) {
@@ -130,7 +131,8 @@ func TestTornLine(t *testing.T) {
 	}
 }
 
-// TestBadRecords: what cannot come of a killed process is an error that names the line.
+// TestBadRecords: damage that a killed process cannot cause is an error that names the line, and the file
+// stays as it is.
 func TestBadRecords(t *testing.T) {
 	p, dir := tinyPlan(t), t.TempDir()
 	l := mustOpen(t, dir, p)
@@ -190,7 +192,8 @@ func TestBadRecords(t *testing.T) {
 			t.Errorf("%s: the file has changed: %v", tc.want, err)
 		}
 	}
-	// The last line may be damaged all the same: a system that crashes may keep its end and lose its middle.
+	// A damaged last line is dropped all the same: a system that crashes may keep the end of a line and lose
+	// its middle.
 	if err := os.WriteFile(name, join(lines[0], lines[2], damaged), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +205,8 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
-// TestOtherRecords: records of another plan are never mixed with, those of another version or machine only where that is asked for.
+// TestOtherRecords: records of another plan are never mixed in, and those of another version or machine only
+// on request.
 func TestOtherRecords(t *testing.T) {
 	p, dir := tinyPlan(t), t.TempDir()
 	mustOpen(t, dir, p).Close()
@@ -234,7 +238,7 @@ func TestOtherRecords(t *testing.T) {
 	}
 }
 
-// TestLock: one writer at a time, any number of readers.
+// TestLock: there is one writer at a time, and any number of readers.
 func TestLock(t *testing.T) {
 	p, dir := tinyPlan(t), t.TempDir()
 	l := mustOpen(t, dir, p)
@@ -248,7 +252,8 @@ func TestLock(t *testing.T) {
 	mustOpen(t, dir, p).Close()
 }
 
-// TestWriteFails: what a failed write leaves is taken back as far as can be, and the record is not counted.
+// TestWriteFails: a record that cannot be written is not counted. After a part of a line has been removed,
+// writing goes on in its place.
 func TestWriteFails(t *testing.T) {
 	p, dir := tinyPlan(t), t.TempDir()
 	l := mustOpen(t, dir, p)
@@ -284,7 +289,8 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// TestThinly: the first fifty sweeps, then so many for each factor of e that times are late by at most 2 %.
+// TestThinly: a trace has the first fifty sweeps, and then so many per factor of e that times are late by at
+// most 2 %. Its figures are rounded to so many digits.
 func TestThinly(t *testing.T) {
 	var list []int
 	at := thinly()
@@ -304,7 +310,8 @@ func TestThinly(t *testing.T) {
 	if n := len(list); n < 370 || n > 400 { // 51 + ln 1000/ln 1.02 = 400 at most
 		t.Errorf("%d sweeps of 50000 are kept", n)
 	}
-	// Only those it is asked about count: where every third has a figure, it does not wait for one that has not.
+	// Only the sweeps it is asked about count. Where every third one has a figure, it does not wait for one
+	// that has none.
 	at, list = thinly(), nil
 	for sweep := 3; sweep <= 3000; sweep += 3 {
 		if at(sweep) {
@@ -327,7 +334,7 @@ func TestThinly(t *testing.T) {
 	}
 }
 
-// TestArchive: compressed, records are read as before.
+// TestArchive: compressed records are read as before, and cannot be added to.
 func TestArchive(t *testing.T) {
 	p, dir := tinyPlan(t), t.TempDir()
 	l := mustOpen(t, dir, p)

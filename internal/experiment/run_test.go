@@ -36,7 +36,7 @@ data synthetic:text m=30 n=40 words=5
 rank 3
 `
 
-// timeless takes out of a record what may differ between two runs of the same.
+// timeless returns a record as JSON, without what may differ between two runs of the same key.
 func timeless(t *testing.T, r Record) string {
 	t.Helper()
 	r.Seconds, r.WallSeconds, r.Ended = 0, 0, ""
@@ -65,7 +65,8 @@ func mustRun(t *testing.T, text string, opt Options) (*Outcome, *Records) {
 	return out, rs
 }
 
-// TestRunGoesOn: stopped after any number of runs, or in the middle of one, a plan comes to the same records.
+// TestRunGoesOn: a plan that is stopped after any number of runs, or in the middle of one, comes to the same
+// records when it is continued.
 func TestRunGoesOn(t *testing.T) {
 	p := mustParse(t, runnable)
 	out, want := mustRun(t, runnable, Options{Dir: t.TempDir(), Version: "v1"})
@@ -82,14 +83,14 @@ func TestRunGoesOn(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		steps := 0
 		out, err := Run(ctx, p, Options{Dir: dir, Version: "v1", Progress: func(Progress) {
-			if steps++; steps == 7*stops { // sometimes on the way, sometimes between two runs
+			if steps++; steps == 7*stops { // sometimes during a run, sometimes between two
 				cancel()
 			}
 		}})
 		cancel()
 		if err == nil {
 			if stops < 4 || out.Before == 0 {
-				t.Errorf("it was stopped %d times, and %d records were there", stops-1, out.Before)
+				t.Errorf("the plan was stopped %d times, and then had %d records", stops-1, out.Before)
 			}
 			break
 		}
@@ -112,7 +113,8 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// TestParts: selections made one after the other come to the records of the whole, and each is told how much there is to do.
+// TestParts: selections that are run one after the other come to the records of the whole plan. Begin learns
+// how much each has to do.
 func TestParts(t *testing.T) {
 	_, whole := mustRun(t, runnable, Options{Dir: t.TempDir(), Version: "v1"})
 	want := map[string]string{}
@@ -156,7 +158,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestRecord holds what is recorded against a run of the library.
+// TestRecord compares a record with the same run of the library.
 func TestRecord(t *testing.T) {
 	_, rs := mustRun(t, runnable, Options{Dir: t.TempDir(), Version: "v1"})
 	a, _ := instance.LowRank(20, 3, 2)
@@ -201,7 +203,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestSameStart: one seed is one H₀ for every method, two are two.
+// TestSameStart: a seed gives the same H₀ to every method, and two seeds give two.
 func TestSameStart(t *testing.T) {
 	_, rs := mustRun(t, runnable, Options{Dir: t.TempDir()})
 	starts := map[string]map[Number]bool{}
@@ -228,7 +230,8 @@ func TestSameStart(t *testing.T) {
 	}
 }
 
-// TestRefused: a method that does not take a matrix is recorded as such, once, and the others go on.
+// TestRefused: a run whose method does not take the matrix is recorded as refused, once, and the others go
+// on. If a rank is known beforehand to be too large, it is the plan that is refused.
 func TestRefused(t *testing.T) {
 	const text = "plan p\nexperiment e\ndata demo:digits\nrank 2\nsweeps 1\nmethod cd-residual start=random\nmethod cd-cyclic start=random\n" +
 		"experiment f\ntask eigen\ndata demo:karate\nrank 2\n"
@@ -248,7 +251,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if some, err := Run(context.Background(), p, Options{Dir: dir}); err != nil || len(some.Refused) != 0 {
-		t.Errorf("of a selection %q are told, %v", some.Refused, err)
+		t.Errorf("a selection reports the refusals %q, %v", some.Refused, err)
 	}
 	if len(out.Refused) != 3 || out.Refused[0] != rs.List[0].Key+": "+rs.List[0].Error {
 		t.Errorf("%q", out.Refused)
@@ -260,18 +263,18 @@ func TestRefused(t *testing.T) {
 	if rs.List[0].Status != Refused || !strings.Contains(rs.List[0].Error, "35 columns for 34 items") {
 		t.Errorf("%+v", rs.List)
 	}
-	dir = filepath.Join(t.TempDir(), "records") // where the number of items is known before, it is the plan that is refused
+	dir = filepath.Join(t.TempDir(), "records") // here the number of items is known beforehand
 	_, err := Run(context.Background(), mustParse(t, "plan p\nexperiment e\ndata demo:karate\nrank 2 35\nsweeps 1\nmethod cd-cyclic start=random\n"), Options{Dir: dir})
 	if !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), "test.plan:2: experiment e: 35 columns for the 34 items of demo:karate") {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("the directory is there")
+		t.Error("the directory has been made")
 	}
 	p = mustParse(t, "plan p\nexperiment e\ndata demo:karate\nrank 35\nsweeps 1\nmethod cd-cyclic start=random\n")
 	w := &worker{plan: p}
 	if err := w.checkAhead(p.runs(), map[string]bool{p.runs()[0].key: true}); err != nil {
-		t.Errorf("what has been recorded is looked at again: %v", err)
+		t.Errorf("a recorded run is checked again: %v", err)
 	}
 	rec := &Record{Key: "k"}
 	rec.refuse(errors.New("out of luck"))
@@ -292,8 +295,8 @@ func store(t *testing.T, dir, set, file string, table *matio.Table) {
 	}
 }
 
-// TestFiles: points in columns or rows, and graphs, from a data directory; what is missing is named and left out, what has changed
-// is noticed.
+// TestFiles: points in columns or rows, and graphs, are read from a data directory. A set that is missing is
+// named and left out, and a file that has changed is noticed.
 func TestFiles(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
 	x := instance.Text(20, 30, 4, 1)
@@ -324,7 +327,7 @@ func TestFiles(t *testing.T) {
 
 	store(t, data, "words", "X.mtx.gz", &matio.Table{Sparse: instance.Text(20, 30, 4, 2)})
 	text2 := strings.Replace(text, "seeds", "seeds", 1)
-	if err := os.WriteFile(filepath.Join(dir, RecordsFile), lastLines(t, dir, 2), 0o666); err != nil { // all but the first record are gone
+	if err := os.WriteFile(filepath.Join(dir, RecordsFile), lastLines(t, dir, 2), 0o666); err != nil { // drops all but the first record
 		t.Fatal(err)
 	}
 	if _, err := Run(context.Background(), mustParse(t, text2), Options{Dir: dir, Data: data}); !errors.Is(err, ErrOther) ||
@@ -343,7 +346,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// lastLines returns the first lines of the records.
+// lastLines returns the first n lines of the records, header included.
 func lastLines(t *testing.T, dir string, n int) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, RecordsFile))
@@ -353,7 +356,8 @@ func lastLines(t *testing.T, dir string, n int) []byte {
 	return []byte(strings.Join(strings.SplitAfter(string(text), "\n")[:n], ""))
 }
 
-// TestNeeds: what is known of a set before it is made is what it has, and inner products are counted before they are written out.
+// TestNeeds: what is known of a set before it is made is what it then has. The entries of inner products are
+// counted before they are written out.
 func TestNeeds(t *testing.T) {
 	const text = "plan p\nexperiment e\ndata synthetic:low-rank n=20\ndata synthetic:full-rank n=20\ndata synthetic:planted n=300 groups=3 in=0.5 out=0.1\n" +
 		"data synthetic:text m=30 n=40 words=5\ndata synthetic:text m=30 n=40 words=5 form=explicit\nrank 2\nsweeps 1\nmethod cd-cyclic\n"
@@ -394,11 +398,11 @@ func TestNeeds(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("the directory is there")
+		t.Error("the directory has been made")
 	}
 }
 
-// TestInnerProducts compares with the definition.
+// TestInnerProducts compares with the definition, and checks that no zero is stored.
 func TestInnerProducts(t *testing.T) {
 	sparse := instance.Text(7, 12, 3, 1)
 	dense := instance.Start(7, 12, 1)
@@ -434,7 +438,8 @@ func TestInnerProducts(t *testing.T) {
 	}
 }
 
-// TestTimeLimit: the clock of the run ends it, and the errors of the trace are not on it.
+// TestTimeLimit: a run ends when its own clock reaches the limit. That clock stops while errors of the trace
+// are computed, so it shows no more than the wall clock.
 func TestTimeLimit(t *testing.T) {
 	_, rs := mustRun(t, "plan p\nexperiment e\ndata demo:digits\nrank 8\ntime 50ms\nmethod cd-cyclic start=random\n", Options{Dir: t.TempDir()})
 	r := rs.List[0]
@@ -443,7 +448,7 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// TestEigenTask: both forms have the same eigenvalues, and those are of XᵀX.
+// TestEigenTask: both forms have the same eigenvalues, which are those of XᵀX.
 func TestEigenTask(t *testing.T) {
 	_, rs := mustRun(t, "plan p\nexperiment e\ntask eigen\ndata synthetic:text m=300 n=400 words=9\nrank 3\n", Options{Dir: t.TempDir()})
 	x, a := rs.List[0], rs.List[1]
@@ -468,7 +473,8 @@ func TestEigenTask(t *testing.T) {
 	}
 }
 
-// TestPictures: pixels by columns and by rows, each column of H to its own largest entry.
+// TestPictures: pixels are stored by rows or by columns, and each column of H is scaled to its own largest
+// entry. Pictures that do not have as many pixels as H has rows are refused.
 func TestPictures(t *testing.T) {
 	h := matrix.NewDense(6, 2, nil)
 	for i := range 6 {
@@ -486,7 +492,7 @@ func TestPictures(t *testing.T) {
 		}
 	}
 	if _, err := (&Pictures{W: 4, H: 2}).of(h); err == nil {
-		t.Error("8 pixels of 6 entries")
+		t.Error("a picture of 8 pixels is made from 6 entries")
 	}
 	const text = "plan p\nexperiment e\ndata demo:karate\nrank 2\nsweeps 1\nmethod cd-cyclic\npictures 5x5\n"
 	dir := filepath.Join(t.TempDir(), "records")
@@ -495,11 +501,12 @@ func TestPictures(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("the directory is there")
+		t.Error("the directory has been made")
 	}
 }
 
-// TestHindered: sets that cannot be read, and those whose items are no pixels, keep no other from being factored, and are told at the end, each once.
+// TestHindered: a set that cannot be read, or whose items are no pixels, does not keep others from being
+// factored. Each is reported once, at the end.
 func TestHindered(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
 	graph, _ := instance.PlantedGraph(15, 3, 0.8, 0.1, 1)
@@ -528,30 +535,30 @@ func TestHindered(t *testing.T) {
 	}
 }
 
-// TestEstimate: what is left is told from runs that are alike, else from limits.
+// TestEstimate: the time left is estimated from runs that are alike, or else from time limits.
 func TestEstimate(t *testing.T) {
 	p := mustParse(t, "plan p\nexperiment e\ndata demo:karate demo:lesmis\nrank 2\ntime 10s\nmethod cd-cyclic seeds=0-1\nmethod cd-shuffle\n"+
 		"experiment f\ndata demo:karate\nrank 2\nsweeps 3\nmethod cd-cyclic\n")
 	runs := p.runs() // karate: cyclic 0, shuffle, cyclic 1; lesmis the same; f
 	e := newEstimate()
 	if d := e.left(runs)(0); d >= 0 {
-		t.Errorf("%v, and nobody knows", d)
+		t.Errorf("%v left, want a negative value, since nothing is known", d)
 	}
 	if d := e.left(runs[:6])(5 * time.Second); d != (6*10-5)*time.Second {
-		t.Errorf("by limits: %v", d)
+		t.Errorf("by limits: %v left", d)
 	}
 	e.learn(&Record{Experiment: "e", Set: "demo:karate", Rank: 2, Label: "cd-cyclic", WallSeconds: 12})
 	e.learn(&Record{Experiment: "e", Set: "demo:lesmis", Rank: 2, Label: "cd-cyclic", WallSeconds: 14})
-	// shuffle by its limit, cyclic by its own, f by all
+	// shuffle by its limit, cyclic by its own runs, f by all runs
 	if d := e.left(runs[1:])(0); d != (10+12+14+10+14+13)*time.Second {
-		t.Errorf("by runs that are alike: %v", d)
+		t.Errorf("by runs that are alike: %v left", d)
 	}
 	if d := e.left(runs[2:3])(time.Minute); d != 0 {
-		t.Errorf("longer at work than expected: %v left", d)
+		t.Errorf("after longer than expected: %v left, want 0", d)
 	}
 }
 
-// TestRankOfSet: a low rank without r= is of the rank of its run, whatever runs came before it.
+// TestRankOfSet: a low-rank set without r= has the rank of its run, whatever runs came before.
 func TestRankOfSet(t *testing.T) {
 	norms := func(ranks string) (norms []Number) {
 		_, rs := mustRun(t, "plan p\nexperiment e\ndata synthetic:low-rank n=20\nrank "+ranks+"\nsweeps 1\nmethod mu start=random\n", Options{Dir: t.TempDir()})
@@ -562,11 +569,12 @@ func TestRankOfSet(t *testing.T) {
 	}
 	both, second := norms("2 3"), norms("3")
 	if len(both) != 2 || len(second) != 1 || both[1] != second[0] || both[0] == both[1] {
-		t.Errorf("of ranks 2 and 3 ‖A‖ is %v, of 3 alone %v", both, second)
+		t.Errorf("for ranks 2 and 3 ‖A‖ is %v, for 3 alone %v", both, second)
 	}
 }
 
-// TestBytesOfOnes: a sparse table whose numbers are all 1 has only places.
+// TestBytesOfOnes: a sparse table without values, whose entries are all 1, takes the bytes of its indexes
+// alone.
 func TestBytesOfOnes(t *testing.T) {
 	ones, err := matrix.NewCSR(2, 2, []int64{0, 2, 3}, []int32{0, 1, 0}, nil)
 	if err != nil {
@@ -574,11 +582,11 @@ func TestBytesOfOnes(t *testing.T) {
 	}
 	p := mustParse(t, "plan p\nexperiment e\ndata demo:karate\nrank 2\nsweeps 1\nmethod cd-cyclic start=random\n")
 	r := p.runs()[0]
-	if got := r.needOf(&dataset{a: ones}).Bytes(); got != 4*3+8*3 { // two rows begin, and the last ends
+	if got := r.needOf(&dataset{a: ones}).Bytes(); got != 4*3+8*3 { // the beginnings of two rows, and the end of the last
 		t.Errorf("%v bytes, want 36", got)
 	}
 	ones.Val = []float64{1, 1, 1}
 	if got := r.needOf(&dataset{a: ones}).Bytes(); got != 12*3+8*3 {
-		t.Errorf("%v bytes with numbers, want 60", got)
+		t.Errorf("%v bytes with values, want 60", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestDo: every item drawn is taken once and in order, whichever takes longer, and few rooms are made.
+// TestDo: every item drawn is taken once and in order, however long each takes, and few rooms are made.
 func TestDo(t *testing.T) {
 	for _, workers := range []int{-1, 0, 1, 2, 3, 8} {
 		for _, n := range []int{0, 1, 2, 5, 300} {

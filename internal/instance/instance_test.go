@@ -78,6 +78,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestLowRank compares with the products of the factor B, which must have uniform entries, within rounding.
 func TestLowRank(t *testing.T) {
 	for _, tc := range []struct{ n, r int }{{0, 0}, {1, 1}, {5, 0}, {4, 7}, {60, 5}} {
 		a, b := LowRank(tc.n, tc.r, 1)
@@ -91,7 +92,7 @@ func TestLowRank(t *testing.T) {
 				for k := range tc.r {
 					sum += b.At(i, k) * b.At(l, k)
 				}
-				if d := math.Abs(a.At(i, l) - sum); d > float64(2*tc.r)*0x1p-53*sum { // r roundings here, r there
+				if d := math.Abs(a.At(i, l) - sum); d > float64(2*tc.r)*0x1p-53*sum { // r roundings in either sum
 					t.Fatalf("n %d, r %d: A[%d,%d] = %v, want %v", tc.n, tc.r, i, l, a.At(i, l), sum)
 				}
 			}
@@ -100,7 +101,8 @@ func TestLowRank(t *testing.T) {
 	}
 }
 
-// TestFullRank counts eigenvalues with gonum.
+// TestFullRank checks the spectrum with gonum: no eigenvalue is near 0, about half are negative, and all but
+// the largest are within the expected edge.
 func TestFullRank(t *testing.T) {
 	const n = 80
 	a := FullRank(n, 1)
@@ -120,6 +122,8 @@ func TestFullRank(t *testing.T) {
 	}
 }
 
+// TestPlantedGraph checks that the graph is symmetric, that groups are contiguous and of nearly the same
+// size, and that edges within and between groups are as frequent as asked for, within 4 deviations.
 func TestPlantedGraph(t *testing.T) {
 	const n, groups, pIn, pOut = 300, 7, 0.3, 0.02
 	a, labels := PlantedGraph(n, groups, pIn, pOut, 1)
@@ -197,6 +201,8 @@ func TestPlantedCliques(t *testing.T) {
 	}
 }
 
+// TestText checks that every document has the given number of different terms, with whole counts, and that
+// terms become rarer with their number.
 func TestText(t *testing.T) {
 	const m, n, each = 400, 1000, 25
 	x := Text(m, n, each, 1)
@@ -249,6 +255,7 @@ func TestTextZipf(t *testing.T) {
 	}
 }
 
+// TestRandomSparse checks symmetry, the number of entries and the mean of their values, within 4 deviations.
 func TestRandomSparse(t *testing.T) {
 	for _, tc := range []struct{ n, nnz int }{{0, 0}, {1, 0}, {2, 2}, {2, 100}, {10, 7}, {50, 400}, {30_000, 300_000}} {
 		a := RandomSparse(tc.n, tc.nnz, 1)
@@ -276,6 +283,7 @@ func TestRandomSparse(t *testing.T) {
 	}
 }
 
+// TestStart checks the shape and the uniform entries of a start.
 func TestStart(t *testing.T) {
 	h := Start(500, 3, 1)
 	if rows, cols := h.Dims(); rows != 500 || cols != 3 {
@@ -284,6 +292,7 @@ func TestStart(t *testing.T) {
 	checkUniform(t, h)
 }
 
+// TestPanics: arguments that contradict each other or are out of range panic.
 func TestPanics(t *testing.T) {
 	for name, f := range map[string]func(){
 		"more groups than nodes": func() { PlantedGraph(3, 4, 1, 0, 1) },
@@ -304,6 +313,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
+// checkSymmetric fails unless the matrix is exactly symmetric.
 func checkSymmetric(t *testing.T, a *matrix.Dense) {
 	t.Helper()
 	n, _ := a.Dims()
@@ -316,7 +326,7 @@ func checkSymmetric(t *testing.T, a *matrix.Dense) {
 	}
 }
 
-// checkSymmetricCSR also checks that the diagonal is empty.
+// checkSymmetricCSR fails unless the matrix is exactly symmetric and stores nothing on its diagonal.
 func checkSymmetricCSR(t *testing.T, a *matrix.CSR) {
 	t.Helper()
 	mirrored := a.Transpose()
@@ -331,7 +341,7 @@ func checkSymmetricCSR(t *testing.T, a *matrix.CSR) {
 	}
 }
 
-// checkUniform: all entries in [0, 1), their mean within 4 deviations of 1/2.
+// checkUniform fails unless all entries are in [0, 1) and their mean is within 4 deviations of 1/2.
 func checkUniform(t *testing.T, a *matrix.Dense) {
 	t.Helper()
 	var sum float64
@@ -357,7 +367,7 @@ func eigenvalues(t *testing.T, a *matrix.Dense) []float64 {
 	return e.Values(nil)
 }
 
-// TestInnerProducts compares with three loops; no zero is stored.
+// TestInnerProducts compares with three loops, and checks that no zero is stored.
 func TestInnerProducts(t *testing.T) {
 	text := Text(30, 40, 6, 1)
 	ones := newCSR(30, 40, text.RowPtr, text.Col, nil)

@@ -37,7 +37,7 @@ func TestRMAT(t *testing.T) {
 	}
 }
 
-// plainDraw is rmatDraw by the definition.
+// plainDraw does what rmatDraw does, straight from the definition.
 func plainDraw(scale int, seed, k uint64) (i, l uint32) {
 	var pcg rand.PCG
 	pcg.Seed(seed, 1<<63+k)
@@ -132,6 +132,7 @@ func TestRMATDegrees(t *testing.T) {
 	}
 }
 
+// TestScramble checks that a scramble permutes the numbers below 2^scale and leaves few of them in place.
 func TestScramble(t *testing.T) {
 	for scale := range 15 {
 		s := newScramble(scale, 5)

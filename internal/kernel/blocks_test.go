@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestBlocks checks that blocks cover [0, n) once, in places that do not depend on the number of workers.
+// TestBlocks checks that the blocks cover [0, n) exactly once, with bounds that do not depend on the number
+// of workers, and that BlocksWith makes scratch space for at most that many goroutines.
 func TestBlocks(t *testing.T) {
 	for _, n := range []int{-1, 0, 1, 5, 6, 7, 100} {
 		for _, size := range []int{1, 3, 6, 200} {
@@ -42,7 +43,7 @@ func TestBlocks(t *testing.T) {
 				}
 				for i, times := range seen {
 					if times != 1 {
-						t.Fatalf("n = %d, size %d, %d workers: %d is in %d blocks", n, size, workers, i, times)
+						t.Fatalf("n = %d, size %d, %d workers: place %d is in %d blocks, want 1", n, size, workers, i, times)
 					}
 				}
 				if n >= 0 && len(calls) != BlockCount(n, size) {
@@ -53,7 +54,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestBlockCountOfMost: the largest n does not overflow.
+// TestBlockCountOfMost checks that neither BlockCount nor Blocks overflows for the largest n.
 func TestBlockCountOfMost(t *testing.T) {
 	for size, want := range map[int]int{1: math.MaxInt, 2: math.MaxInt/2 + 1, 1 << 14: math.MaxInt>>14 + 1, math.MaxInt: 1} {
 		if got := BlockCount(math.MaxInt, size); got != want {
@@ -63,16 +64,17 @@ func TestBlockCountOfMost(t *testing.T) {
 	last := 0
 	Blocks(math.MaxInt, math.MaxInt-1, 1, func(_, lo, hi int) {
 		if lo != last || hi <= lo {
-			t.Errorf("a block from %d to %d after %d", lo, hi, last)
+			t.Errorf("a block from %d to %d follows one that ends at %d", lo, hi, last)
 		}
 		last = hi
 	})
 	if last != math.MaxInt {
-		t.Errorf("the last block ends at %d", last)
+		t.Errorf("the last block ends at %d, want the largest int", last)
 	}
 }
 
-// TestBlocksPanic: whoever's call panics, the caller panics with the same, when no other call is at work.
+// TestBlocksPanic: whichever block's call panics, Blocks panics with the same value, and by then no other
+// call is running.
 func TestBlocksPanic(t *testing.T) {
 	for at := range 200 {
 		var running atomic.Int64
@@ -89,12 +91,13 @@ func TestBlocksPanic(t *testing.T) {
 			return "none"
 		}()
 		if got != at || running.Load() != 0 {
-			t.Fatalf("block %d: panicked with %v, %d calls are at work", at, got, running.Load())
+			t.Fatalf("block %d: Blocks panicked with %v while %d calls were running", at, got, running.Load())
 		}
 	}
 }
 
-// TestBlocksGoexit: who ends a goroutine that Blocks began leaves rows undone, and the caller is not told that they are done.
+// TestBlocksGoexit: if a call ends a goroutine that Blocks started (runtime.Goexit), rows are left undone, so
+// Blocks panics instead of returning.
 func TestBlocksGoexit(t *testing.T) {
 	goroutine := func() string {
 		line, _, _ := strings.Cut(string(debug.Stack()), "\n")
@@ -105,15 +108,15 @@ func TestBlocksGoexit(t *testing.T) {
 	begun.Add(2)
 	defer func() {
 		if v, _ := recover().(string); !strings.Contains(v, "Goexit") {
-			t.Errorf("the caller is told %q", v)
+			t.Errorf("Blocks panicked with %q, want a message about Goexit", v)
 		}
 	}()
 	Blocks(2, 1, 2, func(_, _, _ int) {
 		begun.Done()
-		begun.Wait() // so that each of two goroutines has one
+		begun.Wait() // until each of the two goroutines has a block
 		if goroutine() != caller {
 			runtime.Goexit()
 		}
 	})
-	t.Error("Blocks returned")
+	t.Error("Blocks returned, want a panic")
 }

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// printBest makes the test binary print which path it would take, and end.
+// printBest names the environment variable that makes the test binary print which path it would take and
+// exit.
 const printBest = "KERNEL_TEST_PRINT_BEST"
 
 func TestMain(m *testing.M) {
@@ -21,7 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestFallbacks turns features of the processor off with GODEBUG, in a process of its own.
+// TestFallbacks checks which path is taken if GODEBUG turns features of the processor off. Each case runs in
+// a process of its own.
 func TestFallbacks(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -54,9 +56,10 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// TestPathsDiffer shows which code runs on each path: -1 + (1+2⁻³⁰)(1-2⁻³⁰) is -2⁻⁶⁰ with a fused multiply–add and 0
-// when the product is rounded first, because it is in portable code or because it goes to another accumulator than the
-// -1. Numbers 0 and 16 meet in one accumulator of AVX2's four, 0 and 32 in one of AVX-512's.
+// TestPathsDiffer checks which code runs on each path. −1 + (1+2⁻³⁰)(1−2⁻³⁰) is −2⁻⁶⁰ with a fused
+// multiply–add. It is 0 if the product is rounded first, either because the code is portable or because the
+// product is added to another accumulator than the −1. Numbers 0 and 16 meet in one of AVX2's four
+// accumulators, and numbers 0 and 32 in one of AVX-512's.
 func TestPathsDiffer(t *testing.T) {
 	const n = 2 * longest
 	meet := func(n, at int) bool {
@@ -109,14 +112,15 @@ func TestPanels(t *testing.T) {
 					t.Fatalf("r = %d, %d lanes: panel of %d columns where %d are left", r, isa.lanes, w, left)
 				}
 				if r%isa.lanes == 0 && w%isa.lanes != 0 { // the kernels of many short rows have no mask
-					t.Fatalf("r = %d, %d lanes: panel of %d columns", r, isa.lanes, w)
+					t.Fatalf("r = %d, %d lanes: panel of %d columns, which has no whole number of vectors", r, isa.lanes, w)
 				}
 			}
 		}
 	}
 }
 
-// TestHandOverBothWays: a processor of one maker copies as those of others would, too.
+// TestHandOverBothWays: HandOver copies correctly both through the caches and past them, whichever way this
+// processor would use.
 func TestHandOverBothWays(t *testing.T) {
 	defer func(was bool) { throughCaches = was }(throughCaches)
 	for _, throughCaches = range []bool{true, false} {
@@ -124,7 +128,7 @@ func TestHandOverBothWays(t *testing.T) {
 	}
 }
 
-// TestMadeBy compares with what Linux says.
+// TestMadeBy compares madeBy with the vendor that Linux reports.
 func TestMadeBy(t *testing.T) {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -138,17 +142,17 @@ func TestMadeBy(t *testing.T) {
 	vendor = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(vendor), ":"))
 	for _, name := range []string{"GenuineIntel", "AuthenticAMD", vendor} {
 		if got := madeBy(name); got != (name == vendor) {
-			t.Errorf("made by %q: %v, and Linux says %q", name, got, vendor)
+			t.Errorf("madeBy(%q) = %v, but Linux says %q", name, got, vendor)
 		}
 	}
 }
 
-// TestGramSquareIsTaken: with AVX-512, for 16 columns and no others.
+// TestGramSquareIsTaken: gramSquare does its work with AVX-512 and 16 columns, and in no other case.
 func TestGramSquareIsTaken(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, r := range []int{8, 16, 24} {
 			if got := gramSquare(make([]float64, r*r), make([]float64, r), 1, r, r); got != (path == avx512 && r == 16) {
-				t.Errorf("%d columns: %v", r, got)
+				t.Errorf("%d columns: gramSquare returns %v", r, got)
 			}
 		}
 	})

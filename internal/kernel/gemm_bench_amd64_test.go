@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkPeak gives the fused multiply–adds of this machine in registers alone: what the other figures are to be
-// divided by, from the same run.
+// BenchmarkPeak measures the rate of fused multiply–adds on registers alone. The figures of other benchmarks
+// are to be divided by it, from the same run.
 func BenchmarkPeak(b *testing.B) {
 	for p, peak := range map[int]func(n int){avx2: peakAVX2, avx512: peakAVX512} {
 		if p > best() {
@@ -24,12 +24,13 @@ func BenchmarkPeak(b *testing.B) {
 	}
 }
 
-// peakTerms is how many multiply–adds a turn of peak has.
+// peakTerms is the number of multiply–adds in one turn of a peak function, by path.
 var peakTerms = map[int]int{avx2: peakChains * lanesAVX2, avx512: peakChains * lanesAVX512}
 
 const benchBlock = 128
 
-// BenchmarkRowsTimes goes through A, 128 rows at a time: beyond n = 2000 from memory.
+// BenchmarkRowsTimes goes through A 128 rows at a time and, as "one", one row at a time. Beyond n = 2000, A
+// comes from memory.
 func BenchmarkRowsTimes(b *testing.B) {
 	for _, n := range []int{400, 500, 1965, 2429} {
 		a := random(1, n*n)
@@ -55,7 +56,8 @@ func benchRows[F Float](b *testing.B, c []float64, a []F, n int, x []float64, r,
 	report(b, rows*n*r)
 }
 
-// BenchmarkTransTimes has a block's rows of H, or of points of m features, and of the step.
+// BenchmarkTransTimes multiplies the transpose of a block of rows, of H (m = r) or of points with m features,
+// by the block's rows of the step.
 func BenchmarkTransTimes(b *testing.B) {
 	for _, r := range []int{16, 30, 60} {
 		d := random(2, benchBlock*r)
@@ -78,7 +80,7 @@ func BenchmarkTransTimes(b *testing.B) {
 	}
 }
 
-// BenchmarkGram counts all terms, of which symmetry saves nearly half.
+// BenchmarkGram counts all terms, although symmetry saves nearly half of them.
 func BenchmarkGram(b *testing.B) {
 	for _, r := range []int{16, 30, 60} {
 		d, s := random(2, benchBlock*r), make([]float64, r*r)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The block kernels as ops: A has the given number of rows or columns and a stride of gap more than its rows are long.
-// With narrow it is of float32.
+// rowsTimesOp and transTimesOp make ops of the block kernels. A has the given number of rows or columns, and
+// a stride that exceeds the length of its rows by gap. If narrow is set, A is of float32.
 
 func rowsTimesOp(rows, gap int, narrow bool) op {
 	return op{
@@ -80,11 +80,11 @@ func rounded(s []float64, narrow bool) []float64 {
 	return widened(narrowed(s))
 }
 
-// farFrom is a length of rows of A from which on tiles fetch what comes next.
+// farFrom is a length of rows of A from which on tiles fetch ahead what comes next.
 const farFrom = 1000
 
-// blockShapes calls f with numbers of rows, of terms and of columns that take every kind of tile, alone and after others,
-// and one, some or several chunks.
+// blockShapes calls f with numbers of rows, terms and columns that use every kind of tile, alone and after
+// others, and one chunk of terms or several.
 func blockShapes(f func(rows, n, r int)) {
 	for _, n := range []int{1, 2, 3, 30, chunkLen - 1, chunkLen, chunkLen + 1, 2*chunkLen + 77} {
 		for _, rows := range []int{1, 2, 3, 7, 8, 21} {
@@ -98,7 +98,8 @@ func blockShapes(f func(rows, n, r int)) {
 	}
 }
 
-// blocksFuse says whether the block kernels in use fuse: -1 + (1+2⁻³⁰)(1-2⁻³⁰) is -2⁻⁶⁰ if so, else 0.
+// blocksFuse reports whether the block kernels in use fuse multiply–adds: if so, −1 + (1+2⁻³⁰)(1−2⁻³⁰) is
+// −2⁻⁶⁰, else 0.
 func blocksFuse(r int) bool {
 	a, x, c := []float64{-1, 1 + 0x1p-30}, make([]float64, 2*r), make([]float64, r)
 	x[0], x[r] = 1, 1-0x1p-30
@@ -106,7 +107,7 @@ func blocksFuse(r int) bool {
 	return c[0] == -0x1p-60
 }
 
-// chain returns c plus alpha times the sum of n products in the order that gemm.go promises.
+// chain returns c plus alpha times the sum of n products, added up in the order that gemm.go promises.
 func chain(c, alpha float64, n int, fused bool, a, x func(l int) float64) float64 {
 	for lo := 0; lo < n; lo += chunkLen {
 		var s float64
@@ -126,14 +127,14 @@ func chain(c, alpha float64, n int, fused bool, a, x func(l int) float64) float6
 	return c
 }
 
-// TestBlockOrder compares bits with the order of summation written out.
+// TestBlockOrder compares the bits of the block kernels with a sum written out in the promised order.
 func TestBlockOrder(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		blockShapes(func(rows, n, r int) {
 			fused, alpha := blocksFuse(r), []float64{1, -0.7}[n%2]
 			stride := n + 3
 			if rows%2 == 1 {
-				stride += farFrom // with which tiles look ahead
+				stride += farFrom // far enough for tiles to fetch ahead
 			}
 			a, x, c := random(1, rows*stride), random(2, n*r), random(3, rows*r)
 			byRows, byColumns := slices.Clone(c), slices.Clone(c)
@@ -164,7 +165,7 @@ func TestBlockOrder(t *testing.T) {
 	})
 }
 
-// TestRowsAlone: no bit of a row of c depends on the rows that share the call, whatever r.
+// TestRowsAlone: no bit of a row of c depends on the other rows of the call, for any r.
 func TestRowsAlone(t *testing.T) {
 	const rows = 300
 	eachPath(t, func(t *testing.T) {
@@ -185,7 +186,7 @@ func TestRowsAlone(t *testing.T) {
 	})
 }
 
-// TestNarrow: A of float32 gives the bits of the same numbers in float64.
+// TestNarrow: A of float32 gives the same bits as the same numbers in float64.
 func TestNarrow(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		blockShapes(func(rows, n, r int) {
@@ -212,7 +213,7 @@ func TestNarrow(t *testing.T) {
 	})
 }
 
-// TestGram compares with TransTimes, bit by bit.
+// TestGram compares Gram with TransTimes, bit for bit, and checks that nothing beside the result is written.
 func TestGram(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, n := range []int{0, 1, 3, 128, chunkLen + 7} {
@@ -236,7 +237,8 @@ func TestGram(t *testing.T) {
 	})
 }
 
-// TestGramRows: rows of a Gram matrix, wherever they begin and end, are what TransTimes gives from the diagonal on.
+// TestGramRows: any rows of a Gram matrix that begin at a multiple of 8 are, from the diagonal on, what
+// TransTimes gives, bit for bit. Nothing beside the result is written.
 func TestGramRows(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, n := range []int{0, 1, 130} {
@@ -261,6 +263,8 @@ func TestGramRows(t *testing.T) {
 	})
 }
 
+// TestBlockLengths: the block kernels panic if a slice or a stride has a wrong length. They accept slices
+// that are just long enough, and empty ones.
 func TestBlockLengths(t *testing.T) {
 	x := make([]float64, 60)
 	eachPath(t, func(t *testing.T) {
@@ -285,7 +289,7 @@ func TestBlockLengths(t *testing.T) {
 				t.Errorf("%s of a wrong length: panic %v, want %q", name, got, badLen)
 			}
 		}
-		// What is just long enough, and nothing at all.
+		// Slices that are just long enough, and empty ones.
 		RowsTimes(x[:20], x[:29], 6, x[20:40], 4)
 		TransTimes(x[:20], x[:29], 6, x[20:40], 4)
 		RowsTimes[float64](nil, nil, 0, nil, 0)

@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// placeGuarded copies s to one end of memory of its own, beyond which nothing may be read or written.
+// placeGuarded copies s to memory of its own, at its beginning or, with atEnd, at its end. What lies before
+// and after that memory can be neither read nor written.
 func placeGuarded[T any](t *testing.T, s []T, atEnd bool) []T {
 	page := os.Getpagesize()
 	size := len(s) * int(unsafe.Sizeof(*new(T)))
@@ -37,8 +38,8 @@ func placeGuarded[T any](t *testing.T, s []T, atEnd bool) []T {
 	return placed
 }
 
-// TestGuardPages runs each kernel with every slice against memory that must not be touched, on either side: a read too
-// far that changes no result shows here alone.
+// TestGuardPages runs each kernel with every slice next to memory that must not be touched, first on one side
+// and then on the other. A read beyond a slice that changes no result shows here alone.
 func TestGuardPages(t *testing.T) {
 	try := func(t *testing.T, o op, n, r int) {
 		for _, atEnd := range []bool{false, true} {
@@ -54,7 +55,7 @@ func TestGuardPages(t *testing.T) {
 		}
 	}
 	eachPath(t, func(t *testing.T) {
-		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of this goroutine
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // for this goroutine
 		for _, n := range []int{1, 2, 3, 5, 8, 15, 17, 31, 40, 1023, 1055} {
 			for _, o := range vectorOps {
 				if o.rows == 0 || n <= o.rows {
@@ -72,7 +73,8 @@ func TestGuardPages(t *testing.T) {
 	})
 }
 
-// TestGuardPagesBlocks is the same for what TestGuardPages cannot call: float32 and Gram.
+// TestGuardPagesBlocks does the same for calls that TestGuardPages cannot place: block kernels on float32,
+// Gram, and the kernels of whole numbers.
 func TestGuardPagesBlocks(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -111,7 +113,8 @@ func TestGuardPagesBlocks(t *testing.T) {
 	})
 }
 
-// TestGuardPagesGathered is the same for the kernels of many short rows, which look ahead at the places they will want.
+// TestGuardPagesGathered does the same for the kernels of many short rows, which fetch ahead what they will
+// need, and for other kernels that take float32, indexes or lists.
 func TestGuardPagesGathered(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHashSum compares with the definition, bit for bit, for every length, with values and without, by rows and by columns.
+// TestHashSum compares HashSum with its definition, bit for bit, for every length below 70, with and without
+// values, for rows and for columns.
 func TestHashSum(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 70 {
@@ -31,10 +32,10 @@ func TestHashSum(t *testing.T) {
 						without += Mix(place)
 					}
 					if got := HashSum(by.first, by.shift, col, val); got != with {
-						t.Fatalf("%d entries, %d, shift %d: %#x, want %#x", n, own, by.shift, got, with)
+						t.Fatalf("%d entries, row or column %d, shift %d: %#x, want %#x", n, own, by.shift, got, with)
 					}
 					if got := HashSum(by.first, by.shift, col, nil); got != without {
-						t.Fatalf("%d entries, %d, shift %d, no values: %#x, want %#x", n, own, by.shift, got, without)
+						t.Fatalf("%d entries, row or column %d, shift %d, no values: %#x, want %#x", n, own, by.shift, got, without)
 					}
 				}
 			}

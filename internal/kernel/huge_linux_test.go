@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAdviseHuge: of memory that begins and ends anywhere, the large pages that lie in it are asked for, and they alone.
+// TestAdviseHuge: large pages are asked for exactly where whole ones fit into the given memory, wherever that
+// begins and ends. Numbers and Room ask for them too.
 func TestAdviseHuge(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
 		t.Skip("the system has no large pages")
@@ -23,12 +24,12 @@ func TestAdviseHuge(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := uintptr(unsafe.Pointer(&m[0]))
-		first := (begin + page - 1) / page * page // of five pages in m
+		first := (begin + page - 1) / page * page // the first of five large pages in m
 		from, to := int(first-begin)+c.skip, int(first-begin)+5*page-c.leave
 		adviseHuge(m[from:to])
 		lo, hi := first+uintptr((c.skip+page-1)/page*page), first+5*page-uintptr((c.leave+page-1)/page*page)
 		if all, inside := advised(t, first, first+5*page), advised(t, lo, hi); all != inside || inside != hi-lo {
-			t.Errorf("bytes %d to %d of five large pages: %d are asked for, %d in whole ones, want %d", c.skip, 5*page-c.leave, all, inside, hi-lo)
+			t.Errorf("bytes %d to %d of five large pages: large pages are asked for %d bytes, for %d in whole pages, want %d", c.skip, 5*page-c.leave, all, inside, hi-lo)
 		}
 		if err := unix.Munmap(m); err != nil {
 			t.Fatal(err)
@@ -40,16 +41,16 @@ func TestAdviseHuge(t *testing.T) {
 	}
 	x, y := Numbers(3*hugeFrom/8), Room[int32](3*hugeFrom/4)
 	if !asks(unsafe.Pointer(&x[0])) || !asks(unsafe.Pointer(&y[0])) {
-		t.Error("Numbers or Room does not ask")
+		t.Error("Numbers or Room does not ask for large pages")
 	}
 }
 
-// advised returns of how many bytes from lo to hi large pages have been asked for.
+// advised returns for how many bytes from lo to hi large pages have been asked.
 func advised(t *testing.T, lo, hi uintptr) (count uintptr) {
 	t.Helper()
 	list, err := os.ReadFile("/proc/self/smaps")
 	if err != nil || !bytes.Contains(list, []byte("VmFlags:")) {
-		t.Skip("/proc/self/smaps does not say")
+		t.Skip("/proc/self/smaps does not show which pages are asked for")
 	}
 	var from, to uintptr
 	for line := range strings.Lines(string(list)) {

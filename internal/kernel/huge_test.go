@@ -2,6 +2,8 @@ package kernel
 
 import "testing"
 
+// TestRoom checks that Room returns n zeros, for lengths below and above the one from which it asks for large
+// pages.
 func TestRoom(t *testing.T) {
 	testRoom[byte](t, 1)
 	testRoom[float64](t, 8)

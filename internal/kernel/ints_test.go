@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestGramInts: whole numbers of either sign, in pairs of rows, give bit for bit what GramRows gives of them as float64, for every number of columns and
-// wherever rows begin and end, and nothing left of the diagonal changes.
+// TestGramInts: for whole numbers of either sign, in pairs of rows, GramInts gives bit for bit what GramRows
+// gives for the same numbers as float64. This holds for any number of columns up to 130, wherever the rows
+// begin and end. Nothing left of the diagonal changes.
 func TestGramInts(t *testing.T) {
 	testPacked(t, 2, []int{0, 1, 5}, 9, GramInts, func(rng *rand.Rand, _ int) int { return rng.IntN(2*1023+1) - 1023 }, func(dst []int32, rows [][]float64, c float64) bool {
 		bits, ok := PackInts(dst, rows[0], rows[1], c)
@@ -17,7 +18,8 @@ func TestGramInts(t *testing.T) {
 	})
 }
 
-// TestGramBytes: so do whole numbers from 0 to 255, in fours of rows, and the largest sums that there may be.
+// TestGramBytes: the same holds for GramBytes and whole numbers from 0 to 255, in fours of rows, up to the
+// largest sums that can occur.
 func TestGramBytes(t *testing.T) {
 	number := func(rng *rand.Rand, packed int) int {
 		if packed > 3 {
@@ -30,7 +32,9 @@ func TestGramBytes(t *testing.T) {
 	})
 }
 
-// testPacked compares grams of so many packed rows, per rows of numbers in each, with GramRows, for several ends of them.
+// testPacked compares grams with GramRows. Each packed row holds per rows of numbers. It tries the given
+// counts of packed rows and, for each first row, about as many ends as ends says. number draws a number, and
+// pack fills a packed row.
 func testPacked(t *testing.T, per int, counts []int, ends int, grams func(s []float64, c float64, x []int32, stride, r, lo, hi int), number func(rng *rand.Rand, packed int) int, pack func(dst []int32, rows [][]float64, c float64) bool) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r++ {
@@ -92,7 +96,8 @@ func testPacked(t *testing.T, per int, counts []int, ends int, grams func(s []fl
 	})
 }
 
-// TestPackBytes: what are whole numbers from 0 to 255 comes out in its place, and what is not is found wherever it is.
+// TestPackBytes: whole numbers from 0 to 255 are packed in their places, and any other number is found
+// wherever it is.
 func TestPackBytes(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 20 {
@@ -105,16 +110,16 @@ func TestPackBytes(t *testing.T) {
 			dst := make([]int32, n)
 			pack := func() bool { return PackBytes(dst, rows[0], rows[1], rows[2], rows[3], 4) }
 			if !pack() {
-				t.Fatalf("n = %d: no bytes", n)
+				t.Fatalf("n = %d: numbers from 0 to 255 are refused", n)
 			}
 			for k, four := range dst {
 				for i := range rows {
 					if got := four >> (8 * i) & 0xff; got != int32(97*i+41*k)%256 {
-						t.Fatalf("n = %d: byte %d of %d is %d", n, i, k, got)
+						t.Fatalf("n = %d: byte %d of number %d is %d", n, i, k, got)
 					}
 				}
 			}
-			if n > 0 { // nothing but 256
+			if n > 0 { // 256 alone, among zeros
 				zeros, one := make([]float64, n), make([]float64, n)
 				if one[n-1] = 64; PackBytes(dst, zeros, zeros, one, zeros, 4) {
 					t.Fatalf("n = %d: 256 at the end passes for a byte", n)
@@ -131,7 +136,7 @@ func TestPackBytes(t *testing.T) {
 					}
 					rows[i][k] = math.Copysign(0, -1)
 					if !pack() {
-						t.Fatalf("n = %d: −0 at %d of row %d is no byte", n, k, i)
+						t.Fatalf("n = %d: −0 at %d of row %d does not pass for a byte", n, k, i)
 					}
 					rows[i][k] = old
 				}
@@ -160,7 +165,8 @@ func TestPackBytes(t *testing.T) {
 	})
 }
 
-// TestPackInts: what is whole comes out, with the bits it has, and what is not is found wherever it is.
+// TestPackInts: whole numbers are packed in their places and the bits of their magnitudes are returned. Any
+// other number, and one of more than 15 bits, is found wherever it is.
 func TestPackInts(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 40 {
@@ -192,7 +198,7 @@ func TestPackInts(t *testing.T) {
 					}
 					x[k] = math.Copysign(0, -1)
 					if _, ok := PackInts(dst, u, v, 4); !ok {
-						t.Fatalf("n = %d: −0 at %d is no whole number", n, k)
+						t.Fatalf("n = %d: −0 at %d does not pass for a whole number", n, k)
 					}
 					x[k] = old
 				}
@@ -217,8 +223,9 @@ func TestPackInts(t *testing.T) {
 	})
 }
 
-// TestPanelSquares: sums of whole numbers of either sign, up to what 32 bits hold, are exact for lists of any length, in any order and none among them, and an entry, a
-// row or a list that is not there panics.
+// TestPanelSquares compares with exact arithmetic, for whole numbers of either sign whose sums fill up to 32
+// bits. Results up to 2⁵³ must be exact. Lists of entries have any length and come in any order, and there
+// may be none. An entry, a row or a list that does not exist makes PanelSquares panic.
 func TestPanelSquares(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 1))
@@ -233,7 +240,7 @@ func TestPanelSquares(t *testing.T) {
 			var spans []Span
 			for length := range 24 {
 				if most == math.MaxInt16 {
-					length %= 3 // of which two fill 31 bits
+					length %= 3 // two products fill 31 bits
 				}
 				from := int32(len(idx))
 				for range length {
@@ -241,7 +248,7 @@ func TestPanelSquares(t *testing.T) {
 				}
 				spans = append(spans, Span{from, int32(len(idx))})
 			}
-			for k := range spans { // not in the order of memory
+			for k := range spans { // shuffled, so not in the order of memory
 				l := rng.IntN(k + 1)
 				spans[k], spans[l] = spans[l], spans[k]
 			}
@@ -289,7 +296,7 @@ func TestPanelSquares(t *testing.T) {
 		}
 		for _, x := range [][]int16{nil, x} {
 			if got := PanelSquares(x, []Span{{0, 0}}, nil, nil); got != 0 {
-				t.Errorf("of nothing %v", got)
+				t.Errorf("the sum over an empty list is %v, want 0", got)
 			}
 		}
 	})

@@ -16,7 +16,7 @@ func onPaths(b *testing.B, name string, f func(b *testing.B)) {
 	}
 }
 
-// report gives the speed of one operation of terms multiply–adds.
+// report reports the speed of one operation of so many multiply–adds.
 func report(b *testing.B, terms int) {
 	ns := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
 	b.ReportMetric(ns/float64(terms), "ns/term")
@@ -51,8 +51,8 @@ func BenchmarkAxpy(b *testing.B) {
 	}
 }
 
-// BenchmarkDotAxpy is what coordinate descent does at each entry of H: a dot product whose value decides the next
-// update of one of its own factors.
+// BenchmarkDotAxpy measures what coordinate descent does at each entry of H: a dot product whose value
+// decides the next update of one of its own factors.
 func BenchmarkDotAxpy(b *testing.B) {
 	for _, n := range []int{1, 2, 4, 7, 10, 16, 30, 32, 60, 64} {
 		x, y := random(1, n), random(2, n)
@@ -92,8 +92,8 @@ func BenchmarkRowTimes(b *testing.B) {
 	}
 }
 
-// BenchmarkGatherRows has x in the second-level cache (n = 500) or in memory (n = 200000), rows of the given number of
-// entries.
+// BenchmarkGatherRows has x in the second-level cache (n = 500) or in memory (n = 200000), and rows of the
+// given number of entries.
 func BenchmarkGatherRows(b *testing.B) {
 	for _, n := range []int{500, 200000} {
 		for _, r := range []int{16, 30, 32, 60, 64} {
@@ -177,8 +177,8 @@ func randomIndexes(seed uint64, count, n int) []int32 {
 	return s
 }
 
-// BenchmarkGatherEach takes 32 rows at a time of a sparse matrix times an x of so many rows, by GatherEach and by GatherRows for each
-// row.
+// BenchmarkGatherEach multiplies 32 rows at a time of a sparse matrix by an x of the given number of rows, by
+// GatherEach and by one GatherRows for each row.
 func BenchmarkGatherEach(b *testing.B) {
 	for _, r := range []int{16, 32, 60, 64} {
 		for _, xRows := range []int{2000, 80000} {

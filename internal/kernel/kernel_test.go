@@ -10,10 +10,10 @@ import (
 
 const eps = 0x1p-52
 
-// pathNames names the ways to run a kernel, in the order of best.
+// pathNames names the paths, that is, the ways to run a kernel, in the order of best.
 var pathNames = []string{"portable", "avx2", "avx512"}
 
-// eachPath runs f on each path.
+// eachPath runs f as a subtest on each path, and skips the paths that this machine lacks.
 func eachPath(t *testing.T, f func(t *testing.T)) {
 	for p, name := range pathNames {
 		t.Run(name, func(t *testing.T) {
@@ -26,12 +26,12 @@ func eachPath(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// op is a kernel in a form that all tests can call. n is the number of terms or the length, r the number of columns
-// where it has any.
+// op is a kernel in a form that all tests can call. n is the number of terms or the length, and r the number
+// of columns if it has any.
 type op struct {
 	name  string
 	shape func(n, r int) (out int, in []int)
-	terms func(n int) int // rounded terms of an element of out, itself among them
+	terms func(n int) int // number of rounded terms of an element of out, its old value among them
 	run   func(out []float64, in [][]float64, idx []int32)
 	// plain calls add(i, v) for the terms v of each out[i], from the kernel's definition.
 	plain func(add func(i int, v float64), r int, in [][]float64, idx []int32)
@@ -41,10 +41,12 @@ type op struct {
 const (
 	pickNumbers = 120 // what the sparse vector kernels pick from
 	pickRows    = 41  // what GatherRows picks from
-	// fetchRows is a number of rows, however short, of which some are fetched into the cache ahead.
+	// fetchRows is a number of rows of which some are fetched into the cache ahead, however short they are.
 	fetchRows = 1 << 16
 )
 
+// ownTerms is for kernels that add a fixed number of terms to each element, and allTerms for those that add
+// n.
 func ownTerms(k int) func(int) int { return func(int) int { return k } }
 func allTerms(n int) int           { return n + 1 }
 
@@ -197,17 +199,18 @@ func gatherRowsOp(name string, rows int, values bool) op {
 	}
 }
 
-// call is one call of an op, its slices where a test wants them.
+// call is one call of an op, with its slices where a test wants them.
 type call struct {
 	op
 	n, r    int
 	out     []float64
 	in      [][]float64
 	idx     []int32
-	numbers []float64 // what out held before
+	numbers []float64 // what out held before the call
 }
 
-// newCall makes the arguments from numbers, which next returns; place puts a copy of a slice where the test wants it.
+// newCall makes the arguments from the numbers that next returns. place puts a copy of a slice where the test
+// wants it.
 func (o op) newCall(n, r int, rng *rand.Rand, next func() float64, place func([]float64) []float64) *call {
 	fill := func(n int) []float64 {
 		s := make([]float64, n)
@@ -224,7 +227,8 @@ func (o op) newCall(n, r int, rng *rand.Rand, next func() float64, place func([]
 		c.in = append(c.in, place(fill(l)))
 	}
 	if o.rows > 0 {
-		// Distinct, the first and the last one among them, and followed by what is not a row.
+		// Distinct indices, the first and the last row among them. Beyond the length of idx there are numbers
+		// that are no row.
 		perm := rng.Perm(o.rows)
 		for _, must := range []int{0, o.rows - 1} {
 			at := slices.Index(perm, must)
@@ -239,8 +243,8 @@ func (o op) newCall(n, r int, rng *rand.Rand, next func() float64, place func([]
 	return c
 }
 
-// check runs the call and compares with the plain loops: each element of out within terms·ε·Σ|terms|, since both are
-// within half of that of the exact sum; exactly if the numbers are whole.
+// check runs the call and compares with the plain loops. Each element of out must be within terms·ε·Σ|terms|
+// of theirs, since both are within half of that of the exact sum. If the numbers are whole, it must be equal.
 func (c *call) check(t *testing.T, whole bool) {
 	t.Helper()
 	want, scale := slices.Clone(c.numbers), make([]float64, len(c.numbers))
@@ -263,9 +267,9 @@ func (c *call) check(t *testing.T, whole bool) {
 	}
 }
 
-// arena keeps slices between guards and knows what they held.
+// arena keeps slices between guard numbers and remembers what they held.
 type arena struct {
-	offset int // numbers by which slices begin later than a multiple of 64 bytes, another one for each
+	offset int // how many numbers beyond a multiple of 64 bytes the first slice begins; later ones begin elsewhere
 	arrays [][]float64
 	copies [][]float64
 }
@@ -303,7 +307,8 @@ func (a *arena) check(t *testing.T, c *call) {
 	}
 }
 
-// testOp checks one call with real and with whole numbers at each offset, and that offsets do not change a bit.
+// testOp checks one call at each offset, with real and with whole numbers, and that the offset does not
+// change a bit of the result.
 func testOp(t *testing.T, o op, n, r int, offsets []int) {
 	t.Helper()
 	if o.rows > 0 && n > o.rows {
@@ -332,6 +337,7 @@ func testOp(t *testing.T, o op, n, r int, offsets []int) {
 	}
 }
 
+// TestVectors checks the vector kernels against plain loops, for lengths below 100 and from 1000 to 1099.
 func TestVectors(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, o := range vectorOps {
@@ -343,6 +349,7 @@ func TestVectors(t *testing.T) {
 	})
 }
 
+// TestRows checks the kernels with columns against plain loops, for up to 130 columns.
 func TestRows(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, o := range rowOps {
@@ -365,13 +372,14 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// TestFetching: how many indices follow a row decides how much is fetched ahead, and must not change a bit.
+// TestFetching: how many indices follow a row decides how much is fetched ahead. It must not change a bit of
+// the result.
 func TestFetching(t *testing.T) {
 	const n = 40
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r += 3 {
 			x, val, idx := random(1, fetchRows+r), random(2, n), randomIndexes(3, 2*n, fetchRows/r)
-			from := []int32{0, 3, 3, 20, n} // two rows in two pieces each
+			from := []int32{0, 3, 3, 20, n} // four rows, or two rows in two pieces each
 			narrow := make([]float32, 2*len(x))
 			ToFloat32(narrow[:len(x)], x)
 			for name, gather := range map[string]func(idx []int32) []float64{
@@ -412,7 +420,8 @@ func TestFetching(t *testing.T) {
 	})
 }
 
-// TestNaN puts a NaN into each input in turn: it must reach the outputs it belongs to and no other.
+// TestNaN puts a NaN into each input in turn, at up to 50 places or so. It must reach the outputs that depend
+// on it and no others.
 func TestNaN(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, o := range slices.Concat(vectorOps, rowOps) {
@@ -435,13 +444,14 @@ func TestNaN(t *testing.T) {
 	})
 }
 
-// panics reports what f panics with, nil for nothing.
+// panics returns what f panics with, or nil if it does not panic.
 func panics(f func()) (what any) {
 	defer func() { what = recover() }()
 	f()
 	return nil
 }
 
+// TestLengths: the vector and row kernels panic if the lengths of their slices do not match.
 func TestLengths(t *testing.T) {
 	x, y := make([]float64, 20), make([]float64, 21)
 	idx := make([]int32, 20)
@@ -467,7 +477,8 @@ func TestLengths(t *testing.T) {
 	})
 }
 
-// TestBadIndex gives indices outside the matrix, at each place, and expects a panic and nothing written outside acc.
+// TestBadIndex puts an index outside the matrix at each place, and expects a panic. GatherRows must then have
+// written nothing outside acc.
 func TestBadIndex(t *testing.T) {
 	const n = 21
 	eachPath(t, func(t *testing.T) {
@@ -508,7 +519,7 @@ func TestBadIndex(t *testing.T) {
 	})
 }
 
-// TestNoColumns: with r = 0 there is nothing to add to.
+// TestNoColumns: with r = 0 there is nothing to add to, and the kernels return.
 func TestNoColumns(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		GatherRows(nil, []int32{0, 5}, nil, nil)
@@ -516,7 +527,7 @@ func TestNoColumns(t *testing.T) {
 	})
 }
 
-// FuzzPaths compares each path with the portable one on numbers made of the fuzzer's bytes.
+// FuzzPaths compares each path with the plain loops, on numbers made of the fuzzer's bytes.
 func FuzzPaths(f *testing.F) {
 	f.Add(uint8(0), uint16(17), uint8(1), uint64(1), []byte("0123456789"))
 	f.Add(uint8(2), uint16(1100), uint8(1), uint64(5), []byte{255, 0, 1})

@@ -2,7 +2,8 @@ package kernel
 
 import "testing"
 
-// TestMix: the first numbers of SplitMix64 from 0 and from 1234567, as published with its reference implementation.
+// TestMix compares with the first numbers of SplitMix64 from 0 and from 1234567, as published with its
+// reference implementation.
 func TestMix(t *testing.T) {
 	const step = 0x9e3779b97f4a7c15
 	for _, c := range []struct{ x, want uint64 }{

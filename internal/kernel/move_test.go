@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// guarded returns s between numbers that must stay as they are, and a check that they have.
+// guarded returns a copy of s between guard numbers, and a check that these have not changed.
 func guarded(t *testing.T, s []float64, offset int) (inside []float64, check func()) {
 	a := &arena{offset: offset}
 	inside = a.place(s)
@@ -23,7 +23,7 @@ func guarded(t *testing.T, s []float64, offset int) (inside []float64, check fun
 	}
 }
 
-// TestRowSquares compares with the plain sum.
+// TestRowSquares compares with the plain sum, and float32 with the same numbers in float64.
 func TestRowSquares(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, rows := range []int{0, 1, 2, 7} {
@@ -35,9 +35,9 @@ func TestRowSquares(t *testing.T) {
 					want += w[k/r] * v * v
 					scale += math.Abs(w[k/r]) * v * v
 				}
-				narrow := narrowed(x) // the same sums, whatever x is made of
+				narrow := narrowed(x) // the sums are the same for x of float32 and of float64
 				if got, want := RowSquares(narrow, w), RowSquares(widened(narrow), w); got != want {
-					t.Errorf("%d rows of %d, float32: %v, of the same numbers in float64 %v", rows, r, got, want)
+					t.Errorf("%d rows of %d, float32: %v, want %v as for the same numbers in float64", rows, r, got, want)
 				}
 				if got := RowSquares(x, w); !(math.Abs(got-want) <= float64(2*rows*r+4)*eps*scale) {
 					t.Fatalf("%d rows of %d: %v, want %v", rows, r, got, want)
@@ -72,16 +72,17 @@ func TestScale(t *testing.T) {
 	})
 }
 
-// TestAdvance compares with the definition, bit for bit but for the sum.
+// TestAdvance compares with the definition: exactly for x, d and the cut, within rounding for the inner
+// product.
 func TestAdvance(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		cuts := 0
 		for n := range 260 {
-			again := n >= 130 // each length with a step of 1 too
+			again := n >= 130 // each length once more, with a step of 1
 			n %= 130
 			rng := rand.New(rand.NewPCG(uint64(n), 8))
 			x, d, last := make([]float64, n), make([]float64, n), make([]float64, n)
-			away := n%3 - 1 // none, some or all that are cut off
+			away := n%3 - 1 // 0: none can be cut off; below 0: one at most; above 0: any
 			for i := range x {
 				x[i], d[i], last[i] = rng.Float64(), rng.Float64()-0.7, rng.Float64()
 				if away == 0 || away < 0 && i != n/2 {
@@ -122,12 +123,13 @@ func TestAdvance(t *testing.T) {
 			}
 		}
 		if cuts == 0 || cuts == 130 {
-			t.Errorf("%d of 130 were cut", cuts)
+			t.Errorf("%d of 260 calls were cut off", cuts)
 		}
 	})
 }
 
-// TestAdvanceRounded compares with the definition, bit for bit but for the sum, steps of 1 to numbers of float32 among others: of them no bit of d changes.
+// TestAdvanceRounded compares with the definition: exactly for x, y, d and the cut, within rounding for the
+// inner product. Some steps are of 1 and lead to numbers of float32; there no bit of d changes.
 func TestAdvanceRounded(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		cuts := map[bool]int{}
@@ -143,7 +145,7 @@ func TestAdvanceRounded(t *testing.T) {
 					}
 				}
 				if n > 3 {
-					x[3], d[3] = 0x1p-100, float64(float32(0.7))-0x1p-100 // which is not exact
+					x[3], d[3] = 0x1p-100, float64(float32(0.7))-0x1p-100 // where the difference is rounded
 				}
 				wantX, wantY, wantD := slices.Clone(x), make([]float32, n), slices.Clone(d)
 				var want, size float64
@@ -174,14 +176,14 @@ func TestAdvanceRounded(t *testing.T) {
 				roundBoth(single, last)
 				along32, cut32 := AdvanceRounded(x32, y32, d32, step, single)
 				if !slices.Equal(x32, gx) || !slices.Equal(d32, gd) || !slices.Equal(y32, y[:n]) || cut32 != cut {
-					t.Fatalf("%d numbers, step %v, the last of float32: x, y, d or whether it was cut is another", n, step)
+					t.Fatalf("%d numbers, step %v: with last of float32, x, y, d or the cut differs", n, step)
 				}
 				want32 := 0.0
 				for i, v := range last {
 					want32 += wantD[i] * (wantX[i] - v)
 				}
 				if !(math.Abs(along32-want32) <= float64(n+2)*eps*size) {
-					t.Fatalf("%d numbers, the last of float32: ⟨d, x−last⟩ = %v, want %v", n, along32, want32)
+					t.Fatalf("%d numbers, last of float32: ⟨d, x−last⟩ = %v, want %v", n, along32, want32)
 				}
 				if !slices.Equal(gx, wantX) || !slices.Equal(gd, wantD) || !slices.Equal(y[:n], wantY) || cut != wantCut || y[n] != -1 || y[n+1] != -2 {
 					t.Fatalf("%d numbers, step %v: x %v, want %v; y %v, want %v and -1, -2; d %v, want %v; cut %v, want %v", n, step, gx, wantX, y, wantY, gd, wantD, cut, wantCut)
@@ -192,12 +194,13 @@ func TestAdvanceRounded(t *testing.T) {
 			}
 		}
 		if cuts[true] == 0 || cuts[false] == 0 {
-			t.Errorf("cut off, and not: %v", cuts)
+			t.Errorf("calls by whether they were cut off: %v, want some of each", cuts)
 		}
 	})
 }
 
-// TestAdvanceRoundedOne: one number alone is cut off, wherever it is among the others, and no other bit of d changes.
+// TestAdvanceRoundedOne: if a single number is cut off, no other number of d changes, wherever it is among
+// them.
 func TestAdvanceRoundedOne(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		const n = 75
@@ -211,15 +214,16 @@ func TestAdvanceRoundedOne(t *testing.T) {
 			wantD[at] = -1
 			d32, x32 := slices.Clone(d), slices.Clone(x)
 			if _, cut := AdvanceRounded(x, y, d, 1, make([]float64, n)); !cut || !slices.Equal(d, wantD) {
-				t.Fatalf("number %d is cut off: %v, d %v", at, cut, d)
+				t.Fatalf("number %d alone below zero: cut off %v, d %v", at, cut, d)
 			}
 			if _, cut := AdvanceRounded(x32, y, d32, 1, make([]float32, n)); !cut || !slices.Equal(d32, wantD) {
-				t.Fatalf("number %d is cut off, the last of float32: %v, d %v", at, cut, d32)
+				t.Fatalf("number %d alone below zero, last of float32: cut off %v, d %v", at, cut, d32)
 			}
 		}
 	})
 }
 
+// TestExtrapolate compares with the definition, also if last and x are the same slice.
 func TestExtrapolate(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 130 {
@@ -249,7 +253,8 @@ func TestExtrapolate(t *testing.T) {
 	})
 }
 
-// TestExtrapolateRounded compares with the definition, each step of it rounded to float32, bit for bit.
+// TestExtrapolateRounded compares with the definition, each step of which is rounded to float32. The results
+// must be equal.
 func TestExtrapolateRounded(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 130 {
@@ -283,13 +288,14 @@ func TestExtrapolateRounded(t *testing.T) {
 	})
 }
 
-// roundBoth sets narrow to x, and x to that.
+// roundBoth sets narrow to x, rounded, and x to the rounded numbers.
 func roundBoth(narrow []float32, x []float64) {
 	ToFloat32(narrow, x)
 	ToFloat64(x, narrow)
 }
 
-// TestAddGathered compares with GatherRows, row by row, for every number of columns.
+// TestAddGathered compares with GatherRows, row by row, for up to 130 columns, and checks that wrong
+// arguments panic.
 func TestAddGathered(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r++ {
@@ -359,8 +365,9 @@ func TestAddGathered(t *testing.T) {
 	})
 }
 
-// TestGatherEach compares with GatherRows, row by row, for every number of columns: rows in one piece and in two, with values and
-// without, empty ones among them, in a small x and in one whose rows are fetched ahead, of float64 and of float32.
+// TestGatherEach compares GatherEach and GatherSplit with GatherRows, row by row, for up to 130 columns. Rows
+// are in one piece and in two, with and without values, and some are empty. x is small, or so large that its
+// rows are fetched ahead, and of float64 or of float32.
 func TestGatherEach(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r++ {
@@ -375,7 +382,7 @@ func TestGatherEach(t *testing.T) {
 			}
 			x, narrow := random(1, xRows*r), make([]float32, xRows*r)
 			roundBoth(narrow, x)
-			first := int32(math.MaxInt32 - 10) // from need not begin with 0, and may go beyond what it holds
+			first := int32(math.MaxInt32 - 10) // from need not begin with 0, and its places may wrap around
 			from, idx, val := []int32{first}, []int32{}, []float64{}
 			for k := range 2 * rows {
 				n := rng.IntN(6)
@@ -444,22 +451,22 @@ func TestGatherEach(t *testing.T) {
 				},
 				"a row beyond the end": func() { GatherEach(one, r, []int32{0, 1}, []int32{int32(xRows)}, []float64{1}, x, 1) },
 				"a negative row":       func() { GatherEach(one, r, []int32{0, 1}, []int32{-1}, nil, x, 1) },
-				"one in the second piece": func() {
+				"a row beyond the end in the second piece": func() {
 					GatherSplit(one, slices.Clone(one), r, []int32{0, 1, 2}, []int32{0, int32(xRows)}, nil, x, 1)
 				},
-				"an x of no row": func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, nil, []float64(nil), 1) },
-				"a step back":    func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 2, 1}, []int32{0}, nil, x, 1) },
+				"an x without rows": func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, nil, []float64(nil), 1) },
+				"a step back":       func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 2, 1}, []int32{0}, nil, x, 1) },
 				"a step back before others": func() {
 					GatherSplit(one, slices.Clone(one), r, []int32{0, -1, 1}, []int32{0}, nil, x, 1)
 				},
-				"steps that come to 2³² and one": func() {
+				"steps that add up to 2³² + 1": func() {
 					GatherEach(make([]float64, 4*r), r, []int32{0, math.MaxInt32, -2, 0, 1}, []int32{0}, nil, x, 1)
 				},
-				"too few entries":  func() { GatherEach(one, r, []int32{0, 2}, []int32{0}, []float64{1}, x, 1) },
-				"too few values":   func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, []float64{}, x, 1) },
-				"too few pointers": func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 1}, []int32{0}, nil, x, 1) },
-				"part of a row":    func() { GatherEach(make([]float64, r+1), r+2, []int32{0, 1}, []int32{0}, nil, x, 1) },
-				"a short lower":    func() { GatherSplit(one, nil, r, []int32{0, 1, 1}, []int32{0}, nil, x, 1) },
+				"too few entries":   func() { GatherEach(one, r, []int32{0, 2}, []int32{0}, []float64{1}, x, 1) },
+				"too few values":    func() { GatherEach(one, r, []int32{0, 1}, []int32{0}, []float64{}, x, 1) },
+				"too few pointers":  func() { GatherSplit(one, slices.Clone(one), r, []int32{0, 1}, []int32{0}, nil, x, 1) },
+				"part of a row":     func() { GatherEach(make([]float64, r+1), r+2, []int32{0, 1}, []int32{0}, nil, x, 1) },
+				"a lower too short": func() { GatherSplit(one, nil, r, []int32{0, 1, 1}, []int32{0}, nil, x, 1) },
 			} {
 				if panics(call) == nil {
 					t.Errorf("r = %d: %s is accepted", r, name)
@@ -475,13 +482,15 @@ func TestGatherEach(t *testing.T) {
 	})
 }
 
-// TestCheckSteps: places that step back anywhere, or do not come to all entries, are refused, whatever others make of that; so they are modulo 2³².
+// TestCheckSteps: places are refused if they step back anywhere or do not cover all entries, even if other
+// steps make up for that. Places may wrap around, but steps that add up to the number of entries only modulo
+// 2³² are refused too.
 func TestCheckSteps(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		check := func(from []int32, entries int, right bool) {
 			t.Helper()
 			if got := panics(func() { checkSteps(from, entries) }); (got == nil) != right || got != nil && got != badLen {
-				t.Errorf("%v and %d entries: %v, right: %v", from, entries, got, right)
+				t.Errorf("%v and %d entries: panic %v, right: %v", from, entries, got, right)
 			}
 		}
 		check([]int32{5, 5, 7, 8}, 3, true)
@@ -493,7 +502,7 @@ func TestCheckSteps(t *testing.T) {
 		check([]int32{0, 1, 2}, 3, false)
 		check([]int32{0, math.MaxInt32, -2, 0, 1}, 1, false)
 		for n := range 50 {
-			from := make([]int32, n+1) // across the largest number
+			from := make([]int32, n+1) // places that wrap around
 			for k := range from {
 				from[k] = math.MaxInt32 - 20 + int32(k*k%7+7*k)
 			}
@@ -510,7 +519,7 @@ func TestCheckSteps(t *testing.T) {
 		if bits.UintSize < 64 {
 			return // there are never so many entries
 		}
-		for _, n := range []int{3, 4, 17, 40} { // all the same, as large as they may be
+		for _, n := range []int{3, 4, 17, 40} { // all steps the same, and as large as they may be
 			from := make([]int32, n+1)
 			for k := range from {
 				from[k] = int32(uint32(k) * math.MaxInt32)
@@ -522,8 +531,10 @@ func TestCheckSteps(t *testing.T) {
 	})
 }
 
-// TestGatherSpan: span after span of the columns adds up to the plain sums of each row, for every number of columns of x, with values and without, and
-// each stops where the next goes on: at the end of its columns, or of its row though others follow with columns of the same span. x is of float64, or of float32.
+// TestGatherSpan: one span of columns after the other adds up to the plain sums of each row, for up to 130
+// columns of x, with and without values, and for x of float64 and of float32. Each span stops where the next
+// goes on: at the end of its columns, or at the end of its row even if the next row continues with columns of
+// the same span.
 func TestGatherSpan(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r++ {
@@ -568,7 +579,7 @@ func TestGatherSpan(t *testing.T) {
 					GatherSpan(got, r, at, to, from[1:], idx, values, x[span[0]*r:span[1]*r], span[0])
 					check()
 					if !slices.Equal(to, stops) {
-						t.Fatalf("r = %d, columns %d to %d: rows go on at %v, of float32 at %v", r, span[0], span[1], to, stops)
+						t.Fatalf("r = %d, columns %d to %d: rows go on at %v, with float32 at %v", r, span[0], span[1], to, stops)
 					}
 					for k := range rows {
 						next := at[k]
@@ -587,12 +598,12 @@ func TestGatherSpan(t *testing.T) {
 					}
 				}
 			}
-			// Columns that are not where they should be end a span, too.
-			for name, c := range map[string]int32{"before the span": 4, "negative": -1, "least": math.MinInt32, "beyond": 6, "largest": math.MaxInt32} {
+			// A column outside the span ends it, too.
+			for name, c := range map[string]int32{"before the span": 4, "below 0": -1, "as small as can be": math.MinInt32, "beyond the span": 6, "as large as can be": math.MaxInt32} {
 				at, to := []int64{0}, []int64{7}
 				one := make([]float64, r)
 				if GatherSpan(one, r, at, to, []int64{1}, []int32{c}, []float64{1}, x[:r], 5); to[0] != 0 || Nonzero(one) {
-					t.Errorf("r = %d: a column %s: %v, on to %d", r, name, one, to[0])
+					t.Errorf("r = %d: a column %s: acc is %v, and the row goes on at %d", r, name, one, to[0])
 				}
 			}
 			one, zero := make([]float64, r), []int64{0}
@@ -616,17 +627,17 @@ func TestGatherSpan(t *testing.T) {
 		GatherSpan[float64](nil, 3, nil, nil, nil, nil, nil, nil, 0)
 		stop := []int64{9}
 		if GatherSpan[float64](make([]float64, 4), 4, []int64{1}, stop, []int64{2}, []int32{0, 1}, nil, nil, 0); stop[0] != 1 {
-			t.Errorf("a span of no column ends at %d, want 1", stop[0])
+			t.Errorf("a span without columns stops at %d, want 1", stop[0])
 		}
 		kept := []float64{1, 2, 3, 4}
 		if GatherSpan(kept, 4, []int64{0}, []int64{0}, []int64{0}, nil, nil, make([]float64, 8), 0); kept[3] != 4 {
-			t.Errorf("a row without entries changes: %v", kept)
+			t.Errorf("a row without entries changes acc: %v", kept)
 		}
 	})
 }
 
-// BenchmarkMoves takes 10080 rows of 32 numbers, as of a set of documents, and for AddGathered blocks of 128 rows with 34
-// entries each, in 2300 rows of z.
+// BenchmarkMoves moves 10080 rows of 32 numbers, as for a set of documents. AddGathered takes blocks of 128
+// rows with some 34 entries each, in 2300 rows of z.
 func BenchmarkMoves(b *testing.B) {
 	const n = 10080 * 32
 	x, d, last := random(1, n), random(2, n), random(3, n)
@@ -664,7 +675,7 @@ func BenchmarkMoves(b *testing.B) {
 	}
 }
 
-// TestBitRange compares with the definition, for numbers of all kinds.
+// TestBitRange compares with the definition, for random bit patterns and for numbers between 0 and 1.
 func TestBitRange(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(9, 9))
@@ -688,7 +699,7 @@ func TestBitRange(t *testing.T) {
 	})
 }
 
-// TestNonzero: one number anywhere is found, and a zero with a sign is none.
+// TestNonzero: a single number other than zero is found wherever it is, NaN included. −0 counts as zero.
 func TestNonzero(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 8, 511, 512, 513, 2000} {
 		x := make([]float64, n)
@@ -696,13 +707,13 @@ func TestNonzero(t *testing.T) {
 			x[n/2] = math.Copysign(0, -1)
 		}
 		if Nonzero(x) {
-			t.Errorf("%d zeros have a number", n)
+			t.Errorf("%d zeros, one of them −0, are not all zero", n)
 		}
 		for k := range x {
 			for _, v := range []float64{5e-324, -5e-324, math.NaN()} {
 				x[k] = v
 				if !Nonzero(x) {
-					t.Errorf("%d numbers: %v in place %d is not seen", n, v, k)
+					t.Errorf("%d numbers: %v in place %d is not found", n, v, k)
 				}
 			}
 			x[k] = 0
@@ -710,7 +721,7 @@ func TestNonzero(t *testing.T) {
 	}
 }
 
-// TestHandOver compares with the copy that it is, wherever in a cache line either begins.
+// TestHandOver checks that HandOver copies, wherever in a cache line either slice begins.
 func TestHandOver(t *testing.T) { testHandOver(t) }
 
 func testHandOver(t *testing.T) {
@@ -729,12 +740,12 @@ func testHandOver(t *testing.T) {
 			}
 		}
 		if panics(func() { HandOver(make([]float64, 3), make([]float64, 4)) }) != badLen {
-			t.Error("four numbers are put in the place of three")
+			t.Error("four numbers are copied to three")
 		}
 	})
 }
 
-// TestMul compares with the products.
+// TestMul compares with the plain products.
 func TestMul(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 100 {
@@ -756,7 +767,8 @@ func TestMul(t *testing.T) {
 	})
 }
 
-// TestFree compares with the definition; numbers are so few that d·h + g is often 0, or a little beside it.
+// TestFree compares with the definition. There are so few different numbers that d·h + g is often 0 or next
+// to it.
 func TestFree(t *testing.T) {
 	few := []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 2, -2, 0x1p-1074, -0x1p-1074}
 	eachPath(t, func(t *testing.T) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestNarrowInPlace: every number of any length is rounded where it is, once, and comes back.
+// TestNarrowInPlace: for any length, Narrow rounds every number once, in the memory of x, and Widen brings
+// the rounded numbers back.
 func TestNarrowInPlace(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, members := range []int{1, 3} {
@@ -19,7 +20,7 @@ func TestNarrowInPlace(t *testing.T) {
 					}
 					y := Narrow(x, team)
 					if len(y) != n {
-						t.Fatalf("%d numbers", len(y))
+						t.Fatalf("Narrow returns %d numbers", len(y))
 					}
 					for i, v := range y {
 						if float64(v) != want[i] {

@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// TestSumPairs compares with the sum by its definition, with values and without, in a block that begins anywhere, of rows whose entries
-// lie left of it, in it and right of it.
+// TestSumPairs compares with the definition, with and without values, in a block that begins anywhere, here
+// at row 100. Rows have entries left of the block, in it and right of it.
 func TestSumPairs(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 70; r++ {
 			rng := rand.New(rand.NewPCG(uint64(r), 20))
 			const n, first = 9, 100
 			x := random(uint64(r), n*r)
-			place := int32(math.MaxInt32 - 10) // modulo 2³²
+			place := int32(math.MaxInt32 - 10) // places wrap around
 			cut, idx, val := []int32{}, []int32{}, []float64{}
 			rows := []PairRow{}
 			var want, ones float64
@@ -60,28 +60,28 @@ func TestSumPairs(t *testing.T) {
 				t.Errorf("r = %d, ones: %v, want %v", r, got, ones)
 			}
 			check()
-			narrow := narrowed(x) // the same sums, whatever x is made of
+			narrow := narrowed(x) // the sums are the same for x of float32 and of float64
 			wide := widened(narrow)
 			for _, val := range [][]float64{val, nil} {
 				if got, want := SumPairs(narrow, r, first, rows, cut, idx, val), SumPairs(wide, r, first, rows, cut, idx, val); got != want {
-					t.Errorf("r = %d, float32: %v, of the same numbers in float64 %v", r, got, want)
+					t.Errorf("r = %d, float32: %v, want %v as for the same numbers in float64", r, got, want)
 				}
 			}
 			one := []PairRow{{Row: first + 1, Entries: 1}}
 			small := []int32{0, 0, 1, 2, 2}
 			for name, call := range map[string]func(){
-				"a row before the block":       func() { SumPairs(x[:2*r], r, first, []PairRow{{Row: first - 1}}, small, idx[:2], nil) },
-				"a row behind it":              func() { SumPairs(x[:2*r], r, first, []PairRow{{Row: first + 2}}, small, idx[:2], nil) },
-				"a column before the block":    func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 1}, []int32{first - 1}, nil) },
-				"a column behind it":           func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 1}, []int32{first + 2}, nil) },
-				"entries beyond the last":      func() { SumPairs(x[:2*r], r, first, one, small, []int32{first, first}, nil) },
-				"fewer than none":              func() { SumPairs(x[:2*r], r, first, []PairRow{{first + 1, -1}}, small, []int32{first, first}, nil) },
-				"places that step back":        func() { SumPairs(x[:2*r], r, first, one, []int32{5, 5, 5, 4, 6}, []int32{first}, nil) },
-				"too few places":               func() { SumPairs(x[:2*r], r, first, one, small[:4], []int32{first, first}, nil) },
-				"too few values":               func() { SumPairs(x[:2*r], r, first, one, small, []int32{first, first}, []float64{1}) },
-				"part of a row":                func() { SumPairs(x[:2*r], 2*r+1, first, one, small, []int32{first, first}, nil) },
-				"a row of a block of none":     func() { SumPairs[float64](nil, r, first, one, []int32{0}, nil, nil) },
-				"an entry where there is none": func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 0}, nil, nil) },
+				"a row before the block":        func() { SumPairs(x[:2*r], r, first, []PairRow{{Row: first - 1}}, small, idx[:2], nil) },
+				"a row after it":                func() { SumPairs(x[:2*r], r, first, []PairRow{{Row: first + 2}}, small, idx[:2], nil) },
+				"a column before the block":     func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 1}, []int32{first - 1}, nil) },
+				"a column after it":             func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 1}, []int32{first + 2}, nil) },
+				"entries beyond the last":       func() { SumPairs(x[:2*r], r, first, one, small, []int32{first, first}, nil) },
+				"a negative number of entries":  func() { SumPairs(x[:2*r], r, first, []PairRow{{first + 1, -1}}, small, []int32{first, first}, nil) },
+				"places that step back":         func() { SumPairs(x[:2*r], r, first, one, []int32{5, 5, 5, 4, 6}, []int32{first}, nil) },
+				"too few places":                func() { SumPairs(x[:2*r], r, first, one, small[:4], []int32{first, first}, nil) },
+				"too few values":                func() { SumPairs(x[:2*r], r, first, one, small, []int32{first, first}, []float64{1}) },
+				"part of a row":                 func() { SumPairs(x[:2*r], 2*r+1, first, one, small, []int32{first, first}, nil) },
+				"a row of a block without rows": func() { SumPairs[float64](nil, r, first, one, []int32{0}, nil, nil) },
+				"an entry where there is none":  func() { SumPairs(x[:2*r], r, first, one, []int32{0, 0, 0, 0, 0}, nil, nil) },
 			} {
 				if panics(call) == nil {
 					t.Errorf("r = %d: %s is accepted", r, name)
@@ -89,10 +89,10 @@ func TestSumPairs(t *testing.T) {
 			}
 		}
 		if got := SumPairs[float64](nil, 3, 0, nil, []int32{7}, nil, nil); got != 0 {
-			t.Errorf("a block of no rows: %v", got)
+			t.Errorf("a block of no rows: %v, want 0", got)
 		}
 		if got := SumPairs(slices.Repeat([]float64{1}, 4), 2, 0, []PairRow{{Row: 1}}, []int32{0, 0, 0, 0, 0}, nil, nil); got != 0 {
-			t.Errorf("a block without entries: %v", got)
+			t.Errorf("a block without entries: %v, want 0", got)
 		}
 	})
 }

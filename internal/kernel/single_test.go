@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// singleOf returns x, of r numbers a row, as SingleTimes wants it, with numbers between rows that must not matter.
+// singleOf returns x, with r numbers a row, in the form that SingleTimes takes. The numbers between its rows
+// must not matter.
 func singleOf(x []float64, r int) []float32 {
 	pitch := SinglePitch(r)
 	y := make([]float32, len(x)/r*pitch)
@@ -23,7 +24,7 @@ func singleOf(x []float64, r int) []float32 {
 	return y
 }
 
-// testSingle compares SingleTimes with sums of float64 for one shape.
+// testSingle compares SingleTimes with sums in float64, for one shape, within the documented error.
 func testSingle(t *testing.T, rows, n, r, stride int) {
 	t.Helper()
 	g := rand.New(rand.NewPCG(uint64(rows), uint64(n+1000*r)))
@@ -54,6 +55,7 @@ func testSingle(t *testing.T, rows, n, r, stride int) {
 	}
 }
 
+// TestSingleTimes compares SingleTimes with sums in float64 for many shapes.
 func TestSingleTimes(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, rows := range []int{0, 1, 3, 4, 5, 8, 21} {
@@ -68,7 +70,8 @@ func TestSingleTimes(t *testing.T) {
 	})
 }
 
-// The bits of a row do not depend on those beside it, nor on the width of vectors.
+// TestSingleTimesRows: the bits of a row do not depend on the rows beside it. If r is a multiple of 4, AVX2
+// and AVX-512 give the same bits.
 func TestSingleTimesRows(t *testing.T) {
 	const rows, n = 13, 300
 	for _, r := range []int{4, 20, 60} {
@@ -105,6 +108,7 @@ func TestSingleTimesRows(t *testing.T) {
 	}
 }
 
+// TestSingleTimesRefuses: slices and strides that do not fit together panic.
 func TestSingleTimesRefuses(t *testing.T) {
 	for name, f := range map[string]func(){
 		"short A": func() { SingleTimes(make([]float64, 8), 1, make([]float32, 5), 3, make([]float32, 48), 4, 0) },

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkSolveRows takes blocks of 128 rows of an H whose entries are positive with the given probability, close to the
-// minimizers; ns/root is the time for one entry in one of four passes, all included.
+// BenchmarkSolveRows solves blocks of 128 rows of an H that is close to the minimizers and whose entries are
+// positive with the given probability. ns/root is the time for one entry in one of four passes, everything
+// included.
 func BenchmarkSolveRows(b *testing.B) {
 	for _, r := range []int{16, 30, 60} {
 		for _, positive := range []float64{1, 0.3} {
@@ -29,7 +30,7 @@ func benchSolveRows[F Float](b *testing.B, r int, positive float64) {
 	}
 	d := make([]float64, r*r)
 	Gram(d, h, r)
-	// A·H for A = HHᵀ is H·D; where H is zero, less of it keeps it there.
+	// For A = HHᵀ, A·H is H·D. Where H is zero, a smaller entry of A·H keeps it zero.
 	g := make([]float64, n*r)
 	for i := range n {
 		RowTimes(g[i*r:(i+1)*r], h[i*r:(i+1)*r], d)

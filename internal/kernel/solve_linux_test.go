@@ -12,7 +12,7 @@ func TestSolveRowsGuardPages(t *testing.T) {
 }
 
 func testSolveRowsGuardPages[F Float](t *testing.T) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of this goroutine
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // for this goroutine
 	rng := rand.New(rand.NewPCG(6, 0))
 	for _, r := range []int{1, 2, 3, 4, 5, 7, 8, 30, 61} {
 		for _, n := range []int{1, 7, 8, 31, 65} {

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Bounds of Solve on the relative error of a minimizer, given a and b, and on the relative rounding error of one operation.
+// rootBound returns the bound of Solve on the relative error of a minimizer, given a and b.
 func rootBound[F Float]() float64 {
 	if unsafe.Sizeof(*new(F)) == 4 {
 		return 1e-6
@@ -18,6 +18,7 @@ func rootBound[F Float]() float64 {
 	return 1e-12
 }
 
+// epsOf returns a bound on the relative rounding error of one operation in F.
 func epsOf[F Float]() float64 {
 	if unsafe.Sizeof(*new(F)) == 4 {
 		return 0x1p-23
@@ -35,9 +36,10 @@ type rowCall[F Float] struct {
 	perms          []int32
 }
 
-// newRowCall makes a call whose coordinates depend on each other weakly: with every |o_j| and |g_j| at most 1/(2√r), the sum
-// of a row's |D_jk| at most 1/2 and D_jj ≥ 4, every |x_j| is below 1/(2√r) too, a ≥ 3.5, and an error of at most e in all
-// other coordinates changes b by less than (1/2 + 1/4)·e and a·x by less than e/2.
+// newRowCall makes a call whose coordinates depend on each other weakly. Every |o_j| and |g_j| is at most
+// 1/(2√r), the sum of a row's |D_jk| is at most 1/2, and D_jj ≥ 4. So every |x_j| is below 1/(2√r) too, and
+// a ≥ 3.5. An error of at most e in all other coordinates changes b by less than (1/2 + 1/4)·e and a·x by
+// less than e/2.
 func newRowCall[F Float](rng *rand.Rand, r, n, passes int, off bool) *rowCall[F] {
 	c := &rowCall[F]{r: r, n: n, off: off}
 	most := 0.5 / math.Sqrt(float64(r))
@@ -79,7 +81,8 @@ func ordersOf(r int, perms []int32) *Orders {
 	return &o
 }
 
-// leastQuartic returns argmin x⁴/4 + a·x²/2 − b·x over x ≥ 0: where the derivative, convex there, is zero and rises, or 0.
+// leastQuartic returns argmin x⁴/4 + a·x²/2 − b·x over x ≥ 0. That is where the derivative, convex for x ≥ 0,
+// is zero and rises, or 0.
 func leastQuartic(a, b float64) float64 {
 	lo, hi := math.Sqrt(max(-a/3, 0)), math.Sqrt(max(-a, 0))+math.Cbrt(max(b, 0))
 	if !(hi > lo) {
@@ -99,7 +102,7 @@ func leastQuartic(a, b float64) float64 {
 	return 0
 }
 
-// plainly does what Solve says with all sums computed afresh, and returns the new rows.
+// plainly does what the documentation of Solve says, with all sums computed afresh, and returns the new rows.
 func (c *rowCall[F]) plainly() []float64 {
 	rows := slices.Clone(c.h)
 	for i := range c.n {
@@ -125,12 +128,14 @@ func (c *rowCall[F]) plainly() []float64 {
 	return rows
 }
 
-// check runs the call and compares with plainly. If each visit errs by at most e, all errors stay below 2e.
+// check runs the call and compares with plainly. If each visit of a coordinate errs by at most e, all errors
+// stay below 2e.
 func (c *rowCall[F]) check(t *testing.T) {
 	t.Helper()
 	c.run()
 	want, most := c.plainly(), 0.5/math.Sqrt(float64(c.r))
-	// Rounding: sums of r+5 terms, ‖h‖² and ⟨o,h⟩ updated in each visit, Σ|terms| of a below 6, of b below 2·most.
+	// Rounding: sums have r+5 terms, ‖h‖² and ⟨o,h⟩ are updated in each visit, and Σ|terms| is below 6 for a
+	// and below 2·most for b.
 	visits := float64(len(c.perms) + c.r)
 	e := (rootBound[F]() + epsOf[F]()*(float64(c.r)+5+visits)) * most
 	for k, v := range c.dst {
@@ -141,7 +146,7 @@ func (c *rowCall[F]) check(t *testing.T) {
 	}
 }
 
-// both runs f for both types.
+// bothFloats runs the tests of both types on each path.
 func bothFloats(t *testing.T, f64, f32 func(t *testing.T)) {
 	eachPath(t, func(t *testing.T) {
 		t.Run("float64", f64)
@@ -149,6 +154,7 @@ func bothFloats(t *testing.T, f64, f32 func(t *testing.T)) {
 	})
 }
 
+// TestSolveRows compares Solve with plainly, for up to 130 coordinates, with the diagonal of A and without.
 func TestSolveRows(t *testing.T) { bothFloats(t, testSolveRows[float64], testSolveRows[float32]) }
 
 func testSolveRows[F Float](t *testing.T) {
@@ -165,7 +171,7 @@ func testSolveRows[F Float](t *testing.T) {
 	}
 }
 
-// TestSolveRowsApart: a row's result has the same bits whatever the rows beside it.
+// TestSolveRowsApart: a row's result has the same bits whichever rows are beside it.
 func TestSolveRowsApart(t *testing.T) {
 	bothFloats(t, testSolveRowsApart[float64], testSolveRowsApart[float32])
 }
@@ -198,7 +204,8 @@ func testSolveRowsApart[F Float](t *testing.T) {
 	}
 }
 
-// TestSolveRowsPitch: rows apart in memory give the same bits, and nothing between them is read or written.
+// TestSolveRowsPitch: rows that lie apart in memory give the same bits as rows without gaps. Nothing between
+// them is read or written.
 func TestSolveRowsPitch(t *testing.T) {
 	bothFloats(t, testSolveRowsPitch[float64], testSolveRowsPitch[float32])
 }
@@ -230,7 +237,8 @@ func testSolveRowsPitch[F Float](t *testing.T) {
 	}
 }
 
-// TestSolveLands: the way leads from rows that have digits beyond F to numbers of F, and onto zero to the last bit.
+// TestSolveLands: the changes lead from rows that have digits beyond F to numbers of F, up to rounding in
+// float64, and some of them to exactly zero.
 func TestSolveLands(t *testing.T) { bothFloats(t, testSolveLands[float64], testSolveLands[float32]) }
 
 func testSolveLands[F Float](t *testing.T) {
@@ -257,8 +265,8 @@ func testSolveLands[F Float](t *testing.T) {
 	}
 }
 
-// TestMinimizer gives rows of one number, where a = −diag and b = g without rounding, and checks the minimizers by exact
-// arithmetic.
+// TestMinimizer solves rows of one number, for which a = −diag and b = g without rounding, and checks the
+// minimizers by exact arithmetic.
 func TestMinimizer(t *testing.T) { bothFloats(t, testMinimizer[float64], testMinimizer[float32]) }
 
 func testMinimizer[F Float](t *testing.T) {
@@ -310,8 +318,9 @@ func testMinimizer[F Float](t *testing.T) {
 	}
 }
 
-// checkQuartic fails unless x is within the relative bound of argmin x⁴/4 + a·x²/2 − b·x over x ≥ 0, or, where a relative
-// change of b by the bound makes 0 the better one or the worse, either of the two.
+// checkQuartic returns an error unless x is, within the relative bound, argmin x⁴/4 + a·x²/2 − b·x over
+// x ≥ 0. Where a relative change of b by the bound decides whether 0 or the positive candidate is better, it
+// accepts either.
 func checkQuartic(a, b, x, bound float64) error {
 	num := func(v float64) *big.Float { return new(big.Float).SetPrec(500).SetFloat64(v) }
 	mul := func(x, y *big.Float) *big.Float { return num(0).Mul(x, y) }
@@ -344,7 +353,7 @@ func checkQuartic(a, b, x, bound float64) error {
 	return nil
 }
 
-// TestMinimizerOff does the same without the diagonal, where a = D.
+// TestMinimizerOff checks minimizers without the diagonal, where a = D − h², against known ones.
 func TestMinimizerOff(t *testing.T) {
 	bothFloats(t, testMinimizerOff[float64], testMinimizerOff[float32])
 }
@@ -356,7 +365,7 @@ func testMinimizerOff[F Float](t *testing.T) {
 		{1, 9e3, 0, 9e3}, {1, 2e4, 0, 1e4}, {1, 2e4, 9e3, 1e4}, {1, 2e4, 1.5e4, 1.5e4}, {0x1p-20, 1, 0, 1e4 * 0x1p-10},
 		{1e-30, -1, 0, 0}, {1e-30, -1, 3, 0}, {1e30, 1e10, 0, 1e-20},
 	} {
-		// Without other coordinates G = D − h² and b = g, so D = a + h² must be exact.
+		// Without other coordinates a = D − h² and b = g, so D = a + h² must be exact.
 		d := F(tc.a + tc.h*tc.h)
 		if float64(d)-tc.h*tc.h != tc.a {
 			continue
@@ -373,7 +382,8 @@ func testMinimizerOff[F Float](t *testing.T) {
 	}
 }
 
-// TestSolveRowsFinite: no finite input within 1e±60 gives a NaN, an infinity or a negative entry.
+// TestSolveRowsFinite: finite inputs of magnitudes within 1e±60, or 1e±8 for float32, never give a NaN, an
+// infinity or a negative entry.
 func TestSolveRowsFinite(t *testing.T) {
 	bothFloats(t, testSolveRowsFinite[float64], testSolveRowsFinite[float32])
 }
@@ -419,7 +429,8 @@ func testSolveRowsFinite[F Float](t *testing.T) {
 	}
 }
 
-// TestSolveRowsEdges: nothing but dst changes, and wrong lengths and coordinates are refused.
+// TestSolveRowsEdges: Solve writes nothing but dst, changes nothing without a pass, and refuses wrong lengths
+// and coordinates.
 func TestSolveRowsEdges(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 0))
@@ -465,7 +476,7 @@ func TestSolveRowsEdges(t *testing.T) {
 		if got := panics(func() { NewRowSolver[float64](3, 3, false).Solve(c.dst, c.h, c.g, c.diag, c.l1, c.d, other) }); got != badLen {
 			t.Errorf("orders of 4 coordinates for 3: panic %v, want %q", got, badLen)
 		}
-		other.Set(3, []int32{2, 1, 0, 0, 1, 2}) // in the same memory, and once more in other
+		other.Set(3, []int32{2, 1, 0, 0, 1, 2}) // Set reuses the memory of other, here and below
 		other.Set(3, c.perms)
 		alone := slices.Clone(c.dst)
 		c.run()
@@ -483,7 +494,7 @@ func TestSolveRowsEdges(t *testing.T) {
 	})
 }
 
-// FuzzSolveRows compares each path with the portable one where that is well conditioned.
+// FuzzSolveRows compares each path with plainly, on well-conditioned calls.
 func FuzzSolveRows(f *testing.F) {
 	f.Add(uint64(1), uint8(30), uint8(40), false)
 	f.Add(uint64(2), uint8(7), uint8(3), true)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestScatterLists compares with the sums by their definition, with values and without, for lists of every length around a turn of the
-// loop, empty ones among them, that overlap, repeat and are in any order.
+// TestScatterLists compares with the definition, with and without values. The lists have every length around
+// a turn of the loop, and some are empty. They overlap, repeat and come in any order.
 func TestScatterLists(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 21))
@@ -48,13 +48,13 @@ func TestScatterLists(t *testing.T) {
 		y := make([]float64, 4)
 		five := []int32{0, 1, 2, 3, 3}
 		for name, call := range map[string]func(){
-			"an index behind the last":  func() { ScatterLists(y, []List{{0, 2, 1}}, []int32{0, 4}, nil) },
-			"a negative index":          func() { ScatterLists(y, []List{{0, 2, 1}}, []int32{0, -1}, []float64{1, 1}) },
-			"a list beyond the entries": func() { ScatterLists(y, []List{{0, 6, 1}}, five, nil) },
-			"a list before them":        func() { ScatterLists(y, []List{{-1, 2, 1}}, five, nil) },
-			"a list that ends before":   func() { ScatterLists(y, []List{{3, 2, 1}}, five, nil) },
-			"too few values":            func() { ScatterLists(y, []List{{0, 2, 1}}, five, y) },
-			"nothing to add to":         func() { ScatterLists(nil, []List{{0, 2, 1}}, five, nil) },
+			"an index beyond the last":   func() { ScatterLists(y, []List{{0, 2, 1}}, []int32{0, 4}, nil) },
+			"a negative index":           func() { ScatterLists(y, []List{{0, 2, 1}}, []int32{0, -1}, []float64{1, 1}) },
+			"a list beyond the entries":  func() { ScatterLists(y, []List{{0, 6, 1}}, five, nil) },
+			"a list before the entries":  func() { ScatterLists(y, []List{{-1, 2, 1}}, five, nil) },
+			"a list that runs backwards": func() { ScatterLists(y, []List{{3, 2, 1}}, five, nil) },
+			"too few values":             func() { ScatterLists(y, []List{{0, 2, 1}}, five, y) },
+			"nothing to add to":          func() { ScatterLists(nil, []List{{0, 2, 1}}, five, nil) },
 		} {
 			if panics(call) == nil {
 				t.Errorf("%s is accepted", name)

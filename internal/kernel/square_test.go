@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSquares: Mirror and Symmetrize by their definitions, for every size, in place and no further.
+// TestSquares compares Mirror and Symmetrize with their definitions, for every size below 70. They work in
+// place and change nothing beyond.
 func TestSquares(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for r := range 70 {
@@ -36,6 +37,7 @@ func TestSquares(t *testing.T) {
 	})
 }
 
+// TestToFloat32 compares with the conversion of each number, and checks that nothing beside them is written.
 func TestToFloat32(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 70 {
@@ -45,11 +47,11 @@ func TestToFloat32(t *testing.T) {
 			ToFloat32(y[1:n+1], x)
 			for i, v := range x {
 				if y[i+1] != float32(v) {
-					t.Errorf("%d numbers: %v is %v", n, v, y[i+1])
+					t.Errorf("%d numbers: %v becomes %v", n, v, y[i+1])
 				}
 			}
 			if y[0] != 7 || y[n+1] != 8 {
-				t.Errorf("%d numbers: %v beside them", n, y)
+				t.Errorf("%d numbers: something beside them changed: %v", n, y)
 			}
 		}
 		if panics(func() { ToFloat32(make([]float32, 2), make([]float64, 3)) }) == nil {
@@ -58,6 +60,7 @@ func TestToFloat32(t *testing.T) {
 	})
 }
 
+// TestToFloat64 compares with the conversion of each number, and checks that nothing beside them is written.
 func TestToFloat64(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 70 {
@@ -68,11 +71,11 @@ func TestToFloat64(t *testing.T) {
 			ToFloat64(y[1:n+1], x)
 			for i, v := range x {
 				if y[i+1] != float64(v) {
-					t.Errorf("%d numbers: %v is %v", n, v, y[i+1])
+					t.Errorf("%d numbers: %v becomes %v", n, v, y[i+1])
 				}
 			}
 			if y[0] != 7 || y[n+1] != 8 {
-				t.Errorf("%d numbers: %v beside them", n, y)
+				t.Errorf("%d numbers: something beside them changed: %v", n, y)
 			}
 		}
 		if panics(func() { ToFloat64(make([]float64, 2), make([]float32, 3)) }) == nil {
@@ -81,6 +84,7 @@ func TestToFloat64(t *testing.T) {
 	})
 }
 
+// TestInners compares the five inner products with plain sums.
 func TestInners(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for n := range 130 {

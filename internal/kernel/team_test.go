@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestTeam: every part of every call is done exactly once, by the time the call returns, whether members are awake or asleep.
+// TestTeam: every part of a call has been done exactly once when the call returns, whether members were awake
+// or asleep.
 func TestTeam(t *testing.T) {
 	for _, members := range []int{0, 1, 2, 3, 8} {
 		team := NewTeam(members)
@@ -40,19 +41,20 @@ func TestTeam(t *testing.T) {
 		done := false
 		team.Do(1, func(int) { done = true })
 		if !done {
-			t.Error("a closed team does nothing")
+			t.Error("a closed team does not do a part")
 		}
 	}
 }
 
-// TestTeamUneven: every part of a call is in one run of it, none longer than it may be, whatever their work, with other calls between.
+// TestTeamUneven: every part of a call is in exactly one run of parts, and no run is longer than allowed.
+// This holds whatever the parts' work, and with other calls in between.
 func TestTeamUneven(t *testing.T) {
 	for _, members := range []int{1, 2, 3, 8} {
 		team := NewTeam(members)
 		rng := rand.New(rand.NewPCG(uint64(members), 1))
 		for call := range 2000 {
 			parts, most := rng.IntN(40), 1+rng.IntN(20)
-			before := make([]int64, parts+1) // from anything on; some parts are no work
+			before := make([]int64, parts+1) // begins with any number; some parts have no work
 			before[0] = rng.Int64N(100)
 			for p := range parts {
 				before[p+1] = before[p] + rng.Int64N(3)*rng.Int64N(100)
@@ -60,7 +62,7 @@ func TestTeamUneven(t *testing.T) {
 			count := make([]int, parts)
 			team.DoUneven(parts, most, func(p int) int64 { return before[p] }, func(from, to int) {
 				if to-from < 1 || to-from > most {
-					panic("a run of so many parts")
+					panic("a run of too few or too many parts")
 				}
 				for p := from; p < to; p++ {
 					count[p]++ // a race if a part is done twice
@@ -74,7 +76,7 @@ func TestTeamUneven(t *testing.T) {
 			if call%3 == 0 {
 				var total atomic.Int64
 				if team.Do(parts, func(p int) { total.Add(1) }); total.Load() != int64(parts) {
-					t.Fatalf("%d members, call %d: %d parts of %d", members, call, total.Load(), parts)
+					t.Fatalf("%d members, call %d: %d parts done of %d", members, call, total.Load(), parts)
 				}
 			}
 		}
@@ -87,7 +89,7 @@ func TestTeamUneven(t *testing.T) {
 	}
 }
 
-// TestNearest: shares end where the work before is nearest to what it should be.
+// TestNearest: shares end where the work of the parts before is nearest to what it should be.
 func TestNearest(t *testing.T) {
 	before := []int64{10, 10, 14, 20, 21, 50}
 	for work, want := range map[int64]int{0: 0, 10: 0, 11: 1, 12: 2, 13: 2, 16: 2, 17: 3, 18: 3, 20: 3, 21: 4, 35: 4, 36: 5, 50: 5, 99: 5} {
@@ -96,11 +98,12 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	if got := nearest(2, 40, func(p int) int64 { return before[p] }); got != 2 {
-		t.Errorf("part %d, beyond those of the shares before", got)
+		t.Errorf("part %d, want 2, the last one allowed", got)
 	}
 }
 
-// TestTeamUse: calls are dealt out to as many members as are to be used; the caller alone does all parts in their order.
+// TestTeamUse: the parts of a call are dealt out to as many members as Use says. If that is only the caller,
+// it does all parts in order.
 func TestTeamUse(t *testing.T) {
 	team := NewTeam(3)
 	defer team.Close()
@@ -114,7 +117,7 @@ func TestTeamUse(t *testing.T) {
 			}
 		}
 		if len(order) != 50 || team.Members() != 1 {
-			t.Fatalf("%d parts of 50 by %d members", len(order), team.Members())
+			t.Fatalf("%d parts of 50 done by %d members", len(order), team.Members())
 		}
 		for _, members := range []int{2, 3, 9} {
 			team.Use(members)
@@ -122,11 +125,12 @@ func TestTeamUse(t *testing.T) {
 			team.Do(50, func(int) { count.Add(1) })
 			team.DoUneven(40, 3, func(p int) int64 { return int64(p) }, func(from, to int) { count.Add(int64(to - from)) })
 			if count.Load() != 90 || team.Members() != min(members, 3) {
-				t.Fatalf("%d parts of 90 by %d members", count.Load(), team.Members())
+				t.Fatalf("%d parts of 90 done by %d members", count.Load(), team.Members())
 			}
 		}
 	}
-	// The others, be they awake, do not help, and sleep while a call goes on: here until they have been seen to.
+	// The other members do not help, even if awake, and fall asleep while a call goes on. The calls here last
+	// until that has been seen.
 	for range 5 {
 		team.Use(2)
 		team.wake(&team.rest[1])
@@ -134,8 +138,8 @@ func TestTeamUse(t *testing.T) {
 		asleep, seen := false, make(chan struct{})
 		team.Do(40, func(p int) {
 			switch p {
-			case 0: // of the caller
-				looks := 0 // on end that saw it asleep: who is about to sleep may seem so for a moment
+			case 0: // a part of the caller
+				looks := 0 // in a row that saw it asleep: a member about to sleep may look asleep for a moment
 				for began := time.Now(); looks < 50 && time.Since(began) < 10*time.Second; time.Sleep(100 * time.Microsecond) {
 					if looks++; !team.rest[1].asleep.Load() {
 						looks = 0
@@ -143,7 +147,7 @@ func TestTeamUse(t *testing.T) {
 				}
 				asleep = looks == 50
 				close(seen)
-			case 20: // of the other
+			case 20: // a part of the second member
 				<-seen
 			}
 		})
@@ -151,7 +155,7 @@ func TestTeamUse(t *testing.T) {
 			t.Fatalf("the third member of two did %d parts, asleep %t", did, asleep)
 		}
 	}
-	// What is given away at first is for those to be used.
+	// Shares are given out only to the members that are to be used.
 	team.Use(2)
 	for k := range team.shares {
 		team.shares[k].word.Store(0)
@@ -163,7 +167,8 @@ func TestTeamUse(t *testing.T) {
 	}
 }
 
-// TestTeamShares: a part that waits for another to run at the same time is not left waiting, nor where the other member is asleep.
+// TestTeamShares: a part that waits for another to run at the same time does not wait in vain, not even if
+// the other member was asleep.
 func TestTeamShares(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor")
@@ -189,12 +194,13 @@ func TestTeamShares(t *testing.T) {
 			}
 		})
 		if alone.Load() > 0 {
-			t.Fatalf("call %d: nobody has come", call)
+			t.Fatalf("call %d: a part waited in vain for the other", call)
 		}
 	}
 }
 
-// TestTeamHelps: the caller and the other member each do a part of one who is held up by another part.
+// TestTeamHelps: if a part holds up a member, be it the caller or the other one, its next part is done by the
+// other of the two.
 func TestTeamHelps(t *testing.T) {
 	team := NewTeam(2)
 	defer team.Close()
@@ -207,7 +213,7 @@ func TestTeamHelps(t *testing.T) {
 			case held:
 				for start := time.Now(); !next.Load(); runtime.Gosched() {
 					if time.Since(start) > 10*time.Second {
-						t.Errorf("part %d is left to the one at part %d", held+1, held)
+						t.Errorf("part %d is left to the member that is held up by part %d", held+1, held)
 						return
 					}
 				}
@@ -216,8 +222,8 @@ func TestTeamHelps(t *testing.T) {
 	}
 }
 
-// TestTeamSleep: a member about to sleep does not, when a part or the end has come in the meantime; otherwise it sleeps until it
-// is woken.
+// TestTeamSleep: a member about to sleep does not if a part, or the end of the team, has come in the
+// meantime. Otherwise it sleeps until it is woken.
 func TestTeamSleep(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -254,11 +260,12 @@ func TestTeamSleep(t *testing.T) {
 			t.Fatalf("%s: it sleeps on", c.name)
 		}
 		if r.asleep.Load() {
-			t.Errorf("%s: awake, it counts as asleep", c.name)
+			t.Errorf("%s: it is awake but counts as asleep", c.name)
 		}
 	}
 }
 
+// TestTeamCloses: no goroutine of a closed team is left behind.
 func TestTeamCloses(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 50 {
@@ -267,16 +274,16 @@ func TestTeamCloses(t *testing.T) {
 		team.Close()
 	}
 	after := runtime.NumGoroutine()
-	for looks := 0; after > before && looks < 1000; looks++ { // one that has said it is done may not have gone yet
+	for looks := 0; after > before && looks < 1000; looks++ { // one that has reported its end may not be gone yet
 		time.Sleep(time.Millisecond)
 		after = runtime.NumGoroutine()
 	}
 	if after > before {
-		t.Errorf("%d goroutines, %d before", after, before)
+		t.Errorf("%d goroutines, %d before the first team", after, before)
 	}
 }
 
-// BenchmarkTeam is the cost of a call with two parts of nothing.
+// BenchmarkTeam measures the cost of a call with two parts that do nothing, for a team and for Blocks.
 func BenchmarkTeam(b *testing.B) {
 	team := NewTeam(2)
 	defer team.Close()

@@ -40,7 +40,7 @@ func TestPNGLines(t *testing.T) {
 	}
 }
 
-// TestTurned: a polygon of either orientation has a positive area afterwards, and the same corners.
+// TestTurned: turned gives a polygon of either orientation a positive area, and keeps its corners.
 func TestTurned(t *testing.T) {
 	for corners := 3; corners <= 5; corners++ {
 		for _, way := range []float64{1, -1} {

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// sampleCharts are charts of every kind.
+// sampleCharts returns charts of every kind.
 func sampleCharts() []*Chart {
 	twenty := sampleChart(20)
 	twenty.Name = "twenty"
@@ -27,6 +27,7 @@ func sampleCharts() []*Chart {
 		{Name: "huge", Series: []Series{{"huge", []float64{-1e300, 1e300}, []float64{1e-300, 1e300}}}}}
 }
 
+// written returns what write writes, which must not fail.
 func written(t *testing.T, what string, write func(io.Writer) error) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -58,8 +59,8 @@ func elements(t *testing.T, what string, text []byte) map[string]int {
 	}
 }
 
-// TestChartSVG: every chart is well-formed, has no NaN or Inf, and has a group for each curve with values.
-// TestPalette: every curve has a contrast of at least 3 to its paper, and text of at least 7, as WCAG 2 defines it.
+// TestPalette: on its paper every curve has a contrast of at least 3, text of at least 7 and muted text of at
+// least 4.5, as WCAG 2 defines contrast.
 func TestPalette(t *testing.T) {
 	luminance := func(c color.RGBA) float64 {
 		linear := func(b uint8) float64 {
@@ -81,12 +82,14 @@ func TestPalette(t *testing.T) {
 				least = 3
 			}
 			if contrast < least {
-				t.Errorf("%s on %s has a contrast of %.2f, want %v", hex, inks[inkPaper], contrast, least)
+				t.Errorf("%s on %s has a contrast of %.2f, want at least %v", hex, inks[inkPaper], contrast, least)
 			}
 		}
 	}
 }
 
+// TestChartSVG: every chart is well-formed, has no NaN, Inf or exponent among its coordinates, and has a
+// group for each curve with values.
 func TestChartSVG(t *testing.T) {
 	bad := regexp.MustCompile(`NaN|Inf|[0-9]e[0-9+-]`)
 	for _, c := range sampleCharts() {
@@ -109,7 +112,7 @@ func TestChartSVG(t *testing.T) {
 	}
 }
 
-// TestChartPNG: every chart is a PNG of the promised width with more than one color.
+// TestChartPNG: every chart is a PNG of the promised width with at least three colors.
 func TestChartPNG(t *testing.T) {
 	for _, c := range sampleCharts() {
 		img, err := png.Decode(bytes.NewReader(written(t, c.Name, c.WritePNG)))
@@ -117,7 +120,7 @@ func TestChartPNG(t *testing.T) {
 			t.Fatalf("%s: %v", c.Name, err)
 		}
 		if w := img.Bounds().Dx(); w != wholeWidth*pixelsAUnit {
-			t.Errorf("%s: %d pixels wide", c.Name, w)
+			t.Errorf("%s: %d pixels wide, not the promised width", c.Name, w)
 		}
 		colors := map[[3]uint32]bool{}
 		for y := range img.Bounds().Dy() {
@@ -127,7 +130,7 @@ func TestChartPNG(t *testing.T) {
 			}
 		}
 		if len(colors) < 3 {
-			t.Errorf("%s: %d colors", c.Name, len(colors))
+			t.Errorf("%s: %d colors, want at least 3", c.Name, len(colors))
 		}
 	}
 }
@@ -163,14 +166,15 @@ func TestChartCSV(t *testing.T) {
 	}
 }
 
-// TestContradictions: for a series with more x than y every writer returns an error and writes nothing.
+// TestContradictions: if a series has more x than y, every writer returns an error that names it, and writes
+// nothing.
 func TestContradictions(t *testing.T) {
 	c := &Chart{Name: "wrong", Series: []Series{{"one", []float64{1, 2}, []float64{1}}}}
 	page := &Page{Sections: []Section{{Charts: []*Chart{c}}}}
 	for what, write := range map[string]func(io.Writer) error{"SVG": c.WriteSVG, "PNG": c.WritePNG, "CSV": c.WriteCSV, "HTML": page.WriteHTML} {
 		var b bytes.Buffer
 		if err := write(&b); err == nil || !strings.Contains(err.Error(), `"one"`) || b.Len() > 0 {
-			t.Errorf("%s: %v, %d bytes", what, err, b.Len())
+			t.Errorf("%s: error %v, %d bytes written", what, err, b.Len())
 		}
 	}
 }
@@ -185,7 +189,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFullDisk: an error of the writer is returned.
+// TestFullDisk: if the underlying writer fails, every writer returns an error.
 func TestFullDisk(t *testing.T) {
 	c, table, g := sampleChart(3), sampleTable(), sampleGallery(4, 5, 5)
 	page := samplePage()
@@ -199,7 +203,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestTableText: columns line up, with numbers flush right, whatever the cells.
+// TestTableText: numbers are flush right, whatever the other cells of their column.
 func TestTableText(t *testing.T) {
 	table := &Table{Title: "T", Columns: []string{"set", "error"}, Rows: [][]string{{"a", "1.5"}, {"ñandú", "10.25"}, {"b"}, {"c", "–"}}, Notes: []string{"note"}}
 	text := string(written(t, "text", table.WriteText))
@@ -214,7 +218,8 @@ func TestTableText(t *testing.T) {
 	}
 }
 
-// TestTableCSV: cells read back as they are.
+// TestTableCSV: a heading with quotes and a cell with a comma read back as they are, and a line break in a
+// cell does not end the row.
 func TestTableCSV(t *testing.T) {
 	table := &Table{Columns: []string{"a", `b "quoted"`}, Rows: [][]string{{"x, y", "1"}, {"two\nlines", "2"}}}
 	lines, err := csv.NewReader(bytes.NewReader(written(t, "CSV", table.WriteCSV))).ReadAll()
@@ -255,11 +260,11 @@ func TestLooks(t *testing.T) {
 		}
 		page := &Page{Sections: []Section{{Charts: []*Chart{c}}}}
 		if html := string(written(t, "page", page.WriteHTML)); strings.Count(html, fmt.Sprintf(`class="ink%d"`, ink)) < 3 { // wide, narrow, sample
-			t.Errorf("looks %v: the page has it %d times", c.Looks, strings.Count(html, fmt.Sprintf(`class="ink%d"`, ink)))
+			t.Errorf("looks %v: the page has the curve's ink %d times, want at least 3", c.Looks, strings.Count(html, fmt.Sprintf(`class="ink%d"`, ink)))
 		}
 	}
 	if err := (&Chart{Series: []Series{line}, Looks: []int{1, 2}}).WriteSVG(io.Discard); err == nil {
-		t.Error("two looks of one series")
+		t.Error("two looks for one series are accepted")
 	}
 }
 
@@ -307,7 +312,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestGallery: pictures lie in rows of PerRow, with values from black to white.
+// TestGallery: a gallery is written as a PNG that decodes and as an SVG. A picture with too few values is an
+// error.
 func TestGallery(t *testing.T) {
 	g := &Gallery{Name: "g", W: 2, H: 1, PerRow: 2, Pictures: [][]float64{{0, 1}, {0.5, 0.5}, {1, 0}}}
 	if _, err := png.Decode(bytes.NewReader(written(t, "PNG", g.WritePNG))); err != nil {
@@ -318,7 +324,7 @@ func TestGallery(t *testing.T) {
 	}
 	g.Pictures[1] = []float64{1}
 	if err := g.WritePNG(io.Discard); err == nil {
-		t.Error("a picture of one pixel in place of two passes")
+		t.Error("a picture of one value in place of two is accepted")
 	}
 }
 

@@ -35,6 +35,7 @@ func sampleChart(curves int) *Chart {
 	return c
 }
 
+// sampleTable has numbers, marks and gaps in nine columns of results.
 func sampleTable() *Table {
 	t := &Table{Name: "table4", Title: "Relative error in percent after 60 s, one start", Columns: []string{"Data set", "n", "r"},
 		Notes: []string{"The least of each row is marked *; – means that the method refused the matrix.", "Two threads; see the records for the machine."}}
@@ -89,6 +90,7 @@ func oddChart(logX, logY bool) *Chart {
 	}}
 }
 
+// samplePage has sections with a table, with charts and with a gallery.
 func samplePage() *Page {
 	odd := oddChart(false, true)
 	return &Page{

@@ -25,7 +25,9 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestAVX2Registers: functions for AVX2 use the 16 vector registers that it has, and no mask. The assembler takes the others of AVX-512 in the same instructions, which run wherever that is.
+// TestAVX2Registers: functions for AVX2 use only the 16 vector registers that AVX2 has, and no mask register.
+// The assembler also accepts the further registers of AVX-512 in the same instructions, but those run only on
+// processors with AVX-512.
 func TestAVX2Registers(t *testing.T) {
 	files, err := generate()
 	if err != nil {
@@ -51,6 +53,6 @@ func TestAVX2Registers(t *testing.T) {
 		}
 	}
 	if functions == 0 || wide == 0 {
-		t.Errorf("%d functions for AVX2, and %d lines with registers of AVX-512", functions, wide)
+		t.Errorf("%d functions for AVX2, and %d lines with registers of AVX-512, want some of each", functions, wide)
 	}
 }
