@@ -658,7 +658,7 @@ func TestSymmetryTolerance(t *testing.T) {
 }
 
 // TestThin: a dense table becomes sparse if fewer than a tenth of its numbers, or of the entries of A if that
-// has fewer, are not 0, and if there is memory for both forms.
+// has fewer, are not 0, and if there is memory for both forms. A table of zeros alone stays dense.
 func TestThin(t *testing.T) {
 	table := func(rows, cols, nnz int) *matrix.Dense {
 		m := matrix.NewDense(rows, cols, nil)
