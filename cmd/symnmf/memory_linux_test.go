@@ -198,6 +198,6 @@ func TestLimitOfAddresses(t *testing.T) {
 		err = json.Unmarshal(text, &rec)
 	}
 	if err != nil || rec.Limits.Memory == nil || *rec.Limits.Memory > most/10*9 {
-		t.Errorf("error %v; limits %+v, want a memory limit below that of ulimit -v", err, rec.Limits)
+		t.Errorf("error %v; limits %+v, want a memory limit of at most 90 %% of that of ulimit -v", err, rec.Limits)
 	}
 }

@@ -59,7 +59,7 @@ func TestFormedMemory(t *testing.T) {
 		kept := sh
 		kept.stored--
 		if _, _, points := kept.operator(); !points {
-			t.Errorf("points in %s with one entry less: not kept", items)
+			t.Errorf("points in %s with one entry less: not kept, though A is larger", items)
 		}
 	}
 }

@@ -845,7 +845,7 @@ func TestScoreOfRounded(t *testing.T) {
 		return stdout.String()
 	}
 	if got := score(dense); !strings.Contains(got, "modularity  -0.1667") { // (1 − 3/2)/3
-		t.Errorf("score printed %q, want modularity -0.1667", got)
+		t.Errorf("score printed %s, want modularity -0.1667", got)
 	}
 }
 
