@@ -83,7 +83,7 @@ func TestAtomic(t *testing.T) {
 			t.Error(err)
 		}
 		if got, err := os.ReadFile(filepath.Join(dir, "new.txt")); err != nil || string(got) != "five" {
-			t.Errorf("written through a link to a new file: %q, %v, want five", got, err)
+			t.Errorf("written through a link to a new file: %q, %v, want \"five\"", got, err)
 		}
 	}
 	if err := Atomic(dir, write("", nil)); err == nil {
@@ -142,7 +142,7 @@ func TestAtomicPipe(t *testing.T) {
 	}
 	got := make([]byte, 4)
 	if _, err := io.ReadFull(pipe, got); err != nil || string(got) != "text" {
-		t.Errorf("%q came through the pipe, error %v, want text", got, err)
+		t.Errorf("%q came through the pipe, error %v, want \"text\"", got, err)
 	}
 	broken := errors.New("no more ink")
 	if err := Atomic(name, func(io.Writer) error { return broken }); !errors.Is(err, broken) {
@@ -251,7 +251,7 @@ func TestAtomicContext(t *testing.T) {
 	}
 	text, _ := os.ReadFile(name)
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 || string(text) != "before" {
-		t.Errorf("the directory holds %v, %v and the file %q, want one file with before", files, err, text)
+		t.Errorf("the directory holds %v, %v and the file %q, want one file with \"before\"", files, err, text)
 	}
 }
 
