@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// outcome writes out all that a read gives.
+// outcome returns everything that a read gives, as text to compare.
 func outcome(t *Table, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
@@ -25,8 +25,8 @@ func outcome(t *Table, err error) string {
 	return fmt.Sprintf("%s Eps %v warnings %q %s %s", dump(t), t.Eps, t.Warnings, t.Format, t.SHA256)
 }
 
-// checkBlocks reads the same bytes in blocks of some sizes by 1, 2 and 3 goroutines: whatever they are, the outcome must
-// be that of one goroutine with one block.
+// checkBlocks reads the same bytes in blocks of the given sizes by 1, 2 and 3 goroutines. The outcome must
+// always be that of one goroutine with one block.
 func checkBlocks(t testing.TB, opt Options, data []byte, sizes ...int) {
 	t.Helper()
 	open := func(size, threads int) (*Table, error) {
@@ -38,7 +38,7 @@ func checkBlocks(t testing.TB, opt Options, data []byte, sizes ...int) {
 		for threads := 1; threads <= 3; threads++ {
 			got, err := open(size, threads)
 			if errors.Is(wantErr, ErrTooLarge) && errors.Is(err, ErrTooLarge) {
-				continue // a line that is too long is refused with the size of its buffer
+				continue // the error for a line that is too long names the size of its buffer
 			}
 			if g, w := outcome(got, err), outcome(want, wantErr); g != w {
 				t.Fatalf("%s, blocks of %d bytes, %d goroutines: %.300q\ngot  %s\nwant %s", opt.Format, size, threads, data, g, w)
@@ -47,7 +47,7 @@ func checkBlocks(t testing.TB, opt Options, data []byte, sizes ...int) {
 	}
 }
 
-// smallBlocks are the sizes that cut a small file in many ways.
+// smallBlocks returns block sizes that cut a small file in many ways.
 func smallBlocks() []int {
 	sizes := []int{1, 2, 3, 5, 8, 13, 21, 34, 55}
 	if testing.Short() {
@@ -59,7 +59,8 @@ func smallBlocks() []int {
 	return sizes
 }
 
-// text returns a file of the format with many lines, some of them long, some wrong if asked for.
+// text returns a file of the format with many lines, some of them long, and some of them wrong if wrong is
+// true.
 func text(rng *rand.Rand, format string, lines int, wrong bool) string {
 	var b strings.Builder
 	node := func() string { return fmt.Sprint("n", rng.IntN(lines)) }
@@ -104,7 +105,8 @@ func text(rng *rand.Rand, format string, lines int, wrong bool) string {
 	return b.String()
 }
 
-// TestBlocks reads files of several hundred lines in blocks of every size, with errors in none or several of them.
+// TestBlocks reads random files of some 300 lines in small, medium and large blocks, with and without errors
+// in them and a memory limit. See checkBlocks for what must hold.
 func TestBlocks(t *testing.T) {
 	wrong := 0
 	var limit int64
@@ -117,19 +119,20 @@ func TestBlocks(t *testing.T) {
 			}
 			if _, err := read(strings.NewReader(data), "x", Options{Format: format, Threads: 1}, blockSize); err != nil {
 				if wrong++; seed%2 == 0 {
-					t.Fatalf("seed %d, %s: %v", seed, format, err)
+					t.Fatalf("seed %d, %s: a correct file was refused: %v", seed, format, err)
 				}
 			}
-			limit = 1<<20 - limit // a limit and none by turns
+			limit = 1<<20 - limit // alternately a limit and none
 			checkBlocks(t, Options{Format: format, MaxBytes: limit}, []byte(data), 1+rng.IntN(64), 64+rng.IntN(1000), len(data)-1, len(data), len(data)+1)
 		}
 	}
 	if wrong < 40 {
-		t.Errorf("only %d files were wrong", wrong)
+		t.Errorf("only %d files were refused, want at least 40", wrong)
 	}
 }
 
-// TestFirstError has something wrong in several blocks.
+// TestFirstError: of several errors in different blocks the first in the file is reported, with its line
+// number, for all block sizes and numbers of goroutines.
 func TestFirstError(t *testing.T) {
 	head := "%%MatrixMarket matrix coordinate real symmetric\n9 9 10\n"
 	for format, c := range map[string]struct{ text, want string }{
@@ -155,12 +158,12 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// TestLimitBeforeError has more than the limit allows before something wrong.
+// TestLimitBeforeError: if a file exceeds the memory limit before its first error, ErrTooLarge is reported.
 func TestLimitBeforeError(t *testing.T) {
 	const limit = 20000
 	for format, c := range map[string]struct{ head, line, want string }{
 		"mtx":   {"%%MatrixMarket matrix coordinate real general\n9 9 2000\n", "1 1 1\n", "the first 1025 entries"},
-		"csv":   {"", "1\n", "the first 1477 values"}, // old and new array together
+		"csv":   {"", "1\n", "the first 1477 values"}, // the old and the new array together
 		"edges": {"", "1 1 2\n", "the first 1025 entries"},
 	} {
 		for _, size := range []int{1, 2, 20, 200, blockSize} {
@@ -175,7 +178,7 @@ func TestLimitBeforeError(t *testing.T) {
 	}
 }
 
-// endless gives the same line for ever, in reads of odd sizes, and counts the bytes.
+// endless is a reader that repeats the same line forever, wherever its reads end, and counts the bytes.
 type endless struct {
 	line  string
 	given int
@@ -189,7 +192,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestErrorStopsReading has an error in the first block of a file without end: soon nothing reads any more.
+// TestErrorStopsReading: after an error in the first block of an endless file, reading soon stops and leaves
+// no goroutine behind.
 func TestErrorStopsReading(t *testing.T) {
 	for format, c := range map[string]struct{ head, line string }{
 		"mtx":   {"%%MatrixMarket matrix coordinate real general\n9 9 1000000000\nx\n", "1 1 1\n"},
@@ -205,15 +209,16 @@ func TestErrorStopsReading(t *testing.T) {
 			}
 			given := more.given
 			goleak.VerifyNone(t)
-			// What the blocks hold, l's buffer, and the two buffers of 64 KiB before it.
+			// What the blocks hold, the buffer for lines, and the two buffers of 64 KiB before it.
 			if most := (2*threads+2)<<10 + 2<<16; more.given != given || given > most {
-				t.Errorf("%s, %d goroutines: %d bytes were read, then %d, want at most %d", format, threads, given, more.given-given, most)
+				t.Errorf("%s, %d goroutines: %d bytes were read and %d after Read returned, want at most %d and 0", format, threads, given, more.given-given, most)
 			}
 		}
 	}
 }
 
-// TestParseBlocksOrder has blocks of one line; those of each three are parsed last to first, and all are merged in order.
+// TestParseBlocksOrder: blocks are merged in the order of the file even if they are parsed in another order.
+// Each block is one line here, and each group of three is parsed from last to first.
 func TestParseBlocksOrder(t *testing.T) {
 	const threads, size, count = 3, 16, 99
 	var data strings.Builder
@@ -248,7 +253,7 @@ func TestParseBlocksOrder(t *testing.T) {
 	}, func(l *lines, k *int, err error) error {
 		line, again := l.next()
 		if err != again || err == nil && (*k != merged || l.n != int64(merged)+1 || string(line) != fmt.Sprintf("%0*d", size-1, merged)) {
-			t.Errorf("block %d: %d, line %d %q, %v, %v", merged, *k, l.n, line, err, again)
+			t.Errorf("block %d: parsed as %d, merged as line %d %q, errors %v and %v", merged, *k, l.n, line, err, again)
 		}
 		if err == nil {
 			merged++
@@ -256,11 +261,12 @@ func TestParseBlocksOrder(t *testing.T) {
 		return nil
 	})
 	if err != nil || merged != count || l.n != count {
-		t.Errorf("%v, %d of %d merged, %d lines", err, merged, count, l.n)
+		t.Errorf("error %v, %d of %d blocks merged, %d lines", err, merged, count, l.n)
 	}
 }
 
-// TestParseBlocksMemory holds what is on its way to 2·threads+1 blocks, or one longer line.
+// TestParseBlocksMemory: between parse and merge there are never more than 2·threads+1 blocks in memory, nor
+// more than their bytes, except for one longer line.
 func TestParseBlocksMemory(t *testing.T) {
 	const threads, size = 3, 100
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -301,13 +307,15 @@ func TestParseBlocksMemory(t *testing.T) {
 		all.Write(l.buf[l.r:l.w])
 		return err
 	})
-	// A buffer counts as the whole number of blocks it holds, so nearly one block each may be missed.
+	// A buffer counts as the whole number of blocks that it holds, so up to a block of each may be missed.
 	if count := 2*threads + 1; err != nil || all.String() != data.String() || most > 2*count*size || mostBlocks > count {
-		t.Errorf("%v, %d bytes in %d blocks at once, want at most %d in %d; %d bytes of %d came", err, most, mostBlocks, 2*count*size, count, all.Len(), data.Len())
+		t.Errorf("error %v, %d bytes in %d blocks at once, want at most %d in %d; %d bytes of %d were merged", err, most, mostBlocks, 2*count*size, count, all.Len(), data.Len())
 	}
 }
 
-// TestReaders has readers that give a byte at a time, the end with the last bytes, or an error after them.
+// TestReaders reads plain and compressed files from readers that return one byte at a time, or io.EOF
+// together with the last bytes, or fail halfway. The outcome must be that of an ordinary reader, or the
+// reader's error.
 func TestReaders(t *testing.T) {
 	disk := errors.New("disk on fire")
 	for _, format := range []string{"mtx", "csv", "edges"} {

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// TestEntriesRoom: what has been set aside for entries is little more than they take, however many they are.
+// TestEntriesRoom: for any number of entries, the memory set aside is little more than they take.
 func TestEntriesRoom(t *testing.T) {
 	e := &entries{in: &input{}, pattern: true}
 	for k := range 2_000_000 {
 		if err := e.add(int32(k), int32(k), 1); err != nil {
 			t.Fatal(err)
 		}
-		if k&(k+1) != 0 { // for some
+		if k&(k+1) != 0 { // check only if k+1 is a power of 2
 			continue
 		}
 		room := 0
@@ -23,15 +23,16 @@ func TestEntriesRoom(t *testing.T) {
 			room += cap(part.row)
 		}
 		if most := max(2*(k+1), firstPart); room > most || room > k+1+max(shortPart, (k+1)/8) {
-			t.Errorf("room for %d entries is set aside for %d", room, k+1)
+			t.Errorf("memory for %d entries is set aside for %d", room, k+1)
 		}
 	}
 	if parts := len(e.parts); parts > 30 {
-		t.Errorf("%d parts", parts)
+		t.Errorf("%d parts, want at most 30", parts)
 	}
 }
 
-// TestEdgesLimit: what nodes take, what long names take, and what edges take in both directions count.
+// TestEdgesLimit: the memory limit of an edge list counts the nodes, long names, and edges in both
+// directions.
 func TestEdgesLimit(t *testing.T) {
 	const n, m = 300, 40000
 	var path, long, all, weighted, named strings.Builder
@@ -69,7 +70,8 @@ func TestEdgesLimit(t *testing.T) {
 	}
 }
 
-// TestHeld: what others hold counts, and so do the values that duplicates of ones bring about.
+// TestHeld: the memory limit counts Options.Held. It also counts the values that must be stored once an entry
+// of a pattern is repeated.
 func TestHeld(t *testing.T) {
 	const side = 300
 	const n = side * (side - 1) / 2
@@ -102,9 +104,9 @@ func TestHeld(t *testing.T) {
 	}
 	without := least(ones.Bytes(), 0)
 	if with := least(ones.Bytes(), 1<<20); with < without+1<<20-1000 || with > without+1<<20+1000 {
-		t.Errorf("%d bytes are needed, %d beside a mebibyte", without, with)
+		t.Errorf("%d bytes are needed, and %d if 1 MiB is held; want 1 MiB more", without, with)
 	}
 	if dup := least(again.Bytes(), 0); dup < 24*n {
-		t.Errorf("ones with a duplicate are read with %d bytes, and take %d", dup, 24*n)
+		t.Errorf("a pattern with a repeated entry is read under a limit of %d bytes, but needs %d", dup, 24*n)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"symnmf/matrix"
 )
 
+// TestCSV checks what CSV and TSV files are read as, above all which first row and column are names, and
+// which errors and warnings they give.
 func TestCSV(t *testing.T) {
 	runReadCases(t, "t.csv", []readCase{
 		{name: "numbers", text: "1,2.5,-3\n4,5e-1,.5\n", want: "dense 2×3 [1 2.5 -3] [4 0.5 0.5]"},
@@ -118,7 +120,8 @@ func TestCSV(t *testing.T) {
 	})
 }
 
-// TestWriteCSV fixes the bytes: names that could be taken for numbers, or are not plain, are quoted.
+// TestWriteCSV checks the exact bytes. Names are quoted if they could be taken for numbers or hold special
+// characters. Tables without numbers and unfit names are refused.
 func TestWriteCSV(t *testing.T) {
 	m := matrix.NewDense(2, 2, []float64{1, 0.1, 5e-324, -1e300})
 	for _, c := range []struct {
@@ -144,6 +147,6 @@ func TestWriteCSV(t *testing.T) {
 		}
 	}
 	if _, err := Read(strings.NewReader("\"a\nb\n"), "x.csv", Options{}); !errors.Is(err, ErrFormat) {
-		t.Errorf("error %v", err)
+		t.Errorf("reading a quote that never ends: error %v, want ErrFormat", err)
 	}
 }

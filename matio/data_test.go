@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestSharedData reads the data sets of the experiments, which are not part of a clone, and compares the sizes with the
-// tables of their README: name, m, n, nnz(X) for X and name, n, nnz(A) for A, where nnz counts what is not 0.
+// TestSharedData reads the data sets of the experiments, which are not part of a clone, and compares their
+// sizes with the tables of their README: name, m, n, nnz(X) for X and name, n, nnz(A) for A. Here nnz counts
+// the entries that are not 0.
 func TestSharedData(t *testing.T) {
 	const dir = "../../shared/data"
 	readme, err := os.Open(filepath.Join(dir, "README.md"))
@@ -44,7 +45,7 @@ func TestSharedData(t *testing.T) {
 			}
 		}
 		if err != nil {
-			continue // another of the tables
+			continue // a line of another table
 		}
 		seen[name] = true
 		got, err := Open(files[0], Options{})
@@ -67,7 +68,7 @@ func TestSharedData(t *testing.T) {
 			}
 		}
 		if [3]int{rows, cols, nnz} != want || got.Duplicates != 0 || got.Warnings != nil {
-			t.Errorf("%s: %d×%d with %d entries, want %v; warnings %q", files[0], rows, cols, nnz, want, got.Warnings)
+			t.Errorf("%s: %d×%d with %d nonzero entries, want %v; warnings %q", files[0], rows, cols, nnz, want, got.Warnings)
 		}
 		checked++
 	}

@@ -11,6 +11,7 @@ import (
 	"symnmf/matrix"
 )
 
+// TestEdges checks what edge lists are read as, and which errors and warnings they give.
 func TestEdges(t *testing.T) {
 	runReadCases(t, "g.edges", []readCase{
 		{name: "names", text: "# c\n% c\nb a\n  a\tc # behind\nb , c\n", want: `sparse 3×3 0,1 0,2 1,0 1,2 2,0 2,1 rows ["b" "a" "c"] symmetric`},
@@ -59,7 +60,8 @@ func TestEdges(t *testing.T) {
 	})
 }
 
-// TestEdgesReference compares with the rule of the package comment, written out over dense matrices of sums and counts.
+// TestEdgesReference compares random edge lists with the rule of the package comment, written out over dense
+// matrices of sums and counts.
 func TestEdgesReference(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -73,7 +75,7 @@ func TestEdgesReference(t *testing.T) {
 		for range lines {
 			u, v, w := rng.IntN(n), rng.IntN(n), float64(rng.IntN(3))
 			fmt.Fprintf(&text, "%d %d %v\n", 10*u, 10*v, w)
-			if u == v && w == 0 { // names u once more
+			if u == v && w == 0 { // this line only names u again
 				continue
 			}
 			said.Set(u, v, said.At(u, v)+w)
@@ -113,14 +115,14 @@ func TestEdgesReference(t *testing.T) {
 	}
 }
 
-// TestEdgesNames: a line that only names a node is neither an entry nor without meaning. An error after such lines is not taken for a header, and
-// any number of them is no shape without entries.
+// TestEdgesNames: a line that only names a node is no entry, but it counts as data. An error after such lines
+// is not taken for a header, and a graph of very many such nodes is not refused as a size without entries.
 func TestEdgesNames(t *testing.T) {
 	const name = "aa aa 0\n"
 	for _, lines := range []int{1, 2 * blockSize / len(name)} { // the line after them begins a block
 		_, err := Read(strings.NewReader(strings.Repeat(name, lines)+"aa b weight\n"), "g.edges", Options{})
 		if want := fmt.Sprintf(`matio: g.edges:%d: the weight: "weight" is not a number`, lines+1); err == nil || err.Error() != want {
-			t.Errorf("after a node's name: %v, want %s", err, want)
+			t.Errorf("after lines that name a node: error %v, want %s", err, want)
 		}
 	}
 	if testing.Short() {
@@ -143,7 +145,8 @@ func TestEdgesNames(t *testing.T) {
 	}
 }
 
-// TestWriteEdges fixes the bytes: few zero weights, and only where the order of the names needs them.
+// TestWriteEdges checks the exact bytes. Zero weights are written only where the order of the names needs
+// them. Names that an edge list cannot hold are refused.
 func TestWriteEdges(t *testing.T) {
 	sym := func(ids []string, edges ...[3]float64) *Table {
 		m := matrix.NewDense(len(ids), len(ids), nil)
@@ -178,6 +181,6 @@ func TestWriteEdges(t *testing.T) {
 		}
 	}
 	if err := Write(&bytes.Buffer{}, &Table{Dense: oneWay, RowIDs: []string{"a", "b"}, ColIDs: []string{"c", "d"}}, "edges"); err == nil {
-		t.Error("different names for rows and columns were written")
+		t.Error("a table with different names for rows and columns was written")
 	}
 }

@@ -35,7 +35,8 @@ func zstded(text string) []byte {
 	return w.EncodeAll([]byte(text), nil)
 }
 
-// TestCompression reads what is compressed whatever the name says, and knows a broken stream.
+// TestCompression: compressed input is recognized by its bytes, whatever its name. Streams that are cut off,
+// damaged, or hold gzip or bzip2 data again are refused.
 func TestCompression(t *testing.T) {
 	want := "sparse 2×2 0,0=1.5 1,0=2"
 	skippable := append([]byte{0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3}, zstded(smallMTX)...)
@@ -60,14 +61,14 @@ func TestCompression(t *testing.T) {
 		data := pack(strings.Replace(smallMTX, "\n", "\n% comment\n", 1))
 		for cut := 4; cut < len(data); cut++ {
 			if _, err := Read(bytes.NewReader(data[:cut]), "a.mtx", Options{}); !errors.Is(err, ErrFormat) {
-				t.Fatalf("%s cut to %d of %d bytes: error %v", name, cut, len(data), err)
+				t.Fatalf("%s cut to %d of %d bytes: error %v, want ErrFormat", name, cut, len(data), err)
 			}
 		}
 		damaged := bytes.Clone(data)
 		damaged[len(damaged)-2] ^= 1 // in gzip's length, in zstd's checksum
 		_, err := Read(bytes.NewReader(damaged), "a.mtx", Options{})
 		if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "corrupt "+name) {
-			t.Errorf("damaged %s: error %v", name, err)
+			t.Errorf("damaged %s: error %v, want ErrFormat that says corrupt", name, err)
 		}
 	}
 	for name, c := range map[string]struct{ text, what string }{
@@ -79,14 +80,15 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// TestReadFailure tells a failing disk from a bad file.
+// TestReadFailure: an error of the reader is returned as such and not as a bad file, unless the bytes before
+// it are already refused. A missing file gives os.ErrNotExist.
 func TestReadFailure(t *testing.T) {
 	disk := errors.New("disk on fire")
 	for _, f := range formats {
 		for _, head := range []string{"", "1", smallMTX[:50], string(gzipped(smallMTX)[:20]), string(zstded(smallMTX)[:20])} {
 			_, err := Read(io.MultiReader(strings.NewReader(head), failing{disk}), "-", Options{Format: f.Name})
 			if !errors.Is(err, disk) && !errors.Is(err, ErrFormat) {
-				t.Errorf("%s after %q: error %v", f.Name, head, err)
+				t.Errorf("%s after %q: error %v, want the disk's or ErrFormat", f.Name, head, err)
 			}
 			if head == "" && (!errors.Is(err, disk) || errors.Is(err, ErrFormat)) {
 				t.Errorf("%s: error %v, want the disk's", f.Name, err)
@@ -94,15 +96,17 @@ func TestReadFailure(t *testing.T) {
 		}
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none.mtx"), Options{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing file: error %v", err)
+		t.Errorf("missing file: error %v, want os.ErrNotExist", err)
 	}
 }
 
+// failing is a reader that returns err at once.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// TestTextEncodings holds for every format of text.
+// TestTextEncodings: each text format accepts a byte-order mark, CRLF, a missing last newline and blank
+// lines. UTF-16 and binary files are refused by name.
 func TestTextEncodings(t *testing.T) {
 	for format, text := range map[string]string{"mtx": smallMTX, "csv": "a,b\n1,2\n", "tsv": "1\t2\n", "edges": "a b 2\n"} {
 		plain, err := Read(strings.NewReader(text), "-", Options{Format: format})
@@ -128,21 +132,22 @@ func TestTextEncodings(t *testing.T) {
 		}
 		for _, utf16 := range []string{"\xff\xfe" + little.String(), "\xfe\xff" + big.String(), little.String(), big.String()} {
 			if _, err := Read(strings.NewReader(utf16), "-", Options{Format: format}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "UTF-16") {
-				t.Errorf("%s in UTF-16: error %v", format, err)
+				t.Errorf("%s in UTF-16: error %v, want ErrFormat that says UTF-16", format, err)
 			}
 		}
 		for _, binary := range []string{npyMagic + "\x01\x00", "PK\x03\x04...", "\x89HDF\r\n\x1a\n"} {
 			if _, err := Read(strings.NewReader(binary), "x", Options{Format: format}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "looks like") {
-				t.Errorf("%s for %q: error %v", format, binary, err)
+				t.Errorf("%s for %q: error %v, want ErrFormat that says what it looks like", format, binary, err)
 			}
 		}
 	}
 	if _, err := Read(strings.NewReader(smallMTX), "a.txt", Options{}); err == nil || !strings.Contains(err.Error(), "looks like a Matrix Market file (mtx)") {
-		t.Errorf("Matrix Market as edges: error %v", err)
+		t.Errorf("Matrix Market as edges: error %v, want one that says what it looks like", err)
 	}
 }
 
-// TestLines has lines about the size of the buffer, and longer ones.
+// TestLines: lines are returned whole, without their line ends and with the right numbers, if they are about
+// as long as the buffer or longer.
 func TestLines(t *testing.T) {
 	for _, length := range []int{0, 1, 1<<16 - 2, 1<<16 - 1, 1 << 16, 1<<16 + 1, 200000} {
 		long := strings.Repeat("x", length)
@@ -165,6 +170,9 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestMaxBytes: every format refuses a file that needs more memory than MaxBytes, however it arrives, and
+// reads it under a larger limit. Archives and matrices that must be transposed count with what they need
+// besides.
 func TestMaxBytes(t *testing.T) {
 	var mtx, csv, edges, array strings.Builder
 	mtx.WriteString("%%MatrixMarket matrix coordinate real general\n300 300 9000\n")
@@ -201,14 +209,16 @@ func TestMaxBytes(t *testing.T) {
 			t.Errorf("%s under 4 MiB: %v", c.name, err)
 		}
 	}
-	// An archive is in memory beside its matrix: 72 kB each here, and the last growth has the matrix twice.
+	// An archive is in memory besides its matrix, 72 kB each here, and the last growth needs the matrix
+	// twice.
 	stored := zipOf(zip.Store, "arr_0.npy", npy.String())
 	for limit, want := range map[int64]error{150_000: ErrTooLarge, 230_000: nil} {
 		if _, err := Read(strings.NewReader(stored), "a.npz", Options{MaxBytes: limit}); !errors.Is(err, want) {
 			t.Errorf("archive under %d bytes: error %v, want %v", limit, err, want)
 		}
 	}
-	// Columns one after the other are turned, and the matrix is there twice meanwhile: of 100×100 numbers 160,000 bytes, else half of that.
+	// A matrix stored by columns is transposed and needs twice its memory meanwhile: 160,000 bytes for
+	// 100×100 numbers, where a matrix stored by rows needs half of that.
 	for order, want := range map[string]error{"False": nil, "True": ErrTooLarge} {
 		text := strings.Replace(string(npyHeader("<f8", "(100, 100)")), "'fortran_order': False", "'fortran_order': "+order, 1)
 		if len(order) < len("False") {
@@ -234,7 +244,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestLies has small files that declare large sizes: an error without much memory, however the file arrives.
+// TestLies: a small file that declares a large size is refused without much memory being allocated, however
+// the file arrives.
 func TestLies(t *testing.T) {
 	type lie struct{ format, text string }
 	mtx := func(kind, sizes, rest string) lie {
@@ -275,17 +286,18 @@ func TestLies(t *testing.T) {
 				var err error
 				bytes := allocated(func() { _, err = Read(r, "-", Options{Format: c.format, MaxBytes: limit}) })
 				if !errors.Is(err, ErrFormat) {
-					t.Errorf("%d, %s, limit %d: error %v, want ErrFormat", k, name, limit, err)
+					t.Errorf("file %d, %s, limit %d: error %v, want ErrFormat", k, name, limit, err)
 				}
 				if bytes > 4<<20 {
-					t.Errorf("%d, %s, limit %d: %d bytes were allocated for %d", k, name, limit, bytes, len(c.text))
+					t.Errorf("file %d, %s, limit %d: %d bytes were allocated for a file of %d bytes", k, name, limit, bytes, len(c.text))
 				}
 			}
 		}
 	}
 }
 
-// TestGrow appends one by one under a limit: few copies, and a good part of the limit used before it is refused.
+// TestGrow: a slice that grows one value at a time under a limit is copied a few times only, and at least
+// half of the limit is used before more is refused.
 func TestGrow(t *testing.T) {
 	const limit = 1 << 20
 	in := &input{name: "x", limit: limit, atMost: -1}
@@ -303,13 +315,14 @@ func TestGrow(t *testing.T) {
 		s = append(s, 0)
 		most = len(s)
 	}
-	// 1024·2^7 values are the limit; old and new together fit until old alone is half of it.
+	// The limit is 1024·2⁷ values. The old and the new slice together fit until the old one alone is half of
+	// it.
 	if !errors.Is(err, ErrTooLarge) || copies > 8 || most < limit/8/2 {
-		t.Errorf("%d copies, %d values, error %v", copies, most, err)
+		t.Errorf("%d copies, %d values, error %v, want at most 8, at least half the limit, and ErrTooLarge", copies, most, err)
 	}
 }
 
-// TestBomb has small compressed files that grow: reading stops at the limit.
+// TestBomb: reading a small compressed file that expands to a large one stops at the memory limit.
 func TestBomb(t *testing.T) {
 	const size, limit = 32 << 20, 1 << 20
 	for bomb, c := range map[string]struct{ format, head, repeat string }{
@@ -328,34 +341,36 @@ func TestBomb(t *testing.T) {
 			head = npzOf(map[string]string{"x": string(npyHeader("|u1", "(4096, 8192)")) + strings.Repeat("\x01", size)})
 		}
 		for name, pack := range map[string]func(string) []byte{"gzip": gzipped, "zstd": zstded} {
-			data := append(pack(head), bytes.Repeat(pack(chunk), size>>20)...) // many members, so that making them costs little
+			data := append(pack(head), bytes.Repeat(pack(chunk), size>>20)...) // many members, which are cheap to make
 			var err error
 			used := allocated(func() { _, err = Read(bytes.NewReader(data), "-", Options{Format: c.format, MaxBytes: limit}) })
 			if !errors.Is(err, ErrTooLarge) {
 				t.Errorf("%s, %s: error %v, want ErrTooLarge", bomb, name, err)
 			}
-			// Each copy of what grows is at most the limit, and they double; zstd has a window of 8 MiB, twice.
+			// What grows doubles from copy to copy, and each copy is at most the limit. zstd has a window of
+			// 8 MiB, twice.
 			if used > 20<<20 {
-				t.Errorf("%s, %s: %d bytes were allocated for %d", bomb, name, used, len(data))
+				t.Errorf("%s, %s: %d bytes were allocated for a file of %d bytes", bomb, name, used, len(data))
 			}
 		}
 	}
 }
 
-// hoarder is a Reader whose Len is not what is left of it.
+// hoarder is a Reader whose Len method does not return the number of unread bytes.
 type hoarder struct{ io.Reader }
 
 func (hoarder) Len() int { return 0 }
 
-// TestLenOfOthers: Len of a Reader of the user's says nothing of how long a file is.
+// TestLenOfOthers: Read does not trust the Len method of a reader that is not of the standard library.
 func TestLenOfOthers(t *testing.T) {
 	text := "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n"
 	if got, err := Read(hoarder{strings.NewReader(text)}, "a.mtx", Options{}); err != nil || got.Dense.At(1, 0) != 2 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("read %v, error %v, want the whole file", got, err)
 	}
 }
 
-// TestWideLine: a line of very many fields is refused before they are told apart, or kept, and read where there is room.
+// TestWideLine: a line of very many fields that would exceed the limit is refused before memory for its
+// fields is taken, and it is read if the limit allows. A quoted name full of separators is one field.
 func TestWideLine(t *testing.T) {
 	wide := strings.Repeat("1,", 200_000) + "1\n"
 	for _, c := range []struct {
@@ -370,11 +385,12 @@ func TestWideLine(t *testing.T) {
 		var err error
 		used := allocated(func() { _, err = Read(strings.NewReader(c.text), "-", Options{Format: "csv", MaxBytes: c.limit}) })
 		if !errors.Is(err, c.want) || int64(used) > c.limit+4<<20 {
-			t.Errorf("%.10s…, limit %d: error %v, want %v, %d bytes", c.text, c.limit, err, c.want, used)
+			t.Errorf("%.10s…, limit %d: error %v, want %v; %d bytes were allocated", c.text, c.limit, err, c.want, used)
 		}
 	}
 }
 
+// panicking is a reader that panics after left reads.
 type panicking struct{ left int }
 
 func (r *panicking) Read(p []byte) (int, error) {
@@ -384,7 +400,7 @@ func (r *panicking) Read(p []byte) (int, error) {
 	return copy(p, "1,2\n"), nil
 }
 
-// TestPanickingReader: a panic of the caller's reader, which other goroutines read, is an error.
+// TestPanickingReader: a panic of the caller's reader becomes an error, also in the goroutines that read it.
 func TestPanickingReader(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		for _, left := range []int{0, 1, 100000} {

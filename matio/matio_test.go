@@ -12,8 +12,8 @@ import (
 	"symnmf/matrix"
 )
 
-// dump writes out what a table holds, for tests to compare: a dense matrix by its rows, a sparse one by its entries,
-// with '1' for entries of a pattern.
+// dump returns what a table holds as text, for tests to compare. A dense matrix is written by its rows and a
+// sparse one by its entries, as i,j=value or as i,j if it is a pattern.
 func dump(t *Table) string {
 	var b strings.Builder
 	rows, cols := t.Dims()
@@ -53,7 +53,7 @@ func dump(t *Table) string {
 	return b.String()
 }
 
-// readCase is a file and what must come of it: the dump of the table, or parts of the error.
+// readCase is the text of a file and what reading it must give: the dump of the table, or parts of the error.
 type readCase struct {
 	name, text string
 	want       string   // dump, when there is no error
@@ -61,6 +61,7 @@ type readCase struct {
 	warn       string   // part of the one warning; "" = no warning
 }
 
+// runReadCases reads each case as a file of the given name, also in blocks of many sizes (see checkBlocks).
 func runReadCases(t *testing.T, file string, cases []readCase) {
 	t.Helper()
 	for _, c := range cases {
@@ -99,6 +100,8 @@ func runReadCases(t *testing.T, file string, cases []readCase) {
 	}
 }
 
+// TestFormatFor: the format follows from the extension or is given by name. If neither is known, the error
+// lists the formats.
 func TestFormatFor(t *testing.T) {
 	for name, want := range map[string]string{
 		"A.mtx": "mtx", "a/b.MTX.gz": "mtx", "x.npy.zst": "npy", "x.npz": "npz", "t.csv": "csv", "t.tsv.GZ": "tsv",
@@ -122,19 +125,20 @@ func TestFormatFor(t *testing.T) {
 	}
 	for _, c := range []struct{ name, format string }{{"a.mat", ""}, {"a", ""}, {"-", ""}, {"a.mtx", "mat"}, {"a.gz", ""}, {"x", "h5ad"}} {
 		if _, err := FormatFor(c.name, c.format); !errors.Is(err, ErrUnknownFormat) {
-			t.Errorf("%v: %v", c, err)
+			t.Errorf("%v: error %v, want ErrUnknownFormat", c, err)
 		}
 		_, err := Read(strings.NewReader(""), c.name, Options{Format: c.format})
 		if !errors.Is(err, ErrUnknownFormat) || errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "mtx, npy, npz, csv, tsv, edges") {
 			t.Errorf("%v: error %v, want ErrUnknownFormat that lists the formats", c, err)
 		}
 		if err := Create(filepath.Join(t.TempDir(), c.name), &Table{Dense: matrix.NewDense(1, 1, nil)}, Options{Format: c.format}); !errors.Is(err, ErrUnknownFormat) {
-			t.Errorf("Create %v: error %v", c, err)
+			t.Errorf("Create %v: error %v, want ErrUnknownFormat", c, err)
 		}
 	}
 }
 
-// differ says how two tables differ in shape, entries (a stored 0 being none, all NaN equal) or names, or "".
+// differ returns how two tables differ in shape, entries or, if names is true, names. It returns "" if they
+// do not. All NaN are equal, and if one of the tables is sparse so are 0, −0 and an entry that is not stored.
 func differ(want, got *Table, names bool) string {
 	rows, cols := want.Dims()
 	if r, c := got.Dims(); r != rows || c != cols {

@@ -13,6 +13,7 @@ import (
 	"symnmf/matrix"
 )
 
+// TestMTX checks what Matrix Market files are read as, and which errors and warnings they give.
 func TestMTX(t *testing.T) {
 	mtx := func(kind, rest string) string { return "%%MatrixMarket matrix " + kind + "\n" + rest }
 	runReadCases(t, "A.mtx", []readCase{
@@ -75,7 +76,8 @@ func TestMTX(t *testing.T) {
 	})
 }
 
-// TestCoordinatesReference compares with the definition: a map from place to the sum in the order of the file.
+// TestCoordinatesReference compares random files of entries with the definition: each place holds the sum of
+// its values in the order of the file.
 func TestCoordinatesReference(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -122,7 +124,8 @@ func TestCoordinatesReference(t *testing.T) {
 	}
 }
 
-// TestParseFloat compares with strconv, which is correctly rounded, on numbers around the limits of the fast path.
+// TestParseFloat compares parseFloat with strconv, which rounds correctly, on random numbers and on numbers
+// around the limits of the fast path. It also checks which texts are refused and what too large numbers give.
 func TestParseFloat(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	texts := []string{"0", "-0", "+1", "1.", ".5", "-.5e1", "9007199254740991", "9007199254740992", "9007199254740993", "9007199254740993e-1",
@@ -164,7 +167,7 @@ func TestParseFloat(t *testing.T) {
 	}
 }
 
-// TestWriteMTX fixes the bytes.
+// TestWriteMTX checks the exact bytes. Tables that are falsely called symmetric are refused.
 func TestWriteMTX(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 0.1\n3 1 5e-324\n3 2 -1e300\n", "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 0.1\n3 1 5e-324\n3 2 -1e+300\n"},
@@ -191,8 +194,8 @@ func TestWriteMTX(t *testing.T) {
 	}
 }
 
-// TestMemoryPerEntry holds reading to what it promises, in all that it ever allocates: 16 bytes an entry collected and 12
-// stored, beside pointers and blocks.
+// TestMemoryPerEntry: all that reading allocates is within what is promised: 16 bytes for each entry
+// collected and 12 for each stored, besides pointers and blocks.
 func TestMemoryPerEntry(t *testing.T) {
 	const n, count = 1000, 1_000_000
 	var b bytes.Buffer
@@ -203,9 +206,10 @@ func TestMemoryPerEntry(t *testing.T) {
 	}
 	data := slices.Clip(b.Bytes())
 	for threads := 1; threads <= 2; threads++ {
-		// A block has its text and, a line being 9 bytes or more, at most 16/9 of it in entries; an array that grows by
-		// quarters is less than 1.25 times too long, and 5 times that is what was allocated on the way. The last part is
-		// not full, sorting takes 16 bytes for each entry of the longest row, of about n, and there are buffers.
+		// A block has its text and at most 16/9 of that in entries, since a line has 9 bytes or more. An
+		// array that grows by quarters is less than 1.25 times too long, and 5 times that was allocated on
+		// the way. The last part is not full. Sorting takes 16 bytes for each entry of the longest row, which
+		// has about n. Then there are buffers.
 		blocks := (2*threads + 1) * blockSize * (9 + 16*7) / 9
 		limit := uint64(28*count + 8*n + blocks + 16*shortPart + threads*16*5*2*n + 1<<18)
 		var err error

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNodes compares with one map of texts, for ids near zero and far from it, dense and sparse, in any order.
+// TestNodes compares nodes with one map of texts, for ids near zero and far from it, dense and sparse, in
+// random order, with and without names.
 func TestNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -53,14 +54,14 @@ func TestNodes(t *testing.T) {
 		}
 		ids, place := ns.order()
 		if len(ids) != len(want) || (place != nil) != allNumbers {
-			t.Fatalf("%d ids of %d, places %v", len(ids), len(want), place != nil)
+			t.Fatalf("%d ids, want %d; places given: %v, want them exactly if all ids are integers", len(ids), len(want), place != nil)
 		}
 		for text, i := range want {
 			if place != nil {
 				i = place[i]
 			}
 			if ids[i] != text {
-				t.Fatalf("%s is called %s", text, ids[i])
+				t.Fatalf("the node with id %s has id %s in order", text, ids[i])
 			}
 		}
 		if place != nil && !slices.IsSortedFunc(ids, func(a, b string) int {
@@ -73,24 +74,25 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// TestNodesReach: ids that come before there are nodes enough are found without the map once there are.
+// TestNodesReach: integer ids that are at first too large for the number of nodes are kept in a map, and move
+// to the array low once there are enough nodes.
 func TestNodesReach(t *testing.T) {
 	ns := newNodes()
-	for id := 9999; id >= 0; id-- { // at first far above four times the nodes there are
+	for id := 9999; id >= 0; id-- { // at first far above four times the number of nodes
 		if i, why := ns.number([]byte(strconv.Itoa(id))); int(i) != 9999-id || why != "" {
 			t.Fatalf("number(%d) = %d %s", id, i, why)
 		}
 	}
 	if in := len(ns.byNumber); in == 0 || in > 2500 {
-		t.Errorf("%d of 10000 ids are left in the map, want some", in)
+		t.Errorf("%d of 10000 ids are left in the map, want from 1 to 2500", in)
 	}
 	for id := 10000; id <= 20000; id++ {
 		ns.number([]byte(strconv.Itoa(id)))
 	}
 	if len(ns.byNumber) != 0 {
-		t.Errorf("%d ids are in the map in the end", len(ns.byNumber))
+		t.Errorf("%d ids are in the map in the end, want 0", len(ns.byNumber))
 	}
-	if len(ns.low) < 24000 { // after growing twice since
-		t.Errorf("low has %d places: it does not grow ahead", len(ns.low))
+	if len(ns.low) < 24000 { // it has grown twice since
+		t.Errorf("low has %d places, want at least 24000, since it should grow ahead", len(ns.low))
 	}
 }

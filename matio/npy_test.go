@@ -20,7 +20,7 @@ import (
 	"symnmf/matrix"
 )
 
-// TestNPYGolden reads what NumPy wrote in every type, byte order and layout; see testdata/README.md.
+// TestNPYGolden reads files that NumPy wrote in every type, byte order and layout; see testdata/README.md.
 func TestNPYGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/npy/*-*-[CF].npy")
 	if err != nil || len(files) != 42 {
@@ -58,6 +58,8 @@ func TestNPYGolden(t *testing.T) {
 	}
 }
 
+// TestNPYSpecial reads infinities, NaN, −0, subnormal and extreme numbers, and files of versions 2 and 3 of
+// the format, all written by NumPy.
 func TestNPYSpecial(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for file, want := range map[string][]float64{
@@ -76,6 +78,8 @@ func TestNPYSpecial(t *testing.T) {
 	}
 }
 
+// TestNPYWrong: malformed headers, unsupported types and files that are too short or too long are refused,
+// with the byte at fault. A few unusual files are accepted.
 func TestNPYWrong(t *testing.T) {
 	good := string(npyHeader("<f8", "(1, 2)")) + strings.Repeat("\x00", 16)
 	header := func(text string) string {
@@ -115,7 +119,7 @@ func TestNPYWrong(t *testing.T) {
 	}
 }
 
-// TestWriteNPY fixes the bytes, as NumPy 1.24 writes them.
+// TestWriteNPY checks the exact bytes, which are those that NumPy 1.24 writes.
 func TestWriteNPY(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteNPY(&b, matrix.NewDense(1, 2, []float64{1, -2})); err != nil {
@@ -128,7 +132,7 @@ func TestWriteNPY(t *testing.T) {
 	}
 }
 
-// TestNPZGolden reads what SciPy and NumPy wrote.
+// TestNPZGolden reads archives that SciPy and NumPy wrote; see testdata/README.md.
 func TestNPZGolden(t *testing.T) {
 	sparse := "sparse 4×6 0,0=1 0,3=2 1,1=3.5 3,0=4 3,5=-5"
 	dense := "dense 4×6 [1 0 0 2 0 0] [0 3.5 0 0 0 0] [0 0 0 0 0 0] [4 0 0 0 0 -5]"
@@ -161,7 +165,7 @@ func TestNPZGolden(t *testing.T) {
 	}
 }
 
-// zipOf makes an archive of files, each a name and its content.
+// zipOf returns a ZIP archive of files, given as names that are each followed by the content.
 func zipOf(method uint16, files ...string) string {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -173,7 +177,7 @@ func zipOf(method uint16, files ...string) string {
 	return b.String()
 }
 
-// npzOf makes an archive of arrays, in the order of their names.
+// npzOf returns a compressed archive of the given arrays, in the order of their names.
 func npzOf(members map[string]string) string {
 	var files []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -182,6 +186,8 @@ func npzOf(members map[string]string) string {
 	return zipOf(zip.Deflate, files...)
 }
 
+// TestNPZWrong: archives that are damaged, incomplete or inconsistent are refused, with the member at fault.
+// Small correct archives of each kind are read.
 func TestNPZWrong(t *testing.T) {
 	ints := func(vals ...int64) string {
 		text := string(npyHeader("<i8", fmt.Sprintf("(%d,)", len(vals))))
@@ -198,7 +204,8 @@ func TestNPZWrong(t *testing.T) {
 		return text
 	}
 	word := func(s string) string { return string(npyHeader("|S3", "()")) + s }
-	// change returns a good archive (1 in row 0, column 1; 2 in row 1, column 0) with some members replaced, "" = left out.
+	// change returns a correct archive (1 in row 0, column 1; 2 in row 1, column 0) after replacing some
+	// members. The content "" leaves a member out.
 	pack := npzOf
 	change := func(format string, changes ...string) string {
 		members := map[string]string{
@@ -218,7 +225,8 @@ func TestNPZWrong(t *testing.T) {
 		}
 		return pack(members)
 	}
-	// plain makes an archive without compression whose directory claims that the indices take the given number of bytes, if that is not 0.
+	// plain returns a function like npzOf that does not compress. Unless claimed is 0, the directory of the
+	// archive claims that the indices take that many bytes.
 	plain := func(claimed uint32) func(map[string]string) string {
 		return func(members map[string]string) string {
 			var files []string
@@ -226,7 +234,7 @@ func TestNPZWrong(t *testing.T) {
 				files = append(files, name+".npy", text)
 			}
 			text := []byte(zipOf(zip.Store, files...))
-			const header, sizes = 46, 20 // of an entry of the directory, whose name follows, and where the two sizes are
+			const header, sizes = 46, 20 // length of a directory entry up to its name, and offset of its two sizes
 			if at := bytes.LastIndex(text, []byte("indices.npy")) - header; claimed > 0 {
 				binary.LittleEndian.PutUint32(text[at+sizes:], claimed)
 				binary.LittleEndian.PutUint32(text[at+sizes+4:], claimed)
@@ -317,8 +325,9 @@ func TestNPZWrong(t *testing.T) {
 	})
 }
 
-// TestNPZRows: a csr of several pieces is read to the last value, whether and wherever one of them is not 1; what its rows repeat is summed and counted, and columns are
-// put in order. Beside the arrays of the matrix and the file there is next to nothing.
+// TestNPZRows: a csr archive that is read in several pieces gives every value, wherever one of them is not 1,
+// and no values if all are 1. Repeated entries of a row are summed and counted, and columns are sorted.
+// Reading needs hardly any memory besides the file and the arrays of the matrix.
 func TestNPZRows(t *testing.T) {
 	const n, perRow = 5*arrayChunk + 3, 7
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -382,7 +391,7 @@ func TestNPZRows(t *testing.T) {
 				t.Fatalf("other %d, repeats %v: %d×%d with %d entries, %d repeated; want %d×1000 with %d, %d", other, repeats, r, c, m.NNZ(), table.Duplicates, rows, len(want), n-len(want))
 			}
 			if (m.Val == nil) != (other < 0 && !repeats) {
-				t.Errorf("other %d, repeats %v: values kept: %v", other, repeats, m.Val != nil)
+				t.Errorf("other %d, repeats %v: values kept: %v, want the opposite", other, repeats, m.Val != nil)
 			}
 			for i := range rows {
 				cols, vals := m.Row(i)
@@ -399,14 +408,14 @@ func TestNPZRows(t *testing.T) {
 					}
 				}
 			}
-			if !repeats { // 4 bytes an entry, 12 with a value, and 16 a row
+			if !repeats { // 4 bytes for each entry, 12 with a value, and 16 for each row
 				need := int64(len(file)) + 4*n + 8*2*int64(rows+1)
 				if other >= 0 {
 					need += 8 * n
 				}
 				for limit, wantErr := range map[int64]error{need - n: ErrTooLarge, need + need/4: nil} {
 					if _, err := Read(strings.NewReader(file), "a.npz", Options{MaxBytes: limit}); !errors.Is(err, wantErr) {
-						t.Errorf("under %d bytes: error %v, want %v", limit, err, wantErr)
+						t.Errorf("limit %d bytes: error %v, want %v", limit, err, wantErr)
 					}
 				}
 			}
@@ -414,7 +423,8 @@ func TestNPZRows(t *testing.T) {
 	}
 }
 
-// TestSciPyReads shows what is written to SciPy and NumPy themselves.
+// TestSciPyReads: SciPy and NumPy read the files that Create writes, with the right types, shapes and values.
+// It needs python3 with SciPy and is skipped without.
 func TestSciPyReads(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import scipy.sparse").Run() != nil {
@@ -454,7 +464,8 @@ ndarray float64 (2, 2) [[1.5, 2.0], [2.0, 1e+300]]
 	}
 }
 
-// TestUnsortedLimit: room to sort the longest row of an archive counts.
+// TestUnsortedLimit: the memory limit counts what sorting the longest row of an archive needs, if its columns
+// are not in order.
 func TestUnsortedLimit(t *testing.T) {
 	const n = 1 << 15
 	col := make([]int32, n)
@@ -486,6 +497,6 @@ func TestUnsortedLimit(t *testing.T) {
 	sorted := least()
 	slices.Reverse(col)
 	if unsorted := least(); unsorted < sorted+15*n {
-		t.Errorf("a row whose columns are in order needs %d bytes beside the file, in reverse %d", sorted, unsorted)
+		t.Errorf("besides the file, a row with sorted columns needs %d bytes and one in reverse %d, want at least 15 bytes a column more", sorted, unsorted)
 	}
 }

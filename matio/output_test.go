@@ -20,6 +20,8 @@ import (
 	"symnmf/matrix"
 )
 
+// TestAtomic: a file is replaced as a whole or not at all, whether writing fails or panics, and no temporary
+// file is left. Permissions stay, and a symbolic link stays a link to the file that is written.
 func TestAtomic(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "out.txt")
@@ -76,23 +78,24 @@ func TestAtomic(t *testing.T) {
 		}
 	}
 	ahead := filepath.Join(dir, "ahead")
-	if err := os.Symlink("new.txt", ahead); err == nil { // to what is not there yet
+	if err := os.Symlink("new.txt", ahead); err == nil { // a link to a file that does not exist yet
 		if err := Atomic(ahead, write("five", nil)); err != nil {
 			t.Error(err)
 		}
 		if got, err := os.ReadFile(filepath.Join(dir, "new.txt")); err != nil || string(got) != "five" {
-			t.Errorf("through a link ahead: %q, %v", got, err)
+			t.Errorf("written through a link to a new file: %q, %v, want \"five\"", got, err)
 		}
 	}
 	if err := Atomic(dir, write("", nil)); err == nil {
 		t.Error("a directory was accepted as a file")
 	}
 	if err := Atomic(filepath.Join(dir, "none", "x"), write("", nil)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing directory: error %v", err)
+		t.Errorf("missing directory: error %v, want os.ErrNotExist", err)
 	}
 }
 
-// TestAtomicStream goes on in the file that standard output goes to.
+// TestAtomicStream: writing to the file that standard output goes to continues after what it holds, instead
+// of replacing it.
 func TestAtomicStream(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.txt")
 	if err := os.WriteFile(name, []byte("before\n"), 0o666); err != nil {
@@ -117,8 +120,8 @@ func TestAtomicStream(t *testing.T) {
 	}
 }
 
-// TestAtomicPipe writes to what is there when it is no file, instead of replacing it. A pipe stands for devices, which a
-// mistake would replace.
+// TestAtomicPipe: if the name belongs to something other than a regular file, Atomic writes to it and does
+// not replace it. A pipe stands for devices here, since a mistake would replace those.
 func TestAtomicPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := exec.Command("mkfifo", name).Run(); err != nil {
@@ -139,7 +142,7 @@ func TestAtomicPipe(t *testing.T) {
 	}
 	got := make([]byte, 4)
 	if _, err := io.ReadFull(pipe, got); err != nil || string(got) != "text" {
-		t.Errorf("%q came through the pipe, %v", got, err)
+		t.Errorf("%q came through the pipe, error %v, want \"text\"", got, err)
 	}
 	broken := errors.New("no more ink")
 	if err := Atomic(name, func(io.Writer) error { return broken }); !errors.Is(err, broken) {
@@ -147,7 +150,8 @@ func TestAtomicPipe(t *testing.T) {
 	}
 }
 
-// TestCreate writes each format by its extension, plain and compressed, and leaves nothing when the table does not fit.
+// TestCreate: each format is written by its extension, plain and compressed, and is read back. If the table
+// does not fit the format, no file is left. An error of the writer is returned.
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	table, err := Read(strings.NewReader("n1 n2 2.5\nn2 n3 1\n"), "g.edges", Options{})
@@ -163,7 +167,7 @@ func TestCreate(t *testing.T) {
 				continue
 			}
 			if data, err := os.ReadFile(name); err != nil || !bytes.HasPrefix(data, []byte(head)) || codec == "" && isPacked(data) {
-				t.Errorf("%s begins with %q, %v", name, data[:4], err)
+				t.Errorf("%s begins with %q, error %v", name, data[:4], err)
 			}
 			got, err := Open(name, Options{})
 			if err != nil {
@@ -171,7 +175,7 @@ func TestCreate(t *testing.T) {
 				continue
 			}
 			if got.Format != f.Name {
-				t.Errorf("%s: format %s", name, got.Format)
+				t.Errorf("%s: read as format %s", name, got.Format)
 			}
 			if why := differ(table, got, f.Names); why != "" {
 				t.Errorf("%s: %s", name, why)
@@ -192,18 +196,20 @@ func TestCreate(t *testing.T) {
 	full := errors.New("disk full")
 	for _, f := range formats {
 		if err := Write(limited{full}, table, f.Name); !errors.Is(err, full) {
-			t.Errorf("%s to a full disk: error %v", f.Name, err)
+			t.Errorf("%s to a full disk: error %v, want that of the disk", f.Name, err)
 		}
 	}
 }
 
+// limited is a writer that returns err at once.
 type limited struct{ err error }
 
 func (l limited) Write([]byte) (int, error) { return 0, l.err }
 
+// isPacked reports whether data looks compressed by gzip or zstd.
 func isPacked(data []byte) bool { return data[0] == 0x1f || isZstd(data[:4]) }
 
-// TestCreateContext: nothing is left of a file that was given up, compressed or not.
+// TestCreateContext: no file is left if the context has ended, compressed or not.
 func TestCreateContext(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -216,15 +222,15 @@ func TestCreateContext(t *testing.T) {
 	cancel()
 	for _, name := range []string{"b.npy", "b.csv.gz", "b.mtx.zst"} {
 		if err := CreateContext(ctx, filepath.Join(dir, name), table, Options{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want context.Canceled", name, err)
 		}
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 3 {
-		t.Errorf("%v, %v", files, err)
+		t.Errorf("the directory holds %v, %v, want 3 files", files, err)
 	}
 }
 
-// TestAtomicContext: what was there stays when ctx ends while the file is being written.
+// TestAtomicContext: if ctx ends while a file is being written, the file that was there stays unchanged.
 func TestAtomicContext(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "file")
@@ -245,11 +251,12 @@ func TestAtomicContext(t *testing.T) {
 	}
 	text, _ := os.ReadFile(name)
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 || string(text) != "before" {
-		t.Errorf("%v, %v, %q", files, err, text)
+		t.Errorf("the directory holds %v, %v and the file %q, want one file with \"before\"", files, err, text)
 	}
 }
 
-// TestWriteStops: where nothing can be written the rows that are left are not made. They would take weeks.
+// TestWriteStops: after an error of the writer the remaining rows are not made; here they would take weeks.
+// The writer is not called again, and its error is returned as it is.
 func TestWriteStops(t *testing.T) {
 	const n = 1 << 20
 	rowPtr := make([]int64, n+1)
@@ -270,7 +277,7 @@ func TestWriteStops(t *testing.T) {
 	}
 }
 
-// broken is a writer that takes nothing.
+// broken is a writer that accepts nothing and counts the calls.
 type broken struct {
 	err   error
 	calls int
@@ -281,8 +288,9 @@ func (w *broken) Write([]byte) (int, error) {
 	return 0, w.err
 }
 
-// TestWriteParts: text of many parts is the same for any number of threads, and what is read from it is what was written; with names, too, of which
-// a part must know whether the last node before it has been named.
+// TestWriteParts: text that is made in many parts is the same for any number of threads and is read back as
+// it was written. With names, a part of an edge list must know whether the last node before it has been
+// named.
 func TestWriteParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 28))
 	const n = 40000
@@ -335,7 +343,7 @@ func TestWriteParts(t *testing.T) {
 			}
 			if want == nil {
 				if want = got; len(want) < 5*writeBuffer {
-					t.Errorf("%s has %d bytes: fewer than five parts", c.name, len(want))
+					t.Errorf("%s has %d bytes, which is less than five buffers", c.name, len(want))
 				}
 				back, err := Open(name, Options{})
 				if err != nil {
@@ -343,20 +351,21 @@ func TestWriteParts(t *testing.T) {
 				}
 				if a, b := c.t.Sparse, back.Sparse; a != nil {
 					if !slices.Equal(a.RowPtr, b.RowPtr) || !slices.Equal(a.Col, b.Col) || !slices.Equal(a.Val, b.Val) || c.t.RowIDs != nil && !slices.Equal(c.t.RowIDs, back.RowIDs) {
-						t.Errorf("%s: another graph is read than was written", c.name)
+						t.Errorf("%s: the graph that is read differs from the one written", c.name)
 					}
 				} else if why := differ(c.t, back, true); why != "" {
 					t.Errorf("%s: %s", c.name, why)
 				}
 			}
 			if !bytes.Equal(got, want) {
-				t.Errorf("%s by %d threads is not what one writes", c.name, threads)
+				t.Errorf("%s by %d threads differs from what one thread writes", c.name, threads)
 			}
 		}
 	}
 }
 
-// TestPiecesStop: after the first error of a writer little more is made: of rows, and of the bytes of numbers.
+// TestPiecesStop: after the first error of a writer, few more rows are made in parts and few more numbers are
+// converted to bytes in chunks.
 func TestPiecesStop(t *testing.T) {
 	full := errors.New("no more ink")
 	for _, workers := range []int{1, 3} {
@@ -371,7 +380,7 @@ func TestPiecesStop(t *testing.T) {
 			}
 		})
 		if most := int64(2*(2*workers+1)+2) * partNumbers; err != full || made.Load() > most {
-			t.Errorf("%d workers: %v, %d rows, want at most %d", workers, err, made.Load(), most)
+			t.Errorf("%d workers: error %v, %d rows made, want at most %d", workers, err, made.Load(), most)
 		}
 	}
 	w := &writer{Writer: bufio.NewWriterSize(&broken{full, 0}, writeBuffer)}
@@ -381,6 +390,6 @@ func TestPiecesStop(t *testing.T) {
 		return []byte{v, v, v, v, v, v, v, v}
 	})
 	if w.failed() != full || calls > 1<<15 {
-		t.Errorf("%v, the bytes of %d numbers", w.failed(), calls)
+		t.Errorf("error %v, %d numbers converted, want at most 32768", w.failed(), calls)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"symnmf/matrix"
 )
 
-// drawValue draws doubles of every size, and those at the ends.
+// drawValue draws doubles of every magnitude, and often zero, extreme and special ones.
 func drawValue(t *rapid.T) float64 {
 	return rapid.OneOf(
 		rapid.SampledFrom([]float64{0, 1, math.Copysign(0, -1), 5e-324, math.MaxFloat64, -math.MaxFloat64, 0x1p-1022, 0.1, 1 << 53, 1<<53 + 2, math.Inf(1), math.Inf(-1), math.NaN()}),
@@ -22,7 +22,7 @@ func drawValue(t *rapid.T) float64 {
 	).Draw(t, "value")
 }
 
-// drawNames draws n different names, or nil.
+// drawNames draws n distinct names, or nil.
 func drawNames(t *rapid.T, n int) []string {
 	kinds := map[string]*rapid.Generator[string]{
 		"numbers": rapid.StringMatching(`-?[0-9]{1,4}(\.5)?|nan`),
@@ -72,7 +72,7 @@ func drawTable(t *rapid.T) *Table {
 	return table
 }
 
-// plainSquare tells a table that every format must take.
+// plainSquare reports whether t is a table that every format must accept.
 func plainSquare(t *Table) bool {
 	rows, cols := t.Dims()
 	plain := func(names []string) bool {
@@ -81,8 +81,8 @@ func plainSquare(t *Table) bool {
 	return rows == cols && rows > 0 && plain(t.RowIDs) && plain(t.ColIDs) && (t.RowIDs == nil || t.ColIDs == nil || slices.Equal(t.RowIDs, t.ColIDs))
 }
 
-// TestRoundTrip writes tables and reads them: the entries come back bit for bit, and so do the names where the format
-// has them. What was read once is then read and written unchanged.
+// TestRoundTrip: entries that are written and read again are the same bit for bit, and so are the names in
+// formats that hold names. Once a table has been read, writing and reading it changes nothing.
 func TestRoundTrip(t *testing.T) {
 	for _, f := range formats {
 		t.Run(f.Name, func(t *testing.T) {
@@ -101,20 +101,20 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatalf("reading what was written of %s: %v", dump(table), err)
 				}
 				written++
-				// An edge list puts integers in order; TestEdges says which.
+				// An edge list sorts names that are integers; TestEdges says when.
 				if why := differ(table, got, f.Names); why != "" && !(f.Name == "edges" && numberedOutOfOrder(table)) {
 					t.Fatalf("%s came back as %s: %s", dump(table), dump(got), why)
 				}
 				checkIdentity(t, got, f.Name)
 			})
-			if written == 0 && !testing.Short() { // which draws few
+			if written == 0 && !testing.Short() { // -short draws few
 				t.Error("no table was written")
 			}
 		})
 	}
 }
 
-// numberedOutOfOrder tells a table with integers as names that an edge list puts in order.
+// numberedOutOfOrder reports whether the names of t are integers that an edge list would sort.
 func numberedOutOfOrder(t *Table) bool {
 	ids, numbered, err := edgeIDs(t)
 	return err == nil && numbered && !slices.IsSortedFunc(ids, func(a, b string) int {
@@ -124,7 +124,8 @@ func numberedOutOfOrder(t *Table) bool {
 	})
 }
 
-// checkIdentity writes a table that was read, reads it, and wants the same table and the same bytes again.
+// checkIdentity writes a table that was read, reads it and writes it again. The table and the bytes must be
+// the same, apart from the number of duplicates.
 func checkIdentity(t interface{ Fatalf(string, ...any) }, table *Table, format string) {
 	var first, second bytes.Buffer
 	if err := Write(&first, table, format); err != nil {
@@ -145,8 +146,8 @@ func checkIdentity(t interface{ Fatalf(string, ...any) }, table *Table, format s
 	}
 }
 
-// FuzzRead has every format read any bytes: no panic, no more memory than the bytes and the limit justify, and what was
-// read is written and read unchanged.
+// FuzzRead reads any bytes in every format. Nothing may panic, no more memory may be allocated than the bytes
+// and the limit justify, blocks may not matter, and what was read must be written and read unchanged.
 func FuzzRead(f *testing.F) {
 	const limit = 1 << 20
 	texts := []string{smallMTX, "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n1 1\n3 2\n", "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n-2\n3e0\n",
@@ -179,10 +180,10 @@ func FuzzRead(f *testing.F) {
 		var table *Table
 		var err error
 		used := allocated(func() { table, err = Read(bytes.NewReader(data), "x", Options{Format: format, MaxBytes: limit}) })
-		// Buffers and decoders 24 MiB (zstd's window is 8 MiB at most, twice), and, with what growing discards, a few
-		// times the limit.
+		// Buffers and decoders take 24 MiB, since zstd's window is at most 8 MiB, twice. The rest takes a few
+		// times the limit, with what growing discards.
 		if most := uint64(24<<20 + 16*limit + 100*len(data)); used > most {
-			t.Fatalf("%s: %d bytes of memory for %d of input, at most %d", format, used, len(data), most)
+			t.Fatalf("%s: %d bytes were allocated for %d bytes of input, want at most %d", format, used, len(data), most)
 		}
 		checkBlocks(t, Options{Format: format, MaxBytes: limit}, data, 1+len(data)%64, 64)
 		if err != nil {
@@ -195,7 +196,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%s: %+v", format, table)
 		}
 		if rows, cols := table.Dims(); float64(rows)*float64(cols) > 1<<22 {
-			return // sparse and wide: comparing it cell by cell would take long
+			return // sparse and large: comparing it cell by cell would take long
 		}
 		checkIdentity(t, table, format)
 	})

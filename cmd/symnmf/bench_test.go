@@ -20,7 +20,8 @@ import (
 	"symnmf/internal/instance"
 )
 
-// benchPlan has runs of some milliseconds each, with limits in sweeps, so that they repeat to the last bit.
+// benchPlan has runs that take a few milliseconds each. Their limits are in sweeps, so they repeat to the
+// last bit.
 const benchPlan = `plan killed
 experiment fits
 data demo:digits demo:lesmis
@@ -43,6 +44,7 @@ rank 5
 repeats 2
 `
 
+// writePlan writes a plan to a file in a new directory.
 func writePlan(t *testing.T, text string) (name string) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "test.plan")
@@ -52,7 +54,7 @@ func writePlan(t *testing.T, text string) (name string) {
 	return name
 }
 
-// timeless reads the records without what two runs of the same may differ in.
+// timeless reads the lines of the records file, without the fields in which two identical runs may differ.
 func timeless(t *testing.T, dir string) (list []map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, experiment.RecordsFile))
@@ -75,7 +77,8 @@ func timeless(t *testing.T, dir string) (list []map[string]any) {
 	return list
 }
 
-// TestBenchKilled: killed three times at moments drawn at random, a bench comes to the records of one that nothing disturbed.
+// TestBenchKilled: a bench that is killed three times, at random moments, and then resumed writes the same
+// records as one that ran undisturbed.
 func TestBenchKilled(t *testing.T) {
 	plan, whole := writePlan(t, benchPlan), filepath.Join(t.TempDir(), "whole")
 	begin := time.Now()
@@ -106,9 +109,9 @@ func TestBenchKilled(t *testing.T) {
 		time.Sleep(time.Duration(rng.Int64N(int64(each))))
 		cmd.Process.Kill()
 		if code := exitOf(t, cmd.Wait()); code != -int(syscall.SIGKILL) {
-			t.Fatalf("seed %d, kill %d: exit code %d with %d lines: it was over before", seed, kill, code, lines())
+			t.Fatalf("seed %d, kill %d: exit code %d with %d lines, want death by SIGKILL: it ended before the signal", seed, kill, code, lines())
 		}
-		if kill == 1 { // and a line half written, as this kill may well leave it, but seldom does
+		if kill == 1 { // also leave a line half written, as a kill can do but seldom does
 			f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -117,7 +120,7 @@ func TestBenchKilled(t *testing.T) {
 			f.Close()
 		}
 		if n := lines(); n >= len(want) {
-			t.Fatalf("seed %d, kill %d: nothing was left to do", seed, kill)
+			t.Fatalf("seed %d, kill %d: all lines were already written", seed, kill)
 		}
 	}
 	code, _, stderr := child(t, "bench", "run", plan, "-o", dir, "-q")
@@ -135,7 +138,7 @@ func TestBenchKilled(t *testing.T) {
 	}
 }
 
-// startBench starts a plan that takes long, and waits for its first record.
+// startBench starts a plan that takes long and waits for its first record.
 func startBench(t *testing.T, plan, dir string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	t.Helper()
 	stderr = new(bytes.Buffer)
@@ -153,14 +156,15 @@ func startBench(t *testing.T, plan, dir string) (cmd *exec.Cmd, stderr *bytes.Bu
 		}
 		time.Sleep(time.Millisecond)
 	}
-	t.Fatal("no record in a minute")
+	t.Fatal("no record within a minute")
 	return nil, nil
 }
 
-// longPlan has a run of a moment and one of an hour.
+// longPlan has a run of one sweep and one that would take an hour.
 const longPlan = "plan long\nexperiment e\ndata demo:digits\nrank 20\ntime 1h\nmethod cd-shuffle start=random sweeps=1\nmethod cd-cyclic start=random\n"
 
-// TestBenchInterrupted: a signal ends it between two records, with the code of the signal, and the same command goes on.
+// TestBenchInterrupted: SIGINT or SIGTERM ends a bench without an incomplete record. The exit code is that of
+// the signal, and the message says how to continue.
 func TestBenchInterrupted(t *testing.T) {
 	plan := writePlan(t, longPlan)
 	for _, tc := range []struct {
@@ -177,19 +181,19 @@ func TestBenchInterrupted(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d", tc.sig, code, tc.code)
 		}
 		if s := stderr.String(); !strings.Contains(s, "1 of 2 runs recorded in "+dir+"; run the same command again to continue\n") || !strings.HasSuffix(s, tc.says) {
-			t.Errorf("%v: it says %q", tc.sig, s)
+			t.Errorf("%v: standard error is %q", tc.sig, s)
 		}
 		if list := timeless(t, dir); len(list) != 2 {
-			t.Errorf("%v: %d lines", tc.sig, len(list))
+			t.Errorf("%v: %d lines, want 2", tc.sig, len(list))
 		}
 	}
 }
 
-// TestBenchTwice: a second writer is turned away while the first is at work; readers are not.
+// TestBenchTwice: while one bench writes to a directory, a second is refused. Reading the records is allowed.
 func TestBenchTwice(t *testing.T) {
 	plan, dir := writePlan(t, longPlan), filepath.Join(t.TempDir(), "records")
 	cmd, _ := startBench(t, plan, dir)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it would take hours
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // if it were not refused, it would run for an hour
 	defer cancel()
 	second := exec.CommandContext(ctx, "symnmf", "bench", "run", plan, "-o", dir, "-q")
 	says, err := second.CombinedOutput()
@@ -203,14 +207,15 @@ func TestBenchTwice(t *testing.T) {
 	cmd.Wait()
 }
 
-// TestBenchAhead: all that a run of bench has in memory counts.
+// TestBenchAhead: the predicted memory of a bench run counts everything that it holds: the table, eigenpairs,
+// points held beside it, what making the data takes, and the blocks of a method.
 func TestBenchAhead(t *testing.T) {
 	const n = 3000
 	method := &experiment.Method{Name: "rowblock", Start: "random"}
 	need := experiment.Need{Rows: n, Cols: n, Stored: n * n, Rank: 20, Method: method}
 	plain := benchAhead(need)
 	if least := program + need.Bytes(); need.Bytes() != 8*n*n || plain < least || plain > 2*least { // with a copy in float32
-		t.Errorf("%v bytes for a table of %v", plain, need.Bytes())
+		t.Errorf("%v bytes are predicted for a table of %v bytes", plain, need.Bytes())
 	}
 	pairs, held, making, block, points := need, need, need, need, need
 	pairs.Method = nil
@@ -225,12 +230,12 @@ func TestBenchAhead(t *testing.T) {
 		"points": {benchAhead(points), program + points.Bytes()}, "rows": {benchAhead(rows), benchAhead(points) + 1},
 	} {
 		if got[0] < got[1] {
-			t.Errorf("%s: %v, want %v and more", what, got[0], got[1])
+			t.Errorf("%s: %v bytes, want at least %v", what, got[0], got[1])
 		}
 	}
 }
 
-// TestBenchAheadOfPoints: bench predicts for sparse points in memory what fit does.
+// TestBenchAheadOfPoints: for sparse points in memory, bench predicts the same bytes as fit.
 func TestBenchAheadOfPoints(t *testing.T) {
 	x := instance.Text(3000, 4000, 60, 1) // features × items
 	for _, items := range []string{"rows", "columns"} {
@@ -242,12 +247,13 @@ func TestBenchAheadOfPoints(t *testing.T) {
 			Method: &experiment.Method{Name: "rowblock", Start: "random"},
 		}
 		if got, want := benchAhead(need), fit.ahead(); got != want || fit.distinct == 0 {
-			t.Errorf("%s: bench predicts %v, fit %v, with %v features in blocks", items, got, want, fit.distinct)
+			t.Errorf("%s: bench predicts %v bytes and fit %v, with %v features in all blocks; want equal predictions and some features", items, got, want, fit.distinct)
 		}
 	}
 }
 
-// TestBenchProgress: one line that moves on a terminal, lines far apart elsewhere, with what is left where that is known.
+// TestBenchProgress: a terminal gets one line that is rewritten, other outputs get a line every plainEvery,
+// and quiet mode gets none. The time left is shown if it is known.
 func TestBenchProgress(t *testing.T) {
 	at := experiment.Progress{Done: 2, Total: 9, Key: "e/cbcl/r=60/anls/seed=0", Sweep: 7, RelErr: 0.25, Left: 90 * time.Second}
 	over := at
@@ -270,7 +276,7 @@ func TestBenchProgress(t *testing.T) {
 		p.show(tc.now)
 		p.show(tc.now) // too soon
 		if out.String() != tc.want {
-			t.Errorf("%q, want %q", out.String(), tc.want)
+			t.Errorf("printed %q, want %q", out.String(), tc.want)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func mustCLI(t *testing.T, args ...string) (stdout, stderr string) {
 	return stdout, stderr
 }
 
-// contractKeys are those of run.json, in the order in which the contract lists them.
+// contractKeys are the keys that run.json must have, in this order.
 var contractKeys = strings.Split("version, command, input, input_sha256, format, n, nnz, items, rank, method, init, seed, threads, runs, "+
 	"sweeps, seconds, status, relative_error, error_floor, lower_bound, kkt_residual, objective, norm_a, original, zero_columns, zero_rows, "+
 	"cluster_sizes, warnings, peak_memory_bytes, limits", ", ")
@@ -65,6 +65,8 @@ func keysOf(t *testing.T, object string) (keys []string) {
 	return keys
 }
 
+// TestRecordKeys: run.json has the promised keys in order, so has its limits object, runs is an array, and
+// --json prints the same bytes as the file.
 func TestRecordKeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	stdout, _ := mustCLI(t, "fit", "demo:karate", "-k", "2", "--json", "-o", dir)
@@ -90,6 +92,8 @@ func TestRecordKeys(t *testing.T) {
 	}
 }
 
+// TestNumber: a number is written in JSON with the fewest digits that give it back, and as null if it is NaN
+// or infinite.
 func TestNumber(t *testing.T) {
 	for x, want := range map[float64]string{
 		0.1: "0.1", 1: "1", 5e-324: "5e-324", math.MaxFloat64: "1.7976931348623157e+308", math.Inf(1): "null", math.Inf(-1): "null",
@@ -99,11 +103,11 @@ func TestNumber(t *testing.T) {
 		}
 	}
 	if got, err := json.Marshal(number(math.NaN())); err != nil || string(got) != "null" {
-		t.Errorf("NaN is written %s, %v", got, err)
+		t.Errorf("NaN is written %s, %v, want null", got, err)
 	}
 }
 
-// readTSV returns the lines of a file, split at tabs.
+// readTSV returns the fields of each line of a file, split at comma.
 func readTSV(t *testing.T, name string, comma rune) [][]string {
 	t.Helper()
 	f, err := os.Open(name)
@@ -120,6 +124,7 @@ func readTSV(t *testing.T, name string, comma rune) [][]string {
 	return lines
 }
 
+// parse returns the number that text spells.
 func parse(t *testing.T, text string) float64 {
 	t.Helper()
 	x, err := strconv.ParseFloat(text, 64)
@@ -129,7 +134,9 @@ func parse(t *testing.T, text string) float64 {
 	return x
 }
 
-// TestFilesAgree derives every figure of the output directory again from H.npy and the input, by the definitions.
+// TestFilesAgree recomputes figures of run.json, clusters.tsv and memberships.tsv from H.npy and the input,
+// by their definitions: relative error, ‖A‖, cluster sizes, strengths, margins, weights and shares. It also
+// checks that the run kept is the one with the least objective.
 func TestFilesAgree(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	mustCLI(t, "fit", "demo:lesmis", "-k", "4", "--runs", "3", "-o", dir)
@@ -165,7 +172,8 @@ func TestFilesAgree(t *testing.T) {
 			errSq += v * v
 		}
 	}
-	// The product form of e² is right to error_floor² of ‖A‖², and so is its root to error_floor²/(2·e).
+	// The product form of e² is accurate to error_floor² relative to ‖A‖², so its root is accurate to
+	// error_floor²/(2·e).
 	relErr := math.Sqrt(errSq / normSq)
 	tol := float64(rec.ErrFloor*rec.ErrFloor) / relErr
 	if d := math.Abs(relErr - float64(rec.RelErr)); d > tol {
@@ -179,7 +187,7 @@ func TestFilesAgree(t *testing.T) {
 	}
 	best := slices.MinFunc(rec.Runs, func(a, b runRecord) int { return int(math.Copysign(1, float64(a.Objective-b.Objective))) })
 	if best.Objective != rec.Objective || best.Sweeps != rec.Sweeps || best.RelErr != rec.RelErr {
-		t.Errorf("of the runs %+v the one kept is %+v", rec.Runs, rec)
+		t.Errorf("of the runs %+v, the record keeps one that is not the best: %+v", rec.Runs, rec)
 	}
 
 	clusters := readTSV(t, filepath.Join(dir, "clusters.tsv"), '\t')[1:]
@@ -197,7 +205,7 @@ func TestFilesAgree(t *testing.T) {
 		k := slices.Index(row, slices.Max(row))
 		sorted := slices.Sorted(slices.Values(row))
 		if c := clusters[i]; c[0] != d.rowIDs[i] || c[1] != strconv.Itoa(k+1) || parse(t, c[2]) != row[k] || parse(t, c[3]) != 1-sorted[r-2]/row[k] {
-			t.Errorf("line %d of clusters.tsv is %v, row %v", i+1, c, row)
+			t.Errorf("line %d of clusters.tsv after the header is %v, but the row of H is %v", i+1, c, row)
 		}
 		sizes[k]++
 		for k, hik := range row {
@@ -216,14 +224,14 @@ func TestFilesAgree(t *testing.T) {
 		}
 	}
 	if len(members) > 0 || len(clusters) != n {
-		t.Errorf("%d memberships too many, %d clusters", len(members), len(clusters))
+		t.Errorf("%d extra memberships, want 0; %d lines of clusters, want one for each item", len(members), len(clusters))
 	}
 	if !slices.Equal(sizes, rec.ClusterSizes) {
 		t.Errorf("cluster_sizes %v, want %v", rec.ClusterSizes, sizes)
 	}
 }
 
-// TestHistory compares history.csv, which costs nothing, with the exact trace of the same run.
+// TestHistory compares history.csv, which takes no extra computation, with the exact trace of the same run.
 func TestHistory(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"fit", "demo:lesmis", "-k", "4", "--runs", "3", "--tol", "0", "--max-sweeps", "20", "-o", filepath.Join(dir, "out")}
@@ -232,17 +240,19 @@ func TestHistory(t *testing.T) {
 	exact := readTSV(t, filepath.Join(dir, "exact.csv"), ',')
 	mustCLI(t, append(args, "--force")...)
 	cheap := readTSV(t, filepath.Join(dir, "out", "history.csv"), ',')
-	// Header, start, every third of 20 sweeps (rowblock on a graph), and the last: with the first, if that is CD's.
+	// Header, start, every third of 20 sweeps (rowblock on a graph), and the last; also the first, if that is
+	// CD's.
 	if len(cheap) != len(exact) || len(cheap) < 9 || len(cheap) > 22 {
-		t.Fatalf("%d and %d lines, want 9 to 22", len(cheap), len(exact))
+		t.Fatalf("%d lines of history and %d of the trace, want equal numbers from 9 to 22", len(cheap), len(exact))
 	}
 	final := len(cheap) - 1
-	// 20·n·r updates, each of which loses at most ε·‖A‖² of e²; e/‖A‖ is above 1/2, so its error is below that of e².
+	// There are 20·n·r updates, and each changes e² by a rounding error of at most ε·‖A‖². Since e/‖A‖ is
+	// above 1/2, its error is below that of e²/‖A‖².
 	const tol = 20 * 77 * 4 * 0x1p-52
 	for k := 1; k <= final; k++ {
 		c, e := cheap[k], exact[k]
 		if e[0] != c[0] || k == 1 && c[0] != "0" || k == final && c[0] != "20" || k > 1 && parse(t, c[0]) <= parse(t, cheap[k-1][0]) {
-			t.Errorf("line %d is of sweep %s and %s", k, c[0], e[0])
+			t.Errorf("line %d is of sweep %s in the history and %s in the trace", k, c[0], e[0])
 		}
 		if k == 1 && (c[2] != e[2] || c[3] != e[3]) {
 			t.Errorf("the start is %v, exactly %v", c, e)
@@ -251,10 +261,10 @@ func TestHistory(t *testing.T) {
 			t.Errorf("sweep %s: relative error %s, exactly %s", c[0], c[2], e[2])
 		}
 		if (c[3] == "") != (k > 1 && k < final) || e[3] == "" {
-			t.Errorf("sweep %s: KKT residuals %q and %q", c[0], c[3], e[3])
+			t.Errorf("sweep %s: KKT residual %q in the history and %q in the trace", c[0], c[3], e[3])
 		}
 		if k > 1 && parse(t, c[1]) < parse(t, cheap[k-1][1]) {
-			t.Errorf("sweep %s: the clock went back to %s", c[0], c[1])
+			t.Errorf("sweep %s: the time went back to %s s", c[0], c[1])
 		}
 	}
 	var rec record
@@ -266,7 +276,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryOfSums: what summed decreases cannot tell is left empty.
+// TestHistoryOfSums: an error below leastSummed is left empty, since summed decreases do not give it. The
+// last row holds the exact error.
 func TestHistoryOfSums(t *testing.T) {
 	var h history
 	h.exact = true
@@ -281,17 +292,19 @@ func TestHistoryOfSums(t *testing.T) {
 	}
 }
 
-// TestHistoryWithL1: with an ℓ₁ term, what is told of each sweep is no error of HHᵀ, so the field is empty.
+// TestHistoryWithL1: with an ℓ₁ term, the error reported after each sweep is not that of HHᵀ alone, so the
+// field is empty except in the last row.
 func TestHistoryWithL1(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	mustCLI(t, "fit", "demo:lesmis", "-k", "2", "--l1", "0.1", "--max-sweeps", "5", "--tol", "0", "-o", dir)
 	lines := readTSV(t, filepath.Join(dir, "history.csv"), ',')
 	if lines[2][2] != "" || lines[len(lines)-1][2] == "" {
-		t.Errorf("%v", lines)
+		t.Errorf("history.csv holds %v, want the error empty after the first sweep and given in the last line", lines)
 	}
 }
 
-// TestProgressOfKicks: which run and which kick is at work comes before its sweep.
+// TestProgressOfKicks: the progress line names the run and the kick before the sweep, if there are several
+// runs or kicks.
 func TestProgressOfKicks(t *testing.T) {
 	for _, tc := range []struct {
 		now  symnmf.Progress
@@ -303,12 +316,13 @@ func TestProgressOfKicks(t *testing.T) {
 		var out bytes.Buffer
 		p := progress{s: &streams{err: &out}, last: time.Now().Add(-plainEvery)}
 		if p.show(tc.now); out.String() != tc.want {
-			t.Errorf("%q, want %q", out.String(), tc.want)
+			t.Errorf("printed %q, want %q", out.String(), tc.want)
 		}
 	}
 }
 
-// TestFitOptions: what the flags and the prediction say is what the library is asked for.
+// TestFitOptions: the options of the library follow from the flags, the number of threads, the number of runs
+// at once and the kind of bound.
 func TestFitOptions(t *testing.T) {
 	f := &fitFlags{
 		method: "cd-cyclic", knobs: []string{"nu=0.5", "entries=select"}, init: "random", seed: 7, runs: 5, kicks: 6, time: 3 * time.Second, tol: 1e-5,
@@ -324,6 +338,6 @@ func TestFitOptions(t *testing.T) {
 		Threads: 3, AtOnce: 2, Bound: symnmf.CheapBound, Trace: true,
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
+		t.Errorf("options %+v, want %+v", got, want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"symnmf/matrix"
 )
 
-// testFiles makes files of matrices in a new directory.
+// testFiles returns functions that write matrices to files in a new directory and return their paths.
 func testFiles(t *testing.T) (sparse func(name string, rows, cols, perRow int, symmetric bool) string, dense func(name string, rows, cols int) string) {
 	dir := t.TempDir()
 	sparse = func(name string, rows, cols, perRow int, symmetric bool) string {
@@ -67,7 +67,7 @@ func testFiles(t *testing.T) (sparse func(name string, rows, cols, perRow int, s
 	return sparse, dense
 }
 
-// TestPeakPrediction holds the prediction against what runs of their own process really need.
+// TestPeakPrediction compares the predicted memory with the measured peak of runs in processes of their own.
 func TestPeakPrediction(t *testing.T) {
 	sparse, dense := testFiles(t)
 	graph := sparse("graph.npz", 40000, 40000, 16, true)
@@ -83,12 +83,12 @@ func TestPeakPrediction(t *testing.T) {
 		{sparse("graph.npz", 40000, 40000, 16, true), "-k", "30", "--method", "anls"},
 		{points, "--items", "rows", "-k", "40", "--method", "symhals"},
 		{dense("similarity.npy", 1500, 1500), "-k", "20"},
-		{dense("similarity.npy", 1500, 1500), "-k", "20", "--max-sweeps", "30", "--runs", "3", "--set", "compress=-1", "--method", "rowblock"}, // most of them rough
+		{dense("similarity.npy", 1500, 1500), "-k", "20", "--max-sweeps", "30", "--runs", "3", "--set", "compress=-1", "--method", "rowblock"}, // most sweeps are rough
 		{dense("table.npy", 3000, 400), "--items", "columns", "-k", "20"},
 		{sparse("wide.npz", 600, 60000, 1200, false), "--items", "rows", "-k", "40"}, // A is formed
-		{sparse("zeros.npy", 2500, 2500, 16, true), "-k", "20"},                      // a dense table of little but zeros, taken as sparse
+		{sparse("zeros.npy", 2500, 2500, 16, true), "-k", "20"},                      // a dense table of mostly zeros, taken as sparse
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--runs", "2"},
-		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "100", "--max-sweeps", "40"}, // among them joint steps
+		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "100", "--max-sweeps", "40"}, // with joint steps
 		{points, "--items", "rows", "-k", "40", "--kicks", "2", "--max-sweeps", "300", "--tol", "0.01"},
 		{graph, "-k", "64", "--kicks", "1", "--runs", "2", "--max-sweeps", "300", "--tol", "0.01"},
 		{graph, "-k", "30", "--runs", "4", "-t", "3"},
@@ -97,7 +97,7 @@ func TestPeakPrediction(t *testing.T) {
 		{points, "--items", "columns", "-k", "40", "--kicks", "6", "-t", "3", "--max-sweeps", "300", "--tol", "0.01"},
 		{points, "--items", "columns", "-k", "40", "--kicks", "2", "--runs", "2", "-t", "4", "--max-sweeps", "100", "--tol", "0.01"},
 		{graph, "-k", "30", "-m", "compressed", "--set", "first=lai", "--runs", "4", "-t", "4"},
-		{graph, "-k", "64"}, // rows without zeros between them
+		{graph, "-k", "64"}, // the rows of H are not padded
 		{graph, "-k", "30", "--method", "rowblock", "--set", "block=20000", "--set", "precision=double"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--method", "rowblock", "--set", "compress=600"},
 		{dense("table.npy", 3000, 400), "--items", "rows", "-k", "20", "--method", "rowblock", "--set", "block=390"},
@@ -115,7 +115,7 @@ func TestPeakPrediction(t *testing.T) {
 		{points, "--items", "rows", "-k", "40", "--method", "tsvd"},
 		{graph, "-k", "30", "--method", "pgncg"},
 		{graph, "-k", "30", "--method", "lai"},
-		{points, "--items", "columns", "-k", "40", "--method", "lai", "--runs", "2", "--max-sweeps", "90"}, // the low rank is left after some tens
+		{points, "--items", "columns", "-k", "40", "--method", "lai", "--runs", "2", "--max-sweeps", "90"}, // goes on from the low rank to A after some tens of sweeps
 		{graph, "-k", "30", "--method", "compressed"},
 	} {
 		code, stdout, stderr := child(t, append([]string{"fit", "--max-sweeps", "1", "--tol", "0", "-v", "--json"}, args...)...)
@@ -131,13 +131,16 @@ func TestPeakPrediction(t *testing.T) {
 		}
 		ratio := float64(*rec.PeakMemory) / float64(predicted.bytes)
 		t.Logf("%v: predicted %s, needed %s", args[1:], text, showBytes(float64(*rec.PeakMemory)))
-		if ratio > 1.02 || ratio < 0.6 { // three digits are printed; of some 30 MiB the program is half, with 32-bit addresses less
+		// The prediction is printed with three digits. Where some 30 MiB are needed the program is half of
+		// that, and less with 32-bit addresses.
+		if ratio > 1.02 || ratio < 0.6 {
 			t.Errorf("%v: predicted %s, needed %s", args, text, showBytes(float64(*rec.PeakMemory)))
 		}
 	}
 }
 
-// TestThinPrediction: info predicts for a table of little but zeros what auto needs, which takes it as sparse.
+// TestThinPrediction: for a dense table of mostly zeros, info predicts what auto needs, which takes the table
+// as sparse.
 func TestThinPrediction(t *testing.T) {
 	const n = 2500
 	sparse, _ := testFiles(t)
@@ -147,11 +150,11 @@ func TestThinPrediction(t *testing.T) {
 		t.Fatalf("exit code %d, %v\n%s", code, err, stderr)
 	}
 	if dense := float64(program + 12*n*n); float64(told.PeakMemory) > 0.95*dense { // A, and again in float32
-		t.Errorf("predicted %s, of a dense A it would be more than %s", showBytes(float64(told.PeakMemory)), showBytes(dense))
+		t.Errorf("predicted %s, want at most 95 %% of %s, which is the least for a dense A", showBytes(float64(told.PeakMemory)), showBytes(dense))
 	}
 }
 
-// TestSimilarityPeak does so for similarity.
+// TestSimilarityPeak compares the predicted memory of the similarity command with its measured peak.
 func TestSimilarityPeak(t *testing.T) {
 	sparse, dense := testFiles(t)
 	graph := sparse("graph.npz", 40000, 40000, 16, true)
@@ -174,13 +177,15 @@ func TestSimilarityPeak(t *testing.T) {
 		}
 		ratio := float64(*rec.PeakMemory) / float64(rec.Predicted)
 		t.Logf("%v: predicted %s, needed %s", args[1:], showBytes(float64(rec.Predicted)), showBytes(float64(*rec.PeakMemory)))
-		if ratio > 1.02 || ratio < 0.5 { // what happens to be collected late is counted, and of small ones the program is half
+		// The prediction counts garbage that may be collected late. In small cases the program is half of it.
+		if ratio > 1.02 || ratio < 0.5 {
 			t.Errorf("%v: predicted %s, needed %s", args, showBytes(float64(rec.Predicted)), showBytes(float64(*rec.PeakMemory)))
 		}
 	}
 }
 
-// TestLimitOfAddresses: what ulimit -v leaves is the limit, where it is the least.
+// TestLimitOfAddresses: if ulimit -v leaves less memory than the system, what it leaves bounds the memory
+// limit of a run.
 func TestLimitOfAddresses(t *testing.T) {
 	const most = 3 << 30
 	if free := freeMemory(); free < most {
@@ -193,6 +198,6 @@ func TestLimitOfAddresses(t *testing.T) {
 		err = json.Unmarshal(text, &rec)
 	}
 	if err != nil || rec.Limits.Memory == nil || *rec.Limits.Memory > most/10*9 {
-		t.Errorf("%v, %+v", err, rec.Limits)
+		t.Errorf("error %v; limits %+v, want a memory limit of at most 90 %% of that of ulimit -v", err, rec.Limits)
 	}
 }

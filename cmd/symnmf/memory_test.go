@@ -7,11 +7,12 @@ import (
 	"symnmf/internal/rules"
 )
 
-// TestRoughMemory: what rough sweeps need is counted for the shapes that have them. Whether H has columns enough is
-// told by its padded rows.
+// TestRoughMemory: the memory of rough sweeps is counted for exactly the shapes that have them. Whether H has
+// enough columns depends on the length of its padded rows.
 func TestRoughMemory(t *testing.T) {
 	const n, pitch = 1000, 20
-	// A, H, the direction of a joint step and that of a block in whole vectors of float32, and H at the last check.
+	// A, H, the direction of a joint step and that of a block, all in whole vectors of float32, and H at the
+	// last check.
 	bytes := func(wide, pitch float64) float64 { return 4*(n*n+(2*n+rules.DenseBlock)*wide) + 8*n*pitch }
 	for _, tc := range []struct {
 		n     float64
@@ -34,11 +35,13 @@ func TestRoughMemory(t *testing.T) {
 	few := (shape{rank: rules.RoughCols}).rough(rows-1, rules.RoughCols)
 	enough := (shape{rank: rules.RoughCols}).rough(rows, rules.RoughCols)
 	if few != 0 || enough == 0 {
-		t.Errorf("H of %d columns: %v bytes for %d rows, %v for one less", rules.RoughCols, enough, rows, few)
+		t.Errorf("H of %d columns: %v bytes for %d rows and %v for one row less, want some and 0", rules.RoughCols, enough, rows, few)
 	}
 }
 
-// TestFormedMemory: of sparse points of which A is formed a run needs what it does with that A written out, once it is there.
+// TestFormedMemory: if A is formed from sparse points, the run is predicted to need the same memory as one
+// that reads this A from a file. Forming A takes the points both ways and A. With one stored entry less, the
+// points are kept.
 func TestFormedMemory(t *testing.T) {
 	const n, rank = 1000, 900
 	out := shape{rows: n, cols: n, stored: n * n, table: 8 * n * n, items: similarity, rank: rank}
@@ -51,26 +54,27 @@ func TestFormedMemory(t *testing.T) {
 			t.Errorf("points in %s: %v bytes, want %v", items, got, want)
 		}
 		if _, prepare, points := sh.operator(); points || prepare < 2*sh.table+8*n*n {
-			t.Errorf("points in %s: kept %v, %v bytes to make A", items, points, prepare)
+			t.Errorf("points in %s: kept %v, want false; %v bytes to form A", items, points, prepare)
 		}
 		kept := sh
 		kept.stored--
 		if _, _, points := kept.operator(); !points {
-			t.Errorf("points in %s: not kept though A is larger", items)
+			t.Errorf("points in %s with one entry less: not kept, though A is larger", items)
 		}
 	}
 }
 
-// TestFormedMemoryOfThreads: of few points only as many threads are at work, each with a place in every feature, as there are parts of 64 rows.
+// TestFormedMemoryOfThreads: while A is formed, each working thread keeps its place in every feature. No more
+// threads work than there are parts of 64 rows, so few points need few places.
 func TestFormedMemoryOfThreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(64))
 	const n, m = 100, 1 << 20
 	sh := shape{rows: n, cols: m, sparse: true, stored: 1 << 18, table: 12 << 18, items: "rows", rank: 5}
 	if _, got, _ := sh.operator(); got != 2*sh.table+8*n*n+16*m+2*8*m {
-		t.Errorf("%v bytes to make A, beside X both ways %v", got, got-2*sh.table)
+		t.Errorf("%v bytes to form A, of which %v besides X both ways", got, got-2*sh.table)
 	}
-	sh.stored = n * m / 2 // as dense ones: no thread has places
+	sh.stored = n * m / 2 // features are made dense, so no thread keeps places
 	if _, got, _ := sh.operator(); got != 2*sh.table+8*n*n+16*m+20*n*n+rules.IntRoom {
-		t.Errorf("%v bytes to make A of features as dense ones, beside X both ways %v", got, got-2*sh.table)
+		t.Errorf("%v bytes to form A from features made dense, of which %v besides X both ways", got, got-2*sh.table)
 	}
 }

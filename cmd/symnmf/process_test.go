@@ -24,7 +24,7 @@ import (
 // child runs the program in a process of its own.
 func child(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	cmd := exec.Command("symnmf", args...) // TestMain has put it in the path
+	cmd := exec.Command("symnmf", args...) // TestMain has put symnmf in the path
 	var out, err bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &err
 	return exitOf(t, cmd.Run()), out.String(), err.String()
@@ -46,7 +46,8 @@ func exitOf(t *testing.T, err error) int {
 	return failed.ExitCode()
 }
 
-// startEndless starts a fit that only a signal ends and waits until it is at work. What else it says is in rest.
+// startEndless starts a fit that only a signal ends and waits until it is factoring. rest is what it writes
+// to standard error from then on.
 func startEndless(t *testing.T, stdout io.Writer, args ...string) (cmd *exec.Cmd, rest *bufio.Reader) {
 	t.Helper()
 	cmd = exec.Command("symnmf", append([]string{"fit", "demo:digits", "-k", "20", "--tol", "0", "--max-sweeps", "0", "--time-limit", "1h", "-v"}, args...)...)
@@ -54,7 +55,8 @@ func startEndless(t *testing.T, stdout io.Writer, args ...string) (cmd *exec.Cmd
 	return cmd, startUntil(t, cmd, "factoring:")
 }
 
-// startUntil starts cmd and waits until it says a line that begins so. What else it says is in rest.
+// startUntil starts cmd and waits until it writes a line that begins with begins to standard error. rest is
+// what it writes there afterwards.
 func startUntil(t *testing.T, cmd *exec.Cmd, begins string) (rest *bufio.Reader) {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()
@@ -69,7 +71,7 @@ func startUntil(t *testing.T, cmd *exec.Cmd, begins string) (rest *bufio.Reader)
 	for {
 		line, err := rest.ReadString('\n')
 		if err != nil {
-			t.Fatalf("it ended before it said %s: %v", begins, err)
+			t.Fatalf("no line begins with %s: %v", begins, err)
 		}
 		if strings.HasPrefix(line, begins) {
 			return rest
@@ -77,7 +79,8 @@ func startUntil(t *testing.T, cmd *exec.Cmd, begins string) (rest *bufio.Reader)
 	}
 }
 
-// TestSignals: the best answer is written in full, and the exit code tells the signal.
+// TestSignals: after SIGINT, SIGTERM or SIGHUP the answer found so far is written in full to all five files,
+// and the exit code and the last line of standard error tell the signal.
 func TestSignals(t *testing.T) {
 	for _, tc := range []struct {
 		sig  syscall.Signal
@@ -88,7 +91,7 @@ func TestSignals(t *testing.T) {
 		{syscall.SIGHUP, 129, "symnmf: the terminal was closed\n"},
 	} {
 		if signal.Ignored(tc.sig) {
-			t.Logf("%v is ignored where this runs, and so not tried", tc.sig)
+			t.Logf("%v is ignored in this environment, so it is not tested", tc.sig)
 			continue
 		}
 		dir := filepath.Join(t.TempDir(), "out")
@@ -105,7 +108,7 @@ func TestSignals(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d", tc.sig, code, tc.code)
 		}
 		if !strings.Contains(string(stderr), "interrupted: ") || !strings.HasSuffix(string(stderr), tc.says) {
-			t.Errorf("%v: it says %q", tc.sig, stderr)
+			t.Errorf("%v: standard error is %q", tc.sig, stderr)
 		}
 		var rec record
 		text, err := os.ReadFile(filepath.Join(dir, "run.json"))
@@ -113,22 +116,23 @@ func TestSignals(t *testing.T) {
 			err = json.Unmarshal(text, &rec)
 		}
 		if err != nil || rec.Status != "interrupted" || len(rec.Runs) != 1 {
-			t.Errorf("%v: run.json: %v, %s", tc.sig, err, text)
+			t.Errorf("%v: run.json: %v, want status interrupted and one run: %s", tc.sig, err, text)
 		}
 		if lines := readTSV(t, filepath.Join(dir, "clusters.tsv"), '\t'); len(lines) != 1798 {
-			t.Errorf("%v: %d lines of clusters", tc.sig, len(lines))
+			t.Errorf("%v: %d lines of clusters, want 1798", tc.sig, len(lines))
 		}
 		files, err := os.ReadDir(dir)
 		if err != nil || len(files) != 5 {
-			t.Errorf("%v: %v, %v", tc.sig, files, err)
+			t.Errorf("%v: files %v, %v, want 5", tc.sig, files, err)
 		}
 	}
 }
 
-// TestHangups: a second SIGHUP, as a terminal and its shell each send one, does not end the process.
+// TestHangups: a second SIGHUP does not end the process, since a terminal and its shell may each send one.
+// After release SIGHUP is ignored.
 func TestHangups(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
-		t.Skip("SIGHUP is ignored where this runs")
+		t.Skip("SIGHUP is ignored in this environment")
 	}
 	ctx, release := catchSignals()
 	seen := make(chan os.Signal, 1)
@@ -144,14 +148,15 @@ func TestHangups(t *testing.T) {
 	release()
 	defer signal.Reset(syscall.SIGHUP)
 	if sig := (signalError{}); !errors.As(context.Cause(ctx), &sig) || sig.Signal != syscall.SIGHUP {
-		t.Errorf("ended by %v", context.Cause(ctx))
+		t.Errorf("the context was ended by %v, want SIGHUP", context.Cause(ctx))
 	}
 	if !signal.Ignored(syscall.SIGHUP) {
-		t.Error("one that comes after release ends the process while it prints")
+		t.Error("SIGHUP is not ignored after release: it would end the process while it prints")
 	}
 }
 
-// TestNohup: what was started to outlive its terminal does.
+// TestNohup: a process that was started with SIGHUP ignored goes on ignoring it, so it outlives its terminal.
+// SIGTERM still ends it.
 func TestNohup(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `trap "" HUP; exec symnmf fit demo:digits -k 20 --tol 0 --max-sweeps 0 --time-limit 1h -v --bound=no`)
 	rest := startUntil(t, cmd, "factoring:")
@@ -168,14 +173,14 @@ func TestNohup(t *testing.T) {
 	}
 }
 
-// TestSignalWhileDrawing: of files that were being drawn nothing is left.
+// TestSignalWhileDrawing: a signal that comes while bench draws tables or a report leaves no files behind.
 func TestSignalWhileDrawing(t *testing.T) {
 	records := filepath.Join("..", "..", "bench", "runs", "2026-11-22-quick")
 	for _, tc := range []struct {
 		sig  syscall.Signal
 		code int
-		args []string // within the directory
-		into string   // where files are on the way
+		args []string // args[4] is relative to the output directory
+		into string   // where unfinished files are
 	}{
 		{syscall.SIGINT, 130, []string{"bench", "tables", records, "-o", "drawn"}, "drawn"},
 		{syscall.SIGTERM, 143, []string{"bench", "tables", records, "-o", "."}, "."},
@@ -203,7 +208,7 @@ func TestSignalWhileDrawing(t *testing.T) {
 			}
 			code = exitOf(t, cmd.Wait())
 			if files, err := os.ReadDir(dir); code != 0 && (err != nil || len(files) > 0) {
-				t.Errorf("%v: left: %v, %v", tc.args, files, err)
+				t.Errorf("%v: left behind: %v, %v", tc.args, files, err)
 			}
 		}
 		if code != tc.code {
@@ -212,14 +217,15 @@ func TestSignalWhileDrawing(t *testing.T) {
 	}
 }
 
-// TestSignalToSimilarity: what was there is left, and nothing beside it.
+// TestSignalToSimilarity: a signal to similarity leaves the file that it was about to replace unchanged, and
+// no other file beside it.
 func TestSignalToSimilarity(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.npz")
 	if err := os.WriteFile(out, []byte("before"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	ring := filepath.Join(t.TempDir(), "ring.edges") // whose Laplacian systems take thousands of steps
+	ring := filepath.Join(t.TempDir(), "ring.edges") // its Laplacian systems take thousands of steps
 	var edges bytes.Buffer
 	for i := range 20000 {
 		fmt.Fprintf(&edges, "%d %d\n", i, (i+1)%20000)
@@ -242,17 +248,18 @@ func TestSignalToSimilarity(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code := exitOf(t, cmd.Wait()); code != tc.code || string(says) != tc.says {
-			t.Errorf("%v: exit code %d, want %d; it says %q", tc.sig, code, tc.code, says)
+			t.Errorf("%v: exit code %d, want %d; standard error is %q", tc.sig, code, tc.code, says)
 		}
 		files, err := os.ReadDir(dir)
 		text, _ := os.ReadFile(out)
 		if err != nil || len(files) != 1 || string(text) != "before" {
-			t.Errorf("%v: %v, %v, %q", tc.sig, files, err, text)
+			t.Errorf("%v: files %v, %v, content %q, want out.npz alone, unchanged", tc.sig, files, err, text)
 		}
 	}
 }
 
-// TestSignalWhileSimilarityPrints: a pipe that nobody reads any more does not keep it.
+// TestSignalWhileSimilarityPrints: SIGTERM ends similarity even while it waits to write to a pipe that nobody
+// reads anymore.
 func TestSignalWhileSimilarityPrints(t *testing.T) {
 	cmd := exec.Command("symnmf", "similarity", "demo:digits", "--threshold", "1", "-o", "-", "--to", "csv")
 	stdout, err := cmd.StdoutPipe()
@@ -263,7 +270,7 @@ func TestSignalWhileSimilarityPrints(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	if _, err := io.ReadFull(stdout, make([]byte, 1000)); err != nil { // it is at it, and has some 10 MB left
+	if _, err := io.ReadFull(stdout, make([]byte, 1000)); err != nil { // it is printing, with some 10 MB left
 		t.Fatal(err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -274,15 +281,15 @@ func TestSignalWhileSimilarityPrints(t *testing.T) {
 	select {
 	case err := <-ended:
 		if code := exitOf(t, err); code != -int(syscall.SIGTERM) && code != 143 {
-			t.Errorf("exit code %d", code)
+			t.Errorf("exit code %d, want 143 or death by SIGTERM", code)
 		}
 	case <-time.After(time.Minute):
-		t.Error("it is still there after a minute")
+		t.Error("the process is still running a minute after SIGTERM")
 	}
 }
 
-// TestSecondSignal: while H is being written to a pipe that nobody reads, another signal ends the process at once, and what it has written aside
-// is gone.
+// TestSecondSignal: a second signal ends the process at once, here while it writes H to a pipe that nobody
+// reads. Its temporary files are gone.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "H.npy")
@@ -308,11 +315,12 @@ func TestSecondSignal(t *testing.T) {
 		t.Errorf("exit code %d, want the signal %d", code, syscall.SIGINT)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-		t.Errorf("left: %v, %v", files, err)
+		t.Errorf("the directory holds %v, %v, want the pipe alone", files, err)
 	}
 }
 
-// TestSignalWhilePrinting: the same while the clusters are being printed.
+// TestSignalWhilePrinting: a second signal ends the process at once, here while it prints the clusters to a
+// pipe that nobody reads.
 func TestSignalWhilePrinting(t *testing.T) {
 	unread, stdout, err := os.Pipe()
 	if err != nil {
@@ -343,7 +351,8 @@ func TestSignalWhilePrinting(t *testing.T) {
 	}
 }
 
-// TestClosedPipe: whoever read enough is not told of an error.
+// TestClosedPipe: every command that prints to a closed pipe succeeds without a message, since the reader has
+// what it wanted.
 func TestClosedPipe(t *testing.T) {
 	for _, args := range [][]string{
 		{"fit", "demo:digits", "-k", "2", "--max-sweeps", "1", "-q"},
@@ -367,7 +376,7 @@ func TestClosedPipe(t *testing.T) {
 		code := exitOf(t, cmd.Run())
 		stdout.Close()
 		if code != 0 || stderr.Len() > 0 {
-			t.Errorf("symnmf %s: exit code %d, %q", strings.Join(args, " "), code, stderr.String())
+			t.Errorf("symnmf %s: exit code %d, standard error %q, want 0 and nothing", strings.Join(args, " "), code, stderr.String())
 		}
 	}
 }

@@ -12,15 +12,18 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes the test binary double as symnmf, for the scripts, and looks for goroutines left behind by the others.
+// TestMain makes the test binary double as symnmf, for the scripts and for tests that start processes. After
+// the tests it looks for goroutines that they left behind.
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", atOnce)
 	testscript.Main(leakChecked{m}, map[string]func(){"symnmf": main})
 }
 
-// atOnce lets programs built with -race exit without the second that they sleep by default.
+// atOnce is the setting of GORACE with which programs built with -race exit at once. By default they sleep
+// for a second first.
 const atOnce = "atexit_sleep_ms=0"
 
+// leakChecked fails a test run that leaves goroutines behind.
 type leakChecked struct{ *testing.M }
 
 func (m leakChecked) Run() int {
@@ -32,7 +35,7 @@ func (m leakChecked) Run() int {
 	return code
 }
 
-// TestScript runs testdata/script/*.txtar. Besides testscript's own commands there is
+// TestScript runs testdata/script/*.txtar. Besides testscript's own commands there is one more:
 //
 //	exits CODE PROGRAM ARGS…	runs a program, which must exit with that code
 func TestScript(t *testing.T) {

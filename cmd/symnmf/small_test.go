@@ -25,6 +25,7 @@ import (
 	"symnmf/matrix"
 )
 
+// TestNearest checks which known names are suggested for a mistyped one.
 func TestNearest(t *testing.T) {
 	known := []string{"cd-cyclic", "cd-shuffle", "cd-mbi", "cd-residual"}
 	for _, tc := range []struct {
@@ -39,7 +40,7 @@ func TestNearest(t *testing.T) {
 		{"cd", known},
 		{"Cyclic", []string{"cd-cyclic"}},
 		{"shuf", []string{"cd-shuffle"}},
-		{"yclic", nil}, // no word begins so
+		{"yclic", nil}, // no word begins with it
 		{"newton", nil},
 		{"", nil},
 	} {
@@ -49,7 +50,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestEdits compares with the recursive definition.
+// TestEdits compares the number of edits with its recursive definition, in which swapping two neighbors is
+// one edit.
 func TestEdits(t *testing.T) {
 	var naive func(a, b string) int
 	naive = func(a, b string) int {
@@ -79,6 +81,7 @@ func TestEdits(t *testing.T) {
 	})
 }
 
+// TestByteSize checks how sizes in bytes are read and shown; −1 stands for a text that must be refused.
 func TestByteSize(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "1000": 1000, "1e6": 1e6, "4k": 4096, "500M": 500 << 20, "4G": 4 << 30, "1.5GiB": 3 << 29, "2TB": 2 << 40, "10 B": -1,
@@ -87,7 +90,7 @@ func TestByteSize(t *testing.T) {
 		var b byteSize
 		err := b.Set(text)
 		if want < 0 && err == nil || want >= 0 && (err != nil || b.bytes != want || !b.set) {
-			t.Errorf("%q is %d bytes, %v, want %d", text, b.bytes, err, want)
+			t.Errorf("%q is read as %d bytes, %v, want %d (-1 means an error)", text, b.bytes, err, want)
 		}
 	}
 	for b, want := range map[float64]string{0: "0 bytes", 1023: "1.02e+03 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 3 << 30: "3 GiB", 5 << 40: "5.0 TiB", 1e18: "909494.7 TiB"} {
@@ -97,20 +100,22 @@ func TestByteSize(t *testing.T) {
 	}
 }
 
-// TestFitsTurned: where the start that auto takes for graphs is too much, the way out is named.
+// TestFitsTurned: if a graph exceeds the memory limit with auto's own start but not with a random one, the
+// error suggests --init random. If it exceeds the limit with both, the error does not.
 func TestFitsTurned(t *testing.T) {
 	graph := shape{rows: 20000, cols: 20000, table: 2e6, items: similarity, sparse: true, stored: 1e5, rank: 200, runs: 1}
 	random := graph
 	random.init = "random"
 	if err := graph.fits(int64(random.ahead()) + 1); err == nil || !strings.Contains(err.Error(), "to reduce the need, use --init random, or a smaller -k") {
-		t.Errorf("a limit that random meets: %v", err)
+		t.Errorf("a limit that only a random start meets: %v", err)
 	}
 	if err := graph.fits(1 << 20); err == nil || strings.Contains(err.Error(), "--init") {
-		t.Errorf("a limit that nothing meets: %v", err)
+		t.Errorf("a limit that no start meets: %v", err)
 	}
 }
 
-// TestTurnedStart: what symnmf.TSVDStart takes, once and for each start, and where auto takes it.
+// TestTurnedStart checks the bytes that symnmf.TSVDStart needs, once and for each start, and for which shapes
+// auto may begin from it.
 func TestTurnedStart(t *testing.T) {
 	graph := shape{rows: 1000, cols: 1000, table: 1e6, items: similarity, sparse: true, rank: 10, runs: 1}
 	points := shape{rows: 1000, cols: 500, table: 4e6, items: "rows", rank: 10, runs: 1}
@@ -118,7 +123,7 @@ func TestTurnedStart(t *testing.T) {
 	text.sparse = true
 	text.cols = 501
 	words := text
-	words.cols = 500 // half as many as rows: products of features
+	words.cols = 500 // half as many as rows, so eigenvectors are those of the features
 	dense := graph
 	dense.sparse = false
 	for name, c := range map[string]struct {
@@ -135,10 +140,10 @@ func TestTurnedStart(t *testing.T) {
 		n, m := c.sh.size()
 		once, turns := c.sh.turnedStart(n, m, c.sh.items != similarity)
 		if once != c.want {
-			t.Errorf("%s: %v once, want %v", name, once, c.want)
+			t.Errorf("%s: %v bytes once, want %v", name, once, c.want)
 		}
 		if want := 8.0 * (2*640*10 + 3*(10*12+128*12+64*16) + 13*10*12); c.sh.rank == 10 && turns != want {
-			t.Errorf("%s: %v for each start, want %v", name, turns, want)
+			t.Errorf("%s: %v bytes for each start, want %v", name, turns, want)
 		}
 	}
 	for _, c := range []struct {
@@ -153,25 +158,27 @@ func TestTurnedStart(t *testing.T) {
 	} {
 		sh := shape{rows: int(c.n), cols: int(c.m), items: similarity, rank: c.rank, stored: c.density * c.n * c.m}
 		if got := sh.beginsTurned(c.n, c.m, c.features); got != c.want {
-			t.Errorf("%+v: %v", c, got)
+			t.Errorf("%+v: begins from TSVDStart: %v", c, got)
 		}
 	}
-	few := shape{rows: 400, cols: 10, items: "rows", sparse: true, rank: 300} // by features there are 10 vectors
+	few := shape{rows: 400, cols: 10, items: "rows", sparse: true, rank: 300} // the features have 10 eigenvectors
 	without := few
 	without.offDiag = true
 	if !few.beginsTurned(400, 10, true) || without.beginsTurned(400, 10, true) {
-		t.Errorf("sparse points of 10 features: %v, without the diagonal %v", few.beginsTurned(400, 10, true), without.beginsTurned(400, 10, true))
+		t.Errorf("sparse points of 10 features: %v, want true; without the diagonal %v, want false", few.beginsTurned(400, 10, true), without.beginsTurned(400, 10, true))
 	}
 	many := shape{rows: 4000, cols: 4000, table: 1e6, items: similarity, sparse: true, rank: 500, runs: 30, atOnce: 20, method: "cd-cyclic", init: "tsvd"}
 	one := many
 	one.atOnce++
 	_, turns := many.turnedStart(4000, 4000, false)
 	if got, want := (one.ahead()-many.ahead())/slack, 8*4000*500+turns+8*(squareParts(4000)+8)*500*500; !(math.Abs(got-want) <= 1) {
-		t.Errorf("a start more at once takes %v, want %v", got, want)
+		t.Errorf("one more start at once takes %v bytes, want %v", got, want)
 	}
 }
 
-// TestEigenAhead: eigenpairs are of the features where Folded takes those.
+// TestEigenAhead checks the bytes that eigenpairs need. They are counted for the features wherever
+// matrix.Folded takes the features in place of the items. It also checks the bytes of the methods with two
+// factors.
 func TestEigenAhead(t *testing.T) {
 	text := shape{rows: 1000, cols: 500, table: 4e6, items: "rows", sparse: true, rank: 10}
 	fewer, without, dense, most, many := text, text, text, text, text
@@ -189,17 +196,18 @@ func TestEigenAhead(t *testing.T) {
 	} {
 		n, m := c.sh.size()
 		if got := c.sh.eigen(n, m, true); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+			t.Errorf("%s: %v bytes, want %v", name, got, c.want)
 		}
 	}
-	for n, want := range map[float64]float64{144: 144 * (4*10 + 147), 145: 145 * (4*10 + 83)} { // one eigenvalue besides
+	for n, want := range map[float64]float64{144: 144 * (4*10 + 147), 145: 145 * (4*10 + 83)} { // with one eigenvalue
 		if got := text.twoFactors(n, 0, false); got != 8*want {
-			t.Errorf("two factors of %v rows: %v, want %v", n, got, 8*want)
+			t.Errorf("two factors of %v rows: %v bytes, want %v", n, got, 8*want)
 		}
 	}
 }
 
-// TestBegun: an H for runs at once, and X·H twice of points, and nothing for one.
+// TestBegun: begun counts an H if there are several runs at once, and X·H twice if A comes from points. For a
+// single run it counts nothing.
 func TestBegun(t *testing.T) {
 	for _, tc := range []struct {
 		items  string
@@ -216,7 +224,8 @@ func TestBegun(t *testing.T) {
 	}
 }
 
-// TestAhead checks what TestPeakPrediction cannot tell from the memory that reading took.
+// TestAhead checks the parts of the prediction that TestPeakPrediction cannot tell from the memory that
+// reading takes.
 func TestAhead(t *testing.T) {
 	const n, m, mb = 1000, 500, 1 << 20
 	const begun = 8 * n * 10
@@ -227,45 +236,45 @@ func TestAhead(t *testing.T) {
 		change(&sh)
 		return sh.ahead() - before
 	}
-	squares := func(pitch float64) float64 { return 8 * (2*16 + n/256.0 + 8) * pitch * pitch } // two of 16 groups, and of so many parts
+	squares := func(pitch float64) float64 { return 8 * (2*16 + n/256.0 + 8) * pitch * pitch } // pitch×pitch sums: two for each of 16 groups, and one for each of n/256 + 8 parts
 	for _, tc := range []struct {
 		name      string
 		got, want float64
 	}{
-		{"cd-residual keeps n×n in place of n×r", with(base, func(sh *shape) { sh.method = "cd-residual" }), 8 * n * (n - 10)},
-		{"cd-mbi keeps three of n×r", with(base, func(sh *shape) { sh.method = "cd-mbi" }), 8 * 3 * n * 10},
-		{"anls keeps four of n×r in place of one, and a basis of 83 columns for an eigenvalue", with(base, func(sh *shape) { sh.method = "anls" }),
+		{"cd-residual keeps an n×n matrix in place of an n×r one", with(base, func(sh *shape) { sh.method = "cd-residual" }), 8 * n * (n - 10)},
+		{"cd-mbi keeps three n×r matrices", with(base, func(sh *shape) { sh.method = "cd-mbi" }), 8 * 3 * n * 10},
+		{"anls keeps four n×r matrices in place of one, and a basis of 83 columns for an eigenvalue", with(base, func(sh *shape) { sh.method = "anls" }),
 			8 * n * (3*10 + 83)},
-		{"snmpbb keeps two of n×r more", with(base, func(sh *shape) { sh.method = "snmpbb" }), 8 * n * (5*10 + 83)},
-		{"so does lvs", with(base, func(sh *shape) { sh.method = "lvs" }), 8 * n * (5*10 + 83)},
-		{"rowblock keeps two of n×12 in place of one of n×10", with(base, func(sh *shape) { sh.method = "rowblock" }), 8*n*14 + squares(12)},
-		{"auto is rowblock", with(base, func(sh *shape) { sh.method, sh.init = "auto", "random" }), 8*n*14 + squares(12)},
-		{"it begins from vectors that are found among more, and kept", with(base, func(sh *shape) { sh.method = "auto" }), 8*n*10 + 8*(2*24*n+10*n+2*wideParts(n)*24*24) - 8*n*10},
-		{"which all runs share", with(base, func(sh *shape) { sh.method, sh.runs, sh.atOnce = "auto", 30, 21 }) - with(base, func(sh *shape) { sh.method, sh.runs, sh.atOnce = "auto", 30, 20 }),
+		{"snmpbb keeps two n×r matrices more than anls", with(base, func(sh *shape) { sh.method = "snmpbb" }), 8 * n * (5*10 + 83)},
+		{"lvs keeps as much as snmpbb", with(base, func(sh *shape) { sh.method = "lvs" }), 8 * n * (5*10 + 83)},
+		{"rowblock keeps two n×12 matrices in place of one n×10 matrix", with(base, func(sh *shape) { sh.method = "rowblock" }), 8*n*14 + squares(12)},
+		{"auto from a random start needs what rowblock does", with(base, func(sh *shape) { sh.method, sh.init = "auto", "random" }), 8*n*14 + squares(12)},
+		{"auto begins from eigenvectors, which are found among more vectors and kept", with(base, func(sh *shape) { sh.method = "auto" }), 8*n*10 + 8*(2*24*n+10*n+2*wideParts(n)*24*24) - 8*n*10},
+		{"all runs share these eigenvectors", with(base, func(sh *shape) { sh.method, sh.runs, sh.atOnce = "auto", 30, 21 }) - with(base, func(sh *shape) { sh.method, sh.runs, sh.atOnce = "auto", 30, 20 }),
 			with(base, func(sh *shape) { sh.method, sh.init, sh.runs, sh.atOnce = "auto", "random", 30, 21 })/1.05 - with(base, func(sh *shape) { sh.method, sh.init, sh.runs, sh.atOnce = "auto", "random", 30, 20 })/1.05},
-		{"its kicks begin from none", with(base, func(sh *shape) { sh.method, sh.kicks, sh.atOnce = "auto", 30, 41 }) - with(base, func(sh *shape) { sh.method, sh.kicks, sh.atOnce = "auto", 30, 40 }),
+		{"kicks of auto do not begin from eigenvectors", with(base, func(sh *shape) { sh.method, sh.kicks, sh.atOnce = "auto", 30, 41 }) - with(base, func(sh *shape) { sh.method, sh.kicks, sh.atOnce = "auto", 30, 40 }),
 			with(base, func(sh *shape) { sh.method, sh.init, sh.kicks, sh.atOnce = "auto", "random", 30, 41 })/1.05 - with(base, func(sh *shape) { sh.method, sh.init, sh.kicks, sh.atOnce = "auto", "random", 30, 40 })/1.05},
-		{"where their diagonal is ignored, too", with(base, func(sh *shape) { sh.method, sh.offDiag = "auto", true }), 8*n*10 + 8*(2*24*n+10*n+2*wideParts(n)*24*24) - 8*n*10},
-		{"but not where they are large", with(base, func(sh *shape) { sh.method, sh.rank = "auto", 10000 }) - with(base, func(sh *shape) { sh.method, sh.init, sh.rank = "auto", "random", 10000 }), 0},
-		{"on a sparse A its rows begin with a cache line where that is cheap", with(base, func(sh *shape) { sh.rank, sh.method = 15, "rowblock" }) -
+		{"auto begins from eigenvectors also if the diagonal is ignored", with(base, func(sh *shape) { sh.method, sh.offDiag = "auto", true }), 8*n*10 + 8*(2*24*n+10*n+2*wideParts(n)*24*24) - 8*n*10},
+		{"auto does not begin from eigenvectors if the rank is large", with(base, func(sh *shape) { sh.method, sh.rank = "auto", 10000 }) - with(base, func(sh *shape) { sh.method, sh.init, sh.rank = "auto", "random", 10000 }), 0},
+		{"rowblock on a sparse A aligns rows of H with cache lines if that is cheap", with(base, func(sh *shape) { sh.rank, sh.method = 15, "rowblock" }) -
 			with(base, func(sh *shape) { sh.rank = 15 }), 8*n*(2*16-15) + squares(16)},
-		{"an H of float32 wants room for rows at work", with(base, func(sh *shape) { sh.rank, sh.method = 66, "rowblock" }) - with(base, func(sh *shape) { sh.rank = 66 }),
+		{"an H in float32 needs room for the rows at work", with(base, func(sh *shape) { sh.rank, sh.method = 66, "rowblock" }) - with(base, func(sh *shape) { sh.rank = 66 }),
 			8*n*(2*72-66) + squares(72) + 12*64*2048 + 12*512*72},
-		{"a small one is not of float32, and where no rows are padded it is one of n×r in place of the other", with(base, func(sh *shape) { sh.rank, sh.method = 64, "rowblock" }) -
+		{"a small H is not in float32, and if no rows are padded an n×r matrix replaces another", with(base, func(sh *shape) { sh.rank, sh.method = 64, "rowblock" }) -
 			with(base, func(sh *shape) { sh.rank = 64 }), squares(64)},
-		{"a second run keeps the best", with(base, func(sh *shape) { sh.runs = 7 }), 8 * n * 10},
-		{"three at once have an H each, twice A·H more, a little waste each, and together more", with(base, func(sh *shape) { sh.runs, sh.atOnce = 7, 3 }) - garbage - begun,
+		{"several runs keep the best H", with(base, func(sh *shape) { sh.runs = 7 }), 8 * n * 10},
+		{"three runs at once have an H each, two A·H more, a little waste each, and more together", with(base, func(sh *shape) { sh.runs, sh.atOnce = 7, 3 }) - garbage - begun,
 			8*n*(1+2+2)*10 + 8*2*(n/256.0+16)*100},
-		{"kicks at once begin from an H each besides", with(base, func(sh *shape) { sh.kicks, sh.atOnce = 7, 2 }) - with(base, func(sh *shape) { sh.kicks = 7 }) - garbage - begun,
+		{"kicks at once begin each from its own H as well", with(base, func(sh *shape) { sh.kicks, sh.atOnce = 7, 2 }) - with(base, func(sh *shape) { sh.kicks = 7 }) - garbage - begun,
 			8*n*(2+1)*10 + 8*(n/256.0+16)*100},
-		{"of two runs each keeps its best, too", with(base, func(sh *shape) { sh.runs, sh.kicks, sh.atOnce = 2, 7, 2 }) - with(base, func(sh *shape) { sh.runs, sh.kicks = 2, 7 }) - garbage - begun,
+		{"with two runs each also keeps its best H", with(base, func(sh *shape) { sh.runs, sh.kicks, sh.atOnce = 2, 7, 2 }) - with(base, func(sh *shape) { sh.runs, sh.kicks = 2, 7 }) - garbage - begun,
 			8*n*(3+1)*10 + 8*(n/256.0+16)*100},
-		{"each of compressed has a rowblock on its low rank first", with(base, func(sh *shape) { sh.method, sh.first, sh.atOnce = "compressed", "lai", 21 }) - with(base, func(sh *shape) { sh.method, sh.first, sh.atOnce = "compressed", "lai", 20 }),
+		{"each run of compressed first has a rowblock on its low rank", with(base, func(sh *shape) { sh.method, sh.first, sh.atOnce = "compressed", "lai", 21 }) - with(base, func(sh *shape) { sh.method, sh.first, sh.atOnce = "compressed", "lai", 20 }),
 			8*n*(1+2)*10 + 8*(2*n+3*10)*12 + 8*(2*8+n/256.0+8)*144 + 8*(n/256.0+16)*100},
-		{"the eigenvectors of a start are of all", with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 21 }) - with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 20 }),
+		{"all runs share the eigenvectors of a start", with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 21 }) - with(base, func(sh *shape) { sh.init, sh.method, sh.atOnce = "svd", "pgncg", 20 }),
 			8*n*(7+1)*10 + 8*(n/256.0+16)*100},
-		{"the low rank that a start is of is kept", with(base, func(sh *shape) { sh.method, sh.init = "cd-residual", "lai" }) - with(base, func(sh *shape) { sh.method = "cd-residual" }), 8 * 2 * n * (10 + 10)},
-		{"mu of points has X·H three times, as cd-cyclic, and two of n×r", with(points, func(sh *shape) { sh.method, sh.rank = "mu", 1000 }) - with(points, func(sh *shape) { sh.rank = 1000 }), 8 * 2 * n * 1000},
+		{"the low rank from which a start is made is kept", with(base, func(sh *shape) { sh.method, sh.init = "cd-residual", "lai" }) - with(base, func(sh *shape) { sh.method = "cd-residual" }), 8 * 2 * n * (10 + 10)},
+		{"mu on points has X·H three times, like cd-cyclic, and two n×r matrices more", with(points, func(sh *shape) { sh.method, sh.rank = "mu", 1000 }) - with(points, func(sh *shape) { sh.rank = 1000 }), 8 * 2 * n * 1000},
 		{"a start from a file is kept", with(base, func(sh *shape) { sh.given = true }), 8 * n * 10},
 		{"names are kept", with(base, func(sh *shape) { sh.ids = 1000 }), 1000 / 1.05},
 	} {
@@ -274,47 +283,50 @@ func TestAhead(t *testing.T) {
 		}
 	}
 	if got := with(points, func(sh *shape) { sh.items, sh.rows, sh.cols = "columns", m, n }); got < 99*mb {
-		t.Errorf("a transposed copy takes %v bytes more, want about 1.05 × 100 MiB", got)
+		t.Errorf("a transposed copy takes %v bytes more, want at least 99 MiB", got)
 	}
-	whole := 1.05 * (8*m*m + 8*mb) // for inner products in integers, which sparse points do not have
+	whole := 1.05 * (8*m*m + 8*mb) // inner products in integers, which sparse points do not have
 	wide := shape{rows: 5000, cols: 2048, table: 100 * mb, items: "rows", method: "cd-cyclic", rank: 1, runs: 1}
 	if got, want := with(wide, func(sh *shape) { sh.cols++ }), -1.05*(2*8*2048*2048+8*mb); !(math.Abs(got-want) <= mb) {
 		t.Errorf("beyond 2048 features inner products are neither computed in integers nor kept: %v bytes more, want about %v", got, want)
 	}
 	wide.rows, wide.cols = 8*2100-1, 2100
 	if got, want := with(wide, func(sh *shape) { sh.rows++ }), 1.05*8*2100*2100; !(math.Abs(got-want) <= mb) {
-		t.Errorf("those of 2100 features are kept where they are an eighth of the table: %v bytes more, want about %v", got, want)
+		t.Errorf("inner products of 2100 features are kept if they are an eighth of the table: %v bytes more, want about %v", got, want)
 	}
 	wide.rows, wide.cols = 100000, 50
 	if got := with(wide, func(sh *shape) { sh.bound = true }); got < 0 || got > mb {
-		t.Errorf("a bound takes %v bytes more, want what a basis for eigenvectors of 50 features does", got)
+		t.Errorf("a bound takes %v bytes more, want from 0 to 1 MiB for a basis of eigenvectors of 50 features", got)
 	}
 	wide.rank, wide.init = 20, "svd"
 	if got, want := with(wide, func(sh *shape) { sh.offDiag = true }), 1.05*8*100000*(140-20); !(math.Abs(got-want) <= mb) {
-		t.Errorf("without the diagonal eigenvectors take %v bytes more, want about %v, a basis of items less A·H of the start", got, want)
+		t.Errorf("without the diagonal, eigenvectors take %v bytes more, want about %v: a basis over the items, less A·H of the start", got, want)
 	}
 	if got := with(points, func(sh *shape) { sh.sparse = true }) + whole; got < 99*mb {
-		t.Errorf("the norm of sparse points takes %v bytes more, want about 1.05 × 100 MiB", got)
+		t.Errorf("the norm of sparse points takes %v bytes more, want at least 99 MiB", got)
 	}
 }
 
-// TestTogether: as many are at once as there are, threads for them, and room.
+// TestTogether: the number of runs and kicks made at once is the least of how many there are, how many
+// threads there are, and how many the memory allows.
 func TestTogether(t *testing.T) {
 	const mb = 1 << 20
 	small := shape{rows: 1000, cols: 1000, table: mb, items: similarity, method: "rowblock", sparse: true, rank: 10, runs: 1}
-	medium := small // 57 MB a run at once: some of them need no more than alongside
+	medium := small // 57 MB for each run at once, so some of them together need no more than alongside
 	medium.rows, medium.cols = 2e5, 2e5
-	large := small // 286 MB, and 443 for one alone, with the best: a second run needs less than that again, a third more
+	// 286 MB for each run at once, and 443 MB for one alone, with the best H. A second run at once stays
+	// within the larger of twice that and alongside more; a third does not.
+	large := small
 	large.rows, large.cols = 1e6, 1e6
-	huge := large // 2.2 GB more of A: nine beside the first need no more than all
+	huge := large // A takes 2.2 GB more, so nine runs beside the first need no more than all that one needs alone
 	huge.table = 2000 * mb
 	fits := 10
-	if math.MaxInt == math.MaxInt32 { // but not in as many addresses
+	if math.MaxInt == math.MaxInt32 { // 32-bit addresses do not suffice for that
 		fits = 1
 	}
 	for _, c := range []struct {
 		sh                   shape
-		runs, kicks, threads int // with a limit on the time −kicks, or −1 for none
+		runs, kicks, threads int // kicks < 0: a time limit and −kicks kicks, or none if it is −1
 		limit                int64
 		want                 int
 	}{
@@ -332,7 +344,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestSampleBlocks compares with counts from the definition, where all blocks are looked at.
+// TestSampleBlocks compares sampleBlocks with a count by its definition, for a table so small that all blocks
+// are sampled.
 func TestSampleBlocks(t *testing.T) {
 	const n, m = 300, 40
 	x := matrix.NewDense(n, m, nil)
@@ -376,11 +389,12 @@ func TestSampleBlocks(t *testing.T) {
 			table = sparse.Transpose()
 		}
 		if got := sampleBlocks(table, columns); got != distinct {
-			t.Errorf("columns %v: %v features, want %v", columns, got, distinct)
+			t.Errorf("columns %v: %v features over all blocks, want %v", columns, got, distinct)
 		}
 	}
 }
 
+// TestExitCode checks which exit code stands for which kind of error. A closed pipe is success.
 func TestExitCode(t *testing.T) {
 	for _, tc := range []struct {
 		err  error
@@ -407,6 +421,8 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
+// TestManners: a line is rewritten only on a terminal that is not dumb, and colors also need NO_COLOR to be
+// unset. Warnings are colored if colors are allowed.
 func TestManners(t *testing.T) {
 	for _, tc := range []struct {
 		terminal   bool
@@ -419,17 +435,19 @@ func TestManners(t *testing.T) {
 		{true, map[string]string{"TERM": "dumb"}, false, false},
 	} {
 		if live, ansi := manners(tc.terminal, func(k string) string { return tc.env[k] }); live != tc.live || ansi != tc.ansi {
-			t.Errorf("terminal %v, %v: line %v, colors %v", tc.terminal, tc.env, live, ansi)
+			t.Errorf("terminal %v, %v: rewritten line %v, colors %v", tc.terminal, tc.env, live, ansi)
 		}
 	}
 	var out bytes.Buffer
 	s := &streams{err: &out, ansi: true}
 	s.warn("careful")
 	if want := "\x1b[33mwarning:\x1b[0m careful\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
+		t.Errorf("the warning is %q, want %q", out.String(), want)
 	}
 }
 
+// TestProgress: progress is shown as a line that is rewritten on a terminal, as plain lines elsewhere or if
+// asked for, and not at all with -q. No line follows another too soon, and several runs are numbered.
 func TestProgress(t *testing.T) {
 	at := symnmf.Progress{Run: 1, Runs: 1, Sweep: 7, Elapsed: 1500 * time.Millisecond, RelErr: 0.25, KKT: 1e-3}
 	const line = "sweep 7, 1.5s, error 25 %, KKT about 1.0e-03"
@@ -452,7 +470,7 @@ func TestProgress(t *testing.T) {
 		p.show(at) // too soon again
 		p.done()
 		if out.String() != tc.want {
-			t.Errorf("terminal %v, flags %+v: %q, want %q", tc.live, tc.flags, out.String(), tc.want)
+			t.Errorf("terminal %v, flags %+v: printed %q, want %q", tc.live, tc.flags, out.String(), tc.want)
 		}
 	}
 	var out bytes.Buffer
@@ -461,10 +479,11 @@ func TestProgress(t *testing.T) {
 	at.Run, at.Runs = 2, 5
 	p.show(at)
 	if want := "\r\x1b[Krun 2 of 5, " + line; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
+		t.Errorf("printed %q, want %q", out.String(), want)
 	}
 }
 
+// TestShowError checks how a relative error is shown above, near and below its rounding floor.
 func TestShowError(t *testing.T) {
 	for _, tc := range []struct {
 		x, floor float64
@@ -483,7 +502,8 @@ func TestShowError(t *testing.T) {
 	}
 }
 
-// TestComponents compares with a search from item to item.
+// TestComponents compares the number of components and the size of the largest with a search from item to
+// item, for similarities and for points. Points are connected if they share a feature.
 func TestComponents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, cols := rapid.IntRange(1, 8).Draw(t, "rows"), rapid.IntRange(1, 8).Draw(t, "cols")
@@ -542,14 +562,14 @@ func TestComponents(t *testing.T) {
 		}
 		for _, told := range []bool{false, symmetric} {
 			if gotNumber, gotLargest := d.components(told); gotNumber != number || gotLargest != largest {
-				t.Fatalf("%s of\n%v, symmetric %v: %d components, the largest of %d, want %d and %d", items, m.Data(), told, gotNumber, gotLargest, number, largest)
+				t.Fatalf("%s of\n%v, symmetric %v: %d components, the largest with %d items, want %d and %d", items, m.Data(), told, gotNumber, gotLargest, number, largest)
 			}
 		}
 	})
 }
 
-// TestLooksLikeDistances: distances and squared distances of points do, kernels of them with the diagonal removed and
-// complete graphs do not.
+// TestLooksLikeDistances: distances and squared distances of points look like distances. Kernels of them with
+// the diagonal removed, complete graphs, and anything with an entry on the diagonal do not.
 func TestLooksLikeDistances(t *testing.T) {
 	point := func(i int) (x, y float64) { // two groups
 		return math.Mod(float64(i)*0.618, 1) + float64(i%2*6), math.Mod(float64(i)*0.414, 1)
@@ -578,7 +598,7 @@ func TestLooksLikeDistances(t *testing.T) {
 		}
 		d := &dataset{table: m, items: similarity}
 		if got := d.looksLikeDistances(); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
+			t.Errorf("%s: looks like distances: %v, want the opposite", tc.name, got)
 		}
 		var list bytes.Buffer
 		if err := matio.Write(&list, &matio.Table{Dense: m}, "edges"); err != nil {
@@ -589,7 +609,7 @@ func TestLooksLikeDistances(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := (&dataset{table: sparse.Sparse, items: similarity}).looksLikeDistances(); got != tc.want {
-			t.Errorf("%s, sparse: %v", tc.name, got)
+			t.Errorf("%s, sparse: looks like distances: %v, want the opposite", tc.name, got)
 		}
 		m.Set(3, 3, 1)
 		if d.looksLikeDistances() {
@@ -598,7 +618,8 @@ func TestLooksLikeDistances(t *testing.T) {
 	}
 }
 
-// TestManyGroups: similarities of groups in a row are no distances, whatever the groups' width.
+// TestManyGroups: similarities with a zero diagonal that are larger within groups than between them do not
+// look like distances, for any number of groups.
 func TestManyGroups(t *testing.T) {
 	const n = 120
 	for groups := 2; groups <= n/2; groups++ {
@@ -620,7 +641,8 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// TestSymmetryTolerance: half precision may differ by its rounding, double precision may not.
+// TestSymmetryTolerance: an asymmetry of 2⁻¹² passes as rounding in half precision, but not in single or
+// double precision.
 func TestSymmetryTolerance(t *testing.T) {
 	for eps, want := range map[float64]bool{0x1p-11: true, 0x1p-24: false, 0x1p-53: false} {
 		m := matrix.NewDense(2, 2, []float64{1, 0.5, 0.5 + 0x1p-12, 1})
@@ -635,7 +657,8 @@ func TestSymmetryTolerance(t *testing.T) {
 	}
 }
 
-// TestThin: a dense table becomes a sparse one where so few of its numbers are not 0 that a sparse A or X is less work, and where there is room for both.
+// TestThin: a dense table becomes sparse if fewer than a tenth of its numbers, or of the entries of A if that
+// has fewer, are not 0, and if there is memory for both forms. A table of zeros alone stays dense.
 func TestThin(t *testing.T) {
 	table := func(rows, cols, nnz int) *matrix.Dense {
 		m := matrix.NewDense(rows, cols, nil)
@@ -644,7 +667,7 @@ func TestThin(t *testing.T) {
 		}
 		return m
 	}
-	const room = program + 8*40*100 // the table, and nothing beside it
+	const room = program + 8*40*100 // the table and nothing besides
 	for _, tc := range []struct {
 		what  string
 		table matrix.Table
@@ -657,7 +680,7 @@ func TestThin(t *testing.T) {
 		{"nothing", table(40, 40, 0), similarity, 0, false},
 		{"points of fewer features", table(100, 40, 399), "rows", 0, true},
 		{"a tenth of X", table(100, 40, 400), "rows", 0, false},
-		{"points of more features, few beside A", table(40, 100, 159), "rows", 0, true},
+		{"points of more features, less than a tenth of A", table(40, 100, 159), "rows", 0, true},
 		{"points of more features, as many as a tenth of A", table(40, 100, 160), "rows", 0, false},
 		{"points in columns", table(40, 100, 399), "columns", 0, true},
 		{"points in columns, fewer than features", table(100, 40, 160), "columns", 0, false},
@@ -674,7 +697,7 @@ func TestThin(t *testing.T) {
 				t.Errorf("%s: became %v", tc.what, d.table)
 			}
 		} else if d.table != tc.table {
-			t.Errorf("%s: the table is another", tc.what)
+			t.Errorf("%s: the table was replaced", tc.what)
 		}
 	}
 }
@@ -689,14 +712,15 @@ func (w *failsOnce) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestDataWriter: after an error nothing follows, for it would follow a gap.
+// TestDataWriter: after an error nothing more is written, since it would follow a gap. Later writes return
+// the same error.
 func TestDataWriter(t *testing.T) {
 	to := new(failsOnce)
 	w := &dataWriter{to: to}
 	for k := range 4 {
 		_, err := fmt.Fprintln(w, k)
 		if k == 0 && err != nil || k > 0 && (!errors.Is(err, syscall.ENOSPC) || err != w.err) {
-			t.Errorf("write %d: %v", k, err)
+			t.Errorf("write %d: error %v, want none for write 0 and that of the full disk after it", k, err)
 		}
 	}
 	if to.writes != 2 {
@@ -704,6 +728,7 @@ func TestDataWriter(t *testing.T) {
 	}
 }
 
+// TestHelpNamesEveryCommand: each command has a short description and an example that names it.
 func TestHelpNamesEveryCommand(t *testing.T) {
 	root := newRoot(&streams{})
 	for _, name := range commandNames(root) {
@@ -714,7 +739,8 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 	}
 }
 
-// TestRoom: what is done to a table beside it has to stay below the limit, or is refused or left out, and no table is read as if it were the only one.
+// TestRoom: operations that need memory besides a table respect the memory limit: --symmetrize, writing and
+// score are refused, and info leaves out ‖A‖ with a warning. Reading a table counts what is already held.
 func TestRoom(t *testing.T) {
 	const n, nnz = 1000, 200_000
 	rowPtr, col := []int64{0}, []int32{}
@@ -759,13 +785,13 @@ func TestRoom(t *testing.T) {
 	}
 	d := &dataset{table: dense, items: similarity, limit: program + 8*800*800 + 24*800*800 - 1}
 	if err := d.roomToWrite(&matio.Table{Dense: dense}, "-", "edges"); !errors.Is(err, errMemory) {
-		t.Errorf("convert of a dense table to edges: %v", err)
+		t.Errorf("convert of a dense table to edges: error %v, want errMemory", err)
 	}
 	graph, labels := filepath.Join(t.TempDir(), "a.npy"), filepath.Join(t.TempDir(), "labels.txt")
 	if err := cmp.Or(matio.Create(graph, &matio.Table{Dense: dense}, matio.Options{}), os.WriteFile(labels, []byte(strings.Repeat("1\n", 800)), 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	for limit, want := range map[int]int{program + 16*800*800: 5, program + 24*800*800: 0} { // 12 bytes an entry beside 8
+	for limit, want := range map[int]int{program + 16*800*800: 5, program + 24*800*800: 0} { // 12 bytes an entry besides 8
 		var stderr bytes.Buffer
 		if code := run([]string{"symnmf", "score", labels, labels, "--graph", graph, "--memory-limit", fmt.Sprint(limit)}, &streams{out: io.Discard, err: &stderr}); code != want {
 			t.Errorf("score under %d bytes: exit code %d, want %d: %s", limit, code, want, &stderr)
@@ -782,7 +808,7 @@ func TestRoom(t *testing.T) {
 		d := &dataset{table: points, items: "rows", limit: c.limit}
 		f := d.facts()
 		if said := len(f.Warnings) == 1 && strings.Contains(f.Warnings[0], "left out"); math.IsNaN(float64(f.NormA)) != c.leftOut || said != c.leftOut {
-			t.Errorf("info under %d bytes: ‖A‖ = %v, warnings %q", c.limit, f.NormA, f.Warnings)
+			t.Errorf("info under %d bytes: ‖A‖ = %v, warnings %q; ‖A‖ must be left out exactly if a warning says so", c.limit, f.NormA, f.Warnings)
 		}
 	}
 	name := filepath.Join(t.TempDir(), "a.npy")
@@ -792,12 +818,13 @@ func TestRoom(t *testing.T) {
 	limit := int64(program + 8*600*500 + 1<<20)
 	for held, want := range map[float64]error{0: nil, 1 << 21: matio.ErrTooLarge} {
 		if _, err := readTable(&streams{}, name, "", limit, held); !errors.Is(err, want) {
-			t.Errorf("read beside %v bytes: %v, want %v", held, err, want)
+			t.Errorf("read with %v bytes held: error %v, want %v", held, err, want)
 		}
 	}
 }
 
-// TestScoreOfRounded: a graph of float32 whose halves differ in the last place, more than modularity grants, is averaged.
+// TestScoreOfRounded: score averages the two triangles of a graph in float32 that differ in the last place.
+// That is more than modularity itself tolerates.
 func TestScoreOfRounded(t *testing.T) {
 	dir := t.TempDir()
 	dense, labels := filepath.Join(dir, "a.npy"), filepath.Join(dir, "labels.txt")
@@ -818,11 +845,13 @@ func TestScoreOfRounded(t *testing.T) {
 		return stdout.String()
 	}
 	if got := score(dense); !strings.Contains(got, "modularity  -0.1667") { // (1 − 3/2)/3
-		t.Errorf("modularity of a dense graph: %s", got)
+		t.Errorf("score printed %s, want modularity -0.1667", got)
 	}
 }
 
-// TestHistoryOfCut: row 0 is the start, also of a run that has no other; else the last row is the answer, unless that may be of a sweep that was cut short.
+// TestHistoryOfCut: row 0 of the history is the start, even if the run has no other row. The last row of a
+// run with sweeps holds the figures of the answer, unless the time limit or a signal may have cut its sweep
+// short.
 func TestHistoryOfCut(t *testing.T) {
 	first := symnmf.TracePoint{RelErr: 1, KKT: 0.5}
 	for _, sweeps := range []int{0, 1} {
@@ -836,12 +865,13 @@ func TestHistoryOfCut(t *testing.T) {
 		h.add(symnmf.Progress{Run: 1, Sweep: 1, RelErr: 0.5, KKT: 0.1})
 		rows := h.of(&symnmf.Result{First: first, Sweeps: 1, RelErr: 0.25, KKT: 1e-9, Status: status, Run: 1})
 		if len(rows) != 2 || rows[1].RelErr != 0.5 || !math.IsNaN(rows[1].KKT) {
-			t.Errorf("%v: %+v", status, rows)
+			t.Errorf("%v: rows %+v, want the start and sweep 1 as it was reported", status, rows)
 		}
 	}
 }
 
-// TestHoldDir: of two runs that begin to write into one directory the second is refused, and told why; it is not empty once an answer is there, and what is there is left alone.
+// TestHoldDir: while one run holds a directory, a second is refused with the reason. Holding leaves no file.
+// The probe of another run does not count as content, but an answer does, and it is left unchanged.
 func TestHoldDir(t *testing.T) {
 	f, err := os.Open(t.TempDir())
 	if err != nil {
@@ -856,10 +886,10 @@ func TestHoldDir(t *testing.T) {
 	if runtime.GOOS != "linux" && lock(f) {
 		t.Log("directories cannot be locked here")
 	} else if _, err := holdDir(dir); err == nil || exitCode(err) != 2 || !strings.Contains(err.Error(), "another run is about to write there") {
-		t.Errorf("held twice: %v", err)
+		t.Errorf("a second run holds the directory too, or is refused for another reason: %v", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
-		t.Errorf("held: %v", entries)
+		t.Errorf("the held directory holds files: %v", entries)
 	}
 	release()
 	probe := filepath.Join(dir, ".symnmf-1")
@@ -867,7 +897,7 @@ func TestHoldDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	if release, err = holdDir(dir); err != nil {
-		t.Fatalf("after it was let go, tried by another run: %v", err)
+		t.Fatalf("after release, with the probe of another run in it: %v", err)
 	}
 	release()
 	if err := os.Remove(probe); err != nil {
@@ -877,17 +907,17 @@ func TestHoldDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := holdDir(dir); err == nil || exitCode(err) != 2 || !strings.Contains(err.Error(), "is not empty") {
-		t.Errorf("a directory with a file: %v", err)
+		t.Errorf("a directory with a file: error %v, want one that says it is not empty", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 || entries[0].Name() != "H.npy" {
-		t.Errorf("a directory with a file holds %v", entries)
+		t.Errorf("the directory holds %v, want H.npy alone", entries)
 	}
 	if _, err := holdDir(filepath.Join(dir, "none")); err == nil {
-		t.Error("a directory that is not there is held")
+		t.Error("a directory that does not exist was held")
 	}
 }
 
-// TestWrapped: lines are as long as they may be, in runes, and no word is lost or cut.
+// TestWrapped: lines are as long as the text width allows, counted in runes. No word is lost or cut.
 func TestWrapped(t *testing.T) {
 	long := strings.Repeat("λ", textWidth+1)
 	full := strings.Repeat("λ", textWidth-6)

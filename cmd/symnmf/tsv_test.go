@@ -14,7 +14,8 @@ import (
 	"symnmf/matrix"
 )
 
-// TestTSV compares with encoding/csv, over several batches, for any number of goroutines.
+// TestTSV compares writeTSV with encoding/csv for numbers of lines from none to several batches, and for 1, 2
+// and 3 goroutines.
 func TestTSV(t *testing.T) {
 	names := []string{"a", "", " a", "a b", "a\tb", `"a"`, `a"b`, "a\nb", "a\r", `\.`, "\u00a0a", "é", "\u2028", "a ", "#"}
 	floats := []float64{0, 1, -2.5, 1e-300, 1.0 / 3, math.Inf(1), math.NaN()}
@@ -45,13 +46,14 @@ func TestTSV(t *testing.T) {
 				l.float(x)
 			})
 			if err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
-				t.Errorf("%d lines by %d goroutines: %v, or others than of encoding/csv", n, workers, err)
+				t.Errorf("%d lines by %d goroutines: error %v, or the bytes differ from those of encoding/csv", n, workers, err)
 			}
 		}
 	}
 }
 
-// TestTSVBroken: the first error is told, nothing is written after it, and not all lines are made.
+// TestTSVBroken: writeTSV returns the first error of its writer, writes nothing after it, and stops before it
+// has made all lines.
 func TestTSVBroken(t *testing.T) {
 	full := errors.New("no more ink")
 	const n = 1000 * tsvBatch
@@ -72,7 +74,7 @@ func TestTSVBroken(t *testing.T) {
 	}
 }
 
-// smallWriter takes so many writes.
+// smallWriter is a writer that accepts room writes and then returns err.
 type smallWriter struct {
 	room, calls int
 	err         error
@@ -85,7 +87,8 @@ func (w *smallWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestWarnOfZeros: of a large sparse matrix that is about to be written with all its zeros.
+// TestWarnOfZeros: losses warns if a large sparse matrix is about to be written with all its zeros. withZeros
+// calls that large from 1 GiB on if there are at least ten times as many numbers as stored entries.
 func TestWarnOfZeros(t *testing.T) {
 	empty := func(n int) *matrix.CSR {
 		m, err := matrix.NewCSR(n, n, make([]int64, n+1), nil, nil)
@@ -94,7 +97,7 @@ func TestWarnOfZeros(t *testing.T) {
 		}
 		return m
 	}
-	const n = 30000 // 1.7 GiB of zeros and commas
+	const n = 30000 // 1.7 GiB of zeros and separators
 	for _, c := range []struct {
 		table *matio.Table
 		out   string
@@ -107,15 +110,15 @@ func TestWarnOfZeros(t *testing.T) {
 		{&matio.Table{Sparse: empty(n)}, "a.mtx", ""},
 		{&matio.Table{Sparse: empty(n / 2)}, "a.csv", ""},
 		{&matio.Table{Dense: matrix.NewDense(3, 3, nil)}, "a.csv", ""},
-		{&matio.Table{Sparse: empty(n)}, "a", ""}, // an error of writing
+		{&matio.Table{Sparse: empty(n)}, "a", ""}, // writing reports the error
 	} {
 		if got := strings.Join(losses(c.table, c.out, ""), "\n"); got != c.want {
-			t.Errorf("%s: %q, want %q", c.out, got, c.want)
+			t.Errorf("%s: warnings %q, want %q", c.out, got, c.want)
 		}
 	}
 	for stored, want := range map[int64]bool{0: true, 1 << 26: true, 1<<26 + 1<<20: false} {
 		if size, large := withZeros(matio.FormatInfo{ZeroBytes: 2}, 1<<15, 5<<12, stored); size != 5<<28 || large != want {
-			t.Errorf("%d stored: %v bytes, %v, want %v", stored, size, large, want)
+			t.Errorf("%d stored entries: %v bytes, large %v, want %v", stored, size, large, want)
 		}
 	}
 }
