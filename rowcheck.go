@@ -191,7 +191,7 @@ func (s *rowBlockRun) verifyWide() error {
 		tol += 1e-10 * most // for the orthogonality of U
 	}
 	for k, want := range s.p.gram(s.h) {
-		if d := math.Abs(s.gram[k] - want); d > tol {
+		if d := math.Abs(s.gram[k] - want); !(d <= tol) {
 			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.pitch, k%s.pitch, s.gram[k], want)
 		}
 	}
@@ -206,7 +206,7 @@ func (s *rowBlockRun) verifyWide() error {
 	}
 	s.p.a.NewProduct(s.h, s.p.workers).RowsTo(want, 0, s.p.n)
 	for k, w := range want {
-		if math.Abs(got[k]-w) > s.p.productTol(tol, most) {
+		if !(math.Abs(got[k]-w) <= s.p.productTol(tol, most)) {
 			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.pitch, k%s.pitch, got[k], w)
 		}
 	}

@@ -161,7 +161,7 @@ func (s *tsvdRun) verify() error {
 			if j == k {
 				want = 1
 			}
-			if d := math.Abs(qq.At(j, k) - want); d > 64*float64(r)*0x1p-52 {
+			if d := math.Abs(qq.At(j, k) - want); !(d <= 64*float64(r)*0x1p-52) {
 				return fmt.Errorf("(QᵀQ)[%d,%d] is off by %.2g", j, k, d)
 			}
 		}

@@ -25,7 +25,7 @@ func (p *problem) verify(work run, h *matrix.Dense, first, objective float64, sw
 	// numbers rounded are up to ¼‖A‖² + penalty or, where the diagonal does not bound H, the fourth powers of
 	// its rows. The first sum began with the objective of the start.
 	tol := f.floorSq + 4*float64(sweeps+1)*float64(p.n)*float64(p.r)*0x1p-52*(p.norm*p.norm+f.penalty+f.rowQuad) + 256*0x1p-52*first
-	if d := math.Abs(f.objective() - objective); d > tol {
+	if d := math.Abs(f.objective() - objective); !(d <= tol) {
 		return fmt.Errorf("symnmf: sweep %d: the summed decreases give %v, the definition %v (off by %.2g, allowed %.2g)",
 			sweeps, objective, f.objective(), d, tol)
 	}
@@ -45,12 +45,12 @@ func (s *cdState) verify() error {
 	}
 	tol := 2 * float64(s.p.n) * refreshCursorEvery * 0x1p-52 * most
 	for k, want := range s.p.gram(s.h) {
-		if d := math.Abs(s.gram[k] - want); d > tol {
+		if d := math.Abs(s.gram[k] - want); !(d <= tol) {
 			return fmt.Errorf("maintained D[%d,%d] is %v, HᵀH gives %v", k/s.p.r, k%s.p.r, s.gram[k], want)
 		}
 	}
 	for i, got := range s.rowSq {
-		if want := kernel.SumSq(s.h.Row(i)); math.Abs(got-want) > tol {
+		if want := kernel.SumSq(s.h.Row(i)); !(math.Abs(got-want) <= tol) {
 			return fmt.Errorf("maintained L[%d] is %v, H gives %v", i, got, want)
 		}
 	}
@@ -59,7 +59,7 @@ func (s *cdState) verify() error {
 		s.cursor.Column(j)
 		fresh.Column(j)
 		for i := range s.p.n {
-			if got, want := s.cursor.At(i), fresh.At(i); math.Abs(got-want) > s.p.productTol(tol, most) {
+			if got, want := s.cursor.At(i), fresh.At(i); !(math.Abs(got-want) <= s.p.productTol(tol, most)) {
 				return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", i, j, got, want)
 			}
 		}
@@ -84,7 +84,7 @@ func (s *residualRun) verify() error {
 	fresh.refresh()
 	tol := 4 * float64(s.p.r) * refreshResidualEvery * 0x1p-52 * 2 * s.p.norm
 	for k, want := range fresh.resid {
-		if got := s.resid[k]; math.Abs(got-want) > tol {
+		if got := s.resid[k]; !(math.Abs(got-want) <= tol) {
 			return fmt.Errorf("maintained R[%d,%d] is %v, A-HHᵀ gives %v", k/s.p.n, k%s.p.n, got, want)
 		}
 	}
