@@ -21,6 +21,9 @@ func (p *problem) verify(work run, h *matrix.Dense, first, objective float64, sw
 		}
 	}
 	f := p.measure(h)
+	if !finite(f.ah) && finite(f.hhSq) {
+		return errProducts // the operator is wrong, not what is maintained
+	}
 	// The allowance is the floor, plus one rounding of the objective for each of n·r visits a sweep. The
 	// numbers rounded are up to ¼‖A‖² + penalty or, where the diagonal does not bound H, the fourth powers of
 	// its rows. The first sum began with the objective of the start.
