@@ -484,36 +484,52 @@ func TestRowLength(t *testing.T) {
 func TestVerifyFindsMistakes(t *testing.T) {
 	g := readGolden(t, "fullrank60")
 	a := g.forms(t)["dense"]
-	for name, spoil := range map[string]func(*cdState){
-		"D":  func(s *cdState) { s.gram[1] += 1e-6 },
-		"L":  func(s *cdState) { s.rowSq[3] += 1e-6 },
-		"AH": func(s *cdState) { s.cursor.Column(2); s.cursor.Add(5, 1e-6) },
-	} {
+	for _, off := range []float64{1e-6, math.NaN()} {
+		for name, spoil := range map[string]func(*cdState){
+			"D":  func(s *cdState) { s.gram[1] += off },
+			"L":  func(s *cdState) { s.rowSq[3] += off },
+			"AH": func(s *cdState) { s.cursor.Column(2); s.cursor.Add(5, off) },
+		} {
+			p, h := goldenProblem(t, g, a)
+			s := newCDState(p, h)
+			if err := s.verify(); err != nil {
+				t.Fatalf("before: %v", err)
+			}
+			if spoil(s); s.verify() == nil {
+				t.Errorf("%s off by %v is not found", name, off)
+			}
+		}
 		p, h := goldenProblem(t, g, a)
-		s := newCDState(p, h)
-		if err := s.verify(); err != nil {
+		r := Residual{}.start(p, h, 0).(*residualRun)
+		if err := r.verify(); err != nil {
 			t.Fatalf("before: %v", err)
 		}
-		if spoil(s); s.verify() == nil {
-			t.Errorf("%s off by 1e-6 is not found", name)
+		if r.resid[7] += off; r.verify() == nil {
+			t.Errorf("R off by %v is not found", off)
+		}
+		blocks := RowBlock{}.start(p, h.Clone(), 0).(*rowBlockRun)
+		first := p.measure(h)
+		blocks.begin(&first)
+		blocks.sweep(func() bool { return false })
+		if err := blocks.verify(); err != nil {
+			t.Fatalf("before: %v", err)
+		}
+		if blocks.gram[1] += off; blocks.verify() == nil {
+			t.Errorf("D of rowblock off by %v is not found", off)
+		}
+		blocks.release()
+		c := CD{}.start(p, h, 0)
+		f := p.measure(h)
+		if err := p.verify(c, h, 0, f.objective(), 1); err != nil {
+			t.Fatalf("before: %v", err)
+		}
+		if p.verify(c, h, 0, f.objective()+off, 1) == nil {
+			t.Errorf("an objective off by %v is not found", off)
 		}
 	}
 	p, h := goldenProblem(t, g, a)
-	r := Residual{}.start(p, h, 0).(*residualRun)
-	if err := r.verify(); err != nil {
-		t.Fatalf("before: %v", err)
-	}
-	if r.resid[7] += 1e-6; r.verify() == nil {
-		t.Error("R off by 1e-6 is not found")
-	}
-	c := CD{}.start(p, h, 0)
 	f := p.measure(h)
-	if err := p.verify(c, h, 0, f.objective(), 1); err != nil {
-		t.Fatalf("before: %v", err)
-	}
-	if p.verify(c, h, 0, f.objective()+1e-6, 1) == nil {
-		t.Error("an objective off by 1e-6 is not found")
-	}
+	r := Residual{}.start(p, h, 0)
 	h.Set(2, 2, math.NaN())
 	if p.verify(r, h, 0, f.objective(), 1) == nil {
 		t.Error("a NaN in H is not found")
