@@ -186,7 +186,7 @@ func TestMeasureProducts(t *testing.T) {
 					t.Errorf("%s, cd-cyclic: %v products a sweep", set.name, got)
 				}
 			case method.Name == "lai", method.Name == "rowblock":
-			case math.Abs(got-products) > 1e-9:
+			case !(math.Abs(got-products) <= 1e-9):
 				t.Errorf("%s, %s: %v products a sweep, want %v", set.name, method.Name, got, products)
 			}
 		}
