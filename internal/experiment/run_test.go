@@ -442,8 +442,9 @@ func TestInnerProducts(t *testing.T) {
 func TestTimeLimit(t *testing.T) {
 	_, rs := mustRun(t, "plan p\nexperiment e\ndata demo:digits\nrank 8\ntime 50ms\nmethod cd-cyclic start=random\n", Options{Dir: t.TempDir()})
 	r := rs.List[0]
+	// At most 100 times the limit, and a minute with reading and a bound, however busy the machine is.
 	if r.Status != "time-limit" || r.TimeLimit != 0.05 || r.MaxSweeps != 0 || !(r.Seconds >= 0.05 && r.Seconds <= 5) ||
-		!(r.WallSeconds >= r.Seconds && r.WallSeconds <= 60) { // a hundred times the limit, and more than reading and a bound take
+		!(r.WallSeconds >= r.Seconds && r.WallSeconds <= 60) {
 		t.Errorf("%+v", r)
 	}
 }
