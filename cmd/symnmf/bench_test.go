@@ -214,7 +214,7 @@ func TestBenchAhead(t *testing.T) {
 	method := &experiment.Method{Name: "rowblock", Start: "random"}
 	need := experiment.Need{Rows: n, Cols: n, Stored: n * n, Rank: 20, Method: method}
 	plain := benchAhead(need)
-	if least := program + need.Bytes(); need.Bytes() != 8*n*n || plain < least || plain > 2*least { // with a copy in float32
+	if least := program + need.Bytes(); need.Bytes() != 8*n*n || !(plain >= least && plain <= 2*least) { // with a copy in float32
 		t.Errorf("%v bytes are predicted for a table of %v bytes", plain, need.Bytes())
 	}
 	pairs, held, making, block, points := need, need, need, need, need
@@ -229,8 +229,8 @@ func TestBenchAhead(t *testing.T) {
 		"what making takes": {benchAhead(making), program + 1e9}, "a block": {benchAhead(block), plain + 1},
 		"points": {benchAhead(points), program + points.Bytes()}, "rows": {benchAhead(rows), benchAhead(points) + 1},
 	} {
-		if got[0] < got[1] {
-			t.Errorf("%s: %v bytes, want at least %v", what, got[0], got[1])
+		if !(got[0] >= got[1] && got[0] <= 3*got[1]) {
+			t.Errorf("%s: %v bytes, want at least %v and at most three times that", what, got[0], got[1])
 		}
 	}
 }

@@ -175,8 +175,11 @@ func TestFilesAgree(t *testing.T) {
 	// The product form of e² is accurate to error_floor² relative to ‖A‖², so its root is accurate to
 	// error_floor²/(2·e).
 	relErr := math.Sqrt(errSq / normSq)
+	if !(rec.ErrFloor > 0 && rec.ErrFloor <= 1e-6) {
+		t.Errorf("error_floor %v, want about 2e-7", rec.ErrFloor)
+	}
 	tol := float64(rec.ErrFloor*rec.ErrFloor) / relErr
-	if d := math.Abs(relErr - float64(rec.RelErr)); d > tol {
+	if d := math.Abs(relErr - float64(rec.RelErr)); !(d <= tol) {
 		t.Errorf("relative_error %v, by the definition %v", rec.RelErr, relErr)
 	}
 	if got := math.Sqrt(normSq); !(math.Abs(got-float64(rec.NormA)) <= 1e-13*got) { // n² = 5929 roundings of 2⁻⁵³

@@ -282,8 +282,8 @@ func TestAhead(t *testing.T) {
 			t.Errorf("%s: %v bytes more, want %v", tc.name, tc.got, 1.05*tc.want)
 		}
 	}
-	if got := with(points, func(sh *shape) { sh.items, sh.rows, sh.cols = "columns", m, n }); got < 99*mb {
-		t.Errorf("a transposed copy takes %v bytes more, want at least 99 MiB", got)
+	if got := with(points, func(sh *shape) { sh.items, sh.rows, sh.cols = "columns", m, n }); !(got >= 99*mb && got <= 150*mb) {
+		t.Errorf("a transposed copy takes %v bytes more, want from 99 to 150 MiB", got)
 	}
 	whole := 1.05 * (8*m*m + 8*mb) // inner products in integers, which sparse points do not have
 	wide := shape{rows: 5000, cols: 2048, table: 100 * mb, items: "rows", method: "cd-cyclic", rank: 1, runs: 1}
@@ -295,15 +295,15 @@ func TestAhead(t *testing.T) {
 		t.Errorf("inner products of 2100 features are kept if they are an eighth of the table: %v bytes more, want about %v", got, want)
 	}
 	wide.rows, wide.cols = 100000, 50
-	if got := with(wide, func(sh *shape) { sh.bound = true }); got < 0 || got > mb {
+	if got := with(wide, func(sh *shape) { sh.bound = true }); !(got >= 0 && got <= mb) {
 		t.Errorf("a bound takes %v bytes more, want from 0 to 1 MiB for a basis of eigenvectors of 50 features", got)
 	}
 	wide.rank, wide.init = 20, "svd"
 	if got, want := with(wide, func(sh *shape) { sh.offDiag = true }), 1.05*8*100000*(140-20); !(math.Abs(got-want) <= mb) {
 		t.Errorf("without the diagonal, eigenvectors take %v bytes more, want about %v: a basis over the items, less A·H of the start", got, want)
 	}
-	if got := with(points, func(sh *shape) { sh.sparse = true }) + whole; got < 99*mb {
-		t.Errorf("the norm of sparse points takes %v bytes more, want at least 99 MiB", got)
+	if got := with(points, func(sh *shape) { sh.sparse = true }) + whole; !(got >= 99*mb && got <= 150*mb) {
+		t.Errorf("the norm of sparse points takes %v bytes more, want from 99 to 150 MiB", got)
 	}
 }
 

@@ -317,7 +317,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("sizes %v", sizes)
 	}
 	plain, explicit := rs.List[0], rs.List[5]
-	if d := math.Abs(float64(plain.RelErr - explicit.RelErr)); d > 1e-12 || plain.LowerBound != explicit.LowerBound || plain.SHA256 != explicit.SHA256 {
+	if d := math.Abs(float64(plain.RelErr - explicit.RelErr)); !(d <= 1e-12) || plain.LowerBound != explicit.LowerBound || plain.SHA256 != explicit.SHA256 {
 		t.Errorf("A written out: error %v, bound %v, want %v, %v", explicit.RelErr, explicit.LowerBound, plain.RelErr, plain.LowerBound)
 	}
 	out, err := Run(context.Background(), mustParse(t, text), Options{Dir: t.TempDir()})
@@ -326,11 +326,10 @@ func TestFiles(t *testing.T) {
 	}
 
 	store(t, data, "words", "X.mtx.gz", &matio.Table{Sparse: instance.Text(20, 30, 4, 2)})
-	text2 := strings.Replace(text, "seeds", "seeds", 1)
-	if err := os.WriteFile(filepath.Join(dir, RecordsFile), lastLines(t, dir, 2), 0o666); err != nil { // drops all but the first record
+	if err := os.WriteFile(filepath.Join(dir, RecordsFile), firstLines(t, dir, 2), 0o666); err != nil { // drops all but the first record
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), mustParse(t, text2), Options{Dir: dir, Data: data}); !errors.Is(err, ErrOther) ||
+	if _, err := Run(context.Background(), mustParse(t, text), Options{Dir: dir, Data: data}); !errors.Is(err, ErrOther) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("the file of words has changed since its first records (SHA-256 %.8s…, now ", rs.List[0].SHA256)) {
 		t.Errorf("%v", err)
 	}
@@ -346,8 +345,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// lastLines returns the first n lines of the records, header included.
-func lastLines(t *testing.T, dir string, n int) []byte {
+// firstLines returns the first n lines of the records, header included.
+func firstLines(t *testing.T, dir string, n int) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, RecordsFile))
 	if err != nil {
@@ -387,7 +386,7 @@ func TestNeeds(t *testing.T) {
 		if strings.Contains(key, "planted") { // drawn: eight standard deviations of each pair's, twice
 			off = max(0, off-16*math.Sqrt(300*300/8))
 		}
-		if off > 0 || before.Making < before.Bytes() || before.Rows != after.Rows || before.Cols != after.Cols || before.Items != after.Items || before.Sparse != after.Sparse ||
+		if !(off <= 0) || !(before.Making >= before.Bytes()) || before.Rows != after.Rows || before.Cols != after.Cols || before.Items != after.Items || before.Sparse != after.Sparse ||
 			before.Table != nil || after.Table == nil {
 			t.Errorf("%s: %+v before, %+v after", key, before, after)
 		}
@@ -443,7 +442,9 @@ func TestInnerProducts(t *testing.T) {
 func TestTimeLimit(t *testing.T) {
 	_, rs := mustRun(t, "plan p\nexperiment e\ndata demo:digits\nrank 8\ntime 50ms\nmethod cd-cyclic start=random\n", Options{Dir: t.TempDir()})
 	r := rs.List[0]
-	if r.Status != "time-limit" || r.TimeLimit != 0.05 || r.MaxSweeps != 0 || r.Seconds < 0.05 || r.WallSeconds < r.Seconds {
+	// At most 100 times the limit, and a minute with reading and a bound, however busy the machine is.
+	if r.Status != "time-limit" || r.TimeLimit != 0.05 || r.MaxSweeps != 0 || !(r.Seconds >= 0.05 && r.Seconds <= 5) ||
+		!(r.WallSeconds >= r.Seconds && r.WallSeconds <= 60) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -468,8 +469,10 @@ func TestEigenTask(t *testing.T) {
 			t.Errorf("eigenvalue %d: %v and %v, want %v", k, x.Eigen.Values[k], a.Eigen.Values[k], v)
 		}
 	}
-	if x.Eigen.Residual <= 0 || x.Eigen.Residual > 1e-10 || x.Seconds <= 0 {
-		t.Errorf("%+v, %v s", x.Eigen, x.Seconds)
+	for _, r := range []*Record{&x, &a} {
+		if e := r.Eigen.Residual; !(e > 0 && e <= 1e-10) || !(r.Seconds > 0) {
+			t.Errorf("%s: %+v, %v s", r.Label, r.Eigen, r.Seconds)
+		}
 	}
 }
 

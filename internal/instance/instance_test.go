@@ -92,7 +92,7 @@ func TestLowRank(t *testing.T) {
 				for k := range tc.r {
 					sum += b.At(i, k) * b.At(l, k)
 				}
-				if d := math.Abs(a.At(i, l) - sum); d > float64(2*tc.r)*0x1p-53*sum { // r roundings in either sum
+				if d := math.Abs(a.At(i, l) - sum); !(d <= float64(2*tc.r)*0x1p-53*sum) { // r roundings in either sum
 					t.Fatalf("n %d, r %d: A[%d,%d] = %v, want %v", tc.n, tc.r, i, l, a.At(i, l), sum)
 				}
 			}
@@ -112,12 +112,12 @@ func TestFullRank(t *testing.T) {
 		t.Errorf("%d of %d eigenvalues are negative", negative, n)
 	}
 	for _, v := range vals {
-		if math.Abs(v) < 1e-6 { // gonum's error is some 2⁻⁵²·n·‖A‖ < 2e-12
+		if !(math.Abs(v) >= 1e-6) { // gonum's error is some 2⁻⁵²·n·‖A‖ < 2e-12
 			t.Errorf("eigenvalue %v: not of full rank", v)
 		}
 	}
 	// 1.2: for this seed, the edge of a spectrum of 80 values lies within 20 % of its limit.
-	if edge := 1.2 * math.Sqrt(2.0*n/3); vals[0] < -edge || vals[n-2] > edge || !(math.Abs(vals[n-1]/n-1) <= 0.1) {
+	if edge := 1.2 * math.Sqrt(2.0*n/3); !(vals[0] >= -edge) || !(vals[n-2] <= edge) || !(math.Abs(vals[n-1]/n-1) <= 0.1) {
 		t.Errorf("eigenvalues from %v to %v and %v, want within ±%v, and %v", vals[0], vals[n-2], vals[n-1], edge, n)
 	}
 }

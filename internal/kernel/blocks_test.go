@@ -30,7 +30,7 @@ func TestBlocks(t *testing.T) {
 					*own++ // a race unless it is this goroutine's alone
 					mu.Lock()
 					defer mu.Unlock()
-					if lo != b*size || hi != min(n, lo+size) || calls[b] {
+					if lo != b*size || hi != min(n, lo+size) || hi <= lo || calls[b] {
 						t.Errorf("n = %d, size %d, %d workers: block %d is [%d, %d), called before: %t", n, size, workers, b, lo, hi, calls[b])
 					}
 					calls[b] = true
@@ -46,7 +46,7 @@ func TestBlocks(t *testing.T) {
 						t.Fatalf("n = %d, size %d, %d workers: place %d is in %d blocks, want 1", n, size, workers, i, times)
 					}
 				}
-				if n >= 0 && len(calls) != BlockCount(n, size) {
+				if len(calls) != max(0, BlockCount(n, size)) {
 					t.Errorf("n = %d, size %d, %d workers: %d blocks, BlockCount says %d", n, size, workers, len(calls), BlockCount(n, size))
 				}
 			}
