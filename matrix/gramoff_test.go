@@ -169,7 +169,7 @@ func TestTaken(t *testing.T) {
 		}, 0, 0x1p12},
 	} {
 		diag, from := Taken(tc.a)
-		if (diag == nil) != (tc.diag == nil) || from < tc.a.Norm() || from < tc.least || from > tc.most {
+		if (diag == nil) != (tc.diag == nil) || !(from >= tc.a.Norm() && from >= tc.least && from <= tc.most) {
 			t.Errorf("%s: diagonal %v, from %v for a norm of %v, want from between %v and %v", tc.name, diag, from, tc.a.Norm(), tc.least, tc.most)
 		}
 		for i, v := range diag {

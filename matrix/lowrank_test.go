@@ -61,7 +61,7 @@ func TestLowRankCancels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Norm() > 1e-7 || entries(a).norm() > 1e-14 {
+	if !(a.Norm() <= 1e-7) || !(entries(a).norm() <= 1e-14) {
 		t.Errorf("norm %v, entries %v, want 0", a.Norm(), entries(a))
 	}
 	none, err := NewLowRank(same.dense(), []float64{0, 0}, 1)

@@ -57,7 +57,7 @@ func TestNormalizedTwice(t *testing.T) {
 			{"diagonal between", normalize(t, normalize(t, a, 0).OffDiagonal(), 0.3), off(m.normalized(0)).normalized(0.3)},
 			{"scaled before", normalize(t, a.Scaled(16), 16*0.3), m.normalized(0.3)},
 		} {
-			if d := entries(c.a).distance(c.want); d > 1e-14 {
+			if d := entries(c.a).distance(c.want); !(d <= 1e-14) {
 				t.Errorf("%s, %s: off by %.2g", name, c.name, d)
 			}
 			if got, want := c.a.Norm(), c.want.norm(); !near(got, want, 0) {
@@ -159,11 +159,11 @@ func TestNormalizedScales(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := normalize(t, fromDense(t, big), 0)
-		if d := entries(a).distance(entries(want)); d > 1e-15*9 || !near(a.Norm(), want.Norm(), 0) {
+		if d := entries(a).distance(entries(want)); !(d <= 1e-15*9) || !near(a.Norm(), want.Norm(), 0) {
 			t.Errorf("2^%d: off by %.2g, norm %v, want %v", e, d, a.Norm(), want.Norm())
 		}
 		a = normalize(t, single, 0)
-		if d := entries(a).distance(entries(want)); d > 0x1p-24*9 {
+		if d := entries(a).distance(entries(want)); !(d <= 0x1p-24*9) {
 			t.Errorf("2^%d in single precision: off by %.2g", e, d)
 		}
 		a = normalize(t, fromDense(t, m), math.Ldexp(1, 600)) // entries near 1e−180

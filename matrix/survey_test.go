@@ -162,11 +162,11 @@ func TestAsymmetryParts(t *testing.T) {
 	everywhere := func(i, j int) bool { return true }
 	for _, n := range []int{1, 2, 65, 200, 1100} {
 		rng := rand.New(rand.NewPCG(2, uint64(n)))
-		m := positive(rng, n, n)
+		base := positive(rng, n, n)
 		pairs := zeros(n, n)
 		for i := range n {
 			for j := range i {
-				m[j][i] = m[i][j]
+				base[j][i] = base[i][j]
 				if rng.Float64() < 0.1 {
 					pairs[i][j], pairs[j][i] = 1, 1
 				}
@@ -175,20 +175,27 @@ func TestAsymmetryParts(t *testing.T) {
 		symmetric := func(i, j int) bool { return pairs[i][j] == 1 || i == j && i%3 == 0 }
 		oneSided := func(i, j int) bool { return symmetric(i, j) && (i*7+j*3)%11 != 0 && i%50 != 49 }
 		at := func(part float64) int { return int(part * float64(n-1)) }
-		for name, change := range map[string]func(){
-			"symmetric": func() {},
-			"ties in several ranges": func() {
-				for _, p := range [][2]float64{{1, 0.9}, {0.9, 0.2}, {0.5, 0.4}, {0.4, 0.1}, {0.4, 0.2}, {0.95, 0}} {
-					i, j := at(p[0]), at(p[1])
-					m[i][j], m[j][i] = 8, 2
-				}
-			},
-			"zeros stored": func() { m[at(0.7)][at(0.3)], m[at(0.3)][at(0.7)], m[at(1)][at(0)] = 0, 0, 0 },
-			"not finite": func() {
-				m[at(1)][at(0.5)], m[at(0.6)][at(0.1)], m[at(0.1)][at(0.6)] = math.NaN(), math.Inf(1), math.Inf(1)
-			},
+		ties := func(m naive) {
+			for _, p := range [][2]float64{{1, 0.9}, {0.9, 0.2}, {0.5, 0.4}, {0.4, 0.1}, {0.4, 0.2}, {0.95, 0}} {
+				i, j := at(p[0]), at(p[1])
+				m[i][j], m[j][i] = 8, 2
+			}
+		}
+		notFinite := func(m naive) {
+			m[at(1)][at(0.5)], m[at(0.6)][at(0.1)], m[at(0.1)][at(0.6)] = math.NaN(), math.Inf(1), math.Inf(1)
+		}
+		for name, change := range map[string]func(m naive){
+			"symmetric":              func(naive) {},
+			"ties in several ranges": ties,
+			"zeros stored":           func(m naive) { m[at(0.7)][at(0.3)], m[at(0.3)][at(0.7)], m[at(1)][at(0)] = 0, 0, 0 },
+			"not finite":             notFinite,
+			"ties and not finite":    func(m naive) { ties(m); notFinite(m) },
 		} {
-			change()
+			m := zeros(n, n)
+			for i := range m {
+				copy(m[i], base[i])
+			}
+			change(m)
 			dense := naiveAsymmetry(m, everywhere)
 			d := m.dense()
 			for _, w := range workerCounts {
