@@ -22,10 +22,10 @@ func TestBound(t *testing.T) {
 			for _, s := range []Solver{CD{}, TSVD{}} {
 				res := factorize(t, a, g.R, Options{Solver: s, Start: Random{}, Bound: AnyBound, Stop: Stop{Sweeps: 30}})
 				// The square is right to 2⁻⁴⁴; if it is below that, the bound is 0.
-				if got, want := res.LowerBound*res.LowerBound, g.SpectralBound*g.SpectralBound; got > want+1e-15 || got < want-0x1p-43 {
+				if got, want := res.LowerBound*res.LowerBound, g.SpectralBound*g.SpectralBound; !(got <= want+1e-15) || !(got >= want-0x1p-43) {
 					t.Errorf("%s (%s), %s: bound² %v, golden %v", name, form, s.Name(), got, want)
 				}
-				if res.RelErr < res.LowerBound || res.BoundTime <= 0 {
+				if !(res.RelErr >= res.LowerBound) || res.BoundTime <= 0 {
 					t.Errorf("%s (%s), %s: error %v, bound %v in %v", name, form, s.Name(), res.RelErr, res.LowerBound, res.BoundTime)
 				}
 			}

@@ -337,7 +337,7 @@ func TestPlantIsBest(t *testing.T) {
 		}
 		dense := denseOf(p.a)
 		before, after := measureNaively(dense, h, nil, ignore).objective, measureNaively(dense, s.h, nil, ignore).objective
-		if d := math.Abs(before - after - s.report.decrease); d > 1e-12 {
+		if d := math.Abs(before - after - s.report.decrease); !(d <= 1e-12) {
 			t.Errorf("diagonal ignored %v: decrease %v, by definition %v", ignore, s.report.decrease, before-after)
 		}
 		if err := s.verify(); err != nil {
@@ -352,7 +352,7 @@ func TestPlantIsBest(t *testing.T) {
 					try := h.Clone()
 					try.Set(p, 1, x)
 					try.Set(q, 1, x)
-					if f := measureNaively(dense, try, nil, ignore).objective; f < after-1e-12 {
+					if f := measureNaively(dense, try, nil, ignore).objective; !(f >= after-1e-12) {
 						t.Fatalf("diagonal ignored %v: the pair %d, %d at %v gives %v, the planted one %v", ignore, p, q, x, f, after)
 					}
 				}
@@ -397,12 +397,12 @@ func TestDriftBetweenRefreshes(t *testing.T) {
 				return d
 			}
 			d := drift()
-			if worst = max(worst, d); d > 1e-13*p.norm*4 {
+			if worst = max(worst, d); !(d <= 1e-13*p.norm*4) {
 				t.Errorf("%s (%s): drift %v after %d sweeps", name, form, d, refreshCursorEvery)
 			}
 			s.refreshGram()
 			s.cursor.Refresh()
-			if d := drift(); d > 1e-15 {
+			if d := drift(); !(d <= 1e-15) {
 				t.Errorf("%s (%s): drift %v after a refresh", name, form, d)
 			}
 		}
@@ -606,7 +606,7 @@ func TestRankOneTakesAnySign(t *testing.T) {
 	for range 100 {
 		rep := rankOne(p, h, 0, 1, a, b)
 		g := objective(h)
-		if d := math.Abs(f - g - rep.decrease); d > 1e-13 {
+		if d := math.Abs(f - g - rep.decrease); !(d <= 1e-13) {
 			t.Fatalf("decrease %v, by definition %v", rep.decrease, f-g)
 		}
 		f = g
@@ -614,7 +614,7 @@ func TestRankOneTakesAnySign(t *testing.T) {
 	for i := range h {
 		for x := 0.0; x < 2; x += 0.01 {
 			try := append([]float64(nil), h...)
-			if try[i] = x; objective(try) < f-1e-12 {
+			if try[i] = x; !(objective(try) >= f-1e-12) {
 				t.Errorf("h[%d] = %v is better than %v", i, x, h[i])
 			}
 		}

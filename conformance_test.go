@@ -331,7 +331,7 @@ func checkResult(t *testing.T, what string, in testInstance, res *Result, l1 []f
 	if want.normA > 0 {
 		rel = want.err / want.normA
 	}
-	if d := math.Abs(res.RelErr - rel); d > 2*res.ErrFloor {
+	if d := math.Abs(res.RelErr - rel); !(d <= 2*res.ErrFloor) {
 		t.Errorf("%s: relative error %v, by definition %v", what, res.RelErr, rel)
 	}
 	if want.normA > 0 && !(math.Abs(res.KKT-want.kkt) <= 1e-10) {
@@ -340,13 +340,13 @@ func checkResult(t *testing.T, what string, in testInstance, res *Result, l1 []f
 	if !(math.Abs(res.Objective-want.objective) <= 1e-11*(want.normA*want.normA+want.objective)) {
 		t.Errorf("%s: objective %v, by definition %v", what, res.Objective, want.objective)
 	}
-	if res.Status == Converged && res.KKT > defaultKKT {
+	if res.Status == Converged && !(res.KKT <= defaultKKT) {
 		t.Errorf("%s: converged with KKT residual %v", what, res.KKT)
 	}
 	is := traitsOf[res.Method]
 	if l1 == nil && !is.rises {
 		for k, p := range res.Trace[1:] {
-			if before := res.Trace[k]; p.RelErr > before.RelErr+1e-12+res.ErrFloor {
+			if before := res.Trace[k]; !(p.RelErr <= before.RelErr+1e-12+res.ErrFloor) {
 				t.Errorf("%s: the error rises from %v to %v in sweep %d", what, before.RelErr, p.RelErr, p.Sweep)
 			}
 		}
@@ -434,7 +434,7 @@ func TestFormsAgree(t *testing.T) {
 					if first == nil {
 						first = res
 					}
-					if d := math.Abs(res.RelErr - first.RelErr); d > 1e-9 {
+					if d := math.Abs(res.RelErr - first.RelErr); !(d <= 1e-9) {
 						t.Errorf("%s on %s (%s): relative error %v, in the first form %v", v.name, in.name, form, res.RelErr, first.RelErr)
 					}
 				}
@@ -507,7 +507,7 @@ func TestEquivariance(t *testing.T) {
 		for _, e := range []int{1, 248, -248} { // 4^248 is about 2e149
 			got := run(math.Ldexp(1, 2*e))
 			if hasUnits(v.solver) {
-				if math.Abs(got.RelErr-want.RelErr) < 1e-9 {
+				if !(math.Abs(got.RelErr-want.RelErr) >= 1e-9) {
 					t.Errorf("%s, A·4^%d: relative error %v is the same as that of A, although the weight has units", v.name, e, got.RelErr)
 				}
 				continue
@@ -540,11 +540,11 @@ func TestResidualFormAgrees(t *testing.T) {
 			if want.Sweeps < sweeps || got.Sweeps < sweeps {
 				break // one of them has come to rest
 			}
-			if d := math.Abs(got.RelErr - want.RelErr); d > 1e-12+math.Max(got.ErrFloor, want.ErrFloor) {
+			if d := math.Abs(got.RelErr - want.RelErr); !(d <= 1e-12+math.Max(got.ErrFloor, want.ErrFloor)) {
 				t.Errorf("%s, sweep %d: relative error %v by Algorithm 4, %v by Algorithm 3", in.name, sweeps, got.RelErr, want.RelErr)
 			}
 			for k, v := range got.H.Data() {
-				if d := math.Abs(v - want.H.Data()[k]); d > 1e-10*math.Sqrt(a.Norm()) {
+				if d := math.Abs(v - want.H.Data()[k]); !(d <= 1e-10*math.Sqrt(a.Norm())) {
 					t.Errorf("%s, sweep %d: H[%d,%d] = %v by Algorithm 4, %v by Algorithm 3", in.name, sweeps, k/in.r, k%in.r, v, want.H.Data()[k])
 					break
 				}

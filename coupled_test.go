@@ -136,7 +136,7 @@ func TestHALSByColumns(t *testing.T) {
 	}
 	s.hals(s.w, s.h)
 	for k, v := range s.w.h.Data() {
-		if d := math.Abs(v - w.Data()[k]); d > 1e-13 {
+		if d := math.Abs(v - w.Data()[k]); !(d <= 1e-13) {
 			t.Fatalf("W[%d,%d] = %v, by definition %v", k/g.R, k%g.R, v, w.Data()[k])
 		}
 	}
@@ -237,7 +237,7 @@ func TestGoldenGap(t *testing.T) {
 				}
 				_, gapSq := s.penalized()
 				got := math.Sqrt(gapSq) / mat.Norm(s.h.h, 2)
-				if d := math.Abs(got - want); d > 1e-10 && sweep <= 10 || d > 1e-7 {
+				if d := math.Abs(got - want); !(d <= 1e-7) || sweep <= 10 && d > 1e-10 {
 					t.Errorf("%s/%s after %d: gap %v, golden %v", name, method, sweep, got, want)
 				}
 				compared++
@@ -315,7 +315,7 @@ func TestCoupledNotes(t *testing.T) {
 				t.Errorf("%s (%s): max A = %v, want %v", name, form, got, want)
 			}
 			got, err := p.leastEigenvalue(context.Background())
-			if got /= p.scale; err != nil || got > values[0]+1e-12*values[g.N-1] || got < values[0]-1e-4*values[g.N-1] {
+			if got /= p.scale; err != nil || !(got <= values[0]+1e-12*values[g.N-1]) || !(got >= values[0]-1e-4*values[g.N-1]) {
 				t.Errorf("%s (%s): λ_min(A) = %v, want a little below %v", name, form, got, values[0])
 			}
 			for _, lambda := range []float64{0.01, 1, 10} {

@@ -480,10 +480,10 @@ func TestCancellationInsideASweep(t *testing.T) {
 			h = k.publish()
 		}
 		after := p.measure(h)
-		if !rep.cut || after.errSq >= before.errSq && !is.rises {
+		if !rep.cut || !is.rises && !(after.errSq < before.errSq) {
 			t.Errorf("%s: cut %v, error² from %v to %v", v.name, rep.cut, before.errSq, after.errSq)
 		}
-		if d := math.Abs(before.objective() - after.objective() - rep.decrease); d > 1e-12 {
+		if d := math.Abs(before.objective() - after.objective() - rep.decrease); !(d <= 1e-12) {
 			t.Errorf("%s: decrease %v, by definition %v", v.name, rep.decrease, before.objective()-after.objective())
 		}
 	}

@@ -319,7 +319,7 @@ func TestGoldenTrajectories(t *testing.T) {
 					}
 					d := math.Abs(res.RelErr - want)
 					worst.add(tr.method, sweeps, d)
-					if d > tol {
+					if !(d <= tol) {
 						t.Errorf("%s: relative error %v, golden %v (off by %.2g)", what, res.RelErr, want, d)
 					}
 					if want, ok := m.KKT[count]; ok && !tr.weigh && !(math.Abs(res.KKT-want) <= 1e-7) {
@@ -330,7 +330,7 @@ func TestGoldenTrajectories(t *testing.T) {
 					}
 					if k, ok := m.HIndex[count]; ok {
 						for e, v := range res.H.Data() {
-							if d := math.Abs(v - g.iterates[k][e]); d > tolH*math.Sqrt(g.NormA) {
+							if d := math.Abs(v - g.iterates[k][e]); !(d <= tolH*math.Sqrt(g.NormA)) {
 								t.Errorf("%s: H[%d,%d] = %v, golden %v (off by %.2g)", what, e/g.R, e%g.R, v, g.iterates[k][e], d)
 								break
 							}
@@ -347,7 +347,7 @@ func TestGoldenTrajectories(t *testing.T) {
 							t.Errorf("%s: %d zeros, golden %d", what, zeros, want)
 						}
 					}
-					if res.RelErr < g.SpectralBound-res.ErrFloor-1e-12 {
+					if !(res.RelErr >= g.SpectralBound-res.ErrFloor-1e-12) {
 						t.Errorf("%s: relative error %v is below the bound %v", what, res.RelErr, g.SpectralBound)
 					}
 					compared++
@@ -493,10 +493,10 @@ func TestGoldenStart(t *testing.T) {
 		for form, a := range g.forms(t) {
 			p, h := goldenProblem(t, g, a)
 			f := p.measure(h)
-			if d := math.Abs(f.relErr() - g.RelErrHstart); d > 1e-12 {
+			if d := math.Abs(f.relErr() - g.RelErrHstart); !(d <= 1e-12) {
 				t.Errorf("%s/%s: relative error of the start %v, golden %v", name, form, f.relErr(), g.RelErrHstart)
 			}
-			if d := math.Abs(f.kkt() - g.KKTHstart); d > 1e-12 {
+			if d := math.Abs(f.kkt() - g.KKTHstart); !(d <= 1e-12) {
 				t.Errorf("%s/%s: KKT residual of the start %v, golden %v", name, form, f.kkt(), g.KKTHstart)
 			}
 			// The start is scaled already: its best multiple is 1.

@@ -31,11 +31,11 @@ func TestLAI(t *testing.T) {
 				opt.Solver = LAI{Oversample: 5}
 			}
 			full := factorize(t, a, g.R, opt)
-			if full.RelErr > short.RelErr-5e-4 || full.Sweeps <= short.Sweeps || full.KKT > short.KKT/3 {
+			if !(full.RelErr <= short.RelErr-5e-4) || full.Sweeps <= short.Sweeps || !(full.KKT <= short.KKT/3) {
 				t.Errorf("%s, over %s: %v at error %v, KKT %v; without A %v, %v", name, over.Name(), full.Status, full.RelErr, full.KKT, short.RelErr, short.KKT)
 			}
 			for l, p := range full.Trace[1:] {
-				if before := full.Trace[l]; p.RelErr > before.RelErr+1e-13 {
+				if before := full.Trace[l]; !(p.RelErr <= before.RelErr+1e-13) {
 					t.Errorf("%s, over %s: the error rises from %v to %v in sweep %d", name, over.Name(), before.RelErr, p.RelErr, p.Sweep)
 				}
 			}
@@ -50,7 +50,7 @@ func TestLAI(t *testing.T) {
 	stop := Stop{Sweeps: 9, KKT: -1}
 	low := factorize(t, a, g.R, Options{Solver: LAI{Over: CD{}}, Start: Given{g.start}, Stop: stop})
 	cd := factorize(t, a, g.R, Options{Solver: CD{}, Start: Given{g.start}, Stop: stop})
-	if d := math.Abs(low.RelErr - cd.RelErr); d > 1e-9 {
+	if d := math.Abs(low.RelErr - cd.RelErr); !(d <= 1e-9) {
 		t.Errorf("rank %d: %v on the low rank, %v on A", g.R, low.RelErr, cd.RelErr)
 	}
 }
@@ -64,7 +64,7 @@ func TestLAIGoesBack(t *testing.T) {
 	for _, s := range []Solver{LAI{Oversample: 1, Power: 1}, LAI{Oversample: 1, Power: 1, NoRefine: true}, CompressedCD{First: FirstLAI}, CompressedCD{}} {
 		for _, sweeps := range []int{1, 3, 300} {
 			res := factorize(t, a, g.R, Options{Solver: s, Start: Given{good.H}, Stop: Stop{Sweeps: sweeps, KKT: -1}, Trace: true})
-			if res.RelErr > good.RelErr+1e-12 {
+			if !(res.RelErr <= good.RelErr+1e-12) {
 				t.Errorf("%+v, %d sweeps: the error goes from %v to %v", s, sweeps, good.RelErr, res.RelErr)
 			}
 		}
@@ -83,7 +83,7 @@ func TestLAIGoesBack(t *testing.T) {
 			}
 		}
 		h = work.(keeper).end()
-		if after := p.measure(h); after.objective() > before.objective()+1e-14 {
+		if after := p.measure(h); !(after.objective() <= before.objective()+1e-14) {
 			t.Errorf("%+v, cut: objective %v after %v", s, after.objective(), before.objective())
 		}
 	}
@@ -98,7 +98,7 @@ func TestLAIStart(t *testing.T) {
 		stop := Stop{Sweeps: 1, KKT: -1}
 		random := factorize(t, a, g.R, Options{Solver: CD{}, Start: Random{}, Stop: stop}).First
 		lai := factorize(t, a, g.R, Options{Solver: CD{}, Start: LAIStart{}, Stop: stop}).First
-		if lai.RelErr > g.SpectralBound+0.15*(random.RelErr-g.SpectralBound) {
+		if !(lai.RelErr <= g.SpectralBound+0.15*(random.RelErr-g.SpectralBound)) {
 			t.Errorf("%s: error %v at random, %v with lai, the bound is %v", name, random.RelErr, lai.RelErr, g.SpectralBound)
 		}
 		if other := factorize(t, a, g.R, Options{Solver: CD{}, Start: LAIStart{}, Stop: stop, Seed: 1}).First; other.RelErr == lai.RelErr {
@@ -108,7 +108,7 @@ func TestLAIStart(t *testing.T) {
 		ignore := Options{Solver: CD{}, Start: LAIStart{}, Stop: stop, IgnoreDiagonal: true}
 		lai = factorize(t, a, g.R, ignore).First
 		ignore.Start = Random{}
-		if random = factorize(t, a, g.R, ignore).First; lai.RelErr > random.RelErr {
+		if random = factorize(t, a, g.R, ignore).First; !(lai.RelErr <= random.RelErr) {
 			t.Errorf("%s without its diagonal: error %v at random, %v with lai", name, random.RelErr, lai.RelErr)
 		}
 		p, _ := goldenProblem(t, g, a)
@@ -236,7 +236,7 @@ func TestCompressedStages(t *testing.T) {
 		opt := Options{Solver: c.solver, Start: c.start, Stop: Stop{Sweeps: 3, KKT: -1}}
 		got := factorize(t, a, g.R, opt)
 		want := factorize(t, a, g.R, Options{Solver: CD{}, Start: Given{c.then}, Stop: opt.Stop})
-		if d := math.Abs(got.RelErr - want.RelErr); d > 1e-14 {
+		if d := math.Abs(got.RelErr - want.RelErr); !(d <= 1e-14) {
 			t.Errorf("%+v: error %v, the two methods one after the other %v", c.solver, got.RelErr, want.RelErr)
 		}
 		if !slices.ContainsFunc(got.Notes, func(s string) bool { return strings.HasPrefix(s, "the first stage took ") }) {

@@ -193,10 +193,10 @@ func TestErrorFloor(t *testing.T) {
 			}
 			f := p.measure(scaled)
 			e := want.err / want.normA
-			if d := math.Abs(f.relErr() - e); d > 2*f.floor() {
+			if d := math.Abs(f.relErr() - e); !(d <= 2*f.floor()) {
 				t.Errorf("%s, perturbed by %g: error %v, want %v, floor %v", name, eps, f.relErr(), e, f.floor())
 			}
-			if most := map[string]float64{"dense": 1e-14, "no rows to visit": 3e-7}[name]; eps < 1e-9 && f.floor() > most {
+			if most := map[string]float64{"dense": 1e-14, "no rows to visit": 3e-7}[name]; eps < 1e-9 && !(f.floor() <= most) {
 				t.Errorf("%s: floor %v, want at most %v", name, f.floor(), most)
 			}
 		}
@@ -209,14 +209,14 @@ type blind struct{ matrix.Operator }
 func (b blind) Scaled(c float64) matrix.Operator { return blind{b.Operator.Scaled(c)} }
 func (b blind) OffDiagonal() matrix.Operator     { return blind{b.Operator.OffDiagonal()} }
 
-// TestErrorFloorWithoutDiagonal: off the diagonal, ‖A‖² of points is a difference of larger numbers, and the
-// floor allows for its rounding. The points are long, in six groups that are all but orthogonal to each
-// other.
+// TestErrorFloorWithoutDiagonal: off the diagonal, A·H of points is a difference of larger numbers, and the
+// floor allows for its rounding. The points are long and all but orthogonal to each other, so that nearly all
+// of each product cancels.
 func TestErrorFloorWithoutDiagonal(t *testing.T) {
-	x := matrix.NewDense(40, 6, nil)
+	x := matrix.NewDense(40, 40, nil)
 	for i := range 40 {
-		x.Set(i, i%6, 1e4+float64(i))
-		x.Set(i, (i+1)%6, 1e-3*float64(i%5))
+		x.Set(i, i, 1e4+float64(i))
+		x.Set(i, (i+1)%40, 1e-4*float64(i%5))
 	}
 	a, err := matrix.Gram(sparseOf(t, x), matrix.Rows, 1)
 	if err != nil {
@@ -230,10 +230,17 @@ func TestErrorFloorWithoutDiagonal(t *testing.T) {
 	if err := (Random{}).fill(p, h, 0); err != nil {
 		t.Fatal(err)
 	}
-	f := p.measure(h)
-	want := measureNaively(denseOf(p.a), h, nil, true)
-	if d := math.Abs(f.relErr() - want.err/want.normA); d > f.floor() {
-		t.Errorf("error %v, want %v, floor %v", f.relErr(), want.err/want.normA, f.floor())
+	if len(p.taken) == 0 || !(p.taken[0] >= 1e6*p.norm) {
+		t.Fatalf("‖A‖ is %v, and products subtract %v: this shows nothing", p.norm, p.taken)
+	}
+	for _, c := range []float64{1, 30} { // of a large H, most of the floor is that of the products
+		for k := range h.Data() {
+			h.Data()[k] *= c
+		}
+		f, want := p.measure(h), measureNaively(denseOf(p.a), h, nil, true)
+		if d := math.Abs(f.errSq - want.err*want.err); !(d <= f.floorSq) || !(f.floor() <= 0.01) {
+			t.Errorf("H·%v: error %v, want %v; the squares differ by %.2g, want at most %.2g; floor %v, want at most 0.01", c, f.relErr(), want.err/want.normA, d, f.floorSq, f.floor())
+		}
 	}
 }
 
@@ -364,13 +371,13 @@ func TestFiguresOfOwners(t *testing.T) {
 				scaled.Data()[k] *= math.Sqrt(p.scale)
 			}
 			want, f := measureNaively(a, h, nil, true), p.measure(scaled)
-			if d := math.Abs(f.relErr() - want.err/want.normA); d > f.floor()+1e-12*want.err/want.normA {
+			if d := math.Abs(f.relErr() - want.err/want.normA); !(d <= f.floor()+1e-12*want.err/want.normA) {
 				t.Errorf("%s, rows of %v: error %v, want %v, floor %v", form, scales, f.relErr(), want.err/want.normA, f.floor())
 			}
-			if most := 1e-6 * (want.err/want.normA + 1); f.floor() > most {
+			if most := 1e-6 * (want.err/want.normA + 1); !(f.floor() <= most) {
 				t.Errorf("%s, rows of %v: floor %v, want at most %v", form, scales, f.floor(), most)
 			}
-			if d := math.Abs(f.kkt() - want.kkt); d > 1e-8*want.kkt {
+			if d := math.Abs(f.kkt() - want.kkt); !(d <= 1e-8*want.kkt) {
 				t.Errorf("%s, rows of %v: KKT residual %v, want %v", form, scales, f.kkt(), want.kkt)
 			}
 			got := matrix.NewDense(n, r, nil)
@@ -385,7 +392,7 @@ func TestFiguresOfOwners(t *testing.T) {
 							}
 						}
 					}
-					if d := math.Abs(got.At(i, k) - sum); d > 1e-8*sum {
+					if d := math.Abs(got.At(i, k) - sum); !(d <= 1e-8*sum) {
 						t.Errorf("rows of %v: (H·HᵀH)[%d,%d] of other rows is %v, want %v", scales, i, k, got.At(i, k), sum)
 					}
 				}

@@ -131,7 +131,7 @@ func TestGoldenFallback(t *testing.T) {
 					}
 					d := math.Abs(res.RelErr - want)
 					worst, compared = max(worst, d), compared+1
-					if d > tol || !(math.Abs(res.First.RelErr-golden[name].RelErrAtTheTop) <= 1e-12) {
+					if !(d <= tol) || !(math.Abs(res.First.RelErr-golden[name].RelErrAtTheTop) <= 1e-12) {
 						t.Errorf("%s/%s/%s after %d: relative error %v, golden %v (off by %.2g)", name, form, s.Name(), sweeps, res.RelErr, want, d)
 					}
 				}
@@ -187,7 +187,7 @@ func TestMultiplicativeDescent(t *testing.T) {
 					if ignore { // H·D − ‖H_i,:‖²·H_i,: loses as many digits as item i outweighs the others by
 						tol += 1e-7
 					}
-					if before := res.Trace[k].RelErr; p.RelErr > before+tol {
+					if before := res.Trace[k].RelErr; !(p.RelErr <= before+tol) {
 						if s == (MU{Exponent: 0.99}) {
 							rises++
 							break

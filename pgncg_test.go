@@ -40,7 +40,7 @@ func TestPGNCGStep(t *testing.T) {
 					worst = max(worst, math.Abs(left))
 				}
 			}
-			if worst > 1e-7 { // the equations are singular, and ‖G‖ is about 1
+			if !(worst <= 1e-7) { // the equations are singular, and ‖G‖ is about 1
 				t.Errorf("%s, sweep %d: the normal equations are off by %.2g", name, sweep, worst)
 			}
 			objective := func(h *matrix.Dense) (f float64) {
@@ -95,14 +95,14 @@ func TestPGNCGGuard(t *testing.T) {
 			t.Errorf("%s: %v after %d sweeps, KKT %v", name, res.Status, res.Sweeps, res.KKT)
 		}
 		for k, p := range res.Trace[1:] {
-			if before := res.Trace[k]; p.RelErr > before.RelErr+1e-14 {
+			if before := res.Trace[k]; !(p.RelErr <= before.RelErr+1e-14) {
 				t.Errorf("%s, sweep %d: the error rises from %v to %v", name, p.Sweep, before.RelErr, p.RelErr)
 			}
 		}
 	}
 	g := readGolden(t, "text120")
 	opt := Options{Solver: PGNCG{published: true}, Start: Given{g.start}, Trace: true, Stop: Stop{Sweeps: 1000}}
-	if res := factorize(t, g.forms(t)["dense"], g.R, opt); res.Trace[1].RelErr < 1.4 || res.KKT < 0.01 || res.RelErr < 0.32755 {
+	if res := factorize(t, g.forms(t)["dense"], g.R, opt); !(res.Trace[1].RelErr >= 1.4) || !(res.KKT >= 0.01) || !(res.RelErr >= 0.32755) {
 		t.Errorf("the published steps do no harm: relative error %v after one, %v after all, KKT %v", res.Trace[1].RelErr, res.RelErr, res.KKT)
 	}
 }
@@ -171,17 +171,17 @@ func TestPGNCGUphill(t *testing.T) {
 		s.z.Data()[k] = -v
 	}
 	for t0 := 1.0; t0 > 1e-3; t0 /= 2 {
-		if change, along := s.try(s.z, t0); change < 0 || along <= 0 {
+		if change, along := s.try(s.z, t0); !(change >= 0) || !(along > 0) {
 			t.Fatalf("step %v uphill: change %v, along %v", t0, change, along)
 		}
 	}
 	if _, ok := s.search(s.z, 0, 10, func() bool { return false }); ok {
 		t.Error("a step uphill is taken")
 	}
-	if rep, ok := s.search(s.grad, 0, 60, func() bool { return false }); !ok || rep.decrease <= 0 {
+	if rep, ok := s.search(s.grad, 0, 60, func() bool { return false }); !ok || !(rep.decrease > 0) {
 		t.Errorf("a step down the gradient is not taken: %+v", rep)
 	}
-	if after := p.measure(h); after.objective() >= before.objective() {
+	if after := p.measure(h); !(after.objective() < before.objective()) {
 		t.Errorf("objective %v after %v", after.objective(), before.objective())
 	}
 	zero := matrix.NewDense(g.N, g.R, nil)

@@ -150,13 +150,13 @@ func TestRowBlockMonotone(t *testing.T) {
 						if !(math.Abs(now.objective()-at) <= run.noise()) {
 							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective is %v, the run holds %v", f.name, seed, passes, k, sweep+1, now.objective(), at)
 						}
-						if now.objective() > last.objective()+run.noise() {
+						if !(now.objective() <= last.objective()+run.noise()) {
 							t.Errorf("%s, seed %d, %d passes, options %d, sweep %d: the objective rises from %v to %v", f.name, seed, passes, k, sweep+1, last.objective(), now.objective())
 						}
 						last = now
 					}
 					h = run.end()
-					if now := p.measure(h); now.objective() > last.objective()+run.noise() {
+					if now := p.measure(h); !(now.objective() <= last.objective()+run.noise()) {
 						t.Errorf("%s, seed %d, %d passes, options %d: the run ends at objective %v, last reported %v", f.name, seed, passes, k, now.objective(), last.objective())
 					}
 				}
@@ -218,7 +218,7 @@ func TestRowBlockUndoneLast(t *testing.T) {
 			t.Fatalf("%s: the sweep was not undone", f.name)
 		}
 		h = run.end()
-		if now := p.measure(h); now.objective() > want.objective()+run.noise() {
+		if now := p.measure(h); !(now.objective() <= want.objective()+run.noise()) {
 			t.Errorf("%s: the run ends at objective %v, before the undone sweep it was %v", f.name, now.objective(), want.objective())
 		}
 	}
@@ -249,7 +249,7 @@ func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, sta
 		t.Errorf("%s: not cut", what)
 	}
 	h = run.end()
-	if now := p.measure(h); now.objective() > last.objective()+run.noise() {
+	if now := p.measure(h); !(now.objective() <= last.objective()+run.noise()) {
 		t.Errorf("%s: the run ends at objective %v, last reported %v", what, now.objective(), last.objective())
 	}
 	for k, v := range h.Data() {
@@ -324,7 +324,7 @@ func TestGivenIsKept(t *testing.T) {
 	run.end()
 	for _, sweeps := range []int{4, 200} {
 		again := factorize(t, a, r, Options{Solver: solver, Start: Given{first.H}, Stop: Stop{KKT: 1e-8, Sweeps: sweeps}})
-		if rise := again.Objective - first.Objective; rise > 1e-12*p.norm*p.norm/p.scale/p.scale {
+		if rise := again.Objective - first.Objective; !(rise <= 1e-12*p.norm*p.norm/p.scale/p.scale) {
 			t.Errorf("%d sweeps: the objective rose from %v by %v, after %d (%v)", sweeps, first.Objective, rise, again.Sweeps, again.Status)
 		}
 		if sweeps > 100 && again.Status != Converged {
@@ -372,11 +372,11 @@ func TestSingleLetsGo(t *testing.T) {
 	b, _ := instance.LowRank(300, 60, 1)
 	a := mustDense(t, b)
 	opt := Options{Solver: RowBlock{}, Start: Random{}, Stop: Stop{Sweeps: 300, KKT: -1}}
-	if res := factorize(t, a, 60, opt); res.RelErr > 1e-9 {
+	if res := factorize(t, a, 60, opt); !(res.RelErr <= 1e-9) {
 		t.Errorf("relative error %v after %d sweeps", res.RelErr, res.Sweeps)
 	}
 	opt.Solver = RowBlock{Precision: Single}
-	if res := factorize(t, a, 60, opt); res.RelErr < 1e-7 {
+	if res := factorize(t, a, 60, opt); !(res.RelErr >= 1e-7) {
 		t.Errorf("relative error %v with float32 alone: this shows nothing", res.RelErr)
 	}
 }
@@ -508,7 +508,7 @@ func TestRounded(t *testing.T) {
 			if err := run.verify(); err != nil {
 				t.Fatalf("%s, sweep %d: %v", tc.name, sweep+1, err)
 			}
-			if run.safeF > best {
+			if !(run.safeF <= best) {
 				t.Fatalf("%s, sweep %d: the objective rises from %v to %v", tc.name, sweep+1, best, run.safeF)
 			}
 			best = run.safeF
@@ -812,7 +812,7 @@ func TestRoundedNot(t *testing.T) {
 		tiny.Data()[k] *= 1e-50
 	}
 	res := factorize(t, a, r, Options{Solver: RowBlock{}, Start: Given{tiny}, Stop: Stop{Sweeps: 30, KKT: -1}})
-	if res.RelErr > 0.95 || res.ZeroColumns > 0 {
+	if !(res.RelErr <= 0.95) || res.ZeroColumns > 0 {
 		t.Errorf("from a tiny start: relative error %v, %d columns of zeros", res.RelErr, res.ZeroColumns)
 	}
 	_, _, run := startRun(t, a, r, RowBlock{}, Options{Start: Random{}})
@@ -870,7 +870,7 @@ func TestRowBlockHeldBack(t *testing.T) {
 	held := 0
 	for seed := range uint64(500) {
 		opt := Options{Solver: RowBlock{}, Start: Random{}, Seed: seed}
-		if res := factorize(t, identity, n, opt); res.Status != Converged || res.RelErr > 1e-3 {
+		if res := factorize(t, identity, n, opt); res.Status != Converged || !(res.RelErr <= 1e-3) {
 			t.Errorf("seed %d: %v at relative error %v after %d sweeps", seed, res.Status, res.RelErr, res.Sweeps)
 		}
 		_, _, run := startRun(t, identity, n, RowBlock{}, opt)
@@ -931,7 +931,7 @@ func TestRowBlockAlike(t *testing.T) {
 	hashes := map[string]bool{}
 	for threads := 1; threads <= 3; threads++ {
 		res := factorize(t, groups, 2, Options{Solver: RowBlock{}, Start: start, Threads: threads})
-		if res.Status != Converged || res.RelErr > 1e-3 {
+		if res.Status != Converged || !(res.RelErr <= 1e-3) {
 			t.Errorf("%d threads: %v at relative error %v after %d sweeps", threads, res.Status, res.RelErr, res.Sweeps)
 		}
 		hashes[instance.Hash(res.H)] = true
@@ -948,7 +948,7 @@ func TestRowBlockAlike(t *testing.T) {
 			return 1
 		})
 		for _, a := range []matrix.Operator{mustDense(t, three), mustCSR(t, listed(three))} {
-			if res := factorize(t, a, r, Options{Solver: RowBlock{}, Start: Zero{}}); res.Status != Converged || res.RelErr > 3e-3 {
+			if res := factorize(t, a, r, Options{Solver: RowBlock{}, Start: Zero{}}); res.Status != Converged || !(res.RelErr <= 3e-3) {
 				t.Errorf("three groups, %v, from zero: %v at relative error %v after %d sweeps", other, res.Status, res.RelErr, res.Sweeps)
 			}
 		}

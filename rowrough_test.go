@@ -76,7 +76,7 @@ func TestRoughSweeps(t *testing.T) {
 				continue
 			}
 			now := p.measure(run.publish())
-			if !(math.Abs(run.safeF-now.objective()) <= run.noise()) || run.safeF > f+run.noise() || !(math.Abs(rep.decrease-(f-run.safeF)) <= run.noise()) {
+			if !(math.Abs(run.safeF-now.objective()) <= run.noise()) || !(run.safeF <= f+run.noise()) || !(math.Abs(rep.decrease-(f-run.safeF)) <= run.noise()) {
 				t.Fatalf("every %d, sweep %d: the run holds objective %v, reported as a fall of %v from %v; H has %v", every, sweep, run.safeF, rep.decrease, f, now.objective())
 			}
 			f = run.safeF
@@ -232,7 +232,7 @@ func TestRoughFollows(t *testing.T) {
 	if !c.after || c.joint == 0 {
 		t.Errorf("products in float32 after a joint step: %t, joint steps in float32: %d: this shows nothing", c.after, c.joint)
 	}
-	if c.worst == 0 || c.worst > 1e-6 {
+	if !(c.worst > 0 && c.worst <= 1e-6) {
 		t.Errorf("products in float32 are off by %.2g of ‖A‖, want more than 0 and at most 1e-6", c.worst)
 	}
 }
@@ -278,7 +278,7 @@ func TestRoughEnds(t *testing.T) {
 				last = row.RelErr
 			}
 		}
-		if res.Sweeps != sweeps+1 || res.RelErr > last+res.ErrFloor {
+		if res.Sweeps != sweeps+1 || !(res.RelErr <= last+res.ErrFloor) {
 			t.Errorf("%d sweeps: relative error %v, at the last check %v", res.Sweeps, res.RelErr, last)
 		}
 	}
@@ -292,7 +292,7 @@ func TestRoughEnds(t *testing.T) {
 		t.Errorf("cut: %v, still rough: %v, H as it was: %v", rep.cut, run.rough.now, slices.Equal(run.hv, whole))
 	}
 	before := run.safeF
-	if now := p.measure(run.end()); now.objective() > before+run.noise() {
+	if now := p.measure(run.end()); !(now.objective() <= before+run.noise()) {
 		t.Errorf("the run ends at objective %v, at the last check it was %v", now.objective(), before)
 	}
 }

@@ -93,7 +93,7 @@ func TestLeading(t *testing.T) {
 				if j == k {
 					want = c.values[j] * p.scale
 				}
-				if d := math.Abs(bb[j*c.r+k] - want); d > 1e-14 || want == 0 && j == k && bb[j*c.r+k] != 0 {
+				if d := math.Abs(bb[j*c.r+k] - want); !(d <= 1e-14) || want == 0 && j == k && bb[j*c.r+k] != 0 {
 					t.Errorf("%s: (BᵀB)[%d,%d] = %v, want %v", c.name, j, k, bb[j*c.r+k], want)
 				}
 			}
@@ -103,7 +103,7 @@ func TestLeading(t *testing.T) {
 				plus += max(v, 0) * max(v, 0)
 				minus += min(v, 0) * min(v, 0)
 			}
-			if minus > plus*(1+1e-14) {
+			if !(minus <= plus*(1+1e-14)) {
 				t.Errorf("%s: of column %d the negative part is the larger one", c.name, j)
 			}
 		}

@@ -775,7 +775,7 @@ func TestTSVDStartSeeds(t *testing.T) {
 		if err := (TSVDStart{}).fill(p, h, 0); err != nil {
 			t.Fatal(err)
 		}
-		if d := apart(last, h.Data()[:len(last)]); last != nil && d < 0.01*slices.Max(last) {
+		if d := apart(last, h.Data()[:len(last)]); last != nil && !(d >= 0.01*slices.Max(last)) {
 			t.Errorf("another seed changes entries of H by at most %v, the largest is %v", d, slices.Max(last))
 		}
 		last = h.Data()

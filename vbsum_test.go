@@ -21,7 +21,7 @@ func TestVBSUMRows(t *testing.T) {
 			for i := range p.n {
 				s.row(i)
 				after := p.measure(h)
-				if rise := after.errSq - before.errSq; rise > after.floorSq+before.floorSq {
+				if rise := after.errSq - before.errSq; !(rise <= after.floorSq+before.floorSq) {
 					t.Fatalf("%s/%s: row %d raises ‖A−HHᵀ‖² by %v", name, form, i, rise)
 				}
 				before = after
