@@ -409,3 +409,47 @@ func showTime(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// history collects what Progress reports about the sweeps. It becomes history.csv if no exact trace was
+// requested, and costs nothing.
+//
+// The first row holds exact figures, and so does the last unless the run reached its time limit or was
+// interrupted. In the others the error is that of the summed decreases and is left empty below leastSummed.
+// Their KKT residual is left empty, since it would take a product with A.
+type history struct {
+	exact bool // there is no ℓ₁ term, so the reported errors are those of HHᵀ alone
+	runs  [][]symnmf.TracePoint
+}
+
+// leastSummed is the least relative error that summed decreases give to some digits: its square equals some
+// thousand rounding errors of 1.
+const leastSummed = 1e-6
+
+func (h *history) add(p symnmf.Progress) {
+	for len(h.runs) < p.Run {
+		h.runs = append(h.runs, nil)
+	}
+	row := symnmf.TracePoint{Sweep: p.Sweep, Time: p.Elapsed, RelErr: p.RelErr, KKT: math.NaN()}
+	if !h.exact || p.RelErr < leastSummed {
+		row.RelErr = math.NaN()
+	}
+	h.runs[p.Run-1] = append(h.runs[p.Run-1], row)
+}
+
+// of returns the rows of the run that is kept.
+func (h *history) of(res *symnmf.Result) []symnmf.TracePoint {
+	rows := []symnmf.TracePoint{res.First}
+	if res.Run <= len(h.runs) { // else the run ended before its first sweep did
+		rows = append(rows, h.runs[res.Run-1]...)
+	}
+	if res.Status == symnmf.TimeLimit || res.Status == symnmf.Interrupted {
+		return rows // the last sweep may have been cut short, so the final figures belong to no row
+	}
+	if rows[len(rows)-1].Sweep < res.Sweeps {
+		rows = append(rows, symnmf.TracePoint{Sweep: res.Sweeps, Time: res.Time})
+	}
+	if last := &rows[len(rows)-1]; last.Sweep > 0 { // row 0 keeps the figures of the start
+		last.RelErr, last.KKT = res.RelErr, res.KKT
+	}
+	return rows
+}
