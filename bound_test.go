@@ -219,7 +219,7 @@ func TestBoundOfSigns(t *testing.T) {
 			if !(res.LowerBound <= got) || !(math.Abs(got-res.RelErr) <= res.ErrFloor) {
 				t.Errorf("c = %v: error %v, reported %v ± %v, bound %v", c, got, res.RelErr, res.ErrFloor, res.LowerBound)
 			}
-			if most := 1e-6 * c; res.ErrFloor > most {
+			if most := 1e-6 * c; !(res.ErrFloor <= most) {
 				t.Errorf("c = %v: floor %v, want at most %v", c, res.ErrFloor, most)
 			}
 		}

@@ -235,7 +235,7 @@ func TestNNLS(t *testing.T) {
 		want := matrix.NewDense(p.n, p.r, nil)
 		for i := range p.n {
 			copy(want.Row(i), p.lawsonHanson(z.Row(i)))
-			if e := p.kktError(want.Row(i), z.Row(i)); e > 1e-10 {
+			if e := p.kktError(want.Row(i), z.Row(i)); !(e <= 1e-10) {
 				t.Fatalf("%s, row %d: the reference is off by %.2g", p.name, i, e)
 			}
 		}
@@ -258,7 +258,7 @@ func TestNNLS(t *testing.T) {
 					t.Errorf("%s from %s, row %d: optimality off by %.2g", p.name, start, i, e)
 				}
 				for j := range p.r {
-					if p.planted != nil && (math.Abs(got[j]-p.planted.At(j, i)) > 1e-11 || got[j] != 0 && p.planted.At(j, i) == 0) {
+					if p.planted != nil && (!(math.Abs(got[j]-p.planted.At(j, i)) <= 1e-11) || got[j] != 0 && p.planted.At(j, i) == 0) {
 						t.Errorf("%s from %s, row %d: x[%d] = %v, want %v", p.name, start, i, j, got[j], p.planted.At(j, i))
 					}
 				}

@@ -107,7 +107,7 @@ func TestCliquePass(t *testing.T) {
 						t.Fatalf("seed %d, d = %v, pass %d: u[%d] = %v, want %v", seed, d, pass, i, v, want[i])
 					}
 				}
-				if after := residualSq(p, s.u); after > before+1e-10*before {
+				if after := residualSq(p, s.u); !(after <= before+1e-10*before) {
 					t.Errorf("seed %d, d = %v, pass %d: ‖M−uuᵀ‖² rises from %v to %v", seed, d, pass, before, after)
 				}
 			}
@@ -135,7 +135,7 @@ func TestGoldenClique(t *testing.T) {
 			t.Errorf("%v: ‖M_d−uuᵀ‖² = %v, want %v; maximal %v, maximal without its first item %v", items, got, want, s.maximal(items), s.maximal(items[1:]))
 		}
 		s.refresh()
-		if moved := s.pass(g.D); moved > 1e-12 {
+		if moved := s.pass(g.D); !(moved <= 1e-12) {
 			t.Errorf("%v: the indicator moves by %v", items, moved)
 		}
 		s.u[items[0]] = 0

@@ -56,7 +56,7 @@ func TestCompressed(t *testing.T) {
 		t.Error("after 400 sweeps the run is still on the low rank")
 	}
 	plain := factorize(t, a, r, Options{Seed: 1, Solver: RowBlock{Compress: NoCompression}, Start: Random{}, Stop: Stop{Sweeps: 400, KKT: -1}})
-	if d := math.Sqrt(4*last)/s.full.norm - plain.RelErr; d > 1e-6 {
+	if d := math.Sqrt(4*last)/s.full.norm - plain.RelErr; !(d <= 1e-6) {
 		t.Errorf("relative error %v with compression, %v without", math.Sqrt(4*last)/s.full.norm, plain.RelErr)
 	}
 	for part, compressed := range map[float64]bool{0.09: false, 0.11: true} { // the low rank is used if ‖A−Ã‖ is at most 0.1 of ‖A−HHᵀ‖; here it is 0.01/part

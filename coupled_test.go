@@ -101,7 +101,7 @@ func TestPenalizedFalls(t *testing.T) {
 						if want := naivePenalized(scaled, s.w.h, s.h.h, s.alpha); !(math.Abs(now-want) <= 1e-12*(size+s.alpha*gapSq)) {
 							t.Fatalf("%s on %s (%s), sweep %d: P = %v, by definition %v", v.name, in.name, form, sweep, now, want)
 						}
-						if now > before+1e-14*(size+s.alpha*gapSq) {
+						if !(now <= before+1e-14*(size+s.alpha*gapSq)) {
 							t.Fatalf("%s on %s (%s), sweep %d: P rises from %v to %v", v.name, in.name, form, sweep, before, now)
 						}
 						before = now
@@ -402,7 +402,7 @@ func TestCoupledPermutation(t *testing.T) {
 			got := factorize(t, form, g.R, opt)
 			for i, k := range perm {
 				for j, h := range got.H.Row(i) {
-					if d := math.Abs(h - want.H.At(k, j)); d > 1e-9*math.Sqrt(g.NormA) {
+					if d := math.Abs(h - want.H.At(k, j)); !(d <= 1e-9*math.Sqrt(g.NormA)) {
 						t.Fatalf("%s: H[%d,%d] is off by %.2g", v.name, k, j, d)
 					}
 				}

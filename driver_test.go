@@ -335,7 +335,7 @@ func TestEdgesOfTheProblem(t *testing.T) {
 	}
 	twice := mustDense(t, matrix.NewDense(4, 4, []float64{1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 2, 2, 0, 0, 2, 2}))
 	res := factorize(t, twice, 2, Options{Solver: CD{}, Start: Zero{}})
-	if res.RelErr > 1e-7 || res.H.At(0, 0) != res.H.At(1, 0) {
+	if !(res.RelErr <= 1e-7) || res.H.At(0, 0) != res.H.At(1, 0) {
 		t.Errorf("two pairs of equal items: relative error %v, H %v", res.RelErr, res.H.Data())
 	}
 	rows := readGolden(t, "zerorows50")
@@ -347,7 +347,7 @@ func TestEdgesOfTheProblem(t *testing.T) {
 	for i := range 10 {
 		identity.Set(i, i, 1)
 	}
-	if res := factorize(t, mustDense(t, identity), 10, Options{}); res.RelErr > 1e-7 {
+	if res := factorize(t, mustDense(t, identity), 10, Options{}); !(res.RelErr <= 1e-7) {
 		t.Errorf("A = I, r = n: relative error %v", res.RelErr)
 	}
 }
@@ -371,7 +371,7 @@ func TestLimits(t *testing.T) {
 	opt = base
 	opt.Stop.KKT = 1e-3
 	res := factorize(t, a, 6, opt)
-	if res.Status != Converged || res.KKT > 1e-3 {
+	if res.Status != Converged || !(res.KKT <= 1e-3) {
 		t.Errorf("KKT 1e-3: %v at %v", res.Status, res.KKT)
 	}
 	opt.Stop = Stop{Sweeps: res.Sweeps - 2, KKT: -1}
@@ -668,7 +668,7 @@ func TestStartIsBestMultiple(t *testing.T) {
 					for k, v := range scaled.Data() {
 						scaled.Data()[k] = c * v
 					}
-					if other := p.measure(scaled); other.objective() < f.objective()*(1-1e-12) {
+					if other := p.measure(scaled); !(other.objective() >= f.objective()*(1-1e-12)) {
 						t.Errorf("%s, weight %v, without diagonal %v: %v times the start has objective %v, the start %v", name, w, ignore, c, other.objective(), f.objective())
 					}
 				}
@@ -690,7 +690,7 @@ func TestLimitAtAConvergedPoint(t *testing.T) {
 			if res.KKT == 0 {
 				continue
 			}
-			if got := factorize(t, a, g.R, opt); got.Status != Converged || got.KKT > opt.Stop.KKT {
+			if got := factorize(t, a, g.R, opt); got.Status != Converged || !(got.KKT <= opt.Stop.KKT) {
 				t.Errorf("%s, %d sweeps: %v at KKT residual %v, tolerance %v", name, sweeps, got.Status, got.KKT, opt.Stop.KKT)
 			}
 		}

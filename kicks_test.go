@@ -83,7 +83,7 @@ func isKick(h, got *matrix.Dense, free, split, joined int) bool {
 		} else if got.At(i, joined) != max(h.At(i, joined), h.At(i, free)) {
 			return false
 		}
-		if math.Abs(kept+given-whole) > 1e-15*whole || kept < 0 || given < 0 {
+		if !(math.Abs(kept+given-whole) <= 1e-15*whole) || kept < 0 || given < 0 {
 			return false
 		}
 		shares[given/whole] = true
@@ -160,7 +160,7 @@ func TestKicksAccount(t *testing.T) {
 		t.Errorf("calls took %v at least of %v, and the runs %v", slept, took, all)
 	}
 	for k, p := range told {
-		if k > 0 && p.Run == told[k-1].Run && (p.RelErr > told[k-1].RelErr+1e-12 || p.Elapsed < told[k-1].Elapsed || p.Sweep < told[k-1].Sweep || p.Kick < told[k-1].Kick) {
+		if k > 0 && p.Run == told[k-1].Run && (!(p.RelErr <= told[k-1].RelErr+1e-12) || p.Elapsed < told[k-1].Elapsed || p.Sweep < told[k-1].Sweep || p.Kick < told[k-1].Kick) {
 			t.Fatalf("Progress got %+v after %+v", p, told[k-1])
 		}
 		if p.Kick > 12 || p.Runs != 2 {
@@ -248,7 +248,7 @@ func TestKicksLimits(t *testing.T) {
 		if made := res.Kicks.Made; res.Status != c.want || made != c.made && !(c.made < 0 && made > 1 && res.Sweeps == c.stop.Sweeps) {
 			t.Errorf("%+v: %v, %d kicks in %d sweeps", c.stop, res.Status, made, res.Sweeps)
 		}
-		if res.Status == Converged && res.KKT > c.stop.KKT {
+		if res.Status == Converged && !(res.KKT <= c.stop.KKT) {
 			t.Errorf("%+v: KKT residual %v", c.stop, res.KKT)
 		}
 	}
@@ -413,7 +413,7 @@ func TestKicksInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || res == nil || res.Status != Interrupted || res.Runs[0].Status != Interrupted || res.Kicks.Made != 3 || last != 3 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if alone := factorize(t, a, 3, Options{Solver: CD{}, Start: start, Stop: opt.Stop}); res.RelErr > alone.RelErr {
+	if alone := factorize(t, a, 3, Options{Solver: CD{}, Start: start, Stop: opt.Stop}); !(res.RelErr <= alone.RelErr) {
 		t.Errorf("relative error %v, of the run without kicks %v", res.RelErr, alone.RelErr)
 	}
 }

@@ -240,7 +240,7 @@ func cutRun(t *testing.T, name string, a matrix.Operator, r int, s RowBlock, sta
 		}
 	}
 	h = run.publish()
-	if now := p.measure(h); now.objective() > last.objective()+run.noise() {
+	if now := p.measure(h); !(now.objective() <= last.objective()+run.noise()) {
 		astray = 1
 	}
 	what := fmt.Sprintf("%s, %+v, cut in sweep %d after %d blocks", name, s, full+1, blocks)

@@ -77,7 +77,7 @@ func TestBestStep(t *testing.T) {
 			t.Fatalf("coefficients %v: step %v, fall %v, f = %v", c, x, fall, f(x))
 		}
 		for g := 0.0; g <= 2; g += 1.0 / 512 {
-			if f(g) < -fall-1e-9 {
+			if !(f(g) >= -fall-1e-9) {
 				t.Fatalf("coefficients %v: f = %v at %v, and %v at the step %v", c, f(g), g, -fall, x)
 			}
 		}

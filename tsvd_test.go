@@ -54,7 +54,7 @@ func TestTSVDTurns(t *testing.T) {
 							a, b := q[j*g.R+l], q[k*g.R+l]
 							q[j*g.R+l], q[k*g.R+l] = math.Cos(angle)*a-math.Sin(angle)*b, math.Sin(angle)*a+math.Cos(angle)*b
 						}
-						if d := distance(q, before); d < best-1e-13 {
+						if d := distance(q, before); !(d >= best-1e-13) {
 							t.Fatalf("%s, turn %d: with Q turned by %v in the plane (%d,%d), ‖BQ−H‖² is %v, less than %v", name, turn, angle, j, k, d, best)
 						}
 					}
@@ -191,7 +191,7 @@ func TestTSVDLooks(t *testing.T) {
 		}
 	}
 	cp5 := readGolden(t, "cp5")
-	if res := factorize(t, cp5.forms(t)["dense"], 5, Options{Solver: TSVD{}, Stop: Stop{KKT: 1e-9}}); res.Status != Converged || res.RelErr > 1e-8 {
+	if res := factorize(t, cp5.forms(t)["dense"], 5, Options{Solver: TSVD{}, Stop: Stop{KKT: 1e-9}}); res.Status != Converged || !(res.RelErr <= 1e-8) {
 		t.Errorf("cp5: %v at %v", res.Status, res.RelErr)
 	}
 }

@@ -147,7 +147,7 @@ func TestHalleyWeights(t *testing.T) {
 		}
 		turns = append(turns, values[points])
 		want := []float64{values[0], 1, values[0], 1}
-		if len(turns) != len(want) || apart(turns, want) > 1e-6 {
+		if len(turns) != len(want) || !(apart(turns, want) <= 1e-6) {
 			t.Errorf("least = %g: extreme values %v, want %v", least, turns, want)
 		}
 	}

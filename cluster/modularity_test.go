@@ -104,7 +104,7 @@ func TestModularityNaive(t *testing.T) {
 		if tol := float64(2*3*n*n) * 0x1p-52; err != nil || !(math.Abs(got-want) <= tol) {
 			t.Fatalf("%v, %v, want %v", got, err, want)
 		}
-		if got < -0.5-0x1p-50 || got >= 1 {
+		if !(got >= -0.5-0x1p-50 && got < 1) {
 			t.Fatalf("%v is out of bounds", got)
 		}
 		if again, err := cluster.Modularity(sparse(t, scaled), labels); err != nil || again != got {

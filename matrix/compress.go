@@ -143,7 +143,7 @@ func (c Compression) nearEnough(ctx context.Context, a Operator, q, aq *Dense) (
 		return nil, 0
 	}
 	m, bound, err := nystrom(ctx, q, aq, a.Norm(), c.Keep, c.Workers)
-	if err != nil || bound > c.Near*a.Norm() {
+	if err != nil || !(bound <= c.Near*a.Norm()) {
 		return nil, 0
 	}
 	return m, bound

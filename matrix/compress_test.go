@@ -147,7 +147,7 @@ func TestCompressDecays(t *testing.T) {
 			}
 			least := math.Sqrt(sq)
 			found := entries(l).distance(m)
-			if found > most*least || found < least*(1-1e-9) {
+			if !(found <= most*least) || !(found >= least*(1-1e-9)) {
 				t.Errorf("%s, %+v: error %.6g, the least possible is %.6g", name, c, found, least)
 			}
 			if !(math.Abs(told-found) <= 1e-7*a.Norm()) {

@@ -216,7 +216,7 @@ func TestCompressFolded(t *testing.T) {
 			_, most := compress(t, fromDense(t, a), c)
 			got := entries(l.Scaled(4))
 			found := got.distance(a)
-			if found > most*(1+1e-9)+1e-12 {
+			if !(found <= most*(1+1e-9)+1e-12) {
 				t.Errorf("%s, %+v: distance from A %v, from A written out %v", name, c, found, most)
 			}
 			if !(math.Abs(4*told-found) <= 1e-7*points.Norm()) {

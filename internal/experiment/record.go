@@ -214,7 +214,7 @@ func parseRecords(name string, text []byte) (*Records, error) {
 		var rec Record
 		switch {
 		case !whole:
-			err = errors.New("it does not end")
+			err = io.ErrUnexpectedEOF
 		case number == 1:
 			err = decodeLine(line, &rs.Header)
 		default:

@@ -69,7 +69,6 @@ const (
 	disc
 	square
 	triangle
-	ring // the point under the pointer
 )
 
 // look returns how a curve of number k is drawn.
