@@ -120,9 +120,9 @@ func TestThreads(t *testing.T) {
 	if testing.Short() {
 		n, counts = 300, []int{1, 3}
 	}
-	forms := make([][]testForm, len(counts))
+	forms, others := make([][]testForm, len(counts)), make([][]testForm, len(counts)) // for rowblock and for other methods
 	for k, c := range counts {
-		forms[k] = operatorForms(t, n, c)
+		forms[k], others[k] = operatorForms(t, n, c), operatorForms(t, 300, c)
 	}
 	small := operatorForms(t, 150, 1)
 	type try struct {
@@ -152,10 +152,11 @@ func TestThreads(t *testing.T) {
 		hashes := map[string]bool{}
 		for _, c := range tries {
 			var want string
-			c.opt.Seed, c.opt.Stop = 5, Stop{Sweeps: 12, KKT: -1}
+			forms, sweeps := forms, 12
 			if c.opt.Solver.Name() != (RowBlock{}).Name() {
-				c.opt.Stop.Sweeps = 2
+				forms, sweeps = others, 2
 			}
+			c.opt.Seed, c.opt.Stop = 5, Stop{Sweeps: sweeps, KKT: -1}
 			for k, threads := range counts {
 				c.opt.Threads = threads
 				got := instance.Hash(factorize(t, forms[k][f].a, 10, c.opt).H)
@@ -166,7 +167,7 @@ func TestThreads(t *testing.T) {
 				}
 			}
 			c.opt.Threads = 0
-			if got := hashOn(2*runtime.GOMAXPROCS(0)+1, func() *matrix.Dense { return factorize(t, form.a, 10, c.opt).H }); got != want {
+			if got := hashOn(2*runtime.GOMAXPROCS(0)+1, func() *matrix.Dense { return factorize(t, forms[0][f].a, 10, c.opt).H }); got != want {
 				t.Errorf("%s, %+v, %s: more processors change H", form.name, c.opt.Solver, c.what)
 			}
 			hashes[want] = true
