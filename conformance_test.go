@@ -456,9 +456,9 @@ func mapKeys[V any](m map[string]V) func(func(string) bool) {
 
 // TestSameBits: the seed fixes every bit of H, whatever the number of threads; another seed gives another H.
 func TestSameBits(t *testing.T) {
-	counts := []int{1, 2, 3, 8}
+	counts, sweeps := []int{1, 2, 3, 8}, 4
 	if testing.Short() {
-		counts = []int{3}
+		counts, sweeps = []int{3}, 2
 	}
 	for _, v := range variants(t) {
 		for _, in := range instances(t) {
@@ -469,7 +469,7 @@ func TestSameBits(t *testing.T) {
 				if _, dense := a.(*matrix.SymDense); traitsFor(v.solver).formed && !dense {
 					continue
 				}
-				opt := Options{Solver: v.solver, Start: Random{}, Seed: 5, Stop: Stop{Sweeps: 4, KKT: -1}, Threads: 1}
+				opt := Options{Solver: v.solver, Start: Random{}, Seed: 5, Stop: Stop{Sweeps: sweeps, KKT: -1}, Threads: 1}
 				want := factorize(t, a, in.r, opt).H.Data()
 				for _, threads := range counts {
 					opt.Threads = threads

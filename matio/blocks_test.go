@@ -108,9 +108,13 @@ func text(rng *rand.Rand, format string, lines int, wrong bool) string {
 // TestBlocks reads random files of some 300 lines in small, medium and large blocks, with and without errors
 // in them and a memory limit. See checkBlocks for what must hold.
 func TestBlocks(t *testing.T) {
+	seeds := 40
+	if testing.Short() {
+		seeds = 12
+	}
 	wrong := 0
 	var limit int64
-	for seed := range uint64(40) {
+	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		for _, format := range []string{"mtx", "csv", "edges"} {
 			data := text(rng, format, 300, seed%2 == 1)
@@ -126,8 +130,8 @@ func TestBlocks(t *testing.T) {
 			checkBlocks(t, Options{Format: format, MaxBytes: limit}, []byte(data), 1+rng.IntN(64), 64+rng.IntN(1000), len(data)-1, len(data), len(data)+1)
 		}
 	}
-	if wrong < 40 {
-		t.Errorf("only %d files were refused, want at least 40", wrong)
+	if wrong < seeds {
+		t.Errorf("only %d files were refused, want at least %d", wrong, seeds)
 	}
 }
 

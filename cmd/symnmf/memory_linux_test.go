@@ -170,7 +170,7 @@ func TestSimilarityPeak(t *testing.T) {
 		{graph, "--keep", "8"},
 		{points, "--items", "rows", "--keep", "20"},
 		{points, "--items", "columns", "--keep", "100", "-t", "1"},
-		{dense("long.npy", 6000, 100), "--items", "rows", "--keep", "50"},
+		{dense("long.npy", 4000, 100), "--items", "rows", "--keep", "50"},
 		{dense("wide.npy", 1200, 4000), "--items", "rows", "--keep", "20"},
 		{sparse("denser.npz", 40000, 40000, 60, true), "--resistance", "20", "--draws", "500000"},
 		{dense("similarity.npy", 1200, 1200), "--resistance", "0.3"},
