@@ -7,10 +7,10 @@ check:
 	bash .ci/run format vet staticcheck tidy
 	go test ./...
 
-# Other architectures, which are compiled and vetted; then the tests on 386, with portable code, with fused multiply-adds, under
-# the race detector, and with self-checks.
+# Other architectures, which are compiled; then the tests on 386, with portable code and fused multiply-adds, under the race detector,
+# and with self-checks.
 matrix:
-	bash .ci/run platforms on386 portable fused race coverage
+	bash .ci/run platforms on386 portable race coverage
 
 # The assembly, written again by its generator.
 generate:
