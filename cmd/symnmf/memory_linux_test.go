@@ -166,12 +166,16 @@ func TestSimilarityPeak(t *testing.T) {
 	sparse, dense := testFiles(t)
 	graph := sparse("graph.npz", 40000, 40000, 16, true)
 	points := sparse("points.npz", 15000, 6000, 30, false)
+	long, wide := 6000, 3000
+	if testing.Short() {
+		long, wide = 4000, 1200
+	}
 	for _, args := range [][]string{
 		{graph, "--keep", "8"},
 		{points, "--items", "rows", "--keep", "20"},
 		{points, "--items", "columns", "--keep", "100", "-t", "1"},
-		{dense("long.npy", 4000, 100), "--items", "rows", "--keep", "50"},
-		{dense("wide.npy", 1200, 4000), "--items", "rows", "--keep", "20"},
+		{dense("long.npy", long, 100), "--items", "rows", "--keep", "50"},
+		{dense("wide.npy", wide, 4000), "--items", "rows", "--keep", "20"},
 		{sparse("denser.npz", 40000, 40000, 60, true), "--resistance", "20", "--draws", "500000"},
 		{dense("similarity.npy", 1200, 1200), "--resistance", "0.3"},
 		{dense("similarity.npy", 1200, 1200), "--resistance", "9", "--draws", "100000"},
