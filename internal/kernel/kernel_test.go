@@ -527,38 +527,29 @@ func TestNoColumns(t *testing.T) {
 	})
 }
 
-// FuzzPaths compares each path with the plain loops, on numbers made of the fuzzer's bytes.
-func FuzzPaths(f *testing.F) {
-	f.Add(uint8(0), uint16(17), uint8(1), uint64(1), []byte("0123456789"))
-	f.Add(uint8(2), uint16(1100), uint8(1), uint64(5), []byte{255, 0, 1})
-	f.Add(uint8(8), uint16(33), uint8(30), uint64(2), []byte{1, 2, 3, 200})
-	f.Add(uint8(9), uint16(50), uint8(66), uint64(3), []byte{9})
+// TestPathsAnySizes compares each path with the plain loops, for kernels, lengths, places in memory and magnitudes
+// drawn at random.
+func TestPathsAnySizes(t *testing.T) {
 	ops := slices.Concat(vectorOps, rowOps)
-	f.Fuzz(func(t *testing.T, which uint8, n uint16, r uint8, seed uint64, data []byte) {
-		o := ops[int(which)%len(ops)]
-		length, columns := int(n)%1200, 1
-		if o.rows > 0 {
-			length = int(n) % (o.rows + 1)
-		}
-		if int(which)%len(ops) >= len(vectorOps) {
-			length, columns = length%(pickRows+1), 1+int(r)%130
-		}
-		for p := portable; p <= best(); p++ {
-			rng := rand.New(rand.NewPCG(seed, 0))
-			at := 0
-			next := func() float64 {
-				v := rng.Float64() - 0.5
-				if len(data) > 0 { // spreads magnitudes over 2^±64: no product comes near underflow
-					v = math.Ldexp(v, int(int8(data[at%len(data)]))/2)
-					at++
-				}
-				return v
+	eachPath(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(7, 0))
+		for range 1000 {
+			which := rng.IntN(len(ops))
+			o := ops[which]
+			length, columns := rng.IntN(1200), 1
+			if o.rows > 0 {
+				length = rng.IntN(o.rows + 1)
 			}
-			a := &arena{offset: int(seed % 8)}
+			if which >= len(vectorOps) {
+				length, columns = length%(pickRows+1), 1+rng.IntN(130)
+			}
+			spread := rng.Float64()
+			next := func() float64 { // up to 2^±64: no product comes near underflow
+				return math.Ldexp(rng.Float64()-0.5, int(spread*(rng.Float64()*128-64)))
+			}
+			a := &arena{offset: rng.IntN(8)}
 			c := o.newCall(length, columns, rng, next, a.place)
-			restore := use(p)
 			c.check(t, false)
-			restore()
 			a.check(t, c)
 		}
 	})

@@ -494,17 +494,14 @@ func TestSolveRowsEdges(t *testing.T) {
 	})
 }
 
-// FuzzSolveRows compares each path with plainly, on well-conditioned calls.
-func FuzzSolveRows(f *testing.F) {
-	f.Add(uint64(1), uint8(30), uint8(40), false)
-	f.Add(uint64(2), uint8(7), uint8(3), true)
-	f.Fuzz(func(t *testing.T, seed uint64, r, n uint8, off bool) {
-		for p := portable; p <= best(); p++ {
-			restore := use(p)
-			rng := rand.New(rand.NewPCG(seed, 6))
-			newRowCall[float64](rng, 1+int(r)%80, 1+int(n)%100, 1+int(seed%4), off).check(t)
-			newRowCall[float32](rng, 1+int(r)%80, 1+int(n)%100, 1+int(seed%4), off).check(t)
-			restore()
+// TestSolveRowsAnySizes compares each path with plainly, on well-conditioned calls of random sizes.
+func TestSolveRowsAnySizes(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(8, 6))
+		for range 100 {
+			r, n, passes, off := 1+rng.IntN(80), 1+rng.IntN(100), 1+rng.IntN(4), rng.IntN(2) == 0
+			newRowCall[float64](rng, r, n, passes, off).check(t)
+			newRowCall[float32](rng, r, n, passes, off).check(t)
 		}
 	})
 }
