@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"symnmf/internal/kernel"
@@ -97,6 +98,48 @@ func TestGains(t *testing.T) {
 			}
 			if _, ok := a.(BlockMultiplier).NewBlockProduct(h, rules.MostGainRows+1, team).(GainProduct); ok {
 				t.Errorf("%s: gains offered though those of so many groups take too much room", what)
+			}
+		}
+	}
+}
+
+// TestSplitColumns: each term gets the entries of its features, in their order, in chunks of rows that have entries of
+// both terms, of one, or none.
+func TestSplitColumns(t *testing.T) {
+	const n, features = 5*rowsSplit + 7, 2*pointTerms*featureBlock + 5
+	x := draw(rand.New(rand.NewPCG(5, 1)), n, features, 0.05)
+	for i, row := range x {
+		for c := range row {
+			chunk, term := i/rowsSplit, termOf(int32(c))
+			if chunk == 1 && term == 0 || chunk == 2 && term == 1 || chunk == 3 || i%rowsSplit > rowsSplit-4 && term == i%2 {
+				row[c] = 0
+			}
+		}
+	}
+	full := x.csr(t)
+	ones := &CSR{rows: n, cols: features, RowPtr: full.RowPtr, Col: full.Col}
+	for _, m := range []*CSR{full, ones, {rows: 1, cols: features, RowPtr: []int64{0, 0}}, {cols: features, RowPtr: []int64{0}}} {
+		for _, workers := range []int{1, 3} {
+			parts := m.splitColumns(workers)
+			for term, part := range parts {
+				want := &CSR{rows: m.rows, cols: m.cols, RowPtr: []int64{0}}
+				for i := range m.rows {
+					col, val := m.Row(i)
+					for p, c := range col {
+						if termOf(c) != term {
+							continue
+						}
+						want.Col = append(want.Col, c)
+						if val != nil {
+							want.Val = append(want.Val, val[p])
+						}
+					}
+					want.RowPtr = append(want.RowPtr, int64(len(want.Col)))
+				}
+				if part.rows != want.rows || part.cols != want.cols || (part.Val == nil) != (m.Val == nil) || !slices.Equal(part.RowPtr, want.RowPtr) ||
+					!slices.Equal(part.Col, want.Col) || !slices.Equal(part.Val, want.Val) {
+					t.Fatalf("%d of %d rows, values %v, term %d, %d workers: not the entries of its features", part.rows, m.rows, m.Val != nil, term, workers)
+				}
 			}
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"symnmf/internal/rules"
 )
 
 // BenchmarkOperator makes operators from data in memory: from dense inner products like those of images
 // (CBCL), from sparse ones like those of text (hitech, a quarter of it), and from documents by words
-// (reviews).
+// (reviews). It also divides the words of the last by documents and by terms, as a run does before its first sweep.
 func BenchmarkOperator(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	similar := func(n int, density float64) *Dense {
@@ -32,14 +34,21 @@ func BenchmarkOperator(b *testing.B) {
 		}
 	}
 	dense, csr, x := similar(2400, 1), sparse(similar(5000, 0.2), 1, false), sparse(text, 1, false)
+	gram, err := Gram(x, Columns, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	points := gram.(*GramOperator).points.(*CSR)
 	for _, workers := range []int{1, 2} {
 		for name, c := range map[string]struct {
 			stored int64
 			run    func() error
 		}{
-			"dense": {int64(len(dense.data)), func() error { _, err := checkedDense(dense, 0, workers); return err }},
-			"csr":   {csr.NNZ(), func() error { _, err := newSymCSR(csr, 0, workers); return err }},
-			"gram":  {x.NNZ(), func() error { _, err := Gram(x, Columns, workers); return err }},
+			"dense":  {int64(len(dense.data)), func() error { _, err := checkedDense(dense, 0, workers); return err }},
+			"csr":    {csr.NNZ(), func() error { _, err := newSymCSR(csr, 0, workers); return err }},
+			"gram":   {x.NNZ(), func() error { _, err := Gram(x, Columns, workers); return err }},
+			"blocks": {x.NNZ(), func() error { splitBlocks(points, 1, rules.PointsBlock, workers); return nil }},
+			"terms":  {x.NNZ(), func() error { points.splitColumns(workers); return nil }},
 		} {
 			b.Run(fmt.Sprintf("%s/workers=%d", name, workers), func(b *testing.B) {
 				for b.Loop() {
