@@ -119,18 +119,16 @@ func (m *CSR) transpose(workers int) *CSR {
 	}
 	// For each part and column: first the number of entries, then the place of the next one.
 	next := make([][]int64, max(1, min(workers, len(m.Col)/(longColumn*m.cols+1))))
-	each := func(f func(next []int64, i int, from, to int64)) {
+	each := func(f func(next []int64, from, to int)) {
 		kernel.Blocks(len(next), 1, workers, func(k, _, _ int) {
 			if next[k] == nil {
 				next[k] = kernel.Room[int64](m.cols)
 			}
-			for i, end := m.rowAt(k, len(next)), m.rowAt(k+1, len(next)); i < end; i++ {
-				f(next[k], i, m.RowPtr[i], m.RowPtr[i+1])
-			}
+			f(next[k], m.rowAt(k, len(next)), m.rowAt(k+1, len(next)))
 		})
 	}
-	each(func(next []int64, _ int, from, to int64) {
-		for _, c := range m.Col[from:to] {
+	each(func(next []int64, from, to int) {
+		for _, c := range m.Col[m.RowPtr[from]:m.RowPtr[to]] {
 			next[c]++
 		}
 	})
@@ -141,14 +139,21 @@ func (m *CSR) transpose(workers int) *CSR {
 		}
 		t.RowPtr[c+1] = at
 	}
-	each(func(next []int64, i int, from, to int64) {
-		for p := from; p < to; p++ {
-			c := m.Col[p]
-			q := next[c]
-			next[c]++
-			t.Col[q] = int32(i)
-			if m.Val != nil {
-				t.Val[q] = m.Val[p]
+	each(func(next []int64, from, to int) {
+		rows, vals := t.Col, t.Val
+		for i := from; i < to; i++ {
+			col, val := m.Row(i)
+			if val == nil {
+				for _, c := range col {
+					q := next[c]
+					rows[q], next[c] = int32(i), q+1
+				}
+				continue
+			}
+			val = val[:len(col)]
+			for p, c := range col {
+				q := next[c]
+				rows[q], vals[q], next[c] = int32(i), val[p], q+1
 			}
 		}
 	})

@@ -8,23 +8,26 @@ import "golang.org/x/sys/cpu"
 // networks.
 func haveVNNI() bool { return path == avx512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BW }
 
-// gramIntTiles is gramIntsGo by tiles.
+// gramIntTiles is gramIntsGo by tiles. With AVX2 all tiles of the same columns of x come one after the other, and these
+// columns stay in the first-level cache; a second-level cache may be too small for all of x. With AVX-512 the tiles of
+// the same rows do.
 func gramIntTiles(s []float64, c float64, x []int32, stride, r, lo, hi int) {
-	rows, most, lanes, wide := intRowsAVX2, intColsAVX2, intLanesAVX2, haveVNNI()
-	if wide {
-		rows, most, lanes = intRowsAVX512, intColsAVX512, intLanesAVX512
+	rows, most, lanes, tile := intRowsAVX2, intColsAVX2, intLanesAVX2, gramIntsAVX2
+	panel := most // columns that are done with before the next
+	if haveVNNI() {
+		rows, most, lanes, tile = intRowsAVX512, intColsAVX512, intLanesAVX512, gramIntsAVX512
+		panel = stride
 	}
 	var t [intRowsAVX512 * intColsAVX512]int32
-	for j := lo; j < hi; j += rows {
-		for k := j / lanes * lanes; k < r; k += most {
-			w := min(most, (r-k+lanes-1)/lanes*lanes)
-			if wide {
-				gramIntsAVX512(&t[0], &x[j], &x[k], len(x)/stride, w, 4*stride)
-			} else {
-				gramIntsAVX2(&t[0], &x[j], &x[k], len(x)/stride, w, 4*stride)
-			}
-			for i := range min(rows, hi-j) {
-				addInts(s[(j+i-lo)*r:][:r], c, t[i*most:][:w], k, j+i, 0)
+	for from := lo / lanes * lanes; from < r; from += panel {
+		to := min(from+panel, (r+lanes-1)/lanes*lanes)
+		for j := lo; j < min(hi, to); j += rows {
+			for k := max(from, j/lanes*lanes); k < to; k += most {
+				w := min(most, to-k)
+				tile(&t[0], &x[j], &x[k], len(x)/stride, w, 4*stride)
+				for i := range min(rows, hi-j) {
+					addInts(s[(j+i-lo)*r:][:r], c, t[i*most:][:w], k, j+i, 0)
+				}
 			}
 		}
 	}
