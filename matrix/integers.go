@@ -59,7 +59,7 @@ type packing struct {
 	bytes bool // numbers have no sign
 	pays  func() bool
 	pack  func(dst []int32, rows [][]float64, c float64) (bits uint16, ok bool)
-	grams func(s []float64, c float64, x []int32, stride, r, lo, hi int)
+	grams func(s []float64, c float64, x *kernel.IntRows, first, last, lo, hi int)
 }
 
 // packings lists all packings, fastest first.
@@ -107,14 +107,15 @@ func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 	n, r := kernel.BlockCount(m.rows, p.rows), m.cols
 	stride := kernel.BlockCount(r, kernel.IntColumns) * kernel.IntColumns
 	segment := min(max(1, intPacked/stride), n)
-	packed := make([]int32, segment*stride)
+	packed := kernel.NewIntRows(segment, r)
+	room := func() []int32 { return make([]int32, r) }
 	zeros := make([]float64, r) // in place of rows after the last
 	var g []float64
 	var failed atomic.Bool // some number is not a multiple, or does not fit: no need to go on
 	for from := 0; from < n; from += segment {
 		to := min(from+segment, n)
 		magnitudes := make([]uint16, kernel.BlockCount(to-from, packedAtOnce))
-		kernel.Blocks(to-from, packedAtOnce, workers, func(b, lo, hi int) {
+		kernel.BlocksWith(to-from, packedAtOnce, workers, room, func(row []int32, b, lo, hi int) {
 			var rows [4][]float64
 			for l := lo; l < hi && !failed.Load(); l++ {
 				for k := range p.rows {
@@ -124,7 +125,8 @@ func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 						rows[k] = zeros
 					}
 				}
-				own, whole := p.pack(packed[l*stride:l*stride+r], rows[:], 1/unit)
+				own, whole := p.pack(row, rows[:], 1/unit)
+				packed.Put(l, row)
 				if !whole || own >= 1<<p.bits {
 					failed.Store(true)
 				}
@@ -144,8 +146,7 @@ func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 		together := min(intTogether, 1<<(31-2*bits.Len16(all))/p.rows) // sums stay below 2³¹
 		kernel.Blocks(r, gramPart, workers, func(_, lo, hi int) {
 			for l := 0; l < to-from; l += together {
-				x := packed[l*stride : min(l+together, to-from)*stride]
-				p.grams(g[lo*r:hi*r], unit*unit, x, stride, r, lo, hi)
+				p.grams(g[lo*r:hi*r], unit*unit, packed, l, min(l+together, to-from), lo, hi)
 			}
 		})
 	}

@@ -8,9 +8,9 @@ import (
 	"symnmf/internal/rules"
 )
 
-// BenchmarkOperator makes operators from data in memory: from dense inner products like those of images
-// (CBCL), from sparse ones like those of text (hitech, a quarter of it), and from documents by words
-// (reviews). It also divides the words of the last by documents and by terms, as a run does before its first sweep.
+// BenchmarkOperator makes operators from data in memory: from dense inner products like those of images (CBCL), from
+// sparse ones like those of text (hitech, a quarter of it), from documents by words (reviews), and from pixels (ORL). It
+// also divides those documents by terms and by blocks, as a run does before its first sweep.
 func BenchmarkOperator(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	similar := func(n int, density float64) *Dense {
@@ -38,6 +38,10 @@ func BenchmarkOperator(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	pixels := NewDense(10304, 400, nil)
+	for k := range pixels.data {
+		pixels.data[k] = float64(rng.IntN(256))
+	}
 	points := gram.(*GramOperator).points.(*CSR)
 	for _, workers := range []int{1, 2} {
 		for name, c := range map[string]struct {
@@ -47,6 +51,7 @@ func BenchmarkOperator(b *testing.B) {
 			"dense":  {int64(len(dense.data)), func() error { _, err := checkedDense(dense, 0, workers); return err }},
 			"csr":    {csr.NNZ(), func() error { _, err := newSymCSR(csr, 0, workers); return err }},
 			"gram":   {x.NNZ(), func() error { _, err := Gram(x, Columns, workers); return err }},
+			"pixels": {int64(len(pixels.data)), func() error { _, err := Gram(pixels, Columns, workers); return err }},
 			"blocks": {x.NNZ(), func() error { splitBlocks(points, 1, rules.PointsBlock, workers); return nil }},
 			"terms":  {x.NNZ(), func() error { points.splitColumns(workers); return nil }},
 		} {

@@ -545,11 +545,11 @@ func packInts(dst []int32, u, v []float64, c float64) (differ bool, bits uint32)
 	return differ, bits | rest
 }
 
-func gramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
+func gramInts(s []float64, c float64, rows *IntRows, first, last, lo, hi int) {
 	if path == portable {
-		gramIntsGo(s, c, x, stride, r, lo, hi)
+		gramIntsGo(s, c, rows, first, last, lo, hi)
 	} else {
-		gramIntTiles(s, c, x, stride, r, lo, hi)
+		gramIntTiles(s, c, rows, first, last, lo, hi)
 	}
 }
 

@@ -94,12 +94,14 @@ func packBytes(dst []int32, u, v, w, z []float64, c float64) (differ bool, bits 
 	return packBytesGo(dst, u, v, w, z, c)
 }
 
-func gramBytes(s []float64, c float64, x []int32, stride, r, lo, hi int) {
-	gramBytesGo(s, c, x, stride, r, lo, hi)
+func intPanel(stride int) int { return stride }
+
+func gramBytes(s []float64, c float64, rows *IntRows, first, last, lo, hi int) {
+	gramBytesGo(s, c, rows, first, last, lo, hi)
 }
 
-func gramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
-	gramIntsGo(s, c, x, stride, r, lo, hi)
+func gramInts(s []float64, c float64, rows *IntRows, first, last, lo, hi int) {
+	gramIntsGo(s, c, rows, first, last, lo, hi)
 }
 
 func solveRows[F Float](x []F, width, n int, d []F, lists []int32, r int, off bool) {

@@ -88,8 +88,8 @@ func TestGuardPagesBlocks(t *testing.T) {
 					const rows, gap = 15, 3
 					x, c, s := place(n*r), place(rows*r), place(r*r)
 					byRows := placeGuarded(t, make([]float32, (rows-1)*(n+gap)+n), atEnd)
-					stride := BlockCount(r, IntColumns) * IntColumns
-					pairs, packed := placeGuarded(t, make([]int32, n*stride), atEnd), placeGuarded(t, make([]int32, len(x)), atEnd)
+					pairs, packed := NewIntRows(n, r), placeGuarded(t, make([]int32, len(x)), atEnd)
+					pairs.x = placeGuarded(t, pairs.x[:pairs.at(n-1, BlockCount(r, IntColumns)*IntColumns-1)+1], atEnd)
 					byColumns := placeGuarded(t, make([]float32, (n-1)*(rows+gap)+rows), atEnd)
 					panel, entries, values := placeGuarded(t, make([]int16, n*PanelColumns), atEnd), placeGuarded(t, make([]int32, r), atEnd), placeGuarded(t, make([]int16, r), atEnd)
 					entries[r-1] = int32(n - 1)
@@ -99,7 +99,7 @@ func TestGuardPagesBlocks(t *testing.T) {
 						"AddRowsTimesOn": func() { AddRowsTimesOn(c, 1, byRows, n+gap, x, r, rows*n) },
 						"TransTimes":     func() { TransTimes(c, byColumns, rows+gap, x, r) },
 						"Gram":           func() { Gram(s, x, r) },
-						"GramInts":       func() { GramInts(s, 1, pairs, stride, r, 0, r) },
+						"GramInts":       func() { GramInts(s, 1, pairs, 0, n, 0, r) },
 						"PackInts":       func() { PackInts(packed, x, x, 1) },
 						"PanelSquares":   func() { PanelSquares(panel, ends, entries, values) },
 					} {

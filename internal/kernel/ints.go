@@ -6,8 +6,47 @@ package kernel
 // in the halves of an int32. Where VNNI multiplies bytes, it does eight times as many, with the bytes of four
 // rows in an int32.
 
-// IntColumns is the number of which the length of a row of pairs must be a multiple.
+// IntColumns is the number of columns from which GramInts and GramBytes are worth their while.
 const IntColumns = 16
+
+// IntRows holds rows of pairs, or of fours. Panels of columns, all rows of each, lie one after the other, so that tiles
+// read memory in its order.
+type IntRows struct {
+	x                    []int32
+	rows, columns, panel int // panel is the columns of a panel, a multiple of IntColumns
+}
+
+// NewIntRows returns that many rows and columns, of zeros.
+func NewIntRows(rows, columns int) *IntRows {
+	stride := BlockCount(columns, IntColumns) * IntColumns
+	x := &IntRows{rows: rows, columns: columns, panel: intPanel(stride)}
+	x.x = make([]int32, stride/x.panel*x.size())
+	return x
+}
+
+// size returns the distance between panels. It is an odd number of rows: an even one may have a power of two in it
+// that puts a row of every panel into the same few lines of a cache.
+func (x *IntRows) size() int { return (x.rows | 1) * x.panel }
+
+// at returns the place of column k of row l.
+func (x *IntRows) at(l, k int) int { return k/x.panel*x.size() + l*x.panel + k%x.panel }
+
+// Put sets row l. Rows may be set at the same time.
+func (x *IntRows) Put(l int, row []int32) {
+	if l < 0 || l >= x.rows || len(row) != x.columns {
+		panic(badLen)
+	}
+	for at := l * x.panel; len(row) > 0; at += x.size() {
+		row = row[copy(x.x[at:at+x.panel], row):]
+	}
+}
+
+// row copies row l to room.
+func (x *IntRows) row(room []int32, l int) {
+	for at := l * x.panel; len(room) > 0; at += x.size() {
+		room = room[copy(room, x.x[at:at+x.panel]):]
+	}
+}
 
 // PackInts fills dst with pairs, c·u[k] in the lower half and c·v[k] in the upper half. It reports whether
 // all of these are whole numbers of magnitude below 2¹⁵ and, if so, returns the bits that occur in any of the
@@ -39,29 +78,31 @@ func packIntsGo(dst []int32, u, v []float64, c float64) (differ bool, bits uint3
 	return false, bits
 }
 
-// GramInts adds c times rows lo ≤ j < hi of xᵀ·x to the (hi−lo)×r matrix s, from the diagonal on. That is,
-// for k ≥ j it adds c·Σ_l (the sum of the products of the lower halves and of the upper halves of
-// x[l·stride+j] and x[l·stride+k]) to s[(j−lo)·r+k]. lo must be a multiple of 8. What x holds before column
-// lo, and from column r on, does not matter. No sum may overflow 32 bits.
-func GramInts(s []float64, c float64, x []int32, stride, r, lo, hi int) {
-	checkPacked(s, x, stride, r, lo, hi)
-	if len(x) > 0 {
-		gramInts(s, c, x, stride, r, lo, hi)
+// GramInts adds c times rows lo ≤ j < hi of xᵀ·x to the (hi−lo)×r matrix s, from the diagonal on, where x are the rows
+// first ≤ l < last of rows, with r columns. That is, for k ≥ j it adds c·Σ_l (the sum of the products of the lower
+// halves and of the upper halves of x_lj and x_lk) to s[(j−lo)·r+k]. lo must be a multiple of 8. What x holds before
+// column lo does not matter. No sum may overflow 32 bits.
+func GramInts(s []float64, c float64, rows *IntRows, first, last, lo, hi int) {
+	if rows.check(s, first, last, lo, hi) {
+		gramInts(s, c, rows, first, last, lo, hi)
 	}
 }
 
-func checkPacked(s []float64, x []int32, stride, r, lo, hi int) {
-	if stride < r || stride%IntColumns != 0 || stride == 0 || len(x)%stride != 0 || lo < 0 || lo%gramRows != 0 || lo > hi || hi > r || len(s) != (hi-lo)*r {
+// check panics unless GramInts may take these arguments. It reports whether there is anything to do.
+func (x *IntRows) check(s []float64, first, last, lo, hi int) bool {
+	if first < 0 || first > last || last > x.rows || lo < 0 || lo%gramRows != 0 || lo > hi || hi > x.columns || len(s) != (hi-lo)*x.columns {
 		panic(badLen)
 	}
+	return first < last && lo < hi
 }
 
-func gramIntsGo(s []float64, c float64, x []int32, stride, r, lo, hi int) {
-	sums := make([]int32, r)
+func gramIntsGo(s []float64, c float64, rows *IntRows, first, last, lo, hi int) {
+	r := rows.columns
+	sums, row := make([]int32, r), make([]int32, r)
 	for j := lo; j < hi; j++ {
 		clear(sums)
-		for l := 0; l < len(x); l += stride {
-			row := x[l : l+r]
+		for l := first; l < last; l++ {
+			rows.row(row, l)
 			low, high := int32(int16(row[j])), row[j]>>16
 			for k := j; k < r; k++ {
 				sums[k] += low*int32(int16(row[k])) + high*(row[k]>>16)
@@ -98,20 +139,20 @@ func packBytesGo(dst []int32, u, v, w, z []float64, c float64) (differ bool, bit
 	return false, bits
 }
 
-// GramBytes is GramInts for an x of four unsigned bytes in each number.
-func GramBytes(s []float64, c float64, x []int32, stride, r, lo, hi int) {
-	checkPacked(s, x, stride, r, lo, hi)
-	if len(x) > 0 {
-		gramBytes(s, c, x, stride, r, lo, hi)
+// GramBytes is GramInts for rows of four unsigned bytes in each number.
+func GramBytes(s []float64, c float64, rows *IntRows, first, last, lo, hi int) {
+	if rows.check(s, first, last, lo, hi) {
+		gramBytes(s, c, rows, first, last, lo, hi)
 	}
 }
 
-func gramBytesGo(s []float64, c float64, x []int32, stride, r, lo, hi int) {
-	sums := make([]int32, r)
+func gramBytesGo(s []float64, c float64, rows *IntRows, first, last, lo, hi int) {
+	r := rows.columns
+	sums, row := make([]int32, r), make([]int32, r)
 	for j := lo; j < hi; j++ {
 		clear(sums)
-		for l := 0; l < len(x); l += stride {
-			row := x[l : l+r]
+		for l := first; l < last; l++ {
+			rows.row(row, l)
 			for shift := 0; shift < 32; shift += 8 {
 				v := row[j] >> shift & 0xff
 				for k := j; k < r; k++ {

@@ -35,20 +35,23 @@ func TestGramBytes(t *testing.T) {
 // testPacked compares grams with GramRows. Each packed row holds per rows of numbers. It tries the given
 // counts of packed rows and, for each first row, about as many ends as ends says. number draws a number, and
 // pack fills a packed row.
-func testPacked(t *testing.T, per int, counts []int, ends int, grams func(s []float64, c float64, x []int32, stride, r, lo, hi int), number func(rng *rand.Rand, packed int) int, pack func(dst []int32, rows [][]float64, c float64) bool) {
+func testPacked(t *testing.T, per int, counts []int, ends int, grams func(s []float64, c float64, rows *IntRows, first, last, lo, hi int), number func(rng *rand.Rand, packed int) int, pack func(dst []int32, rows [][]float64, c float64) bool) {
 	eachPath(t, func(t *testing.T) {
 		for r := 1; r <= 130; r++ {
 			if testing.Short() && r%7 != 1 {
 				continue
 			}
 			rng := rand.New(rand.NewPCG(uint64(r), 1))
-			stride := (r + IntColumns - 1) / IntColumns * IntColumns
 			for _, count := range counts {
 				if count > 100 && r != 36 {
 					continue
 				}
 				const unit = 0x1p-8
-				x, packed := make([]float64, per*count*r), make([]int32, count*stride)
+				const before, after = 3, 2 // rows that are left out
+				x, packed, row := make([]float64, per*count*r), NewIntRows(before+count+after, r), make([]int32, r)
+				for i := range packed.x {
+					packed.x[i] = math.MinInt32 + 7
+				}
 				for i := range x {
 					x[i] = unit * float64(number(rng, count))
 				}
@@ -57,17 +60,15 @@ func testPacked(t *testing.T, per int, counts []int, ends int, grams func(s []fl
 					for k := per * l; k < per*(l+1); k++ {
 						rows = append(rows, x[k*r:(k+1)*r])
 					}
-					if !pack(packed[l*stride:l*stride+r], rows, 1/unit) {
+					if !pack(row, rows, 1/unit) {
 						t.Fatalf("r = %d: packed row %d is refused", r, l)
 					}
+					packed.Put(before+l, row)
 				}
 				for lo := 0; lo <= r; lo += 8 {
-					for l := range count { // what is left of column lo, or beyond the last one, does not matter
-						for k := r; k < stride; k++ {
-							packed[l*stride+k] = math.MinInt32 + 7
-						}
+					for l := range count { // what is left of column lo does not matter
 						for k := range lo {
-							packed[l*stride+k] = -1
+							packed.x[packed.at(before+l, k)] = -1
 						}
 					}
 					for hi := lo; hi <= r; hi += 1 + r/ends {
@@ -84,7 +85,7 @@ func testPacked(t *testing.T, per int, counts []int, ends int, grams func(s []fl
 							}
 						}
 						got, check := guarded(t, start, r%8)
-						grams(got, unit*unit, packed, stride, r, lo, hi)
+						grams(got, unit*unit, packed, before, before+count, lo, hi)
 						check()
 						if !slices.Equal(got, want) {
 							t.Fatalf("r = %d, %d packed rows, rows %d to %d: %v, want %v", r, count, lo, hi, got, want)
@@ -155,8 +156,8 @@ func TestPackBytes(t *testing.T) {
 			"z": func() {
 				PackBytes(make([]int32, 3), make([]float64, 3), make([]float64, 3), make([]float64, 3), make([]float64, 2), 1)
 			},
-			"x": func() { GramBytes(make([]float64, 6), 1, make([]int32, 24), 16, 3, 0, 2) },
-			"s": func() { GramBytes(make([]float64, 5), 1, make([]int32, 16), 16, 3, 0, 2) },
+			"rows": func() { GramBytes(make([]float64, 6), 1, NewIntRows(2, 3), 0, 3, 0, 2) },
+			"s":    func() { GramBytes(make([]float64, 5), 1, NewIntRows(2, 3), 0, 2, 0, 2) },
 		} {
 			if panics(call) == nil {
 				t.Errorf("%s of a wrong length is accepted", name)
@@ -205,16 +206,19 @@ func TestPackInts(t *testing.T) {
 			}
 		}
 		for name, call := range map[string]func(){
-			"PackInts, u":          func() { PackInts(make([]int32, 3), make([]float64, 2), make([]float64, 3), 1) },
-			"PackInts, v":          func() { PackInts(make([]int32, 3), make([]float64, 3), make([]float64, 4), 1) },
-			"GramInts, s":          func() { GramInts(make([]float64, 5), 1, make([]int32, 16), 16, 3, 0, 2) },
-			"GramInts, stride":     func() { GramInts(make([]float64, 6), 1, make([]int32, 24), 12, 3, 0, 2) },
-			"GramInts, no stride":  func() { GramInts(nil, 1, nil, 0, 0, 0, 0) },
-			"GramInts, part of x":  func() { GramInts(make([]float64, 6), 1, make([]int32, 24), 16, 3, 0, 2) },
-			"GramInts, r":          func() { GramInts(make([]float64, 34), 1, make([]int32, 16), 16, 17, 0, 2) },
-			"GramInts, hi":         func() { GramInts(make([]float64, 12), 1, make([]int32, 16), 16, 3, 0, 4) },
-			"GramInts, lo":         func() { GramInts(make([]float64, 6), 1, make([]int32, 16), 16, 6, 4, 5) },
-			"GramInts, lo below 0": func() { GramInts(make([]float64, 6), 1, make([]int32, 16), 16, 6, -8, -7) },
+			"PackInts, u":             func() { PackInts(make([]int32, 3), make([]float64, 2), make([]float64, 3), 1) },
+			"PackInts, v":             func() { PackInts(make([]int32, 3), make([]float64, 3), make([]float64, 4), 1) },
+			"Put, longer":             func() { NewIntRows(2, 3).Put(0, make([]int32, 4)) },
+			"Put, shorter":            func() { NewIntRows(2, 3).Put(0, make([]int32, 2)) },
+			"Put, beyond":             func() { NewIntRows(2, 3).Put(2, make([]int32, 3)) },
+			"Put, before":             func() { NewIntRows(2, 3).Put(-1, make([]int32, 3)) },
+			"GramInts, s":             func() { GramInts(make([]float64, 5), 1, NewIntRows(2, 3), 0, 2, 0, 2) },
+			"GramInts, last":          func() { GramInts(make([]float64, 6), 1, NewIntRows(2, 3), 0, 3, 0, 2) },
+			"GramInts, first":         func() { GramInts(make([]float64, 6), 1, NewIntRows(2, 3), 2, 1, 0, 2) },
+			"GramInts, first below 0": func() { GramInts(make([]float64, 6), 1, NewIntRows(2, 3), -1, 1, 0, 2) },
+			"GramInts, hi":            func() { GramInts(make([]float64, 12), 1, NewIntRows(2, 3), 0, 2, 0, 4) },
+			"GramInts, lo":            func() { GramInts(make([]float64, 6), 1, NewIntRows(2, 6), 0, 2, 4, 5) },
+			"GramInts, lo below 0":    func() { GramInts(make([]float64, 6), 1, NewIntRows(2, 6), 0, 2, -8, -7) },
 		} {
 			if panics(call) == nil {
 				t.Errorf("%s is accepted", name)

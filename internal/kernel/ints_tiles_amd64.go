@@ -8,23 +8,29 @@ import "golang.org/x/sys/cpu"
 // networks.
 func haveVNNI() bool { return path == avx512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BW }
 
-// gramIntTiles is gramIntsGo by tiles. With AVX2 all tiles of the same columns of x come one after the other, and these
-// columns stay in the first-level cache; a second-level cache may be too small for all of x. With AVX-512 the tiles of
-// the same rows do.
-func gramIntTiles(s []float64, c float64, x []int32, stride, r, lo, hi int) {
+// intPanel returns the columns of a panel of rows that are stride columns long. With AVX2 a panel is as wide as a
+// tile: whole rows would lie on too many pages of memory for the tiles of a column of tiles.
+func intPanel(stride int) int {
+	if path == portable || haveVNNI() {
+		return stride
+	}
+	return intColsAVX2
+}
+
+// gramIntTiles is gramIntsGo by tiles, panel by panel.
+func gramIntTiles(s []float64, c float64, x *IntRows, first, last, lo, hi int) {
 	rows, most, lanes, tile := intRowsAVX2, intColsAVX2, intLanesAVX2, gramIntsAVX2
-	panel := most // columns that are done with before the next
 	if haveVNNI() {
 		rows, most, lanes, tile = intRowsAVX512, intColsAVX512, intLanesAVX512, gramIntsAVX512
-		panel = stride
 	}
 	var t [intRowsAVX512 * intColsAVX512]int32
-	for from := lo / lanes * lanes; from < r; from += panel {
-		to := min(from+panel, (r+lanes-1)/lanes*lanes)
+	r := x.columns
+	for from := lo / x.panel * x.panel; from < r; from += x.panel {
+		to := min(from+x.panel, (r+lanes-1)/lanes*lanes)
 		for j := lo; j < min(hi, to); j += rows {
 			for k := max(from, j/lanes*lanes); k < to; k += most {
 				w := min(most, to-k)
-				tile(&t[0], &x[j], &x[k], len(x)/stride, w, 4*stride)
+				tile(&t[0], &x.x[x.at(first, j)], &x.x[x.at(first, k)], last-first, w, 4*x.panel)
 				for i := range min(rows, hi-j) {
 					addInts(s[(j+i-lo)*r:][:r], c, t[i*most:][:w], k, j+i, 0)
 				}
@@ -63,9 +69,9 @@ func packBytes(dst []int32, u, v, w, z []float64, c float64) (differ bool, bits 
 
 // gramBytes is gramBytesGo, by tiles where there are instructions for it. Those multiply a byte by another
 // less 128. So 128 times the sum of the first factors is added back, and products with 1 find that sum.
-func gramBytes(s []float64, c float64, x []int32, stride, r, lo, hi int) {
+func gramBytes(s []float64, c float64, x *IntRows, first, last, lo, hi int) {
 	if !haveVNNI() {
-		gramBytesGo(s, c, x, stride, r, lo, hi)
+		gramBytesGo(s, c, x, first, last, lo, hi)
 		return
 	}
 	const rows, most, lanes = intRowsAVX512, intColsAVX512, intLanesAVX512
@@ -74,12 +80,13 @@ func gramBytes(s []float64, c float64, x []int32, stride, r, lo, hi int) {
 	for k := range ones {
 		ones[k] = -0x7e7e7e7f // four bytes of 129
 	}
-	n := len(x) / stride
+	n, r := last-first, x.columns
 	for j := lo; j < hi; j += rows {
-		gramBytesAVX512(&own[0], &x[j], &ones[0], n, lanes, 4*stride, 0)
+		left := &x.x[x.at(first, j)]
+		gramBytesAVX512(&own[0], left, &ones[0], n, lanes, 4*x.panel, 0)
 		for k := j / lanes * lanes; k < r; k += most {
 			w := min(most, (r-k+lanes-1)/lanes*lanes)
-			gramBytesAVX512(&t[0], &x[j], &x[k], n, w, 4*stride, 4*stride)
+			gramBytesAVX512(&t[0], left, &x.x[x.at(first, k)], n, w, 4*x.panel, 4*x.panel)
 			for i := range min(rows, hi-j) {
 				addInts(s[(j+i-lo)*r:][:r], c, t[i*most:][:w], k, j+i, 128*own[i*most])
 			}
