@@ -18,7 +18,7 @@ type IntRows struct {
 
 // NewIntRows returns that many rows and columns, of zeros.
 func NewIntRows(rows, columns int) *IntRows {
-	stride := BlockCount(columns, IntColumns) * IntColumns
+	stride := max(BlockCount(columns, IntColumns), 1) * IntColumns
 	x := &IntRows{rows: rows, columns: columns, panel: intPanel(stride)}
 	x.x = make([]int32, stride/x.panel*x.size())
 	return x

@@ -205,6 +205,8 @@ func TestPackInts(t *testing.T) {
 				}
 			}
 		}
+		GramInts(nil, 1, NewIntRows(2, 0), 0, 2, 0, 0)
+		GramBytes(nil, 1, NewIntRows(0, 20), 0, 0, 0, 0)
 		for name, call := range map[string]func(){
 			"PackInts, u":             func() { PackInts(make([]int32, 3), make([]float64, 2), make([]float64, 3), 1) },
 			"PackInts, v":             func() { PackInts(make([]int32, 3), make([]float64, 3), make([]float64, 4), 1) },
