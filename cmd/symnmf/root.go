@@ -47,6 +47,9 @@ func run(args []string, s *streams) int {
 	s.args, s.out = args, out
 	root := newRoot(s)
 	root.SetArgs(args[1:])
+	if asksToComplete(args) {
+		describeBriefly(root)
+	}
 	var wrong error // help was requested for a command that does not exist
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
