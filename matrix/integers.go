@@ -105,8 +105,7 @@ func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi i
 // other X it returns nil.
 func (m *Dense) packedGrams(p *packing, unit float64, workers int) []float64 {
 	n, r := kernel.BlockCount(m.rows, p.rows), m.cols
-	stride := kernel.BlockCount(r, kernel.IntColumns) * kernel.IntColumns
-	segment := min((intPacked/stride-1)|1, n) // odd, since IntRows adds a row to an even number
+	segment := min((intPacked/kernel.IntStride(r)-1)|1, n) // odd, since IntRows adds a row to an even number
 	packed := kernel.NewIntRows(segment, r)
 	room := func() []int32 { return make([]int32, r) }
 	zeros := make([]float64, r) // in place of rows after the last

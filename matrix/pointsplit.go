@@ -25,7 +25,7 @@ func splitBlocks(x *CSR, scale float64, size, workers int) []pointBlock {
 }
 
 // splitColumns returns, for each of the two terms, m with only the columns of that term.
-func (m *CSR) splitColumns(workers int) (parts [pointTerms]*CSR) {
+func (m *CSR) splitColumns(workers int) (parts [2]*CSR) {
 	for k := range parts {
 		parts[k] = &CSR{rows: m.rows, cols: m.cols, RowPtr: make([]int64, m.rows+1)}
 	}

@@ -89,7 +89,7 @@ func TestGuardPagesBlocks(t *testing.T) {
 					x, c, s := place(n*r), place(rows*r), place(r*r)
 					byRows := placeGuarded(t, make([]float32, (rows-1)*(n+gap)+n), atEnd)
 					pairs, packed := NewIntRows(n, r), placeGuarded(t, make([]int32, len(x)), atEnd)
-					pairs.x = placeGuarded(t, pairs.x[:pairs.at(n-1, BlockCount(r, IntColumns)*IntColumns-1)+1], atEnd)
+					pairs.x = placeGuarded(t, pairs.x[:pairs.at(n-1, IntStride(r)-1)+1], atEnd)
 					byColumns := placeGuarded(t, make([]float32, (n-1)*(rows+gap)+rows), atEnd)
 					panel, entries, values := placeGuarded(t, make([]int16, n*PanelColumns), atEnd), placeGuarded(t, make([]int32, r), atEnd), placeGuarded(t, make([]int16, r), atEnd)
 					entries[r-1] = int32(n - 1)

@@ -6,19 +6,22 @@ package kernel
 // in the halves of an int32. Where VNNI multiplies bytes, it does eight times as many, with the bytes of four
 // rows in an int32.
 
-// IntColumns is the number of columns from which GramInts and GramBytes are worth their while.
+// IntColumns is the number of which the columns of a panel are a multiple.
 const IntColumns = 16
+
+// IntStride returns how many numbers a row of IntRows takes.
+func IntStride(columns int) int { return max(BlockCount(columns, IntColumns), 1) * IntColumns }
 
 // IntRows holds rows of pairs, or of fours. Panels of columns, all rows of each, lie one after the other, so that tiles
 // read memory in its order.
 type IntRows struct {
 	x                    []int32
-	rows, columns, panel int // panel is the columns of a panel, a multiple of IntColumns
+	rows, columns, panel int // panel is the columns of a panel
 }
 
 // NewIntRows returns that many rows and columns, of zeros.
 func NewIntRows(rows, columns int) *IntRows {
-	stride := max(BlockCount(columns, IntColumns), 1) * IntColumns
+	stride := IntStride(columns)
 	x := &IntRows{rows: rows, columns: columns, panel: intPanel(stride)}
 	x.x = make([]int32, stride/x.panel*x.size())
 	return x

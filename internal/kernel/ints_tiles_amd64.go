@@ -8,8 +8,8 @@ import "golang.org/x/sys/cpu"
 // networks.
 func haveVNNI() bool { return path == avx512 && cpu.X86.HasAVX512VNNI && cpu.X86.HasAVX512BW }
 
-// intPanel returns the columns of a panel of rows that are stride columns long. With AVX2 a panel is as wide as a
-// tile: whole rows would lie on too many pages of memory for the tiles of a column of tiles.
+// intPanel returns the columns of a panel of rows that are stride columns long. A tile of AVX2 is
+// narrow: it would read a line or two of every row, from many pages of memory. So a panel is as wide as a tile there.
 func intPanel(stride int) int {
 	if path == portable || haveVNNI() {
 		return stride
