@@ -126,7 +126,7 @@ func (s *rowBlockRun) show(lo, from, to int) {
 	case s.rough.now:
 		s.rough.product.TakeWay(s.at(s.d, lo, from, to), from, to)
 	case s.gap > 0 && s.gainProduct == nil:
-		kernel.HandOver(s.way[(from-lo)*s.pitch:(to-lo)*s.pitch], s.at(s.d, lo, from, to))
+		copy(s.way[(from-lo)*s.pitch:(to-lo)*s.pitch], s.at(s.d, lo, from, to))
 	}
 }
 

@@ -215,7 +215,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		e.take()
 	}
 	e.hv, e.prev = e.h.Data(), e.last.Data()
-	if e.team.Members() > 1 && !(sparse && explicit) {
+	if e.team.Members() > 1 && !sparse {
 		e.gap = kernel.FarApart
 	}
 	e.g, e.d = e.byGroups(), e.byGroups()

@@ -3,7 +3,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -116,35 +115,6 @@ func freeRow(free, h, g, d []float64) {
 	} else {
 		freeRowAVX2(&free[0], &h[0], &g[0], &d[0], len(free))
 	}
-}
-
-// throughCaches says that HandOver uses ordinary stores instead of stores that bypass the caches and go to
-// memory. Ordinary stores hand lines over sooner on one Xeon, those past the caches on one Zen 5
-// (docs/decisions/0017). All processors by Intel are taken to be like that Xeon, those of every other maker
-// like that Zen 5.
-var throughCaches = madeBy("GenuineIntel")
-
-// madeBy reports whether the maker of this processor has the given name, of twelve letters.
-func madeBy(name string) bool {
-	b, d, c := vendor()
-	letters := make([]byte, 0, 12)
-	for _, four := range [...]uint32{b, d, c} {
-		letters = binary.LittleEndian.AppendUint32(letters, four)
-	}
-	return string(letters) == name
-}
-
-func handOver(y, x []float64) {
-	const line = 8 // numbers
-	if throughCaches || path == portable || len(y) < 2*line {
-		copy(y, x)
-		return
-	}
-	first := int(-uintptr(unsafe.Pointer(&y[0])) / 8 % line) // index of the first number that begins a line
-	copy(y[:first], x)
-	lines := (len(y) - first) / line
-	handOverAVX2(&y[first], &x[first], lines)
-	copy(y[first+lines*line:], x[first+lines*line:])
 }
 
 func mirror(s []float64, r int) {

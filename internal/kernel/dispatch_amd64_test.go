@@ -119,34 +119,6 @@ func TestPanels(t *testing.T) {
 	}
 }
 
-// TestHandOverBothWays: HandOver copies correctly both through the caches and past them, whichever way this
-// processor would use.
-func TestHandOverBothWays(t *testing.T) {
-	defer func(was bool) { throughCaches = was }(throughCaches)
-	for _, throughCaches = range []bool{true, false} {
-		t.Run(fmt.Sprint("through caches: ", throughCaches), testHandOver)
-	}
-}
-
-// TestMadeBy compares madeBy with the vendor that Linux reports.
-func TestMadeBy(t *testing.T) {
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		t.Skip("no /proc/cpuinfo:", err)
-	}
-	_, rest, found := strings.Cut(string(info), "vendor_id")
-	if !found {
-		t.Skip("/proc/cpuinfo names no vendor")
-	}
-	vendor, _, _ := strings.Cut(rest, "\n")
-	vendor = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(vendor), ":"))
-	for _, name := range []string{"GenuineIntel", "AuthenticAMD", vendor} {
-		if got := madeBy(name); got != (name == vendor) {
-			t.Errorf("madeBy(%q) = %v, but Linux says %q", name, got, vendor)
-		}
-	}
-}
-
 // TestGramSquareIsTaken: gramSquare does its work with AVX-512 and 16 columns, and in no other case.
 func TestGramSquareIsTaken(t *testing.T) {
 	eachPath(t, func(t *testing.T) {

@@ -35,7 +35,6 @@ func fetch([]float64) {}
 
 func fetchNext([]Rest, []int32, []float64) {}
 
-func handOver(y, x []float64)         { copy(y, x) }
 func mul(y, x []float64)              { mulGo(y, x) }
 func freeRow(free, h, g, d []float64) { freeRowGo(free, h, g, d) }
 

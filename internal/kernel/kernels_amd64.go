@@ -172,14 +172,6 @@ func fetchAVX2(x *float64, lines int)
 //go:noescape
 func fetchNextAVX2(places *int64, step int, count int, idx *int32, val *float64)
 
-// handOverAVX2 copies lines ≥ 1 cache lines from x to y, past the caches. y must begin at a cache line.
-//
-//go:noescape
-func handOverAVX2(y *float64, x *float64, lines int)
-
-// vendor returns the name of the processor's maker, four letters in each result.
-func vendor() (b uint32, d uint32, c uint32)
-
 // mulAVX2 is mulGo.
 //
 //go:noescape

@@ -32692,37 +32692,6 @@ loop2325:
 	VZEROUPPER
 	RET
 
-// func handOverAVX2(y *float64, x *float64, lines int)
-// Requires: AVX, MMX+
-TEXT ·handOverAVX2(SB), NOSPLIT, $0-24
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ lines+16(FP), DX
-
-loop2326:
-	VMOVUPD  (CX), Y0
-	VMOVNTPD Y0, (AX)
-	VMOVUPD  32(CX), Y0
-	VMOVNTPD Y0, 32(AX)
-	ADDQ     $0x40, AX
-	ADDQ     $0x40, CX
-	DECQ     DX
-	JNE      loop2326
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func vendor() (b uint32, d uint32, c uint32)
-// Requires: CPUID
-TEXT ·vendor(SB), NOSPLIT, $0-12
-	XORL AX, AX
-	XORL CX, CX
-	CPUID
-	MOVL BX, b+0(FP)
-	MOVL DX, d+4(FP)
-	MOVL CX, c+8(FP)
-	RET
-
 // func mulAVX2(y *float64, x *float64, n int)
 // Requires: AVX
 TEXT ·mulAVX2(SB), NOSPLIT, $0-24
@@ -32730,9 +32699,9 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest2328
+	JLT  rest2327
 
-loop2327:
+loop2326:
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -32752,11 +32721,11 @@ loop2327:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop2327
+	JGE     loop2326
 
-rest2328:
+rest2327:
 	TESTQ   $0x00000008, DX
-	JEQ     skip2329
+	JEQ     skip2328
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -32768,9 +32737,9 @@ rest2328:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip2329:
+skip2328:
 	TESTQ   $0x00000004, DX
-	JEQ     skip2330
+	JEQ     skip2329
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -32778,9 +32747,9 @@ skip2329:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip2330:
+skip2329:
 	TESTQ   $0x00000002, DX
-	JEQ     skip2331
+	JEQ     skip2330
 	VMOVUPD (AX), X2
 	VMOVUPD (CX), X3
 	VMULPD  Y3, Y2, Y2
@@ -32788,15 +32757,15 @@ skip2330:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip2331:
+skip2330:
 	TESTQ  $0x00000001, DX
-	JEQ    skip2332
+	JEQ    skip2331
 	VMOVSD (AX), X3
 	VMOVSD (CX), X4
 	VMULPD Y4, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip2332:
+skip2331:
 	VZEROUPPER
 	RET
 
@@ -32813,9 +32782,9 @@ TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
 	VMOVQ        DI, X1
 	VBROADCASTSD X1, Y1
 	SUBQ         $0x10, SI
-	JLT          rest2334
+	JLT          rest2333
 
-loop2333:
+loop2332:
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -32853,11 +32822,11 @@ loop2333:
 	ADDQ    $+128, DX
 	ADDQ    $+128, BX
 	SUBQ    $0x10, SI
-	JGE     loop2333
+	JGE     loop2332
 
-rest2334:
+rest2333:
 	TESTQ   $0x00000008, SI
-	JEQ     skip2335
+	JEQ     skip2334
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -32879,9 +32848,9 @@ rest2334:
 	ADDQ    $+64, DX
 	ADDQ    $+64, BX
 
-skip2335:
+skip2334:
 	TESTQ   $0x00000004, SI
-	JEQ     skip2336
+	JEQ     skip2335
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -32895,9 +32864,9 @@ skip2335:
 	ADDQ    $+32, DX
 	ADDQ    $+32, BX
 
-skip2336:
+skip2335:
 	TESTQ   $0x00000002, SI
-	JEQ     skip2337
+	JEQ     skip2336
 	VMOVUPD (BX), X4
 	VMOVUPD (CX), X5
 	VMULPD  Y5, Y4, Y4
@@ -32911,9 +32880,9 @@ skip2336:
 	ADDQ    $+16, DX
 	ADDQ    $+16, BX
 
-skip2337:
+skip2336:
 	TESTQ  $0x00000001, SI
-	JEQ    skip2338
+	JEQ    skip2337
 	VMOVSD (BX), X5
 	VMOVSD (CX), X6
 	VMULPD Y6, Y5, Y5
@@ -32923,7 +32892,7 @@ skip2337:
 	VANDPD Y1, Y5, Y5
 	VMOVSD X5, (AX)
 
-skip2338:
+skip2337:
 	VZEROUPPER
 	RET
 
@@ -32944,9 +32913,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop2339:
+loop2338:
 	SUBQ      $0x10, CX
-	JLE       done2340
+	JLE       done2339
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -32968,9 +32937,9 @@ loop2339:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop2339
+	JMP       loop2338
 
-done2340:
+done2339:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -33022,9 +32991,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2342
+	JLT          rest2341
 
-loop2341:
+loop2340:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -33078,22 +33047,22 @@ loop2341:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2343
+	JEQ         same2342
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2343:
+same2342:
 	ADDQ $+128, DX
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	SUBQ $0x10, BX
-	JGE  loop2341
+	JGE  loop2340
 
-rest2342:
+rest2341:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2344
+	JEQ         skip2343
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -33121,18 +33090,18 @@ rest2342:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2345
+	JEQ         same2344
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2345:
+same2344:
 	ADDQ $+64, DX
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 
-skip2344:
+skip2343:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2346
+	JEQ         skip2345
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -33147,17 +33116,17 @@ skip2344:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2347
+	JEQ         same2346
 	VMOVUPD     Y8, (CX)
 
-same2347:
+same2346:
 	ADDQ $+32, DX
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 
-skip2346:
+skip2345:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2348
+	JEQ         skip2347
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -33172,17 +33141,17 @@ skip2346:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2349
+	JEQ         same2348
 	VMOVUPD     X13, (CX)
 
-same2349:
+same2348:
 	ADDQ $+16, DX
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 
-skip2348:
+skip2347:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2350
+	JEQ         skip2349
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -33197,13 +33166,13 @@ skip2348:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same2351
+	JEQ         same2350
 	VMOVSD      X15, (CX)
 
-same2351:
+same2350:
 	ADDQ $+8, DX
 
-skip2350:
+skip2349:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -33225,9 +33194,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest2353
+	JLT          rest2352
 
-loop2352:
+loop2351:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -33259,11 +33228,11 @@ loop2352:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop2352
+	JGE     loop2351
 
-rest2353:
+rest2352:
 	TESTQ   $0x00000008, DX
-	JEQ     skip2354
+	JEQ     skip2353
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -33281,9 +33250,9 @@ rest2353:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip2354:
+skip2353:
 	TESTQ   $0x00000004, DX
-	JEQ     skip2355
+	JEQ     skip2354
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -33294,9 +33263,9 @@ skip2354:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip2355:
+skip2354:
 	TESTQ   $0x00000002, DX
-	JEQ     skip2356
+	JEQ     skip2355
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -33307,9 +33276,9 @@ skip2355:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip2356:
+skip2355:
 	TESTQ  $0x00000001, DX
-	JEQ    skip2357
+	JEQ    skip2356
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -33318,7 +33287,7 @@ skip2356:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip2357:
+skip2356:
 	VZEROUPPER
 	RET
 

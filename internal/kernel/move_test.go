@@ -723,30 +723,6 @@ func TestNonzero(t *testing.T) {
 	}
 }
 
-// TestHandOver checks that HandOver copies, wherever in a cache line either slice begins.
-func TestHandOver(t *testing.T) { testHandOver(t) }
-
-func testHandOver(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		for n := range 100 {
-			for offset := range 8 {
-				want := random(uint64(n), n)
-				x, checkX := guarded(t, want, (n+offset)%8)
-				y, checkY := guarded(t, random(uint64(n)+1000, n), offset)
-				HandOver(y, x)
-				checkX()
-				checkY()
-				if !slices.Equal(x, want) || !slices.Equal(y, want) {
-					t.Fatalf("%d numbers, offset %d: %v from %v, want %v", n, offset, y, x, want)
-				}
-			}
-		}
-		if panics(func() { HandOver(make([]float64, 3), make([]float64, 4)) }) != badLen {
-			t.Error("four numbers are copied to three")
-		}
-	})
-}
-
 // TestMul compares with the plain products.
 func TestMul(t *testing.T) {
 	eachPath(t, func(t *testing.T) {

@@ -171,16 +171,6 @@ func freeRowGo(free, h, g, d []float64) {
 	}
 }
 
-// HandOver copies x to y, which other threads are to read. The slices have the same length and must not
-// overlap. Where that is faster, the stores bypass the caches: a line of which other processors hold a copy
-// can be written in the cache only after they have given it up.
-func HandOver(y, x []float64) {
-	if len(x) != len(y) {
-		panic(badLen)
-	}
-	handOver(y, x)
-}
-
 // Rest is what is left of a list: its entries from From up to, but not including, To.
 type Rest struct{ From, To int64 }
 

@@ -104,8 +104,6 @@ func (a *asm) rowKernels() {
 		a.scale()
 		a.fetch()
 		a.fetchNext()
-		a.handOver()
-		a.vendor()
 		a.mulInto()
 		a.freeRow()
 		a.bitRange()

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -206,40 +205,6 @@ func (a *asm) freeRow() {
 		}
 	})
 	a.end(nil)
-}
-
-// handOver writes a copy whose stores leave no cache line in the caches of the processor that makes them.
-func (a *asm) handOver() {
-	a.begin("handOver", "func(y, x *float64, lines int)", "handOver"+a.name+" copies lines ≥ 1 cache lines from x to y, past the caches. y must begin at a cache line.")
-	y, x, lines := a.arg("y"), a.arg("x"), a.arg("lines")
-	loop := a.label("loop")
-	a.Label(loop)
-	for i := range 2 {
-		v := a.vec()
-		a.VMOVUPD(at(x, i*a.lanes), v)
-		a.VMOVNTPD(v, at(y, i*a.lanes))
-	}
-	a.ADDQ(operand.U8(64), y)
-	a.ADDQ(operand.U8(64), x)
-	a.DECQ(lines)
-	a.JNE(operand.LabelRef(loop))
-	a.SFENCE()
-	a.end(nil)
-}
-
-// vendor writes code that asks the processor who made it.
-func (a *asm) vendor() {
-	a.Function("vendor")
-	a.Attributes(attr.NOSPLIT)
-	a.SignatureExpr("func() (b, d, c uint32)")
-	a.Doc("vendor returns the name of the processor's maker, four letters in each result.")
-	a.XORL(reg.EAX, reg.EAX)
-	a.XORL(reg.ECX, reg.ECX)
-	a.CPUID()
-	for k, letters := range []reg.Register{reg.EBX, reg.EDX, reg.ECX} {
-		a.Store(letters, a.ReturnIndex(k))
-	}
-	a.RET()
 }
 
 // fetch writes the prefetching of every cache line into the second-level cache.
