@@ -77,43 +77,67 @@ func Gram(x Table, items Items, workers int) (Operator, error) {
 	if items != Rows && items != Columns {
 		panic("matrix: items are neither rows nor columns")
 	}
-	s := x.survey(workers)
-	if err := s.finite(); err != nil {
-		return nil, err
-	}
 	n, features := x.Dims()
 	if items == Columns {
 		n, features = features, n
 	}
-	outOfRange := fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
-	formed := func(products *Dense) (Operator, error) {
-		a, err := checkedDense(products, 0, workers)
-		if err != nil || !normInRange(a.norm, s) {
-			return nil, outOfRange
-		}
-		a.negatives = s.Negative
-		return a, nil
-	}
 	if d, dense := x.(*Dense); dense && n <= features {
-		if items == Rows {
-			d = d.transpose(workers)
-		}
-		products, _ := d.columnProducts(workers)
-		return formed(products)
+		return formDense(d, items, workers)
+	}
+	s := x.survey(workers)
+	if err := s.finite(); err != nil {
+		return nil, err
 	}
 	p, back := x.(points), Table(nil)
 	if items == Columns {
 		p, back = p.transposed(workers).(points), x
 	}
 	if m, sparse := p.(*CSR); sparse && rules.FormsSparse(n, m.NNZ()) {
-		return formed(m.innerProducts(back, workers))
+		return formed(m.innerProducts(back, workers), s, workers)
 	}
 	m := newGram(p, back, s.MaxAbs(), workers)
 	m.negatives = s.Negative
 	if !normInRange(m.norm, s) {
-		return nil, outOfRange
+		return nil, errInnerProducts(s)
 	}
 	return m, nil
+}
+
+// formDense returns the inner products of the items of x. If they can be computed in integers of 8 bits, the numbers
+// of x are read once: those that are such integers are finite and not negative.
+func formDense(x *Dense, items Items, workers int) (Operator, error) {
+	d := x
+	if items == Rows {
+		d = x.transpose(workers)
+	}
+	whole, plain := d.integerGrams(workers)
+	if plain {
+		products, _ := d.productsFrom(whole, workers)
+		if a, err := checkedDense(products, 0, workers); err == nil {
+			return a, nil
+		}
+	}
+	s := x.survey(workers)
+	if err := s.finite(); err != nil {
+		return nil, err
+	}
+	products, _ := d.productsFrom(whole, workers)
+	return formed(products, s, workers)
+}
+
+// formed returns the operator over the inner products of points that s surveys.
+func formed(products *Dense, s Survey, workers int) (Operator, error) {
+	a, err := checkedDense(products, 0, workers)
+	if err != nil || !normInRange(a.norm, s) {
+		return nil, errInnerProducts(s)
+	}
+	a.negatives = s.Negative
+	return a, nil
+}
+
+// errInnerProducts says that the inner products of the points that s surveys are out of range.
+func errInnerProducts(s Survey) error {
+	return fmt.Errorf("%w: the largest coordinate is %.3g and inner products square it; divide the table by it", ErrRange, s.MaxAbs())
 }
 
 // newGram returns the operator over points whose largest coordinate is most. back is the same by features if

@@ -60,7 +60,7 @@ func (m *GramOperator) offSumSq(x *Dense, u float64, w []float64, workers int) f
 			rest[i] = weight[i]
 			diagonal += size[i] * size[i]
 		}
-		all := x.sumGrams(func(i int) float64 { return rest[i] }, nil, workers)
+		all := x.sumGrams(func(i int) float64 { return rest[i] }, workers)
 		if off := pairs + max(0, all-diagonal); off >= offEnough*all {
 			return off
 		}

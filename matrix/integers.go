@@ -72,12 +72,13 @@ var packings = [...]packing{
 	}, kernel.GramInts},
 }
 
-// integerGrams does what grams does for c = nil, in integers. It returns false, before the first call of f,
-// if that is not possible or does not pay.
-func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi int)) bool {
+// integerGrams returns XᵀX, from the diagonal on, computed in integers, or nil if that is not possible or does
+// not pay. If plain is set the numbers of X are bytes, perhaps times a power of two, so they are known to be finite
+// and not negative. X may have any numbers, NaN among them.
+func (m *Dense) integerGrams(workers int) (g []float64, plain bool) {
 	r := m.cols
 	if r < kernel.IntColumns || r*r > rules.MostIntSums || m.rows == 0 {
-		return false
+		return nil, false
 	}
 	unit, bytes, ok := 0.0, false, false
 	for k := range packings {
@@ -87,18 +88,17 @@ func (m *Dense) integerGrams(workers int, f func(part int, g []float64, lo, hi i
 		}
 		if !ok {
 			if unit, bytes, ok = m.unitOf(); !ok {
-				return false
+				return nil, false
 			}
 		}
 		if p.bytes && !bytes {
 			continue
 		}
 		if g := m.packedGrams(p, unit, workers); g != nil {
-			kernel.Blocks(r, gramPart, workers, func(part, lo, hi int) { f(part, g[lo*r:hi*r], lo, hi) })
-			return true
+			return g, p.bytes
 		}
 	}
-	return false
+	return nil, false
 }
 
 // packedGrams returns XᵀX, from the diagonal on, for an X of whole multiples of unit that fit into p. For any

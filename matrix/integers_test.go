@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -93,7 +94,14 @@ func TestIntegerGrams(t *testing.T) {
 		n := tc.cols
 		take := func(workers int) (got []float64, taken bool) {
 			got = make([]float64, n*n)
-			taken = x.integerGrams(workers, func(part int, g []float64, lo, hi int) {
+			whole, plain := x.integerGrams(workers)
+			if whole == nil {
+				return got, false
+			}
+			if plain != (tc.most < 0 && !(tc.spoil != 0) && kernel.BytesPay()) {
+				t.Errorf("%s, %d workers: plain %t", tc.name, workers, plain)
+			}
+			eachGram(whole, n, workers, func(part int, g []float64, lo, hi int) {
 				if lo != part*gramPart || hi != min(lo+gramPart, n) || len(g) != (hi-lo)*n {
 					t.Errorf("%s: part %d has rows %d to %d", tc.name, part, lo, hi)
 				}
@@ -101,7 +109,7 @@ func TestIntegerGrams(t *testing.T) {
 					copy(got[j*n+j:(j+1)*n], g[(j-lo)*n+j:(j-lo+1)*n])
 				}
 			})
-			return got, taken
+			return got, true
 		}
 		want := make([]float64, n*n)
 		kernel.GramRows(want, x.data, n, 0, n)
@@ -133,6 +141,48 @@ func TestIntegerGrams(t *testing.T) {
 			}
 			if !(math.Abs(a.Norm()-b.Norm()) <= 1e-13*b.Norm()) {
 				t.Errorf("%s: ‖A‖ = %v, with portable code %v", tc.name, a.Norm(), b.Norm())
+			}
+		}
+	}
+}
+
+// TestGramOfBytes: points whose inner products are computed in integers without a survey give the operator, and the
+// errors, that they give with one.
+func TestGramOfBytes(t *testing.T) {
+	for _, spoil := range []float64{0, 255, 256, 0.5, -7, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64} {
+		for _, unit := range []float64{1, 0x1p-8, 0x1p510} {
+			for _, place := range []int{0, 77, 50*40 - 1} {
+				x := NewDense(50, 40, nil)
+				for k := range x.data {
+					x.data[k] = unit * float64(k*k%200)
+				}
+				x.data[place] = spoil
+				for _, items := range []Items{Columns, Rows} {
+					table := x
+					if items == Rows {
+						table = x.transpose(1)
+					}
+					got, gotErr := Gram(table, items, 2)
+					restore := kernel.Portable()
+					want, wantErr := Gram(table, items, 2)
+					restore()
+					name := fmt.Sprintf("%v in place %d of numbers up to %g, items %v", spoil, place, 200*unit, items)
+					if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+						t.Errorf("%s: error %v, with portable code %v", name, gotErr, wantErr)
+					}
+					if gotErr != nil || wantErr != nil {
+						continue
+					}
+					a, b := got.(*SymDense), want.(*SymDense)
+					if a.negatives != b.negatives {
+						t.Errorf("%s: negative entries %+v, with portable code %+v", name, a.negatives, b.negatives)
+					}
+					for k, v := range b.a {
+						if !(math.Abs(a.a[k]-v) <= 1e-13*math.Abs(b.norm)) {
+							t.Fatalf("%s: entry %d of A is %v, with portable code %v", name, k, a.a[k], v)
+						}
+					}
+				}
 			}
 		}
 	}

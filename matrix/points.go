@@ -43,10 +43,23 @@ const gramPart = 64
 // grams calls f for each gramPart rows lo to hi of (CX)ᵀ(CX), C = diag(c). The rows have m.cols numbers and
 // are computed from the diagonal on; f may use them until it returns. A nil c means all ones.
 func (m *Dense) grams(c func(i int) float64, workers int, f func(part int, g []float64, lo, hi int)) {
-	const rows = 128
-	if c == nil && m.integerGrams(workers, f) {
-		return
+	if c == nil {
+		if whole, _ := m.integerGrams(workers); whole != nil {
+			eachGram(whole, m.cols, workers, f)
+			return
+		}
 	}
+	m.floatGrams(c, workers, f)
+}
+
+// eachGram calls f like grams, for the rows of g, which is n×n.
+func eachGram(g []float64, n, workers int, f func(part int, g []float64, lo, hi int)) {
+	kernel.Blocks(n, gramPart, workers, func(part, lo, hi int) { f(part, g[lo*n:hi*n], lo, hi) })
+}
+
+// floatGrams is grams in float64.
+func (m *Dense) floatGrams(c func(i int) float64, workers int, f func(part int, g []float64, lo, hi int)) {
+	const rows = 128
 	type room struct{ g, x []float64 }
 	scratch := func() *room {
 		s := &room{g: make([]float64, gramPart*m.cols)}
@@ -85,38 +98,61 @@ func (m *Dense) grams(c func(i int) float64, workers int, f func(part int, g []f
 
 // columnProducts returns XᵀX and the sum of the squares of its entries.
 func (m *Dense) columnProducts(workers int) (a *Dense, sq float64) {
-	a = NewDense(m.cols, m.cols, nil)
-	sq = m.sumGrams(nil, a.data, workers)
-	kernel.Mirror(a.data, m.cols)
-	return a, sq
+	whole, _ := m.integerGrams(workers)
+	return m.productsFrom(whole, workers)
 }
 
-// sumGrams returns the sum of the squares of the entries of (CX)ᵀ(CX), C = diag(c). It stores the upper
-// triangle in keep (m.cols² numbers) unless keep is nil.
-func (m *Dense) sumGrams(c func(i int) float64, keep []float64, workers int) float64 {
-	n := m.cols
-	part := make([]float64, kernel.BlockCount(n, gramPart))
-	m.grams(c, workers, func(k int, g []float64, lo, hi int) {
-		var sum float64
-		for j := lo; j < hi; j++ {
-			row := g[(j-lo)*n+j : (j-lo+1)*n]
-			sum += row[0]*row[0] + 2*kernel.SumSq(row[1:])
-			if keep != nil {
-				copy(keep[j*n+j:(j+1)*n], row)
+// productsFrom is columnProducts once integerGrams has returned whole, which it uses.
+func (m *Dense) productsFrom(whole []float64, workers int) (a *Dense, sq float64) {
+	n, squares := m.cols, newGramSquares(m.cols)
+	if whole != nil {
+		a = &Dense{n, n, whole}
+		eachGram(whole, n, workers, squares.add)
+	} else {
+		a = NewDense(n, n, nil)
+		m.floatGrams(nil, workers, func(k int, g []float64, lo, hi int) {
+			squares.add(k, g, lo, hi)
+			for j := lo; j < hi; j++ {
+				copy(a.Row(j)[j:], g[(j-lo)*n+j:(j-lo+1)*n])
 			}
-		}
-		part[k] = sum
-	})
-	return sum(part)
+		})
+	}
+	kernel.Mirror(a.data, n)
+	return a, sum(squares.part)
+}
+
+// sumGrams returns the sum of the squares of the entries of (CX)ᵀ(CX), C = diag(c).
+func (m *Dense) sumGrams(c func(i int) float64, workers int) float64 {
+	squares := newGramSquares(m.cols)
+	m.grams(c, workers, squares.add)
+	return sum(squares.part)
+}
+
+// gramSquares has for each part of the rows of an n×n matrix the sum of the squares of its entries.
+type gramSquares struct {
+	n    int
+	part []float64
+}
+
+func newGramSquares(n int) gramSquares {
+	return gramSquares{n, make([]float64, kernel.BlockCount(n, gramPart))}
+}
+
+// add adds what grams passes on. Entries off the diagonal count twice.
+func (s gramSquares) add(k int, g []float64, lo, hi int) {
+	for j := lo; j < hi; j++ {
+		row := g[(j-lo)*s.n+j : (j-lo+1)*s.n]
+		s.part[k] += row[0]*row[0] + 2*kernel.SumSq(row[1:])
+	}
 }
 
 // gramNormSq implements points. It sums squares over the inner products of features, which are fewer than
 // those of points.
 func (m *Dense) gramNormSq(u float64, w []float64, _ Table, workers int) (all, off float64) {
 	if fourth := fourthPower(u); w == nil && fourth != 0 {
-		return m.sumGrams(nil, nil, workers) * fourth, -1
+		return m.sumGrams(nil, workers) * fourth, -1
 	}
-	return m.sumGrams(func(i int) float64 { return u * value(w, i) }, nil, workers), -1
+	return m.sumGrams(func(i int) float64 { return u * value(w, i) }, workers), -1
 }
 
 // fourthPower returns u⁴ if Σ(u²·A_ij)², for the power of two u, may be computed as u⁴·ΣA_ij², and otherwise
