@@ -111,11 +111,9 @@ func formDense(x *Dense, items Items, workers int) (Operator, error) {
 		d = x.transpose(workers)
 	}
 	whole, plain := d.integerGrams(workers)
-	if plain {
+	if plain { // and the unit is from 2⁻⁴⁰⁰ to 1: no product is out of range
 		products, _ := d.productsFrom(whole, workers)
-		if a, err := checkedDense(products, 0, workers); err == nil {
-			return a, nil
-		}
+		return formed(products, Survey{Max: 0xff}, workers)
 	}
 	s := x.survey(workers)
 	if err := s.finite(); err != nil {

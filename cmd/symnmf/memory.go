@@ -178,13 +178,17 @@ func (sh shape) operator() (a, prepare float64, points bool) {
 			prepare += 8 * n * n
 			a, points = 8*n*n, false
 		}
-		// If the points are whole numbers: X in integers, and sums of products for A or its norm.
-		if r := min(n, m); r >= wholeColumns && r*r <= rules.MostIntSums {
-			prepare += 8*r*r + min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, rules.IntRoom)
-		}
-		if points && sh.keepsFeatures(n, m) {
+		kept := points && sh.keepsFeatures(n, m)
+		if kept {
 			a += 8 * m * m
 			prepare += 8 * m * m
+		}
+		// If the points are whole numbers: X in integers, and sums of products, unless these are kept in any case.
+		if r := min(n, m); r >= wholeColumns && r*r <= rules.MostIntSums {
+			prepare += min(2*max(n, m)*math.Ceil(r/wholeColumns)*wholeColumns, rules.IntRoom)
+			if !formed && !kept {
+				prepare += 8 * r * r
+			}
 		}
 	}
 	return a, prepare, points

@@ -66,13 +66,17 @@ func sumPairs[F Float](x []F, r int, first int32, rows []PairRow, cut, idx []int
 	if path == portable || len(idx) == 0 {
 		return sumPairsGo(x, r, first, rows, cut, idx, val)
 	}
+	double, single := sumPairsAVX2, sumPairs32AVX2
+	if path == avx512 {
+		double, single = sumPairsAVX512, sumPairs32AVX512
+	}
 	var sum float64
 	var bad int
 	switch start := any(&x[0]).(type) {
 	case *float64:
-		sum, bad = sumPairsAVX2(start, r, len(x)/r, first, &rows[0].Row, len(rows), &cut[0], &idx[0], len(idx), unsafe.SliceData(val))
+		sum, bad = double(start, r, len(x)/r, first, &rows[0].Row, len(rows), &cut[0], &idx[0], len(idx), unsafe.SliceData(val))
 	case *float32:
-		sum, bad = sumPairs32AVX2(start, r, len(x)/r, first, &rows[0].Row, len(rows), &cut[0], &idx[0], len(idx), unsafe.SliceData(val))
+		sum, bad = single(start, r, len(x)/r, first, &rows[0].Row, len(rows), &cut[0], &idx[0], len(idx), unsafe.SliceData(val))
 	}
 	if bad != 0 {
 		panic(badIndex)

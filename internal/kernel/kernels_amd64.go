@@ -121,6 +121,16 @@ func advanceRounded32AVX2(x *float64, d *float64, t float64, last *float32, n in
 //go:noescape
 func extrapolateRoundedAVX2(wide *float64, y *float32, c float32, x *float32, least float32, n int)
 
+// sumPairsAVX2 is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.
+//
+//go:noescape
+func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+
+// sumPairs32AVX2 is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.
+//
+//go:noescape
+func sumPairs32AVX2(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+
 // mirrorAVX2 is mirrorGo for an r that is a multiple of 4.
 //
 //go:noescape
@@ -140,16 +150,6 @@ func rowSquaresAVX2(x *float64, r int, w *float64, rows int) float64
 //
 //go:noescape
 func rowSquares32AVX2(x *float32, r int, w *float64, rows int) float64
-
-// sumPairsAVX2 is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.
-//
-//go:noescape
-func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
-
-// sumPairs32AVX2 is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.
-//
-//go:noescape
-func sumPairs32AVX2(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
 
 // scatterListsAVX2 is scatterListsGo for a y of n numbers. If an index or list is out of range it returns false, y changed.
 //
@@ -313,6 +313,16 @@ func advanceRounded32AVX512(x *float64, d *float64, t float64, last *float32, n 
 //
 //go:noescape
 func extrapolateRoundedAVX512(wide *float64, y *float32, c float32, x *float32, least float32, n int)
+
+// sumPairsAVX512 is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.
+//
+//go:noescape
+func sumPairsAVX512(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+
+// sumPairs32AVX512 is sumPairsGo for an x of n rows and the given number of entries; bad is not 0 if anything lies outside them.
+//
+//go:noescape
+func sumPairs32AVX512(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
 
 // Numbers in a vector, and the least and the most columns of the row kernels.
 const (

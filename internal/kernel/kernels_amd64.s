@@ -31775,6 +31775,643 @@ skip2258:
 	VZEROUPPER
 	RET
 
+// func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+// Requires: AVX, FMA3, SSE2
+TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
+	MOVQ   r+8(FP), AX
+	MOVQ   rows+32(FP), CX
+	MOVQ   cut+48(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next2259:
+	SUBQ  $0x01, count+40(FP)
+	JLT   out2260
+	MOVL  (CX), SI
+	MOVL  4(CX), R9
+	ADDQ  $0x08, CX
+	SUBL  first+24(FP), SI
+	CMPQ  SI, n+16(FP)
+	JAE   bad2261
+	MOVL  4(DX)(SI*8), BX
+	SUBL  (DX), BX
+	ADDQ  BX, R9
+	CMPQ  R9, entries+64(FP)
+	JHI   bad2261
+	CMPQ  BX, R9
+	JEQ   next2259
+	MOVQ  idx+56(FP), R8
+	LEAQ  (R8)(BX*4), DI
+	LEAQ  (R8)(R9*4), R8
+	MOVQ  val+72(FP), R9
+	TESTQ R9, R9
+	JEQ   ones2262
+	LEAQ  (R9)(BX*8), R9
+
+ones2262:
+	MOVQ  x+0(FP), BX
+	IMULQ AX, SI
+	LEAQ  (BX)(SI*8), SI
+	MOVQ  AX, R10
+	SUBQ  $0x10, R10
+	JLT   rest2264
+
+loop2263:
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain2265
+	MOVQ   R9, R12
+
+entry2267:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad2261
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*8), R13
+	VBROADCASTSD (R12), Y8
+	ADDQ         $0x08, R12
+	VMOVUPD      (R13), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VMOVUPD      32(R13), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VMOVUPD      64(R13), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VMOVUPD      96(R13), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry2267
+	JMP          done2266
+
+plain2265:
+entry2268:
+	MOVL    (R11), R12
+	SUBL    first+24(FP), R12
+	CMPQ    R12, n+16(FP)
+	JAE     bad2261
+	IMULQ   AX, R12
+	LEAQ    (BX)(R12*8), R12
+	VMOVUPD (R12), Y8
+	VADDPD  Y8, Y4, Y4
+	VMOVUPD 32(R12), Y8
+	VADDPD  Y8, Y5, Y5
+	VMOVUPD 64(R12), Y8
+	VADDPD  Y8, Y6, Y6
+	VMOVUPD 96(R12), Y8
+	VADDPD  Y8, Y7, Y7
+	ADDQ    $0x04, R11
+	CMPQ    R11, R8
+	JNE     entry2268
+
+done2266:
+	VMOVUPD     (SI), Y8
+	VFMADD231PD Y8, Y4, Y0
+	VMOVUPD     32(SI), Y4
+	VFMADD231PD Y4, Y5, Y1
+	VMOVUPD     64(SI), Y4
+	VFMADD231PD Y4, Y6, Y2
+	VMOVUPD     96(SI), Y4
+	VFMADD231PD Y4, Y7, Y3
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	SUBQ        $0x10, R10
+	JGE         loop2263
+
+rest2264:
+	TESTQ  $0x00000008, R10
+	JEQ    skip2269
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain2270
+	MOVQ   R9, R12
+
+entry2272:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad2261
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*8), R13
+	VBROADCASTSD (R12), Y6
+	ADDQ         $0x08, R12
+	VMOVUPD      (R13), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VMOVUPD      32(R13), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry2272
+	JMP          done2271
+
+plain2270:
+entry2273:
+	MOVL    (R11), R12
+	SUBL    first+24(FP), R12
+	CMPQ    R12, n+16(FP)
+	JAE     bad2261
+	IMULQ   AX, R12
+	LEAQ    (BX)(R12*8), R12
+	VMOVUPD (R12), Y6
+	VADDPD  Y6, Y4, Y4
+	VMOVUPD 32(R12), Y6
+	VADDPD  Y6, Y5, Y5
+	ADDQ    $0x04, R11
+	CMPQ    R11, R8
+	JNE     entry2273
+
+done2271:
+	VMOVUPD     (SI), Y6
+	VFMADD231PD Y6, Y4, Y0
+	VMOVUPD     32(SI), Y4
+	VFMADD231PD Y4, Y5, Y1
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+
+skip2269:
+	TESTQ  $0x00000004, R10
+	JEQ    skip2274
+	VXORPD Y4, Y4, Y4
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain2275
+	MOVQ   R9, R12
+
+entry2277:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad2261
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*8), R13
+	VBROADCASTSD (R12), Y5
+	ADDQ         $0x08, R12
+	VMOVUPD      (R13), Y6
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry2277
+	JMP          done2276
+
+plain2275:
+entry2278:
+	MOVL    (R11), R12
+	SUBL    first+24(FP), R12
+	CMPQ    R12, n+16(FP)
+	JAE     bad2261
+	IMULQ   AX, R12
+	LEAQ    (BX)(R12*8), R12
+	VMOVUPD (R12), Y5
+	VADDPD  Y5, Y4, Y4
+	ADDQ    $0x04, R11
+	CMPQ    R11, R8
+	JNE     entry2278
+
+done2276:
+	VMOVUPD     (SI), Y5
+	VFMADD231PD Y5, Y4, Y0
+	ADDQ        $+32, BX
+	ADDQ        $+32, SI
+
+skip2274:
+	TESTQ  $0x00000002, R10
+	JEQ    skip2279
+	VXORPD Y4, Y4, Y4
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain2280
+	MOVQ   R9, R12
+
+entry2282:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad2261
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*8), R13
+	VBROADCASTSD (R12), Y5
+	ADDQ         $0x08, R12
+	VMOVUPD      (R13), X10
+	VFMADD231PD  Y10, Y5, Y4
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry2282
+	JMP          done2281
+
+plain2280:
+entry2283:
+	MOVL    (R11), R12
+	SUBL    first+24(FP), R12
+	CMPQ    R12, n+16(FP)
+	JAE     bad2261
+	IMULQ   AX, R12
+	LEAQ    (BX)(R12*8), R12
+	VMOVUPD (R12), X10
+	VADDPD  Y10, Y4, Y4
+	ADDQ    $0x04, R11
+	CMPQ    R11, R8
+	JNE     entry2283
+
+done2281:
+	VMOVUPD     (SI), X10
+	VFMADD231PD Y10, Y4, Y0
+	ADDQ        $+16, BX
+	ADDQ        $+16, SI
+
+skip2279:
+	TESTQ  $0x00000001, R10
+	JEQ    skip2284
+	VXORPD Y4, Y4, Y4
+	TESTQ  R9, R9
+	JEQ    plain2285
+
+entry2287:
+	MOVL         (DI), R10
+	SUBL         first+24(FP), R10
+	CMPQ         R10, n+16(FP)
+	JAE          bad2261
+	IMULQ        AX, R10
+	LEAQ         (BX)(R10*8), R10
+	VBROADCASTSD (R9), Y5
+	ADDQ         $0x08, R9
+	VMOVSD       (R10), X10
+	VFMADD231PD  Y10, Y5, Y4
+	ADDQ         $0x04, DI
+	CMPQ         DI, R8
+	JNE          entry2287
+	JMP          done2286
+
+plain2285:
+entry2288:
+	MOVL   (DI), R9
+	SUBL   first+24(FP), R9
+	CMPQ   R9, n+16(FP)
+	JAE    bad2261
+	IMULQ  AX, R9
+	LEAQ   (BX)(R9*8), R9
+	VMOVSD (R9), X10
+	VADDPD Y10, Y4, Y4
+	ADDQ   $0x04, DI
+	CMPQ   DI, R8
+	JNE    entry2288
+
+done2286:
+	VMOVSD      (SI), X10
+	VFMADD231PD Y10, Y4, Y0
+	ADDQ        $+8, BX
+	ADDQ        $+8, SI
+
+skip2284:
+	JMP next2259
+
+out2260:
+	XORQ         AX, AX
+	MOVQ         AX, bad+88(FP)
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, sum+80(FP)
+	RET
+
+bad2261:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+88(FP)
+	VZEROUPPER
+	RET
+
+// func sumPairs32AVX2(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+// Requires: AVX, FMA3, SSE2
+TEXT ·sumPairs32AVX2(SB), NOSPLIT, $0-96
+	MOVQ   r+8(FP), AX
+	MOVQ   rows+32(FP), CX
+	MOVQ   cut+48(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+
+next2289:
+	SUBQ  $0x01, count+40(FP)
+	JLT   out2290
+	MOVL  (CX), SI
+	MOVL  4(CX), R9
+	ADDQ  $0x08, CX
+	SUBL  first+24(FP), SI
+	CMPQ  SI, n+16(FP)
+	JAE   bad2291
+	MOVL  4(DX)(SI*8), BX
+	SUBL  (DX), BX
+	ADDQ  BX, R9
+	CMPQ  R9, entries+64(FP)
+	JHI   bad2291
+	CMPQ  BX, R9
+	JEQ   next2289
+	MOVQ  idx+56(FP), R8
+	LEAQ  (R8)(BX*4), DI
+	LEAQ  (R8)(R9*4), R8
+	MOVQ  val+72(FP), R9
+	TESTQ R9, R9
+	JEQ   ones2292
+	LEAQ  (R9)(BX*8), R9
+
+ones2292:
+	MOVQ  x+0(FP), BX
+	IMULQ AX, SI
+	LEAQ  (BX)(SI*4), SI
+	MOVQ  AX, R10
+	SUBQ  $0x10, R10
+	JLT   rest2294
+
+loop2293:
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain2295
+	MOVQ   R9, R12
+
+entry2297:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad2291
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*4), R13
+	VBROADCASTSD (R12), Y8
+	ADDQ         $0x08, R12
+	VCVTPS2PD    (R13), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    16(R13), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    32(R13), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    48(R13), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry2297
+	JMP          done2296
+
+plain2295:
+entry2298:
+	MOVL      (R11), R12
+	SUBL      first+24(FP), R12
+	CMPQ      R12, n+16(FP)
+	JAE       bad2291
+	IMULQ     AX, R12
+	LEAQ      (BX)(R12*4), R12
+	VCVTPS2PD (R12), Y8
+	VADDPD    Y8, Y4, Y4
+	VCVTPS2PD 16(R12), Y8
+	VADDPD    Y8, Y5, Y5
+	VCVTPS2PD 32(R12), Y8
+	VADDPD    Y8, Y6, Y6
+	VCVTPS2PD 48(R12), Y8
+	VADDPD    Y8, Y7, Y7
+	ADDQ      $0x04, R11
+	CMPQ      R11, R8
+	JNE       entry2298
+
+done2296:
+	VCVTPS2PD   (SI), Y8
+	VFMADD231PD Y8, Y4, Y0
+	VCVTPS2PD   16(SI), Y4
+	VFMADD231PD Y4, Y5, Y1
+	VCVTPS2PD   32(SI), Y4
+	VFMADD231PD Y4, Y6, Y2
+	VCVTPS2PD   48(SI), Y4
+	VFMADD231PD Y4, Y7, Y3
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	SUBQ        $0x10, R10
+	JGE         loop2293
+
+rest2294:
+	TESTQ  $0x00000008, R10
+	JEQ    skip2299
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain2300
+	MOVQ   R9, R12
+
+entry2302:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad2291
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*4), R13
+	VBROADCASTSD (R12), Y6
+	ADDQ         $0x08, R12
+	VCVTPS2PD    (R13), Y7
+	VFMADD231PD  Y7, Y6, Y4
+	VCVTPS2PD    16(R13), Y7
+	VFMADD231PD  Y7, Y6, Y5
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry2302
+	JMP          done2301
+
+plain2300:
+entry2303:
+	MOVL      (R11), R12
+	SUBL      first+24(FP), R12
+	CMPQ      R12, n+16(FP)
+	JAE       bad2291
+	IMULQ     AX, R12
+	LEAQ      (BX)(R12*4), R12
+	VCVTPS2PD (R12), Y6
+	VADDPD    Y6, Y4, Y4
+	VCVTPS2PD 16(R12), Y6
+	VADDPD    Y6, Y5, Y5
+	ADDQ      $0x04, R11
+	CMPQ      R11, R8
+	JNE       entry2303
+
+done2301:
+	VCVTPS2PD   (SI), Y6
+	VFMADD231PD Y6, Y4, Y0
+	VCVTPS2PD   16(SI), Y4
+	VFMADD231PD Y4, Y5, Y1
+	ADDQ        $+32, BX
+	ADDQ        $+32, SI
+
+skip2299:
+	TESTQ  $0x00000004, R10
+	JEQ    skip2304
+	VXORPD Y4, Y4, Y4
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain2305
+	MOVQ   R9, R12
+
+entry2307:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad2291
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*4), R13
+	VBROADCASTSD (R12), Y5
+	ADDQ         $0x08, R12
+	VCVTPS2PD    (R13), Y6
+	VFMADD231PD  Y6, Y5, Y4
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry2307
+	JMP          done2306
+
+plain2305:
+entry2308:
+	MOVL      (R11), R12
+	SUBL      first+24(FP), R12
+	CMPQ      R12, n+16(FP)
+	JAE       bad2291
+	IMULQ     AX, R12
+	LEAQ      (BX)(R12*4), R12
+	VCVTPS2PD (R12), Y5
+	VADDPD    Y5, Y4, Y4
+	ADDQ      $0x04, R11
+	CMPQ      R11, R8
+	JNE       entry2308
+
+done2306:
+	VCVTPS2PD   (SI), Y5
+	VFMADD231PD Y5, Y4, Y0
+	ADDQ        $+16, BX
+	ADDQ        $+16, SI
+
+skip2304:
+	TESTQ  $0x00000002, R10
+	JEQ    skip2309
+	VXORPD Y4, Y4, Y4
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain2310
+	MOVQ   R9, R12
+
+entry2312:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad2291
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*4), R13
+	VBROADCASTSD (R12), Y5
+	ADDQ         $0x08, R12
+	VCVTPS2PD    (R13), X10
+	VFMADD231PD  Y10, Y5, Y4
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry2312
+	JMP          done2311
+
+plain2310:
+entry2313:
+	MOVL      (R11), R12
+	SUBL      first+24(FP), R12
+	CMPQ      R12, n+16(FP)
+	JAE       bad2291
+	IMULQ     AX, R12
+	LEAQ      (BX)(R12*4), R12
+	VCVTPS2PD (R12), X10
+	VADDPD    Y10, Y4, Y4
+	ADDQ      $0x04, R11
+	CMPQ      R11, R8
+	JNE       entry2313
+
+done2311:
+	VCVTPS2PD   (SI), X10
+	VFMADD231PD Y10, Y4, Y0
+	ADDQ        $+8, BX
+	ADDQ        $+8, SI
+
+skip2309:
+	TESTQ  $0x00000001, R10
+	JEQ    skip2314
+	VXORPD Y4, Y4, Y4
+	TESTQ  R9, R9
+	JEQ    plain2315
+
+entry2317:
+	MOVL         (DI), R10
+	SUBL         first+24(FP), R10
+	CMPQ         R10, n+16(FP)
+	JAE          bad2291
+	IMULQ        AX, R10
+	LEAQ         (BX)(R10*4), R10
+	VBROADCASTSD (R9), Y5
+	ADDQ         $0x08, R9
+	VMOVSS       (R10), X10
+	VCVTPS2PD    X10, X10
+	VFMADD231PD  Y10, Y5, Y4
+	ADDQ         $0x04, DI
+	CMPQ         DI, R8
+	JNE          entry2317
+	JMP          done2316
+
+plain2315:
+entry2318:
+	MOVL      (DI), R9
+	SUBL      first+24(FP), R9
+	CMPQ      R9, n+16(FP)
+	JAE       bad2291
+	IMULQ     AX, R9
+	LEAQ      (BX)(R9*4), R9
+	VMOVSS    (R9), X10
+	VCVTPS2PD X10, X10
+	VADDPD    Y10, Y4, Y4
+	ADDQ      $0x04, DI
+	CMPQ      DI, R8
+	JNE       entry2318
+
+done2316:
+	VMOVSS      (SI), X10
+	VCVTPS2PD   X10, X10
+	VFMADD231PD Y10, Y4, Y0
+	ADDQ        $+4, BX
+	ADDQ        $+4, SI
+
+skip2314:
+	JMP next2289
+
+out2290:
+	XORQ         AX, AX
+	MOVQ         AX, bad+88(FP)
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, sum+80(FP)
+	RET
+
+bad2291:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+88(FP)
+	VZEROUPPER
+	RET
+
 // func mirrorAVX2(s *float64, r int)
 // Requires: AVX
 TEXT ·mirrorAVX2(SB), NOSPLIT, $0-16
@@ -31784,7 +32421,7 @@ TEXT ·mirrorAVX2(SB), NOSPLIT, $0-16
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
 
-down2259:
+down2319:
 	VMOVUPD    (AX), Y0
 	VMOVUPD    (AX)(DX*1), Y1
 	VMOVUPD    (AX)(DX*2), Y2
@@ -31805,12 +32442,12 @@ down2259:
 	VMOVUPD    Y2, (AX)(DX*2)
 	VMOVUPD    Y3, (AX)(BX*1)
 	SUBQ       $0x04, CX
-	JEQ        done2261
+	JEQ        done2321
 	MOVQ       AX, SI
 	MOVQ       AX, DI
 	MOVQ       CX, R8
 
-across2260:
+across2320:
 	ADDQ       $0x20, SI
 	LEAQ       (DI)(DX*4), DI
 	VMOVUPD    (SI), Y0
@@ -31830,11 +32467,11 @@ across2260:
 	VMOVUPD    Y1, (DI)(DX*2)
 	VMOVUPD    Y0, (DI)(BX*1)
 	SUBQ       $0x04, R8
-	JNE        across2260
+	JNE        across2320
 	LEAQ       32(AX)(DX*4), AX
-	JMP        down2259
+	JMP        down2319
 
-done2261:
+done2321:
 	VZEROUPPER
 	RET
 
@@ -31847,7 +32484,7 @@ TEXT ·symmetrizeAVX2(SB), NOSPLIT, $0-16
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
 
-down2262:
+down2322:
 	VMOVUPD    (AX), Y0
 	VMOVUPD    (AX)(DX*1), Y1
 	VMOVUPD    (AX)(DX*2), Y2
@@ -31869,12 +32506,12 @@ down2262:
 	VMOVUPD    Y2, (AX)(DX*2)
 	VMOVUPD    Y3, (AX)(BX*1)
 	SUBQ       $0x04, CX
-	JEQ        done2264
+	JEQ        done2324
 	MOVQ       AX, SI
 	MOVQ       AX, DI
 	MOVQ       CX, R8
 
-across2263:
+across2323:
 	ADDQ       $0x20, SI
 	LEAQ       (DI)(DX*4), DI
 	VMOVUPD    (SI), Y0
@@ -31910,11 +32547,11 @@ across2263:
 	VMOVUPD    Y2, (SI)(DX*2)
 	VMOVUPD    Y0, (SI)(BX*1)
 	SUBQ       $0x04, R8
-	JNE        across2263
+	JNE        across2323
 	LEAQ       32(AX)(DX*4), AX
-	JMP        down2262
+	JMP        down2322
 
-done2264:
+done2324:
 	VZEROUPPER
 	RET
 
@@ -31930,17 +32567,17 @@ TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next2265:
+next2325:
 	SUBQ         $0x01, BX
-	JLT          done2266
+	JLT          done2326
 	VBROADCASTSD (DX), Y4
 	ADDQ         $0x08, DX
 	MOVQ         AX, SI
 	MOVQ         CX, DI
 	SUBQ         $0x10, DI
-	JLT          rest2268
+	JLT          rest2328
 
-loop2267:
+loop2327:
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -31955,11 +32592,11 @@ loop2267:
 	VFMADD231PD Y6, Y5, Y3
 	ADDQ        $+128, SI
 	SUBQ        $0x10, DI
-	JGE         loop2267
+	JGE         loop2327
 
-rest2268:
+rest2328:
 	TESTQ       $0x00000008, DI
-	JEQ         skip2269
+	JEQ         skip2329
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -31968,35 +32605,35 @@ rest2268:
 	VFMADD231PD Y6, Y5, Y1
 	ADDQ        $+64, SI
 
-skip2269:
+skip2329:
 	TESTQ       $0x00000004, DI
-	JEQ         skip2270
+	JEQ         skip2330
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
 	ADDQ        $+32, SI
 
-skip2270:
+skip2330:
 	TESTQ       $0x00000002, DI
-	JEQ         skip2271
+	JEQ         skip2331
 	VMOVUPD     (SI), X7
 	VMULPD      Y4, Y7, Y5
 	VFMADD231PD Y5, Y7, Y0
 	ADDQ        $+16, SI
 
-skip2271:
+skip2331:
 	TESTQ       $0x00000001, DI
-	JEQ         skip2272
+	JEQ         skip2332
 	VMOVSD      (SI), X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
 	ADDQ        $+8, SI
 
-skip2272:
+skip2332:
 	LEAQ (AX)(CX*8), AX
-	JMP  next2265
+	JMP  next2325
 
-done2266:
+done2326:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -32020,17 +32657,17 @@ TEXT ·rowSquares32AVX2(SB), NOSPLIT, $0-40
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next2273:
+next2333:
 	SUBQ         $0x01, BX
-	JLT          done2274
+	JLT          done2334
 	VBROADCASTSD (DX), Y4
 	ADDQ         $0x08, DX
 	MOVQ         AX, SI
 	MOVQ         CX, DI
 	SUBQ         $0x10, DI
-	JLT          rest2276
+	JLT          rest2336
 
-loop2275:
+loop2335:
 	VCVTPS2PD   (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -32045,11 +32682,11 @@ loop2275:
 	VFMADD231PD Y6, Y5, Y3
 	ADDQ        $+64, SI
 	SUBQ        $0x10, DI
-	JGE         loop2275
+	JGE         loop2335
 
-rest2276:
+rest2336:
 	TESTQ       $0x00000008, DI
-	JEQ         skip2277
+	JEQ         skip2337
 	VCVTPS2PD   (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -32058,36 +32695,36 @@ rest2276:
 	VFMADD231PD Y6, Y5, Y1
 	ADDQ        $+32, SI
 
-skip2277:
+skip2337:
 	TESTQ       $0x00000004, DI
-	JEQ         skip2278
+	JEQ         skip2338
 	VCVTPS2PD   (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
 	ADDQ        $+16, SI
 
-skip2278:
+skip2338:
 	TESTQ       $0x00000002, DI
-	JEQ         skip2279
+	JEQ         skip2339
 	VCVTPS2PD   (SI), X7
 	VMULPD      Y4, Y7, Y5
 	VFMADD231PD Y5, Y7, Y0
 	ADDQ        $+8, SI
 
-skip2279:
+skip2339:
 	TESTQ       $0x00000001, DI
-	JEQ         skip2280
+	JEQ         skip2340
 	VMOVSS      (SI), X7
 	VCVTPS2PD   X7, X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
 	ADDQ        $+4, SI
 
-skip2280:
+skip2340:
 	LEAQ (AX)(CX*4), AX
-	JMP  next2273
+	JMP  next2333
 
-done2274:
+done2334:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -32099,300 +32736,6 @@ done2274:
 	MOVSD        X0, ret+32(FP)
 	RET
 
-// func sumPairsAVX2(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
-// Requires: AVX, AVX2, FMA3, SSE2
-TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
-	MOVQ   x+0(FP), AX
-	MOVQ   r+8(FP), CX
-	MOVQ   rows+32(FP), DX
-	MOVQ   cut+48(FP), BX
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-
-next2281:
-	SUBQ  $0x01, count+40(FP)
-	JLT   out2283
-	MOVL  (DX), SI
-	MOVL  4(DX), R8
-	ADDQ  $0x08, DX
-	SUBL  first+24(FP), SI
-	CMPQ  SI, n+16(FP)
-	JAE   bad2284
-	MOVL  4(BX)(SI*8), DI
-	SUBL  (BX), DI
-	IMULQ CX, SI
-	LEAQ  (AX)(SI*8), SI
-	LEAQ  (DI)(R8*1), R9
-	CMPQ  R9, entries+64(FP)
-	JHI   bad2284
-
-entry2282:
-	SUBQ         $0x01, R8
-	JLT          next2281
-	MOVQ         idx+56(FP), R9
-	MOVL         (R9)(DI*4), R9
-	SUBL         first+24(FP), R9
-	CMPQ         R9, n+16(FP)
-	JAE          bad2284
-	IMULQ        CX, R9
-	LEAQ         (AX)(R9*8), R9
-	MOVQ         val+72(FP), R10
-	TESTQ        R10, R10
-	JEQ          ones2285
-	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known2286
-
-ones2285:
-	MOVQ         $0x3ff0000000000000, R10
-	VMOVQ        R10, X4
-	VBROADCASTSD X4, Y4
-
-known2286:
-	ADDQ $0x01, DI
-	MOVQ SI, R10
-	MOVQ CX, R11
-	SUBQ $0x10, R11
-	JLT  rest2288
-
-loop2287:
-	VMOVUPD     (R9), Y5
-	VMOVUPD     (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	VMOVUPD     32(R9), Y5
-	VMOVUPD     32(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y1
-	VMOVUPD     64(R9), Y5
-	VMOVUPD     64(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y2
-	VMOVUPD     96(R9), Y5
-	VMOVUPD     96(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y3
-	ADDQ        $+128, R9
-	ADDQ        $+128, R10
-	SUBQ        $0x10, R11
-	JGE         loop2287
-
-rest2288:
-	TESTQ       $0x00000008, R11
-	JEQ         skip2289
-	VMOVUPD     (R9), Y5
-	VMOVUPD     (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	VMOVUPD     32(R9), Y5
-	VMOVUPD     32(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y1
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-
-skip2289:
-	TESTQ       $0x00000004, R11
-	JEQ         skip2290
-	VMOVUPD     (R9), Y5
-	VMOVUPD     (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-
-skip2290:
-	TESTQ       $0x00000002, R11
-	JEQ         skip2291
-	VMOVUPD     (R9), X7
-	VMOVUPD     (R10), X8
-	VMULPD      Y4, Y7, Y7
-	VFMADD231PD Y7, Y8, Y0
-	ADDQ        $+16, R9
-	ADDQ        $+16, R10
-
-skip2291:
-	TESTQ       $0x00000001, R11
-	JEQ         skip2292
-	VMOVSD      (R9), X9
-	VMOVSD      (R10), X8
-	VMULPD      Y4, Y9, Y9
-	VFMADD231PD Y9, Y8, Y0
-	ADDQ        $+8, R9
-	ADDQ        $+8, R10
-
-skip2292:
-	JMP entry2282
-
-out2283:
-	XORQ         AX, AX
-	MOVQ         AX, bad+88(FP)
-	VADDPD       Y2, Y0, Y0
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VUNPCKHPD    X0, X0, X1
-	VADDSD       X1, X0, X0
-	VZEROUPPER
-	MOVSD        X0, sum+80(FP)
-	RET
-
-bad2284:
-	MOVQ $0x0000000000000001, AX
-	MOVQ AX, bad+88(FP)
-	VZEROUPPER
-	RET
-
-// func sumPairs32AVX2(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
-// Requires: AVX, AVX2, FMA3, SSE2
-TEXT ·sumPairs32AVX2(SB), NOSPLIT, $0-96
-	MOVQ   x+0(FP), AX
-	MOVQ   r+8(FP), CX
-	MOVQ   rows+32(FP), DX
-	MOVQ   cut+48(FP), BX
-	VXORPD Y0, Y0, Y0
-	VXORPD Y1, Y1, Y1
-	VXORPD Y2, Y2, Y2
-	VXORPD Y3, Y3, Y3
-
-next2293:
-	SUBQ  $0x01, count+40(FP)
-	JLT   out2295
-	MOVL  (DX), SI
-	MOVL  4(DX), R8
-	ADDQ  $0x08, DX
-	SUBL  first+24(FP), SI
-	CMPQ  SI, n+16(FP)
-	JAE   bad2296
-	MOVL  4(BX)(SI*8), DI
-	SUBL  (BX), DI
-	IMULQ CX, SI
-	LEAQ  (AX)(SI*4), SI
-	LEAQ  (DI)(R8*1), R9
-	CMPQ  R9, entries+64(FP)
-	JHI   bad2296
-
-entry2294:
-	SUBQ         $0x01, R8
-	JLT          next2293
-	MOVQ         idx+56(FP), R9
-	MOVL         (R9)(DI*4), R9
-	SUBL         first+24(FP), R9
-	CMPQ         R9, n+16(FP)
-	JAE          bad2296
-	IMULQ        CX, R9
-	LEAQ         (AX)(R9*4), R9
-	MOVQ         val+72(FP), R10
-	TESTQ        R10, R10
-	JEQ          ones2297
-	VBROADCASTSD (R10)(DI*8), Y4
-	JMP          known2298
-
-ones2297:
-	MOVQ         $0x3ff0000000000000, R10
-	VMOVQ        R10, X4
-	VBROADCASTSD X4, Y4
-
-known2298:
-	ADDQ $0x01, DI
-	MOVQ SI, R10
-	MOVQ CX, R11
-	SUBQ $0x10, R11
-	JLT  rest2300
-
-loop2299:
-	VCVTPS2PD   (R9), Y5
-	VCVTPS2PD   (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	VCVTPS2PD   16(R9), Y5
-	VCVTPS2PD   16(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y1
-	VCVTPS2PD   32(R9), Y5
-	VCVTPS2PD   32(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y2
-	VCVTPS2PD   48(R9), Y5
-	VCVTPS2PD   48(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y3
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $0x10, R11
-	JGE         loop2299
-
-rest2300:
-	TESTQ       $0x00000008, R11
-	JEQ         skip2301
-	VCVTPS2PD   (R9), Y5
-	VCVTPS2PD   (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	VCVTPS2PD   16(R9), Y5
-	VCVTPS2PD   16(R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y1
-	ADDQ        $+32, R9
-	ADDQ        $+32, R10
-
-skip2301:
-	TESTQ       $0x00000004, R11
-	JEQ         skip2302
-	VCVTPS2PD   (R9), Y5
-	VCVTPS2PD   (R10), Y6
-	VMULPD      Y4, Y5, Y5
-	VFMADD231PD Y5, Y6, Y0
-	ADDQ        $+16, R9
-	ADDQ        $+16, R10
-
-skip2302:
-	TESTQ       $0x00000002, R11
-	JEQ         skip2303
-	VCVTPS2PD   (R9), X7
-	VCVTPS2PD   (R10), X8
-	VMULPD      Y4, Y7, Y7
-	VFMADD231PD Y7, Y8, Y0
-	ADDQ        $+8, R9
-	ADDQ        $+8, R10
-
-skip2303:
-	TESTQ       $0x00000001, R11
-	JEQ         skip2304
-	VMOVSS      (R9), X9
-	VCVTPS2PD   X9, X9
-	VMOVSS      (R10), X8
-	VCVTPS2PD   X8, X8
-	VMULPD      Y4, Y9, Y9
-	VFMADD231PD Y9, Y8, Y0
-	ADDQ        $+4, R9
-	ADDQ        $+4, R10
-
-skip2304:
-	JMP entry2294
-
-out2295:
-	XORQ         AX, AX
-	MOVQ         AX, bad+88(FP)
-	VADDPD       Y2, Y0, Y0
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VUNPCKHPD    X0, X0, X1
-	VADDSD       X1, X0, X0
-	VZEROUPPER
-	MOVSD        X0, sum+80(FP)
-	RET
-
-bad2296:
-	MOVQ $0x0000000000000001, AX
-	MOVQ AX, bad+88(FP)
-	VZEROUPPER
-	RET
-
 // func scatterListsAVX2(y *float64, n int, lists *int64, count int, idx *int32, val *float64, entries int) (ok bool)
 // Requires: AVX, FMA3, MMX+
 TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
@@ -32401,179 +32744,179 @@ TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
 	MOVQ lists+16(FP), DX
 	MOVQ count+24(FP), BX
 
-next2305:
+next2341:
 	SUBQ   $0x01, BX
-	JLT    out2307
+	JLT    out2343
 	MOVQ   (DX), SI
 	MOVQ   8(DX), DI
 	VMOVSD 16(DX), X0
 	CMPQ   DI, entries+48(FP)
-	JHI    bad2308
+	JHI    bad2344
 	SUBQ   SI, DI
-	JLT    bad2308
+	JLT    bad2344
 	TESTQ  SI, SI
-	JLT    bad2308
+	JLT    bad2344
 	XORQ   R8, R8
 	CMPQ   BX, $0x02
-	JLT    last2309
+	JLT    last2345
 	MOVQ   48(DX), R8
 	SUBQ   SI, R8
 	SHLQ   $0x02, R8
 
-last2309:
+last2345:
 	ADDQ  $0x18, DX
 	MOVQ  idx+32(FP), R9
 	LEAQ  (R9)(SI*4), R9
 	MOVQ  val+40(FP), R10
 	TESTQ R10, R10
-	JEQ   ones2306
+	JEQ   ones2342
 	LEAQ  (R10)(SI*8), R10
 	SUBQ  $0x08, DI
-	JLT   rest2311
+	JLT   rest2347
 
-loop2310:
+loop2346:
 	PREFETCHT0  (R9)(R8*1)
 	PREFETCHT0  (R10)(R8*2)
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad2308
+	JAE         bad2344
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     4(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2308
+	JAE         bad2344
 	VMOVSD      8(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     8(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2308
+	JAE         bad2344
 	VMOVSD      16(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     12(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2308
+	JAE         bad2344
 	VMOVSD      24(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     16(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2308
+	JAE         bad2344
 	VMOVSD      32(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     20(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2308
+	JAE         bad2344
 	VMOVSD      40(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     24(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2308
+	JAE         bad2344
 	VMOVSD      48(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     28(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2308
+	JAE         bad2344
 	VMOVSD      56(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x20, R9
 	ADDQ        $0x40, R10
 	SUBQ        $0x08, DI
-	JGE         loop2310
+	JGE         loop2346
 
-rest2311:
+rest2347:
 	ADDQ $0x08, DI
 
-one2312:
+one2348:
 	SUBQ        $0x01, DI
-	JLT         next2305
+	JLT         next2341
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad2308
+	JAE         bad2344
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x04, R9
 	ADDQ        $0x08, R10
-	JMP         one2312
+	JMP         one2348
 
-ones2306:
+ones2342:
 	SUBQ $0x08, DI
-	JLT  rest2314
+	JLT  rest2350
 
-loop2313:
+loop2349:
 	PREFETCHT0 (R9)(R8*1)
 	MOVLQSX    (R9), SI
 	CMPQ       SI, CX
-	JAE        bad2308
+	JAE        bad2344
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    4(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2308
+	JAE        bad2344
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    8(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2308
+	JAE        bad2344
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    12(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2308
+	JAE        bad2344
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    16(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2308
+	JAE        bad2344
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    20(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2308
+	JAE        bad2344
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    24(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2308
+	JAE        bad2344
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    28(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2308
+	JAE        bad2344
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	ADDQ       $0x20, R9
 	SUBQ       $0x08, DI
-	JGE        loop2313
+	JGE        loop2349
 
-rest2314:
+rest2350:
 	ADDQ $0x08, DI
 
-one2315:
+one2351:
 	SUBQ    $0x01, DI
-	JLT     next2305
+	JLT     next2341
 	MOVLQSX (R9), SI
 	CMPQ    SI, CX
-	JAE     bad2308
+	JAE     bad2344
 	VADDSD  (AX)(SI*8), X0, X1
 	VMOVSD  X1, (AX)(SI*8)
 	ADDQ    $0x04, R9
-	JMP     one2315
+	JMP     one2351
 
-out2307:
+out2343:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
 	RET
 
-bad2308:
+bad2344:
 	MOVB $0x00, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
@@ -32586,9 +32929,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest2317
+	JLT          rest2353
 
-loop2316:
+loop2352:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -32603,11 +32946,11 @@ loop2316:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop2316
+	JGE     loop2352
 
-rest2317:
+rest2353:
 	TESTQ   $0x00000008, CX
-	JEQ     skip2318
+	JEQ     skip2354
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -32616,30 +32959,30 @@ rest2317:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip2318:
+skip2354:
 	TESTQ   $0x00000004, CX
-	JEQ     skip2319
+	JEQ     skip2355
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip2319:
+skip2355:
 	TESTQ   $0x00000002, CX
-	JEQ     skip2320
+	JEQ     skip2356
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip2320:
+skip2356:
 	TESTQ  $0x00000001, CX
-	JEQ    skip2321
+	JEQ    skip2357
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip2321:
+skip2357:
 	VZEROUPPER
 	RET
 
@@ -32649,11 +32992,11 @@ TEXT ·fetchAVX2(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), AX
 	MOVQ lines+8(FP), CX
 
-loop2322:
+loop2358:
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
 	DECQ       CX
-	JNE        loop2322
+	JNE        loop2358
 	VZEROUPPER
 	RET
 
@@ -32666,9 +33009,9 @@ TEXT ·fetchNextAVX2(SB), NOSPLIT, $0-40
 	MOVQ  idx+24(FP), BX
 	MOVQ  val+32(FP), SI
 	TESTQ SI, SI
-	JEQ   ones2323
+	JEQ   ones2359
 
-loop2324:
+loop2360:
 	MOVQ       (AX), DI
 	PREFETCHT1 (BX)(DI*4)
 	PREFETCHT1 64(BX)(DI*4)
@@ -32677,18 +33020,18 @@ loop2324:
 	PREFETCHT1 128(SI)(DI*8)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop2324
+	JNE        loop2360
 	VZEROUPPER
 	RET
 
-ones2323:
-loop2325:
+ones2359:
+loop2361:
 	MOVQ       (AX), SI
 	PREFETCHT1 (BX)(SI*4)
 	PREFETCHT1 64(BX)(SI*4)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop2325
+	JNE        loop2361
 	VZEROUPPER
 	RET
 
@@ -32699,9 +33042,9 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest2327
+	JLT  rest2363
 
-loop2326:
+loop2362:
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -32721,11 +33064,11 @@ loop2326:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop2326
+	JGE     loop2362
 
-rest2327:
+rest2363:
 	TESTQ   $0x00000008, DX
-	JEQ     skip2328
+	JEQ     skip2364
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -32737,9 +33080,9 @@ rest2327:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip2328:
+skip2364:
 	TESTQ   $0x00000004, DX
-	JEQ     skip2329
+	JEQ     skip2365
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -32747,9 +33090,9 @@ skip2328:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip2329:
+skip2365:
 	TESTQ   $0x00000002, DX
-	JEQ     skip2330
+	JEQ     skip2366
 	VMOVUPD (AX), X2
 	VMOVUPD (CX), X3
 	VMULPD  Y3, Y2, Y2
@@ -32757,15 +33100,15 @@ skip2329:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip2330:
+skip2366:
 	TESTQ  $0x00000001, DX
-	JEQ    skip2331
+	JEQ    skip2367
 	VMOVSD (AX), X3
 	VMOVSD (CX), X4
 	VMULPD Y4, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip2331:
+skip2367:
 	VZEROUPPER
 	RET
 
@@ -32782,9 +33125,9 @@ TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
 	VMOVQ        DI, X1
 	VBROADCASTSD X1, Y1
 	SUBQ         $0x10, SI
-	JLT          rest2333
+	JLT          rest2369
 
-loop2332:
+loop2368:
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -32822,11 +33165,11 @@ loop2332:
 	ADDQ    $+128, DX
 	ADDQ    $+128, BX
 	SUBQ    $0x10, SI
-	JGE     loop2332
+	JGE     loop2368
 
-rest2333:
+rest2369:
 	TESTQ   $0x00000008, SI
-	JEQ     skip2334
+	JEQ     skip2370
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -32848,9 +33191,9 @@ rest2333:
 	ADDQ    $+64, DX
 	ADDQ    $+64, BX
 
-skip2334:
+skip2370:
 	TESTQ   $0x00000004, SI
-	JEQ     skip2335
+	JEQ     skip2371
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -32864,9 +33207,9 @@ skip2334:
 	ADDQ    $+32, DX
 	ADDQ    $+32, BX
 
-skip2335:
+skip2371:
 	TESTQ   $0x00000002, SI
-	JEQ     skip2336
+	JEQ     skip2372
 	VMOVUPD (BX), X4
 	VMOVUPD (CX), X5
 	VMULPD  Y5, Y4, Y4
@@ -32880,9 +33223,9 @@ skip2335:
 	ADDQ    $+16, DX
 	ADDQ    $+16, BX
 
-skip2336:
+skip2372:
 	TESTQ  $0x00000001, SI
-	JEQ    skip2337
+	JEQ    skip2373
 	VMOVSD (BX), X5
 	VMOVSD (CX), X6
 	VMULPD Y6, Y5, Y5
@@ -32892,7 +33235,7 @@ skip2336:
 	VANDPD Y1, Y5, Y5
 	VMOVSD X5, (AX)
 
-skip2337:
+skip2373:
 	VZEROUPPER
 	RET
 
@@ -32913,9 +33256,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop2338:
+loop2374:
 	SUBQ      $0x10, CX
-	JLE       done2339
+	JLE       done2375
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -32937,9 +33280,9 @@ loop2338:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop2338
+	JMP       loop2374
 
-done2339:
+done2375:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -32991,9 +33334,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2341
+	JLT          rest2377
 
-loop2340:
+loop2376:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -33047,22 +33390,22 @@ loop2340:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2342
+	JEQ         same2378
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2342:
+same2378:
 	ADDQ $+128, DX
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	SUBQ $0x10, BX
-	JGE  loop2340
+	JGE  loop2376
 
-rest2341:
+rest2377:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2343
+	JEQ         skip2379
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -33090,18 +33433,18 @@ rest2341:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2344
+	JEQ         same2380
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2344:
+same2380:
 	ADDQ $+64, DX
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 
-skip2343:
+skip2379:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2345
+	JEQ         skip2381
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -33116,17 +33459,17 @@ skip2343:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2346
+	JEQ         same2382
 	VMOVUPD     Y8, (CX)
 
-same2346:
+same2382:
 	ADDQ $+32, DX
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 
-skip2345:
+skip2381:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2347
+	JEQ         skip2383
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -33141,17 +33484,17 @@ skip2345:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2348
+	JEQ         same2384
 	VMOVUPD     X13, (CX)
 
-same2348:
+same2384:
 	ADDQ $+16, DX
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 
-skip2347:
+skip2383:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2349
+	JEQ         skip2385
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -33166,13 +33509,13 @@ skip2347:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same2350
+	JEQ         same2386
 	VMOVSD      X15, (CX)
 
-same2350:
+same2386:
 	ADDQ $+8, DX
 
-skip2349:
+skip2385:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -33194,9 +33537,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest2352
+	JLT          rest2388
 
-loop2351:
+loop2387:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -33228,11 +33571,11 @@ loop2351:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop2351
+	JGE     loop2387
 
-rest2352:
+rest2388:
 	TESTQ   $0x00000008, DX
-	JEQ     skip2353
+	JEQ     skip2389
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -33250,9 +33593,9 @@ rest2352:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip2353:
+skip2389:
 	TESTQ   $0x00000004, DX
-	JEQ     skip2354
+	JEQ     skip2390
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -33263,9 +33606,9 @@ skip2353:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip2354:
+skip2390:
 	TESTQ   $0x00000002, DX
-	JEQ     skip2355
+	JEQ     skip2391
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -33276,9 +33619,9 @@ skip2354:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip2355:
+skip2391:
 	TESTQ  $0x00000001, DX
-	JEQ    skip2356
+	JEQ    skip2392
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -33287,7 +33630,7 @@ skip2355:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip2356:
+skip2392:
 	VZEROUPPER
 	RET
 
@@ -50828,5 +51171,736 @@ skip1373:
 	ADDQ      $+4, CX
 
 skip1374:
+	VZEROUPPER
+	RET
+
+// func sumPairsAVX512(x *float64, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·sumPairsAVX512(SB), NOSPLIT, $0-96
+	MOVQ   r+8(FP), AX
+	MOVQ   rows+32(FP), CX
+	MOVQ   cut+48(FP), DX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+
+next1375:
+	SUBQ  $0x01, count+40(FP)
+	JLT   out1376
+	MOVL  (CX), SI
+	MOVL  4(CX), R9
+	ADDQ  $0x08, CX
+	SUBL  first+24(FP), SI
+	CMPQ  SI, n+16(FP)
+	JAE   bad1377
+	MOVL  4(DX)(SI*8), BX
+	SUBL  (DX), BX
+	ADDQ  BX, R9
+	CMPQ  R9, entries+64(FP)
+	JHI   bad1377
+	CMPQ  BX, R9
+	JEQ   next1375
+	MOVQ  idx+56(FP), R8
+	LEAQ  (R8)(BX*4), DI
+	LEAQ  (R8)(R9*4), R8
+	MOVQ  val+72(FP), R9
+	TESTQ R9, R9
+	JEQ   ones1378
+	LEAQ  (R9)(BX*8), R9
+
+ones1378:
+	MOVQ  x+0(FP), BX
+	IMULQ AX, SI
+	LEAQ  (BX)(SI*8), SI
+	MOVQ  AX, R10
+	SUBQ  $0x20, R10
+	JLT   rest1380
+
+loop1379:
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1381
+	MOVQ   R9, R12
+
+entry1383:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1377
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*8), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VMOVUPD      (R13), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VMOVUPD      64(R13), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VMOVUPD      128(R13), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VMOVUPD      192(R13), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1383
+	JMP          done1382
+
+plain1381:
+entry1384:
+	MOVL    (R11), R12
+	SUBL    first+24(FP), R12
+	CMPQ    R12, n+16(FP)
+	JAE     bad1377
+	IMULQ   AX, R12
+	LEAQ    (BX)(R12*8), R12
+	VMOVUPD (R12), Z8
+	VADDPD  Z8, Z4, Z4
+	VMOVUPD 64(R12), Z8
+	VADDPD  Z8, Z5, Z5
+	VMOVUPD 128(R12), Z8
+	VADDPD  Z8, Z6, Z6
+	VMOVUPD 192(R12), Z8
+	VADDPD  Z8, Z7, Z7
+	ADDQ    $0x04, R11
+	CMPQ    R11, R8
+	JNE     entry1384
+
+done1382:
+	VMOVUPD     (SI), Z8
+	VFMADD231PD Z8, Z4, Z0
+	VMOVUPD     64(SI), Z8
+	VFMADD231PD Z8, Z5, Z1
+	VMOVUPD     128(SI), Z8
+	VFMADD231PD Z8, Z6, Z2
+	VMOVUPD     192(SI), Z8
+	VFMADD231PD Z8, Z7, Z3
+	ADDQ        $+256, BX
+	ADDQ        $+256, SI
+	SUBQ        $0x20, R10
+	JGE         loop1379
+
+rest1380:
+	TESTQ  $0x00000010, R10
+	JEQ    skip1385
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1386
+	MOVQ   R9, R12
+
+entry1388:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1377
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*8), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VMOVUPD      (R13), Z9
+	VFMADD231PD  Z9, Z8, Z10
+	VMOVUPD      64(R13), Z9
+	VFMADD231PD  Z9, Z8, Z11
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1388
+	JMP          done1387
+
+plain1386:
+entry1389:
+	MOVL    (R11), R12
+	SUBL    first+24(FP), R12
+	CMPQ    R12, n+16(FP)
+	JAE     bad1377
+	IMULQ   AX, R12
+	LEAQ    (BX)(R12*8), R12
+	VMOVUPD (R12), Z8
+	VADDPD  Z8, Z10, Z10
+	VMOVUPD 64(R12), Z8
+	VADDPD  Z8, Z11, Z11
+	ADDQ    $0x04, R11
+	CMPQ    R11, R8
+	JNE     entry1389
+
+done1387:
+	VMOVUPD     (SI), Z8
+	VFMADD231PD Z8, Z10, Z0
+	VMOVUPD     64(SI), Z8
+	VFMADD231PD Z8, Z11, Z1
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+
+skip1385:
+	TESTQ  $0x00000008, R10
+	JEQ    skip1390
+	VPXORQ Z12, Z12, Z12
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1391
+	MOVQ   R9, R12
+
+entry1393:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1377
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*8), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VMOVUPD      (R13), Z9
+	VFMADD231PD  Z9, Z8, Z12
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1393
+	JMP          done1392
+
+plain1391:
+entry1394:
+	MOVL    (R11), R12
+	SUBL    first+24(FP), R12
+	CMPQ    R12, n+16(FP)
+	JAE     bad1377
+	IMULQ   AX, R12
+	LEAQ    (BX)(R12*8), R12
+	VMOVUPD (R12), Z8
+	VADDPD  Z8, Z12, Z12
+	ADDQ    $0x04, R11
+	CMPQ    R11, R8
+	JNE     entry1394
+
+done1392:
+	VMOVUPD     (SI), Z8
+	VFMADD231PD Z8, Z12, Z0
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+
+skip1390:
+	TESTQ  $0x00000004, R10
+	JEQ    skip1395
+	VPXORQ Z13, Z13, Z13
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1396
+	MOVQ   R9, R12
+
+entry1398:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1377
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*8), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VMOVUPD      (R13), Y14
+	VFMADD231PD  Z14, Z8, Z13
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1398
+	JMP          done1397
+
+plain1396:
+entry1399:
+	MOVL    (R11), R12
+	SUBL    first+24(FP), R12
+	CMPQ    R12, n+16(FP)
+	JAE     bad1377
+	IMULQ   AX, R12
+	LEAQ    (BX)(R12*8), R12
+	VMOVUPD (R12), Y14
+	VADDPD  Z14, Z13, Z13
+	ADDQ    $0x04, R11
+	CMPQ    R11, R8
+	JNE     entry1399
+
+done1397:
+	VMOVUPD     (SI), Y14
+	VFMADD231PD Z14, Z13, Z0
+	ADDQ        $+32, BX
+	ADDQ        $+32, SI
+
+skip1395:
+	TESTQ  $0x00000002, R10
+	JEQ    skip1400
+	VPXORQ Z15, Z15, Z15
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1401
+	MOVQ   R9, R12
+
+entry1403:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1377
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*8), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VMOVUPD      (R13), X16
+	VFMADD231PD  Z16, Z8, Z15
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1403
+	JMP          done1402
+
+plain1401:
+entry1404:
+	MOVL    (R11), R12
+	SUBL    first+24(FP), R12
+	CMPQ    R12, n+16(FP)
+	JAE     bad1377
+	IMULQ   AX, R12
+	LEAQ    (BX)(R12*8), R12
+	VMOVUPD (R12), X16
+	VADDPD  Z16, Z15, Z15
+	ADDQ    $0x04, R11
+	CMPQ    R11, R8
+	JNE     entry1404
+
+done1402:
+	VMOVUPD     (SI), X16
+	VFMADD231PD Z16, Z15, Z0
+	ADDQ        $+16, BX
+	ADDQ        $+16, SI
+
+skip1400:
+	TESTQ  $0x00000001, R10
+	JEQ    skip1405
+	VPXORQ Z17, Z17, Z17
+	TESTQ  R9, R9
+	JEQ    plain1406
+
+entry1408:
+	MOVL         (DI), R10
+	SUBL         first+24(FP), R10
+	CMPQ         R10, n+16(FP)
+	JAE          bad1377
+	IMULQ        AX, R10
+	LEAQ         (BX)(R10*8), R10
+	VBROADCASTSD (R9), Z8
+	ADDQ         $0x08, R9
+	VMOVSD       (R10), X16
+	VFMADD231PD  Z16, Z8, Z17
+	ADDQ         $0x04, DI
+	CMPQ         DI, R8
+	JNE          entry1408
+	JMP          done1407
+
+plain1406:
+entry1409:
+	MOVL   (DI), R9
+	SUBL   first+24(FP), R9
+	CMPQ   R9, n+16(FP)
+	JAE    bad1377
+	IMULQ  AX, R9
+	LEAQ   (BX)(R9*8), R9
+	VMOVSD (R9), X16
+	VADDPD Z16, Z17, Z17
+	ADDQ   $0x04, DI
+	CMPQ   DI, R8
+	JNE    entry1409
+
+done1407:
+	VMOVSD      (SI), X16
+	VFMADD231PD Z16, Z17, Z0
+	ADDQ        $+8, BX
+	ADDQ        $+8, SI
+
+skip1405:
+	JMP next1375
+
+out1376:
+	XORQ          AX, AX
+	MOVQ          AX, bad+88(FP)
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VUNPCKHPD     X0, X0, X1
+	VADDSD        X1, X0, X0
+	VZEROUPPER
+	MOVSD         X0, sum+80(FP)
+	RET
+
+bad1377:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+88(FP)
+	VZEROUPPER
+	RET
+
+// func sumPairs32AVX512(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·sumPairs32AVX512(SB), NOSPLIT, $0-96
+	MOVQ   r+8(FP), AX
+	MOVQ   rows+32(FP), CX
+	MOVQ   cut+48(FP), DX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+
+next1410:
+	SUBQ  $0x01, count+40(FP)
+	JLT   out1411
+	MOVL  (CX), SI
+	MOVL  4(CX), R9
+	ADDQ  $0x08, CX
+	SUBL  first+24(FP), SI
+	CMPQ  SI, n+16(FP)
+	JAE   bad1412
+	MOVL  4(DX)(SI*8), BX
+	SUBL  (DX), BX
+	ADDQ  BX, R9
+	CMPQ  R9, entries+64(FP)
+	JHI   bad1412
+	CMPQ  BX, R9
+	JEQ   next1410
+	MOVQ  idx+56(FP), R8
+	LEAQ  (R8)(BX*4), DI
+	LEAQ  (R8)(R9*4), R8
+	MOVQ  val+72(FP), R9
+	TESTQ R9, R9
+	JEQ   ones1413
+	LEAQ  (R9)(BX*8), R9
+
+ones1413:
+	MOVQ  x+0(FP), BX
+	IMULQ AX, SI
+	LEAQ  (BX)(SI*4), SI
+	MOVQ  AX, R10
+	SUBQ  $0x20, R10
+	JLT   rest1415
+
+loop1414:
+	VPXORQ Z4, Z4, Z4
+	VPXORQ Z5, Z5, Z5
+	VPXORQ Z6, Z6, Z6
+	VPXORQ Z7, Z7, Z7
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1416
+	MOVQ   R9, R12
+
+entry1418:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1412
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*4), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VCVTPS2PD    (R13), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    32(R13), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    64(R13), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    96(R13), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1418
+	JMP          done1417
+
+plain1416:
+entry1419:
+	MOVL      (R11), R12
+	SUBL      first+24(FP), R12
+	CMPQ      R12, n+16(FP)
+	JAE       bad1412
+	IMULQ     AX, R12
+	LEAQ      (BX)(R12*4), R12
+	VCVTPS2PD (R12), Z8
+	VADDPD    Z8, Z4, Z4
+	VCVTPS2PD 32(R12), Z8
+	VADDPD    Z8, Z5, Z5
+	VCVTPS2PD 64(R12), Z8
+	VADDPD    Z8, Z6, Z6
+	VCVTPS2PD 96(R12), Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      $0x04, R11
+	CMPQ      R11, R8
+	JNE       entry1419
+
+done1417:
+	VCVTPS2PD   (SI), Z8
+	VFMADD231PD Z8, Z4, Z0
+	VCVTPS2PD   32(SI), Z8
+	VFMADD231PD Z8, Z5, Z1
+	VCVTPS2PD   64(SI), Z8
+	VFMADD231PD Z8, Z6, Z2
+	VCVTPS2PD   96(SI), Z8
+	VFMADD231PD Z8, Z7, Z3
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	SUBQ        $0x20, R10
+	JGE         loop1414
+
+rest1415:
+	TESTQ  $0x00000010, R10
+	JEQ    skip1420
+	VPXORQ Z10, Z10, Z10
+	VPXORQ Z11, Z11, Z11
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1421
+	MOVQ   R9, R12
+
+entry1423:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1412
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*4), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VCVTPS2PD    (R13), Z9
+	VFMADD231PD  Z9, Z8, Z10
+	VCVTPS2PD    32(R13), Z9
+	VFMADD231PD  Z9, Z8, Z11
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1423
+	JMP          done1422
+
+plain1421:
+entry1424:
+	MOVL      (R11), R12
+	SUBL      first+24(FP), R12
+	CMPQ      R12, n+16(FP)
+	JAE       bad1412
+	IMULQ     AX, R12
+	LEAQ      (BX)(R12*4), R12
+	VCVTPS2PD (R12), Z8
+	VADDPD    Z8, Z10, Z10
+	VCVTPS2PD 32(R12), Z8
+	VADDPD    Z8, Z11, Z11
+	ADDQ      $0x04, R11
+	CMPQ      R11, R8
+	JNE       entry1424
+
+done1422:
+	VCVTPS2PD   (SI), Z8
+	VFMADD231PD Z8, Z10, Z0
+	VCVTPS2PD   32(SI), Z8
+	VFMADD231PD Z8, Z11, Z1
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+
+skip1420:
+	TESTQ  $0x00000008, R10
+	JEQ    skip1425
+	VPXORQ Z12, Z12, Z12
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1426
+	MOVQ   R9, R12
+
+entry1428:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1412
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*4), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VCVTPS2PD    (R13), Z9
+	VFMADD231PD  Z9, Z8, Z12
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1428
+	JMP          done1427
+
+plain1426:
+entry1429:
+	MOVL      (R11), R12
+	SUBL      first+24(FP), R12
+	CMPQ      R12, n+16(FP)
+	JAE       bad1412
+	IMULQ     AX, R12
+	LEAQ      (BX)(R12*4), R12
+	VCVTPS2PD (R12), Z8
+	VADDPD    Z8, Z12, Z12
+	ADDQ      $0x04, R11
+	CMPQ      R11, R8
+	JNE       entry1429
+
+done1427:
+	VCVTPS2PD   (SI), Z8
+	VFMADD231PD Z8, Z12, Z0
+	ADDQ        $+32, BX
+	ADDQ        $+32, SI
+
+skip1425:
+	TESTQ  $0x00000004, R10
+	JEQ    skip1430
+	VPXORQ Z13, Z13, Z13
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1431
+	MOVQ   R9, R12
+
+entry1433:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1412
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*4), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VCVTPS2PD    (R13), Y14
+	VFMADD231PD  Z14, Z8, Z13
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1433
+	JMP          done1432
+
+plain1431:
+entry1434:
+	MOVL      (R11), R12
+	SUBL      first+24(FP), R12
+	CMPQ      R12, n+16(FP)
+	JAE       bad1412
+	IMULQ     AX, R12
+	LEAQ      (BX)(R12*4), R12
+	VCVTPS2PD (R12), Y14
+	VADDPD    Z14, Z13, Z13
+	ADDQ      $0x04, R11
+	CMPQ      R11, R8
+	JNE       entry1434
+
+done1432:
+	VCVTPS2PD   (SI), Y14
+	VFMADD231PD Z14, Z13, Z0
+	ADDQ        $+16, BX
+	ADDQ        $+16, SI
+
+skip1430:
+	TESTQ  $0x00000002, R10
+	JEQ    skip1435
+	VPXORQ Z15, Z15, Z15
+	MOVQ   DI, R11
+	TESTQ  R9, R9
+	JEQ    plain1436
+	MOVQ   R9, R12
+
+entry1438:
+	MOVL         (R11), R13
+	SUBL         first+24(FP), R13
+	CMPQ         R13, n+16(FP)
+	JAE          bad1412
+	IMULQ        AX, R13
+	LEAQ         (BX)(R13*4), R13
+	VBROADCASTSD (R12), Z8
+	ADDQ         $0x08, R12
+	VCVTPS2PD    (R13), X16
+	VFMADD231PD  Z16, Z8, Z15
+	ADDQ         $0x04, R11
+	CMPQ         R11, R8
+	JNE          entry1438
+	JMP          done1437
+
+plain1436:
+entry1439:
+	MOVL      (R11), R12
+	SUBL      first+24(FP), R12
+	CMPQ      R12, n+16(FP)
+	JAE       bad1412
+	IMULQ     AX, R12
+	LEAQ      (BX)(R12*4), R12
+	VCVTPS2PD (R12), X16
+	VADDPD    Z16, Z15, Z15
+	ADDQ      $0x04, R11
+	CMPQ      R11, R8
+	JNE       entry1439
+
+done1437:
+	VCVTPS2PD   (SI), X16
+	VFMADD231PD Z16, Z15, Z0
+	ADDQ        $+8, BX
+	ADDQ        $+8, SI
+
+skip1435:
+	TESTQ  $0x00000001, R10
+	JEQ    skip1440
+	VPXORQ Z17, Z17, Z17
+	TESTQ  R9, R9
+	JEQ    plain1441
+
+entry1443:
+	MOVL         (DI), R10
+	SUBL         first+24(FP), R10
+	CMPQ         R10, n+16(FP)
+	JAE          bad1412
+	IMULQ        AX, R10
+	LEAQ         (BX)(R10*4), R10
+	VBROADCASTSD (R9), Z8
+	ADDQ         $0x08, R9
+	VMOVSS       (R10), X16
+	VCVTPS2PD    X16, X16
+	VFMADD231PD  Z16, Z8, Z17
+	ADDQ         $0x04, DI
+	CMPQ         DI, R8
+	JNE          entry1443
+	JMP          done1442
+
+plain1441:
+entry1444:
+	MOVL      (DI), R9
+	SUBL      first+24(FP), R9
+	CMPQ      R9, n+16(FP)
+	JAE       bad1412
+	IMULQ     AX, R9
+	LEAQ      (BX)(R9*4), R9
+	VMOVSS    (R9), X16
+	VCVTPS2PD X16, X16
+	VADDPD    Z16, Z17, Z17
+	ADDQ      $0x04, DI
+	CMPQ      DI, R8
+	JNE       entry1444
+
+done1442:
+	VMOVSS      (SI), X16
+	VCVTPS2PD   X16, X16
+	VFMADD231PD Z16, Z17, Z0
+	ADDQ        $+4, BX
+	ADDQ        $+4, SI
+
+skip1440:
+	JMP next1410
+
+out1411:
+	XORQ          AX, AX
+	MOVQ          AX, bad+88(FP)
+	VADDPD        Z2, Z0, Z0
+	VADDPD        Z3, Z1, Z1
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPD        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPD        X1, X0, X0
+	VUNPCKHPD     X0, X0, X1
+	VADDSD        X1, X0, X0
+	VZEROUPPER
+	MOVSD         X0, sum+80(FP)
+	RET
+
+bad1412:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+88(FP)
 	VZEROUPPER
 	RET

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -95,4 +96,38 @@ func TestSumPairs(t *testing.T) {
 			t.Errorf("a block without entries: %v, want 0", got)
 		}
 	})
+}
+
+func BenchmarkSumPairs(b *testing.B) {
+	const n = 128
+	for _, shape := range [][2]int{{16, 1}, {32, 9}, {60, 9}} { // columns, and entries a row
+		r, each := shape[0], shape[1]
+		rng := rand.New(rand.NewPCG(1, 1))
+		cut, idx, rows := []int32{}, []int32{}, []PairRow{}
+		for i := range int32(n) {
+			begin := int32(len(idx))
+			cut = append(cut, begin, begin)
+			for l := range i {
+				if rng.IntN(n) < 2*each {
+					idx = append(idx, l)
+				}
+			}
+			if entries := int32(len(idx)) - begin; entries > 0 {
+				rows = append(rows, PairRow{i, entries})
+			}
+		}
+		cut = append(cut, int32(len(idx)))
+		x, val := random(1, n*r), random(2, len(idx))
+		narrow := narrowed(x)
+		run := func(kind string, sum func() float64) {
+			b.Run(fmt.Sprintf("r=%d/entries=%d/%s", r, each, kind), func(b *testing.B) {
+				for b.Loop() {
+					sum()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(idx)), "ns/entry")
+			})
+		}
+		run("float64", func() float64 { return SumPairs(x, r, 0, rows, cut, idx, val) })
+		run("float32", func() float64 { return SumPairs(narrow, r, 0, rows, cut, idx, val) })
+	}
 }
