@@ -161,14 +161,12 @@ func (t *roots) leastTurned() float64 {
 // Chemom. 22, 2008.
 func (p *problem) signRoots(b, u *matrix.Dense, values []float64, rooted bool) (squares []float64) {
 	r := len(values)
-	squares = p.sums(2*r, func(c []float64, lo, hi int) { // of positive and of negative numbers
+	squares = p.sums(2*r, func(c []float64, lo, hi int) { // of all numbers, and with the signs of the numbers
+		all, signed := c[:r], c[r:2*r]
 		for i := lo; i < hi; i++ {
 			for j, v := range u.Row(i)[:r] {
-				if v > 0 {
-					c[j] += v * v
-				} else {
-					c[r+j] += v * v
-				}
+				all[j] += v * v
+				signed[j] += v * math.Abs(v)
 			}
 		}
 	})
@@ -177,10 +175,9 @@ func (p *problem) signRoots(b, u *matrix.Dense, values []float64, rooted bool) (
 		if factor[j] = 1; !rooted {
 			factor[j] = math.Sqrt(values[j])
 		}
-		if squares[r+j] > squares[j] {
+		if squares[r+j] < 0 {
 			factor[j] = -factor[j]
 		}
-		squares[j] += squares[r+j]
 	}
 	kernel.Blocks(p.n, turnBlock, p.workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
