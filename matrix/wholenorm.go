@@ -27,10 +27,10 @@ type wholePlan struct {
 // The cost of a panel in scattered additions, with vectors of eight float64: for each column that is
 // multiplied by it, for each entry of such a column, and for each entry of its own columns, which is put into
 // the panel and taken out; and for each byte of its memory on first use. If a panel has panelFar bytes or
-// more, far from a processor, an entry costs twice as much (Xeon; over some 250 shapes).
+// more, far from a processor, an entry costs half as much again. See decision 0009 for where these are from.
 const (
 	additionsPerSpan       = 9
-	additionsPerSpanEntry8 = 2.25
+	additionsPerSpanEntry8 = 1.2
 	additionsPerOwnEntry   = 3
 	additionsPerByte       = 0.25
 	panelFar               = 2 << 20
@@ -50,7 +50,7 @@ func planWhole(left, right *CSR) wholePlan {
 		return p
 	}
 	done, rest := additionsPerByte*float64(p.panelBytes()), right.NNZ()
-	perEntry := additionsPerSpanEntry8 * 8 / float64(kernel.Lanes()) * (1 + min(1, float64(p.panelBytes())/panelFar))
+	perEntry := additionsPerSpanEntry8 * 8 / float64(kernel.Lanes()) * (1 + min(1, float64(p.panelBytes())/panelFar)/2)
 	for q := 0; q*c < len(p.columns); q++ {
 		var own int64
 		for _, k := range p.columns[q*c : min((q+1)*c, len(p.columns))] {
