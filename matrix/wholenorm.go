@@ -30,7 +30,7 @@ type wholePlan struct {
 // more, far from a processor, an entry costs half as much again. See decision 0009 for where these are from.
 const (
 	additionsPerSpan       = 9
-	additionsPerSpanEntry8 = 1.2
+	additionsPerSpanEntry8 = 1.3
 	additionsPerOwnEntry   = 3
 	additionsPerByte       = 0.25
 	panelFar               = 2 << 20
