@@ -111,13 +111,12 @@ func formDense(x *Dense, items Items, workers int) (Operator, error) {
 		d = x.transpose(workers)
 	}
 	whole, plain := d.integerGrams(workers)
-	if plain { // and the unit is from 2⁻⁴⁰⁰ to 1: no product is out of range
-		products, _ := d.productsFrom(whole, workers)
-		return formed(products, Survey{Max: 0xff}, workers)
-	}
-	s := x.survey(workers)
-	if err := s.finite(); err != nil {
-		return nil, err
+	s := Survey{Max: 0xff} // if plain, of units from 2⁻⁴⁰⁰ to 1: no product is out of range
+	if !plain {
+		s = x.survey(workers)
+		if err := s.finite(); err != nil {
+			return nil, err
+		}
 	}
 	products, _ := d.productsFrom(whole, workers)
 	return formed(products, s, workers)

@@ -140,10 +140,12 @@ func newGramSquares(n int) gramSquares {
 
 // add adds what grams passes on. Entries off the diagonal count twice.
 func (s gramSquares) add(k int, g []float64, lo, hi int) {
+	var sum float64 // other parts are in the same cache line
 	for j := lo; j < hi; j++ {
 		row := g[(j-lo)*s.n+j : (j-lo+1)*s.n]
-		s.part[k] += row[0]*row[0] + 2*kernel.SumSq(row[1:])
+		sum += row[0]*row[0] + 2*kernel.SumSq(row[1:])
 	}
+	s.part[k] = sum
 }
 
 // gramNormSq implements points. It sums squares over the inner products of features, which are fewer than
