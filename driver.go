@@ -22,6 +22,7 @@ func (p *problem) run(ctx context.Context, opt *Options, number int) (*Result, e
 		return p.finish(c.res, c.h, nil, Converged, c.clk, c.limits.KKT), nil
 	}
 	c.work = opt.Solver.start(p, c.h, number)
+	p.spare = nil
 	if r, ok := c.work.(releaser); ok {
 		defer r.release() // in case a function of the caller's panics
 	}
@@ -74,7 +75,7 @@ func (p *problem) begin(ctx context.Context, opt *Options, number int) (*course,
 		res: &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed, LowerBound: math.NaN()},
 	}
 	c.watch = kktWatch{tol: c.limits.KKT, next: 10 * c.limits.KKT}
-	p.stop, p.shown, p.notes, p.startAH = stop, nil, nil, nil
+	p.stop, p.shown, p.notes, p.startAH, p.spare = stop, nil, nil, nil, nil
 	_, p.drawn = opt.Start.(Random)
 	_, p.turned = opt.Start.(TSVDStart)
 	if opt.Trace {

@@ -117,6 +117,7 @@ func (p *problem) measureStart(h *matrix.Dense) figures {
 	if p.startAH = nil; kept == nil {
 		return p.measure(h)
 	}
+	p.spare = kept
 	return p.measureFrom(h, func(_ []float64, lo, hi int) []float64 { return kept[lo*p.r : hi*p.r] })
 }
 
@@ -339,9 +340,12 @@ func (p *problem) alongRay(h *matrix.Dense, keep []float64) (ah, hhSq, penalty f
 			hhSq += v * v
 		}
 	}
-	var f figures
-	p.count(h, &f)
-	return ah, hhSq, f.penalty
+	if kernel.Nonzero(p.l1) {
+		var f figures
+		p.count(h, &f)
+		penalty = f.penalty
+	}
+	return ah, hhSq, penalty
 }
 
 // count fills in the figures that depend on h alone.

@@ -192,7 +192,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	pitch := pitchOf(p.r, sparse)
 	e := &rowBlockRun{
 		RowBlock: s, p: p, full: p, checkEvery: s.CheckEvery, out: h, pitch: pitch, number: number,
-		h: h, last: matrix.NewDense(p.n, pitch, kernel.Numbers(p.n*pitch)),
+		h: h, last: matrix.NewDense(p.n, pitch, p.spareRoom(p.n*pitch)),
 		gram: make([]float64, pitch*pitch),
 		blockState: blockState{
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),

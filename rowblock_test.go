@@ -2,9 +2,11 @@ package symnmf
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
 
@@ -169,5 +171,50 @@ func TestRowBlockConverges(t *testing.T) {
 	res := factorize(t, mustCSR(t, graph), 3, Options{Solver: RowBlock{CheckEvery: 4}, Start: Random{}, Trace: true, Stop: Stop{Sweeps: 6, KKT: -1}})
 	if last := res.Trace[len(res.Trace)-1]; last.Sweep != 6 || last.RelErr != res.RelErr || last.KKT != res.KKT {
 		t.Errorf("the last row of the trace is %+v, the answer has %v and %v", last, res.RelErr, res.KKT)
+	}
+}
+
+// TestRowBlockSpareRoom: a run takes the room of A·H of its start if that has the size of an H with padding, and
+// nothing depends on what is there.
+func TestRowBlockSpareRoom(t *testing.T) {
+	const r = 16
+	for name, a := range map[string]matrix.Operator{
+		"dense":  lowRank(t, 120, r),
+		"sparse": mustCSR(t, instance.RandomSparse(rules.SpanFrom/r+1, 12, 1)),
+	} {
+		p, err := newProblem(a, r, &Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []float64
+		for _, spare := range []int{0, p.n * r, p.n*r - 1} {
+			h := matrix.NewDense(p.n, r, nil)
+			if err := (Random{}).fill(p, h, 0); err != nil {
+				t.Fatal(err)
+			}
+			first := p.measureStart(h)
+			if len(p.spare) != p.n*r {
+				t.Fatalf("%s: the start leaves room for %d numbers, want %d", name, len(p.spare), p.n*r)
+			}
+			for k := range p.spare {
+				p.spare[k] = math.NaN()
+			}
+			room := p.spare[:spare]
+			p.spare = room
+			s := RowBlock{First: FirstRows}.start(p, h, 0).(*rowBlockRun)
+			if taken := p.spare == nil; taken != (spare == p.n*r) {
+				t.Errorf("%s: room for %d numbers is taken: %v", name, spare, taken)
+			}
+			s.begin(&first)
+			for range 6 {
+				s.sweep(func() bool { return false })
+			}
+			got := s.end().Data()
+			if want == nil {
+				want = got
+			} else if !slices.Equal(got, want) {
+				t.Errorf("%s: H depends on what room for %d numbers holds", name, spare)
+			}
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"symnmf/internal/kernel"
 	"symnmf/matrix"
 )
 
@@ -253,6 +254,18 @@ type problem struct {
 	target float64 // the objective that the run at work has to reach, or may end early; +Inf if it has none
 
 	startAH []float64 // A·H of the start filled last, n×r, until it is measured; or nil
+	spare   []float64 // where that was, until the method has begun; or nil
+}
+
+// spareRoom returns room for n numbers, whatever they are. New memory takes as long to be written first as a few
+// passes over it.
+func (p *problem) spareRoom(n int) []float64 {
+	if len(p.spare) != n {
+		return kernel.Numbers(n)
+	}
+	room := p.spare
+	p.spare = nil
+	return room
 }
 
 // aside does work whose outcome is only shown and which the method itself has no use for. With a trace it is

@@ -3,7 +3,6 @@ package matrix
 import (
 	"math"
 	"runtime"
-	"slices"
 
 	"symnmf/internal/kernel"
 )
@@ -94,8 +93,7 @@ func (m *CSR) above(workers int) []int64 {
 	kernel.Blocks(m.rows, normBlock, workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			col, _ := m.Row(i)
-			at, _ := slices.BinarySearch(col, int32(i)+1)
-			above[i] = m.RowPtr[i] + int64(at)
+			above[i] = m.RowPtr[i] + int64(before(col, i+1))
 		}
 	})
 	return above
@@ -163,7 +161,7 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		for i := i0; i < i1; i++ {
 			places[i-i0] = m.RowPtr[i]
 			if lo > 0 {
-				at, _ := slices.BinarySearch(m.Col[m.RowPtr[i]:above[i]], int32(lo))
+				at := before(m.Col[m.RowPtr[i]:above[i]], lo)
 				places[i-i0] += int64(at)
 			}
 		}

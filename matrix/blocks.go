@@ -295,25 +295,30 @@ func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockPro
 	b := &csrBlocks{csrProduct: csrProduct{m, h}, rowBlocks: newRowBlocks(h, size, team), cut: make([]int32, 2*n+1), begin: make([]int, blocks+1), work: make([]int, blocks)}
 	b.diagonal = !m.offDiag && kernel.Nonzero(m.diag)
 	b.leaves = m.leavesOut(0, n)
-	near := make([][]kernel.PairRow, blocks)
+	near := make([]kernel.PairRow, n) // those of block k from k·size on
 	kernel.Blocks(n, size, team.Members(), func(k, lo, hi int) {
+		count, work := 0, 0
 		for i := lo; i < hi; i++ {
 			col, _ := m.a.Row(i)
-			from, _ := slices.BinarySearch(col, int32(lo))
+			from, entries := before(col, lo), 0
+			for from+entries < len(col) && int(col[from+entries]) < i {
+				entries++
+			}
 			b.cut[2*i] = int32(m.a.RowPtr[i])
 			b.cut[2*i+1] = int32(m.a.RowPtr[i] + int64(from))
-			entries, _ := slices.BinarySearch(col[from:], int32(i))
 			if entries > 0 || b.diagonal && m.diag[i] != 0 {
-				near[k] = append(near[k], kernel.PairRow{Row: int32(i), Entries: int32(entries)})
-				b.work[k] += entries + 1
+				near[lo+count] = kernel.PairRow{Row: int32(i), Entries: int32(entries)}
+				count, work = count+1, work+entries+1
 			}
 		}
+		b.begin[k+1], b.work[k] = count, work
 	})
 	b.cut[2*n] = int32(m.a.RowPtr[n])
-	b.near = slices.Concat(near...)
-	for k, rows := range near {
-		b.begin[k+1] = b.begin[k] + len(rows)
+	for k := range blocks {
+		count := copy(near[b.begin[k]:], near[k*size:][:b.begin[k+1]])
+		b.begin[k+1] = b.begin[k] + count
 	}
+	b.near = near[:b.begin[blocks]]
 	return b
 }
 

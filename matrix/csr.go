@@ -82,6 +82,18 @@ func (m *CSR) values(from, to int64) []float64 {
 	return m.Val[from:to]
 }
 
+// before returns how many of the increasing columns are below j. In rows of a graph each comparison is a coin toss, and
+// a branch taken wrongly costs as much as ten of them, so there are no branches but the loop's.
+func before(col []int32, j int) (at int) {
+	for n := len(col); n > 0; {
+		half := (n + 1) / 2
+		below := (int64(col[at+half-1]) - int64(j)) >> 63 // −1 if so, else 0
+		at += half & int(below)
+		n -= half
+	}
+	return at
+}
+
 // At returns the entry in row i, column j, counted from 0; it is 0 if it is not stored. At panics if i or j
 // is out of range. O(log nnz(row)).
 func (m *CSR) At(i, j int) float64 {

@@ -1780,3 +1780,28 @@ func TestTolerance(t *testing.T) {
 		t.Errorf("a bound for rank -5 is %v, want that of rank 0", got)
 	}
 }
+
+// TestBefore compares before with a count, for rows of up to 40 columns and numbers beyond them.
+func TestBefore(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	for range 5000 {
+		var col []int32
+		for j := range int32(60) {
+			if rng.IntN(3) == 0 {
+				col = append(col, j+3)
+			}
+		}
+		col = col[:rng.IntN(len(col)+1)]
+		for _, j := range []int{-1, 0, rng.IntN(70), math.MaxInt32} {
+			want := 0
+			for _, c := range col {
+				if int(c) < j {
+					want++
+				}
+			}
+			if got := before(col, j); got != want {
+				t.Fatalf("%d of %v are below %d, want %d", got, col, j, want)
+			}
+		}
+	}
+}

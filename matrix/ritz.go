@@ -169,8 +169,7 @@ func (s *subspace[F]) multiply(y, x []F, a, b, c float64) {
 // forms returns xᵀx and xᵀAx for the basis x. It stores A·x in ax, unless that is nil.
 func (s *subspace[F]) forms(ax []F) (g, c *Dense) {
 	k, p := s.k, s.product(s.x)
-	sums := sumParts(s.n, 2*k*k, s.workers, func(sums []float64, lo, hi int) {
-		room := make([]float64, 2*productRows*k)
+	sums := newRowSums(s.n, 2*k*k, s.workers).ofWith(2*k*k, 2*productRows*k, func(sums, room []float64, lo, hi int) {
 		for ; lo < hi; lo += productRows {
 			from, to := lo*k, min(lo+productRows, hi)*k
 			rows, x := room[:to-from], widened(room[to-from:], s.x[from:to])

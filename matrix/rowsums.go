@@ -18,12 +18,18 @@ func newRowSums(n, most, workers int) *rowSums {
 // of returns the sum of what f adds to c (length numbers, initially zero) over all parts lo ≤ i < hi of the
 // rows. The result is valid until the next call.
 func (s *rowSums) of(length int, f func(c []float64, lo, hi int)) []float64 {
+	return s.ofWith(length, 0, func(c, _ []float64, lo, hi int) { f(c, lo, hi) })
+}
+
+// ofWith is of with room for so many numbers, which each goroutine passes to all its calls of f.
+func (s *rowSums) ofWith(length, room int, f func(c, room []float64, lo, hi int)) []float64 {
 	total := s.parts[:length]
 	clear(total)
-	kernel.Blocks(s.n, s.size, s.workers, func(b, lo, hi int) {
+	scratch := func() []float64 { return make([]float64, room) }
+	kernel.BlocksWith(s.n, s.size, s.workers, scratch, func(room []float64, b, lo, hi int) {
 		c := s.parts[b*length : (b+1)*length]
 		clear(c)
-		f(c, lo, hi)
+		f(c, room, lo, hi)
 	})
 	for b := 1; b < kernel.BlockCount(s.n, s.size); b++ {
 		kernel.Axpy(total, 1, s.parts[b*length:(b+1)*length])

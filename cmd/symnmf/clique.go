@@ -126,7 +126,7 @@ func (f *cliqueFlags) run(s *streams) error {
 	if err := need.fits(f.input.memory.limit()); err != nil {
 		return err
 	}
-	defer within(need.ahead())()
+	defer spend(need.ahead())()
 	rec := cliqueRecord{
 		Version: version(), Input: d.input, InputSHA256: d.sha256, Format: d.format, N: d.n(), Seed: f.seed, Maximal: true,
 		Warnings: append([]string{}, d.warnings...),

@@ -348,10 +348,7 @@ func (f *fitFlags) run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	if need.atOnce > 1 {
-		busy(need.ahead())
-	}
-	defer within(need.ahead() - need.begun())()
+	defer spend(need.ahead() - need.begun())()
 	opt, err := f.options(d, s, threads, need.atOnce, bound)
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"symnmf/internal/rules"
 )
 
 // byteSize is a flag that holds a number of bytes, such as 1000000, 500M, 4G or 1.5GiB. Units are powers of
@@ -88,10 +90,20 @@ func within(predicted float64) (restore func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
+// spend lets garbage lie where a process needs little memory, as long as it needs no more than predicted, until the
+// returned function is called. Each collection holds up all threads for a while (decision 0034).
+func spend(predicted float64) (restore func()) {
+	before, leave := debug.SetGCPercent(max(leanPercent, int(100*(rules.GarbageFills/max(predicted, 1)-1)))), within(predicted)
+	return func() {
+		leave()
+		debug.SetGCPercent(before)
+	}
+}
+
 const leanPercent = 25
 
-// lean makes the process collect garbage early, until the returned function is called. That costs little,
-// since nearly all memory is in a few long-lived slices without pointers.
+// lean makes the process collect garbage early, until the returned function is called. It is for reading, whose
+// memory is not known beforehand.
 func lean() (restore func()) {
 	before := debug.SetGCPercent(leanPercent)
 	return func() { debug.SetGCPercent(before) }
@@ -108,13 +120,6 @@ func useThreads(threads int) (used int, restore func()) {
 		fat()
 		runtime.GOMAXPROCS(before)
 	}
-}
-
-// busy makes the process collect garbage less often than lean does, as far as the predicted memory allows. It
-// is for runs and kicks at once: each collection stops all of them for a while, and short ones leave little
-// garbage each.
-func busy(predicted float64) {
-	debug.SetGCPercent(leanPercent + int(100*4*garbage/predicted))
 }
 
 // freeMemory returns the number of bytes that the system can still give this process, or 0 if it does not

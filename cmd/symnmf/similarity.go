@@ -198,7 +198,7 @@ func (f *similarityFlags) run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	defer within(min(predicted, mostBytes(limit)))()
+	defer spend(min(predicted, mostBytes(limit)))()
 	a, err := d.operator(threads)
 	if err != nil {
 		return err
