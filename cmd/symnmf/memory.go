@@ -136,7 +136,7 @@ const (
 	program = 19<<20 + late
 	slack   = 1.05    // factor for garbage that waits to be collected, see within
 	late    = 5 << 20 // bytes allocated while busy processors collect the last of it
-	garbage = 8 << 20 // further garbage of runs and kicks at once, in bytes, see busy
+	garbage = 8 << 20 // further garbage of runs and kicks at once, in bytes
 )
 
 // size returns the number n of items and the number m of features, which for a similarity is the number of
