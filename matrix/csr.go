@@ -82,10 +82,20 @@ func (m *CSR) values(from, to int64) []float64 {
 	return m.Val[from:to]
 }
 
-// before returns how many of the increasing columns are below j. In rows of a graph each comparison is a coin toss, and
-// a branch taken wrongly costs as much as ten of them, so there are no branches but the loop's.
+// before returns how many of the increasing columns are below j. In a graph each comparison is a coin toss, and a branch
+// taken wrongly costs as much as ten of them. So within few cache lines there are no branches but the loop's. In longer
+// rows the processor had better guess, since it loads meanwhile what comes next.
 func before(col []int32, j int) (at int) {
-	for n := len(col); n > 0; {
+	const few = 64
+	n := len(col)
+	for n > few {
+		half := (n + 1) / 2
+		if int(col[at+half-1]) < j {
+			at += half
+		}
+		n -= half
+	}
+	for n > 0 {
 		half := (n + 1) / 2
 		below := (int64(col[at+half-1]) - int64(j)) >> 63 // −1 if so, else 0
 		at += half & int(below)
