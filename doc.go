@@ -46,8 +46,8 @@
 // CD is the paper's method. MBI and Residual are for small problems and for checking.
 //
 // A run on data of some MB allocates as much as it works on in a few milliseconds, and with Go's default garbage is
-// collected several times meanwhile, which holds up all threads. Programs that factor small data often are up to a tenth
-// faster with debug.SetGCPercent(300) (decision 0034).
+// collected several times meanwhile, which holds up all threads. Programs that factor small data often save a tenth of
+// the time on two threads with debug.SetGCPercent(300) (decision 0034).
 //
 // # What is promised
 //

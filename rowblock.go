@@ -190,9 +190,10 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		}
 	}
 	pitch := pitchOf(p.r, sparse)
+	last := p.spareRoom(p.n * pitch) // zeros if there is padding, since A·H of the start has none
 	e := &rowBlockRun{
 		RowBlock: s, p: p, full: p, checkEvery: s.CheckEvery, out: h, pitch: pitch, number: number,
-		h: h, last: matrix.NewDense(p.n, pitch, p.spareRoom(p.n*pitch)),
+		h: h, last: matrix.NewDense(p.n, pitch, last),
 		gram: make([]float64, pitch*pitch),
 		blockState: blockState{
 			dd: make([]float64, pitch*pitch), hd: make([]float64, pitch*pitch), packed: make([]float64, p.r*p.r),

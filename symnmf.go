@@ -257,8 +257,8 @@ type problem struct {
 	spare   []float64 // where that was, until the method has begun; or nil
 }
 
-// spareRoom returns room for n numbers, whatever they are. New memory takes as long to be written first as a few
-// passes over it.
+// spareRoom returns room for n numbers, whatever they are if the start has left as much as that, and otherwise zeros. To
+// write new memory for the first time takes as long as a few passes over it.
 func (p *problem) spareRoom(n int) []float64 {
 	if len(p.spare) != n {
 		return kernel.Numbers(n)

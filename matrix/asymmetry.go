@@ -93,7 +93,7 @@ func (m *CSR) above(workers int) []int64 {
 	kernel.Blocks(m.rows, normBlock, workers, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			col, _ := m.Row(i)
-			above[i] = m.RowPtr[i] + int64(before(col, i+1))
+			above[i] = m.RowPtr[i] + int64(columnsBelow(col, i+1))
 		}
 	})
 	return above
@@ -161,7 +161,7 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		for i := i0; i < i1; i++ {
 			places[i-i0] = m.RowPtr[i]
 			if lo > 0 {
-				at := before(m.Col[m.RowPtr[i]:above[i]], lo)
+				at := columnsBelow(m.Col[m.RowPtr[i]:above[i]], lo)
 				places[i-i0] += int64(at)
 			}
 		}

@@ -300,7 +300,7 @@ func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockPro
 		count, work := 0, 0
 		for i := lo; i < hi; i++ {
 			col, _ := m.a.Row(i)
-			from, entries := before(col, lo), 0
+			from, entries := columnsBelow(col, lo), 0
 			for from+entries < len(col) && int(col[from+entries]) < i {
 				entries++
 			}

@@ -82,10 +82,10 @@ func (m *CSR) values(from, to int64) []float64 {
 	return m.Val[from:to]
 }
 
-// before returns how many of the increasing columns are below j. In a graph each comparison is a coin toss, and a branch
-// taken wrongly costs as much as ten of them. So within few cache lines there are no branches but the loop's. In longer
-// rows the processor had better guess, since it loads meanwhile what comes next.
-func before(col []int32, j int) (at int) {
+// columnsBelow returns how many of the increasing columns are below j. In a graph each comparison is a coin toss, and a
+// branch taken wrongly costs as much as ten of them. So within few cache lines there are no branches but the loop's. In
+// longer rows the processor had better guess, since it loads meanwhile what comes next.
+func columnsBelow(col []int32, j int) (at int) {
 	const few = 64
 	n := len(col)
 	for n > few {

@@ -1781,8 +1781,8 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
-// TestBefore compares before with a count, for rows of up to some 300 columns and numbers beyond them.
-func TestBefore(t *testing.T) {
+// TestColumnsBelow compares columnsBelow with a count, for rows of up to some 300 columns and numbers beyond them.
+func TestColumnsBelow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	for k := range 5000 {
 		var col []int32
@@ -1799,7 +1799,7 @@ func TestBefore(t *testing.T) {
 					want++
 				}
 			}
-			if got := before(col, j); got != want {
+			if got := columnsBelow(col, j); got != want {
 				t.Fatalf("%d of %v are below %d, want %d", got, col, j, want)
 			}
 		}

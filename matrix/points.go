@@ -1,10 +1,6 @@
 package matrix
 
-import (
-	"slices"
-
-	"symnmf/internal/kernel"
-)
+import "symnmf/internal/kernel"
 
 func (m *Dense) dot(i int, z []float64) float64      { return kernel.Dot(m.Row(i), z) }
 func (m *Dense) addTo(z []float64, c float64, i int) { kernel.Axpy(z, c, m.Row(i)) }
@@ -188,7 +184,7 @@ func (m *CSR) timesTo(z []float64, h *Dense, workers int) {
 			col, val := m.Row(i)
 			p := 0
 			if lo > 0 {
-				p, _ = slices.BinarySearch(col, int32(lo))
+				p = columnsBelow(col, lo)
 			}
 			for ; p < len(col) && int(col[p]) < hi; p++ {
 				c := int(col[p])

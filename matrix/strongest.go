@@ -164,7 +164,7 @@ func (s *selector) run(ctx context.Context) (*Sparsified, error) {
 			}
 			ptr[i+1] = int64(len(lists[b].col) - from)
 		} else {
-			from, _ := slices.BinarySearch(col, int32(i+1))
+			from := columnsBelow(col, i+1)
 			for p := from; p < len(col); p++ {
 				switch v := val[p]; {
 				case v > 0 && v >= s.Threshold:
@@ -341,7 +341,7 @@ func mirror(b *CSR, diag []float64, both bool, u float64) (s *CSR, once float64)
 func edgesOf(s *CSR) (edges int64) {
 	for i := range s.rows {
 		col, _ := s.Row(i)
-		from, _ := slices.BinarySearch(col, int32(i+1))
+		from := columnsBelow(col, i+1)
 		edges += int64(len(col) - from)
 	}
 	return edges
@@ -361,7 +361,7 @@ func (s *selector) quantile(ctx context.Context) (float64, error) {
 		shift := 63 - quantileBits*(pass+1)
 		newState := func() []int64 { return make([]int64, 1<<quantileBits) }
 		counts, err := eachRow(ctx, s.a, s.Workers, s.progress(), newState, func(count []int64, _, i int, col []int32, val []float64) {
-			from, _ := slices.BinarySearch(col, int32(i+1))
+			from := columnsBelow(col, i+1)
 			for _, v := range val[from:] {
 				if bits := math.Float64bits(v) >> shift; v > 0 && bits>>quantileBits == prefix {
 					count[bits&(1<<quantileBits-1)]++
