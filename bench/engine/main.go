@@ -25,8 +25,7 @@
 // The clock includes making the operator, the start, and the sweeps up to the end of the first sweep after which
 // ‖A−HHᵀ‖/‖A‖ is at most the target. It excludes reading files and forming A. That sweep is found beforehand, from
 // traces: the timed runs compute only the errors that the method needs for itself. With k threads the program may use k
-// processors, including the garbage collector, which collects as seldom as in symnmf fit (decision 0034) unless GOGC says
-// otherwise.
+// processors, including the garbage collector.
 //
 // Three columns show what more threads gain. speed-up is the gain measured. apart is the gain possible if threads had
 // nothing to communicate: that many runs of one thread are made at once, on a processor each, and apart is how many
@@ -47,17 +46,12 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
 	"symnmf"
 )
-
-// garbage is how much garbage lies, in percent of what is in use, before it is collected. symnmf fit has 300 for the
-// documents of hitech and 95 for the graph soc-Slashdot0902 (decision 0034).
-const garbage = 200
 
 // config is the command line.
 type config struct {
@@ -151,9 +145,6 @@ func run(args []string) error {
 	}
 	if *child != "" {
 		return c.rmatChild(*child)
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbage)
 	}
 	log, err := newJournal(&c)
 	if err != nil {

@@ -90,4 +90,4 @@ func TurnsPay(n, r, vectors int, dense bool) bool {
 
 // GarbageFills is how many bytes a run and its garbage may fill before the program collects it, if the memory that it has
 // predicted suffices (decision 0034).
-const GarbageFills = 192 << 20
+const GarbageFills = 128 << 20
