@@ -114,10 +114,10 @@ func (p *problem) measure(h *matrix.Dense) figures {
 // measureStart is measure for an h that its start has just filled.
 func (p *problem) measureStart(h *matrix.Dense) figures {
 	kept := p.startAH
-	if p.startAH = nil; kept == nil {
+	p.startAH, p.spare = nil, kept
+	if kept == nil {
 		return p.measure(h)
 	}
-	p.spare = kept
 	return p.measureFrom(h, func(_ []float64, lo, hi int) []float64 { return kept[lo*p.r : hi*p.r] })
 }
 

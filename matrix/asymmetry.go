@@ -161,8 +161,7 @@ func (m *CSR) asymmetryOf(above []int64, lo, hi int) (a Asymmetry) {
 		for i := i0; i < i1; i++ {
 			places[i-i0] = m.RowPtr[i]
 			if lo > 0 {
-				at := columnsBelow(m.Col[m.RowPtr[i]:above[i]], lo)
-				places[i-i0] += int64(at)
+				places[i-i0] += int64(columnsBelow(m.Col[m.RowPtr[i]:above[i]], lo))
 			}
 		}
 		for j0 := lo; j0 < min(hi, i1-1); j0 += step {

@@ -93,7 +93,8 @@ func within(predicted float64) (restore func()) {
 // spend lets garbage lie where a process needs little memory, as long as it needs no more than predicted, until the
 // returned function is called. Each collection holds up all threads for a while (decision 0034).
 func spend(predicted float64) (restore func()) {
-	before, leave := debug.SetGCPercent(max(leanPercent, int(100*(rules.GarbageFills/max(predicted, 1)-1)))), within(predicted)
+	percent := int(100 * (rules.GarbageFills/max(predicted, 1) - 1))
+	before, leave := debug.SetGCPercent(max(leanPercent, percent)), within(predicted)
 	return func() {
 		leave()
 		debug.SetGCPercent(before)
@@ -103,7 +104,7 @@ func spend(predicted float64) (restore func()) {
 const leanPercent = 25
 
 // lean makes the process collect garbage early, until the returned function is called. It is for reading, whose
-// memory is not known beforehand.
+// memory is not known beforehand, and for commands that make no run.
 func lean() (restore func()) {
 	before := debug.SetGCPercent(leanPercent)
 	return func() { debug.SetGCPercent(before) }

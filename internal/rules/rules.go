@@ -88,6 +88,6 @@ func TurnsPay(n, r, vectors int, dense bool) bool {
 	return int64(n)*int64(r) <= 1<<22 && (dense || vectors <= 64 || vectors <= n/8)
 }
 
-// GarbageFills is how many bytes a run and its garbage may fill before the program collects it, if the memory that it has
-// predicted suffices (decision 0034).
+// GarbageFills is how many bytes a run that needs less than that may fill with its garbage before the program collects it,
+// if the memory that it has predicted suffices (decision 0034).
 const GarbageFills = 128 << 20
