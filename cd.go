@@ -267,6 +267,7 @@ type cdRun struct {
 	order  []int
 	keys   []float64
 	perm   []int
+	tiles  *kernel.ColumnTiles // for forward sweeps of a sparse A
 }
 
 func (s *cdRun) sweep(stop func() bool) sweepReport {
@@ -307,6 +308,9 @@ func (s *cdRun) prepare() {
 	if ok && s.Entries == Natural && float64(s.report.changed) > forwardFrom*most {
 		f.Forward()
 		s.forward = true
+		if s.tiles == nil {
+			s.tiles = s.newTiles()
+		}
 		return
 	}
 	s.anyOrder()
@@ -339,6 +343,10 @@ func (s *cdRun) columns() []int {
 }
 
 func (s *cdRun) sweepColumn(j int) {
+	if s.forward && s.tiles != nil {
+		s.visitTiles(s.tiles)
+		return
+	}
 	if s.Entries == Natural {
 		for i := range s.p.n {
 			s.visit(i)

@@ -369,6 +369,15 @@ func (c *csrCursor) Forward() {
 	c.forward, c.col = true, make([]float64, c.m.a.rows)
 }
 
+// Sums returns the rows that At sums up while the cursor looks forward, and the column at work. A is scale times the
+// rows. There are none where At leaves out the diagonal.
+func (c *csrCursor) Sums() (ptr []int64, idx []int32, val, x []float64, scale float64) {
+	if c.m.offDiag {
+		return nil, nil, nil, nil, 0
+	}
+	return c.m.a.RowPtr, c.m.a.Col, c.m.a.Val, c.col, c.m.scale
+}
+
 func (c *csrCursor) Refresh() {
 	if c.y == nil {
 		c.y = make([]float64, len(c.h.data))

@@ -84,6 +84,16 @@ func sumPairs[F Float](x []F, r int, first int32, rows []PairRow, cut, idx []int
 	return sum
 }
 
+func visitTile(t *columnTile, c *Column, lo int, scale float64, ptr []int64, idx []int32, val []float64) (changed int) {
+	assembly := columnAVX2
+	if path == avx512 {
+		assembly = columnAVX512
+	}
+	r := len(c.D)
+	return assembly(&t.sums[0], &c.H[lo*r], r, c.J, &c.D[0], &c.Diag[lo], &c.X[lo], &c.RowSq[lo], c.Djj, c.L1, c.Norm, scale,
+		&ptr[0], unsafe.SliceData(idx), unsafe.SliceData(val), &c.X[0])
+}
+
 func scatterLists(y []float64, lists []List, idx []int32, val []float64) {
 	switch {
 	case path == portable || len(y) == 0 || len(idx) == 0:

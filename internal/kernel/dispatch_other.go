@@ -31,6 +31,10 @@ func scatterLists(y []float64, lists []List, idx []int32, val []float64) {
 	scatterListsGo(y, lists, idx, val)
 }
 
+func visitTile(*columnTile, *Column, int, float64, []int64, []int32, []float64) (changed int) {
+	return -1
+}
+
 func fetch([]float64) {}
 
 func fetchNext([]Rest, []int32, []float64) {}

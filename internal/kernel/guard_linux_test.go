@@ -186,3 +186,33 @@ func TestGuardPagesGathered(t *testing.T) {
 		}
 	})
 }
+
+// TestGuardPagesColumn does the same for ColumnTiles.
+func TestGuardPagesColumn(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		w := TileRows(1)
+		if w == 0 {
+			t.Skip("no tiles without assembly")
+		}
+		for _, atEnd := range []bool{false, true} {
+			for r := 1; r <= 2*w+1; r++ {
+				for _, weighted := range []bool{false, true} {
+					c := newColumnCase(rand.New(rand.NewPCG(8, uint64(r))), 3*w, r, 5, weighted, true)
+					col, one, _ := c.column(1)
+					for _, s := range []*[]float64{&col.H, &col.X, &col.D, &col.Diag, &col.RowSq} {
+						*s = placeGuarded(t, *s, atEnd)
+					}
+					val := c.val
+					if weighted {
+						val = placeGuarded(t, val, atEnd)
+					}
+					tiles := NewColumnTiles(r, placeGuarded(t, c.ptr, atEnd), placeGuarded(t, c.idx, atEnd), val, c.scale)
+					if fault := panics(func() { tiles.Visit(col, one) }); fault != nil {
+						t.Fatalf("r = %d, weighted: %t, at the end %t: %v", r, weighted, atEnd, fault)
+					}
+				}
+			}
+		}
+	})
+}

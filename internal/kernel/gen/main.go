@@ -46,6 +46,7 @@ func generate() (map[string][]byte, error) {
 		{"kernels_amd64", (*asm).rowKernels, consts},
 		{"gemm_amd64", (*asm).gemmKernels, gemmConsts},
 		{"solve_amd64", (*asm).solveKernels, solveConsts},
+		{"column_amd64", (*asm).columnKernels, columnConsts},
 		{"ints_amd64", (*asm).intKernels, intConsts},
 	} {
 		ctx := build.NewContext()

@@ -89,9 +89,21 @@ var (
 	}
 )
 
+// named is a constant of a table.
+type named struct {
+	name string
+	bits operand.Constant
+}
+
+// Bits of float64 numbers: all but the sign, and those that make a number of up to 52 bits one in [2⁵², 2⁵³).
+const (
+	notSign = 1<<63 - 1
+	shifted = 0x433 << 52
+)
+
 // constants writes the table of constants: one number each where instructions can broadcast it, a whole
-// vector otherwise.
-func (s *solver) constants() {
+// vector otherwise. more are constants beyond those of the row solvers.
+func (s *solver) constants(more ...named) {
 	s.table = s.StaticGlobal(fmt.Sprintf("solve%d%s", 8*s.size, s.name))
 	s.DataAttributes(attr.RODATA | attr.NOPTR)
 	s.places, s.degree = make(map[string]int), make(map[string]int)
@@ -135,9 +147,9 @@ func (s *solver) constants() {
 		table("wide", wide64)
 		number("close", 5e-7)
 		bits("sign", operand.U64(1<<63))
-		bits("notSign", operand.U64(1<<63-1))
-		// The bits are shifted right by 20 and become the last bits of a number in [2⁵², 2⁵³).
-		bits("shifted", operand.U64(0x433<<52))
+		bits("notSign", operand.U64(notSign))
+		// The bits are shifted right by 20 and become the last bits of such a number.
+		bits("shifted", operand.U64(shifted))
 		number("cbrt", (1<<52+0x3ff<<32)*2.0/3)
 	} else {
 		table("near", near32)
@@ -146,6 +158,9 @@ func (s *solver) constants() {
 		bits("sign", operand.U32(1<<31))
 		bits("notSign", operand.U32(1<<31-1))
 		number("cbrt", (0x7f<<23)*2.0/3)
+	}
+	for _, c := range more {
+		bits(c.name, c.bits)
 	}
 }
 

@@ -344,3 +344,4 @@ func (c *columns) byColumns(v []reg.Register) []reg.Register {
 
 func xmm(v reg.Register) reg.Register { return v.(reg.Vec).AsX() }
 func ymm(v reg.Register) reg.Register { return v.(reg.Vec).AsY() }
+func zmm(v reg.Register) reg.Register { return v.(reg.Vec).AsZ() }

@@ -69,11 +69,14 @@ func (s *solver) testMask(m reg.Register) {
 	s.TESTL(t, t)
 }
 
-// Quiet predicates of comparisons: x < y, x > y, and not x > y, where x is the second operand.
+// Quiet predicates of comparisons of x and y, where x is the second operand.
 const (
-	less       = 17
-	greater    = 30
-	notGreater = 26
+	less       = 17 // x < y
+	greater    = 30 // x > y
+	differs    = 4  // x ≠ y
+	notLess    = 21 // not x < y, and so on: where one is not a number these hold
+	notWithin  = 22 // not x ≤ y
+	notGreater = 26 // not x > y
 )
 
 // compare returns the mask of the predicate for x and y. Without opmasks the mask is in t.
@@ -166,17 +169,39 @@ func (s *solver) rareQuartic(hj reg.Register, v int, b, x, e reg.Register) {
 	s.Label(done)
 }
 
-// newton sets the lanes of x in the mask bad to the minimizer, by Newton's iteration from above. The
-// minimizer is 0 unless b > 0, or a < 0 and (b/a)² < −2a/27.
+// newton sets the lanes of x in the mask bad to the minimizer, by Newton's iteration from above.
 func (s *solver) newton(a, b, x, bad, p, q reg.Register, done string) {
-	need := s.reg()
+	need, t := s.above(a, b, x, bad, p, q, done)
+	// Iterate until a step is so small that the next one would be below rounding.
+	loop := s.label("newton")
+	s.Label(loop)
+	s.mul(x, x, q)
+	s.mov(a, t)
+	s.fma231C(s.c("three"), q, t)
+	s.add(a, q, p)
+	s.fms213(b, x, p)
+	s.div(t, p, p)
+	s.sub(p, x, t)
+	s.blend(need, t, x)
+	s.andC(s.c("notSign"), p, p)
+	s.mulC(s.c("close"), x, q)
+	s.both(s.compare(greater, p, q, t), need)
+	s.testMask(need)
+	s.JNE(operand.LabelRef(loop))
+}
+
+// above sets the lanes of x in the mask bad to 0, or where that is not the minimizer to a number above the largest
+// root, by at most 6 %. It returns the mask of the latter, b > 0, or a < 0 and (b/a)² < −2a/27, and a free register. If
+// there are none of the latter it jumps to done.
+func (s *solver) above(a, b, x, bad, p, q reg.Register, done string) (need, t reg.Register) {
+	need = s.reg()
 	s.div(a, b, p)
 	s.mul(p, p, q)
 	s.mulC(s.c("tie"), a, need)
 	need = s.compare(less, q, need, need)
 	zero := q
 	s.clear(zero)
-	t := s.reg()
+	t = s.reg()
 	s.either(s.compare(greater, b, zero, t), need)
 	s.both(bad, need)
 	s.blend(bad, zero, x)
@@ -204,20 +229,5 @@ func (s *solver) newton(a, b, x, bad, p, q reg.Register, done string) {
 	s.min(above, p, p)
 	s.blend(s.compare(greater, a, zero, t), p, above)
 	s.blend(need, above, x)
-	// Iterate until a step is so small that the next one would be below rounding.
-	loop := s.label("newton")
-	s.Label(loop)
-	s.mul(x, x, q)
-	s.mov(a, t)
-	s.fma231C(s.c("three"), q, t)
-	s.add(a, q, p)
-	s.fms213(b, x, p)
-	s.div(t, p, p)
-	s.sub(p, x, t)
-	s.blend(need, t, x)
-	s.andC(s.c("notSign"), p, p)
-	s.mulC(s.c("close"), x, q)
-	s.both(s.compare(greater, p, q, t), need)
-	s.testMask(need)
-	s.JNE(operand.LabelRef(loop))
+	return need, t
 }

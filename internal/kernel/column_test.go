@@ -1,0 +1,266 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// columnCase is a column of H to be visited, and A, whole and by rows.
+type columnCase struct {
+	n, r, j  int
+	h        []float64
+	a        []float64
+	l1       float64
+	ptr      []int64
+	idx      []int32
+	val      []float64
+	scale    float64
+	weighted bool
+}
+
+// newColumnCase makes a case whose rows have about the given number of entries, near the diagonal or anywhere.
+func newColumnCase(rng *rand.Rand, n, r, entries int, weighted, nearby bool) *columnCase {
+	c := &columnCase{n: n, r: r, j: rng.IntN(r), a: make([]float64, n*n), h: make([]float64, n*r), scale: 0.5, weighted: weighted}
+	for i := range n {
+		for range entries {
+			l := rng.IntN(n)
+			if nearby {
+				l = min(max(i+rng.IntN(23)-11, 0), n-1)
+			}
+			v := 1.0
+			if weighted {
+				v = 0.1 + rng.Float64()
+			}
+			c.a[i*n+l], c.a[l*n+i] = v*c.scale, v*c.scale
+		}
+	}
+	for k := range c.h {
+		if rng.IntN(3) > 0 {
+			c.h[k] = rng.Float64() * math.Sqrt(float64(entries+1)/float64(r*n))
+		}
+	}
+	c.ptr = append(c.ptr, 0)
+	for i := range n {
+		for l, v := range c.a[i*n : (i+1)*n] {
+			if v != 0 {
+				c.idx = append(c.idx, int32(l))
+				c.val = append(c.val, v/c.scale)
+			}
+		}
+		c.ptr = append(c.ptr, int64(len(c.idx)))
+	}
+	if !weighted {
+		c.val = nil
+	}
+	return c
+}
+
+// largestRoot returns the largest root of x³ + a·x − b, which has one above √max(0, −a/3), by bisection.
+func largestRoot(a, b float64) float64 {
+	lo, hi := math.Sqrt(max(0, -a/3)), 1+math.Abs(a)+math.Abs(b)
+	for range 2000 {
+		if mid := (lo + hi) / 2; (mid*mid+a)*mid-b < 0 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return (lo + hi) / 2
+}
+
+// columnVisits is what visits of a column find, and how close they came to a tie between minimizers, relative to b².
+type columnVisits struct {
+	decrease, stepSq float64
+	changed          int
+	tie              float64
+}
+
+// visit visits entry i of h, from the definition.
+func (c *columnCase) visit(h []float64, i int, norm float64, v *columnVisits) {
+	n, r, j := c.n, c.r, c.j
+	o := h[i*r+j]
+	a, b := -c.a[i*n+i], -c.l1
+	for l := range n {
+		if l == i {
+			continue
+		}
+		x := h[l*r+j]
+		a += x * x
+		left := c.a[i*n+l] // of A_il without all columns but j
+		for k := range r {
+			if k != j {
+				left -= h[i*r+k] * h[l*r+k]
+			}
+		}
+		b += left * x
+	}
+	for k := range r {
+		if k != j {
+			a += h[i*r+k] * h[i*r+k]
+		}
+	}
+	x := 0.0
+	if b > 0 || a < 0 && 27*b*b < -2*a*a*a {
+		x = largestRoot(a, b)
+	}
+	if b < 0 && a < 0 {
+		v.tie = min(v.tie, math.Abs(27*b*b/(-2*a*a*a)-1))
+	}
+	phi := func(x float64) float64 { return x*x*x*x/4 + a*x*x/2 - b*x }
+	step := o - max(0, o-((o*o+a)*o-b)/norm)
+	v.stepSq += step * step
+	v.decrease += phi(o) - phi(x)
+	if x != o {
+		v.changed++
+	}
+	h[i*r+j] = x
+}
+
+// column returns the column at work, of a copy of H, and what visits its entries one at a time, and counts them.
+func (c *columnCase) column(norm float64) (w *Column, one func(i int), ones *int) {
+	w = &Column{
+		H: slices.Clone(c.h), J: c.j, X: make([]float64, c.n), D: make([]float64, c.r), L1: c.l1, Norm: norm,
+		Diag: make([]float64, c.n), RowSq: make([]float64, c.n),
+	}
+	for i := range c.n {
+		w.X[i], w.Diag[i] = w.H[i*c.r+c.j], c.a[i*c.n+i]
+	}
+	w.Djj = c.findD(w.D, w.H)
+	ones = new(int)
+	var v columnVisits
+	return w, func(i int) {
+		*ones++
+		before := v
+		c.visit(w.H, i, norm, &v)
+		w.Decrease += v.decrease - before.decrease
+		w.StepSq += v.stepSq - before.stepSq
+		w.Changed += v.changed - before.changed
+		w.X[i] = w.H[i*c.r+c.j]
+		w.RowSq[i] = SumSq(w.H[i*c.r : (i+1)*c.r])
+		w.Djj = c.findD(w.D, w.H)
+	}, ones
+}
+
+// findD sets d to D_j,: with 0 in place of D_jj, which it returns.
+func (c *columnCase) findD(d, h []float64) (djj float64) {
+	clear(d)
+	for i := range c.n {
+		for k := range c.r {
+			d[k] += h[i*c.r+k] * h[i*c.r+c.j]
+		}
+	}
+	djj, d[c.j] = d[c.j], 0
+	return djj
+}
+
+func TestColumnTiles(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		w := TileRows(1)
+		if w == 0 {
+			t.Skip("no tiles without assembly")
+		}
+		const norm = 3.0
+		visited := 0
+		for seed := range uint64(1000) {
+			rng := rand.New(rand.NewPCG(1, seed))
+			n := w*(1+rng.IntN(6)) + rng.IntN(w)
+			c := newColumnCase(rng, n, 1+rng.IntN(2*w+2), 1+rng.IntN(9), seed%2 == 0, seed%3 == 0)
+			if seed%5 == 0 {
+				c.l1 = 0.01
+			}
+			what := fmt.Sprintf("seed %d: n = %d, r = %d, j = %d, %d entries, weighted: %v", seed, n, c.r, c.j, len(c.idx), c.weighted)
+			h, want := slices.Clone(c.h), columnVisits{tie: 1}
+			for i := range n {
+				c.visit(h, i, norm, &want)
+			}
+			if want.tie < 1e-6 {
+				continue // either minimizer may be found
+			}
+			col, one, ones := c.column(norm)
+			NewColumnTiles(c.r, c.ptr, c.idx, c.val, c.scale).Visit(col, one)
+			visited += n - *ones
+			near := func(got, want float64, what string, of ...any) {
+				if !(math.Abs(got-want) <= 1e-11*(1+math.Abs(want))) {
+					t.Fatalf(what+" = %v, want %v", append(of, got, want)...)
+				}
+			}
+			d := make([]float64, c.r)
+			near(col.Djj, c.findD(d, h), "%s: D_jj", what)
+			for k, v := range d {
+				near(col.D[k], v, "%s: D_j%d", what, k)
+			}
+			for i := range n {
+				row := h[i*c.r : (i+1)*c.r]
+				for k, v := range row {
+					near(col.H[i*c.r+k], v, "%s: H[%d,%d]", what, i, k)
+				}
+				near(col.RowSq[i], SumSq(row), "%s: ‖H[%d,:]‖²", what, i)
+				near(col.X[i], row[c.j], "%s: x[%d]", what, i)
+			}
+			near(col.Decrease, want.decrease, "%s: decrease", what)
+			near(col.StepSq, want.stepSq, "%s: stepSq", what)
+			if col.Changed != want.changed {
+				t.Errorf("%s: %d entries changed, want %d", what, col.Changed, want.changed)
+			}
+		}
+		if visited == 0 {
+			t.Error("no entry was visited in a tile")
+		}
+	})
+}
+
+// TestColumnTilesRange: where powers of what a root is of might overflow or vanish, or where there is a NaN, entries are
+// visited one at a time.
+func TestColumnTilesRange(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		w := TileRows(1)
+		if w == 0 {
+			t.Skip("no tiles without assembly")
+		}
+		for name, v := range map[string]struct {
+			by   float64 // of H; A grows by its square
+			ones int
+		}{
+			"as it is": {1, 1}, "small": {0x1p-90, 1}, "vanishing": {0x1p-200, 3*w + 1}, "large": {0x1p90, 1}, "overflowing": {0x1p200, 3*w + 1},
+			"not a number": {math.NaN(), 3*w + 1},
+		} {
+			c := newColumnCase(rand.New(rand.NewPCG(7, 7)), 3*w+1, 5, 4, true, true)
+			for k := range c.h {
+				c.h[k] = c.h[k]*v.by + v.by/8
+			}
+			c.scale *= v.by * v.by
+			for k := range c.a {
+				c.a[k] *= v.by * v.by
+			}
+			col, _, _ := c.column(3 * v.by * v.by)
+			ones := 0
+			NewColumnTiles(c.r, c.ptr, c.idx, c.val, c.scale).Visit(col, func(int) { ones++ })
+			if ones != v.ones {
+				t.Errorf("%s: %d entries visited one at a time, want %d", name, ones, v.ones)
+			}
+		}
+	})
+}
+
+// TestColumnTilesIndex: a column that A does not have panics, before assembly meets it.
+func TestColumnTilesIndex(t *testing.T) {
+	w := TileRows(1)
+	if w == 0 {
+		t.Skip("no tiles without assembly")
+	}
+	for _, bad := range []int32{-1, int32(w)} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("column %d of %d: no panic", bad, w)
+				}
+			}()
+			ptr := make([]int64, w+1)
+			ptr[w] = 1
+			NewColumnTiles(1, ptr, []int32{bad}, nil, 1)
+		}()
+	}
+}

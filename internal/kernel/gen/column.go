@@ -1,0 +1,716 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// columnWide is how many numbers apart the vectors of a columnTile lie, whatever the width of a vector.
+const columnWide = 8
+
+// The vectors of a columnTile, in the order of its fields, and those of its scratch space.
+const (
+	columnSums = iota
+	columnSteps
+	columnDecrease
+	columnStepSq
+	columnGrown
+	columnNear
+	columnOld = columnNear + columnWide - 2 + iota - columnNear
+	columnNew
+	columnRest
+	columnA
+	columnB
+	columnA0
+	columnB0
+	columnSize
+	columnInverse
+	columnPairs
+)
+
+const (
+	// settled is the largest relative error that the last step to a root may leave.
+	settled = 1e-15
+	// Roots of numbers beyond these bounds are not looked for, since powers of them could overflow or vanish.
+	leastOfRoot = 0x1p-300
+	mostOfRoot  = 0x1p300
+	// What is at most this part of its terms counts as 0, as package symnmf has it.
+	roundingOfB = 8 * 0x1p-52
+	roundingOfL = 4 * 0x1p-52
+)
+
+var columnConsts = fmt.Sprintf(`
+// A columnTile has vectors of columnWide numbers, columnScratch of them to work in.
+const (
+	columnWide    = %d
+	columnScratch = %d
+)
+`, columnWide, columnPairs+columnWide-1-columnOld)
+
+// column writes the visits of one column of H in the rows of a tile, which are in lanes.
+type column struct {
+	*solver
+	after, index operand.Mem  // the masks of the rows after each row, and the numbers of the lanes
+	v, row, row3 reg.Register // row is the bytes from a row to the next, row3 those to the third after it
+}
+
+// columnKernels writes what goes into column_amd64.s.
+func (a *asm) columnKernels() {
+	s := &solver{asm: a, size: 8, width: a.lanes}
+	s.choose()
+	s.constants(
+		named{"two", operand.F64(2)}, named{"nine", operand.F64(9)}, named{"quarter", operand.F64(0.25)},
+		named{"settled", operand.F64(settled)},
+		named{"leastOfRoot", operand.F64(leastOfRoot)}, named{"mostOfRoot", operand.F64(mostOfRoot)},
+		named{"ofB", operand.F64(roundingOfB)}, named{"ofL", operand.F64(roundingOfL)},
+		named{"notSignTwice", operand.U64(notSign)}, named{"notSignAgain", operand.U64(notSign)},
+		named{"shiftedTwice", operand.U64(shifted)}, named{"shiftedAgain", operand.U64(shifted)},
+	)
+	c := &column{solver: s}
+	c.after = s.StaticGlobal("columnAfter" + s.name)
+	s.DataAttributes(attr.RODATA | attr.NOPTR)
+	for m := range s.lanes - 1 {
+		for l := range s.lanes {
+			bits := uint64(0)
+			if l > m {
+				bits = 1<<64 - 1
+			}
+			s.AppendDatum(operand.U64(bits))
+		}
+	}
+	c.index = s.StaticGlobal("columnIndex" + s.name)
+	s.DataAttributes(attr.RODATA | attr.NOPTR)
+	for l := range s.lanes {
+		s.AppendDatum(operand.U64(l))
+	}
+	c.visit()
+}
+
+// slot returns the address of a vector of the columnTile, lane that of one of its numbers.
+func (c *column) slot(k int) operand.Mem    { return operand.Mem{Base: c.v, Disp: 8 * columnWide * k} }
+func (c *column) lane(k, l int) operand.Mem { return c.slot(k).Offset(8 * l) }
+
+// at returns the address of a number of row m, given where rows 0 and 5 are.
+func (c *column) at(h, h5 reg.Register, m, number int) operand.Mem {
+	at := operand.Mem{Base: h, Disp: 8 * number}
+	switch m {
+	case 1, 2, 4:
+		at.Index, at.Scale = c.row, uint8(m)
+	case 3, 6:
+		at.Index, at.Scale = c.row3, uint8(m/3)
+	case 5:
+		at.Base = h5
+	case 7:
+		at.Base, at.Index, at.Scale = h5, c.row, 2
+	}
+	return at
+}
+
+// visit writes the function.
+func (c *column) visit() {
+	c.begin("column", "func(v, h *float64, r, j int, d, diag, column, rowSq *float64, c, l1, norm, scale float64, ptr *int64, "+
+		"idx *int32, val, x *float64) (changed int)",
+		fmt.Sprintf("column%s is ColumnTiles.Visit for %d rows, which begin at h, diag, column and rowSq. ptr is where the rows", c.name, c.lanes),
+		"of the next tile begin in idx and in val, which may be nil; x is all of the column. It returns how many entries changed,",
+		"or −1 if it has done nothing.")
+	c.free = vectorRegisters(c.lanes)
+	c.v, c.row = c.arg("v"), c.arg("r")
+	c.SHLQ(operand.U8(3), c.row)
+	otherwise := c.label("otherwise")
+	c.scope(func() { c.together(otherwise) })
+	c.inTurn()
+	c.scope(c.growD)
+	c.scope(c.sumUp)
+	for _, write := range c.later {
+		write()
+	}
+	c.later = nil
+	c.Label(otherwise)
+	changed := c.GP64()
+	c.MOVQ(operand.I32(-1), changed)
+	c.end(changed)
+}
+
+// tile returns where rows 0 and 5 begin.
+func (c *column) tile() (h, h5 reg.Register) {
+	h, h5, c.row3 = c.arg("h"), c.GP64(), c.GP64()
+	c.LEAQ(operand.Mem{Base: h, Index: c.row, Scale: 4}, h5)
+	c.ADDQ(c.row, h5)
+	c.LEAQ(operand.Mem{Base: c.row, Index: c.row, Scale: 2}, c.row3)
+	return h, h5
+}
+
+// together writes what needs no other row's change: the coefficients of x³ + a·x − b, rough roots, and what a change
+// of each row adds to the b of those after it.
+func (c *column) together(otherwise string) {
+	sums := c.regs(3) // Σ h_k², and Σ D_jk·h_k for even k and for odd k, k ≠ j
+	rest, others := sums[0], sums[1:]
+	c.scope(func() { c.sums(rest, others) })
+	c.add(others[1], others[0], others[0])
+	c.start(rest, others[0], otherwise)
+}
+
+// sums writes the sums over the coordinates of the tile, and those of products with each row but the last.
+func (c *column) sums(rest reg.Register, others []reg.Register) {
+	pairs := c.regs(c.lanes - 1)
+	for _, v := range append([]reg.Register{rest, others[0], others[1]}, pairs...) {
+		c.clear(v)
+	}
+	h, h5 := c.tile()
+	d, left, j := c.arg("d"), c.arg("r"), c.arg("j")
+	block, done := c.label("block"), c.label("summed")
+	c.Label(block)
+	c.scope(func() {
+		for k, x := range c.byCoordinates(h, h5, left, j) {
+			c.scope(func() {
+				t := c.reg()
+				c.fma231(x, x, rest)
+				c.spread(operand.Mem{Base: d, Disp: 8 * k}, t)
+				c.fma231(x, t, others[k%2])
+				for m, sum := range pairs {
+					if c.lanes == 8 {
+						c.VFMADD231PD_BCST(c.at(h, h5, m, k), x, sum)
+					} else {
+						c.spread(c.at(h, h5, m, k), t)
+						c.fma231(x, t, sum)
+					}
+				}
+			})
+			c.DECQ(left)
+			c.JEQ(operand.LabelRef(done))
+		}
+	})
+	for _, p := range []reg.Register{h, h5, d} {
+		c.ADDQ(operand.U8(8*c.lanes), p)
+	}
+	c.SUBQ(operand.U8(c.lanes), j)
+	c.JMP(operand.LabelRef(block))
+	c.Label(done)
+	t := c.reg()
+	for m, sum := range pairs {
+		c.mov(c.slot(columnNear+m), t)
+		c.sub(sum, t, sum)
+		c.and(c.after.Offset(8*c.lanes*m), sum, sum)
+		c.mov(sum, c.slot(columnPairs+m))
+	}
+}
+
+// byCoordinates returns a block of the tile by coordinates: the next c.lanes of them, as far as there are any, with
+// zeros in place of coordinate j.
+func (c *column) byCoordinates(h, h5, left, j reg.Register) []reg.Register {
+	rows := c.regs(c.lanes)
+	c.scope(func() {
+		m := c.mask(left, j)
+		for l, v := range rows {
+			c.load(c.at(h, h5, l, 0), m, v)
+		}
+	})
+	if c.lanes == 8 {
+		return (&columns{solver: c.solver}).byColumns(rows)
+	}
+	c.scope(func() {
+		t := c.regs(4)
+		for k := 0; k < 4; k += 2 {
+			c.VUNPCKLPD(rows[k+1], rows[k], t[k])
+			c.VUNPCKHPD(rows[k+1], rows[k], t[k+1])
+		}
+		for k := range 4 {
+			c.VPERM2F128(operand.U8(0x20+0x11*(k/2)), t[2+k%2], t[k%2], rows[k])
+		}
+	})
+	return rows
+}
+
+// mask returns the mask of the lanes before left, less lane j unless j is nil.
+func (c *column) mask(left, j reg.Register) reg.Register {
+	m, t, index := c.reg(), c.reg(), c.reg()
+	spread := func(x reg.Register) {
+		c.VMOVQ(x, xmm(t))
+		c.VPBROADCASTQ(xmm(t), t)
+	}
+	spread(left)
+	if c.lanes == 4 {
+		c.VMOVDQU(c.index, index)
+		c.VPCMPGTQ(index, t, m)
+		if j != nil {
+			spread(j)
+			c.VPCMPEQQ(index, t, t)
+			c.VPANDN(m, t, m)
+		}
+		return m
+	}
+	c.VMOVDQU64(c.index, index)
+	m = c.K()
+	c.VPCMPGTQ(index, t, m)
+	if j != nil {
+		same := c.K()
+		spread(j)
+		c.VPCMPEQQ(index, t, same)
+		c.KANDNW(m, same, m)
+	}
+	return m
+}
+
+// load loads the lanes of v in the mask and clears the others. store stores the lanes in the mask.
+func (c *column) load(from operand.Mem, m, v reg.Register) {
+	if c.lanes == 8 {
+		c.VMOVUPD_Z(from, m, v)
+	} else {
+		c.VMASKMOVPD(from, m, v)
+	}
+}
+
+func (c *column) store(v, m reg.Register, to operand.Mem) {
+	if c.lanes == 8 {
+		c.VMOVUPD(v, m, to)
+	} else {
+		c.VMASKMOVPD(v, m, to)
+	}
+}
+
+// start writes the coefficients, with what package symnmf takes for rounding, and the rough roots.
+func (c *column) start(rest, others reg.Register, otherwise string) {
+	a, b := c.reg(), c.reg()
+	c.scope(func() {
+		o, diag, size, t, u := c.reg(), c.reg(), c.reg(), c.reg(), c.reg()
+		c.mov(operand.Mem{Base: c.arg("column")}, o)
+		c.mov(operand.Mem{Base: c.arg("diag")}, diag)
+		c.mov(o, c.slot(columnOld))
+		c.mov(rest, c.slot(columnRest))
+		c.mov(c.slot(columnSums), b)
+		c.mov(b, size)
+		c.andC(c.c("notSign"), size, size)
+		c.add(others, size, size)
+		c.mul(o, o, t)
+		c.add(rest, t, u)
+		c.fma231(o, u, size)
+		c.mulC(c.c("ofB"), size, size)
+		c.mov(size, c.slot(columnSize))
+		c.fnma231(o, diag, b)
+		c.sub(others, b, b)
+		c.fma231(o, rest, b)
+		c.spread(c.mem("c"), a)
+		c.sub(t, a, a)
+		c.sub(diag, rest, t)
+		c.mov(t, u)
+		c.andC(c.c("notSign"), u, u)
+		c.mulC(c.c("ofL"), diag, diag)
+		c.keep(c.compare(greater, u, diag, diag), t)
+		c.add(t, a, a)
+		c.mov(a, c.slot(columnA0))
+		c.spread(c.mem("l1"), t)
+		c.sub(t, b, b)
+		c.mov(b, c.slot(columnB0))
+	})
+	c.scope(func() {
+		bad, size, least, most, m := c.reg(), c.reg(), c.reg(), c.reg(), c.reg()
+		c.spread(c.c("leastOfRoot"), least)
+		c.spread(c.c("mostOfRoot"), most)
+		c.mov(a, size)
+		c.andC(c.c("notSign"), size, size)
+		bad = c.compare(notGreater, size, least, bad)
+		c.either(c.compare(notLess, size, most, m), bad)
+		c.mov(b, size)
+		c.andC(c.c("notSign"), size, size)
+		c.either(c.compare(notLess, size, most, m), bad)
+		small := c.compare(notGreater, size, least, least)
+		c.clear(most)
+		c.both(c.compare(greater, size, most, most), small)
+		c.either(small, bad)
+		c.testMask(bad)
+	})
+	c.JNE(operand.LabelRef(otherwise))
+	x, p, q, all := c.reg(), c.reg(), c.reg(), c.reg()
+	found := c.label("found")
+	need, t := c.above(a, b, x, c.everyLane(all), p, q, found)
+	c.scope(func() { // one step of Halley's iteration, see turn.step
+		f, u := c.reg(), c.reg()
+		c.mul(x, x, q)
+		c.mov(a, p)
+		c.fma231C(c.c("three"), q, p)
+		c.add(a, q, f)
+		c.fms213(b, x, f)
+		c.mul(f, x, u)
+		c.mul(p, p, q)
+		c.mulC(c.c("three"), u, u)
+		c.sub(u, q, q)
+		c.mul(p, f, f)
+		c.div(q, f, f)
+		c.sub(f, x, t)
+		c.blend(need, t, x)
+	})
+	c.Label(found)
+	c.mov(x, c.slot(columnNew))
+	c.mul(x, x, q)
+	c.mov(a, p)
+	c.fma231C(c.c("three"), q, p)
+	c.spread(c.c("one"), q)
+	c.div(p, q, q)
+	c.mov(q, c.slot(columnInverse))
+}
+
+// keep clears the lanes of v outside the mask.
+func (s *solver) keep(m, v reg.Register) {
+	if s.lanes == 8 {
+		s.VMOVAPD_Z(v, m, v)
+	} else {
+		s.and(m, v, v)
+	}
+}
+
+// everyLane returns a mask of all lanes. Without opmasks it is v.
+func (s *solver) everyLane(v reg.Register) reg.Register {
+	if s.lanes == 8 {
+		m := s.K()
+		s.KXNORW(m, m, m)
+		return m
+	}
+	s.VPCMPEQD(v, v, v)
+	return v
+}
+
+// inTurn writes what each row does in its turn: two steps to its root, given what the rows before it have changed. While
+// that waits for divisions, the processor sums up a row of A·H of the next tile.
+func (c *column) inTurn() {
+	x := []reg.Register{
+		reg.X0, reg.X1, reg.X2, reg.X3, reg.X4, reg.X5, reg.X6, reg.X7, reg.X8, reg.X9, reg.X10, reg.X11, reg.X12, reg.X13,
+		reg.X14, reg.X15, reg.X16, reg.X17, reg.X18, reg.X19, reg.X20, reg.X21, reg.X22,
+	}
+	grown, steps, x := x[0], x[1:c.lanes], x[c.lanes:]
+	t := &turn{column: c, a: x[0], b: x[1], x: x[2], p: x[3], q: x[4], slope: x[5], wins: x[6], y: x[6]}
+	g := c.newNextSums(x[7:], t.q)
+	c.VXORPD(grown, grown, grown)
+	h, j := c.arg("h"), c.arg("j")
+	c.LEAQ(operand.Mem{Base: h, Index: j, Scale: 8}, h)
+	for l := range c.lanes {
+		c.VADDSD(c.lane(columnA0, l), grown, t.a)
+		c.VMOVSD(c.lane(columnB0, l), t.b)
+		for m := range l {
+			c.VFMADD231SD(c.lane(columnPairs+m, l), steps[m], t.b)
+		}
+		t.twoSteps(l)
+		t.findWins()
+		g.row(l)
+		t.check(l)
+		c.VANDPD(t.wins, t.x, t.x)
+		c.VMOVSD(t.x, operand.Mem{Base: h})
+		c.ADDQ(c.row, h)
+		c.VMOVSD(t.x, c.lane(columnNew, l))
+		c.VMOVSD(t.a, c.lane(columnA, l))
+		c.VMOVSD(t.b, c.lane(columnB, l))
+		c.VMOVSD(c.lane(columnOld, l), t.q)
+		c.VADDSD(t.q, t.x, t.p)
+		c.VSUBSD(t.q, t.x, t.x)
+		c.VMOVSD(t.x, c.lane(columnSteps, l))
+		if l < len(steps) {
+			c.VMOVAPD(t.x, steps[l])
+		}
+		c.VFMADD231SD(t.p, t.x, grown)
+	}
+	c.VMOVSD(grown, c.lane(columnGrown, 0))
+	g.store()
+}
+
+// turn is what a row needs in its turn, in the low lanes of registers. wins is the mask of whether the largest root
+// is the minimizer.
+type turn struct {
+	*column
+	a, b, x, p, q, slope, wins, y reg.Register
+}
+
+// twoSteps writes two steps from the rough root, the first by the slope there, which is known already.
+func (t *turn) twoSteps(l int) {
+	t.VMOVSD(t.lane(columnNew, l), t.x)
+	t.VMULSD(t.x, t.x, t.p)
+	t.VADDSD(t.a, t.p, t.p)
+	t.VFMSUB213SD(t.b, t.x, t.p)
+	t.VFNMADD231SD(t.lane(columnInverse, l), t.p, t.x)
+	t.step()
+}
+
+// step writes a step of Halley's iteration, which triples the digits. It leaves its size in p and the slope in slope.
+func (t *turn) step() {
+	t.VMULSD(t.x, t.x, t.q)
+	t.VMOVAPD(t.a, t.slope)
+	t.VFMADD231SD(t.c("three"), t.q, t.slope)
+	t.VADDSD(t.a, t.q, t.p)
+	t.VFMSUB213SD(t.b, t.x, t.p)
+	t.VMULSD(t.slope, t.slope, t.q)
+	t.VMULSD(t.x, t.p, t.y)
+	t.VFNMADD231SD(t.c("three"), t.y, t.q)
+	t.VMULSD(t.slope, t.p, t.p)
+	t.VDIVSD(t.q, t.p, t.p)
+	t.VSUBSD(t.p, t.x, t.x)
+	t.VANDPD(t.twice("notSign"), t.p, t.p)
+}
+
+// findWins writes the condition of solver.above.
+func (t *turn) findWins() {
+	t.VDIVSD(t.a, t.b, t.q)
+	t.VMULSD(t.q, t.q, t.q)
+	t.VMULSD(t.c("tie"), t.a, t.wins)
+	t.VCMPSD(operand.U8(less), t.wins, t.q, t.wins)
+	t.VCMPSD(operand.U8(greater), t.c("zero"), t.b, t.q)
+	t.VORPD(t.q, t.wins, t.wins)
+}
+
+// check writes what happens where the root has not settled or may not be the largest, or where b is rounding but for
+// its weight: b is put right, and the root is found from above.
+func (t *turn) check(l int) {
+	otherwise, again, found := t.label("otherwise"), t.label("again"), t.label("found")
+	t.unsettled(notWithin)
+	t.VCMPSD(operand.U8(notGreater), t.c("zero"), t.slope, t.slope)
+	t.VORPD(t.slope, t.p, t.p)
+	t.VANDPD(t.wins, t.p, t.p)
+	t.VADDSD(t.mem("l1"), t.b, t.q)
+	t.VANDPD(t.twice("notSign"), t.q, t.q)
+	t.VCMPSD(operand.U8(notGreater), t.lane(columnSize, l), t.q, t.q)
+	t.VORPD(t.q, t.p, t.p)
+	t.jumpIf(t.p, otherwise)
+	t.Label(found)
+	t.later = append(t.later, func() {
+		t.Label(otherwise)
+		t.VXORPD(t.p, t.p, t.p)
+		t.VSUBSD(t.mem("l1"), t.p, t.p)
+		t.VBLENDVPD(t.q, t.p, t.b, t.b)
+		// The start of solver.above.
+		t.VMAXSD(t.c("zero"), t.b, t.x)
+		t.VPSRLQ(operand.U8(20), t.x, t.x)
+		t.VORPD(t.twice("shifted"), t.x, t.x)
+		t.VMOVSD(t.c("cbrt"), t.q)
+		t.VFMADD132SD(t.c("third"), t.q, t.x)
+		t.VPSLLQ(operand.U8(20), t.x, t.x)
+		t.VXORPD(t.q, t.q, t.q)
+		t.VSUBSD(t.a, t.q, t.q)
+		t.VMAXSD(t.c("zero"), t.q, t.q)
+		t.VSQRTSD(t.q, t.q, t.q)
+		t.VADDSD(t.q, t.x, t.x)
+		t.Label(again)
+		t.step()
+		t.findWins()
+		t.unsettled(greater) // which no NaN is
+		t.VANDPD(t.wins, t.p, t.p)
+		t.jumpIf(t.p, again)
+		t.JMP(operand.LabelRef(found))
+	})
+}
+
+// jumpIf writes a jump to where the low lane of the mask is set.
+func (t *turn) jumpIf(m reg.Register, to string) {
+	flag := t.GP32()
+	t.VMOVMSKPD(m, flag)
+	t.TESTL(operand.U32(1), flag)
+	t.JNE(operand.LabelRef(to))
+}
+
+// unsettled sets p to the mask of whether the error that a step p has left is too large by the predicate: it is at
+// most |p|³·(9x² + f′)/f′², f′ being the slope.
+func (t *turn) unsettled(predicate uint8) {
+	t.VMULSD(t.x, t.x, t.q)
+	t.VMULSD(t.c("nine"), t.q, t.q)
+	t.VADDSD(t.slope, t.q, t.q)
+	t.VMULSD(t.p, t.q, t.q)
+	t.VMULSD(t.p, t.q, t.q)
+	t.VMULSD(t.p, t.q, t.p)
+	t.VMULSD(t.slope, t.slope, t.q)
+	t.VMULSD(t.x, t.q, t.q)
+	t.VMULSD(t.c("settled"), t.q, t.q)
+	t.VCMPSD(operand.U8(predicate), t.q, t.p, t.p)
+}
+
+// twice returns the address of a constant that fills 16 bytes.
+func (s *solver) twice(name string) operand.Mem { return s.c(name + "Twice") }
+
+// nextSums writes A_i,:·x for the rows of the next tile. Its registers are in use throughout, but for number.
+type nextSums struct {
+	*column
+	acc, pairs                 []reg.Register // the sums of the row at work, and of two rows each
+	number                     reg.Register
+	ptr, idx, val, x, left, at reg.Register
+}
+
+func (c *column) newNextSums(free []reg.Register, number reg.Register) *nextSums {
+	g := &nextSums{
+		column: c, pairs: free[:c.lanes/2], acc: free[c.lanes/2 : c.lanes], number: number, ptr: c.arg("ptr"),
+		idx: c.arg("idx"), val: c.arg("val"), x: c.arg("x"), left: c.GP64(), at: c.GP64(),
+	}
+	c.MOVQ(operand.Mem{Base: g.ptr}, g.at)
+	c.LEAQ(operand.Mem{Base: g.idx, Index: g.at, Scale: 4}, g.idx)
+	ones := c.label("ones")
+	c.TESTQ(g.val, g.val)
+	c.JEQ(operand.LabelRef(ones))
+	c.LEAQ(operand.Mem{Base: g.val, Index: g.at, Scale: 8}, g.val)
+	c.Label(ones)
+	return g
+}
+
+// row writes the sum for row l.
+func (g *nextSums) row(l int) {
+	weighted, done := g.label("weighted"), g.label("gathered")
+	g.MOVQ(operand.Mem{Base: g.ptr, Disp: 8 * (l + 1)}, g.left)
+	g.SUBQ(operand.Mem{Base: g.ptr, Disp: 8 * l}, g.left)
+	for _, v := range g.acc {
+		if g.lanes == 8 {
+			g.VPXORQ(v, v, v)
+		} else {
+			g.VXORPD(v, v, v)
+		}
+	}
+	g.TESTQ(g.val, g.val)
+	g.JNE(operand.LabelRef(weighted))
+	g.entries(false)
+	g.Label(done)
+	for n := len(g.acc); n > 1; n /= 2 {
+		for k := range n / 2 {
+			g.VADDSD(g.acc[k+n/2], g.acc[k], g.acc[k])
+		}
+	}
+	if l%2 == 0 {
+		g.VMOVAPD(g.acc[0], g.pairs[l/2])
+	} else {
+		g.VUNPCKLPD(g.acc[0], g.pairs[l/2], g.pairs[l/2])
+	}
+	g.later = append(g.later, func() {
+		g.Label(weighted)
+		g.entries(true)
+		g.JMP(operand.LabelRef(done))
+	})
+}
+
+func (g *nextSums) entries(weighted bool) {
+	n := len(g.acc)
+	entry := func(k int) {
+		g.MOVLQSX(operand.Mem{Base: g.idx, Disp: 4 * k}, g.at)
+		x := operand.Mem{Base: g.x, Index: g.at, Scale: 8}
+		if !weighted {
+			g.VADDSD(x, g.acc[k], g.acc[k])
+			return
+		}
+		g.VMOVSD(operand.Mem{Base: g.val, Disp: 8 * k}, g.number)
+		g.VFMADD231SD(x, g.number, g.acc[k])
+	}
+	some, few, one, done := g.label("some"), g.label("few"), g.label("one"), g.label("all")
+	g.SUBQ(operand.U8(n), g.left)
+	g.JLT(operand.LabelRef(few))
+	g.Label(some)
+	for k := range n {
+		entry(k)
+	}
+	next := func(k int) {
+		g.ADDQ(operand.U8(4*k), g.idx)
+		if weighted {
+			g.ADDQ(operand.U8(8*k), g.val)
+		}
+	}
+	next(n)
+	g.SUBQ(operand.U8(n), g.left)
+	g.JGE(operand.LabelRef(some))
+	g.Label(few)
+	g.ADDQ(operand.U8(n), g.left)
+	g.JEQ(operand.LabelRef(done))
+	g.Label(one)
+	entry(0)
+	next(1)
+	g.DECQ(g.left)
+	g.JNE(operand.LabelRef(one))
+	g.Label(done)
+}
+
+// store writes the sums, times the scale of A.
+func (g *nextSums) store() {
+	if g.lanes == 4 {
+		all := ymm(g.pairs[0])
+		g.VINSERTF128(operand.U8(1), g.pairs[1], all, all)
+		g.VBROADCASTSD(g.mem("scale"), ymm(g.acc[0]))
+		g.VMULPD(ymm(g.acc[0]), all, all)
+		g.mov(all, g.slot(columnSums))
+		return
+	}
+	for k := 0; k < 4; k += 2 {
+		g.VINSERTF32X4(operand.U8(1), g.pairs[k+1], ymm(g.pairs[k]), ymm(g.pairs[k]))
+	}
+	all := zmm(g.pairs[0])
+	g.VINSERTF64X4(operand.U8(1), ymm(g.pairs[2]), all, all)
+	g.VMULPD_BCST(g.mem("scale"), all, all)
+	g.mov(all, g.slot(columnSums))
+}
+
+// growD adds the rows times their changes to D_j,:.
+func (c *column) growD() {
+	h, h5 := c.tile()
+	d, left := c.arg("d"), c.arg("r")
+	block := c.label("block")
+	steps := c.regs(c.lanes)
+	for l, v := range steps {
+		c.spread(c.lane(columnSteps, l), v)
+	}
+	c.Label(block)
+	c.scope(func() {
+		sum, x, m := c.reg(), c.reg(), c.mask(left, nil)
+		c.load(operand.Mem{Base: d}, m, sum)
+		for l, v := range steps {
+			c.load(c.at(h, h5, l, 0), m, x)
+			c.fma231(x, v, sum)
+		}
+		c.store(sum, m, operand.Mem{Base: d})
+	})
+	for _, p := range []reg.Register{h, h5, d} {
+		c.ADDQ(operand.U8(8*c.lanes), p)
+	}
+	c.SUBQ(operand.U8(c.lanes), left)
+	c.JGT(operand.LabelRef(block))
+}
+
+// sumUp writes the squares of the rows, the column, what the objective lost, the squares of projected steps, and the end.
+func (c *column) sumUp() {
+	o, x, a, b, t, u, zero := c.reg(), c.reg(), c.reg(), c.reg(), c.reg(), c.reg(), c.reg()
+	c.mov(c.slot(columnOld), o)
+	c.mov(c.slot(columnNew), x)
+	c.mov(c.slot(columnA), a)
+	c.mov(c.slot(columnB), b)
+	c.mov(x, operand.Mem{Base: c.arg("column")})
+	c.mov(c.slot(columnRest), t)
+	c.fma231(x, x, t)
+	c.mov(t, operand.Mem{Base: c.arg("rowSq")})
+	c.clear(zero)
+	// (o − max(0, o − slope/norm))²
+	c.mul(o, o, t)
+	c.add(a, t, t)
+	c.fms213(b, o, t)
+	c.spread(c.mem("norm"), u)
+	c.div(u, t, t)
+	c.sub(t, o, t)
+	c.max(zero, t, t)
+	c.sub(t, o, t)
+	c.mov(c.slot(columnStepSq), u)
+	c.fma231(t, t, u)
+	c.mov(u, c.slot(columnStepSq))
+	// (o − x)²·((o² + 2·o·x + 3·x²)/4 + a/2), and −o·b where x is 0
+	c.mul(x, x, t)
+	c.mulC(c.c("three"), t, t)
+	c.fma231(o, o, t)
+	c.mul(o, x, u)
+	c.fma231C(c.c("two"), u, t)
+	c.fma231C(c.c("two"), a, t)
+	c.mulC(c.c("quarter"), t, t)
+	c.sub(x, o, u)
+	c.mul(u, u, u)
+	c.mul(u, t, t)
+	c.mul(o, b, u)
+	c.keep(c.compare(notGreater, x, zero, a), u)
+	c.sub(u, t, t)
+	c.mov(c.slot(columnDecrease), u)
+	c.add(t, u, u)
+	c.mov(u, c.slot(columnDecrease))
+	changed := c.GP64()
+	if m := c.compare(differs, x, o, a); c.lanes == 8 {
+		c.KMOVW(m, changed.(reg.GPVirtual).As32())
+	} else {
+		c.VMOVMSKPD(m, changed.(reg.GPVirtual).As32())
+	}
+	c.POPCNTQ(changed, changed)
+	c.end(changed)
+}
