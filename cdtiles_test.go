@@ -76,3 +76,31 @@ func TestTilesAreVisits(t *testing.T) {
 		}
 	}
 }
+
+// TestTilesRoundingOfRows: √3² < 3, so after items have taken their own entry, ‖H_i,:‖² − A_ii is a rounding error, of
+// which no entry of a second column grows.
+func TestTilesRoundingOfRows(t *testing.T) {
+	const n = 16
+	d, start := matrix.NewDense(n, n, nil), matrix.NewDense(n, 2, nil)
+	for i := range n {
+		d.Set(i, i, 3)
+	}
+	p := mustProblem(t, mustCSR(t, d.CSR()), 2)
+	for i := range n {
+		start.Set(i, 0, math.Sqrt(3*p.scale))
+	}
+	s := CD{}.start(p, start, 0).(*cdRun)
+	s.report.changed = 2 * n
+	s.prepare()
+	if s.tiles == nil && kernel.TileRows(2) > 0 {
+		t.Fatal("no tiles")
+	}
+	s.begin(1)
+	s.sweepColumn(1)
+	s.end()
+	for i := range n {
+		if x := start.At(i, 1); x != 0 {
+			t.Errorf("H[%d,1] = %v, want 0", i, x)
+		}
+	}
+}

@@ -178,20 +178,6 @@ DATA solve64AVX2<>+1360(SB)/8, $0x4330000000000000
 DATA solve64AVX2<>+1368(SB)/8, $0x4330000000000000
 GLOBL solve64AVX2<>(SB), RODATA|NOPTR, $1376
 
-DATA columnAfterAVX2<>+0(SB)/8, $0x0000000000000000
-DATA columnAfterAVX2<>+8(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX2<>+16(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX2<>+24(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX2<>+32(SB)/8, $0x0000000000000000
-DATA columnAfterAVX2<>+40(SB)/8, $0x0000000000000000
-DATA columnAfterAVX2<>+48(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX2<>+56(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX2<>+64(SB)/8, $0x0000000000000000
-DATA columnAfterAVX2<>+72(SB)/8, $0x0000000000000000
-DATA columnAfterAVX2<>+80(SB)/8, $0x0000000000000000
-DATA columnAfterAVX2<>+88(SB)/8, $0xffffffffffffffff
-GLOBL columnAfterAVX2<>(SB), RODATA|NOPTR, $96
-
 DATA columnIndexAVX2<>+0(SB)/8, $0x0000000000000000
 DATA columnIndexAVX2<>+8(SB)/8, $0x0000000000000001
 DATA columnIndexAVX2<>+16(SB)/8, $0x0000000000000002
@@ -292,15 +278,12 @@ block2:
 summed3:
 	VMOVUPD      320(AX), Y6
 	VSUBPD       Y3, Y6, Y3
-	VANDPD       columnAfterAVX2<>+0(SB), Y3, Y3
 	VMOVUPD      Y3, 1344(AX)
 	VMOVUPD      384(AX), Y6
 	VSUBPD       Y4, Y6, Y4
-	VANDPD       columnAfterAVX2<>+32(SB), Y4, Y4
 	VMOVUPD      Y4, 1408(AX)
 	VMOVUPD      448(AX), Y6
 	VSUBPD       Y5, Y6, Y5
-	VANDPD       columnAfterAVX2<>+64(SB), Y5, Y5
 	VMOVUPD      Y5, 1472(AX)
 	VADDPD       Y2, Y1, Y1
 	MOVQ         column+48(FP), DX
@@ -345,11 +328,6 @@ summed3:
 	VANDPD       solve64AVX2<>+896(SB), Y6, Y6
 	VCMPPD       $0x15, Y8, Y6, Y9
 	VORPD        Y9, Y5, Y5
-	VCMPPD       $0x1a, Y7, Y6, Y7
-	VXORPD       Y8, Y8, Y8
-	VCMPPD       $0x1e, Y8, Y6, Y8
-	VANDPD       Y8, Y7, Y7
-	VORPD        Y7, Y5, Y5
 	VMOVMSKPD    Y5, DX
 	TESTL        DX, DX
 	JNE          otherwise1
@@ -1255,64 +1233,6 @@ DATA solve64AVX512<>+328(SB)/8, $0x4330000000000000
 DATA solve64AVX512<>+336(SB)/8, $0x4330000000000000
 GLOBL solve64AVX512<>(SB), RODATA|NOPTR, $344
 
-DATA columnAfterAVX512<>+0(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+8(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+16(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+24(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+32(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+40(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+48(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+56(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+64(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+72(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+80(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+88(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+96(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+104(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+112(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+120(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+128(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+136(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+144(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+152(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+160(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+168(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+176(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+184(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+192(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+200(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+208(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+216(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+224(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+232(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+240(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+248(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+256(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+264(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+272(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+280(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+288(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+296(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+304(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+312(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+320(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+328(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+336(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+344(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+352(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+360(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+368(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+376(SB)/8, $0xffffffffffffffff
-DATA columnAfterAVX512<>+384(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+392(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+400(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+408(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+416(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+424(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+432(SB)/8, $0x0000000000000000
-DATA columnAfterAVX512<>+440(SB)/8, $0xffffffffffffffff
-GLOBL columnAfterAVX512<>(SB), RODATA|NOPTR, $448
-
 DATA columnIndexAVX512<>+0(SB)/8, $0x0000000000000000
 DATA columnIndexAVX512<>+8(SB)/8, $0x0000000000000001
 DATA columnIndexAVX512<>+16(SB)/8, $0x0000000000000002
@@ -1493,31 +1413,24 @@ block2:
 summed3:
 	VMOVUPD          320(AX), Z10
 	VSUBPD           Z3, Z10, Z3
-	VPANDQ           columnAfterAVX512<>+0(SB), Z3, Z3
 	VMOVUPD          Z3, 1344(AX)
 	VMOVUPD          384(AX), Z10
 	VSUBPD           Z4, Z10, Z4
-	VPANDQ           columnAfterAVX512<>+64(SB), Z4, Z4
 	VMOVUPD          Z4, 1408(AX)
 	VMOVUPD          448(AX), Z10
 	VSUBPD           Z5, Z10, Z5
-	VPANDQ           columnAfterAVX512<>+128(SB), Z5, Z5
 	VMOVUPD          Z5, 1472(AX)
 	VMOVUPD          512(AX), Z10
 	VSUBPD           Z6, Z10, Z6
-	VPANDQ           columnAfterAVX512<>+192(SB), Z6, Z6
 	VMOVUPD          Z6, 1536(AX)
 	VMOVUPD          576(AX), Z10
 	VSUBPD           Z7, Z10, Z7
-	VPANDQ           columnAfterAVX512<>+256(SB), Z7, Z7
 	VMOVUPD          Z7, 1600(AX)
 	VMOVUPD          640(AX), Z10
 	VSUBPD           Z8, Z10, Z8
-	VPANDQ           columnAfterAVX512<>+320(SB), Z8, Z8
 	VMOVUPD          Z8, 1664(AX)
 	VMOVUPD          704(AX), Z10
 	VSUBPD           Z9, Z10, Z9
-	VPANDQ           columnAfterAVX512<>+384(SB), Z9, Z9
 	VMOVUPD          Z9, 1728(AX)
 	VADDPD           Z2, Z1, Z1
 	MOVQ             column+48(FP), DX
@@ -1561,11 +1474,6 @@ summed3:
 	VMOVUPD          Z4, Z6
 	VPANDQ.BCST      solve64AVX512<>+224(SB), Z6, Z6
 	VCMPPD           $0x15, Z8, Z6, K2
-	KORW             K2, K1, K1
-	VCMPPD           $0x1a, Z7, Z6, K2
-	VPXORQ           Z8, Z8, Z8
-	VCMPPD           $0x1e, Z8, Z6, K4
-	KANDW            K4, K2, K2
 	KORW             K2, K1, K1
 	KORTESTW         K1, K1
 	JNE              otherwise1

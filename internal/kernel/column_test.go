@@ -245,6 +245,44 @@ func TestColumnTilesRange(t *testing.T) {
 	})
 }
 
+// TestColumnTilesTiny: a root that is tiny beside √a has all its digits.
+func TestColumnTilesTiny(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		w := TileRows(3)
+		if w == 0 {
+			t.Skip("no tiles without assembly")
+		}
+		const tiny = 1e-200
+		c := &columnCase{n: 2 * w, r: 3, h: make([]float64, 6*w), a: make([]float64, 4*w*w), ptr: []int64{0}, scale: tiny}
+		hub := c.n - 1
+		for i := range c.n { // a star, the hub alone in column 0, of which the others learn by A alone
+			first, last := hub, hub
+			if i == hub {
+				first, last = 0, hub-1
+				c.h[i*3], c.h[i*3+1] = 1, 1
+			} else {
+				c.h[i*3+2] = 1
+			}
+			for l := first; l <= last; l++ {
+				c.a[i*c.n+l] = tiny
+				c.idx = append(c.idx, int32(l))
+			}
+			c.ptr = append(c.ptr, int64(len(c.idx)))
+		}
+		want, found := slices.Clone(c.h), &columnVisits{}
+		for i := range c.n {
+			c.visit(want, i, 1, found)
+		}
+		col, _, _ := c.column(1)
+		NewColumnTiles(3, c.ptr, c.idx, nil, tiny).Visit(col, func(i int) { t.Errorf("entry %d was not visited in a tile", i) })
+		for i := range hub {
+			if got, want := col.H[i*3], want[i*3]; !(math.Abs(got-want) <= 1e-12*want) || want == 0 {
+				t.Errorf("H[%d,0] = %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
 // TestColumnTilesIndex: a column that A does not have panics, before assembly meets it.
 func TestColumnTilesIndex(t *testing.T) {
 	w := TileRows(1)

@@ -34,7 +34,7 @@ const (
 const (
 	// settled is the largest relative error that the last step to a root may leave.
 	settled = 1e-15
-	// Roots of numbers beyond these bounds are not looked for, since powers of them could overflow or vanish.
+	// Where a is beyond these bounds, or b beyond the upper one, powers of them could overflow or vanish.
 	leastOfRoot = 0x1p-300
 	mostOfRoot  = 0x1p300
 	// What is at most this part of its terms counts as 0, as package symnmf has it.
@@ -53,7 +53,7 @@ const (
 // column writes the visits of one column of H in the rows of a tile, which are in lanes.
 type column struct {
 	*solver
-	after, index operand.Mem  // the masks of the rows after each row, and the numbers of the lanes
+	index        operand.Mem  // the numbers of the lanes
 	v, row, row3 reg.Register // row is the bytes from a row to the next, row3 those to the third after it
 }
 
@@ -70,17 +70,6 @@ func (a *asm) columnKernels() {
 		named{"shiftedTwice", operand.U64(shifted)}, named{"shiftedAgain", operand.U64(shifted)},
 	)
 	c := &column{solver: s}
-	c.after = s.StaticGlobal("columnAfter" + s.name)
-	s.DataAttributes(attr.RODATA | attr.NOPTR)
-	for m := range s.lanes - 1 {
-		for l := range s.lanes {
-			bits := uint64(0)
-			if l > m {
-				bits = 1<<64 - 1
-			}
-			s.AppendDatum(operand.U64(bits))
-		}
-	}
 	c.index = s.StaticGlobal("columnIndex" + s.name)
 	s.DataAttributes(attr.RODATA | attr.NOPTR)
 	for l := range s.lanes {
@@ -193,7 +182,6 @@ func (c *column) sums(rest reg.Register, others []reg.Register) {
 	for m, sum := range pairs {
 		c.mov(c.slot(columnNear+m), t)
 		c.sub(sum, t, sum)
-		c.and(c.after.Offset(8*c.lanes*m), sum, sum)
 		c.mov(sum, c.slot(columnPairs+m))
 	}
 }
@@ -316,10 +304,6 @@ func (c *column) start(rest, others reg.Register, otherwise string) {
 		c.mov(b, size)
 		c.andC(c.c("notSign"), size, size)
 		c.either(c.compare(notLess, size, most, m), bad)
-		small := c.compare(notGreater, size, least, least)
-		c.clear(most)
-		c.both(c.compare(greater, size, most, most), small)
-		c.either(small, bad)
 		c.testMask(bad)
 	})
 	c.JNE(operand.LabelRef(otherwise))
