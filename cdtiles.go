@@ -9,10 +9,11 @@ type summer interface {
 	Sums() (ptr []int64, idx []int32, val, x []float64, scale float64)
 }
 
-// newTiles returns what visits several rows at a time in a forward sweep, or nil.
+// newTiles returns what visits several rows at a time in a forward sweep, or nil. Where the diagonal is ignored, which
+// makes another problem of an entry, sums leave it out.
 func (s *cdState) newTiles() *kernel.ColumnTiles {
 	c, ok := s.cursor.(summer)
-	if !ok || s.p.ignoreDiag {
+	if !ok {
 		return nil
 	}
 	ptr, idx, val, _, scale := c.Sums()

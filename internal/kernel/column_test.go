@@ -183,7 +183,7 @@ func TestColumnTiles(t *testing.T) {
 			NewColumnTiles(c.r, c.ptr, c.idx, c.val, c.scale).Visit(col, one)
 			visited += n - *ones
 			near := func(got, want float64, what string, of ...any) {
-				if !(math.Abs(got-want) <= 1e-11*(1+math.Abs(want))) {
+				if !(math.Abs(got-want) <= 1e-12*(1+math.Abs(want))) {
 					t.Fatalf(what+" = %v, want %v", append(of, got, want)...)
 				}
 			}
@@ -240,6 +240,47 @@ func TestColumnTilesRange(t *testing.T) {
 			NewColumnTiles(c.r, c.ptr, c.idx, c.val, c.scale).Visit(col, func(int) { ones++ })
 			if ones != v.ones {
 				t.Errorf("%s: %d entries visited one at a time, want %d", name, ones, v.ones)
+			}
+		}
+	})
+}
+
+// TestColumnTilesMixed: where a tile is visited one entry at a time, because a is exactly 0, the next one does not count
+// what some tile has changed before.
+func TestColumnTilesMixed(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		w := TileRows(3)
+		if w == 0 {
+			t.Skip("no tiles without assembly")
+		}
+		c := newColumnCase(rand.New(rand.NewPCG(9, 9)), 4*w, 3, 5, false, true)
+		tiles := NewColumnTiles(c.r, c.ptr, c.idx, c.val, c.scale)
+		col, one, ones := c.column(1)
+		tiles.Visit(col, one)
+		if *ones != 0 {
+			t.Fatalf("%d entries visited one at a time", *ones)
+		}
+		for k := range c.h { // whole numbers, so that sums are exact
+			c.h[k] = float64(k % 2)
+		}
+		c.h[c.j] = 0
+		col, one, ones = c.column(1)
+		c.a[0] = col.Djj // A_11, which counts in a alone while the entry is 0
+		for _, v := range c.h[:c.r] {
+			c.a[0] += v * v
+		}
+		col.Diag[0] = c.a[0]
+		h, want := slices.Clone(c.h), &columnVisits{}
+		for i := range c.n {
+			c.visit(h, i, 1, want)
+		}
+		tiles.Visit(col, one)
+		if *ones != w {
+			t.Errorf("%d entries visited one at a time, want %d", *ones, w)
+		}
+		for k, v := range h {
+			if !(math.Abs(col.H[k]-v) <= 1e-12) {
+				t.Errorf("H[%d,%d] = %v, want %v", k/c.r, k%c.r, col.H[k], v)
 			}
 		}
 	})
