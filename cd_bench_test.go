@@ -2,6 +2,8 @@ package symnmf
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"symnmf/internal/instance"
@@ -80,6 +82,44 @@ func BenchmarkSweepSparse(b *testing.B) {
 			for _, warm := range []int{0, 10} {
 				b.Run(fmt.Sprintf("n=%d/row=%d/r=%d/after=%d", c.n, c.perRow, r, warm), func(b *testing.B) { benchSweeps(b, a, r, Random{}, CD{}, warm) })
 			}
+		}
+	}
+}
+
+// BenchmarkFirstSweep measures the first sweep from a random start on graphs.
+func BenchmarkFirstSweep(b *testing.B) {
+	for _, g := range []string{"cora", "lastfm-asia", "facebook-pages", "ca-AstroPh", "soc-Slashdot0902", "polblogs", "email-Eu-core", "blogcatalog"} {
+		for _, r := range []int{8, 16, 32} {
+			b.Run(fmt.Sprintf("%s/r=%d", g, r), func(b *testing.B) {
+				path := filepath.Join("..", "shared", "data", g, "A.mtx.gz")
+				if _, err := os.Stat(path); err != nil {
+					b.Skip(err)
+				}
+				table, err := matio.Open(path, matio.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				a, err := matrix.FromCSR(table.Matrix().(*matrix.CSR), 0)
+				if err != nil {
+					b.Fatal(err)
+				}
+				p, err := newProblem(a, r, &Options{Threads: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				first := matrix.NewDense(p.n, r, nil)
+				if err := (Random{}).fill(p, first, 0); err != nil {
+					b.Fatal(err)
+				}
+				never := func() bool { return false }
+				for range b.N {
+					b.StopTimer()
+					run := CD{}.start(p, first.Clone(), 0)
+					b.StartTimer()
+					run.sweep(never)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*p.n*r), "ns/entry")
+			})
 		}
 	}
 }

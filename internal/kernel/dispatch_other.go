@@ -31,6 +31,8 @@ func scatterLists(y []float64, lists []List, idx []int32, val []float64) {
 	scatterListsGo(y, lists, idx, val)
 }
 
+const columnWide, columnScratch = 1, 0 // there are no tiles
+
 func visitTile(*columnTile, *Column, int, float64, []int64, []int32, []float64) (changed int) {
 	return -1
 }
