@@ -16,8 +16,9 @@
 // depend only on the arguments, not on where the slices lie in memory.
 //
 // Lengths are checked once, at the top of a function. A wrong length panics with a constant, since only a
-// mistake inside this module can cause it. An index is checked where it is used, in assembly too, so that no
-// argument can make a kernel read or write outside its slices. Slices that are written must not overlap those
+// mistake inside this module can cause it. An index is checked where it is used, in assembly too, or once for
+// all when lists are handed over (NewColumnTiles), so that no argument can make a kernel read or write outside its
+// slices. Slices that are written must not overlap those
 // that are read, unless a comment allows it.
 package kernel
 
