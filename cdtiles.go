@@ -3,14 +3,14 @@ package symnmf
 import "symnmf/internal/kernel"
 
 // summer is a cursor of a sparse A that tells what it sums up while it looks forward: At(i) is scale times the sum of
-// val[p]·x[idx[p]] over ptr[i] ≤ p < ptr[i+1], where x is the column at work and val = nil stands for ones. Where ptr is nil it is
-// something else.
+// val[p]·x[idx[p]] over ptr[i] ≤ p < ptr[i+1], where x is the column at work and val = nil stands for ones. If ptr is
+// nil it is something else.
 type summer interface {
 	Sums() (ptr []int64, idx []int32, val, x []float64, scale float64)
 }
 
-// newTiles returns what visits several rows at a time in a forward sweep, or nil. Where the diagonal is ignored, which
-// makes another problem of an entry, sums leave it out.
+// newTiles returns what visits several rows at a time in a forward sweep, or nil. There are no tiles where the diagonal
+// is ignored, since Sums returns nothing then.
 func (s *cdState) newTiles() *kernel.ColumnTiles {
 	c, ok := s.cursor.(summer)
 	if !ok {

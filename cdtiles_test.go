@@ -57,9 +57,9 @@ func TestTilesAreVisits(t *testing.T) {
 						}
 					}
 					by, want := runs[0].report, runs[1].report
-					more := by.changed - want.changed // entries at rest may change by a rounding
+					more := by.changed - want.changed // later, entries at rest may change by a rounding
 					if !(math.Abs(by.decrease-want.decrease) <= 1e-12*p.norm*p.norm) || !(math.Abs(by.stepSq-want.stepSq) <= 1e-12*p.norm) ||
-						max(more, -more) > int64(sweep)*want.changed/100 {
+						max(more, -more) > int64(sweep)*want.changed/50 {
 						t.Errorf("%s, sweep %d: reports %+v, want %+v", what, sweep, by, want)
 					}
 					if err := runs[0].verify(); err != nil {

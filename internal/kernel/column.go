@@ -1,5 +1,7 @@
 package kernel
 
+import "math/bits"
+
 // ColumnTiles visits columns of H as coordinate descent does, for a sparse A: each entry in its turn becomes its exact
 // minimizer given all others. It takes a few rows at a time, a tile, side by side.
 //
@@ -26,7 +28,7 @@ type columnTile struct {
 	sums             [columnWide]float64 // A_i,:·H_:,j of the next tile
 	steps            [columnWide]float64 // what the last tile changed in the column
 	decrease, stepSq [columnWide]float64 // what the column's are to grow by
-	grown            [columnWide]float64 // what the last tile added to D_jj, in the first lane
+	djj              [columnWide]float64 // D_jj, in the first lane
 	near             [columnWide - 1][columnWide]float64
 	_                [columnScratch][columnWide]float64
 }
@@ -61,8 +63,8 @@ func TileRows(r int) int {
 }
 
 // NewColumnTiles returns tiles for scale times the n×n matrix whose row i has the entries ptr[i] ≤ p < ptr[i+1], in the
-// columns idx, which ascend, with the values val, or ones if it is nil. r is the number of columns of H. It returns nil
-// if there are no tiles.
+// columns idx, which ascend, with the values val, or ones if it is nil. None of these may change while the tiles are in
+// use. r is the number of columns of H. It returns nil if there are no tiles.
 func NewColumnTiles(r int, ptr []int64, idx []int32, val []float64, scale float64) *ColumnTiles {
 	n, w := len(ptr)-1, TileRows(r)
 	if val != nil && len(val) != len(idx) {
@@ -71,8 +73,12 @@ func NewColumnTiles(r int, ptr []int64, idx []int32, val []float64, scale float6
 	if w == 0 || n < w {
 		return nil
 	}
+	if ptr[n] > int64(len(idx)) {
+		panic(badLen)
+	}
 	t := &ColumnTiles{
-		w: w, n: n, ptr: ptr, idx: idx, val: val, scale: scale, near: make([]int64, n), some: make([]bool, n/w+1), clean: true,
+		w: w, n: n, ptr: ptr, idx: idx, val: val, scale: scale,
+		near: make([]int64, n), some: make([]bool, n/w+1), clean: true,
 	}
 	for i := range n {
 		first, at := i/w*w-w, ptr[i]
@@ -93,11 +99,14 @@ func NewColumnTiles(r int, ptr []int64, idx []int32, val []float64, scale float6
 }
 
 // Visit visits the entries of the column in order. one visits entry i where it cannot be done in a tile: at the end, and
-// where roots are of numbers whose powers could overflow or vanish. It is to keep H, X, D and Djj up to date.
+// in tiles with roots of numbers whose powers could overflow or vanish. It is to keep H, X, D, Djj and RowSq up to date.
 func (t *ColumnTiles) Visit(c *Column, one func(i int)) {
 	r := len(c.D)
-	if uint(c.J) >= uint(r) || len(c.H) != t.n*r || len(c.X) != t.n || len(c.Diag) != t.n || len(c.RowSq) != t.n || TileRows(r) != t.w {
+	if len(c.H) != t.n*r || len(c.X) != t.n || len(c.Diag) != t.n || len(c.RowSq) != t.n || TileRows(r) != t.w {
 		panic(badLen)
+	}
+	if uint(c.J) >= uint(r) {
+		panic(badIndex)
 	}
 	t.tile.decrease, t.tile.stepSq = [columnWide]float64{}, [columnWide]float64{}
 	lo, summed := 0, false
@@ -145,8 +154,8 @@ func (t *ColumnTiles) visit(c *Column, lo int) bool {
 	if changed < 0 {
 		return false
 	}
-	c.Changed += changed
-	c.Djj = max(0, c.Djj+t.tile.grown[0])
+	c.Changed += bits.OnesCount(uint(changed))
+	c.Djj = t.tile.djj[0]
 	c.D[c.J] = 0
 	if !last {
 		t.couple(next)

@@ -184,8 +184,8 @@ DATA columnIndexAVX2<>+16(SB)/8, $0x0000000000000002
 DATA columnIndexAVX2<>+24(SB)/8, $0x0000000000000003
 GLOBL columnIndexAVX2<>(SB), RODATA|NOPTR, $32
 
-// func columnAVX2(v *float64, h *float64, r int, j int, d *float64, diag *float64, column *float64, rowSq *float64, c float64, l1 float64, norm float64, scale float64, ptr *int64, idx *int32, val *float64, x *float64) (changed int)
-// Requires: AVX, AVX2, FMA3, POPCNT
+// func columnAVX2(v *float64, h *float64, r int, j int, d *float64, diag *float64, column *float64, rowSq *float64, djj float64, l1 float64, norm float64, scale float64, ptr *int64, idx *int32, val *float64, x *float64) (changed int)
+// Requires: AVX, AVX2, FMA3
 TEXT ·columnAVX2(SB), NOSPLIT, $0-136
 	MOVQ   v+0(FP), AX
 	MOVQ   r+16(FP), CX
@@ -277,14 +277,20 @@ block2:
 
 summed3:
 	VMOVUPD      320(AX), Y6
+	VADDPD       Y3, Y6, Y7
+	VMOVUPD      Y7, 1856(AX)
 	VSUBPD       Y3, Y6, Y3
-	VMOVUPD      Y3, 1344(AX)
+	VMOVUPD      Y3, 1408(AX)
 	VMOVUPD      384(AX), Y6
+	VADDPD       Y4, Y6, Y7
+	VMOVUPD      Y7, 1920(AX)
 	VSUBPD       Y4, Y6, Y4
-	VMOVUPD      Y4, 1408(AX)
+	VMOVUPD      Y4, 1472(AX)
 	VMOVUPD      448(AX), Y6
+	VADDPD       Y5, Y6, Y7
+	VMOVUPD      Y7, 1984(AX)
 	VSUBPD       Y5, Y6, Y5
-	VMOVUPD      Y5, 1472(AX)
+	VMOVUPD      Y5, 1536(AX)
 	VADDPD       Y2, Y1, Y1
 	MOVQ         column+48(FP), DX
 	VMOVUPD      (DX), Y5
@@ -299,21 +305,20 @@ summed3:
 	VMULPD       Y5, Y5, Y8
 	VADDPD       Y0, Y8, Y9
 	VFMADD231PD  Y5, Y9, Y7
-	VMULPD       solve64AVX2<>+1184(SB), Y7, Y7
 	VMOVUPD      Y7, 1216(AX)
 	VFNMADD231PD Y5, Y6, Y4
 	VSUBPD       Y1, Y4, Y4
 	VFMADD231PD  Y5, Y0, Y4
-	VBROADCASTSD c+64(FP), Y3
-	VSUBPD       Y8, Y3, Y3
-	VSUBPD       Y6, Y0, Y8
-	VMOVUPD      Y8, Y9
+	VSUBPD       Y6, Y0, Y3
+	VMOVUPD      Y3, Y9
 	VANDPD       solve64AVX2<>+896(SB), Y9, Y9
 	VMULPD       solve64AVX2<>+1216(SB), Y6, Y6
 	VCMPPD       $0x1e, Y6, Y9, Y6
-	VANDPD       Y6, Y8, Y8
-	VADDPD       Y8, Y3, Y3
+	VANDPD       Y6, Y3, Y3
+	VSUBPD       Y8, Y3, Y3
 	VMOVUPD      Y3, 1088(AX)
+	VBROADCASTSD djj+64(FP), Y8
+	VADDPD       Y8, Y3, Y3
 	VBROADCASTSD l1+72(FP), Y8
 	VSUBPD       Y8, Y4, Y4
 	VMOVUPD      Y4, 1152(AX)
@@ -391,12 +396,14 @@ found4:
 	LEAQ         (SI)(R9*8), SI
 
 ones5:
-	VXORPD       X0, X0, X0
+	VMOVSD       djj+64(FP), X0
 	MOVQ         h+8(FP), R10
 	MOVQ         j+24(FP), R8
 	LEAQ         (R10)(R8*8), R10
 	VADDSD       1088(AX), X0, X4
 	VMOVSD       1152(AX), X5
+	VMOVSD       1216(AX), X11
+	VMULSD       solve64AVX2<>+1184(SB), X11, X11
 	VMOVSD       832(AX), X6
 	VMULSD       X6, X6, X7
 	VADDSD       X4, X7, X7
@@ -422,8 +429,8 @@ ones5:
 	VORPD        X8, X10, X10
 	MOVQ         8(DX), R8
 	SUBQ         (DX), R8
-	VXORPD       X13, X13, X13
 	VXORPD       X14, X14, X14
+	VXORPD       X15, X15, X15
 	TESTQ        SI, SI
 	JNE          weighted6
 	SUBQ         $0x02, R8
@@ -431,9 +438,9 @@ ones5:
 
 some8:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X13, X13
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X14, X14
+	MOVLQSX 4(BX), R9
+	VADDSD  (DI)(R9*8), X15, X15
 	ADDQ    $0x08, BX
 	SUBQ    $0x02, R8
 	JGE     some8
@@ -444,15 +451,15 @@ few9:
 
 one10:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X13, X13
+	VADDSD  (DI)(R9*8), X14, X14
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one10
 
 all11:
 gathered7:
-	VADDSD    X14, X13, X13
-	VMOVAPD   X13, X11
+	VADDSD    X15, X14, X14
+	VMOVAPD   X14, X12
 	VMULSD    X6, X6, X8
 	VMULSD    solve64AVX2<>+1024(SB), X8, X8
 	VADDSD    X9, X8, X8
@@ -463,12 +470,13 @@ gathered7:
 	VMULSD    X6, X8, X8
 	VMULSD    solve64AVX2<>+1088(SB), X8, X8
 	VCMPSD    $0x16, X8, X7, X7
+	VMINSD    X6, X9, X9
 	VCMPSD    $0x1a, solve64AVX2<>+0(SB), X9, X9
 	VORPD     X9, X7, X7
 	VANDPD    X10, X7, X7
 	VADDSD    l1+72(FP), X5, X8
 	VANDPD    solve64AVX2<>+1248(SB), X8, X8
-	VCMPSD    $0x1a, 1216(AX), X8, X8
+	VCMPSD    $0x1a, X11, X8, X8
 	VORPD     X8, X7, X7
 	VMOVMSKPD X7, R8
 	TESTL     $0x00000001, R8
@@ -486,10 +494,17 @@ found14:
 	VSUBSD       X8, X6, X6
 	VMOVSD       X6, 64(AX)
 	VMOVAPD      X6, X1
+	VANDPD       solve64AVX2<>+1248(SB), X6, X8
+	VMOVSD       X8, 1344(AX)
 	VFMADD231SD  X7, X6, X0
+	VMAXSD       solve64AVX2<>+0(SB), X0, X0
 	VADDSD       1096(AX), X0, X4
 	VMOVSD       1160(AX), X5
-	VFMADD231SD  1352(AX), X1, X5
+	VMOVSD       1224(AX), X11
+	VFMADD231SD  1416(AX), X1, X5
+	VMOVSD       1864(AX), X8
+	VFMADD231SD  1344(AX), X8, X11
+	VMULSD       solve64AVX2<>+1184(SB), X11, X11
 	VMOVSD       840(AX), X6
 	VMULSD       X6, X6, X7
 	VADDSD       X4, X7, X7
@@ -515,8 +530,8 @@ found14:
 	VORPD        X8, X10, X10
 	MOVQ         16(DX), R8
 	SUBQ         8(DX), R8
-	VXORPD       X13, X13, X13
 	VXORPD       X14, X14, X14
+	VXORPD       X15, X15, X15
 	TESTQ        SI, SI
 	JNE          weighted15
 	SUBQ         $0x02, R8
@@ -524,9 +539,9 @@ found14:
 
 some17:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X13, X13
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X14, X14
+	MOVLQSX 4(BX), R9
+	VADDSD  (DI)(R9*8), X15, X15
 	ADDQ    $0x08, BX
 	SUBQ    $0x02, R8
 	JGE     some17
@@ -537,15 +552,15 @@ few18:
 
 one19:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X13, X13
+	VADDSD  (DI)(R9*8), X14, X14
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one19
 
 all20:
 gathered16:
-	VADDSD    X14, X13, X13
-	VUNPCKLPD X13, X11, X11
+	VADDSD    X15, X14, X14
+	VUNPCKLPD X14, X12, X12
 	VMULSD    X6, X6, X8
 	VMULSD    solve64AVX2<>+1024(SB), X8, X8
 	VADDSD    X9, X8, X8
@@ -556,12 +571,13 @@ gathered16:
 	VMULSD    X6, X8, X8
 	VMULSD    solve64AVX2<>+1088(SB), X8, X8
 	VCMPSD    $0x16, X8, X7, X7
+	VMINSD    X6, X9, X9
 	VCMPSD    $0x1a, solve64AVX2<>+0(SB), X9, X9
 	VORPD     X9, X7, X7
 	VANDPD    X10, X7, X7
 	VADDSD    l1+72(FP), X5, X8
 	VANDPD    solve64AVX2<>+1248(SB), X8, X8
-	VCMPSD    $0x1a, 1224(AX), X8, X8
+	VCMPSD    $0x1a, X11, X8, X8
 	VORPD     X8, X7, X7
 	VMOVMSKPD X7, R8
 	TESTL     $0x00000001, R8
@@ -579,11 +595,20 @@ found23:
 	VSUBSD       X8, X6, X6
 	VMOVSD       X6, 72(AX)
 	VMOVAPD      X6, X2
+	VANDPD       solve64AVX2<>+1248(SB), X6, X8
+	VMOVSD       X8, 1352(AX)
 	VFMADD231SD  X7, X6, X0
+	VMAXSD       solve64AVX2<>+0(SB), X0, X0
 	VADDSD       1104(AX), X0, X4
 	VMOVSD       1168(AX), X5
-	VFMADD231SD  1360(AX), X1, X5
-	VFMADD231SD  1424(AX), X2, X5
+	VMOVSD       1232(AX), X11
+	VFMADD231SD  1424(AX), X1, X5
+	VMOVSD       1872(AX), X8
+	VFMADD231SD  1344(AX), X8, X11
+	VFMADD231SD  1488(AX), X2, X5
+	VMOVSD       1936(AX), X8
+	VFMADD231SD  1352(AX), X8, X11
+	VMULSD       solve64AVX2<>+1184(SB), X11, X11
 	VMOVSD       848(AX), X6
 	VMULSD       X6, X6, X7
 	VADDSD       X4, X7, X7
@@ -609,8 +634,8 @@ found23:
 	VORPD        X8, X10, X10
 	MOVQ         24(DX), R8
 	SUBQ         16(DX), R8
-	VXORPD       X13, X13, X13
 	VXORPD       X14, X14, X14
+	VXORPD       X15, X15, X15
 	TESTQ        SI, SI
 	JNE          weighted24
 	SUBQ         $0x02, R8
@@ -618,9 +643,9 @@ found23:
 
 some26:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X13, X13
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X14, X14
+	MOVLQSX 4(BX), R9
+	VADDSD  (DI)(R9*8), X15, X15
 	ADDQ    $0x08, BX
 	SUBQ    $0x02, R8
 	JGE     some26
@@ -631,15 +656,15 @@ few27:
 
 one28:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X13, X13
+	VADDSD  (DI)(R9*8), X14, X14
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one28
 
 all29:
 gathered25:
-	VADDSD    X14, X13, X13
-	VMOVAPD   X13, X12
+	VADDSD    X15, X14, X14
+	VMOVAPD   X14, X13
 	VMULSD    X6, X6, X8
 	VMULSD    solve64AVX2<>+1024(SB), X8, X8
 	VADDSD    X9, X8, X8
@@ -650,12 +675,13 @@ gathered25:
 	VMULSD    X6, X8, X8
 	VMULSD    solve64AVX2<>+1088(SB), X8, X8
 	VCMPSD    $0x16, X8, X7, X7
+	VMINSD    X6, X9, X9
 	VCMPSD    $0x1a, solve64AVX2<>+0(SB), X9, X9
 	VORPD     X9, X7, X7
 	VANDPD    X10, X7, X7
 	VADDSD    l1+72(FP), X5, X8
 	VANDPD    solve64AVX2<>+1248(SB), X8, X8
-	VCMPSD    $0x1a, 1232(AX), X8, X8
+	VCMPSD    $0x1a, X11, X8, X8
 	VORPD     X8, X7, X7
 	VMOVMSKPD X7, R8
 	TESTL     $0x00000001, R8
@@ -673,12 +699,23 @@ found32:
 	VSUBSD       X8, X6, X6
 	VMOVSD       X6, 80(AX)
 	VMOVAPD      X6, X3
+	VANDPD       solve64AVX2<>+1248(SB), X6, X8
+	VMOVSD       X8, 1360(AX)
 	VFMADD231SD  X7, X6, X0
+	VMAXSD       solve64AVX2<>+0(SB), X0, X0
 	VADDSD       1112(AX), X0, X4
 	VMOVSD       1176(AX), X5
-	VFMADD231SD  1368(AX), X1, X5
-	VFMADD231SD  1432(AX), X2, X5
-	VFMADD231SD  1496(AX), X3, X5
+	VMOVSD       1240(AX), X11
+	VFMADD231SD  1432(AX), X1, X5
+	VMOVSD       1880(AX), X8
+	VFMADD231SD  1344(AX), X8, X11
+	VFMADD231SD  1496(AX), X2, X5
+	VMOVSD       1944(AX), X8
+	VFMADD231SD  1352(AX), X8, X11
+	VFMADD231SD  1560(AX), X3, X5
+	VMOVSD       2008(AX), X8
+	VFMADD231SD  1360(AX), X8, X11
+	VMULSD       solve64AVX2<>+1184(SB), X11, X11
 	VMOVSD       856(AX), X6
 	VMULSD       X6, X6, X7
 	VADDSD       X4, X7, X7
@@ -704,8 +741,8 @@ found32:
 	VORPD        X8, X10, X10
 	MOVQ         32(DX), R8
 	SUBQ         24(DX), R8
-	VXORPD       X13, X13, X13
 	VXORPD       X14, X14, X14
+	VXORPD       X15, X15, X15
 	TESTQ        SI, SI
 	JNE          weighted33
 	SUBQ         $0x02, R8
@@ -713,9 +750,9 @@ found32:
 
 some35:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X13, X13
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X14, X14
+	MOVLQSX 4(BX), R9
+	VADDSD  (DI)(R9*8), X15, X15
 	ADDQ    $0x08, BX
 	SUBQ    $0x02, R8
 	JGE     some35
@@ -726,15 +763,15 @@ few36:
 
 one37:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X13, X13
+	VADDSD  (DI)(R9*8), X14, X14
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one37
 
 all38:
 gathered34:
-	VADDSD    X14, X13, X13
-	VUNPCKLPD X13, X12, X12
+	VADDSD    X15, X14, X14
+	VUNPCKLPD X14, X13, X13
 	VMULSD    X6, X6, X8
 	VMULSD    solve64AVX2<>+1024(SB), X8, X8
 	VADDSD    X9, X8, X8
@@ -745,12 +782,13 @@ gathered34:
 	VMULSD    X6, X8, X8
 	VMULSD    solve64AVX2<>+1088(SB), X8, X8
 	VCMPSD    $0x16, X8, X7, X7
+	VMINSD    X6, X9, X9
 	VCMPSD    $0x1a, solve64AVX2<>+0(SB), X9, X9
 	VORPD     X9, X7, X7
 	VANDPD    X10, X7, X7
 	VADDSD    l1+72(FP), X5, X8
 	VANDPD    solve64AVX2<>+1248(SB), X8, X8
-	VCMPSD    $0x1a, 1240(AX), X8, X8
+	VCMPSD    $0x1a, X11, X8, X8
 	VORPD     X8, X7, X7
 	VMOVMSKPD X7, DX
 	TESTL     $0x00000001, DX
@@ -768,11 +806,12 @@ found41:
 	VSUBSD       X8, X6, X6
 	VMOVSD       X6, 88(AX)
 	VFMADD231SD  X7, X6, X0
+	VMAXSD       solve64AVX2<>+0(SB), X0, X0
 	VMOVSD       X0, 256(AX)
-	VINSERTF128  $0x01, X12, Y11, Y11
-	VBROADCASTSD scale+88(FP), Y13
-	VMULPD       Y13, Y11, Y11
-	VMOVUPD      Y11, (AX)
+	VINSERTF128  $0x01, X13, Y12, Y12
+	VBROADCASTSD scale+88(FP), Y14
+	VMULPD       Y14, Y12, Y12
+	VMOVUPD      Y12, (AX)
 	MOVQ         h+8(FP), DX
 	LEAQ         (DX)(CX*4), BX
 	ADDQ         CX, BX
@@ -845,7 +884,6 @@ block42:
 	VMOVUPD      Y5, 128(AX)
 	VCMPPD       $0x04, Y0, Y1, Y2
 	VMOVMSKPD    Y2, AX
-	POPCNTQ      AX, AX
 	VZEROUPPER
 	MOVQ         AX, changed+128(FP)
 	RET
@@ -857,10 +895,10 @@ weighted6:
 some43:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X13
+	VFMADD231SD (DI)(R9*8), X8, X14
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X14
+	VFMADD231SD (DI)(R9*8), X8, X15
 	ADDQ        $0x08, BX
 	ADDQ        $0x10, SI
 	SUBQ        $0x02, R8
@@ -873,7 +911,7 @@ few44:
 one45:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X13
+	VFMADD231SD (DI)(R9*8), X8, X14
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -897,41 +935,29 @@ otherwise12:
 	VMAXSD      solve64AVX2<>+0(SB), X8, X8
 	VSQRTSD     X8, X8, X8
 	VADDSD      X8, X6, X6
+	VDIVSD      X4, X5, X8
+	VMULSD      X8, X8, X8
+	VMULSD      solve64AVX2<>+128(SB), X4, X10
+	VCMPSD      $0x11, X10, X8, X10
+	VCMPSD      $0x1e, solve64AVX2<>+0(SB), X5, X8
+	VORPD       X8, X10, X10
 
 again13:
-	VMULSD       X6, X6, X8
-	VMOVAPD      X4, X9
-	VFMADD231SD  solve64AVX2<>+64(SB), X8, X9
-	VADDSD       X4, X8, X7
-	VFMSUB213SD  X5, X6, X7
-	VMULSD       X9, X9, X8
-	VMULSD       X6, X7, X10
-	VFNMADD231SD solve64AVX2<>+64(SB), X10, X8
-	VMULSD       X9, X7, X7
-	VDIVSD       X8, X7, X7
-	VSUBSD       X7, X6, X6
-	VANDPD       solve64AVX2<>+1248(SB), X7, X7
-	VDIVSD       X4, X5, X8
-	VMULSD       X8, X8, X8
-	VMULSD       solve64AVX2<>+128(SB), X4, X10
-	VCMPSD       $0x11, X10, X8, X10
-	VCMPSD       $0x1e, solve64AVX2<>+0(SB), X5, X8
-	VORPD        X8, X10, X10
-	VMULSD       X6, X6, X8
-	VMULSD       solve64AVX2<>+1024(SB), X8, X8
-	VADDSD       X9, X8, X8
-	VMULSD       X7, X8, X8
-	VMULSD       X7, X8, X8
-	VMULSD       X7, X8, X7
-	VMULSD       X9, X9, X8
-	VMULSD       X6, X8, X8
-	VMULSD       solve64AVX2<>+1088(SB), X8, X8
-	VCMPSD       $0x1e, X8, X7, X7
-	VANDPD       X10, X7, X7
-	VMOVMSKPD    X7, R8
-	TESTL        $0x00000001, R8
-	JNE          again13
-	JMP          found14
+	VMULSD      X6, X6, X8
+	VMOVAPD     X4, X9
+	VFMADD231SD solve64AVX2<>+64(SB), X8, X9
+	VADDSD      X4, X8, X7
+	VFMSUB213SD X5, X6, X7
+	VDIVSD      X9, X7, X7
+	VSUBSD      X7, X6, X6
+	VMULSD      solve64AVX2<>+832(SB), X6, X8
+	VCMPSD      $0x1e, X8, X7, X7
+	VANDPD      X10, X7, X7
+	VMOVMSKPD   X7, R8
+	TESTL       $0x00000001, R8
+	JNE         again13
+	VMAXSD      solve64AVX2<>+0(SB), X6, X6
+	JMP         found14
 
 weighted15:
 	SUBQ $0x02, R8
@@ -940,10 +966,10 @@ weighted15:
 some47:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X13
+	VFMADD231SD (DI)(R9*8), X8, X14
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X14
+	VFMADD231SD (DI)(R9*8), X8, X15
 	ADDQ        $0x08, BX
 	ADDQ        $0x10, SI
 	SUBQ        $0x02, R8
@@ -956,7 +982,7 @@ few48:
 one49:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X13
+	VFMADD231SD (DI)(R9*8), X8, X14
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -980,41 +1006,29 @@ otherwise21:
 	VMAXSD      solve64AVX2<>+0(SB), X8, X8
 	VSQRTSD     X8, X8, X8
 	VADDSD      X8, X6, X6
+	VDIVSD      X4, X5, X8
+	VMULSD      X8, X8, X8
+	VMULSD      solve64AVX2<>+128(SB), X4, X10
+	VCMPSD      $0x11, X10, X8, X10
+	VCMPSD      $0x1e, solve64AVX2<>+0(SB), X5, X8
+	VORPD       X8, X10, X10
 
 again22:
-	VMULSD       X6, X6, X8
-	VMOVAPD      X4, X9
-	VFMADD231SD  solve64AVX2<>+64(SB), X8, X9
-	VADDSD       X4, X8, X7
-	VFMSUB213SD  X5, X6, X7
-	VMULSD       X9, X9, X8
-	VMULSD       X6, X7, X10
-	VFNMADD231SD solve64AVX2<>+64(SB), X10, X8
-	VMULSD       X9, X7, X7
-	VDIVSD       X8, X7, X7
-	VSUBSD       X7, X6, X6
-	VANDPD       solve64AVX2<>+1248(SB), X7, X7
-	VDIVSD       X4, X5, X8
-	VMULSD       X8, X8, X8
-	VMULSD       solve64AVX2<>+128(SB), X4, X10
-	VCMPSD       $0x11, X10, X8, X10
-	VCMPSD       $0x1e, solve64AVX2<>+0(SB), X5, X8
-	VORPD        X8, X10, X10
-	VMULSD       X6, X6, X8
-	VMULSD       solve64AVX2<>+1024(SB), X8, X8
-	VADDSD       X9, X8, X8
-	VMULSD       X7, X8, X8
-	VMULSD       X7, X8, X8
-	VMULSD       X7, X8, X7
-	VMULSD       X9, X9, X8
-	VMULSD       X6, X8, X8
-	VMULSD       solve64AVX2<>+1088(SB), X8, X8
-	VCMPSD       $0x1e, X8, X7, X7
-	VANDPD       X10, X7, X7
-	VMOVMSKPD    X7, R8
-	TESTL        $0x00000001, R8
-	JNE          again22
-	JMP          found23
+	VMULSD      X6, X6, X8
+	VMOVAPD     X4, X9
+	VFMADD231SD solve64AVX2<>+64(SB), X8, X9
+	VADDSD      X4, X8, X7
+	VFMSUB213SD X5, X6, X7
+	VDIVSD      X9, X7, X7
+	VSUBSD      X7, X6, X6
+	VMULSD      solve64AVX2<>+832(SB), X6, X8
+	VCMPSD      $0x1e, X8, X7, X7
+	VANDPD      X10, X7, X7
+	VMOVMSKPD   X7, R8
+	TESTL       $0x00000001, R8
+	JNE         again22
+	VMAXSD      solve64AVX2<>+0(SB), X6, X6
+	JMP         found23
 
 weighted24:
 	SUBQ $0x02, R8
@@ -1023,10 +1037,10 @@ weighted24:
 some51:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X13
+	VFMADD231SD (DI)(R9*8), X8, X14
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X14
+	VFMADD231SD (DI)(R9*8), X8, X15
 	ADDQ        $0x08, BX
 	ADDQ        $0x10, SI
 	SUBQ        $0x02, R8
@@ -1039,7 +1053,7 @@ few52:
 one53:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X13
+	VFMADD231SD (DI)(R9*8), X8, X14
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -1063,41 +1077,29 @@ otherwise30:
 	VMAXSD      solve64AVX2<>+0(SB), X8, X8
 	VSQRTSD     X8, X8, X8
 	VADDSD      X8, X6, X6
+	VDIVSD      X4, X5, X8
+	VMULSD      X8, X8, X8
+	VMULSD      solve64AVX2<>+128(SB), X4, X10
+	VCMPSD      $0x11, X10, X8, X10
+	VCMPSD      $0x1e, solve64AVX2<>+0(SB), X5, X8
+	VORPD       X8, X10, X10
 
 again31:
-	VMULSD       X6, X6, X8
-	VMOVAPD      X4, X9
-	VFMADD231SD  solve64AVX2<>+64(SB), X8, X9
-	VADDSD       X4, X8, X7
-	VFMSUB213SD  X5, X6, X7
-	VMULSD       X9, X9, X8
-	VMULSD       X6, X7, X10
-	VFNMADD231SD solve64AVX2<>+64(SB), X10, X8
-	VMULSD       X9, X7, X7
-	VDIVSD       X8, X7, X7
-	VSUBSD       X7, X6, X6
-	VANDPD       solve64AVX2<>+1248(SB), X7, X7
-	VDIVSD       X4, X5, X8
-	VMULSD       X8, X8, X8
-	VMULSD       solve64AVX2<>+128(SB), X4, X10
-	VCMPSD       $0x11, X10, X8, X10
-	VCMPSD       $0x1e, solve64AVX2<>+0(SB), X5, X8
-	VORPD        X8, X10, X10
-	VMULSD       X6, X6, X8
-	VMULSD       solve64AVX2<>+1024(SB), X8, X8
-	VADDSD       X9, X8, X8
-	VMULSD       X7, X8, X8
-	VMULSD       X7, X8, X8
-	VMULSD       X7, X8, X7
-	VMULSD       X9, X9, X8
-	VMULSD       X6, X8, X8
-	VMULSD       solve64AVX2<>+1088(SB), X8, X8
-	VCMPSD       $0x1e, X8, X7, X7
-	VANDPD       X10, X7, X7
-	VMOVMSKPD    X7, R8
-	TESTL        $0x00000001, R8
-	JNE          again31
-	JMP          found32
+	VMULSD      X6, X6, X8
+	VMOVAPD     X4, X9
+	VFMADD231SD solve64AVX2<>+64(SB), X8, X9
+	VADDSD      X4, X8, X7
+	VFMSUB213SD X5, X6, X7
+	VDIVSD      X9, X7, X7
+	VSUBSD      X7, X6, X6
+	VMULSD      solve64AVX2<>+832(SB), X6, X8
+	VCMPSD      $0x1e, X8, X7, X7
+	VANDPD      X10, X7, X7
+	VMOVMSKPD   X7, R8
+	TESTL       $0x00000001, R8
+	JNE         again31
+	VMAXSD      solve64AVX2<>+0(SB), X6, X6
+	JMP         found32
 
 weighted33:
 	SUBQ $0x02, R8
@@ -1106,10 +1108,10 @@ weighted33:
 some55:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X13
+	VFMADD231SD (DI)(R9*8), X8, X14
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X14
+	VFMADD231SD (DI)(R9*8), X8, X15
 	ADDQ        $0x08, BX
 	ADDQ        $0x10, SI
 	SUBQ        $0x02, R8
@@ -1122,7 +1124,7 @@ few56:
 one57:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X8
-	VFMADD231SD (DI)(R9*8), X8, X13
+	VFMADD231SD (DI)(R9*8), X8, X14
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -1146,41 +1148,29 @@ otherwise39:
 	VMAXSD      solve64AVX2<>+0(SB), X8, X8
 	VSQRTSD     X8, X8, X8
 	VADDSD      X8, X6, X6
+	VDIVSD      X4, X5, X8
+	VMULSD      X8, X8, X8
+	VMULSD      solve64AVX2<>+128(SB), X4, X10
+	VCMPSD      $0x11, X10, X8, X10
+	VCMPSD      $0x1e, solve64AVX2<>+0(SB), X5, X8
+	VORPD       X8, X10, X10
 
 again40:
-	VMULSD       X6, X6, X8
-	VMOVAPD      X4, X9
-	VFMADD231SD  solve64AVX2<>+64(SB), X8, X9
-	VADDSD       X4, X8, X7
-	VFMSUB213SD  X5, X6, X7
-	VMULSD       X9, X9, X8
-	VMULSD       X6, X7, X10
-	VFNMADD231SD solve64AVX2<>+64(SB), X10, X8
-	VMULSD       X9, X7, X7
-	VDIVSD       X8, X7, X7
-	VSUBSD       X7, X6, X6
-	VANDPD       solve64AVX2<>+1248(SB), X7, X7
-	VDIVSD       X4, X5, X8
-	VMULSD       X8, X8, X8
-	VMULSD       solve64AVX2<>+128(SB), X4, X10
-	VCMPSD       $0x11, X10, X8, X10
-	VCMPSD       $0x1e, solve64AVX2<>+0(SB), X5, X8
-	VORPD        X8, X10, X10
-	VMULSD       X6, X6, X8
-	VMULSD       solve64AVX2<>+1024(SB), X8, X8
-	VADDSD       X9, X8, X8
-	VMULSD       X7, X8, X8
-	VMULSD       X7, X8, X8
-	VMULSD       X7, X8, X7
-	VMULSD       X9, X9, X8
-	VMULSD       X6, X8, X8
-	VMULSD       solve64AVX2<>+1088(SB), X8, X8
-	VCMPSD       $0x1e, X8, X7, X7
-	VANDPD       X10, X7, X7
-	VMOVMSKPD    X7, DX
-	TESTL        $0x00000001, DX
-	JNE          again40
-	JMP          found41
+	VMULSD      X6, X6, X8
+	VMOVAPD     X4, X9
+	VFMADD231SD solve64AVX2<>+64(SB), X8, X9
+	VADDSD      X4, X8, X7
+	VFMSUB213SD X5, X6, X7
+	VDIVSD      X9, X7, X7
+	VSUBSD      X7, X6, X6
+	VMULSD      solve64AVX2<>+832(SB), X6, X8
+	VCMPSD      $0x1e, X8, X7, X7
+	VANDPD      X10, X7, X7
+	VMOVMSKPD   X7, DX
+	TESTL       $0x00000001, DX
+	JNE         again40
+	VMAXSD      solve64AVX2<>+0(SB), X6, X6
+	JMP         found41
 
 otherwise1:
 	MOVQ $-1, AX
@@ -1243,8 +1233,8 @@ DATA columnIndexAVX512<>+48(SB)/8, $0x0000000000000006
 DATA columnIndexAVX512<>+56(SB)/8, $0x0000000000000007
 GLOBL columnIndexAVX512<>(SB), RODATA|NOPTR, $64
 
-// func columnAVX512(v *float64, h *float64, r int, j int, d *float64, diag *float64, column *float64, rowSq *float64, c float64, l1 float64, norm float64, scale float64, ptr *int64, idx *int32, val *float64, x *float64) (changed int)
-// Requires: AVX, AVX512F, AVX512VL, FMA3, POPCNT
+// func columnAVX512(v *float64, h *float64, r int, j int, d *float64, diag *float64, column *float64, rowSq *float64, djj float64, l1 float64, norm float64, scale float64, ptr *int64, idx *int32, val *float64, x *float64) (changed int)
+// Requires: AVX, AVX512F, AVX512VL, FMA3
 TEXT ·columnAVX512(SB), NOSPLIT, $0-136
 	MOVQ   v+0(FP), AX
 	MOVQ   r+16(FP), CX
@@ -1412,26 +1402,40 @@ block2:
 
 summed3:
 	VMOVUPD          320(AX), Z10
+	VADDPD           Z3, Z10, Z11
+	VMOVUPD          Z11, 1856(AX)
 	VSUBPD           Z3, Z10, Z3
-	VMOVUPD          Z3, 1344(AX)
+	VMOVUPD          Z3, 1408(AX)
 	VMOVUPD          384(AX), Z10
+	VADDPD           Z4, Z10, Z11
+	VMOVUPD          Z11, 1920(AX)
 	VSUBPD           Z4, Z10, Z4
-	VMOVUPD          Z4, 1408(AX)
+	VMOVUPD          Z4, 1472(AX)
 	VMOVUPD          448(AX), Z10
+	VADDPD           Z5, Z10, Z11
+	VMOVUPD          Z11, 1984(AX)
 	VSUBPD           Z5, Z10, Z5
-	VMOVUPD          Z5, 1472(AX)
+	VMOVUPD          Z5, 1536(AX)
 	VMOVUPD          512(AX), Z10
+	VADDPD           Z6, Z10, Z11
+	VMOVUPD          Z11, 2048(AX)
 	VSUBPD           Z6, Z10, Z6
-	VMOVUPD          Z6, 1536(AX)
+	VMOVUPD          Z6, 1600(AX)
 	VMOVUPD          576(AX), Z10
+	VADDPD           Z7, Z10, Z11
+	VMOVUPD          Z11, 2112(AX)
 	VSUBPD           Z7, Z10, Z7
-	VMOVUPD          Z7, 1600(AX)
+	VMOVUPD          Z7, 1664(AX)
 	VMOVUPD          640(AX), Z10
+	VADDPD           Z8, Z10, Z11
+	VMOVUPD          Z11, 2176(AX)
 	VSUBPD           Z8, Z10, Z8
-	VMOVUPD          Z8, 1664(AX)
+	VMOVUPD          Z8, 1728(AX)
 	VMOVUPD          704(AX), Z10
+	VADDPD           Z9, Z10, Z11
+	VMOVUPD          Z11, 2240(AX)
 	VSUBPD           Z9, Z10, Z9
-	VMOVUPD          Z9, 1728(AX)
+	VMOVUPD          Z9, 1792(AX)
 	VADDPD           Z2, Z1, Z1
 	MOVQ             column+48(FP), DX
 	VMOVUPD          (DX), Z5
@@ -1446,21 +1450,20 @@ summed3:
 	VMULPD           Z5, Z5, Z8
 	VADDPD           Z0, Z8, Z9
 	VFMADD231PD      Z5, Z9, Z7
-	VMULPD.BCST      solve64AVX512<>+296(SB), Z7, Z7
 	VMOVUPD          Z7, 1216(AX)
 	VFNMADD231PD     Z5, Z6, Z4
 	VSUBPD           Z1, Z4, Z4
 	VFMADD231PD      Z5, Z0, Z4
-	VBROADCASTSD     c+64(FP), Z3
-	VSUBPD           Z8, Z3, Z3
-	VSUBPD           Z6, Z0, Z8
-	VMOVUPD          Z8, Z9
+	VSUBPD           Z6, Z0, Z3
+	VMOVUPD          Z3, Z9
 	VPANDQ.BCST      solve64AVX512<>+224(SB), Z9, Z9
 	VMULPD.BCST      solve64AVX512<>+304(SB), Z6, Z6
 	VCMPPD           $0x1e, Z6, Z9, K1
-	VMOVAPD.Z        Z8, K1, Z8
-	VADDPD           Z8, Z3, Z3
+	VMOVAPD.Z        Z3, K1, Z3
+	VSUBPD           Z8, Z3, Z3
 	VMOVUPD          Z3, 1088(AX)
+	VBROADCASTSD     djj+64(FP), Z8
+	VADDPD           Z8, Z3, Z3
 	VBROADCASTSD     l1+72(FP), Z8
 	VSUBPD           Z8, Z4, Z4
 	VMOVUPD          Z4, 1152(AX)
@@ -1536,12 +1539,14 @@ found4:
 	LEAQ             (SI)(R9*8), SI
 
 ones5:
-	VXORPD       X0, X0, X0
+	VMOVSD       djj+64(FP), X0
 	MOVQ         h+8(FP), R10
 	MOVQ         j+24(FP), R8
 	LEAQ         (R10)(R8*8), R10
 	VADDSD       1088(AX), X0, X8
 	VMOVSD       1152(AX), X9
+	VMOVSD       1216(AX), X15
+	VMULSD       solve64AVX512<>+296(SB), X15, X15
 	VMOVSD       832(AX), X10
 	VMULSD       X10, X10, X11
 	VADDSD       X8, X11, X11
@@ -1567,10 +1572,10 @@ ones5:
 	VORPD        X12, X14, X14
 	MOVQ         8(DX), R8
 	SUBQ         (DX), R8
-	VPXORQ       X19, X19, X19
 	VPXORQ       X20, X20, X20
 	VPXORQ       X21, X21, X21
 	VPXORQ       X22, X22, X22
+	VPXORQ       X23, X23, X23
 	TESTQ        SI, SI
 	JNE          weighted6
 	SUBQ         $0x04, R8
@@ -1578,13 +1583,13 @@ ones5:
 
 some8:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X20, X20
-	MOVLQSX 8(BX), R9
+	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X21, X21
-	MOVLQSX 12(BX), R9
+	MOVLQSX 8(BX), R9
 	VADDSD  (DI)(R9*8), X22, X22
+	MOVLQSX 12(BX), R9
+	VADDSD  (DI)(R9*8), X23, X23
 	ADDQ    $0x10, BX
 	SUBQ    $0x04, R8
 	JGE     some8
@@ -1595,17 +1600,17 @@ few9:
 
 one10:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
+	VADDSD  (DI)(R9*8), X20, X20
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one10
 
 all11:
 gathered7:
-	VADDSD    X21, X19, X19
 	VADDSD    X22, X20, X20
-	VADDSD    X20, X19, X19
-	VMOVAPD   X19, X15
+	VADDSD    X23, X21, X21
+	VADDSD    X21, X20, X20
+	VMOVAPD   X20, X16
 	VMULSD    X10, X10, X12
 	VMULSD    solve64AVX512<>+256(SB), X12, X12
 	VADDSD    X13, X12, X12
@@ -1616,12 +1621,13 @@ gathered7:
 	VMULSD    X10, X12, X12
 	VMULSD    solve64AVX512<>+272(SB), X12, X12
 	VCMPSD    $0x16, X12, X11, X11
+	VMINSD    X10, X13, X13
 	VCMPSD    $0x1a, solve64AVX512<>+0(SB), X13, X13
 	VORPD     X13, X11, X11
 	VANDPD    X14, X11, X11
 	VADDSD    l1+72(FP), X9, X12
 	VANDPD    solve64AVX512<>+312(SB), X12, X12
-	VCMPSD    $0x1a, 1216(AX), X12, X12
+	VCMPSD    $0x1a, X15, X12, X12
 	VORPD     X12, X11, X11
 	VMOVMSKPD X11, R8
 	TESTL     $0x00000001, R8
@@ -1639,10 +1645,17 @@ found14:
 	VSUBSD       X12, X10, X10
 	VMOVSD       X10, 64(AX)
 	VMOVAPD      X10, X1
+	VANDPD       solve64AVX512<>+312(SB), X10, X12
+	VMOVSD       X12, 1344(AX)
 	VFMADD231SD  X11, X10, X0
+	VMAXSD       solve64AVX512<>+0(SB), X0, X0
 	VADDSD       1096(AX), X0, X8
 	VMOVSD       1160(AX), X9
-	VFMADD231SD  1352(AX), X1, X9
+	VMOVSD       1224(AX), X15
+	VFMADD231SD  1416(AX), X1, X9
+	VMOVSD       1864(AX), X12
+	VFMADD231SD  1344(AX), X12, X15
+	VMULSD       solve64AVX512<>+296(SB), X15, X15
 	VMOVSD       840(AX), X10
 	VMULSD       X10, X10, X11
 	VADDSD       X8, X11, X11
@@ -1668,10 +1681,10 @@ found14:
 	VORPD        X12, X14, X14
 	MOVQ         16(DX), R8
 	SUBQ         8(DX), R8
-	VPXORQ       X19, X19, X19
 	VPXORQ       X20, X20, X20
 	VPXORQ       X21, X21, X21
 	VPXORQ       X22, X22, X22
+	VPXORQ       X23, X23, X23
 	TESTQ        SI, SI
 	JNE          weighted15
 	SUBQ         $0x04, R8
@@ -1679,13 +1692,13 @@ found14:
 
 some17:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X20, X20
-	MOVLQSX 8(BX), R9
+	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X21, X21
-	MOVLQSX 12(BX), R9
+	MOVLQSX 8(BX), R9
 	VADDSD  (DI)(R9*8), X22, X22
+	MOVLQSX 12(BX), R9
+	VADDSD  (DI)(R9*8), X23, X23
 	ADDQ    $0x10, BX
 	SUBQ    $0x04, R8
 	JGE     some17
@@ -1696,17 +1709,17 @@ few18:
 
 one19:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
+	VADDSD  (DI)(R9*8), X20, X20
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one19
 
 all20:
 gathered16:
-	VADDSD    X21, X19, X19
 	VADDSD    X22, X20, X20
-	VADDSD    X20, X19, X19
-	VUNPCKLPD X19, X15, X15
+	VADDSD    X23, X21, X21
+	VADDSD    X21, X20, X20
+	VUNPCKLPD X20, X16, X16
 	VMULSD    X10, X10, X12
 	VMULSD    solve64AVX512<>+256(SB), X12, X12
 	VADDSD    X13, X12, X12
@@ -1717,12 +1730,13 @@ gathered16:
 	VMULSD    X10, X12, X12
 	VMULSD    solve64AVX512<>+272(SB), X12, X12
 	VCMPSD    $0x16, X12, X11, X11
+	VMINSD    X10, X13, X13
 	VCMPSD    $0x1a, solve64AVX512<>+0(SB), X13, X13
 	VORPD     X13, X11, X11
 	VANDPD    X14, X11, X11
 	VADDSD    l1+72(FP), X9, X12
 	VANDPD    solve64AVX512<>+312(SB), X12, X12
-	VCMPSD    $0x1a, 1224(AX), X12, X12
+	VCMPSD    $0x1a, X15, X12, X12
 	VORPD     X12, X11, X11
 	VMOVMSKPD X11, R8
 	TESTL     $0x00000001, R8
@@ -1740,11 +1754,20 @@ found23:
 	VSUBSD       X12, X10, X10
 	VMOVSD       X10, 72(AX)
 	VMOVAPD      X10, X2
+	VANDPD       solve64AVX512<>+312(SB), X10, X12
+	VMOVSD       X12, 1352(AX)
 	VFMADD231SD  X11, X10, X0
+	VMAXSD       solve64AVX512<>+0(SB), X0, X0
 	VADDSD       1104(AX), X0, X8
 	VMOVSD       1168(AX), X9
-	VFMADD231SD  1360(AX), X1, X9
-	VFMADD231SD  1424(AX), X2, X9
+	VMOVSD       1232(AX), X15
+	VFMADD231SD  1424(AX), X1, X9
+	VMOVSD       1872(AX), X12
+	VFMADD231SD  1344(AX), X12, X15
+	VFMADD231SD  1488(AX), X2, X9
+	VMOVSD       1936(AX), X12
+	VFMADD231SD  1352(AX), X12, X15
+	VMULSD       solve64AVX512<>+296(SB), X15, X15
 	VMOVSD       848(AX), X10
 	VMULSD       X10, X10, X11
 	VADDSD       X8, X11, X11
@@ -1770,10 +1793,10 @@ found23:
 	VORPD        X12, X14, X14
 	MOVQ         24(DX), R8
 	SUBQ         16(DX), R8
-	VPXORQ       X19, X19, X19
 	VPXORQ       X20, X20, X20
 	VPXORQ       X21, X21, X21
 	VPXORQ       X22, X22, X22
+	VPXORQ       X23, X23, X23
 	TESTQ        SI, SI
 	JNE          weighted24
 	SUBQ         $0x04, R8
@@ -1781,13 +1804,13 @@ found23:
 
 some26:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X20, X20
-	MOVLQSX 8(BX), R9
+	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X21, X21
-	MOVLQSX 12(BX), R9
+	MOVLQSX 8(BX), R9
 	VADDSD  (DI)(R9*8), X22, X22
+	MOVLQSX 12(BX), R9
+	VADDSD  (DI)(R9*8), X23, X23
 	ADDQ    $0x10, BX
 	SUBQ    $0x04, R8
 	JGE     some26
@@ -1798,17 +1821,17 @@ few27:
 
 one28:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
+	VADDSD  (DI)(R9*8), X20, X20
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one28
 
 all29:
 gathered25:
-	VADDSD    X21, X19, X19
 	VADDSD    X22, X20, X20
-	VADDSD    X20, X19, X19
-	VMOVAPD   X19, X16
+	VADDSD    X23, X21, X21
+	VADDSD    X21, X20, X20
+	VMOVAPD   X20, X17
 	VMULSD    X10, X10, X12
 	VMULSD    solve64AVX512<>+256(SB), X12, X12
 	VADDSD    X13, X12, X12
@@ -1819,12 +1842,13 @@ gathered25:
 	VMULSD    X10, X12, X12
 	VMULSD    solve64AVX512<>+272(SB), X12, X12
 	VCMPSD    $0x16, X12, X11, X11
+	VMINSD    X10, X13, X13
 	VCMPSD    $0x1a, solve64AVX512<>+0(SB), X13, X13
 	VORPD     X13, X11, X11
 	VANDPD    X14, X11, X11
 	VADDSD    l1+72(FP), X9, X12
 	VANDPD    solve64AVX512<>+312(SB), X12, X12
-	VCMPSD    $0x1a, 1232(AX), X12, X12
+	VCMPSD    $0x1a, X15, X12, X12
 	VORPD     X12, X11, X11
 	VMOVMSKPD X11, R8
 	TESTL     $0x00000001, R8
@@ -1842,12 +1866,23 @@ found32:
 	VSUBSD       X12, X10, X10
 	VMOVSD       X10, 80(AX)
 	VMOVAPD      X10, X3
+	VANDPD       solve64AVX512<>+312(SB), X10, X12
+	VMOVSD       X12, 1360(AX)
 	VFMADD231SD  X11, X10, X0
+	VMAXSD       solve64AVX512<>+0(SB), X0, X0
 	VADDSD       1112(AX), X0, X8
 	VMOVSD       1176(AX), X9
-	VFMADD231SD  1368(AX), X1, X9
-	VFMADD231SD  1432(AX), X2, X9
-	VFMADD231SD  1496(AX), X3, X9
+	VMOVSD       1240(AX), X15
+	VFMADD231SD  1432(AX), X1, X9
+	VMOVSD       1880(AX), X12
+	VFMADD231SD  1344(AX), X12, X15
+	VFMADD231SD  1496(AX), X2, X9
+	VMOVSD       1944(AX), X12
+	VFMADD231SD  1352(AX), X12, X15
+	VFMADD231SD  1560(AX), X3, X9
+	VMOVSD       2008(AX), X12
+	VFMADD231SD  1360(AX), X12, X15
+	VMULSD       solve64AVX512<>+296(SB), X15, X15
 	VMOVSD       856(AX), X10
 	VMULSD       X10, X10, X11
 	VADDSD       X8, X11, X11
@@ -1873,10 +1908,10 @@ found32:
 	VORPD        X12, X14, X14
 	MOVQ         32(DX), R8
 	SUBQ         24(DX), R8
-	VPXORQ       X19, X19, X19
 	VPXORQ       X20, X20, X20
 	VPXORQ       X21, X21, X21
 	VPXORQ       X22, X22, X22
+	VPXORQ       X23, X23, X23
 	TESTQ        SI, SI
 	JNE          weighted33
 	SUBQ         $0x04, R8
@@ -1884,13 +1919,13 @@ found32:
 
 some35:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X20, X20
-	MOVLQSX 8(BX), R9
+	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X21, X21
-	MOVLQSX 12(BX), R9
+	MOVLQSX 8(BX), R9
 	VADDSD  (DI)(R9*8), X22, X22
+	MOVLQSX 12(BX), R9
+	VADDSD  (DI)(R9*8), X23, X23
 	ADDQ    $0x10, BX
 	SUBQ    $0x04, R8
 	JGE     some35
@@ -1901,17 +1936,17 @@ few36:
 
 one37:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
+	VADDSD  (DI)(R9*8), X20, X20
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one37
 
 all38:
 gathered34:
-	VADDSD    X21, X19, X19
 	VADDSD    X22, X20, X20
-	VADDSD    X20, X19, X19
-	VUNPCKLPD X19, X16, X16
+	VADDSD    X23, X21, X21
+	VADDSD    X21, X20, X20
+	VUNPCKLPD X20, X17, X17
 	VMULSD    X10, X10, X12
 	VMULSD    solve64AVX512<>+256(SB), X12, X12
 	VADDSD    X13, X12, X12
@@ -1922,12 +1957,13 @@ gathered34:
 	VMULSD    X10, X12, X12
 	VMULSD    solve64AVX512<>+272(SB), X12, X12
 	VCMPSD    $0x16, X12, X11, X11
+	VMINSD    X10, X13, X13
 	VCMPSD    $0x1a, solve64AVX512<>+0(SB), X13, X13
 	VORPD     X13, X11, X11
 	VANDPD    X14, X11, X11
 	VADDSD    l1+72(FP), X9, X12
 	VANDPD    solve64AVX512<>+312(SB), X12, X12
-	VCMPSD    $0x1a, 1240(AX), X12, X12
+	VCMPSD    $0x1a, X15, X12, X12
 	VORPD     X12, X11, X11
 	VMOVMSKPD X11, R8
 	TESTL     $0x00000001, R8
@@ -1945,13 +1981,26 @@ found41:
 	VSUBSD       X12, X10, X10
 	VMOVSD       X10, 88(AX)
 	VMOVAPD      X10, X4
+	VANDPD       solve64AVX512<>+312(SB), X10, X12
+	VMOVSD       X12, 1368(AX)
 	VFMADD231SD  X11, X10, X0
+	VMAXSD       solve64AVX512<>+0(SB), X0, X0
 	VADDSD       1120(AX), X0, X8
 	VMOVSD       1184(AX), X9
-	VFMADD231SD  1376(AX), X1, X9
-	VFMADD231SD  1440(AX), X2, X9
-	VFMADD231SD  1504(AX), X3, X9
-	VFMADD231SD  1568(AX), X4, X9
+	VMOVSD       1248(AX), X15
+	VFMADD231SD  1440(AX), X1, X9
+	VMOVSD       1888(AX), X12
+	VFMADD231SD  1344(AX), X12, X15
+	VFMADD231SD  1504(AX), X2, X9
+	VMOVSD       1952(AX), X12
+	VFMADD231SD  1352(AX), X12, X15
+	VFMADD231SD  1568(AX), X3, X9
+	VMOVSD       2016(AX), X12
+	VFMADD231SD  1360(AX), X12, X15
+	VFMADD231SD  1632(AX), X4, X9
+	VMOVSD       2080(AX), X12
+	VFMADD231SD  1368(AX), X12, X15
+	VMULSD       solve64AVX512<>+296(SB), X15, X15
 	VMOVSD       864(AX), X10
 	VMULSD       X10, X10, X11
 	VADDSD       X8, X11, X11
@@ -1977,10 +2026,10 @@ found41:
 	VORPD        X12, X14, X14
 	MOVQ         40(DX), R8
 	SUBQ         32(DX), R8
-	VPXORQ       X19, X19, X19
 	VPXORQ       X20, X20, X20
 	VPXORQ       X21, X21, X21
 	VPXORQ       X22, X22, X22
+	VPXORQ       X23, X23, X23
 	TESTQ        SI, SI
 	JNE          weighted42
 	SUBQ         $0x04, R8
@@ -1988,13 +2037,13 @@ found41:
 
 some44:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X20, X20
-	MOVLQSX 8(BX), R9
+	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X21, X21
-	MOVLQSX 12(BX), R9
+	MOVLQSX 8(BX), R9
 	VADDSD  (DI)(R9*8), X22, X22
+	MOVLQSX 12(BX), R9
+	VADDSD  (DI)(R9*8), X23, X23
 	ADDQ    $0x10, BX
 	SUBQ    $0x04, R8
 	JGE     some44
@@ -2005,17 +2054,17 @@ few45:
 
 one46:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
+	VADDSD  (DI)(R9*8), X20, X20
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one46
 
 all47:
 gathered43:
-	VADDSD    X21, X19, X19
 	VADDSD    X22, X20, X20
-	VADDSD    X20, X19, X19
-	VMOVAPD   X19, X17
+	VADDSD    X23, X21, X21
+	VADDSD    X21, X20, X20
+	VMOVAPD   X20, X18
 	VMULSD    X10, X10, X12
 	VMULSD    solve64AVX512<>+256(SB), X12, X12
 	VADDSD    X13, X12, X12
@@ -2026,12 +2075,13 @@ gathered43:
 	VMULSD    X10, X12, X12
 	VMULSD    solve64AVX512<>+272(SB), X12, X12
 	VCMPSD    $0x16, X12, X11, X11
+	VMINSD    X10, X13, X13
 	VCMPSD    $0x1a, solve64AVX512<>+0(SB), X13, X13
 	VORPD     X13, X11, X11
 	VANDPD    X14, X11, X11
 	VADDSD    l1+72(FP), X9, X12
 	VANDPD    solve64AVX512<>+312(SB), X12, X12
-	VCMPSD    $0x1a, 1248(AX), X12, X12
+	VCMPSD    $0x1a, X15, X12, X12
 	VORPD     X12, X11, X11
 	VMOVMSKPD X11, R8
 	TESTL     $0x00000001, R8
@@ -2049,14 +2099,29 @@ found50:
 	VSUBSD       X12, X10, X10
 	VMOVSD       X10, 96(AX)
 	VMOVAPD      X10, X5
+	VANDPD       solve64AVX512<>+312(SB), X10, X12
+	VMOVSD       X12, 1376(AX)
 	VFMADD231SD  X11, X10, X0
+	VMAXSD       solve64AVX512<>+0(SB), X0, X0
 	VADDSD       1128(AX), X0, X8
 	VMOVSD       1192(AX), X9
-	VFMADD231SD  1384(AX), X1, X9
-	VFMADD231SD  1448(AX), X2, X9
-	VFMADD231SD  1512(AX), X3, X9
-	VFMADD231SD  1576(AX), X4, X9
-	VFMADD231SD  1640(AX), X5, X9
+	VMOVSD       1256(AX), X15
+	VFMADD231SD  1448(AX), X1, X9
+	VMOVSD       1896(AX), X12
+	VFMADD231SD  1344(AX), X12, X15
+	VFMADD231SD  1512(AX), X2, X9
+	VMOVSD       1960(AX), X12
+	VFMADD231SD  1352(AX), X12, X15
+	VFMADD231SD  1576(AX), X3, X9
+	VMOVSD       2024(AX), X12
+	VFMADD231SD  1360(AX), X12, X15
+	VFMADD231SD  1640(AX), X4, X9
+	VMOVSD       2088(AX), X12
+	VFMADD231SD  1368(AX), X12, X15
+	VFMADD231SD  1704(AX), X5, X9
+	VMOVSD       2152(AX), X12
+	VFMADD231SD  1376(AX), X12, X15
+	VMULSD       solve64AVX512<>+296(SB), X15, X15
 	VMOVSD       872(AX), X10
 	VMULSD       X10, X10, X11
 	VADDSD       X8, X11, X11
@@ -2082,10 +2147,10 @@ found50:
 	VORPD        X12, X14, X14
 	MOVQ         48(DX), R8
 	SUBQ         40(DX), R8
-	VPXORQ       X19, X19, X19
 	VPXORQ       X20, X20, X20
 	VPXORQ       X21, X21, X21
 	VPXORQ       X22, X22, X22
+	VPXORQ       X23, X23, X23
 	TESTQ        SI, SI
 	JNE          weighted51
 	SUBQ         $0x04, R8
@@ -2093,13 +2158,13 @@ found50:
 
 some53:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X20, X20
-	MOVLQSX 8(BX), R9
+	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X21, X21
-	MOVLQSX 12(BX), R9
+	MOVLQSX 8(BX), R9
 	VADDSD  (DI)(R9*8), X22, X22
+	MOVLQSX 12(BX), R9
+	VADDSD  (DI)(R9*8), X23, X23
 	ADDQ    $0x10, BX
 	SUBQ    $0x04, R8
 	JGE     some53
@@ -2110,17 +2175,17 @@ few54:
 
 one55:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
+	VADDSD  (DI)(R9*8), X20, X20
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one55
 
 all56:
 gathered52:
-	VADDSD    X21, X19, X19
 	VADDSD    X22, X20, X20
-	VADDSD    X20, X19, X19
-	VUNPCKLPD X19, X17, X17
+	VADDSD    X23, X21, X21
+	VADDSD    X21, X20, X20
+	VUNPCKLPD X20, X18, X18
 	VMULSD    X10, X10, X12
 	VMULSD    solve64AVX512<>+256(SB), X12, X12
 	VADDSD    X13, X12, X12
@@ -2131,12 +2196,13 @@ gathered52:
 	VMULSD    X10, X12, X12
 	VMULSD    solve64AVX512<>+272(SB), X12, X12
 	VCMPSD    $0x16, X12, X11, X11
+	VMINSD    X10, X13, X13
 	VCMPSD    $0x1a, solve64AVX512<>+0(SB), X13, X13
 	VORPD     X13, X11, X11
 	VANDPD    X14, X11, X11
 	VADDSD    l1+72(FP), X9, X12
 	VANDPD    solve64AVX512<>+312(SB), X12, X12
-	VCMPSD    $0x1a, 1256(AX), X12, X12
+	VCMPSD    $0x1a, X15, X12, X12
 	VORPD     X12, X11, X11
 	VMOVMSKPD X11, R8
 	TESTL     $0x00000001, R8
@@ -2154,15 +2220,32 @@ found59:
 	VSUBSD       X12, X10, X10
 	VMOVSD       X10, 104(AX)
 	VMOVAPD      X10, X6
+	VANDPD       solve64AVX512<>+312(SB), X10, X12
+	VMOVSD       X12, 1384(AX)
 	VFMADD231SD  X11, X10, X0
+	VMAXSD       solve64AVX512<>+0(SB), X0, X0
 	VADDSD       1136(AX), X0, X8
 	VMOVSD       1200(AX), X9
-	VFMADD231SD  1392(AX), X1, X9
-	VFMADD231SD  1456(AX), X2, X9
-	VFMADD231SD  1520(AX), X3, X9
-	VFMADD231SD  1584(AX), X4, X9
-	VFMADD231SD  1648(AX), X5, X9
-	VFMADD231SD  1712(AX), X6, X9
+	VMOVSD       1264(AX), X15
+	VFMADD231SD  1456(AX), X1, X9
+	VMOVSD       1904(AX), X12
+	VFMADD231SD  1344(AX), X12, X15
+	VFMADD231SD  1520(AX), X2, X9
+	VMOVSD       1968(AX), X12
+	VFMADD231SD  1352(AX), X12, X15
+	VFMADD231SD  1584(AX), X3, X9
+	VMOVSD       2032(AX), X12
+	VFMADD231SD  1360(AX), X12, X15
+	VFMADD231SD  1648(AX), X4, X9
+	VMOVSD       2096(AX), X12
+	VFMADD231SD  1368(AX), X12, X15
+	VFMADD231SD  1712(AX), X5, X9
+	VMOVSD       2160(AX), X12
+	VFMADD231SD  1376(AX), X12, X15
+	VFMADD231SD  1776(AX), X6, X9
+	VMOVSD       2224(AX), X12
+	VFMADD231SD  1384(AX), X12, X15
+	VMULSD       solve64AVX512<>+296(SB), X15, X15
 	VMOVSD       880(AX), X10
 	VMULSD       X10, X10, X11
 	VADDSD       X8, X11, X11
@@ -2188,10 +2271,10 @@ found59:
 	VORPD        X12, X14, X14
 	MOVQ         56(DX), R8
 	SUBQ         48(DX), R8
-	VPXORQ       X19, X19, X19
 	VPXORQ       X20, X20, X20
 	VPXORQ       X21, X21, X21
 	VPXORQ       X22, X22, X22
+	VPXORQ       X23, X23, X23
 	TESTQ        SI, SI
 	JNE          weighted60
 	SUBQ         $0x04, R8
@@ -2199,13 +2282,13 @@ found59:
 
 some62:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X20, X20
-	MOVLQSX 8(BX), R9
+	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X21, X21
-	MOVLQSX 12(BX), R9
+	MOVLQSX 8(BX), R9
 	VADDSD  (DI)(R9*8), X22, X22
+	MOVLQSX 12(BX), R9
+	VADDSD  (DI)(R9*8), X23, X23
 	ADDQ    $0x10, BX
 	SUBQ    $0x04, R8
 	JGE     some62
@@ -2216,17 +2299,17 @@ few63:
 
 one64:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
+	VADDSD  (DI)(R9*8), X20, X20
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one64
 
 all65:
 gathered61:
-	VADDSD    X21, X19, X19
 	VADDSD    X22, X20, X20
-	VADDSD    X20, X19, X19
-	VMOVAPD   X19, X18
+	VADDSD    X23, X21, X21
+	VADDSD    X21, X20, X20
+	VMOVAPD   X20, X19
 	VMULSD    X10, X10, X12
 	VMULSD    solve64AVX512<>+256(SB), X12, X12
 	VADDSD    X13, X12, X12
@@ -2237,12 +2320,13 @@ gathered61:
 	VMULSD    X10, X12, X12
 	VMULSD    solve64AVX512<>+272(SB), X12, X12
 	VCMPSD    $0x16, X12, X11, X11
+	VMINSD    X10, X13, X13
 	VCMPSD    $0x1a, solve64AVX512<>+0(SB), X13, X13
 	VORPD     X13, X11, X11
 	VANDPD    X14, X11, X11
 	VADDSD    l1+72(FP), X9, X12
 	VANDPD    solve64AVX512<>+312(SB), X12, X12
-	VCMPSD    $0x1a, 1264(AX), X12, X12
+	VCMPSD    $0x1a, X15, X12, X12
 	VORPD     X12, X11, X11
 	VMOVMSKPD X11, R8
 	TESTL     $0x00000001, R8
@@ -2260,16 +2344,35 @@ found68:
 	VSUBSD       X12, X10, X10
 	VMOVSD       X10, 112(AX)
 	VMOVAPD      X10, X7
+	VANDPD       solve64AVX512<>+312(SB), X10, X12
+	VMOVSD       X12, 1392(AX)
 	VFMADD231SD  X11, X10, X0
+	VMAXSD       solve64AVX512<>+0(SB), X0, X0
 	VADDSD       1144(AX), X0, X8
 	VMOVSD       1208(AX), X9
-	VFMADD231SD  1400(AX), X1, X9
-	VFMADD231SD  1464(AX), X2, X9
-	VFMADD231SD  1528(AX), X3, X9
-	VFMADD231SD  1592(AX), X4, X9
-	VFMADD231SD  1656(AX), X5, X9
-	VFMADD231SD  1720(AX), X6, X9
-	VFMADD231SD  1784(AX), X7, X9
+	VMOVSD       1272(AX), X15
+	VFMADD231SD  1464(AX), X1, X9
+	VMOVSD       1912(AX), X12
+	VFMADD231SD  1344(AX), X12, X15
+	VFMADD231SD  1528(AX), X2, X9
+	VMOVSD       1976(AX), X12
+	VFMADD231SD  1352(AX), X12, X15
+	VFMADD231SD  1592(AX), X3, X9
+	VMOVSD       2040(AX), X12
+	VFMADD231SD  1360(AX), X12, X15
+	VFMADD231SD  1656(AX), X4, X9
+	VMOVSD       2104(AX), X12
+	VFMADD231SD  1368(AX), X12, X15
+	VFMADD231SD  1720(AX), X5, X9
+	VMOVSD       2168(AX), X12
+	VFMADD231SD  1376(AX), X12, X15
+	VFMADD231SD  1784(AX), X6, X9
+	VMOVSD       2232(AX), X12
+	VFMADD231SD  1384(AX), X12, X15
+	VFMADD231SD  1848(AX), X7, X9
+	VMOVSD       2296(AX), X12
+	VFMADD231SD  1392(AX), X12, X15
+	VMULSD       solve64AVX512<>+296(SB), X15, X15
 	VMOVSD       888(AX), X10
 	VMULSD       X10, X10, X11
 	VADDSD       X8, X11, X11
@@ -2295,10 +2398,10 @@ found68:
 	VORPD        X12, X14, X14
 	MOVQ         64(DX), R8
 	SUBQ         56(DX), R8
-	VPXORQ       X19, X19, X19
 	VPXORQ       X20, X20, X20
 	VPXORQ       X21, X21, X21
 	VPXORQ       X22, X22, X22
+	VPXORQ       X23, X23, X23
 	TESTQ        SI, SI
 	JNE          weighted69
 	SUBQ         $0x04, R8
@@ -2306,13 +2409,13 @@ found68:
 
 some71:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
-	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X20, X20
-	MOVLQSX 8(BX), R9
+	MOVLQSX 4(BX), R9
 	VADDSD  (DI)(R9*8), X21, X21
-	MOVLQSX 12(BX), R9
+	MOVLQSX 8(BX), R9
 	VADDSD  (DI)(R9*8), X22, X22
+	MOVLQSX 12(BX), R9
+	VADDSD  (DI)(R9*8), X23, X23
 	ADDQ    $0x10, BX
 	SUBQ    $0x04, R8
 	JGE     some71
@@ -2323,17 +2426,17 @@ few72:
 
 one73:
 	MOVLQSX (BX), R9
-	VADDSD  (DI)(R9*8), X19, X19
+	VADDSD  (DI)(R9*8), X20, X20
 	ADDQ    $0x04, BX
 	DECQ    R8
 	JNE     one73
 
 all74:
 gathered70:
-	VADDSD    X21, X19, X19
 	VADDSD    X22, X20, X20
-	VADDSD    X20, X19, X19
-	VUNPCKLPD X19, X18, X18
+	VADDSD    X23, X21, X21
+	VADDSD    X21, X20, X20
+	VUNPCKLPD X20, X19, X19
 	VMULSD    X10, X10, X12
 	VMULSD    solve64AVX512<>+256(SB), X12, X12
 	VADDSD    X13, X12, X12
@@ -2344,12 +2447,13 @@ gathered70:
 	VMULSD    X10, X12, X12
 	VMULSD    solve64AVX512<>+272(SB), X12, X12
 	VCMPSD    $0x16, X12, X11, X11
+	VMINSD    X10, X13, X13
 	VCMPSD    $0x1a, solve64AVX512<>+0(SB), X13, X13
 	VORPD     X13, X11, X11
 	VANDPD    X14, X11, X11
 	VADDSD    l1+72(FP), X9, X12
 	VANDPD    solve64AVX512<>+312(SB), X12, X12
-	VCMPSD    $0x1a, 1272(AX), X12, X12
+	VCMPSD    $0x1a, X15, X12, X12
 	VORPD     X12, X11, X11
 	VMOVMSKPD X11, DX
 	TESTL     $0x00000001, DX
@@ -2367,12 +2471,13 @@ found77:
 	VSUBSD       X12, X10, X10
 	VMOVSD       X10, 120(AX)
 	VFMADD231SD  X11, X10, X0
+	VMAXSD       solve64AVX512<>+0(SB), X0, X0
 	VMOVSD       X0, 256(AX)
-	VINSERTF32X4 $0x01, X16, Y15, Y15
-	VINSERTF32X4 $0x01, X18, Y17, Y17
-	VINSERTF64X4 $0x01, Y17, Z15, Z15
-	VMULPD.BCST  scale+88(FP), Z15, Z15
-	VMOVUPD      Z15, (AX)
+	VINSERTF32X4 $0x01, X17, Y16, Y16
+	VINSERTF32X4 $0x01, X19, Y18, Y18
+	VINSERTF64X4 $0x01, Y18, Z16, Z16
+	VMULPD.BCST  scale+88(FP), Z16, Z16
+	VMOVUPD      Z16, (AX)
 	MOVQ         h+8(FP), DX
 	LEAQ         (DX)(CX*4), BX
 	ADDQ         CX, BX
@@ -2457,7 +2562,6 @@ block78:
 	VMOVUPD          Z5, 128(AX)
 	VCMPPD           $0x04, Z0, Z1, K1
 	KMOVW            K1, AX
-	POPCNTQ          AX, AX
 	VZEROUPPER
 	MOVQ             AX, changed+128(FP)
 	RET
@@ -2469,16 +2573,16 @@ weighted6:
 some79:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X20
+	VFMADD231SD (DI)(R9*8), X12, X21
 	MOVLQSX     8(BX), R9
 	VMOVSD      16(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X21
+	VFMADD231SD (DI)(R9*8), X12, X22
 	MOVLQSX     12(BX), R9
 	VMOVSD      24(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X22
+	VFMADD231SD (DI)(R9*8), X12, X23
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
 	SUBQ        $0x04, R8
@@ -2491,7 +2595,7 @@ few80:
 one81:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -2515,41 +2619,29 @@ otherwise12:
 	VMAXSD      solve64AVX512<>+0(SB), X12, X12
 	VSQRTSD     X12, X12, X12
 	VADDSD      X12, X10, X10
+	VDIVSD      X8, X9, X12
+	VMULSD      X12, X12, X12
+	VMULSD      solve64AVX512<>+32(SB), X8, X14
+	VCMPSD      $0x11, X14, X12, X14
+	VCMPSD      $0x1e, solve64AVX512<>+0(SB), X9, X12
+	VORPD       X12, X14, X14
 
 again13:
-	VMULSD       X10, X10, X12
-	VMOVAPD      X8, X13
-	VFMADD231SD  solve64AVX512<>+16(SB), X12, X13
-	VADDSD       X8, X12, X11
-	VFMSUB213SD  X9, X10, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X11, X14
-	VFNMADD231SD solve64AVX512<>+16(SB), X14, X12
-	VMULSD       X13, X11, X11
-	VDIVSD       X12, X11, X11
-	VSUBSD       X11, X10, X10
-	VANDPD       solve64AVX512<>+312(SB), X11, X11
-	VDIVSD       X8, X9, X12
-	VMULSD       X12, X12, X12
-	VMULSD       solve64AVX512<>+32(SB), X8, X14
-	VCMPSD       $0x11, X14, X12, X14
-	VCMPSD       $0x1e, solve64AVX512<>+0(SB), X9, X12
-	VORPD        X12, X14, X14
-	VMULSD       X10, X10, X12
-	VMULSD       solve64AVX512<>+256(SB), X12, X12
-	VADDSD       X13, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X12, X12
-	VMULSD       solve64AVX512<>+272(SB), X12, X12
-	VCMPSD       $0x1e, X12, X11, X11
-	VANDPD       X14, X11, X11
-	VMOVMSKPD    X11, R8
-	TESTL        $0x00000001, R8
-	JNE          again13
-	JMP          found14
+	VMULSD      X10, X10, X12
+	VMOVAPD     X8, X13
+	VFMADD231SD solve64AVX512<>+16(SB), X12, X13
+	VADDSD      X8, X12, X11
+	VFMSUB213SD X9, X10, X11
+	VDIVSD      X13, X11, X11
+	VSUBSD      X11, X10, X10
+	VMULSD      solve64AVX512<>+208(SB), X10, X12
+	VCMPSD      $0x1e, X12, X11, X11
+	VANDPD      X14, X11, X11
+	VMOVMSKPD   X11, R8
+	TESTL       $0x00000001, R8
+	JNE         again13
+	VMAXSD      solve64AVX512<>+0(SB), X10, X10
+	JMP         found14
 
 weighted15:
 	SUBQ $0x04, R8
@@ -2558,16 +2650,16 @@ weighted15:
 some83:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X20
+	VFMADD231SD (DI)(R9*8), X12, X21
 	MOVLQSX     8(BX), R9
 	VMOVSD      16(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X21
+	VFMADD231SD (DI)(R9*8), X12, X22
 	MOVLQSX     12(BX), R9
 	VMOVSD      24(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X22
+	VFMADD231SD (DI)(R9*8), X12, X23
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
 	SUBQ        $0x04, R8
@@ -2580,7 +2672,7 @@ few84:
 one85:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -2604,41 +2696,29 @@ otherwise21:
 	VMAXSD      solve64AVX512<>+0(SB), X12, X12
 	VSQRTSD     X12, X12, X12
 	VADDSD      X12, X10, X10
+	VDIVSD      X8, X9, X12
+	VMULSD      X12, X12, X12
+	VMULSD      solve64AVX512<>+32(SB), X8, X14
+	VCMPSD      $0x11, X14, X12, X14
+	VCMPSD      $0x1e, solve64AVX512<>+0(SB), X9, X12
+	VORPD       X12, X14, X14
 
 again22:
-	VMULSD       X10, X10, X12
-	VMOVAPD      X8, X13
-	VFMADD231SD  solve64AVX512<>+16(SB), X12, X13
-	VADDSD       X8, X12, X11
-	VFMSUB213SD  X9, X10, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X11, X14
-	VFNMADD231SD solve64AVX512<>+16(SB), X14, X12
-	VMULSD       X13, X11, X11
-	VDIVSD       X12, X11, X11
-	VSUBSD       X11, X10, X10
-	VANDPD       solve64AVX512<>+312(SB), X11, X11
-	VDIVSD       X8, X9, X12
-	VMULSD       X12, X12, X12
-	VMULSD       solve64AVX512<>+32(SB), X8, X14
-	VCMPSD       $0x11, X14, X12, X14
-	VCMPSD       $0x1e, solve64AVX512<>+0(SB), X9, X12
-	VORPD        X12, X14, X14
-	VMULSD       X10, X10, X12
-	VMULSD       solve64AVX512<>+256(SB), X12, X12
-	VADDSD       X13, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X12, X12
-	VMULSD       solve64AVX512<>+272(SB), X12, X12
-	VCMPSD       $0x1e, X12, X11, X11
-	VANDPD       X14, X11, X11
-	VMOVMSKPD    X11, R8
-	TESTL        $0x00000001, R8
-	JNE          again22
-	JMP          found23
+	VMULSD      X10, X10, X12
+	VMOVAPD     X8, X13
+	VFMADD231SD solve64AVX512<>+16(SB), X12, X13
+	VADDSD      X8, X12, X11
+	VFMSUB213SD X9, X10, X11
+	VDIVSD      X13, X11, X11
+	VSUBSD      X11, X10, X10
+	VMULSD      solve64AVX512<>+208(SB), X10, X12
+	VCMPSD      $0x1e, X12, X11, X11
+	VANDPD      X14, X11, X11
+	VMOVMSKPD   X11, R8
+	TESTL       $0x00000001, R8
+	JNE         again22
+	VMAXSD      solve64AVX512<>+0(SB), X10, X10
+	JMP         found23
 
 weighted24:
 	SUBQ $0x04, R8
@@ -2647,16 +2727,16 @@ weighted24:
 some87:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X20
+	VFMADD231SD (DI)(R9*8), X12, X21
 	MOVLQSX     8(BX), R9
 	VMOVSD      16(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X21
+	VFMADD231SD (DI)(R9*8), X12, X22
 	MOVLQSX     12(BX), R9
 	VMOVSD      24(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X22
+	VFMADD231SD (DI)(R9*8), X12, X23
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
 	SUBQ        $0x04, R8
@@ -2669,7 +2749,7 @@ few88:
 one89:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -2693,41 +2773,29 @@ otherwise30:
 	VMAXSD      solve64AVX512<>+0(SB), X12, X12
 	VSQRTSD     X12, X12, X12
 	VADDSD      X12, X10, X10
+	VDIVSD      X8, X9, X12
+	VMULSD      X12, X12, X12
+	VMULSD      solve64AVX512<>+32(SB), X8, X14
+	VCMPSD      $0x11, X14, X12, X14
+	VCMPSD      $0x1e, solve64AVX512<>+0(SB), X9, X12
+	VORPD       X12, X14, X14
 
 again31:
-	VMULSD       X10, X10, X12
-	VMOVAPD      X8, X13
-	VFMADD231SD  solve64AVX512<>+16(SB), X12, X13
-	VADDSD       X8, X12, X11
-	VFMSUB213SD  X9, X10, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X11, X14
-	VFNMADD231SD solve64AVX512<>+16(SB), X14, X12
-	VMULSD       X13, X11, X11
-	VDIVSD       X12, X11, X11
-	VSUBSD       X11, X10, X10
-	VANDPD       solve64AVX512<>+312(SB), X11, X11
-	VDIVSD       X8, X9, X12
-	VMULSD       X12, X12, X12
-	VMULSD       solve64AVX512<>+32(SB), X8, X14
-	VCMPSD       $0x11, X14, X12, X14
-	VCMPSD       $0x1e, solve64AVX512<>+0(SB), X9, X12
-	VORPD        X12, X14, X14
-	VMULSD       X10, X10, X12
-	VMULSD       solve64AVX512<>+256(SB), X12, X12
-	VADDSD       X13, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X12, X12
-	VMULSD       solve64AVX512<>+272(SB), X12, X12
-	VCMPSD       $0x1e, X12, X11, X11
-	VANDPD       X14, X11, X11
-	VMOVMSKPD    X11, R8
-	TESTL        $0x00000001, R8
-	JNE          again31
-	JMP          found32
+	VMULSD      X10, X10, X12
+	VMOVAPD     X8, X13
+	VFMADD231SD solve64AVX512<>+16(SB), X12, X13
+	VADDSD      X8, X12, X11
+	VFMSUB213SD X9, X10, X11
+	VDIVSD      X13, X11, X11
+	VSUBSD      X11, X10, X10
+	VMULSD      solve64AVX512<>+208(SB), X10, X12
+	VCMPSD      $0x1e, X12, X11, X11
+	VANDPD      X14, X11, X11
+	VMOVMSKPD   X11, R8
+	TESTL       $0x00000001, R8
+	JNE         again31
+	VMAXSD      solve64AVX512<>+0(SB), X10, X10
+	JMP         found32
 
 weighted33:
 	SUBQ $0x04, R8
@@ -2736,16 +2804,16 @@ weighted33:
 some91:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X20
+	VFMADD231SD (DI)(R9*8), X12, X21
 	MOVLQSX     8(BX), R9
 	VMOVSD      16(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X21
+	VFMADD231SD (DI)(R9*8), X12, X22
 	MOVLQSX     12(BX), R9
 	VMOVSD      24(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X22
+	VFMADD231SD (DI)(R9*8), X12, X23
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
 	SUBQ        $0x04, R8
@@ -2758,7 +2826,7 @@ few92:
 one93:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -2782,41 +2850,29 @@ otherwise39:
 	VMAXSD      solve64AVX512<>+0(SB), X12, X12
 	VSQRTSD     X12, X12, X12
 	VADDSD      X12, X10, X10
+	VDIVSD      X8, X9, X12
+	VMULSD      X12, X12, X12
+	VMULSD      solve64AVX512<>+32(SB), X8, X14
+	VCMPSD      $0x11, X14, X12, X14
+	VCMPSD      $0x1e, solve64AVX512<>+0(SB), X9, X12
+	VORPD       X12, X14, X14
 
 again40:
-	VMULSD       X10, X10, X12
-	VMOVAPD      X8, X13
-	VFMADD231SD  solve64AVX512<>+16(SB), X12, X13
-	VADDSD       X8, X12, X11
-	VFMSUB213SD  X9, X10, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X11, X14
-	VFNMADD231SD solve64AVX512<>+16(SB), X14, X12
-	VMULSD       X13, X11, X11
-	VDIVSD       X12, X11, X11
-	VSUBSD       X11, X10, X10
-	VANDPD       solve64AVX512<>+312(SB), X11, X11
-	VDIVSD       X8, X9, X12
-	VMULSD       X12, X12, X12
-	VMULSD       solve64AVX512<>+32(SB), X8, X14
-	VCMPSD       $0x11, X14, X12, X14
-	VCMPSD       $0x1e, solve64AVX512<>+0(SB), X9, X12
-	VORPD        X12, X14, X14
-	VMULSD       X10, X10, X12
-	VMULSD       solve64AVX512<>+256(SB), X12, X12
-	VADDSD       X13, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X12, X12
-	VMULSD       solve64AVX512<>+272(SB), X12, X12
-	VCMPSD       $0x1e, X12, X11, X11
-	VANDPD       X14, X11, X11
-	VMOVMSKPD    X11, R8
-	TESTL        $0x00000001, R8
-	JNE          again40
-	JMP          found41
+	VMULSD      X10, X10, X12
+	VMOVAPD     X8, X13
+	VFMADD231SD solve64AVX512<>+16(SB), X12, X13
+	VADDSD      X8, X12, X11
+	VFMSUB213SD X9, X10, X11
+	VDIVSD      X13, X11, X11
+	VSUBSD      X11, X10, X10
+	VMULSD      solve64AVX512<>+208(SB), X10, X12
+	VCMPSD      $0x1e, X12, X11, X11
+	VANDPD      X14, X11, X11
+	VMOVMSKPD   X11, R8
+	TESTL       $0x00000001, R8
+	JNE         again40
+	VMAXSD      solve64AVX512<>+0(SB), X10, X10
+	JMP         found41
 
 weighted42:
 	SUBQ $0x04, R8
@@ -2825,16 +2881,16 @@ weighted42:
 some95:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X20
+	VFMADD231SD (DI)(R9*8), X12, X21
 	MOVLQSX     8(BX), R9
 	VMOVSD      16(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X21
+	VFMADD231SD (DI)(R9*8), X12, X22
 	MOVLQSX     12(BX), R9
 	VMOVSD      24(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X22
+	VFMADD231SD (DI)(R9*8), X12, X23
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
 	SUBQ        $0x04, R8
@@ -2847,7 +2903,7 @@ few96:
 one97:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -2871,41 +2927,29 @@ otherwise48:
 	VMAXSD      solve64AVX512<>+0(SB), X12, X12
 	VSQRTSD     X12, X12, X12
 	VADDSD      X12, X10, X10
+	VDIVSD      X8, X9, X12
+	VMULSD      X12, X12, X12
+	VMULSD      solve64AVX512<>+32(SB), X8, X14
+	VCMPSD      $0x11, X14, X12, X14
+	VCMPSD      $0x1e, solve64AVX512<>+0(SB), X9, X12
+	VORPD       X12, X14, X14
 
 again49:
-	VMULSD       X10, X10, X12
-	VMOVAPD      X8, X13
-	VFMADD231SD  solve64AVX512<>+16(SB), X12, X13
-	VADDSD       X8, X12, X11
-	VFMSUB213SD  X9, X10, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X11, X14
-	VFNMADD231SD solve64AVX512<>+16(SB), X14, X12
-	VMULSD       X13, X11, X11
-	VDIVSD       X12, X11, X11
-	VSUBSD       X11, X10, X10
-	VANDPD       solve64AVX512<>+312(SB), X11, X11
-	VDIVSD       X8, X9, X12
-	VMULSD       X12, X12, X12
-	VMULSD       solve64AVX512<>+32(SB), X8, X14
-	VCMPSD       $0x11, X14, X12, X14
-	VCMPSD       $0x1e, solve64AVX512<>+0(SB), X9, X12
-	VORPD        X12, X14, X14
-	VMULSD       X10, X10, X12
-	VMULSD       solve64AVX512<>+256(SB), X12, X12
-	VADDSD       X13, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X12, X12
-	VMULSD       solve64AVX512<>+272(SB), X12, X12
-	VCMPSD       $0x1e, X12, X11, X11
-	VANDPD       X14, X11, X11
-	VMOVMSKPD    X11, R8
-	TESTL        $0x00000001, R8
-	JNE          again49
-	JMP          found50
+	VMULSD      X10, X10, X12
+	VMOVAPD     X8, X13
+	VFMADD231SD solve64AVX512<>+16(SB), X12, X13
+	VADDSD      X8, X12, X11
+	VFMSUB213SD X9, X10, X11
+	VDIVSD      X13, X11, X11
+	VSUBSD      X11, X10, X10
+	VMULSD      solve64AVX512<>+208(SB), X10, X12
+	VCMPSD      $0x1e, X12, X11, X11
+	VANDPD      X14, X11, X11
+	VMOVMSKPD   X11, R8
+	TESTL       $0x00000001, R8
+	JNE         again49
+	VMAXSD      solve64AVX512<>+0(SB), X10, X10
+	JMP         found50
 
 weighted51:
 	SUBQ $0x04, R8
@@ -2914,16 +2958,16 @@ weighted51:
 some99:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X20
+	VFMADD231SD (DI)(R9*8), X12, X21
 	MOVLQSX     8(BX), R9
 	VMOVSD      16(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X21
+	VFMADD231SD (DI)(R9*8), X12, X22
 	MOVLQSX     12(BX), R9
 	VMOVSD      24(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X22
+	VFMADD231SD (DI)(R9*8), X12, X23
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
 	SUBQ        $0x04, R8
@@ -2936,7 +2980,7 @@ few100:
 one101:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -2960,41 +3004,29 @@ otherwise57:
 	VMAXSD      solve64AVX512<>+0(SB), X12, X12
 	VSQRTSD     X12, X12, X12
 	VADDSD      X12, X10, X10
+	VDIVSD      X8, X9, X12
+	VMULSD      X12, X12, X12
+	VMULSD      solve64AVX512<>+32(SB), X8, X14
+	VCMPSD      $0x11, X14, X12, X14
+	VCMPSD      $0x1e, solve64AVX512<>+0(SB), X9, X12
+	VORPD       X12, X14, X14
 
 again58:
-	VMULSD       X10, X10, X12
-	VMOVAPD      X8, X13
-	VFMADD231SD  solve64AVX512<>+16(SB), X12, X13
-	VADDSD       X8, X12, X11
-	VFMSUB213SD  X9, X10, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X11, X14
-	VFNMADD231SD solve64AVX512<>+16(SB), X14, X12
-	VMULSD       X13, X11, X11
-	VDIVSD       X12, X11, X11
-	VSUBSD       X11, X10, X10
-	VANDPD       solve64AVX512<>+312(SB), X11, X11
-	VDIVSD       X8, X9, X12
-	VMULSD       X12, X12, X12
-	VMULSD       solve64AVX512<>+32(SB), X8, X14
-	VCMPSD       $0x11, X14, X12, X14
-	VCMPSD       $0x1e, solve64AVX512<>+0(SB), X9, X12
-	VORPD        X12, X14, X14
-	VMULSD       X10, X10, X12
-	VMULSD       solve64AVX512<>+256(SB), X12, X12
-	VADDSD       X13, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X12, X12
-	VMULSD       solve64AVX512<>+272(SB), X12, X12
-	VCMPSD       $0x1e, X12, X11, X11
-	VANDPD       X14, X11, X11
-	VMOVMSKPD    X11, R8
-	TESTL        $0x00000001, R8
-	JNE          again58
-	JMP          found59
+	VMULSD      X10, X10, X12
+	VMOVAPD     X8, X13
+	VFMADD231SD solve64AVX512<>+16(SB), X12, X13
+	VADDSD      X8, X12, X11
+	VFMSUB213SD X9, X10, X11
+	VDIVSD      X13, X11, X11
+	VSUBSD      X11, X10, X10
+	VMULSD      solve64AVX512<>+208(SB), X10, X12
+	VCMPSD      $0x1e, X12, X11, X11
+	VANDPD      X14, X11, X11
+	VMOVMSKPD   X11, R8
+	TESTL       $0x00000001, R8
+	JNE         again58
+	VMAXSD      solve64AVX512<>+0(SB), X10, X10
+	JMP         found59
 
 weighted60:
 	SUBQ $0x04, R8
@@ -3003,16 +3035,16 @@ weighted60:
 some103:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X20
+	VFMADD231SD (DI)(R9*8), X12, X21
 	MOVLQSX     8(BX), R9
 	VMOVSD      16(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X21
+	VFMADD231SD (DI)(R9*8), X12, X22
 	MOVLQSX     12(BX), R9
 	VMOVSD      24(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X22
+	VFMADD231SD (DI)(R9*8), X12, X23
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
 	SUBQ        $0x04, R8
@@ -3025,7 +3057,7 @@ few104:
 one105:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -3049,41 +3081,29 @@ otherwise66:
 	VMAXSD      solve64AVX512<>+0(SB), X12, X12
 	VSQRTSD     X12, X12, X12
 	VADDSD      X12, X10, X10
+	VDIVSD      X8, X9, X12
+	VMULSD      X12, X12, X12
+	VMULSD      solve64AVX512<>+32(SB), X8, X14
+	VCMPSD      $0x11, X14, X12, X14
+	VCMPSD      $0x1e, solve64AVX512<>+0(SB), X9, X12
+	VORPD       X12, X14, X14
 
 again67:
-	VMULSD       X10, X10, X12
-	VMOVAPD      X8, X13
-	VFMADD231SD  solve64AVX512<>+16(SB), X12, X13
-	VADDSD       X8, X12, X11
-	VFMSUB213SD  X9, X10, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X11, X14
-	VFNMADD231SD solve64AVX512<>+16(SB), X14, X12
-	VMULSD       X13, X11, X11
-	VDIVSD       X12, X11, X11
-	VSUBSD       X11, X10, X10
-	VANDPD       solve64AVX512<>+312(SB), X11, X11
-	VDIVSD       X8, X9, X12
-	VMULSD       X12, X12, X12
-	VMULSD       solve64AVX512<>+32(SB), X8, X14
-	VCMPSD       $0x11, X14, X12, X14
-	VCMPSD       $0x1e, solve64AVX512<>+0(SB), X9, X12
-	VORPD        X12, X14, X14
-	VMULSD       X10, X10, X12
-	VMULSD       solve64AVX512<>+256(SB), X12, X12
-	VADDSD       X13, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X12, X12
-	VMULSD       solve64AVX512<>+272(SB), X12, X12
-	VCMPSD       $0x1e, X12, X11, X11
-	VANDPD       X14, X11, X11
-	VMOVMSKPD    X11, R8
-	TESTL        $0x00000001, R8
-	JNE          again67
-	JMP          found68
+	VMULSD      X10, X10, X12
+	VMOVAPD     X8, X13
+	VFMADD231SD solve64AVX512<>+16(SB), X12, X13
+	VADDSD      X8, X12, X11
+	VFMSUB213SD X9, X10, X11
+	VDIVSD      X13, X11, X11
+	VSUBSD      X11, X10, X10
+	VMULSD      solve64AVX512<>+208(SB), X10, X12
+	VCMPSD      $0x1e, X12, X11, X11
+	VANDPD      X14, X11, X11
+	VMOVMSKPD   X11, R8
+	TESTL       $0x00000001, R8
+	JNE         again67
+	VMAXSD      solve64AVX512<>+0(SB), X10, X10
+	JMP         found68
 
 weighted69:
 	SUBQ $0x04, R8
@@ -3092,16 +3112,16 @@ weighted69:
 some107:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	MOVLQSX     4(BX), R9
 	VMOVSD      8(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X20
+	VFMADD231SD (DI)(R9*8), X12, X21
 	MOVLQSX     8(BX), R9
 	VMOVSD      16(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X21
+	VFMADD231SD (DI)(R9*8), X12, X22
 	MOVLQSX     12(BX), R9
 	VMOVSD      24(SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X22
+	VFMADD231SD (DI)(R9*8), X12, X23
 	ADDQ        $0x10, BX
 	ADDQ        $0x20, SI
 	SUBQ        $0x04, R8
@@ -3114,7 +3134,7 @@ few108:
 one109:
 	MOVLQSX     (BX), R9
 	VMOVSD      (SI), X12
-	VFMADD231SD (DI)(R9*8), X12, X19
+	VFMADD231SD (DI)(R9*8), X12, X20
 	ADDQ        $0x04, BX
 	ADDQ        $0x08, SI
 	DECQ        R8
@@ -3138,41 +3158,29 @@ otherwise75:
 	VMAXSD      solve64AVX512<>+0(SB), X12, X12
 	VSQRTSD     X12, X12, X12
 	VADDSD      X12, X10, X10
+	VDIVSD      X8, X9, X12
+	VMULSD      X12, X12, X12
+	VMULSD      solve64AVX512<>+32(SB), X8, X14
+	VCMPSD      $0x11, X14, X12, X14
+	VCMPSD      $0x1e, solve64AVX512<>+0(SB), X9, X12
+	VORPD       X12, X14, X14
 
 again76:
-	VMULSD       X10, X10, X12
-	VMOVAPD      X8, X13
-	VFMADD231SD  solve64AVX512<>+16(SB), X12, X13
-	VADDSD       X8, X12, X11
-	VFMSUB213SD  X9, X10, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X11, X14
-	VFNMADD231SD solve64AVX512<>+16(SB), X14, X12
-	VMULSD       X13, X11, X11
-	VDIVSD       X12, X11, X11
-	VSUBSD       X11, X10, X10
-	VANDPD       solve64AVX512<>+312(SB), X11, X11
-	VDIVSD       X8, X9, X12
-	VMULSD       X12, X12, X12
-	VMULSD       solve64AVX512<>+32(SB), X8, X14
-	VCMPSD       $0x11, X14, X12, X14
-	VCMPSD       $0x1e, solve64AVX512<>+0(SB), X9, X12
-	VORPD        X12, X14, X14
-	VMULSD       X10, X10, X12
-	VMULSD       solve64AVX512<>+256(SB), X12, X12
-	VADDSD       X13, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X12
-	VMULSD       X11, X12, X11
-	VMULSD       X13, X13, X12
-	VMULSD       X10, X12, X12
-	VMULSD       solve64AVX512<>+272(SB), X12, X12
-	VCMPSD       $0x1e, X12, X11, X11
-	VANDPD       X14, X11, X11
-	VMOVMSKPD    X11, DX
-	TESTL        $0x00000001, DX
-	JNE          again76
-	JMP          found77
+	VMULSD      X10, X10, X12
+	VMOVAPD     X8, X13
+	VFMADD231SD solve64AVX512<>+16(SB), X12, X13
+	VADDSD      X8, X12, X11
+	VFMSUB213SD X9, X10, X11
+	VDIVSD      X13, X11, X11
+	VSUBSD      X11, X10, X10
+	VMULSD      solve64AVX512<>+208(SB), X10, X12
+	VCMPSD      $0x1e, X12, X11, X11
+	VANDPD      X14, X11, X11
+	VMOVMSKPD   X11, DX
+	TESTL       $0x00000001, DX
+	JNE         again76
+	VMAXSD      solve64AVX512<>+0(SB), X10, X10
+	JMP         found77
 
 otherwise1:
 	MOVQ $-1, AX

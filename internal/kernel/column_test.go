@@ -286,6 +286,31 @@ func TestColumnTilesMixed(t *testing.T) {
 	})
 }
 
+// TestColumnTilesNothingLeft: D_jj has drifted below the square of the only entry of its column. When that entry leaves,
+// D_jj is 0 and not negative, and no other entry leaves 0 by the root of the difference.
+func TestColumnTilesNothingLeft(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		w := TileRows(2)
+		if w == 0 {
+			t.Skip("no tiles without assembly")
+		}
+		c := &Column{
+			H: make([]float64, 2*w), X: make([]float64, w), D: []float64{0, 5}, Djj: 1 - 0x1p-50, Norm: 1,
+			Diag: make([]float64, w), RowSq: make([]float64, w),
+		}
+		c.H[0], c.H[1], c.X[0] = 1, 1, 1
+		NewColumnTiles(2, make([]int64, w+1), nil, nil, 1).Visit(c, func(i int) { t.Errorf("entry %d was not visited in a tile", i) })
+		for i, x := range c.X {
+			if x != 0 || c.H[2*i] != 0 {
+				t.Errorf("x[%d] = %v, H[%d,0] = %v, want 0", i, x, i, c.H[2*i])
+			}
+		}
+		if c.Djj != 0 || c.D[1] != 4 {
+			t.Errorf("D_jj = %v, D_j1 = %v, want 0 and 4", c.Djj, c.D[1])
+		}
+	})
+}
+
 // TestColumnTilesTiny: a root that is tiny beside √a has all its digits.
 func TestColumnTilesTiny(t *testing.T) {
 	eachPath(t, func(t *testing.T) {

@@ -17,7 +17,7 @@
 //
 // Lengths are checked once, at the top of a function. A wrong length panics with a constant, since only a
 // mistake inside this module can cause it. An index is checked where it is used, in assembly too, or once for
-// all when lists are handed over (NewColumnTiles), so that no argument can make a kernel read or write outside its
+// all when lists are handed over (NewColumnTiles) that may not change afterwards, so that no argument can make a kernel read or write outside its
 // slices. Slices that are written must not overlap those
 // that are read, unless a comment allows it.
 package kernel

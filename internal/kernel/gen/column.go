@@ -17,9 +17,9 @@ const (
 	columnSteps
 	columnDecrease
 	columnStepSq
-	columnGrown
+	columnDjj
 	columnNear
-	columnOld = columnNear + columnWide - 2 + iota - columnNear
+	columnOld = columnWide - 2 + iota
 	columnNew
 	columnRest
 	columnA
@@ -28,7 +28,9 @@ const (
 	columnB0
 	columnSize
 	columnInverse
+	columnLengths // of steps
 	columnPairs
+	columnSizes = columnPairs + columnWide - 1
 )
 
 const (
@@ -48,7 +50,7 @@ const (
 	columnWide    = %d
 	columnScratch = %d
 )
-`, columnWide, columnPairs+columnWide-1-columnOld)
+`, columnWide, columnSizes+columnWide-1-columnOld)
 
 // column writes the visits of one column of H in the rows of a tile, which are in lanes.
 type column struct {
@@ -100,11 +102,11 @@ func (c *column) at(h, h5 reg.Register, m, number int) operand.Mem {
 
 // visit writes the function.
 func (c *column) visit() {
-	c.begin("column", "func(v, h *float64, r, j int, d, diag, column, rowSq *float64, c, l1, norm, scale float64, ptr *int64, "+
-		"idx *int32, val, x *float64) (changed int)",
-		fmt.Sprintf("column%s is ColumnTiles.Visit for %d rows, which begin at h, diag, column and rowSq. ptr is where the rows", c.name, c.lanes),
-		"of the next tile begin in idx and in val, which may be nil; x is all of the column. It returns how many entries changed,",
-		"or −1 if it has done nothing.")
+	c.begin("column", "func(v, h *float64, r, j int, d, diag, column, rowSq *float64, djj, l1, norm, scale float64, "+
+		"ptr *int64, idx *int32, val, x *float64) (changed int)",
+		fmt.Sprintf("column%s is ColumnTiles.visit for %d rows, which begin at h, diag, column and rowSq. ptr is where", c.name, c.lanes),
+		"the rows of the next tile begin in idx and val, which may be nil; x is all of the column. It returns a bit for each row,",
+		"whether its entry changed, or −1 if it has done nothing.")
 	c.free = vectorRegisters(c.lanes)
 	c.v, c.row = c.arg("v"), c.arg("r")
 	c.SHLQ(operand.U8(3), c.row)
@@ -178,10 +180,12 @@ func (c *column) sums(rest reg.Register, others []reg.Register) {
 	c.SUBQ(operand.U8(c.lanes), j)
 	c.JMP(operand.LabelRef(block))
 	c.Label(done)
-	t := c.reg()
+	near, size := c.reg(), c.reg()
 	for m, sum := range pairs {
-		c.mov(c.slot(columnNear+m), t)
-		c.sub(sum, t, sum)
+		c.mov(c.slot(columnNear+m), near)
+		c.add(sum, near, size)
+		c.mov(size, c.slot(columnSizes+m))
+		c.sub(sum, near, sum)
 		c.mov(sum, c.slot(columnPairs+m))
 	}
 }
@@ -275,20 +279,19 @@ func (c *column) start(rest, others reg.Register, otherwise string) {
 		c.mul(o, o, t)
 		c.add(rest, t, u)
 		c.fma231(o, u, size)
-		c.mulC(c.c("ofB"), size, size)
 		c.mov(size, c.slot(columnSize))
 		c.fnma231(o, diag, b)
 		c.sub(others, b, b)
 		c.fma231(o, rest, b)
-		c.spread(c.mem("c"), a)
-		c.sub(t, a, a)
-		c.sub(diag, rest, t)
-		c.mov(t, u)
+		c.sub(diag, rest, a)
+		c.mov(a, u)
 		c.andC(c.c("notSign"), u, u)
 		c.mulC(c.c("ofL"), diag, diag)
-		c.keep(c.compare(greater, u, diag, diag), t)
-		c.add(t, a, a)
+		c.keep(c.compare(greater, u, diag, diag), a)
+		c.sub(t, a, a)
 		c.mov(a, c.slot(columnA0))
+		c.spread(c.mem("djj"), t)
+		c.add(t, a, a)
 		c.spread(c.mem("l1"), t)
 		c.sub(t, b, b)
 		c.mov(b, c.slot(columnB0))
@@ -360,21 +363,25 @@ func (s *solver) everyLane(v reg.Register) reg.Register {
 // that waits for divisions, the processor sums up a row of A·H of the next tile.
 func (c *column) inTurn() {
 	x := []reg.Register{
-		reg.X0, reg.X1, reg.X2, reg.X3, reg.X4, reg.X5, reg.X6, reg.X7, reg.X8, reg.X9, reg.X10, reg.X11, reg.X12, reg.X13,
-		reg.X14, reg.X15, reg.X16, reg.X17, reg.X18, reg.X19, reg.X20, reg.X21, reg.X22,
+		reg.X0, reg.X1, reg.X2, reg.X3, reg.X4, reg.X5, reg.X6, reg.X7, reg.X8, reg.X9, reg.X10, reg.X11,
+		reg.X12, reg.X13, reg.X14, reg.X15, reg.X16, reg.X17, reg.X18, reg.X19, reg.X20, reg.X21, reg.X22, reg.X23,
 	}
-	grown, steps, x := x[0], x[1:c.lanes], x[c.lanes:]
-	t := &turn{column: c, a: x[0], b: x[1], x: x[2], p: x[3], q: x[4], slope: x[5], wins: x[6], y: x[6]}
-	g := c.newNextSums(x[7:], t.q)
-	c.VXORPD(grown, grown, grown)
+	djj, steps, x := x[0], x[1:c.lanes], x[c.lanes:]
+	t := &turn{column: c, a: x[0], b: x[1], x: x[2], p: x[3], q: x[4], slope: x[5], wins: x[6], size: x[7]}
+	g := c.newNextSums(x[8:], t.q)
+	c.VMOVSD(c.mem("djj"), djj)
 	h, j := c.arg("h"), c.arg("j")
 	c.LEAQ(operand.Mem{Base: h, Index: j, Scale: 8}, h)
 	for l := range c.lanes {
-		c.VADDSD(c.lane(columnA0, l), grown, t.a)
+		c.VADDSD(c.lane(columnA0, l), djj, t.a)
 		c.VMOVSD(c.lane(columnB0, l), t.b)
+		c.VMOVSD(c.lane(columnSize, l), t.size)
 		for m := range l {
 			c.VFMADD231SD(c.lane(columnPairs+m, l), steps[m], t.b)
+			c.VMOVSD(c.lane(columnSizes+m, l), t.q)
+			c.VFMADD231SD(c.lane(columnLengths, m), t.q, t.size)
 		}
+		c.VMULSD(c.c("ofB"), t.size, t.size)
 		t.twoSteps(l)
 		t.findWins()
 		g.row(l)
@@ -391,18 +398,21 @@ func (c *column) inTurn() {
 		c.VMOVSD(t.x, c.lane(columnSteps, l))
 		if l < len(steps) {
 			c.VMOVAPD(t.x, steps[l])
+			c.VANDPD(c.twice("notSign"), t.x, t.q)
+			c.VMOVSD(t.q, c.lane(columnLengths, l))
 		}
-		c.VFMADD231SD(t.p, t.x, grown)
+		c.VFMADD231SD(t.p, t.x, djj)
+		c.VMAXSD(c.c("zero"), djj, djj)
 	}
-	c.VMOVSD(grown, c.lane(columnGrown, 0))
+	c.VMOVSD(djj, c.lane(columnDjj, 0))
 	g.store()
 }
 
-// turn is what a row needs in its turn, in the low lanes of registers. wins is the mask of whether the largest root
-// is the minimizer.
+// turn is what a row needs in its turn, in the low lanes of registers. size is what b is compared with, and wins is the
+// mask of whether the largest root is the minimizer.
 type turn struct {
 	*column
-	a, b, x, p, q, slope, wins, y reg.Register
+	a, b, x, p, q, slope, wins, size reg.Register
 }
 
 // twoSteps writes two steps from the rough root, the first by the slope there, which is known already.
@@ -415,7 +425,8 @@ func (t *turn) twoSteps(l int) {
 	t.step()
 }
 
-// step writes a step of Halley's iteration, which triples the digits. It leaves its size in p and the slope in slope.
+// step writes a step of Halley's iteration, which triples the digits. It leaves the size of the step in p, and the slope
+// before it. wins is lost.
 func (t *turn) step() {
 	t.VMULSD(t.x, t.x, t.q)
 	t.VMOVAPD(t.a, t.slope)
@@ -423,8 +434,8 @@ func (t *turn) step() {
 	t.VADDSD(t.a, t.q, t.p)
 	t.VFMSUB213SD(t.b, t.x, t.p)
 	t.VMULSD(t.slope, t.slope, t.q)
-	t.VMULSD(t.x, t.p, t.y)
-	t.VFNMADD231SD(t.c("three"), t.y, t.q)
+	t.VMULSD(t.x, t.p, t.wins)
+	t.VFNMADD231SD(t.c("three"), t.wins, t.q)
 	t.VMULSD(t.slope, t.p, t.p)
 	t.VDIVSD(t.q, t.p, t.p)
 	t.VSUBSD(t.p, t.x, t.x)
@@ -445,13 +456,14 @@ func (t *turn) findWins() {
 // its weight: b is put right, and the root is found from above.
 func (t *turn) check(l int) {
 	otherwise, again, found := t.label("otherwise"), t.label("again"), t.label("found")
-	t.unsettled(notWithin)
+	t.unsettled()
+	t.VMINSD(t.x, t.slope, t.slope)
 	t.VCMPSD(operand.U8(notGreater), t.c("zero"), t.slope, t.slope)
 	t.VORPD(t.slope, t.p, t.p)
 	t.VANDPD(t.wins, t.p, t.p)
 	t.VADDSD(t.mem("l1"), t.b, t.q)
 	t.VANDPD(t.twice("notSign"), t.q, t.q)
-	t.VCMPSD(operand.U8(notGreater), t.lane(columnSize, l), t.q, t.q)
+	t.VCMPSD(operand.U8(notGreater), t.size, t.q, t.q)
 	t.VORPD(t.q, t.p, t.p)
 	t.jumpIf(t.p, otherwise)
 	t.Label(found)
@@ -472,12 +484,20 @@ func (t *turn) check(l int) {
 		t.VMAXSD(t.c("zero"), t.q, t.q)
 		t.VSQRTSD(t.q, t.q, t.q)
 		t.VADDSD(t.q, t.x, t.x)
-		t.Label(again)
-		t.step()
 		t.findWins()
-		t.unsettled(greater) // which no NaN is
+		t.Label(again) // Newton's iteration, which squares nothing that may vanish
+		t.VMULSD(t.x, t.x, t.q)
+		t.VMOVAPD(t.a, t.slope)
+		t.VFMADD231SD(t.c("three"), t.q, t.slope)
+		t.VADDSD(t.a, t.q, t.p)
+		t.VFMSUB213SD(t.b, t.x, t.p)
+		t.VDIVSD(t.slope, t.p, t.p)
+		t.VSUBSD(t.p, t.x, t.x)
+		t.VMULSD(t.c("close"), t.x, t.q)
+		t.VCMPSD(operand.U8(greater), t.q, t.p, t.p) // which no NaN is
 		t.VANDPD(t.wins, t.p, t.p)
 		t.jumpIf(t.p, again)
+		t.VMAXSD(t.c("zero"), t.x, t.x) // nor what becomes of one
 		t.JMP(operand.LabelRef(found))
 	})
 }
@@ -490,9 +510,9 @@ func (t *turn) jumpIf(m reg.Register, to string) {
 	t.JNE(operand.LabelRef(to))
 }
 
-// unsettled sets p to the mask of whether the error that a step p has left is too large by the predicate: it is at
-// most |p|³·(9x² + f′)/f′², f′ being the slope.
-func (t *turn) unsettled(predicate uint8) {
+// unsettled sets p to the mask of whether the error that a step p has left may be too large: it is at most
+// |p|³·(9x² + f′)/f′², f′ being the slope.
+func (t *turn) unsettled() {
 	t.VMULSD(t.x, t.x, t.q)
 	t.VMULSD(t.c("nine"), t.q, t.q)
 	t.VADDSD(t.slope, t.q, t.q)
@@ -502,7 +522,7 @@ func (t *turn) unsettled(predicate uint8) {
 	t.VMULSD(t.slope, t.slope, t.q)
 	t.VMULSD(t.x, t.q, t.q)
 	t.VMULSD(t.c("settled"), t.q, t.q)
-	t.VCMPSD(operand.U8(predicate), t.q, t.p, t.p)
+	t.VCMPSD(operand.U8(notWithin), t.q, t.p, t.p)
 }
 
 // twice returns the address of a constant that fills 16 bytes.
@@ -648,7 +668,8 @@ func (c *column) growD() {
 	c.JGT(operand.LabelRef(block))
 }
 
-// sumUp writes the squares of the rows, the column, what the objective lost, the squares of projected steps, and the end.
+// sumUp writes the squares of the rows, the column, what the objective lost, the squares of projected steps, and the
+// end.
 func (c *column) sumUp() {
 	o, x, a, b, t, u, zero := c.reg(), c.reg(), c.reg(), c.reg(), c.reg(), c.reg(), c.reg()
 	c.mov(c.slot(columnOld), o)
@@ -695,6 +716,5 @@ func (c *column) sumUp() {
 	} else {
 		c.VMOVMSKPD(m, changed.(reg.GPVirtual).As32())
 	}
-	c.POPCNTQ(changed, changed)
 	c.end(changed)
 }

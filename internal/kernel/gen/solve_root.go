@@ -190,9 +190,9 @@ func (s *solver) newton(a, b, x, bad, p, q reg.Register, done string) {
 	s.JNE(operand.LabelRef(loop))
 }
 
-// above sets the lanes of x in the mask bad to 0, or where that is not the minimizer to a number above the largest
-// root, by at most 6 %. It returns the mask of the latter, b > 0, or a < 0 and (b/a)² < −2a/27, and a free register. If
-// there are none of the latter it jumps to done.
+// above sets the lanes of x in the mask bad to 0, or where that is not the minimizer to a number not below the largest
+// root, which is the minimizer then. It returns the mask of the latter, b > 0, or a < 0 and (b/a)² < −2a/27, and a free
+// register. If there are none of the latter it jumps to done.
 func (s *solver) above(a, b, x, bad, p, q reg.Register, done string) (need, t reg.Register) {
 	need = s.reg()
 	s.div(a, b, p)
