@@ -956,7 +956,6 @@ again13:
 	VMOVMSKPD   X7, R8
 	TESTL       $0x00000001, R8
 	JNE         again13
-	VMAXSD      solve64AVX2<>+0(SB), X6, X6
 	JMP         found14
 
 weighted15:
@@ -1027,7 +1026,6 @@ again22:
 	VMOVMSKPD   X7, R8
 	TESTL       $0x00000001, R8
 	JNE         again22
-	VMAXSD      solve64AVX2<>+0(SB), X6, X6
 	JMP         found23
 
 weighted24:
@@ -1098,7 +1096,6 @@ again31:
 	VMOVMSKPD   X7, R8
 	TESTL       $0x00000001, R8
 	JNE         again31
-	VMAXSD      solve64AVX2<>+0(SB), X6, X6
 	JMP         found32
 
 weighted33:
@@ -1169,7 +1166,6 @@ again40:
 	VMOVMSKPD   X7, DX
 	TESTL       $0x00000001, DX
 	JNE         again40
-	VMAXSD      solve64AVX2<>+0(SB), X6, X6
 	JMP         found41
 
 otherwise1:
@@ -2640,7 +2636,6 @@ again13:
 	VMOVMSKPD   X11, R8
 	TESTL       $0x00000001, R8
 	JNE         again13
-	VMAXSD      solve64AVX512<>+0(SB), X10, X10
 	JMP         found14
 
 weighted15:
@@ -2717,7 +2712,6 @@ again22:
 	VMOVMSKPD   X11, R8
 	TESTL       $0x00000001, R8
 	JNE         again22
-	VMAXSD      solve64AVX512<>+0(SB), X10, X10
 	JMP         found23
 
 weighted24:
@@ -2794,7 +2788,6 @@ again31:
 	VMOVMSKPD   X11, R8
 	TESTL       $0x00000001, R8
 	JNE         again31
-	VMAXSD      solve64AVX512<>+0(SB), X10, X10
 	JMP         found32
 
 weighted33:
@@ -2871,7 +2864,6 @@ again40:
 	VMOVMSKPD   X11, R8
 	TESTL       $0x00000001, R8
 	JNE         again40
-	VMAXSD      solve64AVX512<>+0(SB), X10, X10
 	JMP         found41
 
 weighted42:
@@ -2948,7 +2940,6 @@ again49:
 	VMOVMSKPD   X11, R8
 	TESTL       $0x00000001, R8
 	JNE         again49
-	VMAXSD      solve64AVX512<>+0(SB), X10, X10
 	JMP         found50
 
 weighted51:
@@ -3025,7 +3016,6 @@ again58:
 	VMOVMSKPD   X11, R8
 	TESTL       $0x00000001, R8
 	JNE         again58
-	VMAXSD      solve64AVX512<>+0(SB), X10, X10
 	JMP         found59
 
 weighted60:
@@ -3102,7 +3092,6 @@ again67:
 	VMOVMSKPD   X11, R8
 	TESTL       $0x00000001, R8
 	JNE         again67
-	VMAXSD      solve64AVX512<>+0(SB), X10, X10
 	JMP         found68
 
 weighted69:
@@ -3179,7 +3168,6 @@ again76:
 	VMOVMSKPD   X11, DX
 	TESTL       $0x00000001, DX
 	JNE         again76
-	VMAXSD      solve64AVX512<>+0(SB), X10, X10
 	JMP         found77
 
 otherwise1:

@@ -311,6 +311,75 @@ func TestColumnTilesNothingLeft(t *testing.T) {
 	})
 }
 
+// TestColumnTilesRounding: a row enters the column, and the next one's A_lm − ⟨h_l,h_m⟩ is a rounding error, of which no
+// entry grows.
+func TestColumnTilesRounding(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		w := TileRows(4)
+		if w == 0 {
+			t.Skip("no tiles without assembly")
+		}
+		rng := rand.New(rand.NewPCG(3, 3))
+		roundings := 0
+		for range 100 {
+			c := &Column{
+				H: make([]float64, 4*w), X: make([]float64, w), D: make([]float64, 4), Djj: 2, Norm: 1,
+				Diag: make([]float64, w), RowSq: make([]float64, w),
+			}
+			for k := 1; k < 4; k++ {
+				c.H[k], c.H[4+k] = rng.Float64(), rng.Float64()
+			}
+			inner := c.H[3]*c.H[7] + c.H[2]*c.H[6] + c.H[1]*c.H[5]
+			if inner != c.H[1]*c.H[5]+c.H[2]*c.H[6]+c.H[3]*c.H[7] {
+				roundings++
+			}
+			last := w - 1
+			c.H[4*last], c.X[last] = 1, 1
+			ptr := []int64{0, 2, 3}
+			for i := 2; i < last; i++ {
+				ptr = append(ptr, 3)
+			}
+			ptr = append(ptr, 4)
+			tiles := NewColumnTiles(4, ptr, []int32{1, int32(last), 0, 0}, []float64{inner, 1, inner, 1}, 1)
+			tiles.Visit(c, func(i int) { t.Errorf("entry %d was not visited in a tile", i) })
+			if c.X[0] <= 0 || c.X[1] != 0 {
+				t.Errorf("x_0 = %v, x_1 = %v, want x_0 > 0 and x_1 = 0", c.X[0], c.X[1])
+			}
+		}
+		if roundings == 0 {
+			t.Error("no inner product depends on the order of its terms")
+		}
+	})
+}
+
+// TestColumnTilesVanishing: D_jj, and with it a, becomes 0 within a tile, and the next row's root is ∛b, whose square's
+// square is no longer a number above 0.
+func TestColumnTilesVanishing(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		w := TileRows(2)
+		if w == 0 {
+			t.Skip("no tiles without assembly")
+		}
+		c := &Column{
+			H: make([]float64, 2*w), X: make([]float64, w), D: []float64{0, 5}, Djj: 1, Norm: 1,
+			Diag: make([]float64, w), RowSq: make([]float64, w),
+		}
+		const b = 1e-300
+		last := w - 1
+		c.H[0], c.H[1], c.X[0] = 1, 1, 1
+		c.H[2*last], c.X[last] = b, b
+		ptr := make([]int64, w+1)
+		for i := 2; i <= w; i++ {
+			ptr[i] = 1
+		}
+		tiles := NewColumnTiles(2, ptr, []int32{int32(last)}, nil, 1) // A_1,last = 1
+		tiles.Visit(c, func(i int) { t.Errorf("entry %d was not visited in a tile", i) })
+		if want := math.Cbrt(b); c.X[0] != 0 || !(math.Abs(c.X[1]-want) <= 1e-15*want) {
+			t.Errorf("x_0 = %v, x_1 = %v, want 0 and %v", c.X[0], c.X[1], want)
+		}
+	})
+}
+
 // TestColumnTilesTiny: a root that is tiny beside √a has all its digits.
 func TestColumnTilesTiny(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
@@ -349,22 +418,20 @@ func TestColumnTilesTiny(t *testing.T) {
 	})
 }
 
-// TestColumnTilesIndex: a column that A does not have panics, before assembly meets it.
+// TestColumnTilesIndex: a column that A does not have panics, and so does a row that ends beyond its entries, before
+// assembly meets them.
 func TestColumnTilesIndex(t *testing.T) {
 	w := TileRows(1)
 	if w == 0 {
 		t.Skip("no tiles without assembly")
 	}
-	for _, bad := range []int32{-1, int32(w)} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("column %d of %d: no panic", bad, w)
-				}
-			}()
-			ptr := make([]int64, w+1)
-			ptr[w] = 1
-			NewColumnTiles(1, ptr, []int32{bad}, nil, 1)
-		}()
+	ptr := make([]int64, w+1)
+	ptr[w] = 1
+	for name, idx := range map[string][]int32{
+		"column −1": {-1}, "column n": {int32(w)}, "no entry": make([]int32, 0, 1),
+	} {
+		if panics(func() { NewColumnTiles(1, ptr, idx, nil, 1) }) == nil {
+			t.Errorf("%s: no panic", name)
+		}
 	}
 }

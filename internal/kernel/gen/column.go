@@ -497,7 +497,6 @@ func (t *turn) check(l int) {
 		t.VCMPSD(operand.U8(greater), t.q, t.p, t.p) // which no NaN is
 		t.VANDPD(t.wins, t.p, t.p)
 		t.jumpIf(t.p, again)
-		t.VMAXSD(t.c("zero"), t.x, t.x) // nor what becomes of one
 		t.JMP(operand.LabelRef(found))
 	})
 }
