@@ -36,6 +36,8 @@ const (
 const (
 	// settled is the largest relative error that the last step to a root may leave.
 	settled = 1e-15
+	// small is a step of Newton's iteration, relative to the root, after which the next one would be below rounding.
+	small = 3e-8
 	// Where a is beyond these bounds, or b beyond the upper one, powers of them could overflow or vanish.
 	leastOfRoot = 0x1p-300
 	mostOfRoot  = 0x1p300
@@ -65,7 +67,7 @@ func (a *asm) columnKernels() {
 	s.choose()
 	s.constants(
 		named{"two", operand.F64(2)}, named{"nine", operand.F64(9)}, named{"quarter", operand.F64(0.25)},
-		named{"settled", operand.F64(settled)},
+		named{"settled", operand.F64(settled)}, named{"small", operand.F64(small)},
 		named{"leastOfRoot", operand.F64(leastOfRoot)}, named{"mostOfRoot", operand.F64(mostOfRoot)},
 		named{"ofB", operand.F64(roundingOfB)}, named{"ofL", operand.F64(roundingOfL)},
 		named{"notSignTwice", operand.U64(notSign)}, named{"notSignAgain", operand.U64(notSign)},
@@ -493,7 +495,7 @@ func (t *turn) check(l int) {
 		t.VFMSUB213SD(t.b, t.x, t.p)
 		t.VDIVSD(t.slope, t.p, t.p)
 		t.VSUBSD(t.p, t.x, t.x)
-		t.VMULSD(t.c("close"), t.x, t.q)
+		t.VMULSD(t.c("small"), t.x, t.q)
 		t.VCMPSD(operand.U8(greater), t.q, t.p, t.p) // which no NaN is
 		t.VANDPD(t.wins, t.p, t.p)
 		t.jumpIf(t.p, again)
