@@ -123,9 +123,6 @@ func (sh shape) ofMethod(n, m float64, points bool) (b needs) {
 			b.each += 3 * z
 		} else { // the cursor keeps A·H, as many numbers as H
 			b.each += h
-			if sh.sparse { // where rows have entries near the diagonal
-				b.each += 8 * n
-			}
 		}
 		if sh.method == "cd-mbi" {
 			b.each += 3 * h
