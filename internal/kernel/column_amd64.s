@@ -189,7 +189,7 @@ DATA columnIndexAVX2<>+24(SB)/8, $0x0000000000000003
 GLOBL columnIndexAVX2<>(SB), RODATA|NOPTR, $32
 
 // func columnAVX2(v *float64, h *float64, r int, j int, d *float64, diag *float64, column *float64, rowSq *float64, djj float64, l1 float64, norm float64, scale float64, ptr *int64, idx *int32, val *float64, x *float64) (changed int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·columnAVX2(SB), NOSPLIT, $0-136
 	MOVQ   v+0(FP), AX
 	MOVQ   r+16(FP), CX
@@ -207,8 +207,11 @@ TEXT ·columnAVX2(SB), NOSPLIT, $0-136
 	MOVQ   d+32(FP), DI
 	MOVQ   r+16(FP), R8
 	MOVQ   j+24(FP), R9
+	LEAQ   (DX)(CX*4), R10
 
 block2:
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
 	VMOVQ        R8, X11
 	VPBROADCASTQ X11, Y11
 	VMOVDQU      columnIndexAVX2<>+0(SB), Y12
@@ -273,6 +276,7 @@ block2:
 	VFMADD231PD  Y9, Y10, Y5
 	DECQ         R8
 	JEQ          summed3
+	ADDQ         $+128, R10
 	ADDQ         $0x20, DX
 	ADDQ         $0x20, BX
 	ADDQ         $0x20, DI
@@ -1235,7 +1239,7 @@ DATA columnIndexAVX512<>+56(SB)/8, $0x0000000000000007
 GLOBL columnIndexAVX512<>(SB), RODATA|NOPTR, $64
 
 // func columnAVX512(v *float64, h *float64, r int, j int, d *float64, diag *float64, column *float64, rowSq *float64, djj float64, l1 float64, norm float64, scale float64, ptr *int64, idx *int32, val *float64, x *float64) (changed int)
-// Requires: AVX, AVX512F, AVX512VL, FMA3
+// Requires: AVX, AVX512F, AVX512VL, FMA3, MMX+
 TEXT ·columnAVX512(SB), NOSPLIT, $0-136
 	MOVQ   v+0(FP), AX
 	MOVQ   r+16(FP), CX
@@ -1257,8 +1261,17 @@ TEXT ·columnAVX512(SB), NOSPLIT, $0-136
 	MOVQ   d+32(FP), DI
 	MOVQ   r+16(FP), R8
 	MOVQ   j+24(FP), R9
+	LEAQ   (DX)(CX*8), R10
 
 block2:
+	PREFETCHT0       (R10)
+	PREFETCHT0       64(R10)
+	PREFETCHT0       128(R10)
+	PREFETCHT0       192(R10)
+	PREFETCHT0       256(R10)
+	PREFETCHT0       320(R10)
+	PREFETCHT0       384(R10)
+	PREFETCHT0       448(R10)
 	VMOVQ            R8, X19
 	VPBROADCASTQ     X19, Z19
 	VMOVDQU64        columnIndexAVX512<>+0(SB), Z20
@@ -1395,6 +1408,7 @@ block2:
 	VFMADD231PD.BCST 56(DX)(SI*2), Z25, Z9
 	DECQ             R8
 	JEQ              summed3
+	ADDQ             $+512, R10
 	ADDQ             $0x40, DX
 	ADDQ             $0x40, BX
 	ADDQ             $0x40, DI

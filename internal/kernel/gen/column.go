@@ -146,7 +146,8 @@ func (c *column) together(otherwise string) {
 	c.start(rest, others[0], otherwise)
 }
 
-// sums writes the sums over the coordinates of the tile, and those of products with each row but the last.
+// sums writes the sums over the coordinates of the tile, and those of products with each row but the last. It fetches
+// the next tile, which matters where H comes from memory.
 func (c *column) sums(rest reg.Register, others []reg.Register) {
 	pairs := c.regs(c.lanes - 1)
 	for _, v := range append([]reg.Register{rest, others[0], others[1]}, pairs...) {
@@ -154,8 +155,13 @@ func (c *column) sums(rest reg.Register, others []reg.Register) {
 	}
 	h, h5 := c.tile()
 	d, left, j := c.arg("d"), c.arg("r"), c.arg("j")
+	next := c.GP64()
+	c.LEAQ(operand.Mem{Base: h, Index: c.row, Scale: uint8(c.lanes)}, next)
 	block, done := c.label("block"), c.label("summed")
 	c.Label(block)
+	for line := 0; line < 8*c.lanes*c.lanes; line += 64 {
+		c.PREFETCHT0(operand.Mem{Base: next, Disp: line})
+	}
 	c.scope(func() {
 		for k, x := range c.byCoordinates(h, h5, left, j) {
 			c.scope(func() {
@@ -176,6 +182,7 @@ func (c *column) sums(rest reg.Register, others []reg.Register) {
 			c.JEQ(operand.LabelRef(done))
 		}
 	})
+	c.ADDQ(operand.I32(8*c.lanes*c.lanes), next)
 	for _, p := range []reg.Register{h, h5, d} {
 		c.ADDQ(operand.U8(8*c.lanes), p)
 	}
