@@ -88,7 +88,9 @@ func BenchmarkSweepSparse(b *testing.B) {
 
 // BenchmarkFirstSweep measures the first sweep from a random start on graphs.
 func BenchmarkFirstSweep(b *testing.B) {
-	for _, g := range []string{"cora", "lastfm-asia", "facebook-pages", "ca-AstroPh", "soc-Slashdot0902", "polblogs", "email-Eu-core", "blogcatalog"} {
+	for _, g := range []string{
+		"cora", "lastfm-asia", "facebook-pages", "ca-AstroPh", "soc-Slashdot0902", "polblogs", "email-Eu-core", "blogcatalog",
+	} {
 		for _, r := range []int{8, 16, 32} {
 			b.Run(fmt.Sprintf("%s/r=%d", g, r), func(b *testing.B) {
 				path := filepath.Join("..", "shared", "data", g, "A.mtx.gz")

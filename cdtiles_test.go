@@ -18,7 +18,8 @@ func TestTilesAreVisits(t *testing.T) {
 	weighted := instance.RandomSparse(203, 1500, 2)
 	graphs := map[string]matrix.Operator{
 		"graph": mustCSR(t, planted), "weighted": mustCSR(t, weighted), offDiagonal: mustCSR(t, weighted).OffDiagonal(),
-		"isolated items": mustCSR(t, instance.RandomSparse(100, 60, 3)), "six items": mustCSR(t, instance.RandomSparse(6, 12, 4)),
+		"isolated items": mustCSR(t, instance.RandomSparse(100, 60, 3)),
+		"six items":      mustCSR(t, instance.RandomSparse(6, 12, 4)),
 	}
 	for name, a := range graphs {
 		for _, r := range []int{1, 3, 8, 17, 60, 500} {
@@ -58,7 +59,8 @@ func TestTilesAreVisits(t *testing.T) {
 					}
 					by, want := runs[0].report, runs[1].report
 					more := by.changed - want.changed // later, entries at rest may change by a rounding
-					if !(math.Abs(by.decrease-want.decrease) <= 1e-12*p.norm*p.norm) || !(math.Abs(by.stepSq-want.stepSq) <= 1e-12*p.norm) ||
+					if !(math.Abs(by.decrease-want.decrease) <= 1e-12*p.norm*p.norm) ||
+						!(math.Abs(by.stepSq-want.stepSq) <= 1e-12*p.norm) ||
 						max(more, -more) > int64(sweep)*want.changed/50 {
 						t.Errorf("%s, sweep %d: reports %+v, want %+v", what, sweep, by, want)
 					}

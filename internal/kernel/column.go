@@ -10,7 +10,7 @@ import "math/bits"
 // and all but the first factor is known beforehand. So the rows of a tile get coefficients and rough roots as if none
 // changed. Then each in its turn takes two steps from there, given what those before it have changed. Meanwhile the
 // processor adds up the rows of A·H of the next tile, of the column as it was; what this tile has changed in them is
-// added later. An entry takes 24 to 35 ns in place of 55 to 65 with r = 16 and 20 entries a row (Zen 5).
+// added later. Sweeps of graphs take 0.4 to 0.7 of the time (Zen 5, decision 0035).
 type ColumnTiles struct {
 	w, n  int
 	ptr   []int64
@@ -55,7 +55,7 @@ type Column struct {
 // TileRows returns how many rows a tile of an H with r columns has, or 0 if entries are to be visited one at a time:
 // without assembly, and where r is so large that products of rows cost more than is gained.
 func TileRows(r int) int {
-	const most = 50 // columns for each lane (Zen 5: even at 100 for AVX-512, at 50 for AVX2)
+	const most = 50 // columns for each lane: with AVX2 tiles gain nothing there, with AVX-512 a fifth (Zen 5)
 	if w := Lanes(); w > 1 && r <= most*w {
 		return w
 	}

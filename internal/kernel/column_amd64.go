@@ -4,16 +4,16 @@
 
 package kernel
 
-// columnAVX2 is ColumnTiles.visit for 4 rows, which begin at h, diag, column and rowSq. ptr is where
-// the rows of the next tile begin in idx and val, which may be nil; x is all of the column. It returns a bit for each row,
-// whether its entry changed, or −1 if it has done nothing.
+// columnAVX2 is ColumnTiles.visit for 4 rows, which begin at h, diag, column and rowSq. ptr is
+// where the rows of the next tile begin in idx and val, which may be nil; x is all of the column. It returns a
+// bit for each row, whether its entry changed, or −1 if it has done nothing.
 //
 //go:noescape
 func columnAVX2(v *float64, h *float64, r int, j int, d *float64, diag *float64, column *float64, rowSq *float64, djj float64, l1 float64, norm float64, scale float64, ptr *int64, idx *int32, val *float64, x *float64) (changed int)
 
-// columnAVX512 is ColumnTiles.visit for 8 rows, which begin at h, diag, column and rowSq. ptr is where
-// the rows of the next tile begin in idx and val, which may be nil; x is all of the column. It returns a bit for each row,
-// whether its entry changed, or −1 if it has done nothing.
+// columnAVX512 is ColumnTiles.visit for 8 rows, which begin at h, diag, column and rowSq. ptr is
+// where the rows of the next tile begin in idx and val, which may be nil; x is all of the column. It returns a
+// bit for each row, whether its entry changed, or −1 if it has done nothing.
 //
 //go:noescape
 func columnAVX512(v *float64, h *float64, r int, j int, d *float64, diag *float64, column *float64, rowSq *float64, djj float64, l1 float64, norm float64, scale float64, ptr *int64, idx *int32, val *float64, x *float64) (changed int)

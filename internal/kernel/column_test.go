@@ -171,7 +171,8 @@ func TestColumnTiles(t *testing.T) {
 			if seed%5 == 0 {
 				c.l1 = 0.01
 			}
-			what := fmt.Sprintf("seed %d: n = %d, r = %d, j = %d, %d entries, weighted: %v", seed, n, c.r, c.j, len(c.idx), c.weighted)
+			what := fmt.Sprintf("seed %d: n = %d, r = %d, j = %d, %d entries, weighted: %v",
+				seed, n, c.r, c.j, len(c.idx), c.weighted)
 			h, want := slices.Clone(c.h), columnVisits{tie: 1}
 			for i := range n {
 				c.visit(h, i, norm, &want)
@@ -224,8 +225,8 @@ func TestColumnTilesRange(t *testing.T) {
 			by   float64 // of H; A grows by its square
 			ones int
 		}{
-			"as it is": {1, 1}, "small": {0x1p-90, 1}, "vanishing": {0x1p-200, 3*w + 1}, "large": {0x1p90, 1}, "overflowing": {0x1p200, 3*w + 1},
-			"not a number": {math.NaN(), 3*w + 1},
+			"as it is": {1, 1}, "small": {0x1p-90, 1}, "large": {0x1p90, 1},
+			"vanishing": {0x1p-200, 3*w + 1}, "overflowing": {0x1p200, 3*w + 1}, "not a number": {math.NaN(), 3*w + 1},
 		} {
 			c := newColumnCase(rand.New(rand.NewPCG(7, 7)), 3*w+1, 5, 4, true, true)
 			for k := range c.h {

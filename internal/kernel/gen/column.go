@@ -106,9 +106,9 @@ func (c *column) at(h, h5 reg.Register, m, number int) operand.Mem {
 func (c *column) visit() {
 	c.begin("column", "func(v, h *float64, r, j int, d, diag, column, rowSq *float64, djj, l1, norm, scale float64, "+
 		"ptr *int64, idx *int32, val, x *float64) (changed int)",
-		fmt.Sprintf("column%s is ColumnTiles.visit for %d rows, which begin at h, diag, column and rowSq. ptr is where", c.name, c.lanes),
-		"the rows of the next tile begin in idx and val, which may be nil; x is all of the column. It returns a bit for each row,",
-		"whether its entry changed, or −1 if it has done nothing.")
+		fmt.Sprintf("column%s is ColumnTiles.visit for %d rows, which begin at h, diag, column and rowSq. ptr is", c.name, c.lanes),
+		"where the rows of the next tile begin in idx and val, which may be nil; x is all of the column. It returns a",
+		"bit for each row, whether its entry changed, or −1 if it has done nothing.")
 	c.free = vectorRegisters(c.lanes)
 	c.v, c.row = c.arg("v"), c.arg("r")
 	c.SHLQ(operand.U8(3), c.row)
