@@ -123,8 +123,9 @@ func (m *meter) replay() (least time.Duration) {
 }
 
 // metered is an operator with a meter. It has the same optional interfaces for products as the operator, so that
-// methods treat it the same. Only for eigenvalues does it differ: matrix.Folded returns it unchanged, and
-// matrix.RitzPairs uses no products with float32 of it.
+// methods treat it the same. It differs in two ways. For eigenvalues matrix.Folded returns it unchanged, and
+// matrix.RitzPairs uses no products with float32 of it. And cursors of a sparse A do not tell what they sum up, so that
+// they are asked for each entry of a column, which makes sweeps of cd methods longer.
 type metered struct {
 	matrix.Operator
 	*meter

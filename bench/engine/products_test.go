@@ -106,8 +106,23 @@ func TestMeterJoint(t *testing.T) {
 	checkMeter(t, op, before, 5, symnmf.RowBlock{}, symnmf.RowBlock{Joint: symnmf.NoJoint}, symnmf.Options{Start: symnmf.Random{}, Seed: 1, Stop: symnmf.Stop{Sweeps: 60, KKT: -1}})
 }
 
+// oneByOne is a sparse A whose cursors do not tell what they sum up, as those of metered.
+type oneByOne struct{ *matrix.SymCSR }
+
+func (a oneByOne) Scaled(c float64) matrix.Operator {
+	return oneByOne{a.SymCSR.Scaled(c).(*matrix.SymCSR)}
+}
+
+func (a oneByOne) OffDiagonal() matrix.Operator {
+	return oneByOne{a.SymCSR.OffDiagonal().(*matrix.SymCSR)}
+}
+
+func (a oneByOne) NewCursor(h *matrix.Dense, workers int) matrix.Cursor {
+	return struct{ matrix.Forwarder }{a.SymCSR.NewCursor(h, workers).(matrix.Forwarder)}
+}
+
 // TestMeter: a method makes the same H with a meter as without, to the bit, because it finds the same optional
-// interfaces.
+// interfaces, but for those of the cursors of a sparse A.
 func TestMeter(t *testing.T) {
 	for _, set := range meterSets {
 		d := set.data()
@@ -134,7 +149,11 @@ func TestMeter(t *testing.T) {
 				return instance.Hash(res.H)
 			}
 			m := newMeter(before, !explicit)
-			if hashOf(withMeter(a, m)) != hashOf(a) {
+			plain := hashOf(a)
+			if s, sparse := a.(*matrix.SymCSR); sparse && strings.Contains("cd-cyclic cd-shuffle compressed", method.Name) {
+				plain = hashOf(oneByOne{s})
+			}
+			if hashOf(withMeter(a, m)) != plain {
 				t.Errorf("%s, %s: a meter changes H", set.name, method.Name)
 			}
 			if m.singles == 0 && len(m.terms) == 0 {
