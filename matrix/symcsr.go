@@ -366,7 +366,9 @@ func (c *csrCursor) Add(i int, delta float64) {
 }
 
 func (c *csrCursor) Forward() {
-	c.forward, c.col = true, make([]float64, c.m.a.rows)
+	if !c.forward { // else col is its own already
+		c.forward, c.col = true, make([]float64, c.m.a.rows)
+	}
 }
 
 // Sums returns the rows that At sums up while the cursor looks forward, and the column at work. A is scale times the

@@ -17,7 +17,7 @@ type ColumnTiles struct {
 	idx   []int32
 	val   []float64
 	scale float64
-	near  []int64 // where row i has its first entry in the columns of its own tile or the tile before
+	near  []int32 // how many entries row i has left of the columns of its own tile and the tile before
 	some  []bool  // of each tile: whether there is one, to the left of the diagonal
 	tile  columnTile
 	clean bool // tile.near is all zeros
@@ -78,20 +78,20 @@ func NewColumnTiles(r int, ptr []int64, idx []int32, val []float64, scale float6
 	}
 	t := &ColumnTiles{
 		w: w, n: n, ptr: ptr, idx: idx, val: val, scale: scale,
-		near: make([]int64, n), some: make([]bool, n/w+1), clean: true,
+		near: make([]int32, n), some: make([]bool, n/w+1), clean: true,
 	}
 	for i := range n {
-		first, at := i/w*w-w, ptr[i]
-		for _, c := range idx[ptr[i]:ptr[i+1]] { // all of them, since assembly relies on it
+		row, first, left := idx[ptr[i]:ptr[i+1]], i/w*w-w, 0
+		for _, c := range row { // all of them, since assembly relies on it
 			if uint(c) >= uint(n) {
 				panic(badIndex)
 			}
 			if int(c) < first {
-				at++
+				left++
 			}
 		}
-		t.near[i] = at
-		if at < ptr[i+1] && int(idx[at]) < i {
+		t.near[i] = int32(left)
+		if left < len(row) && int(row[left]) < i {
 			t.some[i/w] = true
 		}
 	}
@@ -174,7 +174,8 @@ func (t *ColumnTiles) couple(lo int) {
 		return
 	}
 	for l := range t.w {
-		for p := t.near[lo+l]; p < t.ptr[lo+l+1] && int(t.idx[p]) < lo+l; p++ {
+		end := t.ptr[lo+l+1]
+		for p := t.ptr[lo+l] + int64(t.near[lo+l]); p < end && int(t.idx[p]) < lo+l; p++ {
 			v := t.scale
 			if t.val != nil {
 				v *= t.val[p]
