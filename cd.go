@@ -54,7 +54,7 @@ func (s CD) start(p *problem, h *matrix.Dense, run int) run {
 	if s.Nu == 0 {
 		s.Nu = defaultNu
 	}
-	e := &cdRun{CD: s, cdState: newCDState(p, h), number: run, order: make([]int, p.r), keys: make([]float64, p.n)}
+	e := &cdRun{CD: s, cdState: newCDState(p, h), number: run, order: make([]int, p.r)}
 	for _, v := range h.Data() {
 		if v != 0 {
 			e.report.changed++ // as the first sweep will, as a rule
@@ -366,6 +366,9 @@ func (s *cdRun) entryOrder(j int) []int {
 	if s.Entries == Shuffled {
 		permutation(s.perm, s.p.seed, uint64(s.number), uint64(s.sweeps), uint64(j)+1)
 		return s.perm
+	}
+	if s.keys == nil {
+		s.keys = make([]float64, s.p.n)
 	}
 	for i := range s.keys {
 		a, b, o := s.cubic(i)
