@@ -31,7 +31,7 @@ func (c *column) inTurn() {
 		t.twoSteps(l)
 		t.findWins()
 		g.row(l)
-		t.check(l)
+		t.check()
 		c.VANDPD(t.wins, t.x, t.x)
 		c.VMOVSD(t.x, operand.Mem{Base: h})
 		c.ADDQ(c.row, h)
@@ -105,7 +105,7 @@ func (t *turn) findWins() {
 
 // check writes what happens where the root has not settled or may not be the largest, or where b is rounding but for
 // its weight: b is put right, and the root is found from above.
-func (t *turn) check(l int) {
+func (t *turn) check() {
 	otherwise, again, found := t.label("otherwise"), t.label("again"), t.label("found")
 	t.unsettled()
 	t.VMINSD(t.x, t.slope, t.slope)
