@@ -55,6 +55,10 @@ func (s CD) start(p *problem, h *matrix.Dense, run int) run {
 		s.Nu = defaultNu
 	}
 	e := &cdRun{CD: s, cdState: newCDState(p, h), number: run, order: make([]int, p.r)}
+	if s.Entries == Natural {
+		e.tiles = e.newTiles()
+	}
+	e.from = e.forwardFrom()
 	for _, v := range h.Data() {
 		if v != 0 {
 			e.report.changed++ // as the first sweep will, as a rule
@@ -268,6 +272,7 @@ type cdRun struct {
 	keys   []float64
 	perm   []int
 	tiles  *kernel.ColumnTiles // for forward sweeps of a sparse A
+	from   float64             // the part of the entries from which on the cursor looks forward
 }
 
 func (s *cdRun) sweep(stop func() bool) sweepReport {
@@ -299,18 +304,15 @@ func (s *cdRun) sweep(stop func() bool) sweepReport {
 	return s.report
 }
 
-// prepare lets the cursor look only forward where that pays: when entries are visited in order and most of
+// prepare lets the cursor look only forward where that pays: when entries are visited in order and enough of
 // them change. For a dense A, computing A·H afresh and half of each change then costs less than all of each
 // change. For a sparse A, so does one row for each visit.
 func (s *cdRun) prepare() {
 	f, ok := s.cursor.(matrix.Forwarder)
 	most := float64(s.p.n) * float64(s.p.r)
-	if ok && s.Entries == Natural && float64(s.report.changed) > forwardFrom*most {
+	if ok && s.Entries == Natural && float64(s.report.changed) > s.from*most {
 		f.Forward()
 		s.forward = true
-		if s.tiles == nil {
-			s.tiles = s.newTiles()
-		}
 		return
 	}
 	s.anyOrder()
@@ -324,9 +326,21 @@ func (s *cdState) anyOrder() {
 	}
 }
 
-// forwardFrom is the part of the entries that must have changed in the last sweep for looking only forward to
-// pay. It saves half of the changes, and A·H costs some 15 % of a sweep in which all entries change.
-const forwardFrom = 0.5
+// forwardFrom returns the part of the entries that must have changed in the last sweep for looking only forward to
+// pay: half of them, since it saves half of the changes, and A·H costs some 15 % of a sweep in which all entries change.
+// Visits by tiles, for which the cursor has to look forward, cost less than those of entries that stay as they are,
+// unless rows are long.
+func (s *cdRun) forwardFrom() float64 {
+	const (
+		half, least = 0.5, 0.15
+		short, long = 64, 128 // entries of a row
+	)
+	if s.tiles == nil || s.MBIEvery > 0 { // improveBest needs all of A·H
+		return half
+	}
+	entries := float64(s.p.a.Stored()) / float64(s.p.n)
+	return half - (half-least)*min(1, max(0, (long-entries)/(long-short)))
+}
 
 func (s *cdRun) columns() []int {
 	switch {

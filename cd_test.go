@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"symnmf/internal/instance"
@@ -406,12 +407,14 @@ func TestDriftBetweenRefreshes(t *testing.T) {
 }
 
 // TestFirstSweepForward: a sweep that begins with most entries of H above zero looks forward if its cursor
-// can; other sweeps do not. H is the same either way, to rounding.
+// can, and by tiles with a third of them; other sweeps do not. H is the same either way, to rounding.
 func TestFirstSweepForward(t *testing.T) {
 	never := func() bool { return false }
 	for _, f := range operatorForms(t, 200, 1) {
 		for _, ignore := range []bool{false, true} {
-			var h [3]*matrix.Dense
+			tiles := strings.HasPrefix(f.name, "sparse") && !strings.Contains(f.name, "points") &&
+				!strings.Contains(f.name, "normalized") && !ignore && kernel.TileRows(5) > 0
+			var h [4]*matrix.Dense
 			for k := range h {
 				p, err := newProblem(f.a, 5, &Options{Threads: 1, IgnoreDiagonal: ignore})
 				if err != nil {
@@ -421,9 +424,9 @@ func TestFirstSweepForward(t *testing.T) {
 				if err := (Random{}).fill(p, h[k], 0); err != nil {
 					t.Fatal(err)
 				}
-				if k == 2 { // two thirds of it zero
+				if k >= 2 { // two thirds, or nine tenths, of it zero
 					for i := range h[k].Data() {
-						if i%3 > 0 {
+						if i%[]int{3, 10}[k-2] > 0 {
 							h[k].Data()[i] = 0
 						}
 					}
@@ -434,7 +437,7 @@ func TestFirstSweepForward(t *testing.T) {
 				}
 				run.sweep(never)
 				_, can := run.cursor.(matrix.Forwarder)
-				if run.forward != (k == 0 && can) {
+				if run.forward != (k == 0 && can || k == 2 && tiles) {
 					t.Errorf("%s, diagonal ignored %t: start %d looked forward: %t", f.name, ignore, k, run.forward)
 				}
 				if err := run.verify(); err != nil {
@@ -446,6 +449,32 @@ func TestFirstSweepForward(t *testing.T) {
 					t.Fatalf("%s, diagonal ignored %t: entry %d is %v, without looking forward %v", f.name, ignore, k, v, w)
 				}
 			}
+		}
+	}
+}
+
+// TestForwardFrom: sweeps by tiles, which have to look forward, are made where fewer entries change, if rows are short.
+func TestForwardFrom(t *testing.T) {
+	const n = 400
+	for _, c := range []struct {
+		entries, mbi int
+		least, most  float64 // of the part of the entries
+	}{{4, 0, 0.15, 0.15}, {50, 0, 0.15, 0.15}, {96, 0, 0.2, 0.4}, {200, 0, 0.5, 0.5}, {4, 3, 0.5, 0.5}} {
+		p := mustProblem(t, mustCSR(t, instance.RandomSparse(n, n*c.entries, 1)), 5)
+		run := CD{MBIEvery: c.mbi}.start(p, matrix.NewDense(n, 5, nil), 0).(*cdRun)
+		if kernel.TileRows(5) == 0 {
+			c.least, c.most = 0.5, 0.5
+		}
+		if got := run.from; !(got >= c.least-1e-15 && got <= c.most+1e-15) {
+			t.Errorf("%d entries a row, MBI every %d: from %v, want %v to %v", c.entries, c.mbi, got, c.least, c.most)
+		}
+	}
+	for name, run := range map[string]*cdRun{
+		"a dense A":            CD{}.start(mustProblem(t, randomDense(30), 3), matrix.NewDense(30, 3, nil), 0).(*cdRun),
+		"entries in any order": CD{Entries: ByGradient}.start(mustProblem(t, star(t, 30), 3), matrix.NewDense(31, 3, nil), 0).(*cdRun),
+	} {
+		if run.from != 0.5 || run.tiles != nil {
+			t.Errorf("%s: from %v, tiles: %t, want 0.5 and none", name, run.from, run.tiles != nil)
 		}
 	}
 }
