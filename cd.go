@@ -14,7 +14,7 @@ import (
 //
 // A sweep visits r columns of n entries. Each visit costs O(r). Each entry of row i that changes costs in
 // addition as much as row i of A has entries, or twice the length of X_:,i for inner products; for a sparse A
-// every visit costs that while most entries change. Memory: n·r numbers besides H, m·r for inner products.
+// every visit costs that while many entries change. Memory: n·r numbers besides H, m·r for inner products.
 //
 // Source: the paper, Algorithm 4 and sections 3.3 and 4.2, with the corrections of docs/errata.md.
 type CD struct {
