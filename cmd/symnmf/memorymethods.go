@@ -87,8 +87,8 @@ func (sh shape) ofMethod(n, m float64, points bool) (b needs) {
 		b.shared, b.each = h, 2*z
 	case "pgncg":
 		b.each = 7*h + turned + 3*z
-	case "lai": // Â, the H of the start, and the other method
-		b.before, b.shared, b.each = sh.findLowRank(n), sh.lowRank(n), 2*h
+	case "lai": // Â, the H of the start, an H that is dead but not collected yet, and the other method
+		b.before, b.shared, b.each = sh.findLowRank(n), sh.lowRank(n), 3*h
 		if sh.over == "pgncg" {
 			b.each += 7*h + turned
 		} else {
