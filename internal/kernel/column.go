@@ -10,7 +10,7 @@ import "math/bits"
 // and all but the first factor is known beforehand. So the rows of a tile get coefficients and rough roots as if none
 // changed. Then each in its turn takes two steps from there, given what those before it have changed. Meanwhile the
 // processor adds up the rows of A·H of the next tile, of the column as it was; what this tile has changed in them is
-// added later. Sweeps of graphs take 0.4 to 0.7 of the time (Zen 5, decision 0035).
+// added later. First sweeps of graphs take 0.4 to 0.7 of the time (Zen 5, decision 0035).
 type ColumnTiles struct {
 	w, n  int
 	ptr   []int64

@@ -156,12 +156,27 @@ func (c *columnCase) findD(d, h []float64) (djj float64) {
 	return djj
 }
 
-func TestColumnTiles(t *testing.T) {
+// eachTiled is eachPath for those that have tiles, of w rows.
+func eachTiled(t *testing.T, f func(t *testing.T, w int)) {
 	eachPath(t, func(t *testing.T) {
 		w := TileRows(1)
 		if w == 0 {
 			t.Skip("no tiles without assembly")
 		}
+		f(t, w)
+	})
+}
+
+// zeroColumn returns column 0 of an H of zeros with as many rows as the tile has, and no A_ii.
+func zeroColumn(w int, djj float64, d ...float64) *Column {
+	return &Column{
+		H: make([]float64, w*len(d)), X: make([]float64, w), D: d, Djj: djj, Norm: 1,
+		Diag: make([]float64, w), RowSq: make([]float64, w),
+	}
+}
+
+func TestColumnTiles(t *testing.T) {
+	eachTiled(t, func(t *testing.T, w int) {
 		const norm = 3.0
 		visited := 0
 		for seed := range uint64(1000) {
@@ -216,11 +231,7 @@ func TestColumnTiles(t *testing.T) {
 // TestColumnTilesRange: where powers of what a root is of might overflow or vanish, or where there is a NaN, entries are
 // visited one at a time.
 func TestColumnTilesRange(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		w := TileRows(1)
-		if w == 0 {
-			t.Skip("no tiles without assembly")
-		}
+	eachTiled(t, func(t *testing.T, w int) {
 		for name, v := range map[string]struct {
 			by   float64 // of H; A grows by its square
 			ones int
@@ -249,11 +260,7 @@ func TestColumnTilesRange(t *testing.T) {
 // TestColumnTilesMixed: where a tile is visited one entry at a time, because a is exactly 0, the next one does not count
 // what some tile has changed before.
 func TestColumnTilesMixed(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		w := TileRows(3)
-		if w == 0 {
-			t.Skip("no tiles without assembly")
-		}
+	eachTiled(t, func(t *testing.T, w int) {
 		c := newColumnCase(rand.New(rand.NewPCG(9, 9)), 4*w, 3, 5, false, true)
 		tiles := NewColumnTiles(c.r, c.ptr, c.idx, c.val, c.scale)
 		col, one, ones := c.column(1)
@@ -290,15 +297,8 @@ func TestColumnTilesMixed(t *testing.T) {
 // TestColumnTilesNothingLeft: D_jj has drifted below the square of the only entry of its column. When that entry leaves,
 // D_jj is 0 and not negative, and no other entry leaves 0 by the root of the difference.
 func TestColumnTilesNothingLeft(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		w := TileRows(2)
-		if w == 0 {
-			t.Skip("no tiles without assembly")
-		}
-		c := &Column{
-			H: make([]float64, 2*w), X: make([]float64, w), D: []float64{0, 5}, Djj: 1 - 0x1p-50, Norm: 1,
-			Diag: make([]float64, w), RowSq: make([]float64, w),
-		}
+	eachTiled(t, func(t *testing.T, w int) {
+		c := zeroColumn(w, 1-0x1p-50, 0, 5)
 		c.H[0], c.H[1], c.X[0] = 1, 1, 1
 		NewColumnTiles(2, make([]int64, w+1), nil, nil, 1).Visit(c, func(i int) { t.Errorf("entry %d was not visited in a tile", i) })
 		for i, x := range c.X {
@@ -315,18 +315,11 @@ func TestColumnTilesNothingLeft(t *testing.T) {
 // TestColumnTilesRounding: a row enters the column, and the next one's A_lm − ⟨h_l,h_m⟩ is a rounding error, of which no
 // entry grows.
 func TestColumnTilesRounding(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		w := TileRows(4)
-		if w == 0 {
-			t.Skip("no tiles without assembly")
-		}
+	eachTiled(t, func(t *testing.T, w int) {
 		rng := rand.New(rand.NewPCG(3, 3))
 		roundings := 0
 		for range 100 {
-			c := &Column{
-				H: make([]float64, 4*w), X: make([]float64, w), D: make([]float64, 4), Djj: 2, Norm: 1,
-				Diag: make([]float64, w), RowSq: make([]float64, w),
-			}
+			c := zeroColumn(w, 2, 0, 0, 0, 0)
 			for k := 1; k < 4; k++ {
 				c.H[k], c.H[4+k] = rng.Float64(), rng.Float64()
 			}
@@ -356,15 +349,8 @@ func TestColumnTilesRounding(t *testing.T) {
 // TestColumnTilesVanishing: D_jj, and with it a, becomes 0 within a tile, and the next row's root is ∛b, whose square's
 // square is no longer a number above 0.
 func TestColumnTilesVanishing(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		w := TileRows(2)
-		if w == 0 {
-			t.Skip("no tiles without assembly")
-		}
-		c := &Column{
-			H: make([]float64, 2*w), X: make([]float64, w), D: []float64{0, 5}, Djj: 1, Norm: 1,
-			Diag: make([]float64, w), RowSq: make([]float64, w),
-		}
+	eachTiled(t, func(t *testing.T, w int) {
+		c := zeroColumn(w, 1, 0, 5)
 		const b = 1e-300
 		last := w - 1
 		c.H[0], c.H[1], c.X[0] = 1, 1, 1
@@ -383,11 +369,7 @@ func TestColumnTilesVanishing(t *testing.T) {
 
 // TestColumnTilesTiny: a root that is tiny beside √a has all its digits.
 func TestColumnTilesTiny(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
-		w := TileRows(3)
-		if w == 0 {
-			t.Skip("no tiles without assembly")
-		}
+	eachTiled(t, func(t *testing.T, w int) {
 		const tiny = 1e-200
 		c := &columnCase{n: 2 * w, r: 3, h: make([]float64, 6*w), a: make([]float64, 4*w*w), ptr: []int64{0}, scale: tiny}
 		hub := c.n - 1
@@ -422,17 +404,15 @@ func TestColumnTilesTiny(t *testing.T) {
 // TestColumnTilesIndex: a column that A does not have panics, and so does a row that ends beyond its entries, before
 // assembly meets them.
 func TestColumnTilesIndex(t *testing.T) {
-	w := TileRows(1)
-	if w == 0 {
-		t.Skip("no tiles without assembly")
-	}
-	ptr := make([]int64, w+1)
-	ptr[w] = 1
-	for name, idx := range map[string][]int32{
-		"column −1": {-1}, "column n": {int32(w)}, "no entry": make([]int32, 0, 1),
-	} {
-		if panics(func() { NewColumnTiles(1, ptr, idx, nil, 1) }) == nil {
-			t.Errorf("%s: no panic", name)
+	eachTiled(t, func(t *testing.T, w int) {
+		ptr := make([]int64, w+1)
+		ptr[w] = 1
+		for name, idx := range map[string][]int32{
+			"column −1": {-1}, "column n": {int32(w)}, "no entry": make([]int32, 0, 1),
+		} {
+			if panics(func() { NewColumnTiles(1, ptr, idx, nil, 1) }) == nil {
+				t.Errorf("%s: no panic", name)
+			}
 		}
-	}
+	})
 }

@@ -189,12 +189,8 @@ func TestGuardPagesGathered(t *testing.T) {
 
 // TestGuardPagesColumn does the same for ColumnTiles.
 func TestGuardPagesColumn(t *testing.T) {
-	eachPath(t, func(t *testing.T) {
+	eachTiled(t, func(t *testing.T, w int) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-		w := TileRows(1)
-		if w == 0 {
-			t.Skip("no tiles without assembly")
-		}
 		for _, atEnd := range []bool{false, true} {
 			for r := 1; r <= 2*w+1; r++ {
 				for _, weighted := range []bool{false, true} {
