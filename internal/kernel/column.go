@@ -18,10 +18,18 @@ type ColumnTiles struct {
 	val   []float64
 	scale float64
 	near  []int32 // how many entries row i has left of the columns of its own tile and the tile before
-	some  []bool  // of each tile: whether there is one, to the left of the diagonal
+	// pairs are the rows l and m of the entries A_lm, m < l, of a tile with the tile before, and then of those within
+	// it, by l and m; from is where they begin.
+	pairs []tilePair
+	from  []int
 	tile  columnTile
 	clean bool // tile.near is all zeros
 }
+
+// tilePair is a row l and an earlier row m in places of their tiles, 8·m + l.
+type tilePair uint8
+
+func (p tilePair) rows() (m, l int) { return int(p / columnWide), int(p % columnWide) }
 
 // columnTile is what assembly reads and writes, in this order. Numbers of rows are in lanes.
 type columnTile struct {
@@ -76,26 +84,38 @@ func NewColumnTiles(r int, ptr []int64, idx []int32, val []float64, scale float6
 	if ptr[n] > int64(len(idx)) {
 		panic(badLen)
 	}
-	t := &ColumnTiles{
-		w: w, n: n, ptr: ptr, idx: idx, val: val, scale: scale,
-		near: make([]int32, n), some: make([]bool, n/w+1), clean: true,
-	}
+	t := &ColumnTiles{w: w, n: n, ptr: ptr, idx: idx, val: val, scale: scale, near: make([]int32, n), clean: true}
+	outside := int64(0) // negative if a column is: assembly relies on all of them
 	for i := range n {
-		row, first, left := idx[ptr[i]:ptr[i+1]], i/w*w-w, 0
-		for _, c := range row { // all of them, since assembly relies on it
-			if uint(c) >= uint(n) {
-				panic(badIndex)
-			}
-			if int(c) < first {
-				left++
-			}
+		first, left := int64(i/w*w-w), uint64(0)
+		for _, c := range idx[ptr[i]:ptr[i+1]] {
+			outside |= int64(c) | (int64(n-1) - int64(c))
+			left += uint64(int64(c)-first) >> 63
 		}
 		t.near[i] = int32(left)
-		if left < len(row) && int(row[left]) < i {
-			t.some[i/w] = true
-		}
+	}
+	if outside < 0 {
+		panic(badIndex)
+	}
+	t.from = append(t.from, 0)
+	for lo := 0; lo+w <= n; lo += w {
+		t.findPairs(lo, lo-w)
+		t.findPairs(lo, lo)
 	}
 	return t
+}
+
+// findPairs appends the pairs of the tile from row lo on with that from row first on.
+func (t *ColumnTiles) findPairs(lo, first int) {
+	for l := range t.w {
+		i := lo + l
+		for p, end := t.ptr[i]+int64(t.near[i]), t.ptr[i+1]; p < end && int(t.idx[p]) < min(i, first+t.w); p++ {
+			if m := int(t.idx[p]) - first; m >= 0 {
+				t.pairs = append(t.pairs, tilePair(columnWide*m+l))
+			}
+		}
+	}
+	t.from = append(t.from, len(t.pairs))
 }
 
 // Visit visits the entries of the column in order. one visits entry i where it cannot be done in a tile: at the end, and
@@ -168,24 +188,36 @@ func (t *ColumnTiles) visit(c *Column, lo int) bool {
 func (t *ColumnTiles) couple(lo int) {
 	if !t.clean {
 		clear(t.tile.near[:])
-		t.clean = true
 	}
-	if !t.some[lo/t.w] {
+	from := t.from[2*(lo/t.w):]
+	before, within := t.pairs[from[0]:from[1]], t.pairs[from[1]:from[2]]
+	t.clean = len(within) == 0
+	if t.val == nil {
+		for _, p := range before {
+			m, l := p.rows()
+			t.tile.sums[l] += t.scale * t.tile.steps[m]
+		}
+		for _, p := range within {
+			m, l := p.rows()
+			t.tile.near[m][l] = t.scale
+		}
 		return
 	}
+	if len(before)+len(within) == 0 {
+		return
+	}
+	var next [columnWide]int64 // the places of the entries to come
 	for l := range t.w {
-		end := t.ptr[lo+l+1]
-		for p := t.ptr[lo+l] + int64(t.near[lo+l]); p < end && int(t.idx[p]) < lo+l; p++ {
-			v := t.scale
-			if t.val != nil {
-				v *= t.val[p]
-			}
-			if m := int(t.idx[p]) - lo; m >= 0 {
-				t.tile.near[m][l] = v
-				t.clean = false
-			} else {
-				t.tile.sums[l] += v * t.tile.steps[m+t.w]
-			}
-		}
+		next[l] = t.ptr[lo+l] + int64(t.near[lo+l])
+	}
+	for _, p := range before {
+		m, l := p.rows()
+		t.tile.sums[l] += t.scale * t.val[next[l]] * t.tile.steps[m]
+		next[l]++
+	}
+	for _, p := range within {
+		m, l := p.rows()
+		t.tile.near[m][l] = t.scale * t.val[next[l]]
+		next[l]++
 	}
 }
