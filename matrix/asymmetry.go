@@ -65,38 +65,11 @@ func (m *CSR) Asymmetry() Asymmetry {
 		panic(badLen)
 	}
 	workers := runtime.GOMAXPROCS(0)
-	above := m.above(workers)
-	f := m.surveySquare(above, workers)
+	f, above := m.surveySquare(workers)
 	if f.lopsided == 0 && f.NotFinite.Count == 0 { // NaN − NaN and ∞ − ∞ are not 0
 		return Asymmetry{}
 	}
 	return m.asymmetry(above, workers)
-}
-
-// lopsided returns the sum of hashes of the entries of row i left of the diagonal, minus that of the entries
-// right of it, which begin in place above. An entry and its mirror image have the same hash. If the sum over
-// all rows is 0, m equals its transpose bit for bit: of sums that have no reason to be equal, one in 2⁶⁴ is.
-// Entries are read as they lie in memory; comparing each with its mirror image takes several times as long
-// (decision 0020).
-func (m *CSR) lopsided(i int, above int64) uint64 {
-	lo, left, hi := m.RowPtr[i], above, m.RowPtr[i+1]
-	if left > lo && int(m.Col[left-1]) == i {
-		left--
-	}
-	return kernel.HashSum(uint64(i)<<32, 0, m.Col[lo:left], m.values(lo, left)) - kernel.HashSum(uint64(i), 32, m.Col[above:hi], m.values(above, hi))
-}
-
-// above returns for each row the place of its first entry right of the diagonal, or the end of the row if
-// there is none.
-func (m *CSR) above(workers int) []int64 {
-	above := kernel.Room[int64](m.rows)
-	kernel.Blocks(m.rows, normBlock, workers, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			col, _ := m.Row(i)
-			above[i] = m.RowPtr[i] + int64(columnsBelow(col, i+1))
-		}
-	})
-	return above
 }
 
 // asymmetry divides the columns below the diagonal, and the rows right of it with their mirror images, into

@@ -85,21 +85,12 @@ func (s *Survey) addOddRow(i int, col []int32, val []float64) {
 	}
 }
 
-// addOnes is addRow for a row of count ones.
-func (s *Survey) addOnes(count int) {
-	if count == 0 {
-		s.ZeroRows++
-		return
-	}
-	s.Min, s.Max = min(s.Min, 1), max(s.Max, 1)
-}
-
 // found collects what passes over the stored numbers find. A pass leaves fields it does not compute as they
 // are.
 type found struct {
 	Survey
 	all, off  float64 // Σ v², over all entries and over those off the diagonal
-	lopsided  uint64  // the sum of CSR.lopsided over the rows
+	lopsided  uint64  // the sum of kernel.HashRows over the rows
 	asymmetry Asymmetry
 }
 
@@ -200,73 +191,111 @@ func (m *Dense) sumSquares(u float64, workers int) (all, off float64) {
 func (m *CSR) Survey() Survey { return m.survey(runtime.GOMAXPROCS(0)) }
 
 func (m *CSR) survey(workers int) Survey {
-	f := findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			m.surveyRow(&f.Survey, i)
-		}
-	})
+	f := findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) { m.surveyRows(&f.Survey, lo, hi) })
 	return f.Survey
 }
 
 // surveySquare is survey of a square matrix, together with the sums of squares and lopsided. above[i] is the
-// place of the first entry of row i right of the diagonal.
-func (m *CSR) surveySquare(above []int64, workers int) found {
-	return findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			m.surveyRow(&f.Survey, i)
-			_, val := m.Row(i)
-			m.addSquares(f, i, above, 1, val)
-			f.lopsided += m.lopsided(i, above[i])
+// place of the first entry of row i right of the diagonal, or the end of the row if there is none.
+//
+// If lopsided is 0, m equals its transpose bit for bit: of sums that have no reason to be equal, one in 2⁶⁴ is.
+// Entries are read as they lie in memory; comparing each with its mirror image takes several times as long
+// (decision 0020).
+func (m *CSR) surveySquare(workers int) (all found, above []int64) {
+	above = kernel.Room[int64](m.rows)
+	all = findRows(m.rows, m.full(), workers, func(f *found, lo, hi int) {
+		for lo < hi {
+			end := m.rowsInCache(lo, hi)
+			f.lopsided += kernel.HashRows(lo, m.RowPtr[lo:end+1], m.Col, m.Val, above[lo:end])
+			m.surveyRows(&f.Survey, lo, end)
+			m.addSquares(f, lo, end, above, 1)
+			lo = end
 		}
 	})
+	return all, above
 }
 
-// addSquares adds the squares of row i, whose values are val; nil means that all values are u.
-func (m *CSR) addSquares(f *found, i int, above []int64, u float64, val []float64) {
-	col, _ := m.Row(i)
-	at := int(above[i]-m.RowPtr[i]) - 1
-	stored := at >= 0 && int(col[at]) == i
-	switch {
-	case val == nil:
-		off := float64(len(col))
-		if stored {
-			off--
-		}
-		// In this order, a row without entries gives 0 even if u·u overflows.
-		f.all, f.off = f.all+u*float64(len(col))*u, f.off+u*off*u
-	case stored:
-		f.addSquares(val, at)
-	default:
-		sq := kernel.SumSq(val)
-		f.all, f.off = f.all+sq, f.off+sq
+// rowsInCache returns the end of rows, from lo on and at most up to hi, that have so few entries that these stay in the
+// second-level cache while several passes read them. There is at least one.
+func (m *CSR) rowsInCache(lo, hi int) int {
+	const entries = 1 << 15
+	end := lo + 1
+	for end < hi && m.RowPtr[end+1]-m.RowPtr[lo] <= entries {
+		end++
 	}
+	return end
+}
+
+// addSquares adds the squares of rows lo to hi of u·A, for a power u of 2.
+func (m *CSR) addSquares(f *found, lo, hi int, above []int64, u float64) {
+	if m.Val == nil {
+		all := m.RowPtr[hi] - m.RowPtr[lo]
+		off := all
+		for i := lo; i < hi; i++ {
+			if _, stored := m.diagonal(i, above); stored {
+				off--
+			}
+		}
+		// In this order, rows without entries give 0 even if u·u overflows.
+		f.all, f.off = f.all+u*float64(all)*u, f.off+u*float64(off)*u
+		return
+	}
+	var scaled []float64
+	for i := lo; i < hi; i++ {
+		_, val := m.Row(i)
+		if u != 1 {
+			scaled = append(scaled[:0], val...)
+			for p := range scaled {
+				scaled[p] *= u
+			}
+			val = scaled
+		}
+		if p, stored := m.diagonal(i, above); stored {
+			f.addSquares(val, int(p-m.RowPtr[i]))
+		} else {
+			sq := kernel.SumSq(val)
+			f.all, f.off = f.all+sq, f.off+sq
+		}
+	}
+}
+
+// diagonal returns the place of the diagonal entry of row i, and whether it is stored.
+func (m *CSR) diagonal(i int, above []int64) (p int64, stored bool) {
+	p = above[i] - 1
+	return p, p >= m.RowPtr[i] && int(m.Col[p]) == i
 }
 
 // sumSquares returns the sums of squares that surveySquare finds, for u·A.
 func (m *CSR) sumSquares(u float64, above []int64, workers int) (all, off float64) {
-	f := findRows(m.rows, false, workers, func(f *found, lo, hi int) {
-		var scaled []float64
-		for i := lo; i < hi; i++ {
-			_, val := m.Row(i)
-			if val != nil {
-				scaled = append(scaled[:0], val...)
-				for p := range scaled {
-					scaled[p] *= u
-				}
-				val = scaled
-			}
-			m.addSquares(f, i, above, u, val)
-		}
-	})
+	f := findRows(m.rows, false, workers, func(f *found, lo, hi int) { m.addSquares(f, lo, hi, above, u) })
 	return f.all, f.off
 }
 
-func (m *CSR) surveyRow(s *Survey, i int) {
-	if col, val := m.Row(i); val == nil {
-		s.addOnes(len(col))
-	} else {
-		s.addRow(i, col, val)
+// surveyRows adds rows lo to hi. It takes all their values together, unless there are zeros among them or what
+// addOddRow is for.
+func (m *CSR) surveyRows(s *Survey, lo, hi int) {
+	if m.RowPtr[lo] == m.RowPtr[hi] {
+		s.ZeroRows += hi - lo
+		return
 	}
+	least, most := 1.0, 1.0
+	if val := m.values(m.RowPtr[lo], m.RowPtr[hi]); val != nil {
+		low, high := kernel.BitRange(val)
+		if low == 0 || high >= infinity {
+			for i := lo; i < hi; i++ {
+				col, val := m.Row(i)
+				s.addRow(i, col, val)
+			}
+			return
+		}
+		least, most = math.Float64frombits(low), math.Float64frombits(high)
+	}
+	for i := lo; i < hi; i++ {
+		if m.RowPtr[i] == m.RowPtr[i+1] {
+			s.ZeroRows++
+		}
+	}
+	s.Min, s.Max = min(s.Min, least), max(s.Max, most)
 }
 
 // full reports whether the matrix has entries and all of them are stored.

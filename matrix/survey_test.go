@@ -123,11 +123,62 @@ func TestSurveyParts(t *testing.T) {
 		ones = append(ones, []float64{1, 1, 1})
 	}
 	for what, stored := range map[string]func(i, j int) bool{
-		"full": everywhere, "with empty rows": func(i, _ int) bool { return i%33 != 0 }} {
+		"full": everywhere, "with empty rows": func(i, _ int) bool { return i%33 != 0 },
+		"with an empty part": func(i, _ int) bool { return i/partRows != 1 }} {
 		want := naiveSurvey(ones, stored)
 		for _, w := range workerCounts {
-			if got := storedAs(t, ones, stored, true).survey(w); got != want {
-				t.Errorf("pattern, %s, %d workers: %+v, want %+v", what, w, got, want)
+			for _, pattern := range []bool{true, false} {
+				if got := storedAs(t, ones, stored, pattern).survey(w); got != want {
+					t.Errorf("ones, %s, pattern: %t, %d workers: %+v, want %+v", what, pattern, w, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSurveyLongRows: rows of one part that do not stay in the cache together, an empty one among them, are
+// each surveyed once.
+func TestSurveyLongRows(t *testing.T) {
+	const n, long = 3000, partRows
+	rowPtr, col, val, places := []int64{0}, []int32{}, []float64{}, []int64{}
+	var squares, diagonal float64
+	for i := range n {
+		place := int64(len(col))
+		for j := range n {
+			if i >= long && j >= long || i == long-1 || j == long-1 {
+				continue
+			}
+			v := float64(1 + (i+j)%3)
+			col, val = append(col, int32(j)), append(val, v)
+			squares += v * v
+			if i == j {
+				diagonal += v * v
+			}
+			if j <= i {
+				place = int64(len(col))
+			}
+		}
+		rowPtr, places = append(rowPtr, int64(len(col))), append(places, place)
+	}
+	for _, w := range workerCounts {
+		for _, val := range [][]float64{val, nil} {
+			c, err := NewCSR(n, n, rowPtr, col, val)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := found{Survey: Survey{Max: 3, ZeroRows: 1}, all: squares, off: squares - diagonal}
+			if val == nil {
+				want = found{Survey: Survey{Max: 1, ZeroRows: 1}, all: float64(len(col)), off: float64(len(col) - (long - 1))}
+			}
+			if end := c.rowsInCache(0, partRows); end == 1 || end == partRows {
+				t.Fatalf("the first step ends at row %d, want some rows of the part", end)
+			}
+			got, above := c.surveySquare(w)
+			if got != want {
+				t.Errorf("values: %t, %d workers: %+v, want %+v", val != nil, w, got, want)
+			}
+			if !slices.Equal(above, places) {
+				t.Errorf("values: %t, %d workers: entries right of the diagonal are not where they should be", val != nil, w)
 			}
 		}
 	}
@@ -220,7 +271,8 @@ func TestAsymmetryParts(t *testing.T) {
 					}
 					want := naiveAsymmetry(from, stored)
 					for _, w := range workerCounts {
-						if got := c.asymmetry(c.above(w), w); got != want {
+						_, above := c.surveySquare(w)
+						if got := c.asymmetry(above, w); got != want {
 							t.Fatalf("n %d, %s, %s pattern, values %v, %d workers: %+v, want %+v",
 								n, name, what, !pattern, w, got, want)
 						}
@@ -246,7 +298,8 @@ func TestAsymmetrySparse(t *testing.T) {
 		stored := func(i, j int) bool { return there[i][j] != 0 }
 		c, want := storedAs(t, m, stored, false), naiveAsymmetry(m, stored)
 		for _, w := range workerCounts {
-			if got := c.asymmetry(c.above(w), w); got != want {
+			_, above := c.surveySquare(w)
+			if got := c.asymmetry(above, w); got != want {
 				t.Fatalf("trial %d, %d workers: %+v, want %+v", trial, w, got, want)
 			}
 		}

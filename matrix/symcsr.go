@@ -30,8 +30,7 @@ func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
 	if err := checkSquare(a); err != nil {
 		return nil, err
 	}
-	above := a.above(workers)
-	f := a.surveySquare(above, workers)
+	f, above := a.surveySquare(workers)
 	if err := f.finite(); err != nil {
 		return nil, err
 	}
@@ -42,8 +41,8 @@ func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
 		return nil, err
 	}
 	m := &SymCSR{a: a, scale: 1, negatives: f.Negative, diag: kernel.Numbers(a.rows)}
-	for i, p := range above {
-		if p--; p >= a.RowPtr[i] && int(a.Col[p]) == i {
+	for i := range m.diag {
+		if p, stored := a.diagonal(i, above); stored {
 			m.diag[i] = value(a.Val, int(p))
 		}
 	}

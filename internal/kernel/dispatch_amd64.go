@@ -11,8 +11,8 @@ import (
 // The code paths that a kernel can take, best last.
 const (
 	portable = iota
-	avx2     // with FMA
-	avx512   // also AVX-512F and VL
+	avx2     // with FMA and POPCNT
+	avx512   // also AVX-512F, VL and DQ
 )
 
 // path is the path in use.
@@ -21,9 +21,9 @@ var path = best()
 // best returns the best path that this processor and operating system support.
 func best() int {
 	switch {
-	case !cpu.X86.HasAVX2 || !cpu.X86.HasFMA:
+	case !cpu.X86.HasAVX2 || !cpu.X86.HasFMA || !cpu.X86.HasPOPCNT:
 		return portable
-	case !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512VL:
+	case !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512VL || !cpu.X86.HasAVX512DQ:
 		return avx2
 	}
 	return avx512
@@ -194,20 +194,19 @@ func bitRange(x []float64) (least, most uint64) {
 	return least, most
 }
 
-func hashSum(first uint64, shift int, col []int32, val []float64) (sum uint64) {
-	done := 0
-	switch {
-	case path == avx512 && len(col) >= lanesAVX512:
-		done = len(col) / lanesAVX512 * lanesAVX512
-		sum = hashSumAVX512(first, shift, &col[0], unsafe.SliceData(val), done)
-	case path != portable && len(col) >= lanesAVX2:
-		done = len(col) / lanesAVX2 * lanesAVX2
-		sum = hashSumAVX2(first, shift, &col[0], unsafe.SliceData(val), done)
+func hashRows(first int, ptr []int64, col []int32, val []float64, above []int64) uint64 {
+	if path == portable || len(above) == 0 {
+		return hashRowsGo(first, ptr, col, val, above)
 	}
-	if val != nil {
-		val = val[done:]
+	hash := hashRowsAVX2
+	if path == avx512 {
+		hash = hashRowsAVX512
 	}
-	return sum + hashSumGo(first, shift, col[done:], val)
+	sum, bad := hash(first, &ptr[0], unsafe.SliceData(col), unsafe.SliceData(val), &above[0], len(above), len(col))
+	if bad != 0 {
+		panic(badIndex)
+	}
+	return sum
 }
 
 func rowSquares[F Float](x []F, r int, w []float64) float64 {

@@ -35,9 +35,11 @@ func TestFallbacks(t *testing.T) {
 	}{
 		{"", avx512},
 		{"cpu.avx512f=off", avx2},
+		{"cpu.avx512dq=off", avx2},
 		{"cpu.avx512f=off,cpu.avx2=off", portable},
 		{"cpu.avx2=off", portable},
 		{"cpu.fma=off", portable},
+		{"cpu.popcnt=off", portable},
 	} {
 		cmd := exec.Command(exe)
 		cmd.Env = append(os.Environ(), printBest+"=1")

@@ -19,8 +19,8 @@ func use(int) (restore func()) { return func() {} }
 
 func rowSquares[F Float](x []F, r int, w []float64) float64 { return rowSquaresGo(x, r, w) }
 
-func hashSum(first uint64, shift int, col []int32, val []float64) uint64 {
-	return hashSumGo(first, shift, col, val)
+func hashRows(first int, ptr []int64, col []int32, val []float64, above []int64) uint64 {
+	return hashRowsGo(first, ptr, col, val, above)
 }
 
 func sumPairs[F Float](x []F, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {

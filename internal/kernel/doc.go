@@ -6,8 +6,8 @@
 // terms, with ε = 2⁻⁵², unless the comment gives another bound. Sums of integers below 2⁵³ are exact.
 //
 // Most kernels exist in portable Go (named …Go) and, on amd64, in assembly, which internal/kernel/gen writes:
-// for AVX2 with FMA and, where wider vectors pay, for AVX-512F with VL. Kernels of whole numbers use AVX-512
-// only if the processor also has VNNI and BW. Which code runs depends on what the processor has, and for some
+// for AVX2 with FMA and POPCNT and, where wider vectors pay, for AVX-512F with VL and DQ. Kernels of whole
+// numbers use AVX-512 only if the processor also has VNNI and BW. Which code runs depends on what the processor has, and for some
 // kernels on the lengths. dispatch_amd64.go decides; for kernels that work by tiles or by lanes,
 // *_tiles_amd64.go and solve_lanes_amd64.go do. With the build tag noasm only the portable code is built; with
 // GODEBUG=cpu.avx512f=off,cpu.avx2=off in the environment only the portable code runs.

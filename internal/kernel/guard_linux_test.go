@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -149,6 +150,8 @@ func TestGuardPagesGathered(t *testing.T) {
 						return placeGuarded(t, s, atEnd)
 					}
 					starts, stops, ends := rowAt(0), rowAt(0), rowAt(1)
+					bounds, above := placeGuarded(t, append(slices.Clone(starts), int64(each*rows)), atEnd), rowAt(0)
+					whole := placeGuarded(t, []int64{0, int64(each * rows)}, atEnd)
 					first := xRows - each*rows
 					last := places(each*rows, func(k int) int { return first + k })
 					list := placeGuarded(t, []Rest{{0, 1}, {int64(len(few)), int64(len(few))}}, atEnd)
@@ -166,7 +169,9 @@ func TestGuardPagesGathered(t *testing.T) {
 						"AdvanceRounded":         func() { AdvanceRounded(z, narrow[:len(z)], low, 0.5, x[:len(z)]) },
 						"AdvanceRounded32":       func() { AdvanceRounded(z, other, low, 0.5, short) },
 						"ExtrapolateRounded":     func() { ExtrapolateRounded(z, short, 0.5, other, 0) },
-						"HashSum":                func() { HashSum(7, 32, idx, val); HashSum(7<<32, 0, idx, nil) },
+						"HashRows":               func() { HashRows(xRows/2, bounds, idx, val, above) },
+						"HashRows, no values":    func() { HashRows(xRows/2, bounds, idx, nil, above) },
+						"HashRows, one row":      func() { HashRows(0, whole, idx, val, above[:1]); HashRows(0, whole, idx, nil, above[:1]) },
 						"SumPairs":               func() { SumPairs(z, r, 0, near, cut, few, val) },
 						"SumPairs, float32":      func() { SumPairs(short, r, 0, near, cut, few, val) },
 						"RowSquares, float32":    func() { RowSquares(short, val[:rows]) },

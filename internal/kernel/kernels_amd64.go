@@ -91,10 +91,10 @@ func gatherSpan32AVX2(z *float64, w int, at *int64, to *int64, end *int64, count
 //go:noescape
 func innersAVX2(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
 
-// hashSumAVX2 is hashSumGo for n entries, n a positive multiple of 4. If val is nil, no values are hashed.
+// hashRowsAVX2 is hashRowsGo for rows ≥ 1 and the given number of entries; bad is not 0 if ptr leaves them or decreases.
 //
 //go:noescape
-func hashSumAVX2(first uint64, shift int, col *int32, val *float64, n int) uint64
+func hashRowsAVX2(row int, ptr *int64, col *int32, val *float64, above *int64, rows int, entries int) (sum uint64, bad int)
 
 // toFloat32AVX2 sets y[i] to x[i], 0 ≤ i < n.
 //
@@ -284,10 +284,10 @@ func gatherSpan32AVX512(z *float64, w int, at *int64, to *int64, end *int64, cou
 //go:noescape
 func innersAVX512(x *float64, y *float64, z *float64, n int) (xz float64, yz float64, yy float64, xy float64, xx float64)
 
-// hashSumAVX512 is hashSumGo for n entries, n a positive multiple of 8. If val is nil, no values are hashed.
+// hashRowsAVX512 is hashRowsGo for rows ≥ 1 and the given number of entries; bad is not 0 if ptr leaves them or decreases.
 //
 //go:noescape
-func hashSumAVX512(first uint64, shift int, col *int32, val *float64, n int) uint64
+func hashRowsAVX512(row int, ptr *int64, col *int32, val *float64, above *int64, rows int, entries int) (sum uint64, bad int)
 
 // toFloat32AVX512 sets y[i] to x[i], 0 ≤ i < n.
 //

@@ -30933,113 +30933,296 @@ loop2214:
 	VZEROUPPER
 	RET
 
-// func hashSumAVX2(first uint64, shift int, col *int32, val *float64, n int) uint64
-// Requires: AVX, AVX2
-TEXT ·hashSumAVX2(SB), NOSPLIT, $0-48
-	MOVQ         col+16(FP), AX
-	MOVQ         val+24(FP), CX
-	MOVQ         n+32(FP), DX
-	MOVQ         $0x9e3779b97f4a7c15, BX
-	VMOVQ        BX, X0
+// func hashRowsAVX2(row int, ptr *int64, col *int32, val *float64, above *int64, rows int, entries int) (sum uint64, bad int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·hashRowsAVX2(SB), NOSPLIT, $0-72
+	MOVQ         row+0(FP), AX
+	MOVQ         ptr+8(FP), CX
+	MOVQ         above+32(FP), DX
+	MOVQ         rows+40(FP), BX
+	MOVQ         $0x9e3779b97f4a7c15, SI
+	VMOVQ        SI, X0
 	VPBROADCASTQ X0, Y0
 	VPSRLQ       $0x20, Y0, Y1
-	MOVQ         $0xbf58476d1ce4e5b9, BX
-	VMOVQ        BX, X2
+	MOVQ         $0xbf58476d1ce4e5b9, SI
+	VMOVQ        SI, X2
 	VPBROADCASTQ X2, Y2
 	VPSRLQ       $0x20, Y2, Y3
-	MOVQ         $0x94d049bb133111eb, BX
-	VMOVQ        BX, X4
+	MOVQ         $0x94d049bb133111eb, SI
+	VMOVQ        SI, X4
 	VPBROADCASTQ X4, Y4
 	VPSRLQ       $0x20, Y4, Y5
-	VXORPD       Y8, Y8, Y8
-	VPBROADCASTQ first+0(FP), Y6
-	VMOVQ        shift+8(FP), X7
-	TESTQ        CX, CX
-	JEQ          ones2216
+	VXORPD       Y7, Y7, Y7
+	MOVQ         col+16(FP), SI
+	MOVQ         val+24(FP), DI
+	MOVQ         (CX), R8
+	TESTQ        DI, DI
+	JEQ          ones2215
 
-loop2217:
-	VPMOVSXDQ (AX), Y9
-	VPSLLQ    X7, Y9, Y9
-	VPOR      Y6, Y9, Y9
-	VMOVUPD   (CX), Y11
-	VPSRLQ    $0x20, Y11, Y10
-	VPXOR     Y10, Y11, Y11
-	VPSRLQ    $0x20, Y11, Y10
-	VPMULUDQ  Y0, Y10, Y10
-	VPMULUDQ  Y1, Y11, Y12
-	VPADDQ    Y12, Y10, Y10
-	VPSLLQ    $0x20, Y10, Y10
-	VPMULUDQ  Y0, Y11, Y11
-	VPADDQ    Y10, Y11, Y11
-	VPXOR     Y11, Y9, Y9
-	VPADDQ    Y0, Y9, Y9
-	VPSRLQ    $0x1e, Y9, Y10
-	VPXOR     Y10, Y9, Y9
-	VPSRLQ    $0x20, Y9, Y10
-	VPMULUDQ  Y2, Y10, Y10
-	VPMULUDQ  Y3, Y9, Y11
-	VPADDQ    Y11, Y10, Y10
-	VPSLLQ    $0x20, Y10, Y10
-	VPMULUDQ  Y2, Y9, Y9
-	VPADDQ    Y10, Y9, Y9
-	VPSRLQ    $0x1b, Y9, Y10
-	VPXOR     Y10, Y9, Y9
-	VPSRLQ    $0x20, Y9, Y10
-	VPMULUDQ  Y4, Y10, Y10
-	VPMULUDQ  Y5, Y9, Y11
-	VPADDQ    Y11, Y10, Y10
-	VPSLLQ    $0x20, Y10, Y10
-	VPMULUDQ  Y4, Y9, Y9
-	VPADDQ    Y10, Y9, Y9
-	VPSRLQ    $0x1f, Y9, Y10
-	VPXOR     Y10, Y9, Y9
+row2218:
+	ADDQ         $0x08, CX
+	MOVQ         (CX), R10
+	CMPQ         R8, R10
+	JHI          bad2217
+	CMPQ         R10, entries+48(FP)
+	JHI          bad2217
+	VMOVQ        AX, X6
+	VPBROADCASTQ X6, Y6
+	MOVQ         R10, R9
+	MOVQ         R10, R11
+	SUBQ         R8, R11
+	SUBQ         $0x04, R11
+	JLT          last2220
+
+whole2219:
+	VMOVUPD   (DI)(R8*8), Y10
+	VPSRLQ    $0x20, Y10, Y9
+	VPXOR     Y9, Y10, Y10
+	VPSRLQ    $0x20, Y10, Y8
+	VPMULUDQ  Y0, Y8, Y8
+	VPMULUDQ  Y1, Y10, Y9
 	VPADDQ    Y9, Y8, Y8
-	ADDQ      $0x10, AX
-	ADDQ      $0x20, CX
-	SUBQ      $0x04, DX
-	JNE       loop2217
-	JMP       done2215
-
-ones2216:
-loop2218:
-	VPMOVSXDQ (AX), Y1
-	VPSLLQ    X7, Y1, Y1
-	VPOR      Y6, Y1, Y1
-	VPADDQ    Y0, Y1, Y1
-	VPSRLQ    $0x1e, Y1, Y9
-	VPXOR     Y9, Y1, Y1
-	VPSRLQ    $0x20, Y1, Y9
+	VPSLLQ    $0x20, Y8, Y8
+	VPMULUDQ  Y0, Y10, Y10
+	VPADDQ    Y8, Y10, Y10
+	VPMOVZXDQ (SI)(R8*4), Y8
+	VPCMPGTQ  Y8, Y6, Y11
+	VPCMPGTQ  Y6, Y8, Y12
+	VPSLLQ    $0x20, Y6, Y9
+	VPOR      Y9, Y8, Y8
+	VPSHUFD   $0xb1, Y8, Y9
+	VBLENDVPD Y12, Y9, Y8, Y8
+	VMOVMSKPD Y12, R12
+	POPCNTQ   R12, R12
+	SUBQ      R12, R9
+	VPXOR     Y10, Y8, Y8
+	VPADDQ    Y0, Y8, Y8
+	VPSRLQ    $0x1e, Y8, Y9
+	VPXOR     Y9, Y8, Y8
+	VPSRLQ    $0x20, Y8, Y9
 	VPMULUDQ  Y2, Y9, Y9
-	VPMULUDQ  Y3, Y1, Y10
+	VPMULUDQ  Y3, Y8, Y10
 	VPADDQ    Y10, Y9, Y9
 	VPSLLQ    $0x20, Y9, Y9
-	VPMULUDQ  Y2, Y1, Y1
-	VPADDQ    Y9, Y1, Y1
-	VPSRLQ    $0x1b, Y1, Y9
-	VPXOR     Y9, Y1, Y1
-	VPSRLQ    $0x20, Y1, Y9
+	VPMULUDQ  Y2, Y8, Y8
+	VPADDQ    Y9, Y8, Y8
+	VPSRLQ    $0x1b, Y8, Y9
+	VPXOR     Y9, Y8, Y8
+	VPSRLQ    $0x20, Y8, Y9
 	VPMULUDQ  Y4, Y9, Y9
-	VPMULUDQ  Y5, Y1, Y10
+	VPMULUDQ  Y5, Y8, Y10
 	VPADDQ    Y10, Y9, Y9
 	VPSLLQ    $0x20, Y9, Y9
-	VPMULUDQ  Y4, Y1, Y1
-	VPADDQ    Y9, Y1, Y1
-	VPSRLQ    $0x1f, Y1, Y9
-	VPXOR     Y9, Y1, Y1
-	VPADDQ    Y1, Y8, Y8
-	ADDQ      $0x10, AX
-	SUBQ      $0x04, DX
-	JNE       loop2218
+	VPMULUDQ  Y4, Y8, Y8
+	VPADDQ    Y9, Y8, Y8
+	VPSRLQ    $0x1f, Y8, Y9
+	VPXOR     Y9, Y8, Y8
+	VPAND     Y8, Y11, Y11
+	VPADDQ    Y11, Y7, Y7
+	VPAND     Y8, Y12, Y12
+	VPSUBQ    Y12, Y7, Y7
+	ADDQ      $0x04, R8
+	SUBQ      $0x04, R11
+	JGE       whole2219
 
-done2215:
-	VEXTRACTI128 $0x01, Y8, X0
-	VPADDQ       X0, X8, X8
-	VPSRLDQ      $0x08, X8, X0
-	VPADDQ       X0, X8, X8
-	VMOVQ        X8, AX
+last2220:
+	ADDQ         $0x04, R11
+	JEQ          done2221
+	VMOVQ        R11, X8
+	VPBROADCASTD X8, X8
+	VPCMPGTD     hashNumbers<>+0(SB), X8, X8
+	VPMOVSXDQ    X8, Y11
+	VPMASKMOVQ   (DI)(R8*8), Y11, Y11
+	VPSRLQ       $0x20, Y11, Y10
+	VPXOR        Y10, Y11, Y11
+	VPSRLQ       $0x20, Y11, Y9
+	VPMULUDQ     Y0, Y9, Y9
+	VPMULUDQ     Y1, Y11, Y10
+	VPADDQ       Y10, Y9, Y9
+	VPSLLQ       $0x20, Y9, Y9
+	VPMULUDQ     Y0, Y11, Y11
+	VPADDQ       Y9, Y11, Y11
+	VPMASKMOVD   (SI)(R8*4), X8, X9
+	VPMOVZXDQ    X9, Y9
+	VPMOVSXDQ    X8, Y8
+	VBLENDVPD    Y8, Y9, Y6, Y9
+	VPCMPGTQ     Y9, Y6, Y8
+	VPCMPGTQ     Y6, Y9, Y12
+	VPSLLQ       $0x20, Y6, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFD      $0xb1, Y9, Y10
+	VBLENDVPD    Y12, Y10, Y9, Y9
+	VMOVMSKPD    Y12, R8
+	POPCNTQ      R8, R8
+	SUBQ         R8, R9
+	VPXOR        Y11, Y9, Y9
+	VPADDQ       Y0, Y9, Y9
+	VPSRLQ       $0x1e, Y9, Y10
+	VPXOR        Y10, Y9, Y9
+	VPSRLQ       $0x20, Y9, Y6
+	VPMULUDQ     Y2, Y6, Y6
+	VPMULUDQ     Y3, Y9, Y10
+	VPADDQ       Y10, Y6, Y6
+	VPSLLQ       $0x20, Y6, Y6
+	VPMULUDQ     Y2, Y9, Y9
+	VPADDQ       Y6, Y9, Y9
+	VPSRLQ       $0x1b, Y9, Y10
+	VPXOR        Y10, Y9, Y9
+	VPSRLQ       $0x20, Y9, Y6
+	VPMULUDQ     Y4, Y6, Y6
+	VPMULUDQ     Y5, Y9, Y10
+	VPADDQ       Y10, Y6, Y6
+	VPSLLQ       $0x20, Y6, Y6
+	VPMULUDQ     Y4, Y9, Y9
+	VPADDQ       Y6, Y9, Y9
+	VPSRLQ       $0x1f, Y9, Y10
+	VPXOR        Y10, Y9, Y9
+	VPAND        Y9, Y8, Y8
+	VPADDQ       Y8, Y7, Y7
+	VPAND        Y9, Y12, Y12
+	VPSUBQ       Y12, Y7, Y7
+	MOVQ         R10, R8
+
+done2221:
+	MOVQ R9, (DX)
+	ADDQ $0x08, DX
+	INCQ AX
+	DECQ BX
+	JNE  row2218
+	JMP  out2216
+
+ones2215:
+row2222:
+	ADDQ         $0x08, CX
+	MOVQ         (CX), DI
+	CMPQ         R8, DI
+	JHI          bad2217
+	CMPQ         DI, entries+48(FP)
+	JHI          bad2217
+	VMOVQ        AX, X6
+	VPBROADCASTQ X6, Y6
+	MOVQ         DI, R9
+	MOVQ         DI, R10
+	SUBQ         R8, R10
+	SUBQ         $0x04, R10
+	JLT          last2224
+
+whole2223:
+	VPMOVZXDQ (SI)(R8*4), Y1
+	VPCMPGTQ  Y1, Y6, Y9
+	VPCMPGTQ  Y6, Y1, Y10
+	VPSLLQ    $0x20, Y6, Y8
+	VPOR      Y8, Y1, Y1
+	VPSHUFD   $0xb1, Y1, Y8
+	VBLENDVPD Y10, Y8, Y1, Y1
+	VMOVMSKPD Y10, R11
+	POPCNTQ   R11, R11
+	SUBQ      R11, R9
+	VPADDQ    Y0, Y1, Y1
+	VPSRLQ    $0x1e, Y1, Y8
+	VPXOR     Y8, Y1, Y1
+	VPSRLQ    $0x20, Y1, Y8
+	VPMULUDQ  Y2, Y8, Y8
+	VPMULUDQ  Y3, Y1, Y11
+	VPADDQ    Y11, Y8, Y8
+	VPSLLQ    $0x20, Y8, Y8
+	VPMULUDQ  Y2, Y1, Y1
+	VPADDQ    Y8, Y1, Y1
+	VPSRLQ    $0x1b, Y1, Y8
+	VPXOR     Y8, Y1, Y1
+	VPSRLQ    $0x20, Y1, Y8
+	VPMULUDQ  Y4, Y8, Y8
+	VPMULUDQ  Y5, Y1, Y11
+	VPADDQ    Y11, Y8, Y8
+	VPSLLQ    $0x20, Y8, Y8
+	VPMULUDQ  Y4, Y1, Y1
+	VPADDQ    Y8, Y1, Y1
+	VPSRLQ    $0x1f, Y1, Y8
+	VPXOR     Y8, Y1, Y1
+	VPAND     Y1, Y9, Y9
+	VPADDQ    Y9, Y7, Y7
+	VPAND     Y1, Y10, Y10
+	VPSUBQ    Y10, Y7, Y7
+	ADDQ      $0x04, R8
+	SUBQ      $0x04, R10
+	JGE       whole2223
+
+last2224:
+	ADDQ         $0x04, R10
+	JEQ          done2225
+	VMOVQ        R10, X1
+	VPBROADCASTD X1, X1
+	VPCMPGTD     hashNumbers<>+0(SB), X1, X1
+	VPMASKMOVD   (SI)(R8*4), X1, X8
+	VPMOVZXDQ    X8, Y8
+	VPMOVSXDQ    X1, Y1
+	VBLENDVPD    Y1, Y8, Y6, Y8
+	VPCMPGTQ     Y8, Y6, Y1
+	VPCMPGTQ     Y6, Y8, Y9
+	VPSLLQ       $0x20, Y6, Y6
+	VPOR         Y6, Y8, Y8
+	VPSHUFD      $0xb1, Y8, Y6
+	VBLENDVPD    Y9, Y6, Y8, Y8
+	VMOVMSKPD    Y9, R8
+	POPCNTQ      R8, R8
+	SUBQ         R8, R9
+	VPADDQ       Y0, Y8, Y8
+	VPSRLQ       $0x1e, Y8, Y6
+	VPXOR        Y6, Y8, Y8
+	VPSRLQ       $0x20, Y8, Y6
+	VPMULUDQ     Y2, Y6, Y6
+	VPMULUDQ     Y3, Y8, Y10
+	VPADDQ       Y10, Y6, Y6
+	VPSLLQ       $0x20, Y6, Y6
+	VPMULUDQ     Y2, Y8, Y8
+	VPADDQ       Y6, Y8, Y8
+	VPSRLQ       $0x1b, Y8, Y6
+	VPXOR        Y6, Y8, Y8
+	VPSRLQ       $0x20, Y8, Y6
+	VPMULUDQ     Y4, Y6, Y6
+	VPMULUDQ     Y5, Y8, Y10
+	VPADDQ       Y10, Y6, Y6
+	VPSLLQ       $0x20, Y6, Y6
+	VPMULUDQ     Y4, Y8, Y8
+	VPADDQ       Y6, Y8, Y8
+	VPSRLQ       $0x1f, Y8, Y6
+	VPXOR        Y6, Y8, Y8
+	VPAND        Y8, Y1, Y1
+	VPADDQ       Y1, Y7, Y7
+	VPAND        Y8, Y9, Y9
+	VPSUBQ       Y9, Y7, Y7
+	MOVQ         DI, R8
+
+done2225:
+	MOVQ R9, (DX)
+	ADDQ $0x08, DX
+	INCQ AX
+	DECQ BX
+	JNE  row2222
+
+out2216:
+	VEXTRACTI128 $0x01, Y7, X0
+	VPADDQ       X0, X7, X7
+	VPSRLDQ      $0x08, X7, X0
+	VPADDQ       X0, X7, X7
+	VMOVQ        X7, AX
+	XORQ         CX, CX
+	MOVQ         CX, bad+64(FP)
 	VZEROUPPER
-	MOVQ         AX, ret+40(FP)
+	MOVQ         AX, sum+56(FP)
 	RET
+
+bad2217:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+64(FP)
+	VZEROUPPER
+	RET
+
+DATA hashNumbers<>+0(SB)/4, $0x00000000
+DATA hashNumbers<>+4(SB)/4, $0x00000001
+DATA hashNumbers<>+8(SB)/4, $0x00000002
+DATA hashNumbers<>+12(SB)/4, $0x00000003
+GLOBL hashNumbers<>(SB), RODATA|NOPTR, $16
 
 // func toFloat32AVX2(y *float32, x *float64, n int)
 // Requires: AVX
@@ -31048,9 +31231,9 @@ TEXT ·toFloat32AVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest2220
+	JLT  rest2227
 
-loop2219:
+loop2226:
 	VMOVUPD    (CX), Y0
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)
@@ -31066,11 +31249,11 @@ loop2219:
 	ADDQ       $+64, AX
 	ADDQ       $+128, CX
 	SUBQ       $0x10, DX
-	JGE        loop2219
+	JGE        loop2226
 
-rest2220:
+rest2227:
 	TESTQ      $0x00000008, DX
-	JEQ        skip2221
+	JEQ        skip2228
 	VMOVUPD    (CX), Y0
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)
@@ -31080,33 +31263,33 @@ rest2220:
 	ADDQ       $+32, AX
 	ADDQ       $+64, CX
 
-skip2221:
+skip2228:
 	TESTQ      $0x00000004, DX
-	JEQ        skip2222
+	JEQ        skip2229
 	VMOVUPD    (CX), Y0
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)
 	ADDQ       $+16, AX
 	ADDQ       $+32, CX
 
-skip2222:
+skip2229:
 	TESTQ      $0x00000002, DX
-	JEQ        skip2223
+	JEQ        skip2230
 	VMOVUPD    (CX), X0
 	VCVTPD2PSX X0, X0
 	VMOVQ      X0, (AX)
 	ADDQ       $+8, AX
 	ADDQ       $+16, CX
 
-skip2223:
+skip2230:
 	TESTQ     $0x00000001, DX
-	JEQ       skip2224
+	JEQ       skip2231
 	VMOVSD    (CX), X0
 	VCVTSD2SS X0, X0, X0
 	VMOVSS    X0, (AX)
 	ADDQ      $+4, AX
 
-skip2224:
+skip2231:
 	VZEROUPPER
 	RET
 
@@ -31117,9 +31300,9 @@ TEXT ·toFloat64AVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest2226
+	JLT  rest2233
 
-loop2225:
+loop2232:
 	VCVTPS2PD (CX), Y0
 	VMOVUPD   Y0, (AX)
 	VCVTPS2PD 16(CX), Y0
@@ -31131,11 +31314,11 @@ loop2225:
 	ADDQ      $+64, CX
 	ADDQ      $+128, AX
 	SUBQ      $0x10, DX
-	JGE       loop2225
+	JGE       loop2232
 
-rest2226:
+rest2233:
 	TESTQ     $0x00000008, DX
-	JEQ       skip2227
+	JEQ       skip2234
 	VCVTPS2PD (CX), Y0
 	VMOVUPD   Y0, (AX)
 	VCVTPS2PD 16(CX), Y0
@@ -31143,31 +31326,31 @@ rest2226:
 	ADDQ      $+32, CX
 	ADDQ      $+64, AX
 
-skip2227:
+skip2234:
 	TESTQ     $0x00000004, DX
-	JEQ       skip2228
+	JEQ       skip2235
 	VCVTPS2PD (CX), Y0
 	VMOVUPD   Y0, (AX)
 	ADDQ      $+16, CX
 	ADDQ      $+32, AX
 
-skip2228:
+skip2235:
 	TESTQ     $0x00000002, DX
-	JEQ       skip2229
+	JEQ       skip2236
 	VCVTPS2PD (CX), X0
 	VMOVUPD   X0, (AX)
 	ADDQ      $+8, CX
 	ADDQ      $+16, AX
 
-skip2229:
+skip2236:
 	TESTQ     $0x00000001, DX
-	JEQ       skip2230
+	JEQ       skip2237
 	VMOVSS    (CX), X0
 	VCVTPS2PD X0, X0
 	VMOVSD    X0, (AX)
 	ADDQ      $+4, CX
 
-skip2230:
+skip2237:
 	VZEROUPPER
 	RET
 
@@ -31190,9 +31373,9 @@ TEXT ·advanceRoundedAVX2(SB), NOSPLIT, $0-64
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2232
+	JLT          rest2239
 
-loop2231:
+loop2238:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -31254,23 +31437,23 @@ loop2231:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2233
+	JEQ         same2240
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2233:
+same2240:
 	ADDQ $+128, DX
 	ADDQ $+64, SI
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	SUBQ $0x10, BX
-	JGE  loop2231
+	JGE  loop2238
 
-rest2232:
+rest2239:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2234
+	JEQ         skip2241
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -31302,19 +31485,19 @@ rest2232:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2235
+	JEQ         same2242
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2235:
+same2242:
 	ADDQ $+64, DX
 	ADDQ $+32, SI
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 
-skip2234:
+skip2241:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2236
+	JEQ         skip2243
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -31331,18 +31514,18 @@ skip2234:
 	VMOVUPD     Y7, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2237
+	JEQ         same2244
 	VMOVUPD     Y8, (CX)
 
-same2237:
+same2244:
 	ADDQ $+32, DX
 	ADDQ $+16, SI
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 
-skip2236:
+skip2243:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2238
+	JEQ         skip2245
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -31359,18 +31542,18 @@ skip2236:
 	VMOVUPD     X6, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2239
+	JEQ         same2246
 	VMOVUPD     X13, (CX)
 
-same2239:
+same2246:
 	ADDQ $+16, DX
 	ADDQ $+8, SI
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 
-skip2238:
+skip2245:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2240
+	JEQ         skip2247
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -31387,14 +31570,14 @@ skip2238:
 	VMOVSD      X0, (AX)
 	ORQ         BX, DI
 	ORQ         R8, BX
-	JEQ         same2241
+	JEQ         same2248
 	VMOVSD      X15, (CX)
 
-same2241:
+same2248:
 	ADDQ $+8, DX
 	ADDQ $+4, SI
 
-skip2240:
+skip2247:
 	MOVQ         DI, cut+56(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -31426,9 +31609,9 @@ TEXT ·advanceRounded32AVX2(SB), NOSPLIT, $0-64
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2243
+	JLT          rest2250
 
-loop2242:
+loop2249:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -31490,23 +31673,23 @@ loop2242:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2244
+	JEQ         same2251
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2244:
+same2251:
 	ADDQ $+64, DX
 	ADDQ $+64, SI
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	SUBQ $0x10, BX
-	JGE  loop2242
+	JGE  loop2249
 
-rest2243:
+rest2250:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2245
+	JEQ         skip2252
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -31538,19 +31721,19 @@ rest2243:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2246
+	JEQ         same2253
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2246:
+same2253:
 	ADDQ $+32, DX
 	ADDQ $+32, SI
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 
-skip2245:
+skip2252:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2247
+	JEQ         skip2254
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -31567,18 +31750,18 @@ skip2245:
 	VMOVUPD     Y7, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2248
+	JEQ         same2255
 	VMOVUPD     Y8, (CX)
 
-same2248:
+same2255:
 	ADDQ $+16, DX
 	ADDQ $+16, SI
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 
-skip2247:
+skip2254:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2249
+	JEQ         skip2256
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -31595,18 +31778,18 @@ skip2247:
 	VMOVUPD     X6, (AX)
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same2250
+	JEQ         same2257
 	VMOVUPD     X13, (CX)
 
-same2250:
+same2257:
 	ADDQ $+8, DX
 	ADDQ $+8, SI
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 
-skip2249:
+skip2256:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2251
+	JEQ         skip2258
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -31624,14 +31807,14 @@ skip2249:
 	VMOVSD      X0, (AX)
 	ORQ         BX, DI
 	ORQ         R8, BX
-	JEQ         same2252
+	JEQ         same2259
 	VMOVSD      X15, (CX)
 
-same2252:
+same2259:
 	ADDQ $+4, DX
 	ADDQ $+4, SI
 
-skip2251:
+skip2258:
 	MOVQ         DI, cut+56(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -31654,9 +31837,9 @@ TEXT ·extrapolateRoundedAVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSS c+16(FP), X0
 	VBROADCASTSS least+32(FP), X1
 	SUBQ         $0x10, BX
-	JLT          rest2254
+	JLT          rest2261
 
-loop2253:
+loop2260:
 	VMOVUPS   (DX), X2
 	VMOVUPS   (CX), X3
 	VSUBPS    X3, X2, X3
@@ -31697,11 +31880,11 @@ loop2253:
 	ADDQ      $+64, CX
 	ADDQ      $+128, AX
 	SUBQ      $0x10, BX
-	JGE       loop2253
+	JGE       loop2260
 
-rest2254:
+rest2261:
 	TESTQ     $0x00000008, BX
-	JEQ       skip2255
+	JEQ       skip2262
 	VMOVUPS   (DX), X2
 	VMOVUPS   (CX), X3
 	VSUBPS    X3, X2, X3
@@ -31724,9 +31907,9 @@ rest2254:
 	ADDQ      $+32, CX
 	ADDQ      $+64, AX
 
-skip2255:
+skip2262:
 	TESTQ     $0x00000004, BX
-	JEQ       skip2256
+	JEQ       skip2263
 	VMOVUPS   (DX), X2
 	VMOVUPS   (CX), X3
 	VSUBPS    X3, X2, X3
@@ -31740,9 +31923,9 @@ skip2255:
 	ADDQ      $+16, CX
 	ADDQ      $+32, AX
 
-skip2256:
+skip2263:
 	TESTQ     $0x00000002, BX
-	JEQ       skip2257
+	JEQ       skip2264
 	VMOVQ     (DX), X2
 	VMOVQ     (CX), X3
 	VSUBPS    X3, X2, X3
@@ -31756,9 +31939,9 @@ skip2256:
 	ADDQ      $+8, CX
 	ADDQ      $+16, AX
 
-skip2257:
+skip2264:
 	TESTQ     $0x00000001, BX
-	JEQ       skip2258
+	JEQ       skip2265
 	VMOVSS    (DX), X2
 	VMOVSS    (CX), X3
 	VSUBPS    X3, X2, X3
@@ -31771,7 +31954,7 @@ skip2257:
 	ADDQ      $+4, DX
 	ADDQ      $+4, CX
 
-skip2258:
+skip2265:
 	VZEROUPPER
 	RET
 
@@ -31786,53 +31969,53 @@ TEXT ·sumPairsAVX2(SB), NOSPLIT, $0-96
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next2259:
+next2266:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out2260
+	JLT   out2267
 	MOVL  (CX), SI
 	MOVL  4(CX), R9
 	ADDQ  $0x08, CX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad2261
+	JAE   bad2268
 	MOVL  4(DX)(SI*8), BX
 	SUBL  (DX), BX
 	ADDQ  BX, R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad2261
+	JHI   bad2268
 	CMPQ  BX, R9
-	JEQ   next2259
+	JEQ   next2266
 	MOVQ  idx+56(FP), R8
 	LEAQ  (R8)(BX*4), DI
 	LEAQ  (R8)(R9*4), R8
 	MOVQ  val+72(FP), R9
 	TESTQ R9, R9
-	JEQ   ones2262
+	JEQ   ones2269
 	LEAQ  (R9)(BX*8), R9
 
-ones2262:
+ones2269:
 	MOVQ  x+0(FP), BX
 	IMULQ AX, SI
 	LEAQ  (BX)(SI*8), SI
 	MOVQ  AX, R10
 	SUBQ  $0x10, R10
-	JLT   rest2264
+	JLT   rest2271
 
-loop2263:
+loop2270:
 	VXORPD Y4, Y4, Y4
 	VXORPD Y5, Y5, Y5
 	VXORPD Y6, Y6, Y6
 	VXORPD Y7, Y7, Y7
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain2265
+	JEQ    plain2272
 	MOVQ   R9, R12
 
-entry2267:
+entry2274:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad2261
+	JAE          bad2268
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*8), R13
 	VBROADCASTSD (R12), Y8
@@ -31847,15 +32030,15 @@ entry2267:
 	VFMADD231PD  Y9, Y8, Y7
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry2267
-	JMP          done2266
+	JNE          entry2274
+	JMP          done2273
 
-plain2265:
-entry2268:
+plain2272:
+entry2275:
 	MOVL    (R11), R12
 	SUBL    first+24(FP), R12
 	CMPQ    R12, n+16(FP)
-	JAE     bad2261
+	JAE     bad2268
 	IMULQ   AX, R12
 	LEAQ    (BX)(R12*8), R12
 	VMOVUPD (R12), Y8
@@ -31868,9 +32051,9 @@ entry2268:
 	VADDPD  Y8, Y7, Y7
 	ADDQ    $0x04, R11
 	CMPQ    R11, R8
-	JNE     entry2268
+	JNE     entry2275
 
-done2266:
+done2273:
 	VMOVUPD     (SI), Y8
 	VFMADD231PD Y8, Y4, Y0
 	VMOVUPD     32(SI), Y4
@@ -31882,23 +32065,23 @@ done2266:
 	ADDQ        $+128, BX
 	ADDQ        $+128, SI
 	SUBQ        $0x10, R10
-	JGE         loop2263
+	JGE         loop2270
 
-rest2264:
+rest2271:
 	TESTQ  $0x00000008, R10
-	JEQ    skip2269
+	JEQ    skip2276
 	VXORPD Y4, Y4, Y4
 	VXORPD Y5, Y5, Y5
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain2270
+	JEQ    plain2277
 	MOVQ   R9, R12
 
-entry2272:
+entry2279:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad2261
+	JAE          bad2268
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*8), R13
 	VBROADCASTSD (R12), Y6
@@ -31909,15 +32092,15 @@ entry2272:
 	VFMADD231PD  Y7, Y6, Y5
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry2272
-	JMP          done2271
+	JNE          entry2279
+	JMP          done2278
 
-plain2270:
-entry2273:
+plain2277:
+entry2280:
 	MOVL    (R11), R12
 	SUBL    first+24(FP), R12
 	CMPQ    R12, n+16(FP)
-	JAE     bad2261
+	JAE     bad2268
 	IMULQ   AX, R12
 	LEAQ    (BX)(R12*8), R12
 	VMOVUPD (R12), Y6
@@ -31926,9 +32109,9 @@ entry2273:
 	VADDPD  Y6, Y5, Y5
 	ADDQ    $0x04, R11
 	CMPQ    R11, R8
-	JNE     entry2273
+	JNE     entry2280
 
-done2271:
+done2278:
 	VMOVUPD     (SI), Y6
 	VFMADD231PD Y6, Y4, Y0
 	VMOVUPD     32(SI), Y4
@@ -31936,20 +32119,20 @@ done2271:
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
 
-skip2269:
+skip2276:
 	TESTQ  $0x00000004, R10
-	JEQ    skip2274
+	JEQ    skip2281
 	VXORPD Y4, Y4, Y4
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain2275
+	JEQ    plain2282
 	MOVQ   R9, R12
 
-entry2277:
+entry2284:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad2261
+	JAE          bad2268
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*8), R13
 	VBROADCASTSD (R12), Y5
@@ -31958,43 +32141,43 @@ entry2277:
 	VFMADD231PD  Y6, Y5, Y4
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry2277
-	JMP          done2276
+	JNE          entry2284
+	JMP          done2283
 
-plain2275:
-entry2278:
+plain2282:
+entry2285:
 	MOVL    (R11), R12
 	SUBL    first+24(FP), R12
 	CMPQ    R12, n+16(FP)
-	JAE     bad2261
+	JAE     bad2268
 	IMULQ   AX, R12
 	LEAQ    (BX)(R12*8), R12
 	VMOVUPD (R12), Y5
 	VADDPD  Y5, Y4, Y4
 	ADDQ    $0x04, R11
 	CMPQ    R11, R8
-	JNE     entry2278
+	JNE     entry2285
 
-done2276:
+done2283:
 	VMOVUPD     (SI), Y5
 	VFMADD231PD Y5, Y4, Y0
 	ADDQ        $+32, BX
 	ADDQ        $+32, SI
 
-skip2274:
+skip2281:
 	TESTQ  $0x00000002, R10
-	JEQ    skip2279
+	JEQ    skip2286
 	VXORPD Y4, Y4, Y4
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain2280
+	JEQ    plain2287
 	MOVQ   R9, R12
 
-entry2282:
+entry2289:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad2261
+	JAE          bad2268
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*8), R13
 	VBROADCASTSD (R12), Y5
@@ -32003,41 +32186,41 @@ entry2282:
 	VFMADD231PD  Y10, Y5, Y4
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry2282
-	JMP          done2281
+	JNE          entry2289
+	JMP          done2288
 
-plain2280:
-entry2283:
+plain2287:
+entry2290:
 	MOVL    (R11), R12
 	SUBL    first+24(FP), R12
 	CMPQ    R12, n+16(FP)
-	JAE     bad2261
+	JAE     bad2268
 	IMULQ   AX, R12
 	LEAQ    (BX)(R12*8), R12
 	VMOVUPD (R12), X10
 	VADDPD  Y10, Y4, Y4
 	ADDQ    $0x04, R11
 	CMPQ    R11, R8
-	JNE     entry2283
+	JNE     entry2290
 
-done2281:
+done2288:
 	VMOVUPD     (SI), X10
 	VFMADD231PD Y10, Y4, Y0
 	ADDQ        $+16, BX
 	ADDQ        $+16, SI
 
-skip2279:
+skip2286:
 	TESTQ  $0x00000001, R10
-	JEQ    skip2284
+	JEQ    skip2291
 	VXORPD Y4, Y4, Y4
 	TESTQ  R9, R9
-	JEQ    plain2285
+	JEQ    plain2292
 
-entry2287:
+entry2294:
 	MOVL         (DI), R10
 	SUBL         first+24(FP), R10
 	CMPQ         R10, n+16(FP)
-	JAE          bad2261
+	JAE          bad2268
 	IMULQ        AX, R10
 	LEAQ         (BX)(R10*8), R10
 	VBROADCASTSD (R9), Y5
@@ -32046,33 +32229,33 @@ entry2287:
 	VFMADD231PD  Y10, Y5, Y4
 	ADDQ         $0x04, DI
 	CMPQ         DI, R8
-	JNE          entry2287
-	JMP          done2286
+	JNE          entry2294
+	JMP          done2293
 
-plain2285:
-entry2288:
+plain2292:
+entry2295:
 	MOVL   (DI), R9
 	SUBL   first+24(FP), R9
 	CMPQ   R9, n+16(FP)
-	JAE    bad2261
+	JAE    bad2268
 	IMULQ  AX, R9
 	LEAQ   (BX)(R9*8), R9
 	VMOVSD (R9), X10
 	VADDPD Y10, Y4, Y4
 	ADDQ   $0x04, DI
 	CMPQ   DI, R8
-	JNE    entry2288
+	JNE    entry2295
 
-done2286:
+done2293:
 	VMOVSD      (SI), X10
 	VFMADD231PD Y10, Y4, Y0
 	ADDQ        $+8, BX
 	ADDQ        $+8, SI
 
-skip2284:
-	JMP next2259
+skip2291:
+	JMP next2266
 
-out2260:
+out2267:
 	XORQ         AX, AX
 	MOVQ         AX, bad+88(FP)
 	VADDPD       Y2, Y0, Y0
@@ -32086,7 +32269,7 @@ out2260:
 	MOVSD        X0, sum+80(FP)
 	RET
 
-bad2261:
+bad2268:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
@@ -32103,53 +32286,53 @@ TEXT ·sumPairs32AVX2(SB), NOSPLIT, $0-96
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next2289:
+next2296:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out2290
+	JLT   out2297
 	MOVL  (CX), SI
 	MOVL  4(CX), R9
 	ADDQ  $0x08, CX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad2291
+	JAE   bad2298
 	MOVL  4(DX)(SI*8), BX
 	SUBL  (DX), BX
 	ADDQ  BX, R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad2291
+	JHI   bad2298
 	CMPQ  BX, R9
-	JEQ   next2289
+	JEQ   next2296
 	MOVQ  idx+56(FP), R8
 	LEAQ  (R8)(BX*4), DI
 	LEAQ  (R8)(R9*4), R8
 	MOVQ  val+72(FP), R9
 	TESTQ R9, R9
-	JEQ   ones2292
+	JEQ   ones2299
 	LEAQ  (R9)(BX*8), R9
 
-ones2292:
+ones2299:
 	MOVQ  x+0(FP), BX
 	IMULQ AX, SI
 	LEAQ  (BX)(SI*4), SI
 	MOVQ  AX, R10
 	SUBQ  $0x10, R10
-	JLT   rest2294
+	JLT   rest2301
 
-loop2293:
+loop2300:
 	VXORPD Y4, Y4, Y4
 	VXORPD Y5, Y5, Y5
 	VXORPD Y6, Y6, Y6
 	VXORPD Y7, Y7, Y7
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain2295
+	JEQ    plain2302
 	MOVQ   R9, R12
 
-entry2297:
+entry2304:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad2291
+	JAE          bad2298
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*4), R13
 	VBROADCASTSD (R12), Y8
@@ -32164,15 +32347,15 @@ entry2297:
 	VFMADD231PD  Y9, Y8, Y7
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry2297
-	JMP          done2296
+	JNE          entry2304
+	JMP          done2303
 
-plain2295:
-entry2298:
+plain2302:
+entry2305:
 	MOVL      (R11), R12
 	SUBL      first+24(FP), R12
 	CMPQ      R12, n+16(FP)
-	JAE       bad2291
+	JAE       bad2298
 	IMULQ     AX, R12
 	LEAQ      (BX)(R12*4), R12
 	VCVTPS2PD (R12), Y8
@@ -32185,9 +32368,9 @@ entry2298:
 	VADDPD    Y8, Y7, Y7
 	ADDQ      $0x04, R11
 	CMPQ      R11, R8
-	JNE       entry2298
+	JNE       entry2305
 
-done2296:
+done2303:
 	VCVTPS2PD   (SI), Y8
 	VFMADD231PD Y8, Y4, Y0
 	VCVTPS2PD   16(SI), Y4
@@ -32199,23 +32382,23 @@ done2296:
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
 	SUBQ        $0x10, R10
-	JGE         loop2293
+	JGE         loop2300
 
-rest2294:
+rest2301:
 	TESTQ  $0x00000008, R10
-	JEQ    skip2299
+	JEQ    skip2306
 	VXORPD Y4, Y4, Y4
 	VXORPD Y5, Y5, Y5
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain2300
+	JEQ    plain2307
 	MOVQ   R9, R12
 
-entry2302:
+entry2309:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad2291
+	JAE          bad2298
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*4), R13
 	VBROADCASTSD (R12), Y6
@@ -32226,15 +32409,15 @@ entry2302:
 	VFMADD231PD  Y7, Y6, Y5
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry2302
-	JMP          done2301
+	JNE          entry2309
+	JMP          done2308
 
-plain2300:
-entry2303:
+plain2307:
+entry2310:
 	MOVL      (R11), R12
 	SUBL      first+24(FP), R12
 	CMPQ      R12, n+16(FP)
-	JAE       bad2291
+	JAE       bad2298
 	IMULQ     AX, R12
 	LEAQ      (BX)(R12*4), R12
 	VCVTPS2PD (R12), Y6
@@ -32243,9 +32426,9 @@ entry2303:
 	VADDPD    Y6, Y5, Y5
 	ADDQ      $0x04, R11
 	CMPQ      R11, R8
-	JNE       entry2303
+	JNE       entry2310
 
-done2301:
+done2308:
 	VCVTPS2PD   (SI), Y6
 	VFMADD231PD Y6, Y4, Y0
 	VCVTPS2PD   16(SI), Y4
@@ -32253,20 +32436,20 @@ done2301:
 	ADDQ        $+32, BX
 	ADDQ        $+32, SI
 
-skip2299:
+skip2306:
 	TESTQ  $0x00000004, R10
-	JEQ    skip2304
+	JEQ    skip2311
 	VXORPD Y4, Y4, Y4
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain2305
+	JEQ    plain2312
 	MOVQ   R9, R12
 
-entry2307:
+entry2314:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad2291
+	JAE          bad2298
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*4), R13
 	VBROADCASTSD (R12), Y5
@@ -32275,43 +32458,43 @@ entry2307:
 	VFMADD231PD  Y6, Y5, Y4
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry2307
-	JMP          done2306
+	JNE          entry2314
+	JMP          done2313
 
-plain2305:
-entry2308:
+plain2312:
+entry2315:
 	MOVL      (R11), R12
 	SUBL      first+24(FP), R12
 	CMPQ      R12, n+16(FP)
-	JAE       bad2291
+	JAE       bad2298
 	IMULQ     AX, R12
 	LEAQ      (BX)(R12*4), R12
 	VCVTPS2PD (R12), Y5
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x04, R11
 	CMPQ      R11, R8
-	JNE       entry2308
+	JNE       entry2315
 
-done2306:
+done2313:
 	VCVTPS2PD   (SI), Y5
 	VFMADD231PD Y5, Y4, Y0
 	ADDQ        $+16, BX
 	ADDQ        $+16, SI
 
-skip2304:
+skip2311:
 	TESTQ  $0x00000002, R10
-	JEQ    skip2309
+	JEQ    skip2316
 	VXORPD Y4, Y4, Y4
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain2310
+	JEQ    plain2317
 	MOVQ   R9, R12
 
-entry2312:
+entry2319:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad2291
+	JAE          bad2298
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*4), R13
 	VBROADCASTSD (R12), Y5
@@ -32320,41 +32503,41 @@ entry2312:
 	VFMADD231PD  Y10, Y5, Y4
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry2312
-	JMP          done2311
+	JNE          entry2319
+	JMP          done2318
 
-plain2310:
-entry2313:
+plain2317:
+entry2320:
 	MOVL      (R11), R12
 	SUBL      first+24(FP), R12
 	CMPQ      R12, n+16(FP)
-	JAE       bad2291
+	JAE       bad2298
 	IMULQ     AX, R12
 	LEAQ      (BX)(R12*4), R12
 	VCVTPS2PD (R12), X10
 	VADDPD    Y10, Y4, Y4
 	ADDQ      $0x04, R11
 	CMPQ      R11, R8
-	JNE       entry2313
+	JNE       entry2320
 
-done2311:
+done2318:
 	VCVTPS2PD   (SI), X10
 	VFMADD231PD Y10, Y4, Y0
 	ADDQ        $+8, BX
 	ADDQ        $+8, SI
 
-skip2309:
+skip2316:
 	TESTQ  $0x00000001, R10
-	JEQ    skip2314
+	JEQ    skip2321
 	VXORPD Y4, Y4, Y4
 	TESTQ  R9, R9
-	JEQ    plain2315
+	JEQ    plain2322
 
-entry2317:
+entry2324:
 	MOVL         (DI), R10
 	SUBL         first+24(FP), R10
 	CMPQ         R10, n+16(FP)
-	JAE          bad2291
+	JAE          bad2298
 	IMULQ        AX, R10
 	LEAQ         (BX)(R10*4), R10
 	VBROADCASTSD (R9), Y5
@@ -32364,15 +32547,15 @@ entry2317:
 	VFMADD231PD  Y10, Y5, Y4
 	ADDQ         $0x04, DI
 	CMPQ         DI, R8
-	JNE          entry2317
-	JMP          done2316
+	JNE          entry2324
+	JMP          done2323
 
-plain2315:
-entry2318:
+plain2322:
+entry2325:
 	MOVL      (DI), R9
 	SUBL      first+24(FP), R9
 	CMPQ      R9, n+16(FP)
-	JAE       bad2291
+	JAE       bad2298
 	IMULQ     AX, R9
 	LEAQ      (BX)(R9*4), R9
 	VMOVSS    (R9), X10
@@ -32380,19 +32563,19 @@ entry2318:
 	VADDPD    Y10, Y4, Y4
 	ADDQ      $0x04, DI
 	CMPQ      DI, R8
-	JNE       entry2318
+	JNE       entry2325
 
-done2316:
+done2323:
 	VMOVSS      (SI), X10
 	VCVTPS2PD   X10, X10
 	VFMADD231PD Y10, Y4, Y0
 	ADDQ        $+4, BX
 	ADDQ        $+4, SI
 
-skip2314:
-	JMP next2289
+skip2321:
+	JMP next2296
 
-out2290:
+out2297:
 	XORQ         AX, AX
 	MOVQ         AX, bad+88(FP)
 	VADDPD       Y2, Y0, Y0
@@ -32406,7 +32589,7 @@ out2290:
 	MOVSD        X0, sum+80(FP)
 	RET
 
-bad2291:
+bad2298:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
@@ -32421,7 +32604,7 @@ TEXT ·mirrorAVX2(SB), NOSPLIT, $0-16
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
 
-down2319:
+down2326:
 	VMOVUPD    (AX), Y0
 	VMOVUPD    (AX)(DX*1), Y1
 	VMOVUPD    (AX)(DX*2), Y2
@@ -32442,12 +32625,12 @@ down2319:
 	VMOVUPD    Y2, (AX)(DX*2)
 	VMOVUPD    Y3, (AX)(BX*1)
 	SUBQ       $0x04, CX
-	JEQ        done2321
+	JEQ        done2328
 	MOVQ       AX, SI
 	MOVQ       AX, DI
 	MOVQ       CX, R8
 
-across2320:
+across2327:
 	ADDQ       $0x20, SI
 	LEAQ       (DI)(DX*4), DI
 	VMOVUPD    (SI), Y0
@@ -32467,11 +32650,11 @@ across2320:
 	VMOVUPD    Y1, (DI)(DX*2)
 	VMOVUPD    Y0, (DI)(BX*1)
 	SUBQ       $0x04, R8
-	JNE        across2320
+	JNE        across2327
 	LEAQ       32(AX)(DX*4), AX
-	JMP        down2319
+	JMP        down2326
 
-done2321:
+done2328:
 	VZEROUPPER
 	RET
 
@@ -32484,7 +32667,7 @@ TEXT ·symmetrizeAVX2(SB), NOSPLIT, $0-16
 	SHLQ $0x03, DX
 	LEAQ (DX)(DX*2), BX
 
-down2322:
+down2329:
 	VMOVUPD    (AX), Y0
 	VMOVUPD    (AX)(DX*1), Y1
 	VMOVUPD    (AX)(DX*2), Y2
@@ -32506,12 +32689,12 @@ down2322:
 	VMOVUPD    Y2, (AX)(DX*2)
 	VMOVUPD    Y3, (AX)(BX*1)
 	SUBQ       $0x04, CX
-	JEQ        done2324
+	JEQ        done2331
 	MOVQ       AX, SI
 	MOVQ       AX, DI
 	MOVQ       CX, R8
 
-across2323:
+across2330:
 	ADDQ       $0x20, SI
 	LEAQ       (DI)(DX*4), DI
 	VMOVUPD    (SI), Y0
@@ -32547,11 +32730,11 @@ across2323:
 	VMOVUPD    Y2, (SI)(DX*2)
 	VMOVUPD    Y0, (SI)(BX*1)
 	SUBQ       $0x04, R8
-	JNE        across2323
+	JNE        across2330
 	LEAQ       32(AX)(DX*4), AX
-	JMP        down2322
+	JMP        down2329
 
-done2324:
+done2331:
 	VZEROUPPER
 	RET
 
@@ -32567,17 +32750,17 @@ TEXT ·rowSquaresAVX2(SB), NOSPLIT, $0-40
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next2325:
+next2332:
 	SUBQ         $0x01, BX
-	JLT          done2326
+	JLT          done2333
 	VBROADCASTSD (DX), Y4
 	ADDQ         $0x08, DX
 	MOVQ         AX, SI
 	MOVQ         CX, DI
 	SUBQ         $0x10, DI
-	JLT          rest2328
+	JLT          rest2335
 
-loop2327:
+loop2334:
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -32592,11 +32775,11 @@ loop2327:
 	VFMADD231PD Y6, Y5, Y3
 	ADDQ        $+128, SI
 	SUBQ        $0x10, DI
-	JGE         loop2327
+	JGE         loop2334
 
-rest2328:
+rest2335:
 	TESTQ       $0x00000008, DI
-	JEQ         skip2329
+	JEQ         skip2336
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -32605,35 +32788,35 @@ rest2328:
 	VFMADD231PD Y6, Y5, Y1
 	ADDQ        $+64, SI
 
-skip2329:
+skip2336:
 	TESTQ       $0x00000004, DI
-	JEQ         skip2330
+	JEQ         skip2337
 	VMOVUPD     (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
 	ADDQ        $+32, SI
 
-skip2330:
+skip2337:
 	TESTQ       $0x00000002, DI
-	JEQ         skip2331
+	JEQ         skip2338
 	VMOVUPD     (SI), X7
 	VMULPD      Y4, Y7, Y5
 	VFMADD231PD Y5, Y7, Y0
 	ADDQ        $+16, SI
 
-skip2331:
+skip2338:
 	TESTQ       $0x00000001, DI
-	JEQ         skip2332
+	JEQ         skip2339
 	VMOVSD      (SI), X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
 	ADDQ        $+8, SI
 
-skip2332:
+skip2339:
 	LEAQ (AX)(CX*8), AX
-	JMP  next2325
+	JMP  next2332
 
-done2326:
+done2333:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -32657,17 +32840,17 @@ TEXT ·rowSquares32AVX2(SB), NOSPLIT, $0-40
 	VXORPD Y2, Y2, Y2
 	VXORPD Y3, Y3, Y3
 
-next2333:
+next2340:
 	SUBQ         $0x01, BX
-	JLT          done2334
+	JLT          done2341
 	VBROADCASTSD (DX), Y4
 	ADDQ         $0x08, DX
 	MOVQ         AX, SI
 	MOVQ         CX, DI
 	SUBQ         $0x10, DI
-	JLT          rest2336
+	JLT          rest2343
 
-loop2335:
+loop2342:
 	VCVTPS2PD   (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -32682,11 +32865,11 @@ loop2335:
 	VFMADD231PD Y6, Y5, Y3
 	ADDQ        $+64, SI
 	SUBQ        $0x10, DI
-	JGE         loop2335
+	JGE         loop2342
 
-rest2336:
+rest2343:
 	TESTQ       $0x00000008, DI
-	JEQ         skip2337
+	JEQ         skip2344
 	VCVTPS2PD   (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
@@ -32695,36 +32878,36 @@ rest2336:
 	VFMADD231PD Y6, Y5, Y1
 	ADDQ        $+32, SI
 
-skip2337:
+skip2344:
 	TESTQ       $0x00000004, DI
-	JEQ         skip2338
+	JEQ         skip2345
 	VCVTPS2PD   (SI), Y5
 	VMULPD      Y4, Y5, Y6
 	VFMADD231PD Y6, Y5, Y0
 	ADDQ        $+16, SI
 
-skip2338:
+skip2345:
 	TESTQ       $0x00000002, DI
-	JEQ         skip2339
+	JEQ         skip2346
 	VCVTPS2PD   (SI), X7
 	VMULPD      Y4, Y7, Y5
 	VFMADD231PD Y5, Y7, Y0
 	ADDQ        $+8, SI
 
-skip2339:
+skip2346:
 	TESTQ       $0x00000001, DI
-	JEQ         skip2340
+	JEQ         skip2347
 	VMOVSS      (SI), X7
 	VCVTPS2PD   X7, X7
 	VMULPD      Y4, Y7, Y4
 	VFMADD231PD Y4, Y7, Y0
 	ADDQ        $+4, SI
 
-skip2340:
+skip2347:
 	LEAQ (AX)(CX*4), AX
-	JMP  next2333
+	JMP  next2340
 
-done2334:
+done2341:
 	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -32744,179 +32927,179 @@ TEXT ·scatterListsAVX2(SB), NOSPLIT, $0-57
 	MOVQ lists+16(FP), DX
 	MOVQ count+24(FP), BX
 
-next2341:
+next2348:
 	SUBQ   $0x01, BX
-	JLT    out2343
+	JLT    out2350
 	MOVQ   (DX), SI
 	MOVQ   8(DX), DI
 	VMOVSD 16(DX), X0
 	CMPQ   DI, entries+48(FP)
-	JHI    bad2344
+	JHI    bad2351
 	SUBQ   SI, DI
-	JLT    bad2344
+	JLT    bad2351
 	TESTQ  SI, SI
-	JLT    bad2344
+	JLT    bad2351
 	XORQ   R8, R8
 	CMPQ   BX, $0x02
-	JLT    last2345
+	JLT    last2352
 	MOVQ   48(DX), R8
 	SUBQ   SI, R8
 	SHLQ   $0x02, R8
 
-last2345:
+last2352:
 	ADDQ  $0x18, DX
 	MOVQ  idx+32(FP), R9
 	LEAQ  (R9)(SI*4), R9
 	MOVQ  val+40(FP), R10
 	TESTQ R10, R10
-	JEQ   ones2342
+	JEQ   ones2349
 	LEAQ  (R10)(SI*8), R10
 	SUBQ  $0x08, DI
-	JLT   rest2347
+	JLT   rest2354
 
-loop2346:
+loop2353:
 	PREFETCHT0  (R9)(R8*1)
 	PREFETCHT0  (R10)(R8*2)
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad2344
+	JAE         bad2351
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     4(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2344
+	JAE         bad2351
 	VMOVSD      8(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     8(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2344
+	JAE         bad2351
 	VMOVSD      16(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     12(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2344
+	JAE         bad2351
 	VMOVSD      24(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     16(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2344
+	JAE         bad2351
 	VMOVSD      32(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     20(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2344
+	JAE         bad2351
 	VMOVSD      40(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     24(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2344
+	JAE         bad2351
 	VMOVSD      48(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	MOVLQSX     28(R9), SI
 	CMPQ        SI, CX
-	JAE         bad2344
+	JAE         bad2351
 	VMOVSD      56(R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x20, R9
 	ADDQ        $0x40, R10
 	SUBQ        $0x08, DI
-	JGE         loop2346
+	JGE         loop2353
 
-rest2347:
+rest2354:
 	ADDQ $0x08, DI
 
-one2348:
+one2355:
 	SUBQ        $0x01, DI
-	JLT         next2341
+	JLT         next2348
 	MOVLQSX     (R9), SI
 	CMPQ        SI, CX
-	JAE         bad2344
+	JAE         bad2351
 	VMOVSD      (R10), X1
 	VFMADD213SD (AX)(SI*8), X0, X1
 	VMOVSD      X1, (AX)(SI*8)
 	ADDQ        $0x04, R9
 	ADDQ        $0x08, R10
-	JMP         one2348
+	JMP         one2355
 
-ones2342:
+ones2349:
 	SUBQ $0x08, DI
-	JLT  rest2350
+	JLT  rest2357
 
-loop2349:
+loop2356:
 	PREFETCHT0 (R9)(R8*1)
 	MOVLQSX    (R9), SI
 	CMPQ       SI, CX
-	JAE        bad2344
+	JAE        bad2351
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    4(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2344
+	JAE        bad2351
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    8(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2344
+	JAE        bad2351
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    12(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2344
+	JAE        bad2351
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    16(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2344
+	JAE        bad2351
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    20(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2344
+	JAE        bad2351
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    24(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2344
+	JAE        bad2351
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	MOVLQSX    28(R9), SI
 	CMPQ       SI, CX
-	JAE        bad2344
+	JAE        bad2351
 	VADDSD     (AX)(SI*8), X0, X1
 	VMOVSD     X1, (AX)(SI*8)
 	ADDQ       $0x20, R9
 	SUBQ       $0x08, DI
-	JGE        loop2349
+	JGE        loop2356
 
-rest2350:
+rest2357:
 	ADDQ $0x08, DI
 
-one2351:
+one2358:
 	SUBQ    $0x01, DI
-	JLT     next2341
+	JLT     next2348
 	MOVLQSX (R9), SI
 	CMPQ    SI, CX
-	JAE     bad2344
+	JAE     bad2351
 	VADDSD  (AX)(SI*8), X0, X1
 	VMOVSD  X1, (AX)(SI*8)
 	ADDQ    $0x04, R9
-	JMP     one2351
+	JMP     one2358
 
-out2343:
+out2350:
 	MOVB $0x01, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
 	RET
 
-bad2344:
+bad2351:
 	MOVB $0x00, AL
 	VZEROUPPER
 	MOVB AL, ok+56(FP)
@@ -32929,9 +33112,9 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-24
 	MOVQ         n+16(FP), CX
 	VBROADCASTSD c+8(FP), Y0
 	SUBQ         $0x10, CX
-	JLT          rest2353
+	JLT          rest2360
 
-loop2352:
+loop2359:
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -32946,11 +33129,11 @@ loop2352:
 	VMOVUPD Y1, 96(AX)
 	ADDQ    $+128, AX
 	SUBQ    $0x10, CX
-	JGE     loop2352
+	JGE     loop2359
 
-rest2353:
+rest2360:
 	TESTQ   $0x00000008, CX
-	JEQ     skip2354
+	JEQ     skip2361
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
@@ -32959,30 +33142,30 @@ rest2353:
 	VMOVUPD Y1, 32(AX)
 	ADDQ    $+64, AX
 
-skip2354:
+skip2361:
 	TESTQ   $0x00000004, CX
-	JEQ     skip2355
+	JEQ     skip2362
 	VMOVUPD (AX), Y1
 	VMULPD  Y0, Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $+32, AX
 
-skip2355:
+skip2362:
 	TESTQ   $0x00000002, CX
-	JEQ     skip2356
+	JEQ     skip2363
 	VMOVUPD (AX), X2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD X2, (AX)
 	ADDQ    $+16, AX
 
-skip2356:
+skip2363:
 	TESTQ  $0x00000001, CX
-	JEQ    skip2357
+	JEQ    skip2364
 	VMOVSD (AX), X3
 	VMULPD Y0, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip2357:
+skip2364:
 	VZEROUPPER
 	RET
 
@@ -32992,11 +33175,11 @@ TEXT ·fetchAVX2(SB), NOSPLIT, $0-16
 	MOVQ x+0(FP), AX
 	MOVQ lines+8(FP), CX
 
-loop2358:
+loop2365:
 	PREFETCHT1 (AX)
 	ADDQ       $0x40, AX
 	DECQ       CX
-	JNE        loop2358
+	JNE        loop2365
 	VZEROUPPER
 	RET
 
@@ -33009,9 +33192,9 @@ TEXT ·fetchNextAVX2(SB), NOSPLIT, $0-40
 	MOVQ  idx+24(FP), BX
 	MOVQ  val+32(FP), SI
 	TESTQ SI, SI
-	JEQ   ones2359
+	JEQ   ones2366
 
-loop2360:
+loop2367:
 	MOVQ       (AX), DI
 	PREFETCHT1 (BX)(DI*4)
 	PREFETCHT1 64(BX)(DI*4)
@@ -33020,18 +33203,18 @@ loop2360:
 	PREFETCHT1 128(SI)(DI*8)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop2360
+	JNE        loop2367
 	VZEROUPPER
 	RET
 
-ones2359:
-loop2361:
+ones2366:
+loop2368:
 	MOVQ       (AX), SI
 	PREFETCHT1 (BX)(SI*4)
 	PREFETCHT1 64(BX)(SI*4)
 	ADDQ       CX, AX
 	DECQ       DX
-	JNE        loop2361
+	JNE        loop2368
 	VZEROUPPER
 	RET
 
@@ -33042,9 +33225,9 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x10, DX
-	JLT  rest2363
+	JLT  rest2370
 
-loop2362:
+loop2369:
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -33064,11 +33247,11 @@ loop2362:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop2362
+	JGE     loop2369
 
-rest2363:
+rest2370:
 	TESTQ   $0x00000008, DX
-	JEQ     skip2364
+	JEQ     skip2371
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -33080,9 +33263,9 @@ rest2363:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip2364:
+skip2371:
 	TESTQ   $0x00000004, DX
-	JEQ     skip2365
+	JEQ     skip2372
 	VMOVUPD (AX), Y0
 	VMOVUPD (CX), Y1
 	VMULPD  Y1, Y0, Y0
@@ -33090,9 +33273,9 @@ skip2364:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip2365:
+skip2372:
 	TESTQ   $0x00000002, DX
-	JEQ     skip2366
+	JEQ     skip2373
 	VMOVUPD (AX), X2
 	VMOVUPD (CX), X3
 	VMULPD  Y3, Y2, Y2
@@ -33100,15 +33283,15 @@ skip2365:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip2366:
+skip2373:
 	TESTQ  $0x00000001, DX
-	JEQ    skip2367
+	JEQ    skip2374
 	VMOVSD (AX), X3
 	VMOVSD (CX), X4
 	VMULPD Y4, Y3, Y3
 	VMOVSD X3, (AX)
 
-skip2367:
+skip2374:
 	VZEROUPPER
 	RET
 
@@ -33125,9 +33308,9 @@ TEXT ·freeRowAVX2(SB), NOSPLIT, $0-40
 	VMOVQ        DI, X1
 	VBROADCASTSD X1, Y1
 	SUBQ         $0x10, SI
-	JLT          rest2369
+	JLT          rest2376
 
-loop2368:
+loop2375:
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -33165,11 +33348,11 @@ loop2368:
 	ADDQ    $+128, DX
 	ADDQ    $+128, BX
 	SUBQ    $0x10, SI
-	JGE     loop2368
+	JGE     loop2375
 
-rest2369:
+rest2376:
 	TESTQ   $0x00000008, SI
-	JEQ     skip2370
+	JEQ     skip2377
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -33191,9 +33374,9 @@ rest2369:
 	ADDQ    $+64, DX
 	ADDQ    $+64, BX
 
-skip2370:
+skip2377:
 	TESTQ   $0x00000004, SI
-	JEQ     skip2371
+	JEQ     skip2378
 	VMOVUPD (BX), Y2
 	VMOVUPD (CX), Y3
 	VMULPD  Y3, Y2, Y2
@@ -33207,9 +33390,9 @@ skip2370:
 	ADDQ    $+32, DX
 	ADDQ    $+32, BX
 
-skip2371:
+skip2378:
 	TESTQ   $0x00000002, SI
-	JEQ     skip2372
+	JEQ     skip2379
 	VMOVUPD (BX), X4
 	VMOVUPD (CX), X5
 	VMULPD  Y5, Y4, Y4
@@ -33223,9 +33406,9 @@ skip2371:
 	ADDQ    $+16, DX
 	ADDQ    $+16, BX
 
-skip2372:
+skip2379:
 	TESTQ  $0x00000001, SI
-	JEQ    skip2373
+	JEQ    skip2380
 	VMOVSD (BX), X5
 	VMOVSD (CX), X6
 	VMULPD Y6, Y5, Y5
@@ -33235,7 +33418,7 @@ skip2372:
 	VANDPD Y1, Y5, Y5
 	VMOVSD X5, (AX)
 
-skip2373:
+skip2380:
 	VZEROUPPER
 	RET
 
@@ -33256,9 +33439,9 @@ TEXT ·bitRangeAVX2(SB), NOSPLIT, $0-32
 	VPXOR        96(AX), Y0, Y7
 	VMOVDQA      Y7, Y8
 
-loop2374:
+loop2381:
 	SUBQ      $0x10, CX
-	JLE       done2375
+	JLE       done2382
 	ADDQ      $+128, AX
 	VPXOR     (AX), Y0, Y9
 	VPCMPGTQ  Y9, Y1, Y10
@@ -33280,9 +33463,9 @@ loop2374:
 	VBLENDVPD Y10, Y9, Y7, Y7
 	VPCMPGTQ  Y8, Y9, Y10
 	VBLENDVPD Y10, Y9, Y8, Y8
-	JMP       loop2374
+	JMP       loop2381
 
-done2375:
+done2382:
 	VPCMPGTQ  Y3, Y1, Y9
 	VBLENDVPD Y9, Y3, Y1, Y1
 	VPCMPGTQ  Y2, Y3, Y9
@@ -33334,9 +33517,9 @@ TEXT ·advanceAVX2(SB), NOSPLIT, $0-56
 	VXORPD       Y4, Y4, Y4
 	VXORPD       Y5, Y5, Y5
 	SUBQ         $0x10, BX
-	JLT          rest2377
+	JLT          rest2384
 
-loop2376:
+loop2383:
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -33390,22 +33573,22 @@ loop2376:
 	VMOVUPD     Y7, 96(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2378
+	JEQ         same2385
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 	VMOVUPD     Y10, 64(CX)
 	VMOVUPD     Y11, 96(CX)
 
-same2378:
+same2385:
 	ADDQ $+128, DX
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 	SUBQ $0x10, BX
-	JGE  loop2376
+	JGE  loop2383
 
-rest2377:
+rest2384:
 	TESTQ       $0x00000008, BX
-	JEQ         skip2379
+	JEQ         skip2386
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -33433,18 +33616,18 @@ rest2377:
 	VMOVUPD     Y7, 32(AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2380
+	JEQ         same2387
 	VMOVUPD     Y8, (CX)
 	VMOVUPD     Y9, 32(CX)
 
-same2380:
+same2387:
 	ADDQ $+64, DX
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 
-skip2379:
+skip2386:
 	TESTQ       $0x00000004, BX
-	JEQ         skip2381
+	JEQ         skip2388
 	VMOVUPD     (CX), Y8
 	VMOVUPD     (AX), Y6
 	VMULPD      Y0, Y8, Y8
@@ -33459,17 +33642,17 @@ skip2379:
 	VMOVUPD     Y7, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2382
+	JEQ         same2389
 	VMOVUPD     Y8, (CX)
 
-same2382:
+same2389:
 	ADDQ $+32, DX
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 
-skip2381:
+skip2388:
 	TESTQ       $0x00000002, BX
-	JEQ         skip2383
+	JEQ         skip2390
 	VMOVUPD     (CX), X13
 	VMOVUPD     (AX), X12
 	VMULPD      Y0, Y13, Y13
@@ -33484,17 +33667,17 @@ skip2381:
 	VMOVUPD     X6, (AX)
 	ORQ         R8, SI
 	ORQ         DI, R8
-	JEQ         same2384
+	JEQ         same2391
 	VMOVUPD     X13, (CX)
 
-same2384:
+same2391:
 	ADDQ $+16, DX
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 
-skip2383:
+skip2390:
 	TESTQ       $0x00000001, BX
-	JEQ         skip2385
+	JEQ         skip2392
 	VMOVSD      (CX), X15
 	VMOVSD      (AX), X14
 	VMULPD      Y0, Y15, Y15
@@ -33509,13 +33692,13 @@ skip2383:
 	VMOVSD      X0, (AX)
 	ORQ         BX, SI
 	ORQ         DI, BX
-	JEQ         same2386
+	JEQ         same2393
 	VMOVSD      X15, (CX)
 
-same2386:
+same2393:
 	ADDQ $+8, DX
 
-skip2385:
+skip2392:
 	MOVQ         SI, cut+48(FP)
 	VADDPD       Y4, Y2, Y2
 	VADDPD       Y5, Y3, Y3
@@ -33537,9 +33720,9 @@ TEXT ·extrapolateAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD least+24(FP), Y1
 	SUBQ         $0x10, DX
-	JLT          rest2388
+	JLT          rest2395
 
-loop2387:
+loop2394:
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -33571,11 +33754,11 @@ loop2387:
 	ADDQ    $+128, AX
 	ADDQ    $+128, CX
 	SUBQ    $0x10, DX
-	JGE     loop2387
+	JGE     loop2394
 
-rest2388:
+rest2395:
 	TESTQ   $0x00000008, DX
-	JEQ     skip2389
+	JEQ     skip2396
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -33593,9 +33776,9 @@ rest2388:
 	ADDQ    $+64, AX
 	ADDQ    $+64, CX
 
-skip2389:
+skip2396:
 	TESTQ   $0x00000004, DX
-	JEQ     skip2390
+	JEQ     skip2397
 	VMOVUPD (CX), Y2
 	VMOVUPD (AX), Y3
 	VSUBPD  Y3, Y2, Y3
@@ -33606,9 +33789,9 @@ skip2389:
 	ADDQ    $+32, AX
 	ADDQ    $+32, CX
 
-skip2390:
+skip2397:
 	TESTQ   $0x00000002, DX
-	JEQ     skip2391
+	JEQ     skip2398
 	VMOVUPD (CX), X4
 	VMOVUPD (AX), X5
 	VSUBPD  Y5, Y4, Y5
@@ -33619,9 +33802,9 @@ skip2390:
 	ADDQ    $+16, AX
 	ADDQ    $+16, CX
 
-skip2391:
+skip2398:
 	TESTQ  $0x00000001, DX
-	JEQ    skip2392
+	JEQ    skip2399
 	VMOVSD (CX), X4
 	VMOVSD (AX), X6
 	VSUBPD Y6, Y4, Y6
@@ -33630,7 +33813,7 @@ skip2391:
 	VMAXPD Y6, Y1, Y6
 	VMOVSD X6, (AX)
 
-skip2392:
+skip2399:
 	VZEROUPPER
 	RET
 
@@ -50217,114 +50400,215 @@ loop1323:
 	VZEROUPPER
 	RET
 
-// func hashSumAVX512(first uint64, shift int, col *int32, val *float64, n int) uint64
-// Requires: AVX, AVX2, AVX512F
-TEXT ·hashSumAVX512(SB), NOSPLIT, $0-48
-	MOVQ         col+16(FP), AX
-	MOVQ         val+24(FP), CX
-	MOVQ         n+32(FP), DX
-	MOVQ         $0x9e3779b97f4a7c15, BX
-	VMOVQ        BX, X0
+// func hashRowsAVX512(row int, ptr *int64, col *int32, val *float64, above *int64, rows int, entries int) (sum uint64, bad int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, POPCNT
+TEXT ·hashRowsAVX512(SB), NOSPLIT, $0-72
+	MOVQ         row+0(FP), AX
+	MOVQ         ptr+8(FP), DX
+	MOVQ         above+32(FP), BX
+	MOVQ         rows+40(FP), SI
+	MOVQ         $0x9e3779b97f4a7c15, CX
+	VMOVQ        CX, X0
 	VPBROADCASTQ X0, Z0
-	VPSRLQ       $0x20, Z0, Z1
-	MOVQ         $0xbf58476d1ce4e5b9, BX
-	VMOVQ        BX, X2
+	MOVQ         $0xbf58476d1ce4e5b9, CX
+	VMOVQ        CX, X1
+	VPBROADCASTQ X1, Z1
+	MOVQ         $0x94d049bb133111eb, CX
+	VMOVQ        CX, X2
 	VPBROADCASTQ X2, Z2
-	VPSRLQ       $0x20, Z2, Z3
-	MOVQ         $0x94d049bb133111eb, BX
-	VMOVQ        BX, X4
-	VPBROADCASTQ X4, Z4
-	VPSRLQ       $0x20, Z4, Z5
-	VPXORQ       Z8, Z8, Z8
-	VPBROADCASTQ first+0(FP), Z6
-	VMOVQ        shift+8(FP), X7
-	TESTQ        CX, CX
-	JEQ          ones1325
+	VPXORQ       Z4, Z4, Z4
+	MOVQ         col+16(FP), DI
+	MOVQ         val+24(FP), R8
+	MOVQ         (DX), R9
+	TESTQ        R8, R8
+	JEQ          ones1324
 
-loop1326:
-	VPMOVSXDQ (AX), Z9
-	VPSLLQ    X7, Z9, Z9
-	VPORQ     Z6, Z9, Z9
-	VMOVUPD   (CX), Z11
-	VPSRLQ    $0x20, Z11, Z10
-	VPXORQ    Z10, Z11, Z11
-	VPSRLQ    $0x20, Z11, Z10
-	VPMULUDQ  Z0, Z10, Z10
-	VPMULUDQ  Z1, Z11, Z12
-	VPADDQ    Z12, Z10, Z10
-	VPSLLQ    $0x20, Z10, Z10
-	VPMULUDQ  Z0, Z11, Z11
-	VPADDQ    Z10, Z11, Z11
-	VPXORQ    Z11, Z9, Z9
-	VPADDQ    Z0, Z9, Z9
-	VPSRLQ    $0x1e, Z9, Z10
-	VPXORQ    Z10, Z9, Z9
-	VPSRLQ    $0x20, Z9, Z10
-	VPMULUDQ  Z2, Z10, Z10
-	VPMULUDQ  Z3, Z9, Z11
-	VPADDQ    Z11, Z10, Z10
-	VPSLLQ    $0x20, Z10, Z10
-	VPMULUDQ  Z2, Z9, Z9
-	VPADDQ    Z10, Z9, Z9
-	VPSRLQ    $0x1b, Z9, Z10
-	VPXORQ    Z10, Z9, Z9
-	VPSRLQ    $0x20, Z9, Z10
-	VPMULUDQ  Z4, Z10, Z10
-	VPMULUDQ  Z5, Z9, Z11
-	VPADDQ    Z11, Z10, Z10
-	VPSLLQ    $0x20, Z10, Z10
-	VPMULUDQ  Z4, Z9, Z9
-	VPADDQ    Z10, Z9, Z9
-	VPSRLQ    $0x1f, Z9, Z10
-	VPXORQ    Z10, Z9, Z9
-	VPADDQ    Z9, Z8, Z8
-	ADDQ      $0x20, AX
-	ADDQ      $0x40, CX
-	SUBQ      $0x08, DX
-	JNE       loop1326
-	JMP       done1324
+row1327:
+	ADDQ         $0x08, DX
+	MOVQ         (DX), R11
+	CMPQ         R9, R11
+	JHI          bad1326
+	CMPQ         R11, entries+48(FP)
+	JHI          bad1326
+	VMOVQ        AX, X3
+	VPBROADCASTQ X3, Z3
+	MOVQ         R11, R10
+	MOVQ         R11, CX
+	SUBQ         R9, CX
+	SUBQ         $0x08, CX
+	JLT          last1329
 
-ones1325:
-loop1327:
-	VPMOVSXDQ (AX), Z1
-	VPSLLQ    X7, Z1, Z1
-	VPORQ     Z6, Z1, Z1
-	VPADDQ    Z0, Z1, Z1
-	VPSRLQ    $0x1e, Z1, Z9
-	VPXORQ    Z9, Z1, Z1
-	VPSRLQ    $0x20, Z1, Z9
-	VPMULUDQ  Z2, Z9, Z9
-	VPMULUDQ  Z3, Z1, Z10
-	VPADDQ    Z10, Z9, Z9
-	VPSLLQ    $0x20, Z9, Z9
-	VPMULUDQ  Z2, Z1, Z1
-	VPADDQ    Z9, Z1, Z1
-	VPSRLQ    $0x1b, Z1, Z9
-	VPXORQ    Z9, Z1, Z1
-	VPSRLQ    $0x20, Z1, Z9
-	VPMULUDQ  Z4, Z9, Z9
-	VPMULUDQ  Z5, Z1, Z10
-	VPADDQ    Z10, Z9, Z9
-	VPSLLQ    $0x20, Z9, Z9
-	VPMULUDQ  Z4, Z1, Z1
-	VPADDQ    Z9, Z1, Z1
-	VPSRLQ    $0x1f, Z1, Z9
-	VPXORQ    Z9, Z1, Z1
-	VPADDQ    Z1, Z8, Z8
-	ADDQ      $0x20, AX
-	SUBQ      $0x08, DX
-	JNE       loop1327
+whole1328:
+	VMOVUPD   (R8)(R9*8), Z7
+	VPSRLQ    $0x20, Z7, Z6
+	VPXORQ    Z6, Z7, Z7
+	VPMULLQ   Z0, Z7, Z7
+	VPMOVZXDQ (DI)(R9*4), Z5
+	VPCMPGTQ  Z5, Z3, K1
+	VPCMPGTQ  Z3, Z5, K2
+	VPSLLQ    $0x20, Z3, Z6
+	VPORQ     Z6, Z5, Z5
+	VPRORQ    $0x20, Z5, K2, Z5
+	KMOVW     K2, R12
+	POPCNTQ   R12, R12
+	SUBQ      R12, R10
+	VPXORQ    Z7, Z5, Z5
+	VPADDQ    Z0, Z5, Z5
+	VPSRLQ    $0x1e, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z1, Z5, Z5
+	VPSRLQ    $0x1b, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z2, Z5, Z5
+	VPSRLQ    $0x1f, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPADDQ    Z5, Z4, K1, Z4
+	VPSUBQ    Z5, Z4, K2, Z4
+	ADDQ      $0x08, R9
+	SUBQ      $0x08, CX
+	JGE       whole1328
 
-done1324:
-	VEXTRACTI64X4 $0x01, Z8, Y0
-	VPADDQ        Y0, Y8, Y8
-	VEXTRACTI128  $0x01, Y8, X0
-	VPADDQ        X0, X8, X8
-	VPSRLDQ       $0x08, X8, X0
-	VPADDQ        X0, X8, X8
-	VMOVQ         X8, AX
+last1329:
+	ADDQ      $0x08, CX
+	JEQ       done1330
+	NEGL      CX
+	ANDL      $0x07, CX
+	MOVL      $0x000000ff, R12
+	SHRL      CL, R12
+	KMOVW     R12, K1
+	VMOVUPD.Z (R8)(R9*8), K1, Z7
+	VPSRLQ    $0x20, Z7, Z6
+	VPXORQ    Z6, Z7, Z7
+	VPMULLQ   Z0, Z7, Z7
+	VMOVDQA64 Z3, Z5
+	VPMOVZXDQ (DI)(R9*4), K1, Z5
+	VPCMPGTQ  Z5, Z3, K1
+	VPCMPGTQ  Z3, Z5, K2
+	VPSLLQ    $0x20, Z3, Z6
+	VPORQ     Z6, Z5, Z5
+	VPRORQ    $0x20, Z5, K2, Z5
+	KMOVW     K2, CX
+	POPCNTQ   CX, CX
+	SUBQ      CX, R10
+	VPXORQ    Z7, Z5, Z5
+	VPADDQ    Z0, Z5, Z5
+	VPSRLQ    $0x1e, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z1, Z5, Z5
+	VPSRLQ    $0x1b, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z2, Z5, Z5
+	VPSRLQ    $0x1f, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPADDQ    Z5, Z4, K1, Z4
+	VPSUBQ    Z5, Z4, K2, Z4
+	MOVQ      R11, R9
+
+done1330:
+	MOVQ R10, (BX)
+	ADDQ $0x08, BX
+	INCQ AX
+	DECQ SI
+	JNE  row1327
+	JMP  out1325
+
+ones1324:
+row1331:
+	ADDQ         $0x08, DX
+	MOVQ         (DX), R8
+	CMPQ         R9, R8
+	JHI          bad1326
+	CMPQ         R8, entries+48(FP)
+	JHI          bad1326
+	VMOVQ        AX, X3
+	VPBROADCASTQ X3, Z3
+	MOVQ         R8, R10
+	MOVQ         R8, CX
+	SUBQ         R9, CX
+	SUBQ         $0x08, CX
+	JLT          last1333
+
+whole1332:
+	VPMOVZXDQ (DI)(R9*4), Z5
+	VPCMPGTQ  Z5, Z3, K1
+	VPCMPGTQ  Z3, Z5, K2
+	VPSLLQ    $0x20, Z3, Z6
+	VPORQ     Z6, Z5, Z5
+	VPRORQ    $0x20, Z5, K2, Z5
+	KMOVW     K2, R11
+	POPCNTQ   R11, R11
+	SUBQ      R11, R10
+	VPADDQ    Z0, Z5, Z5
+	VPSRLQ    $0x1e, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z1, Z5, Z5
+	VPSRLQ    $0x1b, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPMULLQ   Z2, Z5, Z5
+	VPSRLQ    $0x1f, Z5, Z6
+	VPXORQ    Z6, Z5, Z5
+	VPADDQ    Z5, Z4, K1, Z4
+	VPSUBQ    Z5, Z4, K2, Z4
+	ADDQ      $0x08, R9
+	SUBQ      $0x08, CX
+	JGE       whole1332
+
+last1333:
+	ADDQ      $0x08, CX
+	JEQ       done1334
+	NEGL      CX
+	ANDL      $0x07, CX
+	MOVL      $0x000000ff, R11
+	SHRL      CL, R11
+	KMOVW     R11, K1
+	VMOVDQA64 Z3, Z5
+	VPMOVZXDQ (DI)(R9*4), K1, Z5
+	VPCMPGTQ  Z5, Z3, K1
+	VPCMPGTQ  Z3, Z5, K2
+	VPSLLQ    $0x20, Z3, Z3
+	VPORQ     Z3, Z5, Z5
+	VPRORQ    $0x20, Z5, K2, Z5
+	KMOVW     K2, CX
+	POPCNTQ   CX, CX
+	SUBQ      CX, R10
+	VPADDQ    Z0, Z5, Z5
+	VPSRLQ    $0x1e, Z5, Z3
+	VPXORQ    Z3, Z5, Z5
+	VPMULLQ   Z1, Z5, Z5
+	VPSRLQ    $0x1b, Z5, Z3
+	VPXORQ    Z3, Z5, Z5
+	VPMULLQ   Z2, Z5, Z5
+	VPSRLQ    $0x1f, Z5, Z3
+	VPXORQ    Z3, Z5, Z5
+	VPADDQ    Z5, Z4, K1, Z4
+	VPSUBQ    Z5, Z4, K2, Z4
+	MOVQ      R8, R9
+
+done1334:
+	MOVQ R10, (BX)
+	ADDQ $0x08, BX
+	INCQ AX
+	DECQ SI
+	JNE  row1331
+
+out1325:
+	VEXTRACTI64X4 $0x01, Z4, Y0
+	VPADDQ        Y0, Y4, Y4
+	VEXTRACTI128  $0x01, Y4, X0
+	VPADDQ        X0, X4, X4
+	VPSRLDQ       $0x08, X4, X0
+	VPADDQ        X0, X4, X4
+	VMOVQ         X4, AX
+	XORQ          CX, CX
+	MOVQ          CX, bad+64(FP)
 	VZEROUPPER
-	MOVQ          AX, ret+40(FP)
+	MOVQ          AX, sum+56(FP)
+	RET
+
+bad1326:
+	MOVQ $0x0000000000000001, AX
+	MOVQ AX, bad+64(FP)
+	VZEROUPPER
 	RET
 
 // func toFloat32AVX512(y *float32, x *float64, n int)
@@ -50334,9 +50618,9 @@ TEXT ·toFloat32AVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x20, DX
-	JLT  rest1329
+	JLT  rest1336
 
-loop1328:
+loop1335:
 	VMOVUPD   (CX), Z0
 	VCVTPD2PS Z0, Y0
 	VMOVUPS   Y0, (AX)
@@ -50352,11 +50636,11 @@ loop1328:
 	ADDQ      $+128, AX
 	ADDQ      $+256, CX
 	SUBQ      $0x20, DX
-	JGE       loop1328
+	JGE       loop1335
 
-rest1329:
+rest1336:
 	TESTQ     $0x00000010, DX
-	JEQ       skip1330
+	JEQ       skip1337
 	VMOVUPD   (CX), Z0
 	VCVTPD2PS Z0, Y0
 	VMOVUPS   Y0, (AX)
@@ -50366,42 +50650,42 @@ rest1329:
 	ADDQ      $+64, AX
 	ADDQ      $+128, CX
 
-skip1330:
+skip1337:
 	TESTQ     $0x00000008, DX
-	JEQ       skip1331
+	JEQ       skip1338
 	VMOVUPD   (CX), Z0
 	VCVTPD2PS Z0, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $+32, AX
 	ADDQ      $+64, CX
 
-skip1331:
+skip1338:
 	TESTQ      $0x00000004, DX
-	JEQ        skip1332
+	JEQ        skip1339
 	VMOVUPD    (CX), Y0
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)
 	ADDQ       $+16, AX
 	ADDQ       $+32, CX
 
-skip1332:
+skip1339:
 	TESTQ      $0x00000002, DX
-	JEQ        skip1333
+	JEQ        skip1340
 	VMOVUPD    (CX), X0
 	VCVTPD2PSX X0, X0
 	VMOVQ      X0, (AX)
 	ADDQ       $+8, AX
 	ADDQ       $+16, CX
 
-skip1333:
+skip1340:
 	TESTQ     $0x00000001, DX
-	JEQ       skip1334
+	JEQ       skip1341
 	VMOVSD    (CX), X0
 	VCVTSD2SS X0, X0, X0
 	VMOVSS    X0, (AX)
 	ADDQ      $+4, AX
 
-skip1334:
+skip1341:
 	VZEROUPPER
 	RET
 
@@ -50412,9 +50696,9 @@ TEXT ·toFloat64AVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	SUBQ $0x20, DX
-	JLT  rest1336
+	JLT  rest1343
 
-loop1335:
+loop1342:
 	VCVTPS2PD (CX), Z0
 	VMOVUPD   Z0, (AX)
 	VCVTPS2PD 32(CX), Z0
@@ -50426,11 +50710,11 @@ loop1335:
 	ADDQ      $+128, CX
 	ADDQ      $+256, AX
 	SUBQ      $0x20, DX
-	JGE       loop1335
+	JGE       loop1342
 
-rest1336:
+rest1343:
 	TESTQ     $0x00000010, DX
-	JEQ       skip1337
+	JEQ       skip1344
 	VCVTPS2PD (CX), Z0
 	VMOVUPD   Z0, (AX)
 	VCVTPS2PD 32(CX), Z0
@@ -50438,39 +50722,39 @@ rest1336:
 	ADDQ      $+64, CX
 	ADDQ      $+128, AX
 
-skip1337:
+skip1344:
 	TESTQ     $0x00000008, DX
-	JEQ       skip1338
+	JEQ       skip1345
 	VCVTPS2PD (CX), Z0
 	VMOVUPD   Z0, (AX)
 	ADDQ      $+32, CX
 	ADDQ      $+64, AX
 
-skip1338:
+skip1345:
 	TESTQ     $0x00000004, DX
-	JEQ       skip1339
+	JEQ       skip1346
 	VCVTPS2PD (CX), Y0
 	VMOVUPD   Y0, (AX)
 	ADDQ      $+16, CX
 	ADDQ      $+32, AX
 
-skip1339:
+skip1346:
 	TESTQ     $0x00000002, DX
-	JEQ       skip1340
+	JEQ       skip1347
 	VCVTPS2PD (CX), X0
 	VMOVUPD   X0, (AX)
 	ADDQ      $+8, CX
 	ADDQ      $+16, AX
 
-skip1340:
+skip1347:
 	TESTQ     $0x00000001, DX
-	JEQ       skip1341
+	JEQ       skip1348
 	VMOVSS    (CX), X0
 	VCVTPS2PD X0, X0
 	VMOVSD    X0, (AX)
 	ADDQ      $+4, CX
 
-skip1341:
+skip1348:
 	VZEROUPPER
 	RET
 
@@ -50495,9 +50779,9 @@ TEXT ·advanceRoundedAVX512(SB), NOSPLIT, $0-64
 	VPTERNLOGQ   $0xff, Z6, Z6, Z6
 	VPSLLQ       $0x3f, Z6, Z6
 	SUBQ         $0x20, BX
-	JLT          rest1343
+	JLT          rest1350
 
-loop1342:
+loop1349:
 	VMOVUPD     (CX), Z9
 	VMOVUPD     (AX), Z7
 	VMULPD      Z0, Z9, Z9
@@ -50558,23 +50842,23 @@ loop1342:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1344
+	JEQ         same1351
 	VMOVUPD     Z9, (CX)
 	VMOVUPD     Z11, 64(CX)
 	VMOVUPD     Z12, 128(CX)
 	VMOVUPD     Z13, 192(CX)
 
-same1344:
+same1351:
 	ADDQ $+256, DX
 	ADDQ $+128, SI
 	ADDQ $+256, AX
 	ADDQ $+256, CX
 	SUBQ $0x20, BX
-	JGE  loop1342
+	JGE  loop1349
 
-rest1343:
+rest1350:
 	TESTQ       $0x00000010, BX
-	JEQ         skip1345
+	JEQ         skip1352
 	VMOVUPD     (CX), Z9
 	VMOVUPD     (AX), Z7
 	VMULPD      Z0, Z9, Z9
@@ -50607,19 +50891,19 @@ rest1343:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1346
+	JEQ         same1353
 	VMOVUPD     Z9, (CX)
 	VMOVUPD     Z11, 64(CX)
 
-same1346:
+same1353:
 	ADDQ $+128, DX
 	ADDQ $+64, SI
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 
-skip1345:
+skip1352:
 	TESTQ       $0x00000008, BX
-	JEQ         skip1347
+	JEQ         skip1354
 	VMOVUPD     (CX), Z9
 	VMOVUPD     (AX), Z7
 	VMULPD      Z0, Z9, Z9
@@ -50638,18 +50922,18 @@ skip1345:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1348
+	JEQ         same1355
 	VMOVUPD     Z9, (CX)
 
-same1348:
+same1355:
 	ADDQ $+64, DX
 	ADDQ $+32, SI
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 
-skip1347:
+skip1354:
 	TESTQ       $0x00000004, BX
-	JEQ         skip1349
+	JEQ         skip1356
 	VMOVUPD     (CX), Y15
 	VMOVUPD     (AX), Y14
 	VMULPD      Z0, Z15, Z15
@@ -50668,18 +50952,18 @@ skip1347:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1350
+	JEQ         same1357
 	VMOVUPD     Y15, (CX)
 
-same1350:
+same1357:
 	ADDQ $+32, DX
 	ADDQ $+16, SI
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 
-skip1349:
+skip1356:
 	TESTQ       $0x00000002, BX
-	JEQ         skip1351
+	JEQ         skip1358
 	VMOVUPD     (CX), X17
 	VMOVUPD     (AX), X16
 	VMULPD      Z0, Z17, Z17
@@ -50698,18 +50982,18 @@ skip1349:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1352
+	JEQ         same1359
 	VMOVUPD     X17, (CX)
 
-same1352:
+same1359:
 	ADDQ $+16, DX
 	ADDQ $+8, SI
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 
-skip1351:
+skip1358:
 	TESTQ       $0x00000001, BX
-	JEQ         skip1353
+	JEQ         skip1360
 	VMOVSD      (CX), X19
 	VMOVSD      (AX), X18
 	VMULPD      Z0, Z19, Z19
@@ -50728,14 +51012,14 @@ skip1351:
 	KMOVW       K1, AX
 	ORQ         AX, DI
 	ORQ         R8, AX
-	JEQ         same1354
+	JEQ         same1361
 	VMOVSD      X19, (CX)
 
-same1354:
+same1361:
 	ADDQ $+8, DX
 	ADDQ $+4, SI
 
-skip1353:
+skip1360:
 	MOVQ          DI, cut+56(FP)
 	VADDPD        Z4, Z2, Z2
 	VADDPD        Z5, Z3, Z3
@@ -50771,9 +51055,9 @@ TEXT ·advanceRounded32AVX512(SB), NOSPLIT, $0-64
 	VPTERNLOGQ   $0xff, Z6, Z6, Z6
 	VPSLLQ       $0x3f, Z6, Z6
 	SUBQ         $0x20, BX
-	JLT          rest1356
+	JLT          rest1363
 
-loop1355:
+loop1362:
 	VMOVUPD     (CX), Z9
 	VMOVUPD     (AX), Z7
 	VMULPD      Z0, Z9, Z9
@@ -50834,23 +51118,23 @@ loop1355:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1357
+	JEQ         same1364
 	VMOVUPD     Z9, (CX)
 	VMOVUPD     Z11, 64(CX)
 	VMOVUPD     Z12, 128(CX)
 	VMOVUPD     Z13, 192(CX)
 
-same1357:
+same1364:
 	ADDQ $+128, DX
 	ADDQ $+128, SI
 	ADDQ $+256, AX
 	ADDQ $+256, CX
 	SUBQ $0x20, BX
-	JGE  loop1355
+	JGE  loop1362
 
-rest1356:
+rest1363:
 	TESTQ       $0x00000010, BX
-	JEQ         skip1358
+	JEQ         skip1365
 	VMOVUPD     (CX), Z9
 	VMOVUPD     (AX), Z7
 	VMULPD      Z0, Z9, Z9
@@ -50883,19 +51167,19 @@ rest1356:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1359
+	JEQ         same1366
 	VMOVUPD     Z9, (CX)
 	VMOVUPD     Z11, 64(CX)
 
-same1359:
+same1366:
 	ADDQ $+64, DX
 	ADDQ $+64, SI
 	ADDQ $+128, AX
 	ADDQ $+128, CX
 
-skip1358:
+skip1365:
 	TESTQ       $0x00000008, BX
-	JEQ         skip1360
+	JEQ         skip1367
 	VMOVUPD     (CX), Z9
 	VMOVUPD     (AX), Z7
 	VMULPD      Z0, Z9, Z9
@@ -50914,18 +51198,18 @@ skip1358:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1361
+	JEQ         same1368
 	VMOVUPD     Z9, (CX)
 
-same1361:
+same1368:
 	ADDQ $+32, DX
 	ADDQ $+32, SI
 	ADDQ $+64, AX
 	ADDQ $+64, CX
 
-skip1360:
+skip1367:
 	TESTQ       $0x00000004, BX
-	JEQ         skip1362
+	JEQ         skip1369
 	VMOVUPD     (CX), Y15
 	VMOVUPD     (AX), Y14
 	VMULPD      Z0, Z15, Z15
@@ -50944,18 +51228,18 @@ skip1360:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1363
+	JEQ         same1370
 	VMOVUPD     Y15, (CX)
 
-same1363:
+same1370:
 	ADDQ $+16, DX
 	ADDQ $+16, SI
 	ADDQ $+32, AX
 	ADDQ $+32, CX
 
-skip1362:
+skip1369:
 	TESTQ       $0x00000002, BX
-	JEQ         skip1364
+	JEQ         skip1371
 	VMOVUPD     (CX), X17
 	VMOVUPD     (AX), X16
 	VMULPD      Z0, Z17, Z17
@@ -50974,18 +51258,18 @@ skip1362:
 	KMOVW       K1, R9
 	ORQ         R9, DI
 	ORQ         R8, R9
-	JEQ         same1365
+	JEQ         same1372
 	VMOVUPD     X17, (CX)
 
-same1365:
+same1372:
 	ADDQ $+8, DX
 	ADDQ $+8, SI
 	ADDQ $+16, AX
 	ADDQ $+16, CX
 
-skip1364:
+skip1371:
 	TESTQ       $0x00000001, BX
-	JEQ         skip1366
+	JEQ         skip1373
 	VMOVSD      (CX), X19
 	VMOVSD      (AX), X18
 	VMULPD      Z0, Z19, Z19
@@ -51005,14 +51289,14 @@ skip1364:
 	KMOVW       K1, AX
 	ORQ         AX, DI
 	ORQ         R8, AX
-	JEQ         same1367
+	JEQ         same1374
 	VMOVSD      X19, (CX)
 
-same1367:
+same1374:
 	ADDQ $+4, DX
 	ADDQ $+4, SI
 
-skip1366:
+skip1373:
 	MOVQ          DI, cut+56(FP)
 	VADDPD        Z4, Z2, Z2
 	VADDPD        Z5, Z3, Z3
@@ -51037,9 +51321,9 @@ TEXT ·extrapolateRoundedAVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS c+16(FP), Y0
 	VBROADCASTSS least+32(FP), Y1
 	SUBQ         $0x20, BX
-	JLT          rest1369
+	JLT          rest1376
 
-loop1368:
+loop1375:
 	VMOVUPS   (DX), Y2
 	VMOVUPS   (CX), Y3
 	VSUBPS    Y3, Y2, Y3
@@ -51080,11 +51364,11 @@ loop1368:
 	ADDQ      $+128, CX
 	ADDQ      $+256, AX
 	SUBQ      $0x20, BX
-	JGE       loop1368
+	JGE       loop1375
 
-rest1369:
+rest1376:
 	TESTQ     $0x00000010, BX
-	JEQ       skip1370
+	JEQ       skip1377
 	VMOVUPS   (DX), Y2
 	VMOVUPS   (CX), Y3
 	VSUBPS    Y3, Y2, Y3
@@ -51107,9 +51391,9 @@ rest1369:
 	ADDQ      $+64, CX
 	ADDQ      $+128, AX
 
-skip1370:
+skip1377:
 	TESTQ     $0x00000008, BX
-	JEQ       skip1371
+	JEQ       skip1378
 	VMOVUPS   (DX), Y2
 	VMOVUPS   (CX), Y3
 	VSUBPS    Y3, Y2, Y3
@@ -51123,9 +51407,9 @@ skip1370:
 	ADDQ      $+32, CX
 	ADDQ      $+64, AX
 
-skip1371:
+skip1378:
 	TESTQ     $0x00000004, BX
-	JEQ       skip1372
+	JEQ       skip1379
 	VMOVUPS   (DX), X4
 	VMOVUPS   (CX), X5
 	VSUBPS    Y5, Y4, Y5
@@ -51139,9 +51423,9 @@ skip1371:
 	ADDQ      $+16, CX
 	ADDQ      $+32, AX
 
-skip1372:
+skip1379:
 	TESTQ     $0x00000002, BX
-	JEQ       skip1373
+	JEQ       skip1380
 	VMOVQ     (DX), X4
 	VMOVQ     (CX), X6
 	VSUBPS    Y6, Y4, Y6
@@ -51155,9 +51439,9 @@ skip1372:
 	ADDQ      $+8, CX
 	ADDQ      $+16, AX
 
-skip1373:
+skip1380:
 	TESTQ     $0x00000001, BX
-	JEQ       skip1374
+	JEQ       skip1381
 	VMOVSS    (DX), X4
 	VMOVSS    (CX), X7
 	VSUBPS    Y7, Y4, Y7
@@ -51170,7 +51454,7 @@ skip1373:
 	ADDQ      $+4, DX
 	ADDQ      $+4, CX
 
-skip1374:
+skip1381:
 	VZEROUPPER
 	RET
 
@@ -51185,53 +51469,53 @@ TEXT ·sumPairsAVX512(SB), NOSPLIT, $0-96
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 
-next1375:
+next1382:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out1376
+	JLT   out1383
 	MOVL  (CX), SI
 	MOVL  4(CX), R9
 	ADDQ  $0x08, CX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad1377
+	JAE   bad1384
 	MOVL  4(DX)(SI*8), BX
 	SUBL  (DX), BX
 	ADDQ  BX, R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad1377
+	JHI   bad1384
 	CMPQ  BX, R9
-	JEQ   next1375
+	JEQ   next1382
 	MOVQ  idx+56(FP), R8
 	LEAQ  (R8)(BX*4), DI
 	LEAQ  (R8)(R9*4), R8
 	MOVQ  val+72(FP), R9
 	TESTQ R9, R9
-	JEQ   ones1378
+	JEQ   ones1385
 	LEAQ  (R9)(BX*8), R9
 
-ones1378:
+ones1385:
 	MOVQ  x+0(FP), BX
 	IMULQ AX, SI
 	LEAQ  (BX)(SI*8), SI
 	MOVQ  AX, R10
 	SUBQ  $0x20, R10
-	JLT   rest1380
+	JLT   rest1387
 
-loop1379:
+loop1386:
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1381
+	JEQ    plain1388
 	MOVQ   R9, R12
 
-entry1383:
+entry1390:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1377
+	JAE          bad1384
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*8), R13
 	VBROADCASTSD (R12), Z8
@@ -51246,15 +51530,15 @@ entry1383:
 	VFMADD231PD  Z9, Z8, Z7
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1383
-	JMP          done1382
+	JNE          entry1390
+	JMP          done1389
 
-plain1381:
-entry1384:
+plain1388:
+entry1391:
 	MOVL    (R11), R12
 	SUBL    first+24(FP), R12
 	CMPQ    R12, n+16(FP)
-	JAE     bad1377
+	JAE     bad1384
 	IMULQ   AX, R12
 	LEAQ    (BX)(R12*8), R12
 	VMOVUPD (R12), Z8
@@ -51267,9 +51551,9 @@ entry1384:
 	VADDPD  Z8, Z7, Z7
 	ADDQ    $0x04, R11
 	CMPQ    R11, R8
-	JNE     entry1384
+	JNE     entry1391
 
-done1382:
+done1389:
 	VMOVUPD     (SI), Z8
 	VFMADD231PD Z8, Z4, Z0
 	VMOVUPD     64(SI), Z8
@@ -51281,23 +51565,23 @@ done1382:
 	ADDQ        $+256, BX
 	ADDQ        $+256, SI
 	SUBQ        $0x20, R10
-	JGE         loop1379
+	JGE         loop1386
 
-rest1380:
+rest1387:
 	TESTQ  $0x00000010, R10
-	JEQ    skip1385
+	JEQ    skip1392
 	VPXORQ Z10, Z10, Z10
 	VPXORQ Z11, Z11, Z11
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1386
+	JEQ    plain1393
 	MOVQ   R9, R12
 
-entry1388:
+entry1395:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1377
+	JAE          bad1384
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*8), R13
 	VBROADCASTSD (R12), Z8
@@ -51308,15 +51592,15 @@ entry1388:
 	VFMADD231PD  Z9, Z8, Z11
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1388
-	JMP          done1387
+	JNE          entry1395
+	JMP          done1394
 
-plain1386:
-entry1389:
+plain1393:
+entry1396:
 	MOVL    (R11), R12
 	SUBL    first+24(FP), R12
 	CMPQ    R12, n+16(FP)
-	JAE     bad1377
+	JAE     bad1384
 	IMULQ   AX, R12
 	LEAQ    (BX)(R12*8), R12
 	VMOVUPD (R12), Z8
@@ -51325,9 +51609,9 @@ entry1389:
 	VADDPD  Z8, Z11, Z11
 	ADDQ    $0x04, R11
 	CMPQ    R11, R8
-	JNE     entry1389
+	JNE     entry1396
 
-done1387:
+done1394:
 	VMOVUPD     (SI), Z8
 	VFMADD231PD Z8, Z10, Z0
 	VMOVUPD     64(SI), Z8
@@ -51335,20 +51619,20 @@ done1387:
 	ADDQ        $+128, BX
 	ADDQ        $+128, SI
 
-skip1385:
+skip1392:
 	TESTQ  $0x00000008, R10
-	JEQ    skip1390
+	JEQ    skip1397
 	VPXORQ Z12, Z12, Z12
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1391
+	JEQ    plain1398
 	MOVQ   R9, R12
 
-entry1393:
+entry1400:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1377
+	JAE          bad1384
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*8), R13
 	VBROADCASTSD (R12), Z8
@@ -51357,43 +51641,43 @@ entry1393:
 	VFMADD231PD  Z9, Z8, Z12
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1393
-	JMP          done1392
+	JNE          entry1400
+	JMP          done1399
 
-plain1391:
-entry1394:
+plain1398:
+entry1401:
 	MOVL    (R11), R12
 	SUBL    first+24(FP), R12
 	CMPQ    R12, n+16(FP)
-	JAE     bad1377
+	JAE     bad1384
 	IMULQ   AX, R12
 	LEAQ    (BX)(R12*8), R12
 	VMOVUPD (R12), Z8
 	VADDPD  Z8, Z12, Z12
 	ADDQ    $0x04, R11
 	CMPQ    R11, R8
-	JNE     entry1394
+	JNE     entry1401
 
-done1392:
+done1399:
 	VMOVUPD     (SI), Z8
 	VFMADD231PD Z8, Z12, Z0
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
 
-skip1390:
+skip1397:
 	TESTQ  $0x00000004, R10
-	JEQ    skip1395
+	JEQ    skip1402
 	VPXORQ Z13, Z13, Z13
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1396
+	JEQ    plain1403
 	MOVQ   R9, R12
 
-entry1398:
+entry1405:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1377
+	JAE          bad1384
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*8), R13
 	VBROADCASTSD (R12), Z8
@@ -51402,43 +51686,43 @@ entry1398:
 	VFMADD231PD  Z14, Z8, Z13
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1398
-	JMP          done1397
+	JNE          entry1405
+	JMP          done1404
 
-plain1396:
-entry1399:
+plain1403:
+entry1406:
 	MOVL    (R11), R12
 	SUBL    first+24(FP), R12
 	CMPQ    R12, n+16(FP)
-	JAE     bad1377
+	JAE     bad1384
 	IMULQ   AX, R12
 	LEAQ    (BX)(R12*8), R12
 	VMOVUPD (R12), Y14
 	VADDPD  Z14, Z13, Z13
 	ADDQ    $0x04, R11
 	CMPQ    R11, R8
-	JNE     entry1399
+	JNE     entry1406
 
-done1397:
+done1404:
 	VMOVUPD     (SI), Y14
 	VFMADD231PD Z14, Z13, Z0
 	ADDQ        $+32, BX
 	ADDQ        $+32, SI
 
-skip1395:
+skip1402:
 	TESTQ  $0x00000002, R10
-	JEQ    skip1400
+	JEQ    skip1407
 	VPXORQ Z15, Z15, Z15
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1401
+	JEQ    plain1408
 	MOVQ   R9, R12
 
-entry1403:
+entry1410:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1377
+	JAE          bad1384
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*8), R13
 	VBROADCASTSD (R12), Z8
@@ -51447,41 +51731,41 @@ entry1403:
 	VFMADD231PD  Z16, Z8, Z15
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1403
-	JMP          done1402
+	JNE          entry1410
+	JMP          done1409
 
-plain1401:
-entry1404:
+plain1408:
+entry1411:
 	MOVL    (R11), R12
 	SUBL    first+24(FP), R12
 	CMPQ    R12, n+16(FP)
-	JAE     bad1377
+	JAE     bad1384
 	IMULQ   AX, R12
 	LEAQ    (BX)(R12*8), R12
 	VMOVUPD (R12), X16
 	VADDPD  Z16, Z15, Z15
 	ADDQ    $0x04, R11
 	CMPQ    R11, R8
-	JNE     entry1404
+	JNE     entry1411
 
-done1402:
+done1409:
 	VMOVUPD     (SI), X16
 	VFMADD231PD Z16, Z15, Z0
 	ADDQ        $+16, BX
 	ADDQ        $+16, SI
 
-skip1400:
+skip1407:
 	TESTQ  $0x00000001, R10
-	JEQ    skip1405
+	JEQ    skip1412
 	VPXORQ Z17, Z17, Z17
 	TESTQ  R9, R9
-	JEQ    plain1406
+	JEQ    plain1413
 
-entry1408:
+entry1415:
 	MOVL         (DI), R10
 	SUBL         first+24(FP), R10
 	CMPQ         R10, n+16(FP)
-	JAE          bad1377
+	JAE          bad1384
 	IMULQ        AX, R10
 	LEAQ         (BX)(R10*8), R10
 	VBROADCASTSD (R9), Z8
@@ -51490,33 +51774,33 @@ entry1408:
 	VFMADD231PD  Z16, Z8, Z17
 	ADDQ         $0x04, DI
 	CMPQ         DI, R8
-	JNE          entry1408
-	JMP          done1407
+	JNE          entry1415
+	JMP          done1414
 
-plain1406:
-entry1409:
+plain1413:
+entry1416:
 	MOVL   (DI), R9
 	SUBL   first+24(FP), R9
 	CMPQ   R9, n+16(FP)
-	JAE    bad1377
+	JAE    bad1384
 	IMULQ  AX, R9
 	LEAQ   (BX)(R9*8), R9
 	VMOVSD (R9), X16
 	VADDPD Z16, Z17, Z17
 	ADDQ   $0x04, DI
 	CMPQ   DI, R8
-	JNE    entry1409
+	JNE    entry1416
 
-done1407:
+done1414:
 	VMOVSD      (SI), X16
 	VFMADD231PD Z16, Z17, Z0
 	ADDQ        $+8, BX
 	ADDQ        $+8, SI
 
-skip1405:
-	JMP next1375
+skip1412:
+	JMP next1382
 
-out1376:
+out1383:
 	XORQ          AX, AX
 	MOVQ          AX, bad+88(FP)
 	VADDPD        Z2, Z0, Z0
@@ -51532,7 +51816,7 @@ out1376:
 	MOVSD         X0, sum+80(FP)
 	RET
 
-bad1377:
+bad1384:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
@@ -51549,53 +51833,53 @@ TEXT ·sumPairs32AVX512(SB), NOSPLIT, $0-96
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 
-next1410:
+next1417:
 	SUBQ  $0x01, count+40(FP)
-	JLT   out1411
+	JLT   out1418
 	MOVL  (CX), SI
 	MOVL  4(CX), R9
 	ADDQ  $0x08, CX
 	SUBL  first+24(FP), SI
 	CMPQ  SI, n+16(FP)
-	JAE   bad1412
+	JAE   bad1419
 	MOVL  4(DX)(SI*8), BX
 	SUBL  (DX), BX
 	ADDQ  BX, R9
 	CMPQ  R9, entries+64(FP)
-	JHI   bad1412
+	JHI   bad1419
 	CMPQ  BX, R9
-	JEQ   next1410
+	JEQ   next1417
 	MOVQ  idx+56(FP), R8
 	LEAQ  (R8)(BX*4), DI
 	LEAQ  (R8)(R9*4), R8
 	MOVQ  val+72(FP), R9
 	TESTQ R9, R9
-	JEQ   ones1413
+	JEQ   ones1420
 	LEAQ  (R9)(BX*8), R9
 
-ones1413:
+ones1420:
 	MOVQ  x+0(FP), BX
 	IMULQ AX, SI
 	LEAQ  (BX)(SI*4), SI
 	MOVQ  AX, R10
 	SUBQ  $0x20, R10
-	JLT   rest1415
+	JLT   rest1422
 
-loop1414:
+loop1421:
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1416
+	JEQ    plain1423
 	MOVQ   R9, R12
 
-entry1418:
+entry1425:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1412
+	JAE          bad1419
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*4), R13
 	VBROADCASTSD (R12), Z8
@@ -51610,15 +51894,15 @@ entry1418:
 	VFMADD231PD  Z9, Z8, Z7
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1418
-	JMP          done1417
+	JNE          entry1425
+	JMP          done1424
 
-plain1416:
-entry1419:
+plain1423:
+entry1426:
 	MOVL      (R11), R12
 	SUBL      first+24(FP), R12
 	CMPQ      R12, n+16(FP)
-	JAE       bad1412
+	JAE       bad1419
 	IMULQ     AX, R12
 	LEAQ      (BX)(R12*4), R12
 	VCVTPS2PD (R12), Z8
@@ -51631,9 +51915,9 @@ entry1419:
 	VADDPD    Z8, Z7, Z7
 	ADDQ      $0x04, R11
 	CMPQ      R11, R8
-	JNE       entry1419
+	JNE       entry1426
 
-done1417:
+done1424:
 	VCVTPS2PD   (SI), Z8
 	VFMADD231PD Z8, Z4, Z0
 	VCVTPS2PD   32(SI), Z8
@@ -51645,23 +51929,23 @@ done1417:
 	ADDQ        $+128, BX
 	ADDQ        $+128, SI
 	SUBQ        $0x20, R10
-	JGE         loop1414
+	JGE         loop1421
 
-rest1415:
+rest1422:
 	TESTQ  $0x00000010, R10
-	JEQ    skip1420
+	JEQ    skip1427
 	VPXORQ Z10, Z10, Z10
 	VPXORQ Z11, Z11, Z11
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1421
+	JEQ    plain1428
 	MOVQ   R9, R12
 
-entry1423:
+entry1430:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1412
+	JAE          bad1419
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*4), R13
 	VBROADCASTSD (R12), Z8
@@ -51672,15 +51956,15 @@ entry1423:
 	VFMADD231PD  Z9, Z8, Z11
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1423
-	JMP          done1422
+	JNE          entry1430
+	JMP          done1429
 
-plain1421:
-entry1424:
+plain1428:
+entry1431:
 	MOVL      (R11), R12
 	SUBL      first+24(FP), R12
 	CMPQ      R12, n+16(FP)
-	JAE       bad1412
+	JAE       bad1419
 	IMULQ     AX, R12
 	LEAQ      (BX)(R12*4), R12
 	VCVTPS2PD (R12), Z8
@@ -51689,9 +51973,9 @@ entry1424:
 	VADDPD    Z8, Z11, Z11
 	ADDQ      $0x04, R11
 	CMPQ      R11, R8
-	JNE       entry1424
+	JNE       entry1431
 
-done1422:
+done1429:
 	VCVTPS2PD   (SI), Z8
 	VFMADD231PD Z8, Z10, Z0
 	VCVTPS2PD   32(SI), Z8
@@ -51699,20 +51983,20 @@ done1422:
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
 
-skip1420:
+skip1427:
 	TESTQ  $0x00000008, R10
-	JEQ    skip1425
+	JEQ    skip1432
 	VPXORQ Z12, Z12, Z12
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1426
+	JEQ    plain1433
 	MOVQ   R9, R12
 
-entry1428:
+entry1435:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1412
+	JAE          bad1419
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*4), R13
 	VBROADCASTSD (R12), Z8
@@ -51721,43 +52005,43 @@ entry1428:
 	VFMADD231PD  Z9, Z8, Z12
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1428
-	JMP          done1427
+	JNE          entry1435
+	JMP          done1434
 
-plain1426:
-entry1429:
+plain1433:
+entry1436:
 	MOVL      (R11), R12
 	SUBL      first+24(FP), R12
 	CMPQ      R12, n+16(FP)
-	JAE       bad1412
+	JAE       bad1419
 	IMULQ     AX, R12
 	LEAQ      (BX)(R12*4), R12
 	VCVTPS2PD (R12), Z8
 	VADDPD    Z8, Z12, Z12
 	ADDQ      $0x04, R11
 	CMPQ      R11, R8
-	JNE       entry1429
+	JNE       entry1436
 
-done1427:
+done1434:
 	VCVTPS2PD   (SI), Z8
 	VFMADD231PD Z8, Z12, Z0
 	ADDQ        $+32, BX
 	ADDQ        $+32, SI
 
-skip1425:
+skip1432:
 	TESTQ  $0x00000004, R10
-	JEQ    skip1430
+	JEQ    skip1437
 	VPXORQ Z13, Z13, Z13
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1431
+	JEQ    plain1438
 	MOVQ   R9, R12
 
-entry1433:
+entry1440:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1412
+	JAE          bad1419
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*4), R13
 	VBROADCASTSD (R12), Z8
@@ -51766,43 +52050,43 @@ entry1433:
 	VFMADD231PD  Z14, Z8, Z13
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1433
-	JMP          done1432
+	JNE          entry1440
+	JMP          done1439
 
-plain1431:
-entry1434:
+plain1438:
+entry1441:
 	MOVL      (R11), R12
 	SUBL      first+24(FP), R12
 	CMPQ      R12, n+16(FP)
-	JAE       bad1412
+	JAE       bad1419
 	IMULQ     AX, R12
 	LEAQ      (BX)(R12*4), R12
 	VCVTPS2PD (R12), Y14
 	VADDPD    Z14, Z13, Z13
 	ADDQ      $0x04, R11
 	CMPQ      R11, R8
-	JNE       entry1434
+	JNE       entry1441
 
-done1432:
+done1439:
 	VCVTPS2PD   (SI), Y14
 	VFMADD231PD Z14, Z13, Z0
 	ADDQ        $+16, BX
 	ADDQ        $+16, SI
 
-skip1430:
+skip1437:
 	TESTQ  $0x00000002, R10
-	JEQ    skip1435
+	JEQ    skip1442
 	VPXORQ Z15, Z15, Z15
 	MOVQ   DI, R11
 	TESTQ  R9, R9
-	JEQ    plain1436
+	JEQ    plain1443
 	MOVQ   R9, R12
 
-entry1438:
+entry1445:
 	MOVL         (R11), R13
 	SUBL         first+24(FP), R13
 	CMPQ         R13, n+16(FP)
-	JAE          bad1412
+	JAE          bad1419
 	IMULQ        AX, R13
 	LEAQ         (BX)(R13*4), R13
 	VBROADCASTSD (R12), Z8
@@ -51811,41 +52095,41 @@ entry1438:
 	VFMADD231PD  Z16, Z8, Z15
 	ADDQ         $0x04, R11
 	CMPQ         R11, R8
-	JNE          entry1438
-	JMP          done1437
+	JNE          entry1445
+	JMP          done1444
 
-plain1436:
-entry1439:
+plain1443:
+entry1446:
 	MOVL      (R11), R12
 	SUBL      first+24(FP), R12
 	CMPQ      R12, n+16(FP)
-	JAE       bad1412
+	JAE       bad1419
 	IMULQ     AX, R12
 	LEAQ      (BX)(R12*4), R12
 	VCVTPS2PD (R12), X16
 	VADDPD    Z16, Z15, Z15
 	ADDQ      $0x04, R11
 	CMPQ      R11, R8
-	JNE       entry1439
+	JNE       entry1446
 
-done1437:
+done1444:
 	VCVTPS2PD   (SI), X16
 	VFMADD231PD Z16, Z15, Z0
 	ADDQ        $+8, BX
 	ADDQ        $+8, SI
 
-skip1435:
+skip1442:
 	TESTQ  $0x00000001, R10
-	JEQ    skip1440
+	JEQ    skip1447
 	VPXORQ Z17, Z17, Z17
 	TESTQ  R9, R9
-	JEQ    plain1441
+	JEQ    plain1448
 
-entry1443:
+entry1450:
 	MOVL         (DI), R10
 	SUBL         first+24(FP), R10
 	CMPQ         R10, n+16(FP)
-	JAE          bad1412
+	JAE          bad1419
 	IMULQ        AX, R10
 	LEAQ         (BX)(R10*4), R10
 	VBROADCASTSD (R9), Z8
@@ -51855,15 +52139,15 @@ entry1443:
 	VFMADD231PD  Z16, Z8, Z17
 	ADDQ         $0x04, DI
 	CMPQ         DI, R8
-	JNE          entry1443
-	JMP          done1442
+	JNE          entry1450
+	JMP          done1449
 
-plain1441:
-entry1444:
+plain1448:
+entry1451:
 	MOVL      (DI), R9
 	SUBL      first+24(FP), R9
 	CMPQ      R9, n+16(FP)
-	JAE       bad1412
+	JAE       bad1419
 	IMULQ     AX, R9
 	LEAQ      (BX)(R9*4), R9
 	VMOVSS    (R9), X16
@@ -51871,19 +52155,19 @@ entry1444:
 	VADDPD    Z16, Z17, Z17
 	ADDQ      $0x04, DI
 	CMPQ      DI, R8
-	JNE       entry1444
+	JNE       entry1451
 
-done1442:
+done1449:
 	VMOVSS      (SI), X16
 	VCVTPS2PD   X16, X16
 	VFMADD231PD Z16, Z17, Z0
 	ADDQ        $+4, BX
 	ADDQ        $+4, SI
 
-skip1440:
-	JMP next1410
+skip1447:
+	JMP next1417
 
-out1411:
+out1418:
 	XORQ          AX, AX
 	MOVQ          AX, bad+88(FP)
 	VADDPD        Z2, Z0, Z0
@@ -51899,7 +52183,7 @@ out1411:
 	MOVSD         X0, sum+80(FP)
 	RET
 
-bad1412:
+bad1419:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER

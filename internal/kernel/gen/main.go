@@ -88,7 +88,7 @@ func (a *asm) rowKernels() {
 	a.gatherSpan(double)
 	a.gatherSpan(single)
 	a.inners()
-	a.hashSum()
+	a.hashRows()
 	a.toFloat32()
 	a.toFloat64()
 	a.advance(true, double)
