@@ -161,10 +161,7 @@ func (s *cliqueSearch) descend(ctx context.Context, seed uint64, run int) error 
 		// Below n the minimum need not be reached, only followed.
 		settled, fixed = 1e-3, 1e-12
 	)
-	draw := uniform{key: kernel.Mix(seed) + uint64(run)}
-	for i := range s.u {
-		s.u[i] = draw.at(uint64(i))
-	}
+	uniform{key: kernel.Mix(seed) + uint64(run)}.fill(s.u, 0)
 	permutation(s.order, seed, uint64(run))
 	s.refresh()
 	joined := s.normSq // uᵀ(N+I)u

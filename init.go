@@ -99,9 +99,7 @@ func (Random) fill(p *problem, h *matrix.Dense, run int) error {
 	u := uniform{key: kernel.Mix(p.seed) + uint64(run)}
 	data := h.Data()
 	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) {
-		for k := lo; k < hi; k++ {
-			data[k] = u.at(uint64(k))
-		}
+		u.fill(data[lo:hi], uint64(lo))
 	})
 	p.rescale(h)
 	return nil
@@ -182,7 +180,8 @@ func (p *problem) rescale(h *matrix.Dense) {
 	if p.n*p.r <= rules.MostKept {
 		p.startAH = kernel.Numbers(p.n * p.r)
 	}
-	ah, hhSq, penalty := p.alongRay(h, p.startAH)
+	p.startD = p.gram(h)
+	ah, hhSq, penalty := p.alongRay(h, p.startD, p.startAH)
 	if hhSq <= 0 {
 		return
 	}
@@ -190,6 +189,7 @@ func (p *problem) rescale(h *matrix.Dense) {
 	if beta == 0 {
 		beta = bestRoot(-ah/hhSq, 0)
 	}
+	kernel.Scale(p.startD, beta*beta)
 	data := h.Data()
 	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) {
 		kernel.Scale(data[lo:hi], beta)
@@ -205,6 +205,9 @@ type uniform struct{ key uint64 }
 
 // at returns the k-th number, uniform in [0, 1).
 func (u uniform) at(k uint64) float64 { return float64(u.bits(k)>>11) * 0x1p-53 }
+
+// fill sets dst to the numbers from first on.
+func (u uniform) fill(dst []float64, first uint64) { kernel.Uniform(dst, u.key, first) }
 
 // bits returns 64 bits for number k.
 func (u uniform) bits(k uint64) uint64 { return kernel.Mix(u.key ^ kernel.Mix(k)) }

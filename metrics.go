@@ -113,25 +113,25 @@ func (p *problem) measure(h *matrix.Dense) figures {
 
 // measureStart is measure for an h that its start has just filled.
 func (p *problem) measureStart(h *matrix.Dense) figures {
-	kept := p.startAH
-	p.startAH, p.spare = nil, kept
+	kept, d := p.startAH, p.startD
+	p.startAH, p.startD, p.spare = nil, nil, kept
 	if kept == nil {
 		return p.measure(h)
 	}
-	return p.measureFrom(h, func(_ []float64, lo, hi int) []float64 { return kept[lo*p.r : hi*p.r] })
+	return p.measureFrom(h, d, func(_ []float64, lo, hi int) []float64 { return kept[lo*p.r : hi*p.r] })
 }
 
 // measureWith is measure with the product given. h may have more columns than r, all zeros.
 func (p *problem) measureWith(h *matrix.Dense, product matrix.Product) figures {
-	return p.measureFrom(h, func(scratch []float64, lo, hi int) []float64 {
+	return p.measureFrom(h, p.gram(h), func(scratch []float64, lo, hi int) []float64 {
 		product.RowsTo(scratch, lo, hi)
 		return scratch
 	})
 }
 
-// measureFrom is measureWith with ahOf in place of the product, as in measureRows.
-func (p *problem) measureFrom(h *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
-	f := p.measureRows(h, p.gram(h), nil, ahOf)
+// measureFrom is measureWith with d and ahOf in place of the product, as in measureRows.
+func (p *problem) measureFrom(h *matrix.Dense, d []float64, ahOf func(scratch []float64, lo, hi int) []float64) figures {
+	f := p.measureRows(h, d, nil, ahOf)
 	p.count(h, &f)
 	return f
 }
@@ -159,32 +159,28 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
 		// Sums of this block are in variables of their own, since entries of other blocks are in the same
 		// cache line.
-		var inner, grads, quads, off, summed, taken float64
-		for i := lo; i < hi; i++ {
-			hi, ahi, g := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r], hd[(i-lo)*r:(i-lo+1)*r]
-			along := kernel.Dot(ahi, hi)
-			inner += along
-			if (along == 0 || p.taken != nil) && p.isRounding(ahi, hi, i) && kernel.Nonzero(hi) {
+		var quads, off, summed, taken float64
+		for i := lo; i < hi && p.ignoreDiag; i++ {
+			hi, g := h.Row(i), hd[(i-lo)*r:(i-lo+1)*r]
+			own := kernel.SumSq(hi)
+			quads += own * own
+			anew := p.others(g, h, i, own)
+			along := kernel.Dot(g, hi)
+			if off += along; anew {
+				summed += along
+			} else {
+				summed += along + 2*own*own
+			}
+		}
+		// v − max(0, v − grad/‖A‖) = min(v, grad/‖A‖)
+		grads, inner, empty := kernel.GradientStep(h.Data()[lo*r:hi*r], hd, ah, r, p.l1, invNorm)
+		for i := lo; i < hi && (empty || p.taken != nil); i++ {
+			hi, ahi := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
+			if p.isRounding(ahi, hi, i) && kernel.Nonzero(hi) {
 				loose[b] = append(loose[b], i)
 			}
 			if p.taken != nil {
 				taken += math.Abs(p.taken[i]) * kernel.SumSq(hi)
-			}
-			if p.ignoreDiag {
-				own := kernel.SumSq(hi)
-				quads += own * own
-				anew := p.others(g, h, i, own)
-				along := kernel.Dot(g, hi)
-				if off += along; anew {
-					summed += along
-				} else {
-					summed += along + 2*own*own
-				}
-			}
-			for j, v := range hi[:p.r] {
-				grad := g[j] - ahi[j] + p.l1[j]
-				step := min(v, grad*invNorm) // v − max(0, v − grad/‖A‖)
-				grads += step * step
 			}
 		}
 		ahs[b], gradSqs[b], rowQuads[b], offs[b], rounded[b] = inner, grads, quads, off, summed+4*taken
@@ -301,13 +297,12 @@ func (p *problem) others(hd []float64, h *matrix.Dense, i int, own float64) (ane
 	return true
 }
 
-// alongRay returns the terms of the objective along the ray through h: ⟨A·H, H⟩, ‖HᵀH‖² (less Σ‖H_i,:‖⁴ where
-// the diagonal is ignored) and Σ_jΛ_j‖H_:,j‖₁. Unless keep is nil it leaves A·H there.
-func (p *problem) alongRay(h *matrix.Dense, keep []float64) (ah, hhSq, penalty float64) {
+// alongRay returns the terms of the objective along the ray through h, with d = HᵀH: ⟨A·H, H⟩, ‖HᵀH‖² (less
+// Σ‖H_i,:‖⁴ where the diagonal is ignored) and Σ_jΛ_j‖H_:,j‖₁. Unless keep is nil it leaves A·H there.
+func (p *problem) alongRay(h *matrix.Dense, d, keep []float64) (ah, hhSq, penalty float64) {
 	product := p.a.NewProduct(h, p.workers)
 	ahs := make([]float64, kernel.BlockCount(p.n, measureBlock))
 	offs := make([]float64, len(ahs))
-	d := p.gram(h)
 	scratch := func() []float64 { return make([]float64, 2*measureBlock*p.r) }
 	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
 		rows, hd := s[measureBlock*p.r:], s[:(hi-lo)*p.r]
@@ -320,16 +315,13 @@ func (p *problem) alongRay(h *matrix.Dense, keep []float64) (ah, hhSq, penalty f
 			clear(hd)
 			kernel.RowsTimes(hd, h.Data()[lo*p.r:hi*p.r], p.r, d, p.r)
 		}
-		var inner, off float64
-		for i := lo; i < hi; i++ {
-			hi, from, to := h.Row(i), (i-lo)*p.r, (i-lo+1)*p.r
-			inner += kernel.Dot(rows[from:to], hi)
-			if p.ignoreDiag {
-				p.others(hd[from:to], h, i, kernel.SumSq(hi))
-				off += kernel.Dot(hd[from:to], hi)
-			}
+		var off float64
+		for i := lo; i < hi && p.ignoreDiag; i++ {
+			hi, others := h.Row(i), hd[(i-lo)*p.r:(i-lo+1)*p.r]
+			p.others(others, h, i, kernel.SumSq(hi))
+			off += kernel.Dot(others, hi)
 		}
-		ahs[b], offs[b] = inner, off
+		ahs[b], offs[b] = kernel.Dot(rows, h.Data()[lo*p.r:hi*p.r]), off
 	})
 	for b, v := range ahs {
 		ah += v

@@ -113,9 +113,10 @@ func (s *rowBlockRun) alike(lo, hi int) (rows []int) {
 // anyAlike says whether any block has rows that are alike. It first computes what tells rows of A apart.
 func (s *rowBlockRun) anyAlike() bool {
 	if s.apart == nil {
-		v, u := matrix.NewDense(s.p.n, 1, nil), uniform{kernel.Mix(s.p.seed)}
+		v := matrix.NewDense(s.p.n, 1, nil)
+		uniform{kernel.Mix(s.p.seed)}.fill(v.Data(), 0)
 		for i := range v.Data() {
-			v.Data()[i] = 1 + u.at(uint64(i))
+			v.Data()[i]++
 		}
 		s.apart = make([]float64, s.p.n)
 		product := s.p.a.NewProduct(v, s.p.workers)

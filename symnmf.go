@@ -254,6 +254,7 @@ type problem struct {
 	target float64 // the objective that the run at work has to reach, or may end early; +Inf if it has none
 
 	startAH []float64 // A·H of the start filled last, n×r, until it is measured; or nil
+	startD  []float64 // HᵀH of that start, r×r, where its A·H is there
 	spare   []float64 // where that was, until the method has begun; or nil
 }
 

@@ -539,7 +539,7 @@ func TestTSVDStart(t *testing.T) {
 		if low := slices.Min(h.Data()); low < 0 || math.IsNaN(low) {
 			t.Errorf("run %d: an entry is %v", run, low)
 		}
-		ah, hhSq, _ := p.alongRay(h, nil)
+		ah, hhSq, _ := p.alongRay(h, p.gram(h), nil)
 		if !(math.Abs(ah/hhSq-1) <= 1e-12) {
 			t.Errorf("run %d: the start times √%v is better", run, ah/hhSq)
 		}

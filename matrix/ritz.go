@@ -82,10 +82,10 @@ type subspace[F kernel.Float] struct {
 // nonzero eigenvalues than the basis has columns, because rounding errors would stand in for the others.
 func (s *subspace[F]) pairs(ctx context.Context, k int, seed uint64) (values []float64, vectors *Dense, err error) {
 	s.x, s.ax = kernel.Room[F](s.n*s.k), kernel.Room[F](s.n*s.k)
-	s.inBlocks(func(_ []float64, lo, hi int) {
-		for p := lo * s.k; p < hi*s.k; p++ {
-			s.ax[p] = F(float64(int64(kernel.Mix(seed^kernel.Mix(uint64(p))))) * 0x1p-63)
-		}
+	s.inBlocks(func(room []float64, lo, hi int) {
+		from, to := lo*s.k, hi*s.k
+		kernel.Centered(room[:to-from], seed, uint64(from))
+		store(s.ax[from:to], room[:to-from])
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err

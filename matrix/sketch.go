@@ -39,9 +39,7 @@ func newSketch(n, columns int, spare bool, seed uint64) *sketch {
 		s.together = max(1, n)
 	}
 	s.numbers = make([]float64, n*s.width)
-	for p := range s.numbers {
-		s.numbers[p] = float64(int64(kernel.Mix(seed^kernel.Mix(uint64(p))))) * 0x1p-63
-	}
+	kernel.Centered(s.numbers, seed, 0)
 	return s
 }
 

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"math"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -207,6 +208,34 @@ func hashRows(first int, ptr []int64, col []int32, val []float64, above []int64)
 		panic(badIndex)
 	}
 	return sum
+}
+
+// uniform sets the first numbers of dst and returns how many.
+func uniform(dst []float64, key, first uint64, form *[4]uint64) (done int) {
+	switch {
+	case path == avx512 && len(dst) >= lanesAVX512:
+		done = len(dst) / lanesAVX512 * lanesAVX512
+		uniformAVX512(&dst[0], done, key, first, form)
+	case path != portable && len(dst) >= lanesAVX2:
+		done = len(dst) / lanesAVX2 * lanesAVX2
+		uniformAVX2(&dst[0], done, key, first, form)
+	}
+	return done
+}
+
+func gradientStep(h, hd, ah []float64, pitch int, l1 []float64, c float64) (stepSq, along float64, empty bool) {
+	if path == portable || len(h) == 0 || len(l1) == 0 {
+		return gradientStepGo(h, hd, ah, pitch, l1, c)
+	}
+	step := gradientStepAVX2
+	if path == avx512 {
+		step = gradientStepAVX512
+	}
+	stepSq, along, none := step(&h[0], &hd[0], &ah[0], len(h)/pitch, 8*pitch, &l1[0], len(l1), c)
+	if math.IsNaN(along) { // perhaps from a NaN in h, which the minimum of vectors ignores
+		return gradientStepGo(h, hd, ah, pitch, l1, c)
+	}
+	return stepSq, along, none != 0
 }
 
 func rowSquares[F Float](x []F, r int, w []float64) float64 {

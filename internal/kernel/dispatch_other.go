@@ -23,6 +23,12 @@ func hashRows(first int, ptr []int64, col []int32, val []float64, above []int64)
 	return hashRowsGo(first, ptr, col, val, above)
 }
 
+func uniform([]float64, uint64, uint64, *[4]uint64) (done int) { return 0 }
+
+func gradientStep(h, hd, ah []float64, pitch int, l1 []float64, c float64) (stepSq, along float64, empty bool) {
+	return gradientStepGo(h, hd, ah, pitch, l1, c)
+}
+
 func sumPairs[F Float](x []F, r int, first int32, rows []PairRow, cut, idx []int32, val []float64) float64 {
 	return sumPairsGo(x, r, first, rows, cut, idx, val)
 }

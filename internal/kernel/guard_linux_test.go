@@ -172,6 +172,8 @@ func TestGuardPagesGathered(t *testing.T) {
 						"HashRows":               func() { HashRows(xRows/2, bounds, idx, val, above) },
 						"HashRows, no values":    func() { HashRows(xRows/2, bounds, idx, nil, above) },
 						"HashRows, one row":      func() { HashRows(0, whole, idx, val, above[:1]); HashRows(0, whole, idx, nil, above[:1]) },
+						"Uniform":                func() { Uniform(z, 1, 2); Centered(low, 1, 2) },
+						"GradientStep":           func() { GradientStep(z, low, z, r, low[:r], 1) },
 						"SumPairs":               func() { SumPairs(z, r, 0, near, cut, few, val) },
 						"SumPairs, float32":      func() { SumPairs(short, r, 0, near, cut, few, val) },
 						"RowSquares, float32":    func() { RowSquares(short, val[:rows]) },

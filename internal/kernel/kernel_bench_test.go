@@ -218,3 +218,26 @@ func BenchmarkGatherEach(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkUniform(b *testing.B) {
+	dst := make([]float64, 2048)
+	onPaths(b, fmt.Sprintf("n=%d", len(dst)), func(b *testing.B) {
+		for k := range b.N {
+			Uniform(dst, 1, uint64(k))
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(dst)), "ns/number")
+	})
+}
+
+func BenchmarkGradientStep(b *testing.B) {
+	const rows = 64
+	for _, r := range []int{16, 30, 60} {
+		h, hd, ah, l1 := random(1, rows*r), random(2, rows*r), random(3, rows*r), random(4, r)
+		onPaths(b, fmt.Sprintf("r=%d", r), func(b *testing.B) {
+			for range b.N {
+				sink, _, _ = GradientStep(h, hd, ah, r, l1, 0.3)
+			}
+			report(b, rows*r)
+		})
+	}
+}

@@ -197,6 +197,17 @@ func advanceAVX2(x *float64, d *float64, t float64, last *float64, n int) (along
 //go:noescape
 func extrapolateAVX2(y *float64, c float64, x *float64, least float64, n int)
 
+// uniformAVX2 sets n numbers, n a multiple of 4, as Uniform or Centered does, whose form is given.
+//
+//go:noescape
+func uniformAVX2(dst *float64, n int, key uint64, first uint64, form *[4]uint64)
+
+// gradientStepAVX2 is gradientStepGo for rows ≥ 1 rows of r ≥ 1 columns, pitch bytes apart, if no number of h is NaN.
+// empty is not 0 if a row of ah is.
+//
+//go:noescape
+func gradientStepAVX2(h *float64, hd *float64, ah *float64, rows int, pitch int, l1 *float64, r int, c float64) (stepSq float64, along float64, empty int)
+
 // dotAVX512 returns Σ x[i]·y[i], 0 ≤ i < n.
 //
 //go:noescape
@@ -323,6 +334,17 @@ func sumPairsAVX512(x *float64, r int, n int, first int32, rows *int32, count in
 //
 //go:noescape
 func sumPairs32AVX512(x *float32, r int, n int, first int32, rows *int32, count int, cut *int32, idx *int32, entries int, val *float64) (sum float64, bad int)
+
+// uniformAVX512 sets n numbers, n a multiple of 8, as Uniform or Centered does, whose form is given.
+//
+//go:noescape
+func uniformAVX512(dst *float64, n int, key uint64, first uint64, form *[4]uint64)
+
+// gradientStepAVX512 is gradientStepGo for rows ≥ 1 rows of r ≥ 1 columns, pitch bytes apart, if no number of h is NaN.
+// empty is not 0 if a row of ah is.
+//
+//go:noescape
+func gradientStepAVX512(h *float64, hd *float64, ah *float64, rows int, pitch int, l1 *float64, r int, c float64) (stepSq float64, along float64, empty int)
 
 // Numbers in a vector, and the least and the most columns of the row kernels.
 const (

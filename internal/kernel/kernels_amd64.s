@@ -31057,8 +31057,8 @@ last2220:
 	SUBQ         R8, R9
 	VPXOR        Y11, Y9, Y9
 	VPADDQ       Y0, Y9, Y9
-	VPSRLQ       $0x1e, Y9, Y10
-	VPXOR        Y10, Y9, Y9
+	VPSRLQ       $0x1e, Y9, Y6
+	VPXOR        Y6, Y9, Y9
 	VPSRLQ       $0x20, Y9, Y6
 	VPMULUDQ     Y2, Y6, Y6
 	VPMULUDQ     Y3, Y9, Y10
@@ -31066,8 +31066,8 @@ last2220:
 	VPSLLQ       $0x20, Y6, Y6
 	VPMULUDQ     Y2, Y9, Y9
 	VPADDQ       Y6, Y9, Y9
-	VPSRLQ       $0x1b, Y9, Y10
-	VPXOR        Y10, Y9, Y9
+	VPSRLQ       $0x1b, Y9, Y6
+	VPXOR        Y6, Y9, Y9
 	VPSRLQ       $0x20, Y9, Y6
 	VPMULUDQ     Y4, Y6, Y6
 	VPMULUDQ     Y5, Y9, Y10
@@ -31075,8 +31075,8 @@ last2220:
 	VPSLLQ       $0x20, Y6, Y6
 	VPMULUDQ     Y4, Y9, Y9
 	VPADDQ       Y6, Y9, Y9
-	VPSRLQ       $0x1f, Y9, Y10
-	VPXOR        Y10, Y9, Y9
+	VPSRLQ       $0x1f, Y9, Y6
+	VPXOR        Y6, Y9, Y9
 	VPAND        Y9, Y8, Y8
 	VPADDQ       Y8, Y7, Y7
 	VPAND        Y9, Y12, Y12
@@ -33815,6 +33815,401 @@ skip2398:
 
 skip2399:
 	VZEROUPPER
+	RET
+
+// func uniformAVX2(dst *float64, n int, key uint64, first uint64, form *[4]uint64)
+// Requires: AVX, AVX2
+TEXT ·uniformAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         form+32(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0xbf58476d1ce4e5b9, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Y1
+	VPSRLQ       $0x20, Y1, Y2
+	MOVQ         $0x94d049bb133111eb, BX
+	VMOVQ        BX, X3
+	VPBROADCASTQ X3, Y3
+	VPSRLQ       $0x20, Y3, Y4
+	MOVQ         $0x0000000000000004, BX
+	VMOVQ        BX, X6
+	VPBROADCASTQ X6, Y6
+	MOVQ         $0x0706050403020100, BX
+	VMOVQ        BX, X5
+	VPMOVZXBQ    X5, Y5
+	VPBROADCASTQ first+24(FP), Y7
+	VPADDQ       Y7, Y5, Y5
+	VPBROADCASTQ key+16(FP), Y7
+	VMOVQ        (DX), X8
+
+loop2400:
+	SUBQ         $0x08, CX
+	JLT          rest2401
+	VMOVUPD      Y5, Y9
+	VPADDQ       Y6, Y5, Y5
+	VMOVUPD      Y5, Y10
+	VPADDQ       Y6, Y5, Y5
+	VPADDQ       Y0, Y9, Y9
+	VPADDQ       Y0, Y10, Y10
+	VPSRLQ       $0x1e, Y9, Y11
+	VPXOR        Y11, Y9, Y9
+	VPSRLQ       $0x1e, Y10, Y11
+	VPXOR        Y11, Y10, Y10
+	VPSRLQ       $0x20, Y9, Y11
+	VPMULUDQ     Y1, Y11, Y11
+	VPMULUDQ     Y2, Y9, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSLLQ       $0x20, Y11, Y11
+	VPMULUDQ     Y1, Y9, Y9
+	VPADDQ       Y11, Y9, Y9
+	VPSRLQ       $0x20, Y10, Y11
+	VPMULUDQ     Y1, Y11, Y11
+	VPMULUDQ     Y2, Y10, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSLLQ       $0x20, Y11, Y11
+	VPMULUDQ     Y1, Y10, Y10
+	VPADDQ       Y11, Y10, Y10
+	VPSRLQ       $0x1b, Y9, Y11
+	VPXOR        Y11, Y9, Y9
+	VPSRLQ       $0x1b, Y10, Y11
+	VPXOR        Y11, Y10, Y10
+	VPSRLQ       $0x20, Y9, Y11
+	VPMULUDQ     Y3, Y11, Y11
+	VPMULUDQ     Y4, Y9, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSLLQ       $0x20, Y11, Y11
+	VPMULUDQ     Y3, Y9, Y9
+	VPADDQ       Y11, Y9, Y9
+	VPSRLQ       $0x20, Y10, Y11
+	VPMULUDQ     Y3, Y11, Y11
+	VPMULUDQ     Y4, Y10, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSLLQ       $0x20, Y11, Y11
+	VPMULUDQ     Y3, Y10, Y10
+	VPADDQ       Y11, Y10, Y10
+	VPSRLQ       $0x1f, Y9, Y11
+	VPXOR        Y11, Y9, Y9
+	VPSRLQ       $0x1f, Y10, Y11
+	VPXOR        Y11, Y10, Y10
+	VPXOR        Y7, Y9, Y9
+	VPXOR        Y7, Y10, Y10
+	VPADDQ       Y0, Y9, Y9
+	VPADDQ       Y0, Y10, Y10
+	VPSRLQ       $0x1e, Y9, Y11
+	VPXOR        Y11, Y9, Y9
+	VPSRLQ       $0x1e, Y10, Y11
+	VPXOR        Y11, Y10, Y10
+	VPSRLQ       $0x20, Y9, Y11
+	VPMULUDQ     Y1, Y11, Y11
+	VPMULUDQ     Y2, Y9, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSLLQ       $0x20, Y11, Y11
+	VPMULUDQ     Y1, Y9, Y9
+	VPADDQ       Y11, Y9, Y9
+	VPSRLQ       $0x20, Y10, Y11
+	VPMULUDQ     Y1, Y11, Y11
+	VPMULUDQ     Y2, Y10, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSLLQ       $0x20, Y11, Y11
+	VPMULUDQ     Y1, Y10, Y10
+	VPADDQ       Y11, Y10, Y10
+	VPSRLQ       $0x1b, Y9, Y11
+	VPXOR        Y11, Y9, Y9
+	VPSRLQ       $0x1b, Y10, Y11
+	VPXOR        Y11, Y10, Y10
+	VPSRLQ       $0x20, Y9, Y11
+	VPMULUDQ     Y3, Y11, Y11
+	VPMULUDQ     Y4, Y9, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSLLQ       $0x20, Y11, Y11
+	VPMULUDQ     Y3, Y9, Y9
+	VPADDQ       Y11, Y9, Y9
+	VPSRLQ       $0x20, Y10, Y11
+	VPMULUDQ     Y3, Y11, Y11
+	VPMULUDQ     Y4, Y10, Y12
+	VPADDQ       Y12, Y11, Y11
+	VPSLLQ       $0x20, Y11, Y11
+	VPMULUDQ     Y3, Y10, Y10
+	VPADDQ       Y11, Y10, Y10
+	VPSRLQ       $0x1f, Y9, Y11
+	VPXOR        Y11, Y9, Y9
+	VPSRLQ       $0x1f, Y10, Y11
+	VPXOR        Y11, Y10, Y10
+	VPBROADCASTQ 8(DX), Y11
+	VPBROADCASTQ 16(DX), Y12
+	VPBROADCASTQ 24(DX), Y13
+	VPSRLQ       X8, Y9, Y9
+	VPSRLQ       $0x20, Y9, Y14
+	VPBLENDD     $0xaa, Y11, Y9, Y9
+	VPXOR        Y12, Y14, Y14
+	VSUBPD       Y13, Y14, Y14
+	VADDPD       Y9, Y14, Y9
+	VMOVUPD      Y9, (AX)
+	VPSRLQ       X8, Y10, Y10
+	VPSRLQ       $0x20, Y10, Y9
+	VPBLENDD     $0xaa, Y11, Y10, Y10
+	VPXOR        Y12, Y9, Y9
+	VSUBPD       Y13, Y9, Y9
+	VADDPD       Y10, Y9, Y10
+	VMOVUPD      Y10, 32(AX)
+	ADDQ         $+64, AX
+	JMP          loop2400
+
+rest2401:
+	ADDQ $0x08, CX
+
+loop2402:
+	SUBQ         $0x04, CX
+	JLT          rest2403
+	VMOVUPD      Y5, Y9
+	VPADDQ       Y6, Y5, Y5
+	VPADDQ       Y0, Y9, Y9
+	VPSRLQ       $0x1e, Y9, Y10
+	VPXOR        Y10, Y9, Y9
+	VPSRLQ       $0x20, Y9, Y10
+	VPMULUDQ     Y1, Y10, Y10
+	VPMULUDQ     Y2, Y9, Y11
+	VPADDQ       Y11, Y10, Y10
+	VPSLLQ       $0x20, Y10, Y10
+	VPMULUDQ     Y1, Y9, Y9
+	VPADDQ       Y10, Y9, Y9
+	VPSRLQ       $0x1b, Y9, Y10
+	VPXOR        Y10, Y9, Y9
+	VPSRLQ       $0x20, Y9, Y10
+	VPMULUDQ     Y3, Y10, Y10
+	VPMULUDQ     Y4, Y9, Y11
+	VPADDQ       Y11, Y10, Y10
+	VPSLLQ       $0x20, Y10, Y10
+	VPMULUDQ     Y3, Y9, Y9
+	VPADDQ       Y10, Y9, Y9
+	VPSRLQ       $0x1f, Y9, Y10
+	VPXOR        Y10, Y9, Y9
+	VPXOR        Y7, Y9, Y9
+	VPADDQ       Y0, Y9, Y9
+	VPSRLQ       $0x1e, Y9, Y10
+	VPXOR        Y10, Y9, Y9
+	VPSRLQ       $0x20, Y9, Y10
+	VPMULUDQ     Y1, Y10, Y10
+	VPMULUDQ     Y2, Y9, Y11
+	VPADDQ       Y11, Y10, Y10
+	VPSLLQ       $0x20, Y10, Y10
+	VPMULUDQ     Y1, Y9, Y9
+	VPADDQ       Y10, Y9, Y9
+	VPSRLQ       $0x1b, Y9, Y10
+	VPXOR        Y10, Y9, Y9
+	VPSRLQ       $0x20, Y9, Y10
+	VPMULUDQ     Y3, Y10, Y10
+	VPMULUDQ     Y4, Y9, Y11
+	VPADDQ       Y11, Y10, Y10
+	VPSLLQ       $0x20, Y10, Y10
+	VPMULUDQ     Y3, Y9, Y9
+	VPADDQ       Y10, Y9, Y9
+	VPSRLQ       $0x1f, Y9, Y10
+	VPXOR        Y10, Y9, Y9
+	VPBROADCASTQ 8(DX), Y10
+	VPBROADCASTQ 16(DX), Y11
+	VPBROADCASTQ 24(DX), Y12
+	VPSRLQ       X8, Y9, Y9
+	VPSRLQ       $0x20, Y9, Y13
+	VPBLENDD     $0xaa, Y10, Y9, Y9
+	VPXOR        Y11, Y13, Y13
+	VSUBPD       Y12, Y13, Y13
+	VADDPD       Y9, Y13, Y9
+	VMOVUPD      Y9, (AX)
+	ADDQ         $+32, AX
+	JMP          loop2402
+
+rest2403:
+	ADDQ $0x04, CX
+	VZEROUPPER
+	RET
+
+// func gradientStepAVX2(h *float64, hd *float64, ah *float64, rows int, pitch int, l1 *float64, r int, c float64) (stepSq float64, along float64, empty int)
+// Requires: AVX, AVX2, FMA3, SSE2
+TEXT ·gradientStepAVX2(SB), NOSPLIT, $0-88
+	MOVQ         h+0(FP), AX
+	MOVQ         hd+8(FP), CX
+	MOVQ         ah+16(FP), DX
+	MOVQ         pitch+32(FP), BX
+	MOVQ         l1+40(FP), SI
+	MOVQ         rows+24(FP), DI
+	XORQ         R8, R8
+	VXORPD       Y1, Y1, Y1
+	MOVQ         $0x7fffffffffffffff, R9
+	VMOVQ        R9, X2
+	VPBROADCASTQ X2, Y2
+	VBROADCASTSD c+56(FP), Y0
+	VXORPD       Y3, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+	VXORPD       Y5, Y5, Y5
+	VXORPD       Y6, Y6, Y6
+	VXORPD       Y7, Y7, Y7
+	VXORPD       Y8, Y8, Y8
+	VXORPD       Y9, Y9, Y9
+	VXORPD       Y10, Y10, Y10
+
+next2404:
+	XORQ    R9, R9
+	MOVQ    r+48(FP), R10
+	VMOVUPD Y1, Y14
+	SUBQ    $0x10, R10
+	JLT     rest2407
+
+loop2406:
+	VMOVUPD     (DX)(R9*1), Y12
+	VMOVUPD     (AX)(R9*1), Y11
+	VFMADD231PD Y11, Y12, Y7
+	VPOR        Y12, Y14, Y14
+	VMOVUPD     (CX)(R9*1), Y13
+	VSUBPD      Y12, Y13, Y13
+	VMOVUPD     (SI)(R9*1), Y12
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y0, Y13, Y13
+	VMINPD      Y13, Y11, Y13
+	VFMADD231PD Y13, Y13, Y3
+	VMOVUPD     32(DX)(R9*1), Y12
+	VMOVUPD     32(AX)(R9*1), Y11
+	VFMADD231PD Y11, Y12, Y8
+	VPOR        Y12, Y14, Y14
+	VMOVUPD     32(CX)(R9*1), Y13
+	VSUBPD      Y12, Y13, Y13
+	VMOVUPD     32(SI)(R9*1), Y12
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y0, Y13, Y13
+	VMINPD      Y13, Y11, Y13
+	VFMADD231PD Y13, Y13, Y4
+	VMOVUPD     64(DX)(R9*1), Y12
+	VMOVUPD     64(AX)(R9*1), Y11
+	VFMADD231PD Y11, Y12, Y9
+	VPOR        Y12, Y14, Y14
+	VMOVUPD     64(CX)(R9*1), Y13
+	VSUBPD      Y12, Y13, Y13
+	VMOVUPD     64(SI)(R9*1), Y12
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y0, Y13, Y13
+	VMINPD      Y13, Y11, Y13
+	VFMADD231PD Y13, Y13, Y5
+	VMOVUPD     96(DX)(R9*1), Y12
+	VMOVUPD     96(AX)(R9*1), Y11
+	VFMADD231PD Y11, Y12, Y10
+	VPOR        Y12, Y14, Y14
+	VMOVUPD     96(CX)(R9*1), Y13
+	VSUBPD      Y12, Y13, Y13
+	VMOVUPD     96(SI)(R9*1), Y12
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y0, Y13, Y13
+	VMINPD      Y13, Y11, Y13
+	VFMADD231PD Y13, Y13, Y6
+	ADDQ        $+128, R9
+	SUBQ        $0x10, R10
+	JGE         loop2406
+
+rest2407:
+	TESTQ       $0x00000008, R10
+	JEQ         skip2408
+	VMOVUPD     (DX)(R9*1), Y12
+	VMOVUPD     (AX)(R9*1), Y11
+	VFMADD231PD Y11, Y12, Y7
+	VPOR        Y12, Y14, Y14
+	VMOVUPD     (CX)(R9*1), Y13
+	VSUBPD      Y12, Y13, Y13
+	VMOVUPD     (SI)(R9*1), Y12
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y0, Y13, Y13
+	VMINPD      Y13, Y11, Y13
+	VFMADD231PD Y13, Y13, Y3
+	VMOVUPD     32(DX)(R9*1), Y12
+	VMOVUPD     32(AX)(R9*1), Y11
+	VFMADD231PD Y11, Y12, Y8
+	VPOR        Y12, Y14, Y14
+	VMOVUPD     32(CX)(R9*1), Y13
+	VSUBPD      Y12, Y13, Y13
+	VMOVUPD     32(SI)(R9*1), Y12
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y0, Y13, Y13
+	VMINPD      Y13, Y11, Y13
+	VFMADD231PD Y13, Y13, Y4
+	ADDQ        $+64, R9
+
+skip2408:
+	TESTQ       $0x00000004, R10
+	JEQ         skip2409
+	VMOVUPD     (DX)(R9*1), Y12
+	VMOVUPD     (AX)(R9*1), Y11
+	VFMADD231PD Y11, Y12, Y7
+	VPOR        Y12, Y14, Y14
+	VMOVUPD     (CX)(R9*1), Y13
+	VSUBPD      Y12, Y13, Y13
+	VMOVUPD     (SI)(R9*1), Y12
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y0, Y13, Y13
+	VMINPD      Y13, Y11, Y13
+	VFMADD231PD Y13, Y13, Y3
+	ADDQ        $+32, R9
+
+skip2409:
+	TESTQ       $0x00000002, R10
+	JEQ         skip2410
+	VMOVUPD     (DX)(R9*1), X12
+	VMOVUPD     (AX)(R9*1), X11
+	VFMADD231PD Y11, Y12, Y7
+	VPOR        Y12, Y14, Y14
+	VMOVUPD     (CX)(R9*1), X13
+	VSUBPD      Y12, Y13, Y13
+	VMOVUPD     (SI)(R9*1), X12
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y0, Y13, Y13
+	VMINPD      Y13, Y11, Y13
+	VFMADD231PD Y13, Y13, Y3
+	ADDQ        $+16, R9
+
+skip2410:
+	TESTQ       $0x00000001, R10
+	JEQ         skip2411
+	VMOVSD      (DX)(R9*1), X12
+	VMOVSD      (AX)(R9*1), X11
+	VFMADD231PD Y11, Y12, Y7
+	VPOR        Y12, Y14, Y14
+	VMOVSD      (CX)(R9*1), X13
+	VSUBPD      Y12, Y13, Y13
+	VMOVSD      (SI)(R9*1), X12
+	VADDPD      Y12, Y13, Y13
+	VMULPD      Y0, Y13, Y13
+	VMINPD      Y13, Y11, Y13
+	VFMADD231PD Y13, Y13, Y3
+
+skip2411:
+	VPTEST Y2, Y14
+	JNE    some2405
+	MOVQ   $0x00000001, R8
+
+some2405:
+	ADDQ         BX, AX
+	ADDQ         BX, CX
+	ADDQ         BX, DX
+	SUBQ         $0x01, DI
+	JNE          next2404
+	MOVQ         R8, empty+80(FP)
+	VADDPD       Y9, Y7, Y7
+	VADDPD       Y10, Y8, Y8
+	VADDPD       Y8, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPD       X0, X7, X7
+	VUNPCKHPD    X7, X7, X0
+	VADDSD       X0, X7, X7
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y6, Y4, Y4
+	VADDPD       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VZEROUPPER
+	MOVSD        X7, along+72(FP)
+	MOVSD        X3, stepSq+64(FP)
 	RET
 
 // func dotAVX512(x *float64, y *float64, n int) float64
@@ -50492,14 +50887,14 @@ last1329:
 	SUBQ      CX, R10
 	VPXORQ    Z7, Z5, Z5
 	VPADDQ    Z0, Z5, Z5
-	VPSRLQ    $0x1e, Z5, Z6
-	VPXORQ    Z6, Z5, Z5
+	VPSRLQ    $0x1e, Z5, Z3
+	VPXORQ    Z3, Z5, Z5
 	VPMULLQ   Z1, Z5, Z5
-	VPSRLQ    $0x1b, Z5, Z6
-	VPXORQ    Z6, Z5, Z5
+	VPSRLQ    $0x1b, Z5, Z3
+	VPXORQ    Z3, Z5, Z5
 	VPMULLQ   Z2, Z5, Z5
-	VPSRLQ    $0x1f, Z5, Z6
-	VPXORQ    Z6, Z5, Z5
+	VPSRLQ    $0x1f, Z5, Z3
+	VPXORQ    Z3, Z5, Z5
 	VPADDQ    Z5, Z4, K1, Z4
 	VPSUBQ    Z5, Z4, K2, Z4
 	MOVQ      R11, R9
@@ -52187,4 +52582,404 @@ bad1419:
 	MOVQ $0x0000000000000001, AX
 	MOVQ AX, bad+88(FP)
 	VZEROUPPER
+	RET
+
+// func uniformAVX512(dst *float64, n int, key uint64, first uint64, form *[4]uint64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·uniformAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         form+32(FP), DX
+	MOVQ         $0x9e3779b97f4a7c15, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         $0xbf58476d1ce4e5b9, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Z1
+	MOVQ         $0x94d049bb133111eb, BX
+	VMOVQ        BX, X2
+	VPBROADCASTQ X2, Z2
+	MOVQ         $0x0000000000000008, BX
+	VMOVQ        BX, X4
+	VPBROADCASTQ X4, Z4
+	MOVQ         $0x0706050403020100, BX
+	VMOVQ        BX, X3
+	VPMOVZXBQ    X3, Z3
+	VPBROADCASTQ first+24(FP), Z5
+	VPADDQ       Z5, Z3, Z3
+	VPBROADCASTQ key+16(FP), Z5
+	VMOVQ        (DX), X6
+	MOVL         $0x0000aaaa, BX
+	KMOVW        BX, K1
+
+loop1452:
+	SUBQ         $0x20, CX
+	JLT          rest1453
+	VMOVUPD      Z3, Z7
+	VPADDQ       Z4, Z3, Z3
+	VMOVUPD      Z3, Z8
+	VPADDQ       Z4, Z3, Z3
+	VMOVUPD      Z3, Z9
+	VPADDQ       Z4, Z3, Z3
+	VMOVUPD      Z3, Z10
+	VPADDQ       Z4, Z3, Z3
+	VPADDQ       Z0, Z7, Z7
+	VPADDQ       Z0, Z8, Z8
+	VPADDQ       Z0, Z9, Z9
+	VPADDQ       Z0, Z10, Z10
+	VPSRLQ       $0x1e, Z7, Z11
+	VPXORQ       Z11, Z7, Z7
+	VPSRLQ       $0x1e, Z8, Z11
+	VPXORQ       Z11, Z8, Z8
+	VPSRLQ       $0x1e, Z9, Z11
+	VPXORQ       Z11, Z9, Z9
+	VPSRLQ       $0x1e, Z10, Z11
+	VPXORQ       Z11, Z10, Z10
+	VPMULLQ      Z1, Z7, Z7
+	VPMULLQ      Z1, Z8, Z8
+	VPMULLQ      Z1, Z9, Z9
+	VPMULLQ      Z1, Z10, Z10
+	VPSRLQ       $0x1b, Z7, Z11
+	VPXORQ       Z11, Z7, Z7
+	VPSRLQ       $0x1b, Z8, Z11
+	VPXORQ       Z11, Z8, Z8
+	VPSRLQ       $0x1b, Z9, Z11
+	VPXORQ       Z11, Z9, Z9
+	VPSRLQ       $0x1b, Z10, Z11
+	VPXORQ       Z11, Z10, Z10
+	VPMULLQ      Z2, Z7, Z7
+	VPMULLQ      Z2, Z8, Z8
+	VPMULLQ      Z2, Z9, Z9
+	VPMULLQ      Z2, Z10, Z10
+	VPSRLQ       $0x1f, Z7, Z11
+	VPXORQ       Z11, Z7, Z7
+	VPSRLQ       $0x1f, Z8, Z11
+	VPXORQ       Z11, Z8, Z8
+	VPSRLQ       $0x1f, Z9, Z11
+	VPXORQ       Z11, Z9, Z9
+	VPSRLQ       $0x1f, Z10, Z11
+	VPXORQ       Z11, Z10, Z10
+	VPXORQ       Z5, Z7, Z7
+	VPXORQ       Z5, Z8, Z8
+	VPXORQ       Z5, Z9, Z9
+	VPXORQ       Z5, Z10, Z10
+	VPADDQ       Z0, Z7, Z7
+	VPADDQ       Z0, Z8, Z8
+	VPADDQ       Z0, Z9, Z9
+	VPADDQ       Z0, Z10, Z10
+	VPSRLQ       $0x1e, Z7, Z11
+	VPXORQ       Z11, Z7, Z7
+	VPSRLQ       $0x1e, Z8, Z11
+	VPXORQ       Z11, Z8, Z8
+	VPSRLQ       $0x1e, Z9, Z11
+	VPXORQ       Z11, Z9, Z9
+	VPSRLQ       $0x1e, Z10, Z11
+	VPXORQ       Z11, Z10, Z10
+	VPMULLQ      Z1, Z7, Z7
+	VPMULLQ      Z1, Z8, Z8
+	VPMULLQ      Z1, Z9, Z9
+	VPMULLQ      Z1, Z10, Z10
+	VPSRLQ       $0x1b, Z7, Z11
+	VPXORQ       Z11, Z7, Z7
+	VPSRLQ       $0x1b, Z8, Z11
+	VPXORQ       Z11, Z8, Z8
+	VPSRLQ       $0x1b, Z9, Z11
+	VPXORQ       Z11, Z9, Z9
+	VPSRLQ       $0x1b, Z10, Z11
+	VPXORQ       Z11, Z10, Z10
+	VPMULLQ      Z2, Z7, Z7
+	VPMULLQ      Z2, Z8, Z8
+	VPMULLQ      Z2, Z9, Z9
+	VPMULLQ      Z2, Z10, Z10
+	VPSRLQ       $0x1f, Z7, Z11
+	VPXORQ       Z11, Z7, Z7
+	VPSRLQ       $0x1f, Z8, Z11
+	VPXORQ       Z11, Z8, Z8
+	VPSRLQ       $0x1f, Z9, Z11
+	VPXORQ       Z11, Z9, Z9
+	VPSRLQ       $0x1f, Z10, Z11
+	VPXORQ       Z11, Z10, Z10
+	VPBROADCASTQ 8(DX), Z11
+	VPBROADCASTQ 16(DX), Z12
+	VPBROADCASTQ 24(DX), Z13
+	VPSRLQ       X6, Z7, Z7
+	VPSRLQ       $0x20, Z7, Z14
+	VMOVDQA32    Z11, K1, Z7
+	VPXORQ       Z12, Z14, Z14
+	VSUBPD       Z13, Z14, Z14
+	VADDPD       Z7, Z14, Z7
+	VMOVUPD      Z7, (AX)
+	VPSRLQ       X6, Z8, Z8
+	VPSRLQ       $0x20, Z8, Z7
+	VMOVDQA32    Z11, K1, Z8
+	VPXORQ       Z12, Z7, Z7
+	VSUBPD       Z13, Z7, Z7
+	VADDPD       Z8, Z7, Z8
+	VMOVUPD      Z8, 64(AX)
+	VPSRLQ       X6, Z9, Z9
+	VPSRLQ       $0x20, Z9, Z7
+	VMOVDQA32    Z11, K1, Z9
+	VPXORQ       Z12, Z7, Z7
+	VSUBPD       Z13, Z7, Z7
+	VADDPD       Z9, Z7, Z9
+	VMOVUPD      Z9, 128(AX)
+	VPSRLQ       X6, Z10, Z10
+	VPSRLQ       $0x20, Z10, Z7
+	VMOVDQA32    Z11, K1, Z10
+	VPXORQ       Z12, Z7, Z7
+	VSUBPD       Z13, Z7, Z7
+	VADDPD       Z10, Z7, Z10
+	VMOVUPD      Z10, 192(AX)
+	ADDQ         $+256, AX
+	JMP          loop1452
+
+rest1453:
+	ADDQ $0x20, CX
+
+loop1454:
+	SUBQ         $0x08, CX
+	JLT          rest1455
+	VMOVUPD      Z3, Z7
+	VPADDQ       Z4, Z3, Z3
+	VPADDQ       Z0, Z7, Z7
+	VPSRLQ       $0x1e, Z7, Z8
+	VPXORQ       Z8, Z7, Z7
+	VPMULLQ      Z1, Z7, Z7
+	VPSRLQ       $0x1b, Z7, Z8
+	VPXORQ       Z8, Z7, Z7
+	VPMULLQ      Z2, Z7, Z7
+	VPSRLQ       $0x1f, Z7, Z8
+	VPXORQ       Z8, Z7, Z7
+	VPXORQ       Z5, Z7, Z7
+	VPADDQ       Z0, Z7, Z7
+	VPSRLQ       $0x1e, Z7, Z8
+	VPXORQ       Z8, Z7, Z7
+	VPMULLQ      Z1, Z7, Z7
+	VPSRLQ       $0x1b, Z7, Z8
+	VPXORQ       Z8, Z7, Z7
+	VPMULLQ      Z2, Z7, Z7
+	VPSRLQ       $0x1f, Z7, Z8
+	VPXORQ       Z8, Z7, Z7
+	VPBROADCASTQ 8(DX), Z8
+	VPBROADCASTQ 16(DX), Z9
+	VPBROADCASTQ 24(DX), Z10
+	VPSRLQ       X6, Z7, Z7
+	VPSRLQ       $0x20, Z7, Z11
+	VMOVDQA32    Z8, K1, Z7
+	VPXORQ       Z9, Z11, Z11
+	VSUBPD       Z10, Z11, Z11
+	VADDPD       Z7, Z11, Z7
+	VMOVUPD      Z7, (AX)
+	ADDQ         $+64, AX
+	JMP          loop1454
+
+rest1455:
+	ADDQ $0x08, CX
+	VZEROUPPER
+	RET
+
+// func gradientStepAVX512(h *float64, hd *float64, ah *float64, rows int, pitch int, l1 *float64, r int, c float64) (stepSq float64, along float64, empty int)
+// Requires: AVX, AVX512F, SSE2
+TEXT ·gradientStepAVX512(SB), NOSPLIT, $0-88
+	MOVQ         h+0(FP), AX
+	MOVQ         hd+8(FP), CX
+	MOVQ         ah+16(FP), DX
+	MOVQ         pitch+32(FP), BX
+	MOVQ         l1+40(FP), SI
+	MOVQ         rows+24(FP), DI
+	XORQ         R8, R8
+	VPXORQ       Z1, Z1, Z1
+	MOVQ         $0x7fffffffffffffff, R9
+	VMOVQ        R9, X2
+	VPBROADCASTQ X2, Z2
+	VBROADCASTSD c+56(FP), Z0
+	VPXORQ       Z3, Z3, Z3
+	VPXORQ       Z4, Z4, Z4
+	VPXORQ       Z5, Z5, Z5
+	VPXORQ       Z6, Z6, Z6
+	VPXORQ       Z7, Z7, Z7
+	VPXORQ       Z8, Z8, Z8
+	VPXORQ       Z9, Z9, Z9
+	VPXORQ       Z10, Z10, Z10
+
+next1456:
+	XORQ    R9, R9
+	MOVQ    r+48(FP), R10
+	VMOVUPD Z1, Z14
+	SUBQ    $0x20, R10
+	JLT     rest1459
+
+loop1458:
+	VMOVUPD     (DX)(R9*1), Z12
+	VMOVUPD     (AX)(R9*1), Z11
+	VFMADD231PD Z11, Z12, Z7
+	VPORQ       Z12, Z14, Z14
+	VMOVUPD     (CX)(R9*1), Z13
+	VSUBPD      Z12, Z13, Z13
+	VMOVUPD     (SI)(R9*1), Z12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z3
+	VMOVUPD     64(DX)(R9*1), Z12
+	VMOVUPD     64(AX)(R9*1), Z11
+	VFMADD231PD Z11, Z12, Z8
+	VPORQ       Z12, Z14, Z14
+	VMOVUPD     64(CX)(R9*1), Z13
+	VSUBPD      Z12, Z13, Z13
+	VMOVUPD     64(SI)(R9*1), Z12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z4
+	VMOVUPD     128(DX)(R9*1), Z12
+	VMOVUPD     128(AX)(R9*1), Z11
+	VFMADD231PD Z11, Z12, Z9
+	VPORQ       Z12, Z14, Z14
+	VMOVUPD     128(CX)(R9*1), Z13
+	VSUBPD      Z12, Z13, Z13
+	VMOVUPD     128(SI)(R9*1), Z12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z5
+	VMOVUPD     192(DX)(R9*1), Z12
+	VMOVUPD     192(AX)(R9*1), Z11
+	VFMADD231PD Z11, Z12, Z10
+	VPORQ       Z12, Z14, Z14
+	VMOVUPD     192(CX)(R9*1), Z13
+	VSUBPD      Z12, Z13, Z13
+	VMOVUPD     192(SI)(R9*1), Z12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z6
+	ADDQ        $+256, R9
+	SUBQ        $0x20, R10
+	JGE         loop1458
+
+rest1459:
+	TESTQ       $0x00000010, R10
+	JEQ         skip1460
+	VMOVUPD     (DX)(R9*1), Z12
+	VMOVUPD     (AX)(R9*1), Z11
+	VFMADD231PD Z11, Z12, Z7
+	VPORQ       Z12, Z14, Z14
+	VMOVUPD     (CX)(R9*1), Z13
+	VSUBPD      Z12, Z13, Z13
+	VMOVUPD     (SI)(R9*1), Z12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z3
+	VMOVUPD     64(DX)(R9*1), Z12
+	VMOVUPD     64(AX)(R9*1), Z11
+	VFMADD231PD Z11, Z12, Z8
+	VPORQ       Z12, Z14, Z14
+	VMOVUPD     64(CX)(R9*1), Z13
+	VSUBPD      Z12, Z13, Z13
+	VMOVUPD     64(SI)(R9*1), Z12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z4
+	ADDQ        $+128, R9
+
+skip1460:
+	TESTQ       $0x00000008, R10
+	JEQ         skip1461
+	VMOVUPD     (DX)(R9*1), Z12
+	VMOVUPD     (AX)(R9*1), Z11
+	VFMADD231PD Z11, Z12, Z7
+	VPORQ       Z12, Z14, Z14
+	VMOVUPD     (CX)(R9*1), Z13
+	VSUBPD      Z12, Z13, Z13
+	VMOVUPD     (SI)(R9*1), Z12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z3
+	ADDQ        $+64, R9
+
+skip1461:
+	TESTQ       $0x00000004, R10
+	JEQ         skip1462
+	VMOVUPD     (DX)(R9*1), Y12
+	VMOVUPD     (AX)(R9*1), Y11
+	VFMADD231PD Z11, Z12, Z7
+	VPORQ       Z12, Z14, Z14
+	VMOVUPD     (CX)(R9*1), Y13
+	VSUBPD      Z12, Z13, Z13
+	VMOVUPD     (SI)(R9*1), Y12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z3
+	ADDQ        $+32, R9
+
+skip1462:
+	TESTQ       $0x00000002, R10
+	JEQ         skip1463
+	VMOVUPD     (DX)(R9*1), X12
+	VMOVUPD     (AX)(R9*1), X11
+	VFMADD231PD Z11, Z12, Z7
+	VPORQ       Z12, Z14, Z14
+	VMOVUPD     (CX)(R9*1), X13
+	VSUBPD      Z12, Z13, Z13
+	VMOVUPD     (SI)(R9*1), X12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z3
+	ADDQ        $+16, R9
+
+skip1463:
+	TESTQ       $0x00000001, R10
+	JEQ         skip1464
+	VMOVSD      (DX)(R9*1), X12
+	VMOVSD      (AX)(R9*1), X11
+	VFMADD231PD Z11, Z12, Z7
+	VPORQ       Z12, Z14, Z14
+	VMOVSD      (CX)(R9*1), X13
+	VSUBPD      Z12, Z13, Z13
+	VMOVSD      (SI)(R9*1), X12
+	VADDPD      Z12, Z13, Z13
+	VMULPD      Z0, Z13, Z13
+	VMINPD      Z13, Z11, Z13
+	VFMADD231PD Z13, Z13, Z3
+
+skip1464:
+	VPTESTMQ Z2, Z14, K1
+	KORTESTW K1, K1
+	JNE      some1457
+	MOVQ     $0x00000001, R8
+
+some1457:
+	ADDQ          BX, AX
+	ADDQ          BX, CX
+	ADDQ          BX, DX
+	SUBQ          $0x01, DI
+	JNE           next1456
+	MOVQ          R8, empty+80(FP)
+	VADDPD        Z9, Z7, Z7
+	VADDPD        Z10, Z8, Z8
+	VADDPD        Z8, Z7, Z7
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPD        Y0, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X0
+	VADDPD        X0, X7, X7
+	VUNPCKHPD     X7, X7, X0
+	VADDSD        X0, X7, X7
+	VADDPD        Z5, Z3, Z3
+	VADDPD        Z6, Z4, Z4
+	VADDPD        Z4, Z3, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VZEROUPPER
+	MOVSD         X7, along+72(FP)
+	MOVSD         X3, stepSq+64(FP)
 	RET

@@ -147,12 +147,7 @@ func (h *hashKernel) entries(mask reg.Register, values bool) {
 	if values {
 		h.xor(v, x)
 	}
-	h.VPADDQ(h.step.whole, x, x)
-	h.fold(x, t, 30)
-	h.times(x, h.first)
-	h.fold(x, t, 27)
-	h.times(x, h.second)
-	h.fold(x, t, 31)
+	h.mix(x)
 	if h.lanes == 8 {
 		h.VPADDQ(x, h.sum, left, h.sum)
 		h.VPSUBQ(x, h.sum, right, h.sum)

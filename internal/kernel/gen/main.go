@@ -111,6 +111,8 @@ func (a *asm) rowKernels() {
 		a.advance(false, double)
 		a.extrapolate()
 	}
+	a.uniform()
+	a.gradientStep()
 }
 
 // consts tells package kernel the limits of the row kernels.
