@@ -299,13 +299,16 @@ func (m *SymCSR) NewBlockProduct(h *Dense, size int, team *kernel.Team) BlockPro
 	kernel.Blocks(n, size, team.Members(), func(k, lo, hi int) {
 		count, work := 0, 0
 		for i := lo; i < hi; i++ {
-			col, _ := m.a.Row(i)
-			from, entries := columnsBelow(col, lo), 0
-			for from+entries < len(col) && int(col[from+entries]) < i {
-				entries++
+			begin, end := m.a.RowPtr[i], m.above[i]
+			if _, stored := m.a.diagonal(i, m.above); stored {
+				end--
 			}
-			b.cut[2*i] = int32(m.a.RowPtr[i])
-			b.cut[2*i+1] = int32(m.a.RowPtr[i] + int64(from))
+			from := end
+			for from > begin && int(m.a.Col[from-1]) >= lo {
+				from--
+			}
+			entries := int(end - from)
+			b.cut[2*i], b.cut[2*i+1] = int32(begin), int32(from)
 			if entries > 0 || b.diagonal && m.diag[i] != 0 {
 				near[lo+count] = kernel.PairRow{Row: int32(i), Entries: int32(entries)}
 				count, work = count+1, work+entries+1

@@ -13,6 +13,7 @@ import (
 // multiply–adds as that row has entries, and a product nnz·r. Nothing of size n×n is ever allocated.
 type SymCSR struct {
 	a         *CSR
+	above     []int64   // where the entries right of the diagonal begin in each row, or where the row ends
 	diag      []float64 // unscaled
 	scale     float64
 	offDiag   bool
@@ -40,7 +41,7 @@ func newSymCSR(a *CSR, tol float64, workers int) (*SymCSR, error) {
 	if err := f.checkAsymmetry(tol); err != nil {
 		return nil, err
 	}
-	m := &SymCSR{a: a, scale: 1, negatives: f.Negative, diag: kernel.Numbers(a.rows)}
+	m := &SymCSR{a: a, above: above, scale: 1, negatives: f.Negative, diag: kernel.Numbers(a.rows)}
 	for i := range m.diag {
 		if p, stored := a.diagonal(i, above); stored {
 			m.diag[i] = value(a.Val, int(p))
