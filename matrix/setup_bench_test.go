@@ -3,14 +3,15 @@ package matrix
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"symnmf/internal/rules"
 )
 
 // BenchmarkOperator makes operators from data in memory: from dense inner products like those of images (CBCL), from
-// sparse ones like those of text (hitech, a quarter of it), from documents by words (reviews), and from pixels (ORL). It
-// also divides those documents by terms and by blocks, as a run does before its first sweep.
+// sparse ones like those of text (hitech, a quarter of it), from a graph (soc-Slashdot0902), from documents by words
+// (reviews), and from pixels (ORL). It also divides those documents by terms and by blocks, as a run does before its first sweep.
 func BenchmarkOperator(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	similar := func(n int, density float64) *Dense {
@@ -33,6 +34,22 @@ func BenchmarkOperator(b *testing.B) {
 			text.Set(rng.IntN(documents), j, 1)
 		}
 	}
+	const nodes, links = 80000, 480000
+	neighbors := make([][]int32, nodes)
+	for range links {
+		i, j := rng.IntN(nodes), rng.IntN(nodes)
+		neighbors[i], neighbors[j] = append(neighbors[i], int32(j)), append(neighbors[j], int32(i))
+	}
+	ptr, col := []int64{0}, []int32(nil)
+	for _, row := range neighbors {
+		slices.Sort(row)
+		col = append(col, slices.Compact(row)...)
+		ptr = append(ptr, int64(len(col)))
+	}
+	graph, err := NewCSR(nodes, nodes, ptr, col, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
 	dense, csr, x := similar(2400, 1), sparse(similar(5000, 0.2), 1, false), sparse(text, 1, false)
 	gram, err := Gram(x, Columns, 1)
 	if err != nil {
@@ -50,6 +67,7 @@ func BenchmarkOperator(b *testing.B) {
 		}{
 			"dense":  {int64(len(dense.data)), func() error { _, err := checkedDense(dense, 0, workers); return err }},
 			"csr":    {csr.NNZ(), func() error { _, err := newSymCSR(csr, 0, workers); return err }},
+			"graph":  {graph.NNZ(), func() error { _, err := newSymCSR(graph, 0, workers); return err }},
 			"gram":   {x.NNZ(), func() error { _, err := Gram(x, Columns, workers); return err }},
 			"pixels": {int64(len(pixels.data)), func() error { _, err := Gram(pixels, Columns, workers); return err }},
 			"blocks": {x.NNZ(), func() error { splitBlocks(points, 1, rules.PointsBlock, workers); return nil }},
