@@ -97,7 +97,7 @@ func NewColumnTiles(r int, ptr []int64, idx []int32, val []float64, scale float6
 	if outside < 0 {
 		panic(badIndex)
 	}
-	t.from = append(t.from, 0)
+	t.from = append(make([]int, 0, 2*(n/w)+1), 0)
 	for lo := 0; lo+w <= n; lo += w {
 		t.findPairs(lo, lo-w)
 		t.findPairs(lo, lo)
