@@ -75,7 +75,7 @@ func (p *problem) begin(ctx context.Context, opt *Options, number int) (*course,
 		res: &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed, LowerBound: math.NaN()},
 	}
 	c.watch = kktWatch{tol: c.limits.KKT, next: 10 * c.limits.KKT}
-	p.stop, p.shown, p.notes, p.startAH = stop, nil, nil, nil
+	p.stop, p.shown, p.notes, p.begun = stop, nil, nil, startProducts{}
 	_, p.drawn = opt.Start.(Random)
 	_, p.turned = opt.Start.(TSVDStart)
 	if opt.Trace {

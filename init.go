@@ -134,7 +134,7 @@ func (LAIStart) fill(p *problem, h *matrix.Dense, run int) error {
 	if err := (Random{}).fill(p, h, run); err != nil {
 		return err
 	}
-	p.startAH = nil
+	p.begun = startProducts{}
 	p.lai(h, run, func() bool { return p.stop != nil && p.stop() })
 	p.rescale(h)
 	return nil
@@ -176,12 +176,12 @@ func (g Given) check(n, r int) error {
 // β·Σ_jΛ_j‖h_j‖₁. Without ℓ₁ term that is β* of eq. 16, √(⟨AH,H⟩/‖HᵀH‖²). If the ℓ₁ term would make β zero,
 // it is ignored, since coordinate descent can do better than the ray through h but starts badly from 0.
 func (p *problem) rescale(h *matrix.Dense) {
-	p.startAH = nil
+	d, products := p.gram(h), startProducts{}
 	if p.n*p.r <= rules.MostKept {
-		p.startAH = kernel.Numbers(p.n * p.r)
+		products = startProducts{ah: kernel.Numbers(p.n * p.r), d: d}
 	}
-	p.startD = p.gram(h)
-	ah, hhSq, penalty := p.alongRay(h, p.startD, p.startAH)
+	p.begun = products
+	ah, hhSq, penalty := p.alongRay(h, d, products.ah)
 	if hhSq <= 0 {
 		return
 	}
@@ -189,12 +189,12 @@ func (p *problem) rescale(h *matrix.Dense) {
 	if beta == 0 {
 		beta = bestRoot(-ah/hhSq, 0)
 	}
-	kernel.Scale(p.startD, beta*beta)
+	kernel.Scale(d, beta*beta)
 	data := h.Data()
 	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) {
 		kernel.Scale(data[lo:hi], beta)
-		if p.startAH != nil {
-			kernel.Scale(p.startAH[lo:hi], beta)
+		if products.ah != nil {
+			kernel.Scale(products.ah[lo:hi], beta)
 		}
 	})
 }

@@ -89,8 +89,12 @@ func RelErr(a matrix.Operator, h *matrix.Dense, opt Options) (relErr, floor floa
 	return f.relErr(), f.floor(), nil
 }
 
-// measureBlock is the number of rows of A·H in memory at a time.
-const measureBlock = 64
+// measureBlock is the number of rows of A·H in memory at a time. gradientRows is how many of them have one sum: in a
+// lane of it, up to five numbers of each row are added up if rows are short, and a fourth of them if they are long.
+const (
+	measureBlock = 64
+	gradientRows = 16
+)
 
 // measure computes the figures of h (n×r) from their definitions, without forming HHᵀ:
 //
@@ -113,12 +117,12 @@ func (p *problem) measure(h *matrix.Dense) figures {
 
 // measureStart is measure for an h that its start has just filled.
 func (p *problem) measureStart(h *matrix.Dense) figures {
-	kept, d := p.startAH, p.startD
-	p.startAH, p.startD, p.spare = nil, nil, kept
-	if kept == nil {
+	begun := p.begun
+	p.begun, p.spare = startProducts{}, begun.ah
+	if begun.ah == nil {
 		return p.measure(h)
 	}
-	return p.measureFrom(h, d, func(_ []float64, lo, hi int) []float64 { return kept[lo*p.r : hi*p.r] })
+	return p.measureFrom(h, begun.d, func(_ []float64, lo, hi int) []float64 { return begun.ah[lo*p.r : hi*p.r] })
 }
 
 // measureWith is measure with the product given. h may have more columns than r, all zeros.
@@ -173,7 +177,14 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 			}
 		}
 		// v − max(0, v − grad/‖A‖) = min(v, grad/‖A‖)
-		grads, inner, empty := kernel.GradientStep(h.Data()[lo*r:hi*r], hd, ah, r, p.l1, invNorm)
+		var inner, grads float64
+		empty := false
+		for at := lo; at < hi; at += gradientRows {
+			end := min(at+gradientRows, hi)
+			from, to := (at-lo)*r, (end-lo)*r
+			stepSq, along, some := kernel.GradientStep(h.Data()[at*r:end*r], hd[from:to], ah[from:to], r, p.l1, invNorm)
+			grads, inner, empty = grads+stepSq, inner+along, empty || some
+		}
 		for i := lo; i < hi && (empty || p.taken != nil); i++ {
 			hi, ahi := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
 			if p.isRounding(ahi, hi, i) && kernel.Nonzero(hi) {
@@ -205,8 +216,7 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 	if !finite(f.ah) { // +Inf would make errSq 0
 		f.errSq = math.NaN()
 	}
-	// Sums run over at most n terms in a row of A, r in a row of H, and 64·blocks in all, these in two
-	// stages.
+	// Sums run over at most n terms in a row of A, r + 64 in the rows of H of a block, and one for each block.
 	depth := float64(p.rowDepth() + p.r + measureBlock + blocks)
 	f.floorSq = 0x1p-53 * depth * (p.normFrom*p.normFrom + 2*f.ah + summed)
 	if f.errSq < 1e4*f.floorSq {

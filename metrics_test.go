@@ -282,7 +282,7 @@ func TestMeasureStart(t *testing.T) {
 				if err := (Random{}).fill(p, h, run); err != nil {
 					t.Fatal(err)
 				}
-				if p.startAH == nil {
+				if p.begun.ah == nil {
 					t.Fatalf("%s: A·H of the start is not kept, so this test shows nothing", f.name)
 				}
 				want := p.measure(h)
@@ -306,7 +306,7 @@ func TestMeasureStart(t *testing.T) {
 	if err := (Random{}).fill(large, h, 0); err != nil {
 		t.Fatal(err)
 	}
-	if large.startAH != nil {
+	if large.begun.ah != nil {
 		t.Error("A·H of a large start is kept")
 	}
 	if got, want := large.measureStart(h), large.measure(h); !near(got, want) {
@@ -336,14 +336,29 @@ func TestMeasureStart(t *testing.T) {
 // TestLooseRows: an item is loose if its row of A·H is zero. It is not loose if that row is only orthogonal
 // to its row of H.
 func TestLooseRows(t *testing.T) {
-	a := mustDense(t, matrix.NewDense(3, 3, []float64{0, 1, 0, 1, 0, 0, 0, 0, 0})) // an edge between 0 and 1
-	p, err := newProblem(a, 2, &Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := matrix.NewDense(3, 2, []float64{1, 0, 0, 1, 1, 1})
-	if f := p.measure(h); !reflect.DeepEqual(f.loose, []int{2}) {
-		t.Errorf("loose %v, want 2 alone", f.loose)
+	for _, c := range []struct{ n, loose int }{{3, 2}, {40, 2}, {40, 20}, {100, 39}, {100, 64}, {100, 99}} {
+		// A path that leaves one item out, whose neighbors have orthogonal rows of H.
+		adjacent, h := matrix.NewDense(c.n, c.n, nil), matrix.NewDense(c.n, 2, nil)
+		for last, column, i := -1, 0, 0; i < c.n; i++ {
+			if i == c.loose {
+				h.Set(i, 0, 1)
+				h.Set(i, 1, 1)
+				continue
+			}
+			if last >= 0 {
+				adjacent.Set(last, i, 1)
+				adjacent.Set(i, last, 1)
+			}
+			h.Set(i, column, 1)
+			last, column = i, 1-column
+		}
+		p, err := newProblem(mustDense(t, adjacent), 2, &Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := p.measure(h); !reflect.DeepEqual(f.loose, []int{c.loose}) {
+			t.Errorf("of %d items loose are %v, want %d alone", c.n, f.loose, c.loose)
+		}
 	}
 }
 

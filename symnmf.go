@@ -253,10 +253,12 @@ type problem struct {
 
 	target float64 // the objective that the run at work has to reach, or may end early; +Inf if it has none
 
-	startAH []float64 // A·H of the start filled last, n×r, until it is measured; or nil
-	startD  []float64 // HᵀH of that start, r×r, where its A·H is there
-	spare   []float64 // where that was, until the method has begun; or nil
+	begun startProducts // of the start filled last, until it is measured
+	spare []float64     // where its A·H was, until the method has begun; or nil
 }
+
+// startProducts are A·H (n×r) and HᵀH (r×r) of a start, or nil if they are not kept.
+type startProducts struct{ ah, d []float64 }
 
 // spareRoom returns room for n numbers, whatever they are if the start has left as much as that, and otherwise zeros. To
 // write new memory for the first time takes as long as a few passes over it.

@@ -259,7 +259,7 @@ func (m *CSR) addSquares(f *found, lo, hi int, above []int64, u float64) {
 	}
 }
 
-// diagonal returns the place of the diagonal entry of row i, and whether it is stored.
+// diagonal reports whether the diagonal entry of row i is stored, and if so, its place.
 func (m *CSR) diagonal(i int, above []int64) (p int64, stored bool) {
 	p = above[i] - 1
 	return p, p >= m.RowPtr[i] && int(m.Col[p]) == i

@@ -18,8 +18,8 @@ type ColumnTiles struct {
 	val   []float64
 	scale float64
 	near  []int32 // how many entries row i has left of the columns of its own tile and the tile before
-	// pairs are the rows l and m of the entries A_lm, m < l, of a tile with the tile before, and then of those within
-	// it, by l and m; from is where they begin.
+	// pairs are the rows l and m of the entries A_lm, m < l, of each tile k with the tile before, from[2k] on, and of
+	// those within it, from[2k+1] on, by l and m.
 	pairs []tilePair
 	from  []int
 	tile  columnTile
@@ -84,20 +84,22 @@ func NewColumnTiles(r int, ptr []int64, idx []int32, val []float64, scale float6
 	if ptr[n] > int64(len(idx)) {
 		panic(badLen)
 	}
-	t := &ColumnTiles{w: w, n: n, ptr: ptr, idx: idx, val: val, scale: scale, near: make([]int32, n), clean: true}
-	outside := int64(0) // negative if a column is: assembly relies on all of them
+	t := &ColumnTiles{
+		w: w, n: n, ptr: ptr, idx: idx, val: val, scale: scale,
+		near: make([]int32, n), from: make([]int, 1, 2*(n/w)+1), clean: true,
+	}
 	for i := range n {
-		first, left := int64(i/w*w-w), uint64(0)
-		for _, c := range idx[ptr[i]:ptr[i+1]] {
-			outside |= int64(c) | (int64(n-1) - int64(c))
-			left += uint64(int64(c)-first) >> 63
+		first, left := i/w*w-w, 0
+		for _, c := range idx[ptr[i]:ptr[i+1]] { // all of them, since assembly relies on it
+			if uint(c) >= uint(n) {
+				panic(badIndex)
+			}
+			if int(c) < first {
+				left++
+			}
 		}
 		t.near[i] = int32(left)
 	}
-	if outside < 0 {
-		panic(badIndex)
-	}
-	t.from = append(make([]int, 0, 2*(n/w)+1), 0)
 	for lo := 0; lo+w <= n; lo += w {
 		t.findPairs(lo, lo-w)
 		t.findPairs(lo, lo)

@@ -405,13 +405,16 @@ func TestColumnTilesTiny(t *testing.T) {
 // assembly meets them.
 func TestColumnTilesIndex(t *testing.T) {
 	eachTiled(t, func(t *testing.T, w int) {
-		ptr := make([]int64, w+1)
-		ptr[w] = 1
-		for name, idx := range map[string][]int32{
-			"column −1": {-1}, "column n": {int32(w)}, "no entry": make([]int32, 0, 1),
+		ptr := make([]int64, 3*w+1) // the last row has an entry left of the tile before
+		ptr[3*w] = 1
+		for name, c := range map[string]struct {
+			idx  []int32
+			want string
+		}{
+			"column −1": {[]int32{-1}, badIndex}, "column n": {[]int32{int32(3 * w)}, badIndex}, "no entry": {make([]int32, 0, 1), badLen},
 		} {
-			if panics(func() { NewColumnTiles(1, ptr, idx, nil, 1) }) == nil {
-				t.Errorf("%s: no panic", name)
+			if got := panics(func() { NewColumnTiles(1, ptr, c.idx, nil, 1) }); got != c.want {
+				t.Errorf("%s: the panic is %v, want %q", name, got, c.want)
 			}
 		}
 	})

@@ -67,6 +67,10 @@ func (c *gradientCase) check(t *testing.T, what string) {
 // which must not be lost, or the only one of its row of A·H that is not 0.
 func TestGradientStep(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
+		ones := []float64{1, 1, 1, 1}
+		if sq, along, empty := GradientStep(ones, ones, ones, 2, nil, gradientC); sq != 0 || along != 0 || !empty {
+			t.Errorf("no columns: %v, %v, %t, want 0, 0, true", sq, along, empty)
+		}
 		for r := 1; r < 70; r++ {
 			rng := rand.New(rand.NewPCG(uint64(r), 14))
 			for _, rows := range []int{0, 1, 2, 7} {
