@@ -139,6 +139,26 @@ func TestTeamPace(t *testing.T) {
 	}
 }
 
+// TestTeamPaceSegments: a segment is an eighth of a sweep, unless three blocks or a time that means something are more,
+// or less is enough.
+func TestTeamPaceSegments(t *testing.T) {
+	pace(t)
+	team := kernel.NewTeam(2)
+	defer team.Close()
+	for _, c := range []struct {
+		blocks int
+		madds  float64 // of a block
+		want   int     // blocks of a segment
+	}{
+		{2, 1e7, 2}, {19, 1e7, 3}, {79, 9.4e6, 3}, {80, 2e6, 8}, {800, 2e6, 8}, {160, 0.82e6, 20}, {1600, 0.82e6, 20},
+		{100, 1e5, 50}, {1000, 1e5, 125}, {10000, 1e5, 160},
+	} {
+		if got := newTeamPace(team, c.blocks, c.madds).blocks; got != c.want {
+			t.Errorf("%d blocks of %g multiply–adds: segments of %d, want %d", c.blocks, c.madds, got, c.want)
+		}
+	}
+}
+
 // TestTeamPaceJudges: a size that is a little faster takes over once it has been so in two consecutive tries.
 func TestTeamPaceJudges(t *testing.T) {
 	pace(t)

@@ -66,10 +66,12 @@ const (
 	paceLeast = 12_000
 	// A segment has at least segmentMadds, some 200 µs, so that its time is meaningful, and at least
 	// segmentBlocks blocks. The first quarter of them, at least one, is not measured: after a change in the
-	// number of members, some have to wake, and cache lines have to change hands.
+	// number of members, some have to wake, and cache lines have to change hands. Beyond that, an eighth of a
+	// sweep is enough, and so are enoughMadds, some 0.8 ms: a try of a slower size takes up to twice as long.
 	segmentMadds  = 4_000_000
 	segmentBlocks = 3
-	mostSegments  = 8
+	fewSegments   = 8
+	enoughMadds   = 16_000_000
 
 	firstTry   = 2 // sweep, from 0: the sweeps before it do more than others
 	leastPause = 2 // sweeps
@@ -110,7 +112,8 @@ func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 	for p.at+1 < len(p.sizes) && blockMadds >= paceMadds*float64(p.sizes[p.at+1]) {
 		p.at++
 	}
-	p.blocks = max(segmentBlocks, int(math.Ceil(segmentMadds/blockMadds)), kernel.BlockCount(blocks, mostSegments))
+	of := func(madds float64) int { return int(math.Ceil(madds / blockMadds)) } // blocks
+	p.blocks = max(segmentBlocks, of(segmentMadds), min(of(enoughMadds), kernel.BlockCount(blocks, fewSegments)))
 	p.blocks = kernel.BlockCount(blocks, max(blocks/p.blocks, 1))
 	segments := max(blocks/p.blocks, 1) // the last has the remaining blocks, too
 	p.plan = make([]int, segments)
