@@ -67,11 +67,12 @@ const (
 	// A segment has at least segmentMadds, some 200 µs, so that its time is meaningful, and at least
 	// segmentBlocks blocks. The first quarter of them, at least one, is not measured: after a change in the
 	// number of members, some have to wake, and cache lines have to change hands. Beyond that, an eighth of a
-	// sweep is enough, and so are enoughMadds, some 0.8 ms: a try of a slower size takes up to twice as long.
+	// sweep is enough. Where there is little doubt, so are enoughMadds for each member, some 0.4 ms: what a
+	// slower size takes longer is lost.
 	segmentMadds  = 4_000_000
 	segmentBlocks = 3
 	fewSegments   = 8
-	enoughMadds   = 16_000_000
+	enoughMadds   = 8_000_000
 
 	firstTry   = 2 // sweep, from 0: the sweeps before it do more than others
 	leastPause = 2 // sweeps
@@ -113,14 +114,18 @@ func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 		p.at++
 	}
 	of := func(madds float64) int { return int(math.Ceil(madds / blockMadds)) } // blocks
-	p.blocks = max(segmentBlocks, of(segmentMadds), min(of(enoughMadds), kernel.BlockCount(blocks, fewSegments)))
+	sure, enough := blockMadds >= paceSure*float64(members), kernel.BlockCount(blocks, fewSegments)
+	if sure {
+		enough = min(enough, of(enoughMadds*float64(members)))
+	}
+	p.blocks = max(segmentBlocks, of(segmentMadds), enough)
 	p.blocks = kernel.BlockCount(blocks, max(blocks/p.blocks, 1))
 	segments := max(blocks/p.blocks, 1) // the last has the remaining blocks, too
 	p.plan = make([]int, segments)
 	p.took, p.before, p.ago = make([]time.Duration, segments), make([]time.Duration, segments), make([]time.Duration, segments)
 	p.rivals = make([]rival, len(p.sizes))
 	p.meet(firstTry)
-	if blockMadds < paceSure*float64(members) {
+	if !sure {
 		for k, size := range p.sizes {
 			if k == p.at-1 || k > p.at && blockMadds >= paceLeast*float64(size) {
 				p.heats = append(p.heats, heat{size: k})
