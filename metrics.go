@@ -176,12 +176,12 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 				summed += along + 2*own*own
 			}
 		}
-		// v − max(0, v − grad/‖A‖) = min(v, grad/‖A‖)
 		var inner, grads float64
 		empty := false
 		for at := lo; at < hi; at += gradientRows {
 			end := min(at+gradientRows, hi)
 			from, to := (at-lo)*r, (end-lo)*r
+			// v − max(0, v − grad/‖A‖) = min(v, grad/‖A‖)
 			stepSq, along, some := kernel.GradientStep(h.Data()[at*r:end*r], hd[from:to], ah[from:to], r, p.l1, invNorm)
 			grads, inner, empty = grads+stepSq, inner+along, empty || some
 		}
