@@ -60,7 +60,8 @@ func (sh shape) kept(n, m float64, points bool) float64 {
 // lowFirst returns the bytes of the low rank that replaces A in symnmf.RowBlock for a while, and of finding
 // it.
 func (sh shape) lowFirst(n, m float64, points bool) float64 {
-	beyond, copies := sh.compress, 6.0 // copies of its columns while a wide low rank is found
+	// Copies of its columns while a wide low rank is found, one of which is dead but may not be collected yet.
+	beyond, copies := sh.compress, 7.0
 	if beyond == 0 && !sh.sparse {
 		beyond, copies = 20, 3
 	}
