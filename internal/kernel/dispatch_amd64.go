@@ -302,14 +302,6 @@ func rowTimes(acc, row, x []float64) {
 // half of a second-level cache of 1 MiB.
 const fetchFrom = 1 << 19
 
-// mostOfAVX2 returns the most columns that the row kernels for AVX2 can do with an x of type F.
-func mostOfAVX2[F Float]() int {
-	if unsafe.Sizeof(F(0)) == 4 {
-		return mostAVX2Single
-	}
-	return mostAVX2
-}
-
 func gatherRows(acc []float64, idx []int32, val, x []float64) {
 	r, n := len(acc), len(idx)
 	switch {
@@ -342,12 +334,6 @@ func gatherRows(acc []float64, idx []int32, val, x []float64) {
 	}
 }
 
-// wide reports whether wide vectors pay for many short rows: where r is a multiple of 8. Then, if x begins at
-// a cache line, no vector of x straddles two: a vector of float64 is a whole line, one of float32 half a
-// line. With r = 60, all vectors of every other row of float64 would. With x near, r = 16 and 32 take 0.7 to
-// 0.8 times as long as with AVX2, r = 60 as long or 1.1 times (BenchmarkGatherEach, BenchmarkMoves; Xeon).
-func wide(r int) bool { return path == avx512 && r%lanesAVX512 == 0 }
-
 func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	if path == portable || r < leastAVX2 {
 		addGatheredGo(z, r, at, from, idx, val, x)
@@ -370,84 +356,6 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 }
 
 // gatherEach computes rows in two pieces if lower is not nil, and in one otherwise.
-func gatherEach[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
-	if path == portable || r < leastAVX2 || len(x) < r {
-		gatherEachGo(dst, lower, r, from, idx, val, x, scale)
-		return
-	}
-	i, v, size := unsafe.SliceData(idx), unsafe.SliceData(val), int(unsafe.Sizeof(F(0)))
-	fetch := i
-	if size*len(x) >= fetchFrom && len(idx) > 0 {
-		fetch = &idx[:cap(idx)][cap(idx)-1]
-	}
-	stride, limit, ok := size*r, size*(len(x)-r), true
-	for k, w := 0, 0; k < r && ok; k += w {
-		if w = panel(r-k, mostOfAVX2[F](), lanesAVX2); wide(r) {
-			w = panel(r-k, mostAVX512, lanesAVX512)
-		}
-		z, low, count := &dst[k], (*float64)(nil), len(dst)/r
-		if lower != nil {
-			low = &lower[k]
-		}
-		switch x := any(&x[k]).(type) {
-		case *float64:
-			switch {
-			case lower == nil && wide(r):
-				ok = gatherEachAVX512(z, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
-			case lower == nil:
-				ok = gatherEachAVX2(z, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
-			case wide(r):
-				ok = gatherSplitAVX512(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
-			default:
-				ok = gatherSplitAVX2(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
-			}
-		case *float32:
-			switch {
-			case lower == nil && wide(r):
-				ok = gatherEach32AVX512(z, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
-			case lower == nil:
-				ok = gatherEach32AVX2(z, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
-			case wide(r):
-				ok = gatherSplit32AVX512(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
-			default:
-				ok = gatherSplit32AVX2(z, low, w, &from[0], count, i, v, x, scale, stride, limit, fetch)
-			}
-		}
-	}
-	if !ok {
-		panic(badIndex)
-	}
-}
-
-func gatherSpan[F Float](acc []float64, r int, at, to, end []int64, idx []int32, val []float64, x []F, first, width int) {
-	if path == portable || r < leastAVX2 || len(idx) == 0 {
-		gatherSpanGo(acc, r, at, to, end, idx, val, x, first, width)
-		return
-	}
-	most, lanes := mostOfAVX2[F](), lanesAVX2
-	if wide(r) {
-		most, lanes = mostAVX512, lanesAVX512
-	}
-	v, stride := unsafe.SliceData(val), int(unsafe.Sizeof(F(0)))*r
-	for k, w := 0, 0; k < r; k += w {
-		w = panel(r-k, most, lanes)
-		switch x := any(&x[k]).(type) {
-		case *float64:
-			if wide(r) {
-				gatherSpanAVX512(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], v, x, stride, first, width)
-			} else {
-				gatherSpanAVX2(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], v, x, stride, first, width)
-			}
-		case *float32:
-			if wide(r) {
-				gatherSpan32AVX512(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], v, x, stride, first, width)
-			} else {
-				gatherSpan32AVX2(&acc[k], w, &at[0], &to[0], &end[0], len(at), &idx[0], v, x, stride, first, width)
-			}
-		}
-	}
-}
-
 func advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
 	if path == portable || len(x) == 0 {
 		return advanceGo(x, d, t, last)

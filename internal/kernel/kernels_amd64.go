@@ -252,7 +252,7 @@ func addGatheredAVX512(z *float64, w int, at *int32, from *int32, count int, idx
 //go:noescape
 func gatherEachAVX512(z *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
-// gatherEach32AVX512 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// gatherEach32AVX512 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and 1 ≤ w ≤ 64
 // columns j. Each k takes the next from[k+1] − from[k] values of p.
 // A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
 // It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
@@ -268,7 +268,7 @@ func gatherEach32AVX512(z *float64, w int, from *int32, count int, idx *int32, v
 //go:noescape
 func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float64, scale float64, stride int, limit int, fetch *int32) bool
 
-// gatherSplit32AVX512 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// gatherSplit32AVX512 sets z[k·stride/4 + j] to scale·Σ_p val[p]·x[idx[p]·stride/4 + j] for 0 ≤ k < count and 1 ≤ w ≤ 64
 // columns j. Each k takes the next from[2k+2] − from[2k] values of p. It sets low to what the first from[2k+1] − from[2k] give.
 // A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.
 // It fetches rows 16 entries ahead, or 32 if they have at most 4 cache lines, in pieces where no such index is beyond fetch.
@@ -276,14 +276,14 @@ func gatherSplitAVX512(z *float64, low *float64, w int, from *int32, count int, 
 //go:noescape
 func gatherSplit32AVX512(z *float64, low *float64, w int, from *int32, count int, idx *int32, val *float64, x *float32, scale float64, stride int, limit int, fetch *int32) bool
 
-// gatherSpanAVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// gatherSpanAVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/8 + j] to z[k·stride/8 + j] for 0 ≤ k < count and 1 ≤ w ≤ 64
 // columns j and p from at[k] up to end[k] or the first with idx[p] < first or ≥ first + width, and sets to[k] to that p.
 // A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
 //
 //go:noescape
 func gatherSpanAVX512(z *float64, w int, at *int64, to *int64, end *int64, count int, idx *int32, val *float64, x *float64, stride int, first int, width int)
 
-// gatherSpan32AVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/4 + j] to z[k·stride/4 + j] for 0 ≤ k < count and w = 8, 16, …, 64
+// gatherSpan32AVX512 adds Σ_p val[p]·x[(idx[p] − first)·stride/4 + j] to z[k·stride/4 + j] for 0 ≤ k < count and 1 ≤ w ≤ 64
 // columns j and p from at[k] up to end[k] or the first with idx[p] < first or ≥ first + width, and sets to[k] to that p.
 // A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.
 //

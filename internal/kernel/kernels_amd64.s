@@ -38750,20 +38750,26 @@ bad205:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gatherEach32AVX512(SB), NOSPLIT, $0-89
 	MOVQ  z+0(FP), AX
-	MOVQ  from+16(FP), CX
-	MOVQ  w+8(FP), DX
-	MOVQ  x+48(FP), BX
-	MOVQ  stride+64(FP), SI
-	MOVQ  idx+32(FP), DI
-	MOVQ  val+40(FP), R8
-	MOVQ  fetch+80(FP), R9
-	CMPQ  DX, $0x00000020
+	MOVQ  from+16(FP), DX
+	MOVQ  w+8(FP), BX
+	MOVQ  x+48(FP), SI
+	MOVQ  stride+64(FP), DI
+	MOVQ  idx+32(FP), R8
+	MOVQ  val+40(FP), R9
+	MOVQ  fetch+80(FP), R10
+	MOVL  BX, CX
+	NEGL  CX
+	ANDL  $0x07, CX
+	MOVL  $0x000000ff, R11
+	SHRL  CL, R11
+	KMOVW R11, K1
+	CMPQ  BX, $0x00000020
 	JGT   above382
-	CMPQ  DX, $0x00000010
+	CMPQ  BX, $0x00000010
 	JGT   above383
-	CMPQ  DX, $0x00000008
+	CMPQ  BX, $0x00000008
 	JGT   above384
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JEQ   ones385
 
 next386:
@@ -38771,111 +38777,111 @@ next386:
 	JLT    done387
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R10
-	CMPQ   R10, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near388
-	SUBQ   $0x02, DX
+	SUBQ   $0x02, CX
 	JLT    rest391
 
 loop390:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z2
-	VCVTPS2PD    (R10), Z3
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD.Z  (BX), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	MOVLQSX      132(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	MOVLQSX      4(DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      132(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	MOVLQSX      4(R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD 8(R8), Z2
-	VCVTPS2PD    (R10), Z3
+	ADDQ         SI, BX
+	VBROADCASTSD 8(R9), Z2
+	VCVTPS2PD.Z  (BX), K1, Z3
 	VFMADD231PD  Z3, Z2, Z1
-	ADDQ         $0x08, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x02, DX
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, CX
 	JGE          loop390
 
 rest391:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest393
 
 loop392:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z2
-	VCVTPS2PD    (R10), Z3
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD.Z  (BX), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop392
 
 rest393:
 	JMP out389
 
 near388:
-	SUBQ $0x02, DX
+	SUBQ $0x02, CX
 	JLT  rest395
 
 loop394:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z2
-	VCVTPS2PD    (R10), Z3
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD.Z  (BX), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	MOVLQSX      4(DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      4(R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD 8(R8), Z2
-	VCVTPS2PD    (R10), Z3
+	ADDQ         SI, BX
+	VBROADCASTSD 8(R9), Z2
+	VCVTPS2PD.Z  (BX), K1, Z3
 	VFMADD231PD  Z3, Z2, Z1
-	ADDQ         $0x08, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x02, DX
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, CX
 	JGE          loop394
 
 rest395:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest397
 
 loop396:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z2
-	VCVTPS2PD    (R10), Z3
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z2
+	VCVTPS2PD.Z  (BX), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop396
 
 rest397:
@@ -38883,9 +38889,9 @@ out389:
 	VADDPD       Z1, Z0, Z0
 	VBROADCASTSD scale+56(FP), Z2
 	VMULPD       Z2, Z0, Z0
-	VMOVUPD      Z0, (AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z0, K1, (AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next386
 
 done387:
@@ -38900,111 +38906,111 @@ next398:
 	JLT    done399
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R8
-	CMPQ   R8, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near400
-	SUBQ   $0x02, DX
+	SUBQ   $0x02, CX
 	JLT    rest403
 
 loop402:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z2
-	VADDPD     Z2, Z0, Z0
-	MOVLQSX    132(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	MOVLQSX    4(DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z2
-	VADDPD     Z2, Z1, Z1
-	ADDQ       $0x08, DI
-	SUBQ       $0x02, DX
-	JGE        loop402
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD.Z (BX), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	MOVLQSX     132(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	MOVLQSX     4(R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD.Z (BX), K1, Z2
+	VADDPD      Z2, Z1, Z1
+	ADDQ        $0x08, R8
+	SUBQ        $0x02, CX
+	JGE         loop402
 
 rest403:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest405
 
 loop404:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z2
-	VADDPD     Z2, Z0, Z0
-	ADDQ       $0x04, DI
-	SUBQ       $0x01, DX
-	JGE        loop404
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD.Z (BX), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop404
 
 rest405:
 	JMP out401
 
 near400:
-	SUBQ $0x02, DX
+	SUBQ $0x02, CX
 	JLT  rest407
 
 loop406:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z2
-	VADDPD    Z2, Z0, Z0
-	MOVLQSX   4(DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z2
-	VADDPD    Z2, Z1, Z1
-	ADDQ      $0x08, DI
-	SUBQ      $0x02, DX
-	JGE       loop406
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD.Z (BX), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	MOVLQSX     4(R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD.Z (BX), K1, Z2
+	VADDPD      Z2, Z1, Z1
+	ADDQ        $0x08, R8
+	SUBQ        $0x02, CX
+	JGE         loop406
 
 rest407:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest409
 
 loop408:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z2
-	VADDPD    Z2, Z0, Z0
-	ADDQ      $0x04, DI
-	SUBQ      $0x01, DX
-	JGE       loop408
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD.Z (BX), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop408
 
 rest409:
 out401:
 	VADDPD       Z1, Z0, Z0
 	VBROADCASTSD scale+56(FP), Z2
 	VMULPD       Z2, Z0, Z0
-	VMOVUPD      Z0, (AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z0, K1, (AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next398
 
 done399:
@@ -39014,7 +39020,7 @@ done399:
 	RET
 
 above384:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JEQ   ones410
 
 next411:
@@ -39024,123 +39030,123 @@ next411:
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R10
-	CMPQ   R10, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near413
-	SUBQ   $0x02, DX
+	SUBQ   $0x02, CX
 	JLT    rest416
 
 loop415:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z4
-	VCVTPS2PD    (R10), Z5
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (BX), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R10), Z5
+	VCVTPS2PD.Z  32(BX), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	MOVLQSX      132(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	MOVLQSX      4(DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      132(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	MOVLQSX      4(R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD 8(R8), Z4
-	VCVTPS2PD    (R10), Z5
+	ADDQ         SI, BX
+	VBROADCASTSD 8(R9), Z4
+	VCVTPS2PD    (BX), Z5
 	VFMADD231PD  Z5, Z4, Z2
-	VCVTPS2PD    32(R10), Z5
+	VCVTPS2PD.Z  32(BX), K1, Z5
 	VFMADD231PD  Z5, Z4, Z3
-	ADDQ         $0x08, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x02, DX
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, CX
 	JGE          loop415
 
 rest416:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest418
 
 loop417:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z4
-	VCVTPS2PD    (R10), Z5
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (BX), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R10), Z5
+	VCVTPS2PD.Z  32(BX), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop417
 
 rest418:
 	JMP out414
 
 near413:
-	SUBQ $0x02, DX
+	SUBQ $0x02, CX
 	JLT  rest420
 
 loop419:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z4
-	VCVTPS2PD    (R10), Z5
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (BX), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R10), Z5
+	VCVTPS2PD.Z  32(BX), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	MOVLQSX      4(DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      4(R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD 8(R8), Z4
-	VCVTPS2PD    (R10), Z5
+	ADDQ         SI, BX
+	VBROADCASTSD 8(R9), Z4
+	VCVTPS2PD    (BX), Z5
 	VFMADD231PD  Z5, Z4, Z2
-	VCVTPS2PD    32(R10), Z5
+	VCVTPS2PD.Z  32(BX), K1, Z5
 	VFMADD231PD  Z5, Z4, Z3
-	ADDQ         $0x08, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x02, DX
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, CX
 	JGE          loop419
 
 rest420:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest422
 
 loop421:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z4
-	VCVTPS2PD    (R10), Z5
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z4
+	VCVTPS2PD    (BX), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R10), Z5
+	VCVTPS2PD.Z  32(BX), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop421
 
 rest422:
@@ -39151,9 +39157,9 @@ out414:
 	VMULPD       Z4, Z0, Z0
 	VMULPD       Z4, Z1, Z1
 	VMOVUPD      Z0, (AX)
-	VMOVUPD      Z1, 64(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z1, K1, 64(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next411
 
 done412:
@@ -39170,114 +39176,114 @@ next423:
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R8
-	CMPQ   R8, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near425
-	SUBQ   $0x02, DX
+	SUBQ   $0x02, CX
 	JLT    rest428
 
 loop427:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z4
-	VADDPD     Z4, Z0, Z0
-	VCVTPS2PD  32(R8), Z4
-	VADDPD     Z4, Z1, Z1
-	MOVLQSX    132(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	MOVLQSX    4(DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z4
-	VADDPD     Z4, Z2, Z2
-	VCVTPS2PD  32(R8), Z4
-	VADDPD     Z4, Z3, Z3
-	ADDQ       $0x08, DI
-	SUBQ       $0x02, DX
-	JGE        loop427
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(BX), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	MOVLQSX     132(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	MOVLQSX     4(R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z4
+	VADDPD      Z4, Z2, Z2
+	VCVTPS2PD.Z 32(BX), K1, Z4
+	VADDPD      Z4, Z3, Z3
+	ADDQ        $0x08, R8
+	SUBQ        $0x02, CX
+	JGE         loop427
 
 rest428:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest430
 
 loop429:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z4
-	VADDPD     Z4, Z0, Z0
-	VCVTPS2PD  32(R8), Z4
-	VADDPD     Z4, Z1, Z1
-	ADDQ       $0x04, DI
-	SUBQ       $0x01, DX
-	JGE        loop429
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(BX), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop429
 
 rest430:
 	JMP out426
 
 near425:
-	SUBQ $0x02, DX
+	SUBQ $0x02, CX
 	JLT  rest432
 
 loop431:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(R8), Z4
-	VADDPD    Z4, Z1, Z1
-	MOVLQSX   4(DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z4
-	VADDPD    Z4, Z2, Z2
-	VCVTPS2PD 32(R8), Z4
-	VADDPD    Z4, Z3, Z3
-	ADDQ      $0x08, DI
-	SUBQ      $0x02, DX
-	JGE       loop431
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(BX), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	MOVLQSX     4(R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z4
+	VADDPD      Z4, Z2, Z2
+	VCVTPS2PD.Z 32(BX), K1, Z4
+	VADDPD      Z4, Z3, Z3
+	ADDQ        $0x08, R8
+	SUBQ        $0x02, CX
+	JGE         loop431
 
 rest432:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest434
 
 loop433:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(R8), Z4
-	VADDPD    Z4, Z1, Z1
-	ADDQ      $0x04, DI
-	SUBQ      $0x01, DX
-	JGE       loop433
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(BX), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop433
 
 rest434:
 out426:
@@ -39287,9 +39293,9 @@ out426:
 	VMULPD       Z4, Z0, Z0
 	VMULPD       Z4, Z1, Z1
 	VMOVUPD      Z0, (AX)
-	VMOVUPD      Z1, 64(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z1, K1, 64(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next423
 
 done424:
@@ -39299,9 +39305,9 @@ done424:
 	RET
 
 above383:
-	CMPQ  DX, $0x00000018
+	CMPQ  BX, $0x00000018
 	JGT   above435
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JEQ   ones436
 
 next437:
@@ -39313,138 +39319,138 @@ next437:
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R10
-	CMPQ   R10, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near439
-	SUBQ   $0x02, DX
+	SUBQ   $0x02, CX
 	JLT    rest442
 
 loop441:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z6
-	VCVTPS2PD    (R10), Z7
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (BX), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R10), Z7
+	VCVTPS2PD    32(BX), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R10), Z7
+	VCVTPS2PD.Z  64(BX), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	MOVLQSX      132(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	MOVLQSX      4(DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      132(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	MOVLQSX      4(R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD 8(R8), Z6
-	VCVTPS2PD    (R10), Z7
+	ADDQ         SI, BX
+	VBROADCASTSD 8(R9), Z6
+	VCVTPS2PD    (BX), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    32(R10), Z7
+	VCVTPS2PD    32(BX), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    64(R10), Z7
+	VCVTPS2PD.Z  64(BX), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x08, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x02, DX
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, CX
 	JGE          loop441
 
 rest442:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest444
 
 loop443:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z6
-	VCVTPS2PD    (R10), Z7
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (BX), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R10), Z7
+	VCVTPS2PD    32(BX), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R10), Z7
+	VCVTPS2PD.Z  64(BX), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop443
 
 rest444:
 	JMP out440
 
 near439:
-	SUBQ $0x02, DX
+	SUBQ $0x02, CX
 	JLT  rest446
 
 loop445:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z6
-	VCVTPS2PD    (R10), Z7
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (BX), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R10), Z7
+	VCVTPS2PD    32(BX), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R10), Z7
+	VCVTPS2PD.Z  64(BX), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	MOVLQSX      4(DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      4(R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD 8(R8), Z6
-	VCVTPS2PD    (R10), Z7
+	ADDQ         SI, BX
+	VBROADCASTSD 8(R9), Z6
+	VCVTPS2PD    (BX), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    32(R10), Z7
+	VCVTPS2PD    32(BX), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    64(R10), Z7
+	VCVTPS2PD.Z  64(BX), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x08, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x02, DX
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, CX
 	JGE          loop445
 
 rest446:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest448
 
 loop447:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z6
-	VCVTPS2PD    (R10), Z7
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (BX), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R10), Z7
+	VCVTPS2PD    32(BX), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R10), Z7
+	VCVTPS2PD.Z  64(BX), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop447
 
 rest448:
@@ -39458,9 +39464,9 @@ out440:
 	VMULPD       Z6, Z2, Z2
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
-	VMOVUPD      Z2, 128(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z2, K1, 128(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next437
 
 done438:
@@ -39479,129 +39485,129 @@ next449:
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R8
-	CMPQ   R8, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near451
-	SUBQ   $0x02, DX
+	SUBQ   $0x02, CX
 	JLT    rest454
 
 loop453:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z6
-	VADDPD     Z6, Z0, Z0
-	VCVTPS2PD  32(R8), Z6
-	VADDPD     Z6, Z1, Z1
-	VCVTPS2PD  64(R8), Z6
-	VADDPD     Z6, Z2, Z2
-	MOVLQSX    132(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	MOVLQSX    4(DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z6
-	VADDPD     Z6, Z3, Z3
-	VCVTPS2PD  32(R8), Z6
-	VADDPD     Z6, Z4, Z4
-	VCVTPS2PD  64(R8), Z6
-	VADDPD     Z6, Z5, Z5
-	ADDQ       $0x08, DI
-	SUBQ       $0x02, DX
-	JGE        loop453
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(BX), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(BX), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	MOVLQSX     132(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	MOVLQSX     4(R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   32(BX), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 64(BX), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x08, R8
+	SUBQ        $0x02, CX
+	JGE         loop453
 
 rest454:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest456
 
 loop455:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z6
-	VADDPD     Z6, Z0, Z0
-	VCVTPS2PD  32(R8), Z6
-	VADDPD     Z6, Z1, Z1
-	VCVTPS2PD  64(R8), Z6
-	VADDPD     Z6, Z2, Z2
-	ADDQ       $0x04, DI
-	SUBQ       $0x01, DX
-	JGE        loop455
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(BX), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(BX), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop455
 
 rest456:
 	JMP out452
 
 near451:
-	SUBQ $0x02, DX
+	SUBQ $0x02, CX
 	JLT  rest458
 
 loop457:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R8), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R8), Z6
-	VADDPD    Z6, Z2, Z2
-	MOVLQSX   4(DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z6
-	VADDPD    Z6, Z3, Z3
-	VCVTPS2PD 32(R8), Z6
-	VADDPD    Z6, Z4, Z4
-	VCVTPS2PD 64(R8), Z6
-	VADDPD    Z6, Z5, Z5
-	ADDQ      $0x08, DI
-	SUBQ      $0x02, DX
-	JGE       loop457
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(BX), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(BX), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	MOVLQSX     4(R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   32(BX), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 64(BX), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x08, R8
+	SUBQ        $0x02, CX
+	JGE         loop457
 
 rest458:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest460
 
 loop459:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R8), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R8), Z6
-	VADDPD    Z6, Z2, Z2
-	ADDQ      $0x04, DI
-	SUBQ      $0x01, DX
-	JGE       loop459
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(BX), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(BX), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop459
 
 rest460:
 out452:
@@ -39614,9 +39620,9 @@ out452:
 	VMULPD       Z6, Z2, Z2
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
-	VMOVUPD      Z2, 128(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z2, K1, 128(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next449
 
 done450:
@@ -39626,7 +39632,7 @@ done450:
 	RET
 
 above435:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JEQ   ones461
 
 next462:
@@ -39640,150 +39646,150 @@ next462:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R10
-	CMPQ   R10, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near464
-	SUBQ   $0x02, DX
+	SUBQ   $0x02, CX
 	JLT    rest467
 
 loop466:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z8
-	VCVTPS2PD    (R10), Z9
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (BX), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R10), Z9
+	VCVTPS2PD    32(BX), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R10), Z9
+	VCVTPS2PD    64(BX), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R10), Z9
+	VCVTPS2PD.Z  96(BX), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	MOVLQSX      132(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	MOVLQSX      4(DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      132(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	MOVLQSX      4(R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD 8(R8), Z8
-	VCVTPS2PD    (R10), Z9
+	ADDQ         SI, BX
+	VBROADCASTSD 8(R9), Z8
+	VCVTPS2PD    (BX), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    32(R10), Z9
+	VCVTPS2PD    32(BX), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    64(R10), Z9
+	VCVTPS2PD    64(BX), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    96(R10), Z9
+	VCVTPS2PD.Z  96(BX), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x08, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x02, DX
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, CX
 	JGE          loop466
 
 rest467:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest469
 
 loop468:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z8
-	VCVTPS2PD    (R10), Z9
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (BX), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R10), Z9
+	VCVTPS2PD    32(BX), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R10), Z9
+	VCVTPS2PD    64(BX), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R10), Z9
+	VCVTPS2PD.Z  96(BX), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop468
 
 rest469:
 	JMP out465
 
 near464:
-	SUBQ $0x02, DX
+	SUBQ $0x02, CX
 	JLT  rest471
 
 loop470:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z8
-	VCVTPS2PD    (R10), Z9
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (BX), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R10), Z9
+	VCVTPS2PD    32(BX), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R10), Z9
+	VCVTPS2PD    64(BX), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R10), Z9
+	VCVTPS2PD.Z  96(BX), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	MOVLQSX      4(DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      4(R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD 8(R8), Z8
-	VCVTPS2PD    (R10), Z9
+	ADDQ         SI, BX
+	VBROADCASTSD 8(R9), Z8
+	VCVTPS2PD    (BX), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    32(R10), Z9
+	VCVTPS2PD    32(BX), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    64(R10), Z9
+	VCVTPS2PD    64(BX), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    96(R10), Z9
+	VCVTPS2PD.Z  96(BX), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x08, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x02, DX
+	ADDQ         $0x08, R8
+	ADDQ         $0x10, R9
+	SUBQ         $0x02, CX
 	JGE          loop470
 
 rest471:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest473
 
 loop472:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z8
-	VCVTPS2PD    (R10), Z9
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (BX), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R10), Z9
+	VCVTPS2PD    32(BX), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R10), Z9
+	VCVTPS2PD    64(BX), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R10), Z9
+	VCVTPS2PD.Z  96(BX), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop472
 
 rest473:
@@ -39800,9 +39806,9 @@ out465:
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
-	VMOVUPD      Z3, 192(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z3, K1, 192(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next462
 
 done463:
@@ -39823,141 +39829,141 @@ next474:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R8
-	CMPQ   R8, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near476
-	SUBQ   $0x02, DX
+	SUBQ   $0x02, CX
 	JLT    rest479
 
 loop478:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z8
-	VADDPD     Z8, Z0, Z0
-	VCVTPS2PD  32(R8), Z8
-	VADDPD     Z8, Z1, Z1
-	VCVTPS2PD  64(R8), Z8
-	VADDPD     Z8, Z2, Z2
-	VCVTPS2PD  96(R8), Z8
-	VADDPD     Z8, Z3, Z3
-	MOVLQSX    132(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	MOVLQSX    4(DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z8
-	VADDPD     Z8, Z4, Z4
-	VCVTPS2PD  32(R8), Z8
-	VADDPD     Z8, Z5, Z5
-	VCVTPS2PD  64(R8), Z8
-	VADDPD     Z8, Z6, Z6
-	VCVTPS2PD  96(R8), Z8
-	VADDPD     Z8, Z7, Z7
-	ADDQ       $0x08, DI
-	SUBQ       $0x02, DX
-	JGE        loop478
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(BX), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(BX), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(BX), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	MOVLQSX     132(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	MOVLQSX     4(R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   32(BX), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   64(BX), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 96(BX), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x08, R8
+	SUBQ        $0x02, CX
+	JGE         loop478
 
 rest479:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest481
 
 loop480:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z8
-	VADDPD     Z8, Z0, Z0
-	VCVTPS2PD  32(R8), Z8
-	VADDPD     Z8, Z1, Z1
-	VCVTPS2PD  64(R8), Z8
-	VADDPD     Z8, Z2, Z2
-	VCVTPS2PD  96(R8), Z8
-	VADDPD     Z8, Z3, Z3
-	ADDQ       $0x04, DI
-	SUBQ       $0x01, DX
-	JGE        loop480
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(BX), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(BX), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(BX), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop480
 
 rest481:
 	JMP out477
 
 near476:
-	SUBQ $0x02, DX
+	SUBQ $0x02, CX
 	JLT  rest483
 
 loop482:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R8), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R8), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R8), Z8
-	VADDPD    Z8, Z3, Z3
-	MOVLQSX   4(DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z8
-	VADDPD    Z8, Z4, Z4
-	VCVTPS2PD 32(R8), Z8
-	VADDPD    Z8, Z5, Z5
-	VCVTPS2PD 64(R8), Z8
-	VADDPD    Z8, Z6, Z6
-	VCVTPS2PD 96(R8), Z8
-	VADDPD    Z8, Z7, Z7
-	ADDQ      $0x08, DI
-	SUBQ      $0x02, DX
-	JGE       loop482
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(BX), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(BX), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(BX), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	MOVLQSX     4(R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   32(BX), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   64(BX), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 96(BX), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x08, R8
+	SUBQ        $0x02, CX
+	JGE         loop482
 
 rest483:
-	ADDQ $0x02, DX
-	SUBQ $0x01, DX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest485
 
 loop484:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R8), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R8), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R8), Z8
-	VADDPD    Z8, Z3, Z3
-	ADDQ      $0x04, DI
-	SUBQ      $0x01, DX
-	JGE       loop484
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(BX), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(BX), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(BX), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop484
 
 rest485:
 out477:
@@ -39973,9 +39979,9 @@ out477:
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
-	VMOVUPD      Z3, 192(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z3, K1, 192(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next474
 
 done475:
@@ -39985,11 +39991,11 @@ done475:
 	RET
 
 above382:
-	CMPQ  DX, $0x00000030
+	CMPQ  BX, $0x00000030
 	JGT   above486
-	CMPQ  DX, $0x00000028
+	CMPQ  BX, $0x00000028
 	JGT   above487
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JEQ   ones488
 
 next489:
@@ -40000,69 +40006,69 @@ next489:
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R10
-	CMPQ   R10, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near491
-	SUBQ   $0x01, DX
+	SUBQ   $0x01, CX
 	JLT    rest494
 
 loop493:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	PREFETCHT0   128(BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	PREFETCHT0   128(SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z5
-	VCVTPS2PD    (R10), Z6
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z5
+	VCVTPS2PD    (BX), Z6
 	VFMADD231PD  Z6, Z5, Z0
-	VCVTPS2PD    32(R10), Z6
+	VCVTPS2PD    32(BX), Z6
 	VFMADD231PD  Z6, Z5, Z1
-	VCVTPS2PD    64(R10), Z6
+	VCVTPS2PD    64(BX), Z6
 	VFMADD231PD  Z6, Z5, Z2
-	VCVTPS2PD    96(R10), Z6
+	VCVTPS2PD    96(BX), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VCVTPS2PD    128(R10), Z6
+	VCVTPS2PD.Z  128(BX), K1, Z6
 	VFMADD231PD  Z6, Z5, Z4
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop493
 
 rest494:
 	JMP out492
 
 near491:
-	SUBQ $0x01, DX
+	SUBQ $0x01, CX
 	JLT  rest496
 
 loop495:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z5
-	VCVTPS2PD    (R10), Z6
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z5
+	VCVTPS2PD    (BX), Z6
 	VFMADD231PD  Z6, Z5, Z0
-	VCVTPS2PD    32(R10), Z6
+	VCVTPS2PD    32(BX), Z6
 	VFMADD231PD  Z6, Z5, Z1
-	VCVTPS2PD    64(R10), Z6
+	VCVTPS2PD    64(BX), Z6
 	VFMADD231PD  Z6, Z5, Z2
-	VCVTPS2PD    96(R10), Z6
+	VCVTPS2PD    96(BX), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VCVTPS2PD    128(R10), Z6
+	VCVTPS2PD.Z  128(BX), K1, Z6
 	VFMADD231PD  Z6, Z5, Z4
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop495
 
 rest496:
@@ -40077,9 +40083,9 @@ out492:
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
-	VMOVUPD      Z4, 256(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z4, K1, 256(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next489
 
 done490:
@@ -40097,66 +40103,66 @@ next497:
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R8
-	CMPQ   R8, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near499
-	SUBQ   $0x01, DX
+	SUBQ   $0x01, CX
 	JLT    rest502
 
 loop501:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	PREFETCHT0 128(BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z5
-	VADDPD     Z5, Z0, Z0
-	VCVTPS2PD  32(R8), Z5
-	VADDPD     Z5, Z1, Z1
-	VCVTPS2PD  64(R8), Z5
-	VADDPD     Z5, Z2, Z2
-	VCVTPS2PD  96(R8), Z5
-	VADDPD     Z5, Z3, Z3
-	VCVTPS2PD  128(R8), Z5
-	VADDPD     Z5, Z4, Z4
-	ADDQ       $0x04, DI
-	SUBQ       $0x01, DX
-	JGE        loop501
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	PREFETCHT0  128(SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z5
+	VADDPD      Z5, Z0, Z0
+	VCVTPS2PD   32(BX), Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   64(BX), Z5
+	VADDPD      Z5, Z2, Z2
+	VCVTPS2PD   96(BX), Z5
+	VADDPD      Z5, Z3, Z3
+	VCVTPS2PD.Z 128(BX), K1, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop501
 
 rest502:
 	JMP out500
 
 near499:
-	SUBQ $0x01, DX
+	SUBQ $0x01, CX
 	JLT  rest504
 
 loop503:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z5
-	VADDPD    Z5, Z0, Z0
-	VCVTPS2PD 32(R8), Z5
-	VADDPD    Z5, Z1, Z1
-	VCVTPS2PD 64(R8), Z5
-	VADDPD    Z5, Z2, Z2
-	VCVTPS2PD 96(R8), Z5
-	VADDPD    Z5, Z3, Z3
-	VCVTPS2PD 128(R8), Z5
-	VADDPD    Z5, Z4, Z4
-	ADDQ      $0x04, DI
-	SUBQ      $0x01, DX
-	JGE       loop503
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z5
+	VADDPD      Z5, Z0, Z0
+	VCVTPS2PD   32(BX), Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   64(BX), Z5
+	VADDPD      Z5, Z2, Z2
+	VCVTPS2PD   96(BX), Z5
+	VADDPD      Z5, Z3, Z3
+	VCVTPS2PD.Z 128(BX), K1, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop503
 
 rest504:
 out500:
@@ -40170,9 +40176,9 @@ out500:
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
-	VMOVUPD      Z4, 256(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z4, K1, 256(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next497
 
 done498:
@@ -40182,7 +40188,7 @@ done498:
 	RET
 
 above487:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JEQ   ones505
 
 next506:
@@ -40194,73 +40200,73 @@ next506:
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R10
-	CMPQ   R10, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near508
-	SUBQ   $0x01, DX
+	SUBQ   $0x01, CX
 	JLT    rest511
 
 loop510:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	PREFETCHT0   128(BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	PREFETCHT0   128(SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z6
-	VCVTPS2PD    (R10), Z7
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (BX), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R10), Z7
+	VCVTPS2PD    32(BX), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R10), Z7
+	VCVTPS2PD    64(BX), Z7
 	VFMADD231PD  Z7, Z6, Z2
-	VCVTPS2PD    96(R10), Z7
+	VCVTPS2PD    96(BX), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    128(R10), Z7
+	VCVTPS2PD    128(BX), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    160(R10), Z7
+	VCVTPS2PD.Z  160(BX), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop510
 
 rest511:
 	JMP out509
 
 near508:
-	SUBQ $0x01, DX
+	SUBQ $0x01, CX
 	JLT  rest513
 
 loop512:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z6
-	VCVTPS2PD    (R10), Z7
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z6
+	VCVTPS2PD    (BX), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R10), Z7
+	VCVTPS2PD    32(BX), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R10), Z7
+	VCVTPS2PD    64(BX), Z7
 	VFMADD231PD  Z7, Z6, Z2
-	VCVTPS2PD    96(R10), Z7
+	VCVTPS2PD    96(BX), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    128(R10), Z7
+	VCVTPS2PD    128(BX), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    160(R10), Z7
+	VCVTPS2PD.Z  160(BX), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop512
 
 rest513:
@@ -40277,9 +40283,9 @@ out509:
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
-	VMOVUPD      Z5, 320(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z5, K1, 320(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next506
 
 done507:
@@ -40298,70 +40304,70 @@ next514:
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R8
-	CMPQ   R8, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near516
-	SUBQ   $0x01, DX
+	SUBQ   $0x01, CX
 	JLT    rest519
 
 loop518:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	PREFETCHT0 128(BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z6
-	VADDPD     Z6, Z0, Z0
-	VCVTPS2PD  32(R8), Z6
-	VADDPD     Z6, Z1, Z1
-	VCVTPS2PD  64(R8), Z6
-	VADDPD     Z6, Z2, Z2
-	VCVTPS2PD  96(R8), Z6
-	VADDPD     Z6, Z3, Z3
-	VCVTPS2PD  128(R8), Z6
-	VADDPD     Z6, Z4, Z4
-	VCVTPS2PD  160(R8), Z6
-	VADDPD     Z6, Z5, Z5
-	ADDQ       $0x04, DI
-	SUBQ       $0x01, DX
-	JGE        loop518
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	PREFETCHT0  128(SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(BX), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD   64(BX), Z6
+	VADDPD      Z6, Z2, Z2
+	VCVTPS2PD   96(BX), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   128(BX), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 160(BX), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop518
 
 rest519:
 	JMP out517
 
 near516:
-	SUBQ $0x01, DX
+	SUBQ $0x01, CX
 	JLT  rest521
 
 loop520:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R8), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R8), Z6
-	VADDPD    Z6, Z2, Z2
-	VCVTPS2PD 96(R8), Z6
-	VADDPD    Z6, Z3, Z3
-	VCVTPS2PD 128(R8), Z6
-	VADDPD    Z6, Z4, Z4
-	VCVTPS2PD 160(R8), Z6
-	VADDPD    Z6, Z5, Z5
-	ADDQ      $0x04, DI
-	SUBQ      $0x01, DX
-	JGE       loop520
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(BX), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD   64(BX), Z6
+	VADDPD      Z6, Z2, Z2
+	VCVTPS2PD   96(BX), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   128(BX), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 160(BX), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop520
 
 rest521:
 out517:
@@ -40377,9 +40383,9 @@ out517:
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
-	VMOVUPD      Z5, 320(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z5, K1, 320(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next514
 
 done515:
@@ -40389,9 +40395,9 @@ done515:
 	RET
 
 above486:
-	CMPQ  DX, $0x00000038
+	CMPQ  BX, $0x00000038
 	JGT   above522
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JEQ   ones523
 
 next524:
@@ -40404,78 +40410,78 @@ next524:
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R10
-	CMPQ   R10, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near526
-	SUBQ   $0x01, DX
+	SUBQ   $0x01, CX
 	JLT    rest529
 
 loop528:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	PREFETCHT0   128(BX)(R10*1)
-	PREFETCHT0   192(BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	PREFETCHT0   128(SI)(BX*1)
+	PREFETCHT0   192(SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z7
-	VCVTPS2PD    (R10), Z8
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z7
+	VCVTPS2PD    (BX), Z8
 	VFMADD231PD  Z8, Z7, Z0
-	VCVTPS2PD    32(R10), Z8
+	VCVTPS2PD    32(BX), Z8
 	VFMADD231PD  Z8, Z7, Z1
-	VCVTPS2PD    64(R10), Z8
+	VCVTPS2PD    64(BX), Z8
 	VFMADD231PD  Z8, Z7, Z2
-	VCVTPS2PD    96(R10), Z8
+	VCVTPS2PD    96(BX), Z8
 	VFMADD231PD  Z8, Z7, Z3
-	VCVTPS2PD    128(R10), Z8
+	VCVTPS2PD    128(BX), Z8
 	VFMADD231PD  Z8, Z7, Z4
-	VCVTPS2PD    160(R10), Z8
+	VCVTPS2PD    160(BX), Z8
 	VFMADD231PD  Z8, Z7, Z5
-	VCVTPS2PD    192(R10), Z8
+	VCVTPS2PD.Z  192(BX), K1, Z8
 	VFMADD231PD  Z8, Z7, Z6
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop528
 
 rest529:
 	JMP out527
 
 near526:
-	SUBQ $0x01, DX
+	SUBQ $0x01, CX
 	JLT  rest531
 
 loop530:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z7
-	VCVTPS2PD    (R10), Z8
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z7
+	VCVTPS2PD    (BX), Z8
 	VFMADD231PD  Z8, Z7, Z0
-	VCVTPS2PD    32(R10), Z8
+	VCVTPS2PD    32(BX), Z8
 	VFMADD231PD  Z8, Z7, Z1
-	VCVTPS2PD    64(R10), Z8
+	VCVTPS2PD    64(BX), Z8
 	VFMADD231PD  Z8, Z7, Z2
-	VCVTPS2PD    96(R10), Z8
+	VCVTPS2PD    96(BX), Z8
 	VFMADD231PD  Z8, Z7, Z3
-	VCVTPS2PD    128(R10), Z8
+	VCVTPS2PD    128(BX), Z8
 	VFMADD231PD  Z8, Z7, Z4
-	VCVTPS2PD    160(R10), Z8
+	VCVTPS2PD    160(BX), Z8
 	VFMADD231PD  Z8, Z7, Z5
-	VCVTPS2PD    192(R10), Z8
+	VCVTPS2PD.Z  192(BX), K1, Z8
 	VFMADD231PD  Z8, Z7, Z6
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop530
 
 rest531:
@@ -40494,9 +40500,9 @@ out527:
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
-	VMOVUPD      Z6, 384(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z6, K1, 384(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next524
 
 done525:
@@ -40516,75 +40522,75 @@ next532:
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R8
-	CMPQ   R8, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near534
-	SUBQ   $0x01, DX
+	SUBQ   $0x01, CX
 	JLT    rest537
 
 loop536:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	PREFETCHT0 128(BX)(R8*1)
-	PREFETCHT0 192(BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z7
-	VADDPD     Z7, Z0, Z0
-	VCVTPS2PD  32(R8), Z7
-	VADDPD     Z7, Z1, Z1
-	VCVTPS2PD  64(R8), Z7
-	VADDPD     Z7, Z2, Z2
-	VCVTPS2PD  96(R8), Z7
-	VADDPD     Z7, Z3, Z3
-	VCVTPS2PD  128(R8), Z7
-	VADDPD     Z7, Z4, Z4
-	VCVTPS2PD  160(R8), Z7
-	VADDPD     Z7, Z5, Z5
-	VCVTPS2PD  192(R8), Z7
-	VADDPD     Z7, Z6, Z6
-	ADDQ       $0x04, DI
-	SUBQ       $0x01, DX
-	JGE        loop536
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	PREFETCHT0  128(SI)(BX*1)
+	PREFETCHT0  192(SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z7
+	VADDPD      Z7, Z0, Z0
+	VCVTPS2PD   32(BX), Z7
+	VADDPD      Z7, Z1, Z1
+	VCVTPS2PD   64(BX), Z7
+	VADDPD      Z7, Z2, Z2
+	VCVTPS2PD   96(BX), Z7
+	VADDPD      Z7, Z3, Z3
+	VCVTPS2PD   128(BX), Z7
+	VADDPD      Z7, Z4, Z4
+	VCVTPS2PD   160(BX), Z7
+	VADDPD      Z7, Z5, Z5
+	VCVTPS2PD.Z 192(BX), K1, Z7
+	VADDPD      Z7, Z6, Z6
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop536
 
 rest537:
 	JMP out535
 
 near534:
-	SUBQ $0x01, DX
+	SUBQ $0x01, CX
 	JLT  rest539
 
 loop538:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z7
-	VADDPD    Z7, Z0, Z0
-	VCVTPS2PD 32(R8), Z7
-	VADDPD    Z7, Z1, Z1
-	VCVTPS2PD 64(R8), Z7
-	VADDPD    Z7, Z2, Z2
-	VCVTPS2PD 96(R8), Z7
-	VADDPD    Z7, Z3, Z3
-	VCVTPS2PD 128(R8), Z7
-	VADDPD    Z7, Z4, Z4
-	VCVTPS2PD 160(R8), Z7
-	VADDPD    Z7, Z5, Z5
-	VCVTPS2PD 192(R8), Z7
-	VADDPD    Z7, Z6, Z6
-	ADDQ      $0x04, DI
-	SUBQ      $0x01, DX
-	JGE       loop538
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z7
+	VADDPD      Z7, Z0, Z0
+	VCVTPS2PD   32(BX), Z7
+	VADDPD      Z7, Z1, Z1
+	VCVTPS2PD   64(BX), Z7
+	VADDPD      Z7, Z2, Z2
+	VCVTPS2PD   96(BX), Z7
+	VADDPD      Z7, Z3, Z3
+	VCVTPS2PD   128(BX), Z7
+	VADDPD      Z7, Z4, Z4
+	VCVTPS2PD   160(BX), Z7
+	VADDPD      Z7, Z5, Z5
+	VCVTPS2PD.Z 192(BX), K1, Z7
+	VADDPD      Z7, Z6, Z6
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop538
 
 rest539:
 out535:
@@ -40602,9 +40608,9 @@ out535:
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
-	VMOVUPD      Z6, 384(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z6, K1, 384(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next532
 
 done533:
@@ -40614,7 +40620,7 @@ done533:
 	RET
 
 above522:
-	TESTQ R8, R8
+	TESTQ R9, R9
 	JEQ   ones540
 
 next541:
@@ -40628,82 +40634,82 @@ next541:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R10
-	CMPQ   R10, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near543
-	SUBQ   $0x01, DX
+	SUBQ   $0x01, CX
 	JLT    rest546
 
 loop545:
-	MOVLQSX      128(DI), R10
-	IMULQ        SI, R10
-	PREFETCHT0   (BX)(R10*1)
-	PREFETCHT0   64(BX)(R10*1)
-	PREFETCHT0   128(BX)(R10*1)
-	PREFETCHT0   192(BX)(R10*1)
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      128(R8), BX
+	IMULQ        DI, BX
+	PREFETCHT0   (SI)(BX*1)
+	PREFETCHT0   64(SI)(BX*1)
+	PREFETCHT0   128(SI)(BX*1)
+	PREFETCHT0   192(SI)(BX*1)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z8
-	VCVTPS2PD    (R10), Z9
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (BX), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R10), Z9
+	VCVTPS2PD    32(BX), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R10), Z9
+	VCVTPS2PD    64(BX), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R10), Z9
+	VCVTPS2PD    96(BX), Z9
 	VFMADD231PD  Z9, Z8, Z3
-	VCVTPS2PD    128(R10), Z9
+	VCVTPS2PD    128(BX), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    160(R10), Z9
+	VCVTPS2PD    160(BX), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    192(R10), Z9
+	VCVTPS2PD    192(BX), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    224(R10), Z9
+	VCVTPS2PD.Z  224(BX), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop545
 
 rest546:
 	JMP out544
 
 near543:
-	SUBQ $0x01, DX
+	SUBQ $0x01, CX
 	JLT  rest548
 
 loop547:
-	MOVLQSX      (DI), R10
-	IMULQ        SI, R10
-	CMPQ         R10, limit+72(FP)
+	MOVLQSX      (R8), BX
+	IMULQ        DI, BX
+	CMPQ         BX, limit+72(FP)
 	JHI          bad381
-	ADDQ         BX, R10
-	VBROADCASTSD (R8), Z8
-	VCVTPS2PD    (R10), Z9
+	ADDQ         SI, BX
+	VBROADCASTSD (R9), Z8
+	VCVTPS2PD    (BX), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R10), Z9
+	VCVTPS2PD    32(BX), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R10), Z9
+	VCVTPS2PD    64(BX), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R10), Z9
+	VCVTPS2PD    96(BX), Z9
 	VFMADD231PD  Z9, Z8, Z3
-	VCVTPS2PD    128(R10), Z9
+	VCVTPS2PD    128(BX), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    160(R10), Z9
+	VCVTPS2PD    160(BX), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    192(R10), Z9
+	VCVTPS2PD    192(BX), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    224(R10), Z9
+	VCVTPS2PD.Z  224(BX), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x04, DI
-	ADDQ         $0x08, R8
-	SUBQ         $0x01, DX
+	ADDQ         $0x04, R8
+	ADDQ         $0x08, R9
+	SUBQ         $0x01, CX
 	JGE          loop547
 
 rest548:
@@ -40724,9 +40730,9 @@ out544:
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
 	VMOVUPD      Z6, 384(AX)
-	VMOVUPD      Z7, 448(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z7, K1, 448(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next541
 
 done542:
@@ -40747,79 +40753,79 @@ next549:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVL   4(CX), DX
-	SUBL   (CX), DX
-	ADDQ   $0x04, CX
-	LEAQ   128(DI)(DX*4), R8
-	CMPQ   R8, R9
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R8)(CX*4), BX
+	CMPQ   BX, R10
 	JHI    near551
-	SUBQ   $0x01, DX
+	SUBQ   $0x01, CX
 	JLT    rest554
 
 loop553:
-	MOVLQSX    128(DI), R8
-	IMULQ      SI, R8
-	PREFETCHT0 (BX)(R8*1)
-	PREFETCHT0 64(BX)(R8*1)
-	PREFETCHT0 128(BX)(R8*1)
-	PREFETCHT0 192(BX)(R8*1)
-	MOVLQSX    (DI), R8
-	IMULQ      SI, R8
-	CMPQ       R8, limit+72(FP)
-	JHI        bad381
-	ADDQ       BX, R8
-	VCVTPS2PD  (R8), Z8
-	VADDPD     Z8, Z0, Z0
-	VCVTPS2PD  32(R8), Z8
-	VADDPD     Z8, Z1, Z1
-	VCVTPS2PD  64(R8), Z8
-	VADDPD     Z8, Z2, Z2
-	VCVTPS2PD  96(R8), Z8
-	VADDPD     Z8, Z3, Z3
-	VCVTPS2PD  128(R8), Z8
-	VADDPD     Z8, Z4, Z4
-	VCVTPS2PD  160(R8), Z8
-	VADDPD     Z8, Z5, Z5
-	VCVTPS2PD  192(R8), Z8
-	VADDPD     Z8, Z6, Z6
-	VCVTPS2PD  224(R8), Z8
-	VADDPD     Z8, Z7, Z7
-	ADDQ       $0x04, DI
-	SUBQ       $0x01, DX
-	JGE        loop553
+	MOVLQSX     128(R8), BX
+	IMULQ       DI, BX
+	PREFETCHT0  (SI)(BX*1)
+	PREFETCHT0  64(SI)(BX*1)
+	PREFETCHT0  128(SI)(BX*1)
+	PREFETCHT0  192(SI)(BX*1)
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(BX), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(BX), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD   96(BX), Z8
+	VADDPD      Z8, Z3, Z3
+	VCVTPS2PD   128(BX), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   160(BX), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   192(BX), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 224(BX), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop553
 
 rest554:
 	JMP out552
 
 near551:
-	SUBQ $0x01, DX
+	SUBQ $0x01, CX
 	JLT  rest556
 
 loop555:
-	MOVLQSX   (DI), R8
-	IMULQ     SI, R8
-	CMPQ      R8, limit+72(FP)
-	JHI       bad381
-	ADDQ      BX, R8
-	VCVTPS2PD (R8), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R8), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R8), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R8), Z8
-	VADDPD    Z8, Z3, Z3
-	VCVTPS2PD 128(R8), Z8
-	VADDPD    Z8, Z4, Z4
-	VCVTPS2PD 160(R8), Z8
-	VADDPD    Z8, Z5, Z5
-	VCVTPS2PD 192(R8), Z8
-	VADDPD    Z8, Z6, Z6
-	VCVTPS2PD 224(R8), Z8
-	VADDPD    Z8, Z7, Z7
-	ADDQ      $0x04, DI
-	SUBQ      $0x01, DX
-	JGE       loop555
+	MOVLQSX     (R8), BX
+	IMULQ       DI, BX
+	CMPQ        BX, limit+72(FP)
+	JHI         bad381
+	ADDQ        SI, BX
+	VCVTPS2PD   (BX), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(BX), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(BX), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD   96(BX), Z8
+	VADDPD      Z8, Z3, Z3
+	VCVTPS2PD   128(BX), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   160(BX), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   192(BX), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 224(BX), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x04, R8
+	SUBQ        $0x01, CX
+	JGE         loop555
 
 rest556:
 out552:
@@ -40839,9 +40845,9 @@ out552:
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
 	VMOVUPD      Z6, 384(AX)
-	VMOVUPD      Z7, 448(AX)
-	ADDQ         SI, AX
-	ADDQ         SI, AX
+	VMOVUPD      Z7, K1, 448(AX)
+	ADDQ         DI, AX
+	ADDQ         DI, AX
 	JMP          next549
 
 done550:
@@ -44507,21 +44513,27 @@ bad557:
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gatherSplit32AVX512(SB), NOSPLIT, $0-97
 	MOVQ  z+0(FP), AX
-	MOVQ  from+24(FP), CX
-	MOVQ  low+8(FP), DX
-	MOVQ  w+16(FP), BX
-	MOVQ  x+56(FP), SI
-	MOVQ  stride+72(FP), DI
-	MOVQ  idx+40(FP), R8
-	MOVQ  val+48(FP), R9
-	MOVQ  fetch+88(FP), R10
-	CMPQ  BX, $0x00000020
+	MOVQ  from+24(FP), DX
+	MOVQ  low+8(FP), BX
+	MOVQ  w+16(FP), SI
+	MOVQ  x+56(FP), DI
+	MOVQ  stride+72(FP), R8
+	MOVQ  idx+40(FP), R9
+	MOVQ  val+48(FP), R10
+	MOVQ  fetch+88(FP), R11
+	MOVL  SI, CX
+	NEGL  CX
+	ANDL  $0x07, CX
+	MOVL  $0x000000ff, R12
+	SHRL  CL, R12
+	KMOVW R12, K1
+	CMPQ  SI, $0x00000020
 	JGT   above862
-	CMPQ  BX, $0x00000010
+	CMPQ  SI, $0x00000010
 	JGT   above863
-	CMPQ  BX, $0x00000008
+	CMPQ  SI, $0x00000008
 	JGT   above864
-	TESTQ R9, R9
+	TESTQ R10, R10
 	JEQ   ones865
 
 next866:
@@ -44529,223 +44541,223 @@ next866:
 	JLT    done867
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R11
-	CMPQ   R11, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near868
-	SUBQ   $0x02, BX
+	SUBQ   $0x02, CX
 	JLT    rest871
 
 loop870:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	MOVLQSX      132(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      132(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z1
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop870
 
 rest871:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest873
 
 loop872:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop872
 
 rest873:
 	JMP out869
 
 near868:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest875
 
 loop874:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z1
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop874
 
 rest875:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest877
 
 loop876:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop876
 
 rest877:
 out869:
 	VADDPD  Z1, Z0, Z0
-	VMOVUPD Z0, (DX)
+	VMOVUPD Z0, K1, (BX)
 	VPXORQ  Z1, Z1, Z1
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R11
-	CMPQ    R11, R10
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near878
-	SUBQ    $0x02, BX
+	SUBQ    $0x02, CX
 	JLT     rest881
 
 loop880:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	MOVLQSX      132(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      132(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z1
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop880
 
 rest881:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest883
 
 loop882:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop882
 
 rest883:
 	JMP out879
 
 near878:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest885
 
 loop884:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z1
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop884
 
 rest885:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest887
 
 loop886:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z2
-	VCVTPS2PD    (R11), Z3
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z2
+	VCVTPS2PD.Z  (SI), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop886
 
 rest887:
@@ -44753,14 +44765,14 @@ out879:
 	VADDPD       Z1, Z0, Z0
 	VBROADCASTSD scale+64(FP), Z2
 	VMULPD       Z2, Z0, Z0
-	VMOVUPD      Z0, (AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
+	VMOVUPD      Z0, K1, (AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD.Z    (BX), K1, Z0
 	VMULPD       Z2, Z0, Z0
-	VMOVUPD      Z0, (DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, K1, (BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next866
 
 done867:
@@ -44775,218 +44787,218 @@ next888:
 	JLT    done889
 	VPXORQ Z0, Z0, Z0
 	VPXORQ Z1, Z1, Z1
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R9
-	CMPQ   R9, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near890
-	SUBQ   $0x02, BX
+	SUBQ   $0x02, CX
 	JLT    rest893
 
 loop892:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z2
-	VADDPD     Z2, Z0, Z0
-	MOVLQSX    132(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    4(R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z2
-	VADDPD     Z2, Z1, Z1
-	ADDQ       $0x08, R8
-	SUBQ       $0x02, BX
-	JGE        loop892
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	MOVLQSX     132(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z1, Z1
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop892
 
 rest893:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest895
 
 loop894:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z2
-	VADDPD     Z2, Z0, Z0
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop894
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop894
 
 rest895:
 	JMP out891
 
 near890:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest897
 
 loop896:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z2
-	VADDPD    Z2, Z0, Z0
-	MOVLQSX   4(R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z2
-	VADDPD    Z2, Z1, Z1
-	ADDQ      $0x08, R8
-	SUBQ      $0x02, BX
-	JGE       loop896
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z1, Z1
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop896
 
 rest897:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest899
 
 loop898:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z2
-	VADDPD    Z2, Z0, Z0
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop898
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop898
 
 rest899:
 out891:
 	VADDPD  Z1, Z0, Z0
-	VMOVUPD Z0, (DX)
+	VMOVUPD Z0, K1, (BX)
 	VPXORQ  Z1, Z1, Z1
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R9
-	CMPQ    R9, R10
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near900
-	SUBQ    $0x02, BX
+	SUBQ    $0x02, CX
 	JLT     rest903
 
 loop902:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z2
-	VADDPD     Z2, Z0, Z0
-	MOVLQSX    132(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    4(R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z2
-	VADDPD     Z2, Z1, Z1
-	ADDQ       $0x08, R8
-	SUBQ       $0x02, BX
-	JGE        loop902
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	MOVLQSX     132(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z1, Z1
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop902
 
 rest903:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest905
 
 loop904:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z2
-	VADDPD     Z2, Z0, Z0
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop904
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop904
 
 rest905:
 	JMP out901
 
 near900:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest907
 
 loop906:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z2
-	VADDPD    Z2, Z0, Z0
-	MOVLQSX   4(R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z2
-	VADDPD    Z2, Z1, Z1
-	ADDQ      $0x08, R8
-	SUBQ      $0x02, BX
-	JGE       loop906
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z1, Z1
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop906
 
 rest907:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest909
 
 loop908:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z2
-	VADDPD    Z2, Z0, Z0
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop908
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD.Z (SI), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop908
 
 rest909:
 out901:
 	VADDPD       Z1, Z0, Z0
 	VBROADCASTSD scale+64(FP), Z2
 	VMULPD       Z2, Z0, Z0
-	VMOVUPD      Z0, (AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
+	VMOVUPD      Z0, K1, (AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD.Z    (BX), K1, Z0
 	VMULPD       Z2, Z0, Z0
-	VMOVUPD      Z0, (DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, K1, (BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next888
 
 done889:
@@ -44996,7 +45008,7 @@ done889:
 	RET
 
 above864:
-	TESTQ R9, R9
+	TESTQ R10, R10
 	JEQ   ones910
 
 next911:
@@ -45006,250 +45018,250 @@ next911:
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R11
-	CMPQ   R11, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near913
-	SUBQ   $0x02, BX
+	SUBQ   $0x02, CX
 	JLT    rest916
 
 loop915:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	MOVLQSX      132(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      132(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z2
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z3
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop915
 
 rest916:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest918
 
 loop917:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop917
 
 rest918:
 	JMP out914
 
 near913:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest920
 
 loop919:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z2
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z3
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop919
 
 rest920:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest922
 
 loop921:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop921
 
 rest922:
 out914:
 	VADDPD  Z2, Z0, Z0
 	VADDPD  Z3, Z1, Z1
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, K1, 64(BX)
 	VPXORQ  Z2, Z2, Z2
 	VPXORQ  Z3, Z3, Z3
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R11
-	CMPQ    R11, R10
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near923
-	SUBQ    $0x02, BX
+	SUBQ    $0x02, CX
 	JLT     rest926
 
 loop925:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	MOVLQSX      132(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      132(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z2
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z3
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop925
 
 rest926:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest928
 
 loop927:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop927
 
 rest928:
 	JMP out924
 
 near923:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest930
 
 loop929:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z2
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z3
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop929
 
 rest930:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest932
 
 loop931:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z4
-	VCVTPS2PD    (R11), Z5
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z4
+	VCVTPS2PD    (SI), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R11), Z5
+	VCVTPS2PD.Z  32(SI), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop931
 
 rest932:
@@ -45260,17 +45272,17 @@ out924:
 	VMULPD       Z4, Z0, Z0
 	VMULPD       Z4, Z1, Z1
 	VMOVUPD      Z0, (AX)
-	VMOVUPD      Z1, 64(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
+	VMOVUPD      Z1, K1, 64(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD.Z    64(BX), K1, Z1
 	VMULPD       Z4, Z0, Z0
 	VMULPD       Z4, Z1, Z1
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, K1, 64(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next911
 
 done912:
@@ -45287,231 +45299,231 @@ next933:
 	VPXORQ Z1, Z1, Z1
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R9
-	CMPQ   R9, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near935
-	SUBQ   $0x02, BX
+	SUBQ   $0x02, CX
 	JLT    rest938
 
 loop937:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z4
-	VADDPD     Z4, Z0, Z0
-	VCVTPS2PD  32(R9), Z4
-	VADDPD     Z4, Z1, Z1
-	MOVLQSX    132(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    4(R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z4
-	VADDPD     Z4, Z2, Z2
-	VCVTPS2PD  32(R9), Z4
-	VADDPD     Z4, Z3, Z3
-	ADDQ       $0x08, R8
-	SUBQ       $0x02, BX
-	JGE        loop937
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	MOVLQSX     132(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z2, Z2
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z3, Z3
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop937
 
 rest938:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest940
 
 loop939:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z4
-	VADDPD     Z4, Z0, Z0
-	VCVTPS2PD  32(R9), Z4
-	VADDPD     Z4, Z1, Z1
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop939
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop939
 
 rest940:
 	JMP out936
 
 near935:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest942
 
 loop941:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(R9), Z4
-	VADDPD    Z4, Z1, Z1
-	MOVLQSX   4(R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z4
-	VADDPD    Z4, Z2, Z2
-	VCVTPS2PD 32(R9), Z4
-	VADDPD    Z4, Z3, Z3
-	ADDQ      $0x08, R8
-	SUBQ      $0x02, BX
-	JGE       loop941
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z2, Z2
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z3, Z3
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop941
 
 rest942:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest944
 
 loop943:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(R9), Z4
-	VADDPD    Z4, Z1, Z1
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop943
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop943
 
 rest944:
 out936:
 	VADDPD  Z2, Z0, Z0
 	VADDPD  Z3, Z1, Z1
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, K1, 64(BX)
 	VPXORQ  Z2, Z2, Z2
 	VPXORQ  Z3, Z3, Z3
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R9
-	CMPQ    R9, R10
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near945
-	SUBQ    $0x02, BX
+	SUBQ    $0x02, CX
 	JLT     rest948
 
 loop947:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z4
-	VADDPD     Z4, Z0, Z0
-	VCVTPS2PD  32(R9), Z4
-	VADDPD     Z4, Z1, Z1
-	MOVLQSX    132(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    4(R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z4
-	VADDPD     Z4, Z2, Z2
-	VCVTPS2PD  32(R9), Z4
-	VADDPD     Z4, Z3, Z3
-	ADDQ       $0x08, R8
-	SUBQ       $0x02, BX
-	JGE        loop947
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	MOVLQSX     132(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z2, Z2
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z3, Z3
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop947
 
 rest948:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest950
 
 loop949:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z4
-	VADDPD     Z4, Z0, Z0
-	VCVTPS2PD  32(R9), Z4
-	VADDPD     Z4, Z1, Z1
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop949
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop949
 
 rest950:
 	JMP out946
 
 near945:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest952
 
 loop951:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(R9), Z4
-	VADDPD    Z4, Z1, Z1
-	MOVLQSX   4(R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z4
-	VADDPD    Z4, Z2, Z2
-	VCVTPS2PD 32(R9), Z4
-	VADDPD    Z4, Z3, Z3
-	ADDQ      $0x08, R8
-	SUBQ      $0x02, BX
-	JGE       loop951
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z2, Z2
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z3, Z3
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop951
 
 rest952:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest954
 
 loop953:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(R9), Z4
-	VADDPD    Z4, Z1, Z1
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop953
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(SI), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop953
 
 rest954:
 out946:
@@ -45521,17 +45533,17 @@ out946:
 	VMULPD       Z4, Z0, Z0
 	VMULPD       Z4, Z1, Z1
 	VMOVUPD      Z0, (AX)
-	VMOVUPD      Z1, 64(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
+	VMOVUPD      Z1, K1, 64(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD.Z    64(BX), K1, Z1
 	VMULPD       Z4, Z0, Z0
 	VMULPD       Z4, Z1, Z1
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, K1, 64(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next933
 
 done934:
@@ -45541,9 +45553,9 @@ done934:
 	RET
 
 above863:
-	CMPQ  BX, $0x00000018
+	CMPQ  SI, $0x00000018
 	JGT   above955
-	TESTQ R9, R9
+	TESTQ R10, R10
 	JEQ   ones956
 
 next957:
@@ -45555,138 +45567,138 @@ next957:
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R11
-	CMPQ   R11, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near959
-	SUBQ   $0x02, BX
+	SUBQ   $0x02, CX
 	JLT    rest962
 
 loop961:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	MOVLQSX      132(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      132(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop961
 
 rest962:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest964
 
 loop963:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop963
 
 rest964:
 	JMP out960
 
 near959:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest966
 
 loop965:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop965
 
 rest966:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest968
 
 loop967:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop967
 
 rest968:
@@ -45694,144 +45706,144 @@ out960:
 	VADDPD  Z3, Z0, Z0
 	VADDPD  Z4, Z1, Z1
 	VADDPD  Z5, Z2, Z2
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, K1, 128(BX)
 	VPXORQ  Z3, Z3, Z3
 	VPXORQ  Z4, Z4, Z4
 	VPXORQ  Z5, Z5, Z5
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R11
-	CMPQ    R11, R10
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near969
-	SUBQ    $0x02, BX
+	SUBQ    $0x02, CX
 	JLT     rest972
 
 loop971:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	MOVLQSX      132(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      132(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop971
 
 rest972:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest974
 
 loop973:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop973
 
 rest974:
 	JMP out970
 
 near969:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest976
 
 loop975:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop975
 
 rest976:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest978
 
 loop977:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD.Z  64(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop977
 
 rest978:
@@ -45845,20 +45857,20 @@ out970:
 	VMULPD       Z6, Z2, Z2
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
-	VMOVUPD      Z2, 128(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
+	VMOVUPD      Z2, K1, 128(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD.Z    128(BX), K1, Z2
 	VMULPD       Z6, Z0, Z0
 	VMULPD       Z6, Z1, Z1
 	VMULPD       Z6, Z2, Z2
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, K1, 128(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next957
 
 done958:
@@ -45877,264 +45889,264 @@ next979:
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R9
-	CMPQ   R9, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near981
-	SUBQ   $0x02, BX
+	SUBQ   $0x02, CX
 	JLT    rest984
 
 loop983:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z6
-	VADDPD     Z6, Z0, Z0
-	VCVTPS2PD  32(R9), Z6
-	VADDPD     Z6, Z1, Z1
-	VCVTPS2PD  64(R9), Z6
-	VADDPD     Z6, Z2, Z2
-	MOVLQSX    132(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    4(R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z6
-	VADDPD     Z6, Z3, Z3
-	VCVTPS2PD  32(R9), Z6
-	VADDPD     Z6, Z4, Z4
-	VCVTPS2PD  64(R9), Z6
-	VADDPD     Z6, Z5, Z5
-	ADDQ       $0x08, R8
-	SUBQ       $0x02, BX
-	JGE        loop983
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	MOVLQSX     132(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop983
 
 rest984:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest986
 
 loop985:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z6
-	VADDPD     Z6, Z0, Z0
-	VCVTPS2PD  32(R9), Z6
-	VADDPD     Z6, Z1, Z1
-	VCVTPS2PD  64(R9), Z6
-	VADDPD     Z6, Z2, Z2
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop985
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop985
 
 rest986:
 	JMP out982
 
 near981:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest988
 
 loop987:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R9), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R9), Z6
-	VADDPD    Z6, Z2, Z2
-	MOVLQSX   4(R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z6
-	VADDPD    Z6, Z3, Z3
-	VCVTPS2PD 32(R9), Z6
-	VADDPD    Z6, Z4, Z4
-	VCVTPS2PD 64(R9), Z6
-	VADDPD    Z6, Z5, Z5
-	ADDQ      $0x08, R8
-	SUBQ      $0x02, BX
-	JGE       loop987
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop987
 
 rest988:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest990
 
 loop989:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R9), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R9), Z6
-	VADDPD    Z6, Z2, Z2
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop989
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop989
 
 rest990:
 out982:
 	VADDPD  Z3, Z0, Z0
 	VADDPD  Z4, Z1, Z1
 	VADDPD  Z5, Z2, Z2
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, K1, 128(BX)
 	VPXORQ  Z3, Z3, Z3
 	VPXORQ  Z4, Z4, Z4
 	VPXORQ  Z5, Z5, Z5
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R9
-	CMPQ    R9, R10
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near991
-	SUBQ    $0x02, BX
+	SUBQ    $0x02, CX
 	JLT     rest994
 
 loop993:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z6
-	VADDPD     Z6, Z0, Z0
-	VCVTPS2PD  32(R9), Z6
-	VADDPD     Z6, Z1, Z1
-	VCVTPS2PD  64(R9), Z6
-	VADDPD     Z6, Z2, Z2
-	MOVLQSX    132(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    4(R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z6
-	VADDPD     Z6, Z3, Z3
-	VCVTPS2PD  32(R9), Z6
-	VADDPD     Z6, Z4, Z4
-	VCVTPS2PD  64(R9), Z6
-	VADDPD     Z6, Z5, Z5
-	ADDQ       $0x08, R8
-	SUBQ       $0x02, BX
-	JGE        loop993
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	MOVLQSX     132(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop993
 
 rest994:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest996
 
 loop995:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z6
-	VADDPD     Z6, Z0, Z0
-	VCVTPS2PD  32(R9), Z6
-	VADDPD     Z6, Z1, Z1
-	VCVTPS2PD  64(R9), Z6
-	VADDPD     Z6, Z2, Z2
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop995
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop995
 
 rest996:
 	JMP out992
 
 near991:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest998
 
 loop997:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R9), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R9), Z6
-	VADDPD    Z6, Z2, Z2
-	MOVLQSX   4(R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z6
-	VADDPD    Z6, Z3, Z3
-	VCVTPS2PD 32(R9), Z6
-	VADDPD    Z6, Z4, Z4
-	VCVTPS2PD 64(R9), Z6
-	VADDPD    Z6, Z5, Z5
-	ADDQ      $0x08, R8
-	SUBQ      $0x02, BX
-	JGE       loop997
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop997
 
 rest998:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest1000
 
 loop999:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R9), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R9), Z6
-	VADDPD    Z6, Z2, Z2
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop999
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(SI), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop999
 
 rest1000:
 out992:
@@ -46147,20 +46159,20 @@ out992:
 	VMULPD       Z6, Z2, Z2
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
-	VMOVUPD      Z2, 128(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
+	VMOVUPD      Z2, K1, 128(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD.Z    128(BX), K1, Z2
 	VMULPD       Z6, Z0, Z0
 	VMULPD       Z6, Z1, Z1
 	VMULPD       Z6, Z2, Z2
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, K1, 128(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next979
 
 done980:
@@ -46170,7 +46182,7 @@ done980:
 	RET
 
 above955:
-	TESTQ R9, R9
+	TESTQ R10, R10
 	JEQ   ones1001
 
 next1002:
@@ -46184,150 +46196,150 @@ next1002:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R11
-	CMPQ   R11, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1004
-	SUBQ   $0x02, BX
+	SUBQ   $0x02, CX
 	JLT    rest1007
 
 loop1006:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	MOVLQSX      132(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      132(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop1006
 
 rest1007:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest1009
 
 loop1008:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1008
 
 rest1009:
 	JMP out1005
 
 near1004:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest1011
 
 loop1010:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop1010
 
 rest1011:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest1013
 
 loop1012:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1012
 
 rest1013:
@@ -46336,158 +46348,158 @@ out1005:
 	VADDPD  Z5, Z1, Z1
 	VADDPD  Z6, Z2, Z2
 	VADDPD  Z7, Z3, Z3
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, K1, 192(BX)
 	VPXORQ  Z4, Z4, Z4
 	VPXORQ  Z5, Z5, Z5
 	VPXORQ  Z6, Z6, Z6
 	VPXORQ  Z7, Z7, Z7
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R11
-	CMPQ    R11, R10
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1014
-	SUBQ    $0x02, BX
+	SUBQ    $0x02, CX
 	JLT     rest1017
 
 loop1016:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	MOVLQSX      132(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      132(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop1016
 
 rest1017:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest1019
 
 loop1018:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1018
 
 rest1019:
 	JMP out1015
 
 near1014:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest1021
 
 loop1020:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	MOVLQSX      4(R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      4(R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD 8(R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD 8(R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x08, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x02, BX
+	ADDQ         $0x08, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x02, CX
 	JGE          loop1020
 
 rest1021:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest1023
 
 loop1022:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD.Z  96(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1022
 
 rest1023:
@@ -46504,23 +46516,23 @@ out1015:
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
-	VMOVUPD      Z3, 192(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
+	VMOVUPD      Z3, K1, 192(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD.Z    192(BX), K1, Z3
 	VMULPD       Z8, Z0, Z0
 	VMULPD       Z8, Z1, Z1
 	VMULPD       Z8, Z2, Z2
 	VMULPD       Z8, Z3, Z3
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, K1, 192(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1002
 
 done1003:
@@ -46541,141 +46553,141 @@ next1024:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R9
-	CMPQ   R9, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1026
-	SUBQ   $0x02, BX
+	SUBQ   $0x02, CX
 	JLT    rest1029
 
 loop1028:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z8
-	VADDPD     Z8, Z0, Z0
-	VCVTPS2PD  32(R9), Z8
-	VADDPD     Z8, Z1, Z1
-	VCVTPS2PD  64(R9), Z8
-	VADDPD     Z8, Z2, Z2
-	VCVTPS2PD  96(R9), Z8
-	VADDPD     Z8, Z3, Z3
-	MOVLQSX    132(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    4(R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z8
-	VADDPD     Z8, Z4, Z4
-	VCVTPS2PD  32(R9), Z8
-	VADDPD     Z8, Z5, Z5
-	VCVTPS2PD  64(R9), Z8
-	VADDPD     Z8, Z6, Z6
-	VCVTPS2PD  96(R9), Z8
-	VADDPD     Z8, Z7, Z7
-	ADDQ       $0x08, R8
-	SUBQ       $0x02, BX
-	JGE        loop1028
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	MOVLQSX     132(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop1028
 
 rest1029:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest1031
 
 loop1030:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z8
-	VADDPD     Z8, Z0, Z0
-	VCVTPS2PD  32(R9), Z8
-	VADDPD     Z8, Z1, Z1
-	VCVTPS2PD  64(R9), Z8
-	VADDPD     Z8, Z2, Z2
-	VCVTPS2PD  96(R9), Z8
-	VADDPD     Z8, Z3, Z3
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1030
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1030
 
 rest1031:
 	JMP out1027
 
 near1026:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest1033
 
 loop1032:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R9), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R9), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R9), Z8
-	VADDPD    Z8, Z3, Z3
-	MOVLQSX   4(R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z8
-	VADDPD    Z8, Z4, Z4
-	VCVTPS2PD 32(R9), Z8
-	VADDPD    Z8, Z5, Z5
-	VCVTPS2PD 64(R9), Z8
-	VADDPD    Z8, Z6, Z6
-	VCVTPS2PD 96(R9), Z8
-	VADDPD    Z8, Z7, Z7
-	ADDQ      $0x08, R8
-	SUBQ      $0x02, BX
-	JGE       loop1032
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop1032
 
 rest1033:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest1035
 
 loop1034:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R9), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R9), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R9), Z8
-	VADDPD    Z8, Z3, Z3
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1034
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1034
 
 rest1035:
 out1027:
@@ -46683,149 +46695,149 @@ out1027:
 	VADDPD  Z5, Z1, Z1
 	VADDPD  Z6, Z2, Z2
 	VADDPD  Z7, Z3, Z3
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, K1, 192(BX)
 	VPXORQ  Z4, Z4, Z4
 	VPXORQ  Z5, Z5, Z5
 	VPXORQ  Z6, Z6, Z6
 	VPXORQ  Z7, Z7, Z7
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R9
-	CMPQ    R9, R10
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1036
-	SUBQ    $0x02, BX
+	SUBQ    $0x02, CX
 	JLT     rest1039
 
 loop1038:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z8
-	VADDPD     Z8, Z0, Z0
-	VCVTPS2PD  32(R9), Z8
-	VADDPD     Z8, Z1, Z1
-	VCVTPS2PD  64(R9), Z8
-	VADDPD     Z8, Z2, Z2
-	VCVTPS2PD  96(R9), Z8
-	VADDPD     Z8, Z3, Z3
-	MOVLQSX    132(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    4(R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z8
-	VADDPD     Z8, Z4, Z4
-	VCVTPS2PD  32(R9), Z8
-	VADDPD     Z8, Z5, Z5
-	VCVTPS2PD  64(R9), Z8
-	VADDPD     Z8, Z6, Z6
-	VCVTPS2PD  96(R9), Z8
-	VADDPD     Z8, Z7, Z7
-	ADDQ       $0x08, R8
-	SUBQ       $0x02, BX
-	JGE        loop1038
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	MOVLQSX     132(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop1038
 
 rest1039:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest1041
 
 loop1040:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z8
-	VADDPD     Z8, Z0, Z0
-	VCVTPS2PD  32(R9), Z8
-	VADDPD     Z8, Z1, Z1
-	VCVTPS2PD  64(R9), Z8
-	VADDPD     Z8, Z2, Z2
-	VCVTPS2PD  96(R9), Z8
-	VADDPD     Z8, Z3, Z3
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1040
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1040
 
 rest1041:
 	JMP out1037
 
 near1036:
-	SUBQ $0x02, BX
+	SUBQ $0x02, CX
 	JLT  rest1043
 
 loop1042:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R9), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R9), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R9), Z8
-	VADDPD    Z8, Z3, Z3
-	MOVLQSX   4(R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z8
-	VADDPD    Z8, Z4, Z4
-	VCVTPS2PD 32(R9), Z8
-	VADDPD    Z8, Z5, Z5
-	VCVTPS2PD 64(R9), Z8
-	VADDPD    Z8, Z6, Z6
-	VCVTPS2PD 96(R9), Z8
-	VADDPD    Z8, Z7, Z7
-	ADDQ      $0x08, R8
-	SUBQ      $0x02, BX
-	JGE       loop1042
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	MOVLQSX     4(R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x08, R9
+	SUBQ        $0x02, CX
+	JGE         loop1042
 
 rest1043:
-	ADDQ $0x02, BX
-	SUBQ $0x01, BX
+	ADDQ $0x02, CX
+	SUBQ $0x01, CX
 	JLT  rest1045
 
 loop1044:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R9), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R9), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R9), Z8
-	VADDPD    Z8, Z3, Z3
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1044
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(SI), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1044
 
 rest1045:
 out1037:
@@ -46841,23 +46853,23 @@ out1037:
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
-	VMOVUPD      Z3, 192(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
+	VMOVUPD      Z3, K1, 192(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD.Z    192(BX), K1, Z3
 	VMULPD       Z8, Z0, Z0
 	VMULPD       Z8, Z1, Z1
 	VMULPD       Z8, Z2, Z2
 	VMULPD       Z8, Z3, Z3
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, K1, 192(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1024
 
 done1025:
@@ -46867,11 +46879,11 @@ done1025:
 	RET
 
 above862:
-	CMPQ  BX, $0x00000030
+	CMPQ  SI, $0x00000030
 	JGT   above1046
-	CMPQ  BX, $0x00000028
+	CMPQ  SI, $0x00000028
 	JGT   above1047
-	TESTQ R9, R9
+	TESTQ R10, R10
 	JEQ   ones1048
 
 next1049:
@@ -46882,141 +46894,141 @@ next1049:
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R11
-	CMPQ   R11, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1051
-	SUBQ   $0x01, BX
+	SUBQ   $0x01, CX
 	JLT    rest1054
 
 loop1053:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	PREFETCHT0   128(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z5
-	VCVTPS2PD    (R11), Z6
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z5
+	VCVTPS2PD    (SI), Z6
 	VFMADD231PD  Z6, Z5, Z0
-	VCVTPS2PD    32(R11), Z6
+	VCVTPS2PD    32(SI), Z6
 	VFMADD231PD  Z6, Z5, Z1
-	VCVTPS2PD    64(R11), Z6
+	VCVTPS2PD    64(SI), Z6
 	VFMADD231PD  Z6, Z5, Z2
-	VCVTPS2PD    96(R11), Z6
+	VCVTPS2PD    96(SI), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VCVTPS2PD    128(R11), Z6
+	VCVTPS2PD.Z  128(SI), K1, Z6
 	VFMADD231PD  Z6, Z5, Z4
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1053
 
 rest1054:
 	JMP out1052
 
 near1051:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1056
 
 loop1055:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z5
-	VCVTPS2PD    (R11), Z6
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z5
+	VCVTPS2PD    (SI), Z6
 	VFMADD231PD  Z6, Z5, Z0
-	VCVTPS2PD    32(R11), Z6
+	VCVTPS2PD    32(SI), Z6
 	VFMADD231PD  Z6, Z5, Z1
-	VCVTPS2PD    64(R11), Z6
+	VCVTPS2PD    64(SI), Z6
 	VFMADD231PD  Z6, Z5, Z2
-	VCVTPS2PD    96(R11), Z6
+	VCVTPS2PD    96(SI), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VCVTPS2PD    128(R11), Z6
+	VCVTPS2PD.Z  128(SI), K1, Z6
 	VFMADD231PD  Z6, Z5, Z4
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1055
 
 rest1056:
 out1052:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
-	VMOVUPD Z4, 256(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R11
-	CMPQ    R11, R10
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, K1, 256(BX)
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1057
-	SUBQ    $0x01, BX
+	SUBQ    $0x01, CX
 	JLT     rest1060
 
 loop1059:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	PREFETCHT0   128(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z5
-	VCVTPS2PD    (R11), Z6
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z5
+	VCVTPS2PD    (SI), Z6
 	VFMADD231PD  Z6, Z5, Z0
-	VCVTPS2PD    32(R11), Z6
+	VCVTPS2PD    32(SI), Z6
 	VFMADD231PD  Z6, Z5, Z1
-	VCVTPS2PD    64(R11), Z6
+	VCVTPS2PD    64(SI), Z6
 	VFMADD231PD  Z6, Z5, Z2
-	VCVTPS2PD    96(R11), Z6
+	VCVTPS2PD    96(SI), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VCVTPS2PD    128(R11), Z6
+	VCVTPS2PD.Z  128(SI), K1, Z6
 	VFMADD231PD  Z6, Z5, Z4
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1059
 
 rest1060:
 	JMP out1058
 
 near1057:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1062
 
 loop1061:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z5
-	VCVTPS2PD    (R11), Z6
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z5
+	VCVTPS2PD    (SI), Z6
 	VFMADD231PD  Z6, Z5, Z0
-	VCVTPS2PD    32(R11), Z6
+	VCVTPS2PD    32(SI), Z6
 	VFMADD231PD  Z6, Z5, Z1
-	VCVTPS2PD    64(R11), Z6
+	VCVTPS2PD    64(SI), Z6
 	VFMADD231PD  Z6, Z5, Z2
-	VCVTPS2PD    96(R11), Z6
+	VCVTPS2PD    96(SI), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VCVTPS2PD    128(R11), Z6
+	VCVTPS2PD.Z  128(SI), K1, Z6
 	VFMADD231PD  Z6, Z5, Z4
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1061
 
 rest1062:
@@ -47031,26 +47043,26 @@ out1058:
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
-	VMOVUPD      Z4, 256(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
-	VMOVUPD      256(DX), Z4
+	VMOVUPD      Z4, K1, 256(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD      192(BX), Z3
+	VMOVUPD.Z    256(BX), K1, Z4
 	VMULPD       Z5, Z0, Z0
 	VMULPD       Z5, Z1, Z1
 	VMULPD       Z5, Z2, Z2
 	VMULPD       Z5, Z3, Z3
 	VMULPD       Z5, Z4, Z4
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	VMOVUPD      Z4, 256(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, 192(BX)
+	VMOVUPD      Z4, K1, 256(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1049
 
 done1050:
@@ -47068,134 +47080,134 @@ next1063:
 	VPXORQ Z2, Z2, Z2
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R9
-	CMPQ   R9, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1065
-	SUBQ   $0x01, BX
+	SUBQ   $0x01, CX
 	JLT    rest1068
 
 loop1067:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z5
-	VADDPD     Z5, Z0, Z0
-	VCVTPS2PD  32(R9), Z5
-	VADDPD     Z5, Z1, Z1
-	VCVTPS2PD  64(R9), Z5
-	VADDPD     Z5, Z2, Z2
-	VCVTPS2PD  96(R9), Z5
-	VADDPD     Z5, Z3, Z3
-	VCVTPS2PD  128(R9), Z5
-	VADDPD     Z5, Z4, Z4
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1067
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	PREFETCHT0  128(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z5
+	VADDPD      Z5, Z0, Z0
+	VCVTPS2PD   32(SI), Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   64(SI), Z5
+	VADDPD      Z5, Z2, Z2
+	VCVTPS2PD   96(SI), Z5
+	VADDPD      Z5, Z3, Z3
+	VCVTPS2PD.Z 128(SI), K1, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1067
 
 rest1068:
 	JMP out1066
 
 near1065:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1070
 
 loop1069:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z5
-	VADDPD    Z5, Z0, Z0
-	VCVTPS2PD 32(R9), Z5
-	VADDPD    Z5, Z1, Z1
-	VCVTPS2PD 64(R9), Z5
-	VADDPD    Z5, Z2, Z2
-	VCVTPS2PD 96(R9), Z5
-	VADDPD    Z5, Z3, Z3
-	VCVTPS2PD 128(R9), Z5
-	VADDPD    Z5, Z4, Z4
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1069
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z5
+	VADDPD      Z5, Z0, Z0
+	VCVTPS2PD   32(SI), Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   64(SI), Z5
+	VADDPD      Z5, Z2, Z2
+	VCVTPS2PD   96(SI), Z5
+	VADDPD      Z5, Z3, Z3
+	VCVTPS2PD.Z 128(SI), K1, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1069
 
 rest1070:
 out1066:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
-	VMOVUPD Z4, 256(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R9
-	CMPQ    R9, R10
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, K1, 256(BX)
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1071
-	SUBQ    $0x01, BX
+	SUBQ    $0x01, CX
 	JLT     rest1074
 
 loop1073:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z5
-	VADDPD     Z5, Z0, Z0
-	VCVTPS2PD  32(R9), Z5
-	VADDPD     Z5, Z1, Z1
-	VCVTPS2PD  64(R9), Z5
-	VADDPD     Z5, Z2, Z2
-	VCVTPS2PD  96(R9), Z5
-	VADDPD     Z5, Z3, Z3
-	VCVTPS2PD  128(R9), Z5
-	VADDPD     Z5, Z4, Z4
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1073
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	PREFETCHT0  128(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z5
+	VADDPD      Z5, Z0, Z0
+	VCVTPS2PD   32(SI), Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   64(SI), Z5
+	VADDPD      Z5, Z2, Z2
+	VCVTPS2PD   96(SI), Z5
+	VADDPD      Z5, Z3, Z3
+	VCVTPS2PD.Z 128(SI), K1, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1073
 
 rest1074:
 	JMP out1072
 
 near1071:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1076
 
 loop1075:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z5
-	VADDPD    Z5, Z0, Z0
-	VCVTPS2PD 32(R9), Z5
-	VADDPD    Z5, Z1, Z1
-	VCVTPS2PD 64(R9), Z5
-	VADDPD    Z5, Z2, Z2
-	VCVTPS2PD 96(R9), Z5
-	VADDPD    Z5, Z3, Z3
-	VCVTPS2PD 128(R9), Z5
-	VADDPD    Z5, Z4, Z4
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1075
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z5
+	VADDPD      Z5, Z0, Z0
+	VCVTPS2PD   32(SI), Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   64(SI), Z5
+	VADDPD      Z5, Z2, Z2
+	VCVTPS2PD   96(SI), Z5
+	VADDPD      Z5, Z3, Z3
+	VCVTPS2PD.Z 128(SI), K1, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1075
 
 rest1076:
 out1072:
@@ -47209,26 +47221,26 @@ out1072:
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
-	VMOVUPD      Z4, 256(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
-	VMOVUPD      256(DX), Z4
+	VMOVUPD      Z4, K1, 256(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD      192(BX), Z3
+	VMOVUPD.Z    256(BX), K1, Z4
 	VMULPD       Z5, Z0, Z0
 	VMULPD       Z5, Z1, Z1
 	VMULPD       Z5, Z2, Z2
 	VMULPD       Z5, Z3, Z3
 	VMULPD       Z5, Z4, Z4
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	VMOVUPD      Z4, 256(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, 192(BX)
+	VMOVUPD      Z4, K1, 256(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1063
 
 done1064:
@@ -47238,7 +47250,7 @@ done1064:
 	RET
 
 above1047:
-	TESTQ R9, R9
+	TESTQ R10, R10
 	JEQ   ones1077
 
 next1078:
@@ -47250,150 +47262,150 @@ next1078:
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R11
-	CMPQ   R11, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1080
-	SUBQ   $0x01, BX
+	SUBQ   $0x01, CX
 	JLT    rest1083
 
 loop1082:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	PREFETCHT0   128(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD    64(SI), Z7
 	VFMADD231PD  Z7, Z6, Z2
-	VCVTPS2PD    96(R11), Z7
+	VCVTPS2PD    96(SI), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    128(R11), Z7
+	VCVTPS2PD    128(SI), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    160(R11), Z7
+	VCVTPS2PD.Z  160(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1082
 
 rest1083:
 	JMP out1081
 
 near1080:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1085
 
 loop1084:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD    64(SI), Z7
 	VFMADD231PD  Z7, Z6, Z2
-	VCVTPS2PD    96(R11), Z7
+	VCVTPS2PD    96(SI), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    128(R11), Z7
+	VCVTPS2PD    128(SI), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    160(R11), Z7
+	VCVTPS2PD.Z  160(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1084
 
 rest1085:
 out1081:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
-	VMOVUPD Z4, 256(DX)
-	VMOVUPD Z5, 320(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R11
-	CMPQ    R11, R10
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	VMOVUPD Z5, K1, 320(BX)
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1086
-	SUBQ    $0x01, BX
+	SUBQ    $0x01, CX
 	JLT     rest1089
 
 loop1088:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	PREFETCHT0   128(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD    64(SI), Z7
 	VFMADD231PD  Z7, Z6, Z2
-	VCVTPS2PD    96(R11), Z7
+	VCVTPS2PD    96(SI), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    128(R11), Z7
+	VCVTPS2PD    128(SI), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    160(R11), Z7
+	VCVTPS2PD.Z  160(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1088
 
 rest1089:
 	JMP out1087
 
 near1086:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1091
 
 loop1090:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z6
-	VCVTPS2PD    (R11), Z7
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z6
+	VCVTPS2PD    (SI), Z7
 	VFMADD231PD  Z7, Z6, Z0
-	VCVTPS2PD    32(R11), Z7
+	VCVTPS2PD    32(SI), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R11), Z7
+	VCVTPS2PD    64(SI), Z7
 	VFMADD231PD  Z7, Z6, Z2
-	VCVTPS2PD    96(R11), Z7
+	VCVTPS2PD    96(SI), Z7
 	VFMADD231PD  Z7, Z6, Z3
-	VCVTPS2PD    128(R11), Z7
+	VCVTPS2PD    128(SI), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    160(R11), Z7
+	VCVTPS2PD.Z  160(SI), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1090
 
 rest1091:
@@ -47410,29 +47422,29 @@ out1087:
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
-	VMOVUPD      Z5, 320(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
-	VMOVUPD      256(DX), Z4
-	VMOVUPD      320(DX), Z5
+	VMOVUPD      Z5, K1, 320(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD      192(BX), Z3
+	VMOVUPD      256(BX), Z4
+	VMOVUPD.Z    320(BX), K1, Z5
 	VMULPD       Z6, Z0, Z0
 	VMULPD       Z6, Z1, Z1
 	VMULPD       Z6, Z2, Z2
 	VMULPD       Z6, Z3, Z3
 	VMULPD       Z6, Z4, Z4
 	VMULPD       Z6, Z5, Z5
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	VMOVUPD      Z4, 256(DX)
-	VMOVUPD      Z5, 320(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, 192(BX)
+	VMOVUPD      Z4, 256(BX)
+	VMOVUPD      Z5, K1, 320(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1078
 
 done1079:
@@ -47451,143 +47463,143 @@ next1092:
 	VPXORQ Z3, Z3, Z3
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R9
-	CMPQ   R9, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1094
-	SUBQ   $0x01, BX
+	SUBQ   $0x01, CX
 	JLT    rest1097
 
 loop1096:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z6
-	VADDPD     Z6, Z0, Z0
-	VCVTPS2PD  32(R9), Z6
-	VADDPD     Z6, Z1, Z1
-	VCVTPS2PD  64(R9), Z6
-	VADDPD     Z6, Z2, Z2
-	VCVTPS2PD  96(R9), Z6
-	VADDPD     Z6, Z3, Z3
-	VCVTPS2PD  128(R9), Z6
-	VADDPD     Z6, Z4, Z4
-	VCVTPS2PD  160(R9), Z6
-	VADDPD     Z6, Z5, Z5
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1096
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	PREFETCHT0  128(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD   64(SI), Z6
+	VADDPD      Z6, Z2, Z2
+	VCVTPS2PD   96(SI), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   128(SI), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 160(SI), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1096
 
 rest1097:
 	JMP out1095
 
 near1094:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1099
 
 loop1098:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R9), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R9), Z6
-	VADDPD    Z6, Z2, Z2
-	VCVTPS2PD 96(R9), Z6
-	VADDPD    Z6, Z3, Z3
-	VCVTPS2PD 128(R9), Z6
-	VADDPD    Z6, Z4, Z4
-	VCVTPS2PD 160(R9), Z6
-	VADDPD    Z6, Z5, Z5
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1098
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD   64(SI), Z6
+	VADDPD      Z6, Z2, Z2
+	VCVTPS2PD   96(SI), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   128(SI), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 160(SI), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1098
 
 rest1099:
 out1095:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
-	VMOVUPD Z4, 256(DX)
-	VMOVUPD Z5, 320(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R9
-	CMPQ    R9, R10
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	VMOVUPD Z5, K1, 320(BX)
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1100
-	SUBQ    $0x01, BX
+	SUBQ    $0x01, CX
 	JLT     rest1103
 
 loop1102:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z6
-	VADDPD     Z6, Z0, Z0
-	VCVTPS2PD  32(R9), Z6
-	VADDPD     Z6, Z1, Z1
-	VCVTPS2PD  64(R9), Z6
-	VADDPD     Z6, Z2, Z2
-	VCVTPS2PD  96(R9), Z6
-	VADDPD     Z6, Z3, Z3
-	VCVTPS2PD  128(R9), Z6
-	VADDPD     Z6, Z4, Z4
-	VCVTPS2PD  160(R9), Z6
-	VADDPD     Z6, Z5, Z5
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1102
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	PREFETCHT0  128(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD   64(SI), Z6
+	VADDPD      Z6, Z2, Z2
+	VCVTPS2PD   96(SI), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   128(SI), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 160(SI), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1102
 
 rest1103:
 	JMP out1101
 
 near1100:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1105
 
 loop1104:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R9), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R9), Z6
-	VADDPD    Z6, Z2, Z2
-	VCVTPS2PD 96(R9), Z6
-	VADDPD    Z6, Z3, Z3
-	VCVTPS2PD 128(R9), Z6
-	VADDPD    Z6, Z4, Z4
-	VCVTPS2PD 160(R9), Z6
-	VADDPD    Z6, Z5, Z5
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1104
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(SI), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD   64(SI), Z6
+	VADDPD      Z6, Z2, Z2
+	VCVTPS2PD   96(SI), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   128(SI), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 160(SI), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1104
 
 rest1105:
 out1101:
@@ -47603,29 +47615,29 @@ out1101:
 	VMOVUPD      Z2, 128(AX)
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
-	VMOVUPD      Z5, 320(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
-	VMOVUPD      256(DX), Z4
-	VMOVUPD      320(DX), Z5
+	VMOVUPD      Z5, K1, 320(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD      192(BX), Z3
+	VMOVUPD      256(BX), Z4
+	VMOVUPD.Z    320(BX), K1, Z5
 	VMULPD       Z6, Z0, Z0
 	VMULPD       Z6, Z1, Z1
 	VMULPD       Z6, Z2, Z2
 	VMULPD       Z6, Z3, Z3
 	VMULPD       Z6, Z4, Z4
 	VMULPD       Z6, Z5, Z5
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	VMOVUPD      Z4, 256(DX)
-	VMOVUPD      Z5, 320(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, 192(BX)
+	VMOVUPD      Z4, 256(BX)
+	VMOVUPD      Z5, K1, 320(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1092
 
 done1093:
@@ -47635,9 +47647,9 @@ done1093:
 	RET
 
 above1046:
-	CMPQ  BX, $0x00000038
+	CMPQ  SI, $0x00000038
 	JGT   above1106
-	TESTQ R9, R9
+	TESTQ R10, R10
 	JEQ   ones1107
 
 next1108:
@@ -47650,161 +47662,161 @@ next1108:
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R11
-	CMPQ   R11, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1110
-	SUBQ   $0x01, BX
+	SUBQ   $0x01, CX
 	JLT    rest1113
 
 loop1112:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	PREFETCHT0   192(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	PREFETCHT0   128(DI)(SI*1)
+	PREFETCHT0   192(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z7
-	VCVTPS2PD    (R11), Z8
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z7
+	VCVTPS2PD    (SI), Z8
 	VFMADD231PD  Z8, Z7, Z0
-	VCVTPS2PD    32(R11), Z8
+	VCVTPS2PD    32(SI), Z8
 	VFMADD231PD  Z8, Z7, Z1
-	VCVTPS2PD    64(R11), Z8
+	VCVTPS2PD    64(SI), Z8
 	VFMADD231PD  Z8, Z7, Z2
-	VCVTPS2PD    96(R11), Z8
+	VCVTPS2PD    96(SI), Z8
 	VFMADD231PD  Z8, Z7, Z3
-	VCVTPS2PD    128(R11), Z8
+	VCVTPS2PD    128(SI), Z8
 	VFMADD231PD  Z8, Z7, Z4
-	VCVTPS2PD    160(R11), Z8
+	VCVTPS2PD    160(SI), Z8
 	VFMADD231PD  Z8, Z7, Z5
-	VCVTPS2PD    192(R11), Z8
+	VCVTPS2PD.Z  192(SI), K1, Z8
 	VFMADD231PD  Z8, Z7, Z6
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1112
 
 rest1113:
 	JMP out1111
 
 near1110:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1115
 
 loop1114:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z7
-	VCVTPS2PD    (R11), Z8
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z7
+	VCVTPS2PD    (SI), Z8
 	VFMADD231PD  Z8, Z7, Z0
-	VCVTPS2PD    32(R11), Z8
+	VCVTPS2PD    32(SI), Z8
 	VFMADD231PD  Z8, Z7, Z1
-	VCVTPS2PD    64(R11), Z8
+	VCVTPS2PD    64(SI), Z8
 	VFMADD231PD  Z8, Z7, Z2
-	VCVTPS2PD    96(R11), Z8
+	VCVTPS2PD    96(SI), Z8
 	VFMADD231PD  Z8, Z7, Z3
-	VCVTPS2PD    128(R11), Z8
+	VCVTPS2PD    128(SI), Z8
 	VFMADD231PD  Z8, Z7, Z4
-	VCVTPS2PD    160(R11), Z8
+	VCVTPS2PD    160(SI), Z8
 	VFMADD231PD  Z8, Z7, Z5
-	VCVTPS2PD    192(R11), Z8
+	VCVTPS2PD.Z  192(SI), K1, Z8
 	VFMADD231PD  Z8, Z7, Z6
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1114
 
 rest1115:
 out1111:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
-	VMOVUPD Z4, 256(DX)
-	VMOVUPD Z5, 320(DX)
-	VMOVUPD Z6, 384(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R11
-	CMPQ    R11, R10
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	VMOVUPD Z5, 320(BX)
+	VMOVUPD Z6, K1, 384(BX)
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1116
-	SUBQ    $0x01, BX
+	SUBQ    $0x01, CX
 	JLT     rest1119
 
 loop1118:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	PREFETCHT0   192(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	PREFETCHT0   128(DI)(SI*1)
+	PREFETCHT0   192(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z7
-	VCVTPS2PD    (R11), Z8
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z7
+	VCVTPS2PD    (SI), Z8
 	VFMADD231PD  Z8, Z7, Z0
-	VCVTPS2PD    32(R11), Z8
+	VCVTPS2PD    32(SI), Z8
 	VFMADD231PD  Z8, Z7, Z1
-	VCVTPS2PD    64(R11), Z8
+	VCVTPS2PD    64(SI), Z8
 	VFMADD231PD  Z8, Z7, Z2
-	VCVTPS2PD    96(R11), Z8
+	VCVTPS2PD    96(SI), Z8
 	VFMADD231PD  Z8, Z7, Z3
-	VCVTPS2PD    128(R11), Z8
+	VCVTPS2PD    128(SI), Z8
 	VFMADD231PD  Z8, Z7, Z4
-	VCVTPS2PD    160(R11), Z8
+	VCVTPS2PD    160(SI), Z8
 	VFMADD231PD  Z8, Z7, Z5
-	VCVTPS2PD    192(R11), Z8
+	VCVTPS2PD.Z  192(SI), K1, Z8
 	VFMADD231PD  Z8, Z7, Z6
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1118
 
 rest1119:
 	JMP out1117
 
 near1116:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1121
 
 loop1120:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z7
-	VCVTPS2PD    (R11), Z8
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z7
+	VCVTPS2PD    (SI), Z8
 	VFMADD231PD  Z8, Z7, Z0
-	VCVTPS2PD    32(R11), Z8
+	VCVTPS2PD    32(SI), Z8
 	VFMADD231PD  Z8, Z7, Z1
-	VCVTPS2PD    64(R11), Z8
+	VCVTPS2PD    64(SI), Z8
 	VFMADD231PD  Z8, Z7, Z2
-	VCVTPS2PD    96(R11), Z8
+	VCVTPS2PD    96(SI), Z8
 	VFMADD231PD  Z8, Z7, Z3
-	VCVTPS2PD    128(R11), Z8
+	VCVTPS2PD    128(SI), Z8
 	VFMADD231PD  Z8, Z7, Z4
-	VCVTPS2PD    160(R11), Z8
+	VCVTPS2PD    160(SI), Z8
 	VFMADD231PD  Z8, Z7, Z5
-	VCVTPS2PD    192(R11), Z8
+	VCVTPS2PD.Z  192(SI), K1, Z8
 	VFMADD231PD  Z8, Z7, Z6
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1120
 
 rest1121:
@@ -47823,16 +47835,16 @@ out1117:
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
-	VMOVUPD      Z6, 384(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
-	VMOVUPD      256(DX), Z4
-	VMOVUPD      320(DX), Z5
-	VMOVUPD      384(DX), Z6
+	VMOVUPD      Z6, K1, 384(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD      192(BX), Z3
+	VMOVUPD      256(BX), Z4
+	VMOVUPD      320(BX), Z5
+	VMOVUPD.Z    384(BX), K1, Z6
 	VMULPD       Z7, Z0, Z0
 	VMULPD       Z7, Z1, Z1
 	VMULPD       Z7, Z2, Z2
@@ -47840,15 +47852,15 @@ out1117:
 	VMULPD       Z7, Z4, Z4
 	VMULPD       Z7, Z5, Z5
 	VMULPD       Z7, Z6, Z6
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	VMOVUPD      Z4, 256(DX)
-	VMOVUPD      Z5, 320(DX)
-	VMOVUPD      Z6, 384(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, 192(BX)
+	VMOVUPD      Z4, 256(BX)
+	VMOVUPD      Z5, 320(BX)
+	VMOVUPD      Z6, K1, 384(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1108
 
 done1109:
@@ -47868,154 +47880,154 @@ next1122:
 	VPXORQ Z4, Z4, Z4
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R9
-	CMPQ   R9, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1124
-	SUBQ   $0x01, BX
+	SUBQ   $0x01, CX
 	JLT    rest1127
 
 loop1126:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	PREFETCHT0 192(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z7
-	VADDPD     Z7, Z0, Z0
-	VCVTPS2PD  32(R9), Z7
-	VADDPD     Z7, Z1, Z1
-	VCVTPS2PD  64(R9), Z7
-	VADDPD     Z7, Z2, Z2
-	VCVTPS2PD  96(R9), Z7
-	VADDPD     Z7, Z3, Z3
-	VCVTPS2PD  128(R9), Z7
-	VADDPD     Z7, Z4, Z4
-	VCVTPS2PD  160(R9), Z7
-	VADDPD     Z7, Z5, Z5
-	VCVTPS2PD  192(R9), Z7
-	VADDPD     Z7, Z6, Z6
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1126
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	PREFETCHT0  128(DI)(SI*1)
+	PREFETCHT0  192(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z7
+	VADDPD      Z7, Z0, Z0
+	VCVTPS2PD   32(SI), Z7
+	VADDPD      Z7, Z1, Z1
+	VCVTPS2PD   64(SI), Z7
+	VADDPD      Z7, Z2, Z2
+	VCVTPS2PD   96(SI), Z7
+	VADDPD      Z7, Z3, Z3
+	VCVTPS2PD   128(SI), Z7
+	VADDPD      Z7, Z4, Z4
+	VCVTPS2PD   160(SI), Z7
+	VADDPD      Z7, Z5, Z5
+	VCVTPS2PD.Z 192(SI), K1, Z7
+	VADDPD      Z7, Z6, Z6
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1126
 
 rest1127:
 	JMP out1125
 
 near1124:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1129
 
 loop1128:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z7
-	VADDPD    Z7, Z0, Z0
-	VCVTPS2PD 32(R9), Z7
-	VADDPD    Z7, Z1, Z1
-	VCVTPS2PD 64(R9), Z7
-	VADDPD    Z7, Z2, Z2
-	VCVTPS2PD 96(R9), Z7
-	VADDPD    Z7, Z3, Z3
-	VCVTPS2PD 128(R9), Z7
-	VADDPD    Z7, Z4, Z4
-	VCVTPS2PD 160(R9), Z7
-	VADDPD    Z7, Z5, Z5
-	VCVTPS2PD 192(R9), Z7
-	VADDPD    Z7, Z6, Z6
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1128
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z7
+	VADDPD      Z7, Z0, Z0
+	VCVTPS2PD   32(SI), Z7
+	VADDPD      Z7, Z1, Z1
+	VCVTPS2PD   64(SI), Z7
+	VADDPD      Z7, Z2, Z2
+	VCVTPS2PD   96(SI), Z7
+	VADDPD      Z7, Z3, Z3
+	VCVTPS2PD   128(SI), Z7
+	VADDPD      Z7, Z4, Z4
+	VCVTPS2PD   160(SI), Z7
+	VADDPD      Z7, Z5, Z5
+	VCVTPS2PD.Z 192(SI), K1, Z7
+	VADDPD      Z7, Z6, Z6
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1128
 
 rest1129:
 out1125:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
-	VMOVUPD Z4, 256(DX)
-	VMOVUPD Z5, 320(DX)
-	VMOVUPD Z6, 384(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R9
-	CMPQ    R9, R10
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	VMOVUPD Z5, 320(BX)
+	VMOVUPD Z6, K1, 384(BX)
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1130
-	SUBQ    $0x01, BX
+	SUBQ    $0x01, CX
 	JLT     rest1133
 
 loop1132:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	PREFETCHT0 192(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z7
-	VADDPD     Z7, Z0, Z0
-	VCVTPS2PD  32(R9), Z7
-	VADDPD     Z7, Z1, Z1
-	VCVTPS2PD  64(R9), Z7
-	VADDPD     Z7, Z2, Z2
-	VCVTPS2PD  96(R9), Z7
-	VADDPD     Z7, Z3, Z3
-	VCVTPS2PD  128(R9), Z7
-	VADDPD     Z7, Z4, Z4
-	VCVTPS2PD  160(R9), Z7
-	VADDPD     Z7, Z5, Z5
-	VCVTPS2PD  192(R9), Z7
-	VADDPD     Z7, Z6, Z6
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1132
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	PREFETCHT0  128(DI)(SI*1)
+	PREFETCHT0  192(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z7
+	VADDPD      Z7, Z0, Z0
+	VCVTPS2PD   32(SI), Z7
+	VADDPD      Z7, Z1, Z1
+	VCVTPS2PD   64(SI), Z7
+	VADDPD      Z7, Z2, Z2
+	VCVTPS2PD   96(SI), Z7
+	VADDPD      Z7, Z3, Z3
+	VCVTPS2PD   128(SI), Z7
+	VADDPD      Z7, Z4, Z4
+	VCVTPS2PD   160(SI), Z7
+	VADDPD      Z7, Z5, Z5
+	VCVTPS2PD.Z 192(SI), K1, Z7
+	VADDPD      Z7, Z6, Z6
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1132
 
 rest1133:
 	JMP out1131
 
 near1130:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1135
 
 loop1134:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z7
-	VADDPD    Z7, Z0, Z0
-	VCVTPS2PD 32(R9), Z7
-	VADDPD    Z7, Z1, Z1
-	VCVTPS2PD 64(R9), Z7
-	VADDPD    Z7, Z2, Z2
-	VCVTPS2PD 96(R9), Z7
-	VADDPD    Z7, Z3, Z3
-	VCVTPS2PD 128(R9), Z7
-	VADDPD    Z7, Z4, Z4
-	VCVTPS2PD 160(R9), Z7
-	VADDPD    Z7, Z5, Z5
-	VCVTPS2PD 192(R9), Z7
-	VADDPD    Z7, Z6, Z6
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1134
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z7
+	VADDPD      Z7, Z0, Z0
+	VCVTPS2PD   32(SI), Z7
+	VADDPD      Z7, Z1, Z1
+	VCVTPS2PD   64(SI), Z7
+	VADDPD      Z7, Z2, Z2
+	VCVTPS2PD   96(SI), Z7
+	VADDPD      Z7, Z3, Z3
+	VCVTPS2PD   128(SI), Z7
+	VADDPD      Z7, Z4, Z4
+	VCVTPS2PD   160(SI), Z7
+	VADDPD      Z7, Z5, Z5
+	VCVTPS2PD.Z 192(SI), K1, Z7
+	VADDPD      Z7, Z6, Z6
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1134
 
 rest1135:
 out1131:
@@ -48033,16 +48045,16 @@ out1131:
 	VMOVUPD      Z3, 192(AX)
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
-	VMOVUPD      Z6, 384(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
-	VMOVUPD      256(DX), Z4
-	VMOVUPD      320(DX), Z5
-	VMOVUPD      384(DX), Z6
+	VMOVUPD      Z6, K1, 384(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD      192(BX), Z3
+	VMOVUPD      256(BX), Z4
+	VMOVUPD      320(BX), Z5
+	VMOVUPD.Z    384(BX), K1, Z6
 	VMULPD       Z7, Z0, Z0
 	VMULPD       Z7, Z1, Z1
 	VMULPD       Z7, Z2, Z2
@@ -48050,15 +48062,15 @@ out1131:
 	VMULPD       Z7, Z4, Z4
 	VMULPD       Z7, Z5, Z5
 	VMULPD       Z7, Z6, Z6
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	VMOVUPD      Z4, 256(DX)
-	VMOVUPD      Z5, 320(DX)
-	VMOVUPD      Z6, 384(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, 192(BX)
+	VMOVUPD      Z4, 256(BX)
+	VMOVUPD      Z5, 320(BX)
+	VMOVUPD      Z6, K1, 384(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1122
 
 done1123:
@@ -48068,7 +48080,7 @@ done1123:
 	RET
 
 above1106:
-	TESTQ R9, R9
+	TESTQ R10, R10
 	JEQ   ones1136
 
 next1137:
@@ -48082,170 +48094,170 @@ next1137:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R11
-	CMPQ   R11, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1139
-	SUBQ   $0x01, BX
+	SUBQ   $0x01, CX
 	JLT    rest1142
 
 loop1141:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	PREFETCHT0   192(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	PREFETCHT0   128(DI)(SI*1)
+	PREFETCHT0   192(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD    96(SI), Z9
 	VFMADD231PD  Z9, Z8, Z3
-	VCVTPS2PD    128(R11), Z9
+	VCVTPS2PD    128(SI), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    160(R11), Z9
+	VCVTPS2PD    160(SI), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    192(R11), Z9
+	VCVTPS2PD    192(SI), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    224(R11), Z9
+	VCVTPS2PD.Z  224(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1141
 
 rest1142:
 	JMP out1140
 
 near1139:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1144
 
 loop1143:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD    96(SI), Z9
 	VFMADD231PD  Z9, Z8, Z3
-	VCVTPS2PD    128(R11), Z9
+	VCVTPS2PD    128(SI), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    160(R11), Z9
+	VCVTPS2PD    160(SI), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    192(R11), Z9
+	VCVTPS2PD    192(SI), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    224(R11), Z9
+	VCVTPS2PD.Z  224(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1143
 
 rest1144:
 out1140:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
-	VMOVUPD Z4, 256(DX)
-	VMOVUPD Z5, 320(DX)
-	VMOVUPD Z6, 384(DX)
-	VMOVUPD Z7, 448(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R11
-	CMPQ    R11, R10
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	VMOVUPD Z5, 320(BX)
+	VMOVUPD Z6, 384(BX)
+	VMOVUPD Z7, K1, 448(BX)
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1145
-	SUBQ    $0x01, BX
+	SUBQ    $0x01, CX
 	JLT     rest1148
 
 loop1147:
-	MOVLQSX      128(R8), R11
-	IMULQ        DI, R11
-	PREFETCHT0   (SI)(R11*1)
-	PREFETCHT0   64(SI)(R11*1)
-	PREFETCHT0   128(SI)(R11*1)
-	PREFETCHT0   192(SI)(R11*1)
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      128(R9), SI
+	IMULQ        R8, SI
+	PREFETCHT0   (DI)(SI*1)
+	PREFETCHT0   64(DI)(SI*1)
+	PREFETCHT0   128(DI)(SI*1)
+	PREFETCHT0   192(DI)(SI*1)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD    96(SI), Z9
 	VFMADD231PD  Z9, Z8, Z3
-	VCVTPS2PD    128(R11), Z9
+	VCVTPS2PD    128(SI), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    160(R11), Z9
+	VCVTPS2PD    160(SI), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    192(R11), Z9
+	VCVTPS2PD    192(SI), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    224(R11), Z9
+	VCVTPS2PD.Z  224(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1147
 
 rest1148:
 	JMP out1146
 
 near1145:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1150
 
 loop1149:
-	MOVLQSX      (R8), R11
-	IMULQ        DI, R11
-	CMPQ         R11, limit+80(FP)
+	MOVLQSX      (R9), SI
+	IMULQ        R8, SI
+	CMPQ         SI, limit+80(FP)
 	JHI          bad861
-	ADDQ         SI, R11
-	VBROADCASTSD (R9), Z8
-	VCVTPS2PD    (R11), Z9
+	ADDQ         DI, SI
+	VBROADCASTSD (R10), Z8
+	VCVTPS2PD    (SI), Z9
 	VFMADD231PD  Z9, Z8, Z0
-	VCVTPS2PD    32(R11), Z9
+	VCVTPS2PD    32(SI), Z9
 	VFMADD231PD  Z9, Z8, Z1
-	VCVTPS2PD    64(R11), Z9
+	VCVTPS2PD    64(SI), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R11), Z9
+	VCVTPS2PD    96(SI), Z9
 	VFMADD231PD  Z9, Z8, Z3
-	VCVTPS2PD    128(R11), Z9
+	VCVTPS2PD    128(SI), Z9
 	VFMADD231PD  Z9, Z8, Z4
-	VCVTPS2PD    160(R11), Z9
+	VCVTPS2PD    160(SI), Z9
 	VFMADD231PD  Z9, Z8, Z5
-	VCVTPS2PD    192(R11), Z9
+	VCVTPS2PD    192(SI), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    224(R11), Z9
+	VCVTPS2PD.Z  224(SI), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
-	ADDQ         $0x04, R8
-	ADDQ         $0x08, R9
-	SUBQ         $0x01, BX
+	ADDQ         $0x04, R9
+	ADDQ         $0x08, R10
+	SUBQ         $0x01, CX
 	JGE          loop1149
 
 rest1150:
@@ -48266,17 +48278,17 @@ out1146:
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
 	VMOVUPD      Z6, 384(AX)
-	VMOVUPD      Z7, 448(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
-	VMOVUPD      256(DX), Z4
-	VMOVUPD      320(DX), Z5
-	VMOVUPD      384(DX), Z6
-	VMOVUPD      448(DX), Z7
+	VMOVUPD      Z7, K1, 448(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD      192(BX), Z3
+	VMOVUPD      256(BX), Z4
+	VMOVUPD      320(BX), Z5
+	VMOVUPD      384(BX), Z6
+	VMOVUPD.Z    448(BX), K1, Z7
 	VMULPD       Z8, Z0, Z0
 	VMULPD       Z8, Z1, Z1
 	VMULPD       Z8, Z2, Z2
@@ -48285,16 +48297,16 @@ out1146:
 	VMULPD       Z8, Z5, Z5
 	VMULPD       Z8, Z6, Z6
 	VMULPD       Z8, Z7, Z7
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	VMOVUPD      Z4, 256(DX)
-	VMOVUPD      Z5, 320(DX)
-	VMOVUPD      Z6, 384(DX)
-	VMOVUPD      Z7, 448(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, 192(BX)
+	VMOVUPD      Z4, 256(BX)
+	VMOVUPD      Z5, 320(BX)
+	VMOVUPD      Z6, 384(BX)
+	VMOVUPD      Z7, K1, 448(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1137
 
 done1138:
@@ -48315,163 +48327,163 @@ next1151:
 	VPXORQ Z5, Z5, Z5
 	VPXORQ Z6, Z6, Z6
 	VPXORQ Z7, Z7, Z7
-	MOVL   4(CX), BX
-	SUBL   (CX), BX
-	ADDQ   $0x04, CX
-	LEAQ   128(R8)(BX*4), R9
-	CMPQ   R9, R10
+	MOVL   4(DX), CX
+	SUBL   (DX), CX
+	ADDQ   $0x04, DX
+	LEAQ   128(R9)(CX*4), SI
+	CMPQ   SI, R11
 	JHI    near1153
-	SUBQ   $0x01, BX
+	SUBQ   $0x01, CX
 	JLT    rest1156
 
 loop1155:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	PREFETCHT0 192(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z8
-	VADDPD     Z8, Z0, Z0
-	VCVTPS2PD  32(R9), Z8
-	VADDPD     Z8, Z1, Z1
-	VCVTPS2PD  64(R9), Z8
-	VADDPD     Z8, Z2, Z2
-	VCVTPS2PD  96(R9), Z8
-	VADDPD     Z8, Z3, Z3
-	VCVTPS2PD  128(R9), Z8
-	VADDPD     Z8, Z4, Z4
-	VCVTPS2PD  160(R9), Z8
-	VADDPD     Z8, Z5, Z5
-	VCVTPS2PD  192(R9), Z8
-	VADDPD     Z8, Z6, Z6
-	VCVTPS2PD  224(R9), Z8
-	VADDPD     Z8, Z7, Z7
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1155
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	PREFETCHT0  128(DI)(SI*1)
+	PREFETCHT0  192(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD   96(SI), Z8
+	VADDPD      Z8, Z3, Z3
+	VCVTPS2PD   128(SI), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   160(SI), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   192(SI), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 224(SI), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1155
 
 rest1156:
 	JMP out1154
 
 near1153:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1158
 
 loop1157:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R9), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R9), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R9), Z8
-	VADDPD    Z8, Z3, Z3
-	VCVTPS2PD 128(R9), Z8
-	VADDPD    Z8, Z4, Z4
-	VCVTPS2PD 160(R9), Z8
-	VADDPD    Z8, Z5, Z5
-	VCVTPS2PD 192(R9), Z8
-	VADDPD    Z8, Z6, Z6
-	VCVTPS2PD 224(R9), Z8
-	VADDPD    Z8, Z7, Z7
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1157
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD   96(SI), Z8
+	VADDPD      Z8, Z3, Z3
+	VCVTPS2PD   128(SI), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   160(SI), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   192(SI), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 224(SI), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1157
 
 rest1158:
 out1154:
-	VMOVUPD Z0, (DX)
-	VMOVUPD Z1, 64(DX)
-	VMOVUPD Z2, 128(DX)
-	VMOVUPD Z3, 192(DX)
-	VMOVUPD Z4, 256(DX)
-	VMOVUPD Z5, 320(DX)
-	VMOVUPD Z6, 384(DX)
-	VMOVUPD Z7, 448(DX)
-	MOVL    4(CX), BX
-	SUBL    (CX), BX
-	ADDQ    $0x04, CX
-	LEAQ    128(R8)(BX*4), R9
-	CMPQ    R9, R10
+	VMOVUPD Z0, (BX)
+	VMOVUPD Z1, 64(BX)
+	VMOVUPD Z2, 128(BX)
+	VMOVUPD Z3, 192(BX)
+	VMOVUPD Z4, 256(BX)
+	VMOVUPD Z5, 320(BX)
+	VMOVUPD Z6, 384(BX)
+	VMOVUPD Z7, K1, 448(BX)
+	MOVL    4(DX), CX
+	SUBL    (DX), CX
+	ADDQ    $0x04, DX
+	LEAQ    128(R9)(CX*4), SI
+	CMPQ    SI, R11
 	JHI     near1159
-	SUBQ    $0x01, BX
+	SUBQ    $0x01, CX
 	JLT     rest1162
 
 loop1161:
-	MOVLQSX    128(R8), R9
-	IMULQ      DI, R9
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 64(SI)(R9*1)
-	PREFETCHT0 128(SI)(R9*1)
-	PREFETCHT0 192(SI)(R9*1)
-	MOVLQSX    (R8), R9
-	IMULQ      DI, R9
-	CMPQ       R9, limit+80(FP)
-	JHI        bad861
-	ADDQ       SI, R9
-	VCVTPS2PD  (R9), Z8
-	VADDPD     Z8, Z0, Z0
-	VCVTPS2PD  32(R9), Z8
-	VADDPD     Z8, Z1, Z1
-	VCVTPS2PD  64(R9), Z8
-	VADDPD     Z8, Z2, Z2
-	VCVTPS2PD  96(R9), Z8
-	VADDPD     Z8, Z3, Z3
-	VCVTPS2PD  128(R9), Z8
-	VADDPD     Z8, Z4, Z4
-	VCVTPS2PD  160(R9), Z8
-	VADDPD     Z8, Z5, Z5
-	VCVTPS2PD  192(R9), Z8
-	VADDPD     Z8, Z6, Z6
-	VCVTPS2PD  224(R9), Z8
-	VADDPD     Z8, Z7, Z7
-	ADDQ       $0x04, R8
-	SUBQ       $0x01, BX
-	JGE        loop1161
+	MOVLQSX     128(R9), SI
+	IMULQ       R8, SI
+	PREFETCHT0  (DI)(SI*1)
+	PREFETCHT0  64(DI)(SI*1)
+	PREFETCHT0  128(DI)(SI*1)
+	PREFETCHT0  192(DI)(SI*1)
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD   96(SI), Z8
+	VADDPD      Z8, Z3, Z3
+	VCVTPS2PD   128(SI), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   160(SI), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   192(SI), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 224(SI), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1161
 
 rest1162:
 	JMP out1160
 
 near1159:
-	SUBQ $0x01, BX
+	SUBQ $0x01, CX
 	JLT  rest1164
 
 loop1163:
-	MOVLQSX   (R8), R9
-	IMULQ     DI, R9
-	CMPQ      R9, limit+80(FP)
-	JHI       bad861
-	ADDQ      SI, R9
-	VCVTPS2PD (R9), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R9), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R9), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R9), Z8
-	VADDPD    Z8, Z3, Z3
-	VCVTPS2PD 128(R9), Z8
-	VADDPD    Z8, Z4, Z4
-	VCVTPS2PD 160(R9), Z8
-	VADDPD    Z8, Z5, Z5
-	VCVTPS2PD 192(R9), Z8
-	VADDPD    Z8, Z6, Z6
-	VCVTPS2PD 224(R9), Z8
-	VADDPD    Z8, Z7, Z7
-	ADDQ      $0x04, R8
-	SUBQ      $0x01, BX
-	JGE       loop1163
+	MOVLQSX     (R9), SI
+	IMULQ       R8, SI
+	CMPQ        SI, limit+80(FP)
+	JHI         bad861
+	ADDQ        DI, SI
+	VCVTPS2PD   (SI), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(SI), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(SI), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD   96(SI), Z8
+	VADDPD      Z8, Z3, Z3
+	VCVTPS2PD   128(SI), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   160(SI), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   192(SI), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 224(SI), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x04, R9
+	SUBQ        $0x01, CX
+	JGE         loop1163
 
 rest1164:
 out1160:
@@ -48491,17 +48503,17 @@ out1160:
 	VMOVUPD      Z4, 256(AX)
 	VMOVUPD      Z5, 320(AX)
 	VMOVUPD      Z6, 384(AX)
-	VMOVUPD      Z7, 448(AX)
-	ADDQ         DI, AX
-	ADDQ         DI, AX
-	VMOVUPD      (DX), Z0
-	VMOVUPD      64(DX), Z1
-	VMOVUPD      128(DX), Z2
-	VMOVUPD      192(DX), Z3
-	VMOVUPD      256(DX), Z4
-	VMOVUPD      320(DX), Z5
-	VMOVUPD      384(DX), Z6
-	VMOVUPD      448(DX), Z7
+	VMOVUPD      Z7, K1, 448(AX)
+	ADDQ         R8, AX
+	ADDQ         R8, AX
+	VMOVUPD      (BX), Z0
+	VMOVUPD      64(BX), Z1
+	VMOVUPD      128(BX), Z2
+	VMOVUPD      192(BX), Z3
+	VMOVUPD      256(BX), Z4
+	VMOVUPD      320(BX), Z5
+	VMOVUPD      384(BX), Z6
+	VMOVUPD.Z    448(BX), K1, Z7
 	VMULPD       Z8, Z0, Z0
 	VMULPD       Z8, Z1, Z1
 	VMULPD       Z8, Z2, Z2
@@ -48510,16 +48522,16 @@ out1160:
 	VMULPD       Z8, Z5, Z5
 	VMULPD       Z8, Z6, Z6
 	VMULPD       Z8, Z7, Z7
-	VMOVUPD      Z0, (DX)
-	VMOVUPD      Z1, 64(DX)
-	VMOVUPD      Z2, 128(DX)
-	VMOVUPD      Z3, 192(DX)
-	VMOVUPD      Z4, 256(DX)
-	VMOVUPD      Z5, 320(DX)
-	VMOVUPD      Z6, 384(DX)
-	VMOVUPD      Z7, 448(DX)
-	ADDQ         DI, DX
-	ADDQ         DI, DX
+	VMOVUPD      Z0, (BX)
+	VMOVUPD      Z1, 64(BX)
+	VMOVUPD      Z2, 128(BX)
+	VMOVUPD      Z3, 192(BX)
+	VMOVUPD      Z4, 256(BX)
+	VMOVUPD      Z5, 320(BX)
+	VMOVUPD      Z6, 384(BX)
+	VMOVUPD      Z7, K1, 448(BX)
+	ADDQ         R8, BX
+	ADDQ         R8, BX
 	JMP          next1151
 
 done1152:
@@ -48545,6 +48557,12 @@ TEXT ·gatherSpanAVX512(SB), NOSPLIT, $0-96
 	MOVQ  val+56(FP), R8
 	MOVQ  first+80(FP), R9
 	MOVQ  width+88(FP), R10
+	MOVL  DX, CX
+	NEGL  CX
+	ANDL  $0x07, CX
+	MOVL  $0x000000ff, R11
+	SHRL  CL, R11
+	KMOVW R11, K1
 	MOVQ  R9, CX
 	IMULQ SI, CX
 	SUBQ  CX, BX
@@ -48559,14 +48577,14 @@ TEXT ·gatherSpanAVX512(SB), NOSPLIT, $0-96
 	JEQ   ones1168
 
 next1169:
-	CMPQ    CX, count+40(FP)
-	JGE     done1172
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VPXORQ  Z1, Z1, Z1
+	CMPQ      CX, count+40(FP)
+	JGE       done1172
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD.Z (AX), K1, Z0
+	VPXORQ    Z1, Z1, Z1
 
 loop1170:
 	CMPQ         DX, R11
@@ -48579,7 +48597,7 @@ loop1170:
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z2
-	VFMADD231PD  (R12), Z2, Z0
+	VFMADD231PD  (R12), Z2, K1, Z0
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
 	JGE          out1171
@@ -48591,13 +48609,13 @@ loop1170:
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z2
-	VFMADD231PD  (R12), Z2, Z1
+	VFMADD231PD  (R12), Z2, K1, Z1
 	ADDQ         $0x01, DX
 	JMP          loop1170
 
 out1171:
 	VADDPD     Z1, Z0, Z0
-	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z0, K1, (AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -48618,14 +48636,14 @@ done1172:
 
 ones1168:
 next1173:
-	CMPQ    CX, count+40(FP)
-	JGE     done1176
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VPXORQ  Z1, Z1, Z1
+	CMPQ      CX, count+40(FP)
+	JGE       done1176
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD.Z (AX), K1, Z0
+	VPXORQ    Z1, Z1, Z1
 
 loop1174:
 	CMPQ    DX, R8
@@ -48637,7 +48655,7 @@ loop1174:
 	JAE     out1175
 	IMULQ   SI, R11
 	ADDQ    BX, R11
-	VADDPD  (R11), Z0, Z0
+	VADDPD  (R11), Z0, K1, Z0
 	ADDQ    $0x01, DX
 	CMPQ    DX, R8
 	JGE     out1175
@@ -48648,13 +48666,13 @@ loop1174:
 	JAE     out1175
 	IMULQ   SI, R11
 	ADDQ    BX, R11
-	VADDPD  (R11), Z1, Z1
+	VADDPD  (R11), Z1, K1, Z1
 	ADDQ    $0x01, DX
 	JMP     loop1174
 
 out1175:
 	VADDPD     Z1, Z0, Z0
-	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z0, K1, (AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -48673,16 +48691,16 @@ above1167:
 	JEQ   ones1177
 
 next1178:
-	CMPQ    CX, count+40(FP)
-	JGE     done1181
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VPXORQ  Z2, Z2, Z2
-	VPXORQ  Z3, Z3, Z3
+	CMPQ      CX, count+40(FP)
+	JGE       done1181
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD.Z 64(AX), K1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
 
 loop1179:
 	CMPQ         DX, R11
@@ -48696,7 +48714,7 @@ loop1179:
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z4
 	VFMADD231PD  (R12), Z4, Z0
-	VFMADD231PD  64(R12), Z4, Z1
+	VFMADD231PD  64(R12), Z4, K1, Z1
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
 	JGE          out1180
@@ -48709,7 +48727,7 @@ loop1179:
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z4
 	VFMADD231PD  (R12), Z4, Z2
-	VFMADD231PD  64(R12), Z4, Z3
+	VFMADD231PD  64(R12), Z4, K1, Z3
 	ADDQ         $0x01, DX
 	JMP          loop1179
 
@@ -48717,7 +48735,7 @@ out1180:
 	VADDPD     Z2, Z0, Z0
 	VADDPD     Z3, Z1, Z1
 	VMOVUPD    Z0, (AX)
-	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z1, K1, 64(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -48738,16 +48756,16 @@ done1181:
 
 ones1177:
 next1182:
-	CMPQ    CX, count+40(FP)
-	JGE     done1185
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VPXORQ  Z2, Z2, Z2
-	VPXORQ  Z3, Z3, Z3
+	CMPQ      CX, count+40(FP)
+	JGE       done1185
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD.Z 64(AX), K1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
 
 loop1183:
 	CMPQ    DX, R8
@@ -48760,7 +48778,7 @@ loop1183:
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
-	VADDPD  64(R11), Z1, Z1
+	VADDPD  64(R11), Z1, K1, Z1
 	ADDQ    $0x01, DX
 	CMPQ    DX, R8
 	JGE     out1184
@@ -48772,7 +48790,7 @@ loop1183:
 	IMULQ   SI, R11
 	ADDQ    BX, R11
 	VADDPD  (R11), Z2, Z2
-	VADDPD  64(R11), Z3, Z3
+	VADDPD  64(R11), Z3, K1, Z3
 	ADDQ    $0x01, DX
 	JMP     loop1183
 
@@ -48780,7 +48798,7 @@ out1184:
 	VADDPD     Z2, Z0, Z0
 	VADDPD     Z3, Z1, Z1
 	VMOVUPD    Z0, (AX)
-	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z1, K1, 64(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -48801,18 +48819,18 @@ above1166:
 	JEQ   ones1187
 
 next1188:
-	CMPQ    CX, count+40(FP)
-	JGE     done1191
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VPXORQ  Z3, Z3, Z3
-	VPXORQ  Z4, Z4, Z4
-	VPXORQ  Z5, Z5, Z5
+	CMPQ      CX, count+40(FP)
+	JGE       done1191
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD.Z 128(AX), K1, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
 
 loop1189:
 	CMPQ         DX, R11
@@ -48827,7 +48845,7 @@ loop1189:
 	VBROADCASTSD (R8)(DX*8), Z6
 	VFMADD231PD  (R12), Z6, Z0
 	VFMADD231PD  64(R12), Z6, Z1
-	VFMADD231PD  128(R12), Z6, Z2
+	VFMADD231PD  128(R12), Z6, K1, Z2
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
 	JGE          out1190
@@ -48841,7 +48859,7 @@ loop1189:
 	VBROADCASTSD (R8)(DX*8), Z6
 	VFMADD231PD  (R12), Z6, Z3
 	VFMADD231PD  64(R12), Z6, Z4
-	VFMADD231PD  128(R12), Z6, Z5
+	VFMADD231PD  128(R12), Z6, K1, Z5
 	ADDQ         $0x01, DX
 	JMP          loop1189
 
@@ -48851,7 +48869,7 @@ out1190:
 	VADDPD     Z5, Z2, Z2
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
-	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z2, K1, 128(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -48872,18 +48890,18 @@ done1191:
 
 ones1187:
 next1192:
-	CMPQ    CX, count+40(FP)
-	JGE     done1195
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VPXORQ  Z3, Z3, Z3
-	VPXORQ  Z4, Z4, Z4
-	VPXORQ  Z5, Z5, Z5
+	CMPQ      CX, count+40(FP)
+	JGE       done1195
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD.Z 128(AX), K1, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
 
 loop1193:
 	CMPQ    DX, R8
@@ -48897,7 +48915,7 @@ loop1193:
 	ADDQ    BX, R11
 	VADDPD  (R11), Z0, Z0
 	VADDPD  64(R11), Z1, Z1
-	VADDPD  128(R11), Z2, Z2
+	VADDPD  128(R11), Z2, K1, Z2
 	ADDQ    $0x01, DX
 	CMPQ    DX, R8
 	JGE     out1194
@@ -48910,7 +48928,7 @@ loop1193:
 	ADDQ    BX, R11
 	VADDPD  (R11), Z3, Z3
 	VADDPD  64(R11), Z4, Z4
-	VADDPD  128(R11), Z5, Z5
+	VADDPD  128(R11), Z5, K1, Z5
 	ADDQ    $0x01, DX
 	JMP     loop1193
 
@@ -48920,7 +48938,7 @@ out1194:
 	VADDPD     Z5, Z2, Z2
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
-	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z2, K1, 128(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -48939,20 +48957,20 @@ above1186:
 	JEQ   ones1196
 
 next1197:
-	CMPQ    CX, count+40(FP)
-	JGE     done1200
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VPXORQ  Z4, Z4, Z4
-	VPXORQ  Z5, Z5, Z5
-	VPXORQ  Z6, Z6, Z6
-	VPXORQ  Z7, Z7, Z7
+	CMPQ      CX, count+40(FP)
+	JGE       done1200
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD.Z 192(AX), K1, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
 
 loop1198:
 	CMPQ         DX, R11
@@ -48968,7 +48986,7 @@ loop1198:
 	VFMADD231PD  (R12), Z8, Z0
 	VFMADD231PD  64(R12), Z8, Z1
 	VFMADD231PD  128(R12), Z8, Z2
-	VFMADD231PD  192(R12), Z8, Z3
+	VFMADD231PD  192(R12), Z8, K1, Z3
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
 	JGE          out1199
@@ -48983,7 +49001,7 @@ loop1198:
 	VFMADD231PD  (R12), Z8, Z4
 	VFMADD231PD  64(R12), Z8, Z5
 	VFMADD231PD  128(R12), Z8, Z6
-	VFMADD231PD  192(R12), Z8, Z7
+	VFMADD231PD  192(R12), Z8, K1, Z7
 	ADDQ         $0x01, DX
 	JMP          loop1198
 
@@ -48995,7 +49013,7 @@ out1199:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
-	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z3, K1, 192(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -49016,20 +49034,20 @@ done1200:
 
 ones1196:
 next1201:
-	CMPQ    CX, count+40(FP)
-	JGE     done1204
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VPXORQ  Z4, Z4, Z4
-	VPXORQ  Z5, Z5, Z5
-	VPXORQ  Z6, Z6, Z6
-	VPXORQ  Z7, Z7, Z7
+	CMPQ      CX, count+40(FP)
+	JGE       done1204
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD.Z 192(AX), K1, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
 
 loop1202:
 	CMPQ    DX, R8
@@ -49044,7 +49062,7 @@ loop1202:
 	VADDPD  (R11), Z0, Z0
 	VADDPD  64(R11), Z1, Z1
 	VADDPD  128(R11), Z2, Z2
-	VADDPD  192(R11), Z3, Z3
+	VADDPD  192(R11), Z3, K1, Z3
 	ADDQ    $0x01, DX
 	CMPQ    DX, R8
 	JGE     out1203
@@ -49058,7 +49076,7 @@ loop1202:
 	VADDPD  (R11), Z4, Z4
 	VADDPD  64(R11), Z5, Z5
 	VADDPD  128(R11), Z6, Z6
-	VADDPD  192(R11), Z7, Z7
+	VADDPD  192(R11), Z7, K1, Z7
 	ADDQ    $0x01, DX
 	JMP     loop1202
 
@@ -49070,7 +49088,7 @@ out1203:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
-	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z3, K1, 192(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -49093,17 +49111,17 @@ above1165:
 	JEQ   ones1207
 
 next1208:
-	CMPQ    CX, count+40(FP)
-	JGE     done1211
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
+	CMPQ      CX, count+40(FP)
+	JGE       done1211
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD.Z 256(AX), K1, Z4
 
 loop1209:
 	CMPQ         DX, R11
@@ -49120,7 +49138,7 @@ loop1209:
 	VFMADD231PD  64(R12), Z5, Z1
 	VFMADD231PD  128(R12), Z5, Z2
 	VFMADD231PD  192(R12), Z5, Z3
-	VFMADD231PD  256(R12), Z5, Z4
+	VFMADD231PD  256(R12), Z5, K1, Z4
 	ADDQ         $0x01, DX
 	JMP          loop1209
 
@@ -49129,7 +49147,7 @@ out1210:
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
 	VMOVUPD    Z3, 192(AX)
-	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z4, K1, 256(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -49150,17 +49168,17 @@ done1211:
 
 ones1207:
 next1212:
-	CMPQ    CX, count+40(FP)
-	JGE     done1215
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
+	CMPQ      CX, count+40(FP)
+	JGE       done1215
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD.Z 256(AX), K1, Z4
 
 loop1213:
 	CMPQ    DX, R8
@@ -49176,7 +49194,7 @@ loop1213:
 	VADDPD  64(R11), Z1, Z1
 	VADDPD  128(R11), Z2, Z2
 	VADDPD  192(R11), Z3, Z3
-	VADDPD  256(R11), Z4, Z4
+	VADDPD  256(R11), Z4, K1, Z4
 	ADDQ    $0x01, DX
 	JMP     loop1213
 
@@ -49185,7 +49203,7 @@ out1214:
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
 	VMOVUPD    Z3, 192(AX)
-	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z4, K1, 256(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -49204,18 +49222,18 @@ above1206:
 	JEQ   ones1216
 
 next1217:
-	CMPQ    CX, count+40(FP)
-	JGE     done1220
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
+	CMPQ      CX, count+40(FP)
+	JGE       done1220
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD.Z 320(AX), K1, Z5
 
 loop1218:
 	CMPQ         DX, R11
@@ -49233,7 +49251,7 @@ loop1218:
 	VFMADD231PD  128(R12), Z6, Z2
 	VFMADD231PD  192(R12), Z6, Z3
 	VFMADD231PD  256(R12), Z6, Z4
-	VFMADD231PD  320(R12), Z6, Z5
+	VFMADD231PD  320(R12), Z6, K1, Z5
 	ADDQ         $0x01, DX
 	JMP          loop1218
 
@@ -49243,7 +49261,7 @@ out1219:
 	VMOVUPD    Z2, 128(AX)
 	VMOVUPD    Z3, 192(AX)
 	VMOVUPD    Z4, 256(AX)
-	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z5, K1, 320(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -49264,18 +49282,18 @@ done1220:
 
 ones1216:
 next1221:
-	CMPQ    CX, count+40(FP)
-	JGE     done1224
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
+	CMPQ      CX, count+40(FP)
+	JGE       done1224
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD.Z 320(AX), K1, Z5
 
 loop1222:
 	CMPQ    DX, R8
@@ -49292,7 +49310,7 @@ loop1222:
 	VADDPD  128(R11), Z2, Z2
 	VADDPD  192(R11), Z3, Z3
 	VADDPD  256(R11), Z4, Z4
-	VADDPD  320(R11), Z5, Z5
+	VADDPD  320(R11), Z5, K1, Z5
 	ADDQ    $0x01, DX
 	JMP     loop1222
 
@@ -49302,7 +49320,7 @@ out1223:
 	VMOVUPD    Z2, 128(AX)
 	VMOVUPD    Z3, 192(AX)
 	VMOVUPD    Z4, 256(AX)
-	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z5, K1, 320(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -49323,19 +49341,19 @@ above1205:
 	JEQ   ones1226
 
 next1227:
-	CMPQ    CX, count+40(FP)
-	JGE     done1230
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
-	VMOVUPD 384(AX), Z6
+	CMPQ      CX, count+40(FP)
+	JGE       done1230
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD.Z 384(AX), K1, Z6
 
 loop1228:
 	CMPQ         DX, R11
@@ -49354,7 +49372,7 @@ loop1228:
 	VFMADD231PD  192(R12), Z7, Z3
 	VFMADD231PD  256(R12), Z7, Z4
 	VFMADD231PD  320(R12), Z7, Z5
-	VFMADD231PD  384(R12), Z7, Z6
+	VFMADD231PD  384(R12), Z7, K1, Z6
 	ADDQ         $0x01, DX
 	JMP          loop1228
 
@@ -49365,7 +49383,7 @@ out1229:
 	VMOVUPD    Z3, 192(AX)
 	VMOVUPD    Z4, 256(AX)
 	VMOVUPD    Z5, 320(AX)
-	VMOVUPD    Z6, 384(AX)
+	VMOVUPD    Z6, K1, 384(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -49386,19 +49404,19 @@ done1230:
 
 ones1226:
 next1231:
-	CMPQ    CX, count+40(FP)
-	JGE     done1234
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
-	VMOVUPD 384(AX), Z6
+	CMPQ      CX, count+40(FP)
+	JGE       done1234
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD.Z 384(AX), K1, Z6
 
 loop1232:
 	CMPQ    DX, R8
@@ -49416,7 +49434,7 @@ loop1232:
 	VADDPD  192(R11), Z3, Z3
 	VADDPD  256(R11), Z4, Z4
 	VADDPD  320(R11), Z5, Z5
-	VADDPD  384(R11), Z6, Z6
+	VADDPD  384(R11), Z6, K1, Z6
 	ADDQ    $0x01, DX
 	JMP     loop1232
 
@@ -49427,7 +49445,7 @@ out1233:
 	VMOVUPD    Z3, 192(AX)
 	VMOVUPD    Z4, 256(AX)
 	VMOVUPD    Z5, 320(AX)
-	VMOVUPD    Z6, 384(AX)
+	VMOVUPD    Z6, K1, 384(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -49446,20 +49464,20 @@ above1225:
 	JEQ   ones1235
 
 next1236:
-	CMPQ    CX, count+40(FP)
-	JGE     done1239
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
-	VMOVUPD 384(AX), Z6
-	VMOVUPD 448(AX), Z7
+	CMPQ      CX, count+40(FP)
+	JGE       done1239
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD   384(AX), Z6
+	VMOVUPD.Z 448(AX), K1, Z7
 
 loop1237:
 	CMPQ         DX, R11
@@ -49479,7 +49497,7 @@ loop1237:
 	VFMADD231PD  256(R12), Z8, Z4
 	VFMADD231PD  320(R12), Z8, Z5
 	VFMADD231PD  384(R12), Z8, Z6
-	VFMADD231PD  448(R12), Z8, Z7
+	VFMADD231PD  448(R12), Z8, K1, Z7
 	ADDQ         $0x01, DX
 	JMP          loop1237
 
@@ -49491,7 +49509,7 @@ out1238:
 	VMOVUPD    Z4, 256(AX)
 	VMOVUPD    Z5, 320(AX)
 	VMOVUPD    Z6, 384(AX)
-	VMOVUPD    Z7, 448(AX)
+	VMOVUPD    Z7, K1, 448(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -49512,20 +49530,20 @@ done1239:
 
 ones1235:
 next1240:
-	CMPQ    CX, count+40(FP)
-	JGE     done1243
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
-	VMOVUPD 384(AX), Z6
-	VMOVUPD 448(AX), Z7
+	CMPQ      CX, count+40(FP)
+	JGE       done1243
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD   384(AX), Z6
+	VMOVUPD.Z 448(AX), K1, Z7
 
 loop1241:
 	CMPQ    DX, R8
@@ -49544,7 +49562,7 @@ loop1241:
 	VADDPD  256(R11), Z4, Z4
 	VADDPD  320(R11), Z5, Z5
 	VADDPD  384(R11), Z6, Z6
-	VADDPD  448(R11), Z7, Z7
+	VADDPD  448(R11), Z7, K1, Z7
 	ADDQ    $0x01, DX
 	JMP     loop1241
 
@@ -49556,7 +49574,7 @@ out1242:
 	VMOVUPD    Z4, 256(AX)
 	VMOVUPD    Z5, 320(AX)
 	VMOVUPD    Z6, 384(AX)
-	VMOVUPD    Z7, 448(AX)
+	VMOVUPD    Z7, K1, 448(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -49581,6 +49599,12 @@ TEXT ·gatherSpan32AVX512(SB), NOSPLIT, $0-96
 	MOVQ  val+56(FP), R8
 	MOVQ  first+80(FP), R9
 	MOVQ  width+88(FP), R10
+	MOVL  DX, CX
+	NEGL  CX
+	ANDL  $0x07, CX
+	MOVL  $0x000000ff, R11
+	SHRL  CL, R11
+	KMOVW R11, K1
 	MOVQ  R9, CX
 	IMULQ SI, CX
 	SUBQ  CX, BX
@@ -49595,14 +49619,14 @@ TEXT ·gatherSpan32AVX512(SB), NOSPLIT, $0-96
 	JEQ   ones1247
 
 next1248:
-	CMPQ    CX, count+40(FP)
-	JGE     done1251
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VPXORQ  Z1, Z1, Z1
+	CMPQ      CX, count+40(FP)
+	JGE       done1251
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD.Z (AX), K1, Z0
+	VPXORQ    Z1, Z1, Z1
 
 loop1249:
 	CMPQ         DX, R11
@@ -49615,7 +49639,7 @@ loop1249:
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z2
-	VCVTPS2PD    (R12), Z3
+	VCVTPS2PD.Z  (R12), K1, Z3
 	VFMADD231PD  Z3, Z2, Z0
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
@@ -49628,14 +49652,14 @@ loop1249:
 	IMULQ        SI, R12
 	ADDQ         BX, R12
 	VBROADCASTSD (R8)(DX*8), Z2
-	VCVTPS2PD    (R12), Z3
+	VCVTPS2PD.Z  (R12), K1, Z3
 	VFMADD231PD  Z3, Z2, Z1
 	ADDQ         $0x01, DX
 	JMP          loop1249
 
 out1250:
 	VADDPD     Z1, Z0, Z0
-	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z0, K1, (AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -49657,45 +49681,45 @@ done1251:
 
 ones1247:
 next1252:
-	CMPQ    CX, count+40(FP)
-	JGE     done1255
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VPXORQ  Z1, Z1, Z1
+	CMPQ      CX, count+40(FP)
+	JGE       done1255
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD.Z (AX), K1, Z0
+	VPXORQ    Z1, Z1, Z1
 
 loop1253:
-	CMPQ      DX, R8
-	JGE       out1254
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1254
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z2
-	VADDPD    Z2, Z0, Z0
-	ADDQ      $0x01, DX
-	CMPQ      DX, R8
-	JGE       out1254
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1254
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z2
-	VADDPD    Z2, Z1, Z1
-	ADDQ      $0x01, DX
-	JMP       loop1253
+	CMPQ        DX, R8
+	JGE         out1254
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1254
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD.Z (R11), K1, Z2
+	VADDPD      Z2, Z0, Z0
+	ADDQ        $0x01, DX
+	CMPQ        DX, R8
+	JGE         out1254
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1254
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD.Z (R11), K1, Z2
+	VADDPD      Z2, Z1, Z1
+	ADDQ        $0x01, DX
+	JMP         loop1253
 
 out1254:
 	VADDPD     Z1, Z0, Z0
-	VMOVUPD    Z0, (AX)
+	VMOVUPD    Z0, K1, (AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -49715,16 +49739,16 @@ above1246:
 	JEQ   ones1256
 
 next1257:
-	CMPQ    CX, count+40(FP)
-	JGE     done1260
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VPXORQ  Z2, Z2, Z2
-	VPXORQ  Z3, Z3, Z3
+	CMPQ      CX, count+40(FP)
+	JGE       done1260
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD.Z 64(AX), K1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
 
 loop1258:
 	CMPQ         DX, R11
@@ -49739,7 +49763,7 @@ loop1258:
 	VBROADCASTSD (R8)(DX*8), Z4
 	VCVTPS2PD    (R12), Z5
 	VFMADD231PD  Z5, Z4, Z0
-	VCVTPS2PD    32(R12), Z5
+	VCVTPS2PD.Z  32(R12), K1, Z5
 	VFMADD231PD  Z5, Z4, Z1
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
@@ -49754,7 +49778,7 @@ loop1258:
 	VBROADCASTSD (R8)(DX*8), Z4
 	VCVTPS2PD    (R12), Z5
 	VFMADD231PD  Z5, Z4, Z2
-	VCVTPS2PD    32(R12), Z5
+	VCVTPS2PD.Z  32(R12), K1, Z5
 	VFMADD231PD  Z5, Z4, Z3
 	ADDQ         $0x01, DX
 	JMP          loop1258
@@ -49763,7 +49787,7 @@ out1259:
 	VADDPD     Z2, Z0, Z0
 	VADDPD     Z3, Z1, Z1
 	VMOVUPD    Z0, (AX)
-	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z1, K1, 64(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -49785,53 +49809,53 @@ done1260:
 
 ones1256:
 next1261:
-	CMPQ    CX, count+40(FP)
-	JGE     done1264
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VPXORQ  Z2, Z2, Z2
-	VPXORQ  Z3, Z3, Z3
+	CMPQ      CX, count+40(FP)
+	JGE       done1264
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD.Z 64(AX), K1, Z1
+	VPXORQ    Z2, Z2, Z2
+	VPXORQ    Z3, Z3, Z3
 
 loop1262:
-	CMPQ      DX, R8
-	JGE       out1263
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1263
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(R11), Z4
-	VADDPD    Z4, Z1, Z1
-	ADDQ      $0x01, DX
-	CMPQ      DX, R8
-	JGE       out1263
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1263
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z4
-	VADDPD    Z4, Z2, Z2
-	VCVTPS2PD 32(R11), Z4
-	VADDPD    Z4, Z3, Z3
-	ADDQ      $0x01, DX
-	JMP       loop1262
+	CMPQ        DX, R8
+	JGE         out1263
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1263
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z4
+	VADDPD      Z4, Z0, Z0
+	VCVTPS2PD.Z 32(R11), K1, Z4
+	VADDPD      Z4, Z1, Z1
+	ADDQ        $0x01, DX
+	CMPQ        DX, R8
+	JGE         out1263
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1263
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z4
+	VADDPD      Z4, Z2, Z2
+	VCVTPS2PD.Z 32(R11), K1, Z4
+	VADDPD      Z4, Z3, Z3
+	ADDQ        $0x01, DX
+	JMP         loop1262
 
 out1263:
 	VADDPD     Z2, Z0, Z0
 	VADDPD     Z3, Z1, Z1
 	VMOVUPD    Z0, (AX)
-	VMOVUPD    Z1, 64(AX)
+	VMOVUPD    Z1, K1, 64(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -49853,18 +49877,18 @@ above1245:
 	JEQ   ones1266
 
 next1267:
-	CMPQ    CX, count+40(FP)
-	JGE     done1270
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VPXORQ  Z3, Z3, Z3
-	VPXORQ  Z4, Z4, Z4
-	VPXORQ  Z5, Z5, Z5
+	CMPQ      CX, count+40(FP)
+	JGE       done1270
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD.Z 128(AX), K1, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
 
 loop1268:
 	CMPQ         DX, R11
@@ -49881,7 +49905,7 @@ loop1268:
 	VFMADD231PD  Z7, Z6, Z0
 	VCVTPS2PD    32(R12), Z7
 	VFMADD231PD  Z7, Z6, Z1
-	VCVTPS2PD    64(R12), Z7
+	VCVTPS2PD.Z  64(R12), K1, Z7
 	VFMADD231PD  Z7, Z6, Z2
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
@@ -49898,7 +49922,7 @@ loop1268:
 	VFMADD231PD  Z7, Z6, Z3
 	VCVTPS2PD    32(R12), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    64(R12), Z7
+	VCVTPS2PD.Z  64(R12), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
 	ADDQ         $0x01, DX
 	JMP          loop1268
@@ -49909,7 +49933,7 @@ out1269:
 	VADDPD     Z5, Z2, Z2
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
-	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z2, K1, 128(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -49931,53 +49955,53 @@ done1270:
 
 ones1266:
 next1271:
-	CMPQ    CX, count+40(FP)
-	JGE     done1274
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VPXORQ  Z3, Z3, Z3
-	VPXORQ  Z4, Z4, Z4
-	VPXORQ  Z5, Z5, Z5
+	CMPQ      CX, count+40(FP)
+	JGE       done1274
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD.Z 128(AX), K1, Z2
+	VPXORQ    Z3, Z3, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
 
 loop1272:
-	CMPQ      DX, R8
-	JGE       out1273
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1273
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R11), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R11), Z6
-	VADDPD    Z6, Z2, Z2
-	ADDQ      $0x01, DX
-	CMPQ      DX, R8
-	JGE       out1273
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1273
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z6
-	VADDPD    Z6, Z3, Z3
-	VCVTPS2PD 32(R11), Z6
-	VADDPD    Z6, Z4, Z4
-	VCVTPS2PD 64(R11), Z6
-	VADDPD    Z6, Z5, Z5
-	ADDQ      $0x01, DX
-	JMP       loop1272
+	CMPQ        DX, R8
+	JGE         out1273
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1273
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(R11), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD.Z 64(R11), K1, Z6
+	VADDPD      Z6, Z2, Z2
+	ADDQ        $0x01, DX
+	CMPQ        DX, R8
+	JGE         out1273
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1273
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   32(R11), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 64(R11), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x01, DX
+	JMP         loop1272
 
 out1273:
 	VADDPD     Z3, Z0, Z0
@@ -49985,7 +50009,7 @@ out1273:
 	VADDPD     Z5, Z2, Z2
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
-	VMOVUPD    Z2, 128(AX)
+	VMOVUPD    Z2, K1, 128(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -50005,20 +50029,20 @@ above1265:
 	JEQ   ones1275
 
 next1276:
-	CMPQ    CX, count+40(FP)
-	JGE     done1279
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VPXORQ  Z4, Z4, Z4
-	VPXORQ  Z5, Z5, Z5
-	VPXORQ  Z6, Z6, Z6
-	VPXORQ  Z7, Z7, Z7
+	CMPQ      CX, count+40(FP)
+	JGE       done1279
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD.Z 192(AX), K1, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
 
 loop1277:
 	CMPQ         DX, R11
@@ -50037,7 +50061,7 @@ loop1277:
 	VFMADD231PD  Z9, Z8, Z1
 	VCVTPS2PD    64(R12), Z9
 	VFMADD231PD  Z9, Z8, Z2
-	VCVTPS2PD    96(R12), Z9
+	VCVTPS2PD.Z  96(R12), K1, Z9
 	VFMADD231PD  Z9, Z8, Z3
 	ADDQ         $0x01, DX
 	CMPQ         DX, R11
@@ -50056,7 +50080,7 @@ loop1277:
 	VFMADD231PD  Z9, Z8, Z5
 	VCVTPS2PD    64(R12), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    96(R12), Z9
+	VCVTPS2PD.Z  96(R12), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
 	ADDQ         $0x01, DX
 	JMP          loop1277
@@ -50069,7 +50093,7 @@ out1278:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
-	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z3, K1, 192(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -50091,59 +50115,59 @@ done1279:
 
 ones1275:
 next1280:
-	CMPQ    CX, count+40(FP)
-	JGE     done1283
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VPXORQ  Z4, Z4, Z4
-	VPXORQ  Z5, Z5, Z5
-	VPXORQ  Z6, Z6, Z6
-	VPXORQ  Z7, Z7, Z7
+	CMPQ      CX, count+40(FP)
+	JGE       done1283
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD.Z 192(AX), K1, Z3
+	VPXORQ    Z4, Z4, Z4
+	VPXORQ    Z5, Z5, Z5
+	VPXORQ    Z6, Z6, Z6
+	VPXORQ    Z7, Z7, Z7
 
 loop1281:
-	CMPQ      DX, R8
-	JGE       out1282
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1282
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R11), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R11), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R11), Z8
-	VADDPD    Z8, Z3, Z3
-	ADDQ      $0x01, DX
-	CMPQ      DX, R8
-	JGE       out1282
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1282
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z8
-	VADDPD    Z8, Z4, Z4
-	VCVTPS2PD 32(R11), Z8
-	VADDPD    Z8, Z5, Z5
-	VCVTPS2PD 64(R11), Z8
-	VADDPD    Z8, Z6, Z6
-	VCVTPS2PD 96(R11), Z8
-	VADDPD    Z8, Z7, Z7
-	ADDQ      $0x01, DX
-	JMP       loop1281
+	CMPQ        DX, R8
+	JGE         out1282
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1282
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(R11), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(R11), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD.Z 96(R11), K1, Z8
+	VADDPD      Z8, Z3, Z3
+	ADDQ        $0x01, DX
+	CMPQ        DX, R8
+	JGE         out1282
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1282
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   32(R11), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   64(R11), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 96(R11), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x01, DX
+	JMP         loop1281
 
 out1282:
 	VADDPD     Z4, Z0, Z0
@@ -50153,7 +50177,7 @@ out1282:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
-	VMOVUPD    Z3, 192(AX)
+	VMOVUPD    Z3, K1, 192(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -50177,17 +50201,17 @@ above1244:
 	JEQ   ones1286
 
 next1287:
-	CMPQ    CX, count+40(FP)
-	JGE     done1290
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
+	CMPQ      CX, count+40(FP)
+	JGE       done1290
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD.Z 256(AX), K1, Z4
 
 loop1288:
 	CMPQ         DX, R11
@@ -50208,7 +50232,7 @@ loop1288:
 	VFMADD231PD  Z6, Z5, Z2
 	VCVTPS2PD    96(R12), Z6
 	VFMADD231PD  Z6, Z5, Z3
-	VCVTPS2PD    128(R12), Z6
+	VCVTPS2PD.Z  128(R12), K1, Z6
 	VFMADD231PD  Z6, Z5, Z4
 	ADDQ         $0x01, DX
 	JMP          loop1288
@@ -50218,7 +50242,7 @@ out1289:
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
 	VMOVUPD    Z3, 192(AX)
-	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z4, K1, 256(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -50240,47 +50264,47 @@ done1290:
 
 ones1286:
 next1291:
-	CMPQ    CX, count+40(FP)
-	JGE     done1294
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
+	CMPQ      CX, count+40(FP)
+	JGE       done1294
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD.Z 256(AX), K1, Z4
 
 loop1292:
-	CMPQ      DX, R8
-	JGE       out1293
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1293
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z5
-	VADDPD    Z5, Z0, Z0
-	VCVTPS2PD 32(R11), Z5
-	VADDPD    Z5, Z1, Z1
-	VCVTPS2PD 64(R11), Z5
-	VADDPD    Z5, Z2, Z2
-	VCVTPS2PD 96(R11), Z5
-	VADDPD    Z5, Z3, Z3
-	VCVTPS2PD 128(R11), Z5
-	VADDPD    Z5, Z4, Z4
-	ADDQ      $0x01, DX
-	JMP       loop1292
+	CMPQ        DX, R8
+	JGE         out1293
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1293
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z5
+	VADDPD      Z5, Z0, Z0
+	VCVTPS2PD   32(R11), Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   64(R11), Z5
+	VADDPD      Z5, Z2, Z2
+	VCVTPS2PD   96(R11), Z5
+	VADDPD      Z5, Z3, Z3
+	VCVTPS2PD.Z 128(R11), K1, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $0x01, DX
+	JMP         loop1292
 
 out1293:
 	VMOVUPD    Z0, (AX)
 	VMOVUPD    Z1, 64(AX)
 	VMOVUPD    Z2, 128(AX)
 	VMOVUPD    Z3, 192(AX)
-	VMOVUPD    Z4, 256(AX)
+	VMOVUPD    Z4, K1, 256(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -50300,18 +50324,18 @@ above1285:
 	JEQ   ones1295
 
 next1296:
-	CMPQ    CX, count+40(FP)
-	JGE     done1299
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
+	CMPQ      CX, count+40(FP)
+	JGE       done1299
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD.Z 320(AX), K1, Z5
 
 loop1297:
 	CMPQ         DX, R11
@@ -50334,7 +50358,7 @@ loop1297:
 	VFMADD231PD  Z7, Z6, Z3
 	VCVTPS2PD    128(R12), Z7
 	VFMADD231PD  Z7, Z6, Z4
-	VCVTPS2PD    160(R12), Z7
+	VCVTPS2PD.Z  160(R12), K1, Z7
 	VFMADD231PD  Z7, Z6, Z5
 	ADDQ         $0x01, DX
 	JMP          loop1297
@@ -50345,7 +50369,7 @@ out1298:
 	VMOVUPD    Z2, 128(AX)
 	VMOVUPD    Z3, 192(AX)
 	VMOVUPD    Z4, 256(AX)
-	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z5, K1, 320(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -50367,43 +50391,43 @@ done1299:
 
 ones1295:
 next1300:
-	CMPQ    CX, count+40(FP)
-	JGE     done1303
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
+	CMPQ      CX, count+40(FP)
+	JGE       done1303
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD.Z 320(AX), K1, Z5
 
 loop1301:
-	CMPQ      DX, R8
-	JGE       out1302
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1302
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z6
-	VADDPD    Z6, Z0, Z0
-	VCVTPS2PD 32(R11), Z6
-	VADDPD    Z6, Z1, Z1
-	VCVTPS2PD 64(R11), Z6
-	VADDPD    Z6, Z2, Z2
-	VCVTPS2PD 96(R11), Z6
-	VADDPD    Z6, Z3, Z3
-	VCVTPS2PD 128(R11), Z6
-	VADDPD    Z6, Z4, Z4
-	VCVTPS2PD 160(R11), Z6
-	VADDPD    Z6, Z5, Z5
-	ADDQ      $0x01, DX
-	JMP       loop1301
+	CMPQ        DX, R8
+	JGE         out1302
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1302
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z6
+	VADDPD      Z6, Z0, Z0
+	VCVTPS2PD   32(R11), Z6
+	VADDPD      Z6, Z1, Z1
+	VCVTPS2PD   64(R11), Z6
+	VADDPD      Z6, Z2, Z2
+	VCVTPS2PD   96(R11), Z6
+	VADDPD      Z6, Z3, Z3
+	VCVTPS2PD   128(R11), Z6
+	VADDPD      Z6, Z4, Z4
+	VCVTPS2PD.Z 160(R11), K1, Z6
+	VADDPD      Z6, Z5, Z5
+	ADDQ        $0x01, DX
+	JMP         loop1301
 
 out1302:
 	VMOVUPD    Z0, (AX)
@@ -50411,7 +50435,7 @@ out1302:
 	VMOVUPD    Z2, 128(AX)
 	VMOVUPD    Z3, 192(AX)
 	VMOVUPD    Z4, 256(AX)
-	VMOVUPD    Z5, 320(AX)
+	VMOVUPD    Z5, K1, 320(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -50433,19 +50457,19 @@ above1284:
 	JEQ   ones1305
 
 next1306:
-	CMPQ    CX, count+40(FP)
-	JGE     done1309
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
-	VMOVUPD 384(AX), Z6
+	CMPQ      CX, count+40(FP)
+	JGE       done1309
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD.Z 384(AX), K1, Z6
 
 loop1307:
 	CMPQ         DX, R11
@@ -50470,7 +50494,7 @@ loop1307:
 	VFMADD231PD  Z8, Z7, Z4
 	VCVTPS2PD    160(R12), Z8
 	VFMADD231PD  Z8, Z7, Z5
-	VCVTPS2PD    192(R12), Z8
+	VCVTPS2PD.Z  192(R12), K1, Z8
 	VFMADD231PD  Z8, Z7, Z6
 	ADDQ         $0x01, DX
 	JMP          loop1307
@@ -50482,7 +50506,7 @@ out1308:
 	VMOVUPD    Z3, 192(AX)
 	VMOVUPD    Z4, 256(AX)
 	VMOVUPD    Z5, 320(AX)
-	VMOVUPD    Z6, 384(AX)
+	VMOVUPD    Z6, K1, 384(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -50504,46 +50528,46 @@ done1309:
 
 ones1305:
 next1310:
-	CMPQ    CX, count+40(FP)
-	JGE     done1313
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
-	VMOVUPD 384(AX), Z6
+	CMPQ      CX, count+40(FP)
+	JGE       done1313
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD.Z 384(AX), K1, Z6
 
 loop1311:
-	CMPQ      DX, R8
-	JGE       out1312
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1312
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z7
-	VADDPD    Z7, Z0, Z0
-	VCVTPS2PD 32(R11), Z7
-	VADDPD    Z7, Z1, Z1
-	VCVTPS2PD 64(R11), Z7
-	VADDPD    Z7, Z2, Z2
-	VCVTPS2PD 96(R11), Z7
-	VADDPD    Z7, Z3, Z3
-	VCVTPS2PD 128(R11), Z7
-	VADDPD    Z7, Z4, Z4
-	VCVTPS2PD 160(R11), Z7
-	VADDPD    Z7, Z5, Z5
-	VCVTPS2PD 192(R11), Z7
-	VADDPD    Z7, Z6, Z6
-	ADDQ      $0x01, DX
-	JMP       loop1311
+	CMPQ        DX, R8
+	JGE         out1312
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1312
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z7
+	VADDPD      Z7, Z0, Z0
+	VCVTPS2PD   32(R11), Z7
+	VADDPD      Z7, Z1, Z1
+	VCVTPS2PD   64(R11), Z7
+	VADDPD      Z7, Z2, Z2
+	VCVTPS2PD   96(R11), Z7
+	VADDPD      Z7, Z3, Z3
+	VCVTPS2PD   128(R11), Z7
+	VADDPD      Z7, Z4, Z4
+	VCVTPS2PD   160(R11), Z7
+	VADDPD      Z7, Z5, Z5
+	VCVTPS2PD.Z 192(R11), K1, Z7
+	VADDPD      Z7, Z6, Z6
+	ADDQ        $0x01, DX
+	JMP         loop1311
 
 out1312:
 	VMOVUPD    Z0, (AX)
@@ -50552,7 +50576,7 @@ out1312:
 	VMOVUPD    Z3, 192(AX)
 	VMOVUPD    Z4, 256(AX)
 	VMOVUPD    Z5, 320(AX)
-	VMOVUPD    Z6, 384(AX)
+	VMOVUPD    Z6, K1, 384(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX
@@ -50572,20 +50596,20 @@ above1304:
 	JEQ   ones1314
 
 next1315:
-	CMPQ    CX, count+40(FP)
-	JGE     done1318
-	MOVQ    at+16(FP), R11
-	MOVQ    (R11)(CX*8), DX
-	MOVQ    end+32(FP), R11
-	MOVQ    (R11)(CX*8), R11
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
-	VMOVUPD 384(AX), Z6
-	VMOVUPD 448(AX), Z7
+	CMPQ      CX, count+40(FP)
+	JGE       done1318
+	MOVQ      at+16(FP), R11
+	MOVQ      (R11)(CX*8), DX
+	MOVQ      end+32(FP), R11
+	MOVQ      (R11)(CX*8), R11
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD   384(AX), Z6
+	VMOVUPD.Z 448(AX), K1, Z7
 
 loop1316:
 	CMPQ         DX, R11
@@ -50612,7 +50636,7 @@ loop1316:
 	VFMADD231PD  Z9, Z8, Z5
 	VCVTPS2PD    192(R12), Z9
 	VFMADD231PD  Z9, Z8, Z6
-	VCVTPS2PD    224(R12), Z9
+	VCVTPS2PD.Z  224(R12), K1, Z9
 	VFMADD231PD  Z9, Z8, Z7
 	ADDQ         $0x01, DX
 	JMP          loop1316
@@ -50625,7 +50649,7 @@ out1317:
 	VMOVUPD    Z4, 256(AX)
 	VMOVUPD    Z5, 320(AX)
 	VMOVUPD    Z6, 384(AX)
-	VMOVUPD    Z7, 448(AX)
+	VMOVUPD    Z7, K1, 448(AX)
 	MOVQ       to+24(FP), R11
 	MOVQ       DX, (R11)(CX*8)
 	ADDQ       SI, AX
@@ -50647,49 +50671,49 @@ done1318:
 
 ones1314:
 next1319:
-	CMPQ    CX, count+40(FP)
-	JGE     done1322
-	MOVQ    at+16(FP), R8
-	MOVQ    (R8)(CX*8), DX
-	MOVQ    end+32(FP), R8
-	MOVQ    (R8)(CX*8), R8
-	VMOVUPD (AX), Z0
-	VMOVUPD 64(AX), Z1
-	VMOVUPD 128(AX), Z2
-	VMOVUPD 192(AX), Z3
-	VMOVUPD 256(AX), Z4
-	VMOVUPD 320(AX), Z5
-	VMOVUPD 384(AX), Z6
-	VMOVUPD 448(AX), Z7
+	CMPQ      CX, count+40(FP)
+	JGE       done1322
+	MOVQ      at+16(FP), R8
+	MOVQ      (R8)(CX*8), DX
+	MOVQ      end+32(FP), R8
+	MOVQ      (R8)(CX*8), R8
+	VMOVUPD   (AX), Z0
+	VMOVUPD   64(AX), Z1
+	VMOVUPD   128(AX), Z2
+	VMOVUPD   192(AX), Z3
+	VMOVUPD   256(AX), Z4
+	VMOVUPD   320(AX), Z5
+	VMOVUPD   384(AX), Z6
+	VMOVUPD.Z 448(AX), K1, Z7
 
 loop1320:
-	CMPQ      DX, R8
-	JGE       out1321
-	MOVLQSX   (DI)(DX*4), R11
-	MOVQ      R11, R12
-	SUBQ      R9, R12
-	CMPQ      R12, R10
-	JAE       out1321
-	IMULQ     SI, R11
-	ADDQ      BX, R11
-	VCVTPS2PD (R11), Z8
-	VADDPD    Z8, Z0, Z0
-	VCVTPS2PD 32(R11), Z8
-	VADDPD    Z8, Z1, Z1
-	VCVTPS2PD 64(R11), Z8
-	VADDPD    Z8, Z2, Z2
-	VCVTPS2PD 96(R11), Z8
-	VADDPD    Z8, Z3, Z3
-	VCVTPS2PD 128(R11), Z8
-	VADDPD    Z8, Z4, Z4
-	VCVTPS2PD 160(R11), Z8
-	VADDPD    Z8, Z5, Z5
-	VCVTPS2PD 192(R11), Z8
-	VADDPD    Z8, Z6, Z6
-	VCVTPS2PD 224(R11), Z8
-	VADDPD    Z8, Z7, Z7
-	ADDQ      $0x01, DX
-	JMP       loop1320
+	CMPQ        DX, R8
+	JGE         out1321
+	MOVLQSX     (DI)(DX*4), R11
+	MOVQ        R11, R12
+	SUBQ        R9, R12
+	CMPQ        R12, R10
+	JAE         out1321
+	IMULQ       SI, R11
+	ADDQ        BX, R11
+	VCVTPS2PD   (R11), Z8
+	VADDPD      Z8, Z0, Z0
+	VCVTPS2PD   32(R11), Z8
+	VADDPD      Z8, Z1, Z1
+	VCVTPS2PD   64(R11), Z8
+	VADDPD      Z8, Z2, Z2
+	VCVTPS2PD   96(R11), Z8
+	VADDPD      Z8, Z3, Z3
+	VCVTPS2PD   128(R11), Z8
+	VADDPD      Z8, Z4, Z4
+	VCVTPS2PD   160(R11), Z8
+	VADDPD      Z8, Z5, Z5
+	VCVTPS2PD   192(R11), Z8
+	VADDPD      Z8, Z6, Z6
+	VCVTPS2PD.Z 224(R11), K1, Z8
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $0x01, DX
+	JMP         loop1320
 
 out1321:
 	VMOVUPD    Z0, (AX)
@@ -50699,7 +50723,7 @@ out1321:
 	VMOVUPD    Z4, 256(AX)
 	VMOVUPD    Z5, 320(AX)
 	VMOVUPD    Z6, 384(AX)
-	VMOVUPD    Z7, 448(AX)
+	VMOVUPD    Z7, K1, 448(AX)
 	MOVQ       to+24(FP), R8
 	MOVQ       DX, (R8)(CX*8)
 	ADDQ       SI, AX

@@ -221,20 +221,20 @@ func (a *asm) storeSingle(v reg.VecVirtual, m operand.Mem, n int) {
 	}
 }
 
-// wholeColumns describes the numbers of columns that the kernels of many short rows do. With wide vectors
-// these are whole vectors, without a mask.
-func (a *asm) wholeColumns(of element) string {
-	if a.lanes == 8 {
+// columnsOf describes the numbers of columns that a kernel of many short rows does. Wide vectors have a mask
+// for the last, or are whole.
+func (a *asm) columnsOf(of element, masked bool) string {
+	if a.lanes == 8 && !masked {
 		return fmt.Sprintf("w = %d, %d, …, %d", a.lanes, 2*a.lanes, a.mostVecs(of)*a.lanes)
 	}
-	return fmt.Sprintf("%d ≤ w ≤ %d", a.lanes, a.mostVecs(of)*a.lanes)
+	return fmt.Sprintf("%d ≤ w ≤ %d", a.leastColumns(), a.mostVecs(of)*a.lanes)
 }
 
 // addGathered writes z[at[k]] += Σ_p val[p]·x[idx[p]] for w columns, with one row of z in registers at a
 // time. Rows have few terms, so memory is the limit here too.
 func (a *asm) addGathered() {
 	a.begin("addGathered", "func(z *float64, w int, at, from *int32, count int, idx *int32, val, x *float64, stride, limitZ, limitX int) bool",
-		fmt.Sprintf("addGathered%s adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.wholeColumns(double)),
+		fmt.Sprintf("addGathered%s adds Σ_p val[p]·x[idx[p]·stride/8 + j] to z[at[k]·stride/8 + j] for 0 ≤ k < count and %s", a.name, a.columnsOf(double, false)),
 		"columns j. Each k takes the next from[k+1] − from[k] values of p. stride and limits are in bytes. It returns",
 		"false at an index that is negative or too large.")
 	r := &rowKernel{asm: a, source: gather, element: double}
@@ -293,13 +293,14 @@ func (a *asm) addGathered() {
 // of a row follow those of the row before. With split a row has two pieces, and the first piece alone makes
 // low_k.
 func (a *asm) gatherEach(split bool, of element) {
+	masked := of == single // with float64 only rows of whole vectors pay: see wideEach
 	name, low, pieces := "gatherEach"+of.suffix, "", "from[k+1] − from[k] values of p."
 	if split {
 		name, low = "gatherSplit"+of.suffix, ", low"
 		pieces = "from[2k+2] − from[2k] values of p. It sets low to what the first from[2k+1] − from[2k] give."
 	}
 	a.begin(name, fmt.Sprintf("func(z%s *float64, w int, from *int32, count int, idx *int32, val *float64, x *%s, scale float64, stride, limit int, fetch *int32) bool", low, of.name),
-		fmt.Sprintf("%s%s sets z[k·stride/%[3]d + j] to scale·Σ_p val[p]·x[idx[p]·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.wholeColumns(of)),
+		fmt.Sprintf("%s%s sets z[k·stride/%[3]d + j] to scale·Σ_p val[p]·x[idx[p]·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.columnsOf(of, masked)),
 		"columns j. Each k takes the next "+pieces, "A nil val means ones. stride and limit are in bytes. It returns false at an index that is negative or too large.",
 		fmt.Sprintf("It fetches rows %d entries ahead, or %d if they have at most %d cache lines, in pieces where no such index is beyond fetch.", fetchAhead, fetchFar, fewLines))
 	e := &eachKernel{rowKernel: &rowKernel{asm: a, source: gather, element: of}, z: a.arg("z"), from: a.arg("from")}
@@ -308,6 +309,9 @@ func (a *asm) gatherEach(split bool, of element) {
 	}
 	e.w, e.x, e.stride, e.idx, e.val, e.fetch = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val"), a.arg("fetch")
 	e.limit, e.bad = a.mem("limit"), a.label("bad")
+	if masked && a.lanes == 8 {
+		e.mask = a.lastMask(e.w)
+	}
 	a.choose(e.w, 1, a.mostVecs(of), func(vecs int) {
 		ones := a.label("ones")
 		a.TESTQ(e.val, e.val)
@@ -434,13 +438,16 @@ func (e *eachKernel) entries(acc [][]reg.VecVirtual, n reg.Register, values, fet
 func (a *asm) gatherSpan(of element) {
 	name := "gatherSpan" + of.suffix
 	a.begin(name, fmt.Sprintf("func(z *float64, w int, at, to, end *int64, count int, idx *int32, val *float64, x *%s, stride, first, width int)", of.name),
-		fmt.Sprintf("%s%s adds Σ_p val[p]·x[(idx[p] − first)·stride/%[3]d + j] to z[k·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.wholeColumns(of)),
+		fmt.Sprintf("%s%s adds Σ_p val[p]·x[(idx[p] − first)·stride/%[3]d + j] to z[k·stride/%[3]d + j] for 0 ≤ k < count and %[4]s", name, a.name, of.size, a.columnsOf(of, true)),
 		"columns j and p from at[k] up to end[k] or the first with idx[p] < first or ≥ first + width, and sets to[k] to that p.",
 		"A nil val means ones. stride is in bytes. It fetches what follows to[k] in idx and val into the second-level cache.")
 	r := &rowKernel{asm: a, source: gather, element: of}
 	z, k := a.arg("z"), a.GP64()
 	r.w, r.x, r.stride, r.idx, r.val = a.arg("w"), a.arg("x"), a.arg("stride"), a.arg("idx"), a.arg("val")
 	first, width := a.arg("first"), a.arg("width")
+	if a.lanes == 8 {
+		r.mask = a.lastMask(r.w)
+	}
 	back := a.GP64() // x begins with the row of column first; after the subtraction it counts from column 0
 	a.MOVQ(first, back)
 	a.IMULQ(r.stride, back)

@@ -278,9 +278,13 @@ func (r *rowKernel) add(acc []reg.VecVirtual, row reg.Register, c reg.VecVirtual
 		var m operand.Op = r.vecOf(r.element, row, r.w, v, len(acc))
 		masked := r.masked(v, len(acc))
 		if r.element == single {
-			wide := r.vec() // kernels with such an x take whole vectors, without a mask
-			r.VCVTPS2PD(m, wide)
-			m = wide
+			wide := r.vec()
+			if masked {
+				r.VCVTPS2PD_Z(m, r.mask, wide)
+			} else {
+				r.VCVTPS2PD(m, wide)
+			}
+			m, masked = wide, false
 		}
 		switch {
 		case c != nil && masked:
